@@ -1,0 +1,119 @@
+# Checks of the stand-alone build. Inside an Open MPI tree only the component's configure.m4 counts.
+
+# C dialect, warnings, visibility; --enable-werror; --enable-sanitizers=LIST.
+AC_DEFUN([IBSHIFT_COMPILER_FLAGS], [
+    AC_ARG_ENABLE([werror], [AS_HELP_STRING([--enable-werror], [treat compiler warnings as errors])],
+                  [], [enable_werror=no])
+    AC_ARG_ENABLE([sanitizers],
+                  [AS_HELP_STRING([--enable-sanitizers=LIST],
+                                  [build all with -fsanitize=LIST, for example address,undefined])],
+                  [], [enable_sanitizers=no])
+    IBSHIFT_CFLAGS="-std=gnu11 -fvisibility=hidden -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wpointer-arith -Wno-unused-parameter"
+    AS_IF([test "$enable_werror" = yes], [IBSHIFT_CFLAGS="$IBSHIFT_CFLAGS -Werror"])
+    AS_CASE([$enable_sanitizers],
+            [no], [],
+            [yes], [AC_MSG_ERROR([--enable-sanitizers needs a list, for example address,undefined])],
+            [IBSHIFT_CFLAGS="$IBSHIFT_CFLAGS -fsanitize=$enable_sanitizers -fno-omit-frame-pointer"
+             LDFLAGS="$LDFLAGS -fsanitize=$enable_sanitizers"])
+    AC_SUBST([IBSHIFT_CFLAGS])
+])
+
+# Open MPI with its internal headers: --with-ompi=PREFIX, else the mpicc on PATH; --without-ompi builds all but the component.
+AC_DEFUN([IBSHIFT_CHECK_OMPI], [
+    AC_ARG_WITH([ompi],
+                [AS_HELP_STRING([--with-ompi=PREFIX],
+                                [the Open MPI to build for (default: that of the mpicc on PATH); --without-ompi leaves the component out])],
+                [], [with_ompi=yes])
+    AC_ARG_WITH([component-dir],
+                [AS_HELP_STRING([--with-component-dir=system|user|DIR],
+                                [where make install puts the component: Open MPI's own component folder (system, the default), ~/.openmpi/components (user), or DIR])],
+                [], [with_component_dir=system])
+    AS_IF([test "$with_ompi" != no], [_IBSHIFT_FIND_OMPI])
+    AM_CONDITIONAL([BUILD_COMPONENT], [test "$with_ompi" != no])
+    AM_CONDITIONAL([MCA_BUILD_ompi_coll_ibshift_DSO], [true])
+    AM_CONDITIONAL([IBSHIFT_IN_OMPI_TREE], [false])
+    AC_SUBST([coll_ibshift_CPPFLAGS])
+    AC_SUBST([coll_ibshift_LDFLAGS])
+    AC_SUBST([coll_ibshift_LIBS])
+    AC_SUBST([ompilibdir])
+    AC_SUBST([ompidatadir])
+    AC_SUBST([MPICC])
+    AC_SUBST([MPIRUN])
+    AC_SUBST([OMPI_VERSION])
+])
+
+AC_DEFUN([_IBSHIFT_FIND_OMPI], [
+    AS_IF([test "$with_ompi" = yes],
+          [AC_PATH_PROGS([MPICC], [mpicc.openmpi mpicc])],
+          [AC_PATH_PROGS([MPICC], [mpicc.openmpi mpicc], [], [$with_ompi/bin])])
+    AS_IF([test -z "$MPICC"],
+          [AC_MSG_ERROR([no Open MPI found (looked for mpicc in ${with_ompi}). Install openmpi-bin and libopenmpi-dev, or say --with-ompi=PREFIX, or --without-ompi for the tools alone])])
+    ompi_bin=`AS_DIRNAME(["$MPICC"])`
+    AC_PATH_PROGS([MPIRUN], [mpirun.openmpi mpirun], [mpirun], [$ompi_bin:$PATH])
+    AC_PATH_PROGS([OMPI_INFO], [ompi_info], [], [$ompi_bin:$PATH])
+    AS_IF([test -z "$OMPI_INFO"],
+          [AC_MSG_ERROR([$MPICC has no ompi_info beside it: it is not Open MPI's. Say --with-ompi=PREFIX])])
+    OMPI_VERSION=`"$OMPI_INFO" --version | sed -n 's/^Open MPI v//p'`
+    ompi_include=`"$OMPI_INFO" --path pkgincludedir --parsable | sed -n 's/^path:pkgincludedir://p'`
+    ompi_pkglib=`"$OMPI_INFO" --path pkglibdir --parsable | sed -n 's/^path:pkglibdir://p'`
+    ompi_lib=`"$OMPI_INFO" --path libdir --parsable | sed -n 's/^path:libdir://p'`
+    ompi_data=`"$OMPI_INFO" --path pkgdatadir --parsable | sed -n 's/^path:pkgdatadir://p'`
+    AC_MSG_CHECKING([for the devel headers of Open MPI $OMPI_VERSION])
+    AS_IF([test -f "$ompi_include/ompi/mca/coll/coll.h"],
+          [AC_MSG_RESULT([$ompi_include])],
+          [AC_MSG_RESULT([no])
+           AC_MSG_ERROR([$ompi_include/ompi/mca/coll/coll.h is missing: this Open MPI was installed without its internal headers. Debian: install libopenmpi-dev. Own build: configure Open MPI with --with-devel-headers. Or put ompi/mca/coll/ibshift into Open MPI's source tree (docs/install.md)])])
+    # ompi_info's libdir is the installation's; mpicc knows the -L that really links.
+    coll_ibshift_CPPFLAGS="-I$ompi_include `"$MPICC" --showme:compile`"
+    coll_ibshift_LDFLAGS="`"$MPICC" --showme:libdirs | sed 's/@<:@^ @:>@* */-L&/g'`"
+    coll_ibshift_LIBS="-lmpi -lopen-pal"
+    AS_CASE([$with_component_dir],
+            [system|yes], [ompilibdir=$ompi_pkglib ompidatadir=$ompi_data],
+            [user], [ompilibdir=$HOME/.openmpi/components ompidatadir='${datadir}/openmpi'],
+            [no], [AC_MSG_ERROR([--with-component-dir needs system, user or a folder])],
+            [ompilibdir=$with_component_dir ompidatadir='${datadir}/openmpi'])
+])
+
+AC_DEFUN([IBSHIFT_CHECK_VERBS], [
+    AC_CHECK_HEADER([infiniband/verbs.h], [],
+                    [AC_MSG_ERROR([infiniband/verbs.h is missing: install libibverbs-dev (rdma-core-devel elsewhere)])])
+    AC_CHECK_LIB([ibverbs], [ibv_open_device], [VERBS_LIBS=-libverbs],
+                 [AC_MSG_ERROR([libibverbs does not link: install libibverbs-dev])])
+    coll_ibshift_LIBS="$coll_ibshift_LIBS $VERBS_LIBS"
+    AC_SUBST([VERBS_LIBS])
+])
+
+# The tool's live discovery of a fabric; without these libraries it reads files only.
+AC_DEFUN([IBSHIFT_CHECK_IBNETDISC], [
+    have_ibnetdisc=yes
+    AC_CHECK_HEADERS([infiniband/ibnetdisc.h infiniband/mad.h infiniband/umad.h], [], [have_ibnetdisc=no])
+    AS_IF([test $have_ibnetdisc = yes],
+          [AC_CHECK_LIB([ibnetdisc], [ibnd_discover_fabric], [], [have_ibnetdisc=no], [-libmad -libumad])])
+    AS_IF([test $have_ibnetdisc = yes], [IBNETDISC_LIBS="-libnetdisc -libmad -libumad"])
+    AC_SUBST([IBNETDISC_LIBS])
+    AM_CONDITIONAL([HAVE_IBNETDISC], [test $have_ibnetdisc = yes])
+])
+
+AC_DEFUN([IBSHIFT_CHECK_HWLOC], [
+    PKG_CHECK_MODULES([HWLOC], [hwloc >= 2.0], [have_hwloc=yes], [have_hwloc=no])
+    AS_IF([test $have_hwloc = no],
+          [AC_MSG_ERROR([hwloc 2 is missing: install libhwloc-dev])])
+    coll_ibshift_CPPFLAGS="$coll_ibshift_CPPFLAGS $HWLOC_CFLAGS"
+    coll_ibshift_LIBS="$coll_ibshift_LIBS $HWLOC_LIBS"
+])
+
+AC_DEFUN([IBSHIFT_CHECK_CMOCKA], [
+    PKG_CHECK_MODULES([CMOCKA], [cmocka], [have_cmocka=yes], [have_cmocka=no])
+    AM_CONDITIONAL([HAVE_CMOCKA], [test $have_cmocka = yes])
+])
+
+AC_DEFUN([IBSHIFT_SUMMARY], [
+    AS_ECHO([""])
+    AS_ECHO(["ibshift $PACKAGE_VERSION"])
+    AS_IF([test "$with_ompi" != no],
+          [AS_ECHO(["  Open MPI          $OMPI_VERSION ($MPICC)"])
+           AS_ECHO(["  component goes to $ompilibdir"])],
+          [AS_ECHO(["  Open MPI          left out (--without-ompi)"])])
+    AS_ECHO(["  live discovery    $have_ibnetdisc"])
+    AS_ECHO(["  unit tests        $have_cmocka"])
+])

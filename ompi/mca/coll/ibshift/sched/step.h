@@ -1,0 +1,3 @@
+#ifndef IBSHIFT_SCHED_STEP_H
+#define IBSHIFT_SCHED_STEP_H
+#endif

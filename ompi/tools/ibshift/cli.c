@@ -1,0 +1,80 @@
+#include "cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+int cli_error(const char *command, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    fprintf(stderr, "ibshift %s: ", command);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    return CLI_USAGE;
+}
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+    size_t ab = a < b ? a : b;
+
+    return ab < c ? ab : c;
+}
+
+static size_t edit_distance(const char *a, const char *b)
+{
+    size_t width = strlen(b);
+    size_t row[64];
+
+    if (width >= 64) {
+        return 64;
+    }
+    for (size_t j = 0; j <= width; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 1; a[i - 1] != '\0'; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= width; j++) {
+            size_t substituted = diagonal + (a[i - 1] != b[j - 1]);
+
+            diagonal = row[j];
+            row[j] = min3(row[j] + 1, row[j - 1] + 1, substituted);
+        }
+    }
+    return row[width];
+}
+
+const char *cli_nearest(const char *name, const char *const *candidates, size_t count)
+{
+    const char *best = NULL;
+    size_t best_distance = strlen(name) / 3 + 2;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t distance = edit_distance(name, candidates[i]);
+
+        if (distance < best_distance) {
+            best_distance = distance;
+            best = candidates[i];
+        }
+    }
+    return best;
+}
+
+int cli_parse_long(const char *text, long low, long high, long *value)
+{
+    char *end;
+    long number;
+
+    errno = 0;
+    number = strtol(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || number < low || number > high) {
+        return -EINVAL;
+    }
+    *value = number;
+    return 0;
+}

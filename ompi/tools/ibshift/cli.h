@@ -1,0 +1,31 @@
+/* What all subcommands share: exit codes, messages, name suggestions. */
+#ifndef IBSHIFT_CLI_H
+#define IBSHIFT_CLI_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+enum cli_exit {
+    CLI_OK = 0,
+    CLI_FAILED = 1, /* the work was done and its answer is no */
+    CLI_USAGE = 2,  /* bad input: nothing was written */
+    CLI_UNFIT = 3,  /* good input that this engine cannot serve */
+};
+
+/* A subcommand gets argv[0] = its own name and returns an enum cli_exit. */
+struct cli_command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+};
+
+/* Prints "ibshift COMMAND: message" to stderr; returns CLI_USAGE so that callers can return it. */
+int cli_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The candidate nearest to name (edit distance, at most a third of it), or NULL. */
+const char *cli_nearest(const char *name, const char *const *candidates, size_t count);
+
+/* Whole decimal number within [low, high]; 0 or -EINVAL, *value untouched on failure. */
+int cli_parse_long(const char *text, long low, long high, long *value);
+
+#endif
