@@ -1,0 +1,185 @@
+#ifndef IBSHIFT_NET_NET_H
+#define IBSHIFT_NET_NET_H
+
+/*
+ * What the executor needs from a network: point-to-point messages matched by key.
+ * Implemented over verbs, inside one process (net_loop.h), and over virtual time.
+ *
+ * A net is one endpoint. A process may have any number of them; nothing is global.
+ *
+ * Peers are small integers that mean the same endpoint on every net of the job (the caller maps
+ * communicator ranks to them). Connecting is the net's affair: it happens with the first message.
+ *
+ * Threads. A net has no lock: its owner makes one call at a time, from any thread (the engine of
+ * exec/engine.h calls under its own lock). Two nets never share a lock that the caller can see.
+ * Only describe() and now() may be called while another call runs.
+ *
+ * No call blocks, calls back or sleeps. Time is what now() says: it may stand still between two
+ * polls, and it need not be the wall clock.
+ */
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Which message this is. Sender and receiver name the same key; the pair (peer, key) is unique
+ * among all messages that are posted or on their way, so order plays no part in matching.
+ * Goes over the wire as it is here, in little endian.
+ */
+struct ibshift_net_key {
+    uint32_t comm; /* the communicator's id on the wire, the same on all its ranks */
+    uint32_t seq;  /* which collective on this communicator; wraps */
+    uint32_t tag;  /* which message of this collective */
+};
+static_assert(sizeof(struct ibshift_net_key) == 12, "the key is part of the wire format");
+
+struct ibshift_net_mem; /* a registration; the net's own */
+
+/* Read by send() and recv() during the call only; the buffer is lent until the message ends. */
+struct ibshift_net_message {
+    uint32_t peer;
+    struct ibshift_net_key key;
+    void *buffer;                /* not written by send() */
+    size_t length;               /* may be 0; the same on both sides */
+    struct ibshift_net_mem *mem; /* registration that covers the buffer; NULL: the net sees to it */
+    uint64_t cookie;             /* comes back in the event */
+};
+
+/* The end of one message: the buffer belongs to the caller again. */
+struct ibshift_net_event {
+    uint64_t cookie;
+    uint32_t peer;
+    int32_t status; /* 0 or a negative errno, see below */
+};
+
+/*
+ * Status of a message that failed:
+ *   -EMSGSIZE    the other side's length differs
+ *   -ECANCELED   cancel() ended it
+ *   -ECONNRESET  the connection to this peer broke, for this or another message
+ *   -EHOSTUNREACH, -ETIMEDOUT  the peer cannot be reached, or stopped answering
+ *   -ENOMEM      memory could not be registered, and copying was not possible either
+ *   -EIO         everything else; describe() has the words
+ * After a failed message its peer stays failed: later messages with it fail with the same status,
+ * messages with other peers do not.
+ */
+
+enum { IBSHIFT_NET_PENDING = 0, IBSHIFT_NET_DONE = 1 }; /* results of send() and recv() */
+
+struct ibshift_net;
+
+struct ibshift_net_ops {
+    /*
+     * The message is ready to go: up to max_eager bytes it leaves at once, as far as the receiver
+     * has room; above, it waits for the receiver's grant.
+     * PENDING: one event will follow. DONE: it is over, the buffer is the caller's, no event.
+     * -EAGAIN: a queue is full; nothing happened; try again after a poll. Other errors: refused
+     * with a status as above, no event.
+     */
+    int (*send)(struct ibshift_net *net, const struct ibshift_net_message *message);
+
+    /*
+     * The message may come: this is the grant that a long message waits for, sent in the order of
+     * the calls. Results as for send(); DONE: a message that was held has been copied.
+     * A message whose receive is not posted yet (its sender is ahead by a round or by a whole
+     * collective) is held or left with its sender, within memory that neither the number of
+     * peers nor of communicators moves. It never keeps a message from arriving whose receive is
+     * posted, whoever sent it.
+     */
+    int (*recv)(struct ibshift_net *net, const struct ibshift_net_message *message);
+
+    /*
+     * Moves everything a little and delivers up to max events; returns their number. Bounded work.
+     * Never fails: a device that died shows as one failed event for each message in flight.
+     */
+    int (*poll)(struct ibshift_net *net, struct ibshift_net_event *events, int max);
+
+    /*
+     * Ends all messages of (comm, seq): each of them still gets its event, -ECANCELED or its real
+     * outcome, and only with that event is its buffer free of the device. Connections that can
+     * only be silenced by breaking them are broken. What arrives later under these keys is dropped.
+     */
+    void (*cancel)(struct ibshift_net *net, uint32_t comm, uint32_t seq);
+
+    /*
+     * Registers memory ahead of many messages. Only a hint: on failure the caller passes NULL
+     * instead, and the net copies. Both are NULL in a net that knows no registration.
+     */
+    int (*mem_register)(struct ibshift_net *net, void *base, size_t length,
+                        struct ibshift_net_mem **mem);
+    void (*mem_release)(struct ibshift_net *net, struct ibshift_net_mem *mem);
+
+    /* One line about the peer for an error message: host, address, queue pair, what failed last. */
+    void (*describe)(struct ibshift_net *net, uint32_t peer, char *text, size_t size);
+
+    uint64_t (*now)(struct ibshift_net *net); /* nanoseconds, never falling */
+
+    void (*destroy)(struct ibshift_net *net); /* nothing may be in flight */
+};
+
+/* The head of every implementation's own struct. */
+struct ibshift_net {
+    const struct ibshift_net_ops *ops;
+    size_t max_eager; /* the same on all peers */
+};
+
+static inline int ibshift_net_send(struct ibshift_net *net,
+                                   const struct ibshift_net_message *message)
+{
+    return net->ops->send(net, message);
+}
+
+static inline int ibshift_net_recv(struct ibshift_net *net,
+                                   const struct ibshift_net_message *message)
+{
+    return net->ops->recv(net, message);
+}
+
+static inline int ibshift_net_poll(struct ibshift_net *net, struct ibshift_net_event *events,
+                                   int max)
+{
+    return net->ops->poll(net, events, max);
+}
+
+static inline void ibshift_net_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
+{
+    net->ops->cancel(net, comm, seq);
+}
+
+/* The registration, or NULL where there is none: both are good for a message. */
+static inline struct ibshift_net_mem *ibshift_net_mem_register(struct ibshift_net *net, void *base,
+                                                               size_t length)
+{
+    struct ibshift_net_mem *mem = NULL;
+
+    if (net->ops->mem_register == NULL || net->ops->mem_register(net, base, length, &mem) != 0) {
+        return NULL;
+    }
+    return mem;
+}
+
+static inline void ibshift_net_mem_release(struct ibshift_net *net, struct ibshift_net_mem *mem)
+{
+    if (mem != NULL) {
+        net->ops->mem_release(net, mem);
+    }
+}
+
+static inline void ibshift_net_describe(struct ibshift_net *net, uint32_t peer, char *text,
+                                        size_t size)
+{
+    net->ops->describe(net, peer, text, size);
+}
+
+static inline uint64_t ibshift_net_now(struct ibshift_net *net)
+{
+    return net->ops->now(net);
+}
+
+static inline void ibshift_net_destroy(struct ibshift_net *net)
+{
+    net->ops->destroy(net);
+}
+
+#endif
