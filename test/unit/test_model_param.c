@@ -1,0 +1,136 @@
+/* The text of model parameters: units, defaults, and what is refused and how. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "model/param.h"
+
+#define REQUIRED "L = 1 us\ng = 1 us\no_s = 1 us\no_r = 1 us\n"
+
+static int parse(const char *text, struct ibshift_model *model, char *error)
+{
+    return ibshift_model_parse(text, strlen(text), "p", model, error);
+}
+
+static void units_are_converted(void **state)
+{
+    struct ibshift_model m;
+    char error[IBSHIFT_MODEL_ERROR_SIZE];
+
+    (void)state;
+    assert_int_equal(0, parse("# comment\n L = 1300 ns # wire\r\n\no_s_max=2us\no_s_min = 500 ns\n"
+                              "o_r = 0.0011 ms\ng = 3 us\nG = 8 Gbit/s\nf = 4\ncopy = 100 ps/B",
+                              &m, error));
+    assert_true(m.latency == 1.3 && m.send_max == 2 && m.send_min == 0.5);
+    assert_float_equal(m.recv_max, 1.1, 1e-12);
+    assert_true(m.recv_min == m.recv_max);
+    assert_float_equal(m.gap_byte, 1e-3, 1e-15);
+    assert_float_equal(m.copy_byte, 1e-4, 1e-15);
+    assert_int_equal(4, m.free_messages);
+    assert_true(m.reduce_byte == 0);
+}
+
+static void format_parses_to_the_same_model(void **state)
+{
+    struct ibshift_model m;
+    char text[1024], error[IBSHIFT_MODEL_ERROR_SIZE];
+    int length = ibshift_model_format(&ibshift_model_example, text, sizeof(text));
+
+    (void)state;
+    assert_in_range(length, 1, sizeof(text) - 1);
+    assert_int_equal(0, parse(text, &m, error));
+    assert_memory_equal(&m, &ibshift_model_example, sizeof(m));
+}
+
+static void overhead_falls_from_max_to_min(void **state)
+{
+    const struct ibshift_model *m = &ibshift_model_example;
+
+    (void)state;
+    assert_true(ibshift_model_send_overhead(m, 1) == 2.0);
+    assert_true(ibshift_model_send_overhead(m, 2) == 1.25);
+    assert_true(ibshift_model_recv_overhead(m, 1) == 1.5);
+    assert_float_equal(ibshift_model_send_overhead(m, 1 << 30), 0.5, 1e-6);
+}
+
+static void special_cases_drop_what_the_model_ignores(void **state)
+{
+    struct ibshift_model gp = ibshift_model_loggp(&ibshift_model_example);
+    struct ibshift_model fp = ibshift_model_logfp(&ibshift_model_example);
+
+    (void)state;
+    assert_true(gp.free_messages == 1 && gp.send_min == 2.0 && gp.gap_byte == 1e-3);
+    assert_true(fp.free_messages == 2 && fp.send_min == 0.5 && fp.gap_byte == 0);
+}
+
+static void bad_text_is_refused_with_its_line(void **state)
+{
+    static const struct {
+        const char *text, *error;
+    } cases[] = {
+        {REQUIRED "x = 1 us\n", "p:5: unknown key 'x'; the keys are L, o_s, o_s_max, o_s_min, o_r, "
+                                "o_r_max, o_r_min, g, G, f, copy, reduce"},
+        {"L = -1.3 us\n", "p:1: L is negative: it must be 0 or more"},
+        {"L = 1\n", "p:1: L needs a unit of: ns, us, ms, s (found '')"},
+        {"G = 1 us\n",
+         "p:1: G needs a unit of: ps/B, ns/B, us/B, MB/s, MiB/s, GB/s, GiB/s, Gbit/s (found 'us')"},
+        {"G = 0 GB/s\n", "p:1: G is a rate of 0: give a positive rate, or 0 us/B for no cost"},
+        {"L = nan us\n", "p:1: L needs a number (found 'nan us')"},
+        {"L = 1e300 s\n", "p:1: L is more than 1000 s"},
+        {"L = fast\n", "p:1: L needs a number (found 'fast')"},
+        {"L 1 us\n", "p:1: expected 'key = number unit' (found 'L 1 us')"},
+        {"\nL = 1 us\n\nL = 2 us\n", "p:4: L was set on line 2 already"},
+        {"f = 2 us\n", "p:1: f is a count and has no unit (found 'us')"},
+        {"f = 0\n", "p:1: f must be a whole number from 1 to 1024"},
+        {"f = 1.5\n", "p:1: f must be a whole number from 1 to 1024"},
+        {"", "p: L is missing"},
+        {"L = 1 us\ng = 1 us\no_s_max = 1 us\no_r = 1 us\n",
+         "p: o_s is missing (or o_s_max and o_s_min)"},
+        {"L = 1 us\ng = 1 us\no_s_max = 1 us\no_s_min = 2 us\no_r = 1 us\n",
+         "p: o_s_min is larger than o_s_max"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct ibshift_model m = {.latency = 77};
+        char error[IBSHIFT_MODEL_ERROR_SIZE] = "";
+
+        assert_int_equal(-EINVAL, parse(cases[i].text, &m, error));
+        assert_string_equal(cases[i].error, error);
+        assert_true(m.latency == 77);
+    }
+}
+
+static void hostile_bytes_are_refused(void **state)
+{
+    struct ibshift_model m;
+    char error[IBSHIFT_MODEL_ERROR_SIZE], text[1000];
+
+    (void)state;
+    memset(text, 'L', sizeof(text));
+    assert_int_equal(-EINVAL, ibshift_model_parse(text, sizeof(text), "p", &m, error));
+    assert_string_equal("p:1: line is longer than 200 characters", error);
+    assert_int_equal(-EINVAL, ibshift_model_parse("L\0= 1 us\n", 9, "p", &m, error));
+    assert_string_equal("p:1: line has a zero byte: this is not a text file", error);
+    assert_int_equal(-ENOENT, ibshift_model_read("/nonexistent/file", &m, error));
+    assert_string_equal("/nonexistent/file: cannot open: No such file or directory", error);
+    assert_int_not_equal(0, ibshift_model_read("/", &m, error));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(units_are_converted),
+        cmocka_unit_test(format_parses_to_the_same_model),
+        cmocka_unit_test(overhead_falls_from_max_to_min),
+        cmocka_unit_test(special_cases_drop_what_the_model_ignores),
+        cmocka_unit_test(bad_text_is_refused_with_its_line),
+        cmocka_unit_test(hostile_bytes_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
