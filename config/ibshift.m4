@@ -37,6 +37,8 @@ AC_DEFUN([IBSHIFT_CHECK_OMPI], [
     AC_SUBST([coll_ibshift_LIBS])
     AC_SUBST([ompilibdir])
     AC_SUBST([ompidatadir])
+    AC_SUBST([MPI_CFLAGS])
+    AC_SUBST([MPI_LIBS])
     AC_SUBST([MPICC])
     AC_SUBST([MPIRUN])
     AC_SUBST([OMPI_VERSION])
@@ -64,6 +66,9 @@ AC_DEFUN([_IBSHIFT_FIND_OMPI], [
           [AC_MSG_RESULT([no])
            AC_MSG_ERROR([$ompi_include/ompi/mca/coll/coll.h is missing: this Open MPI was installed without its internal headers. Debian: install libopenmpi-dev. Own build: configure Open MPI with --with-devel-headers. Or put ompi/mca/coll/ibshift into Open MPI's source tree (docs/install.md)])])
     # ompi_info's libdir is the installation's; mpicc knows the -L that really links.
+    # What an MPI program (test/mpi, bench/nbcbench) is built with.
+    MPI_CFLAGS=`"$MPICC" --showme:compile`
+    MPI_LIBS=`"$MPICC" --showme:link`
     coll_ibshift_CPPFLAGS="-I$ompi_include `"$MPICC" --showme:compile`"
     coll_ibshift_LDFLAGS="`"$MPICC" --showme:libdirs | sed 's/@<:@^ @:>@* */-L&/g'`"
     coll_ibshift_LIBS="-lmpi -lopen-pal"
