@@ -1,0 +1,450 @@
+#include "net/net_loop_store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t random_below(struct ibshift_loop *loop, uint64_t bound)
+{
+    uint64_t x = loop->random;
+
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    loop->random = x;
+    return (x >> 11) % bound;
+}
+
+static uint64_t after_delay(struct ibshift_loop *loop)
+{
+    return loop->now + (loop->options.delay ? random_below(loop, loop->options.delay + 1) : 0);
+}
+
+static struct message *message_create(struct ibshift_loop *loop, uint32_t from, uint32_t to,
+                                      const struct ibshift_net_message *posted, size_t copied)
+{
+    struct message *message = malloc(sizeof(*message) + copied);
+
+    if (message != NULL) {
+        *message = (struct message){.from = from,
+                                    .to = to,
+                                    .key = posted->key,
+                                    .length = posted->length,
+                                    .buffer = posted->buffer,
+                                    .cookie = posted->cookie};
+        loop->messages++;
+    }
+    return message;
+}
+
+static void copy_bytes(void *to, const void *from, size_t length)
+{
+    if (length > 0) {
+        memcpy(to, from, length);
+    }
+}
+
+static void start(struct ibshift_loop *loop, struct message *message)
+{
+    message->place = ON_THE_WIRE;
+    message->due = after_delay(loop);
+    loop->endpoints[message->from].on_the_wire++;
+    ibshift_loop_list_append(&loop->endpoints[message->to].arriving, message);
+}
+
+static int deliver(const struct message *send, size_t length, void *buffer)
+{
+    if (send->length != length) {
+        return -EMSGSIZE;
+    }
+    copy_bytes(buffer, send->has_copy ? send->copy : send->buffer, length);
+    return 0;
+}
+
+static bool is_dropped(const struct endpoint *endpoint, const struct ibshift_net_key *key)
+{
+    for (uint32_t i = 0; i < endpoint->drops && i < DROPPED; i++) {
+        if (endpoint->dropped[i].comm == key->comm && endpoint->dropped[i].seq == key->seq) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An early message: held here as long as there is room, else it stays with its sender. */
+static void park(struct ibshift_loop *loop, struct endpoint *endpoint, struct message *message)
+{
+    struct message *held = message;
+
+    if (is_short(loop, message) && endpoint->held < loop->options.room) {
+        if (!message->has_copy) {
+            held = malloc(sizeof(*held) + message->length);
+            if (held != NULL) {
+                *held = *message;
+                loop->messages++;
+                copy_bytes(held->copy, message->buffer, message->length);
+                ibshift_loop_message_end(loop, message, 0, after_delay(loop));
+                held->has_copy = true;
+            } else {
+                held = message;
+            }
+        }
+        held->is_held = held->has_copy;
+        endpoint->held += held->is_held;
+    }
+    held->place = PARKED;
+    ibshift_loop_table_put(&loop->table, held);
+}
+
+static void arrive(struct ibshift_loop *loop, struct endpoint *endpoint, struct message *send)
+{
+    struct message **link =
+        ibshift_loop_table_find(&loop->table, POSTED, send->from, send->to, &send->key);
+    struct message *recv;
+    int status;
+
+    loop->endpoints[send->from].on_the_wire--;
+    if (link == NULL && is_short(loop, send) && is_dropped(endpoint, &send->key)) {
+        ibshift_loop_message_end(loop, send, 0, loop->now);
+        return;
+    }
+    if (link == NULL) {
+        park(loop, endpoint, send);
+        return;
+    }
+    recv = *link;
+    *link = recv->next;
+    status = deliver(send, recv->length, recv->buffer);
+    ibshift_loop_message_end(loop, recv, status, loop->now);
+    ibshift_loop_message_end(loop, send, status, after_delay(loop));
+}
+
+static struct endpoint *lock(struct ibshift_net *net)
+{
+    struct endpoint *endpoint = (struct endpoint *)net;
+
+    pthread_mutex_lock(&endpoint->loop->lock);
+    return endpoint;
+}
+
+static int unlock(struct endpoint *endpoint, int result)
+{
+    pthread_mutex_unlock(&endpoint->loop->lock);
+    return result;
+}
+
+static int refusal(const struct endpoint *endpoint, const struct ibshift_net_message *message)
+{
+    const struct ibshift_net_mem *mem = message->mem;
+
+    if (message->peer >= endpoint->loop->options.peers) {
+        return -EINVAL;
+    }
+    if (mem != NULL && ((char *)message->buffer < mem->base ||
+                        (char *)message->buffer + message->length > mem->base + mem->length)) {
+        return -EINVAL;
+    }
+    return endpoint->is_dead ? -EIO : endpoint->failed[message->peer];
+}
+
+/* Without a seed every short send is over at once; with one, some are. */
+static bool ends_at_once(struct ibshift_loop *loop, const struct ibshift_net_message *message)
+{
+    return message->length <= loop->options.max_eager &&
+           (loop->options.seed == 0 || random_below(loop, 2) == 0);
+}
+
+static int send_locked(struct endpoint *endpoint, const struct ibshift_net_message *posted)
+{
+    struct ibshift_loop *loop = endpoint->loop;
+    bool is_copied = ends_at_once(loop, posted);
+    struct message *message =
+        message_create(loop, endpoint->self, posted->peer, posted, is_copied ? posted->length : 0);
+
+    if (message == NULL) {
+        return -ENOMEM;
+    }
+    if (loop->endpoints[posted->peer].is_dead) {
+        ibshift_loop_message_end(loop, message, -ETIMEDOUT, loop->now + loop->options.timeout);
+        return IBSHIFT_NET_PENDING;
+    }
+    if (is_copied) {
+        copy_bytes(message->copy, posted->buffer, posted->length);
+        message->has_copy = true;
+    }
+    start(loop, message);
+    return is_copied ? IBSHIFT_NET_DONE : IBSHIFT_NET_PENDING;
+}
+
+static int loop_send(struct ibshift_net *net, const struct ibshift_net_message *message)
+{
+    struct endpoint *endpoint = lock(net);
+    int rc = refusal(endpoint, message);
+
+    if (rc != 0) {
+        return unlock(endpoint, rc);
+    }
+    if (endpoint->on_the_wire >= endpoint->loop->options.depth) {
+        return unlock(endpoint, -EAGAIN);
+    }
+    if (endpoint->sends_to_live == 0) {
+        ibshift_loop_die(endpoint);
+        return unlock(endpoint, -EIO);
+    }
+    endpoint->sends_to_live--;
+    return unlock(endpoint, send_locked(endpoint, message));
+}
+
+static int take_held(struct endpoint *endpoint, struct message **link,
+                     const struct ibshift_net_message *posted)
+{
+    struct message *send = *link;
+    int status = deliver(send, posted->length, posted->buffer);
+
+    *link = send->next;
+    endpoint->held--;
+    ibshift_loop_message_free(endpoint->loop, send);
+    return status == 0 ? IBSHIFT_NET_DONE : status;
+}
+
+static int recv_locked(struct endpoint *endpoint, const struct ibshift_net_message *posted)
+{
+    struct ibshift_loop *loop = endpoint->loop;
+    struct message **link =
+        ibshift_loop_table_find(&loop->table, PARKED, posted->peer, endpoint->self, &posted->key);
+    struct message *message;
+
+    if (link != NULL && (*link)->is_held) {
+        return take_held(endpoint, link, posted);
+    }
+    message = message_create(loop, posted->peer, endpoint->self, posted, 0);
+    if (message == NULL) {
+        return -ENOMEM;
+    }
+    message->is_recv = true;
+    if (loop->endpoints[posted->peer].is_dead && !is_short(loop, message)) { /* the grant fails */
+        ibshift_loop_message_end(loop, message, -ETIMEDOUT, loop->now + loop->options.timeout);
+        return IBSHIFT_NET_PENDING;
+    }
+    message->place = POSTED;
+    if (link != NULL) {
+        struct message *waiting = *link;
+
+        *link = waiting->next;
+        start(loop, waiting);
+    }
+    ibshift_loop_table_put(&loop->table, message);
+    return IBSHIFT_NET_PENDING;
+}
+
+static int loop_recv(struct ibshift_net *net, const struct ibshift_net_message *message)
+{
+    struct endpoint *endpoint = lock(net);
+    int rc = refusal(endpoint, message);
+
+    return unlock(endpoint, rc != 0 ? rc : recv_locked(endpoint, message));
+}
+
+static void arrive_due(struct endpoint *endpoint, int max)
+{
+    struct list *arriving = &endpoint->arriving;
+    uint64_t now = endpoint->loop->now;
+
+    for (struct message **link = &arriving->first; *link != NULL && max > 0;) {
+        if ((*link)->due <= now) {
+            arrive(endpoint->loop, endpoint, ibshift_loop_list_take(arriving, link));
+            max--;
+        } else {
+            link = &(*link)->next;
+        }
+    }
+}
+
+static int loop_poll(struct ibshift_net *net, struct ibshift_net_event *events, int max)
+{
+    struct endpoint *endpoint = lock(net);
+    struct ibshift_loop *loop = endpoint->loop;
+    struct list *ended = &endpoint->ended;
+    int count = 0;
+
+    loop->now += loop->options.tick;
+    arrive_due(endpoint, max);
+    for (struct message **link = &ended->first; *link != NULL && count < max;) {
+        struct message *message = *link;
+
+        if (message->due > loop->now) {
+            link = &message->next;
+            continue;
+        }
+        ibshift_loop_list_take(ended, link);
+        events[count].cookie = message->cookie;
+        events[count].peer = message->is_recv ? message->from : message->to;
+        events[count].status = message->status;
+        if (message->status == -ETIMEDOUT) {
+            ibshift_loop_fail_peer(endpoint, events[count].peer, -ETIMEDOUT);
+        }
+        ibshift_loop_message_free(loop, message);
+        count++;
+    }
+    return unlock(endpoint, count);
+}
+
+static void loop_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
+{
+    struct endpoint *endpoint = lock(net);
+
+    ibshift_loop_drop(endpoint, comm, seq);
+    unlock(endpoint, 0);
+}
+
+static int loop_mem_register(struct ibshift_net *net, void *base, size_t length,
+                             struct ibshift_net_mem **mem)
+{
+    struct endpoint *endpoint = lock(net);
+    struct ibshift_net_mem *created = NULL;
+
+    if (!endpoint->loop->options.refuse_memory) {
+        created = malloc(sizeof(*created));
+    }
+    if (created == NULL) {
+        return unlock(endpoint, -ENOMEM);
+    }
+    created->base = base;
+    created->length = length;
+    endpoint->loop->mems++;
+    *mem = created;
+    return unlock(endpoint, 0);
+}
+
+static void loop_mem_release(struct ibshift_net *net, struct ibshift_net_mem *mem)
+{
+    struct endpoint *endpoint = lock(net);
+
+    endpoint->loop->mems--;
+    free(mem);
+    unlock(endpoint, 0);
+}
+
+static void loop_describe(struct ibshift_net *net, uint32_t peer, char *text, size_t size)
+{
+    struct endpoint *endpoint = lock(net);
+
+    snprintf(text, size, "loop peer %u: %s", peer,
+             endpoint->is_dead        ? "this endpoint is dead"
+             : endpoint->failed[peer] ? strerror(-endpoint->failed[peer])
+                                      : "no error seen");
+    unlock(endpoint, 0);
+}
+
+static uint64_t loop_now(struct ibshift_net *net)
+{
+    struct endpoint *endpoint = lock(net);
+    uint64_t now = endpoint->loop->now;
+
+    unlock(endpoint, 0);
+    return now;
+}
+
+static void loop_destroy(struct ibshift_net *net)
+{
+    (void)net; /* the loop owns it */
+}
+
+static const struct ibshift_net_ops loop_ops = {
+    .send = loop_send,
+    .recv = loop_recv,
+    .poll = loop_poll,
+    .cancel = loop_cancel,
+    .mem_register = loop_mem_register,
+    .mem_release = loop_mem_release,
+    .describe = loop_describe,
+    .now = loop_now,
+    .destroy = loop_destroy,
+};
+
+static int endpoint_init(struct endpoint *endpoint, struct ibshift_loop *loop, uint32_t self)
+{
+    endpoint->net = (struct ibshift_net){.ops = &loop_ops, .max_eager = loop->options.max_eager};
+    endpoint->loop = loop;
+    endpoint->self = self;
+    endpoint->sends_to_live = UINT64_MAX;
+    ibshift_loop_list_init(&endpoint->arriving);
+    ibshift_loop_list_init(&endpoint->ended);
+    endpoint->failed = calloc(loop->options.peers, sizeof(*endpoint->failed));
+    return endpoint->failed == NULL ? -ENOMEM : 0;
+}
+
+struct ibshift_loop *ibshift_loop_create(const struct ibshift_loop_options *options)
+{
+    struct ibshift_loop *loop = calloc(1, sizeof(*loop));
+    int rc = 0;
+
+    if (loop == NULL) {
+        return NULL;
+    }
+    loop->options = *options;
+    loop->random = options->seed != 0 ? options->seed : 1;
+    pthread_mutex_init(&loop->lock, NULL);
+    loop->endpoints = calloc(options->peers, sizeof(*loop->endpoints));
+    if (loop->endpoints == NULL || ibshift_loop_table_init(&loop->table, options->peers) != 0) {
+        ibshift_loop_free(loop);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < options->peers && rc == 0; i++) {
+        rc = endpoint_init(&loop->endpoints[i], loop, i);
+    }
+    if (rc != 0) {
+        ibshift_loop_free(loop);
+        return NULL;
+    }
+    return loop;
+}
+
+struct ibshift_net *ibshift_loop_net(struct ibshift_loop *loop, uint32_t peer)
+{
+    return &loop->endpoints[peer].net;
+}
+
+void ibshift_loop_kill_after(struct ibshift_loop *loop, uint32_t peer, uint32_t sends)
+{
+    pthread_mutex_lock(&loop->lock);
+    loop->endpoints[peer].sends_to_live = sends;
+    pthread_mutex_unlock(&loop->lock);
+}
+
+size_t ibshift_loop_left(struct ibshift_loop *loop)
+{
+    size_t left;
+
+    pthread_mutex_lock(&loop->lock);
+    left = loop->messages + loop->mems;
+    pthread_mutex_unlock(&loop->lock);
+    return left;
+}
+
+static void free_chain(struct ibshift_loop *loop, struct message *message)
+{
+    while (message != NULL) {
+        struct message *next = message->next;
+
+        ibshift_loop_message_free(loop, message);
+        message = next;
+    }
+}
+
+void ibshift_loop_free(struct ibshift_loop *loop)
+{
+    for (size_t i = 0; loop->table.heads != NULL && i < loop->table.buckets; i++) {
+        free_chain(loop, loop->table.heads[i]);
+    }
+    for (uint32_t i = 0; loop->endpoints != NULL && i < loop->options.peers; i++) {
+        free_chain(loop, loop->endpoints[i].arriving.first);
+        free_chain(loop, loop->endpoints[i].ended.first);
+        free(loop->endpoints[i].failed);
+    }
+    free(loop->table.heads);
+    free(loop->endpoints);
+    pthread_mutex_destroy(&loop->lock);
+    free(loop);
+}

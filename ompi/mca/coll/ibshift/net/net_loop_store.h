@@ -1,0 +1,106 @@
+#ifndef IBSHIFT_NET_NET_LOOP_STORE_H
+#define IBSHIFT_NET_NET_LOOP_STORE_H
+
+/* Where the messages of a loop are: on the wire, in the table, or ended. */
+
+#include "net/net_loop.h"
+
+#include <pthread.h>
+
+enum place { ON_THE_WIRE, PARKED, POSTED, ENDED };
+
+struct message {
+    struct message *next;
+    enum place place; /* PARKED is a send, POSTED a receive; both are in the table */
+    uint32_t from;
+    uint32_t to;
+    struct ibshift_net_key key;
+    bool is_recv;
+    bool has_copy; /* a send that is over for its sender: its bytes are in copy */
+    bool is_held;  /* counts against the receiver's room */
+    int status;
+    size_t length;
+    void *buffer;
+    uint64_t cookie;
+    uint64_t due;
+    unsigned char copy[];
+};
+
+struct list {
+    struct message *first;
+    struct message **end;
+};
+
+struct table {
+    size_t buckets; /* a power of two */
+    struct message **heads;
+};
+
+enum { DROPPED = 64 };
+
+struct ibshift_net_mem {
+    char *base;
+    size_t length;
+};
+
+struct endpoint {
+    struct ibshift_net net;
+    struct ibshift_loop *loop;
+    uint32_t self;
+    uint32_t on_the_wire; /* own sends */
+    uint32_t held;        /* early messages of others */
+    uint64_t sends_to_live;
+    bool is_dead;
+    struct list arriving; /* sends to this endpoint */
+    struct list ended;    /* events to be polled */
+    struct {
+        uint32_t comm, seq;
+    } dropped[DROPPED]; /* cancelled collectives, the oldest is overwritten */
+    uint32_t drops;
+    int *failed; /* per peer: 0, or the status of its failure */
+};
+
+/* lock covers the loop, its endpoints and all messages, and every copy from buffer to buffer. */
+struct ibshift_loop {
+    pthread_mutex_t lock;
+    struct ibshift_loop_options options;
+    uint64_t now;
+    uint64_t random;
+    size_t messages;
+    size_t mems;
+    struct table table;
+    struct endpoint *endpoints;
+};
+
+void ibshift_loop_list_init(struct list *list);
+void ibshift_loop_list_append(struct list *list, struct message *message);
+struct message *ibshift_loop_list_take(struct list *list, struct message **link);
+
+int ibshift_loop_table_init(struct table *table, uint32_t peers);
+void ibshift_loop_table_put(struct table *table, struct message *message);
+
+/* The link to the entry at this place, to be unlinked with *link = (*link)->next; NULL: none. */
+struct message **ibshift_loop_table_find(struct table *table, enum place place, uint32_t from,
+                                         uint32_t to, const struct ibshift_net_key *key);
+
+static inline uint32_t owner_of(const struct message *message)
+{
+    return message->is_recv ? message->to : message->from;
+}
+
+static inline bool is_short(const struct ibshift_loop *loop, const struct message *message)
+{
+    return message->length <= loop->options.max_eager;
+}
+
+/* The event for the owner; a send that is over for its sender is only freed. */
+void ibshift_loop_message_end(struct ibshift_loop *loop, struct message *message, int status,
+                              uint64_t due);
+void ibshift_loop_message_free(struct ibshift_loop *loop, struct message *message);
+
+/* net_loop_faults.c; all under the lock */
+void ibshift_loop_die(struct endpoint *endpoint);
+void ibshift_loop_fail_peer(struct endpoint *endpoint, uint32_t peer, int status);
+void ibshift_loop_drop(struct endpoint *endpoint, uint32_t comm, uint32_t seq);
+
+#endif
