@@ -1,0 +1,172 @@
+#include "nbcbench.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Samples become their maxima over the ranks, sorted; the same on every rank. */
+static void reduce_samples(double *samples, int count, MPI_Comm comm)
+{
+    MPI_Allreduce(MPI_IN_PLACE, samples, count, MPI_DOUBLE, MPI_MAX, comm);
+    qsort(samples, (size_t)count, sizeof(double), compare_doubles);
+}
+
+static double median(const double *sorted, int count)
+{
+    return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
+}
+
+static double microseconds(double since)
+{
+    return (MPI_Wtime() - since) * 1e6;
+}
+
+/* Ranks leave a barrier together, as near as it can be had, before each sample. */
+static void measure_blocking(struct bench *b, const struct collective *c, const struct options *o,
+                             double *samples, struct result *result)
+{
+    for (int i = -o->warmups; i < o->repetitions; i++) {
+        double start;
+
+        MPI_Barrier(b->comm);
+        start = MPI_Wtime();
+        c->blocking(b);
+        samples[i < 0 ? 0 : i] = microseconds(start);
+    }
+    reduce_samples(samples, o->repetitions, b->comm);
+    result->blocking = median(samples, o->repetitions);
+    result->blocking_p10 = samples[o->repetitions / 10];
+    result->blocking_p90 = samples[o->repetitions - 1 - o->repetitions / 10];
+}
+
+static void measure_nonblocking(struct bench *b, const struct collective *c,
+                                const struct options *o, double *samples, struct result *result)
+{
+    for (int i = -o->warmups; i < o->repetitions; i++) {
+        MPI_Request request;
+        double start;
+
+        MPI_Barrier(b->comm);
+        start = MPI_Wtime();
+        c->start(b, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        samples[i < 0 ? 0 : i] = microseconds(start);
+    }
+    reduce_samples(samples, o->repetitions, b->comm);
+    result->nonblocking = median(samples, o->repetitions);
+}
+
+/* Computes for so many microseconds. The clock is the work: it yields to nobody and touches no
+ * memory. */
+static void compute(double duration)
+{
+    double start = MPI_Wtime();
+
+    while (microseconds(start) < duration) {
+    }
+}
+
+/* One sample: start, computation as long as the operation alone, cut by tests, wait. */
+static void overlap_once(struct bench *b, const struct collective *c, const struct options *o,
+                         const struct result *result, double parts[5])
+{
+    int tests = 1 + (int)(b->size / (size_t)o->test_bytes);
+    double piece = result->nonblocking / tests;
+    MPI_Request request;
+    double start, mark;
+    int done = 0;
+
+    MPI_Barrier(b->comm);
+    start = mark = MPI_Wtime();
+    c->start(b, &request);
+    parts[1] = microseconds(mark);
+    parts[2] = parts[4] = 0;
+    for (int i = 0; i < tests; i++) {
+        mark = MPI_Wtime();
+        compute(piece);
+        parts[4] += microseconds(mark);
+        mark = MPI_Wtime();
+        if (!done) {
+            MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        }
+        parts[2] += microseconds(mark);
+    }
+    mark = MPI_Wtime();
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    parts[3] = microseconds(mark);
+    parts[0] = microseconds(start);
+}
+
+static void measure_overlap(struct bench *b, const struct collective *c, const struct options *o,
+                            double *samples, struct result *result)
+{
+    double *const medians[5] = {&result->overlapped, &result->start, &result->test, &result->wait,
+                                &result->compute};
+    double shorter, hidden;
+
+    for (int i = -o->warmups; i < o->repetitions; i++) {
+        double parts[5];
+
+        overlap_once(b, c, o, result, parts);
+        for (int k = 0; k < 5; k++) {
+            samples[k * o->repetitions + (i < 0 ? 0 : i)] = parts[k];
+        }
+    }
+    for (int k = 0; k < 5; k++) {
+        reduce_samples(samples + k * o->repetitions, o->repetitions, b->comm);
+        *medians[k] = median(samples + k * o->repetitions, o->repetitions);
+    }
+    shorter = result->nonblocking < result->compute ? result->nonblocking : result->compute;
+    hidden = (result->nonblocking + result->compute - result->overlapped) / shorter;
+    result->overlap_percent = 100 * (hidden < 0 ? 0 : hidden > 1 ? 1 : hidden);
+}
+
+static int verify_result(struct bench *b, const struct collective *c)
+{
+    int right = c->is_right == NULL || c->is_right(b);
+
+    MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_LAND, b->comm);
+    return right ? 0 : -EILSEQ;
+}
+
+static int verify(struct bench *b, const struct collective *c, bool nonblocking)
+{
+    MPI_Request request;
+    int status;
+
+    bench_fill(b, c);
+    c->blocking(b);
+    status = verify_result(b, c);
+    if (status == 0 && nonblocking) {
+        bench_fill(b, c);
+        c->start(b, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        status = verify_result(b, c);
+    }
+    return status;
+}
+
+int measure(struct bench *b, const struct collective *c, const struct options *options,
+            struct result *result)
+{
+    double *samples = calloc((size_t)options->repetitions * 5, sizeof(double));
+
+    if (samples == NULL) {
+        return -ENOMEM;
+    }
+    *result = (struct result){0};
+    bench_fill(b, c);
+    measure_blocking(b, c, options, samples, result);
+    if (options->nonblocking) {
+        measure_nonblocking(b, c, options, samples, result);
+        measure_overlap(b, c, options, samples, result);
+    }
+    free(samples);
+    return options->verify ? verify(b, c, options->nonblocking) : 0;
+}

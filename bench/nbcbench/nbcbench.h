@@ -1,0 +1,80 @@
+/*
+ * A benchmark of MPI collectives in NBCBench's manner: every rank times the operation, the maximum
+ * over the ranks is one sample, the median of the samples is the result; nonblocking operations are
+ * timed without and with computation that tests every so many bytes.
+ */
+#ifndef NBCBENCH_H
+#define NBCBENCH_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct options {
+    const char *tests; /* comma-separated names, or "all" */
+    int ranks_min, ranks_max;
+    size_t size_min, size_max;
+    int repetitions;
+    int warmups;
+    int test_bytes; /* MPI_Test once for so many bytes of the message */
+    bool nonblocking;
+    bool verify;
+    const char *csv; /* file, "-" for stdout, or NULL */
+    const char *label;
+};
+
+/* Fills *options; prints what is wrong on rank 0. Returns 0, 1 after --help, or -EINVAL. */
+int options_parse(int argc, char **argv, int rank, struct options *options);
+
+/* One collective on buffers of its own. "size" is the bytes of one block: what one rank gives to
+ * one other. */
+struct bench {
+    MPI_Comm comm;
+    int rank, ranks;
+    size_t size;
+    int count; /* of elements of the collective's datatype in one block */
+    char *send, *recv;
+    size_t send_bytes, recv_bytes;
+};
+
+struct collective {
+    const char *name;
+    size_t element;               /* sizes are rounded down to it, at least one */
+    bool sized;                   /* false: the barrier */
+    bool sends_all, receives_all; /* a block for every rank in the buffer, else one */
+    void (*blocking)(struct bench *b);
+    void (*start)(struct bench *b, MPI_Request *request);
+    /* The byte (or double) that a correct result holds at block k, for verification; NULL: nothing
+     * to see. */
+    bool (*is_right)(const struct bench *b);
+};
+
+extern const struct collective collectives[];
+extern const size_t collective_count;
+
+const struct collective *collective_find(const char *name, size_t length);
+int bench_open(struct bench *b, const struct collective *c, MPI_Comm comm, size_t size);
+void bench_fill(struct bench *b, const struct collective *c);
+void bench_close(struct bench *b);
+
+/* Medians over the samples, in microseconds; the same numbers on every rank. */
+struct result {
+    double blocking, blocking_p10, blocking_p90;
+    double nonblocking; /* start and wait, nothing between */
+    double compute;     /* the computation alone */
+    double overlapped;  /* start, compute with tests, wait */
+    double start, test, wait;
+    double overlap_percent;
+};
+
+/* 0, or -EILSEQ when the data was wrong on some rank. */
+int measure(struct bench *b, const struct collective *c, const struct options *options,
+            struct result *result);
+
+void report_header(const struct options *options);
+void report_row(const struct options *options, const struct bench *b, const struct collective *c,
+                const struct result *r);
+int report_open(const struct options *options);
+void report_close(void);
+
+#endif
