@@ -69,7 +69,8 @@ AC_DEFUN([_IBSHIFT_FIND_OMPI], [
     # What an MPI program (test/mpi, bench/nbcbench) is built with.
     MPI_CFLAGS=`"$MPICC" --showme:compile`
     MPI_LIBS=`"$MPICC" --showme:link`
-    coll_ibshift_CPPFLAGS="-I$ompi_include `"$MPICC" --showme:compile`"
+    # Open MPI's headers are not ours to warn about. The stand-in comes last: a full tree wins.
+    coll_ibshift_CPPFLAGS="-isystem $ompi_include `"$MPICC" --showme:compile | sed 's/-I */-isystem /g'` -idirafter `cd "$srcdir" && pwd`/config/stand-in"
     coll_ibshift_LDFLAGS="`"$MPICC" --showme:libdirs | sed 's/@<:@^ @:>@* */-L&/g'`"
     coll_ibshift_LIBS="-lmpi -lopen-pal"
     AS_CASE([$with_component_dir],

@@ -1,0 +1,48 @@
+#ifndef IBSHIFT_COLL_IBSHIFT_H
+#define IBSHIFT_COLL_IBSHIFT_H
+
+#include "coll_ibshift_compat.h"
+#include "coll_ibshift_slots.h"
+#include "coll_ibshift_params.h"
+
+struct ompi_communicator_t;
+
+/* Found by Open MPI under this name in the DSO. */
+OMPI_MODULE_DECLSPEC extern mca_coll_base_component_t mca_coll_ibshift_component;
+
+/*
+ * One communicator's state. Before its owner (the communicator) goes, disable() or the destructor
+ * gives the fallbacks back.
+ */
+struct mca_coll_ibshift_module_t {
+    mca_coll_base_module_t super;
+    /* What was installed before us, for every slot that we fill; modules are retained. */
+    mca_coll_base_comm_coll_t fallback;
+};
+typedef struct mca_coll_ibshift_module_t mca_coll_ibshift_module_t;
+OBJ_CLASS_DECLARATION(mca_coll_ibshift_module_t);
+
+mca_coll_base_module_t *mca_coll_ibshift_comm_query(struct ompi_communicator_t *comm,
+                                                    int *priority);
+
+/*
+ * libnbc behind the user's back: Open MPI wants nonblocking, persistent and neighborhood functions
+ * on every communicator, and a list such as "ibshift,basic" has none of its own.
+ * open() once all listed components are open; it borrows nothing when libnbc is among them.
+ * fill() puts libnbc's functions into the slots that nobody has filled yet.
+ * All return OMPI codes.
+ */
+int ibshift_borrow_open(bool progress_threads, bool mpi_threads);
+int ibshift_borrow_fill(struct ompi_communicator_t *comm);
+void ibshift_borrow_close(void);
+
+/*
+ * Prints a topic of help-mca-coll-ibshift.txt to standard error; once a job means that rank 0
+ * alone prints. The topic is a literal: the lint compares it with the file.
+ * Not through opal_show_help(): between a process and mpirun, Open MPI 4.1.4 over PMIx 4 loses
+ * some of those messages.
+ */
+void ibshift_help(const char *topic, ...);
+void ibshift_help_once_a_job(const char *topic, ...);
+
+#endif

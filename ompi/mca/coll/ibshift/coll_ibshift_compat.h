@@ -1,0 +1,31 @@
+#ifndef IBSHIFT_COLL_COMPAT_H
+#define IBSHIFT_COLL_COMPAT_H
+
+/*
+ * All differences between the Open MPI releases. No other file asks for the version.
+ *
+ * Structs of Open MPI change without a new interface version even between patch releases: a
+ * component fits the release whose headers it was compiled with, and refuses every other one
+ * (coll_ibshift_component.c).
+ */
+
+#include "ompi_config.h"
+#include "ompi/mca/coll/coll.h"
+
+#if OMPI_MAJOR_VERSION == 4 && OMPI_MINOR_VERSION == 1
+#define IBSHIFT_COLL_BASE_VERSION MCA_COLL_BASE_VERSION_2_0_0
+#include "ompi/mca/rte/rte.h"
+#elif OMPI_MAJOR_VERSION == 5 && OMPI_MINOR_VERSION == 0
+#define IBSHIFT_COLL_BASE_VERSION MCA_COLL_BASE_VERSION_2_4_0
+#include "ompi/runtime/ompi_rte.h"
+#else
+#error                                                                                             \
+    "ibshift knows Open MPI 4.1 and 5.0; say in coll_ibshift_compat.h what differs in this release"
+#endif
+
+#define IBSHIFT_TEXT_OF(x)          #x
+#define IBSHIFT_VERSION_OF(a, b, c) IBSHIFT_TEXT_OF(a) "." IBSHIFT_TEXT_OF(b) "." IBSHIFT_TEXT_OF(c)
+#define IBSHIFT_OMPI_RELEASE                                                                       \
+    IBSHIFT_VERSION_OF(OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION)
+
+#endif

@@ -1,0 +1,38 @@
+#include "coll_ibshift.h"
+
+#include "opal/util/show_help.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void print(const char *topic, va_list arguments)
+{
+    char *text = opal_show_help_vstring("help-mca-coll-ibshift.txt", topic, true, arguments);
+
+    if (NULL != text) {
+        fputs(text, stderr);
+        free(text);
+    }
+}
+
+void ibshift_help(const char *topic, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, topic);
+    print(topic, arguments);
+    va_end(arguments);
+}
+
+void ibshift_help_once_a_job(const char *topic, ...)
+{
+    va_list arguments;
+
+    if (0 != OMPI_PROC_MY_NAME->vpid) {
+        return;
+    }
+    va_start(arguments, topic);
+    print(topic, arguments);
+    va_end(arguments);
+}

@@ -1,0 +1,127 @@
+#include "coll_ibshift.h"
+
+#include "opal/mca/base/mca_base_var.h"
+#include "opal/mca/base/mca_base_var_enum.h"
+
+#include <stdio.h>
+
+enum param_type { PARAM_INT, PARAM_BOOL, PARAM_SIZE, PARAM_CHOICE, PARAM_STRING };
+
+/*
+ * One row is one parameter: registration, ompi_info, the manual page and the words of an error
+ * message come from it. Bounds are for numbers, choices for PARAM_CHOICE (the index is the value).
+ */
+struct param {
+    const char *name;
+    enum param_type type;
+    void *value;
+    long long initial;
+    const char *initial_text; /* PARAM_STRING */
+    long long min, max;
+    const mca_base_var_enum_value_t *choices;
+    mca_base_var_info_lvl_t level;
+    const char *help;
+};
+
+struct ibshift_params ibshift_params;
+
+static const struct param table[] = {
+    {.name = "priority",
+     .type = PARAM_INT,
+     .value = &ibshift_params.priority,
+     .initial = -1,
+     .min = -1,
+     .max = 100,
+     .level = OPAL_INFO_LVL_6,
+     .help = "Rank among the collective components, 0 to 100; the highest one that offers a "
+             "function runs it (tuned has 30, sync 50, self 75). -1: 45 when the parameter coll "
+             "names ibshift, otherwise ibshift is not used"},
+};
+
+enum { PARAM_COUNT = sizeof(table) / sizeof(table[0]) };
+
+static mca_base_var_type_t var_type(enum param_type type)
+{
+    switch (type) {
+    case PARAM_BOOL:
+        return MCA_BASE_VAR_TYPE_BOOL;
+    case PARAM_SIZE:
+        return MCA_BASE_VAR_TYPE_SIZE_T;
+    case PARAM_STRING:
+        return MCA_BASE_VAR_TYPE_STRING;
+    default:
+        return MCA_BASE_VAR_TYPE_INT;
+    }
+}
+
+static void set_initial(const struct param *p)
+{
+    switch (p->type) {
+    case PARAM_BOOL:
+        *(bool *)p->value = p->initial != 0;
+        break;
+    case PARAM_SIZE:
+        *(size_t *)p->value = (size_t)p->initial;
+        break;
+    case PARAM_STRING:
+        *(const char **)p->value = p->initial_text;
+        break;
+    default:
+        *(int *)p->value = (int)p->initial;
+    }
+}
+
+static void report(const struct param *p, long long value)
+{
+    char given[32], accepted[64], initial[32];
+
+    snprintf(given, sizeof(given), "%lld", value);
+    snprintf(accepted, sizeof(accepted), "%lld to %lld", p->min, p->max);
+    snprintf(initial, sizeof(initial), "%lld", p->initial);
+    ibshift_help_once_a_job("bad-value", p->name, given, accepted, initial);
+}
+
+static void check_bounds(const struct param *p)
+{
+    long long value;
+
+    if (p->type == PARAM_INT) {
+        value = *(int *)p->value;
+    } else if (p->type == PARAM_SIZE) {
+        value = (long long)*(size_t *)p->value;
+    } else {
+        return;
+    }
+    if (value < p->min || value > p->max) {
+        report(p, value);
+        set_initial(p);
+    }
+}
+
+static void register_one(const struct param *p)
+{
+    mca_base_var_enum_t *choices = NULL;
+    char name[64];
+
+    set_initial(p);
+    if (p->choices != NULL) {
+        snprintf(name, sizeof(name), "coll_ibshift_%s", p->name);
+        (void)mca_base_var_enum_create(name, p->choices, &choices);
+    }
+    /* A value that is no number or no choice is reported by Open MPI itself, which then keeps
+     * the default. */
+    (void)mca_base_component_var_register(&mca_coll_ibshift_component.collm_version, p->name,
+                                          p->help, var_type(p->type), choices, 0, 0, p->level,
+                                          MCA_BASE_VAR_SCOPE_READONLY, p->value);
+    if (choices != NULL) {
+        OBJ_RELEASE(choices);
+    }
+    check_bounds(p);
+}
+
+void ibshift_params_register(void)
+{
+    for (int i = 0; i < PARAM_COUNT; i++) {
+        register_one(&table[i]);
+    }
+}

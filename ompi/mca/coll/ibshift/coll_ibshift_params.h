@@ -1,0 +1,17 @@
+#ifndef IBSHIFT_COLL_PARAMS_H
+#define IBSHIFT_COLL_PARAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The values of the MCA parameters coll_ibshift_<name>; the table is in coll_ibshift_params.c. */
+struct ibshift_params {
+    int priority;
+};
+
+extern struct ibshift_params ibshift_params;
+
+/* Registers all parameters. A value out of bounds is reported and replaced by the default. */
+void ibshift_params_register(void);
+
+#endif

@@ -1,0 +1,28 @@
+# MCA_ompi_coll_ibshift_CONFIG([build it], [leave it out])
+# Inside an Open MPI source tree (4.1 or 5.0) only; config/ibshift.m4 serves the build outside of one.
+AC_DEFUN([MCA_ompi_coll_ibshift_CONFIG], [
+    AC_CONFIG_FILES([ompi/mca/coll/ibshift/Makefile])
+
+    # 5.0 brings OAC_CHECK_PACKAGE, 4.1 OPAL_CHECK_PACKAGE, with the arguments in another order.
+    m4_ifdef([OAC_CHECK_PACKAGE],
+             [OAC_CHECK_PACKAGE([ibverbs], [coll_ibshift], [infiniband/verbs.h], [ibverbs],
+                                [ibv_open_device], [coll_ibshift_happy=yes], [coll_ibshift_happy=no])],
+             [AC_ARG_WITH([verbs], [AS_HELP_STRING([--with-verbs(=DIR)], [where the verbs library is])])
+              OPAL_CHECK_PACKAGE([coll_ibshift], [infiniband/verbs.h], [ibverbs], [ibv_open_device], [],
+                                 [], [], [coll_ibshift_happy=yes], [coll_ibshift_happy=no])])
+
+    AS_IF([test "$coll_ibshift_happy" = yes],
+          [coll_ibshift_WRAPPER_EXTRA_LDFLAGS="$coll_ibshift_LDFLAGS"
+           coll_ibshift_WRAPPER_EXTRA_LIBS="$coll_ibshift_LIBS"
+           $1],
+          [$2])
+
+    AC_SUBST([coll_ibshift_CPPFLAGS])
+    AC_SUBST([coll_ibshift_LDFLAGS])
+    AC_SUBST([coll_ibshift_LIBS])
+])dnl
+
+AC_DEFUN([MCA_ompi_coll_ibshift_POST_CONFIG], [
+    AM_CONDITIONAL([BUILD_COMPONENT], [true])
+    AM_CONDITIONAL([IBSHIFT_IN_OMPI_TREE], [true])
+])dnl
