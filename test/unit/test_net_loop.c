@@ -176,6 +176,46 @@ static void dead_peer_fails_what_is_with_it(void **state)
     (void)state;
 }
 
+static void abort_fails_the_other_side(void **state)
+{
+    struct ibshift_loop *loop = ibshift_loop_create(&plain);
+    struct ibshift_net *a = ibshift_loop_net(loop, 0), *b = ibshift_loop_net(loop, 1);
+    struct ibshift_net_event event;
+    char from[BIG] = "", to[BIG];
+
+    assert_int_equal(send_to(a, 1, 1, from, BIG), IBSHIFT_NET_PENDING); /* waits for a grant */
+    assert_int_equal(recv_from(a, 1, 2, to, 1), IBSHIFT_NET_PENDING);
+    ibshift_net_abort(b, 0, 7, 1);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(wait_event(a, NULL, &event), 1);
+        assert_int_equal(event.status, -ECONNABORTED);
+    }
+    assert_int_equal(recv_from(a, 1, 3, to, 1), -ECONNABORTED);
+    assert_int_equal(ibshift_loop_left(loop), 0);
+    ibshift_loop_free(loop);
+    (void)state;
+}
+
+static void probe_tells_dead_from_late(void **state)
+{
+    struct ibshift_loop *loop = ibshift_loop_create(&plain);
+    struct ibshift_net *a = ibshift_loop_net(loop, 0), *b = ibshift_loop_net(loop, 1);
+    struct ibshift_net_event event;
+    char to = 0;
+
+    assert_int_equal(recv_from(a, 1, 1, &to, 1), IBSHIFT_NET_PENDING);
+    ibshift_net_probe(a, 1);
+    assert_int_equal(wait_event(a, b, &event), 0);
+    ibshift_loop_kill_after(loop, 1, 0);
+    assert_int_equal(send_to(b, 2, 1, &to, 1), -EIO);
+    assert_int_equal(wait_event(a, b, &event), 0);
+    ibshift_net_probe(a, 1);
+    assert_int_equal(wait_event(a, b, &event), 1);
+    assert_int_equal(event.status, -ECONNRESET);
+    ibshift_loop_free(loop);
+    (void)state;
+}
+
 static void seeded_disorder_changes_the_order_only(void **state)
 {
     enum { MESSAGES = 32 };
@@ -242,6 +282,8 @@ int main(void)
         cmocka_unit_test(lengths_that_differ_fail_on_both_sides),
         cmocka_unit_test(cancel_ends_every_message),
         cmocka_unit_test(dead_peer_fails_what_is_with_it),
+        cmocka_unit_test(abort_fails_the_other_side),
+        cmocka_unit_test(probe_tells_dead_from_late),
         cmocka_unit_test(seeded_disorder_changes_the_order_only),
         cmocka_unit_test(registrations_are_checked),
     };

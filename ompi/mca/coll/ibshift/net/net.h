@@ -57,6 +57,7 @@ struct ibshift_net_event {
  * Status of a message that failed:
  *   -EMSGSIZE    the other side's length differs
  *   -ECANCELED   cancel() ended it
+ *   -ECONNABORTED  the peer gave the collective up, by abort()
  *   -ECONNRESET  the connection to this peer broke, for this or another message
  *   -EHOSTUNREACH, -ETIMEDOUT  the peer cannot be reached, or stopped answering
  *   -ENOMEM      memory could not be registered, and copying was not possible either
@@ -103,6 +104,21 @@ struct ibshift_net_ops {
     void (*cancel)(struct ibshift_net *net, uint32_t comm, uint32_t seq);
 
     /*
+     * Tells the peer that this side has given (comm, seq) up: the peer's messages with this side
+     * under that key, posted and to come, fail with -ECONNABORTED. So one rank's error ends the
+     * collective on all ranks that wait for it, also for a grant. What cannot be remembered within
+     * bounded memory fails the peer as a whole; what cannot be delivered is dropped.
+     */
+    void (*abort)(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
+
+    /*
+     * Asks whether the peer is alive: when it is not, its posted messages get their failed events
+     * after a while. A peer that lives but is late, even one that never entered the library, is
+     * not failed by it. Costs a message; may be dropped while an earlier one is under way.
+     */
+    void (*probe)(struct ibshift_net *net, uint32_t peer);
+
+    /*
      * Registers memory ahead of many messages. Only a hint: on failure the caller passes NULL
      * instead, and the net copies. Both are NULL in a net that knows no registration.
      */
@@ -145,6 +161,17 @@ static inline int ibshift_net_poll(struct ibshift_net *net, struct ibshift_net_e
 static inline void ibshift_net_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
 {
     net->ops->cancel(net, comm, seq);
+}
+
+static inline void ibshift_net_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm,
+                                     uint32_t seq)
+{
+    net->ops->abort(net, peer, comm, seq);
+}
+
+static inline void ibshift_net_probe(struct ibshift_net *net, uint32_t peer)
+{
+    net->ops->probe(net, peer);
 }
 
 /* The registration, or NULL where there is none: both are good for a message. */

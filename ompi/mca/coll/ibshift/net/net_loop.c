@@ -62,16 +62,6 @@ static int deliver(const struct message *send, size_t length, void *buffer)
     return 0;
 }
 
-static bool is_dropped(const struct endpoint *endpoint, const struct ibshift_net_key *key)
-{
-    for (uint32_t i = 0; i < endpoint->drops && i < DROPPED; i++) {
-        if (endpoint->dropped[i].comm == key->comm && endpoint->dropped[i].seq == key->seq) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* An early message: held here as long as there is room, else it stays with its sender. */
 static void park(struct ibshift_loop *loop, struct endpoint *endpoint, struct message *message)
 {
@@ -105,7 +95,8 @@ static void arrive(struct ibshift_loop *loop, struct endpoint *endpoint, struct 
     int status;
 
     loop->endpoints[send->from].on_the_wire--;
-    if (link == NULL && is_short(loop, send) && is_dropped(endpoint, &send->key)) {
+    if (link == NULL && is_short(loop, send) &&
+        ibshift_loop_remembers(&endpoint->dropped, endpoint->self, send->key.comm, send->key.seq)) {
         ibshift_loop_message_end(loop, send, 0, loop->now);
         return;
     }
@@ -144,6 +135,10 @@ static int refusal(const struct endpoint *endpoint, const struct ibshift_net_mes
     if (mem != NULL && ((char *)message->buffer < mem->base ||
                         (char *)message->buffer + message->length > mem->base + mem->length)) {
         return -EINVAL;
+    }
+    if (ibshift_loop_remembers(&endpoint->aborted, message->peer, message->key.comm,
+                               message->key.seq)) {
+        return -ECONNABORTED;
     }
     return endpoint->is_dead ? -EIO : endpoint->failed[message->peer];
 }
@@ -298,6 +293,24 @@ static void loop_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
     unlock(endpoint, 0);
 }
 
+static void loop_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
+{
+    struct endpoint *endpoint = lock(net);
+
+    ibshift_loop_give_up(endpoint, peer, comm, seq);
+    unlock(endpoint, 0);
+}
+
+static void loop_probe(struct ibshift_net *net, uint32_t peer)
+{
+    struct endpoint *endpoint = lock(net);
+
+    if (endpoint->loop->endpoints[peer].is_dead) {
+        ibshift_loop_fail_peer(endpoint, peer, -ETIMEDOUT);
+    }
+    unlock(endpoint, 0);
+}
+
 static int loop_mem_register(struct ibshift_net *net, void *base, size_t length,
                              struct ibshift_net_mem **mem)
 {
@@ -356,6 +369,8 @@ static const struct ibshift_net_ops loop_ops = {
     .recv = loop_recv,
     .poll = loop_poll,
     .cancel = loop_cancel,
+    .abort = loop_abort,
+    .probe = loop_probe,
     .mem_register = loop_mem_register,
     .mem_release = loop_mem_release,
     .describe = loop_describe,

@@ -4,7 +4,7 @@
 
 /* Which messages a fault takes from the wire and out of the table. */
 struct sweep {
-    enum { DEATH, FAILED_PEER, CANCEL } why;
+    enum { DEATH, FAILED_PEER, CANCEL, ABORT } why;
     uint32_t self;
     uint32_t peer;
     uint32_t comm;
@@ -21,6 +21,9 @@ static bool is_swept(const struct ibshift_loop *loop, const struct sweep *sweep,
         return is_own || (!m->is_recv && m->to == sweep->self);
     case FAILED_PEER:
         return is_own && (m->is_recv ? m->from : m->to) == sweep->peer;
+    case ABORT:
+        return is_own && (m->is_recv ? m->from : m->to) == sweep->peer &&
+               m->key.comm == sweep->comm && m->key.seq == sweep->seq;
     case CANCEL:
         return m->key.comm == sweep->comm && m->key.seq == sweep->seq &&
                (is_own || (m->place == PARKED && m->to == sweep->self && is_short(loop, m)));
@@ -30,8 +33,10 @@ static bool is_swept(const struct ibshift_loop *loop, const struct sweep *sweep,
 
 static void settle(struct ibshift_loop *loop, const struct sweep *sweep, struct message *m)
 {
-    static const int own_status[] = {
-        [DEATH] = -EIO, [FAILED_PEER] = -ECONNRESET, [CANCEL] = -ECANCELED};
+    static const int own_status[] = {[DEATH] = -EIO,
+                                     [FAILED_PEER] = -ECONNRESET,
+                                     [CANCEL] = -ECANCELED,
+                                     [ABORT] = -ECONNABORTED};
     bool is_own = owner_of(m) == sweep->self;
 
     if (m->place == ON_THE_WIRE) {
@@ -97,12 +102,43 @@ void ibshift_loop_die(struct endpoint *endpoint)
     sweep_all(endpoint->loop, &(struct sweep){.why = DEATH, .self = endpoint->self});
 }
 
+bool ibshift_loop_remembers(const struct memory *memory, uint32_t peer, uint32_t comm, uint32_t seq)
+{
+    for (uint32_t i = 0; i < memory->count && i < REMEMBERED; i++) {
+        if (memory->entries[i].peer == peer && memory->entries[i].comm == comm &&
+            memory->entries[i].seq == seq) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void remember(struct memory *memory, uint32_t peer, uint32_t comm, uint32_t seq)
+{
+    uint32_t slot = memory->count++ % REMEMBERED;
+
+    memory->entries[slot].peer = peer;
+    memory->entries[slot].comm = comm;
+    memory->entries[slot].seq = seq;
+}
+
 void ibshift_loop_drop(struct endpoint *endpoint, uint32_t comm, uint32_t seq)
 {
-    uint32_t slot = endpoint->drops++ % DROPPED;
-
-    endpoint->dropped[slot].comm = comm;
-    endpoint->dropped[slot].seq = seq;
+    remember(&endpoint->dropped, endpoint->self, comm, seq);
     sweep_all(endpoint->loop,
               &(struct sweep){.why = CANCEL, .self = endpoint->self, .comm = comm, .seq = seq});
+}
+
+void ibshift_loop_give_up(struct endpoint *endpoint, uint32_t peer, uint32_t comm, uint32_t seq)
+{
+    struct endpoint *other = &endpoint->loop->endpoints[peer];
+
+    if (endpoint->is_dead || other->is_dead ||
+        ibshift_loop_remembers(&other->aborted, endpoint->self, comm, seq)) {
+        return;
+    }
+    remember(&other->aborted, endpoint->self, comm, seq);
+    sweep_all(endpoint->loop,
+              &(struct sweep){
+                  .why = ABORT, .self = peer, .peer = endpoint->self, .comm = comm, .seq = seq});
 }

@@ -36,7 +36,15 @@ struct table {
     struct message **heads;
 };
 
-enum { DROPPED = 64 };
+enum { REMEMBERED = 64 };
+
+/* Collectives that ended early; the oldest is overwritten. */
+struct memory {
+    struct {
+        uint32_t peer, comm, seq;
+    } entries[REMEMBERED];
+    uint32_t count;
+};
 
 struct ibshift_net_mem {
     char *base;
@@ -51,13 +59,11 @@ struct endpoint {
     uint32_t held;        /* early messages of others */
     uint64_t sends_to_live;
     bool is_dead;
-    struct list arriving; /* sends to this endpoint */
-    struct list ended;    /* events to be polled */
-    struct {
-        uint32_t comm, seq;
-    } dropped[DROPPED]; /* cancelled collectives, the oldest is overwritten */
-    uint32_t drops;
-    int *failed; /* per peer: 0, or the status of its failure */
+    struct list arriving;  /* sends to this endpoint */
+    struct list ended;     /* events to be polled */
+    struct memory dropped; /* cancelled here: late messages go nowhere */
+    struct memory aborted; /* given up by a peer */
+    int *failed;           /* per peer: 0, or the status of its failure */
 };
 
 /* lock covers the loop, its endpoints and all messages, and every copy from buffer to buffer. */
@@ -102,5 +108,8 @@ void ibshift_loop_message_free(struct ibshift_loop *loop, struct message *messag
 void ibshift_loop_die(struct endpoint *endpoint);
 void ibshift_loop_fail_peer(struct endpoint *endpoint, uint32_t peer, int status);
 void ibshift_loop_drop(struct endpoint *endpoint, uint32_t comm, uint32_t seq);
+void ibshift_loop_give_up(struct endpoint *endpoint, uint32_t peer, uint32_t comm, uint32_t seq);
+bool ibshift_loop_remembers(const struct memory *memory, uint32_t peer, uint32_t comm,
+                            uint32_t seq);
 
 #endif
