@@ -1,0 +1,15 @@
+"""Who is measured: each contender is a list of mpirun options, on the same software HCA."""
+
+COMMON = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+
+OPENIB = ["--mca", "pml", "ob1", "--mca", "btl", "openib,self", "--mca", "btl_openib_allow_ib", "1",
+          "--mca", "btl_openib_warn_no_device_params_found", "0"]
+UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any",
+       "-x", "UCX_TLS=rc_verbs,ud_verbs,self", "-x", "UCX_WARN_UNUSED_ENV_VARS=n"]
+
+
+def contenders(component_folder):
+    """Name -> mpirun options, ibshift first. tuned brings basic and libnbc for what it lacks."""
+    ibshift = ["--mca", "mca_base_component_path", component_folder + ":SYS_DEFAULT", "--mca", "coll", "ibshift,basic"]
+    peers = ["--mca", "coll", "tuned,libnbc,basic,self"]
+    return {"ibshift": ibshift, "tuned/openib": peers + OPENIB, "tuned/UCX": peers + UCX}

@@ -1,0 +1,70 @@
+"""ibshift beside the peers on one software HCA: tables, CSV, SVG."""
+import argparse
+import os
+import sys
+
+import plots
+import report
+from runner import measure
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def arguments():
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="bench/run", description="ibshift beside tuned over openib and tuned over "
+                                     "UCX, unmodified, on the same software HCA. The wire is this machine's memory, "
+                                     "or with --wire a modelled one: neither is InfiniBand.")
+    parser.add_argument("--ranks", default="2,4", help="numbers of ranks (default 2,4)")
+    parser.add_argument("--sizes", default="8-65536", help="bytes of a block, A-B, doubling (default 8-65536)")
+    parser.add_argument("--tests", default="all", help="collectives as nbcbench names them (default all)")
+    parser.add_argument("--repetitions", type=int, default=30, help="samples a cell and round (default 30)")
+    parser.add_argument("--rounds", type=int, default=3, help="interleaved rounds, the median of which counts (3)")
+    parser.add_argument("--nonblocking", action="store_true", help="the nonblocking collectives and their overlap too")
+    parser.add_argument("--wire", default="", help="software HCA options, for example '--wire hdr --scale 100'")
+    parser.add_argument("--limit", type=int, default=300, help="seconds that one run may take (300)")
+    parser.add_argument("--out", default=os.path.join("bench", "out"), help="folder of the CSV and SVG files")
+    return parser.parse_args()
+
+
+def write_pictures(table, out, subtitle):
+    """All plots that the table has data for."""
+    written = []
+    for name, draw in (("ratio", plots.heat_map), ("size", plots.time_over_size), ("ranks", plots.time_over_ranks)):
+        if name == "ranks" and len({k[1] for k in table}) < 2:
+            continue
+        path = os.path.join(out, name + ".svg")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(draw(table, subtitle))
+        written.append(path)
+    return written
+
+
+def main():
+    """Returns the exit code: 1 when a contender failed."""
+    args = arguments()
+    os.chdir(TOP)
+    os.makedirs(args.out, exist_ok=True)
+    stage = os.path.join(os.environ.get("IBSHIFT_BUILD", os.path.join(TOP, "build")), "stage")
+    wire = args.wire.split()
+    bench = ["-s", args.sizes, "-t", args.tests, "-r", str(args.repetitions)]
+    bench += ["-n"] if args.nonblocking else []
+    ranks = [int(r) for r in args.ranks.split(",")]
+    table, failures = measure(stage, wire, ranks, bench, args.rounds, args.limit)
+    for name, why in failures.items():
+        sys.stderr.write(f"bench/run: {name} failed: {why}\n")
+    if not table:
+        return 1
+    subtitle = "software HCA, " + (f"modelled wire {args.wire}" if wire else "native (memory speed, not a network)")
+    names = [n for n in plots.COLOURS if any(n in cell for cell in table.values())]
+    print(f"# {subtitle}; us, median of {args.rounds} interleaved rounds of {args.repetitions} samples")
+    report.print_table(table, names, sys.stdout)
+    report.print_summary(table, sys.stdout)
+    path = os.path.join(args.out, "collectives.csv")
+    report.write_csv(table, path)
+    print("written: " + ", ".join([path] + write_pictures(table, args.out, subtitle)))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

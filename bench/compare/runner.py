@@ -1,0 +1,94 @@
+"""Runs nbcbench for every contender, interleaved, and collects its CSV."""
+import csv
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from statistics import median
+
+from contenders import COMMON, contenders
+
+
+class RunFailed(Exception):
+    """A contender's run ended badly; the message holds its last lines."""
+
+
+def command(stage, wire, name, options, ranks, bench):
+    """The whole command line of one run."""
+    hca = [os.path.join(stage, "bin", "softhca-run")] + wire + ["--"]
+    return hca + ["mpirun"] + COMMON + options + ["-np", str(ranks), os.path.join(stage, "bin", "nbcbench"),
+                                                  "-p", str(ranks), "-l", name] + bench
+
+
+def run_once(line, limit):
+    """Runs one command and returns the rows of its CSV."""
+    env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    with tempfile.NamedTemporaryFile(suffix=".csv") as out:
+        try:
+            done = subprocess.run(line + ["-o", out.name], env=env, stdin=subprocess.DEVNULL, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=limit, check=False)
+        except subprocess.TimeoutExpired:
+            raise RunFailed(f"no end after {limit} s: {' '.join(line)}") from None
+        if done.returncode != 0:
+            tail = "\n".join(done.stdout.splitlines()[-15:])
+            raise RunFailed(f"exit code {done.returncode}: {' '.join(line)}\n{tail}")
+        with open(out.name, encoding="ascii") as file:
+            return list(csv.DictReader(file))
+
+
+class Progress:
+    """A line that rewrites itself on a terminal, a line a step elsewhere."""
+
+    def __init__(self, total):
+        self.total, self.done, self.start = total, 0, time.monotonic()
+
+    def step(self, what):
+        """One run is about to start."""
+        left = ""
+        if self.done:
+            seconds = (time.monotonic() - self.start) / self.done * (self.total - self.done)
+            left = f", about {seconds:.0f} s left"
+        text = f"[{self.done + 1}/{self.total}] {what}{left}"
+        if sys.stderr.isatty():
+            width = 24
+            filled = width * self.done // self.total
+            sys.stderr.write(f"\r[{'#' * filled}{'.' * (width - filled)}] {text}\033[K")
+        else:
+            sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+        self.done += 1
+
+    def close(self):
+        """Leaves the line."""
+        if sys.stderr.isatty():
+            sys.stderr.write("\r\033[K")
+
+
+def measure(stage, wire, ranks, bench, rounds, limit):
+    """{(collective, ranks, size): {contender: {column: median over the rounds}}} and {contender: failure}."""
+    who = contenders(os.path.join(stage, "lib", "openmpi"))
+    samples = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    failures = {}
+    progress = Progress(rounds * len(ranks) * len(who))
+    for turn in range(rounds):
+        for p in ranks:
+            for name, options in who.items():
+                progress.step(f"round {turn + 1}: {name}, {p} ranks")
+                if name in failures:
+                    continue
+                try:
+                    rows = run_once(command(stage, wire, name, options, p, bench), limit)
+                except RunFailed as failure:
+                    failures[name] = str(failure)
+                    continue
+                for row in rows:
+                    cell = samples[row["collective"], int(row["ranks"]), int(row["size"])][name]
+                    for column, value in row.items():
+                        if column not in ("label", "collective", "ranks", "size"):
+                            cell[column].append(float(value))
+    progress.close()
+    table = {key: {name: {column: median(values) for column, values in columns.items()}
+                   for name, columns in cell.items()} for key, cell in samples.items()}
+    return table, failures
