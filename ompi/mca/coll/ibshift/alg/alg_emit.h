@@ -1,0 +1,82 @@
+/* How algorithms write steps: each function fills one and returns the place of the next. */
+#ifndef IBSHIFT_ALG_ALG_EMIT_H
+#define IBSHIFT_ALG_ALG_EMIT_H
+
+#include "alg/alg.h"
+
+struct emit_range {
+    enum ibshift_buffer buf;
+    uint32_t first;
+    uint32_t count;
+};
+
+static inline struct emit_range emit_blocks(enum ibshift_buffer buf, uint32_t first, uint32_t count)
+{
+    return (struct emit_range){buf, first, count};
+}
+
+static inline struct ibshift_step *emit_recv(struct ibshift_step *out, uint32_t peer,
+                                             struct emit_range to, uint32_t tag, uint32_t need,
+                                             uint32_t drain)
+{
+    *out = (struct ibshift_step){.kind = IBSHIFT_STEP_RECV,
+                                 .buf = (uint8_t)to.buf,
+                                 .first = to.first,
+                                 .count = to.count,
+                                 .peer = peer,
+                                 .tag = tag,
+                                 .need = need,
+                                 .drain = drain};
+    return out + 1;
+}
+
+static inline struct ibshift_step *emit_send(struct ibshift_step *out, uint32_t peer,
+                                             struct emit_range from, uint32_t tag, uint32_t need)
+{
+    *out = (struct ibshift_step){.kind = IBSHIFT_STEP_SEND,
+                                 .buf = (uint8_t)from.buf,
+                                 .first = from.first,
+                                 .count = from.count,
+                                 .peer = peer,
+                                 .tag = tag,
+                                 .need = need};
+    return out + 1;
+}
+
+/* kind is IBSHIFT_STEP_COPY, IBSHIFT_STEP_REDUCE or IBSHIFT_STEP_REDUCE_AFTER; `from` begins at
+ * block `first` of buffer src. */
+static inline struct ibshift_step *emit_local(struct ibshift_step *out, enum ibshift_kind kind,
+                                              struct emit_range to, enum ibshift_buffer src,
+                                              uint32_t from, uint32_t need, uint32_t drain)
+{
+    *out = (struct ibshift_step){.kind = (uint8_t)kind,
+                                 .buf = (uint8_t)to.buf,
+                                 .src = (uint8_t)src,
+                                 .first = to.first,
+                                 .count = to.count,
+                                 .from = from,
+                                 .run = to.count,
+                                 .need = need,
+                                 .drain = drain};
+    return out + 1;
+}
+
+static inline struct ibshift_step *emit_copy(struct ibshift_step *out, struct emit_range to,
+                                             enum ibshift_buffer src, uint32_t from, uint32_t need,
+                                             uint32_t drain)
+{
+    return emit_local(out, IBSHIFT_STEP_COPY, to, src, from, need, drain);
+}
+
+/* (a + b) % ranks and (a - b) % ranks for a, b < ranks: no division. */
+static inline uint32_t emit_add(uint32_t a, uint32_t b, uint32_t ranks)
+{
+    return a + b >= ranks ? a + b - ranks : a + b;
+}
+
+static inline uint32_t emit_sub(uint32_t a, uint32_t b, uint32_t ranks)
+{
+    return a >= b ? a - b : a + ranks - b;
+}
+
+#endif

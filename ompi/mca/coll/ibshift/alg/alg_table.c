@@ -1,0 +1,164 @@
+/* The table of all algorithms, and the questions about a row that need no algorithm of their own.
+ */
+#include "alg/alg.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ALGORITHMS(ROW)                                                                            \
+    ROW(barrier_dissemination)                                                                     \
+    ROW(bcast_knomial)                                                                             \
+    ROW(allgather_ring)
+
+#define DECLARE(name) extern const struct ibshift_alg ibshift_alg_##name;
+#define ENTRY(name)   &ibshift_alg_##name,
+
+ALGORITHMS(DECLARE)
+
+const struct ibshift_alg *const ibshift_alg_table[] = {ALGORITHMS(ENTRY)};
+const size_t ibshift_alg_count = sizeof(ibshift_alg_table) / sizeof(ibshift_alg_table[0]);
+
+static const char *const names[IBSHIFT_COLLECTIVES] = {
+    [IBSHIFT_BARRIER] = "barrier",     [IBSHIFT_BCAST] = "bcast",
+    [IBSHIFT_SCATTER] = "scatter",     [IBSHIFT_GATHER] = "gather",
+    [IBSHIFT_ALLGATHER] = "allgather", [IBSHIFT_ALLTOALL] = "alltoall",
+    [IBSHIFT_REDUCE] = "reduce",       [IBSHIFT_ALLREDUCE] = "allreduce",
+    [IBSHIFT_SCAN] = "scan",           [IBSHIFT_REDUCE_SCATTER] = "reduce_scatter",
+    [IBSHIFT_EXSCAN] = "exscan",
+};
+
+const char *ibshift_collective_name(enum ibshift_collective collective)
+{
+    return (unsigned)collective < IBSHIFT_COLLECTIVES ? names[collective] : "?";
+}
+
+int ibshift_collective_find(const char *name)
+{
+    for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
+        if (strcmp(names[i], name) == 0) {
+            return i;
+        }
+    }
+    return -ENOENT;
+}
+
+const struct ibshift_alg *ibshift_alg_find(enum ibshift_collective collective, const char *name)
+{
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        if (ibshift_alg_table[i]->collective == collective &&
+            strcmp(ibshift_alg_table[i]->name, name) == 0) {
+            return ibshift_alg_table[i];
+        }
+    }
+    return NULL;
+}
+
+uint32_t ibshift_alg_pieces(const struct ibshift_alg *alg, const struct ibshift_plan *plan)
+{
+    return alg->pieces != NULL ? alg->pieces(plan) : 1;
+}
+
+uint32_t ibshift_alg_blocks(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                            uint32_t rank, enum ibshift_buffer buf)
+{
+    bool root = rank == plan->root, sends = buf == IBSHIFT_SEND;
+
+    if (buf == IBSHIFT_TMP) {
+        return alg->tmp != NULL ? alg->tmp(plan, rank) : 0;
+    }
+    switch (alg->collective) {
+    case IBSHIFT_BCAST:
+        return sends ? 0 : ibshift_alg_pieces(alg, plan);
+    case IBSHIFT_SCATTER:
+        return !sends ? 1 : root ? plan->ranks : 0;
+    case IBSHIFT_GATHER:
+        return sends ? 1 : root ? plan->ranks : 0;
+    case IBSHIFT_ALLGATHER:
+        return sends ? 1 : plan->ranks;
+    case IBSHIFT_ALLTOALL:
+        return plan->ranks;
+    case IBSHIFT_REDUCE_SCATTER:
+        return sends ? plan->ranks : 1;
+    case IBSHIFT_REDUCE:
+        return sends || root ? ibshift_alg_pieces(alg, plan) : 0;
+    case IBSHIFT_ALLREDUCE:
+    case IBSHIFT_SCAN:
+    case IBSHIFT_EXSCAN:
+        return ibshift_alg_pieces(alg, plan);
+    default:
+        return 0;
+    }
+}
+
+/* The blocks that sizes are known for: one a rank, or the pieces of a vector. */
+uint32_t ibshift_alg_tmp_block(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                               uint32_t rank, uint32_t slot)
+{
+    switch (alg->collective) {
+    case IBSHIFT_BCAST:
+    case IBSHIFT_REDUCE:
+    case IBSHIFT_ALLREDUCE:
+    case IBSHIFT_SCAN:
+    case IBSHIFT_EXSCAN:
+        return alg->tmp_block != NULL ? alg->tmp_block(plan, rank, slot)
+                                      : slot % ibshift_alg_pieces(alg, plan);
+    default:
+        return alg->tmp_block != NULL ? alg->tmp_block(plan, rank, slot) : slot % plan->ranks;
+    }
+}
+
+static bool is_rooted(enum ibshift_collective collective)
+{
+    return collective == IBSHIFT_BCAST || collective == IBSHIFT_SCATTER ||
+           collective == IBSHIFT_GATHER || collective == IBSHIFT_REDUCE;
+}
+
+static int out_of_range(const struct ibshift_alg *alg, const struct ibshift_plan *plan, char *why,
+                        size_t size)
+{
+    if (plan->ranks < 1 || plan->ranks > IBSHIFT_RANKS_MAX) {
+        snprintf(why, size, "%u ranks: must be 1 to %d", plan->ranks, IBSHIFT_RANKS_MAX);
+        return -EINVAL;
+    }
+    if (is_rooted(alg->collective) && plan->root >= plan->ranks) {
+        snprintf(why, size, "root %u of %u ranks: must be 0 to %u", plan->root, plan->ranks,
+                 plan->ranks - 1);
+        return -EINVAL;
+    }
+    if (alg->radix_max > 0 && (plan->radix < 1 || plan->radix > alg->radix_max)) {
+        snprintf(why, size, "radix %u for %s %s: must be 1 to %u", plan->radix,
+                 names[alg->collective], alg->name, alg->radix_max);
+        return -EINVAL;
+    }
+    if ((alg->flags & IBSHIFT_ALG_SEGMENTS) != 0 &&
+        (plan->segments < 1 || plan->segments > IBSHIFT_SEGMENTS_MAX)) {
+        snprintf(why, size, "%u segments: must be 1 to %d", plan->segments, IBSHIFT_SEGMENTS_MAX);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+int ibshift_alg_check(const struct ibshift_alg *alg, const struct ibshift_plan *plan, char *why,
+                      size_t size)
+{
+    const char *limit = NULL;
+    int rc = out_of_range(alg, plan, why, size);
+
+    if (rc < 0) {
+        return rc;
+    }
+    if ((alg->flags & IBSHIFT_ALG_POWER_OF_TWO) != 0 && (plan->ranks & (plan->ranks - 1)) != 0) {
+        limit = "a power of two of ranks";
+    } else if ((alg->flags & IBSHIFT_ALG_EVEN) != 0 && plan->ranks % 2 != 0 && plan->ranks > 1) {
+        limit = "an even number of ranks";
+    } else if ((alg->flags & IBSHIFT_ALG_COMMUTATIVE_ONLY) != 0 && !plan->commutative) {
+        limit = "a commutative operator";
+    }
+    if (limit == NULL) {
+        return 0;
+    }
+    snprintf(why, size, "%s %s needs %s, here are %u ranks; %s runs instead",
+             names[alg->collective], alg->name, limit, plan->ranks, alg->instead);
+    return -ENOTSUP;
+}

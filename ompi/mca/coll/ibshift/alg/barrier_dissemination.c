@@ -1,0 +1,46 @@
+/*
+ * n-way dissemination (Hensgen, Finkel, Manber 1988; Hoefler et al. 2006 for n > 1): in round r a
+ * rank tells the ranks j (k+1)^r to its right, 1 <= j <= k. Cost: ceil(log_{k+1} P) rounds of k
+ * messages without data. Any P.
+ */
+#include "alg/alg_emit.h"
+
+static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
+{
+    uint32_t count = 0;
+
+    (void)rank;
+    for (uint64_t reach = 1; reach < plan->ranks; reach *= plan->radix + 1) {
+        count++;
+    }
+    return count;
+}
+
+static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t round,
+                     struct ibshift_step *out)
+{
+    struct ibshift_step *step = out;
+    uint32_t distance = 1;
+
+    for (uint32_t r = 0; r < round; r++) {
+        distance *= plan->radix + 1;
+    }
+    for (uint32_t j = 1, hop = distance; j <= plan->radix && hop < plan->ranks;
+         j++, hop += distance) {
+        step = emit_recv(step, emit_sub(rank, hop, plan->ranks), emit_blocks(IBSHIFT_RECV, 0, 0),
+                         round, 0, 0);
+        step = emit_send(step, emit_add(rank, hop, plan->ranks), emit_blocks(IBSHIFT_SEND, 0, 0),
+                         round, round);
+    }
+    return (uint32_t)(step - out);
+}
+
+const struct ibshift_alg ibshift_alg_barrier_dissemination = {
+    .collective = IBSHIFT_BARRIER,
+    .name = "dissemination",
+    .doc = "each round tells k ranks at growing distance",
+    .cost = "log_{k+1} P rounds, k messages a round, no bytes",
+    .radix_max = IBSHIFT_RADIX_MAX,
+    .rounds = rounds,
+    .emit = emit,
+};

@@ -1,0 +1,65 @@
+/*
+ * One rank on its way through its plan: a cursor for each class of steps, what is in flight, and
+ * the rule of ready.h. The executor, the checker, the models and the simulator turn this crank:
+ *
+ *     ibshift_walk_begin(&walk, alg, plan, rank, window);
+ *     while (!ibshift_walk_is_done(&walk)) {
+ *         for each class c, until none of them moves:
+ *             while ((step = ibshift_walk_next(&walk, c)) != NULL) {
+ *                 post or do it (copy *step if it is needed later);
+ *                 round = ibshift_walk_start(&walk, c);
+ *             }
+ *         for each send or receive that ended:
+ *             ibshift_walk_complete(&walk, c, its round);
+ *     }
+ *
+ * A local step is done before ibshift_walk_start() and is then complete. Starting and completing
+ * anything may make steps of every class ready. No allocation; about 8 KiB, no pointer into itself.
+ */
+#ifndef IBSHIFT_SCHED_WALK_H
+#define IBSHIFT_SCHED_WALK_H
+
+#include "alg/alg.h"
+#include "sched/ready.h"
+
+enum { IBSHIFT_WINDOW_MAX = 256 };
+
+struct ibshift_cursor {
+    uint32_t round; /* all steps of the class in earlier rounds have started */
+    uint32_t index;
+    uint32_t count;
+    bool loaded;
+    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
+};
+
+struct ibshift_walk {
+    const struct ibshift_alg *alg;
+    const struct ibshift_plan *plan;
+    uint32_t rank;
+    uint32_t rounds;
+    uint32_t window; /* 1..IBSHIFT_WINDOW_MAX, of receives and of sends */
+    struct ibshift_progress progress;
+    uint32_t in_flight[IBSHIFT_CLASS_LOCAL];
+    uint32_t flight[IBSHIFT_CLASS_LOCAL][IBSHIFT_WINDOW_MAX]; /* their rounds, in no order */
+    struct ibshift_cursor cursor[IBSHIFT_CLASSES];
+};
+
+/* The plan has passed ibshift_alg_check() and outlives the walk; window is brought within its
+ * bounds. */
+void ibshift_walk_begin(struct ibshift_walk *walk, const struct ibshift_alg *alg,
+                        const struct ibshift_plan *plan, uint32_t rank, uint32_t window);
+
+/* The step of the class that may start now, or NULL; valid until ibshift_walk_start() of the same
+ * class. */
+const struct ibshift_step *ibshift_walk_next(struct ibshift_walk *walk, enum ibshift_class which);
+
+/* Starts the step that ibshift_walk_next() just gave; returns its round, which
+ * ibshift_walk_complete() wants back. */
+uint32_t ibshift_walk_start(struct ibshift_walk *walk, enum ibshift_class which);
+
+/* A send or receive of that round ended. */
+void ibshift_walk_complete(struct ibshift_walk *walk, enum ibshift_class which, uint32_t round);
+
+bool ibshift_walk_is_done(const struct ibshift_walk *walk);
+
+#endif

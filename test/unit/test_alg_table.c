@@ -1,0 +1,87 @@
+/* The table of algorithms: names, limits, and what is said about a plan that cannot be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "alg/alg.h"
+
+static void names_are_found_and_unique(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        const struct ibshift_alg *alg = ibshift_alg_table[i];
+
+        assert_ptr_equal(ibshift_alg_find(alg->collective, alg->name), alg);
+        assert_true(i == 0 || alg->collective >= ibshift_alg_table[i - 1]->collective);
+    }
+    assert_null(ibshift_alg_find(IBSHIFT_BARRIER, "nothing"));
+}
+
+static void collectives_have_names(void **state)
+{
+    (void)state;
+    for (int c = 0; c < IBSHIFT_COLLECTIVES; c++) {
+        assert_int_equal(ibshift_collective_find(ibshift_collective_name(c)), c);
+    }
+    assert_int_equal(ibshift_collective_find("nothing"), -ENOENT);
+}
+
+/* What a row names as its stand-in must have no limits itself. */
+static void stand_ins_serve_everything(void **state)
+{
+    const uint32_t limits =
+        IBSHIFT_ALG_POWER_OF_TWO | IBSHIFT_ALG_EVEN | IBSHIFT_ALG_COMMUTATIVE_ONLY;
+
+    (void)state;
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        const struct ibshift_alg *alg = ibshift_alg_table[i], *instead;
+        bool first = i == 0 || alg->collective != ibshift_alg_table[i - 1]->collective;
+
+        assert_int_equal((alg->flags & limits) != 0, alg->instead != NULL);
+        assert_false(first && alg->instead != NULL);
+        if (alg->instead != NULL) {
+            instead = ibshift_alg_find(alg->collective, alg->instead);
+            assert_non_null(instead);
+            assert_int_equal(instead->flags & limits, 0);
+        }
+    }
+}
+
+static void refuse(const struct ibshift_alg *alg, struct ibshift_plan plan, int code,
+                   const char *text)
+{
+    char why[160] = "";
+
+    assert_int_equal(ibshift_alg_check(alg, &plan, why, sizeof(why)), code);
+    assert_string_equal(why, text);
+}
+
+static void broken_plans_are_refused(void **state)
+{
+    const struct ibshift_alg *bcast = ibshift_alg_find(IBSHIFT_BCAST, "knomial");
+
+    (void)state;
+    refuse(bcast, (struct ibshift_plan){.ranks = 0, .radix = 1}, -EINVAL,
+           "0 ranks: must be 1 to 16777216");
+    refuse(bcast, (struct ibshift_plan){.ranks = 4, .root = 4, .radix = 1}, -EINVAL,
+           "root 4 of 4 ranks: must be 0 to 3");
+    refuse(bcast, (struct ibshift_plan){.ranks = 4, .radix = 17}, -EINVAL,
+           "radix 17 for bcast knomial: must be 1 to 16");
+    refuse(bcast, (struct ibshift_plan){.ranks = 4, .root = 3, .radix = 16}, 0, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_found_and_unique),
+        cmocka_unit_test(collectives_have_names),
+        cmocka_unit_test(stand_ins_serve_everything),
+        cmocka_unit_test(broken_plans_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
