@@ -1,0 +1,40 @@
+/* How far a device is from the processors that this process may use. */
+#include <hwloc.h>
+#include <hwloc/openfabrics-verbs.h>
+
+#include "net/net_verbs_device.h"
+
+uint32_t ibshift_cpuset_distance(void *topology, const void *device_cpus, const void *own_cpus)
+{
+    if (hwloc_bitmap_isincluded(own_cpus, device_cpus)) {
+        return 0;
+    }
+    hwloc_obj_t device = hwloc_get_obj_covering_cpuset(topology, device_cpus);
+    hwloc_obj_t own = hwloc_get_obj_covering_cpuset(topology, own_cpus);
+    if (device == NULL || own == NULL) {
+        return (uint32_t)hwloc_topology_get_depth(topology);
+    }
+    hwloc_obj_t both = hwloc_get_common_ancestor_obj(topology, device, own);
+    int depth = both != NULL && both->depth > 0 ? both->depth : 0;
+    return (uint32_t)(hwloc_topology_get_depth(topology) - depth);
+}
+
+uint32_t ibshift_device_distance(void *topology, struct ibv_device *device)
+{
+    uint32_t distance = 0;
+    hwloc_bitmap_t device_cpus, own_cpus;
+
+    if (topology == NULL) {
+        return 0;
+    }
+    device_cpus = hwloc_bitmap_alloc();
+    own_cpus = hwloc_bitmap_alloc();
+    if (device_cpus != NULL && own_cpus != NULL &&
+        hwloc_get_cpubind(topology, own_cpus, HWLOC_CPUBIND_PROCESS) == 0 &&
+        hwloc_ibv_get_device_cpuset(topology, device, device_cpus) == 0) {
+        distance = ibshift_cpuset_distance(topology, device_cpus, own_cpus);
+    }
+    hwloc_bitmap_free(device_cpus);
+    hwloc_bitmap_free(own_cpus);
+    return distance;
+}
