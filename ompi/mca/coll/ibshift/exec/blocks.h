@@ -1,0 +1,62 @@
+#ifndef IBSHIFT_EXEC_BLOCKS_H
+#define IBSHIFT_EXEC_BLOCKS_H
+
+/* Where the blocks of a symbolic buffer are. All arrays belong to the caller. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "alg/alg.h"
+
+enum ibshift_layout {
+    IBSHIFT_UNIFORM,     /* block i is at i * unit and has unit bytes */
+    IBSHIFT_PIECES,      /* a vector of `elements` of unit bytes, cut by ibshift_piece() */
+    IBSHIFT_OFFSETS,     /* block i is offsets[i] up to offsets[i + 1], in units: no gaps */
+    IBSHIFT_INT_COUNTS,  /* counts[i] units at displs[i] units, as in MPI's v-variants */
+    IBSHIFT_SIZE_COUNTS, /* the same in the wide types of MPI 4 */
+};
+
+struct ibshift_blocks {
+    char *base;
+    size_t unit; /* bytes */
+    enum ibshift_layout layout;
+    uint32_t pieces; /* IBSHIFT_PIECES */
+    union {
+        uint64_t elements;
+        const size_t *offsets;
+        struct {
+            const int *counts;
+            const int *displs;
+        };
+        struct {
+            const size_t *size_counts;
+            const ptrdiff_t *size_displs;
+        };
+    };
+};
+
+/*
+ * The bytes of blocks first .. first + count - 1 in one piece. -EINVAL when counts and
+ * displacements leave gaps between them: then only one block at a time has an address.
+ */
+int ibshift_blocks_range(const struct ibshift_blocks *blocks, uint32_t first, uint32_t count,
+                         char **address, size_t *length);
+
+/* Copies count blocks one after the other; -EMSGSIZE when they differ in size. */
+int ibshift_blocks_copy(const struct ibshift_blocks *to, uint32_t first,
+                        const struct ibshift_blocks *from, uint32_t from_first, uint32_t count);
+
+/*
+ * TMP. The sizes of its blocks are those of the logical blocks (ibshift_alg_tmp_block), which
+ * `sizes` describes: its base is not used. When they are all alike, no offsets are needed.
+ * Returns how many offsets the caller must bring: 0, or one more than TMP has blocks.
+ */
+size_t ibshift_tmp_offsets(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                           uint32_t rank, const struct ibshift_blocks *sizes);
+
+/* Lays TMP out and returns its bytes; the caller sets tmp->base. offsets: as many as said above. */
+size_t ibshift_tmp_layout(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                          uint32_t rank, const struct ibshift_blocks *sizes, size_t *offsets,
+                          struct ibshift_blocks *tmp);
+
+#endif

@@ -1,0 +1,278 @@
+#include "exec/engine_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "sched/print.h"
+
+enum {
+    EVENTS_AT_ONCE = 32,
+    CALLS_PER_LOOK = 256, /* reading the clock costs more than an idle poll */
+    FIRST_SLOTS = 16,
+};
+
+struct ibshift_engine *ibshift_engine_create(struct ibshift_net *net,
+                                             const struct ibshift_engine_options *options)
+{
+    struct ibshift_engine *engine = calloc(1, sizeof(*engine));
+
+    if (engine != NULL) {
+        engine->net = net;
+        engine->options = *options;
+        pthread_mutex_init(&engine->lock, NULL);
+    }
+    return engine;
+}
+
+void ibshift_engine_free(struct ibshift_engine *engine)
+{
+    pthread_mutex_destroy(&engine->lock);
+    free(engine->table);
+    free(engine);
+}
+
+static int grow(struct ibshift_engine *engine)
+{
+    uint32_t slots = engine->slots == 0 ? FIRST_SLOTS : engine->slots * 2;
+    struct ibshift_op **table = realloc(engine->table, slots * sizeof(struct ibshift_op *));
+
+    if (table == NULL) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = engine->slots; i < slots; i++) {
+        table[i] = NULL;
+    }
+    engine->table = table;
+    engine->slots = slots;
+    return 0;
+}
+
+int ibshift_engine_attach(struct ibshift_engine *engine, struct ibshift_op *op)
+{
+    uint32_t slot = 0;
+    int rc = 0;
+
+    pthread_mutex_lock(&engine->lock);
+    while (slot < engine->slots && engine->table[slot] != NULL) {
+        slot++;
+    }
+    if (slot == engine->slots) {
+        rc = grow(engine);
+    }
+    if (rc == 0) {
+        engine->table[slot] = op;
+        op->slot = slot;
+    }
+    pthread_mutex_unlock(&engine->lock);
+    return rc;
+}
+
+void ibshift_engine_detach(struct ibshift_engine *engine, struct ibshift_op *op)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->table[op->slot] = NULL;
+    pthread_mutex_unlock(&engine->lock);
+}
+
+static void enqueue(struct ibshift_engine *engine, struct ibshift_op *op)
+{
+    if (op->is_queued) {
+        return;
+    }
+    op->is_queued = true;
+    op->next_queued = NULL;
+    if (engine->queue_first == NULL) {
+        engine->queue_first = op;
+    } else {
+        engine->queue_last->next_queued = op;
+    }
+    engine->queue_last = op;
+}
+
+static void link_active(struct ibshift_engine *engine, struct ibshift_op *op)
+{
+    op->previous_active = NULL;
+    op->next_active = engine->active;
+    if (engine->active != NULL) {
+        engine->active->previous_active = op;
+    }
+    engine->active = op;
+}
+
+static void unlink_active(struct ibshift_engine *engine, struct ibshift_op *op)
+{
+    if (op->previous_active != NULL) {
+        op->previous_active->next_active = op->next_active;
+    } else {
+        engine->active = op->next_active;
+    }
+    if (op->next_active != NULL) {
+        op->next_active->previous_active = op->previous_active;
+    }
+}
+
+static void finish(struct ibshift_engine *engine, struct ibshift_op *op)
+{
+    unlink_active(engine, op);
+    engine->stats.ops++;
+    engine->stats.failed_ops += op->status != 0;
+    if (op->ended != NULL) {
+        op->next_queued = engine->ended_first;
+        engine->ended_first = op;
+    } else {
+        atomic_store_explicit(&op->state, IBSHIFT_OP_IDLE, memory_order_release);
+    }
+}
+
+static void turn(struct ibshift_engine *engine, struct ibshift_op *op)
+{
+    bool again = false;
+
+    if (atomic_load_explicit(&op->state, memory_order_relaxed) == IBSHIFT_OP_RUNNING) {
+        again = ibshift_op_advance(op, engine);
+    }
+    if (ibshift_op_is_over(op)) {
+        finish(engine, op);
+    } else if (again) {
+        enqueue(engine, op);
+    }
+}
+
+static struct ibshift_op *take_ended(struct ibshift_engine *engine)
+{
+    struct ibshift_op *op = engine->ended_first;
+
+    engine->ended_first = NULL;
+    return op;
+}
+
+/* Without the lock; an op may be gone after its call. */
+static void tell(struct ibshift_op *op)
+{
+    while (op != NULL) {
+        struct ibshift_op *next = op->next_queued;
+
+        atomic_store_explicit(&op->state, IBSHIFT_OP_IDLE, memory_order_release);
+        op->ended(op);
+        op = next;
+    }
+}
+
+void ibshift_engine_start(struct ibshift_engine *engine, struct ibshift_op *op, uint32_t seq)
+{
+    struct ibshift_op *ended;
+
+    pthread_mutex_lock(&engine->lock);
+    ibshift_op_begin(op, seq);
+    link_active(engine, op);
+    turn(engine, op);
+    ended = take_ended(engine);
+    pthread_mutex_unlock(&engine->lock);
+    tell(ended);
+}
+
+static int run_queue(struct ibshift_engine *engine)
+{
+    struct ibshift_op *op = engine->queue_first;
+    int count = 0;
+
+    engine->queue_first = NULL;
+    while (op != NULL) {
+        struct ibshift_op *next = op->next_queued;
+
+        op->is_queued = false;
+        turn(engine, op);
+        op = next;
+        count++;
+    }
+    return count;
+}
+
+/*
+ * Time without progress counts only while someone polls, and at most an eighth of a limit at once:
+ * a rank that was away computing must not find its collectives timed out when it comes back.
+ */
+static uint64_t elapsed(struct ibshift_engine *engine)
+{
+    const struct ibshift_engine_options *options = &engine->options;
+    uint64_t now = ibshift_net_now(engine->net), delta = now - engine->looked;
+    uint64_t limit = options->patience;
+
+    if (limit == 0 || (options->deadline != 0 && options->deadline < limit)) {
+        limit = options->deadline;
+    }
+    engine->looked = now;
+    return delta < limit / 8 ? delta : limit / 8;
+}
+
+static void look_at_clock(struct ibshift_engine *engine)
+{
+    const struct ibshift_engine_options *options = &engine->options;
+    uint64_t delta = elapsed(engine);
+
+    for (struct ibshift_op *op = engine->active; op != NULL; op = op->next_active) {
+        if (op->moves != op->moves_seen) {
+            op->moves_seen = op->moves;
+            op->idle = 0;
+            op->probed = 0;
+            continue;
+        }
+        op->idle += delta;
+        if (atomic_load_explicit(&op->state, memory_order_relaxed) != IBSHIFT_OP_RUNNING) {
+            continue;
+        }
+        if (options->deadline != 0 && op->idle >= options->deadline) {
+            ibshift_op_fail(op, engine, ibshift_op_awaited_rank(op), -ETIMEDOUT);
+            enqueue(engine, op);
+        } else if (options->patience != 0 && op->idle - op->probed >= options->patience) {
+            op->probed = op->idle;
+            ibshift_op_probe(op, engine->net);
+        }
+    }
+}
+
+int ibshift_engine_progress(struct ibshift_engine *engine)
+{
+    struct ibshift_net_event events[EVENTS_AT_ONCE];
+    struct ibshift_op *ended;
+    int count;
+
+    if (pthread_mutex_trylock(&engine->lock) != 0) {
+        return 0;
+    }
+    count = ibshift_net_poll(engine->net, events, EVENTS_AT_ONCE);
+    for (int i = 0; i < count; i++) {
+        uint64_t cookie = events[i].cookie;
+        struct ibshift_op *op = engine->table[cookie >> 16];
+
+        ibshift_op_event(op, engine, cookie >> 8 & 0xff, cookie & 0xff, events[i].status);
+        enqueue(engine, op);
+    }
+    count += run_queue(engine);
+    if (++engine->calls % CALLS_PER_LOOK == 0 && engine->active != NULL) {
+        look_at_clock(engine);
+    }
+    ended = take_ended(engine);
+    pthread_mutex_unlock(&engine->lock);
+    tell(ended);
+    return count;
+}
+
+struct ibshift_engine_stats ibshift_engine_stats(struct ibshift_engine *engine)
+{
+    struct ibshift_engine_stats stats;
+
+    pthread_mutex_lock(&engine->lock);
+    stats = engine->stats;
+    pthread_mutex_unlock(&engine->lock);
+    return stats;
+}
+
+void ibshift_engine_trace(struct ibshift_engine *engine, const struct ibshift_op *op,
+                          const struct ibshift_step *step, uint32_t round)
+{
+    char line[IBSHIFT_STEP_TEXT];
+
+    ibshift_step_format(step, op->params.rank, round, line, sizeof(line));
+    engine->options.trace(engine->options.trace_context, op, line);
+}

@@ -1,0 +1,48 @@
+#ifndef IBSHIFT_EXEC_ENGINE_H
+#define IBSHIFT_EXEC_ENGINE_H
+
+/*
+ * The progress engine of one net: any number of collectives in flight, from any number of threads.
+ *
+ * One lock covers the net and all ops. start() takes it; progress() returns at once when another
+ * thread has it, for then that thread makes the progress. Reductions run under it; ended() does
+ * not. Nobody else calls the net while an engine has it, except where net.h allows it.
+ */
+
+#include "exec/op.h"
+
+struct ibshift_engine_options {
+    uint64_t patience; /* ns without progress until an op probes the peers it waits for; 0: never */
+    uint64_t deadline; /* ns without progress until an op fails with -ETIMEDOUT; 0: never */
+    void (*trace)(void *context, const struct ibshift_op *op, const char *line); /* each step */
+    void *trace_context;
+};
+
+struct ibshift_engine_stats {
+    uint64_t sends;
+    uint64_t send_bytes;
+    uint64_t recvs;
+    uint64_t again; /* posts that the net had no room for */
+    uint64_t ops;
+    uint64_t failed_ops;
+};
+
+struct ibshift_engine *ibshift_engine_create(struct ibshift_net *net,
+                                             const struct ibshift_engine_options *options);
+
+/* No op may be attached. The net stays the caller's. */
+void ibshift_engine_free(struct ibshift_engine *engine);
+
+/* Gives the op its place in the table; the only call that allocates. 0 or -ENOMEM. */
+int ibshift_engine_attach(struct ibshift_engine *engine, struct ibshift_op *op);
+void ibshift_engine_detach(struct ibshift_engine *engine, struct ibshift_op *op);
+
+/* seq: the number of the collective on params.comm. The op may have ended when this returns. */
+void ibshift_engine_start(struct ibshift_engine *engine, struct ibshift_op *op, uint32_t seq);
+
+/* Bounded work; returns the number of things that happened, so 0 means: do something else. */
+int ibshift_engine_progress(struct ibshift_engine *engine);
+
+struct ibshift_engine_stats ibshift_engine_stats(struct ibshift_engine *engine);
+
+#endif

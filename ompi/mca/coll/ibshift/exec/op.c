@@ -1,0 +1,253 @@
+#include "exec/engine_private.h"
+#include "exec/local.h"
+
+#include <errno.h>
+
+enum { STEPS_AT_ONCE = 256 };
+
+#define NOT_IN_FLIGHT UINT32_MAX /* no round has this number */
+
+void ibshift_op_init(struct ibshift_op *op)
+{
+    atomic_init(&op->state, IBSHIFT_OP_IDLE);
+    op->is_queued = false;
+    op->ended = NULL;
+    op->owner = NULL;
+    op->status = 0;
+    for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
+        for (int i = 0; i < IBSHIFT_WINDOW_MAX; i++) {
+            op->unused[which][i] = (uint8_t)i;
+            op->flight[which][i].round = NOT_IN_FLIGHT;
+        }
+    }
+}
+
+static enum ibshift_op_state state_of(const struct ibshift_op *op)
+{
+    return atomic_load_explicit(&op->state, memory_order_relaxed);
+}
+
+uint32_t ibshift_op_peer(const struct ibshift_op *op, uint32_t rank)
+{
+    return op->params.peers != NULL ? op->params.peers[rank] : rank;
+}
+
+void ibshift_op_begin(struct ibshift_op *op, uint32_t seq)
+{
+    const struct ibshift_op_params *params = &op->params;
+
+    op->seq = seq;
+    op->status = 0;
+    op->failed_rank = params->rank;
+    op->moves = 1;
+    op->moves_seen = 0;
+    ibshift_walk_begin(&op->walk, params->alg, &params->plan, params->rank, params->window);
+    atomic_store_explicit(&op->state, IBSHIFT_OP_RUNNING, memory_order_relaxed);
+}
+
+static void count_message(struct ibshift_engine *engine, enum ibshift_class which, size_t length)
+{
+    if (which == IBSHIFT_CLASS_SEND) {
+        engine->stats.sends++;
+        engine->stats.send_bytes += length;
+    } else {
+        engine->stats.recvs++;
+    }
+}
+
+/* A send or receive: into flight, or over at once. -EAGAIN: nothing happened. */
+static int post(struct ibshift_op *op, struct ibshift_engine *engine, enum ibshift_class which,
+                const struct ibshift_step *step)
+{
+    const struct ibshift_op_params *params = &op->params;
+    uint32_t index = op->unused[which][op->walk.in_flight[which]];
+    uint32_t rank = step->peer, round;
+    struct ibshift_net_message message;
+    char *address;
+    int rc = ibshift_blocks_range(&params->blocks[step->buf], step->first, step->count, &address,
+                                  &message.length);
+
+    if (rc == 0 && message.length == 0 && step->count != 0) {
+        rc = IBSHIFT_NET_DONE; /* nobody sends it */
+    } else if (rc == 0) {
+        message.peer = ibshift_op_peer(op, rank);
+        message.key.comm = params->comm;
+        message.key.seq = op->seq;
+        message.key.tag = ibshift_step_key(step);
+        message.buffer = address;
+        message.mem = params->mem[step->buf];
+        message.cookie = ibshift_cookie(op, which, index);
+        rc = which == IBSHIFT_CLASS_SEND ? ibshift_net_send(engine->net, &message)
+                                         : ibshift_net_recv(engine->net, &message);
+        if (rc >= 0) {
+            count_message(engine, which, message.length);
+        }
+    }
+    if (rc < 0) {
+        if (rc != -EAGAIN) {
+            ibshift_op_fail(op, engine, rank, rc);
+        }
+        return rc;
+    }
+    round = ibshift_walk_start(&op->walk, which);
+    if (rc == IBSHIFT_NET_DONE) {
+        ibshift_walk_complete(&op->walk, which, round);
+    } else {
+        op->flight[which][index].round = round;
+        op->flight[which][index].rank = rank;
+    }
+    return 0;
+}
+
+static int run_local(struct ibshift_op *op, struct ibshift_engine *engine,
+                     const struct ibshift_step *step)
+{
+    int rc = ibshift_local_run(&op->params, step);
+
+    if (rc != 0) {
+        ibshift_op_fail(op, engine, op->params.rank, rc);
+        return rc;
+    }
+    ibshift_walk_start(&op->walk, IBSHIFT_CLASS_LOCAL);
+    return 0;
+}
+
+/*
+ * The step of this class to start now, or NULL. This is the place where pacing holds a step back
+ * that the plan would allow.
+ */
+static const struct ibshift_step *next_step(struct ibshift_op *op, enum ibshift_class which)
+{
+    return ibshift_walk_next(&op->walk, which);
+}
+
+/* Starts steps of one class; returns how many, or a negative errno for the step that did not. */
+static int start_class(struct ibshift_op *op, struct ibshift_engine *engine,
+                       enum ibshift_class which)
+{
+    const struct ibshift_step *step;
+    int started = 0;
+
+    while (started < STEPS_AT_ONCE && (step = next_step(op, which)) != NULL) {
+        struct ibshift_step traced = *step;
+        uint32_t round = op->walk.cursor[which].round;
+        int rc = which == IBSHIFT_CLASS_LOCAL ? run_local(op, engine, step)
+                                              : post(op, engine, which, step);
+
+        if (rc != 0) {
+            return rc;
+        }
+        if (engine->options.trace != NULL) {
+            ibshift_engine_trace(engine, op, &traced, round);
+        }
+        started++;
+    }
+    op->moves += (uint32_t)started;
+    return started;
+}
+
+/* What others wait for comes first: local work that sends need, sends, then receives. */
+bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_engine *engine)
+{
+    static const enum ibshift_class order[] = {IBSHIFT_CLASS_LOCAL, IBSHIFT_CLASS_SEND,
+                                               IBSHIFT_CLASS_RECV};
+    int budget = STEPS_AT_ONCE;
+    bool has_moved = true, is_full = false;
+
+    while (has_moved && budget > 0) {
+        has_moved = false;
+        for (int i = 0; i < IBSHIFT_CLASSES; i++) {
+            int rc = start_class(op, engine, order[i]);
+
+            if (rc == -EAGAIN) {
+                engine->stats.again++;
+                is_full = true;
+            } else if (rc < 0) {
+                return false;
+            } else if (rc > 0) {
+                has_moved = true;
+                budget -= rc;
+            }
+        }
+    }
+    return has_moved || is_full;
+}
+
+void ibshift_op_event(struct ibshift_op *op, struct ibshift_engine *engine,
+                      enum ibshift_class which, uint32_t index, int status)
+{
+    struct ibshift_flight *flight = &op->flight[which][index];
+
+    ibshift_walk_complete(&op->walk, which, flight->round);
+    flight->round = NOT_IN_FLIGHT;
+    op->unused[which][op->walk.in_flight[which]] = (uint8_t)index;
+    op->moves++;
+    if (status != 0 && state_of(op) == IBSHIFT_OP_RUNNING) {
+        ibshift_op_fail(op, engine, flight->rank, status);
+    }
+}
+
+/* Everyone with a message of this rank that has not ended, or not begun. */
+static void abort_peers(struct ibshift_op *op, struct ibshift_engine *engine)
+{
+    const struct ibshift_walk *walk = &op->walk;
+    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
+    uint32_t last = op->params.rank;
+    uint32_t round = walk->progress.received < walk->progress.sent ? walk->progress.received
+                                                                   : walk->progress.sent;
+
+    for (; round < walk->rounds; round++) {
+        int count = walk->alg->emit(walk->plan, walk->rank, round, steps);
+
+        for (int i = 0; i < count; i++) {
+            if (!ibshift_step_is_local(&steps[i]) && steps[i].peer != last) {
+                last = steps[i].peer;
+                ibshift_net_abort(engine->net, ibshift_op_peer(op, last), op->params.comm, op->seq);
+            }
+        }
+    }
+}
+
+void ibshift_op_fail(struct ibshift_op *op, struct ibshift_engine *engine, uint32_t rank,
+                     int status)
+{
+    op->status = status;
+    op->failed_rank = rank;
+    atomic_store_explicit(&op->state, IBSHIFT_OP_DRAINING, memory_order_relaxed);
+    ibshift_net_cancel(engine->net, op->params.comm, op->seq);
+    abort_peers(op, engine);
+}
+
+bool ibshift_op_is_over(const struct ibshift_op *op)
+{
+    if (state_of(op) == IBSHIFT_OP_DRAINING) {
+        return op->walk.in_flight[IBSHIFT_CLASS_RECV] + op->walk.in_flight[IBSHIFT_CLASS_SEND] == 0;
+    }
+    return ibshift_walk_is_done(&op->walk);
+}
+
+uint32_t ibshift_op_awaited_rank(const struct ibshift_op *op)
+{
+    uint32_t rank = op->params.rank, round = NOT_IN_FLIGHT;
+
+    for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
+        for (uint32_t i = 0; i < op->walk.window; i++) {
+            if (op->flight[which][i].round < round) {
+                round = op->flight[which][i].round;
+                rank = op->flight[which][i].rank;
+            }
+        }
+    }
+    return rank;
+}
+
+void ibshift_op_probe(const struct ibshift_op *op, struct ibshift_net *net)
+{
+    for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
+        for (uint32_t i = 0; i < op->walk.window; i++) {
+            if (op->flight[which][i].round != NOT_IN_FLIGHT) {
+                ibshift_net_probe(net, ibshift_op_peer(op, op->flight[which][i].rank));
+            }
+        }
+    }
+}

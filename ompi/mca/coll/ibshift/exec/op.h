@@ -1,0 +1,114 @@
+#ifndef IBSHIFT_EXEC_OP_H
+#define IBSHIFT_EXEC_OP_H
+
+/*
+ * One running collective: a walk over its plan that turns steps into messages, copies and
+ * reductions. The engine (exec/engine.h) turns the crank; the caller brings the memory, once, for
+ * any number of runs. Blocking, nonblocking and persistent collectives are all this.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "alg/alg.h"
+#include "exec/blocks.h"
+#include "net/net.h"
+#include "sched/walk.h"
+
+struct ibshift_engine;
+struct ibshift_op;
+
+/* inout[i] = in[i] op inout[i] */
+typedef void (*ibshift_reduce_fn)(void *context, const void *in, void *inout, size_t elements);
+
+/* The caller's side: written before the op is started, left alone until it has ended. */
+struct ibshift_op_params {
+    const struct ibshift_alg *alg;
+    struct ibshift_plan plan; /* has passed ibshift_alg_check() */
+    uint32_t rank;
+    uint32_t window;
+    const uint32_t *peers; /* rank to peer of the net; NULL: the same */
+    uint32_t comm;         /* for the message keys */
+    struct ibshift_blocks blocks[IBSHIFT_BUFFERS];
+    struct ibshift_net_mem *mem[IBSHIFT_BUFFERS]; /* registrations of the buffers, or NULL */
+    size_t element;                               /* bytes of an element that is reduced */
+    ibshift_reduce_fn reduce;
+    void *reduce_context;
+};
+
+enum ibshift_op_state { IBSHIFT_OP_IDLE, IBSHIFT_OP_RUNNING, IBSHIFT_OP_DRAINING };
+
+/* A message that the net has not ended yet. */
+struct ibshift_flight {
+    uint32_t round;
+    uint32_t rank;
+};
+
+/* Everything below params belongs to the engine's lock, except where it says otherwise. */
+struct ibshift_op {
+    struct ibshift_op_params params;
+
+    /*
+     * Called once at each end, outside of all locks; may start the op again, detach it or free it.
+     * NULL: someone watches ibshift_op_is_done().
+     */
+    void (*ended)(struct ibshift_op *op);
+    void *owner; /* the caller's */
+
+    /* The result, once ended: 0 or the status of net.h and the rank it happened with. */
+    int status;
+    uint32_t failed_rank;
+
+    _Atomic(enum ibshift_op_state) state; /* back to IDLE is the engine's last touch */
+    uint32_t seq;
+    uint32_t slot; /* in the engine's table, part of the cookies */
+    bool is_queued;
+    struct ibshift_op *next_queued;
+    struct ibshift_op *next_active, *previous_active;
+
+    uint32_t moves; /* grows with every step; what the clock looks at */
+    uint32_t moves_seen;
+    uint64_t idle; /* ns since the last move, as far as anybody looked */
+    uint64_t probed;
+
+    uint8_t unused[IBSHIFT_CLASS_LOCAL][IBSHIFT_WINDOW_MAX]; /* a stack of indices into flight */
+    struct ibshift_flight flight[IBSHIFT_CLASS_LOCAL][IBSHIFT_WINDOW_MAX];
+    struct ibshift_walk walk;
+};
+
+/* Once for the op's memory, before anything else. */
+void ibshift_op_init(struct ibshift_op *op);
+
+/* True once all messages of the last run are over and status is set. For ops without ended(). */
+static inline bool ibshift_op_is_done(struct ibshift_op *op)
+{
+    return atomic_load_explicit(&op->state, memory_order_acquire) == IBSHIFT_OP_IDLE;
+}
+
+/* The rest is for the engine, under its lock. */
+
+void ibshift_op_begin(struct ibshift_op *op, uint32_t seq);
+
+/* Starts what may start, within bounds; true: call again after the next poll. */
+bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_engine *engine);
+
+/* A message of the op ended; index and class come from the cookie. */
+void ibshift_op_event(struct ibshift_op *op, struct ibshift_engine *engine,
+                      enum ibshift_class which, uint32_t index, int status);
+
+/* Cancels the op's messages and tells everyone who may still wait for this rank. */
+void ibshift_op_fail(struct ibshift_op *op, struct ibshift_engine *engine, uint32_t rank,
+                     int status);
+
+/* Nothing in flight, and nothing left to do. */
+bool ibshift_op_is_over(const struct ibshift_op *op);
+
+/* A rank that the op waits for, the one that was posted first as far as known. */
+uint32_t ibshift_op_awaited_rank(const struct ibshift_op *op);
+
+/* Probes the peers of all messages in flight. */
+void ibshift_op_probe(const struct ibshift_op *op, struct ibshift_net *net);
+
+uint32_t ibshift_op_peer(const struct ibshift_op *op, uint32_t rank);
+
+#endif
