@@ -1,0 +1,53 @@
+/* The time of a plan under LogGP and LogfP: all ranks walk it in virtual time with the executor's
+ * readiness rule and window (sched/walk.h).
+ *
+ * A rank is one processor and one port, each way:
+ *   send      occupies the processor for o_s(n), n being the length of its burst (model/burst.h);
+ * it starts when f messages or fewer have gone out for less than g ago each (a message of s bytes
+ * counts as g + (s - 1) G); then its bytes leave one after another, (s - 1) G wire      L, without
+ * contention; the send is complete when an acknowledgement is back, L later receive   the port
+ * takes messages in by the same g, G and f, in order of arrival; then the processor is occupied for
+ * o_r(n) copy, reduce   occupy the processor, per byte Of what a processor could do it does local
+ * steps first, then sends, then receives. Ranks enter together. With f = 1 and constant overheads
+ * this is LogGP, with G = 0 LogfP. The result is a model's. */
+#ifndef IBSHIFT_MODEL_PRICE_H
+#define IBSHIFT_MODEL_PRICE_H
+
+#include "alg/alg.h"
+#include "model/param.h"
+
+/* What a rank did, in order of its own time: for drawings and tests. */
+struct ibshift_price_event {
+    uint32_t rank, round;
+    const struct ibshift_step *step;
+    double begin, end; /* the processor's part */
+    double leaves;     /* a send: its first byte goes */
+    double arrives;    /* a send: its first byte is there */
+    double ready;      /* a receive: its last byte is there */
+    uint64_t bytes;
+};
+
+struct ibshift_price_request {
+    const struct ibshift_alg *alg;
+    const struct ibshift_plan *plan; /* has passed ibshift_alg_check() */
+    const struct ibshift_model *model;
+    uint64_t bytes;   /* as in model/size.h */
+    uint32_t element; /* bytes of an element; 0 is 1 */
+    uint32_t window;  /* 0: the largest */
+    uint64_t limit;   /* refuse to look at more messages than that; 0: 2^32 */
+    void (*seen)(void *context, const struct ibshift_price_event *event); /* may be NULL */
+    void *context;
+};
+
+struct ibshift_price {
+    double last;  /* us until the last rank has done its last step */
+    double first; /* ... until the first rank has, of those that have any */
+    uint64_t messages;
+    uint64_t bytes; /* sum of all messages */
+    uint64_t most;  /* messages sent by the rank that sends most */
+};
+
+/* 0, -ENOMEM, -E2BIG beyond the limit, or -EDEADLK when the plans do not fit together. */
+int ibshift_price(const struct ibshift_price_request *request, struct ibshift_price *price);
+
+#endif

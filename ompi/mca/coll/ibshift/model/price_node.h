@@ -1,0 +1,94 @@
+/* The state of one simulated rank and the queues of messages between ranks; private to model/. */
+#ifndef IBSHIFT_MODEL_PRICE_NODE_H
+#define IBSHIFT_MODEL_PRICE_NODE_H
+
+#include "model/heap.h"
+#include "model/price.h"
+#include "model/size.h"
+#include "sched/walk_mark.h"
+
+#define IBSHIFT_NO_MESSAGE (-1)
+
+/* From its sending to its processing. */
+struct ibshift_price_message {
+    double ready;
+    uint64_t bytes;
+    uint32_t from, key;
+    uint32_t round, index; /* the receive's, once it is known */
+    int32_t next;
+};
+
+struct ibshift_posted {
+    uint32_t from, key, round, index;
+};
+
+/* A send until its acknowledgement is back. */
+struct ibshift_unacked {
+    double done;
+    uint32_t round;
+};
+
+/* A port in one direction: when it is free for the next message (a virtual clock of g) and byte. */
+struct ibshift_port {
+    double turn, wire;
+};
+
+struct ibshift_burst {
+    uint32_t left;
+    double overhead;
+};
+
+struct ibshift_node {
+    struct ibshift_walk_mark mark;
+    struct ibshift_port out, in;
+    struct ibshift_burst sends, recvs;
+    double clock, wake;
+    bool is_asleep; /* a wake-up is on its way */
+    bool was_busy;
+    double finish;
+    int32_t arrived; /* has a receive; by ready */
+    int32_t early;   /* has none yet; in order of arrival */
+    uint32_t posted_count, unacked_first, unacked_count;
+    uint64_t sent;
+};
+
+struct ibshift_simulation {
+    const struct ibshift_price_request *request;
+    struct ibshift_model model;
+    struct ibshift_sizes sizes;
+    uint32_t window;
+    struct ibshift_walk walk; /* of the rank that acts */
+    uint32_t slots;           /* entries of posted and unacked a rank: what a rank can use */
+    struct ibshift_heap heap;
+    struct ibshift_node *nodes;
+    struct ibshift_posted *posted;   /* slots a rank */
+    struct ibshift_unacked *unacked; /* slots a rank, used as a ring */
+    struct ibshift_price_message *messages;
+    int32_t message_count, message_capacity, message_free;
+    uint64_t message_total, byte_total;
+    int error;
+};
+
+int ibshift_messages_take(struct ibshift_simulation *sim, int32_t *index);
+void ibshift_messages_give(struct ibshift_simulation *sim, int32_t index);
+
+/* Posts every receive that the rank in sim->walk may post now; messages that were early find
+ * theirs. */
+void ibshift_node_post(struct ibshift_simulation *sim, uint32_t rank);
+
+/* A message is at the rank's port: finds its receive (true), or waits for it. */
+bool ibshift_node_arrive(struct ibshift_simulation *sim, uint32_t rank, double now, int32_t index);
+
+/* Starts the rank, or lets it go on: it does all that it can do without hearing from others. */
+void ibshift_node_begin(struct ibshift_simulation *sim, uint32_t rank);
+void ibshift_node_resume(struct ibshift_simulation *sim, uint32_t rank);
+void ibshift_node_advance(struct ibshift_simulation *sim, uint32_t rank);
+
+/* Acknowledgements that are back by then, for the rank in sim->walk. */
+void ibshift_node_acknowledge(struct ibshift_simulation *sim, uint32_t rank, double now);
+
+/* When a port takes a message that comes at `now`; *end is when its last byte is through. */
+double ibshift_port_take(const struct ibshift_simulation *sim, struct ibshift_port *port,
+                         double now, uint64_t bytes, double *end);
+
+#endif
