@@ -26,11 +26,11 @@ mca_coll_base_module_t *mca_coll_ibshift_comm_query(struct ompi_communicator_t *
                                                     int *priority);
 
 /*
- * libnbc behind the user's back: Open MPI wants nonblocking, persistent and neighborhood functions
- * on every communicator, and a list such as "ibshift,basic" has none of its own.
- * open() once all listed components are open; it borrows nothing when libnbc is among them.
- * fill() puts libnbc's functions into the slots that nobody has filled yet.
- * All return OMPI codes.
+ * Components behind the user's back, unless the list names them. A list such as "ibshift,basic"
+ * has no nonblocking, persistent and neighborhood functions, which every communicator needs:
+ * libnbc's go into the slots that nobody has filled. And basic's exscan crashes in a communicator
+ * of one rank (4.1.4): there self's functions replace the ones before.
+ * open() once all listed components are open. All return OMPI codes.
  */
 int ibshift_borrow_open(bool progress_threads, bool mpi_threads);
 int ibshift_borrow_fill(struct ompi_communicator_t *comm);

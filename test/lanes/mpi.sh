@@ -1,0 +1,19 @@
+# Sourced by lanes that run MPI programs: the staged component on this machine, few cores.
+# shellcheck shell=bash
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+MPIRUN=${MPIRUN:-$(sed -n 's/^MPIRUN = //p' "$IBSHIFT_BUILD/Makefile")}
+
+mpi_programs() { # builds test/mpi
+    make -C "$IBSHIFT_BUILD/test/mpi" -j"$(nproc)" programs >"$IBSHIFT_OUT/make.log" 2>&1
+}
+
+# RANKS LIST-OF-COMPONENTS PROGRAM [ARGUMENT...]; MPI_OPTIONS has further options of mpirun.
+mpi_run() {
+    local ranks=$1 list=$2 selection=()
+    shift 2
+    [ "$list" = none ] || selection=(--mca coll "$list")
+    # shellcheck disable=SC2086
+    timeout -k 5 "${T_LIMIT:-120}" "$MPIRUN" --oversubscribe --bind-to none -np "$ranks" --mca mpi_yield_when_idle 1 \
+        --mca mca_base_component_path "$IBSHIFT_STAGE/lib/openmpi:SYS_DEFAULT" \
+        "${selection[@]}" ${MPI_OPTIONS-} "$@"
+}
