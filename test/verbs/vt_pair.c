@@ -1,0 +1,243 @@
+/* Queue pairs: made, connected, used. */
+#include "vt.h"
+
+#include <sched.h>
+
+struct vt_conf vt_conf(void)
+{
+    int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    if (vt.dev.atomic_cap != IBV_ATOMIC_NONE) {
+        all |= IBV_ACCESS_REMOTE_ATOMIC;
+    }
+    return (struct vt_conf){
+        .type = IBV_QPT_RC,
+        .depth = 16,
+        .sge = 1,
+        .rnr_retry = 7,
+        .min_rnr_timer = 6,
+        .retry_cnt = 7,
+        .timeout = 14,
+        .rd_atomic = 1,
+        .qp_access = all & ~IBV_ACCESS_LOCAL_WRITE,
+        .mr_access = all,
+    };
+}
+
+void vt_side_create(struct vt_side *side, struct ibv_pd *pd, const struct vt_conf *conf, bool is_b)
+{
+    int cqe = conf->cqe ? conf->cqe : 2 * conf->depth;
+    memset(side, 0, sizeof(*side));
+    side->pd = pd;
+    VT_CHECK(!posix_memalign((void **)&side->buf, 4096, VT_BUF), "no memory");
+    memset(side->buf, 0, VT_BUF);
+    side->mr = VT_PTR(ibv_reg_mr(pd, side->buf, VT_BUF, conf->mr_access));
+    side->scq = VT_PTR(ibv_create_cq(vt.ctx, cqe, NULL, NULL, 0));
+    side->rcq = VT_PTR(ibv_create_cq(vt.ctx, cqe, NULL, is_b ? conf->events : NULL, 0));
+    struct ibv_qp_init_attr init = {
+        .send_cq = side->scq,
+        .recv_cq = side->rcq,
+        .srq = is_b ? conf->srq : NULL,
+        .cap = {.max_send_wr = (uint32_t)conf->depth,
+                .max_recv_wr = is_b && conf->srq ? 0 : (uint32_t)conf->depth,
+                .max_send_sge = (uint32_t)conf->sge,
+                .max_recv_sge = (uint32_t)conf->sge,
+                .max_inline_data = (uint32_t)conf->inline_bytes},
+        .qp_type = conf->type,
+        .sq_sig_all = conf->sig_all,
+    };
+    side->qp = VT_PTR(ibv_create_qp(pd, &init));
+    side->cap = init.cap;
+}
+
+void vt_side_destroy(struct vt_side *side)
+{
+    VT_OK(ibv_destroy_qp(side->qp));
+    VT_OK(ibv_destroy_cq(side->scq));
+    VT_OK(ibv_destroy_cq(side->rcq));
+    if (side->mr) {
+        VT_OK(ibv_dereg_mr(side->mr));
+    }
+    free(side->buf);
+}
+
+struct vt_address vt_address(const struct vt_side *side)
+{
+    return (struct vt_address){
+        .qpn = side->qp->qp_num,
+        .lid = vt.port.lid,
+        .gid = vt.gid,
+        .addr = (uintptr_t)side->buf,
+        .rkey = side->mr->rkey,
+    };
+}
+
+struct ibv_ah_attr vt_ah_attr(const struct vt_address *to)
+{
+    struct ibv_ah_attr ah = {.dlid = to->lid, .port_num = (uint8_t)vt.port_num};
+    if (vt.is_roce) {
+        ah.is_global = 1;
+        ah.grh.dgid = to->gid;
+        ah.grh.sgid_index = (uint8_t)vt.gid_index;
+        ah.grh.hop_limit = 64;
+    }
+    return ah;
+}
+
+int vt_to_init(struct ibv_qp *qp, const struct vt_conf *conf)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+                               .port_num = (uint8_t)vt.port_num,
+                               .qkey = 0x1234,
+                               .qp_access_flags = (unsigned)conf->qp_access};
+    int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+    if (conf->type == IBV_QPT_UC) {
+        attr.qp_access_flags &= IBV_ACCESS_REMOTE_WRITE;
+    }
+    mask |= conf->type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
+    return ibv_modify_qp(qp, &attr, mask);
+}
+
+int vt_to_rtr(struct ibv_qp *qp, const struct vt_conf *conf, const struct vt_address *to)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR,
+                               .path_mtu = vt.port.active_mtu,
+                               .rq_psn = 0x42,
+                               .max_dest_rd_atomic = (uint8_t)conf->rd_atomic,
+                               .min_rnr_timer = (uint8_t)conf->min_rnr_timer};
+    int mask = IBV_QP_STATE;
+    if (conf->type != IBV_QPT_UD) {
+        attr.dest_qp_num = to->qpn;
+        attr.ah_attr = vt_ah_attr(to);
+        mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+    }
+    if (conf->type == IBV_QPT_RC) {
+        mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+    }
+    return ibv_modify_qp(qp, &attr, mask);
+}
+
+int vt_to_rts(struct ibv_qp *qp, const struct vt_conf *conf)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
+                               .sq_psn = 0x42,
+                               .timeout = (uint8_t)conf->timeout,
+                               .retry_cnt = (uint8_t)conf->retry_cnt,
+                               .rnr_retry = (uint8_t)conf->rnr_retry,
+                               .max_rd_atomic = (uint8_t)conf->rd_atomic};
+    int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+    if (conf->type == IBV_QPT_RC) {
+        mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+    }
+    return ibv_modify_qp(qp, &attr, mask);
+}
+
+int vt_to_state(struct ibv_qp *qp, enum ibv_qp_state state)
+{
+    struct ibv_qp_attr attr = {.qp_state = state};
+    return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+}
+
+enum ibv_qp_state vt_state(struct ibv_qp *qp)
+{
+    struct ibv_qp_attr attr;
+    struct ibv_qp_init_attr init;
+    VT_OK(ibv_query_qp(qp, &attr, IBV_QP_STATE, &init));
+    return attr.qp_state;
+}
+
+void vt_wait_error(struct ibv_qp *qp)
+{
+    uint64_t end = vt_now_ms() + VT_WAIT_MS;
+    while (vt_state(qp) != IBV_QPS_ERR) {
+        VT_CHECK(vt_now_ms() < end, "expected queue pair %u in the state ERR, it is in %d",
+                 qp->qp_num, vt_state(qp));
+        sched_yield();
+    }
+}
+
+void vt_side_connect(struct vt_side *side, const struct vt_conf *conf, const struct vt_address *to)
+{
+    VT_OK(vt_to_init(side->qp, conf));
+    VT_OK(vt_to_rtr(side->qp, conf, to));
+    VT_OK(vt_to_rts(side->qp, conf));
+}
+
+void vt_connect(struct vt_pair *p, const struct vt_conf *conf)
+{
+    vt_side_create(&p->a, vt.pd, conf, false);
+    vt_side_create(&p->b, vt.pd, conf, true);
+    p->a.peer = &p->b;
+    p->b.peer = &p->a;
+    struct vt_address a = vt_address(&p->a), b = vt_address(&p->b);
+    vt_side_connect(&p->a, conf, &b);
+    vt_side_connect(&p->b, conf, &a);
+}
+
+void vt_disconnect(struct vt_pair *p)
+{
+    vt_side_destroy(&p->a);
+    vt_side_destroy(&p->b);
+}
+
+struct vt_wr vt_wr(struct vt_side *side, enum ibv_wr_opcode opcode, uint64_t id, size_t off,
+                   size_t len)
+{
+    struct vt_wr w = {
+        .sge = {.addr = (uintptr_t)side->buf + off,
+                .length = (uint32_t)len,
+                .lkey = side->mr->lkey},
+        .wr = {.wr_id = id, .num_sge = 1, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED}};
+    if (!side->peer) {
+        return w;
+    }
+    uint64_t remote = (uintptr_t)side->peer->buf + off;
+    uint32_t rkey = side->peer->mr->rkey;
+    if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+        w.wr.wr.atomic.remote_addr = remote;
+        w.wr.wr.atomic.rkey = rkey;
+    } else if (opcode != IBV_WR_SEND && opcode != IBV_WR_SEND_WITH_IMM) {
+        w.wr.wr.rdma.remote_addr = remote;
+        w.wr.wr.rdma.rkey = rkey;
+    }
+    return w;
+}
+
+int vt_post(struct vt_side *side, struct vt_wr *w)
+{
+    struct ibv_send_wr *bad = NULL;
+    w->wr.sg_list = w->wr.num_sge ? &w->sge : NULL;
+    int rc = ibv_post_send(side->qp, &w->wr, &bad);
+    VT_CHECK(!rc || bad == &w->wr, "ibv_post_send refused a request but did not say which");
+    return rc;
+}
+
+int vt_recv(struct vt_side *side, uint64_t id, size_t off, size_t len)
+{
+    struct ibv_sge sge = {
+        .addr = (uintptr_t)side->buf + off, .length = (uint32_t)len, .lkey = side->mr->lkey};
+    struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1}, *bad = NULL;
+    int rc = side->qp->srq ? ibv_post_srq_recv(side->qp->srq, &wr, &bad)
+                           : ibv_post_recv(side->qp, &wr, &bad);
+    VT_CHECK(!rc || bad == &wr, "posting a receive was refused but not said which");
+    return rc;
+}
+
+static void expect_message(struct vt_side *from, struct vt_side *to, unsigned seed)
+{
+    enum { LEN = 256, OFF = VT_BUF - LEN };
+    vt_fill(from->buf + OFF, LEN, seed);
+    memset(to->buf + OFF, 0, LEN);
+    VT_OK(vt_recv(to, 0xa11e, OFF, LEN));
+    struct vt_wr w = vt_wr(from, IBV_WR_SEND, 0xa11e, OFF, LEN);
+    VT_OK(vt_post(from, &w));
+    VT_WC(from->scq, 0xa11e, IBV_WC_SUCCESS);
+    struct ibv_wc wc = VT_WC(to->rcq, 0xa11e, IBV_WC_SUCCESS);
+    VT_CHECK(wc.byte_len == LEN, "expected a message of %d bytes, got %u", LEN, wc.byte_len);
+    VT_CHECK(vt_filled(to->buf + OFF, LEN, seed), "expected the bytes sent, got others");
+}
+
+void vt_expect_alive(struct vt_pair *p)
+{
+    expect_message(&p->a, &p->b, 7);
+    expect_message(&p->b, &p->a, 8);
+}
