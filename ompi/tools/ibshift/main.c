@@ -1,9 +1,11 @@
 /* The program `ibshift`: one row a subcommand. */
 #include "cli.h"
+#include "cmd_fabric.h"
 
 #include <string.h>
 
 static const struct cli_command commands[] = {
+    {"fabric", cmd_fabric, "read, check and draw a fabric and what its routing costs"},
     {NULL, NULL, NULL},
 };
 
