@@ -1,0 +1,28 @@
+/* Moving bytes between the memories of two processes, without the help of either. */
+#ifndef SOFTHCA_COPY_H
+#define SOFTHCA_COPY_H
+
+#include <stdint.h>
+#include <sys/uio.h>
+
+enum { COPY_MAX_SGE = 64 };
+
+/* Pieces of one process's memory; `proc` SHM_NONE: addresses of the process that executes. */
+struct pieces {
+    uint32_t proc, n;
+    uint64_t bytes;
+    struct iovec iov[COPY_MAX_SGE];
+};
+
+void pieces_add(struct pieces *p, void *addr, uint64_t length);
+/* Leaves only the first `bytes`. */
+void pieces_cut(struct pieces *p, uint64_t bytes);
+
+/* The part [from, from + bytes). */
+void pieces_slice(const struct pieces *p, uint64_t from, uint64_t bytes, struct pieces *out);
+
+/* Copies from->bytes bytes; `to` has room for them. 0, -EFAULT (memory that is not mapped as it was
+   registered), or -ESRCH (the other process is gone). */
+int copy_pieces(const struct pieces *from, const struct pieces *to);
+
+#endif

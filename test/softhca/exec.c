@@ -1,0 +1,303 @@
+/* Requests of connected queue pairs: what the responder checks, in the order it checks it. */
+#include "exec.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "chan.h"
+#include "cq.h"
+#include "hook.h"
+#include "mr.h"
+#include "qp.h"
+#include "receive.h"
+
+enum { PSN_MASK = 0xffffff };
+
+#define MESSAGE_MAX (1ull << 31)
+
+/* One request at its target. */
+struct visit {
+    struct run *run;
+    struct shm_wqe *wqe;
+    uint32_t peer_index;
+    struct shm_qp *peer;
+    struct pieces local;
+};
+
+bool exec_gather(const struct shm_qp *qp, struct shm_wqe *wqe, uint32_t access, struct pieces *p)
+{
+    p->n = 0;
+    p->bytes = 0;
+    if (wqe->inlined) {
+        p->proc = SHM_NONE;
+        pieces_add(p, wqe->sge, wqe->length);
+        return true;
+    }
+    p->proc = qp->proc;
+    for (uint32_t i = 0; i < wqe->nsge; i++) {
+        const struct ibv_sge *s = &wqe->sge[i];
+        void *where;
+        if (s->length == 0) {
+            continue;
+        }
+        if (!mr_translate(s->lkey, qp->proc, qp->pd, s->addr, s->length, access, &where)) {
+            wqe->status = IBV_WC_LOC_PROT_ERR;
+            return false;
+        }
+        pieces_add(p, where, s->length);
+    }
+    return true;
+}
+
+void exec_deliver(struct run *run, struct shm_wqe *wqe, const struct shm_cqe *e)
+{
+    uint32_t cq = shm.qps[e->qp].recv_cq;
+    if (wqe->t_recv > wqe->t_land) {
+        wqe->rx = *e;
+        wqe->rx_cq = cq;
+    } else {
+        cq_push(cq, e);
+    }
+}
+
+/* The peer, if it is connected to us and listens. */
+static bool find_peer(struct visit *v)
+{
+    struct shm_qp *qp = v->run->qp;
+    v->peer_index = qp_find(qp->attr.dest_qp_num);
+    if (v->peer_index == SHM_NONE || qp->peer_port == SHM_NONE) {
+        return false;
+    }
+    struct shm_qp *peer = v->peer = &shm.qps[v->peer_index];
+    uint32_t state = atomic_load_explicit(&peer->state, memory_order_acquire);
+    bool listens = state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD ||
+                   state == IBV_QPS_SQE;
+    qp->peer = v->peer_index;
+    return listens && peer->type == qp->type && peer->attr.dest_qp_num == qp->number &&
+           peer->port == qp->peer_port && peer->peer_port == qp->port;
+}
+
+static uint32_t packets(const struct shm_qp *qp, uint64_t bytes)
+{
+    uint32_t mtu = 128u << qp->attr.path_mtu;
+    return bytes <= mtu ? 1 : (uint32_t)((bytes + mtu - 1) / mtu);
+}
+
+/* Counts the request's packets on both sides. */
+static void advance_psn(struct visit *v)
+{
+    struct shm_qp *qp = v->run->qp;
+    uint32_t n = packets(qp, v->wqe->length);
+    qp->sq_psn = (qp->sq_psn + n) & PSN_MASK;
+    atomic_store_explicit(&v->peer->epsn, qp->sq_psn, memory_order_relaxed);
+}
+
+/* The responder refuses: both ends of a reliable connection break. */
+static enum verdict refuse(struct visit *v, enum ibv_wc_status status, uint32_t event)
+{
+    if (v->run->qp->type == IBV_QPT_RC) {
+        v->wqe->status = status;
+        qp_kill(v->peer_index, event);
+        v->run->hurt = v->peer_index;
+    }
+    return VERDICT_LANDED;
+}
+
+static enum verdict finish_copy(struct visit *v, int err)
+{
+    if (err == -EFAULT) {
+        v->wqe->status = IBV_WC_LOC_PROT_ERR;
+    }
+    return err == -ESRCH || err == -EPERM ? VERDICT_LOST : VERDICT_LANDED;
+}
+
+static bool remote_memory(struct visit *v, uint64_t length, uint32_t access, struct pieces *p)
+{
+    void *where;
+    p->proc = v->peer->proc;
+    p->n = 0;
+    p->bytes = 0;
+    if (length == 0) {
+        return true;
+    }
+    if (!mr_translate(v->wqe->rkey, v->peer->proc, v->peer->pd, v->wqe->raddr, length, access,
+                      &where)) {
+        return false;
+    }
+    pieces_add(p, where, length);
+    return true;
+}
+
+static void deliver(struct visit *v, const struct receive *r, enum ibv_wc_status status,
+                    enum ibv_wc_opcode opcode)
+{
+    struct shm_cqe e;
+    receive_fill(r, &e);
+    e.status = status;
+    e.opcode = opcode;
+    e.byte_len = v->wqe->length;
+    e.src_qp = v->run->qp->number;
+    e.slid = shm.ports[v->run->qp->port].lid;
+    e.sl = v->run->qp->av.sl;
+    e.solicited = (v->wqe->flags & IBV_SEND_SOLICITED) != 0;
+    if (v->wqe->opcode == IBV_WR_SEND_WITH_IMM || v->wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
+        e.wc_flags |= IBV_WC_WITH_IMM;
+        e.imm = v->wqe->imm;
+    }
+    exec_deliver(v->run, v->wqe, &e);
+}
+
+static enum verdict not_ready(struct visit *v)
+{
+    static const uint32_t timers_10us[32] = {65536, 1,    2,    3,     4,     6,     8,     12,
+                                             16,    24,   32,   48,    64,    96,    128,   192,
+                                             256,   384,  512,  768,   1024,  1536,  2048,  3072,
+                                             4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
+    if (v->run->qp->type == IBV_QPT_UC) {
+        return VERDICT_LOST;
+    }
+    v->run->rnr_wait = timers_10us[v->peer->attr.min_rnr_timer & 31] * 10000ull;
+    return VERDICT_NOT_READY;
+}
+
+static enum verdict do_send(struct visit *v)
+{
+    struct receive r;
+    if (!receive_take(v->peer_index, &r)) {
+        return not_ready(v);
+    }
+    if (v->local.bytes > r.to.bytes) {
+        deliver(v, &r, IBV_WC_LOC_LEN_ERR, IBV_WC_RECV);
+        return refuse(v, IBV_WC_REM_INV_REQ_ERR, 0);
+    }
+    if (r.bad_key) {
+        deliver(v, &r, IBV_WC_LOC_PROT_ERR, IBV_WC_RECV);
+        return refuse(v, IBV_WC_REM_OP_ERR, 0);
+    }
+    pieces_cut(&r.to, v->local.bytes);
+    enum verdict verdict = finish_copy(v, copy_pieces(&v->local, &r.to));
+    if (verdict == VERDICT_LANDED) {
+        deliver(v, &r, v->wqe->status ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS, IBV_WC_RECV);
+    }
+    return verdict;
+}
+
+static enum verdict do_write(struct visit *v)
+{
+    struct pieces to;
+    struct receive r;
+    bool with_imm = v->wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+    if (!(v->peer->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE)) {
+        return refuse(v, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+    }
+    if (!remote_memory(v, v->wqe->length, IBV_ACCESS_REMOTE_WRITE, &to)) {
+        return refuse(v, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+    }
+    if (with_imm && !receive_take(v->peer_index, &r)) {
+        return not_ready(v);
+    }
+    enum verdict verdict = finish_copy(v, copy_pieces(&v->local, &to));
+    if (verdict == VERDICT_LANDED && v->wqe->status == IBV_WC_SUCCESS && with_imm) {
+        deliver(v, &r, IBV_WC_SUCCESS, IBV_WC_RECV_RDMA_WITH_IMM);
+    }
+    return verdict;
+}
+
+static enum verdict do_read(struct visit *v)
+{
+    struct pieces from;
+    if (!(v->peer->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) ||
+        v->peer->attr.max_dest_rd_atomic == 0) {
+        return refuse(v, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+    }
+    if (!remote_memory(v, v->wqe->length, IBV_ACCESS_REMOTE_READ, &from)) {
+        return refuse(v, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+    }
+    return finish_copy(v, copy_pieces(&from, &v->local));
+}
+
+static enum verdict do_atomic(struct visit *v)
+{
+    struct pieces remote, value = {.proc = SHM_NONE};
+    uint64_t old, next;
+    if (!(v->peer->attr.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC) ||
+        v->peer->attr.max_dest_rd_atomic == 0 || v->wqe->raddr % sizeof(old)) {
+        return refuse(v, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+    }
+    if (!remote_memory(v, sizeof(old), IBV_ACCESS_REMOTE_ATOMIC, &remote)) {
+        return refuse(v, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+    }
+    struct lock *lock = &shm.head->atomic_lock[(v->wqe->raddr >> 3) % 64];
+    lock_take(lock);
+    pieces_add(&value, &old, sizeof(old));
+    int err = copy_pieces(&remote, &value);
+    if (v->wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+        next = old + v->wqe->compare;
+    } else {
+        next = old == v->wqe->compare ? v->wqe->swap : old;
+    }
+    value.iov[0].iov_base = &next;
+    err = err ? err : copy_pieces(&value, &remote);
+    lock_drop(lock);
+    value.iov[0].iov_base = &old;
+    return finish_copy(v, err ? err : copy_pieces(&value, &v->local));
+}
+
+static enum verdict act(struct visit *v)
+{
+    switch (v->wqe->opcode) {
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+        return do_write(v);
+    case IBV_WR_RDMA_READ:
+        return do_read(v);
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+        return do_atomic(v);
+    default:
+        return do_send(v);
+    }
+}
+
+static bool is_read(const struct shm_wqe *wqe)
+{
+    return wqe->opcode == IBV_WR_RDMA_READ || wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+           wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+enum verdict exec_connected(struct run *run, struct shm_wqe *wqe)
+{
+    struct shm_qp *qp = run->qp;
+    struct visit v = {.run = run, .wqe = wqe};
+    wqe->status = IBV_WC_SUCCESS;
+    if (!exec_gather(qp, wqe, is_read(wqe) ? IBV_ACCESS_LOCAL_WRITE : 0, &v.local)) {
+        return VERDICT_LANDED;
+    }
+    if (wqe->length > MESSAGE_MAX) {
+        wqe->status = IBV_WC_LOC_LEN_ERR;
+        return VERDICT_LANDED;
+    }
+    if (is_read(wqe) && qp->attr.max_rd_atomic == 0) {
+        wqe->status = IBV_WC_LOC_QP_OP_ERR;
+        return VERDICT_LANDED;
+    }
+    if (!find_peer(&v) || (qp->type == IBV_QPT_RC && v.peer->epsn != qp->sq_psn)) {
+        return VERDICT_LOST;
+    }
+    switch (fault_fate(qp, qp->peer_port, wqe)) {
+    case FATE_LOSE:
+        return VERDICT_LOST;
+    case FATE_RNR:
+        return not_ready(&v);
+    case FATE_DELIVER:
+        break;
+    }
+    if (v.peer->state == IBV_QPS_RTR && !atomic_exchange(&v.peer->established, 1)) {
+        chan_signal_async(v.peer->ctx, IBV_EVENT_COMM_EST, v.peer->user, 0);
+    }
+    enum verdict verdict = act(&v);
+    if (verdict == VERDICT_LANDED && wqe->status == IBV_WC_SUCCESS) {
+        advance_psn(&v);
+    }
+    return verdict;
+}

@@ -1,0 +1,13 @@
+#ifndef SOFTHCA_EXEC_H
+#define SOFTHCA_EXEC_H
+
+#include "copy.h"
+#include "run.h"
+
+/* The request's own memory, checked for `access`; false: wqe->status has the local error. */
+bool exec_gather(const struct shm_qp *qp, struct shm_wqe *wqe, uint32_t access, struct pieces *p);
+
+/* Hands a receive completion over: at once, or with the request when a model is on. */
+void exec_deliver(struct run *run, struct shm_wqe *wqe, const struct shm_cqe *e);
+
+#endif

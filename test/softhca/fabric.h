@@ -1,0 +1,7 @@
+/* The modelled hosts' HCAs and ports: written once by softhca-run before anything starts. */
+#ifndef SOFTHCA_FABRIC_H
+#define SOFTHCA_FABRIC_H
+
+void fabric_make_ports(void);
+
+#endif

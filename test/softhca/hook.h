@@ -1,0 +1,39 @@
+/*
+ * Where models get their say about a request. Both hooks are called under the source's sq_lock and
+ * inside a section, by whichever process runs the request: they may read everything in shared
+ * memory and change only what is theirs (under their own lock, a leaf).
+ *
+ * Fault: fault_fate() is asked each time a request is about to travel (again at each retry).
+ * Wire:  wire_times() is asked once a request, in posting order within a queue pair, when
+ *        shm.head->timed is set. It fills three absolute times (shm_now() nanoseconds), each at
+ * least the one before; 0 means at once. A time that is due is acted on by the next verbs call of
+ *        either side, or by the source's timer thread (pending.h) when both sleep.
+ */
+#ifndef SOFTHCA_HOOK_H
+#define SOFTHCA_HOOK_H
+
+#include "shm.h"
+
+enum fate {
+    FATE_DELIVER,
+    FATE_LOSE, /* RC sends it again after its timeout, UC and UD never notice */
+    FATE_RNR,  /* as if no receive were posted (RC) */
+};
+
+/* `port` is the index of the target's port. */
+enum fate fault_fate(const struct shm_qp *source, uint32_t port, const struct shm_wqe *wqe);
+
+/* 0, or the errno with which a registration of `length` bytes is refused. */
+int fault_register(uint64_t length);
+
+struct wire_times {
+    uint64_t land; /* all bytes are in the target's memory (a READ: have left it) */
+    uint64_t recv; /* the target sees its completion */
+    uint64_t done; /* the source sees its completion */
+};
+
+/* `port` as above, or SHM_NONE when the target is not known. */
+void wire_times(const struct shm_qp *source, uint32_t port, const struct shm_wqe *wqe,
+                struct wire_times *times);
+
+#endif

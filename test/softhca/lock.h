@@ -1,0 +1,66 @@
+/*
+ * A lock in shared memory that survives the death of its holder, and sections that tell when nobody
+ * can hold a reference any more.
+ *
+ * lock_take() spins, yields, and after a while looks whether the holder's process still lives; the
+ * lock of a dead one is taken over. All data under a lock is changed so that a stop between any two
+ * stores leaves it usable.
+ */
+#ifndef SOFTHCA_LOCK_H
+#define SOFTHCA_LOCK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lock {
+    _Atomic uint32_t holder; /* index in the thread table + 1; 0 = free */
+};
+
+extern __thread uint32_t thread_slot __attribute__((tls_model("initial-exec")));
+
+/* Gives the calling thread a place in the thread table. */
+void thread_join(void);
+void lock_take_slow(struct lock *lock);
+
+static inline uint32_t thread_id(void)
+{
+    if (__builtin_expect(thread_slot == 0, 0)) {
+        thread_join();
+    }
+    return thread_slot;
+}
+
+static inline bool lock_try(struct lock *lock)
+{
+    uint32_t free = 0;
+    return atomic_compare_exchange_strong_explicit(&lock->holder, &free, thread_id(),
+                                                   memory_order_acquire, memory_order_relaxed);
+}
+
+static inline void lock_take(struct lock *lock)
+{
+    if (!lock_try(lock)) {
+        lock_take_slow(lock);
+    }
+}
+
+static inline void lock_drop(struct lock *lock)
+{
+    atomic_store_explicit(&lock->holder, 0, memory_order_release);
+}
+
+/*
+ * A section: between enter and leave the thread may follow references to objects of any process.
+ * grace_wait() returns when every section that was open at its call has been left (or its process
+ * has died): memory that was made unreachable before may then be used again. Never wait inside a
+ * section.
+ */
+void section_enter(void);
+void section_leave(void);
+void grace_wait(void);
+
+/* After fork the child has no place in the thread table and owns nothing. */
+void thread_forget(void);
+
+#endif

@@ -1,0 +1,17 @@
+/* softhca-run's options: one table is parser, default and help. */
+#ifndef SOFTHCA_OPTIONS_H
+#define SOFTHCA_OPTIONS_H
+
+#include "shm.h"
+
+struct options {
+    struct shm_conf conf;
+    const char *dir;
+    int quiet, keep;
+};
+
+/* Reads options up to "--" or the command; *command is its index in argv. 0, -EINVAL after a
+   message, or 1 when help or the version was asked for and printed. */
+int options_parse(int argc, char **argv, struct options *o, int *command);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * Queue pairs with requests that wait (for a time, a retry, a receive) are listed with both
+ * processes, so that the next verbs call of either resumes them. A thread of the source's process
+ * looks at them a thousand times a second, for programs that sleep; it exists from the first
+ * request that waits.
+ */
+#ifndef SOFTHCA_PENDING_H
+#define SOFTHCA_PENDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Under the queue pair's sq_lock. */
+void pending_update(uint32_t qp, bool is_unfinished);
+/* Lists it with its owner, without the lock. */
+void pending_list(uint32_t qp);
+void pending_drop(uint32_t qp);
+
+/* Resumes what is due of the calling process. Not inside a section, no lock held. */
+void pending_run(void);
+
+/* At the end of the process, and in a child after fork. */
+void pending_stop(void);
+void pending_forget(void);
+
+#endif

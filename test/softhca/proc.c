@@ -1,0 +1,222 @@
+#include "proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "object.h"
+#include "pending.h"
+#include "shm.h"
+
+enum { CLAIMED = -1 }; /* a process table slot between free and in use */
+
+uint32_t proc_self = SHM_NONE;
+static pthread_mutex_t attach_mutex = PTHREAD_MUTEX_INITIALIZER;
+static int32_t attached_pid;
+
+static uint64_t start_time_of(int32_t pid)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return 0;
+    }
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char *field = strrchr(text, ')'); /* the name may hold anything */
+    for (int i = 0; field && i < 20; i++) {
+        field = strchr(field + 1, ' ');
+    }
+    return field ? strtoull(field, NULL, 10) : 0;
+}
+
+static bool is_zombie(int32_t pid)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return true;
+    }
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char *state = strrchr(text, ')');
+    return state && state[1] && (state[2] == 'Z' || state[2] == 'X');
+}
+
+bool proc_is_alive(uint32_t proc)
+{
+    int32_t pid = atomic_load(&shm.procs[proc].pid);
+    if (pid == CLAIMED) {
+        return true;
+    }
+    if (pid == 0 || (kill(pid, 0) != 0 && errno == ESRCH) || is_zombie(pid)) {
+        return false;
+    }
+    return start_time_of(pid) == shm.procs[proc].start_time;
+}
+
+static long env_number(const char *const *names)
+{
+    for (; *names; names++) {
+        const char *value = getenv(*names);
+        if (value && *value) {
+            return strtol(value, NULL, 10);
+        }
+    }
+    return -1;
+}
+
+/* Ranks fill hosts in blocks when the launcher says how many there are, else in turn. */
+static uint32_t choose_host(void)
+{
+    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                        "SLURM_PROCID", NULL};
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", NULL};
+    uint32_t hosts = shm.head->conf.hosts;
+    long rank = env_number(ranks), size = env_number(sizes);
+    const char *named = getenv("SOFTHCA_HOST");
+    if (named && *named) {
+        return (uint32_t)strtoul(named, NULL, 10) % hosts;
+    }
+    if (rank < 0) {
+        return atomic_fetch_add(&shm.head->arrived, 1) % hosts;
+    }
+    if (size > (long)hosts) {
+        long block = (size + hosts - 1) / hosts;
+        return (uint32_t)(rank / block) % hosts;
+    }
+    return (uint32_t)rank % hosts;
+}
+
+static void give_slot(uint32_t proc)
+{
+    object_free_all(proc);
+    atomic_fetch_sub(&shm.head->live, 1);
+    atomic_store(&shm.procs[proc].pid, 0);
+}
+
+__attribute__((destructor)) static void detach(void)
+{
+    if (proc_self == SHM_NONE || attached_pid != getpid()) {
+        return;
+    }
+    pending_stop();
+    give_slot(proc_self);
+    thread_forget();
+    proc_self = SHM_NONE;
+}
+
+void proc_reap(void)
+{
+    uint32_t high = atomic_load(&shm.head->procs.high);
+    for (uint32_t i = 0; i < high; i++) {
+        int32_t pid = atomic_load(&shm.procs[i].pid);
+        if (i != proc_self && pid > 0 && !proc_is_alive(i)) {
+            give_slot(i);
+        }
+    }
+}
+
+static void in_child(void)
+{
+    proc_self = SHM_NONE;
+    thread_forget();
+    pending_forget();
+    pthread_mutex_init(&attach_mutex, NULL);
+}
+
+/* Without a lock: the caller has no place in the thread table yet. */
+static int claim_slot(uint32_t *slot)
+{
+    for (uint32_t i = 0; i < SHM_PROCS; i++) {
+        int32_t free = 0;
+        if (atomic_compare_exchange_strong(&shm.procs[i].pid, &free, CLAIMED)) {
+            uint32_t high = atomic_load(&shm.head->procs.high);
+            while (high < i + 1 &&
+                   !atomic_compare_exchange_weak(&shm.head->procs.high, &high, i + 1)) {
+            }
+            *slot = i;
+            return 0;
+        }
+    }
+    fprintf(stderr, "softhca: more than %d processes; start fewer\n", SHM_PROCS);
+    return -ENOMEM;
+}
+
+static int take_slot(void)
+{
+    uint32_t slot;
+    int err = claim_slot(&slot);
+    if (err) {
+        return err;
+    }
+    struct shm_proc *p = &shm.procs[slot];
+    p->generation++;
+    p->start_time = start_time_of(getpid());
+    p->pend_head[0] = p->pend_head[1] = SHM_NONE;
+    atomic_store(&p->pending, 0);
+    atomic_store(&p->mrs, 0);
+    atomic_store(&p->locked_bytes, 0);
+    p->host = choose_host();
+    atomic_store(&p->pid, getpid());
+    atomic_fetch_add(&shm.head->live, 1);
+    proc_self = slot;
+    lock_take(&shm.head->attach_lock);
+    proc_reap();
+    lock_drop(&shm.head->attach_lock);
+    return 0;
+}
+
+static int map_file(void)
+{
+    static bool registered;
+    char path[256];
+    const char *dir = getenv("SOFTHCA_DIR");
+    if (!dir) {
+        fprintf(stderr, "softhca: SOFTHCA_DIR is not set: start programs with softhca-run\n");
+        return -ENODEV;
+    }
+    snprintf(path, sizeof(path), "%s/shm", dir);
+    int err = shm.head ? 0 : shm_map(path, false);
+    if (err) {
+        fprintf(stderr, "softhca: %s: %s: start programs with softhca-run of the same build\n",
+                path, strerror(-err));
+        return err;
+    }
+    if (!registered) {
+        pthread_atfork(NULL, NULL, in_child);
+        registered = true;
+    }
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    return 0;
+}
+
+int proc_attach(void)
+{
+    pthread_mutex_lock(&attach_mutex);
+    int err = 0;
+    if (proc_self == SHM_NONE) {
+        err = map_file();
+        if (err == 0) {
+            err = take_slot();
+        }
+        attached_pid = getpid();
+    }
+    pthread_mutex_unlock(&attach_mutex);
+    return err;
+}
+
+bool proc_is_forked(void)
+{
+    return proc_self == SHM_NONE;
+}

@@ -1,0 +1,22 @@
+/* The processes of a run: who is attached, on which modelled host, and who is still alive. */
+#ifndef SOFTHCA_PROC_H
+#define SOFTHCA_PROC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+extern uint32_t proc_self; /* own index in the process table, SHM_NONE when not attached */
+
+/* Attaches at the first call, and again after fork. 0, or -errno after a message. */
+int proc_attach(void);
+
+/* Whether the process that took slot `proc` still runs. */
+bool proc_is_alive(uint32_t proc);
+
+/* Frees everything that dead processes left in the shared file. */
+void proc_reap(void);
+
+/* True in a child that inherited its parent's objects and may not use them. */
+bool proc_is_forked(void);
+
+#endif

@@ -1,0 +1,229 @@
+/*
+ * softhca-run: makes the shared file of a run in a private folder, starts the command on it, and
+ * removes the folder afterwards, also when it is killed itself: a guard process waits for its end.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fabric.h"
+#include "options.h"
+#include "sysfs.h"
+
+enum { EXIT_USAGE = 2, EXIT_REPORTS = 3, EXIT_NOT_STARTED = 126 };
+
+static volatile sig_atomic_t child;
+static char dir[PATH_MAX];
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    return remove(path);
+}
+
+static void remove_tree(const char *path)
+{
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Folders whose runner (it holds a lock on the shared file) is gone. */
+static void sweep(const char *base)
+{
+    DIR *d = opendir(base);
+    struct dirent *e;
+    while (d && (e = readdir(d))) {
+        char path[PATH_MAX], file[PATH_MAX + 8];
+        if (strncmp(e->d_name, "softhca-", 8) != 0) {
+            continue;
+        }
+        snprintf(path, sizeof(path), "%s/%s", base, e->d_name);
+        snprintf(file, sizeof(file), "%s/shm", path);
+        int fd = open(file, O_RDWR | O_CLOEXEC);
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            remove_tree(path);
+        }
+        if (fd >= 0) {
+            close(fd);
+        }
+    }
+    if (d) {
+        closedir(d);
+    }
+}
+
+static void forward(int sig)
+{
+    if (child > 0) {
+        kill((pid_t)child, sig);
+    }
+}
+
+/* Outlives the runner when that is killed: its pipe then ends. */
+static void start_guard(void)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return;
+    }
+    if (fork() == 0) {
+        char byte;
+        setsid();
+        prctl(PR_SET_NAME, "softhca-guard", 0, 0, 0);
+        close(ends[1]);
+        for (int fd = 0; fd < 3; fd++) {
+            close(fd);
+        }
+        while (read(ends[0], &byte, 1) < 0 && errno == EINTR) {
+        }
+        remove_tree(dir);
+        _exit(0);
+    }
+    close(ends[0]);
+}
+
+static int make_run(struct options *o)
+{
+    char file[PATH_MAX + 8];
+    const char *base = o->dir ? o->dir : "/dev/shm";
+    sweep(base);
+    snprintf(dir, sizeof(dir), "%s/softhca-XXXXXX", base);
+    if (strlen(dir) > 70 || !mkdtemp(dir)) {
+        fprintf(stderr, "softhca-run: cannot make a folder in %s: %s; name another with --dir\n",
+                base, strlen(dir) > 70 ? "the name is too long" : strerror(errno));
+        return -1;
+    }
+    snprintf(file, sizeof(file), "%s/shm", dir);
+    int err = shm_map(file, true);
+    if (err) {
+        fprintf(stderr, "softhca-run: cannot make %s: %s; name another folder with --dir\n", file,
+                strerror(-err));
+        remove_tree(dir);
+        return -1;
+    }
+    int fd = open(file, O_RDWR | O_CLOEXEC);
+    flock(fd, LOCK_SH); /* until the end of this process, and of the guard */
+    snprintf(shm.head->dir, sizeof(shm.head->dir), "%s", dir);
+    while (o->conf.seed == 0 && getrandom(&o->conf.seed, 4, 0) != 4) {
+    }
+    shm.head->conf = o->conf;
+    shm.head->random = o->conf.seed;
+    shm.head->timed = o->conf.defer_us || o->conf.adversarial;
+    fabric_make_ports();
+    return sysfs_make(dir);
+}
+
+static void banner(const struct options *o)
+{
+    const struct shm_conf *c = &o->conf;
+    if (o->quiet) {
+        return;
+    }
+    fprintf(stderr,
+            "softhca: software HCA: %u host%s, %u HCA%s of %u port%s, %s; no InfiniBand hardware\n",
+            c->hosts, c->hosts > 1 ? "s" : "", c->hcas, c->hcas > 1 ? "s" : "", c->ports,
+            c->ports > 1 ? "s" : "",
+            c->link == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand");
+    if (c->defer_us || c->adversarial) {
+        fprintf(stderr, "softhca: %s%s%s, seed %llu\n", c->defer_us ? "deferred" : "",
+                c->defer_us && c->adversarial ? ", " : "", c->adversarial ? "adversarial" : "",
+                (unsigned long long)c->seed);
+    }
+}
+
+static void library_path(char *path, size_t size)
+{
+    const char *named = getenv("SOFTHCA_LIBRARY");
+    ssize_t n = readlink("/proc/self/exe", path, size - 1);
+    path[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(path, '/');
+    if (named) {
+        snprintf(path, size, "%s", named);
+    } else if (slash) {
+        snprintf(slash, size - (size_t)(slash - path), "/../lib/libsofthca.so");
+    }
+}
+
+static int set_environment(void)
+{
+    char library[PATH_MAX], preload[2 * PATH_MAX];
+    library_path(library, sizeof(library));
+    if (access(library, R_OK) != 0) {
+        fprintf(stderr,
+                "softhca-run: %s: %s; install softhca, or name the library in SOFTHCA_LIBRARY\n",
+                library, strerror(errno));
+        return -1;
+    }
+    const char *before = getenv("LD_PRELOAD");
+    snprintf(preload, sizeof(preload), "%s%s%s", library, before && *before ? ":" : "",
+             before ? before : "");
+    setenv("LD_PRELOAD", preload, 1);
+    setenv("SOFTHCA_DIR", dir, 1);
+    setenv("SYSFS_PATH", dir, 1);
+    return 0;
+}
+
+static int wait_for_child(void)
+{
+    int status;
+    while (waitpid((pid_t)child, &status, 0) < 0) {
+        if (errno != EINTR) {
+            return EXIT_NOT_STARTED;
+        }
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int run(char **argv)
+{
+    pid_t parent = getpid();
+    child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != parent) {
+            _exit(EXIT_NOT_STARTED);
+        }
+        if (set_environment() == 0) {
+            execvp(argv[0], argv);
+            fprintf(stderr, "softhca-run: cannot start '%s': %s\n", argv[0], strerror(errno));
+        }
+        _exit(EXIT_NOT_STARTED);
+    }
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        signal(signals[i], forward);
+    }
+    return child < 0 ? EXIT_NOT_STARTED : wait_for_child();
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    int command;
+    int err = options_parse(argc, argv, &o, &command);
+    if (err) {
+        return err > 0 ? 0 : EXIT_USAGE;
+    }
+    if (make_run(&o) != 0) {
+        return EXIT_USAGE;
+    }
+    start_guard();
+    banner(&o);
+    int code = run(argv + command);
+    uint32_t reports = atomic_load(&shm.head->reports);
+    if (reports) {
+        fprintf(stderr, "softhca: %u wrong uses of verbs were found\n", reports);
+    }
+    remove_tree(dir);
+    return code == 0 && reports ? EXIT_REPORTS : code;
+}
