@@ -52,7 +52,7 @@ static bool hash_buffers(const struct shm_qp *qp, const struct shm_wqe *wqe, uin
         for (uint64_t at = 0; at < s->length; at += BLOCK) {
             size_t n = s->length - at < BLOCK ? s->length - at : BLOCK;
             struct iovec to = {block, n}, from = {(char *)where + at, n};
-            if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)n) {
+            if (process_vm_readv(shm.procs[qp->proc].pid, &to, 1, &from, 1, 0) != (ssize_t)n) {
                 return false;
             }
             *hash = mix(*hash, block, n);
@@ -75,7 +75,7 @@ void check_posted(const struct shm_qp *qp, struct shm_wqe *wqe)
     }
 }
 
-static void check_one(const struct shm_qp *qp, const struct shm_wqe *wqe)
+static void check_one(const struct shm_qp *qp, const struct shm_wqe *wqe, const char *when)
 {
     uint64_t hash;
     if (!is_watched(wqe) || !wqe->hash || wqe->status != IBV_WC_SUCCESS) {
@@ -86,19 +86,25 @@ static void check_one(const struct shm_qp *qp, const struct shm_wqe *wqe)
         return;
     }
     hca_report(
-        "queue pair 0x%x, request with wr_id 0x%llx, buffer 0x%llx of %u bytes: %s before its "
-        "completion was polled",
+        "queue pair 0x%x, request with wr_id 0x%llx, buffer 0x%llx of %u bytes: %s before %s",
         (unsigned)qp->number, (unsigned long long)wqe->wr_id, (unsigned long long)wqe->sge[0].addr,
-        wqe->length, is_there ? "changed" : "freed or deregistered");
+        wqe->length, is_there ? "changed" : "freed or deregistered", when);
+}
+
+void check_landing(const struct shm_qp *qp, const struct shm_wqe *wqe)
+{
+    if (shm.head->conf.defer_us && qp->type != IBV_QPT_RC) {
+        check_one(qp, wqe, "it was sent");
+    }
 }
 
 void check_polled(uint32_t index, uint64_t position)
 {
     struct shm_qp *qp = &shm.qps[index];
-    if (!shm.head->conf.defer_us) {
+    if (!shm.head->conf.defer_us || qp->type != IBV_QPT_RC) {
         return;
     }
     for (uint64_t i = atomic_load(&qp->sq_free); i <= position; i++) {
-        check_one(qp, shm_at(&qp->sq, i));
+        check_one(qp, shm_at(&qp->sq, i), "its completion was polled");
     }
 }

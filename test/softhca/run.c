@@ -107,6 +107,8 @@ static bool land(struct run *run, struct shm_wqe *wqe, uint64_t now)
     }
     enum verdict verdict = VERDICT_LOST;
     if (!is_exhausted(qp)) {
+        wqe->status = IBV_WC_SUCCESS;
+        check_landing(qp, wqe);
         verdict = qp->type == IBV_QPT_UD ? exec_datagram(run, wqe) : exec_connected(run, wqe);
     }
     if (verdict != VERDICT_LANDED && !give_up(run, wqe, verdict, now ? now : shm_now())) {
