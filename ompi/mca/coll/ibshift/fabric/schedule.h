@@ -1,0 +1,31 @@
+/*
+ * Schedules of an all-to-all: which order costs least on these routes, as a shift or as a table.
+ * Deterministic: the same routes, ranks and seed give the same table on every machine. Bounded in
+ * steps, not in seconds, for that reason.
+ */
+#ifndef IBSHIFT_FABRIC_SCHEDULE_H
+#define IBSHIFT_FABRIC_SCHEDULE_H
+
+#include "fabric/contend.h"
+
+#define IBSHIFT_SCHEDULE_RANKS 65000 /* at most */
+
+typedef struct ibshift_schedule {
+    struct ibshift_stages table; /* all rows; table.to and table.from are owned here */
+    uint32_t *to, *from;
+    uint8_t *lanes;     /* [rank * stages + stage]: the destination's LID; NULL: always the first */
+    const char *method; /* how it was found, for people */
+} ibshift_schedule_t;
+
+/*
+ * A table in which no rank sends or receives twice in a stage, no two ranks of a member use its
+ * cable at once, and ranks of one member exchange in stages of their own at the end. sequence: the
+ * ranks in routing order, ranks of one member together. bound: from ibshift_alltoall_bound().
+ * 0, -E2BIG (too many ranks for a table), -ENOMEM; -EDOM: nothing near the bound was found.
+ */
+int ibshift_schedule_make(const ibshift_paths_t *paths, uint32_t ranks, const uint32_t *member_of,
+                          const uint32_t *sequence, double bound, uint64_t seed,
+                          ibshift_schedule_t *schedule);
+void ibshift_schedule_free(ibshift_schedule_t *schedule);
+
+#endif

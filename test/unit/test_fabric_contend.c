@@ -1,0 +1,211 @@
+/* Contention counted by the compact paths equals a plain walk of every route; known figures. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "fabric/contend.h"
+#include "fabric/random.h"
+#include "fabric/route.h"
+#include "fabric/synth.h"
+
+typedef struct job {
+    ibshift_fabric_t *fabric;
+    ibshift_paths_t *paths;
+    uint32_t *hosts, *identity, count;
+} job_t;
+
+static int ascending(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* keep hosts at random (0: all), in the fabric's order or shuffled. */
+static job_t job_open(const char *text, uint32_t keep, uint64_t seed, int shuffled)
+{
+    ibshift_error_t err = {""};
+    job_t j = {0};
+
+    if (ibshift_synth_fabric(text, &j.fabric, &err) != 0) {
+        fail_msg("%s: %s", text, err.text);
+    }
+    j.count = keep > 0 ? keep : j.fabric->host_count;
+    j.hosts = malloc(j.fabric->host_count * sizeof(*j.hosts));
+    j.identity = malloc(j.fabric->host_count * sizeof(*j.identity));
+    assert_non_null(j.hosts);
+    assert_non_null(j.identity);
+    for (uint32_t i = 0; i < j.fabric->host_count; i++) {
+        j.hosts[i] = j.identity[i] = i;
+    }
+    if (keep > 0 || shuffled) {
+        ibshift_random_shuffle(&seed, j.hosts, j.fabric->host_count);
+    }
+    if (!shuffled) {
+        qsort(j.hosts, j.count, sizeof(*j.hosts), ascending);
+    }
+    if (ibshift_paths_build(j.fabric, j.hosts, j.count, &j.paths, &err) != 0) {
+        fail_msg("%s: %s", text, err.text);
+    }
+    return j;
+}
+
+static void job_close(job_t *j)
+{
+    ibshift_paths_free(j->paths);
+    ibshift_fabric_free(j->fabric);
+    free(j->hosts);
+    free(j->identity);
+}
+
+static ibshift_contention_t shift(const job_t *j)
+{
+    struct ibshift_order order = {j->count, 1, j->identity, j->identity};
+    ibshift_stage_source_t source = ibshift_source_shift(&order, j->count, j->identity);
+    ibshift_contention_t c = {0};
+
+    assert_int_equal(ibshift_contend(j->paths, &source, 2, &c), 0);
+    return c;
+}
+
+/* The dearest link of one shift stage, by walking each route link by link. */
+static uint32_t plain_stage(const job_t *j, uint32_t distance)
+{
+    uint32_t *flows = calloc(j->fabric->port_count, sizeof(*flows)), worst = 0;
+    uint32_t links[64];
+    int walked;
+
+    assert_non_null(flows);
+    for (uint32_t i = 0; i < j->count; i++) {
+        unsigned lid = ibshift_host_lid(j->fabric, j->hosts[(i + distance) % j->count]);
+        int count = ibshift_route_walk(j->fabric, j->hosts[i], lid, links, 64, &walked);
+
+        assert_true(count > 0);
+        for (int k = 0; k < count; k++) {
+            worst = ++flows[links[k]] > worst ? flows[links[k]] : worst;
+        }
+    }
+    free(flows);
+    return worst;
+}
+
+static void same_as_a_plain_walk(void **state)
+{
+    static const char *const fabrics[] = {"kary:4,3",    "pgft:2;4,6;1,3;1,2", "qft:2;4,8;1,4;1,1",
+                                          "torus:4x4,2", "kary:3,3/cut=3:1",   "kary:4,2/minhop"};
+
+    for (size_t f = 0; f < sizeof(fabrics) / sizeof(fabrics[0]); f++) {
+        for (int shuffled = 0; shuffled < 2; shuffled++) {
+            job_t j = job_open(fabrics[f], 0, 42, shuffled);
+            ibshift_contention_t c = shift(&j);
+            double sum = 0;
+
+            for (uint32_t d = 1; d < j.count; d++) {
+                sum += plain_stage(&j, d);
+            }
+            assert_int_equal(c.stages, j.count - 1);
+            assert_int_equal((long)c.sum, (long)sum);
+            ibshift_contention_free(&c);
+            job_close(&j);
+        }
+    }
+}
+
+static void shift_in_routing_order_is_clean(void **state)
+{
+    static const char *const fabrics[] = {"kary:4,3", "kary:12,2", "pgft:3;4,4,8;1,4,4;1,1,1"};
+
+    for (size_t f = 0; f < sizeof(fabrics) / sizeof(fabrics[0]); f++) {
+        job_t j = job_open(fabrics[f], 0, 0, 0);
+        ibshift_contention_t c = shift(&j);
+
+        assert_true(c.worst == 1);
+        assert_true(c.sum == j.count - 1);
+        assert_true(c.bound == j.count - 1);
+        ibshift_contention_free(&c);
+        job_close(&j);
+    }
+}
+
+/* The bound that is computed without stages is the one that the stages add up to. */
+static void bound_agrees_with_the_stages(void **state)
+{
+    static const struct {
+        const char *fabric;
+        uint32_t keep;
+    } cases[] = {{"kary:4,3", 0}, {"kary:4,3", 37}, {"torus:6x6,2", 0}, {"kary:6,2/minhop", 30}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        job_t j = job_open(cases[i].fabric, cases[i].keep, 7, 0);
+        ibshift_contention_t c = shift(&j);
+        double bound;
+        uint32_t link;
+
+        assert_int_equal(ibshift_alltoall_bound(j.paths, j.count, j.identity, &bound, &link), 0);
+        assert_int_equal((long)bound, (long)c.bound);
+        assert_int_equal(c.total[link], (long)bound);
+        assert_true(c.sum >= c.bound);
+        ibshift_contention_free(&c);
+        job_close(&j);
+    }
+}
+
+/* Two ranks on each of 16 hosts: the shift over places with two slots. */
+static void several_ranks_a_host(void **state)
+{
+    job_t j = job_open("kary:4,2", 0, 0, 0);
+    uint32_t ranks = 2 * j.count, rank_at[64], seat_of[64], member_of[64], link;
+    struct ibshift_order order = {j.count, 2, rank_at, seat_of};
+    ibshift_stage_source_t source = ibshift_source_shift(&order, ranks, member_of);
+    ibshift_contention_t c = {0};
+    double bound;
+
+    for (uint32_t r = 0; r < ranks; r++) {
+        rank_at[r] = seat_of[r] = r;
+        member_of[r] = r / 2;
+    }
+    assert_int_equal(ibshift_contend(j.paths, &source, 1, &c), 0);
+    assert_int_equal(ibshift_alltoall_bound(j.paths, ranks, member_of, &bound, &link), 0);
+    assert_true(bound == 2 * (ranks - 2));
+    assert_true(c.bound == bound);
+    assert_true(c.worst == 2);
+    assert_true(c.sum == bound);
+    ibshift_contention_free(&c);
+    job_close(&j);
+}
+
+static void no_route_is_said(void **state)
+{
+    ibshift_error_t err = {""};
+    ibshift_fabric_t *f = NULL;
+    ibshift_paths_t *p = NULL;
+    uint32_t hosts[] = {0, 5};
+    unsigned lid;
+
+    assert_int_equal(ibshift_synth_fabric("kary:4,2", &f, &err), 0);
+    lid = ibshift_host_lid(f, 5);
+    for (uint32_t s = 0; s < f->switch_count; s++) {
+        ibshift_lft_set(f, s, lid, 0);
+    }
+    assert_true(ibshift_paths_build(f, hosts, 2, &p, &err) < 0);
+    assert_non_null(strstr(err.text, "has no usable entry"));
+    ibshift_fabric_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_as_a_plain_walk),
+        cmocka_unit_test(shift_in_routing_order_is_clean),
+        cmocka_unit_test(bound_agrees_with_the_stages),
+        cmocka_unit_test(several_ranks_a_host),
+        cmocka_unit_test(no_route_is_said),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
