@@ -1,11 +1,13 @@
 /* The program `ibshift`: one row a subcommand. */
 #include "cli.h"
 #include "cmd_fabric.h"
+#include "cmd_plan.h"
 
 #include <string.h>
 
 static const struct cli_command commands[] = {
     {"fabric", cmd_fabric, "read, check and draw a fabric and what its routing costs"},
+    {"plan", cmd_plan, "print, draw, prove and price the collective algorithms"},
     {NULL, NULL, NULL},
 };
 
