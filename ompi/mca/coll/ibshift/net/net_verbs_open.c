@@ -92,18 +92,6 @@ static int make_card(struct ibshift_verbs *verbs)
     return 0;
 }
 
-static int ud_qp_to_rts(struct ibshift_verbs *verbs)
-{
-    struct ibv_qp_attr init = {
-        .qp_state = IBV_QPS_INIT, .port_num = verbs->ports[0].number, .qkey = verbs->blob.ud_qkey};
-    struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR};
-    struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS};
-    int rc = ibv_modify_qp(verbs->ud_qp, &init,
-                           IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
-    rc = rc != 0 ? rc : ibv_modify_qp(verbs->ud_qp, &rtr, IBV_QP_STATE);
-    return rc != 0 ? rc : ibv_modify_qp(verbs->ud_qp, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN);
-}
-
 int ibshift_ud_open(struct ibshift_verbs *verbs)
 {
     struct ibshift_device *d = verbs->ports[0].device;
@@ -127,10 +115,7 @@ int ibshift_ud_open(struct ibshift_verbs *verbs)
                 .max_recv_sge = 1},
     };
     verbs->ud_qp = ibv_create_qp(d->pd, &attr);
-    if (verbs->ud_qp == NULL) {
-        return -errno;
-    }
-    return -ud_qp_to_rts(verbs);
+    return verbs->ud_qp == NULL ? -errno : 0;
 }
 
 void ibshift_ud_close(struct ibshift_verbs *verbs)

@@ -1,0 +1,50 @@
+#ifndef IBSHIFT_NET_VERBS_CREDIT_H
+#define IBSHIFT_NET_VERBS_CREDIT_H
+
+/*
+ * Credits without any device. Limits and uses are counted up for ever, modulo 2^32; a message
+ * carries the lower 16 bits of a limit, so news may overtake each other or be lost.
+ */
+
+#include <stdint.h>
+
+/* Moves a limit forward to the news; old news changes nothing. */
+static inline void ibshift_limit_advance(uint32_t *limit, uint16_t news)
+{
+    uint16_t ahead = (uint16_t)(news - (uint16_t)*limit);
+    if (ahead < 0x8000) {
+        *limit += ahead;
+    }
+}
+
+static inline void ibshift_limit_advance32(uint32_t *limit, uint32_t news)
+{
+    if ((int32_t)(news - *limit) > 0) {
+        *limit = news;
+    }
+}
+
+/*
+ * What a new peer gets of a stock: a slice of what is left above the reserve, never more than
+ * most. The first peers get most, later ones less, the last ones nothing; the sum never passes
+ * the stock.
+ */
+static inline uint32_t ibshift_stock_share(uint32_t left, uint32_t reserve, uint32_t most)
+{
+    if (left <= reserve) {
+        return 0;
+    }
+    uint32_t slice = (left - reserve + 31) / 32;
+    return slice < most ? slice : most;
+}
+
+/* Whether the sender should hear of its new limit now: half of the window is spent, or all that
+   it has heard of has come in. */
+static inline int ibshift_limit_is_news(uint32_t limit, uint32_t told, uint32_t arrived,
+                                        uint32_t window)
+{
+    uint32_t fresh = limit - told;
+    return fresh > 0 && (fresh * 2 >= window || arrived == told);
+}
+
+#endif

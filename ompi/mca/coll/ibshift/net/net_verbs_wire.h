@@ -1,0 +1,60 @@
+#ifndef IBSHIFT_NET_VERBS_WIRE_H
+#define IBSHIFT_NET_VERBS_WIRE_H
+
+/* What two connected processes write to each other; little endian, as the key is. */
+
+#include <assert.h>
+#include <stdint.h>
+
+#include "net/net.h"
+#include "net/net_verbs_choice.h"
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire is not swapped");
+
+enum ibshift_wire_kind {
+    IBSHIFT_WIRE_DATA = 1, /* a short message */
+    IBSHIFT_WIRE_PIECE,    /* a part of a long one that could not be written in place */
+    IBSHIFT_WIRE_GRANT,    /* write a long message here */
+    IBSHIFT_WIRE_PULL,     /* send this short message, I wait for it */
+    IBSHIFT_WIRE_UNPULL,   /* forget the PULL: the message had been sent before it */
+    IBSHIFT_WIRE_PROBE,    /* I wait for the grant of this long message */
+    IBSHIFT_WIRE_RING,     /* a ring for your short messages */
+};
+
+enum { IBSHIFT_WIRE_QUOTA = 1 }; /* flag: this message took a piece of quota */
+
+/* In front of the payload; in a ring behind it, so that the mark is written last. */
+struct ibshift_wire {
+    struct ibshift_net_key key;
+    uint32_t length;             /* of the payload */
+    uint16_t slots, quota, ring; /* limits for what comes back: see net_verbs_credit.h */
+    uint8_t kind;
+    uint8_t flags;
+    uint32_t offset; /* PIECE: in units of max_eager */
+    uint32_t mark;   /* in a ring: the number of the record, from 1 */
+};
+static_assert(sizeof(struct ibshift_wire) == 32, "the header is a wire format");
+
+/* The payload of GRANT, PROBE and RING. */
+struct ibshift_wire_grant {
+    uint64_t address;
+    uint64_t length;                 /* of the whole message */
+    uint32_t id;                     /* comes back as immediate data; RING: records */
+    uint32_t pieces;                 /* 1: send pieces instead of writing */
+    uint32_t key[IBSHIFT_PORTS_MAX]; /* one a rail */
+};
+static_assert(sizeof(struct ibshift_wire_grant) == 40, "the grant is a wire format");
+
+/* Limits that the peer writes into our memory when it has nothing else to say. */
+struct ibshift_word {
+    uint32_t slots, quota, ring, reserved;
+};
+static_assert(sizeof(struct ibshift_word) == 16, "the word is a wire format");
+
+/* Immediate data: a grant's place and age, and into how many parts the message was cut. */
+static inline uint32_t ibshift_immediate(uint32_t id, uint32_t parts)
+{
+    return id << 2 | (parts - 1);
+}
+
+#endif
