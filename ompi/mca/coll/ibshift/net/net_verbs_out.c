@@ -129,6 +129,7 @@ static int put_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     struct ibv_sge sge[2];
 
     head->mark = c->out.ring_used + 1;
+    head->offset = ibshift_wire_check(head, payload);
     wr.wr.rdma.remote_addr = end - sizeof(*head) - head->length;
     wr.wr.rdma.rkey = c->out.ring_key;
     if (head->length > 0) {

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "net/net.h"
 #include "net/net_verbs_choice.h"
@@ -30,10 +31,42 @@ struct ibshift_wire {
     uint16_t slots, quota, ring; /* limits for what comes back: see net_verbs_credit.h */
     uint8_t kind;
     uint8_t flags;
-    uint32_t offset; /* PIECE: in units of max_eager */
+    uint32_t offset; /* PIECE: in units of max_eager; in a ring: ibshift_wire_check() */
     uint32_t mark;   /* in a ring: the number of the record, from 1 */
 };
 static_assert(sizeof(struct ibshift_wire) == 32, "the header is a wire format");
+
+/*
+ * A fingerprint of a record. The order in which the bytes of a write land is not promised by
+ * InfiniBand, though all devices write the last ones last: a record counts when its mark is there
+ * and the fingerprint fits.
+ */
+static inline uint32_t ibshift_wire_check(const struct ibshift_wire *head, const void *payload)
+{
+    static const uint64_t odd = 0x9e3779b97f4a7c15u;
+    struct ibshift_wire h = *head;
+    uint64_t word[4], sum = odd;
+    const uint8_t *at = payload;
+    uint32_t left = head->length;
+
+    h.offset = 0;
+    memcpy(word, &h, sizeof(word));
+    for (int i = 0; i < 4; i++) {
+        sum = (sum ^ word[i]) * odd;
+        sum ^= sum >> 29;
+    }
+    for (; left >= 8; left -= 8, at += 8) {
+        memcpy(word, at, 8);
+        sum = (sum ^ word[0]) * odd;
+        sum ^= sum >> 29;
+    }
+    if (left > 0) {
+        word[0] = 0;
+        memcpy(word, at, left);
+        sum = (sum ^ word[0]) * odd;
+    }
+    return (uint32_t)(sum >> 32);
+}
 
 /* The payload of GRANT, PROBE and RING. */
 struct ibshift_wire_grant {
