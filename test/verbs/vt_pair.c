@@ -187,7 +187,7 @@ struct vt_wr vt_wr(struct vt_side *side, enum ibv_wr_opcode opcode, uint64_t id,
                 .length = (uint32_t)len,
                 .lkey = side->mr->lkey},
         .wr = {.wr_id = id, .num_sge = 1, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED}};
-    if (!side->peer) {
+    if (!side->peer || !side->peer->mr) {
         return w;
     }
     uint64_t remote = (uintptr_t)side->peer->buf + off;
