@@ -36,9 +36,7 @@ void pieces_cut(struct pieces *p, uint64_t bytes)
 void pieces_slice(const struct pieces *p, uint64_t from, uint64_t bytes, struct pieces *out)
 {
     uint64_t seen = 0;
-    out->proc = p->proc;
-    out->n = 0;
-    out->bytes = 0;
+    pieces_clear(out, p->proc);
     for (uint32_t i = 0; i < p->n && out->bytes < bytes; i++) {
         uint64_t length = p->iov[i].iov_len;
         if (from < seen + length) {

@@ -14,6 +14,13 @@ struct pieces {
     struct iovec iov[COPY_MAX_SGE];
 };
 
+static inline void pieces_clear(struct pieces *p, uint32_t proc)
+{
+    p->proc = proc;
+    p->n = 0;
+    p->bytes = 0;
+}
+
 void pieces_add(struct pieces *p, void *addr, uint64_t length);
 /* Leaves only the first `bytes`. */
 void pieces_cut(struct pieces *p, uint64_t bytes);

@@ -64,7 +64,8 @@ static void deliver(const struct flight *f, const struct receive *r, enum ibv_wc
 
 static int place(const struct flight *f, const struct receive *r, struct ibv_grh *grh)
 {
-    struct pieces from = {.proc = SHM_NONE}, to = r->to, rest;
+    struct pieces from, to = r->to, rest;
+    pieces_clear(&from, SHM_NONE);
     pieces_add(&from, grh, sizeof(*grh));
     if (f->payload.proc == SHM_NONE || f->payload.proc == proc_self) { /* one call for both */
         for (uint32_t i = 0; i < f->payload.n; i++) {
@@ -119,7 +120,10 @@ static void multicast(struct flight *f)
 enum verdict exec_datagram(struct run *run, struct shm_wqe *wqe)
 {
     struct shm_qp *qp = run->qp;
-    struct flight f = {.run = run, .wqe = wqe};
+    struct flight f; /* large: only what is used gets set */
+    f.run = run;
+    f.wqe = wqe;
+    f.at_once = false;
     wqe->status = IBV_WC_SUCCESS;
     if (!exec_gather(qp, wqe, 0, &f.payload)) {
         return VERDICT_LANDED;

@@ -26,14 +26,11 @@ struct visit {
 
 bool exec_gather(const struct shm_qp *qp, struct shm_wqe *wqe, uint32_t access, struct pieces *p)
 {
-    p->n = 0;
-    p->bytes = 0;
+    pieces_clear(p, wqe->inlined ? SHM_NONE : qp->proc);
     if (wqe->inlined) {
-        p->proc = SHM_NONE;
         pieces_add(p, wqe->sge, wqe->length);
         return true;
     }
-    p->proc = qp->proc;
     for (uint32_t i = 0; i < wqe->nsge; i++) {
         const struct ibv_sge *s = &wqe->sge[i];
         void *where;
@@ -52,7 +49,10 @@ bool exec_gather(const struct shm_qp *qp, struct shm_wqe *wqe, uint32_t access, 
 void exec_deliver(struct run *run, struct shm_wqe *wqe, const struct shm_cqe *e)
 {
     uint32_t cq = shm.qps[e->qp].recv_cq;
-    if (wqe->t_recv > wqe->t_land) {
+    if (e->status != IBV_WC_SUCCESS) { /* the flush of the others follows at once */
+        run_receive_all(run);
+        cq_push(cq, e);
+    } else if (wqe->t_recv > wqe->t_land) {
         wqe->rx = *e;
         wqe->rx_cq = cq;
     } else {
@@ -97,6 +97,7 @@ static enum verdict refuse(struct visit *v, enum ibv_wc_status status, uint32_t 
 {
     if (v->run->qp->type == IBV_QPT_RC) {
         v->wqe->status = status;
+        run_receive_all(v->run);
         qp_kill(v->peer_index, event);
         v->run->hurt = v->peer_index;
     }
@@ -114,9 +115,7 @@ static enum verdict finish_copy(struct visit *v, int err)
 static bool remote_memory(struct visit *v, uint64_t length, uint32_t access, struct pieces *p)
 {
     void *where;
-    p->proc = v->peer->proc;
-    p->n = 0;
-    p->bytes = 0;
+    pieces_clear(p, v->peer->proc);
     if (length == 0) {
         return true;
     }
@@ -218,7 +217,7 @@ static enum verdict do_read(struct visit *v)
 
 static enum verdict do_atomic(struct visit *v)
 {
-    struct pieces remote, value = {.proc = SHM_NONE};
+    struct pieces remote, value;
     uint64_t old, next;
     if (!(v->peer->attr.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC) ||
         v->peer->attr.max_dest_rd_atomic == 0 || v->wqe->raddr % sizeof(old)) {
@@ -229,6 +228,7 @@ static enum verdict do_atomic(struct visit *v)
     }
     struct lock *lock = &shm.head->atomic_lock[(v->wqe->raddr >> 3) % 64];
     lock_take(lock);
+    pieces_clear(&value, SHM_NONE);
     pieces_add(&value, &old, sizeof(old));
     int err = copy_pieces(&remote, &value);
     if (v->wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
@@ -268,7 +268,9 @@ static bool is_read(const struct shm_wqe *wqe)
 enum verdict exec_connected(struct run *run, struct shm_wqe *wqe)
 {
     struct shm_qp *qp = run->qp;
-    struct visit v = {.run = run, .wqe = wqe};
+    struct visit v; /* large: only what is used gets set */
+    v.run = run;
+    v.wqe = wqe;
     wqe->status = IBV_WC_SUCCESS;
     if (!exec_gather(qp, wqe, is_read(wqe) ? IBV_ACCESS_LOCAL_WRITE : 0, &v.local)) {
         return VERDICT_LANDED;

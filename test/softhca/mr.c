@@ -213,35 +213,54 @@ HCA_EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
     return 0;
 }
 
+/* Under the same key, as no peer must be told. */
+static int change_shared(struct hca_mr *mr, const struct hca_mr *next, unsigned int access)
+{
+    struct shm_mr *m = &shm.mrs[mr->index];
+    uint32_t key = atomic_exchange(&m->key, 0);
+    grace_wait();
+    unaccount(proc_self, m->length);
+    int err = account(next->mr.length);
+    if (err) {
+        return err;
+    }
+    m->pd = pd_id(next->mr.pd);
+    m->access = access;
+    m->addr = m->iova = (uintptr_t)next->mr.addr;
+    m->length = next->mr.length;
+    atomic_store_explicit(&m->key, key, memory_order_release);
+    return 0;
+}
+
 HCA_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr,
                             size_t length, int access)
 {
     struct hca_mr *mr = container_of(ibmr, struct hca_mr, mr);
-    struct shm_mr old = shm.mrs[mr->index];
     struct hca_mr next = *mr;
+    bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
     if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED ||
-        ((flags & IBV_REREG_MR_CHANGE_PD) && !pd) ||
-        ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!addr || !length))) {
+        ((flags & IBV_REREG_MR_CHANGE_PD) && !pd) || (moves && (!addr || !length))) {
         errno = EINVAL;
         return IBV_REREG_MR_ERR_INPUT;
     }
-    unsigned int new_access =
-        flags & IBV_REREG_MR_CHANGE_ACCESS ? (unsigned int)access : old.access;
+    unsigned int new_access = shm.mrs[mr->index].access;
+    if (flags & IBV_REREG_MR_CHANGE_ACCESS) {
+        new_access = (unsigned int)access;
+    }
     if (flags & IBV_REREG_MR_CHANGE_PD) {
         next.mr.pd = pd;
     }
-    if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+    if (moves) {
         next.mr.addr = addr;
         next.mr.length = length;
     }
-    int err = check_access(new_access);
+    int err = proc_is_forked() ? EPERM : check_access(new_access);
     err = err ? err : touch((uintptr_t)next.mr.addr, next.mr.length, new_access);
     if (err) {
         errno = err;
         return IBV_REREG_MR_ERR_INPUT;
     }
-    mr_free(mr->index);
-    err = register_shared(&next, (uintptr_t)next.mr.addr, new_access);
+    err = change_shared(mr, &next, new_access);
     if (err) {
         errno = err;
         return IBV_REREG_MR_ERR_CMD;

@@ -8,9 +8,7 @@ static void take_entry(struct shm_rq *rq, uint32_t proc, uint32_t pd, struct rec
     const struct shm_rwqe *w = shm_at(&rq->ring, rq->head);
     r->wr_id = w->wr_id;
     r->bad_key = false;
-    r->to.proc = proc;
-    r->to.n = 0;
-    r->to.bytes = 0;
+    pieces_clear(&r->to, proc);
     for (uint32_t i = 0; i < w->nsge; i++) {
         void *where = NULL;
         if (w->sge[i].length == 0) {

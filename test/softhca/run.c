@@ -76,8 +76,8 @@ static bool is_exhausted(const struct shm_qp *qp)
 static void fail(struct run *run)
 {
     struct shm_qp *qp = run->qp;
-    if (qp->type == IBV_QPT_RC) {
-        qp_kill(run->index, 0);
+    if (qp->type == IBV_QPT_RC) { /* receives are flushed when all requests have completed */
+        atomic_store(&qp->state, IBV_QPS_ERR);
     } else {
         uint32_t rts = IBV_QPS_RTS;
         atomic_compare_exchange_strong(&qp->state, &rts, IBV_QPS_SQE);
@@ -205,6 +205,15 @@ void run_locked(struct run *run, uint32_t index)
     run_received(run, now);
     run_done(run, now);
     pending_update(index, qp->sq_done != qp->sq_tail);
+    if (atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_ERR &&
+        qp->sq_done == qp->sq_tail) {
+        qp_flush_receives(index);
+    }
+}
+
+void run_receive_all(struct run *run)
+{
+    run_received(run, UINT64_MAX);
 }
 
 void run_after(struct run *run)

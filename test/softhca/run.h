@@ -31,6 +31,9 @@ void run_locked(struct run *run, uint32_t index);
 void run_after(struct run *run);
 void run_queue(uint32_t index);
 
+/* Makes all target's completions of landed requests visible, before one that must not overtake. */
+void run_receive_all(struct run *run);
+
 /* Sends one request on its way (exec.c, datagram.c). */
 enum verdict exec_connected(struct run *run, struct shm_wqe *wqe);
 enum verdict exec_datagram(struct run *run, struct shm_wqe *wqe);
