@@ -10,6 +10,8 @@ UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_d
 
 def contenders(component_folder):
     """Name -> mpirun options, ibshift first. tuned brings basic and libnbc for what it lacks."""
+    # Whatever is not native goes over the same wire, not through shared memory.
     ibshift = ["--mca", "mca_base_component_path", component_folder + ":SYS_DEFAULT", "--mca", "coll", "ibshift,basic"]
+    ibshift += OPENIB
     peers = ["--mca", "coll", "tuned,libnbc,basic,self"]
     return {"ibshift": ibshift, "tuned/openib": peers + OPENIB, "tuned/UCX": peers + UCX}
