@@ -68,6 +68,13 @@ static inline struct ibshift_step *emit_copy(struct ibshift_step *out, struct em
     return emit_local(out, IBSHIFT_STEP_COPY, to, src, from, need, drain);
 }
 
+/* Names the step just written as a further message of its pair and tag. */
+static inline struct ibshift_step *emit_part(struct ibshift_step *next, uint8_t part)
+{
+    next[-1].part = part;
+    return next;
+}
+
 /* (a + b) % ranks and (a - b) % ranks for a, b < ranks: no division. */
 static inline uint32_t emit_add(uint32_t a, uint32_t b, uint32_t ranks)
 {
@@ -77,6 +84,17 @@ static inline uint32_t emit_add(uint32_t a, uint32_t b, uint32_t ranks)
 static inline uint32_t emit_sub(uint32_t a, uint32_t b, uint32_t ranks)
 {
     return a >= b ? a - b : a + ranks - b;
+}
+
+/* The largest power of two <= n. */
+static inline uint32_t emit_power_below(uint32_t n)
+{
+    return UINT32_C(1) << (31 - __builtin_clz(n));
+}
+
+static inline uint32_t emit_log2(uint32_t power)
+{
+    return (uint32_t)__builtin_ctz(power);
 }
 
 #endif

@@ -9,7 +9,27 @@
 #define ALGORITHMS(ROW)                                                                            \
     ROW(barrier_dissemination)                                                                     \
     ROW(bcast_knomial)                                                                             \
-    ROW(allgather_ring)
+    ROW(bcast_linear)                                                                              \
+    ROW(bcast_chain)                                                                               \
+    ROW(bcast_scatter_allgather)                                                                   \
+    ROW(scatter_linear)                                                                            \
+    ROW(scatter_nway)                                                                              \
+    ROW(scatter_split)                                                                             \
+    ROW(gather_linear)                                                                             \
+    ROW(gather_nway)                                                                               \
+    ROW(gather_split)                                                                              \
+    ROW(allgather_ring)                                                                            \
+    ROW(allgather_modified_ring)                                                                   \
+    ROW(allgather_neighbor_exchange)                                                               \
+    ROW(allgather_recursive_doubling)                                                              \
+    ROW(allgather_bruck)                                                                           \
+    ROW(allgather_dissemination)                                                                   \
+    ROW(allgather_gather_bcast)                                                                    \
+    ROW(alltoall_linear)                                                                           \
+    ROW(alltoall_pairwise)                                                                         \
+    ROW(alltoall_bruck)                                                                            \
+    ROW(alltoall_shift)                                                                            \
+    ROW(alltoall_stages)
 
 #define DECLARE(name) extern const struct ibshift_alg ibshift_alg_##name;
 #define ENTRY(name)   &ibshift_alg_##name,
