@@ -5,6 +5,9 @@
 #include "coll_ibshift_slots.h"
 #include "coll_ibshift_params.h"
 
+#include <stdatomic.h>
+#include <stdint.h>
+
 struct ompi_communicator_t;
 
 /* Found by Open MPI under this name in the DSO. */
@@ -18,6 +21,13 @@ struct mca_coll_ibshift_module_t {
     mca_coll_base_module_t super;
     /* What was installed before us, for every slot that we fill; modules are retained. */
     mca_coll_base_comm_coll_t fallback;
+
+    /* Of a communicator with native collectives; the rest is NULL or 0. */
+    uint32_t rank, size;
+    uint32_t wire_id;
+    uint32_t *peers;             /* rank to peer of the net */
+    _Atomic uint32_t seq;        /* blocking and nonblocking collectives so far */
+    _Atomic uint32_t persistent; /* persistent ones created so far */
 };
 typedef struct mca_coll_ibshift_module_t mca_coll_ibshift_module_t;
 OBJ_CLASS_DECLARATION(mca_coll_ibshift_module_t);

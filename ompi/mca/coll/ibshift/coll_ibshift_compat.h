@@ -10,14 +10,19 @@
  */
 
 #include "ompi_config.h"
+#include "ompi/communicator/communicator.h"
 #include "ompi/mca/coll/coll.h"
 
 #if OMPI_MAJOR_VERSION == 4 && OMPI_MINOR_VERSION == 1
 #define IBSHIFT_COLL_BASE_VERSION MCA_COLL_BASE_VERSION_2_0_0
 #include "ompi/mca/rte/rte.h"
+#include "opal/mca/pmix/pmix.h"
+#define IBSHIFT_MODEX_GLOBAL OPAL_PMIX_GLOBAL
 #elif OMPI_MAJOR_VERSION == 5 && OMPI_MINOR_VERSION == 0
 #define IBSHIFT_COLL_BASE_VERSION MCA_COLL_BASE_VERSION_2_4_0
 #include "ompi/runtime/ompi_rte.h"
+#include "opal/mca/pmix/pmix-internal.h"
+#define IBSHIFT_MODEX_GLOBAL PMIX_GLOBAL
 #else
 #error                                                                                             \
     "ibshift knows Open MPI 4.1 and 5.0; say in coll_ibshift_compat.h what differs in this release"
@@ -27,5 +32,20 @@
 #define IBSHIFT_VERSION_OF(a, b, c) IBSHIFT_TEXT_OF(a) "." IBSHIFT_TEXT_OF(b) "." IBSHIFT_TEXT_OF(c)
 #define IBSHIFT_OMPI_RELEASE                                                                       \
     IBSHIFT_VERSION_OF(OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION)
+
+/*
+ * A number that is the same on all ranks of the communicator and that no other communicator of
+ * these processes has at the same time. False: there is none (made from an MPI session).
+ */
+static inline bool ibshift_comm_wire_id(const struct ompi_communicator_t *comm, uint32_t *id)
+{
+#if OMPI_MAJOR_VERSION == 4
+    *id = comm->c_contextid;
+    return true;
+#else
+    *id = comm->c_index;
+    return OMPI_COMM_IS_GLOBAL_INDEX(comm);
+#endif
+}
 
 #endif

@@ -1,4 +1,5 @@
-#include "coll_ibshift.h"
+#include "coll_ibshift_call.h"
+#include "coll_ibshift_transport.h"
 
 #include "mpi.h"
 #include "ompi/constants.h"
@@ -68,12 +69,18 @@ static int component_register(void)
 
 static int component_open(void)
 {
-    return ibshift_params.priority < 0 ? OMPI_ERR_NOT_AVAILABLE : OMPI_SUCCESS;
+    if (ibshift_params.priority < 0) {
+        return OMPI_ERR_NOT_AVAILABLE;
+    }
+    ibshift_transport_open();
+    return OMPI_SUCCESS;
 }
 
 static int component_close(void)
 {
     ibshift_borrow_close();
+    ibshift_calls_free();
+    ibshift_transport_close();
     return OMPI_SUCCESS;
 }
 

@@ -1,6 +1,7 @@
-#include "coll_ibshift.h"
+#include "coll_ibshift_native.h"
+#include "coll_ibshift_transport.h"
 
-#include "ompi/communicator/communicator.h"
+#include <stdlib.h>
 
 /* Keeps what is installed in a slot that we are about to take; without a fallback we leave it. */
 #define SAVE(name)                                                                                 \
@@ -26,6 +27,37 @@ static void give_back_fallbacks(mca_coll_ibshift_module_t *module)
     IBSHIFT_COLLECTIVE_SLOTS(GIVE_BACK)
 }
 
+static bool has_rows(enum ibshift_collective collective)
+{
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        if (ibshift_alg_table[i]->collective == collective) {
+            return true;
+        }
+    }
+    return false;
+}
+
+#define INSTALL(name, collective)                                                                  \
+    if (has_rows(collective)) {                                                                    \
+        ibshift_install_##name(&module->super);                                                    \
+    }
+
+/* All ranks of the communicator come to the same answer: native or not. */
+static void make_native(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm)
+{
+    if (NULL == ibshift_transport_engine() || !OMPI_COMM_IS_INTRA(comm) ||
+        ompi_comm_size(comm) < 2 || !ibshift_comm_wire_id(comm, &module->wire_id)) {
+        return;
+    }
+    module->peers = ibshift_transport_peers(comm);
+    if (NULL == module->peers) {
+        return;
+    }
+    module->rank = (uint32_t)ompi_comm_rank(comm);
+    module->size = (uint32_t)ompi_comm_size(comm);
+    IBSHIFT_NATIVE(INSTALL)
+}
+
 static int module_enable(mca_coll_base_module_t *base, struct ompi_communicator_t *comm)
 {
     mca_coll_ibshift_module_t *module = (mca_coll_ibshift_module_t *)base;
@@ -34,6 +66,7 @@ static int module_enable(mca_coll_base_module_t *base, struct ompi_communicator_
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
+    make_native(module, comm);
     IBSHIFT_COLLECTIVE_SLOTS(SAVE)
     return OMPI_SUCCESS;
 }
@@ -48,6 +81,9 @@ static int module_disable(mca_coll_base_module_t *base, struct ompi_communicator
 static void module_construct(mca_coll_ibshift_module_t *module)
 {
     memset(&module->fallback, 0, sizeof(module->fallback));
+    module->peers = NULL;
+    atomic_init(&module->seq, 0);
+    atomic_init(&module->persistent, 0);
     module->super.coll_module_enable = module_enable;
     module->super.coll_module_disable = module_disable;
 }
@@ -56,6 +92,7 @@ static void module_construct(mca_coll_ibshift_module_t *module)
 static void module_destruct(mca_coll_ibshift_module_t *module)
 {
     give_back_fallbacks(module);
+    free(module->peers);
 }
 
 OBJ_CLASS_INSTANCE(mca_coll_ibshift_module_t, mca_coll_base_module_t, module_construct,

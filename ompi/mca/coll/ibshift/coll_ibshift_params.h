@@ -7,6 +7,14 @@
 /* The values of the MCA parameters coll_ibshift_<name>; the table is in coll_ibshift_params.c. */
 struct ibshift_params {
     int priority;
+    bool native;
+    const char *device;
+    int ports;
+    int gid_index;
+    int service_level;
+    int traffic_class;
+    int deadline; /* seconds */
+    int window;
 };
 
 extern struct ibshift_params ibshift_params;

@@ -1,0 +1,42 @@
+#ifndef IBSHIFT_COLL_CALL_H
+#define IBSHIFT_COLL_CALL_H
+
+#include "coll_ibshift.h"
+#include "coll_ibshift_side.h"
+
+#include "ompi/mca/coll/base/coll_base_util.h"
+
+#include "exec/engine.h"
+
+/*
+ * What an MPI collective asks for, before an algorithm is chosen. Written by the entry points
+ * (coll_ibshift_move.c, _vector.c, _reduce.c), the same on all ranks where MPI says so.
+ */
+struct ibshift_job {
+    enum ibshift_collective collective;
+    const char *name; /* MPI's */
+    uint32_t root;
+    uint32_t needs; /* the row must have one of these flags; 0: any row */
+    uint64_t bytes; /* what the choice looks at: a block, or the vector; the same on all ranks */
+    bool in_place;  /* send and recv overlap in the way that alg.h says */
+    struct ompi_op_t *op; /* of a reduction */
+    struct ibshift_side send, recv;
+};
+
+/* OMPI codes. In all forms OMPI_ERR_NOT_SUPPORTED means: nothing happened, take the fallback. */
+int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                          const struct ibshift_job *job);
+int ibshift_call_nonblocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                             const struct ibshift_job *job, struct ompi_request_t **request);
+int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                            const struct ibshift_job *job, struct ompi_request_t **request);
+
+/* Calls are kept for the next one; this frees them. The engine still lives, nothing runs. */
+void ibshift_calls_free(void);
+
+/* coll_ibshift_choose.c: algorithm, plan and window. OMPI_SUCCESS or OMPI_ERR_NOT_SUPPORTED, the
+ * same on all ranks. */
+int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                   struct ibshift_op_params *params);
+
+#endif

@@ -1,0 +1,97 @@
+#ifndef IBSHIFT_COLL_NATIVE_H
+#define IBSHIFT_COLL_NATIVE_H
+
+#include "coll_ibshift_call.h"
+
+/* X(name, row of the algorithm table): the collectives that a module can have natively. */
+#define IBSHIFT_NATIVE(X)                                                                          \
+    X(allgather, IBSHIFT_ALLGATHER)                                                                \
+    X(allgatherv, IBSHIFT_ALLGATHER)                                                               \
+    X(allreduce, IBSHIFT_ALLREDUCE)                                                                \
+    X(alltoall, IBSHIFT_ALLTOALL)                                                                  \
+    X(alltoallv, IBSHIFT_ALLTOALL)                                                                 \
+    X(alltoallw, IBSHIFT_ALLTOALL)                                                                 \
+    X(barrier, IBSHIFT_BARRIER)                                                                    \
+    X(bcast, IBSHIFT_BCAST)                                                                        \
+    X(exscan, IBSHIFT_EXSCAN)                                                                      \
+    X(gather, IBSHIFT_GATHER)                                                                      \
+    X(gatherv, IBSHIFT_GATHER)                                                                     \
+    X(reduce, IBSHIFT_REDUCE)                                                                      \
+    X(reduce_scatter, IBSHIFT_REDUCE_SCATTER)                                                      \
+    X(reduce_scatter_block, IBSHIFT_REDUCE_SCATTER)                                                \
+    X(scan, IBSHIFT_SCAN)                                                                          \
+    X(scatter, IBSHIFT_SCATTER)                                                                    \
+    X(scatterv, IBSHIFT_SCATTER)
+
+/* Puts the three forms of a collective into the module's slots. */
+#define IBSHIFT_INSTALL(name)               void ibshift_install_##name(mca_coll_base_module_t *module);
+#define IBSHIFT_INSTALLER(name, collective) IBSHIFT_INSTALL(name)
+IBSHIFT_NATIVE(IBSHIFT_INSTALLER)
+
+#define IBSHIFT_LIST(...) __VA_ARGS__
+
+/*
+ * The three forms of a collective from one description:
+ *     static int describe_<name>(<its arguments>, const mca_coll_ibshift_module_t *,
+ *                                struct ibshift_job *);
+ * params and args are the arguments before the communicator, in parentheses, each with a comma
+ * behind it. What describe() or the choice refuses runs in the fallback.
+ */
+#define IBSHIFT_ENTRIES(coll, params, args)                                                        \
+    static int coll##_blocking(IBSHIFT_LIST params struct ompi_communicator_t *comm,               \
+                               mca_coll_base_module_t *base)                                       \
+    {                                                                                              \
+        mca_coll_ibshift_module_t *module = (mca_coll_ibshift_module_t *)base;                     \
+        struct ibshift_job job = {.name = #coll};                                                  \
+        int rc = describe_##coll(IBSHIFT_LIST args module, &job);                                  \
+                                                                                                   \
+        if (OMPI_SUCCESS == rc) {                                                                  \
+            rc = ibshift_call_blocking(module, comm, &job);                                        \
+        }                                                                                          \
+        return OMPI_ERR_NOT_SUPPORTED != rc                                                        \
+                   ? rc                                                                            \
+                   : module->fallback.coll_##coll(IBSHIFT_LIST args comm,                          \
+                                                  module->fallback.coll_##coll##_module);          \
+    }                                                                                              \
+                                                                                                   \
+    static int coll##_nonblocking(IBSHIFT_LIST params struct ompi_communicator_t *comm,            \
+                                  ompi_request_t **request, mca_coll_base_module_t *base)          \
+    {                                                                                              \
+        mca_coll_ibshift_module_t *module = (mca_coll_ibshift_module_t *)base;                     \
+        struct ibshift_job job = {.name = "i" #coll};                                              \
+        int rc = describe_##coll(IBSHIFT_LIST args module, &job);                                  \
+                                                                                                   \
+        if (OMPI_SUCCESS == rc) {                                                                  \
+            rc = ibshift_call_nonblocking(module, comm, &job, request);                            \
+        }                                                                                          \
+        return OMPI_ERR_NOT_SUPPORTED != rc                                                        \
+                   ? rc                                                                            \
+                   : module->fallback.coll_i##coll(IBSHIFT_LIST args comm, request,                \
+                                                   module->fallback.coll_i##coll##_module);        \
+    }                                                                                              \
+                                                                                                   \
+    static int coll##_persistent(IBSHIFT_LIST params struct ompi_communicator_t *comm,             \
+                                 struct ompi_info_t *info, ompi_request_t **request,               \
+                                 mca_coll_base_module_t *base)                                     \
+    {                                                                                              \
+        mca_coll_ibshift_module_t *module = (mca_coll_ibshift_module_t *)base;                     \
+        struct ibshift_job job = {.name = #coll "_init"};                                          \
+        int rc = describe_##coll(IBSHIFT_LIST args module, &job);                                  \
+                                                                                                   \
+        if (OMPI_SUCCESS == rc) {                                                                  \
+            rc = ibshift_call_persistent(module, comm, &job, request);                             \
+        }                                                                                          \
+        return OMPI_ERR_NOT_SUPPORTED != rc ? rc                                                   \
+                                            : module->fallback.coll_##coll##_init(                 \
+                                                  IBSHIFT_LIST args comm, info, request,           \
+                                                  module->fallback.coll_##coll##_init_module);     \
+    }                                                                                              \
+                                                                                                   \
+    void ibshift_install_##coll(mca_coll_base_module_t *module)                                    \
+    {                                                                                              \
+        module->coll_##coll = coll##_blocking;                                                     \
+        module->coll_i##coll = coll##_nonblocking;                                                 \
+        module->coll_##coll##_init = coll##_persistent;                                            \
+    }
+
+#endif

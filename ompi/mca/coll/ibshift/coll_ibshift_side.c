@@ -1,0 +1,243 @@
+#include "coll_ibshift.h"
+#include "coll_ibshift_side.h"
+
+#include "opal/datatype/opal_convertor.h"
+
+ptrdiff_t ibshift_type_lower_bound(const struct ompi_datatype_t *type)
+{
+    ptrdiff_t lower, extent;
+
+    ompi_datatype_get_true_extent(type, &lower, &extent);
+    return lower;
+}
+
+ptrdiff_t ibshift_type_extent(const struct ompi_datatype_t *type)
+{
+    ptrdiff_t extent;
+
+    ompi_datatype_type_extent(type, &extent);
+    return extent;
+}
+
+size_t ibshift_type_size(const struct ompi_datatype_t *type)
+{
+    size_t size;
+
+    ompi_datatype_type_size(type, &size);
+    return size;
+}
+
+bool ibshift_type_is_separate(const struct ompi_datatype_t *type)
+{
+    ptrdiff_t lower, true_extent;
+
+    ompi_datatype_get_true_extent(type, &lower, &true_extent);
+    return true_extent <= ibshift_type_extent(type);
+}
+
+/* n elements lie in one piece of n times their size. */
+static bool is_one_piece(const struct ompi_datatype_t *type, size_t n)
+{
+    return n == 0 || ompi_datatype_is_contiguous_memory_layout(type, n > 1 ? 2 : 1);
+}
+
+static size_t elements(const struct ibshift_side *side)
+{
+    size_t sum = 0;
+
+    switch (side->shape) {
+    case IBSHIFT_SIDE_BLOCKS:
+        return side->count * side->blocks;
+    case IBSHIFT_SIDE_VECTOR:
+        return side->count;
+    case IBSHIFT_SIDE_RUNS:
+        for (uint32_t i = 0; i < side->blocks; i++) {
+            sum += (size_t)side->counts[i];
+        }
+        return sum;
+    default:
+        return 0;
+    }
+}
+
+/* Bytes of an element as the plan sees it. */
+static size_t unit_of(const struct ibshift_side *side)
+{
+    return side->is_operand ? (size_t)ibshift_type_extent(side->type)
+                            : ibshift_type_size(side->type);
+}
+
+static bool has_displs(const struct ibshift_side *side)
+{
+    return side->shape == IBSHIFT_SIDE_COUNTS || side->shape == IBSHIFT_SIDE_TYPES;
+}
+
+static struct ompi_datatype_t *type_of(const struct ibshift_side *side, uint32_t block)
+{
+    return side->shape == IBSHIFT_SIDE_TYPES ? side->types[block] : side->type;
+}
+
+static size_t block_bytes(const struct ibshift_side *side, uint32_t block)
+{
+    return (size_t)side->counts[block] * ibshift_type_size(type_of(side, block));
+}
+
+void ibshift_side_prepare(struct ibshift_side *side)
+{
+    if (side->shape == IBSHIFT_SIDE_ABSENT) {
+        return;
+    }
+    if (has_displs(side)) {
+        for (uint32_t i = 0; i < side->blocks; i++) {
+            side->bytes += block_bytes(side, i);
+        }
+        side->is_staged =
+            side->is_apart || side->shape == IBSHIFT_SIDE_TYPES || !is_one_piece(side->type, 2);
+    } else {
+        size_t n = elements(side);
+
+        side->bytes = n * unit_of(side);
+        side->is_staged = side->is_apart || !is_one_piece(side->type, side->is_operand ? 2 : n);
+    }
+}
+
+size_t ibshift_side_offsets(const struct ibshift_side *side)
+{
+    bool needs_offsets = side->shape == IBSHIFT_SIDE_RUNS || (side->is_staged && has_displs(side));
+
+    return needs_offsets ? (size_t)side->blocks + 1 : 0;
+}
+
+static char *base_of(const struct ibshift_side *side)
+{
+    if (side->is_staged) {
+        return side->scratch;
+    }
+    return side->bytes == 0 ? side->user : side->user + ibshift_type_lower_bound(side->type);
+}
+
+static void run_blocks(const struct ibshift_side *side, struct ibshift_blocks *blocks)
+{
+    side->offsets[0] = 0;
+    for (uint32_t i = 0; i < side->blocks; i++) {
+        side->offsets[i + 1] = side->offsets[i] + (size_t)side->counts[i];
+    }
+    blocks->layout = IBSHIFT_OFFSETS;
+    blocks->unit = unit_of(side);
+    blocks->offsets = side->offsets;
+}
+
+static void counted_blocks(const struct ibshift_side *side, struct ibshift_blocks *blocks)
+{
+    if (!side->is_staged) {
+        blocks->layout = IBSHIFT_INT_COUNTS;
+        blocks->unit = ibshift_type_size(side->type);
+        blocks->counts = side->counts;
+        blocks->displs = side->displs;
+        return;
+    }
+    side->offsets[0] = 0;
+    for (uint32_t i = 0; i < side->blocks; i++) {
+        side->offsets[i + 1] = side->offsets[i] + block_bytes(side, i);
+    }
+    blocks->layout = IBSHIFT_OFFSETS;
+    blocks->offsets = side->offsets;
+}
+
+void ibshift_side_blocks(const struct ibshift_side *side, uint32_t pieces,
+                         struct ibshift_blocks *blocks)
+{
+    *blocks = (struct ibshift_blocks){.base = base_of(side), .unit = 1};
+    switch (side->shape) {
+    case IBSHIFT_SIDE_ABSENT:
+        blocks->unit = 0;
+        break;
+    case IBSHIFT_SIDE_BLOCKS:
+        blocks->unit = side->count * unit_of(side);
+        break;
+    case IBSHIFT_SIDE_VECTOR:
+        blocks->layout = IBSHIFT_PIECES;
+        blocks->pieces = pieces;
+        blocks->unit = side->is_operand ? unit_of(side) : 1;
+        blocks->elements = side->is_operand ? side->count : side->bytes;
+        break;
+    case IBSHIFT_SIDE_RUNS:
+        run_blocks(side, blocks);
+        break;
+    default:
+        counted_blocks(side, blocks);
+    }
+}
+
+static void convert(const struct ibshift_side *side, char *user, struct ompi_datatype_t *type,
+                    size_t count, char *packed, bool pack)
+{
+    struct iovec piece = {.iov_base = packed};
+    uint32_t pieces = 1;
+    size_t bytes = count * ibshift_type_size(type);
+    opal_convertor_t convertor;
+
+    if (bytes == 0) {
+        return;
+    }
+    piece.iov_len = bytes;
+    OBJ_CONSTRUCT(&convertor, opal_convertor_t);
+    if (pack) {
+        opal_convertor_copy_and_prepare_for_send(ompi_mpi_local_convertor, &type->super, count,
+                                                 user, 0, &convertor);
+        opal_convertor_pack(&convertor, &piece, &pieces, &bytes);
+    } else {
+        opal_convertor_copy_and_prepare_for_recv(ompi_mpi_local_convertor, &type->super, count,
+                                                 user, 0, &convertor);
+        opal_convertor_unpack(&convertor, &piece, &pieces, &bytes);
+    }
+    OBJ_DESTRUCT(&convertor);
+}
+
+/* Gaps stay as they are on both sides. */
+static void copy_operands(const struct ibshift_side *side, bool pack)
+{
+    char *origin = side->scratch - ibshift_type_lower_bound(side->type);
+
+    ompi_datatype_copy_content_same_ddt(side->type, elements(side), pack ? origin : side->user,
+                                        pack ? side->user : origin);
+}
+
+static void convert_counts(const struct ibshift_side *side, bool pack)
+{
+    for (uint32_t i = 0; i < side->blocks; i++) {
+        struct ompi_datatype_t *type = type_of(side, i);
+        ptrdiff_t unit = side->shape == IBSHIFT_SIDE_TYPES ? 1 : ibshift_type_extent(type);
+
+        convert(side, side->user + side->displs[i] * unit, type, (size_t)side->counts[i],
+                side->scratch + side->offsets[i], pack);
+    }
+}
+
+static void convert_side(const struct ibshift_side *side, bool pack)
+{
+    if (!side->is_staged || side->bytes == 0) {
+        return;
+    }
+    if (has_displs(side)) {
+        convert_counts(side, pack);
+    } else if (side->is_operand) {
+        copy_operands(side, pack);
+    } else {
+        convert(side, side->user, side->type, elements(side), side->scratch, pack);
+    }
+}
+
+void ibshift_side_load(const struct ibshift_side *side)
+{
+    if (side->loads) {
+        convert_side(side, true);
+    }
+}
+
+void ibshift_side_store(const struct ibshift_side *side)
+{
+    if (side->stores) {
+        convert_side(side, false);
+    }
+}

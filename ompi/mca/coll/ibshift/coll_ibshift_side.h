@@ -1,0 +1,67 @@
+#ifndef IBSHIFT_COLL_SIDE_H
+#define IBSHIFT_COLL_SIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ompi/datatype/ompi_datatype.h"
+
+#include "exec/blocks.h"
+
+/*
+ * One side of a collective: the blocks in the user's memory, described by MPI's arguments, and how
+ * the plan sees them. What lies in one piece is used where it is; everything else is staged: packed
+ * into scratch before each start, unpacked from there after the end.
+ */
+enum ibshift_shape {
+    IBSHIFT_SIDE_ABSENT, /* this rank has no such side */
+    IBSHIFT_SIDE_BLOCKS, /* blocks of count elements, one after the other */
+    IBSHIFT_SIDE_VECTOR, /* count elements that the plan cuts as it likes */
+    IBSHIFT_SIDE_RUNS,   /* block i: counts[i] elements, one block after the other */
+    IBSHIFT_SIDE_COUNTS, /* block i: counts[i] elements at displs[i] */
+    IBSHIFT_SIDE_TYPES   /* alltoallw: the same with types[i], displs in bytes */
+};
+
+struct ibshift_side {
+    enum ibshift_shape shape;
+    char *user;
+    struct ompi_datatype_t *type;
+    size_t count;
+    uint32_t blocks; /* not of a vector */
+    bool is_operand; /* of a reduction: an element keeps its extent and is never split */
+    const int *counts;
+    const int *displs;
+    struct ompi_datatype_t *const *types;
+    bool loads;    /* the user's data goes in before each start */
+    bool stores;   /* what is there at the end goes to the user */
+    bool is_apart; /* staged in any case */
+
+    bool is_staged;
+    char *scratch;   /* set by the owner before load() */
+    size_t bytes;    /* of the blocks without gaps */
+    size_t *offsets; /* set by the owner as well; of the blocks, in units or in scratch */
+};
+
+/* Decides whether to stage. Sets bytes. */
+void ibshift_side_prepare(struct ibshift_side *side);
+
+/* How many offsets the owner must bring; 0 for most. */
+size_t ibshift_side_offsets(const struct ibshift_side *side);
+
+/* The side as the plan sees it. pieces: of a vector. */
+void ibshift_side_blocks(const struct ibshift_side *side, uint32_t pieces,
+                         struct ibshift_blocks *blocks);
+
+/* The user's data to scratch and back, for a side that is staged. */
+void ibshift_side_load(const struct ibshift_side *side);
+void ibshift_side_store(const struct ibshift_side *side);
+
+/* Bytes from the user's pointer to the first byte that the type touches. */
+ptrdiff_t ibshift_type_lower_bound(const struct ompi_datatype_t *type);
+ptrdiff_t ibshift_type_extent(const struct ompi_datatype_t *type);
+size_t ibshift_type_size(const struct ompi_datatype_t *type);
+/* Operands of a reduction lie one behind the other, whatever gaps they have inside. */
+bool ibshift_type_is_separate(const struct ompi_datatype_t *type);
+
+#endif

@@ -1,0 +1,146 @@
+#include "coll_ibshift.h"
+#include "coll_ibshift_card.h"
+#include "coll_ibshift_transport.h"
+
+#include "ompi/group/group.h"
+#include "opal/runtime/opal_progress.h"
+
+#include "net/net_verbs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE = 256 };
+
+static const uint64_t second = 1000000000;
+
+static struct ibshift_verbs *verbs;
+static struct ibshift_net *net;
+static struct ibshift_engine *engine;
+
+static void say(void *context, const char *line)
+{
+    ibshift_help("warning", ompi_process_info.nodename, line);
+}
+
+static int open_net(char *error, size_t size)
+{
+    struct ibshift_verbs_options ports = {
+        .ports = ibshift_params.device,
+        .max_ports = ibshift_params.ports,
+        .gid_index = ibshift_params.gid_index,
+        .service_level = ibshift_params.service_level,
+        .traffic_class = ibshift_params.traffic_class,
+        .fork = -1,
+    };
+    struct ibshift_net_verbs_options options = ibshift_net_verbs_defaults;
+    int rc = ibshift_verbs_open(&ports, &verbs, error, size);
+
+    if (rc != 0) {
+        return rc;
+    }
+    options.self = OMPI_PROC_MY_NAME->vpid;
+    options.card = ibshift_card_copy;
+    options.say = say;
+    return ibshift_net_verbs_create(verbs, &options, &net, error, size);
+}
+
+static void open_engine(void)
+{
+    struct ibshift_engine_options options = {
+        .patience = second,
+        .deadline = (uint64_t)ibshift_params.deadline * second,
+    };
+    char error[LINE] = "";
+    int rc = open_net(error, sizeof(error));
+
+    if (0 == rc) {
+        engine = ibshift_engine_create(net, &options);
+    } else if (-EINVAL == rc) {
+        ibshift_help_once_a_job("bad-device", error);
+    } else if (-ENODEV != rc) {
+        ibshift_help("no-endpoint", ompi_process_info.nodename, error);
+    }
+}
+
+static int progress(void)
+{
+    return ibshift_engine_progress(engine);
+}
+
+void ibshift_transport_open(void)
+{
+    const void *card = NULL;
+    size_t size = 0;
+
+    if (ibshift_params.native) {
+        open_engine();
+    }
+    if (NULL != engine) {
+        opal_progress_register(progress);
+        card = ibshift_verbs_card(verbs, &size);
+    }
+    ibshift_card_publish(card, size);
+}
+
+void ibshift_transport_close(void)
+{
+    if (NULL != engine) {
+        opal_progress_unregister(progress);
+        ibshift_engine_free(engine);
+        engine = NULL;
+    }
+    if (NULL != net) {
+        ibshift_net_destroy(net);
+        net = NULL;
+    }
+    if (NULL != verbs) {
+        ibshift_verbs_close(verbs);
+        verbs = NULL;
+    }
+    ibshift_cards_forget();
+}
+
+struct ibshift_engine *ibshift_transport_engine(void)
+{
+    return engine;
+}
+
+uint32_t *ibshift_transport_peers(struct ompi_communicator_t *comm)
+{
+    int size = ompi_comm_size(comm);
+    uint32_t *peers = malloc((size_t)size * sizeof(uint32_t));
+
+    for (int i = 0; NULL != peers && i < size; i++) {
+        opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, i);
+
+        /* Another job (spawned, connected) has other numbers for its processes. */
+        if (name.jobid != OMPI_PROC_MY_NAME->jobid || !ibshift_card_is_there(name.vpid)) {
+            free(peers);
+            return NULL;
+        }
+        peers[i] = name.vpid;
+    }
+    return peers;
+}
+
+int ibshift_transport_report(struct ompi_communicator_t *comm, const struct ibshift_op *op,
+                             const char *collective)
+{
+    char peer[LINE] = "";
+
+    if (op->failed_rank != op->params.rank) {
+        ibshift_net_describe(net, ibshift_op_peer(op, op->failed_rank), peer, sizeof(peer));
+    }
+    ibshift_help("collective-failed", collective, comm->c_name, ompi_process_info.nodename,
+                 op->params.rank, op->failed_rank, peer, strerror(-op->status));
+    switch (op->status) {
+    case -ENOMEM:
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    case -EMSGSIZE:
+        return MPI_ERR_TRUNCATE;
+    default:
+        return MPI_ERR_OTHER;
+    }
+}
