@@ -36,9 +36,17 @@ int av_make(const struct hca_ctx *ctx, const struct ibv_ah_attr *attr, struct sh
     return 0;
 }
 
+/* An IPv6 group, or an IPv4 one as RoCE writes it. */
+bool gid_is_multicast(const union ibv_gid *gid)
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    return gid->raw[0] == 0xff ||
+           (memcmp(gid->raw, mapped, sizeof(mapped)) == 0 && (gid->raw[12] & 0xf0) == 0xe0);
+}
+
 bool av_is_multicast(const struct shm_av *av)
 {
-    return av->dlid >= MULTICAST_LID || (av->is_global && av->dgid.raw[0] == 0xff);
+    return av->dlid >= MULTICAST_LID || (av->is_global && gid_is_multicast(&av->dgid));
 }
 
 uint32_t av_port(const struct shm_av *av)

@@ -91,10 +91,15 @@ static void check_one(const struct shm_qp *qp, const struct shm_wqe *wqe, const 
         wqe->length, is_there ? "changed" : "freed or deregistered", when);
 }
 
-void check_landing(const struct shm_qp *qp, const struct shm_wqe *wqe)
+void check_landing(const struct shm_qp *qp, struct shm_wqe *wqe)
 {
-    if (shm.head->conf.defer_us && qp->type != IBV_QPT_RC) {
+    if (!shm.head->conf.defer_us) {
+        return;
+    }
+    if (qp->type != IBV_QPT_RC) {
         check_one(qp, wqe, "it was sent");
+    } else if (wqe->flags & IBV_SEND_FENCE) { /* the reads before it may have brought its data */
+        check_posted(qp, wqe);
     }
 }
 

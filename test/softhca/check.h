@@ -12,7 +12,7 @@
 /* Remembers what the source buffers hold. */
 void check_posted(const struct shm_qp *qp, struct shm_wqe *wqe);
 /* The request is about to land. */
-void check_landing(const struct shm_qp *qp, const struct shm_wqe *wqe);
+void check_landing(const struct shm_qp *qp, struct shm_wqe *wqe);
 /* The completion of the request at `position` was polled: looks at it and all before it. */
 void check_polled(uint32_t qp, uint64_t position);
 

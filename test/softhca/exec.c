@@ -21,6 +21,7 @@ struct visit {
     struct shm_wqe *wqe;
     uint32_t peer_index;
     struct shm_qp *peer;
+    bool is_late;
     struct pieces local;
 };
 
@@ -212,6 +213,9 @@ static enum verdict do_read(struct visit *v)
     if (!remote_memory(v, v->wqe->length, IBV_ACCESS_REMOTE_READ, &from)) {
         return refuse(v, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
     }
+    if (exec_is_late(v->wqe) && !v->is_late) {
+        return VERDICT_LANDED;
+    }
     return finish_copy(v, copy_pieces(&from, &v->local));
 }
 
@@ -271,6 +275,7 @@ enum verdict exec_connected(struct run *run, struct shm_wqe *wqe)
     struct visit v; /* large: only what is used gets set */
     v.run = run;
     v.wqe = wqe;
+    v.is_late = false;
     wqe->status = IBV_WC_SUCCESS;
     if (!exec_gather(qp, wqe, is_read(wqe) ? IBV_ACCESS_LOCAL_WRITE : 0, &v.local)) {
         return VERDICT_LANDED;
@@ -302,4 +307,23 @@ enum verdict exec_connected(struct run *run, struct shm_wqe *wqe)
         advance_psn(&v);
     }
     return verdict;
+}
+
+bool exec_is_late(const struct shm_wqe *wqe)
+{
+    return shm.head->conf.adversarial && wqe->opcode == IBV_WR_RDMA_READ;
+}
+
+void exec_read_late(struct run *run, struct shm_wqe *wqe)
+{
+    struct visit v;
+    v.run = run;
+    v.wqe = wqe;
+    v.is_late = true;
+    if (!exec_gather(run->qp, wqe, IBV_ACCESS_LOCAL_WRITE, &v.local)) {
+        return;
+    }
+    if (!find_peer(&v) || do_read(&v) == VERDICT_LOST) {
+        wqe->status = IBV_WC_RETRY_EXC_ERR;
+    }
 }

@@ -1,6 +1,8 @@
 /* The models that are always there: no fault, and the random delays of deferred mode. */
 #include "hook.h"
 
+enum { ADVERSARIAL_US = 50 }; /* without --defer */
+
 enum fate fault_fate(const struct shm_qp *source, uint32_t port, const struct shm_wqe *wqe)
 {
     bool is_down =
@@ -18,12 +20,13 @@ int fault_register(uint64_t length)
 void wire_times(const struct shm_qp *source, uint32_t port, const struct shm_wqe *wqe,
                 struct wire_times *times)
 {
-    uint64_t longest = shm.head->conf.defer_us * 1000ull;
+    const struct shm_conf *conf = &shm.head->conf;
+    uint64_t longest = (conf->defer_us ? conf->defer_us : ADVERSARIAL_US) * 1000ull;
     uint64_t now = shm_now();
     times->land = now + shm_random(longest);
     times->recv = times->land;
     times->done = times->land + shm_random(longest);
-    if (shm.head->conf.adversarial) {
+    if (conf->adversarial) {
         times->recv += shm_random(times->done - times->land + 1);
     }
 }

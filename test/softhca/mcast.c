@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ah.h"
 #include "hca.h"
 
 static struct shm_group *find_group(const union ibv_gid *gid, uint16_t lid)
@@ -87,7 +88,7 @@ static int join_group(const union ibv_gid *gid, uint16_t lid, uint32_t qp)
 HCA_EXPORT int ibv_attach_mcast(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid)
 {
     struct hca_qp *qp = container_of(ibqp, struct hca_qp, qp);
-    if (ibqp->qp_type != IBV_QPT_UD || gid->raw[0] != 0xff || proc_is_forked()) {
+    if (ibqp->qp_type != IBV_QPT_UD || !gid_is_multicast(gid) || proc_is_forked()) {
         return EINVAL;
     }
     struct hca_group_ref *ref = calloc(1, sizeof(*ref));

@@ -2,6 +2,7 @@
 
 #include "check.h"
 #include "cq.h"
+#include "exec.h"
 #include "hook.h"
 #include "pending.h"
 #include "qp.h"
@@ -98,6 +99,9 @@ static bool land(struct run *run, struct shm_wqe *wqe, uint64_t now)
     if (state != IBV_QPS_RTS && !(state == IBV_QPS_SQD && qp->losses + qp->rnr_waits)) {
         return false;
     }
+    if ((wqe->flags & IBV_SEND_FENCE) && qp->sq_done != qp->sq_landed) {
+        return false;
+    }
     if (now && !wqe->timed) {
         set_times(run, wqe);
     }
@@ -181,6 +185,12 @@ static void run_done(struct run *run, uint64_t now)
         if (wqe->t_done && !is_time(qp, wqe->t_done, now)) {
             return;
         }
+        if (wqe->status == IBV_WC_SUCCESS && exec_is_late(wqe)) {
+            exec_read_late(run, wqe);
+            if (wqe->status != IBV_WC_SUCCESS) {
+                fail(run);
+            }
+        }
         complete(run, wqe);
         qp->sq_done++;
     }
@@ -195,15 +205,19 @@ void run_locked(struct run *run, uint32_t index)
         return;
     }
     atomic_store_explicit(&qp->due, TIME_NEVER, memory_order_relaxed);
-    while (qp->sq_landed != qp->sq_tail && land(run, shm_at(&qp->sq, qp->sq_landed), now)) {
-        qp->sq_landed++;
-        if (!now) {
-            run_received(run, 0);
-            run_done(run, 0);
+    uint64_t before;
+    do { /* again when what is done has let a fenced request go */
+        before = qp->sq_done;
+        while (qp->sq_landed != qp->sq_tail && land(run, shm_at(&qp->sq, qp->sq_landed), now)) {
+            qp->sq_landed++;
+            if (!now) {
+                run_received(run, 0);
+                run_done(run, 0);
+            }
         }
-    }
-    run_received(run, now);
-    run_done(run, now);
+        run_received(run, now);
+        run_done(run, now);
+    } while (now && qp->sq_done != before && qp->sq_landed != qp->sq_tail);
     pending_update(index, qp->sq_done != qp->sq_tail);
     if (atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_ERR &&
         qp->sq_done == qp->sq_tail) {
