@@ -10,8 +10,9 @@
 
 enum { WC_BATCH = 16, SLOW_EVERY = 32, SLOW_EVERY_BUSY = 4 };
 
-static const uint64_t walk_pause = 50 * 1000 * 1000;  /* ns */
-static const uint64_t linger = 2000 * 1000 * 1000ull; /* ns, for the last sends at destroy */
+static const uint64_t walk_pause = 50 * 1000 * 1000;   /* ns */
+static const uint64_t alive_pause = 500 * 1000 * 1000; /* ns */
+static const uint64_t linger = 2000 * 1000 * 1000ull;  /* ns, for the last sends at destroy */
 
 const struct ibshift_net_verbs_options ibshift_net_verbs_defaults = {
     .memory = 8 << 20,
@@ -151,6 +152,15 @@ static int poll_lane(struct ibshift_net_verbs *nv, struct ibshift_lane *lane)
     return n;
 }
 
+/* Whoever waits for a peer writes its word now and then: a dead peer shows as an error. */
+static void check_alive(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    if (c->resting.first != NULL && nv->time - c->alive > alive_pause) {
+        c->alive = nv->time;
+        ibshift_nv_tell(nv, c);
+    }
+}
+
 /* Now and then: late grants are asked after, rings move. */
 static void walk(struct ibshift_net_verbs *nv)
 {
@@ -162,6 +172,7 @@ static void walk(struct ibshift_net_verbs *nv)
                 ibshift_nv_flush(nv, c);
             }
             ibshift_nv_probe(nv, c);
+            check_alive(nv, c);
         }
     }
     ibshift_nv_rings_balance(nv);
@@ -317,7 +328,7 @@ static int open_all(struct ibshift_net_verbs *nv, const char **what)
 {
     int rc;
 
-    *what = "registering its memory (locked memory: ulimit -l; or too small a size)";
+    *what = "registering its memory (too small a size, or locked memory: ulimit -l)";
     nv->lane_count = nv->verbs->device_count;
     for (int i = 0; i < nv->lane_count; i++) {
         nv->lanes[i].device = &nv->verbs->devices[i];

@@ -1,0 +1,312 @@
+/*
+ * Hard cases of the verbs net, one a run: cases NAME [RANKS].
+ * Every case ends by events alone; an alarm ends one that hangs.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ranks.h"
+
+enum { TAGS = 4096, LIMIT = 60, PENDING = 1, SENDS = TAGS }; /* statuses of sends: tag + SENDS */
+
+struct test {
+    struct ranks *r;
+    int status[2 * TAGS]; /* by cookie: PENDING, or how it ended */
+    uint32_t left;
+};
+
+static void begin(struct test *t, int is_send, uint32_t peer, uint32_t tag, void *buffer,
+                  size_t length)
+{
+    struct ibshift_net_message m = {.peer = peer,
+                                    .key = {.comm = 7, .seq = tag / 64, .tag = tag},
+                                    .buffer = buffer,
+                                    .length = length,
+                                    .cookie = is_send ? tag + SENDS : tag};
+    int rc;
+    do {
+        rc = is_send ? ibshift_net_send(t->r->net, &m) : ibshift_net_recv(t->r->net, &m);
+    } while (rc == -EAGAIN && ibshift_net_poll(t->r->net, NULL, 0) == 0);
+    t->status[m.cookie] = rc == IBSHIFT_NET_PENDING ? PENDING : rc == IBSHIFT_NET_DONE ? 0 : rc;
+    t->left += rc == IBSHIFT_NET_PENDING;
+}
+
+static void poll_once(struct test *t)
+{
+    struct ibshift_net_event events[8];
+    int n = ibshift_net_poll(t->r->net, events, 8);
+
+    for (int i = 0; i < n; i++) {
+        uint32_t tag = (uint32_t)events[i].cookie;
+        if (tag >= 2 * TAGS || t->status[tag] != PENDING) {
+            ranks_fail(t->r, "an event that belongs to no message: %u", tag);
+        }
+        t->status[tag] = events[i].status;
+        t->left--;
+    }
+}
+
+static void poll_for(struct test *t, int milliseconds)
+{
+    uint64_t until = ibshift_net_now(t->r->net) + (uint64_t)milliseconds * 1000000;
+    while (ibshift_net_now(t->r->net) < until) {
+        poll_once(t);
+        usleep(20);
+    }
+}
+
+static void finish(struct test *t)
+{
+    while (t->left > 0) {
+        poll_once(t);
+    }
+}
+
+static void expect(struct test *t, uint32_t cookie, int status, uint32_t peer)
+{
+    char text[512];
+
+    ibshift_net_describe(t->r->net, peer, text, sizeof(text));
+    if (t->status[cookie] != status) {
+        ranks_fail(t->r, "message %u: status %d instead of %d: %s", cookie % TAGS,
+                   t->status[cookie], status, text);
+    }
+    if (status != 0) {
+        printf("rank %d: %s\n", t->r->self, text);
+    }
+}
+
+/* Everyone sends hundreds of short messages to rank 0, which takes them late and backwards. */
+static int flood(struct ranks *r)
+{
+    enum { EACH = 300 };
+    struct test t = {.r = r};
+    static uint8_t data[TAGS][256];
+    uint32_t total = EACH * (uint32_t)(r->count - 1);
+
+    if (total >= TAGS) {
+        ranks_fail(r, "too many ranks for this case");
+    }
+    for (uint32_t i = 0; i < EACH && r->self > 0; i++) {
+        uint32_t tag = i * (uint32_t)(r->count - 1) + (uint32_t)r->self - 1;
+        ranks_fill(data[tag], tag % 257 < 256 ? tag % 257 : 256, tag);
+        begin(&t, 1, 0, tag, data[tag], tag % 257 < 256 ? tag % 257 : 256);
+    }
+    if (r->self == 0) {
+        poll_for(&t, 200);
+        for (uint32_t tag = total; tag-- > 0;) {
+            size_t length = tag % 257 < 256 ? tag % 257 : 256;
+            begin(&t, 0, 1 + tag % (uint32_t)(r->count - 1), tag, data[tag], length);
+        }
+    }
+    finish(&t);
+    for (uint32_t tag = 0; tag < total && r->self == 0; tag++) {
+        size_t length = tag % 257 < 256 ? tag % 257 : 256;
+        long at = ranks_differs(data[tag], length, tag);
+        expect(&t, tag, 0, 1);
+        if (at >= 0) {
+            ranks_fail(r, "message %u differs at byte %ld", tag, at);
+        }
+    }
+    ranks_barrier(r, 0);
+    if (r->self == 0) {
+        struct ibshift_net_verbs_stats s;
+        ibshift_net_verbs_stats(r->net, &s);
+        printf("%u messages, %lu of them held, %lu pulled\n", total, s.held, s.pulled);
+        return s.held == 0 || s.held == total;
+    }
+    return 0;
+}
+
+/* A rank that comes a second late. */
+static int late(struct ranks *r)
+{
+    struct test t = {.r = r};
+    uint32_t next = (uint32_t)((r->self + 1) % r->count);
+    uint32_t previous = (uint32_t)((r->self + r->count - 1) % r->count);
+    char out = 1, in = 0;
+
+    if (r->self == 1) {
+        usleep(1000 * 1000);
+    }
+    begin(&t, 1, next, next, &out, 1);
+    begin(&t, 0, previous, (uint32_t)r->self, &in, 1);
+    finish(&t);
+    expect(&t, (uint32_t)r->self, 0, previous);
+    ranks_barrier(r, 0);
+    return in != 1;
+}
+
+/* Rank 1 is killed; the others wait for it, for short and long messages, and talk on. */
+static int death(struct ranks *r)
+{
+    struct test t = {.r = r};
+    static uint8_t data[6][70000];
+    uint32_t other = r->self == 0 ? 2 : 0;
+
+    if (r->self != 1) {
+        begin(&t, 0, 1, (uint32_t)r->self, data[0], 8);
+    } else {
+        begin(&t, 1, 0, 0, data[0], 8);
+        begin(&t, 1, 2, 2, data[0], 8);
+        poll_for(&t, 200);
+        raise(SIGKILL);
+    }
+    begin(&t, 0, 1, 10, data[1], 8);
+    begin(&t, 0, 1, 11, data[2], 70000);
+    begin(&t, 1, 1, 12, data[3], 70000);
+    begin(&t, 0, other, 13, data[4], 8);
+    poll_for(&t, 400);
+    begin(&t, 1, other, 13, data[5], 8);
+    finish(&t);
+    static const uint32_t lost[] = {10, 11, 12 + SENDS};
+    for (int i = 0; i < 3; i++) {
+        if (t.status[lost[i]] != -ETIMEDOUT && t.status[lost[i]] != -ECONNRESET) {
+            ranks_fail(r, "message %u with a dead rank: status %d", lost[i], t.status[lost[i]]);
+        }
+        expect(&t, lost[i], t.status[lost[i]], 1);
+    }
+    expect(&t, 13, 0, other);
+    return 0;
+}
+
+/* Rank 1 never sends what rank 0 waits for; rank 0 gives up. */
+static int cancel(struct ranks *r)
+{
+    struct test t = {.r = r};
+    static uint8_t data[4][70000];
+
+    if (r->self == 0) {
+        begin(&t, 0, 1, 64, data[0], 8);
+        begin(&t, 0, 1, 65, data[1], 70000);
+        begin(&t, 1, 1, 66, data[2], 70000);
+        begin(&t, 0, 2, 128, data[3], 8);
+        poll_for(&t, 300);
+        ibshift_net_cancel(r->net, 7, 1);
+        finish(&t);
+        expect(&t, 64, -ECANCELED, 1);
+        expect(&t, 65, -ECANCELED, 1);
+        expect(&t, 66 + SENDS, -ECANCELED, 1);
+        expect(&t, 128, 0, 2);
+        begin(&t, 1, 1, 129, data[0], 8);
+        expect(&t, 129 + SENDS, -ECONNRESET, 1);
+    } else if (r->self == 1) {
+        begin(&t, 0, 0, 200, data[0], 8);
+        finish(&t);
+        expect(&t, 200, -ECONNRESET, 0);
+    } else {
+        poll_for(&t, 800);
+        begin(&t, 1, 0, 128, data[0], 8);
+        finish(&t);
+        expect(&t, 128 + SENDS, 0, 0);
+    }
+    return 0;
+}
+
+/* The two sides name different lengths, each in turn short and long. */
+static int mismatch(struct ranks *r)
+{
+    static const size_t lengths[4][2] = {{8, 16}, {70000, 8}, {8, 70000}, {70000, 80000}};
+    static uint8_t data[80000];
+    struct test t = {.r = r};
+    int pair = r->self / 2;
+
+    if (pair < 4) {
+        int is_send = r->self % 2 == 0;
+        uint32_t peer = (uint32_t)(r->self ^ 1);
+        uint32_t cookie = is_send ? 5 + SENDS : 5;
+        begin(&t, is_send, peer, 5, data, lengths[pair][!is_send]);
+        finish(&t);
+        if (is_send && t.status[cookie] == 0) { /* it had left before: the next one fails */
+            cookie = 6;
+            begin(&t, 0, peer, 6, data, 8);
+            finish(&t);
+        }
+        expect(&t, cookie, -EMSGSIZE, peer);
+    }
+    return 0;
+}
+
+/* Rank 1's card of rank 0 is that of an earlier process at the same address. */
+static int stale(struct ranks *r)
+{
+    struct test t = {.r = r};
+    char byte = 0, text[512];
+
+    if (r->self == 1) {
+        r->shared->card[0][8] ^= 1; /* the incarnation */
+        begin(&t, 1, 0, 1, &byte, 1);
+    }
+    poll_for(&t, 300);
+    struct ibshift_net_verbs_stats s;
+    ibshift_net_verbs_stats(r->net, &s);
+    ibshift_net_describe(r->net, (uint32_t)!r->self, text, sizeof(text));
+    printf("rank %d: %s\n", r->self, text);
+    if (r->self == 0) {
+        return s.connections != 0;
+    }
+    ibshift_net_cancel(r->net, 7, 0);
+    finish(&t);
+    return t.status[1 + SENDS] != -ECANCELED || strstr(text, "no answer") == NULL;
+}
+
+/* A barrier by dissemination: connections are O(log P), memory is what it is for two ranks. */
+static int many(struct ranks *r)
+{
+    struct test t = {.r = r};
+    char out = 1, in[32];
+    struct ibshift_net_verbs_stats s;
+    uint32_t rounds = 0;
+
+    for (uint32_t step = 1; step < (uint32_t)r->count; step *= 2, rounds++) {
+        uint32_t to = ((uint32_t)r->self + step) % (uint32_t)r->count;
+        uint32_t from = ((uint32_t)r->self + (uint32_t)r->count - step) % (uint32_t)r->count;
+        begin(&t, 0, from, rounds, &in[rounds], 1);
+        begin(&t, 1, to, rounds, &out, 1);
+        finish(&t);
+    }
+    ibshift_net_verbs_stats(r->net, &s);
+    r->shared->number[r->self][0] = s.connections;
+    ranks_barrier(r, 0);
+    if (r->self == 0) {
+        uint64_t most = 0;
+        for (int i = 0; i < r->count; i++) {
+            most = r->shared->number[i][0] > most ? r->shared->number[i][0] : most;
+        }
+        printf("%d ranks: at most %lu connections a rank, %lu bytes registered\n", r->count,
+               (unsigned long)most, s.registered);
+        return most > 2 * rounds || s.registered != r->options.memory;
+    }
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*body)(struct ranks *);
+    int ranks;
+    uint64_t may_die;
+} cases[] = {
+    {"flood", flood, 4, 0},   {"late", late, 3, 0},         {"death", death, 3, 2},
+    {"cancel", cancel, 3, 0}, {"mismatch", mismatch, 8, 0}, {"stale", stale, 2, 0},
+    {"many", many, 16, 0},
+};
+
+int main(int argc, char **argv)
+{
+    alarm(LIMIT);
+    for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++) {
+        if (strcmp(cases[i].name, argv[1]) == 0) {
+            struct ranks r = {
+                .count = cases[i].ranks, .max_ports = 1, .options = ibshift_net_verbs_defaults};
+            r.count = argc > 2 ? atoi(argv[2]) : r.count;
+            r.options.memory = argc > 3 ? strtoul(argv[3], NULL, 0) : r.options.memory;
+            return ranks_run(&r, cases[i].body, cases[i].may_die);
+        }
+    }
+    fprintf(stderr, "cases: flood, late, death, cancel, mismatch, stale or many\n");
+    return 2;
+}

@@ -1,0 +1,71 @@
+/* Limits that count up for ever, and how a stock is shared out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "net/net_verbs_credit.h"
+
+static void news_may_come_in_any_order(void **state)
+{
+    uint32_t limit = 0xfffffff0u;
+
+    ibshift_limit_advance(&limit, 0xfff8);
+    assert_int_equal(limit, 0xfffffff8u);
+    ibshift_limit_advance(&limit, 0x0004);
+    assert_int_equal(limit, 4);
+    ibshift_limit_advance(&limit, 0xfffa);
+    assert_int_equal(limit, 4);
+    ibshift_limit_advance32(&limit, 0xffffffffu);
+    assert_int_equal(limit, 4);
+    ibshift_limit_advance32(&limit, 9);
+    assert_int_equal(limit, 9);
+}
+
+static void shares_never_pass_the_stock(void **state)
+{
+    static const uint32_t stocks[] = {0, 1, 31, 64, 1000, 100000};
+
+    for (int s = 0; s < 6; s++) {
+        uint32_t left = stocks[s], previous = 64, with = 0;
+        for (int peer = 0; peer < 20000; peer++) {
+            uint32_t share = ibshift_stock_share(left, 16, 64);
+            assert_true(share <= left && share <= previous);
+            previous = share;
+            left -= share;
+            with += share > 0;
+        }
+        assert_true(left >= 16 || left == stocks[s]);
+        assert_true(stocks[s] < 1000 || with >= 64);
+    }
+}
+
+/* A sender and a receiver whose news are told only when the rule says so never stop. */
+static void telling_by_the_rule_is_enough(void **state)
+{
+    for (uint32_t window = 1; window <= 64; window++) {
+        uint32_t limit = window, told = window, arrived = 0, used = 0, words = 0;
+        for (int message = 0; message < 1000; message++) {
+            assert_true(used != told);
+            used++;
+            arrived++;
+            limit++;
+            if (ibshift_limit_is_news(limit, told, arrived, window)) {
+                told = limit;
+                words++;
+            }
+        }
+        assert_true(words <= 2 * 1000 / window + 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(news_may_come_in_any_order),
+        cmocka_unit_test(shares_never_pass_the_stock),
+        cmocka_unit_test(telling_by_the_rule_is_enough),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
