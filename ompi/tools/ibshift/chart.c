@@ -11,6 +11,8 @@
 #define TOP        78.0
 #define BOTTOM     62.0
 #define SERIES_MAX 16
+#define LABEL_ROWS 5
+#define LABEL_STEP 17.0
 
 struct range {
     double low, high;
@@ -20,6 +22,7 @@ struct frame {
     FILE *out;
     const struct chart *chart;
     struct range x, y;
+    double band; /* above the curves, for the names of points */
 };
 
 static double scaled(const struct frame *f, struct range range, double value)
@@ -31,7 +34,8 @@ static double scaled(const struct frame *f, struct range range, double value)
 static struct svg_point at(const struct frame *f, double x, double y)
 {
     return (struct svg_point){LEFT + scaled(f, f->x, x) * (WIDTH - LEFT - RIGHT),
-                              HEIGHT - BOTTOM - scaled(f, f->y, y) * (HEIGHT - TOP - BOTTOM)};
+                              HEIGHT - BOTTOM -
+                                  scaled(f, f->y, y) * (HEIGHT - TOP - BOTTOM - f->band)};
 }
 
 static void widen(struct range *range, double value)
@@ -218,8 +222,13 @@ static void draw_legend(const struct frame *f)
     int order[SERIES_MAX], count = 0;
     double y = TOP - 10;
 
-    for (int s = 0; s < f->chart->series_count && s < SERIES_MAX; s++) {
-        int i = count++;
+    for (int s = 0; s < f->chart->series_count && count < SERIES_MAX; s++) {
+        int i = count;
+
+        count += f->chart->series[s].label != NULL;
+        if (f->chart->series[s].label == NULL) {
+            continue;
+        }
 
         while (i > 0 &&
                end_of(f, &f->chart->series[order[i - 1]]) > end_of(f, &f->chart->series[s])) {
@@ -233,39 +242,57 @@ static void draw_legend(const struct frame *f)
         double room = HEIGHT - BOTTOM - 19 * (count - 1 - i);
 
         y = fmin(fmax(y + 19, end_of(f, series)), fmax(room, y + 19));
-        if (series->has_dots) {
-            svg_circle(f->out, (struct svg_point){WIDTH - RIGHT + 24, y}, 2.6, series->color);
-        } else {
-            svg_line(f->out, (struct svg_point){WIDTH - RIGHT + 10, y},
-                     (struct svg_point){WIDTH - RIGHT + 38, y}, series->color, 2.4, series->dash);
-        }
+        svg_line(f->out, (struct svg_point){WIDTH - RIGHT + 10, y},
+                 (struct svg_point){WIDTH - RIGHT + 38, y}, series->color, 2.4, series->dash);
         svg_text(f->out, (struct svg_point){WIDTH - RIGHT + 44, y + 4.5}, 13, SVG_START, "%s",
                  series->label);
     }
 }
 
-/* A ring on the curve; its name below the curves, at alternating heights. */
+struct label_rows {
+    double end[LABEL_ROWS]; /* where the last label of a row ends */
+};
+
+/* A ring on the curve, its name in a row above the curves; no name where all rows are full there.
+ */
+static void draw_point(const struct frame *f, const struct chart_point *point,
+                       struct label_rows *rows)
+{
+    struct svg_point p = at(f, point->x, point->y);
+    double width = svg_text_width(point->label, 12);
+    double left = fmin(p.x, WIDTH - RIGHT - width - 4);
+    int row = 0;
+
+    while (row < LABEL_ROWS && rows->end[row] > left) {
+        row++;
+    }
+    if (row < LABEL_ROWS) {
+        double y = TOP + 12 + row * LABEL_STEP;
+
+        rows->end[row] = left + width + 14;
+        svg_line(f->out, (struct svg_point){p.x, p.y - 6}, (struct svg_point){p.x, y + 4}, SVG_GREY,
+                 1, SVG_DOTTED);
+        svg_rect(f->out, left - 2, y - 11, width, 15, SVG_WHITE);
+        svg_text(f->out, (struct svg_point){left, y}, 12, SVG_START, "%s", point->label);
+    }
+    svg_circle(f->out, p, 5.5, SVG_BLACK);
+    svg_circle(f->out, p, 3.5, SVG_WHITE);
+}
+
 static void draw_points(const struct frame *f)
 {
-    for (int i = 0; i < f->chart->point_count; i++) {
-        const struct chart_point *point = &f->chart->points[i];
-        struct svg_point p = at(f, point->x, point->y);
-        struct svg_point name = {p.x, HEIGHT - BOTTOM - 14 - 18 * (i % 4)};
-        double half = svg_text_width(point->label, 12) / 2;
+    struct label_rows rows = {{0}};
 
-        name.x = fmin(fmax(name.x, LEFT + half + 6), WIDTH - RIGHT - half - 6);
-        svg_line(f->out, (struct svg_point){p.x, p.y + 6}, (struct svg_point){p.x, name.y - 12},
-                 SVG_GREY, 1, SVG_DOTTED);
-        svg_circle(f->out, p, 5.5, SVG_BLACK);
-        svg_circle(f->out, p, 3.5, SVG_WHITE);
-        svg_rect(f->out, name.x - half - 3, name.y - 12, 2 * half + 6, 16, SVG_WHITE);
-        svg_text(f->out, name, 12, SVG_MIDDLE, "%s", point->label);
+    for (int i = 0; i < f->chart->point_count; i++) {
+        draw_point(f, &f->chart->points[i], &rows);
     }
 }
 
 void chart_write(FILE *out, const struct chart *chart)
 {
     struct frame f = {.out = out, .chart = chart};
+
+    f.band = chart->point_count > 0 ? LABEL_ROWS * LABEL_STEP + 6 : 0;
 
     find_ranges(&f);
     svg_begin(out, WIDTH, HEIGHT, chart->title);

@@ -7,7 +7,7 @@
 #include "svg.h"
 
 struct chart_series {
-    const char *label;
+    const char *label; /* NULL: not in the legend */
     enum svg_color color;
     enum svg_dash dash;
     int count;
@@ -19,7 +19,7 @@ struct chart_series {
 
 struct chart_point {
     double x, y;
-    char label[48];
+    char label[96];
 };
 
 struct chart {

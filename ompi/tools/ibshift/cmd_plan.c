@@ -14,7 +14,7 @@ const struct plan_command plan_commands[] = {
     {"check", "CA", "PRkScOlwisj", "prove it right: all ranks, all blocks, no deadlock",
      plan_check},
     {"price", "CA", "PRkScOlmewpMtjo", "the modelled time", plan_price},
-    {"compare", "C", "PRkScOlmewpMfjo", "the modelled times of all algorithms, and who wins where",
+    {"compare", "C", "PRkScOlmewpMtfjo", "the modelled times of all algorithms, and who wins where",
      plan_compare},
     {NULL, NULL, NULL, NULL, NULL},
 };

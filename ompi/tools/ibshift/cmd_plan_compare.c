@@ -1,34 +1,15 @@
 /* `ibshift plan compare`: all algorithms of a collective, over sizes or over ranks, and who wins
  * where. */
-#include "cmd_plan.h"
+#include "plan_compare.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "chart.h"
+#include "model/formula.h"
 #include "model/price.h"
 #include "model/size.h"
-
-enum { ENTRIES_MAX = 128, RADIX_TRIED = 4, CURVES_MAX = 7 };
-
-struct entry {
-    const struct ibshift_alg *alg;
-    uint32_t radix;
-    char label[48];
-    double *times; /* NAN where it cannot run */
-};
-
-struct comparison {
-    struct plan_args *args;
-    struct entry entries[ENTRIES_MAX];
-    int entry_count;
-    double *points; /* sizes or numbers of ranks */
-    int point_count;
-    bool is_over_ranks;
-    double *memory;
-};
 
 static void add_entry(struct comparison *c, const struct ibshift_alg *alg, uint32_t radix)
 {
@@ -97,26 +78,46 @@ static int price_point(struct comparison *c, const struct entry *entry, int poin
     return rc == -E2BIG ? 0 : rc;
 }
 
+static double formula_point(const struct comparison *c, const struct entry *entry, int point,
+                            const struct ibshift_model *model)
+{
+    const struct ibshift_formula *formula =
+        ibshift_formula_find(ibshift_collective_name(entry->alg->collective), entry->alg->name);
+    struct ibshift_formula_case fc = {(int)c->args->plan.ranks, (int)entry->radix,
+                                      (double)c->args->sizes[0]};
+
+    if (formula == NULL || c->args->which < PLAN_LOGGP || isnan(entry->times[point])) {
+        return NAN;
+    }
+    if (c->is_over_ranks) {
+        fc.ranks = (int)c->points[point];
+    } else {
+        fc.bytes = c->points[point];
+    }
+    return c->args->which == PLAN_LOGGP ? formula->loggp(model, &fc) : formula->logfp(model, &fc);
+}
+
 static int fill(struct comparison *c)
 {
     enum plan_model which = c->args->which < 0 ? PLAN_COMBINED : (enum plan_model)c->args->which;
     struct ibshift_model model = plan_model_of(c->args, which);
 
     for (int e = 0; e < c->entry_count; e++) {
-        c->entries[e].times = c->memory + (size_t)e * (size_t)c->point_count;
+        c->entries[e].times = c->memory + (size_t)(2 * e) * (size_t)c->point_count;
+        c->entries[e].formula = c->entries[e].times + c->point_count;
         for (int i = 0; i < c->point_count; i++) {
             int rc = price_point(c, &c->entries[e], i, &model, &c->entries[e].times[i]);
 
             if (rc != 0) {
                 return rc;
             }
+            c->entries[e].formula[i] = formula_point(c, &c->entries[e], i, &model);
         }
     }
     return 0;
 }
 
-/* The first of the fastest, or -1 when none can run. */
-static int winner(const struct comparison *c, int point)
+int plan_compare_winner(const struct comparison *c, int point)
 {
     int best = -1;
 
@@ -130,7 +131,7 @@ static int winner(const struct comparison *c, int point)
     return best;
 }
 
-static void point_text(const struct comparison *c, int point, char *text)
+void plan_compare_point(const struct comparison *c, int point, char *text)
 {
     if (c->is_over_ranks) {
         snprintf(text, 24, "%.0f", c->points[point]);
@@ -139,7 +140,7 @@ static void point_text(const struct comparison *c, int point, char *text)
     }
 }
 
-static void title_text(const struct comparison *c, char *text, size_t size)
+void plan_compare_title(const struct comparison *c, char *text, size_t size)
 {
     const struct plan_args *args = c->args;
     bool has_vector = ibshift_collective_has_vector((enum ibshift_collective)args->collective);
@@ -160,44 +161,123 @@ static void title_text(const struct comparison *c, char *text, size_t size)
 static void write_winners(const struct comparison *c, FILE *out)
 {
     for (int i = 0; i < c->point_count;) {
-        int best = winner(c, i), last = i;
+        int best = plan_compare_winner(c, i), last = i;
         char from[24], to[24];
 
-        while (last + 1 < c->point_count && winner(c, last + 1) == best) {
+        while (last + 1 < c->point_count && plan_compare_winner(c, last + 1) == best) {
             last++;
         }
-        point_text(c, i, from);
-        point_text(c, last, to);
+        plan_compare_point(c, i, from);
+        plan_compare_point(c, last, to);
         fprintf(out, last > i ? "%s wins from %s to %s\n" : "%s wins at %s\n",
                 best >= 0 ? c->entries[best].label : "nobody", from, to);
         i = last + 1;
     }
 }
 
-static void write_text(const struct comparison *c, FILE *out)
+static double time_of(const struct comparison *c, int e, int point, bool is_by_formula)
 {
-    enum plan_model which = c->args->which < 0 ? PLAN_COMBINED : (enum plan_model)c->args->which;
-    char title[128], text[24];
+    return is_by_formula ? c->entries[e].formula[point] : c->entries[e].times[point];
+}
 
-    title_text(c, title, sizeof(title));
-    fprintf(out, "%s\nmodelled, %s with %s: us until the last rank is done\n\n%-26s", title,
-            plan_model_name(which), c->args->model_source, c->is_over_ranks ? "ranks" : "");
+int plan_compare_crossing(const struct comparison *c, int a, int b, bool is_by_formula)
+{
+    int from = -1;
+
     for (int i = 0; i < c->point_count; i++) {
-        point_text(c, i, text);
-        fprintf(out, " %11s", text);
+        double ta = time_of(c, a, i, is_by_formula), tb = time_of(c, b, i, is_by_formula);
+
+        if (isnan(ta) || isnan(tb)) {
+            continue;
+        }
+        if (!(tb < ta - 1e-9)) {
+            from = -1;
+        } else if (from < 0) {
+            from = i;
+        }
+    }
+    return from;
+}
+
+/* Against the first row of the collective, which is the plain one. */
+static void write_crossings(const struct comparison *c, FILE *out, bool is_by_formula)
+{
+    for (int e = 1; e < c->entry_count; e++) {
+        int point = plan_compare_crossing(c, 0, e, is_by_formula);
+        char text[24];
+
+        if (point > 0) {
+            plan_compare_point(c, point, text);
+            fprintf(out, "%s is faster than %s from %s on%s\n", c->entries[e].label,
+                    c->entries[0].label, text, is_by_formula ? " (published formulas)" : "");
+        }
+    }
+}
+
+static void write_time(const struct comparison *c, FILE *out, int e, int point, int width)
+{
+    double time = c->entries[e].times[point];
+
+    if (isnan(time)) {
+        fprintf(out, " %*s ", width - 2, "-");
+    } else {
+        fprintf(out, " %*.2f%c", width - 2, time, plan_compare_winner(c, point) == e ? '*' : ' ');
+    }
+}
+
+/* Algorithms in rows, sizes in columns. */
+static void write_by_size(const struct comparison *c, FILE *out)
+{
+    char text[24];
+
+    fprintf(out, "%-26s", "");
+    for (int i = 0; i < c->point_count; i++) {
+        plan_compare_point(c, i, text);
+        fprintf(out, " %10s ", text);
     }
     for (int e = 0; e < c->entry_count; e++) {
         fprintf(out, "\n%-26s", c->entries[e].label);
         for (int i = 0; i < c->point_count; i++) {
-            if (isnan(c->entries[e].times[i])) {
-                fprintf(out, " %11s", "-");
-            } else {
-                fprintf(out, " %10.2f%c", c->entries[e].times[i], winner(c, i) == e ? '*' : ' ');
-            }
+            write_time(c, out, e, i, 12);
         }
+    }
+}
+
+/* Numbers of ranks in rows, algorithms in columns. */
+static void write_by_ranks(const struct comparison *c, FILE *out)
+{
+    fprintf(out, "%8s", "ranks");
+    for (int e = 0; e < c->entry_count; e++) {
+        fprintf(out, " %*s ", (int)fmax(10, (double)strlen(c->entries[e].label)),
+                c->entries[e].label);
+    }
+    for (int i = 0; i < c->point_count; i++) {
+        fprintf(out, "\n%8.0f", c->points[i]);
+        for (int e = 0; e < c->entry_count; e++) {
+            write_time(c, out, e, i, 2 + (int)fmax(10, (double)strlen(c->entries[e].label)));
+        }
+    }
+}
+
+static void write_text(const struct comparison *c, FILE *out)
+{
+    enum plan_model which = c->args->which < 0 ? PLAN_COMBINED : (enum plan_model)c->args->which;
+    char title[128];
+
+    plan_compare_title(c, title, sizeof(title));
+    fprintf(out, "%s: us until the last rank is done\nmodelled (%s); parameters: %s\n\n", title,
+            plan_model_name(which), c->args->model_source);
+    if (c->is_over_ranks) {
+        write_by_ranks(c, out);
+    } else {
+        write_by_size(c, out);
     }
     fputs("\n\n", out);
     write_winners(c, out);
+    write_crossings(c, out, false);
+    if (c->args->has_table) {
+        write_crossings(c, out, true);
+    }
 }
 
 static void write_json(const struct comparison *c, FILE *out)
@@ -212,86 +292,9 @@ static void write_json(const struct comparison *c, FILE *out)
                     "\"wins\": %s}\n",
                     c->entries[e].alg->name, c->entries[e].radix,
                     c->is_over_ranks ? "ranks" : "bytes", c->points[i], c->entries[e].times[i],
-                    winner(c, i) == e ? "true" : "false");
+                    plan_compare_winner(c, i) == e ? "true" : "false");
         }
     }
-}
-
-static int total_of(const struct comparison *c, int e)
-{
-    int wins = 0;
-
-    for (int i = 0; i < c->point_count; i++) {
-        wins += winner(c, i) == e;
-    }
-    return wins;
-}
-
-/* The curves that a picture has room for: winners first, then in the table's order. */
-static int choose_curves(const struct comparison *c, int *chosen)
-{
-    int count = 0;
-
-    for (int pass = 0; pass < 2; pass++) {
-        for (int e = 0; e < c->entry_count && count < CURVES_MAX; e++) {
-            if ((total_of(c, e) > 0) == (pass == 0)) {
-                chosen[count++] = e;
-            }
-        }
-    }
-    return count;
-}
-
-static int mark_changes(const struct comparison *c, struct chart_point *points, int most)
-{
-    int count = 0;
-
-    for (int i = 1; i < c->point_count && count < most; i++) {
-        int best = winner(c, i);
-        char at[24];
-
-        if (best < 0 || best == winner(c, i - 1)) {
-            continue;
-        }
-        point_text(c, i, at);
-        points[count] = (struct chart_point){c->points[i], c->entries[best].times[i], ""};
-        snprintf(points[count].label, sizeof(points[count].label), "%s from %s%s",
-                 c->entries[best].label, c->is_over_ranks ? "P = " : "", at);
-        count++;
-    }
-    return count;
-}
-
-static void write_chart(const struct comparison *c, FILE *out)
-{
-    enum plan_model which = c->args->which < 0 ? PLAN_COMBINED : (enum plan_model)c->args->which;
-    struct chart_series series[CURVES_MAX];
-    struct chart_point points[8];
-    int chosen[CURVES_MAX], count = choose_curves(c, chosen);
-    char title[128], subtitle[160];
-
-    title_text(c, title, sizeof(title));
-    snprintf(subtitle, sizeof(subtitle), "modelled: %s with %s", plan_model_name(which),
-             c->args->model_source);
-    for (int i = 0; i < count; i++) {
-        series[i] = (struct chart_series){
-            .label = c->entries[chosen[i]].label,
-            .color = (enum svg_color)(SVG_BLUE + i),
-            .dash = (enum svg_dash)(i % 3),
-            .count = c->point_count,
-            .x = c->points,
-            .y = c->entries[chosen[i]].times,
-        };
-    }
-    chart_write(out, &(struct chart){.title = title,
-                                     .subtitle = subtitle,
-                                     .x_title = c->is_over_ranks ? "ranks" : "bytes",
-                                     .y_title = "us until the last rank is done",
-                                     .is_log = !c->is_over_ranks,
-                                     .series = series,
-                                     .series_count = count,
-                                     .points = points,
-                                     .point_count = mark_changes(c, points, 8)});
 }
 
 static int begin(struct comparison *c)
@@ -303,7 +306,7 @@ static int begin(struct comparison *c)
         c->is_over_ranks ? (int)(args->ranks_last - args->plan.ranks) + 1 : args->size_count;
     add_entries(c);
     c->points = malloc((size_t)c->point_count * sizeof(double));
-    c->memory = malloc((size_t)c->point_count * (size_t)c->entry_count * sizeof(double));
+    c->memory = malloc(2 * (size_t)c->point_count * (size_t)c->entry_count * sizeof(double));
     if (c->points == NULL || c->memory == NULL) {
         return -ENOMEM;
     }
@@ -327,7 +330,7 @@ static int write_out(const struct comparison *c)
     if (c->args->format == PLAN_JSON) {
         write_json(c, out);
     } else if (is_svg) {
-        write_chart(c, out);
+        plan_compare_chart(c, out);
     } else {
         write_text(c, out);
     }

@@ -68,6 +68,12 @@ static bool is_shown(const struct plan_data *data, int buffer)
            (buffer != IBSHIFT_SEND || data->stage == 0 || data->alg->collective == IBSHIFT_SCATTER);
 }
 
+/* What is always shown comes first, so that the panels are in line. */
+static int nth_buffer(const struct plan_data *data, int n)
+{
+    return data->alg->collective == IBSHIFT_SCATTER ? n : (n + 1) % IBSHIFT_BUFFERS;
+}
+
 static void stage_title(const struct plan_data *data, char *text, size_t size)
 {
     if (data->stage == 0) {
@@ -114,7 +120,9 @@ static void text_stage(const struct plan_args *args, const struct plan_data *dat
         fprintf(out, " %5u", rank);
     }
     fputc('\n', out);
-    for (int buffer = 0; buffer < IBSHIFT_BUFFERS; buffer++) {
+    for (int n = 0; n < IBSHIFT_BUFFERS; n++) {
+        int buffer = nth_buffer(data, n);
+
         for (uint32_t row = 0; is_shown(data, buffer) && row < rows_of(data, buffer); row++) {
             text_row(args, data, out, buffer, row);
         }
@@ -189,7 +197,9 @@ static void draw_panel(const struct plan_args *args, const struct plan_data *dat
 
         svg_bold(sheet->out, (struct svg_point){x, y - 6}, 12, SVG_MIDDLE, "%u", rank);
     }
-    for (int buffer = 0; buffer < IBSHIFT_BUFFERS; buffer++) {
+    for (int n = 0; n < IBSHIFT_BUFFERS; n++) {
+        int buffer = nth_buffer(data, n);
+
         if (is_shown(data, buffer)) {
             y = draw_section(args, data, sheet, buffer, y);
         }

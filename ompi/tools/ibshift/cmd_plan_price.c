@@ -85,10 +85,12 @@ static void write_head(const struct plan_args *args, FILE *out)
         return;
     }
     plan_title(args, title, sizeof(title));
-    fprintf(out, "%s, window %u; modelled with %s\n\n%-10s %-13s %12s %12s %12s %12s %10s %14s\n",
-            title, args->window, args->model_source,
-            ibshift_collective_has_vector(args->alg->collective) ? "vector" : "block", "model",
-            "last us", "first us", "published", "exact", "messages", "bytes sent");
+    fprintf(
+        out,
+        "%s, window %u\nmodelled; parameters: %s\n\n%-10s %-13s %12s %12s %12s %12s %10s %14s\n",
+        title, args->window, args->model_source,
+        ibshift_collective_has_vector(args->alg->collective) ? "vector" : "block", "model",
+        "last us", "first us", "published", "exact", "messages", "bytes sent");
 }
 
 static int price_all(struct plan_args *args, FILE *out)

@@ -86,6 +86,11 @@ static void draw_bars(const struct view *view, const struct bars *all)
             svg_rect(view->out, x, y_at(view, bar->rank) - height / 2, width < 1 ? 1 : width,
                      height, bar_color(bar->kind));
         }
+        if (width > 4) {
+            svg_line(view->out, (struct svg_point){x + width, y_at(view, bar->rank) - height / 2},
+                     (struct svg_point){x + width, y_at(view, bar->rank) + height / 2}, SVG_WHITE,
+                     1, SVG_SOLID);
+        }
         if (bar->kind == IBSHIFT_STEP_SEND && width > 15 && height > 11) {
             svg_label_on(view->out, (struct svg_point){x + width / 2, y_at(view, bar->rank) + 4},
                          11, SVG_BLUE, "%u", bar->tag);
@@ -176,8 +181,8 @@ static void draw_head(FILE *out, const struct plan_args *args, double last)
     plan_size_text(args->sizes[0], size);
     svg_bold(out, (struct svg_point){LEFT, 32}, 18, SVG_START, "%s", title);
     svg_text(out, (struct svg_point){LEFT, 54}, 12, SVG_START,
-             "%s, modelled with %s: the last rank is done after %.6g us (%s)", size,
-             args->model_source, last, plan_model_name(which));
+             "%s; the last rank is done after %.6g us; modelled (%s); parameters: %s", size, last,
+             plan_model_name(which), args->model_source);
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         svg_rect(out, x, 68, 18, 14, keys[i].fill);
         svg_text(out, (struct svg_point){x + 25, 80}, 12, SVG_START, "%s", keys[i].text);

@@ -164,6 +164,17 @@ static double bruck_logfp(const struct ibshift_model *m, const struct ibshift_fo
     return log_up(c->ranks, k + 1) * (o + larger((k - 1) * s + m->latency, (k - 1) * o));
 }
 
+/* Recursive splitting. */
+static double halves_loggp(const struct ibshift_model *m, const struct ibshift_formula_case *c)
+{
+    return log_up(c->ranks, 2) * hop(m) + (c->ranks - 1) * bytes_gap(m, c);
+}
+
+static double halves_logfp(const struct ibshift_model *m, const struct ibshift_formula_case *c)
+{
+    return log_up(c->ranks, 2) * hop(m);
+}
+
 static double unknown(const struct ibshift_model *m, const struct ibshift_formula_case *c)
 {
     return -1;
@@ -171,12 +182,14 @@ static double unknown(const struct ibshift_model *m, const struct ibshift_formul
 
 const struct ibshift_formula ibshift_formulas[] = {
     {"scatter", "linear", linear_loggp, linear_logfp, ibshift_exact_linear_scatter},
-    {"scatter", "binomial", tree_loggp, tree_logfp, ibshift_exact_tree_scatter},
+    {"scatter", "nway", tree_loggp, tree_logfp, ibshift_exact_tree_scatter},
+    {"scatter", "split", halves_loggp, halves_logfp, ibshift_exact_halves_scatter},
     {"gather", "linear", linear_gather_loggp, linear_gather_logfp, ibshift_exact_linear_gather},
-    {"gather", "binomial", tree_loggp, tree_gather_logfp, ibshift_exact_tree_gather},
+    {"gather", "nway", tree_loggp, tree_gather_logfp, ibshift_exact_tree_gather},
+    {"gather", "split", halves_loggp, halves_logfp, ibshift_exact_halves_gather},
     {"allgather", "ring", ring_loggp, ring_logfp, ibshift_exact_ring},
     {"allgather", "modified_ring", modified_ring_loggp, modified_ring_logfp, unknown},
-    {"allgather", "neighbor", neighbor_loggp, neighbor_logfp, ibshift_exact_neighbor},
+    {"allgather", "neighbor_exchange", neighbor_loggp, neighbor_logfp, ibshift_exact_neighbor},
     {"allgather", "recursive_doubling", doubling_loggp, doubling_logfp, ibshift_exact_doubling},
     {"allgather", "bruck", bruck_loggp, bruck_logfp, unknown},
     {NULL, NULL, NULL, NULL, NULL},

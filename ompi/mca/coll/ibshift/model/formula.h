@@ -41,7 +41,7 @@ extern const struct ibshift_formula ibshift_formulas[];
 
 /* model/formula_exact.c */
 ibshift_formula_time ibshift_exact_linear_scatter, ibshift_exact_linear_gather,
-    ibshift_exact_tree_scatter, ibshift_exact_tree_gather, ibshift_exact_ring,
-    ibshift_exact_neighbor, ibshift_exact_doubling;
+    ibshift_exact_tree_scatter, ibshift_exact_tree_gather, ibshift_exact_halves_scatter,
+    ibshift_exact_halves_gather, ibshift_exact_ring, ibshift_exact_neighbor, ibshift_exact_doubling;
 
 #endif

@@ -104,6 +104,19 @@ double ibshift_exact_tree_gather(const struct ibshift_model *m,
     return rounds < 0 ? -1 : times[rounds];
 }
 
+/* Halving a power of two makes the same tree. */
+double ibshift_exact_halves_scatter(const struct ibshift_model *m,
+                                    const struct ibshift_formula_case *c)
+{
+    return ibshift_exact_tree_scatter(m, &(struct ibshift_formula_case){c->ranks, 1, c->bytes});
+}
+
+double ibshift_exact_halves_gather(const struct ibshift_model *m,
+                                   const struct ibshift_formula_case *c)
+{
+    return ibshift_exact_tree_gather(m, &(struct ibshift_formula_case){c->ranks, 1, c->bytes});
+}
+
 double ibshift_exact_ring(const struct ibshift_model *m, const struct ibshift_formula_case *c)
 {
     return (c->ranks - 1) * (hop(m) + message_gap(m, c, 1));
