@@ -61,7 +61,7 @@ static int post(struct ibshift_op *op, struct ibshift_engine *engine, enum ibshi
 {
     const struct ibshift_op_params *params = &op->params;
     uint32_t index = op->unused[which][op->walk.in_flight[which]];
-    uint32_t rank = step->peer, round;
+    uint32_t rank = step->peer;
     struct ibshift_net_message message;
     char *address;
     int rc = ibshift_blocks_range(&params->blocks[step->buf], step->first, step->count, &address,
@@ -89,11 +89,10 @@ static int post(struct ibshift_op *op, struct ibshift_engine *engine, enum ibshi
         }
         return rc;
     }
-    round = ibshift_walk_start(&op->walk, which);
     if (rc == IBSHIFT_NET_DONE) {
-        ibshift_walk_complete(&op->walk, which, round);
+        ibshift_walk_skip(&op->walk, which);
     } else {
-        op->flight[which][index].round = round;
+        op->flight[which][index].round = ibshift_walk_start(&op->walk, which);
         op->flight[which][index].rank = rank;
     }
     return 0;
@@ -121,6 +120,26 @@ static const struct ibshift_step *next_step(struct ibshift_op *op, enum ibshift_
     return ibshift_walk_next(&op->walk, which);
 }
 
+static int start_step(struct ibshift_op *op, struct ibshift_engine *engine,
+                      enum ibshift_class which, const struct ibshift_step *step)
+{
+    return which == IBSHIFT_CLASS_LOCAL ? run_local(op, engine, step)
+                                        : post(op, engine, which, step);
+}
+
+static int start_traced(struct ibshift_op *op, struct ibshift_engine *engine,
+                        enum ibshift_class which, const struct ibshift_step *step)
+{
+    struct ibshift_step copy = *step;
+    uint32_t round = op->walk.cursor[which].round;
+    int rc = start_step(op, engine, which, step);
+
+    if (rc == 0) {
+        ibshift_engine_trace(engine, op, &copy, round);
+    }
+    return rc;
+}
+
 /* Starts steps of one class; returns how many, or a negative errno for the step that did not. */
 static int start_class(struct ibshift_op *op, struct ibshift_engine *engine,
                        enum ibshift_class which)
@@ -129,33 +148,32 @@ static int start_class(struct ibshift_op *op, struct ibshift_engine *engine,
     int started = 0;
 
     while (started < STEPS_AT_ONCE && (step = next_step(op, which)) != NULL) {
-        struct ibshift_step traced = *step;
-        uint32_t round = op->walk.cursor[which].round;
-        int rc = which == IBSHIFT_CLASS_LOCAL ? run_local(op, engine, step)
-                                              : post(op, engine, which, step);
+        int rc = engine->options.trace == NULL ? start_step(op, engine, which, step)
+                                               : start_traced(op, engine, which, step);
 
         if (rc != 0) {
             return rc;
         }
-        if (engine->options.trace != NULL) {
-            ibshift_engine_trace(engine, op, &traced, round);
-        }
+        op->moves++;
         started++;
     }
-    op->moves += (uint32_t)started;
     return started;
 }
 
-/* What others wait for comes first: local work that sends need, sends, then receives. */
+/*
+ * What others wait for comes first: sends. Starting one makes no step of another class ready, so
+ * there is a second turn only when something has become complete.
+ */
 bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_engine *engine)
 {
-    static const enum ibshift_class order[] = {IBSHIFT_CLASS_LOCAL, IBSHIFT_CLASS_SEND,
-                                               IBSHIFT_CLASS_RECV};
+    static const enum ibshift_class order[] = {IBSHIFT_CLASS_SEND, IBSHIFT_CLASS_RECV,
+                                               IBSHIFT_CLASS_LOCAL};
+    struct ibshift_progress before;
     int budget = STEPS_AT_ONCE;
-    bool has_moved = true, is_full = false;
+    bool is_full = false;
 
-    while (has_moved && budget > 0) {
-        has_moved = false;
+    do {
+        before = op->walk.progress;
         for (int i = 0; i < IBSHIFT_CLASSES; i++) {
             int rc = start_class(op, engine, order[i]);
 
@@ -164,13 +182,13 @@ bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_engine *engine)
                 is_full = true;
             } else if (rc < 0) {
                 return false;
-            } else if (rc > 0) {
-                has_moved = true;
+            } else {
                 budget -= rc;
             }
         }
-    }
-    return has_moved || is_full;
+    } while (budget > 0 && (before.received != op->walk.progress.received ||
+                            before.sent != op->walk.progress.sent));
+    return is_full || budget <= 0;
 }
 
 void ibshift_op_event(struct ibshift_op *op, struct ibshift_engine *engine,

@@ -38,6 +38,7 @@ struct ibshift_walk {
     uint32_t rank;
     uint32_t rounds;
     uint32_t window; /* 1..IBSHIFT_WINDOW_MAX, of receives and of sends */
+    uint32_t plain;  /* rounds from the local cursor's up to this one have no local step */
     struct ibshift_progress progress;
     uint32_t in_flight[IBSHIFT_CLASS_LOCAL];
     uint32_t flight[IBSHIFT_CLASS_LOCAL][IBSHIFT_WINDOW_MAX]; /* their rounds, in no order */
@@ -51,7 +52,18 @@ void ibshift_walk_begin(struct ibshift_walk *walk, const struct ibshift_alg *alg
 
 /* The step of the class that may start now, or NULL; valid until ibshift_walk_start() of the same
  * class. */
-const struct ibshift_step *ibshift_walk_next(struct ibshift_walk *walk, enum ibshift_class which);
+static inline const struct ibshift_step *ibshift_walk_next(const struct ibshift_walk *walk,
+                                                           enum ibshift_class which)
+{
+    const struct ibshift_cursor *cursor = &walk->cursor[which];
+    const struct ibshift_step *step = &cursor->steps[cursor->index];
+
+    if (!cursor->loaded || !ibshift_step_is_ready(step, &walk->progress) ||
+        (which != IBSHIFT_CLASS_LOCAL && walk->in_flight[which] == walk->window)) {
+        return NULL;
+    }
+    return step;
+}
 
 /* Starts the step that ibshift_walk_next() just gave; returns its round, which
  * ibshift_walk_complete() wants back. */
@@ -60,6 +72,12 @@ uint32_t ibshift_walk_start(struct ibshift_walk *walk, enum ibshift_class which)
 /* A send or receive of that round ended. */
 void ibshift_walk_complete(struct ibshift_walk *walk, enum ibshift_class which, uint32_t round);
 
-bool ibshift_walk_is_done(const struct ibshift_walk *walk);
+/* Starts a send or receive that is over at once: start and complete in one. */
+void ibshift_walk_skip(struct ibshift_walk *walk, enum ibshift_class which);
+
+static inline bool ibshift_walk_is_done(const struct ibshift_walk *walk)
+{
+    return walk->progress.received == walk->rounds && walk->progress.sent == walk->rounds;
+}
 
 #endif

@@ -35,6 +35,7 @@ void ibshift_walk_resume(struct ibshift_walk *walk, uint32_t rank,
     walk->rank = rank;
     walk->rounds = walk->alg->rounds(walk->plan, rank);
     walk->progress = mark->progress;
+    walk->plain = 0;
     for (int class = 0; class < IBSHIFT_CLASSES; class ++) {
         walk->cursor[class].round = mark->round[class];
         walk->cursor[class].index = mark->index[class];
