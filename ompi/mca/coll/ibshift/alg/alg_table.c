@@ -29,7 +29,23 @@
     ROW(alltoall_pairwise)                                                                         \
     ROW(alltoall_bruck)                                                                            \
     ROW(alltoall_shift)                                                                            \
-    ROW(alltoall_stages)
+    ROW(alltoall_stages)                                                                           \
+    ROW(reduce_linear)                                                                             \
+    ROW(reduce_knomial)                                                                            \
+    ROW(reduce_chain)                                                                              \
+    ROW(reduce_rabenseifner)                                                                       \
+    ROW(allreduce_recursive_doubling)                                                              \
+    ROW(allreduce_linear)                                                                          \
+    ROW(allreduce_knomial)                                                                         \
+    ROW(allreduce_ring)                                                                            \
+    ROW(allreduce_rabenseifner)                                                                    \
+    ROW(reduce_scatter_linear)                                                                     \
+    ROW(reduce_scatter_recursive_halving)                                                          \
+    ROW(reduce_scatter_ring)                                                                       \
+    ROW(scan_linear)                                                                               \
+    ROW(scan_recursive_doubling)                                                                   \
+    ROW(exscan_linear)                                                                             \
+    ROW(exscan_recursive_doubling)
 
 #define DECLARE(name) extern const struct ibshift_alg ibshift_alg_##name;
 #define ENTRY(name)   &ibshift_alg_##name,

@@ -1,0 +1,50 @@
+/*
+ * Every rank sends each other its block and folds what it gets (collect.h).
+ * Cost: P - 1 messages of m bytes, P - 1 reductions of m bytes. Any P, any operator.
+ */
+#include "alg/collect.h"
+
+static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
+{
+    (void)rank;
+    return plan->ranks + 1;
+}
+
+static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t round,
+                     struct ibshift_step *out)
+{
+    struct ibshift_step *step = collect_round(plan, out, rank, round, rank);
+    uint32_t to =
+        plan->commutative && round < plan->ranks ? emit_add(rank, round, plan->ranks) : round;
+
+    if (round < plan->ranks && to != rank) {
+        step = emit_send(step, to, emit_blocks(IBSHIFT_SEND, to, 1), collect_number(plan, to, rank),
+                         0);
+    }
+    return (uint32_t)(step - out);
+}
+
+static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
+{
+    (void)rank;
+    return collect_tmp(plan);
+}
+
+static uint32_t tmp_block(const struct ibshift_plan *plan, uint32_t rank, uint32_t slot)
+{
+    (void)plan;
+    (void)slot;
+    return rank;
+}
+
+const struct ibshift_alg ibshift_alg_reduce_scatter_linear = {
+    .collective = IBSHIFT_REDUCE_SCATTER,
+    .name = "linear",
+    .doc = "every rank folds its block of all others",
+    .cost = "P-1 messages of m bytes, P-1 reductions",
+    .flags = IBSHIFT_ALG_SIZES,
+    .rounds = rounds,
+    .emit = emit,
+    .tmp = tmp,
+    .tmp_block = tmp_block,
+};
