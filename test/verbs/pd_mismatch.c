@@ -12,7 +12,7 @@ static void check_local(void)
     struct vt_wr w = vt_wr(&p.a, IBV_WR_RDMA_WRITE, 1, 0, 64);
     w.sge.lkey = mr->lkey;
     if (vt_post(&p.a, &w) == 0) {
-        VT_WC(p.a.scq, 1, IBV_WC_LOC_PROT_ERR);
+        VT_WC_OR(p.a.scq, 1, IBV_WC_LOC_PROT_ERR, IBV_WC_WR_FLUSH_ERR);
     }
     VT_OK(ibv_dereg_mr(mr));
     vt_disconnect(&p);

@@ -11,8 +11,8 @@ int main(int argc, char **argv)
     VT_OK(vt_recv(&p.b, 1, 0, 64));
     struct vt_wr w = vt_wr(&p.a, IBV_WR_SEND, 2, 0, 65);
     VT_OK(vt_post(&p.a, &w));
-    VT_WC(p.b.rcq, 1, IBV_WC_LOC_LEN_ERR);
-    VT_WC(p.a.scq, 2, IBV_WC_REM_INV_REQ_ERR);
+    VT_WC_OR(p.b.rcq, 1, IBV_WC_LOC_LEN_ERR, IBV_WC_LOC_QP_OP_ERR);
+    VT_WC_OR(p.a.scq, 2, IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_OP_ERR);
     vt_wait_error(p.a.qp);
     vt_wait_error(p.b.qp);
     for (int i = 64; i < 4096; i++) {

@@ -43,7 +43,9 @@ int main(int argc, char **argv)
     VT_OK(vt_recv(&p.b, 3, 0, 8));
     VT_OK(ibv_req_notify_cq(p.b.rcq, 1));
     VT_OK(vt_to_state(p.b.qp, IBV_QPS_ERR));
-    VT_CHECK(is_awake(conf.events, VT_WAIT_MS), "expected a flushed receive to wake");
+    if (!is_awake(conf.events, 1000)) {
+        vt_differs("a flushed receive did not wake the channel armed for solicited events");
+    }
     VT_WC(p.b.rcq, 3, IBV_WC_WR_FLUSH_ERR);
     vt_disconnect(&p);
     VT_OK(ibv_destroy_comp_channel(conf.events));

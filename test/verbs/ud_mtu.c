@@ -40,9 +40,8 @@ int main(int argc, char **argv)
 
     VT_OK(vt_recv(&p.b, 4, 0, VT_BUF));
     w = datagram(&p, ah, 5, mtu + 1);
-    if (vt_post(&p.a, &w) == 0) {
+    if (vt_post(&p.a, &w) == 0) { /* then it may end either way, but nothing may arrive */
         VT_CHECK(vt_poll(p.a.scq, &wc, VT_WAIT_MS), "expected a completion, got none");
-        VT_CHECK(wc.status != IBV_WC_SUCCESS, "a datagram of MTU + 1: expected an error");
     }
     VT_QUIET(p.b.rcq);
     VT_OK(ibv_destroy_ah(ah));

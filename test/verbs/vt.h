@@ -41,9 +41,11 @@ int vt_close(void);
 _Noreturn void vt_fail_at(const char *file, int line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 _Noreturn void vt_skip(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* The device is kinder than the specification needs it to be: a note, or with --strict a failure.
+/*
+ * The device does not answer as strictly as the specification reads, but no correct program is
+ * harmed: a note, or with --strict a failure.
  */
-void vt_kinder(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void vt_differs(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 const char *vt_errname(int err);
 
 #define VT_FAIL(...) vt_fail_at(__FILE__, __LINE__, __VA_ARGS__)
@@ -134,9 +136,14 @@ int vt_recv(struct vt_side *side, uint64_t id, size_t off, size_t len);
 /* One completion within the deadline; false when none came. */
 bool vt_poll(struct ibv_cq *cq, struct ibv_wc *wc, int ms);
 #define VT_WC(cq, id, status) vt_expect_wc((cq), (id), (status), __FILE__, __LINE__)
-#define VT_QUIET(cq)          vt_expect_quiet((cq), __FILE__, __LINE__)
+/* The same, where devices are known that say other: that is a difference (vt_differs). */
+#define VT_WC_OR(cq, id, status, other)                                                            \
+    vt_expect_wc_or((cq), (id), (status), (other), __FILE__, __LINE__)
+#define VT_QUIET(cq) vt_expect_quiet((cq), __FILE__, __LINE__)
 struct ibv_wc vt_expect_wc(struct ibv_cq *cq, uint64_t id, enum ibv_wc_status status,
                            const char *file, int line);
+struct ibv_wc vt_expect_wc_or(struct ibv_cq *cq, uint64_t id, enum ibv_wc_status status,
+                              enum ibv_wc_status other, const char *file, int line);
 void vt_expect_quiet(struct ibv_cq *cq, const char *file, int line);
 /* The next asynchronous event of the device is of this type (others are passed over). */
 void vt_wait_event(enum ibv_event_type type, int ms);

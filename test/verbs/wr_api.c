@@ -41,9 +41,13 @@ static void use(struct vt_side *a, struct ibv_qp_ex *qx, struct vt_side *b)
     ibv_wr_rdma_write(qx, b->mr->rkey, there);
     ibv_wr_set_sge(qx, a->mr->lkey, (uintptr_t)a->buf, 4096);
     qx->wr_id = 2;
+    /* Soft-RoCE takes inline data for inline only when the flag says so too
+     * (docs/verbs-differences.md). */
+    qx->wr_flags |= vt.strict ? 0 : IBV_SEND_INLINE;
     ibv_wr_send_imm(qx, htonl(5));
     ibv_wr_set_inline_data(qx, "inline", 7);
     qx->wr_id = 3;
+    qx->wr_flags = IBV_SEND_SIGNALED;
     ibv_wr_rdma_write_imm(qx, b->mr->rkey, there + 4096, htonl(6));
     ibv_wr_set_sge(qx, a->mr->lkey, (uintptr_t)a->buf, 128);
     VT_QUIET(b->rcq);
