@@ -3,6 +3,7 @@
 
 #include "coll_ibshift_compat.h"
 #include "coll_ibshift_slots.h"
+#include "coll_ibshift_choose.h"
 #include "coll_ibshift_params.h"
 
 #include <stdatomic.h>
@@ -28,6 +29,7 @@ struct mca_coll_ibshift_module_t {
     uint32_t *peers;             /* rank to peer of the net */
     _Atomic uint32_t seq;        /* blocking and nonblocking collectives so far */
     _Atomic uint32_t persistent; /* persistent ones created so far */
+    struct ibshift_choices choices;
 };
 typedef struct mca_coll_ibshift_module_t mca_coll_ibshift_module_t;
 OBJ_CLASS_DECLARATION(mca_coll_ibshift_module_t);

@@ -260,7 +260,7 @@ static int call_create(mca_coll_ibshift_module_t *module, struct ompi_communicat
     }
     call->op.params = (struct ibshift_op_params){0};
     fill_params(call, module, job);
-    rc = ibshift_choose(module, job, &call->op.params);
+    rc = ibshift_choose(module, comm, job, &call->op.params);
     if (OMPI_SUCCESS == rc) {
         call->name = job->name;
         call->send = job->send;

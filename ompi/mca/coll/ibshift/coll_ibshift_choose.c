@@ -1,4 +1,55 @@
 #include "coll_ibshift_call.h"
+#include "coll_ibshift_search.h"
+
+#include "model/price.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PRICE_LIMIT = 1 << 13, /* messages: a few milliseconds */
+    FIRST_SEGMENT = 4096,
+    LAST_SEGMENT = 1 << 20,
+    UNKNOWN_SIZE = 8192 /* what is priced when no rank knows all sizes */
+};
+
+/* What a fast network of today may look like; nothing of it is measured. */
+static const struct ibshift_model typical = {
+    .latency = 1.0,
+    .send_max = 0.4,
+    .send_min = 0.2,
+    .recv_max = 0.4,
+    .recv_min = 0.2,
+    .gap = 0.2,
+    .gap_byte = 1e-4, /* 10 GB/s */
+    .copy_byte = 1e-4,
+    .reduce_byte = 2e-4,
+    .free_messages = 4,
+};
+static struct ibshift_model model;
+
+void ibshift_choose_open(void)
+{
+    char error[IBSHIFT_MODEL_ERROR_SIZE];
+
+    model = typical;
+    if ('\0' != ibshift_params.model[0] &&
+        0 != ibshift_model_read(ibshift_params.model, &model, error)) {
+        ibshift_help_once_a_job("bad-model", error);
+        model = typical;
+    }
+}
+
+void ibshift_choices_free(struct ibshift_choices *choices)
+{
+    for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
+        for (int j = 0; j < IBSHIFT_CHOICE_KINDS; j++) {
+            free(choices->table[i][j]);
+            choices->table[i][j] = NULL;
+        }
+    }
+}
 
 static bool serves(const struct ibshift_alg *alg, const struct ibshift_job *job)
 {
@@ -6,28 +57,175 @@ static bool serves(const struct ibshift_alg *alg, const struct ibshift_job *job)
            (0 == job->needs || 0 != (alg->flags & job->needs));
 }
 
-static uint32_t radix_for(const struct ibshift_alg *alg)
+/* A row that nobody can price here costs nothing that is known: it stays behind all others. */
+static double price_of(const struct ibshift_search *search, const struct ibshift_alg *alg)
 {
-    uint32_t radix = 3;
+    struct ibshift_price_request request = {.alg = alg,
+                                            .plan = &search->params->plan,
+                                            .model = &model,
+                                            .bytes = search->bytes,
+                                            .element = 1,
+                                            .window = search->params->window,
+                                            .limit = PRICE_LIMIT};
+    struct ibshift_price price;
 
-    return radix < alg->radix_max ? radix : alg->radix_max;
+    return 0 == ibshift_price(&request, &price) ? price.last : -1;
 }
 
-int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
-                   struct ibshift_op_params *params)
+static void consider(struct ibshift_search *search, const struct ibshift_alg *alg)
 {
+    struct ibshift_plan *plan = &search->params->plan;
     char why[128];
+    double price;
 
-    params->window = (uint32_t)ibshift_params.window;
-    params->plan.segments = 1;
-    for (size_t i = 0; i < ibshift_alg_count; i++) {
-        const struct ibshift_alg *alg = ibshift_alg_table[i];
+    if (0 != ibshift_alg_check(alg, plan, why, sizeof(why))) {
+        return;
+    }
+    price = price_of(search, alg);
+    search->candidates++;
+    if (NULL != search->best.alg && (price < 0 || (search->price >= 0 && price >= search->price))) {
+        if (price >= 0 && (NULL == search->second_name || price < search->second)) {
+            search->second = price;
+            search->second_name = alg->name;
+        }
+        return;
+    }
+    search->second = search->price;
+    search->second_name = NULL != search->best.alg ? search->best.alg->name : NULL;
+    search->price = price;
+    search->best = (struct ibshift_choice){alg, plan->radix, plan->segments, true};
+}
 
-        params->plan.radix = radix_for(alg);
-        if (serves(alg, job) && 0 == ibshift_alg_check(alg, &params->plan, why, sizeof(why))) {
-            params->alg = alg;
-            return OMPI_SUCCESS;
+static void consider_segments(struct ibshift_search *search, const struct ibshift_alg *alg)
+{
+    struct ibshift_plan *plan = &search->params->plan;
+    size_t forced = ibshift_params.segment[alg->collective];
+
+    plan->segments = 1;
+    if (0 == (alg->flags & IBSHIFT_ALG_SEGMENTS)) {
+        consider(search, alg);
+    } else if (forced > 0) {
+        uint64_t segments = (search->bytes + forced - 1) / forced;
+        plan->segments = (uint32_t)(segments < 1 ? 1 : segments);
+        if (segments > IBSHIFT_SEGMENTS_MAX) {
+            plan->segments = IBSHIFT_SEGMENTS_MAX;
+        }
+        consider(search, alg);
+    } else {
+        consider(search, alg);
+        for (uint64_t size = FIRST_SEGMENT; size <= LAST_SEGMENT && size < search->bytes;
+             size *= 4) {
+            plan->segments = (uint32_t)(search->bytes / size);
+            if (plan->segments <= PRICE_LIMIT) {
+                consider(search, alg);
+            }
         }
     }
-    return OMPI_ERR_NOT_SUPPORTED;
+}
+
+static void consider_row(struct ibshift_search *search, const struct ibshift_alg *alg)
+{
+    static const uint32_t radices[] = {1, 2, 3, 4, 7, 8, 15};
+    uint32_t forced = (uint32_t)ibshift_params.radix[alg->collective];
+    struct ibshift_plan *plan = &search->params->plan;
+
+    if (0 == alg->radix_max || forced > 0) {
+        plan->radix = forced < alg->radix_max ? forced : alg->radix_max;
+        consider_segments(search, alg);
+        return;
+    }
+    for (size_t i = 0; i < sizeof(radices) / sizeof(radices[0]); i++) {
+        plan->radix = radices[i];
+        if (radices[i] <= alg->radix_max && (radices[i] == 1 || radices[i] < plan->ranks)) {
+            consider_segments(search, alg);
+        }
+    }
+}
+
+const struct ibshift_alg *ibshift_forced_row(enum ibshift_collective collective)
+{
+    int place = ibshift_params.algorithm[collective];
+
+    for (size_t i = 0; place > 0 && i < ibshift_alg_count; i++) {
+        if (ibshift_alg_table[i]->collective == collective && 0 == --place) {
+            return ibshift_alg_table[i];
+        }
+    }
+    return NULL;
+}
+
+static void search_rows(struct ibshift_search *search)
+{
+    const struct ibshift_alg *forced = ibshift_forced_row(search->job->collective);
+
+    if (NULL != forced && serves(forced, search->job)) {
+        consider_row(search, forced);
+        if (NULL != search->best.alg) {
+            return;
+        }
+    }
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        if (serves(ibshift_alg_table[i], search->job)) {
+            consider_row(search, ibshift_alg_table[i]);
+        }
+    }
+}
+
+static int size_class(uint64_t bytes)
+{
+    int class = bytes <= 1 ? 0 : 64 - __builtin_clzll(bytes - 1);
+
+    return class < IBSHIFT_SIZE_CLASSES ? class : IBSHIFT_SIZE_CLASSES - 1;
+}
+
+static int kind_of(const struct ibshift_job *job, const struct ibshift_plan *plan)
+{
+    int sizes = 0 == job->needs ? 0 : 0 == (job->needs & IBSHIFT_ALG_SIZES_ALL) ? 1 : 2;
+
+    return sizes * 2 + plan->commutative;
+}
+
+static struct ibshift_choice *remembered(struct ibshift_choices *choices,
+                                         const struct ibshift_job *job,
+                                         const struct ibshift_op_params *params)
+{
+    struct ibshift_choice **table = &choices->table[job->collective][kind_of(job, &params->plan)];
+
+    if (NULL == *table) {
+        *table = calloc(IBSHIFT_SIZE_CLASSES, sizeof(struct ibshift_choice));
+    }
+    return NULL == *table ? NULL : &(*table)[size_class(job->bytes)];
+}
+
+static uint64_t bytes_to_price(const struct ibshift_job *job)
+{
+    if (IBSHIFT_ALG_SIZES == job->needs) {
+        return UNKNOWN_SIZE;
+    }
+    return job->bytes == 0 ? 0 : 1ull << size_class(job->bytes);
+}
+
+int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
+                   const struct ibshift_job *job, struct ibshift_op_params *params)
+{
+    struct ibshift_choice *choice = remembered(&module->choices, job, params);
+    struct ibshift_search search = {.job = job, .params = params};
+
+    if (NULL == choice) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    params->window = (uint32_t)ibshift_params.window;
+    if (!choice->is_known) {
+        search.bytes = bytes_to_price(job);
+        search_rows(&search);
+        if (ibshift_params.explain && 0 == module->rank) {
+            ibshift_explain(&search, comm);
+        }
+        *choice = search.best;
+        choice->is_known = true;
+    }
+    params->alg = choice->alg;
+    params->plan.radix = choice->radix;
+    params->plan.segments = choice->segments;
+    return NULL == choice->alg ? OMPI_ERR_NOT_SUPPORTED : OMPI_SUCCESS;
 }

@@ -81,6 +81,7 @@ static int module_disable(mca_coll_base_module_t *base, struct ompi_communicator
 static void module_construct(mca_coll_ibshift_module_t *module)
 {
     memset(&module->fallback, 0, sizeof(module->fallback));
+    memset(&module->choices, 0, sizeof(module->choices));
     module->peers = NULL;
     atomic_init(&module->seq, 0);
     atomic_init(&module->persistent, 0);
@@ -92,6 +93,7 @@ static void module_construct(mca_coll_ibshift_module_t *module)
 static void module_destruct(mca_coll_ibshift_module_t *module)
 {
     give_back_fallbacks(module);
+    ibshift_choices_free(&module->choices);
     free(module->peers);
 }
 

@@ -3,6 +3,8 @@
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/mca/base/mca_base_var_enum.h"
 
+#include "model/size.h"
+
 #include <stdio.h>
 
 enum param_type { PARAM_INT, PARAM_BOOL, PARAM_SIZE, PARAM_CHOICE, PARAM_STRING };
@@ -100,9 +102,44 @@ static const struct param table[] = {
      .max = 256,
      .level = OPAL_INFO_LVL_5,
      .help = "Sends, and receives, that a collective has in flight at most"},
+    {.name = "model",
+     .type = PARAM_STRING,
+     .value = &ibshift_params.model,
+     .initial_text = "",
+     .level = OPAL_INFO_LVL_5,
+     .help = "File with the parameters of the cost model that chooses algorithms; empty: typical "
+             "values, not measured here"},
+    {.name = "explain",
+     .type = PARAM_BOOL,
+     .value = &ibshift_params.explain,
+     .initial = false,
+     .level = OPAL_INFO_LVL_3,
+     .help = "Print what was chosen, for each communicator, collective and size, and why"},
 };
 
 enum { PARAM_COUNT = sizeof(table) / sizeof(table[0]) };
+
+/* The same for each collective; its name and an underscore come before. */
+enum { ALGORITHM, RADIX, SEGMENT, COLLECTIVE_PARAMS };
+static const struct param collective_table[COLLECTIVE_PARAMS] = {
+    [ALGORITHM] = {.name = "algorithm",
+                   .type = PARAM_CHOICE,
+                   .level = OPAL_INFO_LVL_5,
+                   .help = "Algorithm; auto: the one that the cost model prefers"},
+    [RADIX] = {.name = "radix",
+               .type = PARAM_INT,
+               .max = IBSHIFT_RADIX_MAX,
+               .level = OPAL_INFO_LVL_5,
+               .help = "Messages that a rank sends in one round, where the algorithm has a choice. "
+                       "0: the cost model's"},
+    [SEGMENT] = {.name = "segment",
+                 .type = PARAM_SIZE,
+                 .max = 1ll << 40,
+                 .level = OPAL_INFO_LVL_5,
+                 .help =
+                     "Bytes of a piece, where the algorithm cuts the vector into pieces. 0: the "
+                     "cost model's"},
+};
 
 static mca_base_var_type_t var_type(enum param_type type)
 {
@@ -183,9 +220,54 @@ static void register_one(const struct param *p)
     check_bounds(p);
 }
 
+/* auto and the collective's rows; the values are static: Open MPI keeps the pointers. */
+static const mca_base_var_enum_value_t *algorithms_of(enum ibshift_collective collective)
+{
+    enum { MOST = 32 };
+    static mca_base_var_enum_value_t choices[IBSHIFT_COLLECTIVES][MOST];
+    mca_base_var_enum_value_t *choice = choices[collective];
+    int count = 0;
+
+    choice[count++] = (mca_base_var_enum_value_t){0, "auto"};
+    for (size_t i = 0; i < ibshift_alg_count && count < MOST - 1; i++) {
+        if (ibshift_alg_table[i]->collective == collective) {
+            choice[count] = (mca_base_var_enum_value_t){count, ibshift_alg_table[i]->name};
+            count++;
+        }
+    }
+    choice[count] = (mca_base_var_enum_value_t){0, NULL};
+    return choice;
+}
+
+static void register_collective(enum ibshift_collective collective)
+{
+    void *values[COLLECTIVE_PARAMS] = {[ALGORITHM] = &ibshift_params.algorithm[collective],
+                                       [RADIX] = &ibshift_params.radix[collective],
+                                       [SEGMENT] = &ibshift_params.segment[collective]};
+
+    for (int i = 0; i < COLLECTIVE_PARAMS; i++) {
+        struct param p = collective_table[i];
+        char name[64];
+
+        snprintf(name, sizeof(name), "%s_%s", ibshift_collective_name(collective), p.name);
+        p.name = name;
+        p.value = values[i];
+        if (i == SEGMENT && !ibshift_collective_has_vector(collective)) {
+            continue;
+        }
+        if (i == ALGORITHM) {
+            p.choices = algorithms_of(collective);
+        }
+        register_one(&p);
+    }
+}
+
 void ibshift_params_register(void)
 {
     for (int i = 0; i < PARAM_COUNT; i++) {
         register_one(&table[i]);
+    }
+    for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
+        register_collective((enum ibshift_collective)i);
     }
 }

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "alg/alg.h"
+
 /* The values of the MCA parameters coll_ibshift_<name>; the table is in coll_ibshift_params.c. */
 struct ibshift_params {
     int priority;
@@ -15,6 +17,12 @@ struct ibshift_params {
     int traffic_class;
     int deadline; /* seconds */
     int window;
+    const char *model;
+    bool explain;
+    /* By collective; 0: chosen. algorithm: 1 + place among the collective's rows. */
+    int algorithm[IBSHIFT_COLLECTIVES];
+    int radix[IBSHIFT_COLLECTIVES];
+    size_t segment[IBSHIFT_COLLECTIVES]; /* bytes */
 };
 
 extern struct ibshift_params ibshift_params;

@@ -107,14 +107,15 @@ struct ibshift_net_ops {
      * Tells the peer that this side has given (comm, seq) up: the peer's messages with this side
      * under that key, posted and to come, fail with -ECONNABORTED. So one rank's error ends the
      * collective on all ranks that wait for it, also for a grant. What cannot be remembered within
-     * bounded memory fails the peer as a whole; what cannot be delivered is dropped.
+     * bounded memory fails the peer as a whole; what cannot be delivered is dropped. May be NULL.
      */
     void (*abort)(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
 
     /*
      * Asks whether the peer is alive: when it is not, its posted messages get their failed events
      * after a while. A peer that lives but is late, even one that never entered the library, is
-     * not failed by it. Costs a message; may be dropped while an earlier one is under way.
+     * not failed by it. Costs a message; may be dropped while an earlier one is under way. May be
+     * NULL.
      */
     void (*probe)(struct ibshift_net *net, uint32_t peer);
 
@@ -166,12 +167,16 @@ static inline void ibshift_net_cancel(struct ibshift_net *net, uint32_t comm, ui
 static inline void ibshift_net_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm,
                                      uint32_t seq)
 {
-    net->ops->abort(net, peer, comm, seq);
+    if (net->ops->abort != NULL) {
+        net->ops->abort(net, peer, comm, seq);
+    }
 }
 
 static inline void ibshift_net_probe(struct ibshift_net *net, uint32_t peer)
 {
-    net->ops->probe(net, peer);
+    if (net->ops->probe != NULL) {
+        net->ops->probe(net, peer);
+    }
 }
 
 /* The registration, or NULL where there is none: both are good for a message. */

@@ -1,0 +1,38 @@
+#ifndef IBSHIFT_COLL_CHOOSE_H
+#define IBSHIFT_COLL_CHOOSE_H
+
+/*
+ * Which algorithm runs. The cost model prices every row that can do the job, with a few radices and
+ * segment sizes, and the cheapest one wins; a row, radix or segment that a parameter names is taken
+ * without asking. What was found is kept by the communicator, for each collective and class of
+ * sizes. It depends on what all ranks know alike, and on the same parameters everywhere.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "alg/alg.h"
+
+struct ibshift_choice {
+    const struct ibshift_alg *alg; /* NULL: none fits */
+    uint32_t radix;
+    uint32_t segments;
+    bool is_known;
+};
+
+enum {
+    IBSHIFT_SIZE_CLASSES = 48, /* class c: sizes up to 2^c bytes and above the class before */
+    IBSHIFT_CHOICE_KINDS = 6   /* which sizes ranks know (3), is the operator commutative (2) */
+};
+
+/* All choices of a communicator. */
+struct ibshift_choices {
+    struct ibshift_choice *table[IBSHIFT_COLLECTIVES][IBSHIFT_CHOICE_KINDS];
+};
+
+void ibshift_choices_free(struct ibshift_choices *choices);
+
+/* Reads the model's parameters; a file that is wrong is reported, and the typical values stay. */
+void ibshift_choose_open(void);
+
+#endif

@@ -1,0 +1,81 @@
+#include "coll_ibshift_search.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+struct line {
+    char text[512];
+    size_t length;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct line *line, const char *format, ...)
+{
+    size_t room = sizeof(line->text) - line->length;
+    va_list arguments;
+    int n;
+
+    va_start(arguments, format);
+    n = vsnprintf(line->text + line->length, room, format, arguments);
+    va_end(arguments);
+    line->length += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
+}
+
+static void add_what(struct line *line, const struct ibshift_search *search)
+{
+    add(line, "%s", search->job->name);
+    if (IBSHIFT_ALG_SIZES == search->job->needs) {
+        add(line, ", any size");
+    } else if (IBSHIFT_BARRIER != search->job->collective) {
+        add(line, " up to %llu B", (unsigned long long)search->bytes);
+    }
+}
+
+static void add_choice(struct line *line, const struct ibshift_search *search)
+{
+    const struct ibshift_choice *best = &search->best;
+
+    add(line, ": %s", best->alg->name);
+    if (best->alg->radix_max > 0) {
+        add(line, ", radix %u", best->radix);
+    }
+    if (0 != (best->alg->flags & IBSHIFT_ALG_SEGMENTS)) {
+        add(line, ", %u segments", best->segments);
+    }
+    add(line, ", window %u", search->params->window);
+    if (search->price >= 0) {
+        add(line, "; modelled %.2f us", search->price);
+    }
+}
+
+static void add_reason(struct line *line, const struct ibshift_search *search)
+{
+    const struct ibshift_alg *forced = ibshift_forced_row(search->job->collective);
+
+    if (NULL != forced && forced == search->best.alg) {
+        add(line, "; asked for by coll_ibshift_%s_algorithm",
+            ibshift_collective_name(search->job->collective));
+        return;
+    }
+    if (NULL != forced) {
+        add(line, "; %s, asked for, cannot do it", forced->name);
+    }
+    if (NULL != search->second_name && search->second >= 0) {
+        add(line, ", best of %d, then %s with %.2f us", search->candidates, search->second_name,
+            search->second);
+    }
+}
+
+void ibshift_explain(const struct ibshift_search *search, const struct ompi_communicator_t *comm)
+{
+    struct line line = {.length = 0};
+
+    add(&line, "ibshift: %s, %u ranks: ", comm->c_name, search->params->plan.ranks);
+    add_what(&line, search);
+    if (NULL == search->best.alg) {
+        add(&line, ": no algorithm fits, runs in the component beneath");
+    } else {
+        add_choice(&line, search);
+        add_reason(&line, search);
+    }
+    fprintf(stderr, "%s\n", line.text);
+}

@@ -1,0 +1,24 @@
+#ifndef IBSHIFT_COLL_SEARCH_H
+#define IBSHIFT_COLL_SEARCH_H
+
+#include "coll_ibshift_call.h"
+
+/* The search for one choice, and what its explanation needs. */
+struct ibshift_search {
+    const struct ibshift_job *job;
+    struct ibshift_op_params *params;
+    uint64_t bytes; /* of the class, not of the call */
+    struct ibshift_choice best;
+    double price;            /* of best; negative: not known */
+    double second;           /* of the next best */
+    const char *second_name; /* NULL: there is none */
+    int candidates;
+};
+
+/* The row that a parameter asks for, or NULL. */
+const struct ibshift_alg *ibshift_forced_row(enum ibshift_collective collective);
+
+/* One line to standard error. */
+void ibshift_explain(const struct ibshift_search *search, const struct ompi_communicator_t *comm);
+
+#endif
