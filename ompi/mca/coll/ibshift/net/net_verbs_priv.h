@@ -219,7 +219,8 @@ struct ibshift_net_verbs {
     uint32_t ud_next;
     uint32_t requests; /* posted and not retired, all rails */
     uint32_t cq_room;
-    uint32_t polls;
+    uint32_t looks;     /* at the rings */
+    uint32_t polls;     /* of the completion queues */
     uint64_t time;      /* as of the last slow round */
     uint64_t next_walk; /* over all connections */
     uint32_t noise;
@@ -319,7 +320,7 @@ int ibshift_nv_is_dropped(const struct ibshift_net_verbs *nv, const struct ibshi
 void ibshift_nv_ring_wanted(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_ring_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                           const struct ibshift_wire_grant *body);
-void ibshift_nv_rings_poll(struct ibshift_net_verbs *nv);
+int ibshift_nv_rings_poll(struct ibshift_net_verbs *nv);
 void ibshift_nv_rings_balance(struct ibshift_net_verbs *nv);
 void ibshift_nv_ring_free(struct ibshift_connection *c);
 

@@ -99,6 +99,16 @@ void ibshift_nv_rings_balance(struct ibshift_net_verbs *nv)
     }
 }
 
+/* The peer wrote its last record, and we have taken it. */
+static void leave_if_done(struct ibshift_connection *c)
+{
+    struct ibshift_ring *ring = c->in.ring;
+
+    if (ring != NULL && ring->is_closed && c->in.ring_head == ring->last) {
+        ibshift_nv_ring_free(c);
+    }
+}
+
 /* An offer (with an address), the wish to have it back (without), or the answer to that wish. */
 void ibshift_nv_ring_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                           const struct ibshift_wire_grant *body)
@@ -117,6 +127,7 @@ void ibshift_nv_ring_came(struct ibshift_net_verbs *nv, struct ibshift_connectio
     } else if (c->in.ring != NULL && c->in.ring->is_closing) {
         c->in.ring->is_closed = 1;
         c->in.ring->last = body->id;
+        leave_if_done(c);
     }
 }
 
@@ -141,29 +152,34 @@ static int take_record(struct ibshift_net_verbs *nv, struct ibshift_connection *
     return c->status == 0;
 }
 
-static void poll_ring(struct ibshift_net_verbs *nv, struct ibshift_ring *ring)
+static int poll_ring(struct ibshift_net_verbs *nv, struct ibshift_ring *ring)
 {
     struct ibshift_connection *c = ring->connection;
+    int taken = 0;
 
-    for (int i = 0; i < RECORDS_PER_POLL && take_record(nv, c); i++) {
+    while (taken < RECORDS_PER_POLL && take_record(nv, c)) {
+        taken++;
     }
-    if (c->status != 0) {
-        return;
+    if (taken == 0 || c->status != 0) {
+        return taken;
     }
     if ((c->in.ring_head - c->in.ring_told) * 2 >= IBSHIFT_RING_RECORDS) {
         ibshift_nv_tell(nv, c);
     }
-    if (ring->is_closed && c->in.ring_head == ring->last) {
-        ibshift_nv_ring_free(c);
-    }
+    leave_if_done(c);
+    return taken;
 }
 
-void ibshift_nv_rings_poll(struct ibshift_net_verbs *nv)
+/* Returns how many messages were there. */
+int ibshift_nv_rings_poll(struct ibshift_net_verbs *nv)
 {
+    int taken = 0;
+
     for (uint32_t i = 0; i < nv->rings_used; i++) {
         struct ibshift_ring *ring = &nv->rings[i];
         if (ring->connection != NULL && ring->connection->status == 0) {
-            poll_ring(nv, ring);
+            taken += poll_ring(nv, ring);
         }
     }
+    return taken;
 }

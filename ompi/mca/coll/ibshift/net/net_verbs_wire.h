@@ -41,31 +41,40 @@ static_assert(sizeof(struct ibshift_wire) == 32, "the header is a wire format");
  * InfiniBand, though all devices write the last ones last: a record counts when its mark is there
  * and the fingerprint fits.
  */
+static inline uint64_t ibshift_wire_mix(uint64_t sum, uint64_t word)
+{
+    sum = (sum ^ word) * 0x9e3779b97f4a7c15u;
+    return sum ^ sum >> 29;
+}
+
 static inline uint32_t ibshift_wire_check(const struct ibshift_wire *head, const void *payload)
 {
-    static const uint64_t odd = 0x9e3779b97f4a7c15u;
     struct ibshift_wire h = *head;
-    uint64_t word[4], sum = odd;
+    uint64_t word[4], sum[4] = {1, 2, 3, 4};
     const uint8_t *at = payload;
     uint32_t left = head->length;
 
     h.offset = 0;
     memcpy(word, &h, sizeof(word));
-    for (int i = 0; i < 4; i++) {
-        sum = (sum ^ word[i]) * odd;
-        sum ^= sum >> 29;
+    for (;;) {
+        for (int i = 0; i < 4; i++) {
+            sum[i] = ibshift_wire_mix(sum[i], word[i]);
+        }
+        if (left < sizeof(word)) {
+            break;
+        }
+        memcpy(word, at, sizeof(word));
+        at += sizeof(word);
+        left -= (uint32_t)sizeof(word);
     }
-    for (; left >= 8; left -= 8, at += 8) {
-        memcpy(word, at, 8);
-        sum = (sum ^ word[0]) * odd;
-        sum ^= sum >> 29;
-    }
-    if (left > 0) {
+    for (; left > 0; left -= left < 8 ? left : 8, at += 8) {
         word[0] = 0;
-        memcpy(word, at, left);
-        sum = (sum ^ word[0]) * odd;
+        memcpy(word, at, left < 8 ? left : 8);
+        sum[0] = ibshift_wire_mix(sum[0], word[0]);
     }
-    return (uint32_t)(sum >> 32);
+    sum[0] = ibshift_wire_mix(sum[0], sum[1]);
+    sum[2] = ibshift_wire_mix(sum[2], sum[3]);
+    return (uint32_t)(ibshift_wire_mix(sum[0], sum[2]) >> 32);
 }
 
 /* The payload of GRANT, PROBE and RING. */

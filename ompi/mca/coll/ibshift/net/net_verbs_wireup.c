@@ -170,22 +170,26 @@ static void become_ready(struct ibshift_net_verbs *nv, struct ibshift_connection
     }
 }
 
-static void act(struct ibshift_net_verbs *nv, struct ibshift_connection *c, unsigned todo,
-                const struct ibshift_hello *hello)
+/* Their HELLO has what our queue pairs need. Returns c->status. */
+static int bring_up(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                    const struct ibshift_hello *hello)
 {
-    if (todo & IBSHIFT_SHAKE_CONNECT) {
-        int rc = ibshift_nv_rails_connect(nv, c, hello);
-        if (rc != 0) {
-            ibshift_nv_break(nv, c, -EHOSTUNREACH, "the queue pair did not come up: %s",
-                             strerror(-rc));
-            return;
-        }
-        c->their_qpn = hello->rail[0].qpn;
-        c->out.slots = hello->credits;
-        c->out.quota = hello->quota;
-        c->out.word_address = hello->word_address;
-        c->out.word_key = hello->word_key;
+    int rc = ibshift_nv_rails_connect(nv, c, hello);
+
+    if (rc != 0) {
+        ibshift_nv_break(nv, c, -EHOSTUNREACH, "the queue pair did not come up: %s", strerror(-rc));
+        return c->status;
     }
+    c->their_qpn = hello->rail[0].qpn;
+    c->out.slots = hello->credits;
+    c->out.quota = hello->quota;
+    c->out.word_address = hello->word_address;
+    c->out.word_key = hello->word_key;
+    return 0;
+}
+
+static void act(struct ibshift_net_verbs *nv, struct ibshift_connection *c, unsigned todo)
+{
     if (todo & IBSHIFT_SHAKE_SEND) {
         say_hello(nv, c, IBSHIFT_HELLO_CONNECT);
     }
@@ -197,7 +201,7 @@ static void act(struct ibshift_net_verbs *nv, struct ibshift_connection *c, unsi
 void ibshift_nv_connect(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
     if (c->state == IBSHIFT_CONNECTION_IDLE && c->status == 0 && prepare(nv, c) == 0) {
-        act(nv, c, ibshift_handshake_begin(&c->shake, ibshift_net_now(&nv->net)), NULL);
+        act(nv, c, ibshift_handshake_begin(&c->shake, ibshift_net_now(&nv->net)));
     }
 }
 
@@ -258,7 +262,10 @@ static void hear_connect(struct ibshift_net_verbs *nv, struct ibshift_connection
     }
     if (prepare(nv, c) == 0) {
         uint64_t now = ibshift_net_now(&nv->net);
-        act(nv, c, ibshift_handshake_receive(&c->shake, hello->flags, now), hello);
+        unsigned todo = ibshift_handshake_receive(&c->shake, hello->flags, now);
+        if (!(todo & IBSHIFT_SHAKE_CONNECT) || bring_up(nv, c, hello) == 0) {
+            act(nv, c, todo);
+        }
     }
 }
 
@@ -292,7 +299,7 @@ void ibshift_nv_wireup_poll(struct ibshift_net_verbs *nv)
         struct ibshift_connection *c = nv->connections[i];
         if (c->state == IBSHIFT_CONNECTION_SHAKING) {
             nv->noise = nv->noise * 1664525u + 1013904223u;
-            act(nv, c, ibshift_handshake_tick(&c->shake, nv->time, nv->noise >> 24), NULL);
+            act(nv, c, ibshift_handshake_tick(&c->shake, nv->time, nv->noise >> 24));
         }
     }
 }
