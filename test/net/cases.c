@@ -284,6 +284,31 @@ static int many(struct ranks *r)
     return 0;
 }
 
+/* Run with so little memory to lock that long messages cannot be registered: they are copied. */
+static int locked(struct ranks *r)
+{
+    enum { LENGTH = 1000001, EACH = 3 };
+    struct test t = {.r = r};
+    static uint8_t out[LENGTH], in[EACH][LENGTH];
+    struct ibshift_net_verbs_stats s;
+
+    ranks_fill(out, LENGTH, (uint64_t)r->self);
+    for (uint32_t i = 0; i < EACH; i++) {
+        begin(&t, 0, (uint32_t)!r->self, i, in[i], LENGTH);
+        begin(&t, 1, (uint32_t)!r->self, i, out, LENGTH);
+    }
+    finish(&t);
+    for (uint32_t i = 0; i < EACH; i++) {
+        expect(&t, i, 0, (uint32_t)!r->self);
+        if (ranks_differs(in[i], LENGTH, (uint64_t)!r->self) >= 0) {
+            ranks_fail(r, "message %u differs", i);
+        }
+    }
+    ranks_barrier(r, 0);
+    ibshift_net_verbs_stats(r->net, &s);
+    return s.copied == 0;
+}
+
 static const struct {
     const char *name;
     int (*body)(struct ranks *);
@@ -292,7 +317,7 @@ static const struct {
 } cases[] = {
     {"flood", flood, 4, 0},   {"late", late, 3, 0},         {"death", death, 3, 2},
     {"cancel", cancel, 3, 0}, {"mismatch", mismatch, 8, 0}, {"stale", stale, 2, 0},
-    {"many", many, 16, 0},
+    {"many", many, 16, 0},    {"locked", locked, 2, 0},
 };
 
 int main(int argc, char **argv)
@@ -307,6 +332,6 @@ int main(int argc, char **argv)
             return ranks_run(&r, cases[i].body, cases[i].may_die);
         }
     }
-    fprintf(stderr, "cases: flood, late, death, cancel, mismatch, stale or many\n");
+    fprintf(stderr, "cases: flood, late, death, cancel, mismatch, stale, many or locked\n");
     return 2;
 }

@@ -330,7 +330,7 @@ static int open_all(struct ibshift_net_verbs *nv, const char **what)
 {
     int rc;
 
-    *what = "registering its memory (too small a size, or locked memory: ulimit -l)";
+    *what = "registering memory (locked memory: ulimit -l)";
     nv->lane_count = nv->verbs->device_count;
     for (int i = 0; i < nv->lane_count; i++) {
         nv->lanes[i].device = &nv->verbs->devices[i];
@@ -347,13 +347,37 @@ static int open_all(struct ibshift_net_verbs *nv, const char **what)
     return rc;
 }
 
+static int check_options(const struct ibshift_net_verbs_options *o, char *error, size_t size)
+{
+    size_t least = ibshift_net_verbs_memory_min(o);
+
+    if (o->max_eager < 64 || o->max_eager > 1 << 20) {
+        snprintf(error, size, "an eager limit of %zu bytes: must be 64 to 1048576", o->max_eager);
+    } else if (o->memory < least) {
+        snprintf(error, size,
+                 "%zu bytes of memory: must be at least %zu with an eager limit of %zu", o->memory,
+                 least, o->max_eager);
+    } else if (o->queue < 8 || o->queue > 4096) {
+        snprintf(error, size, "send queues of %u requests: must be 8 to 4096", o->queue);
+    } else if (o->timeout < 1 || o->timeout > 31 || o->retry < 0 || o->retry > 7) {
+        snprintf(error, size, "timeout %d, retry %d: must be 1 to 31, 0 to 7", o->timeout,
+                 o->retry);
+    } else {
+        return 0;
+    }
+    return -EINVAL;
+}
+
 int ibshift_net_verbs_create(struct ibshift_verbs *verbs,
                              const struct ibshift_net_verbs_options *options,
                              struct ibshift_net **net, char *error, size_t error_size)
 {
-    struct ibshift_net_verbs *nv = calloc(1, sizeof(*nv));
     const char *what = "";
 
+    if (check_options(options, error, error_size) != 0) {
+        return -EINVAL;
+    }
+    struct ibshift_net_verbs *nv = calloc(1, sizeof(*nv));
     if (nv == NULL) {
         snprintf(error, error_size, "out of memory");
         return -ENOMEM;

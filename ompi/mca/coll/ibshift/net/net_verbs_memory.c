@@ -19,20 +19,34 @@ static size_t round_up(size_t n, size_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
-/* Divides the arena: words, datagrams, rings, and slots in what is left. */
+static size_t slot_size(const struct ibshift_net_verbs_options *o)
+{
+    return round_up(sizeof(struct ibshift_wire) + o->max_eager, 64);
+}
+
+size_t ibshift_net_verbs_memory_min(const struct ibshift_net_verbs_options *options)
+{
+    size_t need = IBSHIFT_SLOTS_MIN * slot_size(options) + IBSHIFT_UD_BYTES;
+    return need + need / 4; /* rings take an eighth, words much less */
+}
+
+/* Divides the arena: words, datagrams, rings (at most an eighth), and slots in what is left. */
 static int divide(struct ibshift_net_verbs *nv)
 {
-    size_t ud = round_up(IBSHIFT_UD_BYTES, 64);
-    size_t rings = (size_t)nv->options.rings * IBSHIFT_RING_RECORDS * IBSHIFT_RING_RECORD;
+    size_t ring = (size_t)IBSHIFT_RING_RECORDS * IBSHIFT_RING_RECORD;
 
-    nv->arena_size = nv->options.memory;
-    nv->word_count = (uint32_t)(nv->options.memory / 512);
-    nv->slot_size = (uint32_t)round_up(sizeof(struct ibshift_wire) + nv->options.max_eager, 64);
-    size_t fixed = round_up(nv->word_count * sizeof(struct ibshift_word), 64) + ud + rings;
-    size_t slots = fixed < nv->arena_size ? (nv->arena_size - fixed) / nv->slot_size : 0;
-    if (slots < IBSHIFT_SLOTS_MIN) {
+    if (nv->options.memory < ibshift_net_verbs_memory_min(&nv->options)) {
         return -EINVAL;
     }
+    nv->arena_size = nv->options.memory;
+    if (nv->options.rings > nv->arena_size / 8 / ring) {
+        nv->options.rings = (uint32_t)(nv->arena_size / 8 / ring);
+    }
+    nv->word_count = (uint32_t)(nv->arena_size / 512);
+    nv->slot_size = (uint32_t)slot_size(&nv->options);
+    size_t fixed = round_up(nv->word_count * sizeof(struct ibshift_word), 64) +
+                   round_up(IBSHIFT_UD_BYTES, 64) + nv->options.rings * ring;
+    size_t slots = (nv->arena_size - fixed) / nv->slot_size;
     nv->slot_count = slots < 1 << 20 ? (uint32_t)slots : 1 << 20;
     nv->receives = nv->slot_count / 8 * 5;
     if (nv->receives > (uint32_t)nv->lanes[0].device->attr.max_srq_wr) {
