@@ -8,12 +8,12 @@
 
 const struct plan_command plan_commands[] = {
     {"list", "c", "jo", "all algorithms, or those of one collective", plan_list},
-    {"print", "CA", "PrRkScOljo", "the steps, one line each, as the executor traces them",
+    {"print", "CA", "PrRkScOlxmpjo", "the steps, one line each, as the executor traces them",
      plan_print},
-    {"draw", "CA", "PRkScOlmepMdfo", "a picture of the data, of time or of the tree", plan_draw},
-    {"check", "CA", "PRkScOlwisj", "prove it right: all ranks, all blocks, no deadlock",
+    {"draw", "CA", "PRkScOlxmepMdfo", "a picture of the data, of time or of the tree", plan_draw},
+    {"check", "CA", "PRkScOlxmpwisj", "prove it right: all ranks, all blocks, no deadlock",
      plan_check},
-    {"price", "CA", "PRkScOlmewpMtjo", "the modelled time", plan_price},
+    {"price", "CA", "PRkScOlxmewpMtjo", "the modelled time", plan_price},
     {"compare", "C", "PRkScOlmewpMtfjo", "the modelled times of all algorithms, and who wins where",
      plan_compare},
     {NULL, NULL, NULL, NULL, NULL},

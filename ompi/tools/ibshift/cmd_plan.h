@@ -25,6 +25,7 @@ struct plan_args {
     uint32_t ranks_last; /* compare: of a range; else the same as plan.ranks */
     long rank;           /* -1: all */
     bool has_radix;
+    bool is_split_optimal;
     uint64_t sizes[PLAN_SIZES_MAX];
     int size_count;
     uint32_t element;
@@ -39,6 +40,7 @@ struct plan_args {
     int format; /* enum plan_format, -1: not said */
     const char *output;
     uint32_t *order_memory;
+    uint32_t *split_memory;
 };
 
 struct plan_command {

@@ -220,6 +220,16 @@ static int set_format(struct plan_args *args, const char *text)
     return choose(args, "--format", text, names, 3, &args->format);
 }
 
+static int set_split(struct plan_args *args, const char *text)
+{
+    static const char *const names[] = {"half", "optimal"};
+    int value = 0;
+    int rc = choose(args, "--split", text, names, 2, &value);
+
+    args->is_split_optimal = value == 1;
+    return rc;
+}
+
 static int set_json(struct plan_args *args, const char *text)
 {
     (void)text;
@@ -262,6 +272,8 @@ static const struct option_row rows[] = {
     {'O', "order", "LIST", "ranks along the routing order, '-' keeps a place: 4,1,0,-,2,3",
      set_order},
     {'l', "slots", "N", "ranks a node in --order (1)", set_slots},
+    {'x', "split", "NAME", "how 'split' cuts: half, or optimal under LogGP for these bytes (half)",
+     set_split},
     {'m', "bytes", "SIZES",
      "bytes of a block (of the vector for bcast and reductions): 8,4K or 8..1M", set_sizes},
     {'e', "element", "N", "bytes of an element: vectors are cut at whole ones (1)", set_element},
@@ -394,4 +406,5 @@ int plan_args_parse(struct plan_args *args, const struct plan_command *command, 
 void plan_args_end(struct plan_args *args)
 {
     free(args->order_memory);
+    free(args->split_memory);
 }

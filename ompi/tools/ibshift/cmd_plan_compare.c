@@ -9,9 +9,11 @@
 
 #include "model/formula.h"
 #include "model/price.h"
+#include "model/split.h"
 #include "model/size.h"
 
-static void add_entry(struct comparison *c, const struct ibshift_alg *alg, uint32_t radix)
+static void add_entry(struct comparison *c, const struct ibshift_alg *alg, uint32_t radix,
+                      bool is_optimal)
 {
     struct entry *entry = &c->entries[c->entry_count];
 
@@ -20,8 +22,13 @@ static void add_entry(struct comparison *c, const struct ibshift_alg *alg, uint3
     }
     entry->alg = alg;
     entry->radix = radix;
-    snprintf(entry->label, sizeof(entry->label), alg->radix_max > 0 ? "%s k=%u" : "%s", alg->name,
-             radix);
+    entry->is_optimal = is_optimal;
+    if (alg->radix_max > 0) {
+        snprintf(entry->label, sizeof(entry->label), "%s k=%u", alg->name, radix);
+    } else {
+        snprintf(entry->label, sizeof(entry->label), "%s%s", alg->name,
+                 is_optimal ? " optimal" : "");
+    }
     c->entry_count++;
 }
 
@@ -36,11 +43,14 @@ static void add_entries(struct comparison *c)
             continue;
         }
         if (alg->radix_max == 0 || args->has_radix) {
-            add_entry(c, alg, args->plan.radix);
+            add_entry(c, alg, args->plan.radix, false);
+            if ((alg->flags & IBSHIFT_ALG_SPLIT) != 0) {
+                add_entry(c, alg, args->plan.radix, true);
+            }
             continue;
         }
         for (uint32_t radix = 1; radix <= alg->radix_max && radix <= RADIX_TRIED; radix++) {
-            add_entry(c, alg, radix);
+            add_entry(c, alg, radix, false);
         }
     }
 }
@@ -57,6 +67,7 @@ static int price_point(struct comparison *c, const struct entry *entry, int poin
                                             .window = c->args->window,
                                             .limit = 1 << 24};
     struct ibshift_price price;
+    uint32_t *split = NULL;
     char why[256];
     int rc;
 
@@ -71,7 +82,18 @@ static int price_point(struct comparison *c, const struct entry *entry, int poin
     if (ibshift_alg_check(entry->alg, &plan, why, sizeof(why)) != 0) {
         return 0;
     }
+    if (entry->is_optimal) {
+        struct ibshift_model loggp = ibshift_model_loggp(model);
+
+        split = calloc((size_t)plan.ranks + 1, sizeof(*split));
+        if (split == NULL || ibshift_model_split(&loggp, request.bytes, plan.ranks, split) != 0) {
+            free(split);
+            return -ENOMEM;
+        }
+        plan.split = split;
+    }
     rc = ibshift_price(&request, &price);
+    free(split);
     if (rc == 0) {
         *time = price.last;
     }
@@ -86,7 +108,8 @@ static double formula_point(const struct comparison *c, const struct entry *entr
     struct ibshift_formula_case fc = {(int)c->args->plan.ranks, (int)entry->radix,
                                       (double)c->args->sizes[0]};
 
-    if (formula == NULL || c->args->which < PLAN_LOGGP || isnan(entry->times[point])) {
+    if (formula == NULL || entry->is_optimal || c->args->which < PLAN_LOGGP ||
+        isnan(entry->times[point])) {
         return NAN;
     }
     if (c->is_over_ranks) {
@@ -217,12 +240,12 @@ static void write_crossings(const struct comparison *c, FILE *out, bool is_by_fo
 static void write_time(const struct comparison *c, FILE *out, int e, int point, int width)
 {
     double time = c->entries[e].times[point];
+    char text[32] = "-";
 
-    if (isnan(time)) {
-        fprintf(out, " %*s ", width - 2, "-");
-    } else {
-        fprintf(out, " %*.2f%c", width - 2, time, plan_compare_winner(c, point) == e ? '*' : ' ');
+    if (!isnan(time)) {
+        snprintf(text, sizeof(text), "%s%.2f", plan_compare_winner(c, point) == e ? "*" : "", time);
     }
+    fprintf(out, " %*s", width, text);
 }
 
 /* Algorithms in rows, sizes in columns. */
@@ -233,12 +256,12 @@ static void write_by_size(const struct comparison *c, FILE *out)
     fprintf(out, "%-26s", "");
     for (int i = 0; i < c->point_count; i++) {
         plan_compare_point(c, i, text);
-        fprintf(out, " %10s ", text);
+        fprintf(out, " %11s", text);
     }
     for (int e = 0; e < c->entry_count; e++) {
         fprintf(out, "\n%-26s", c->entries[e].label);
         for (int i = 0; i < c->point_count; i++) {
-            write_time(c, out, e, i, 12);
+            write_time(c, out, e, i, 11);
         }
     }
 }
@@ -248,13 +271,12 @@ static void write_by_ranks(const struct comparison *c, FILE *out)
 {
     fprintf(out, "%8s", "ranks");
     for (int e = 0; e < c->entry_count; e++) {
-        fprintf(out, " %*s ", (int)fmax(10, (double)strlen(c->entries[e].label)),
-                c->entries[e].label);
+        fprintf(out, " %11s", c->entries[e].label);
     }
     for (int i = 0; i < c->point_count; i++) {
         fprintf(out, "\n%8.0f", c->points[i]);
         for (int e = 0; e < c->entry_count; e++) {
-            write_time(c, out, e, i, 2 + (int)fmax(10, (double)strlen(c->entries[e].label)));
+            write_time(c, out, e, i, (int)fmax(11, (double)strlen(c->entries[e].label)));
         }
     }
 }

@@ -88,10 +88,12 @@ static void stage_title(const struct plan_data *data, char *text, size_t size)
 static void text_row(const struct plan_args *args, const struct plan_data *data, FILE *out,
                      int buffer, uint32_t row)
 {
+    int skipped = 0;
+
     fprintf(out, "%4s %3u ", ibshift_buffer_name((enum ibshift_buffer)buffer), row);
     for (uint32_t rank = 0; rank < data->plan->ranks; rank++) {
         const struct plan_buffer *b = &data->buffers[rank][buffer];
-        char text[CELL_TEXT + 2] = " ";
+        char text[CELL_TEXT + 2];
 
         if (row < b->count) {
             cell_text(args, &b->cells[row], text);
@@ -101,7 +103,12 @@ static void text_row(const struct plan_args *args, const struct plan_data *data,
                 strcat(text, "*");
             }
         }
-        fprintf(out, " %5s", text);
+        if (row < b->count) {
+            fprintf(out, " %*s", 5 + 6 * skipped, text);
+            skipped = 0;
+        } else {
+            skipped++;
+        }
     }
     fputc('\n', out);
 }

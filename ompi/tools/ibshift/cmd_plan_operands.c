@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/split.h"
+
 static int take_collective(struct plan_args *args, const char *text)
 {
     const char *names[IBSHIFT_COLLECTIVES], *nearest;
@@ -134,6 +136,19 @@ static int take_order(struct plan_args *args)
     return CLI_OK;
 }
 
+static int take_split(struct plan_args *args)
+{
+    struct ibshift_model model = ibshift_model_loggp(&args->model);
+
+    args->split_memory = calloc((size_t)args->plan.ranks + 1, sizeof(uint32_t));
+    if (args->split_memory == NULL ||
+        ibshift_model_split(&model, args->sizes[0], args->plan.ranks, args->split_memory) != 0) {
+        return cli_error(args->command, "out of memory");
+    }
+    args->plan.split = args->split_memory;
+    return CLI_OK;
+}
+
 int plan_args_finish(struct plan_args *args, const struct plan_command *command)
 {
     if (command->operands[0] == 'C' && args->collective < 0 && !args->has_table) {
@@ -148,8 +163,8 @@ int plan_args_finish(struct plan_args *args, const struct plan_command *command)
         return cli_error(args->command, "rank %ld of %u ranks: must be 0 to %u", args->rank,
                          args->plan.ranks, args->plan.ranks - 1);
     }
-    if (args->order_text != NULL) {
-        return take_order(args);
+    if (args->is_split_optimal && take_split(args) != CLI_OK) {
+        return CLI_USAGE;
     }
-    return CLI_OK;
+    return args->order_text != NULL ? take_order(args) : CLI_OK;
 }

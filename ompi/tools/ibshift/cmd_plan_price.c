@@ -95,7 +95,8 @@ static void write_head(const struct plan_args *args, FILE *out)
 
 static int price_all(struct plan_args *args, FILE *out)
 {
-    write_head(args, out);
+    bool has_head = false;
+
     for (int i = 0; i < args->size_count; i++) {
         for (int which = 0; which < PLAN_MODELS; which++) {
             struct ibshift_price price;
@@ -107,6 +108,10 @@ static int price_all(struct plan_args *args, FILE *out)
             rc = price_one(args, (enum plan_model)which, args->sizes[i], &price);
             if (rc != CLI_OK) {
                 return rc;
+            }
+            if (!has_head) {
+                write_head(args, out);
+                has_head = true;
             }
             write_row(args, out, (enum plan_model)which, args->sizes[i], &price);
         }

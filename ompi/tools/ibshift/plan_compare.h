@@ -9,6 +9,7 @@ enum { ENTRIES_MAX = 128, RADIX_TRIED = 4 };
 struct entry {
     const struct ibshift_alg *alg;
     uint32_t radix;
+    bool is_optimal; /* split as LogGP has it */
     char label[48];
     double *times;   /* NAN where it cannot run */
     double *formula; /* as published; NAN where there is none */
