@@ -235,11 +235,12 @@ static int reduce(struct check_state *state, const struct check_place *place,
                   const struct check_cell *left, const struct check_cell *right,
                   struct check_cell *result)
 {
-    if (!is_reduction(state->alg) || left->count == 0 || right->count == 0 || left->lost ||
-        right->lost || left->block != right->block) {
-        return check_fail(state, place, "reduces %s with %s of another block",
-                          left->count == 0 || left->lost ? "nothing" : "a block",
-                          right->count == 0 || right->lost ? "nothing" : "that");
+    if (left->count == 0 || right->count == 0 || left->lost || right->lost) {
+        return check_fail(state, place, "reduces what is not there");
+    }
+    if (!is_reduction(state->alg) || left->block != right->block) {
+        return check_fail(state, place, "reduces block %u with block %u", left->block,
+                          right->block);
     }
     if (!state->plan->commutative && left->lo + left->count != right->lo) {
         return check_fail(state, place, "reduces ranks %u..%u with ranks %u..%u in that order",

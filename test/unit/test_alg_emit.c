@@ -1,0 +1,70 @@
+/* Emission is pure: any round at any time gives the same steps, no more than a round may have. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "alg/alg.h"
+
+static void backwards_is_the_same(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                                  uint32_t rank)
+{
+    struct ibshift_step forward[IBSHIFT_ROUND_STEPS + 1], again[IBSHIFT_ROUND_STEPS];
+    uint32_t rounds = alg->rounds(plan, rank), sum[2] = {0, 0};
+
+    for (uint32_t round = 0; round < rounds; round++) {
+        memset(forward, 0xa5, sizeof(forward));
+        sum[0] += alg->emit(plan, rank, round, forward);
+        assert_int_equal(forward[IBSHIFT_ROUND_STEPS].kind, 0xa5);
+    }
+    for (uint32_t round = rounds; round-- > 0;) {
+        uint32_t count = alg->emit(plan, rank, round, again);
+
+        assert_true(count <= IBSHIFT_ROUND_STEPS);
+        sum[1] += count;
+        memset(forward, 0x5a, sizeof(forward));
+        assert_int_equal(alg->emit(plan, rank, round, forward), count);
+        assert_memory_equal(forward, again, count * sizeof(again[0]));
+    }
+    assert_int_equal(sum[0], sum[1]);
+}
+
+static void every_round_at_any_time(void **state)
+{
+    static const uint32_t ranks[] = {1, 2, 3, 8, 17, 64, 257, 1024, 4099};
+    char why[160];
+
+    (void)state;
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        const struct ibshift_alg *alg = ibshift_alg_table[i];
+
+        for (size_t n = 0; n < sizeof(ranks) / sizeof(ranks[0]); n++) {
+            for (uint32_t radix = 1; radix <= (alg->radix_max > 0 ? alg->radix_max : 1);
+                 radix += 5) {
+                struct ibshift_plan plan = {.ranks = ranks[n],
+                                            .root = ranks[n] / 3,
+                                            .radix = radix,
+                                            .segments = 7,
+                                            .commutative = n % 2 == 0};
+
+                if (ibshift_alg_check(alg, &plan, why, sizeof(why)) != -ENOTSUP) {
+                    backwards_is_the_same(alg, &plan, 0);
+                    backwards_is_the_same(alg, &plan, ranks[n] / 2);
+                    backwards_is_the_same(alg, &plan, ranks[n] - 1);
+                }
+            }
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_round_at_any_time),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
