@@ -7,13 +7,16 @@ mpi_programs() { # builds test/mpi
     make -C "$IBSHIFT_BUILD/test/mpi" -j"$(nproc)" programs >"$IBSHIFT_OUT/make.log" 2>&1
 }
 
+# Before mpirun, for example softhca-run and its options.
+MPIRUN_BEFORE=()
+
 # RANKS LIST-OF-COMPONENTS PROGRAM [ARGUMENT...]; MPI_OPTIONS has further options of mpirun.
 mpi_run() {
     local ranks=$1 list=$2 selection=()
     shift 2
     [ "$list" = none ] || selection=(--mca coll "$list")
     # shellcheck disable=SC2086
-    timeout -k 5 "${T_LIMIT:-120}" "$MPIRUN" --oversubscribe --bind-to none -np "$ranks" --mca mpi_yield_when_idle 1 \
+    timeout -k 5 "${T_LIMIT:-120}" "${MPIRUN_BEFORE[@]}" "$MPIRUN" --oversubscribe --bind-to none -np "$ranks" --mca mpi_yield_when_idle 1 \
         --mca mca_base_component_path "$IBSHIFT_STAGE/lib/openmpi:SYS_DEFAULT" \
         "${selection[@]}" ${MPI_OPTIONS-} "$@"
 }

@@ -57,7 +57,7 @@ static void open_engine(void)
 
     if (0 == rc) {
         engine = ibshift_engine_create(net, &options);
-    } else if (-EINVAL == rc) {
+    } else if (-EINVAL == rc || (-ENODEV == rc && '\0' != ibshift_params.device[0])) {
         ibshift_help_once_a_job("bad-device", error);
     } else if (-ENODEV != rc) {
         ibshift_help("no-endpoint", ompi_process_info.nodename, error);
