@@ -249,42 +249,55 @@ static void draw_legend(const struct frame *f)
     }
 }
 
-struct label_rows {
-    double end[LABEL_ROWS]; /* where the last label of a row ends */
+struct label {
+    double left, y; /* y is 0 where all rows are full */
 };
 
-/* A ring on the curve, its name in a row above the curves; no name where all rows are full there.
- */
-static void draw_point(const struct frame *f, const struct chart_point *point,
-                       struct label_rows *rows)
+static void place_labels(const struct frame *f, struct label *labels)
 {
-    struct svg_point p = at(f, point->x, point->y);
-    double width = svg_text_width(point->label, 12);
-    double left = fmin(p.x, WIDTH - RIGHT - width - 4);
-    int row = 0;
-
-    while (row < LABEL_ROWS && rows->end[row] > left) {
-        row++;
-    }
-    if (row < LABEL_ROWS) {
-        double y = TOP + 12 + row * LABEL_STEP;
-
-        rows->end[row] = left + width + 14;
-        svg_line(f->out, (struct svg_point){p.x, p.y - 6}, (struct svg_point){p.x, y + 4}, SVG_GREY,
-                 1, SVG_DOTTED);
-        svg_rect(f->out, left - 2, y - 11, width, 15, SVG_WHITE);
-        svg_text(f->out, (struct svg_point){left, y}, 12, SVG_START, "%s", point->label);
-    }
-    svg_circle(f->out, p, 5.5, SVG_BLACK);
-    svg_circle(f->out, p, 3.5, SVG_WHITE);
-}
-
-static void draw_points(const struct frame *f)
-{
-    struct label_rows rows = {{0}};
+    double end[LABEL_ROWS] = {0}; /* where the last label of a row ends */
 
     for (int i = 0; i < f->chart->point_count; i++) {
-        draw_point(f, &f->chart->points[i], &rows);
+        const struct chart_point *point = &f->chart->points[i];
+        double width = svg_text_width(point->label, 12);
+        double left = fmin(at(f, point->x, point->y).x, WIDTH - RIGHT - width - 4);
+        int row = 0;
+
+        while (row < LABEL_ROWS && end[row] > left) {
+            row++;
+        }
+        labels[i] = (struct label){left, row < LABEL_ROWS ? TOP + 12 + row * LABEL_STEP : 0};
+        if (row < LABEL_ROWS) {
+            end[row] = left + width + 14;
+        }
+    }
+}
+
+/* Rings on the curves, their names in rows above the curves; the names are over all lines. */
+static void draw_points(const struct frame *f)
+{
+    struct label labels[CHART_POINTS_MAX];
+
+    place_labels(f, labels);
+    for (int i = 0; i < f->chart->point_count; i++) {
+        struct svg_point p = at(f, f->chart->points[i].x, f->chart->points[i].y);
+
+        if (labels[i].y > 0) {
+            svg_line(f->out, (struct svg_point){p.x, p.y - 6},
+                     (struct svg_point){p.x, labels[i].y + 4}, SVG_GREY, 1, SVG_DOTTED);
+        }
+        svg_circle(f->out, p, 5.5, SVG_BLACK);
+        svg_circle(f->out, p, 3.5, SVG_WHITE);
+    }
+    for (int i = 0; i < f->chart->point_count; i++) {
+        const char *text = f->chart->points[i].label;
+
+        if (labels[i].y > 0) {
+            svg_rect(f->out, labels[i].left - 2, labels[i].y - 12, svg_text_width(text, 12), 16,
+                     SVG_WHITE);
+            svg_text(f->out, (struct svg_point){labels[i].left, labels[i].y}, 12, SVG_START, "%s",
+                     text);
+        }
     }
 }
 

@@ -6,6 +6,8 @@
 
 #include "svg.h"
 
+enum { CHART_POINTS_MAX = 32 };
+
 struct chart_series {
     const char *label; /* NULL: not in the legend */
     enum svg_color color;
@@ -31,7 +33,7 @@ struct chart {
     const struct chart_series *series;
     int series_count;
     const struct chart_point *points;
-    int point_count;
+    int point_count; /* at most CHART_POINTS_MAX */
 };
 
 void chart_write(FILE *out, const struct chart *chart);
