@@ -12,10 +12,35 @@ intree_have_packages() {
 }
 
 intree_lane() { # VERSION
-    local prefix
     t_fn "packages for Open MPI $1" intree_have_packages
     t_fn "build with Open MPI $1" "$IBSHIFT_TOP/test/intree/build" "$1"
     prefix=$(tail -n 1 "$IBSHIFT_OUT/build_with_Open_MPI_$1.log")
     [ -x "$prefix/bin/mpirun" ] || return
-    intree_programs "$prefix"
+    intree_programs
+}
+
+intree_run() { # RANKS PROGRAM [WRAPPER...]: with the component of the Open MPI in $prefix
+    local ranks=$1 program=$2
+    shift 2
+    timeout -k 5 300 "$@" "$prefix/bin/mpirun" --oversubscribe --bind-to none -np "$ranks" \
+        --mca mpi_yield_when_idle 1 --mca coll ibshift,basic "$IBSHIFT_OUT/$program"
+}
+
+intree_compile() { # PROGRAM
+    local common=(check data colls colls_move colls_vector colls_reduce)
+    (cd "$IBSHIFT_TOP/test/mpi" && "$prefix/bin/mpicc" -O1 -o "$IBSHIFT_OUT/$1" "$1.c" "${common[@]/%/.c}" -lpthread)
+}
+
+intree_info() { "$prefix/bin/ompi_info" --param coll ibshift --level 9 | grep coll_ibshift_priority; }
+
+# The programs of test/mpi: silent without a device, and over verbs on the software HCA.
+intree_programs() {
+    local program
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    t_fn "ompi_info shows the component" intree_info
+    for program in forms comms intercomm neighbor threads spawn many_comms; do
+        t_fn "compile $program" intree_compile "$program"
+        t_fn "$program without a device" intree_run 4 "$program"
+        t_fn "$program over verbs" intree_run 4 "$program" "$IBSHIFT_STAGE/bin/softhca-run" --quiet --
+    done
 }
