@@ -207,6 +207,34 @@ static int cancel(struct ranks *r)
     return 0;
 }
 
+/* Rank 1 gives a collective up; another one with it goes on. */
+static int aborted(struct ranks *r)
+{
+    struct test t = {.r = r};
+    static uint8_t data[3][70000];
+
+    if (r->self == 0) {
+        begin(&t, 0, 1, 64, data[0], 8);
+        begin(&t, 1, 1, 65, data[1], 70000);
+        begin(&t, 0, 1, 128, data[2], 8);
+        finish(&t);
+        expect(&t, 64, -ECONNABORTED, 1);
+        expect(&t, 65 + SENDS, -ECONNABORTED, 1);
+        expect(&t, 128, 0, 1);
+        begin(&t, 0, 1, 66, data[0], 70000);
+        expect(&t, 66, -ECONNABORTED, 1);
+    } else if (r->self == 1) {
+        poll_for(&t, 200);
+        ibshift_net_cancel(r->net, 7, 1);
+        ibshift_net_abort(r->net, 0, 7, 1);
+        poll_for(&t, 200);
+        begin(&t, 1, 0, 128, data[0], 8);
+        finish(&t);
+        expect(&t, 128 + SENDS, 0, 0);
+    }
+    return 0;
+}
+
 /* The two sides name different lengths, each in turn short and long. */
 static int mismatch(struct ranks *r)
 {
@@ -316,8 +344,8 @@ static const struct {
     uint64_t may_die;
 } cases[] = {
     {"flood", flood, 4, 0},   {"late", late, 3, 0},         {"death", death, 3, 2},
-    {"cancel", cancel, 3, 0}, {"mismatch", mismatch, 8, 0}, {"stale", stale, 2, 0},
-    {"many", many, 16, 0},    {"locked", locked, 2, 0},
+    {"cancel", cancel, 3, 0}, {"mismatch", mismatch, 8, 0}, {"aborted", aborted, 2, 0},
+    {"stale", stale, 2, 0},   {"many", many, 16, 0},        {"locked", locked, 2, 0},
 };
 
 int main(int argc, char **argv)

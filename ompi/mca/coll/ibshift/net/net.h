@@ -114,8 +114,8 @@ struct ibshift_net_ops {
     /*
      * Asks whether the peer is alive: when it is not, its posted messages get their failed events
      * after a while. A peer that lives but is late, even one that never entered the library, is
-     * not failed by it. Costs a message; may be dropped while an earlier one is under way. May be
-     * NULL.
+     * not failed by it. Costs a message; may be dropped while an earlier one is under way. NULL
+     * in a net that looks after the peers it waits for by itself.
      */
     void (*probe)(struct ibshift_net *net, uint32_t peer);
 

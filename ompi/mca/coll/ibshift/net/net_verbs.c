@@ -44,6 +44,9 @@ static int net_send(struct ibshift_net *net, const struct ibshift_net_message *m
     if (c->status != 0) {
         return c->status;
     }
+    if (nv->aborts > 0 && ibshift_nv_is_aborted(nv, m->peer, &m->key)) {
+        return -ECONNABORTED;
+    }
     return m->length <= net->max_eager ? ibshift_nv_send_short(nv, c, m)
                                        : ibshift_nv_send_long(nv, c, m);
 }
@@ -55,6 +58,9 @@ static int net_recv(struct ibshift_net *net, const struct ibshift_net_message *m
 
     if (c == NULL) {
         return -EHOSTUNREACH;
+    }
+    if (nv->aborts > 0 && ibshift_nv_is_aborted(nv, m->peer, &m->key)) {
+        return -ECONNABORTED;
     }
     return c->status != 0 ? c->status : ibshift_nv_recv(nv, c, m);
 }
@@ -299,6 +305,7 @@ static const struct ibshift_net_ops ops = {
     .recv = net_recv,
     .poll = net_poll,
     .cancel = ibshift_nv_cancel,
+    .abort = ibshift_nv_abort,
     .mem_register = ibshift_nv_mem_register,
     .mem_release = ibshift_nv_mem_release,
     .describe = ibshift_nv_describe,

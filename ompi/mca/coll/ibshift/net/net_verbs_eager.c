@@ -322,6 +322,9 @@ static void control_came(struct ibshift_net_verbs *nv, struct ibshift_connection
     case IBSHIFT_WIRE_RING:
         ibshift_nv_ring_came(nv, c, &body);
         break;
+    case IBSHIFT_WIRE_ABORT:
+        ibshift_nv_abort_came(nv, c, &head->key);
+        break;
     default:
         ibshift_nv_break(nv, c, -EIO, "it sent a message of unknown kind %u", head->kind);
     }

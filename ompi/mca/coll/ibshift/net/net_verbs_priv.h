@@ -214,6 +214,10 @@ struct ibshift_net_verbs {
         uint32_t comm, seq;
     } dropped[IBSHIFT_DROPPED];
     uint32_t drops;
+    struct {
+        uint32_t peer, comm, seq;
+    } aborted[IBSHIFT_DROPPED];
+    uint32_t aborts;
 
     uint32_t ud_sends; /* in flight */
     uint32_t ud_next;
@@ -315,6 +319,13 @@ void ibshift_nv_quota_back(struct ibshift_net_verbs *nv, struct ibshift_connecti
 int ibshift_nv_mismatch(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                         const struct ibshift_net_key *key);
 int ibshift_nv_is_dropped(const struct ibshift_net_verbs *nv, const struct ibshift_net_key *key);
+
+/* net_verbs_abort.c */
+void ibshift_nv_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
+void ibshift_nv_abort_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                           const struct ibshift_net_key *key);
+int ibshift_nv_is_aborted(const struct ibshift_net_verbs *nv, uint32_t peer,
+                          const struct ibshift_net_key *key);
 
 /* net_verbs_ring.c */
 void ibshift_nv_ring_wanted(struct ibshift_net_verbs *nv, struct ibshift_connection *c);

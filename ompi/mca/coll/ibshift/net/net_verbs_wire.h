@@ -20,6 +20,7 @@ enum ibshift_wire_kind {
     IBSHIFT_WIRE_UNPULL,   /* forget the PULL: the message had been sent before it */
     IBSHIFT_WIRE_PROBE,    /* I wait for the grant of this long message */
     IBSHIFT_WIRE_RING,     /* a ring for your short messages */
+    IBSHIFT_WIRE_ABORT,    /* I have given this collective up */
 };
 
 enum { IBSHIFT_WIRE_QUOTA = 1 }; /* flag: this message took a piece of quota */
