@@ -1,8 +1,10 @@
 #include "coll_ibshift.h"
 #include "coll_ibshift_card.h"
+#include "coll_ibshift_regcache.h"
 #include "coll_ibshift_transport.h"
 
 #include "ompi/group/group.h"
+#include "opal/mca/hwloc/base/base.h"
 #include "opal/runtime/opal_progress.h"
 
 #include "net/net_verbs.h"
@@ -24,6 +26,12 @@ static void say(void *context, const char *line)
     ibshift_help("warning", ompi_process_info.nodename, line);
 }
 
+/* Ports are chosen by it when there is more than one; NULL: all are as near. */
+static void *topology(void)
+{
+    return OPAL_SUCCESS == opal_hwloc_base_get_topology() ? opal_hwloc_topology : NULL;
+}
+
 static int open_net(char *error, size_t size)
 {
     struct ibshift_verbs_options ports = {
@@ -33,6 +41,7 @@ static int open_net(char *error, size_t size)
         .service_level = ibshift_params.service_level,
         .traffic_class = ibshift_params.traffic_class,
         .fork = -1,
+        .topology = topology(),
     };
     struct ibshift_net_verbs_options options = ibshift_net_verbs_defaults;
     int rc = ibshift_verbs_open(&ports, &verbs, error, size);
@@ -43,6 +52,7 @@ static int open_net(char *error, size_t size)
     options.self = OMPI_PROC_MY_NAME->vpid;
     options.card = ibshift_card_copy;
     options.say = say;
+    options.cache = ibshift_regcache_open(verbs);
     return ibshift_net_verbs_create(verbs, &options, &net, error, size);
 }
 
@@ -95,6 +105,7 @@ void ibshift_transport_close(void)
         ibshift_net_destroy(net);
         net = NULL;
     }
+    ibshift_regcache_close();
     if (NULL != verbs) {
         ibshift_verbs_close(verbs);
         verbs = NULL;
