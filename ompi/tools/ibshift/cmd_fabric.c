@@ -4,6 +4,10 @@
 #include <string.h>
 
 static const struct cli_command commands[] = {
+    {"show", cmd_fabric_show, "levels, port groups, ratios and whether the shape is whole"},
+    {"order", cmd_fabric_order, "hosts in the order that the tables were made for"},
+    {"check", cmd_fabric_check, "does every route arrive; is a compiled file still true"},
+    {"compile", cmd_fabric_compile, "one file for a job's ranks: graph, tables, order"},
     {"export", cmd_fabric_export, "netlist or tables of a fabric, for ibsim and OpenSM"},
 };
 

@@ -41,6 +41,9 @@ int fabric_args_fail(const struct fabric_args *args, const ibshift_error_t *err)
 /* "text" with what JSON wants escaped. */
 void fabric_json_string(FILE *out, const char *text);
 
+/* Writes the compiled form with the routing order and says so; CLI_OK or CLI_USAGE. */
+int fabric_compile(const struct fabric_args *args, const ibshift_fabric_t *f, const char *path);
+
 int cmd_fabric(int argc, char **argv);
 int cmd_fabric_show(int argc, char **argv);
 int cmd_fabric_order(int argc, char **argv);

@@ -72,6 +72,9 @@ typedef struct ibshift_fabric {
     uint32_t *lid_port; /* [IBSHIFT_LID_MAX + 1]: HCA port that owns the LID, or IBSHIFT_NO_PORT */
     uint8_t *lft;       /* [switch_count][lft_stride], or NULL: no tables */
     uint32_t node_count, port_count, host_count, switch_count, names_size;
+    const uint32_t *order; /* the routing order that a compiled file carries, with IBSHIFT_NO_HOST
+                              for place keepers; or NULL */
+    uint32_t order_count;
     uint32_t lft_stride; /* highest LID + 1 */
     uint64_t guid_sum;   /* identity of the graph, tables_sum that of the tables */
     uint64_t tables_sum;
@@ -98,6 +101,8 @@ int ibshift_fabric_set_port_guid(ibshift_fabric_t *f, uint32_t port, uint64_t gu
 /* After the last node and link: hosts, switches, LID index. May be called again after changes of
  * LIDs. */
 int ibshift_fabric_finish(ibshift_fabric_t *f, ibshift_error_t *err);
+/* The LID index alone, after a check that no LID has two owners. */
+int ibshift_fabric_index(ibshift_fabric_t *f, ibshift_error_t *err);
 /* Empty tables for all switches, LIDs up to IBSHIFT_LID_MAX (untouched pages cost nothing). */
 int ibshift_fabric_tables_new(ibshift_fabric_t *f, ibshift_error_t *err);
 /* Cuts the tables to the highest LID in use and computes the checksums. */

@@ -77,10 +77,23 @@ static void index_lids(ibshift_fabric_t *f)
     }
 }
 
+int ibshift_fabric_index(ibshift_fabric_t *f, ibshift_error_t *err)
+{
+    int rc = check_lids(f, err);
+
+    free(f->lid_port);
+    f->lid_port = rc == 0 ? malloc((IBSHIFT_LID_MAX + 1) * sizeof(*f->lid_port)) : NULL;
+    if (rc == 0 && f->lid_port == NULL) {
+        rc = ibshift_fail(err, -ENOMEM, "no memory for the LIDs");
+    }
+    if (rc == 0) {
+        index_lids(f);
+    }
+    return rc;
+}
+
 int ibshift_fabric_finish(ibshift_fabric_t *f, ibshift_error_t *err)
 {
-    int rc;
-
     count_kinds(f);
     if (f->switch_count > IBSHIFT_LID_MAX || f->host_count > IBSHIFT_LID_MAX) {
         return ibshift_fail(err, -E2BIG, "%u switches, %u hosts: a subnet has at most %u LIDs",
@@ -88,19 +101,13 @@ int ibshift_fabric_finish(ibshift_fabric_t *f, ibshift_error_t *err)
     }
     free(f->hosts);
     free(f->switches);
-    free(f->lid_port);
     f->hosts = calloc((size_t)f->host_count + 1, sizeof(*f->hosts));
     f->switches = calloc((size_t)f->switch_count + 1, sizeof(*f->switches));
-    f->lid_port = malloc((IBSHIFT_LID_MAX + 1) * sizeof(*f->lid_port));
-    if (f->hosts == NULL || f->switches == NULL || f->lid_port == NULL) {
+    if (f->hosts == NULL || f->switches == NULL) {
         return ibshift_fail(err, -ENOMEM, "no memory for %u nodes", f->node_count);
     }
     list_hosts(f);
-    rc = check_lids(f, err);
-    if (rc == 0) {
-        index_lids(f);
-    }
-    return rc;
+    return ibshift_fabric_index(f, err);
 }
 
 int ibshift_fabric_tables_new(ibshift_fabric_t *f, ibshift_error_t *err)

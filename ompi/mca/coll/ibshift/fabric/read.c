@@ -1,3 +1,4 @@
+#include "fabric/compiled.h"
 #include "fabric/read.h"
 #include "fabric/synth.h"
 
@@ -94,6 +95,9 @@ static int read_graph(ibshift_lines_t *lines, ibshift_fabric_t **fabric, ibshift
     ibshift_fabric_t *f;
     int rc;
 
+    if (format == IBSHIFT_FORMAT_COMPILED) {
+        return ibshift_compiled_map(lines->name, fabric, err);
+    }
     if (format != IBSHIFT_FORMAT_NETLIST && format != IBSHIFT_FORMAT_SUBNET) {
         return ibshift_fail(err, -EINVAL,
                             "%s: %s, not a fabric: wants ibnetdiscover's output, an ibsim "
@@ -194,6 +198,17 @@ int ibshift_fabric_load(const char *fabric, const char *tables, ibshift_fabric_t
 
     if (rc != 0) {
         return rc;
+    }
+    if (f->mapping != NULL) {
+        if (tables != NULL && strcmp(tables, "-") != 0) {
+            ibshift_fabric_free(f);
+            return ibshift_fail(err, -EINVAL,
+                                "%s is compiled and has its own tables: leave %s out, or name the "
+                                "fabric that it was compiled from",
+                                fabric, tables);
+        }
+        *out = f;
+        return 0;
     }
     if (tables != NULL && strcmp(tables, "-") != 0) {
         rc = load_tables(tables, f, notes, err);

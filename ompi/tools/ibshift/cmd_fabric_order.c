@@ -1,0 +1,135 @@
+/* `ibshift fabric order` and `ibshift fabric compile`. */
+#include "cmd_fabric.h"
+#include "fabric/compiled.h"
+#include "fabric/order.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static int find_order(const struct fabric_args *args, const ibshift_fabric_t *f, bool keepers,
+                      uint32_t **order, uint32_t *count)
+{
+    ibshift_shape_t shape;
+    ibshift_error_t err;
+    int rc = ibshift_shape_find(f, &shape, &err);
+
+    if (rc == 0) {
+        *count = f->host_count;
+        rc = keepers ? ibshift_order_keepers(f, &shape, order, count, &err)
+                     : ibshift_order_routing(f, &shape, order, &err);
+        ibshift_shape_free(&shape);
+    }
+    return rc == 0 ? CLI_OK : fabric_args_fail(args, &err);
+}
+
+static void print_order(const ibshift_fabric_t *f, const uint32_t *order, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (order[i] == IBSHIFT_NO_HOST) {
+            puts("0xFFFF\tDUMMY");
+        } else {
+            printf("0x%04x\t%s\n", ibshift_host_lid(f, order[i]), ibshift_host_name(f, order[i]));
+        }
+    }
+}
+
+static void print_order_json(const ibshift_fabric_t *f, const uint32_t *order, uint32_t count)
+{
+    putchar('[');
+    for (uint32_t i = 0; i < count; i++) {
+        fputs(i == 0 ? "" : ",\n ", stdout);
+        if (order[i] == IBSHIFT_NO_HOST) {
+            fputs("null", stdout);
+        } else {
+            printf("{\"lid\": %u, \"host\": ", ibshift_host_lid(f, order[i]));
+            fabric_json_string(stdout, ibshift_host_name(f, order[i]));
+            putchar('}');
+        }
+    }
+    puts("]");
+}
+
+int cmd_fabric_order(int argc, char **argv)
+{
+    bool json = false, keepers = false;
+    const struct fabric_option options[] = {
+        {"--keepers", NULL, "with place keepers (DUMMY) for hosts that are missing", &keepers,
+         NULL},
+        {"--json", NULL, "the same as a JSON array, null for place keepers", &json, NULL},
+        {NULL, NULL, NULL, NULL, NULL},
+    };
+    struct fabric_args args = {.command = "fabric order",
+                               .usage = "FABRIC [LFTS]",
+                               .options = options,
+                               .least = 1,
+                               .most = 2};
+    ibshift_fabric_t *f;
+    uint32_t *order = NULL, count = 0;
+    int rc = fabric_args_parse(&args, argc, argv);
+
+    if (rc != CLI_OK || args.helped) {
+        return rc;
+    }
+    rc = fabric_args_load(&args, &f);
+    if (rc != CLI_OK) {
+        return rc;
+    }
+    rc = find_order(&args, f, keepers, &order, &count);
+    if (rc == CLI_OK) {
+        (json ? print_order_json : print_order)(f, order, count);
+    }
+    free(order);
+    ibshift_fabric_free(f);
+    return rc;
+}
+
+int fabric_compile(const struct fabric_args *args, const ibshift_fabric_t *f, const char *path)
+{
+    uint32_t *order = NULL, count = 0;
+    ibshift_error_t err;
+    struct stat info = {.st_size = 0};
+    int rc = find_order(args, f, true, &order, &count);
+
+    if (rc == CLI_OK && ibshift_compiled_write(path, f, order, count, &err) != 0) {
+        rc = fabric_args_fail(args, &err);
+    }
+    free(order);
+    if (rc == CLI_OK) {
+        stat(path, &info);
+        printf("%s: %u hosts, %u switches, %.1f MiB\n", path, f->host_count, f->switch_count,
+               (double)info.st_size / (1 << 20));
+    }
+    return rc;
+}
+
+int cmd_fabric_compile(int argc, char **argv)
+{
+    const char *output = NULL;
+    const struct fabric_option options[] = {
+        {"--output", "FILE", "the file to write (needed)", NULL, &output},
+        {NULL, NULL, NULL, NULL, NULL},
+    };
+    struct fabric_args args = {.command = "fabric compile",
+                               .usage = "--output FILE FABRIC [LFTS]",
+                               .options = options,
+                               .least = 1,
+                               .most = 2};
+    ibshift_fabric_t *f;
+    int rc = fabric_args_parse(&args, argc, argv);
+
+    if (rc != CLI_OK || args.helped) {
+        return rc;
+    }
+    if (output == NULL) {
+        return cli_error(args.command, "wants --output FILE");
+    }
+    rc = fabric_args_load(&args, &f);
+    if (rc != CLI_OK) {
+        return rc;
+    }
+    rc = f->lft == NULL
+             ? cli_error(args.command, "%s has no tables: name a file of them", args.positional[0])
+             : fabric_compile(&args, f, output);
+    ibshift_fabric_free(f);
+    return rc;
+}

@@ -1,0 +1,186 @@
+/* The compiled form: what is written is what is mapped; every damaged file is refused; stale ones
+ * are told. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "fabric/check.h"
+#include "fabric/compiled.h"
+#include "fabric/order.h"
+#include "fabric/random.h"
+#include "fabric/read.h"
+#include "fabric/synth.h"
+
+static char path[] = "/tmp/ibshift-compiled-XXXXXX";
+
+static ibshift_fabric_t *synthetic(const char *text)
+{
+    ibshift_fabric_t *f = NULL;
+    ibshift_error_t err = {""};
+
+    if (ibshift_synth_fabric(text, &f, &err) != 0) {
+        fail_msg("%s", err.text);
+    }
+    return f;
+}
+
+static void compile(const ibshift_fabric_t *f)
+{
+    ibshift_shape_t shape;
+    ibshift_error_t err;
+    uint32_t *order, count;
+
+    assert_int_equal(ibshift_shape_find(f, &shape, &err), 0);
+    assert_int_equal(ibshift_order_keepers(f, &shape, &order, &count, &err), 0);
+    assert_int_equal(ibshift_compiled_write(path, f, order, count, &err), 0);
+    free(order);
+    ibshift_shape_free(&shape);
+}
+
+static void mapped_is_what_was_written(void **state)
+{
+    ibshift_fabric_t *f = synthetic("kary:4,3/hosts=60:1/lmc=1"), *g = NULL;
+    ibshift_error_t err;
+    ibshift_check_t before, after;
+
+    compile(f);
+    assert_int_equal(ibshift_compiled_map(path, &g, &err), 0);
+    assert_int_equal(ibshift_fabric_compare(f, g, &err), 0);
+    assert_int_equal(g->order_count, 64);
+    assert_int_equal(ibshift_fabric_check(f, NULL, &before, &err), 0);
+    assert_int_equal(ibshift_fabric_check(g, NULL, &after, &err), 0);
+    assert_memory_equal(&before, &after, sizeof(before));
+    assert_string_equal(ibshift_host_name(g, 7), ibshift_host_name(f, 7));
+    ibshift_fabric_free(g);
+    ibshift_fabric_free(f);
+}
+
+static void changes_are_told(void **state)
+{
+    ibshift_fabric_t *f = synthetic("kary:4,3"), *g;
+    ibshift_error_t err;
+
+    g = synthetic("kary:4,3/drop=h00003");
+    assert_int_equal(ibshift_fabric_compare(f, g, &err), -ESTALE);
+    assert_non_null(strstr(err.text, "h00003"));
+    ibshift_fabric_free(g);
+    g = synthetic("kary:4,3/minhop");
+    assert_int_equal(ibshift_fabric_compare(f, g, &err), -ESTALE);
+    assert_non_null(strstr(err.text, "sent LID"));
+    ibshift_fabric_free(g);
+    g = synthetic("kary:4,3/lmc=1");
+    assert_int_equal(ibshift_fabric_compare(f, g, &err), -ESTALE);
+    assert_non_null(strstr(err.text, "had LID"));
+    ibshift_fabric_free(g);
+    ibshift_fabric_free(f);
+}
+
+static size_t slurp(unsigned char *bytes, size_t room)
+{
+    FILE *file = fopen(path, "rb");
+    size_t size = fread(bytes, 1, room, file);
+
+    fclose(file);
+    return size;
+}
+
+static int map_bytes(const unsigned char *bytes, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    ibshift_fabric_t *g = NULL;
+    ibshift_error_t err = {""};
+    int rc;
+
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+    rc = ibshift_compiled_map(path, &g, &err);
+    assert_true((rc == 0) == (err.text[0] == '\0'));
+    ibshift_fabric_free(g);
+    return rc;
+}
+
+static void every_damage_is_refused(void **state)
+{
+    static unsigned char bytes[65536], damaged[65536];
+    ibshift_fabric_t *f = synthetic("kary:2,2");
+    uint64_t seed = 20260101;
+    size_t size;
+
+    compile(f);
+    ibshift_fabric_free(f);
+    size = slurp(bytes, sizeof(bytes));
+    assert_int_equal(map_bytes(bytes, size), 0);
+    for (size_t cut = 0; cut < size; cut += 13) {
+        assert_true(map_bytes(bytes, cut) < 0);
+    }
+    assert_true(map_bytes(bytes, size + 1) < 0);
+    for (int i = 0; i < 500; i++) {
+        size_t at = ibshift_random_below(&seed, (uint32_t)size);
+
+        memcpy(damaged, bytes, size);
+        damaged[at] ^= (unsigned char)(1u << ibshift_random_below(&seed, 8));
+        if (at >= sizeof(ibshift_compiled_header_t) || at < 20) {
+            int rc = map_bytes(damaged, size);
+
+            /* padding between sections is nobody's */
+            assert_true(rc < 0 || damaged[at] == (1u << __builtin_ctz(damaged[at])));
+        }
+    }
+}
+
+/* A correct checksum over wrong indices: written by someone who means it. */
+static void wrong_indices_are_refused(void **state)
+{
+    ibshift_fabric_t *f = synthetic("kary:2,2"), *g = NULL;
+    ibshift_error_t err;
+    uint32_t keep = f->hosts[1];
+
+    f->hosts[1] = 1u << 30;
+    assert_int_equal(ibshift_compiled_write(path, f, NULL, 0, &err), 0);
+    assert_true(ibshift_compiled_map(path, &g, &err) < 0);
+    f->hosts[1] = keep;
+    f->ports[3].peer = f->port_count;
+    assert_int_equal(ibshift_compiled_write(path, f, NULL, 0, &err), 0);
+    assert_true(ibshift_compiled_map(path, &g, &err) < 0);
+    f->ports[3].peer = IBSHIFT_NO_PORT;
+    assert_int_equal(ibshift_compiled_write(path, f, NULL, 0, &err), 0);
+    assert_true(ibshift_compiled_map(path, &g, &err) < 0);
+    ibshift_fabric_free(f);
+    f = synthetic("kary:2,2");
+    f->lft[3] = 200;
+    assert_int_equal(ibshift_compiled_write(path, f, NULL, 0, &err), 0);
+    assert_true(ibshift_compiled_map(path, &g, &err) < 0);
+    assert_non_null(strstr(err.text, "out of range"));
+    ibshift_fabric_free(f);
+}
+
+static int set_up(void **state)
+{
+    int fd = mkstemp(path);
+
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int tear_down(void **state)
+{
+    return unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mapped_is_what_was_written),
+        cmocka_unit_test(changes_are_told),
+        cmocka_unit_test(every_damage_is_refused),
+        cmocka_unit_test(wrong_indices_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
