@@ -4,10 +4,13 @@
 #include <string.h>
 
 static const struct cli_command commands[] = {
+    {"discover", cmd_fabric_discover,
+     "read the fabric this machine is on, write the compiled file"},
     {"show", cmd_fabric_show, "levels, port groups, ratios and whether the shape is whole"},
     {"order", cmd_fabric_order, "hosts in the order that the tables were made for"},
     {"check", cmd_fabric_check, "does every route arrive; is a compiled file still true"},
     {"compile", cmd_fabric_compile, "one file for a job's ranks: graph, tables, order"},
+    {"draw", cmd_fabric_draw, "an SVG picture, cables coloured by load"},
     {"export", cmd_fabric_export, "netlist or tables of a fabric, for ibsim and OpenSM"},
 };
 
