@@ -25,6 +25,7 @@
     ROW(allgather_bruck)                                                                           \
     ROW(allgather_dissemination)                                                                   \
     ROW(allgather_gather_bcast)                                                                    \
+    ROW(allgather_sparbit)                                                                         \
     ROW(alltoall_linear)                                                                           \
     ROW(alltoall_pairwise)                                                                         \
     ROW(alltoall_bruck)                                                                            \
