@@ -97,4 +97,32 @@ static inline uint32_t emit_log2(uint32_t power)
     return (uint32_t)__builtin_ctz(power);
 }
 
+/* base^exponent; powers of two, the most frequent, by a shift. */
+static inline uint32_t emit_power(uint32_t base, uint32_t exponent)
+{
+    uint32_t power = 1;
+
+    if (base == 2) {
+        return UINT32_C(1) << exponent;
+    }
+    while (exponent-- > 0) {
+        power *= base;
+    }
+    return power;
+}
+
+/* The least i with base^i >= n. */
+static inline uint32_t emit_digits(uint32_t n, uint32_t base)
+{
+    uint32_t count = 0;
+
+    if (base == 2) {
+        return n > 1 ? 32 - (uint32_t)__builtin_clz(n - 1) : 0;
+    }
+    for (uint32_t power = 1; power < n; power *= base) {
+        count++;
+    }
+    return count;
+}
+
 #endif

@@ -8,13 +8,8 @@
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    uint32_t count = 1;
-
     (void)rank;
-    for (uint32_t have = 1; have < plan->ranks; have *= plan->radix + 1) {
-        count++;
-    }
-    return count;
+    return emit_digits(plan->ranks, plan->radix + 1) + 1;
 }
 
 /* All but the own block, which is in its place since round 0. */
@@ -38,12 +33,9 @@ static uint32_t emit_rotation(uint32_t ranks, uint32_t rank, uint32_t round,
 static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t round,
                      struct ibshift_step *out)
 {
-    uint32_t ranks = plan->ranks, have = 1, hop;
+    uint32_t ranks = plan->ranks, have = emit_power(plan->radix + 1, round), hop;
     struct ibshift_step *step = out;
 
-    for (uint32_t r = 0; r < round; r++) {
-        have *= plan->radix + 1;
-    }
     if (round == 0) {
         step = emit_copy(step, emit_blocks(IBSHIFT_RECV, rank, 1), IBSHIFT_SEND, 0, 0, 0);
         step = ranks > 2 ? emit_copy(step, emit_blocks(IBSHIFT_TMP, 0, 1), IBSHIFT_SEND, 0, 0, 0)

@@ -8,13 +8,8 @@
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    uint32_t count = 0;
-
     (void)rank;
-    while ((UINT32_C(1) << count) < plan->ranks) {
-        count++;
-    }
-    return count > 0 ? count : 1;
+    return plan->ranks > 1 ? emit_digits(plan->ranks, 2) : 1;
 }
 
 /* The `count` blocks that end with block `last`, going down and around. */

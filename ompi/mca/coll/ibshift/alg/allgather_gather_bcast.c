@@ -51,7 +51,7 @@ static uint32_t emit_up(const struct ibshift_plan *plan, uint32_t rank, struct t
                                      level, level);
         return (uint32_t)(step - out);
     }
-    place = tree_place(seat, level, base);
+    place = tree_place(level, base);
     child = rank + place;
     for (uint32_t j = 1; j < base && child < plan->ranks; j++, child += place) {
         step =
@@ -80,7 +80,7 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
         return (uint32_t)(step - out);
     }
     level = seat.below - 1 - (round - up - (rank != 0));
-    place = tree_place(seat, level, base);
+    place = tree_place(level, base);
     child = rank + place;
     for (uint32_t j = 1; j < base && child < plan->ranks; j++, child += place) {
         step = emit_rest(plan, step, child, child, tree_end(child, place, plan->ranks),

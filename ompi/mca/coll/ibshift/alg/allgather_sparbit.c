@@ -7,11 +7,6 @@
  */
 #include "alg/alg_emit.h"
 
-static uint32_t levels(uint32_t ranks)
-{
-    return ranks > 1 ? emit_log2(emit_power_below(ranks - 1)) + 1 : 0;
-}
-
 /* Blocks that travel at a distance: j with j 2d + d < P. */
 static uint32_t travelling(uint32_t ranks, uint32_t distance)
 {
@@ -44,14 +39,14 @@ static struct ibshift_step *emit_pack(struct ibshift_step *step, uint32_t ranks,
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
     (void)rank;
-    return 2 * levels(plan->ranks) + 1;
+    return 2 * emit_digits(plan->ranks, 2) + 1;
 }
 
 /* Round 2 l: unpack level l - 1, pack level l; round 2 l + 1: the message of level l. */
 static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t round,
                      struct ibshift_step *out)
 {
-    uint32_t ranks = plan->ranks, level = round / 2, all = levels(ranks);
+    uint32_t ranks = plan->ranks, level = round / 2, all = emit_digits(ranks, 2);
     uint32_t distance = level < all ? UINT32_C(1) << (all - 1 - level) : 0,
              last = level > 0 ? UINT32_C(1) << (all - level) : 0;
     struct ibshift_step *step = out;

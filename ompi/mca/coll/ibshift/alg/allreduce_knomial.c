@@ -39,7 +39,7 @@ static uint32_t emit_down(const struct treefold *fold, uint32_t round, struct ib
         return (uint32_t)(step - out);
     }
     level = fold->seat.below - 1 - (round - first);
-    place = tree_place(fold->seat, level, base);
+    place = tree_place(level, base);
     for (uint32_t j = 1, child = fold->v + place; j < base && child < fold->ranks;
          j++, child += place) {
         step = emit_send(step, child, fold->acc, 2 * total - 1 - level, first);

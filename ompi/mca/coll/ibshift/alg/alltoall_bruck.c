@@ -18,22 +18,12 @@ struct bundle {
 
 static uint32_t places(const struct ibshift_plan *plan)
 {
-    uint32_t count = 0;
-
-    for (uint32_t place = 1; place < plan->ranks; place *= plan->radix + 1) {
-        count++;
-    }
-    return count;
+    return emit_digits(plan->ranks, plan->radix + 1);
 }
 
 static uint32_t place_value(const struct ibshift_plan *plan, uint32_t index)
 {
-    uint32_t place = 1;
-
-    while (index-- > 0) {
-        place *= plan->radix + 1;
-    }
-    return place;
+    return emit_power(plan->radix + 1, index);
 }
 
 static struct bundle first_bundle(uint32_t place)

@@ -7,24 +7,16 @@
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    uint32_t count = 0;
-
     (void)rank;
-    for (uint64_t reach = 1; reach < plan->ranks; reach *= plan->radix + 1) {
-        count++;
-    }
-    return count;
+    return emit_digits(plan->ranks, plan->radix + 1);
 }
 
 static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t round,
                      struct ibshift_step *out)
 {
     struct ibshift_step *step = out;
-    uint32_t distance = 1;
+    uint32_t distance = emit_power(plan->radix + 1, round);
 
-    for (uint32_t r = 0; r < round; r++) {
-        distance *= plan->radix + 1;
-    }
     for (uint32_t j = 1, hop = distance; j <= plan->radix && hop < plan->ranks;
          j++, hop += distance) {
         step = emit_recv(step, emit_sub(rank, hop, plan->ranks), emit_blocks(IBSHIFT_RECV, 0, 0),

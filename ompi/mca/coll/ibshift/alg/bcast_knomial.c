@@ -27,7 +27,7 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
         return 1;
     }
     level = seat.below - 1 - (round - (v != 0));
-    place = tree_place(seat, level, base);
+    place = tree_place(level, base);
     for (uint32_t j = 1, child = v + place; j < base && child < ranks; j++, child += place) {
         step = emit_send(step, emit_add(child, plan->root, ranks), all, seat.total - 1 - level,
                          v != 0);

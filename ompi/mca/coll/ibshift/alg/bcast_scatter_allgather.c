@@ -17,7 +17,7 @@ static uint32_t emit_scatter(const struct ibshift_plan *plan, uint32_t v, struct
                              uint32_t round, struct ibshift_step *out)
 {
     uint32_t ranks = plan->ranks, level = seat.below - 1 - (round - (v != 0));
-    uint32_t place = tree_place(seat, level, 2), child = v + place;
+    uint32_t place = tree_place(level, 2), child = v + place;
 
     if (v != 0 && round == 0) {
         emit_recv(out, emit_add(tree_parent(v, seat, 2), plan->root, ranks),

@@ -5,20 +5,10 @@
  */
 #include "alg/alg_emit.h"
 
-static uint32_t levels(const struct ibshift_plan *plan)
-{
-    uint32_t count = 0;
-
-    while ((UINT32_C(1) << count) < plan->ranks) {
-        count++;
-    }
-    return count;
-}
-
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
     (void)rank;
-    return plan->ranks == 1 ? 0 : 1 + 2 * levels(plan);
+    return plan->ranks == 1 ? 0 : 1 + 2 * emit_digits(plan->ranks, 2);
 }
 
 static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t round,

@@ -6,26 +6,26 @@
 #ifndef IBSHIFT_ALG_TREE_H
 #define IBSHIFT_ALG_TREE_H
 
-#include <stdint.h>
+#include "alg/alg_emit.h"
 
 struct tree_seat {
-    uint32_t
-        place; /* value of v's lowest digit that is not zero; for 0, of the first digit beyond P */
+    uint32_t place; /* value of v's lowest digit that is not zero; for 0, of the first beyond P */
     uint32_t below; /* digits below it: rounds in which v has children */
     uint32_t total; /* digits of P - 1: rounds of the whole tree */
 };
 
 static inline struct tree_seat tree_seat(uint32_t v, uint32_t ranks, uint32_t base)
 {
-    struct tree_seat seat = {1, 0, 0};
+    struct tree_seat seat = {1, 0, emit_digits(ranks, base)};
 
-    while (seat.place < ranks && v % (seat.place * base) == 0) {
+    if (base == 2) {
+        seat.below = v != 0 ? (uint32_t)__builtin_ctz(v) : seat.total;
+        seat.place = UINT32_C(1) << seat.below;
+        return seat;
+    }
+    while (seat.below < seat.total && v % (seat.place * base) == 0) {
         seat.place *= base;
         seat.below++;
-    }
-    seat.total = seat.below;
-    for (uint32_t place = seat.place; place < ranks; place *= base) {
-        seat.total++;
     }
     return seat;
 }
@@ -35,13 +35,10 @@ static inline uint32_t tree_parent(uint32_t v, struct tree_seat seat, uint32_t b
     return v - v % (seat.place * base);
 }
 
-/* Value of the digit that v's children of level `level` add; 0 <= level < below. */
-static inline uint32_t tree_place(struct tree_seat seat, uint32_t level, uint32_t base)
+/* Value of the digit that a child of level `level` adds to its parent. */
+static inline uint32_t tree_place(uint32_t level, uint32_t base)
 {
-    for (uint32_t i = seat.below; i > level; i--) {
-        seat.place /= base;
-    }
-    return seat.place;
+    return emit_power(base, level);
 }
 
 /* The end of the subtree that begins at v. */

@@ -40,8 +40,7 @@ static inline struct ibshift_step *treefold_round(const struct treefold *fold,
         step = emit_copy(step, fold->acc, IBSHIFT_SEND, 0, 0, 0);
     }
     for (uint32_t back = round < fold->seat.below ? 0 : 1; back <= (round > 0); back++) {
-        uint32_t level = round - back, place = tree_place(fold->seat, level, base),
-                 child = fold->v + place;
+        uint32_t level = round - back, place = tree_place(level, base), child = fold->v + place;
 
         for (uint32_t j = 0; j < fold->radix && child < fold->ranks; j++, child += place) {
             struct emit_range slot = emit_blocks(IBSHIFT_TMP, level % 2 * fold->radix + j, 1);
