@@ -3,9 +3,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
+#include "copy.h"
 #include "hca.h"
 #include "mr.h"
 
@@ -51,8 +51,12 @@ static bool hash_buffers(const struct shm_qp *qp, const struct shm_wqe *wqe, uin
         }
         for (uint64_t at = 0; at < s->length; at += BLOCK) {
             size_t n = s->length - at < BLOCK ? s->length - at : BLOCK;
-            struct iovec to = {block, n}, from = {(char *)where + at, n};
-            if (process_vm_readv(shm.procs[qp->proc].pid, &to, 1, &from, 1, 0) != (ssize_t)n) {
+            struct pieces from, to;
+            pieces_clear(&from, qp->proc);
+            pieces_clear(&to, SHM_NONE);
+            pieces_add(&from, (char *)where + at, n);
+            pieces_add(&to, block, n);
+            if (copy_whole(&from, &to) != 0) {
                 return false;
             }
             *hash = mix(*hash, block, n);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent.h"
 #include "proc.h"
 #include "shm.h"
 
@@ -62,8 +63,11 @@ static int explain(int error)
     return error == ESRCH ? -ESRCH : error == EPERM ? -EPERM : -EFAULT;
 }
 
-static int copy_once(const struct pieces *from, const struct pieces *to)
+int copy_whole(const struct pieces *from, const struct pieces *to)
 {
+    if (shm.head->conf.bounce) {
+        return agent_copy(from, to);
+    }
     bool is_push = from->proc == SHM_NONE || from->proc == proc_self;
     uint32_t other = is_push ? to->proc : from->proc;
     pid_t pid =
@@ -85,7 +89,7 @@ static int copy_range(const struct pieces *from, const struct pieces *to, uint64
     struct pieces f, t;
     pieces_slice(from, at, bytes, &f);
     pieces_slice(to, at, bytes, &t);
-    return copy_once(&f, &t);
+    return copy_whole(&f, &t);
 }
 
 /* The tail first, in pieces of random size: what a program must not rely on. */
@@ -117,7 +121,7 @@ int copy_pieces(const struct pieces *from, const struct pieces *to)
         return copy_adversarial(from, to);
     }
     if (from->bytes <= most && to->bytes == from->bytes) {
-        return copy_once(from, to);
+        return copy_whole(from, to);
     }
     for (uint64_t at = 0; at < from->bytes; at += most) {
         uint64_t bytes = from->bytes - at < most ? from->bytes - at : most;

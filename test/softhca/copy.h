@@ -2,10 +2,9 @@
 #ifndef SOFTHCA_COPY_H
 #define SOFTHCA_COPY_H
 
-#include <stdint.h>
-#include <sys/uio.h>
+#include "shm.h"
 
-enum { COPY_MAX_SGE = 64 };
+enum { COPY_MAX_SGE = SHM_PIECES };
 
 /* Pieces of one process's memory; `proc` SHM_NONE: addresses of the process that executes. */
 struct pieces {
@@ -31,5 +30,7 @@ void pieces_slice(const struct pieces *p, uint64_t from, uint64_t bytes, struct 
 /* Copies from->bytes bytes; `to` has room for them. 0, -EFAULT (memory that is not mapped as it was
    registered), or -ESRCH (the other process is gone). */
 int copy_pieces(const struct pieces *from, const struct pieces *to);
+/* The same at once, whatever the mode. */
+int copy_whole(const struct pieces *from, const struct pieces *to);
 
 #endif

@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "agent.h"
 #include "object.h"
 #include "pending.h"
 #include "shm.h"
@@ -111,6 +112,7 @@ __attribute__((destructor)) static void detach(void)
         return;
     }
     pending_stop();
+    agent_stop();
     give_slot(proc_self);
     thread_forget();
     proc_self = SHM_NONE;
@@ -132,6 +134,7 @@ static void in_child(void)
     proc_self = SHM_NONE;
     thread_forget();
     pending_forget();
+    agent_forget();
     pthread_mutex_init(&attach_mutex, NULL);
 }
 
@@ -207,10 +210,11 @@ int proc_attach(void)
     int err = 0;
     if (proc_self == SHM_NONE) {
         err = map_file();
-        if (err == 0) {
-            err = take_slot();
-        }
+        err = err ? err : take_slot();
         attached_pid = getpid();
+        if (!err && shm.head->conf.bounce) {
+            err = agent_start();
+        }
     }
     pthread_mutex_unlock(&attach_mutex);
     return err;

@@ -33,6 +33,7 @@ static void lay_out(void)
     shm.chans = part(&next, SHM_CHANS, sizeof(*shm.chans));
     shm.mrs = part(&next, SHM_MRS, sizeof(*shm.mrs));
     shm.groups = part(&next, SHM_GROUPS, sizeof(*shm.groups));
+    shm.agents = part(&next, SHM_PROCS, sizeof(*shm.agents));
     shm.maps = next;
     shm.arena =
         next + (SHM_QPS + SHM_CQS + SHM_SRQS + SHM_CHANS + SHM_MRS + PAGE - 1) / PAGE * PAGE;

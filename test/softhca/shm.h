@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include "lock.h"
 
@@ -33,6 +34,8 @@ enum {
     SHM_GIDS = 8,
     SHM_ARENA_CLASSES = 40,
     SHM_ASYNC = 128,
+    SHM_PIECES = 64, /* of one copy */
+    AGENT_BYTES = 65536,
 };
 
 #define SHM_MAGIC     0x736f667468636131ull
@@ -239,6 +242,18 @@ struct shm_thread {
     char pad[52];
 };
 
+/* A process's agent (agent.h). Requesters take `lock`; own_lock is for copies within the process.
+ */
+struct shm_agent {
+    struct lock lock, own_lock;
+    _Atomic uint32_t state;
+    uint32_t n, to_file;
+    int32_t result;
+    uint64_t length;
+    struct iovec iov[SHM_PIECES];
+    char bytes[2 * AGENT_BYTES];
+};
+
 struct shm_arena {
     struct lock lock;
     uint64_t next;
@@ -276,6 +291,7 @@ struct shm {
     struct shm_chan *chans;
     struct shm_mr *mrs;
     struct shm_group *groups;
+    struct shm_agent *agents;
     char *base;
     uint64_t maps, arena; /* offsets */
 };

@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,6 +93,34 @@ static void start_guard(void)
     close(ends[0]);
 }
 
+/* Whether one child may read another's memory, as processes of the run will. */
+static bool is_vm_refused(void)
+{
+    int word = 0, got, status = 1;
+    pid_t target = fork();
+    if (target == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+        pause();
+        _exit(0);
+    }
+    pid_t reader = fork();
+    if (reader == 0) {
+        struct iovec to = {&got, sizeof(got)}, from = {&word, sizeof(word)};
+        for (int i = 0; i < 100; i++) { /* the target may not have called prctl yet */
+            if (process_vm_readv(target, &to, 1, &from, 1, 0) == sizeof(got)) {
+                _exit(0);
+            }
+            usleep(1000);
+        }
+        _exit(1);
+    }
+    waitpid(reader, &status, 0);
+    kill(target, SIGKILL);
+    waitpid(target, NULL, 0);
+    return status != 0;
+}
+
 static int make_run(struct options *o)
 {
     char file[PATH_MAX + 8];
@@ -116,6 +145,7 @@ static int make_run(struct options *o)
     snprintf(shm.head->dir, sizeof(shm.head->dir), "%s", dir);
     while (o->conf.seed == 0 && getrandom(&o->conf.seed, 4, 0) != 4) {
     }
+    o->conf.bounce |= is_vm_refused();
     shm.head->conf = o->conf;
     shm.head->random = o->conf.seed;
     shm.head->timed = o->conf.defer_us || o->conf.adversarial;
@@ -134,6 +164,11 @@ static void banner(const struct options *o)
             c->hosts, c->hosts > 1 ? "s" : "", c->hcas, c->hcas > 1 ? "s" : "", c->ports,
             c->ports > 1 ? "s" : "",
             c->link == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand");
+    if (c->bounce) {
+        fprintf(stderr,
+                "softhca: copies go through the shared file (slower); where the system refuses "
+                "process_vm_readv, allow ptrace to avoid that\n");
+    }
     if (c->defer_us || c->adversarial) {
         fprintf(stderr, "softhca: %s%s%s, seed %llu\n", c->defer_us ? "deferred" : "",
                 c->defer_us && c->adversarial ? ", " : "", c->adversarial ? "adversarial" : "",
