@@ -14,10 +14,13 @@
 #include <stdint.h>
 
 struct lock {
-    _Atomic uint32_t holder; /* index in the thread table + 1; 0 = free */
+    _Atomic uint32_t holder; /* thread_id(); 0 = free */
 };
 
-extern __thread uint32_t thread_slot __attribute__((tls_model("initial-exec")));
+/* A thread's place in the thread table + 1, and above that how often the place was taken: a place
+   that was taken again is another thread. 0 = none yet. */
+enum { THREAD_INDEX_BITS = 13 };
+extern __thread uint32_t thread_self __attribute__((tls_model("initial-exec")));
 
 /* Gives the calling thread a place in the thread table. */
 void thread_join(void);
@@ -25,10 +28,10 @@ void lock_take_slow(struct lock *lock);
 
 static inline uint32_t thread_id(void)
 {
-    if (__builtin_expect(thread_slot == 0, 0)) {
+    if (__builtin_expect(thread_self == 0, 0)) {
         thread_join();
     }
-    return thread_slot;
+    return thread_self;
 }
 
 static inline bool lock_try(struct lock *lock)
@@ -59,6 +62,8 @@ static inline void lock_drop(struct lock *lock)
 void section_enter(void);
 void section_leave(void);
 void grace_wait(void);
+/* While on, grace_wait() of this thread does nothing: it has waited once for many objects. */
+void grace_skip(bool on);
 
 /* After fork the child has no place in the thread table and owns nothing. */
 void thread_forget(void);

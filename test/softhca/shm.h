@@ -21,7 +21,7 @@
 
 enum {
     SHM_PROCS = 1024,
-    SHM_THREADS = 8192,
+    SHM_THREADS = 8191,
     SHM_QPS = 65536,
     SHM_CQS = 65536,
     SHM_SRQS = 16384,
@@ -239,7 +239,8 @@ struct shm_group {
 struct shm_thread {
     _Atomic uint64_t seq;  /* odd inside a section */
     _Atomic uint32_t proc; /* owner + 1, 0 = free */
-    char pad[52];
+    _Atomic uint32_t id;   /* see lock.h */
+    char pad[48];
 };
 
 /* A process's agent (agent.h). Requesters take `lock`; own_lock is for copies within the process.
