@@ -312,6 +312,44 @@ static int many(struct ranks *r)
     return 0;
 }
 
+static void ping_pong(struct test *t, uint32_t peer, uint32_t rounds)
+{
+    char out = 1, in = 0;
+
+    for (uint32_t i = 0; i < rounds; i++) {
+        uint32_t tag = i % TAGS;
+        begin(t, 0, peer, tag, &in, 1);
+        if (t->r->self == 0) {
+            finish(t);
+        }
+        begin(t, 1, peer, tag, &out, 1);
+        finish(t);
+    }
+}
+
+/* There is one ring: it goes to the peer that was hot first, then to the one that is hotter. */
+static int heat(struct ranks *r)
+{
+    struct test t = {.r = r};
+    struct ibshift_net_verbs_stats s;
+
+    if (r->self < 2) {
+        ping_pong(&t, (uint32_t)!r->self, 200);
+    }
+    ibshift_net_verbs_stats(r->net, &s);
+    uint64_t before = s.ring;
+    ranks_barrier(r, 0);
+    for (int i = 0; i < 20 && r->self != 1; i++) {
+        ping_pong(&t, r->self == 0 ? 2 : 0, 200);
+        poll_for(&t, 20);
+    }
+    ranks_barrier(r, 1);
+    ibshift_net_verbs_stats(r->net, &s);
+    printf("rank %d: %lu messages through rings, then %lu more\n", r->self, (unsigned long)before,
+           (unsigned long)(s.ring - before));
+    return (r->self == 1 && before == 0) || (r->self == 2 && s.ring == 0);
+}
+
 /* Run with so little memory to lock that long messages cannot be registered: they are copied. */
 static int locked(struct ranks *r)
 {
@@ -346,6 +384,7 @@ static const struct {
     {"flood", flood, 4, 0},   {"late", late, 3, 0},         {"death", death, 3, 2},
     {"cancel", cancel, 3, 0}, {"mismatch", mismatch, 8, 0}, {"aborted", aborted, 2, 0},
     {"stale", stale, 2, 0},   {"many", many, 16, 0},        {"locked", locked, 2, 0},
+    {"heat", heat, 3, 0},
 };
 
 int main(int argc, char **argv)
@@ -356,10 +395,11 @@ int main(int argc, char **argv)
             struct ranks r = {
                 .count = cases[i].ranks, .max_ports = 1, .options = ibshift_net_verbs_defaults};
             r.count = argc > 2 ? atoi(argv[2]) : r.count;
+            r.options.rings = cases[i].body == heat ? 1 : r.options.rings;
             r.options.memory = argc > 3 ? strtoul(argv[3], NULL, 0) : r.options.memory;
             return ranks_run(&r, cases[i].body, cases[i].may_die);
         }
     }
-    fprintf(stderr, "cases: flood, late, death, cancel, mismatch, stale, many or locked\n");
+    fprintf(stderr, "cases: flood, late, death, cancel, mismatch, stale, many, locked or heat\n");
     return 2;
 }

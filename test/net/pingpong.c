@@ -4,6 +4,7 @@
  * messages that follow each other, 16 at a time. Compare with ib_write_lat and ib_write_bw.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,8 +109,19 @@ static void stream(struct ranks *r, uint8_t *buffer, struct ibshift_net_mem *mem
     }
 }
 
+/* Each rank on a processor of its own, or two that share one measure the scheduler. */
+static void bind_rank(const struct ranks *r)
+{
+    cpu_set_t cpus;
+
+    CPU_ZERO(&cpus);
+    CPU_SET(r->self, &cpus);
+    (void)sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
 static int run(struct ranks *r)
 {
+    bind_rank(r);
     uint8_t *buffer = calloc(2, size + 1);
     struct ibshift_net_mem *mem =
         buffer != NULL ? ibshift_net_mem_register(r->net, buffer, 2 * size + 2) : NULL;

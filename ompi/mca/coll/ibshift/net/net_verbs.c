@@ -182,6 +182,7 @@ static void walk(struct ibshift_net_verbs *nv)
         }
     }
     ibshift_nv_rings_balance(nv);
+    ibshift_nv_async_poll(nv);
 }
 
 static void slow_round(struct ibshift_net_verbs *nv)
@@ -351,6 +352,7 @@ static int open_all(struct ibshift_net_verbs *nv, const char **what)
         *what = "starting its datagram queue pair";
         rc = ibshift_nv_ud_open(nv);
     }
+    rc = rc != 0 ? rc : ibshift_nv_async_open(nv);
     return rc;
 }
 

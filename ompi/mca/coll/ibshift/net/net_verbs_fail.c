@@ -161,8 +161,9 @@ static int is_of(const struct ibshift_note *note, uint32_t comm, uint32_t seq)
 static int cancel_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list, uint32_t comm,
                        uint32_t seq)
 {
+    struct ibshift_connection *c = list->first != NULL ? list->first->connection : NULL;
     struct ibshift_note *next;
-    int must_break = 0;
+    int must_break = 0, held = 0;
 
     for (struct ibshift_note *n = list->first; n != NULL; n = next) {
         next = n->next;
@@ -175,10 +176,11 @@ static int cancel_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list,
             n->is_cancelled = (uint8_t)!is_written;
             continue;
         }
-        if (n->kind == IBSHIFT_NOTE_HELD) {
-            ibshift_nv_quota_back(nv, n->connection);
-        }
+        held += n->kind == IBSHIFT_NOTE_HELD;
         ibshift_nv_note_end(nv, n, -ECANCELED);
+    }
+    for (; held > 0 && c->status == 0; held--) {
+        ibshift_nv_quota_back(nv, c); /* may find the connection broken, and end all notes */
     }
     return must_break;
 }

@@ -4,6 +4,7 @@
 
 #include "net/net_verbs_memory.h"
 
+/* Reserved: one for a word, one for the marker of a broken connection. */
 enum { RESERVED_REQUESTS = 2, BLOCKED_PER_POLL = 16 };
 
 /* Limits that the peer has written into our word since we looked last. */
@@ -171,7 +172,8 @@ void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
 
     c->must_tell = 1;
-    if (c->state != IBSHIFT_CONNECTION_READY || ibshift_rail_room(nv, &c->rail[0]) == 0) {
+    if (c->state != IBSHIFT_CONNECTION_READY ||
+        ibshift_rail_room(nv, &c->rail[0]) < RESERVED_REQUESTS) {
         return;
     }
     wr.wr.rdma.remote_addr = c->out.word_address;

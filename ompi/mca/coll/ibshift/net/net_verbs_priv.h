@@ -226,6 +226,7 @@ struct ibshift_net_verbs {
     uint32_t looks;     /* at the rings */
     uint32_t polls;     /* of the completion queues */
     uint64_t time;      /* as of the last slow round */
+    uint64_t next_tick; /* of the handshakes */
     uint64_t next_walk; /* over all connections */
     uint32_t noise;
     uint8_t has_said_copy;
@@ -358,6 +359,10 @@ void ibshift_nv_region_put(struct ibshift_net_verbs *nv, struct ibshift_region *
 int ibshift_nv_mem_register(struct ibshift_net *net, void *base, size_t length,
                             struct ibshift_net_mem **mem);
 void ibshift_nv_mem_release(struct ibshift_net *net, struct ibshift_net_mem *mem);
+
+/* net_verbs_async.c */
+int ibshift_nv_async_open(struct ibshift_net_verbs *nv);
+void ibshift_nv_async_poll(struct ibshift_net_verbs *nv);
 
 /* net_verbs_fail.c */
 __attribute__((format(printf, 4, 5))) void ibshift_nv_break(struct ibshift_net_verbs *nv,

@@ -7,7 +7,8 @@
 
 enum { SLOTS_MOST = 64, QUOTA_MOST = 32, ASKING_RESERVE = 32 };
 
-static const uint64_t ask_pause = 1000 * 1000; /* ns */
+static const uint64_t ask_pause = 1000 * 1000;  /* ns */
+static const uint64_t tick_pause = 1000 * 1000; /* ns */
 
 struct ibshift_connection *ibshift_nv_peer_known(struct ibshift_net_verbs *nv, uint32_t peer)
 {
@@ -295,6 +296,10 @@ void ibshift_nv_hello(struct ibshift_net_verbs *nv, const struct ibshift_hello *
 void ibshift_nv_wireup_poll(struct ibshift_net_verbs *nv)
 {
     ibshift_nv_ud_poll(nv);
+    if (nv->time < nv->next_tick) {
+        return;
+    }
+    nv->next_tick = nv->time + tick_pause;
     for (uint32_t i = 0; i < nv->connection_count && nv->shaking > 0; i++) {
         struct ibshift_connection *c = nv->connections[i];
         if (c->state == IBSHIFT_CONNECTION_SHAKING) {
