@@ -175,7 +175,7 @@ static void overrun(uint32_t index, struct shm_cq *q)
     for (uint32_t i = 0; i < high; i++) {
         struct shm_qp *qp = &shm.qps[i];
         if (qp->number && (qp->send_cq == index || qp->recv_cq == index)) {
-            qp_kill(i, IBV_EVENT_QP_FATAL);
+            qp_break(i, IBV_EVENT_QP_FATAL);
         }
     }
 }

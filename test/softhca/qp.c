@@ -53,13 +53,13 @@ static int make_shared(struct hca_qp *qp, const struct ibv_qp_init_attr_ex *attr
     struct shm_qp *s = &shm.qps[qp->index];
     uint32_t generation = s->generation;
     memset(s, 0, sizeof(*s));
+    s->proc = proc_self;
     err = make_rings(s, &attr->cap, attr->srq != NULL);
     if (err) {
         shm_slot_put(&shm.head->qps, qp->index);
         return err;
     }
     s->type = attr->qp_type;
-    s->proc = proc_self;
     s->pd = pd_id(attr->pd);
     s->ctx = ctx->chan;
     s->host = ctx->host;
@@ -266,13 +266,13 @@ void qp_flush_receives(uint32_t index)
     lock_drop(&s->rq_lock);
 }
 
-void qp_kill(uint32_t index, uint32_t event)
+bool qp_break(uint32_t index, uint32_t event)
 {
     struct shm_qp *s = &shm.qps[index];
     uint32_t state = atomic_load(&s->state);
     do {
         if (state == IBV_QPS_ERR || state == IBV_QPS_RESET) {
-            return;
+            return false;
         }
     } while (!atomic_compare_exchange_weak(&s->state, &state, IBV_QPS_ERR));
     atomic_store(&s->due, 0);
@@ -280,5 +280,12 @@ void qp_kill(uint32_t index, uint32_t event)
         chan_signal_async(s->ctx, event, s->user, 0);
     }
     pending_list(index);
-    qp_flush_receives(index);
+    return true;
+}
+
+void qp_kill(uint32_t index, uint32_t event)
+{
+    if (qp_break(index, event)) {
+        qp_flush_receives(index);
+    }
 }
