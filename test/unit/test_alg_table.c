@@ -74,13 +74,25 @@ static void broken_plans_are_refused(void **state)
     refuse(bcast, (struct ibshift_plan){.ranks = 4, .root = 3, .radix = 16}, 0, "");
 }
 
+static void broken_splits_are_refused(void **state)
+{
+    const struct ibshift_alg *scatter = ibshift_alg_find(IBSHIFT_SCATTER, "split");
+    const uint32_t good[] = {0, 0, 1, 2, 1}, none[] = {0, 0, 1, 0, 2}, all[] = {0, 0, 1, 2, 4};
+
+    (void)state;
+    refuse(scatter, (struct ibshift_plan){.ranks = 4, .split = good}, 0, "");
+    refuse(scatter, (struct ibshift_plan){.ranks = 4, .split = none}, -EINVAL,
+           "split of 3 blocks: 0 go first, must be 1 to 2");
+    refuse(scatter, (struct ibshift_plan){.ranks = 4, .split = all}, -EINVAL,
+           "split of 4 blocks: 4 go first, must be 1 to 3");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_found_and_unique),
-        cmocka_unit_test(collectives_have_names),
-        cmocka_unit_test(stand_ins_serve_everything),
-        cmocka_unit_test(broken_plans_are_refused),
+        cmocka_unit_test(names_are_found_and_unique), cmocka_unit_test(collectives_have_names),
+        cmocka_unit_test(stand_ins_serve_everything), cmocka_unit_test(broken_plans_are_refused),
+        cmocka_unit_test(broken_splits_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

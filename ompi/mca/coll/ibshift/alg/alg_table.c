@@ -176,12 +176,27 @@ static int out_of_range(const struct ibshift_alg *alg, const struct ibshift_plan
     return 0;
 }
 
+static int check_split(const struct ibshift_plan *plan, char *why, size_t size)
+{
+    for (uint32_t m = 2; m <= plan->ranks; m++) {
+        if (plan->split[m] < 1 || plan->split[m] >= m) {
+            snprintf(why, size, "split of %u blocks: %u go first, must be 1 to %u", m,
+                     plan->split[m], m - 1);
+            return -EINVAL;
+        }
+    }
+    return 0;
+}
+
 int ibshift_alg_check(const struct ibshift_alg *alg, const struct ibshift_plan *plan, char *why,
                       size_t size)
 {
     const char *limit = NULL;
     int rc = out_of_range(alg, plan, why, size);
 
+    if (rc == 0 && (alg->flags & IBSHIFT_ALG_SPLIT) != 0 && plan->split != NULL) {
+        rc = check_split(plan, why, size);
+    }
     if (rc < 0) {
         return rc;
     }
