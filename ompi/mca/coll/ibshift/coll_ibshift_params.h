@@ -15,6 +15,9 @@ struct ibshift_params {
     int gid_index;
     int service_level;
     int traffic_class;
+    size_t memory;
+    size_t eager_limit;
+    int timeout, retry;
     int deadline; /* seconds */
     int window;
     const char *model;

@@ -52,6 +52,10 @@ static int open_net(char *error, size_t size)
     options.self = OMPI_PROC_MY_NAME->vpid;
     options.card = ibshift_card_copy;
     options.say = say;
+    options.memory = ibshift_params.memory;
+    options.max_eager = ibshift_params.eager_limit;
+    options.timeout = ibshift_params.timeout;
+    options.retry = ibshift_params.retry;
     options.cache = ibshift_regcache_open(verbs);
     return ibshift_net_verbs_create(verbs, &options, &net, error, size);
 }
