@@ -12,7 +12,7 @@
 struct ompi_communicator_t;
 
 /* Found by Open MPI under this name in the DSO. */
-OMPI_MODULE_DECLSPEC extern mca_coll_base_component_t mca_coll_ibshift_component;
+OMPI_DECLSPEC extern mca_coll_base_component_t mca_coll_ibshift_component;
 
 /*
  * One communicator's state. Before its owner (the communicator) goes, disable() or the destructor

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * One collective under way; as a request it starts with what Open MPI expects. Idle calls are kept
@@ -278,7 +279,7 @@ static int call_create(mca_coll_ibshift_module_t *module, struct ompi_communicat
     call->request.super.req_free = request_free; /* Open MPI hooks into it while it is in use */
     call->request.super.req_mpi_object.comm = comm;
     call->request.super.req_status.MPI_ERROR = MPI_SUCCESS;
-    call->request.data.objs.objs[0] = call->request.data.objs.objs[1] = NULL;
+    memset(&call->request.data, 0, sizeof(call->request.data)); /* hooks of the last use */
     *out = call;
     return OMPI_SUCCESS;
 }
