@@ -250,6 +250,7 @@ int ibshift_synth_fabric(const char *text, ibshift_fabric_t **fabric, ibshift_er
     s.fabric = ibshift_fabric_new();
     rc = s.fabric == NULL ? ibshift_fail(err, -ENOMEM, "no memory") : build(&s, err);
     free(s.place);
+    free(s.tuples);
     if (rc != 0) {
         ibshift_fabric_free(s.fabric);
         return rc;

@@ -134,9 +134,7 @@ static void route_host(synth_t *s, ways_t *w, uint32_t leaf, unsigned leaf_port,
             unsigned port = leaf_port;
 
             if (node != leaf) {
-                port = s->complete && !s->spec.minhop
-                           ? closed_form(s, node, s->place[host->node], offset)
-                           : choose(s, w, node, s->place[host->node], offset);
+                port = choose(s, w, node, s->place[host->node], offset);
             }
             ibshift_lft_set(f, i, host->lid + offset, port);
         }
@@ -154,7 +152,7 @@ static void route_leaf(synth_t *s, ways_t *w, uint32_t leaf)
         if (port == IBSHIFT_NO_PORT || ibshift_node_is_switch(f, f->ports[port].node)) {
             continue;
         }
-        if (!found && (!s->complete || s->spec.minhop)) {
+        if (!found) {
             spread(s, leaf, !s->spec.torus, s->spec.torus ? w->distance : w->descent, w->queue);
             if (!s->spec.torus) {
                 climb(s, w);
@@ -162,6 +160,23 @@ static void route_leaf(synth_t *s, ways_t *w, uint32_t leaf)
         }
         found = true;
         route_host(s, w, leaf, p, port);
+    }
+}
+
+/* Nothing is in the way of the closed form: one table after the other. */
+static void route_complete(synth_t *s)
+{
+    ibshift_fabric_t *f = s->fabric;
+
+    for (uint32_t i = 0; i < f->switch_count; i++) {
+        for (uint32_t h = 0; h < f->host_count; h++) {
+            const ibshift_port_t *host = &f->ports[f->hosts[h]];
+
+            for (unsigned offset = 0; offset < 1u << host->lmc; offset++) {
+                ibshift_lft_set(f, i, host->lid + offset,
+                                closed_form(s, f->switches[i], s->place[host->node], offset));
+            }
+        }
     }
 }
 
@@ -177,7 +192,10 @@ int synth_route(synth_t *s, ibshift_error_t *err)
     if (rc == 0 && (!w.distance || !w.descent || !w.queue || !w.load)) {
         rc = ibshift_fail(err, -ENOMEM, "no memory to route %u nodes", f->node_count);
     }
-    for (uint32_t i = 0; rc == 0 && i < f->switch_count; i++) {
+    if (rc == 0 && s->complete && !s->spec.minhop) {
+        route_complete(s);
+    }
+    for (uint32_t i = 0; rc == 0 && (!s->complete || s->spec.minhop) && i < f->switch_count; i++) {
         route_leaf(s, &w, f->switches[i]);
     }
     free(w.distance);

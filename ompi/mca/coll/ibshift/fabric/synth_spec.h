@@ -21,6 +21,12 @@ typedef struct synth_spec {
     char text[512];
 } synth_spec_t;
 
+/* A node of a tree: level and digits [1 .. h]. */
+typedef struct synth_tuple {
+    unsigned level;
+    unsigned digit[SYNTH_LEVELS_MAX + 2];
+} synth_tuple_t;
+
 /* A fabric under construction: place[] says which node of the complete one each node is. */
 typedef struct synth {
     synth_spec_t spec;
@@ -28,6 +34,8 @@ typedef struct synth {
     uint32_t *place;
     uint32_t hosts;                             /* of the complete fabric: nodes 0 .. hosts - 1 */
     uint32_t level_start[SYNTH_LEVELS_MAX + 2]; /* first node of level l, [h + 1] = end */
+    synth_tuple_t *tuples;                      /* of trees: by node of the complete fabric */
+    uint32_t step[SYNTH_LEVELS_MAX + 2]; /* of trees: between destinations that pass a switch */
     bool complete;
 } synth_t;
 

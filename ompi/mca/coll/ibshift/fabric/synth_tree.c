@@ -7,11 +7,9 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-typedef struct tuple {
-    unsigned level;
-    unsigned digit[SYNTH_LEVELS_MAX + 2]; /* [1 .. h] */
-} tuple_t;
+typedef synth_tuple_t tuple_t;
 
 static unsigned radix(const synth_spec_t *t, unsigned level, unsigned i)
 {
@@ -142,30 +140,16 @@ static int link_children(synth_t *s, uint32_t node, ibshift_error_t *err)
 {
     const synth_spec_t *t = &s->spec;
     unsigned level = synth_level(s, node);
-    tuple_t self = {0}, child = {0};
+    tuple_t child = {0};
     int rc = 0;
 
-    tuple_of(t, level, node - s->level_start[level], &self);
     for (unsigned f = 0; rc == 0 && f < down_ports(t, level); f++) {
-        unsigned g = child_at(t, &self, f, &child);
+        unsigned g = child_at(t, &s->tuples[node], f, &child);
         uint32_t below = s->level_start[level - 1] + index_of(t, &child);
         unsigned port = level == 1 ? 1 : down_ports(t, level - 1) + g + 1;
 
         rc = ibshift_fabric_add_link(s->fabric, ibshift_node_port(s->fabric, node, f + 1),
                                      ibshift_node_port(s->fabric, below, port), 40000, err);
-    }
-    return rc;
-}
-
-int synth_tree_build(synth_t *s, ibshift_error_t *err)
-{
-    int rc = check_shape(s, err);
-
-    if (rc == 0) {
-        rc = add_nodes(s, err);
-    }
-    for (uint32_t node = s->hosts; rc == 0 && node < s->level_start[s->spec.h + 1]; node++) {
-        rc = link_children(s, node, err);
     }
     return rc;
 }
@@ -187,13 +171,50 @@ static uint32_t step_of(const synth_spec_t *t, unsigned level)
     return (uint32_t)(up / down > 0 ? up / down : 1);
 }
 
-/* Which of the cross-connected parents a destination passed two levels below: (14). */
-static unsigned cross_of(const synth_spec_t *t, unsigned level, uint32_t d)
+static int find_tuples(synth_t *s, ibshift_error_t *err)
 {
+    uint32_t nodes = s->level_start[s->spec.h + 1];
+
+    s->tuples = calloc((size_t)nodes + 1, sizeof(*s->tuples));
+    if (s->tuples == NULL) {
+        return ibshift_fail(err, -ENOMEM, "no memory for %u nodes", nodes);
+    }
+    for (uint32_t i = 0; i < nodes; i++) {
+        unsigned level = i < s->hosts ? 0 : synth_level(s, i);
+
+        tuple_of(&s->spec, level, i - s->level_start[level], &s->tuples[i]);
+    }
+    for (unsigned l = 0; l <= s->spec.h; l++) {
+        s->step[l] = step_of(&s->spec, l);
+    }
+    return 0;
+}
+
+int synth_tree_build(synth_t *s, ibshift_error_t *err)
+{
+    int rc = check_shape(s, err);
+
+    if (rc == 0) {
+        rc = find_tuples(s, err);
+    }
+    if (rc == 0) {
+        rc = add_nodes(s, err);
+    }
+    for (uint32_t node = s->hosts; rc == 0 && node < s->level_start[s->spec.h + 1]; node++) {
+        rc = link_children(s, node, err);
+    }
+    return rc;
+}
+
+/* Which of the cross-connected parents a destination passed two levels below: (14). */
+static unsigned cross_of(const synth_t *s, unsigned level, uint32_t d)
+{
+    const synth_spec_t *t = &s->spec;
+
     if (level < 2 || p_at(t, level - 1) == 1) {
         return 0;
     }
-    return d / step_of(t, level - 2) % (t->w[level - 1] * p_at(t, level - 1)) / t->w[level - 1];
+    return d / s->step[level - 2] % (t->w[level - 1] * p_at(t, level - 1)) / t->w[level - 1];
 }
 
 /* (10), which is (9) where nothing is crossed. */
@@ -209,22 +230,24 @@ static bool is_below(const synth_spec_t *t, const tuple_t *s, const tuple_t *hos
     return l == t->h || s->digit[l + 1] / p == host->digit[l + 1] / p;
 }
 
-static unsigned up_port(const synth_spec_t *t, unsigned level, uint32_t d)
+static unsigned up_port(const synth_t *s, unsigned level, uint32_t d)
 {
-    uint32_t g = d / step_of(t, level) * p_at(t, level - 1) + cross_of(t, level, d); /* (15) */
+    const synth_spec_t *t = &s->spec;
+    uint32_t g = d / s->step[level] * p_at(t, level - 1) + cross_of(s, level, d); /* (15) */
 
     return down_ports(t, level) + g % up_ports(t, level) + 1;
 }
 
-static unsigned down_port(const synth_spec_t *t, unsigned l, const tuple_t *host, uint32_t d)
+static unsigned down_port(const synth_t *s, unsigned l, const tuple_t *host, uint32_t d)
 {
+    const synth_spec_t *t = &s->spec;
     const unsigned *digit = host->digit;
 
     if (l > 1 && p_at(t, l - 1) > 1) {
-        return digit[l] / p_at(t, l - 1) * p_at(t, l - 1) + cross_of(t, l, d) + 1; /* (17) */
+        return digit[l] / p_at(t, l - 1) * p_at(t, l - 1) + cross_of(s, l, d) + 1; /* (17) */
     }
     if (!t->qft) {
-        return digit[l] + t->m[l] * (d / step_of(t, l) % t->p[l]) + 1; /* (16) */
+        return digit[l] + t->m[l] * (d / s->step[l] % t->p[l]) + 1; /* (16) */
     }
     return digit[l] + t->m[l] * (digit[l < t->h ? l + 1 : l - 1] % t->p[l]) + 1; /* (18) */
 }
@@ -233,12 +256,8 @@ static unsigned down_port(const synth_spec_t *t, unsigned l, const tuple_t *host
  */
 unsigned synth_tree_port(const synth_t *s, uint32_t sw, uint32_t d, uint32_t spread)
 {
-    const synth_spec_t *t = &s->spec;
-    unsigned level = synth_level(s, sw);
-    tuple_t self = {0}, host = {0};
+    const tuple_t *self = &s->tuples[sw], *host = &s->tuples[d];
 
-    tuple_of(t, level, sw - s->level_start[level], &self);
-    tuple_of(t, 0, d, &host);
-    return is_below(t, &self, &host) ? down_port(t, level, &host, spread)
-                                     : up_port(t, level, spread);
+    return is_below(&s->spec, self, host) ? down_port(s, self->level, host, spread)
+                                          : up_port(s, self->level, spread);
 }
