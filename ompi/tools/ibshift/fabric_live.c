@@ -1,12 +1,14 @@
 #include "fabric_live.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <infiniband/ibnetdisc.h>
 #include <infiniband/mad.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void fabric_live_progress(const struct fabric_live *live, const char *what, uint64_t done,
                           uint64_t all)
@@ -157,15 +159,37 @@ static int convert(const struct fabric_live *live, ibnd_fabric_t *found, ibshift
     return rc;
 }
 
+/* The libraries would say it at length. */
+static bool has_datagrams(void)
+{
+    int fd = open("/sys/class/infiniband_mad/abi_version", O_RDONLY | O_CLOEXEC);
+
+    return fd >= 0 && close(fd) == 0;
+}
+
+static int say_no_answer(ibshift_error_t *err)
+{
+    return ibshift_fail(
+        err, -ENODEV,
+        "no answer from the fabric: is there an active InfiniBand port, and may this "
+        "user open /dev/infiniband/umad*? (usually root only: an administrator "
+        "makes the file once)");
+}
+
 int fabric_live_read(const struct fabric_live *live, ibshift_fabric_t **fabric,
                      ibshift_error_t *err)
 {
     struct ibnd_config config = {.max_smps = live->in_flight < 32 ? live->in_flight : 32};
-    char *device = live->device == NULL ? NULL : strdup(live->device);
+    char *device;
     ibnd_fabric_t *found;
-    ibshift_fabric_t *f = ibshift_fabric_new();
+    ibshift_fabric_t *f;
     int rc;
 
+    if (!has_datagrams()) {
+        return say_no_answer(err);
+    }
+    device = live->device == NULL ? NULL : strdup(live->device);
+    f = ibshift_fabric_new();
     if (live->has_progress) {
         fputs("nodes ...\n", stderr);
     }
@@ -173,11 +197,7 @@ int fabric_live_read(const struct fabric_live *live, ibshift_fabric_t **fabric,
     free(device);
     if (found == NULL) {
         ibshift_fabric_free(f);
-        return ibshift_fail(
-            err, -ENODEV,
-            "no answer from the fabric: is there an active InfiniBand port, and may "
-            "this user open /dev/infiniband/umad*? (usually root only: an "
-            "administrator makes the file once)");
+        return say_no_answer(err);
     }
     rc = convert(live, found, f, err);
     ibnd_destroy_fabric(found);

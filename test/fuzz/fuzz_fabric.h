@@ -1,0 +1,52 @@
+/* One text through one reader; whatever it says, nothing may leak, hang or read beside its memory.
+ */
+#ifndef IBSHIFT_FUZZ_FABRIC_H
+#define IBSHIFT_FUZZ_FABRIC_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fabric/order.h"
+#include "fabric/read.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+typedef int fuzz_reader(ibshift_lines_t *lines, ibshift_fabric_t *f, ibshift_notes_t *notes,
+                        ibshift_error_t *err);
+
+static inline int fuzz_text(fuzz_reader *read, ibshift_fabric_t *f, const uint8_t *data,
+                            size_t size)
+{
+    static ibshift_lines_t lines;
+    ibshift_notes_t notes = {.count = 0};
+    ibshift_error_t err;
+    FILE *file = size == 0 ? NULL : fmemopen((void *)(uintptr_t)data, size, "r");
+    int rc;
+
+    if (file == NULL) {
+        return -1;
+    }
+    ibshift_lines_from(&lines, file, "fuzz");
+    rc = read(&lines, f, &notes, &err);
+    ibshift_lines_close(&lines);
+    return rc;
+}
+
+/* What every user of a fabric does next. */
+static inline void fuzz_use(ibshift_fabric_t *f)
+{
+    ibshift_shape_t shape;
+    ibshift_error_t err;
+    uint32_t *order, count;
+
+    if (ibshift_fabric_finish(f, &err) != 0 || ibshift_shape_find(f, &shape, &err) != 0) {
+        return;
+    }
+    if (ibshift_order_keepers(f, &shape, &order, &count, &err) == 0) {
+        free(order);
+    }
+    ibshift_shape_free(&shape);
+}
+
+#endif
