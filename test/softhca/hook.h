@@ -23,6 +23,9 @@ enum fate {
 /* `port` is the index of the target's port. */
 enum fate fault_fate(const struct shm_qp *source, uint32_t port, const struct shm_wqe *wqe);
 
+/* Nanoseconds that a request of `source` waits before it travels; asked once a request. */
+uint64_t fault_delay(const struct shm_qp *source);
+
 /* 0, or the errno with which a registration of `length` bytes is refused. */
 int fault_register(uint64_t length);
 

@@ -255,6 +255,7 @@ HCA_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, v
         next.mr.length = length;
     }
     int err = proc_is_forked() ? EPERM : check_access(new_access);
+    err = err || !moves ? err : fault_register(length);
     err = err ? err : touch((uintptr_t)next.mr.addr, next.mr.length, new_access);
     if (err) {
         errno = err;

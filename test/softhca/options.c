@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { KIND_FLAG, KIND_U32, KIND_U64, KIND_LINK, KIND_MTU, KIND_TEXT };
+#include "faultspec.h"
+
+enum kind { KIND_FLAG, KIND_U32, KIND_U64, KIND_LINK, KIND_MTU, KIND_TEXT, KIND_FAULT };
 
 struct option {
     const char *name, *argument;
@@ -49,6 +51,11 @@ static const struct option options[] = {
      "outstanding reads and atomics per queue pair"},
     {"dir", "DIR", KIND_TEXT, offsetof(struct options, dir), 0, 0, 0,
      "where the shared file lives (default: /dev/shm)"},
+    {"fault", "FAULT", KIND_FAULT, 0, 0, 0, 0, "makes something go wrong, see below; repeatable"},
+    {"control", "SOCKET", KIND_TEXT, offsetof(struct options, control), 0, 0, 0,
+     "listens for faults in the middle of the run"},
+    {"tell", "SOCKET", KIND_TEXT, offsetof(struct options, tell), 0, 0, 0,
+     "says the faults that follow to the run with that --control"},
     {"quiet", NULL, KIND_FLAG, offsetof(struct options, quiet), 0, 0, 1, "no banner"},
 };
 
@@ -58,7 +65,8 @@ static void print_help(void)
 {
     printf("Usage: softhca-run [OPTION...] [--] COMMAND [ARGUMENT...]\n"
            "Runs COMMAND, and all that it starts, on software HCAs in place of InfiniBand "
-           "hardware.\n\n");
+           "hardware.\n"
+           "       softhca-run --tell SOCKET FAULT...\n\n");
     for (int i = 0; i < OPTIONS; i++) {
         char left[64];
         snprintf(left, sizeof(left), "--%s%s%s", options[i].name, options[i].argument ? " " : "",
@@ -69,6 +77,7 @@ static void print_help(void)
         }
         printf("\n");
     }
+    fault_print_help();
     printf(
         "\nExit code: the command's; 2 for wrong options; 3 when it was 0 but wrong uses of verbs "
         "were reported.\n");
@@ -79,7 +88,7 @@ static void put(struct options *o, const struct option *opt, uint64_t value)
     void *field = (char *)o + opt->offset;
     if (opt->kind == KIND_U64) {
         *(uint64_t *)field = value;
-    } else if (opt->kind != KIND_TEXT) {
+    } else if (opt->kind != KIND_TEXT && opt->kind != KIND_FAULT) {
         *(uint32_t *)field = (uint32_t)value;
     }
 }
@@ -129,9 +138,36 @@ static int put_number(struct options *o, const struct option *opt, const char *t
     return 0;
 }
 
+/* Its text alone: it is read when the hosts are known. */
+static int put_fault(struct options *o, const char *text)
+{
+    const uint32_t most = sizeof(o->fault) / sizeof(o->fault[0]);
+    if (o->faults == most || strlen(text) >= FAULT_TEXT) {
+        return complain("--fault '%.32s'%s", text,
+                        o->faults == most ? " is one too many" : " is too long");
+    }
+    snprintf(o->fault[o->faults++].text, FAULT_TEXT, "%s", text);
+    return 0;
+}
+
+static int read_faults(struct options *o)
+{
+    for (uint32_t i = 0; i < o->faults; i++) {
+        char text[FAULT_TEXT], why[256] = "show is for --tell";
+        memcpy(text, o->fault[i].text, sizeof(text));
+        if (fault_parse(text, &o->conf, &o->fault[i], why, sizeof(why)) != 0 ||
+            o->fault[i].kind == FAULT_SHOW) {
+            return complain("--fault '%s': %s", text, why);
+        }
+    }
+    return 0;
+}
+
 static int put_text(struct options *o, const struct option *opt, const char *text)
 {
     switch (opt->kind) {
+    case KIND_FAULT:
+        return put_fault(o, text);
     case KIND_TEXT:
         *(const char **)(void *)((char *)o + opt->offset) = text;
         return 0;
@@ -154,14 +190,14 @@ static const struct option *find(const char *name, size_t length)
     return NULL;
 }
 
-static int check_together(const struct options *o)
+static int check_together(struct options *o)
 {
     uint64_t ports = (uint64_t)o->conf.hosts * o->conf.hcas * o->conf.ports;
     if ((ports << o->conf.lmc) + SHM_FIRST_LID > SHM_LIDS - 1024) {
         return complain("%s give more ports than there are LIDs%s",
                         "--hosts, --hcas, --ports and --lmc", ": ask for fewer");
     }
-    return 0;
+    return read_faults(o);
 }
 
 int options_parse(int argc, char **argv, struct options *o, int *command)

@@ -2,12 +2,16 @@
 #ifndef SOFTHCA_OPTIONS_H
 #define SOFTHCA_OPTIONS_H
 
+#include "fault.h"
 #include "shm.h"
 
 struct options {
     struct shm_conf conf;
     const char *dir;
+    const char *control, *tell;
     int quiet, keep;
+    uint32_t faults;
+    struct shm_fault fault[SHM_FAULTS / 4];
 };
 
 /* Reads options up to "--" or the command; *command is its index in argv. 0, -EINVAL after a

@@ -11,60 +11,14 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "life.h"
 #include "object.h"
 #include "pending.h"
 #include "shm.h"
 
-enum { CLAIMED = -1 }; /* a process table slot between free and in use */
-
 uint32_t proc_self = SHM_NONE;
 static pthread_mutex_t attach_mutex = PTHREAD_MUTEX_INITIALIZER;
 static int32_t attached_pid;
-
-static uint64_t start_time_of(int32_t pid)
-{
-    char path[64], text[1024];
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return 0;
-    }
-    ssize_t n = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = 0;
-    const char *field = strrchr(text, ')'); /* the name may hold anything */
-    for (int i = 0; field && i < 20; i++) {
-        field = strchr(field + 1, ' ');
-    }
-    return field ? strtoull(field, NULL, 10) : 0;
-}
-
-static bool is_zombie(int32_t pid)
-{
-    char path[64], text[512];
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return true;
-    }
-    ssize_t n = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = 0;
-    const char *state = strrchr(text, ')');
-    return state && state[1] && (state[2] == 'Z' || state[2] == 'X');
-}
-
-bool proc_is_alive(uint32_t proc)
-{
-    int32_t pid = atomic_load(&shm.procs[proc].pid);
-    if (pid == CLAIMED) {
-        return true;
-    }
-    if (pid == 0 || (kill(pid, 0) != 0 && errno == ESRCH) || is_zombie(pid)) {
-        return false;
-    }
-    return start_time_of(pid) == shm.procs[proc].start_time;
-}
 
 static long env_number(const char *const *names)
 {
@@ -77,20 +31,25 @@ static long env_number(const char *const *names)
     return -1;
 }
 
-/* Ranks fill hosts in blocks when the launcher says how many there are, else in turn. */
-static uint32_t choose_host(void)
+static long launcher_rank(void)
 {
     static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                         "SLURM_PROCID", NULL};
+    return env_number(ranks);
+}
+
+/* Ranks fill hosts in blocks when the launcher says how many there are, else in turn. */
+static uint32_t choose_host(long rank, uint32_t arrival)
+{
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", NULL};
     uint32_t hosts = shm.head->conf.hosts;
-    long rank = env_number(ranks), size = env_number(sizes);
+    long size = env_number(sizes);
     const char *named = getenv("SOFTHCA_HOST");
     if (named && *named) {
         return (uint32_t)strtoul(named, NULL, 10) % hosts;
     }
     if (rank < 0) {
-        return atomic_fetch_add(&shm.head->arrived, 1) % hosts;
+        return arrival % hosts;
     }
     if (size > (long)hosts) {
         long block = (size + hosts - 1) / hosts;
@@ -143,7 +102,7 @@ static int claim_slot(uint32_t *slot)
 {
     for (uint32_t i = 0; i < SHM_PROCS; i++) {
         int32_t free = 0;
-        if (atomic_compare_exchange_strong(&shm.procs[i].pid, &free, CLAIMED)) {
+        if (atomic_compare_exchange_strong(&shm.procs[i].pid, &free, PROC_CLAIMED)) {
             uint32_t high = atomic_load(&shm.head->procs.high);
             while (high < i + 1 &&
                    !atomic_compare_exchange_weak(&shm.head->procs.high, &high, i + 1)) {
@@ -165,12 +124,15 @@ static int take_slot(void)
     }
     struct shm_proc *p = &shm.procs[slot];
     p->generation++;
-    p->start_time = start_time_of(getpid());
+    p->start_time = life_start_time(getpid());
     p->pend_head[0] = p->pend_head[1] = SHM_NONE;
     atomic_store(&p->pending, 0);
     atomic_store(&p->mrs, 0);
     atomic_store(&p->locked_bytes, 0);
-    p->host = choose_host();
+    long rank = launcher_rank();
+    uint32_t arrival = rank < 0 ? atomic_fetch_add(&shm.head->arrived, 1) : 0;
+    p->host = choose_host(rank, arrival);
+    p->rank = rank < 0 ? arrival : (uint32_t)rank;
     atomic_store(&p->pid, getpid());
     atomic_fetch_add(&shm.head->live, 1);
     proc_self = slot;

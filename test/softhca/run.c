@@ -105,6 +105,11 @@ static bool land(struct run *run, struct shm_wqe *wqe, uint64_t now)
     if (now && !wqe->timed) {
         set_times(run, wqe);
     }
+    if (!qp->is_held && atomic_load_explicit(&shm.head->faults, memory_order_relaxed)) {
+        uint64_t delay = fault_delay(qp);
+        qp->is_held = 1;
+        qp->retry_at = delay ? shm_now() + delay : 0;
+    }
     uint64_t at = wqe->t_land > qp->retry_at ? wqe->t_land : qp->retry_at;
     if (at && !is_time(qp, at, now ? now : shm_now())) {
         return false;
@@ -120,7 +125,7 @@ static bool land(struct run *run, struct shm_wqe *wqe, uint64_t now)
         return false;
     }
     qp->retry_at = 0;
-    qp->losses = qp->rnr_waits = 0;
+    qp->losses = qp->rnr_waits = qp->is_held = 0;
     if (wqe->status != IBV_WC_SUCCESS) {
         fail(run);
     }

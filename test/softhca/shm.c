@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fault.h"
+
 enum { PAGE = 4096, SMALLEST_CLASS = 8, PUNCH_FROM = 1 << 16 };
 
 struct shm shm;
@@ -25,7 +27,7 @@ static void lay_out(void)
     uint64_t next = 0;
     shm.head = part(&next, 1, sizeof(*shm.head));
     shm.ports = part(&next, SHM_PORTS, sizeof(*shm.ports));
-    shm.procs = part(&next, SHM_PROCS, sizeof(*shm.procs));
+    shm.procs = part(&next, SHM_PROCS + 1, sizeof(*shm.procs));
     shm.threads = part(&next, SHM_THREADS, sizeof(*shm.threads));
     shm.qps = part(&next, SHM_QPS, sizeof(*shm.qps));
     shm.cqs = part(&next, SHM_CQS, sizeof(*shm.cqs));
@@ -34,6 +36,7 @@ static void lay_out(void)
     shm.mrs = part(&next, SHM_MRS, sizeof(*shm.mrs));
     shm.groups = part(&next, SHM_GROUPS, sizeof(*shm.groups));
     shm.agents = part(&next, SHM_PROCS, sizeof(*shm.agents));
+    shm.faults = part(&next, SHM_FAULTS, sizeof(*shm.faults));
     shm.maps = next;
     shm.arena =
         next + (SHM_QPS + SHM_CQS + SHM_SRQS + SHM_CHANS + SHM_MRS + PAGE - 1) / PAGE * PAGE;

@@ -20,7 +20,7 @@
 #include "lock.h"
 
 enum {
-    SHM_PROCS = 1024,
+    SHM_PROCS = 1024, /* and one place more, the runner's */
     SHM_THREADS = 8191,
     SHM_QPS = 65536,
     SHM_CQS = 65536,
@@ -83,7 +83,7 @@ struct shm_proc {
     _Atomic int32_t pid; /* 0 = free slot */
     uint32_t generation;
     uint64_t start_time; /* from /proc/PID/stat: tells a reused pid */
-    uint32_t host;
+    uint32_t host, rank; /* rank: the launcher's, else the order of arrival */
     struct lock pend_lock;
     _Atomic uint32_t pending; /* entries of the two lists below */
     uint32_t pend_head[2];    /* queue pairs with unfinished requests: as source, as target */
@@ -215,6 +215,7 @@ struct shm_qp {
     struct shm_av av;
     uint32_t sq_psn;
     uint32_t losses, rnr_waits; /* of the oldest request that has not landed */
+    uint32_t is_held;           /* it has been asked whether a fault delays that request */
     uint64_t retry_at;
     _Atomic uint64_t due; /* when the oldest unfinished request can go on */
 
@@ -271,6 +272,7 @@ struct shm_head {
     _Atomic uint32_t pds;
     _Atomic uint32_t timed;   /* requests need modelled times: hook.h */
     _Atomic uint32_t reports; /* errors of use that were found */
+    _Atomic uint32_t faults;  /* no fault rule at or above */
     _Atomic uint64_t random;
     uint32_t port_count;
     struct shm_table procs, threads, qps, cqs, srqs, chans, mrs;
@@ -293,6 +295,7 @@ struct shm {
     struct shm_mr *mrs;
     struct shm_group *groups;
     struct shm_agent *agents;
+    struct shm_fault *faults;
     char *base;
     uint64_t maps, arena; /* offsets */
 };

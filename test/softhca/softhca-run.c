@@ -19,7 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "control.h"
 #include "fabric.h"
+#include "faultact.h"
+#include "life.h"
 #include "options.h"
 #include "sysfs.h"
 
@@ -88,6 +91,9 @@ static void start_guard(void)
         while (read(ends[0], &byte, 1) < 0 && errno == EINTR) {
         }
         remove_tree(dir);
+        if (control_path()) {
+            unlink(control_path());
+        }
         _exit(0);
     }
     close(ends[0]);
@@ -149,6 +155,8 @@ static int make_run(struct options *o)
     shm.head->conf = o->conf;
     shm.head->random = o->conf.seed;
     shm.head->timed = o->conf.defer_us || o->conf.adversarial;
+    shm.procs[SHM_PROCS].start_time = life_start_time(getpid());
+    atomic_store(&shm.procs[SHM_PROCS].pid, getpid());
     fabric_make_ports();
     return sysfs_make(dir);
 }
@@ -169,9 +177,10 @@ static void banner(const struct options *o)
                 "softhca: copies go through the shared file (slower); where the system refuses "
                 "process_vm_readv, allow ptrace to avoid that\n");
     }
-    if (c->defer_us || c->adversarial) {
-        fprintf(stderr, "softhca: %s%s%s, seed %llu\n", c->defer_us ? "deferred" : "",
-                c->defer_us && c->adversarial ? ", " : "", c->adversarial ? "adversarial" : "",
+    bool has_faults = o->faults || o->control;
+    if (c->defer_us || c->adversarial || has_faults) {
+        fprintf(stderr, "softhca:%s%s%s seed %llu\n", c->defer_us ? " deferred," : "",
+                c->adversarial ? " adversarial," : "", has_faults ? " faults," : "",
                 (unsigned long long)c->seed);
     }
 }
@@ -219,7 +228,18 @@ static int wait_for_child(void)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static int run(char **argv)
+static void begin_faults(const struct options *o)
+{
+    if (o->quiet) {
+        faultact_be_quiet();
+    }
+    for (uint32_t i = 0; i < o->faults; i++) {
+        faultact_begin(&o->fault[i]);
+    }
+    faultact_run();
+}
+
+static int run(const struct options *o, char **argv)
 {
     pid_t parent = getpid();
     child = fork();
@@ -238,6 +258,9 @@ static int run(char **argv)
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
         signal(signals[i], forward);
     }
+    if (o->control || o->faults) {
+        control_start(&o->conf);
+    }
     return child < 0 ? EXIT_NOT_STARTED : wait_for_child();
 }
 
@@ -249,12 +272,19 @@ int main(int argc, char **argv)
     if (err) {
         return err > 0 ? 0 : EXIT_USAGE;
     }
-    if (make_run(&o) != 0) {
+    if (o.tell) {
+        return control_tell(o.tell, argv + command);
+    }
+    if ((o.control && control_open(o.control) != 0) || make_run(&o) != 0) {
+        control_stop();
         return EXIT_USAGE;
     }
     start_guard();
     banner(&o);
-    int code = run(argv + command);
+    begin_faults(&o);
+    int code = run(&o, argv + command);
+    control_stop();
+    faultact_report();
     uint32_t reports = atomic_load(&shm.head->reports);
     if (reports) {
         fprintf(stderr, "softhca: %u wrong uses of verbs were found\n", reports);

@@ -1,0 +1,57 @@
+#include "life.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proc.h"
+#include "shm.h"
+
+uint64_t life_start_time(int32_t pid)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return 0;
+    }
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char *field = strrchr(text, ')'); /* the name may hold anything */
+    for (int i = 0; field && i < 20; i++) {
+        field = strchr(field + 1, ' ');
+    }
+    return field ? strtoull(field, NULL, 10) : 0;
+}
+
+static bool is_zombie(int32_t pid)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return true;
+    }
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char *state = strrchr(text, ')');
+    return state && state[1] && (state[2] == 'Z' || state[2] == 'X');
+}
+
+bool proc_is_alive(uint32_t proc)
+{
+    int32_t pid = atomic_load(&shm.procs[proc].pid);
+    if (pid == PROC_CLAIMED) {
+        return true;
+    }
+    if (pid == 0 || (kill(pid, 0) != 0 && errno == ESRCH) || is_zombie(pid)) {
+        return false;
+    }
+    return life_start_time(pid) == shm.procs[proc].start_time;
+}
