@@ -9,6 +9,8 @@ static const struct cli_command commands[] = {
     {"show", cmd_fabric_show, "levels, port groups, ratios and whether the shape is whole"},
     {"order", cmd_fabric_order, "hosts in the order that the tables were made for"},
     {"check", cmd_fabric_check, "does every route arrive; is a compiled file still true"},
+    {"contend", cmd_fabric_contend, "flows per link, stage by stage, of an order, table or plan"},
+    {"schedule", cmd_fabric_schedule, "the cheapest way through an all-to-all of a job, and why"},
     {"compile", cmd_fabric_compile, "one file for a job's ranks: graph, tables, order"},
     {"draw", cmd_fabric_draw, "an SVG picture, cables coloured by load"},
     {"export", cmd_fabric_export, "netlist or tables of a fabric, for ibsim and OpenSM"},

@@ -1,0 +1,215 @@
+#include "fabric/arrange.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SEED 1
+
+typedef struct arranger {
+    const ibshift_placement_t *p;
+    const uint32_t *order;
+    uint32_t count;
+    ibshift_arrangement_t *best;
+    bool found;
+    ibshift_error_t *err;
+} arranger_t;
+
+const char *ibshift_way_name(enum ibshift_way way)
+{
+    static const char *const names[IBSHIFT_WAYS] = {"shift in rank order", "shift in routing order",
+                                                    "shift in routing order, place keepers",
+                                                    "table of stages"};
+
+    return names[way];
+}
+
+ibshift_stage_source_t ibshift_arrangement_source(const ibshift_placement_t *p,
+                                                  const ibshift_arrangement_t *a)
+{
+    return a->way == IBSHIFT_WAY_TABLE
+               ? ibshift_source_table(&a->schedule.table, p->ranks, a->schedule.lanes, p->member_of)
+               : ibshift_source_shift(&a->seats.order, p->ranks, p->member_of);
+}
+
+/* Prices the candidate and keeps it if it is the cheapest so far, by more than rounding. */
+static int weigh(arranger_t *a, ibshift_arrangement_t *candidate)
+{
+    ibshift_stage_source_t source = ibshift_arrangement_source(a->p, candidate);
+    ibshift_contention_t c;
+    int status = ibshift_contend(a->p->paths, &source, 0, &c);
+
+    if (status != 0) {
+        return status;
+    }
+    ibshift_contention_free(&c);
+    a->best->tried[candidate->way] = c.sum;
+    if (!a->found || c.sum < a->best->cost - 1e-6 * a->best->cost) {
+        ibshift_seats_t seats = a->best->seats;
+        ibshift_schedule_t schedule = a->best->schedule;
+
+        a->best->way = candidate->way;
+        a->best->seats = candidate->seats;
+        a->best->schedule = candidate->schedule;
+        a->best->cost = c.sum;
+        a->best->worst = c.worst;
+        a->best->stages = c.stages;
+        candidate->seats = seats;
+        candidate->schedule = schedule;
+        a->found = true;
+    }
+    return 0;
+}
+
+static int try_shift(arranger_t *a, enum ibshift_way way)
+{
+    ibshift_arrangement_t candidate = {.way = way};
+    int status = way == IBSHIFT_WAY_RANK
+                     ? ibshift_seats_by_rank(a->p, &candidate.seats, a->err)
+                     : ibshift_seats_along(a->p, a->order, a->count, way == IBSHIFT_WAY_KEEPERS,
+                                           &candidate.seats, a->err);
+
+    if (status == 0) {
+        status = weigh(a, &candidate);
+    }
+    ibshift_arrangement_free(&candidate);
+    return status;
+}
+
+/* Ranks along the order, those of one host together. */
+static uint32_t *sequence_of(const arranger_t *a)
+{
+    const ibshift_placement_t *p = a->p;
+    uint32_t *sequence = malloc(((size_t)p->ranks + 1) * sizeof(*sequence)), at = 0;
+
+    for (uint32_t i = 0; sequence != NULL && i < a->count; i++) {
+        uint32_t member =
+            a->order[i] == IBSHIFT_NO_HOST ? IBSHIFT_NO_HOST : p->member_at[a->order[i]];
+
+        for (uint32_t k = 0;
+             member != IBSHIFT_NO_HOST && k < p->start[member + 1] - p->start[member]; k++) {
+            sequence[at++] = p->rank_on[p->start[member] + k];
+        }
+    }
+    return sequence;
+}
+
+static int try_table(arranger_t *a)
+{
+    ibshift_arrangement_t candidate = {.way = IBSHIFT_WAY_TABLE};
+    uint32_t *sequence = sequence_of(a);
+    int status = sequence == NULL
+                     ? -ENOMEM
+                     : ibshift_schedule_make(a->p->paths, a->p->ranks, a->p->member_of, sequence,
+                                             a->best->bound, SEED, &candidate.schedule);
+
+    free(sequence);
+    if (status == 0) {
+        status = weigh(a, &candidate);
+    }
+    ibshift_arrangement_free(&candidate);
+    return status == -EDOM || status == -E2BIG ? 0 : status;
+}
+
+/* The bound; and how far it is above that of the hosts' own cables. */
+static int set_bound(arranger_t *a)
+{
+    const ibshift_placement_t *p = a->p;
+    double cables = 0;
+    int status = ibshift_alltoall_bound(p->paths, p->ranks, p->member_of, &a->best->bound,
+                                        &a->best->busiest);
+
+    for (uint32_t m = 0; m < p->paths->hosts; m++) {
+        double on = p->start[m + 1] - p->start[m];
+        double flows = on * (p->ranks - on) * p->paths->host_cost[m];
+
+        cables = flows > cables ? flows : cables;
+    }
+    a->best->share = a->best->bound > 0 ? cables / a->best->bound : 1;
+    return status;
+}
+
+static bool is_enough(const arranger_t *a)
+{
+    return a->found && a->best->cost <= IBSHIFT_WAY_ENOUGH * a->best->bound;
+}
+
+static bool table_fits(const arranger_t *a)
+{
+    size_t rows = a->p->paths->links + 2 * (size_t)a->p->paths->hosts;
+    double stages = a->best->bound * 1.05 + a->p->slots;
+
+    return a->p->ranks <= IBSHIFT_SCHEDULE_RANKS &&
+           ((double)rows * 2.2 + a->p->ranks * 12.0) * stages < (double)IBSHIFT_TABLE_MEMORY;
+}
+
+static void explain(const arranger_t *a, bool too_large)
+{
+    ibshift_arrangement_t *b = a->best;
+    char link[160];
+    double ratio = b->bound > 0 ? b->cost / b->bound : 1;
+    int n = snprintf(b->reason, sizeof(b->reason), "%s: %.0f message times, %.3f of the bound",
+                     b->way == IBSHIFT_WAY_TABLE ? b->schedule.method : ibshift_way_name(b->way),
+                     b->cost, ratio);
+
+    if (b->way == IBSHIFT_WAY_TABLE && b->tried[IBSHIFT_WAY_ROUTING] > 0) {
+        n += snprintf(b->reason + n, sizeof(b->reason) - (size_t)n,
+                      ", where the shift in routing order takes %.3f",
+                      b->tried[IBSHIFT_WAY_ROUTING] / b->bound);
+    } else if (too_large && ratio > IBSHIFT_WAY_ENOUGH) {
+        n += snprintf(b->reason + n, sizeof(b->reason) - (size_t)n,
+                      "; too many ranks for a table of stages");
+    }
+    if (b->share < 0.9) {
+        ibshift_contention_name(a->p->paths, b->busiest, link, sizeof(link));
+        snprintf(b->reason + n, sizeof(b->reason) - (size_t)n,
+                 ". The routing limits an all-to-all to 1/%.1f of the hosts' rate: %s",
+                 1 / b->share, link);
+    }
+}
+
+int ibshift_arrange(const ibshift_placement_t *placement, const uint32_t *order, uint32_t count,
+                    unsigned ways, ibshift_arrangement_t *arrangement, ibshift_error_t *err)
+{
+    static const enum ibshift_way shifts[] = {IBSHIFT_WAY_ROUTING, IBSHIFT_WAY_KEEPERS,
+                                              IBSHIFT_WAY_RANK};
+    arranger_t a = {
+        .p = placement, .order = order, .count = count, .best = arrangement, .err = err};
+    bool too_large;
+    int status;
+
+    *arrangement = (ibshift_arrangement_t){0};
+    status = set_bound(&a);
+    too_large = !table_fits(&a);
+    for (size_t i = 0; i < 3 && status == 0; i++) {
+        /* place keepers are empty stages: only nearly whole fabrics gain */
+        bool useful = shifts[i] != IBSHIFT_WAY_KEEPERS || placement->paths->hosts * 2 >= count ||
+                      ways == 1u << IBSHIFT_WAY_KEEPERS;
+
+        if (ways >> shifts[i] & 1 && useful && !is_enough(&a)) {
+            status = try_shift(&a, shifts[i]);
+        }
+    }
+    if (status == 0 && ways >> IBSHIFT_WAY_TABLE & 1 && !is_enough(&a) && !too_large) {
+        status = try_table(&a);
+    }
+    if (status == 0 && !a.found) {
+        status = ibshift_fail(err, -EDOM,
+                              too_large ? "too many ranks for a table of stages"
+                                        : "found no table of stages near the bound");
+    }
+    if (status == 0) {
+        explain(&a, too_large);
+    } else {
+        ibshift_arrangement_free(arrangement);
+    }
+    return status == -ENOMEM
+               ? ibshift_fail(err, status, "no memory to order %u ranks", placement->ranks)
+               : status;
+}
+
+void ibshift_arrangement_free(ibshift_arrangement_t *a)
+{
+    ibshift_seats_free(&a->seats);
+    ibshift_schedule_free(&a->schedule);
+}

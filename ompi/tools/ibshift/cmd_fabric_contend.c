@@ -1,0 +1,284 @@
+/* `ibshift fabric contend`: flows per link, stage by stage, of an order, a schedule or a plan. */
+#include "cmd_fabric_job.h"
+#include "fabric/contend_plan.h"
+#include "fabric/random.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct contend {
+    struct fabric_args args;
+    struct fabric_job job;
+    const char *order, *plan; /* as given, or NULL */
+    bool schedule, json;
+    const char *title; /* of what is counted */
+    ibshift_arrangement_t table;
+    ibshift_seats_t seats;
+    ibshift_plan_flows_t flows;
+    uint32_t *renamed; /* plan's rank -> member */
+    ibshift_contention_t result;
+    double bound; /* of an all-to-all; of a plan that of its flows */
+};
+
+static int fail(const struct contend *c, const ibshift_error_t *err)
+{
+    return fabric_args_fail(&c->args, err);
+}
+
+static int shuffled_seats(struct contend *c, uint64_t seed)
+{
+    ibshift_error_t err;
+    uint32_t ranks = c->job.placement->ranks;
+
+    if (ibshift_seats_by_rank(c->job.placement, &c->seats, &err) != 0) {
+        return fail(c, &err);
+    }
+    ibshift_random_shuffle(&seed, c->seats.rank_at, ranks);
+    for (uint32_t place = 0; place < ranks; place++) {
+        c->seats.seat_of[c->seats.rank_at[place]] = place;
+    }
+    c->title = "shift in random order";
+    return CLI_OK;
+}
+
+static int seats_from_file(struct contend *c)
+{
+    uint32_t *hosts = NULL, count;
+    ibshift_error_t err;
+    int rc = ibshift_order_load(c->order, c->job.fabric, true, &hosts, &count, &err);
+
+    if (rc == 0) {
+        rc = ibshift_seats_along(c->job.placement, hosts, count, false, &c->seats, &err);
+        if (rc == -ENOENT) {
+            free(hosts);
+            return cli_error(c->args.command, "%s: %s", c->order, err.text);
+        }
+    }
+    free(hosts);
+    c->title = c->order;
+    return rc == 0 ? CLI_OK : fail(c, &err);
+}
+
+static int make_seats(struct contend *c)
+{
+    const char *order = c->order == NULL ? "rank" : c->order;
+    ibshift_error_t err;
+    uint64_t seed;
+    int status, rc;
+
+    if (fabric_job_numbers(&c->args, order, "random", 1, &seed, &status)) {
+        return status != CLI_OK ? status : shuffled_seats(c, seed);
+    }
+    if (strcmp(order, "rank") == 0) {
+        rc = ibshift_seats_by_rank(c->job.placement, &c->seats, &err);
+    } else if (strcmp(order, "routing") == 0 || strcmp(order, "keepers") == 0) {
+        rc = ibshift_seats_along(c->job.placement, c->job.order, c->job.order_count,
+                                 order[0] == 'k', &c->seats, &err);
+    } else {
+        return seats_from_file(c);
+    }
+    c->title = ibshift_way_name(order[0] == 'k'   ? IBSHIFT_WAY_KEEPERS
+                                : order[1] == 'o' ? IBSHIFT_WAY_ROUTING
+                                                  : IBSHIFT_WAY_RANK);
+    return rc == 0 ? CLI_OK : fail(c, &err);
+}
+
+static int make_table(struct contend *c)
+{
+    ibshift_error_t err;
+
+    if (ibshift_arrange(c->job.placement, c->job.order, c->job.order_count, 1u << IBSHIFT_WAY_TABLE,
+                        &c->table, &err) != 0) {
+        return fail(c, &err);
+    }
+    c->title = c->table.schedule.method;
+    return CLI_OK;
+}
+
+/* "alltoall/bruck" or "alltoall/bruck:3" (radix). */
+static int find_plan(struct contend *c, const struct ibshift_alg **alg, struct ibshift_plan *plan)
+{
+    char name[64], why[160];
+    char *slash, *colon;
+    long radix = 1;
+    int collective;
+
+    snprintf(name, sizeof(name), "%s", c->plan);
+    slash = strchr(name, '/');
+    colon = slash != NULL ? strchr(slash, ':') : NULL;
+    if (slash == NULL ||
+        (colon != NULL && cli_parse_long(colon + 1, 1, IBSHIFT_RADIX_MAX, &radix) != 0)) {
+        return cli_error(c->args.command,
+                         "--plan %.60s: wants COLLECTIVE/ALGORITHM[:RADIX], such as "
+                         "allgather/ring",
+                         c->plan);
+    }
+    *slash = '\0';
+    if (colon != NULL) {
+        *colon = '\0';
+    }
+    collective = ibshift_collective_find(name);
+    *alg = collective < 0 ? NULL : ibshift_alg_find((enum ibshift_collective)collective, slash + 1);
+    if (*alg == NULL) {
+        return cli_error(c->args.command, "--plan %.60s: no such %s; ibshift plan list shows them",
+                         c->plan, collective < 0 ? "collective" : "algorithm");
+    }
+    *plan = (struct ibshift_plan){.ranks = c->job.placement->ranks,
+                                  .radix = (uint32_t)radix,
+                                  .segments = 1,
+                                  .commutative = true};
+    return ibshift_alg_check(*alg, plan, why, sizeof(why)) == 0
+               ? CLI_OK
+               : cli_error(c->args.command, "--plan %.60s: %s", c->plan, why);
+}
+
+/* The plan's ranks are those of the job in the order asked for. */
+static int make_plan(struct contend *c)
+{
+    const ibshift_placement_t *p = c->job.placement;
+    const struct ibshift_alg *alg = NULL;
+    struct ibshift_plan plan;
+    int rc, status = find_plan(c, &alg, &plan);
+
+    status = status == CLI_OK ? make_seats(c) : status;
+    if (status != CLI_OK) {
+        return status;
+    }
+    c->renamed = malloc(((size_t)p->ranks + 1) * sizeof(*c->renamed));
+    if (c->renamed == NULL) {
+        return cli_error(c->args.command, "no memory");
+    }
+    for (uint32_t seat = 0, at = 0; seat < c->seats.order.places * c->seats.order.slots; seat++) {
+        if (c->seats.rank_at[seat] != IBSHIFT_NO_RANK) {
+            c->renamed[at++] = p->member_of[c->seats.rank_at[seat]];
+        }
+    }
+    rc = ibshift_plan_flows_open(alg, &plan, c->renamed, &c->flows);
+    c->title = c->plan;
+    return rc == 0 ? CLI_OK
+                   : cli_error(c->args.command, "--plan %.60s: more than %u messages", c->plan,
+                               IBSHIFT_PLAN_FLOWS);
+}
+
+static int count_flows(struct contend *c)
+{
+    const ibshift_placement_t *p = c->job.placement;
+    ibshift_stage_source_t source;
+    int status = c->plan != NULL ? make_plan(c) : c->schedule ? make_table(c) : make_seats(c);
+
+    if (status != CLI_OK) {
+        return status;
+    }
+    source = c->plan != NULL ? c->flows.source
+             : c->schedule   ? ibshift_arrangement_source(p, &c->table)
+                             : ibshift_source_shift(&c->seats.order, p->ranks, p->member_of);
+    if (ibshift_contend(p->paths, &source, 0, &c->result) != 0) {
+        return cli_error(c->args.command, "no memory");
+    }
+    return CLI_OK;
+}
+
+static double average_of(const ibshift_contention_t *r)
+{
+    return r->stages > 0 ? r->sum / r->stages : 0;
+}
+
+static void print_text(const struct contend *c, const uint32_t *guilty, unsigned count)
+{
+    const ibshift_contention_t *r = &c->result;
+    char link[200];
+
+    printf("%u ranks on %u hosts: %s\n", c->job.placement->ranks, c->job.placement->paths->hosts,
+           c->title);
+    printf("stages   %u\nworst    %.4g\naverage  %.4g\nsum      %.6g\nbound    %.6g", r->stages,
+           r->worst, average_of(r), r->sum, r->bound);
+    printf(r->bound > 0 ? "  (sum is %.3f of it)\n" : "\n", r->sum / r->bound);
+    puts("\nflows on the dearest link  stages");
+    for (int b = 0; b < IBSHIFT_CONTEND_BINS; b++) {
+        if (r->histogram[b] > 0) {
+            printf("%s%*d  %u\n", b == IBSHIFT_CONTEND_BINS - 1 ? ">=" : "  ", 23, b,
+                   r->histogram[b]);
+        }
+    }
+    puts(count == 0 ? "\nno link carries two flows at once" : "\nat worst  in all  link");
+    for (unsigned i = 0; i < count; i++) {
+        ibshift_contention_name(c->job.placement->paths, guilty[i], link, sizeof(link));
+        printf("%8u  %6" PRIu64 "  %s\n", r->worst_flows[guilty[i]], r->total[guilty[i]], link);
+    }
+}
+
+static void print_json(const struct contend *c, const uint32_t *guilty, unsigned count)
+{
+    const ibshift_contention_t *r = &c->result;
+    char link[200];
+
+    printf("{\"hosts\": %u, \"ranks\": %u, \"what\": ", c->job.placement->paths->hosts,
+           c->job.placement->ranks);
+    fabric_json_string(stdout, c->title);
+    printf(",\n \"stages\": %u, \"worst\": %.6g, \"average\": %.6g, \"sum\": %.9g, \"bound\": "
+           "%.9g,\n \"histogram\": {",
+           r->stages, r->worst, average_of(r), r->sum, r->bound);
+    for (int b = 0, some = 0; b < IBSHIFT_CONTEND_BINS; b++) {
+        if (r->histogram[b] > 0) {
+            printf("%s\"%d\": %u", some++ > 0 ? ", " : "", b, r->histogram[b]);
+        }
+    }
+    printf("},\n \"guilty\": [");
+    for (unsigned i = 0; i < count; i++) {
+        ibshift_contention_name(c->job.placement->paths, guilty[i], link, sizeof(link));
+        printf("%s\n  {\"link\": ", i > 0 ? "," : "");
+        fabric_json_string(stdout, link);
+        printf(", \"worst\": %u, \"total\": %" PRIu64 "}", r->worst_flows[guilty[i]],
+               r->total[guilty[i]]);
+    }
+    puts("]}");
+}
+
+static int run(struct contend *c)
+{
+    uint32_t guilty[FABRIC_GUILTY];
+    unsigned count;
+    int status = fabric_job_open(&c->args, &c->job);
+
+    if (status == CLI_OK && c->schedule && (c->order != NULL || c->plan != NULL)) {
+        status = cli_error(c->args.command, "--schedule takes neither --order nor --plan");
+    }
+    status = status == CLI_OK ? count_flows(c) : status;
+    if (status == CLI_OK) {
+        count = fabric_job_guilty(&c->job, &c->result, guilty);
+        (c->json ? print_json : print_text)(c, guilty, count);
+    }
+    ibshift_contention_free(&c->result);
+    ibshift_plan_flows_close(&c->flows);
+    ibshift_seats_free(&c->seats);
+    ibshift_arrangement_free(&c->table);
+    free(c->renamed);
+    fabric_job_close(&c->job);
+    return status;
+}
+
+int cmd_fabric_contend(int argc, char **argv)
+{
+    struct contend c = {.order = NULL};
+    const struct fabric_option options[] = {
+        {"--hosts", "HOSTS", FABRIC_JOB_HOSTS_HELP, NULL, &c.job.hosts},
+        {"--ranks-per-host", "N", FABRIC_JOB_PER_HOST_HELP, NULL, &c.job.ranks_per_host},
+        {"--order", "ORDER", "rank, routing, keepers, random:SEED or a FILE of hosts", NULL,
+         &c.order},
+        {"--schedule", NULL, "a table of stages instead of a shift", &c.schedule, NULL},
+        {"--plan", "NAME", "the messages of COLLECTIVE/ALGORITHM[:RADIX]", NULL, &c.plan},
+        {"--json", NULL, "the same as a JSON object", &c.json, NULL},
+        {NULL, NULL, NULL, NULL, NULL},
+    };
+    int status;
+
+    c.args = (struct fabric_args){.command = "fabric contend",
+                                  .usage = "FABRIC [LFTS]",
+                                  .options = options,
+                                  .least = 1,
+                                  .most = 2};
+    status = fabric_args_parse(&c.args, argc, argv);
+    return status != CLI_OK || c.args.helped ? status : run(&c);
+}

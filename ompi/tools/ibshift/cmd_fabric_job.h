@@ -1,0 +1,33 @@
+/* The job that `ibshift fabric contend` and `schedule` look at: which hosts, how many ranks. */
+#ifndef IBSHIFT_CMD_FABRIC_JOB_H
+#define IBSHIFT_CMD_FABRIC_JOB_H
+
+#include "cmd_fabric.h"
+#include "fabric/arrange.h"
+
+struct fabric_job {
+    const char *hosts, *ranks_per_host; /* as given, or NULL */
+    ibshift_fabric_t *fabric;
+    ibshift_placement_t *placement;
+    uint32_t *order, order_count; /* the fabric's hosts in routing order, with place keepers */
+    uint32_t per_host;
+};
+
+#define FABRIC_JOB_HOSTS_HELP    "FILE, random:K:SEED or fragments:K:LENGTH:SEED; all if not given"
+#define FABRIC_JOB_PER_HOST_HELP "ranks on each host, numbered host by host; 1 if not given"
+
+/* Loads the fabric and places the ranks; CLI_OK or CLI_USAGE with a message. */
+int fabric_job_open(const struct fabric_args *args, struct fabric_job *job);
+void fabric_job_close(struct fabric_job *job);
+
+/* "random:7" and the like: numbers behind the word and a colon, `count` of them; false: another
+ * word. CLI_OK or CLI_USAGE in *status. */
+bool fabric_job_numbers(const struct fabric_args *args, const char *text, const char *word,
+                        unsigned count, uint64_t *numbers, int *status);
+
+/* The five busiest links of a contention, dearest first. */
+#define FABRIC_GUILTY 5
+unsigned fabric_job_guilty(const struct fabric_job *job, const ibshift_contention_t *c,
+                           uint32_t guilty[FABRIC_GUILTY]);
+
+#endif

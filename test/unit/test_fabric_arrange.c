@@ -1,0 +1,189 @@
+/* Which way an all-to-all goes: the shift where it is clean, a table where it is not, and why. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "fabric/arrange.h"
+#include "fabric/contend_plan.h"
+#include "fabric/random.h"
+#include "fabric/synth.h"
+
+typedef struct world {
+    ibshift_fabric_t *f;
+    ibshift_placement_t *p;
+    uint32_t *order, count;
+} world_t;
+
+/* keep hosts (0: all) in random order, each with so many ranks, numbered round robin. */
+static world_t world_open(const char *text, uint32_t keep, uint32_t per_host, uint64_t seed)
+{
+    uint32_t hosts[2048], host_of[4096];
+    ibshift_error_t err = {""};
+    world_t w = {0};
+
+    assert_int_equal(ibshift_synth_fabric(text, &w.f, &err), 0);
+    assert_true(w.f->host_count <= 2048);
+    keep = keep > 0 ? keep : w.f->host_count;
+    for (uint32_t h = 0; h < w.f->host_count; h++) {
+        hosts[h] = h;
+    }
+    ibshift_random_shuffle(&seed, hosts, w.f->host_count);
+    for (uint32_t r = 0; r < keep * per_host; r++) {
+        host_of[r] = hosts[r % keep];
+    }
+    if (ibshift_placement_open(w.f, host_of, keep * per_host, &w.p, &err) != 0 ||
+        ibshift_placement_order(w.f, &w.order, &w.count, &err) != 0) {
+        fail_msg("%s: %s", text, err.text);
+    }
+    return w;
+}
+
+static void world_close(world_t *w)
+{
+    ibshift_placement_close(w->p);
+    free(w->order);
+    ibshift_fabric_free(w->f);
+}
+
+static ibshift_arrangement_t arrange(const world_t *w, unsigned ways)
+{
+    ibshift_arrangement_t a;
+    ibshift_error_t err = {""};
+    char why[200];
+
+    if (ibshift_arrange(w->p, w->order, w->count, ways, &a, &err) != 0) {
+        fail_msg("%s", err.text);
+    }
+    if (a.way == IBSHIFT_WAY_TABLE) {
+        assert_int_equal(ibshift_stages_check(&a.schedule.table, w->p->ranks, why, sizeof(why)), 0);
+    } else {
+        assert_int_equal(ibshift_order_check(&a.seats.order, w->p->ranks, why, sizeof(why)), 0);
+    }
+    return a;
+}
+
+static void routing_order_on_a_whole_tree(void **state)
+{
+    for (uint32_t per_host = 1; per_host <= 2; per_host++) {
+        world_t w = world_open("kary:4,3", 0, per_host, 3);
+        ibshift_arrangement_t a = arrange(&w, IBSHIFT_WAYS_ALL);
+
+        assert_int_equal(a.way, IBSHIFT_WAY_ROUTING);
+        assert_true(a.cost == a.bound);
+        assert_true(a.worst == per_host);
+        assert_non_null(strstr(a.reason, "routing order"));
+        ibshift_arrangement_free(&a);
+        world_close(&w);
+    }
+}
+
+static void table_for_a_part_of_it(void **state)
+{
+    world_t w = world_open("kary:6,3", 70, 1, 5);
+    ibshift_arrangement_t a = arrange(&w, IBSHIFT_WAYS_ALL), shift;
+
+    shift = arrange(&w, 1u << IBSHIFT_WAY_ROUTING);
+    assert_int_equal(a.way, IBSHIFT_WAY_TABLE);
+    assert_true(a.worst == 1);
+    assert_true(a.cost <= 1.03 * a.bound);
+    assert_true(shift.cost > 1.3 * a.cost);
+    assert_true(a.tried[IBSHIFT_WAY_ROUTING] == shift.cost);
+    ibshift_arrangement_free(&a);
+    ibshift_arrangement_free(&shift);
+    world_close(&w);
+}
+
+static void place_keepers_keep_a_shift_clean(void **state)
+{
+    world_t w = world_open("kary:6,3", 200, 1, 5);
+    ibshift_arrangement_t a = arrange(&w, 1u << IBSHIFT_WAY_KEEPERS);
+
+    assert_true(a.worst == 1);
+    assert_int_equal(a.stages, 215);
+    ibshift_arrangement_free(&a);
+    world_close(&w);
+}
+
+static void the_routing_is_named_as_the_limit(void **state)
+{
+    world_t w = world_open("torus:4x4,4", 0, 1, 1);
+    ibshift_arrangement_t a = arrange(&w, IBSHIFT_WAYS_ALL);
+
+    assert_true(a.share < 0.9);
+    assert_non_null(strstr(a.reason, "The routing limits an all-to-all to 1/"));
+    assert_non_null(strstr(a.reason, " -> "));
+    ibshift_arrangement_free(&a);
+    world_close(&w);
+}
+
+/* The same ranks on the same routes: the same table. */
+static void same_every_time(void **state)
+{
+    world_t w = world_open("kary:6,3", 90, 2, 8);
+    ibshift_arrangement_t a = arrange(&w, 1u << IBSHIFT_WAY_TABLE),
+                          b = arrange(&w, 1u << IBSHIFT_WAY_TABLE);
+    size_t cells = (size_t)w.p->ranks * a.schedule.table.stages;
+
+    assert_int_equal(a.schedule.table.stages, b.schedule.table.stages);
+    assert_memory_equal(a.schedule.to, b.schedule.to, cells * sizeof(*a.schedule.to));
+    ibshift_arrangement_free(&a);
+    ibshift_arrangement_free(&b);
+    world_close(&w);
+}
+
+static void a_host_missing_in_the_order_is_named(void **state)
+{
+    world_t w = world_open("kary:4,2", 0, 1, 1);
+    ibshift_seats_t seats;
+    ibshift_error_t err;
+
+    assert_true(ibshift_seats_along(w.p, w.order, w.count - 1, false, &seats, &err) < 0);
+    assert_non_null(strstr(err.text, ibshift_host_name(w.f, w.order[w.count - 1])));
+    world_close(&w);
+}
+
+/* The shift as a plan costs what the shift as an order costs. */
+static void plan_of_the_shift_agrees(void **state)
+{
+    const struct ibshift_alg *alg = ibshift_alg_find(IBSHIFT_ALLTOALL, "shift");
+    world_t w = world_open("kary:4,3", 50, 1, 2);
+    struct ibshift_plan plan = {.ranks = 50, .radix = 1, .segments = 1};
+    ibshift_seats_t seats;
+    ibshift_stage_source_t source;
+    ibshift_plan_flows_t flows;
+    ibshift_contention_t a, b;
+    ibshift_error_t err;
+
+    assert_int_equal(ibshift_seats_by_rank(w.p, &seats, &err), 0);
+    source = ibshift_source_shift(&seats.order, 50, w.p->member_of);
+    assert_int_equal(ibshift_contend(w.p->paths, &source, 1, &a), 0);
+    assert_int_equal(ibshift_plan_flows_open(alg, &plan, w.p->member_of, &flows), 0);
+    assert_int_equal(ibshift_contend(w.p->paths, &flows.source, 2, &b), 0);
+    assert_int_equal(a.stages, b.stages);
+    assert_true(a.sum == b.sum && a.worst == b.worst && a.bound == b.bound);
+    assert_memory_equal(a.total, b.total, a.links * sizeof(*a.total));
+    ibshift_contention_free(&a);
+    ibshift_contention_free(&b);
+    ibshift_plan_flows_close(&flows);
+    ibshift_seats_free(&seats);
+    world_close(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(routing_order_on_a_whole_tree),
+        cmocka_unit_test(table_for_a_part_of_it),
+        cmocka_unit_test(place_keepers_keep_a_shift_clean),
+        cmocka_unit_test(the_routing_is_named_as_the_limit),
+        cmocka_unit_test(same_every_time),
+        cmocka_unit_test(a_host_missing_in_the_order_is_named),
+        cmocka_unit_test(plan_of_the_shift_agrees),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
