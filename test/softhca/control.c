@@ -91,9 +91,18 @@ int control_open(const char *path)
     return 0;
 }
 
-const char *control_path(void)
+void control_hang_up(void)
 {
-    return path_of_socket[0] ? path_of_socket : NULL;
+    if (listener >= 0) {
+        close(listener);
+    }
+}
+
+void control_remove(void)
+{
+    if (path_of_socket[0]) {
+        unlink(path_of_socket);
+    }
 }
 
 static void show(FILE *out)
@@ -208,9 +217,7 @@ void control_stop(void)
         pthread_join(thread, NULL);
         close(ends[0]);
     }
-    if (path_of_socket[0]) {
-        unlink(path_of_socket);
-    }
+    control_remove();
 }
 
 /* The lines of one answer. False when it was an error or did not come. */

@@ -14,8 +14,9 @@ int control_open(const char *path);
 int control_start(const struct shm_conf *conf);
 /* Ends it, and removes the socket. */
 void control_stop(void);
-/* The path of the open socket, made absolute, or NULL. */
-const char *control_path(void);
+/* In the guard: does not listen, and removes the socket of a runner that was killed. */
+void control_hang_up(void);
+void control_remove(void);
 
 /* The client: says each fault, prints the answers. 0, or 2 after a message. */
 int control_tell(const char *path, char **faults);

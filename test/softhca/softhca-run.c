@@ -73,7 +73,9 @@ static void forward(int sig)
     }
 }
 
-/* Outlives the runner when that is killed: its pipe then ends. */
+static int guard = -1;
+
+/* Outlives the runner when that is killed: its pipe then ends, without a byte. */
 static void start_guard(void)
 {
     int ends[2];
@@ -85,18 +87,29 @@ static void start_guard(void)
         setsid();
         prctl(PR_SET_NAME, "softhca-guard", 0, 0, 0);
         close(ends[1]);
+        control_hang_up();
         for (int fd = 0; fd < 3; fd++) {
             close(fd);
         }
-        while (read(ends[0], &byte, 1) < 0 && errno == EINTR) {
+        ssize_t got;
+        while ((got = read(ends[0], &byte, 1)) < 0 && errno == EINTR) {
         }
         remove_tree(dir);
-        if (control_path()) {
-            unlink(control_path());
+        if (got == 0) {
+            control_remove();
         }
         _exit(0);
     }
     close(ends[0]);
+    guard = ends[1];
+}
+
+/* What the runner has removed itself may by now be another run's. */
+static void dismiss_guard(void)
+{
+    signal(SIGPIPE, SIG_IGN); /* it may have been killed */
+    while (guard >= 0 && write(guard, "", 1) < 0 && errno == EINTR) {
+    }
 }
 
 /* Whether one child may read another's memory, as processes of the run will. */
@@ -283,6 +296,7 @@ int main(int argc, char **argv)
     banner(&o);
     begin_faults(&o);
     int code = run(&o, argv + command);
+    dismiss_guard();
     control_stop();
     faultact_report();
     uint32_t reports = atomic_load(&shm.head->reports);
