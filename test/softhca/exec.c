@@ -47,9 +47,10 @@ bool exec_gather(const struct shm_qp *qp, struct shm_wqe *wqe, uint32_t access, 
     return true;
 }
 
-void exec_deliver(struct run *run, struct shm_wqe *wqe, const struct shm_cqe *e)
+void exec_deliver(struct run *run, struct shm_wqe *wqe, struct shm_cqe *e)
 {
     uint32_t cq = shm.qps[e->qp].recv_cq;
+    e->stamp = wqe->t_recv ? wqe->t_recv : e->stamp;
     if (e->status != IBV_WC_SUCCESS) { /* the flush of the others follows at once */
         run_receive_all(run);
         cq_push(cq, e);

@@ -13,6 +13,6 @@ bool exec_is_late(const struct shm_wqe *wqe);
 void exec_read_late(struct run *run, struct shm_wqe *wqe);
 
 /* Hands a receive completion over: at once, or with the request when a model is on. */
-void exec_deliver(struct run *run, struct shm_wqe *wqe, const struct shm_cqe *e);
+void exec_deliver(struct run *run, struct shm_wqe *wqe, struct shm_cqe *e);
 
 #endif

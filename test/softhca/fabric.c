@@ -26,6 +26,25 @@ static void add_roce_gids(struct shm_port *p, uint32_t index)
     add_gid(p, 0, mapped | ipv4, IBV_GID_TYPE_ROCE_V2);
 }
 
+static void give_lids(struct shm_port *p, uint32_t index, uint32_t lid)
+{
+    p->lid = (uint16_t)lid;
+    for (uint32_t i = 0; i < 1u << shm.head->conf.lmc; i++) {
+        shm.head->lid_port[lid + i] = index;
+    }
+    add_gid(p, 0xfe80ull << 48, p->guid, IBV_GID_TYPE_IB);
+}
+
+/* A port of the fabric that was given. */
+static void take_port(struct shm_port *p, uint32_t index, const ibshift_port_t *port)
+{
+    p->num = 1;
+    p->host = index;
+    p->guid = port->guid ? port->guid : GUID_BASE + 4ull * (index + 1) + p->num;
+    atomic_store(&p->state, IBV_PORT_ACTIVE);
+    give_lids(p, index, port->lid);
+}
+
 static void make_port(struct shm_port *p, uint32_t index)
 {
     const struct shm_conf *conf = &shm.head->conf;
@@ -40,14 +59,10 @@ static void make_port(struct shm_port *p, uint32_t index)
         return;
     }
     uint32_t first = ((SHM_FIRST_LID - 1) >> conf->lmc << conf->lmc) + (1u << conf->lmc);
-    p->lid = (uint16_t)(first + (index << conf->lmc));
-    for (uint32_t i = 0; i < 1u << conf->lmc; i++) {
-        shm.head->lid_port[p->lid + i] = index;
-    }
-    add_gid(p, 0xfe80ull << 48, p->guid, IBV_GID_TYPE_IB);
+    give_lids(p, index, first + (index << conf->lmc));
 }
 
-void fabric_make_ports(void)
+void fabric_make_ports(const struct place *place)
 {
     const struct shm_conf *conf = &shm.head->conf;
     shm.head->port_count = conf->hosts * conf->hcas * conf->ports;
@@ -55,6 +70,11 @@ void fabric_make_ports(void)
         shm.head->lid_port[i] = SHM_NONE;
     }
     for (uint32_t i = 0; i < shm.head->port_count; i++) {
-        make_port(&shm.ports[i], i);
+        if (place->fabric) {
+            take_port(&shm.ports[i], i,
+                      &place->fabric->ports[place->fabric->hosts[place->host[i]]]);
+        } else {
+            make_port(&shm.ports[i], i);
+        }
     }
 }

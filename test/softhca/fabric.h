@@ -2,6 +2,8 @@
 #ifndef SOFTHCA_FABRIC_H
 #define SOFTHCA_FABRIC_H
 
-void fabric_make_ports(void);
+#include "place.h"
+
+void fabric_make_ports(const struct place *place);
 
 #endif

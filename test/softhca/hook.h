@@ -1,13 +1,16 @@
 /*
- * Where models get their say about a request. Both hooks are called under the source's sq_lock and
+ * Where models get their say about a request. All hooks are called under the source's sq_lock and
  * inside a section, by whichever process runs the request: they may read everything in shared
  * memory and change only what is theirs (under their own lock, a leaf).
  *
  * Fault: fault_fate() is asked each time a request is about to travel (again at each retry).
- * Wire:  wire_times() is asked once a request, in posting order within a queue pair, when
- *        shm.head->timed is set. It fills three absolute times (shm_now() nanoseconds), each at
- * least the one before; 0 means at once. A time that is due is acted on by the next verbs call of
- *        either side, or by the source's timer thread (pending.h) when both sleep.
+ * Wire:  wire_start() is told of each request when it is posted (a fenced one: when its fence
+ *        falls), wire_look() when its bytes may have arrived; both only when shm.head->wired is
+ *        set (wire.h).
+ * Delay: delay_times() moves the times of a request when shm.head->timed is set.
+ *
+ * Times are shm_now() nanoseconds. One that is due is acted on by the next verbs call of either
+ * side, or by the source's timer thread (pending.h) when both sleep.
  */
 #ifndef SOFTHCA_HOOK_H
 #define SOFTHCA_HOOK_H
@@ -35,8 +38,13 @@ struct wire_times {
     uint64_t done; /* the source sees its completion */
 };
 
-/* `port` as above, or SHM_NONE when the target is not known. */
-void wire_times(const struct shm_qp *source, uint32_t port, const struct shm_wqe *wqe,
-                struct wire_times *times);
+void delay_times(struct wire_times *times);
+
+/* Sends the request of queue pair `index` on its way. False: there is no room for it now. */
+bool wire_start(uint32_t index, struct shm_wqe *wqe, uint64_t now);
+/* True: the times are known. False: look again at times->land. */
+bool wire_look(uint32_t index, struct shm_wqe *wqe, uint64_t now, struct wire_times *times);
+/* Nobody will look. */
+void wire_forget(uint32_t index, struct shm_wqe *wqe);
 
 #endif

@@ -20,9 +20,10 @@ struct option {
 #define CONF(field) offsetof(struct options, conf.field)
 
 static const struct option options[] = {
-    {"hosts", "N", KIND_U32, CONF(hosts), 1, 1, 8192,
-     "modelled hosts; processes see their host's HCAs"},
-    {"per-host", "N", KIND_U32, CONF(per_host), 0, 0, 1024, "most processes a host takes (0: any)"},
+    {"hosts", "N", KIND_U32, CONF(hosts), 0, 0, 8192,
+     "modelled hosts; processes see their host's HCAs (0: 1, or all of the fabric's)"},
+    {"per-host", "N", KIND_U32, CONF(per_host), 0, 0, 1024,
+     "most processes a host takes (0: any, 1 with --fabric)"},
     {"hcas", "N", KIND_U32, CONF(hcas), 1, 1, 8, "HCAs per host: softhca0, softhca1, ..."},
     {"ports", "N", KIND_U32, CONF(ports), 1, 1, 2, "ports per HCA"},
     {"link", "ib|eth", KIND_LINK, CONF(link), IBV_LINK_LAYER_INFINIBAND, 0, 0, "link layer"},
@@ -49,6 +50,20 @@ static const struct option options[] = {
      "bytes a process may register, as a locked-memory limit (0: any)"},
     {"max-rd-atomic", "N", KIND_U32, CONF(max_rd_atomic), 16, 0, 128,
      "outstanding reads and atomics per queue pair"},
+    {"wire", "PROFILE", KIND_TEXT, offsetof(struct options, wire), 0, 0, 0,
+     "modelled time for every message: sdr, qdr, fdr, edr, hdr, ndr-like, or none "
+     "(default: none, edr with --fabric)"},
+    {"scale", "S", KIND_U32, offsetof(struct options, scale), 1, 1, 1000000,
+     "stretch modelled time, so that few CPUs keep up with the wire"},
+    {"fabric", "FILE", KIND_TEXT, offsetof(struct options, fabric), 0, 0, 0,
+     "netlist, compiled or synthetic fabric (pgft:2;4,4;1,4;1,1) in place of one switch"},
+    {"lfts", "FILE", KIND_TEXT, offsetof(struct options, lfts), 0, 0, 0,
+     "the fabric's forwarding tables (opensm-lfts.dump)"},
+    {"place", "HOW", KIND_TEXT, offsetof(struct options, place), 0, 0, 0,
+     "which of the fabric's hosts host 0, 1, ... is: order (of routing), random:SEED, or a FILE "
+     "with a name a line"},
+    {"wire-report", "FILE", KIND_TEXT, offsetof(struct options, report), 0, 0, 0,
+     "write bytes and most flows at once of each link there at the end (- is standard output)"},
     {"dir", "DIR", KIND_TEXT, offsetof(struct options, dir), 0, 0, 0,
      "where the shared file lives (default: /dev/shm)"},
     {"fault", "FAULT", KIND_FAULT, 0, 0, 0, 0, "makes something go wrong, see below; repeatable"},
@@ -150,7 +165,7 @@ static int put_fault(struct options *o, const char *text)
     return 0;
 }
 
-static int read_faults(struct options *o)
+int options_faults(struct options *o)
 {
     for (uint32_t i = 0; i < o->faults; i++) {
         char text[FAULT_TEXT], why[256] = "show is for --tell";
@@ -190,14 +205,14 @@ static const struct option *find(const char *name, size_t length)
     return NULL;
 }
 
-static int check_together(struct options *o)
+static int check_together(const struct options *o)
 {
-    uint64_t ports = (uint64_t)o->conf.hosts * o->conf.hcas * o->conf.ports;
+    uint64_t ports = (uint64_t)(o->conf.hosts ? o->conf.hosts : 1) * o->conf.hcas * o->conf.ports;
     if ((ports << o->conf.lmc) + SHM_FIRST_LID > SHM_LIDS - 1024) {
         return complain("%s give more ports than there are LIDs%s",
                         "--hosts, --hcas, --ports and --lmc", ": ask for fewer");
     }
-    return read_faults(o);
+    return 0;
 }
 
 int options_parse(int argc, char **argv, struct options *o, int *command)

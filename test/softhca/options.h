@@ -9,6 +9,8 @@ struct options {
     struct shm_conf conf;
     const char *dir;
     const char *control, *tell;
+    const char *wire, *fabric, *lfts, *place, *report; /* NULL: not given */
+    uint32_t scale;
     int quiet, keep;
     uint32_t faults;
     struct shm_fault fault[SHM_FAULTS / 4];
@@ -17,5 +19,8 @@ struct options {
 /* Reads options up to "--" or the command; *command is its index in argv. 0, -EINVAL after a
    message, or 1 when help or the version was asked for and printed. */
 int options_parse(int argc, char **argv, struct options *o, int *command);
+
+/* Reads the faults' texts, when the hosts are known. 0, or -EINVAL after a message. */
+int options_faults(struct options *o);
 
 #endif

@@ -8,7 +8,15 @@
 #include "run.h"
 #include "shm.h"
 
-enum { ROLE_SOURCE, ROLE_TARGET, BATCH = 32, TICK_NS = 1000000, CROWD = 8, IDLE_TICKS = 20 };
+enum {
+    ROLE_SOURCE,
+    ROLE_TARGET,
+    BATCH = 32,
+    TICK_NS = 1000000,
+    LEAST_NS = 20000,
+    CROWD = 8,
+    IDLE_TICKS = 20
+};
 
 static pthread_mutex_t timer_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t timer_cond = PTHREAD_COND_INITIALIZER;
@@ -104,10 +112,31 @@ void pending_run(void)
     }
 }
 
+/* When the earliest of what this process has sent is due, at most `limit`. */
+static uint64_t earliest(uint64_t limit)
+{
+    struct shm_proc *p = &shm.procs[proc_self];
+    if (lock_try(&p->pend_lock)) {
+        for (uint32_t i = p->pend_head[ROLE_SOURCE]; i != SHM_NONE;
+             i = shm.qps[i].pend[ROLE_SOURCE].next) {
+            uint64_t due = atomic_load_explicit(&shm.qps[i].due, memory_order_relaxed);
+            limit = due < limit ? due : limit;
+        }
+        lock_drop(&p->pend_lock);
+    }
+    return limit;
+}
+
+/* On a wire a tick may end early, when something is due: times that are told are times that hold.
+ */
 static void sleep_a_tick(void)
 {
-    long tick = atomic_load(&shm.head->live) > CROWD ? 4 * TICK_NS : TICK_NS;
-    nanosleep(&(struct timespec){.tv_nsec = tick}, NULL);
+    bool is_crowd = atomic_load(&shm.head->live) > CROWD && !shm.head->wired;
+    uint64_t now = shm_now(), tick = is_crowd ? 4 * TICK_NS : TICK_NS;
+    uint64_t until = shm.head->wired ? earliest(now + tick) : now + tick;
+    uint64_t least = now + LEAST_NS;
+    long pause = (long)((until > least ? until : least) - now);
+    nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
 }
 
 static void *timer_main(void *unused)
@@ -200,7 +229,7 @@ void pending_update(uint32_t index, bool is_unfinished)
         shm.qps[qp->peer].proc != qp->proc) {
         enlist(index, ROLE_TARGET, shm.qps[qp->peer].proc);
     }
-    if (qp->proc == proc_self && qp->due != TIME_NEVER) {
+    if (qp->proc == proc_self && (qp->due != TIME_NEVER || shm.head->wired)) {
         wake_timer();
     }
 }

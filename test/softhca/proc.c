@@ -31,6 +31,18 @@ static long env_number(const char *const *names)
     return -1;
 }
 
+/* There are more processes than hosts for them: a run without them would not be what was asked. */
+static void refuse(long size, uint32_t hosts, uint32_t per_host)
+{
+    if (atomic_exchange(&shm.head->refused, 1) == 0) {
+        fprintf(stderr,
+                "softhca: %ld processes on %u hosts of at most %u each: start fewer, or allow more "
+                "with softhca-run --per-host\n",
+                size, hosts, per_host);
+    }
+    _exit(2);
+}
+
 static long launcher_rank(void)
 {
     static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
@@ -50,6 +62,11 @@ static uint32_t choose_host(long rank, uint32_t arrival)
     }
     if (rank < 0) {
         return arrival % hosts;
+    }
+    uint32_t per_host = shm.head->conf.per_host;
+    long needed = size > rank ? size : rank + 1;
+    if (per_host && needed > (long)hosts * per_host) {
+        refuse(needed, hosts, per_host);
     }
     if (size > (long)hosts) {
         long block = (size + hosts - 1) / hosts;

@@ -10,6 +10,7 @@
 #include "pending.h"
 #include "srq.h"
 #include "wr.h"
+#include "wire.h"
 
 uint32_t qp_find(uint32_t number)
 {
@@ -183,6 +184,7 @@ void qp_free(uint32_t index)
 {
     struct shm_qp *s = &shm.qps[index];
     lock_take(&s->sq_lock);
+    wire_drop(index);
     lock_take(&s->rq_lock);
     atomic_store(&s->number, 0);
     lock_drop(&s->rq_lock);

@@ -7,13 +7,14 @@
 #include "pending.h"
 #include "qp.h"
 
-enum { RNR_FOREVER = 7 };
+enum { RNR_FOREVER = 7, NO_ROOM_NS = 100000 };
 
 /* Later positions wait for earlier ones, so the earliest time is that of the oldest request. */
-static void wait_until(struct shm_qp *qp, uint64_t when)
+void run_due_by(struct shm_qp *qp, uint64_t when)
 {
-    if (when < atomic_load_explicit(&qp->due, memory_order_relaxed)) {
-        atomic_store_explicit(&qp->due, when, memory_order_relaxed);
+    uint64_t due = atomic_load_explicit(&qp->due, memory_order_relaxed);
+    while (when < due && !atomic_compare_exchange_weak_explicit(
+                             &qp->due, &due, when, memory_order_relaxed, memory_order_relaxed)) {
     }
 }
 
@@ -22,19 +23,56 @@ static bool is_time(struct shm_qp *qp, uint64_t when, uint64_t now)
     if (when <= now) {
         return true;
     }
-    wait_until(qp, when);
+    run_due_by(qp, when);
     return false;
 }
 
-static void set_times(struct run *run, struct shm_wqe *wqe)
+static bool is_fenced(const struct shm_qp *qp, const struct shm_wqe *wqe, uint64_t position)
 {
-    struct wire_times t = {0};
-    uint32_t port = run->qp->type == IBV_QPT_UD ? SHM_NONE : run->qp->peer_port;
-    wire_times(run->qp, port, wqe, &t);
+    return (wqe->flags & IBV_SEND_FENCE) && qp->sq_done != position;
+}
+
+/* Puts what was posted on the wire: it leaves in order, whenever its forerunners land. */
+static void start(struct run *run, uint64_t now)
+{
+    struct shm_qp *qp = run->qp;
+    if (qp->sq_started < qp->sq_landed) {
+        qp->sq_started = qp->sq_landed;
+    }
+    while (qp->sq_started != qp->sq_tail && atomic_load(&qp->state) == IBV_QPS_RTS) {
+        struct shm_wqe *wqe = shm_at(&qp->sq, qp->sq_started);
+        if (is_fenced(qp, wqe, qp->sq_started)) {
+            return;
+        }
+        if (!wire_start(run->index, wqe, now)) {
+            run_due_by(qp, now + NO_ROOM_NS);
+            return;
+        }
+        wqe->timed = WQE_ON_WIRE;
+        qp->sq_started++;
+    }
+}
+
+/* False: the request has not arrived, and it is not known when it will. */
+static bool set_times(struct run *run, struct shm_wqe *wqe, uint64_t now)
+{
+    struct wire_times t = {now, now, now};
+    if (wqe->timed == WQE_TIMED) {
+        return true;
+    }
+    if (wqe->timed == WQE_NOT_TIMED && shm.head->wired) {
+        return false; /* no room on the wire yet, or SQD */
+    }
+    if (wqe->timed == WQE_ON_WIRE && !wire_look(run->index, wqe, now, &t)) {
+        run_due_by(run->qp, t.land);
+        return false;
+    }
+    delay_times(&t);
     wqe->t_land = t.land;
-    wqe->t_recv = t.recv > wqe->t_land ? t.recv : wqe->t_land;
-    wqe->t_done = t.done > wqe->t_recv ? t.done : wqe->t_recv;
-    wqe->timed = 1;
+    wqe->t_recv = t.recv;
+    wqe->t_done = t.done;
+    wqe->timed = WQE_TIMED;
+    return true;
 }
 
 static uint64_t ack_timeout(const struct shm_qp *qp)
@@ -64,6 +102,7 @@ static bool give_up(struct run *run, struct shm_wqe *wqe, enum verdict verdict, 
             return true;
         }
     }
+    wqe->t_recv = wqe->t_done = 0; /* the way there and back was for nothing */
     qp->retry_at = pause == TIME_NEVER ? TIME_NEVER : now + pause;
     return false;
 }
@@ -94,21 +133,24 @@ static bool land(struct run *run, struct shm_wqe *wqe, uint64_t now)
         wqe->status = IBV_WC_WR_FLUSH_ERR;
         wqe->t_recv = wqe->t_done = 0;
         wqe->rx_cq = SHM_NONE;
+        if (wqe->timed == WQE_ON_WIRE) {
+            wire_forget(run->index, wqe);
+        }
         return true;
     }
     if (state != IBV_QPS_RTS && !(state == IBV_QPS_SQD && qp->losses + qp->rnr_waits)) {
         return false;
     }
-    if ((wqe->flags & IBV_SEND_FENCE) && qp->sq_done != qp->sq_landed) {
+    if (is_fenced(qp, wqe, qp->sq_landed) || (now && !set_times(run, wqe, now))) {
         return false;
-    }
-    if (now && !wqe->timed) {
-        set_times(run, wqe);
     }
     if (!qp->is_held && atomic_load_explicit(&shm.head->faults, memory_order_relaxed)) {
         uint64_t delay = fault_delay(qp);
         qp->is_held = 1;
         qp->retry_at = delay ? shm_now() + delay : 0;
+        if (delay) {
+            wqe->t_recv = wqe->t_done = 0; /* the model does not know about it */
+        }
     }
     uint64_t at = wqe->t_land > qp->retry_at ? wqe->t_land : qp->retry_at;
     if (at && !is_time(qp, at, now ? now : shm_now())) {
@@ -121,7 +163,7 @@ static bool land(struct run *run, struct shm_wqe *wqe, uint64_t now)
         verdict = qp->type == IBV_QPT_UD ? exec_datagram(run, wqe) : exec_connected(run, wqe);
     }
     if (verdict != VERDICT_LANDED && !give_up(run, wqe, verdict, now ? now : shm_now())) {
-        wait_until(qp, qp->retry_at);
+        run_due_by(qp, qp->retry_at);
         return false;
     }
     qp->retry_at = 0;
@@ -158,7 +200,7 @@ static void complete(struct run *run, const struct shm_wqe *wqe)
         .opcode = opcodes[wqe->opcode],
         .byte_len = wqe->length,
         .qp_num = qp->number,
-        .stamp = shm.head->timed ? shm_now() : 0,
+        .stamp = wqe->t_done || !shm.head->timed ? wqe->t_done : shm_now(),
         .is_send = 1,
         .qp = run->index,
         .srq = SHM_NONE,
@@ -213,6 +255,9 @@ void run_locked(struct run *run, uint32_t index)
     uint64_t before;
     do { /* again when what is done has let a fenced request go */
         before = qp->sq_done;
+        if (shm.head->wired) {
+            start(run, now);
+        }
         while (qp->sq_landed != qp->sq_tail && land(run, shm_at(&qp->sq, qp->sq_landed), now)) {
             qp->sq_landed++;
             if (!now) {

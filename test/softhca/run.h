@@ -31,6 +31,9 @@ void run_locked(struct run *run, uint32_t index);
 void run_after(struct run *run);
 void run_queue(uint32_t index);
 
+/* There may be something to do for the queue pair at `when`; from any process. */
+void run_due_by(struct shm_qp *qp, uint64_t when);
+
 /* Makes all target's completions of landed requests visible, before one that must not overtake. */
 void run_receive_all(struct run *run);
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fault.h"
+#include "wire.h"
 
 enum { PAGE = 4096, SMALLEST_CLASS = 8, PUNCH_FROM = 1 << 16 };
 
@@ -37,6 +38,7 @@ static void lay_out(void)
     shm.groups = part(&next, SHM_GROUPS, sizeof(*shm.groups));
     shm.agents = part(&next, SHM_PROCS, sizeof(*shm.agents));
     shm.faults = part(&next, SHM_FAULTS, sizeof(*shm.faults));
+    shm.wire = part(&next, 1, sizeof(*shm.wire));
     shm.maps = next;
     shm.arena =
         next + (SHM_QPS + SHM_CQS + SHM_SRQS + SHM_CHANS + SHM_MRS + PAGE - 1) / PAGE * PAGE;

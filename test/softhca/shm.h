@@ -129,14 +129,22 @@ struct shm_wqe {
     uint64_t raddr, compare, swap;
     uint32_t rkey;
     uint32_t status;                 /* enum ibv_wc_status, valid when landed */
-    uint32_t timed;                  /* the times below are set */
-    uint64_t t_land, t_recv, t_done; /* see hook.h; 0 = at once */
+    uint32_t timed;                  /* enum wqe_timed */
+    uint32_t wire;                   /* its message there */
+    uint64_t back;                   /* the wire's latency of the way back */
+    uint64_t t_land, t_recv, t_done; /* absolute, see hook.h; 0 = at once */
     uint64_t hash;                   /* of the source buffer when posted (deferred mode) */
     uint32_t remote_qpn, remote_qkey;
     struct shm_av av;
     uint32_t rx_cq; /* the target's completion waits for t_recv; SHM_NONE: none */
     struct shm_cqe rx;
     struct ibv_sge sge[];
+};
+
+enum wqe_timed {
+    WQE_NOT_TIMED,
+    WQE_TIMED, /* t_land, t_recv, t_done are set */
+    WQE_ON_WIRE,
 };
 
 struct shm_rwqe {
@@ -211,6 +219,7 @@ struct shm_qp {
     /* send side, under sq_lock: positions count requests since RESET */
     struct shm_ring sq;
     uint64_t sq_tail, sq_landed, sq_received, sq_done; /* see run.c */
+    uint64_t sq_started;                               /* all before are on the wire, or past it */
     _Atomic uint64_t sq_free; /* all before were polled, or covered by a polled one */
     struct shm_av av;
     uint32_t sq_psn;
@@ -271,6 +280,8 @@ struct shm_head {
     _Atomic uint32_t arrived; /* processes ever placed by order of arrival */
     _Atomic uint32_t pds;
     _Atomic uint32_t timed;   /* requests need modelled times: hook.h */
+    _Atomic uint32_t wired;   /* some of them from the wire: wire.h */
+    _Atomic uint32_t refused; /* processes, because there is no host for them */
     _Atomic uint32_t reports; /* errors of use that were found */
     _Atomic uint32_t faults;  /* no fault rule at or above */
     _Atomic uint64_t random;
@@ -296,6 +307,7 @@ struct shm {
     struct shm_group *groups;
     struct shm_agent *agents;
     struct shm_fault *faults;
+    struct shm_wire *wire;
     char *base;
     uint64_t maps, arena; /* offsets */
 };

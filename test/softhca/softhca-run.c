@@ -25,11 +25,14 @@
 #include "life.h"
 #include "options.h"
 #include "sysfs.h"
+#include "wire_make.h"
 
 enum { EXIT_USAGE = 2, EXIT_REPORTS = 3, EXIT_NOT_STARTED = 126 };
 
 static volatile sig_atomic_t child;
 static char dir[PATH_MAX];
+static struct place place;
+static const struct profile *profile;
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -170,8 +173,12 @@ static int make_run(struct options *o)
     shm.head->timed = o->conf.defer_us || o->conf.adversarial;
     shm.procs[SHM_PROCS].start_time = life_start_time(getpid());
     atomic_store(&shm.procs[SHM_PROCS].pid, getpid());
-    fabric_make_ports();
-    return sysfs_make(dir);
+    fabric_make_ports(&place);
+    if (wire_make(profile, o->scale, &place) != 0 || sysfs_make(dir) != 0) {
+        remove_tree(dir);
+        return -1;
+    }
+    return 0;
 }
 
 static void banner(const struct options *o)
@@ -191,6 +198,12 @@ static void banner(const struct options *o)
                 "process_vm_readv, allow ptrace to avoid that\n");
     }
     bool has_faults = o->faults || o->control;
+    if (profile) {
+        fprintf(stderr,
+                "softhca: wire: a model of %s over %s, time x %u: nothing here was measured on "
+                "hardware\n",
+                profile->help, place.fabric ? o->fabric : "one switch", o->scale);
+    }
     if (c->defer_us || c->adversarial || has_faults) {
         fprintf(stderr, "softhca:%s%s%s seed %llu\n", c->defer_us ? " deferred," : "",
                 c->adversarial ? " adversarial," : "", has_faults ? " faults," : "",
@@ -288,6 +301,9 @@ int main(int argc, char **argv)
     if (o.tell) {
         return control_tell(o.tell, argv + command);
     }
+    if (wire_choose(&o, &profile) != 0 || place_load(&o, &place) != 0 || options_faults(&o) != 0) {
+        return EXIT_USAGE;
+    }
     if ((o.control && control_open(o.control) != 0) || make_run(&o) != 0) {
         control_stop();
         return EXIT_USAGE;
@@ -303,6 +319,10 @@ int main(int argc, char **argv)
     if (reports) {
         fprintf(stderr, "softhca: %u wrong uses of verbs were found\n", reports);
     }
+    if (o.report && wire_report(o.report, &o, profile, &place) != 0 && code == 0) {
+        code = EXIT_USAGE;
+    }
+    code = atomic_load(&shm.head->refused) ? EXIT_USAGE : code;
     remove_tree(dir);
     return code == 0 && reports ? EXIT_REPORTS : code;
 }

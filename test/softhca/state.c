@@ -6,6 +6,7 @@
 #include "pending.h"
 #include "qp.h"
 #include "run.h"
+#include "wire.h"
 
 struct transition {
     enum ibv_qp_state from, to;
@@ -109,7 +110,8 @@ static void reset(uint32_t index)
     struct ibv_qp_cap cap = s->attr.cap;
     memset(&s->attr, 0, sizeof(s->attr));
     s->attr.cap = cap;
-    s->sq_tail = s->sq_landed = s->sq_received = s->sq_done = 0;
+    wire_drop(index);
+    s->sq_tail = s->sq_started = s->sq_landed = s->sq_received = s->sq_done = 0;
     atomic_store(&s->sq_free, 0);
     atomic_store(&s->due, 0);
     s->losses = s->rnr_waits = 0;

@@ -1,0 +1,273 @@
+/* The fluid wire against cases computed by hand, on a clock of its own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../softhca/wire_net.h"
+
+enum { LINKS = 4, OWNERS = 8, ROOM = 8 };
+
+static struct wire_clock clock_;
+static struct wire_link links[LINKS];
+static struct wire_lane lanes[2 * OWNERS];
+static uint64_t gates[OWNERS], soonest[OWNERS];
+static struct wire_message messages[ROOM];
+static uint32_t heap[ROOM];
+
+static void moved(uint32_t owner, uint64_t when)
+{
+    soonest[owner] = when < soonest[owner] ? when : soonest[owner];
+}
+
+static struct wire_net net = {&clock_, links, lanes, gates, messages, heap, ROOM, moved};
+
+static int set_up(void **state)
+{
+    memset(&clock_, 0, sizeof(clock_));
+    memset(links, 0, sizeof(links));
+    memset(lanes, 0, sizeof(lanes));
+    memset(gates, 0, sizeof(gates));
+    memset(messages, 0, sizeof(messages));
+    memset(soonest, 0xff, sizeof(soonest));
+    for (int i = 0; i < LINKS; i++) {
+        links[i].rate = 2;
+    }
+    return 0;
+}
+
+/* Owner o sends through gate o over links first .. first + hops - 1. */
+static uint32_t put(uint32_t owner, uint64_t bytes, uint32_t first, uint32_t hops, uint64_t now)
+{
+    static const uint32_t all[LINKS] = {0, 1, 2, 3};
+    struct wire_request r = {.owner = owner,
+                             .gate = owner,
+                             .bytes = bytes,
+                             .latency = 100,
+                             .limit = 10,
+                             .hops = hops,
+                             .links = all + first};
+    return wire_net_send(&net, &r, now);
+}
+
+static uint64_t landing(uint32_t message, uint32_t owner)
+{
+    uint64_t when = 0;
+    assert_true(wire_net_look(&net, message, owner, clock_.now + 100000, &when));
+    return when;
+}
+
+static void one_takes_bytes_over_rate_and_latency(void **state)
+{
+    uint64_t when;
+    uint32_t a = put(0, 1000, 0, 2, 50);
+    assert_false(wire_net_look(&net, a, 0, 60, &when));
+    assert_int_equal(when, 550);
+    assert_true(wire_net_look(&net, a, 0, 550, &when)); /* it has left, and will arrive */
+    assert_int_equal(when, 650);
+    assert_int_equal(links[0].bytes, 1000);
+    assert_int_equal(links[1].most, 1);
+    assert_int_equal(links[0].flows, 0);
+}
+
+static void two_share_a_link(void **state)
+{
+    uint32_t a = put(0, 1000, 0, 1, 0), b = put(1, 1000, 0, 1, 250);
+    assert_int_equal(landing(a, 0), 750 + 100);
+    assert_int_equal(landing(b, 1), 1000 + 100);
+    assert_int_equal(links[0].bytes, 2000);
+    assert_int_equal(links[0].most, 2);
+}
+
+static void the_least_share_counts(void **state)
+{
+    links[1].rate = 0.5;
+    uint32_t a = put(0, 1000, 0, 2, 0), b = put(1, 1000, 0, 1, 0);
+    /* b has half of link 0 for as long as a is there, though a takes less than the other half */
+    assert_int_equal(landing(b, 1), 1000 + 100);
+    assert_int_equal(landing(a, 0), 2000 + 100);
+}
+
+static void three_leave_one_after_the_other(void **state)
+{
+    uint32_t a = put(0, 300, 0, 1, 0), b = put(1, 600, 0, 1, 0), c = put(2, 900, 0, 1, 0);
+    /* shares of 2/3 until 450, of 1 until 750, all from then on */
+    assert_int_equal(landing(a, 0), 450 + 100);
+    assert_int_equal(landing(b, 1), 750 + 100);
+    assert_int_equal(landing(c, 2), 900 + 100);
+    assert_int_equal(links[0].most, 3);
+}
+
+static void latencies_of_an_owner_overlap(void **state)
+{
+    uint32_t a = put(0, 100, 0, 1, 0), b = put(0, 100, 0, 1, 0);
+    assert_int_equal(landing(a, 0), 50 + 100);
+    assert_int_equal(landing(b, 0), 100 + 100);
+    assert_int_equal(links[0].most, 1);
+}
+
+static void a_gate_keeps_the_gap(void **state)
+{
+    clock_.gap = 10;
+    uint32_t m[3];
+    for (int i = 0; i < 3; i++) {
+        m[i] = put(0, 0, (uint32_t)i, 1, 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(landing(m[i], 0), 100 + 10 * i);
+    }
+}
+
+static void a_limit_holds_without_links(void **state)
+{
+    assert_int_equal(landing(put(0, 1000, 0, 0, 0), 0), 100 + 100);
+}
+
+static void a_read_follows_a_write_and_returns(void **state)
+{
+    static const uint32_t back[] = {3};
+    struct wire_request r = {.owner = 0,
+                             .bytes = 400,
+                             .latency = 100,
+                             .limit = 10,
+                             .reads = true,
+                             .back_gate = 1,
+                             .hops = 1,
+                             .links = back};
+    uint32_t write = put(0, 1000, 0, 1, 0), read = wire_net_send(&net, &r, 0);
+    uint32_t after = put(0, 200, 0, 1, 0);
+    assert_int_equal(landing(write, 0), 500 + 100);
+    assert_int_equal(landing(read, 0), 500 + 100 + 200 + 100);
+    assert_int_equal(landing(after, 0), 600 + 100); /* does not wait for what returns */
+    assert_int_equal(links[3].bytes, 400);
+    assert_int_equal(links[0].bytes, 1200);
+}
+
+static void late_calls_change_nothing(void **state)
+{
+    uint64_t when[2][3];
+    for (int late = 0; late < 2; late++) {
+        set_up(NULL);
+        uint32_t m[3];
+        for (uint32_t i = 0; i < 3; i++) {
+            m[i] = put(i, 500 + 100 * i, i, 2, 10 * i);
+        }
+        for (uint64_t t = 30; t < 3000 && !late; t++) {
+            wire_net_advance(&net, t);
+        }
+        for (uint32_t i = 0; i < 3; i++) {
+            when[late][i] = landing(m[i], i);
+        }
+    }
+    for (int i = 0; i < 3; i++) { /* rounding up to nanoseconds aside */
+        assert_in_range(when[0][i] + 2 - when[1][i], 0, 4);
+    }
+}
+
+static void a_flow_that_speeds_up_says_so(void **state)
+{
+    uint64_t when;
+    uint32_t a = put(0, 1000, 0, 1, 0);
+    put(1, 100, 0, 1, 0);
+    assert_false(wire_net_look(&net, a, 0, 0, &when));
+    assert_int_equal(when, 1000);
+    soonest[0] = UINT64_MAX;
+    wire_net_advance(&net, 100);
+    assert_int_equal(soonest[0], 550);
+    assert_int_equal(soonest[1], 0);
+}
+
+static void room_comes_back(void **state)
+{
+    uint32_t m[ROOM];
+    for (uint32_t i = 0; i < ROOM; i++) {
+        m[i] = put(i % OWNERS, 100, 0, 1, 0);
+    }
+    assert_int_equal(put(0, 100, 0, 1, 0), WIRE_NONE);
+    landing(m[3], 3);
+    assert_int_not_equal(put(0, 100, 0, 1, 1000000), WIRE_NONE);
+}
+
+static void what_is_forgotten_makes_room(void **state)
+{
+    uint32_t flowing = put(0, 100, 0, 1, 0), queued = put(0, 100, 0, 1, 0);
+    uint32_t last = put(0, 100, 0, 1, 0);
+    wire_net_forget(&net, queued, 0);
+    wire_net_forget(&net, flowing, 0);
+    assert_int_equal(landing(last, 0), 100 + 100); /* the queued one never left */
+    assert_int_equal(links[0].bytes, 200);
+    for (uint32_t i = 0; i < ROOM; i++) {
+        assert_int_not_equal(put(0, 0, 0, 1, 1000000), WIRE_NONE);
+    }
+}
+
+static void a_dead_caller_stops_nothing(void **state)
+{
+    uint32_t a = put(0, 1000, 0, 1, 0), b = put(0, 1000, 0, 1, 0);
+    clock_.busy = 1; /* as it left the net when it was killed */
+    links[0].flows = 7;
+    clock_.events = 0;
+    assert_int_equal(landing(a, 0), 0);
+    assert_int_equal(landing(b, 0), 0);
+    assert_int_equal(links[0].flows, 0);
+    assert_int_equal(landing(put(0, 1000, 0, 1, 3000000), 0), 3000000 + 500 + 100);
+}
+
+static void many_by_chance_keep_their_bytes(void **state)
+{
+    uint64_t seed = 1, sent = 0, now = 0, when;
+    uint32_t held[ROOM], owner[ROOM], n = 0;
+    for (int i = 0; i < 20000; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        uint32_t o = (uint32_t)(seed >> 40) % OWNERS, bytes = (uint32_t)(seed >> 48) % 3000;
+        now += (seed >> 33) % 200;
+        uint32_t id = n < ROOM ? put(o, bytes, 0, 1 + o % 2, now) : WIRE_NONE;
+        if (id != WIRE_NONE) {
+            sent += bytes;
+            held[n] = id;
+            owner[n++] = o;
+        }
+        for (uint32_t k = 0; k < n; k++) {
+            if (wire_net_look(&net, held[k], owner[k], now, &when)) {
+                held[k] = held[--n];
+                owner[k--] = owner[n];
+            }
+        }
+    }
+    while (n > 0) {
+        n--;
+        assert_true(wire_net_look(&net, held[n], owner[n], now + 1000000, &when));
+    }
+    assert_int_equal(links[0].bytes, sent);
+    assert_int_equal(links[0].flows + links[1].flows, 0);
+    assert_int_equal(clock_.events, 0);
+    /* the link can't have carried them in less time than they take */
+    assert_true((double)clock_.now >= (double)sent / 2);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(one_takes_bytes_over_rate_and_latency),
+        TEST(two_share_a_link),
+        TEST(the_least_share_counts),
+        TEST(three_leave_one_after_the_other),
+        TEST(latencies_of_an_owner_overlap),
+        TEST(a_gate_keeps_the_gap),
+        TEST(a_limit_holds_without_links),
+        TEST(a_read_follows_a_write_and_returns),
+        TEST(late_calls_change_nothing),
+        TEST(a_flow_that_speeds_up_says_so),
+        TEST(room_comes_back),
+        TEST(what_is_forgotten_makes_room),
+        TEST(a_dead_caller_stops_nothing),
+        TEST(many_by_chance_keep_their_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
