@@ -38,6 +38,9 @@ static int choose_curves(const struct comparison *c, int *chosen)
                 best = e;
             }
         }
+        if (best < 0) {
+            break;
+        }
         is_taken[best] = true;
         chosen[count] = best;
     }

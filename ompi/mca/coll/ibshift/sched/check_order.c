@@ -16,6 +16,7 @@ struct walk_order {
     struct check_state *state;
     struct trace *trace; /* one for each cell of the rank */
     struct check_place place;
+    struct ibshift_step steps[IBSHIFT_ROUND_STEPS]; /* of the round at hand */
     const struct ibshift_step *step;
 };
 
@@ -166,19 +167,18 @@ static int check_step(struct walk_order *walk)
 
 static int check_rank(struct walk_order *walk)
 {
-    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
     uint32_t rank = walk->place.rank, rounds = walk->state->alg->rounds(walk->state->plan, rank);
 
     memset(walk->trace, 0, walk->state->layout[rank].cells * sizeof(*walk->trace));
     for (uint32_t round = 0; round < rounds; round++) {
-        uint32_t count = walk->state->alg->emit(walk->state->plan, rank, round, steps);
+        uint32_t count = walk->state->alg->emit(walk->state->plan, rank, round, walk->steps);
 
         walk->place.round = round;
         walk->state->result->steps += count;
         for (walk->place.index = 0; walk->place.index < count; walk->place.index++) {
             int rc;
 
-            walk->step = &steps[walk->place.index];
+            walk->step = &walk->steps[walk->place.index];
             rc = check_step(walk);
             if (rc < 0) {
                 return rc;
