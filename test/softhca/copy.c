@@ -1,16 +1,14 @@
 #include "copy.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "adverse.h"
 #include "agent.h"
 #include "proc.h"
 #include "shm.h"
-
-enum { CHUNK_MAX = 4096, CHUNKS_MAX = 16 };
 
 void pieces_add(struct pieces *p, void *addr, uint64_t length)
 {
@@ -83,32 +81,12 @@ int copy_whole(const struct pieces *from, const struct pieces *to)
     return explain(n < 0 ? errno : EFAULT);
 }
 
-static int copy_range(const struct pieces *from, const struct pieces *to, uint64_t at,
-                      uint64_t bytes)
+int copy_range(const struct pieces *from, const struct pieces *to, uint64_t at, uint64_t bytes)
 {
     struct pieces f, t;
     pieces_slice(from, at, bytes, &f);
     pieces_slice(to, at, bytes, &t);
     return copy_whole(&f, &t);
-}
-
-/* The tail first, in pieces of random size: what a program must not rely on. */
-static int copy_adversarial(const struct pieces *from, const struct pieces *to)
-{
-    uint64_t end = from->bytes;
-    for (int i = 0; end > 0; i++) {
-        uint64_t bytes = i < CHUNKS_MAX ? 1 + shm_random(CHUNK_MAX) : end;
-        bytes = bytes < end ? bytes : end;
-        int err = copy_range(from, to, end - bytes, bytes);
-        if (err) {
-            return err;
-        }
-        end -= bytes;
-        if (shm_random(4) == 0) {
-            sched_yield();
-        }
-    }
-    return 0;
 }
 
 int copy_pieces(const struct pieces *from, const struct pieces *to)
@@ -118,7 +96,7 @@ int copy_pieces(const struct pieces *from, const struct pieces *to)
         return 0;
     }
     if (shm.head->conf.adversarial) {
-        return copy_adversarial(from, to);
+        return adverse_copy(from, to);
     }
     if (from->bytes <= most && to->bytes == from->bytes) {
         return copy_whole(from, to);

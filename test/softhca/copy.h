@@ -32,5 +32,7 @@ void pieces_slice(const struct pieces *p, uint64_t from, uint64_t bytes, struct 
 int copy_pieces(const struct pieces *from, const struct pieces *to);
 /* The same at once, whatever the mode. */
 int copy_whole(const struct pieces *from, const struct pieces *to);
+/* The same of the part [at, at + bytes). */
+int copy_range(const struct pieces *from, const struct pieces *to, uint64_t at, uint64_t bytes);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "adverse.h"
 #include "chan.h"
 #include "check.h"
 #include "pending.h"
@@ -37,6 +38,7 @@ static int make_shared(struct hca_cq *cq, const struct ibv_cq_init_attr_ex *attr
     q->next = SHM_NONE;
     q->ignore_overrun = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
                         (attr->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN);
+    q->stamped = (attr->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP) != 0;
     q->generation++;
     atomic_store(&q->number, q->generation << 16 | cq->index);
     return 0;
@@ -191,7 +193,11 @@ void cq_push(uint32_t index, const struct shm_cqe *e)
         q->head += q->ignore_overrun;
     }
     if (q->number && !q->overrun) {
-        memcpy(shm_at(&q->ring, q->tail), e, sizeof(*e));
+        struct shm_cqe *there = shm_at(&q->ring, q->tail);
+        memcpy(there, e, sizeof(*e));
+        if (q->stamped && !there->stamp) {
+            there->stamp = shm_now();
+        }
         atomic_store_explicit(&q->tail, q->tail + 1, memory_order_release);
         uint32_t armed = q->armed;
         if (armed == ARM_NEXT ||
@@ -254,6 +260,7 @@ bool cq_take(struct shm_cq *q, struct shm_cqe *e)
         memcpy(e, shm_at(&q->ring, q->head), sizeof(*e));
         atomic_store_explicit(&q->head, q->head + 1, memory_order_relaxed);
         free_slots(e);
+        adverse_scramble_cqe(e);
     }
     lock_drop(&q->lock);
     return found;

@@ -10,7 +10,7 @@
 #include "qp.h"
 #include "receive.h"
 
-enum { GRH_BYTES = 40, QKEY_OWN = 1u << 31, GRH_NEXT = 0x1b };
+enum { RUBBISH = 0xdb, GRH_BYTES = 40, QKEY_OWN = 1u << 31, GRH_NEXT = 0x1b };
 
 struct flight {
     struct run *run;
@@ -24,7 +24,7 @@ static void fill_grh(const struct flight *f, struct ibv_grh *grh)
 {
     const struct shm_av *av = &f->wqe->av;
     const struct shm_port *port = &shm.ports[f->run->qp->port];
-    memset(grh, 0, sizeof(*grh));
+    memset(grh, av->is_global ? 0 : RUBBISH, sizeof(*grh));
     if (!av->is_global) {
         return; /* undefined on hardware as well */
     }

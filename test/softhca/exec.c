@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "adverse.h"
 #include "chan.h"
 #include "cq.h"
 #include "hook.h"
@@ -204,28 +205,56 @@ static enum verdict do_write(struct visit *v)
     return verdict;
 }
 
+static bool is_read(const struct shm_wqe *wqe)
+{
+    return wqe->opcode == IBV_WR_RDMA_READ || wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+           wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* A requester may have no more reads and atomics on their way than the responder has places for. */
+static bool has_too_many_reads(const struct visit *v)
+{
+    struct shm_qp *qp = v->run->qp;
+    uint32_t places = v->peer->attr.max_dest_rd_atomic, n = 0;
+    if (places >= qp->attr.max_rd_atomic) {
+        return false;
+    }
+    for (uint64_t i = qp->sq_done; i != qp->sq_tail && n <= places; i++) {
+        n += is_read(shm_at(&qp->sq, i));
+    }
+    return n > places;
+}
+
 static enum verdict do_read(struct visit *v)
 {
     struct pieces from;
-    if (!(v->peer->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) ||
-        v->peer->attr.max_dest_rd_atomic == 0) {
+    if (!(v->peer->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) || has_too_many_reads(v)) {
         return refuse(v, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
     }
     if (!remote_memory(v, v->wqe->length, IBV_ACCESS_REMOTE_READ, &from)) {
         return refuse(v, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
     }
     if (exec_is_late(v->wqe) && !v->is_late) {
-        return VERDICT_LANDED;
+        return finish_copy(v, adverse_scramble(&v->local));
     }
     return finish_copy(v, copy_pieces(&from, &v->local));
+}
+
+/* What an atomic found, which its request keeps, comes to the requester. */
+static int bring_old(struct shm_wqe *wqe, const struct pieces *local)
+{
+    struct pieces old;
+    pieces_clear(&old, SHM_NONE);
+    pieces_add(&old, &wqe->compare, sizeof(wqe->compare));
+    return copy_pieces(&old, local);
 }
 
 static enum verdict do_atomic(struct visit *v)
 {
     struct pieces remote, value;
     uint64_t old, next;
-    if (!(v->peer->attr.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC) ||
-        v->peer->attr.max_dest_rd_atomic == 0 || v->wqe->raddr % sizeof(old)) {
+    if (!(v->peer->attr.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC) || has_too_many_reads(v) ||
+        v->wqe->raddr % sizeof(old)) {
         return refuse(v, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
     }
     if (!remote_memory(v, sizeof(old), IBV_ACCESS_REMOTE_ATOMIC, &remote)) {
@@ -244,8 +273,12 @@ static enum verdict do_atomic(struct visit *v)
     value.iov[0].iov_base = &next;
     err = err ? err : copy_pieces(&value, &remote);
     lock_drop(lock);
-    value.iov[0].iov_base = &old;
-    return finish_copy(v, err ? err : copy_pieces(&value, &v->local));
+    if (err) {
+        return finish_copy(v, err);
+    }
+    v->wqe->compare = old;
+    return finish_copy(v, exec_is_late(v->wqe) ? adverse_scramble(&v->local)
+                                               : bring_old(v->wqe, &v->local));
 }
 
 static enum verdict act(struct visit *v)
@@ -262,12 +295,6 @@ static enum verdict act(struct visit *v)
     default:
         return do_send(v);
     }
-}
-
-static bool is_read(const struct shm_wqe *wqe)
-{
-    return wqe->opcode == IBV_WR_RDMA_READ || wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-           wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
 enum verdict exec_connected(struct run *run, struct shm_wqe *wqe)
@@ -312,10 +339,10 @@ enum verdict exec_connected(struct run *run, struct shm_wqe *wqe)
 
 bool exec_is_late(const struct shm_wqe *wqe)
 {
-    return shm.head->conf.adversarial && wqe->opcode == IBV_WR_RDMA_READ;
+    return shm.head->conf.adversarial && is_read(wqe);
 }
 
-void exec_read_late(struct run *run, struct shm_wqe *wqe)
+void exec_bring_late(struct run *run, struct shm_wqe *wqe)
 {
     struct visit v;
     v.run = run;
@@ -324,7 +351,44 @@ void exec_read_late(struct run *run, struct shm_wqe *wqe)
     if (!exec_gather(run->qp, wqe, IBV_ACCESS_LOCAL_WRITE, &v.local)) {
         return;
     }
-    if (!find_peer(&v) || do_read(&v) == VERDICT_LOST) {
+    if (wqe->opcode != IBV_WR_RDMA_READ) {
+        finish_copy(&v, bring_old(wqe, &v.local));
+    } else if (!find_peer(&v) || do_read(&v) == VERDICT_LOST) {
         wqe->status = IBV_WC_RETRY_EXC_ERR;
     }
+}
+
+/* Where the bytes of a write or send will go, when nothing speaks against it. */
+static bool find_place(struct visit *v, struct pieces *to)
+{
+    struct receive r;
+    if (v->wqe->opcode == IBV_WR_RDMA_WRITE || v->wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
+        return (v->peer->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE) &&
+               remote_memory(v, v->wqe->length, IBV_ACCESS_REMOTE_WRITE, to);
+    }
+    if (!receive_peek(v->peer_index, &r) || r.bad_key || r.to.bytes < v->local.bytes) {
+        return false;
+    }
+    *to = r.to;
+    pieces_cut(to, v->local.bytes);
+    return true;
+}
+
+void exec_early(struct run *run, struct shm_wqe *wqe)
+{
+    struct shm_qp *qp = run->qp;
+    struct visit v;
+    struct pieces to;
+    v.run = run;
+    v.wqe = wqe;
+    v.is_late = false;
+    if (qp->type == IBV_QPT_UD || is_read(wqe) || wqe->length < 2 || wqe->length > MESSAGE_MAX ||
+        shm.ports[qp->port].state != IBV_PORT_ACTIVE || !exec_gather(qp, wqe, 0, &v.local)) {
+        return;
+    }
+    if (!find_peer(&v) || shm.ports[qp->peer_port].state != IBV_PORT_ACTIVE ||
+        (qp->type == IBV_QPT_RC && v.peer->epsn != qp->sq_psn) || !find_place(&v, &to)) {
+        return;
+    }
+    adverse_copy_tail(&v.local, &to); /* an error will be found again */
 }

@@ -7,10 +7,13 @@
 /* The request's own memory, checked for `access`; false: wqe->status has the local error. */
 bool exec_gather(const struct shm_qp *qp, struct shm_wqe *wqe, uint32_t access, struct pieces *p);
 
-/* Adversarial mode: a READ's data comes when it completes, so that requests after it that are not
-   fenced overtake it. */
+/* Adversarial mode: what a READ or an atomic brings comes when it completes (until then its buffer
+   holds rubbish), so that requests after it that are not fenced overtake it. */
 bool exec_is_late(const struct shm_wqe *wqe);
-void exec_read_late(struct run *run, struct shm_wqe *wqe);
+void exec_bring_late(struct run *run, struct shm_wqe *wqe);
+
+/* Adversarial mode: the oldest request waits for its time, but a tail of its bytes lands now. */
+void exec_early(struct run *run, struct shm_wqe *wqe);
 
 /* Hands a receive completion over: at once, or with the request when a model is on. */
 void exec_deliver(struct run *run, struct shm_wqe *wqe, struct shm_cqe *e);

@@ -3,7 +3,7 @@
 #include "chan.h"
 #include "mr.h"
 
-static void take_entry(struct shm_rq *rq, uint32_t proc, uint32_t pd, struct receive *r)
+static void read_entry(struct shm_rq *rq, uint32_t proc, uint32_t pd, struct receive *r)
 {
     const struct shm_rwqe *w = shm_at(&rq->ring, rq->head);
     r->wr_id = w->wr_id;
@@ -20,7 +20,6 @@ static void take_entry(struct shm_rq *rq, uint32_t proc, uint32_t pd, struct rec
         }
         pieces_add(&r->to, where, w->sge[i].length);
     }
-    rq->head++;
 }
 
 static bool take_shared(struct shm_srq *s, struct receive *r)
@@ -29,7 +28,8 @@ static bool take_shared(struct shm_srq *s, struct receive *r)
     bool found = s->number && s->rq.head != s->rq.tail;
     bool is_low = false;
     if (found) {
-        take_entry(&s->rq, s->proc, s->pd, r);
+        read_entry(&s->rq, s->proc, s->pd, r);
+        s->rq.head++;
         is_low = s->limit && s->rq.tail - s->rq.head < s->limit;
         if (is_low) {
             s->limit = 0;
@@ -42,28 +42,30 @@ static bool take_shared(struct shm_srq *s, struct receive *r)
     return found;
 }
 
-bool receive_take(uint32_t index, struct receive *r)
+static bool visit_own(struct shm_qp *qp, struct receive *r, bool takes)
 {
-    struct shm_qp *qp = &shm.qps[index];
-    r->qp = index;
-    r->srq = qp->srq;
-    if (qp->srq != SHM_NONE) {
-        return take_shared(&shm.srqs[qp->srq], r);
-    }
     lock_take(&qp->rq_lock);
     bool found = qp->number && qp->rq.head != qp->rq.tail;
     if (found) {
-        take_entry(&qp->rq, qp->proc, qp->pd, r);
+        read_entry(&qp->rq, qp->proc, qp->pd, r);
+        qp->rq.head += takes;
     }
     lock_drop(&qp->rq_lock);
     return found;
 }
 
-bool receive_is_posted(uint32_t index)
+bool receive_take(uint32_t index, struct receive *r)
 {
-    const struct shm_qp *qp = &shm.qps[index];
-    const struct shm_rq *rq = qp->srq != SHM_NONE ? &shm.srqs[qp->srq].rq : &qp->rq;
-    return rq->head != rq->tail;
+    struct shm_qp *qp = &shm.qps[index];
+    r->qp = index;
+    r->srq = qp->srq;
+    return qp->srq != SHM_NONE ? take_shared(&shm.srqs[qp->srq], r) : visit_own(qp, r, true);
+}
+
+bool receive_peek(uint32_t index, struct receive *r)
+{
+    struct shm_qp *qp = &shm.qps[index];
+    return qp->srq == SHM_NONE && visit_own(qp, r, false);
 }
 
 void receive_fill(const struct receive *r, struct shm_cqe *e)
@@ -75,6 +77,5 @@ void receive_fill(const struct receive *r, struct shm_cqe *e)
         .qp = r->qp,
         .srq = r->srq,
         .opcode = IBV_WC_RECV,
-        .stamp = shm.head->timed ? shm_now() : 0,
     };
 }

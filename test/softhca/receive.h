@@ -15,7 +15,8 @@ struct receive {
 
 /* Takes the next receive of a queue pair. False: there is none. */
 bool receive_take(uint32_t qp, struct receive *r);
-bool receive_is_posted(uint32_t qp);
+/* Looks at it and leaves it there; nobody can say that of a shared queue. */
+bool receive_peek(uint32_t qp, struct receive *r);
 
 /* The entry's completion, without status and data of the message. */
 void receive_fill(const struct receive *r, struct shm_cqe *e);

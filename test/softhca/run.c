@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include "chan.h"
 #include "check.h"
 #include "cq.h"
 #include "exec.h"
@@ -154,6 +155,10 @@ static bool land(struct run *run, struct shm_wqe *wqe, uint64_t now)
     }
     uint64_t at = wqe->t_land > qp->retry_at ? wqe->t_land : qp->retry_at;
     if (at && !is_time(qp, at, now ? now : shm_now())) {
+        if (shm.head->conf.adversarial && !wqe->early) {
+            wqe->early = 1;
+            exec_early(run, wqe);
+        }
         return false;
     }
     enum verdict verdict = VERDICT_LOST;
@@ -200,7 +205,7 @@ static void complete(struct run *run, const struct shm_wqe *wqe)
         .opcode = opcodes[wqe->opcode],
         .byte_len = wqe->length,
         .qp_num = qp->number,
-        .stamp = wqe->t_done || !shm.head->timed ? wqe->t_done : shm_now(),
+        .stamp = wqe->t_done,
         .is_send = 1,
         .qp = run->index,
         .srq = SHM_NONE,
@@ -233,13 +238,22 @@ static void run_done(struct run *run, uint64_t now)
             return;
         }
         if (wqe->status == IBV_WC_SUCCESS && exec_is_late(wqe)) {
-            exec_read_late(run, wqe);
+            exec_bring_late(run, wqe);
             if (wqe->status != IBV_WC_SUCCESS) {
                 fail(run);
             }
         }
         complete(run, wqe);
         qp->sq_done++;
+    }
+}
+
+static void tell_drained(struct shm_qp *qp)
+{
+    if (qp->attr.en_sqd_async_notify && qp->state == IBV_QPS_SQD && qp->sq_done == qp->sq_landed &&
+        qp->losses + qp->rnr_waits == 0) {
+        qp->attr.en_sqd_async_notify = 0;
+        chan_signal_async(qp->ctx, IBV_EVENT_SQ_DRAINED, qp->user, 0);
     }
 }
 
@@ -268,6 +282,7 @@ void run_locked(struct run *run, uint32_t index)
         run_received(run, now);
         run_done(run, now);
     } while (now && qp->sq_done != before && qp->sq_landed != qp->sq_tail);
+    tell_drained(qp);
     pending_update(index, qp->sq_done != qp->sq_tail);
     if (atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_ERR &&
         qp->sq_done == qp->sq_tail) {

@@ -130,6 +130,7 @@ struct shm_wqe {
     uint32_t rkey;
     uint32_t status;                 /* enum ibv_wc_status, valid when landed */
     uint32_t timed;                  /* enum wqe_timed */
+    uint32_t early;                  /* a tail of it has landed (adversarial mode) */
     uint32_t wire;                   /* its message there */
     uint64_t back;                   /* the wire's latency of the way back */
     uint64_t t_land, t_recv, t_done; /* absolute, see hook.h; 0 = at once */
@@ -180,6 +181,7 @@ struct shm_cq {
     _Atomic uint32_t overrun;
     uint32_t events, next; /* unread events; the channel's list */
     uint32_t ignore_overrun;
+    uint32_t stamped; /* completions carry their time */
 };
 
 enum { ARM_NONE, ARM_SOLICITED, ARM_NEXT };
