@@ -108,11 +108,15 @@ static void put(struct options *o, const struct option *opt, uint64_t value)
     }
 }
 
+/* One line, whatever bytes the arguments have. */
 static int complain(const char *format, const char *a, const char *b)
 {
-    fprintf(stderr, "softhca-run: ");
-    fprintf(stderr, format, a, b);
-    fprintf(stderr, "; softhca-run --help lists the options\n");
+    char text[512];
+    snprintf(text, sizeof(text), format, a, b);
+    for (char *c = text; *c; c++) {
+        *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c;
+    }
+    fprintf(stderr, "softhca-run: %s; softhca-run --help lists the options\n", text);
     return -EINVAL;
 }
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <link.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,9 +225,19 @@ static void library_path(char *path, size_t size)
     }
 }
 
+/* A sanitizer's runtime, when this build has one, must come before all other libraries. */
+static int find_sanitizer(struct dl_phdr_info *info, size_t size, void *path)
+{
+    if (!strstr(info->dlpi_name, "/libasan.so") && !strstr(info->dlpi_name, "/libtsan.so")) {
+        return 0;
+    }
+    snprintf(path, PATH_MAX, "%s:", info->dlpi_name);
+    return 1;
+}
+
 static int set_environment(void)
 {
-    char library[PATH_MAX], preload[2 * PATH_MAX];
+    char library[PATH_MAX], sanitizer[PATH_MAX] = "", preload[3 * PATH_MAX];
     library_path(library, sizeof(library));
     if (access(library, R_OK) != 0) {
         fprintf(stderr,
@@ -235,7 +246,8 @@ static int set_environment(void)
         return -1;
     }
     const char *before = getenv("LD_PRELOAD");
-    snprintf(preload, sizeof(preload), "%s%s%s", library, before && *before ? ":" : "",
+    dl_iterate_phdr(find_sanitizer, sanitizer);
+    snprintf(preload, sizeof(preload), "%s%s%s%s", sanitizer, library, before && *before ? ":" : "",
              before ? before : "");
     setenv("LD_PRELOAD", preload, 1);
     setenv("SOFTHCA_DIR", dir, 1);
