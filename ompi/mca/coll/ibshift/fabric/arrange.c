@@ -11,7 +11,9 @@ typedef struct arranger {
     const uint32_t *order;
     uint32_t count;
     ibshift_arrangement_t *best;
+    unsigned ways;
     bool found;
+    bool too_large; /* for a table */
     ibshift_error_t *err;
 } arranger_t;
 
@@ -143,7 +145,7 @@ static bool table_fits(const arranger_t *a)
            ((double)rows * 2.2 + a->p->ranks * 12.0) * stages < (double)IBSHIFT_TABLE_MEMORY;
 }
 
-static void explain(const arranger_t *a, bool too_large)
+static void explain(const arranger_t *a)
 {
     ibshift_arrangement_t *b = a->best;
     char link[160];
@@ -156,7 +158,7 @@ static void explain(const arranger_t *a, bool too_large)
         n += snprintf(b->reason + n, sizeof(b->reason) - (size_t)n,
                       ", where the shift in routing order takes %.3f",
                       b->tried[IBSHIFT_WAY_ROUTING] / b->bound);
-    } else if (too_large && ratio > IBSHIFT_WAY_ENOUGH) {
+    } else if (a->too_large && ratio > IBSHIFT_WAY_ENOUGH) {
         n += snprintf(b->reason + n, sizeof(b->reason) - (size_t)n,
                       "; too many ranks for a table of stages");
     }
@@ -168,38 +170,59 @@ static void explain(const arranger_t *a, bool too_large)
     }
 }
 
+/* Tries a way that is allowed and was not tried, unless what is there is good enough. */
+static int try_way(arranger_t *a, enum ibshift_way way)
+{
+    if ((a->ways >> way & 1) == 0 || is_enough(a) || a->best->tried[way] > 0) {
+        return 0;
+    }
+    return way == IBSHIFT_WAY_TABLE ? a->too_large ? 0 : try_table(a) : try_shift(a, way);
+}
+
+/* With place keepers there are as many stages as places, however few ranks there are. */
+static bool keepers_may_gain(const arranger_t *a, double cost)
+{
+    return !a->found || a->count - 1 <= cost;
+}
+
+static int try_ways(arranger_t *a)
+{
+    int status = try_way(a, IBSHIFT_WAY_ROUTING);
+
+    if (status == 0 && keepers_may_gain(a, IBSHIFT_WAY_ENOUGH * a->best->bound)) {
+        status = try_way(a, IBSHIFT_WAY_KEEPERS);
+    }
+    status = status == 0 ? try_way(a, IBSHIFT_WAY_TABLE) : status;
+    if (status == 0 && keepers_may_gain(a, a->best->cost)) {
+        status = try_way(a, IBSHIFT_WAY_KEEPERS);
+    }
+    return status == 0 && a->best->way != IBSHIFT_WAY_TABLE ? try_way(a, IBSHIFT_WAY_RANK) : status;
+}
+
 int ibshift_arrange(const ibshift_placement_t *placement, const uint32_t *order, uint32_t count,
                     unsigned ways, ibshift_arrangement_t *arrangement, ibshift_error_t *err)
 {
-    static const enum ibshift_way shifts[] = {IBSHIFT_WAY_ROUTING, IBSHIFT_WAY_KEEPERS,
-                                              IBSHIFT_WAY_RANK};
-    arranger_t a = {
-        .p = placement, .order = order, .count = count, .best = arrangement, .err = err};
-    bool too_large;
+    arranger_t a = {.p = placement,
+                    .order = order,
+                    .count = count,
+                    .ways = ways,
+                    .best = arrangement,
+                    .err = err};
     int status;
 
     *arrangement = (ibshift_arrangement_t){0};
     status = set_bound(&a);
-    too_large = !table_fits(&a);
-    for (size_t i = 0; i < 3 && status == 0; i++) {
-        /* place keepers are empty stages: only nearly whole fabrics gain */
-        bool useful = shifts[i] != IBSHIFT_WAY_KEEPERS || placement->paths->hosts * 2 >= count ||
-                      ways == 1u << IBSHIFT_WAY_KEEPERS;
-
-        if (ways >> shifts[i] & 1 && useful && !is_enough(&a)) {
-            status = try_shift(&a, shifts[i]);
-        }
-    }
-    if (status == 0 && ways >> IBSHIFT_WAY_TABLE & 1 && !is_enough(&a) && !too_large) {
-        status = try_table(&a);
+    if (status == 0) {
+        a.too_large = !table_fits(&a);
+        status = try_ways(&a);
     }
     if (status == 0 && !a.found) {
         status = ibshift_fail(err, -EDOM,
-                              too_large ? "too many ranks for a table of stages"
-                                        : "found no table of stages near the bound");
+                              a.too_large ? "too many ranks for a table of stages"
+                                          : "found no table of stages near the bound");
     }
     if (status == 0) {
-        explain(&a, too_large);
+        explain(&a);
     } else {
         ibshift_arrangement_free(arrangement);
     }

@@ -11,11 +11,6 @@ static uint32_t capacity(const ibshift_paths_t *p, uint32_t link)
     return flows < 1 ? 1 : flows > 64 ? 64 : (uint32_t)flows;
 }
 
-static uint32_t rows_of(const fit_t *fit)
-{
-    return fit->row[fit->paths->links] + 2 * fit->paths->hosts;
-}
-
 static bool has_lanes(const ibshift_paths_t *p)
 {
     return p->column[p->hosts] > p->hosts;
@@ -24,7 +19,7 @@ static bool has_lanes(const ibshift_paths_t *p)
 int fit_open(fit_t *fit, const ibshift_paths_t *p, uint32_t ranks, const uint32_t *member_of,
              uint32_t stages)
 {
-    size_t cells = (size_t)ranks * stages, rows;
+    size_t cells = (size_t)ranks * stages;
 
     *fit = (fit_t){.paths = p, .ranks = ranks, .member_of = member_of, .stages = stages};
     fit->words = (stages + 63) / 64;
@@ -36,9 +31,9 @@ int fit_open(fit_t *fit, const ibshift_paths_t *p, uint32_t ranks, const uint32_
     for (uint32_t l = 0; l < p->links; l++) {
         fit->row[l + 1] = fit->row[l] + capacity(p, l);
     }
-    rows = rows_of(fit);
-    fit->busy = malloc(rows * fit->words * sizeof(*fit->busy));
-    fit->owner = malloc(rows * stages * sizeof(*fit->owner));
+    fit->rows = fit->row[p->links] + 2 * p->hosts;
+    fit->busy = malloc((size_t)fit->rows * fit->words * sizeof(*fit->busy));
+    fit->owner = malloc((size_t)fit->rows * stages * sizeof(*fit->owner));
     fit->to = malloc(cells * sizeof(*fit->to));
     fit->lane = has_lanes(p) ? malloc(cells) : NULL;
     fit->low_out = malloc((p->hosts + 1) * sizeof(*fit->low_out));
@@ -66,7 +61,7 @@ void fit_close(fit_t *fit)
 
 void fit_clear(fit_t *fit)
 {
-    size_t rows = rows_of(fit);
+    size_t rows = fit->rows;
 
     memset(fit->busy, 0, rows * fit->words * sizeof(*fit->busy));
     memset(fit->owner, 0xff, rows * fit->stages * sizeof(*fit->owner));
@@ -157,18 +152,13 @@ uint32_t fit_find(const fit_t *fit, fit_pair_t pair, uint32_t start, uint32_t *l
 static void take(fit_t *fit, uint32_t row, uint32_t stage, uint16_t rank)
 {
     fit->busy[(size_t)row * fit->words + stage / 64] |= UINT64_C(1) << stage % 64;
-    fit->owner[(size_t)row * fit->stages + stage] = rank;
+    fit->owner[(size_t)stage * fit->rows + row] = rank;
 }
 
 static void give_back(fit_t *fit, uint32_t row, uint32_t stage)
 {
     fit->busy[(size_t)row * fit->words + stage / 64] &= ~(UINT64_C(1) << stage % 64);
-    fit->owner[(size_t)row * fit->stages + stage] = FIT_NOBODY;
-}
-
-static uint16_t owner_at(const fit_t *fit, uint32_t row, uint32_t stage)
-{
-    return fit->owner[(size_t)row * fit->stages + stage];
+    fit->owner[(size_t)stage * fit->rows + row] = FIT_NOBODY;
 }
 
 /* The first of the link's bitmaps that is free in this stage; it has one. */
@@ -176,7 +166,7 @@ static void take_link(fit_t *fit, uint32_t link, uint32_t stage, uint16_t rank)
 {
     uint32_t row = fit->row[link];
 
-    while (owner_at(fit, row, stage) != FIT_NOBODY) {
+    while (fit_owner(fit, row, stage) != FIT_NOBODY) {
         row++;
     }
     take(fit, row, stage, rank);
@@ -187,13 +177,13 @@ static void give_back_link(fit_t *fit, uint32_t link, uint32_t stage, uint16_t r
 {
     uint32_t mine = fit->row[link], last = fit->row[link + 1] - 1;
 
-    while (owner_at(fit, mine, stage) != rank) {
+    while (fit_owner(fit, mine, stage) != rank) {
         mine++;
     }
-    while (owner_at(fit, last, stage) == FIT_NOBODY) {
+    while (fit_owner(fit, last, stage) == FIT_NOBODY) {
         last--;
     }
-    take(fit, mine, stage, owner_at(fit, last, stage));
+    take(fit, mine, stage, fit_owner(fit, last, stage));
     give_back(fit, last, stage);
 }
 
@@ -207,7 +197,7 @@ static void raise_low(const fit_t *fit, uint32_t *low, uint32_t row)
 void fit_place(fit_t *fit, fit_pair_t pair, uint32_t stage, uint32_t lane)
 {
     const uint32_t *links = links_of(fit, pair, lane);
-    size_t at = (size_t)pair.from * fit->stages + stage;
+    size_t at = (size_t)stage * fit->ranks + pair.from;
 
     fit->to[at] = pair.to;
     if (fit->lane != NULL) {
@@ -229,7 +219,7 @@ static void lower_low(uint32_t *low, uint32_t word)
 
 void fit_remove(fit_t *fit, fit_pair_t pair, uint32_t stage)
 {
-    size_t at = (size_t)pair.from * fit->stages + stage;
+    size_t at = (size_t)stage * fit->ranks + pair.from;
     const uint32_t *links = links_of(fit, pair, fit->lane != NULL ? fit->lane[at] : 0);
 
     fit->to[at] = FIT_NOBODY;

@@ -15,12 +15,12 @@
 typedef struct fit {
     const ibshift_paths_t *paths;
     const uint32_t *member_of;
-    uint32_t ranks, stages, words;
+    uint32_t ranks, stages, words, rows;
     uint32_t *row;              /* shared link -> its first bitmap; [links] = the first cable's */
     uint64_t *busy;             /* [row][words]; members' cables out, then in, behind the links */
-    uint16_t *owner;            /* [row][stages]: the sending rank, or FIT_NOBODY */
-    uint16_t *to;               /* [rank][stages] */
-    uint8_t *lane;              /* [rank][stages], or NULL: one LID a host */
+    uint16_t *owner;            /* [stage][rows]: the sending rank, or FIT_NOBODY */
+    uint16_t *to;               /* [stage][ranks] */
+    uint8_t *lane;              /* [stage][ranks], or NULL: one LID a host */
     uint32_t *low_out, *low_in; /* member -> words below are full */
 } fit_t;
 
@@ -35,6 +35,17 @@ int fit_open(fit_t *fit, const ibshift_paths_t *paths, uint32_t ranks, const uin
              uint32_t stages);
 void fit_close(fit_t *fit);
 void fit_clear(fit_t *fit);
+
+/* Whom the rank sends to in a stage, or FIT_NOBODY; who has taken the row then. */
+static inline uint16_t fit_to(const fit_t *fit, uint32_t rank, uint32_t stage)
+{
+    return fit->to[(size_t)stage * fit->ranks + rank];
+}
+
+static inline uint16_t fit_owner(const fit_t *fit, uint32_t row, uint32_t stage)
+{
+    return fit->owner[(size_t)stage * fit->rows + row];
+}
 
 /* Rows that must be free for the pair over this lane; returns their number. */
 uint32_t fit_rows(const fit_t *fit, fit_pair_t pair, uint32_t lane, const uint64_t **rows);

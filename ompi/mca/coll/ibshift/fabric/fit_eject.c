@@ -6,9 +6,10 @@
 #include "fabric/fit.h"
 #include "fabric/random.h"
 
-#define LOOK       8 /* stages that are looked at before one of them is taken at random */
-#define RELIEF     8 /* one step in so many goes where the fullest of the pair's links is free */
-#define OWNERS_MAX 3 /* pairs that make way for one */
+#define LOOK       8    /* stages that are looked at before one of them is taken at random */
+#define RELIEF     8    /* one step in so many goes where the fullest of the pair's links is free */
+#define PATIENCE   8000 /* steps that bring nothing before it gives up */
+#define OWNERS_MAX 3    /* pairs that make way for one */
 
 typedef struct owners {
     fit_pair_t pair[OWNERS_MAX];
@@ -22,8 +23,8 @@ static bool find_owners(const fit_t *fit, const uint64_t **rows, uint32_t count,
     owners->count = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (rows[i][stage / 64] >> stage % 64 & 1) {
-            size_t row = (size_t)(rows[i] - fit->busy) / fit->words;
-            uint16_t who = fit->owner[row * fit->stages + stage];
+            uint32_t row = (uint32_t)((size_t)(rows[i] - fit->busy) / fit->words);
+            uint16_t who = fit_owner(fit, row, stage);
             uint32_t k = 0;
 
             while (k < owners->count && owners->pair[k].from != who) {
@@ -32,7 +33,7 @@ static bool find_owners(const fit_t *fit, const uint64_t **rows, uint32_t count,
             if (who == FIT_NOBODY || k == OWNERS_MAX) {
                 return false;
             }
-            owners->pair[k] = (fit_pair_t){who, fit->to[(size_t)who * fit->stages + stage], stage};
+            owners->pair[k] = (fit_pair_t){who, fit_to(fit, who, stage), stage};
             owners->count += k == owners->count;
         }
     }
@@ -156,6 +157,9 @@ static bool settle(fit_t *fit, fit_pair_t pair, uint64_t *seed, owners_t *out)
 uint32_t fit_eject(fit_t *fit, fit_pair_t *left, uint32_t count, uint32_t room, uint64_t steps,
                    uint64_t seed)
 {
+    uint32_t least = count;
+    uint64_t since = 0; /* steps without a new least */
+
     for (; count > 0 && count + OWNERS_MAX <= room && steps > 0; steps--) {
         uint32_t i = ibshift_random_below(&seed, count);
         owners_t out;
@@ -166,6 +170,11 @@ uint32_t fit_eject(fit_t *fit, fit_pair_t *left, uint32_t count, uint32_t room, 
         left[i] = left[--count];
         for (uint32_t k = 0; k < out.count; k++) {
             left[count++] = out.pair[k];
+        }
+        since = count < least ? 0 : since + 1;
+        least = count < least ? count : least;
+        if (since > PATIENCE) {
+            break;
         }
     }
     return count;

@@ -114,7 +114,7 @@ static void fill_stage(pass_t *p, uint32_t stage)
 static void drop_loads(pass_t *p, uint32_t stage)
 {
     for (uint32_t r = 0; r < p->fit->ranks; r++) {
-        uint16_t to = p->fit->to[(size_t)r * p->fit->stages + stage];
+        uint16_t to = fit_to(p->fit, r, stage);
 
         if (to != FIT_NOBODY) {
             change_load(p, FIT_PAIR(r, to), -1);

@@ -9,7 +9,8 @@
 #include "fabric/random.h"
 
 #define STAGEWISE_WORK                                                                             \
-    UINT64_C(400000000)   /* pairs times stages that the stage-wise pass may look at */
+    UINT64_C(400000000) /* pairs times stages that the stage-wise pass may look at */
+#define HOPE         4  /* pairs a rank that first fit may leave for the walk to be worth trying */
 #define RANDOM_RANKS 4000 /* a random order of all pairs is kept for at most so many */
 
 typedef struct search {
@@ -64,7 +65,7 @@ static int try_stages(search_t *s, uint32_t stages, fit_order order, const char 
         return status;
     }
     left = fit_first(&fit, order, s, s->pairs, s->left, s->room);
-    if (left != UINT32_MAX) {
+    if (left <= HOPE * s->ranks) {
         left = fit_eject(&fit, s->left, left, s->room, 20000 + UINT64_C(40) * left, s->seed);
     }
     if (left == 0) {
@@ -118,11 +119,11 @@ static int search_near_bound(search_t *s)
 /* Empties the stages from `stages` on and takes them away; their pairs come back in left[]. */
 static uint32_t shrink(fit_t *fit, uint32_t stages, uint32_t used, fit_pair_t *left, uint32_t room)
 {
-    uint32_t rows = fit->row[fit->paths->links] + 2 * fit->paths->hosts, count = 0;
+    uint32_t count = 0;
 
     for (uint32_t stage = stages; stage < used; stage++) {
         for (uint32_t r = 0; r < fit->ranks; r++) {
-            fit_pair_t pair = FIT_PAIR(r, fit->to[(size_t)r * fit->stages + stage]);
+            fit_pair_t pair = FIT_PAIR(r, fit_to(fit, r, stage));
 
             if (pair.to != FIT_NOBODY) {
                 if (count == room) {
@@ -133,7 +134,7 @@ static uint32_t shrink(fit_t *fit, uint32_t stages, uint32_t used, fit_pair_t *l
             }
         }
     }
-    for (uint32_t row = 0; row < rows; row++) {
+    for (uint32_t row = 0; row < fit->rows; row++) {
         for (uint32_t stage = stages; stage < fit->stages; stage++) {
             fit->busy[(size_t)row * fit->words + stage / 64] |= UINT64_C(1) << stage % 64;
         }
@@ -143,7 +144,7 @@ static uint32_t shrink(fit_t *fit, uint32_t stages, uint32_t used, fit_pair_t *l
 
 static int copy_fit(const search_t *s, const fit_t *from, fit_t *to)
 {
-    size_t rows = from->row[from->paths->links] + 2 * (size_t)from->paths->hosts;
+    size_t rows = from->rows;
     size_t cells = (size_t)from->ranks * from->stages;
     int status = fit_open(to, s->paths, s->ranks, s->member_of, from->stages);
 
@@ -240,6 +241,25 @@ static uint32_t most_on_member(const search_t *s)
     return most;
 }
 
+static void write_cells(const search_t *s, uint32_t rank, uint32_t first, uint32_t end,
+                        ibshift_schedule_t *t)
+{
+    uint32_t stages = t->table.stages;
+
+    for (uint32_t stage = first; stage < end; stage++) {
+        uint16_t to = fit_to(&s->best, rank, stage);
+
+        if (to == FIT_NOBODY) {
+            continue;
+        }
+        t->to[(size_t)rank * stages + stage] = to;
+        t->from[(size_t)to * stages + stage] = rank;
+        if (t->lanes != NULL) {
+            t->lanes[(size_t)rank * stages + stage] = s->best.lane[(size_t)stage * s->ranks + rank];
+        }
+    }
+}
+
 static int write_table(const search_t *s, ibshift_schedule_t *t)
 {
     uint32_t network = s->best_stages, stages = network + most_on_member(s) - 1;
@@ -253,25 +273,18 @@ static int write_table(const search_t *s, ibshift_schedule_t *t)
         ibshift_schedule_free(t);
         return -ENOMEM;
     }
+    t->table = (struct ibshift_stages){
+        .stages = stages, .first = 0, .rows = s->ranks, .to = t->to, .from = t->from};
     memset(t->to, 0xff, cells * sizeof(*t->to));
     memset(t->from, 0xff, cells * sizeof(*t->from));
-    for (uint32_t r = 0; r < s->ranks; r++) {
-        for (uint32_t stage = 0; stage < network; stage++) {
-            size_t at = (size_t)r * s->best.stages + stage;
-            uint16_t to = s->best.to[at];
+    for (uint32_t first = 0; first < network; first += 16) { /* a cache line of every row */
+        uint32_t end = first + 16 < network ? first + 16 : network;
 
-            if (to != FIT_NOBODY) {
-                t->to[(size_t)r * stages + stage] = to;
-                t->from[(size_t)to * stages + stage] = r;
-                if (t->lanes != NULL) {
-                    t->lanes[(size_t)r * stages + stage] = s->best.lane[at];
-                }
-            }
+        for (uint32_t r = 0; r < s->ranks; r++) {
+            write_cells(s, r, first, end, t);
         }
     }
     add_local_stages(s, network, stages, t);
-    t->table = (struct ibshift_stages){
-        .stages = stages, .first = 0, .rows = s->ranks, .to = t->to, .from = t->from};
     return 0;
 }
 
