@@ -28,7 +28,7 @@
 #include "sysfs.h"
 #include "wire_make.h"
 
-enum { EXIT_USAGE = 2, EXIT_REPORTS = 3, EXIT_NOT_STARTED = 126 };
+enum { EXIT_USAGE = 2, EXIT_REPORTS = 3, EXIT_NOT_STARTED = 126, REMOVALS = 50 };
 
 static volatile sig_atomic_t child;
 static char dir[PATH_MAX];
@@ -37,12 +37,18 @@ static const struct profile *profile;
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-    return remove(path);
+    remove(path); /* processes of the run that still end remove theirs at the same time */
+    return 0;
 }
 
 static void remove_tree(const char *path)
 {
-    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    for (int i = 0; i < REMOVALS && access(path, F_OK) == 0; i++) {
+        if (i > 0) {
+            usleep(10000);
+        }
+        nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    }
 }
 
 /* Folders whose runner (it holds a lock on the shared file) is gone. */
