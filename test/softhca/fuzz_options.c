@@ -63,6 +63,12 @@ static const char *word(void)
         "kill:rank=1",
         "loss:",
         "slow:us=1,",
+        "--wire",
+        "--fabric",
+        "--lfts",
+        "--scale",
+        "--place",
+        "random:1",
     };
     return words[pick(sizeof(words) / sizeof(words[0]))];
 }
@@ -100,8 +106,8 @@ static bool is_fine(int argc, char **argv, const char *said)
     const char *end = strchr(said, '\n');
     if (err == 0) {
         const struct shm_conf *c = &o.conf;
-        return length == 0 && command > 0 && command < argc && c->hosts >= 1 && c->hosts <= 8192 &&
-               c->hcas >= 1 && c->hcas <= 8 && c->ports >= 1 && c->ports <= 2 && c->lmc <= 7;
+        return length == 0 && command > 0 && command < argc && c->hosts <= 8192 && c->hcas >= 1 &&
+               c->hcas <= 8 && c->ports >= 1 && c->ports <= 2 && c->lmc <= 7;
     }
     return err > 0 ? length == 0 : err == -EINVAL && end && end == said + length - 1;
 }

@@ -22,8 +22,12 @@ static void print(FILE *f, const struct options *o, const struct profile *profil
 {
     char name[512];
     uint32_t links = place->fabric ? place->fabric->port_count : 2 * shm.head->port_count;
-    fprintf(f, "# modelled wire %s, scale %u; links that carried nothing are left out\n",
-            profile->name, o->scale);
+    fprintf(f,
+            "# modelled wire %s: cable %g GB/s, HCA %g GB/s, gap %g ns, HCA latency %g ns, hop %g "
+            "ns; scale %u\n"
+            "# links that carried nothing are left out\n",
+            profile->name, profile->link_rate, profile->hca_rate, profile->gap_ns, profile->hca_ns,
+            profile->hop_ns, o->scale);
     fprintf(f, "# %14s %10s %8s  link\n", "bytes", "most flows", "GB/s");
     for (uint32_t l = 0; l < links; l++) {
         const struct wire_link *link = &shm.wire->links[l];
