@@ -184,6 +184,14 @@ static enum verdict do_send(struct visit *v)
     return verdict;
 }
 
+static int copy_part(const struct visit *v, const struct pieces *to, uint64_t first, uint64_t bytes)
+{
+    struct pieces from, part;
+    pieces_slice(&v->local, first, bytes, &from);
+    pieces_slice(to, first, bytes, &part);
+    return copy_pieces(&from, &part);
+}
+
 static enum verdict do_write(struct visit *v)
 {
     struct pieces to;
@@ -198,7 +206,10 @@ static enum verdict do_write(struct visit *v)
     if (with_imm && !receive_take(v->peer_index, &r)) {
         return not_ready(v);
     }
-    enum verdict verdict = finish_copy(v, copy_pieces(&v->local, &to));
+    uint32_t ahead = v->wqe->ahead;
+    int err =
+        ahead ? copy_part(v, &to, ahead, v->wqe->length - ahead) : copy_pieces(&v->local, &to);
+    enum verdict verdict = finish_copy(v, err);
     if (verdict == VERDICT_LANDED && v->wqe->status == IBV_WC_SUCCESS && with_imm) {
         deliver(v, &r, IBV_WC_SUCCESS, IBV_WC_RECV_RDMA_WITH_IMM);
     }
@@ -374,21 +385,45 @@ static bool find_place(struct visit *v, struct pieces *to)
     return true;
 }
 
-void exec_early(struct run *run, struct shm_wqe *wqe)
+static bool is_write(const struct shm_wqe *wqe)
+{
+    return wqe->opcode == IBV_WR_RDMA_WRITE || wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
+/* Fills what a request may already copy, and where to. Errors will be found again. */
+static bool prepare_early(struct run *run, struct shm_wqe *wqe, struct visit *v, struct pieces *to)
 {
     struct shm_qp *qp = run->qp;
+    v->run = run;
+    v->wqe = wqe;
+    v->is_late = false;
+    if (qp->type == IBV_QPT_UD || is_read(wqe) || wqe->length < 2 || wqe->length > MESSAGE_MAX ||
+        shm.ports[qp->port].state != IBV_PORT_ACTIVE || !exec_gather(qp, wqe, 0, &v->local)) {
+        return false;
+    }
+    return find_peer(v) && shm.ports[qp->peer_port].state == IBV_PORT_ACTIVE &&
+           (qp->type != IBV_QPT_RC || v->peer->epsn == qp->sq_psn) && find_place(v, to);
+}
+
+void exec_early(struct run *run, struct shm_wqe *wqe)
+{
     struct visit v;
     struct pieces to;
-    v.run = run;
-    v.wqe = wqe;
-    v.is_late = false;
-    if (qp->type == IBV_QPT_UD || is_read(wqe) || wqe->length < 2 || wqe->length > MESSAGE_MAX ||
-        shm.ports[qp->port].state != IBV_PORT_ACTIVE || !exec_gather(qp, wqe, 0, &v.local)) {
+    if (prepare_early(run, wqe, &v, &to)) {
+        adverse_copy_tail(&v.local, &to);
+    }
+}
+
+void exec_ahead(struct run *run, struct shm_wqe *wqe)
+{
+    struct visit v;
+    struct pieces to;
+    uint32_t last = 128u << shm.head->conf.mtu;
+    if (wqe->inlined || wqe->length <= last || !is_write(wqe) ||
+        !prepare_early(run, wqe, &v, &to)) {
         return;
     }
-    if (!find_peer(&v) || shm.ports[qp->peer_port].state != IBV_PORT_ACTIVE ||
-        (qp->type == IBV_QPT_RC && v.peer->epsn != qp->sq_psn) || !find_place(&v, &to)) {
-        return;
+    if (copy_part(&v, &to, 0, wqe->length - last) == 0) {
+        wqe->ahead = wqe->length - last;
     }
-    adverse_copy_tail(&v.local, &to); /* an error will be found again */
 }

@@ -14,6 +14,8 @@ void exec_bring_late(struct run *run, struct shm_wqe *wqe);
 
 /* Adversarial mode: the oldest request waits for its time, but a tail of its bytes lands now. */
 void exec_early(struct run *run, struct shm_wqe *wqe);
+/* On a wire: half of a long write's time is over, all of it but the last packet may land. */
+void exec_ahead(struct run *run, struct shm_wqe *wqe);
 
 /* Hands a receive completion over: at once, or with the request when a model is on. */
 void exec_deliver(struct run *run, struct shm_wqe *wqe, struct shm_cqe *e);

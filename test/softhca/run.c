@@ -8,7 +8,7 @@
 #include "pending.h"
 #include "qp.h"
 
-enum { RNR_FOREVER = 7, NO_ROOM_NS = 100000 };
+enum { RNR_FOREVER = 7, NO_ROOM_NS = 100000, LONG_BYTES = 32768 };
 
 /* Later positions wait for earlier ones, so the earliest time is that of the oldest request. */
 void run_due_by(struct shm_qp *qp, uint64_t when)
@@ -50,8 +50,27 @@ static void start(struct run *run, uint64_t now)
             return;
         }
         wqe->timed = WQE_ON_WIRE;
+        wqe->posted = now;
         qp->sq_started++;
     }
+}
+
+/* Bytes of a long write arrive while it flows, so that the CPU's work does not come all at the end.
+   Returns when to look again. */
+static uint64_t go_ahead(struct run *run, struct shm_wqe *wqe, uint64_t now, uint64_t end)
+{
+    const struct shm_conf *conf = &shm.head->conf;
+    if (wqe->early || wqe->length < LONG_BYTES || end == TIME_NEVER || conf->defer_us ||
+        conf->adversarial) {
+        return end;
+    }
+    uint64_t half = wqe->posted + (end > wqe->posted ? end - wqe->posted : 0) / 2;
+    if (now < half) {
+        return half;
+    }
+    wqe->early = 1;
+    exec_ahead(run, wqe);
+    return end;
 }
 
 /* False: the request has not arrived, and it is not known when it will. */
@@ -65,7 +84,7 @@ static bool set_times(struct run *run, struct shm_wqe *wqe, uint64_t now)
         return false; /* no room on the wire yet, or SQD */
     }
     if (wqe->timed == WQE_ON_WIRE && !wire_look(run->index, wqe, now, &t)) {
-        run_due_by(run->qp, t.land);
+        run_due_by(run->qp, go_ahead(run, wqe, now, t.land));
         return false;
     }
     delay_times(&t);

@@ -131,6 +131,8 @@ struct shm_wqe {
     uint32_t status;                 /* enum ibv_wc_status, valid when landed */
     uint32_t timed;                  /* enum wqe_timed */
     uint32_t early;                  /* a tail of it has landed (adversarial mode) */
+    uint32_t ahead;                  /* bytes of it that have landed before its end (wire) */
+    uint64_t posted;                 /* when it was put on the wire */
     uint32_t wire;                   /* its message there */
     uint64_t back;                   /* the wire's latency of the way back */
     uint64_t t_land, t_recv, t_done; /* absolute, see hook.h; 0 = at once */
