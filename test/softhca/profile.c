@@ -37,7 +37,7 @@ static unsigned distance(const char *a, const char *b)
     for (unsigned j = 0; j <= width; j++) {
         row[j] = j;
     }
-    for (unsigned i = 0; a[i] && i < NAME_MAX_LENGTH; i++) {
+    for (unsigned i = 0; i < NAME_MAX_LENGTH && a[i]; i++) {
         unsigned corner = i;
         row[0] = i + 1;
         for (unsigned j = 1; j <= width; j++) {
