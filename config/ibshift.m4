@@ -75,9 +75,10 @@ AC_DEFUN([_IBSHIFT_FIND_OMPI], [
     coll_ibshift_LIBS="-lmpi -lopen-pal"
     AS_CASE([$with_component_dir],
             [system|yes], [ompilibdir=$ompi_pkglib ompidatadir=$ompi_data],
-            [user], [ompilibdir=$HOME/.openmpi/components ompidatadir='${datadir}/openmpi'],
-            [no], [AC_MSG_ERROR([--with-component-dir needs system, user or a folder])],
-            [ompilibdir=$with_component_dir ompidatadir='${datadir}/openmpi'])
+            [user], [ompilibdir=$HOME/.openmpi/components ompidatadir='${datadir}/openmpi'
+                     AS_IF([test "$prefix" = NONE], [prefix=$HOME/.local])],
+            [/*|'${'*], [ompilibdir=$with_component_dir ompidatadir='${datadir}/openmpi'],
+            [AC_MSG_ERROR([--with-component-dir=$with_component_dir: say system, user or a folder from / on])])
 ])
 
 AC_DEFUN([IBSHIFT_CHECK_VERBS], [

@@ -57,9 +57,7 @@ static int fill_data(const struct shm_qp *s, const struct ibv_send_wr *wr, struc
     w->inlined = (wr->send_flags & IBV_SEND_INLINE) != 0;
     w->nsge = (uint32_t)wr->num_sge;
     if (!w->inlined) {
-        for (uint32_t i = 0; i < w->nsge; i++) {
-            w->sge[i] = wr->sg_list[i];
-        }
+        memcpy(w->sge, wr->sg_list, w->nsge * sizeof(w->sge[0]));
         return 0;
     }
     if (length > s->attr.cap.max_inline_data) {
@@ -67,11 +65,8 @@ static int fill_data(const struct shm_qp *s, const struct ibv_send_wr *wr, struc
     }
     char *to = (char *)w->sge;
     for (int i = 0; i < wr->num_sge; i++) {
-        const struct ibv_sge *from = &wr->sg_list[i];
-        if (from->length) { /* nothing may be nowhere */
-            memcpy(to, (void *)(uintptr_t)from->addr, from->length);
-        }
-        to += from->length;
+        memcpy(to, (void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
+        to += wr->sg_list[i].length;
     }
     return 0;
 }

@@ -37,9 +37,7 @@ int rq_put(struct shm_rq *rq, uint32_t max_sge, const struct ibv_recv_wr *wr)
     struct shm_rwqe *w = shm_at(&rq->ring, rq->tail);
     w->wr_id = wr->wr_id;
     w->nsge = (uint32_t)wr->num_sge;
-    for (uint32_t i = 0; i < w->nsge; i++) {
-        w->sge[i] = wr->sg_list[i];
-    }
+    memcpy(w->sge, wr->sg_list, w->nsge * sizeof(w->sge[0]));
     atomic_fetch_add(&rq->held, 1);
     rq->tail++;
     return 0;

@@ -57,7 +57,6 @@ static void make_objects(void)
     need(list && list[0], "device list");
     struct ibv_context *ctx = ibv_open_device(list[0]);
     need(ctx && !ibv_query_port(ctx, 1, &port), "device");
-    ibv_free_device_list(list);
     struct ibv_pd *pd = ibv_alloc_pd(ctx);
     char *buffer = calloc(1, BUFFER);
     need(pd && buffer, "memory");

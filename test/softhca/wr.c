@@ -144,9 +144,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge
         b->err = b->err ? b->err : EINVAL;
         return;
     }
-    for (size_t i = 0; i < n; i++) {
-        b->sges[b->sge_n + i] = list[i];
-    }
+    memcpy(&b->sges[b->sge_n], list, n * sizeof(*list));
     item->first_sge = b->sge_n;
     item->wr.num_sge = (int)n;
     b->sge_n += (uint32_t)n;
@@ -176,9 +174,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t n, const struct
     b->byte_room = room;
     uint64_t at = b->byte_n;
     for (size_t i = 0; i < n; i++) {
-        if (list[i].length) { /* nothing may be nowhere */
-            memcpy(b->bytes + b->byte_n, list[i].addr, list[i].length);
-        }
+        memcpy(b->bytes + b->byte_n, list[i].addr, list[i].length);
         b->byte_n += list[i].length;
     }
     struct ibv_sge sge = {.addr = at, .length = (uint32_t)total};
