@@ -36,6 +36,7 @@ static world_t world_open(const char *text, uint32_t keep, uint32_t per_host, ui
         host_of[r] = hosts[r % keep];
     }
     if (ibshift_placement_open(w.f, host_of, keep * per_host, &w.p, &err) != 0 ||
+        ibshift_placement_routes(w.p, true, &err) != 0 ||
         ibshift_placement_order(w.f, &w.order, &w.count, &err) != 0) {
         fail_msg("%s: %s", text, err.text);
     }

@@ -150,7 +150,8 @@ static int place_ranks(const struct fabric_args *args, struct fabric_job *job)
             host_of[r] = hosts[r / job->per_host];
         }
         if (ibshift_placement_open(job->fabric, host_of, count * job->per_host, &job->placement,
-                                   &err) != 0) {
+                                   &err) != 0 ||
+            ibshift_placement_routes(job->placement, true, &err) != 0) {
             status = fabric_args_fail(args, &err);
         }
     }

@@ -5,6 +5,7 @@
 #include "coll_ibshift_slots.h"
 #include "coll_ibshift_choose.h"
 #include "coll_ibshift_params.h"
+#include "coll_ibshift_route.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -30,6 +31,7 @@ struct mca_coll_ibshift_module_t {
     _Atomic uint32_t seq;        /* blocking and nonblocking collectives so far */
     _Atomic uint32_t persistent; /* persistent ones created so far */
     struct ibshift_choices choices;
+    struct ibshift_route route;
 };
 typedef struct mca_coll_ibshift_module_t mca_coll_ibshift_module_t;
 OBJ_CLASS_DECLARATION(mca_coll_ibshift_module_t);

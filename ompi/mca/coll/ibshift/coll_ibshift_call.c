@@ -45,6 +45,8 @@ typedef struct ibshift_call_t ibshift_call_t;
 enum { RUN_BITS = 12, MAX_PERSISTENT = 1 << 19, SCRATCH_KEPT = 1 << 20 };
 #define PERSISTENT_SEQ 0x80000000u
 
+enum form { BLOCKING, NONBLOCKING, PERSISTENT };
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers idle */
 static ibshift_call_t *idle;
 
@@ -239,6 +241,10 @@ static void fill_params(ibshift_call_t *call, mca_coll_ibshift_module_t *module,
     params->comm = module->wire_id;
     params->plan.ranks = module->size;
     params->plan.root = job->root;
+    if (IBSHIFT_ALLTOALL == job->collective) {
+        params->plan.order = module->route.order;
+        params->plan.stages = module->route.stages;
+    }
     if (NULL != job->op) {
         call->mpi_op = job->op;
         call->operand = job->send.type;
@@ -251,13 +257,13 @@ static void fill_params(ibshift_call_t *call, mca_coll_ibshift_module_t *module,
 }
 
 static int call_create(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                       const struct ibshift_job *job, bool persistent, ibshift_call_t **out)
+                       const struct ibshift_job *job, enum form form, ibshift_call_t **out)
 {
-    ibshift_call_t *call = take_idle();
-    int rc;
+    int rc = ibshift_route_find(module, comm, job->collective, NONBLOCKING != form);
+    ibshift_call_t *call = OMPI_SUCCESS == rc ? take_idle() : NULL;
 
     if (NULL == call) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
+        return OMPI_SUCCESS == rc ? OMPI_ERR_OUT_OF_RESOURCE : rc;
     }
     call->op.params = (struct ibshift_op_params){0};
     fill_params(call, module, job);
@@ -275,7 +281,7 @@ static int call_create(mca_coll_ibshift_module_t *module, struct ompi_communicat
         give_back(call);
         return rc;
     }
-    OMPI_REQUEST_INIT(&call->request.super, persistent);
+    OMPI_REQUEST_INIT(&call->request.super, PERSISTENT == form);
     call->request.super.req_free = request_free; /* Open MPI hooks into it while it is in use */
     call->request.super.req_mpi_object.comm = comm;
     call->request.super.req_status.MPI_ERROR = MPI_SUCCESS;
@@ -311,7 +317,7 @@ int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communi
                           const struct ibshift_job *job)
 {
     ibshift_call_t *call;
-    int rc = call_create(module, comm, job, false, &call);
+    int rc = call_create(module, comm, job, BLOCKING, &call);
 
     if (OMPI_SUCCESS != rc) {
         return rc;
@@ -338,7 +344,7 @@ int ibshift_call_nonblocking(mca_coll_ibshift_module_t *module, struct ompi_comm
                              const struct ibshift_job *job, ompi_request_t **request)
 {
     ibshift_call_t *call;
-    int rc = call_create(module, comm, job, false, &call);
+    int rc = call_create(module, comm, job, NONBLOCKING, &call);
 
     if (OMPI_SUCCESS != rc) {
         return rc;
@@ -361,7 +367,7 @@ int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_commu
     if (id >= MAX_PERSISTENT) {
         return OMPI_ERR_NOT_SUPPORTED;
     }
-    rc = call_create(module, comm, job, true, &call);
+    rc = call_create(module, comm, job, PERSISTENT, &call);
     if (OMPI_SUCCESS != rc) {
         return rc;
     }

@@ -15,6 +15,7 @@ struct card_head {
     uint32_t arch; /* how the process represents numbers */
     uint32_t has_endpoint;
     uint32_t length; /* of the card that follows */
+    uint64_t fabric; /* identity of the fabric file; 0: none */
 };
 
 enum { UNKNOWN, PRESENT, ABSENT };
@@ -22,9 +23,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers the next two 
 static uint8_t *known;                                   /* by peer */
 static uint32_t known_size;
 
-void ibshift_card_publish(const void *card, size_t size)
+void ibshift_card_publish(const void *card, size_t size, uint64_t fabric)
 {
-    struct card_head head = {.magic = CARD_MAGIC, .arch = opal_local_arch};
+    struct card_head head = {.magic = CARD_MAGIC, .arch = opal_local_arch, .fabric = fabric};
     char buffer[sizeof(head) + CARD_MAX];
     int rc;
 
@@ -75,6 +76,20 @@ int ibshift_card_copy(void *context, uint32_t peer, void *card, size_t size)
     memcpy(card, received + sizeof(struct card_head), length < size ? length : size);
     free(received);
     return (int)length;
+}
+
+uint64_t ibshift_card_fabric(uint32_t peer)
+{
+    struct card_head head;
+    char *received;
+    size_t size;
+
+    if (0 != receive(peer, &received, &size)) {
+        return 0;
+    }
+    memcpy(&head, received, sizeof(head));
+    free(received);
+    return head.fabric;
 }
 
 /* Grows the table; under the lock. */

@@ -10,8 +10,12 @@
  * key-value exchange. A process without an endpoint publishes an empty one.
  */
 
-/* Before the processes exchange data in MPI_Init. card is NULL without an endpoint. */
-void ibshift_card_publish(const void *card, size_t size);
+/* Before the processes exchange data in MPI_Init. card is NULL without an endpoint; fabric:
+ * identity of the fabric file, 0 without one. */
+void ibshift_card_publish(const void *card, size_t size, uint64_t fabric);
+
+/* The identity of the fabric file that the process has; 0: none. */
+uint64_t ibshift_card_fabric(uint32_t peer);
 
 /* Has the process an endpoint that understands this one? */
 bool ibshift_card_is_there(uint32_t peer);

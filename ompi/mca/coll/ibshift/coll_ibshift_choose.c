@@ -41,13 +41,18 @@ void ibshift_choose_open(void)
     }
 }
 
+void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collective collective)
+{
+    for (int kind = 0; kind < IBSHIFT_CHOICE_KINDS; kind++) {
+        free(choices->table[collective][kind]);
+        choices->table[collective][kind] = NULL;
+    }
+}
+
 void ibshift_choices_free(struct ibshift_choices *choices)
 {
     for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
-        for (int j = 0; j < IBSHIFT_CHOICE_KINDS; j++) {
-            free(choices->table[i][j]);
-            choices->table[i][j] = NULL;
-        }
+        ibshift_choices_forget(choices, (enum ibshift_collective)i);
     }
 }
 
@@ -57,11 +62,13 @@ static bool serves(const struct ibshift_alg *alg, const struct ibshift_job *job)
            (0 == job->needs || 0 != (alg->flags & job->needs));
 }
 
-/* A row that nobody can price here costs nothing that is known: it stays behind all others. */
+/* A rank has its own row of a table only: the shift in its place has as many messages.
+ * A row that nobody can price here costs nothing that is known: it stays behind all others. */
 static double price_of(const struct ibshift_search *search, const struct ibshift_alg *alg)
 {
+    struct ibshift_plan plan = search->params->plan;
     struct ibshift_price_request request = {.alg = alg,
-                                            .plan = &search->params->plan,
+                                            .plan = &plan,
                                             .model = &model,
                                             .bytes = search->bytes,
                                             .element = 1,
@@ -69,6 +76,7 @@ static double price_of(const struct ibshift_search *search, const struct ibshift
                                             .limit = PRICE_LIMIT};
     struct ibshift_price price;
 
+    plan.stages = NULL;
     return 0 == ibshift_price(&request, &price) ? price.last : -1;
 }
 
@@ -165,7 +173,8 @@ static void search_rows(struct ibshift_search *search)
         }
     }
     for (size_t i = 0; i < ibshift_alg_count; i++) {
-        if (serves(ibshift_alg_table[i], search->job)) {
+        if (serves(ibshift_alg_table[i], search->job) &&
+            ibshift_route_allows(&search->params->plan, ibshift_alg_table[i])) {
             consider_row(search, ibshift_alg_table[i]);
         }
     }

@@ -31,6 +31,8 @@ struct ibshift_choices {
 };
 
 void ibshift_choices_free(struct ibshift_choices *choices);
+/* Those of one collective: they are made anew. */
+void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collective collective);
 
 /* Reads the model's parameters; a file that is wrong is reported, and the typical values stay. */
 void ibshift_choose_open(void);

@@ -82,6 +82,7 @@ static void module_construct(mca_coll_ibshift_module_t *module)
 {
     memset(&module->fallback, 0, sizeof(module->fallback));
     memset(&module->choices, 0, sizeof(module->choices));
+    memset(&module->route, 0, sizeof(module->route));
     module->peers = NULL;
     atomic_init(&module->seq, 0);
     atomic_init(&module->persistent, 0);
@@ -94,6 +95,7 @@ static void module_destruct(mca_coll_ibshift_module_t *module)
 {
     give_back_fallbacks(module);
     ibshift_choices_free(&module->choices);
+    ibshift_route_free(&module->route);
     free(module->peers);
 }
 

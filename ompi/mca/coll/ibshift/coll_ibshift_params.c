@@ -144,6 +144,21 @@ static const struct param table[] = {
      .level = OPAL_INFO_LVL_5,
      .help = "File with the parameters of the cost model that chooses algorithms; empty: typical "
              "values, not measured here"},
+    {.name = "fabric",
+     .type = PARAM_STRING,
+     .value = &ibshift_params.fabric,
+     .initial_text = "",
+     .level = OPAL_INFO_LVL_4,
+     .help = "File of the fabric and its forwarding tables, as \"ibshift fabric compile\" writes "
+             "it: all-to-alls go in an order that suits the routes. Empty: in rank order"},
+    {.name = "order",
+     .type = PARAM_STRING,
+     .value = &ibshift_params.order,
+     .initial_text = "auto",
+     .level = OPAL_INFO_LVL_5,
+     .help = "Order of an all-to-all on that fabric. auto: the cheapest on its routes; rank: as "
+             "without a fabric; routing: a shift in routing order; schedule: a table of stages; "
+             "anything else is a file of host names"},
     {.name = "explain",
      .type = PARAM_BOOL,
      .value = &ibshift_params.explain,

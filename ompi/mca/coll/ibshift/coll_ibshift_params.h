@@ -21,6 +21,8 @@ struct ibshift_params {
     int deadline; /* seconds */
     int window;
     const char *model;
+    const char *fabric;
+    const char *order;
     bool explain;
     /* By collective; 0: chosen. algorithm: 1 + place among the collective's rows. */
     int algorithm[IBSHIFT_COLLECTIVES];

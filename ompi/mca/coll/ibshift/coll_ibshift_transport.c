@@ -1,5 +1,6 @@
 #include "coll_ibshift.h"
 #include "coll_ibshift_card.h"
+#include "coll_ibshift_fabric.h"
 #include "coll_ibshift_regcache.h"
 #include "coll_ibshift_transport.h"
 
@@ -94,8 +95,9 @@ void ibshift_transport_open(void)
     if (NULL != engine) {
         opal_progress_register(progress);
         card = ibshift_verbs_card(verbs, &size);
+        ibshift_fabric_file_open();
     }
-    ibshift_card_publish(card, size);
+    ibshift_card_publish(card, size, ibshift_fabric_file_id());
 }
 
 void ibshift_transport_close(void)
@@ -115,6 +117,7 @@ void ibshift_transport_close(void)
         verbs = NULL;
     }
     ibshift_cards_forget();
+    ibshift_fabric_file_close();
 }
 
 struct ibshift_engine *ibshift_transport_engine(void)

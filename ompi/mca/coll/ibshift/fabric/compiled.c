@@ -165,7 +165,7 @@ static bool are_within(const char *base, uint64_t size, section_t *sections)
     }
     return at == size && h->lft_stride <= IBSHIFT_LID_MAX + 1 &&
            h->count[IBSHIFT_SECTION_NODES] <= IBSHIFT_NODES_MAX &&
-           h->count[IBSHIFT_SECTION_PORTS] <= IBSHIFT_PORTS_MAX;
+           h->count[IBSHIFT_SECTION_PORTS] <= IBSHIFT_GRAPH_PORTS_MAX;
 }
 
 static int check_header(const char *path, const char *base, uint64_t size, section_t *sections,

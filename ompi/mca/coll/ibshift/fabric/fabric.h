@@ -21,15 +21,15 @@
 #include "fabric/error.h"
 #include "fabric/map64.h"
 
-#define IBSHIFT_LID_MAX   0xBFFFu /* the highest unicast LID */
-#define IBSHIFT_PORT_MAX  254
-#define IBSHIFT_LMC_MAX   7
-#define IBSHIFT_NO_PORT   UINT32_MAX
-#define IBSHIFT_NO_NODE   UINT32_MAX
-#define IBSHIFT_NO_HOST   UINT32_MAX
-#define IBSHIFT_NODES_MAX (2 * (IBSHIFT_LID_MAX + 1)) /* every port of a subnet needs a LID */
-#define IBSHIFT_PORTS_MAX 4000000u
-#define IBSHIFT_NO_SWITCH UINT32_MAX
+#define IBSHIFT_LID_MAX         0xBFFFu /* the highest unicast LID */
+#define IBSHIFT_PORT_MAX        254
+#define IBSHIFT_LMC_MAX         7
+#define IBSHIFT_NO_PORT         UINT32_MAX
+#define IBSHIFT_NO_NODE         UINT32_MAX
+#define IBSHIFT_NO_HOST         UINT32_MAX
+#define IBSHIFT_NODES_MAX       (2 * (IBSHIFT_LID_MAX + 1)) /* every port of a subnet needs a LID */
+#define IBSHIFT_GRAPH_PORTS_MAX 4000000u
+#define IBSHIFT_NO_SWITCH       UINT32_MAX
 
 enum ibshift_node_kind {
     IBSHIFT_NODE_HCA,

@@ -102,9 +102,9 @@ int64_t ibshift_fabric_add_node(ibshift_fabric_t *f, enum ibshift_node_kind kind
         return ibshift_fail(err, -EINVAL, "%u ports: a node has at most %d", ports,
                             IBSHIFT_PORT_MAX);
     }
-    if (node >= IBSHIFT_NODES_MAX || f->port_count + ports > IBSHIFT_PORTS_MAX) {
+    if (node >= IBSHIFT_NODES_MAX || f->port_count + ports > IBSHIFT_GRAPH_PORTS_MAX) {
         return ibshift_fail(err, -E2BIG, "more than %u nodes or %u ports: that is no subnet",
-                            IBSHIFT_NODES_MAX, IBSHIFT_PORTS_MAX);
+                            IBSHIFT_NODES_MAX, IBSHIFT_GRAPH_PORTS_MAX);
     }
     rc = ibshift_map64_add(&f->by_guid, guid, node);
     if (rc != 0) {

@@ -34,8 +34,8 @@ static uint32_t source_on(const uint32_t (*two)[2], uint32_t leaf, uint32_t to)
     return two[leaf][0] != to ? two[leaf][0] : two[leaf][1];
 }
 
-static int set_members(ibshift_paths_t *p, const uint32_t *hosts, uint32_t *leaf_index,
-                       uint32_t (*two)[2], ibshift_error_t *err)
+static int set_members(ibshift_paths_t *p, const uint32_t *hosts, bool all_lids,
+                       uint32_t *leaf_index, uint32_t (*two)[2], ibshift_error_t *err)
 {
     const ibshift_fabric_t *f = p->fabric;
 
@@ -52,7 +52,7 @@ static int set_members(ibshift_paths_t *p, const uint32_t *hosts, uint32_t *leaf
         }
         p->host[m] = hosts[m];
         p->leaf[m] = leaf_index[node];
-        p->column[m + 1] = p->column[m] + ibshift_host_lid_count(f, hosts[m]);
+        p->column[m + 1] = p->column[m] + (all_lids ? ibshift_host_lid_count(f, hosts[m]) : 1);
         two[p->leaf[m]][p->on_leaf[p->leaf[m]]++ == 0 ? 0 : 1] = m;
     }
     return 0;
@@ -192,7 +192,7 @@ static int fill_cells(ibshift_paths_t *p, const uint32_t (*two)[2], usage_t *usa
     return walk_all(p, two, fill_cell, &fill, err);
 }
 
-static int build(ibshift_paths_t *p, const uint32_t *hosts, ibshift_error_t *err)
+static int build(ibshift_paths_t *p, const uint32_t *hosts, bool all_lids, ibshift_error_t *err)
 {
     const ibshift_fabric_t *f = p->fabric;
     uint32_t *leaf_index = malloc((f->node_count + 1) * sizeof(*leaf_index));
@@ -204,7 +204,7 @@ static int build(ibshift_paths_t *p, const uint32_t *hosts, ibshift_error_t *err
     if (leaf_index != NULL && two != NULL && usage != NULL && shared != NULL) {
         memset(leaf_index, 0xff, f->node_count * sizeof(*leaf_index));
         memset(usage, 0xff, f->port_count * sizeof(*usage));
-        status = set_members(p, hosts, leaf_index, two, err);
+        status = set_members(p, hosts, all_lids, leaf_index, two, err);
         if (status == 0) {
             status = fill_cells(p, (const uint32_t(*)[2])two, usage, shared, err);
         }
@@ -216,8 +216,8 @@ static int build(ibshift_paths_t *p, const uint32_t *hosts, ibshift_error_t *err
     return status;
 }
 
-int ibshift_paths_build(const ibshift_fabric_t *fabric, const uint32_t *hosts, uint32_t count,
-                        ibshift_paths_t **paths, ibshift_error_t *err)
+static int build_paths(const ibshift_fabric_t *fabric, const uint32_t *hosts, uint32_t count,
+                       bool all_lids, ibshift_paths_t **paths, ibshift_error_t *err)
 {
     ibshift_paths_t *p = calloc(1, sizeof(*p));
     int status = -ENOMEM;
@@ -235,7 +235,7 @@ int ibshift_paths_build(const ibshift_fabric_t *fabric, const uint32_t *hosts, u
         p->on_leaf = calloc(count + 1, sizeof(*p->on_leaf));
         p->host_cost = calloc(count + 1, sizeof(*p->host_cost));
         if (p->host && p->leaf && p->column && p->on_leaf && p->host_cost) {
-            status = build(p, hosts, err);
+            status = build(p, hosts, all_lids, err);
         }
     }
     if (status != 0) {
@@ -246,6 +246,18 @@ int ibshift_paths_build(const ibshift_fabric_t *fabric, const uint32_t *hosts, u
     }
     *paths = p;
     return 0;
+}
+
+int ibshift_paths_build(const ibshift_fabric_t *fabric, const uint32_t *hosts, uint32_t count,
+                        ibshift_paths_t **paths, ibshift_error_t *err)
+{
+    return build_paths(fabric, hosts, count, true, paths, err);
+}
+
+int ibshift_paths_build_base(const ibshift_fabric_t *fabric, const uint32_t *hosts, uint32_t count,
+                             ibshift_paths_t **paths, ibshift_error_t *err)
+{
+    return build_paths(fabric, hosts, count, false, paths, err);
 }
 
 void ibshift_paths_free(ibshift_paths_t *p)

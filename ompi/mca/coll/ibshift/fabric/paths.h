@@ -36,6 +36,9 @@ typedef struct ibshift_paths {
  */
 int ibshift_paths_build(const ibshift_fabric_t *fabric, const uint32_t *hosts, uint32_t count,
                         ibshift_paths_t **paths, ibshift_error_t *err);
+/* The same with one lane a host: its first LID. */
+int ibshift_paths_build_base(const ibshift_fabric_t *fabric, const uint32_t *hosts, uint32_t count,
+                             ibshift_paths_t **paths, ibshift_error_t *err);
 void ibshift_paths_free(ibshift_paths_t *paths);
 
 static inline uint32_t ibshift_paths_lanes(const ibshift_paths_t *p, uint32_t member)

@@ -6,10 +6,10 @@
 
 #include "fabric/order.h"
 
-static int set_ranks(ibshift_placement_t *p, const ibshift_fabric_t *f, const uint32_t *host_of,
-                     uint32_t *hosts, uint32_t *count, ibshift_error_t *err)
+static int set_ranks(ibshift_placement_t *p, const uint32_t *host_of, ibshift_error_t *err)
 {
-    *count = 0;
+    const ibshift_fabric_t *f = p->fabric;
+
     memset(p->member_at, 0xff, f->host_count * sizeof(*p->member_at));
     for (uint32_t r = 0; r < p->ranks; r++) {
         uint32_t h = host_of[r];
@@ -18,8 +18,8 @@ static int set_ranks(ibshift_placement_t *p, const ibshift_fabric_t *f, const ui
             return ibshift_fail(err, -EINVAL, "rank %u: host %u of %u", r, h, f->host_count);
         }
         if (p->member_at[h] == IBSHIFT_NO_HOST) {
-            hosts[*count] = h;
-            p->member_at[h] = (*count)++;
+            p->host[p->hosts] = h;
+            p->member_at[h] = p->hosts++;
         }
         p->member_of[r] = p->member_at[h];
         p->start[p->member_of[r] + 1]++;
@@ -28,8 +28,10 @@ static int set_ranks(ibshift_placement_t *p, const ibshift_fabric_t *f, const ui
 }
 
 /* start[m + 1] holds how many ranks m has. */
-static void list_ranks(ibshift_placement_t *p, uint32_t members)
+static void list_ranks(ibshift_placement_t *p)
 {
+    uint32_t members = p->hosts;
+
     for (uint32_t m = 0; m < members; m++) {
         p->slots = p->start[m + 1] > p->slots ? p->start[m + 1] : p->slots;
         p->start[m + 1] += p->start[m];
@@ -47,24 +49,23 @@ int ibshift_placement_open(const ibshift_fabric_t *f, const uint32_t *host_of, u
                            ibshift_placement_t **placement, ibshift_error_t *err)
 {
     ibshift_placement_t *p = calloc(1, sizeof(*p));
-    uint32_t *hosts = malloc(((size_t)ranks + 1) * sizeof(*hosts)), count;
     int status = -ENOMEM;
 
-    if (p != NULL && hosts != NULL) {
+    if (p != NULL) {
+        p->fabric = f;
+        p->host = malloc(((size_t)ranks + 1) * sizeof(*p->host));
         p->ranks = ranks;
         p->member_of = malloc(((size_t)ranks + 1) * sizeof(*p->member_of));
         p->member_at = malloc(((size_t)f->host_count + 1) * sizeof(*p->member_at));
         p->start = calloc((size_t)ranks + 2, sizeof(*p->start));
         p->rank_on = malloc(((size_t)ranks + 1) * sizeof(*p->rank_on));
-        if (p->member_of && p->member_at && p->start && p->rank_on) {
-            status = set_ranks(p, f, host_of, hosts, &count, err);
-            if (status == 0) {
-                list_ranks(p, count);
-                status = ibshift_paths_build(f, hosts, count, &p->paths, err);
-            }
+        if (p->host && p->member_of && p->member_at && p->start && p->rank_on) {
+            status = set_ranks(p, host_of, err);
+        }
+        if (status == 0) {
+            list_ranks(p);
         }
     }
-    free(hosts);
     if (status != 0) {
         ibshift_placement_close(p);
         return status == -ENOMEM ? ibshift_fail(err, status, "no memory to place %u ranks", ranks)
@@ -74,9 +75,16 @@ int ibshift_placement_open(const ibshift_fabric_t *f, const uint32_t *host_of, u
     return 0;
 }
 
+int ibshift_placement_routes(ibshift_placement_t *p, bool all_lids, ibshift_error_t *err)
+{
+    return (all_lids ? ibshift_paths_build : ibshift_paths_build_base)(p->fabric, p->host, p->hosts,
+                                                                       &p->paths, err);
+}
+
 void ibshift_placement_close(ibshift_placement_t *p)
 {
     if (p != NULL) {
+        free(p->host);
         ibshift_paths_free(p->paths);
         free(p->member_of);
         free(p->member_at);
@@ -129,7 +137,7 @@ static void seat_member(const ibshift_placement_t *p, uint32_t member, uint32_t 
 int ibshift_seats_along(const ibshift_placement_t *p, const uint32_t *hosts, uint32_t count,
                         bool keepers, ibshift_seats_t *seats, ibshift_error_t *err)
 {
-    uint32_t places = keepers ? count : p->paths->hosts, place = 0, seated = 0;
+    uint32_t places = keepers ? count : p->hosts, place = 0, seated = 0;
     int status = seats_open(seats, places, p->slots, p->ranks, err);
 
     for (uint32_t i = 0; status == 0 && i < count; i++) {
@@ -143,11 +151,11 @@ int ibshift_seats_along(const ibshift_placement_t *p, const uint32_t *hosts, uin
     }
     for (uint32_t r = 0; status == 0 && seated < p->ranks && r < p->ranks; r++) {
         if (seats->seat_of[r] == IBSHIFT_NO_RANK) {
-            uint32_t host = p->paths->host[p->member_of[r]];
+            uint32_t host = p->host[p->member_of[r]];
 
             ibshift_seats_free(seats);
             return ibshift_fail(err, -ENOENT, "the order lacks host '%s'",
-                                ibshift_host_name(p->paths->fabric, host));
+                                ibshift_host_name(p->fabric, host));
         }
     }
     return status;

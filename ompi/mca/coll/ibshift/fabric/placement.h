@@ -9,7 +9,10 @@
 #include "sched/order.h"
 
 typedef struct ibshift_placement {
-    ibshift_paths_t *paths; /* among the hosts that carry ranks, numbered as ranks come to them */
+    const ibshift_fabric_t *fabric;
+    ibshift_paths_t *paths; /* among the hosts; NULL until ibshift_placement_routes() */
+    uint32_t hosts;         /* that carry ranks: the members, numbered as ranks come to them */
+    uint32_t *host;         /* member -> host of the fabric */
     uint32_t ranks;
     uint32_t slots;      /* ranks on the fullest host */
     uint32_t *member_of; /* rank -> member of paths */
@@ -18,9 +21,12 @@ typedef struct ibshift_placement {
     uint32_t *rank_on;
 } ibshift_placement_t;
 
-/* host_of[rank]: index of a host of the fabric. 0, or what ibshift_paths_build() says. */
+/* host_of[rank]: index of a host of the fabric. 0, -EINVAL, -ENOMEM. */
 int ibshift_placement_open(const ibshift_fabric_t *f, const uint32_t *host_of, uint32_t ranks,
                            ibshift_placement_t **placement, ibshift_error_t *err);
+/* Follows the routes among the hosts, to all LIDs of a host or to its first alone. 0, or what
+ * ibshift_paths_build() says. */
+int ibshift_placement_routes(ibshift_placement_t *placement, bool all_lids, ibshift_error_t *err);
 void ibshift_placement_close(ibshift_placement_t *placement);
 
 /* An order of ranks that owns its arrays. */

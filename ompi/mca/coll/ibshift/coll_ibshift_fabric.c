@@ -1,0 +1,179 @@
+#include "coll_ibshift_fabric.h"
+#include "coll_ibshift.h"
+#include "coll_ibshift_card.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/placement.h"
+#include "fabric/read.h"
+#include "net/net_verbs_blob.h"
+
+static ibshift_fabric_t *fabric;
+static uint32_t *order, order_count;
+static enum ibshift_order_wish wish;
+static uint64_t identity;
+
+static enum ibshift_order_wish wish_of(const char *text)
+{
+    static const char *const names[] = {"auto", "rank", "routing", "schedule"};
+
+    for (int i = 0; i < IBSHIFT_ORDER_FILE; i++) {
+        if (0 == strcmp(text, names[i])) {
+            return (enum ibshift_order_wish)i;
+        }
+    }
+    return IBSHIFT_ORDER_FILE;
+}
+
+static int load(ibshift_error_t *err)
+{
+    ibshift_notes_t notes = {.count = 0};
+    int rc = ibshift_fabric_load(ibshift_params.fabric, NULL, &fabric, &notes, err);
+
+    if (0 == rc && NULL == fabric->lft) {
+        return ibshift_fail(err, -EINVAL,
+                            "%.200s has no forwarding tables: make one file of both with "
+                            "\"ibshift fabric compile\"",
+                            ibshift_params.fabric);
+    }
+    if (0 == rc) {
+        rc = IBSHIFT_ORDER_FILE == wish
+                 ? ibshift_order_load(ibshift_params.order, fabric, true, &order, &order_count, err)
+                 : ibshift_placement_order(fabric, &order, &order_count, err);
+    }
+    return rc;
+}
+
+static uint64_t mix(uint64_t sum, uint64_t value)
+{
+    return (sum ^ value) * 0x9e3779b97f4a7c15ull + (sum >> 29);
+}
+
+static uint64_t identify(void)
+{
+    uint64_t sum = mix(mix(fabric->guid_sum, fabric->tables_sum), wish);
+
+    for (uint32_t i = 0; i < order_count; i++) {
+        sum = mix(sum, order[i]);
+    }
+    return 0 == sum ? 1 : sum;
+}
+
+void ibshift_fabric_file_open(void)
+{
+    ibshift_error_t err = {""};
+
+    wish = wish_of(ibshift_params.order);
+    if ('\0' == ibshift_params.fabric[0] || IBSHIFT_ORDER_RANK == wish) {
+        return;
+    }
+    if (0 == load(&err)) {
+        identity = identify();
+    } else {
+        ibshift_help_once_a_job("bad-fabric", err.text);
+        ibshift_fabric_file_close();
+    }
+}
+
+void ibshift_fabric_file_close(void)
+{
+    ibshift_fabric_free(fabric);
+    free(order);
+    fabric = NULL;
+    order = NULL;
+    identity = 0;
+}
+
+uint64_t ibshift_fabric_file_id(void)
+{
+    return identity;
+}
+
+const ibshift_fabric_t *ibshift_fabric_file(void)
+{
+    return fabric;
+}
+
+enum ibshift_order_wish ibshift_fabric_wish(void)
+{
+    return wish;
+}
+
+const uint32_t *ibshift_fabric_order(uint32_t *count)
+{
+    *count = order_count;
+    return order;
+}
+
+static uint64_t guid_of(const struct ibshift_verbs_address *address)
+{
+    uint64_t guid = 0;
+
+    for (int i = 8; i < 16; i++) {
+        guid = guid << 8 | address->gid[i];
+    }
+    return guid;
+}
+
+/* A host whose LID has changed was routed anew: the tables in the file are old. */
+static int find_host(const struct ibshift_verbs_blob *blob, uint32_t *host, char *why, size_t size)
+{
+    const struct ibshift_verbs_address *address = &blob->address[0];
+    char guid[24];
+    int64_t found;
+
+    if (address->is_ethernet) {
+        snprintf(why, size, "host %s is on Ethernet, which has other routes", blob->hostname);
+        return -ENOENT;
+    }
+    snprintf(guid, sizeof(guid), "0x%" PRIx64, guid_of(address));
+    found = ibshift_fabric_find_host(fabric, guid);
+    if (found < 0) {
+        snprintf(why, size, "host %s, port %s, is not in it: of another cluster, or older",
+                 blob->hostname, guid);
+        return -ENOENT;
+    }
+    if (ibshift_host_lid(fabric, (uint32_t)found) != address->lid) {
+        snprintf(why, size, "host %s has LID %u now, in the file %u: make the file anew",
+                 blob->hostname, address->lid, ibshift_host_lid(fabric, (uint32_t)found));
+        return -ENOENT;
+    }
+    *host = (uint32_t)found;
+    return 0;
+}
+
+int ibshift_fabric_find_hosts(const uint32_t *peers, uint32_t count, uint32_t *host_of, char *why,
+                              size_t size)
+{
+    struct ibshift_verbs_blob blob, first = {.magic = 0};
+    uint8_t wire[sizeof(blob)];
+
+    for (uint32_t i = 0; i < count; i++) {
+        int length = ibshift_card_copy(NULL, peers[i], wire, sizeof(wire));
+
+        if (length != (int)sizeof(wire) ||
+            0 != ibshift_verbs_blob_decode(wire, sizeof(wire), &blob)) {
+            snprintf(why, size, "rank %u tells no address", i);
+            return -ENOENT;
+        }
+        if (ibshift_card_fabric(peers[i]) != identity) {
+            snprintf(why, size, "host %s has another file, or another coll_ibshift_order",
+                     blob.hostname);
+            return -ENOENT;
+        }
+        first = 0 == i ? blob : first;
+        if (0 != memcmp(first.address[0].gid, blob.address[0].gid, 8)) {
+            snprintf(why, size, "hosts %s and %s are on different subnets", first.hostname,
+                     blob.hostname);
+            return -ENOENT;
+        }
+        if (0 != find_host(&blob, &host_of[i], why, size)) {
+            return -ENOENT;
+        }
+    }
+    return 0;
+}

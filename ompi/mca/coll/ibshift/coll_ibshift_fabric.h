@@ -1,0 +1,40 @@
+#ifndef IBSHIFT_COLL_FABRIC_H
+#define IBSHIFT_COLL_FABRIC_H
+
+/*
+ * The fabric file of coll_ibshift_fabric and the order of coll_ibshift_order: one a process, read
+ * when the component opens, if at all. Each process puts the file's identity on its card, so that
+ * all know, without a message, whether all have the same.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fabric/fabric.h"
+
+/* What the user asked for. */
+enum ibshift_order_wish {
+    IBSHIFT_ORDER_AUTO,
+    IBSHIFT_ORDER_RANK,
+    IBSHIFT_ORDER_ROUTING,
+    IBSHIFT_ORDER_SCHEDULE,
+    IBSHIFT_ORDER_FILE
+};
+
+/* A file that is wrong is reported; then there is none. */
+void ibshift_fabric_file_open(void);
+void ibshift_fabric_file_close(void);
+
+/* Of the fabric, its tables and the order; 0: there is none. */
+uint64_t ibshift_fabric_file_id(void);
+const ibshift_fabric_t *ibshift_fabric_file(void);
+enum ibshift_order_wish ibshift_fabric_wish(void);
+/* The hosts along the routing order or that of the user's file, with place keepers. */
+const uint32_t *ibshift_fabric_order(uint32_t *count);
+
+/* host_of[i]: the host of the process peers[i]. 0, or -ENOENT with the reason in why: the same on
+ * all processes that look at the same peers. */
+int ibshift_fabric_find_hosts(const uint32_t *peers, uint32_t count, uint32_t *host_of, char *why,
+                              size_t size);
+
+#endif
