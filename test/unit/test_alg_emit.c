@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "alg/alg.h"
+#include "alg/alg_emit.h"
 
 static void backwards_is_the_same(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
                                   uint32_t rank)
@@ -60,10 +60,33 @@ static void every_round_at_any_time(void **state)
     }
 }
 
+static void quotients_are_divisions(void **state)
+{
+    (void)state;
+    for (uint32_t divisor = 1; divisor <= IBSHIFT_RADIX_MAX + 1; divisor++) {
+        for (uint32_t n = 0; n + divisor <= IBSHIFT_RANKS_MAX; n += 97 * divisor) {
+            assert_int_equal(emit_quotient(n, divisor), n / divisor);
+            assert_int_equal(emit_quotient(n + divisor - 1, divisor), n / divisor);
+        }
+        assert_int_equal(emit_quotient(IBSHIFT_RANKS_MAX, divisor), IBSHIFT_RANKS_MAX / divisor);
+    }
+}
+
+static void bits_are_reversed(void **state)
+{
+    (void)state;
+    for (uint32_t bit = 0; bit < 32; bit++) {
+        assert_int_equal(emit_reverse(UINT32_C(1) << bit), UINT32_C(1) << (31 - bit));
+    }
+    assert_int_equal(emit_reverse(0x00000b00), 0x00d00000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_round_at_any_time),
+        cmocka_unit_test(quotients_are_divisions),
+        cmocka_unit_test(bits_are_reversed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

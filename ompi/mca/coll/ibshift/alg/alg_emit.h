@@ -97,6 +97,31 @@ static inline uint32_t emit_log2(uint32_t power)
     return (uint32_t)__builtin_ctz(power);
 }
 
+/* The bits in reverse order. */
+static inline uint32_t emit_reverse(uint32_t bits)
+{
+    bits = (bits & 0x55555555u) << 1 | (bits >> 1 & 0x55555555u);
+    bits = (bits & 0x33333333u) << 2 | (bits >> 2 & 0x33333333u);
+    bits = (bits & 0x0f0f0f0fu) << 4 | (bits >> 4 & 0x0f0f0f0fu);
+    return __builtin_bswap32(bits);
+}
+
+/* n / divisor for n <= IBSHIFT_RANKS_MAX and divisor <= IBSHIFT_RADIX_MAX + 1, by a product: a
+ * third of a division's time. */
+static inline uint32_t emit_quotient(uint32_t n, uint32_t divisor)
+{
+#define INVERSE(d) ((UINT64_C(1) << 36) / (d) + 1)
+    static const uint64_t inverse[] = {
+        0,           INVERSE(1),  INVERSE(2),  INVERSE(3),  INVERSE(4),  INVERSE(5),
+        INVERSE(6),  INVERSE(7),  INVERSE(8),  INVERSE(9),  INVERSE(10), INVERSE(11),
+        INVERSE(12), INVERSE(13), INVERSE(14), INVERSE(15), INVERSE(16), INVERSE(17)};
+#undef INVERSE
+
+    static_assert(sizeof(inverse) / sizeof(inverse[0]) == IBSHIFT_RADIX_MAX + 2,
+                  "one inverse for each base");
+    return (uint32_t)(n * inverse[divisor] >> 36);
+}
+
 /* base^exponent; powers of two, the most frequent, by a shift. */
 static inline uint32_t emit_power(uint32_t base, uint32_t exponent)
 {

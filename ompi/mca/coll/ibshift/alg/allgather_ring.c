@@ -14,7 +14,7 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
                      struct ibshift_step *out)
 {
     uint32_t ranks = plan->ranks, own = emit_sub(rank, round, ranks),
-             left = emit_sub(rank, 1 % ranks, ranks);
+             left = emit_sub(rank, 1, ranks);
     struct ibshift_step *step = out;
 
     if (round == 0) {

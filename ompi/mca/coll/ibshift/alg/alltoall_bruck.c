@@ -1,10 +1,16 @@
 /*
  * Bruck all-to-all, base b = k + 1 (Bruck, Ho, Kipnis, Upfal, Weathersby 1997). TMP has three areas
- * of P blocks: 0    block i is for rank + i; what is kept there in the end came from rank - i P
- * packed for sending: for each digit d > 0 at the place in turn, the blocks i that have it there 2P
- * the same as received For each place b^t: pack, k messages to the ranks d b^t to the right,
- * unpack. Local steps of two places share a round. Cost: ceil(log_b P) rounds, k messages a round,
- * P m / b bytes each, 2 P m (1 + k/b log_b P) copied. Any P.
+ * of P blocks.
+ * - The first: block i is for rank + i; what is kept there in the end came from rank - i.
+ * - The second, packed for sending: for each digit d > 0 at the place in turn, the blocks i that
+ *   have it there.
+ * - The third: the same as received.
+ *
+ * For each place b^t: pack, k messages to the ranks d b^t to the right, unpack. Local steps of two
+ * places share a round.
+ *
+ * Cost: ceil(log_b P) rounds, k messages a round, P m / b bytes each, 2 P m (1 + k/b log_b P)
+ * copied. Any P.
  */
 #include "alg/alg_emit.h"
 

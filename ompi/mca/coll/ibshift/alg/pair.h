@@ -46,13 +46,10 @@ static inline uint32_t pair_lead(const struct pair_core *core)
 static inline struct emit_range pair_half(const struct pair_core *core, uint32_t rank,
                                           uint32_t levels)
 {
-    struct emit_range range = {IBSHIFT_RECV, 0, core->size};
+    uint32_t bits = rank & ((UINT32_C(1) << levels) - 1);
 
-    for (uint32_t level = 0; level < levels; level++) {
-        range.count /= 2;
-        range.first += rank >> level & 1 ? range.count : 0;
-    }
-    return range;
+    return emit_blocks(IBSHIFT_RECV, emit_reverse(bits) >> 1 >> (31 - core->levels),
+                       core->size >> levels);
 }
 
 #endif

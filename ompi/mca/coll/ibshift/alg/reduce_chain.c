@@ -18,9 +18,8 @@ static struct link link_of(const struct ibshift_plan *plan, uint32_t rank)
 {
     uint32_t v = plan->commutative ? emit_sub(rank, plan->root, plan->ranks) : rank;
 
-    return (struct link){emit_sub(rank, 1 % plan->ranks, plan->ranks),
-                         emit_add(rank, 1 % plan->ranks, plan->ranks), plan->ranks - 1 - v,
-                         v == plan->ranks - 1, v == 0};
+    return (struct link){emit_sub(rank, 1, plan->ranks), emit_add(rank, 1, plan->ranks),
+                         plan->ranks - 1 - v, v == plan->ranks - 1, v == 0};
 }
 
 static bool is_apart(const struct ibshift_plan *plan)

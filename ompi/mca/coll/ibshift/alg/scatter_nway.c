@@ -5,14 +5,18 @@
  */
 #include "alg/spread.h"
 
-static struct spread_cut cut_of(const struct ibshift_plan *plan, uint32_t nodes)
+static inline struct spread_cut cut_of(const struct ibshift_plan *plan, uint32_t nodes)
 {
-    uint32_t parts = plan->radix + 1;
+    uint32_t parts = plan->radix + 1, size;
 
+    if (parts == 2) {
+        return (struct spread_cut){1, nodes - nodes / 2, 0, false};
+    }
     if (nodes < parts) {
         return (struct spread_cut){nodes - 1, 1, 0, false};
     }
-    return (struct spread_cut){plan->radix, nodes / parts, nodes % parts, false};
+    size = emit_quotient(nodes, parts);
+    return (struct spread_cut){plan->radix, size, nodes - size * parts, false};
 }
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)

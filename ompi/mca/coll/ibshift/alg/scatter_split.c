@@ -6,7 +6,7 @@
  */
 #include "alg/spread.h"
 
-static struct spread_cut cut_of(const struct ibshift_plan *plan, uint32_t nodes)
+static inline struct spread_cut cut_of(const struct ibshift_plan *plan, uint32_t nodes)
 {
     return (struct spread_cut){1, plan->split != NULL ? plan->split[nodes] : nodes / 2, 0, true};
 }

@@ -52,29 +52,40 @@ static inline struct spread_seat spread_next_round(struct spread_seat seat, stru
     return seat;
 }
 
-/* The seat of node v when it has just got its range: from the root down, one cut at a time. */
+/* How far into its subrange the node is that lies `offset` behind the first child; *size: of that
+ * subrange. */
+static inline uint32_t spread_within(struct spread_cut cut, uint32_t offset, uint32_t *size)
+{
+    uint32_t head = cut.larger * (cut.size + 1);
+
+    if (cut.children == 1) {
+        *size = cut.size + cut.larger;
+        return offset;
+    }
+    *size = cut.size + (offset < head);
+    return (offset < head ? offset : offset - head) % *size;
+}
+
+/* The seat of node v when it has just got its range: from the root down, one cut at a time.
+ * `place` is v's among what the node on the way holds: 0 the node itself. */
 static inline struct spread_seat spread_find(const struct ibshift_plan *plan, uint32_t v,
                                              spread_cut_fn cut_of)
 {
-    struct spread_seat seat = {0, 0, plan->ranks, 0};
-    uint32_t node = 0;
+    struct spread_seat seat = {0, v, plan->ranks, 0};
+    uint32_t node = 0, place = v;
 
-    while (node != v) {
+    for (; place != 0; seat.round++) {
         struct spread_cut cut = cut_of(plan, seat.nodes);
-        uint32_t first = spread_first_child(seat, cut),
-                 given = cut.children * cut.size + cut.larger;
+        uint32_t given = cut.children * cut.size + cut.larger;
+        uint32_t offset = place - (cut.at_end ? seat.nodes - given : 1);
 
-        if (v < first || v >= first + given) {
-            seat = spread_next_round(seat, cut);
+        if (offset >= given) { /* v is not among the children's */
+            seat.nodes -= given;
+            place -= cut.at_end ? 0 : given;
         } else {
-            uint32_t offset = v - first, head = cut.larger * (cut.size + 1),
-                     size = cut.size + (offset < head);
-
             seat.parent = node;
-            node = v - (offset < head ? offset : offset - head) % size;
-            seat.start = node;
-            seat.nodes = size;
-            seat.round++;
+            place = spread_within(cut, offset, &seat.nodes);
+            node = v - place;
         }
     }
     return seat;

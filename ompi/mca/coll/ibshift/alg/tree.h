@@ -23,16 +23,20 @@ static inline struct tree_seat tree_seat(uint32_t v, uint32_t ranks, uint32_t ba
         seat.place = UINT32_C(1) << seat.below;
         return seat;
     }
-    while (seat.below < seat.total && v % (seat.place * base) == 0) {
-        seat.place *= base;
-        seat.below++;
+    for (uint32_t rest = v; seat.below < seat.total; seat.below++, seat.place *= base) {
+        uint32_t next = emit_quotient(rest, base);
+
+        if (next * base != rest) {
+            break;
+        }
+        rest = next;
     }
     return seat;
 }
 
 static inline uint32_t tree_parent(uint32_t v, struct tree_seat seat, uint32_t base)
 {
-    return v - v % (seat.place * base);
+    return base == 2 ? v - seat.place : v - v % (seat.place * base);
 }
 
 /* Value of the digit that a child of level `level` adds to its parent. */
