@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "model/param.h"
@@ -121,6 +122,79 @@ static void hostile_bytes_are_refused(void **state)
     assert_int_not_equal(0, ibshift_model_read("/", &m, error));
 }
 
+static uint64_t seed = 20071;
+
+static uint32_t pick(uint32_t bound)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((seed >> 33) % bound);
+}
+
+/* One change: a byte, a piece of another text, a cut. */
+static size_t spoil(char *text, size_t length, size_t room)
+{
+    static const char *const pieces[] = {
+        "= ", "-",  "1e999", "nan",  "inf", "0x1p9", "us/B", "GB/s",
+        "#",  "\n", "f = ",  "G = ", "\t",  "%s",    "\r",   "1e-320"};
+    const char *piece = pieces[pick(sizeof(pieces) / sizeof(pieces[0]))];
+    size_t at = pick((uint32_t)length + 1), size = strlen(piece);
+
+    switch (pick(4)) {
+    case 0:
+        text[at] = (char)pick(256);
+        return at == length ? length + 1 : length;
+    case 1:
+        return at;
+    default:
+        if (length + size > room) {
+            return length;
+        }
+        memmove(text + at + size, text + at, length - at);
+        memcpy(text + at, piece, size);
+        return length + size;
+    }
+}
+
+static bool is_sane(const struct ibshift_model *m)
+{
+    const double *value[] = {&m->latency,  &m->send_max,  &m->send_min,
+                             &m->recv_max, &m->recv_min,  &m->gap_byte,
+                             &m->gap,      &m->copy_byte, &m->reduce_byte};
+
+    for (size_t i = 0; i < sizeof(value) / sizeof(value[0]); i++) {
+        if (!(*value[i] >= 0 && *value[i] < 1e300)) {
+            return false;
+        }
+    }
+    return m->free_messages >= 1;
+}
+
+/* Any bytes are refused with a line, or give a model of finite numbers. */
+static void spoilt_text_is_refused_or_sane(void **state)
+{
+    char good[1024], text[4096], error[IBSHIFT_MODEL_ERROR_SIZE];
+    int length = ibshift_model_format(&ibshift_model_example, good, sizeof(good)), refused = 0;
+
+    (void)state;
+    print_message("seed %llu\n", (unsigned long long)seed);
+    for (int i = 0; i < 50000; i++) {
+        size_t size = (size_t)length;
+        struct ibshift_model m;
+
+        memcpy(text, good, size);
+        for (uint32_t changes = 1 + pick(6); changes > 0; changes--) {
+            size = spoil(text, size, sizeof(text) - 1);
+        }
+        if (ibshift_model_parse(text, size, "p", &m, error) != 0) {
+            refused++;
+            assert_true(error[0] != '\0' && strchr(error, '\n') == NULL);
+        } else {
+            assert_true(is_sane(&m));
+        }
+    }
+    assert_in_range(refused, 1000, 49950); /* some changes do no harm */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +204,7 @@ int main(void)
         cmocka_unit_test(special_cases_drop_what_the_model_ignores),
         cmocka_unit_test(bad_text_is_refused_with_its_line),
         cmocka_unit_test(hostile_bytes_are_refused),
+        cmocka_unit_test(spoilt_text_is_refused_or_sane),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
