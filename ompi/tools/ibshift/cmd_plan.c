@@ -8,14 +8,14 @@
 
 const struct plan_command plan_commands[] = {
     {"list", "c", "jo", "all algorithms, or those of one collective", plan_list},
-    {"print", "CA", "PrRkScOlxmpjo", "the steps, one line each, as the executor traces them",
+    {"print", "CA", "PrRkScOlTxmpjo", "the steps, one line each, as the executor traces them",
      plan_print},
-    {"draw", "CA", "PRkScOlxmepMdfo", "a picture of the data, of time or of the tree", plan_draw},
-    {"check", "CA", "PRkScOlxmpwisj", "prove it right: all ranks, all blocks, no deadlock",
+    {"draw", "CA", "PRkScOlTxmepMdfo", "a picture of the data, of time or of the tree", plan_draw},
+    {"check", "CA", "PRkScOlTxmpwisj", "prove it right: all ranks, all blocks, no deadlock",
      plan_check},
-    {"price", "CA", "PRkScOlxmewpMtjo", "the modelled time", plan_price},
-    {"compare", "C", "PRkScOlmewpMtfjo", "the modelled times of all algorithms, and who wins where",
-     plan_compare},
+    {"price", "CA", "PRkScOlTxmewpMtjo", "the modelled time", plan_price},
+    {"compare", "C", "PRkScOlTmewpMtfjo",
+     "the modelled times of all algorithms, and who wins where", plan_compare},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -96,13 +96,10 @@ int cmd_plan(int argc, char **argv)
 int plan_check_fit(const struct plan_args *args)
 {
     char why[256] = "";
-    int rc = ibshift_alg_check(args->alg, &args->plan, why, sizeof(why));
 
-    if (rc == 0) {
-        return CLI_OK;
-    }
-    cli_error(args->command, "%s", why);
-    return rc == -ENOTSUP ? CLI_UNFIT : CLI_USAGE;
+    return ibshift_alg_check(args->alg, &args->plan, why, sizeof(why)) == 0
+               ? CLI_OK
+               : cli_error(args->command, "%s", why);
 }
 
 struct ibshift_model plan_model_of(const struct plan_args *args, enum plan_model which)

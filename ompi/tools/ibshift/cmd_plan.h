@@ -22,6 +22,8 @@ struct plan_args {
     struct ibshift_plan plan;
     const char *order_text;
     struct ibshift_order order;
+    const char *stages_path;
+    struct ibshift_stages stages;
     uint32_t ranks_last; /* compare: of a range; else the same as plan.ranks */
     long rank;           /* -1: all */
     bool has_radix;
@@ -40,6 +42,7 @@ struct plan_args {
     int format; /* enum plan_format, -1: not said */
     const char *output;
     uint32_t *order_memory;
+    uint32_t *stages_memory;
     uint32_t *split_memory;
 };
 
@@ -65,13 +68,14 @@ void plan_args_end(struct plan_args *args);
  * together. */
 int plan_args_operand(struct plan_args *args, const struct plan_command *command, const char *text);
 int plan_args_finish(struct plan_args *args, const struct plan_command *command);
+/* Reads args->stages_path into args->plan; args->plan.ranks are known. */
+int plan_args_stages(struct plan_args *args);
 void plan_usage(FILE *out);
 
 /* The text of the option list of one command. */
 void plan_usage_options(FILE *out, const struct plan_command *command);
 
-/* Checks args->plan for args->alg: CLI_OK, or a message and CLI_USAGE (CLI_UNFIT when only this
- * algorithm cannot). */
+/* Checks args->plan for args->alg: CLI_OK, or a message and CLI_USAGE. */
 int plan_check_fit(const struct plan_args *args);
 
 /* The model of args->model that is asked for. */

@@ -261,6 +261,12 @@ static int set_order(struct plan_args *args, const char *text)
     return CLI_OK;
 }
 
+static int set_stages(struct plan_args *args, const char *text)
+{
+    args->stages_path = text;
+    return CLI_OK;
+}
+
 static const struct option_row rows[] = {
     {'P', "ranks", "N", "number of ranks (8); compare: also a range, 2..64", set_ranks},
     {'r', "rank", "RANK", "the steps of this rank only ('all')", set_rank},
@@ -272,6 +278,8 @@ static const struct option_row rows[] = {
     {'O', "order", "LIST", "ranks along the routing order, '-' keeps a place: 4,1,0,-,2,3",
      set_order},
     {'l', "slots", "N", "ranks a node in --order (1)", set_slots},
+    {'T', "stages", "FILE", "a line a rank: whom it sends to in each stage, '-' for nobody",
+     set_stages},
     {'x', "split", "NAME", "how 'split' cuts: half, or optimal under LogGP for these bytes (half)",
      set_split},
     {'m', "bytes", "SIZES",
@@ -406,5 +414,6 @@ int plan_args_parse(struct plan_args *args, const struct plan_command *command, 
 void plan_args_end(struct plan_args *args)
 {
     free(args->order_memory);
+    free(args->stages_memory);
     free(args->split_memory);
 }

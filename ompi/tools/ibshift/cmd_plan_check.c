@@ -34,7 +34,9 @@ int plan_check(struct plan_args *args)
     struct ibshift_check check = {
         .window = args->window,
         .in_place = args->in_place,
-        .sizes = (args->alg->flags & (IBSHIFT_ALG_SIZES | IBSHIFT_ALG_SIZES_ALL)) != 0,
+        .sizes = args->alg->collective == IBSHIFT_BCAST ||
+                 args->alg->collective >= IBSHIFT_REDUCE ||
+                 (args->alg->flags & (IBSHIFT_ALG_SIZES | IBSHIFT_ALG_SIZES_ALL)) != 0,
         .seed = args->seed,
     };
     struct ibshift_check_result result = {.steps = 0};

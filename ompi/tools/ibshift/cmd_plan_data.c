@@ -19,9 +19,18 @@ static bool is_reduction(const struct plan_args *args)
     return args->alg->collective >= IBSHIFT_REDUCE;
 }
 
-/* The ranks whose contribution it has: 0-3, 1+5, or how many. */
-static void contributions(uint64_t from, char *text)
+/* Bits side by side; there is one at least. */
+static bool is_one_run(uint64_t bits)
 {
+    uint64_t low = bits >> __builtin_ctzll(bits);
+
+    return (low & (low + 1)) == 0;
+}
+
+/* The ranks whose contribution it has: 0-3, 1+5, around the end 4-1, or how many. */
+static void contributions(uint64_t from, uint32_t ranks, char *text)
+{
+    uint64_t missing = ~from & UINT64_MAX >> (64 - ranks);
     int first = __builtin_ctzll(from), count = __builtin_popcountll(from);
     int last = 63 - __builtin_clzll(from);
 
@@ -31,6 +40,9 @@ static void contributions(uint64_t from, char *text)
         snprintf(text, CELL_TEXT, "%d-%d", first, last);
     } else if (count == 2) {
         snprintf(text, CELL_TEXT, "%d+%d", first, last);
+    } else if (is_one_run(missing)) {
+        snprintf(text, CELL_TEXT, "%d-%d", 64 - __builtin_clzll(missing),
+                 __builtin_ctzll(missing) - 1);
     } else {
         snprintf(text, CELL_TEXT, "(%d)", count);
     }
@@ -41,7 +53,7 @@ static void cell_text(const struct plan_args *args, const struct plan_cell *cell
     if (cell->from == 0) {
         text[0] = '\0';
     } else if (is_reduction(args)) {
-        contributions(cell->from, text);
+        contributions(cell->from, args->plan.ranks, text);
     } else if (args->alg->collective == IBSHIFT_ALLTOALL) {
         snprintf(text, CELL_TEXT, "%d>%u", __builtin_ctzll(cell->from), cell->block);
     } else {
@@ -280,7 +292,8 @@ static void draw_legend(FILE *out, double y)
 
 static const char *cell_meaning(const struct plan_args *args)
 {
-    return is_reduction(args) ? "a cell: the ranks whose contribution it holds"
+    return is_reduction(args)
+               ? "a cell: the ranks whose contribution it holds, (n) for n scattered ones"
            : args->alg->collective == IBSHIFT_ALLTOALL ? "a cell: source > destination"
                                                        : "a cell: the number of the block";
 }

@@ -8,7 +8,9 @@ static void list_limits(const struct ibshift_alg *alg, char *text, size_t size)
     snprintf(text, size, "%s%s%s%s", (alg->flags & IBSHIFT_ALG_POWER_OF_TWO) != 0 ? " P=2^i" : "",
              (alg->flags & IBSHIFT_ALG_EVEN) != 0 ? " P-even" : "",
              (alg->flags & IBSHIFT_ALG_COMMUTATIVE_ONLY) != 0 ? " commutative" : "",
-             (alg->flags & (IBSHIFT_ALG_SIZES | IBSHIFT_ALG_SIZES_ALL)) != 0 ? " v" : "");
+             (alg->flags & IBSHIFT_ALG_SIZES) != 0       ? " v"
+             : (alg->flags & IBSHIFT_ALG_SIZES_ALL) != 0 ? " v-known"
+                                                         : "");
 }
 
 static void list_text(FILE *out, const struct ibshift_alg *alg)

@@ -87,34 +87,24 @@ static int parse_order(struct plan_args *args, uint32_t *rank_at, uint32_t *coun
     return -EINVAL;
 }
 
-/* Every rank has one seat. */
-static bool is_whole(const struct plan_args *args, const uint32_t *rank_at, uint32_t *seat_of,
-                     uint32_t count)
+/* The seat of each rank that has one. */
+static void fill_seats(uint32_t ranks, const uint32_t *rank_at, uint32_t *seat_of, uint32_t count)
 {
-    uint32_t seated = 0;
-
-    for (uint32_t rank = 0; rank < args->plan.ranks; rank++) {
+    for (uint32_t rank = 0; rank < ranks; rank++) {
         seat_of[rank] = IBSHIFT_NO_RANK;
     }
     for (uint32_t seat = 0; seat < count; seat++) {
-        uint32_t rank = rank_at[seat];
-
-        if (rank == IBSHIFT_NO_RANK) {
-            continue;
+        if (rank_at[seat] < ranks) {
+            seat_of[rank_at[seat]] = seat;
         }
-        if (rank >= args->plan.ranks || seat_of[rank] != IBSHIFT_NO_RANK) {
-            return false;
-        }
-        seat_of[rank] = seat;
-        seated++;
     }
-    return seated == args->plan.ranks;
 }
 
 static int take_order(struct plan_args *args)
 {
     uint32_t *rank_at, *seat_of, count = 0, slots = args->order.slots;
     size_t size = strlen(args->order_text) + 1 + args->plan.ranks;
+    char why[120];
 
     args->order_memory = calloc(size, sizeof(uint32_t));
     if (args->order_memory == NULL) {
@@ -127,11 +117,13 @@ static int take_order(struct plan_args *args)
                          "--order '%.40s': must be a list like 4,1,0,-,2,3 with %u a node",
                          args->order_text, slots);
     }
-    if (!is_whole(args, rank_at, seat_of, count)) {
-        return cli_error(args->command, "--order '%.40s': each of the %u ranks must be there once",
-                         args->order_text, args->plan.ranks);
-    }
+    fill_seats(args->plan.ranks, rank_at, seat_of, count);
     args->order = (struct ibshift_order){count / slots, slots, rank_at, seat_of};
+    if (ibshift_order_check(&args->order, args->plan.ranks, why, sizeof(why)) != 0) {
+        return cli_error(args->command,
+                         "--order '%.40s': each of the %u ranks must be there once: %s",
+                         args->order_text, args->plan.ranks, why);
+    }
     args->plan.order = &args->order;
     return CLI_OK;
 }
@@ -149,6 +141,29 @@ static int take_split(struct plan_args *args)
     return CLI_OK;
 }
 
+/* An option that the algorithm does not read would be believed to have worked. */
+static int check_unread(const struct plan_args *args)
+{
+    uint32_t flags = args->alg->flags;
+    const char *unread = args->has_radix && args->alg->radix_max == 0 ? "radix"
+                         : args->plan.segments > 1 && (flags & IBSHIFT_ALG_SEGMENTS) == 0
+                             ? "segments"
+                         : args->order_text != NULL && (flags & IBSHIFT_ALG_ORDER) == 0   ? "order"
+                         : args->stages_path != NULL && (flags & IBSHIFT_ALG_STAGES) == 0 ? "stages"
+                         : args->is_split_optimal && (flags & IBSHIFT_ALG_SPLIT) == 0     ? "split"
+                                                                                          : NULL;
+
+    if (unread != NULL) {
+        return cli_error(args->command, "%s %s takes no --%s",
+                         ibshift_collective_name(args->alg->collective), args->alg->name, unread);
+    }
+    if (args->ranks_last != args->plan.ranks) {
+        return cli_error(args->command, "--ranks %u..%u: only compare takes a range",
+                         args->plan.ranks, args->ranks_last);
+    }
+    return CLI_OK;
+}
+
 int plan_args_finish(struct plan_args *args, const struct plan_command *command)
 {
     if (command->operands[0] == 'C' && args->collective < 0 && !args->has_table) {
@@ -163,7 +178,9 @@ int plan_args_finish(struct plan_args *args, const struct plan_command *command)
         return cli_error(args->command, "rank %ld of %u ranks: must be 0 to %u", args->rank,
                          args->plan.ranks, args->plan.ranks - 1);
     }
-    if (args->is_split_optimal && take_split(args) != CLI_OK) {
+    if ((args->alg != NULL && check_unread(args) != CLI_OK) ||
+        (args->is_split_optimal && take_split(args) != CLI_OK) ||
+        (args->stages_path != NULL && plan_args_stages(args) != CLI_OK)) {
         return CLI_USAGE;
     }
     return args->order_text != NULL ? take_order(args) : CLI_OK;

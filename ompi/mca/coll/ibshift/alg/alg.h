@@ -33,6 +33,11 @@ enum ibshift_collective {
     IBSHIFT_COLLECTIVES
 };
 
+/*
+ * Of scatterv and gatherv only the root knows the sizes, so what passes others' blocks on
+ * (IBSHIFT_ALG_SIZES_ALL) cannot run for them: to tell the sizes first would cost another tree of
+ * messages before the first byte of data. Linear runs instead.
+ */
 enum ibshift_alg_flag {
     IBSHIFT_ALG_POWER_OF_TWO = 1 << 0,     /* of ranks */
     IBSHIFT_ALG_EVEN = 1 << 1,             /* number of ranks */
