@@ -39,7 +39,7 @@ enum {
 };
 
 #define SHM_MAGIC     0x736f667468636131ull
-#define SHM_BYTES     (64ull << 30)
+#define SHM_BYTES     (32ull << 30)
 #define SHM_NONE      UINT32_MAX
 #define TIME_NEVER    UINT64_MAX
 #define SHM_FIRST_LID 1
