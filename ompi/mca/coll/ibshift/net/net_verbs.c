@@ -1,6 +1,7 @@
 /* The verbs net as a whole: made, polled, taken down. */
 #include <errno.h>
 #include <endian.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,6 +256,7 @@ static void let_sends_leave(struct ibshift_net_verbs *nv)
     }
     while (has_unsent(nv) && ibshift_net_now(&nv->net) < until) {
         progress(nv);
+        sched_yield(); /* a peer may need this processor to take them */
     }
 }
 
