@@ -42,7 +42,12 @@ typedef struct ibshift_call_t ibshift_call_t;
  *
  * Only neighbouring runs can be on the way at a time, so the run may wrap; an id may not.
  */
-enum { RUN_BITS = 12, MAX_PERSISTENT = 1 << 19, SCRATCH_KEPT = 1 << 20 };
+enum {
+    RUN_BITS = 12,
+    MAX_PERSISTENT = 1 << 19,
+    SCRATCH_KEPT = 1 << 20,
+    IDLE_TURNS = 4, /* of our own, for one of Open MPI's */
+};
 #define PERSISTENT_SEQ 0x80000000u
 
 enum form { BLOCKING, NONBLOCKING, PERSISTENT };
@@ -313,6 +318,23 @@ static uint32_t next_seq(mca_coll_ibshift_module_t *module)
     return atomic_fetch_add_explicit(&module->seq, 1, memory_order_relaxed) & ~PERSISTENT_SEQ;
 }
 
+/*
+ * Our own messages first: opal_progress() calls everyone's pollers and the event library. But it is
+ * called all the same, for a peer may be late because it waits for a point-to-point message of
+ * ours; it yields the processor when Open MPI was told that ranks outnumber processors.
+ */
+static void wait_for(ibshift_call_t *call)
+{
+    struct ibshift_engine *engine = ibshift_transport_engine();
+    unsigned turns = 0;
+
+    while (!ibshift_op_is_done(&call->op)) {
+        if (0 == ibshift_engine_progress(engine) && 0 == ++turns % IDLE_TURNS) {
+            opal_progress();
+        }
+    }
+}
+
 int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                           const struct ibshift_job *job)
 {
@@ -324,9 +346,7 @@ int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communi
     }
     call->op.ended = NULL;
     start(call, next_seq(module));
-    while (!ibshift_op_is_done(&call->op)) {
-        opal_progress(); /* ours is part of it; so are the point-to-point layer and yielding */
-    }
+    wait_for(call);
     rc = finish(call);
     give_back(call);
     return rc;

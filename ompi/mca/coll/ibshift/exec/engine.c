@@ -124,18 +124,23 @@ static void finish(struct ibshift_engine *engine, struct ibshift_op *op)
     }
 }
 
-static void turn(struct ibshift_engine *engine, struct ibshift_op *op)
+/* Whether something was started. An op for which the net has no room does not count, so that its
+ * caller knows itself idle. The op may be its owner's again when this returns. */
+static bool turn(struct ibshift_engine *engine, struct ibshift_op *op)
 {
-    bool again = false;
+    uint32_t before = op->moves;
+    bool again = false, has_moved;
 
     if (atomic_load_explicit(&op->state, memory_order_relaxed) == IBSHIFT_OP_RUNNING) {
         again = ibshift_op_advance(op, engine);
     }
+    has_moved = op->moves != before;
     if (ibshift_op_is_over(op)) {
         finish(engine, op);
     } else if (again) {
         enqueue(engine, op);
     }
+    return has_moved;
 }
 
 static struct ibshift_op *take_ended(struct ibshift_engine *engine)
@@ -165,7 +170,7 @@ void ibshift_engine_start(struct ibshift_engine *engine, struct ibshift_op *op, 
     pthread_mutex_lock(&engine->lock);
     ibshift_op_begin(op, seq);
     link_active(engine, op);
-    turn(engine, op);
+    (void)turn(engine, op);
     ended = take_ended(engine);
     pthread_mutex_unlock(&engine->lock);
     tell(ended);
@@ -181,9 +186,8 @@ static int run_queue(struct ibshift_engine *engine)
         struct ibshift_op *next = op->next_queued;
 
         op->is_queued = false;
-        turn(engine, op);
+        count += turn(engine, op);
         op = next;
-        count++;
     }
     return count;
 }
