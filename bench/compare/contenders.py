@@ -1,6 +1,13 @@
 """Who is measured: each contender is a list of mpirun options, on the same software HCA."""
 
-COMMON = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+import os
+
+
+def common(ranks):
+    """Options of all. As many ranks as processors or fewer: each has its own, or luck would decide who shares one."""
+    binding = "core" if ranks <= len(os.sched_getaffinity(0)) else "none"
+    return ["--oversubscribe", "--bind-to", binding, "--mca", "mpi_yield_when_idle", "1"]
+
 
 OPENIB = ["--mca", "pml", "ob1", "--mca", "btl", "openib,self", "--mca", "btl_openib_allow_ib", "1",
           "--mca", "btl_openib_warn_no_device_params_found", "0"]

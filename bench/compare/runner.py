@@ -8,7 +8,7 @@ import time
 from collections import defaultdict
 from statistics import median
 
-from contenders import COMMON, contenders
+from contenders import common, contenders
 
 
 class RunFailed(Exception):
@@ -18,7 +18,7 @@ class RunFailed(Exception):
 def command(stage, wire, name, options, ranks, bench):
     """The whole command line of one run."""
     hca = [os.path.join(stage, "bin", "softhca-run")] + wire + ["--"]
-    return hca + ["mpirun"] + COMMON + options + ["-np", str(ranks), os.path.join(stage, "bin", "nbcbench"),
+    return hca + ["mpirun"] + common(ranks) + options + ["-np", str(ranks), os.path.join(stage, "bin", "nbcbench"),
                                                   "-p", str(ranks), "-l", name] + bench
 
 
