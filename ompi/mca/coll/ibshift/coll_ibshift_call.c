@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,6 +111,7 @@ static void call_construct(ibshift_call_t *call)
     call->request.super.req_cancel = request_cancel;
     call->offsets = call->tmp_offsets = call->scratch = (struct memory){NULL, 0};
     ibshift_op_init(&call->op);
+    call->op.owner = call;
 }
 
 static void call_destruct(ibshift_call_t *call)
@@ -295,6 +297,25 @@ static int call_create(mca_coll_ibshift_module_t *module, struct ompi_communicat
     return OMPI_SUCCESS;
 }
 
+void ibshift_call_key(const struct ibshift_op *op, char *key, size_t size)
+{
+    uint32_t number = op->seq & ~PERSISTENT_SEQ;
+
+    if (0 == (op->seq & PERSISTENT_SEQ)) {
+        snprintf(key, size, "%u.%u", op->params.comm, number);
+    } else {
+        snprintf(key, size, "%u.p%u.%u", op->params.comm, number >> RUN_BITS,
+                 number & ((1u << RUN_BITS) - 1));
+    }
+}
+
+void ibshift_call_title(const struct ibshift_op *op, char *title, size_t size)
+{
+    const ibshift_call_t *call = op->owner;
+
+    snprintf(title, size, "%s on %s", call->name, call->request.super.req_mpi_object.comm->c_name);
+}
+
 static void start(ibshift_call_t *call, uint32_t seq)
 {
     ibshift_side_load(&call->send);
@@ -370,7 +391,6 @@ int ibshift_call_nonblocking(mca_coll_ibshift_module_t *module, struct ompi_comm
         return rc;
     }
     call->op.ended = ended;
-    call->op.owner = call;
     call->request.super.req_state = OMPI_REQUEST_ACTIVE;
     *request = &call->request.super;
     start(call, next_seq(module));
@@ -395,7 +415,6 @@ int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_commu
     call->first_seq = PERSISTENT_SEQ | id << RUN_BITS;
     call->runs = 0;
     call->op.ended = ended;
-    call->op.owner = call;
     *request = &call->request.super;
     return OMPI_SUCCESS;
 }

@@ -31,6 +31,13 @@ int ibshift_call_nonblocking(mca_coll_ibshift_module_t *module, struct ompi_comm
 int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                             const struct ibshift_job *job, struct ompi_request_t **request);
 
+enum { IBSHIFT_CALL_KEY = 40, IBSHIFT_CALL_TITLE = 160 };
+
+/* Of an op that belongs to a call. The key is the same on all ranks: communicator.number, or
+ * communicator.pID.RUN of a persistent one. The title: "iallgather on MPI_COMM_WORLD". */
+void ibshift_call_key(const struct ibshift_op *op, char *key, size_t size);
+void ibshift_call_title(const struct ibshift_op *op, char *title, size_t size);
+
 /* Calls are kept for the next one; this frees them. The engine still lives, nothing runs. */
 void ibshift_calls_free(void);
 

@@ -33,6 +33,9 @@
 #define IBSHIFT_OMPI_RELEASE                                                                       \
     IBSHIFT_VERSION_OF(OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION)
 
+/* The number of a job among those that one mpirun has started: 1, and more when one spawns. */
+#define IBSHIFT_LOCAL_JOB(jobid) ((jobid)&0xffff)
+
 /*
  * A number that is the same on all ranks of the communicator and that no other communicator of
  * these processes has at the same time. False: there is none (made from an MPI session).

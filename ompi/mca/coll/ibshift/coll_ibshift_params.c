@@ -165,6 +165,14 @@ static const struct param table[] = {
      .initial = false,
      .level = OPAL_INFO_LVL_3,
      .help = "Print what was chosen, for each communicator, collective and size, and why"},
+    {.name = "trace",
+     .type = PARAM_STRING,
+     .value = &ibshift_params.trace,
+     .initial_text = "",
+     .level = OPAL_INFO_LVL_3,
+     .help = "Write each step of each collective as it starts, in the words of \"ibshift plan "
+             "print\". A path: a file for each process, with its rank behind a dot; stderr: there. "
+             "Empty: nowhere"},
 };
 
 enum { PARAM_COUNT = sizeof(table) / sizeof(table[0]) };

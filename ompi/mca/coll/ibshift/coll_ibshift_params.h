@@ -24,6 +24,7 @@ struct ibshift_params {
     const char *fabric;
     const char *order;
     bool explain;
+    const char *trace;
     /* By collective; 0: chosen. algorithm: 1 + place among the collective's rows. */
     int algorithm[IBSHIFT_COLLECTIVES];
     int radix[IBSHIFT_COLLECTIVES];

@@ -2,6 +2,7 @@
 #include "coll_ibshift_card.h"
 #include "coll_ibshift_fabric.h"
 #include "coll_ibshift_regcache.h"
+#include "coll_ibshift_trace.h"
 #include "coll_ibshift_transport.h"
 
 #include "ompi/group/group.h"
@@ -71,6 +72,7 @@ static void open_engine(void)
     int rc = open_net(error, sizeof(error));
 
     if (0 == rc) {
+        options.trace = ibshift_trace_open();
         engine = ibshift_engine_create(net, &options);
     } else if (-EINVAL == rc || (-ENODEV == rc && '\0' != ibshift_params.device[0])) {
         ibshift_help_once_a_job("bad-device", error);
@@ -107,6 +109,7 @@ void ibshift_transport_close(void)
         ibshift_engine_free(engine);
         engine = NULL;
     }
+    ibshift_trace_close();
     if (NULL != net) {
         ibshift_net_destroy(net);
         net = NULL;
