@@ -20,3 +20,14 @@ mpi_run() {
         --mca mca_base_component_path "$IBSHIFT_STAGE/lib/openmpi:SYS_DEFAULT" \
         "${selection[@]}" ${MPI_OPTIONS-} "$@"
 }
+
+hca() { # OPTION OF SOFTHCA-RUN... -- RANKS LIST PROGRAM...
+    local options=()
+    while [ "$1" != -- ]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    MPIRUN_BEFORE=("$IBSHIFT_STAGE/bin/softhca-run" "${options[@]}")
+    mpi_run "$@"
+}

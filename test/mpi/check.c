@@ -8,18 +8,20 @@ const char *const form_names[FORM_COUNT] = {"blocking", "nonblocking", "persiste
 
 enum { PERSISTENT_STARTS = 3 };
 
-void check_failed(const char *file, int line, const char *format, ...)
+void check_failed(const char *file, int source_line, const char *format, ...)
 {
     const char *base = strrchr(file, '/');
-    int rank = -1;
+    char line[512];
+    int rank = -1, length;
     va_list arguments;
 
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    fprintf(stderr, "%s:%d: rank %d: ", base != NULL ? base + 1 : file, line, rank);
+    length = snprintf(line, sizeof(line), "%s:%d: rank %d: ", base != NULL ? base + 1 : file,
+                      source_line, rank);
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    vsnprintf(line + length, sizeof(line) - (size_t)length, format, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
+    fprintf(stderr, "%s\n", line); /* whole: all ranks may say something at the same time */
     MPI_Abort(MPI_COMM_WORLD, 1);
     __builtin_unreachable();
 }

@@ -45,7 +45,7 @@ static bool has_rows(enum ibshift_collective collective)
 /* All ranks of the communicator come to the same answer: native or not. */
 static void make_native(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm)
 {
-    if (NULL == ibshift_transport_engine() || !OMPI_COMM_IS_INTRA(comm) ||
+    if (!ibshift_params.native || NULL == ibshift_transport_engine() || !OMPI_COMM_IS_INTRA(comm) ||
         ompi_comm_size(comm) < 2 || !ibshift_comm_wire_id(comm, &module->wire_id)) {
         return;
     }

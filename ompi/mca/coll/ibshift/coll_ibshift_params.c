@@ -22,6 +22,7 @@ struct param {
     long long min, max;
     const mca_base_var_enum_value_t *choices;
     mca_base_var_info_lvl_t level;
+    bool is_settable; /* by the tools interface of MPI, while the job runs */
     const char *help;
 };
 
@@ -43,8 +44,10 @@ static const struct param table[] = {
      .value = &ibshift_params.native,
      .initial = true,
      .level = OPAL_INFO_LVL_6,
+     .is_settable = true,
      .help = "Use the InfiniBand device. 0: no device is opened, every collective runs in the "
-             "components beneath"},
+             "components beneath. Set later (MPI_T), on all ranks alike, it holds for the "
+             "communicators made from then on"},
     {.name = "device",
      .type = PARAM_STRING,
      .value = &ibshift_params.device,
@@ -269,9 +272,10 @@ static void register_one(const struct param *p)
     }
     /* A value that is no number or no choice is reported by Open MPI itself, which then keeps
      * the default. */
-    (void)mca_base_component_var_register(&mca_coll_ibshift_component.collm_version, p->name,
-                                          p->help, var_type(p->type), choices, 0, 0, p->level,
-                                          MCA_BASE_VAR_SCOPE_READONLY, p->value);
+    (void)mca_base_component_var_register(
+        &mca_coll_ibshift_component.collm_version, p->name, p->help, var_type(p->type), choices, 0,
+        p->is_settable ? MCA_BASE_VAR_FLAG_SETTABLE : 0, p->level,
+        p->is_settable ? MCA_BASE_VAR_SCOPE_ALL_EQ : MCA_BASE_VAR_SCOPE_READONLY, p->value);
     if (choices != NULL) {
         OBJ_RELEASE(choices);
     }
