@@ -12,10 +12,11 @@
 #include "net/net_verbs.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE = 256 };
+enum { LINE = 256, PEER_TEXT = 768, MOST_REPORTS = 32 };
 
 static const uint64_t second = 1000000000;
 
@@ -146,16 +147,63 @@ uint32_t *ibshift_transport_peers(struct ompi_communicator_t *comm)
     return peers;
 }
 
+/* A dead peer fails every collective with it: it is told of once, not each time. */
+static bool is_news(uint32_t peer, int status)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers told and count */
+    static struct {
+        uint32_t peer;
+        int status;
+    } told[MOST_REPORTS];
+    static int count;
+    bool is_known = false;
+
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < count; i++) {
+        is_known |= told[i].peer == peer && told[i].status == status;
+    }
+    is_known |= count == MOST_REPORTS;
+    if (!is_known) {
+        told[count].peer = peer;
+        told[count++].status = status;
+    }
+    pthread_mutex_unlock(&lock);
+    return !is_known;
+}
+
+static const char *cause_text(int status)
+{
+    switch (status) {
+    case -ETIMEDOUT:
+        return "it does not answer: it has died, is stopped, or a link on the way is down";
+    case -EHOSTUNREACH:
+        return "it cannot be reached";
+    case -ECONNRESET:
+        return "the connection to it broke";
+    case -ECONNABORTED:
+        return "it has given this collective up; its own message says why";
+    case -EMSGSIZE:
+        return "the two ranks disagree about a message's length (counts or types of the call)";
+    case -ENOMEM:
+        return "memory could not be had or registered";
+    default:
+        return strerror(-status);
+    }
+}
+
 int ibshift_transport_report(struct ompi_communicator_t *comm, const struct ibshift_op *op,
                              const char *collective)
 {
-    char peer[LINE] = "";
+    uint32_t peer = ibshift_op_peer(op, op->failed_rank);
+    char text[PEER_TEXT] = "(this rank itself)";
 
     if (op->failed_rank != op->params.rank) {
-        ibshift_net_describe(net, ibshift_op_peer(op, op->failed_rank), peer, sizeof(peer));
+        ibshift_net_describe(net, peer, text, sizeof(text));
     }
-    ibshift_help("collective-failed", collective, comm->c_name, ompi_process_info.nodename,
-                 op->params.rank, op->failed_rank, peer, strerror(-op->status));
+    if (is_news(peer, op->status)) {
+        ibshift_help("collective-failed", collective, comm->c_name, ompi_process_info.nodename,
+                     op->params.rank, op->failed_rank, cause_text(op->status), text);
+    }
     switch (op->status) {
     case -ENOMEM:
         return OMPI_ERR_OUT_OF_RESOURCE;
