@@ -72,6 +72,36 @@ static void measure_nonblocking(struct bench *b, const struct collective *c,
     result->nonblocking = median(samples, o->repetitions);
 }
 
+/* How much the counter grows by so many operations, and by what brings the ranks together around
+ * them: nobody may start before the first rank has looked, nor before the last one is done. */
+static double count_growth(struct bench *b, const struct collective *c, const char *counter,
+                           int operations)
+{
+    double before = 0, after = 0;
+
+    if (b->rank == 0) {
+        before = counter_read(counter);
+    }
+    synchronise(b);
+    for (int i = 0; i < operations; i++) {
+        c->blocking(b);
+    }
+    synchronise(b);
+    if (b->rank == 0) {
+        after = counter_read(counter);
+    }
+    return after - before;
+}
+
+/* Twice as many operations less the single ones: what surrounds them cancels out. */
+static double count_operation(struct bench *b, const struct collective *c, const struct options *o)
+{
+    double once = count_growth(b, c, o->counter, o->repetitions);
+    double twice = count_growth(b, c, o->counter, 2 * o->repetitions);
+
+    return (twice - once) / o->repetitions;
+}
+
 /* Computes for so many microseconds. The clock is the work: it yields to nobody and touches no
  * memory. */
 static void compute(double duration)
@@ -176,6 +206,9 @@ int measure(struct bench *b, const struct collective *c, const struct options *o
     if (options->nonblocking) {
         measure_nonblocking(b, c, options, samples, result);
         measure_overlap(b, c, options, samples, result);
+    }
+    if (options->counter != NULL) {
+        result->counted = count_operation(b, c, options);
     }
     free(samples);
     return options->verify ? verify(b, c, options->nonblocking) : 0;

@@ -19,7 +19,8 @@ struct options {
     int test_bytes; /* MPI_Test once for so many bytes of the message */
     bool nonblocking;
     bool verify;
-    const char *csv; /* file, "-" for stdout, or NULL */
+    const char *counter; /* file with a number that grows with each packet, or NULL */
+    const char *csv;     /* file, "-" for stdout, or NULL */
     const char *label;
 };
 
@@ -57,6 +58,11 @@ int bench_open(struct bench *b, const struct collective *c, MPI_Comm comm, size_
 void bench_fill(struct bench *b, const struct collective *c);
 void bench_close(struct bench *b);
 
+/* A file that holds one number. counter_check: 0, or -EINVAL after printing what is wrong on rank
+ * 0. */
+int counter_check(const char *path, int rank);
+double counter_read(const char *path);
+
 /* Medians over the samples, in microseconds; the same numbers on every rank. */
 struct result {
     double blocking, blocking_p10, blocking_p90;
@@ -65,6 +71,7 @@ struct result {
     double overlapped;  /* start, compute with tests, wait */
     double start, test, wait;
     double overlap_percent;
+    double counted; /* growth of the counter by one operation; not rounded */
 };
 
 /* 0, or -EILSEQ when the data was wrong on some rank. */

@@ -16,6 +16,8 @@ static const char usage[] =
     "  -w, --warmups N       operations before the first sample (default 5)\n"
     "  -n, --nonblocking     the nonblocking operations as well, with computation\n"
     "  -c, --test-bytes N    MPI_Test once for so many bytes of the block (default 2048)\n"
+    "  -k, --counter FILE    growth of the number in FILE by one operation, as column 'counted'\n"
+    "                        (/sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts)\n"
     "  -v, --verify          look at the data after each size\n"
     "  -o, --csv FILE        comma-separated values into FILE (- for stdout)\n"
     "  -l, --label TEXT      first column of the CSV\n"
@@ -29,6 +31,7 @@ static const struct option long_options[] = {
     {"warmups", required_argument, NULL, 'w'},
     {"nonblocking", no_argument, NULL, 'n'},
     {"test-bytes", required_argument, NULL, 'c'},
+    {"counter", required_argument, NULL, 'k'},
     {"verify", no_argument, NULL, 'v'},
     {"csv", required_argument, NULL, 'o'},
     {"label", required_argument, NULL, 'l'},
@@ -142,6 +145,9 @@ static int parse_one(int option, const char *value, int rank, struct options *o)
     case 'v':
         o->verify = true;
         return 0;
+    case 'k':
+        o->counter = value;
+        return counter_check(value, rank);
     case 'o':
         o->csv = value;
         return 0;
@@ -166,7 +172,7 @@ int options_parse(int argc, char **argv, int rank, struct options *options)
                                 .test_bytes = 2048,
                                 .label = ""};
     opterr = rank == 0;
-    while ((option = getopt_long(argc, argv, "t:p:s:r:w:nc:vo:l:h", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "t:p:s:r:w:nc:k:vo:l:h", long_options, NULL)) != -1) {
         if (option == 'h' || option == '?') {
             if (rank == 0) {
                 fputs(usage, option == 'h' ? stdout : stderr);

@@ -18,7 +18,7 @@ int report_open(const struct options *o)
     }
     fputs("label,collective,ranks,size,t_mpi,t_mpi_p10,t_mpi_p90,t_nbc,t_comp,t_ovl,t_init,t_test,"
           "t_wait,"
-          "overlap\n",
+          "overlap,counted\n",
           csv);
     return 0;
 }
@@ -43,6 +43,9 @@ void report_header(const struct options *o)
         printf(" %11s %11s %9s %9s %9s %11s %8s", "t_NBC", "t_comp", "t_init", "t_test", "t_wait",
                "t_ovl", "overlap");
     }
+    if (o->counter != NULL) {
+        printf(" %11s", "counted");
+    }
     putchar('\n');
 }
 
@@ -50,10 +53,10 @@ void report_row(const struct options *o, const struct bench *b, const struct col
                 const struct result *r)
 {
     if (csv != NULL) {
-        fprintf(csv, "%s,%s,%d,%zu,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.1f\n", o->label,
-                c->name, b->ranks, b->size, r->blocking, r->blocking_p10, r->blocking_p90,
+        fprintf(csv, "%s,%s,%d,%zu,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.1f,%.2f\n",
+                o->label, c->name, b->ranks, b->size, r->blocking, r->blocking_p10, r->blocking_p90,
                 r->nonblocking, r->compute, r->overlapped, r->start, r->test, r->wait,
-                r->overlap_percent);
+                r->overlap_percent, r->counted);
         fflush(csv);
     }
     if (csv == stdout) {
@@ -63,6 +66,9 @@ void report_row(const struct options *o, const struct bench *b, const struct col
     if (o->nonblocking) {
         printf(" %11.2f %11.2f %9.2f %9.2f %9.2f %11.2f %7.1f%%", r->nonblocking, r->compute,
                r->start, r->test, r->wait, r->overlapped, r->overlap_percent);
+    }
+    if (o->counter != NULL) {
+        printf(" %11.2f", r->counted);
     }
     putchar('\n');
     fflush(stdout);

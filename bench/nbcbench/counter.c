@@ -1,0 +1,38 @@
+#include "nbcbench.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static int read_number(const char *path, double *number)
+{
+    FILE *file = fopen(path, "r");
+    int found;
+
+    if (file == NULL) {
+        return -errno;
+    }
+    found = fscanf(file, "%lf", number);
+    fclose(file);
+    return found == 1 ? 0 : -EINVAL;
+}
+
+int counter_check(const char *path, int rank)
+{
+    double number;
+
+    if (read_number(path, &number) == 0) {
+        return 0;
+    }
+    if (rank == 0) {
+        fprintf(stderr, "nbcbench: -k '%s': expected a file that holds one number\n", path);
+    }
+    return -EINVAL;
+}
+
+/* 0 when it cannot be read any more: the growth shows that. */
+double counter_read(const char *path)
+{
+    double number = 0;
+
+    return read_number(path, &number) == 0 ? number : 0;
+}
