@@ -25,7 +25,8 @@ struct fabric_args {
     unsigned least, most;                /* positional arguments */
     const char *positional[FABRIC_POSITIONALS];
     unsigned count;
-    bool helped; /* --help was printed: nothing else to do */
+    bool helped;           /* --help was printed: nothing else to do */
+    void (*preface)(void); /* prints what stands before the options instead of the usage line */
 };
 
 /* CLI_OK, or CLI_USAGE with the message printed. Options may stand anywhere. */

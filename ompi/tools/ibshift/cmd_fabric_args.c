@@ -7,7 +7,11 @@ static void usage(const struct fabric_args *args)
 {
     char left[64];
 
-    printf("usage: ibshift %s [OPTION...] %s\n\n", args->command, args->usage);
+    if (args->preface != NULL) {
+        args->preface();
+    } else {
+        printf("usage: ibshift %s [OPTION...] %s\n\n", args->command, args->usage);
+    }
     for (const struct fabric_option *o = args->options; o->name != NULL; o++) {
         snprintf(left, sizeof(left), "%s%s%s", o->name, o->argument ? " " : "",
                  o->argument ? o->argument : "");

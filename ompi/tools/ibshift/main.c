@@ -2,12 +2,14 @@
 #include "cli.h"
 #include "cmd_fabric.h"
 #include "cmd_plan.h"
+#include "cmd_route.h"
 
 #include <string.h>
 
 static const struct cli_command commands[] = {
     {"fabric", cmd_fabric, "read, check and draw a fabric and what its routing costs"},
     {"plan", cmd_plan, "print, draw, prove and price the collective algorithms"},
+    {"route", cmd_route, "forwarding tables that OpenSM loads, by engine, with their proof"},
     {NULL, NULL, NULL},
 };
 

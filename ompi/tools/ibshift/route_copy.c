@@ -1,0 +1,231 @@
+/* The graph that an engine works on: a copy of the source with LIDs, and empty tables. */
+#include "route.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int copy_nodes(const ibshift_fabric_t *from, ibshift_fabric_t *to, ibshift_error_t *err)
+{
+    for (uint32_t n = 0; n < from->node_count; n++) {
+        const ibshift_node_t *node = &from->nodes[n];
+        int64_t rc = ibshift_fabric_add_node(to, node->kind, node->guid, ibshift_node_name(from, n),
+                                             node->port_count, err);
+
+        if (rc < 0) {
+            return (int)rc;
+        }
+        to->nodes[n].lid = node->lid;
+        to->nodes[n].lmc = node->lmc;
+        for (unsigned i = 0; i < node->port_count; i++) {
+            uint32_t port = node->first_port + i;
+            uint64_t guid = from->ports[port].guid;
+
+            if (guid != 0 && ibshift_fabric_set_port_guid(to, port, guid) != 0) {
+                return ibshift_fail(err, -EINVAL, "port %u of '%s' has another port's GUID", i + 1,
+                                    ibshift_node_name(from, n));
+            }
+            to->ports[port].lid = from->ports[port].lid;
+            to->ports[port].lmc = from->ports[port].lmc;
+        }
+    }
+    return 0;
+}
+
+/* Nodes and ports keep their indices. */
+static int copy_graph(const ibshift_fabric_t *from, ibshift_fabric_t *to, ibshift_error_t *err)
+{
+    int rc = copy_nodes(from, to, err);
+
+    for (uint32_t p = 0; rc == 0 && p < from->port_count; p++) {
+        uint32_t peer = from->ports[p].peer;
+
+        if (peer != IBSHIFT_NO_PORT && peer > p) {
+            rc = ibshift_fabric_add_link(to, p, peer, from->ports[p].rate, err);
+        }
+    }
+    return rc;
+}
+
+static bool has_cable(const ibshift_fabric_t *f, const ibshift_node_t *node)
+{
+    for (unsigned i = 0; i < node->port_count; i++) {
+        if (f->ports[node->first_port + i].peer != IBSHIFT_NO_PORT) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* All that need a LID have one, all hosts with this LMC (-1: with the same). */
+static bool has_lids(const ibshift_fabric_t *f, int lmc)
+{
+    for (uint32_t n = 0; n < f->node_count; n++) {
+        const ibshift_node_t *node = &f->nodes[n];
+
+        if (node->kind == IBSHIFT_NODE_SWITCH && node->lid == 0 && has_cable(f, node)) {
+            return false;
+        }
+        for (unsigned i = 0; node->kind == IBSHIFT_NODE_HCA && i < node->port_count; i++) {
+            const ibshift_port_t *port = &f->ports[node->first_port + i];
+
+            if (port->peer == IBSHIFT_NO_PORT) {
+                continue;
+            }
+            lmc = lmc < 0 ? port->lmc : lmc;
+            if (port->lid == 0 || port->lmc != lmc) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static void forget_lids(ibshift_fabric_t *f)
+{
+    for (uint32_t n = 0; n < f->node_count; n++) {
+        f->nodes[n].lid = f->nodes[n].lmc = 0;
+    }
+    for (uint32_t p = 0; p < f->port_count; p++) {
+        f->ports[p].lid = f->ports[p].lmc = 0;
+    }
+}
+
+/* Ports of hosts first, aligned for the LMC; then switches and whatever else has a cable. */
+static int number_lids(ibshift_fabric_t *f, unsigned lmc, ibshift_error_t *err)
+{
+    unsigned lid = 1u << lmc;
+    int rc = 0;
+
+    forget_lids(f);
+    for (uint32_t p = 0; rc == 0 && p < f->port_count; p++) {
+        uint32_t node = f->ports[p].node;
+
+        if (f->nodes[node].kind == IBSHIFT_NODE_HCA && f->ports[p].peer != IBSHIFT_NO_PORT) {
+            rc = ibshift_fabric_set_lid(f, node, f->ports[p].number, lid, lmc, err);
+            lid += 1u << lmc;
+        }
+    }
+    for (uint32_t n = 0; rc == 0 && n < f->node_count; n++) {
+        if (f->nodes[n].kind == IBSHIFT_NODE_SWITCH) {
+            rc = ibshift_fabric_set_lid(f, n, 0, lid++, 0, err);
+        }
+    }
+    return rc;
+}
+
+static int set_lids(ibshift_fabric_t *f, int lmc, ibshift_error_t *err)
+{
+    uint64_t needed = ((uint64_t)f->host_count << (lmc > 0 ? lmc : 0)) + f->switch_count;
+    unsigned first = 1u << (lmc > 0 ? lmc : 0);
+
+    if (has_lids(f, lmc)) {
+        return 0;
+    }
+    if (needed + first - 1 > IBSHIFT_LID_MAX) {
+        return ibshift_fail(err, -ENOTSUP,
+                            "out of LIDs: %u hosts of %u LIDs and %u switches want %llu, a subnet "
+                            "has %u; take a smaller LMC",
+                            f->host_count, first, f->switch_count, (unsigned long long)needed,
+                            IBSHIFT_LID_MAX - first + 1);
+    }
+    return number_lids(f, lmc > 0 ? (unsigned)lmc : 0, err);
+}
+
+static uint32_t highest_lid(const ibshift_fabric_t *f)
+{
+    uint32_t top = 0;
+
+    for (uint32_t n = 0; n < f->node_count; n++) {
+        top = f->nodes[n].lid > top ? f->nodes[n].lid : top;
+    }
+    for (uint32_t p = 0; p < f->port_count; p++) {
+        uint32_t last = f->ports[p].lid + (1u << f->ports[p].lmc) - 1;
+
+        top = last > top ? last : top;
+    }
+    return top;
+}
+
+static int prepare(const ibshift_fabric_t *source, int lmc, ibshift_fabric_t *f,
+                   ibshift_error_t *err)
+{
+    int rc = copy_graph(source, f, err);
+
+    if (rc == 0) {
+        rc = ibshift_fabric_finish(f, err);
+    }
+    if (rc == 0 && f->host_count == 0) {
+        rc = ibshift_fail(err, -ENOTSUP, "the fabric has no hosts: nothing to route to");
+    }
+    if (rc == 0) {
+        rc = set_lids(f, lmc, err);
+    }
+    if (rc == 0) {
+        rc = ibshift_fabric_index(f, err);
+    }
+    if (rc == 0) {
+        f->lft_stride = highest_lid(f) + 1;
+        f->lft = calloc((size_t)f->switch_count + 1, f->lft_stride);
+        rc = f->lft != NULL ? 0
+                            : ibshift_fail(err, -ENOMEM, "no memory for the tables of %u switches",
+                                           f->switch_count);
+    }
+    return rc;
+}
+
+int route_open(const ibshift_fabric_t *source, int lmc, route_t *r, ibshift_error_t *err)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int rc;
+
+    *r = (route_t){.fabric = ibshift_fabric_new(),
+                   .threads = cores > 0 ? (unsigned)cores : 1,
+                   .vls = 8,
+                   .vls_used = 1};
+    rc = r->fabric == NULL ? ibshift_fail(err, -ENOMEM, "no memory")
+                           : prepare(source, lmc, r->fabric, err);
+    if (rc != 0) {
+        route_close(r);
+    }
+    return rc;
+}
+
+void route_close(route_t *r)
+{
+    ibshift_fabric_free(r->fabric);
+    free(r->order);
+    free(r->sl);
+    free(r->vl);
+    free(r->vl_from);
+    memset(r, 0, sizeof(*r));
+}
+
+int route_lanes_new(route_t *r, unsigned vls, ibshift_error_t *err)
+{
+    const ibshift_fabric_t *f = r->fabric;
+    uint64_t size = 0;
+
+    if (vls > r->vls) {
+        return ibshift_fail(err, -ENOTSUP, "this needs %u VLs, the fabric has %u (--vls)", vls,
+                            r->vls);
+    }
+    r->vl_from = calloc((size_t)f->switch_count + 1, sizeof(*r->vl_from));
+    if (r->vl_from == NULL) {
+        return ibshift_fail(err, -ENOMEM, "no memory for %u switches", f->switch_count);
+    }
+    for (uint32_t s = 0; s < f->switch_count; s++) {
+        uint64_t ports = f->nodes[f->switches[s]].port_count + 1u;
+
+        r->vl_from[s] = size;
+        size += ports * ports * ROUTE_SLS;
+    }
+    r->sl = calloc((size_t)f->switch_count + 1, f->lft_stride);
+    r->vl = calloc(size + 1, 1);
+    r->vls_used = vls;
+    return r->sl != NULL && r->vl != NULL
+               ? 0
+               : ibshift_fail(err, -ENOMEM, "no memory for the SL-to-VL tables of %u switches",
+                              f->switch_count);
+}

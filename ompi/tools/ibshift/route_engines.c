@@ -1,0 +1,20 @@
+/* One row an engine: the command line, its help and the tests follow from it. */
+#include "route.h"
+
+#include <string.h>
+
+const struct route_engine route_engines[] = {
+    {"pgft", route_pgft, "a fat tree, cables may be missing",
+     "closed form: shifts over its order are free of contention"},
+    {NULL, NULL, NULL, NULL},
+};
+
+const struct route_engine *route_engine_find(const char *name)
+{
+    for (const struct route_engine *e = route_engines; e->name != NULL; e++) {
+        if (strcmp(e->name, name) == 0) {
+            return e;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,114 @@
+/* Up, then down, over the cables that are there: what no formula knows. */
+#include "route_tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t climb_from(const route_tree_t *t, uint32_t target, uint8_t *descent,
+                           uint32_t *queue)
+{
+    uint32_t head = 0, tail = 0;
+
+    memset(descent, ROUTE_FAR, t->f->switch_count);
+    descent[target] = 0;
+    queue[tail++] = target;
+    while (head < tail) {
+        uint32_t s = queue[head++];
+
+        for (uint32_t c = t->first_up[s]; c < t->first_down[s]; c++) {
+            uint32_t parent = t->cable[c].other;
+
+            if (descent[parent] == ROUTE_FAR) {
+                descent[parent] = (uint8_t)(descent[s] + 1);
+                queue[tail++] = parent;
+            }
+        }
+    }
+    return tail;
+}
+
+static void extend(const route_tree_t *t, uint32_t s, const uint8_t *descent, uint8_t *way)
+{
+    for (uint32_t c = t->first_up[s]; descent[s] == ROUTE_FAR && c < t->first_down[s]; c++) {
+        uint8_t links = way[t->cable[c].other];
+
+        if (links < ROUTE_FAR - 1 && links + 1 < way[s]) {
+            way[s] = (uint8_t)(links + 1);
+        }
+    }
+}
+
+void route_tree_ways(const route_tree_t *t, uint32_t target, uint8_t *descent, uint8_t *way,
+                     uint32_t *queue)
+{
+    uint32_t switches = t->f->switch_count;
+
+    climb_from(t, target, descent, queue);
+    memcpy(way, descent, switches);
+    for (uint32_t i = switches; i-- > 0;) {
+        extend(t, t->by_level[i], descent, way);
+    }
+}
+
+struct ways {
+    route_t *r;
+    const route_tree_t *t;
+};
+
+/* The port of s that leads to the target, the spread-th of the equally good ones. */
+static unsigned port_towards(const route_tree_t *t, uint32_t s, const uint8_t *descent,
+                             const uint8_t *way, uint32_t spread)
+{
+    bool is_down = descent[s] != ROUTE_FAR;
+    const uint8_t *links = is_down ? descent : way;
+    uint32_t first = is_down ? t->first_down[s] : t->first_up[s];
+    uint32_t end = is_down ? t->first_up[s + 1] : t->first_down[s];
+    uint32_t good = 0;
+
+    for (uint32_t c = first; c < end; c++) {
+        good += links[t->cable[c].other] + 1 == links[s];
+    }
+    for (uint32_t c = first, nth = good > 0 ? spread % good : 0; good > 0 && c < end; c++) {
+        if (links[t->cable[c].other] + 1 == links[s] && nth-- == 0) {
+            return t->cable[c].port;
+        }
+    }
+    return 0;
+}
+
+static int route_switches(void *context, uint32_t first, uint32_t end)
+{
+    const struct ways *w = context;
+    const route_tree_t *t = w->t;
+    ibshift_fabric_t *f = w->r->fabric;
+    size_t switches = (size_t)f->switch_count + 1;
+    uint8_t *descent = malloc(2 * switches), *way = descent + switches;
+    uint32_t *queue = malloc(switches * sizeof(*queue));
+    int rc = descent == NULL || queue == NULL ? -ENOMEM : 0;
+
+    for (uint32_t target = first; rc == 0 && target < end; target++) {
+        unsigned lid = f->nodes[f->switches[target]].lid;
+
+        if (t->level[target] == 0 || lid == 0) {
+            continue;
+        }
+        route_tree_ways(t, target, descent, way, queue);
+        for (uint32_t s = 0; s < f->switch_count; s++) {
+            if (s != target && t->level[s] != 0 && way[s] != ROUTE_FAR) {
+                ibshift_lft_set(f, s, lid, port_towards(t, s, descent, way, target));
+            }
+        }
+    }
+    free(descent);
+    free(queue);
+    return rc;
+}
+
+int route_tree_switches(route_t *r, const route_tree_t *t, ibshift_error_t *err)
+{
+    struct ways w = {.r = r, .t = t};
+    int rc = route_parallel(r->threads, r->fabric->switch_count, route_switches, &w);
+
+    return rc == 0 ? 0 : ibshift_fail(err, rc, "no memory to route to the switches");
+}

@@ -1,0 +1,96 @@
+#include "route_verify.h"
+
+#include <inttypes.h>
+
+#include "cmd_fabric.h"
+
+static void print_cycle(const route_t *r, const route_proof_t *p, FILE *out)
+{
+    char name[256];
+
+    fprintf(out, "credit loop: %u channels wait for each other\n", p->cycle_length);
+    for (unsigned i = 0; i < p->cycle_length && i < ROUTE_CYCLE_MOST; i++) {
+        ibshift_link_name(r->fabric, p->cycle[i].link, name, sizeof(name));
+        fprintf(out, "  %s, VL %u\n", name, p->cycle[i].vl);
+    }
+}
+
+static void print_shifts(const route_t *r, const route_proof_t *p, FILE *out)
+{
+    char name[256];
+
+    if (p->shift_seed == 0) {
+        fprintf(out, "shifts: all %u over %u places: ", p->shifts, p->places);
+    } else {
+        fprintf(out, "shifts: %u of %u (seed %" PRIu64 "): ", p->shifts, p->places - 1,
+                p->shift_seed);
+    }
+    fprintf(out, "worst link %.2f flows on average, %u at worst\n", p->average, p->worst);
+    if (p->worst > 1) {
+        ibshift_link_name(r->fabric, p->worst_link, name, sizeof(name));
+        fprintf(out, "  shift by %u, LID + %u: %u flows on %s\n", p->worst_shift, p->worst_lane,
+                p->worst, name);
+    }
+}
+
+void route_proof_print(const route_t *r, const route_proof_t *p, FILE *out)
+{
+    char name[256];
+
+    fprintf(out, "routes: %" PRIu64 " from hosts to LIDs", p->routes);
+    if (p->broken[0] != '\0') {
+        fprintf(out,
+                "; %" PRIu64 " have no way on, %" PRIu64 " run in circles, %" PRIu64
+                " end at another host\n  %s\n",
+                p->lost, p->circles, p->strays, p->broken);
+    } else {
+        fprintf(out, ", all arrive\n");
+    }
+    fprintf(out, "links a route:");
+    for (unsigned i = 0; i <= ROUTE_HOPS_MOST; i++) {
+        if (p->hops[i] != 0) {
+            fprintf(out, " %" PRIu64 " have %u%s", p->hops[i], i,
+                    i == ROUTE_HOPS_MOST ? " or more" : "");
+        }
+    }
+    fputc('\n', out);
+    if (p->cycle_length != 0) {
+        print_cycle(r, p, out);
+    } else {
+        fprintf(out,
+                "no credit loop: %" PRIu64 " dependencies between channels, %u VL%s, acyclic\n",
+                p->dependencies, r->vls_used, r->vls_used == 1 ? "" : "s");
+    }
+    if (p->links_used != 0) {
+        ibshift_link_name(r->fabric, p->load_link, name, sizeof(name));
+        fprintf(out,
+                "load: %u links between switches carry %u to %u routes, %.1f on average\n  "
+                "the most: %s\n",
+                p->links_used, p->load_least, p->load_most, p->load_mean, name);
+    }
+    print_shifts(r, p, out);
+}
+
+void route_proof_print_json(const route_t *r, const route_proof_t *p, FILE *out)
+{
+    const char *separator = "";
+
+    fprintf(out,
+            "\"routes\": %" PRIu64 ", \"lost\": %" PRIu64 ", \"circles\": %" PRIu64
+            ", \"strays\": %" PRIu64 ", \"broken\": ",
+            p->routes, p->lost, p->circles, p->strays);
+    fabric_json_string(out, p->broken);
+    fprintf(out, ", \"hops\": {");
+    for (unsigned i = 0; i <= ROUTE_HOPS_MOST; i++) {
+        if (p->hops[i] != 0) {
+            fprintf(out, "%s\"%u\": %" PRIu64, separator, i, p->hops[i]);
+            separator = ", ";
+        }
+    }
+    fprintf(out,
+            "}, \"dependencies\": %" PRIu64 ", \"cycle\": %u, \"vls\": %u, \"links\": %u, "
+            "\"load\": {\"least\": %u, \"mean\": %.3f, \"most\": %u}, \"places\": %u, "
+            "\"shifts\": %u, \"seed\": %" PRIu64 ", \"average\": %.4f, \"worst\": %u",
+            p->dependencies, p->cycle_length, r->vls_used, p->links_used, p->load_least,
+            p->load_mean, p->load_most, p->places, p->shifts, p->shift_seed, p->average, p->worst);
+}

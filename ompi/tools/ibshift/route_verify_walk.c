@@ -1,0 +1,211 @@
+/* Every route from every switch with hosts to every host's LID, one LID after the other. */
+#include "route_verify.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct walker {
+    const route_t *r;
+    uint32_t *own;    /* [switch]: hosts */
+    uint32_t *leaves; /* switches with hosts */
+    uint32_t leaf_count;
+    uint32_t longest; /* links that no loop-free route exceeds */
+    route_deps_t *deps;
+    route_proof_t *proof;
+    uint32_t *load; /* [link] */
+    pthread_mutex_t lock;
+} walker_t;
+
+/* Counts of one part of the LIDs. */
+typedef struct tally {
+    route_proof_t proof;
+    uint32_t *load;
+} tally_t;
+
+static void depend(const walker_t *w, uint32_t link, unsigned vl, unsigned port, unsigned next_vl)
+{
+    uint64_t *row =
+        w->deps->bits + (((size_t)link * w->deps->vls + vl) * w->deps->vls + next_vl) * 4;
+    uint64_t bit = 1ull << (port & 63), *word = &row[port >> 6];
+
+    if ((__atomic_load_n(word, __ATOMIC_RELAXED) & bit) == 0) {
+        __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+    }
+}
+
+static unsigned lane_of(const route_t *r, uint32_t sw, unsigned in, unsigned out, unsigned sl)
+{
+    return r->vl == NULL ? 0 : r->vl[route_lane(r, sw, in, out, sl)];
+}
+
+static void tell(tally_t *tally, const walker_t *w, uint32_t leaf, unsigned lid, const char *what,
+                 uint32_t at)
+{
+    const ibshift_fabric_t *f = w->r->fabric;
+
+    if (tally->proof.broken[0] == '\0') {
+        snprintf(tally->proof.broken, sizeof(tally->proof.broken),
+                 "from switch '%s' to '%s' (LID %u): %s at '%s'",
+                 ibshift_node_name(f, f->switches[leaf]),
+                 ibshift_node_name(f, f->ports[f->lid_port[lid]].node), lid, what,
+                 ibshift_node_name(f, f->switches[at]));
+    }
+}
+
+static void walk(const walker_t *w, tally_t *tally, uint32_t leaf, unsigned lid, uint32_t goal)
+{
+    const route_t *r = w->r;
+    const ibshift_fabric_t *f = r->fabric;
+    unsigned sl = r->sl == NULL ? 0 : r->sl[(size_t)leaf * f->lft_stride + lid];
+    uint32_t sw = leaf, links = 1, before = IBSHIFT_NO_PORT;
+    uint32_t hosts = w->own[leaf] - (f->ports[f->ports[goal].peer].node == f->switches[leaf]);
+    bool is_base = lid == f->ports[goal].lid;
+    unsigned in = 0, vl = 0;
+
+    tally->proof.routes += hosts;
+    while (hosts > 0) {
+        uint32_t link = route_next_link(f, sw, lid), peer;
+
+        if (link == IBSHIFT_NO_PORT || links > w->longest) {
+            *(link == IBSHIFT_NO_PORT ? &tally->proof.lost : &tally->proof.circles) += hosts;
+            tell(tally, w, leaf, lid, link == IBSHIFT_NO_PORT ? "no way on" : "in a circle", sw);
+            return;
+        }
+        peer = f->ports[link].peer;
+        links++;
+        if (!ibshift_node_is_switch(f, f->ports[peer].node)) {
+            if (peer != goal) {
+                tally->proof.strays += hosts;
+                tell(tally, w, leaf, lid, "arrives at another host", sw);
+            } else {
+                tally->proof.hops[links < ROUTE_HOPS_MOST ? links : ROUTE_HOPS_MOST] += hosts;
+            }
+            return;
+        }
+        if (is_base) {
+            tally->load[link] += hosts;
+        }
+        if (before != IBSHIFT_NO_PORT) {
+            unsigned next_vl = lane_of(r, sw, in, f->ports[link].number, sl);
+
+            depend(w, before, vl, f->ports[link].number, next_vl);
+            vl = next_vl;
+        } else {
+            vl = lane_of(r, sw, 0, f->ports[link].number, sl);
+        }
+        before = link;
+        in = f->ports[peer].number;
+        sw = f->nodes[f->ports[peer].node].switch_index;
+    }
+}
+
+static void add_tally(walker_t *w, const tally_t *tally)
+{
+    const route_proof_t *part = &tally->proof;
+    route_proof_t *all = w->proof;
+
+    pthread_mutex_lock(&w->lock);
+    all->routes += part->routes;
+    all->lost += part->lost;
+    all->circles += part->circles;
+    all->strays += part->strays;
+    for (unsigned i = 0; i <= ROUTE_HOPS_MOST; i++) {
+        all->hops[i] += part->hops[i];
+    }
+    if (all->broken[0] == '\0') {
+        memcpy(all->broken, part->broken, sizeof(all->broken));
+    }
+    for (uint32_t p = 0; p < w->r->fabric->port_count; p++) {
+        w->load[p] += tally->load[p];
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
+static int walk_lids(void *context, uint32_t first, uint32_t end)
+{
+    walker_t *w = context;
+    const ibshift_fabric_t *f = w->r->fabric;
+    tally_t tally = {.load = calloc((size_t)f->port_count + 1, sizeof(*tally.load))};
+
+    if (tally.load == NULL) {
+        return -ENOMEM;
+    }
+    for (uint32_t lid = first; lid < end; lid++) {
+        uint32_t goal = f->lid_port[lid];
+
+        for (uint32_t i = 0; goal != IBSHIFT_NO_PORT && i < w->leaf_count; i++) {
+            walk(w, &tally, w->leaves[i], lid, goal);
+        }
+    }
+    add_tally(w, &tally);
+    free(tally.load);
+    return 0;
+}
+
+static void sum_loads(const walker_t *w)
+{
+    const ibshift_fabric_t *f = w->r->fabric;
+    route_proof_t *proof = w->proof;
+    uint64_t sum = 0;
+
+    proof->load_least = UINT32_MAX;
+    for (uint32_t p = 0; p < f->port_count; p++) {
+        if (w->load[p] != 0) {
+            proof->links_used++;
+            sum += w->load[p];
+            proof->load_least = w->load[p] < proof->load_least ? w->load[p] : proof->load_least;
+            if (w->load[p] > proof->load_most) {
+                proof->load_most = w->load[p];
+                proof->load_link = p;
+            }
+        }
+    }
+    proof->load_mean = proof->links_used > 0 ? (double)sum / proof->links_used : 0;
+    proof->load_least = proof->links_used > 0 ? proof->load_least : 0;
+}
+
+static void find_leaves(walker_t *w)
+{
+    const ibshift_fabric_t *f = w->r->fabric;
+
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        uint32_t node = ibshift_port_neighbour(f, f->hosts[h]);
+
+        if (node != IBSHIFT_NO_NODE && ibshift_node_is_switch(f, node)) {
+            w->own[f->nodes[node].switch_index]++;
+        }
+    }
+    for (uint32_t s = 0; s < f->switch_count; s++) {
+        if (w->own[s] != 0) {
+            w->leaves[w->leaf_count++] = s;
+        }
+    }
+    w->longest = f->switch_count + 1;
+}
+
+int route_verify_walks(const route_t *r, route_proof_t *proof, route_deps_t *deps,
+                       ibshift_error_t *err)
+{
+    const ibshift_fabric_t *f = r->fabric;
+    walker_t w = {.r = r,
+                  .own = calloc((size_t)f->switch_count + 1, sizeof(*w.own)),
+                  .leaves = calloc((size_t)f->switch_count + 1, sizeof(*w.leaves)),
+                  .load = calloc((size_t)f->port_count + 1, sizeof(*w.load)),
+                  .deps = deps,
+                  .proof = proof};
+    int rc = -ENOMEM;
+
+    pthread_mutex_init(&w.lock, NULL);
+    if (w.own != NULL && w.leaves != NULL && w.load != NULL) {
+        find_leaves(&w);
+        rc = route_parallel(r->threads, f->lft_stride, walk_lids, &w);
+        sum_loads(&w);
+    }
+    pthread_mutex_destroy(&w.lock);
+    free(w.own);
+    free(w.leaves);
+    free(w.load);
+    return rc == 0 ? 0 : ibshift_fail(err, rc, "no memory to walk the routes");
+}

@@ -1,0 +1,70 @@
+/* Engines for trees on whole fabrics: every shift is free of contention, and every route arrives.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "fabric/synth.h"
+#include "route_verify.h"
+
+static route_proof_t proof_of(const char *engine, const char *fabric, int lmc)
+{
+    ibshift_fabric_t *f = NULL;
+    ibshift_error_t err = {""};
+    route_proof_t proof;
+    route_t r;
+
+    if (ibshift_synth_fabric(fabric, &f, &err) != 0 || route_open(f, lmc, &r, &err) != 0 ||
+        route_engine_find(engine)->build(&r, &err) != 0 || route_to_switches(&r, &err) != 0 ||
+        route_verify(&r, 1, &proof, &err) != 0) {
+        fail_msg("%s %s: %s", engine, fabric, err.text);
+    }
+    if (!route_is_proven(&proof)) {
+        fail_msg("%s %s: %s", engine, fabric, proof.broken);
+    }
+    route_close(&r);
+    ibshift_fabric_free(f);
+    return proof;
+}
+
+static void whole_trees_are_clean(void **state)
+{
+    static const char *const fabrics[] = {"kary:4,2",           "kary:2,4",
+                                          "kary:4,3",           "pgft:3;6,6,12;1,6,6;1,1,1",
+                                          "pgft:2;8,4;1,4;1,2", "pgft:3;4,4,6;1,2,8;1,2,1",
+                                          "pgft:1;5;1;1"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(fabrics) / sizeof(fabrics[0]); i++) {
+        assert_int_equal(proof_of("pgft", fabrics[i], -1).worst, 1);
+    }
+}
+
+static void half_bisection_shares_by_two(void **state)
+{
+    (void)state;
+    assert_int_equal(proof_of("pgft", "pgft:2;8,4;1,4;1,1", -1).worst, 2);
+}
+
+static void every_lane_is_clean(void **state)
+{
+    route_proof_t proof = proof_of("pgft", "kary:4,3", 2);
+
+    (void)state;
+    assert_int_equal(proof.lanes, 4);
+    assert_int_equal(proof.worst, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_trees_are_clean),
+        cmocka_unit_test(half_bisection_shares_by_two),
+        cmocka_unit_test(every_lane_is_clean),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
