@@ -34,11 +34,11 @@ static int run_sizes(const struct options *o, const struct collective *c, MPI_Co
     if (!c->sized) {
         return run_size(o, c, comm, 0);
     }
-    for (size_t size = o->size_min; size <= o->size_max; size *= 2) {
-        size_t rounded = (size + c->element - 1) / c->element * c->element;
+    for (int i = 0; i < o->size_count; i++) {
+        size_t rounded = (o->sizes[i] + c->element - 1) / c->element * c->element;
 
         if (rounded != last) {
-            worst = run_size(o, c, comm, size) != 0 ? 1 : worst;
+            worst = run_size(o, c, comm, o->sizes[i]) != 0 ? 1 : worst;
         }
         last = rounded;
     }

@@ -27,24 +27,13 @@ static double microseconds(double since)
     return (MPI_Wtime() - since) * 1e6;
 }
 
-/* Ranks leave together, as near as it can be had, before each sample. Not by MPI_Barrier, which is
- * one of the things measured: a linear one lets its root go first, and who is let go first has the
- * others' data sent before they look. */
-static void synchronise(const struct bench *b)
-{
-    for (int distance = 1; distance < b->ranks; distance *= 2) {
-        MPI_Sendrecv(NULL, 0, MPI_BYTE, (b->rank + distance) % b->ranks, 0, NULL, 0, MPI_BYTE,
-                     (b->rank - distance + b->ranks) % b->ranks, 0, b->comm, MPI_STATUS_IGNORE);
-    }
-}
-
 static void measure_blocking(struct bench *b, const struct collective *c, const struct options *o,
                              double *samples, struct result *result)
 {
     for (int i = -o->warmups; i < o->repetitions; i++) {
         double start;
 
-        synchronise(b);
+        together_leave(b);
         start = MPI_Wtime();
         c->blocking(b);
         samples[i < 0 ? 0 : i] = microseconds(start);
@@ -62,7 +51,7 @@ static void measure_nonblocking(struct bench *b, const struct collective *c,
         MPI_Request request;
         double start;
 
-        synchronise(b);
+        together_leave(b);
         start = MPI_Wtime();
         c->start(b, &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -82,11 +71,11 @@ static double count_growth(struct bench *b, const struct collective *c, const ch
     if (b->rank == 0) {
         before = counter_read(counter);
     }
-    synchronise(b);
+    together_leave(b);
     for (int i = 0; i < operations; i++) {
         c->blocking(b);
     }
-    synchronise(b);
+    together_leave(b);
     if (b->rank == 0) {
         after = counter_read(counter);
     }
@@ -122,7 +111,7 @@ static void overlap_once(struct bench *b, const struct collective *c, const stru
     double start, mark;
     int done = 0;
 
-    synchronise(b);
+    together_leave(b);
     start = mark = MPI_Wtime();
     c->start(b, &request);
     parts[1] = microseconds(mark);
@@ -201,6 +190,7 @@ int measure(struct bench *b, const struct collective *c, const struct options *o
         return -ENOMEM;
     }
     *result = (struct result){0};
+    together_open(b);
     bench_fill(b, c);
     measure_blocking(b, c, options, samples, result);
     if (options->nonblocking) {

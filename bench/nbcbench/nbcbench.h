@@ -10,10 +10,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+enum { BENCH_SIZES = 64 };
+
 struct options {
     const char *tests; /* comma-separated names, or "all" */
     int ranks_min, ranks_max;
-    size_t size_min, size_max;
+    size_t sizes[BENCH_SIZES];
+    int size_count;
     int repetitions;
     int warmups;
     int test_bytes; /* MPI_Test once for so many bytes of the message */
@@ -36,6 +39,7 @@ struct bench {
     int count; /* of elements of the collective's datatype in one block */
     char *send, *recv;
     size_t send_bytes, recv_bytes;
+    double offset, margin; /* together.c */
 };
 
 struct collective {
@@ -62,6 +66,10 @@ void bench_close(struct bench *b);
  * 0. */
 int counter_check(const char *path, int rank);
 double counter_read(const char *path);
+
+/* together_leave() returns on all ranks at the same time, as near as their clocks agree. */
+void together_open(struct bench *b);
+void together_leave(struct bench *b);
 
 /* Medians over the samples, in microseconds; the same numbers on every rank. */
 struct result {

@@ -11,7 +11,8 @@ static const char usage[] =
     "usage: mpirun -np P nbcbench [OPTION...]\n"
     "  -t, --tests LIST      collectives, comma-separated, or all (default all): MPI_Alltoall,...\n"
     "  -p, --ranks A-B       numbers of ranks, doubling from A to B (default: all there are)\n"
-    "  -s, --sizes A-B       bytes of a block, doubling from A to B (default 1-65536)\n"
+    "  -s, --sizes LIST      bytes of a block: A, or A-B, doubling from A to B,... (default\n"
+    "                        1-65536)\n"
     "  -r, --repetitions N   samples of which the median is the result (default 50)\n"
     "  -w, --warmups N       operations before the first sample (default 5)\n"
     "  -n, --nonblocking     the nonblocking operations as well, with computation\n"
@@ -82,6 +83,33 @@ static int parse_range(const char *text, long low, long *first, long *last)
     return 0;
 }
 
+/* "A,B-C,..." */
+static int parse_sizes(const char *list, struct options *o)
+{
+    char copy[256];
+    char *rest = copy, *item;
+
+    if (strlen(list) >= sizeof(copy)) {
+        return -EINVAL;
+    }
+    strcpy(copy, list);
+    o->size_count = 0;
+    while ((item = strsep(&rest, ",")) != NULL) {
+        long first, last;
+
+        if (parse_range(item, 1, &first, &last) != 0) {
+            return -EINVAL;
+        }
+        for (; first <= last; first *= 2) {
+            if (o->size_count == BENCH_SIZES) {
+                return -EINVAL;
+            }
+            o->sizes[o->size_count++] = (size_t)first;
+        }
+    }
+    return 0;
+}
+
 static int parse_count(const char *option, const char *text, long low, int rank, int *count)
 {
     long number;
@@ -127,12 +155,9 @@ static int parse_one(int option, const char *value, int rank, struct options *o)
         o->ranks_max = (int)b;
         return 0;
     case 's':
-        if (parse_range(value, 1, &a, &b) != 0) {
-            return complain(rank, "-s", value, "A-B, bytes, A at least 1");
-        }
-        o->size_min = (size_t)a;
-        o->size_max = (size_t)b;
-        return 0;
+        return parse_sizes(value, o) == 0
+                   ? 0
+                   : complain(rank, "-s", value, "A or A-B,..., bytes, A at least 1, 64 sizes");
     case 'r':
         return parse_count("-r", value, 1, rank, &o->repetitions);
     case 'w':
@@ -165,12 +190,11 @@ int options_parse(int argc, char **argv, int rank, struct options *options)
     *options = (struct options){.tests = "all",
                                 .ranks_min = ranks,
                                 .ranks_max = ranks,
-                                .size_min = 1,
-                                .size_max = 65536,
                                 .repetitions = 50,
                                 .warmups = 5,
                                 .test_bytes = 2048,
                                 .label = ""};
+    (void)parse_sizes("1-65536", options);
     opterr = rank == 0;
     while ((option = getopt_long(argc, argv, "t:p:s:r:w:nc:k:vo:l:h", long_options, NULL)) != -1) {
         if (option == 'h' || option == '?') {
