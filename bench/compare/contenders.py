@@ -15,10 +15,10 @@ UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_d
        "-x", "UCX_TLS=rc_verbs,ud_verbs,self", "-x", "UCX_WARN_UNUSED_ENV_VARS=n"]
 
 
-def contenders(component_folder):
-    """Name -> mpirun options, ibshift first. tuned brings basic and libnbc for what it lacks."""
+def contenders(component_folder, more=()):
+    """Name -> mpirun options, ibshift first, with `more`. tuned brings basic and libnbc for what it lacks."""
     # Whatever is not native goes over the same wire, not through shared memory.
     ibshift = ["--mca", "mca_base_component_path", component_folder + ":SYS_DEFAULT", "--mca", "coll", "ibshift,basic"]
-    ibshift += OPENIB
+    ibshift += ["--mca", "coll_ibshift_explain", "1"] + OPENIB + list(more)
     peers = ["--mca", "coll", "tuned,libnbc,basic,self"]
     return {"ibshift": ibshift, "tuned/openib": peers + OPENIB, "tuned/UCX": peers + UCX}

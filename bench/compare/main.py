@@ -5,6 +5,7 @@ import sys
 
 import plots
 import report
+import slowmotion
 from runner import measure
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -16,15 +17,25 @@ def arguments():
                                      "UCX, unmodified, on the same software HCA. The wire is this machine's memory, "
                                      "or with --wire a modelled one: neither is InfiniBand.")
     parser.add_argument("--ranks", default="2,4", help="numbers of ranks (default 2,4)")
-    parser.add_argument("--sizes", default="8-65536", help="bytes of a block, A-B, doubling (default 8-65536)")
+    parser.add_argument("--sizes", help="bytes of a block: A or A-B, doubling,... (default 8-65536, in slow motion "
+                        "8,512,4096,65536,1048576)")
     parser.add_argument("--tests", default="all", help="collectives as nbcbench names them (default all)")
     parser.add_argument("--repetitions", type=int, default=30, help="samples a cell and round (default 30)")
     parser.add_argument("--rounds", type=int, default=3, help="interleaved rounds, the median of which counts (3)")
     parser.add_argument("--nonblocking", action="store_true", help="the nonblocking collectives and their overlap too")
-    parser.add_argument("--wire", default="", help="software HCA options, for example '--wire hdr --scale 100'")
+    parser.add_argument("--wire", default="", help="software HCA options, for example '--wire edr --scale 100'")
+    parser.add_argument("--slow-motion", type=float, nargs="?", const=100, metavar="SCALE", help="a modelled HDR wire, "
+                        "so many times slower than it is (100), so that what processors do is small beside it; ibshift "
+                        "chooses by its parameters")
+    parser.add_argument("--model", default="", help="file with the model's parameters by which ibshift chooses")
     parser.add_argument("--limit", type=int, default=300, help="seconds that one run may take (300)")
     parser.add_argument("--out", default=os.path.join("bench", "out"), help="folder of the CSV and SVG files")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.slow_motion:
+        args.wire = slowmotion.options(args.slow_motion)
+        args.sizes = args.sizes or "8,512,4096,65536,1048576"
+    args.sizes = args.sizes or "8-65536"
+    return args
 
 
 def write_pictures(table, out, subtitle):
@@ -46,11 +57,16 @@ def main():
     os.chdir(TOP)
     os.makedirs(args.out, exist_ok=True)
     stage = os.path.join(os.environ.get("IBSHIFT_BUILD", os.path.join(TOP, "build")), "stage")
+    if args.slow_motion and not args.model:
+        args.model = os.path.join(args.out, "model.txt")
+        with open(args.model, "w", encoding="ascii") as file:
+            file.write(slowmotion.model(args.slow_motion))
     wire = args.wire.split()
     bench = ["-s", args.sizes, "-t", args.tests, "-r", str(args.repetitions)]
     bench += ["-n"] if args.nonblocking else []
     ranks = [int(r) for r in args.ranks.split(",")]
-    table, failures = measure(stage, wire, ranks, bench, args.rounds, args.limit)
+    more = ["--mca", "coll_ibshift_model", os.path.abspath(args.model)] if args.model else []
+    table, failures, plans = measure(stage, wire, ranks, bench, args.rounds, args.limit, more)
     for name, why in failures.items():
         sys.stderr.write(f"bench/run: {name} failed: {why}\n")
     if not table:
@@ -58,8 +74,9 @@ def main():
     subtitle = "software HCA, " + (f"modelled wire {args.wire}" if wire else "native (memory speed, not a network)")
     names = [n for n in plots.COLOURS if any(n in cell for cell in table.values())]
     print(f"# {subtitle}; us, median of {args.rounds} interleaved rounds of {args.repetitions} samples")
-    report.print_table(table, names, sys.stdout)
+    report.print_table(table, names, plans, sys.stdout)
     report.print_summary(table, sys.stdout)
+    report.print_model(table, plans, sys.stdout)
     path = os.path.join(args.out, "collectives.csv")
     report.write_csv(table, path)
     print("written: " + ", ".join([path] + write_pictures(table, args.out, subtitle)))

@@ -33,17 +33,19 @@ def human_size(size):
     return str(size)
 
 
-def print_table(table, names, out):
-    """One line a cell: times in us and the ratio."""
+def print_table(table, names, plans, out):
+    """One line a cell: times in us, the ratio, and ibshift's plan with what the model says of it."""
     width = max(len(n) for n in names) + 2
     out.write(f"{'collective':25} {'ranks':>5} {'block':>6}" + "".join(f"{n:>{max(width, 13)}}" for n in names)
-              + f"{'better peer / ibshift':>24}\n")
+              + f"{'better peer / ibshift':>24}  {'modelled':>9}  plan\n")
     for (collective, ranks, size), cell in sorted(table.items()):
         line = f"{collective:25} {ranks:5} {human_size(size):>6}"
         for name in names:
             line += f"{cell[name]['t_mpi']:{max(width, 13)}.1f}" if name in cell else f"{'-':>{max(width, 13)}}"
         r = ratio(cell)
-        out.write(line + (f"{r:24.2f}\n" if r else f"{'-':>24}\n"))
+        plan, price = plans.get((collective, ranks, size), ("", None))
+        line += (f"{r:24.2f}" if r else f"{'-':>24}") + (f"  {price:9.1f}  {plan}" if price is not None else "")
+        out.write(line + "\n")
 
 
 def print_summary(table, out):
@@ -57,6 +59,18 @@ def print_summary(table, out):
         out.write(f"{title}: ibshift is {geometric_mean(cells.values()):.2f} times as fast as the better peer "
                   f"(geometric mean of {len(cells)} cells); worst cell {cells[worst]:.2f}: {worst[0]}, "
                   f"{worst[1]} ranks, {human_size(worst[2])}\n")
+
+
+def print_model(table, plans, out):
+    """Measured times beside the price of the plan that ran."""
+    cells = {key: cell[OURS]["t_mpi"] / plans[key][1] for key, cell in table.items()
+             if OURS in cell and key in plans and plans[key][1] > 0}
+    if not cells:
+        return
+    worst = max(cells, key=cells.get)
+    near = sum(r <= 1.15 for r in cells.values())
+    out.write(f"measured / modelled: {geometric_mean(cells.values()):.2f} (geometric mean of {len(cells)} cells), {near} "
+              f"within 1.15; worst {cells[worst]:.2f}: {worst[0]}, {worst[1]} ranks, {human_size(worst[2])}\n")
 
 
 def write_csv(table, path):

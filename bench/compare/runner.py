@@ -1,6 +1,7 @@
 """Runs nbcbench for every contender, interleaved, and collects its CSV."""
 import csv
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -11,19 +12,23 @@ from statistics import median
 from contenders import common, contenders
 
 
+EXPLAINED = re.compile(r"^ibshift: .*, (\d+) ranks: (\w+)(?: up to (\d+) B)?: (.*?); modelled ([\d.]+) us")
+
+
 class RunFailed(Exception):
     """A contender's run ended badly; the message holds its last lines."""
 
 
 def command(stage, wire, name, options, ranks, bench):
-    """The whole command line of one run."""
-    hca = [os.path.join(stage, "bin", "softhca-run")] + wire + ["--"]
+    """The whole command line of one run. On a modelled wire each rank has a host: within one there is no wire."""
+    hosts = ["--hosts", str(ranks), "--per-host", "1"] if wire else []
+    hca = [os.path.join(stage, "bin", "softhca-run")] + wire + hosts + ["--"]
     return hca + ["mpirun"] + common(ranks) + options + ["-np", str(ranks), os.path.join(stage, "bin", "nbcbench"),
                                                   "-p", str(ranks), "-l", name] + bench
 
 
 def run_once(line, limit):
-    """Runs one command and returns the rows of its CSV."""
+    """Runs one command: the rows of its CSV, and what ibshift said of its plans."""
     env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     with tempfile.NamedTemporaryFile(suffix=".csv") as out:
         try:
@@ -35,7 +40,13 @@ def run_once(line, limit):
             tail = "\n".join(done.stdout.splitlines()[-15:])
             raise RunFailed(f"exit code {done.returncode}: {' '.join(line)}\n{tail}")
         with open(out.name, encoding="ascii") as file:
-            return list(csv.DictReader(file))
+            return list(csv.DictReader(file)), explained(done.stdout)
+
+
+def explained(text):
+    """{(collective, ranks, size): (plan, modelled us)} from the lines of coll_ibshift_explain."""
+    found = (EXPLAINED.match(line) for line in text.splitlines())
+    return {("MPI_" + m.group(2).capitalize(), int(m.group(1)), int(m.group(3) or 0)): (m.group(4), float(m.group(5))) for m in found if m}
 
 
 class Progress:
@@ -66,11 +77,11 @@ class Progress:
             sys.stderr.write("\r\033[K")
 
 
-def measure(stage, wire, ranks, bench, rounds, limit):
-    """{(collective, ranks, size): {contender: {column: median over the rounds}}} and {contender: failure}."""
-    who = contenders(os.path.join(stage, "lib", "openmpi"))
+def measure(stage, wire, ranks, bench, rounds, limit, more):
+    """{(collective, ranks, size): {contender: {column: median over the rounds}}}, {contender: failure}, plans."""
+    who = contenders(os.path.join(stage, "lib", "openmpi"), more)
     samples = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
-    failures = {}
+    failures, plans = {}, {}
     progress = Progress(rounds * len(ranks) * len(who))
     for turn in range(rounds):
         for p in ranks:
@@ -79,10 +90,11 @@ def measure(stage, wire, ranks, bench, rounds, limit):
                 if name in failures:
                     continue
                 try:
-                    rows = run_once(command(stage, wire, name, options, p, bench), limit)
+                    rows, said = run_once(command(stage, wire, name, options, p, bench), limit)
                 except RunFailed as failure:
                     failures[name] = str(failure)
                     continue
+                plans.update(said)
                 for row in rows:
                     cell = samples[row["collective"], int(row["ranks"]), int(row["size"])][name]
                     for column, value in row.items():
@@ -91,4 +103,4 @@ def measure(stage, wire, ranks, bench, rounds, limit):
     progress.close()
     table = {key: {name: {column: median(values) for column, values in columns.items()}
                    for name, columns in cell.items()} for key, cell in samples.items()}
-    return table, failures
+    return table, failures, plans

@@ -1,0 +1,23 @@
+"""A modelled wire that is slower than it is, so that what processors do is small beside it; and LogGP's view of it."""
+
+# The software HCA's profile hdr between two hosts on one switch (test/softhca/profile.c), at scale 1.
+LATENCY_US = 2 * 0.270 + 0.130
+GAP_US = 0.005
+GIGABYTES_A_SECOND = 24.2
+# What a processor does for a message is not stretched.
+OVERHEAD_US = 1.5
+
+
+def options(scale):
+    """softhca-run's options."""
+    return f"--wire hdr --scale {scale}"
+
+
+def model(scale):
+    """The text of a parameter file for coll_ibshift_model."""
+    return (f"# The software HCA's profile hdr at scale {scale}, two hosts on one switch: a model, not InfiniBand.\n"
+            f"L = {LATENCY_US * scale:g} us\n"
+            f"o_s = {OVERHEAD_US} us\no_r = {OVERHEAD_US} us\n"
+            f"g = {GAP_US * scale:g} us\n"
+            f"G = {GIGABYTES_A_SECOND / scale:g} GB/s\n"
+            "copy = 0.1 ns/B\nreduce = 0.3 ns/B\n")
