@@ -168,7 +168,7 @@ void ibshift_engine_start(struct ibshift_engine *engine, struct ibshift_op *op, 
     struct ibshift_op *ended;
 
     pthread_mutex_lock(&engine->lock);
-    ibshift_op_begin(op, seq);
+    ibshift_op_begin(op, engine, seq);
     link_active(engine, op);
     (void)turn(engine, op);
     ended = take_ended(engine);
@@ -260,6 +260,20 @@ int ibshift_engine_progress(struct ibshift_engine *engine)
     pthread_mutex_unlock(&engine->lock);
     tell(ended);
     return count;
+}
+
+uint64_t ibshift_engine_wake_at(struct ibshift_engine *engine)
+{
+    uint64_t wake = UINT64_MAX;
+
+    pthread_mutex_lock(&engine->lock);
+    for (struct ibshift_op *op = engine->active; op != NULL; op = op->next_active) {
+        if (op->params.pace != NULL && op->pace.wake < wake) {
+            wake = op->pace.wake;
+        }
+    }
+    pthread_mutex_unlock(&engine->lock);
+    return wake;
 }
 
 struct ibshift_engine_stats ibshift_engine_stats(struct ibshift_engine *engine)

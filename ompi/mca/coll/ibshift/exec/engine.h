@@ -43,6 +43,13 @@ void ibshift_engine_start(struct ibshift_engine *engine, struct ibshift_op *op, 
 /* Bounded work; returns the number of things that happened, so 0 means: do something else. */
 int ibshift_engine_progress(struct ibshift_engine *engine);
 
+/*
+ * The own time (net.h) at which an op wants to be turned though nothing has happened by then, or
+ * UINT64_MAX: for simulators, and for progress loops that sleep. Holds until the next call of
+ * progress() that returns 0.
+ */
+uint64_t ibshift_engine_wake_at(struct ibshift_engine *engine);
+
 struct ibshift_engine_stats ibshift_engine_stats(struct ibshift_engine *engine);
 
 #endif

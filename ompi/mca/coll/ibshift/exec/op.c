@@ -1,11 +1,20 @@
-#include "exec/engine_private.h"
 #include "exec/local.h"
+#include "exec/pace_impl.h"
 
 #include <errno.h>
 
 enum { STEPS_AT_ONCE = 256 };
 
-#define NOT_IN_FLIGHT UINT32_MAX /* no round has this number */
+/* Indices that are in use are below the window then. */
+static void put_flights_in_order(struct ibshift_op *op)
+{
+    for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
+        for (int i = 0; i < IBSHIFT_WINDOW_MAX; i++) {
+            op->unused[which][i] = (uint8_t)i;
+            op->flight[which][i].round = IBSHIFT_NOT_IN_FLIGHT;
+        }
+    }
+}
 
 void ibshift_op_init(struct ibshift_op *op)
 {
@@ -14,12 +23,7 @@ void ibshift_op_init(struct ibshift_op *op)
     op->ended = NULL;
     op->owner = NULL;
     op->status = 0;
-    for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
-        for (int i = 0; i < IBSHIFT_WINDOW_MAX; i++) {
-            op->unused[which][i] = (uint8_t)i;
-            op->flight[which][i].round = NOT_IN_FLIGHT;
-        }
-    }
+    put_flights_in_order(op);
 }
 
 static enum ibshift_op_state state_of(const struct ibshift_op *op)
@@ -32,16 +36,22 @@ uint32_t ibshift_op_peer(const struct ibshift_op *op, uint32_t rank)
     return op->params.peers != NULL ? op->params.peers[rank] : rank;
 }
 
-void ibshift_op_begin(struct ibshift_op *op, uint32_t seq)
+void ibshift_op_begin(struct ibshift_op *op, struct ibshift_engine *engine, uint32_t seq)
 {
     const struct ibshift_op_params *params = &op->params;
+    bool is_paced = params->pace != NULL;
 
     op->seq = seq;
     op->status = 0;
     op->failed_rank = params->rank;
     op->moves = 1;
     op->moves_seen = 0;
-    ibshift_walk_begin(&op->walk, params->alg, &params->plan, params->rank, params->window);
+    ibshift_walk_begin(&op->walk, params->alg, &params->plan, params->rank,
+                       is_paced ? IBSHIFT_PACE_WINDOW : params->window);
+    if (is_paced) {
+        put_flights_in_order(op);
+        ibshift_pace_begin(op, engine);
+    }
     atomic_store_explicit(&op->state, IBSHIFT_OP_RUNNING, memory_order_relaxed);
 }
 
@@ -55,34 +65,54 @@ static void count_message(struct ibshift_engine *engine, enum ibshift_class whic
     }
 }
 
-/* A send or receive: into flight, or over at once. -EAGAIN: nothing happened. */
-static int post(struct ibshift_op *op, struct ibshift_engine *engine, enum ibshift_class which,
-                const struct ibshift_step *step)
+void ibshift_op_fly(struct ibshift_op *op, enum ibshift_class which, uint32_t index, uint32_t rank)
+{
+    op->flight[which][index].round = ibshift_walk_start(&op->walk, which);
+    op->flight[which][index].rank = rank;
+}
+
+/* Gives a send or receive to the net; the result is the net's. */
+static int hand_over(struct ibshift_op *op, struct ibshift_engine *engine, enum ibshift_class which,
+                     const struct ibshift_step *step, uint32_t index)
 {
     const struct ibshift_op_params *params = &op->params;
-    uint32_t index = op->unused[which][op->walk.in_flight[which]];
-    uint32_t rank = step->peer;
-    struct ibshift_net_message message;
+    struct ibshift_net_message message = {0};
     char *address;
     int rc = ibshift_blocks_range(&params->blocks[step->buf], step->first, step->count, &address,
                                   &message.length);
 
-    if (rc == 0 && message.length == 0 && step->count != 0) {
-        rc = IBSHIFT_NET_DONE; /* nobody sends it */
-    } else if (rc == 0) {
-        message.peer = ibshift_op_peer(op, rank);
-        message.key.comm = params->comm;
-        message.key.seq = op->seq;
-        message.key.tag = ibshift_step_key(step);
-        message.buffer = address;
-        message.mem = params->mem[step->buf];
-        message.cookie = ibshift_cookie(op, which, index);
-        rc = which == IBSHIFT_CLASS_SEND ? ibshift_net_send(engine->net, &message)
-                                         : ibshift_net_recv(engine->net, &message);
-        if (rc >= 0) {
-            count_message(engine, which, message.length);
-        }
+    if (rc != 0) {
+        return rc;
     }
+    if (message.length == 0 && step->count != 0) {
+        return IBSHIFT_NET_DONE; /* nobody sends it */
+    }
+    message.peer = ibshift_op_peer(op, step->peer);
+    message.key.comm = params->comm;
+    message.key.seq = op->seq;
+    message.key.tag = ibshift_step_key(step);
+    message.buffer = address;
+    message.mem = params->mem[step->buf];
+    message.cookie = ibshift_cookie(op, which, index);
+    if (params->pace != NULL) {
+        ibshift_pace_dress(op, step, &message);
+    }
+    rc = which == IBSHIFT_CLASS_SEND ? ibshift_net_send(engine->net, &message)
+                                     : ibshift_net_recv(engine->net, &message);
+    if (rc >= 0) {
+        count_message(engine, which, message.length);
+    }
+    return rc;
+}
+
+/* A send or receive: into flight, or over at once. -EAGAIN: nothing happened. */
+static int post(struct ibshift_op *op, struct ibshift_engine *engine, enum ibshift_class which,
+                const struct ibshift_step *step)
+{
+    uint32_t index = op->unused[which][op->walk.in_flight[which]];
+    uint32_t rank = step->peer;
+    int rc = hand_over(op, engine, which, step, index);
+
     if (rc < 0) {
         if (rc != -EAGAIN) {
             ibshift_op_fail(op, engine, rank, rc);
@@ -91,9 +121,11 @@ static int post(struct ibshift_op *op, struct ibshift_engine *engine, enum ibshi
     }
     if (rc == IBSHIFT_NET_DONE) {
         ibshift_walk_skip(&op->walk, which);
-    } else {
-        op->flight[which][index].round = ibshift_walk_start(&op->walk, which);
-        op->flight[which][index].rank = rank;
+        return 0;
+    }
+    ibshift_op_fly(op, which, index, rank);
+    if (op->params.pace != NULL) {
+        ibshift_pace_started(op, which, index);
     }
     return 0;
 }
@@ -111,13 +143,14 @@ static int run_local(struct ibshift_op *op, struct ibshift_engine *engine,
     return 0;
 }
 
-/*
- * The step of this class to start now, or NULL. This is the place where pacing holds a step back
- * that the plan would allow.
- */
-static const struct ibshift_step *next_step(struct ibshift_op *op, enum ibshift_class which)
+/* The step of this class to start now, or NULL: pacing may hold it back. */
+static const struct ibshift_step *next_step(struct ibshift_op *op, struct ibshift_engine *engine,
+                                            enum ibshift_class which)
 {
-    return ibshift_walk_next(&op->walk, which);
+    const struct ibshift_step *step = ibshift_walk_next(&op->walk, which);
+
+    return op->params.pace == NULL || step == NULL ? step
+                                                   : ibshift_pace_next(op, engine, which, step);
 }
 
 static int start_step(struct ibshift_op *op, struct ibshift_engine *engine,
@@ -147,7 +180,7 @@ static int start_class(struct ibshift_op *op, struct ibshift_engine *engine,
     const struct ibshift_step *step;
     int started = 0;
 
-    while (started < STEPS_AT_ONCE && (step = next_step(op, which)) != NULL) {
+    while (started < STEPS_AT_ONCE && (step = next_step(op, engine, which)) != NULL) {
         int rc = engine->options.trace == NULL ? start_step(op, engine, which, step)
                                                : start_traced(op, engine, which, step);
 
@@ -164,7 +197,7 @@ static int start_class(struct ibshift_op *op, struct ibshift_engine *engine,
  * What others wait for comes first: sends. Starting one makes no step of another class ready, so
  * there is a second turn only when something has become complete.
  */
-bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_engine *engine)
+static bool advance(struct ibshift_op *op, struct ibshift_engine *engine)
 {
     static const enum ibshift_class order[] = {IBSHIFT_CLASS_SEND, IBSHIFT_CLASS_RECV,
                                                IBSHIFT_CLASS_LOCAL};
@@ -191,17 +224,82 @@ bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_engine *engine)
     return is_full || budget <= 0;
 }
 
-void ibshift_op_event(struct ibshift_op *op, struct ibshift_engine *engine,
-                      enum ibshift_class which, uint32_t index, int status)
+/* The end of a flight. */
+static void land(struct ibshift_op *op, enum ibshift_class which, uint32_t index)
 {
     struct ibshift_flight *flight = &op->flight[which][index];
 
     ibshift_walk_complete(&op->walk, which, flight->round);
-    flight->round = NOT_IN_FLIGHT;
+    flight->round = IBSHIFT_NOT_IN_FLIGHT;
     op->unused[which][op->walk.in_flight[which]] = (uint8_t)index;
     op->moves++;
+}
+
+/* Sends that had been left aside. */
+static void make_up(struct ibshift_op *op, struct ibshift_engine *engine)
+{
+    int place;
+
+    while ((place = ibshift_pace_made_up(op, engine->net)) >= 0) {
+        const struct ibshift_aside *aside = &op->pace.aside[place];
+        uint32_t index = aside->index, rank = aside->step.peer;
+        int rc = hand_over(op, engine, IBSHIFT_CLASS_SEND, &aside->step, index);
+
+        if (rc == -EAGAIN) {
+            return;
+        }
+        if (rc < 0) {
+            ibshift_op_fail(op, engine, rank, rc);
+            return;
+        }
+        if (engine->options.trace != NULL) {
+            ibshift_engine_trace(engine, op, &aside->step,
+                                 op->flight[IBSHIFT_CLASS_SEND][index].round);
+        }
+        op->moves++;
+        ibshift_pace_forget(op, place, rc == IBSHIFT_NET_PENDING);
+        if (rc == IBSHIFT_NET_DONE) {
+            land(op, IBSHIFT_CLASS_SEND, index);
+        }
+    }
+}
+
+bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_engine *engine)
+{
+    if (op->params.pace == NULL) {
+        return advance(op, engine);
+    }
+    ibshift_pace_enter(op, engine);
+    if (state_of(op) == IBSHIFT_OP_RUNNING) {
+        (void)advance(op, engine);
+    }
+    if (state_of(op) == IBSHIFT_OP_RUNNING) {
+        make_up(op, engine);
+    }
+    return state_of(op) == IBSHIFT_OP_RUNNING;
+}
+
+void ibshift_op_event(struct ibshift_op *op, struct ibshift_engine *engine,
+                      enum ibshift_class which, uint32_t index, int status)
+{
+    uint32_t rank = op->params.rank;
+
+    if (which == IBSHIFT_CLASS_LOCAL) {
+        rank = ibshift_gate_awaited(op);
+        ibshift_gate_event(op);
+        op->moves++;
+    } else if (status > 0) {
+        ibshift_pace_news(op, which, index);
+        return;
+    } else {
+        rank = op->flight[which][index].rank;
+        if (op->params.pace != NULL) {
+            ibshift_pace_ended(op, engine, which, index);
+        }
+        land(op, which, index);
+    }
     if (status != 0 && state_of(op) == IBSHIFT_OP_RUNNING) {
-        ibshift_op_fail(op, engine, flight->rank, status);
+        ibshift_op_fail(op, engine, rank, status);
     }
 }
 
@@ -234,19 +332,30 @@ void ibshift_op_fail(struct ibshift_op *op, struct ibshift_engine *engine, uint3
     atomic_store_explicit(&op->state, IBSHIFT_OP_DRAINING, memory_order_relaxed);
     ibshift_net_cancel(engine->net, op->params.comm, op->seq);
     abort_peers(op, engine);
+    if (op->params.pace != NULL) {
+        ibshift_gate_abort(op, engine);
+        while (op->pace.aside_count > 0) { /* the net does not have them */
+            land(op, IBSHIFT_CLASS_SEND, op->pace.aside[--op->pace.aside_count].index);
+        }
+    }
 }
 
 bool ibshift_op_is_over(const struct ibshift_op *op)
 {
+    bool is_paced = op->params.pace != NULL;
+
     if (state_of(op) == IBSHIFT_OP_DRAINING) {
-        return op->walk.in_flight[IBSHIFT_CLASS_RECV] + op->walk.in_flight[IBSHIFT_CLASS_SEND] == 0;
+        return op->walk.in_flight[IBSHIFT_CLASS_RECV] + op->walk.in_flight[IBSHIFT_CLASS_SEND] +
+                   (is_paced ? op->pace.gate.pending : 0) ==
+               0;
     }
-    return ibshift_walk_is_done(&op->walk);
+    return ibshift_walk_is_done(&op->walk) && (!is_paced || ibshift_pace_is_over(op));
 }
 
 uint32_t ibshift_op_awaited_rank(const struct ibshift_op *op)
 {
-    uint32_t rank = op->params.rank, round = NOT_IN_FLIGHT;
+    uint32_t rank = op->params.pace != NULL ? ibshift_gate_awaited(op) : op->params.rank;
+    uint32_t round = IBSHIFT_NOT_IN_FLIGHT;
 
     for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
         for (uint32_t i = 0; i < op->walk.window; i++) {
@@ -261,9 +370,12 @@ uint32_t ibshift_op_awaited_rank(const struct ibshift_op *op)
 
 void ibshift_op_probe(const struct ibshift_op *op, struct ibshift_net *net)
 {
+    if (op->params.pace != NULL && !op->pace.gate.is_open) {
+        ibshift_net_probe(net, ibshift_op_peer(op, ibshift_gate_awaited(op)));
+    }
     for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
         for (uint32_t i = 0; i < op->walk.window; i++) {
-            if (op->flight[which][i].round != NOT_IN_FLIGHT) {
+            if (op->flight[which][i].round != IBSHIFT_NOT_IN_FLIGHT) {
                 ibshift_net_probe(net, ibshift_op_peer(op, op->flight[which][i].rank));
             }
         }

@@ -12,6 +12,7 @@
 
 #include "alg/alg.h"
 #include "exec/blocks.h"
+#include "exec/pace.h"
 #include "net/net.h"
 #include "sched/walk.h"
 
@@ -34,9 +35,12 @@ struct ibshift_op_params {
     size_t element;                               /* bytes of an element that is reduced */
     ibshift_reduce_fn reduce;
     void *reduce_context;
+    const struct ibshift_pace *pace; /* NULL: as fast as the plan allows */
 };
 
 enum ibshift_op_state { IBSHIFT_OP_IDLE, IBSHIFT_OP_RUNNING, IBSHIFT_OP_DRAINING };
+
+#define IBSHIFT_NOT_IN_FLIGHT UINT32_MAX /* no round has this number */
 
 /* A message that the net has not ended yet. */
 struct ibshift_flight {
@@ -74,6 +78,7 @@ struct ibshift_op {
     uint8_t unused[IBSHIFT_CLASS_LOCAL][IBSHIFT_WINDOW_MAX]; /* a stack of indices into flight */
     struct ibshift_flight flight[IBSHIFT_CLASS_LOCAL][IBSHIFT_WINDOW_MAX];
     struct ibshift_walk walk;
+    struct ibshift_pace_state pace; /* for ops that have one */
 };
 
 /* Once for the op's memory, before anything else. */
@@ -87,14 +92,17 @@ static inline bool ibshift_op_is_done(struct ibshift_op *op)
 
 /* The rest is for the engine, under its lock. */
 
-void ibshift_op_begin(struct ibshift_op *op, uint32_t seq);
+void ibshift_op_begin(struct ibshift_op *op, struct ibshift_engine *engine, uint32_t seq);
 
 /* Starts what may start, within bounds; true: call again after the next poll. */
 bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_engine *engine);
 
-/* A message of the op ended; index and class come from the cookie. */
+/* News of a message of the op; index and class come from the cookie. */
 void ibshift_op_event(struct ibshift_op *op, struct ibshift_engine *engine,
                       enum ibshift_class which, uint32_t index, int status);
+
+/* The walk starts its next step of that class, as this flight. */
+void ibshift_op_fly(struct ibshift_op *op, enum ibshift_class which, uint32_t index, uint32_t rank);
 
 /* Cancels the op's messages and tells everyone who may still wait for this rank. */
 void ibshift_op_fail(struct ibshift_op *op, struct ibshift_engine *engine, uint32_t rank,

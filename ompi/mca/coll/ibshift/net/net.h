@@ -19,6 +19,7 @@
  */
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,14 +44,24 @@ struct ibshift_net_message {
     void *buffer;                /* not written by send() */
     size_t length;               /* may be 0; the same on both sides */
     struct ibshift_net_mem *mem; /* registration that covers the buffer; NULL: the net sees to it */
-    uint64_t cookie;             /* comes back in the event */
+    uint64_t cookie;             /* comes back in the events */
+
+    /* Pacing (exec/pace.h); for long messages, hints, 0 in all others. */
+    uint64_t note;   /* recv(): travels with the grant, granted() shows it to the sender */
+    size_t early;    /* both sides want EARLY when no more than so many bytes are left */
+    uint64_t spread; /* send(): the message leaves evenly over so many ns, or longer */
 };
 
-/* The end of one message: the buffer belongs to the caller again. */
+/* News of one message. Its end, status <= 0, is the last: the buffer is the caller's again. */
 struct ibshift_net_event {
     uint64_t cookie;
     uint32_t peer;
-    int32_t status; /* 0 or a negative errno, see below */
+    int32_t status; /* 0 or a negative errno, see below; or what follows */
+};
+
+enum {
+    IBSHIFT_NET_EARLY = 1, /* nearly all of it has come, or has left */
+    IBSHIFT_NET_LEFT = 2,  /* of a receive: the sender will come back to it later, by leave() */
 };
 
 /*
@@ -127,6 +138,16 @@ struct ibshift_net_ops {
                         struct ibshift_net_mem **mem);
     void (*mem_release)(struct ibshift_net *net, struct ibshift_net_mem *mem);
 
+    /*
+     * For pacing; both NULL in a net without grants.
+     * granted(): whether the peer's grant for this long message is here: it would leave at once.
+     * note is then set. leave(): tells the peer that this message is not going to be sent now,
+     * though it was its turn: a receive that is posted there gets LEFT. May be lost.
+     */
+    bool (*granted)(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key,
+                    uint64_t *note);
+    void (*leave)(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key);
+
     /* One line about the peer for an error message: host, address, queue pair, what failed last. */
     void (*describe)(struct ibshift_net *net, uint32_t peer, char *text, size_t size);
 
@@ -176,6 +197,20 @@ static inline void ibshift_net_probe(struct ibshift_net *net, uint32_t peer)
 {
     if (net->ops->probe != NULL) {
         net->ops->probe(net, peer);
+    }
+}
+
+static inline bool ibshift_net_granted(struct ibshift_net *net, uint32_t peer,
+                                       const struct ibshift_net_key *key, uint64_t *note)
+{
+    return net->ops->granted == NULL || net->ops->granted(net, peer, key, note);
+}
+
+static inline void ibshift_net_leave(struct ibshift_net *net, uint32_t peer,
+                                     const struct ibshift_net_key *key)
+{
+    if (net->ops->leave != NULL) {
+        net->ops->leave(net, peer, key);
     }
 }
 

@@ -5,22 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t random_below(struct ibshift_loop *loop, uint64_t bound)
-{
-    uint64_t x = loop->random;
-
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    loop->random = x;
-    return (x >> 11) % bound;
-}
-
-static uint64_t after_delay(struct ibshift_loop *loop)
-{
-    return loop->now + (loop->options.delay ? random_below(loop, loop->options.delay + 1) : 0);
-}
-
 static struct message *message_create(struct ibshift_loop *loop, uint32_t from, uint32_t to,
                                       const struct ibshift_net_message *posted, size_t copied)
 {
@@ -32,7 +16,9 @@ static struct message *message_create(struct ibshift_loop *loop, uint32_t from, 
                                     .key = posted->key,
                                     .length = posted->length,
                                     .buffer = posted->buffer,
-                                    .cookie = posted->cookie};
+                                    .cookie = posted->cookie,
+                                    .note = posted->note,
+                                    .early = posted->early};
         loop->messages++;
     }
     return message;
@@ -48,7 +34,8 @@ static void copy_bytes(void *to, const void *from, size_t length)
 static void start(struct ibshift_loop *loop, struct message *message)
 {
     message->place = ON_THE_WIRE;
-    message->due = after_delay(loop);
+    message->due = ibshift_loop_after_delay(loop);
+    message->early_due = loop->now + ibshift_loop_random(loop, message->due - loop->now + 1);
     loop->endpoints[message->from].on_the_wire++;
     ibshift_loop_list_append(&loop->endpoints[message->to].arriving, message);
 }
@@ -74,7 +61,7 @@ static void park(struct ibshift_loop *loop, struct endpoint *endpoint, struct me
                 *held = *message;
                 loop->messages++;
                 copy_bytes(held->copy, message->buffer, message->length);
-                ibshift_loop_message_end(loop, message, 0, after_delay(loop));
+                ibshift_loop_message_end(loop, message, 0, ibshift_loop_after_delay(loop));
                 held->has_copy = true;
             } else {
                 held = message;
@@ -108,21 +95,7 @@ static void arrive(struct ibshift_loop *loop, struct endpoint *endpoint, struct 
     *link = recv->next;
     status = deliver(send, recv->length, recv->buffer);
     ibshift_loop_message_end(loop, recv, status, loop->now);
-    ibshift_loop_message_end(loop, send, status, after_delay(loop));
-}
-
-static struct endpoint *lock(struct ibshift_net *net)
-{
-    struct endpoint *endpoint = (struct endpoint *)net;
-
-    pthread_mutex_lock(&endpoint->loop->lock);
-    return endpoint;
-}
-
-static int unlock(struct endpoint *endpoint, int result)
-{
-    pthread_mutex_unlock(&endpoint->loop->lock);
-    return result;
+    ibshift_loop_message_end(loop, send, status, ibshift_loop_after_delay(loop));
 }
 
 static int refusal(const struct endpoint *endpoint, const struct ibshift_net_message *message)
@@ -147,7 +120,7 @@ static int refusal(const struct endpoint *endpoint, const struct ibshift_net_mes
 static bool ends_at_once(struct ibshift_loop *loop, const struct ibshift_net_message *message)
 {
     return message->length <= loop->options.max_eager &&
-           (loop->options.seed == 0 || random_below(loop, 2) == 0);
+           (loop->options.seed == 0 || ibshift_loop_random(loop, 2) == 0);
 }
 
 static int send_locked(struct endpoint *endpoint, const struct ibshift_net_message *posted)
@@ -174,21 +147,21 @@ static int send_locked(struct endpoint *endpoint, const struct ibshift_net_messa
 
 static int loop_send(struct ibshift_net *net, const struct ibshift_net_message *message)
 {
-    struct endpoint *endpoint = lock(net);
+    struct endpoint *endpoint = ibshift_loop_lock(net);
     int rc = refusal(endpoint, message);
 
     if (rc != 0) {
-        return unlock(endpoint, rc);
+        return ibshift_loop_unlock(endpoint, rc);
     }
     if (endpoint->on_the_wire >= endpoint->loop->options.depth) {
-        return unlock(endpoint, -EAGAIN);
+        return ibshift_loop_unlock(endpoint, -EAGAIN);
     }
     if (endpoint->sends_to_live == 0) {
         ibshift_loop_die(endpoint);
-        return unlock(endpoint, -EIO);
+        return ibshift_loop_unlock(endpoint, -EIO);
     }
     endpoint->sends_to_live--;
-    return unlock(endpoint, send_locked(endpoint, message));
+    return ibshift_loop_unlock(endpoint, send_locked(endpoint, message));
 }
 
 static int take_held(struct endpoint *endpoint, struct message **link,
@@ -223,6 +196,7 @@ static int recv_locked(struct endpoint *endpoint, const struct ibshift_net_messa
         return IBSHIFT_NET_PENDING;
     }
     message->place = POSTED;
+    message->due = ibshift_loop_after_delay(loop);
     if (link != NULL) {
         struct message *waiting = *link;
 
@@ -235,10 +209,10 @@ static int recv_locked(struct endpoint *endpoint, const struct ibshift_net_messa
 
 static int loop_recv(struct ibshift_net *net, const struct ibshift_net_message *message)
 {
-    struct endpoint *endpoint = lock(net);
+    struct endpoint *endpoint = ibshift_loop_lock(net);
     int rc = refusal(endpoint, message);
 
-    return unlock(endpoint, rc != 0 ? rc : recv_locked(endpoint, message));
+    return ibshift_loop_unlock(endpoint, rc != 0 ? rc : recv_locked(endpoint, message));
 }
 
 static void arrive_due(struct endpoint *endpoint, int max)
@@ -251,6 +225,7 @@ static void arrive_due(struct endpoint *endpoint, int max)
             arrive(endpoint->loop, endpoint, ibshift_loop_list_take(arriving, link));
             max--;
         } else {
+            ibshift_loop_come_early(endpoint, *link);
             link = &(*link)->next;
         }
     }
@@ -258,7 +233,7 @@ static void arrive_due(struct endpoint *endpoint, int max)
 
 static int loop_poll(struct ibshift_net *net, struct ibshift_net_event *events, int max)
 {
-    struct endpoint *endpoint = lock(net);
+    struct endpoint *endpoint = ibshift_loop_lock(net);
     struct ibshift_loop *loop = endpoint->loop;
     struct list *ended = &endpoint->ended;
     int count = 0;
@@ -282,80 +257,80 @@ static int loop_poll(struct ibshift_net *net, struct ibshift_net_event *events, 
         ibshift_loop_message_free(loop, message);
         count++;
     }
-    return unlock(endpoint, count);
+    return ibshift_loop_unlock(endpoint, count);
 }
 
 static void loop_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
 {
-    struct endpoint *endpoint = lock(net);
+    struct endpoint *endpoint = ibshift_loop_lock(net);
 
     ibshift_loop_drop(endpoint, comm, seq);
-    unlock(endpoint, 0);
+    ibshift_loop_unlock(endpoint, 0);
 }
 
 static void loop_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
 {
-    struct endpoint *endpoint = lock(net);
+    struct endpoint *endpoint = ibshift_loop_lock(net);
 
     ibshift_loop_give_up(endpoint, peer, comm, seq);
-    unlock(endpoint, 0);
+    ibshift_loop_unlock(endpoint, 0);
 }
 
 static void loop_probe(struct ibshift_net *net, uint32_t peer)
 {
-    struct endpoint *endpoint = lock(net);
+    struct endpoint *endpoint = ibshift_loop_lock(net);
 
     if (endpoint->loop->endpoints[peer].is_dead) {
         ibshift_loop_fail_peer(endpoint, peer, -ETIMEDOUT);
     }
-    unlock(endpoint, 0);
+    ibshift_loop_unlock(endpoint, 0);
 }
 
 static int loop_mem_register(struct ibshift_net *net, void *base, size_t length,
                              struct ibshift_net_mem **mem)
 {
-    struct endpoint *endpoint = lock(net);
+    struct endpoint *endpoint = ibshift_loop_lock(net);
     struct ibshift_net_mem *created = NULL;
 
     if (!endpoint->loop->options.refuse_memory) {
         created = malloc(sizeof(*created));
     }
     if (created == NULL) {
-        return unlock(endpoint, -ENOMEM);
+        return ibshift_loop_unlock(endpoint, -ENOMEM);
     }
     created->base = base;
     created->length = length;
     endpoint->loop->mems++;
     *mem = created;
-    return unlock(endpoint, 0);
+    return ibshift_loop_unlock(endpoint, 0);
 }
 
 static void loop_mem_release(struct ibshift_net *net, struct ibshift_net_mem *mem)
 {
-    struct endpoint *endpoint = lock(net);
+    struct endpoint *endpoint = ibshift_loop_lock(net);
 
     endpoint->loop->mems--;
     free(mem);
-    unlock(endpoint, 0);
+    ibshift_loop_unlock(endpoint, 0);
 }
 
 static void loop_describe(struct ibshift_net *net, uint32_t peer, char *text, size_t size)
 {
-    struct endpoint *endpoint = lock(net);
+    struct endpoint *endpoint = ibshift_loop_lock(net);
 
     snprintf(text, size, "loop peer %u: %s", peer,
              endpoint->is_dead        ? "this endpoint is dead"
              : endpoint->failed[peer] ? strerror(-endpoint->failed[peer])
                                       : "no error seen");
-    unlock(endpoint, 0);
+    ibshift_loop_unlock(endpoint, 0);
 }
 
 static uint64_t loop_now(struct ibshift_net *net)
 {
-    struct endpoint *endpoint = lock(net);
+    struct endpoint *endpoint = ibshift_loop_lock(net);
     uint64_t now = endpoint->loop->now;
 
-    unlock(endpoint, 0);
+    ibshift_loop_unlock(endpoint, 0);
     return now;
 }
 
@@ -371,6 +346,8 @@ static const struct ibshift_net_ops loop_ops = {
     .cancel = loop_cancel,
     .abort = loop_abort,
     .probe = loop_probe,
+    .granted = ibshift_loop_granted,
+    .leave = ibshift_loop_leave,
     .mem_register = loop_mem_register,
     .mem_release = loop_mem_release,
     .describe = loop_describe,

@@ -94,3 +94,31 @@ void ibshift_loop_message_end(struct ibshift_loop *loop, struct message *message
     message->due = due;
     ibshift_loop_list_append(&loop->endpoints[owner_of(message)].ended, message);
 }
+
+void ibshift_loop_message_news(struct ibshift_loop *loop, const struct message *message, int status)
+{
+    struct message *news = malloc(sizeof(*news));
+
+    if (news != NULL) {
+        *news = *message;
+        loop->messages++;
+        ibshift_loop_message_end(loop, news, status, loop->now);
+    }
+}
+
+uint64_t ibshift_loop_random(struct ibshift_loop *loop, uint64_t bound)
+{
+    uint64_t x = loop->random;
+
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    loop->random = x;
+    return (x >> 11) % bound;
+}
+
+uint64_t ibshift_loop_after_delay(struct ibshift_loop *loop)
+{
+    return loop->now +
+           (loop->options.delay ? ibshift_loop_random(loop, loop->options.delay + 1) : 0);
+}

@@ -22,7 +22,10 @@ struct message {
     size_t length;
     void *buffer;
     uint64_t cookie;
-    uint64_t due;
+    uint64_t due; /* a receive: when the sender may know of its grant */
+    uint64_t note;
+    size_t early;       /* 0: nobody wants to know, or both do already */
+    uint64_t early_due; /* on the wire */
     unsigned char copy[];
 };
 
@@ -78,6 +81,23 @@ struct ibshift_loop {
     struct endpoint *endpoints;
 };
 
+uint64_t ibshift_loop_random(struct ibshift_loop *loop, uint64_t bound);
+uint64_t ibshift_loop_after_delay(struct ibshift_loop *loop);
+
+static inline struct endpoint *ibshift_loop_lock(struct ibshift_net *net)
+{
+    struct endpoint *endpoint = (struct endpoint *)net;
+
+    pthread_mutex_lock(&endpoint->loop->lock);
+    return endpoint;
+}
+
+static inline int ibshift_loop_unlock(struct endpoint *endpoint, int result)
+{
+    pthread_mutex_unlock(&endpoint->loop->lock);
+    return result;
+}
+
 void ibshift_loop_list_init(struct list *list);
 void ibshift_loop_list_append(struct list *list, struct message *message);
 struct message *ibshift_loop_list_take(struct list *list, struct message **link);
@@ -102,7 +122,16 @@ static inline bool is_short(const struct ibshift_loop *loop, const struct messag
 /* The event for the owner; a send that is over for its sender is only freed. */
 void ibshift_loop_message_end(struct ibshift_loop *loop, struct message *message, int status,
                               uint64_t due);
+/* News for the owner of a message that has not ended; dropped where there is no memory. */
+void ibshift_loop_message_news(struct ibshift_loop *loop, const struct message *message,
+                               int status);
 void ibshift_loop_message_free(struct ibshift_loop *loop, struct message *message);
+
+/* net_loop_pace.c; the first under the lock */
+void ibshift_loop_come_early(struct endpoint *endpoint, struct message *send);
+bool ibshift_loop_granted(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key,
+                          uint64_t *note);
+void ibshift_loop_leave(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key);
 
 /* net_loop_faults.c; all under the lock */
 void ibshift_loop_die(struct endpoint *endpoint);

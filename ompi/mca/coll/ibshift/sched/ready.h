@@ -8,7 +8,8 @@
  *    its class are in flight. A receive is in flight from its posting until its data is there, a
  *    send until its buffer may be overwritten. A local step is complete when it has started.
  * 3. Steps in flight complete in any order.
- * Pacing (grants, stage clocks, barriers) may delay a step further, never start one earlier.
+ * Pacing (exec/pace.h) may delay a step further, never start one earlier. A send that pacing leaves
+ * aside counts as started and in flight: the net gets it later.
  *
  * Completions only add readiness, and each class has one next step: so whether plans deadlock does
  * not depend on timing, and plans that end with window 1 and no buffering end with any window.

@@ -1,0 +1,339 @@
+/*
+ * Whatever the pace, the clocks and the delays: the collective ends, and right. And each pace holds
+ * back what it says it does.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "world.h"
+
+enum { MANY_TURNS = 400000, RANKS_MAX = 40 };
+
+static uint64_t seed;
+
+/* One all-to-all under one pace, with what each rank thinks of time and remembers. */
+struct scene {
+    struct world *world;
+    struct work *work;
+    struct ibshift_pace paces[RANKS_MAX];
+    struct ibshift_clock clocks[RANKS_MAX];
+    struct ibshift_pace_memory memories[RANKS_MAX];
+};
+
+static const char *const algs[] = {"shift", "stages", "linear", "pairwise"};
+
+static void open_scene(struct scene *scene, const struct ibshift_loop_options *loop,
+                       const struct ibshift_pace *pace, const char *alg, size_t size,
+                       uint64_t *random)
+{
+    struct ibshift_engine_options engine = {0};
+    struct work_options options = {.alg = ibshift_alg_find(IBSHIFT_ALLTOALL, alg),
+                                   .plan = {.ranks = loop->peers, .radix = 1, .segments = 1},
+                                   .window = 4,
+                                   .size = size,
+                                   .paces = scene->paces};
+
+    assert_non_null(options.alg);
+    memset(scene->clocks, 0, sizeof(scene->clocks));
+    memset(scene->memories, 0, sizeof(scene->memories));
+    for (uint32_t i = 0; i < loop->peers; i++) {
+        scene->paces[i] = *pace;
+        scene->paces[i].clock = &scene->clocks[i];
+        scene->paces[i].memory = &scene->memories[i];
+    }
+    options.is_variant = *random % 2;
+    scene->world = world_create(loop, &engine);
+    scene->work = work_create(scene->world, &options, random);
+}
+
+static void close_scene(struct scene *scene)
+{
+    work_free(scene->work);
+    world_free(scene->world);
+}
+
+/* late turns later than the others, rank 0 enters. */
+static void run(struct scene *scene, uint32_t seq, int late, uint64_t *random)
+{
+    uint32_t ranks = scene->world->ranks;
+    int turn = 0;
+
+    for (uint32_t i = 1; i < ranks; i++) {
+        work_start(scene->work, i, seq);
+    }
+    for (; turn < late; turn++) {
+        world_turn(scene->world, random);
+    }
+    work_start(scene->work, 0, seq);
+    for (; turn < MANY_TURNS && !work_is_done(scene->work); turn++) {
+        world_turn(scene->world, random);
+    }
+    assert_true(work_is_done(scene->work));
+    for (uint32_t i = 0; i < ranks; i++) {
+        assert_true(work_is_right(scene->work, i));
+    }
+}
+
+static struct ibshift_pace random_pace(uint64_t *random)
+{
+    static const char *const words[] = {"grants:1", "grants:4",  "grants:16",  "barrier:1",
+                                        "barrier",  "barrier:3", "rate:4/100", "clk"};
+    struct ibshift_pace pace;
+    char why[200];
+
+    assert_int_equal(
+        ibshift_pace_parse(words[world_random_below(random, 8)], &pace, why, sizeof(why)), 0);
+    pace.unit = world_random_below(random, 3) == 0 ? 0 : 1 + world_random_below(random, 2000);
+    pace.delay = world_random_below(random, 100);
+    pace.is_gated = pace.kind == IBSHIFT_PACE_BARRIER || world_random_below(random, 4) != 0;
+    pace.kib = 1 + world_random_below(random, 100);
+    return pace;
+}
+
+/* Clocks that are right, wrong, drifting, or in another century. */
+static void set_clocks(struct scene *scene, uint64_t *random)
+{
+    for (uint32_t i = 0; i < scene->world->ranks; i++) {
+        switch (world_random_below(random, 8)) {
+        case 0:
+            scene->clocks[i].offset = world_random_below(random, 4000);
+            break;
+        case 1:
+            scene->clocks[i].drift = 1e-3;
+            break;
+        case 2:
+            scene->clocks[i].offset =
+                world_random_below(random, 2) ? INT64_MAX / 8 : -INT64_MAX / 8;
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+static void any_pace_is_right(void **state)
+{
+    uint64_t random = seed;
+
+    for (int i = 0; i < 600; i++) {
+        struct scene scene;
+        struct ibshift_pace pace = random_pace(&random);
+        struct ibshift_loop_options loop = {.peers = 1 + world_random_below(&random, 20),
+                                            .max_eager = world_random_below(&random, 2) * 24,
+                                            .room = world_random_below(&random, 2) * 64,
+                                            .depth = 1 + world_random_below(&random, 8),
+                                            .tick = 1,
+                                            .delay = world_random_below(&random, 3) * 200,
+                                            .timeout = 1000,
+                                            .seed = world_random(&random)};
+
+        open_scene(&scene, &loop, &pace, algs[world_random_below(&random, 4)],
+                   world_random_below(&random, 70), &random);
+        set_clocks(&scene, &random);
+        run(&scene, UINT32_MAX, (int)world_random_below(&random, 200), &random);
+        run(&scene, 0, (int)world_random_below(&random, 200), &random);
+        close_scene(&scene);
+    }
+    (void)state;
+}
+
+static struct ibshift_loop_options quiet_loop(uint32_t ranks)
+{
+    return (struct ibshift_loop_options){.peers = ranks, .depth = 64, .tick = 1, .room = 64};
+}
+
+/* A rank that comes late after the gate misses slots; nobody waits for it, nothing is lost. */
+static void clk_leaves_and_makes_up(void **state)
+{
+    struct scene scene;
+    struct ibshift_pace pace;
+    struct ibshift_loop_options loop = quiet_loop(16);
+    uint64_t random = seed + 1, left = 0, messages = 0;
+
+    ibshift_pace_default(&pace, IBSHIFT_PACE_CLK);
+    pace.unit = 2000;
+    pace.is_gated = false;
+    open_scene(&scene, &loop, &pace, "shift", 65, &random);
+    scene.work->options.is_variant = false;
+    for (uint32_t i = 0; i < 16; i++) {
+        scene.paces[i].is_gated = false;
+    }
+    run(&scene, 1, 500, &random); /* 8000 ticks: more than three slots */
+    for (uint32_t i = 0; i < 16; i++) {
+        left += scene.memories[i].left;
+        messages += scene.memories[i].messages;
+        assert_int_equal(scene.memories[i].jumps, 0);
+    }
+    assert_true(left > 0);
+    print_message("%llu in their slots, %llu left aside\n", (unsigned long long)messages,
+                  (unsigned long long)left);
+    close_scene(&scene);
+    (void)state;
+}
+
+static void a_clock_that_is_far_off_is_given_up(void **state)
+{
+    struct scene scene;
+    struct ibshift_pace pace;
+    struct ibshift_loop_options loop = quiet_loop(8);
+    uint64_t random = seed + 2;
+
+    ibshift_pace_default(&pace, IBSHIFT_PACE_CLK);
+    pace.unit = 100;
+    open_scene(&scene, &loop, &pace, "shift", 65, &random);
+    scene.clocks[3].offset = -(int64_t)1000000000;
+    run(&scene, 1, 0, &random);
+    assert_int_equal(scene.memories[3].jumps, 1);
+    close_scene(&scene);
+    (void)state;
+}
+
+/* Nobody is in block b + 1 while another one is in block b. */
+static void barriers_keep_blocks_apart(void **state)
+{
+    struct scene scene;
+    struct ibshift_pace pace;
+    struct ibshift_loop_options loop = quiet_loop(12);
+    uint64_t random = seed + 3;
+
+    loop.delay = 50;
+    loop.seed = seed + 1;
+    ibshift_pace_default(&pace, IBSHIFT_PACE_BARRIER);
+    pace.barrier = 3;
+    open_scene(&scene, &loop, &pace, "shift", 65, &random);
+    for (uint32_t i = 0; i < 12; i++) {
+        work_start(scene.work, i, 5);
+    }
+    while (!work_is_done(scene.work)) {
+        uint32_t lowest = UINT32_MAX, highest = 0;
+
+        world_turn(scene.world, &random);
+        for (uint32_t i = 0; i < 12; i++) {
+            const struct ibshift_op *op = &scene.work->ops[i];
+
+            for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
+                for (uint32_t f = 0; f < IBSHIFT_PACE_WINDOW; f++) {
+                    uint32_t round = op->flight[which][f].round;
+
+                    if (round != IBSHIFT_NOT_IN_FLIGHT) {
+                        lowest = round / 3 < lowest ? round / 3 : lowest;
+                        highest = round / 3 > highest ? round / 3 : highest;
+                    }
+                }
+            }
+        }
+        assert_true(lowest == UINT32_MAX || lowest == highest);
+    }
+    close_scene(&scene);
+    (void)state;
+}
+
+static void grants_limit_what_comes(void **state)
+{
+    struct scene scene;
+    struct ibshift_pace pace;
+    struct ibshift_loop_options loop = quiet_loop(12);
+    uint64_t random = seed + 4;
+    uint32_t most = 0;
+
+    loop.delay = 50;
+    loop.seed = seed + 1;
+    ibshift_pace_default(&pace, IBSHIFT_PACE_GRANTS);
+    pace.grants = 2;
+    pace.window = 5;
+    open_scene(&scene, &loop, &pace, "shift", 65, &random);
+    for (uint32_t i = 0; i < 12; i++) {
+        work_start(scene.work, i, 5);
+    }
+    while (!work_is_done(scene.work)) {
+        world_turn(scene.world, &random);
+        for (uint32_t i = 0; i < 12; i++) {
+            const struct ibshift_walk *walk = &scene.work->ops[i].walk;
+
+            assert_true(walk->in_flight[IBSHIFT_CLASS_RECV] <= 2);
+            assert_true(walk->in_flight[IBSHIFT_CLASS_SEND] <= 5);
+            if (walk->in_flight[IBSHIFT_CLASS_RECV] > most) {
+                most = walk->in_flight[IBSHIFT_CLASS_RECV];
+            }
+        }
+    }
+    assert_int_equal(most, 2);
+    close_scene(&scene);
+    (void)state;
+}
+
+/* The wish to be woken is what moves virtual time on. */
+static void waiting_for_a_slot_asks_to_be_woken(void **state)
+{
+    struct scene scene;
+    struct ibshift_pace pace;
+    struct ibshift_loop_options loop = quiet_loop(2);
+    uint64_t random = seed + 5, wake;
+
+    ibshift_pace_default(&pace, IBSHIFT_PACE_CLK);
+    pace.unit = 1000000;
+    pace.is_gated = false;
+    pace.delay = 1000;
+    open_scene(&scene, &loop, &pace, "shift", 65, &random);
+    assert_true(ibshift_engine_wake_at(scene.world->engines[0]) == UINT64_MAX);
+    work_start(scene.work, 0, 1);
+    wake = ibshift_engine_wake_at(scene.world->engines[0]);
+    assert_int_equal(wake, 2000); /* two rounds of the gate that is not there */
+    work_start(scene.work, 1, 1);
+    while (!work_is_done(scene.work)) {
+        world_turn(scene.world, &random);
+    }
+    close_scene(&scene);
+    (void)state;
+}
+
+static void words_are_read_and_written(void **state)
+{
+    static const char *const good[][2] = {{"none", "none"},
+                                          {"grants:3", "grants:3"},
+                                          {"grants", "grants:1"},
+                                          {"barrier:8", "barrier:8"},
+                                          {"clk", "clk"},
+                                          {"rate", "rate:16/16"},
+                                          {"rate:8", "rate:8/8"},
+                                          {"rate:8/10", "rate:8/10"},
+                                          {"grants:16", "grants:16"}};
+    static const char *const bad[] = {
+        "",        "grant",   "grants:",    "grants:0",  "grants:17",   "clk:1",     "none:1",
+        "rate:1/", "rate:/2", "barrier:-1", "grants:1x", "rate:8/1001", "barrier: 2"};
+    struct ibshift_pace pace;
+    char text[64], why[200];
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        assert_int_equal(ibshift_pace_parse(good[i][0], &pace, why, sizeof(why)), 0);
+        ibshift_pace_format(&pace, text, sizeof(text));
+        assert_string_equal(text, good[i][1]);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_true(ibshift_pace_parse(bad[i], &pace, why, sizeof(why)) < 0);
+        assert_non_null(strstr(why, "is no pace"));
+    }
+    (void)state;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_pace_is_right),
+        cmocka_unit_test(clk_leaves_and_makes_up),
+        cmocka_unit_test(a_clock_that_is_far_off_is_given_up),
+        cmocka_unit_test(barriers_keep_blocks_apart),
+        cmocka_unit_test(grants_limit_what_comes),
+        cmocka_unit_test(waiting_for_a_slot_asks_to_be_woken),
+        cmocka_unit_test(words_are_read_and_written),
+    };
+
+    seed = world_seed(7);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
