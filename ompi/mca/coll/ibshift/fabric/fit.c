@@ -149,10 +149,14 @@ uint32_t fit_find(const fit_t *fit, fit_pair_t pair, uint32_t start, uint32_t *l
     return best;
 }
 
-static void take(fit_t *fit, uint32_t row, uint32_t stage, uint16_t rank)
+static bool is_busy(const fit_t *fit, uint32_t row, uint32_t stage)
+{
+    return fit->busy[(size_t)row * fit->words + stage / 64] >> stage % 64 & 1;
+}
+
+static void set_busy(fit_t *fit, uint32_t row, uint32_t stage)
 {
     fit->busy[(size_t)row * fit->words + stage / 64] |= UINT64_C(1) << stage % 64;
-    fit->owner[(size_t)stage * fit->rows + row] = rank;
 }
 
 static void give_back(fit_t *fit, uint32_t row, uint32_t stage)
@@ -162,14 +166,37 @@ static void give_back(fit_t *fit, uint32_t row, uint32_t stage)
 }
 
 /* The first of the link's bitmaps that is free in this stage; it has one. */
-static void take_link(fit_t *fit, uint32_t link, uint32_t stage, uint16_t rank)
+static void set_link_busy(fit_t *fit, uint32_t link, uint32_t stage)
 {
     uint32_t row = fit->row[link];
 
-    while (fit_owner(fit, row, stage) != FIT_NOBODY) {
+    while (is_busy(fit, row, stage)) {
         row++;
     }
-    take(fit, row, stage, rank);
+    set_busy(fit, row, stage);
+}
+
+/* The bitmap that set_link_busy() took for this rank. */
+static void own_link(fit_t *fit, uint32_t link, uint32_t stage, uint16_t rank)
+{
+    uint16_t *owner = fit->owner + (size_t)stage * fit->rows + fit->row[link];
+
+    while (*owner != FIT_NOBODY) {
+        owner++;
+    }
+    *owner = rank;
+}
+
+static void own(fit_t *fit, fit_pair_t pair, uint32_t stage, uint32_t lane)
+{
+    const uint32_t *links = links_of(fit, pair, lane);
+    uint16_t *owner = fit->owner + (size_t)stage * fit->rows;
+
+    owner[row_out(fit, pair.from)] = pair.from;
+    owner[row_in(fit, pair.to)] = pair.from;
+    for (uint32_t i = 0; i < fit->paths->width && links[i] != IBSHIFT_NO_LINK; i++) {
+        own_link(fit, links[i], stage, pair.from);
+    }
 }
 
 /* The last one filled moves into the gap, so that filled ones stay together. */
@@ -183,7 +210,7 @@ static void give_back_link(fit_t *fit, uint32_t link, uint32_t stage, uint16_t r
     while (fit_owner(fit, last, stage) == FIT_NOBODY) {
         last--;
     }
-    take(fit, mine, stage, fit_owner(fit, last, stage));
+    fit->owner[(size_t)stage * fit->rows + mine] = fit_owner(fit, last, stage);
     give_back(fit, last, stage);
 }
 
@@ -194,7 +221,8 @@ static void raise_low(const fit_t *fit, uint32_t *low, uint32_t row)
     }
 }
 
-void fit_place(fit_t *fit, fit_pair_t pair, uint32_t stage, uint32_t lane)
+/* All but the owners. */
+static void mark(fit_t *fit, fit_pair_t pair, uint32_t stage, uint32_t lane)
 {
     const uint32_t *links = links_of(fit, pair, lane);
     size_t at = (size_t)stage * fit->ranks + pair.from;
@@ -203,13 +231,19 @@ void fit_place(fit_t *fit, fit_pair_t pair, uint32_t stage, uint32_t lane)
     if (fit->lane != NULL) {
         fit->lane[at] = (uint8_t)lane;
     }
-    take(fit, row_out(fit, pair.from), stage, pair.from);
-    take(fit, row_in(fit, pair.to), stage, pair.from);
+    set_busy(fit, row_out(fit, pair.from), stage);
+    set_busy(fit, row_in(fit, pair.to), stage);
     for (uint32_t i = 0; i < fit->paths->width && links[i] != IBSHIFT_NO_LINK; i++) {
-        take_link(fit, links[i], stage, pair.from);
+        set_link_busy(fit, links[i], stage);
     }
     raise_low(fit, &fit->low_out[fit->member_of[pair.from]], row_out(fit, pair.from));
     raise_low(fit, &fit->low_in[fit->member_of[pair.to]], row_in(fit, pair.to));
+}
+
+void fit_place(fit_t *fit, fit_pair_t pair, uint32_t stage, uint32_t lane)
+{
+    mark(fit, pair, stage, lane);
+    own(fit, pair, stage, lane);
 }
 
 static void lower_low(uint32_t *low, uint32_t word)
@@ -232,6 +266,21 @@ void fit_remove(fit_t *fit, fit_pair_t pair, uint32_t stage)
     lower_low(&fit->low_in[fit->member_of[pair.to]], stage / 64);
 }
 
+/* Stage by stage, where the owners of a stage lie together: while pairs are placed here and there,
+ * each of them would cost a cache miss. */
+static void own_all(fit_t *fit)
+{
+    for (uint32_t stage = 0; stage < fit->stages; stage++) {
+        for (uint32_t r = 0; r < fit->ranks; r++) {
+            size_t at = (size_t)stage * fit->ranks + r;
+
+            if (fit->to[at] != FIT_NOBODY) {
+                own(fit, FIT_PAIR(r, fit->to[at]), stage, fit->lane != NULL ? fit->lane[at] : 0);
+            }
+        }
+    }
+}
+
 uint32_t fit_first(fit_t *fit, fit_order next, const void *context, uint32_t count,
                    fit_pair_t *left, uint32_t room)
 {
@@ -246,12 +295,13 @@ uint32_t fit_first(fit_t *fit, fit_order next, const void *context, uint32_t cou
         }
         stage = fit_find(fit, pair, 0, &lane);
         if (stage != UINT32_MAX) {
-            fit_place(fit, pair, stage, lane);
+            mark(fit, pair, stage, lane);
         } else if (unplaced < room) {
             left[unplaced++] = pair;
         } else {
             return UINT32_MAX;
         }
     }
+    own_all(fit);
     return unplaced;
 }

@@ -11,7 +11,9 @@
 #define STAGEWISE_WORK                                                                             \
     UINT64_C(400000000) /* pairs times stages that the stage-wise pass may look at */
 #define HOPE         4  /* pairs a rank that first fit may leave for the walk to be worth trying */
-#define RANDOM_RANKS 4000 /* a random order of all pairs is kept for at most so many */
+#define COMPRESSED   1.01   /* of the bound: what the walk alone need not shorten */
+#define SMALL_TABLE  100000 /* ranks times stages */
+#define RANDOM_RANKS 4000   /* a random order of all pairs is kept for at most so many */
 
 typedef struct search {
     const ibshift_paths_t *paths;
@@ -102,16 +104,22 @@ static uint32_t stages_at(const search_t *s, double slack)
 static int search_near_bound(search_t *s)
 {
     static const double slack[] = {1.004, 1.01, 1.02, 1.05};
+    uint32_t tried = 0;
     int status = -EAGAIN;
 
     for (size_t i = 0; i < sizeof(slack) / sizeof(slack[0]) && status == -EAGAIN; i++) {
-        status = try_stages(s, stages_at(s, slack[i]), shift_pair, "first fit from the shift");
+        uint32_t stages = stages_at(s, slack[i]);
+
+        if (stages != tried) {
+            status = try_stages(s, stages, shift_pair, "first fit from the shift");
+        }
         if (status == -EAGAIN && i > 0 && s->ranks <= RANDOM_RANKS) {
             status = shuffle_pairs(s);
-            status = status != 0 ? status
-                                 : try_stages(s, stages_at(s, slack[i]), random_pair,
-                                              "first fit from a random order");
+            status = status != 0
+                         ? status
+                         : try_stages(s, stages, random_pair, "first fit from a random order");
         }
+        tried = stages;
     }
     return status;
 }
@@ -159,31 +167,49 @@ static int copy_fit(const search_t *s, const fit_t *from, fit_t *to)
     return status;
 }
 
-/* Takes stages away from the best table, as many at a time as the walk can place elsewhere. */
-static int compress(search_t *s)
+/* One walk that leaves the best table so many stages. 0, -EAGAIN (not found), -ENOMEM. */
+static int try_to_shorten(search_t *s, uint32_t stages, uint64_t seed, const char *method)
+{
+    fit_t fit;
+    uint32_t left;
+    int status = copy_fit(s, &s->best, &fit);
+
+    if (status != 0) {
+        return status;
+    }
+    left = shrink(&fit, stages, s->best_stages, s->left, s->room);
+    if (left != UINT32_MAX) {
+        left = fit_eject(&fit, s->left, left, s->room, 20000 + UINT64_C(60) * left, seed);
+    }
+    if (left == 0) {
+        keep(s, &fit, stages, method);
+    }
+    fit_close(&fit);
+    return left == 0 ? 0 : -EAGAIN;
+}
+
+/* Takes stages away from the best table, as many at a time as the walk can place elsewhere; walks
+ * through a small table cost little, so the last stages get several. */
+static int compress(search_t *s, const char *method)
 {
     uint32_t floor = (uint32_t)ceil(s->bound - 1e-6), step = (s->best_stages - floor + 1) / 2;
+    uint32_t extra = SMALL_TABLE / (s->ranks * s->best_stages);
+    int status = 0;
 
-    while (step > 0 && s->best_stages > floor) {
-        uint32_t goal = s->best_stages - step > floor ? s->best_stages - step : floor, left;
-        fit_t fit;
-        int status = copy_fit(s, &s->best, &fit);
+    while (step > 0 && s->best_stages > floor && (status == 0 || status == -EAGAIN)) {
+        uint32_t goal = s->best_stages - step > floor ? s->best_stages - step : floor;
 
-        if (status != 0) {
-            return status;
+        status = try_to_shorten(s, goal, s->seed + extra, method);
+        if (status != -EAGAIN) {
+            continue;
         }
-        left = shrink(&fit, goal, s->best_stages, s->left, s->room);
-        if (left != UINT32_MAX) {
-            left = fit_eject(&fit, s->left, left, s->room, 20000 + UINT64_C(60) * left, s->seed);
-        }
-        if (left == 0) {
-            keep(s, &fit, goal, "stage by stage, then the walk");
-        } else {
+        if (step > 1 || extra == 0) {
             step /= 2;
+        } else {
+            extra--;
         }
-        fit_close(&fit);
     }
-    return 0;
+    return status == -EAGAIN ? 0 : status;
 }
 
 static int search_stagewise(search_t *s)
@@ -205,7 +231,7 @@ static int search_stagewise(search_t *s)
         return -EAGAIN;
     }
     keep(s, &fit, used, "stage by stage");
-    return compress(s);
+    return compress(s, "stage by stage, then the walk");
 }
 
 /* Ranks of one member exchange in stages of their own, behind the others. */
@@ -309,6 +335,8 @@ int ibshift_schedule_make(const ibshift_paths_t *paths, uint32_t ranks, const ui
     status = s.left == NULL ? -ENOMEM : search_near_bound(&s);
     if (status == -EAGAIN) {
         status = search_stagewise(&s);
+    } else if (status == 0 && s.best_stages > stages_at(&s, COMPRESSED)) {
+        status = compress(&s, s.method);
     }
     if (status == 0) {
         status = write_table(&s, schedule);
