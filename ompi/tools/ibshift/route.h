@@ -92,5 +92,6 @@ int route_write_order(const route_t *r, FILE *out);
 
 /* ---- the engines ---- */
 int route_pgft(route_t *r, ibshift_error_t *err);
+int route_qft(route_t *r, ibshift_error_t *err);
 
 #endif

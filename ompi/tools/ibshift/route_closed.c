@@ -12,69 +12,64 @@
  * Down: the same label and cable that the way up takes: (16), (17), (18). docs/routing.md derives
  * it.
  */
-#include "route.h"
 #include "route_closed.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What the formulas say of one LID, one element a level. */
-typedef struct aim {
-    uint32_t leaf;                                                     /* switch */
-    uint16_t up[IBSHIFT_LEVELS_MAX + 2], down[IBSHIFT_LEVELS_MAX + 2]; /* index into the tables */
-    uint8_t host_port;
-} aim_t;
-
-typedef struct closed {
-    route_t *r;
-    const route_tree_t *t;
-    aim_t *aims; /* by LID; leaf IBSHIFT_NO_SWITCH: not a host's */
-} closed_t;
-
-static void set_aim(const route_tree_t *t, uint32_t leaf, uint64_t place, aim_t *aim)
+static void aim_up(const route_tree_t *t, uint64_t place, route_aim_t *aim)
 {
     uint64_t q = place;
-    unsigned way = 0, label = 0;
+    unsigned label = 0;
 
-    aim->leaf = leaf;
-    for (unsigned l = 1; l <= t->h; l++) {
-        if (l > 1) {
-            aim->down[l] = (uint16_t)(route_tree_digit(t, leaf, l) * t->ways[l] + way);
-        }
-        if (l < t->h) {
-            unsigned copy, up = (unsigned)(q % t->ups[l]);
-            unsigned fan = t->parents[l + 1] * t->shared[l + 1];
+    for (unsigned l = 1; l < t->h; l++) {
+        unsigned up = (unsigned)(q % t->ups[l]);
 
-            aim->up[l] = (uint16_t)up;
-            copy = up / t->parents[l + 1];
-            way = label * t->cables[l + 1] + copy / t->shared[l + 1];
-            q = q / fan * t->shared[l] + label;
-            label = copy % t->shared[l + 1];
-        }
+        aim->up[l] = (uint16_t)up;
+        q = q / (t->parents[l + 1] * t->shared[l + 1]) * t->shared[l] + label;
+        label = up / t->parents[l + 1] % t->shared[l + 1];
     }
 }
 
-static void set_aims(closed_t *c)
+void route_aim_down(const route_tree_t *t, route_aim_t *aim)
+{
+    unsigned label = 0;
+
+    for (unsigned l = 2; l <= t->h; l++) {
+        unsigned copy = aim->up[l - 1] / t->parents[l];
+        unsigned way = label * t->cables[l] + copy / t->shared[l];
+        unsigned child = route_tree_digit(t, aim->leaf, l);
+
+        aim->down[l] = (uint16_t)(child < t->children[l] ? child * t->ways[l] + way : 0);
+        label = copy % t->shared[l];
+    }
+}
+
+static void set_aims(route_closed_t *c)
 {
     const route_tree_t *t = c->t;
     const ibshift_fabric_t *f = t->f;
+    uint32_t next = t->places;
 
     for (uint32_t h = 0; h < f->host_count; h++) {
-        uint32_t peer = f->ports[f->hosts[h]].peer, leaf = route_host_switch(f, h);
+        uint32_t leaf = route_host_switch(f, h);
+        uint64_t place = t->place[h] != ROUTE_NO_PLACE ? t->place[h] : next++;
 
         for (unsigned lane = 0; lane < ibshift_host_lid_count(f, h); lane++) {
-            aim_t *aim = &c->aims[ibshift_host_lid(f, h) + lane];
+            route_aim_t *aim = &c->aims[ibshift_host_lid(f, h) + lane];
 
-            set_aim(t, leaf, ((uint64_t)t->place[h] + lane) % t->places, aim);
-            aim->host_port = f->ports[peer].number;
+            aim->leaf = leaf;
+            aim->host_port = f->ports[f->ports[f->hosts[h]].peer].number;
+            aim_up(t, (place + lane) % t->places, aim);
+            route_aim_down(t, aim);
         }
     }
 }
 
 static int fill_rows(void *context, uint32_t first, uint32_t end)
 {
-    closed_t *c = context;
+    const route_closed_t *c = context;
     const route_tree_t *t = c->t;
     ibshift_fabric_t *f = c->r->fabric;
 
@@ -86,7 +81,7 @@ static int fill_rows(void *context, uint32_t first, uint32_t end)
         uint8_t *row = f->lft + (size_t)s * f->lft_stride;
 
         for (uint32_t lid = 1; l != 0 && lid < f->lft_stride; lid++) {
-            const aim_t *aim = &c->aims[lid];
+            const route_aim_t *aim = &c->aims[lid];
 
             if (aim->leaf == IBSHIFT_NO_SWITCH) {
                 continue;
@@ -101,9 +96,10 @@ static int fill_rows(void *context, uint32_t first, uint32_t end)
     return 0;
 }
 
-int route_closed_form(route_t *r, const route_tree_t *t, ibshift_error_t *err)
+static int closed_form(route_t *r, const route_tree_t *t, ibshift_error_t *err)
 {
-    closed_t c = {.r = r, .t = t};
+    route_closed_t c = {.r = r, .t = t};
+    int rc = 0;
 
     c.aims = malloc((size_t)r->fabric->lft_stride * sizeof(*c.aims));
     if (c.aims == NULL || route_tree_order(t, &r->order, &r->order_count) != 0) {
@@ -112,7 +108,53 @@ int route_closed_form(route_t *r, const route_tree_t *t, ibshift_error_t *err)
     }
     memset(c.aims, 0xff, (size_t)r->fabric->lft_stride * sizeof(*c.aims));
     set_aims(&c);
-    route_parallel(r->threads, r->fabric->switch_count, fill_rows, &c);
+    if (t->missing == 0) {
+        route_parallel(r->threads, r->fabric->switch_count, fill_rows, &c);
+    } else {
+        rc = route_damaged(&c, err);
+    }
     free(c.aims);
-    return 0;
+    return rc;
+}
+
+static int check_crossing(const route_tree_t *t, bool is_crossed, ibshift_error_t *err)
+{
+    for (unsigned l = 2; l <= t->h; l++) {
+        if (t->shared[l] == 1) {
+            continue;
+        }
+        if (is_crossed) {
+            return 0;
+        }
+        for (uint32_t s = 0; s < t->f->switch_count; s++) {
+            if (t->level[s] == l && t->label[s] == 1) {
+                return ibshift_fail(err, -ENOTSUP,
+                                    "switch '%s' of level %u joins the same parts as another one "
+                                    "of its plane: cross-connected, take engine qft",
+                                    ibshift_node_name(t->f, t->f->switches[s]), l);
+            }
+        }
+    }
+    return is_crossed ? ibshift_fail(err, -ENOTSUP,
+                                     "no level of the tree is cross-connected: take engine pgft")
+                      : 0;
+}
+
+int route_closed_engine(route_t *r, bool is_crossed, ibshift_error_t *err)
+{
+    route_tree_t t;
+    int rc = route_tree_find(r->fabric, &t, err);
+
+    if (rc != 0) {
+        return rc;
+    }
+    rc = check_crossing(&t, is_crossed, err);
+    if (rc == 0) {
+        rc = closed_form(r, &t, err);
+    }
+    if (rc == 0) {
+        rc = route_tree_switches(r, &t, err);
+    }
+    route_tree_free(&t);
+    return rc;
 }

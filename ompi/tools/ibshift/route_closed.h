@@ -2,10 +2,33 @@
 #ifndef IBSHIFT_TOOL_ROUTE_CLOSED_H
 #define IBSHIFT_TOOL_ROUTE_CLOSED_H
 
-#include "route.h"
 #include "route_tree.h"
 
-/* Fills the tables for the LIDs of all hosts, and the order. */
-int route_closed_form(route_t *r, const route_tree_t *t, ibshift_error_t *err);
+/* What the formulas say of one LID, one element a level. */
+typedef struct route_aim {
+    uint32_t leaf;                     /* switch; IBSHIFT_NO_SWITCH: the LID is no host's */
+    uint16_t up[IBSHIFT_LEVELS_MAX];   /* [level]: index into the tree's up ports */
+    uint16_t down[IBSHIFT_LEVELS_MAX]; /* and into its down ports */
+    uint8_t host_port;
+} route_aim_t;
+
+typedef struct route_closed {
+    route_t *r;
+    const route_tree_t *t;
+    route_aim_t *aims; /* by LID */
+} route_closed_t;
+
+/* Tables and order; is_crossed: the engine wants cross-connected levels, or else none. */
+int route_closed_engine(route_t *r, bool is_crossed, ibshift_error_t *err);
+
+/* down[] from up[]: the same labels and cables. */
+void route_aim_down(const route_tree_t *t, route_aim_t *aim);
+
+/*
+ * Where cables or switches are missing (section V of the paper): moves the destinations whose way
+ * down is gone to other parents, for all sources alike, and fills every row with the formula's port
+ * where it leads on, with the least used one that does where it does not.
+ */
+int route_damaged(route_closed_t *c, ibshift_error_t *err);
 
 #endif

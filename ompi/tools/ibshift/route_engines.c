@@ -6,6 +6,8 @@
 const struct route_engine route_engines[] = {
     {"pgft", route_pgft, "a fat tree, cables may be missing",
      "closed form: shifts over its order are free of contention"},
+    {"qft", route_qft, "a quasi fat tree, cables may be missing",
+     "closed form for cross-connected levels, as clean"},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -15,6 +15,7 @@ void route_tree_free(route_tree_t *t)
     free(t->by_level);
     free(t->level);
     free(t->label);
+    free(t->twin);
     free(t->place);
     memset(t, 0, sizeof(*t));
 }
@@ -86,6 +87,8 @@ static unsigned label_twins(route_tree_t *t, unsigned l, twin_t *twins)
     for (uint32_t i = 0, run; i < count; i += run) {
         for (run = 0; i + run < count && twins[i + run].digits == twins[i].digits; run++) {
             t->label[twins[i + run].sw] = (uint8_t)(run < IBSHIFT_PORT_MAX ? run : 255);
+            t->twin[twins[i + run].sw] = twins[i].sw;
+            t->twin[twins[i + (run > 0 ? run - 1 : 0)].sw] = twins[i + run].sw;
         }
         votes[run < IBSHIFT_PORT_MAX ? run : IBSHIFT_PORT_MAX]++;
     }
@@ -293,6 +296,7 @@ static void place_hosts(route_tree_t *t)
         }
         if (t->level[leaf] != 1) {
             t->place[h] = ROUTE_NO_PLACE;
+            t->missing++;
         } else if (ports <= t->children[1]) {
             t->place[h] = place * t->children[1] + rank[f->ports[port].number];
         } else {
@@ -325,11 +329,18 @@ static int find_tree(route_tree_t *t, ibshift_error_t *err)
     }
     t->level = calloc(switches, 1);
     t->label = calloc(switches, 1);
+    t->twin = calloc(switches, sizeof(*t->twin));
     t->place = calloc((size_t)t->f->host_count + 1, sizeof(*t->place));
-    if (t->level == NULL || t->label == NULL || t->place == NULL) {
+    if (t->level == NULL || t->label == NULL || t->twin == NULL || t->place == NULL) {
         return ibshift_fail(err, -ENOMEM, "no memory for %u switches", t->f->switch_count);
     }
+    for (uint32_t s = 0; s < t->f->switch_count; s++) {
+        t->twin[s] = s;
+    }
     rc = find_height(t, err);
+    if (rc == 0) {
+        rc = route_tree_number_parents(t, err);
+    }
     if (rc == 0) {
         rc = find_parameters(t, err);
     }

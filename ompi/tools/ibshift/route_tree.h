@@ -49,6 +49,7 @@ typedef struct route_tree {
 
     uint8_t *level;   /* [switch]: 1 .. h; 0: of no use */
     uint8_t *label;   /* [switch]: among those with the same digits */
+    uint32_t *twin;   /* [switch]: the next of these, in a circle */
     uint32_t *place;  /* [host]: in the order of the formulas, or ROUTE_NO_PLACE: not on a leaf */
     uint32_t places;  /* product of children */
     uint32_t missing; /* entries of up and down without a cable, hosts left out */
@@ -82,6 +83,10 @@ void route_tree_ways(const route_tree_t *t, uint32_t target, uint8_t *descent, u
 
 /* Entries for the LIDs of all switches: up, then down, over what cables there are. -ENOMEM. */
 int route_tree_switches(route_t *r, const route_tree_t *t, ibshift_error_t *err);
+
+/* Of route_tree_find(): a switch cut off from its plane is no plane of its own; numbers such parts
+ * last, so that the others keep the numbers that the formulas know. */
+int route_tree_number_parents(route_tree_t *t, ibshift_error_t *err);
 
 /* Order of the hosts by their places, keepers for places without a host. -ENOMEM. */
 int route_tree_order(const route_tree_t *t, uint32_t **order, uint32_t *count);
