@@ -26,8 +26,10 @@ static int copy_nodes(const ibshift_fabric_t *from, ibshift_fabric_t *to, ibshif
                 return ibshift_fail(err, -EINVAL, "port %u of '%s' has another port's GUID", i + 1,
                                     ibshift_node_name(from, n));
             }
-            to->ports[port].lid = from->ports[port].lid;
-            to->ports[port].lmc = from->ports[port].lmc;
+            if (from->ports[port].peer != IBSHIFT_NO_PORT) {
+                to->ports[port].lid = from->ports[port].lid;
+                to->ports[port].lmc = from->ports[port].lmc;
+            }
         }
     }
     return 0;
