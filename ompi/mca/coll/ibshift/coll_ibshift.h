@@ -36,6 +36,12 @@ struct mca_coll_ibshift_module_t {
 typedef struct mca_coll_ibshift_module_t mca_coll_ibshift_module_t;
 OBJ_CLASS_DECLARATION(mca_coll_ibshift_module_t);
 
+/* The communicator's module if it runs natively, or NULL. */
+mca_coll_ibshift_module_t *ibshift_module_of(const struct ompi_communicator_t *comm);
+
+/* Gives back all that the component has of Open MPI's lower layers and of the device. */
+void ibshift_component_end(void);
+
 mca_coll_base_module_t *mca_coll_ibshift_comm_query(struct ompi_communicator_t *comm,
                                                     int *priority);
 

@@ -41,8 +41,15 @@ void ibshift_choose_open(void)
     }
 }
 
+const struct ibshift_choice *ibshift_choices_last(const struct ibshift_choices *choices,
+                                                  enum ibshift_collective collective)
+{
+    return atomic_load_explicit(&choices->last[collective], memory_order_relaxed);
+}
+
 void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collective collective)
 {
+    atomic_store_explicit(&choices->last[collective], NULL, memory_order_relaxed);
     for (int kind = 0; kind < IBSHIFT_CHOICE_KINDS; kind++) {
         free(choices->table[collective][kind]);
         choices->table[collective][kind] = NULL;
@@ -101,7 +108,8 @@ static void consider(struct ibshift_search *search, const struct ibshift_alg *al
     search->second = search->price;
     search->second_name = NULL != search->best.alg ? search->best.alg->name : NULL;
     search->price = price;
-    search->best = (struct ibshift_choice){alg, plan->radix, plan->segments, true};
+    search->best =
+        (struct ibshift_choice){.alg = alg, .radix = plan->radix, .segments = plan->segments};
 }
 
 static void consider_segments(struct ibshift_search *search, const struct ibshift_alg *alg)
@@ -214,25 +222,42 @@ static uint64_t bytes_to_price(const struct ibshift_job *job)
     return job->bytes == 0 ? 0 : 1ull << size_class(job->bytes);
 }
 
+static struct ibshift_wish wish_of(enum ibshift_collective collective)
+{
+    return (struct ibshift_wish){.algorithm = ibshift_params.algorithm[collective],
+                                 .radix = ibshift_params.radix[collective],
+                                 .segment = ibshift_params.segment[collective]};
+}
+
+static bool holds(const struct ibshift_choice *choice, const struct ibshift_wish *wish)
+{
+    return choice->is_known && choice->wish.algorithm == wish->algorithm &&
+           choice->wish.radix == wish->radix && choice->wish.segment == wish->segment;
+}
+
 int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
                    const struct ibshift_job *job, struct ibshift_op_params *params)
 {
     struct ibshift_choice *choice = remembered(&module->choices, job, params);
     struct ibshift_search search = {.job = job, .params = params};
+    struct ibshift_wish wish = wish_of(job->collective);
 
     if (NULL == choice) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     params->window = (uint32_t)ibshift_params.window;
-    if (!choice->is_known) {
+    if (!holds(choice, &wish)) {
         search.bytes = bytes_to_price(job);
         search_rows(&search);
         if (ibshift_params.explain && 0 == module->rank) {
             ibshift_explain(&search, comm);
         }
         *choice = search.best;
+        choice->price = search.price;
+        choice->wish = wish;
         choice->is_known = true;
     }
+    atomic_store_explicit(&module->choices.last[job->collective], choice, memory_order_relaxed);
     params->alg = choice->alg;
     params->plan.radix = choice->radix;
     params->plan.segments = choice->segments;

@@ -8,16 +8,25 @@
  * sizes. It depends on what all ranks know alike, and on the same parameters everywhere.
  */
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "alg/alg.h"
 
+/* What the parameters of a collective ask for; MPI_T may change them between two calls. */
+struct ibshift_wish {
+    int algorithm, radix;
+    size_t segment;
+};
+
 struct ibshift_choice {
     const struct ibshift_alg *alg; /* NULL: none fits */
     uint32_t radix;
     uint32_t segments;
+    double price; /* us; negative: not known */
     bool is_known;
+    struct ibshift_wish wish; /* under which it was made */
 };
 
 enum {
@@ -28,9 +37,12 @@ enum {
 /* All choices of a communicator. */
 struct ibshift_choices {
     struct ibshift_choice *table[IBSHIFT_COLLECTIVES][IBSHIFT_CHOICE_KINDS];
+    const struct ibshift_choice *_Atomic last[IBSHIFT_COLLECTIVES]; /* that ran; NULL: none has */
 };
 
 void ibshift_choices_free(struct ibshift_choices *choices);
+const struct ibshift_choice *ibshift_choices_last(const struct ibshift_choices *choices,
+                                                  enum ibshift_collective collective);
 /* Those of one collective: they are made anew. */
 void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collective collective);
 

@@ -1,9 +1,11 @@
 #include "coll_ibshift_call.h"
+#include "coll_ibshift_pvars.h"
 #include "coll_ibshift_transport.h"
 
 #include "mpi.h"
 #include "ompi/constants.h"
 #include "ompi/mca/coll/base/base.h"
+#include "ompi/runtime/mpiruntime.h"
 #include "opal/util/argv.h"
 #include "opal/util/show_help.h"
 
@@ -61,6 +63,7 @@ static int component_register(void)
         return OMPI_ERR_NOT_AVAILABLE;
     }
     ibshift_params_register();
+    ibshift_pvars_register();
     if (ibshift_params.priority < 0 && is_named()) {
         ibshift_params.priority = PRIORITY_WHEN_NAMED;
     }
@@ -77,11 +80,23 @@ static int component_open(void)
     return OMPI_SUCCESS;
 }
 
-static int component_close(void)
+void ibshift_component_end(void)
 {
-    ibshift_borrow_close();
     ibshift_calls_free();
     ibshift_transport_close();
+}
+
+/*
+ * When MPI_T is still in use, the components outlive MPI_Finalize, but what Open MPI's lower layers
+ * had lent us is gone by then. The last module has ended what we have; the rest goes with the
+ * process.
+ */
+static int component_close(void)
+{
+    if (ompi_mpi_state < OMPI_MPI_STATE_FINALIZE_COMPLETED) {
+        ibshift_borrow_close();
+        ibshift_component_end();
+    }
     return OMPI_SUCCESS;
 }
 

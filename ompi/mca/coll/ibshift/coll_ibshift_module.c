@@ -1,6 +1,8 @@
 #include "coll_ibshift_native.h"
 #include "coll_ibshift_transport.h"
 
+#include "ompi/runtime/mpiruntime.h"
+
 #include <stdlib.h>
 
 /* Keeps what is installed in a slot that we are about to take; without a fallback we leave it. */
@@ -78,8 +80,11 @@ static int module_disable(mca_coll_base_module_t *base, struct ompi_communicator
     return OMPI_SUCCESS;
 }
 
+static _Atomic int modules; /* that live */
+
 static void module_construct(mca_coll_ibshift_module_t *module)
 {
+    atomic_fetch_add_explicit(&modules, 1, memory_order_relaxed);
     memset(&module->fallback, 0, sizeof(module->fallback));
     memset(&module->choices, 0, sizeof(module->choices));
     memset(&module->route, 0, sizeof(module->route));
@@ -97,10 +102,29 @@ static void module_destruct(mca_coll_ibshift_module_t *module)
     ibshift_choices_free(&module->choices);
     ibshift_route_free(&module->route);
     free(module->peers);
+    if (1 == atomic_fetch_sub_explicit(&modules, 1, memory_order_relaxed) &&
+        ompi_mpi_state >= OMPI_MPI_STATE_FINALIZE_STARTED) {
+        ibshift_component_end();
+    }
 }
 
 OBJ_CLASS_INSTANCE(mca_coll_ibshift_module_t, mca_coll_base_module_t, module_construct,
                    module_destruct);
+
+/* Others may have taken some of our slots, but hardly both of these. */
+mca_coll_ibshift_module_t *ibshift_module_of(const struct ompi_communicator_t *comm)
+{
+    mca_coll_base_module_t *const candidates[] = {comm->c_coll->coll_barrier_module,
+                                                  comm->c_coll->coll_ibarrier_module};
+
+    for (size_t i = 0; i < sizeof(candidates) / sizeof(candidates[0]); i++) {
+        if (NULL != candidates[i] &&
+            ((opal_object_t *)candidates[i])->obj_class == OBJ_CLASS(mca_coll_ibshift_module_t)) {
+            return (mca_coll_ibshift_module_t *)candidates[i];
+        }
+    }
+    return NULL;
+}
 
 mca_coll_base_module_t *mca_coll_ibshift_comm_query(struct ompi_communicator_t *comm, int *priority)
 {

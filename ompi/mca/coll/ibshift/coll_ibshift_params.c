@@ -282,15 +282,14 @@ static void register_one(const struct param *p)
     check_bounds(p);
 }
 
-/* auto and the collective's rows; the values are static: Open MPI keeps the pointers. */
-static const mca_base_var_enum_value_t *algorithms_of(enum ibshift_collective collective)
+const mca_base_var_enum_value_t *ibshift_param_choices(enum ibshift_collective collective,
+                                                       const char *nothing)
 {
     enum { MOST = 32 };
-    static mca_base_var_enum_value_t choices[IBSHIFT_COLLECTIVES][MOST];
-    mca_base_var_enum_value_t *choice = choices[collective];
+    static mca_base_var_enum_value_t choice[MOST]; /* whoever makes an enumeration copies them */
     int count = 0;
 
-    choice[count++] = (mca_base_var_enum_value_t){0, "auto"};
+    choice[count++] = (mca_base_var_enum_value_t){0, nothing};
     for (size_t i = 0; i < ibshift_alg_count && count < MOST - 1; i++) {
         if (ibshift_alg_table[i]->collective == collective) {
             choice[count] = (mca_base_var_enum_value_t){count, ibshift_alg_table[i]->name};
@@ -314,11 +313,12 @@ static void register_collective(enum ibshift_collective collective)
         snprintf(name, sizeof(name), "%s_%s", ibshift_collective_name(collective), p.name);
         p.name = name;
         p.value = values[i];
+        p.is_settable = true;
         if (i == SEGMENT && !ibshift_collective_has_vector(collective)) {
             continue;
         }
         if (i == ALGORITHM) {
-            p.choices = algorithms_of(collective);
+            p.choices = ibshift_param_choices(collective, "auto");
         }
         register_one(&p);
     }

@@ -33,6 +33,11 @@ struct ibshift_params {
 
 extern struct ibshift_params ibshift_params;
 
+/* Values of an enumeration: 0 is `nothing`, and 1 + place the collective's rows. Until the next
+ * call. */
+const struct mca_base_var_enum_value_t *ibshift_param_choices(enum ibshift_collective collective,
+                                                              const char *nothing);
+
 /* Registers all parameters. A value out of bounds is reported and replaced by the default. */
 void ibshift_params_register(void);
 

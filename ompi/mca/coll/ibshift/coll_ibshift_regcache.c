@@ -15,6 +15,7 @@ struct registration {
 };
 
 static mca_rcache_base_module_t *rcache;
+static uint64_t uses, registrations;
 
 static int register_memory(void *context, void *base, size_t size,
                            mca_rcache_base_registration_t *reg)
@@ -22,6 +23,7 @@ static int register_memory(void *context, void *base, size_t size,
     struct registration *r = (struct registration *)reg;
     int rc = ibshift_region_register(context, base, size, &r->region);
 
+    registrations += 0 == rc;
     return 0 == rc ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
 }
 
@@ -40,6 +42,7 @@ static int get(void *context, void *base, size_t length, struct ibshift_region *
         rcache->rcache_register(rcache, base, length, 0, MCA_RCACHE_ACCESS_ANY, &reg)) {
         return -ENOMEM;
     }
+    uses++;
     *region = &((struct registration *)reg)->region;
     return 0;
 }
@@ -84,4 +87,10 @@ void ibshift_regcache_close(void)
         (void)mca_rcache_base_module_destroy(rcache);
         rcache = NULL;
     }
+}
+
+struct ibshift_regcache_stats ibshift_regcache_stats(void)
+{
+    return (struct ibshift_regcache_stats){.hits = uses > registrations ? uses - registrations : 0,
+                                           .registrations = registrations};
 }

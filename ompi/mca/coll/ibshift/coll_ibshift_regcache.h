@@ -11,4 +11,10 @@
 const struct ibshift_region_cache *ibshift_regcache_open(struct ibshift_verbs *verbs);
 void ibshift_regcache_close(void);
 
+/* Under the lock of the net that uses the cache. */
+struct ibshift_regcache_stats {
+    uint64_t hits, registrations;
+};
+struct ibshift_regcache_stats ibshift_regcache_stats(void);
+
 #endif

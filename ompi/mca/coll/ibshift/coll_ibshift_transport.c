@@ -129,6 +129,18 @@ struct ibshift_engine *ibshift_transport_engine(void)
     return engine;
 }
 
+void ibshift_transport_counters(struct ibshift_transport_counters *counters)
+{
+    *counters = (struct ibshift_transport_counters){0};
+    if (NULL != engine) {
+        counters->engine = ibshift_engine_stats(engine);
+        ibshift_engine_lock(engine);
+        ibshift_net_verbs_stats(net, &counters->net);
+        counters->regcache = ibshift_regcache_stats();
+        ibshift_engine_unlock(engine);
+    }
+}
+
 uint32_t *ibshift_transport_peers(struct ompi_communicator_t *comm)
 {
     int size = ompi_comm_size(comm);

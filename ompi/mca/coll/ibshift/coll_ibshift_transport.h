@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "coll_ibshift_regcache.h"
 #include "exec/engine.h"
 
 struct ompi_communicator_t;
@@ -26,6 +27,15 @@ struct ibshift_engine *ibshift_transport_engine(void);
  * be reached over the net: the same answer on all of them.
  */
 uint32_t *ibshift_transport_peers(struct ompi_communicator_t *comm);
+
+struct ibshift_transport_counters {
+    struct ibshift_engine_stats engine;
+    struct ibshift_net_verbs_stats net;
+    struct ibshift_regcache_stats regcache;
+};
+
+/* All 0 without an endpoint. */
+void ibshift_transport_counters(struct ibshift_transport_counters *counters);
 
 /* Reports a collective that failed with a status of net.h. Returns the OMPI code for it. */
 int ibshift_transport_report(struct ompi_communicator_t *comm, const struct ibshift_op *op,

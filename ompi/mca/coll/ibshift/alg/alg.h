@@ -94,6 +94,9 @@ int ibshift_collective_find(const char *name);
 /* NULL when there is none. */
 const struct ibshift_alg *ibshift_alg_find(enum ibshift_collective collective, const char *name);
 
+/* 1 + the row's place among those of its collective; 0: NULL, or none of the table. */
+int ibshift_alg_place(const struct ibshift_alg *alg);
+
 /* Blocks of a buffer on a rank, and the pieces a vector is cut into. */
 uint32_t ibshift_alg_blocks(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
                             uint32_t rank, enum ibshift_buffer buf);

@@ -91,6 +91,19 @@ const struct ibshift_alg *ibshift_alg_find(enum ibshift_collective collective, c
     return NULL;
 }
 
+int ibshift_alg_place(const struct ibshift_alg *alg)
+{
+    int place = 0;
+
+    for (size_t i = 0; alg != NULL && i < ibshift_alg_count; i++) {
+        place += ibshift_alg_table[i]->collective == alg->collective;
+        if (ibshift_alg_table[i] == alg) {
+            return place;
+        }
+    }
+    return 0;
+}
+
 uint32_t ibshift_alg_pieces(const struct ibshift_alg *alg, const struct ibshift_plan *plan)
 {
     return alg->pieces != NULL ? alg->pieces(plan) : 1;

@@ -276,6 +276,16 @@ uint64_t ibshift_engine_wake_at(struct ibshift_engine *engine)
     return wake;
 }
 
+void ibshift_engine_lock(struct ibshift_engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+}
+
+void ibshift_engine_unlock(struct ibshift_engine *engine)
+{
+    pthread_mutex_unlock(&engine->lock);
+}
+
 struct ibshift_engine_stats ibshift_engine_stats(struct ibshift_engine *engine)
 {
     struct ibshift_engine_stats stats;

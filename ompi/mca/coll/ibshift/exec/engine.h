@@ -50,6 +50,10 @@ int ibshift_engine_progress(struct ibshift_engine *engine);
  */
 uint64_t ibshift_engine_wake_at(struct ibshift_engine *engine);
 
+/* Between the two the net is the caller's to look at. */
+void ibshift_engine_lock(struct ibshift_engine *engine);
+void ibshift_engine_unlock(struct ibshift_engine *engine);
+
 struct ibshift_engine_stats ibshift_engine_stats(struct ibshift_engine *engine);
 
 #endif

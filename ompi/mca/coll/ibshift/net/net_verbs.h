@@ -89,7 +89,9 @@ int ibshift_net_verbs_create(struct ibshift_verbs *verbs,
 
 /* Counters for people and tests. */
 struct ibshift_net_verbs_stats {
-    uint64_t connections, eager, ring, rendezvous, held, pulled, copied, probes;
+    uint64_t connections, eager, ring, rendezvous; /* the last three: messages sent */
+    uint64_t control;                              /* the net's own messages */
+    uint64_t held, pulled, copied, probes;
     uint64_t bytes, registered; /* registered: by the net itself, now */
 };
 

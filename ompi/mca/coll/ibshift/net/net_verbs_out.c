@@ -92,6 +92,15 @@ static int post_parts(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     return rc != 0 ? rc : ibshift_rail_post(nv, rail, wr, 1);
 }
 
+static void count(struct ibshift_net_verbs *nv, const struct ibshift_wire *head, uint64_t *messages)
+{
+    if (head->kind == IBSHIFT_WIRE_DATA) {
+        ++*messages;
+    } else {
+        nv->stats.control++;
+    }
+}
+
 static int put_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                     struct ibshift_wire *head, const void *payload)
 {
@@ -105,7 +114,7 @@ static int put_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     int rc = post_parts(nv, c, &wr, sge);
     if (rc == 0) {
         c->out.slots_used++;
-        nv->stats.eager++;
+        count(nv, head, &nv->stats.eager);
     }
     return rc;
 }
@@ -141,7 +150,7 @@ static int put_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     int rc = post_parts(nv, c, &wr, sge);
     if (rc == 0) {
         c->out.ring_used++;
-        nv->stats.ring++;
+        count(nv, head, &nv->stats.ring);
     }
     return rc;
 }

@@ -1,0 +1,161 @@
+#include "coll_ibshift.h"
+#include "coll_ibshift_pvars.h"
+#include "coll_ibshift_transport.h"
+
+#include "opal/mca/base/mca_base_pvar.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* Counters of the process; one row is one variable. */
+struct counter {
+    const char *name;
+    size_t offset; /* of an uint64_t in struct ibshift_transport_counters */
+    int class;
+    const char *help;
+};
+
+#define AT(field) offsetof(struct ibshift_transport_counters, field)
+
+static const struct counter counters[] = {
+    {"collectives", AT(engine.ops), MCA_BASE_PVAR_CLASS_COUNTER,
+     "Collectives that have ended over verbs"},
+    {"collectives_failed", AT(engine.failed_ops), MCA_BASE_PVAR_CLASS_COUNTER,
+     "Those of them that ended in an error"},
+    {"messages", AT(engine.sends), MCA_BASE_PVAR_CLASS_COUNTER,
+     "Messages sent: the send steps of the plans, without those of no bytes"},
+    {"bytes", AT(engine.send_bytes), MCA_BASE_PVAR_CLASS_AGGREGATE, "Bytes of the messages sent"},
+    {"messages_received", AT(engine.recvs), MCA_BASE_PVAR_CLASS_COUNTER, "Messages received"},
+    {"eager", AT(net.eager), MCA_BASE_PVAR_CLASS_COUNTER,
+     "Messages sent into the peer's shared receive queue"},
+    {"ring", AT(net.ring), MCA_BASE_PVAR_CLASS_COUNTER,
+     "Messages written into the ring of a peer that hears from us often"},
+    {"rendezvous", AT(net.rendezvous), MCA_BASE_PVAR_CLASS_COUNTER,
+     "Messages written to where the receiver wants them, once it has said so"},
+    {"early", AT(net.held), MCA_BASE_PVAR_CLASS_COUNTER,
+     "Messages that came before their receive was posted"},
+    {"control", AT(net.control), MCA_BASE_PVAR_CLASS_COUNTER,
+     "Messages between the endpoints themselves: grants, credits"},
+    {"copied", AT(net.copied), MCA_BASE_PVAR_CLASS_COUNTER,
+     "Messages copied through our own memory because theirs could not be registered"},
+    {"connections", AT(net.connections), MCA_BASE_PVAR_CLASS_COUNTER, "Connections made"},
+    {"registration_hits", AT(regcache.hits), MCA_BASE_PVAR_CLASS_COUNTER,
+     "Buffers that were found registered"},
+    {"registrations", AT(regcache.registrations), MCA_BASE_PVAR_CLASS_COUNTER,
+     "Buffers that had to be registered with the device"},
+    {"registered_bytes", AT(net.registered), MCA_BASE_PVAR_CLASS_LEVEL,
+     "Bytes that the endpoint itself has registered, for short messages"},
+};
+
+static int read_counter(const mca_base_pvar_t *pvar, void *value, void *object)
+{
+    const struct counter *counter = pvar->ctx;
+    struct ibshift_transport_counters all;
+
+    ibshift_transport_counters(&all);
+    *(unsigned long long *)value = *(uint64_t *)((char *)&all + counter->offset);
+    return OMPI_SUCCESS;
+}
+
+static void register_counter(const struct counter *counter)
+{
+    mca_base_pvar_flag_t flags = MCA_BASE_PVAR_FLAG_READONLY;
+
+    if (MCA_BASE_PVAR_CLASS_LEVEL == counter->class) {
+        flags |= MCA_BASE_PVAR_FLAG_CONTINUOUS;
+    }
+    (void)mca_base_component_pvar_register(
+        &mca_coll_ibshift_component.collm_version, counter->name, counter->help, OPAL_INFO_LVL_4,
+        counter->class, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL, MCA_BASE_VAR_BIND_NO_OBJECT,
+        flags, read_counter, NULL, NULL, (void *)(uintptr_t)counter);
+}
+
+/* What ran last on a communicator, for each collective; its number is the variable's context. */
+
+static const struct ibshift_choice *last_choice(const mca_base_pvar_t *pvar, void *object)
+{
+    const struct ompi_communicator_t *comm = object;
+    mca_coll_ibshift_module_t *module = NULL == comm ? NULL : ibshift_module_of(comm);
+
+    return NULL == module ? NULL : ibshift_choices_last(&module->choices, (uintptr_t)pvar->ctx);
+}
+
+static int read_algorithm(const mca_base_pvar_t *pvar, void *value, void *object)
+{
+    const struct ibshift_choice *choice = last_choice(pvar, object);
+
+    *(int *)value = NULL == choice ? 0 : ibshift_alg_place(choice->alg);
+    return OMPI_SUCCESS;
+}
+
+static int read_radix(const mca_base_pvar_t *pvar, void *value, void *object)
+{
+    const struct ibshift_choice *choice = last_choice(pvar, object);
+
+    *(unsigned *)value = NULL == choice ? 0 : choice->radix;
+    return OMPI_SUCCESS;
+}
+
+static int read_segments(const mca_base_pvar_t *pvar, void *value, void *object)
+{
+    const struct ibshift_choice *choice = last_choice(pvar, object);
+
+    *(unsigned *)value = NULL == choice ? 0 : choice->segments;
+    return OMPI_SUCCESS;
+}
+
+static int read_price(const mca_base_pvar_t *pvar, void *value, void *object)
+{
+    const struct ibshift_choice *choice = last_choice(pvar, object);
+
+    *(double *)value = NULL == choice ? 0 : choice->price;
+    return OMPI_SUCCESS;
+}
+
+static const struct {
+    const char *name;
+    int class;
+    mca_base_var_type_t type;
+    mca_base_get_value_fn_t read;
+    const char *help;
+} choices[] = {
+    {"chosen", MCA_BASE_PVAR_CLASS_STATE, MCA_BASE_VAR_TYPE_INT, read_algorithm,
+     "Algorithm that ran last on the communicator; none: it has not run natively"},
+    {"chosen_radix", MCA_BASE_PVAR_CLASS_LEVEL, MCA_BASE_VAR_TYPE_UNSIGNED_INT, read_radix,
+     "Its radix; 0: it has none"},
+    {"chosen_segments", MCA_BASE_PVAR_CLASS_LEVEL, MCA_BASE_VAR_TYPE_UNSIGNED_INT, read_segments,
+     "Pieces that it cut the vector into"},
+    {"chosen_modelled_us", MCA_BASE_PVAR_CLASS_LEVEL, MCA_BASE_VAR_TYPE_DOUBLE, read_price,
+     "Microseconds that the cost model foretold; negative: not priced"},
+};
+
+static void register_choices(enum ibshift_collective collective)
+{
+    mca_base_var_enum_t *names = NULL;
+    char name[64];
+
+    snprintf(name, sizeof(name), "coll_ibshift_%s_chosen", ibshift_collective_name(collective));
+    (void)mca_base_var_enum_create(name, ibshift_param_choices(collective, "none"), &names);
+    for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+        snprintf(name, sizeof(name), "%s_%s", ibshift_collective_name(collective), choices[i].name);
+        (void)mca_base_component_pvar_register(
+            &mca_coll_ibshift_component.collm_version, name, choices[i].help, OPAL_INFO_LVL_4,
+            choices[i].class, choices[i].type,
+            MCA_BASE_VAR_TYPE_INT == choices[i].type ? names : NULL, MCA_BASE_VAR_BIND_MPI_COMM,
+            MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, choices[i].read, NULL,
+            NULL, (void *)(uintptr_t)collective);
+    }
+    if (NULL != names) {
+        OBJ_RELEASE(names);
+    }
+}
+
+void ibshift_pvars_register(void)
+{
+    for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
+        register_counter(&counters[i]);
+    }
+    for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
+        register_choices((enum ibshift_collective)i);
+    }
+}
