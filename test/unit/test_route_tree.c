@@ -40,6 +40,7 @@ static void whole_trees_are_clean(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(fabrics) / sizeof(fabrics[0]); i++) {
         assert_int_equal(proof_of("pgft", fabrics[i], -1).worst, 1);
+        assert_int_equal(proof_of("ftree", fabrics[i], -1).worst, 1);
     }
 }
 
@@ -47,22 +48,52 @@ static void half_bisection_shares_by_two(void **state)
 {
     (void)state;
     assert_int_equal(proof_of("pgft", "pgft:2;8,4;1,4;1,1", -1).worst, 2);
+    assert_int_equal(proof_of("ftree", "pgft:2;8,4;1,4;1,1", -1).worst, 2);
+}
+
+static void whole_quasi_trees_are_clean(void **state)
+{
+    static const char *const fabrics[] = {
+        "qft:3;4,2,8;1,2,4;1,2,1", "qft:3;4,4,16;1,2,8;1,4,1", "qft:4;4,2,4,4;1,2,4,4;1,2,1,1",
+        "qft:4;2,2,4,2;1,1,4,4;1,2,1,1", "qft:3;4,4,4;1,4,2;1,1,2"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(fabrics) / sizeof(fabrics[0]); i++) {
+        if (proof_of("qft", fabrics[i], -1).worst != 1) {
+            fail_msg("%s: not clean", fabrics[i]);
+        }
+    }
+}
+
+static void missing_hosts_keep_places(void **state)
+{
+    static const char *const engines[] = {"ftree", "pgft"};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(proof_of(engines[i], "kary:4,3/hosts=50:1", -1).worst, 1);
+        assert_int_equal(proof_of(engines[i], "kary:4,3/drop=h00007,s1-00003", -1).worst, 1);
+    }
 }
 
 static void every_lane_is_clean(void **state)
 {
-    route_proof_t proof = proof_of("pgft", "kary:4,3", 2);
+    static const char *const engines[] = {"ftree", "pgft"};
 
     (void)state;
-    assert_int_equal(proof.lanes, 4);
-    assert_int_equal(proof.worst, 1);
+    for (size_t i = 0; i < 2; i++) {
+        route_proof_t proof = proof_of(engines[i], "kary:4,3", 2);
+
+        assert_int_equal(proof.lanes, 4);
+        assert_int_equal(proof.worst, 1);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_trees_are_clean),
-        cmocka_unit_test(half_bisection_shares_by_two),
+        cmocka_unit_test(whole_trees_are_clean),     cmocka_unit_test(whole_quasi_trees_are_clean),
+        cmocka_unit_test(missing_hosts_keep_places), cmocka_unit_test(half_bisection_shares_by_two),
         cmocka_unit_test(every_lane_is_clean),
     };
 

@@ -264,25 +264,6 @@ static void list_leaves(damage_t *d)
     }
 }
 
-/* Up, then down must join all leaves. */
-static int check_ways(const damage_t *d, ibshift_error_t *err)
-{
-    const ibshift_fabric_t *f = d->c->t->f;
-
-    for (uint32_t i = 0; i < d->leaf_count; i++) {
-        for (uint32_t k = 0; k < d->leaf_count; k++) {
-            if (d->way[(size_t)i * f->switch_count + d->leaves[k]] == ROUTE_FAR) {
-                return ibshift_fail(err, -ENOTSUP,
-                                    "too much is missing: no way up, then down from switch '%s' "
-                                    "to switch '%s'",
-                                    ibshift_node_name(f, f->switches[d->leaves[k]]),
-                                    ibshift_node_name(f, f->switches[d->leaves[i]]));
-            }
-        }
-    }
-    return 0;
-}
-
 static int route_around(damage_t *d, ibshift_error_t *err)
 {
     const route_tree_t *t = d->c->t;
@@ -299,7 +280,9 @@ static int route_around(damage_t *d, ibshift_error_t *err)
     if (rc != 0) {
         return ibshift_fail(err, rc, "no memory for the ways to %u leaves", d->leaf_count);
     }
-    rc = check_ways(d, err);
+    for (uint32_t i = 0; rc == 0 && i < d->leaf_count; i++) {
+        rc = route_tree_check_ways(t, d->leaves[i], d->way + (size_t)i * t->f->switch_count, err);
+    }
     if (rc == 0) {
         mend_aims(d);
         route_parallel(d->c->r->threads, t->f->switch_count, fill_rows, d);

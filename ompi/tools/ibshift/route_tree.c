@@ -387,3 +387,26 @@ int route_tree_order(const route_tree_t *t, uint32_t **order, uint32_t *count)
     *count = elsewhere;
     return 0;
 }
+
+int route_tree_check_crossing(const route_tree_t *t, bool is_crossed, ibshift_error_t *err)
+{
+    for (unsigned l = 2; l <= t->h; l++) {
+        if (t->shared[l] == 1) {
+            continue;
+        }
+        if (is_crossed) {
+            return 0;
+        }
+        for (uint32_t s = 0; s < t->f->switch_count; s++) {
+            if (t->level[s] == l && t->label[s] == 1) {
+                return ibshift_fail(err, -ENOTSUP,
+                                    "switch '%s' of level %u joins the same parts as another one "
+                                    "of its plane: cross-connected, take engine qft",
+                                    ibshift_node_name(t->f, t->f->switches[s]), l);
+            }
+        }
+    }
+    return is_crossed ? ibshift_fail(err, -ENOTSUP,
+                                     "no level of the tree is cross-connected: take engine pgft")
+                      : 0;
+}

@@ -81,6 +81,17 @@ static inline uint32_t route_host_switch(const ibshift_fabric_t *f, uint32_t hos
 void route_tree_ways(const route_tree_t *t, uint32_t target, uint8_t *descent, uint8_t *way,
                      uint32_t *queue);
 
+/* -ENOTSUP, with names: a host cannot go up, then down to the target of route_tree_ways(). */
+int route_tree_check_ways(const route_tree_t *t, uint32_t target, const uint8_t *way,
+                          ibshift_error_t *err);
+
+/* Entries for hosts' LIDs that are empty: up, then down, over what cables there are. Up to there no
+ * entry may lead anywhere else. -ENOTSUP: some hosts cannot reach each other so. */
+int route_tree_fill(route_t *r, const route_tree_t *t, ibshift_error_t *err);
+
+/* -ENOTSUP, with a name: levels are cross-connected, or none is though the engine wants it. */
+int route_tree_check_crossing(const route_tree_t *t, bool is_crossed, ibshift_error_t *err);
+
 /* Entries for the LIDs of all switches: up, then down, over what cables there are. -ENOMEM. */
 int route_tree_switches(route_t *r, const route_tree_t *t, ibshift_error_t *err);
 
