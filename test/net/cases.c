@@ -235,6 +235,40 @@ static int aborted(struct ranks *r)
     return 0;
 }
 
+/* Rank 1 gives many collectives up before rank 0 comes to any; then the communicator's number is
+   used again, with messages that come early. */
+static int forgotten(struct ranks *r)
+{
+    enum { GIVEN_UP = 200 };
+    struct test t = {.r = r};
+    static uint8_t data[8];
+
+    for (uint32_t seq = 1; seq <= GIVEN_UP && r->self == 1; seq++) {
+        ibshift_net_abort(r->net, 0, 7, seq);
+    }
+    poll_for(&t, 300);
+    for (uint32_t seq = 1; seq <= GIVEN_UP && r->self == 0; seq++) {
+        struct ibshift_net_message m = {
+            .peer = 1, .key = {.comm = 7, .seq = seq}, .buffer = data, .length = sizeof(data)};
+        int rc = ibshift_net_recv(r->net, &m);
+        if (rc != -ECONNABORTED) {
+            ranks_fail(r, "collective %u, given up, is waited for: %d", seq, rc);
+        }
+        ibshift_net_cancel(r->net, 7, seq);
+    }
+    ibshift_net_forget(r->net, 7);
+    ranks_barrier(r, 1);
+    if (r->self == 1) {
+        begin(&t, 1, 0, 128, data, sizeof(data));
+    } else {
+        poll_for(&t, 100);
+        begin(&t, 0, 1, 128, data, sizeof(data));
+    }
+    finish(&t);
+    expect(&t, r->self == 1 ? 128 + SENDS : 128, 0, (uint32_t)r->self ^ 1);
+    return 0;
+}
+
 /* The two sides name different lengths, each in turn short and long. */
 static int mismatch(struct ranks *r)
 {
@@ -381,10 +415,10 @@ static const struct {
     int ranks;
     uint64_t may_die;
 } cases[] = {
-    {"flood", flood, 4, 0},   {"late", late, 3, 0},         {"death", death, 3, 2},
-    {"cancel", cancel, 3, 0}, {"mismatch", mismatch, 8, 0}, {"aborted", aborted, 2, 0},
-    {"stale", stale, 2, 0},   {"many", many, 16, 0},        {"locked", locked, 2, 0},
-    {"heat", heat, 3, 0},
+    {"flood", flood, 4, 0},   {"late", late, 3, 0},           {"death", death, 3, 2},
+    {"cancel", cancel, 3, 0}, {"mismatch", mismatch, 8, 0},   {"aborted", aborted, 2, 0},
+    {"stale", stale, 2, 0},   {"many", many, 16, 0},          {"locked", locked, 2, 0},
+    {"heat", heat, 3, 0},     {"forgotten", forgotten, 2, 0},
 };
 
 int main(int argc, char **argv)
@@ -400,6 +434,8 @@ int main(int argc, char **argv)
             return ranks_run(&r, cases[i].body, cases[i].may_die);
         }
     }
-    fprintf(stderr, "cases: flood, late, death, cancel, mismatch, stale, many, locked or heat\n");
+    fprintf(
+        stderr,
+        "cases: flood, late, death, cancel, mismatch, stale, many, locked, forgotten or heat\n");
     return 2;
 }

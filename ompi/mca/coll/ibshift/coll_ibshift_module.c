@@ -101,6 +101,9 @@ static void module_destruct(mca_coll_ibshift_module_t *module)
     give_back_fallbacks(module);
     ibshift_choices_free(&module->choices);
     ibshift_route_free(&module->route);
+    if (NULL != module->peers && NULL != ibshift_transport_engine()) {
+        ibshift_engine_forget(ibshift_transport_engine(), module->wire_id);
+    }
     free(module->peers);
     if (1 == atomic_fetch_sub_explicit(&modules, 1, memory_order_relaxed) &&
         ompi_mpi_state >= OMPI_MPI_STATE_FINALIZE_STARTED) {

@@ -74,6 +74,13 @@ void ibshift_engine_detach(struct ibshift_engine *engine, struct ibshift_op *op)
     pthread_mutex_unlock(&engine->lock);
 }
 
+void ibshift_engine_forget(struct ibshift_engine *engine, uint32_t comm)
+{
+    pthread_mutex_lock(&engine->lock);
+    ibshift_net_forget(engine->net, comm);
+    pthread_mutex_unlock(&engine->lock);
+}
+
 static void enqueue(struct ibshift_engine *engine, struct ibshift_op *op)
 {
     if (op->is_queued) {
@@ -226,7 +233,7 @@ static void look_at_clock(struct ibshift_engine *engine)
             continue;
         }
         if (options->deadline != 0 && op->idle >= options->deadline) {
-            ibshift_op_fail(op, engine, ibshift_op_awaited_rank(op), -ETIMEDOUT);
+            ibshift_op_fail(op, engine, ibshift_op_awaited_rank(op), -ETIME);
             enqueue(engine, op);
         } else if (options->patience != 0 && op->idle - op->probed >= options->patience) {
             op->probed = op->idle;

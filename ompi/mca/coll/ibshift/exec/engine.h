@@ -13,7 +13,7 @@
 
 struct ibshift_engine_options {
     uint64_t patience; /* ns without progress until an op probes the peers it waits for; 0: never */
-    uint64_t deadline; /* ns without progress until an op fails with -ETIMEDOUT; 0: never */
+    uint64_t deadline; /* ns without progress until an op fails with -ETIME; 0: never */
     void (*trace)(void *context, const struct ibshift_op *op, const char *line); /* each step */
     void *trace_context;
 };
@@ -36,6 +36,9 @@ void ibshift_engine_free(struct ibshift_engine *engine);
 /* Gives the op its place in the table; the only call that allocates. 0 or -ENOMEM. */
 int ibshift_engine_attach(struct ibshift_engine *engine, struct ibshift_op *op);
 void ibshift_engine_detach(struct ibshift_engine *engine, struct ibshift_op *op);
+
+/* The communicator ends here: its number may come back with another one. */
+void ibshift_engine_forget(struct ibshift_engine *engine, uint32_t comm);
 
 /* seq: the number of the collective on params.comm. The op may have ended when this returns. */
 void ibshift_engine_start(struct ibshift_engine *engine, struct ibshift_op *op, uint32_t seq);

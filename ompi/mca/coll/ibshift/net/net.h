@@ -123,6 +123,12 @@ struct ibshift_net_ops {
     void (*abort)(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
 
     /*
+     * The communicator is gone on this side, and its number may be used again: what is remembered
+     * of its collectives that failed, and what came early for them, is no more. May be NULL.
+     */
+    void (*forget)(struct ibshift_net *net, uint32_t comm);
+
+    /*
      * Asks whether the peer is alive: when it is not, its posted messages get their failed events
      * after a while. A peer that lives but is late, even one that never entered the library, is
      * not failed by it. Costs a message; may be dropped while an earlier one is under way. NULL
@@ -190,6 +196,13 @@ static inline void ibshift_net_abort(struct ibshift_net *net, uint32_t peer, uin
 {
     if (net->ops->abort != NULL) {
         net->ops->abort(net, peer, comm, seq);
+    }
+}
+
+static inline void ibshift_net_forget(struct ibshift_net *net, uint32_t comm)
+{
+    if (net->ops->forget != NULL) {
+        net->ops->forget(net, comm);
     }
 }
 

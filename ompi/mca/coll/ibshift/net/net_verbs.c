@@ -162,7 +162,9 @@ static int poll_lane(struct ibshift_net_verbs *nv, struct ibshift_lane *lane)
 /* Whoever waits for a peer writes its word now and then: a dead peer shows as an error. */
 static void check_alive(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
-    if (c->resting.first != NULL && nv->time - c->alive > alive_pause) {
+    int is_waiting = c->resting.first != NULL || c->waiting.first != NULL || c->ready.first != NULL;
+
+    if (is_waiting && nv->time - c->alive > alive_pause) {
         c->alive = nv->time;
         ibshift_nv_tell(nv, c);
     }
@@ -309,6 +311,7 @@ static const struct ibshift_net_ops ops = {
     .poll = net_poll,
     .cancel = ibshift_nv_cancel,
     .abort = ibshift_nv_abort,
+    .forget = ibshift_nv_forget,
     .mem_register = ibshift_nv_mem_register,
     .mem_release = ibshift_nv_mem_release,
     .describe = ibshift_nv_describe,

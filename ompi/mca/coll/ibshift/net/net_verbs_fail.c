@@ -191,6 +191,7 @@ void ibshift_nv_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
 
     nv->dropped[nv->drops % IBSHIFT_DROPPED].comm = comm;
     nv->dropped[nv->drops++ % IBSHIFT_DROPPED].seq = seq;
+    ibshift_nv_passed(nv, comm, seq);
     for (uint32_t i = 0; i < nv->connection_count; i++) {
         struct ibshift_connection *c = nv->connections[i];
         int must_break = cancel_list(nv, &c->ready, comm, seq);

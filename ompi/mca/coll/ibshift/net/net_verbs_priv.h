@@ -172,7 +172,12 @@ struct ibshift_lane {
     uint32_t rail_mask, rail_count;
 };
 
-enum { IBSHIFT_PEER_CHUNK = 4096, IBSHIFT_DROPPED = 64, IBSHIFT_GRANTS = 1 << 16 };
+enum {
+    IBSHIFT_PEER_CHUNK = 4096,
+    IBSHIFT_DROPPED = 64,
+    IBSHIFT_ABORTED = 256,
+    IBSHIFT_GRANTS = 1 << 16
+};
 
 struct ibshift_net_verbs {
     struct ibshift_net net;
@@ -212,11 +217,11 @@ struct ibshift_net_verbs {
     uint32_t event_mask, event_first, event_last;
     struct {
         uint32_t comm, seq;
-    } dropped[IBSHIFT_DROPPED];
+    } dropped[IBSHIFT_DROPPED]; /* given up here: a ring, the oldest are forgotten */
     uint32_t drops;
     struct {
         uint32_t peer, comm, seq;
-    } aborted[IBSHIFT_DROPPED];
+    } aborted[IBSHIFT_ABORTED]; /* given up by a peer, and still to come here */
     uint32_t aborts;
 
     uint32_t ud_sends; /* in flight */
@@ -323,6 +328,8 @@ int ibshift_nv_is_dropped(const struct ibshift_net_verbs *nv, const struct ibshi
 
 /* net_verbs_abort.c */
 void ibshift_nv_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
+void ibshift_nv_forget(struct ibshift_net *net, uint32_t comm);
+void ibshift_nv_passed(struct ibshift_net_verbs *nv, uint32_t comm, uint32_t seq);
 void ibshift_nv_abort_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                            const struct ibshift_net_key *key);
 int ibshift_nv_is_aborted(const struct ibshift_net_verbs *nv, uint32_t peer,
