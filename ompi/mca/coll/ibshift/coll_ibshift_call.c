@@ -73,6 +73,7 @@ static void drop(struct memory *memory)
 }
 
 static int request_start(size_t count, ompi_request_t **requests);
+static void ended(struct ibshift_op *op);
 
 static int request_cancel(ompi_request_t *request, int flag)
 {
@@ -98,6 +99,7 @@ static int request_free(ompi_request_t **request)
         return MPI_ERR_REQUEST;
     }
     OMPI_REQUEST_FINI(*request);
+    OBJ_RELEASE(call->request.super.req_mpi_object.comm);
     give_back(call);
     *request = MPI_REQUEST_NULL;
     return OMPI_SUCCESS;
@@ -263,6 +265,13 @@ static void fill_params(ibshift_call_t *call, mca_coll_ibshift_module_t *module,
     }
 }
 
+/* The program may free the communicator before the collective has ended. */
+static void become_request(ibshift_call_t *call)
+{
+    OBJ_RETAIN(call->request.super.req_mpi_object.comm);
+    call->op.ended = ended;
+}
+
 static int call_create(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                        const struct ibshift_job *job, enum form form, ibshift_call_t **out)
 {
@@ -390,7 +399,7 @@ int ibshift_call_nonblocking(mca_coll_ibshift_module_t *module, struct ompi_comm
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
-    call->op.ended = ended;
+    become_request(call);
     call->request.super.req_state = OMPI_REQUEST_ACTIVE;
     *request = &call->request.super;
     start(call, next_seq(module));
@@ -414,7 +423,7 @@ int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_commu
     atomic_store_explicit(&module->persistent, id + 1, memory_order_relaxed);
     call->first_seq = PERSISTENT_SEQ | id << RUN_BITS;
     call->runs = 0;
-    call->op.ended = ended;
+    become_request(call);
     *request = &call->request.super;
     return OMPI_SUCCESS;
 }

@@ -126,12 +126,14 @@ static const struct param table[] = {
     {.name = "deadline",
      .type = PARAM_INT,
      .value = &ibshift_params.deadline,
-     .initial = 0,
+     .initial = 3600,
      .min = 0,
      .max = 86400,
      .level = OPAL_INFO_LVL_4,
-     .help = "Seconds without progress after which a collective fails; a rank that comes later "
-             "than that counts as well. 0: never"},
+     .help = "Seconds without a message after which a collective fails, counted while it is waited "
+             "for. Dead peers and broken links are found within seconds by themselves; this is for "
+             "what cannot be told from a rank that computes for long: one that is stopped, or that "
+             "died before it was connected. 0: never"},
     {.name = "window",
      .type = PARAM_INT,
      .value = &ibshift_params.window,

@@ -186,6 +186,9 @@ static bool is_news(uint32_t peer, int status)
 static const char *cause_text(int status)
 {
     switch (status) {
+    case -ETIME:
+        return "no message moved within the seconds of coll_ibshift_deadline: it is late, stopped, "
+               "has died before it was connected, or called something else";
     case -ETIMEDOUT:
         return "it does not answer: it has died, is stopped, or a link on the way is down";
     case -EHOSTUNREACH:
