@@ -56,10 +56,18 @@ static struct pair pair_create(MPI_Comm parent, int color, int key)
     return pair;
 }
 
+/* The last collective on it outlives it. */
 static void pair_free(struct pair *pair)
 {
+    int one = 1, sum = 0, size;
+    MPI_Request request;
+
+    MPI_Comm_size(pair->ours, &size);
+    MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, pair->ours, &request);
     MPI_Comm_free(&pair->ours);
     MPI_Comm_free(&pair->beneath);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(sum == size, "allreduce of a freed communicator: %d of %d ranks", sum, size);
 }
 
 static void run(struct job *job, MPI_Comm comm, enum form form)
