@@ -1,0 +1,233 @@
+/*
+ * Collectives in which something fails. Everybody that lives gets, from each call, the right result
+ * or an MPI error, and in time; communicators without the dead go on working (not those of two
+ * living ranks that had a long message between them in a collective that failed: only the end of
+ * their connection keeps it from being written later).
+ *     failing killed FORM BYTES     ranks 3 and up kill themselves inside all 17 collectives at
+ * once failing EXPECT JOBS COMMAND   rank 0 runs COMMAND in the middle of blocking collectives
+ * FORM: nonblocking, persistent. EXPECT: right, error, any, or fatal, which is error under
+ * MPI_ERRORS_ARE_FATAL. Unless all is right it ends without MPI_Finalize, which would wait for the
+ * dead.
+ */
+
+#include "colls.h"
+#include "job.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SURVIVORS = 3, PATIENCE = 60, EAGER = 4096 };
+
+static int rank, size, errors, right;
+static char running[256]; /* for the alarm */
+
+/* One collective with a victim of its own: what a first run without faults gave, and the second. */
+struct trial {
+    MPI_Comm comm;
+    struct job job;
+    char *expected;
+    MPI_Request request;
+    bool is_mine;
+};
+
+static double seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void check_result(const struct job *job, const char *expected, int rc)
+{
+    char what[256], text[MPI_MAX_ERROR_STRING];
+    int length;
+
+    job_describe(job, what, sizeof(what));
+    if (rc != MPI_SUCCESS) {
+        CHECK(MPI_Error_string(rc, text, &length) == MPI_SUCCESS, "%s: no error code: %d", what,
+              rc);
+        errors++;
+        return;
+    }
+    CHECK(memcmp(job->recv.memory, expected, job->recv.compared) == 0,
+          "%s: succeeded with a wrong result", what);
+    right++;
+}
+
+/* The job's first run, while all is well. */
+static void expect(struct trial *trial, MPI_Comm comm, const struct job_kit *kit, uint64_t seed,
+                   enum job_collective which, long bytes)
+{
+    int rc;
+
+    trial->job = job_draw(kit, comm, seed, which, bytes);
+    trial->expected = malloc(trial->job.recv.size);
+    CHECK(trial->expected != NULL, "no memory");
+    job_fill(&trial->job);
+    rc = job_start(&trial->job, comm, FORM_BLOCKING, &trial->request);
+    CHECK(rc == MPI_SUCCESS, "%s failed before anything happened", job_names[trial->job.which]);
+    memcpy(trial->expected, trial->job.recv.memory, trial->job.recv.size);
+}
+
+static void trial_begin(struct trial *trial, const struct job_kit *kit, int which, long bytes)
+{
+    int victim = SURVIVORS + which % (size - SURVIVORS);
+
+    trial->is_mine = rank < SURVIVORS || rank == victim;
+    trial->request = MPI_REQUEST_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, trial->is_mine ? 0 : MPI_UNDEFINED, rank, &trial->comm);
+    if (!trial->is_mine) {
+        return;
+    }
+    MPI_Comm_set_errhandler(trial->comm, MPI_ERRORS_RETURN);
+    expect(trial, trial->comm, kit, (uint64_t)which * 77 + (uint64_t)bytes,
+           (enum job_collective)which, bytes);
+}
+
+/* Half of the collectives see their victim die on the way to them, the other half inside. */
+static bool is_too_late(int which, long bytes)
+{
+    return (which + bytes) % 2 == 0;
+}
+
+/* A few steps into those that have begun, and gone. */
+static void die(struct trial *trials)
+{
+    for (int i = 0; i < JOB_COLLECTIVE_COUNT; i++) {
+        int done;
+        for (int k = 0; trials[i].request != MPI_REQUEST_NULL && k < i % 4; k++) {
+            MPI_Test(&trials[i].request, &done, MPI_STATUS_IGNORE);
+        }
+    }
+    raise(SIGKILL);
+}
+
+static void wait_for(struct trial *trial, double deadline)
+{
+    MPI_Status status;
+    int done = 0, rc = MPI_SUCCESS;
+
+    while (!done && rc == MPI_SUCCESS) {
+        rc = MPI_Test(&trial->request, &done, &status);
+        CHECK(seconds() < deadline, "%s hangs", job_names[trial->job.which]);
+    }
+    check_result(&trial->job, trial->expected, rc);
+}
+
+static void killed(enum form form, long bytes)
+{
+    struct trial trials[JOB_COLLECTIVE_COUNT] = {0};
+    struct job_kit *kit = job_kit_create();
+    MPI_Comm living;
+    double begin;
+
+    CHECK(size > SURVIVORS, "more than %d ranks are needed", SURVIVORS);
+    MPI_Comm_split(MPI_COMM_WORLD, rank < SURVIVORS, rank, &living);
+    for (int i = 0; i < JOB_COLLECTIVE_COUNT; i++) {
+        trial_begin(&trials[i], kit, i, bytes);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < JOB_COLLECTIVE_COUNT; i++) {
+        if (trials[i].is_mine && !(rank >= SURVIVORS && is_too_late(i, bytes))) {
+            int rc;
+            job_fill(&trials[i].job);
+            rc = job_start(&trials[i].job, trials[i].comm, form, &trials[i].request);
+            CHECK(rc == MPI_SUCCESS || rank < SURVIVORS, "%s did not start", job_names[i]);
+        }
+    }
+    if (rank >= SURVIVORS) {
+        die(trials);
+    }
+    begin = seconds();
+    for (int i = 0; i < JOB_COLLECTIVE_COUNT; i++) {
+        wait_for(&trials[i], begin + PATIENCE);
+    }
+    if (bytes <= EAGER) {
+        check_communicator(living);
+        MPI_Barrier(living);
+    }
+    printf("rank %d: %d errors, %d right, after %.1f s\n", rank, errors, right, seconds() - begin);
+    CHECK(errors > 0, "nobody noticed");
+}
+
+static void hangs(int signal)
+{
+    (void)signal;
+    (void)!write(STDERR_FILENO, running, strlen(running));
+    _exit(3);
+}
+
+static void run_again(struct trial *trial)
+{
+    char what[200];
+
+    job_describe(&trial->job, what, sizeof(what));
+    snprintf(running, sizeof(running), "rank %d hangs in %s\n", rank, what);
+    alarm(PATIENCE);
+    job_fill(&trial->job);
+    check_result(&trial->job, trial->expected,
+                 job_start(&trial->job, MPI_COMM_WORLD, FORM_BLOCKING, &trial->request));
+    alarm(0);
+}
+
+static void loop(const char *expected, int jobs, const char *command)
+{
+    struct trial *trials = calloc((size_t)jobs, sizeof(*trials));
+    struct job_kit *kit = job_kit_create();
+    double begin;
+
+    CHECK(trials != NULL && jobs >= 2, "2 jobs at least");
+    signal(SIGALRM, hangs);
+    for (int i = 0; i < jobs; i++) {
+        expect(&trials[i], MPI_COMM_WORLD, kit, (uint64_t)i, JOB_COLLECTIVE_COUNT,
+               i % 3 == 2 ? 20000 : i % 3 * 300);
+    }
+    begin = seconds();
+    for (int i = 0; i < jobs; i++) {
+        if (rank == 0 && i == jobs / 2) {
+            CHECK(system(command) == 0, "'%s' failed", command);
+        }
+        run_again(&trials[i]);
+        CHECK(errors == 0 || i >= jobs / 2 || rank != 0, "a collective failed too early");
+    }
+    printf("rank %d: %d errors, %d right, after %.1f s\n", rank, errors, right, seconds() - begin);
+    CHECK(strcmp(expected, "fatal") != 0, "an error did not end the job");
+    CHECK(strcmp(expected, "error") != 0 || errors > 0, "nobody noticed");
+    CHECK(strcmp(expected, "right") != 0 || errors == 0, "a collective failed");
+    for (int i = 0; i < jobs; i++) {
+        job_free(&trials[i].job);
+        free(trials[i].expected);
+    }
+    free(trials);
+    job_kit_free(kit);
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc == 4 ? argv[1] : "";
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (strcmp(mode, "fatal") != 0) { /* Open MPI 4.1 hands the errors of requests to it as well */
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    }
+    CHECK(mode[0] != '\0', "failing killed FORM BYTES | EXPECT JOBS COMMAND");
+    if (strcmp(mode, "killed") == 0) {
+        bool is_persistent = strcmp(argv[2], "persistent") == 0;
+        killed(is_persistent ? FORM_PERSISTENT : FORM_NONBLOCKING, atol(argv[3]));
+    } else {
+        loop(mode, atoi(argv[2]), argv[3]);
+    }
+    if (strcmp(mode, "right") == 0) {
+        MPI_Finalize();
+        return 0;
+    }
+    fflush(stdout);
+    _exit(0);
+}
