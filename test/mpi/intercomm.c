@@ -92,18 +92,15 @@ static void check_scatter(enum form form, int *in, int *out)
     }
 }
 
-int main(int argc, char **argv)
+/* Groups of different sizes: color 0 has the ranks below first. */
+static void check_split(int world_rank, int first)
 {
     MPI_Comm half;
-    int world_rank, world_size, *in, *out;
+    int *in, *out;
 
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &world_size);
-    CHECK(world_size >= 2, "needs at least 2 ranks");
-    color = world_rank > 0; /* groups of different sizes */
+    color = world_rank >= first;
     MPI_Comm_split(MPI_COMM_WORLD, color, 0, &half);
-    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - color, 3, &inter);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, color == 0 ? first : 0, 3, &inter);
     MPI_Comm_rank(inter, &rank);
     MPI_Comm_size(inter, &size);
     MPI_Comm_remote_size(inter, &remote);
@@ -119,6 +116,18 @@ int main(int argc, char **argv)
     free(out);
     MPI_Comm_free(&inter);
     MPI_Comm_free(&half);
+}
+
+int main(int argc, char **argv)
+{
+    int world_rank, world_size;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &world_size);
+    CHECK(world_size >= 2, "needs at least 2 ranks");
+    check_split(world_rank, 1);
+    check_split(world_rank, world_size - 1);
     MPI_Finalize();
     return 0;
 }

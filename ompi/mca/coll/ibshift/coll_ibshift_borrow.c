@@ -18,8 +18,9 @@ static mca_base_framework_t shadow = {
 };
 static bool is_open;
 
-enum { LIBNBC, SELF, LENDER_COUNT };
-static const char *const names[LENDER_COUNT] = {[LIBNBC] = "libnbc", [SELF] = "self"};
+enum { LIBNBC, INTER, SELF, LENDER_COUNT };
+static const char *const names[LENDER_COUNT] = {
+    [LIBNBC] = "libnbc", [INTER] = "inter", [SELF] = "self"};
 static mca_coll_base_component_t *lenders[LENDER_COUNT]; /* NULL: listed, nothing to borrow */
 
 static mca_coll_base_component_t *find(mca_base_framework_t *framework, const char *name)
@@ -114,8 +115,8 @@ static int fill_from(mca_coll_base_component_t *lender, struct ompi_communicator
     int rc, priority;
 
     module = lender->collm_comm_query(comm, &priority);
-    if (NULL == module) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
+    if (NULL == module) { /* not for this communicator */
+        return OMPI_SUCCESS;
     }
     rc = module->coll_module_enable(module, comm);
     if (OMPI_SUCCESS == rc) {
@@ -132,6 +133,9 @@ int ibshift_borrow_fill(struct ompi_communicator_t *comm)
 
     if (NULL != lenders[LIBNBC]) {
         rc = fill_from(lenders[LIBNBC], comm, false);
+    }
+    if (OMPI_SUCCESS == rc && NULL != lenders[INTER] && OMPI_COMM_IS_INTER(comm)) {
+        rc = fill_from(lenders[INTER], comm, true);
     }
     if (OMPI_SUCCESS == rc && NULL != lenders[SELF] && OMPI_COMM_IS_INTRA(comm) &&
         1 == ompi_comm_size(comm)) {
