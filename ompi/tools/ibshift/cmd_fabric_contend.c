@@ -1,7 +1,6 @@
 /* `ibshift fabric contend`: flows per link, stage by stage, of an order, a schedule or a plan. */
 #include "cmd_fabric_job.h"
 #include "fabric/contend_plan.h"
-#include "fabric/random.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -27,62 +26,9 @@ static int fail(const struct contend *c, const ibshift_error_t *err)
     return fabric_args_fail(&c->args, err);
 }
 
-static int shuffled_seats(struct contend *c, uint64_t seed)
-{
-    ibshift_error_t err;
-    uint32_t ranks = c->job.placement->ranks;
-
-    if (ibshift_seats_by_rank(c->job.placement, &c->seats, &err) != 0) {
-        return fail(c, &err);
-    }
-    ibshift_random_shuffle(&seed, c->seats.rank_at, ranks);
-    for (uint32_t place = 0; place < ranks; place++) {
-        c->seats.seat_of[c->seats.rank_at[place]] = place;
-    }
-    c->title = "shift in random order";
-    return CLI_OK;
-}
-
-static int seats_from_file(struct contend *c)
-{
-    uint32_t *hosts = NULL, count;
-    ibshift_error_t err;
-    int rc = ibshift_order_load(c->order, c->job.fabric, true, &hosts, &count, &err);
-
-    if (rc == 0) {
-        rc = ibshift_seats_along(c->job.placement, hosts, count, false, &c->seats, &err);
-        if (rc == -ENOENT) {
-            free(hosts);
-            return cli_error(c->args.command, "%s: %s", c->order, err.text);
-        }
-    }
-    free(hosts);
-    c->title = c->order;
-    return rc == 0 ? CLI_OK : fail(c, &err);
-}
-
 static int make_seats(struct contend *c)
 {
-    const char *order = c->order == NULL ? "rank" : c->order;
-    ibshift_error_t err;
-    uint64_t seed;
-    int status, rc;
-
-    if (fabric_job_numbers(&c->args, order, "random", 1, &seed, &status)) {
-        return status != CLI_OK ? status : shuffled_seats(c, seed);
-    }
-    if (strcmp(order, "rank") == 0) {
-        rc = ibshift_seats_by_rank(c->job.placement, &c->seats, &err);
-    } else if (strcmp(order, "routing") == 0 || strcmp(order, "keepers") == 0) {
-        rc = ibshift_seats_along(c->job.placement, c->job.order, c->job.order_count,
-                                 order[0] == 'k', &c->seats, &err);
-    } else {
-        return seats_from_file(c);
-    }
-    c->title = ibshift_way_name(order[0] == 'k'   ? IBSHIFT_WAY_KEEPERS
-                                : order[1] == 'o' ? IBSHIFT_WAY_ROUTING
-                                                  : IBSHIFT_WAY_RANK);
-    return rc == 0 ? CLI_OK : fail(c, &err);
+    return fabric_job_seats(&c->args, &c->job, c->order, &c->seats, &c->title);
 }
 
 static int make_table(struct contend *c)
@@ -97,50 +43,13 @@ static int make_table(struct contend *c)
     return CLI_OK;
 }
 
-/* "alltoall/bruck" or "alltoall/bruck:3" (radix). */
-static int find_plan(struct contend *c, const struct ibshift_alg **alg, struct ibshift_plan *plan)
-{
-    char name[64], why[160];
-    char *slash, *colon;
-    long radix = 1;
-    int collective;
-
-    snprintf(name, sizeof(name), "%s", c->plan);
-    slash = strchr(name, '/');
-    colon = slash != NULL ? strchr(slash, ':') : NULL;
-    if (slash == NULL ||
-        (colon != NULL && cli_parse_long(colon + 1, 1, IBSHIFT_RADIX_MAX, &radix) != 0)) {
-        return cli_error(c->args.command,
-                         "--plan %.60s: wants COLLECTIVE/ALGORITHM[:RADIX], such as "
-                         "allgather/ring",
-                         c->plan);
-    }
-    *slash = '\0';
-    if (colon != NULL) {
-        *colon = '\0';
-    }
-    collective = ibshift_collective_find(name);
-    *alg = collective < 0 ? NULL : ibshift_alg_find((enum ibshift_collective)collective, slash + 1);
-    if (*alg == NULL) {
-        return cli_error(c->args.command, "--plan %.60s: no such %s; ibshift plan list shows them",
-                         c->plan, collective < 0 ? "collective" : "algorithm");
-    }
-    *plan = (struct ibshift_plan){.ranks = c->job.placement->ranks,
-                                  .radix = (uint32_t)radix,
-                                  .segments = 1,
-                                  .commutative = true};
-    return ibshift_alg_check(*alg, plan, why, sizeof(why)) == 0
-               ? CLI_OK
-               : cli_error(c->args.command, "--plan %.60s: %s", c->plan, why);
-}
-
 /* The plan's ranks are those of the job in the order asked for. */
 static int make_plan(struct contend *c)
 {
     const ibshift_placement_t *p = c->job.placement;
     const struct ibshift_alg *alg = NULL;
     struct ibshift_plan plan;
-    int rc, status = find_plan(c, &alg, &plan);
+    int rc, status = fabric_job_plan(&c->args, c->plan, p->ranks, &alg, &plan);
 
     status = status == CLI_OK ? make_seats(c) : status;
     if (status != CLI_OK) {

@@ -1,8 +1,10 @@
-/* The job that `ibshift fabric contend` and `schedule` look at: which hosts, how many ranks. */
+/* The job that `ibshift fabric contend`, `schedule` and `sim` look at: which hosts, how many ranks.
+ */
 #ifndef IBSHIFT_CMD_FABRIC_JOB_H
 #define IBSHIFT_CMD_FABRIC_JOB_H
 
 #include "cmd_fabric.h"
+#include "alg/alg.h"
 #include "fabric/arrange.h"
 
 struct fabric_job {
@@ -24,6 +26,16 @@ void fabric_job_close(struct fabric_job *job);
  * word. CLI_OK or CLI_USAGE in *status. */
 bool fabric_job_numbers(const struct fabric_args *args, const char *text, const char *word,
                         unsigned count, uint64_t *numbers, int *status);
+
+/*
+ * The ranks' seats in the order asked for: rank, routing, keepers, random:SEED or a file of hosts;
+ * NULL: rank. *title: what that is, for people. CLI_OK or CLI_USAGE with a message.
+ */
+int fabric_job_seats(const struct fabric_args *args, const struct fabric_job *job,
+                     const char *order, ibshift_seats_t *seats, const char **title);
+/* The plan of "alltoall/bruck" or "alltoall/bruck:3" (radix); CLI_OK or CLI_USAGE. */
+int fabric_job_plan(const struct fabric_args *args, const char *text, uint32_t ranks,
+                    const struct ibshift_alg **alg, struct ibshift_plan *plan);
 
 /* The five busiest links of a contention, dearest first. */
 #define FABRIC_GUILTY 5

@@ -3,6 +3,7 @@
 #include "cmd_fabric.h"
 #include "cmd_plan.h"
 #include "cmd_route.h"
+#include "cmd_sim.h"
 
 #include <string.h>
 
@@ -10,6 +11,7 @@ static const struct cli_command commands[] = {
     {"fabric", cmd_fabric, "read, check and draw a fabric and what its routing costs"},
     {"plan", cmd_plan, "print, draw, prove and price the collective algorithms"},
     {"route", cmd_route, "forwarding tables that OpenSM loads, by engine, with their proof"},
+    {"sim", cmd_sim, "run a collective on a simulated fabric, packet by packet"},
     {NULL, NULL, NULL},
 };
 

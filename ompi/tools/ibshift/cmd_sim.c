@@ -1,0 +1,217 @@
+/* `ibshift sim`: a collective on a fabric at work, packet by packet, run by the executor. */
+#include "cmd_sim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What the ranks run, and in which order. */
+static int choose_order(struct sim_command *c)
+{
+    const ibshift_placement_t *p = c->job.placement;
+    unsigned ways = c->schedule ? 1u << IBSHIFT_WAY_TABLE : IBSHIFT_WAYS_ALL;
+    ibshift_error_t err;
+
+    if (c->order != NULL) {
+        return fabric_job_seats(&c->args, &c->job, c->order, &c->seats, &c->title);
+    }
+    if (ibshift_arrange(p, c->job.order, c->job.order_count, ways, &c->found, &err) != 0) {
+        return fabric_args_fail(&c->args, &err);
+    }
+    c->title = c->found.way == IBSHIFT_WAY_TABLE ? c->found.schedule.method
+                                                 : ibshift_way_name(c->found.way);
+    return CLI_OK;
+}
+
+static int choose_alltoall(struct sim_command *c)
+{
+    char why[160];
+    int status = choose_order(c);
+    bool is_table = c->found.way == IBSHIFT_WAY_TABLE;
+
+    if (status != CLI_OK) {
+        return status;
+    }
+    c->what = (struct ibshift_plan){.ranks = c->job.placement->ranks, .segments = 1, .radix = 1};
+    if (is_table) {
+        c->what.stages = &c->found.schedule.table;
+    } else {
+        c->what.order = c->order != NULL ? &c->seats.order : &c->found.seats.order;
+    }
+    c->alg = ibshift_alg_find(IBSHIFT_ALLTOALL, is_table ? "stages" : "shift");
+    return ibshift_alg_check(c->alg, &c->what, why, sizeof(why)) == 0
+               ? CLI_OK
+               : cli_error(c->args.command, "%s", why);
+}
+
+/* A plan's ranks sit on the hosts in the order asked for. */
+static int choose_plan(struct sim_command *c)
+{
+    const ibshift_placement_t *p = c->job.placement;
+    int status = fabric_job_plan(&c->args, c->plan, p->ranks, &c->alg, &c->what);
+    uint32_t at = 0;
+
+    status = status == CLI_OK ? fabric_job_seats(&c->args, &c->job, c->order, &c->seats, &c->title)
+                              : status;
+    if (status != CLI_OK) {
+        return status;
+    }
+    for (uint32_t seat = 0; seat < c->seats.order.places * c->seats.order.slots; seat++) {
+        uint32_t rank = c->seats.rank_at[seat];
+
+        if (rank != IBSHIFT_NO_RANK) {
+            c->host_of[at++] = p->host[p->member_of[rank]];
+        }
+    }
+    c->title = c->plan;
+    return CLI_OK;
+}
+
+static int choose(struct sim_command *c)
+{
+    const ibshift_placement_t *p = c->job.placement;
+
+    c->host_of = malloc(((size_t)p->ranks + 1) * sizeof(*c->host_of));
+    if (c->host_of == NULL) {
+        return cli_error(c->args.command, "no memory");
+    }
+    for (uint32_t r = 0; r < p->ranks; r++) {
+        c->host_of[r] = p->host[p->member_of[r]];
+    }
+    return c->plan != NULL ? choose_plan(c) : choose_alltoall(c);
+}
+
+static int take_pace(struct sim_command *c, struct sim_job_params *params)
+{
+    long window;
+
+    params->window = (uint32_t)c->number.window;
+    if (c->pace == NULL || strcmp(c->pace, "none") == 0) {
+        params->net.max_eager = SIZE_MAX;
+        return CLI_OK;
+    }
+    if (strncmp(c->pace, "grants:", 7) == 0 && cli_parse_long(c->pace + 7, 1, 16, &window) == 0) {
+        params->window = (uint32_t)window;
+        return CLI_OK;
+    }
+    return cli_error(c->args.command, "--pace %.40s: wants none or grants:W, W from 1 to 16",
+                     c->pace);
+}
+
+/* The time of a message where nothing else is, on the fastest of the hosts' cables. */
+static int find_unit(struct sim_command *c, const struct sim_fabric_options *options)
+{
+    struct sim_queue queue;
+    struct sim_fabric *fabric = NULL;
+    struct sim_fabric_user nobody = {NULL, NULL};
+    ibshift_error_t err;
+    int rc;
+
+    sim_queue_init(&queue);
+    rc = sim_fabric_create(c->job.fabric, options, &nobody, &queue, &fabric, &err);
+    c->unit = SIM_NEVER;
+    for (uint32_t i = 0; rc == 0 && i < c->job.placement->hosts; i++) {
+        uint32_t port = c->job.fabric->hosts[c->job.placement->host[i]];
+        uint64_t time = sim_fabric_message_time(fabric, port, (uint64_t)c->number.size);
+
+        c->unit = time < c->unit ? time : c->unit;
+    }
+    sim_fabric_free(fabric);
+    sim_queue_free(&queue);
+    return rc == 0 ? CLI_OK : fabric_args_fail(&c->args, &err);
+}
+
+static int set_params(struct sim_command *c, struct sim_job_params *params)
+{
+    uint64_t rounds = c->alg->rounds(&c->what, 0);
+    int status;
+
+    *params = (struct sim_job_params){.graph = c->job.fabric,
+                                      .host_of = c->host_of,
+                                      .ranks = c->job.placement->ranks,
+                                      .alg = c->alg,
+                                      .plan = &c->what,
+                                      .bytes = (size_t)c->number.size,
+                                      .verify = c->verify};
+    sim_options_fabric(c, &params->fabric);
+    status = find_unit(c, &params->fabric);
+    if (status != CLI_OK) {
+        return status;
+    }
+    sim_options_net(c, &params->net);
+    params->limit = (rounds + params->ranks) * c->unit * 100 + params->net.skew;
+    if (!c->quiet && isatty(STDERR_FILENO)) {
+        params->progress = sim_progress_show;
+        params->progress_context = c;
+    }
+    return take_pace(c, params);
+}
+
+/* The least time that any order needs: the busiest link's. Of an all-to-all it is known before, of
+ * a plan it shows. */
+static int find_ideal(struct sim_command *c)
+{
+    const ibshift_placement_t *p = c->job.placement;
+    double bound;
+    uint32_t link;
+
+    c->ideal = sim_job_bound(&c->run, &c->busiest);
+    if (c->plan != NULL) {
+        return CLI_OK;
+    }
+    if (ibshift_alltoall_bound(p->paths, p->ranks, p->member_of, &bound, &link) != 0) {
+        return cli_error(c->args.command, "no memory");
+    }
+    c->ideal = (uint64_t)(bound * (double)c->unit);
+    return CLI_OK;
+}
+
+static int run(struct sim_command *c)
+{
+    struct sim_job_params params;
+    ibshift_error_t err;
+    int status = set_params(c, &params);
+
+    if (status != CLI_OK) {
+        return status;
+    }
+    if (sim_job_open(&c->run, &params, &err) != 0) {
+        status = fabric_args_fail(&c->args, &err);
+    }
+    if (status == CLI_OK) {
+        sim_job_run(&c->run);
+        sim_progress_clear(c);
+        status = find_ideal(c);
+    }
+    if (status == CLI_OK && c->run.status != 0) {
+        status = CLI_FAILED;
+    }
+    if (status != CLI_USAGE) {
+        (c->json ? sim_print_json : sim_print_text)(c);
+        sim_print_failure(c);
+    }
+    sim_job_close(&c->run);
+    return status;
+}
+
+int cmd_sim(int argc, char **argv)
+{
+    struct sim_command c = {.order = NULL};
+    int status = sim_options_parse(&c, argc, argv);
+
+    if (status != CLI_OK || c.args.helped) {
+        return status;
+    }
+    if (c.schedule && (c.order != NULL || c.plan != NULL)) {
+        return cli_error(c.args.command, "--schedule takes neither --order nor --plan");
+    }
+    status = fabric_job_open(&c.args, &c.job);
+    status = status == CLI_OK ? choose(&c) : status;
+    status = status == CLI_OK ? run(&c) : status;
+    ibshift_seats_free(&c.seats);
+    ibshift_arrangement_free(&c.found);
+    free(c.host_of);
+    fabric_job_close(&c.job);
+    return status;
+}

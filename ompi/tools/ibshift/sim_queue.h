@@ -1,0 +1,116 @@
+/*
+ * Events of a simulation, in the order of their times. Most of them happen a constant time after
+ * another one (a packet's length, a cable's), so each such delay has a lane: a ring in which events
+ * are in order by themselves. All others go through a heap. Equal times: lanes first, by number,
+ * then the heap in the order of insertion, so that a run depends on its seed alone.
+ */
+#ifndef IBSHIFT_SIM_QUEUE_H
+#define IBSHIFT_SIM_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SIM_NEVER UINT64_MAX
+
+enum { SIM_QUEUE_LANES = 64 };
+
+struct sim_event {
+    uint64_t time; /* ps */
+    uint32_t a, b;
+};
+
+struct sim_lane {
+    struct sim_event *ring;
+    uint32_t room; /* a power of two */
+    uint32_t first, count;
+    uint64_t delay;
+    int kind;
+};
+
+struct sim_heap_event {
+    struct sim_event event;
+    uint64_t turn; /* of insertion, then 8 bits of kind */
+};
+
+struct sim_queue {
+    uint64_t now;
+    uint64_t next[SIM_QUEUE_LANES + 1]; /* time of each lane's first event; then that of the heap */
+    struct sim_lane lane[SIM_QUEUE_LANES];
+    unsigned lanes;
+    struct sim_heap_event *heap;
+    size_t heaped, heap_room;
+    uint64_t turns, events;
+    bool is_broken; /* no memory: events were lost */
+};
+
+void sim_queue_init(struct sim_queue *queue);
+void sim_queue_free(struct sim_queue *queue);
+
+/* The lane for events of this kind that come `delay` after the event that causes them; -1 when
+ * there are no more lanes: use sim_queue_at(). */
+int sim_queue_lane(struct sim_queue *queue, int kind, uint64_t delay);
+
+void sim_queue_grow_lane(struct sim_queue *queue, struct sim_lane *lane);
+
+/* An event of the lane's kind, the lane's delay from now. */
+static inline void sim_queue_after(struct sim_queue *queue, int which, uint32_t a, uint32_t b)
+{
+    struct sim_lane *lane = &queue->lane[which];
+    struct sim_event *event;
+
+    if (__builtin_expect(lane->count == lane->room, 0)) {
+        sim_queue_grow_lane(queue, lane);
+        if (queue->is_broken) {
+            return;
+        }
+    }
+    event = &lane->ring[(lane->first + lane->count) & (lane->room - 1)];
+    event->time = queue->now + lane->delay;
+    event->a = a;
+    event->b = b;
+    if (lane->count++ == 0) {
+        queue->next[which] = event->time;
+    }
+}
+
+/* Not before now. kind: 0..255 */
+void sim_queue_at(struct sim_queue *queue, uint64_t time, int kind, uint32_t a, uint32_t b);
+
+struct sim_event sim_queue_pop_heap(struct sim_queue *queue, int *kind);
+
+/* Time of the next event, SIM_NEVER: none is left. */
+uint64_t sim_queue_next(const struct sim_queue *queue);
+
+/* Takes the next event and moves the clock to it; false: none is left, or memory ran out. */
+static inline bool sim_queue_pop(struct sim_queue *queue, struct sim_event *event, int *kind)
+{
+    uint64_t time = queue->next[0];
+    unsigned best = 0;
+
+    for (unsigned i = 1; i <= queue->lanes; i++) {
+        if (queue->next[i] < time) {
+            time = queue->next[i];
+            best = i;
+        }
+    }
+    if (time == SIM_NEVER || queue->is_broken) {
+        return false;
+    }
+    queue->now = time;
+    queue->events++;
+    if (best == queue->lanes) {
+        *event = sim_queue_pop_heap(queue, kind);
+    } else {
+        struct sim_lane *lane = &queue->lane[best];
+
+        *event = lane->ring[lane->first];
+        *kind = lane->kind;
+        lane->first = (lane->first + 1) & (lane->room - 1);
+        lane->count--;
+        queue->next[best] = lane->count > 0 ? lane->ring[lane->first].time : SIM_NEVER;
+    }
+    return true;
+}
+
+#endif

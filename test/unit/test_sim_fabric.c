@@ -1,0 +1,377 @@
+/* The packet model against times computed by hand, to the picosecond. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "fabric/synth.h"
+#include "sim_fabric.h"
+
+enum { FLIGHT = 7000, ROUTING = 90000, MTU = 1000, MESSAGES = 64 };
+#define PACKET 250000u /* ps of 1,000 bytes at 32 Gb/s */
+
+struct bench {
+    ibshift_fabric_t *graph;
+    struct sim_queue queue;
+    struct sim_fabric *fabric;
+    uint64_t arrived[MESSAGES], early[MESSAGES];
+    uint32_t count;
+};
+
+static void arrived(void *context, uint32_t user, enum sim_arrival arrival)
+{
+    struct bench *b = context;
+
+    (arrival == SIM_EARLY ? b->early : b->arrived)[user] = b->queue.now;
+    b->count += arrival == SIM_COMPLETE;
+}
+
+static struct sim_fabric_options usual(void)
+{
+    return (struct sim_fabric_options){.mtu = MTU,
+                                       .buffer = 50000,
+                                       .lanes = 1,
+                                       .reads = 3,
+                                       .flight = FLIGHT,
+                                       .routing = ROUTING,
+                                       .rate = 32000};
+}
+
+static void set_up(struct bench *b, const char *fabric, const struct sim_fabric_options *options)
+{
+    struct sim_fabric_user user = {b, arrived};
+    ibshift_error_t err;
+
+    memset(b, 0, sizeof(*b));
+    sim_queue_init(&b->queue);
+    assert_int_equal(ibshift_synth_fabric(fabric, &b->graph, &err), 0);
+    assert_int_equal(sim_fabric_create(b->graph, options, &user, &b->queue, &b->fabric, &err), 0);
+}
+
+static void tear_down(struct bench *b)
+{
+    sim_fabric_free(b->fabric);
+    sim_queue_free(&b->queue);
+    ibshift_fabric_free(b->graph);
+}
+
+static struct sim_flow message(const struct bench *b, uint32_t user, uint32_t from, uint32_t to,
+                               uint64_t bytes)
+{
+    return (struct sim_flow){.user = user,
+                             .from = from,
+                             .bytes = bytes,
+                             .lid = (uint16_t)ibshift_host_lid(b->graph, to)};
+}
+
+static void send(struct bench *b, uint32_t user, uint32_t from, uint32_t to, uint64_t bytes)
+{
+    struct sim_flow flow = message(b, user, from, to, bytes);
+
+    assert_int_equal(sim_fabric_send(b->fabric, &flow), 0);
+}
+
+static void run(struct bench *b)
+{
+    struct sim_event event;
+    int kind;
+
+    while (sim_queue_pop(&b->queue, &event, &kind)) {
+        sim_fabric_event(b->fabric, kind, &event);
+    }
+    assert_false(b->queue.is_broken);
+}
+
+/* Cut-through: the head's way, the packets' lengths once, the last cable. */
+static void one_message(void **state)
+{
+    struct bench b;
+    struct sim_fabric_options options = usual();
+    struct sim_flow flow;
+
+    (void)state;
+    set_up(&b, "kary:4,1", &options);
+    flow = message(&b, 1, 0, 3, 2 * MTU + 500);
+    flow.early = MTU + 1; /* comes with the second packet */
+    assert_int_equal(sim_fabric_send(b.fabric, &flow), 0);
+    run(&b);
+    assert_int_equal(b.arrived[1], FLIGHT + ROUTING + 2 * PACKET + PACKET / 2 + FLIGHT);
+    assert_int_equal(b.early[1], FLIGHT + ROUTING + 2 * PACKET + FLIGHT);
+    assert_int_equal(sim_fabric_stats(b.fabric).hops, 6);
+    assert_int_equal(sim_fabric_stats(b.fabric).in_flight, 0);
+    assert_int_equal(sim_fabric_busy(b.fabric, b.graph->hosts[0], false), PACKET * 5 / 2);
+    tear_down(&b);
+}
+
+/* Each switch more costs a cable's flight and its routing, whatever the message's length. */
+static void five_switches(void **state)
+{
+    struct bench b;
+    struct sim_fabric_options options = usual();
+
+    (void)state;
+    set_up(&b, "kary:2,3", &options);
+    send(&b, 0, 0, 7, 10 * MTU);
+    run(&b);
+    assert_int_equal(b.arrived[0], 5 * (FLIGHT + ROUTING) + 10 * PACKET + FLIGHT);
+    tear_down(&b);
+}
+
+/* Two senders share the receiver's cable packet by packet: both end together, after all of it. */
+static void two_to_one(void **state)
+{
+    struct bench b;
+    struct sim_fabric_options options = usual();
+    uint64_t last = FLIGHT + ROUTING + 20 * PACKET + FLIGHT;
+
+    (void)state;
+    set_up(&b, "kary:4,1", &options);
+    send(&b, 0, 0, 2, 10 * MTU);
+    send(&b, 1, 1, 2, 10 * MTU);
+    run(&b);
+    assert_int_equal(b.arrived[0], last - PACKET);
+    assert_int_equal(b.arrived[1], last);
+    tear_down(&b);
+}
+
+/* Two messages of one host take turns on its cable. */
+static void one_to_two(void **state)
+{
+    struct bench b;
+    struct sim_fabric_options options = usual();
+    uint64_t last = FLIGHT + ROUTING + 20 * PACKET + FLIGHT;
+
+    (void)state;
+    set_up(&b, "kary:4,1", &options);
+    send(&b, 0, 0, 1, 10 * MTU);
+    send(&b, 1, 0, 2, 10 * MTU);
+    run(&b);
+    /* two packets of message 0 went, or were next, before message 1 came */
+    assert_int_equal(b.arrived[0], last - 2 * PACKET);
+    assert_int_equal(b.arrived[1], last);
+    tear_down(&b);
+}
+
+/* With room for one packet only, the next one leaves when word of the free place is back. */
+static void one_credit(void **state)
+{
+    struct bench b;
+    struct sim_fabric_options options = usual();
+    uint64_t round = FLIGHT + ROUTING + PACKET + FLIGHT;
+
+    (void)state;
+    options.buffer = MTU;
+    set_up(&b, "kary:4,1", &options);
+    send(&b, 0, 0, 1, 5 * MTU);
+    run(&b);
+    assert_int_equal(b.arrived[0], 5 * round);
+    tear_down(&b);
+}
+
+/* Host 0 fills its buffer in the switch for host 2, whose cable host 1 shares; its packet for host
+ * 3 comes behind two of them and leaves at once: no head of line blocks it. */
+static void output_queues(void **state)
+{
+    struct bench b;
+    struct sim_fabric_options options = usual();
+
+    (void)state;
+    set_up(&b, "kary:4,1", &options);
+    send(&b, 1, 1, 2, 20 * MTU);
+    send(&b, 0, 0, 2, 10 * MTU);
+    send(&b, 2, 0, 3, MTU);
+    run(&b);
+    assert_int_equal(b.arrived[2], 2 * PACKET + FLIGHT + ROUTING + PACKET + FLIGHT);
+    tear_down(&b);
+}
+
+/* One read at a time: what waits in the same input for another, free output waits for the packet
+ * that leaves it now. With two reads it does not. */
+static void reads(void **state)
+{
+    struct bench b;
+    struct sim_fabric_options options = usual();
+    uint64_t expected[] = {5 * PACKET / 2, 2 * PACKET};
+
+    (void)state;
+    for (uint32_t limit = 1; limit <= 2; limit++) {
+        options.reads = limit;
+        set_up(&b, "kary:4,1", &options);
+        send(&b, 1, 1, 2, MTU / 2); /* takes the cable to 2 first */
+        send(&b, 0, 0, 2, MTU);     /* leaves the switch half a packet later than it could */
+        send(&b, 2, 0, 3, MTU);     /* comes while that leaves */
+        run(&b);
+        assert_int_equal(b.arrived[0], FLIGHT + ROUTING + 3 * PACKET / 2 + FLIGHT);
+        assert_int_equal(b.arrived[2], FLIGHT + ROUTING + expected[limit - 1] + FLIGHT);
+        tear_down(&b);
+    }
+}
+
+/* A message that may start a packet only every so often. */
+static void gap(void **state)
+{
+    struct bench b;
+    struct sim_fabric_options options = usual();
+    struct sim_flow flow;
+
+    (void)state;
+    set_up(&b, "kary:4,1", &options);
+    flow = message(&b, 0, 0, 1, 4 * MTU);
+    flow.gap = 3 * PACKET;
+    assert_int_equal(sim_fabric_send(b.fabric, &flow), 0);
+    run(&b);
+    assert_int_equal(b.arrived[0], 9 * PACKET + FLIGHT + ROUTING + PACKET + FLIGHT);
+    tear_down(&b);
+}
+
+/* Another lane has its own credits: it passes a lane whose receiver is stuck. */
+static void lanes(void **state)
+{
+    struct bench b;
+    struct sim_fabric_options options = usual();
+    struct sim_flow flow;
+
+    (void)state;
+    options.lanes = 2;
+    options.buffer = 2 * MTU; /* a packet each */
+    options.reads = 1;
+    set_up(&b, "kary:2,2", &options);
+    send(&b, 0, 0, 3, 4 * MTU);
+    flow = message(&b, 1, 0, 3, MTU);
+    flow.sl = 1;
+    assert_int_equal(sim_fabric_send(b.fabric, &flow), 0);
+    run(&b);
+    /* right behind the first packet, while the second still waits for its credit */
+    assert_int_equal(b.arrived[1], PACKET + 3 * (FLIGHT + ROUTING) + PACKET + FLIGHT);
+    tear_down(&b);
+}
+
+static void refuses(void **state)
+{
+    struct sim_fabric_options options = usual();
+    struct sim_fabric_user user = {NULL, arrived};
+    ibshift_fabric_t *graph;
+    struct sim_queue queue;
+    struct sim_fabric *fabric;
+    ibshift_error_t err;
+
+    (void)state;
+    sim_queue_init(&queue);
+    assert_int_equal(ibshift_synth_fabric("kary:2,2", &graph, &err), 0);
+    options.buffer = 0;
+    assert_int_equal(sim_fabric_create(graph, &options, &user, &queue, &fabric, &err), -EINVAL);
+    options.buffer = 3 * MTU;
+    options.lanes = 4;
+    assert_int_equal(sim_fabric_create(graph, &options, &user, &queue, &fabric, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "room for a packet"));
+    ibshift_fabric_free(graph);
+}
+
+/* Every host of a ring sends two to the right: with buffers of a packet, all wait for each other.
+ */
+static void ring_of(struct bench *b, const struct sim_fabric_options *options)
+{
+    set_up(b, "torus:5,1", options);
+    for (uint32_t h = 0; h < 5; h++) {
+        send(b, h, h, (h + 2) % 5, 8 * MTU);
+    }
+    run(b);
+}
+
+static void deadlock(void **state)
+{
+    struct bench b;
+    struct sim_fabric_options options = usual();
+    uint32_t links[8];
+
+    (void)state;
+    options.buffer = MTU;
+    ring_of(&b, &options);
+    assert_true(b.count < 5);
+    assert_int_equal(sim_fabric_deadlock(b.fabric, links, 8), 5);
+    for (int i = 0; i < 5; i++) { /* each leads to the next one's switch */
+        uint32_t node = ibshift_port_neighbour(b.graph, links[i]);
+
+        assert_int_equal(b.graph->ports[links[(i + 1) % 5]].node, node);
+    }
+    tear_down(&b);
+}
+
+/* The same on two lanes that change where the ring closes. */
+static void no_deadlock_on_two_lanes(void **state)
+{
+    struct bench b;
+    struct sim_fabric_options options = usual();
+    ibshift_fabric_t *graph;
+    ibshift_error_t err;
+    uint8_t *table;
+
+    (void)state;
+    assert_int_equal(ibshift_synth_fabric("torus:5,1", &graph, &err), 0);
+    table = calloc(graph->switch_count, graph->lft_stride);
+    assert_non_null(table);
+    for (uint32_t s = 0; s < 5; s++) {
+        for (uint32_t d = 0; d < 5; d++) {
+            table[(size_t)s * graph->lft_stride + ibshift_host_lid(graph, d)] = d > s;
+        }
+    }
+    options.buffer = 2 * MTU;
+    options.lanes = 2;
+    options.lane_table = table;
+    ring_of(&b, &options);
+    assert_int_equal(b.count, 5);
+    assert_int_equal(sim_fabric_deadlock(b.fabric, NULL, 0), 0);
+    tear_down(&b);
+    ibshift_fabric_free(graph);
+    free(table);
+}
+
+/* What stands in a queue and goes on is no deadlock. */
+static void busy_is_not_stuck(void **state)
+{
+    struct bench b;
+    struct sim_fabric_options options = usual();
+    struct sim_event event;
+    int kind, events = 0;
+
+    (void)state;
+    options.buffer = MTU;
+    set_up(&b, "kary:4,2", &options);
+    for (uint32_t h = 1; h < 16; h++) {
+        send(&b, h, h, 0, 6 * MTU);
+    }
+    while (sim_queue_pop(&b.queue, &event, &kind)) {
+        sim_fabric_event(b.fabric, kind, &event);
+        if (++events % 16 == 0) {
+            assert_int_equal(sim_fabric_deadlock(b.fabric, NULL, 0), 0);
+        }
+    }
+    assert_int_equal(b.count, 15);
+    tear_down(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_message),
+        cmocka_unit_test(five_switches),
+        cmocka_unit_test(two_to_one),
+        cmocka_unit_test(one_to_two),
+        cmocka_unit_test(one_credit),
+        cmocka_unit_test(output_queues),
+        cmocka_unit_test(reads),
+        cmocka_unit_test(gap),
+        cmocka_unit_test(lanes),
+        cmocka_unit_test(refuses),
+        cmocka_unit_test(deadlock),
+        cmocka_unit_test(no_deadlock_on_two_lanes),
+        cmocka_unit_test(busy_is_not_stuck),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
