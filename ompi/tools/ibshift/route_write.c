@@ -22,7 +22,7 @@ static char *put_text(char *at, const char *text)
     return at;
 }
 
-/* "0x0001 005 : (portguid 0x..)": written by hand, since a large fabric has 10^8 of them. */
+/* "0x0001 005 # portguid 0x..:"; OpenSM wants the colon. By hand: a large fabric has 10^8 rows. */
 static int put_row(FILE *out, unsigned lid, unsigned port, uint64_t guid)
 {
     char row[64], *at = put_text(row, "0x");
@@ -32,9 +32,9 @@ static int put_row(FILE *out, unsigned lid, unsigned port, uint64_t guid)
     *at++ = (char)('0' + port / 100);
     *at++ = (char)('0' + port / 10 % 10);
     *at++ = (char)('0' + port % 10);
-    at = put_text(at, " : ( portguid 0x");
+    at = put_text(at, " # portguid 0x");
     at = put_hex(at, guid, 16);
-    at = put_text(at, ")\n");
+    at = put_text(at, ":\n");
     return fwrite(row, 1, (size_t)(at - row), out) == (size_t)(at - row) ? 0 : -EIO;
 }
 
