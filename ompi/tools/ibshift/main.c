@@ -1,6 +1,7 @@
 /* The program `ibshift`: one row a subcommand. */
 #include "cli.h"
 #include "cmd_fabric.h"
+#include "cmd_info.h"
 #include "cmd_plan.h"
 #include "cmd_route.h"
 #include "cmd_sim.h"
@@ -9,6 +10,7 @@
 
 static const struct cli_command commands[] = {
     {"fabric", cmd_fabric, "read, check and draw a fabric and what its routing costs"},
+    {"info", cmd_info, "what is installed, and what a process started here would use"},
     {"plan", cmd_plan, "print, draw, prove and price the collective algorithms"},
     {"route", cmd_route, "forwarding tables that OpenSM loads, by engine, with their proof"},
     {"sim", cmd_sim, "run a collective on a simulated fabric, packet by packet"},

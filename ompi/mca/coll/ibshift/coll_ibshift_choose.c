@@ -14,30 +14,17 @@ enum {
     UNKNOWN_SIZE = 8192 /* what is priced when no rank knows all sizes */
 };
 
-/* What a fast network of today may look like; nothing of it is measured. */
-static const struct ibshift_model typical = {
-    .latency = 1.0,
-    .send_max = 0.4,
-    .send_min = 0.2,
-    .recv_max = 0.4,
-    .recv_min = 0.2,
-    .gap = 0.2,
-    .gap_byte = 1e-4, /* 10 GB/s */
-    .copy_byte = 1e-4,
-    .reduce_byte = 2e-4,
-    .free_messages = 4,
-};
 static struct ibshift_model model;
 
 void ibshift_choose_open(void)
 {
     char error[IBSHIFT_MODEL_ERROR_SIZE];
 
-    model = typical;
+    model = ibshift_model_typical;
     if ('\0' != ibshift_params.model[0] &&
         0 != ibshift_model_read(ibshift_params.model, &model, error)) {
         ibshift_help_once_a_job("bad-model", error);
-        model = typical;
+        model = ibshift_model_typical;
     }
 }
 

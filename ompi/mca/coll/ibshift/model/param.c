@@ -64,6 +64,19 @@ static const char *const unit_names[] = {
     [KIND_COUNT] = "no unit",
 };
 
+const struct ibshift_model ibshift_model_typical = {
+    .latency = 1.0,
+    .send_max = 0.4,
+    .send_min = 0.2,
+    .recv_max = 0.4,
+    .recv_min = 0.2,
+    .gap = 0.2,
+    .gap_byte = 1e-4, /* 10 GB/s */
+    .copy_byte = 1e-4,
+    .reduce_byte = 2e-4,
+    .free_messages = 4,
+};
+
 const struct ibshift_model ibshift_model_example = {
     .latency = 5.0,
     .send_max = 2.0,

@@ -37,6 +37,10 @@ struct ibshift_model {
  * algorithms (Viertel 2007, figure 5.7), with the data rate of a 4x SDR link as G. Not measured. */
 extern const struct ibshift_model ibshift_model_example;
 
+/* What a fast network of today may look like, nothing of it measured: the component's, when no file
+ * is given. */
+extern const struct ibshift_model ibshift_model_typical;
+
 /* Both return 0 or -EINVAL (-errno when the file cannot be read) with one line in error, which has
  * IBSHIFT_MODEL_ERROR_SIZE bytes and says "name:line: what is wrong". *model is set on success
  * only. */
