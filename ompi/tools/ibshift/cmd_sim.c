@@ -82,21 +82,26 @@ static int choose(struct sim_command *c)
     return c->plan != NULL ? choose_plan(c) : choose_alltoall(c);
 }
 
+/* What the pace would measure or be told on a cluster, the simulation knows. */
 static int take_pace(struct sim_command *c, struct sim_job_params *params)
 {
-    long window;
+    char why[160];
 
     params->window = (uint32_t)c->number.window;
-    if (c->pace == NULL || strcmp(c->pace, "none") == 0) {
-        params->net.max_eager = SIZE_MAX;
+    params->net.max_eager = (size_t)c->number.eager;
+    if (c->pace == NULL) {
         return CLI_OK;
     }
-    if (strncmp(c->pace, "grants:", 7) == 0 && cli_parse_long(c->pace + 7, 1, 16, &window) == 0) {
-        params->window = (uint32_t)window;
-        return CLI_OK;
+    if (ibshift_pace_parse(c->pace, &c->paced, why, sizeof(why)) != 0) {
+        return cli_error(c->args.command, "--pace: %s", why);
     }
-    return cli_error(c->args.command, "--pace %.40s: wants none or grants:W, W from 1 to 16",
-                     c->pace);
+    if (c->paced.kind != IBSHIFT_PACE_NONE) {
+        c->paced.unit = c->unit / 1000;
+        c->paced.delay = params->net.control / 1000;
+        c->paced.kib = (uint64_t)((double)c->unit / c->number.size * 1024 / 1000);
+        params->pace = &c->paced;
+    }
+    return CLI_OK;
 }
 
 /* The time of a message where nothing else is, on the fastest of the hosts' cables. */

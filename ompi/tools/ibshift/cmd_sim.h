@@ -10,7 +10,7 @@ struct sim_numbers {
     double mtu, buffer, lanes, reads, flight, routing, rate; /* bytes, ns, Mb/s */
     double packets, size;
     double jitter, skew, control;         /* in times of a message */
-    double overhead, grant_bytes, window; /* ns, bytes */
+    double overhead, grant_bytes, window, eager; /* ns, bytes */
     double rare, rare_length;             /* share of messages, times of a message */
     double clock_offset, clock_drift;     /* ns, ppm */
     double seed;
@@ -30,8 +30,9 @@ struct sim_command {
     const struct ibshift_alg *alg;
     struct ibshift_plan what;
     uint32_t *host_of; /* [rank] */
-    uint64_t unit;     /* ps: a message alone, on the fastest host's cable */
-    double cost;       /* static: the order's, in units; 0: a plan's, not known */
+    struct ibshift_pace paced;
+    uint64_t unit; /* ps: a message alone, on the fastest host's cable */
+    double cost;   /* static: the order's, in units; 0: a plan's, not known */
     struct sim_job run;
     uint64_t ideal;   /* ps */
     uint32_t busiest; /* link that sets it */

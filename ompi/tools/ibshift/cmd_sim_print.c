@@ -19,6 +19,7 @@ void sim_print_text(const struct sim_command *c)
 {
     struct sim_fabric_stats fabric = sim_fabric_stats(c->run.fabric);
     struct sim_net_stats net = sim_net_stats(c->run.net);
+    struct sim_job_pacing pacing = sim_job_pacing(&c->run);
     char link[200];
 
     ibshift_link_name(c->job.fabric, c->busiest, link, sizeof(link));
@@ -35,6 +36,11 @@ void sim_print_text(const struct sim_command *c)
     printf("messages   %" PRIu64 ", packets %" PRIu64 ", hops %" PRIu64
            ", at most %u packets at once\n",
            net.messages, fabric.packets, fabric.hops, fabric.most);
+    if (pacing.left + pacing.jumps > 0) {
+        printf("left       %" PRIu64 " messages missed their slots, %" PRIu64
+               " ranks gave the clock up\n",
+               pacing.left, pacing.jumps);
+    }
     if (net.pauses > 0) {
         printf("pauses     %" PRIu64 "\n", net.pauses);
     }
@@ -75,6 +81,7 @@ void sim_print_json(const struct sim_command *c)
 {
     struct sim_fabric_stats fabric = sim_fabric_stats(c->run.fabric);
     struct sim_net_stats net = sim_net_stats(c->run.net);
+    struct sim_job_pacing pacing = sim_job_pacing(&c->run);
     char link[200];
 
     ibshift_link_name(c->job.fabric, c->busiest, link, sizeof(link));
@@ -93,8 +100,10 @@ void sim_print_json(const struct sim_command *c)
     printf(", \"deadlock\": %s,\n \"end\": ", c->run.status == -EDEADLK ? "true" : "false");
     fabric_json_string(stdout, word_of(c->run.status));
     printf(", \"messages\": %" PRIu64 ", \"packets\": %" PRIu64 ", \"hops\": %" PRIu64
-           ", \"most_packets\": %u, \"pauses\": %" PRIu64 ", \"busiest\": ",
-           net.messages, fabric.packets, fabric.hops, fabric.most, net.pauses);
+           ", \"most_packets\": %u, \"pauses\": %" PRIu64 ", \"left\": %" PRIu64
+           ", \"jumps\": %" PRIu64 ",\n \"busiest\": ",
+           net.messages, fabric.packets, fabric.hops, fabric.most, net.pauses, pacing.left,
+           pacing.jumps);
     fabric_json_string(stdout, link);
     print_circle(c);
     puts("}");

@@ -27,6 +27,12 @@ static uint32_t post(struct sim_end *end, const struct ibshift_net_message *post
         m->length[side] = posted->length;
         m->buffer[side] = posted->buffer;
         m->cookie[side] = posted->cookie;
+        m->early[side] = posted->early;
+        if (side == SIM_SENDER) {
+            m->spread = posted->spread;
+        } else {
+            m->note = posted->note;
+        }
         end->at += n->options.overhead;
     }
     return i;
@@ -110,6 +116,36 @@ static int net_poll(struct ibshift_net *net, struct ibshift_net_event *events, i
     return count;
 }
 
+static bool net_granted(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key,
+                        uint64_t *note)
+{
+    const struct sim_end *end = (struct sim_end *)net;
+    const struct sim_net *n = end->world;
+    uint32_t i = sim_message_find(n, end->self, peer, key);
+
+    if (i == SIM_NO_MESSAGE || !(n->messages[i].flags & SIM_GRANTED)) {
+        return false;
+    }
+    *note = n->messages[i].note;
+    return true;
+}
+
+/* As fast as a grant goes the other way. */
+static void net_leave(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key)
+{
+    const struct sim_end *end = (struct sim_end *)net;
+    struct sim_net *n = end->world;
+    uint32_t i = sim_message_find(n, end->self, peer, key);
+
+    if (i == SIM_NO_MESSAGE) {
+        i = sim_message_make(n, end->self, peer, key);
+    }
+    if (i != SIM_NO_MESSAGE) {
+        n->messages[i].pending++;
+        sim_queue_at(n->queue, end->at + n->options.control, SIM_LEAVE, i, 0);
+    }
+}
+
 static void net_describe(struct ibshift_net *net, uint32_t peer, char *text, size_t size)
 {
     struct sim_end *end = (struct sim_end *)net;
@@ -137,6 +173,8 @@ static const struct ibshift_net_ops ops = {
     .poll = net_poll,
     .cancel = sim_net_cancel,
     .abort = sim_net_abort,
+    .granted = net_granted,
+    .leave = net_leave,
     .describe = net_describe,
     .now = net_now,
     .destroy = net_destroy,
@@ -212,6 +250,9 @@ void sim_net_free(struct sim_net *n)
     }
     free(n->ends);
     free(n->paused);
+    for (uint32_t i = 0; i < n->used; i++) {
+        free(n->messages[i].flags != 0 ? n->messages[i].held : NULL);
+    }
     free(n->messages);
     free(n->heads);
     free(n->given_up);
@@ -221,6 +262,7 @@ void sim_net_free(struct sim_net *n)
 void sim_net_attach(struct sim_net *n, struct sim_fabric *fabric)
 {
     n->fabric = fabric;
+    n->mtu = sim_fabric_mtu(fabric);
 }
 
 struct ibshift_net *sim_net_end(struct sim_net *n, uint32_t rank)
@@ -240,13 +282,23 @@ void sim_net_begin(struct sim_net *n, sim_net_turn turn, void *context)
     }
 }
 
-/* The first picosecond at which the rank's clock shows so much. */
+/* A time at which the rank's clock shows so much. */
 void sim_net_wake_at(struct sim_net *n, uint32_t rank, uint64_t clock)
 {
     struct sim_end *end = &n->ends[rank];
     double ns = ((double)((int64_t)clock - end->clock_offset) + 0.5) / end->clock_pace;
 
     sim_end_wake(n, rank, ns > 0 ? (uint64_t)(ns * 1000) + 1000 : 0);
+}
+
+/* own = offset + pace x true time, on both sides. */
+struct ibshift_clock sim_net_clock(const struct sim_net *n, uint32_t rank)
+{
+    const struct sim_end *own = &n->ends[rank], *first = &n->ends[0];
+
+    return (struct ibshift_clock){.offset = first->clock_offset - own->clock_offset,
+                                  .drift = first->clock_pace / own->clock_pace - 1,
+                                  .since = (uint64_t)own->clock_offset};
 }
 
 uint64_t sim_net_time(const struct sim_net *n, uint32_t rank)

@@ -192,6 +192,11 @@ struct sim_fabric_stats sim_fabric_stats(const struct sim_fabric *f)
     return f->stats;
 }
 
+uint32_t sim_fabric_mtu(const struct sim_fabric *f)
+{
+    return f->options.mtu;
+}
+
 uint64_t sim_fabric_latency(const struct sim_fabric *f)
 {
     return f->options.flight + f->options.routing;

@@ -84,6 +84,7 @@ struct sim_fabric_stats {
 
 struct sim_fabric_stats sim_fabric_stats(const struct sim_fabric *fabric);
 
+uint32_t sim_fabric_mtu(const struct sim_fabric *fabric);
 /* ps from a packet's start on a cable to its head's asking for the next output. */
 uint64_t sim_fabric_latency(const struct sim_fabric *fabric);
 /* ps that a packet of so many bytes takes on the cable out of the port. */

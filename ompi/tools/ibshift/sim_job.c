@@ -15,6 +15,9 @@ struct sim_job_rank {
     struct sim_job *job;
     struct ibshift_engine *engine;
     bool has_begun;
+    struct ibshift_pace pace;
+    struct ibshift_clock clock;
+    struct ibshift_pace_memory learned;
     struct ibshift_op op;
 };
 
@@ -43,6 +46,22 @@ static void turn(void *context, uint32_t r)
     }
     while (ibshift_engine_progress(rank->engine) > 0) {
     }
+    if (job->params.pace != NULL) {
+        uint64_t wake = ibshift_engine_wake_at(rank->engine);
+
+        if (wake != UINT64_MAX) {
+            sim_net_wake_at(job->net, r, wake);
+        }
+    }
+}
+
+static void set_pace(struct sim_job *job, struct sim_job_rank *rank)
+{
+    rank->pace = *job->params.pace;
+    rank->clock = sim_net_clock(job->net, rank->op.params.rank);
+    rank->pace.clock = &rank->clock;
+    rank->pace.memory = &rank->learned;
+    rank->op.params.pace = &rank->pace;
 }
 
 static int prepare_rank(struct sim_job *job, uint32_t r)
@@ -57,6 +76,9 @@ static int prepare_rank(struct sim_job *job, uint32_t r)
     params->rank = r;
     params->window = job->params.window;
     params->element = 1;
+    if (job->params.pace != NULL) {
+        set_pace(job, rank);
+    }
     ibshift_op_init(&rank->op);
     rank->op.ended = rank_ended;
     rank->op.owner = rank;
@@ -191,6 +213,17 @@ void sim_job_run(struct sim_job *job)
             sim_memory_check(job->memory, job->params.alg->collective, job->params.bytes);
         job->status = job->failed_rank < job->params.ranks ? -EBADMSG : 0;
     }
+}
+
+struct sim_job_pacing sim_job_pacing(const struct sim_job *job)
+{
+    struct sim_job_pacing sum = {0};
+
+    for (uint32_t r = 0; r < job->params.ranks; r++) {
+        sum.left += job->rank[r].learned.left;
+        sum.jumps += job->rank[r].learned.jumps;
+    }
+    return sum;
 }
 
 uint64_t sim_job_bound(const struct sim_job *job, uint32_t *link)

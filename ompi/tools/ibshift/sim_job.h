@@ -13,11 +13,12 @@ struct sim_job_params {
     uint32_t ranks;
     const struct ibshift_alg *alg; /* has passed ibshift_alg_check() with the plan */
     const struct ibshift_plan *plan;
-    size_t bytes;    /* of a block; of the vector, where the collective has one */
-    uint32_t window; /* of the executor */
-    bool verify;     /* all-to-all and allgather: move real bytes and look at them */
-    uint64_t limit;  /* ps: give up then */
-    uint32_t bins;   /* parts of time for the use of links; 0: not kept */
+    size_t bytes;                    /* of a block; of the vector, where the collective has one */
+    uint32_t window;                 /* of the executor */
+    const struct ibshift_pace *pace; /* NULL: none; every rank gets a copy, its clock is true */
+    bool verify;    /* all-to-all and allgather: move real bytes and look at them */
+    uint64_t limit; /* ps: give up then */
+    uint32_t bins;  /* parts of time for the use of links; 0: not kept */
     struct sim_fabric_options fabric;
     struct sim_net_options net;
     void (*progress)(void *context, double share); /* now and then; NULL: nobody looks */
@@ -48,6 +49,13 @@ int sim_job_open(struct sim_job *job, const struct sim_job_params *params, ibshi
 /* Until all ranks have ended, or nothing can go on; see status. */
 void sim_job_run(struct sim_job *job);
 void sim_job_close(struct sim_job *job);
+
+struct sim_job_pacing {
+    uint64_t left;  /* sends that missed their slots and were made up */
+    uint64_t jumps; /* ranks that gave their clock up */
+};
+
+struct sim_job_pacing sim_job_pacing(const struct sim_job *job);
 
 /* The busiest cable's time with the job's messages: no order takes less. */
 uint64_t sim_job_bound(const struct sim_job *job, uint32_t *link);

@@ -66,7 +66,7 @@ static int grow(struct sim_net *n)
     n->room = n->buckets = room;
     memset(heads, 0xff, room * sizeof(*heads)); /* SIM_NO_MESSAGE */
     for (uint32_t i = 0; i < n->used; i++) {
-        if (n->messages[i].flags != 0) {
+        if (n->messages[i].flags != 0 || n->messages[i].pending > 0) {
             put(n, i);
         }
     }

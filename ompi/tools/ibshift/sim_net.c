@@ -54,9 +54,9 @@ void sim_message_settle(struct sim_net *n, uint32_t message)
     bool is_held = (flags & SIM_ARRIVED) && !(flags & SIM_HAS_RECV);
     bool is_sending = (flags & SIM_HAS_SEND) && !(flags & SIM_SEND_ENDED);
     bool is_receiving = (flags & SIM_HAS_RECV) && !(flags & SIM_RECV_ENDED);
-    bool has_grant_out = (flags & SIM_GRANT_SENT) && !(flags & SIM_GRANTED);
 
-    if (!is_held && !is_sending && !is_receiving && !has_grant_out) {
+    if (!is_held && !is_sending && !is_receiving && n->messages[message].pending == 0) {
+        free(n->messages[message].held);
         sim_message_drop(n, message);
     }
 }
@@ -102,6 +102,21 @@ void sim_message_start(struct sim_net *n, uint32_t message)
     sim_queue_at(n->queue, time, SIM_START, message, 0);
 }
 
+void sim_message_tell(struct sim_net *n, uint32_t message, int side, int news)
+{
+    const struct sim_message *m = &n->messages[message];
+    bool is_send = side == SIM_SENDER;
+
+    if ((m->flags & (is_send ? SIM_HAS_SEND : SIM_HAS_RECV)) &&
+        !(m->flags & (is_send ? SIM_SEND_ENDED : SIM_RECV_ENDED))) {
+        sim_notify(n, is_send ? m->from : m->to,
+                   &(struct sim_notice){.cookie = m->cookie[side],
+                                        .peer = is_send ? m->to : m->from,
+                                        .status = news,
+                                        .granted = SIM_NO_MESSAGE});
+    }
+}
+
 static uint32_t host_port(const struct sim_net *n, uint32_t rank)
 {
     return n->graph->hosts[n->ends[rank].host];
@@ -117,6 +132,12 @@ static void enter_fabric(struct sim_net *n, uint32_t message)
                             .bytes = length,
                             .lid = (uint16_t)ibshift_host_lid(n->graph, to->host)};
 
+    if (m->early[SIM_SENDER] > 0 && m->early[SIM_SENDER] < length) {
+        flow.early = length - m->early[SIM_SENDER];
+    }
+    if (m->spread > 0) {
+        flow.gap = m->spread * 1000 / ((length + n->mtu - 1) / n->mtu);
+    }
     if (from->host == to->host) {
         sim_queue_at(n->queue, n->queue->now + length * 8000000 / n->options.local_rate, SIM_LOCAL,
                      message, 0);
@@ -130,7 +151,7 @@ void sim_message_grant(struct sim_net *n, uint32_t message)
     struct sim_message *m = &n->messages[message];
     bool is_beside = n->options.grant_bytes == 0 || n->ends[m->from].host == n->ends[m->to].host;
 
-    m->flags |= SIM_GRANT_SENT;
+    m->pending++;
     sim_queue_at(n->queue, n->ends[m->to].at + n->options.control,
                  is_beside ? SIM_GRANT : SIM_GRANT_START, message, 0);
 }
@@ -142,6 +163,7 @@ static void grant_enters_fabric(struct sim_net *n, uint32_t message)
                             .from = n->ends[m->to].host,
                             .bytes = n->options.grant_bytes,
                             .sl = 1,
+                            .is_other = true,
                             .lid = (uint16_t)ibshift_host_lid(n->graph, n->ends[m->from].host)};
 
     if (sim_fabric_send(n->fabric, &flow) != 0) {
@@ -154,12 +176,21 @@ static void grant_arrives(struct sim_net *n, uint32_t message)
 {
     struct sim_message *m = &n->messages[message];
 
+    m->pending--;
     m->flags |= SIM_GRANTED;
     if (sim_message_may_start(n, m)) {
         sim_notify(n, m->from, &(struct sim_notice){.granted = message});
     } else {
+        sim_end_wake(n, m->from, n->queue->now); /* its pacing may wait for this */
         sim_message_settle(n, message);
     }
+}
+
+static void leave_arrives(struct sim_net *n, uint32_t message)
+{
+    n->messages[message].pending--;
+    sim_message_tell(n, message, SIM_RECEIVER, IBSHIFT_NET_LEFT);
+    sim_message_settle(n, message);
 }
 
 /* The time that an empty fabric takes back, a bit long. */
@@ -187,14 +218,35 @@ static int outcome(const struct sim_message *m)
     return m->length[SIM_SENDER] == m->length[SIM_RECEIVER] ? 0 : -EMSGSIZE;
 }
 
+static bool is_moved(const struct sim_net *n, size_t length)
+{
+    return length > 0 && (length <= SIM_ALWAYS_MOVED || n->options.moves_data);
+}
+
 int sim_message_deliver(struct sim_net *n, struct sim_message *m)
 {
+    size_t length = m->length[SIM_SENDER];
     int status = outcome(m);
 
-    if (status == 0 && n->options.moves_data && m->length[SIM_SENDER] > 0) {
-        memcpy(m->buffer[SIM_RECEIVER], m->buffer[SIM_SENDER], m->length[SIM_SENDER]);
+    if (status == 0 && is_moved(n, length)) {
+        memcpy(m->buffer[SIM_RECEIVER], m->held != NULL ? m->held : m->buffer[SIM_SENDER], length);
     }
     return status;
+}
+
+/* The sender's buffer is its own again before the receive is there. */
+static void hold(struct sim_net *n, struct sim_message *m)
+{
+    size_t length = m->length[SIM_SENDER];
+
+    if (is_moved(n, length)) {
+        m->held = malloc(length);
+        if (m->held == NULL) {
+            n->queue->is_broken = true;
+            return;
+        }
+        memcpy(m->held, m->buffer[SIM_SENDER], length);
+    }
 }
 
 static void arrive(struct sim_net *n, uint32_t message)
@@ -208,8 +260,19 @@ static void arrive(struct sim_net *n, uint32_t message)
         m->status = sim_message_deliver(n, m);
         sim_queue_at(n->queue, n->queue->now + way_back(n, m), SIM_ACKNOWLEDGED, message, 0);
         sim_message_end(n, message, SIM_RECEIVER, m->status);
-    } else { /* held for its receive */
+    } else {
+        hold(n, m);
         sim_queue_at(n->queue, n->queue->now + way_back(n, m), SIM_ACKNOWLEDGED, message, 0);
+    }
+}
+
+static void arrive_early(struct sim_net *n, uint32_t message)
+{
+    const struct sim_message *m = &n->messages[message];
+
+    sim_queue_at(n->queue, n->queue->now + way_back(n, m), SIM_NEARLY, message, 0);
+    if (m->early[SIM_RECEIVER] > 0) {
+        sim_message_tell(n, message, SIM_RECEIVER, IBSHIFT_NET_EARLY);
     }
 }
 
@@ -221,6 +284,8 @@ static void fabric_arrived(void *context, uint32_t user, enum sim_arrival arriva
         grant_arrives(n, user & ~SIM_USER_GRANT);
     } else if (arrival == SIM_COMPLETE) {
         arrive(n, user);
+    } else {
+        arrive_early(n, user);
     }
 }
 
@@ -262,6 +327,12 @@ void sim_net_event(struct sim_net *n, int kind, const struct sim_event *event)
         break;
     case SIM_LOCAL:
         arrive(n, event->a);
+        break;
+    case SIM_NEARLY:
+        sim_message_tell(n, event->a, SIM_SENDER, IBSHIFT_NET_EARLY);
+        break;
+    case SIM_LEAVE:
+        leave_arrives(n, event->a);
         break;
     default:
         sim_message_end(n, event->a, SIM_SENDER, n->messages[event->a].status);

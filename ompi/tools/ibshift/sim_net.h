@@ -13,6 +13,7 @@
 #ifndef IBSHIFT_SIM_NET_H
 #define IBSHIFT_SIM_NET_H
 
+#include "exec/clock.h"
 #include "net/net.h"
 #include "sim_fabric.h"
 
@@ -62,6 +63,9 @@ void sim_net_wake_at(struct sim_net *net, uint32_t rank, uint64_t clock);
 /* What sim_queue_pop() gave with a kind of at least SIM_KINDS_FABRIC, below SIM_KINDS_NET. */
 void sim_net_event(struct sim_net *net, int kind, const struct sim_event *event);
 enum { SIM_KINDS_NET = 16 };
+
+/* From the rank's own clock to rank 0's, without error. */
+struct ibshift_clock sim_net_clock(const struct sim_net *net, uint32_t rank);
 
 /* Virtual time where the rank is, in ps. */
 uint64_t sim_net_time(const struct sim_net *net, uint32_t rank);

@@ -15,12 +15,13 @@ enum sim_net_kind {
     SIM_GRANT_START,             /* so does its grant */
     SIM_LOCAL,                   /* message a has been copied within its host */
     SIM_ACKNOWLEDGED,            /* the sender of message a knows that it arrived */
+    SIM_NEARLY,                  /* the same, of its early part */
+    SIM_LEAVE,                   /* the receiver of message a learns that it comes later */
 };
 
 enum sim_message_flag {
     SIM_HAS_SEND = 1 << 0,
     SIM_HAS_RECV = 1 << 1,
-    SIM_GRANT_SENT = 1 << 7,
     SIM_GRANTED = 1 << 2,
     SIM_STARTED = 1 << 3,
     SIM_ARRIVED = 1 << 4,
@@ -33,19 +34,25 @@ struct sim_message {
     uint32_t next; /* in its bucket, or among the unused */
     uint32_t from, to;
     struct ibshift_net_key key;
-    uint32_t flags; /* 0: unused */
+    uint32_t flags;   /* 0: unused, if nothing is pending */
+    uint32_t pending; /* grants and leaves on their way */
     int32_t status;
     size_t length[2]; /* as posted by sender and receiver */
     void *buffer[2];
     uint64_t cookie[2];
+    size_t early[2]; /* see net.h */
+    uint64_t note, spread;
+    char *held; /* a copy of what came before its receive, if anybody looks at it */
 };
 
 enum { SIM_SENDER, SIM_RECEIVER };
 
+enum { SIM_ALWAYS_MOVED = 256 }; /* bytes of a message: what the executor tells itself */
+
 struct sim_notice {
     uint64_t cookie;
     uint32_t peer;
-    int32_t status;
+    int32_t status;   /* as in ibshift_net_event */
     uint32_t granted; /* a message whose grant has come, or SIM_NO_MESSAGE: an end */
 };
 
@@ -70,6 +77,7 @@ struct sim_net {
     struct sim_net_options options;
     struct sim_queue *queue;
     struct sim_fabric *fabric;
+    uint32_t mtu;
     struct sim_end *ends;
     uint32_t ranks;
     uint64_t *paused; /* [host]: until when */
@@ -98,6 +106,8 @@ void sim_message_drop(struct sim_net *n, uint32_t message);
 bool sim_message_may_start(const struct sim_net *n, const struct sim_message *m);
 /* In the sender's turn: it leaves after its jitter, or when the pause that it meets is over. */
 void sim_message_start(struct sim_net *n, uint32_t message);
+/* What happens to the receiver without ending the message. */
+void sim_message_tell(struct sim_net *n, uint32_t message, int side, int news);
 /* In the receiver's turn. */
 void sim_message_grant(struct sim_net *n, uint32_t message);
 /* Moves the bytes; 0 or -EMSGSIZE. */
