@@ -16,6 +16,7 @@ enum { TAGS = 4096, LIMIT = 60, PENDING = 1, SENDS = TAGS }; /* statuses of send
 struct test {
     struct ranks *r;
     int status[2 * TAGS]; /* by cookie: PENDING, or how it ended */
+    int news[2 * TAGS];   /* which there were, as bits */
     uint32_t left;
 };
 
@@ -44,6 +45,10 @@ static void poll_once(struct test *t)
         uint32_t tag = (uint32_t)events[i].cookie;
         if (tag >= 2 * TAGS || t->status[tag] != PENDING) {
             ranks_fail(t->r, "an event that belongs to no message: %u", tag);
+        }
+        if (events[i].status > 0) {
+            t->news[tag] |= 1 << events[i].status;
+            continue;
         }
         t->status[tag] = events[i].status;
         t->left--;
@@ -119,6 +124,60 @@ static int flood(struct ranks *r)
         printf("%u messages, %lu of them held, %lu pulled\n", total, s.held, s.pulled);
         return s.held == 0 || s.held == total;
     }
+    return 0;
+}
+
+/* What pacing sees: the note in a grant, a message that is left, the news of one nearly there. */
+static int paced(struct ranks *r)
+{
+    enum { LENGTH = 1 << 20 };
+    struct test t = {.r = r};
+    static uint8_t data[LENGTH];
+    struct ibshift_net_message m = {.peer = !r->self,
+                                    .key = {.comm = 7, .tag = 5},
+                                    .buffer = data,
+                                    .length = LENGTH,
+                                    .early = LENGTH / 4,
+                                    .note = 0x123456789abcdefull,
+                                    .cookie = 5};
+    uint64_t note = 1;
+
+    if (r->self == 1) {
+        memset(data, 0, LENGTH);
+        ibshift_net_recv(r->net, &m);
+        t.left++;
+        t.status[5] = PENDING;
+        while (t.news[5] == 0) {
+            poll_once(&t);
+        }
+        if (!(t.news[5] & 1 << IBSHIFT_NET_LEFT)) {
+            ranks_fail(r, "news %x instead of LEFT", t.news[5]);
+        }
+    } else {
+        ranks_fill(data, LENGTH, 5);
+        if (ibshift_net_granted(r->net, 1, &m.key, &note) || note != 0) {
+            ranks_fail(r, "a grant before any");
+        }
+        while (!ibshift_net_granted(r->net, 1, &m.key, &note)) {
+            poll_once(&t);
+        }
+        if (note != m.note) {
+            ranks_fail(r, "note %llx", (unsigned long long)note);
+        }
+        ibshift_net_leave(r->net, 1, &m.key);
+        t.left++;
+        t.status[5] = PENDING;
+        ibshift_net_send(r->net, &m);
+    }
+    finish(&t);
+    expect(&t, 5, 0, !r->self);
+    if (!(t.news[5] & 1 << IBSHIFT_NET_EARLY)) {
+        ranks_fail(r, "no EARLY");
+    }
+    if (ranks_differs(data, LENGTH, 5) >= 0) {
+        ranks_fail(r, "the data differs");
+    }
+    ranks_barrier(r, 0);
     return 0;
 }
 
@@ -415,10 +474,10 @@ static const struct {
     int ranks;
     uint64_t may_die;
 } cases[] = {
-    {"flood", flood, 4, 0},   {"late", late, 3, 0},           {"death", death, 3, 2},
-    {"cancel", cancel, 3, 0}, {"mismatch", mismatch, 8, 0},   {"aborted", aborted, 2, 0},
-    {"stale", stale, 2, 0},   {"many", many, 16, 0},          {"locked", locked, 2, 0},
-    {"heat", heat, 3, 0},     {"forgotten", forgotten, 2, 0},
+    {"paced", paced, 2, 0},     {"flood", flood, 4, 0},   {"late", late, 3, 0},
+    {"death", death, 3, 2},     {"cancel", cancel, 3, 0}, {"mismatch", mismatch, 8, 0},
+    {"aborted", aborted, 2, 0}, {"stale", stale, 2, 0},   {"many", many, 16, 0},
+    {"locked", locked, 2, 0},   {"heat", heat, 3, 0},     {"forgotten", forgotten, 2, 0},
 };
 
 int main(int argc, char **argv)
@@ -434,8 +493,7 @@ int main(int argc, char **argv)
             return ranks_run(&r, cases[i].body, cases[i].may_die);
         }
     }
-    fprintf(
-        stderr,
-        "cases: flood, late, death, cancel, mismatch, stale, many, locked, forgotten or heat\n");
+    fprintf(stderr, "cases: paced, flood, late, death, cancel, mismatch, stale, many, locked, "
+                    "forgotten or heat\n");
     return 2;
 }

@@ -16,7 +16,7 @@
 
 enum { DEADLINE = 60 };
 
-static uint32_t messages = 2000, window = 16;
+static uint32_t messages = 2000, window = 16, early;
 static size_t longest = 100000;
 static uint64_t seed = 1;
 
@@ -106,6 +106,8 @@ static int post(struct ranks *r, struct entry *e)
         }
     }
     m.buffer = e->buffer;
+    m.early = e->key.tag % 3 == 0 ? e->length / 5 : 0;
+    m.spread = is_send && e->key.tag % 7 == 0 ? e->length / 4 : 0;
     if (is_send) {
         ranks_fill(e->buffer, e->length, e->key.tag);
     } else {
@@ -133,7 +135,11 @@ static void take_events(struct ranks *r, struct entry *all)
             ranks_fail(r, "an event that belongs to no message: %lu",
                        (unsigned long)events[i].cookie);
         }
-        finish(r, e, events[i].status);
+        if (events[i].status == IBSHIFT_NET_EARLY) {
+            early++;
+        } else {
+            finish(r, e, events[i].status);
+        }
     }
 }
 
@@ -171,9 +177,9 @@ static int run(struct ranks *r)
     ibshift_net_verbs_stats(r->net, &s);
     if (r->self == 0) {
         printf("rank 0: %lu connections, %lu through slots, %lu through rings, %lu long, %lu held, "
-               "%lu pulled, %lu copied, %lu probes, %lu bytes registered\n",
+               "%lu pulled, %lu copied, %lu probes, %lu bytes registered, %u told early\n",
                s.connections, s.eager, s.ring, s.rendezvous, s.held, s.pulled, s.copied, s.probes,
-               s.registered);
+               s.registered, early);
     }
     free(all);
     return 0;

@@ -189,7 +189,8 @@ void ibshift_pace_ended(struct ibshift_op *op, struct ibshift_engine *engine,
     ibshift_pace_loosen(op, which, index);
 }
 
-/* The oldest whose grant is here, for the others would only wait in the net. */
+/* The oldest whose grant is here; when there is none, the oldest of all waits for it in the net,
+ * which looks after its receiver. */
 int ibshift_pace_made_up(struct ibshift_op *op, struct ibshift_net *net)
 {
     struct ibshift_pace_state *state = &op->pace;
@@ -204,7 +205,7 @@ int ibshift_pace_made_up(struct ibshift_op *op, struct ibshift_net *net)
             return (int)i;
         }
     }
-    return -1;
+    return state->aside_count > 0 && state->made_up == 0 ? 0 : -1;
 }
 
 void ibshift_pace_forget(struct ibshift_op *op, int place, bool is_flying)

@@ -146,9 +146,10 @@ struct ibshift_net_ops {
 
     /*
      * For pacing; both NULL in a net without grants.
-     * granted(): whether the peer's grant for this long message is here: it would leave at once.
-     * note is then set. leave(): tells the peer that this message is not going to be sent now,
-     * though it was its turn: a receive that is posted there gets LEFT. May be lost.
+     * granted(): whether send() would have no grant to wait for: that of this long message is here,
+     * and note is set, or the peer has failed and it is 0. leave(): tells the peer that this
+     * message is not going to be sent now, though it was its turn: a receive that is posted there
+     * gets LEFT. May be lost.
      */
     bool (*granted)(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key,
                     uint64_t *note);

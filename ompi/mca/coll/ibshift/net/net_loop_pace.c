@@ -24,9 +24,11 @@ bool ibshift_loop_granted(struct ibshift_net *net, uint32_t peer, const struct i
     struct message **link =
         ibshift_loop_table_find(&loop->table, POSTED, endpoint->self, peer, key);
     bool is_granted = link != NULL && (*link)->due <= loop->now;
+    bool is_lost = endpoint->is_dead || endpoint->failed[peer] != 0 ||
+                   ibshift_loop_remembers(&endpoint->aborted, peer, key->comm, key->seq);
 
     *note = is_granted ? (*link)->note : 0;
-    return ibshift_loop_unlock(endpoint, is_granted);
+    return ibshift_loop_unlock(endpoint, is_granted || is_lost);
 }
 
 /* With a seed, some of these are lost. */

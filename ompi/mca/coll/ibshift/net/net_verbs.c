@@ -137,6 +137,9 @@ static void complete_send(struct ibshift_net_verbs *nv, struct ibshift_lane *lan
         ibshift_rail_retire(nv, rail);
         if (kind == IBSHIFT_WR_WRITE) {
             ibshift_nv_written(nv, object);
+        } else if (kind == IBSHIFT_WR_EARLY) {
+            ibshift_nv_event(nv, ((struct ibshift_note *)object)->cookie, c->peer,
+                             IBSHIFT_NET_EARLY);
         }
     }
 }
@@ -312,6 +315,8 @@ static const struct ibshift_net_ops ops = {
     .cancel = ibshift_nv_cancel,
     .abort = ibshift_nv_abort,
     .forget = ibshift_nv_forget,
+    .granted = ibshift_nv_is_granted,
+    .leave = ibshift_nv_leave,
     .mem_register = ibshift_nv_mem_register,
     .mem_release = ibshift_nv_mem_release,
     .describe = ibshift_nv_describe,

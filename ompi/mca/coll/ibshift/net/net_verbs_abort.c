@@ -132,6 +132,7 @@ void ibshift_nv_abort_came(struct ibshift_net_verbs *nv, struct ibshift_connecti
     nv->aborted[nv->aborts++].seq = key->seq;
     is_granted = end_list(nv, &c->ready, key);
     is_granted |= end_list(nv, &c->waiting, key);
+    is_granted |= end_list(nv, &c->slow, key);
     is_granted |= end_list(nv, &c->resting, key);
     if (is_granted) {
         ibshift_nv_break(nv, c, -ECONNABORTED,

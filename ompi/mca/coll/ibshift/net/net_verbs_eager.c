@@ -163,6 +163,7 @@ int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
         return IBSHIFT_NET_PENDING; /* connecting failed at once, the event is there */
     }
     if (m->length > nv->net.max_eager) {
+        note->to.note = m->note;
         ibshift_nv_grant(nv, note, m->mem);
     } else if (c->in.held >= c->in.quota_window) {
         pull(nv, note);
@@ -321,6 +322,9 @@ static void control_came(struct ibshift_net_verbs *nv, struct ibshift_connection
         break;
     case IBSHIFT_WIRE_RING:
         ibshift_nv_ring_came(nv, c, &body);
+        break;
+    case IBSHIFT_WIRE_LEAVE:
+        ibshift_nv_leave_came(nv, c, &head->key);
         break;
     case IBSHIFT_WIRE_ABORT:
         ibshift_nv_abort_came(nv, c, &head->key);

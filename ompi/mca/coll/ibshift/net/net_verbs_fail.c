@@ -39,6 +39,7 @@ static void end_notes(struct ibshift_net_verbs *nv, struct ibshift_connection *c
 {
     end_list(nv, &c->ready, c->status, all);
     end_list(nv, &c->waiting, c->status, all);
+    end_list(nv, &c->slow, c->status, all);
     end_list(nv, &c->resting, c->status, all);
 }
 
@@ -196,6 +197,7 @@ void ibshift_nv_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
         struct ibshift_connection *c = nv->connections[i];
         int must_break = cancel_list(nv, &c->ready, comm, seq);
         must_break |= cancel_list(nv, &c->waiting, comm, seq);
+        must_break |= cancel_list(nv, &c->slow, comm, seq);
         must_break |= cancel_list(nv, &c->resting, comm, seq);
         if (must_break) {
             ibshift_nv_break(nv, c, -ECONNRESET,

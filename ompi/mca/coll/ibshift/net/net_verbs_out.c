@@ -235,11 +235,15 @@ void ibshift_nv_flush(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     while (rc == 0 && c->ready.first != NULL) {
         rc = try_note(nv, c->ready.first);
     }
+    if (rc == 0 && c->slow.first != NULL) {
+        ibshift_nv_write_slowly(nv, c);
+    }
     while (rc == 0 && c->waiting.first != NULL && ibshift_nv_has_quota(nv, c)) {
         rc = try_note(nv, c->waiting.first);
     }
     if (c->state == IBSHIFT_CONNECTION_READY &&
-        (c->ready.first != NULL || c->waiting.first != NULL || c->must_tell)) {
+        (c->ready.first != NULL || c->waiting.first != NULL || c->slow.first != NULL ||
+         c->must_tell)) {
         block(nv, c);
     }
 }

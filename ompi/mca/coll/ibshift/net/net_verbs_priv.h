@@ -38,6 +38,7 @@ enum ibshift_wr_kind {
     IBSHIFT_WR_RECV,   /* struct ibshift_slot of the shared queue */
     IBSHIFT_WR_EMPTY,  /* a receive without memory, of a device other than the first */
     IBSHIFT_WR_MARKER, /* the last request of a broken queue pair */
+    IBSHIFT_WR_EARLY,  /* struct ibshift_note: all but its last bytes are written */
     IBSHIFT_WR_KINDS = 8,
 };
 
@@ -69,7 +70,9 @@ struct ibshift_note {
     size_t length;
     size_t done; /* LONG: bytes posted; RECV in pieces: bytes that have come */
     uint64_t cookie;
-    uint64_t since;                        /* LONG: when it began to wait */
+    uint64_t since; /* LONG: when it began to wait, slow: to be written */
+    size_t early;   /* LONG: hints of net.h */
+    uint64_t spread;
     struct ibshift_slot *slot;             /* HELD */
     struct ibshift_net_mem *mem;           /* LONG: the caller's */
     struct ibshift_region *region;         /* to be put back at the end, or NULL */
@@ -152,6 +155,7 @@ struct ibshift_connection {
     struct ibshift_inbound in;
     struct ibshift_notes ready;   /* go out as soon as there is a slot: CONTROL, SEND, LONG */
     struct ibshift_notes waiting; /* SEND: wait for quota too */
+    struct ibshift_notes slow;    /* LONG: go out by the clock */
     struct ibshift_notes resting; /* all others: RECV, HELD, LONG, GRANT */
     uint64_t drained_by;
     uint64_t alive; /* when the peer was last heard or probed */
@@ -352,12 +356,20 @@ void ibshift_nv_granted(struct ibshift_net_verbs *nv, struct ibshift_connection 
                         const struct ibshift_net_key *key, const struct ibshift_wire_grant *grant);
 void ibshift_nv_probe(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 int ibshift_nv_write(struct ibshift_net_verbs *nv, struct ibshift_note *note);
+void ibshift_nv_write_slowly(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_written(struct ibshift_net_verbs *nv, struct ibshift_note *note);
 void ibshift_nv_part_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                           uint32_t immediate);
 void ibshift_nv_piece_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                            const struct ibshift_wire *head, const uint8_t *payload);
 void ibshift_nv_grant_release(struct ibshift_net_verbs *nv, struct ibshift_note *note);
+
+/* net_verbs_pace.c */
+bool ibshift_nv_is_granted(struct ibshift_net *net, uint32_t peer,
+                           const struct ibshift_net_key *key, uint64_t *note);
+void ibshift_nv_leave(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key);
+void ibshift_nv_leave_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                           const struct ibshift_net_key *key);
 
 /* net_verbs_reg.c */
 int ibshift_nv_region_get(struct ibshift_net_verbs *nv, void *base, size_t length,

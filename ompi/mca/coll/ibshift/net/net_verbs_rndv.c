@@ -6,7 +6,7 @@
 
 #include "net/net_verbs_memory.h"
 
-enum { RESERVED_REQUESTS = 2, PART_MIN = 64 * 1024 };
+enum { RESERVED_REQUESTS = 2, PART_MIN = 64 * 1024, PACKET = 4096, SLOW_PIECE = 16 * 1024 };
 
 static const uint64_t probe_pause = 200 * 1000 * 1000; /* ns */
 
@@ -37,7 +37,7 @@ static void enter_grant(struct ibshift_net_verbs *nv, struct ibshift_note *recv)
     uint32_t place = nv->free_grants[--nv->free_grant_count];
 
     nv->grants[place] = recv;
-    recv->grant = place | (uint32_t)(nv->grant_ages[place] & 0x3fff) << 16;
+    recv->grant = place | (uint32_t)(nv->grant_ages[place] & 0x1fff) << 16;
     recv->is_granted = 1;
 }
 
@@ -72,7 +72,7 @@ void ibshift_nv_grant(struct ibshift_net_verbs *nv, struct ibshift_note *recv,
                       struct ibshift_net_mem *mem)
 {
     struct ibshift_connection *c = recv->connection;
-    struct ibshift_wire_grant grant = {.length = recv->length};
+    struct ibshift_wire_grant grant = {.length = recv->length, .note = recv->to.note};
     struct ibshift_region *region = NULL;
 
     enter_grant(nv, recv);
@@ -106,7 +106,8 @@ static void start(struct ibshift_net_verbs *nv, struct ibshift_note *note,
     }
     nv->stats.rendezvous++;
     nv->stats.bytes += note->length;
-    ibshift_note_move(&c->ready, note);
+    note->since = note->spread > 0 ? ibshift_net_now(&nv->net) : note->since;
+    ibshift_note_move(note->spread > 0 && !note->is_copied ? &c->slow : &c->ready, note);
     ibshift_nv_flush(nv, c);
 }
 
@@ -126,6 +127,8 @@ int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection
     note->cookie = m->cookie;
     note->mem = m->mem;
     note->since = nv->time;
+    note->early = m->early;
+    note->spread = m->spread;
     ibshift_note_append(&c->resting, note);
     if (grant == NULL) {
         ibshift_match_add(&nv->tx, &note->match);
@@ -176,7 +179,16 @@ static uint32_t parts_of(const struct ibshift_note *note, size_t *step)
     return (uint32_t)((note->length + *step - 1) / *step);
 }
 
-static int write_some(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+/* Where the news that nearly all is written comes, in whole packets; 0: nowhere. */
+static size_t early_end(const struct ibshift_note *note, uint32_t parts)
+{
+    return parts > 1 || note->early == 0 || note->early >= note->length
+               ? 0
+               : (note->length - note->early) / PACKET * PACKET;
+}
+
+/* Up to the end of a part, or so many bytes. */
+static int write_some(struct ibshift_net_verbs *nv, struct ibshift_note *note, size_t limit)
 {
     size_t step;
     uint32_t parts = parts_of(note, &step);
@@ -186,27 +198,35 @@ static int write_some(struct ibshift_net_verbs *nv, struct ibshift_note *note)
     size_t end = (part + 1) * step < note->length ? (part + 1) * step : note->length;
 
     size_t most = nv->verbs->ports[rail->my_port].attr.max_msg_sz;
-    size_t n = end - note->done < most ? end - note->done : most;
-    int is_last = note->done + n == end;
+    size_t early = early_end(note, parts);
+    size_t n = note->done < early ? early - note->done : end - note->done;
+    n = n < most ? n : most;
+    n = n < limit ? n : limit;
+    int is_last = note->done + n == end, is_early = !is_last && note->done + n == early;
     struct ibv_sge sge = {.addr = (uintptr_t)note->buffer + note->done,
                           .length = (uint32_t)n,
                           .lkey = note->local_key[part]};
-    struct ibv_send_wr wr = {.opcode = is_last ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
-                             .wr_id = is_last ? ibshift_wr_id(note, IBSHIFT_WR_WRITE) : 0,
-                             .sg_list = &sge,
-                             .num_sge = 1,
-                             .imm_data = htobe32(ibshift_immediate(note->to.id, parts))};
+    int has_news = is_last || is_early;
+    enum ibshift_wr_kind kind = is_last    ? IBSHIFT_WR_WRITE
+                                : is_early ? IBSHIFT_WR_EARLY
+                                           : IBSHIFT_WR_PLAIN;
+    struct ibv_send_wr wr = {
+        .opcode = has_news ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
+        .wr_id = has_news ? ibshift_wr_id(note, kind) : 0,
+        .sg_list = &sge,
+        .num_sge = 1,
+        .imm_data = htobe32(ibshift_immediate(note->to.id, (uint32_t)is_early, parts))};
 
     if (ibshift_rail_room(nv, rail) <= RESERVED_REQUESTS ||
-        (is_last && !ibshift_nv_has_slot(nv, c))) {
+        (has_news && !ibshift_nv_has_slot(nv, c))) {
         return -EAGAIN;
     }
     wr.wr.rdma.remote_addr = note->to.address + note->done;
     wr.wr.rdma.rkey = note->to.key[part];
     note->parts += (uint8_t)is_last;
     note->done += n;
-    c->out.slots_used += (uint32_t)is_last;
-    return ibshift_rail_post(nv, rail, &wr, is_last);
+    c->out.slots_used += (uint32_t)has_news;
+    return ibshift_rail_post(nv, rail, &wr, has_news);
 }
 
 static int send_piece(struct ibshift_net_verbs *nv, struct ibshift_note *note)
@@ -228,7 +248,7 @@ int ibshift_nv_write(struct ibshift_net_verbs *nv, struct ibshift_note *note)
     int rc = 0;
 
     while (rc == 0 && note->done < note->length) {
-        rc = note->is_copied ? send_piece(nv, note) : write_some(nv, note);
+        rc = note->is_copied ? send_piece(nv, note) : write_some(nv, note, SIZE_MAX);
     }
     if (rc == 0 && note->is_copied) {
         ibshift_nv_note_end(nv, note, 0);
@@ -236,6 +256,26 @@ int ibshift_nv_write(struct ibshift_net_verbs *nv, struct ibshift_note *note)
         ibshift_note_move(&note->connection->resting, note);
     }
     return rc;
+}
+
+/* The pieces of slow messages whose time has come. */
+void ibshift_nv_write_slowly(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    uint64_t now = ibshift_net_now(&nv->net);
+    struct ibshift_note *next;
+    int rc = 0;
+
+    for (struct ibshift_note *n = c->slow.first; n != NULL && rc == 0; n = next) {
+        next = n->next;
+        while (rc == 0 && n->done < n->length &&
+               (double)(now - n->since) * (double)n->length >=
+                   (double)n->spread * (double)n->done) {
+            rc = write_some(nv, n, SLOW_PIECE);
+        }
+        if (rc == 0 && n->done == n->length) {
+            ibshift_note_move(&c->resting, n);
+        }
+    }
 }
 
 /* A part is written, as its completion says. */
@@ -250,14 +290,16 @@ void ibshift_nv_written(struct ibshift_net_verbs *nv, struct ibshift_note *note)
 void ibshift_nv_part_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                           uint32_t immediate)
 {
-    uint32_t id = immediate >> 2, parts = (immediate & 3) + 1;
+    uint32_t id = immediate >> 3, parts = (immediate & 3) + 1;
     struct ibshift_note *note = nv->grants[id & (IBSHIFT_GRANTS - 1)];
 
     if (note == NULL || note->grant != id || note->connection != c) {
         ibshift_nv_break(nv, c, -EIO, "it wrote a message that it had no grant for");
         return;
     }
-    if (++note->parts == parts) {
+    if (immediate & 4) {
+        ibshift_nv_event(nv, note->cookie, c->peer, IBSHIFT_NET_EARLY);
+    } else if (++note->parts == parts) {
         ibshift_nv_note_end(nv, note, 0);
     }
 }

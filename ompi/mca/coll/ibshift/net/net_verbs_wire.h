@@ -21,6 +21,7 @@ enum ibshift_wire_kind {
     IBSHIFT_WIRE_PROBE,    /* I wait for the grant of this long message */
     IBSHIFT_WIRE_RING,     /* a ring for your short messages */
     IBSHIFT_WIRE_ABORT,    /* I have given this collective up */
+    IBSHIFT_WIRE_LEAVE,    /* this message will come, but not in its turn */
 };
 
 enum { IBSHIFT_WIRE_QUOTA = 1 }; /* flag: this message took a piece of quota */
@@ -85,8 +86,9 @@ struct ibshift_wire_grant {
     uint32_t id;                     /* comes back as immediate data; RING: records */
     uint32_t pieces;                 /* 1: send pieces instead of writing */
     uint32_t key[IBSHIFT_PORTS_MAX]; /* one a rail */
+    uint64_t note;                   /* of net.h, untouched */
 };
-static_assert(sizeof(struct ibshift_wire_grant) == 40, "the grant is a wire format");
+static_assert(sizeof(struct ibshift_wire_grant) == 48, "the grant is a wire format");
 
 /* Limits that the peer writes into our memory when it has nothing else to say. */
 struct ibshift_word {
@@ -94,10 +96,13 @@ struct ibshift_word {
 };
 static_assert(sizeof(struct ibshift_word) == 16, "the word is a wire format");
 
-/* Immediate data: a grant's place and age, and into how many parts the message was cut. */
-static inline uint32_t ibshift_immediate(uint32_t id, uint32_t parts)
+/*
+ * Immediate data: a grant's place and age, whether this is the end of a part or only news of one
+ * that nearly ends, and into how many parts the message was cut.
+ */
+static inline uint32_t ibshift_immediate(uint32_t id, uint32_t is_early, uint32_t parts)
 {
-    return id << 2 | (parts - 1);
+    return id << 3 | is_early << 2 | (parts - 1);
 }
 
 #endif
