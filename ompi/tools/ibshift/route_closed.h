@@ -18,6 +18,14 @@ typedef struct route_closed {
     route_aim_t *aims; /* by LID */
 } route_closed_t;
 
+/* The ways to all leaves: see route_tree_ways(). */
+typedef struct route_ways {
+    uint32_t *leaves; /* switches with hosts */
+    uint32_t *number; /* [switch]: its number among them */
+    uint32_t leaf_count;
+    uint8_t *descent, *way; /* [leaf number * switches + switch] */
+} route_ways_t;
+
 /* Tables and order; is_crossed: the engine wants cross-connected levels, or else none. */
 int route_closed_engine(route_t *r, bool is_crossed, ibshift_error_t *err);
 
@@ -30,5 +38,9 @@ void route_aim_down(const route_tree_t *t, route_aim_t *aim);
  * where it leads on, with the least used one that does where it does not.
  */
 int route_damaged(route_closed_t *c, ibshift_error_t *err);
+
+/* Moves routes off links where the flows of one shift meet. Fabrics with more than 150 million
+ * pairs of link and shift are left as they are. -ENOMEM. */
+int route_polish(const route_closed_t *c, const route_ways_t *w, ibshift_error_t *err);
 
 #endif

@@ -7,10 +7,7 @@
 
 typedef struct damage {
     route_closed_t *c;
-    uint8_t *descent, *way; /* [leaf * switches + switch], leaves by number: see ROUTE_FAR */
-    uint32_t *leaves;       /* switches with hosts */
-    uint32_t *number;       /* [switch]: its number among them */
-    uint32_t leaf_count;
+    route_ways_t w;
     uint8_t *rise;   /* [switch]: the highest level that it reaches by going up */
     uint16_t *moved; /* [switch * up_stride + index]: destinations that pass here though the formula
                         sends them elsewhere */
@@ -18,12 +15,12 @@ typedef struct damage {
 
 static const uint8_t *descents(const damage_t *d, uint32_t leaf)
 {
-    return d->descent + (size_t)d->number[leaf] * d->c->t->f->switch_count;
+    return d->w.descent + (size_t)d->w.number[leaf] * d->c->t->f->switch_count;
 }
 
 static const uint8_t *ways(const damage_t *d, uint32_t leaf)
 {
-    return d->way + (size_t)d->number[leaf] * d->c->t->f->switch_count;
+    return d->w.way + (size_t)d->w.number[leaf] * d->c->t->f->switch_count;
 }
 
 /* The switch at the other end of s's up port, IBSHIFT_NO_SWITCH if the port has no cable. */
@@ -233,7 +230,8 @@ static int find_ways(void *context, uint32_t first, uint32_t end)
     uint32_t *queue = malloc((switches + 1) * sizeof(*queue));
 
     for (uint32_t i = first; queue != NULL && i < end; i++) {
-        route_tree_ways(t, d->leaves[i], d->descent + i * switches, d->way + i * switches, queue);
+        route_tree_ways(t, d->w.leaves[i], d->w.descent + i * switches, d->w.way + i * switches,
+                        queue);
     }
     free(queue);
     return queue != NULL ? 0 : -ENOMEM;
@@ -243,13 +241,13 @@ static void list_leaves(damage_t *d)
 {
     const route_tree_t *t = d->c->t;
 
-    memset(d->number, 0xff, t->f->switch_count * sizeof(*d->number));
+    memset(d->w.number, 0xff, t->f->switch_count * sizeof(*d->w.number));
     for (uint32_t h = 0; h < t->f->host_count; h++) {
         uint32_t leaf = route_host_switch(t->f, h);
 
-        if (d->number[leaf] == IBSHIFT_NO_SWITCH) {
-            d->number[leaf] = d->leaf_count;
-            d->leaves[d->leaf_count++] = leaf;
+        if (d->w.number[leaf] == IBSHIFT_NO_SWITCH) {
+            d->w.number[leaf] = d->w.leaf_count;
+            d->w.leaves[d->w.leaf_count++] = leaf;
         }
     }
     for (uint32_t i = t->f->switch_count; i-- > 0;) {
@@ -267,25 +265,27 @@ static void list_leaves(damage_t *d)
 static int route_around(damage_t *d, ibshift_error_t *err)
 {
     const route_tree_t *t = d->c->t;
-    size_t cells = (size_t)d->leaf_count * t->f->switch_count + 1;
+    size_t cells = (size_t)d->w.leaf_count * t->f->switch_count + 1;
     int rc;
 
-    d->descent = malloc(cells);
-    d->way = malloc(cells);
+    d->w.descent = malloc(cells);
+    d->w.way = malloc(cells);
     d->moved = calloc((size_t)t->f->switch_count + 1, (t->up_stride + 1) * sizeof(*d->moved));
-    if (d->descent == NULL || d->way == NULL || d->moved == NULL) {
-        return ibshift_fail(err, -ENOMEM, "no memory for the ways to %u leaves", d->leaf_count);
+    if (d->w.descent == NULL || d->w.way == NULL || d->moved == NULL) {
+        return ibshift_fail(err, -ENOMEM, "no memory for the ways to %u leaves", d->w.leaf_count);
     }
-    rc = route_parallel(d->c->r->threads, d->leaf_count, find_ways, d);
+    rc = route_parallel(d->c->r->threads, d->w.leaf_count, find_ways, d);
     if (rc != 0) {
-        return ibshift_fail(err, rc, "no memory for the ways to %u leaves", d->leaf_count);
+        return ibshift_fail(err, rc, "no memory for the ways to %u leaves", d->w.leaf_count);
     }
-    for (uint32_t i = 0; rc == 0 && i < d->leaf_count; i++) {
-        rc = route_tree_check_ways(t, d->leaves[i], d->way + (size_t)i * t->f->switch_count, err);
+    for (uint32_t i = 0; rc == 0 && i < d->w.leaf_count; i++) {
+        rc = route_tree_check_ways(t, d->w.leaves[i], d->w.way + (size_t)i * t->f->switch_count,
+                                   err);
     }
     if (rc == 0) {
         mend_aims(d);
         route_parallel(d->c->r->threads, t->f->switch_count, fill_rows, d);
+        rc = route_polish(d->c, &d->w, err);
     }
     return rc;
 }
@@ -294,22 +294,22 @@ int route_damaged(route_closed_t *c, ibshift_error_t *err)
 {
     size_t switches = (size_t)c->t->f->switch_count + 1;
     damage_t d = {.c = c,
-                  .leaves = calloc(switches, sizeof(*d.leaves)),
-                  .number = calloc(switches, sizeof(*d.number)),
+                  .w.leaves = calloc(switches, sizeof(*d.w.leaves)),
+                  .w.number = calloc(switches, sizeof(*d.w.number)),
                   .rise = calloc(switches, 1)};
     int rc = 0;
 
-    if (d.leaves == NULL || d.number == NULL || d.rise == NULL) {
+    if (d.w.leaves == NULL || d.w.number == NULL || d.rise == NULL) {
         rc = ibshift_fail(err, -ENOMEM, "no memory for %u switches", c->t->f->switch_count);
     } else {
         list_leaves(&d);
         rc = route_around(&d, err);
     }
-    free(d.leaves);
-    free(d.number);
+    free(d.w.leaves);
+    free(d.w.number);
     free(d.rise);
-    free(d.descent);
-    free(d.way);
+    free(d.w.descent);
+    free(d.w.way);
     free(d.moved);
     return rc;
 }

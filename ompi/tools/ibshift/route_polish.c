@@ -1,0 +1,333 @@
+/*
+ * The last step around damage: counts the flows of every shift on every link, and moves routes off
+ * links where three or more meet. Greedy, one destination and one switch at a time, with the exact
+ * count: no route is moved that would not be better off.
+ */
+#include "route_closed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CELLS_MOST  150000000 /* 300 MB */
+#define PASSES      3
+#define NONE        UINT32_MAX
+#define CROWD       3 /* flows of one stage on one link that are worth a look */
+#define LINKS_MOST  (2 * IBSHIFT_LEVELS_MAX)
+#define WEIGHT_MOST 8
+
+typedef struct polish {
+    const route_closed_t *c;
+    const route_ways_t *w;
+    unsigned lane;
+    uint32_t places, links;
+    uint32_t *id;          /* [port]: number of the link, NONE: it leads to a host */
+    uint16_t *flows;       /* [id * places + shift] */
+    uint32_t *place;       /* hosts' places, leaf by leaf */
+    uint32_t *first_place; /* [leaf number]: into place; [leaf_count] = end */
+    /* Leaves whose routes to the destination at hand pass a switch: a list a switch. */
+    uint32_t *head;
+    uint32_t *next, *item; /* leaf numbers */
+    uint32_t items;
+    const uint8_t *descent, *way; /* to that destination */
+    unsigned lid;
+    uint32_t goal, goal_place; /* switch; place of the host */
+} polish_t;
+
+/* A destination's links from one switch on. */
+typedef struct route_tail {
+    uint32_t id[LINKS_MOST];
+    unsigned count;
+} route_tail_t;
+
+static uint32_t next_of(const polish_t *p, uint32_t s, unsigned port, uint32_t *id)
+{
+    const ibshift_fabric_t *f = p->c->r->fabric;
+    uint32_t link = ibshift_node_port(f, f->switches[s], port);
+
+    *id = p->id[link];
+    return f->nodes[ibshift_port_neighbour(f, link)].switch_index;
+}
+
+/* The way from s on if it left by port. */
+static void find_tail(const polish_t *p, uint32_t s, unsigned port, route_tail_t *tail)
+{
+    tail->count = 0;
+    while (s != p->goal && tail->count < LINKS_MOST) {
+        s = next_of(p, s, port, &tail->id[tail->count++]);
+        port = ibshift_lft_get(p->c->r->fabric, s, p->lid);
+    }
+}
+
+static uint16_t *cell(const polish_t *p, uint32_t id, uint32_t from)
+{
+    uint32_t shift =
+        p->goal_place >= from ? p->goal_place - from : p->goal_place + p->places - from;
+
+    return &p->flows[(size_t)id * p->places + shift];
+}
+
+/* Adds the flows of all hosts whose routes pass s to a tail, or takes them off. */
+static void add_flows(const polish_t *p, uint32_t s, const route_tail_t *tail, int step)
+{
+    for (uint32_t i = p->head[s]; i != NONE; i = p->next[i]) {
+        uint32_t leaf = p->item[i];
+
+        for (uint32_t k = p->first_place[leaf]; k < p->first_place[leaf + 1]; k++) {
+            for (unsigned l = 0; p->place[k] != p->goal_place && l < tail->count; l++) {
+                uint16_t *flows = cell(p, tail->id[l], p->place[k]);
+
+                *flows = (uint16_t)(*flows + step);
+            }
+        }
+    }
+}
+
+/* What the flows of s would meet on a tail: each further flow on a link weighs eight times more. */
+static uint64_t price(const polish_t *p, uint32_t s, const route_tail_t *tail)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = p->head[s]; i != NONE; i = p->next[i]) {
+        uint32_t leaf = p->item[i];
+
+        for (uint32_t k = p->first_place[leaf]; k < p->first_place[leaf + 1]; k++) {
+            for (unsigned l = 0; p->place[k] != p->goal_place && l < tail->count; l++) {
+                unsigned met = *cell(p, tail->id[l], p->place[k]);
+
+                sum += met == 0 ? 0 : 1ull << 3 * (met < WEIGHT_MOST ? met - 1 : WEIGHT_MOST);
+            }
+        }
+    }
+    return sum;
+}
+
+static bool is_crowded(const polish_t *p, uint32_t s, const route_tail_t *tail)
+{
+    for (uint32_t i = p->head[s]; i != NONE; i = p->next[i]) {
+        uint32_t leaf = p->item[i];
+
+        for (uint32_t k = p->first_place[leaf]; k < p->first_place[leaf + 1]; k++) {
+            for (unsigned l = 0; p->place[k] != p->goal_place && l < tail->count; l++) {
+                if (*cell(p, tail->id[l], p->place[k]) >= CROWD) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
+/* Moves the destination at s to the port whose way is the least crowded. */
+static bool improve(polish_t *p, uint32_t s, bool is_down)
+{
+    const route_tree_t *t = p->c->t;
+    const uint8_t *links = is_down ? p->descent : p->way;
+    uint32_t first = is_down ? t->first_down[s] : t->first_up[s];
+    uint32_t end = is_down ? t->first_up[s + 1] : t->first_down[s];
+    unsigned now = ibshift_lft_get(t->f, s, p->lid), best = now;
+    route_tail_t old, tail;
+    uint64_t least;
+
+    find_tail(p, s, now, &old);
+    if (!is_crowded(p, s, &old)) {
+        return false;
+    }
+    add_flows(p, s, &old, -1);
+    least = price(p, s, &old);
+    for (uint32_t c = first; c < end; c++) {
+        uint64_t cost;
+
+        if (t->cable[c].port == now || links[t->cable[c].other] + 1 != links[s]) {
+            continue;
+        }
+        find_tail(p, s, t->cable[c].port, &tail);
+        cost = price(p, s, &tail);
+        if (cost < least) {
+            least = cost;
+            best = t->cable[c].port;
+        }
+    }
+    ibshift_lft_set(p->c->r->fabric, s, p->lid, best);
+    find_tail(p, s, best, &tail);
+    add_flows(p, s, &tail, 1);
+    return best != now;
+}
+
+/* Who passes which switch of a level, up or down. */
+static void list_leaves(polish_t *p, unsigned level, bool is_down)
+{
+    const route_tree_t *t = p->c->t;
+
+    memset(p->head, 0xff, t->f->switch_count * sizeof(*p->head));
+    p->items = 0;
+    for (uint32_t i = 0; i < p->w->leaf_count; i++) {
+        uint32_t s = p->w->leaves[i], id;
+
+        for (unsigned hops = 0; s != p->goal && hops < LINKS_MOST; hops++) {
+            if (t->level[s] == level && (p->descent[s] != ROUTE_FAR) == is_down) {
+                p->item[p->items] = i;
+                p->next[p->items] = p->head[s];
+                p->head[s] = p->items++;
+                break;
+            }
+            s = next_of(p, s, ibshift_lft_get(t->f, s, p->lid), &id);
+        }
+    }
+}
+
+static bool improve_level(polish_t *p, unsigned level, bool is_down)
+{
+    const route_tree_t *t = p->c->t;
+    bool moved = false;
+
+    list_leaves(p, level, is_down);
+    for (uint32_t s = 0; s < t->f->switch_count; s++) {
+        if (p->head[s] != NONE) {
+            moved = improve(p, s, is_down) || moved;
+        }
+    }
+    return moved;
+}
+
+static void aim_at(polish_t *p, uint32_t host)
+{
+    const route_tree_t *t = p->c->t;
+    size_t row;
+
+    p->goal = route_host_switch(t->f, host);
+    row = (size_t)p->w->number[p->goal] * t->f->switch_count;
+    p->descent = p->w->descent + row;
+    p->way = p->w->way + row;
+    p->goal_place = t->place[host];
+    p->lid = ibshift_host_lid(t->f, host) + p->lane;
+}
+
+static void count_all(polish_t *p)
+{
+    const ibshift_fabric_t *f = p->c->t->f;
+    route_tail_t tail;
+
+    memset(p->flows, 0, (size_t)p->links * p->places * sizeof(*p->flows));
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        aim_at(p, h);
+        for (uint32_t i = 0; i < p->w->leaf_count; i++) {
+            uint32_t s = p->w->leaves[i];
+
+            p->head[s] = 0;
+            p->next[0] = NONE;
+            p->item[0] = i;
+            find_tail(p, s, ibshift_lft_get(f, s, p->lid), &tail);
+            add_flows(p, s, &tail, 1);
+        }
+    }
+}
+
+static bool improve_all(polish_t *p)
+{
+    const route_tree_t *t = p->c->t;
+    bool moved = false;
+
+    for (uint32_t h = 0; h < t->f->host_count; h++) {
+        aim_at(p, h);
+        for (unsigned l = 1; l < t->h; l++) {
+            moved = improve_level(p, l, false) || moved;
+        }
+        for (unsigned l = t->h; l >= 2; l--) {
+            moved = improve_level(p, l, true) || moved;
+        }
+    }
+    return moved;
+}
+
+static void number_links(polish_t *p)
+{
+    const ibshift_fabric_t *f = p->c->t->f;
+
+    for (uint32_t port = 0; port < f->port_count; port++) {
+        uint32_t other = ibshift_port_neighbour(f, port);
+        bool is_between = ibshift_node_is_switch(f, f->ports[port].node) &&
+                          other != IBSHIFT_NO_NODE && ibshift_node_is_switch(f, other);
+
+        p->id[port] = is_between ? p->links++ : NONE;
+    }
+}
+
+static void list_places(polish_t *p)
+{
+    const route_tree_t *t = p->c->t;
+    uint32_t *first = p->first_place;
+
+    memset(first, 0, ((size_t)p->w->leaf_count + 1) * sizeof(*first));
+    for (uint32_t h = 0; h < t->f->host_count; h++) {
+        first[p->w->number[route_host_switch(t->f, h)] + 1]++;
+    }
+    for (uint32_t i = 0; i < p->w->leaf_count; i++) {
+        first[i + 1] += first[i];
+    }
+    for (uint32_t h = t->f->host_count; h-- > 0;) {
+        p->place[--first[p->w->number[route_host_switch(t->f, h)] + 1]] = t->place[h];
+    }
+    memmove(first, first + 1, p->w->leaf_count * sizeof(*first));
+    first[p->w->leaf_count] = t->f->host_count;
+}
+
+/* Hosts without a place, or with other LIDs than the rest, are not counted: nothing is moved. */
+static unsigned lanes_of_all(const route_tree_t *t)
+{
+    const ibshift_fabric_t *f = t->f;
+    unsigned lanes = ibshift_host_lid_count(f, 0);
+
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        if (t->place[h] == ROUTE_NO_PLACE || ibshift_host_lid_count(f, h) != lanes) {
+            return 0;
+        }
+    }
+    return lanes;
+}
+
+static void polish_lanes(polish_t *p, unsigned lanes)
+{
+    for (p->lane = 0; p->lane < lanes; p->lane++) {
+        count_all(p);
+        for (unsigned pass = 0; pass < PASSES && improve_all(p); pass++) {
+        }
+    }
+}
+
+int route_polish(const route_closed_t *c, const route_ways_t *w, ibshift_error_t *err)
+{
+    const ibshift_fabric_t *f = c->t->f;
+    size_t switches = (size_t)f->switch_count + 1, leaves = (size_t)w->leaf_count + 1;
+    polish_t p = {.c = c,
+                  .w = w,
+                  .places = c->t->places,
+                  .id = malloc(((size_t)f->port_count + 1) * sizeof(*p.id)),
+                  .place = malloc(((size_t)f->host_count + 1) * sizeof(*p.place)),
+                  .first_place = malloc((leaves + 1) * sizeof(*p.first_place)),
+                  .head = malloc(switches * sizeof(*p.head)),
+                  .next = malloc(leaves * sizeof(*p.next)),
+                  .item = malloc(leaves * sizeof(*p.item))};
+    unsigned lanes = lanes_of_all(c->t);
+    bool ok = p.id && p.place && p.first_place && p.head && p.next && p.item;
+
+    if (ok) {
+        number_links(&p);
+        list_places(&p);
+    }
+    if (ok && lanes != 0 && p.links <= CELLS_MOST / p.places) {
+        p.flows = malloc(((size_t)p.links * p.places + 1) * sizeof(*p.flows));
+        ok = p.flows != NULL;
+        if (ok) {
+            polish_lanes(&p, lanes);
+        }
+    }
+    free(p.id);
+    free(p.flows);
+    free(p.place);
+    free(p.first_place);
+    free(p.head);
+    free(p.next);
+    free(p.item);
+    return ok ? 0 : ibshift_fail(err, -ENOMEM, "no memory to count the flows of %u links", p.links);
+}
