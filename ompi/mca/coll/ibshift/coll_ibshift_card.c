@@ -5,91 +5,127 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CARD_MAGIC = 0x49425348, CARD_MAX = 4096 };
+enum { CARD_MAGIC = 0x49425349, CARD_MAX = 4096 };
 
 struct card_head {
     uint32_t magic;
     uint32_t arch; /* how the process represents numbers */
     uint32_t has_endpoint;
-    uint32_t length; /* of the card that follows */
-    uint64_t fabric; /* identity of the fabric file; 0: none */
+    uint32_t length; /* of what follows: the card, or why there is none */
+    struct ibshift_card_values values;
 };
 
 enum { UNKNOWN, PRESENT, ABSENT };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers the next two */
 static uint8_t *known;                                   /* by peer */
 static uint32_t known_size;
+static struct ibshift_card_values ours;
 
-void ibshift_card_publish(const void *card, size_t size, uint64_t fabric)
+void ibshift_card_publish(const void *card, size_t size, const struct ibshift_card_values *values,
+                          const char *error)
 {
-    struct card_head head = {.magic = CARD_MAGIC, .arch = opal_local_arch, .fabric = fabric};
+    struct card_head head = {.magic = CARD_MAGIC, .arch = opal_local_arch, .values = *values};
     char buffer[sizeof(head) + CARD_MAX];
     int rc;
 
-    if (NULL != card && size <= CARD_MAX) {
-        head.has_endpoint = 1;
-        head.length = (uint32_t)size;
-        memcpy(buffer + sizeof(head), card, size);
+    ours = *values;
+    head.has_endpoint = NULL != card;
+    if (NULL == card) {
+        card = error;
+        size = strlen(error);
     }
+    head.length = (uint32_t)(size <= CARD_MAX ? size : 0);
+    memcpy(buffer + sizeof(head), card, head.length);
     memcpy(buffer, &head, sizeof(head));
     OPAL_MODEX_SEND(rc, IBSHIFT_MODEX_GLOBAL, &mca_coll_ibshift_component.collm_version, buffer,
                     sizeof(head) + head.length);
     (void)rc; /* without a card the others do not find this process, which is right then */
 }
 
-static int receive(uint32_t peer, char **received, size_t *size)
+/* For free(); what follows the head is at *received. NULL: no card that can be read. */
+static char *receive(uint32_t peer, struct card_head *head, const char **rest)
 {
     opal_process_name_t name = {.jobid = OMPI_PROC_MY_NAME->jobid, .vpid = peer};
-    struct card_head head = {0};
+    char *received = NULL;
+    size_t size = 0;
     int rc;
 
-    *received = NULL;
-    OPAL_MODEX_RECV(rc, &mca_coll_ibshift_component.collm_version, &name, (void **)received, size);
-    if (OPAL_SUCCESS != rc || NULL == *received) {
-        return -ENOENT;
+    OPAL_MODEX_RECV(rc, &mca_coll_ibshift_component.collm_version, &name, (void **)&received,
+                    &size);
+    if (OPAL_SUCCESS != rc || NULL == received) {
+        return NULL;
     }
-    if (*size >= sizeof(head)) {
-        memcpy(&head, *received, sizeof(head));
+    *head = (struct card_head){0};
+    if (size >= sizeof(*head)) {
+        memcpy(head, received, sizeof(*head));
     }
-    if (CARD_MAGIC != head.magic || opal_local_arch != head.arch || !head.has_endpoint ||
-        head.length != *size - sizeof(head)) {
-        free(*received);
-        *received = NULL;
-        return -EPROTO;
+    if (CARD_MAGIC != head->magic || opal_local_arch != head->arch ||
+        head->length != size - sizeof(*head)) {
+        free(received);
+        return NULL;
     }
-    return 0;
+    *rest = received + sizeof(*head);
+    return received;
 }
 
 int ibshift_card_copy(void *context, uint32_t peer, void *card, size_t size)
 {
-    size_t length;
-    char *received;
-    int rc = receive(peer, &received, &length);
+    struct card_head head;
+    const char *rest;
+    char *received = receive(peer, &head, &rest);
+    int rc = -ENOENT;
 
-    if (rc < 0) {
-        return rc;
+    if (NULL != received && head.has_endpoint) {
+        memcpy(card, rest, head.length < size ? head.length : size);
+        rc = (int)head.length;
     }
-    length -= sizeof(struct card_head);
-    memcpy(card, received + sizeof(struct card_head), length < size ? length : size);
     free(received);
-    return (int)length;
+    return rc;
 }
 
 uint64_t ibshift_card_fabric(uint32_t peer)
 {
     struct card_head head;
-    char *received;
-    size_t size;
+    const char *rest;
+    char *received = receive(peer, &head, &rest);
+    uint64_t fabric = NULL == received ? 0 : head.values.fabric;
 
-    if (0 != receive(peer, &received, &size)) {
-        return 0;
-    }
-    memcpy(&head, received, sizeof(head));
     free(received);
-    return head.fabric;
+    return fabric;
+}
+
+static bool has_our_values(const struct card_head *head)
+{
+    return head->values.algorithms == ours.algorithms && head->values.model == ours.model &&
+           head->values.eager_limit == ours.eager_limit;
+}
+
+void ibshift_card_complaint(uint32_t peer, char *text, size_t size)
+{
+    struct card_head head;
+    const char *rest;
+    char *received = receive(peer, &head, &rest);
+
+    text[0] = '\0';
+    if (NULL == received) {
+        return;
+    }
+    if (!head.has_endpoint) {
+        snprintf(text, size, "%.*s", (int)head.length, rest);
+    } else if (head.values.eager_limit != ours.eager_limit) {
+        snprintf(text, size, "its coll_ibshift_eager_limit is %llu, here %llu",
+                 (unsigned long long)head.values.eager_limit, (unsigned long long)ours.eager_limit);
+    } else if (head.values.model != ours.model) {
+        snprintf(text, size, "its file coll_ibshift_model says something else");
+    } else if (!has_our_values(&head)) {
+        snprintf(text, size,
+                 "it has another coll_ibshift_window, or other algorithms, radices or segments");
+    }
+    free(received);
 }
 
 /* Grows the table; under the lock. */
@@ -114,18 +150,26 @@ static bool reserve(uint32_t peer)
     return true;
 }
 
+static bool look(uint32_t peer)
+{
+    struct card_head head;
+    const char *rest;
+    char *received = receive(peer, &head, &rest);
+    bool is_there = NULL != received && head.has_endpoint && has_our_values(&head);
+
+    free(received);
+    return is_there;
+}
+
 bool ibshift_card_is_there(uint32_t peer)
 {
     bool is_there;
-    char *received;
-    size_t size;
 
     pthread_mutex_lock(&lock);
     if (reserve(peer) && UNKNOWN != known[peer]) {
         is_there = PRESENT == known[peer];
     } else {
-        is_there = 0 == receive(peer, &received, &size);
-        free(received);
+        is_there = look(peer);
         if (peer < known_size) {
             known[peer] = is_there ? PRESENT : ABSENT;
         }

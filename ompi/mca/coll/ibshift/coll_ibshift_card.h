@@ -10,15 +10,29 @@
  * key-value exchange. A process without an endpoint publishes an empty one.
  */
 
-/* Before the processes exchange data in MPI_Init. card is NULL without an endpoint; fabric:
- * identity of the fabric file, 0 without one. */
-void ibshift_card_publish(const void *card, size_t size, uint64_t fabric);
+/* What the ranks of a communicator must have alike. */
+struct ibshift_card_values {
+    uint64_t fabric;     /* identity of the fabric file; 0: none, does not matter otherwise */
+    uint64_t algorithms; /* digest of what algorithms are asked for */
+    uint64_t model;      /* digest of the cost model */
+    uint64_t eager_limit;
+};
+
+/*
+ * Before the processes exchange data in MPI_Init. card is NULL without an endpoint; error says
+ * then why there is none, empty where that is nobody's business.
+ */
+void ibshift_card_publish(const void *card, size_t size, const struct ibshift_card_values *values,
+                          const char *error);
 
 /* The identity of the fabric file that the process has; 0: none. */
 uint64_t ibshift_card_fabric(uint32_t peer);
 
-/* Has the process an endpoint that understands this one? */
+/* Has the process an endpoint that understands this one, and the same values? */
 bool ibshift_card_is_there(uint32_t peer);
+
+/* Why it is not there; empty where nothing is to be said. */
+void ibshift_card_complaint(uint32_t peer, char *text, size_t size);
 
 /* Copies up to size bytes; returns the full length or a negative errno. Fits net_verbs.h. */
 int ibshift_card_copy(void *context, uint32_t peer, void *card, size_t size);

@@ -34,6 +34,17 @@ const struct ibshift_choice *ibshift_choices_last(const struct ibshift_choices *
     return atomic_load_explicit(&choices->last[collective], memory_order_relaxed);
 }
 
+uint64_t ibshift_choose_digest(void)
+{
+    const double values[] = {model.latency,     model.send_max,
+                             model.send_min,    model.recv_max,
+                             model.recv_min,    model.gap,
+                             model.gap_byte,    model.copy_byte,
+                             model.reduce_byte, (double)model.free_messages};
+
+    return ibshift_digest(IBSHIFT_DIGEST, values, sizeof(values));
+}
+
 void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collective collective)
 {
     atomic_store_explicit(&choices->last[collective], NULL, memory_order_relaxed);
@@ -50,7 +61,7 @@ void ibshift_choices_free(struct ibshift_choices *choices)
     }
 }
 
-static bool serves(const struct ibshift_alg *alg, const struct ibshift_job *job)
+bool ibshift_serves(const struct ibshift_alg *alg, const struct ibshift_job *job)
 {
     return alg->collective == job->collective &&
            (0 == job->needs || 0 != (alg->flags & job->needs));
@@ -161,14 +172,14 @@ static void search_rows(struct ibshift_search *search)
 {
     const struct ibshift_alg *forced = ibshift_forced_row(search->job->collective);
 
-    if (NULL != forced && serves(forced, search->job)) {
+    if (NULL != forced && ibshift_serves(forced, search->job)) {
         consider_row(search, forced);
         if (NULL != search->best.alg) {
             return;
         }
     }
     for (size_t i = 0; i < ibshift_alg_count; i++) {
-        if (serves(ibshift_alg_table[i], search->job) &&
+        if (ibshift_serves(ibshift_alg_table[i], search->job) &&
             ibshift_route_allows(&search->params->plan, ibshift_alg_table[i])) {
             consider_row(search, ibshift_alg_table[i]);
         }
@@ -236,6 +247,7 @@ int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communic
     if (!holds(choice, &wish)) {
         search.bytes = bytes_to_price(job);
         search_rows(&search);
+        ibshift_explain_unfit(&search, comm);
         if (ibshift_params.explain && 0 == module->rank) {
             ibshift_explain(&search, comm);
         }

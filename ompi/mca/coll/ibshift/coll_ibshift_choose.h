@@ -48,5 +48,6 @@ void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collec
 
 /* Reads the model's parameters; a file that is wrong is reported, and the typical values stay. */
 void ibshift_choose_open(void);
+uint64_t ibshift_choose_digest(void); /* of the model in use */
 
 #endif

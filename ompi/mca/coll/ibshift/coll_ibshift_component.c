@@ -75,6 +75,7 @@ static int component_open(void)
     if (ibshift_params.priority < 0) {
         return OMPI_ERR_NOT_AVAILABLE;
     }
+    ibshift_params_check();
     ibshift_choose_open();
     ibshift_transport_open();
     return OMPI_SUCCESS;

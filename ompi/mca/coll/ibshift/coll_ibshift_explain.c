@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 struct line {
     char text[512];
@@ -63,6 +64,51 @@ static void add_reason(struct line *line, const struct ibshift_search *search)
         add(line, ", best of %d, then %s with %.2f us", search->candidates, search->second_name,
             search->second);
     }
+}
+
+static void add_able(struct line *line, const struct ibshift_search *search)
+{
+    struct ibshift_plan plan = search->params->plan;
+    char why[128];
+
+    plan.segments = 1;
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        const struct ibshift_alg *alg = ibshift_alg_table[i];
+
+        plan.radix = alg->radix_max > 0 ? 1 : 0;
+        if (ibshift_serves(alg, search->job) &&
+            0 == ibshift_alg_check(alg, &plan, why, sizeof(why))) {
+            add(line, "%s%s", line->length > 0 ? ", " : "", alg->name);
+        }
+    }
+}
+
+void ibshift_explain_unfit(const struct ibshift_search *search,
+                           const struct ompi_communicator_t *comm)
+{
+    static atomic_bool is_told[IBSHIFT_COLLECTIVES];
+    enum ibshift_collective collective = search->job->collective;
+    const struct ibshift_alg *forced = ibshift_forced_row(collective);
+    const char *name = ibshift_collective_name(collective);
+    char why[128] = "the ranks do not know each other's counts there";
+    struct line able = {.length = 0};
+
+    if (NULL == forced || forced == search->best.alg ||
+        atomic_exchange(&is_told[collective], true)) {
+        return;
+    }
+    if (ibshift_serves(forced, search->job)) {
+        struct ibshift_plan plan = search->params->plan;
+
+        plan.radix = forced->radix_max > 0 ? 1 : 0;
+        plan.segments = 1;
+        (void)ibshift_alg_check(forced, &plan, why, sizeof(why));
+        why[strcspn(why, ";")] = '\0';
+    }
+    add_able(&able, search);
+    ibshift_help_once_a_job("unfit-algorithm", name, forced->name, search->job->name, comm->c_name,
+                            search->params->plan.ranks, why,
+                            able.length > 0 ? able.text : "none of ibshift's");
 }
 
 void ibshift_explain(const struct ibshift_search *search, const struct ompi_communicator_t *comm)

@@ -6,6 +6,8 @@
 #include "model/size.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum param_type { PARAM_INT, PARAM_BOOL, PARAM_SIZE, PARAM_CHOICE, PARAM_STRING };
 
@@ -235,18 +237,85 @@ static void set_initial(const struct param *p)
     }
 }
 
-static void report(const struct param *p, long long value)
+static void report(const struct param *p, const char *given, const char *accepted)
 {
-    char given[32], accepted[64], initial[32];
+    char initial[32];
 
-    snprintf(given, sizeof(given), "%lld", value);
-    snprintf(accepted, sizeof(accepted), "%lld to %lld", p->min, p->max);
     snprintf(initial, sizeof(initial), "%lld", p->initial);
-    ibshift_help_once_a_job("bad-value", p->name, given, accepted, initial);
+    ibshift_help_once_a_job("bad-value", p->name, given, accepted,
+                            p->choices != NULL ? p->choices[p->initial].string : initial);
+}
+
+static void report_number(const struct param *p, const char *given)
+{
+    char accepted[64];
+
+    snprintf(accepted, sizeof(accepted), "%lld to %lld", p->min, p->max);
+    report(p, given, accepted);
+}
+
+/* As Open MPI reads numbers: decimal or 0x, and k, m, g or t for a power of 1024. */
+static bool is_number(const char *text)
+{
+    char *end;
+
+    (void)strtoll(text, &end, 0);
+    return end != text && ('\0' == *end || (NULL != strchr("kmgtKMGT", *end) && '\0' == end[1]));
+}
+
+static bool is_choice(const struct param *p, const char *text)
+{
+    char *end;
+    long number = strtol(text, &end, 0);
+    bool is_place = end != text && '\0' == *end;
+
+    for (int i = 0; NULL != p->choices[i].string; i++) {
+        if (is_place ? number == p->choices[i].value : 0 == strcmp(text, p->choices[i].string)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void report_choice(const struct param *p, const char *given)
+{
+    char accepted[512] = "";
+    size_t length = 0;
+
+    for (int i = 0; NULL != p->choices[i].string && length < sizeof(accepted); i++) {
+        length += (size_t)snprintf(accepted + length, sizeof(accepted) - length, "%s%s",
+                                   i > 0 ? ", " : "", p->choices[i].string);
+    }
+    report(p, given, accepted);
+}
+
+/*
+ * What mpirun was given. Open MPI takes what is no number for 0, or for its first digits, and its
+ * message about a choice that is none may be lost (coll_ibshift.h); so it does not get to see them.
+ */
+static void check_text(const struct param *p)
+{
+    bool is_numeric = p->type == PARAM_INT || p->type == PARAM_SIZE;
+    char name[96];
+    const char *text;
+
+    snprintf(name, sizeof(name), "OMPI_MCA_coll_ibshift_%s", p->name);
+    text = getenv(name);
+    if (NULL == text) {
+        return;
+    }
+    if (is_numeric && !is_number(text)) {
+        report_number(p, text);
+        (void)unsetenv(name);
+    } else if (p->type == PARAM_CHOICE && !is_choice(p, text)) {
+        report_choice(p, text);
+        (void)unsetenv(name);
+    }
 }
 
 static void check_bounds(const struct param *p)
 {
+    char given[32];
     long long value;
 
     if (p->type == PARAM_INT) {
@@ -257,7 +326,8 @@ static void check_bounds(const struct param *p)
         return;
     }
     if (value < p->min || value > p->max) {
-        report(p, value);
+        snprintf(given, sizeof(given), "%lld", value);
+        report_number(p, given);
         set_initial(p);
     }
 }
@@ -268,12 +338,11 @@ static void register_one(const struct param *p)
     char name[64];
 
     set_initial(p);
+    check_text(p);
     if (p->choices != NULL) {
         snprintf(name, sizeof(name), "coll_ibshift_%s", p->name);
         (void)mca_base_var_enum_create(name, p->choices, &choices);
     }
-    /* A value that is no number or no choice is reported by Open MPI itself, which then keeps
-     * the default. */
     (void)mca_base_component_var_register(
         &mca_coll_ibshift_component.collm_version, p->name, p->help, var_type(p->type), choices, 0,
         p->is_settable ? MCA_BASE_VAR_FLAG_SETTABLE : 0, p->level,
@@ -333,5 +402,23 @@ void ibshift_params_register(void)
     }
     for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
         register_collective((enum ibshift_collective)i);
+    }
+}
+
+void ibshift_params_visit(void (*visit)(void *context, const char *name), void *context)
+{
+    char name[64];
+
+    for (int i = 0; i < PARAM_COUNT; i++) {
+        visit(context, table[i].name);
+    }
+    for (int i = 0; i < IBSHIFT_COLLECTIVES * COLLECTIVE_PARAMS; i++) {
+        enum ibshift_collective collective = (enum ibshift_collective)(i / COLLECTIVE_PARAMS);
+
+        if (i % COLLECTIVE_PARAMS != SEGMENT || ibshift_collective_has_vector(collective)) {
+            snprintf(name, sizeof(name), "%s_%s", ibshift_collective_name(collective),
+                     collective_table[i % COLLECTIVE_PARAMS].name);
+            visit(context, name);
+        }
     }
 }

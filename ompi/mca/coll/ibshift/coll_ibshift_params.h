@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "alg/alg.h"
 
@@ -40,5 +41,18 @@ const struct mca_base_var_enum_value_t *ibshift_param_choices(enum ibshift_colle
 
 /* Registers all parameters. A value out of bounds is reported and replaced by the default. */
 void ibshift_params_register(void);
+
+/* The same where all ranks choose the same algorithms, as far as parameters decide. */
+uint64_t ibshift_params_digest(void);
+
+/* FNV-1a over bytes; sum: IBSHIFT_DIGEST, or what an earlier call returned. */
+#define IBSHIFT_DIGEST 0xcbf29ce484222325u
+uint64_t ibshift_digest(uint64_t sum, const void *bytes, size_t size);
+
+/* Says what does not go together or has no effect, once a job. */
+void ibshift_params_check(void);
+
+/* Calls visit with each name, without the prefix coll_ibshift_. */
+void ibshift_params_visit(void (*visit)(void *context, const char *name), void *context);
 
 #endif

@@ -18,6 +18,13 @@ struct ibshift_search {
 /* The row that a parameter asks for, or NULL. */
 const struct ibshift_alg *ibshift_forced_row(enum ibshift_collective collective);
 
+/* Whether the row can do with the sizes that ranks know in this job. */
+bool ibshift_serves(const struct ibshift_alg *alg, const struct ibshift_job *job);
+
+/* Says once for each collective that a parameter's algorithm cannot do what it was asked for. */
+void ibshift_explain_unfit(const struct ibshift_search *search,
+                           const struct ompi_communicator_t *comm);
+
 /* One line to standard error. */
 void ibshift_explain(const struct ibshift_search *search, const struct ompi_communicator_t *comm);
 

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ static const uint64_t second = 1000000000;
 static struct ibshift_verbs *verbs;
 static struct ibshift_net *net;
 static struct ibshift_engine *engine;
+static char why_not[2 * LINE]; /* there is no engine; empty: no device, nothing to be said */
 
 static void say(void *context, const char *line)
 {
@@ -33,6 +35,22 @@ static void say(void *context, const char *line)
 static void *topology(void)
 {
     return OPAL_SUCCESS == opal_hwloc_base_get_topology() ? opal_hwloc_topology : NULL;
+}
+
+/* A longer eager limit needs more memory than the same number of shorter messages. */
+static void fit_memory(struct ibshift_net_verbs_options *options)
+{
+    size_t least = ibshift_net_verbs_memory_min(options);
+    char which[LINE], with[LINE];
+
+    if (options->memory < least) {
+        snprintf(which, sizeof(which),
+                 "coll_ibshift_memory = %zu is too little for coll_ibshift_eager_limit = %zu",
+                 options->memory, options->max_eager);
+        snprintf(with, sizeof(with), "with coll_ibshift_memory = %zu, the least", least);
+        ibshift_help_once_a_job("contradiction", which, with);
+        options->memory = least;
+    }
 }
 
 static int open_net(char *error, size_t size)
@@ -60,6 +78,7 @@ static int open_net(char *error, size_t size)
     options.timeout = ibshift_params.timeout;
     options.retry = ibshift_params.retry;
     options.cache = ibshift_regcache_open(verbs);
+    fit_memory(&options);
     return ibshift_net_verbs_create(verbs, &options, &net, error, size);
 }
 
@@ -75,10 +94,10 @@ static void open_engine(void)
     if (0 == rc) {
         options.trace = ibshift_trace_open();
         engine = ibshift_engine_create(net, &options);
-    } else if (-EINVAL == rc || (-ENODEV == rc && '\0' != ibshift_params.device[0])) {
-        ibshift_help_once_a_job("bad-device", error);
-    } else if (-ENODEV != rc) {
-        ibshift_help("no-endpoint", ompi_process_info.nodename, error);
+    } else if (-ENODEV != rc || '\0' != ibshift_params.device[0]) {
+        snprintf(why_not, sizeof(why_not), "host %s: %s", ompi_process_info.nodename, error);
+        ibshift_help_once_a_job(-EINVAL == rc || -ENODEV == rc ? "bad-device" : "no-endpoint",
+                                why_not);
     }
 }
 
@@ -90,6 +109,9 @@ static int progress(void)
 void ibshift_transport_open(void)
 {
     const void *card = NULL;
+    struct ibshift_card_values values = {.algorithms = ibshift_params_digest(),
+                                         .model = ibshift_choose_digest(),
+                                         .eager_limit = ibshift_params.eager_limit};
     size_t size = 0;
 
     if (ibshift_params.native) {
@@ -100,7 +122,8 @@ void ibshift_transport_open(void)
         card = ibshift_verbs_card(verbs, &size);
         ibshift_fabric_file_open();
     }
-    ibshift_card_publish(card, size, ibshift_fabric_file_id());
+    values.fabric = ibshift_fabric_file_id();
+    ibshift_card_publish(card, size, &values, why_not);
 }
 
 void ibshift_transport_close(void)
@@ -141,6 +164,26 @@ void ibshift_transport_counters(struct ibshift_transport_counters *counters)
     }
 }
 
+/* Once a job: of all its processes, by the first. */
+static void report_absent(struct ompi_communicator_t *comm)
+{
+    char text[2 * LINE], first[2 * LINE] = "";
+    uint32_t count = 0, first_rank = 0, size = (uint32_t)ompi_comm_size(comm);
+
+    for (uint32_t i = 0; i < size; i++) {
+        if (!ibshift_card_is_there(i)) {
+            ibshift_card_complaint(i, text, sizeof(text));
+            if ('\0' != text[0] && 0 == count++) {
+                first_rank = i;
+                memcpy(first, text, sizeof(first));
+            }
+        }
+    }
+    if (count > 0) {
+        ibshift_help_once_a_job("unlike", count, size, first_rank, first);
+    }
+}
+
 uint32_t *ibshift_transport_peers(struct ompi_communicator_t *comm)
 {
     int size = ompi_comm_size(comm);
@@ -151,6 +194,9 @@ uint32_t *ibshift_transport_peers(struct ompi_communicator_t *comm)
 
         /* Another job (spawned, connected) has other numbers for its processes. */
         if (name.jobid != OMPI_PROC_MY_NAME->jobid || !ibshift_card_is_there(name.vpid)) {
+            if (comm == &ompi_mpi_comm_world.comm && 0 == OMPI_PROC_MY_NAME->vpid) {
+                report_absent(comm);
+            }
             free(peers);
             return NULL;
         }

@@ -128,6 +128,22 @@ void ibshift_ud_close(struct ibshift_verbs *verbs)
     }
 }
 
+/* Which ports there are, for one who has named another or finds them all down. */
+static int say_none(const struct ibshift_port_candidate *c, int n, const char *wanted, char *error,
+                    size_t size)
+{
+    int is_named = wanted != NULL && wanted[0] != '\0';
+    size_t length = (size_t)snprintf(error, size, "no active port%s%s; here %s",
+                                     is_named ? " is named by " : "", is_named ? wanted : "",
+                                     n > 0 ? "are" : "is none");
+
+    for (int i = 0; i < n && length < size; i++) {
+        length += (size_t)snprintf(error + length, size - length, "%s%s:%u%s", i > 0 ? ", " : " ",
+                                   c[i].device, c[i].port, c[i].is_active ? "" : " (not active)");
+    }
+    return -ENODEV;
+}
+
 static int open_ports(struct ibshift_verbs *verbs, struct ibv_device **list,
                       const struct ibshift_verbs_options *o, char *error, size_t size)
 {
@@ -140,13 +156,12 @@ static int open_ports(struct ibshift_verbs *verbs, struct ibv_device **list,
     }
     int count = ibshift_port_choose(c, n, o->ports, o->max_ports, chosen);
     if (count == 0) {
-        rc = fail(-ENODEV, error, size, "none of %d ports is active%s%s", n,
-                  o->ports != NULL && o->ports[0] != '\0' ? " and named by " : "",
-                  o->ports != NULL ? o->ports : "");
+        rc = say_none(c, n, o->ports, error, size);
     }
     for (int i = 0; i < count && rc == 0; i++) {
         rc = ibshift_port_open(verbs, list, &c[chosen[i]], o->gid_index);
         if (rc == -ENOENT) {
+            rc = o->gid_index < 0 ? rc : -EINVAL;
             fail(rc, error, size, "port %s:%d has no GID with index %d (ibv_devinfo -v lists them)",
                  c[chosen[i]].device, c[chosen[i]].port, o->gid_index < 0 ? 0 : o->gid_index);
         } else if (rc != 0) {
