@@ -9,10 +9,10 @@
 struct sim_numbers {
     double mtu, buffer, lanes, reads, flight, routing, rate; /* bytes, ns, Mb/s */
     double packets, size;
-    double jitter, skew, control;         /* in times of a message */
+    double jitter, skew, control;                /* in times of a message */
     double overhead, grant_bytes, window, eager; /* ns, bytes */
-    double rare, rare_length;             /* share of messages, times of a message */
-    double clock_offset, clock_drift;     /* ns, ppm */
+    double rare, rare_length;                    /* share of messages, times of a message */
+    double clock_offset, clock_drift;            /* ns, ppm */
     double seed;
 };
 

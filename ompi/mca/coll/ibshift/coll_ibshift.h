@@ -49,8 +49,8 @@ mca_coll_base_module_t *mca_coll_ibshift_comm_query(struct ompi_communicator_t *
  * Components behind the user's back, unless the list names them. A list such as "ibshift,basic"
  * has no nonblocking, persistent and neighborhood functions, which every communicator needs:
  * libnbc's go into the slots that nobody has filled. And basic crashes in an exscan of one rank and
- * in scatters between groups (4.1.4): there the functions of self and inter replace the ones before.
- * open() once all listed components are open. All return OMPI codes.
+ * in scatters between groups (4.1.4): there the functions of self and inter replace the ones
+ * before. open() once all listed components are open. All return OMPI codes.
  */
 int ibshift_borrow_open(bool progress_threads, bool mpi_threads);
 int ibshift_borrow_fill(struct ompi_communicator_t *comm);
