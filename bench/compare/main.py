@@ -11,6 +11,10 @@ from runner import measure
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
+PLAIN = ",".join("MPI_" + name for name in ("Barrier", "Bcast", "Scatter", "Gather", "Allgather", "Alltoall", "Reduce",
+                                            "Allreduce", "Reduce_scatter_block", "Scan", "Exscan"))
+
+
 def arguments():
     """The command line."""
     parser = argparse.ArgumentParser(prog="bench/run", description="ibshift beside tuned over openib and tuned over "
@@ -19,7 +23,8 @@ def arguments():
     parser.add_argument("--ranks", default="2,4", help="numbers of ranks (default 2,4)")
     parser.add_argument("--sizes", help="bytes of a block: A or A-B, doubling,... (default 8-65536, in slow motion "
                         "8,512,4096,65536,1048576)")
-    parser.add_argument("--tests", default="all", help="collectives as nbcbench names them (default all)")
+    parser.add_argument("--tests", default=PLAIN, help="collectives as nbcbench names them, or all (default: without "
+                        "those that take a count for every rank)")
     parser.add_argument("--repetitions", type=int, default=30, help="samples a cell and round (default 30)")
     parser.add_argument("--rounds", type=int, default=3, help="interleaved rounds, the median of which counts (3)")
     parser.add_argument("--nonblocking", action="store_true", help="the nonblocking collectives and their overlap too")

@@ -12,7 +12,7 @@ from statistics import median
 from contenders import common, contenders
 
 
-EXPLAINED = re.compile(r"^ibshift: .*, (\d+) ranks: (\w+)(?: up to (\d+) B)?: (.*?); modelled ([\d.]+) us")
+EXPLAINED = re.compile(r"^ibshift: .*, (\d+) ranks: (\w+)(?: up to (\d+) B[ a-z]*)?: (.*?); modelled ([\d.]+) us")
 
 
 class RunFailed(Exception):

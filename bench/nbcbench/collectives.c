@@ -137,7 +137,7 @@ static bool bcast_is_right(const struct bench *b)
     return block_is(b->send, b->size, 0, 0);
 }
 
-static bool scatter_is_right(const struct bench *b)
+bool scatter_is_right(const struct bench *b)
 {
     return block_is(b->recv, b->size, 0, b->rank);
 }
@@ -153,17 +153,17 @@ static bool all_blocks_are(const struct bench *b, int to)
     return true;
 }
 
-static bool gather_is_right(const struct bench *b)
+bool gather_is_right(const struct bench *b)
 {
     return b->rank != 0 || all_blocks_are(b, 0);
 }
 
-static bool allgather_is_right(const struct bench *b)
+bool allgather_is_right(const struct bench *b)
 {
     return all_blocks_are(b, 0);
 }
 
-static bool alltoall_is_right(const struct bench *b)
+bool alltoall_is_right(const struct bench *b)
 {
     return all_blocks_are(b, b->rank);
 }
@@ -195,7 +195,7 @@ static bool allreduce_is_right(const struct bench *b)
     return sums_are(b, 0, b->ranks, 0);
 }
 
-static bool reduce_scatter_is_right(const struct bench *b)
+bool reduce_scatter_is_right(const struct bench *b)
 {
     return sums_are(b, 0, b->ranks, (size_t)b->rank * (size_t)b->count);
 }
@@ -211,7 +211,7 @@ static bool exscan_is_right(const struct bench *b)
 }
 
 #define INTS sizeof(int)
-const struct collective collectives[] = {
+static const struct collective collectives[] = {
     {"MPI_Barrier", 1, false, false, false, barrier, ibarrier, NULL},
     {"MPI_Bcast", 1, true, false, false, bcast, ibcast, bcast_is_right},
     {"MPI_Scatter", 1, true, true, false, scatter, iscatter, scatter_is_right},
@@ -225,17 +225,45 @@ const struct collective collectives[] = {
     {"MPI_Scan", INTS, true, false, false, scan, iscan, scan_is_right},
     {"MPI_Exscan", INTS, true, false, false, exscan, iexscan, exscan_is_right},
 };
-const size_t collective_count = sizeof(collectives) / sizeof(collectives[0]);
+
+const struct collective *collective_at(size_t place)
+{
+    const size_t count = sizeof(collectives) / sizeof(collectives[0]);
+
+    return place < count                        ? &collectives[place]
+           : place < count + COLLECTIVES_VECTOR ? &collectives_vector[place - count]
+                                                : NULL;
+}
 
 const struct collective *collective_find(const char *name, size_t length)
 {
-    for (size_t i = 0; i < collective_count; i++) {
-        if (strlen(collectives[i].name) == length &&
-            strncmp(collectives[i].name, name, length) == 0) {
-            return &collectives[i];
+    const struct collective *c;
+
+    for (size_t i = 0; (c = collective_at(i)) != NULL; i++) {
+        if (strlen(c->name) == length && strncmp(c->name, name, length) == 0) {
+            return c;
         }
     }
     return NULL;
+}
+
+/* counts, places and types in one piece of memory. */
+static int open_vectors(struct bench *b, size_t element)
+{
+    size_t ranks = (size_t)b->ranks;
+
+    b->types = malloc(ranks * (sizeof(MPI_Datatype) + 2 * sizeof(int)));
+    if (b->types == NULL) {
+        return -ENOMEM;
+    }
+    b->counts = (int *)(void *)(b->types + ranks);
+    b->places = b->counts + ranks;
+    for (int i = 0; i < b->ranks; i++) {
+        b->types[i] = element == 1 ? MPI_BYTE : MPI_INT;
+        b->counts[i] = b->count;
+        b->places[i] = i * b->count;
+    }
+    return 0;
 }
 
 int bench_open(struct bench *b, const struct collective *c, MPI_Comm comm, size_t size)
@@ -249,7 +277,7 @@ int bench_open(struct bench *b, const struct collective *c, MPI_Comm comm, size_
     b->recv_bytes = b->size * (c->receives_all ? (size_t)b->ranks : 1);
     b->send = malloc(b->send_bytes + 1);
     b->recv = malloc(b->recv_bytes + 1);
-    if (b->send == NULL || b->recv == NULL) {
+    if (b->send == NULL || b->recv == NULL || open_vectors(b, c->element) != 0) {
         bench_close(b);
         return -ENOMEM;
     }
@@ -276,4 +304,5 @@ void bench_close(struct bench *b)
 {
     free(b->send);
     free(b->recv);
+    free(b->types);
 }

@@ -66,12 +66,13 @@ static int run(const struct options *o, int rank)
     int wrong = 0;
 
     for (int ranks = o->ranks_min;; ranks = ranks * 2 < o->ranks_max ? ranks * 2 : o->ranks_max) {
+        const struct collective *c;
         MPI_Comm comm;
 
         MPI_Comm_split(MPI_COMM_WORLD, rank < ranks ? 0 : MPI_UNDEFINED, rank, &comm);
-        for (size_t i = 0; i < collective_count && comm != MPI_COMM_NULL; i++) {
-            if (is_wanted(o, &collectives[i])) {
-                wrong |= run_sizes(o, &collectives[i], comm) != 0;
+        for (size_t i = 0; comm != MPI_COMM_NULL && (c = collective_at(i)) != NULL; i++) {
+            if (is_wanted(o, c)) {
+                wrong |= run_sizes(o, c, comm) != 0;
             }
         }
         if (comm != MPI_COMM_NULL) {

@@ -39,6 +39,8 @@ struct bench {
     int count; /* of elements of the collective's datatype in one block */
     char *send, *recv;
     size_t send_bytes, recv_bytes;
+    int *counts, *places; /* of the collectives that want them for every rank */
+    MPI_Datatype *types;
     double offset, margin; /* together.c */
 };
 
@@ -54,9 +56,18 @@ struct collective {
     bool (*is_right)(const struct bench *b);
 };
 
-extern const struct collective collectives[];
-extern const size_t collective_count;
+enum { COLLECTIVES_VECTOR = 6 };
+extern const struct collective collectives_vector[COLLECTIVES_VECTOR];
 
+/* What both tables check by. */
+bool scatter_is_right(const struct bench *b);
+bool gather_is_right(const struct bench *b);
+bool allgather_is_right(const struct bench *b);
+bool alltoall_is_right(const struct bench *b);
+bool reduce_scatter_is_right(const struct bench *b);
+
+/* The rows of all tables; NULL behind the last. */
+const struct collective *collective_at(size_t place);
 const struct collective *collective_find(const char *name, size_t length);
 int bench_open(struct bench *b, const struct collective *c, MPI_Comm comm, size_t size);
 void bench_fill(struct bench *b, const struct collective *c);

@@ -65,4 +65,7 @@ void ibshift_borrow_close(void);
 void ibshift_help(const char *topic, ...);
 void ibshift_help_once_a_job(const char *topic, ...);
 
+/* A name that the user gave, such as a communicator's: no control characters are left in text. */
+void ibshift_make_plain(char *text);
+
 #endif

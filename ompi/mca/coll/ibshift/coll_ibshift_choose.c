@@ -85,29 +85,32 @@ static double price_of(const struct ibshift_search *search, const struct ibshift
     return 0 == ibshift_price(&request, &price) ? price.last : -1;
 }
 
+/* One without a price is better than nothing only. */
+static bool is_better(const struct ibshift_choice *now, const struct ibshift_choice *best)
+{
+    return NULL == best->alg || (now->price >= 0 && (best->price < 0 || now->price < best->price));
+}
+
 static void consider(struct ibshift_search *search, const struct ibshift_alg *alg)
 {
     struct ibshift_plan *plan = &search->params->plan;
+    struct ibshift_choice now;
     char why[128];
-    double price;
 
     if (0 != ibshift_alg_check(alg, plan, why, sizeof(why))) {
         return;
     }
-    price = price_of(search, alg);
     search->candidates++;
-    if (NULL != search->best.alg && (price < 0 || (search->price >= 0 && price >= search->price))) {
-        if (price >= 0 && (NULL == search->second_name || price < search->second)) {
-            search->second = price;
-            search->second_name = alg->name;
-        }
-        return;
+    now = (struct ibshift_choice){.alg = alg,
+                                  .radix = plan->radix,
+                                  .segments = plan->segments,
+                                  .price = price_of(search, alg)};
+    if (is_better(&now, &search->best)) {
+        search->second = search->best;
+        search->best = now;
+    } else if (is_better(&now, &search->second)) {
+        search->second = now;
     }
-    search->second = search->price;
-    search->second_name = NULL != search->best.alg ? search->best.alg->name : NULL;
-    search->price = price;
-    search->best =
-        (struct ibshift_choice){.alg = alg, .radix = plan->radix, .segments = plan->segments};
 }
 
 static void consider_segments(struct ibshift_search *search, const struct ibshift_alg *alg)
@@ -252,7 +255,6 @@ int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communic
             ibshift_explain(&search, comm);
         }
         *choice = search.best;
-        choice->price = search.price;
         choice->wish = wish;
         choice->is_known = true;
     }

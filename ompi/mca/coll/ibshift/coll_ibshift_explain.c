@@ -21,30 +21,43 @@ __attribute__((format(printf, 2, 3))) static void add(struct line *line, const c
     line->length += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
 }
 
+/* What the size is of: the whole vector, or what one rank has for another. */
+static bool counts_vector(enum ibshift_collective collective)
+{
+    return IBSHIFT_BCAST == collective || IBSHIFT_REDUCE == collective ||
+           IBSHIFT_ALLREDUCE == collective || IBSHIFT_SCAN == collective ||
+           IBSHIFT_EXSCAN == collective;
+}
+
 static void add_what(struct line *line, const struct ibshift_search *search)
 {
     add(line, "%s", search->job->name);
     if (IBSHIFT_ALG_SIZES == search->job->needs) {
         add(line, ", any size");
     } else if (IBSHIFT_BARRIER != search->job->collective) {
-        add(line, " up to %llu B", (unsigned long long)search->bytes);
+        add(line, " up to %llu B %s", (unsigned long long)search->bytes,
+            counts_vector(search->job->collective) ? "of vector" : "a block");
+    }
+}
+
+static void add_plan(struct line *line, const struct ibshift_choice *choice)
+{
+    add(line, "%s", choice->alg->name);
+    if (choice->alg->radix_max > 0) {
+        add(line, ", radix %u", choice->radix);
+    }
+    if (0 != (choice->alg->flags & IBSHIFT_ALG_SEGMENTS)) {
+        add(line, ", %u segment%s", choice->segments, choice->segments == 1 ? "" : "s");
     }
 }
 
 static void add_choice(struct line *line, const struct ibshift_search *search)
 {
-    const struct ibshift_choice *best = &search->best;
-
-    add(line, ": %s", best->alg->name);
-    if (best->alg->radix_max > 0) {
-        add(line, ", radix %u", best->radix);
-    }
-    if (0 != (best->alg->flags & IBSHIFT_ALG_SEGMENTS)) {
-        add(line, ", %u segments", best->segments);
-    }
+    add(line, ": ");
+    add_plan(line, &search->best);
     add(line, ", window %u", search->params->window);
-    if (search->price >= 0) {
-        add(line, "; modelled %.2f us", search->price);
+    if (search->best.price >= 0) {
+        add(line, "; modelled %.2f us", search->best.price);
     }
 }
 
@@ -60,9 +73,10 @@ static void add_reason(struct line *line, const struct ibshift_search *search)
     if (NULL != forced) {
         add(line, "; %s, asked for, cannot do it", forced->name);
     }
-    if (NULL != search->second_name && search->second >= 0) {
-        add(line, ", best of %d, then %s with %.2f us", search->candidates, search->second_name,
-            search->second);
+    if (NULL != search->second.alg && search->second.price >= 0) {
+        add(line, ", best of %d plans; next: ", search->candidates);
+        add_plan(line, &search->second);
+        add(line, " with %.2f us", search->second.price);
     }
 }
 
@@ -116,6 +130,7 @@ void ibshift_explain(const struct ibshift_search *search, const struct ompi_comm
     struct line line = {.length = 0};
 
     add(&line, "ibshift: %s, %u ranks: ", comm->c_name, search->params->plan.ranks);
+    ibshift_make_plain(line.text);
     add_what(&line, search);
     if (NULL == search->best.alg) {
         add(&line, ": no algorithm fits, runs in the component beneath");

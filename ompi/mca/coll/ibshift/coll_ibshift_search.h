@@ -7,11 +7,8 @@
 struct ibshift_search {
     const struct ibshift_job *job;
     struct ibshift_op_params *params;
-    uint64_t bytes; /* of the class, not of the call */
-    struct ibshift_choice best;
-    double price;            /* of best; negative: not known */
-    double second;           /* of the next best */
-    const char *second_name; /* NULL: there is none */
+    uint64_t bytes;                     /* of the class, not of the call */
+    struct ibshift_choice best, second; /* alg NULL: there is none */
     int candidates;
 };
 

@@ -1,7 +1,6 @@
 #include "coll_ibshift_call.h"
 #include "coll_ibshift_trace.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -83,9 +82,8 @@ static void put_title(const struct ibshift_op *op)
     char title[IBSHIFT_CALL_TITLE];
 
     ibshift_call_title(op, title, sizeof(title));
-    for (char *c = title; '\0' != *c; c++) {
-        fputc(isprint((unsigned char)*c) ? *c : '?', out);
-    }
+    ibshift_make_plain(title);
+    fputs(title, out);
 }
 
 static void trace(void *context, const struct ibshift_op *op, const char *line)
