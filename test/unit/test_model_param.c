@@ -23,15 +23,17 @@ static void units_are_converted(void **state)
     char error[IBSHIFT_MODEL_ERROR_SIZE];
 
     (void)state;
-    assert_int_equal(0, parse("# comment\n L = 1300 ns # wire\r\n\no_s_max=2us\no_s_min = 500 ns\n"
-                              "o_r = 0.0011 ms\ng = 3 us\nG = 8 Gbit/s\nf = 4\ncopy = 100 ps/B",
-                              &m, error));
+    assert_int_equal(
+        0, parse("# comment\n L = 1300 ns # wire\r\n\no_s_max=2us\no_s_min = 500 ns\n"
+                 "o_r = 0.0011 ms\ng = 3 us\nG = 8 Gbit/s\nf = 4\nS = 8 KiB\ncopy = 100 ps/B",
+                 &m, error));
     assert_true(m.latency == 1.3 && m.send_max == 2 && m.send_min == 0.5);
     assert_float_equal(m.recv_max, 1.1, 1e-12);
     assert_true(m.recv_min == m.recv_max);
     assert_float_equal(m.gap_byte, 1e-3, 1e-15);
     assert_float_equal(m.copy_byte, 1e-4, 1e-15);
     assert_int_equal(4, m.free_messages);
+    assert_true(m.at_once == 8192);
     assert_true(m.reduce_byte == 0);
 }
 
@@ -74,7 +76,7 @@ static void bad_text_is_refused_with_its_line(void **state)
         const char *text, *error;
     } cases[] = {
         {REQUIRED "x = 1 us\n", "p:5: unknown key 'x'; the keys are L, o_s, o_s_max, o_s_min, o_r, "
-                                "o_r_max, o_r_min, g, G, f, copy, reduce"},
+                                "o_r_max, o_r_min, g, G, f, S, copy, reduce"},
         {"L = -1.3 us\n", "p:1: L is negative: it must be 0 or more"},
         {"L = 1\n", "p:1: L needs a unit of: ns, us, ms, s (found '')"},
         {"G = 1 us\n",
@@ -85,6 +87,8 @@ static void bad_text_is_refused_with_its_line(void **state)
         {"L = fast\n", "p:1: L needs a number (found 'fast')"},
         {"L 1 us\n", "p:1: expected 'key = number unit' (found 'L 1 us')"},
         {"\nL = 1 us\n\nL = 2 us\n", "p:4: L was set on line 2 already"},
+        {"S = 4 us\n", "p:1: S needs a unit of: B, KiB, MiB (found 'us')"},
+        {"S = 2000 MiB\n", "p:1: S is more than a gigabyte"},
         {"f = 2 us\n", "p:1: f is a count and has no unit (found 'us')"},
         {"f = 0\n", "p:1: f must be a whole number from 1 to 1024"},
         {"f = 1.5\n", "p:1: f must be a whole number from 1 to 1024"},
@@ -157,9 +161,9 @@ static size_t spoil(char *text, size_t length, size_t room)
 
 static bool is_sane(const struct ibshift_model *m)
 {
-    const double *value[] = {&m->latency,  &m->send_max,  &m->send_min,
-                             &m->recv_max, &m->recv_min,  &m->gap_byte,
-                             &m->gap,      &m->copy_byte, &m->reduce_byte};
+    const double *value[] = {&m->latency,     &m->send_max, &m->send_min, &m->recv_max,
+                             &m->recv_min,    &m->gap_byte, &m->gap,      &m->copy_byte,
+                             &m->reduce_byte, &m->at_once};
 
     for (size_t i = 0; i < sizeof(value) / sizeof(value[0]); i++) {
         if (!(*value[i] >= 0 && *value[i] < 1e300)) {

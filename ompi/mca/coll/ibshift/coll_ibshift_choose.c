@@ -26,6 +26,9 @@ void ibshift_choose_open(void)
         ibshift_help_once_a_job("bad-model", error);
         model = ibshift_model_typical;
     }
+    if (0 == model.at_once) {
+        model.at_once = (double)ibshift_params.eager_limit;
+    }
 }
 
 const struct ibshift_choice *ibshift_choices_last(const struct ibshift_choices *choices,

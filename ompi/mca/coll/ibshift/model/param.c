@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_LIMIT  65536
-#define LINE_LIMIT  200
-#define TIME_MAX_US 1e9
-#define F_MAX       1024
+#define FILE_LIMIT 65536
+#define LINE_LIMIT 200
+#define MOST       1e9 /* us, bytes */
+#define F_MAX      1024
 
-enum kind { KIND_TIME, KIND_PER_BYTE, KIND_COUNT };
+enum kind { KIND_TIME, KIND_PER_BYTE, KIND_BYTES, KIND_COUNT };
 
 struct key {
     const char *name;
@@ -36,31 +36,42 @@ static const struct key keys[] = {
     {"G", KIND_PER_BYTE, AT(gap_byte), AT(gap_byte)},
     {"copy", KIND_PER_BYTE, AT(copy_byte), AT(copy_byte)},
     {"reduce", KIND_PER_BYTE, AT(reduce_byte), AT(reduce_byte)},
+    {"S", KIND_BYTES, AT(at_once), AT(at_once)},
     {"f", KIND_COUNT, AT(free_messages), AT(free_messages)},
 };
 
 #define KEY_COUNT (sizeof(keys) / sizeof(keys[0]))
-#define KEY_NAMES "L, o_s, o_s_max, o_s_min, o_r, o_r_max, o_r_min, g, G, f, copy, reduce"
+#define KEY_NAMES "L, o_s, o_s_max, o_s_min, o_r, o_r_max, o_r_min, g, G, f, S, copy, reduce"
 
 struct unit {
     const char *name;
     enum kind kind;
-    double scale; /* to microseconds, or to microseconds per byte */
+    double scale; /* to microseconds, to microseconds per byte, to bytes */
     int is_rate;  /* the scale is that of the inverse */
 };
 
 static const struct unit units[] = {
-    {"ns", KIND_TIME, 1e-3, 0},         {"us", KIND_TIME, 1, 0},
-    {"ms", KIND_TIME, 1e3, 0},          {"s", KIND_TIME, 1e6, 0},
-    {"ps/B", KIND_PER_BYTE, 1e-6, 0},   {"ns/B", KIND_PER_BYTE, 1e-3, 0},
-    {"us/B", KIND_PER_BYTE, 1, 0},      {"MB/s", KIND_PER_BYTE, 1, 1},
-    {"GB/s", KIND_PER_BYTE, 1e-3, 1},   {"MiB/s", KIND_PER_BYTE, 1 / 1.048576, 1},
-    {"Gbit/s", KIND_PER_BYTE, 8e-3, 1}, {"GiB/s", KIND_PER_BYTE, 1e-3 / 1.073741824, 1},
+    {"ns", KIND_TIME, 1e-3, 0},
+    {"us", KIND_TIME, 1, 0},
+    {"ms", KIND_TIME, 1e3, 0},
+    {"s", KIND_TIME, 1e6, 0},
+    {"ps/B", KIND_PER_BYTE, 1e-6, 0},
+    {"ns/B", KIND_PER_BYTE, 1e-3, 0},
+    {"us/B", KIND_PER_BYTE, 1, 0},
+    {"MB/s", KIND_PER_BYTE, 1, 1},
+    {"GB/s", KIND_PER_BYTE, 1e-3, 1},
+    {"MiB/s", KIND_PER_BYTE, 1 / 1.048576, 1},
+    {"Gbit/s", KIND_PER_BYTE, 8e-3, 1},
+    {"GiB/s", KIND_PER_BYTE, 1e-3 / 1.073741824, 1},
+    {"B", KIND_BYTES, 1, 0},
+    {"KiB", KIND_BYTES, 1024, 0},
+    {"MiB", KIND_BYTES, 1048576, 0},
 };
 
 static const char *const unit_names[] = {
     [KIND_TIME] = "ns, us, ms, s",
     [KIND_PER_BYTE] = "ps/B, ns/B, us/B, MB/s, MiB/s, GB/s, GiB/s, Gbit/s",
+    [KIND_BYTES] = "B, KiB, MiB",
     [KIND_COUNT] = "no unit",
 };
 
@@ -148,8 +159,9 @@ static int set_number(struct parser *p, const struct key *key, double number, co
         return fail(p, "%s is a rate of 0: give a positive rate, or 0 us/B for no cost", key->name);
     }
     value = unit->is_rate ? unit->scale / number : number * unit->scale;
-    if (!(value <= TIME_MAX_US)) {
-        return fail(p, "%s is more than 1000 s", key->name);
+    if (!(value <= MOST)) {
+        return fail(p, "%s is more than %s", key->name,
+                    key->kind == KIND_BYTES ? "a gigabyte" : "1000 s");
     }
     memcpy((char *)&p->model + key->offset, &value, sizeof(value));
     memcpy((char *)&p->model + key->twin, &value, sizeof(value));
@@ -320,9 +332,9 @@ int ibshift_model_format(const struct ibshift_model *m, char *text, size_t size)
     return snprintf(text, size,
                     "L = %.17g us\no_s_max = %.17g us\no_s_min = %.17g us\no_r_max = %.17g us\n"
                     "o_r_min = %.17g us\ng = %.17g us\nG = %.17g us/B\nf = %d\n"
-                    "copy = %.17g us/B\nreduce = %.17g us/B\n",
+                    "copy = %.17g us/B\nreduce = %.17g us/B\nS = %.17g B\n",
                     m->latency, m->send_max, m->send_min, m->recv_max, m->recv_min, m->gap,
-                    m->gap_byte, m->free_messages, m->copy_byte, m->reduce_byte);
+                    m->gap_byte, m->free_messages, m->copy_byte, m->reduce_byte, m->at_once);
 }
 
 double ibshift_model_send_overhead(const struct ibshift_model *model, int n)

@@ -10,10 +10,12 @@
  *     g       = 3.0 us      # gap between messages, once f of them are under way
  *     G       = 1.0 GB/s    # gap per byte: a time per byte or a rate
  *     f       = 2           # messages that go out before g is felt
+ *     S       = 4096 B      # longer messages wait for their receiver
  *     copy    = 0.1 ns/B    # local copy and reduction, per byte
  *     reduce  = 0.2 ns/B
  *
- * L, o_s, o_r and g must be there; G, copy and reduce are 0 and f is 1 when they are not. */
+ * L, o_s, o_r and g must be there; G, copy and reduce are 0 and f is 1 when they are not, and
+ * without S no message waits. */
 #ifndef IBSHIFT_MODEL_PARAM_H
 #define IBSHIFT_MODEL_PARAM_H
 
@@ -28,6 +30,7 @@ struct ibshift_model {
     double gap_byte;
     double copy_byte;
     double reduce_byte;
+    double at_once;    /* S, in bytes; 0: messages of any length */
     int free_messages; /* f */
 };
 

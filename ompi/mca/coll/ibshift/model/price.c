@@ -58,6 +58,8 @@ static int begin(struct ibshift_simulation *sim)
     for (uint32_t rank = 0; rank < ranks; rank++) {
         sim->nodes[rank].arrived = IBSHIFT_NO_MESSAGE;
         sim->nodes[rank].early = IBSHIFT_NO_MESSAGE;
+        sim->nodes[rank].asked = IBSHIFT_NO_MESSAGE;
+        sim->nodes[rank].grants = IBSHIFT_NO_MESSAGE;
     }
     for (uint32_t rank = 0; rank < ranks && sim->error == 0; rank++) {
         ibshift_node_begin(sim, rank);
@@ -71,7 +73,9 @@ static int run(struct ibshift_simulation *sim)
         struct ibshift_event event = ibshift_heap_pop(&sim->heap);
         struct ibshift_node *node = &sim->nodes[event.rank];
 
-        if (event.item != IBSHIFT_NO_MESSAGE) {
+        if (event.item != IBSHIFT_NO_MESSAGE && sim->messages[event.item].is_grant) {
+            ibshift_grant_arrive(sim, event.rank, event.time, event.item);
+        } else if (event.item != IBSHIFT_NO_MESSAGE) {
             if (!ibshift_node_arrive(sim, event.rank, event.time, event.item)) {
                 continue;
             }

@@ -1,15 +1,23 @@
-/* The time of a plan under LogGP and LogfP: all ranks walk it in virtual time with the executor's
+/*
+ * The time of a plan under LogGP and LogfP: all ranks walk it in virtual time with the executor's
  * readiness rule and window (sched/walk.h).
  *
- * A rank is one processor and one port, each way:
- *   send      occupies the processor for o_s(n), n being the length of its burst (model/burst.h);
- * it starts when f messages or fewer have gone out for less than g ago each (a message of s bytes
- * counts as g + (s - 1) G); then its bytes leave one after another, (s - 1) G wire      L, without
- * contention; the send is complete when an acknowledgement is back, L later receive   the port
- * takes messages in by the same g, G and f, in order of arrival; then the processor is occupied for
- * o_r(n) copy, reduce   occupy the processor, per byte Of what a processor could do it does local
- * steps first, then sends, then receives. Ranks enter together. With f = 1 and constant overheads
- * this is LogGP, with G = 0 LogfP. The result is a model's. */
+ * A rank is one processor and one port, each way.
+ * - A send occupies the processor for o_s(n), n being the length of its burst (model/burst.h). It
+ *   starts when f messages or fewer have gone out for less than g ago each (a message of s bytes
+ *   counts as g + (s - 1) G); then its bytes leave one after another, (s - 1) G.
+ * - The wire takes L, without contention. The send is complete when an acknowledgement is back, L
+ *   later.
+ * - Of a receive, the port takes messages in by the same g, G and f, in order of arrival; then the
+ *   processor is occupied for o_r(n).
+ * - Copies and reductions occupy the processor, per byte.
+ * - With S, a message of up to S bytes is copied: its send is complete when it has left the
+ *   processor. A longer one leaves when its receiver's grant is there, which is sent when the
+ *   receive is posted; a rank is through when its sends are acknowledged (LogGPS).
+ * Of what a processor could do it does local steps first, then sends, then receives. Ranks enter
+ * together. With f = 1 and constant overheads this is LogGP, with G = 0 LogfP. The result is a
+ * model's.
+ */
 #ifndef IBSHIFT_MODEL_PRICE_H
 #define IBSHIFT_MODEL_PRICE_H
 

@@ -66,7 +66,7 @@ static void report(const struct ibshift_simulation *sim, const struct ibshift_pr
 static void busy_until(struct ibshift_node *node, double end)
 {
     node->clock = end;
-    node->finish = end;
+    node->finish = later(node->finish, end);
     node->was_busy = true;
 }
 
@@ -83,13 +83,67 @@ static void do_local(struct ibshift_simulation *sim, uint32_t rank, struct ibshi
     report(sim, &event);
 }
 
+/* In order of their ends: a send that had to wait for its grant may end after a later one. */
 static void hold_until_acknowledged(struct ibshift_simulation *sim, uint32_t rank, uint32_t round,
                                     double done)
 {
     struct ibshift_node *node = &sim->nodes[rank];
-    uint32_t at = (node->unacked_first + node->unacked_count++) % sim->slots;
+    struct ibshift_unacked *ring = &sim->unacked[(size_t)rank * sim->slots];
+    uint32_t place = node->unacked_count++, at = (node->unacked_first + place) % sim->slots;
 
-    sim->unacked[(size_t)rank * sim->slots + at] = (struct ibshift_unacked){done, round};
+    for (; place > 0; place--) {
+        uint32_t before = (node->unacked_first + place - 1) % sim->slots;
+
+        if (ring[before].done <= done) {
+            break;
+        }
+        ring[at] = ring[before];
+        at = before;
+    }
+    ring[at] = (struct ibshift_unacked){done, round};
+}
+
+static void report_send(const struct ibshift_simulation *sim,
+                        const struct ibshift_price_message *message, double leaves)
+{
+    const struct ibshift_price_request *r = sim->request;
+    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
+
+    if (r->seen == NULL) {
+        return;
+    }
+    r->alg->emit(r->plan, message->from, message->round, steps);
+    report(sim, &(struct ibshift_price_event){.rank = message->from,
+                                              .round = message->round,
+                                              .step = &steps[message->index],
+                                              .begin = message->begin,
+                                              .end = message->end,
+                                              .leaves = leaves,
+                                              .arrives = leaves + sim->model.latency,
+                                              .bytes = message->bytes});
+}
+
+void ibshift_node_leave(struct ibshift_simulation *sim, int32_t index, double begin,
+                        double earliest)
+{
+    const struct ibshift_price_message *message = &sim->messages[index];
+    struct ibshift_node *node = &sim->nodes[message->from];
+    double end, leaves;
+
+    node->out.wire = later(node->out.wire, earliest);
+    leaves = ibshift_port_take(sim, &node->out, begin, message->bytes, &end);
+    report_send(sim, message, leaves);
+    sim->error = ibshift_heap_push(
+        &sim->heap, (struct ibshift_event){leaves + sim->model.latency, 0, message->to, index});
+    end += 2 * sim->model.latency;
+    if (ibshift_needs_grant(sim, message->bytes)) {
+        node->finish = later(node->finish, end);
+    }
+    if (sim->model.at_once == 0 || ibshift_needs_grant(sim, message->bytes)) {
+        hold_until_acknowledged(sim, message->from, message->round, end);
+    } else {
+        ibshift_walk_complete(&sim->walk, IBSHIFT_CLASS_SEND, message->round);
+    }
 }
 
 /* begin is when the port has a turn for it. */
@@ -99,33 +153,27 @@ static void do_send(struct ibshift_simulation *sim, uint32_t rank, struct ibshif
     struct ibshift_node *node = &sim->nodes[rank];
     uint32_t index = sim->walk.cursor[IBSHIFT_CLASS_SEND].index;
     uint32_t round = ibshift_walk_start(&sim->walk, IBSHIFT_CLASS_SEND);
-    double overhead = burst_overhead(sim, rank, true, round, index), end, leaves;
-    struct ibshift_price_message *message;
+    double end = begin + burst_overhead(sim, rank, true, round, index);
     int32_t at;
 
     if ((sim->error = ibshift_messages_take(sim, &at)) != 0) {
         return;
     }
-    node->out.wire = later(node->out.wire, begin + overhead);
-    leaves = ibshift_port_take(sim, &node->out, begin, bytes, &end);
-    busy_until(node, begin + overhead);
-    message = &sim->messages[at];
-    *message = (struct ibshift_price_message){
-        .bytes = bytes, .from = rank, .key = ibshift_step_key(&step)};
-    sim->error = ibshift_heap_push(
-        &sim->heap, (struct ibshift_event){leaves + sim->model.latency, 0, step.peer, at});
-    hold_until_acknowledged(sim, rank, round, end + 2 * sim->model.latency);
+    sim->messages[at] = (struct ibshift_price_message){.begin = begin,
+                                                       .end = end,
+                                                       .bytes = bytes,
+                                                       .from = rank,
+                                                       .to = step.peer,
+                                                       .key = ibshift_step_key(&step),
+                                                       .round = round,
+                                                       .index = index};
+    busy_until(node, end);
     node->sent++;
     sim->message_total++;
     sim->byte_total += bytes;
-    report(sim, &(struct ibshift_price_event){.rank = rank,
-                                              .round = round,
-                                              .step = &step,
-                                              .begin = begin,
-                                              .end = node->clock,
-                                              .leaves = leaves,
-                                              .arrives = leaves + sim->model.latency,
-                                              .bytes = bytes});
+    if (!ibshift_needs_grant(sim, bytes) || ibshift_grant_ask(sim, rank, at)) {
+        ibshift_node_leave(sim, at, begin, end);
+    }
 }
 
 static void report_recv(struct ibshift_simulation *sim, uint32_t rank,
@@ -254,7 +302,8 @@ void ibshift_node_begin(struct ibshift_simulation *sim, uint32_t rank)
     go_on(sim, rank);
 }
 
-/* What was in flight is what is posted, what has come and what is not acknowledged. */
+/* What was in flight is what is posted, what has come, what waits for a grant and what is not
+ * acknowledged. */
 void ibshift_node_resume(struct ibshift_simulation *sim, uint32_t rank)
 {
     const struct ibshift_node *node = &sim->nodes[rank];
@@ -266,6 +315,9 @@ void ibshift_node_resume(struct ibshift_simulation *sim, uint32_t rank)
     }
     for (int32_t i = node->arrived; i != IBSHIFT_NO_MESSAGE; i = sim->messages[i].next) {
         ibshift_walk_fly(&sim->walk, IBSHIFT_CLASS_RECV, sim->messages[i].round);
+    }
+    for (int32_t i = node->asked; i != IBSHIFT_NO_MESSAGE; i = sim->messages[i].next) {
+        ibshift_walk_fly(&sim->walk, IBSHIFT_CLASS_SEND, sim->messages[i].round);
     }
     for (uint32_t i = 0; i < node->unacked_count; i++) {
         uint32_t at = (node->unacked_first + i) % sim->slots;

@@ -9,12 +9,14 @@
 
 #define IBSHIFT_NO_MESSAGE (-1)
 
-/* From its sending to its processing. */
+/* From its sending to its processing; or the grant of one, which has no bytes. */
 struct ibshift_price_message {
-    double ready;
+    double ready;      /* the last byte is there */
+    double begin, end; /* of the sender's processor's part */
     uint64_t bytes;
-    uint32_t from, key;
-    uint32_t round, index; /* the receive's, once it is known */
+    uint32_t from, to, key;
+    uint32_t round, index; /* the send's; the receive's, once it is known */
+    bool is_grant;
     int32_t next;
 };
 
@@ -48,6 +50,8 @@ struct ibshift_node {
     double finish;
     int32_t arrived; /* has a receive; by ready */
     int32_t early;   /* has none yet; in order of arrival */
+    int32_t asked;   /* sends that wait for their grant */
+    int32_t grants;  /* that wait for their send */
     uint32_t posted_count, unacked_first, unacked_count;
     uint64_t sent;
 };
@@ -83,6 +87,25 @@ bool ibshift_node_arrive(struct ibshift_simulation *sim, uint32_t rank, double n
 void ibshift_node_begin(struct ibshift_simulation *sim, uint32_t rank);
 void ibshift_node_resume(struct ibshift_simulation *sim, uint32_t rank);
 void ibshift_node_advance(struct ibshift_simulation *sim, uint32_t rank);
+
+/* The bytes of a send leave at `begin` or when the port lets them, but not before `earliest`. */
+void ibshift_node_leave(struct ibshift_simulation *sim, int32_t index, double begin,
+                        double earliest);
+
+static inline bool ibshift_needs_grant(const struct ibshift_simulation *sim, uint64_t bytes)
+{
+    return sim->model.at_once > 0 && (double)bytes > sim->model.at_once;
+}
+
+/* The rank posts the receive of a long message. */
+void ibshift_grant_send(struct ibshift_simulation *sim, uint32_t rank,
+                        const struct ibshift_step *step);
+
+/* A grant is at its rank, whose send may leave now if it is there. */
+void ibshift_grant_arrive(struct ibshift_simulation *sim, uint32_t rank, double now, int32_t index);
+
+/* A long send: true when its grant is there, else it waits for that. */
+bool ibshift_grant_ask(struct ibshift_simulation *sim, uint32_t rank, int32_t index);
 
 /* Acknowledgements that are back by then, for the rank in sim->walk. */
 void ibshift_node_acknowledge(struct ibshift_simulation *sim, uint32_t rank, double now);

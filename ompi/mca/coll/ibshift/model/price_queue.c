@@ -88,12 +88,16 @@ void ibshift_node_post(struct ibshift_simulation *sim, uint32_t rank)
 
     while ((step = ibshift_walk_next(walk, IBSHIFT_CLASS_RECV)) != NULL) {
         struct ibshift_step copy = *step;
+        uint64_t bytes = ibshift_sizes_step(&sim->sizes, rank, &copy);
         uint32_t index = walk->cursor[IBSHIFT_CLASS_RECV].index;
         uint32_t round = ibshift_walk_start(walk, IBSHIFT_CLASS_RECV);
 
-        if (copy.count > 0 && ibshift_sizes_step(&sim->sizes, rank, &copy) == 0) {
+        if (copy.count > 0 && bytes == 0) {
             ibshift_walk_complete(walk, IBSHIFT_CLASS_RECV, round);
         } else {
+            if (ibshift_needs_grant(sim, bytes)) {
+                ibshift_grant_send(sim, rank, &copy);
+            }
             post_one(sim, rank, &copy, round, index);
         }
     }

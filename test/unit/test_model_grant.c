@@ -1,0 +1,82 @@
+/* Messages longer than S: they leave with their receiver's grant, and their sender waits for the
+ * acknowledgement. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "model/price.h"
+
+static const struct ibshift_model model = {.latency = 10,
+                                           .send_max = 1,
+                                           .send_min = 1,
+                                           .recv_max = 2,
+                                           .recv_min = 2,
+                                           .gap = 0.5,
+                                           .gap_byte = 1e-2,
+                                           .at_once = 1000,
+                                           .free_messages = 1};
+
+static double price(const char *name, enum ibshift_collective collective, uint32_t ranks,
+                    uint64_t bytes, uint32_t segments, const struct ibshift_model *m)
+{
+    struct ibshift_plan plan = {.ranks = ranks, .radix = 1, .segments = segments};
+    struct ibshift_price_request request = {.alg = ibshift_alg_find(collective, name),
+                                            .plan = &plan,
+                                            .model = m,
+                                            .bytes = bytes,
+                                            .element = 1};
+    struct ibshift_price result;
+
+    assert_non_null(request.alg);
+    assert_int_equal(0, ibshift_price(&request, &result));
+    return result.last;
+}
+
+/* One message: what two ranks do, in closed form. */
+static void grant_goes_before_a_long_message(void **state)
+{
+    (void)state;
+    assert_float_equal(price("linear", IBSHIFT_BCAST, 2, 1000, 1, &model), 1 + 9.99 + 10 + 2, 1e-9);
+    assert_float_equal(price("linear", IBSHIFT_BCAST, 2, 2000, 1, &model),
+                       1 + 10 + 2 + 19.99 + 2 * 10, 1e-9);
+}
+
+/* The receives of a ring are all posted at once: only the first message waits for its grant. */
+static void later_grants_are_there(void **state)
+{
+    struct ibshift_model without = model;
+    double here, there;
+
+    (void)state;
+    without.at_once = 0;
+    here = price("ring", IBSHIFT_ALLGATHER, 8, 100000, 1, &model);
+    there = price("ring", IBSHIFT_ALLGATHER, 8, 100000, 1, &without);
+    assert_true(here > there + model.latency);
+    assert_true(here < there + 3 * model.latency);
+}
+
+/* A pipeline whose pieces are short does not wait at all. */
+static void short_pieces_do_not_wait(void **state)
+{
+    struct ibshift_model without = model;
+
+    (void)state;
+    without.at_once = 0;
+    assert_float_equal(price("chain", IBSHIFT_BCAST, 8, 64000, 64, &model),
+                       price("chain", IBSHIFT_BCAST, 8, 64000, 64, &without), 1e-6);
+    assert_true(price("chain", IBSHIFT_BCAST, 8, 64000, 32, &model) >
+                price("chain", IBSHIFT_BCAST, 8, 64000, 32, &without) + model.latency);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(grant_goes_before_a_long_message),
+        cmocka_unit_test(later_grants_are_there),
+        cmocka_unit_test(short_pieces_do_not_wait),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
