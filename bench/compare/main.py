@@ -29,7 +29,7 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=3, help="interleaved rounds, the median of which counts (3)")
     parser.add_argument("--nonblocking", action="store_true", help="the nonblocking collectives and their overlap too")
     parser.add_argument("--wire", default="", help="software HCA options, for example '--wire edr --scale 100'")
-    parser.add_argument("--slow-motion", type=float, nargs="?", const=100, metavar="SCALE", help="a modelled HDR wire, "
+    parser.add_argument("--slow-motion", type=int, nargs="?", const=100, metavar="SCALE", help="a modelled HDR wire, "
                         "so many times slower than it is (100), so that what processors do is small beside it; ibshift "
                         "chooses by its parameters")
     parser.add_argument("--model", default="", help="file with the model's parameters by which ibshift chooses")

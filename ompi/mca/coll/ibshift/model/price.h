@@ -13,7 +13,8 @@
  * - Copies and reductions occupy the processor, per byte.
  * - With S, a message of up to S bytes is copied: its send is complete when it has left the
  *   processor. A longer one leaves when its receiver's grant is there, which is sent when the
- *   receive is posted; a rank is through when its sends are acknowledged (LogGPS).
+ *   receive is posted; its send is complete when the acknowledgement of its end is back (LogGPS).
+ *
  * Of what a processor could do it does local steps first, then sends, then receives. Ranks enter
  * together. With f = 1 and constant overheads this is LogGP, with G = 0 LogfP. The result is a
  * model's.

@@ -103,6 +103,27 @@ static void hold_until_acknowledged(struct ibshift_simulation *sim, uint32_t ran
     ring[at] = (struct ibshift_unacked){done, round};
 }
 
+void ibshift_node_acknowledged(struct ibshift_simulation *sim, uint32_t rank, uint32_t round,
+                               double done)
+{
+    struct ibshift_node *node = &sim->nodes[rank];
+    struct ibshift_unacked *ring = &sim->unacked[(size_t)rank * sim->slots];
+    uint32_t place = 0;
+
+    while (ring[(node->unacked_first + place) % sim->slots].round != round ||
+           isfinite(ring[(node->unacked_first + place) % sim->slots].done)) {
+        place++;
+    }
+    for (node->unacked_count--; place < node->unacked_count; place++) {
+        ring[(node->unacked_first + place) % sim->slots] =
+            ring[(node->unacked_first + place + 1) % sim->slots];
+    }
+    hold_until_acknowledged(sim, rank, round, done);
+    node->finish = later(node->finish, done);
+    sim->error =
+        ibshift_heap_push(&sim->heap, (struct ibshift_event){done, 0, rank, IBSHIFT_NO_MESSAGE});
+}
+
 static void report_send(const struct ibshift_simulation *sim,
                         const struct ibshift_price_message *message, double leaves)
 {
@@ -135,12 +156,10 @@ void ibshift_node_leave(struct ibshift_simulation *sim, int32_t index, double be
     report_send(sim, message, leaves);
     sim->error = ibshift_heap_push(
         &sim->heap, (struct ibshift_event){leaves + sim->model.latency, 0, message->to, index});
-    end += 2 * sim->model.latency;
     if (ibshift_needs_grant(sim, message->bytes)) {
-        node->finish = later(node->finish, end);
-    }
-    if (sim->model.at_once == 0 || ibshift_needs_grant(sim, message->bytes)) {
-        hold_until_acknowledged(sim, message->from, message->round, end);
+        hold_until_acknowledged(sim, message->from, message->round, INFINITY);
+    } else if (sim->model.at_once == 0) {
+        hold_until_acknowledged(sim, message->from, message->round, end + 2 * sim->model.latency);
     } else {
         ibshift_walk_complete(&sim->walk, IBSHIFT_CLASS_SEND, message->round);
     }

@@ -92,6 +92,10 @@ void ibshift_node_advance(struct ibshift_simulation *sim, uint32_t rank);
 void ibshift_node_leave(struct ibshift_simulation *sim, int32_t index, double begin,
                         double earliest);
 
+/* When the acknowledgement of a long send will be back is known once it has arrived. */
+void ibshift_node_acknowledged(struct ibshift_simulation *sim, uint32_t rank, uint32_t round,
+                               double done);
+
 static inline bool ibshift_needs_grant(const struct ibshift_simulation *sim, uint64_t bytes)
 {
     return sim->model.at_once > 0 && (double)bytes > sim->model.at_once;

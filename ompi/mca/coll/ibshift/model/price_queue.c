@@ -111,6 +111,10 @@ bool ibshift_node_arrive(struct ibshift_simulation *sim, uint32_t rank, double n
     int32_t *list = &node->early;
 
     ibshift_port_take(sim, &node->in, now, message->bytes, &message->ready);
+    if (ibshift_needs_grant(sim, message->bytes)) {
+        ibshift_node_acknowledged(sim, message->from, message->round,
+                                  message->ready + sim->model.latency);
+    }
     for (uint32_t i = 0; i < node->posted_count; i++) {
         if (posted[i].from == message->from && posted[i].key == message->key) {
             message->round = posted[i].round;
