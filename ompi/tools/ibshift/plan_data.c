@@ -236,10 +236,11 @@ static uint32_t least_tag(const struct plan_data *data)
     uint32_t least = UINT32_MAX;
 
     for (uint32_t rank = 0; rank < data->plan->ranks; rank++) {
-        const struct ibshift_cursor *cursor = &data->run->walks[rank].cursor[IBSHIFT_CLASS_SEND];
+        const struct ibshift_walk *walk = &data->run->walks[rank];
 
-        if (cursor->loaded && cursor->steps[cursor->index].tag < least) {
-            least = cursor->steps[cursor->index].tag;
+        if (walk->cursor[IBSHIFT_CLASS_SEND].loaded &&
+            ibshift_walk_at(walk, IBSHIFT_CLASS_SEND)->tag < least) {
+            least = ibshift_walk_at(walk, IBSHIFT_CLASS_SEND)->tag;
         }
     }
     return least;

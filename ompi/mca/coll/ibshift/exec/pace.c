@@ -18,10 +18,8 @@ static uint32_t first_stage(const struct ibshift_walk *walk)
     uint32_t first = UINT32_MAX;
 
     for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
-        const struct ibshift_cursor *cursor = &walk->cursor[which];
-
-        if (cursor->loaded && cursor->steps[cursor->index].tag < first) {
-            first = cursor->steps[cursor->index].tag;
+        if (walk->cursor[which].loaded && ibshift_walk_at(walk, which)->tag < first) {
+            first = ibshift_walk_at(walk, which)->tag;
         }
     }
     return first;

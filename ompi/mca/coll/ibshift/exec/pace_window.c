@@ -51,10 +51,9 @@ static void begin_block(struct ibshift_op *op)
 
 static bool is_at_end(const struct ibshift_op *op, enum ibshift_class which)
 {
-    const struct ibshift_cursor *cursor = &op->walk.cursor[which];
-
     return op->walk.in_flight[which] == 0 &&
-           (!cursor->loaded || cursor->steps[cursor->index].tag >= op->pace.end);
+           (!op->walk.cursor[which].loaded ||
+            ibshift_walk_at(&op->walk, which)->tag >= op->pace.end);
 }
 
 /* Ranks without messages in the last blocks keep the others company: all pass the same gates. */

@@ -242,7 +242,7 @@ static double awaited_acknowledgement(const struct ibshift_simulation *sim, uint
         bool is_full = class == IBSHIFT_CLASS_SEND && walk->in_flight[class] == walk->window;
 
         if (cursor->loaded &&
-            (is_full || cursor->steps[cursor->index].drain > walk->progress.sent)) {
+            (is_full || ibshift_walk_at(walk, class)->drain > walk->progress.sent)) {
             return sim->unacked[(size_t)rank * sim->slots + node->unacked_first].done;
         }
     }

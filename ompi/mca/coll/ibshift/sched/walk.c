@@ -2,37 +2,66 @@
 
 #include <stddef.h>
 
-static bool has_local(const struct ibshift_cursor *cursor)
-{
-    for (uint32_t i = 0; i < cursor->count; i++) {
-        if (ibshift_step_is_local(&cursor->steps[i])) {
-            return true;
-        }
-    }
-    return false;
-}
+#define NO_ROUND UINT32_MAX
 
 /* Remembers rounds without local steps, as sends and receives come by, to spare their emission. */
-static void note_plain(struct ibshift_walk *walk, const struct ibshift_cursor *cursor)
+static void note_plain(struct ibshift_walk *walk, const struct ibshift_page *page)
 {
     uint32_t local = walk->cursor[IBSHIFT_CLASS_LOCAL].round;
     uint32_t plain = walk->plain > local ? walk->plain : local;
 
-    if (cursor->round == plain && !has_local(cursor)) {
+    if (page->round == plain && 0 == (page->classes & 1u << IBSHIFT_CLASS_LOCAL)) {
         walk->plain = plain + 1;
     }
 }
 
-static void load(struct ibshift_walk *walk, enum ibshift_class which)
+/* A page that no cursor is in; the one that asks is in none. */
+static uint32_t free_page(const struct ibshift_walk *walk)
+{
+    uint32_t taken = 0;
+
+    for (int which = 0; which < IBSHIFT_CLASSES; which++) {
+        taken |= (uint32_t)walk->cursor[which].loaded << walk->cursor[which].page;
+    }
+    return (uint32_t)__builtin_ctz(~taken);
+}
+
+static void emit(struct ibshift_walk *walk, struct ibshift_page *page, uint32_t round)
+{
+    uint32_t count = walk->alg->emit(walk->plan, walk->rank, round, page->steps), classes = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        classes |= 1u << ibshift_step_class(&page->steps[i]);
+    }
+    page->round = round;
+    page->count = count;
+    page->classes = classes;
+}
+
+void ibshift_walk_load(struct ibshift_walk *walk, enum ibshift_class which)
 {
     struct ibshift_cursor *cursor = &walk->cursor[which];
+    uint32_t page = 0;
 
-    cursor->count = (uint32_t)walk->alg->emit(walk->plan, walk->rank, cursor->round, cursor->steps);
-    cursor->index = 0;
-    cursor->loaded = true;
-    if (which != IBSHIFT_CLASS_LOCAL) {
-        note_plain(walk, cursor);
+    while (page < IBSHIFT_CLASSES && walk->page[page].round != cursor->round) {
+        page++;
     }
+    if (page == IBSHIFT_CLASSES) {
+        page = free_page(walk);
+        emit(walk, &walk->page[page], cursor->round);
+    }
+    cursor->page = page;
+    cursor->loaded = true;
+}
+
+void ibshift_walk_clear(struct ibshift_walk *walk)
+{
+    for (int which = 0; which < IBSHIFT_CLASSES; which++) {
+        walk->cursor[which].loaded = false;
+        walk->cursor[which].page = 0;
+        walk->page[which].round = NO_ROUND;
+    }
+    walk->plain = 0;
 }
 
 /* Moves to the next step of the class in rounds < end. */
@@ -40,19 +69,23 @@ static void seek(struct ibshift_walk *walk, enum ibshift_class which, uint32_t e
 {
     struct ibshift_cursor *cursor = &walk->cursor[which];
 
-    while (cursor->round < end) {
+    for (; cursor->round < end; cursor->round++, cursor->loaded = false) {
+        const struct ibshift_page *page;
+
         if (!cursor->loaded) {
-            load(walk, which);
+            ibshift_walk_load(walk, which);
+            cursor->index = 0;
+            note_plain(walk, &walk->page[cursor->page]);
         }
-        while (cursor->index < cursor->count &&
-               ibshift_step_class(&cursor->steps[cursor->index]) != which) {
-            cursor->index++;
+        page = &walk->page[cursor->page];
+        if (0 == (page->classes & 1u << which)) {
+            continue;
         }
-        if (cursor->index < cursor->count) {
-            return;
+        for (; cursor->index < page->count; cursor->index++) {
+            if (ibshift_step_class(&page->steps[cursor->index]) == which) {
+                return;
+            }
         }
-        cursor->round++;
-        cursor->loaded = false;
     }
 }
 
@@ -99,10 +132,9 @@ void ibshift_walk_begin(struct ibshift_walk *walk, const struct ibshift_alg *alg
     walk->rank = rank;
     walk->rounds = alg->rounds(plan, rank);
     walk->window = window < 1 ? 1 : window > IBSHIFT_WINDOW_MAX ? IBSHIFT_WINDOW_MAX : window;
-    walk->plain = 0;
+    ibshift_walk_clear(walk);
     for (int which = 0; which < IBSHIFT_CLASSES; which++) {
         walk->cursor[which].round = 0;
-        walk->cursor[which].loaded = false;
     }
     for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
         walk->in_flight[which] = 0;

@@ -24,12 +24,19 @@
 
 enum { IBSHIFT_WINDOW_MAX = 256 };
 
+/* One round as emitted; cursors that are in the same round share it. */
+struct ibshift_page {
+    uint32_t round;
+    uint32_t count;
+    uint32_t classes; /* a bit for each that has steps here */
+    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
+};
+
 struct ibshift_cursor {
     uint32_t round; /* all steps of the class in earlier rounds have started */
     uint32_t index;
-    uint32_t count;
+    uint32_t page; /* once loaded */
     bool loaded;
-    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
 };
 
 struct ibshift_walk {
@@ -43,6 +50,7 @@ struct ibshift_walk {
     uint32_t in_flight[IBSHIFT_CLASS_LOCAL];
     uint32_t flight[IBSHIFT_CLASS_LOCAL][IBSHIFT_WINDOW_MAX]; /* their rounds, in no order */
     struct ibshift_cursor cursor[IBSHIFT_CLASSES];
+    struct ibshift_page page[IBSHIFT_CLASSES];
 };
 
 /* The plan has passed ibshift_alg_check() and outlives the walk; window is brought within its
@@ -50,19 +58,34 @@ struct ibshift_walk {
 void ibshift_walk_begin(struct ibshift_walk *walk, const struct ibshift_alg *alg,
                         const struct ibshift_plan *plan, uint32_t rank, uint32_t window);
 
+/* The next step of a class whose cursor is loaded, ready or not. */
+static inline const struct ibshift_step *ibshift_walk_at(const struct ibshift_walk *walk,
+                                                         enum ibshift_class which)
+{
+    const struct ibshift_cursor *cursor = &walk->cursor[which];
+
+    return &walk->page[cursor->page].steps[cursor->index];
+}
+
+/* No cursor is loaded, no page is filled. */
+void ibshift_walk_clear(struct ibshift_walk *walk);
+
+/* Emits the round that the cursor is in, unless another cursor has it. */
+void ibshift_walk_load(struct ibshift_walk *walk, enum ibshift_class which);
+
 /* The step of the class that may start now, or NULL; valid until ibshift_walk_start() of the same
  * class. */
 static inline const struct ibshift_step *ibshift_walk_next(const struct ibshift_walk *walk,
                                                            enum ibshift_class which)
 {
-    const struct ibshift_cursor *cursor = &walk->cursor[which];
-    const struct ibshift_step *step = &cursor->steps[cursor->index];
+    const struct ibshift_step *step;
 
-    if (!cursor->loaded || !ibshift_step_is_ready(step, &walk->progress) ||
+    if (!walk->cursor[which].loaded ||
         (which != IBSHIFT_CLASS_LOCAL && walk->in_flight[which] == walk->window)) {
         return NULL;
     }
-    return step;
+    step = ibshift_walk_at(walk, which);
+    return ibshift_step_is_ready(step, &walk->progress) ? step : NULL;
 }
 
 /* Starts the step that ibshift_walk_next() just gave; returns its round, which
