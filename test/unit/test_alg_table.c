@@ -51,6 +51,32 @@ static void stand_ins_serve_everything(void **state)
     }
 }
 
+/* The blocks of others lie anywhere where ranks have other names. */
+static void single_rows_move_one_block_at_a_time(void **state)
+{
+    int steps_seen = 0;
+
+    (void)state;
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        const struct ibshift_alg *alg = ibshift_alg_table[i];
+
+        for (uint32_t ranks = 1; ranks <= 9 && (alg->flags & IBSHIFT_ALG_SINGLE) != 0; ranks++) {
+            struct ibshift_plan plan = {.ranks = ranks, .radix = 1, .segments = 1};
+
+            for (uint32_t round = 0; round < alg->rounds(&plan, ranks - 1); round++) {
+                struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
+                uint32_t count = alg->emit(&plan, ranks - 1, round, steps);
+
+                for (uint32_t k = 0; k < count; k++) {
+                    assert_int_equal(steps[k].count, 1);
+                    steps_seen++;
+                }
+            }
+        }
+    }
+    assert_true(steps_seen > 0);
+}
+
 static void refuse(const struct ibshift_alg *alg, struct ibshift_plan plan, int code,
                    const char *text)
 {
@@ -90,9 +116,12 @@ static void broken_splits_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_found_and_unique), cmocka_unit_test(collectives_have_names),
-        cmocka_unit_test(stand_ins_serve_everything), cmocka_unit_test(broken_plans_are_refused),
+        cmocka_unit_test(names_are_found_and_unique),
+        cmocka_unit_test(collectives_have_names),
+        cmocka_unit_test(stand_ins_serve_everything),
+        cmocka_unit_test(broken_plans_are_refused),
         cmocka_unit_test(broken_splits_are_refused),
+        cmocka_unit_test(single_rows_move_one_block_at_a_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,6 +134,10 @@ static void survives_the_wire(void **state)
     h.rails = 5;
     ibshift_hello_encode(&h, wire);
     assert_int_equal(ibshift_hello_decode(wire, sizeof(wire), &back), -EINVAL);
+    h.rails = 2;
+    h.path = 128;
+    ibshift_hello_encode(&h, wire);
+    assert_int_equal(ibshift_hello_decode(wire, sizeof(wire), &back), -EINVAL);
     wire[0]++;
     assert_int_equal(ibshift_hello_decode(wire, sizeof(wire), &back), -EPROTO);
 }

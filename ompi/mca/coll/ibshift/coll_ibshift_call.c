@@ -23,6 +23,7 @@ struct ibshift_call_t {
     ompi_coll_base_nbc_request_t request;
     struct ibshift_op op;
     struct ibshift_side send, recv;
+    const struct ibshift_line *line; /* the plan's ranks are places along it; NULL: they are not */
     const char *name;
     struct ompi_op_t *mpi_op;
     struct ompi_datatype_t *operand;
@@ -198,6 +199,14 @@ static size_t scratch_bytes(const struct ibshift_side *side)
     return side->is_staged ? align(side->bytes) : 0;
 }
 
+/* Block i is that of the rank at place i. */
+static void place_blocks(const struct ibshift_line *line, struct ibshift_blocks *blocks)
+{
+    blocks->layout = IBSHIFT_INT_COUNTS;
+    blocks->counts = line->ones;
+    blocks->displs = (const int *)line->rank_at;
+}
+
 static void set_blocks(ibshift_call_t *call)
 {
     struct ibshift_op_params *params = &call->op.params;
@@ -205,6 +214,9 @@ static void set_blocks(ibshift_call_t *call)
 
     ibshift_side_blocks(&call->send, pieces, &params->blocks[IBSHIFT_SEND]);
     ibshift_side_blocks(&call->recv, pieces, &params->blocks[IBSHIFT_RECV]);
+    if (NULL != call->line && IBSHIFT_ALLGATHER == params->alg->collective) {
+        place_blocks(call->line, &params->blocks[IBSHIFT_RECV]);
+    }
 }
 
 /* All memory that the runs need: offsets first, for the size of TMP depends on the blocks. */
@@ -272,19 +284,38 @@ static void become_request(ibshift_call_t *call)
     call->op.ended = ended;
 }
 
+/* Ranks become places along the line. */
+static void follow_line(ibshift_call_t *call, const struct ibshift_line *line)
+{
+    struct ibshift_op_params *params = &call->op.params;
+
+    call->line = line;
+    params->rank = line->place_of[params->rank];
+    params->plan.root = line->place_of[params->plan.root];
+    params->peers = line->peers;
+    params->names = line->rank_at;
+}
+
 static int call_create(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                        const struct ibshift_job *job, enum form form, ibshift_call_t **out)
 {
-    int rc = ibshift_route_find(module, comm, job->collective, NONBLOCKING != form);
+    static const enum ibshift_patience patience[] = {[BLOCKING] = IBSHIFT_PATIENCE_ONCE,
+                                                     [NONBLOCKING] = IBSHIFT_PATIENCE_NONE,
+                                                     [PERSISTENT] = IBSHIFT_PATIENCE_LONG};
+    int rc = ibshift_route_find(module, comm, job, patience[form]);
     ibshift_call_t *call = OMPI_SUCCESS == rc ? take_idle() : NULL;
 
     if (NULL == call) {
         return OMPI_SUCCESS == rc ? OMPI_ERR_OUT_OF_RESOURCE : rc;
     }
     call->op.params = (struct ibshift_op_params){0};
+    call->line = NULL;
     fill_params(call, module, job);
     rc = ibshift_choose(module, comm, job, &call->op.params);
     if (OMPI_SUCCESS == rc) {
+        if (ibshift_route_renames(module, job, call->op.params.alg)) {
+            follow_line(call, &module->route.line);
+        }
         call->name = job->name;
         call->send = job->send;
         call->recv = job->recv;

@@ -255,6 +255,8 @@ int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communic
         search_rows(&search);
         ibshift_explain_unfit(&search, comm);
         if (ibshift_params.explain && 0 == module->rank) {
+            search.is_renamed =
+                NULL != search.best.alg && ibshift_route_renames(module, job, search.best.alg);
             ibshift_explain(&search, comm);
         }
         *choice = search.best;

@@ -55,6 +55,9 @@ static void add_choice(struct line *line, const struct ibshift_search *search)
 {
     add(line, ": ");
     add_plan(line, &search->best);
+    if (search->is_renamed) {
+        add(line, ", in routing order");
+    }
     add(line, ", window %u", search->params->window);
     if (search->best.price >= 0) {
         add(line, "; modelled %.2f us", search->best.price);

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,10 @@ static ibshift_fabric_t *fabric;
 static uint32_t *order, order_count;
 static enum ibshift_order_wish wish;
 static uint64_t identity;
+
+/* A path a process of the job; made at the first that is set. Readers take no lock. */
+static _Atomic(_Atomic(uint8_t) *) paths;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers the making of paths */
 
 static enum ibshift_order_wish wish_of(const char *text)
 {
@@ -86,6 +92,33 @@ void ibshift_fabric_file_close(void)
     fabric = NULL;
     order = NULL;
     identity = 0;
+    free(atomic_exchange(&paths, NULL));
+}
+
+unsigned ibshift_fabric_path(void *context, uint32_t peer)
+{
+    _Atomic(uint8_t) *path = atomic_load(&paths);
+
+    return NULL == path || peer >= ompi_process_info.num_procs ? 0 : path[peer];
+}
+
+/* Without memory for them, all go to the first LID. */
+void ibshift_fabric_set_path(uint32_t peer, uint32_t path)
+{
+    _Atomic(uint8_t) *all = atomic_load(&paths);
+
+    if (NULL == all) {
+        pthread_mutex_lock(&lock);
+        all = atomic_load(&paths);
+        if (NULL == all) {
+            all = calloc(ompi_process_info.num_procs, sizeof(*all));
+            atomic_store(&paths, all);
+        }
+        pthread_mutex_unlock(&lock);
+    }
+    if (NULL != all && peer < ompi_process_info.num_procs) {
+        all[peer] = (uint8_t)path;
+    }
 }
 
 uint64_t ibshift_fabric_file_id(void)

@@ -32,6 +32,11 @@ enum ibshift_order_wish ibshift_fabric_wish(void);
 /* The hosts along the routing order or that of the user's file, with place keepers. */
 const uint32_t *ibshift_fabric_order(uint32_t *count);
 
+/* Which LID of a process's port data goes to, as what is added to its LID; for net_verbs.h. Set
+ * before the connection is made, or it has no effect. */
+unsigned ibshift_fabric_path(void *context, uint32_t peer);
+void ibshift_fabric_set_path(uint32_t peer, uint32_t path);
+
 /* host_of[i]: the host of the process peers[i]. 0, or -ENOENT with the reason in why: the same on
  * all processes that look at the same peers. */
 int ibshift_fabric_find_hosts(const uint32_t *peers, uint32_t count, uint32_t *host_of, char *why,

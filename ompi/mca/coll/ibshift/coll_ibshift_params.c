@@ -163,9 +163,18 @@ static const struct param table[] = {
      .value = &ibshift_params.order,
      .initial_text = "auto",
      .level = OPAL_INFO_LVL_5,
-     .help = "Order of an all-to-all on that fabric. auto: the cheapest on its routes; rank: as "
-             "without a fabric; routing: a shift in routing order; schedule: a table of stages; "
-             "anything else is a file of host names"},
+     .help = "Order of an all-to-all on that fabric. auto: a shift in routing order, and the "
+             "cheapest way on its routes once the communicator's all-to-alls are worth the search; "
+             "rank: as without a fabric; routing: a shift in routing order; schedule: a table of "
+             "stages; anything else is a file of host names. Rings and trees of broadcasts and "
+             "allgathers go along the same order"},
+    {.name = "order_reductions",
+     .type = PARAM_BOOL,
+     .value = &ibshift_params.order_reductions,
+     .initial = false,
+     .level = OPAL_INFO_LVL_5,
+     .help = "Rings and trees of reduce and allreduce too, if the operator is commutative: the "
+             "last digits of floating-point results then depend on the hosts that the job got"},
     {.name = "explain",
      .type = PARAM_BOOL,
      .value = &ibshift_params.explain,

@@ -24,6 +24,7 @@ struct ibshift_params {
     const char *model;
     const char *fabric;
     const char *order;
+    bool order_reductions;
     bool explain;
     const char *trace;
     /* By collective; 0: chosen. algorithm: 1 + place among the collective's rows. */

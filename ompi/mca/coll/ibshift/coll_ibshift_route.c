@@ -1,19 +1,21 @@
 #include "coll_ibshift.h"
+#include "coll_ibshift_call.h"
 #include "coll_ibshift_fabric.h"
+#include "coll_ibshift_settle.h"
 
 #include "ompi/communicator/communicator.h"
-#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/op/op.h"
 
-#include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/arrange.h"
-
-#define INTEGERS MPI_INT
-
-/* What rank 0 tells the others. */
-enum { TOLD_RC, TOLD_WAY, TOLD_STAGES, TOLD_SIZE };
+/*
+ * The search for a way takes about half a microsecond a pair of ranks. It is begun when a
+ * communicator's all-to-alls have taken as long: at 10 GB/s, after so many bytes from each rank to
+ * each, a rank.
+ */
+enum { SEARCH_BYTES = 5000, UNKNOWN_BYTES = 8192 };
 
 static int code_of(int rc)
 {
@@ -29,8 +31,8 @@ static bool is_first_told(void)
     return first;
 }
 
-static ibshift_placement_t *place(const mca_coll_ibshift_module_t *module, char *why, size_t size,
-                                  int *rc)
+ibshift_placement_t *ibshift_route_place(const mca_coll_ibshift_module_t *module, char *why,
+                                         size_t size, int *rc)
 {
     uint32_t *host_of = malloc(module->size * sizeof(*host_of));
     ibshift_placement_t *placement = NULL;
@@ -47,8 +49,8 @@ static ibshift_placement_t *place(const mca_coll_ibshift_module_t *module, char 
     return placement;
 }
 
-static int seat(const ibshift_placement_t *placement, enum ibshift_way way, ibshift_seats_t *seats,
-                ibshift_error_t *err)
+int ibshift_route_seat(const ibshift_placement_t *placement, enum ibshift_way way,
+                       ibshift_seats_t *seats, ibshift_error_t *err)
 {
     uint32_t count;
     const uint32_t *order = ibshift_fabric_order(&count);
@@ -58,6 +60,43 @@ static int seat(const ibshift_placement_t *placement, enum ibshift_way way, ibsh
                                                          IBSHIFT_WAY_KEEPERS == way, seats, err);
 }
 
+static void free_line(struct ibshift_line *line)
+{
+    free(line->rank_at);
+    free(line->place_of);
+    free(line->peers);
+    free(line->ones);
+    *line = (struct ibshift_line){NULL};
+}
+
+static int draw_line(const mca_coll_ibshift_module_t *module, const struct ibshift_order *order,
+                     struct ibshift_line *line)
+{
+    size_t size = module->size;
+    uint32_t place = 0;
+
+    *line = (struct ibshift_line){.rank_at = malloc(size * sizeof(*line->rank_at)),
+                                  .place_of = malloc(size * sizeof(*line->place_of)),
+                                  .peers = malloc(size * sizeof(*line->peers)),
+                                  .ones = malloc(size * sizeof(*line->ones))};
+    if (NULL == line->rank_at || NULL == line->place_of || NULL == line->peers ||
+        NULL == line->ones) {
+        free_line(line);
+        return -ENOMEM;
+    }
+    for (uint32_t seat = 0; seat < order->places * order->slots; seat++) {
+        uint32_t rank = order->rank_at[seat];
+
+        if (IBSHIFT_NO_RANK != rank) {
+            line->rank_at[place] = rank;
+            line->place_of[rank] = place;
+            line->peers[place] = module->peers[rank];
+            line->ones[place++] = 1;
+        }
+    }
+    return 0;
+}
+
 /* A file or cluster that does not fit is no error: all ranks find the same, rank order it is. */
 static int locate(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm)
 {
@@ -65,178 +104,87 @@ static int locate(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
     char why[256] = "";
     ibshift_error_t err = {""};
     int rc;
-    ibshift_placement_t *placement = place(module, why, sizeof(why), &rc);
+    ibshift_placement_t *placement = ibshift_route_place(module, why, sizeof(why), &rc);
 
     if (0 == rc) {
-        rc = seat(placement, IBSHIFT_WAY_ROUTING, &route->located, &err);
+        rc = ibshift_route_seat(placement, IBSHIFT_WAY_ROUTING, &route->located, &err);
     }
     ibshift_placement_close(placement);
     if (-ENOENT == rc) {
         if (is_first_told()) {
             ibshift_help_once_a_job("other-fabric", '\0' != why[0] ? why : err.text, comm->c_name);
         }
-        route->is_settled = true;
-        rc = 0;
-    } else if (0 == rc) {
-        route->order = &route->located.order;
-    }
-    route->is_located = 0 == rc;
-    return code_of(rc);
-}
-
-static unsigned ways_wished(void)
-{
-    switch (ibshift_fabric_wish()) {
-    case IBSHIFT_ORDER_SCHEDULE:
-        return 1u << IBSHIFT_WAY_TABLE;
-    case IBSHIFT_ORDER_AUTO:
-        return IBSHIFT_WAYS_ALL;
-    default:
-        return 1u << IBSHIFT_WAY_ROUTING;
-    }
-}
-
-static void explain(const struct ompi_communicator_t *comm, const ibshift_placement_t *placement,
-                    const ibshift_arrangement_t *a, int rc, const char *error)
-{
-    if (!ibshift_params.explain) {
-        return;
-    }
-    fprintf(stderr, "ibshift: %s, %u ranks on %u hosts: all-to-all: ", comm->c_name,
-            placement->ranks, placement->hosts);
-    if (0 == rc) {
-        fprintf(stderr, "%s; %u stages, at worst %.3g flows a link, %.3g on average, bound %.6g\n",
-                a->reason, a->stages, a->worst, a->stages > 0 ? a->cost / a->stages : 0, a->bound);
-    } else {
-        fprintf(stderr, "%s, goes by a shift in routing order\n", error);
-    }
-}
-
-/* Rank 0: the way, and the arrangement if it is a table. What fails leaves the routing order. */
-static void arrange(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                    ibshift_arrangement_t *a, int *told)
-{
-    uint32_t count;
-    const uint32_t *order = ibshift_fabric_order(&count);
-    ibshift_error_t err = {""};
-    char why[256];
-    int rc;
-    ibshift_placement_t *placement = place(module, why, sizeof(why), &rc);
-
-    if (0 == rc) {
-        rc = ibshift_placement_routes(placement, false, &err);
-        if (0 == rc) {
-            rc = ibshift_arrange(placement, order, count, ways_wished(), a, &err);
-        }
-        explain(comm, placement, a, rc, err.text);
-    }
-    told[TOLD_WAY] = 0 == rc ? (int)a->way : IBSHIFT_WAY_ROUTING;
-    told[TOLD_STAGES] = 0 == rc ? (int)a->schedule.table.stages : 0;
-    ibshift_placement_close(placement);
-}
-
-/* Rows as rank r gets them: where it sends, then where it receives from. */
-static int *rows_of(const ibshift_arrangement_t *a, uint32_t ranks)
-{
-    size_t stages = a->schedule.table.stages;
-    int *rows = malloc(2 * stages * ranks * sizeof(*rows) + 1);
-
-    for (uint32_t r = 0; NULL != rows && r < ranks; r++) {
-        memcpy(rows + 2 * stages * r, a->schedule.to + stages * r, stages * sizeof(*rows));
-        memcpy(rows + 2 * stages * r + stages, a->schedule.from + stages * r,
-               stages * sizeof(*rows));
-    }
-    return rows;
-}
-
-static int share_table(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                       const ibshift_arrangement_t *a, const int *rows, uint32_t stages)
-{
-    struct ibshift_route *route = &module->route;
-    int rc;
-
-    route->row = malloc(2 * (size_t)stages * sizeof(*route->row) + 1);
-    if (NULL == route->row) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    rc = comm->c_coll->coll_scatter((void *)(uintptr_t)rows, (int)(2 * stages), INTEGERS,
-                                    route->row, (int)(2 * stages), INTEGERS, 0, comm,
-                                    comm->c_coll->coll_scatter_module);
-    if (OMPI_SUCCESS == rc) {
-        route->table = (struct ibshift_stages){.stages = stages,
-                                               .first = module->rank,
-                                               .rows = 1,
-                                               .to = route->row,
-                                               .from = route->row + stages};
-        route->stages = &route->table;
-    }
-    return rc;
-}
-
-static int take_shift(mca_coll_ibshift_module_t *module, enum ibshift_way way)
-{
-    struct ibshift_route *route = &module->route;
-    ibshift_placement_t *placement;
-    ibshift_error_t err;
-    char why[256];
-    int rc;
-
-    if (IBSHIFT_WAY_ROUTING == way) {
+        route->is_settled = route->is_located = true;
         return OMPI_SUCCESS;
     }
-    placement = place(module, why, sizeof(why), &rc);
     if (0 == rc) {
-        rc = seat(placement, way, &route->settled, &err);
+        rc = draw_line(module, &route->located.order, &route->line);
     }
     if (0 == rc) {
-        route->order = &route->settled.order;
+        route->order = &route->located.order;
+        route->is_located = true;
+    } else {
+        ibshift_seats_free(&route->located);
     }
-    ibshift_placement_close(placement);
     return code_of(rc);
 }
 
 static int settle(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm)
 {
-    int told[TOLD_SIZE] = {OMPI_SUCCESS, IBSHIFT_WAY_ROUTING, 0};
-    ibshift_arrangement_t a = {.way = IBSHIFT_WAY_ROUTING};
-    int *rows = NULL, rc;
+    struct ibshift_route *route = &module->route;
+    int rc = ibshift_settle(module, comm, &route->settled);
 
-    if (0 == module->rank) {
-        arrange(module, comm, &a, told);
-        rows = IBSHIFT_WAY_TABLE == told[TOLD_WAY] ? rows_of(&a, module->size) : NULL;
-        if (NULL == rows && IBSHIFT_WAY_TABLE == told[TOLD_WAY]) {
-            told[TOLD_RC] = OMPI_ERR_OUT_OF_RESOURCE;
-        }
-    }
-    rc = comm->c_coll->coll_bcast(told, TOLD_SIZE, INTEGERS, 0, comm,
-                                  comm->c_coll->coll_bcast_module);
-    rc = OMPI_SUCCESS == rc ? told[TOLD_RC] : rc;
     if (OMPI_SUCCESS == rc) {
-        rc = IBSHIFT_WAY_TABLE == told[TOLD_WAY]
-                 ? share_table(module, comm, &a, rows, (uint32_t)told[TOLD_STAGES])
-                 : take_shift(module, (enum ibshift_way)told[TOLD_WAY]);
+        route->order = NULL != route->settled->order ? route->settled->order : route->order;
+        route->stages = route->settled->stages;
+        route->is_settled = true;
+        ibshift_choices_forget(&module->choices, IBSHIFT_ALLTOALL);
     }
-    free(rows);
-    ibshift_arrangement_free(&a);
-    module->route.is_settled = OMPI_SUCCESS == rc;
     return rc;
 }
 
+/* Counts the call; the same on all ranks. */
+static bool does_search_pay(const mca_coll_ibshift_module_t *module, struct ibshift_route *route,
+                            const struct ibshift_job *job, enum ibshift_patience patience)
+{
+    route->moved += IBSHIFT_ALG_SIZES == job->needs ? UNKNOWN_BYTES : job->bytes;
+    return IBSHIFT_PATIENCE_NONE != patience &&
+           (IBSHIFT_PATIENCE_LONG == patience || IBSHIFT_ORDER_AUTO != ibshift_fabric_wish() ||
+            route->moved >= (uint64_t)SEARCH_BYTES * module->size);
+}
+
+/* A reduction along the line has its operands in an order that depends on the hosts of the job. */
+static bool may_rename(const struct ibshift_job *job)
+{
+    switch (job->collective) {
+    case IBSHIFT_BCAST:
+        return true;
+    case IBSHIFT_ALLGATHER:
+        return IBSHIFT_SIDE_BLOCKS == job->recv.shape;
+    case IBSHIFT_REDUCE:
+    case IBSHIFT_ALLREDUCE:
+        return ibshift_params.order_reductions && ompi_op_is_commute(job->op);
+    default:
+        return false;
+    }
+}
+
 int ibshift_route_find(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                       enum ibshift_collective collective, bool may_wait)
+                       const struct ibshift_job *job, enum ibshift_patience patience)
 {
     struct ibshift_route *route = &module->route;
+    bool is_alltoall = IBSHIFT_ALLTOALL == job->collective;
     int rc = OMPI_SUCCESS;
 
-    if (IBSHIFT_ALLTOALL != collective || route->is_settled || 0 == ibshift_fabric_file_id()) {
+    if (0 == ibshift_fabric_file_id() || (!is_alltoall && !may_rename(job))) {
         return OMPI_SUCCESS;
     }
     if (!route->is_located) {
         rc = locate(module, comm);
     }
-    if (OMPI_SUCCESS == rc && !route->is_settled && may_wait) {
+    if (OMPI_SUCCESS == rc && is_alltoall && !route->is_settled &&
+        does_search_pay(module, route, job, patience)) {
         rc = settle(module, comm);
-        ibshift_choices_forget(&module->choices, IBSHIFT_ALLTOALL);
     }
     return rc;
 }
@@ -244,8 +192,8 @@ int ibshift_route_find(mca_coll_ibshift_module_t *module, struct ompi_communicat
 void ibshift_route_free(struct ibshift_route *route)
 {
     ibshift_seats_free(&route->located);
-    ibshift_seats_free(&route->settled);
-    free(route->row);
+    free_line(&route->line);
+    ibshift_settled_release(route->settled);
 }
 
 bool ibshift_route_allows(const struct ibshift_plan *plan, const struct ibshift_alg *alg)
@@ -257,4 +205,11 @@ bool ibshift_route_allows(const struct ibshift_plan *plan, const struct ibshift_
         return 0 != (alg->flags & IBSHIFT_ALG_STAGES);
     }
     return NULL == plan->order || 0 != (alg->flags & IBSHIFT_ALG_ORDER);
+}
+
+bool ibshift_route_renames(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                           const struct ibshift_alg *alg)
+{
+    return NULL != module->route.line.rank_at && may_rename(job) &&
+           (IBSHIFT_ALLGATHER != job->collective || 0 != (alg->flags & IBSHIFT_ALG_SINGLE));
 }

@@ -2,12 +2,13 @@
 #define IBSHIFT_COLL_ROUTE_H
 
 /*
- * The order of a communicator's all-to-alls on the fabric's routes. Found at the first all-to-all,
- * in two steps, each at the same call on all ranks:
+ * What the fabric file does for a communicator's collectives, in two steps, each at the same call
+ * on all ranks:
  *
- *     located   by every rank alone, from the cards and the file: a shift in routing order
- *     settled   at the first call that may wait (blocking, or the making of a persistent one): rank
- *               0 prices the ways, tells the others, and hands out the rows of a table
+ *     located   at the first collective that an order serves, by every rank alone, from the cards
+ *               and the file: all-to-alls are a shift in routing order, rings and trees go along it
+ *     settled   at the first all-to-all that may wait (blocking, or the making of a persistent one)
+ *               and by which the search pays: rank 0 prices the ways (coll_ibshift_settle.h)
  *
  * What a call has taken stays valid until the communicator goes.
  */
@@ -15,27 +16,59 @@
 #include <stdbool.h>
 
 #include "alg/alg.h"
-#include "fabric/placement.h"
+#include "fabric/arrange.h"
 
 struct mca_coll_ibshift_module_t;
 struct ompi_communicator_t;
+struct ibshift_job;
+struct ibshift_settled;
+
+/*
+ * The ranks in routing order, those of one host together: the rank map of rings and trees. The
+ * plan counts places along the line, emit() never sees the communicator's ranks.
+ */
+struct ibshift_line {
+    uint32_t *rank_at;  /* place -> rank */
+    uint32_t *place_of; /* rank -> place */
+    uint32_t *peers;    /* place -> peer of the net */
+    int *ones;          /* blocks of one unit each, at the places' ranks */
+};
 
 struct ibshift_route {
     bool is_located, is_settled;
-    ibshift_seats_t located, settled; /* settled.rank_at NULL: the located ones hold */
-    uint32_t *row;                    /* this rank's row of a table: to, then from */
-    struct ibshift_stages table;
-    const struct ibshift_order *order; /* what counts now; NULL: rank order */
+    ibshift_seats_t located;
+    struct ibshift_line line; /* rank_at NULL: none */
+    struct ibshift_settled *settled;
+    uint64_t moved;                    /* bytes that a rank has sent each other one */
+    const struct ibshift_order *order; /* of all-to-alls, now; NULL: rank order */
     const struct ibshift_stages *stages;
+};
+
+/* How a call may find what is missing. */
+enum ibshift_patience {
+    IBSHIFT_PATIENCE_NONE, /* it must not wait for others */
+    IBSHIFT_PATIENCE_ONCE, /* it may, and runs once */
+    IBSHIFT_PATIENCE_LONG  /* it may, and runs often */
 };
 
 /* OMPI codes. Without a fabric file nothing happens. */
 int ibshift_route_find(struct mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                       enum ibshift_collective collective, bool may_wait);
+                       const struct ibshift_job *job, enum ibshift_patience patience);
 void ibshift_route_free(struct ibshift_route *route);
 
 /* Whether a row fits what was found: rows that could take an order, but know none, are left out
  * where there is one. */
 bool ibshift_route_allows(const struct ibshift_plan *plan, const struct ibshift_alg *alg);
+
+/* Whether the row runs along the line for this job: the same on all ranks. */
+bool ibshift_route_renames(const struct mca_coll_ibshift_module_t *module,
+                           const struct ibshift_job *job, const struct ibshift_alg *alg);
+
+/* For coll_ibshift_settle.c: the ranks on the fabric's hosts; NULL with a negative errno in rc, and
+ * the reason in why where the file does not fit. And the seats of a way that is a shift. */
+ibshift_placement_t *ibshift_route_place(const struct mca_coll_ibshift_module_t *module, char *why,
+                                         size_t size, int *rc);
+int ibshift_route_seat(const ibshift_placement_t *placement, enum ibshift_way way,
+                       ibshift_seats_t *seats, ibshift_error_t *err);
 
 #endif

@@ -10,6 +10,7 @@ struct ibshift_search {
     uint64_t bytes;                     /* of the class, not of the call */
     struct ibshift_choice best, second; /* alg NULL: there is none */
     int candidates;
+    bool is_renamed; /* runs along the fabric's routing order */
 };
 
 /* The row that a parameter asks for, or NULL. */

@@ -2,6 +2,7 @@
 #include "coll_ibshift_card.h"
 #include "coll_ibshift_fabric.h"
 #include "coll_ibshift_regcache.h"
+#include "coll_ibshift_settle.h"
 #include "coll_ibshift_trace.h"
 #include "coll_ibshift_transport.h"
 
@@ -72,6 +73,7 @@ static int open_net(char *error, size_t size)
     }
     options.self = OMPI_PROC_MY_NAME->vpid;
     options.card = ibshift_card_copy;
+    options.path = ibshift_fabric_path;
     options.say = say;
     options.memory = ibshift_params.memory;
     options.max_eager = ibshift_params.eager_limit;
@@ -144,6 +146,7 @@ void ibshift_transport_close(void)
         verbs = NULL;
     }
     ibshift_cards_forget();
+    ibshift_settled_forget();
     ibshift_fabric_file_close();
 }
 
@@ -252,6 +255,11 @@ static const char *cause_text(int status)
     }
 }
 
+static uint32_t name_of(const struct ibshift_op *op, uint32_t rank)
+{
+    return NULL == op->params.names ? rank : op->params.names[rank];
+}
+
 int ibshift_transport_report(struct ompi_communicator_t *comm, const struct ibshift_op *op,
                              const char *collective)
 {
@@ -263,7 +271,8 @@ int ibshift_transport_report(struct ompi_communicator_t *comm, const struct ibsh
     }
     if (is_news(peer, op->status)) {
         ibshift_help("collective-failed", collective, comm->c_name, ompi_process_info.nodename,
-                     op->params.rank, op->failed_rank, cause_text(op->status), text);
+                     name_of(op, op->params.rank), name_of(op, op->failed_rank),
+                     cause_text(op->status), text);
     }
     switch (op->status) {
     case -ENOMEM:

@@ -36,7 +36,7 @@ const struct ibshift_alg ibshift_alg_allgather_ring = {
     .name = "ring",
     .doc = "each rank passes blocks on to its right neighbour",
     .cost = "P-1 rounds, P-1 messages, (P-1)m bytes",
-    .flags = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_IN_PLACE,
+    .flags = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_IN_PLACE | IBSHIFT_ALG_SINGLE,
     .rounds = rounds,
     .emit = emit,
 };

@@ -29,6 +29,7 @@ struct ibshift_op_params {
     uint32_t rank;
     uint32_t window;
     const uint32_t *peers; /* rank to peer of the net; NULL: the same */
+    const uint32_t *names; /* rank to what people call it; NULL: the same */
     uint32_t comm;         /* for the message keys */
     struct ibshift_blocks blocks[IBSHIFT_BUFFERS];
     struct ibshift_net_mem *mem[IBSHIFT_BUFFERS]; /* registrations of the buffers, or NULL */

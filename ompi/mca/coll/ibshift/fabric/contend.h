@@ -64,8 +64,9 @@ double ibshift_contention_cost(const ibshift_paths_t *paths, uint32_t i);
 void ibshift_contention_name(const ibshift_paths_t *paths, uint32_t i, char *text, size_t size);
 
 /*
- * The bound of an all-to-all among ranks that sit on members by member_of, whatever its order, for
- * lane 0 of every destination: the dearest link's total. link: which one (as in a contention).
+ * The bound of an all-to-all among ranks that sit on members by member_of, whatever its order and
+ * whichever LIDs of the destinations it takes: the dearest link's total of the flows that have no
+ * way around it. link: which one (as in a contention).
  */
 int ibshift_alltoall_bound(const ibshift_paths_t *paths, uint32_t ranks, const uint32_t *member_of,
                            double *bound, uint32_t *link);

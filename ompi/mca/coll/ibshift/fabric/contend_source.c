@@ -67,6 +67,23 @@ ibshift_stage_source_t ibshift_source_table(const struct ibshift_stages *table, 
                                     .ranks = ranks};
 }
 
+/* Whatever LID of the destination is taken, the route goes over this link. */
+static bool on_all_lanes(const ibshift_paths_t *p, uint32_t from, uint32_t to, uint32_t link)
+{
+    for (uint32_t lane = 1; lane < ibshift_paths_lanes(p, to); lane++) {
+        const uint32_t *links = ibshift_paths_links(p, from, to, lane);
+        uint32_t i = 0;
+
+        while (i < p->width && links[i] != link && links[i] != IBSHIFT_NO_LINK) {
+            i++;
+        }
+        if (i == p->width || links[i] != link) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Flows between two members are the product of their ranks: counted per (leaf, destination). */
 int ibshift_alltoall_bound(const ibshift_paths_t *p, uint32_t ranks, const uint32_t *member_of,
                            double *bound, uint32_t *link)
@@ -91,7 +108,9 @@ int ibshift_alltoall_bound(const ibshift_paths_t *p, uint32_t ranks, const uint3
                 uint32_t senders = on_leaf[leaf] - (p->leaf[to] == leaf ? on_member[to] : 0);
 
                 for (uint32_t i = 0; i < p->width && links[i] != IBSHIFT_NO_LINK; i++) {
-                    total[links[i]] += (double)senders * on_member[to];
+                    total[links[i]] += on_all_lanes(p, a_member[leaf], to, links[i])
+                                           ? (double)senders * on_member[to]
+                                           : 0;
                 }
             }
         }

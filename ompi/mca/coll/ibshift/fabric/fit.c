@@ -11,11 +11,6 @@ static uint32_t capacity(const ibshift_paths_t *p, uint32_t link)
     return flows < 1 ? 1 : flows > 64 ? 64 : (uint32_t)flows;
 }
 
-static bool has_lanes(const ibshift_paths_t *p)
-{
-    return p->column[p->hosts] > p->hosts;
-}
-
 int fit_open(fit_t *fit, const ibshift_paths_t *p, uint32_t ranks, const uint32_t *member_of,
              uint32_t stages)
 {
@@ -35,11 +30,11 @@ int fit_open(fit_t *fit, const ibshift_paths_t *p, uint32_t ranks, const uint32_
     fit->busy = malloc((size_t)fit->rows * fit->words * sizeof(*fit->busy));
     fit->owner = malloc((size_t)fit->rows * stages * sizeof(*fit->owner));
     fit->to = malloc(cells * sizeof(*fit->to));
-    fit->lane = has_lanes(p) ? malloc(cells) : NULL;
+    fit->lane = ibshift_paths_have_lanes(p) ? malloc(cells) : NULL;
     fit->low_out = malloc((p->hosts + 1) * sizeof(*fit->low_out));
     fit->low_in = malloc((p->hosts + 1) * sizeof(*fit->low_in));
-    if (!fit->busy || !fit->owner || !fit->to || (has_lanes(p) && !fit->lane) || !fit->low_out ||
-        !fit->low_in) {
+    if (!fit->busy || !fit->owner || !fit->to || (ibshift_paths_have_lanes(p) && !fit->lane) ||
+        !fit->low_out || !fit->low_in) {
         fit_close(fit);
         return -ENOMEM;
     }

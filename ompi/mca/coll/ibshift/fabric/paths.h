@@ -41,6 +41,12 @@ int ibshift_paths_build_base(const ibshift_fabric_t *fabric, const uint32_t *hos
                              ibshift_paths_t **paths, ibshift_error_t *err);
 void ibshift_paths_free(ibshift_paths_t *paths);
 
+/* Has any member several lanes? */
+static inline bool ibshift_paths_have_lanes(const ibshift_paths_t *p)
+{
+    return p->column[p->hosts] > p->hosts;
+}
+
 static inline uint32_t ibshift_paths_lanes(const ibshift_paths_t *p, uint32_t member)
 {
     return p->column[member + 1] - p->column[member];

@@ -12,6 +12,7 @@
     UINT64_C(400000000) /* pairs times stages that the stage-wise pass may look at */
 #define HOPE         4  /* pairs a rank that first fit may leave for the walk to be worth trying */
 #define COMPRESSED   1.01   /* of the bound: what the walk alone need not shorten */
+#define NEAR         4      /* slacks that are worth trying where the bound is sharp */
 #define SMALL_TABLE  100000 /* ranks times stages */
 #define RANDOM_RANKS 4000   /* a random order of all pairs is kept for at most so many */
 
@@ -101,13 +102,15 @@ static uint32_t stages_at(const search_t *s, double slack)
     return stages > s->bound ? stages : (uint32_t)s->bound + 1;
 }
 
+/* Where destinations have several LIDs, the bound may be far below what can be reached. */
 static int search_near_bound(search_t *s)
 {
-    static const double slack[] = {1.004, 1.01, 1.02, 1.05};
+    static const double slack[] = {1.004, 1.01, 1.02, 1.05, 1.1, 1.2, 1.4, 1.7, 2, 2.5, 3, 4, 6, 8};
+    size_t tries = ibshift_paths_have_lanes(s->paths) ? sizeof(slack) / sizeof(slack[0]) : NEAR;
     uint32_t tried = 0;
     int status = -EAGAIN;
 
-    for (size_t i = 0; i < sizeof(slack) / sizeof(slack[0]) && status == -EAGAIN; i++) {
+    for (size_t i = 0; i < tries && status == -EAGAIN; i++) {
         uint32_t stages = stages_at(s, slack[i]);
 
         if (stages != tried) {

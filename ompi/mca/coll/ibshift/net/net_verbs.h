@@ -65,6 +65,11 @@ struct ibshift_net_verbs_options {
     void *context; /* for card() and say() */
     /* Copies the card of a peer; returns its full size or a negative errno. */
     int (*card)(void *context, uint32_t peer, void *card, size_t size);
+    /*
+     * Which of the LIDs of the peer's first port data goes to, as what is added to its LID; asked
+     * once, when the connection is made. NULL, or a port without so many: 0.
+     */
+    unsigned (*path)(void *context, uint32_t peer);
     void (*say)(void *context, const char *line); /* a warning for people; may be NULL */
     const struct ibshift_region_cache *cache;     /* may be NULL; outlives the net */
     size_t memory;    /* bytes that are registered for good, whatever the number of peers */

@@ -45,7 +45,7 @@ int ibshift_verbs_blob_decode(const void *wire, size_t size, struct ibshift_verb
     b.hostname[sizeof(b.hostname) - 1] = '\0';
     for (int i = 0; i < b.ports; i++) {
         b.address[i].lid = le16toh(b.address[i].lid);
-        if (b.address[i].mtu < 1 || b.address[i].mtu > 5) {
+        if (b.address[i].mtu < 1 || b.address[i].mtu > 5 || b.address[i].lmc > 7) {
             return -EINVAL;
         }
     }

@@ -5,14 +5,15 @@
 #include "net/net_verbs_gid.h"
 #include "net/net_verbs_priv.h"
 
-static void address_text(const struct ibshift_verbs_address *a, char *out, size_t size)
+static void address_text(const struct ibshift_verbs_address *a, unsigned path, char *out,
+                         size_t size)
 {
     char gid[46];
 
     if (a->is_ethernet) {
         snprintf(out, size, "%s", ibshift_gid_text(a->gid, gid));
     } else {
-        snprintf(out, size, "lid %u gid %s", a->lid, ibshift_gid_text(a->gid, gid));
+        snprintf(out, size, "lid %u gid %s", a->lid + path, ibshift_gid_text(a->gid, gid));
     }
 }
 
@@ -51,8 +52,8 @@ void ibshift_nv_describe(struct ibshift_net *net, uint32_t peer, char *text, siz
         return;
     }
     ibshift_verbs_describe(nv->verbs, ports, sizeof(ports));
-    address_text(&nv->verbs->blob.address[0], mine, sizeof(mine));
-    address_text(&c->card.address[0], theirs, sizeof(theirs));
+    address_text(&nv->verbs->blob.address[0], 0, mine, sizeof(mine));
+    address_text(&c->card.address[0], c->path, theirs, sizeof(theirs));
     snprintf(text, size, "peer %u on %s (%s, queue pair 0x%x) from %s (%s, queue pair 0x%x): %s",
              peer, c->card.hostname, theirs, c->their_qpn, ports, mine, c->my_qpn, what);
 }

@@ -46,7 +46,7 @@ static int is_in_range(const struct ibshift_hello *h)
     if (h->kind == IBSHIFT_HELLO_CONNECT && h->rails < 1) {
         return 0;
     }
-    if (h->rails > IBSHIFT_PORTS_MAX || h->from_peer == h->to_peer) {
+    if (h->rails > IBSHIFT_PORTS_MAX || h->path > IBSHIFT_PATH_MAX || h->from_peer == h->to_peer) {
         return 0;
     }
     for (int i = 0; i < h->rails; i++) {

@@ -28,6 +28,8 @@ enum ibshift_hello_kind {
 
 enum { IBSHIFT_HELLO_HAVE = 1, IBSHIFT_HELLO_WANT = 2 };
 
+enum { IBSHIFT_PATH_MAX = 127 }; /* a port has 128 LIDs at most */
+
 struct ibshift_hello {
     uint32_t magic;
     uint16_t version;
@@ -43,7 +45,8 @@ struct ibshift_hello {
     uint16_t credits; /* messages that the receiver of this HELLO may send at once */
     uint16_t quota;   /* of them, messages that nobody waits for yet */
     uint8_t rails;
-    uint8_t reserved[3];
+    uint8_t path; /* added to the LID of the receiver's port: where the sender's data goes */
+    uint8_t reserved[2];
     int32_t status; /* BYE: why, a negative errno */
     uint32_t reserved2;
     struct {

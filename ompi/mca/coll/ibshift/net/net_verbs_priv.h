@@ -144,6 +144,7 @@ struct ibshift_connection {
     int status;      /* 0, or why it is broken; written after text */
     uint8_t state;   /* enum ibshift_connection_state */
     uint8_t rails;
+    uint8_t path;               /* added to their first port's LID, fixed once there are rails */
     uint8_t must_tell;          /* the word is out of date and could not be written */
     uint8_t is_asking;          /* the peer has no slot and waits for one */
     uint8_t is_blocked;         /* on the net's list of connections with something to send */

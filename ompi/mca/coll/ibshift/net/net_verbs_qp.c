@@ -176,13 +176,32 @@ void ibshift_nv_address(const struct ibshift_net_verbs *nv, const struct ibshift
     }
 }
 
-static int connect_rail(struct ibshift_net_verbs *nv, struct ibshift_rail *rail, uint32_t qpn,
-                        uint32_t psn)
+/*
+ * The first ports may have several LIDs: we send to c->path of theirs, they to `path` of ours. Each
+ * side names the other's choice as its own source, since a queue pair may check where packets are
+ * from.
+ */
+static int set_path(const struct ibshift_net_verbs *nv, const struct ibshift_rail *rail,
+                    unsigned path, struct ibv_ah_attr *ah)
+{
+    if (rail->my_port != 0 || rail->their_port != 0) {
+        return 0;
+    }
+    if (path >> nv->verbs->blob.address[0].lmc != 0) {
+        return -EPROTO;
+    }
+    ah->dlid = (uint16_t)(ah->dlid + rail->connection->path);
+    ah->src_path_bits = (uint8_t)path;
+    return 0;
+}
+
+static int connect_rail(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
+                        const struct ibshift_hello *hello, int i)
 {
     struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR,
                               .path_mtu = (enum ibv_mtu)path_mtu(nv, rail),
-                              .dest_qp_num = qpn,
-                              .rq_psn = psn,
+                              .dest_qp_num = hello->rail[i].qpn,
+                              .rq_psn = hello->rail[i].psn,
                               .min_rnr_timer = 1};
     struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
                               .sq_psn = rail->psn,
@@ -190,11 +209,15 @@ static int connect_rail(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
                               .retry_cnt = (uint8_t)nv->options.retry,
                               .rnr_retry = 7};
 
-    rail->their_qpn = qpn;
+    rail->their_qpn = hello->rail[i].qpn;
     ibshift_nv_address(nv, rail->connection, rail->my_port, rail->their_port, &rtr.ah_attr);
-    int rc = ibv_modify_qp(rail->qp, &rtr,
-                           IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                               IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    int rc = set_path(nv, rail, hello->path, &rtr.ah_attr);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = ibv_modify_qp(rail->qp, &rtr,
+                       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                           IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     rc = rc != 0 ? rc
                  : ibv_modify_qp(rail->qp, &rts,
                                  IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
@@ -208,7 +231,7 @@ int ibshift_nv_rails_connect(struct ibshift_net_verbs *nv, struct ibshift_connec
     int rc = hello->rails == c->rails ? 0 : -EPROTO;
 
     for (int i = 0; i < c->rails && rc == 0; i++) {
-        rc = connect_rail(nv, &c->rail[i], hello->rail[i].qpn, hello->rail[i].psn);
+        rc = connect_rail(nv, &c->rail[i], hello, i);
     }
     return rc;
 }

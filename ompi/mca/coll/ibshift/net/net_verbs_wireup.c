@@ -105,6 +105,7 @@ static void say_hello(struct ibshift_net_verbs *nv, struct ibshift_connection *c
                               .credits = (uint16_t)c->in.slots_window,
                               .quota = (uint16_t)c->in.quota_window,
                               .rails = c->rails,
+                              .path = c->path,
                               .status = c->status};
 
     for (int i = 0; i < c->rails; i++) {
@@ -131,12 +132,23 @@ void ibshift_nv_ask(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
     }
 }
 
+static uint8_t choose_path(const struct ibshift_net_verbs *nv, const struct ibshift_connection *c)
+{
+    const struct ibshift_verbs_address *to = &c->card.address[0];
+    unsigned path = nv->options.path != NULL && !to->is_ethernet
+                        ? nv->options.path(nv->options.context, c->peer)
+                        : 0;
+
+    return path >> to->lmc == 0 && path <= IBSHIFT_PATH_MAX ? (uint8_t)path : 0;
+}
+
 /* Queue pairs, and this peer's share of our memory. */
 static int prepare(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
     if (c->state != IBSHIFT_CONNECTION_IDLE) {
         return 0;
     }
+    c->path = choose_path(nv, c);
     int rc = ibshift_nv_rails_create(nv, c);
     if (rc != 0) {
         ibshift_nv_break(nv, c, rc == -ENOMEM ? rc : -EHOSTUNREACH, "%s",
