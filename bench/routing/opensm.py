@@ -34,6 +34,12 @@ def netlist(fabric, path):
         subprocess.run([IBSHIFT, "fabric", "export", "--netlist", fabric], stdout=out, check=True)
 
 
+def stamp(line):
+    """Seconds of the day of a line of OpenSM's log."""
+    hours, minutes, seconds, micro = re.match(r"^\w{3} \d\d (\d\d):(\d\d):(\d\d) (\d+) ", line).groups()
+    return 3600 * int(hours) + 60 * int(minutes) + int(seconds) + 1e-6 * int(micro)
+
+
 class Subnet:
     """ibsim playing a netlist, in a folder of its own; to be used in a with statement."""
 
@@ -95,13 +101,11 @@ class Subnet:
         return {"routed": done[-1] if done else None, "out": out}
 
     def contention(self, run):
-        """The better of the shifts over OpenSM's own order, the order of the hosts' names and that found in the
-        tables: (average, worst), or None where hosts cannot reach each other."""
+        """(average, worst) of the shift over OpenSM's own order where it has one (ftree), else the better of those
+        over the hosts' names and over the order found in the tables; None where hosts cannot reach each other."""
         out, best = run["out"], None
-        orders = ["rank", "routing"]
         own = os.path.join(out, "opensm-ftree-ca-order.dump")
-        if os.path.exists(own) and run["routed"] == "ftree":
-            orders.insert(0, own)
+        orders = [own] if os.path.exists(own) and run["routed"] == "ftree" else ["rank", "routing"]
         for order in orders:
             found = subprocess.run([IBSHIFT, "fabric", "contend", "--json", "--order", order,
                                     os.path.join(out, "opensm-subnet.lst"), os.path.join(out, "opensm-lfts.dump")],
@@ -112,6 +116,16 @@ class Subnet:
             if best is None or (result["average"], result["worst"]) < best:
                 best = (result["average"], result["worst"])
         return best
+
+    def routing_seconds(self, engine):
+        """Seconds from OpenSM's last line before its routing to "tables configured", by its log; None: no such."""
+        run = self.route(engine)
+        with open(os.path.join(run["out"], "osm.log"), encoding="ascii", errors="replace") as text:
+            stamps = [(stamp(line), line) for line in text if re.match(r"^\w{3} \d\d \d\d:\d\d:\d\d \d+ ", line)]
+        for before, after in zip(stamps, stamps[1:]):
+            if "tables configured" in after[1]:
+                return after[0] - before[0]
+        return None
 
     def check(self, run):
         """`ibshift fabric check` of OpenSM's tables."""

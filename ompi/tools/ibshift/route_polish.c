@@ -1,7 +1,7 @@
 /*
  * The last step around damage: counts the flows of every shift on every link, and moves routes off
- * links where three or more meet. Greedy, one destination and one switch at a time, with the exact
- * count: no route is moved that would not be better off.
+ * links where three or more meet, then off those where two do. Greedy, one destination and one
+ * switch at a time, with the exact count: no route is moved that would not be better off.
  */
 #include "route_closed.h"
 
@@ -12,17 +12,21 @@
 #define CELLS_MOST  150000000 /* 300 MB */
 #define PASSES      3
 #define NONE        UINT32_MAX
-#define CROWD       3 /* flows of one stage on one link that are worth a look */
 #define LINKS_MOST  (2 * IBSHIFT_LEVELS_MAX)
-#define WEIGHT_MOST 8
+#define WEIGHT_MOST 5
+#define HEIGHTS     64 /* flows of a link, the last for all above */
+#define RAISE       ((uint64_t)1 << 20)
 
 typedef struct polish {
     const route_closed_t *c;
     const route_ways_t *w;
     unsigned lane;
+    unsigned crowd; /* flows of one stage on one link that are worth a look */
     uint32_t places, links;
     uint32_t *id;          /* [port]: number of the link, NONE: it leads to a host */
     uint16_t *flows;       /* [id * places + shift] */
+    uint32_t *links_with;  /* [shift * HEIGHTS + flows]: links that carry so many */
+    uint8_t *peak;         /* [shift]: the most flows of a link, HEIGHTS - 1 at most */
     uint32_t *place;       /* hosts' places, leaf by leaf */
     uint32_t *first_place; /* [leaf number]: into place; [leaf_count] = end */
     /* Leaves whose routes to the destination at hand pass a switch: a list a switch. */
@@ -59,12 +63,35 @@ static void find_tail(const polish_t *p, uint32_t s, unsigned port, route_tail_t
     }
 }
 
-static uint16_t *cell(const polish_t *p, uint32_t id, uint32_t from)
+static uint32_t shift_of(const polish_t *p, uint32_t from)
 {
-    uint32_t shift =
-        p->goal_place >= from ? p->goal_place - from : p->goal_place + p->places - from;
+    return p->goal_place >= from ? p->goal_place - from : p->goal_place + p->places - from;
+}
 
+static uint16_t *cell(const polish_t *p, uint32_t id, uint32_t shift)
+{
     return &p->flows[(size_t)id * p->places + shift];
+}
+
+static unsigned height(unsigned flows)
+{
+    return flows < HEIGHTS ? flows : HEIGHTS - 1;
+}
+
+/* One flow more or less on a link in one stage. */
+static void add_flow(const polish_t *p, uint32_t id, uint32_t shift, int step)
+{
+    uint32_t *links_with = p->links_with + (size_t)shift * HEIGHTS;
+    uint16_t *flows = cell(p, id, shift);
+    uint8_t *peak = &p->peak[shift];
+
+    links_with[height(*flows)]--;
+    *flows = (uint16_t)(*flows + step);
+    links_with[height(*flows)]++;
+    *peak = height(*flows) > *peak ? (uint8_t)height(*flows) : *peak;
+    while (*peak > 0 && links_with[*peak] == 0) {
+        (*peak)--;
+    }
 }
 
 /* Adds the flows of all hosts whose routes pass s to a tail, or takes them off. */
@@ -75,15 +102,27 @@ static void add_flows(const polish_t *p, uint32_t s, const route_tail_t *tail, i
 
         for (uint32_t k = p->first_place[leaf]; k < p->first_place[leaf + 1]; k++) {
             for (unsigned l = 0; p->place[k] != p->goal_place && l < tail->count; l++) {
-                uint16_t *flows = cell(p, tail->id[l], p->place[k]);
-
-                *flows = (uint16_t)(*flows + step);
+                add_flow(p, tail->id[l], shift_of(p, p->place[k]), step);
             }
         }
     }
 }
 
-/* What the flows of s would meet on a tail: each further flow on a link weighs eight times more. */
+/* One flow on a tail: above all, does its stage's busiest link become busier? */
+static uint64_t price_of_flow(const polish_t *p, uint32_t shift, const route_tail_t *tail)
+{
+    uint64_t sum = 0, raise = 0;
+
+    for (unsigned l = 0; l < tail->count; l++) {
+        unsigned met = *cell(p, tail->id[l], shift);
+
+        sum += met == 0 ? 0 : 1ull << 3 * (met < WEIGHT_MOST ? met - 1 : WEIGHT_MOST - 1);
+        raise = met != 0 && met + 1 > p->peak[shift] ? RAISE : raise;
+    }
+    return sum + raise;
+}
+
+/* What the flows of s would meet on a tail. */
 static uint64_t price(const polish_t *p, uint32_t s, const route_tail_t *tail)
 {
     uint64_t sum = 0;
@@ -92,10 +131,8 @@ static uint64_t price(const polish_t *p, uint32_t s, const route_tail_t *tail)
         uint32_t leaf = p->item[i];
 
         for (uint32_t k = p->first_place[leaf]; k < p->first_place[leaf + 1]; k++) {
-            for (unsigned l = 0; p->place[k] != p->goal_place && l < tail->count; l++) {
-                unsigned met = *cell(p, tail->id[l], p->place[k]);
-
-                sum += met == 0 ? 0 : 1ull << 3 * (met < WEIGHT_MOST ? met - 1 : WEIGHT_MOST);
+            if (p->place[k] != p->goal_place) {
+                sum += price_of_flow(p, shift_of(p, p->place[k]), tail);
             }
         }
     }
@@ -109,7 +146,7 @@ static bool is_crowded(const polish_t *p, uint32_t s, const route_tail_t *tail)
 
         for (uint32_t k = p->first_place[leaf]; k < p->first_place[leaf + 1]; k++) {
             for (unsigned l = 0; p->place[k] != p->goal_place && l < tail->count; l++) {
-                if (*cell(p, tail->id[l], p->place[k]) >= CROWD) {
+                if (*cell(p, tail->id[l], shift_of(p, p->place[k])) >= p->crowd) {
                     return true;
                 }
             }
@@ -209,6 +246,11 @@ static void count_all(polish_t *p)
     route_tail_t tail;
 
     memset(p->flows, 0, (size_t)p->links * p->places * sizeof(*p->flows));
+    memset(p->links_with, 0, (size_t)p->places * HEIGHTS * sizeof(*p->links_with));
+    memset(p->peak, 0, p->places);
+    for (uint32_t shift = 0; shift < p->places; shift++) {
+        p->links_with[(size_t)shift * HEIGHTS] = p->links;
+    }
     for (uint32_t h = 0; h < f->host_count; h++) {
         aim_at(p, h);
         for (uint32_t i = 0; i < p->w->leaf_count; i++) {
@@ -290,7 +332,9 @@ static void polish_lanes(polish_t *p, unsigned lanes)
 {
     for (p->lane = 0; p->lane < lanes; p->lane++) {
         count_all(p);
-        for (unsigned pass = 0; pass < PASSES && improve_all(p); pass++) {
+        for (p->crowd = 3; p->crowd >= 2; p->crowd--) {
+            for (unsigned pass = 0; pass < PASSES && improve_all(p); pass++) {
+            }
         }
     }
 }
@@ -317,13 +361,17 @@ int route_polish(const route_closed_t *c, const route_ways_t *w, ibshift_error_t
     }
     if (ok && lanes != 0 && p.links <= CELLS_MOST / p.places) {
         p.flows = malloc(((size_t)p.links * p.places + 1) * sizeof(*p.flows));
-        ok = p.flows != NULL;
+        p.links_with = malloc(((size_t)p.places + 1) * HEIGHTS * sizeof(*p.links_with));
+        p.peak = malloc((size_t)p.places + 1);
+        ok = p.flows && p.links_with && p.peak;
         if (ok) {
             polish_lanes(&p, lanes);
         }
     }
     free(p.id);
     free(p.flows);
+    free(p.links_with);
+    free(p.peak);
     free(p.place);
     free(p.first_place);
     free(p.head);
