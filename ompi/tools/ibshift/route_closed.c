@@ -67,35 +67,6 @@ static void set_aims(route_closed_t *c)
     }
 }
 
-static int fill_rows(void *context, uint32_t first, uint32_t end)
-{
-    const route_closed_t *c = context;
-    const route_tree_t *t = c->t;
-    ibshift_fabric_t *f = c->r->fabric;
-
-    for (uint32_t s = first; s < end; s++) {
-        const uint8_t *up = t->up + (size_t)s * t->up_stride;
-        const uint8_t *down = t->down + (size_t)s * t->down_stride;
-        unsigned l = t->level[s];
-        const uint32_t *part = t->shape.down[l];
-        uint8_t *row = f->lft + (size_t)s * f->lft_stride;
-
-        for (uint32_t lid = 1; l != 0 && lid < f->lft_stride; lid++) {
-            const route_aim_t *aim = &c->aims[lid];
-
-            if (aim->leaf == IBSHIFT_NO_SWITCH) {
-                continue;
-            }
-            if (part[aim->leaf] != part[s]) {
-                row[lid] = up[aim->up[l]];
-            } else {
-                row[lid] = l > 1 ? down[aim->down[l]] : aim->host_port;
-            }
-        }
-    }
-    return 0;
-}
-
 static int closed_form(route_t *r, const route_tree_t *t, ibshift_error_t *err)
 {
     route_closed_t c = {.r = r, .t = t};
@@ -109,7 +80,7 @@ static int closed_form(route_t *r, const route_tree_t *t, ibshift_error_t *err)
     memset(c.aims, 0xff, (size_t)r->fabric->lft_stride * sizeof(*c.aims));
     set_aims(&c);
     if (t->missing == 0) {
-        route_parallel(r->threads, r->fabric->switch_count, fill_rows, &c);
+        rc = route_whole(&c, err);
     } else {
         rc = route_damaged(&c, err);
     }

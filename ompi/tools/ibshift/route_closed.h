@@ -32,6 +32,9 @@ int route_closed_engine(route_t *r, bool is_crossed, ibshift_error_t *err);
 /* down[] from up[]: the same labels and cables. */
 void route_aim_down(const route_tree_t *t, route_aim_t *aim);
 
+/* Nothing is missing: every row as the formulas have it. -ENOMEM. */
+int route_whole(const route_closed_t *c, ibshift_error_t *err);
+
 /*
  * Where cables or switches are missing (section V of the paper): moves the destinations whose way
  * down is gone to other parents, for all sources alike, and fills every row with the formula's port

@@ -57,9 +57,8 @@ struct ways {
     ibshift_error_t *err;
 };
 
-/* The port of s that leads to the target, the spread-th of the equally good ones. */
-static unsigned port_towards(const route_tree_t *t, uint32_t s, const uint8_t *descent,
-                             const uint8_t *way, uint32_t spread)
+unsigned route_tree_port(const route_tree_t *t, uint32_t s, const uint8_t *descent,
+                         const uint8_t *way, uint32_t spread)
 {
     bool is_down = descent[s] != ROUTE_FAR;
     const uint8_t *links = is_down ? descent : way;
@@ -76,34 +75,6 @@ static unsigned port_towards(const route_tree_t *t, uint32_t s, const uint8_t *d
         }
     }
     return 0;
-}
-
-static int route_switches(void *context, uint32_t first, uint32_t end)
-{
-    const struct ways *w = context;
-    const route_tree_t *t = w->t;
-    ibshift_fabric_t *f = w->r->fabric;
-    size_t switches = (size_t)f->switch_count + 1;
-    uint8_t *descent = malloc(2 * switches), *way = descent + switches;
-    uint32_t *queue = malloc(switches * sizeof(*queue));
-    int rc = descent == NULL || queue == NULL ? -ENOMEM : 0;
-
-    for (uint32_t target = first; rc == 0 && target < end; target++) {
-        unsigned lid = f->nodes[f->switches[target]].lid;
-
-        if (t->level[target] == 0 || lid == 0) {
-            continue;
-        }
-        route_tree_ways(t, target, descent, way, queue);
-        for (uint32_t s = 0; s < f->switch_count; s++) {
-            if (s != target && t->level[s] != 0 && way[s] != ROUTE_FAR) {
-                ibshift_lft_set(f, s, lid, port_towards(t, s, descent, way, target));
-            }
-        }
-    }
-    free(descent);
-    free(queue);
-    return rc;
 }
 
 static int fail_apart(const route_tree_t *t, uint32_t from, uint32_t to, ibshift_error_t *err)
@@ -135,7 +106,7 @@ static void fill_column(const struct ways *w, uint32_t target, unsigned lid, con
     for (uint32_t s = 0; s < f->switch_count; s++) {
         if (t->level[s] != 0 && ibshift_lft_get(f, s, lid) == 0 && s != target &&
             way[s] != ROUTE_FAR) {
-            ibshift_lft_set(f, s, lid, port_towards(t, s, descent, way, lid));
+            ibshift_lft_set(f, s, lid, route_tree_port(t, s, descent, way, lid));
         }
     }
 }
@@ -188,12 +159,4 @@ int route_tree_fill(route_t *r, const route_tree_t *t, ibshift_error_t *err)
         rc = fill_targets(&w, 0, r->fabric->switch_count);
     }
     return rc == -ENOMEM ? ibshift_fail(err, rc, "no memory for the ways to the leaves") : rc;
-}
-
-int route_tree_switches(route_t *r, const route_tree_t *t, ibshift_error_t *err)
-{
-    struct ways w = {.r = r, .t = t};
-    int rc = route_parallel(r->threads, r->fabric->switch_count, route_switches, &w);
-
-    return rc == 0 ? 0 : ibshift_fail(err, rc, "no memory to route to the switches");
 }

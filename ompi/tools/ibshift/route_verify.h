@@ -19,7 +19,8 @@ typedef struct route_channel {
 } route_channel_t;
 
 typedef struct route_proof {
-    uint64_t routes; /* (host, LID of another host) */
+    uint64_t routes;                     /* (host, LID of another host) */
+    uint64_t to_switches, switches_lost; /* (switch with hosts, LID of a switch); without a way */
     uint64_t lost, circles, strays;
     uint64_t hops[ROUTE_HOPS_MOST + 1]; /* routes by their links, both hosts' cables included */
     char broken[512];                   /* the first route that fails */

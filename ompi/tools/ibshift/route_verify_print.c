@@ -46,6 +46,10 @@ void route_proof_print(const route_t *r, const route_proof_t *p, FILE *out)
     } else {
         fprintf(out, ", all arrive\n");
     }
+    if (p->switches_lost != 0) {
+        fprintf(out, "to switches: %" PRIu64 " of %" PRIu64 " routes have no way\n",
+                p->switches_lost, p->to_switches);
+    }
     fprintf(out, "links a route:");
     for (unsigned i = 0; i <= ROUTE_HOPS_MOST; i++) {
         if (p->hops[i] != 0) {
@@ -77,8 +81,8 @@ void route_proof_print_json(const route_t *r, const route_proof_t *p, FILE *out)
 
     fprintf(out,
             "\"routes\": %" PRIu64 ", \"lost\": %" PRIu64 ", \"circles\": %" PRIu64
-            ", \"strays\": %" PRIu64 ", \"broken\": ",
-            p->routes, p->lost, p->circles, p->strays);
+            ", \"strays\": %" PRIu64 ", \"switches_lost\": %" PRIu64 ", \"broken\": ",
+            p->routes, p->lost, p->circles, p->strays, p->switches_lost);
     fabric_json_string(out, p->broken);
     fprintf(out, ", \"hops\": {");
     for (unsigned i = 0; i <= ROUTE_HOPS_MOST; i++) {

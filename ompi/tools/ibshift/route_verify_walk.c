@@ -11,7 +11,8 @@ typedef struct walker {
     uint32_t *own;    /* [switch]: hosts */
     uint32_t *leaves; /* switches with hosts */
     uint32_t leaf_count;
-    uint32_t longest; /* links that no loop-free route exceeds */
+    uint32_t *switch_at; /* [LID]: the switch that owns it, or IBSHIFT_NO_SWITCH */
+    uint32_t longest;    /* links that no loop-free route exceeds */
     route_deps_t *deps;
     route_proof_t *proof;
     uint32_t *load; /* [link] */
@@ -101,6 +102,36 @@ static void walk(const walker_t *w, tally_t *tally, uint32_t leaf, unsigned lid,
     }
 }
 
+/* A packet to a switch's own LID; that a switch cannot be reached is told, not held against it. */
+static void walk_to_switch(const walker_t *w, tally_t *tally, uint32_t leaf, uint32_t target)
+{
+    const route_t *r = w->r;
+    const ibshift_fabric_t *f = r->fabric;
+    unsigned lid = f->nodes[f->switches[target]].lid, in = 0, vl = 0;
+    unsigned sl = r->sl == NULL ? 0 : r->sl[(size_t)leaf * f->lft_stride + lid];
+    uint32_t sw = leaf, before = IBSHIFT_NO_PORT;
+
+    tally->proof.to_switches += leaf != target;
+    for (uint32_t links = 0; sw != target; links++) {
+        uint32_t link = links <= w->longest ? route_next_link(f, sw, lid) : IBSHIFT_NO_PORT;
+        uint32_t peer = link == IBSHIFT_NO_PORT ? IBSHIFT_NO_PORT : f->ports[link].peer;
+        unsigned next_vl;
+
+        if (link == IBSHIFT_NO_PORT || !ibshift_node_is_switch(f, f->ports[peer].node)) {
+            tally->proof.switches_lost++;
+            return;
+        }
+        next_vl = lane_of(r, sw, in, f->ports[link].number, sl);
+        if (before != IBSHIFT_NO_PORT) {
+            depend(w, before, vl, f->ports[link].number, next_vl);
+        }
+        vl = next_vl;
+        before = link;
+        in = f->ports[peer].number;
+        sw = f->nodes[f->ports[peer].node].switch_index;
+    }
+}
+
 static void add_tally(walker_t *w, const tally_t *tally)
 {
     const route_proof_t *part = &tally->proof;
@@ -108,6 +139,8 @@ static void add_tally(walker_t *w, const tally_t *tally)
 
     pthread_mutex_lock(&w->lock);
     all->routes += part->routes;
+    all->to_switches += part->to_switches;
+    all->switches_lost += part->switches_lost;
     all->lost += part->lost;
     all->circles += part->circles;
     all->strays += part->strays;
@@ -137,6 +170,9 @@ static int walk_lids(void *context, uint32_t first, uint32_t end)
 
         for (uint32_t i = 0; goal != IBSHIFT_NO_PORT && i < w->leaf_count; i++) {
             walk(w, &tally, w->leaves[i], lid, goal);
+        }
+        for (uint32_t i = 0; w->switch_at[lid] != IBSHIFT_NO_SWITCH && i < w->leaf_count; i++) {
+            walk_to_switch(w, &tally, w->leaves[i], w->switch_at[lid]);
         }
     }
     add_tally(w, &tally);
@@ -182,6 +218,12 @@ static void find_leaves(walker_t *w)
             w->leaves[w->leaf_count++] = s;
         }
     }
+    memset(w->switch_at, 0xff, f->lft_stride * sizeof(*w->switch_at));
+    for (uint32_t s = 0; s < f->switch_count; s++) {
+        if (f->nodes[f->switches[s]].lid != 0) {
+            w->switch_at[f->nodes[f->switches[s]].lid] = s;
+        }
+    }
     w->longest = f->switch_count + 1;
 }
 
@@ -192,13 +234,14 @@ int route_verify_walks(const route_t *r, route_proof_t *proof, route_deps_t *dep
     walker_t w = {.r = r,
                   .own = calloc((size_t)f->switch_count + 1, sizeof(*w.own)),
                   .leaves = calloc((size_t)f->switch_count + 1, sizeof(*w.leaves)),
+                  .switch_at = malloc((size_t)f->lft_stride * sizeof(*w.switch_at)),
                   .load = calloc((size_t)f->port_count + 1, sizeof(*w.load)),
                   .deps = deps,
                   .proof = proof};
     int rc = -ENOMEM;
 
     pthread_mutex_init(&w.lock, NULL);
-    if (w.own != NULL && w.leaves != NULL && w.load != NULL) {
+    if (w.own != NULL && w.leaves != NULL && w.switch_at != NULL && w.load != NULL) {
         find_leaves(&w);
         rc = route_parallel(r->threads, f->lft_stride, walk_lids, &w);
         sum_loads(&w);
@@ -206,6 +249,7 @@ int route_verify_walks(const route_t *r, route_proof_t *proof, route_deps_t *dep
     pthread_mutex_destroy(&w.lock);
     free(w.own);
     free(w.leaves);
+    free(w.switch_at);
     free(w.load);
     return rc == 0 ? 0 : ibshift_fail(err, rc, "no memory to walk the routes");
 }
