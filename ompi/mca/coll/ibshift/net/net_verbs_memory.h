@@ -6,8 +6,8 @@
 #include "net/net_verbs_priv.h"
 
 enum {
-    IBSHIFT_RING_RECORD = 1088, /* bytes, of which the last are the header */
-    IBSHIFT_RING_RECORDS = 32,  /* a power of two, so that the count may wrap */
+    IBSHIFT_RING_RECORD = 4160, /* bytes, of which the last are the header */
+    IBSHIFT_RING_RECORDS = 16,  /* a power of two, so that the count may wrap */
     IBSHIFT_RING_HOT = 32,      /* messages lately that make a peer hot */
     IBSHIFT_SLOTS_MIN = 128,
     IBSHIFT_UD_STRIDE = 192, /* a datagram behind the 40 bytes of its route header */
