@@ -78,9 +78,12 @@ void bench_close(struct bench *b);
 int counter_check(const char *path, int rank);
 double counter_read(const char *path);
 
-/* together_leave() returns on all ranks at the same time, as near as their clocks agree. */
+double bench_now(void); /* s, the same for all processes of a host */
+
+/* together_leave() returns on all ranks at the same time, as near as their clocks agree; its result
+ * is by how many us this rank is late all the same. */
 void together_open(struct bench *b);
-void together_leave(struct bench *b);
+double together_leave(struct bench *b);
 
 /* Medians over the samples, in microseconds; the same numbers on every rank. */
 struct result {
