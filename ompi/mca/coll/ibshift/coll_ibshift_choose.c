@@ -48,6 +48,11 @@ uint64_t ibshift_choose_digest(void)
     return ibshift_digest(IBSHIFT_DIGEST, values, sizeof(values));
 }
 
+const struct ibshift_model *ibshift_choose_model(void)
+{
+    return &model;
+}
+
 void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collective collective)
 {
     atomic_store_explicit(&choices->last[collective], NULL, memory_order_relaxed);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "alg/alg.h"
+#include "model/param.h"
 
 /* What the parameters of a collective ask for; MPI_T may change them between two calls. */
 struct ibshift_wish {
@@ -49,5 +50,6 @@ void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collec
 /* Reads the model's parameters; a file that is wrong is reported, and the typical values stay. */
 void ibshift_choose_open(void);
 uint64_t ibshift_choose_digest(void); /* of the model in use */
+const struct ibshift_model *ibshift_choose_model(void);
 
 #endif

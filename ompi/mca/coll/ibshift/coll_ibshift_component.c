@@ -77,6 +77,7 @@ static int component_open(void)
     }
     ibshift_params_check();
     ibshift_choose_open();
+    ibshift_pace_open();
     ibshift_transport_open();
     return OMPI_SUCCESS;
 }

@@ -101,6 +101,7 @@ static void module_destruct(mca_coll_ibshift_module_t *module)
     give_back_fallbacks(module);
     ibshift_choices_free(&module->choices);
     ibshift_route_free(&module->route);
+    ibshift_pacing_free(&module->pacing);
     if (NULL != module->peers && NULL != ibshift_transport_engine()) {
         ibshift_engine_forget(ibshift_transport_engine(), module->wire_id);
     }

@@ -25,6 +25,7 @@ struct ibshift_params {
     const char *fabric;
     const char *order;
     bool order_reductions;
+    const char *pace;
     bool explain;
     const char *trace;
     /* By collective; 0: chosen. algorithm: 1 + place among the collective's rows. */
