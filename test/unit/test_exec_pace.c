@@ -293,6 +293,129 @@ static void waiting_for_a_slot_asks_to_be_woken(void **state)
     (void)state;
 }
 
+/* Whatever the clocks show, what they make of it is right within the error that they tell. */
+static int64_t worst_error(struct scene *scene, uint64_t *told)
+{
+    int64_t worst = 0, common = 0;
+
+    for (uint32_t i = 0; i < scene->world->ranks; i++) {
+        struct ibshift_net *net = ibshift_loop_net(scene->world->loop, i);
+        int64_t error = ibshift_clock_common(&scene->clocks[i], ibshift_net_now(net));
+
+        common = i == 0 ? error : common;
+        error = error > common ? error - common : common - error;
+        assert_true(scene->clocks[i].is_known);
+        assert_true((uint64_t)error <= scene->clocks[i].error + 1 || scene->clocks[i].drift != 0);
+        worst = error > worst ? error : worst;
+        *told = scene->clocks[i].error > *told ? scene->clocks[i].error : *told;
+    }
+    return worst;
+}
+
+static void clocks_are_compared(void **state)
+{
+    struct scene scene;
+    struct ibshift_pace pace;
+    uint64_t random = seed + 6;
+
+    for (uint32_t ranks = 1; ranks <= 33; ranks += 4) {
+        struct ibshift_loop_options loop = quiet_loop(ranks);
+        uint64_t told = 0;
+        int64_t worst;
+
+        loop.delay = 200;
+        loop.seed = world_random(&random);
+        loop.ahead = 1000ull * 1000 * 1000 * 1000;
+        loop.max_eager = ranks % 8 == 1 ? 0 : 64;
+        ibshift_pace_default(&pace, IBSHIFT_PACE_CLK);
+        pace.unit = 5000;
+        pace.sync = 1;
+        open_scene(&scene, &loop, &pace, "shift", 65, &random);
+        run(&scene, 1, 0, &random);
+        worst = worst_error(&scene, &told);
+        print_message("%u ranks: off by %lld at most, %llu told\n", ranks, (long long)worst,
+                      (unsigned long long)told);
+        for (uint32_t i = 0; i < ranks; i++) {
+            assert_int_equal(scene.memories[i].jumps, 0);
+        }
+        close_scene(&scene);
+    }
+    (void)state;
+}
+
+/* Drift shows in the second comparison, half a second later; a jump in between is told. */
+static void drift_is_found_and_a_jump_is_told(void **state)
+{
+    struct scene scene;
+    struct ibshift_pace pace;
+    struct ibshift_loop_options loop = quiet_loop(4);
+    uint64_t random = seed + 7, told = 0;
+
+    loop.tick = 20000;
+    loop.drift = 1e-4;
+    loop.seed = seed + 1;
+    loop.max_eager = 64;
+    ibshift_pace_default(&pace, IBSHIFT_PACE_CLK);
+    pace.unit = 1000000;
+    pace.sync = 1;
+    open_scene(&scene, &loop, &pace, "shift", 65, &random);
+    run(&scene, 1, 0, &random);
+    run(&scene, 2, 10000, &random); /* 0.8 s of the loop's time */
+    assert_true(worst_error(&scene, &told) < 400000);
+    for (uint32_t i = 1; i < 4; i++) {
+        assert_true(scene.clocks[i].drift > -2e-4 && scene.clocks[i].drift < 2e-4);
+        assert_int_equal(scene.memories[i].jumps, 0);
+    }
+    ibshift_loop_jump(scene.world->loop, 2, 50ull * 1000 * 1000 * 1000);
+    run(&scene, 3, 10000, &random);
+    assert_true(scene.memories[2].jumps > 0);
+    assert_int_equal(scene.memories[1].jumps, 0);
+    close_scene(&scene);
+    (void)state;
+}
+
+static void the_longest_trips_are_dropped(void **state)
+{
+    struct ibshift_trip trips[10], fit;
+
+    for (int i = 0; i < 10; i++) { /* the seven short ones say 100, on average; the others lie */
+        trips[i] = (struct ibshift_trip){.time = (uint64_t)(i < 3 ? 1000 + i : 10 + i),
+                                         .offset = i < 3 ? 5000 : 97 + (i - 3)};
+    }
+    ibshift_clock_fit(trips, 10, &fit);
+    assert_int_equal(fit.offset, 100);
+    assert_int_equal(fit.time, 19);
+    (void)state;
+}
+
+/* In the middle of a run: that rank goes on without it, and all ends right. */
+static void a_clock_that_jumps_in_a_run_harms_nobody(void **state)
+{
+    struct scene scene;
+    struct ibshift_pace pace;
+    struct ibshift_loop_options loop = quiet_loop(8);
+    uint64_t random = seed + 8;
+
+    ibshift_pace_default(&pace, IBSHIFT_PACE_CLK);
+    pace.unit = 1000;
+    open_scene(&scene, &loop, &pace, "shift", 65, &random);
+    for (uint32_t i = 0; i < 8; i++) {
+        work_start(scene.work, i, 9);
+    }
+    for (int turn = 0; turn < MANY_TURNS && !work_is_done(scene.work); turn++) {
+        if (turn == 300) {
+            ibshift_loop_jump(scene.world->loop, 5, 1ull << 40);
+        }
+        world_turn(scene.world, &random);
+    }
+    assert_true(work_is_done(scene.work));
+    for (uint32_t i = 0; i < 8; i++) {
+        assert_true(work_is_right(scene.work, i));
+    }
+    close_scene(&scene);
+    (void)state;
+}
+
 static void words_are_read_and_written(void **state)
 {
     static const char *const good[][2] = {{"none", "none"},
@@ -331,6 +454,10 @@ int main(void)
         cmocka_unit_test(barriers_keep_blocks_apart),
         cmocka_unit_test(grants_limit_what_comes),
         cmocka_unit_test(waiting_for_a_slot_asks_to_be_woken),
+        cmocka_unit_test(the_longest_trips_are_dropped),
+        cmocka_unit_test(clocks_are_compared),
+        cmocka_unit_test(drift_is_found_and_a_jump_is_told),
+        cmocka_unit_test(a_clock_that_jumps_in_a_run_harms_nobody),
         cmocka_unit_test(words_are_read_and_written),
     };
 

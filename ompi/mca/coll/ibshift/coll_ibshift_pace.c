@@ -7,6 +7,7 @@
 
 #include "exec/pace_auto.h"
 
+static const uint64_t resync = 10ull * 1000 * 1000 * 1000; /* ns */
 static struct ibshift_pace wish;
 static bool is_auto = true;
 
@@ -37,7 +38,7 @@ static uint32_t all_hosts(const mca_coll_ibshift_module_t *module)
 }
 
 /* Model times are in us. */
-static void decide(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+static void decide(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
                    bool is_attended, const struct ibshift_op_params *params,
                    struct ibshift_paced *paced)
 {
@@ -63,6 +64,8 @@ static void decide(const mca_coll_ibshift_module_t *module, const struct ibshift
     }
     paced->pace.delay = (uint64_t)facts.latency;
     paced->pace.kib = (uint64_t)(1024e3 * model->gap_byte);
+    paced->pace.sync = resync;
+    paced->pace.clock = &module->pacing.clock;
     paced->pace.memory = &paced->memory;
 }
 

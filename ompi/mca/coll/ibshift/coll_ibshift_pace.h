@@ -25,6 +25,7 @@ struct ibshift_paced {
 };
 
 struct ibshift_pacing {
+    struct ibshift_clock clock;
     struct ibshift_paced *by_class[IBSHIFT_PACE_CLASSES];
 };
 

@@ -14,7 +14,7 @@
 struct ibshift_engine;
 struct ibshift_op;
 
-enum { IBSHIFT_GATE_WORDS = 3, IBSHIFT_GATE_TAG = 1u << 31 };
+enum { IBSHIFT_GATE_WORDS = 4, IBSHIFT_GATE_TAG = 1u << 31 };
 
 struct ibshift_gate {
     uint32_t number;  /* of gates passed or begun in this op */
@@ -33,6 +33,8 @@ void ibshift_gate_close(struct ibshift_gate *gate);
 int ibshift_gate_turn(struct ibshift_op *op, struct ibshift_engine *engine);
 /* One of its messages ended. */
 void ibshift_gate_event(struct ibshift_op *op);
+
+enum { IBSHIFT_GATE_INDICES = 2 }; /* of its cookies */
 /* A rank that it waits for; the own one: none. */
 uint32_t ibshift_gate_awaited(const struct ibshift_op *op);
 /* Who may wait for this rank at a gate. */

@@ -285,9 +285,8 @@ void ibshift_op_event(struct ibshift_op *op, struct ibshift_engine *engine,
     uint32_t rank = op->params.rank;
 
     if (which == IBSHIFT_CLASS_LOCAL) {
-        rank = ibshift_gate_awaited(op);
-        ibshift_gate_event(op);
-        op->moves++;
+        rank = ibshift_pace_awaited(op);
+        ibshift_pace_event(op, engine, index);
     } else if (status > 0) {
         ibshift_pace_news(op, which, index);
         return;
@@ -346,7 +345,7 @@ bool ibshift_op_is_over(const struct ibshift_op *op)
 
     if (state_of(op) == IBSHIFT_OP_DRAINING) {
         return op->walk.in_flight[IBSHIFT_CLASS_RECV] + op->walk.in_flight[IBSHIFT_CLASS_SEND] +
-                   (is_paced ? op->pace.gate.pending : 0) ==
+                   (is_paced ? ibshift_pace_pending(op) : 0) ==
                0;
     }
     return ibshift_walk_is_done(&op->walk) && (!is_paced || ibshift_pace_is_over(op));
@@ -354,7 +353,7 @@ bool ibshift_op_is_over(const struct ibshift_op *op)
 
 uint32_t ibshift_op_awaited_rank(const struct ibshift_op *op)
 {
-    uint32_t rank = op->params.pace != NULL ? ibshift_gate_awaited(op) : op->params.rank;
+    uint32_t rank = op->params.pace != NULL ? ibshift_pace_awaited(op) : op->params.rank;
     uint32_t round = IBSHIFT_NOT_IN_FLIGHT;
 
     for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
@@ -370,8 +369,8 @@ uint32_t ibshift_op_awaited_rank(const struct ibshift_op *op)
 
 void ibshift_op_probe(const struct ibshift_op *op, struct ibshift_net *net)
 {
-    if (op->params.pace != NULL && !op->pace.gate.is_open) {
-        ibshift_net_probe(net, ibshift_op_peer(op, ibshift_gate_awaited(op)));
+    if (op->params.pace != NULL && ibshift_pace_awaited(op) != op->params.rank) {
+        ibshift_net_probe(net, ibshift_op_peer(op, ibshift_pace_awaited(op)));
     }
     for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
         for (uint32_t i = 0; i < op->walk.window; i++) {

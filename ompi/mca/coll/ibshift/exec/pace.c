@@ -8,7 +8,7 @@ static const struct ibshift_pace_plug *const plugs[IBSHIFT_PACES] = {
     [IBSHIFT_PACE_RATE] = &ibshift_pace_plug_rate,
 };
 
-enum { TIME, UNIT, NOT_FIRST_STAGE }; /* what a gate tells */
+enum { TIME, UNIT, NOT_FIRST_STAGE, WANTS_SYNC }; /* what a gate tells */
 
 static const uint64_t no_sign = 1ull << 63; /* so that signed times compare as unsigned ones */
 
@@ -25,6 +25,16 @@ static uint32_t first_stage(const struct ibshift_walk *walk)
     return first;
 }
 
+/* Once an op at most. */
+static bool wants_sync(const struct ibshift_op *op)
+{
+    const struct ibshift_pace *pace = op->params.pace;
+    const struct ibshift_clock *clock = pace->clock;
+
+    return pace->kind == IBSHIFT_PACE_CLK && clock != NULL && pace->sync != 0 &&
+           !op->pace.sync.is_done && (!clock->is_known || op->pace.now - clock->since > pace->sync);
+}
+
 void ibshift_pace_close_gate(struct ibshift_op *op)
 {
     struct ibshift_pace_state *state = &op->pace;
@@ -34,6 +44,7 @@ void ibshift_pace_close_gate(struct ibshift_op *op)
         (uint64_t)ibshift_clock_common(op->params.pace->clock, state->now) ^ no_sign;
     state->gate.most[UNIT] = memory != NULL ? memory->unit : 0;
     state->gate.most[NOT_FIRST_STAGE] = UINT32_MAX - first_stage(&op->walk);
+    state->gate.most[WANTS_SYNC] = wants_sync(op);
     ibshift_gate_close(&state->gate);
 }
 
@@ -48,9 +59,11 @@ void ibshift_pace_begin(struct ibshift_op *op, struct ibshift_engine *engine)
     state->aside_count = state->made_up = 0;
     state->has_begun = false;
     ibshift_gate_reset(&state->gate);
+    ibshift_sync_reset(&state->sync);
     ibshift_pace_close_gate(op);
     if (!op->params.pace->is_gated) {
         state->gate.is_open = true;
+        state->gate.most[WANTS_SYNC] = 0;
     }
 }
 
@@ -65,6 +78,24 @@ static void begin_plug(struct ibshift_op *op)
     state->plug->begin(op);
 }
 
+/* Behind the first gate, the clocks are compared when anyone wants it; then there is another. */
+static int begin(struct ibshift_op *op, struct ibshift_engine *engine)
+{
+    struct ibshift_pace_state *state = &op->pace;
+    int rc = 0;
+
+    if (state->gate.most[WANTS_SYNC] != 0 && !state->sync.is_done) {
+        rc = ibshift_sync_turn(op, engine);
+        if (rc == 0 && state->sync.is_done) {
+            ibshift_pace_close_gate(op);
+            op->moves++;
+        }
+    } else {
+        begin_plug(op);
+    }
+    return rc;
+}
+
 void ibshift_pace_enter(struct ibshift_op *op, struct ibshift_engine *engine)
 {
     struct ibshift_pace_state *state = &op->pace;
@@ -75,14 +106,29 @@ void ibshift_pace_enter(struct ibshift_op *op, struct ibshift_engine *engine)
     if (!state->gate.is_open) {
         rc = ibshift_gate_turn(op, engine);
     }
-    if (rc != 0) {
-        ibshift_op_fail(op, engine, ibshift_gate_awaited(op), rc);
-    } else if (state->gate.is_open && !state->has_begun) {
-        begin_plug(op);
+    if (rc == 0 && state->gate.is_open && !state->has_begun) {
+        rc = begin(op, engine);
     }
-    if (state->has_begun && state->plug->turn != NULL) {
+    if (rc != 0) {
+        ibshift_op_fail(op, engine, ibshift_pace_awaited(op), rc);
+    } else if (state->has_begun && state->plug->turn != NULL) {
         state->plug->turn(op);
     }
+}
+
+void ibshift_pace_event(struct ibshift_op *op, struct ibshift_engine *engine, uint32_t index)
+{
+    op->moves++;
+    if (index < IBSHIFT_GATE_INDICES) {
+        ibshift_gate_event(op);
+    } else {
+        ibshift_sync_event(op, engine, index);
+    }
+}
+
+uint32_t ibshift_pace_awaited(const struct ibshift_op *op)
+{
+    return op->pace.gate.is_open ? ibshift_sync_awaited(op) : ibshift_gate_awaited(op);
 }
 
 bool ibshift_pace_is_over(const struct ibshift_op *op)

@@ -19,6 +19,7 @@
 
 #include "exec/clock.h"
 #include "exec/gate.h"
+#include "exec/sync.h"
 #include "net/net.h"
 #include "sched/walk.h"
 
@@ -66,6 +67,7 @@ struct ibshift_pace {
     uint64_t kib;     /* RATE: ns that 1024 bytes take at the link's whole rate */
     uint64_t unit;    /* ns that a message takes alone; 0: measured */
     uint64_t delay;   /* ns that a short message takes, roughly */
+    uint64_t sync;    /* CLK: ns after which the clock is compared anew; 0: it is right */
     struct ibshift_clock *clock;        /* NULL: the net's own, taken as the same everywhere */
     struct ibshift_pace_memory *memory; /* NULL: nothing is remembered */
 };
@@ -98,6 +100,7 @@ struct ibshift_pace_state {
     uint32_t end;  /* BARRIER: stages < end may start */
     bool is_between;
     struct ibshift_gate gate;
+    struct ibshift_sync sync;
     struct ibshift_pace_flight flight[IBSHIFT_CLASS_LOCAL][IBSHIFT_PACE_WINDOW];
     struct ibshift_aside aside[IBSHIFT_ASIDE_MAX];
 };

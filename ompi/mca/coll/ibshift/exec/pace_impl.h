@@ -35,6 +35,15 @@ extern const struct ibshift_pace_plug ibshift_pace_plug_grants, ibshift_pace_plu
 
 void ibshift_pace_begin(struct ibshift_op *op, struct ibshift_engine *engine);
 
+/* News of a message of the gate or of the comparison of clocks. */
+void ibshift_pace_event(struct ibshift_op *op, struct ibshift_engine *engine, uint32_t index);
+static inline uint32_t ibshift_pace_pending(const struct ibshift_op *op)
+{
+    return op->pace.gate.pending + op->pace.sync.pending;
+}
+/* A rank that one of both waits for; the own one: none. */
+uint32_t ibshift_pace_awaited(const struct ibshift_op *op);
+
 /* Reads the clock and turns the gate; a failure is the op's. */
 void ibshift_pace_enter(struct ibshift_op *op, struct ibshift_engine *engine);
 

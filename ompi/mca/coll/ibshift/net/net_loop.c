@@ -330,6 +330,7 @@ static uint64_t loop_now(struct ibshift_net *net)
     struct endpoint *endpoint = ibshift_loop_lock(net);
     uint64_t now = endpoint->loop->now;
 
+    now += endpoint->ahead + (uint64_t)((double)now * endpoint->drift);
     ibshift_loop_unlock(endpoint, 0);
     return now;
 }
@@ -361,6 +362,12 @@ static int endpoint_init(struct endpoint *endpoint, struct ibshift_loop *loop, u
     endpoint->loop = loop;
     endpoint->self = self;
     endpoint->sends_to_live = UINT64_MAX;
+    if (loop->options.ahead > 0) {
+        endpoint->ahead = ibshift_loop_random(loop, loop->options.ahead + 1);
+    }
+    if (loop->options.drift > 0) {
+        endpoint->drift = loop->options.drift * (double)ibshift_loop_random(loop, 1001) / 1000;
+    }
     ibshift_loop_list_init(&endpoint->arriving);
     ibshift_loop_list_init(&endpoint->ended);
     endpoint->failed = calloc(loop->options.peers, sizeof(*endpoint->failed));

@@ -22,6 +22,8 @@ struct ibshift_loop_options {
     uint64_t delay;   /* each message takes 0..delay ns, so that they overtake each other */
     uint64_t timeout; /* ns until a send to a dead peer fails */
     uint64_t seed;    /* of delays, of which short sends end at once, and of the order of events */
+    uint64_t ahead;   /* clocks are 0..ahead ns ahead of the loop's */
+    double drift;     /* and run faster by 0..drift of it */
     bool refuse_memory; /* every registration fails */
 };
 
@@ -32,6 +34,9 @@ struct ibshift_net *ibshift_loop_net(struct ibshift_loop *loop, uint32_t peer);
 
 /* The peer dies when it starts its next message but `sends`: 0 is at the next one. */
 void ibshift_loop_kill_after(struct ibshift_loop *loop, uint32_t peer, uint32_t sends);
+
+/* The peer's clock jumps so many ns ahead. */
+void ibshift_loop_jump(struct ibshift_loop *loop, uint32_t peer, uint64_t ahead);
 
 /* Messages that are still on their way, held, or posted and not ended: 0 after a clean run. */
 size_t ibshift_loop_left(struct ibshift_loop *loop);

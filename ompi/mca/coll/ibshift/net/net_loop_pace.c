@@ -44,3 +44,10 @@ void ibshift_loop_leave(struct ibshift_net *net, uint32_t peer, const struct ibs
     }
     ibshift_loop_unlock(endpoint, 0);
 }
+
+void ibshift_loop_jump(struct ibshift_loop *loop, uint32_t peer, uint64_t ahead)
+{
+    pthread_mutex_lock(&loop->lock);
+    loop->endpoints[peer].ahead += ahead;
+    pthread_mutex_unlock(&loop->lock);
+}

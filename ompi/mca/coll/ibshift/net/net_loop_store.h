@@ -61,6 +61,8 @@ struct endpoint {
     uint32_t on_the_wire; /* own sends */
     uint32_t held;        /* early messages of others */
     uint64_t sends_to_live;
+    uint64_t ahead; /* of its clock */
+    double drift;
     bool is_dead;
     struct list arriving;  /* sends to this endpoint */
     struct list ended;     /* events to be polled */
