@@ -24,6 +24,7 @@ uint64_t ibshift_params_digest(void)
 
     sum = ibshift_digest(sum, p->algorithm, sizeof(p->algorithm));
     sum = ibshift_digest(sum, p->radix, sizeof(p->radix));
+    sum = ibshift_digest(sum, p->pace, strlen(p->pace));
     return ibshift_digest(sum, p->segment, sizeof(p->segment));
 }
 
