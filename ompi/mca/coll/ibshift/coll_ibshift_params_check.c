@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char prefix[] = "OMPI_MCA_coll_ibshift_";
 
