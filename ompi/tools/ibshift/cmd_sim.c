@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sim_lanes.h"
+
 /* What the ranks run, and in which order. */
 static int choose_order(struct sim_command *c)
 {
@@ -138,7 +140,8 @@ static int set_params(struct sim_command *c, struct sim_job_params *params)
                                       .alg = c->alg,
                                       .plan = &c->what,
                                       .bytes = (size_t)c->number.size,
-                                      .verify = c->verify};
+                                      .verify = c->verify,
+                                      .bins = c->svg != NULL ? 256 : 0};
     sim_options_fabric(c, &params->fabric);
     status = find_unit(c, &params->fabric);
     if (status != CLI_OK) {
@@ -172,12 +175,62 @@ static int find_ideal(struct sim_command *c)
     return CLI_OK;
 }
 
+static int take_lanes(struct sim_command *c)
+{
+    ibshift_shape_t shape;
+    ibshift_error_t err;
+    int rc = ibshift_shape_find(c->job.fabric, &shape, &err);
+
+    if (rc != 0) {
+        return fabric_args_fail(&c->args, &err);
+    }
+    rc = sim_lanes_torus(c->job.fabric, &shape, &c->lane_table);
+    ibshift_shape_free(&shape);
+    if (rc == -EINVAL) {
+        return cli_error(c->args.command, "--torus-lanes: the fabric is no torus");
+    }
+    c->number.lanes = c->number.lanes < 2 ? 2 : c->number.lanes;
+    return rc == 0 ? CLI_OK : cli_error(c->args.command, "no memory");
+}
+
+/* "0.3:65536": the hosts that are not the job's. */
+static int take_background(struct sim_command *c, struct sim_job_params *params)
+{
+    const ibshift_placement_t *p = c->job.placement;
+    uint32_t count = 0;
+
+    if (c->background == NULL) {
+        return CLI_OK;
+    }
+    c->others = malloc(((size_t)c->job.fabric->host_count + 1) * sizeof(*c->others));
+    if (c->others == NULL) {
+        return cli_error(c->args.command, "no memory");
+    }
+    for (uint32_t h = 0; h < c->job.fabric->host_count; h++) {
+        if (p->member_at[h] == IBSHIFT_NO_HOST) {
+            c->others[count++] = h;
+        }
+    }
+    if (count < 2) {
+        return cli_error(c->args.command, "--background: the job has all hosts but %u", count);
+    }
+    params->background = (struct sim_traffic_options){.pattern = SIM_RANDOM,
+                                                      .load = c->number.background_load,
+                                                      .bytes = (uint64_t)c->number.background_bytes,
+                                                      .end = SIM_NEVER,
+                                                      .seed = (uint64_t)c->number.seed};
+    params->others = c->others;
+    params->other_count = count;
+    return CLI_OK;
+}
+
 static int run(struct sim_command *c)
 {
     struct sim_job_params params;
     ibshift_error_t err;
     int status = set_params(c, &params);
 
+    status = status == CLI_OK ? take_background(c, &params) : status;
     if (status != CLI_OK) {
         return status;
     }
@@ -191,6 +244,9 @@ static int run(struct sim_command *c)
     }
     if (status == CLI_OK && c->run.status != 0) {
         status = CLI_FAILED;
+    }
+    if (status == CLI_OK && c->svg != NULL) {
+        status = sim_draw_use(c, c->svg);
     }
     if (status != CLI_USAGE) {
         (c->json ? sim_print_json : sim_print_text)(c);
@@ -212,11 +268,18 @@ int cmd_sim(int argc, char **argv)
         return cli_error(c.args.command, "--schedule takes neither --order nor --plan");
     }
     status = fabric_job_open(&c.args, &c.job);
-    status = status == CLI_OK ? choose(&c) : status;
-    status = status == CLI_OK ? run(&c) : status;
+    status = status == CLI_OK && c.torus_lanes ? take_lanes(&c) : status;
+    if (status == CLI_OK && c.traffic != NULL) {
+        status = sim_traffic_curve(&c);
+    } else {
+        status = status == CLI_OK ? choose(&c) : status;
+        status = status == CLI_OK ? run(&c) : status;
+    }
     ibshift_seats_free(&c.seats);
     ibshift_arrangement_free(&c.found);
     free(c.host_of);
+    free(c.lane_table);
+    free(c.others);
     fabric_job_close(&c.job);
     return status;
 }

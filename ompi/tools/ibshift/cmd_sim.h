@@ -4,6 +4,7 @@
 
 #include "cmd_fabric_job.h"
 #include "sim_job.h"
+#include "sim_traffic.h"
 
 /* Numbers that options give, with their defaults in the table of cmd_sim_options.c. */
 struct sim_numbers {
@@ -14,14 +15,18 @@ struct sim_numbers {
     double rare, rare_length;                    /* share of messages, times of a message */
     double clock_offset, clock_drift;            /* ns, ppm */
     double seed;
+    double jobs, fragment, fragment_deviation; /* hosts */
+    double warm, span;                         /* us */
+    double background_load, background_bytes;
 };
 
 struct sim_command {
     struct fabric_args args;
     struct fabric_job job;
     const char *order, *plan, *pace; /* as given, or NULL */
-    const char *rare, *clock;
-    bool schedule, verify, json, quiet;
+    const char *rare, *clock, *svg;
+    const char *traffic, *load, *background, *fragments;
+    bool schedule, verify, json, quiet, torus_lanes;
     struct sim_numbers number;
 
     const char *title; /* of the order or plan */
@@ -30,6 +35,8 @@ struct sim_command {
     const struct ibshift_alg *alg;
     struct ibshift_plan what;
     uint32_t *host_of; /* [rank] */
+    uint8_t *lane_table;
+    uint32_t *others; /* hosts that are not the job's */
     struct ibshift_pace paced;
     uint64_t unit; /* ps: a message alone, on the fastest host's cable */
     double cost;   /* static: the order's, in units; 0: a plan's, not known */
@@ -52,6 +59,12 @@ void sim_print_failure(const struct sim_command *c);
 /* For sim_job_params. */
 void sim_progress_show(void *context, double share);
 void sim_progress_clear(const struct sim_command *c);
+
+/* `--traffic`: the whole of it. CLI_OK or CLI_USAGE. */
+int sim_traffic_curve(struct sim_command *c);
+
+/* The use of the busiest links over time; CLI_OK or CLI_USAGE. */
+int sim_draw_use(const struct sim_command *c, const char *path);
 
 int cmd_sim(int argc, char **argv);
 

@@ -32,6 +32,9 @@ static const struct number_option numbers[] = {
     {"--reads", "N", "packets that leave an input at once; 3", NUMBER(reads), 1, 255, 3},
     {"--flight", "NS", "on a cable; 25", NUMBER(flight), 0, 1e6, 25},
     {"--routing", "NS", "in a switch; 100", NUMBER(routing), 0, 1e6, 100},
+    {"--jobs", "N", "--traffic: jobs that share the hosts; 1", NUMBER(jobs), 1, 1e6, 1},
+    {"--warm", "US", "--traffic: time before anything counts; 100", NUMBER(warm), 0, 1e9, 100},
+    {"--span", "US", "--traffic: time that counts; 200", NUMBER(span), 1, 1e9, 200},
     {"--rate", "MB", "Mb/s of data on all cables; else each cable's own", NUMBER(rate), 0, 4e9, 0},
 };
 
@@ -105,9 +108,18 @@ static int take_pair(struct sim_command *c, const char *name, const char *text, 
 
 static int take_pairs(struct sim_command *c)
 {
-    static const double rare[] = {1, 1e6}, clock[] = {1e15, 1e5};
+    static const double rare[] = {1, 1e6}, clock[] = {1e15, 1e5}, fragments[] = {1e6, 1e6},
+                        background[] = {1, 1e9};
     int status = take_pair(c, "--rare", c->rare, rare, &c->number.rare, &c->number.rare_length);
 
+    c->number.fragment = 36;
+    c->number.fragment_deviation = 10;
+    status = status == CLI_OK ? take_pair(c, "--fragments", c->fragments, fragments,
+                                          &c->number.fragment, &c->number.fragment_deviation)
+                              : status;
+    status = status == CLI_OK ? take_pair(c, "--background", c->background, background,
+                                          &c->number.background_load, &c->number.background_bytes)
+                              : status;
     return status != CLI_OK ? status
                             : take_pair(c, "--clock", c->clock, clock, &c->number.clock_offset,
                                         &c->number.clock_drift);
@@ -129,6 +141,16 @@ int sim_options_parse(struct sim_command *c, int argc, char **argv)
         {"--rare", "SHARE:U", "this share of messages pauses its host for U times", NULL, &c->rare},
         {"--clock", "NS:PPM", "hosts' clocks differ by so much and run so wrong", NULL, &c->clock},
         {"--verify", NULL, "move the bytes and look at them (small jobs)", &c->verify, NULL},
+        {"--background", "LOAD:BYTES", "all other hosts send messages at random, at this load",
+         NULL, &c->background},
+        {"--torus-lanes", NULL, "two lanes that keep a torus free of deadlock", &c->torus_lanes,
+         NULL},
+        {"--svg", "FILE", "draw the links' use over time; the curve of --traffic", NULL, &c->svg},
+        {"--traffic", "PATTERN", "no collective: random, shift, reversal or transpose", NULL,
+         &c->traffic},
+        {"--load", "L,L...", "--traffic: shares of the hosts' cables", NULL, &c->load},
+        {"--fragments", "MEAN:DEV", "--traffic: runs of hosts that jobs are on; 36:10", NULL,
+         &c->fragments},
         {"--json", NULL, "the result as a JSON object", &c->json, NULL},
         {"--quiet", NULL, "no progress bar", &c->quiet, NULL},
     };
@@ -165,7 +187,8 @@ void sim_options_fabric(const struct sim_command *c, struct sim_fabric_options *
                                            .reads = (uint32_t)n->reads,
                                            .flight = (uint64_t)(n->flight * 1000),
                                            .routing = (uint64_t)(n->routing * 1000),
-                                           .rate = (uint32_t)n->rate};
+                                           .rate = (uint32_t)n->rate,
+                                           .lane_table = c->lane_table};
 }
 
 void sim_options_net(const struct sim_command *c, struct sim_net_options *options)

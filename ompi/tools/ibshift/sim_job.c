@@ -114,6 +114,37 @@ static int prepare_ranks(struct sim_job *job)
     return rc;
 }
 
+/* What arrives is the ranks' or the background's. */
+static void arrived(void *context, uint32_t user, enum sim_arrival arrival)
+{
+    struct sim_job *job = context;
+
+    if ((user & SIM_USER_TRAFFIC) && !(user & SIM_USER_GRANT)) {
+        sim_traffic_arrived(job->traffic, user);
+    } else {
+        job->net_user.arrived(job->net_user.context, user, arrival);
+    }
+}
+
+static int prepare_background(struct sim_job *job)
+{
+    const struct sim_job_params *params = &job->params;
+    uint32_t *group;
+    int rc;
+
+    if (params->background.load <= 0) {
+        return 0;
+    }
+    group = calloc(params->other_count + 1u, sizeof(*group));
+    if (group == NULL) {
+        return -ENOMEM;
+    }
+    rc = sim_traffic_create(params->graph, &params->background, params->others, group,
+                            params->other_count, job->fabric, &job->queue, &job->traffic);
+    free(group);
+    return rc;
+}
+
 int sim_job_open(struct sim_job *job, const struct sim_job_params *params, ibshift_error_t *err)
 {
     struct sim_fabric_user user;
@@ -128,13 +159,15 @@ int sim_job_open(struct sim_job *job, const struct sim_job_params *params, ibshi
     if (rc != 0) {
         return ibshift_fail(err, rc, "no memory for %u ranks", params->ranks);
     }
-    user = sim_net_user(job->net);
+    job->net_user = sim_net_user(job->net);
+    user = (struct sim_fabric_user){.context = job, .arrived = arrived};
     rc = sim_fabric_create(params->graph, &params->fabric, &user, &job->queue, &job->fabric, err);
     if (rc != 0) {
         return rc;
     }
     sim_net_attach(job->net, job->fabric);
     rc = prepare_ranks(job);
+    rc = rc == 0 ? prepare_background(job) : rc;
     if (rc == 0 && params->bins > 0) {
         rc = sim_fabric_keep_time(job->fabric, params->bins);
     }
@@ -154,6 +187,7 @@ void sim_job_close(struct sim_job *job)
     }
     free(job->rank);
     sim_memory_free(job->memory);
+    sim_traffic_free(job->traffic);
     sim_fabric_free(job->fabric);
     sim_net_free(job->net);
     sim_queue_free(&job->queue);
@@ -194,11 +228,16 @@ void sim_job_run(struct sim_job *job)
 
     job->running = job->params.ranks;
     sim_net_begin(job->net, turn, job);
+    if (job->traffic != NULL) {
+        sim_traffic_begin(job->traffic);
+    }
     while (job->running > 0 && sim_queue_pop(&job->queue, &event, &kind)) {
         if (kind < SIM_KINDS_FABRIC) {
             sim_fabric_event(job->fabric, kind, &event);
-        } else {
+        } else if (kind < SIM_KINDS_NET) {
             sim_net_event(job->net, kind, &event);
+        } else {
+            sim_traffic_event(job->traffic, &event);
         }
         if (job->queue.events % EVENTS_PER_LOOK == 0 && !look(job)) {
             return;

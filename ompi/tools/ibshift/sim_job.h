@@ -4,6 +4,7 @@
 
 #include "exec/engine.h"
 #include "sim_net.h"
+#include "sim_traffic.h"
 
 enum { SIM_CIRCLE_MAX = 64 };
 
@@ -21,6 +22,9 @@ struct sim_job_params {
     uint32_t bins;  /* parts of time for the use of links; 0: not kept */
     struct sim_fabric_options fabric;
     struct sim_net_options net;
+    struct sim_traffic_options background; /* load 0: none */
+    const uint32_t *others;                /* the hosts that make it */
+    uint32_t other_count;
     void (*progress)(void *context, double share); /* now and then; NULL: nobody looks */
     void *progress_context;
 };
@@ -30,6 +34,8 @@ struct sim_job {
     struct sim_queue queue;
     struct sim_net *net;
     struct sim_fabric *fabric;
+    struct sim_traffic *traffic; /* NULL: none */
+    struct sim_fabric_user net_user;
     struct sim_job_rank *rank;
     struct sim_job_memory *memory;
     uint32_t running;

@@ -33,6 +33,9 @@ struct sim_net_options {
     uint64_t seed;
 };
 
+/* In a flow's user: a grant, not the message itself. */
+#define SIM_USER_GRANT 0x80000000u
+
 struct sim_net;
 
 /* host_of[rank]: index of the graph's host; read now only. The queue and fabric outlive it; the

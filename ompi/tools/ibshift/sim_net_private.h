@@ -5,8 +5,6 @@
 #include "sim_net.h"
 
 #define SIM_NO_MESSAGE UINT32_MAX
-/* In a flow's user: a grant, not the message itself. */
-#define SIM_USER_GRANT 0x80000000u
 
 enum sim_net_kind {
     SIM_TURN = SIM_KINDS_FABRIC, /* of rank a, if it still wants it */

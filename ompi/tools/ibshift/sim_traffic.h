@@ -1,0 +1,65 @@
+/*
+ * Messages that nobody waits for: hosts send at a given load, to destinations by a pattern, and
+ * figures are taken of what arrives. Alone for curves of latency over throughput, or in the
+ * background of a job.
+ */
+#ifndef IBSHIFT_SIM_TRAFFIC_H
+#define IBSHIFT_SIM_TRAFFIC_H
+
+#include "sim_fabric.h"
+
+enum sim_pattern {
+    SIM_RANDOM,    /* any other host of the group, evenly */
+    SIM_SHIFT,     /* the host s places on in the group, s from a random sequence that all share */
+    SIM_REVERSAL,  /* the host whose number has the bits in reverse order */
+    SIM_TRANSPOSE, /* the host whose number has its lower and upper half of bits exchanged */
+    SIM_PATTERNS
+};
+
+/* In a flow's user: traffic's, so that a job and its background can share a fabric. */
+#define SIM_USER_TRAFFIC 0x40000000u
+
+struct sim_traffic_options {
+    enum sim_pattern pattern;
+    double load;    /* share of each host's cable */
+    uint64_t bytes; /* of a message */
+    uint64_t warm;  /* ps: what is born earlier does not count */
+    uint64_t end;   /* ps: nothing is born later; SIM_NEVER: it goes on */
+    uint64_t seed;
+};
+
+struct sim_traffic;
+
+/*
+ * member[count]: the hosts; group[count]: hosts with the same number (0 .. groups - 1) talk among
+ * themselves, in the order given. Intervals between messages are random (exponential). A host whose
+ * messages pile up waits: at most SIM_TRAFFIC_BACKLOG are under way from it.
+ */
+enum { SIM_TRAFFIC_BACKLOG = 64, SIM_KIND_TRAFFIC = 16 };
+
+int sim_traffic_create(const ibshift_fabric_t *graph, const struct sim_traffic_options *options,
+                       const uint32_t *member, const uint32_t *group, uint32_t count,
+                       struct sim_fabric *fabric, struct sim_queue *queue,
+                       struct sim_traffic **traffic);
+void sim_traffic_free(struct sim_traffic *traffic);
+
+void sim_traffic_begin(struct sim_traffic *traffic);
+/* What sim_queue_pop() gave with the kind SIM_KIND_TRAFFIC. */
+void sim_traffic_event(struct sim_traffic *traffic, const struct sim_event *event);
+/* A flow with SIM_USER_TRAFFIC has arrived. */
+void sim_traffic_arrived(struct sim_traffic *traffic, uint32_t user);
+
+/* Of messages born between warm and end, and bytes that arrived in that time. */
+struct sim_traffic_figures {
+    uint64_t messages;
+    double latency_mean, latency_max; /* ps, from birth */
+    double bytes_per_host;            /* average and least */
+    double bytes_least;
+};
+
+struct sim_traffic_figures sim_traffic_figures(const struct sim_traffic *traffic);
+
+/* -EINVAL: no such pattern; its name otherwise goes the other way. */
+int sim_pattern_find(const char *name, enum sim_pattern *pattern);
+
+#endif
