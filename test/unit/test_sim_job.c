@@ -1,0 +1,275 @@
+/* Collectives of the executor over virtual time: against closed forms, with all bytes looked at. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "fabric/synth.h"
+#include "sim_job.h"
+
+enum { FLIGHT = 7000, ROUTING = 90000, MTU = 1000, RANKS_MAX = 64 };
+#define PACKET 250000u /* ps of 1,000 bytes at 32 Gb/s */
+
+struct bench {
+    ibshift_fabric_t *graph;
+    uint32_t host_of[RANKS_MAX];
+    struct ibshift_plan plan;
+    struct ibshift_pace pace;
+    struct sim_job_params params;
+    struct sim_job job;
+};
+
+static void set_up(struct bench *b, const char *fabric, uint32_t ranks, const char *alg)
+{
+    ibshift_error_t err;
+
+    memset(b, 0, sizeof(*b));
+    assert_int_equal(ibshift_synth_fabric(fabric, &b->graph, &err), 0);
+    for (uint32_t r = 0; r < ranks; r++) {
+        b->host_of[r] = r;
+    }
+    b->plan = (struct ibshift_plan){.ranks = ranks, .radix = 1, .segments = 1};
+    b->params = (struct sim_job_params){.graph = b->graph,
+                                        .host_of = b->host_of,
+                                        .ranks = ranks,
+                                        .alg = ibshift_alg_find(IBSHIFT_ALLTOALL, alg),
+                                        .plan = &b->plan,
+                                        .bytes = 20 * MTU,
+                                        .window = 1,
+                                        .verify = true,
+                                        .fabric = {.mtu = MTU,
+                                                   .buffer = 50000,
+                                                   .lanes = 1,
+                                                   .reads = 3,
+                                                   .flight = FLIGHT,
+                                                   .routing = ROUTING,
+                                                   .rate = 32000},
+                                        .net = {.max_eager = SIZE_MAX, .local_rate = 80000}};
+    assert_non_null(b->params.alg);
+}
+
+static void run(struct bench *b)
+{
+    ibshift_error_t err;
+
+    assert_int_equal(sim_job_open(&b->job, &b->params, &err), 0);
+    sim_job_run(&b->job);
+}
+
+static void tear_down(struct bench *b)
+{
+    sim_job_close(&b->job);
+    ibshift_fabric_free(b->graph);
+}
+
+/* One switch, window 1: a stage is a message's way and the acknowledgement's way back. */
+#define STAGE (FLIGHT + ROUTING + 20 * PACKET + FLIGHT + 2 * (FLIGHT + ROUTING))
+
+static void eager_shift(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    set_up(&b, "kary:4,1", 4, "shift");
+    run(&b);
+    assert_int_equal(b.job.status, 0);
+    assert_int_equal(b.job.time, 3 * STAGE);
+    assert_int_equal(sim_net_left(b.job.net), 0);
+    tear_down(&b);
+}
+
+/* Each grant of a stage leaves when its receiver is done with the message before, and a sender has
+ * its acknowledgement later than that: by what the grant takes longer, a stage grows. */
+static void granted_shift(void **state)
+{
+    const uint64_t back = 2 * (FLIGHT + ROUTING);
+    struct bench b;
+
+    (void)state;
+    set_up(&b, "kary:4,1", 4, "shift");
+    b.params.net.max_eager = 1000;
+    b.params.net.control = back + 50000;
+    run(&b);
+    assert_int_equal(b.job.status, 0);
+    assert_int_equal(b.job.time, b.params.net.control + STAGE + 2 * (STAGE + 50000));
+    tear_down(&b);
+}
+
+static void overheads(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    set_up(&b, "kary:4,1", 2, "shift");
+    b.params.net.overhead = 10000;
+    run(&b);
+    /* a post before the message leaves; at the end the acknowledgement's, when receive and its end
+     * are long over */
+    assert_int_equal(b.job.time, 10000 + STAGE + 10000);
+    tear_down(&b);
+}
+
+static void bound_is_the_busiest_cable(void **state)
+{
+    struct bench b;
+    uint32_t link;
+
+    (void)state;
+    set_up(&b, "kary:4,2", 16, "shift");
+    run(&b);
+    assert_int_equal(b.job.status, 0);
+    assert_int_equal(sim_job_bound(&b.job, &link), 15 * 20 * PACKET);
+    tear_down(&b);
+}
+
+static void noise(struct bench *b, uint64_t seed)
+{
+    b->params.bytes = 4 * MTU;
+    b->params.net.max_eager = 500;
+    b->params.net.jitter = PACKET;
+    b->params.net.skew = 10 * PACKET;
+    b->params.net.control = PACKET;
+    b->params.net.pause_share = 0.05;
+    b->params.net.pause = 20 * PACKET;
+    b->params.net.clock_offset = 1000000;
+    b->params.net.clock_drift = 1e-5;
+    b->params.net.seed = seed;
+}
+
+/* All paces end right on noisy hosts, with several ranks on a host too. */
+static void paces(void **state)
+{
+    static const char *const names[] = {"none", "grants:2", "barrier:4", "clk", "rate:4"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct bench b;
+        char why[160];
+
+        set_up(&b, "kary:4,2", 32, "shift");
+        noise(&b, 7);
+        for (uint32_t r = 0; r < 32; r++) {
+            b.host_of[r] = r / 2;
+        }
+        assert_int_equal(ibshift_pace_parse(names[i], &b.pace, why, sizeof(why)), 0);
+        b.pace.unit = 1000;
+        b.pace.delay = 250;
+        b.pace.kib = 256;
+        b.params.pace = b.pace.kind == IBSHIFT_PACE_NONE ? NULL : &b.pace;
+        run(&b);
+        if (b.job.status != 0) {
+            print_error("pace %s: rank %u: %s\n", names[i], b.job.failed_rank,
+                        strerror(-b.job.status));
+        }
+        assert_int_equal(b.job.status, 0);
+        assert_int_equal(sim_net_left(b.job.net), 0);
+        tear_down(&b);
+    }
+}
+
+/* The same seed, the same picosecond; another one, another. */
+static void seeds(void **state)
+{
+    static const uint64_t seed[] = {3, 3, 4};
+    uint64_t time[3];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct bench b;
+
+        set_up(&b, "kary:4,2", 16, "shift");
+        noise(&b, seed[i]);
+        run(&b);
+        assert_int_equal(b.job.status, 0);
+        time[i] = b.job.time;
+        tear_down(&b);
+    }
+    assert_int_equal(time[0], time[1]);
+    assert_int_not_equal(time[0], time[2]);
+}
+
+static void collectives(void **state)
+{
+    static const struct {
+        enum ibshift_collective collective;
+        const char *alg;
+    } runs[] = {{IBSHIFT_ALLTOALL, "bruck"},
+                {IBSHIFT_ALLREDUCE, "ring"},
+                {IBSHIFT_BCAST, "knomial"},
+                {IBSHIFT_BARRIER, "dissemination"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+        struct bench b;
+
+        set_up(&b, "kary:4,2", 16, "shift");
+        b.params.alg = ibshift_alg_find(runs[i].collective, runs[i].alg);
+        assert_non_null(b.params.alg);
+        b.params.verify = false;
+        b.params.net.max_eager = 1000;
+        b.plan.commutative = true;
+        run(&b);
+        assert_int_equal(b.job.status, 0);
+        assert_true(b.job.time > 0);
+        tear_down(&b);
+    }
+}
+
+/* A ring in one direction without lanes: the ranks' all-to-all ends in a circle, and says so. */
+static void deadlock(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    set_up(&b, "torus:5,1", 5, "shift");
+    b.params.fabric.buffer = MTU;
+    b.params.verify = false;
+    b.params.window = 4;
+    run(&b);
+    assert_int_equal(b.job.status, -EDEADLK);
+    assert_int_equal(b.job.circle_length, 5);
+    tear_down(&b);
+}
+
+/* Others' messages in the way: slower, and not counted as the job's. */
+static void background(void **state)
+{
+    static const uint32_t others[] = {8, 9, 10, 11, 12, 13, 14, 15};
+    uint64_t time[2];
+    uint32_t link;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct bench b;
+
+        set_up(&b, "kary:4,2/minhop", 8, "shift");
+        b.params.background =
+            (struct sim_traffic_options){.load = i, .bytes = 20 * MTU, .end = SIM_NEVER, .seed = 1};
+        b.params.others = others;
+        b.params.other_count = 8;
+        run(&b);
+        assert_int_equal(b.job.status, 0);
+        assert_int_equal(sim_job_bound(&b.job, &link), 7 * 20 * PACKET);
+        time[i] = b.job.time;
+        tear_down(&b);
+    }
+    assert_true(time[1] >= time[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(eager_shift), cmocka_unit_test(granted_shift),
+        cmocka_unit_test(overheads),   cmocka_unit_test(bound_is_the_busiest_cable),
+        cmocka_unit_test(paces),       cmocka_unit_test(seeds),
+        cmocka_unit_test(collectives), cmocka_unit_test(deadlock),
+        cmocka_unit_test(background),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,333 @@
+/* The simulated net by itself: net.h's promises, in time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "fabric/synth.h"
+#include "sim_net.h"
+
+enum { RANKS = 4, BYTES = 4000, EVENTS_MAX = 16 };
+#define PACKET 250000u
+
+struct bench {
+    ibshift_fabric_t *graph;
+    struct sim_queue queue;
+    struct sim_net *net;
+    struct sim_fabric *fabric;
+    void (*script)(struct bench *b, uint32_t rank);
+    bool has_begun[RANKS];
+    struct ibshift_net_event event[RANKS][EVENTS_MAX];
+    uint64_t when[RANKS][EVENTS_MAX];
+    int events[RANKS];
+    char out[RANKS][BYTES], in[RANKS][BYTES];
+};
+
+static const struct ibshift_net_key key = {1, 2, 3};
+
+static void turn(void *context, uint32_t rank)
+{
+    struct bench *b = context;
+    int *count = &b->events[rank], got;
+
+    if (!b->has_begun[rank]) {
+        b->has_begun[rank] = true;
+        b->script(b, rank);
+    }
+    while ((got = ibshift_net_poll(sim_net_end(b->net, rank), &b->event[rank][*count], 1)) > 0) {
+        b->when[rank][*count] = b->queue.now;
+        *count += got;
+    }
+}
+
+static void run(struct bench *b, const struct sim_net_options *options,
+                void (*script)(struct bench *b, uint32_t rank))
+{
+    static const uint32_t host_of[RANKS] = {0, 1, 2, 3};
+    const struct sim_fabric_options fabric = {.mtu = 1000,
+                                              .buffer = 50000,
+                                              .lanes = 2,
+                                              .reads = 3,
+                                              .flight = 10000,
+                                              .routing = 90000,
+                                              .rate = 32000};
+    struct sim_fabric_user user;
+    struct sim_event event;
+    ibshift_error_t err;
+    int kind;
+
+    memset(b, 0, sizeof(*b));
+    b->script = script;
+    sim_queue_init(&b->queue);
+    assert_int_equal(ibshift_synth_fabric("kary:4,1", &b->graph, &err), 0);
+    assert_int_equal(sim_net_create(b->graph, options, host_of, RANKS, &b->queue, &b->net), 0);
+    user = sim_net_user(b->net);
+    assert_int_equal(sim_fabric_create(b->graph, &fabric, &user, &b->queue, &b->fabric, &err), 0);
+    sim_net_attach(b->net, b->fabric);
+    sim_net_begin(b->net, turn, b);
+    while (sim_queue_pop(&b->queue, &event, &kind)) {
+        if (kind < SIM_KINDS_FABRIC) {
+            sim_fabric_event(b->fabric, kind, &event);
+        } else {
+            sim_net_event(b->net, kind, &event);
+        }
+    }
+}
+
+static void tear_down(struct bench *b)
+{
+    sim_fabric_free(b->fabric);
+    sim_net_free(b->net);
+    sim_queue_free(&b->queue);
+    ibshift_fabric_free(b->graph);
+}
+
+static struct ibshift_net_message message(struct bench *b, uint32_t rank, uint32_t peer, bool send)
+{
+    return (struct ibshift_net_message){.peer = peer,
+                                        .key = key,
+                                        .buffer = send ? b->out[rank] : b->in[rank],
+                                        .length = BYTES,
+                                        .cookie = send ? 10 : 20};
+}
+
+static int post(struct bench *b, uint32_t rank, uint32_t peer, bool send)
+{
+    struct ibshift_net_message m = message(b, rank, peer, send);
+
+    return send ? ibshift_net_send(sim_net_end(b->net, rank), &m)
+                : ibshift_net_recv(sim_net_end(b->net, rank), &m);
+}
+
+static void one_to_two(struct bench *b, uint32_t rank)
+{
+    if (rank == 1) {
+        memset(b->out[1], 'x', BYTES);
+        assert_int_equal(post(b, 1, 2, true), IBSHIFT_NET_PENDING);
+    } else if (rank == 2) {
+        assert_int_equal(post(b, 2, 1, false), IBSHIFT_NET_PENDING);
+    }
+}
+
+/* Grant, message, acknowledgement: each in its time. */
+static void rendezvous(void **state)
+{
+    const struct sim_net_options options = {.control = 500000, .moves_data = true};
+    uint64_t there = 500000 + 100000 + 4 * PACKET + 10000;
+    struct bench b;
+
+    (void)state;
+    run(&b, &options, one_to_two);
+    assert_int_equal(b.events[2], 1);
+    assert_int_equal(b.event[2][0].cookie, 20);
+    assert_int_equal(b.event[2][0].peer, 1);
+    assert_int_equal(b.when[2][0], there);
+    assert_int_equal(b.in[2][BYTES - 1], 'x');
+    assert_int_equal(b.events[1], 1);
+    assert_int_equal(b.event[1][0].cookie, 10);
+    assert_int_equal(b.when[1][0], there + 2 * 100000);
+    assert_int_equal(sim_net_left(b.net), 0);
+    tear_down(&b);
+}
+
+/* A grant as a packet of 500 bytes: its own way through the fabric on top. */
+static void grants_in_the_fabric(void **state)
+{
+    const struct sim_net_options options = {.control = 0, .grant_bytes = 500};
+    struct bench b;
+
+    (void)state;
+    run(&b, &options, one_to_two);
+    assert_int_equal(b.when[2][0], (100000 + PACKET / 2 + 10000) + 100000 + 4 * PACKET + 10000);
+    tear_down(&b);
+}
+
+static void early(struct bench *b, uint32_t rank)
+{
+    struct ibshift_net_message m;
+
+    if (rank == 1 || rank == 2) {
+        m = message(b, rank, 3 - rank, rank == 1);
+        m.early = 1000; /* the last packet */
+        m.note = 77;
+        assert_int_equal(rank == 1 ? ibshift_net_send(sim_net_end(b->net, 1), &m)
+                                   : ibshift_net_recv(sim_net_end(b->net, 2), &m),
+                         IBSHIFT_NET_PENDING);
+    }
+}
+
+static void early_news(void **state)
+{
+    const struct sim_net_options options = {.control = 0};
+    struct bench b;
+
+    (void)state;
+    run(&b, &options, early);
+    assert_int_equal(b.events[2], 2);
+    assert_int_equal(b.event[2][0].status, IBSHIFT_NET_EARLY);
+    assert_int_equal(b.when[2][1] - b.when[2][0], PACKET);
+    assert_int_equal(b.events[1], 2);
+    assert_int_equal(b.event[1][0].status, IBSHIFT_NET_EARLY);
+    assert_int_equal(b.event[1][1].status, 0);
+    tear_down(&b);
+}
+
+static void granted_later(struct bench *b, uint32_t rank)
+{
+    uint64_t note;
+
+    if (rank == 2) {
+        struct ibshift_net_message m = message(b, 2, 1, false);
+
+        m.note = 77;
+        assert_int_equal(ibshift_net_recv(sim_net_end(b->net, 2), &m), IBSHIFT_NET_PENDING);
+    } else if (rank == 1) {
+        assert_false(ibshift_net_granted(sim_net_end(b->net, 1), 2, &key, &note));
+        sim_net_wake_at(b->net, 1, ibshift_net_now(sim_net_end(b->net, 1)) + 1000);
+        b->script = one_to_two;
+        b->has_begun[1] = false; /* the grant's coming wakes it, and it sends */
+    }
+}
+
+/* The grant wakes a sender that only asked for it. */
+static void grant_wakes(void **state)
+{
+    const struct sim_net_options options = {.control = 500000};
+    struct bench b;
+
+    (void)state;
+    run(&b, &options, granted_later);
+    assert_int_equal(b.events[2], 1);
+    assert_int_equal(b.when[2][0], 500000 + 100000 + 4 * PACKET + 10000);
+    tear_down(&b);
+}
+
+static void leaver(struct bench *b, uint32_t rank)
+{
+    if (rank == 1) {
+        ibshift_net_leave(sim_net_end(b->net, 1), 2, &key);
+    } else if (rank == 2) {
+        assert_int_equal(post(b, 2, 1, false), IBSHIFT_NET_PENDING);
+    }
+}
+
+static void left_news(void **state)
+{
+    const struct sim_net_options options = {.control = 500000};
+    struct bench b;
+
+    (void)state;
+    run(&b, &options, leaver);
+    assert_int_equal(b.events[2], 1);
+    assert_int_equal(b.event[2][0].status, IBSHIFT_NET_LEFT);
+    assert_int_equal(b.when[2][0], 500000);
+    assert_int_equal(b.events[1], 0);
+    tear_down(&b);
+}
+
+/* Rank 1 has given up before rank 2 posts, or just after it; rank 3 cancels its own receive. */
+static void giver_up(struct bench *b, uint32_t rank)
+{
+    if (rank == 1) {
+        ibshift_net_abort(sim_net_end(b->net, 1), 0, key.comm, key.seq);
+        ibshift_net_abort(sim_net_end(b->net, 1), 2, key.comm, key.seq);
+    } else if (rank == 2) {
+        assert_int_equal(post(b, 2, 1, false), -ECONNABORTED);
+    } else if (rank == 0) {
+        assert_int_equal(post(b, 0, 1, true), IBSHIFT_NET_PENDING);
+    } else {
+        assert_int_equal(post(b, 3, 0, false), IBSHIFT_NET_PENDING);
+        ibshift_net_cancel(sim_net_end(b->net, 3), key.comm, key.seq);
+    }
+}
+
+static void giving_up(void **state)
+{
+    const struct sim_net_options options = {.control = 500000};
+    struct bench b;
+
+    (void)state;
+    run(&b, &options, giver_up); /* in the ranks' order: all begin at once */
+    assert_int_equal(b.events[0], 1);
+    assert_int_equal(b.event[0][0].status, -ECONNABORTED);
+    assert_int_equal(b.events[3], 1);
+    assert_int_equal(b.event[3][0].status, -ECANCELED);
+    assert_int_equal(b.events[2], 0);
+    assert_int_equal(sim_net_left(b.net), 0);
+    tear_down(&b);
+}
+
+static void other_length(struct bench *b, uint32_t rank)
+{
+    struct ibshift_net_message m = message(b, rank, 3 - rank, rank == 1);
+
+    m.length -= rank == 1 ? 1 : 0;
+    if (rank == 1) {
+        ibshift_net_send(sim_net_end(b->net, 1), &m);
+    } else if (rank == 2) {
+        ibshift_net_recv(sim_net_end(b->net, 2), &m);
+    }
+}
+
+static void lengths_differ(void **state)
+{
+    const struct sim_net_options options = {.control = 1000};
+    struct bench b;
+
+    (void)state;
+    run(&b, &options, other_length);
+    assert_int_equal(b.event[1][0].status, -EMSGSIZE);
+    assert_int_equal(b.event[2][0].status, -EMSGSIZE);
+    assert_int_equal(sim_net_left(b.net), 0);
+    tear_down(&b);
+}
+
+static void nothing(struct bench *b, uint32_t rank)
+{
+    (void)b;
+    (void)rank;
+}
+
+/* Clocks differ by host; what sim_net_clock() says brings them together. */
+static void clocks(void **state)
+{
+    const struct sim_net_options options = {
+        .clock_offset = 1000000, .clock_drift = 1e-4, .skew = 1000000000, .seed = 5};
+    struct bench b;
+    bool differ = false;
+
+    (void)state;
+    run(&b, &options, nothing);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        struct ibshift_clock first = sim_net_clock(b.net, 0), own = sim_net_clock(b.net, r);
+        uint64_t now = ibshift_net_now(sim_net_end(b.net, r));
+        double truth = (double)sim_net_time(b.net, r) / 1000;
+        int64_t common = ibshift_clock_common(&own, now);
+        uint64_t zero = ibshift_net_now(sim_net_end(b.net, 0));
+        double since = truth - (double)sim_net_time(b.net, 0) / 1000;
+
+        assert_int_equal(ibshift_clock_common(&first, zero), zero);
+        assert_true((double)(common - (int64_t)zero) - since < 300);
+        assert_true((double)(common - (int64_t)zero) - since > -300);
+        differ = differ || own.offset != 0;
+    }
+    assert_true(differ);
+    tear_down(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rendezvous),     cmocka_unit_test(grants_in_the_fabric),
+        cmocka_unit_test(early_news),     cmocka_unit_test(grant_wakes),
+        cmocka_unit_test(left_news),      cmocka_unit_test(giving_up),
+        cmocka_unit_test(lengths_differ), cmocka_unit_test(clocks),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
