@@ -94,5 +94,6 @@ int route_write_order(const route_t *r, FILE *out);
 int route_ftree(route_t *r, ibshift_error_t *err);
 int route_pgft(route_t *r, ibshift_error_t *err);
 int route_qft(route_t *r, ibshift_error_t *err);
+int route_ecube(route_t *r, ibshift_error_t *err);
 
 #endif

@@ -9,6 +9,8 @@ const struct route_engine route_engines[] = {
      "closed form: shifts over its order are free of contention"},
     {"qft", route_qft, "a quasi fat tree, cables may be missing",
      "closed form for cross-connected levels, as clean"},
+    {"ecube", route_ecube, "a torus, and 2 VLs",
+     "dimension by dimension, with SLs and VLs against deadlock"},
     {NULL, NULL, NULL, NULL},
 };
 
