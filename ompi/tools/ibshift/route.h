@@ -95,5 +95,7 @@ int route_ftree(route_t *r, ibshift_error_t *err);
 int route_pgft(route_t *r, ibshift_error_t *err);
 int route_qft(route_t *r, ibshift_error_t *err);
 int route_ecube(route_t *r, ibshift_error_t *err);
+int route_updn(route_t *r, ibshift_error_t *err);
+int route_flexible(route_t *r, ibshift_error_t *err);
 
 #endif

@@ -11,6 +11,10 @@ const struct route_engine route_engines[] = {
      "closed form for cross-connected levels, as clean"},
     {"ecube", route_ecube, "a torus, and 2 VLs",
      "dimension by dimension, with SLs and VLs against deadlock"},
+    {"updn", route_updn, "any that is connected",
+     "up, then down a depth-first spanning tree; one VL"},
+    {"flexible", route_flexible, "any that is connected",
+     "cycles broken turn by turn for short, even ways; one VL"},
     {NULL, NULL, NULL, NULL},
 };
 
