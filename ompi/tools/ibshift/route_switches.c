@@ -5,6 +5,7 @@
 
 struct first_hosts {
     ibshift_fabric_t *f;
+    uint8_t *sl;    /* the route's, or NULL */
     uint32_t *host; /* [switch]: + 1, 0 = none */
 };
 
@@ -20,7 +21,13 @@ static int copy_columns(void *context, uint32_t first, uint32_t end)
             unsigned lid = f->nodes[f->switches[target]].lid;
 
             if (c->host[target] != 0 && target != s && lid != 0 && row[lid] == 0) {
-                row[lid] = row[ibshift_host_lid(f, c->host[target] - 1)];
+                unsigned like = ibshift_host_lid(f, c->host[target] - 1);
+
+                row[lid] = row[like];
+                if (c->sl != NULL) {
+                    c->sl[(size_t)s * f->lft_stride + lid] =
+                        c->sl[(size_t)s * f->lft_stride + like];
+                }
             }
         }
     }
@@ -30,7 +37,8 @@ static int copy_columns(void *context, uint32_t first, uint32_t end)
 int route_to_switches(route_t *r, ibshift_error_t *err)
 {
     ibshift_fabric_t *f = r->fabric;
-    struct first_hosts c = {.f = f, .host = calloc((size_t)f->switch_count + 1, sizeof(*c.host))};
+    struct first_hosts c = {
+        .f = f, .sl = r->sl, .host = calloc((size_t)f->switch_count + 1, sizeof(*c.host))};
 
     if (c.host == NULL) {
         return ibshift_fail(err, -ENOMEM, "no memory for %u switches", f->switch_count);
