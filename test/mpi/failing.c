@@ -107,7 +107,7 @@ static void die(struct trial *trials)
     raise(SIGKILL);
 }
 
-static void wait_for(struct trial *trial, double deadline)
+static int wait_for(struct trial *trial, double deadline)
 {
     MPI_Status status;
     int done = 0, rc = MPI_SUCCESS;
@@ -117,6 +117,7 @@ static void wait_for(struct trial *trial, double deadline)
         CHECK(seconds() < deadline, "%s hangs", job_names[trial->job.which]);
     }
     check_result(&trial->job, trial->expected, rc);
+    return rc;
 }
 
 static void killed(enum form form, long bytes)
@@ -145,7 +146,9 @@ static void killed(enum form form, long bytes)
     }
     begin = seconds();
     for (int i = 0; i < JOB_COLLECTIVE_COUNT; i++) {
-        wait_for(&trials[i], begin + PATIENCE);
+        int rc = wait_for(&trials[i], begin + PATIENCE);
+        CHECK(i != JOB_BARRIER || !is_too_late(i, bytes) || rc != MPI_SUCCESS,
+              "a barrier is passed by one who has not come");
     }
     if (bytes <= EAGER) {
         check_communicator(living);
