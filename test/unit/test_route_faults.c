@@ -92,11 +92,29 @@ static void switches_may_be_missing(void **state)
     assert_true(is_routed("qft", "qft:3;4,2,8;1,2,4;1,2,1/drop=s2-00003", 2, &sum));
 }
 
+/* A leaf without hosts looks like a root: it must not change what the others are. */
+static void leaves_may_be_empty(void **state)
+{
+    static const char *const damage[] = {"/hosts=20:1", "/hosts=5:1", "/hosts=30:1/cut=3:1"};
+    char text[128];
+    uint64_t sum;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(damage) / sizeof(damage[0]); i++) {
+        snprintf(text, sizeof(text), "kary:4,3%s", damage[i]);
+        assert_true(is_routed("pgft", text, 2, &sum));
+        assert_true(is_routed("ftree", text, 2, &sum));
+        snprintf(text, sizeof(text), "qft:3;4,2,8;1,2,4;1,2,1%s", damage[i]);
+        assert_true(is_routed("qft", text, 2, &sum));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cables_may_be_missing),
         cmocka_unit_test(switches_may_be_missing),
+        cmocka_unit_test(leaves_may_be_empty),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,6 +59,11 @@ const struct route_engine *route_engine_find(const char *name);
 int route_open(const ibshift_fabric_t *source, int lmc, route_t *r, ibshift_error_t *err);
 void route_close(route_t *r);
 
+/* Nodes, cables and LIDs, with the same indices, but no cable of the nodes left out (NULL: none).
+ */
+int route_copy_graph(const ibshift_fabric_t *from, const bool *is_left_out, ibshift_fabric_t *to,
+                     ibshift_error_t *err);
+
 /* Arrays for SLs and for SL-to-VL tables, all 0; -ENOTSUP: the fabric has fewer than vls VLs. */
 int route_lanes_new(route_t *r, unsigned vls, ibshift_error_t *err);
 
@@ -79,8 +84,9 @@ int route_parallel(unsigned threads, uint32_t count,
                    int (*work)(void *context, uint32_t first, uint32_t end), void *context);
 
 /*
- * After the engine, what it left empty: a switch with hosts is reached as its first host is.
- * Engines for fabrics with other switches route to those themselves (route_tree_switches()).
+ * After the engine, what it left empty: a switch with hosts is reached as its first host is, one
+ * that no route passes over a neighbour. Engines for fabrics with other switches route to those
+ * themselves (route_tree_switches()).
  */
 int route_to_switches(route_t *r, ibshift_error_t *err);
 

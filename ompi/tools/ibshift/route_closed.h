@@ -42,8 +42,16 @@ int route_whole(const route_closed_t *c, ibshift_error_t *err);
  */
 int route_damaged(route_closed_t *c, ibshift_error_t *err);
 
-/* Moves routes off links where the flows of one shift meet. Fabrics with more than 150 million
- * pairs of link and shift are left as they are. -ENOMEM. */
-int route_polish(const route_closed_t *c, const route_ways_t *w, ibshift_error_t *err);
+/* Moves routes off links where the flows of one shift meet; hosts are shifted over their places.
+ * *cost: the sum over all stages and LIDs of a host of the busiest link's flows. -ENOMEM. */
+int route_polish(const route_closed_t *c, const route_ways_t *w, const uint32_t *place_of,
+                 uint32_t places, uint64_t *cost);
+
+/*
+ * The same for the order that comes out cheapest: with all place keepers, without those of leaves
+ * that are not there, without any. Fabrics with more than 150 million pairs of link and shift are
+ * left as they are.
+ */
+int route_polish_orders(route_closed_t *c, const route_ways_t *w, ibshift_error_t *err);
 
 #endif

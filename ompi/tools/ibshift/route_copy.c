@@ -35,19 +35,21 @@ static int copy_nodes(const ibshift_fabric_t *from, ibshift_fabric_t *to, ibshif
     return 0;
 }
 
-/* Nodes and ports keep their indices. */
-static int copy_graph(const ibshift_fabric_t *from, ibshift_fabric_t *to, ibshift_error_t *err)
+int route_copy_graph(const ibshift_fabric_t *from, const bool *is_left_out, ibshift_fabric_t *to,
+                     ibshift_error_t *err)
 {
     int rc = copy_nodes(from, to, err);
 
     for (uint32_t p = 0; rc == 0 && p < from->port_count; p++) {
         uint32_t peer = from->ports[p].peer;
 
-        if (peer != IBSHIFT_NO_PORT && peer > p) {
+        if (peer != IBSHIFT_NO_PORT && peer > p &&
+            (is_left_out == NULL ||
+             (!is_left_out[from->ports[p].node] && !is_left_out[from->ports[peer].node]))) {
             rc = ibshift_fabric_add_link(to, p, peer, from->ports[p].rate, err);
         }
     }
-    return rc;
+    return rc == 0 ? ibshift_fabric_finish(to, err) : rc;
 }
 
 static bool has_cable(const ibshift_fabric_t *f, const ibshift_node_t *node)
@@ -153,11 +155,8 @@ static uint32_t highest_lid(const ibshift_fabric_t *f)
 static int prepare(const ibshift_fabric_t *source, int lmc, ibshift_fabric_t *f,
                    ibshift_error_t *err)
 {
-    int rc = copy_graph(source, f, err);
+    int rc = route_copy_graph(source, NULL, f, err);
 
-    if (rc == 0) {
-        rc = ibshift_fabric_finish(f, err);
-    }
     if (rc == 0 && f->host_count == 0) {
         rc = ibshift_fail(err, -ENOTSUP, "the fabric has no hosts: nothing to route to");
     }

@@ -285,7 +285,7 @@ static int route_around(damage_t *d, ibshift_error_t *err)
     if (rc == 0) {
         mend_aims(d);
         route_parallel(d->c->r->threads, t->f->switch_count, fill_rows, d);
-        rc = route_polish(d->c, &d->w, err);
+        rc = route_polish_orders(d->c, &d->w, err);
     }
     return rc;
 }

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CELLS_MOST  150000000 /* 300 MB */
 #define PASSES      3
 #define NONE        UINT32_MAX
 #define LINKS_MOST  (2 * IBSHIFT_LEVELS_MAX)
@@ -21,7 +20,8 @@ typedef struct polish {
     const route_closed_t *c;
     const route_ways_t *w;
     unsigned lane;
-    unsigned crowd; /* flows of one stage on one link that are worth a look */
+    unsigned crowd;           /* flows of one stage on one link that are worth a look */
+    const uint32_t *place_of; /* [host] */
     uint32_t places, links;
     uint32_t *id;          /* [port]: number of the link, NONE: it leads to a host */
     uint16_t *flows;       /* [id * places + shift] */
@@ -162,7 +162,7 @@ static bool improve(polish_t *p, uint32_t s, bool is_down)
     const uint8_t *links = is_down ? p->descent : p->way;
     uint32_t first = is_down ? t->first_down[s] : t->first_up[s];
     uint32_t end = is_down ? t->first_up[s + 1] : t->first_down[s];
-    unsigned now = ibshift_lft_get(t->f, s, p->lid), best = now;
+    unsigned now = ibshift_lft_get(p->c->r->fabric, s, p->lid), best = now;
     route_tail_t old, tail;
     uint64_t least;
 
@@ -208,7 +208,7 @@ static void list_leaves(polish_t *p, unsigned level, bool is_down)
                 p->head[s] = p->items++;
                 break;
             }
-            s = next_of(p, s, ibshift_lft_get(t->f, s, p->lid), &id);
+            s = next_of(p, s, ibshift_lft_get(p->c->r->fabric, s, p->lid), &id);
         }
     }
 }
@@ -236,7 +236,7 @@ static void aim_at(polish_t *p, uint32_t host)
     row = (size_t)p->w->number[p->goal] * t->f->switch_count;
     p->descent = p->w->descent + row;
     p->way = p->w->way + row;
-    p->goal_place = t->place[host];
+    p->goal_place = p->place_of[host];
     p->lid = ibshift_host_lid(t->f, host) + p->lane;
 }
 
@@ -259,7 +259,7 @@ static void count_all(polish_t *p)
             p->head[s] = 0;
             p->next[0] = NONE;
             p->item[0] = i;
-            find_tail(p, s, ibshift_lft_get(f, s, p->lid), &tail);
+            find_tail(p, s, ibshift_lft_get(p->c->r->fabric, s, p->lid), &tail);
             add_flows(p, s, &tail, 1);
         }
     }
@@ -308,65 +308,68 @@ static void list_places(polish_t *p)
         first[i + 1] += first[i];
     }
     for (uint32_t h = t->f->host_count; h-- > 0;) {
-        p->place[--first[p->w->number[route_host_switch(t->f, h)] + 1]] = t->place[h];
+        p->place[--first[p->w->number[route_host_switch(t->f, h)] + 1]] = p->place_of[h];
     }
     memmove(first, first + 1, p->w->leaf_count * sizeof(*first));
     first[p->w->leaf_count] = t->f->host_count;
 }
 
-/* Hosts without a place, or with other LIDs than the rest, are not counted: nothing is moved. */
-static unsigned lanes_of_all(const route_tree_t *t)
+/* What the stages of a lane cost: the sum of their busiest links. */
+static uint64_t cost_of_stages(const polish_t *p)
 {
-    const ibshift_fabric_t *f = t->f;
-    unsigned lanes = ibshift_host_lid_count(f, 0);
+    uint64_t sum = 0;
 
-    for (uint32_t h = 0; h < f->host_count; h++) {
-        if (t->place[h] == ROUTE_NO_PLACE || ibshift_host_lid_count(f, h) != lanes) {
-            return 0;
-        }
+    for (uint32_t shift = 1; shift < p->places; shift++) {
+        sum += p->peak[shift] > 0 ? p->peak[shift] : 1;
     }
-    return lanes;
+    return sum;
 }
 
-static void polish_lanes(polish_t *p, unsigned lanes)
+static uint64_t polish_lanes(polish_t *p, unsigned lanes)
 {
+    uint64_t cost = 0;
+
     for (p->lane = 0; p->lane < lanes; p->lane++) {
         count_all(p);
         for (p->crowd = 3; p->crowd >= 2; p->crowd--) {
             for (unsigned pass = 0; pass < PASSES && improve_all(p); pass++) {
             }
         }
+        cost += cost_of_stages(p);
     }
+    return cost;
 }
 
-int route_polish(const route_closed_t *c, const route_ways_t *w, ibshift_error_t *err)
+static bool polish_open(polish_t *p)
 {
-    const ibshift_fabric_t *f = c->t->f;
-    size_t switches = (size_t)f->switch_count + 1, leaves = (size_t)w->leaf_count + 1;
-    polish_t p = {.c = c,
-                  .w = w,
-                  .places = c->t->places,
-                  .id = malloc(((size_t)f->port_count + 1) * sizeof(*p.id)),
-                  .place = malloc(((size_t)f->host_count + 1) * sizeof(*p.place)),
-                  .first_place = malloc((leaves + 1) * sizeof(*p.first_place)),
-                  .head = malloc(switches * sizeof(*p.head)),
-                  .next = malloc(leaves * sizeof(*p.next)),
-                  .item = malloc(leaves * sizeof(*p.item))};
-    unsigned lanes = lanes_of_all(c->t);
-    bool ok = p.id && p.place && p.first_place && p.head && p.next && p.item;
+    const ibshift_fabric_t *f = p->c->t->f;
+    size_t switches = (size_t)f->switch_count + 1, leaves = (size_t)p->w->leaf_count + 1;
+
+    p->id = malloc(((size_t)f->port_count + 1) * sizeof(*p->id));
+    p->place = malloc(((size_t)f->host_count + 1) * sizeof(*p->place));
+    p->first_place = malloc((leaves + 1) * sizeof(*p->first_place));
+    p->head = malloc(switches * sizeof(*p->head));
+    p->next = malloc(leaves * sizeof(*p->next));
+    p->item = malloc(leaves * sizeof(*p->item));
+    if (!p->id || !p->place || !p->first_place || !p->head || !p->next || !p->item) {
+        return false;
+    }
+    number_links(p);
+    list_places(p);
+    p->flows = malloc(((size_t)p->links * p->places + 1) * sizeof(*p->flows));
+    p->links_with = malloc(((size_t)p->places + 1) * HEIGHTS * sizeof(*p->links_with));
+    p->peak = malloc((size_t)p->places + 1);
+    return p->flows && p->links_with && p->peak;
+}
+
+int route_polish(const route_closed_t *c, const route_ways_t *w, const uint32_t *place_of,
+                 uint32_t places, uint64_t *cost)
+{
+    polish_t p = {.c = c, .w = w, .place_of = place_of, .places = places};
+    bool ok = polish_open(&p);
 
     if (ok) {
-        number_links(&p);
-        list_places(&p);
-    }
-    if (ok && lanes != 0 && p.links <= CELLS_MOST / p.places) {
-        p.flows = malloc(((size_t)p.links * p.places + 1) * sizeof(*p.flows));
-        p.links_with = malloc(((size_t)p.places + 1) * HEIGHTS * sizeof(*p.links_with));
-        p.peak = malloc((size_t)p.places + 1);
-        ok = p.flows && p.links_with && p.peak;
-        if (ok) {
-            polish_lanes(&p, lanes);
-        }
+        *cost = polish_lanes(&p, ibshift_host_lid_count(c->t->f, 0));
     }
     free(p.id);
     free(p.flows);
@@ -377,5 +380,5 @@ int route_polish(const route_closed_t *c, const route_ways_t *w, ibshift_error_t
     free(p.head);
     free(p.next);
     free(p.item);
-    return ok ? 0 : ibshift_fail(err, -ENOMEM, "no memory to count the flows of %u links", p.links);
+    return ok ? 0 : -ENOMEM;
 }

@@ -34,6 +34,57 @@ static int copy_columns(void *context, uint32_t first, uint32_t end)
     return 0;
 }
 
+static bool is_empty(const ibshift_fabric_t *f, uint32_t s)
+{
+    const uint8_t *row = f->lft + (size_t)s * f->lft_stride;
+
+    for (uint32_t lid = 0; lid < f->lft_stride; lid++) {
+        if (row[lid] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Such a switch passes nothing on, so that no dependency between links comes of it. */
+static void hang_on(ibshift_fabric_t *f, uint8_t *sl, uint32_t s, unsigned port)
+{
+    uint32_t peer = f->ports[ibshift_node_port(f, f->switches[s], port)].peer;
+    uint32_t other = f->nodes[f->ports[peer].node].switch_index;
+    unsigned lid = f->nodes[f->switches[s]].lid, its = f->nodes[f->ports[peer].node].lid;
+
+    for (uint32_t i = 1; i < f->lft_stride; i++) {
+        if (i != lid && (i == its || ibshift_lft_get(f, other, i) != 0)) {
+            ibshift_lft_set(f, s, i, port);
+        }
+    }
+    for (uint32_t i = 0; lid != 0 && its != 0 && i < f->switch_count; i++) {
+        if (i != s && i != other) {
+            ibshift_lft_set(f, i, lid, ibshift_lft_get(f, i, its));
+        }
+        if (sl != NULL) {
+            sl[(size_t)i * f->lft_stride + lid] = sl[(size_t)i * f->lft_stride + its];
+        }
+    }
+    ibshift_lft_set(f, other, lid, f->ports[peer].number);
+}
+
+static void hang_on_neighbours(ibshift_fabric_t *f, uint8_t *sl)
+{
+    for (uint32_t s = 0; s < f->switch_count; s++) {
+        const ibshift_node_t *node = &f->nodes[f->switches[s]];
+
+        for (unsigned p = 1; is_empty(f, s) && p <= node->port_count; p++) {
+            uint32_t next = ibshift_port_neighbour(f, node->first_port + p - 1);
+
+            if (next != IBSHIFT_NO_NODE && ibshift_node_is_switch(f, next) &&
+                !is_empty(f, f->nodes[next].switch_index)) {
+                hang_on(f, sl, s, p);
+            }
+        }
+    }
+}
+
 int route_to_switches(route_t *r, ibshift_error_t *err)
 {
     ibshift_fabric_t *f = r->fabric;
@@ -51,6 +102,7 @@ int route_to_switches(route_t *r, ibshift_error_t *err)
         }
     }
     route_parallel(r->threads, f->switch_count, copy_columns, &c);
+    hang_on_neighbours(f, r->sl);
     free(c.host);
     return 0;
 }

@@ -7,6 +7,7 @@
 void route_tree_free(route_tree_t *t)
 {
     ibshift_shape_free(&t->shape);
+    ibshift_fabric_free(t->pruned);
     free(t->up);
     free(t->down);
     free(t->cable);
@@ -312,20 +313,35 @@ static void place_hosts(route_tree_t *t)
     }
 }
 
+static int find_shape(route_tree_t *t, ibshift_error_t *err)
+{
+    int rc;
+
+    do {
+        ibshift_shape_free(&t->shape);
+        rc = ibshift_shape_find(t->f, &t->shape, err);
+        if (rc != 0) {
+            return rc;
+        }
+        if (t->shape.kind == IBSHIFT_SHAPE_TORUS || t->shape.levels == 0 ||
+            t->shape.digits == NULL || t->shape.down[1] == NULL) {
+            return ibshift_fail(err, -ENOTSUP, "not a tree: %s",
+                                t->shape.kind == IBSHIFT_SHAPE_TORUS ? "it is a torus"
+                                : t->shape.findings != 0             ? t->shape.finding[0]
+                                                                     : "no levels are found");
+        }
+        rc = route_tree_prune(t, err);
+    } while (rc > 0);
+    return rc;
+}
+
 static int find_tree(route_tree_t *t, ibshift_error_t *err)
 {
     size_t switches = (size_t)t->f->switch_count + 1;
-    int rc = ibshift_shape_find(t->f, &t->shape, err);
+    int rc = find_shape(t, err);
 
     if (rc != 0) {
         return rc;
-    }
-    if (t->shape.kind == IBSHIFT_SHAPE_TORUS || t->shape.levels == 0 || t->shape.digits == NULL ||
-        t->shape.down[1] == NULL) {
-        return ibshift_fail(err, -ENOTSUP, "not a tree: %s",
-                            t->shape.kind == IBSHIFT_SHAPE_TORUS ? "it is a torus"
-                            : t->shape.findings != 0             ? t->shape.finding[0]
-                                                                 : "no levels are found");
     }
     t->level = calloc(switches, 1);
     t->label = calloc(switches, 1);

@@ -22,7 +22,8 @@ typedef struct route_cable {
 } route_cable_t;
 
 typedef struct route_tree {
-    const ibshift_fabric_t *f;
+    const ibshift_fabric_t *f; /* the engine's graph, or the pruned copy of it */
+    ibshift_fabric_t *pruned;
     ibshift_shape_t shape;
     unsigned h; /* the level that joins all hosts; higher switches are of no use */
 
@@ -98,6 +99,12 @@ int route_tree_check_crossing(const route_tree_t *t, bool is_crossed, ibshift_er
 
 /* Entries for the LIDs of all switches: up, then down, over what cables there are. -ENOMEM. */
 int route_tree_switches(route_t *r, const route_tree_t *t, ibshift_error_t *err);
+
+/*
+ * Of route_tree_find(): a leaf without hosts looks like a root, and joins planes that it does not.
+ * True: t->f is a copy without the cables of such switches, the shape is to be found anew.
+ */
+int route_tree_prune(route_tree_t *t, ibshift_error_t *err);
 
 /* Of route_tree_find(): a switch cut off from its plane is no plane of its own; numbers such parts
  * last, so that the others keep the numbers that the formulas know. */

@@ -94,7 +94,7 @@ void route_proof_print_json(const route_t *r, const route_proof_t *p, FILE *out)
     fprintf(out,
             "}, \"dependencies\": %" PRIu64 ", \"cycle\": %u, \"vls\": %u, \"links\": %u, "
             "\"load\": {\"least\": %u, \"mean\": %.3f, \"most\": %u}, \"places\": %u, "
-            "\"shifts\": %u, \"seed\": %" PRIu64 ", \"average\": %.4f, \"worst\": %u",
+            "\"shifts\": %u, \"seed\": %" PRIu64 ", \"average\": %.6f, \"worst\": %u",
             p->dependencies, p->cycle_length, r->vls_used, p->links_used, p->load_least,
             p->load_mean, p->load_most, p->places, p->shifts, p->shift_seed, p->average, p->worst);
 }
