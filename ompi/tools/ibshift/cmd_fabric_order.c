@@ -1,8 +1,10 @@
 /* `ibshift fabric order` and `ibshift fabric compile`. */
 #include "cmd_fabric.h"
 #include "fabric/compiled.h"
+#include "fabric/check.h"
 #include "fabric/order.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -98,15 +100,49 @@ int fabric_compile(const struct fabric_args *args, const ibshift_fabric_t *f, co
         stat(path, &info);
         printf("%s: %u hosts, %u switches, %.1f MiB\n", path, f->host_count, f->switch_count,
                (double)info.st_size / (1 << 20));
+        if (f->is_adaptive) {
+            printf("%s: marked as routed adaptively: jobs keep to rank order\n", path);
+        }
     }
     return rc;
+}
+
+/* A job must not find out that its tables lead nowhere. */
+static int refuse_circles(const struct fabric_args *args, const ibshift_fabric_t *f)
+{
+    ibshift_check_t check;
+    ibshift_error_t err;
+
+    if (ibshift_fabric_check(f, NULL, &check, &err) != 0) {
+        return fabric_args_fail(args, &err);
+    }
+    return check.circles + check.strays == 0
+               ? CLI_OK
+               : cli_error(args->command, "%" PRIu64 " of %" PRIu64 " routes do not arrive: %s",
+                           check.circles + check.strays, check.routes, check.problem[0]);
+}
+
+static int compile_loaded(const struct fabric_args *args, const ibshift_fabric_t *f,
+                          const char *output)
+{
+    int rc;
+
+    if (f->lft == NULL) {
+        return cli_error(args->command, "%s has no tables: name a file of them",
+                         args->positional[0]);
+    }
+    rc = refuse_circles(args, f);
+    return rc == CLI_OK ? fabric_compile(args, f, output) : rc;
 }
 
 int cmd_fabric_compile(int argc, char **argv)
 {
     const char *output = NULL;
+    bool is_adaptive = false;
     const struct fabric_option options[] = {
         {"--output", "FILE", "the file to write (needed)", NULL, &output},
+        {"--adaptive", NULL, "the fabric routes adaptively: jobs keep to rank order, and say why",
+         &is_adaptive, NULL},
         {NULL, NULL, NULL, NULL, NULL},
     };
     struct fabric_args args = {.command = "fabric compile",
@@ -127,9 +163,8 @@ int cmd_fabric_compile(int argc, char **argv)
     if (rc != CLI_OK) {
         return rc;
     }
-    rc = f->lft == NULL
-             ? cli_error(args.command, "%s has no tables: name a file of them", args.positional[0])
-             : fabric_compile(&args, f, output);
+    f->is_adaptive |= is_adaptive;
+    rc = compile_loaded(&args, f, output);
     ibshift_fabric_free(f);
     return rc;
 }

@@ -134,6 +134,9 @@ static int show_tables(const struct fabric_args *args, const ibshift_fabric_t *f
         printf("Tables: none\n");
         return CLI_OK;
     }
+    if (f->is_adaptive) {
+        printf("Tables: not followed, the switches route adaptively; on their own:\n");
+    }
     flows = calloc((size_t)f->port_count + 1, sizeof(*flows));
     if (flows == NULL || ibshift_fabric_flows(f, flows, &err) != 0) {
         free(flows);

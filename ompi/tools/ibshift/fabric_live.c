@@ -155,6 +155,7 @@ static int convert(const struct fabric_live *live, ibnd_fabric_t *found, ibshift
     }
     if (rc == 0) {
         ibshift_fabric_tables_finish(f);
+        f->is_adaptive = fabric_live_adaptive(live, found) > 0;
     }
     return rc;
 }

@@ -21,6 +21,10 @@ int fabric_live_read(const struct fabric_live *live, ibshift_fabric_t **fabric,
 int fabric_live_tables(const struct fabric_live *live, ibshift_fabric_t *f, const unsigned *top,
                        ibshift_error_t *err);
 
+/* How many of the switches that libibnetdisc found say that they route adaptively. */
+struct ibnd_fabric;
+uint32_t fabric_live_adaptive(const struct fabric_live *live, const struct ibnd_fabric *found);
+
 /* Redraws "what: 12 of 80" in place; the last call ends the line. */
 void fabric_live_progress(const struct fabric_live *live, const char *what, uint64_t done,
                           uint64_t all);

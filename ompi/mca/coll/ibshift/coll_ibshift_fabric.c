@@ -78,7 +78,12 @@ void ibshift_fabric_file_open(void)
         return;
     }
     if (0 == load(&err)) {
-        identity = identify();
+        if (!fabric->is_adaptive) {
+            identity = identify();
+            return;
+        }
+        ibshift_help_once_a_job("adaptive-fabric", ibshift_params.fabric);
+        ibshift_fabric_file_close();
     } else {
         ibshift_help_once_a_job("bad-fabric", err.text);
         ibshift_fabric_file_close();

@@ -18,7 +18,9 @@
 enum { KEPT = 8 }; /* settled sets without a communicator */
 
 /* What rank 0 tells the others. */
-enum { TOLD_RC, TOLD_WAY, TOLD_STAGES, TOLD_PARTS, TOLD_SIZE };
+enum { TOLD_RC, TOLD_KNOWN, TOLD_WAY, TOLD_STAGES, TOLD_PARTS, TOLD_SIZE };
+/* What a rank has of a set of processes; the least of all counts. */
+enum { NO_MEMORY, NEW, KNOWN };
 /* Parts of a rank's row of a table. */
 enum { PART_TO, PART_FROM, PART_LANES };
 
@@ -73,7 +75,7 @@ static void arrange(mca_coll_ibshift_module_t *module, struct ompi_communicator_
     }
     told[TOLD_WAY] = 0 == rc ? (int)a->way : IBSHIFT_WAY_ROUTING;
     told[TOLD_STAGES] = 0 == rc ? (int)a->schedule.table.stages : 0;
-    told[TOLD_PARTS] = NULL != a->schedule.lanes ? 3 : 2;
+    told[TOLD_PARTS] = NULL != a->schedule.lanes ? PART_LANES + 1 : PART_LANES;
     ibshift_placement_close(placement);
 }
 
@@ -156,27 +158,51 @@ static int take_shift(const mca_coll_ibshift_module_t *module, enum ibshift_way 
     return 0 == rc ? OMPI_SUCCESS : -ENOMEM == rc ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_ERROR;
 }
 
-static int find_way(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                    struct ibshift_settled *settled)
+/* Rank 0. */
+static int *prepare(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                    ibshift_arrangement_t *a, int *told)
 {
-    int told[TOLD_SIZE] = {OMPI_SUCCESS, IBSHIFT_WAY_ROUTING, 0, 2};
-    ibshift_arrangement_t a = {.way = IBSHIFT_WAY_ROUTING};
-    int *rows = NULL, rc;
+    int *rows = NULL;
 
+    arrange(module, comm, a, told);
+    if (IBSHIFT_WAY_TABLE == told[TOLD_WAY]) {
+        rows = rows_of(a, module->size, (size_t)told[TOLD_PARTS]);
+        told[TOLD_RC] = NULL == rows ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
+    }
+    return rows;
+}
+
+/*
+ * Ranks forget at different times: what one of them has forgotten is found again by all; and what
+ * one of them has no memory for fails on all. Along trees to and from rank 0, which leave most
+ * pairs without a connection: those are still to get their LIDs.
+ */
+static int find_way(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm, int mine,
+                    struct ibshift_settled *fresh, bool *is_known)
+{
+    int told[TOLD_SIZE] = {OMPI_SUCCESS, NEW, IBSHIFT_WAY_ROUTING, 0, PART_LANES};
+    ibshift_arrangement_t a = {.way = IBSHIFT_WAY_ROUTING};
+    int *rows = NULL, least = NO_MEMORY, rc, other;
+
+    rc = comm->c_coll->coll_reduce(&mine, &least, 1, INTEGERS, MPI_MIN, 0, comm,
+                                   comm->c_coll->coll_reduce_module);
     if (0 == module->rank) {
-        arrange(module, comm, &a, told);
-        if (IBSHIFT_WAY_TABLE == told[TOLD_WAY]) {
-            rows = rows_of(&a, module->size, (size_t)told[TOLD_PARTS]);
-            told[TOLD_RC] = NULL == rows ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
+        told[TOLD_RC] = OMPI_SUCCESS != rc   ? rc
+                        : NO_MEMORY == least ? OMPI_ERR_OUT_OF_RESOURCE
+                                             : OMPI_SUCCESS;
+        told[TOLD_KNOWN] = least;
+        if (OMPI_SUCCESS == told[TOLD_RC] && NEW == least) {
+            rows = prepare(module, comm, &a, told);
         }
     }
-    rc = comm->c_coll->coll_bcast(told, TOLD_SIZE, INTEGERS, 0, comm,
-                                  comm->c_coll->coll_bcast_module);
-    rc = OMPI_SUCCESS == rc ? told[TOLD_RC] : rc;
-    if (OMPI_SUCCESS == rc) {
+    other = comm->c_coll->coll_bcast(told, TOLD_SIZE, INTEGERS, 0, comm,
+                                     comm->c_coll->coll_bcast_module);
+    rc = OMPI_SUCCESS != rc ? rc : OMPI_SUCCESS != other ? other : told[TOLD_RC];
+    *is_known = KNOWN == told[TOLD_KNOWN];
+    if (OMPI_SUCCESS == rc && !*is_known) {
         rc = IBSHIFT_WAY_TABLE == told[TOLD_WAY]
-                 ? share_table(module, comm, rows, told, settled)
-                 : take_shift(module, (enum ibshift_way)told[TOLD_WAY], settled);
+                 ? share_table(module, comm, rows, told, fresh)
+                 : take_shift(module, (enum ibshift_way)told[TOLD_WAY], fresh);
     }
     free(rows);
     ibshift_arrangement_free(&a);
@@ -266,32 +292,24 @@ void ibshift_settled_forget(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* Ranks forget at different times: what one of them has forgotten is found again by all. And what
- * one of them has no memory for fails on all. */
 int ibshift_settle(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                    struct ibshift_settled **settled)
 {
-    enum { NO_MEMORY, NEW, KNOWN };
     struct ibshift_settled *before = find_known(module), *fresh = make(module);
-    int mine = NULL == fresh ? NO_MEMORY : NULL == before ? NEW : KNOWN, all = NO_MEMORY;
-    int rc = comm->c_coll->coll_allreduce(&mine, &all, 1, INTEGERS, MPI_MIN, comm,
-                                          comm->c_coll->coll_allreduce_module);
+    int mine = NULL == fresh ? NO_MEMORY : NULL == before ? NEW : KNOWN;
+    bool is_known;
+    int rc = find_way(module, comm, mine, fresh, &is_known);
 
-    if (OMPI_SUCCESS == rc && KNOWN == all) {
-        drop(fresh);
-        *settled = before;
-        return OMPI_SUCCESS;
-    }
-    ibshift_settled_release(before);
-    rc = OMPI_SUCCESS == rc && NO_MEMORY == all ? OMPI_ERR_OUT_OF_RESOURCE : rc;
-    if (OMPI_SUCCESS == rc) {
-        rc = find_way(module, comm, fresh);
-    }
-    if (OMPI_SUCCESS == rc) {
+    if (OMPI_SUCCESS == rc && !is_known) {
         remember(fresh);
         *settled = fresh;
     } else if (NULL != fresh) {
         drop(fresh);
+    }
+    if (OMPI_SUCCESS == rc && is_known) {
+        *settled = before;
+    } else {
+        ibshift_settled_release(before);
     }
     return rc;
 }

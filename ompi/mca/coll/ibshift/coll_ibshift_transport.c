@@ -98,8 +98,11 @@ static void open_engine(void)
         engine = ibshift_engine_create(net, &options);
     } else if (-ENODEV != rc || '\0' != ibshift_params.device[0]) {
         snprintf(why_not, sizeof(why_not), "host %s: %s", ompi_process_info.nodename, error);
-        ibshift_help_once_a_job(-EINVAL == rc || -ENODEV == rc ? "bad-device" : "no-endpoint",
-                                why_not);
+        if (-EINVAL == rc || -ENODEV == rc) {
+            ibshift_help_once_a_job("bad-device", why_not);
+        } else {
+            ibshift_help_once_a_job("no-endpoint", why_not);
+        }
     }
 }
 

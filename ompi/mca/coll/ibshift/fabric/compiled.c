@@ -60,6 +60,9 @@ static uint64_t sum_of(const ibshift_compiled_header_t *header, const section_t 
     sum = add_sum(sum, &header->guid_sum, sizeof(header->guid_sum));
     sum = add_sum(sum, &header->tables_sum, sizeof(header->tables_sum));
     sum = add_sum(sum, &header->lft_stride, sizeof(header->lft_stride));
+    if (header->flags != 0) { /* files from before there were flags stay good */
+        sum = add_sum(sum, &header->flags, sizeof(header->flags));
+    }
     for (int i = 0; i < IBSHIFT_SECTION_COUNT; i++) {
         sum = add_sum(sum, sections[i].data, sections[i].size);
     }
@@ -79,6 +82,7 @@ static void fill_header(const ibshift_fabric_t *f, const section_t *sections,
     header->guid_sum = f->guid_sum;
     header->tables_sum = f->tables_sum;
     header->lft_stride = f->lft == NULL ? 0 : f->lft_stride;
+    header->flags = f->is_adaptive ? IBSHIFT_COMPILED_ADAPTIVE : 0;
     for (int i = 0; i < IBSHIFT_SECTION_COUNT; i++) {
         at = (at + SECTION_ALIGN - 1) / SECTION_ALIGN * SECTION_ALIGN;
         header->offset[i] = at;
@@ -177,7 +181,7 @@ static int check_header(const char *path, const char *base, uint64_t size, secti
         return ibshift_fail(err, -EINVAL, "%s: not a compiled fabric", path);
     }
     if (h->byte_order != BYTE_ORDER_MARK || h->version != IBSHIFT_COMPILED_VERSION ||
-        h->header_size != sizeof(*h)) {
+        h->header_size != sizeof(*h) || (h->flags & ~IBSHIFT_COMPILED_ADAPTIVE) != 0) {
         return ibshift_fail(err, -EINVAL,
                             "%s: version %u of the compiled form, this ibshift reads %d: run "
                             "ibshift fabric compile again",
@@ -196,6 +200,7 @@ static void take_sections(ibshift_fabric_t *f, const section_t *s)
 {
     const ibshift_compiled_header_t *h = f->mapping;
 
+    f->is_adaptive = h->flags != 0;
     f->nodes = (void *)(uintptr_t)s[IBSHIFT_SECTION_NODES].data;
     f->ports = (void *)(uintptr_t)s[IBSHIFT_SECTION_PORTS].data;
     f->names = (void *)(uintptr_t)s[IBSHIFT_SECTION_NAMES].data;

@@ -11,6 +11,8 @@
 #define IBSHIFT_COMPILED_MAGIC   "ibshift\x1a"
 #define IBSHIFT_COMPILED_VERSION 1
 
+#define IBSHIFT_COMPILED_ADAPTIVE 1u /* the fabric's is_adaptive; other flags are refused */
+
 enum ibshift_section {
     IBSHIFT_SECTION_NODES,
     IBSHIFT_SECTION_PORTS,
@@ -29,7 +31,7 @@ typedef struct ibshift_compiled_header {
     uint64_t file_size, checksum;          /* of what follows the header */
     uint64_t guid_sum, tables_sum;
     uint64_t offset[IBSHIFT_SECTION_COUNT];
-    uint32_t lft_stride, unused;
+    uint32_t lft_stride, flags; /* IBSHIFT_COMPILED_ADAPTIVE */
 } ibshift_compiled_header_t;
 
 _Static_assert(sizeof(ibshift_compiled_header_t) == 144,

@@ -76,6 +76,7 @@ typedef struct ibshift_fabric {
                               for place keepers; or NULL */
     uint32_t order_count;
     uint32_t lft_stride; /* highest LID + 1 */
+    bool is_adaptive;    /* switches choose ports by load: the tables are no routes */
     uint64_t guid_sum;   /* identity of the graph, tables_sum that of the tables */
     uint64_t tables_sum;
 
