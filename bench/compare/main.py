@@ -3,6 +3,7 @@ import argparse
 import os
 import sys
 
+import placement
 import plots
 import report
 import slowmotion
@@ -32,6 +33,11 @@ def arguments():
     parser.add_argument("--slow-motion", type=int, nargs="?", const=100, metavar="SCALE", help="a modelled HDR wire, "
                         "so many times slower than it is (100), so that what processors do is small beside it; ibshift "
                         "chooses by its parameters")
+    parser.add_argument("--placements", nargs="?", const="1,2,3", metavar="SEEDS", help="instead: all-to-alls of 16 ranks "
+                        "at random places of a modelled fabric, on the wall clock (seeds 1,2,3)")
+    parser.add_argument("--scale", type=int, default=100, help="of its modelled time (100)")
+    parser.add_argument("--block", type=int, default=262144, help="of its all-to-alls (262144)")
+    parser.add_argument("--pace", default="", help="coll_ibshift_pace there (default: ibshift chooses)")
     parser.add_argument("--model", default="", help="file with the model's parameters by which ibshift chooses")
     parser.add_argument("--limit", type=int, default=300, help="seconds that one run may take (300)")
     parser.add_argument("--out", default=os.path.join("bench", "out"), help="folder of the CSV and SVG files")
@@ -62,6 +68,8 @@ def main():
     os.chdir(TOP)
     os.makedirs(args.out, exist_ok=True)
     stage = os.path.join(os.environ.get("IBSHIFT_BUILD", os.path.join(TOP, "build")), "stage")
+    if args.placements:
+        return placement.main(stage, args)
     if args.slow_motion and not args.model:
         args.model = os.path.join(args.out, "model.txt")
         with open(args.model, "w", encoding="ascii") as file:

@@ -2,10 +2,15 @@
 #include "coll_ibshift_call.h"
 #include "coll_ibshift_fabric.h"
 
+#include "ompi/communicator/communicator.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "exec/pace_auto.h"
+
+enum { LAST_8B10B = 40000 };
 
 static const uint64_t resync = 10ull * 1000 * 1000 * 1000; /* ns */
 static struct ibshift_pace wish;
@@ -37,6 +42,24 @@ static uint32_t all_hosts(const mca_coll_ibshift_module_t *module)
     return is_ordered && NULL != ibshift_fabric_file() ? ibshift_fabric_file()->host_count : 0;
 }
 
+/* Of the slowest host's cable, from the file that all ranks have; 0: it does not say. */
+static uint64_t link_kib(void)
+{
+    const ibshift_fabric_t *fabric = ibshift_fabric_file();
+    uint32_t rate = 0;
+
+    for (uint32_t i = 0; NULL != fabric && i < fabric->host_count; i++) {
+        uint32_t cable = fabric->ports[fabric->hosts[i]].rate;
+
+        rate = 0 == rate || (0 != cable && cable < rate) ? cable : rate;
+    }
+    if (0 == rate) {
+        return 0;
+    }
+    /* Mb/s on the wire; eight bits of ten are data up to QDR, 64 of 66 above */
+    return rate <= LAST_8B10B ? 8192ull * 1000 * 10 / 8 / rate : 8192ull * 1000 * 66 / 64 / rate;
+}
+
 /* Model times are in us. */
 static void decide(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
                    bool is_attended, const struct ibshift_op_params *params,
@@ -48,10 +71,9 @@ static void decide(mca_coll_ibshift_module_t *module, const struct ibshift_job *
         .eager = ibshift_params.eager_limit,
         .time = 1e3 * model->gap_byte * (double)job->bytes,
         .latency = 1e3 * model->latency,
-        .jitter = -1,
+        .kib = link_kib(),
         .hosts = module->size,
         .all_hosts = all_hosts(module),
-        .is_even = 0 == job->needs,
         .is_attended = is_attended,
         .has_free_steps = 0 != (params->alg->flags & (IBSHIFT_ALG_ORDER | IBSHIFT_ALG_STAGES)),
     };
@@ -63,20 +85,32 @@ static void decide(mca_coll_ibshift_module_t *module, const struct ibshift_job *
         paced->reason = "asked for";
     }
     paced->pace.delay = (uint64_t)facts.latency;
-    paced->pace.kib = (uint64_t)(1024e3 * model->gap_byte);
+    paced->pace.kib = 0 != facts.kib ? facts.kib : (uint64_t)(1024e3 * model->gap_byte);
     paced->pace.sync = resync;
     paced->pace.clock = &module->pacing.clock;
     paced->pace.memory = &paced->memory;
 }
 
-int ibshift_pace_find(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
-                      bool is_attended, struct ibshift_op_params *params)
+static void explain(const struct ompi_communicator_t *comm, const struct ibshift_job *job,
+                    const struct ibshift_paced *paced)
+{
+    char pace[32];
+
+    ibshift_pace_format(&paced->pace, pace, sizeof(pace));
+    fprintf(stderr, "ibshift: %s: %s of %llu B: pace %s; %s\n", comm->c_name, job->name,
+            (unsigned long long)job->bytes, pace, paced->reason);
+}
+
+int ibshift_pace_find(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
+                      const struct ibshift_job *job, bool is_attended,
+                      struct ibshift_op_params *params)
 {
     struct ibshift_paced **place = &module->pacing.by_class[class_of(job->bytes, is_attended)];
 
     params->pace = NULL;
-    if (IBSHIFT_ALLTOALL != job->collective || job->bytes <= ibshift_params.eager_limit ||
-        IBSHIFT_ALG_SIZES == job->needs || module->size < 2) {
+    if (IBSHIFT_ALLTOALL != job->collective || module->size < 2 ||
+        (IBSHIFT_ALG_SIZES == job->needs ? is_auto || IBSHIFT_PACE_CLK == wish.kind
+                                         : job->bytes <= ibshift_params.eager_limit)) {
         return OMPI_SUCCESS;
     }
     if (NULL == *place) {
@@ -85,6 +119,9 @@ int ibshift_pace_find(mca_coll_ibshift_module_t *module, const struct ibshift_jo
             return OMPI_ERR_OUT_OF_RESOURCE;
         }
         decide(module, job, is_attended, params, *place);
+        if (ibshift_params.explain && 0 == module->rank) {
+            explain(comm, job, *place);
+        }
     }
     params->pace = IBSHIFT_PACE_NONE == (*place)->pace.kind ? NULL : &(*place)->pace;
     return OMPI_SUCCESS;

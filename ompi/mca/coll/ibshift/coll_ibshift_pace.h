@@ -14,6 +14,7 @@
 
 struct mca_coll_ibshift_module_t;
 struct ibshift_job;
+struct ompi_communicator_t;
 struct ibshift_op_params;
 
 enum { IBSHIFT_PACE_CLASSES = 48 * 2 }; /* by size, blocking or not */
@@ -33,7 +34,8 @@ struct ibshift_pacing {
 void ibshift_pace_open(void);
 
 /* Sets params->pace, once the algorithm is chosen. OMPI codes. */
-int ibshift_pace_find(struct mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+int ibshift_pace_find(struct mca_coll_ibshift_module_t *module,
+                      const struct ompi_communicator_t *comm, const struct ibshift_job *job,
                       bool is_attended, struct ibshift_op_params *params);
 
 void ibshift_pacing_free(struct ibshift_pacing *pacing);

@@ -11,13 +11,11 @@ struct ibshift_pace_facts {
     uint64_t eager;      /* shorter ones need no grant */
     double time;         /* that a message takes on its link */
     double latency;      /* of a short message */
-    double jitter;       /* of a message's time, as a part of it; negative: not known */
+    uint64_t kib;        /* ns that 1024 bytes take on a host's cable; 0: not known */
     uint32_t hosts;      /* that take part */
-    uint32_t all_hosts;  /* of the fabric; 0: there is none that is known */
-    bool is_even;        /* all messages are of one size */
+    uint32_t all_hosts;  /* of the fabric; 0: no routes are known */
     bool is_attended;    /* ranks do nothing else meanwhile (a blocking call) */
     bool has_free_steps; /* no step of the plan waits for another */
-    bool has_clock;      /* one clock, good to a small part of a message's time */
 };
 
 /* reason: a few words, for explain. */
