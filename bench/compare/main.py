@@ -38,12 +38,15 @@ def arguments():
     parser.add_argument("--scale", type=int, default=100, help="of its modelled time (100)")
     parser.add_argument("--block", type=int, default=262144, help="of its all-to-alls (262144)")
     parser.add_argument("--pace", default="", help="coll_ibshift_pace there (default: ibshift chooses)")
+    parser.add_argument("--eager", type=int, help="bytes up to which ibshift sends without a handshake (its default, in "
+                        f"slow motion {slowmotion.EAGER_BYTES})")
     parser.add_argument("--model", default="", help="file with the model's parameters by which ibshift chooses")
     parser.add_argument("--limit", type=int, default=300, help="seconds that one run may take (300)")
     parser.add_argument("--out", default=os.path.join("bench", "out"), help="folder of the CSV and SVG files")
     args = parser.parse_args()
     if args.slow_motion:
         args.wire = slowmotion.options(args.slow_motion)
+        args.eager = args.eager or slowmotion.EAGER_BYTES
         args.sizes = args.sizes or "8,512,4096,65536,1048576"
     args.sizes = args.sizes or "8-65536"
     return args
@@ -79,6 +82,7 @@ def main():
     bench += ["-n"] if args.nonblocking else []
     ranks = [int(r) for r in args.ranks.split(",")]
     more = ["--mca", "coll_ibshift_model", os.path.abspath(args.model)] if args.model else []
+    more += slowmotion.component(args.eager) if args.eager else []
     table, failures, plans = measure(stage, wire, ranks, bench, args.rounds, args.limit, more)
     for name, why in failures.items():
         sys.stderr.write(f"bench/run: {name} failed: {why}\n")

@@ -6,11 +6,18 @@ GAP_US = 0.005
 GIGABYTES_A_SECOND = 24.2
 # What a processor does for a message is not stretched.
 OVERHEAD_US = 1.5
+# A handshake costs three latencies of the stretched wire, a copy next to nothing: it pays for few messages only.
+EAGER_BYTES = 65536
 
 
 def options(scale):
     """softhca-run's options."""
     return f"--wire hdr --scale {scale}"
+
+
+def component(eager):
+    """ibshift's options: so long are messages that are sent without a handshake, in memory for many of them."""
+    return ["--mca", "coll_ibshift_eager_limit", str(eager), "--mca", "coll_ibshift_memory", str(max(8 << 20, 2048 * eager))]
 
 
 def model(scale):
