@@ -1,5 +1,5 @@
 /*
- * One message there and back between two ranks over net.h: pingpong SIZE [ROUNDS] [stream]
+ * One message there and back between two ranks over net.h: pingpong SIZE [ROUNDS] [stream [PORTS]]
  * Prints the median half round trip in microseconds; with "stream" the bandwidth in MB/s of
  * messages that follow each other, 16 at a time. Compare with ib_write_lat and ib_write_bw.
  */
@@ -143,5 +143,6 @@ int main(int argc, char **argv)
     size = argc > 1 ? strtoul(argv[1], NULL, 0) : size;
     rounds = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 0) : rounds;
     is_stream = argc > 3 && strcmp(argv[3], "stream") == 0;
+    r.max_ports = argc > 4 ? atoi(argv[4]) : 1;
     return ranks_run(&r, run, 0);
 }
