@@ -51,7 +51,7 @@ def heat_map(table, subtitle):
                 x = left + j * cell_w
                 body.append(f'<rect x="{x}" y="{y}" width="{cell_w - 2}" height="{cell_h - 2}" fill="{shade(r)}"/>')
                 body.append(text(x + cell_w / 2 - 1, y + 15, f"{r:.2f}", 11, "middle"))
-    return page(left + len(sizes) * cell_w + 30, top + len(ranks) * panel,
+    return page(max(left + len(sizes) * cell_w + 30, 760), top + len(ranks) * panel,
                 "How many times faster than the better of Open MPI's own",
                 subtitle + "; columns: bytes of a block; above 1 (blue) ibshift is faster", body)
 
