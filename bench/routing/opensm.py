@@ -81,7 +81,7 @@ class Subnet:
             out.writelines("0x%s\n" % guid for guid, level in found if level == top)
         return path if found else None
 
-    def route(self, engine, with_roots=True):
+    def route(self, engine, with_roots=True, more=()):
         """OpenSM sweeps once with the engine; {"routed": engine that it ended with, "seconds": of the routing}."""
         out = os.path.join(self.work, "osm")
         shutil.rmtree(out, ignore_errors=True)
@@ -94,6 +94,7 @@ class Subnet:
             argv += ["-a", roots]
         if engine in ("torus-2QoS", "nue", "dfsssp", "lash"):
             argv += ["-Q"]
+        argv += more
         subprocess.run(argv, cwd=self.work, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                        env=dict(self.env, OSM_TMP_DIR=out, OSM_CACHE_DIR=out))
         with open(log, encoding="ascii", errors="replace") as text:

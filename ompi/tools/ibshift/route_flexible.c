@@ -14,7 +14,7 @@
 #include "fabric/random.h"
 #include "route_turns.h"
 
-enum { TRIES_MOST = 500, TRIES_WORK = 1 << 25 };
+enum { TRIES_MOST = 500, TRIES_WORK = 1 << 27 };
 
 struct turn {
     uint32_t arc, next;
