@@ -88,6 +88,7 @@ static void module_construct(mca_coll_ibshift_module_t *module)
     memset(&module->fallback, 0, sizeof(module->fallback));
     memset(&module->choices, 0, sizeof(module->choices));
     memset(&module->route, 0, sizeof(module->route));
+    memset(&module->pacing, 0, sizeof(module->pacing));
     module->peers = NULL;
     atomic_init(&module->seq, 0);
     atomic_init(&module->persistent, 0);
