@@ -223,12 +223,16 @@ static void check_alltoallv(MPI_Comm comm, const struct how *how, bool typed)
 }
 
 /*
- * Open MPI 4.1.4's libnbc exchanges wrong words when blocks with gaps are long and in place.
+ * Open MPI 4.1.4's libnbc exchanges wrong words when blocks with gaps are long and in place. It
+ * runs where ibshift does not: on one rank, and wherever IBSHIFT_TEST_NATIVE is not set.
  */
-static bool is_broken_beneath(const struct how *how)
+static bool is_broken_beneath(MPI_Comm comm, const struct how *how)
 {
-    return how->form != FORM_BLOCKING && how->in_place && how->layout->type != MPI_INT &&
-           how->count > 100;
+    int size;
+
+    MPI_Comm_size(comm, &size);
+    return (size == 1 || getenv("IBSHIFT_TEST_NATIVE") == NULL) && how->form != FORM_BLOCKING &&
+           how->in_place && how->layout->type != MPI_INT && how->count > 100;
 }
 
 void check_vectors(MPI_Comm comm, const struct how *how)
@@ -236,7 +240,7 @@ void check_vectors(MPI_Comm comm, const struct how *how)
     check_gatherv(comm, how, false);
     check_scatterv(comm, how);
     check_gatherv(comm, how, true);
-    if (!is_broken_beneath(how)) {
+    if (!is_broken_beneath(comm, how)) {
         check_alltoallv(comm, how, false);
         check_alltoallv(comm, how, true);
     }
