@@ -229,6 +229,25 @@ static void gap(void **state)
     tear_down(&b);
 }
 
+/* One that takes no turns leaves wholly before the next one. */
+static void serial(void **state)
+{
+    struct bench b;
+    struct sim_fabric_options options = usual();
+    struct sim_flow flow;
+
+    (void)state;
+    set_up(&b, "kary:4,1", &options);
+    flow = message(&b, 0, 0, 1, 10 * MTU);
+    flow.is_serial = true;
+    assert_int_equal(sim_fabric_send(b.fabric, &flow), 0);
+    send(&b, 1, 0, 2, 10 * MTU);
+    run(&b);
+    assert_int_equal(b.arrived[0], FLIGHT + ROUTING + 10 * PACKET + FLIGHT);
+    assert_int_equal(b.arrived[1], FLIGHT + ROUTING + 20 * PACKET + FLIGHT);
+    tear_down(&b);
+}
+
 /* Another lane has its own credits: it passes a lane whose receiver is stuck. */
 static void lanes(void **state)
 {
@@ -366,6 +385,7 @@ int main(void)
         cmocka_unit_test(output_queues),
         cmocka_unit_test(reads),
         cmocka_unit_test(gap),
+        cmocka_unit_test(serial),
         cmocka_unit_test(lanes),
         cmocka_unit_test(refuses),
         cmocka_unit_test(deadlock),

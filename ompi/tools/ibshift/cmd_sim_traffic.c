@@ -102,11 +102,11 @@ static int take_loads(struct curve *v)
     do {
         double load = strtod(text, &end);
 
-        if (end == text || !(load > 0 && load <= 1) || (*end != ',' && *end != '\0') ||
+        if (end == text || !(load > 0 && load <= 4) || (*end != ',' && *end != '\0') ||
             v->points == LOADS_MAX) {
             return cli_error(
                 v->c->args.command,
-                "--load %.60s: wants up to %d numbers above 0 and up to 1, with commas", v->c->load,
+                "--load %.60s: wants up to %d numbers above 0 and up to 4, with commas", v->c->load,
                 LOADS_MAX);
         }
         v->point[v->points++].load = load;

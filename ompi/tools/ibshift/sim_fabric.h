@@ -45,7 +45,8 @@ struct sim_flow {
     uint64_t gap;   /* ps from the start of one packet to that of the next, at least; 0: none */
     uint16_t lid;
     uint8_t sl;
-    bool is_other; /* not the job's: counted apart */
+    bool is_serial; /* takes no turns: what its host sends later waits until it has left */
+    bool is_other;  /* not the job's: counted apart */
 };
 
 enum sim_arrival { SIM_EARLY, SIM_COMPLETE };

@@ -79,7 +79,8 @@ int sim_fabric_send(struct sim_fabric *f, const struct sim_flow *flow)
                                   .due = f->queue->now,
                                   .lid = flow->lid,
                                   .sl = flow->sl,
-                                  .is_other = flow->is_other};
+                                  .is_other = flow->is_other,
+                                  .is_serial = flow->is_serial};
     if (last == SIM_NONE) {
         active->next = index;
         f->ring[port] = index;
@@ -139,7 +140,7 @@ static void send_packet(struct sim_fabric *f, uint32_t port, uint32_t index, uns
     if (active->left == 0) {
         p->flags |= SIM_PACKET_LAST;
         leave_ring(f, port, index);
-    } else {
+    } else if (!active->is_serial) {
         f->ring[port] = active->next;
     }
     sim_cable_start(f, port, packet, lane);

@@ -68,7 +68,7 @@ struct sim_active {          /* a message that has packets to send */
     uint64_t gap, due; /* ps */
     uint16_t lid;
     uint8_t sl;
-    bool is_other;
+    bool is_other, is_serial;
 };
 
 struct sim_fabric {

@@ -166,6 +166,7 @@ static void give_birth(struct sim_traffic *t, uint32_t source)
     flow = (struct sim_flow){.user = letter | SIM_USER_TRAFFIC,
                              .from = s->host,
                              .bytes = t->options.bytes,
+                             .is_serial = true,
                              .is_other = true,
                              .lid = (uint16_t)ibshift_host_lid(t->graph, t->sources[to].host)};
     if (sim_fabric_send(t->fabric, &flow) != 0) {

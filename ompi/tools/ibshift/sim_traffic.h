@@ -33,7 +33,8 @@ struct sim_traffic;
 /*
  * member[count]: the hosts; group[count]: hosts with the same number (0 .. groups - 1) talk among
  * themselves, in the order given. Intervals between messages are random (exponential). A host whose
- * messages pile up waits: at most SIM_TRAFFIC_BACKLOG are under way from it.
+ * messages pile up (they leave one after the other) waits: at most SIM_TRAFFIC_BACKLOG are under
+ * way from it.
  */
 enum { SIM_TRAFFIC_BACKLOG = 64, SIM_KIND_TRAFFIC = 16 };
 
