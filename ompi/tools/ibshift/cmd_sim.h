@@ -38,6 +38,7 @@ struct sim_command {
     uint8_t *lane_table;
     uint32_t *others; /* hosts that are not the job's */
     struct ibshift_pace paced;
+    char pace_text[32];
     uint64_t unit; /* ps: a message alone, on the fastest host's cable */
     double cost;   /* static: the order's, in units; 0: a plan's, not known */
     struct sim_job run;

@@ -94,7 +94,7 @@ static void draw(FILE *out, const struct sim_command *c, const struct use *uses,
     svg_bold(out, (struct svg_point){LEFT, 20}, 14, SVG_START, "Use of links over time (modelled)");
     svg_text(out, (struct svg_point){LEFT, 38}, 11, SVG_START,
              "%u ranks, %s, pace %s: %.3f of the bound; %u of %u links, busiest first",
-             c->job.placement->ranks, c->title, c->pace != NULL ? c->pace : "none",
+             c->job.placement->ranks, c->title, c->pace_text,
              (double)c->run.time / (double)c->ideal, rows, count);
     for (uint32_t row = 0; row < rows; row++) {
         draw_row(out, c, &uses[row_of(row, rows, count)], TOP + row * (double)ROW);

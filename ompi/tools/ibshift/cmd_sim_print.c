@@ -25,7 +25,7 @@ void sim_print_text(const struct sim_command *c)
     ibshift_link_name(c->job.fabric, c->busiest, link, sizeof(link));
     printf("%u ranks on %u hosts: %s; messages of %.0f bytes\n", c->job.placement->ranks,
            c->job.placement->hosts, c->title, c->number.size);
-    printf("pace       %s\n", c->pace != NULL ? c->pace : "none");
+    printf("pace       %s\n", c->pace_text);
     if (has_ended(c)) {
         printf("time       %.3f us\n", (double)c->run.time / 1e6);
     }
@@ -89,7 +89,7 @@ void sim_print_json(const struct sim_command *c)
            c->job.placement->ranks);
     fabric_json_string(stdout, c->title);
     printf(", \"pace\": ");
-    fabric_json_string(stdout, c->pace != NULL ? c->pace : "none");
+    fabric_json_string(stdout, c->pace_text);
     printf(", \"seed\": %.0f,\n \"bytes\": %.0f, \"unit\": %.6g, \"ideal\": %.9g, ", c->number.seed,
            c->number.size, (double)c->unit / 1e12, (double)c->ideal / 1e12);
     if (has_ended(c)) {
