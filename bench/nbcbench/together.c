@@ -8,7 +8,7 @@
 
 enum { PINGS = 30 };
 
-static const double first_margin = 50e-6; /* s */
+static const double least_margin = 50e-6, most_margin = 0.1; /* s */
 
 /* MPI_Wtime() may count from another moment in each process. */
 double bench_now(void)
@@ -63,7 +63,7 @@ static void answer(const struct bench *b, int rank)
 void together_open(struct bench *b)
 {
     b->offset = 0;
-    b->margin = first_margin;
+    b->margin = least_margin;
     if (is_one_host(b)) {
         return;
     }
@@ -84,19 +84,15 @@ static void wait_until(double time)
     }
 }
 
-/* The margin is what the slowest rank needs to hear of the start: whoever is late makes it longer.
- */
+/* The margin is what the slowest rank needed last time to hear of the start. */
 double together_leave(struct bench *b)
 {
-    double mine[2] = {bench_now() + b->offset, b->margin}, all[2], start, late;
+    double mine[2] = {bench_now() + b->offset, b->margin}, all[2], start, needed;
 
     MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, b->comm);
-    b->margin = all[1];
+    needed = bench_now() + b->offset - all[0];
+    b->margin = fmin(fmax(1.5 * needed, least_margin), most_margin);
     start = all[0] + all[1] - b->offset;
-    late = bench_now() - start;
-    if (late > 0) {
-        b->margin = 1.2 * (all[1] + late);
-    }
     wait_until(start);
     return (bench_now() - start) * 1e6;
 }
