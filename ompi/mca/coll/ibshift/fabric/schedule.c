@@ -12,7 +12,7 @@
     UINT64_C(400000000) /* pairs times stages that the stage-wise pass may look at */
 #define HOPE         4  /* pairs a rank that first fit may leave for the walk to be worth trying */
 #define COMPRESSED   1.01   /* of the bound: what the walk alone need not shorten */
-#define NEAR         4      /* slacks that are worth trying where the bound is sharp */
+#define NEAR         5      /* slacks that are worth trying where the bound is sharp */
 #define SMALL_TABLE  100000 /* ranks times stages */
 #define RANDOM_RANKS 4000   /* a random order of all pairs is kept for at most so many */
 
@@ -105,7 +105,8 @@ static uint32_t stages_at(const search_t *s, double slack)
 /* Where destinations have several LIDs, the bound may be far below what can be reached. */
 static int search_near_bound(search_t *s)
 {
-    static const double slack[] = {1.004, 1.01, 1.02, 1.05, 1.1, 1.2, 1.4, 1.7, 2, 2.5, 3, 4, 6, 8};
+    static const double slack[] = {1.004, 1.01, 1.02, 1.03, 1.05, 1.1, 1.2, 1.4,
+                                   1.7,   2,    2.5,  3,    4,    6,   8};
     size_t tries = ibshift_paths_have_lanes(s->paths) ? sizeof(slack) / sizeof(slack[0]) : NEAR;
     uint32_t tried = 0;
     int status = -EAGAIN;
@@ -338,7 +339,8 @@ int ibshift_schedule_make(const ibshift_paths_t *paths, uint32_t ranks, const ui
     status = s.left == NULL ? -ENOMEM : search_near_bound(&s);
     if (status == -EAGAIN) {
         status = search_stagewise(&s);
-    } else if (status == 0 && s.best_stages > stages_at(&s, COMPRESSED)) {
+    } else if (status == 0 && s.best_stages > stages_at(&s, COMPRESSED) &&
+               (uint64_t)s.ranks * s.best_stages <= SMALL_TABLE) {
         status = compress(&s, s.method);
     }
     if (status == 0) {
