@@ -47,7 +47,9 @@ static int compare_lateness(const void *a, const void *b)
 {
     const struct sample *x = a, *y = b;
 
-    return compare_doubles(&(double){x->late / x->time}, &(double){y->late / y->time});
+    double first = x->late / x->time, second = y->late / y->time;
+
+    return compare_doubles(&first, &second);
 }
 
 static void take_samples(struct bench *b, const struct collective *c, sample_fn run, int count,
