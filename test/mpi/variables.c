@@ -158,12 +158,13 @@ static const struct ibshift_alg *chosen(enum ibshift_collective collective, MPI_
 static uint64_t block_bytes(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
                             bool is_vector, int n, uint32_t block)
 {
-    uint64_t offset, length = (uint64_t)n;
+    bool is_cut_anywhere = alg->collective == IBSHIFT_BCAST; /* not at whole elements */
+    uint64_t unit = is_cut_anywhere ? 1 : ELEMENT, offset, length = (uint64_t)n * ELEMENT / unit;
 
     if (is_vector) {
-        ibshift_piece((uint64_t)n, ibshift_alg_pieces(alg, plan), block, &offset, &length);
+        ibshift_piece(length, ibshift_alg_pieces(alg, plan), block, &offset, &length);
     }
-    return length * ELEMENT;
+    return length * unit;
 }
 
 struct traffic {
