@@ -374,6 +374,7 @@ static int finish(ibshift_call_t *call)
                                         call->name);
     }
     ibshift_side_store(&call->recv);
+    ibshift_pace_look(call->request.super.req_mpi_object.comm, &call->op.params);
     return OMPI_SUCCESS;
 }
 

@@ -3,6 +3,8 @@
 #include "coll_ibshift_fabric.h"
 
 #include "ompi/communicator/communicator.h"
+#include "ompi/proc/proc.h"
+#include "opal/runtime/opal_progress.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +62,8 @@ static uint64_t link_kib(void)
     return rate <= LAST_8B10B ? 8192ull * 1000 * 10 / 8 / rate : 8192ull * 1000 * 66 / 64 / rate;
 }
 
-/* Model times are in us. */
+/* Model times are in us. Hosts may differ in whether ranks yield: slow messages and grants alone go
+ * together, for both have the same gate. */
 static void decide(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
                    bool is_attended, const struct ibshift_op_params *params,
                    struct ibshift_paced *paced)
@@ -74,7 +77,7 @@ static void decide(mca_coll_ibshift_module_t *module, const struct ibshift_job *
         .kib = link_kib(),
         .hosts = module->size,
         .all_hosts = all_hosts(module),
-        .is_attended = is_attended,
+        .is_attended = is_attended && !opal_progress_yield_when_idle,
         .has_free_steps = 0 != (params->alg->flags & (IBSHIFT_ALG_ORDER | IBSHIFT_ALG_STAGES)),
     };
 
@@ -99,6 +102,17 @@ static void explain(const struct ompi_communicator_t *comm, const struct ibshift
     ibshift_pace_format(&paced->pace, pace, sizeof(pace));
     fprintf(stderr, "ibshift: %s: %s of %llu B: pace %s; %s\n", comm->c_name, job->name,
             (unsigned long long)job->bytes, pace, paced->reason);
+}
+
+void ibshift_pace_look(const struct ompi_communicator_t *comm,
+                       const struct ibshift_op_params *params)
+{
+    static bool has_said; /* a race says it twice */
+
+    if (NULL != params->pace && params->pace->memory->jumps > 0 && !has_said) {
+        has_said = true;
+        ibshift_help("clock-jumped", comm->c_name, params->rank, ompi_process_info.nodename);
+    }
 }
 
 int ibshift_pace_find(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,

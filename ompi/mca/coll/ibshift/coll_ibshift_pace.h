@@ -38,6 +38,10 @@ int ibshift_pace_find(struct mca_coll_ibshift_module_t *module,
                       const struct ompi_communicator_t *comm, const struct ibshift_job *job,
                       bool is_attended, struct ibshift_op_params *params);
 
+/* After a run: says, once, that this rank's clock had to be given up. */
+void ibshift_pace_look(const struct ompi_communicator_t *comm,
+                       const struct ibshift_op_params *params);
+
 void ibshift_pacing_free(struct ibshift_pacing *pacing);
 
 #endif

@@ -21,11 +21,11 @@ void ibshift_pace_choose(const struct ibshift_pace_facts *facts, struct ibshift_
         *reason = "nobody is in the way of two";
     } else if (facts->is_attended && facts->kib > 0) {
         ibshift_pace_default(pace, IBSHIFT_PACE_RATE);
-        *reason = "long messages, the call waits";
+        *reason = "long messages, ranks attend to them";
     } else {
         ibshift_pace_default(pace, IBSHIFT_PACE_GRANTS);
         pace->grants = pace->window = 2;
-        *reason = facts->kib > 0 ? "long messages, the call does not wait"
+        *reason = facts->kib > 0 ? "long messages, ranks do not always attend to them"
                                  : "long messages, the link's rate is not known";
     }
 }
