@@ -81,7 +81,7 @@ def measure(stage, args):
             progress.step(f"{name}, placement {seed}")
             try:
                 rows, _ = run_once(command(stage, seed, options, args), args.limit)
-                table[seed][name] = float(rows[0]["t_MPI"]) / 1000
+                table[seed][name] = float(rows[0]["t_mpi"]) / 1000
             except RunFailed as failure:
                 sys.stderr.write(f"bench/run: {name} failed: {failure}\n")
                 bad += 1
