@@ -63,6 +63,7 @@ static void set_aims(route_closed_t *c)
             aim->host_port = f->ports[f->ports[f->hosts[h]].peer].number;
             aim_up(t, (place + lane) % t->places, aim);
             route_aim_down(t, aim);
+            aim->down[1] = aim->host_port;
         }
     }
 }

@@ -6,9 +6,9 @@
 
 /* What the formulas say of one LID, one element a level. */
 typedef struct route_aim {
-    uint32_t leaf;                     /* switch; IBSHIFT_NO_SWITCH: the LID is no host's */
-    uint16_t up[IBSHIFT_LEVELS_MAX];   /* [level]: index into the tree's up ports */
-    uint16_t down[IBSHIFT_LEVELS_MAX]; /* and into its down ports */
+    uint32_t leaf;                         /* switch; IBSHIFT_NO_SWITCH: the LID is no host's */
+    uint16_t up[IBSHIFT_LEVELS_MAX + 1];   /* [level]: index into the tree's up ports */
+    uint16_t down[IBSHIFT_LEVELS_MAX + 1]; /* and into its down ports; [1]: host_port */
     uint8_t host_port;
 } route_aim_t;
 

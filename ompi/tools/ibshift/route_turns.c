@@ -70,7 +70,7 @@ static uint32_t best_child(const route_turns_t *t, uint32_t s, const uint64_t *f
         chosen = best == UINT32_MAX ? to : net->arcs[best].to;
         if (best == UINT32_MAX || inside[to] > inside[chosen] ||
             (inside[to] == inside[chosen] &&
-             (far[to] > far[chosen] || (far[to] == far[chosen] && to < chosen)))) {
+             (far[to] > far[chosen] || (to < chosen && far[to] == far[chosen])))) {
             best = a;
         }
     }

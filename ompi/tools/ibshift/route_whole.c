@@ -33,7 +33,7 @@ static int fill_column(const route_closed_t *c, unsigned l, column_t *column)
 
         column->part[lid] = is_host ? t->shape.down[l][aim->leaf] : UINT32_MAX;
         column->up[lid] = (uint16_t)(is_host && l < t->h ? aim->up[l] : t->up_stride);
-        column->down[lid] = is_host ? (l > 1 ? aim->down[l] : aim->host_port) : 0;
+        column->down[lid] = is_host ? aim->down[l] : 0;
     }
     return 0;
 }
