@@ -296,6 +296,20 @@ static void follow_line(ibshift_call_t *call, const struct ibshift_line *line)
     params->names = line->rank_at;
 }
 
+/* What the algorithm cannot do on the user's memory. */
+static void stage_what_must(ibshift_call_t *call, const struct ibshift_job *job)
+{
+    const struct ibshift_alg *alg = call->op.params.alg;
+
+    if (job->in_place && 0 == (alg->flags & IBSHIFT_ALG_IN_PLACE)) {
+        call->send.is_apart = true;
+    }
+    if (IBSHIFT_ALLGATHER == alg->collective && 0 == (alg->flags & IBSHIFT_ALG_SINGLE) &&
+        !ibshift_side_is_dense(&call->recv)) {
+        call->recv.is_apart = true;
+    }
+}
+
 static int call_create(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                        const struct ibshift_job *job, enum form form, ibshift_call_t **out)
 {
@@ -322,7 +336,7 @@ static int call_create(mca_coll_ibshift_module_t *module, struct ompi_communicat
         call->name = job->name;
         call->send = job->send;
         call->recv = job->recv;
-        call->send.is_apart = job->in_place && !(call->op.params.alg->flags & IBSHIFT_ALG_IN_PLACE);
+        stage_what_must(call, job);
         ibshift_side_prepare(&call->send);
         ibshift_side_prepare(&call->recv);
         rc = prepare_memory(call);

@@ -82,6 +82,24 @@ static size_t block_bytes(const struct ibshift_side *side, uint32_t block)
     return (size_t)side->counts[block] * ibshift_type_size(type_of(side, block));
 }
 
+bool ibshift_side_is_dense(const struct ibshift_side *side)
+{
+    ptrdiff_t next = 0;
+    bool is_first = true;
+
+    for (uint32_t i = 0; has_displs(side) && i < side->blocks; i++) {
+        if (0 == side->counts[i]) {
+            continue;
+        }
+        if (!is_first && side->displs[i] != next) {
+            return false;
+        }
+        is_first = false;
+        next = (ptrdiff_t)side->displs[i] + side->counts[i];
+    }
+    return true;
+}
+
 void ibshift_side_prepare(struct ibshift_side *side)
 {
     if (side->shape == IBSHIFT_SIDE_ABSENT) {

@@ -43,6 +43,9 @@ struct ibshift_side {
     size_t *offsets; /* set by the owner as well; of the blocks, in units or in scratch */
 };
 
+/* Blocks with sizes lie one behind the other, so that several can go in one message. */
+bool ibshift_side_is_dense(const struct ibshift_side *side);
+
 /* Decides whether to stage. Sets bytes. */
 void ibshift_side_prepare(struct ibshift_side *side);
 
