@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum { PRIORITY_WHEN_NAMED = 45 }; /* above tuned, han and inter, below sync and self */
 
@@ -51,6 +52,14 @@ static bool fits_release(char *running, size_t size)
     return 0 == strcmp(running, release);
 }
 
+/* The first process that refuses ends the job, and what rank 0 has not printed by then is lost. */
+static void let_rank_0_speak(void)
+{
+    if (0 != OMPI_PROC_MY_NAME->vpid) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = 500 * 1000 * 1000}, NULL);
+    }
+}
+
 static int component_register(void)
 {
     char running[64];
@@ -59,6 +68,7 @@ static int component_register(void)
     if (!fits_release(running, sizeof(running))) {
         if (is_named()) {
             ibshift_help_once_a_job("wrong-release", release, running);
+            let_rank_0_speak();
         }
         return OMPI_ERR_NOT_AVAILABLE;
     }
