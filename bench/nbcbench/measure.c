@@ -135,6 +135,7 @@ static double count_growth(struct bench *b, const struct collective *c, const ch
     if (b->rank == 0) {
         after = counter_read(counter);
     }
+    together_leave(b);
     return after - before;
 }
 

@@ -4,9 +4,10 @@ import csv
 import os
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "compare"))
-from runner import Progress, RunFailed, run_once  # noqa: E402
+from runner import Progress  # noqa: E402
 
 COMMON = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
 # The receive queues are smaller than the default, which Soft-RoCE has no room for.
@@ -21,6 +22,8 @@ PEERS = ["--mca", "coll", "tuned,libnbc,basic,self"]
 def contenders(stage, openib, device):
     """Name -> mpirun options. What ibshift does not carry itself goes over openib, on the same device."""
     with_openib = ["--mca", "mca_base_component_path", openib + ":SYS_DEFAULT"] + OPENIB
+    # Its connection thread outlives the component, which must not be unloaded under it.
+    with_openib += ["--mca", "mca_base_component_disable_dlclose", "1"]
     ours = ["--mca", "mca_base_component_path", f"{stage}/lib/openmpi:{openib}:SYS_DEFAULT"] + OPENIB
     return {"ibshift": ours + ["--mca", "coll", "ibshift,basic", "--mca", "coll_ibshift_device", device],
             "tuned/openib": PEERS + with_openib,
@@ -35,6 +38,23 @@ def arguments():
     for name in ("repetitions", "rounds", "limit"):
         parser.add_argument("--" + name, type=int, required=True)
     return parser.parse_args()
+
+
+def run_once(line, limit):
+    """(rows, whether it ended badly). What was measured before a contender ended badly is valid, and kept."""
+    with tempfile.NamedTemporaryFile(suffix=".csv") as out:
+        try:
+            done = subprocess.run(line + ["-o", out.name], stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, timeout=limit, check=False)
+            code, said = done.returncode, done.stdout
+        except subprocess.TimeoutExpired as stopped:
+            code, said = f"none after {limit} s", (stopped.stdout or b"").decode()
+        with open(out.name, encoding="ascii") as file:
+            rows = list(csv.DictReader(file))
+    if code:
+        tail = "\n".join(said.splitlines()[-8:])
+        sys.stderr.write(f"bench/vm: exit code {code}, {len(rows)} cells: {' '.join(line)}\n{tail}\n")
+    return rows, code != 0
 
 
 def run_contenders(args, device, counter):
@@ -52,11 +72,9 @@ def run_contenders(args, device, counter):
                 for name, options in who.items():
                     progress.step(f"round {turn + 1}: {name}, {p} ranks")
                     line = ["mpirun"] + COMMON + options + ["-np", p] + bench + ["-p", p, "-l", name]
-                    try:
-                        rows, _ = run_once(line, args.limit)
-                    except RunFailed as failure:
-                        sys.stderr.write(f"bench/vm: {name}, {p} ranks: {failure}\n")
-                        failed = 1
+                    rows, is_bad = run_once(line, args.limit)
+                    failed |= is_bad
+                    if not rows:
                         continue
                     if writer is None:
                         writer = csv.DictWriter(file, list(rows[0]))
@@ -83,6 +101,9 @@ def main():
     args = arguments()
     device = os.environ.get("VM_DEVICE", "rxe1")
     counter = f"/sys/class/infiniband/{device}/ports/1/hw_counters/sent_pkts"
+    # The kernel shows counters that are up to so many milliseconds old.
+    with open(os.path.join(os.path.dirname(counter), "lifespan"), "w", encoding="ascii") as file:
+        file.write("0")
     failed = run_floor(args, device)
     return run_contenders(args, device, counter) or failed
 
