@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -400,7 +401,8 @@ static uint32_t next_seq(mca_coll_ibshift_module_t *module)
 /*
  * Our own messages first: opal_progress() calls everyone's pollers and the event library. But it is
  * called all the same, for a peer may be late because it waits for a point-to-point message of
- * ours; it yields the processor when Open MPI was told that ranks outnumber processors.
+ * ours. When Open MPI was told that ranks outnumber processors, what we wait for may come from a
+ * rank that waits for this processor: it gets it after every look.
  */
 static void wait_for(ibshift_call_t *call)
 {
@@ -408,8 +410,13 @@ static void wait_for(ibshift_call_t *call)
     unsigned turns = 0;
 
     while (!ibshift_op_is_done(&call->op)) {
-        if (0 == ibshift_engine_progress(engine) && 0 == ++turns % IDLE_TURNS) {
-            opal_progress();
+        if (0 != ibshift_engine_progress(engine)) {
+            continue;
+        }
+        if (0 == ++turns % IDLE_TURNS) {
+            opal_progress(); /* yields by itself */
+        } else if (opal_progress_yield_when_idle) {
+            (void)sched_yield();
         }
     }
 }
