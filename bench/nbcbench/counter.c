@@ -1,7 +1,9 @@
 #include "nbcbench.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
+#include <time.h>
 
 static int read_number(const char *path, double *number)
 {
@@ -14,6 +16,25 @@ static int read_number(const char *path, double *number)
     found = fscanf(file, "%lf", number);
     fclose(file);
     return found == 1 ? 0 : -EINVAL;
+}
+
+static long tick(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return t.tv_nsec;
+}
+
+/* The kernel reads a device's counters once in a tick at most, whatever "lifespan" says: only after
+ * the next tick is what it shows not from before the last operation. */
+static void wait_for_tick(void)
+{
+    long now = tick();
+
+    while (tick() == now) {
+        (void)sched_yield();
+    }
 }
 
 int counter_check(const char *path, int rank)
@@ -34,5 +55,6 @@ double counter_read(const char *path)
 {
     double number = 0;
 
+    wait_for_tick();
     return read_number(path, &number) == 0 ? number : 0;
 }
