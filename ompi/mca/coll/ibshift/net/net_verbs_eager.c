@@ -130,7 +130,7 @@ static int take_held(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     if (held->length != m->length) {
         return ibshift_nv_mismatch(nv, c, &m->key);
     }
-    memcpy(m->buffer, held->buffer, held->length);
+    ibshift_nv_copy(m->buffer, held->buffer, held->length);
     ibshift_nv_note_end(nv, held, 0);
     ibshift_nv_quota_back(nv, c);
     return IBSHIFT_NET_DONE;
@@ -204,7 +204,7 @@ static int hold(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     note->length = head->length;
     note->buffer = slot->data + sizeof(*head);
     if (!is_kept) {
-        memcpy(note->buffer, payload, head->length);
+        ibshift_nv_copy(note->buffer, payload, head->length);
     }
     ibshift_match_add(&nv->rx, &note->match);
     note->is_in_table = 1;
@@ -234,7 +234,7 @@ static int data_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     }
     if (note != NULL) {
         int is_crossed = note->is_pulled && has_quota;
-        memcpy(note->buffer, payload, head->length);
+        ibshift_nv_copy(note->buffer, payload, head->length);
         ibshift_nv_note_end(nv, note, 0);
         if (is_crossed) {
             ibshift_nv_control(nv, c, &head->key, IBSHIFT_WIRE_UNPULL, NULL);

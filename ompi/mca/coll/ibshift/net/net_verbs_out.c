@@ -67,8 +67,8 @@ static int copy_parts(struct ibshift_net_verbs *nv, struct ibv_send_wr *wr, stru
         return -EAGAIN;
     }
     nv->copy_stock--;
-    memcpy(slot->data, (void *)(uintptr_t)sge[0].addr, sge[0].length);
-    memcpy(slot->data + sge[0].length, (void *)(uintptr_t)sge[1].addr, sge[1].length);
+    ibshift_nv_copy(slot->data, (void *)(uintptr_t)sge[0].addr, sge[0].length);
+    ibshift_nv_copy(slot->data + sge[0].length, (void *)(uintptr_t)sge[1].addr, sge[1].length);
     sge[0] = (struct ibv_sge){.addr = (uintptr_t)slot->data,
                               .length = sge[0].length + sge[1].length,
                               .lkey = nv->lanes[0].mr->lkey};

@@ -20,6 +20,8 @@
 #include "net/net_verbs_match.h"
 #include "net/net_verbs_wire.h"
 
+#include <string.h>
+
 struct ibshift_connection;
 struct ibshift_net_verbs;
 
@@ -246,6 +248,14 @@ struct ibshift_net_verbs {
 static inline struct ibshift_net_verbs *ibshift_nv(struct ibshift_net *net)
 {
     return (struct ibshift_net_verbs *)net;
+}
+
+/* A message without data may come without a buffer, which memcpy must not be given. */
+static inline void ibshift_nv_copy(void *to, const void *from, size_t length)
+{
+    if (length > 0) {
+        memcpy(to, from, length);
+    }
 }
 
 static inline uint64_t ibshift_wr_id(void *object, enum ibshift_wr_kind kind)
