@@ -22,3 +22,10 @@ def contenders(component_folder, more=()):
     ibshift += ["--mca", "coll_ibshift_explain", "1"] + OPENIB + list(more)
     peers = ["--mca", "coll", "tuned,libnbc,basic,self"]
     return {"ibshift": ibshift, "tuned/openib": peers + OPENIB, "tuned/UCX": peers + UCX}
+
+
+def pairwise():
+    """The peers, told to send one block after another, which tuned does by itself from 64 ranks and 256 KiB on."""
+    peers = ["--mca", "coll", "tuned,libnbc,basic,self", "--mca", "coll_tuned_use_dynamic_rules", "1"]
+    peers += ["--mca", "coll_tuned_alltoall_algorithm", "2"]
+    return {"pairwise/openib": peers + OPENIB, "pairwise/UCX": peers + UCX}

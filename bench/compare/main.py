@@ -16,12 +16,19 @@ PLAIN = ",".join("MPI_" + name for name in ("Barrier", "Bcast", "Scatter", "Gath
                                             "Allreduce", "Reduce_scatter_block", "Scan", "Exscan"))
 
 
+def number(parser, text):
+    """Of ranks."""
+    if not text.isdecimal() or not 1 <= int(text) <= 1024:
+        parser.error(f"--ranks wants numbers from 1 to 1024, not '{text}'")
+    return int(text)
+
+
 def arguments():
     """The command line."""
     parser = argparse.ArgumentParser(prog="bench/run", description="ibshift beside tuned over openib and tuned over "
                                      "UCX, unmodified, on the same software HCA. The wire is this machine's memory, "
                                      "or with --wire a modelled one: neither is InfiniBand.")
-    parser.add_argument("--ranks", default="2,4", help="numbers of ranks (default 2,4)")
+    parser.add_argument("--ranks", help="numbers of ranks (default 2,4; one with --placements, there 16)")
     parser.add_argument("--sizes", help="bytes of a block: A or A-B, doubling,... (default 8-65536, in slow motion "
                         "8,512,4096,65536,1048576)")
     parser.add_argument("--tests", default=PLAIN, help="collectives as nbcbench names them, or all (default: without "
@@ -33,11 +40,13 @@ def arguments():
     parser.add_argument("--slow-motion", type=int, nargs="?", const=100, metavar="SCALE", help="a modelled HDR wire, "
                         "so many times slower than it is (100), so that what processors do is small beside it; ibshift "
                         "chooses by its parameters")
-    parser.add_argument("--placements", nargs="?", const="1,2,3", metavar="SEEDS", help="instead: all-to-alls of 16 ranks "
-                        "at random places of a modelled fabric, on the wall clock (seeds 1,2,3)")
+    parser.add_argument("--placements", nargs="?", const="1,2,3", metavar="SEEDS", help="instead: all-to-alls of 16 ranks, "
+                        "or of --ranks up to 64, at random places of a modelled fabric, on the wall clock (seeds 1,2,3)")
     parser.add_argument("--scale", type=int, default=100, help="of its modelled time (100)")
     parser.add_argument("--block", type=int, default=262144, help="of its all-to-alls (262144)")
     parser.add_argument("--pace", default="", help="coll_ibshift_pace there (default: ibshift chooses)")
+    parser.add_argument("--contenders", default="", help="there, instead of all: ibshift, tuned/openib, tuned/UCX, "
+                        "pairwise/openib, pairwise/UCX")
     parser.add_argument("--eager", type=int, help="bytes up to which ibshift sends without a handshake (its default, in "
                         f"slow motion {slowmotion.EAGER_BYTES})")
     parser.add_argument("--model", default="", help="file with the model's parameters by which ibshift chooses")
@@ -49,6 +58,9 @@ def arguments():
         args.eager = args.eager or slowmotion.EAGER_BYTES
         args.sizes = args.sizes or "8,512,4096,65536,1048576"
     args.sizes = args.sizes or "8-65536"
+    args.ranks = [number(parser, text) for text in (args.ranks or ("16" if args.placements else "2,4")).split(",")]
+    if args.placements and len(args.ranks) > 1:
+        parser.error("--placements takes one number of ranks")
     return args
 
 
@@ -72,6 +84,7 @@ def main():
     os.makedirs(args.out, exist_ok=True)
     stage = os.path.join(os.environ.get("IBSHIFT_BUILD", os.path.join(TOP, "build")), "stage")
     if args.placements:
+        args.ranks = args.ranks[0]
         return placement.main(stage, args)
     if args.slow_motion and not args.model:
         args.model = os.path.join(args.out, "model.txt")
@@ -80,10 +93,9 @@ def main():
     wire = args.wire.split()
     bench = ["-s", args.sizes, "-t", args.tests, "-r", str(args.repetitions)]
     bench += ["-n"] if args.nonblocking else []
-    ranks = [int(r) for r in args.ranks.split(",")]
     more = ["--mca", "coll_ibshift_model", os.path.abspath(args.model)] if args.model else []
     more += slowmotion.component(args.eager) if args.eager else []
-    table, failures, plans = measure(stage, wire, ranks, bench, args.rounds, args.limit, more)
+    table, failures, plans = measure(stage, wire, args.ranks, bench, args.rounds, args.limit, more)
     for name, why in failures.items():
         sys.stderr.write(f"bench/run: {name} failed: {why}\n")
     if not table:
