@@ -218,7 +218,7 @@ static void barriers_keep_blocks_apart(void **state)
             const struct ibshift_op *op = &scene.work->ops[i];
 
             for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
-                for (uint32_t f = 0; f < IBSHIFT_PACE_WINDOW; f++) {
+                for (uint32_t f = 0; f < IBSHIFT_PACE_FLIGHTS; f++) {
                     uint32_t round = op->flight[which][f].round;
 
                     if (round != IBSHIFT_NOT_IN_FLIGHT) {
@@ -416,35 +416,6 @@ static void a_clock_that_jumps_in_a_run_harms_nobody(void **state)
     (void)state;
 }
 
-static void words_are_read_and_written(void **state)
-{
-    static const char *const good[][2] = {{"none", "none"},
-                                          {"grants:3", "grants:3"},
-                                          {"grants", "grants:1"},
-                                          {"barrier:8", "barrier:8"},
-                                          {"clk", "clk"},
-                                          {"rate", "rate:16/16"},
-                                          {"rate:8", "rate:8/8"},
-                                          {"rate:8/10", "rate:8/10"},
-                                          {"grants:16", "grants:16"}};
-    static const char *const bad[] = {
-        "",        "grant",   "grants:",    "grants:0",  "grants:17",   "clk:1",     "none:1",
-        "rate:1/", "rate:/2", "barrier:-1", "grants:1x", "rate:8/1001", "barrier: 2"};
-    struct ibshift_pace pace;
-    char text[64], why[200];
-
-    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-        assert_int_equal(ibshift_pace_parse(good[i][0], &pace, why, sizeof(why)), 0);
-        ibshift_pace_format(&pace, text, sizeof(text));
-        assert_string_equal(text, good[i][1]);
-    }
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        assert_true(ibshift_pace_parse(bad[i], &pace, why, sizeof(why)) < 0);
-        assert_non_null(strstr(why, "is no pace"));
-    }
-    (void)state;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -458,7 +429,6 @@ int main(void)
         cmocka_unit_test(clocks_are_compared),
         cmocka_unit_test(drift_is_found_and_a_jump_is_told),
         cmocka_unit_test(a_clock_that_jumps_in_a_run_harms_nobody),
-        cmocka_unit_test(words_are_read_and_written),
     };
 
     seed = world_seed(7);

@@ -160,7 +160,7 @@ static void paces(void **state)
         b.pace.unit = 1000;
         b.pace.delay = 250;
         b.pace.kib = 256;
-        b.params.pace = b.pace.kind == IBSHIFT_PACE_NONE ? NULL : &b.pace;
+        b.params.pace = ibshift_pace_is_plug(&b.pace) ? &b.pace : NULL;
         run(&b);
         if (b.job.status != 0) {
             print_error("pace %s: rank %u: %s\n", names[i], b.job.failed_rank,

@@ -85,18 +85,16 @@ static int choose(struct sim_command *c)
     return c->plan != NULL ? choose_plan(c) : choose_alltoall(c);
 }
 
-/* As the component chooses for a blocking call on this fabric. */
-static void choose_pace(struct sim_command *c, uint64_t kib)
+/* As the component chooses on this fabric. */
+static void choose_pace(struct sim_command *c)
 {
     struct ibshift_pace_facts facts = {
         .bytes = (uint64_t)c->number.size,
         .eager = (uint64_t)c->number.eager,
         .time = (double)c->unit / 1000,
         .latency = 4 * (c->number.flight + c->number.routing),
-        .kib = kib,
-        .hosts = c->job.placement->hosts,
+        .ranks = c->job.placement->ranks,
         .all_hosts = c->job.fabric->host_count,
-        .is_attended = true,
         .has_free_steps = (c->alg->flags & (IBSHIFT_ALG_ORDER | IBSHIFT_ALG_STAGES)) != 0};
     const char *reason;
 
@@ -112,13 +110,15 @@ static int take_pace(struct sim_command *c, struct sim_job_params *params)
     params->window = (uint32_t)c->number.window;
     params->net.max_eager = (size_t)c->number.eager;
     if (c->pace != NULL && strcmp(c->pace, "auto") == 0) {
-        choose_pace(c, kib);
+        choose_pace(c);
     } else if (ibshift_pace_parse(c->pace != NULL ? c->pace : "none", &c->paced, why,
                                   sizeof(why)) != 0) {
         return cli_error(c->args.command, "--pace: %s, or auto", why);
     }
     ibshift_pace_format(&c->paced, c->pace_text, sizeof(c->pace_text));
-    if (c->paced.kind != IBSHIFT_PACE_NONE) {
+    if (c->paced.kind == IBSHIFT_PACE_WINDOW) {
+        params->window = c->paced.window;
+    } else if (ibshift_pace_is_plug(&c->paced)) {
         c->paced.unit = c->unit / 1000;
         c->paced.delay = params->net.control / 1000;
         c->paced.kib = kib;

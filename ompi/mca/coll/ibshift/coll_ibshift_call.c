@@ -328,7 +328,7 @@ static int call_create(mca_coll_ibshift_module_t *module, struct ompi_communicat
     fill_params(call, module, job);
     rc = ibshift_choose(module, comm, job, &call->op.params);
     if (OMPI_SUCCESS == rc) {
-        rc = ibshift_pace_find(module, comm, job, BLOCKING == form, &call->op.params);
+        rc = ibshift_pace_find(module, comm, job, &call->op.params);
     }
     if (OMPI_SUCCESS == rc) {
         if (ibshift_route_renames(module, job, call->op.params.alg)) {

@@ -4,7 +4,6 @@
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/proc/proc.h"
-#include "opal/runtime/opal_progress.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,12 +28,11 @@ void ibshift_pace_open(void)
     }
 }
 
-static int class_of(uint64_t bytes, bool is_attended)
+static int class_of(uint64_t bytes)
 {
     int class = bytes <= 1 ? 0 : 64 - __builtin_clzll(bytes - 1);
-    int last = IBSHIFT_PACE_CLASSES / 2 - 1;
 
-    return 2 * (class < last ? class : last) + is_attended;
+    return class < IBSHIFT_PACE_CLASSES - 1 ? class : IBSHIFT_PACE_CLASSES - 1;
 }
 
 static uint32_t all_hosts(const mca_coll_ibshift_module_t *module)
@@ -62,22 +60,19 @@ static uint64_t link_kib(void)
     return rate <= LAST_8B10B ? 8192ull * 1000 * 10 / 8 / rate : 8192ull * 1000 * 66 / 64 / rate;
 }
 
-/* Model times are in us. Hosts may differ in whether ranks yield: slow messages and grants alone go
- * together, for both have the same gate. */
+/* Model times are in us. */
 static void decide(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
-                   bool is_attended, const struct ibshift_op_params *params,
-                   struct ibshift_paced *paced)
+                   const struct ibshift_op_params *params, struct ibshift_paced *paced)
 {
+    uint64_t kib = link_kib();
     const struct ibshift_model *model = ibshift_choose_model();
     struct ibshift_pace_facts facts = {
         .bytes = job->bytes,
         .eager = ibshift_params.eager_limit,
         .time = 1e3 * model->gap_byte * (double)job->bytes,
         .latency = 1e3 * model->latency,
-        .kib = link_kib(),
-        .hosts = module->size,
+        .ranks = module->size,
         .all_hosts = all_hosts(module),
-        .is_attended = is_attended && !opal_progress_yield_when_idle,
         .has_free_steps = 0 != (params->alg->flags & (IBSHIFT_ALG_ORDER | IBSHIFT_ALG_STAGES)),
     };
 
@@ -88,7 +83,7 @@ static void decide(mca_coll_ibshift_module_t *module, const struct ibshift_job *
         paced->reason = "asked for";
     }
     paced->pace.delay = (uint64_t)facts.latency;
-    paced->pace.kib = 0 != facts.kib ? facts.kib : (uint64_t)(1024e3 * model->gap_byte);
+    paced->pace.kib = 0 != kib ? kib : (uint64_t)(1024e3 * model->gap_byte);
     paced->pace.sync = resync;
     paced->pace.clock = &module->pacing.clock;
     paced->pace.memory = &paced->memory;
@@ -116,10 +111,9 @@ void ibshift_pace_look(const struct ompi_communicator_t *comm,
 }
 
 int ibshift_pace_find(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
-                      const struct ibshift_job *job, bool is_attended,
-                      struct ibshift_op_params *params)
+                      const struct ibshift_job *job, struct ibshift_op_params *params)
 {
-    struct ibshift_paced **place = &module->pacing.by_class[class_of(job->bytes, is_attended)];
+    struct ibshift_paced **place = &module->pacing.by_class[class_of(job->bytes)];
 
     params->pace = NULL;
     if (IBSHIFT_ALLTOALL != job->collective || module->size < 2 ||
@@ -132,12 +126,16 @@ int ibshift_pace_find(mca_coll_ibshift_module_t *module, const struct ompi_commu
         if (NULL == *place) {
             return OMPI_ERR_OUT_OF_RESOURCE;
         }
-        decide(module, job, is_attended, params, *place);
+        decide(module, job, params, *place);
         if (ibshift_params.explain && 0 == module->rank) {
             explain(comm, job, *place);
         }
     }
-    params->pace = IBSHIFT_PACE_NONE == (*place)->pace.kind ? NULL : &(*place)->pace;
+    if (ibshift_pace_is_plug(&(*place)->pace)) {
+        params->pace = &(*place)->pace;
+    } else if (IBSHIFT_PACE_WINDOW == (*place)->pace.kind) {
+        params->window = (*place)->pace.window;
+    }
     return OMPI_SUCCESS;
 }
 

@@ -17,7 +17,7 @@ struct ibshift_job;
 struct ompi_communicator_t;
 struct ibshift_op_params;
 
-enum { IBSHIFT_PACE_CLASSES = 48 * 2 }; /* by size, blocking or not */
+enum { IBSHIFT_PACE_CLASSES = 48 }; /* by size */
 
 struct ibshift_paced {
     struct ibshift_pace pace;
@@ -33,10 +33,10 @@ struct ibshift_pacing {
 /* Reads the parameter; a pace that is none is reported, and auto it is. */
 void ibshift_pace_open(void);
 
-/* Sets params->pace, once the algorithm is chosen. OMPI codes. */
+/* Sets params->pace, or the window, once the algorithm is chosen. OMPI codes. */
 int ibshift_pace_find(struct mca_coll_ibshift_module_t *module,
                       const struct ompi_communicator_t *comm, const struct ibshift_job *job,
-                      bool is_attended, struct ibshift_op_params *params);
+                      struct ibshift_op_params *params);
 
 /* After a run: says, once, that this rank's clock had to be given up. */
 void ibshift_pace_look(const struct ompi_communicator_t *comm,

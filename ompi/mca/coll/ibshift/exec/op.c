@@ -47,7 +47,7 @@ void ibshift_op_begin(struct ibshift_op *op, struct ibshift_engine *engine, uint
     op->moves = 1;
     op->moves_seen = 0;
     ibshift_walk_begin(&op->walk, params->alg, &params->plan, params->rank,
-                       is_paced ? IBSHIFT_PACE_WINDOW : params->window);
+                       is_paced ? IBSHIFT_PACE_FLIGHTS : params->window);
     if (is_paced) {
         put_flights_in_order(op);
         ibshift_pace_begin(op, engine);

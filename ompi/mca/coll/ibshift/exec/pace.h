@@ -4,13 +4,14 @@
 /*
  * Pacing holds steps back that the plan would allow (sched/ready.h), so that ranks which walk a
  * good order stay in step. A pace is a wish, the same on all ranks; the plug that serves it is a
- * table of functions over the op's state. An op without a pace never comes here.
+ * table of functions over the op's state. An op without a pace never comes here, and one with a
+ * window has none: the walk keeps it.
  *
- *     grants   a receiver lets so many messages come at once, in its own order
- *     barrier  and nobody goes on to the next so many stages before all have ended these
- *     clk      stages have slots on one clock; a message that misses its slot is left aside and
- *              made up at the end
- *     rate     many messages at once, each of them slow
+ *     window   so many messages at once each way, and nothing else
+ *     grants   a barrier first, then a receiver lets so many messages come at once, in its own
+ * order barrier  and nobody goes on to the next so many stages before all have ended these clk
+ * stages have slots on one clock; a message that misses its slot is left aside and made up at the
+ * end rate     many messages at once, each of them slow
  *
  * A send that is left aside has been started for the walk, but the net does not have it yet: later
  * steps go on. That is right only in plans where no step waits for another (all-to-all by a shift
@@ -29,6 +30,7 @@ struct ibshift_pace_plug;
 
 enum ibshift_pace_kind {
     IBSHIFT_PACE_NONE,
+    IBSHIFT_PACE_WINDOW,
     IBSHIFT_PACE_GRANTS,
     IBSHIFT_PACE_BARRIER,
     IBSHIFT_PACE_CLK,
@@ -39,7 +41,7 @@ enum ibshift_pace_kind {
 enum {
     IBSHIFT_PACE_GRANTS_MAX = 16,
     IBSHIFT_ASIDE_MAX = 64,
-    IBSHIFT_PACE_WINDOW = IBSHIFT_ASIDE_MAX + 2 * IBSHIFT_PACE_GRANTS_MAX,
+    IBSHIFT_PACE_FLIGHTS = IBSHIFT_ASIDE_MAX + 2 * IBSHIFT_PACE_GRANTS_MAX,
 };
 
 /* What all ops of one kind and size on a communicator have learned; under the engine's lock. */
@@ -56,7 +58,7 @@ struct ibshift_pace_memory {
 struct ibshift_pace {
     enum ibshift_pace_kind kind;
     uint32_t grants;  /* messages that come at once; 1..IBSHIFT_PACE_GRANTS_MAX */
-    uint32_t window;  /* and that leave at once */
+    uint32_t window;  /* and that leave at once; WINDOW: both, 1..IBSHIFT_WINDOW_MAX */
     uint32_t barrier; /* BARRIER: stages between two barriers */
     bool is_gated;    /* all begin together: a barrier first */
     uint32_t stretch; /* CLK: a slot in per cent of a message's time */
@@ -101,16 +103,22 @@ struct ibshift_pace_state {
     bool is_between;
     struct ibshift_gate gate;
     struct ibshift_sync sync;
-    struct ibshift_pace_flight flight[IBSHIFT_CLASS_LOCAL][IBSHIFT_PACE_WINDOW];
+    struct ibshift_pace_flight flight[IBSHIFT_CLASS_LOCAL][IBSHIFT_PACE_FLIGHTS];
     struct ibshift_aside aside[IBSHIFT_ASIDE_MAX];
 };
+
+/* Whether an op carries it; else the op's params have its window, if it is one, and no pace. */
+static inline bool ibshift_pace_is_plug(const struct ibshift_pace *pace)
+{
+    return pace->kind > IBSHIFT_PACE_WINDOW;
+}
 
 /* Fills everything but clock and memory with what the kind takes by default. */
 void ibshift_pace_default(struct ibshift_pace *pace, enum ibshift_pace_kind kind);
 
 /*
- * "none", "grants:W", "barrier:B", "clk", "rate:W" or "rate:W/PART"; every number may be left out.
- * 0, or -EINVAL and one line in why.
+ * "none", "window:W", "grants:W", "barrier:B", "clk", "rate:W" or "rate:W/PART"; every number may
+ * be left out. 0, or -EINVAL and one line in why.
  */
 int ibshift_pace_parse(const char *text, struct ibshift_pace *pace, char *why, size_t size);
 void ibshift_pace_format(const struct ibshift_pace *pace, char *text, size_t size);

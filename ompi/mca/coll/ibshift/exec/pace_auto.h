@@ -11,10 +11,8 @@ struct ibshift_pace_facts {
     uint64_t eager;      /* shorter ones need no grant */
     double time;         /* that a message takes on its link */
     double latency;      /* of a short message */
-    uint64_t kib;        /* ns that 1024 bytes take on a host's cable; 0: not known */
-    uint32_t hosts;      /* that take part */
+    uint32_t ranks;      /* that take part */
     uint32_t all_hosts;  /* of the fabric; 0: no routes are known */
-    bool is_attended;    /* ranks poll all the time: a blocking call, a processor each */
     bool has_free_steps; /* no step of the plan waits for another */
 };
 

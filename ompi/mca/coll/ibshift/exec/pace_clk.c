@@ -108,7 +108,7 @@ static enum ibshift_verdict may_send(struct ibshift_op *op, struct ibshift_net *
 /* One that should have been here for long does not keep the others away. */
 static void give_up_waiting(struct ibshift_op *op)
 {
-    for (uint32_t i = 0; i < IBSHIFT_PACE_WINDOW; i++) {
+    for (uint32_t i = 0; i < IBSHIFT_PACE_FLIGHTS; i++) {
         if (op->flight[IBSHIFT_CLASS_RECV][i].round != IBSHIFT_NOT_IN_FLIGHT) {
             ibshift_pace_loosen(op, IBSHIFT_CLASS_RECV, i);
         }

@@ -6,15 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[IBSHIFT_PACES] = {"none", "grants", "barrier", "clk", "rate"};
+static const char *const names[IBSHIFT_PACES] = {"none",    "window", "grants",
+                                                 "barrier", "clk",    "rate"};
 
 enum { BARRIER_MAX = 1 << 20, PART_MAX = 1000 };
 
 void ibshift_pace_default(struct ibshift_pace *pace, enum ibshift_pace_kind kind)
 {
+    static const uint32_t windows[IBSHIFT_PACES] = {
+        [IBSHIFT_PACE_NONE] = 1,    [IBSHIFT_PACE_WINDOW] = 32, [IBSHIFT_PACE_GRANTS] = 1,
+        [IBSHIFT_PACE_BARRIER] = 1, [IBSHIFT_PACE_CLK] = 1,     [IBSHIFT_PACE_RATE] = 16};
+
     *pace = (struct ibshift_pace){.kind = kind,
                                   .grants = kind == IBSHIFT_PACE_RATE ? 16 : 1,
-                                  .window = kind == IBSHIFT_PACE_RATE ? 16 : 1,
+                                  .window = windows[kind],
                                   .barrier = 8,
                                   .is_gated = true,
                                   .stretch = 110,
@@ -47,6 +52,9 @@ static int take_numbers(const char *text, struct ibshift_pace *pace)
     int rc = 0;
 
     switch (pace->kind) {
+    case IBSHIFT_PACE_WINDOW:
+        rc = take_number(&text, IBSHIFT_WINDOW_MAX, &pace->window);
+        break;
     case IBSHIFT_PACE_GRANTS:
         rc = take_number(&text, IBSHIFT_PACE_GRANTS_MAX, &pace->grants);
         pace->window = pace->grants;
@@ -82,8 +90,10 @@ int ibshift_pace_parse(const char *text, struct ibshift_pace *pace, char *why, s
         }
     }
     snprintf(why, size,
-             "\"%s\" is no pace: none, grants[:1-%d], barrier[:1-%d], clk, or rate[:1-%d[/1-%d]]",
-             text, IBSHIFT_PACE_GRANTS_MAX, BARRIER_MAX, IBSHIFT_PACE_GRANTS_MAX, PART_MAX);
+             "\"%s\" is no pace: none, window[:1-%d], grants[:1-%d], barrier[:1-%d], clk, or "
+             "rate[:1-%d[/1-%d]]",
+             text, IBSHIFT_WINDOW_MAX, IBSHIFT_PACE_GRANTS_MAX, BARRIER_MAX,
+             IBSHIFT_PACE_GRANTS_MAX, PART_MAX);
     return -EINVAL;
 }
 
@@ -92,6 +102,9 @@ void ibshift_pace_format(const struct ibshift_pace *pace, char *text, size_t siz
     const char *name = names[pace->kind];
 
     switch (pace->kind) {
+    case IBSHIFT_PACE_WINDOW:
+        snprintf(text, size, "%s:%u", name, pace->window);
+        break;
     case IBSHIFT_PACE_GRANTS:
         snprintf(text, size, "%s:%u", name, pace->grants);
         break;
