@@ -44,7 +44,7 @@ static struct sim_fabric_options usual(void)
 
 static void set_up(struct bench *b, const char *fabric, const struct sim_fabric_options *options)
 {
-    struct sim_fabric_user user = {b, arrived};
+    struct sim_fabric_user user = {.context = b, .arrived = arrived};
     ibshift_error_t err;
 
     memset(b, 0, sizeof(*b));
@@ -273,7 +273,7 @@ static void lanes(void **state)
 static void refuses(void **state)
 {
     struct sim_fabric_options options = usual();
-    struct sim_fabric_user user = {NULL, arrived};
+    struct sim_fabric_user user = {.arrived = arrived};
     ibshift_fabric_t *graph;
     struct sim_queue queue;
     struct sim_fabric *fabric;

@@ -132,7 +132,7 @@ static int find_unit(struct sim_command *c, const struct sim_fabric_options *opt
 {
     struct sim_queue queue;
     struct sim_fabric *fabric = NULL;
-    struct sim_fabric_user nobody = {NULL, NULL};
+    struct sim_fabric_user nobody = {NULL, NULL, NULL};
     ibshift_error_t err;
     int rc;
 

@@ -15,8 +15,8 @@ struct sim_numbers {
     double rare, rare_length;                    /* share of messages, times of a message */
     double clock_offset, clock_drift;            /* ns, ppm */
     double seed;
-    double jobs, fragment, fragment_deviation; /* hosts */
-    double warm, span;                         /* us */
+    double jobs, job_hosts, fragment, fragment_deviation; /* hosts */
+    double warm, span;                                    /* us */
     double background_load, background_bytes;
 };
 
@@ -26,7 +26,7 @@ struct sim_command {
     const char *order, *plan, *pace; /* as given, or NULL */
     const char *rare, *clock, *svg;
     const char *traffic, *load, *background, *fragments;
-    bool schedule, verify, json, quiet, torus_lanes;
+    bool schedule, verify, json, quiet, torus_lanes, steady;
     struct sim_numbers number;
 
     const char *title; /* of the order or plan */

@@ -33,6 +33,8 @@ static const struct number_option numbers[] = {
     {"--flight", "NS", "on a cable; 25", NUMBER(flight), 0, 1e6, 25},
     {"--routing", "NS", "in a switch; 100", NUMBER(routing), 0, 1e6, 100},
     {"--jobs", "N", "--traffic: jobs that share the hosts; 1", NUMBER(jobs), 1, 1e6, 1},
+    {"--job-hosts", "N", "--traffic: hosts of each; else all, dealt out", NUMBER(job_hosts), 2, 1e6,
+     0},
     {"--warm", "US", "--traffic: time before anything counts; 100", NUMBER(warm), 0, 1e9, 100},
     {"--span", "US", "--traffic: time that counts; 200", NUMBER(span), 1, 1e9, 200},
     {"--rate", "MB", "Mb/s of data on all cables; else each cable's own", NUMBER(rate), 0, 4e9, 0},
@@ -151,6 +153,7 @@ int sim_options_parse(struct sim_command *c, int argc, char **argv)
         {"--load", "L,L...", "--traffic: shares of the hosts' cables", NULL, &c->load},
         {"--fragments", "MEAN:DEV", "--traffic: runs of hosts that jobs are on; 36:10", NULL,
          &c->fragments},
+        {"--steady", NULL, "--traffic: hosts send all the time, from time 0 on", &c->steady, NULL},
         {"--json", NULL, "the result as a JSON object", &c->json, NULL},
         {"--quiet", NULL, "no progress bar", &c->quiet, NULL},
     };

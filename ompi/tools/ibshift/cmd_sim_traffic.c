@@ -1,6 +1,7 @@
 /* `ibshift sim --traffic`: latency over throughput of messages by a pattern. */
 #include "cmd_sim.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@ struct point {
     double load;
     struct sim_traffic_figures figures;
     double seconds; /* measured */
-    int status;     /* 0 or 1: a deadlock */
+    bool is_stuck;  /* a deadlock */
 };
 
 struct curve {
@@ -29,20 +30,27 @@ struct curve {
     struct sim_queue queue;
 };
 
-/* Hosts in routing order, or as --hosts names them. */
+/* One rank a host, in the order asked for. */
 static int list_members(struct curve *v)
 {
-    const struct fabric_job *job = &v->c->job;
-    const ibshift_placement_t *p = job->placement;
+    struct sim_command *c = v->c;
+    const ibshift_placement_t *p = c->job.placement;
+    int status = fabric_job_seats(&c->args, &c->job, c->order != NULL ? c->order : "routing",
+                                  &c->seats, &c->title);
 
+    if (status != CLI_OK) {
+        return status;
+    }
     v->member = malloc(((size_t)p->hosts + 1) * sizeof(*v->member));
     v->group = calloc((size_t)p->hosts + 1, sizeof(*v->group));
     if (v->member == NULL || v->group == NULL) {
-        return cli_error(v->c->args.command, "no memory");
+        return cli_error(c->args.command, "no memory");
     }
-    for (uint32_t i = 0; i < job->order_count; i++) {
-        if (job->order[i] != IBSHIFT_NO_HOST && p->member_at[job->order[i]] != IBSHIFT_NO_HOST) {
-            v->member[v->count++] = job->order[i];
+    for (uint32_t seat = 0; seat < c->seats.order.places * c->seats.order.slots; seat++) {
+        uint32_t rank = c->seats.rank_at[seat];
+
+        if (rank != IBSHIFT_NO_RANK) {
+            v->member[v->count++] = p->host[p->member_of[rank]];
         }
     }
     return CLI_OK;
@@ -61,11 +69,12 @@ static uint32_t draw_length(uint64_t *random, double mean, double deviation)
 }
 
 /* Jobs of equal size on runs of hosts: the order is cut into pieces, the pieces are mixed, and the
- * jobs take them one after the other. */
+ * jobs take them one after the other. Hosts that no job wants are idle. */
 static int deal_jobs(struct curve *v)
 {
     const struct sim_numbers *n = &v->c->number;
     uint32_t jobs = (uint32_t)n->jobs, pieces = 0, at = 0;
+    uint32_t busy = n->job_hosts > 0 ? jobs * (uint32_t)n->job_hosts : v->count;
     uint64_t random = (uint64_t)n->seed;
     uint32_t *start = malloc(((size_t)v->count + 2) * sizeof(*start));
     uint32_t *turn = malloc(((size_t)v->count + 2) * sizeof(*turn));
@@ -81,7 +90,7 @@ static int deal_jobs(struct curve *v)
         ibshift_random_shuffle(&random, turn, pieces);
         for (uint32_t i = 0; i < pieces; i++) {
             for (uint32_t k = start[turn[i]]; k < start[turn[i] + 1]; k++) {
-                v->group[at] = (uint32_t)((uint64_t)at * jobs / v->count);
+                v->group[at] = (uint32_t)((uint64_t)at * jobs / busy);
                 mixed[at++] = v->member[k];
             }
         }
@@ -90,7 +99,11 @@ static int deal_jobs(struct curve *v)
     free(start);
     free(turn);
     free(mixed);
-    return at == v->count ? CLI_OK : cli_error(v->c->args.command, "no memory");
+    if (at < v->count) {
+        return cli_error(v->c->args.command, "no memory");
+    }
+    v->count = busy;
+    return CLI_OK;
 }
 
 /* "0.1,0.5,0.9" */
@@ -123,34 +136,46 @@ static void arrived(void *context, uint32_t user, enum sim_arrival arrival)
     sim_traffic_arrived(v->traffic, user);
 }
 
-static void drain(struct curve *v, struct point *point)
+static void left(void *context, uint32_t user)
+{
+    struct curve *v = context;
+
+    sim_traffic_left(v->traffic, user);
+}
+
+/* Until the time that counts is over: what is still under way then is of no interest. */
+static int drain(struct curve *v, struct point *point, uint64_t end)
 {
     struct sim_event event;
-    int kind;
+    uint32_t link;
+    int kind, stuck;
 
     sim_traffic_begin(v->traffic);
-    while (sim_queue_pop(&v->queue, &event, &kind)) {
+    while (v->queue.now < end && sim_queue_pop(&v->queue, &event, &kind)) {
         if (kind < SIM_KINDS_FABRIC) {
             sim_fabric_event(v->fabric, kind, &event);
         } else {
             sim_traffic_event(v->traffic, &event);
         }
     }
-    point->status = sim_fabric_stats(v->fabric).in_flight > 0;
+    stuck = sim_fabric_deadlock(v->fabric, &link, 1);
+    point->is_stuck = stuck > 0;
     point->figures = sim_traffic_figures(v->traffic);
+    return v->queue.is_broken || stuck < 0 ? -ENOMEM : 0;
 }
 
 static int run_load(struct curve *v, struct point *point)
 {
     const struct sim_numbers *n = &v->c->number;
-    struct sim_fabric_user user = {v, arrived};
+    struct sim_fabric_user user = {v, arrived, left};
     struct sim_fabric_options fabric;
     struct sim_traffic_options traffic = {.pattern = v->pattern,
                                           .load = point->load,
                                           .bytes = (uint64_t)n->size,
                                           .warm = (uint64_t)(n->warm * 1e6),
                                           .end = (uint64_t)((n->warm + n->span) * 1e6),
-                                          .seed = (uint64_t)n->seed};
+                                          .seed = (uint64_t)n->seed,
+                                          .is_steady = v->c->steady};
     ibshift_error_t err;
     int rc;
 
@@ -164,8 +189,8 @@ static int run_load(struct curve *v, struct point *point)
         rc = rc == 0 ? 0 : ibshift_fail(&err, rc, "no memory");
     }
     if (rc == 0) {
-        drain(v, point);
-        rc = v->queue.is_broken ? ibshift_fail(&err, -1, "no memory") : 0;
+        rc = drain(v, point, traffic.end);
+        rc = rc == 0 ? 0 : ibshift_fail(&err, rc, "no memory");
     }
     sim_traffic_free(v->traffic);
     sim_fabric_free(v->fabric);
@@ -192,7 +217,7 @@ static void print_curve_text(const struct curve *v)
         printf("%-5.3g  %11.1f %11.1f %11.3f %11.3f  %10llu%s\n", p->load,
                rate_of(p, p->figures.bytes_per_host), rate_of(p, p->figures.bytes_least),
                p->figures.latency_mean / 1e6, p->figures.latency_max / 1e6,
-               (unsigned long long)p->figures.messages, p->status != 0 ? "  deadlock" : "");
+               (unsigned long long)p->figures.messages, p->is_stuck ? "  deadlock" : "");
     }
 }
 
@@ -208,7 +233,7 @@ static void print_curve_json(const struct curve *v)
                i > 0 ? "," : "", p->load, rate_of(p, p->figures.bytes_per_host),
                rate_of(p, p->figures.bytes_least), p->figures.latency_mean / 1e6,
                p->figures.latency_max / 1e6, (unsigned long long)p->figures.messages,
-               p->status != 0 ? "true" : "false");
+               p->is_stuck ? "true" : "false");
     }
     puts("]}");
 }
@@ -240,14 +265,16 @@ static int draw_curve(const struct curve *v)
 
 static int run_curve(struct curve *v)
 {
+    const struct sim_numbers *n = &v->c->number;
+    double wanted = n->job_hosts > 0 ? n->job_hosts : 2;
     int status = take_loads(v);
 
     status = status == CLI_OK ? list_members(v) : status;
-    if (status == CLI_OK && (v->count < 2 || v->c->number.jobs * 2 > v->count)) {
-        status = cli_error(v->c->args.command, "%.0f jobs on %u hosts: each wants two at least",
-                           v->c->number.jobs, v->count);
+    if (status == CLI_OK && (v->count < 2 || n->jobs * wanted > v->count)) {
+        status = cli_error(v->c->args.command, "%.0f jobs on %u hosts: each wants %.0f%s", n->jobs,
+                           v->count, wanted, n->job_hosts > 0 ? "" : " at least");
     }
-    if (status == CLI_OK && v->c->number.jobs > 1) {
+    if (status == CLI_OK && (n->jobs > 1 || n->job_hosts > 0)) {
         status = deal_jobs(v);
     }
     for (int i = 0; i < v->points && status == CLI_OK; i++) {
@@ -268,9 +295,12 @@ int sim_traffic_curve(struct sim_command *c)
         return cli_error(c->args.command,
                          "--traffic %.40s: wants random, shift, reversal or transpose", c->traffic);
     }
-    if (c->plan != NULL || c->pace != NULL || c->schedule || c->verify || c->background != NULL) {
-        return cli_error(c->args.command, "--traffic takes no --plan, --schedule, --pace, --verify "
-                                          "or --background");
+    if (c->job.ranks_per_host != NULL || c->plan != NULL || c->pace != NULL || c->schedule ||
+        c->verify || c->background != NULL) {
+        return cli_error(
+            c->args.command,
+            "--traffic takes no --ranks-per-host, --plan, --schedule, --pace, --verify "
+            "or --background");
     }
     status = run_curve(&v);
     free(v.member);

@@ -55,6 +55,8 @@ enum sim_arrival { SIM_EARLY, SIM_COMPLETE };
 struct sim_fabric_user {
     void *context;
     void (*arrived)(void *context, uint32_t user, enum sim_arrival arrival);
+    /* NULL, or: the last packet begins to leave its host. May not send before the next event. */
+    void (*left)(void *context, uint32_t user);
 };
 
 struct sim_fabric;

@@ -140,6 +140,9 @@ static void send_packet(struct sim_fabric *f, uint32_t port, uint32_t index, uns
     if (active->left == 0) {
         p->flags |= SIM_PACKET_LAST;
         leave_ring(f, port, index);
+        if (f->user.left != NULL) {
+            f->user.left(f->user.context, active->user);
+        }
     } else if (!active->is_serial) {
         f->ring[port] = active->next;
     }

@@ -14,7 +14,7 @@ struct source {
     uint32_t born; /* messages so far */
     uint32_t under_way;
     bool waits;        /* for one of them to arrive */
-    double interval;   /* ps, mean */
+    double interval;   /* ps, mean, of messages; of packets where they are steady */
     uint64_t received; /* bytes, while it counts */
 };
 
@@ -166,6 +166,7 @@ static void give_birth(struct sim_traffic *t, uint32_t source)
     flow = (struct sim_flow){.user = letter | SIM_USER_TRAFFIC,
                              .from = s->host,
                              .bytes = t->options.bytes,
+                             .gap = t->options.is_steady ? (uint64_t)s->interval : 0,
                              .is_serial = true,
                              .is_other = true,
                              .lid = (uint16_t)ibshift_host_lid(t->graph, t->sources[to].host)};
@@ -183,7 +184,19 @@ void sim_traffic_event(struct sim_traffic *t, const struct sim_event *event)
         return;
     }
     give_birth(t, event->a);
-    plan_next(t, event->a);
+    if (!t->options.is_steady) {
+        plan_next(t, event->a);
+    }
+}
+
+void sim_traffic_left(struct sim_traffic *t, uint32_t user)
+{
+    uint32_t source = t->letters[user & ~SIM_USER_TRAFFIC].from;
+    uint64_t next = t->queue->now + (uint64_t)t->sources[source].interval;
+
+    if (t->options.is_steady && next < t->options.end) {
+        sim_queue_at(t->queue, next, SIM_KIND_TRAFFIC, source, 0);
+    }
 }
 
 void sim_traffic_arrived(struct sim_traffic *t, uint32_t user)
@@ -195,8 +208,6 @@ void sim_traffic_arrived(struct sim_traffic *t, uint32_t user)
 
     if (t->queue->now >= t->options.warm && t->queue->now < t->options.end) {
         t->sources[letter->to].received += t->options.bytes;
-    }
-    if (letter->born >= t->options.warm) {
         t->messages++;
         t->latency_sum += (double)latency;
         t->latency_max = latency > t->latency_max ? latency : t->latency_max;
@@ -276,7 +287,10 @@ int sim_traffic_create(const ibshift_fabric_t *graph, const struct sim_traffic_o
 
         t->sources[i].host = member[i];
         t->sources[i].interval =
-            (double)sim_fabric_message_time(fabric, port, options->bytes) / options->load;
+            (double)(options->is_steady
+                         ? sim_fabric_packet_time(fabric, port, sim_fabric_mtu(fabric))
+                         : sim_fabric_message_time(fabric, port, options->bytes)) /
+            options->load;
     }
     *traffic = t;
     return 0;
@@ -299,7 +313,12 @@ void sim_traffic_begin(struct sim_traffic *t)
     for (uint32_t i = 0; i < t->count; i++) {
         uint32_t group = t->sources[i].group;
 
-        if (t->start[group + 1] - t->start[group] > 1) {
+        if (t->start[group + 1] - t->start[group] < 2) {
+            continue;
+        }
+        if (t->options.is_steady) {
+            sim_queue_at(t->queue, 0, SIM_KIND_TRAFFIC, i, 0);
+        } else {
             plan_next(t, i);
         }
     }

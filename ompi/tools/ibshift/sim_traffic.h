@@ -23,18 +23,20 @@ struct sim_traffic_options {
     enum sim_pattern pattern;
     double load;    /* share of each host's cable */
     uint64_t bytes; /* of a message */
-    uint64_t warm;  /* ps: what is born earlier does not count */
-    uint64_t end;   /* ps: nothing is born later; SIM_NEVER: it goes on */
+    uint64_t warm;  /* ps: what arrives earlier does not count */
+    uint64_t end;   /* ps: nor what arrives later, and nothing is born; SIM_NEVER: it goes on */
     uint64_t seed;
+    /* One message of a host after the other, packets evenly spaced at the load, all hosts from
+     * time 0 on; else messages are born at random (exponential intervals). */
+    bool is_steady;
 };
 
 struct sim_traffic;
 
 /*
  * member[count]: the hosts; group[count]: hosts with the same number (0 .. groups - 1) talk among
- * themselves, in the order given. Intervals between messages are random (exponential). A host whose
- * messages pile up (they leave one after the other) waits: at most SIM_TRAFFIC_BACKLOG are under
- * way from it.
+ * themselves, in the order given. A host whose messages pile up (they leave one after the other)
+ * waits: at most SIM_TRAFFIC_BACKLOG are under way from it.
  */
 enum { SIM_TRAFFIC_BACKLOG = 64, SIM_KIND_TRAFFIC = 16 };
 
@@ -47,10 +49,11 @@ void sim_traffic_free(struct sim_traffic *traffic);
 void sim_traffic_begin(struct sim_traffic *traffic);
 /* What sim_queue_pop() gave with the kind SIM_KIND_TRAFFIC. */
 void sim_traffic_event(struct sim_traffic *traffic, const struct sim_event *event);
-/* A flow with SIM_USER_TRAFFIC has arrived. */
+/* A flow with SIM_USER_TRAFFIC has arrived, or has left its host (only is_steady wants to know). */
 void sim_traffic_arrived(struct sim_traffic *traffic, uint32_t user);
+void sim_traffic_left(struct sim_traffic *traffic, uint32_t user);
 
-/* Of messages born between warm and end, and bytes that arrived in that time. */
+/* Of the messages whose last byte arrived from warm to end. */
 struct sim_traffic_figures {
     uint64_t messages;
     double latency_mean, latency_max; /* ps, from birth */

@@ -1,0 +1,180 @@
+/* Hosts' traffic: what counts, against times computed by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "fabric/synth.h"
+#include "sim_traffic.h"
+
+enum { FLIGHT = 7000, ROUTING = 90000, MTU = 1000, HOSTS = 4, PACKETS = 10 };
+#define PACKET 250000u /* ps of 1,000 bytes at 32 Gb/s */
+#define ALONE  (2 * FLIGHT + ROUTING + PACKETS * (uint64_t)PACKET) /* a message through one switch \
+                                                                    */
+
+struct bench {
+    ibshift_fabric_t *graph;
+    struct sim_queue queue;
+    struct sim_fabric *fabric;
+    struct sim_traffic *traffic;
+    struct sim_traffic_options options;
+    uint64_t arrived; /* in the time that counts */
+};
+
+static void arrived(void *context, uint32_t user, enum sim_arrival arrival)
+{
+    struct bench *b = context;
+
+    assert_int_equal(arrival, SIM_COMPLETE);
+    b->arrived += b->queue.now >= b->options.warm && b->queue.now < b->options.end;
+    sim_traffic_arrived(b->traffic, user);
+}
+
+static void left(void *context, uint32_t user)
+{
+    sim_traffic_left(((struct bench *)context)->traffic, user);
+}
+
+/* All hosts of one switch, in so many groups of equal size. */
+static void set_up(struct bench *b, const struct sim_traffic_options *options, uint32_t groups)
+{
+    static const uint32_t member[HOSTS] = {0, 1, 2, 3};
+    struct sim_fabric_options fabric = {.mtu = MTU,
+                                        .buffer = 50000,
+                                        .lanes = 1,
+                                        .reads = 3,
+                                        .flight = FLIGHT,
+                                        .routing = ROUTING,
+                                        .rate = 32000};
+    struct sim_fabric_user user = {b, arrived, left};
+    uint32_t group[HOSTS];
+    ibshift_error_t err;
+
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        group[i] = i * groups / HOSTS;
+    }
+    memset(b, 0, sizeof(*b));
+    b->options = *options;
+    b->options.bytes = PACKETS * MTU;
+    b->options.seed = 1;
+    sim_queue_init(&b->queue);
+    assert_int_equal(ibshift_synth_fabric("kary:4,1", &b->graph, &err), 0);
+    assert_int_equal(sim_fabric_create(b->graph, &fabric, &user, &b->queue, &b->fabric, &err), 0);
+    assert_int_equal(sim_traffic_create(b->graph, &b->options, member, group, HOSTS, b->fabric,
+                                        &b->queue, &b->traffic),
+                     0);
+}
+
+static struct sim_traffic_figures run(struct bench *b)
+{
+    struct sim_traffic_figures figures;
+    struct sim_event event;
+    int kind;
+
+    sim_traffic_begin(b->traffic);
+    while (sim_queue_pop(&b->queue, &event, &kind)) {
+        if (kind < SIM_KINDS_FABRIC) {
+            sim_fabric_event(b->fabric, kind, &event);
+        } else {
+            sim_traffic_event(b->traffic, &event);
+        }
+    }
+    assert_false(b->queue.is_broken);
+    figures = sim_traffic_figures(b->traffic);
+    assert_int_equal(figures.messages, b->arrived);
+    sim_traffic_free(b->traffic);
+    sim_fabric_free(b->fabric);
+    sim_queue_free(&b->queue);
+    ibshift_fabric_free(b->graph);
+    return figures;
+}
+
+/* At full load a shift keeps every cable busy: message k arrives k messages after the first. */
+static void steady_and_full(void **state)
+{
+    struct sim_traffic_options options = {.pattern = SIM_SHIFT, .load = 1, .is_steady = true};
+    struct sim_traffic_figures figures;
+    struct bench b;
+
+    (void)state;
+    options.warm = ALONE + 1; /* the first does not count, nor the fifth and later ones */
+    options.end = ALONE + 4 * (uint64_t)PACKETS * PACKET;
+    set_up(&b, &options, 1);
+    figures = run(&b);
+    assert_int_equal(figures.messages, 3 * HOSTS);
+    assert_true(figures.latency_mean == (double)ALONE && figures.latency_max == (double)ALONE);
+    assert_true(figures.bytes_per_host == 3.0 * PACKETS * MTU);
+    assert_true(figures.bytes_least == figures.bytes_per_host);
+}
+
+/* At half load packets start every two packets' time, and a message takes as much longer. */
+static void steady_at_half(void **state)
+{
+    struct sim_traffic_options options = {.pattern = SIM_SHIFT, .load = 0.5, .is_steady = true};
+    uint64_t message = 2 * (uint64_t)PACKETS * PACKET, last = ALONE + (PACKETS - 1) * PACKET;
+    struct sim_traffic_figures figures;
+    struct bench b;
+
+    (void)state;
+    options.end = last + 2 * message + 1;
+    set_up(&b, &options, 1);
+    figures = run(&b);
+    assert_int_equal(figures.messages, 3 * HOSTS);
+    assert_true(figures.latency_mean == (double)last && figures.latency_max == (double)last);
+}
+
+/* Pairs that exchange messages never meet others: one that need not wait takes its own time. */
+static void born_at_random(void **state)
+{
+    struct sim_traffic_options options = {.pattern = SIM_RANDOM, .load = 0.001};
+    struct sim_traffic_figures figures;
+    struct bench b;
+
+    (void)state;
+    options.end = 40000 * (uint64_t)PACKETS * PACKET;
+    set_up(&b, &options, 2);
+    figures = run(&b);
+    assert_in_range(figures.messages, 40 * HOSTS * 8 / 10, 40 * HOSTS * 12 / 10);
+    assert_true(figures.latency_mean >= (double)ALONE);
+    assert_true(figures.latency_mean < 1.01 * (double)ALONE);
+}
+
+/* More than the cable takes piles up: it is busy all the time, and never more than that. */
+static void overload(void **state)
+{
+    struct sim_traffic_options options = {.pattern = SIM_RANDOM, .load = 4};
+    uint64_t message = (uint64_t)PACKETS * PACKET;
+    struct sim_traffic_figures figures;
+    struct bench b;
+
+    (void)state;
+    options.warm = 100 * message;
+    options.end = 300 * message;
+    set_up(&b, &options, 2);
+    figures = run(&b);
+    assert_true(figures.bytes_least == 200.0 * PACKETS * MTU);
+    assert_true(figures.bytes_per_host == figures.bytes_least);
+}
+
+static void patterns_have_names(void **state)
+{
+    enum sim_pattern pattern;
+
+    (void)state;
+    assert_int_equal(sim_pattern_find("transpose", &pattern), 0);
+    assert_int_equal(pattern, SIM_TRANSPOSE);
+    assert_true(sim_pattern_find("left", &pattern) < 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steady_and_full),     cmocka_unit_test(steady_at_half),
+        cmocka_unit_test(born_at_random),      cmocka_unit_test(overload),
+        cmocka_unit_test(patterns_have_names),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
