@@ -181,7 +181,7 @@ static int make_run(struct options *o)
     shm.procs[SHM_PROCS].start_time = life_start_time(getpid());
     atomic_store(&shm.procs[SHM_PROCS].pid, getpid());
     fabric_make_ports(&place);
-    if (wire_make(profile, o->scale, &place) != 0 || sysfs_make(dir) != 0) {
+    if (wire_make(profile, o->scale, &place) != 0 || sysfs_make(dir, profile != NULL) != 0) {
         remove_tree(dir);
         return -1;
     }

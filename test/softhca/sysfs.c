@@ -59,7 +59,7 @@ static void port_files(const char *hca, const struct shm_port *p)
     }
 }
 
-int sysfs_make(const char *dir)
+int sysfs_make(const char *dir, bool has_bus)
 {
     const struct shm_conf *conf = &shm.head->conf;
     char hca[400], dev[400];
@@ -78,6 +78,9 @@ int sysfs_make(const char *dir)
         char device[420];
         snprintf(device, sizeof(device), "%s/device", hca);
         text_file(device, "numa_node", "-1\n");
+        if (has_bus) {
+            folder("%s/subsystem", device);
+        }
         snprintf(name, sizeof(name), "uverbs%u", h);
         text_file(dev, name, "");
         for (uint32_t p = 0; p < conf->ports; p++) {

@@ -1,8 +1,10 @@
 #ifndef SOFTHCA_SYSFS_H
 #define SOFTHCA_SYSFS_H
 
-/* Makes <dir>/class/infiniband... and <dir>/dev for programs that look there. 0 or -1 after a
-   message. */
-int sysfs_make(const char *dir);
+#include <stdbool.h>
+
+/* Makes <dir>/class/infiniband... and <dir>/dev for programs that look there; devices with a bus
+   are hardware to them. 0 or -1 after a message. */
+int sysfs_make(const char *dir, bool has_bus);
 
 #endif

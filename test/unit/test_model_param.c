@@ -76,7 +76,7 @@ static void bad_text_is_refused_with_its_line(void **state)
         const char *text, *error;
     } cases[] = {
         {REQUIRED "x = 1 us\n", "p:5: unknown key 'x'; the keys are L, o_s, o_s_max, o_s_min, o_r, "
-                                "o_r_max, o_r_min, g, G, f, S, copy, reduce"},
+                                "o_r_max, o_r_min, g, G, f, O, S, copy, reduce"},
         {"L = -1.3 us\n", "p:1: L is negative: it must be 0 or more"},
         {"L = 1\n", "p:1: L needs a unit of: ns, us, ms, s (found '')"},
         {"G = 1 us\n",

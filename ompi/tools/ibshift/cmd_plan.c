@@ -13,8 +13,8 @@ const struct plan_command plan_commands[] = {
     {"draw", "CA", "PRkScOlTxmepMdfo", "a picture of the data, of time or of the tree", plan_draw},
     {"check", "CA", "PRkScOlTxmpwisj", "prove it right: all ranks, all blocks, no deadlock",
      plan_check},
-    {"price", "CA", "PRkScOlTxmewpMtjo", "the modelled time", plan_price},
-    {"compare", "C", "PRkScOlTmewpMtfjo",
+    {"price", "CA", "PRkScOlTxmewHCpMtjo", "the modelled time", plan_price},
+    {"compare", "C", "PRkScOlTmewHCpMtfjo",
      "the modelled times of all algorithms, and who wins where", plan_compare},
     {NULL, NULL, NULL, NULL, NULL},
 };

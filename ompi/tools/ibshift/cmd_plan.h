@@ -4,7 +4,7 @@
 
 #include "alg/alg.h"
 #include "cli.h"
-#include "model/param.h"
+#include "model/price.h"
 #include "sched/order.h"
 
 enum { PLAN_SIZES_MAX = 64 };
@@ -32,6 +32,8 @@ struct plan_args {
     int size_count;
     uint32_t element;
     uint32_t window;
+    uint32_t per_host;   /* ranks of a host, in rank order; 0: each has its own */
+    uint32_t processors; /* of a host */
     bool in_place;
     uint64_t seed;
     bool has_table;
@@ -81,6 +83,10 @@ int plan_check_fit(const struct plan_args *args);
 /* The model of args->model that is asked for. */
 struct ibshift_model plan_model_of(const struct plan_args *args, enum plan_model which);
 const char *plan_model_name(enum plan_model which);
+
+/* ibshift_price() where the ranks share what --per-host and --processors say. */
+int plan_price_shared(const struct plan_args *args, struct ibshift_price_request *request,
+                      struct ibshift_price *price);
 
 /* "scatter binomial, 9 ranks, root 0, radix 2", as far as the algorithm knows them. */
 void plan_title(const struct plan_args *args, char *text, size_t size);

@@ -153,6 +153,16 @@ static int set_window(struct plan_args *args, const char *text)
     return set_u32(args, "--window", text, 1, 256, &args->window);
 }
 
+static int set_per_host(struct plan_args *args, const char *text)
+{
+    return set_u32(args, "--per-host", text, 1, IBSHIFT_RANKS_MAX, &args->per_host);
+}
+
+static int set_processors(struct plan_args *args, const char *text)
+{
+    return set_u32(args, "--processors", text, 1, 65536, &args->processors);
+}
+
 static int set_in_place(struct plan_args *args, const char *text)
 {
     (void)text;
@@ -286,6 +296,9 @@ static const struct option_row rows[] = {
      "bytes of a block (of the vector for bcast and reductions): 8,4K or 8..1M", set_sizes},
     {'e', "element", "N", "bytes of an element: vectors are cut at whole ones (1)", set_element},
     {'w', "window", "N", "messages in flight a rank and direction (256)", set_window},
+    {'H', "per-host", "N", "ranks that share a host and its port, in rank order (each has its own)",
+     set_per_host},
+    {'C', "processors", "N", "processors of a host (1)", set_processors},
     {'i', "in-place", NULL, "check as for MPI_IN_PLACE", set_in_place},
     {'s', "seed", "N", "check in a random legal order instead of the deciding one", set_seed},
     {'p', "params", "FILE", "parameters of the model (a published example; not measured)",
@@ -396,6 +409,7 @@ int plan_args_parse(struct plan_args *args, const struct plan_command *command, 
         .size_count = 1,
         .element = 1,
         .window = 256,
+        .processors = 1,
         .model = ibshift_model_example,
         .model_source = "a published example, not measured",
         .which = -1,

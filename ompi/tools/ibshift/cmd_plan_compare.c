@@ -92,7 +92,7 @@ static int price_point(struct comparison *c, const struct entry *entry, int poin
         }
         plan.split = split;
     }
-    rc = ibshift_price(&request, &price);
+    rc = plan_price_shared(c->args, &request, &price);
     free(split);
     if (rc == 0) {
         *time = price.last;

@@ -22,7 +22,7 @@ static int price_one(const struct plan_args *args, enum plan_model which, uint64
         .window = args->window,
         .limit = 1 << 26,
     };
-    int rc = ibshift_price(&request, price);
+    int rc = plan_price_shared(args, &request, price);
 
     if (rc == -E2BIG) {
         cli_error(args->command, "%u ranks have too many messages to simulate: take fewer",

@@ -4,6 +4,7 @@
 #include "coll_ibshift_compat.h"
 #include "coll_ibshift_slots.h"
 #include "coll_ibshift_choose.h"
+#include "coll_ibshift_company.h"
 #include "coll_ibshift_pace.h"
 #include "coll_ibshift_params.h"
 #include "coll_ibshift_route.h"
@@ -32,6 +33,7 @@ struct mca_coll_ibshift_module_t {
     _Atomic uint32_t seq;        /* blocking and nonblocking collectives so far */
     _Atomic uint32_t persistent; /* persistent ones created so far */
     struct ibshift_choices choices;
+    struct ibshift_company company;
     struct ibshift_route route;
     struct ibshift_pacing pacing;
 };

@@ -3,13 +3,15 @@
 
 #include "opal/util/arch.h"
 
+#include "net/net_verbs_blob.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CARD_MAGIC = 0x49425349, CARD_MAX = 4096 };
+enum { CARD_MAGIC = 0x4a425349, CARD_MAX = 4096 };
 
 struct card_head {
     uint32_t magic;
@@ -17,18 +19,26 @@ struct card_head {
     uint32_t has_endpoint;
     uint32_t length; /* of what follows: the card, or why there is none */
     struct ibshift_card_values values;
+    uint32_t processors, is_software; /* of struct ibshift_card_place; the card says the rest */
 };
 
 enum { UNKNOWN, PRESENT, ABSENT };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers the next two */
-static uint8_t *known;                                   /* by peer */
+static struct known {
+    struct ibshift_card_place place;
+    uint8_t state;
+} * known; /* by peer */
 static uint32_t known_size;
 static struct ibshift_card_values ours;
 
 void ibshift_card_publish(const void *card, size_t size, const struct ibshift_card_values *values,
-                          const char *error)
+                          const struct ibshift_card_place *place, const char *error)
 {
-    struct card_head head = {.magic = CARD_MAGIC, .arch = opal_local_arch, .values = *values};
+    struct card_head head = {.magic = CARD_MAGIC,
+                             .arch = opal_local_arch,
+                             .values = *values,
+                             .processors = place->processors,
+                             .is_software = place->is_software};
     char buffer[sizeof(head) + CARD_MAX];
     int rc;
 
@@ -132,7 +142,7 @@ void ibshift_card_complaint(uint32_t peer, char *text, size_t size)
 static bool reserve(uint32_t peer)
 {
     uint32_t wanted = known_size == 0 ? 64 : known_size;
-    uint8_t *grown;
+    struct known *grown;
 
     while (wanted <= peer) {
         wanted *= 2;
@@ -140,42 +150,72 @@ static bool reserve(uint32_t peer)
     if (wanted == known_size) {
         return true;
     }
-    grown = realloc(known, wanted);
+    grown = realloc(known, wanted * sizeof(*grown));
     if (NULL == grown) {
         return false;
     }
-    memset(grown + known_size, UNKNOWN, wanted - known_size);
+    memset(grown + known_size, 0, (wanted - known_size) * sizeof(*grown)); /* UNKNOWN */
     known = grown;
     known_size = wanted;
     return true;
 }
 
-static bool look(uint32_t peer)
+static bool read_place(const struct card_head *head, const char *card,
+                       struct ibshift_card_place *place)
 {
+    struct ibshift_verbs_blob blob;
+
+    if (0 != ibshift_verbs_blob_decode(card, head->length, &blob)) {
+        return false;
+    }
+    *place = (struct ibshift_card_place){
+        .host = blob.host,
+        .port = ibshift_digest(IBSHIFT_DIGEST, &blob.address[0], sizeof(blob.address[0])),
+        .processors = head->processors > 0 ? head->processors : 1,
+        .is_software = 0 != head->is_software};
+    return true;
+}
+
+static struct known look(uint32_t peer)
+{
+    struct known known_now = {.state = ABSENT};
     struct card_head head;
     const char *rest;
     char *received = receive(peer, &head, &rest);
-    bool is_there = NULL != received && head.has_endpoint && has_our_values(&head);
 
+    if (NULL != received && head.has_endpoint && has_our_values(&head) &&
+        read_place(&head, rest, &known_now.place)) {
+        known_now.state = PRESENT;
+    }
     free(received);
-    return is_there;
+    return known_now;
+}
+
+static struct known know(uint32_t peer)
+{
+    struct known found;
+
+    pthread_mutex_lock(&lock);
+    if (reserve(peer) && UNKNOWN != known[peer].state) {
+        found = known[peer];
+    } else {
+        found = look(peer);
+        if (peer < known_size) {
+            known[peer] = found;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
 }
 
 bool ibshift_card_is_there(uint32_t peer)
 {
-    bool is_there;
+    return PRESENT == know(peer).state;
+}
 
-    pthread_mutex_lock(&lock);
-    if (reserve(peer) && UNKNOWN != known[peer]) {
-        is_there = PRESENT == known[peer];
-    } else {
-        is_there = look(peer);
-        if (peer < known_size) {
-            known[peer] = is_there ? PRESENT : ABSENT;
-        }
-    }
-    pthread_mutex_unlock(&lock);
-    return is_there;
+struct ibshift_card_place ibshift_card_place(uint32_t peer)
+{
+    return know(peer).place;
 }
 
 void ibshift_cards_forget(void)

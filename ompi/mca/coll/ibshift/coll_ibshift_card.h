@@ -18,18 +18,28 @@ struct ibshift_card_values {
     uint64_t eager_limit;
 };
 
+/* Where a process is: what it shares with others. */
+struct ibshift_card_place {
+    uint64_t host, port; /* identities */
+    uint32_t processors; /* of the host */
+    bool is_software;    /* its device: processors do the wire's work */
+};
+
 /*
  * Before the processes exchange data in MPI_Init. card is NULL without an endpoint; error says
  * then why there is none, empty where that is nobody's business.
  */
 void ibshift_card_publish(const void *card, size_t size, const struct ibshift_card_values *values,
-                          const char *error);
+                          const struct ibshift_card_place *place, const char *error);
 
 /* The identity of the fabric file that the process has; 0: none. */
 uint64_t ibshift_card_fabric(uint32_t peer);
 
 /* Has the process an endpoint that understands this one, and the same values? */
 bool ibshift_card_is_there(uint32_t peer);
+
+/* Of a process that is there. */
+struct ibshift_card_place ibshift_card_place(uint32_t peer);
 
 /* Why it is not there; empty where nothing is to be said. */
 void ibshift_card_complaint(uint32_t peer, char *text, size_t size);

@@ -14,21 +14,31 @@ enum {
     UNKNOWN_SIZE = 8192 /* what is priced when no rank knows all sizes */
 };
 
-static struct ibshift_model model;
+static struct ibshift_model model, software_model;
+
+static void fill_limit(struct ibshift_model *m)
+{
+    if (0 == m->at_once) {
+        m->at_once = (double)ibshift_params.eager_limit;
+    }
+}
 
 void ibshift_choose_open(void)
 {
     char error[IBSHIFT_MODEL_ERROR_SIZE];
 
     model = ibshift_model_typical;
-    if ('\0' != ibshift_params.model[0] &&
-        0 != ibshift_model_read(ibshift_params.model, &model, error)) {
-        ibshift_help_once_a_job("bad-model", error);
-        model = ibshift_model_typical;
+    software_model = ibshift_model_software;
+    if ('\0' != ibshift_params.model[0]) {
+        if (0 != ibshift_model_read(ibshift_params.model, &model, error)) {
+            ibshift_help_once_a_job("bad-model", error);
+            model = ibshift_model_typical;
+        } else {
+            software_model = model;
+        }
     }
-    if (0 == model.at_once) {
-        model.at_once = (double)ibshift_params.eager_limit;
-    }
+    fill_limit(&model);
+    fill_limit(&software_model);
 }
 
 const struct ibshift_choice *ibshift_choices_last(const struct ibshift_choices *choices,
@@ -39,11 +49,17 @@ const struct ibshift_choice *ibshift_choices_last(const struct ibshift_choices *
 
 uint64_t ibshift_choose_digest(void)
 {
-    const double values[] = {model.latency,     model.send_max,
-                             model.send_min,    model.recv_max,
-                             model.recv_min,    model.gap,
-                             model.gap_byte,    model.copy_byte,
-                             model.reduce_byte, (double)model.free_messages};
+    const double values[] = {model.latency,
+                             model.send_max,
+                             model.send_min,
+                             model.recv_max,
+                             model.recv_min,
+                             model.gap,
+                             model.gap_byte,
+                             model.copy_byte,
+                             model.reduce_byte,
+                             model.send_byte,
+                             (double)model.free_messages};
 
     return ibshift_digest(IBSHIFT_DIGEST, values, sizeof(values));
 }
@@ -77,20 +93,26 @@ bool ibshift_serves(const struct ibshift_alg *alg, const struct ibshift_job *job
 
 /* A rank has its own row of a table only: the shift in its place has as many messages.
  * A row that nobody can price here costs nothing that is known: it stays behind all others. */
-static double price_of(const struct ibshift_search *search, const struct ibshift_alg *alg)
+static void price(const struct ibshift_search *search, struct ibshift_choice *choice)
 {
     struct ibshift_plan plan = search->params->plan;
-    struct ibshift_price_request request = {.alg = alg,
+    struct ibshift_price_request request = {.alg = choice->alg,
                                             .plan = &plan,
-                                            .model = &model,
+                                            .model = search->company->is_software ? &software_model
+                                                                                  : &model,
+                                            .crowd = search->company->crowd,
                                             .bytes = search->bytes,
                                             .element = 1,
                                             .window = search->params->window,
                                             .limit = PRICE_LIMIT};
-    struct ibshift_price price;
+    struct ibshift_price found;
 
     plan.stages = NULL;
-    return 0 == ibshift_price(&request, &price) ? price.last : -1;
+    choice->price = -1;
+    if (0 == ibshift_price(&request, &found)) {
+        choice->price = found.last;
+        choice->of = found.of;
+    }
 }
 
 /* One without a price is better than nothing only. */
@@ -109,10 +131,8 @@ static void consider(struct ibshift_search *search, const struct ibshift_alg *al
         return;
     }
     search->candidates++;
-    now = (struct ibshift_choice){.alg = alg,
-                                  .radix = plan->radix,
-                                  .segments = plan->segments,
-                                  .price = price_of(search, alg)};
+    now = (struct ibshift_choice){.alg = alg, .radix = plan->radix, .segments = plan->segments};
+    price(search, &now);
     if (is_better(&now, &search->best)) {
         search->second = search->best;
         search->best = now;
@@ -248,7 +268,7 @@ int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communic
                    const struct ibshift_job *job, struct ibshift_op_params *params)
 {
     struct ibshift_choice *choice = remembered(&module->choices, job, params);
-    struct ibshift_search search = {.job = job, .params = params};
+    struct ibshift_search search = {.job = job, .params = params, .company = &module->company};
     struct ibshift_wish wish = wish_of(job->collective);
 
     if (NULL == choice) {
@@ -256,6 +276,11 @@ int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communic
     }
     params->window = (uint32_t)ibshift_params.window;
     if (!holds(choice, &wish)) {
+        int rc = ibshift_company_find(module, comm);
+
+        if (OMPI_SUCCESS != rc) {
+            return rc;
+        }
         search.bytes = bytes_to_price(job);
         search_rows(&search);
         ibshift_explain_unfit(&search, comm);

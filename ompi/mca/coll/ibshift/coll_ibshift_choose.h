@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "alg/alg.h"
-#include "model/param.h"
+#include "model/price.h"
 
 /* What the parameters of a collective ask for; MPI_T may change them between two calls. */
 struct ibshift_wish {
@@ -26,6 +26,7 @@ struct ibshift_choice {
     uint32_t radix;
     uint32_t segments;
     double price; /* us; negative: not known */
+    enum ibshift_price_of of;
     bool is_known;
     struct ibshift_wish wish; /* under which it was made */
 };
@@ -47,7 +48,8 @@ const struct ibshift_choice *ibshift_choices_last(const struct ibshift_choices *
 /* Those of one collective: they are made anew. */
 void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collective collective);
 
-/* Reads the model's parameters; a file that is wrong is reported, and the typical values stay. */
+/* Reads the model's parameters; a file that is wrong is reported, and the typical values stay: of
+ * hardware, or of devices in software. */
 void ibshift_choose_open(void);
 uint64_t ibshift_choose_digest(void); /* of the model in use */
 const struct ibshift_model *ibshift_choose_model(void);

@@ -53,6 +53,10 @@ static void add_plan(struct line *line, const struct ibshift_choice *choice)
 
 static void add_choice(struct line *line, const struct ibshift_search *search)
 {
+    static const char *const shared[] = {[IBSHIFT_PRICE_PATH] = "",
+                                         [IBSHIFT_PRICE_PROCESSORS] = " of shared processors",
+                                         [IBSHIFT_PRICE_PORT] = " of a shared port"};
+
     add(line, ": ");
     add_plan(line, &search->best);
     if (search->is_renamed) {
@@ -60,7 +64,7 @@ static void add_choice(struct line *line, const struct ibshift_search *search)
     }
     add(line, ", window %u", search->params->window);
     if (search->best.price >= 0) {
-        add(line, "; modelled %.2f us", search->best.price);
+        add(line, "; modelled %.2f us%s", search->best.price, shared[search->best.of]);
     }
 }
 

@@ -7,6 +7,7 @@
 struct ibshift_search {
     const struct ibshift_job *job;
     struct ibshift_op_params *params;
+    const struct ibshift_company *company;
     uint64_t bytes;                     /* of the class, not of the call */
     struct ibshift_choice best, second; /* alg NULL: there is none */
     int candidates;

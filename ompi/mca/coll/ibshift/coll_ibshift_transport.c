@@ -117,6 +117,7 @@ void ibshift_transport_open(void)
     struct ibshift_card_values values = {.algorithms = ibshift_params_digest(),
                                          .model = ibshift_choose_digest(),
                                          .eager_limit = ibshift_params.eager_limit};
+    struct ibshift_card_place place = {.processors = 0};
     size_t size = 0;
 
     if (ibshift_params.native) {
@@ -125,10 +126,12 @@ void ibshift_transport_open(void)
     if (NULL != engine) {
         opal_progress_register(progress);
         card = ibshift_verbs_card(verbs, &size);
+        place.processors = ibshift_processors_count(topology());
+        place.is_software = ibshift_verbs_is_software(verbs);
         ibshift_fabric_file_open();
     }
     values.fabric = ibshift_fabric_file_id();
-    ibshift_card_publish(card, size, &values, why_not);
+    ibshift_card_publish(card, size, &values, &place, why_not);
 }
 
 void ibshift_transport_close(void)

@@ -36,12 +36,13 @@ static const struct key keys[] = {
     {"G", KIND_PER_BYTE, AT(gap_byte), AT(gap_byte)},
     {"copy", KIND_PER_BYTE, AT(copy_byte), AT(copy_byte)},
     {"reduce", KIND_PER_BYTE, AT(reduce_byte), AT(reduce_byte)},
+    {"O", KIND_PER_BYTE, AT(send_byte), AT(send_byte)},
     {"S", KIND_BYTES, AT(at_once), AT(at_once)},
     {"f", KIND_COUNT, AT(free_messages), AT(free_messages)},
 };
 
 #define KEY_COUNT (sizeof(keys) / sizeof(keys[0]))
-#define KEY_NAMES "L, o_s, o_s_max, o_s_min, o_r, o_r_max, o_r_min, g, G, f, S, copy, reduce"
+#define KEY_NAMES "L, o_s, o_s_max, o_s_min, o_r, o_r_max, o_r_min, g, G, f, O, S, copy, reduce"
 
 struct unit {
     const char *name;
@@ -86,6 +87,18 @@ const struct ibshift_model ibshift_model_typical = {
     .copy_byte = 1e-4,
     .reduce_byte = 2e-4,
     .free_messages = 4,
+};
+
+const struct ibshift_model ibshift_model_software = {
+    .latency = 0.5,
+    .send_max = 1.0,
+    .send_min = 1.0,
+    .recv_max = 1.0,
+    .recv_min = 1.0,
+    .send_byte = 2.5e-4, /* 4 GB/s */
+    .copy_byte = 1e-4,
+    .reduce_byte = 2e-4,
+    .free_messages = 1,
 };
 
 const struct ibshift_model ibshift_model_example = {
@@ -332,9 +345,10 @@ int ibshift_model_format(const struct ibshift_model *m, char *text, size_t size)
     return snprintf(text, size,
                     "L = %.17g us\no_s_max = %.17g us\no_s_min = %.17g us\no_r_max = %.17g us\n"
                     "o_r_min = %.17g us\ng = %.17g us\nG = %.17g us/B\nf = %d\n"
-                    "copy = %.17g us/B\nreduce = %.17g us/B\nS = %.17g B\n",
+                    "copy = %.17g us/B\nreduce = %.17g us/B\nO = %.17g us/B\nS = %.17g B\n",
                     m->latency, m->send_max, m->send_min, m->recv_max, m->recv_min, m->gap,
-                    m->gap_byte, m->free_messages, m->copy_byte, m->reduce_byte, m->at_once);
+                    m->gap_byte, m->free_messages, m->copy_byte, m->reduce_byte, m->send_byte,
+                    m->at_once);
 }
 
 double ibshift_model_send_overhead(const struct ibshift_model *model, int n)
@@ -364,5 +378,6 @@ struct ibshift_model ibshift_model_logfp(const struct ibshift_model *model)
     out.gap_byte = 0;
     out.copy_byte = 0;
     out.reduce_byte = 0;
+    out.send_byte = 0;
     return out;
 }

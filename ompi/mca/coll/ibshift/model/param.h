@@ -11,10 +11,11 @@
  *     G       = 1.0 GB/s    # gap per byte: a time per byte or a rate
  *     f       = 2           # messages that go out before g is felt
  *     S       = 4096 B      # longer messages wait for their receiver
+ *     O       = 0.2 ns/B    # the sender's processor moves the bytes: its time per byte
  *     copy    = 0.1 ns/B    # local copy and reduction, per byte
  *     reduce  = 0.2 ns/B
  *
- * L, o_s, o_r and g must be there; G, copy and reduce are 0 and f is 1 when they are not, and
+ * L, o_s, o_r and g must be there; G, O, copy and reduce are 0 and f is 1 when they are not, and
  * without S no message waits. */
 #ifndef IBSHIFT_MODEL_PARAM_H
 #define IBSHIFT_MODEL_PARAM_H
@@ -30,6 +31,7 @@ struct ibshift_model {
     double gap_byte;
     double copy_byte;
     double reduce_byte;
+    double send_byte;  /* O */
     double at_once;    /* S, in bytes; 0: messages of any length */
     int free_messages; /* f */
 };
@@ -43,6 +45,10 @@ extern const struct ibshift_model ibshift_model_example;
 /* What a fast network of today may look like, nothing of it measured: the component's, when no file
  * is given. */
 extern const struct ibshift_model ibshift_model_typical;
+
+/* The same where the device is a driver's software, and its wire processor time: o in place of L, O
+ * in place of G, and nothing goes for free. */
+extern const struct ibshift_model ibshift_model_software;
 
 /* Both return 0 or -EINVAL (-errno when the file cannot be read) with one line in error, which has
  * IBSHIFT_MODEL_ERROR_SIZE bytes and says "name:line: what is wrong". *model is set on success

@@ -110,7 +110,7 @@ static int finish(struct ibshift_simulation *sim, struct ibshift_price *price)
         is_first = false;
     }
     *price = sum;
-    return 0;
+    return sim->request->crowd != NULL ? ibshift_price_share(sim, price) : 0;
 }
 
 int ibshift_price(const struct ibshift_price_request *request, struct ibshift_price *price)

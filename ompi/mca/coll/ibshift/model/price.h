@@ -15,6 +15,11 @@
  *   processor. A longer one leaves when its receiver's grant is there, which is sent when the
  *   receive is posted; its send is complete when the acknowledgement of its end is back (LogGPS).
  *
+ * - With O, the sender's processor moves the bytes: o_s(n) + s O.
+ * - Ranks that share the c processors of a host, and are more, need their work / c + path (1 - 1 /
+ * c) (Graham, Brent): what they spend of processors, all together, and the time that they would
+ * need with one each. Ranks that share a port need at least what it takes to let all out, or in.
+ *
  * Of what a processor could do it does local steps first, then sends, then receives. Ranks enter
  * together. With f = 1 and constant overheads this is LogGP, with G = 0 LogfP. The result is a
  * model's.
@@ -36,20 +41,33 @@ struct ibshift_price_event {
     uint64_t bytes;
 };
 
+/* Who shares what. */
+struct ibshift_crowd {
+    uint32_t hosts, ports;
+    const uint32_t *host_of; /* by rank */
+    const uint32_t *port_of;
+    const uint32_t *processors; /* by host: of all its ranks together */
+};
+
 struct ibshift_price_request {
     const struct ibshift_alg *alg;
     const struct ibshift_plan *plan; /* has passed ibshift_alg_check() */
     const struct ibshift_model *model;
-    uint64_t bytes;   /* as in model/size.h */
-    uint32_t element; /* bytes of an element; 0 is 1 */
-    uint32_t window;  /* 0: the largest */
-    uint64_t limit;   /* refuse to look at more messages than that; 0: 2^32 */
+    uint64_t bytes;                    /* as in model/size.h */
+    uint32_t element;                  /* bytes of an element; 0 is 1 */
+    uint32_t window;                   /* 0: the largest */
+    const struct ibshift_crowd *crowd; /* NULL: each rank has a processor and a port */
+    uint64_t limit;                    /* refuse to look at more messages than that; 0: 2^32 */
     void (*seen)(void *context, const struct ibshift_price_event *event); /* may be NULL */
     void *context;
 };
 
+/* What the time is that of. */
+enum ibshift_price_of { IBSHIFT_PRICE_PATH, IBSHIFT_PRICE_PROCESSORS, IBSHIFT_PRICE_PORT };
+
 struct ibshift_price {
-    double last;  /* us until the last rank has done its last step */
+    double last; /* us until the last rank has done its last step */
+    enum ibshift_price_of of;
     double first; /* ... until the first rank has, of those that have any */
     uint64_t messages;
     uint64_t bytes; /* sum of all messages */

@@ -33,6 +33,7 @@ void ibshift_grant_send(struct ibshift_simulation *sim, uint32_t rank,
         return;
     }
     node->clock += sim->model.send_min;
+    node->worked += sim->model.send_min;
     sim->messages[at] = (struct ibshift_price_message){
         .from = rank, .to = step->peer, .key = ibshift_step_key(step), .is_grant = true};
     sim->error = ibshift_heap_push(
@@ -52,6 +53,7 @@ void ibshift_grant_arrive(struct ibshift_simulation *sim, uint32_t rank, double 
     ibshift_messages_give(sim, index);
     now = (now > node->clock ? now : node->clock) + sim->model.recv_min;
     node->clock = now;
+    node->worked += sim->model.recv_min;
     ibshift_node_leave(sim, at, now, now);
 }
 

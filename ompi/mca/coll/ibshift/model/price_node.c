@@ -18,6 +18,8 @@ double ibshift_port_take(const struct ibshift_simulation *sim, struct ibshift_po
     double leaves = later(begin, port->wire);
 
     port->turn = later(port->turn, begin) + sim->model.gap + drain;
+    port->gaps += sim->model.gap;
+    port->bytes += drain;
     port->wire = leaves + drain;
     *end = port->wire;
     return leaves;
@@ -63,10 +65,11 @@ static void report(const struct ibshift_simulation *sim, const struct ibshift_pr
     }
 }
 
-static void busy_until(struct ibshift_node *node, double end)
+static void work(struct ibshift_node *node, double begin, double time)
 {
-    node->clock = end;
-    node->finish = later(node->finish, end);
+    node->clock = begin + time;
+    node->worked += time;
+    node->finish = later(node->finish, node->clock);
     node->was_busy = true;
 }
 
@@ -77,7 +80,7 @@ static void do_local(struct ibshift_simulation *sim, uint32_t rank, struct ibshi
     struct ibshift_price_event event = {.rank = rank, .step = &step, .begin = node->clock};
 
     event.bytes = ibshift_sizes_step(&sim->sizes, rank, &step);
-    busy_until(node, node->clock + (double)event.bytes * rate);
+    work(node, node->clock, (double)event.bytes * rate);
     event.end = node->clock;
     event.round = ibshift_walk_start(&sim->walk, IBSHIFT_CLASS_LOCAL);
     report(sim, &event);
@@ -172,26 +175,27 @@ static void do_send(struct ibshift_simulation *sim, uint32_t rank, struct ibshif
     struct ibshift_node *node = &sim->nodes[rank];
     uint32_t index = sim->walk.cursor[IBSHIFT_CLASS_SEND].index;
     uint32_t round = ibshift_walk_start(&sim->walk, IBSHIFT_CLASS_SEND);
-    double end = begin + burst_overhead(sim, rank, true, round, index);
+    double time =
+        burst_overhead(sim, rank, true, round, index) + (double)bytes * sim->model.send_byte;
     int32_t at;
 
     if ((sim->error = ibshift_messages_take(sim, &at)) != 0) {
         return;
     }
     sim->messages[at] = (struct ibshift_price_message){.begin = begin,
-                                                       .end = end,
+                                                       .end = begin + time,
                                                        .bytes = bytes,
                                                        .from = rank,
                                                        .to = step.peer,
                                                        .key = ibshift_step_key(&step),
                                                        .round = round,
                                                        .index = index};
-    busy_until(node, end);
+    work(node, begin, time);
     node->sent++;
     sim->message_total++;
     sim->byte_total += bytes;
     if (!ibshift_needs_grant(sim, bytes) || ibshift_grant_ask(sim, rank, at)) {
-        ibshift_node_leave(sim, at, begin, end);
+        ibshift_node_leave(sim, at, begin, begin + time);
     }
 }
 
@@ -223,7 +227,7 @@ static void do_recv(struct ibshift_simulation *sim, uint32_t rank)
 
     node->arrived = message.next;
     ibshift_messages_give(sim, at);
-    busy_until(node, begin + burst_overhead(sim, rank, false, message.round, message.index));
+    work(node, begin, burst_overhead(sim, rank, false, message.round, message.index));
     report_recv(sim, rank, &message, begin);
     ibshift_walk_complete(&sim->walk, IBSHIFT_CLASS_RECV, message.round);
 }

@@ -33,6 +33,7 @@ struct ibshift_unacked {
 /* A port in one direction: when it is free for the next message (a virtual clock of g) and byte. */
 struct ibshift_port {
     double turn, wire;
+    double gaps, bytes; /* us that all its messages take it: their gaps, their bytes */
 };
 
 struct ibshift_burst {
@@ -45,6 +46,7 @@ struct ibshift_node {
     struct ibshift_port out, in;
     struct ibshift_burst sends, recvs;
     double clock, wake;
+    double worked;  /* us of its processor */
     bool is_asleep; /* a wake-up is on its way */
     bool was_busy;
     double finish;
@@ -117,5 +119,9 @@ void ibshift_node_acknowledge(struct ibshift_simulation *sim, uint32_t rank, dou
 /* When a port takes a message that comes at `now`; *end is when its last byte is through. */
 double ibshift_port_take(const struct ibshift_simulation *sim, struct ibshift_port *port,
                          double now, uint64_t bytes, double *end);
+
+/* What shared processors and ports take at the least, if that is longer than the price so far. 0 or
+ * -ENOMEM. */
+int ibshift_price_share(const struct ibshift_simulation *sim, struct ibshift_price *price);
 
 #endif

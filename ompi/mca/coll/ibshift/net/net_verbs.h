@@ -8,6 +8,8 @@
  * and back: ibshift_net_destroy(), ibshift_verbs_close().
  */
 
+#include <stdbool.h>
+
 #include "net/net.h"
 #include "net/net_verbs_choice.h"
 
@@ -37,6 +39,12 @@ const void *ibshift_verbs_card(const struct ibshift_verbs *verbs, size_t *size);
 
 /* "mlx5_0:1, mlx5_1:1": for people. */
 void ibshift_verbs_describe(const struct ibshift_verbs *verbs, char *text, size_t size);
+
+/* No bus is behind the first port's device: a driver does its work on the host's processors. */
+bool ibshift_verbs_is_software(const struct ibshift_verbs *verbs);
+
+/* Processors of this machine that processes may use; topology as above. At least 1. */
+uint32_t ibshift_processors_count(void *topology);
 
 void ibshift_verbs_close(struct ibshift_verbs *verbs);
 

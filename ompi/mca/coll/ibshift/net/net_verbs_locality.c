@@ -1,6 +1,9 @@
-/* How far a device is from the processors that this process may use. */
+/* Where a device is: how far from the processors that this process may use, and on which bus. */
 #include <hwloc.h>
 #include <hwloc/openfabrics-verbs.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "net/net_verbs_device.h"
 
@@ -37,4 +40,21 @@ uint32_t ibshift_device_distance(void *topology, struct ibv_device *device)
     hwloc_bitmap_free(device_cpus);
     hwloc_bitmap_free(own_cpus);
     return distance;
+}
+
+uint32_t ibshift_processors_count(void *topology)
+{
+    int count = topology != NULL ? hwloc_bitmap_weight(hwloc_topology_get_allowed_cpuset(topology))
+                                 : (int)sysconf(_SC_NPROCESSORS_ONLN);
+
+    return count > 0 ? (uint32_t)count : 1;
+}
+
+bool ibshift_verbs_is_software(const struct ibshift_verbs *verbs)
+{
+    const char *folder = verbs->ports[0].device->context->device->ibdev_path;
+    char bus[PATH_MAX];
+
+    snprintf(bus, sizeof(bus), "%s/device/subsystem", folder);
+    return access(folder, F_OK) == 0 && access(bus, F_OK) != 0;
 }

@@ -1,0 +1,126 @@
+/* Ranks that share processors and ports: the price in closed form. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "model/price.h"
+
+static const struct ibshift_model model = {.latency = 10,
+                                           .send_max = 1,
+                                           .send_min = 1,
+                                           .recv_max = 2,
+                                           .recv_min = 2,
+                                           .gap = 0.5,
+                                           .gap_byte = 1e-2,
+                                           .at_once = 10000,
+                                           .free_messages = 1};
+
+static const uint32_t together[] = {0, 0, 0, 0}, apart[] = {0, 1, 2, 3};
+
+static struct ibshift_price price(const char *name, enum ibshift_collective collective,
+                                  uint64_t bytes, const struct ibshift_crowd *crowd,
+                                  const struct ibshift_model *m)
+{
+    struct ibshift_plan plan = {.ranks = 4, .radix = 1, .segments = 1, .commutative = true};
+    struct ibshift_price_request request = {.alg = ibshift_alg_find(collective, name),
+                                            .plan = &plan,
+                                            .model = m,
+                                            .bytes = bytes,
+                                            .crowd = crowd,
+                                            .element = 1};
+    struct ibshift_price result;
+
+    assert_non_null(request.alg);
+    assert_int_equal(0, ibshift_price(&request, &result));
+    return result;
+}
+
+static struct ibshift_crowd crowd_of(const uint32_t *host_of, const uint32_t *port_of,
+                                     const uint32_t *processors)
+{
+    return (struct ibshift_crowd){
+        .hosts = 4, .ports = 4, .host_of = host_of, .port_of = port_of, .processors = processors};
+}
+
+/* Recursive doubling: two rounds, each rank sends and receives one message in each. */
+static void processors_are_shared_out(void **state)
+{
+    static const double path = 2 * (1 + 10 + 2), work = 8 * (1 + 2);
+
+    (void)state;
+    for (uint32_t c = 1; c <= 5; c++) {
+        const uint32_t processors[] = {c, c, c, c};
+        struct ibshift_crowd crowd = crowd_of(together, apart, processors);
+        struct ibshift_price p = price("recursive_doubling", IBSHIFT_ALLREDUCE, 1, &crowd, &model);
+        double expected = c >= 4 ? path : work / c + path * (1 - 1.0 / c);
+
+        expected = expected > path ? expected : path;
+        assert_float_equal(p.last, expected, 1e-9);
+        assert_int_equal(p.of, expected > path ? IBSHIFT_PRICE_PROCESSORS : IBSHIFT_PRICE_PATH);
+    }
+}
+
+static void hosts_of_one_rank_share_nothing(void **state)
+{
+    static const uint32_t processors[] = {1, 1, 1, 1};
+    struct ibshift_crowd crowd = crowd_of(apart, apart, processors);
+
+    (void)state;
+    for (uint64_t bytes = 1; bytes <= 1000; bytes += 999) {
+        assert_float_equal(price("linear", IBSHIFT_ALLTOALL, bytes, &crowd, &model).last,
+                           price("linear", IBSHIFT_ALLTOALL, bytes, NULL, &model).last, 1e-9);
+    }
+}
+
+/* All twelve messages leave through one port; the first is free of its gap. */
+static void a_port_lets_out_one_after_another(void **state)
+{
+    static const uint32_t processors[] = {4, 4, 4, 4};
+    struct ibshift_crowd crowd = crowd_of(together, together, processors);
+    struct ibshift_price p = price("linear", IBSHIFT_ALLTOALL, 1001, &crowd, &model);
+
+    (void)state;
+    assert_float_equal(p.last, 11 * 0.5 + 12 * 10, 1e-9);
+    assert_int_equal(p.of, IBSHIFT_PRICE_PORT);
+}
+
+/* Where processors are few, messages count more than rounds. */
+static void fewer_messages_win_on_shared_processors(void **state)
+{
+    static const uint32_t few[] = {1, 1, 1, 1}, many[] = {4, 4, 4, 4};
+    struct ibshift_crowd crowded = crowd_of(together, apart, few);
+    struct ibshift_crowd alone = crowd_of(together, apart, many);
+
+    (void)state;
+    assert_true(price("linear", IBSHIFT_ALLREDUCE, 8, &alone, &model).last <
+                price("recursive_doubling", IBSHIFT_ALLREDUCE, 8, &alone, &model).last);
+    assert_true(price("linear", IBSHIFT_ALLREDUCE, 8, &crowded, &model).last >
+                price("recursive_doubling", IBSHIFT_ALLREDUCE, 8, &crowded, &model).last);
+}
+
+/* One message: its bytes pass through the sender's processor. */
+static void the_sender_moves_its_bytes(void **state)
+{
+    struct ibshift_model software = model;
+
+    (void)state;
+    software.gap_byte = 0;
+    software.send_byte = 0.1;
+    assert_float_equal(price("linear", IBSHIFT_SCATTER, 100, NULL, &software).last,
+                       3 * (1 + 10) + 10 + 2, 1e-9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(processors_are_shared_out),
+        cmocka_unit_test(hosts_of_one_rank_share_nothing),
+        cmocka_unit_test(a_port_lets_out_one_after_another),
+        cmocka_unit_test(fewer_messages_win_on_shared_processors),
+        cmocka_unit_test(the_sender_moves_its_bytes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
