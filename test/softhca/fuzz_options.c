@@ -35,6 +35,8 @@ static const char *word(void)
         "--bounce",
         "--seed",
         "--max-qp-wr",
+        "--wire-timeline",
+        "--wire-slice",
         "--dir",
         "--quiet",
         "--max-mr-size",

@@ -9,8 +9,8 @@ struct options {
     struct shm_conf conf;
     const char *dir;
     const char *control, *tell;
-    const char *wire, *fabric, *lfts, *place, *report; /* NULL: not given */
-    uint32_t scale;
+    const char *wire, *fabric, *lfts, *place, *report, *timeline; /* NULL: not given */
+    uint32_t scale, slice_us;
     int quiet, keep;
     uint32_t faults;
     struct shm_fault fault[SHM_FAULTS / 4];

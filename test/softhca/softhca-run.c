@@ -181,7 +181,7 @@ static int make_run(struct options *o)
     shm.procs[SHM_PROCS].start_time = life_start_time(getpid());
     atomic_store(&shm.procs[SHM_PROCS].pid, getpid());
     fabric_make_ports(&place);
-    if (wire_make(profile, o->scale, &place) != 0 || sysfs_make(dir, profile != NULL) != 0) {
+    if (wire_make(profile, o, &place) != 0 || sysfs_make(dir, profile != NULL) != 0) {
         remove_tree(dir);
         return -1;
     }
@@ -338,6 +338,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "softhca: %u wrong uses of verbs were found\n", reports);
     }
     if (o.report && wire_report(o.report, &o, profile, &place) != 0 && code == 0) {
+        code = EXIT_USAGE;
+    }
+    if (o.timeline && wire_timeline(o.timeline, &o, profile, &place) != 0 && code == 0) {
         code = EXIT_USAGE;
     }
     code = atomic_load(&shm.head->refused) ? EXIT_USAGE : code;

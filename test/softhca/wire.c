@@ -18,7 +18,8 @@ static struct wire_net the_net(void)
                              .messages = w->messages,
                              .heap = w->heap,
                              .room = WIRE_MESSAGES,
-                             .moved = moved};
+                             .moved = moved,
+                             .slices = w->slices ? (void *)(shm.base + w->slices) : NULL};
 }
 
 uint32_t wire_path(uint32_t from, uint32_t to, uint16_t lid, uint32_t links[WIRE_HOPS])

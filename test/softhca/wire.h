@@ -19,7 +19,8 @@ struct shm_wire {
     uint32_t columns, width;
     uint32_t cable[SHM_PORTS], leaf[SHM_PORTS], column[SHM_LIDS];
 
-    struct lock lock; /* of all below */
+    uint64_t slices;  /* offset of struct wire_slices in the file; 0: not asked for */
+    struct lock lock; /* of all below, and of the slices */
     struct wire_clock clock;
     uint64_t gates[SHM_PORTS];
     struct wire_lane lanes[2 * SHM_QPS];

@@ -8,6 +8,9 @@
 
 #include "fabric/route.h"
 #include "wire.h"
+#include "wire_slices.h"
+
+enum { SLICED_LINKS = 1 << 14 };
 
 static int complain(int err, const char *text)
 {
@@ -25,8 +28,10 @@ int wire_choose(const struct options *o, const struct profile **profile)
                  name, profile_nearest(name)->name, profile_names());
         return complain(-EINVAL, text);
     }
-    if (!*profile && (o->report || o->scale != 1)) {
-        return complain(-EINVAL, "--scale and --wire-report want a wire: name one with --wire");
+    if (!*profile && (o->report || o->timeline || o->scale != 1)) {
+        return complain(
+            -EINVAL,
+            "--scale, --wire-report and --wire-timeline want a wire: name one with --wire");
     }
     return 0;
 }
@@ -152,9 +157,29 @@ static int make_routes(const struct place *p)
     return status;
 }
 
-int wire_make(const struct profile *profile, uint32_t scale, const struct place *place)
+static int make_slices(const struct options *o, const struct place *place)
+{
+    char text[128];
+    uint32_t links = wire_links(place);
+    if (links > SLICED_LINKS) {
+        snprintf(text, sizeof(text),
+                 "--wire-timeline: the fabric has %u links, at most %u can be followed", links,
+                 SLICED_LINKS);
+        return complain(-E2BIG, text);
+    }
+    int status = shm_alloc(wire_slices_bytes(links), &shm.wire->slices);
+    if (status == 0) {
+        struct wire_slices *slices = (void *)(shm.base + shm.wire->slices);
+        slices->width = 1000ull * o->slice_us * o->scale;
+        slices->links = links;
+    }
+    return status;
+}
+
+int wire_make(const struct profile *profile, const struct options *o, const struct place *place)
 {
     struct shm_wire *w = shm.wire;
+    uint32_t scale = o->scale;
     if (!profile) {
         return 0;
     }
@@ -163,6 +188,10 @@ int wire_make(const struct profile *profile, uint32_t scale, const struct place 
     w->clock.gap = (uint64_t)(profile->gap_ns * scale);
     w->limit = profile->hca_rate / scale;
     shm.head->wired = shm.head->timed = 1;
+    int status = o->timeline ? make_slices(o, place) : 0;
+    if (status != 0) {
+        return status;
+    }
     if (!place->fabric) {
         make_crossbar(fmin(profile->link_rate / scale, w->limit));
         return 0;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "wire_heap.h"
+#include "wire_slices.h"
 
 static struct wire_lane *lane_of(struct wire_net *net, const struct wire_message *m)
 {
@@ -21,10 +22,13 @@ static void schedule(struct wire_net *net, uint32_t id, uint64_t when)
     }
 }
 
-static void settle(struct wire_message *m, uint64_t now)
+static void settle(struct wire_net *net, struct wire_message *m, uint64_t now)
 {
     m->left -= m->rate * (double)(now - m->since);
     m->left = m->left > 0 ? m->left : 0;
+    for (uint32_t h = 0; h < m->hops && net->slices; h++) {
+        wire_slices_add(net->slices, m->link[h], m->since, now, m->rate);
+    }
     m->since = now;
 }
 
@@ -32,7 +36,7 @@ static void settle(struct wire_message *m, uint64_t now)
 static void share_out(struct wire_net *net, uint32_t id, uint64_t now)
 {
     struct wire_message *m = &net->messages[id];
-    settle(m, now);
+    settle(net, m, now);
     m->rate = m->limit;
     for (uint32_t h = 0; h < m->hops; h++) {
         const struct wire_link *l = &net->links[m->link[h]];
@@ -168,6 +172,7 @@ static void flow(struct wire_net *net, uint32_t id, uint64_t now)
 static void end_flow(struct wire_net *net, uint32_t id, uint64_t now)
 {
     struct wire_message *m = &net->messages[id];
+    settle(net, m, now);
     for (uint32_t h = 0; h < m->hops; h++) {
         leave_link(net, m, h);
     }

@@ -20,6 +20,8 @@
 
 enum { WIRE_HOPS = 40, WIRE_MESSAGES = 1 << 16 };
 
+struct wire_slices;
+
 #define WIRE_NONE  UINT32_MAX
 #define WIRE_NEVER UINT64_MAX
 
@@ -71,7 +73,8 @@ struct wire_net {
     uint64_t *gates;         /* when each may let the next one leave */
     struct wire_message *messages;
     uint32_t *heap;
-    uint32_t room; /* messages */
+    uint32_t room;              /* messages */
+    struct wire_slices *slices; /* of time, with each link's bytes; NULL: none are kept */
     /* A message of the owner will be worth a look at `when`; may be NULL. */
     void (*moved)(uint32_t owner, uint64_t when);
 };

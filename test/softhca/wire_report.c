@@ -5,7 +5,12 @@
 #include "wire.h"
 #include "wire_make.h"
 
-static void name_link(const struct place *place, uint32_t link, char *text, size_t size)
+uint32_t wire_links(const struct place *place)
+{
+    return place->fabric ? place->fabric->port_count : 2 * shm.head->port_count;
+}
+
+void wire_link_name(const struct place *place, uint32_t link, char *text, size_t size)
 {
     if (place->fabric) {
         ibshift_link_name(place->fabric, link, text, size);
@@ -21,7 +26,7 @@ static void print(FILE *f, const struct options *o, const struct profile *profil
                   const struct place *place)
 {
     char name[512];
-    uint32_t links = place->fabric ? place->fabric->port_count : 2 * shm.head->port_count;
+    uint32_t links = wire_links(place);
     fprintf(f,
             "# modelled wire %s: cable %g GB/s, HCA %g GB/s, gap %g ns, HCA latency %g ns, hop %g "
             "ns; scale %u\n"
@@ -32,7 +37,7 @@ static void print(FILE *f, const struct options *o, const struct profile *profil
     for (uint32_t l = 0; l < links; l++) {
         const struct wire_link *link = &shm.wire->links[l];
         if (link->most) {
-            name_link(place, l, name, sizeof(name));
+            wire_link_name(place, l, name, sizeof(name));
             fprintf(f, "%16llu %10u %8.2f  %s\n", (unsigned long long)link->bytes, link->most,
                     link->rate * o->scale, name);
         }

@@ -17,7 +17,13 @@ static struct wire_lane lanes[2 * RANKS * RANKS];
 static uint64_t gates[RANKS];
 static struct wire_message messages[RANKS * RANKS];
 static uint32_t heap[RANKS * RANKS];
-static struct wire_net net = {&ticks, links, lanes, gates, messages, heap, RANKS *RANKS, NULL};
+static struct wire_net net = {.clock = &ticks,
+                              .links = links,
+                              .lanes = lanes,
+                              .gates = gates,
+                              .messages = messages,
+                              .heap = heap,
+                              .room = RANKS * RANKS};
 
 static struct route {
     uint32_t hops, links[WIRE_HOPS];

@@ -24,7 +24,14 @@ static void moved(uint32_t owner, uint64_t when)
     soonest[owner] = when < soonest[owner] ? when : soonest[owner];
 }
 
-static struct wire_net net = {&clock_, links, lanes, gates, messages, heap, ROOM, moved};
+static struct wire_net net = {.clock = &clock_,
+                              .links = links,
+                              .lanes = lanes,
+                              .gates = gates,
+                              .messages = messages,
+                              .heap = heap,
+                              .room = ROOM,
+                              .moved = moved};
 
 static int set_up(void **state)
 {
