@@ -1,45 +1,87 @@
 """A plot of a few curves as SVG, with the standard library alone."""
+import math
 from xml.sax.saxutils import escape
 
 COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]
-LEFT, TOP, WIDTH, HEIGHT = 70, 44, 520, 300
+LEFT, TOP, WIDTH, HEIGHT = 70, 66, 540, 300
+MODELLED = "Modelled: simulated packet by packet; nothing here was measured on hardware."
 
 
-def round_up(value):
-    """The next of 1, 2, 5 times a power of ten."""
-    step = 1.0
-    while step < value:
-        step *= 10
-    while step / 10 >= value:
-        step /= 10
-    return next(step * part for part in (0.1, 0.2, 0.5, 1) if step * part >= value)
+class Axis:
+    """From 0 in even steps, or by 1, 2, 5 and 10."""
+
+    def __init__(self, values, pixels, log=False):
+        self.pixels, self.log, most = pixels, log, max(values)
+        if log:
+            steps = [part * 10.0 ** i for i in range(-3, 9) for part in (1, 2, 5)]
+            least = max(step for step in steps if step <= min(values))
+            most = min(step for step in steps if step > most)
+            self.ticks = [step for step in steps if least <= step <= most]
+            self.low, self.high = math.log10(least), math.log10(most)
+        else:
+            unit = 10.0 ** math.floor(math.log10(most / 5))
+            step = next(unit * part for part in (1, 2, 2.5, 5, 10) if unit * part >= most / 6)
+            self.low, self.high = 0, step * math.ceil(most / step - 1e-9)
+            self.ticks = [step * i for i in range(round(self.high / step) + 1)]
+
+    def at(self, value):
+        """Pixels from the axis' beginning."""
+        return self.pixels * ((math.log10(value) if self.log else value) - self.low) / (self.high - self.low)
 
 
-def plot(path, title, x_title, y_title, series):
-    """series: (label, [(x, y)...]); axes from 0, high latencies cut at ten times the lowest."""
-    lowest = min(y for _, points in series for _, y in points)
-    x_most = round_up(max(x for _, points in series for x, _ in points))
-    y_most = round_up(min(max(y for _, points in series for _, y in points), 20 * lowest))
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="11">'
-           % (LEFT + WIDTH + 20, TOP + HEIGHT + 60 + 16 * len(series)),
+def text(x, y, words, more=""):
+    return '<text x="%.1f" y="%.1f" %s>%s</text>' % (x, y, more, escape(words))
+
+
+def number(value):
+    return "{:,.0f}".format(value) if value >= 1000 else "%.4g" % value
+
+
+def frame(x, y, x_title, y_title):
+    """The box, ticks with lines across it, and what the axes are."""
+    out = []
+    for value in x.ticks:
+        at = LEFT + x.at(value)
+        out += ['<path d="M%.1f %d v%d" stroke="#ddd"/>' % (at, TOP, HEIGHT),
+                text(at, TOP + HEIGHT + 17, number(value), 'text-anchor="middle"')]
+    for value in y.ticks:
+        at = TOP + HEIGHT - y.at(value)
+        out += ['<path d="M%d %.1f h%d" stroke="#ddd"/>' % (LEFT, at, WIDTH),
+                text(LEFT - 7, at + 4, number(value), 'text-anchor="end"')]
+    return out + [
+        '<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="#888"/>' % (LEFT, TOP, WIDTH, HEIGHT),
+        text(LEFT + WIDTH / 2, TOP + HEIGHT + 36, x_title, 'text-anchor="middle"'),
+        '<text transform="translate(18 %d) rotate(-90)" text-anchor="middle">%s</text>' % (
+            TOP + HEIGHT / 2, escape(y_title))]
+
+
+def curve(x, y, color, radius, points):
+    spots = [(LEFT + x.at(a), TOP + HEIGHT - y.at(b)) for a, b in points]
+    return ['<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>' % (
+        " ".join("%.1f,%.1f" % spot for spot in spots), color)] + [
+            '<circle cx="%.1f" cy="%.1f" r="%.1f" fill="%s"/>' % (*spot, radius, color) for spot in spots]
+
+
+def plot(path, title, subtitle, x_title, y_title, series, log=False, marks=()):
+    """series: (label, [(x, y)...]); marks: (index of a series, x, label), lines across the plot."""
+    x = Axis([a for _, points in series for a, _ in points] + [mark[1] for mark in marks], WIDTH)
+    y = Axis([b for _, points in series for _, b in points], HEIGHT, log)
+    rows = len(series) + len(marks)
+    out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="DejaVu Sans, Helvetica, Arial, '
+           'sans-serif" font-size="12">' % (LEFT + WIDTH + 30, TOP + HEIGHT + 58 + 18 * rows),
            '<rect width="100%" height="100%" fill="white"/>',
-           '<text x="%d" y="24" font-size="14" font-weight="bold">%s</text>' % (LEFT, escape(title)),
-           '<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="#888"/>' % (LEFT, TOP, WIDTH, HEIGHT),
-           '<text x="%d" y="%d" text-anchor="middle">%s</text>' % (LEFT + WIDTH / 2, TOP + HEIGHT + 34, escape(x_title)),
-           '<text transform="translate(18 %d) rotate(-90)" text-anchor="middle">%s</text>'
-           % (TOP + HEIGHT / 2, escape(y_title))]
-    for i in range(6):
-        x, y = LEFT + WIDTH * i / 5, TOP + HEIGHT - HEIGHT * i / 5
-        out.append('<text x="%.1f" y="%d" text-anchor="middle">%.4g</text>' % (x, TOP + HEIGHT + 16, x_most * i / 5))
-        out.append('<text x="%d" y="%.1f" text-anchor="end">%.4g</text>' % (LEFT - 6, y + 4, y_most * i / 5))
-    for number, (label, points) in enumerate(series):
-        color = COLORS[number % len(COLORS)]
-        spots = ["%.1f,%.1f" % (LEFT + WIDTH * x / x_most, TOP + HEIGHT - HEIGHT * y / y_most)
-                 for x, y in points if y <= y_most]
-        below = TOP + HEIGHT + 54 + 16 * number
-        out.append('<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>' % (" ".join(spots), color))
-        out += ['<circle cx="%s" cy="%s" r="3" fill="%s"/>' % (*spot.split(","), color) for spot in spots]
-        out.append('<rect x="%d" y="%d" width="18" height="4" fill="%s"/><text x="%d" y="%d">%s</text>'
-                   % (LEFT, below - 6, color, LEFT + 26, below, escape(label)))
+           text(LEFT, 24, title, 'font-size="15" font-weight="bold"'), text(LEFT, 41, subtitle, 'fill="#444"'),
+           text(LEFT, 57, MODELLED, 'fill="#444" font-size="11"')] + frame(x, y, x_title, y_title)
+    legend = [(label, index, "") for index, (label, _) in enumerate(series)]
+    for index, at, label in marks:
+        out.append('<path d="M%.1f %d v%d" stroke="%s" stroke-dasharray="5 4"/>' % (
+            LEFT + x.at(at), TOP, HEIGHT, COLORS[index % len(COLORS)]))
+        legend.append((label, index, ' stroke-dasharray="5 4"'))
+    for index, (_, points) in enumerate(series):
+        out += curve(x, y, COLORS[index % len(COLORS)], 3 + 1.5 * (len(series) - 1 - index), points)  # all are seen
+    for row, (label, index, dashes) in enumerate(legend):
+        below = TOP + HEIGHT + 60 + 18 * row
+        out += ['<path d="M%d %d h22" stroke="%s" stroke-width="%d"%s/>' % (
+            LEFT, below - 4, COLORS[index % len(COLORS)], 1 if dashes else 3, dashes), text(LEFT + 30, below, label)]
     with open(path, "w", encoding="utf-8") as sheet:
         sheet.write("\n".join(out + ["</svg>\n"]))

@@ -143,21 +143,30 @@ static void left(void *context, uint32_t user)
     sim_traffic_left(v->traffic, user);
 }
 
-/* Until the time that counts is over: what is still under way then is of no interest. */
-static int drain(struct curve *v, struct point *point, uint64_t end)
+static void run_until(struct curve *v, uint64_t time)
 {
     struct sim_event event;
-    uint32_t link;
-    int kind, stuck;
+    int kind;
 
-    sim_traffic_begin(v->traffic);
-    while (v->queue.now < end && sim_queue_pop(&v->queue, &event, &kind)) {
+    while (v->queue.now < time && sim_queue_pop(&v->queue, &event, &kind)) {
         if (kind < SIM_KINDS_FABRIC) {
             sim_fabric_event(v->fabric, kind, &event);
         } else {
             sim_traffic_event(v->traffic, &event);
         }
     }
+}
+
+/* What is still under way when the time that counts is over is of no interest. */
+static int run_traffic(struct curve *v, struct point *point, const struct sim_traffic_options *o)
+{
+    uint32_t link;
+    int stuck;
+
+    sim_traffic_begin(v->traffic);
+    run_until(v, o->warm);
+    sim_traffic_count(v->traffic);
+    run_until(v, o->end);
     stuck = sim_fabric_deadlock(v->fabric, &link, 1);
     point->is_stuck = stuck > 0;
     point->figures = sim_traffic_figures(v->traffic);
@@ -189,7 +198,7 @@ static int run_load(struct curve *v, struct point *point)
         rc = rc == 0 ? 0 : ibshift_fail(&err, rc, "no memory");
     }
     if (rc == 0) {
-        rc = drain(v, point, traffic.end);
+        rc = run_traffic(v, point, &traffic);
         rc = rc == 0 ? 0 : ibshift_fail(&err, rc, "no memory");
     }
     sim_traffic_free(v->traffic);

@@ -13,15 +13,15 @@ struct source {
     uint32_t group;
     uint32_t born; /* messages so far */
     uint32_t under_way;
-    bool waits;        /* for one of them to arrive */
-    double interval;   /* ps, mean, of messages; of packets where they are steady */
-    uint64_t received; /* bytes, while it counts */
+    bool waits;      /* for one of them to arrive */
+    double interval; /* ps, mean, of messages; of packets where they are steady */
+    uint64_t before; /* ps that its cable was busy with what came before it counts */
 };
 
 struct letter {    /* a message under way */
     uint32_t next; /* among the unused */
     uint32_t from, to;
-    uint64_t born;
+    uint64_t since; /* ps: its latency counts from here */
 };
 
 struct sim_traffic {
@@ -161,7 +161,7 @@ static void give_birth(struct sim_traffic *t, uint32_t source)
         return;
     }
     to = t->members[t->start[s->group] + place];
-    t->letters[letter] = (struct letter){.from = source, .to = to, .born = t->queue->now};
+    t->letters[letter] = (struct letter){.from = source, .to = to, .since = t->queue->now};
     s->under_way++;
     flow = (struct sim_flow){.user = letter | SIM_USER_TRAFFIC,
                              .from = s->host,
@@ -191,11 +191,15 @@ void sim_traffic_event(struct sim_traffic *t, const struct sim_event *event)
 
 void sim_traffic_left(struct sim_traffic *t, uint32_t user)
 {
-    uint32_t source = t->letters[user & ~SIM_USER_TRAFFIC].from;
-    uint64_t next = t->queue->now + (uint64_t)t->sources[source].interval;
+    struct letter *letter = &t->letters[user & ~SIM_USER_TRAFFIC];
+    uint64_t next = t->queue->now + (uint64_t)t->sources[letter->from].interval;
 
-    if (t->options.is_steady && next < t->options.end) {
-        sim_queue_at(t->queue, next, SIM_KIND_TRAFFIC, source, 0);
+    if (!t->options.is_steady) {
+        return;
+    }
+    letter->since = t->queue->now;
+    if (next < t->options.end) {
+        sim_queue_at(t->queue, next, SIM_KIND_TRAFFIC, letter->from, 0);
     }
 }
 
@@ -204,10 +208,9 @@ void sim_traffic_arrived(struct sim_traffic *t, uint32_t user)
     uint32_t i = user & ~SIM_USER_TRAFFIC;
     struct letter *letter = &t->letters[i];
     struct source *s = &t->sources[letter->from];
-    uint64_t latency = t->queue->now - letter->born;
+    uint64_t latency = t->queue->now - letter->since;
 
     if (t->queue->now >= t->options.warm && t->queue->now < t->options.end) {
-        t->sources[letter->to].received += t->options.bytes;
         t->messages++;
         t->latency_sum += (double)latency;
         t->latency_max = latency > t->latency_max ? latency : t->latency_max;
@@ -324,15 +327,31 @@ void sim_traffic_begin(struct sim_traffic *t)
     }
 }
 
+/* ps that the cable to the host was busy, so far. */
+static uint64_t busy_with(const struct sim_traffic *t, const struct source *s)
+{
+    return sim_fabric_busy(t->fabric, t->graph->ports[t->graph->hosts[s->host]].peer, true);
+}
+
+void sim_traffic_count(struct sim_traffic *t)
+{
+    for (uint32_t i = 0; i < t->count; i++) {
+        t->sources[i].before = busy_with(t, &t->sources[i]);
+    }
+}
+
 struct sim_traffic_figures sim_traffic_figures(const struct sim_traffic *t)
 {
+    uint32_t mtu = sim_fabric_mtu(t->fabric);
     struct sim_traffic_figures figures = {.messages = t->messages,
                                           .latency_max = (double)t->latency_max,
                                           .bytes_least = t->count > 0 ? INFINITY : 0};
 
     figures.latency_mean = t->messages > 0 ? t->latency_sum / (double)t->messages : 0;
     for (uint32_t i = 0; i < t->count; i++) {
-        double bytes = (double)t->sources[i].received;
+        const struct source *s = &t->sources[i];
+        uint64_t packet = sim_fabric_packet_time(t->fabric, t->graph->hosts[s->host], mtu);
+        double bytes = (double)(busy_with(t, s) - s->before) / (double)packet * mtu;
 
         figures.bytes_per_host += bytes / t->count;
         figures.bytes_least = bytes < figures.bytes_least ? bytes : figures.bytes_least;

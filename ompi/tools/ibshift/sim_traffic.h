@@ -53,11 +53,16 @@ void sim_traffic_event(struct sim_traffic *traffic, const struct sim_event *even
 void sim_traffic_arrived(struct sim_traffic *traffic, uint32_t user);
 void sim_traffic_left(struct sim_traffic *traffic, uint32_t user);
 
-/* Of the messages whose last byte arrived from warm to end. */
+/* Throughput is counted from now, which is warm, on. */
+void sim_traffic_count(struct sim_traffic *traffic);
+
+/* Latencies of the messages whose last byte arrived from warm to end; bytes of the packets that
+ * began to arrive since sim_traffic_count(). */
 struct sim_traffic_figures {
     uint64_t messages;
-    double latency_mean, latency_max; /* ps, from birth */
-    double bytes_per_host;            /* average and least */
+    /* ps, of a message from its birth; of its last packet from its host on, where it is steady */
+    double latency_mean, latency_max;
+    double bytes_per_host; /* average and least */
     double bytes_least;
 };
 
