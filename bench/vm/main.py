@@ -33,6 +33,8 @@ def arguments():
     parser.add_argument("--rounds", type=int, help="interleaved rounds in each boot (default: uml 3, tcg 1)")
     parser.add_argument("--time-limit", type=int, help="seconds a boot may take (default: uml 600, tcg 3600)")
     parser.add_argument("--out", default=os.path.join("bench", "out", "vm"), help="folder of the results")
+    parser.add_argument("--publish", action="store_true", help="write the tables and pictures into docs/ instead: "
+                        "soft-roce-ENGINE.md, figures/soft-roce-ENGINE-*.svg")
     args = parser.parse_args()
     for name, uml, tcg in (("boots", 1, 3), ("repetitions", 20, 7), ("rounds", 3, 1), ("time_limit", 600, 3600)):
         if getattr(args, name) is None:
@@ -75,7 +77,10 @@ def main():
     if not any(table for table, _ in boots):
         sys.stderr.write(f"bench/vm: nothing was measured; see {args.out}\n")
         return 1
-    tables.write(args.engine, boots, args.out)
+    if args.publish:
+        tables.write(args.engine, boots, "docs", "soft-roce-" + args.engine)
+    else:
+        tables.write(args.engine, boots, args.out, args.engine)
     return 1 if failed else 0
 
 

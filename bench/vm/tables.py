@@ -7,7 +7,7 @@ from statistics import median
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "compare"))
 import plots  # noqa: E402
-from report import OURS, best_peer, geometric_mean, human_size, ratio  # noqa: E402
+from report import geometric_mean, human_size, ratio  # noqa: E402
 
 COLUMNS = ("t_mpi", "t_mpi_p10", "t_mpi_p90", "counted")
 ENGINES = {"uml": "User-Mode Linux, this machine's time", "tcg": "QEMU, counted time: one instruction is 1 ns"}
@@ -68,19 +68,31 @@ def write_cells(table, engine, out):
         out.write(" | ".join(packets) + " |\n")
 
 
+def write_times(title, ratios, out):
+    """The aim over some cells."""
+    if not ratios:
+        return
+    worst = min(ratios, key=ratios.get)
+    out.write(f"- {title}: ibshift is {geometric_mean(ratios.values()):.2f} times as fast as the better peer "
+              f"(geometric mean of {len(ratios)} cells); {sum(r < 0.95 for r in ratios.values())} cells are "
+              f"under 0.95, the worst is {ratios[worst]:.2f}: {worst[0][4:].lower()}, {worst[1]} ranks, "
+              f"{human_size(worst[2])}.\n")
+
+
 def write_summary(table, out):
     """The aims: geometric mean up to 4 KiB, worst cell, packets."""
+    ratios = {k: ratio(c) for k, c in table.items() if ratio(c)}
     for title, is_in in (("up to 4 KiB", lambda s: s <= 4096), ("above 4 KiB", lambda s: s > 4096)):
-        ratios = {k: ratio(c) for k, c in table.items() if is_in(k[2]) and ratio(c)}
-        if ratios:
-            worst = min(ratios, key=ratios.get)
-            out.write(f"- Blocks {title}: ibshift is {geometric_mean(ratios.values()):.2f} times as fast as the better "
-                      f"peer (geometric mean of {len(ratios)} cells); {sum(r < 0.95 for r in ratios.values())} cells are "
-                      f"under 0.95, the worst is {ratios[worst]:.2f}: {worst[0][4:].lower()}, {worst[1]} ranks, "
-                      f"{human_size(worst[2])}.\n")
-    cells = [c for c in table.values() if OURS in c and best_peer(c, "counted")]
-    more = [c for c in cells if c[OURS]["counted"] > 1.01 * c[best_peer(c, "counted")]["counted"]]
-    out.write(f"- Packets: ibshift sends more than the thriftier peer in {len(more)} of {len(cells)} cells.\n")
+        chosen = {k: r for k, r in ratios.items() if is_in(k[2])}
+        write_times(f"Blocks {title}", chosen, out)
+        for ranks in sorted({k[1] for k in chosen}):
+            write_times(f"{ranks} ranks, {title}", {k: r for k, r in chosen.items() if k[1] == ranks}, out)
+    shares = {k: ratio(c, "counted") for k, c in table.items() if (ratio(c, "counted") or 0) > 0}
+    more = sorted(f"{k[0][4:].lower()} {human_size(k[2]) if k[2] else ''}".strip() + f" of {k[1]} ({1 / r:.2f})"
+                  for k, r in shares.items() if r < 1 / 1.01)
+    if shares:
+        out.write(f"- Packets: the thriftier peer sends {geometric_mean(shares.values()):.2f} times as many as ibshift (geometric "
+                  f"mean); ibshift sends more in {len(more)} of {len(shares)} cells{': ' if more else ''}{', '.join(more)}.\n")
 
 
 def write_repeats(table, out):
@@ -101,20 +113,35 @@ def write_floor(floors, out):
         out.write(f"| RDMA {operation} | " + " | ".join(f"{t:.1f}" for t in times) + " |\n")
 
 
-def write(engine, boots, folder):
-    """FOLDER/ENGINE.md and .svg, and the page on standard output."""
+def with_floor(table, floors):
+    """The same table with the device's send as one more line to draw."""
+    sends = {size: median(f["send", size] for f in floors if ("send", size) in f)
+             for _, size in {key for f in floors for key in f}}
+    return {key: {**cell, plots.FLOOR: {"t_mpi": sends[key[2]]}} if key[2] in sends else cell
+            for key, cell in table.items()}
+
+
+def write(engine, boots, folder, name):
+    """FOLDER/NAME.md, FOLDER/figures/NAME-*.svg, and the page on standard output."""
     table = merge([table for table, _ in boots])
-    path = os.path.join(folder, engine + ".md")
+    floors = [floor for _, floor in boots if floor]
+    title = "Soft-RoCE, " + ENGINES[engine]
+    figures = {f"{name}-ratio.svg": plots.heat_map(table, title),
+               f"{name}-time.svg": plots.time_over_size(with_floor(table, floors), title)}
+    path = os.path.join(folder, name + ".md")
     with open(path, "w", encoding="ascii") as out:
-        out.write(f"Soft-RoCE, {ENGINES[engine]}; us, median of {len(boots)} boot(s); in brackets "
-                  + ("tenth to ninetieth percentile" if engine == "uml" else "how far a boot is from the median") + ".\n\n")
-        write_cells(table, engine, out)
-        out.write("\n")
+        out.write(f"# {title}\n\nWritten by `bench/vm/run --engine {engine}`. us, median of {len(boots)} boot(s); in brackets "
+                  + ("tenth to ninetieth percentile" if engine == "uml" else "how far a boot is from the median")
+                  + "; packets of one operation on the wire, acknowledgements too.\n\n")
         write_summary(table, out)
         write_repeats(table, out)
-        write_floor([floor for _, floor in boots if floor], out)
-    with open(os.path.join(folder, engine + ".svg"), "w", encoding="ascii") as out:
-        out.write(plots.heat_map(table, "Soft-RoCE, " + ENGINES[engine]))
+        out.write("\n")
+        write_cells(table, engine, out)
+        write_floor(floors, out)
+    os.makedirs(os.path.join(folder, "figures"), exist_ok=True)
+    for figure, picture in figures.items():
+        with open(os.path.join(folder, "figures", figure), "w", encoding="ascii") as out:
+            out.write(picture)
     with open(path, encoding="ascii") as file:
         sys.stdout.write(file.read())
-    print(f"\nwritten: {path}, {folder}/{engine}.svg")
+    print(f"\nwritten: {path}, {folder}/figures/{name}-ratio.svg, {name}-time.svg")
