@@ -40,13 +40,14 @@ static void left(void *context, uint32_t user)
     sim_traffic_left(((struct bench *)context)->traffic, user);
 }
 
-/* All hosts of one switch, in so many groups of equal size. */
-static void set_up(struct bench *b, const struct sim_traffic_options *options, uint32_t groups)
+/* All hosts of one switch, in so many groups of equal size. A lane has room for `room` packets. */
+static void set_up_lanes(struct bench *b, const struct sim_traffic_options *options,
+                         uint32_t groups, uint32_t lanes, uint32_t room)
 {
     static const uint32_t member[HOSTS] = {0, 1, 2, 3};
     struct sim_fabric_options fabric = {.mtu = MTU,
-                                        .buffer = 50000,
-                                        .lanes = 1,
+                                        .buffer = lanes * room * MTU,
+                                        .lanes = lanes,
                                         .reads = 3,
                                         .flight = FLIGHT,
                                         .routing = ROUTING,
@@ -60,7 +61,7 @@ static void set_up(struct bench *b, const struct sim_traffic_options *options, u
     }
     memset(b, 0, sizeof(*b));
     b->options = *options;
-    b->options.bytes = PACKETS * MTU;
+    b->options.bytes = options->bytes > 0 ? options->bytes : PACKETS * MTU;
     b->options.seed = 1;
     sim_queue_init(&b->queue);
     assert_int_equal(ibshift_synth_fabric("kary:4,1", &b->graph, &err), 0);
@@ -68,6 +69,11 @@ static void set_up(struct bench *b, const struct sim_traffic_options *options, u
     assert_int_equal(sim_traffic_create(b->graph, &b->options, member, group, HOSTS, b->fabric,
                                         &b->queue, &b->traffic),
                      0);
+}
+
+static void set_up(struct bench *b, const struct sim_traffic_options *options, uint32_t groups)
+{
+    set_up_lanes(b, options, groups, 1, 50);
 }
 
 static void run_until(struct bench *b, uint64_t time)
@@ -169,6 +175,29 @@ static void overload(void **state)
     assert_true(figures.bytes_per_host == figures.bytes_least);
 }
 
+/* Where a lane has room for one packet, the next one waits until that has left and its credit is
+ * back; a second lane fills the gap. */
+static void lanes_in_turn(void **state)
+{
+    struct sim_traffic_options options = {
+        .pattern = SIM_SHIFT, .load = 1, .bytes = MTU, .is_steady = true};
+    uint64_t round = PACKET + 2 * FLIGHT + ROUTING;
+    struct sim_traffic_figures figures;
+    struct bench b;
+
+    (void)state;
+    options.warm = 10 * round;
+    options.end = options.warm + 1000 * round;
+    set_up_lanes(&b, &options, 1, 2, 1);
+    figures = run(&b);
+    assert_true(figures.bytes_least == 1000.0 * MTU);
+    options.takes_all_lanes = true;
+    set_up_lanes(&b, &options, 1, 2, 1);
+    figures = run(&b);
+    assert_in_range(figures.bytes_least / MTU, 1000 * round / PACKET - 1,
+                    1000 * round / PACKET + 1);
+}
+
 static void patterns_have_names(void **state)
 {
     enum sim_pattern pattern;
@@ -182,9 +211,9 @@ static void patterns_have_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steady_and_full),     cmocka_unit_test(steady_at_half),
-        cmocka_unit_test(born_at_random),      cmocka_unit_test(overload),
-        cmocka_unit_test(patterns_have_names),
+        cmocka_unit_test(steady_and_full), cmocka_unit_test(steady_at_half),
+        cmocka_unit_test(born_at_random),  cmocka_unit_test(overload),
+        cmocka_unit_test(lanes_in_turn),   cmocka_unit_test(patterns_have_names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

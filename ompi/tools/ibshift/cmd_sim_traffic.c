@@ -184,7 +184,8 @@ static int run_load(struct curve *v, struct point *point)
                                           .warm = (uint64_t)(n->warm * 1e6),
                                           .end = (uint64_t)((n->warm + n->span) * 1e6),
                                           .seed = (uint64_t)n->seed,
-                                          .is_steady = v->c->steady};
+                                          .is_steady = v->c->steady,
+                                          .takes_all_lanes = true};
     ibshift_error_t err;
     int rc;
 

@@ -29,6 +29,7 @@ struct sim_traffic_options {
     /* One message of a host after the other, packets evenly spaced at the load, all hosts from
      * time 0 on; else messages are born at random (exponential intervals). */
     bool is_steady;
+    bool takes_all_lanes; /* a host's messages take them in turn; else they are on the first */
 };
 
 struct sim_traffic;
