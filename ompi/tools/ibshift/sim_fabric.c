@@ -76,6 +76,7 @@ static int set_ports(struct sim_fabric *f, ibshift_error_t *err)
         port->rate = (uint8_t)rate;
         port->peer = g->ports[i].peer == IBSHIFT_NO_PORT ? SIM_NONE : g->ports[i].peer;
         port->first = node->first_port;
+        port->ports = (uint8_t)node->port_count;
         port->number = (uint8_t)(i - node->first_port);
         port->sw = node->kind == IBSHIFT_NODE_SWITCH ? node->switch_index : SIM_NO_SWITCH;
         port->to_switch = neighbour != IBSHIFT_NO_NODE && ibshift_node_is_switch(g, neighbour);
@@ -95,10 +96,12 @@ static uint64_t lay_queues(struct sim_fabric *f)
     uint64_t queues = 0;
 
     for (uint32_t s = 0; s < f->graph->switch_count; s++) {
-        unsigned ports = f->graph->nodes[f->graph->switches[s]].port_count;
+        const ibshift_node_t *node = &f->graph->nodes[f->graph->switches[s]];
 
-        f->queue_base[s] = queues;
-        queues += (uint64_t)ports * ports * f->options.lanes;
+        for (unsigned i = 0; i < node->port_count; i++) {
+            f->ports[node->first_port + i].queues = queues;
+            queues += (uint64_t)node->port_count * f->options.lanes;
+        }
     }
     return queues;
 }
@@ -123,9 +126,8 @@ static int allocate(struct sim_fabric *f)
     f->full = calloc(switches * f->words, sizeof(*f->full));
     f->ring = calloc(ports, sizeof(*f->ring));
     f->woken = calloc(ports, sizeof(*f->woken));
-    f->queue_base = calloc(switches, sizeof(*f->queue_base));
     if (f->ports == NULL || f->credit == NULL || f->wanted == NULL || f->wants == NULL ||
-        f->full == NULL || f->ring == NULL || f->woken == NULL || f->queue_base == NULL) {
+        f->full == NULL || f->ring == NULL || f->woken == NULL) {
         return -ENOMEM;
     }
     queues = lay_queues(f);
@@ -179,7 +181,6 @@ void sim_fabric_free(struct sim_fabric *f)
     free(f->full);
     free(f->ring);
     free(f->woken);
-    free(f->queue_base);
     free(f->queues);
     free(f->packets);
     free(f->flows);

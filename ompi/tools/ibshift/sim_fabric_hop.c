@@ -122,7 +122,6 @@ static void arbitrate(struct sim_fabric *f, uint32_t out)
 {
     struct sim_port *port = &f->ports[out];
     unsigned lanes = f->options.lanes;
-    unsigned ports = f->graph->nodes[f->graph->ports[out].node].port_count;
 
     if (port->is_busy) {
         return;
@@ -135,7 +134,7 @@ static void arbitrate(struct sim_fabric *f, uint32_t out)
             continue;
         }
         input = pick(wanted_by(f, out, lane), &f->full[(size_t)port->sw * f->words], f->words,
-                     port->turn < ports ? port->turn : 0);
+                     port->turn < port->ports ? port->turn : 0);
         if (input >= 0) {
             forward(f, out, port->first + (uint32_t)input, lane);
             return;
@@ -183,7 +182,7 @@ static void offer_input(struct sim_fabric *f, uint32_t input)
     static const uint64_t none[4];
     struct sim_port *in = &f->ports[input];
     const uint64_t *wants = &f->wants[(size_t)input * f->words];
-    unsigned ports = f->graph->nodes[f->graph->ports[input].node].port_count;
+    unsigned ports = in->ports;
     unsigned from = in->read_turn < ports ? in->read_turn : 0;
 
     for (unsigned tried = 0; tried < ports && in->reads < f->options.reads;) {

@@ -44,6 +44,7 @@ struct sim_port {
     uint32_t sw;       /* its switch, or SIM_NO_SWITCH */
     uint32_t first;    /* first port of its node */
     uint8_t number;    /* port - first */
+    uint8_t ports;     /* of its node */
     uint8_t rate;      /* class */
     uint8_t is_busy;   /* a packet is leaving */
     uint8_t to_switch; /* what the cable leads to */
@@ -51,6 +52,7 @@ struct sim_port {
     uint8_t turn;      /* the input that is next for this output */
     uint8_t lane_turn; /* the lane that is next */
     uint8_t read_turn; /* the output that is next for this input */
+    uint64_t queues;   /* the first of its input's, in sim_fabric.queues */
     uint64_t busy[2];  /* ps: the job's packets, others */
 };
 
@@ -86,7 +88,6 @@ struct sim_fabric {
     uint64_t *wants;  /* [input * words] outputs that its packets wait for */
     uint64_t *full;   /* [switch * words] inputs that may not start another packet */
     struct sim_queue_ends *queues; /* see sim_queue_of() */
-    uint64_t *queue_base;          /* [switch] */
     struct sim_packet *packets;
     uint32_t packet_room, packet_used, unused_packet;
     struct sim_active *flows;
@@ -103,10 +104,7 @@ struct sim_fabric {
 static inline struct sim_queue_ends *
 sim_queue_of(const struct sim_fabric *f, const struct sim_port *in, unsigned lane, unsigned out)
 {
-    unsigned ports = f->graph->nodes[f->graph->ports[in->first].node].port_count;
-
-    return &f->queues[f->queue_base[in->sw] +
-                      (in->number * (size_t)f->options.lanes + lane) * ports + out];
+    return &f->queues[in->queues + (size_t)lane * in->ports + out];
 }
 
 static inline uint64_t sim_bytes_time(const struct sim_rate *rate, uint64_t bytes)
