@@ -13,6 +13,7 @@ struct fabric_job {
     ibshift_placement_t *placement;
     uint32_t *order, order_count; /* the fabric's hosts in routing order, with place keepers */
     uint32_t per_host;
+    uint32_t slow_hosts, slow_by; /* the first ranks' hosts have cables so many times slower */
 };
 
 #define FABRIC_JOB_HOSTS_HELP    "FILE, random:K:SEED or fragments:K:LENGTH:SEED; all if not given"

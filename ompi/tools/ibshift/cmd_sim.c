@@ -98,6 +98,10 @@ static void choose_pace(struct sim_command *c)
         .has_free_steps = (c->alg->flags & (IBSHIFT_ALG_ORDER | IBSHIFT_ALG_STAGES)) != 0};
     const char *reason;
 
+    if (c->unequal != NULL) { /* which it leaves to its window */
+        ibshift_pace_default(&c->paced, IBSHIFT_PACE_WINDOW);
+        return;
+    }
     ibshift_pace_choose(&facts, &c->paced, &reason);
 }
 
@@ -161,6 +165,7 @@ static int set_params(struct sim_command *c, struct sim_job_params *params)
                                       .alg = c->alg,
                                       .plan = &c->what,
                                       .bytes = (size_t)c->number.size,
+                                      .sizes = c->unequal,
                                       .verify = c->verify,
                                       .bins = c->svg != NULL ? 256 : 0};
     sim_options_fabric(c, &params->fabric);
@@ -178,7 +183,7 @@ static int set_params(struct sim_command *c, struct sim_job_params *params)
 }
 
 /* The least time that any order needs: the busiest link's. Of an all-to-all it is known before, of
- * a plan it shows. */
+ * a plan or unequal messages it shows. */
 static int find_ideal(struct sim_command *c)
 {
     const ibshift_placement_t *p = c->job.placement;
@@ -186,7 +191,7 @@ static int find_ideal(struct sim_command *c)
     uint32_t link;
 
     c->ideal = sim_job_bound(&c->run, &c->busiest);
-    if (c->plan != NULL) {
+    if (c->plan != NULL || c->unequal != NULL) {
         return CLI_OK;
     }
     if (ibshift_alltoall_bound(p->paths, p->ranks, p->member_of, &bound, &link) != 0) {
@@ -270,7 +275,7 @@ static int run(struct sim_command *c)
         status = sim_draw_use(c, c->svg);
     }
     if (status != CLI_USAGE) {
-        (c->json ? sim_print_json : sim_print_text)(c);
+        (c->json ? sim_print_json : c->csv ? sim_print_csv : sim_print_text)(c);
         sim_print_failure(c);
     }
     sim_job_close(&c->run);
@@ -288,11 +293,15 @@ int cmd_sim(int argc, char **argv)
     if (c.schedule && (c.order != NULL || c.plan != NULL)) {
         return cli_error(c.args.command, "--schedule takes neither --order nor --plan");
     }
+    if (c.json && c.csv) {
+        return cli_error(c.args.command, "--json or --csv, not both");
+    }
     status = fabric_job_open(&c.args, &c.job);
     status = status == CLI_OK && c.torus_lanes ? take_lanes(&c) : status;
     if (status == CLI_OK && c.traffic != NULL) {
         status = sim_traffic_curve(&c);
     } else {
+        status = status == CLI_OK ? sim_sizes_take(&c) : status;
         status = status == CLI_OK ? choose(&c) : status;
         status = status == CLI_OK ? run(&c) : status;
     }
@@ -301,6 +310,7 @@ int cmd_sim(int argc, char **argv)
     free(c.host_of);
     free(c.lane_table);
     free(c.others);
+    sim_sizes_free(c.unequal);
     fabric_job_close(&c.job);
     return status;
 }

@@ -18,6 +18,7 @@ struct sim_numbers {
     double jobs, job_hosts, fragment, fragment_deviation; /* hosts */
     double warm, span;                                    /* us */
     double background_load, background_bytes;
+    double slow_hosts, slow_by;
 };
 
 struct sim_command {
@@ -26,7 +27,8 @@ struct sim_command {
     const char *order, *plan, *pace; /* as given, or NULL */
     const char *rare, *clock, *svg;
     const char *traffic, *load, *background, *fragments;
-    bool schedule, verify, json, quiet, torus_lanes, steady;
+    const char *sizes, *slow;
+    bool schedule, verify, json, csv, quiet, torus_lanes, steady;
     struct sim_numbers number;
 
     const char *title; /* of the order or plan */
@@ -34,7 +36,8 @@ struct sim_command {
     ibshift_seats_t seats;
     const struct ibshift_alg *alg;
     struct ibshift_plan what;
-    uint32_t *host_of; /* [rank] */
+    uint32_t *host_of;         /* [rank] */
+    struct sim_sizes *unequal; /* NULL: all messages are alike */
     uint8_t *lane_table;
     uint32_t *others; /* hosts that are not the job's */
     struct ibshift_pace paced;
@@ -53,9 +56,14 @@ void sim_options_fabric(const struct sim_command *c, struct sim_fabric_options *
 void sim_options_net(const struct sim_command *c, struct sim_net_options *options);
 
 void sim_print_text(const struct sim_command *c);
+void sim_print_csv(const struct sim_command *c);
 void sim_print_json(const struct sim_command *c);
 /* Why the run did not end as it should: one line on stderr. */
 void sim_print_failure(const struct sim_command *c);
+
+/* `--sizes`, once the ranks are placed: sets unequal, and number.size to the largest. CLI_OK or
+ * CLI_USAGE. */
+int sim_sizes_take(struct sim_command *c);
 
 /* For sim_job_params. */
 void sim_progress_show(void *context, double share);

@@ -108,10 +108,31 @@ static int take_pair(struct sim_command *c, const char *name, const char *text, 
                            name, text, high[0], high[1]);
 }
 
+/* Powers of two: then the slow rate has the code on the wire that the fast one has. */
+static int take_slow(struct sim_command *c, const double *high)
+{
+    int status = take_pair(c, "--slow", c->slow, high, &c->number.slow_hosts, &c->number.slow_by);
+    uint32_t by = (uint32_t)c->number.slow_by;
+
+    if (status != CLI_OK || c->slow == NULL) {
+        return status;
+    }
+    if (by < 2 || by != c->number.slow_by || (by & (by - 1)) != 0 ||
+        c->number.slow_hosts != floor(c->number.slow_hosts)) {
+        return cli_error(c->args.command,
+                         "--slow %.40s: wants hosts:factor, the factor 2, 4, 8 "
+                         "or 16",
+                         c->slow);
+    }
+    c->job.slow_hosts = (uint32_t)c->number.slow_hosts;
+    c->job.slow_by = by;
+    return CLI_OK;
+}
+
 static int take_pairs(struct sim_command *c)
 {
     static const double rare[] = {1, 1e6}, clock[] = {1e15, 1e5}, fragments[] = {1e6, 1e6},
-                        background[] = {1, 1e9};
+                        background[] = {1, 1e9}, slow[] = {1e6, 16};
     int status = take_pair(c, "--rare", c->rare, rare, &c->number.rare, &c->number.rare_length);
 
     c->number.fragment = 36;
@@ -122,6 +143,7 @@ static int take_pairs(struct sim_command *c)
     status = status == CLI_OK ? take_pair(c, "--background", c->background, background,
                                           &c->number.background_load, &c->number.background_bytes)
                               : status;
+    status = status == CLI_OK ? take_slow(c, slow) : status;
     return status != CLI_OK ? status
                             : take_pair(c, "--clock", c->clock, clock, &c->number.clock_offset,
                                         &c->number.clock_drift);
@@ -141,6 +163,9 @@ int sim_options_parse(struct sim_command *c, int argc, char **argv)
         {"--pace", "PACE", "none, auto, window:W, grants:W, barrier:B, clk or rate:W; none", NULL,
          &c->pace},
         {"--rare", "SHARE:U", "this share of messages pauses its host for U times", NULL, &c->rare},
+        {"--slow", "N:F", "cables of the first N ranks' hosts run at 1/F: 2, 4, 8 or 16", NULL,
+         &c->slow},
+        {"--sizes", "SIZES", "spread:RATIO:SEED, builder:RATIO:SEED or a FILE", NULL, &c->sizes},
         {"--clock", "NS:PPM", "hosts' clocks differ by so much and run so wrong", NULL, &c->clock},
         {"--verify", NULL, "move the bytes and look at them (small jobs)", &c->verify, NULL},
         {"--background", "LOAD:BYTES", "all other hosts send messages at random, at this load",
@@ -154,6 +179,7 @@ int sim_options_parse(struct sim_command *c, int argc, char **argv)
         {"--fragments", "MEAN:DEV", "--traffic: runs of hosts that jobs are on; 36:10", NULL,
          &c->fragments},
         {"--steady", NULL, "--traffic: hosts send all the time, from time 0 on", &c->steady, NULL},
+        {"--csv", NULL, "the result as two lines of CSV", &c->csv, NULL},
         {"--json", NULL, "the result as a JSON object", &c->json, NULL},
         {"--quiet", NULL, "no progress bar", &c->quiet, NULL},
     };

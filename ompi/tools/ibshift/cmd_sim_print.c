@@ -109,6 +109,24 @@ void sim_print_json(const struct sim_command *c)
     puts("}");
 }
 
+void sim_print_csv(const struct sim_command *c)
+{
+    struct sim_fabric_stats fabric = sim_fabric_stats(c->run.fabric);
+    struct sim_net_stats net = sim_net_stats(c->run.net);
+
+    puts("hosts,ranks,what,pace,seed,bytes,ideal_s,time_s,time_over_bound,end,messages,packets,"
+         "hops");
+    printf("%u,%u,%s,%s,%.0f,%.0f,%.9g,", c->job.placement->hosts, c->job.placement->ranks,
+           c->title, c->pace_text, c->number.seed, c->number.size, (double)c->ideal / 1e12);
+    if (has_ended(c)) {
+        printf("%.9g,%.4f,", (double)c->run.time / 1e12, ratio(c));
+    } else {
+        printf(",,");
+    }
+    printf("%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", word_of(c->run.status), net.messages,
+           fabric.packets, fabric.hops);
+}
+
 void sim_print_failure(const struct sim_command *c)
 {
     char link[200];

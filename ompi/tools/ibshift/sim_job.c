@@ -108,7 +108,8 @@ static int prepare_ranks(struct sim_job *job)
         params[r]->reduce = no_reduction;
     }
     if (rc == 0) {
-        rc = sim_memory_create(params, ranks, job->params.bytes, job->params.verify, &job->memory);
+        rc = sim_memory_create(params, ranks, job->params.bytes, job->params.sizes,
+                               job->params.verify, &job->memory);
     }
     free(params);
     return rc;
@@ -174,7 +175,7 @@ int sim_job_open(struct sim_job *job, const struct sim_job_params *params, ibshi
     return rc == 0          ? 0
            : rc == -ENOTSUP ? ibshift_fail(err, -EINVAL,
                                            "only an all-to-all or allgather without intermediate "
-                                           "buffers can be verified")
+                                           "buffers, and of one size, can be verified")
                             : ibshift_fail(err, rc, "no memory for %u ranks", params->ranks);
 }
 

@@ -4,6 +4,7 @@
 
 #include "exec/engine.h"
 #include "sim_net.h"
+#include "sim_sizes.h"
 #include "sim_traffic.h"
 
 enum { SIM_CIRCLE_MAX = 64 };
@@ -15,6 +16,7 @@ struct sim_job_params {
     const struct ibshift_alg *alg; /* has passed ibshift_alg_check() with the plan */
     const struct ibshift_plan *plan;
     size_t bytes;                    /* of a block; of the vector, where the collective has one */
+    const struct sim_sizes *sizes;   /* NULL: all are `bytes`; an all-to-all only */
     uint32_t window;                 /* of the executor */
     const struct ibshift_pace *pace; /* NULL: none; every rank gets a copy, its clock is true */
     bool verify;    /* all-to-all and allgather: move real bytes and look at them */

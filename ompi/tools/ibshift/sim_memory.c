@@ -62,6 +62,23 @@ static int lay_out_rank(struct sim_job_memory *memory, struct ibshift_op_params 
     return 0;
 }
 
+static struct ibshift_blocks row(const struct sim_sizes *sizes, const int *all, uint32_t rank)
+{
+    return (struct ibshift_blocks){.layout = IBSHIFT_INT_COUNTS,
+                                   .unit = 1,
+                                   .counts = all + (size_t)rank * sizes->ranks,
+                                   .displs = sizes->places};
+}
+
+/* All messages of an alltoallv come from the same place and go there. */
+static void lay_out_sizes(struct sim_job_memory *memory, struct ibshift_op_params *p,
+                          const struct sim_sizes *sizes)
+{
+    p->blocks[IBSHIFT_SEND] = row(sizes, sizes->sent, p->rank);
+    p->blocks[IBSHIFT_RECV] = row(sizes, sizes->received, p->rank);
+    memory->length[IBSHIFT_SEND] = memory->length[IBSHIFT_RECV] = sim_sizes_most(sizes);
+}
+
 static int map_shared(struct sim_job_memory *memory, const struct ibshift_alg *alg)
 {
     for (int b = 0; b < IBSHIFT_BUFFERS; b++) {
@@ -131,14 +148,17 @@ static int bring_memory(struct sim_job_memory *memory, struct ibshift_op_params 
 }
 
 int sim_memory_create(struct ibshift_op_params *const *params, uint32_t ranks, size_t bytes,
-                      bool verify, struct sim_job_memory **memory)
+                      const struct sim_sizes *sizes, bool verify, struct sim_job_memory **memory)
 {
     const struct ibshift_alg *alg = params[0]->alg;
     struct sim_job_memory *m;
     int rc = 0;
 
     if (verify && ((alg->collective != IBSHIFT_ALLTOALL && alg->collective != IBSHIFT_ALLGATHER) ||
-                   alg->tmp != NULL)) {
+                   alg->tmp != NULL || sizes != NULL)) {
+        return -ENOTSUP;
+    }
+    if (sizes != NULL && (alg->collective != IBSHIFT_ALLTOALL || alg->tmp != NULL)) {
         return -ENOTSUP;
     }
     m = calloc(1, sizeof(*m));
@@ -149,7 +169,11 @@ int sim_memory_create(struct ibshift_op_params *const *params, uint32_t ranks, s
     m->offsets = calloc(ranks + 1u, sizeof(*m->offsets));
     rc = m->offsets == NULL ? -ENOMEM : 0;
     for (uint32_t r = 0; r < ranks && rc == 0; r++) {
-        rc = lay_out_rank(m, params[r], bytes);
+        if (sizes != NULL) {
+            lay_out_sizes(m, params[r], sizes);
+        } else {
+            rc = lay_out_rank(m, params[r], bytes);
+        }
     }
     rc = rc == 0 ? bring_memory(m, params, bytes, verify) : rc;
     if (rc != 0) {

@@ -3,6 +3,7 @@
 #define IBSHIFT_SIM_MEMORY_H
 
 #include "exec/op.h"
+#include "sim_sizes.h"
 
 /*
  * Nobody looks at the bytes of most simulations: then all ranks share one address range for each
@@ -17,10 +18,10 @@ struct sim_job_memory {
     size_t **offsets;               /* [rank]: TMP's, or NULL */
 };
 
-/* Sets params->blocks of all ranks: params[rank], `bytes` as in sim_job.h. -ENOMEM; -ENOTSUP:
- * cannot be verified. */
+/* Sets params->blocks of all ranks: params[rank], `bytes` and `sizes` as in sim_job.h. -ENOMEM;
+ * -ENOTSUP: cannot be verified, or not with sizes. */
 int sim_memory_create(struct ibshift_op_params *const *params, uint32_t ranks, size_t bytes,
-                      bool verify, struct sim_job_memory **memory);
+                      const struct sim_sizes *sizes, bool verify, struct sim_job_memory **memory);
 void sim_memory_free(struct sim_job_memory *memory);
 
 /* The first rank whose received bytes are wrong, or `ranks`. */

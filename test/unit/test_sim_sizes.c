@@ -1,0 +1,132 @@
+/* What ranks have for each other: drawn, and read from hostile files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "sim_sizes.h"
+
+enum { RANKS = 40, MOST = 100000 };
+
+static int size_of(const struct sim_sizes *s, uint32_t from, uint32_t to)
+{
+    assert_int_equal(s->sent[from * s->ranks + to], s->received[to * s->ranks + from]);
+    return s->sent[from * s->ranks + to];
+}
+
+static void a_spread_is_even_by_the_logarithm(void **state)
+{
+    struct sim_sizes *s;
+    int small = 0, count = 0;
+
+    assert_int_equal(sim_sizes_create(RANKS, &s), 0);
+    sim_sizes_draw(s, MOST, 100, 1, false);
+    for (uint32_t from = 0; from < RANKS; from++) {
+        for (uint32_t to = 0; to < RANKS; to++) {
+            int size = size_of(s, from, to);
+
+            if (from == to) {
+                assert_int_equal(size, 0);
+                continue;
+            }
+            assert_in_range(size, MOST / 100, MOST);
+            small += size < MOST / 10;
+            count++;
+        }
+    }
+    assert_in_range(small, count * 45 / 100, count * 55 / 100);
+    sim_sizes_free(s);
+    (void)state;
+}
+
+static void a_builder_has_senders_and_receivers(void **state)
+{
+    struct sim_sizes *s;
+
+    assert_int_equal(sim_sizes_create(RANKS, &s), 0);
+    sim_sizes_draw(s, MOST, 10, 7, true);
+    for (uint32_t from = 0; from < RANKS; from++) {
+        for (uint32_t to = 0; to < RANKS; to++) {
+            assert_int_equal(size_of(s, from, to) > 0, from < RANKS / 2 && to >= RANKS / 2);
+        }
+    }
+    sim_sizes_free(s);
+    (void)state;
+}
+
+/* Returns what reading says, and the sizes of ranks 0 and 1. */
+static int read_text(const char *text, int *there, int *back, ibshift_error_t *err)
+{
+    FILE *file = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+    struct sim_sizes *s;
+    int rc;
+
+    assert_non_null(file);
+    assert_int_equal(sim_sizes_create(3, &s), 0);
+    rc = sim_sizes_read(s, file, "x", err);
+    *there = size_of(s, 0, 1);
+    *back = size_of(s, 1, 0);
+    fclose(file);
+    sim_sizes_free(s);
+    return rc;
+}
+
+static void files_are_read(void **state)
+{
+    ibshift_error_t err;
+    int there, back;
+
+    assert_int_equal(read_text("# sizes\n\n0 1 12\n 1\t0 13 # b\n 2 0 0", &there, &back, &err), 0);
+    assert_int_equal(there, 12);
+    assert_int_equal(back, 13);
+    (void)state;
+}
+
+static void bad_lines_are_told(void **state)
+{
+    static const char *const bad[][2] = {
+        {"0 1\n", "x:1: wants FROM TO BYTES"},
+        {"0 1 5\nzero 1 5\n", "x:2: wants FROM TO BYTES"},
+        {"0 1 5 6\n", "x:1: wants FROM TO BYTES"},
+        {"0 3 5\n", "x:1: from 0 to 3: wants two of 3 ranks"},
+        {"-1 2 5\n", "x:1: from -1 to 2: wants two of 3 ranks"},
+        {"1 1 5\n", "x:1: from 1 to 1: wants two of 3 ranks"},
+        {"0 1 -5\n", "x:1: -5 bytes: wants 0 to 1000000000"},
+        {"0 1 99999999999\n", "x:1: 99999999999 bytes: wants 0 to 1000000000"},
+    };
+    ibshift_error_t err;
+    int there, back;
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(read_text(bad[i][0], &there, &back, &err), -EINVAL);
+        assert_string_equal(err.text, bad[i][1]);
+    }
+    (void)state;
+}
+
+static void too_many_ranks_are_refused(void **state)
+{
+    struct sim_sizes *s = NULL;
+
+    assert_int_equal(sim_sizes_create(SIM_SIZES_RANKS_MAX + 1, &s), -E2BIG);
+    assert_null(s);
+    (void)state;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_spread_is_even_by_the_logarithm),
+        cmocka_unit_test(a_builder_has_senders_and_receivers),
+        cmocka_unit_test(files_are_read),
+        cmocka_unit_test(bad_lines_are_told),
+        cmocka_unit_test(too_many_ranks_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
