@@ -60,7 +60,7 @@ def record_path(name, seed, args, end):
 def command(stage, tree, name, options, seed, args):
     """One contender at one placement; about 200 slices of the links' use in the ideal's time."""
     slice_us = max(1, round(args.ideal / args.scale * 1000 / 200))
-    hca = [os.path.join(stage, "bin", "softhca-run"), "--quiet", "--wire", WIRE, "--scale", str(args.scale),
+    hca = [os.path.join(stage, "bin", "softhca-run"), "--quiet", "--arm-waiting", "--wire", WIRE, "--scale", str(args.scale),
            "--fabric", tree.netlist, "--lfts", tree.tables, "--place", f"random:{seed}",
            "--wire-timeline", record_path(name, seed, args, "txt"), "--wire-slice", str(slice_us), "--"]
     bench = [os.path.join(stage, "bin", "nbcbench"), "-p", str(args.ranks), "-l", "x", "-t", "MPI_Alltoall", "-w", "1",

@@ -22,7 +22,7 @@ class RunFailed(Exception):
 def command(stage, wire, name, options, ranks, bench):
     """The whole command line of one run. On a modelled wire each rank has a host: within one there is no wire."""
     hosts = ["--hosts", str(ranks), "--per-host", "1"] if wire else []
-    hca = [os.path.join(stage, "bin", "softhca-run")] + wire + hosts + ["--"]
+    hca = [os.path.join(stage, "bin", "softhca-run"), "--arm-waiting"] + wire + hosts + ["--"]
     return hca + ["mpirun"] + common(ranks) + options + ["-np", str(ranks), os.path.join(stage, "bin", "nbcbench"),
                                                   "-p", str(ranks), "-l", name] + bench
 

@@ -324,9 +324,24 @@ int cq_poll(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
     return got;
 }
 
+/* Under the lock: an event for completions that came before the queue was armed. */
+static void tell_waiting(struct shm_cq *q, uint32_t index)
+{
+    bool is_wanted = q->armed == ARM_NEXT;
+    for (uint64_t i = q->head; i != q->tail && !is_wanted; i++) {
+        const struct shm_cqe *e = shm_at(&q->ring, i);
+        is_wanted = e->solicited || e->status != IBV_WC_SUCCESS;
+    }
+    if (is_wanted && q->head != q->tail && q->chan != SHM_NONE) {
+        q->armed = ARM_NONE;
+        chan_signal_cq(q->chan, index);
+    }
+}
+
 int cq_arm(struct ibv_cq *ibcq, int solicited_only)
 {
-    struct shm_cq *q = &shm.cqs[container_of(ibcq, struct hca_cq, cq)->index];
+    uint32_t index = container_of(ibcq, struct hca_cq, cq)->index;
+    struct shm_cq *q = &shm.cqs[index];
     uint32_t want = solicited_only ? ARM_SOLICITED : ARM_NEXT;
     if (proc_is_forked()) {
         return EPERM;
@@ -335,6 +350,9 @@ int cq_arm(struct ibv_cq *ibcq, int solicited_only)
     lock_take(&q->lock);
     if (q->armed < want) {
         q->armed = want;
+    }
+    if (shm.head->conf.arm_waiting) {
+        tell_waiting(q, index);
     }
     lock_drop(&q->lock);
     return 0;

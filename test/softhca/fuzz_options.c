@@ -33,6 +33,7 @@ static const char *word(void)
         "--defer",
         "--adversarial",
         "--bounce",
+        "--arm-waiting",
         "--seed",
         "--max-qp-wr",
         "--wire-timeline",

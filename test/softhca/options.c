@@ -36,6 +36,9 @@ static const struct option options[] = {
      "data lands tail first in chunks, completions come late and reordered across queue pairs"},
     {"bounce", NULL, KIND_FLAG, CONF(bounce), 0, 0, 1,
      "copy through the shared file, as is done where process_vm_readv is refused"},
+    {"arm-waiting", NULL, KIND_FLAG, CONF(arm_waiting), 0, 0, 1,
+     "arming a completion queue in which completions wait raises an event at once, as Mellanox's "
+     "HCAs do; without, only a new one does"},
     {"seed", "N", KIND_U64, CONF(seed), 0, 0, UINT64_MAX,
      "of all random choices (0: choose and print)"},
     {"max-qp-wr", "N", KIND_U32, CONF(max_qp_wr), 16384, 1, 1 << 20, "requests per queue"},

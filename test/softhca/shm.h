@@ -57,6 +57,7 @@ struct shm_conf {
     uint32_t defer_us;   /* longest random delay of deferred mode; 0 = off */
     uint32_t adversarial;
     uint32_t bounce; /* process_vm_* is refused here */
+    uint32_t arm_waiting;
     uint64_t seed;
 };
 
