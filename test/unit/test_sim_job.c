@@ -261,14 +261,55 @@ static void background(void **state)
     assert_true(time[1] >= time[0]);
 }
 
+/* Hosts' clocks are up to 2 ms apart and drift; what the ranks make of them is right within the
+ * error that they tell, and slots are kept as with clocks that are known. */
+static void clocks_are_compared(void **state)
+{
+    uint64_t time[2];
+
+    (void)state;
+    for (int compared = 0; compared < 2; compared++) {
+        struct sim_job_pacing pacing;
+        struct bench b;
+
+        set_up(&b, "kary:4,2", 16, "shift");
+        b.params.bytes = 100 * MTU;
+        b.params.net.max_eager = 500;
+        b.params.net.jitter = PACKET;
+        b.params.net.control = PACKET;
+        b.params.net.clock_offset = 1000000;
+        b.params.net.clock_drift = 5e-5;
+        b.params.net.seed = 3;
+        ibshift_pace_default(&b.pace, IBSHIFT_PACE_CLK);
+        b.pace.unit = 25000;
+        b.pace.delay = 250;
+        b.pace.sync = (uint64_t)compared;
+        b.params.pace = &b.pace;
+        run(&b);
+        assert_int_equal(b.job.status, 0);
+        pacing = sim_job_pacing(&b.job);
+        assert_int_equal(pacing.jumps, 0);
+        assert_int_equal(pacing.left, 0);
+        if (compared) {
+            print_message("clocks off by %llu ns at the end, %llu told\n",
+                          (unsigned long long)pacing.clock_error,
+                          (unsigned long long)pacing.clock_told);
+            assert_in_range(pacing.clock_error, 0, pacing.clock_told + 100);
+        }
+        time[compared] = b.job.time;
+        tear_down(&b);
+    }
+    assert_true(time[1] < time[0] + time[0] / 5 + 400 * PACKET);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(eager_shift), cmocka_unit_test(granted_shift),
         cmocka_unit_test(overheads),   cmocka_unit_test(bound_is_the_busiest_cable),
-        cmocka_unit_test(paces),       cmocka_unit_test(seeds),
-        cmocka_unit_test(collectives), cmocka_unit_test(deadlock),
-        cmocka_unit_test(background),
+        cmocka_unit_test(paces),       cmocka_unit_test(clocks_are_compared),
+        cmocka_unit_test(seeds),       cmocka_unit_test(collectives),
+        cmocka_unit_test(deadlock),    cmocka_unit_test(background),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,10 +119,14 @@ static int take_pace(struct sim_command *c, struct sim_job_params *params)
                                   sizeof(why)) != 0) {
         return cli_error(c->args.command, "--pace: %s, or auto", why);
     }
+    if (c->compare && c->paced.kind != IBSHIFT_PACE_CLK) {
+        return cli_error(c->args.command, "--compare-clocks wants --pace clk");
+    }
     ibshift_pace_format(&c->paced, c->pace_text, sizeof(c->pace_text));
     if (c->paced.kind == IBSHIFT_PACE_WINDOW) {
         params->window = c->paced.window;
     } else if (ibshift_pace_is_plug(&c->paced)) {
+        c->paced.sync = c->compare ? 1 : 0;
         c->paced.unit = c->unit / 1000;
         c->paced.delay = params->net.control / 1000;
         c->paced.kib = kib;

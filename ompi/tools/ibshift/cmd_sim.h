@@ -28,7 +28,7 @@ struct sim_command {
     const char *rare, *clock, *svg;
     const char *traffic, *load, *background, *fragments;
     const char *sizes, *slow;
-    bool schedule, verify, json, csv, quiet, torus_lanes, steady;
+    bool schedule, verify, json, csv, quiet, torus_lanes, steady, compare;
     struct sim_numbers number;
 
     const char *title; /* of the order or plan */

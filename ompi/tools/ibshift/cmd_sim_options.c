@@ -167,6 +167,8 @@ int sim_options_parse(struct sim_command *c, int argc, char **argv)
          &c->slow},
         {"--sizes", "SIZES", "spread:RATIO:SEED, builder:RATIO:SEED or a FILE", NULL, &c->sizes},
         {"--clock", "NS:PPM", "hosts' clocks differ by so much and run so wrong", NULL, &c->clock},
+        {"--compare-clocks", NULL, "ranks do not know them: they compare them first", &c->compare,
+         NULL},
         {"--verify", NULL, "move the bytes and look at them (small jobs)", &c->verify, NULL},
         {"--background", "LOAD:BYTES", "all other hosts send messages at random, at this load",
          NULL, &c->background},

@@ -41,6 +41,11 @@ void sim_print_text(const struct sim_command *c)
                " ranks gave the clock up\n",
                pacing.left, pacing.jumps);
     }
+    if (c->compare) {
+        printf("clocks     off by %" PRIu64 " ns at most at the end; within %" PRIu64
+               " ns of rank 0's by their comparison\n",
+               pacing.clock_error, pacing.clock_told);
+    }
     if (net.pauses > 0) {
         printf("pauses     %" PRIu64 "\n", net.pauses);
     }
@@ -101,9 +106,10 @@ void sim_print_json(const struct sim_command *c)
     fabric_json_string(stdout, word_of(c->run.status));
     printf(", \"messages\": %" PRIu64 ", \"packets\": %" PRIu64 ", \"hops\": %" PRIu64
            ", \"most_packets\": %u, \"pauses\": %" PRIu64 ", \"left\": %" PRIu64
-           ", \"jumps\": %" PRIu64 ",\n \"busiest\": ",
+           ", \"jumps\": %" PRIu64 ",\n \"clock_error\": %" PRIu64 ", \"clock_told\": %" PRIu64
+           ", \"busiest\": ",
            net.messages, fabric.packets, fabric.hops, fabric.most, net.pauses, pacing.left,
-           pacing.jumps);
+           pacing.jumps, pacing.clock_error, pacing.clock_told);
     fabric_json_string(stdout, link);
     print_circle(c);
     puts("}");

@@ -58,7 +58,9 @@ static void turn(void *context, uint32_t r)
 static void set_pace(struct sim_job *job, struct sim_job_rank *rank)
 {
     rank->pace = *job->params.pace;
-    rank->clock = sim_net_clock(job->net, rank->op.params.rank);
+    if (job->params.pace->sync == 0) {
+        rank->clock = sim_net_clock(job->net, rank->op.params.rank);
+    }
     rank->pace.clock = &rank->clock;
     rank->pace.memory = &rank->learned;
     rank->op.params.pace = &rank->pace;
@@ -255,6 +257,16 @@ void sim_job_run(struct sim_job *job)
     }
 }
 
+static uint64_t clock_error(const struct sim_job *job, uint32_t r)
+{
+    uint64_t own = ibshift_net_now(sim_net_end(job->net, r));
+    struct ibshift_clock truth = sim_net_clock(job->net, r);
+    int64_t error =
+        ibshift_clock_common(&job->rank[r].clock, own) - ibshift_clock_common(&truth, own);
+
+    return (uint64_t)(error < 0 ? -error : error);
+}
+
 struct sim_job_pacing sim_job_pacing(const struct sim_job *job)
 {
     struct sim_job_pacing sum = {0};
@@ -262,6 +274,12 @@ struct sim_job_pacing sim_job_pacing(const struct sim_job *job)
     for (uint32_t r = 0; r < job->params.ranks; r++) {
         sum.left += job->rank[r].learned.left;
         sum.jumps += job->rank[r].learned.jumps;
+        if (job->params.pace != NULL && job->params.pace->sync != 0) {
+            uint64_t error = clock_error(job, r), told = job->rank[r].clock.error;
+
+            sum.clock_error = error > sum.clock_error ? error : sum.clock_error;
+            sum.clock_told = told > sum.clock_told ? told : sum.clock_told;
+        }
     }
     return sum;
 }

@@ -15,10 +15,11 @@ struct sim_job_params {
     uint32_t ranks;
     const struct ibshift_alg *alg; /* has passed ibshift_alg_check() with the plan */
     const struct ibshift_plan *plan;
-    size_t bytes;                    /* of a block; of the vector, where the collective has one */
-    const struct sim_sizes *sizes;   /* NULL: all are `bytes`; an all-to-all only */
-    uint32_t window;                 /* of the executor */
-    const struct ibshift_pace *pace; /* NULL: none; every rank gets a copy, its clock is true */
+    size_t bytes;                  /* of a block; of the vector, where the collective has one */
+    const struct sim_sizes *sizes; /* NULL: all are `bytes`; an all-to-all only */
+    uint32_t window;               /* of the executor */
+    /* NULL: none. Every rank gets a copy; its clock is true, unless the pace says sync. */
+    const struct ibshift_pace *pace;
     bool verify;    /* all-to-all and allgather: move real bytes and look at them */
     uint64_t limit; /* ps: give up then */
     uint32_t bins;  /* parts of time for the use of links; 0: not kept */
@@ -61,6 +62,9 @@ void sim_job_close(struct sim_job *job);
 struct sim_job_pacing {
     uint64_t left;  /* sends that missed their slots and were made up */
     uint64_t jumps; /* ranks that gave their clock up */
+    uint64_t
+        clock_error; /* ns: the worst of the ranks' common times against the truth, at the end */
+    uint64_t clock_told; /* ns: the worst error that a rank's comparison allows for */
 };
 
 struct sim_job_pacing sim_job_pacing(const struct sim_job *job);

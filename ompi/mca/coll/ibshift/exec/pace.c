@@ -190,7 +190,7 @@ const struct ibshift_step *ibshift_pace_next(struct ibshift_op *op, struct ibshi
     if (which == IBSHIFT_CLASS_LOCAL) {
         return step;
     }
-    if (!op->pace.gate.is_open) {
+    if (!op->pace.has_begun || !op->pace.gate.is_open) { /* clocks are compared between two gates */
         return NULL;
     }
     while (step != NULL && verdict == IBSHIFT_LEAVE) {
