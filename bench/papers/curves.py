@@ -10,8 +10,8 @@ SMALL = {QFT: "qft:3;6,3,8;1,3,6;1,2,1", PGFT: "pgft:3;6,3,8;1,3,6;1,2,1"}
 # The links' bandwidth as printed. Length of messages, steady hosts: an example that comes with the paper's simulator.
 COMMON = ["--rate", "45600", "--packets", "64", "--steady", "--warm", "200", "--span", "300"]
 # The most telling loads first: a series that is stopped has the saturation of all curves.
-LOADS = ["1", "0.5", "0.8", "0.6", "0.4", "0.2"]
-QUICK = ["1", "0.6", "0.3"]
+LOADS = "1,0.5,0.8,0.6,0.4,0.2"
+QUICK = "1,0.6,0.3"
 
 
 def draw(args, name, title, ways, traffic, printed=None, least=False):
@@ -20,7 +20,7 @@ def draw(args, name, title, ways, traffic, printed=None, least=False):
     points = {way: [] for way in ways}
     print("\n%s\n%-26s %5s %12s %12s %12s %12s" % (title, "", "load", "MB/s a host", "least MB/s", "latency us",
                                                   "longest us"))
-    for load in QUICK if args.quick else LOADS:
+    for load in (QUICK if args.quick else args.loads).split(","):
         for way, (fabric, more) in ways.items():
             result = args.cells.simulate(fabric, COMMON + ["--load", load] + traffic + more)
             point = result["points"][0]
@@ -40,8 +40,9 @@ def draw(args, name, title, ways, traffic, printed=None, least=False):
     args.write(name, ["way", "load", "throughput", "least", "latency", "longest"], rows)
     marks = [(list(ways).index(way), most, "%s, saturation as printed: %s MB/s" % (way, "{:,}".format(most)))
              for way, most in ({} if args.quick else printed or {}).items()]
-    plot(os.path.join(args.output, name + ".svg"), title.split(": ")[1].capitalize(), "%s; %s hosts, 128 KB messages" % (
-        title.split(": ")[0], "144" if args.quick else "4,536"), "throughput, MB/s a host",
+    paper, what = title.split(": ")
+    plot(os.path.join(args.output, name + ".svg"), what[0].upper() + what[1:],
+         "%s; %s hosts, 128 KB messages" % (paper, "144" if args.quick else "4,536"), "throughput, MB/s a host",
          "latency of a message's last packet, us", series, log=True, marks=marks)
 
 

@@ -3,7 +3,7 @@ import math
 from xml.sax.saxutils import escape
 
 COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]
-LEFT, TOP, WIDTH, HEIGHT = 70, 66, 540, 300
+LEFT, TOP, WIDTH, HEIGHT = 80, 66, 540, 300
 MODELLED = "Modelled: simulated packet by packet; nothing here was measured on hardware."
 
 
@@ -78,7 +78,7 @@ def plot(path, title, subtitle, x_title, y_title, series, log=False, marks=()):
             LEFT + x.at(at), TOP, HEIGHT, COLORS[index % len(COLORS)]))
         legend.append((label, index, ' stroke-dasharray="5 4"'))
     for index, (_, points) in enumerate(series):
-        out += curve(x, y, COLORS[index % len(COLORS)], 3 + 1.5 * (len(series) - 1 - index), points)  # all are seen
+        out += curve(x, y, COLORS[index % len(COLORS)], 2.5 + 1.2 * (len(series) - 1 - index), points)  # all are seen
     for row, (label, index, dashes) in enumerate(legend):
         below = TOP + HEIGHT + 60 + 18 * row
         out += ['<path d="M%d %d h22" stroke="%s" stroke-width="%d"%s/>' % (

@@ -26,9 +26,9 @@ def bar(x, y, width, height, colour):
     return '<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>' % (x, y, width, height, colour)
 
 
-def legend(x, y):
+def legend(x, y, other="OpenSM"):
     body = []
-    for i, (name, colour) in enumerate(COLOURS.items()):
+    for i, (name, colour) in enumerate(zip(("ibshift", other), COLOURS.values())):
         body += [bar(x + 110 * i, y - 10, 12, 12, colour), text(x + 110 * i + 18, y, name)]
     return body
 
@@ -59,10 +59,10 @@ def faults(path, table):
     with open(table, newline="", encoding="ascii") as file:
         rows = [r for r in csv.DictReader(file) if r["ours"] and r["opensm"]]
     most = max((float(r["opensm"]) for r in rows), default=1)
-    body, top = legend(20, 76), 110
-    for index, (_, fabric, _) in enumerate(cases.FAULTS):
+    body, top = legend(20, 76, "OpenSM's ftree"), 110
+    for index, (engine, fabric, _) in enumerate(cases.FAULTS):
         y0 = top + index * 170
-        body.append(text(20, y0, fabric, 13, extra='font-weight="bold"'))
+        body.append(text(20, y0, "%s (ibshift: %s)" % (fabric, engine), 13, extra='font-weight="bold"'))
         for i, damage in enumerate(cases.DAMAGE):
             part = [r for r in rows if (r["fabric"], r["damage"]) == (fabric, damage)]
             x = 40 + i * 120
@@ -74,4 +74,4 @@ def faults(path, table):
                     body += [bar(x + 38 * k, y0 + 130 - height, 34, height, list(COLOURS.values())[k]),
                              text(x + 38 * k + 17, y0 + 125 - height, "%.2f" % value, 10, "middle")]
     page(path, 780, top + 170 * len(cases.FAULTS) + 10, "Contention of a shift on damaged fabrics",
-         "median over seeds of the average over stages of the busiest link's flows; beside OpenSM's ftree", body)
+         "flows on a stage's busiest link: mean over all stages, median of %d seeds; exact counts; 1: no contention" % len({r["seed"] for r in rows}), body)
