@@ -401,12 +401,13 @@ static uint32_t next_seq(mca_coll_ibshift_module_t *module)
 /*
  * Our own messages first: opal_progress() calls everyone's pollers and the event library. But it is
  * called all the same, for a peer may be late because it waits for a point-to-point message of
- * ours. When Open MPI was told that ranks outnumber processors, what we wait for may come from a
- * rank that waits for this processor: it gets it after every look.
+ * ours; it yields when Open MPI was told to. Where ranks outnumber processors, what we wait for may
+ * come from one that waits for this processor: it gets it after every look.
  */
 static void wait_for(ibshift_call_t *call)
 {
     struct ibshift_engine *engine = ibshift_transport_engine();
+    bool is_crowded = ibshift_transport_is_crowded();
     unsigned turns = 0;
 
     while (!ibshift_op_is_done(&call->op)) {
@@ -414,8 +415,8 @@ static void wait_for(ibshift_call_t *call)
             continue;
         }
         if (0 == ++turns % IDLE_TURNS) {
-            opal_progress(); /* yields by itself */
-        } else if (opal_progress_yield_when_idle) {
+            opal_progress();
+        } else if (is_crowded) {
             (void)sched_yield();
         }
     }

@@ -25,6 +25,7 @@ static const uint64_t second = 1000000000;
 static struct ibshift_verbs *verbs;
 static struct ibshift_net *net;
 static struct ibshift_engine *engine;
+static bool is_crowded;        /* this host has more ranks of the job than processors */
 static char why_not[2 * LINE]; /* there is no engine; empty: no device, nothing to be said */
 
 static void say(void *context, const char *line)
@@ -127,6 +128,7 @@ void ibshift_transport_open(void)
         opal_progress_register(progress);
         card = ibshift_verbs_card(verbs, &size);
         place.processors = ibshift_processors_count(topology());
+        is_crowded = (uint32_t)ompi_process_info.num_local_peers >= place.processors;
         place.is_software = ibshift_verbs_is_software(verbs);
         ibshift_fabric_file_open();
     }
@@ -159,6 +161,11 @@ void ibshift_transport_close(void)
 struct ibshift_engine *ibshift_transport_engine(void)
 {
     return engine;
+}
+
+bool ibshift_transport_is_crowded(void)
+{
+    return is_crowded;
 }
 
 void ibshift_transport_counters(struct ibshift_transport_counters *counters)

@@ -22,6 +22,9 @@ void ibshift_transport_close(void);
 /* NULL: this process has no endpoint. */
 struct ibshift_engine *ibshift_transport_engine(void);
 
+/* More ranks of the job are on this host than it has processors. */
+bool ibshift_transport_is_crowded(void);
+
 /*
  * The ranks of an intracommunicator as peers of the net, for free(); NULL when one of them cannot
  * be reached over the net: the same answer on all of them.
