@@ -200,12 +200,20 @@ static void slow_round(struct ibshift_net_verbs *nv)
     }
 }
 
+/* Memory is cheaper to look at than a completion queue; but long messages end there alone. */
+static bool is_memory_enough(struct ibshift_net_verbs *nv)
+{
+    bool has_long = nv->longs > 0 || nv->free_grant_count < IBSHIFT_GRANTS;
+
+    return nv->rings_used > 0 && !has_long && nv->looks++ % LOOK_EVERY != 0;
+}
+
 static void progress(struct ibshift_net_verbs *nv)
 {
     int completions = ibshift_nv_rings_poll(nv);
 
-    if (nv->rings_used > 0 && nv->looks++ % LOOK_EVERY != 0) {
-        return; /* memory is cheaper to look at than a completion queue */
+    if (is_memory_enough(nv)) {
+        return;
     }
     for (int i = 0; i < nv->lane_count; i++) {
         completions += poll_lane(nv, &nv->lanes[i]);

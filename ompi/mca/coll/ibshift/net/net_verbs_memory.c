@@ -225,6 +225,7 @@ struct ibshift_note *ibshift_nv_note_new(struct ibshift_net_verbs *nv, struct ib
     nv->free_notes = note->next;
     memset(note, 0, sizeof(*note));
     note->kind = kind;
+    nv->longs += kind == IBSHIFT_NOTE_LONG;
     note->connection = c;
     note->match.peer = c->peer;
     note->match.key = *key;
@@ -258,6 +259,7 @@ void ibshift_nv_note_end(struct ibshift_net_verbs *nv, struct ibshift_note *note
     if (note->kind == IBSHIFT_NOTE_GRANT) {
         c->out.grants--;
     }
+    nv->longs -= note->kind == IBSHIFT_NOTE_LONG;
     if (note->kind == IBSHIFT_NOTE_RECV && note->is_granted) {
         ibshift_nv_grant_release(nv, note);
     }

@@ -235,6 +235,7 @@ struct ibshift_net_verbs {
     uint32_t ud_next;
     uint32_t requests; /* posted and not retired, all rails */
     uint32_t cq_room;
+    uint32_t longs;     /* notes of kind LONG */
     uint32_t looks;     /* at the rings */
     uint32_t polls;     /* of the completion queues */
     uint64_t time;      /* as of the last slow round */
