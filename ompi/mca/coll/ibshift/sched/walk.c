@@ -1,6 +1,7 @@
 #include "sched/walk.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #define NO_ROUND UINT32_MAX
 
@@ -10,7 +11,7 @@ static void note_plain(struct ibshift_walk *walk, const struct ibshift_page *pag
     uint32_t local = walk->cursor[IBSHIFT_CLASS_LOCAL].round;
     uint32_t plain = walk->plain > local ? walk->plain : local;
 
-    if (page->round == plain && 0 == (page->classes & 1u << IBSHIFT_CLASS_LOCAL)) {
+    if (page->round == plain && page->of_class[IBSHIFT_CLASS_LOCAL] == 0) {
         walk->plain = plain + 1;
     }
 }
@@ -28,14 +29,14 @@ static uint32_t free_page(const struct ibshift_walk *walk)
 
 static void emit(struct ibshift_walk *walk, struct ibshift_page *page, uint32_t round)
 {
-    uint32_t count = walk->alg->emit(walk->plan, walk->rank, round, page->steps), classes = 0;
+    uint32_t count = walk->alg->emit(walk->plan, walk->rank, round, page->steps);
 
+    static_assert(IBSHIFT_ROUND_STEPS <= 64, "a bit for each step of a round");
+    memset(page->of_class, 0, sizeof(page->of_class));
     for (uint32_t i = 0; i < count; i++) {
-        classes |= 1u << ibshift_step_class(&page->steps[i]);
+        page->of_class[ibshift_step_class(&page->steps[i])] |= UINT64_C(1) << i;
     }
     page->round = round;
-    page->count = count;
-    page->classes = classes;
 }
 
 void ibshift_walk_load(struct ibshift_walk *walk, enum ibshift_class which)
@@ -70,21 +71,19 @@ static void seek(struct ibshift_walk *walk, enum ibshift_class which, uint32_t e
     struct ibshift_cursor *cursor = &walk->cursor[which];
 
     for (; cursor->round < end; cursor->round++, cursor->loaded = false) {
-        const struct ibshift_page *page;
+        uint64_t left;
 
         if (!cursor->loaded) {
             ibshift_walk_load(walk, which);
             cursor->index = 0;
             note_plain(walk, &walk->page[cursor->page]);
         }
-        page = &walk->page[cursor->page];
-        if (0 == (page->classes & 1u << which)) {
-            continue;
-        }
-        for (; cursor->index < page->count; cursor->index++) {
-            if (ibshift_step_class(&page->steps[cursor->index]) == which) {
-                return;
-            }
+        left = cursor->index < IBSHIFT_ROUND_STEPS
+                   ? walk->page[cursor->page].of_class[which] >> cursor->index
+                   : 0;
+        if (left != 0) {
+            cursor->index += (uint32_t)__builtin_ctzll(left);
+            return;
         }
     }
 }

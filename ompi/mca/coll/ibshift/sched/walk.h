@@ -27,8 +27,7 @@ enum { IBSHIFT_WINDOW_MAX = 256 };
 /* One round as emitted; cursors that are in the same round share it. */
 struct ibshift_page {
     uint32_t round;
-    uint32_t count;
-    uint32_t classes; /* a bit for each that has steps here */
+    uint64_t of_class[IBSHIFT_CLASSES]; /* a bit for each of its steps */
     struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
 };
 
