@@ -48,8 +48,8 @@ static void what_suits_is_chosen(void **state)
         const char *pace;
     } cases[] = {
         {{1 << 20, 4096, 1e5, 1e3, 64, 64, true}, "window:63"},
-        {{1 << 20, 4096, 1e5, 1e3, 65, 128, true}, "window:16"},
-        {{1 << 20, 4096, 1e5, 1e3, 1728, 1728, true}, "window:16"},
+        {{1 << 20, 4096, 1e5, 1e3, 65, 128, true}, "window:48"},
+        {{1 << 20, 4096, 1e5, 1e3, 1728, 1728, true}, "window:48"},
         {{1 << 20, 4096, 1e5, 1e3, 2, 64, true}, "none"},
         {{1 << 20, 4096, 1e5, 1e3, 64, 0, true}, "none"},   /* no routes */
         {{1 << 20, 4096, 1e5, 1e3, 64, 64, false}, "none"}, /* steps wait */

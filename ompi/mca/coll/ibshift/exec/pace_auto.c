@@ -1,7 +1,7 @@
 #include "exec/pace_auto.h"
 
 /* Fewer other ranks than ALL_AT_ONCE: a message to each of them goes on its way at once. */
-enum { SHORT_LATENCIES = 8, ALL_AT_ONCE = 64, WIDE = 16 };
+enum { SHORT_LATENCIES = 8, ALL_AT_ONCE = 64, WIDE = 48 };
 
 /*
  * Many messages in flight each way, taking turns packet by packet, forget a late rank by
