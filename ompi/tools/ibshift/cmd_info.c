@@ -11,18 +11,20 @@
 
 static void look_at_model(struct info *info)
 {
-    struct ibshift_model model = ibshift_model_typical;
+    struct ibshift_model model =
+        info->devices.is_software ? ibshift_model_software : ibshift_model_typical;
     char error[IBSHIFT_MODEL_ERROR_SIZE];
 
     if (info->model[0] != '\0' && ibshift_model_read(info->model, &model, error) != 0) {
         snprintf(info->model_error, sizeof(info->model_error), "%s", error);
     }
-    snprintf(
-        info->model_text, sizeof(info->model_text),
-        "L %g us, o_s %g to %g us, o_r %g to %g us, g %g us after %d messages, G %g ns/B, copy "
-        "%g ns/B, reduce %g ns/B",
-        model.latency, model.send_max, model.send_min, model.recv_max, model.recv_min, model.gap,
-        model.free_messages, model.gap_byte * 1e3, model.copy_byte * 1e3, model.reduce_byte * 1e3);
+    snprintf(info->model_text, sizeof(info->model_text),
+             "L %g us, o_s %g to %g us, o_r %g to %g us, g %g us after %d messages, G %g ns/B, O "
+             "%g ns/B, "
+             "copy %g ns/B, reduce %g ns/B",
+             model.latency, model.send_max, model.send_min, model.recv_max, model.recv_min,
+             model.gap, model.free_messages, model.gap_byte * 1e3, model.send_byte * 1e3,
+             model.copy_byte * 1e3, model.reduce_byte * 1e3);
 }
 
 /* An InfiniBand GID ends in the GUID of its port. */

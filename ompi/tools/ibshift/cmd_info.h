@@ -23,6 +23,7 @@ struct info_port {
 struct info_devices {
     struct info_port ports[INFO_PORTS];
     int count;
+    bool is_software;    /* the device that is used first */
     char why[INFO_TEXT]; /* why none is used; empty: one is */
 };
 

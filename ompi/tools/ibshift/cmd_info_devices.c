@@ -76,6 +76,7 @@ void info_devices_find(struct info_devices *devices, const char *list, int most,
     take_candidates(devices, topology);
     if (ibshift_verbs_open(&options, &verbs, devices->why, sizeof(devices->why)) == 0) {
         devices->why[0] = '\0';
+        devices->is_software = ibshift_verbs_is_software(verbs);
         mark_used(devices, verbs);
         ibshift_verbs_close(verbs);
     }

@@ -55,7 +55,10 @@ static void print_devices(const struct info_devices *devices, FILE *out)
 static void print_model(const struct info *info, FILE *out)
 {
     fprintf(out, "Cost model: %s\n",
-            info->model[0] != '\0' ? info->model : "typical values, not measured here");
+            info->model[0] != '\0' ? info->model
+            : info->devices.is_software
+                ? "typical values of a device in software, not measured here"
+                : "typical values, not measured here");
     if (info->model_error[0] != '\0') {
         fprintf(out, "  %s\n  a job goes on with the typical values:\n", info->model_error);
     }

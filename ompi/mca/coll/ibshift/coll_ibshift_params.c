@@ -151,7 +151,7 @@ static const struct param table[] = {
      .initial_text = "",
      .level = OPAL_INFO_LVL_5,
      .help = "File with the parameters of the cost model that chooses algorithms; empty: typical "
-             "values, not measured here"},
+             "values of a device in hardware, or in software, not measured here"},
     {.name = "fabric",
      .type = PARAM_STRING,
      .value = &ibshift_params.fabric,
