@@ -8,6 +8,7 @@
 
 #define ALGORITHMS(ROW)                                                                            \
     ROW(barrier_dissemination)                                                                     \
+    ROW(barrier_knomial)                                                                           \
     ROW(bcast_knomial)                                                                             \
     ROW(bcast_linear)                                                                              \
     ROW(bcast_chain)                                                                               \
