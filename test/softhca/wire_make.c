@@ -163,7 +163,7 @@ static int make_slices(const struct options *o, const struct place *place)
     uint32_t links = wire_links(place);
     if (links > SLICED_LINKS) {
         snprintf(text, sizeof(text),
-                 "--wire-timeline: the fabric has %u links, at most %u can be followed", links,
+                 "--wire-timeline: the fabric has %u links, at most %d can be followed", links,
                  SLICED_LINKS);
         return complain(-E2BIG, text);
     }
