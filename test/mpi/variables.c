@@ -66,23 +66,24 @@ static const struct call calls[] = {
 /* A variable by its name, bound and started. */
 struct variable {
     MPI_T_pvar_handle handle;
-    MPI_T_enum names;
+    char help[512];
     bool is_continuous;
 };
 
 static MPI_T_pvar_session session;
 
-static int index_of(const char *name, int *class, MPI_T_enum *names, int *continuous)
+static int index_of(const char *name, int *class, char *help, int size, int *continuous)
 {
-    char text[128], help[512];
+    char text[128];
     int count;
 
     MPI_T_pvar_get_num(&count);
     for (int i = 0; i < count; i++) {
-        int length = sizeof(text), help_length = sizeof(help), verbosity, bind, readonly, atomic;
+        int length = sizeof(text), help_length = size, verbosity, bind, readonly, atomic;
         MPI_Datatype type;
+        MPI_T_enum names;
 
-        if (MPI_T_pvar_get_info(i, text, &length, &verbosity, class, &type, names, help,
+        if (MPI_T_pvar_get_info(i, text, &length, &verbosity, class, &type, &names, help,
                                 &help_length, &bind, &readonly, continuous,
                                 &atomic) == MPI_SUCCESS &&
             strcmp(text, name) == 0) {
@@ -100,7 +101,7 @@ static struct variable variable_open(const char *name, MPI_Comm comm)
     int count, class, continuous, index;
 
     snprintf(full, sizeof(full), "coll_ibshift_%s", name);
-    index = index_of(full, &class, &v.names, &continuous);
+    index = index_of(full, &class, v.help, sizeof(v.help), &continuous);
     CHECK(MPI_T_pvar_handle_alloc(session, index, &comm, &v.handle, &count) == MPI_SUCCESS &&
               count == 1,
           "%s cannot be bound", full);
@@ -130,6 +131,19 @@ static unsigned long long counted(struct variable *v)
     return value;
 }
 
+/* The name behind " NUMBER: " in the description; to the next comma. */
+static void name_of(const struct variable *v, int value, char *name, int length)
+{
+    char mark[16];
+    const char *at;
+
+    snprintf(mark, sizeof(mark), " %d: ", value);
+    at = strstr(v->help, mark);
+    CHECK(at != NULL, "the description has no name for %d: %s", value, v->help);
+    at += strlen(mark);
+    snprintf(name, (size_t)length, "%.*s", (int)strcspn(at, ","), at);
+}
+
 /* What the communicator ran, as the variables say. */
 static const struct ibshift_alg *chosen(enum ibshift_collective collective, MPI_Comm comm,
                                         struct ibshift_plan *plan, char *name, int length)
@@ -142,7 +156,7 @@ static const struct ibshift_alg *chosen(enum ibshift_collective collective, MPI_
     snprintf(text, sizeof(text), "%s_chosen", what);
     v = variable_open(text, comm);
     variable_read(&v, &value);
-    MPI_T_enum_get_item(v.names, value, &value, name, &length);
+    name_of(&v, value, name, length);
     variable_close(&v);
     snprintf(text, sizeof(text), "%s_chosen_radix", what);
     v = variable_open(text, comm);

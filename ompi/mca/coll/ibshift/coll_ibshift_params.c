@@ -132,7 +132,7 @@ static const struct param table[] = {
      .initial = 3600,
      .min = 0,
      .max = 86400,
-     .level = OPAL_INFO_LVL_4,
+     .level = OPAL_INFO_LVL_1,
      .help = "Seconds without a message after which a collective fails, counted while it is waited "
              "for. Dead peers and broken links are found within seconds by themselves; this is for "
              "what cannot be told from a rank that computes for long: one that is stopped, or that "
@@ -156,7 +156,7 @@ static const struct param table[] = {
      .type = PARAM_STRING,
      .value = &ibshift_params.fabric,
      .initial_text = "",
-     .level = OPAL_INFO_LVL_4,
+     .level = OPAL_INFO_LVL_1,
      .help = "File of the fabric and its forwarding tables, as \"ibshift fabric compile\" writes "
              "it: all-to-alls go in an order that suits the routes. Empty: in rank order"},
     {.name = "order",
@@ -192,7 +192,7 @@ static const struct param table[] = {
      .type = PARAM_BOOL,
      .value = &ibshift_params.explain,
      .initial = false,
-     .level = OPAL_INFO_LVL_3,
+     .level = OPAL_INFO_LVL_1,
      .help = "Print what was chosen, for each communicator, collective and size, and why"},
     {.name = "trace",
      .type = PARAM_STRING,

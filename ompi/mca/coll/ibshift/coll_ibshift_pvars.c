@@ -117,10 +117,9 @@ static const struct {
     int class;
     mca_base_var_type_t type;
     mca_base_get_value_fn_t read;
-    const char *help;
+    const char *help; /* NULL: what the numbers stand for */
 } choices[] = {
-    {"chosen", MCA_BASE_PVAR_CLASS_STATE, MCA_BASE_VAR_TYPE_INT, read_algorithm,
-     "Algorithm that ran last on the communicator; none: it has not run natively"},
+    {"chosen", MCA_BASE_PVAR_CLASS_STATE, MCA_BASE_VAR_TYPE_INT, read_algorithm, NULL},
     {"chosen_radix", MCA_BASE_PVAR_CLASS_LEVEL, MCA_BASE_VAR_TYPE_UNSIGNED_INT, read_radix,
      "Its radix; 0: it has none"},
     {"chosen_segments", MCA_BASE_PVAR_CLASS_LEVEL, MCA_BASE_VAR_TYPE_UNSIGNED_INT, read_segments,
@@ -129,24 +128,36 @@ static const struct {
      "Microseconds that the cost model foretold; negative: not priced"},
 };
 
+/*
+ * The names stand in the description and not in an enumeration: ompi_info crashes on a variable
+ * that has both (docs/ompi-info-crash.md).
+ */
+static void describe_numbers(enum ibshift_collective collective, char *text, size_t size)
+{
+    const mca_base_var_enum_value_t *choice = ibshift_param_choices(collective, "none");
+    size_t length = (size_t)snprintf(text, size,
+                                     "Number of the algorithm that ran last on the communicator. "
+                                     "0: none, it has not run natively");
+
+    for (choice++; NULL != choice->string && length < size; choice++) {
+        length += (size_t)snprintf(text + length, size - length, ", %d: %s", choice->value,
+                                   choice->string);
+    }
+}
+
 static void register_choices(enum ibshift_collective collective)
 {
-    mca_base_var_enum_t *names = NULL;
-    char name[64];
+    char name[64], numbers[512];
 
-    snprintf(name, sizeof(name), "coll_ibshift_%s_chosen", ibshift_collective_name(collective));
-    (void)mca_base_var_enum_create(name, ibshift_param_choices(collective, "none"), &names);
+    describe_numbers(collective, numbers, sizeof(numbers));
     for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
         snprintf(name, sizeof(name), "%s_%s", ibshift_collective_name(collective), choices[i].name);
         (void)mca_base_component_pvar_register(
-            &mca_coll_ibshift_component.collm_version, name, choices[i].help, OPAL_INFO_LVL_4,
-            choices[i].class, choices[i].type,
-            MCA_BASE_VAR_TYPE_INT == choices[i].type ? names : NULL, MCA_BASE_VAR_BIND_MPI_COMM,
+            &mca_coll_ibshift_component.collm_version, name,
+            NULL != choices[i].help ? choices[i].help : numbers, OPAL_INFO_LVL_4, choices[i].class,
+            choices[i].type, NULL, MCA_BASE_VAR_BIND_MPI_COMM,
             MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, choices[i].read, NULL,
             NULL, (void *)(uintptr_t)collective);
-    }
-    if (NULL != names) {
-        OBJ_RELEASE(names);
     }
 }
 
