@@ -159,6 +159,17 @@ static int take_slot(void)
     return 0;
 }
 
+static int map_path(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) {
+        return -errno;
+    }
+    int err = shm_map(fd, false);
+    close(fd);
+    return err;
+}
+
 static int map_file(void)
 {
     static bool registered;
@@ -169,10 +180,10 @@ static int map_file(void)
         return -ENODEV;
     }
     snprintf(path, sizeof(path), "%s/shm", dir);
-    int err = shm.head ? 0 : shm_map(path, false);
+    int err = shm.head ? 0 : map_path(path);
     if (err) {
-        fprintf(stderr, "softhca: %s: %s: start programs with softhca-run of the same build\n",
-                path, strerror(-err));
+        fprintf(stderr, "softhca: %s: %s: %s\n", path, strerror(-err),
+                shm_advice(err, "start programs with softhca-run of the same build"));
         return err;
     }
     if (!registered) {

@@ -63,20 +63,14 @@ static void make_tables(void)
     }
 }
 
-int shm_map(const char *path, bool create)
+int shm_map(int fd, bool create)
 {
-    int fd = open(path, O_RDWR | O_CLOEXEC | (create ? O_CREAT | O_EXCL : 0), 0600);
-    if (fd < 0) {
+    if (create && ftruncate(fd, SHM_BYTES) != 0) {
         return -errno;
     }
-    int err = create && ftruncate(fd, SHM_BYTES) != 0 ? -errno : 0;
-    if (err == 0) {
-        shm.base = mmap(NULL, SHM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-        err = shm.base == MAP_FAILED ? -errno : 0;
-    }
-    close(fd);
-    if (err) {
-        return err;
+    shm.base = mmap(NULL, SHM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (shm.base == MAP_FAILED) {
+        return -errno;
     }
     madvise(shm.base, SHM_BYTES, MADV_DONTDUMP);
     lay_out();
@@ -90,6 +84,14 @@ int shm_map(const char *path, bool create)
         return -EPROTO;
     }
     return 0;
+}
+
+const char *shm_advice(int err, const char *otherwise)
+{
+    static char text[96];
+    snprintf(text, sizeof(text), "%d GiB of address space are needed: raise its limit (ulimit -v)",
+             SHM_GIB);
+    return err == -ENOMEM ? text : otherwise;
 }
 
 void shm_unmap(void)

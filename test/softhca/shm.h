@@ -39,7 +39,8 @@ enum {
 };
 
 #define SHM_MAGIC     0x736f667468636131ull
-#define SHM_BYTES     (32ull << 30)
+#define SHM_GIB       32
+#define SHM_BYTES     ((uint64_t)SHM_GIB << 30)
 #define SHM_NONE      UINT32_MAX
 #define TIME_NEVER    UINT64_MAX
 #define SHM_FIRST_LID 1
@@ -319,8 +320,10 @@ struct shm {
 
 extern struct shm shm;
 
-/* Maps an existing file, or creates it with `create`. 0 or -errno. */
-int shm_map(const char *path, bool create);
+/* Maps the shared file, and fills in an empty one with `create`. 0 or -errno. */
+int shm_map(int fd, bool create);
+/* What to do when that failed with `err`. */
+const char *shm_advice(int err, const char *otherwise);
 void shm_unmap(void);
 
 /* A free slot's index, or -ENOMEM. The caller makes it live. */

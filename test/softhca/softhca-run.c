@@ -2,20 +2,16 @@
  * softhca-run: makes the shared file of a run in a private folder, starts the command on it, and
  * removes the folder afterwards, also when it is killed itself: a guard process waits for its end.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <link.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,58 +19,17 @@
 #include "control.h"
 #include "fabric.h"
 #include "faultact.h"
+#include "folder.h"
 #include "life.h"
 #include "options.h"
 #include "sysfs.h"
 #include "wire_make.h"
 
-enum { EXIT_USAGE = 2, EXIT_REPORTS = 3, EXIT_NOT_STARTED = 126, REMOVALS = 50 };
+enum { EXIT_USAGE = 2, EXIT_REPORTS = 3, EXIT_NOT_STARTED = 126 };
 
 static volatile sig_atomic_t child;
-static char dir[PATH_MAX];
 static struct place place;
 static const struct profile *profile;
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    remove(path); /* processes of the run that still end remove theirs at the same time */
-    return 0;
-}
-
-static void remove_tree(const char *path)
-{
-    for (int i = 0; i < REMOVALS && access(path, F_OK) == 0; i++) {
-        if (i > 0) {
-            usleep(10000);
-        }
-        nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-    }
-}
-
-/* Folders whose runner (it holds a lock on the shared file) is gone. */
-static void sweep(const char *base)
-{
-    DIR *d = opendir(base);
-    struct dirent *e;
-    while (d && (e = readdir(d))) {
-        char path[PATH_MAX], file[PATH_MAX + 8];
-        if (strncmp(e->d_name, "softhca-", 8) != 0) {
-            continue;
-        }
-        snprintf(path, sizeof(path), "%s/%s", base, e->d_name);
-        snprintf(file, sizeof(file), "%s/shm", path);
-        int fd = open(file, O_RDWR | O_CLOEXEC);
-        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
-            remove_tree(path);
-        }
-        if (fd >= 0) {
-            close(fd);
-        }
-    }
-    if (d) {
-        closedir(d);
-    }
-}
 
 static void forward(int sig)
 {
@@ -104,7 +59,7 @@ static void start_guard(void)
         ssize_t got;
         while ((got = read(ends[0], &byte, 1)) < 0 && errno == EINTR) {
         }
-        remove_tree(dir);
+        folder_remove();
         if (got == 0) {
             control_remove();
         }
@@ -114,7 +69,7 @@ static void start_guard(void)
     guard = ends[1];
 }
 
-/* What the runner has removed itself may by now be another run's. */
+/* The socket that the runner has removed itself may by now be another run's. */
 static void dismiss_guard(void)
 {
     signal(SIGPIPE, SIG_IGN); /* it may have been killed */
@@ -152,26 +107,9 @@ static bool is_vm_refused(void)
 
 static int make_run(struct options *o)
 {
-    char file[PATH_MAX + 8];
-    const char *base = o->dir ? o->dir : "/dev/shm";
-    sweep(base);
-    snprintf(dir, sizeof(dir), "%s/softhca-XXXXXX", base);
-    if (strlen(dir) > 70 || !mkdtemp(dir)) {
-        fprintf(stderr, "softhca-run: cannot make a folder in %s: %s; name another with --dir\n",
-                base, strlen(dir) > 70 ? "the name is too long" : strerror(errno));
+    if (folder_make(o->dir ? o->dir : "/dev/shm") != 0) {
         return -1;
     }
-    snprintf(file, sizeof(file), "%s/shm", dir);
-    int err = shm_map(file, true);
-    if (err) {
-        fprintf(stderr, "softhca-run: cannot make %s: %s; name another folder with --dir\n", file,
-                strerror(-err));
-        remove_tree(dir);
-        return -1;
-    }
-    int fd = open(file, O_RDWR | O_CLOEXEC);
-    flock(fd, LOCK_SH); /* until the end of this process, and of the guard */
-    snprintf(shm.head->dir, sizeof(shm.head->dir), "%s", dir);
     while (o->conf.seed == 0 && getrandom(&o->conf.seed, 4, 0) != 4) {
     }
     o->conf.bounce |= is_vm_refused();
@@ -181,8 +119,8 @@ static int make_run(struct options *o)
     shm.procs[SHM_PROCS].start_time = life_start_time(getpid());
     atomic_store(&shm.procs[SHM_PROCS].pid, getpid());
     fabric_make_ports(&place);
-    if (wire_make(profile, o, &place) != 0 || sysfs_make(dir, profile != NULL) != 0) {
-        remove_tree(dir);
+    if (wire_make(profile, o, &place) != 0 || sysfs_make(shm.head->dir, profile != NULL) != 0) {
+        folder_remove();
         return -1;
     }
     return 0;
@@ -256,8 +194,8 @@ static int set_environment(void)
     snprintf(preload, sizeof(preload), "%s%s%s%s", sanitizer, library, before && *before ? ":" : "",
              before ? before : "");
     setenv("LD_PRELOAD", preload, 1);
-    setenv("SOFTHCA_DIR", dir, 1);
-    setenv("SYSFS_PATH", dir, 1);
+    setenv("SOFTHCA_DIR", shm.head->dir, 1);
+    setenv("SYSFS_PATH", shm.head->dir, 1);
     return 0;
 }
 
@@ -308,8 +246,18 @@ static int run(const struct options *o, char **argv)
     return child < 0 ? EXIT_NOT_STARTED : wait_for_child();
 }
 
+/* Else a file that is opened later becomes standard error, and messages are written into it. */
+static void fill_standard(void)
+{
+    int fd;
+    while ((fd = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && fd <= STDERR_FILENO) {
+    }
+    close(fd);
+}
+
 int main(int argc, char **argv)
 {
+    fill_standard();
     struct options o;
     int command;
     int err = options_parse(argc, argv, &o, &command);
@@ -344,6 +292,6 @@ int main(int argc, char **argv)
         code = EXIT_USAGE;
     }
     code = atomic_load(&shm.head->refused) ? EXIT_USAGE : code;
-    remove_tree(dir);
+    folder_remove();
     return code == 0 && reports ? EXIT_REPORTS : code;
 }
