@@ -31,7 +31,8 @@ struct ibshift_call_t {
     ptrdiff_t lower_bound;
     uint32_t first_seq; /* of a persistent call: its id, where the runs are counted from */
     uint32_t runs;
-    struct memory offsets, tmp_offsets, scratch;
+    bool keeps; /* has copied the arguments' arrays to kept, holds types and operator */
+    struct memory kept, offsets, tmp_offsets, scratch;
     struct ibshift_call_t *next; /* idle */
 };
 typedef struct ibshift_call_t ibshift_call_t;
@@ -82,8 +83,39 @@ static int request_cancel(ompi_request_t *request, int flag)
     return MPI_ERR_REQUEST;
 }
 
+/* The program may free or change what it called with; a blocking call ends before it can. */
+static int keep_arguments(ibshift_call_t *call)
+{
+    size_t size = ibshift_side_keep_bytes(&call->send) + ibshift_side_keep_bytes(&call->recv);
+    char *memory = reserve(&call->kept, size);
+
+    if (NULL == memory && size > 0) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    memory = ibshift_side_keep(&call->send, memory);
+    (void)ibshift_side_keep(&call->recv, memory);
+    if (NULL != call->mpi_op && !ompi_op_is_intrinsic(call->mpi_op)) {
+        OBJ_RETAIN(call->mpi_op);
+    }
+    call->keeps = true;
+    return OMPI_SUCCESS;
+}
+
+static void let_go(ibshift_call_t *call)
+{
+    ibshift_side_let_go(&call->send);
+    ibshift_side_let_go(&call->recv);
+    if (NULL != call->mpi_op && !ompi_op_is_intrinsic(call->mpi_op)) {
+        OBJ_RELEASE(call->mpi_op);
+    }
+    call->keeps = false;
+}
+
 static void give_back(ibshift_call_t *call)
 {
+    if (call->keeps) {
+        let_go(call);
+    }
     if (call->scratch.size > SCRATCH_KEPT) {
         drop(&call->scratch);
     }
@@ -113,13 +145,15 @@ static void call_construct(ibshift_call_t *call)
     call->request.super.req_status._cancelled = 0;
     call->request.super.req_start = request_start;
     call->request.super.req_cancel = request_cancel;
-    call->offsets = call->tmp_offsets = call->scratch = (struct memory){NULL, 0};
+    call->kept = call->offsets = call->tmp_offsets = call->scratch = (struct memory){NULL, 0};
+    call->keeps = false;
     ibshift_op_init(&call->op);
     call->op.owner = call;
 }
 
 static void call_destruct(ibshift_call_t *call)
 {
+    drop(&call->kept);
     drop(&call->offsets);
     drop(&call->tmp_offsets);
     drop(&call->scratch);
@@ -267,8 +301,8 @@ static void fill_params(ibshift_call_t *call, mca_coll_ibshift_module_t *module,
         params->plan.order = module->route.order;
         params->plan.stages = module->route.stages;
     }
+    call->mpi_op = job->op;
     if (NULL != job->op) {
-        call->mpi_op = job->op;
         call->operand = job->send.type;
         call->lower_bound = ibshift_type_lower_bound(job->send.type);
         params->plan.commutative = ompi_op_is_commute(job->op);
@@ -337,6 +371,9 @@ static int call_create(mca_coll_ibshift_module_t *module, struct ompi_communicat
         call->name = job->name;
         call->send = job->send;
         call->recv = job->recv;
+        rc = BLOCKING == form ? OMPI_SUCCESS : keep_arguments(call);
+    }
+    if (OMPI_SUCCESS == rc) {
         stage_what_must(call, job);
         ibshift_side_prepare(&call->send);
         ibshift_side_prepare(&call->recv);

@@ -3,6 +3,8 @@
 
 #include "opal/datatype/opal_convertor.h"
 
+#include <string.h>
+
 ptrdiff_t ibshift_type_lower_bound(const struct ompi_datatype_t *type)
 {
     ptrdiff_t lower, extent;
@@ -75,6 +77,64 @@ static bool has_displs(const struct ibshift_side *side)
 static struct ompi_datatype_t *type_of(const struct ibshift_side *side, uint32_t block)
 {
     return side->shape == IBSHIFT_SIDE_TYPES ? side->types[block] : side->type;
+}
+
+static uint32_t distinct_types(const struct ibshift_side *side)
+{
+    if (side->shape == IBSHIFT_SIDE_TYPES) {
+        return side->blocks;
+    }
+    return NULL == side->type ? 0 : 1;
+}
+
+static size_t array_bytes(const void *array, size_t count, size_t unit)
+{
+    return NULL == array ? 0 : (count * unit + 7) / 8 * 8;
+}
+
+static const void *keep_array(const void *array, size_t count, size_t unit, char **memory)
+{
+    char *copy = *memory;
+
+    if (NULL == array) {
+        return NULL;
+    }
+    memcpy(copy, array, count * unit);
+    *memory += array_bytes(array, count, unit);
+    return copy;
+}
+
+size_t ibshift_side_keep_bytes(const struct ibshift_side *side)
+{
+    return array_bytes(side->types, side->blocks, sizeof(*side->types)) +
+           array_bytes(side->counts, side->blocks, sizeof(*side->counts)) +
+           array_bytes(side->displs, side->blocks, sizeof(*side->displs));
+}
+
+char *ibshift_side_keep(struct ibshift_side *side, char *memory)
+{
+    side->types = keep_array(side->types, side->blocks, sizeof(*side->types), &memory);
+    side->counts = keep_array(side->counts, side->blocks, sizeof(*side->counts), &memory);
+    side->displs = keep_array(side->displs, side->blocks, sizeof(*side->displs), &memory);
+    for (uint32_t i = 0; i < distinct_types(side); i++) {
+        struct ompi_datatype_t *type = type_of(side, i);
+
+        if (!ompi_datatype_is_predefined(type)) {
+            OBJ_RETAIN(type);
+        }
+    }
+    return memory;
+}
+
+void ibshift_side_let_go(struct ibshift_side *side)
+{
+    for (uint32_t i = 0; i < distinct_types(side); i++) {
+        struct ompi_datatype_t *type = type_of(side, i);
+
+        if (!ompi_datatype_is_predefined(type)) {
+            OBJ_RELEASE(type);
+        }
+    }
 }
 
 static size_t block_bytes(const struct ibshift_side *side, uint32_t block)

@@ -49,6 +49,15 @@ bool ibshift_side_is_dense(const struct ibshift_side *side);
 /* Decides whether to stage. Sets bytes. */
 void ibshift_side_prepare(struct ibshift_side *side);
 
+/*
+ * For a collective that goes on when its call has returned: the caller may free types then, and
+ * programs free or change the arrays too. keep() copies the arrays to memory of keep_bytes(), a
+ * multiple of 8, retains the types, and returns the memory behind; let_go() releases the types.
+ */
+size_t ibshift_side_keep_bytes(const struct ibshift_side *side);
+char *ibshift_side_keep(struct ibshift_side *side, char *memory);
+void ibshift_side_let_go(struct ibshift_side *side);
+
 /* How many offsets the owner must bring; 0 for most. */
 size_t ibshift_side_offsets(const struct ibshift_side *side);
 
