@@ -37,6 +37,7 @@ AC_DEFUN([IBSHIFT_CHECK_OMPI], [
     AC_SUBST([coll_ibshift_LIBS])
     AC_SUBST([ompilibdir])
     AC_SUBST([ompidatadir])
+    AC_SUBST([component_place])
     AC_SUBST([MPI_CFLAGS])
     AC_SUBST([MPI_LIBS])
     AC_SUBST([MPICC])
@@ -74,10 +75,10 @@ AC_DEFUN([_IBSHIFT_FIND_OMPI], [
     coll_ibshift_LDFLAGS="`"$MPICC" --showme:libdirs | sed 's/@<:@^ @:>@* */-L&/g'`"
     coll_ibshift_LIBS="-lmpi -lopen-pal"
     AS_CASE([$with_component_dir],
-            [system|yes], [ompilibdir=$ompi_pkglib ompidatadir=$ompi_data],
-            [user], [ompilibdir=$HOME/.openmpi/components ompidatadir='${datadir}/openmpi'
+            [system|yes], [ompilibdir=$ompi_pkglib ompidatadir=$ompi_data component_place=system],
+            [user], [ompilibdir=$HOME/.openmpi/components ompidatadir='${datadir}/openmpi' component_place=user
                      AS_IF([test "$prefix" = NONE], [prefix=$HOME/.local])],
-            [/*|'${'*], [ompilibdir=$with_component_dir ompidatadir='${datadir}/openmpi'],
+            [/*|'${'*], [ompilibdir=$with_component_dir ompidatadir='${datadir}/openmpi' component_place=other],
             [AC_MSG_ERROR([--with-component-dir=$with_component_dir: say system, user or a folder from / on])])
 ])
 
