@@ -48,6 +48,23 @@ static void need(bool ok, const char *what)
     }
 }
 
+static const char usage[] =
+    "usage: softhca-run -- softhca-bench [OPTION]\n"
+    "What an RDMA write on the software HCA costs beside the raw system call.\n\n"
+    "  --check   exit code 1 when a ratio is beyond its limit\n"
+    "  --help    this text\n";
+
+/* True for --check; ends at --help and at everything else. */
+static bool parse(int argc, char **argv)
+{
+    if (argc == 1 || (argc == 2 && strcmp(argv[1], "--check") == 0)) {
+        return argc == 2;
+    }
+    bool is_help = argc == 2 && strcmp(argv[1], "--help") == 0;
+    fputs(usage, is_help ? stdout : stderr);
+    exit(is_help ? 0 : 2);
+}
+
 static double now_ns(void)
 {
     struct timespec t;
@@ -176,7 +193,7 @@ int main(int argc, char **argv)
     struct side side;
     struct address mine, peer;
     int down[2], up[2];
-    bool check = argc == 2 && strcmp(argv[1], "--check") == 0;
+    bool check = parse(argc, argv);
     need(pipe(down) == 0 && pipe(up) == 0, "pipe");
     pid_t child = fork();
     need(child >= 0, "fork");

@@ -229,13 +229,23 @@ static int start_ranks(struct table *table, uint32_t ranks, uint32_t block)
     return failed ? -1 : 0;
 }
 
+static const char usage[] =
+    "usage: softhca-run --hosts RANKS [OPTION...] -- softhca-shift RANKS BLOCK\n"
+    "A shift all-to-all in plain verbs, one rank on each modelled host; prints milliseconds.\n\n"
+    "  RANKS     2 to 64\n"
+    "  BLOCK     bytes from each rank to each other, 1 to 67108864\n"
+    "  --help    this text\n";
+
 int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        fputs(usage, stdout);
+        return 0;
+    }
     unsigned long ranks = argc == 3 ? strtoul(argv[1], NULL, 10) : 0;
     unsigned long block = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
     if (ranks < 2 || ranks > RANKS || block < 1 || block > 64ul << 20) {
-        fprintf(stderr, "Usage: softhca-shift RANKS BLOCK: 2 to %d ranks, 1 to 67108864 bytes\n",
-                RANKS);
+        fputs(usage, stderr);
         return 2;
     }
     struct table *table =
