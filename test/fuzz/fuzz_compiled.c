@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ibshift_error_t err;
 
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    if (write(fd, data, size) == (ssize_t)size && ibshift_compiled_map(path, &f, &err) == 0) {
+    if (write(fd, data, size) == (ssize_t)size && ibshift_compiled_read(path, &f, &err) == 0) {
         ibshift_shape_t shape;
 
         if (ibshift_shape_find(f, &shape, &err) == 0) {

@@ -1,4 +1,4 @@
-/* The compiled form: what is written is what is mapped; every damaged file is refused; stale ones
+/* The compiled form: what is written is what is read; every damaged file is refused; stale ones
  * are told. */
 #include <errno.h>
 #include <setjmp.h>
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -44,14 +45,14 @@ static void compile(const ibshift_fabric_t *f)
     ibshift_shape_free(&shape);
 }
 
-static void mapped_is_what_was_written(void **state)
+static void what_is_read_is_what_was_written(void **state)
 {
     ibshift_fabric_t *f = synthetic("kary:4,3/hosts=60:1/lmc=1"), *g = NULL;
     ibshift_error_t err;
     ibshift_check_t before, after;
 
     compile(f);
-    assert_int_equal(ibshift_compiled_map(path, &g, &err), 0);
+    assert_int_equal(ibshift_compiled_read(path, &g, &err), 0);
     assert_int_equal(ibshift_fabric_compare(f, g, &err), 0);
     assert_int_equal(g->order_count, 64);
     assert_int_equal(ibshift_fabric_check(f, NULL, &before, &err), 0);
@@ -91,7 +92,7 @@ static size_t slurp(unsigned char *bytes, size_t room)
     return size;
 }
 
-static int map_bytes(const unsigned char *bytes, size_t size)
+static int read_bytes(const unsigned char *bytes, size_t size)
 {
     FILE *file = fopen(path, "wb");
     ibshift_fabric_t *g = NULL;
@@ -100,7 +101,7 @@ static int map_bytes(const unsigned char *bytes, size_t size)
 
     assert_int_equal(fwrite(bytes, 1, size, file), size);
     fclose(file);
-    rc = ibshift_compiled_map(path, &g, &err);
+    rc = ibshift_compiled_read(path, &g, &err);
     assert_true((rc == 0) == (err.text[0] == '\0'));
     ibshift_fabric_free(g);
     return rc;
@@ -116,18 +117,18 @@ static void every_damage_is_refused(void **state)
     compile(f);
     ibshift_fabric_free(f);
     size = slurp(bytes, sizeof(bytes));
-    assert_int_equal(map_bytes(bytes, size), 0);
+    assert_int_equal(read_bytes(bytes, size), 0);
     for (size_t cut = 0; cut < size; cut += 13) {
-        assert_true(map_bytes(bytes, cut) < 0);
+        assert_true(read_bytes(bytes, cut) < 0);
     }
-    assert_true(map_bytes(bytes, size + 1) < 0);
+    assert_true(read_bytes(bytes, size + 1) < 0);
     for (int i = 0; i < 500; i++) {
         size_t at = ibshift_random_below(&seed, (uint32_t)size);
 
         memcpy(damaged, bytes, size);
         damaged[at] ^= (unsigned char)(1u << ibshift_random_below(&seed, 8));
         if (at >= sizeof(ibshift_compiled_header_t) || at < 20) {
-            int rc = map_bytes(damaged, size);
+            int rc = read_bytes(damaged, size);
 
             /* padding between sections is nobody's */
             assert_true(rc < 0 || damaged[at] == (1u << __builtin_ctz(damaged[at])));
@@ -144,21 +145,56 @@ static void wrong_indices_are_refused(void **state)
 
     f->hosts[1] = 1u << 30;
     assert_int_equal(ibshift_compiled_write(path, f, NULL, 0, &err), 0);
-    assert_true(ibshift_compiled_map(path, &g, &err) < 0);
+    assert_true(ibshift_compiled_read(path, &g, &err) < 0);
     f->hosts[1] = keep;
     f->ports[3].peer = f->port_count;
     assert_int_equal(ibshift_compiled_write(path, f, NULL, 0, &err), 0);
-    assert_true(ibshift_compiled_map(path, &g, &err) < 0);
+    assert_true(ibshift_compiled_read(path, &g, &err) < 0);
     f->ports[3].peer = IBSHIFT_NO_PORT;
     assert_int_equal(ibshift_compiled_write(path, f, NULL, 0, &err), 0);
-    assert_true(ibshift_compiled_map(path, &g, &err) < 0);
+    assert_true(ibshift_compiled_read(path, &g, &err) < 0);
     ibshift_fabric_free(f);
     f = synthetic("kary:2,2");
     f->lft[3] = 200;
     assert_int_equal(ibshift_compiled_write(path, f, NULL, 0, &err), 0);
-    assert_true(ibshift_compiled_map(path, &g, &err) < 0);
+    assert_true(ibshift_compiled_read(path, &g, &err) < 0);
     assert_non_null(strstr(err.text, "out of range"));
     ibshift_fabric_free(f);
+}
+
+/* The file is cut and overwritten where it lies while a job uses it: what was read stays. */
+static void a_file_may_change_after_it_was_read(void **state)
+{
+    ibshift_fabric_t *f = synthetic("kary:4,3"), *g = NULL;
+    ibshift_error_t err = {""};
+
+    compile(f);
+    assert_int_equal(ibshift_compiled_read(path, &g, &err), 0);
+    assert_int_equal(truncate(path, 100), 0);
+    assert_int_equal(ibshift_fabric_compare(f, g, &err), 0);
+    assert_string_equal(ibshift_host_name(g, 7), ibshift_host_name(f, 7));
+    assert_int_equal(g->lft[g->lft_stride - 1], f->lft[f->lft_stride - 1]);
+    ibshift_fabric_free(g);
+    ibshift_fabric_free(f);
+}
+
+/* Nobody writes into the pipe: to wait for it would be to wait for ever. */
+static void what_is_no_file_is_refused(void **state)
+{
+    char pipe[64];
+    ibshift_fabric_t *g = NULL;
+    ibshift_error_t err = {""};
+
+    snprintf(pipe, sizeof(pipe), "%s.pipe", path);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_int_equal(ibshift_compiled_read(pipe, &g, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "not a file"));
+    assert_int_equal(unlink(pipe), 0);
+    assert_int_equal(ibshift_compiled_read("/dev/zero", &g, &err), -EINVAL);
+    assert_int_equal(truncate(path, 1ll << 40), 0);
+    assert_int_equal(ibshift_compiled_read(path, &g, &err), -EFBIG);
+    assert_non_null(strstr(err.text, "at most"));
+    assert_int_equal(truncate(path, 0), 0);
 }
 
 static int set_up(void **state)
@@ -176,10 +212,12 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mapped_is_what_was_written),
+        cmocka_unit_test(what_is_read_is_what_was_written),
         cmocka_unit_test(changes_are_told),
         cmocka_unit_test(every_damage_is_refused),
         cmocka_unit_test(wrong_indices_are_refused),
+        cmocka_unit_test(a_file_may_change_after_it_was_read),
+        cmocka_unit_test(what_is_no_file_is_refused),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

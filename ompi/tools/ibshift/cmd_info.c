@@ -63,7 +63,7 @@ static void look_at_fabric(struct info *info)
     if (info->fabric[0] == '\0') {
         return;
     }
-    if (ibshift_compiled_map(info->fabric, &f, &err) != 0) {
+    if (ibshift_compiled_read(info->fabric, &f, &err) != 0) {
         snprintf(info->fabric_error, sizeof(info->fabric_error), "%s", err.text);
         return;
     }

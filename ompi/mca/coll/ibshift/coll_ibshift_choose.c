@@ -30,7 +30,8 @@ void ibshift_choose_open(void)
     model = ibshift_model_typical;
     software_model = ibshift_model_software;
     if ('\0' != ibshift_params.model[0]) {
-        if (0 != ibshift_model_read(ibshift_params.model, &model, error)) {
+        if (!ibshift_params_may_open(ibshift_params.model, error, sizeof(error)) ||
+            0 != ibshift_model_read(ibshift_params.model, &model, error)) {
             ibshift_help_once_a_job("bad-model", error);
             model = ibshift_model_typical;
         } else {

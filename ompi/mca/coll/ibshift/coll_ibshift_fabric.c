@@ -38,8 +38,14 @@ static enum ibshift_order_wish wish_of(const char *text)
 static int load(ibshift_error_t *err)
 {
     ibshift_notes_t notes = {.count = 0};
-    int rc = ibshift_fabric_load(ibshift_params.fabric, NULL, &fabric, &notes, err);
+    int rc;
 
+    if (!ibshift_params_may_open(ibshift_params.fabric, err->text, sizeof(err->text)) ||
+        (IBSHIFT_ORDER_FILE == wish &&
+         !ibshift_params_may_open(ibshift_params.order, err->text, sizeof(err->text)))) {
+        return -EINVAL;
+    }
+    rc = ibshift_fabric_load(ibshift_params.fabric, NULL, &fabric, &notes, err);
     if (0 == rc && NULL == fabric->lft) {
         return ibshift_fail(err, -EINVAL,
                             "%.200s has no forwarding tables: make one file of both with "

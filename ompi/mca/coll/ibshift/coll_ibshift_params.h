@@ -54,6 +54,12 @@ uint64_t ibshift_digest(uint64_t sum, const void *bytes, size_t size);
 /* Says what does not go together or has no effect, once a job. */
 void ibshift_params_check(void);
 
+/*
+ * The file that a parameter names may be opened: opening a pipe waits for its writer, and that in
+ * MPI_Init. Where there is nothing, the reader says so. False: why is set.
+ */
+bool ibshift_params_may_open(const char *path, char *why, size_t size);
+
 /* Calls visit with each name, without the prefix coll_ibshift_. */
 void ibshift_params_visit(void (*visit)(void *context, const char *name), void *context);
 

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char prefix[] = "OMPI_MCA_coll_ibshift_";
@@ -115,4 +116,15 @@ void ibshift_params_check(void)
                  ibshift_params.order);
         contradiction(which);
     }
+}
+
+bool ibshift_params_may_open(const char *path, char *why, size_t size)
+{
+    struct stat info;
+
+    if (0 != stat(path, &info) || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) {
+        return true;
+    }
+    snprintf(why, size, "%.200s: not a file, but a pipe or a device", path);
+    return false;
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 
 #define BYTE_ORDER_MARK 0x01020304u
 #define SECTION_ALIGN   64
+#define IMAGE_MAX       (512 << 20) /* bytes; 48k LIDs on 6,700 switches take 330 MB */
 
 typedef struct section {
     const void *data;
@@ -195,10 +197,10 @@ static int check_header(const char *path, const char *base, uint64_t size, secti
     return 0;
 }
 
-/* The arrays are the mapping's; nothing writes to them. */
+/* The arrays are the image's; nothing writes to them. */
 static void take_sections(ibshift_fabric_t *f, const section_t *s)
 {
-    const ibshift_compiled_header_t *h = f->mapping;
+    const ibshift_compiled_header_t *h = f->image;
 
     f->is_adaptive = h->flags != 0;
     f->nodes = (void *)(uintptr_t)s[IBSHIFT_SECTION_NODES].data;
@@ -223,10 +225,10 @@ static void take_sections(ibshift_fabric_t *f, const section_t *s)
     f->tables_sum = h->tables_sum;
 }
 
-static int check_mapped(const char *path, ibshift_fabric_t *f, ibshift_error_t *err)
+static int check_image(const char *path, ibshift_fabric_t *f, ibshift_error_t *err)
 {
     section_t sections[IBSHIFT_SECTION_COUNT];
-    int rc = check_header(path, f->mapping, f->mapping_size, sections, err);
+    int rc = check_header(path, f->image, f->image_size, sections, err);
 
     if (rc != 0) {
         return rc;
@@ -238,22 +240,61 @@ static int check_mapped(const char *path, ibshift_fabric_t *f, ibshift_error_t *
     return ibshift_fabric_index(f, err);
 }
 
-int ibshift_compiled_map(const char *path, ibshift_fabric_t **fabric, ibshift_error_t *err)
+/* As many bytes as the file had when it was opened; fewer when it is being written anew. */
+static int read_image(const char *path, int fd, uint64_t size, ibshift_fabric_t *f,
+                      ibshift_error_t *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
-    ibshift_fabric_t *f = ibshift_fabric_new();
-    struct stat info = {.st_size = 0};
+    ssize_t part = 1;
 
-    if (fd < 0 || f == NULL || fstat(fd, &info) != 0) {
-        rc = ibshift_fail(err, -errno, "%s: %s", path, strerror(errno));
-    } else {
-        rc = ibshift_compiled_attach(f, fd, (uint64_t)info.st_size)
-                 ? check_mapped(path, f, err)
-                 : ibshift_fail(err, -EINVAL, "%s: cannot be mapped", path);
+    f->image = malloc(size + 1);
+    if (f->image == NULL) {
+        return ibshift_fail(err, -ENOMEM, "%s: no memory for its %" PRIu64 " bytes", path, size);
     }
-    if (fd >= 0) {
-        close(fd);
+    while (f->image_size < size && part > 0) {
+        part = read(fd, (char *)f->image + f->image_size, size - f->image_size);
+        if (part < 0 && errno == EINTR) {
+            part = 1;
+        } else if (part < 0) {
+            return ibshift_fail(err, -errno, "%s: %s", path, strerror(errno));
+        } else {
+            f->image_size += (size_t)part;
+        }
     }
+    return 0;
+}
+
+static int read_file(const char *path, int fd, ibshift_fabric_t *f, ibshift_error_t *err)
+{
+    struct stat info;
+    int rc;
+
+    if (fstat(fd, &info) != 0) {
+        return ibshift_fail(err, -errno, "%s: %s", path, strerror(errno));
+    }
+    if (!S_ISREG(info.st_mode)) {
+        return ibshift_fail(err, -EINVAL, "%s: not a file: a compiled fabric is read from a file",
+                            path);
+    }
+    if (info.st_size > IMAGE_MAX) {
+        return ibshift_fail(err, -EFBIG, "%s: %" PRIu64 " bytes: a compiled fabric has at most %d",
+                            path, (uint64_t)info.st_size, IMAGE_MAX);
+    }
+    rc = read_image(path, fd, (uint64_t)info.st_size, f, err);
+    return rc == 0 ? check_image(path, f, err) : rc;
+}
+
+/* Opening a pipe would wait for its writer, but for the flag. */
+int ibshift_compiled_read(const char *path, ibshift_fabric_t **fabric, ibshift_error_t *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc;
+    ibshift_fabric_t *f;
+
+    if (fd < 0) {
+        return ibshift_fail(err, -errno, "%s: %s", path, strerror(errno));
+    }
+    f = ibshift_fabric_new();
+    rc = f == NULL ? ibshift_fail(err, -ENOMEM, "no memory") : read_file(path, fd, f, err);
+    close(fd);
     if (rc != 0) {
         ibshift_fabric_free(f);
         return rc;

@@ -1,7 +1,7 @@
 /*
- * The compiled form: graph, tables and routing order in one file that every rank of a node maps
- * read-only, so that a node holds one copy. Written for the machine at hand (byte order and version
- * are checked, not converted).
+ * The compiled form: graph, tables and routing order in one file. It is read whole and then
+ * checked: a mapping would change with the file, and end the process where the file was cut short.
+ * Written for the machine at hand (byte order and version are checked, not converted).
  */
 #ifndef IBSHIFT_FABRIC_COMPILED_H
 #define IBSHIFT_FABRIC_COMPILED_H
@@ -42,12 +42,10 @@ _Static_assert(sizeof(ibshift_compiled_header_t) == 144,
 int ibshift_compiled_write(const char *path, const ibshift_fabric_t *f, const uint32_t *order,
                            uint32_t order_count, ibshift_error_t *err);
 
-/* Maps and checks everything: sizes, checksum, every index. */
-int ibshift_compiled_map(const char *path, ibshift_fabric_t **fabric, ibshift_error_t *err);
+/* Checks everything: sizes, checksum, every index. */
+int ibshift_compiled_read(const char *path, ibshift_fabric_t **fabric, ibshift_error_t *err);
 
-/* For the files of this part: maps fd into f; whether all indices of the mapped arrays are in
- * range. */
-bool ibshift_compiled_attach(ibshift_fabric_t *f, int fd, uint64_t size);
+/* For the files of this part: whether all indices of the arrays are in range. */
 bool ibshift_compiled_is_sound(const ibshift_fabric_t *f, uint32_t tables);
 
 /* 0 if both are the same nodes, cables, LIDs and tables; else -ESTALE, err telling the first

@@ -1,24 +1,9 @@
-/* What makes a mapped file safe to use, whoever wrote it; and whether it is still true. */
+/* What makes a compiled file safe to use, whoever wrote it; and whether it is still true. */
 #include "fabric/compiled.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/mman.h>
-
-bool ibshift_compiled_attach(ibshift_fabric_t *f, int fd, uint64_t size)
-{
-    void *base = size < sizeof(ibshift_compiled_header_t)
-                     ? MAP_FAILED
-                     : mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
-
-    if (base == MAP_FAILED) {
-        return false;
-    }
-    f->mapping = base;
-    f->mapping_size = size;
-    return true;
-}
 
 static bool are_nodes_sound(const ibshift_fabric_t *f)
 {

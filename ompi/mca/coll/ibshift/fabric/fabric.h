@@ -82,8 +82,8 @@ typedef struct ibshift_fabric {
 
     ibshift_map64_t by_guid; /* node GUIDs and port GUIDs -> node */
     uint32_t node_room, port_room, names_room;
-    void *mapping; /* the arrays above lie in it and are read-only */
-    size_t mapping_size;
+    void *image; /* of a compiled file: the arrays above lie in it and are read-only */
+    size_t image_size;
 } ibshift_fabric_t;
 
 /* ---- building: 0 or an index, or a negative errno with the reason in err ---- */

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 ibshift_fabric_t *ibshift_fabric_new(void)
 {
@@ -17,8 +16,8 @@ void ibshift_fabric_free(ibshift_fabric_t *f)
         return;
     }
     ibshift_map64_free(&f->by_guid);
-    if (f->mapping != NULL) {
-        munmap(f->mapping, f->mapping_size);
+    if (f->image != NULL) {
+        free(f->image);
     } else {
         free(f->nodes);
         free(f->ports);

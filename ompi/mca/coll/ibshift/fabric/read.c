@@ -96,7 +96,7 @@ static int read_graph(ibshift_lines_t *lines, ibshift_fabric_t **fabric, ibshift
     int rc;
 
     if (format == IBSHIFT_FORMAT_COMPILED) {
-        return ibshift_compiled_map(lines->name, fabric, err);
+        return ibshift_compiled_read(lines->name, fabric, err);
     }
     if (format != IBSHIFT_FORMAT_NETLIST && format != IBSHIFT_FORMAT_SUBNET) {
         return ibshift_fail(err, -EINVAL,
@@ -199,7 +199,7 @@ int ibshift_fabric_load(const char *fabric, const char *tables, ibshift_fabric_t
     if (rc != 0) {
         return rc;
     }
-    if (f->mapping != NULL) {
+    if (f->image != NULL) {
         if (tables != NULL && strcmp(tables, "-") != 0) {
             ibshift_fabric_free(f);
             return ibshift_fail(err, -EINVAL,
