@@ -14,7 +14,7 @@ import sys
 
 HEADER = re.compile(r"Unicast lids .* guid (0x[0-9a-f]+)")
 ROW = re.compile(r"^0x([0-9a-f]+) (\d+) .*portguid (0x[0-9a-f]+)")
-CABLE = re.compile(r'^\[(\d+)\]\s*"([SH])-([0-9a-f]+)"\[(\d+)\]')
+CABLE = re.compile(r'^\[(\d+)\]\s*"([SHR])-([0-9a-f]+)"\[(\d+)\]')
 
 
 def read_tables(name):
@@ -37,19 +37,21 @@ def read_tables(name):
 
 
 def read_netlist(name):
-    """{(node GUID, port): (node GUID, port)} of all cables, GUIDs of hosts."""
-    cables, hosts, node = {}, [], None
+    """{(node GUID, port): (node GUID, port)} of all cables, GUIDs of hosts, of routers and aggregation nodes."""
+    cables, hosts, others, node = {}, [], [], None
     with open(name, encoding="ascii") as text:
         for line in text:
-            record = re.match(r'^(Switch|Ca)\s+\d+ "[SH]-([0-9a-f]+)"', line)
+            record = re.match(r'^(Switch|Ca|Rt)\s+\d+ "[SHR]-([0-9a-f]+)"(.*)', line)
             cable = CABLE.match(line)
             if record:
                 node = int(record[2], 16)
-                if record[1] == "Ca":
+                if record[1] == "Rt" or "Aggregation Node" in record[3]:
+                    others.append(node)
+                elif record[1] == "Ca":
                     hosts.append(node)
             elif cable:
                 cables[(node, int(cable[1]))] = (int(cable[3], 16), int(cable[4]))
-    return cables, hosts
+    return cables, hosts, others
 
 
 def compare(ours, carried, skipped):
@@ -105,17 +107,18 @@ def main(argv):
         return 0 if compare(ours, carried, None) else 1
     if argv[1] == "live":
         return 0 if compare(ours, carried, lost_by_dump_fts(ours, base)) else 1
-    cables, hosts = read_netlist(argv[4])
-    port_guid = {guid: guid + 1 for guid in hosts}  # as the generator and ibsim number them
+    cables, hosts, others = read_netlist(argv[4])
+    port_guid = {guid: guid + 1 for guid in hosts + others}  # as the generator and ibsim number them
     if argv[1] == "pairs":
         chance = random.Random(int(argv[6]))
         for _ in range(int(argv[5])):
-            one, other = chance.sample(hosts, 2)
+            one = chance.choice(hosts)
+            other = chance.choice([guid for guid in hosts + others if guid != one])
             lanes = 1 + max(lane for owner, lane in next(iter(carried.values())) if owner == port_guid[other])
             print(base[port_guid[one]], base[port_guid[other]] + chance.randrange(lanes))
         return 0
     owner_of = {lid: owner for owner, lid in base.items()}
-    host_at = {base[port_guid[guid]]: guid for guid in hosts}
+    host_at = {base[port_guid[guid]]: guid for guid in hosts + others}
     walks = read_walks(argv[5])
     for source, goal, found in walks:
         top = max(lid for lid in owner_of if lid <= goal)

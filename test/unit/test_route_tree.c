@@ -89,12 +89,73 @@ static void every_lane_is_clean(void **state)
     }
 }
 
+/* At a port of a switch whose host is not there. */
+static void add_other(ibshift_fabric_t *f, uint64_t guid, uint32_t port)
+{
+    ibshift_error_t err = {""};
+    int64_t node = ibshift_fabric_add_node(f, IBSHIFT_NODE_OTHER, guid, "AN", 1, &err);
+
+    if (node < 0 || ibshift_fabric_add_link(f, f->nodes[node].first_port, port, 0, &err) != 0 ||
+        ibshift_fabric_finish(f, &err) != 0) {
+        fail_msg("%s", err.text);
+    }
+}
+
+static uint32_t free_port(const ibshift_fabric_t *f)
+{
+    for (uint32_t p = 0; p < f->port_count; p++) {
+        if (ibshift_node_is_switch(f, f->ports[p].node) && f->ports[p].peer == IBSHIFT_NO_PORT) {
+            return p;
+        }
+    }
+    fail_msg("no port is free");
+    return 0;
+}
+
+static void aggregation_nodes_are_reached_as_hosts(void **state)
+{
+    static const char *const engines[] = {"ftree", "pgft", "updn", "flexible"};
+    ibshift_error_t err = {""};
+    ibshift_fabric_t *f = NULL;
+    route_proof_t proof;
+
+    (void)state;
+    assert_int_equal(ibshift_synth_fabric("kary:4,2/drop=h00003,h00005", &f, &err), 0);
+    add_other(f, 0xa0, free_port(f));
+    add_other(f, 0xa1, free_port(f));
+    for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++) {
+        unsigned lid;
+        route_t r;
+
+        assert_int_equal(route_open(f, 1, &r, &err), 0);
+        assert_int_equal(route_engine_find(engines[i])->build(&r, &err), 0);
+        assert_int_equal(route_to_switches(&r, &err), 0);
+        assert_int_equal(route_verify(&r, 1, &proof, &err), 0);
+        assert_true(route_is_proven(&proof));
+        assert_int_equal(proof.routes, 14 * 13 * 2);
+        assert_int_equal(proof.others, 2 * (2 * 14 * 2 + 2)); /* both ways, 2 LIDs; each other */
+        assert_int_equal(proof.others_lost, 0);
+
+        lid = r.fabric->ports[r.fabric->nodes[r.fabric->node_count - 1].first_port].lid;
+        assert_int_not_equal(lid, 0);
+        ibshift_lft_set(r.fabric, r.fabric->switch_count - 1, lid, 0);
+        ibshift_lft_set(r.fabric, 0, lid, 1); /* leaf 0 gives it to a host */
+        assert_int_equal(route_verify(&r, 1, &proof, &err), 0);
+        assert_false(route_is_proven(&proof));
+        route_close(&r);
+    }
+    ibshift_fabric_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_trees_are_clean),     cmocka_unit_test(whole_quasi_trees_are_clean),
-        cmocka_unit_test(missing_hosts_keep_places), cmocka_unit_test(half_bisection_shares_by_two),
+        cmocka_unit_test(whole_trees_are_clean),
+        cmocka_unit_test(whole_quasi_trees_are_clean),
+        cmocka_unit_test(missing_hosts_keep_places),
+        cmocka_unit_test(half_bisection_shares_by_two),
         cmocka_unit_test(every_lane_is_clean),
+        cmocka_unit_test(aggregation_nodes_are_reached_as_hosts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

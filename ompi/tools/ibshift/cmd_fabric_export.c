@@ -3,24 +3,40 @@
 
 #include <inttypes.h>
 
+struct node_words {
+    const char *guid, *record;
+    char letter;
+};
+
+/* Aggregation nodes are channel adapters by what ibnetdiscover says, and known by their name. */
+static struct node_words words_of(const ibshift_fabric_t *f, uint32_t node)
+{
+    if (ibshift_node_is_switch(f, node)) {
+        return (struct node_words){"switchguid", "Switch", 'S'};
+    }
+    return f->nodes[node].kind == IBSHIFT_NODE_HCA ||
+                   ibshift_is_aggregation_node(ibshift_node_name(f, node))
+               ? (struct node_words){"caguid", "Ca", 'H'}
+               : (struct node_words){"rtguid", "Rt", 'R'};
+}
+
 static void print_port(const ibshift_fabric_t *f, uint32_t port)
 {
     const ibshift_port_t *own = &f->ports[port], *peer = &f->ports[own->peer];
-    const ibshift_node_t *node = &f->nodes[peer->node];
 
     printf("[%u]\t\"%c-%016" PRIx64 "\"[%u]\t\t# \"%s\"\n", own->number,
-           node->kind == IBSHIFT_NODE_SWITCH ? 'S' : 'H', node->guid, peer->number,
+           words_of(f, peer->node).letter, f->nodes[peer->node].guid, peer->number,
            ibshift_node_name(f, peer->node));
 }
 
 static void print_node(const ibshift_fabric_t *f, uint32_t n)
 {
     const ibshift_node_t *node = &f->nodes[n];
-    bool is_switch = node->kind == IBSHIFT_NODE_SWITCH;
+    struct node_words words = words_of(f, n);
 
-    printf("%s=0x%" PRIx64 "\n", is_switch ? "switchguid" : "caguid", node->guid);
-    printf("%s\t%u \"%c-%016" PRIx64 "\"\t\t# \"%s\"\n", is_switch ? "Switch" : "Ca",
-           node->port_count, is_switch ? 'S' : 'H', node->guid, ibshift_node_name(f, n));
+    printf("%s=0x%" PRIx64 "\n", words.guid, node->guid);
+    printf("%s\t%u \"%c-%016" PRIx64 "\"\t\t# \"%s\"\n", words.record, node->port_count,
+           words.letter, node->guid, ibshift_node_name(f, n));
     for (uint32_t p = node->first_port; p < node->first_port + node->port_count; p++) {
         if (f->ports[p].peer != IBSHIFT_NO_PORT) {
             print_port(f, p);

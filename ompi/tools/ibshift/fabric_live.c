@@ -53,7 +53,7 @@ static enum ibshift_node_kind kind_of(const ibnd_node_t *node)
     if (node->type == IB_NODE_SWITCH) {
         return IBSHIFT_NODE_SWITCH;
     }
-    return node->type == IB_NODE_CA && strstr(node->nodedesc, "Aggregation Node") == NULL
+    return node->type == IB_NODE_CA && !ibshift_is_aggregation_node(node->nodedesc)
                ? IBSHIFT_NODE_HCA
                : IBSHIFT_NODE_OTHER;
 }

@@ -86,7 +86,8 @@ int route_parallel(unsigned threads, uint32_t count,
 /*
  * After the engine, what it left empty: a switch with hosts is reached as its first host is, one
  * that no route passes over a neighbour. Engines for fabrics with other switches route to those
- * themselves (route_tree_switches()).
+ * themselves (route_tree_switches()). Routers and aggregation nodes are reached as the hosts of
+ * their switch are, or as the switch itself where it has none.
  */
 int route_to_switches(route_t *r, ibshift_error_t *err);
 

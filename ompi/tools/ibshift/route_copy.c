@@ -62,23 +62,30 @@ static bool has_cable(const ibshift_fabric_t *f, const ibshift_node_t *node)
     return false;
 }
 
+/* Each cabled port of a host, router or aggregation node has a LID of its own. */
+static bool wants_lid(const ibshift_fabric_t *f, uint32_t port)
+{
+    return f->ports[port].peer != IBSHIFT_NO_PORT &&
+           !ibshift_node_is_switch(f, f->ports[port].node);
+}
+
 /* All that need a LID have one, all hosts with this LMC (-1: with the same). */
 static bool has_lids(const ibshift_fabric_t *f, int lmc)
 {
     for (uint32_t n = 0; n < f->node_count; n++) {
-        const ibshift_node_t *node = &f->nodes[n];
-
-        if (node->kind == IBSHIFT_NODE_SWITCH && node->lid == 0 && has_cable(f, node)) {
+        if (ibshift_node_is_switch(f, n) && f->nodes[n].lid == 0 && has_cable(f, &f->nodes[n])) {
             return false;
         }
-        for (unsigned i = 0; node->kind == IBSHIFT_NODE_HCA && i < node->port_count; i++) {
-            const ibshift_port_t *port = &f->ports[node->first_port + i];
+    }
+    for (uint32_t p = 0; p < f->port_count; p++) {
+        const ibshift_port_t *port = &f->ports[p];
 
-            if (port->peer == IBSHIFT_NO_PORT) {
-                continue;
-            }
+        if (wants_lid(f, p) && port->lid == 0) {
+            return false;
+        }
+        if (wants_lid(f, p) && f->nodes[port->node].kind == IBSHIFT_NODE_HCA) {
             lmc = lmc < 0 ? port->lmc : lmc;
-            if (port->lid == 0 || port->lmc != lmc) {
+            if (port->lmc != lmc) {
                 return false;
             }
         }
@@ -96,43 +103,61 @@ static void forget_lids(ibshift_fabric_t *f)
     }
 }
 
-/* Ports of hosts first, aligned for the LMC; then switches and whatever else has a cable. */
-static int number_lids(ibshift_fabric_t *f, unsigned lmc, ibshift_error_t *err)
+/* The LIDs of all cabled ports of nodes of one kind, aligned for the LMC; *lid is the next. */
+static int number_ports(ibshift_fabric_t *f, enum ibshift_node_kind kind, unsigned lmc,
+                        unsigned *lid, ibshift_error_t *err)
 {
-    unsigned lid = 1u << lmc;
+    unsigned mask = (1u << lmc) - 1;
     int rc = 0;
 
-    forget_lids(f);
     for (uint32_t p = 0; rc == 0 && p < f->port_count; p++) {
         uint32_t node = f->ports[p].node;
 
-        if (f->nodes[node].kind == IBSHIFT_NODE_HCA && f->ports[p].peer != IBSHIFT_NO_PORT) {
-            rc = ibshift_fabric_set_lid(f, node, f->ports[p].number, lid, lmc, err);
-            lid += 1u << lmc;
-        }
-    }
-    for (uint32_t n = 0; rc == 0 && n < f->node_count; n++) {
-        if (f->nodes[n].kind == IBSHIFT_NODE_SWITCH) {
-            rc = ibshift_fabric_set_lid(f, n, 0, lid++, 0, err);
+        if (f->nodes[node].kind == kind && wants_lid(f, p)) {
+            *lid = (*lid + mask) & ~mask;
+            rc = ibshift_fabric_set_lid(f, node, f->ports[p].number, *lid, lmc, err);
+            *lid += mask + 1;
         }
     }
     return rc;
 }
 
+/* Hosts first, then switches, then routers and aggregation nodes; OpenSM's LMC is for all but the
+ * switches. */
+static int number_lids(ibshift_fabric_t *f, unsigned lmc, ibshift_error_t *err)
+{
+    unsigned lid = 1;
+    int rc;
+
+    forget_lids(f);
+    rc = number_ports(f, IBSHIFT_NODE_HCA, lmc, &lid, err);
+    for (uint32_t n = 0; rc == 0 && n < f->node_count; n++) {
+        if (f->nodes[n].kind == IBSHIFT_NODE_SWITCH) {
+            rc = ibshift_fabric_set_lid(f, n, 0, lid++, 0, err);
+        }
+    }
+    return rc == 0 ? number_ports(f, IBSHIFT_NODE_OTHER, lmc, &lid, err) : rc;
+}
+
 static int set_lids(ibshift_fabric_t *f, int lmc, ibshift_error_t *err)
 {
-    uint64_t needed = ((uint64_t)f->host_count << (lmc > 0 ? lmc : 0)) + f->switch_count;
     unsigned first = 1u << (lmc > 0 ? lmc : 0);
+    uint64_t ports = 0, needed;
 
     if (has_lids(f, lmc)) {
         return 0;
     }
+    for (uint32_t p = 0; p < f->port_count; p++) {
+        ports += wants_lid(f, p);
+    }
+    needed = ports * first + f->switch_count;
+    needed += ports > f->host_count ? first - 1 : 0; /* aligned again behind the switches */
     if (needed + first - 1 > IBSHIFT_LID_MAX) {
         return ibshift_fail(err, -ENOTSUP,
-                            "out of LIDs: %u hosts of %u LIDs and %u switches want %llu, a subnet "
-                            "has %u; take a smaller LMC",
-                            f->host_count, first, f->switch_count, (unsigned long long)needed,
-                            IBSHIFT_LID_MAX - first + 1);
+                            "out of LIDs: %llu hosts of %u LIDs and %u switches want %llu, a "
+                            "subnet has %u; take a smaller LMC",
+                            (unsigned long long)ports, first, f->switch_count,
+                            (unsigned long long)needed, IBSHIFT_LID_MAX - first + 1);
     }
     return number_lids(f, lmc > 0 ? (unsigned)lmc : 0, err);
 }

@@ -1,5 +1,6 @@
 /*
- * Proof of a routing's tables by walking them: every host to every LID. Nothing is taken from the
+ * Proof of a routing's tables by walking them: every host, router and
+ * aggregation node to every LID. Nothing is taken from the
  * engine but its tables, its SLs and VLs, and the order whose shift is counted.
  */
 #ifndef IBSHIFT_TOOL_ROUTE_VERIFY_H
@@ -21,6 +22,8 @@ typedef struct route_channel {
 typedef struct route_proof {
     uint64_t routes;                     /* (host, LID of another host) */
     uint64_t to_switches, switches_lost; /* (switch with hosts, LID of a switch); without a way */
+    /* From or to a router or aggregation node; without a way (see route_verify_walk.c). */
+    uint64_t others, others_lost;
     uint64_t lost, circles, strays;
     uint64_t hops[ROUTE_HOPS_MOST + 1]; /* routes by their links, both hosts' cables included */
     char broken[512];                   /* the first route that fails */

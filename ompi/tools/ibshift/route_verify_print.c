@@ -46,6 +46,15 @@ void route_proof_print(const route_t *r, const route_proof_t *p, FILE *out)
     } else {
         fprintf(out, ", all arrive\n");
     }
+    if (p->others != 0) {
+        fprintf(out, "routers and aggregation nodes: %" PRIu64 " routes from and to them, ",
+                p->others);
+        if (p->others_lost == 0) {
+            fprintf(out, "all arrive\n");
+        } else {
+            fprintf(out, "%" PRIu64 " have no way, none at a switch with hosts\n", p->others_lost);
+        }
+    }
     if (p->switches_lost != 0) {
         fprintf(out, "to switches: %" PRIu64 " of %" PRIu64 " routes have no way\n",
                 p->switches_lost, p->to_switches);
@@ -81,8 +90,9 @@ void route_proof_print_json(const route_t *r, const route_proof_t *p, FILE *out)
 
     fprintf(out,
             "\"routes\": %" PRIu64 ", \"lost\": %" PRIu64 ", \"circles\": %" PRIu64
-            ", \"strays\": %" PRIu64 ", \"switches_lost\": %" PRIu64 ", \"broken\": ",
-            p->routes, p->lost, p->circles, p->strays, p->switches_lost);
+            ", \"strays\": %" PRIu64 ", \"switches_lost\": %" PRIu64 ", \"others\": %" PRIu64
+            ", \"others_lost\": %" PRIu64 ", \"broken\": ",
+            p->routes, p->lost, p->circles, p->strays, p->switches_lost, p->others, p->others_lost);
     fabric_json_string(out, p->broken);
     fprintf(out, ", \"hops\": {");
     for (unsigned i = 0; i <= ROUTE_HOPS_MOST; i++) {

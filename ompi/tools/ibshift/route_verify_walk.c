@@ -1,4 +1,11 @@
-/* Every route from every switch with hosts to every host's LID, one LID after the other. */
+/*
+ * Every route from every switch with hosts, routers or aggregation nodes to the LIDs of all of
+ * them, one LID after the other.
+ *
+ * Routes between switches with hosts must arrive. An aggregation node may hang on a spine, which in
+ * a tree has no way to another spine, or to a leaf whose cable is missing: as with the switch's own
+ * LID, that is counted and not held against the tables. Circles and wrong ends always are.
+ */
 #include "route_verify.h"
 
 #include <errno.h>
@@ -9,7 +16,8 @@
 typedef struct walker {
     const route_t *r;
     uint32_t *own;    /* [switch]: hosts */
-    uint32_t *leaves; /* switches with hosts */
+    uint32_t *others; /* [switch]: ports of routers and aggregation nodes on it */
+    uint32_t *leaves; /* switches with any of them */
     uint32_t leaf_count;
     uint32_t *switch_at; /* [LID]: the switch that owns it, or IBSHIFT_NO_SWITCH */
     uint32_t longest;    /* links that no loop-free route exceeds */
@@ -55,38 +63,83 @@ static void tell(tally_t *tally, const walker_t *w, uint32_t leaf, unsigned lid,
     }
 }
 
+/* Routes of one walk: between two hosts, and with a router or aggregation node at an end. */
+typedef struct trips {
+    uint64_t hosts, others;
+    bool must_arrive;
+} trips_t;
+
+static trips_t trips_of(const walker_t *w, uint32_t leaf, uint32_t goal)
+{
+    const ibshift_fabric_t *f = w->r->fabric;
+    uint32_t behind = f->ports[f->ports[goal].peer].node, sw = f->nodes[behind].switch_index;
+    bool is_here = behind == f->switches[leaf];
+    bool is_host = f->nodes[f->ports[goal].node].kind == IBSHIFT_NODE_HCA;
+    bool is_on_switch = sw != IBSHIFT_NO_SWITCH;
+    trips_t trips = {.must_arrive =
+                         w->own[leaf] > 0 && (is_host || (is_on_switch && w->own[sw] > 0))};
+
+    if (is_host) {
+        trips.hosts = w->own[leaf] - is_here;
+        trips.others = w->others[leaf];
+    } else {
+        trips.others = (uint64_t)w->own[leaf] + w->others[leaf] - is_here;
+    }
+    return trips;
+}
+
+static void count_failure(const walker_t *w, tally_t *tally, const trips_t *trips, uint32_t leaf,
+                          unsigned lid, uint32_t at, bool is_circle)
+{
+    if (is_circle) {
+        tally->proof.circles += trips->hosts + trips->others;
+        tell(tally, w, leaf, lid, "in a circle", at);
+    } else if (trips->must_arrive) {
+        tally->proof.lost += trips->hosts + trips->others;
+        tell(tally, w, leaf, lid, "no way on", at);
+    } else {
+        tally->proof.others_lost += trips->others;
+    }
+}
+
+static void count_arrival(const walker_t *w, tally_t *tally, const trips_t *trips, uint32_t leaf,
+                          unsigned lid, uint32_t at, uint32_t links, bool is_stray)
+{
+    if (is_stray) {
+        tally->proof.strays += trips->hosts + trips->others;
+        tell(tally, w, leaf, lid, "arrives at another host", at);
+    } else {
+        tally->proof.hops[links < ROUTE_HOPS_MOST ? links : ROUTE_HOPS_MOST] += trips->hosts;
+    }
+}
+
 static void walk(const walker_t *w, tally_t *tally, uint32_t leaf, unsigned lid, uint32_t goal)
 {
     const route_t *r = w->r;
     const ibshift_fabric_t *f = r->fabric;
     unsigned sl = r->sl == NULL ? 0 : r->sl[(size_t)leaf * f->lft_stride + lid];
     uint32_t sw = leaf, links = 1, before = IBSHIFT_NO_PORT;
-    uint32_t hosts = w->own[leaf] - (f->ports[f->ports[goal].peer].node == f->switches[leaf]);
+    trips_t trips = trips_of(w, leaf, goal);
     bool is_base = lid == f->ports[goal].lid;
     unsigned in = 0, vl = 0;
 
-    tally->proof.routes += hosts;
-    while (hosts > 0) {
+    tally->proof.routes += trips.hosts;
+    tally->proof.others += trips.others;
+    while (trips.hosts + trips.others > 0) {
         uint32_t link = route_next_link(f, sw, lid), peer;
 
         if (link == IBSHIFT_NO_PORT || links > w->longest) {
-            *(link == IBSHIFT_NO_PORT ? &tally->proof.lost : &tally->proof.circles) += hosts;
-            tell(tally, w, leaf, lid, link == IBSHIFT_NO_PORT ? "no way on" : "in a circle", sw);
+            count_failure(w, tally, &trips, leaf, lid, sw, link != IBSHIFT_NO_PORT);
             return;
         }
         peer = f->ports[link].peer;
         links++;
         if (!ibshift_node_is_switch(f, f->ports[peer].node)) {
-            if (peer != goal) {
-                tally->proof.strays += hosts;
-                tell(tally, w, leaf, lid, "arrives at another host", sw);
-            } else {
-                tally->proof.hops[links < ROUTE_HOPS_MOST ? links : ROUTE_HOPS_MOST] += hosts;
-            }
+            count_arrival(w, tally, &trips, leaf, lid, sw, links, peer != goal);
             return;
         }
         if (is_base) {
-            tally->load[link] += hosts;
+            tally->load[link] += trips.hosts;
         }
         if (before != IBSHIFT_NO_PORT) {
             unsigned next_vl = lane_of(r, sw, in, f->ports[link].number, sl);
@@ -141,6 +194,8 @@ static void add_tally(walker_t *w, const tally_t *tally)
     all->routes += part->routes;
     all->to_switches += part->to_switches;
     all->switches_lost += part->switches_lost;
+    all->others += part->others;
+    all->others_lost += part->others_lost;
     all->lost += part->lost;
     all->circles += part->circles;
     all->strays += part->strays;
@@ -172,7 +227,9 @@ static int walk_lids(void *context, uint32_t first, uint32_t end)
             walk(w, &tally, w->leaves[i], lid, goal);
         }
         for (uint32_t i = 0; w->switch_at[lid] != IBSHIFT_NO_SWITCH && i < w->leaf_count; i++) {
-            walk_to_switch(w, &tally, w->leaves[i], w->switch_at[lid]);
+            if (w->own[w->leaves[i]] != 0) {
+                walk_to_switch(w, &tally, w->leaves[i], w->switch_at[lid]);
+            }
         }
     }
     add_tally(w, &tally);
@@ -206,15 +263,17 @@ static void find_leaves(walker_t *w)
 {
     const ibshift_fabric_t *f = w->r->fabric;
 
-    for (uint32_t h = 0; h < f->host_count; h++) {
-        uint32_t node = ibshift_port_neighbour(f, f->hosts[h]);
+    for (uint32_t p = 0; p < f->port_count; p++) {
+        uint32_t node = ibshift_port_neighbour(f, p);
+        enum ibshift_node_kind kind = f->nodes[f->ports[p].node].kind;
 
-        if (node != IBSHIFT_NO_NODE && ibshift_node_is_switch(f, node)) {
-            w->own[f->nodes[node].switch_index]++;
+        if (kind != IBSHIFT_NODE_SWITCH && node != IBSHIFT_NO_NODE &&
+            ibshift_node_is_switch(f, node)) {
+            (kind == IBSHIFT_NODE_HCA ? w->own : w->others)[f->nodes[node].switch_index]++;
         }
     }
     for (uint32_t s = 0; s < f->switch_count; s++) {
-        if (w->own[s] != 0) {
+        if (w->own[s] != 0 || w->others[s] != 0) {
             w->leaves[w->leaf_count++] = s;
         }
     }
@@ -233,6 +292,7 @@ int route_verify_walks(const route_t *r, route_proof_t *proof, route_deps_t *dep
     const ibshift_fabric_t *f = r->fabric;
     walker_t w = {.r = r,
                   .own = calloc((size_t)f->switch_count + 1, sizeof(*w.own)),
+                  .others = calloc((size_t)f->switch_count + 1, sizeof(*w.others)),
                   .leaves = calloc((size_t)f->switch_count + 1, sizeof(*w.leaves)),
                   .switch_at = malloc((size_t)f->lft_stride * sizeof(*w.switch_at)),
                   .load = calloc((size_t)f->port_count + 1, sizeof(*w.load)),
@@ -241,13 +301,15 @@ int route_verify_walks(const route_t *r, route_proof_t *proof, route_deps_t *dep
     int rc = -ENOMEM;
 
     pthread_mutex_init(&w.lock, NULL);
-    if (w.own != NULL && w.leaves != NULL && w.switch_at != NULL && w.load != NULL) {
+    if (w.own != NULL && w.others != NULL && w.leaves != NULL && w.switch_at != NULL &&
+        w.load != NULL) {
         find_leaves(&w);
         rc = route_parallel(r->threads, f->lft_stride, walk_lids, &w);
         sum_loads(&w);
     }
     pthread_mutex_destroy(&w.lock);
     free(w.own);
+    free(w.others);
     free(w.leaves);
     free(w.switch_at);
     free(w.load);

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "fabric/error.h"
 #include "fabric/map64.h"
@@ -114,6 +115,12 @@ void ibshift_fabric_tables_finish(ibshift_fabric_t *f);
 static inline const char *ibshift_node_name(const ibshift_fabric_t *f, uint32_t node)
 {
     return f->names + f->nodes[node].name;
+}
+
+/* SHARP's reduction engine in a switch looks like an adapter; only its description tells. */
+static inline bool ibshift_is_aggregation_node(const char *description)
+{
+    return strstr(description, "Aggregation Node") != NULL;
 }
 
 static inline bool ibshift_node_is_switch(const ibshift_fabric_t *f, uint32_t node)

@@ -98,11 +98,6 @@ static int set_lid(netlist_t *n, unsigned port, const char *at)
     return 0;
 }
 
-static bool is_reduction_engine(const char *description)
-{
-    return strstr(description, "Aggregation Node") != NULL;
-}
-
 static int read_node(netlist_t *n, enum ibshift_node_kind kind, const char *at)
 {
     char id[256], description[512];
@@ -122,7 +117,8 @@ static int read_node(netlist_t *n, enum ibshift_node_kind kind, const char *at)
     n->next_guid[kind] = guid + (kind == IBSHIFT_NODE_SWITCH ? 1 : ports + 1);
     n->node = ibshift_fabric_add_node(
         n->fabric,
-        kind == IBSHIFT_NODE_HCA && is_reduction_engine(description) ? IBSHIFT_NODE_OTHER : kind,
+        kind == IBSHIFT_NODE_HCA && ibshift_is_aggregation_node(description) ? IBSHIFT_NODE_OTHER
+                                                                             : kind,
         guid, description, (unsigned)ports, &reason);
     if (n->node < 0) {
         return ibshift_lines_fail(n->lines, n->err, (int)n->node, "%s", reason.text);
