@@ -49,6 +49,28 @@ static void format_parses_to_the_same_model(void **state)
     assert_memory_equal(&m, &ibshift_model_example, sizeof(m));
 }
 
+/* Ranks compare the text: a field that it does not say may differ between them unseen. */
+static void format_says_each_field(void **state)
+{
+    enum { FIELDS = offsetof(struct ibshift_model, free_messages) / sizeof(double) };
+    char before[1024], after[1024];
+
+    (void)state;
+    assert_int_equal(sizeof(struct ibshift_model), (FIELDS + 1) * sizeof(double));
+    ibshift_model_format(&ibshift_model_example, before, sizeof(before));
+    for (size_t i = 0; i <= FIELDS; i++) {
+        struct ibshift_model m = ibshift_model_example;
+        double value;
+
+        memcpy(&value, (char *)&m + i * sizeof(value), sizeof(value));
+        value += 1;
+        memcpy((char *)&m + i * sizeof(value), &value, sizeof(value));
+        m.free_messages = ibshift_model_example.free_messages + (i == FIELDS);
+        ibshift_model_format(&m, after, sizeof(after));
+        assert_string_not_equal(before, after);
+    }
+}
+
 static void overhead_falls_from_max_to_min(void **state)
 {
     const struct ibshift_model *m = &ibshift_model_example;
@@ -204,6 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(units_are_converted),
         cmocka_unit_test(format_parses_to_the_same_model),
+        cmocka_unit_test(format_says_each_field),
         cmocka_unit_test(overhead_falls_from_max_to_min),
         cmocka_unit_test(special_cases_drop_what_the_model_ignores),
         cmocka_unit_test(bad_text_is_refused_with_its_line),

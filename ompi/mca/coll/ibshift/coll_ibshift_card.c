@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CARD_MAGIC = 0x4a425349, CARD_MAX = 4096 };
+enum { CARD_MAGIC = 0x4b425349, CARD_MAX = 4096, AGREED_MAX = 1024 };
 
 struct card_head {
     uint32_t magic;
     uint32_t arch; /* how the process represents numbers */
     uint32_t has_endpoint;
-    uint32_t length; /* of what follows: the card, or why there is none */
+    uint32_t length; /* of what follows: the card, or why there is none; then the agreed text */
     struct ibshift_card_values values;
     uint32_t processors, is_software; /* of struct ibshift_card_place; the card says the rest */
 };
@@ -30,19 +30,24 @@ static struct known {
 } * known; /* by peer */
 static uint32_t known_size;
 static struct ibshift_card_values ours;
+static char our_text[AGREED_MAX];
 
 void ibshift_card_publish(const void *card, size_t size, const struct ibshift_card_values *values,
-                          const struct ibshift_card_place *place, const char *error)
+                          const char *text, const struct ibshift_card_place *place,
+                          const char *error)
 {
     struct card_head head = {.magic = CARD_MAGIC,
                              .arch = opal_local_arch,
                              .values = *values,
                              .processors = place->processors,
                              .is_software = place->is_software};
-    char buffer[sizeof(head) + CARD_MAX];
+    char buffer[sizeof(head) + CARD_MAX + AGREED_MAX];
+    size_t text_length;
     int rc;
 
     ours = *values;
+    snprintf(our_text, sizeof(our_text), "%s", text);
+    text_length = strlen(our_text);
     head.has_endpoint = NULL != card;
     if (NULL == card) {
         card = error;
@@ -51,16 +56,18 @@ void ibshift_card_publish(const void *card, size_t size, const struct ibshift_ca
     head.length = (uint32_t)(size <= CARD_MAX ? size : 0);
     memcpy(buffer + sizeof(head), card, head.length);
     memcpy(buffer, &head, sizeof(head));
+    memcpy(buffer + sizeof(head) + head.length, our_text, text_length);
     OPAL_MODEX_SEND(rc, IBSHIFT_MODEX_GLOBAL, &mca_coll_ibshift_component.collm_version, buffer,
-                    sizeof(head) + head.length);
+                    sizeof(head) + head.length + text_length);
     (void)rc; /* without a card the others do not find this process, which is right then */
 }
 
-/* For free(); what follows the head is at *received. NULL: no card that can be read. */
+/* For free(); what follows the head is at *rest, and the agreed text ends with a zero. NULL: no
+ * card that can be read. */
 static char *receive(uint32_t peer, struct card_head *head, const char **rest)
 {
     opal_process_name_t name = {.jobid = OMPI_PROC_MY_NAME->jobid, .vpid = peer};
-    char *received = NULL;
+    char *received = NULL, *grown = NULL;
     size_t size = 0;
     int rc;
 
@@ -74,12 +81,13 @@ static char *receive(uint32_t peer, struct card_head *head, const char **rest)
         memcpy(head, received, sizeof(*head));
     }
     if (CARD_MAGIC != head->magic || opal_local_arch != head->arch ||
-        head->length != size - sizeof(*head)) {
+        head->length > size - sizeof(*head) || NULL == (grown = realloc(received, size + 1))) {
         free(received);
         return NULL;
     }
-    *rest = received + sizeof(*head);
-    return received;
+    grown[size] = '\0';
+    *rest = grown + sizeof(*head);
+    return grown;
 }
 
 int ibshift_card_copy(void *context, uint32_t peer, void *card, size_t size)
@@ -110,8 +118,7 @@ uint64_t ibshift_card_fabric(uint32_t peer)
 
 static bool has_our_values(const struct card_head *head)
 {
-    return head->values.algorithms == ours.algorithms && head->values.model == ours.model &&
-           head->values.eager_limit == ours.eager_limit;
+    return head->values.params == ours.params && head->values.model == ours.model;
 }
 
 void ibshift_card_complaint(uint32_t peer, char *text, size_t size)
@@ -126,14 +133,13 @@ void ibshift_card_complaint(uint32_t peer, char *text, size_t size)
     }
     if (!head.has_endpoint) {
         snprintf(text, size, "%.*s", (int)head.length, rest);
-    } else if (head.values.eager_limit != ours.eager_limit) {
-        snprintf(text, size, "its coll_ibshift_eager_limit is %llu, here %llu",
-                 (unsigned long long)head.values.eager_limit, (unsigned long long)ours.eager_limit);
+    } else if (head.values.params != ours.params) {
+        if (!ibshift_params_differ(rest + head.length, our_text, text, size)) {
+            snprintf(text, size,
+                     "it has other algorithms to choose from: another build of ibshift");
+        }
     } else if (head.values.model != ours.model) {
         snprintf(text, size, "its file coll_ibshift_model says something else");
-    } else if (!has_our_values(&head)) {
-        snprintf(text, size,
-                 "it has another coll_ibshift_window, or other algorithms, radices or segments");
     }
     free(received);
 }

@@ -12,10 +12,9 @@
 
 /* What the ranks of a communicator must have alike. */
 struct ibshift_card_values {
-    uint64_t fabric;     /* identity of the fabric file; 0: none, does not matter otherwise */
-    uint64_t algorithms; /* digest of what algorithms are asked for */
-    uint64_t model;      /* digest of the cost model */
-    uint64_t eager_limit;
+    uint64_t fabric; /* identity of the fabric file; 0: none, does not matter otherwise */
+    uint64_t params; /* digest of the parameters that all ranks must have alike */
+    uint64_t model;  /* digest of the cost model */
 };
 
 /* Where a process is: what it shares with others. */
@@ -27,10 +26,12 @@ struct ibshift_card_place {
 
 /*
  * Before the processes exchange data in MPI_Init. card is NULL without an endpoint; error says
- * then why there is none, empty where that is nobody's business.
+ * then why there is none, empty where that is nobody's business. text: of ibshift_params_agreed(),
+ * for the words about a difference.
  */
 void ibshift_card_publish(const void *card, size_t size, const struct ibshift_card_values *values,
-                          const struct ibshift_card_place *place, const char *error);
+                          const char *text, const struct ibshift_card_place *place,
+                          const char *error);
 
 /* The identity of the fabric file that the process has; 0: none. */
 uint64_t ibshift_card_fabric(uint32_t peer);

@@ -50,19 +50,16 @@ const struct ibshift_choice *ibshift_choices_last(const struct ibshift_choices *
 
 uint64_t ibshift_choose_digest(void)
 {
-    const double values[] = {model.latency,
-                             model.send_max,
-                             model.send_min,
-                             model.recv_max,
-                             model.recv_min,
-                             model.gap,
-                             model.gap_byte,
-                             model.copy_byte,
-                             model.reduce_byte,
-                             model.send_byte,
-                             (double)model.free_messages};
+    const struct ibshift_model *const all[] = {&model, &software_model};
+    uint64_t sum = IBSHIFT_DIGEST;
+    char text[1024];
 
-    return ibshift_digest(IBSHIFT_DIGEST, values, sizeof(values));
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        int length = ibshift_model_format(all[i], text, sizeof(text));
+
+        sum = ibshift_digest(sum, text, strnlen(text, (size_t)length));
+    }
+    return sum;
 }
 
 const struct ibshift_model *ibshift_choose_model(void)

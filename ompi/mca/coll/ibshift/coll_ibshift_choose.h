@@ -51,7 +51,7 @@ void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collec
 /* Reads the model's parameters; a file that is wrong is reported, and the typical values stay: of
  * hardware, or of devices in software. */
 void ibshift_choose_open(void);
-uint64_t ibshift_choose_digest(void); /* of the model in use */
+uint64_t ibshift_choose_digest(void); /* of the models in use, all of their fields */
 const struct ibshift_model *ibshift_choose_model(void);
 
 #endif

@@ -13,7 +13,8 @@ enum param_type { PARAM_INT, PARAM_BOOL, PARAM_SIZE, PARAM_CHOICE, PARAM_STRING 
 
 /*
  * One row is one parameter: registration, ompi_info, the manual page and the words of an error
- * message come from it. Bounds are for numbers, choices for PARAM_CHOICE (the index is the value).
+ * message come from it, and so does what ranks compare before they talk (ibshift_params_agreed()).
+ * Bounds are for numbers, choices for PARAM_CHOICE (the index is the value).
  */
 struct param {
     const char *name;
@@ -25,6 +26,7 @@ struct param {
     const mca_base_var_enum_value_t *choices;
     mca_base_var_info_lvl_t level;
     bool is_settable; /* by the tools interface of MPI, while the job runs */
+    bool all_ranks;   /* it decides what is sent to whom: unlike values must not meet */
     const char *help;
 };
 
@@ -38,6 +40,7 @@ static const struct param table[] = {
      .min = -1,
      .max = 100,
      .level = OPAL_INFO_LVL_6,
+     .all_ranks = true,
      .help = "Rank among the collective components, 0 to 100; the highest one that offers a "
              "function runs it (tuned has 30, sync 50, self 75). -1: 45 when the parameter coll "
              "names ibshift, otherwise ibshift is not used"},
@@ -106,8 +109,8 @@ static const struct param table[] = {
      .min = 64,
      .max = 65536,
      .level = OPAL_INFO_LVL_5,
-     .help = "Longest message in bytes that is sent before its receiver is known to wait for it; "
-             "the same on all ranks"},
+     .all_ranks = true,
+     .help = "Longest message in bytes that is sent before its receiver is known to wait for it"},
     {.name = "timeout",
      .type = PARAM_INT,
      .value = &ibshift_params.timeout,
@@ -144,6 +147,7 @@ static const struct param table[] = {
      .min = 1,
      .max = 256,
      .level = OPAL_INFO_LVL_5,
+     .all_ranks = true,
      .help = "Sends, and receives, that a collective has in flight at most"},
     {.name = "model",
      .type = PARAM_STRING,
@@ -151,7 +155,8 @@ static const struct param table[] = {
      .initial_text = "",
      .level = OPAL_INFO_LVL_5,
      .help = "File with the parameters of the cost model that chooses algorithms; empty: typical "
-             "values of a device in hardware, or in software, not measured here"},
+             "values of a device in hardware, or in software, not measured here. The files of all "
+             "ranks must say the same"},
     {.name = "fabric",
      .type = PARAM_STRING,
      .value = &ibshift_params.fabric,
@@ -174,6 +179,7 @@ static const struct param table[] = {
      .value = &ibshift_params.order_reductions,
      .initial = false,
      .level = OPAL_INFO_LVL_5,
+     .all_ranks = true,
      .help = "Rings and trees of reduce and allreduce too, if the operator is commutative: the "
              "last digits of floating-point results then depend on the hosts that the job got"},
     {.name = "pace",
@@ -181,13 +187,13 @@ static const struct param table[] = {
      .value = &ibshift_params.pace,
      .initial_text = "auto",
      .level = OPAL_INFO_LVL_5,
+     .all_ranks = true,
      .help = "How all-to-alls of long messages keep their stages together. auto: what suits; none: "
              "each rank goes as fast as it can; window:W: W messages at once each way, 1 to 256; "
              "grants:W: "
              "a barrier first, then a receiver lets W messages come at once, 1 to 16; barrier:B: "
              "nobody goes on before all have ended B stages; clk: stages have their times; rate:W "
-             "or rate:W/N: W messages at once, each at an Nth of the link's rate. The same on all "
-             "ranks"},
+             "or rate:W/N: W messages at once, each at an Nth of the link's rate"},
     {.name = "explain",
      .type = PARAM_BOOL,
      .value = &ibshift_params.explain,
@@ -206,7 +212,8 @@ static const struct param table[] = {
 
 enum { PARAM_COUNT = sizeof(table) / sizeof(table[0]) };
 
-/* The same for each collective; its name and an underscore come before. */
+/* The same for each collective, all of them for all ranks; its name and an underscore come before.
+ */
 enum { ALGORITHM, RADIX, SEGMENT, COLLECTIVE_PARAMS };
 static const struct param collective_table[COLLECTIVE_PARAMS] = {
     [ALGORITHM] = {.name = "algorithm",
@@ -357,16 +364,17 @@ static void check_bounds(const struct param *p)
 static void register_one(const struct param *p)
 {
     mca_base_var_enum_t *choices = NULL;
-    char name[64];
+    char name[64], help[1024];
 
     set_initial(p);
     check_text(p);
+    snprintf(help, sizeof(help), "%s%s", p->help, p->all_ranks ? ". The same on all ranks" : "");
     if (p->choices != NULL) {
         snprintf(name, sizeof(name), "coll_ibshift_%s", p->name);
         (void)mca_base_var_enum_create(name, p->choices, &choices);
     }
     (void)mca_base_component_var_register(
-        &mca_coll_ibshift_component.collm_version, p->name, p->help, var_type(p->type), choices, 0,
+        &mca_coll_ibshift_component.collm_version, p->name, help, var_type(p->type), choices, 0,
         p->is_settable ? MCA_BASE_VAR_FLAG_SETTABLE : 0, p->level,
         p->is_settable ? MCA_BASE_VAR_SCOPE_ALL_EQ : MCA_BASE_VAR_SCOPE_READONLY, p->value);
     if (choices != NULL) {
@@ -393,54 +401,99 @@ const mca_base_var_enum_value_t *ibshift_param_choices(enum ibshift_collective c
     return choice;
 }
 
-static void register_collective(enum ibshift_collective collective)
+/* Row i of a collective; name is where its name goes. False: the collective has no such row. */
+static bool make_row(enum ibshift_collective collective, int i, struct param *p, char *name,
+                     size_t size)
 {
-    void *values[COLLECTIVE_PARAMS] = {[ALGORITHM] = &ibshift_params.algorithm[collective],
-                                       [RADIX] = &ibshift_params.radix[collective],
-                                       [SEGMENT] = &ibshift_params.segment[collective]};
+    void *const values[COLLECTIVE_PARAMS] = {[ALGORITHM] = &ibshift_params.algorithm[collective],
+                                             [RADIX] = &ibshift_params.radix[collective],
+                                             [SEGMENT] = &ibshift_params.segment[collective]};
 
-    for (int i = 0; i < COLLECTIVE_PARAMS; i++) {
-        struct param p = collective_table[i];
-        char name[64];
-
-        snprintf(name, sizeof(name), "%s_%s", ibshift_collective_name(collective), p.name);
-        p.name = name;
-        p.value = values[i];
-        p.is_settable = true;
-        if (i == SEGMENT && !ibshift_collective_has_vector(collective)) {
-            continue;
-        }
-        if (i == ALGORITHM) {
-            p.choices = ibshift_param_choices(collective, "auto");
-        }
-        register_one(&p);
+    *p = collective_table[i];
+    snprintf(name, size, "%s_%s", ibshift_collective_name(collective), p->name);
+    p->name = name;
+    p->value = values[i];
+    p->is_settable = true;
+    p->all_ranks = true;
+    if (i == ALGORITHM) {
+        p->choices = ibshift_param_choices(collective, "auto");
     }
+    return i != SEGMENT || ibshift_collective_has_vector(collective);
+}
+
+static void visit_rows(void (*visit)(void *context, const struct param *p), void *context)
+{
+    struct param p;
+    char name[64];
+
+    for (int i = 0; i < PARAM_COUNT; i++) {
+        visit(context, &table[i]);
+    }
+    for (int c = 0; c < IBSHIFT_COLLECTIVES; c++) {
+        for (int i = 0; i < COLLECTIVE_PARAMS; i++) {
+            if (make_row((enum ibshift_collective)c, i, &p, name, sizeof(name))) {
+                visit(context, &p);
+            }
+        }
+    }
+}
+
+static void register_row(void *context, const struct param *p)
+{
+    register_one(p);
 }
 
 void ibshift_params_register(void)
 {
-    for (int i = 0; i < PARAM_COUNT; i++) {
-        register_one(&table[i]);
+    visit_rows(register_row, NULL);
+}
+
+struct visitor {
+    void (*visit)(void *context, const struct ibshift_param_text *row);
+    void *context;
+};
+
+static const char *number_text(const struct param *p, long long value, char *text, size_t size)
+{
+    if (p->type == PARAM_CHOICE) {
+        return p->choices[value].string;
     }
-    for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
-        register_collective((enum ibshift_collective)i);
+    snprintf(text, size, "%lld", value);
+    return text;
+}
+
+static long long number_of(const struct param *p)
+{
+    switch (p->type) {
+    case PARAM_BOOL:
+        return *(bool *)p->value;
+    case PARAM_SIZE:
+        return (long long)*(size_t *)p->value;
+    default:
+        return *(int *)p->value;
     }
 }
 
-void ibshift_params_visit(void (*visit)(void *context, const char *name), void *context)
+static void visit_text(void *context, const struct param *p)
 {
-    char name[64];
+    const struct visitor *visitor = context;
+    struct ibshift_param_text row = {.name = p->name, .all_ranks = p->all_ranks};
+    char value[32], initial[32];
 
-    for (int i = 0; i < PARAM_COUNT; i++) {
-        visit(context, table[i].name);
+    if (p->type == PARAM_STRING) {
+        row.value = *(const char **)p->value;
+        row.initial = p->initial_text;
+    } else {
+        row.value = number_text(p, number_of(p), value, sizeof(value));
+        row.initial = number_text(p, p->initial, initial, sizeof(initial));
     }
-    for (int i = 0; i < IBSHIFT_COLLECTIVES * COLLECTIVE_PARAMS; i++) {
-        enum ibshift_collective collective = (enum ibshift_collective)(i / COLLECTIVE_PARAMS);
+    visitor->visit(visitor->context, &row);
+}
 
-        if (i % COLLECTIVE_PARAMS != SEGMENT || ibshift_collective_has_vector(collective)) {
-            snprintf(name, sizeof(name), "%s_%s", ibshift_collective_name(collective),
-                     collective_table[i % COLLECTIVE_PARAMS].name);
-            visit(context, name);
-        }
-    }
+void ibshift_params_visit(void (*visit)(void *context, const struct ibshift_param_text *row),
+                          void *context)
+{
+    struct visitor visitor = {.visit = visit, .context = context};
+
+    visit_rows(visit_text, &visitor);
 }

@@ -44,8 +44,14 @@ const struct mca_base_var_enum_value_t *ibshift_param_choices(enum ibshift_colle
 /* Registers all parameters. A value out of bounds is reported and replaced by the default. */
 void ibshift_params_register(void);
 
-/* The same where all ranks choose the same algorithms, as far as parameters decide. */
-uint64_t ibshift_params_digest(void);
+/*
+ * What all ranks must have alike, as text: "name=value;" of each such row that has not its default,
+ * as far as there is room. Returns a digest of all such rows, and of the algorithms that there are.
+ */
+uint64_t ibshift_params_agreed(char *text, size_t size);
+
+/* The first row that differs between two such texts, in words; false: none that they tell. */
+bool ibshift_params_differ(const char *theirs, const char *ours, char *words, size_t size);
 
 /* FNV-1a over bytes; sum: IBSHIFT_DIGEST, or what an earlier call returned. */
 #define IBSHIFT_DIGEST 0xcbf29ce484222325u
@@ -60,7 +66,13 @@ void ibshift_params_check(void);
  */
 bool ibshift_params_may_open(const char *path, char *why, size_t size);
 
-/* Calls visit with each name, without the prefix coll_ibshift_. */
-void ibshift_params_visit(void (*visit)(void *context, const char *name), void *context);
+/* A row as text, while visit() runs. */
+struct ibshift_param_text {
+    const char *name; /* without the prefix coll_ibshift_ */
+    const char *value, *initial;
+    bool all_ranks; /* all ranks must have it alike */
+};
+void ibshift_params_visit(void (*visit)(void *context, const struct ibshift_param_text *row),
+                          void *context);
 
 #endif

@@ -19,15 +19,90 @@ uint64_t ibshift_digest(uint64_t sum, const void *bytes, size_t size)
     return sum;
 }
 
-uint64_t ibshift_params_digest(void)
-{
-    const struct ibshift_params *p = &ibshift_params;
-    uint64_t sum = ibshift_digest(IBSHIFT_DIGEST, &p->window, sizeof(p->window));
+struct agreed {
+    uint64_t sum;
+    char *text;
+    size_t size, length;
+};
 
-    sum = ibshift_digest(sum, p->algorithm, sizeof(p->algorithm));
-    sum = ibshift_digest(sum, p->radix, sizeof(p->radix));
-    sum = ibshift_digest(sum, p->pace, strlen(p->pace));
-    return ibshift_digest(sum, p->segment, sizeof(p->segment));
+static void add_agreed(void *context, const struct ibshift_param_text *row)
+{
+    struct agreed *agreed = context;
+    size_t room = agreed->size - agreed->length;
+    int length;
+
+    if (!row->all_ranks) {
+        return;
+    }
+    agreed->sum = ibshift_digest(agreed->sum, row->name, strlen(row->name) + 1);
+    agreed->sum = ibshift_digest(agreed->sum, row->value, strlen(row->value) + 1);
+    if (0 != strcmp(row->value, row->initial)) {
+        length = snprintf(agreed->text + agreed->length, room, "%s=%s;", row->name, row->value);
+        agreed->length += length < 0 || (size_t)length >= room ? 0 : (size_t)length;
+        agreed->text[agreed->length] = '\0';
+    }
+}
+
+uint64_t ibshift_params_agreed(char *text, size_t size)
+{
+    struct agreed agreed = {.sum = IBSHIFT_DIGEST, .text = text, .size = size};
+
+    text[0] = '\0';
+    ibshift_params_visit(add_agreed, &agreed);
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        const char *name = ibshift_alg_table[i]->name;
+
+        agreed.sum = ibshift_digest(agreed.sum, name, strlen(name) + 1);
+    }
+    return agreed.sum;
+}
+
+struct difference {
+    const char *theirs, *ours;
+    char *words;
+    size_t size;
+    bool is_found;
+};
+
+/* What an agreed text says of the row; it is silent about a default. */
+static const char *value_in(const char *text, const struct ibshift_param_text *row, int *length)
+{
+    size_t name = strlen(row->name);
+
+    while ('\0' != *text) {
+        size_t entry = strcspn(text, ";");
+
+        if (0 == strncmp(text, row->name, name) && '=' == text[name]) {
+            *length = (int)(entry - name - 1);
+            return text + name + 1;
+        }
+        text += entry + (';' == text[entry]);
+    }
+    *length = (int)strlen(row->initial);
+    return row->initial;
+}
+
+static void find_difference(void *context, const struct ibshift_param_text *row)
+{
+    struct difference *difference = context;
+    int length, our_length;
+    const char *theirs = value_in(difference->theirs, row, &length);
+    const char *ours = value_in(difference->ours, row, &our_length);
+
+    if (row->all_ranks && !difference->is_found &&
+        (length != our_length || 0 != strncmp(theirs, ours, (size_t)length))) {
+        snprintf(difference->words, difference->size, "its coll_ibshift_%s is %.*s, here %.*s",
+                 row->name, length, theirs, our_length, ours);
+        difference->is_found = true;
+    }
+}
+
+bool ibshift_params_differ(const char *theirs, const char *ours, char *words, size_t size)
+{
+    struct difference difference = {.theirs = theirs, .ours = ours, .words = words, .size = size};
+
+    ibshift_params_visit(find_difference, &difference);
+    return difference.is_found;
 }
 
 /* A word and the known name that begins most like it. */
@@ -38,9 +113,10 @@ struct nearest {
     bool is_known;
 };
 
-static void compare(void *context, const char *name)
+static void compare(void *context, const struct ibshift_param_text *row)
 {
     struct nearest *nearest = context;
+    const char *name = row->name;
     size_t alike = 0;
 
     while ('\0' != name[alike] && name[alike] == nearest->word[alike]) {

@@ -115,9 +115,8 @@ static int progress(void)
 void ibshift_transport_open(void)
 {
     const void *card = NULL;
-    struct ibshift_card_values values = {.algorithms = ibshift_params_digest(),
-                                         .model = ibshift_choose_digest(),
-                                         .eager_limit = ibshift_params.eager_limit};
+    struct ibshift_card_values values = {.model = ibshift_choose_digest()};
+    char agreed[LINE * 4];
     struct ibshift_card_place place = {.processors = 0};
     size_t size = 0;
 
@@ -133,7 +132,8 @@ void ibshift_transport_open(void)
         ibshift_fabric_file_open();
     }
     values.fabric = ibshift_fabric_file_id();
-    ibshift_card_publish(card, size, &values, &place, why_not);
+    values.params = ibshift_params_agreed(agreed, sizeof(agreed));
+    ibshift_card_publish(card, size, &values, agreed, &place, why_not);
 }
 
 void ibshift_transport_close(void)

@@ -34,15 +34,14 @@ static const struct key keys[] = {
     {"o_r_min", KIND_TIME, AT(recv_min), AT(recv_min)},
     {"g", KIND_TIME, AT(gap), AT(gap)},
     {"G", KIND_PER_BYTE, AT(gap_byte), AT(gap_byte)},
-    {"copy", KIND_PER_BYTE, AT(copy_byte), AT(copy_byte)},
-    {"reduce", KIND_PER_BYTE, AT(reduce_byte), AT(reduce_byte)},
+    {"f", KIND_COUNT, AT(free_messages), AT(free_messages)},
     {"O", KIND_PER_BYTE, AT(send_byte), AT(send_byte)},
     {"S", KIND_BYTES, AT(at_once), AT(at_once)},
-    {"f", KIND_COUNT, AT(free_messages), AT(free_messages)},
+    {"copy", KIND_PER_BYTE, AT(copy_byte), AT(copy_byte)},
+    {"reduce", KIND_PER_BYTE, AT(reduce_byte), AT(reduce_byte)},
 };
 
 #define KEY_COUNT (sizeof(keys) / sizeof(keys[0]))
-#define KEY_NAMES "L, o_s, o_s_max, o_s_min, o_r, o_r_max, o_r_min, g, G, f, O, S, copy, reduce"
 
 struct unit {
     const char *name;
@@ -181,6 +180,18 @@ static int set_number(struct parser *p, const struct key *key, double number, co
     return 0;
 }
 
+static int fail_unknown(struct parser *p, const char *name)
+{
+    char known[128] = "";
+    size_t length = 0;
+
+    for (size_t i = 0; i < KEY_COUNT && length < sizeof(known); i++) {
+        length += (size_t)snprintf(known + length, sizeof(known) - length, "%s%s",
+                                   i > 0 ? ", " : "", keys[i].name);
+    }
+    return fail(p, "unknown key '%.20s'; the keys are %s", name, known);
+}
+
 static int set_key(struct parser *p, const char *name, const char *text)
 {
     size_t i = 0;
@@ -191,7 +202,7 @@ static int set_key(struct parser *p, const char *name, const char *text)
         i++;
     }
     if (i == KEY_COUNT) {
-        return fail(p, "unknown key '%.20s'; the keys are " KEY_NAMES, name);
+        return fail_unknown(p, name);
     }
     if (p->set_on[i] != 0) {
         return fail(p, "%s was set on line %d already", name, p->set_on[i]);
@@ -342,13 +353,23 @@ int ibshift_model_read(const char *path, struct ibshift_model *model, char *erro
 
 int ibshift_model_format(const struct ibshift_model *m, char *text, size_t size)
 {
-    return snprintf(text, size,
-                    "L = %.17g us\no_s_max = %.17g us\no_s_min = %.17g us\no_r_max = %.17g us\n"
-                    "o_r_min = %.17g us\ng = %.17g us\nG = %.17g us/B\nf = %d\n"
-                    "copy = %.17g us/B\nreduce = %.17g us/B\nO = %.17g us/B\nS = %.17g B\n",
-                    m->latency, m->send_max, m->send_min, m->recv_max, m->recv_min, m->gap,
-                    m->gap_byte, m->free_messages, m->copy_byte, m->reduce_byte, m->send_byte,
-                    m->at_once);
+    static const char *const unit_of[] = {
+        [KIND_TIME] = " us", [KIND_PER_BYTE] = " us/B", [KIND_BYTES] = " B", [KIND_COUNT] = ""};
+    size_t length = 0;
+
+    for (size_t i = 0; i < KEY_COUNT; i++) {
+        double value = m->free_messages;
+
+        if (keys[i].kind != KIND_COUNT) {
+            memcpy(&value, (const char *)m + keys[i].offset, sizeof(value));
+        }
+        if (keys[i].offset == keys[i].twin) { /* another key sets two, each of which has its own */
+            length += (size_t)snprintf(length < size ? text + length : NULL,
+                                       length < size ? size - length : 0, "%s = %.17g%s\n",
+                                       keys[i].name, value, unit_of[keys[i].kind]);
+        }
+    }
+    return (int)length;
 }
 
 double ibshift_model_send_overhead(const struct ibshift_model *model, int n)

@@ -57,7 +57,8 @@ int ibshift_model_parse(const char *text, size_t length, const char *name,
                         struct ibshift_model *model, char *error);
 int ibshift_model_read(const char *path, struct ibshift_model *model, char *error);
 
-/* Writes the model as text that parses to the same model; the length as snprintf counts it. */
+/* Writes the model, each of its fields, as text that parses to the same model; the length as
+ * snprintf counts it. */
 int ibshift_model_format(const struct ibshift_model *model, char *text, size_t size);
 
 /* What one of n equal messages in a row costs the sender (receiver): the whole series costs the
