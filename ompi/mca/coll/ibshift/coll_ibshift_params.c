@@ -361,6 +361,14 @@ static void check_bounds(const struct param *p)
     }
 }
 
+/* Open MPI makes a null pointer of an empty text, and frees at the end what it finds there. */
+static void check_empty(const struct param *p)
+{
+    if (p->type == PARAM_STRING && NULL == *(char **)p->value) {
+        *(char **)p->value = strdup(p->initial_text);
+    }
+}
+
 static void register_one(const struct param *p)
 {
     mca_base_var_enum_t *choices = NULL;
@@ -380,6 +388,7 @@ static void register_one(const struct param *p)
     if (choices != NULL) {
         OBJ_RELEASE(choices);
     }
+    check_empty(p);
     check_bounds(p);
 }
 
