@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/rate.h"
 #include "fabric/route.h"
 #include "wire.h"
 #include "wire_slices.h"
@@ -47,14 +48,9 @@ static void make_crossbar(double cable)
 static void rate_links(const struct place *p, double rate)
 {
     const ibshift_fabric_t *f = p->fabric;
-    uint32_t fastest = 0;
-    for (uint32_t h = 0; h < f->host_count; h++) {
-        uint32_t mine = f->ports[f->hosts[h]].rate;
-        fastest = mine > fastest ? mine : fastest;
-    }
+    uint32_t fastest = ibshift_rate_of_hosts(f, NULL, f->host_count);
     for (uint32_t l = 0; l < f->port_count; l++) {
-        uint32_t mine = f->ports[l].rate;
-        shm.wire->links[l].rate = mine && fastest ? rate * mine / fastest : rate;
+        shm.wire->links[l].rate = rate / ibshift_link_cost(f, l, fastest);
     }
     for (uint32_t h = 0; h < shm.head->conf.hosts; h++) {
         uint32_t out = f->hosts[p->host[h]], in = f->ports[out].peer;

@@ -1,4 +1,5 @@
 /* Contention counted by the compact paths equals a plain walk of every route; known figures. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +10,9 @@
 #include <cmocka.h>
 
 #include "fabric/contend.h"
+#include "fabric/load.h"
 #include "fabric/random.h"
+#include "fabric/rate.h"
 #include "fabric/route.h"
 #include "fabric/synth.h"
 
@@ -197,6 +200,78 @@ static void no_route_is_said(void **state)
     ibshift_fabric_free(f);
 }
 
+static void draw_rates(ibshift_fabric_t *f, uint64_t seed)
+{
+    static const char *const names[] = {"4xQDR", "4xFDR", "4xEDR", "2xHDR", "1xQDR", "4xNDR"};
+
+    for (uint32_t p = 0; p < f->port_count; p++) {
+        uint32_t peer = f->ports[p].peer;
+
+        if (peer != IBSHIFT_NO_PORT && peer > p) {
+            f->ports[p].rate = f->ports[peer].rate =
+                ibshift_rate_parse(names[ibshift_random_below(&seed, 6)]);
+        }
+    }
+}
+
+/* `show` and `draw` take the load, `schedule` and `contend` the paths: they must say the same,
+ * whatever the cables are and however many LIDs a host has. */
+static void load_agrees_with_the_bound(void **state)
+{
+    static const char *const fabrics[] = {
+        "kary:4,3",    "kary:4,2/lmc=2",  "pgft:2;6,4;1,3;1,2/lmc=1",
+        "torus:4x3,2", "kary:4,3/minhop", "kary:3,3/hosts=7:3"};
+    ibshift_error_t err = {""};
+
+    for (uint64_t i = 0; i < 60; i++) {
+        job_t j = job_open(fabrics[i % 6], 0, 0, 0);
+        ibshift_load_t load;
+        double bound, own = 0;
+        uint32_t link;
+
+        ibshift_paths_free(j.paths);
+        draw_rates(j.fabric, i);
+        assert_int_equal(ibshift_paths_build(j.fabric, j.hosts, j.count, &j.paths, &err), 0);
+        assert_int_equal(ibshift_alltoall_bound(j.paths, j.count, j.identity, &bound, &link), 0);
+        for (uint32_t m = 0; m < j.count; m++) {
+            own = j.paths->host_cost[m] > own ? j.paths->host_cost[m] : own;
+        }
+        assert_int_equal(ibshift_load_find(j.fabric, &load, &err), 0);
+        if (fabs(load.least - bound / own / (j.count - 1)) > 1e-5) {
+            fail_msg("%s, rates %u: load %g, bound %g", fabrics[i % 6], (unsigned)i, load.least,
+                     bound / own / (j.count - 1));
+        }
+        ibshift_load_free(&load);
+        job_close(&j);
+    }
+}
+
+static void rates_are_of_data(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t mbps;
+    } known[] = {{"1xSDR", 2000},    {"4xSDR", 8000},   {"4xDDR", 16000},  {"4xQDR", 32000},
+                 {"4xFDR10", 40000}, {"4xFDR", 54546},  {"4xEDR", 100000}, {"2xHDR", 100000},
+                 {"4xHDR", 200000},  {"2xNDR", 200000}, {"4xNDR", 400000}, {"12xXDR", 2400000}};
+    char name[32];
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        ibshift_rate_t rate = ibshift_rate_parse(known[i].name);
+
+        assert_int_equal(rate.mbps, known[i].mbps);
+        ibshift_rate_name(rate, name, sizeof(name));
+        assert_string_equal(name, known[i].name);
+    }
+    assert_int_equal(ibshift_rate_parse("0xEDR").mbps, 0);
+    assert_int_equal(ibshift_rate_parse("4xADR").mbps, 0);
+    ibshift_rate_name(ibshift_rate_of_lanes(4, 25781.25), name, sizeof(name));
+    assert_string_equal(name, "4xEDR");
+    ibshift_rate_name(ibshift_rate_of_lanes(4, 14060), name, sizeof(name));
+    assert_string_equal(name, "4xFDR");
+    assert_int_equal(ibshift_rate_of_lanes(13, 2500).mbps, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +280,8 @@ int main(void)
         cmocka_unit_test(bound_agrees_with_the_stages),
         cmocka_unit_test(several_ranks_a_host),
         cmocka_unit_test(no_route_is_said),
+        cmocka_unit_test(load_agrees_with_the_bound),
+        cmocka_unit_test(rates_are_of_data),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

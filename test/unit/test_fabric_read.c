@@ -144,7 +144,7 @@ static void rates_and_names(void **state)
     assert_int_equal(ibshift_fabric_find_host(f, "h00003 HCA-1"), host);
     assert_int_equal(ibshift_fabric_find_host(f, "0x0002c90300000041"), host);
     assert_int_equal(ibshift_fabric_find_host(f, "h0000"), -2);
-    assert_int_equal(f->ports[f->hosts[host]].rate, 10000);
+    assert_int_equal(f->ports[f->hosts[host]].rate.mbps, 8000);
     ibshift_link_name(f, f->hosts[host], text, sizeof(text));
     assert_string_equal(text, "h00003 HCA-1 port 1 -> s1-00000 port 4");
     assert_null(f->lft);

@@ -1,27 +1,22 @@
 /* `ibshift fabric draw`: the fabric as an SVG picture, cables coloured by what an all-to-all puts
  * on them. */
 #include "cmd_fabric.h"
-#include "fabric/check.h"
+#include "fabric/load.h"
 #include "fabric_draw.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void describe(const ibshift_fabric_t *f, const ibshift_shape_t *shape, const uint32_t *flows,
-                     char *text, size_t size)
+static void describe(const ibshift_fabric_t *f, const ibshift_shape_t *shape,
+                     const ibshift_load_t *load, char *text, size_t size)
 {
-    uint32_t worst = 0;
-    int length;
+    int length = snprintf(text, size, "%u hosts, %u switches", f->host_count, f->switch_count);
 
-    for (uint32_t p = 0; flows != NULL && p < f->port_count; p++) {
-        worst = flows[p] > worst ? flows[p] : worst;
-    }
-    length = snprintf(text, size, "%u hosts, %u switches", f->host_count, f->switch_count);
-    if (flows != NULL && f->host_count > 1) {
+    if (load->on != NULL && f->host_count > 1) {
         length += snprintf(text + length, size - (size_t)length,
                            "; an all-to-all takes at least %.3g times what the hosts' cables allow",
-                           (double)worst / (f->host_count - 1));
+                           load->least);
     }
     if (shape->findings != 0 && shape->kind != IBSHIFT_SHAPE_OTHER) {
         snprintf(text + length, size - (size_t)length, "; broken in %u places", shape->findings);
@@ -33,25 +28,25 @@ static int draw_into(const struct fabric_args *args, const ibshift_fabric_t *f, 
     ibshift_shape_t shape;
     ibshift_error_t err = {"no memory"};
     struct fabric_picture picture = {.f = f, .shape = &shape};
-    uint32_t *flows = calloc((size_t)f->port_count + 1, sizeof(*flows));
+    ibshift_load_t load = {.on = NULL};
     char title[160], subtitle[256];
     int rc = ibshift_shape_find(f, &shape, &err);
 
     picture.at = calloc((size_t)f->switch_count + 1, sizeof(*picture.at));
-    if (rc == 0 && f->lft != NULL && flows != NULL) {
-        rc = ibshift_fabric_flows(f, flows, &err);
-        picture.flows = flows;
+    if (rc == 0 && f->lft != NULL) {
+        rc = ibshift_load_find(f, &load, &err);
+        picture.load = load.on;
     }
-    if (rc == 0 && flows != NULL && picture.at != NULL) {
+    if (rc == 0 && picture.at != NULL) {
         ibshift_shape_name(&shape, title, sizeof(title));
-        describe(f, &shape, picture.flows, subtitle, sizeof(subtitle));
+        describe(f, &shape, &load, subtitle, sizeof(subtitle));
         fabric_draw_place(&picture);
         fabric_draw_write(out, &picture, title, subtitle);
     } else {
         rc = fabric_args_fail(args, &err);
     }
     ibshift_shape_free(&shape);
-    free(flows);
+    ibshift_load_free(&load);
     free(picture.at);
     return rc;
 }

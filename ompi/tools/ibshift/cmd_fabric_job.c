@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fabric/random.h"
+#include "fabric/rate.h"
 #include "fabric/read.h"
 
 #define RANKS_MAX 1000000
@@ -136,7 +137,8 @@ static void slow_down(const struct fabric_job *job, const uint32_t *hosts, uint3
 {
     for (uint32_t i = 0; i < job->slow_hosts && i < count; i++) {
         ibshift_port_t *port = &job->fabric->ports[job->fabric->hosts[hosts[i]]];
-        uint32_t rate = (port->rate != 0 ? port->rate : 40000) / job->slow_by;
+        uint32_t mbps = port->rate.mbps != 0 ? port->rate.mbps : ibshift_rate_usual().mbps;
+        ibshift_rate_t rate = {.mbps = mbps / job->slow_by & IBSHIFT_RATE_MOST};
 
         port->rate = rate;
         if (port->peer != IBSHIFT_NO_PORT) {

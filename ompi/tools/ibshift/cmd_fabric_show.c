@@ -1,7 +1,8 @@
 /* `ibshift fabric show`: what a fabric is, in the manner of lstopo. */
 #include "cmd_fabric.h"
-#include "fabric/check.h"
+#include "fabric/load.h"
 #include "fabric/rate.h"
+#include "fabric/shape.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +10,8 @@
 struct show {
     const ibshift_fabric_t *f;
     const ibshift_shape_t *shape;
-    uint32_t cables, slow_cables, usual_rate;
+    uint32_t cables, slow_cables, fast_cables;
+    ibshift_rate_t usual_rate;
     unsigned lmc;
     char name[128];
 };
@@ -26,17 +28,20 @@ static void count_cables(struct show *s)
     uint32_t votes = 0;
 
     for (uint32_t p = 0; p < f->port_count; p++) {
-        uint32_t rate = f->ports[p].rate;
+        ibshift_rate_t rate = f->ports[p].rate;
 
         if (f->ports[p].peer == IBSHIFT_NO_PORT) {
             continue;
         }
         s->cables++;
         s->usual_rate = votes == 0 ? rate : s->usual_rate;
-        votes = rate == s->usual_rate ? votes + 1 : votes - 1;
+        votes = rate.mbps == s->usual_rate.mbps ? votes + 1 : votes - 1;
     }
     for (uint32_t p = 0; p < f->port_count; p++) {
-        s->slow_cables += f->ports[p].peer != IBSHIFT_NO_PORT && f->ports[p].rate < s->usual_rate;
+        if (f->ports[p].peer != IBSHIFT_NO_PORT) {
+            s->slow_cables += f->ports[p].rate.mbps < s->usual_rate.mbps;
+            s->fast_cables += f->ports[p].rate.mbps > s->usual_rate.mbps;
+        }
     }
     for (uint32_t h = 0; h < f->host_count; h++) {
         unsigned lmc = f->ports[f->hosts[h]].lmc;
@@ -45,6 +50,7 @@ static void count_cables(struct show *s)
     }
     s->cables /= 2;
     s->slow_cables /= 2;
+    s->fast_cables /= 2;
 }
 
 static void show_head(const struct show *s)
@@ -54,12 +60,12 @@ static void show_head(const struct show *s)
 
     printf("Fabric: %u host%s, %u switch%s, %u cable%s", f->host_count, plural(f->host_count),
            f->switch_count, f->switch_count == 1 ? "" : "es", s->cables, plural(s->cables));
-    if (s->usual_rate != 0) {
+    if (s->usual_rate.mbps != 0) {
         ibshift_rate_name(s->usual_rate, rate, sizeof(rate));
         printf(" %s", rate);
     }
-    if (s->slow_cables != 0) {
-        printf(" (%u slower)", s->slow_cables);
+    if (s->slow_cables != 0 || s->fast_cables != 0) {
+        printf(" (%u slower, %u faster)", s->slow_cables, s->fast_cables);
     }
     if (s->lmc != 0) {
         printf(", %u LIDs a host (LMC %u)", 1u << s->lmc, s->lmc);
@@ -126,8 +132,8 @@ static void show_verdict(const ibshift_shape_t *t)
 
 static int show_tables(const struct fabric_args *args, const ibshift_fabric_t *f)
 {
+    ibshift_load_t load;
     ibshift_error_t err;
-    uint32_t *flows, worst = 0, link = 0;
     char name[256];
 
     if (f->lft == NULL) {
@@ -137,25 +143,16 @@ static int show_tables(const struct fabric_args *args, const ibshift_fabric_t *f
     if (f->is_adaptive) {
         printf("Tables: not followed, the switches route adaptively; on their own:\n");
     }
-    flows = calloc((size_t)f->port_count + 1, sizeof(*flows));
-    if (flows == NULL || ibshift_fabric_flows(f, flows, &err) != 0) {
-        free(flows);
-        return cli_error(args->command, "no memory for %u links", f->port_count);
+    if (ibshift_load_find(f, &load, &err) != 0) {
+        return fabric_args_fail(args, &err);
     }
-    for (uint32_t p = 0; p < f->port_count; p++) {
-        if (flows[p] > worst) {
-            worst = flows[p];
-            link = p;
-        }
-    }
-    free(flows);
+    ibshift_load_free(&load);
     if (f->host_count > 1) {
-        ibshift_link_name(f, link, name, sizeof(name));
+        ibshift_link_name(f, load.link, name, sizeof(name));
         printf("Tables: an all-to-all of all hosts needs at least %.4g times the time of the "
-               "hosts' own "
-               "links",
-               (double)worst / (f->host_count - 1));
-        printf(worst > f->host_count - 1 ? " (%s)\n" : "\n", name);
+               "hosts' own links",
+               load.least);
+        printf(load.least > 1 ? " (%s)\n" : "\n", name);
     }
     return CLI_OK;
 }
@@ -190,7 +187,7 @@ static void show_json(const struct show *s)
     fabric_json_string(stdout, s->name);
     printf(", \"hosts\": %u, \"switches\": %u, \"cables\": %u, \"rate_mbps\": %u, \"lmc\": %u, "
            "\"tables\": %s,\n \"levels\": [",
-           s->f->host_count, s->f->switch_count, s->cables, s->usual_rate, s->lmc,
+           s->f->host_count, s->f->switch_count, s->cables, s->usual_rate.mbps, s->lmc,
            s->f->lft != NULL ? "true" : "false");
     for (unsigned l = 1; l <= t->levels && t->kind != IBSHIFT_SHAPE_TORUS; l++) {
         const ibshift_level_t *v = &t->level[l];

@@ -6,7 +6,7 @@
 
 #define LEGEND_HEIGHT 64.0
 
-/* Flows of a cable (the busier direction) over those of a host's own cable in an all-to-all. */
+/* Time of a cable (the busier direction) over that of a host's own cable in an all-to-all. */
 static const struct band {
     double up_to;
     enum svg_color color;
@@ -23,15 +23,13 @@ static const struct band {
 static unsigned band_of(const struct fabric_picture *p, uint32_t link)
 {
     uint32_t back = p->f->ports[link].peer;
-    uint32_t flows = p->flows == NULL ? 0 : p->flows[link];
     double load;
     unsigned band = 0;
 
-    if (p->flows == NULL) {
+    if (p->load == NULL) {
         return 2;
     }
-    flows = p->flows[back] > flows ? p->flows[back] : flows;
-    load = p->f->host_count > 1 ? (double)flows / (p->f->host_count - 1) : 0;
+    load = fmax(p->load[link], p->load[back]);
     while (load > bands[band].up_to) {
         band++;
     }
@@ -152,11 +150,11 @@ static void draw_legend(FILE *out, const struct fabric_picture *p)
     struct svg_point at = {48, p->height + 18};
 
     svg_text(out, at, 12, SVG_START,
-             p->flows != NULL
-                 ? "flows of an all-to-all on a cable, over those of a host's own cable:"
+             p->load != NULL
+                 ? "time of an all-to-all on a cable, over that on the hosts' own cables:"
                  : "no forwarding tables: cables are not coloured by load");
     at.y += 24;
-    for (unsigned i = 0; p->flows != NULL && i < BAND_COUNT; i++) {
+    for (unsigned i = 0; p->load != NULL && i < BAND_COUNT; i++) {
         struct svg_point to = {at.x + 30, at.y - 4};
 
         svg_line(out, (struct svg_point){at.x, at.y - 4}, to, bands[i].color, 4, SVG_SOLID);

@@ -9,12 +9,12 @@
 struct fabric_picture {
     const ibshift_fabric_t *f;
     const ibshift_shape_t *shape;
-    const uint32_t *flows; /* by directed link, or NULL: no tables */
-    struct svg_point *at;  /* by switch */
-    double width, height;  /* of the field of switches and hosts, below the title */
-    double box;            /* half the width of a switch */
-    double line;           /* width of a cable */
-    double level_step;     /* between the levels of a tree */
+    const double *load;   /* by directed link (fabric/load.h), or NULL: no tables */
+    struct svg_point *at; /* by switch */
+    double width, height; /* of the field of switches and hosts, below the title */
+    double box;           /* half the width of a switch */
+    double line;          /* width of a cable */
+    double level_step;    /* between the levels of a tree */
 };
 
 /* Places the switches; at[] has switch_count elements. */

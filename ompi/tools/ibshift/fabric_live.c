@@ -1,4 +1,5 @@
 #include "fabric_live.h"
+#include "fabric/rate.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,8 +24,8 @@ void fabric_live_progress(const struct fabric_live *live, const char *what, uint
     }
 }
 
-/* Mb/s of what the port runs at. */
-static uint32_t rate_of(ibnd_port_t *port)
+/* What the port runs at. */
+static ibshift_rate_t rate_of(ibnd_port_t *port)
 {
     static const struct {
         uint32_t bit, value;
@@ -45,7 +46,7 @@ static uint32_t rate_of(ibnd_port_t *port)
     for (size_t i = 0; i < sizeof(extended) / sizeof(extended[0]); i++) {
         lane = extended[i].bit == faster ? extended[i].value : lane;
     }
-    return lanes * lane;
+    return ibshift_rate_of_lanes(lanes, lane);
 }
 
 static enum ibshift_node_kind kind_of(const ibnd_node_t *node)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/rate.h"
+
 static int check_options(const struct sim_fabric_options *o, ibshift_error_t *err)
 {
     if (o->mtu < 1 || o->mtu > SIM_MTU_MAX) {
@@ -27,20 +29,12 @@ static int check_options(const struct sim_fabric_options *o, ibshift_error_t *er
     return 0;
 }
 
-/* Bits on the wire become data by the cable's code: 8 of 10 up to QDR, 64 of 66 above. */
-static uint64_t data_rate(uint32_t signalling)
-{
-    bool has_8_of_10 = signalling <= 12 * 10000 && signalling % 2500 == 0;
-
-    return has_8_of_10 ? (uint64_t)signalling * 8 / 10 : (uint64_t)signalling * 64 / 66;
-}
-
 static int rate_class(struct sim_fabric *f, uint32_t port, ibshift_error_t *err)
 {
-    uint32_t signalling = f->graph->ports[port].rate;
+    uint32_t own = f->graph->ports[port].rate.mbps;
     uint64_t megabits = f->options.rate != 0 ? f->options.rate
-                        : signalling != 0    ? data_rate(signalling)
-                                             : 32000;
+                        : own != 0           ? own
+                                             : ibshift_rate_usual().mbps;
     struct sim_rate *rate;
 
     for (unsigned i = 0; i < f->rates; i++) {

@@ -11,8 +11,6 @@
 
 #include "exec/pace_auto.h"
 
-enum { LAST_8B10B = 40000 };
-
 static const uint64_t resync = 10ull * 1000 * 1000 * 1000; /* ns */
 static struct ibshift_pace wish;
 static bool is_auto = true;
@@ -49,15 +47,11 @@ static uint64_t link_kib(void)
     uint32_t rate = 0;
 
     for (uint32_t i = 0; NULL != fabric && i < fabric->host_count; i++) {
-        uint32_t cable = fabric->ports[fabric->hosts[i]].rate;
+        uint32_t cable = fabric->ports[fabric->hosts[i]].rate.mbps;
 
         rate = 0 == rate || (0 != cable && cable < rate) ? cable : rate;
     }
-    if (0 == rate) {
-        return 0;
-    }
-    /* Mb/s on the wire; eight bits of ten are data up to QDR, 64 of 66 above */
-    return rate <= LAST_8B10B ? 8192ull * 1000 * 10 / 8 / rate : 8192ull * 1000 * 66 / 64 / rate;
+    return 0 == rate ? 0 : 8192ull * 1000 / rate;
 }
 
 /* Model times are in us. */

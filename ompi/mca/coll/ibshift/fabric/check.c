@@ -15,7 +15,7 @@ typedef struct walker {
     uint8_t *fate, *turns; /* by switch */
     uint16_t *links;       /* from the switch on */
     uint32_t *path;
-    uint32_t *own; /* by switch: its hosts */
+    bool *has_hosts; /* by switch */
 } walker_t;
 
 static void walker_free(walker_t *w)
@@ -24,8 +24,7 @@ static void walker_free(walker_t *w)
     free(w->turns);
     free(w->links);
     free(w->path);
-
-    free(w->own);
+    free(w->has_hosts);
 }
 
 static int walker_init(walker_t *w, const ibshift_fabric_t *f, const ibshift_shape_t *shape,
@@ -39,8 +38,8 @@ static int walker_init(walker_t *w, const ibshift_fabric_t *f, const ibshift_sha
                     .turns = calloc(n, 1),
                     .links = calloc(n, sizeof(*w->links)),
                     .path = calloc(n, sizeof(*w->path)),
-                    .own = calloc(n, sizeof(*w->own))};
-    if (!w->fate || !w->turns || !w->links || !w->path || !w->own) {
+                    .has_hosts = calloc(n, sizeof(*w->has_hosts))};
+    if (!w->fate || !w->turns || !w->links || !w->path || !w->has_hosts) {
         walker_free(w);
         return ibshift_fail(err, -ENOMEM, "no memory for %u switches", f->switch_count);
     }
@@ -48,7 +47,7 @@ static int walker_init(walker_t *w, const ibshift_fabric_t *f, const ibshift_sha
         uint32_t leaf = ibshift_port_neighbour(f, f->hosts[h]);
 
         if (leaf != IBSHIFT_NO_NODE && ibshift_node_is_switch(f, leaf)) {
-            w->own[f->nodes[leaf].switch_index]++;
+            w->has_hosts[f->nodes[leaf].switch_index] = true;
         }
     }
     return 0;
@@ -179,7 +178,7 @@ int ibshift_fabric_check(const ibshift_fabric_t *f, const ibshift_shape_t *shape
 
             memset(w.fate, 0, f->switch_count);
             for (uint32_t s = 0; lid != 0 && s < f->switch_count; s++) {
-                if (w.own[s] != 0) {
+                if (w.has_hosts[s]) {
                     walk(&w, s, lid, f->hosts[h]);
                     count_route(&w, s, lid, h, check);
                 }
@@ -190,55 +189,4 @@ int ibshift_fabric_check(const ibshift_fabric_t *f, const ibshift_shape_t *shape
         walker_free(&w);
     }
     return rc;
-}
-
-/* Hosts of all switches flow towards one LID; the switch farthest away hands on first. */
-static void add_flows(walker_t *w, unsigned lid, uint32_t goal, uint32_t *flows)
-{
-    const ibshift_fabric_t *f = w->f;
-
-    for (uint32_t s = 0; s < f->switch_count; s++) {
-        uint32_t at = s, hosts = w->own[s];
-
-        if (hosts == 0) {
-            continue;
-        }
-        walk(w, s, lid, goal);
-        if (w->fate[s] != FATE_ARRIVES) {
-            continue;
-        }
-        hosts -= f->ports[f->ports[goal].peer].node == f->switches[s];
-        for (unsigned left = w->links[s]; left > 0; left--) {
-            uint32_t link = next_link(f, at, lid), peer = f->ports[link].peer;
-
-            flows[link] += hosts;
-            if (left > 1) {
-                at = f->nodes[f->ports[peer].node].switch_index;
-            }
-        }
-    }
-}
-
-int ibshift_fabric_flows(const ibshift_fabric_t *f, uint32_t *flows, ibshift_error_t *err)
-{
-    walker_t w;
-    int rc;
-
-    memset(flows, 0, f->port_count * sizeof(*flows));
-    if (f->lft == NULL) {
-        return ibshift_fail(err, -ENODATA, "the fabric has no forwarding tables");
-    }
-    rc = walker_init(&w, f, NULL, err);
-    if (rc != 0) {
-        return rc;
-    }
-    for (uint32_t h = 0; h < f->host_count; h++) {
-        flows[f->hosts[h]] = f->host_count - 1;
-        if (ibshift_host_lid(f, h) != 0) {
-            memset(w.fate, 0, f->switch_count);
-            add_flows(&w, ibshift_host_lid(f, h), f->hosts[h], flows);
-        }
-    }
-    walker_free(&w);
-    return 0;
 }

@@ -19,10 +19,4 @@ typedef struct ibshift_check {
 int ibshift_fabric_check(const ibshift_fabric_t *f, const ibshift_shape_t *shape,
                          ibshift_check_t *check, ibshift_error_t *err);
 
-/*
- * flows[directed link] = how many ordered pairs of hosts it serves, each pair once, to base LIDs.
- * The most loaded link bounds an all-to-all from below. flows has port_count elements.
- */
-int ibshift_fabric_flows(const ibshift_fabric_t *f, uint32_t *flows, ibshift_error_t *err);
-
 #endif

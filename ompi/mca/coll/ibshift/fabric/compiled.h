@@ -9,7 +9,7 @@
 #include "fabric/fabric.h"
 
 #define IBSHIFT_COMPILED_MAGIC   "ibshift\x1a"
-#define IBSHIFT_COMPILED_VERSION 1
+#define IBSHIFT_COMPILED_VERSION 2
 
 #define IBSHIFT_COMPILED_ADAPTIVE 1u /* the fabric's is_adaptive; other flags are refused */
 

@@ -51,17 +51,29 @@ typedef struct ibshift_node {
     uint8_t unused[7];
 } ibshift_node_t;
 
+#define IBSHIFT_RATE_MOST 0xffffffu
+
+/* What a cable carries. Compared and priced by its data rate; the rest is its name. */
+typedef struct ibshift_rate {
+    uint32_t mbps : 24;      /* of data, not of bits on the wire; 0 = not known */
+    uint32_t lanes : 4;      /* "4" of 4xEDR */
+    uint32_t generation : 4; /* a number of rate.c, 0 = no name fits */
+} ibshift_rate_t;
+
+#define IBSHIFT_NO_RATE ((ibshift_rate_t){.mbps = 0})
+
 typedef struct ibshift_port {
     uint64_t guid; /* 0 at switches */
     uint32_t node;
     uint32_t peer; /* port at the other end, or IBSHIFT_NO_PORT */
-    uint32_t rate; /* signalling rate in Mb/s; 0 = not known */
-    uint16_t lid;  /* base LID of an HCA's port; 0 = not known, and at switches */
+    ibshift_rate_t rate;
+    uint16_t lid; /* base LID of an HCA's port; 0 = not known, and at switches */
     uint8_t lmc;
     uint8_t number; /* 1.. */
 } ibshift_port_t;
 
 _Static_assert(sizeof(ibshift_node_t) == 32, "part of the compiled form");
+_Static_assert(sizeof(ibshift_rate_t) == 4, "part of the compiled form");
 _Static_assert(sizeof(ibshift_port_t) == 24, "part of the compiled form");
 
 typedef struct ibshift_fabric {
@@ -94,8 +106,8 @@ void ibshift_fabric_free(ibshift_fabric_t *f);
 /* Returns the node's index. -EEXIST: the GUID is there already. */
 int64_t ibshift_fabric_add_node(ibshift_fabric_t *f, enum ibshift_node_kind kind, uint64_t guid,
                                 const char *name, unsigned ports, ibshift_error_t *err);
-int ibshift_fabric_add_link(ibshift_fabric_t *f, uint32_t port_a, uint32_t port_b, uint32_t rate,
-                            ibshift_error_t *err);
+int ibshift_fabric_add_link(ibshift_fabric_t *f, uint32_t port_a, uint32_t port_b,
+                            ibshift_rate_t rate, ibshift_error_t *err);
 /* port 0 of a switch or a port of an HCA. */
 int ibshift_fabric_set_lid(ibshift_fabric_t *f, uint32_t node, unsigned port, unsigned lid,
                            unsigned lmc, ibshift_error_t *err);

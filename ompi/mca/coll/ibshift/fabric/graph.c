@@ -130,8 +130,8 @@ int64_t ibshift_fabric_add_node(ibshift_fabric_t *f, enum ibshift_node_kind kind
     return node;
 }
 
-int ibshift_fabric_add_link(ibshift_fabric_t *f, uint32_t port_a, uint32_t port_b, uint32_t rate,
-                            ibshift_error_t *err)
+int ibshift_fabric_add_link(ibshift_fabric_t *f, uint32_t port_a, uint32_t port_b,
+                            ibshift_rate_t rate, ibshift_error_t *err)
 {
     ibshift_port_t *a = &f->ports[port_a], *b = &f->ports[port_b];
     bool free_a = a->peer == IBSHIFT_NO_PORT, free_b = b->peer == IBSHIFT_NO_PORT;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/rate.h"
 #include "fabric/route.h"
 
 #define CELLS_MAX ((size_t)1 << 28)
@@ -130,36 +131,42 @@ static void fill_cell(ibshift_paths_t *p, void *context, uint32_t leaf, uint32_t
     }
 }
 
-/* Numbers the shared links and prices them. usage becomes the map from directed to shared links. */
-static int number_links(ibshift_paths_t *p, const usage_t *usage, uint32_t *shared)
+/* A link of one source or of one destination is as busy as that host's own cable: it matters only
+ * where it is slower. */
+static bool is_shared(const ibshift_paths_t *p, const usage_t *usage, const uint32_t (*two)[2],
+                      double cost)
+{
+    if (usage->from == NONE) {
+        return false;
+    }
+    return (usage->from == MANY || cost > p->host_cost[two[usage->from][0]] + 1e-6) &&
+           (usage->to == MANY || cost > p->host_cost[usage->to] + 1e-6);
+}
+
+/* Numbers the shared links and prices them. shared: from directed to shared links. */
+static int number_links(ibshift_paths_t *p, const uint32_t (*two)[2], const usage_t *usage,
+                        uint32_t *shared)
 {
     const ibshift_fabric_t *f = p->fabric;
-    uint32_t fastest = 0;
+    uint32_t fastest = ibshift_rate_of_hosts(f, p->host, p->hosts);
 
+    for (uint32_t m = 0; m < p->hosts; m++) {
+        p->host_cost[m] = (float)ibshift_link_cost(f, f->hosts[p->host[m]], fastest);
+    }
     for (uint32_t l = 0; l < f->port_count; l++) {
-        shared[l] = usage[l].from == MANY && usage[l].to == MANY ? p->links++ : NONE;
+        bool is = is_shared(p, &usage[l], two, ibshift_link_cost(f, l, fastest));
+
+        shared[l] = is ? p->links++ : NONE;
     }
     p->link = malloc((p->links + 1) * sizeof(*p->link));
     p->cost = malloc((p->links + 1) * sizeof(*p->cost));
     if (p->link == NULL || p->cost == NULL) {
         return -ENOMEM;
     }
-    for (uint32_t m = 0; m < p->hosts; m++) {
-        uint32_t rate = f->ports[f->hosts[p->host[m]]].rate;
-
-        fastest = rate > fastest ? rate : fastest;
-    }
-    for (uint32_t m = 0; m < p->hosts; m++) {
-        uint32_t rate = f->ports[f->hosts[p->host[m]]].rate;
-
-        p->host_cost[m] = rate > 0 ? (float)fastest / (float)rate : 1;
-    }
     for (uint32_t l = 0; l < f->port_count; l++) {
         if (shared[l] != NONE) {
-            uint32_t rate = f->ports[l].rate;
-
             p->link[shared[l]] = l;
-            p->cost[shared[l]] = rate > 0 && fastest > 0 ? (float)fastest / (float)rate : 1;
+            p->cost[shared[l]] = (float)ibshift_link_cost(f, l, fastest);
         }
     }
     return 0;
@@ -173,7 +180,7 @@ static int fill_cells(ibshift_paths_t *p, const uint32_t (*two)[2], usage_t *usa
     int status = walk_all(p, two, note_usage, usage, err);
 
     if (status == 0) {
-        status = number_links(p, usage, shared);
+        status = number_links(p, two, usage, shared);
     }
     if (status != 0) {
         return status;

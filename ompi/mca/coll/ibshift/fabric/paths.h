@@ -1,7 +1,8 @@
 /*
  * The routes among a set of hosts, cut down to what can be contended: the links that carry flows of
  * several sources and to several destinations. On all other links (a host's own cable, a down link
- * that serves one host) no two flows meet in a stage in which each host sends and receives once.
+ * that serves one host) no two flows meet in a stage in which each host sends and receives once;
+ * they count where they are slower than that host's cable.
  *
  * Members are numbered 0 .. hosts - 1; a member with an LMC has several lanes, one for each LID.
  * Read-only once built, safe to share.

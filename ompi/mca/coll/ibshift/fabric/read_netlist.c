@@ -12,7 +12,7 @@ typedef struct cable {
     uint64_t remote_key; /* of the node's id */
     uint32_t port;
     uint32_t line;
-    uint32_t rate;
+    ibshift_rate_t rate;
     uint8_t remote_port;
 } cable_t;
 
@@ -167,21 +167,21 @@ static const char *skip_marks(const char *at, uint64_t *guid)
     }
 }
 
-static uint32_t rate_in(const char *at)
+static ibshift_rate_t rate_in(const char *at)
 {
     for (const char *x = strchr(at, 'x'); x != NULL; x = strchr(x + 1, 'x')) {
         const char *start = x;
-        uint32_t rate;
+        ibshift_rate_t rate;
 
         while (start > at && isdigit((unsigned char)start[-1])) {
             start--;
         }
         rate = ibshift_rate_parse(start);
-        if (rate != 0) {
+        if (rate.mbps != 0) {
             return rate;
         }
     }
-    return 0;
+    return IBSHIFT_NO_RATE;
 }
 
 /* What follows the remote end; in an HCA's line that is its own LID first. */
@@ -325,7 +325,7 @@ static int connect_cable(netlist_t *n, const cable_t *cable)
                                   ibshift_node_name(f, remote), cable->remote_port);
     }
     rc = ibshift_fabric_add_link(f, cable->port, ibshift_node_port(f, remote, cable->remote_port),
-                                 cable->rate != 0 ? cable->rate : f->ports[cable->port].rate,
+                                 cable->rate.mbps != 0 ? cable->rate : f->ports[cable->port].rate,
                                  &reason);
     return rc == 0 ? 0 : ibshift_lines_fail(n->lines, n->err, rc, "%s", reason.text);
 }

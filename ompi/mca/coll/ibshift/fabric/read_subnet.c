@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,15 +99,15 @@ static int64_t port_of(ibshift_lines_t *lines, ibshift_fabric_t *f, const end_t 
 }
 
 /* Width and lane rate: "PHY=4x ... SPD=2.5". */
-static uint32_t rate_of(const char *at)
+static ibshift_rate_t rate_of(const char *at)
 {
     const char *width = strstr(at, "PHY="), *speed = strstr(at, "SPD=");
     double lanes = width == NULL ? 0 : strtod(width + 4, NULL);
     double lane = speed == NULL ? 0 : strtod(speed + 4, NULL);
 
-    return lanes >= 1 && lanes <= 12 && lane > 0 && lane < 1000
-               ? (uint32_t)lround(lanes * lane * 1000)
-               : 0;
+    return lanes >= 1 && lanes <= 12 && lane < 1000
+               ? ibshift_rate_of_lanes((unsigned)lanes, lane * 1000)
+               : IBSHIFT_NO_RATE;
 }
 
 static int read_link(ibshift_lines_t *lines, ibshift_fabric_t *f, ibshift_error_t *err)

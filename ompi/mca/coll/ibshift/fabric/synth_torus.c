@@ -1,5 +1,6 @@
 /* Tori: switch c0 + c1 * dim0 + ..; ports: hosts first, then +, - of each dimension (one port where
  * the size is 2). */
+#include "fabric/rate.h"
 #include "fabric/synth_spec.h"
 
 #include <errno.h>
@@ -62,8 +63,8 @@ static int link_switch(synth_t *s, uint32_t i, ibshift_error_t *err)
 
     for (unsigned h = 0; rc == 0 && h < t->hosts_per_switch; h++) {
         rc = ibshift_fabric_add_link(f, ibshift_node_port(f, s->hosts + i, h + 1),
-                                     ibshift_node_port(f, i * t->hosts_per_switch + h, 1), 40000,
-                                     err);
+                                     ibshift_node_port(f, i * t->hosts_per_switch + h, 1),
+                                     ibshift_rate_usual(), err);
     }
     for (unsigned k = 0; rc == 0 && k < t->dims; k++) {
         unsigned size = t->dim[k], c = i / stride % size, plus = port_plus(t, k);
@@ -72,7 +73,8 @@ static int link_switch(synth_t *s, uint32_t i, ibshift_error_t *err)
         if (size > 2 || (size == 2 && c == 0)) {
             rc = ibshift_fabric_add_link(
                 f, ibshift_node_port(f, s->hosts + i, plus),
-                ibshift_node_port(f, s->hosts + next, size > 2 ? plus + 1 : plus), 40000, err);
+                ibshift_node_port(f, s->hosts + next, size > 2 ? plus + 1 : plus),
+                ibshift_rate_usual(), err);
         }
         stride *= size;
     }

@@ -3,6 +3,7 @@
  * E. Zahavi et al., "Quasi fat trees for HPC clouds and their fault-resilient closed-form routing";
  * the numbers in comments are its equations. Down ports come first, then up ports.
  */
+#include "fabric/rate.h"
 #include "fabric/synth_spec.h"
 
 #include <errno.h>
@@ -149,7 +150,8 @@ static int link_children(synth_t *s, uint32_t node, ibshift_error_t *err)
         unsigned port = level == 1 ? 1 : down_ports(t, level - 1) + g + 1;
 
         rc = ibshift_fabric_add_link(s->fabric, ibshift_node_port(s->fabric, node, f + 1),
-                                     ibshift_node_port(s->fabric, below, port), 40000, err);
+                                     ibshift_node_port(s->fabric, below, port),
+                                     ibshift_rate_usual(), err);
     }
     return rc;
 }
