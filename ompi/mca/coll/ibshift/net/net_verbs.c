@@ -70,8 +70,12 @@ static int net_recv(struct ibshift_net *net, const struct ibshift_net_message *m
 static int slot_used(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                      const struct ibv_wc *wc, struct ibshift_slot *slot)
 {
-    const struct ibshift_wire *head = slot != NULL ? (void *)slot->data : NULL;
+    struct ibshift_wire head = {.length = UINT32_MAX};
     int is_kept = 0;
+
+    if (slot != NULL && wc->byte_len >= sizeof(head)) {
+        memcpy(&head, slot->data, sizeof(head)); /* peers may write there: it is read once */
+    }
 
     c->in.slots_arrived++;
     if (c->in.slots_window > 0) {
@@ -83,12 +87,11 @@ static int slot_used(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     ibshift_nv_heard(nv, c);
     if (wc->wc_flags & IBV_WC_WITH_IMM) {
         ibshift_nv_part_came(nv, c, be32toh(wc->imm_data));
-    } else if (head == NULL || wc->byte_len < sizeof(*head) ||
-               head->length != wc->byte_len - sizeof(*head)) {
+    } else if (head.length != wc->byte_len - sizeof(head)) {
         ibshift_nv_break(nv, c, -EIO, "it sent a message of %u bytes without a header",
                          wc->byte_len);
     } else {
-        is_kept = ibshift_nv_arrive(nv, c, head, slot->data + sizeof(*head), slot);
+        is_kept = ibshift_nv_arrive(nv, c, &head, slot->data + sizeof(head), slot);
     }
     if (c->status == 0 && ibshift_limit_is_news(c->in.slots, c->in.slots_told, c->in.slots_arrived,
                                                 c->in.slots_window)) {

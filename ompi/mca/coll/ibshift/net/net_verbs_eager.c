@@ -338,6 +338,11 @@ int ibshift_nv_arrive(struct ibshift_net_verbs *nv, struct ibshift_connection *c
                       const struct ibshift_wire *head, const uint8_t *payload,
                       struct ibshift_slot *slot)
 {
+    if (head->length > nv->net.max_eager) {
+        ibshift_nv_break(nv, c, -EIO, "it sent a short message of %u bytes: the limit is %zu",
+                         head->length, nv->net.max_eager);
+        return 0;
+    }
     ibshift_limit_advance(&c->out.slots, head->slots);
     ibshift_limit_advance(&c->out.quota, head->quota);
     if (c->out.ring_address != 0) {

@@ -157,7 +157,8 @@ static int poll_ring(struct ibshift_net_verbs *nv, struct ibshift_ring *ring)
     struct ibshift_connection *c = ring->connection;
     int taken = 0;
 
-    while (taken < RECORDS_PER_POLL && take_record(nv, c)) {
+    /* A record may be the word that the peer has left the ring. */
+    while (taken < RECORDS_PER_POLL && ring->connection == c && take_record(nv, c)) {
         taken++;
     }
     if (taken == 0 || c->status != 0) {

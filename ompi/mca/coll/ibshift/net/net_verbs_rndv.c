@@ -309,10 +309,10 @@ void ibshift_nv_piece_came(struct ibshift_net_verbs *nv, struct ibshift_connecti
 {
     struct ibshift_note *note =
         (struct ibshift_note *)ibshift_match_find(&nv->rx, c->peer, &head->key);
-    size_t offset = (size_t)head->offset * nv->net.max_eager;
+    size_t offset = (size_t)head->offset * nv->net.max_eager; /* they come in order */
 
     if (note == NULL || note->kind != IBSHIFT_NOTE_RECV || !note->is_granted ||
-        offset > note->length || head->length > note->length - offset) {
+        offset != note->done || head->length > note->length - offset) {
         ibshift_nv_break(nv, c, -EIO, "it sent a piece of a message that it had no grant for");
         return;
     }

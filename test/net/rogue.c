@@ -1,0 +1,270 @@
+/*
+ * A process of the job that does not keep to what it was granted: rogue CASE. What it does breaks
+ * its own connection, with a reason, and changes nothing else.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "net/net_verbs_memory.h"
+#include "ranks.h"
+
+enum { LIMIT = 60, EAGER = 64, SHORT = 32, PENDING = 1, DATAGRAMS = 10 };
+
+static uint8_t memory[8192]; /* registered by the rogue, who fits into no slot */
+
+static struct ibshift_net_verbs *nv_of(struct ranks *r)
+{
+    return (struct ibshift_net_verbs *)r->net;
+}
+
+/* Posts one message and waits for its end. */
+static int message(struct ranks *r, int is_send, uint32_t peer, uint32_t tag, void *buffer,
+                   size_t length)
+{
+    struct ibshift_net_message m = {
+        .peer = peer, .key = {.comm = 7, .tag = tag}, .buffer = buffer, .length = length};
+    int rc = is_send ? ibshift_net_send(r->net, &m) : ibshift_net_recv(r->net, &m);
+    struct ibshift_net_event event = {.status = rc};
+
+    while (rc == IBSHIFT_NET_PENDING && ibshift_net_poll(r->net, &event, 1) == 0) {
+        usleep(20);
+    }
+    return rc < 0 ? rc : rc == IBSHIFT_NET_DONE ? 0 : event.status;
+}
+
+static void pass(struct ranks *r, int is_send, uint32_t peer, uint32_t tag)
+{
+    uint8_t data[SHORT];
+    int status;
+
+    ranks_fill(data, is_send ? SHORT : 0, tag);
+    status = message(r, is_send, peer, tag, data, SHORT);
+    if (status != 0 || ranks_differs(data, SHORT, tag) >= 0) {
+        ranks_fail(r, "message %u: status %d, or wrong data", tag, status);
+    }
+}
+
+/* The victim waits for what the rogue never sends, until the connection is broken. */
+static int break_is_noticed(struct ranks *r, size_t length, const char *why)
+{
+    static uint8_t data[4096];
+    char text[512];
+    int status = message(r, 0, 1, 4000, data, length);
+
+    ibshift_net_describe(r->net, 1, text, sizeof(text));
+    printf("%s\n", text);
+    return status != -EIO || strstr(text, why) == NULL;
+}
+
+/* Until rank 0 has offered a ring, both ways of going are tried. */
+static struct ibshift_connection *become_hot(struct ranks *r)
+{
+    struct ibshift_connection *c = ibshift_nv_peer(nv_of(r), (uint32_t)!r->self);
+
+    for (uint32_t tag = 0; tag < 3 * IBSHIFT_RING_HOT; tag++) {
+        pass(r, r->self == 1, (uint32_t)!r->self, tag);
+    }
+    pass(r, r->self == 0, (uint32_t)!r->self, 3000); /* behind the offer */
+    if (r->self == 1 && c->out.ring_address == 0) {
+        ranks_fail(r, "no ring was offered");
+    }
+    return c;
+}
+
+static void post(struct ranks *r, struct ibshift_connection *c, struct ibv_send_wr *wr,
+                 uint32_t length)
+{
+    static struct ibshift_net_mem *mem;
+
+    mem = mem != NULL ? mem : ibshift_net_mem_register(r->net, memory, sizeof(memory));
+    if (mem == NULL) {
+        ranks_fail(r, "the rogue cannot register its memory");
+    }
+    struct ibv_sge sge = {.addr = (uintptr_t)memory,
+                          .length = length,
+                          .lkey = ((struct ibshift_region *)mem)->mr[0]->lkey};
+    wr->sg_list = &sge;
+    wr->num_sge = 1;
+    if (ibshift_rail_post(nv_of(r), &c->rail[0], wr, 1) != 0) {
+        ranks_fail(r, "the rogue cannot post");
+    }
+}
+
+/* A record that is right but for what the header says. */
+static void put_record(struct ranks *r, struct ibshift_connection *c, struct ibshift_wire head)
+{
+    uint64_t record = c->out.ring_used % IBSHIFT_RING_RECORDS + 1;
+    struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
+
+    head.mark = ++c->out.ring_used;
+    head.offset = ibshift_wire_check(&head, memory);
+    memcpy(memory + head.length, &head, sizeof(head));
+    wr.wr.rdma.remote_addr =
+        c->out.ring_address + record * IBSHIFT_RING_RECORD - sizeof(head) - head.length;
+    wr.wr.rdma.rkey = c->out.ring_key;
+    post(r, c, &wr, head.length + (uint32_t)sizeof(head));
+}
+
+static const struct ibshift_wire early = {
+    .key = {.comm = 7, .tag = 5000}, .kind = IBSHIFT_WIRE_DATA, .flags = IBSHIFT_WIRE_QUOTA};
+
+/* Nobody waits for the record, so it goes to a slot, which is smaller. */
+static int long_record(struct ranks *r)
+{
+    struct ibshift_connection *c = become_hot(r);
+    struct ibshift_wire head = early;
+
+    if (r->self == 0) {
+        return break_is_noticed(r, SHORT, "4000 bytes");
+    }
+    head.length = 4000;
+    put_record(r, c, head);
+    return message(r, 0, 0, 4000, memory, SHORT) == 0;
+}
+
+/* Fits into the slot, whose size is rounded up, but is more than a short message may have. */
+static int long_message(struct ranks *r)
+{
+    struct ibshift_connection *c = become_hot(r);
+    struct ibshift_wire head = early;
+    struct ibv_send_wr wr = {.opcode = IBV_WR_SEND};
+
+    if (r->self == 0) {
+        return break_is_noticed(r, SHORT, "80 bytes");
+    }
+    head.length = 80;
+    memcpy(memory, &head, sizeof(head));
+    c->out.slots_used++;
+    post(r, c, &wr, (uint32_t)sizeof(head) + head.length);
+    return message(r, 0, 0, 4000, memory, SHORT) == 0;
+}
+
+/* The same piece twice: the message would never be whole. */
+static int double_piece(struct ranks *r)
+{
+    struct ibshift_wire head = {
+        .key = {.comm = 7, .tag = 4000}, .kind = IBSHIFT_WIRE_PIECE, .length = EAGER};
+
+    if (r->self == 0) {
+        return break_is_noticed(r, 2 * EAGER + 1, "piece");
+    }
+    struct ibshift_connection *c = ibshift_nv_peer(nv_of(r), 0);
+    while (c->out.grants == 0) {
+        ibshift_net_poll(r->net, NULL, 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (ibshift_nv_put(nv_of(r), c, &head, memory, 0) != 0) {
+            ranks_fail(r, "piece %d did not go", i);
+        }
+    }
+    return message(r, 0, 0, 4001, memory, SHORT) == 0;
+}
+
+/* The ring's last record says, in the ring, that it is the last but one. */
+static int closed_ring(struct ranks *r)
+{
+    struct ibshift_connection *c = become_hot(r);
+    struct ibshift_wire head = {.kind = IBSHIFT_WIRE_RING,
+                                .length = sizeof(struct ibshift_wire_grant)};
+    struct ibshift_wire_grant left = {.pieces = 1, .id = c->out.ring_used};
+
+    if (r->self == 0) {
+        c->in.ring->is_closing = 1;
+        ranks_barrier(r, 0);
+        while (c->in.ring != NULL && c->status == 0) {
+            ibshift_net_poll(r->net, NULL, 0);
+        }
+        pass(r, 0, 1, 6000);
+        return 0;
+    }
+    ranks_barrier(r, 0);
+    memcpy(memory, &left, sizeof(left));
+    put_record(r, c, head);
+    c->out.ring_address = 0;
+    pass(r, 1, 0, 6000);
+    return 0;
+}
+
+/* Rank 2 knows all cards, and speaks in the name of others. */
+static void forge(struct ranks *r, uint8_t kind, uint32_t from, uint64_t incarnation)
+{
+    struct ibshift_connection *to = ibshift_nv_peer(nv_of(r), 0);
+    struct ibshift_hello h = {.kind = kind,
+                              .flags = IBSHIFT_HELLO_HAVE,
+                              .from_incarnation = incarnation,
+                              .to_incarnation = to->card.incarnation,
+                              .from_peer = from,
+                              .to_peer = 0,
+                              .max_eager = EAGER,
+                              .credits = 8,
+                              .quota = 8,
+                              .rails = 1,
+                              .status = kind == IBSHIFT_HELLO_BYE ? -ECONNRESET : 0,
+                              .rail = {{.qpn = 4711, .psn = 1}}};
+
+    ibshift_nv_ud_send(nv_of(r), to, &h);
+}
+
+static void forge_all(struct ranks *r, uint8_t kind)
+{
+    struct ibshift_connection *other = ibshift_nv_peer(nv_of(r), 1);
+
+    forge(r, kind, 1, other->card.incarnation);
+    for (uint32_t i = 0; i < DATAGRAMS; i++) {
+        forge(r, kind, 100 + i, 0);
+    }
+    forge(r, kind, 3, 0); /* of the job, and with another incarnation */
+}
+
+/* An honest message behind them: when it is there, the datagrams have been looked at. */
+static int datagrams(struct ranks *r)
+{
+    static const uint8_t kinds[] = {IBSHIFT_HELLO_CONNECT, IBSHIFT_HELLO_BYE};
+
+    for (uint32_t i = 0; i < 2; i++) {
+        if (r->self == 2) {
+            forge_all(r, kinds[i]);
+        }
+        if (r->self == 0 || r->self == 2) {
+            pass(r, r->self == 2, r->self == 2 ? 0 : 2, 10 + i);
+        }
+        ranks_barrier(r, (int)(2 * i));
+        if (r->self < 2) {
+            pass(r, r->self == 0, (uint32_t)!r->self, 20 + i);
+            pass(r, r->self == 1, (uint32_t)!r->self, 30 + i);
+        }
+        ranks_barrier(r, (int)(2 * i + 1));
+    }
+    if (r->self == 0 && nv_of(r)->connection_count != 2) {
+        ranks_fail(r, "%u connections instead of 2", nv_of(r)->connection_count);
+    }
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*body)(struct ranks *);
+    int ranks;
+} cases[] = {
+    {"long_record", long_record, 2},   {"long_message", long_message, 2},
+    {"double_piece", double_piece, 2}, {"closed_ring", closed_ring, 2},
+    {"datagrams", datagrams, 4},
+};
+
+int main(int argc, char **argv)
+{
+    alarm(LIMIT);
+    for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++) {
+        if (strcmp(cases[i].name, argv[1]) == 0) {
+            struct ranks r = {
+                .count = cases[i].ranks, .max_ports = 1, .options = ibshift_net_verbs_defaults};
+            r.options.max_eager = EAGER;
+            return ranks_run(&r, cases[i].body, 0);
+        }
+    }
+    fprintf(stderr, "cases: long_record, long_message, double_piece, closed_ring or datagrams\n");
+    return 2;
+}
