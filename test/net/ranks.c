@@ -78,6 +78,7 @@ static int run_rank(struct ranks *ranks, int (*body)(struct ranks *))
     ranks->shared->card_size[ranks->self] = (uint32_t)size;
     wait_for_all(ranks, 62);
     ranks->options.self = (uint32_t)ranks->self;
+    ranks->options.peers = (uint32_t)ranks->count;
     ranks->options.card = give_card;
     ranks->options.say = say;
     ranks->options.context = ranks;

@@ -130,6 +130,41 @@ static void both_sides_pair_alike(void **state)
     }
 }
 
+/* The address that a datagram comes from is that of the card's first port, its queue pair too. */
+static void a_source_is_compared_with_the_card(void **state)
+{
+    uint8_t nets[4] = {0}, route[40] = {0};
+    struct ibshift_verbs_blob c = card(1, 1, nets);
+    struct ibshift_verbs_source source = {.qpn = c.ud_qpn, .lid = 64};
+
+    c.address[0].lid = 64;
+    c.address[0].lmc = 2;
+    assert_true(ibshift_verbs_is_from(&c, &source));
+    source.lid = 67;
+    assert_true(ibshift_verbs_is_from(&c, &source));
+    source.lid = 68;
+    assert_false(ibshift_verbs_is_from(&c, &source));
+    source.lid = 64;
+    source.qpn++;
+    assert_false(ibshift_verbs_is_from(&c, &source));
+
+    source.qpn = c.ud_qpn;
+    c.address[0] = roce_port(IBSHIFT_GID_ROCE_V2, 1);
+    source.route = route;
+    assert_false(ibshift_verbs_is_from(&c, &source));
+    route[20] = 0x45;
+    memcpy(route + 32, c.address[0].gid + 12, 4);
+    assert_true(ibshift_verbs_is_from(&c, &source));
+    route[35]++;
+    assert_false(ibshift_verbs_is_from(&c, &source));
+    c.address[0] = roce_port(IBSHIFT_GID_ROCE_V2, 0);
+    assert_false(ibshift_verbs_is_from(&c, &source));
+    memcpy(route + 8, c.address[0].gid, 16);
+    assert_true(ibshift_verbs_is_from(&c, &source));
+    c.ports = 0;
+    assert_false(ibshift_verbs_is_from(&c, &source));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +172,7 @@ int main(void)
         cmocka_unit_test(refuses_what_is_not_ours),
         cmocka_unit_test(link_layers_and_subnets_are_told_apart),
         cmocka_unit_test(both_sides_pair_alike),
+        cmocka_unit_test(a_source_is_compared_with_the_card),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,6 +73,7 @@ static int open_net(char *error, size_t size)
         return rc;
     }
     options.self = OMPI_PROC_MY_NAME->vpid;
+    options.peers = ompi_process_info.num_procs;
     options.card = ibshift_card_copy;
     options.path = ibshift_fabric_path;
     options.say = say;

@@ -69,8 +69,9 @@ struct ibshift_region_cache {
 };
 
 struct ibshift_net_verbs_options {
-    uint32_t self; /* this process as a peer */
-    void *context; /* for card() and say() */
+    uint32_t self;  /* this process as a peer */
+    uint32_t peers; /* of the job: their numbers are below this */
+    void *context;  /* for card() and say() */
     /* Copies the card of a peer; returns its full size or a negative errno. */
     int (*card)(void *context, uint32_t peer, void *card, size_t size);
     /*

@@ -65,6 +65,31 @@ int ibshift_verbs_can_reach(const struct ibshift_verbs_address *a,
     return a->gid_type == b->gid_type && ibshift_gid_is_ipv4(a->gid) == ibshift_gid_is_ipv4(b->gid);
 }
 
+static int is_gid_of(const uint8_t gid[16], const uint8_t *route)
+{
+    enum { IPV4_AT = 20, IPV4_SOURCE = 32, SOURCE = 8 };
+
+    if (ibshift_gid_is_ipv4(gid) && route[IPV4_AT] >> 4 == 4 &&
+        memcmp(gid + 12, route + IPV4_SOURCE, 4) == 0) {
+        return 1;
+    }
+    return memcmp(gid, route + SOURCE, 16) == 0;
+}
+
+int ibshift_verbs_is_from(const struct ibshift_verbs_blob *card,
+                          const struct ibshift_verbs_source *source)
+{
+    const struct ibshift_verbs_address *a = &card->address[0];
+
+    if (card->ports == 0 || source->qpn != card->ud_qpn) {
+        return 0;
+    }
+    if (a->is_ethernet) {
+        return source->route == NULL || is_gid_of(a->gid, source->route);
+    }
+    return source->lid >> a->lmc == a->lid >> a->lmc;
+}
+
 /* The partner of port i: the same place if it is free and fits, else the first that does; -1 =
  * none. */
 static int partner(const struct ibshift_verbs_address *a, const struct ibshift_verbs_blob *b, int i,

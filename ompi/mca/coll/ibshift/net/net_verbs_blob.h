@@ -43,6 +43,20 @@ void ibshift_verbs_blob_encode(const struct ibshift_verbs_blob *blob, void *wire
 /* 0; -EPROTO: of another version or not ours; -EINVAL: out of range. */
 int ibshift_verbs_blob_decode(const void *wire, size_t size, struct ibshift_verbs_blob *blob);
 
+/* Where a datagram came from, as its completion and its route header tell. */
+struct ibshift_verbs_source {
+    uint32_t qpn;
+    uint16_t lid;
+    const uint8_t *route; /* 40 bytes, or NULL: there is none */
+};
+
+/*
+ * Whether the process of that card has sent it, from its first port. On Ethernet, where there is no
+ * LID, the route header ends with an IPv4 header or is an IPv6 one, with the GID as the source.
+ */
+int ibshift_verbs_is_from(const struct ibshift_verbs_blob *card,
+                          const struct ibshift_verbs_source *source);
+
 int ibshift_verbs_can_reach(const struct ibshift_verbs_address *a,
                             const struct ibshift_verbs_address *b);
 

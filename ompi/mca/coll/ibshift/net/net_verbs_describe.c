@@ -37,7 +37,7 @@ void ibshift_nv_describe(struct ibshift_net *net, uint32_t peer, char *text, siz
 {
     struct ibshift_net_verbs *nv = ibshift_nv(net);
     struct ibshift_connection *c = ibshift_nv_peer_known(nv, peer);
-    char mine[80], theirs[80], ports[160];
+    char mine[80], theirs[80], ports[160], strangers[96] = "";
 
     if (c == NULL) {
         snprintf(text, size, "peer %u: nothing was sent to it or received from it", peer);
@@ -51,9 +51,14 @@ void ibshift_nv_describe(struct ibshift_net *net, uint32_t peer, char *text, siz
         snprintf(text, size, "peer %u: %s", peer, what);
         return;
     }
+    if (c->state == IBSHIFT_CONNECTION_SHAKING && nv->strangers > 0) {
+        snprintf(strangers, sizeof(strangers),
+                 "; %u datagrams here did not come from the address of their sender",
+                 nv->strangers);
+    }
     ibshift_verbs_describe(nv->verbs, ports, sizeof(ports));
     address_text(&nv->verbs->blob.address[0], 0, mine, sizeof(mine));
     address_text(&c->card.address[0], c->path, theirs, sizeof(theirs));
-    snprintf(text, size, "peer %u on %s (%s, queue pair 0x%x) from %s (%s, queue pair 0x%x): %s",
-             peer, c->card.hostname, theirs, c->their_qpn, ports, mine, c->my_qpn, what);
+    snprintf(text, size, "peer %u on %s (%s, queue pair 0x%x) from %s (%s, queue pair 0x%x): %s%s",
+             peer, c->card.hostname, theirs, c->their_qpn, ports, mine, c->my_qpn, what, strangers);
 }

@@ -231,7 +231,8 @@ struct ibshift_net_verbs {
     } aborted[IBSHIFT_ABORTED]; /* given up by a peer, and still to come here */
     uint32_t aborts;
 
-    uint32_t ud_sends; /* in flight */
+    uint32_t ud_sends;  /* in flight */
+    uint32_t strangers; /* datagrams that came from elsewhere than they say */
     uint32_t ud_next;
     uint32_t requests; /* posted and not retired, all rails */
     uint32_t cq_room;
@@ -287,7 +288,8 @@ void ibshift_nv_wireup_poll(struct ibshift_net_verbs *nv);
 void ibshift_nv_ask(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_bye(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_heard(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
-void ibshift_nv_hello(struct ibshift_net_verbs *nv, const struct ibshift_hello *hello);
+void ibshift_nv_hello(struct ibshift_net_verbs *nv, const struct ibshift_hello *hello,
+                      const struct ibshift_verbs_source *source);
 void ibshift_nv_serve(struct ibshift_net_verbs *nv);
 
 /* net_verbs_ud.c */
@@ -333,7 +335,8 @@ int ibshift_nv_send_short(struct ibshift_net_verbs *nv, struct ibshift_connectio
 int ibshift_nv_send_note(struct ibshift_net_verbs *nv, struct ibshift_note *note);
 int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                     const struct ibshift_net_message *m);
-/* slot: where head is, or NULL when it is in a ring. Returns 1 when the slot is kept. */
+/* head is a copy that the peer cannot change any more, payload is not. slot: where it is, or NULL
+ * when it is in a ring. Returns 1 when the slot is kept. */
 int ibshift_nv_arrive(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                       const struct ibshift_wire *head, const uint8_t *payload,
                       struct ibshift_slot *slot);

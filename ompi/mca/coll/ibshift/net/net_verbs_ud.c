@@ -92,10 +92,12 @@ static void take(struct ibshift_net_verbs *nv, const struct ibv_wc *wc)
 {
     struct ibshift_hello hello;
     const uint8_t *data = receive_at(nv, (uint32_t)wc->wr_id);
+    struct ibshift_verbs_source source = {
+        .qpn = wc->src_qp, .lid = wc->slid, .route = wc->wc_flags & IBV_WC_GRH ? data : NULL};
 
     if (wc->status == IBV_WC_SUCCESS && wc->byte_len >= ROUTE_HEADER &&
         ibshift_hello_decode(data + ROUTE_HEADER, wc->byte_len - ROUTE_HEADER, &hello) == 0) {
-        ibshift_nv_hello(nv, &hello);
+        ibshift_nv_hello(nv, &hello, &source);
     }
     (void)post_receive(nv, (uint32_t)wc->wr_id);
 }

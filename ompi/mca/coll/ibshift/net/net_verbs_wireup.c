@@ -21,19 +21,26 @@ struct ibshift_connection *ibshift_nv_peer_known(struct ibshift_net_verbs *nv, u
                          : __atomic_load_n(&chunk[peer % IBSHIFT_PEER_CHUNK], __ATOMIC_ACQUIRE);
 }
 
+/* 0; -EPROTO, -EINVAL: not of this version; else why there is none. */
+static int get_card(struct ibshift_net_verbs *nv, uint32_t peer, struct ibshift_verbs_blob *card)
+{
+    uint8_t wire[sizeof(*card)];
+    int rc = nv->options.card(nv->options.context, peer, wire, sizeof(wire));
+
+    return rc < 0 ? rc : ibshift_verbs_blob_decode(wire, (size_t)rc, card);
+}
+
 static void read_card(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
-    uint8_t wire[sizeof(c->card)];
-    int rc = nv->options.card(nv->options.context, c->peer, wire, sizeof(wire));
+    int rc = get_card(nv, c->peer, &c->card);
 
-    if (rc < 0) {
+    if (rc < 0 && rc != -EPROTO && rc != -EINVAL) {
         ibshift_nv_break(nv, c, -EHOSTUNREACH,
                          "it has told nobody its address: no usable port "
                          "there, or another version of ibshift (%s)",
                          strerror(-rc));
         return;
     }
-    rc = ibshift_verbs_blob_decode(wire, (size_t)rc, &c->card);
     if (rc != 0) {
         ibshift_nv_break(nv, c, -EHOSTUNREACH,
                          "its address card is not of this version of ibshift");
@@ -282,16 +289,45 @@ static void hear_connect(struct ibshift_net_verbs *nv, struct ibshift_connection
     }
 }
 
-/* A datagram came. Those of another job, or of an earlier process at our or their address, carry
-   the wrong incarnations and are dropped. */
-void ibshift_nv_hello(struct ibshift_net_verbs *nv, const struct ibshift_hello *hello)
+/*
+ * Whose datagram it is, or NULL. Those of another job, or of an earlier process at our or their
+ * address, carry the wrong incarnations; other processes of the job know these, but not how to send
+ * from the address on the card. Nothing is made for any of them.
+ */
+static struct ibshift_connection *sender_of(struct ibshift_net_verbs *nv,
+                                            const struct ibshift_hello *hello,
+                                            const struct ibshift_verbs_source *source)
 {
+    struct ibshift_connection *c = ibshift_nv_peer_known(nv, hello->from_peer);
+    struct ibshift_verbs_blob card;
+
     if (hello->to_peer != nv->options.self ||
-        hello->to_incarnation != nv->verbs->blob.incarnation) {
-        return;
+        hello->to_incarnation != nv->verbs->blob.incarnation ||
+        hello->from_peer >= nv->options.peers) {
+        return NULL;
     }
-    struct ibshift_connection *c = ibshift_nv_peer(nv, hello->from_peer);
-    if (c == NULL || hello->from_incarnation != c->card.incarnation) {
+    if (c != NULL) {
+        card = c->card;
+    } else if (get_card(nv, hello->from_peer, &card) != 0) {
+        return NULL;
+    }
+    if (hello->from_incarnation != card.incarnation) {
+        return NULL;
+    }
+    if (!ibshift_verbs_is_from(&card, source)) {
+        nv->strangers++;
+        return NULL;
+    }
+    return c != NULL ? c : ibshift_nv_peer(nv, hello->from_peer);
+}
+
+/* A datagram came. */
+void ibshift_nv_hello(struct ibshift_net_verbs *nv, const struct ibshift_hello *hello,
+                      const struct ibshift_verbs_source *source)
+{
+    struct ibshift_connection *c = sender_of(nv, hello, source);
+
+    if (c == NULL) {
         return;
     }
     if (hello->kind == IBSHIFT_HELLO_CONNECT) {
