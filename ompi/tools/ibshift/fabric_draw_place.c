@@ -96,7 +96,7 @@ static void place_torus(struct fabric_picture *p)
     step = within(40, step, 200);
     depth_x = step / depth * 0.72;
     depth_y = step / depth * 0.62;
-    p->width = within(640, 2 * 80 + t->dim[0] * step, 4000);
+    p->width = within(700, 2 * 80 + t->dim[0] * step, 4000); /* the legend needs 690 */
     p->height = TOP + 60 + (t->dims > 1 ? t->dim[1] : 1) * step;
     p->box = depth > 1 ? 7 : 15;
     p->line = 2.4;
