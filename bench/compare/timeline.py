@@ -114,16 +114,18 @@ def draw(line, name, longest, ideal, subtitle):
 
 
 def axis(line, longest, ideal, y):
-    """Wall-clock milliseconds, and where the ideal and this run end."""
+    """Wall-clock milliseconds, where the ideal ends, and where all but the bytes that _cut() left out had come."""
     whole = longest * line.slice_us * line.scale / 1000
     step = next(s for s in (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 10 ** 9) if whole / s <= 10)
     body = [plots.text(LEFT + WIDTH * t / whole, y + 8, f"{t:g}", 10, "middle") for t in range(0, int(whole) + 1, step)]
     body.append(plots.text(LEFT + WIDTH + 8, y + 8, "ms", 10))
-    for when, label, dash in ((ideal, "ideal", "5 3"), (line.ms(), "end", "none")):
+    marks = sorted(((ideal, "ideal", "5 3"), (line.ms(), "99.8 % of the bytes:", "none")))
+    for when, label, dash in marks:
         x = LEFT + WIDTH * when / whole
         body.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 6}" y2="{y - 6:.1f}" stroke="black" '
                     f'stroke-dasharray="{dash}"/>')
-        body.append(plots.text(x - 4, TOP - 10, f"{label} {when:.0f} ms", 11, "end") if label == "ideal" else
-                    plots.text(x + (0 if when > 0.8 * whole else 5), TOP - 10, f"{label} {when:.0f} ms", 11,
-                               "end" if when > 0.8 * whole else "start"))
+        # The earlier one's label is left of its line, the later one's right of it where there is room.
+        is_left = when == marks[0][0] or when > 0.8 * whole
+        body.append(plots.text(x - 4 if is_left else x + 4, TOP - 10, f"{label} {when:.0f} ms", 11,
+                               "end" if is_left else "start"))
     return body
