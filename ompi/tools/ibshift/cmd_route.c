@@ -12,7 +12,7 @@
 #define ENGINES_MOST 32
 
 struct route_options {
-    bool json, no_verify, times;
+    bool json, no_verify, times, force;
     const char *lmc, *vls, *seed, *threads, *tables, *order;
 };
 
@@ -149,6 +149,38 @@ static int build_tables(struct route_run *run, route_t *r)
     return rc == 0 ? CLI_OK : refuse(rc, &err);
 }
 
+/* The file has no SLs: all packets of whoever loads it with nothing else share one VL. */
+static int check_without_lanes(const struct route_run *run, const route_t *r)
+{
+    route_t bare = *r;
+    ibshift_error_t err = {""};
+    route_proof_t proof;
+    char name[256];
+    int rc;
+
+    if (run->options->tables == NULL || r->sl == NULL) {
+        return CLI_OK;
+    }
+    bare.sl = bare.vl = NULL;
+    bare.vls_used = 1;
+    rc = route_verify(&bare, (uint64_t)run->seed, &proof, &err);
+    if (rc != 0) {
+        return refuse(rc, &err);
+    }
+    if (proof.cycle_length == 0) {
+        return CLI_OK;
+    }
+    ibshift_link_name(r->fabric, proof.cycle[0].link, name, sizeof(name));
+    cli_error("route",
+              "%s: a file of tables has no SLs; on one VL, as opensm -R file loads it, these have "
+              "a credit loop (%u channels, one is %s)%s",
+              run->options->tables, proof.cycle_length, name,
+              run->options->force
+                  ? ": written all the same"
+                  : ": not written; engines updn and flexible need one VL, --force writes them");
+    return run->options->force ? CLI_OK : CLI_FAILED;
+}
+
 /* Nothing is written of tables that are not proven. */
 static int finish(const struct route_run *run, const route_t *r)
 {
@@ -157,10 +189,10 @@ static int finish(const struct route_run *run, const route_t *r)
     FILE *out = is_piped ? stderr : stdout;
     ibshift_error_t err = {""};
     route_proof_t proof;
+    int rc;
 
     if (!run->options->no_verify) {
-        int rc = route_verify(r, (uint64_t)run->seed, &proof, &err);
-
+        rc = route_verify(r, (uint64_t)run->seed, &proof, &err);
         if (rc != 0) {
             return refuse(rc, &err);
         }
@@ -170,7 +202,8 @@ static int finish(const struct route_run *run, const route_t *r)
         cli_error("route", "the tables are not right: nothing is written");
         return CLI_FAILED;
     }
-    return write_files(run, r);
+    rc = check_without_lanes(run, r);
+    return rc == CLI_OK ? write_files(run, r) : rc;
 }
 
 static int route_fabric(struct route_run *run, const ibshift_fabric_t *source)
@@ -204,6 +237,8 @@ int cmd_route(int argc, char **argv)
          &o.lmc},
         {"--vls", "N", "data VLs that all ports have (8)", NULL, &o.vls},
         {"--no-verify", NULL, "leave the proof out", &o.no_verify, NULL},
+        {"--force", NULL, "write tables that have a credit loop without the engine's SLs", &o.force,
+         NULL},
         {"--seed", "N", "of the shifts that are counted where not all are (1)", NULL, &o.seed},
         {"--threads", "N", "threads; without: as many as processors", NULL, &o.threads},
         {"--times", NULL, "say how long the engine took", &o.times, NULL},
