@@ -79,9 +79,11 @@ unsigned route_tree_port(const route_tree_t *t, uint32_t s, const uint8_t *desce
 
 static int fail_apart(const route_tree_t *t, uint32_t from, uint32_t to, ibshift_error_t *err)
 {
-    return ibshift_fail(
-        err, -ENOTSUP, "too much is missing: no way up, then down from switch '%s' to switch '%s'",
-        ibshift_node_name(t->f, t->f->switches[from]), ibshift_node_name(t->f, t->f->switches[to]));
+    return ibshift_fail(err, -ENOTSUP,
+                        "too much is missing: no way up, then down from switch '%s' to switch "
+                        "'%s'; engines updn and flexible route any fabric",
+                        ibshift_node_name(t->f, t->f->switches[from]),
+                        ibshift_node_name(t->f, t->f->switches[to]));
 }
 
 int route_tree_check_ways(const route_tree_t *t, uint32_t target, const uint8_t *way,
