@@ -1,5 +1,6 @@
 /* `ibshift fabric order` and `ibshift fabric compile`. */
 #include "cmd_fabric.h"
+#include "fabric_names.h"
 #include "fabric/compiled.h"
 #include "fabric/check.h"
 #include "fabric/order.h"
@@ -24,27 +25,33 @@ static int find_order(const struct fabric_args *args, const ibshift_fabric_t *f,
     return rc == 0 ? CLI_OK : fabric_args_fail(args, &err);
 }
 
-static void print_order(const ibshift_fabric_t *f, const uint32_t *order, uint32_t count)
+static void print_order(const struct fabric_names *names, const uint32_t *order, uint32_t count)
 {
+    char name[FABRIC_NAME_SIZE];
+
     for (uint32_t i = 0; i < count; i++) {
         if (order[i] == IBSHIFT_NO_HOST) {
             puts("0xFFFF\tDUMMY");
         } else {
-            printf("0x%04x\t%s\n", ibshift_host_lid(f, order[i]), ibshift_host_name(f, order[i]));
+            printf("0x%04x\t%s\n", ibshift_host_lid(names->fabric, order[i]),
+                   fabric_names_get(names, order[i], name, sizeof(name)));
         }
     }
 }
 
-static void print_order_json(const ibshift_fabric_t *f, const uint32_t *order, uint32_t count)
+static void print_order_json(const struct fabric_names *names, const uint32_t *order,
+                             uint32_t count)
 {
+    char name[FABRIC_NAME_SIZE];
+
     putchar('[');
     for (uint32_t i = 0; i < count; i++) {
         fputs(i == 0 ? "" : ",\n ", stdout);
         if (order[i] == IBSHIFT_NO_HOST) {
             fputs("null", stdout);
         } else {
-            printf("{\"lid\": %u, \"host\": ", ibshift_host_lid(f, order[i]));
-            fabric_json_string(stdout, ibshift_host_name(f, order[i]));
+            printf("{\"lid\": %u, \"host\": ", ibshift_host_lid(names->fabric, order[i]));
+            fabric_json_string(stdout, fabric_names_get(names, order[i], name, sizeof(name)));
             putchar('}');
         }
     }
@@ -65,6 +72,7 @@ int cmd_fabric_order(int argc, char **argv)
                                .options = options,
                                .least = 1,
                                .most = 2};
+    struct fabric_names names;
     ibshift_fabric_t *f;
     uint32_t *order = NULL, count = 0;
     int rc = fabric_args_parse(&args, argc, argv);
@@ -77,8 +85,11 @@ int cmd_fabric_order(int argc, char **argv)
         return rc;
     }
     rc = find_order(&args, f, keepers, &order, &count);
-    if (rc == CLI_OK) {
-        (json ? print_order_json : print_order)(f, order, count);
+    if (rc == CLI_OK && fabric_names_open(f, &names) != 0) {
+        rc = cli_error(args.command, "no memory for the names of %u hosts", f->host_count);
+    } else if (rc == CLI_OK) {
+        (json ? print_order_json : print_order)(&names, order, count);
+        fabric_names_close(&names);
     }
     free(order);
     ibshift_fabric_free(f);
@@ -108,7 +119,7 @@ int fabric_compile(const struct fabric_args *args, const ibshift_fabric_t *f, co
 }
 
 /* A job must not find out that its tables lead nowhere. */
-static int refuse_circles(const struct fabric_args *args, const ibshift_fabric_t *f)
+static int check_routes(const struct fabric_args *args, const ibshift_fabric_t *f)
 {
     ibshift_check_t check;
     ibshift_error_t err;
@@ -116,10 +127,11 @@ static int refuse_circles(const struct fabric_args *args, const ibshift_fabric_t
     if (ibshift_fabric_check(f, NULL, &check, &err) != 0) {
         return fabric_args_fail(args, &err);
     }
-    return check.circles + check.strays == 0
-               ? CLI_OK
-               : cli_error(args->command, "%" PRIu64 " of %" PRIu64 " routes do not arrive: %s",
-                           check.circles + check.strays, check.routes, check.problem[0]);
+    if (check.circles + check.strays != 0) {
+        return cli_error(args->command, "%" PRIu64 " of %" PRIu64 " routes do not arrive: %s",
+                         check.circles + check.strays, check.routes, check.problem[0]);
+    }
+    return CLI_OK;
 }
 
 static int compile_loaded(const struct fabric_args *args, const ibshift_fabric_t *f,
@@ -131,7 +143,7 @@ static int compile_loaded(const struct fabric_args *args, const ibshift_fabric_t
         return cli_error(args->command, "%s has no tables: name a file of them",
                          args->positional[0]);
     }
-    rc = refuse_circles(args, f);
+    rc = check_routes(args, f);
     return rc == CLI_OK ? fabric_compile(args, f, output) : rc;
 }
 

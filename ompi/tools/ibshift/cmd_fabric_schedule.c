@@ -1,5 +1,6 @@
 /* `ibshift fabric schedule`: the cheapest way through an all-to-all, and why. */
 #include "cmd_fabric_job.h"
+#include "fabric_names.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -58,12 +59,13 @@ static void write_rank(FILE *out, uint32_t rank)
 
 /* A table: a line a rank, the ranks that it sends to in stages 0, 1, ... A shift: the hosts in
  * their order, as `ibshift fabric order` prints them. */
-static void write_found(const struct schedule *s, FILE *out)
+static void write_found(const struct schedule *s, const struct fabric_names *names, FILE *out)
 {
     const ibshift_placement_t *p = s->job.placement;
     const ibshift_fabric_t *f = s->job.fabric;
     const struct ibshift_order *o = &s->found.seats.order;
     const struct ibshift_stages *t = &s->found.schedule.table;
+    char name[FABRIC_NAME_SIZE];
 
     for (uint32_t r = 0; s->found.way == IBSHIFT_WAY_TABLE && r < t->rows; r++) {
         fprintf(out, "%u:", r);
@@ -82,7 +84,8 @@ static void write_found(const struct schedule *s, FILE *out)
         host = p->paths->host[p->member_of[rank]];
         if (place == 0 || s->found.way != IBSHIFT_WAY_RANK ||
             p->member_of[rank] != p->member_of[o->rank_at[place - 1]]) {
-            fprintf(out, "0x%04x\t%s\n", ibshift_host_lid(f, host), ibshift_host_name(f, host));
+            fprintf(out, "0x%04x\t%s\n", ibshift_host_lid(f, host),
+                    fabric_names_get(names, host, name, sizeof(name)));
         }
     }
 }
@@ -90,12 +93,18 @@ static void write_found(const struct schedule *s, FILE *out)
 static int write_file(const struct schedule *s)
 {
     FILE *out = fopen(s->output, "w");
+    struct fabric_names names;
     int rc;
 
     if (out == NULL) {
         return cli_error(s->args.command, "%s: %s", s->output, strerror(errno));
     }
-    write_found(s, out);
+    if (fabric_names_open(s->job.fabric, &names) != 0) {
+        fclose(out);
+        return cli_error(s->args.command, "no memory for the names of the hosts");
+    }
+    write_found(s, &names, out);
+    fabric_names_close(&names);
     rc = ferror(out) != 0;
     rc |= fclose(out) != 0;
     return rc == 0 ? CLI_OK : cli_error(s->args.command, "%s: %s", s->output, strerror(errno));

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "fabric_names.h"
+
 static const char hex[] = "0123456789abcdef";
 
 static char *put_hex(char *at, uint64_t value, unsigned digits)
@@ -82,14 +84,20 @@ int route_write_tables(const route_t *r, FILE *out)
 int route_write_order(const route_t *r, FILE *out)
 {
     const ibshift_fabric_t *f = r->fabric;
+    char name[FABRIC_NAME_SIZE];
+    struct fabric_names names;
 
+    if (fabric_names_open(f, &names) != 0) {
+        return -ENOMEM;
+    }
     for (uint32_t i = 0; i < r->order_count; i++) {
         if (r->order[i] == IBSHIFT_NO_HOST) {
             fprintf(out, "0xFFFF\tDUMMY\n");
         } else {
             fprintf(out, "0x%04x\t%s\n", ibshift_host_lid(f, r->order[i]),
-                    ibshift_host_name(f, r->order[i]));
+                    fabric_names_get(&names, r->order[i], name, sizeof(name)));
         }
     }
+    fabric_names_close(&names);
     return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
 }

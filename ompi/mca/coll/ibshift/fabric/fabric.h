@@ -183,8 +183,8 @@ static inline void ibshift_lft_set(ibshift_fabric_t *f, uint32_t sw, unsigned li
 
 /* Node by node GUID or port GUID; IBSHIFT_NO_NODE. */
 uint32_t ibshift_fabric_find_guid(const ibshift_fabric_t *f, uint64_t guid);
-/* Host by "0xPORTGUID", by its full description, or by the description's first word. -ENOENT,
- * -EEXIST: several. */
+/* Host by "0xPORTGUID", by its full description, or by the description's first word; both also with
+ * "/PORT" behind them. -ENOENT, -EEXIST: several. */
 int64_t ibshift_fabric_find_host(const ibshift_fabric_t *f, const char *name);
 /* Host that owns the LID, IBSHIFT_NO_HOST. */
 uint32_t ibshift_fabric_host_of_lid(const ibshift_fabric_t *f, unsigned lid);

@@ -43,21 +43,17 @@ static int64_t host_of_guid(const ibshift_fabric_t *f, uint64_t guid)
     return found;
 }
 
-int64_t ibshift_fabric_find_host(const ibshift_fabric_t *f, const char *name)
+/* port 0: any. */
+static int64_t host_of_name(const ibshift_fabric_t *f, const char *name, size_t length,
+                            unsigned port)
 {
-    size_t length = strlen(name);
     int64_t whole = -ENOENT, first_word = -ENOENT;
 
-    if (strncmp(name, "0x", 2) == 0) {
-        char *end;
-        uint64_t guid = strtoull(name, &end, 16);
-
-        return *end == '\0' ? host_of_guid(f, guid) : -ENOENT;
-    }
     for (uint32_t h = 0; h < f->host_count; h++) {
         const char *host = ibshift_host_name(f, h);
 
-        if (strncmp(host, name, length) != 0) {
+        if (strncmp(host, name, length) != 0 ||
+            (port != 0 && f->ports[f->hosts[h]].number != port)) {
             continue;
         }
         if (host[length] == '\0') {
@@ -67,6 +63,28 @@ int64_t ibshift_fabric_find_host(const ibshift_fabric_t *f, const char *name)
         }
     }
     return whole != -ENOENT ? whole : first_word;
+}
+
+int64_t ibshift_fabric_find_host(const ibshift_fabric_t *f, const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    int64_t host;
+    char *end;
+
+    if (strncmp(name, "0x", 2) == 0) {
+        uint64_t guid = strtoull(name, &end, 16);
+
+        return *end == '\0' ? host_of_guid(f, guid) : -ENOENT;
+    }
+    host = host_of_name(f, name, strlen(name), 0);
+    if (host == -ENOENT && slash != NULL && slash[1] >= '1' && slash[1] <= '9') {
+        unsigned long port = strtoul(slash + 1, &end, 10);
+
+        if (*end == '\0' && port <= IBSHIFT_PORT_MAX) {
+            host = host_of_name(f, name, (size_t)(slash - name), (unsigned)port);
+        }
+    }
+    return host;
 }
 
 uint32_t ibshift_fabric_host_of_lid(const ibshift_fabric_t *f, unsigned lid)

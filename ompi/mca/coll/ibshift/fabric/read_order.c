@@ -70,11 +70,11 @@ static int read_line(ibshift_lines_t *lines, const ibshift_fabric_t *f, bool dum
     }
     host = host_of_line(f, text);
     if (host < 0) {
-        return ibshift_lines_fail(lines, err, (int)host,
-                                  host == -EEXIST
-                                      ? "'%.60s': several hosts have this name; give 0xPORTGUID"
-                                      : "'%.60s': no host of the fabric",
-                                  text);
+        return ibshift_lines_fail(
+            lines, err, (int)host,
+            host == -EEXIST ? "'%.60s': several ports have this name; give NAME/PORT or 0xPORTGUID"
+                            : "'%.60s': no host of the fabric",
+            text);
     }
     if (taken[host]) {
         return ibshift_lines_fail(lines, err, -EEXIST, "host '%s' appears twice",
