@@ -131,6 +131,18 @@ static int check_routes(const struct fabric_args *args, const ibshift_fabric_t *
         return cli_error(args->command, "%" PRIu64 " of %" PRIu64 " routes do not arrive: %s",
                          check.circles + check.strays, check.routes, check.problem[0]);
     }
+    if (check.lost != 0) {
+        fprintf(stderr,
+                "ibshift %s: note: %" PRIu64 " of %" PRIu64
+                " routes have no way on; jobs that need them are refused:\n",
+                args->command, check.lost, check.routes);
+    }
+    for (unsigned i = 0; i < check.told; i++) {
+        fprintf(stderr, "  %s\n", check.problem[i]);
+    }
+    if (check.lost > check.told) {
+        fprintf(stderr, "  and %" PRIu64 " more\n", check.lost - check.told);
+    }
     return CLI_OK;
 }
 
