@@ -4,10 +4,13 @@
  * living ranks that had a long message between them in a collective that failed: only the end of
  * their connection keeps it from being written later).
  *     failing killed FORM BYTES     ranks 3 and up kill themselves inside all 17 collectives at
- * once failing EXPECT JOBS COMMAND   rank 0 runs COMMAND in the middle of blocking collectives
+ * once
+ *     failing EXPECT JOBS COMMAND   rank 0 runs COMMAND in the middle of blocking collectives
+ *     failing HOW VICTIM COMMAND    rank 0 runs COMMAND, which may kill rank VICTIM, while all make
+ * communicators: each rank that lives gets an error, and stays until all others have one too
  * FORM: nonblocking, persistent. EXPECT: right, error, any, or fatal, which is error under
- * MPI_ERRORS_ARE_FATAL. Unless all is right it ends without MPI_Finalize, which would wait for the
- * dead.
+ * MPI_ERRORS_ARE_FATAL. HOW: dup, idup, split, split_type, create, create_group, or fatal_dup.
+ * Unless all is right it ends without MPI_Finalize, which would wait for the dead.
  */
 
 #include "colls.h"
@@ -210,6 +213,106 @@ static void loop(const char *expected, int jobs, const char *command)
     job_kit_free(kit);
 }
 
+static int make_idup(MPI_Comm *made)
+{
+    MPI_Request request;
+    int rc = MPI_Comm_idup(MPI_COMM_WORLD, made, &request);
+
+    return rc == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : rc;
+}
+
+static int make_of_group(MPI_Comm *made, bool by_group)
+{
+    MPI_Group group;
+    int rc;
+
+    MPI_Comm_group(MPI_COMM_WORLD, &group);
+    rc = by_group ? MPI_Comm_create_group(MPI_COMM_WORLD, group, 3, made)
+                  : MPI_Comm_create(MPI_COMM_WORLD, group, made);
+    MPI_Group_free(&group);
+    return rc;
+}
+
+static int make(const char *how, MPI_Comm *made)
+{
+    if (strcmp(how, "idup") == 0) {
+        return make_idup(made);
+    }
+    if (strcmp(how, "split") == 0) {
+        return MPI_Comm_split(MPI_COMM_WORLD, 0, rank, made);
+    }
+    if (strcmp(how, "split_type") == 0) {
+        return MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, made);
+    }
+    if (strcmp(how, "create") == 0 || strcmp(how, "create_group") == 0) {
+        return make_of_group(made, strcmp(how, "create_group") == 0);
+    }
+    return MPI_Comm_dup(MPI_COMM_WORLD, made);
+}
+
+/* Who has its error says so, and goes on making progress until all others have said so: nobody is
+   to notice it by an exit. */
+static void tell_the_others(int victim)
+{
+    int note = 0;
+
+    for (int other = 0; other < size; other++) {
+        if (other != victim && other != rank) {
+            MPI_Send(&note, 1, MPI_INT, other, 5, MPI_COMM_WORLD);
+        }
+    }
+    for (int other = 0; other < size; other++) {
+        if (other != victim && other != rank) {
+            snprintf(running, sizeof(running), "rank %d has its error, rank %d has none\n", rank,
+                     other);
+            MPI_Recv(&note, 1, MPI_INT, other, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+    }
+}
+
+static void creating(const char *how, int victim, const char *command)
+{
+    enum { MOST = 20000, BEFORE = 20 };
+    double begin = seconds();
+    int rc = MPI_SUCCESS, count = 0;
+
+    signal(SIGALRM, hangs);
+    while (rc == MPI_SUCCESS && count < MOST) {
+        MPI_Comm made = MPI_COMM_NULL;
+        if (rank == 0 && count == BEFORE) {
+            CHECK(system(command) == 0, "'%s' failed", command);
+            begin = seconds();
+        }
+        snprintf(running, sizeof(running), "rank %d hangs in %s %d\n", rank, how, count++);
+        alarm(PATIENCE);
+        rc = make(how, &made);
+        if (rc == MPI_SUCCESS) {
+            MPI_Comm_set_errhandler(made, strncmp(how, "fatal", 5) == 0 ? MPI_ERRORS_ARE_FATAL
+                                                                        : MPI_ERRORS_RETURN);
+            rc = MPI_Barrier(made);
+            MPI_Comm_free(&made);
+        }
+    }
+    CHECK(rc != MPI_SUCCESS, "nobody noticed");
+    CHECK(strncmp(how, "fatal", 5) != 0, "an error did not end the job");
+    printf("rank %d: error in communicator %d after %.1f s\n", rank, count, seconds() - begin);
+    fflush(stdout);
+    tell_the_others(victim);
+}
+
+static bool makes_communicators(const char *mode)
+{
+    static const char *const hows[] = {"dup",    "idup",         "split",    "split_type",
+                                       "create", "create_group", "fatal_dup"};
+
+    for (size_t i = 0; i < sizeof(hows) / sizeof(hows[0]); i++) {
+        if (strcmp(mode, hows[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc == 4 ? argv[1] : "";
@@ -217,13 +320,16 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (strcmp(mode, "fatal") != 0) { /* Open MPI 4.1 hands the errors of requests to it as well */
+    if (strncmp(mode, "fatal", 5) !=
+        0) { /* Open MPI 4.1 hands the errors of requests to it as well */
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     }
-    CHECK(mode[0] != '\0', "failing killed FORM BYTES | EXPECT JOBS COMMAND");
+    CHECK(mode[0] != '\0', "failing killed FORM BYTES | EXPECT JOBS COMMAND | HOW VICTIM COMMAND");
     if (strcmp(mode, "killed") == 0) {
         bool is_persistent = strcmp(argv[2], "persistent") == 0;
         killed(is_persistent ? FORM_PERSISTENT : FORM_NONBLOCKING, atol(argv[3]));
+    } else if (makes_communicators(mode)) {
+        creating(mode, atoi(argv[2]), argv[3]);
     } else {
         loop(mode, atoi(argv[2]), argv[3]);
     }

@@ -32,6 +32,7 @@ struct mca_coll_ibshift_module_t {
     uint32_t *peers;             /* rank to peer of the net */
     _Atomic uint32_t seq;        /* blocking and nonblocking collectives so far */
     _Atomic uint32_t persistent; /* persistent ones created so far */
+    _Atomic int failed;          /* OMPI code: a collective has failed, none is started any more */
     struct ibshift_choices choices;
     struct ibshift_company company;
     struct ibshift_route route;

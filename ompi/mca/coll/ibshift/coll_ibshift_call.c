@@ -4,6 +4,7 @@
 #include "ompi/op/op.h"
 #include "opal/runtime/opal_progress.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
@@ -24,6 +25,7 @@ struct ibshift_call_t {
     ompi_coll_base_nbc_request_t request;
     struct ibshift_op op;
     struct ibshift_side send, recv;
+    mca_coll_ibshift_module_t *module;
     const struct ibshift_line *line; /* the plan's ranks are places along it; NULL: they are not */
     const char *name;
     struct ompi_op_t *mpi_op;
@@ -58,6 +60,17 @@ enum form { BLOCKING, NONBLOCKING, PERSISTENT };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers idle */
 static ibshift_call_t *idle;
+
+/*
+ * The failed request that this thread freed last, when nothing of ours has come after it. Open MPI
+ * frees the requests that make a communicator, whatever their outcome, and goes on to enable its
+ * modules in the same breath.
+ */
+static _Thread_local struct {
+    int code;
+    uint32_t peer;
+    int status;
+} unseen;
 
 static void *reserve(struct memory *memory, size_t size)
 {
@@ -132,6 +145,9 @@ static int request_free(ompi_request_t **request)
     if (!REQUEST_COMPLETE(*request)) {
         return MPI_ERR_REQUEST;
     }
+    unseen.code = (*request)->req_status.MPI_ERROR;
+    unseen.peer = ibshift_op_peer(&call->op, call->op.failed_rank);
+    unseen.status = call->op.status;
     OMPI_REQUEST_FINI(*request);
     OBJ_RELEASE(call->request.super.req_mpi_object.comm);
     give_back(call);
@@ -345,8 +361,34 @@ static void stage_what_must(ibshift_call_t *call, const struct ibshift_job *job)
     }
 }
 
-static int call_create(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                       const struct ibshift_job *job, enum form form, ibshift_call_t **out)
+/*
+ * No rank may leave out a collective that the others are in, and then come to the next one: after
+ * an error there is no next one on the communicator. Returns the first error's code.
+ */
+static int give_up(mca_coll_ibshift_module_t *module, int code)
+{
+    int first = OMPI_SUCCESS;
+
+    return atomic_compare_exchange_strong(&module->failed, &first, code) ? code : first;
+}
+
+void ibshift_calls_enter(mca_coll_ibshift_module_t *module)
+{
+    if (OMPI_SUCCESS != unseen.code) {
+        ibshift_engine_give_up(ibshift_transport_engine(), module->wire_id, unseen.peer,
+                               unseen.status);
+        (void)give_up(module, unseen.code);
+        unseen.code = OMPI_SUCCESS;
+    }
+}
+
+void ibshift_calls_look_away(void)
+{
+    unseen.code = OMPI_SUCCESS;
+}
+
+static int fill_call(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                     const struct ibshift_job *job, enum form form, ibshift_call_t **out)
 {
     static const enum ibshift_patience patience[] = {[BLOCKING] = IBSHIFT_PATIENCE_ONCE,
                                                      [NONBLOCKING] = IBSHIFT_PATIENCE_NONE,
@@ -358,6 +400,7 @@ static int call_create(mca_coll_ibshift_module_t *module, struct ompi_communicat
         return OMPI_SUCCESS == rc ? OMPI_ERR_OUT_OF_RESOURCE : rc;
     }
     call->op.params = (struct ibshift_op_params){0};
+    call->module = module;
     call->line = NULL;
     fill_params(call, module, job);
     rc = ibshift_choose(module, comm, job, &call->op.params);
@@ -392,6 +435,26 @@ static int call_create(mca_coll_ibshift_module_t *module, struct ompi_communicat
     return OMPI_SUCCESS;
 }
 
+/* What fails here on one rank alone must end the collective on all. */
+static int call_create(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                       const struct ibshift_job *job, enum form form, ibshift_call_t **out)
+{
+    int rc = atomic_load_explicit(&module->failed, memory_order_relaxed);
+
+    unseen.code = OMPI_SUCCESS;
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    rc = fill_call(module, comm, job, form, out);
+    if (OMPI_SUCCESS != rc && OMPI_ERR_NOT_SUPPORTED != rc) {
+        ibshift_engine_give_up(ibshift_transport_engine(), module->wire_id,
+                               module->peers[module->rank],
+                               OMPI_ERR_OUT_OF_RESOURCE == rc ? -ENOMEM : -EIO);
+        rc = give_up(module, rc);
+    }
+    return rc;
+}
+
 void ibshift_call_key(const struct ibshift_op *op, char *key, size_t size)
 {
     uint32_t number = op->seq & ~PERSISTENT_SEQ;
@@ -422,8 +485,11 @@ static void start(ibshift_call_t *call, uint32_t seq)
 static int finish(ibshift_call_t *call)
 {
     if (0 != call->op.status) {
-        return ibshift_transport_report(call->request.super.req_mpi_object.comm, &call->op,
-                                        call->name);
+        int code = ibshift_transport_report(call->request.super.req_mpi_object.comm, &call->op,
+                                            call->name);
+
+        (void)give_up(call->module, code);
+        return code;
     }
     ibshift_side_store(&call->recv);
     ibshift_pace_look(call->request.super.req_mpi_object.comm, &call->op.params);
@@ -531,6 +597,7 @@ static int request_start(size_t count, ompi_request_t **requests)
         requests[i]->req_complete = REQUEST_PENDING;
         requests[i]->req_state = OMPI_REQUEST_ACTIVE;
         requests[i]->req_status.MPI_ERROR = MPI_SUCCESS;
+        unseen.code = OMPI_SUCCESS;
         start(call, call->first_seq | run);
     }
     return OMPI_SUCCESS;

@@ -57,6 +57,8 @@ static void make_native(mca_coll_ibshift_module_t *module, struct ompi_communica
     }
     module->rank = (uint32_t)ompi_comm_rank(comm);
     module->size = (uint32_t)ompi_comm_size(comm);
+    ibshift_engine_enter(ibshift_transport_engine(), module->wire_id);
+    ibshift_calls_enter(module);
     IBSHIFT_NATIVE(INSTALL)
 }
 
@@ -93,6 +95,7 @@ static void module_construct(mca_coll_ibshift_module_t *module)
     module->peers = NULL;
     atomic_init(&module->seq, 0);
     atomic_init(&module->persistent, 0);
+    atomic_init(&module->failed, OMPI_SUCCESS);
     module->super.coll_module_enable = module_enable;
     module->super.coll_module_disable = module_disable;
 }

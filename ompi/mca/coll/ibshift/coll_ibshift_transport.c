@@ -1,4 +1,4 @@
-#include "coll_ibshift.h"
+#include "coll_ibshift_call.h"
 #include "coll_ibshift_card.h"
 #include "coll_ibshift_fabric.h"
 #include "coll_ibshift_regcache.h"
@@ -55,6 +55,16 @@ static void fit_memory(struct ibshift_net_verbs_options *options)
     }
 }
 
+/* Has it got as far as to its collectives? */
+static bool has_comm(void *context, uint32_t id)
+{
+    struct ompi_communicator_t *comm = ompi_comm_lookup(id);
+    uint32_t its_id;
+
+    return NULL != comm && NULL != comm->c_coll && ibshift_comm_wire_id(comm, &its_id) &&
+           its_id == id && NULL != ibshift_module_of(comm);
+}
+
 static int open_net(char *error, size_t size)
 {
     struct ibshift_verbs_options ports = {
@@ -77,6 +87,7 @@ static int open_net(char *error, size_t size)
     options.card = ibshift_card_copy;
     options.path = ibshift_fabric_path;
     options.say = say;
+    options.has_comm = has_comm;
     options.memory = ibshift_params.memory;
     options.max_eager = ibshift_params.eager_limit;
     options.timeout = ibshift_params.timeout;
@@ -110,6 +121,7 @@ static void open_engine(void)
 
 static int progress(void)
 {
+    ibshift_calls_look_away();
     return ibshift_engine_progress(engine);
 }
 

@@ -74,6 +74,21 @@ void ibshift_engine_detach(struct ibshift_engine *engine, struct ibshift_op *op)
     pthread_mutex_unlock(&engine->lock);
 }
 
+void ibshift_engine_enter(struct ibshift_engine *engine, uint32_t comm)
+{
+    pthread_mutex_lock(&engine->lock);
+    ibshift_net_enter(engine->net, comm);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+void ibshift_engine_give_up(struct ibshift_engine *engine, uint32_t comm, uint32_t peer, int status)
+{
+    pthread_mutex_lock(&engine->lock);
+    ibshift_net_give_up(engine->net, comm,
+                        &(struct ibshift_net_cause){.peer = peer, .status = status});
+    pthread_mutex_unlock(&engine->lock);
+}
+
 void ibshift_engine_forget(struct ibshift_engine *engine, uint32_t comm)
 {
     pthread_mutex_lock(&engine->lock);

@@ -37,6 +37,13 @@ void ibshift_engine_free(struct ibshift_engine *engine);
 int ibshift_engine_attach(struct ibshift_engine *engine, struct ibshift_op *op);
 void ibshift_engine_detach(struct ibshift_engine *engine, struct ibshift_op *op);
 
+/* The communicator begins here. */
+void ibshift_engine_enter(struct ibshift_engine *engine, uint32_t comm);
+
+/* Nothing more is started on the communicator: peer and status say why. */
+void ibshift_engine_give_up(struct ibshift_engine *engine, uint32_t comm, uint32_t peer,
+                            int status);
+
 /* The communicator ends here: its number may come back with another one. */
 void ibshift_engine_forget(struct ibshift_engine *engine, uint32_t comm);
 

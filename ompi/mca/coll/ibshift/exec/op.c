@@ -36,6 +36,21 @@ uint32_t ibshift_op_peer(const struct ibshift_op *op, uint32_t rank)
     return op->params.peers != NULL ? op->params.peers[rank] : rank;
 }
 
+/* Its communicator was given up before it began: it fails with the same peer. */
+static void fail_if_given_up(struct ibshift_op *op, struct ibshift_engine *engine)
+{
+    struct ibshift_net_cause why;
+    uint32_t rank = 0;
+
+    if (!ibshift_net_has_given_up(engine->net, op->params.comm, &why)) {
+        return;
+    }
+    while (rank < op->params.plan.ranks && ibshift_op_peer(op, rank) != why.peer) {
+        rank++;
+    }
+    ibshift_op_fail(op, engine, rank < op->params.plan.ranks ? rank : op->params.rank, why.status);
+}
+
 void ibshift_op_begin(struct ibshift_op *op, struct ibshift_engine *engine, uint32_t seq)
 {
     const struct ibshift_op_params *params = &op->params;
@@ -53,6 +68,7 @@ void ibshift_op_begin(struct ibshift_op *op, struct ibshift_engine *engine, uint
         ibshift_pace_begin(op, engine);
     }
     atomic_store_explicit(&op->state, IBSHIFT_OP_RUNNING, memory_order_relaxed);
+    fail_if_given_up(op, engine);
 }
 
 static void count_message(struct ibshift_engine *engine, enum ibshift_class which, size_t length)
@@ -326,10 +342,13 @@ static void abort_peers(struct ibshift_op *op, struct ibshift_engine *engine)
 void ibshift_op_fail(struct ibshift_op *op, struct ibshift_engine *engine, uint32_t rank,
                      int status)
 {
+    struct ibshift_net_cause why = {.peer = ibshift_op_peer(op, rank), .status = status};
+
     op->status = status;
     op->failed_rank = rank;
     atomic_store_explicit(&op->state, IBSHIFT_OP_DRAINING, memory_order_relaxed);
     ibshift_net_cancel(engine->net, op->params.comm, op->seq);
+    ibshift_net_give_up(engine->net, op->params.comm, &why);
     abort_peers(op, engine);
     if (op->params.pace != NULL) {
         ibshift_gate_abort(op, engine);
@@ -367,15 +386,21 @@ uint32_t ibshift_op_awaited_rank(const struct ibshift_op *op)
     return rank;
 }
 
+static void probe(const struct ibshift_op *op, struct ibshift_net *net, uint32_t rank)
+{
+    ibshift_net_probe(net, ibshift_op_peer(op, rank));
+    ibshift_net_ask(net, ibshift_op_peer(op, rank), op->params.comm, op->seq);
+}
+
 void ibshift_op_probe(const struct ibshift_op *op, struct ibshift_net *net)
 {
     if (op->params.pace != NULL && ibshift_pace_awaited(op) != op->params.rank) {
-        ibshift_net_probe(net, ibshift_op_peer(op, ibshift_pace_awaited(op)));
+        probe(op, net, ibshift_pace_awaited(op));
     }
     for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
         for (uint32_t i = 0; i < op->walk.window; i++) {
             if (op->flight[which][i].round != IBSHIFT_NOT_IN_FLIGHT) {
-                ibshift_net_probe(net, ibshift_op_peer(op, op->flight[which][i].rank));
+                probe(op, net, op->flight[which][i].rank);
             }
         }
     }

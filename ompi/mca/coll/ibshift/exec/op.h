@@ -105,7 +105,8 @@ void ibshift_op_event(struct ibshift_op *op, struct ibshift_engine *engine,
 /* The walk starts its next step of that class, as this flight. */
 void ibshift_op_fly(struct ibshift_op *op, enum ibshift_class which, uint32_t index, uint32_t rank);
 
-/* Cancels the op's messages and tells everyone who may still wait for this rank. */
+/* Cancels the op's messages, gives its communicator up and tells everyone who may still wait for
+   this rank. */
 void ibshift_op_fail(struct ibshift_op *op, struct ibshift_engine *engine, uint32_t rank,
                      int status);
 
@@ -115,7 +116,7 @@ bool ibshift_op_is_over(const struct ibshift_op *op);
 /* A rank that the op waits for, the one that was posted first as far as known. */
 uint32_t ibshift_op_awaited_rank(const struct ibshift_op *op);
 
-/* Probes the peers of all messages in flight. */
+/* Probes and asks the peers of all messages in flight. */
 void ibshift_op_probe(const struct ibshift_op *op, struct ibshift_net *net);
 
 uint32_t ibshift_op_peer(const struct ibshift_op *op, uint32_t rank);

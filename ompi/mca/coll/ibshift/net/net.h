@@ -79,6 +79,12 @@ enum {
 
 enum { IBSHIFT_NET_PENDING = 0, IBSHIFT_NET_DONE = 1 }; /* results of send() and recv() */
 
+/* Why a collective failed: a status as above, and with whom. */
+struct ibshift_net_cause {
+    uint32_t peer;
+    int32_t status;
+};
+
 struct ibshift_net;
 
 struct ibshift_net_ops {
@@ -121,6 +127,25 @@ struct ibshift_net_ops {
      * bounded memory fails the peer as a whole; what cannot be delivered is dropped. May be NULL.
      */
     void (*abort)(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
+
+    /*
+     * This side takes part in nothing more on the communicator, for the reason given: what comes
+     * for it is dropped, and a peer that ask()s about one of its collectives is answered as by
+     * abort(). Holds until enter() of the same number. has_given_up(): whether it did, and why; the
+     * peer is the one whose failure was noticed here. Both may be NULL, together.
+     */
+    void (*give_up)(struct ibshift_net *net, uint32_t comm, const struct ibshift_net_cause *why);
+    bool (*has_given_up)(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why);
+
+    /* A communicator begins on this side: what was given up under its number was another's. May be
+       NULL. */
+    void (*enter)(struct ibshift_net *net, uint32_t comm);
+
+    /*
+     * Asks the peer whether it still takes part in (comm, seq). Costs a message; may be dropped, so
+     * who waits asks again. May be NULL.
+     */
+    void (*ask)(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
 
     /*
      * The communicator is gone on this side, and its number may be used again: what is remembered
@@ -197,6 +222,35 @@ static inline void ibshift_net_abort(struct ibshift_net *net, uint32_t peer, uin
 {
     if (net->ops->abort != NULL) {
         net->ops->abort(net, peer, comm, seq);
+    }
+}
+
+static inline void ibshift_net_give_up(struct ibshift_net *net, uint32_t comm,
+                                       const struct ibshift_net_cause *why)
+{
+    if (net->ops->give_up != NULL) {
+        net->ops->give_up(net, comm, why);
+    }
+}
+
+static inline bool ibshift_net_has_given_up(struct ibshift_net *net, uint32_t comm,
+                                            struct ibshift_net_cause *why)
+{
+    return net->ops->has_given_up != NULL && net->ops->has_given_up(net, comm, why);
+}
+
+static inline void ibshift_net_enter(struct ibshift_net *net, uint32_t comm)
+{
+    if (net->ops->enter != NULL) {
+        net->ops->enter(net, comm);
+    }
+}
+
+static inline void ibshift_net_ask(struct ibshift_net *net, uint32_t peer, uint32_t comm,
+                                   uint32_t seq)
+{
+    if (net->ops->ask != NULL) {
+        net->ops->ask(net, peer, comm, seq);
     }
 }
 

@@ -288,6 +288,7 @@ static void close_connections(struct ibshift_net_verbs *nv)
         free(c);
     }
     free(nv->connections);
+    free(nv->given_up);
     for (int i = 0; i < IBSHIFT_PEER_CHUNK; i++) {
         free(nv->chunks[i]);
     }
@@ -325,6 +326,10 @@ static const struct ibshift_net_ops ops = {
     .poll = net_poll,
     .cancel = ibshift_nv_cancel,
     .abort = ibshift_nv_abort,
+    .give_up = ibshift_nv_give_up,
+    .has_given_up = ibshift_nv_has_given_up,
+    .enter = ibshift_nv_enter,
+    .ask = ibshift_nv_ask_after,
     .forget = ibshift_nv_forget,
     .granted = ibshift_nv_is_granted,
     .leave = ibshift_nv_leave,

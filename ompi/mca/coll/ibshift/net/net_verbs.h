@@ -80,7 +80,14 @@ struct ibshift_net_verbs_options {
      */
     unsigned (*path)(void *context, uint32_t peer);
     void (*say)(void *context, const char *line); /* a warning for people; may be NULL */
-    const struct ibshift_region_cache *cache;     /* may be NULL; outlives the net */
+    /* Whether a communicator of this number is on this side; may be NULL: nobody knows. */
+    bool (*has_comm)(void *context, uint32_t comm);
+    /*
+     * Whether the peer's process is known to have ended: how it is known, or NULL. Asked again and
+     * again while a connection is not answered. May be NULL.
+     */
+    const char *(*has_ended)(void *context, uint32_t peer);
+    const struct ibshift_region_cache *cache; /* may be NULL; outlives the net */
     size_t memory;    /* bytes that are registered for good, whatever the number of peers */
     size_t max_eager; /* the same on all peers */
     uint32_t queue;   /* depth of a connection's send queue */

@@ -1,11 +1,101 @@
 /*
- * A collective that a peer has given up: what waits for the peer ends, here and now. The peer has
+ * A communicator that this side has given up, with the reason, which goes with every answer; and a
+ * collective that a peer has given up: what waits for the peer ends, here and now. The peer has
  * cancelled its own messages before it says so, on the same queue pairs, so nothing of them
  * follows.
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "net/net_verbs_priv.h"
+
+/*
+ * Asked for so long, while we looked, about a communicator that is not here: it is not being made
+ * any more. Questions with longer pauses between them are about different ones.
+ */
+static const uint64_t in_vain = 3000 * 1000 * 1000ull,
+                      longest_pause = 5000 * 1000 * 1000ull; /* ns */
+
+static struct ibshift_given_up *find_given_up(const struct ibshift_net_verbs *nv, uint32_t comm)
+{
+    for (uint32_t i = 0; i < nv->given_up_count; i++) {
+        if (nv->given_up[i].comm == comm) {
+            return &nv->given_up[i];
+        }
+    }
+    return NULL;
+}
+
+/* What a peer gave up because of another one began with that one. */
+static struct ibshift_net_cause root_of(const struct ibshift_net_verbs *nv,
+                                        const struct ibshift_net_cause *why)
+{
+    const struct ibshift_connection *c = ibshift_nv_peer_known(nv, why->peer);
+
+    return why->status == -ECONNABORTED && c != NULL && c->cause.status != 0 ? c->cause : *why;
+}
+
+void ibshift_nv_give_up(struct ibshift_net *net, uint32_t comm, const struct ibshift_net_cause *why)
+{
+    struct ibshift_net_verbs *nv = ibshift_nv(net);
+
+    if (find_given_up(nv, comm) != NULL) {
+        return;
+    }
+    if (nv->given_up_count == nv->given_up_room) {
+        uint32_t room = nv->given_up_room * 2 + 8;
+        void *bigger = realloc(nv->given_up, room * sizeof(*nv->given_up));
+        if (bigger == NULL) {
+            return; /* the peers of this collective are told all the same */
+        }
+        nv->given_up = bigger;
+        nv->given_up_room = room;
+    }
+    nv->given_up[nv->given_up_count++] =
+        (struct ibshift_given_up){.comm = comm, .with = *why, .root = root_of(nv, why)};
+}
+
+int ibshift_nv_is_given_up(const struct ibshift_net_verbs *nv, uint32_t comm)
+{
+    const struct ibshift_given_up *given_up = find_given_up(nv, comm);
+
+    return given_up != NULL && !given_up->is_gone;
+}
+
+bool ibshift_nv_has_given_up(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why)
+{
+    const struct ibshift_net_verbs *nv = ibshift_nv(net);
+
+    if (!ibshift_nv_is_given_up(nv, comm)) {
+        return false;
+    }
+    *why = find_given_up(nv, comm)->with;
+    return true;
+}
+
+void ibshift_nv_enter(struct ibshift_net *net, uint32_t comm)
+{
+    struct ibshift_net_verbs *nv = ibshift_nv(net);
+
+    for (uint32_t i = nv->given_up_count; i-- > 0;) {
+        if (nv->given_up[i].comm == comm) {
+            nv->given_up[i] = nv->given_up[--nv->given_up_count];
+        }
+    }
+    for (uint32_t i = 0; i < IBSHIFT_ASKED; i++) {
+        if (nv->asked[i].comm == comm) {
+            nv->asked[i].last = 0;
+        }
+    }
+}
+
+static void send_abort(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                       const struct ibshift_net_key *key, const struct ibshift_net_cause *why)
+{
+    struct ibshift_wire_grant body = {.id = why->peer, .pieces = (uint32_t)-why->status};
+
+    ibshift_nv_control(nv, c, key, IBSHIFT_WIRE_ABORT, &body);
+}
 
 void ibshift_nv_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
 {
@@ -18,7 +108,60 @@ void ibshift_nv_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uin
     }
     ibshift_nv_connect(nv, c);
     if (c->status == 0) {
-        ibshift_nv_control(nv, c, &key, IBSHIFT_WIRE_ABORT, NULL);
+        const struct ibshift_given_up *given_up = find_given_up(nv, comm);
+        send_abort(nv, c, &key,
+                   given_up != NULL ? &given_up->root : &(struct ibshift_net_cause){0, 0});
+    }
+}
+
+void ibshift_nv_ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
+{
+    struct ibshift_net_verbs *nv = ibshift_nv(net);
+    struct ibshift_connection *c = ibshift_nv_peer_known(nv, peer);
+    struct ibshift_net_key key = {.comm = comm, .seq = seq};
+
+    if (c != NULL && c->state == IBSHIFT_CONNECTION_READY && c->ready.first == NULL) {
+        ibshift_nv_control(nv, c, &key, IBSHIFT_WIRE_ASK, NULL);
+    }
+}
+
+/* Counts the questions after a communicator that is not here. */
+static int is_asked_in_vain(struct ibshift_net_verbs *nv, uint32_t comm)
+{
+    uint64_t now = ibshift_net_now(&nv->net);
+    uint32_t i = 0;
+
+    while (i < IBSHIFT_ASKED &&
+           (nv->asked[i].comm != comm || now - nv->asked[i].last > longest_pause)) {
+        i++;
+    }
+    if (i == IBSHIFT_ASKED) {
+        i = nv->asks++ % IBSHIFT_ASKED;
+        nv->asked[i].comm = comm;
+        nv->asked[i].first = now;
+    }
+    nv->asked[i].last = now;
+    return now - nv->asked[i].first > in_vain;
+}
+
+/*
+ * The peer waits in a collective that this side may never come to: it has left the communicator
+ * after an error, or an error in the one that it was being made from has kept it from being made
+ * here. Without any error the communicator is only late.
+ */
+void ibshift_nv_ask_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                         const struct ibshift_net_key *key)
+{
+    const struct ibshift_given_up *given_up = find_given_up(nv, key->comm);
+
+    if ((given_up == NULL || given_up->is_gone) && nv->given_up_count > 0) {
+        bool is_here =
+            nv->options.has_comm == NULL || nv->options.has_comm(nv->options.context, key->comm);
+        given_up = given_up != NULL ? given_up : &nv->given_up[nv->given_up_count - 1];
+        given_up = !is_here && is_asked_in_vain(nv, key->comm) ? given_up : NULL;
+    }
+    if (given_up != NULL) {
+        send_abort(nv, c, key, &given_up->root);
     }
 }
 
@@ -66,8 +209,12 @@ static void drop_early(struct ibshift_net_verbs *nv, struct ibshift_connection *
 void ibshift_nv_forget(struct ibshift_net *net, uint32_t comm)
 {
     struct ibshift_net_verbs *nv = ibshift_nv(net);
+    struct ibshift_given_up *given_up = find_given_up(nv, comm);
     uint32_t kept = 0;
 
+    if (given_up != NULL) {
+        given_up->is_gone = 1;
+    }
     if (nv->drops + nv->aborts == 0) {
         return; /* nothing ever failed: all messages have met */
     }
@@ -113,10 +260,14 @@ static int end_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list,
 }
 
 void ibshift_nv_abort_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                           const struct ibshift_net_key *key)
+                           const struct ibshift_net_key *key, const struct ibshift_net_cause *why)
 {
     int is_granted;
 
+    if (why->status == -ETIMEDOUT) {
+        ibshift_nv_reported(nv, why->peer, c->peer);
+    }
+    c->cause = *why;
     if (ibshift_nv_is_dropped(nv, key) || ibshift_nv_is_aborted(nv, c->peer, key)) {
         return;
     }

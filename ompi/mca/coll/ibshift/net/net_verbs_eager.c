@@ -175,6 +175,9 @@ int ibshift_nv_is_dropped(const struct ibshift_net_verbs *nv, const struct ibshi
 {
     uint32_t n = nv->drops < IBSHIFT_DROPPED ? nv->drops : IBSHIFT_DROPPED;
 
+    if (nv->given_up_count > 0 && ibshift_nv_is_given_up(nv, key->comm)) {
+        return 1;
+    }
     for (uint32_t i = 0; i < n; i++) {
         if (nv->dropped[i].comm == key->comm && nv->dropped[i].seq == key->seq) {
             return 1;
@@ -327,7 +330,12 @@ static void control_came(struct ibshift_net_verbs *nv, struct ibshift_connection
         ibshift_nv_leave_came(nv, c, &head->key);
         break;
     case IBSHIFT_WIRE_ABORT:
-        ibshift_nv_abort_came(nv, c, &head->key);
+        ibshift_nv_abort_came(nv, c, &head->key,
+                              &(struct ibshift_net_cause){
+                                  .peer = body.id, .status = -(int32_t)(body.pieces & 0xffff)});
+        break;
+    case IBSHIFT_WIRE_ASK:
+        ibshift_nv_ask_came(nv, c, &head->key);
         break;
     default:
         ibshift_nv_break(nv, c, -EIO, "it sent a message of unknown kind %u", head->kind);

@@ -165,7 +165,11 @@ struct ibshift_connection {
     struct ibv_ah *ah;
     struct ibshift_verbs_blob card;
     struct ibshift_rail rail[IBSHIFT_PORTS_MAX];
-    char *text; /* what broke */
+    char *text;                     /* what broke */
+    struct ibshift_net_cause cause; /* why the peer gave a collective up the last time; or 0 */
+    uint64_t began;                 /* the handshake */
+    uint64_t reported; /* when someone first said that the peer does not answer; or 0 */
+    uint32_t reporter;
 };
 
 /* Queues of one device. */
@@ -183,6 +187,7 @@ enum {
     IBSHIFT_PEER_CHUNK = 4096,
     IBSHIFT_DROPPED = 64,
     IBSHIFT_ABORTED = 256,
+    IBSHIFT_ASKED = 16,
     IBSHIFT_GRANTS = 1 << 16
 };
 
@@ -230,6 +235,17 @@ struct ibshift_net_verbs {
         uint32_t peer, comm, seq;
     } aborted[IBSHIFT_ABORTED]; /* given up by a peer, and still to come here */
     uint32_t aborts;
+    struct ibshift_given_up {
+        uint32_t comm;
+        uint8_t is_gone; /* freed here since; its number is not used again yet */
+        struct ibshift_net_cause with, root; /* whom we noticed it with, and what began it */
+    } * given_up;
+    uint32_t given_up_count, given_up_room;
+    struct {
+        uint32_t comm;
+        uint64_t first, last; /* when the peers asked */
+    } asked[IBSHIFT_ASKED];   /* about communicators that are not here: a ring */
+    uint32_t asks;
 
     uint32_t ud_sends;  /* in flight */
     uint32_t strangers; /* datagrams that came from elsewhere than they say */
@@ -282,12 +298,13 @@ void ibshift_note_move(struct ibshift_notes *list, struct ibshift_note *note);
 
 /* net_verbs_wireup.c */
 struct ibshift_connection *ibshift_nv_peer(struct ibshift_net_verbs *nv, uint32_t peer);
-struct ibshift_connection *ibshift_nv_peer_known(struct ibshift_net_verbs *nv, uint32_t peer);
+struct ibshift_connection *ibshift_nv_peer_known(const struct ibshift_net_verbs *nv, uint32_t peer);
 void ibshift_nv_connect(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_wireup_poll(struct ibshift_net_verbs *nv);
 void ibshift_nv_ask(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_bye(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_heard(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_reported(struct ibshift_net_verbs *nv, uint32_t peer, uint32_t reporter);
 void ibshift_nv_hello(struct ibshift_net_verbs *nv, const struct ibshift_hello *hello,
                       const struct ibshift_verbs_source *source);
 void ibshift_nv_serve(struct ibshift_net_verbs *nv);
@@ -350,7 +367,15 @@ void ibshift_nv_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uin
 void ibshift_nv_forget(struct ibshift_net *net, uint32_t comm);
 void ibshift_nv_passed(struct ibshift_net_verbs *nv, uint32_t comm, uint32_t seq);
 void ibshift_nv_abort_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                           const struct ibshift_net_key *key);
+                           const struct ibshift_net_key *key, const struct ibshift_net_cause *why);
+void ibshift_nv_give_up(struct ibshift_net *net, uint32_t comm,
+                        const struct ibshift_net_cause *why);
+bool ibshift_nv_has_given_up(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why);
+int ibshift_nv_is_given_up(const struct ibshift_net_verbs *nv, uint32_t comm);
+void ibshift_nv_enter(struct ibshift_net *net, uint32_t comm);
+void ibshift_nv_ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
+void ibshift_nv_ask_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                         const struct ibshift_net_key *key);
 int ibshift_nv_is_aborted(const struct ibshift_net_verbs *nv, uint32_t peer,
                           const struct ibshift_net_key *key);
 

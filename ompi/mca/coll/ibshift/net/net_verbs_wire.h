@@ -20,8 +20,9 @@ enum ibshift_wire_kind {
     IBSHIFT_WIRE_UNPULL,   /* forget the PULL: the message had been sent before it */
     IBSHIFT_WIRE_PROBE,    /* I wait for the grant of this long message */
     IBSHIFT_WIRE_RING,     /* a ring for your short messages */
-    IBSHIFT_WIRE_ABORT,    /* I have given this collective up */
+    IBSHIFT_WIRE_ABORT,    /* I have given this collective up, because of peer id, errno pieces */
     IBSHIFT_WIRE_LEAVE,    /* this message will come, but not in its turn */
+    IBSHIFT_WIRE_ASK,      /* do you take part in this collective? */
 };
 
 enum { IBSHIFT_WIRE_QUOTA = 1 }; /* flag: this message took a piece of quota */
@@ -79,7 +80,7 @@ static inline uint32_t ibshift_wire_check(const struct ibshift_wire *head, const
     return (uint32_t)(ibshift_wire_mix(sum[0], sum[2]) >> 32);
 }
 
-/* The payload of GRANT, PROBE and RING. */
+/* The payload of GRANT, PROBE, RING and ABORT. */
 struct ibshift_wire_grant {
     uint64_t address;
     uint64_t length;                 /* of the whole message */

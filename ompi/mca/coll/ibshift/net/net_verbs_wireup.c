@@ -7,10 +7,11 @@
 
 enum { SLOTS_MOST = 64, QUOTA_MOST = 32, ASKING_RESERVE = 32 };
 
-static const uint64_t ask_pause = 1000 * 1000;  /* ns */
-static const uint64_t tick_pause = 1000 * 1000; /* ns */
+static const uint64_t ask_pause = 1000 * 1000;              /* ns */
+static const uint64_t tick_pause = 1000 * 1000;             /* ns */
+static const uint64_t report_pause = 3000 * 1000 * 1000ull; /* ns */
 
-struct ibshift_connection *ibshift_nv_peer_known(struct ibshift_net_verbs *nv, uint32_t peer)
+struct ibshift_connection *ibshift_nv_peer_known(const struct ibshift_net_verbs *nv, uint32_t peer)
 {
     if (peer / IBSHIFT_PEER_CHUNK >= IBSHIFT_PEER_CHUNK) {
         return NULL;
@@ -175,6 +176,7 @@ static int prepare(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
     memset(&nv->words[c->number], 0, sizeof(nv->words[c->number]));
     c->my_qpn = c->rail[0].qp->qp_num;
     c->state = IBSHIFT_CONNECTION_SHAKING;
+    c->began = ibshift_net_now(&nv->net);
     nv->shaking++;
     nv->stats.connections++;
     return 0;
@@ -340,6 +342,34 @@ void ibshift_nv_hello(struct ibshift_net_verbs *nv, const struct ibshift_hello *
     }
 }
 
+/* The peer does not answer the reporter, with whom it is connected: it will hardly answer us. */
+void ibshift_nv_reported(struct ibshift_net_verbs *nv, uint32_t peer, uint32_t reporter)
+{
+    struct ibshift_connection *c = ibshift_nv_peer(nv, peer);
+
+    if (c != NULL && c->reported == 0 && c->status == 0) {
+        c->reported = ibshift_net_now(&nv->net);
+        c->reporter = reporter;
+    }
+}
+
+/* Nobody answers: has the process ended, or has another one found that it does not answer? */
+static void look_for_death(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    const char *how =
+        nv->options.has_ended != NULL ? nv->options.has_ended(nv->options.context, c->peer) : NULL;
+
+    if (how != NULL) {
+        ibshift_nv_break(nv, c, -ETIMEDOUT, "its process has ended before it was connected (%s)",
+                         how);
+    } else if (c->reported != 0 && nv->time - c->reported > report_pause &&
+               nv->time - c->began > report_pause) {
+        ibshift_nv_break(nv, c, -ETIMEDOUT,
+                         "no answer to the first message, and it does not answer peer %u either",
+                         c->reporter);
+    }
+}
+
 /* Repeats what was not answered. */
 void ibshift_nv_wireup_poll(struct ibshift_net_verbs *nv)
 {
@@ -352,7 +382,11 @@ void ibshift_nv_wireup_poll(struct ibshift_net_verbs *nv)
         struct ibshift_connection *c = nv->connections[i];
         if (c->state == IBSHIFT_CONNECTION_SHAKING) {
             nv->noise = nv->noise * 1664525u + 1013904223u;
-            act(nv, c, ibshift_handshake_tick(&c->shake, nv->time, nv->noise >> 24));
+            unsigned todo = ibshift_handshake_tick(&c->shake, nv->time, nv->noise >> 24);
+            act(nv, c, todo);
+            if (todo != 0) {
+                look_for_death(nv, c);
+            }
         }
     }
 }
