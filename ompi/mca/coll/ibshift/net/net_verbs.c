@@ -9,7 +9,7 @@
 
 #include "net/net_verbs_memory.h"
 
-enum { WC_BATCH = 16, SLOW_EVERY = 32, SLOW_EVERY_BUSY = 4, LOOK_EVERY = 2 };
+enum { WC_BATCH = 16, SLOW_EVERY = 32, SLOW_EVERY_BUSY = 4, LOOK_EVERY = 2, SENDS_MOST = 8192 };
 
 static const uint64_t walk_pause = 50 * 1000 * 1000;   /* ns */
 static const uint64_t alive_pause = 500 * 1000 * 1000; /* ns */
@@ -343,11 +343,11 @@ static const struct ibshift_net_ops ops = {
 static int open_lane(struct ibshift_net_verbs *nv, struct ibshift_lane *lane)
 {
     struct ibv_srq_init_attr attr = {.attr = {.max_wr = nv->receives, .max_sge = 1}};
-    uint32_t most = (uint32_t)lane->device->attr.max_cqe, wanted = nv->receives + 8192;
+    uint32_t room = (uint32_t)lane->device->attr.max_cqe - nv->receives;
 
-    nv->cq_room = (wanted < most ? wanted : most) - nv->receives;
-    lane->cq =
-        ibv_create_cq(lane->device->context, (int)(nv->receives + nv->cq_room), NULL, NULL, 0);
+    room = room < SENDS_MOST ? room : SENDS_MOST;
+    nv->cq_room = room < nv->cq_room ? room : nv->cq_room;
+    lane->cq = ibv_create_cq(lane->device->context, (int)(nv->receives + room), NULL, NULL, 0);
     if (lane->cq == NULL) {
         return -errno;
     }
@@ -357,7 +357,7 @@ static int open_lane(struct ibshift_net_verbs *nv, struct ibshift_lane *lane)
     }
     lane->missing = nv->receives;
     ibshift_nv_receives_post(nv, lane);
-    return lane->missing < 16 ? 0 : -EIO;
+    return lane->missing < IBSHIFT_REFILL ? 0 : -EIO;
 }
 
 static int open_all(struct ibshift_net_verbs *nv, const char **what)
@@ -365,6 +365,7 @@ static int open_all(struct ibshift_net_verbs *nv, const char **what)
     int rc;
 
     *what = "registering memory (locked memory: ulimit -l)";
+    nv->cq_room = SENDS_MOST;
     nv->lane_count = nv->verbs->device_count;
     for (int i = 0; i < nv->lane_count; i++) {
         nv->lanes[i].device = &nv->verbs->devices[i];

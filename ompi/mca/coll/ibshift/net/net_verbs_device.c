@@ -85,6 +85,30 @@ static struct ibv_device *device_named(struct ibv_device **list, const char *nam
     return NULL;
 }
 
+int ibshift_device_check(const struct ibshift_device *device, char *error, size_t size)
+{
+    const struct ibv_device_attr *a = &device->attr;
+    const struct {
+        const char *what;
+        int has, needs;
+    } limits[] = {
+        {"receives in a shared queue (max_srq_wr)", a->max_srq_wr, IBSHIFT_RECEIVES_MIN},
+        {"entries in a completion queue (max_cqe)", a->max_cqe, 2 * IBSHIFT_UD_DEPTH},
+        {"requests in a queue pair (max_qp_wr)", a->max_qp_wr, IBSHIFT_UD_DEPTH},
+        {"pieces in a request (max_sge)", a->max_sge, 2},
+    };
+
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        if (limits[i].has < limits[i].needs) {
+            snprintf(error, size, "%s can have %d %s, ibshift needs %d",
+                     ibv_get_device_name(device->context->device), limits[i].has, limits[i].what,
+                     limits[i].needs);
+            return -EOPNOTSUPP;
+        }
+    }
+    return 0;
+}
+
 /* The device under this name, opened once however many of its ports are used. */
 static struct ibshift_device *open_device(struct ibshift_verbs *verbs, struct ibv_device **list,
                                           const char *name)

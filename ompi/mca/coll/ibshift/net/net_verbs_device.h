@@ -35,7 +35,15 @@ struct ibshift_verbs {
     uint8_t card[sizeof(struct ibshift_verbs_blob)];
 };
 
-enum { IBSHIFT_UD_DEPTH = 128 };
+enum {
+    IBSHIFT_UD_DEPTH = 128,
+    IBSHIFT_REFILL = 16,                       /* receives are posted in such batches */
+    IBSHIFT_RECEIVES_MIN = 3 * IBSHIFT_REFILL, /* two may be missing, one is for messages */
+};
+
+/* Whether the device has room for the net's queues; else error says what it lacks. 0, -EOPNOTSUPP
+ */
+int ibshift_device_check(const struct ibshift_device *device, char *error, size_t size);
 
 /* net_verbs_locality.c: 0 = all processors of the process are near the device's, then rising. */
 uint32_t ibshift_device_distance(void *topology, struct ibv_device *device);

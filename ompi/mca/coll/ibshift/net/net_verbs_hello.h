@@ -42,7 +42,8 @@ struct ibshift_hello {
     uint64_t word_address; /* where the receiver of this HELLO writes its counters */
     uint32_t word_key;
     uint32_t max_eager;
-    uint16_t credits; /* messages that the receiver of this HELLO may send at once */
+    uint16_t credits; /* messages that the receiver of this HELLO may send at once; ASK: that the
+                         sender has been told it may send, ever */
     uint16_t quota;   /* of them, messages that nobody waits for yet */
     uint8_t rails;
     uint8_t path; /* added to the LID of the receiver's port: where the sender's data goes */

@@ -7,7 +7,7 @@
 
 #include "net/net_verbs_memory.h"
 
-enum { REFILL = 16, NOTES_PER_BLOCK = 64 };
+enum { NOTES_PER_BLOCK = 64 };
 
 struct ibshift_note_block {
     struct ibshift_note_block *next;
@@ -30,6 +30,20 @@ size_t ibshift_net_verbs_memory_min(const struct ibshift_net_verbs_options *opti
     return need + need / 4; /* rings take an eighth, words much less */
 }
 
+/* What every device can take; half of a completion queue is for sends. */
+static uint32_t most_receives(const struct ibshift_net_verbs *nv)
+{
+    uint32_t most = UINT32_MAX;
+
+    for (int i = 0; i < nv->lane_count; i++) {
+        uint32_t posted = (uint32_t)nv->lanes[i].device->attr.max_srq_wr;
+        uint32_t completed = (uint32_t)nv->lanes[i].device->attr.max_cqe / 2;
+        most = posted < most ? posted : most;
+        most = completed < most ? completed : most;
+    }
+    return most;
+}
+
 /* Divides the arena: words, datagrams, rings (at most an eighth), and slots in what is left. */
 static int divide(struct ibshift_net_verbs *nv)
 {
@@ -49,10 +63,10 @@ static int divide(struct ibshift_net_verbs *nv)
     size_t slots = (nv->arena_size - fixed) / nv->slot_size;
     nv->slot_count = slots < 1 << 20 ? (uint32_t)slots : 1 << 20;
     nv->receives = nv->slot_count / 8 * 5;
-    if (nv->receives > (uint32_t)nv->lanes[0].device->attr.max_srq_wr) {
-        nv->receives = (uint32_t)nv->lanes[0].device->attr.max_srq_wr;
+    if (nv->receives > most_receives(nv)) {
+        nv->receives = most_receives(nv);
     }
-    nv->slot_stock = nv->receives - 2 * REFILL;
+    nv->slot_stock = nv->receives - 2 * IBSHIFT_REFILL;
     nv->quota_stock = nv->slot_count / 8 * 2;
     nv->copy_stock = nv->slot_count - nv->receives - nv->quota_stock;
     return 0;
@@ -162,14 +176,14 @@ void ibshift_nv_slot_free(struct ibshift_net_verbs *nv, struct ibshift_slot *slo
     nv->free_slots = slot;
 }
 
-/* Posts up to REFILL receives; returns how many. */
+/* Posts up to IBSHIFT_REFILL receives; returns how many. */
 static uint32_t post_batch(struct ibshift_net_verbs *nv, struct ibshift_lane *lane)
 {
-    struct ibv_recv_wr wr[REFILL], *bad;
-    struct ibv_sge sge[REFILL];
+    struct ibv_recv_wr wr[IBSHIFT_REFILL], *bad;
+    struct ibv_sge sge[IBSHIFT_REFILL];
     uint32_t n = 0;
 
-    while (n < REFILL && n < lane->missing) {
+    while (n < IBSHIFT_REFILL && n < lane->missing) {
         struct ibshift_slot *slot = lane == &nv->lanes[0] ? ibshift_nv_slot_take(nv) : NULL;
         if (lane == &nv->lanes[0] && slot == NULL) {
             break;
@@ -202,7 +216,7 @@ static uint32_t post_batch(struct ibshift_net_verbs *nv, struct ibshift_lane *la
 
 void ibshift_nv_receives_post(struct ibshift_net_verbs *nv, struct ibshift_lane *lane)
 {
-    while (lane->missing >= REFILL && post_batch(nv, lane) != 0) {
+    while (lane->missing >= IBSHIFT_REFILL && post_batch(nv, lane) != 0) {
     }
 }
 

@@ -193,6 +193,9 @@ int ibshift_verbs_open(const struct ibshift_verbs_options *options, struct ibshi
         v->traffic_class = (uint8_t)options->traffic_class;
         rc = open_ports(v, list, options, error, error_size);
     }
+    for (int i = 0; rc == 0 && i < v->device_count; i++) {
+        rc = ibshift_device_check(&v->devices[i], error, error_size);
+    }
     if (rc == 0 && ((rc = ibshift_ud_open(v)) != 0 || (rc = make_card(v)) != 0)) {
         fail(rc, error, error_size, "no datagram queue pair: %s", strerror(-rc));
     }

@@ -116,6 +116,9 @@ static void say_hello(struct ibshift_net_verbs *nv, struct ibshift_connection *c
                               .path = c->path,
                               .status = c->status};
 
+    if (kind == IBSHIFT_HELLO_ASK) {
+        h.credits = (uint16_t)c->out.slots;
+    }
     for (int i = 0; i < c->rails; i++) {
         h.rail[i].qpn = c->rail[i].qp->qp_num;
         h.rail[i].psn = c->rail[i].psn;
@@ -254,12 +257,16 @@ void ibshift_nv_serve(struct ibshift_net_verbs *nv)
     }
 }
 
-static void hear_ask(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+/*
+ * An ask from before the last slot was given is old news: a slot for it would stay with a peer that
+ * has nothing to send, and others would wait for it.
+ */
+static void hear_ask(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint16_t known)
 {
     if (c->status != 0 || c->in.slots_window > 0 || c->is_asking) {
         return;
     }
-    if (c->in.slots != c->in.slots_arrived) {
+    if (c->in.slots != c->in.slots_arrived || known != (uint16_t)c->in.slots) {
         ibshift_nv_tell(nv, c);
         return;
     }
@@ -335,7 +342,7 @@ void ibshift_nv_hello(struct ibshift_net_verbs *nv, const struct ibshift_hello *
     if (hello->kind == IBSHIFT_HELLO_CONNECT) {
         hear_connect(nv, c, hello);
     } else if (hello->kind == IBSHIFT_HELLO_ASK) {
-        hear_ask(nv, c);
+        hear_ask(nv, c, hello->credits);
     } else {
         ibshift_nv_break(nv, c, hello->status == -EMSGSIZE ? -EMSGSIZE : -ECONNRESET,
                          "it gave the connection up: %s", strerror(-hello->status));
