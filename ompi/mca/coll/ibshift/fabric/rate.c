@@ -52,7 +52,8 @@ ibshift_rate_t ibshift_rate_usual(void)
     return ibshift_rate_parse("4xQDR");
 }
 
-/* Tools round: 14.0625 is written 14.06 or 14.1, and 25.78125 as 25.8. */
+/* Tools round: 14.0625 is written 14, 14.06 or 14.1. They may also take the data for the bits: 25
+ * of EDR, 50 of HDR. */
 ibshift_rate_t ibshift_rate_of_lanes(unsigned lanes, double signalling)
 {
     ibshift_rate_t rate = IBSHIFT_NO_RATE;
@@ -62,6 +63,11 @@ ibshift_rate_t ibshift_rate_of_lanes(unsigned lanes, double signalling)
     }
     for (size_t i = 0; i < GENERATIONS; i++) {
         if (fabs(signalling - generations[i].signalling) < generations[i].signalling / 100) {
+            return rate_of(lanes, i);
+        }
+    }
+    for (size_t i = 0; i < GENERATIONS; i++) {
+        if (signalling > 20000 && fabs(signalling - generations[i].data) < 1) {
             return rate_of(lanes, i);
         }
     }

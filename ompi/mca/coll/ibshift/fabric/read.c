@@ -55,6 +55,8 @@ static enum ibshift_format format_of_line(const char *line, size_t size)
         {"{ SW", IBSHIFT_FORMAT_SUBNET},
         {"Unicast lids ", IBSHIFT_FORMAT_LFTS},
         {"dump_ucast_routes:", IBSHIFT_FORMAT_FDBS},
+        {"osm_ucast_mgr_dump_ucast_routes:", IBSHIFT_FORMAT_FDBS}, /* ibdiagnet, old OpenSM */
+        {"__osm_ucast_mgr_dump_ucast_routes:", IBSHIFT_FORMAT_FDBS},
     };
 
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {

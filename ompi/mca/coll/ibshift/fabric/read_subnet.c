@@ -22,7 +22,7 @@ static const char *scan_field(const char *at, const char *field, uint64_t *value
 
 static const char *scan_end(const char *at, end_t *end)
 {
-    const char *name, *after;
+    const char *name, *after, *lid;
 
     at = ibshift_scan_blanks(at);
     if (strncmp(at, "{ ", 2) != 0) {
@@ -35,12 +35,17 @@ static const char *scan_end(const char *at, end_t *end)
     at = scan_field(at, "NodeGUID:", &end->node_guid);
     at = scan_field(at, "PortGUID:", &end->port_guid);
     name = at == NULL ? NULL : strchr(at, '{');
-    after = name == NULL ? NULL : strstr(name, "} LID:");
-    if (after == NULL || (size_t)(after - name) > sizeof(end->name)) {
+    lid = at == NULL ? NULL : strstr(at, " LID:");
+    after = name == NULL || lid == NULL ? NULL : strstr(name, "} LID:");
+    if (lid != NULL && (name == NULL || name > lid)) { /* ibdiagnet's: nodes have no name */
+        snprintf(end->name, sizeof(end->name), "0x%016" PRIx64, end->node_guid);
+        after = lid;
+    } else if (after == NULL || (size_t)(after - name) > sizeof(end->name)) {
         return NULL;
+    } else {
+        memcpy(end->name, name + 1, (size_t)(after - name - 1));
+        end->name[after - name - 1] = '\0';
     }
-    memcpy(end->name, name + 1, (size_t)(after - name - 1));
-    end->name[after - name - 1] = '\0';
     at = scan_field(after, "LID:", &end->lid);
     at = scan_field(at, "PN:", &end->port);
     at = at == NULL ? NULL : ibshift_scan_blanks(at);

@@ -18,6 +18,11 @@ typedef struct tables {
     unsigned last;      /* LID of the last row */
     unsigned cut_off;   /* tables whose last LID, a multiple of 64, is missing */
     unsigned cut_lid;
+    uint32_t owners;              /* LIDs whose port is said */
+    uint32_t errors;              /* a tool's messages of tables that it could not read */
+    uint32_t gone, moved, argued; /* LIDs of ports that are not there, or have another LID;
+                                     rows that name another port than the tables before */
+    char gone_one[64], moved_one[160], argued_one[160];
     bool has_ends; /* tables end with a count: the last must, too */
 } tables_t;
 
@@ -98,22 +103,49 @@ static int read_fdbs_header(tables_t *t, const char *line)
     return begin_table(t, ibshift_fabric_find_guid(t->fabric, guid));
 }
 
-/* The row says who has the LID: "portguid 0x..". */
-static int note_owner(tables_t *t, unsigned lid, const char *at)
+static uint32_t port_by_guid(const ibshift_fabric_t *f, uint64_t guid)
+{
+    uint32_t node = ibshift_fabric_find_guid(f, guid);
+
+    for (uint32_t i = 0; node != IBSHIFT_NO_NODE && i < f->nodes[node].port_count; i++) {
+        if (f->ports[f->nodes[node].first_port + i].guid == guid) {
+            return f->nodes[node].first_port + i;
+        }
+    }
+    return IBSHIFT_NO_PORT;
+}
+
+/* Is the LID the port's, as the fabric says? */
+static bool has_lid(const ibshift_fabric_t *f, uint64_t guid, unsigned lid)
+{
+    uint32_t node = ibshift_fabric_find_guid(f, guid), port = port_by_guid(f, guid);
+
+    if (node != IBSHIFT_NO_NODE && ibshift_node_is_switch(f, node)) {
+        return lid - f->nodes[node].lid < 1u << f->nodes[node].lmc;
+    }
+    return port != IBSHIFT_NO_PORT && lid - f->ports[port].lid < 1u << f->ports[port].lmc;
+}
+
+/* The row says who has the LID: "portguid 0x..". Of tables that do not agree, because they were
+ * read one after the other while a LID changed hands, the one that the fabric bears out is right.
+ */
+static void note_owner(tables_t *t, unsigned lid, const char *at)
 {
     const char *found = strstr(at, "portguid ");
     uint64_t guid;
 
     if (found == NULL || ibshift_scan_hex(found + 9, &guid) == NULL || guid == 0) {
-        return 0;
+        return;
     }
-    if (t->owner[lid] != 0 && t->owner[lid] != guid) {
-        return ibshift_lines_fail(t->lines, t->err, -EEXIST,
-                                  "LID %u is port 0x%016" PRIx64 " here, 0x%016" PRIx64 " before",
-                                  lid, guid, t->owner[lid]);
+    if (t->owner[lid] != 0 && t->owner[lid] != guid && t->argued++ == 0) {
+        snprintf(t->argued_one, sizeof(t->argued_one),
+                 "line %u: LID %u is port 0x%016" PRIx64 " here, 0x%016" PRIx64 " before",
+                 t->lines->number, lid, guid, t->owner[lid]);
     }
-    t->owner[lid] = guid;
-    return 0;
+    t->owners += t->owner[lid] == 0;
+    if (t->owner[lid] == 0 || has_lid(t->fabric, guid, lid)) {
+        t->owner[lid] = guid;
+    }
 }
 
 static int read_row(tables_t *t, const char *line)
@@ -143,7 +175,8 @@ static int read_row(tables_t *t, const char *line)
             ibshift_node_name(t->fabric, node), t->fabric->nodes[node].port_count);
     }
     ibshift_lft_set(t->fabric, t->sw, (unsigned)lid, (unsigned)port);
-    return note_owner(t, (unsigned)lid, rest);
+    note_owner(t, (unsigned)lid, rest);
+    return 0;
 }
 
 /* "6 valid lids dumped": the number of rows; OpenSM's "6 lids dumped" counts LIDs without a row as
@@ -179,7 +212,7 @@ static int read_line(tables_t *t)
     if (strncmp(line, "Unicast lids", 12) == 0) {
         return read_lfts_header(t, line);
     }
-    if (strncmp(line, "dump_ucast_routes:", 18) == 0) {
+    if (strstr(line, "dump_ucast_routes: Switch") != NULL) {
         return read_fdbs_header(t, line);
     }
     if (strncmp(line, "0x", 2) == 0 && t->sw != IBSHIFT_NO_SWITCH) {
@@ -188,21 +221,14 @@ static int read_line(tables_t *t)
     if (strstr(line, "lids dumped") != NULL) {
         return read_count(t, line);
     }
+    if (strstr(line, "iberror:") != NULL) { /* in the place of a table, or of the rest of one */
+        t->sw = IBSHIFT_NO_SWITCH;
+        t->errors++;
+        return 0;
+    }
     return is_heading(line) ? 0
                             : ibshift_lines_fail(t->lines, t->err, -EINVAL,
                                                  "'%.40s' is no line of a forwarding table", line);
-}
-
-static uint32_t port_by_guid(const ibshift_fabric_t *f, uint64_t guid)
-{
-    uint32_t node = ibshift_fabric_find_guid(f, guid);
-
-    for (uint32_t i = 0; node != IBSHIFT_NO_NODE && i < f->nodes[node].port_count; i++) {
-        if (f->ports[f->nodes[node].first_port + i].guid == guid) {
-            return f->nodes[node].first_port + i;
-        }
-    }
-    return IBSHIFT_NO_PORT;
 }
 
 /* LIDs first .. last belong to a port GUID: gives them to the port, or compares with what the
@@ -215,10 +241,11 @@ static int settle_lids(tables_t *t, unsigned first, unsigned last, uint64_t guid
     unsigned known, lmc = 0;
 
     if (node == IBSHIFT_NO_NODE || (!is_switch && port == IBSHIFT_NO_PORT)) {
-        return ibshift_fail(t->err, -ENOENT,
-                            "%s: LID %u is port 0x%016" PRIx64
-                            ", which is not in the fabric: tables of another fabric?",
-                            t->lines->name, first, guid);
+        if (t->gone == 0) {
+            snprintf(t->gone_one, sizeof(t->gone_one), "LID %u is port 0x%016" PRIx64, first, guid);
+        }
+        t->gone += last - first + 1;
+        return 0;
     }
     known = is_switch ? f->nodes[node].lid : f->ports[port].lid;
     while (1u << lmc < last - first + 1) {
@@ -231,14 +258,49 @@ static int settle_lids(tables_t *t, unsigned first, unsigned last, uint64_t guid
     if (first < known ||
         last >= known + (1u << (is_switch ? f->nodes[node].lmc : f->ports[port].lmc))) {
         if (first != known || is_switch) {
-            return ibshift_fail(t->err, -ESTALE,
-                                "%s: '%s' has LID %u here, %u in the fabric: tables of another "
-                                "fabric, or of another day",
-                                t->lines->name, ibshift_node_name(f, node), first, known);
+            if (t->moved == 0) {
+                snprintf(t->moved_one, sizeof(t->moved_one),
+                         "'%.80s' has LID %u here, %u in the fabric", ibshift_node_name(f, node),
+                         first, known);
+            }
+            t->moved += last - first + 1;
+            return 0;
         }
         f->ports[port].lmc = (uint8_t)lmc; /* a source of the fabric that does not say the LMC */
     }
     return 0;
+}
+
+/* Differences of a few are those of a fabric in use: a host that started between two tools. */
+static int tell_or_refuse(tables_t *t, ibshift_notes_t *notes, uint32_t count, const char *what,
+                          const char *one)
+{
+    if (count > t->owners / 10 + 1) {
+        return ibshift_fail(t->err, -ESTALE,
+                            "%s: %s, and %u more of %u: tables of another fabric, or of another "
+                            "day",
+                            t->lines->name, one, count - 1, t->owners);
+    }
+    if (count != 0) {
+        ibshift_note(notes, "%s: %s: %u (%s)", t->lines->name, what, count, one);
+    }
+    return 0;
+}
+
+static int tell_ages(tables_t *t, ibshift_notes_t *notes)
+{
+    int rc = tell_or_refuse(t, notes, t->gone, "LIDs of ports that are not in the fabric, ignored",
+                            t->gone_one);
+
+    if (rc == 0) {
+        rc = tell_or_refuse(t, notes, t->moved, "LIDs of ports that have another one, ignored",
+                            t->moved_one);
+    }
+    if (rc == 0) {
+        rc =
+            tell_or_refuse(t, notes, t->argued, "rows that other tables contradict", t->argued_one);
+    }
+    return rc;
 }
 
 static int settle_owners(tables_t *t)
@@ -270,7 +332,8 @@ static bool has_cable(const ibshift_fabric_t *f, uint32_t node)
     return false;
 }
 
-static int check_complete(tables_t *t)
+/* As many tables may be missing as the tool that read them says it could not read. */
+static int check_complete(tables_t *t, ibshift_notes_t *notes)
 {
     const ibshift_fabric_t *f = t->fabric;
     uint32_t missing = 0, first = 0;
@@ -281,7 +344,12 @@ static int check_complete(tables_t *t)
             first = f->switches[s];
         }
     }
-    if (missing != 0) {
+    if (missing != 0 && missing <= t->errors && missing <= f->switch_count / 10 + 1) {
+        ibshift_note(notes,
+                     "%s: the tables of %u of %u switches could not be read, '%s' for one: "
+                     "no route goes through it",
+                     t->lines->name, missing, f->switch_count, ibshift_node_name(f, first));
+    } else if (missing != 0) {
         return ibshift_lines_fail(t->lines, t->err, -ENODATA,
                                   "the file ends without the tables of %u of %u switches, '%s' "
                                   "for one",
@@ -318,11 +386,12 @@ static int read_all(tables_t *t, ibshift_notes_t *notes)
     }
     if (rc == 0) {
         end_table(t);
-        rc = check_complete(t);
+        rc = check_complete(t, notes);
     }
     if (rc == 0) {
         note_missing_lid(t, notes);
         rc = settle_owners(t);
+        rc = rc == 0 ? tell_ages(t, notes) : rc;
     }
     return rc == 0 ? ibshift_fabric_finish(t->fabric, t->err) : rc;
 }
