@@ -95,7 +95,8 @@ static void add_other(ibshift_fabric_t *f, uint64_t guid, uint32_t port)
     ibshift_error_t err = {""};
     int64_t node = ibshift_fabric_add_node(f, IBSHIFT_NODE_OTHER, guid, "AN", 1, &err);
 
-    if (node < 0 || ibshift_fabric_add_link(f, f->nodes[node].first_port, port, 0, &err) != 0 ||
+    if (node < 0 ||
+        ibshift_fabric_add_link(f, f->nodes[node].first_port, port, IBSHIFT_NO_RATE, &err) != 0 ||
         ibshift_fabric_finish(f, &err) != 0) {
         fail_msg("%s", err.text);
     }
