@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "fabric/order.h"
+#include "fabric/random.h"
 #include "fabric/read.h"
 #include "fabric/route.h"
 
@@ -176,12 +177,129 @@ static void orders_of_opensm(void **state)
     expect_recorded("qft64", "opensm.fdbs", 1, 1);
 }
 
+static uint32_t add(ibshift_fabric_t *f, enum ibshift_node_kind kind, const char *letter,
+                    uint32_t i)
+{
+    char name[32];
+    ibshift_error_t err;
+    int64_t node;
+
+    snprintf(name, sizeof(name), "%s%u", letter, i);
+    node = ibshift_fabric_add_node(f, kind, 1000 + f->node_count, name,
+                                   kind == IBSHIFT_NODE_SWITCH ? 40 : 1, &err);
+    assert_true(node >= 0);
+    return (uint32_t)node;
+}
+
+/* A cable between the first free ports. */
+static void join(ibshift_fabric_t *f, uint32_t a, uint32_t b)
+{
+    uint32_t p = f->nodes[a].first_port, q = f->nodes[b].first_port;
+    ibshift_error_t err;
+
+    while (f->ports[p].peer != IBSHIFT_NO_PORT) {
+        p++;
+    }
+    while (f->ports[q].peer != IBSHIFT_NO_PORT) {
+        q++;
+    }
+    assert_int_equal(ibshift_fabric_add_link(f, p, q, IBSHIFT_NO_RATE, &err), 0);
+}
+
+static void add_hosts(ibshift_fabric_t *f, uint32_t sw, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        join(f, sw, add(f, IBSHIFT_NODE_HCA, "h", f->node_count));
+    }
+}
+
+/* width * width leaves of 3 levels (or `width` of 2) under spines, unequal hosts on the leaves,
+ * `service` spines with one host, one cable cut. Nodes 0 .. leaves - 1 are the leaves. */
+static ibshift_fabric_t *uneven_tree(unsigned levels, uint32_t width, uint32_t service, bool cut,
+                                     uint64_t seed)
+{
+    ibshift_fabric_t *f = ibshift_fabric_new();
+    uint32_t row = levels == 2 ? width : width * width, per = levels == 2 ? 4 : width;
+    uint32_t spines = levels == 2 ? 4 : row, nodes[3][64];
+    ibshift_error_t err;
+
+    for (unsigned l = 0; l < levels; l++) {
+        for (uint32_t i = 0; i < (l + 1 == levels ? spines : row); i++) {
+            nodes[l][i] = add(f, IBSHIFT_NODE_SWITCH, l == 0 ? "leaf" : "up", 100 * l + i);
+        }
+    }
+    for (uint32_t i = 0; i < row; i++) {
+        for (uint32_t k = 0; k < per; k++) {
+            if (!cut || i != 0 || k != 0) {
+                join(f, nodes[0][i], levels == 2 ? nodes[1][k] : nodes[1][i / width * width + k]);
+            }
+            if (levels == 3) {
+                join(f, nodes[1][i], nodes[2][i % width * width + k]);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < row; i++) {
+        add_hosts(f, nodes[0][i], 2 + ibshift_random_below(&seed, 7));
+    }
+    for (uint32_t i = 0; i < service; i++) {
+        add_hosts(f, nodes[levels - 1][i], 1);
+    }
+    assert_int_equal(ibshift_fabric_finish(f, &err), 0);
+    return f;
+}
+
+/* Whatever the leaves carry, they are the leaves: not the spines with a service host, and not the
+ * full ones among them alone. */
+static void uneven_leaves_are_leaves(void **state)
+{
+    for (uint64_t i = 0; i < 200; i++) {
+        unsigned levels = 2 + i % 2;
+        uint32_t service = i / 2 % 3, leaves = levels == 2 ? 9 : 16;
+        ibshift_fabric_t *f = uneven_tree(levels, levels == 2 ? 9 : 4, service, i % 5 == 0, i);
+        ibshift_shape_t shape;
+        ibshift_error_t err;
+
+        assert_int_equal(ibshift_shape_find(f, &shape, &err), 0);
+        if (shape.levels != levels || shape.leaves != leaves || shape.hosts_elsewhere != service) {
+            fail_msg("tree %u: %u levels, %u leaves, %u hosts elsewhere, not %u, %u, %u",
+                     (unsigned)i, shape.levels, shape.leaves, shape.hosts_elsewhere, levels, leaves,
+                     service);
+        }
+        for (uint32_t n = 0; n < leaves; n++) {
+            assert_int_equal(shape.node_level[n], 1);
+        }
+        assert_int_equal(shape.parts, 1);
+        ibshift_shape_free(&shape);
+        ibshift_fabric_free(f);
+    }
+}
+
+static void parts_are_counted(void **state)
+{
+    ibshift_fabric_t *f = ibshift_fabric_new();
+    uint32_t a = add(f, IBSHIFT_NODE_SWITCH, "s", 0), b = add(f, IBSHIFT_NODE_SWITCH, "s", 1);
+    ibshift_shape_t shape;
+    ibshift_error_t err;
+
+    add(f, IBSHIFT_NODE_SWITCH, "s", 2); /* of no account: nobody is on it */
+    add_hosts(f, a, 3);
+    add_hosts(f, b, 5);
+    assert_int_equal(ibshift_fabric_finish(f, &err), 0);
+    assert_int_equal(ibshift_shape_find(f, &shape, &err), 0);
+    assert_int_equal(shape.parts, 2);
+    assert_int_equal(shape.part_host[0], 0);
+    assert_int_equal(shape.part_host[1], 3);
+    ibshift_shape_free(&shape);
+    ibshift_fabric_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_shapes),     cmocka_unit_test(damage_is_named),
-        cmocka_unit_test(recorded_shapes),  cmocka_unit_test(orders_of_closed_forms),
-        cmocka_unit_test(orders_of_opensm),
+        cmocka_unit_test(whole_shapes),      cmocka_unit_test(damage_is_named),
+        cmocka_unit_test(recorded_shapes),   cmocka_unit_test(orders_of_closed_forms),
+        cmocka_unit_test(orders_of_opensm),  cmocka_unit_test(uneven_leaves_are_leaves),
+        cmocka_unit_test(parts_are_counted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,16 +105,34 @@ static void show_level(const ibshift_shape_t *t, unsigned l)
     printf("\n");
 }
 
-static void show_verdict(const ibshift_shape_t *t)
+/* Nothing differs in what the levels are made of; are the hosts where they belong? */
+static void show_symmetric(const ibshift_fabric_t *f, const ibshift_shape_t *t)
 {
-    if (t->kind == IBSHIFT_SHAPE_OTHER) {
+    if (t->hosts_elsewhere == 0) {
+        printf("Verdict: symmetric");
+    } else if (t->hosts_elsewhere <= f->host_count / 10) {
+        printf("Verdict: symmetric but for %u host%s not on a leaf switch", t->hosts_elsewhere,
+               plural(t->hosts_elsewhere));
+    } else {
+        printf("Verdict: not symmetric: %u of %u hosts are not on a leaf switch",
+               t->hosts_elsewhere, f->host_count);
+    }
+    if (t->missing_hosts != 0) {
+        printf(", %u place%s without a host", t->missing_hosts, plural(t->missing_hosts));
+    }
+    printf("\n");
+}
+
+static void show_verdict(const ibshift_fabric_t *f, const ibshift_shape_t *t)
+{
+    if (t->parts > 1) {
+        printf("Verdict: not one fabric: no cable joins its %u parts, '%s' and '%s' are in two\n",
+               t->parts, ibshift_host_name(f, t->part_host[0]),
+               ibshift_host_name(f, t->part_host[1]));
+    } else if (t->kind == IBSHIFT_SHAPE_OTHER) {
         printf("Verdict: no tree or torus that is known here: the order comes from the tables\n");
     } else if (t->findings == 0) {
-        printf("Verdict: symmetric");
-        if (t->missing_hosts != 0) {
-            printf(", %u place%s without a host", t->missing_hosts, plural(t->missing_hosts));
-        }
-        printf("\n");
+        show_symmetric(f, t);
     } else {
         printf("Verdict: the symmetry breaks in %u place%s\n", t->findings, plural(t->findings));
     }
@@ -124,7 +142,7 @@ static void show_verdict(const ibshift_shape_t *t)
     if (t->findings > IBSHIFT_FINDINGS) {
         printf("  and %u more\n", t->findings - IBSHIFT_FINDINGS);
     }
-    if (t->hosts_elsewhere != 0) {
+    if (t->findings != 0 && t->hosts_elsewhere != 0) {
         printf("  %u host%s not on a leaf switch\n", t->hosts_elsewhere,
                t->hosts_elsewhere == 1 ? " is" : "s are");
     }
@@ -198,8 +216,9 @@ static void show_json(const struct show *s)
                l == 1 ? t->hosts_per_leaf : v->groups_down, l == 1 ? 1 : v->ports_down,
                v->groups_up, v->ports_up);
     }
-    printf("],\n \"missing_hosts\": %u, \"hosts_elsewhere\": %u, \"findings\": %u, \"told\": [",
-           t->missing_hosts, t->hosts_elsewhere, t->findings);
+    printf("],\n \"parts\": %u, \"missing_hosts\": %u, \"hosts_elsewhere\": %u, \"findings\": %u, "
+           "\"told\": [",
+           t->parts, t->missing_hosts, t->hosts_elsewhere, t->findings);
     for (uint32_t i = 0; i < t->findings && i < IBSHIFT_FINDINGS; i++) {
         printf(i == 0 ? "" : ", ");
         fabric_json_string(stdout, t->finding[i]);
@@ -228,7 +247,7 @@ static int show(const struct fabric_args *args, const ibshift_fabric_t *f, bool 
                 show_level(&shape, l);
             }
         }
-        show_verdict(&shape);
+        show_verdict(f, &shape);
         rc = show_tables(args, f);
         for (uint32_t i = f->switch_count; all && i-- > 0;) {
             show_switch(f, &shape, f->switches[i]);

@@ -199,16 +199,21 @@ static int try_tree(const ibshift_fabric_t *f, unsigned least, ibshift_shape_t *
     return rc;
 }
 
-static unsigned most_hosts(const ibshift_fabric_t *f)
+/* What does not fit a reading: places that differ, hosts off the leaves, switches too many or too
+ * few. */
+static uint64_t misfit(const ibshift_shape_t *t)
 {
-    unsigned most = 0;
+    uint64_t sum = (uint64_t)t->findings + t->hosts_elsewhere;
 
-    for (uint32_t s = 0; s < f->switch_count; s++) {
-        unsigned hosts = hosts_on(f, f->switches[s]);
+    for (unsigned l = 1; l <= t->levels && l <= IBSHIFT_LEVELS_MAX; l++) {
+        const ibshift_level_t *v = &t->level[l];
 
-        most = hosts > most ? hosts : most;
+        uint32_t off =
+            v->switches > v->expected ? v->switches - v->expected : v->expected - v->switches;
+
+        sum += off > 0 ? off - 1 : 0; /* one of them is a finding */
     }
-    return most;
+    return sum;
 }
 
 static bool is_better(const ibshift_shape_t *a, const ibshift_shape_t *b)
@@ -216,32 +221,88 @@ static bool is_better(const ibshift_shape_t *a, const ibshift_shape_t *b)
     if ((a->kind == IBSHIFT_SHAPE_OTHER) != (b->kind == IBSHIFT_SHAPE_OTHER)) {
         return a->kind != IBSHIFT_SHAPE_OTHER;
     }
-    return a->findings < b->findings;
+    if (misfit(a) != misfit(b)) {
+        return misfit(a) < misfit(b);
+    }
+    return a->levels != b->levels ? a->levels < b->levels : a->hosts_elsewhere < b->hosts_elsewhere;
 }
 
-/* Hosts may hang on spines (service nodes): then the switches with many hosts are the leaves. */
-int ibshift_shape_find(const ibshift_fabric_t *f, ibshift_shape_t *shape, ibshift_error_t *err)
+/* Hosts may hang on spines (service nodes), and leaves may have few: which switches are the leaves
+ * is tried for every number of hosts that one has. */
+static int try_trees(const ibshift_fabric_t *f, const bool *is_count, ibshift_shape_t *best,
+                     ibshift_error_t *err)
 {
-    unsigned most = most_hosts(f);
-    ibshift_shape_t other = {.kind = IBSHIFT_SHAPE_OTHER};
-    int rc;
+    int rc = try_tree(f, 1, best, err);
 
-    memset(shape, 0, sizeof(*shape));
-    if (ibshift_shape_torus(f, shape)) {
-        shape->hosts_per_leaf = most;
-        return 0;
-    }
-    rc = try_tree(f, 1, shape, err);
-    if (rc == 0 && shape->findings != 0 && most > 2) {
-        rc = try_tree(f, (most + 1) / 2, &other, err);
-        if (rc == 0 && is_better(&other, shape)) {
-            ibshift_shape_t worse = *shape;
+    for (unsigned least = 2; rc == 0 && least <= IBSHIFT_PORT_MAX; least++) {
+        ibshift_shape_t other = {.kind = IBSHIFT_SHAPE_OTHER};
 
-            *shape = other;
+        if (!is_count[least] || (best->kind != IBSHIFT_SHAPE_OTHER && misfit(best) == 0)) {
+            continue;
+        }
+        rc = try_tree(f, least, &other, err);
+        if (rc == 0 && is_better(&other, best)) {
+            ibshift_shape_t worse = *best;
+
+            *best = other;
             other = worse;
         }
         ibshift_shape_free(&other);
     }
+    return rc;
+}
+
+static int count_parts(const ibshift_fabric_t *f, ibshift_shape_t *t, ibshift_error_t *err)
+{
+    uint32_t *part = malloc(((size_t)f->node_count + 1) * sizeof(*part));
+    bool *seen = calloc((size_t)f->node_count + 1, sizeof(*seen));
+
+    if (part == NULL || seen == NULL) {
+        free(part);
+        free(seen);
+        return ibshift_fail(err, -ENOMEM, "no memory for %u nodes", f->node_count);
+    }
+    for (uint32_t n = 0; n < f->node_count; n++) {
+        part[n] = n;
+    }
+    for (uint32_t p = 0; p < f->port_count; p++) {
+        uint32_t next = ibshift_port_neighbour(f, p);
+
+        if (next != IBSHIFT_NO_NODE) {
+            part[root_of(part, f->ports[p].node)] = root_of(part, next);
+        }
+    }
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        uint32_t root = root_of(part, f->ports[f->hosts[h]].node);
+
+        if (!seen[root]) {
+            seen[root] = true;
+            t->part_host[t->parts > 0] = h;
+            t->parts++;
+        }
+    }
+    free(part);
+    free(seen);
+    return 0;
+}
+
+int ibshift_shape_find(const ibshift_fabric_t *f, ibshift_shape_t *shape, ibshift_error_t *err)
+{
+    bool is_count[IBSHIFT_PORT_MAX + 1] = {false};
+    unsigned most = 0;
+    int rc = 0;
+
+    for (uint32_t s = 0; s < f->switch_count; s++) {
+        unsigned hosts = hosts_on(f, f->switches[s]);
+
+        is_count[hosts] = true;
+        most = hosts > most ? hosts : most;
+    }
+    memset(shape, 0, sizeof(*shape));
+    if (!ibshift_shape_torus(f, shape)) {
+        rc = try_trees(f, is_count, shape, err);
+    }
+    rc = rc == 0 ? count_parts(f, shape, err) : rc;
     if (rc != 0) {
         ibshift_shape_free(shape);
     }

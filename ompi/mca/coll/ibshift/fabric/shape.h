@@ -43,6 +43,8 @@ typedef struct ibshift_shape {
         *digits; /* [switch][IBSHIFT_LEVELS_MAX + 1]: digit i at [i]; tori: coordinates from [0] */
     uint32_t *down[IBSHIFT_LEVELS_MAX + 2]; /* [level][switch]: component of "levels up to level" */
     uint32_t *up[IBSHIFT_LEVELS_MAX + 2];   /* [level][switch]: component of "levels from level" */
+    uint32_t parts;                         /* with hosts, that no cable joins */
+    uint32_t part_host[2];                  /* a host of each of two of them */
     uint32_t findings; /* places where the symmetry breaks; the first are told */
     char finding[IBSHIFT_FINDINGS][256];
 } ibshift_shape_t;
