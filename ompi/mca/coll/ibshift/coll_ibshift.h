@@ -55,10 +55,13 @@ mca_coll_base_module_t *mca_coll_ibshift_comm_query(struct ompi_communicator_t *
  * has no nonblocking, persistent and neighborhood functions, which every communicator needs:
  * libnbc's go into the slots that nobody has filled. And basic crashes in an exscan of one rank and
  * in scatters between groups (4.1.4): there the functions of self and inter replace the ones
- * before. open() once all listed components are open. All return OMPI codes.
+ * before. tuned() is for communicators that cannot be native: where basic alone would serve them,
+ * tuned does. open() once all listed components are open. All return OMPI codes.
  */
 int ibshift_borrow_open(bool progress_threads, bool mpi_threads);
 int ibshift_borrow_fill(struct ompi_communicator_t *comm);
+int ibshift_borrow_tuned(struct ompi_communicator_t *comm);
+bool ibshift_borrow_has_tuned(void);
 void ibshift_borrow_close(void);
 
 /*

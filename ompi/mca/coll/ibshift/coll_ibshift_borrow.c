@@ -3,6 +3,7 @@
 #include "ompi/communicator/communicator.h"
 #include "ompi/mca/coll/base/base.h"
 #include "opal/mca/base/base.h"
+#include "opal/mca/base/mca_base_component_repository.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,9 +19,9 @@ static mca_base_framework_t shadow = {
 };
 static bool is_open;
 
-enum { LIBNBC, INTER, SELF, LENDER_COUNT };
+enum { LIBNBC, INTER, SELF, TUNED, LENDER_COUNT };
 static const char *const names[LENDER_COUNT] = {
-    [LIBNBC] = "libnbc", [INTER] = "inter", [SELF] = "self"};
+    [LIBNBC] = "libnbc", [INTER] = "inter", [SELF] = "self", [TUNED] = "tuned"};
 static mca_coll_base_component_t *lenders[LENDER_COUNT]; /* NULL: listed, nothing to borrow */
 
 static mca_coll_base_component_t *find(mca_base_framework_t *framework, const char *name)
@@ -36,10 +37,58 @@ static mca_coll_base_component_t *find(mca_base_framework_t *framework, const ch
     return NULL;
 }
 
+/* Open MPI ends the job where a component is selected that is not there. */
+static bool is_installed(const char *name)
+{
+    const mca_base_component_t **fixed = ompi_coll_base_framework.framework_static_components;
+    mca_base_component_repository_item_t *item;
+    opal_list_t *found = NULL;
+
+    for (; NULL != fixed && NULL != *fixed; fixed++) {
+        if (0 == strcmp((*fixed)->mca_component_name, name)) {
+            return true;
+        }
+    }
+    (void)mca_base_component_repository_get_components(&ompi_coll_base_framework, &found);
+    if (NULL != found) {
+        OPAL_LIST_FOREACH(item, found, mca_base_component_repository_item_t)
+        {
+            if (0 == strcmp(item->ri_name, name)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Nobody in the list but basic, and who may be borrowed, is there to serve in our place. */
+static bool is_basic_alone(void)
+{
+    mca_base_component_list_item_t *item;
+
+    OPAL_LIST_FOREACH(item, &ompi_coll_base_framework.framework_components,
+                      mca_base_component_list_item_t)
+    {
+        const char *name = item->cli_component->mca_component_name;
+        bool is_other = 0 != strcmp(name, "ibshift") && 0 != strcmp(name, "basic");
+
+        for (int i = 0; i < TUNED; i++) {
+            is_other &= 0 != strcmp(name, names[i]);
+        }
+        if (is_other) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void select_unlisted(char *selection, size_t size)
 {
     selection[0] = '\0';
     for (int i = 0; i < LENDER_COUNT; i++) {
+        if (TUNED == i && !(is_basic_alone() && is_installed(names[i]))) {
+            continue;
+        }
         if (NULL == find(&ompi_coll_base_framework, names[i])) {
             size_t length = strlen(selection);
             snprintf(selection + length, size - length, "%s%s", length > 0 ? "," : "", names[i]);
@@ -142,4 +191,14 @@ int ibshift_borrow_fill(struct ompi_communicator_t *comm)
         rc = fill_from(lenders[SELF], comm, true);
     }
     return rc;
+}
+
+bool ibshift_borrow_has_tuned(void)
+{
+    return NULL != lenders[TUNED];
+}
+
+int ibshift_borrow_tuned(struct ompi_communicator_t *comm)
+{
+    return NULL == lenders[TUNED] ? OMPI_SUCCESS : fill_from(lenders[TUNED], comm, true);
 }

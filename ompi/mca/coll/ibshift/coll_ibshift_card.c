@@ -20,6 +20,8 @@ struct card_head {
     uint32_t length; /* of what follows: the card, or why there is none; then the agreed text */
     struct ibshift_card_values values;
     uint32_t processors, is_software; /* of struct ibshift_card_place; the card says the rest */
+    uint32_t is_to_be_said;           /* why there is none */
+    uint32_t reserved;
 };
 
 enum { UNKNOWN, PRESENT, ABSENT };
@@ -34,13 +36,14 @@ static char our_text[AGREED_MAX];
 
 void ibshift_card_publish(const void *card, size_t size, const struct ibshift_card_values *values,
                           const char *text, const struct ibshift_card_place *place,
-                          const char *error)
+                          const char *error, bool is_to_be_said)
 {
     struct card_head head = {.magic = CARD_MAGIC,
                              .arch = opal_local_arch,
                              .values = *values,
                              .processors = place->processors,
-                             .is_software = place->is_software};
+                             .is_software = place->is_software,
+                             .is_to_be_said = is_to_be_said};
     char buffer[sizeof(head) + CARD_MAX + AGREED_MAX];
     size_t text_length;
     int rc;
@@ -121,17 +124,20 @@ static bool has_our_values(const struct card_head *head)
     return head->values.params == ours.params && head->values.model == ours.model;
 }
 
-void ibshift_card_complaint(uint32_t peer, char *text, size_t size)
+bool ibshift_card_complaint(uint32_t peer, char *text, size_t size)
 {
     struct card_head head;
     const char *rest;
     char *received = receive(peer, &head, &rest);
+    bool is_to_be_said = true;
 
-    text[0] = '\0';
     if (NULL == received) {
-        return;
+        snprintf(text, size, "it has no ibshift, or another build of it");
+        return false;
     }
+    snprintf(text, size, "its address cannot be read");
     if (!head.has_endpoint) {
+        is_to_be_said = head.is_to_be_said;
         snprintf(text, size, "%.*s", (int)head.length, rest);
     } else if (head.values.params != ours.params) {
         if (!ibshift_params_differ(rest + head.length, our_text, text, size)) {
@@ -142,6 +148,7 @@ void ibshift_card_complaint(uint32_t peer, char *text, size_t size)
         snprintf(text, size, "its file coll_ibshift_model says something else");
     }
     free(received);
+    return is_to_be_said;
 }
 
 /* Grows the table; under the lock. */

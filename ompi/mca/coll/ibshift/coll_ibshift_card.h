@@ -26,12 +26,12 @@ struct ibshift_card_place {
 
 /*
  * Before the processes exchange data in MPI_Init. card is NULL without an endpoint; error says
- * then why there is none, empty where that is nobody's business. text: of ibshift_params_agreed(),
+ * then why there is none, and whether that is to be said unasked. text: of ibshift_params_agreed(),
  * for the words about a difference.
  */
 void ibshift_card_publish(const void *card, size_t size, const struct ibshift_card_values *values,
                           const char *text, const struct ibshift_card_place *place,
-                          const char *error);
+                          const char *error, bool is_to_be_said);
 
 /* The identity of the fabric file that the process has; 0: none. */
 uint64_t ibshift_card_fabric(uint32_t peer);
@@ -42,8 +42,8 @@ bool ibshift_card_is_there(uint32_t peer);
 /* Of a process that is there. */
 struct ibshift_card_place ibshift_card_place(uint32_t peer);
 
-/* Why it is not there; empty where nothing is to be said. */
-void ibshift_card_complaint(uint32_t peer, char *text, size_t size);
+/* Why it is not there; returns whether that is to be said unasked. */
+bool ibshift_card_complaint(uint32_t peer, char *text, size_t size);
 
 /* Copies up to size bytes; returns the full length or a negative errno. Fits net_verbs.h. */
 int ibshift_card_copy(void *context, uint32_t peer, void *card, size_t size);

@@ -3,6 +3,7 @@
 
 #include "ompi/runtime/mpiruntime.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Keeps what is installed in a slot that we are about to take; without a fallback we leave it. */
@@ -44,22 +45,40 @@ static bool has_rows(enum ibshift_collective collective)
         ibshift_install_##name(&module->super);                                                    \
     }
 
-/* All ranks of the communicator come to the same answer: native or not. */
-static void make_native(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm)
+/* All ranks of the communicator come to the same answer, from what all of them have published. */
+static bool can_be_native(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm)
 {
-    if (!ibshift_params.native || NULL == ibshift_transport_engine() || !OMPI_COMM_IS_INTRA(comm) ||
-        ompi_comm_size(comm) < 2 || !ibshift_comm_wire_id(comm, &module->wire_id)) {
-        return;
+    if (!OMPI_COMM_IS_INTRA(comm) || ompi_comm_size(comm) < 2 ||
+        !ibshift_comm_wire_id(comm, &module->wire_id)) {
+        return false;
     }
     module->peers = ibshift_transport_peers(comm);
-    if (NULL == module->peers) {
-        return;
-    }
+    return NULL != module->peers;
+}
+
+static void make_native(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm)
+{
     module->rank = (uint32_t)ompi_comm_rank(comm);
     module->size = (uint32_t)ompi_comm_size(comm);
     ibshift_engine_enter(ibshift_transport_engine(), module->wire_id);
     ibshift_calls_enter(module);
     IBSHIFT_NATIVE(INSTALL)
+}
+
+/* Once a job: nobody would see it otherwise. */
+static void explain_unused(struct ompi_communicator_t *comm)
+{
+    char why[512];
+
+    if (!ibshift_params.explain || comm != &ompi_mpi_comm_world.comm || 0 != ompi_comm_rank(comm)) {
+        return;
+    }
+    ibshift_transport_why_not(comm, why, sizeof(why));
+    fprintf(stderr,
+            "ibshift: %s, %d ranks: not used: %s; the collectives run in %s. \"ibshift info\" on "
+            "that host says what it has\n",
+            comm->c_name, ompi_comm_size(comm), why,
+            ibshift_borrow_has_tuned() ? "tuned" : "the components beneath");
 }
 
 static int module_enable(mca_coll_base_module_t *base, struct ompi_communicator_t *comm)
@@ -70,8 +89,14 @@ static int module_enable(mca_coll_base_module_t *base, struct ompi_communicator_
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
-    make_native(module, comm);
-    IBSHIFT_COLLECTIVE_SLOTS(SAVE)
+    if (!can_be_native(module, comm)) {
+        explain_unused(comm);
+        return ibshift_borrow_tuned(comm);
+    }
+    if (ibshift_params.native) {
+        make_native(module, comm);
+        IBSHIFT_COLLECTIVE_SLOTS(SAVE)
+    }
     return OMPI_SUCCESS;
 }
 

@@ -26,7 +26,8 @@ static struct ibshift_verbs *verbs;
 static struct ibshift_net *net;
 static struct ibshift_engine *engine;
 static bool is_crowded;        /* this host has more ranks of the job than processors */
-static char why_not[2 * LINE]; /* there is no engine; empty: no device, nothing to be said */
+static char why_not[2 * LINE]; /* there is no engine */
+static bool is_to_be_said; /* why_not: unasked; a host without a device is none of our business */
 
 static void say(void *context, const char *line)
 {
@@ -109,8 +110,11 @@ static void open_engine(void)
     if (0 == rc) {
         options.trace = ibshift_trace_open();
         engine = ibshift_engine_create(net, &options);
-    } else if (-ENODEV != rc || '\0' != ibshift_params.device[0]) {
-        snprintf(why_not, sizeof(why_not), "host %s: %s", ompi_process_info.nodename, error);
+        return;
+    }
+    snprintf(why_not, sizeof(why_not), "host %s: %s", ompi_process_info.nodename, error);
+    is_to_be_said = -ENODEV != rc || '\0' != ibshift_params.device[0];
+    if (is_to_be_said) {
         if (-EINVAL == rc || -ENODEV == rc) {
             ibshift_help_once_a_job("bad-device", why_not);
         } else {
@@ -133,6 +137,8 @@ void ibshift_transport_open(void)
     struct ibshift_card_place place = {.processors = 0};
     size_t size = 0;
 
+    snprintf(why_not, sizeof(why_not), "host %s: coll_ibshift_native is 0",
+             ompi_process_info.nodename);
     if (ibshift_params.native) {
         open_engine();
     }
@@ -146,7 +152,7 @@ void ibshift_transport_open(void)
     }
     values.fabric = ibshift_fabric_file_id();
     values.params = ibshift_params_agreed(agreed, sizeof(agreed));
-    ibshift_card_publish(card, size, &values, agreed, &place, why_not);
+    ibshift_card_publish(card, size, &values, agreed, &place, why_not, is_to_be_said);
 }
 
 void ibshift_transport_close(void)
@@ -200,17 +206,31 @@ static void report_absent(struct ompi_communicator_t *comm)
     uint32_t count = 0, first_rank = 0, size = (uint32_t)ompi_comm_size(comm);
 
     for (uint32_t i = 0; i < size; i++) {
-        if (!ibshift_card_is_there(i)) {
-            ibshift_card_complaint(i, text, sizeof(text));
-            if ('\0' != text[0] && 0 == count++) {
-                first_rank = i;
-                memcpy(first, text, sizeof(first));
-            }
+        if (!ibshift_card_is_there(i) && ibshift_card_complaint(i, text, sizeof(text)) &&
+            0 == count++) {
+            first_rank = i;
+            memcpy(first, text, sizeof(first));
         }
     }
     if (count > 0) {
         ibshift_help_once_a_job("unlike", count, size, first_rank, first);
     }
+}
+
+void ibshift_transport_why_not(struct ompi_communicator_t *comm, char *text, size_t size)
+{
+    char complaint[2 * LINE];
+    uint32_t rank = 0, ranks = (uint32_t)ompi_comm_size(comm);
+
+    if (ranks < 2) {
+        snprintf(text, size, "a process alone has nobody to talk to");
+        return;
+    }
+    while (rank + 1 < ranks && ibshift_card_is_there(rank)) {
+        rank++;
+    }
+    (void)ibshift_card_complaint(rank, complaint, sizeof(complaint));
+    snprintf(text, size, "rank %u: %s", rank, complaint);
 }
 
 uint32_t *ibshift_transport_peers(struct ompi_communicator_t *comm)
@@ -223,7 +243,8 @@ uint32_t *ibshift_transport_peers(struct ompi_communicator_t *comm)
 
         /* Another job (spawned, connected) has other numbers for its processes. */
         if (name.jobid != OMPI_PROC_MY_NAME->jobid || !ibshift_card_is_there(name.vpid)) {
-            if (comm == &ompi_mpi_comm_world.comm && 0 == OMPI_PROC_MY_NAME->vpid) {
+            if (NULL != engine && comm == &ompi_mpi_comm_world.comm &&
+                0 == OMPI_PROC_MY_NAME->vpid) {
                 report_absent(comm);
             }
             free(peers);

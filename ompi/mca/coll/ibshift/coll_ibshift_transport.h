@@ -44,4 +44,7 @@ void ibshift_transport_counters(struct ibshift_transport_counters *counters);
 int ibshift_transport_report(struct ompi_communicator_t *comm, const struct ibshift_op *op,
                              const char *collective);
 
+/* Why the communicator of the whole job is not native, in words. */
+void ibshift_transport_why_not(struct ompi_communicator_t *comm, char *text, size_t size);
+
 #endif
