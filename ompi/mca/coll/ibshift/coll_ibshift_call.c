@@ -502,10 +502,9 @@ static uint32_t next_seq(mca_coll_ibshift_module_t *module)
 }
 
 /*
- * Our own messages first: opal_progress() calls everyone's pollers and the event library. But it is
- * called all the same, for a peer may be late because it waits for a point-to-point message of
- * ours; it yields when Open MPI was told to. Where ranks outnumber processors, what we wait for may
- * come from one that waits for this processor: it gets it after every look.
+ * Poll our engine many times per opal_progress(), which is expensive. It must still run: a peer may
+ * be blocked on a point-to-point message that only we can progress. Where ranks outnumber
+ * processors, yield after each idle poll, so that the rank we wait for can run.
  */
 static void wait_for(ibshift_call_t *call)
 {

@@ -169,11 +169,12 @@ static const struct param table[] = {
      .value = &ibshift_params.order,
      .initial_text = "auto",
      .level = OPAL_INFO_LVL_5,
-     .help = "Order of an all-to-all on that fabric. auto: a shift in routing order, and the "
-             "cheapest way on its routes once the communicator's all-to-alls are worth the search; "
-             "rank: as without a fabric; routing: a shift in routing order; schedule: a table of "
-             "stages; anything else is a file of host names. Rings and trees of broadcasts and "
-             "allgathers go along the same order"},
+     .help =
+         "Order of an all-to-all on that fabric. auto: a shift in routing order, and the "
+         "cheapest order on its routes once enough data has been exchanged to repay the search; "
+         "rank: as without a fabric; routing: a shift in routing order; schedule: a table of "
+         "stages; anything else is a file of host names. Rings and trees of broadcasts and "
+         "allgathers go along the same order"},
     {.name = "order_reductions",
      .type = PARAM_BOOL,
      .value = &ibshift_params.order_reductions,

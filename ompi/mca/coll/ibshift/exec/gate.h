@@ -35,7 +35,7 @@ int ibshift_gate_turn(struct ibshift_op *op, struct ibshift_engine *engine);
 void ibshift_gate_event(struct ibshift_op *op);
 
 enum { IBSHIFT_GATE_INDICES = 2 }; /* of its cookies */
-/* A rank that it waits for; the own one: none. */
+/* A rank that the gate waits for; this rank itself when it waits for none. */
 uint32_t ibshift_gate_awaited(const struct ibshift_op *op);
 /* Who may wait for this rank at a gate. */
 void ibshift_gate_abort(const struct ibshift_op *op, struct ibshift_engine *engine);

@@ -7,11 +7,12 @@
  * table of functions over the op's state. An op without a pace never comes here, and one with a
  * window has none: the walk keeps it.
  *
- *     window   so many messages at once each way, and nothing else
- *     grants   a barrier first, then a receiver lets so many messages come at once, in its own
- * order barrier  and nobody goes on to the next so many stages before all have ended these clk
- * stages have slots on one clock; a message that misses its slot is left aside and made up at the
- * end rate     many messages at once, each of them slow
+ * - window: so many messages at once each way, and nothing else;
+ * - grants: a barrier first, then a receiver lets so many messages come at once, in its own order;
+ * - barrier: nobody goes on to the next so many stages before all ranks have ended these;
+ * - clk: stages have slots on one clock; a message that misses its slot is set aside, and made up
+ *   at the end;
+ * - rate: many messages at once, each of them slow.
  *
  * A send that is left aside has been started for the walk, but the net does not have it yet: later
  * steps go on. That is right only in plans where no step waits for another (all-to-all by a shift
