@@ -2,8 +2,11 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 int cli_error(const char *command, const char *format, ...)
 {
@@ -77,4 +80,41 @@ int cli_parse_long(const char *text, long low, long high, long *value)
     }
     *value = number;
     return 0;
+}
+
+static int help_width(void)
+{
+    const char *columns = getenv("COLUMNS");
+    struct winsize size;
+    long width;
+
+    if (columns != NULL && cli_parse_long(columns, 40, 10000, &width) == 0) {
+        return (int)width;
+    }
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40 ? size.ws_col : 80;
+}
+
+void cli_print_help(FILE *out, const char *left, int indent, const char *text)
+{
+    int width = help_width(), at = fprintf(out, "%-*s", indent, left);
+    bool is_first = true;
+
+    if (at > indent) { /* too long for its column */
+        at += fprintf(out, " ");
+    }
+    while (*text != '\0') {
+        int length = (int)strcspn(text, " ");
+
+        if (!is_first && at + 1 + length > width) {
+            fprintf(out, "\n%*s", indent, "");
+            at = indent;
+        } else if (!is_first) {
+            at += fprintf(out, " ");
+        }
+        at += fprintf(out, "%.*s", length, text);
+        is_first = false;
+        text += length;
+        text += strspn(text, " ");
+    }
+    fputc('\n', out);
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define USAGE "usage: ibshift %s [OPTION...] %s"
+
 static void usage(const struct fabric_args *args)
 {
     char left[64];
@@ -10,19 +12,24 @@ static void usage(const struct fabric_args *args)
     if (args->preface != NULL) {
         args->preface();
     } else {
-        printf("usage: ibshift %s [OPTION...] %s\n\n", args->command, args->usage);
+        printf(USAGE "\n\n", args->command, args->usage);
     }
     for (const struct fabric_option *o = args->options; o->name != NULL; o++) {
-        snprintf(left, sizeof(left), "%s%s%s", o->name, o->argument ? " " : "",
-                 o->argument ? o->argument : "");
-        printf("  %-22s %s\n", left, o->help);
+        bool is_output = strcmp(o->name, "--output") == 0;
+
+        snprintf(left, sizeof(left), "  %s%s%s%s", is_output ? "-o, " : "", o->name,
+                 o->argument ? " " : "", o->argument ? o->argument : "");
+        cli_print_help(stdout, left, 25, o->help);
     }
-    printf("  %-22s this text\n", "--help");
+    cli_print_help(stdout, "  -h, --help", 25, "this text");
 }
 
 static const struct fabric_option *find_option(const struct fabric_args *args, const char *text,
                                                size_t length)
 {
+    if (length == 2 && strncmp(text, "-o", 2) == 0) {
+        return find_option(args, "--output", strlen("--output"));
+    }
     for (const struct fabric_option *o = args->options; o->name != NULL; o++) {
         if (strlen(o->name) == length && strncmp(o->name, text, length) == 0) {
             return o;
@@ -53,6 +60,9 @@ static int take_option(const struct fabric_args *args, int argc, char **argv, in
     size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
     const struct fabric_option *o = find_option(args, text, length);
 
+    if (o == NULL && strcmp(text, "--quiet") == 0) {
+        return CLI_OK; /* scripts give it to every command, also to those without a progress bar */
+    }
     if (o == NULL) {
         return unknown_option(args, text);
     }
@@ -85,12 +95,15 @@ int fabric_args_parse(struct fabric_args *args, int argc, char **argv)
                 return rc;
             }
         } else if (args->count == args->most) {
-            return cli_error(args->command, "what is '%s'? wants: %s", argv[i], args->usage);
+            return cli_error(args->command, "too many arguments: '%s'; " USAGE, argv[i],
+                             args->command, args->usage);
         } else {
             args->positional[args->count++] = argv[i];
         }
     }
-    return args->count < args->least ? cli_error(args->command, "wants: %s", args->usage) : CLI_OK;
+    return args->count < args->least
+               ? cli_error(args->command, "too few arguments; " USAGE, args->command, args->usage)
+               : CLI_OK;
 }
 
 int fabric_args_fail(const struct fabric_args *args, const ibshift_error_t *err)
@@ -102,7 +115,9 @@ int fabric_args_load(const struct fabric_args *args, ibshift_fabric_t **fabric)
 {
     ibshift_notes_t notes = {.count = 0};
     ibshift_error_t err = {""};
-    int rc = ibshift_fabric_load(args->positional[0], args->positional[1], fabric, &notes, &err);
+    const char *name = args->positional[0];
+    int rc = ibshift_fabric_load(strcmp(name, "-") == 0 ? "/dev/stdin" : name, args->positional[1],
+                                 fabric, &notes, &err);
 
     for (unsigned i = 0; i < notes.count && i < sizeof(notes.text) / sizeof(notes.text[0]); i++) {
         fprintf(stderr, "ibshift %s: note: %s\n", args->command, notes.text[i]);

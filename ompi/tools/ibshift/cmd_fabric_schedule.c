@@ -138,7 +138,6 @@ int cmd_fabric_schedule(int argc, char **argv)
         {"--ranks-per-host", "N", FABRIC_JOB_PER_HOST_HELP, NULL, &s.job.ranks_per_host},
         {"--output", "FILE", "write the table (a line a rank) or the order of hosts", NULL,
          &s.output},
-        {"-o", "FILE", "the same", NULL, &s.output},
         {"--json", NULL, "the result as a JSON object", &s.json, NULL},
         {NULL, NULL, NULL, NULL, NULL},
     };

@@ -322,14 +322,14 @@ void plan_usage_options(FILE *out, const struct plan_command *command)
         const struct option_row *row = &rows[i];
 
         if (strchr(command->options, row->letter) != NULL) {
-            char left[32];
+            char left[40];
 
-            snprintf(left, sizeof(left), "--%s %s", row->name,
+            snprintf(left, sizeof(left), "  -%c, --%s %s", row->letter, row->name,
                      row->value != NULL ? row->value : "");
-            fprintf(out, "  -%c, %-18s %s\n", row->letter, left, row->help);
+            cli_print_help(out, left, 25, row->help);
         }
     }
-    fputs("  -h, --help             this text\n", out);
+    cli_print_help(out, "  -h, --help", 25, "this text");
 }
 
 static const struct option_row *find_row(const struct plan_command *command, const char *text,

@@ -28,7 +28,11 @@ static void help(void)
 {
     printf("usage: ibshift route [OPTION...] ENGINE FABRIC\n\nengines:\n");
     for (const struct route_engine *e = route_engines; e->name != NULL; e++) {
-        printf("  %-9s %s; needs %s\n", e->name, e->help, e->needs);
+        char left[32], text[256];
+
+        snprintf(left, sizeof(left), "  %s", e->name);
+        snprintf(text, sizeof(text), "%s; needs %s", e->help, e->needs);
+        cli_print_help(stdout, left, 12, text);
     }
     printf("\noptions:\n");
 }
@@ -229,7 +233,7 @@ int cmd_route(int argc, char **argv)
 {
     struct route_options o = {.json = false};
     const struct fabric_option options[] = {
-        {"-o", "FILE",
+        {"--output", "FILE",
          "write the tables there, as opensm -R file -U reads them; -: standard output", NULL,
          &o.tables},
         {"--order", "FILE", "write the order whose shift the tables are made for", NULL, &o.order},

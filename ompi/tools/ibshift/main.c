@@ -6,6 +6,7 @@
 #include "cmd_route.h"
 #include "cmd_sim.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 static const struct cli_command commands[] = {
@@ -25,8 +26,9 @@ static void usage(FILE *out)
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
     }
-    fputs("\n  --help   this text; ibshift COMMAND --help for that of a command\n"
-          "  --version\n",
+    fputs("\n  -h, --help      this text; ibshift COMMAND --help, or ibshift help COMMAND, for a "
+          "command's\n"
+          "  -V, --version\n",
           out);
 }
 
@@ -45,24 +47,45 @@ static int unknown_command(const char *name)
     return CLI_USAGE;
 }
 
+static int run_command(int argc, char **argv)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(argv[0], commands[i].name) == 0) {
+            return commands[i].run(argc, argv);
+        }
+    }
+    return unknown_command(argv[0]);
+}
+
+/* `ibshift help sim` is `ibshift sim --help`. */
+static int help_on(int argc, char **argv)
+{
+    static char option[] = "--help";
+    char *words[4] = {argv[2], argc > 3 ? argv[3] : option, argc > 3 ? option : NULL, NULL};
+
+    return run_command(argc > 3 ? 3 : 2, words);
+}
+
+static bool is_any(const char *text, const char *one, const char *other)
+{
+    return strcmp(text, one) == 0 || strcmp(text, other) == 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
         usage(stderr);
         return CLI_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    if (is_any(argv[1], "--help", "-h") || (argc == 2 && strcmp(argv[1], "help") == 0)) {
         usage(stdout);
         return CLI_OK;
     }
-    if (strcmp(argv[1], "--version") == 0) {
-        puts("ibshift " IBSHIFT_VERSION);
-        return CLI_OK;
-    }
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(argv[1], commands[i].name) == 0) {
-            return commands[i].run(argc - 1, argv + 1);
+    for (int i = 1; i < argc; i++) {
+        if (is_any(argv[i], "--version", "-V")) {
+            puts("ibshift " IBSHIFT_VERSION);
+            return CLI_OK;
         }
     }
-    return unknown_command(argv[1]);
+    return strcmp(argv[1], "help") == 0 ? help_on(argc, argv) : run_command(argc - 1, argv + 1);
 }
