@@ -105,18 +105,22 @@ static void choose_pace(struct sim_command *c)
     ibshift_pace_choose(&facts, &c->paced, &reason);
 }
 
+#define COMPONENT_WINDOW 32 /* coll_ibshift_window, if not set */
+
 /* What the pace would measure or be told on a cluster, the simulation knows. */
 static int take_pace(struct sim_command *c, struct sim_job_params *params)
 {
     uint64_t kib = (uint64_t)((double)c->unit / c->number.size * 1024 / 1000);
+    /* A job's own, unless the window is what is tried. */
+    const char *usual = c->number.window > 0 ? "none" : "auto";
+    const char *pace = c->pace != NULL ? c->pace : usual;
     char why[160];
 
-    params->window = (uint32_t)c->number.window;
+    params->window = c->number.window > 0 ? (uint32_t)c->number.window : COMPONENT_WINDOW;
     params->net.max_eager = (size_t)c->number.eager;
-    if (c->pace != NULL && strcmp(c->pace, "auto") == 0) {
+    if (strcmp(pace, "auto") == 0) {
         choose_pace(c);
-    } else if (ibshift_pace_parse(c->pace != NULL ? c->pace : "none", &c->paced, why,
-                                  sizeof(why)) != 0) {
+    } else if (ibshift_pace_parse(pace, &c->paced, why, sizeof(why)) != 0) {
         return cli_error(c->args.command, "--pace: %s, or auto", why);
     }
     if (c->compare && c->paced.kind != IBSHIFT_PACE_CLK) {
