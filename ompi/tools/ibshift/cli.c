@@ -82,7 +82,7 @@ int cli_parse_long(const char *text, long low, long high, long *value)
     return 0;
 }
 
-static int help_width(void)
+int cli_width(void)
 {
     const char *columns = getenv("COLUMNS");
     struct winsize size;
@@ -96,7 +96,7 @@ static int help_width(void)
 
 void cli_print_help(FILE *out, const char *left, int indent, const char *text)
 {
-    int width = help_width(), at = fprintf(out, "%-*s", indent, left);
+    int width = cli_width(), at = fprintf(out, "%-*s", indent, left);
     bool is_first = true;
 
     if (at > indent) { /* too long for its column */

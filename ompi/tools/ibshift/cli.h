@@ -28,7 +28,10 @@ const char *cli_nearest(const char *name, const char *const *candidates, size_t 
 /* Whole decimal number within [low, high]; 0 or -EINVAL, *value untouched on failure. */
 int cli_parse_long(const char *text, long low, long high, long *value);
 
-/* left, then text from column indent on, wrapped at COLUMNS or the terminal's width (80). */
+/* Columns of a line: COLUMNS, or the terminal's, or 80. */
+int cli_width(void);
+
+/* left, then text from column indent on, wrapped at cli_width(). */
 void cli_print_help(FILE *out, const char *left, int indent, const char *text);
 
 #endif

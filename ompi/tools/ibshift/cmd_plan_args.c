@@ -38,6 +38,7 @@ static int set_ranks(struct plan_args *args, const char *text)
     char first[32];
     int rc;
 
+    args->has_ranks = true;
     if (dots == NULL) {
         rc = set_u32(args, "--ranks", text, 1, IBSHIFT_RANKS_MAX, &args->plan.ranks);
         args->ranks_last = args->plan.ranks;
@@ -179,10 +180,26 @@ static int set_seed(struct plan_args *args, const char *text)
     return rc;
 }
 
+static const struct named_model {
+    const char *name, *source;
+    const struct ibshift_model *model;
+} named_models[] = {
+    {"typical", "typical values, not measured", &ibshift_model_typical},
+    {"software", "typical values of a device in software, not measured", &ibshift_model_software},
+    {"example", "a published example, not measured", &ibshift_model_example},
+};
+
 static int set_params(struct plan_args *args, const char *text)
 {
     char error[IBSHIFT_MODEL_ERROR_SIZE];
 
+    for (size_t i = 0; i < sizeof(named_models) / sizeof(named_models[0]); i++) {
+        if (strcmp(named_models[i].name, text) == 0) {
+            args->model = *named_models[i].model;
+            args->model_source = named_models[i].source;
+            return CLI_OK;
+        }
+    }
     if (ibshift_model_read(text, &args->model, error) != 0) {
         return cli_error(args->command, "%s", error);
     }
@@ -295,17 +312,20 @@ static const struct option_row rows[] = {
     {'m', "bytes", "SIZES",
      "bytes of a block (of the vector for bcast and reductions): 8,4K or 8..1M", set_sizes},
     {'e', "element", "N", "bytes of an element: vectors are cut at whole ones (1)", set_element},
-    {'w', "window", "N", "messages in flight a rank and direction (256)", set_window},
+    {'w', "window", "N",
+     "messages in flight a rank and direction (32 as in a job; 256 with --table)", set_window},
     {'H', "per-host", "N", "ranks that share a host and its port, in rank order (each has its own)",
      set_per_host},
     {'C', "processors", "N", "processors of a host (1)", set_processors},
     {'i', "in-place", NULL, "check as for MPI_IN_PLACE", set_in_place},
     {'s', "seed", "N", "check in a random legal order instead of the deciding one", set_seed},
-    {'p', "params", "FILE", "parameters of the model (a published example; not measured)",
+    {'p', "params", "FILE",
+     "parameters of the model, or typical (the component's), software or example (--table)",
      set_params},
     {'M', "model", "NAME", "combined, loggp or logfp", set_model},
     {'t', "table", NULL,
-     "the published closed formulas beside the simulation (compare: dots in the picture)",
+     "the published closed formulas beside the simulation, for the -P, -k and -M given or all of "
+     "the publication (compare: dots in the picture)",
      set_table},
     {'d', "picture", "NAME", "data (what each rank holds), time (space-time diagram) or tree",
      set_picture},
@@ -408,10 +428,7 @@ int plan_args_parse(struct plan_args *args, const struct plan_command *command, 
         .sizes = {8},
         .size_count = 1,
         .element = 1,
-        .window = 256,
         .processors = 1,
-        .model = ibshift_model_example,
-        .model_source = "a published example, not measured",
         .which = -1,
         .format = -1,
     };
@@ -421,6 +438,12 @@ int plan_args_parse(struct plan_args *args, const struct plan_command *command, 
         }
         rc = argv[i][0] == '-' && argv[i][1] != '\0' ? take_option(args, command, argc, argv, &i)
                                                      : plan_args_operand(args, command, argv[i]);
+    }
+    if (rc == CLI_OK && args->model_source == NULL) {
+        rc = set_params(args, args->has_table ? "example" : "typical");
+    }
+    if (args->window == 0) { /* the formulas know none */
+        args->window = args->has_table ? 256 : 32;
     }
     return rc == CLI_OK ? plan_args_finish(args, command) : rc;
 }

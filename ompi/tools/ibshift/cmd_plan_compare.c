@@ -248,36 +248,44 @@ static void write_time(const struct comparison *c, FILE *out, int e, int point, 
     fprintf(out, " %*s", width, text);
 }
 
-/* Algorithms in rows, sizes in columns. */
-static void write_by_size(const struct comparison *c, FILE *out)
+static int width_of(const struct entry *entry)
+{
+    return (int)fmax(11, (double)strlen(entry->label));
+}
+
+/* Sizes or numbers of ranks in rows, algorithms in columns: those from first to before end. */
+static void write_columns(const struct comparison *c, FILE *out, int first, int end)
 {
     char text[24];
 
-    fprintf(out, "%-26s", "");
+    fprintf(out, "%9s", c->is_over_ranks ? "ranks" : "");
+    for (int e = first; e < end; e++) {
+        fprintf(out, " %*s", width_of(&c->entries[e]), c->entries[e].label);
+    }
     for (int i = 0; i < c->point_count; i++) {
         plan_compare_point(c, i, text);
-        fprintf(out, " %11s", text);
-    }
-    for (int e = 0; e < c->entry_count; e++) {
-        fprintf(out, "\n%-26s", c->entries[e].label);
-        for (int i = 0; i < c->point_count; i++) {
-            write_time(c, out, e, i, 11);
+        fprintf(out, "\n%9s", text);
+        for (int e = first; e < end; e++) {
+            write_time(c, out, e, i, width_of(&c->entries[e]));
         }
     }
+    fputc('\n', out);
 }
 
-/* Numbers of ranks in rows, algorithms in columns. */
-static void write_by_ranks(const struct comparison *c, FILE *out)
+/* As many columns side by side as the terminal is wide, the rest below. */
+static void write_times(const struct comparison *c, FILE *out)
 {
-    fprintf(out, "%8s", "ranks");
-    for (int e = 0; e < c->entry_count; e++) {
-        fprintf(out, " %11s", c->entries[e].label);
-    }
-    for (int i = 0; i < c->point_count; i++) {
-        fprintf(out, "\n%8.0f", c->points[i]);
-        for (int e = 0; e < c->entry_count; e++) {
-            write_time(c, out, e, i, (int)fmax(11, (double)strlen(c->entries[e].label)));
+    for (int first = 0, end; first < c->entry_count; first = end) {
+        int at = 9 + 1 + width_of(&c->entries[first]);
+
+        for (end = first + 1; end < c->entry_count; end++) {
+            at += 1 + width_of(&c->entries[end]);
+            if (at > cli_width()) {
+                break;
+            }
         }
+        fputs(first > 0 ? "\n" : "", out);
+        write_columns(c, out, first, end);
     }
 }
 
@@ -289,12 +297,8 @@ static void write_text(const struct comparison *c, FILE *out)
     plan_compare_title(c, title, sizeof(title));
     fprintf(out, "%s: us until the last rank is done\nmodelled (%s); parameters: %s\n\n", title,
             plan_model_name(which), c->args->model_source);
-    if (c->is_over_ranks) {
-        write_by_ranks(c, out);
-    } else {
-        write_by_size(c, out);
-    }
-    fputs("\n\n", out);
+    write_times(c, out);
+    fputc('\n', out);
     write_winners(c, out);
     write_crossings(c, out, false);
     if (c->args->has_table) {

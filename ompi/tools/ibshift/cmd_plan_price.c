@@ -138,22 +138,37 @@ static int table_row(struct plan_args *args, FILE *out, enum plan_model which)
     return rc;
 }
 
+/* By the model that was named, or by the published two. */
+static int table_rows(struct plan_args *args, FILE *out)
+{
+    int rc;
+
+    if (args->which >= 0) {
+        return table_row(args, out, (enum plan_model)args->which);
+    }
+    rc = table_row(args, out, PLAN_LOGGP);
+    return rc == CLI_OK ? table_row(args, out, PLAN_LOGFP) : rc;
+}
+
 static int table_algorithm(struct plan_args *args, FILE *out)
 {
     static const uint32_t ranks[] = {2, 3, 4, 6, 8, 9, 16, 25, 27, 64, 100, 125};
+    const struct ibshift_plan given = args->plan;
+    uint32_t radix = args->has_radix ? given.radix : 1;
     int rc = CLI_OK;
 
-    for (uint32_t radix = 1; radix <= 4 && rc == CLI_OK; radix *= 2) {
+    do {
         args->plan.radix = radix;
-        for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]) && rc == CLI_OK; i++) {
+        if (args->has_ranks) {
+            rc = table_rows(args, out);
+        }
+        for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]) && !args->has_ranks; i++) {
             args->plan.ranks = ranks[i];
-            rc = table_row(args, out, PLAN_LOGGP);
-            rc = rc == CLI_OK ? table_row(args, out, PLAN_LOGFP) : rc;
+            rc = rc == CLI_OK ? table_rows(args, out) : rc;
         }
-        if (args->alg->radix_max == 0) {
-            break;
-        }
-    }
+        radix *= 2;
+    } while (rc == CLI_OK && !args->has_radix && args->alg->radix_max > 0 && radix <= 4);
+    args->plan = given;
     return rc;
 }
 
