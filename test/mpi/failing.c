@@ -8,6 +8,7 @@
  *     failing EXPECT JOBS COMMAND   rank 0 runs COMMAND in the middle of blocking collectives
  *     failing HOW VICTIM COMMAND    rank 0 runs COMMAND, which may kill rank VICTIM, while all make
  * communicators: each rank that lives gets an error, and stays until all others have one too
+ *     failing early VICTIM SEED     rank VICTIM kills itself before one of the first collectives
  * FORM: nonblocking, persistent. EXPECT: right, error, any, or fatal, which is error under
  * MPI_ERRORS_ARE_FATAL. HOW: dup, idup, split, split_type, create, create_group, or fatal_dup.
  * Unless all is right it ends without MPI_Finalize, which would wait for the dead.
@@ -313,6 +314,36 @@ static bool makes_communicators(const char *mode)
     return false;
 }
 
+/* The victim ends after as many collectives as the seed says: from none on, so mostly before it is
+   connected with everybody. */
+static void early(int victim, uint64_t seed)
+{
+    enum { LATEST = 4, MOST = 1000 };
+    struct job_kit *kit = job_kit_create();
+    struct trial trial = {.comm = MPI_COMM_WORLD};
+    double begin = seconds();
+    int rc = MPI_SUCCESS;
+
+    signal(SIGALRM, hangs);
+    for (uint64_t i = 0; rc == MPI_SUCCESS && i < MOST; i++) {
+        if (rank == victim && i == seed % LATEST) {
+            raise(SIGKILL);
+        }
+        trial.job = job_draw(kit, MPI_COMM_WORLD, seed * MOST + i, JOB_COLLECTIVE_COUNT,
+                             i % 3 == 2 ? 20000 : 300);
+        snprintf(running, sizeof(running), "rank %d hangs in %s\n", rank,
+                 job_names[trial.job.which]);
+        alarm(PATIENCE);
+        job_fill(&trial.job);
+        rc = job_start(&trial.job, MPI_COMM_WORLD, FORM_BLOCKING, &trial.request);
+        job_free(&trial.job);
+    }
+    CHECK(rc != MPI_SUCCESS, "nobody noticed");
+    printf("rank %d: an error after %.1f s\n", rank, seconds() - begin);
+    fflush(stdout);
+    tell_the_others(victim);
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc == 4 ? argv[1] : "";
@@ -324,10 +355,14 @@ int main(int argc, char **argv)
         0) { /* Open MPI 4.1 hands the errors of requests to it as well */
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     }
-    CHECK(mode[0] != '\0', "failing killed FORM BYTES | EXPECT JOBS COMMAND | HOW VICTIM COMMAND");
+    CHECK(
+        mode[0] != '\0',
+        "failing killed FORM BYTES | early VICTIM SEED | EXPECT JOBS COMMAND | HOW VICTIM COMMAND");
     if (strcmp(mode, "killed") == 0) {
         bool is_persistent = strcmp(argv[2], "persistent") == 0;
         killed(is_persistent ? FORM_PERSISTENT : FORM_NONBLOCKING, atol(argv[3]));
+    } else if (strcmp(mode, "early") == 0) {
+        early(atoi(argv[2]), strtoul(argv[3], NULL, 0));
     } else if (makes_communicators(mode)) {
         creating(mode, atoi(argv[2]), argv[3]);
     } else {

@@ -328,6 +328,43 @@ static int forgotten(struct ranks *r)
     return 0;
 }
 
+/* Rank 1 dies before rank 0 is connected with it; rank 2, which was, says so when it gives up. And
+   a collective that rank 2 never comes to is answered for when it is asked after. */
+static int reported(struct ranks *r)
+{
+    const struct ibshift_net_cause why = {.peer = 1, .status = -ETIMEDOUT};
+    struct test t = {.r = r};
+    static uint8_t data[3][8];
+
+    if (r->self == 1) {
+        begin(&t, 1, 2, 0, data[0], 8);
+        finish(&t);
+        poll_for(&t, 300);
+        raise(SIGKILL);
+    }
+    if (r->self == 2) {
+        begin(&t, 0, 1, 0, data[0], 8);
+        begin(&t, 0, 1, 1, data[1], 8);
+        finish(&t);
+        ibshift_net_cancel(r->net, 7, 1);
+        ibshift_net_give_up(r->net, 7, &why);
+        ibshift_net_abort(r->net, 0, 7, 1);
+        poll_for(&t, 6000);
+        return 0;
+    }
+    poll_for(&t, 1000);
+    begin(&t, 0, 2, 64, data[0], 8);
+    begin(&t, 0, 1, 65, data[1], 8);
+    begin(&t, 0, 2, 128, data[2], 8);
+    poll_for(&t, 500);
+    ibshift_net_ask(r->net, 2, 7, 2);
+    finish(&t);
+    expect(&t, 64, -ECONNABORTED, 2);
+    expect(&t, 65, -ETIMEDOUT, 1);
+    expect(&t, 128, -ECONNABORTED, 2);
+    return 0;
+}
+
 /* The two sides name different lengths, each in turn short and long. */
 static int mismatch(struct ranks *r)
 {
@@ -474,10 +511,11 @@ static const struct {
     int ranks;
     uint64_t may_die;
 } cases[] = {
-    {"paced", paced, 2, 0},     {"flood", flood, 4, 0},   {"late", late, 3, 0},
-    {"death", death, 3, 2},     {"cancel", cancel, 3, 0}, {"mismatch", mismatch, 8, 0},
-    {"aborted", aborted, 2, 0}, {"stale", stale, 2, 0},   {"many", many, 16, 0},
-    {"locked", locked, 2, 0},   {"heat", heat, 3, 0},     {"forgotten", forgotten, 2, 0},
+    {"paced", paced, 2, 0},       {"flood", flood, 4, 0},   {"late", late, 3, 0},
+    {"death", death, 3, 2},       {"cancel", cancel, 3, 0}, {"mismatch", mismatch, 8, 0},
+    {"aborted", aborted, 2, 0},   {"stale", stale, 2, 0},   {"many", many, 16, 0},
+    {"locked", locked, 2, 0},     {"heat", heat, 3, 0},     {"forgotten", forgotten, 2, 0},
+    {"reported", reported, 3, 2},
 };
 
 int main(int argc, char **argv)
@@ -494,6 +532,6 @@ int main(int argc, char **argv)
         }
     }
     fprintf(stderr, "cases: paced, flood, late, death, cancel, mismatch, stale, many, locked, "
-                    "forgotten or heat\n");
+                    "forgotten, reported or heat\n");
     return 2;
 }

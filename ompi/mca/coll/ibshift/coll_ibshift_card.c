@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CARD_MAGIC = 0x4b425349, CARD_MAX = 4096, AGREED_MAX = 1024 };
+enum { CARD_MAGIC = 0x4c425349, CARD_MAX = 4096, AGREED_MAX = 1024 };
 
 struct card_head {
     uint32_t magic;
@@ -22,6 +22,7 @@ struct card_head {
     uint32_t processors, is_software; /* of struct ibshift_card_place; the card says the rest */
     uint32_t is_to_be_said;           /* why there is none */
     uint32_t reserved;
+    struct ibshift_process process;
 };
 
 enum { UNKNOWN, PRESENT, ABSENT };
@@ -43,7 +44,8 @@ void ibshift_card_publish(const void *card, size_t size, const struct ibshift_ca
                              .values = *values,
                              .processors = place->processors,
                              .is_software = place->is_software,
-                             .is_to_be_said = is_to_be_said};
+                             .is_to_be_said = is_to_be_said,
+                             .process = place->process};
     char buffer[sizeof(head) + CARD_MAX + AGREED_MAX];
     size_t text_length;
     int rc;
@@ -185,7 +187,8 @@ static bool read_place(const struct card_head *head, const char *card,
         .host = blob.host,
         .port = ibshift_digest(IBSHIFT_DIGEST, &blob.address[0], sizeof(blob.address[0])),
         .processors = head->processors > 0 ? head->processors : 1,
-        .is_software = 0 != head->is_software};
+        .is_software = 0 != head->is_software,
+        .process = head->process};
     return true;
 }
 

@@ -1,6 +1,8 @@
 #ifndef IBSHIFT_COLL_CARD_H
 #define IBSHIFT_COLL_CARD_H
 
+#include "coll_ibshift_death.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +24,7 @@ struct ibshift_card_place {
     uint64_t host, port; /* identities */
     uint32_t processors; /* of the host */
     bool is_software;    /* its device: processors do the wire's work */
+    struct ibshift_process process;
 };
 
 /*

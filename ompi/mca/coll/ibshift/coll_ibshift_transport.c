@@ -89,6 +89,7 @@ static int open_net(char *error, size_t size)
     options.path = ibshift_fabric_path;
     options.say = say;
     options.has_comm = has_comm;
+    options.has_ended = ibshift_process_has_ended;
     options.memory = ibshift_params.memory;
     options.max_eager = ibshift_params.eager_limit;
     options.timeout = ibshift_params.timeout;
@@ -145,6 +146,7 @@ void ibshift_transport_open(void)
     if (NULL != engine) {
         opal_progress_register(progress);
         card = ibshift_verbs_card(verbs, &size);
+        place.process = ibshift_process_self();
         place.processors = ibshift_processors_count(topology());
         is_crowded = (uint32_t)ompi_process_info.num_local_peers >= place.processors;
         place.is_software = ibshift_verbs_is_software(verbs);

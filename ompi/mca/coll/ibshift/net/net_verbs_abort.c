@@ -32,7 +32,11 @@ static struct ibshift_net_cause root_of(const struct ibshift_net_verbs *nv,
 {
     const struct ibshift_connection *c = ibshift_nv_peer_known(nv, why->peer);
 
-    return why->status == -ECONNABORTED && c != NULL && c->cause.status != 0 ? c->cause : *why;
+    if (why->status != -ECONNABORTED || c == NULL || c->cause == 0) {
+        return *why;
+    }
+    return (struct ibshift_net_cause){.peer = (uint32_t)(c->cause >> 32),
+                                      .status = -(int32_t)(c->cause & 0xffff)};
 }
 
 void ibshift_nv_give_up(struct ibshift_net *net, uint32_t comm, const struct ibshift_net_cause *why)
@@ -267,7 +271,10 @@ void ibshift_nv_abort_came(struct ibshift_net_verbs *nv, struct ibshift_connecti
     if (why->status == -ETIMEDOUT) {
         ibshift_nv_reported(nv, why->peer, c->peer);
     }
-    c->cause = *why;
+    if (why->status < 0) {
+        __atomic_store_n(&c->cause, (uint64_t)why->peer << 32 | (uint32_t)-why->status,
+                         __ATOMIC_RELAXED); /* describe() looks at it */
+    }
     if (ibshift_nv_is_dropped(nv, key) || ibshift_nv_is_aborted(nv, c->peer, key)) {
         return;
     }

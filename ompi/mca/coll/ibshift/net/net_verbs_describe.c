@@ -37,13 +37,18 @@ void ibshift_nv_describe(struct ibshift_net *net, uint32_t peer, char *text, siz
 {
     struct ibshift_net_verbs *nv = ibshift_nv(net);
     struct ibshift_connection *c = ibshift_nv_peer_known(nv, peer);
-    char mine[80], theirs[80], ports[160], strangers[96] = "";
+    char mine[80], theirs[80], ports[160], strangers[96] = "", given_up[128] = "";
 
     if (c == NULL) {
         snprintf(text, size, "peer %u: nothing was sent to it or received from it", peer);
         return;
     }
     const char *what = state_text(c);
+    uint64_t cause = __atomic_load_n(&c->cause, __ATOMIC_RELAXED);
+    if (cause != 0) {
+        snprintf(given_up, sizeof(given_up), "; it failed with peer %u: %s",
+                 (uint32_t)(cause >> 32), strerror((int)(cause & 0xffff)));
+    }
     if (__atomic_load_n(&c->status, __ATOMIC_ACQUIRE) != 0) {
         what = c->text != NULL ? c->text : "out of memory";
     }
@@ -59,6 +64,8 @@ void ibshift_nv_describe(struct ibshift_net *net, uint32_t peer, char *text, siz
     ibshift_verbs_describe(nv->verbs, ports, sizeof(ports));
     address_text(&nv->verbs->blob.address[0], 0, mine, sizeof(mine));
     address_text(&c->card.address[0], c->path, theirs, sizeof(theirs));
-    snprintf(text, size, "peer %u on %s (%s, queue pair 0x%x) from %s (%s, queue pair 0x%x): %s%s",
-             peer, c->card.hostname, theirs, c->their_qpn, ports, mine, c->my_qpn, what, strangers);
+    snprintf(text, size,
+             "peer %u on %s (%s, queue pair 0x%x) from %s (%s, queue pair 0x%x): %s%s%s", peer,
+             c->card.hostname, theirs, c->their_qpn, ports, mine, c->my_qpn, what, given_up,
+             strangers);
 }

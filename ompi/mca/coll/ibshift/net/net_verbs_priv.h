@@ -165,9 +165,9 @@ struct ibshift_connection {
     struct ibv_ah *ah;
     struct ibshift_verbs_blob card;
     struct ibshift_rail rail[IBSHIFT_PORTS_MAX];
-    char *text;                     /* what broke */
-    struct ibshift_net_cause cause; /* why the peer gave a collective up the last time; or 0 */
-    uint64_t began;                 /* the handshake */
+    char *text;        /* what broke */
+    uint64_t cause;    /* why the peer gave a collective up the last time: peer and errno; or 0 */
+    uint64_t began;    /* the handshake */
     uint64_t reported; /* when someone first said that the peer does not answer; or 0 */
     uint32_t reporter;
 };
