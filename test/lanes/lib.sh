@@ -30,4 +30,32 @@ t_fn() { # NAME FUNCTION ARG...: the same for a shell function of the lane, with
     t_verdict "$name" $? "$log"
 }
 
+# What a lane needs beyond bootstrap --tests, each a Debian package or COMMAND=PACKAGE: installed as root, else a failure
+# that says what to run. A lane that was asked for passes over nothing that can be had, so it is skipped only where the
+# packages are not Debian's.
+t_needs() { # [COMMAND=]PACKAGE...: false after a verdict
+    local need missing=() log=$IBSHIFT_OUT/packages.log
+    for need in "$@"; do
+        case $need in
+        *=*) command -v "${need%%=*}" >/dev/null ;;
+        *) dpkg-query -W -f '${db:Status-Abbrev}' "$need" 2>/dev/null | grep -q '^ii' ;;
+        esac || missing+=("${need#*=}")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    command -v apt-get >/dev/null || {
+        t_skip packages "missing is what Debian's packages ${missing[*]} hold"
+        return 1
+    }
+    t_install "${missing[@]}" >"$log" 2>&1 && return 0
+    t_verdict "packages ${missing[*]}" 1 "$log"
+    return 1
+}
+
+t_install() { # PACKAGE...
+    local apt=(apt-get -qq -o DPkg::Lock::Timeout=600)
+    [ "$(id -u)" = 0 ] || { echo "as root run: apt-get install --no-install-recommends $*"; return 1; }
+    export DEBIAN_FRONTEND=noninteractive
+    "${apt[@]}" update && "${apt[@]}" install -y --no-install-recommends "$@"
+}
+
 t_skip() { echo "SKIP $1: $2"; } # NAME REASON
