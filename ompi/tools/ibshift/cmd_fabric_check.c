@@ -3,28 +3,60 @@
 #include "cmd_fabric.h"
 #include "fabric/check.h"
 #include "fabric/compiled.h"
+#include "route_verify.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
-static void print_check(const ibshift_check_t *c)
+/* Up and down mean something where there are levels. */
+static bool has_levels(const ibshift_shape_t *shape)
+{
+    return shape->kind != IBSHIFT_SHAPE_TORUS && shape->digits != NULL;
+}
+
+/* The tables do not say which packets take which VL: with more than one, a cycle is a warning. */
+static void print_loops(const ibshift_fabric_t *f, const route_proof_t *proof)
+{
+    if (proof->cycle_length == 0) {
+        printf("no credit loop: %" PRIu64 " dependencies between channels, acyclic on one VL\n",
+               proof->dependencies);
+    } else {
+        printf("on one VL these tables may deadlock (with the SLs of an engine that uses several "
+               "VLs they need not)\n");
+        route_cycle_print(f, proof, stdout);
+    }
+}
+
+static void print_check(const ibshift_check_t *c, const ibshift_shape_t *shape)
 {
     printf("%" PRIu64 " routes from leaf switches to LIDs, the longest of %u links\n", c->routes,
            c->longest);
     printf("  %" PRIu64 " have no way on, %" PRIu64 " run in circles, %" PRIu64
-           " end at another host, %" PRIu64 " go up after going down\n",
-           c->lost, c->circles, c->strays, c->turns);
+           " end at another host, ",
+           c->lost, c->circles, c->strays);
+    if (has_levels(shape)) {
+        printf("%" PRIu64 " go up after going down\n", c->turns);
+    } else {
+        printf("not a tree: no way is up or down\n");
+    }
     for (unsigned i = 0; i < c->told; i++) {
         printf("  %s\n", c->problem[i]);
     }
 }
 
-static void print_check_json(const ibshift_check_t *c, const ibshift_shape_t *shape)
+static void print_check_json(const ibshift_check_t *c, const ibshift_shape_t *shape,
+                             const route_proof_t *proof)
 {
+    char turns[24] = "null";
+
+    if (has_levels(shape)) {
+        snprintf(turns, sizeof(turns), "%" PRIu64, c->turns);
+    }
     printf("{\"routes\": %" PRIu64 ", \"longest\": %u, \"lost\": %" PRIu64 ", \"circles\": %" PRIu64
-           ", \"strays\": %" PRIu64 ", \"up_after_down\": %" PRIu64 ", \"findings\": %u, "
-           "\"problems\": [",
-           c->routes, c->longest, c->lost, c->circles, c->strays, c->turns, shape->findings);
+           ", \"strays\": %" PRIu64 ", \"up_after_down\": %s, \"dependencies\": %" PRIu64 ", "
+           "\"cycle\": %u, \"findings\": %u, \"problems\": [",
+           c->routes, c->longest, c->lost, c->circles, c->strays, turns, proof->dependencies,
+           proof->cycle_length, shape->findings);
     for (unsigned i = 0; i < c->told; i++) {
         fputs(i == 0 ? "" : ", ", stdout);
         fabric_json_string(stdout, c->problem[i]);
@@ -36,20 +68,23 @@ static int check(const struct fabric_args *args, const ibshift_fabric_t *f, bool
 {
     ibshift_shape_t shape;
     ibshift_check_t result;
+    route_proof_t proof = {.routes = 0};
     ibshift_error_t err;
     int rc = ibshift_shape_find(f, &shape, &err);
 
     if (rc != 0) {
         return fabric_args_fail(args, &err);
     }
-    rc = ibshift_fabric_check(f, &shape, &result, &err);
+    rc = ibshift_fabric_check(f, has_levels(&shape) ? &shape : NULL, &result, &err);
+    rc = rc == 0 ? route_verify_tables(f, &proof, &err) : rc;
     if (rc != 0) {
         rc = fabric_args_fail(args, &err);
     } else {
         if (json) {
-            print_check_json(&result, &shape);
+            print_check_json(&result, &shape, &proof);
         } else {
-            print_check(&result);
+            print_check(&result, &shape);
+            print_loops(f, &proof);
         }
         rc = result.lost + result.circles + result.strays != 0 ? CLI_FAILED : CLI_OK;
     }

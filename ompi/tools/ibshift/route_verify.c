@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int route_verify(const route_t *r, uint64_t shift_seed, route_proof_t *proof, ibshift_error_t *err)
+static int prove_routes(const route_t *r, route_proof_t *proof, ibshift_error_t *err)
 {
     const ibshift_fabric_t *f = r->fabric;
     route_deps_t deps = {.vls = r->vl == NULL ? 1 : r->vls_used};
@@ -21,7 +21,22 @@ int route_verify(const route_t *r, uint64_t shift_seed, route_proof_t *proof, ib
         rc = route_verify_cycles(r, &deps, proof, err);
     }
     free(deps.bits);
+    return rc;
+}
+
+int route_verify(const route_t *r, uint64_t shift_seed, route_proof_t *proof, ibshift_error_t *err)
+{
+    int rc = prove_routes(r, proof, err);
+
     return rc == 0 ? route_verify_shifts(r, shift_seed, proof, err) : rc;
+}
+
+int route_verify_tables(const ibshift_fabric_t *f, route_proof_t *proof, ibshift_error_t *err)
+{
+    ibshift_fabric_t tables = *f; /* walked, not changed */
+    route_t r = {.fabric = &tables, .threads = 1, .vls = 1, .vls_used = 1};
+
+    return prove_routes(&r, proof, err);
 }
 
 bool route_is_proven(const route_proof_t *proof)

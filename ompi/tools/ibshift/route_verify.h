@@ -48,9 +48,14 @@ typedef struct route_proof {
 /* 0: the proof was made, whatever it says; -ENOMEM. */
 int route_verify(const route_t *r, uint64_t shift_seed, route_proof_t *proof, ibshift_error_t *err);
 
+/* The same of tables that somebody else made, as they are without SLs: all on one VL. No shifts. */
+int route_verify_tables(const ibshift_fabric_t *f, route_proof_t *proof, ibshift_error_t *err);
+
 /* Every route arrives and no cycle of dependencies. */
 bool route_is_proven(const route_proof_t *proof);
 
+/* The cycle that was found. */
+void route_cycle_print(const ibshift_fabric_t *f, const route_proof_t *proof, FILE *out);
 void route_proof_print(const route_t *r, const route_proof_t *proof, FILE *out);
 void route_proof_print_json(const route_t *r, const route_proof_t *proof, FILE *out);
 

@@ -4,13 +4,13 @@
 
 #include "cmd_fabric.h"
 
-static void print_cycle(const route_t *r, const route_proof_t *p, FILE *out)
+void route_cycle_print(const ibshift_fabric_t *f, const route_proof_t *p, FILE *out)
 {
     char name[256];
 
     fprintf(out, "credit loop: %u channels wait for each other\n", p->cycle_length);
     for (unsigned i = 0; i < p->cycle_length && i < ROUTE_CYCLE_MOST; i++) {
-        ibshift_link_name(r->fabric, p->cycle[i].link, name, sizeof(name));
+        ibshift_link_name(f, p->cycle[i].link, name, sizeof(name));
         fprintf(out, "  %s, VL %u\n", name, p->cycle[i].vl);
     }
 }
@@ -68,7 +68,7 @@ void route_proof_print(const route_t *r, const route_proof_t *p, FILE *out)
     }
     fputc('\n', out);
     if (p->cycle_length != 0) {
-        print_cycle(r, p, out);
+        route_cycle_print(r->fabric, p, out);
     } else {
         fprintf(out,
                 "no credit loop: %" PRIu64 " dependencies between channels, %u VL%s, acyclic\n",
