@@ -98,6 +98,46 @@ static void table_for_a_part_of_it(void **state)
     world_close(&w);
 }
 
+static double cost_of(const world_t *w, enum ibshift_way way)
+{
+    ibshift_arrangement_t a = arrange(w, 1u << way);
+    double cost = a.cost;
+
+    ibshift_arrangement_free(&a);
+    return cost;
+}
+
+/* Both happen: tables of a tree that fit its order, and tables that fit none. */
+static void the_first_order_is_the_cheaper_of_two(void **state)
+{
+    static const char *const texts[] = {"kary:4,3", "kary:3,3/minhop", "torus:4x4,1"};
+    int taken[IBSHIFT_WAYS] = {0};
+
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        world_t w = world_open(texts[seed % 3], seed < 4 ? 0 : 5 + (uint32_t)seed % 7,
+                               1 + (uint32_t)seed / 4 % 2, seed);
+        double rank = cost_of(&w, IBSHIFT_WAY_RANK), routing = cost_of(&w, IBSHIFT_WAY_ROUTING);
+        ibshift_seats_t seats, wanted;
+        ibshift_error_t err = {""};
+        enum ibshift_way way;
+
+        assert_int_equal(ibshift_arrange_first(w.p, w.order, w.count, &seats, &way, &err), 0);
+        assert_int_equal(way, rank < routing * (1 - 1e-6) ? IBSHIFT_WAY_RANK : IBSHIFT_WAY_ROUTING);
+        assert_int_equal(way == IBSHIFT_WAY_RANK
+                             ? ibshift_seats_by_rank(w.p, &wanted, &err)
+                             : ibshift_seats_along(w.p, w.order, w.count, false, &wanted, &err),
+                         0);
+        assert_memory_equal(seats.seat_of, wanted.seat_of, w.p->ranks * sizeof(*seats.seat_of));
+        taken[way]++;
+        ibshift_seats_free(&seats);
+        ibshift_seats_free(&wanted);
+        world_close(&w);
+    }
+    print_message("routing order %d times, rank order %d times\n", taken[IBSHIFT_WAY_ROUTING],
+                  taken[IBSHIFT_WAY_RANK]);
+    assert_true(taken[IBSHIFT_WAY_ROUTING] > 5 && taken[IBSHIFT_WAY_RANK] > 0);
+}
+
 static void place_keepers_keep_a_shift_clean(void **state)
 {
     world_t w = world_open("kary:6,3", 200, 1, 5);
@@ -179,6 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(routing_order_on_a_whole_tree),
         cmocka_unit_test(table_for_a_part_of_it),
+        cmocka_unit_test(the_first_order_is_the_cheaper_of_two),
         cmocka_unit_test(place_keepers_keep_a_shift_clean),
         cmocka_unit_test(the_routing_is_named_as_the_limit),
         cmocka_unit_test(same_every_time),

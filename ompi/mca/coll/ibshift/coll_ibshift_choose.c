@@ -285,6 +285,9 @@ int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communic
         if (ibshift_params.explain && 0 == module->rank) {
             search.is_renamed =
                 NULL != search.best.alg && ibshift_route_renames(module, job, search.best.alg);
+            search.order = NULL == search.best.alg
+                               ? NULL
+                               : ibshift_route_order(module, &params->plan, search.best.alg);
             ibshift_explain(&search, comm);
         }
         *choice = search.best;

@@ -61,6 +61,8 @@ static void add_choice(struct line *line, const struct ibshift_search *search)
     add_plan(line, &search->best);
     if (search->is_renamed) {
         add(line, ", in routing order");
+    } else if (NULL != search->order) {
+        add(line, ", %s", search->order);
     }
     add(line, ", window %u", search->params->window);
     if (search->best.price >= 0) {

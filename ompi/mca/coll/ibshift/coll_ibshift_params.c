@@ -170,7 +170,8 @@ static const struct param table[] = {
      .initial_text = "auto",
      .level = OPAL_INFO_LVL_5,
      .help =
-         "Order of an all-to-all on that fabric. auto: a shift in routing order, and the "
+         "Order of an all-to-all on that fabric. auto: a shift in routing order, or in rank order "
+         "where the routes make that cheaper, and the "
          "cheapest order on its routes once enough data has been exchanged to repay the search; "
          "rank: as without a fabric; routing: a shift in routing order; schedule: a table of "
          "stages; anything else is a file of host names. Rings and trees of broadcasts and "

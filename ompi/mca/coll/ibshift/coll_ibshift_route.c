@@ -69,11 +69,20 @@ static void free_line(struct ibshift_line *line)
     *line = (struct ibshift_line){NULL};
 }
 
-static int draw_line(const mca_coll_ibshift_module_t *module, const struct ibshift_order *order,
+/* Rank order is for all-to-alls alone: rings and trees go along the routing order anyway. */
+static int draw_line(const mca_coll_ibshift_module_t *module, const ibshift_placement_t *placement,
                      struct ibshift_line *line)
 {
     size_t size = module->size;
     uint32_t place = 0;
+    ibshift_seats_t seats;
+    ibshift_error_t err;
+    const struct ibshift_order *order = &seats.order;
+    int rc = ibshift_route_seat(placement, IBSHIFT_WAY_ROUTING, &seats, &err);
+
+    if (0 != rc) {
+        return rc;
+    }
 
     *line = (struct ibshift_line){.rank_at = malloc(size * sizeof(*line->rank_at)),
                                   .place_of = malloc(size * sizeof(*line->place_of)),
@@ -82,6 +91,7 @@ static int draw_line(const mca_coll_ibshift_module_t *module, const struct ibshi
     if (NULL == line->rank_at || NULL == line->place_of || NULL == line->peers ||
         NULL == line->ones) {
         free_line(line);
+        ibshift_seats_free(&seats);
         return -ENOMEM;
     }
     for (uint32_t seat = 0; seat < order->places * order->slots; seat++) {
@@ -94,7 +104,21 @@ static int draw_line(const mca_coll_ibshift_module_t *module, const struct ibshi
             line->ones[place++] = 1;
         }
     }
+    ibshift_seats_free(&seats);
     return 0;
+}
+
+/* What was asked for is taken; otherwise the better one of two that cost no search. */
+static int seat_first(ibshift_placement_t *placement, ibshift_seats_t *seats, enum ibshift_way *way,
+                      ibshift_error_t *err)
+{
+    uint32_t count;
+    const uint32_t *order = ibshift_fabric_order(&count);
+
+    *way = IBSHIFT_WAY_ROUTING;
+    return IBSHIFT_ORDER_AUTO == ibshift_fabric_wish()
+               ? ibshift_arrange_first(placement, order, count, seats, way, err)
+               : ibshift_route_seat(placement, IBSHIFT_WAY_ROUTING, seats, err);
 }
 
 /* A file or cluster that does not fit is no error: all ranks find the same, rank order it is. */
@@ -107,7 +131,10 @@ static int locate(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
     ibshift_placement_t *placement = ibshift_route_place(module, why, sizeof(why), &rc);
 
     if (0 == rc) {
-        rc = ibshift_route_seat(placement, IBSHIFT_WAY_ROUTING, &route->located, &err);
+        rc = seat_first(placement, &route->located, &route->way, &err);
+    }
+    if (0 == rc) {
+        rc = draw_line(module, placement, &route->line);
     }
     ibshift_placement_close(placement);
     if (-ENOENT == rc) {
@@ -116,9 +143,6 @@ static int locate(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
         }
         route->is_settled = route->is_located = true;
         return OMPI_SUCCESS;
-    }
-    if (0 == rc) {
-        rc = draw_line(module, &route->located.order, &route->line);
     }
     if (0 == rc) {
         route->order = &route->located.order;
@@ -136,6 +160,7 @@ static int settle(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
 
     if (OMPI_SUCCESS == rc) {
         route->order = NULL != route->settled->order ? route->settled->order : route->order;
+        route->way = route->settled->way;
         route->stages = route->settled->stages;
         route->is_settled = true;
         ibshift_choices_forget(&module->choices, IBSHIFT_ALLTOALL);
@@ -205,6 +230,21 @@ bool ibshift_route_allows(const struct ibshift_plan *plan, const struct ibshift_
         return 0 != (alg->flags & IBSHIFT_ALG_STAGES);
     }
     return NULL == plan->order || 0 != (alg->flags & IBSHIFT_ALG_ORDER);
+}
+
+const char *ibshift_route_order(const mca_coll_ibshift_module_t *module,
+                                const struct ibshift_plan *plan, const struct ibshift_alg *alg)
+{
+    if (NULL == plan->order || IBSHIFT_ALLTOALL != alg->collective ||
+        0 == (alg->flags & IBSHIFT_ALG_ORDER)) {
+        return NULL;
+    }
+    if (IBSHIFT_ORDER_FILE == ibshift_fabric_wish()) {
+        return "in the order of coll_ibshift_order";
+    }
+    return IBSHIFT_WAY_RANK == module->route.way      ? "in rank order"
+           : IBSHIFT_WAY_KEEPERS == module->route.way ? "in routing order with place keepers"
+                                                      : "in routing order";
 }
 
 bool ibshift_route_renames(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,

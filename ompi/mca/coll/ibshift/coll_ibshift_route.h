@@ -6,7 +6,8 @@
  * on all ranks:
  *
  *     located   at the first collective that an order serves, by every rank alone, from the cards
- *               and the file: all-to-alls are a shift in routing order, rings and trees go along it
+ *               and the file: all-to-alls are a shift in routing order, or in rank order where
+ *               that is cheaper; rings and trees go along the routing order
  *     settled   at the first all-to-all that may wait (blocking, or the making of a persistent one)
  *               and by which the search pays: rank 0 prices the ways (coll_ibshift_settle.h)
  *
@@ -37,6 +38,7 @@ struct ibshift_line {
 struct ibshift_route {
     bool is_located, is_settled;
     ibshift_seats_t located;
+    enum ibshift_way way;     /* of an all-to-all with an order, or stages */
     struct ibshift_line line; /* rank_at NULL: none */
     struct ibshift_settled *settled;
     uint64_t moved;                    /* bytes that a rank has sent each other one */
@@ -55,6 +57,10 @@ enum ibshift_patience {
 int ibshift_route_find(struct mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                        const struct ibshift_job *job, enum ibshift_patience patience);
 void ibshift_route_free(struct ibshift_route *route);
+
+/* Which order the row takes of the plan's, for explain: "in routing order". NULL: none. */
+const char *ibshift_route_order(const struct mca_coll_ibshift_module_t *module,
+                                const struct ibshift_plan *plan, const struct ibshift_alg *alg);
 
 /* Whether a row fits what was found: rows that could take an order, but know none, are left out
  * where there is one. */

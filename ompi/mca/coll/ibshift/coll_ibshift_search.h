@@ -11,7 +11,8 @@ struct ibshift_search {
     uint64_t bytes;                     /* of the class, not of the call */
     struct ibshift_choice best, second; /* alg NULL: there is none */
     int candidates;
-    bool is_renamed; /* runs along the fabric's routing order */
+    const char *order; /* in words, of an all-to-all; NULL: none */
+    bool is_renamed;   /* runs along the fabric's routing order */
 };
 
 /* The row that a parameter asks for, or NULL. */

@@ -48,7 +48,10 @@ static void explain(const struct ompi_communicator_t *comm, const ibshift_placem
     fprintf(stderr, "ibshift: %s, %u ranks on %u hosts: all-to-all: ", comm->c_name,
             placement->ranks, placement->hosts);
     if (0 == rc) {
-        fprintf(stderr, "%s; %u stages, at worst %.3g flows a link, %.3g on average, bound %.6g\n",
+        fprintf(stderr,
+                "%s%s; %u stages, at worst %.3g flows a link, %.3g on average, bound %.6g\n",
+                IBSHIFT_ORDER_FILE == ibshift_fabric_wish() ? "in the order of coll_ibshift_order: "
+                                                            : "",
                 a->reason, a->stages, a->worst, a->stages > 0 ? a->cost / a->stages : 0, a->bound);
     } else {
         fprintf(stderr, "%s, goes by a shift in routing order\n", error);
@@ -144,9 +147,6 @@ static int take_shift(const mca_coll_ibshift_module_t *module, enum ibshift_way 
     char why[256];
     int rc;
 
-    if (IBSHIFT_WAY_ROUTING == way) {
-        return OMPI_SUCCESS;
-    }
     placement = ibshift_route_place(module, why, sizeof(why), &rc);
     if (0 == rc) {
         rc = ibshift_route_seat(placement, way, &settled->seats, &err);
@@ -199,6 +199,9 @@ static int find_way(mca_coll_ibshift_module_t *module, struct ompi_communicator_
                                      comm->c_coll->coll_bcast_module);
     rc = OMPI_SUCCESS != rc ? rc : OMPI_SUCCESS != other ? other : told[TOLD_RC];
     *is_known = KNOWN == told[TOLD_KNOWN];
+    if (NULL != fresh) {
+        fresh->way = (enum ibshift_way)told[TOLD_WAY];
+    }
     if (OMPI_SUCCESS == rc && !*is_known) {
         rc = IBSHIFT_WAY_TABLE == told[TOLD_WAY]
                  ? share_table(module, comm, rows, told, fresh)

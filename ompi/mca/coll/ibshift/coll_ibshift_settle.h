@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/placement.h"
+#include "fabric/arrange.h"
 
 struct mca_coll_ibshift_module_t;
 struct ompi_communicator_t;
@@ -19,10 +19,11 @@ struct ibshift_settled {
     unsigned users; /* under the lock of coll_ibshift_settle.c */
     uint32_t size;
     uint32_t *peers;       /* in the order of their ranks: what it is for */
-    ibshift_seats_t seats; /* of a shift that is not the located one */
-    uint32_t *row;         /* of this rank in a table: to, from, and LIDs where there are several */
+    ibshift_seats_t seats; /* of a shift */
+    enum ibshift_way way;
+    uint32_t *row; /* of this rank in a table: to, from, and LIDs where there are several */
     struct ibshift_stages table;
-    const struct ibshift_order *order;   /* NULL: the located one holds */
+    const struct ibshift_order *order;   /* NULL: stages */
     const struct ibshift_stages *stages; /* NULL: a shift */
     struct ibshift_settled *next;
 };

@@ -236,3 +236,47 @@ void ibshift_arrangement_free(ibshift_arrangement_t *a)
     ibshift_seats_free(&a->seats);
     ibshift_schedule_free(&a->schedule);
 }
+
+/* In one thread: sums in another order might decide otherwise on another host. */
+static int price_shift(const ibshift_placement_t *p, const ibshift_seats_t *seats, double *cost)
+{
+    ibshift_stage_source_t source = ibshift_source_shift(&seats->order, p->ranks, p->member_of);
+    ibshift_contention_t c;
+    int status = ibshift_contend(p->paths, &source, 1, &c);
+
+    if (status == 0) {
+        *cost = c.sum;
+        ibshift_contention_free(&c);
+    }
+    return status;
+}
+
+int ibshift_arrange_first(ibshift_placement_t *placement, const uint32_t *order, uint32_t count,
+                          ibshift_seats_t *seats, enum ibshift_way *way, ibshift_error_t *err)
+{
+    ibshift_seats_t by_rank = {.rank_at = NULL};
+    double routing, rank;
+    int status = ibshift_seats_along(placement, order, count, false, seats, err);
+
+    *way = IBSHIFT_WAY_ROUTING;
+    if (status != 0 || placement->hosts > IBSHIFT_FIRST_HOSTS ||
+        placement->ranks > IBSHIFT_FIRST_RANKS) {
+        return status;
+    }
+    status = placement->paths != NULL ? 0 : ibshift_placement_routes(placement, false, err);
+    if (status != 0 && status != -ENOMEM) {
+        return 0; /* a route that does not arrive is the search's to tell */
+    }
+    status = status == 0 ? ibshift_seats_by_rank(placement, &by_rank, err) : status;
+    status = status == 0 ? price_shift(placement, seats, &routing) : status;
+    status = status == 0 ? price_shift(placement, &by_rank, &rank) : status;
+    if (status == 0 && rank < routing - 1e-6 * routing) {
+        ibshift_seats_t dear = *seats;
+
+        *seats = by_rank;
+        by_rank = dear;
+        *way = IBSHIFT_WAY_RANK;
+    }
+    ibshift_seats_free(&by_rank);
+    return status;
+}

@@ -20,6 +20,8 @@ enum ibshift_way {
 #define IBSHIFT_WAYS_ALL ((1u << IBSHIFT_WAYS) - 1)
 /* A table is not looked for when a shift costs at most so much of the bound. */
 #define IBSHIFT_WAY_ENOUGH   1.02
+#define IBSHIFT_FIRST_HOSTS  512
+#define IBSHIFT_FIRST_RANKS  2048
 #define IBSHIFT_TABLE_MEMORY ((size_t)256 << 20) /* that the search for a table may take */
 
 typedef struct ibshift_arrangement {
@@ -38,6 +40,14 @@ typedef struct ibshift_arrangement {
  * allowed. 0, -ENOMEM, -EDOM (none of the allowed ways was found). */
 int ibshift_arrange(const ibshift_placement_t *placement, const uint32_t *order, uint32_t count,
                     unsigned ways, ibshift_arrangement_t *arrangement, ibshift_error_t *err);
+/*
+ * The shift that serves before a search, for every rank by itself: in routing order, or in rank
+ * order where the routes make that cheaper. Beyond IBSHIFT_FIRST_HOSTS or IBSHIFT_FIRST_RANKS the
+ * two are not compared, as each rank would take long: in routing order. The same on all ranks.
+ * Errors: of ibshift_seats_along().
+ */
+int ibshift_arrange_first(ibshift_placement_t *placement, const uint32_t *order, uint32_t count,
+                          ibshift_seats_t *seats, enum ibshift_way *way, ibshift_error_t *err);
 void ibshift_arrangement_free(ibshift_arrangement_t *arrangement);
 
 const char *ibshift_way_name(enum ibshift_way way);
