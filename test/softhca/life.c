@@ -35,7 +35,7 @@ static bool is_zombie(int32_t pid)
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return true;
+        return errno == ENOENT; /* else it cannot be told, for want of descriptors: it lives */
     }
     ssize_t n = read(fd, text, sizeof(text) - 1);
     close(fd);
@@ -44,14 +44,21 @@ static bool is_zombie(int32_t pid)
     return state && state[1] && (state[2] == 'Z' || state[2] == 'X');
 }
 
+bool life_is_alive(int32_t pid, uint64_t start_time)
+{
+    uint64_t now;
+    if ((kill(pid, 0) != 0 && errno == ESRCH) || is_zombie(pid)) {
+        return false;
+    }
+    now = life_start_time(pid);
+    return now == 0 || start_time == 0 || now == start_time;
+}
+
 bool proc_is_alive(uint32_t proc)
 {
     int32_t pid = atomic_load(&shm.procs[proc].pid);
     if (pid == PROC_CLAIMED) {
         return true;
     }
-    if (pid == 0 || (kill(pid, 0) != 0 && errno == ESRCH) || is_zombie(pid)) {
-        return false;
-    }
-    return life_start_time(pid) == shm.procs[proc].start_time;
+    return pid != 0 && life_is_alive(pid, shm.procs[proc].start_time);
 }

@@ -2,11 +2,14 @@
 #ifndef SOFTHCA_LIFE_H
 #define SOFTHCA_LIFE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { PROC_CLAIMED = -1 }; /* the pid of a process table slot between free and in use */
 
 /* In clock ticks since boot, 0 when there is no such process. */
 uint64_t life_start_time(int32_t pid);
+/* The process that had this number and started then. */
+bool life_is_alive(int32_t pid, uint64_t start_time);
 
 #endif
