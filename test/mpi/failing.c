@@ -9,6 +9,7 @@
  *     failing HOW VICTIM COMMAND    rank 0 runs COMMAND, which may kill rank VICTIM, while all make
  * communicators: each rank that lives gets an error, and stays until all others have one too
  *     failing early VICTIM SEED     rank VICTIM kills itself before one of the first collectives
+ *     failing unlike BYTES -        rank 0 calls with another count; or fatal_unlike
  * FORM: nonblocking, persistent. EXPECT: right, error, any, or fatal, which is error under
  * MPI_ERRORS_ARE_FATAL. HOW: dup, idup, split, split_type, create, create_group, or fatal_dup.
  * Unless all is right it ends without MPI_Finalize, which would wait for the dead.
@@ -344,6 +345,29 @@ static void early(int victim, uint64_t seed)
     tell_the_others(victim);
 }
 
+/* Rank 0 has another count. Each rank gets an error from it or from the next collective, and all
+   can end as usual. */
+static void unlike(int bytes)
+{
+    char *out = calloc(2, (size_t)bytes), *in = calloc(2, (size_t)bytes);
+    int rc = MPI_SUCCESS;
+
+    CHECK(out != NULL && in != NULL, "no memory");
+    signal(SIGALRM, hangs);
+    snprintf(running, sizeof(running), "rank %d hangs\n", rank);
+    alarm(PATIENCE);
+    for (int i = 0; rc == MPI_SUCCESS && i < 2; i++) {
+        rc = MPI_Allreduce(out, in, rank == 0 && i == 0 ? 2 * bytes : bytes, MPI_CHAR, MPI_MAX,
+                           MPI_COMM_WORLD);
+    }
+    CHECK(rc != MPI_SUCCESS, "nobody noticed");
+    tell_the_others(-1);
+    MPI_Finalize();
+    free(out);
+    free(in);
+    exit(0);
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc == 4 ? argv[1] : "";
@@ -355,14 +379,15 @@ int main(int argc, char **argv)
         0) { /* Open MPI 4.1 hands the errors of requests to it as well */
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     }
-    CHECK(
-        mode[0] != '\0',
-        "failing killed FORM BYTES | early VICTIM SEED | EXPECT JOBS COMMAND | HOW VICTIM COMMAND");
+    CHECK(mode[0] != '\0', "failing killed FORM BYTES | early VICTIM SEED | unlike BYTES - | "
+                           "EXPECT JOBS COMMAND | HOW VICTIM COMMAND");
     if (strcmp(mode, "killed") == 0) {
         bool is_persistent = strcmp(argv[2], "persistent") == 0;
         killed(is_persistent ? FORM_PERSISTENT : FORM_NONBLOCKING, atol(argv[3]));
     } else if (strcmp(mode, "early") == 0) {
         early(atoi(argv[2]), strtoul(argv[3], NULL, 0));
+    } else if (strcmp(mode, "unlike") == 0 || strcmp(mode, "fatal_unlike") == 0) {
+        unlike(atoi(argv[2]));
     } else if (makes_communicators(mode)) {
         creating(mode, atoi(argv[2]), argv[3]);
     } else {

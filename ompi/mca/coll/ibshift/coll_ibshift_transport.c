@@ -295,8 +295,6 @@ static const char *cause_text(int status)
         return "the connection to it broke";
     case -ECONNABORTED:
         return "it has given this collective up; its own message says why";
-    case -EMSGSIZE:
-        return "the two ranks disagree about a message's length (counts or types of the call)";
     case -ENOMEM:
         return "memory could not be had or registered";
     default:
@@ -309,21 +307,9 @@ static uint32_t name_of(const struct ibshift_op *op, uint32_t rank)
     return NULL == op->params.names ? rank : op->params.names[rank];
 }
 
-int ibshift_transport_report(struct ompi_communicator_t *comm, const struct ibshift_op *op,
-                             const char *collective)
+static int code_of(int status)
 {
-    uint32_t peer = ibshift_op_peer(op, op->failed_rank);
-    char text[PEER_TEXT] = "(this rank itself)";
-
-    if (op->failed_rank != op->params.rank) {
-        ibshift_net_describe(net, peer, text, sizeof(text));
-    }
-    if (is_news(peer, op->status)) {
-        ibshift_help("collective-failed", collective, comm->c_name, ompi_process_info.nodename,
-                     name_of(op, op->params.rank), name_of(op, op->failed_rank),
-                     cause_text(op->status), text);
-    }
-    switch (op->status) {
+    switch (status) {
     case -ENOMEM:
         return OMPI_ERR_OUT_OF_RESOURCE;
     case -EMSGSIZE:
@@ -331,4 +317,29 @@ int ibshift_transport_report(struct ompi_communicator_t *comm, const struct ibsh
     default:
         return MPI_ERR_OTHER;
     }
+}
+
+int ibshift_transport_report(struct ompi_communicator_t *comm, const struct ibshift_op *op,
+                             const char *collective)
+{
+    uint32_t peer = ibshift_op_peer(op, op->failed_rank);
+    char text[PEER_TEXT] = "(this rank itself)", key[IBSHIFT_CALL_KEY];
+
+    if (op->failed_rank != op->params.rank) {
+        ibshift_net_describe(net, peer, text, sizeof(text));
+    }
+    if (!is_news(peer, op->status)) {
+        return code_of(op->status);
+    }
+    if (-EMSGSIZE == op->status) {
+        ibshift_call_key(op, key, sizeof(key));
+        ibshift_help("collective-mismatch", collective, comm->c_name, key,
+                     ompi_process_info.nodename, name_of(op, op->params.rank),
+                     name_of(op, op->failed_rank), text);
+    } else {
+        ibshift_help("collective-failed", collective, comm->c_name, ompi_process_info.nodename,
+                     name_of(op, op->params.rank), name_of(op, op->failed_rank),
+                     cause_text(op->status), text);
+    }
+    return code_of(op->status);
 }

@@ -21,38 +21,45 @@ static int put_data(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     return rc;
 }
 
-/* Takes the peer's PULL for this message, if it has come. -EMSGSIZE: it is a grant instead. */
+/* Takes the peer's PULL for this message, if it has come. -EMSGSIZE: for another length, or it is a
+   grant. */
 static int take_pull(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                     const struct ibshift_net_key *key)
+                     const struct ibshift_net_message *m)
 {
     struct ibshift_match *found =
-        c->out.grants > 0 ? ibshift_match_find(&nv->tx, c->peer, key) : NULL;
+        c->out.grants > 0 ? ibshift_match_find(&nv->tx, c->peer, &m->key) : NULL;
 
     if (found == NULL) {
         return 0;
     }
     struct ibshift_note *note = (struct ibshift_note *)found;
     int is_pull = note->is_pulled;
+    uint64_t theirs = note->to.length;
     ibshift_nv_note_end(nv, note, 0);
-    return is_pull ? 1 : -EMSGSIZE;
+    return is_pull && theirs == m->length ? 1
+                                          : ibshift_nv_mismatch(nv, c, &m->key, m->length, theirs);
 }
 
 int ibshift_nv_mismatch(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                        const struct ibshift_net_key *key)
+                        const struct ibshift_net_key *key, uint64_t ours, uint64_t theirs)
 {
+    c->lengths[0] = ours;
+    c->lengths[1] = theirs;
     ibshift_nv_break(nv, c, -EMSGSIZE,
-                     "message %u of collective %u on communicator %u has another length there",
-                     key->tag, key->seq, key->comm);
+                     "message %u of collective %u on communicator %u has %llu bytes here and %llu "
+                     "there",
+                     key->tag, key->seq, key->comm, (unsigned long long)ours,
+                     (unsigned long long)theirs);
     return -EMSGSIZE;
 }
 
 int ibshift_nv_send_short(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                           const struct ibshift_net_message *m)
 {
-    int pulled = take_pull(nv, c, &m->key);
+    int pulled = take_pull(nv, c, m);
 
     if (pulled < 0) {
-        return ibshift_nv_mismatch(nv, c, &m->key);
+        return pulled;
     }
     if (c->state == IBSHIFT_CONNECTION_READY && c->ready.first == NULL &&
         (pulled || (c->waiting.first == NULL && ibshift_nv_has_quota(nv, c)))) {
@@ -101,9 +108,11 @@ void ibshift_nv_quota_back(struct ibshift_net_verbs *nv, struct ibshift_connecti
 
 static void pull(struct ibshift_net_verbs *nv, struct ibshift_note *recv)
 {
+    struct ibshift_wire_grant body = {.length = recv->length};
+
     recv->is_pulled = 1;
     nv->stats.pulled++;
-    ibshift_nv_control(nv, recv->connection, &recv->match.key, IBSHIFT_WIRE_PULL, NULL);
+    ibshift_nv_control(nv, recv->connection, &recv->match.key, IBSHIFT_WIRE_PULL, &body);
 }
 
 static int is_pullable(const struct ibshift_net_verbs *nv, const struct ibshift_note *note)
@@ -128,7 +137,7 @@ static int take_held(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                      struct ibshift_note *held, const struct ibshift_net_message *m)
 {
     if (held->length != m->length) {
-        return ibshift_nv_mismatch(nv, c, &m->key);
+        return ibshift_nv_mismatch(nv, c, &m->key, m->length, held->length);
     }
     ibshift_nv_copy(m->buffer, held->buffer, held->length);
     ibshift_nv_note_end(nv, held, 0);
@@ -229,7 +238,7 @@ static int data_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
 
     c->in.quota_arrived += has_quota ? 1 : 0;
     if (note != NULL && (note->kind != IBSHIFT_NOTE_RECV || note->length != head->length)) {
-        (void)ibshift_nv_mismatch(nv, c, &head->key);
+        (void)ibshift_nv_mismatch(nv, c, &head->key, note->length, head->length);
         return 0;
     }
     if (note == NULL && !ibshift_nv_is_dropped(nv, &head->key)) {
@@ -250,7 +259,7 @@ static int data_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
 }
 
 static void pull_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                      const struct ibshift_net_key *key)
+                      const struct ibshift_net_key *key, uint64_t length)
 {
     struct ibshift_note *note = (struct ibshift_note *)ibshift_match_find(&nv->tx, c->peer, key);
 
@@ -264,18 +273,19 @@ static void pull_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c
             return;
         }
         note->is_pulled = 1;
+        note->to.length = length;
         ibshift_match_add(&nv->tx, &note->match);
         note->is_in_table = 1;
         ibshift_note_append(&c->resting, note);
         c->out.grants++;
-    } else if (note->kind == IBSHIFT_NOTE_SEND) {
+    } else if (note->kind == IBSHIFT_NOTE_SEND && note->length == length) {
         ibshift_match_remove(&nv->tx, &note->match);
         note->is_in_table = 0;
         note->is_pulled = 1;
         ibshift_note_move(&c->ready, note);
         ibshift_nv_flush(nv, c);
     } else {
-        (void)ibshift_nv_mismatch(nv, c, key);
+        (void)ibshift_nv_mismatch(nv, c, key, note->length, length);
     }
 }
 
@@ -295,7 +305,7 @@ static void probe_came(struct ibshift_net_verbs *nv, struct ibshift_connection *
     struct ibshift_note *note = (struct ibshift_note *)ibshift_match_find(&nv->rx, c->peer, key);
 
     if (note != NULL && note->length != length) {
-        (void)ibshift_nv_mismatch(nv, c, key);
+        (void)ibshift_nv_mismatch(nv, c, key, note->length, length);
     }
 }
 
@@ -315,7 +325,7 @@ static void control_came(struct ibshift_net_verbs *nv, struct ibshift_connection
         ibshift_nv_granted(nv, c, &head->key, &body);
         break;
     case IBSHIFT_WIRE_PULL:
-        pull_came(nv, c, &head->key);
+        pull_came(nv, c, &head->key, body.length);
         break;
     case IBSHIFT_WIRE_UNPULL:
         unpull_came(nv, c, &head->key);

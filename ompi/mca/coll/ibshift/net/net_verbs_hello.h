@@ -48,7 +48,9 @@ struct ibshift_hello {
     uint8_t rails;
     uint8_t path; /* added to the LID of the receiver's port: where the sender's data goes */
     uint8_t reserved[2];
-    int32_t status; /* BYE: why, a negative errno */
+    /* BYE: why, a negative errno. -EMSGSIZE: the message has word_address bytes here and max_eager
+     * * 2^32 + word_key where this HELLO goes. */
+    int32_t status;
     uint32_t reserved2;
     struct {
         uint32_t qpn;

@@ -165,10 +165,11 @@ struct ibshift_connection {
     struct ibv_ah *ah;
     struct ibshift_verbs_blob card;
     struct ibshift_rail rail[IBSHIFT_PORTS_MAX];
-    char *text;        /* what broke */
-    uint64_t cause;    /* why the peer gave a collective up the last time: peer and errno; or 0 */
-    uint64_t began;    /* the handshake */
-    uint64_t reported; /* when someone first said that the peer does not answer; or 0 */
+    char *text;          /* what broke */
+    uint64_t lengths[2]; /* of a message that did not fit: ours and theirs */
+    uint64_t cause;      /* why the peer gave a collective up the last time: peer and errno; or 0 */
+    uint64_t began;      /* the handshake */
+    uint64_t reported;   /* when someone first said that the peer does not answer; or 0 */
     uint32_t reporter;
 };
 
@@ -359,7 +360,7 @@ int ibshift_nv_arrive(struct ibshift_net_verbs *nv, struct ibshift_connection *c
                       struct ibshift_slot *slot);
 void ibshift_nv_quota_back(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 int ibshift_nv_mismatch(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                        const struct ibshift_net_key *key);
+                        const struct ibshift_net_key *key, uint64_t ours, uint64_t theirs);
 int ibshift_nv_is_dropped(const struct ibshift_net_verbs *nv, const struct ibshift_net_key *key);
 
 /* net_verbs_abort.c */

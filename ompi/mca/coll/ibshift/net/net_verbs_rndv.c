@@ -95,7 +95,7 @@ static void start(struct ibshift_net_verbs *nv, struct ibshift_note *note,
     struct ibshift_region *region = NULL;
 
     if (grant->length != note->length) {
-        (void)ibshift_nv_mismatch(nv, c, &note->match.key);
+        (void)ibshift_nv_mismatch(nv, c, &note->match.key, note->length, grant->length);
         return;
     }
     note->to = *grant;
@@ -135,7 +135,7 @@ int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection
         note->is_in_table = 1;
         ibshift_nv_connect(nv, c);
     } else {
-        struct ibshift_wire_grant to = grant->to; /* of a PULL: length 0, a mismatch */
+        struct ibshift_wire_grant to = grant->to; /* of a PULL: too short, a mismatch */
         ibshift_nv_note_end(nv, grant, 0);
         start(nv, note, &to);
     }
@@ -152,7 +152,7 @@ void ibshift_nv_granted(struct ibshift_net_verbs *nv, struct ibshift_connection 
         note->is_in_table = 0;
         start(nv, note, grant);
     } else if (note != NULL) {
-        (void)ibshift_nv_mismatch(nv, c, key);
+        (void)ibshift_nv_mismatch(nv, c, key, note->length, grant->length);
     } else if (!ibshift_nv_is_dropped(nv, key)) {
         note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_GRANT, key);
         if (note == NULL) {

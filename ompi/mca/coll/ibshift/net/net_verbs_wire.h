@@ -80,7 +80,7 @@ static inline uint32_t ibshift_wire_check(const struct ibshift_wire *head, const
     return (uint32_t)(ibshift_wire_mix(sum[0], sum[2]) >> 32);
 }
 
-/* The payload of GRANT, PROBE, RING and ABORT. */
+/* The payload of GRANT, PULL, PROBE, RING and ABORT. */
 struct ibshift_wire_grant {
     uint64_t address;
     uint64_t length;                 /* of the whole message */

@@ -119,6 +119,11 @@ static void say_hello(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     if (kind == IBSHIFT_HELLO_ASK) {
         h.credits = (uint16_t)c->out.slots;
     }
+    if (kind == IBSHIFT_HELLO_BYE && c->status == -EMSGSIZE) {
+        h.word_address = c->lengths[0];
+        h.word_key = (uint32_t)c->lengths[1];
+        h.max_eager = (uint32_t)(c->lengths[1] >> 32);
+    }
     for (int i = 0; i < c->rails; i++) {
         h.rail[i].qpn = c->rail[i].qp->qp_num;
         h.rail[i].psn = c->rail[i].psn;
@@ -330,6 +335,21 @@ static struct ibshift_connection *sender_of(struct ibshift_net_verbs *nv,
     return c != NULL ? c : ibshift_nv_peer(nv, hello->from_peer);
 }
 
+static void hear_bye(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                     const struct ibshift_hello *hello)
+{
+    if (c->status == 0 && hello->status == -EMSGSIZE) {
+        c->lengths[0] = (uint64_t)hello->max_eager << 32 | hello->word_key;
+        c->lengths[1] = hello->word_address;
+        ibshift_nv_break(nv, c, -EMSGSIZE,
+                         "it gave the connection up: a message has %llu bytes here and %llu there",
+                         (unsigned long long)c->lengths[0], (unsigned long long)c->lengths[1]);
+    } else {
+        ibshift_nv_break(nv, c, -ECONNRESET, "it gave the connection up: %s",
+                         strerror(-hello->status));
+    }
+}
+
 /* A datagram came. */
 void ibshift_nv_hello(struct ibshift_net_verbs *nv, const struct ibshift_hello *hello,
                       const struct ibshift_verbs_source *source)
@@ -344,8 +364,7 @@ void ibshift_nv_hello(struct ibshift_net_verbs *nv, const struct ibshift_hello *
     } else if (hello->kind == IBSHIFT_HELLO_ASK) {
         hear_ask(nv, c, hello->credits);
     } else {
-        ibshift_nv_break(nv, c, hello->status == -EMSGSIZE ? -EMSGSIZE : -ECONNRESET,
-                         "it gave the connection up: %s", strerror(-hello->status));
+        hear_bye(nv, c, hello);
     }
 }
 
