@@ -18,17 +18,25 @@ t_run() { # NAME COMMAND...: ended after T_LIMIT seconds (default 120)
     local name=$1 log
     shift
     log=$IBSHIFT_OUT/${name//[^A-Za-z0-9._-]/_}.log
+    local start=$SECONDS code
     timeout -k 5 "${T_LIMIT:-120}" "$@" >"$log" 2>&1 </dev/null
-    t_verdict "$name" $? "$log"
+    code=$?
+    t_took "$name" $((SECONDS - start))
+    t_verdict "$name" $code "$log"
 }
 
 t_fn() { # NAME FUNCTION ARG...: the same for a shell function of the lane, without a limit
     local name=$1 log
     shift
     log=$IBSHIFT_OUT/${name//[^A-Za-z0-9._-]/_}.log
+    local start=$SECONDS code
     ("$@") >"$log" 2>&1 </dev/null
-    t_verdict "$name" $? "$log"
+    code=$?
+    t_took "$name" $((SECONDS - start))
+    t_verdict "$name" $code "$log"
 }
+
+t_took() { echo "$2 $1" >>"$IBSHIFT_OUT/times"; } # NAME SECONDS
 
 # What a lane needs beyond bootstrap --tests, each a Debian package or COMMAND=PACKAGE: installed as root, else a failure
 # that says what to run. A lane that was asked for passes over nothing that can be had, so it is skipped only where the
