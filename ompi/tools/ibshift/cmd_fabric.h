@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "fabric/read.h"
+#include "json.h"
 
 #define FABRIC_POSITIONALS 3
 
@@ -38,9 +39,6 @@ int fabric_args_load(const struct fabric_args *args, ibshift_fabric_t **fabric);
 
 /* The reason in err, printed as this command's message; CLI_USAGE. */
 int fabric_args_fail(const struct fabric_args *args, const ibshift_error_t *err);
-
-/* "text" with what JSON wants escaped. */
-void fabric_json_string(FILE *out, const char *text);
 
 /* Writes the compiled form with the routing order and says so; CLI_OK or CLI_USAGE. */
 int fabric_compile(const struct fabric_args *args, const ibshift_fabric_t *f, const char *path);

@@ -124,20 +124,3 @@ int fabric_args_load(const struct fabric_args *args, ibshift_fabric_t **fabric)
     }
     return rc == 0 ? CLI_OK : fabric_args_fail(args, &err);
 }
-
-void fabric_json_string(FILE *out, const char *text)
-{
-    fputc('"', out);
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-
-        if (c == '"' || c == '\\') {
-            fprintf(out, "\\%c", c);
-        } else if (c < 0x20 || c >= 0x7f) {
-            fprintf(out, "\\u%04x", c);
-        } else {
-            fputc(c, out);
-        }
-    }
-    fputc('"', out);
-}

@@ -59,7 +59,7 @@ static void print_check_json(const ibshift_check_t *c, const ibshift_shape_t *sh
            proof->cycle_length, shape->findings);
     for (unsigned i = 0; i < c->told; i++) {
         fputs(i == 0 ? "" : ", ", stdout);
-        fabric_json_string(stdout, c->problem[i]);
+        json_quote(stdout, c->problem[i]);
     }
     puts("]}");
 }

@@ -121,28 +121,37 @@ static void print_text(const struct contend *c, const uint32_t *guilty, unsigned
 static void print_json(const struct contend *c, const uint32_t *guilty, unsigned count)
 {
     const ibshift_contention_t *r = &c->result;
-    char link[200];
+    char text[200];
+    struct json j;
 
-    printf("{\"hosts\": %u, \"ranks\": %u, \"what\": ", c->job.placement->paths->hosts,
-           c->job.placement->ranks);
-    fabric_json_string(stdout, c->title);
-    printf(",\n \"stages\": %u, \"worst\": %.6g, \"average\": %.6g, \"sum\": %.9g, \"bound\": "
-           "%.9g,\n \"histogram\": {",
-           r->stages, r->worst, average_of(r), r->sum, r->bound);
-    for (int b = 0, some = 0; b < IBSHIFT_CONTEND_BINS; b++) {
+    json_begin(&j, stdout);
+    json_value(&j, "hosts", "%u", c->job.placement->paths->hosts);
+    json_value(&j, "ranks", "%u", c->job.placement->ranks);
+    json_text(&j, "what", c->title);
+    json_value(&j, "stages", "%u", r->stages);
+    json_value(&j, "worst", "%.6g", r->worst);
+    json_value(&j, "average", "%.6g", average_of(r));
+    json_value(&j, "sum", "%.9g", r->sum);
+    json_value(&j, "bound", "%.9g", r->bound);
+    json_open(&j, "histogram", '{');
+    for (int b = 0; b < IBSHIFT_CONTEND_BINS; b++) {
+        snprintf(text, sizeof(text), "%d", b);
         if (r->histogram[b] > 0) {
-            printf("%s\"%d\": %u", some++ > 0 ? ", " : "", b, r->histogram[b]);
+            json_value(&j, text, "%u", r->histogram[b]);
         }
     }
-    printf("},\n \"guilty\": [");
+    json_close(&j, '}');
+    json_open(&j, "guilty", '[');
     for (unsigned i = 0; i < count; i++) {
-        ibshift_contention_name(c->job.placement->paths, guilty[i], link, sizeof(link));
-        printf("%s\n  {\"link\": ", i > 0 ? "," : "");
-        fabric_json_string(stdout, link);
-        printf(", \"worst\": %u, \"total\": %" PRIu64 "}", r->worst_flows[guilty[i]],
-               r->total[guilty[i]]);
+        ibshift_contention_name(c->job.placement->paths, guilty[i], text, sizeof(text));
+        json_open(&j, NULL, '{');
+        json_text(&j, "link", text);
+        json_value(&j, "worst", "%u", r->worst_flows[guilty[i]]);
+        json_value(&j, "total", "%" PRIu64, r->total[guilty[i]]);
+        json_close(&j, '}');
     }
-    puts("]}");
+    json_close(&j, ']');
+    json_end(&j);
 }
 
 static int run(struct contend *c)

@@ -51,7 +51,7 @@ static void print_order_json(const struct fabric_names *names, const uint32_t *o
             fputs("null", stdout);
         } else {
             printf("{\"lid\": %u, \"host\": ", ibshift_host_lid(names->fabric, order[i]));
-            fabric_json_string(stdout, fabric_names_get(names, order[i], name, sizeof(name)));
+            json_quote(stdout, fabric_names_get(names, order[i], name, sizeof(name)));
             putchar('}');
         }
     }

@@ -44,7 +44,7 @@ static void print_json(const struct schedule *s)
         }
     }
     printf("},\n \"reason\": ");
-    fabric_json_string(stdout, a->reason);
+    json_quote(stdout, a->reason);
     puts("}");
 }
 

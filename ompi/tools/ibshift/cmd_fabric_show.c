@@ -202,7 +202,7 @@ static void show_json(const struct show *s)
     const ibshift_shape_t *t = s->shape;
 
     printf("{\"shape\": ");
-    fabric_json_string(stdout, s->name);
+    json_quote(stdout, s->name);
     printf(", \"hosts\": %u, \"switches\": %u, \"cables\": %u, \"rate_mbps\": %u, \"lmc\": %u, "
            "\"tables\": %s,\n \"levels\": [",
            s->f->host_count, s->f->switch_count, s->cables, s->usual_rate.mbps, s->lmc,
@@ -221,7 +221,7 @@ static void show_json(const struct show *s)
            t->parts, t->missing_hosts, t->hosts_elsewhere, t->findings);
     for (uint32_t i = 0; i < t->findings && i < IBSHIFT_FINDINGS; i++) {
         printf(i == 0 ? "" : ", ");
-        fabric_json_string(stdout, t->finding[i]);
+        json_quote(stdout, t->finding[i]);
     }
     printf("]}\n");
 }

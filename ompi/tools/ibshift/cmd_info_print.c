@@ -140,7 +140,7 @@ static void member(const char *name, const char *text, FILE *out)
     if (text[0] == '\0') {
         fputs("null", out);
     } else {
-        fabric_json_string(out, text);
+        json_quote(out, text);
     }
 }
 
@@ -152,7 +152,7 @@ static const char *yes(bool value)
 static void port_json(const struct info_port *port, FILE *out)
 {
     fputs("{\"device\": ", out);
-    fabric_json_string(out, port->device);
+    json_quote(out, port->device);
     fprintf(out,
             ", \"port\": %u, \"ethernet\": %s, \"active\": %s, \"mbps\": %u, \"distance\": %u, "
             "\"used\": %u",
@@ -173,9 +173,9 @@ static void params_json(const struct info_component *c, FILE *out)
         const struct info_param *param = &c->params[i];
 
         fprintf(out, "%s\n  {\"name\": ", i > 0 ? "," : "");
-        fabric_json_string(out, param->name);
+        json_quote(out, param->name);
         fputs(", \"value\": ", out);
-        fabric_json_string(out, param->value != NULL ? param->value : "");
+        json_quote(out, param->value != NULL ? param->value : "");
         member("source", param->source != NULL ? param->source : "", out);
         fputc('}', out);
     }

@@ -103,15 +103,19 @@ static void print(const struct route_run *run, const route_t *r, const route_pro
     const ibshift_fabric_t *f = r->fabric;
 
     if (run->options->json) {
-        fprintf(out,
-                "{\"engine\": \"%s\", \"hosts\": %u, \"switches\": %u, \"seconds\": %.6f, "
-                "\"cpu\": %.6f",
-                run->engine->name, f->host_count, f->switch_count, run->seconds, run->cpu);
+        struct json j;
+
+        json_begin(&j, out);
+        json_text(&j, "engine", run->engine->name);
+        json_value(&j, "hosts", "%u", f->host_count);
+        json_value(&j, "switches", "%u", f->switch_count);
+        json_value(&j, "seconds", "%.6f", run->seconds);
+        json_value(&j, "cpu", "%.6f", run->cpu);
+        json_value(&j, "vls", "%u", r->vls_used);
         if (proof != NULL) {
-            fprintf(out, ", ");
-            route_proof_print_json(r, proof, out);
+            route_proof_print_json(proof, &j);
         }
-        fprintf(out, "}\n");
+        json_end(&j);
         return;
     }
     fprintf(out, "%s: tables of %u switches for %u hosts\n", run->engine->name, f->switch_count,

@@ -69,17 +69,16 @@ static const char *word_of(int status)
     }
 }
 
-static void print_circle(const struct sim_command *c)
+static void print_circle(const struct sim_command *c, struct json *j)
 {
     char link[200];
 
-    printf(",\n \"circle\": [");
+    json_open(j, "circle", '[');
     for (int i = 0; i < c->run.circle_length; i++) {
         ibshift_link_name(c->job.fabric, c->run.circle[i], link, sizeof(link));
-        printf("%s", i > 0 ? ", " : "");
-        fabric_json_string(stdout, link);
+        json_text(j, NULL, link);
     }
-    printf("]");
+    json_close(j, ']');
 }
 
 void sim_print_json(const struct sim_command *c)
@@ -88,31 +87,39 @@ void sim_print_json(const struct sim_command *c)
     struct sim_net_stats net = sim_net_stats(c->run.net);
     struct sim_job_pacing pacing = sim_job_pacing(&c->run);
     char link[200];
+    struct json j;
 
     ibshift_link_name(c->job.fabric, c->busiest, link, sizeof(link));
-    printf("{\"hosts\": %u, \"ranks\": %u, \"what\": ", c->job.placement->hosts,
-           c->job.placement->ranks);
-    fabric_json_string(stdout, c->title);
-    printf(", \"pace\": ");
-    fabric_json_string(stdout, c->pace_text);
-    printf(", \"seed\": %.0f,\n \"bytes\": %.0f, \"unit\": %.6g, \"ideal\": %.9g, ", c->number.seed,
-           c->number.size, (double)c->unit / 1e12, (double)c->ideal / 1e12);
+    json_begin(&j, stdout);
+    json_value(&j, "hosts", "%u", c->job.placement->hosts);
+    json_value(&j, "ranks", "%u", c->job.placement->ranks);
+    json_text(&j, "what", c->title);
+    json_text(&j, "pace", c->pace_text);
+    json_value(&j, "seed", "%.0f", c->number.seed);
+    json_value(&j, "bytes", "%.0f", c->number.size);
+    json_value(&j, "unit", "%.6g", (double)c->unit / 1e12);
+    json_value(&j, "ideal", "%.9g", (double)c->ideal / 1e12);
     if (has_ended(c)) {
-        printf("\"time\": %.9g, \"time_over_bound\": %.4f", (double)c->run.time / 1e12, ratio(c));
+        json_value(&j, "time", "%.9g", (double)c->run.time / 1e12);
+        json_value(&j, "time_over_bound", "%.4f", ratio(c));
     } else {
-        printf("\"time\": null, \"time_over_bound\": null");
+        json_value(&j, "time", "null");
+        json_value(&j, "time_over_bound", "null");
     }
-    printf(", \"deadlock\": %s,\n \"end\": ", c->run.status == -EDEADLK ? "true" : "false");
-    fabric_json_string(stdout, word_of(c->run.status));
-    printf(", \"messages\": %" PRIu64 ", \"packets\": %" PRIu64 ", \"hops\": %" PRIu64
-           ", \"most_packets\": %u, \"pauses\": %" PRIu64 ", \"left\": %" PRIu64
-           ", \"jumps\": %" PRIu64 ",\n \"clock_error\": %" PRIu64 ", \"clock_told\": %" PRIu64
-           ", \"busiest\": ",
-           net.messages, fabric.packets, fabric.hops, fabric.most, net.pauses, pacing.left,
-           pacing.jumps, pacing.clock_error, pacing.clock_told);
-    fabric_json_string(stdout, link);
-    print_circle(c);
-    puts("}");
+    json_bool(&j, "deadlock", c->run.status == -EDEADLK);
+    json_text(&j, "end", word_of(c->run.status));
+    json_value(&j, "messages", "%" PRIu64, net.messages);
+    json_value(&j, "packets", "%" PRIu64, fabric.packets);
+    json_value(&j, "hops", "%" PRIu64, fabric.hops);
+    json_value(&j, "most_packets", "%u", fabric.most);
+    json_value(&j, "pauses", "%" PRIu64, net.pauses);
+    json_value(&j, "left", "%" PRIu64, pacing.left);
+    json_value(&j, "jumps", "%" PRIu64, pacing.jumps);
+    json_value(&j, "clock_error", "%" PRIu64, pacing.clock_error);
+    json_value(&j, "clock_told", "%" PRIu64, pacing.clock_told);
+    json_text(&j, "busiest", link);
+    print_circle(c, &j);
+    json_end(&j);
 }
 
 void sim_print_csv(const struct sim_command *c)

@@ -233,19 +233,29 @@ static void print_curve_text(const struct curve *v)
 
 static void print_curve_json(const struct curve *v)
 {
-    printf("{\"hosts\": %u, \"jobs\": %.0f, \"traffic\": \"%s\", \"bytes\": %.0f, \"points\": [",
-           v->count, v->c->number.jobs, v->c->traffic, v->c->number.size);
+    struct json j;
+
+    json_begin(&j, stdout);
+    json_value(&j, "hosts", "%u", v->count);
+    json_value(&j, "jobs", "%.0f", v->c->number.jobs);
+    json_text(&j, "traffic", v->c->traffic);
+    json_value(&j, "bytes", "%.0f", v->c->number.size);
+    json_open(&j, "points", '[');
     for (int i = 0; i < v->points; i++) {
         const struct point *p = &v->point[i];
 
-        printf("%s\n {\"load\": %.6g, \"throughput\": %.6g, \"least\": %.6g, \"latency\": %.6g, "
-               "\"longest\": %.6g, \"messages\": %llu, \"deadlock\": %s}",
-               i > 0 ? "," : "", p->load, rate_of(p, p->figures.bytes_per_host),
-               rate_of(p, p->figures.bytes_least), p->figures.latency_mean / 1e6,
-               p->figures.latency_max / 1e6, (unsigned long long)p->figures.messages,
-               p->is_stuck ? "true" : "false");
+        json_open(&j, NULL, '{');
+        json_value(&j, "load", "%.6g", p->load);
+        json_value(&j, "throughput", "%.6g", rate_of(p, p->figures.bytes_per_host));
+        json_value(&j, "least", "%.6g", rate_of(p, p->figures.bytes_least));
+        json_value(&j, "latency", "%.6g", p->figures.latency_mean / 1e6);
+        json_value(&j, "longest", "%.6g", p->figures.latency_max / 1e6);
+        json_value(&j, "messages", "%llu", (unsigned long long)p->figures.messages);
+        json_bool(&j, "deadlock", p->is_stuck);
+        json_close(&j, '}');
     }
-    puts("]}");
+    json_close(&j, ']');
+    json_end(&j);
 }
 
 static int draw_curve(const struct curve *v)

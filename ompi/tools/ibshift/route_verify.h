@@ -6,6 +6,7 @@
 #ifndef IBSHIFT_TOOL_ROUTE_VERIFY_H
 #define IBSHIFT_TOOL_ROUTE_VERIFY_H
 
+#include "json.h"
 #include "route.h"
 
 #define ROUTE_HOPS_MOST   64    /* links of the longest route counted apart */
@@ -57,7 +58,8 @@ bool route_is_proven(const route_proof_t *proof);
 /* The cycle that was found. */
 void route_cycle_print(const ibshift_fabric_t *f, const route_proof_t *proof, FILE *out);
 void route_proof_print(const route_t *r, const route_proof_t *proof, FILE *out);
-void route_proof_print_json(const route_t *r, const route_proof_t *proof, FILE *out);
+/* Members of an object. */
+void route_proof_print_json(const route_proof_t *proof, struct json *j);
 
 /* ---- the parts ---- */
 

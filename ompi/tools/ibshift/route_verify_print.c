@@ -84,27 +84,37 @@ void route_proof_print(const route_t *r, const route_proof_t *p, FILE *out)
     print_shifts(r, p, out);
 }
 
-void route_proof_print_json(const route_t *r, const route_proof_t *p, FILE *out)
+void route_proof_print_json(const route_proof_t *p, struct json *j)
 {
-    const char *separator = "";
-
-    fprintf(out,
-            "\"routes\": %" PRIu64 ", \"lost\": %" PRIu64 ", \"circles\": %" PRIu64
-            ", \"strays\": %" PRIu64 ", \"switches_lost\": %" PRIu64 ", \"others\": %" PRIu64
-            ", \"others_lost\": %" PRIu64 ", \"broken\": ",
-            p->routes, p->lost, p->circles, p->strays, p->switches_lost, p->others, p->others_lost);
-    fabric_json_string(out, p->broken);
-    fprintf(out, ", \"hops\": {");
+    json_value(j, "routes", "%" PRIu64, p->routes);
+    json_value(j, "lost", "%" PRIu64, p->lost);
+    json_value(j, "circles", "%" PRIu64, p->circles);
+    json_value(j, "strays", "%" PRIu64, p->strays);
+    json_value(j, "switches_lost", "%" PRIu64, p->switches_lost);
+    json_value(j, "others", "%" PRIu64, p->others);
+    json_value(j, "others_lost", "%" PRIu64, p->others_lost);
+    json_text(j, "broken", p->broken);
+    json_open(j, "hops", '{');
     for (unsigned i = 0; i <= ROUTE_HOPS_MOST; i++) {
+        char links[16];
+
+        snprintf(links, sizeof(links), "%u", i);
         if (p->hops[i] != 0) {
-            fprintf(out, "%s\"%u\": %" PRIu64, separator, i, p->hops[i]);
-            separator = ", ";
+            json_value(j, links, "%" PRIu64, p->hops[i]);
         }
     }
-    fprintf(out,
-            "}, \"dependencies\": %" PRIu64 ", \"cycle\": %u, \"vls\": %u, \"links\": %u, "
-            "\"load\": {\"least\": %u, \"mean\": %.3f, \"most\": %u}, \"places\": %u, "
-            "\"shifts\": %u, \"seed\": %" PRIu64 ", \"average\": %.6f, \"worst\": %u",
-            p->dependencies, p->cycle_length, r->vls_used, p->links_used, p->load_least,
-            p->load_mean, p->load_most, p->places, p->shifts, p->shift_seed, p->average, p->worst);
+    json_close(j, '}');
+    json_value(j, "dependencies", "%" PRIu64, p->dependencies);
+    json_value(j, "cycle", "%u", p->cycle_length);
+    json_value(j, "links", "%u", p->links_used);
+    json_open(j, "load", '{');
+    json_value(j, "least", "%u", p->load_least);
+    json_value(j, "mean", "%.3f", p->load_mean);
+    json_value(j, "most", "%u", p->load_most);
+    json_close(j, '}');
+    json_value(j, "places", "%u", p->places);
+    json_value(j, "shifts", "%u", p->shifts);
+    json_value(j, "seed", "%" PRIu64, p->shift_seed);
+    json_value(j, "average", "%.6f", p->average);
+    json_value(j, "worst", "%u", p->worst);
 }

@@ -1,0 +1,35 @@
+/*
+ * JSON as the commands print it: an object whose first member is the number of its layout, a
+ * member a line at the top, everything deeper in one line. The writer knows where commas go.
+ */
+#ifndef IBSHIFT_JSON_H
+#define IBSHIFT_JSON_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#define JSON_LAYOUT 1 /* grows when a member changes its meaning or goes; new ones come without */
+
+struct json {
+    FILE *out;
+    unsigned depth;
+    bool has_member; /* of what is open: a comma comes before the next */
+};
+
+/* The whole object. */
+void json_begin(struct json *j, FILE *out);
+void json_end(struct json *j);
+
+/* name: NULL within an array. bracket: '{' or '['. */
+void json_open(struct json *j, const char *name, char bracket);
+void json_close(struct json *j, char bracket);
+void json_text(struct json *j, const char *name, const char *text);
+void json_bool(struct json *j, const char *name, bool value);
+/* A number as the format gives it; "null" is one too. */
+void json_value(struct json *j, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* "text" with what JSON wants escaped. */
+void json_quote(FILE *out, const char *text);
+
+#endif
