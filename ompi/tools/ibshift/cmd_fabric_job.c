@@ -96,7 +96,7 @@ static int read_hosts(const struct fabric_args *args, const struct fabric_job *j
     uint32_t *read = NULL;
     ibshift_error_t err;
 
-    if (ibshift_order_load(job->hosts, job->fabric, false, &read, count, &err) != 0) {
+    if (ibshift_ranks_load(job->hosts, job->fabric, &read, count, &err) != 0) {
         return fabric_args_fail(args, &err);
     }
     free(*hosts);
@@ -104,7 +104,7 @@ static int read_hosts(const struct fabric_args *args, const struct fabric_job *j
     return CLI_OK;
 }
 
-/* The job's hosts in the order of its ranks. */
+/* The job's hosts in the order of its ranks, several times where a file says so. */
 static int choose_hosts(const struct fabric_args *args, const struct fabric_job *job,
                         uint32_t **hosts, uint32_t *count)
 {
@@ -139,7 +139,14 @@ static void slow_down(const struct fabric_job *job, const uint32_t *hosts, uint3
         ibshift_port_t *port = &job->fabric->ports[job->fabric->hosts[hosts[i]]];
         uint32_t mbps = port->rate.mbps != 0 ? port->rate.mbps : ibshift_rate_usual().mbps;
         ibshift_rate_t rate = {.mbps = mbps / job->slow_by & IBSHIFT_RATE_MOST};
+        uint32_t before = 0;
 
+        while (hosts[before] != hosts[i]) {
+            before++;
+        }
+        if (before < i) {
+            continue;
+        }
         port->rate = rate;
         if (port->peer != IBSHIFT_NO_PORT) {
             job->fabric->ports[port->peer].rate = rate;

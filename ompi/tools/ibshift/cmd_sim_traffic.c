@@ -41,6 +41,10 @@ static int list_members(struct curve *v)
     if (status != CLI_OK) {
         return status;
     }
+    if (p->ranks != p->hosts) {
+        return cli_error(c->args.command, "--traffic takes one rank a host, not %u on %u", p->ranks,
+                         p->hosts);
+    }
     v->member = malloc(((size_t)p->hosts + 1) * sizeof(*v->member));
     v->group = calloc((size_t)p->hosts + 1, sizeof(*v->group));
     if (v->member == NULL || v->group == NULL) {

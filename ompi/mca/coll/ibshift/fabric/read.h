@@ -57,6 +57,14 @@ int ibshift_read_tables(ibshift_lines_t *lines, ibshift_fabric_t *f, ibshift_not
  */
 int ibshift_read_order(ibshift_lines_t *lines, const ibshift_fabric_t *f, bool dummies,
                        uint32_t **order, uint32_t *count, ibshift_error_t *err);
+/*
+ * The host of each rank of a job, in the same formats: a host may come several times, or once with
+ * its number of ranks behind it: "NAME N", "NAME:N", "NAME slots=N".
+ */
+int ibshift_read_ranks(ibshift_lines_t *lines, const ibshift_fabric_t *f, uint32_t **host_of,
+                       uint32_t *ranks, ibshift_error_t *err);
+int ibshift_ranks_load(const char *path, const ibshift_fabric_t *f, uint32_t **host_of,
+                       uint32_t *ranks, ibshift_error_t *err);
 int ibshift_order_load(const char *path, const ibshift_fabric_t *f, bool dummies, uint32_t **order,
                        uint32_t *count, ibshift_error_t *err);
 

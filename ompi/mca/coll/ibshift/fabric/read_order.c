@@ -7,7 +7,11 @@
 typedef struct order {
     uint32_t *hosts;
     uint32_t count, room;
+    bool has_dummies; /* keeps IBSHIFT_NO_HOST for them */
+    bool has_ranks;   /* hosts may come several times, or with a number */
 } order_t;
+
+#define RANKS_MOST 4096 /* of one line */
 
 static int append(order_t *o, uint32_t host)
 {
@@ -54,21 +58,63 @@ static int64_t host_of_line(const ibshift_fabric_t *f, char *text)
     return ibshift_fabric_find_host(f, text);
 }
 
-static int read_line(ibshift_lines_t *lines, const ibshift_fabric_t *f, bool dummies, order_t *o,
-                     bool *taken, ibshift_error_t *err)
+/* "NAME N", "NAME:N", "NAME slots=N": cuts the number off. 0: there is none. */
+static uint32_t cut_ranks(char *text)
+{
+    char *digits = text + strlen(text), *end;
+    uint64_t ranks;
+
+    while (digits > text && digits[-1] >= '0' && digits[-1] <= '9') {
+        digits--;
+    }
+    if (ibshift_scan_decimal(digits, &ranks) == NULL || ranks < 1 || ranks > RANKS_MOST) {
+        return 0;
+    }
+    end = digits;
+    if (end - text > 6 && strncmp(end - 6, "slots=", 6) == 0) {
+        end -= 6;
+    } else if (end > text && end[-1] == ':') {
+        *--end = ' ';
+    }
+    if (end == text || (end[-1] != ' ' && end[-1] != '\t' && *end != ' ')) {
+        return 0;
+    }
+    *end = '\0';
+    trim(text);
+    return (uint32_t)ranks;
+}
+
+static int add_ranks(ibshift_lines_t *lines, order_t *o, uint32_t host, uint32_t ranks,
+                     ibshift_error_t *err)
+{
+    for (uint32_t i = 0; i < ranks; i++) {
+        if (append(o, host) != 0) {
+            return ibshift_lines_fail(lines, err, -ENOMEM, "too many hosts");
+        }
+    }
+    return 0;
+}
+
+static int read_line(ibshift_lines_t *lines, const ibshift_fabric_t *f, order_t *o, bool *taken,
+                     ibshift_error_t *err)
 {
     char *text = trim(lines->text);
+    uint32_t ranks = 1;
     int64_t host;
 
     if (text[0] == '\0' || text[0] == '#') {
         return 0;
     }
     if (strncmp(text, "0xFFFF", 6) == 0 && strstr(text, "DUMMY") != NULL) {
-        return dummies && append(o, IBSHIFT_NO_HOST) != 0
+        return o->has_dummies && append(o, IBSHIFT_NO_HOST) != 0
                    ? ibshift_lines_fail(lines, err, -ENOMEM, "too many entries")
                    : 0;
     }
     host = host_of_line(f, text);
+    if (host == -ENOENT && o->has_ranks) {
+        ranks = cut_ranks(text);
+        host = ranks > 0 ? host_of_line(f, text) : host;
+    }
     if (host < 0) {
         return ibshift_lines_fail(
             lines, err, (int)host,
@@ -76,25 +122,22 @@ static int read_line(ibshift_lines_t *lines, const ibshift_fabric_t *f, bool dum
                             : "'%.60s': no host of the fabric",
             text);
     }
-    if (taken[host]) {
+    if (taken[host] && !o->has_ranks) {
         return ibshift_lines_fail(lines, err, -EEXIST, "host '%s' appears twice",
                                   ibshift_host_name(f, (uint32_t)host));
     }
     taken[host] = true;
-    return append(o, (uint32_t)host) == 0
-               ? 0
-               : ibshift_lines_fail(lines, err, -ENOMEM, "too many hosts");
+    return add_ranks(lines, o, (uint32_t)host, ranks, err);
 }
 
-int ibshift_read_order(ibshift_lines_t *lines, const ibshift_fabric_t *f, bool dummies,
-                       uint32_t **order, uint32_t *count, ibshift_error_t *err)
+static int read_hosts(ibshift_lines_t *lines, const ibshift_fabric_t *f, order_t o,
+                      uint32_t **order, uint32_t *count, ibshift_error_t *err)
 {
-    order_t o = {NULL, 0, 0};
     bool *taken = calloc((size_t)f->host_count + 1, sizeof(*taken));
     int rc = taken == NULL ? ibshift_fail(err, -ENOMEM, "no memory") : 1;
 
     while (rc > 0 && (rc = ibshift_lines_next(lines, err)) > 0) {
-        rc = read_line(lines, f, dummies, &o, taken, err);
+        rc = read_line(lines, f, &o, taken, err);
         rc = rc == 0 ? 1 : rc;
     }
     free(taken);
@@ -110,17 +153,41 @@ int ibshift_read_order(ibshift_lines_t *lines, const ibshift_fabric_t *f, bool d
     return 0;
 }
 
-int ibshift_order_load(const char *path, const ibshift_fabric_t *f, bool dummies, uint32_t **order,
-                       uint32_t *count, ibshift_error_t *err)
+int ibshift_read_order(ibshift_lines_t *lines, const ibshift_fabric_t *f, bool dummies,
+                       uint32_t **order, uint32_t *count, ibshift_error_t *err)
+{
+    return read_hosts(lines, f, (order_t){.has_dummies = dummies}, order, count, err);
+}
+
+int ibshift_read_ranks(ibshift_lines_t *lines, const ibshift_fabric_t *f, uint32_t **host_of,
+                       uint32_t *ranks, ibshift_error_t *err)
+{
+    return read_hosts(lines, f, (order_t){.has_ranks = true}, host_of, ranks, err);
+}
+
+static int load(const char *path, const ibshift_fabric_t *f, order_t o, uint32_t **order,
+                uint32_t *count, ibshift_error_t *err)
 {
     ibshift_lines_t *lines = malloc(sizeof(*lines));
     int rc = lines == NULL ? ibshift_fail(err, -ENOMEM, "no memory")
                            : ibshift_lines_open(lines, path, err);
 
     if (rc == 0) {
-        rc = ibshift_read_order(lines, f, dummies, order, count, err);
+        rc = read_hosts(lines, f, o, order, count, err);
         ibshift_lines_close(lines);
     }
     free(lines);
     return rc;
+}
+
+int ibshift_order_load(const char *path, const ibshift_fabric_t *f, bool dummies, uint32_t **order,
+                       uint32_t *count, ibshift_error_t *err)
+{
+    return load(path, f, (order_t){.has_dummies = dummies}, order, count, err);
+}
+
+int ibshift_ranks_load(const char *path, const ibshift_fabric_t *f, uint32_t **host_of,
+                       uint32_t *ranks, ibshift_error_t *err)
+{
+    return load(path, f, (order_t){.has_ranks = true}, host_of, ranks, err);
 }
