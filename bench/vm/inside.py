@@ -41,7 +41,7 @@ def arguments():
 
 
 def run_once(line, limit):
-    """(rows, whether it ended badly). What was measured before a contender ended badly is valid, and kept."""
+    """(rows, exit code). What was measured before a contender ended badly is valid, and kept."""
     with tempfile.NamedTemporaryFile(suffix=".csv") as out:
         try:
             done = subprocess.run(line + ["-o", out.name], stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE,
@@ -54,7 +54,13 @@ def run_once(line, limit):
     if code:
         tail = "\n".join(said.splitlines()[-8:])
         sys.stderr.write(f"bench/vm: exit code {code}, {len(rows)} cells: {' '.join(line)}\n{tail}\n")
-    return rows, code != 0
+    return rows, code
+
+
+def tell_end(out, name, ranks, code, cells):
+    """For the page: who ended badly, in OUT/ends.csv."""
+    with open(os.path.join(out, "ends.csv"), "a", encoding="ascii", newline="") as file:
+        csv.writer(file).writerow([name, ranks, code, cells])
 
 
 def run_contenders(args, device, counter):
@@ -72,8 +78,10 @@ def run_contenders(args, device, counter):
                 for name, options in who.items():
                     progress.step(f"round {turn + 1}: {name}, {p} ranks")
                     line = ["mpirun"] + COMMON + options + ["-np", p] + bench + ["-p", p, "-l", name]
-                    rows, is_bad = run_once(line, args.limit)
-                    failed |= is_bad
+                    rows, code = run_once(line, args.limit)
+                    if code:
+                        failed = 1
+                        tell_end(args.out, name, p, code, len(rows))
                     if not rows:
                         continue
                     if writer is None:

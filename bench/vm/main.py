@@ -74,13 +74,14 @@ def main():
         failed |= boot(args, stage, built.stdout.strip(), os.path.abspath(folder)) != 0
         folders.append(folder)
     boots = [tables.read_boot(folder) for folder in folders]
+    ends = tables.read_ends(folders)
     if not any(table for table, _ in boots):
         sys.stderr.write(f"bench/vm: nothing was measured; see {args.out}\n")
         return 1
     if args.publish:
-        tables.write(args.engine, boots, "docs", "soft-roce-" + args.engine)
+        tables.write(args.engine, boots, ends, "docs", "soft-roce-" + args.engine)
     else:
-        tables.write(args.engine, boots, args.out, args.engine)
+        tables.write(args.engine, boots, ends, args.out, args.engine)
     return 1 if failed else 0
 
 

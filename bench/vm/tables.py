@@ -30,6 +30,16 @@ def read_boot(folder):
             for key, cell in samples.items()}, floor
 
 
+def read_ends(folders):
+    """[(contender, ranks, exit code, cells that it had measured)]: of all runs that ended badly."""
+    ends = []
+    for folder in folders:
+        if os.path.exists(os.path.join(folder, "ends.csv")):
+            with open(os.path.join(folder, "ends.csv"), encoding="ascii") as file:
+                ends += [tuple(row) for row in csv.reader(file)]
+    return ends
+
+
 def merge(boots):
     """The same table over all boots: medians, and the list of each boot's times as column 't_boots'."""
     table = defaultdict(dict)
@@ -104,6 +114,13 @@ def write_repeats(table, out):
                   f"of {len(spreads)} cells; the worst is {max(spreads):.1f} % off.\n")
 
 
+def write_ends(ends, out):
+    """Who ended badly; the cells measured before that are in the table."""
+    for end in sorted(set(ends)):
+        name, ranks, code, cells = end
+        out.write(f"- {name} with {ranks} ranks ended badly, runs: {ends.count(end)}; exit code {code}, after {cells} cells.\n")
+
+
 def write_floor(floors, out):
     """Half the round trip of plain verbs."""
     sizes = sorted({size for floor in floors for _, size in floor})
@@ -121,7 +138,7 @@ def with_floor(table, floors):
             for key, cell in table.items()}
 
 
-def write(engine, boots, folder, name):
+def write(engine, boots, ends, folder, name):
     """FOLDER/NAME.md, FOLDER/figures/NAME-*.svg, and the page on standard output."""
     table = merge([table for table, _ in boots])
     floors = [floor for _, floor in boots if floor]
@@ -135,6 +152,7 @@ def write(engine, boots, folder, name):
                   + "; packets of one operation on the wire, acknowledgements too.\n\n")
         write_summary(table, out)
         write_repeats(table, out)
+        write_ends(ends, out)
         out.write("\n")
         write_cells(table, engine, out)
         write_floor(floors, out)
