@@ -336,6 +336,10 @@ int ibshift_transport_report(struct ompi_communicator_t *comm, const struct ibsh
         ibshift_help("collective-mismatch", collective, comm->c_name, key,
                      ompi_process_info.nodename, name_of(op, op->params.rank),
                      name_of(op, op->failed_rank), text);
+    } else if (-ECONNABORTED == op->status) {
+        ibshift_help("collective-given-up", collective, comm->c_name, ompi_process_info.nodename,
+                     name_of(op, op->params.rank), name_of(op, op->failed_rank),
+                     cause_text(op->status), text);
     } else {
         ibshift_help("collective-failed", collective, comm->c_name, ompi_process_info.nodename,
                      name_of(op, op->params.rank), name_of(op, op->failed_rank),
