@@ -1,0 +1,180 @@
+#include "net/given_up.h"
+
+#include <stdlib.h>
+
+/*
+ * Asked for so long, while we looked, about a communicator that is not here: it is not being made
+ * any more. Questions with longer pauses between them are about different ones.
+ */
+static const uint64_t in_vain = 3000 * 1000 * 1000ull,
+                      longest_pause = 5000 * 1000 * 1000ull; /* ns */
+
+void ibshift_given_up_free(struct ibshift_given_up *given_up)
+{
+    free(given_up->comms);
+}
+
+static uint32_t remembered(const struct ibshift_given_up *given_up)
+{
+    return given_up->here_count < IBSHIFT_GIVEN_UP_HERE ? given_up->here_count
+                                                        : IBSHIFT_GIVEN_UP_HERE;
+}
+
+bool ibshift_given_up_here(const struct ibshift_given_up *given_up,
+                           const struct ibshift_net_key *key)
+{
+    const struct ibshift_given_up_comm *comm = ibshift_given_up_comm(given_up, key->comm);
+
+    if (comm != NULL && !comm->is_gone) {
+        return true;
+    }
+    for (uint32_t i = 0; i < remembered(given_up); i++) {
+        if (given_up->here[i].comm == key->comm && given_up->here[i].seq == key->seq) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool ibshift_given_up_by(const struct ibshift_given_up *given_up, uint32_t peer,
+                         const struct ibshift_net_key *key)
+{
+    for (uint32_t i = 0; i < given_up->peer_count; i++) {
+        if (given_up->by_peers[i].peer == peer && given_up->by_peers[i].comm == key->comm &&
+            given_up->by_peers[i].seq == key->seq) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void ibshift_given_up_add_here(struct ibshift_given_up *given_up, uint32_t comm, uint32_t seq)
+{
+    uint32_t place = given_up->here_count++ % IBSHIFT_GIVEN_UP_HERE;
+
+    given_up->here[place].comm = comm;
+    given_up->here[place].seq = seq;
+    for (uint32_t i = given_up->peer_count; i-- > 0;) {
+        if (given_up->by_peers[i].comm == comm && given_up->by_peers[i].seq == seq) {
+            given_up->by_peers[i] = given_up->by_peers[--given_up->peer_count];
+        }
+    }
+}
+
+bool ibshift_given_up_add_by(struct ibshift_given_up *given_up, uint32_t peer,
+                             const struct ibshift_net_key *key)
+{
+    if (given_up->peer_count == IBSHIFT_GIVEN_UP_BY_PEERS) {
+        return false;
+    }
+    given_up->by_peers[given_up->peer_count].peer = peer;
+    given_up->by_peers[given_up->peer_count].comm = key->comm;
+    given_up->by_peers[given_up->peer_count++].seq = key->seq;
+    return true;
+}
+
+static struct ibshift_given_up_comm *find(const struct ibshift_given_up *given_up, uint32_t comm)
+{
+    for (uint32_t i = 0; i < given_up->comm_count; i++) {
+        if (given_up->comms[i].comm == comm) {
+            return &given_up->comms[i];
+        }
+    }
+    return NULL;
+}
+
+const struct ibshift_given_up_comm *ibshift_given_up_comm(const struct ibshift_given_up *given_up,
+                                                          uint32_t comm)
+{
+    return find(given_up, comm);
+}
+
+void ibshift_given_up_add_comm(struct ibshift_given_up *given_up, uint32_t comm,
+                               const struct ibshift_net_cause *with,
+                               const struct ibshift_net_cause *root)
+{
+    if (find(given_up, comm) != NULL) {
+        return;
+    }
+    if (given_up->comm_count == given_up->comm_room) {
+        uint32_t room = given_up->comm_room * 2 + 8;
+        void *bigger = realloc(given_up->comms, room * sizeof(*given_up->comms));
+
+        if (bigger == NULL) {
+            return; /* the peers of this collective are told all the same */
+        }
+        given_up->comms = bigger;
+        given_up->comm_room = room;
+    }
+    given_up->comms[given_up->comm_count++] =
+        (struct ibshift_given_up_comm){.comm = comm, .with = *with, .root = *root};
+}
+
+void ibshift_given_up_enter(struct ibshift_given_up *given_up, uint32_t comm)
+{
+    struct ibshift_given_up_comm *known = find(given_up, comm);
+
+    if (known != NULL) {
+        *known = given_up->comms[--given_up->comm_count];
+    }
+    for (uint32_t i = 0; i < IBSHIFT_ASKED_AFTER; i++) {
+        if (given_up->asked[i].comm == comm) {
+            given_up->asked[i].last = 0;
+        }
+    }
+}
+
+bool ibshift_given_up_forget(struct ibshift_given_up *given_up, uint32_t comm)
+{
+    struct ibshift_given_up_comm *known = find(given_up, comm);
+    uint32_t kept = 0, count = remembered(given_up);
+    bool is_anything = count + given_up->peer_count > 0;
+
+    if (known != NULL) {
+        known->is_gone = true;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (given_up->here[i].comm != comm) {
+            given_up->here[kept++] = given_up->here[i];
+        }
+    }
+    given_up->here_count = kept;
+    for (uint32_t i = given_up->peer_count; i-- > 0;) {
+        if (given_up->by_peers[i].comm == comm) {
+            given_up->by_peers[i] = given_up->by_peers[--given_up->peer_count];
+        }
+    }
+    return is_anything;
+}
+
+static bool is_asked_in_vain(struct ibshift_given_up *given_up, uint32_t comm, uint64_t now)
+{
+    uint32_t i = 0;
+
+    while (i < IBSHIFT_ASKED_AFTER &&
+           (given_up->asked[i].comm != comm || now - given_up->asked[i].last > longest_pause)) {
+        i++;
+    }
+    if (i == IBSHIFT_ASKED_AFTER) {
+        i = given_up->asks++ % IBSHIFT_ASKED_AFTER;
+        given_up->asked[i].comm = comm;
+        given_up->asked[i].first = now;
+    }
+    given_up->asked[i].last = now;
+    return now - given_up->asked[i].first > in_vain;
+}
+
+const struct ibshift_net_cause *
+ibshift_given_up_answer(struct ibshift_given_up *given_up, uint32_t comm, uint64_t now,
+                        bool (*is_here)(void *context, uint32_t comm), void *context)
+{
+    const struct ibshift_given_up_comm *known = find(given_up, comm);
+
+    if ((known == NULL || known->is_gone) && given_up->comm_count > 0) {
+        bool is_known_here = is_here == NULL || is_here(context, comm);
+
+        known = known != NULL ? known : &given_up->comms[given_up->comm_count - 1];
+        known = !is_known_here && is_asked_in_vain(given_up, comm, now) ? known : NULL;
+    }
+    return known != NULL ? &known->root : NULL;
+}

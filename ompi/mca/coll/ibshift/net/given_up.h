@@ -1,0 +1,84 @@
+#ifndef IBSHIFT_NET_GIVEN_UP_H
+#define IBSHIFT_NET_GIVEN_UP_H
+
+/*
+ * What has failed, as a net must remember it (net.h):
+ * - collectives that were given up here: what still comes for them is dropped;
+ * - collectives that a peer has given up: what is posted for them with that peer fails at once;
+ * - communicators that were given up here, and why: so a peer that waits for us there is answered;
+ * - questions after communicators that are not here.
+ *
+ * Bounded but for the communicators, of which each is remembered until its number comes back. Of
+ * the own collectives the oldest are forgotten; a peer's that cannot be remembered fail the peer.
+ */
+
+#include <stdbool.h>
+
+#include "net/net.h"
+
+enum { IBSHIFT_GIVEN_UP_HERE = 64, IBSHIFT_GIVEN_UP_BY_PEERS = 256, IBSHIFT_ASKED_AFTER = 8 };
+
+struct ibshift_given_up_comm {
+    uint32_t comm;
+    bool is_gone;                        /* was freed since */
+    struct ibshift_net_cause with, root; /* whom we noticed it with, and what began it */
+};
+
+struct ibshift_given_up {
+    struct {
+        uint32_t comm, seq;
+    } here[IBSHIFT_GIVEN_UP_HERE];
+    uint32_t here_count; /* ever; a ring */
+    struct {
+        uint32_t peer, comm, seq;
+    } by_peers[IBSHIFT_GIVEN_UP_BY_PEERS];
+    uint32_t peer_count;
+    struct ibshift_given_up_comm *comms;
+    uint32_t comm_count, comm_room;
+    struct {
+        uint32_t comm;
+        uint64_t first, last; /* when it was asked after; last 0: free */
+    } asked[IBSHIFT_ASKED_AFTER];
+    uint32_t asks;
+};
+
+void ibshift_given_up_free(struct ibshift_given_up *given_up);
+
+/* Whether this side takes part in the collective no more. */
+bool ibshift_given_up_here(const struct ibshift_given_up *given_up,
+                           const struct ibshift_net_key *key);
+bool ibshift_given_up_by(const struct ibshift_given_up *given_up, uint32_t peer,
+                         const struct ibshift_net_key *key);
+
+/* cancel(): nobody asks again whether a peer has given it up. */
+void ibshift_given_up_add_here(struct ibshift_given_up *given_up, uint32_t comm, uint32_t seq);
+
+/* False when there is no room. */
+bool ibshift_given_up_add_by(struct ibshift_given_up *given_up, uint32_t peer,
+                             const struct ibshift_net_key *key);
+
+/* give_up(); the first reason stays. */
+void ibshift_given_up_add_comm(struct ibshift_given_up *given_up, uint32_t comm,
+                               const struct ibshift_net_cause *with,
+                               const struct ibshift_net_cause *root);
+
+/* NULL: it was not. */
+const struct ibshift_given_up_comm *ibshift_given_up_comm(const struct ibshift_given_up *given_up,
+                                                          uint32_t comm);
+
+/* enter() */
+void ibshift_given_up_enter(struct ibshift_given_up *given_up, uint32_t comm);
+
+/* forget(); false when nothing ever failed, and so nothing was left behind. */
+bool ibshift_given_up_forget(struct ibshift_given_up *given_up, uint32_t comm);
+
+/*
+ * A peer asks after a communicator: why it waits in vain, or NULL: it is only late. It was given up
+ * here; or it is not here, though asked after for a while, and an error has kept it from being
+ * made. is_here may be NULL: nobody knows.
+ */
+const struct ibshift_net_cause *
+ibshift_given_up_answer(struct ibshift_given_up *given_up, uint32_t comm, uint64_t now,
+                        bool (*is_here)(void *context, uint32_t comm), void *context);
+
+#endif

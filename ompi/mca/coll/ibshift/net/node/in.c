@@ -1,0 +1,391 @@
+/*
+ * Messages in: out of the own boxes. Their writers can change what lies there at any time, so a
+ * cell is copied before it is looked at, and every number in it is checked.
+ */
+#include "net/node/private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CELLS_AT_ONCE = IBSHIFT_NODE_CELLS };
+
+static uint32_t quota_left(const struct ibshift_net_node *nn, const struct ibshift_node_peer *peer)
+{
+    return nn->card.ring - (peer->in_quota - peer->in_returned);
+}
+
+static void give_back(struct ibshift_node_peer *peer, uint64_t length)
+{
+    peer->in_returned += ibshift_node_cost(length);
+    atomic_store_explicit(&peer->in.taken->quota, peer->in_returned, memory_order_release);
+}
+
+void ibshift_nn_drop_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                          struct ibshift_node_note *note)
+{
+    if (!note->is_free) {
+        give_back(peer, note->length);
+    }
+    ibshift_nn_note_free(nn, note);
+}
+
+static void mismatch(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                     const struct ibshift_net_key *key, uint64_t here, uint64_t there)
+{
+    ibshift_nn_break(nn, peer, -EMSGSIZE,
+                     "message %u of collective %u on communicator %u: %llu bytes here, %llu there",
+                     key->tag, key->seq, key->comm, (unsigned long long)here,
+                     (unsigned long long)there);
+}
+
+/* Tells the sender that the receive is posted; of short ones when the quota may keep them back. */
+static void grant(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                  struct ibshift_node_note *recv)
+{
+    bool is_long = recv->length > ibshift_node_short(nn->card.ring);
+
+    recv->is_granted = true;
+    recv->is_direct = is_long;
+    ibshift_nn_tell(nn, peer, IBSHIFT_NODE_GRANT, &recv->match.key, recv->length,
+                    is_long ? (uint64_t)(uintptr_t)recv->buffer : 0);
+}
+
+/* Messages that are waited for, and that the sender may now have no quota for. */
+static void grant_what_is_stuck(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
+{
+    uint32_t left = quota_left(nn, peer);
+    struct ibshift_node_note *next;
+
+    for (struct ibshift_node_note *n = peer->resting.first; n != NULL; n = next) {
+        next = n->next;
+        if (n->kind == IBSHIFT_NODE_RECV && !n->is_granted && ibshift_node_cost(n->length) > left) {
+            grant(nn, peer, n);
+            if (peer->status != 0) {
+                return;
+            }
+        }
+    }
+}
+
+/* The message that was held, or the part of it that has come, is the receive's now. */
+static int take_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                     struct ibshift_node_note *held, const struct ibshift_net_message *m)
+{
+    if (held->length != m->length) {
+        mismatch(nn, peer, &m->key, m->length, held->length);
+        return peer->status;
+    }
+    if (held->done > 0) {
+        memcpy(m->buffer, held->buffer, held->done);
+    }
+    if (held->done == held->length) {
+        ibshift_nn_drop_held(nn, peer, held);
+        return IBSHIFT_NET_DONE;
+    }
+    if (!held->is_free) {
+        give_back(peer, held->length);
+    }
+    free(held->buffer);
+    held->kind = IBSHIFT_NODE_RECV;
+    held->buffer = m->buffer;
+    held->cookie = m->cookie;
+    return IBSHIFT_NET_PENDING;
+}
+
+int ibshift_nn_recv(struct ibshift_net *net, const struct ibshift_net_message *m)
+{
+    struct ibshift_net_node *nn = ibshift_node(net);
+    struct ibshift_node_peer *peer = ibshift_nn_peer(nn, m->peer);
+    struct ibshift_match *held;
+    struct ibshift_node_note *note;
+
+    if (peer == NULL) {
+        return -EHOSTUNREACH;
+    }
+    if (peer->status != 0) {
+        return peer->status;
+    }
+    held = nn->rx.count > 0 ? ibshift_match_find(&nn->rx, m->peer, &m->key) : NULL;
+    if (held != NULL) {
+        return take_held(nn, peer, (struct ibshift_node_note *)held, m);
+    }
+    if (nn->given_up.peer_count > 0 && ibshift_given_up_by(&nn->given_up, m->peer, &m->key)) {
+        return -ECONNABORTED;
+    }
+    note = ibshift_nn_note_new(nn, peer, IBSHIFT_NODE_RECV, &m->key);
+    if (note == NULL) {
+        return -ENOMEM;
+    }
+    note->buffer = m->buffer;
+    note->length = m->length;
+    note->cookie = m->cookie;
+    ibshift_nn_enter(&nn->rx, note);
+    ibshift_nn_note_move(&peer->resting, note);
+    if (m->length > ibshift_node_short(nn->card.ring) ||
+        ibshift_node_cost(m->length) > quota_left(nn, peer)) {
+        grant(nn, peer, note);
+    }
+    return IBSHIFT_NET_PENDING;
+}
+
+/* Where bytes of a message go: its receive, or a note that holds it. NULL: nowhere. */
+static struct ibshift_node_note *place_for(struct ibshift_net_node *nn,
+                                           struct ibshift_node_peer *peer,
+                                           const struct ibshift_node_cell *cell, uint64_t length)
+{
+    bool is_free = (cell->flags & IBSHIFT_NODE_FREE_OF_QUOTA) != 0;
+    struct ibshift_node_note *note =
+        (struct ibshift_node_note *)ibshift_match_find(&nn->rx, peer->number, &cell->key);
+
+    if (note != NULL) {
+        if (note->kind == IBSHIFT_NODE_RECV && note->done == 0 && note->is_granted && !is_free &&
+            !note->is_revoking) {
+            ibshift_nn_tell(nn, peer, IBSHIFT_NODE_UNGRANT, &cell->key, 0, 0);
+        }
+        return note;
+    }
+    if (ibshift_given_up_here(&nn->given_up, &cell->key) ||
+        ibshift_given_up_by(&nn->given_up, peer->number, &cell->key)) {
+        return NULL;
+    }
+    if (is_free || length > ibshift_node_short(nn->card.ring)) {
+        ibshift_nn_break(nn, peer, -EPROTO, "it sent a message that it had no grant for");
+        return NULL;
+    }
+    note = ibshift_nn_note_new(nn, peer, IBSHIFT_NODE_HELD, &cell->key);
+    if (note != NULL && (note->buffer = malloc(length > 0 ? length : 1)) == NULL) {
+        note->kind = IBSHIFT_NODE_NEWS; /* owns nothing */
+        ibshift_nn_note_free(nn, note);
+        note = NULL;
+    }
+    if (note == NULL) {
+        ibshift_nn_break(nn, peer, -ENOMEM, "out of memory");
+        return NULL;
+    }
+    note->length = length;
+    nn->stats.held++;
+    ibshift_nn_enter(&nn->rx, note);
+    ibshift_nn_note_move(&peer->resting, note);
+    return note;
+}
+
+/* The first bytes of a message that may have to be held. False: the sender has overrun us. */
+static bool count_quota(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                        const struct ibshift_node_cell *cell, uint64_t length)
+{
+    uint32_t cost = ibshift_node_cost(length);
+
+    if ((cell->flags & IBSHIFT_NODE_FREE_OF_QUOTA) != 0) {
+        return true;
+    }
+    if (length > ibshift_node_short(nn->card.ring) || cost > quota_left(nn, peer)) {
+        ibshift_nn_break(nn, peer, -EPROTO, "it sent more than it may");
+        return false;
+    }
+    peer->in_quota += cost;
+    return true;
+}
+
+/* After bytes have been put in their place. */
+static void came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                 struct ibshift_node_note *note)
+{
+    if (note->kind == IBSHIFT_NODE_HELD) {
+        if (note->done == note->length) {
+            grant_what_is_stuck(nn, peer);
+        }
+    } else if (note->done == note->length) {
+        ibshift_nn_note_end(nn, note, note->is_revoking ? -ECANCELED : 0);
+    }
+}
+
+static void data_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                      const struct ibshift_node_cell *cell)
+{
+    struct ibshift_node_note *note;
+
+    if (cell->size > IBSHIFT_NODE_CELL_DATA) {
+        ibshift_nn_break(nn, peer, -EPROTO, "a cell of its holds more than a cell can");
+        return;
+    }
+    if (!count_quota(nn, peer, cell, cell->size)) {
+        return;
+    }
+    note = place_for(nn, peer, cell, cell->size);
+    if (note != NULL && note->length != cell->size) {
+        mismatch(nn, peer, &cell->key, note->length, cell->size);
+        return;
+    }
+    if ((note == NULL || note->kind == IBSHIFT_NODE_RECV) &&
+        !(cell->flags & IBSHIFT_NODE_FREE_OF_QUOTA)) {
+        give_back(peer, cell->size);
+    }
+    if (note != NULL) {
+        if (cell->size > 0) {
+            memcpy(note->buffer, cell->data, cell->size);
+        }
+        note->done = cell->size;
+        came(nn, peer, note);
+    }
+}
+
+static void copy_from_ring(struct ibshift_net_node *nn, struct ibshift_node_peer *peer, uint8_t *to,
+                           uint32_t n)
+{
+    uint32_t at = peer->in_ring & (nn->card.ring - 1);
+    uint32_t first = nn->card.ring - at < n ? nn->card.ring - at : n;
+
+    memcpy(to, peer->in.ring + at, first);
+    memcpy(to + first, peer->in.ring, n - first);
+}
+
+static bool is_part_right(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                          const struct ibshift_node_cell *cell)
+{
+    if (cell->at != peer->in_ring || cell->size == 0 || cell->size > nn->card.ring ||
+        cell->part.offset > cell->part.length ||
+        cell->size > cell->part.length - cell->part.offset) {
+        ibshift_nn_break(nn, peer, -EPROTO, "a part of a message is not where it should be");
+        return false;
+    }
+    return true;
+}
+
+static void part_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                      const struct ibshift_node_cell *cell)
+{
+    bool is_first = cell->part.offset == 0;
+    struct ibshift_node_note *note;
+
+    if (!is_part_right(nn, peer, cell) ||
+        (is_first && !count_quota(nn, peer, cell, cell->part.length))) {
+        return;
+    }
+    note = place_for(nn, peer, cell, cell->part.length);
+    if (peer->status != 0) {
+        return;
+    }
+    if (note != NULL && note->length != cell->part.length) {
+        mismatch(nn, peer, &cell->key, note->length, cell->part.length);
+        return;
+    }
+    if (is_first && !(cell->flags & IBSHIFT_NODE_FREE_OF_QUOTA) &&
+        (note == NULL || note->kind == IBSHIFT_NODE_RECV)) {
+        give_back(peer, cell->part.length);
+    }
+    if (note != NULL && note->done != cell->part.offset) {
+        ibshift_nn_break(nn, peer, -EPROTO, "a part of a message is missing");
+        return;
+    }
+    if (note != NULL) {
+        copy_from_ring(nn, peer, note->buffer + note->done, cell->size);
+        note->done += cell->size;
+    }
+    peer->in_ring += cell->size;
+    atomic_store_explicit(&peer->in.taken->ring, peer->in_ring, memory_order_release);
+    if (note != NULL) {
+        came(nn, peer, note);
+    }
+}
+
+/* DONE: its real outcome, even where it is being taken back. REVOKED: nothing more is written. */
+static void written(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                    const struct ibshift_node_cell *cell, bool is_done)
+{
+    struct ibshift_node_note *note =
+        (struct ibshift_node_note *)ibshift_match_find(&nn->rx, peer->number, &cell->key);
+
+    if (note == NULL || note->kind != IBSHIFT_NODE_RECV || !note->is_direct) {
+        return; /* ended meanwhile */
+    }
+    if (is_done && note->length != cell->grant.length) {
+        mismatch(nn, peer, &cell->key, note->length, cell->grant.length);
+    } else if (is_done || note->is_revoking) {
+        ibshift_nn_note_end(nn, note, is_done ? 0 : -ECANCELED);
+    }
+}
+
+static void asked(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                  const struct ibshift_node_cell *cell)
+{
+    const struct ibshift_node_note *note =
+        (struct ibshift_node_note *)ibshift_match_find(&nn->rx, peer->number, &cell->key);
+
+    if (note != NULL && note->length != cell->grant.length) {
+        mismatch(nn, peer, &cell->key, note->length, cell->grant.length);
+    }
+}
+
+static void broken_by_peer(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                           int64_t status)
+{
+    bool is_mismatch = status == -EMSGSIZE;
+
+    ibshift_nn_break(nn, peer, is_mismatch ? -EMSGSIZE : -ECONNRESET,
+                     is_mismatch ? "it says that a message has another length there"
+                                 : "it has given up the connection to this process");
+}
+
+static void cell_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                      const struct ibshift_node_cell *cell)
+{
+    switch (cell->kind) {
+    case IBSHIFT_NODE_HELLO:
+        break;
+    case IBSHIFT_NODE_DATA:
+        data_came(nn, peer, cell);
+        break;
+    case IBSHIFT_NODE_PART:
+        part_came(nn, peer, cell);
+        break;
+    case IBSHIFT_NODE_GRANT:
+        ibshift_nn_grant_came(nn, peer, cell);
+        break;
+    case IBSHIFT_NODE_UNGRANT:
+        ibshift_nn_ungrant_came(nn, peer, cell);
+        break;
+    case IBSHIFT_NODE_DONE:
+    case IBSHIFT_NODE_REVOKED:
+        written(nn, peer, cell, cell->kind == IBSHIFT_NODE_DONE);
+        break;
+    case IBSHIFT_NODE_REVOKE:
+        ibshift_nn_revoke_came(nn, peer, cell);
+        break;
+    case IBSHIFT_NODE_ASK:
+        asked(nn, peer, cell);
+        break;
+    case IBSHIFT_NODE_ASK_AFTER:
+        ibshift_nn_asked_after(nn, peer, &cell->key);
+        break;
+    case IBSHIFT_NODE_ABORT:
+        ibshift_nn_abort_came(nn, peer, cell);
+        break;
+    case IBSHIFT_NODE_BREAK:
+        broken_by_peer(nn, peer, cell->value);
+        break;
+    default:
+        ibshift_nn_break(nn, peer, -EPROTO, "a cell of its has an unknown kind");
+    }
+}
+
+/* All that has come from a peer, within bounds. */
+void ibshift_nn_take(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
+{
+    uint32_t before = peer->in_cells;
+
+    while (peer->status == 0 && peer->in_cells - before < CELLS_AT_ONCE) {
+        struct ibshift_node_cell *shared = &peer->in.cells[peer->in_cells % IBSHIFT_NODE_CELLS];
+        struct ibshift_node_cell cell;
+
+        if (atomic_load_explicit(&shared->turn, memory_order_acquire) != peer->in_cells + 1) {
+            break;
+        }
+        memcpy(&cell, shared, sizeof(cell));
+        peer->in_cells++;
+        if (peer->in_cells % (IBSHIFT_NODE_CELLS / 4) == 0) {
+            atomic_store_explicit(&peer->in.taken->cells, peer->in_cells, memory_order_release);
+        }
+        cell_came(nn, peer, &cell);
+    }
+}

@@ -1,0 +1,117 @@
+#ifndef IBSHIFT_NET_NODE_LAYOUT_H
+#define IBSHIFT_NET_NODE_LAYOUT_H
+
+/*
+ * What the processes of one host share: one segment per process, its inbox, which only it reads.
+ * It has one box for each process of the job on the host, and only that process writes into it.
+ *
+ *   struct ibshift_node_head        who owns the segment, sizes
+ *   boxes[count], each
+ *     struct ibshift_node_taken     written by the owner: what may be written over
+ *     struct ibshift_node_cell[]    short messages, and news about long ones
+ *     ring                          bytes that are too many for a cell
+ *
+ * A cell is one cache line and so arrives whole. Everything else is written before the cell that
+ * speaks of it: the store of its turn releases, the reader's load acquires.
+ */
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "net/net.h"
+
+enum {
+    IBSHIFT_NODE_MAGIC = 0x6e736269,
+    IBSHIFT_NODE_VERSION = 1,
+    IBSHIFT_NODE_CELLS = 64,
+    IBSHIFT_NODE_CELL_DATA = 40,
+    IBSHIFT_NODE_LINE =
+        128, /* what two writers must not share: adjacent lines are fetched in pairs */
+};
+
+enum ibshift_node_kind {
+    IBSHIFT_NODE_HELLO, /* the first cell of a box: value is the sender's number */
+    IBSHIFT_NODE_DATA,  /* a whole message, in the cell */
+    IBSHIFT_NODE_PART,  /* bytes of a message, in the ring */
+    IBSHIFT_NODE_GRANT, /* the receive is posted: where it wants the message, or that it may come */
+    IBSHIFT_NODE_UNGRANT,   /* the grant of a short message has crossed with it, or is taken back */
+    IBSHIFT_NODE_DONE,      /* a long message has been written where the grant said */
+    IBSHIFT_NODE_REVOKE,    /* nothing may be written under this grant any more */
+    IBSHIFT_NODE_REVOKED,   /* nothing will */
+    IBSHIFT_NODE_ASK,       /* a long message has waited for its grant: is its length wrong? */
+    IBSHIFT_NODE_ASK_AFTER, /* does the receiver still take part in the collective? */
+    IBSHIFT_NODE_ABORT,     /* the sender has given the collective up */
+    IBSHIFT_NODE_BREAK,     /* and all that goes on between the two; value says why */
+};
+
+enum { IBSHIFT_NODE_FREE_OF_QUOTA = 1 }; /* flag of DATA and PART: the receive was posted */
+
+struct ibshift_node_cell {
+    _Atomic uint32_t turn; /* 1 + how many cells were written before, ever */
+    uint8_t kind;
+    uint8_t flags;
+    uint16_t size; /* DATA: bytes in the cell; PART: in the ring */
+    struct ibshift_net_key key;
+    uint32_t at; /* PART: where in the ring */
+    union {
+        uint8_t data[IBSHIFT_NODE_CELL_DATA];
+        struct {
+            uint64_t length, offset; /* of the message */
+        } part;
+        struct {
+            uint64_t length, address;
+        } grant;
+        int64_t value;
+    };
+};
+static_assert(sizeof(struct ibshift_node_cell) == 64, "a cell is a cache line");
+
+/* Counters that only grow, and wrap. */
+struct ibshift_node_taken {
+    _Atomic uint32_t cells;
+    _Atomic uint32_t ring;  /* bytes */
+    _Atomic uint32_t quota; /* bytes of messages that were held and are no more */
+    uint8_t rest[IBSHIFT_NODE_LINE - 12];
+};
+
+struct ibshift_node_head {
+    uint32_t magic, version;
+    uint64_t secret;  /* as in the owner's card */
+    uint64_t process; /* random; the same for all segments of one process */
+    uint32_t boxes;
+    uint32_t ring; /* bytes of each, a power of two */
+    uint8_t rest[IBSHIFT_NODE_LINE - 32];
+};
+
+static inline size_t ibshift_node_box_size(uint32_t ring)
+{
+    return sizeof(struct ibshift_node_taken) +
+           IBSHIFT_NODE_CELLS * sizeof(struct ibshift_node_cell) + ring;
+}
+
+static inline size_t ibshift_node_segment_size(uint32_t boxes, uint32_t ring)
+{
+    return sizeof(struct ibshift_node_head) + boxes * ibshift_node_box_size(ring);
+}
+
+/* One box, as its writer or its reader sees it. */
+struct ibshift_node_box {
+    struct ibshift_node_taken *taken;
+    struct ibshift_node_cell *cells;
+    uint8_t *ring;
+};
+
+static inline struct ibshift_node_box ibshift_node_box(void *segment, uint32_t place, uint32_t ring)
+{
+    uint8_t *start =
+        (uint8_t *)segment + sizeof(struct ibshift_node_head) + place * ibshift_node_box_size(ring);
+    uint8_t *cells = start + sizeof(struct ibshift_node_taken);
+
+    return (struct ibshift_node_box){.taken = (struct ibshift_node_taken *)start,
+                                     .cells = (struct ibshift_node_cell *)cells,
+                                     .ring = cells +
+                                             IBSHIFT_NODE_CELLS * sizeof(struct ibshift_node_cell)};
+}
+
+#endif

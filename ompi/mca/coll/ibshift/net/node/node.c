@@ -1,0 +1,212 @@
+#include "net/node/private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+static const char default_folder[] = "/dev/shm";
+
+/* Processes that have written into their boxes but were not met here yet. */
+static void look_for_strangers(struct ibshift_net_node *nn)
+{
+    for (uint32_t place = 0; place < nn->card.boxes; place++) {
+        struct ibshift_node_box box;
+
+        if (nn->peers[place] != NULL || place == nn->card.place) {
+            continue;
+        }
+        box = ibshift_node_box(nn->own.base, place, nn->card.ring);
+        if (atomic_load_explicit(&box.cells[0].turn, memory_order_acquire) != 0) {
+            struct ibshift_node_peer *peer =
+                ibshift_nn_peer(nn, (uint32_t)box.cells[0].value); /* its card has its place */
+
+            (void)peer; /* NULL: no process of ours; its box is not read */
+        }
+    }
+}
+
+static int deliver(struct ibshift_net_node *nn, struct ibshift_net_event *events, int max)
+{
+    int count = 0;
+
+    while (count < max && nn->ended.first != NULL) {
+        struct ibshift_node_note *note = nn->ended.first;
+
+        events[count++] = (struct ibshift_net_event){
+            .cookie = note->cookie, .peer = note->match.peer, .status = note->status};
+        ibshift_nn_note_free(nn, note);
+    }
+    return count;
+}
+
+static int poll_net(struct ibshift_net *net, struct ibshift_net_event *events, int max)
+{
+    struct ibshift_net_node *nn = ibshift_node(net);
+
+    if (nn->met_count + 1 < nn->card.boxes) {
+        look_for_strangers(nn);
+    }
+    for (uint32_t i = 0; i < nn->met_count; i++) {
+        struct ibshift_node_peer *peer = nn->peers[nn->met[i]];
+
+        ibshift_nn_take(nn, peer);
+        if (peer->status == 0 && (peer->ready.first != NULL || peer->waiting.first != NULL)) {
+            ibshift_nn_flush(nn, peer);
+        }
+    }
+    return deliver(nn, events, max);
+}
+
+static void probe(struct ibshift_net *net, uint32_t number)
+{
+    struct ibshift_net_node *nn = ibshift_node(net);
+    struct ibshift_node_peer *peer = ibshift_nn_peer(nn, number);
+
+    if (peer != NULL && peer->status == 0 && ibshift_nn_check_alive(nn, peer)) {
+        ibshift_nn_ask(nn, peer);
+    }
+}
+
+/* Reads only what is written once, before the peer's status is set. */
+static void describe(struct ibshift_net *net, uint32_t number, char *text, size_t size)
+{
+    const struct ibshift_net_node *nn = ibshift_node(net);
+    const struct ibshift_node_peer *peer = NULL;
+
+    for (uint32_t i = 0; i < nn->met_count && peer == NULL; i++) {
+        const struct ibshift_node_peer *p = nn->peers[nn->met[i]];
+        peer = p->number == number ? p : NULL;
+    }
+    if (peer == NULL) {
+        snprintf(text, size, "rank %u of this host, nothing sent yet", number);
+    } else if (peer->status != 0) {
+        snprintf(text, size, "rank %u of this host, process %u, shared memory: %s", number,
+                 peer->card.pid, peer->text);
+    } else {
+        snprintf(text, size, "rank %u of this host, process %u, shared memory", number,
+                 peer->card.pid);
+    }
+}
+
+static uint64_t now(struct ibshift_net *net)
+{
+    struct timespec t;
+
+    (void)net;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void free_list(struct ibshift_net_node *nn, struct ibshift_node_list *list)
+{
+    while (list->first != NULL) {
+        ibshift_nn_note_free(nn, list->first);
+    }
+}
+
+static void free_peer(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
+{
+    free_list(nn, &peer->ready);
+    free_list(nn, &peer->waiting);
+    free_list(nn, &peer->resting);
+    ibshift_node_segment_close(nn->options.folder, &peer->theirs, NULL);
+    free(peer);
+}
+
+static void destroy(struct ibshift_net *net)
+{
+    struct ibshift_net_node *nn = ibshift_node(net);
+
+    for (uint32_t i = 0; i < nn->met_count; i++) {
+        free_peer(nn, nn->peers[nn->met[i]]);
+    }
+    free_list(nn, &nn->ended);
+    ibshift_nn_notes_free(nn);
+    ibshift_given_up_free(&nn->given_up);
+    ibshift_match_free(&nn->rx);
+    ibshift_match_free(&nn->tx);
+    ibshift_node_segment_close(nn->options.folder, &nn->own, nn->card.name);
+    free(nn->peers);
+    free(nn->places);
+    free(nn->met);
+    free(nn);
+}
+
+static const struct ibshift_net_ops ops = {
+    .send = ibshift_nn_send,
+    .recv = ibshift_nn_recv,
+    .poll = poll_net,
+    .cancel = ibshift_nn_cancel,
+    .abort = ibshift_nn_abort,
+    .give_up = ibshift_nn_give_up,
+    .has_given_up = ibshift_nn_has_given_up,
+    .enter = ibshift_nn_enter_comm,
+    .ask = ibshift_nn_ask_after,
+    .forget = ibshift_nn_forget,
+    .probe = probe,
+    .describe = describe,
+    .now = now,
+    .destroy = destroy,
+};
+
+static int make_tables(struct ibshift_net_node *nn, uint32_t processes)
+{
+    uint32_t room = 4;
+
+    while (room < 2 * processes) {
+        room *= 2;
+    }
+    nn->place_mask = room - 1;
+    nn->places = calloc(room, sizeof(*nn->places));
+    nn->peers = calloc(processes, sizeof(*nn->peers));
+    nn->met = calloc(processes, sizeof(*nn->met));
+    if (ibshift_match_init(&nn->rx) != 0 || ibshift_match_init(&nn->tx) != 0 ||
+        nn->places == NULL || nn->peers == NULL || nn->met == NULL) {
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+int ibshift_net_node_create(const struct ibshift_node_options *options, struct ibshift_net **net,
+                            char *why, size_t size)
+{
+    struct ibshift_net_node *nn = calloc(1, sizeof(*nn));
+    int rc = -ENOMEM;
+
+    snprintf(why, size, "out of memory");
+    if (nn == NULL) {
+        return rc;
+    }
+    nn->net.ops = &ops;
+    nn->options = *options;
+    if (nn->options.folder == NULL) {
+        nn->options.folder = default_folder;
+    }
+    rc = make_tables(nn, options->processes);
+    if (rc == 0) {
+        rc = ibshift_node_segment_make(nn->options.folder, options->processes, options->memory,
+                                       &nn->own, &nn->card, why, size);
+    }
+    if (rc != 0) {
+        destroy(&nn->net);
+        return rc;
+    }
+    nn->card.place = (uint16_t)options->place;
+    nn->net.max_eager = ibshift_node_short(nn->card.ring);
+    (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* under Yama, others may copy */
+    *net = &nn->net;
+    return 0;
+}
+
+const struct ibshift_node_card *ibshift_net_node_card(const struct ibshift_net *net)
+{
+    return &((const struct ibshift_net_node *)net)->card;
+}
+
+void ibshift_net_node_stats(const struct ibshift_net *net, struct ibshift_node_stats *stats)
+{
+    *stats = ((const struct ibshift_net_node *)net)->stats;
+}

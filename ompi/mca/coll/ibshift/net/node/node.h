@@ -1,0 +1,51 @@
+#ifndef IBSHIFT_NET_NODE_NODE_H
+#define IBSHIFT_NET_NODE_NODE_H
+
+/*
+ * The net of one host: messages between its processes through shared memory.
+ *
+ * Short messages go into the receiver's box: up to 40 bytes in a cell, longer ones in parts through
+ * the box's ring. Long ones wait for the receiver's grant, and then the kernel copies them straight
+ * into its buffer (process_vm_writev), or, where it does not let us, they go through the ring.
+ *
+ * A sender may be ahead: messages that nobody waits for yet are held by the receiver within a
+ * quota of bytes per sender. Who waits for a message that the quota may keep back grants it by its
+ * name, and such messages are free of quota: so what is waited for always comes.
+ */
+
+#include "net/net.h"
+#include "net/node/segment.h"
+
+struct ibshift_node_options {
+    const char *folder; /* NULL: /dev/shm */
+    uint32_t processes; /* of the job on this host */
+    uint32_t place;     /* of this one among them */
+    uint32_t self;      /* its number as a peer */
+    size_t memory;      /* bytes of the segment at the most */
+    bool may_copy;      /* the kernel may be asked to copy between processes */
+    /* The card of a peer: 0, or a negative errno. */
+    int (*card)(void *context, uint32_t peer, struct ibshift_node_card *card);
+    /* Whether a communicator of this number is on this side; may be NULL: nobody knows. */
+    bool (*has_comm)(void *context, uint32_t comm);
+    void (*say)(void *context, const char *line); /* one line for people; NULL: nobody listens */
+    void *context;
+};
+
+struct ibshift_node_stats {
+    uint64_t cells;   /* messages that fit into one */
+    uint64_t rings;   /* that went through a ring */
+    uint64_t direct;  /* that the kernel copied */
+    uint64_t bytes;   /* of all of them */
+    uint64_t held;    /* that came before anyone waited */
+    uint64_t control; /* news */
+};
+
+/* 0 or a negative errno with one line in why. The card to publish is ibshift_node_own_card(). */
+int ibshift_net_node_create(const struct ibshift_node_options *options, struct ibshift_net **net,
+                            char *why, size_t size);
+
+const struct ibshift_node_card *ibshift_net_node_card(const struct ibshift_net *net);
+
+void ibshift_net_node_stats(const struct ibshift_net *net, struct ibshift_node_stats *stats);
+
+#endif

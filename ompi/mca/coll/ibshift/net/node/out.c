@@ -1,0 +1,452 @@
+/* Messages out: into the peer's box, or straight into its buffer. */
+#include "net/node/private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+enum {
+    DIRECT_PIECE = 256 * 1024, /* one call of the kernel: polls in between serve others */
+    DIRECT_PIECES = 4,
+};
+
+static const uint64_t fresh = 100 * 1000 * 1000; /* ns: a pid does not come back so soon */
+
+/* The next cell of the peer's box, or NULL: full. */
+static struct ibshift_node_cell *next_cell(struct ibshift_node_peer *peer)
+{
+    if (peer->out_cells - peer->seen.cells == IBSHIFT_NODE_CELLS) {
+        peer->seen.cells = atomic_load_explicit(&peer->out.taken->cells, memory_order_acquire);
+        if (peer->out_cells - peer->seen.cells >= IBSHIFT_NODE_CELLS) {
+            return NULL;
+        }
+    }
+    return &peer->out.cells[peer->out_cells % IBSHIFT_NODE_CELLS];
+}
+
+static void publish(struct ibshift_node_peer *peer, struct ibshift_node_cell *cell)
+{
+    atomic_store_explicit(&cell->turn, ++peer->out_cells, memory_order_release);
+}
+
+static uint32_t ring_room(struct ibshift_node_peer *peer, uint32_t wanted)
+{
+    uint32_t size = peer->card.ring;
+
+    if (size - (peer->out_ring - peer->seen.ring) < wanted) {
+        peer->seen.ring = atomic_load_explicit(&peer->out.taken->ring, memory_order_acquire);
+    }
+    return size - (peer->out_ring - peer->seen.ring);
+}
+
+static bool has_quota(struct ibshift_node_peer *peer, uint64_t length)
+{
+    uint32_t after = peer->out_quota + ibshift_node_cost(length);
+
+    if (after - peer->seen.quota > peer->card.ring) {
+        peer->seen.quota = atomic_load_explicit(&peer->out.taken->quota, memory_order_acquire);
+    }
+    return after - peer->seen.quota <= peer->card.ring;
+}
+
+static uint32_t part_size(const struct ibshift_node_peer *peer, uint64_t length)
+{
+    uint32_t size = length <= 4096 ? 2048 : length <= 16384 ? 4096 : 8192;
+
+    return size <= peer->card.ring / 4 ? size : peer->card.ring / 4;
+}
+
+static void copy_to_ring(struct ibshift_node_peer *peer, const uint8_t *from, uint32_t n)
+{
+    uint32_t at = peer->out_ring & (peer->card.ring - 1);
+    uint32_t first = peer->card.ring - at < n ? peer->card.ring - at : n;
+
+    memcpy(peer->out.ring + at, from, first);
+    memcpy(peer->out.ring, from + first, n - first);
+}
+
+/* 0 when all has gone, or -EAGAIN; *done says how much. */
+static int put_parts(struct ibshift_node_peer *peer, const struct ibshift_net_key *key,
+                     const uint8_t *from, uint64_t length, uint8_t flags, uint64_t *done)
+{
+    uint32_t part = part_size(peer, length);
+
+    while (*done < length) {
+        uint32_t n = length - *done < part ? (uint32_t)(length - *done) : part;
+        struct ibshift_node_cell *cell = next_cell(peer);
+
+        if (cell == NULL || ring_room(peer, n) < n) {
+            return -EAGAIN;
+        }
+        copy_to_ring(peer, from + *done, n);
+        cell->kind = IBSHIFT_NODE_PART;
+        cell->flags = flags;
+        cell->size = (uint16_t)n;
+        cell->key = *key;
+        cell->at = peer->out_ring;
+        cell->part.length = length;
+        cell->part.offset = *done;
+        peer->out_ring += n;
+        *done += n;
+        publish(peer, cell);
+    }
+    return 0;
+}
+
+static int put_data(struct ibshift_node_peer *peer, const struct ibshift_net_key *key,
+                    const uint8_t *from, uint64_t length, uint8_t flags)
+{
+    struct ibshift_node_cell *cell = next_cell(peer);
+
+    if (cell == NULL) {
+        return -EAGAIN;
+    }
+    cell->kind = IBSHIFT_NODE_DATA;
+    cell->flags = flags;
+    cell->size = (uint16_t)length;
+    cell->key = *key;
+    if (length > 0) {
+        memcpy(cell->data, from, length);
+    }
+    publish(peer, cell);
+    return 0;
+}
+
+static int put_message(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                       const struct ibshift_net_key *key, const uint8_t *from, uint64_t length,
+                       uint8_t flags, uint64_t *done)
+{
+    bool is_small = length <= IBSHIFT_NODE_CELL_DATA;
+    int rc = is_small ? put_data(peer, key, from, length, flags)
+                      : put_parts(peer, key, from, length, flags, done);
+
+    if (rc == 0) {
+        nn->stats.bytes += length;
+        nn->stats.cells += is_small;
+        nn->stats.rings += !is_small;
+    }
+    return rc;
+}
+
+/* The kernel writes into the buffer that the receiver granted. 0, -EAGAIN: goes on later. */
+static int copy_direct(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                       struct ibshift_node_note *note)
+{
+    if (ibshift_net_now(&nn->net) - note->since > fresh && !ibshift_nn_check_alive(nn, peer)) {
+        return peer->status;
+    }
+    for (int i = 0; i < DIRECT_PIECES && note->done < note->length; i++) {
+        uint64_t left = note->length - note->done;
+        struct iovec here = {.iov_base = note->buffer + note->done,
+                             .iov_len = left < DIRECT_PIECE ? left : DIRECT_PIECE};
+        struct iovec there = {.iov_base = (void *)(uintptr_t)(note->target + note->done),
+                              .iov_len = here.iov_len};
+        ssize_t n = process_vm_writev((pid_t)peer->card.pid, &here, 1, &there, 1, 0);
+
+        if (n <= 0) {
+            if (!ibshift_nn_check_alive(nn, peer)) {
+                return peer->status;
+            }
+            peer->reach = IBSHIFT_NODE_CANNOT; /* all of it through the ring, from the start */
+            note->target = 0;
+            note->done = 0;
+            return -EAGAIN;
+        }
+        note->done += (uint64_t)n;
+    }
+    note->since = ibshift_net_now(&nn->net);
+    return note->done == note->length ? 0 : -EAGAIN;
+}
+
+static int put_news(struct ibshift_node_peer *peer, enum ibshift_node_kind kind,
+                    const struct ibshift_net_key *key, uint64_t length, uint64_t address)
+{
+    struct ibshift_node_cell *cell = next_cell(peer);
+
+    if (cell == NULL) {
+        return -EAGAIN;
+    }
+    cell->kind = (uint8_t)kind;
+    cell->flags = 0;
+    cell->size = 0;
+    cell->key = *key;
+    cell->grant.length = length;
+    cell->grant.address = address;
+    publish(peer, cell);
+    return 0;
+}
+
+static int go_long(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                   struct ibshift_node_note *note)
+{
+    int rc = 0;
+
+    if (note->target != 0 && !ibshift_nn_can_copy(nn, peer)) {
+        note->target = 0;
+    }
+    if (note->target == 0) {
+        return put_message(nn, peer, &note->match.key, note->buffer, note->length,
+                           IBSHIFT_NODE_FREE_OF_QUOTA, &note->done);
+    }
+    if (note->done < note->length) {
+        rc = copy_direct(nn, peer, note);
+    }
+    if (rc == 0) {
+        rc = put_news(peer, IBSHIFT_NODE_DONE, &note->match.key, note->length, 0);
+    }
+    if (rc == 0) {
+        nn->stats.direct++;
+        nn->stats.bytes += note->length;
+    }
+    return rc;
+}
+
+/* A note of the list of those that are ready: 0 when it is over and off the list. */
+static int go(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+              struct ibshift_node_note *note)
+{
+    bool is_long = note->length > ibshift_node_short(peer->card.ring);
+    int rc;
+
+    if (note->kind == IBSHIFT_NODE_NEWS) {
+        rc = put_news(peer, note->news, &note->match.key, note->length, note->target);
+        if (rc == 0) {
+            ibshift_nn_note_free(nn, note);
+        }
+        return rc;
+    }
+    rc = is_long ? go_long(nn, peer, note)
+                 : put_message(nn, peer, &note->match.key, note->buffer, note->length,
+                               note->is_granted ? IBSHIFT_NODE_FREE_OF_QUOTA : 0, &note->done);
+    if (rc == 0) {
+        ibshift_nn_note_end(nn, note, 0);
+    }
+    return rc;
+}
+
+void ibshift_nn_flush(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
+{
+    int rc = 0;
+
+    while (rc == 0 && peer->ready.first != NULL) {
+        rc = go(nn, peer, peer->ready.first);
+    }
+    while (rc == 0 && peer->waiting.first != NULL && has_quota(peer, peer->waiting.first->length)) {
+        struct ibshift_node_note *note = peer->waiting.first;
+
+        peer->out_quota += ibshift_node_cost(note->length);
+        ibshift_nn_leave(&nn->tx, note);
+        ibshift_nn_note_move(&peer->ready, note);
+        rc = go(nn, peer, note);
+    }
+}
+
+/* Goes now, or as soon as there is room. */
+void ibshift_nn_tell(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                     enum ibshift_node_kind kind, const struct ibshift_net_key *key,
+                     uint64_t length, uint64_t address)
+{
+    struct ibshift_node_note *note;
+
+    if (ibshift_nn_meet(nn, peer) != 0) {
+        return;
+    }
+    nn->stats.control++;
+    if (peer->ready.first == NULL && put_news(peer, kind, key, length, address) == 0) {
+        return;
+    }
+    note = ibshift_nn_note_new(nn, peer, IBSHIFT_NODE_NEWS, key);
+    if (note == NULL) {
+        if (kind != IBSHIFT_NODE_BREAK) {
+            ibshift_nn_break(nn, peer, -ENOMEM, "out of memory");
+        }
+        return;
+    }
+    note->news = (uint8_t)kind;
+    note->length = length;
+    note->target = address;
+    ibshift_nn_note_move(&peer->ready, note);
+}
+
+/* A grant that waits for room is taken back. */
+bool ibshift_nn_untell_grant(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                             const struct ibshift_net_key *key)
+{
+    for (struct ibshift_node_note *note = peer->ready.first; note != NULL; note = note->next) {
+        if (note->kind == IBSHIFT_NODE_NEWS && note->news == IBSHIFT_NODE_GRANT &&
+            memcmp(&note->match.key, key, sizeof(*key)) == 0) {
+            ibshift_nn_note_free(nn, note);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void mismatch(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                     const struct ibshift_net_key *key, uint64_t here, uint64_t there)
+{
+    ibshift_nn_break(nn, peer, -EMSGSIZE,
+                     "message %u of collective %u on communicator %u: %llu bytes here, %llu there",
+                     key->tag, key->seq, key->comm, (unsigned long long)here,
+                     (unsigned long long)there);
+}
+
+/* A short one that can leave whole at once: 0, or -EAGAIN and nothing has happened. */
+static int send_now(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                    const struct ibshift_net_message *m, bool is_granted)
+{
+    uint32_t part = part_size(peer, m->length);
+    uint32_t cells = (uint32_t)((m->length + part - 1) / part);
+    uint64_t done = 0;
+
+    if (peer->ready.first != NULL ||
+        (!is_granted && (peer->waiting.first != NULL || !has_quota(peer, m->length)))) {
+        return -EAGAIN;
+    }
+    if (m->length > IBSHIFT_NODE_CELL_DATA &&
+        (peer->out_cells + cells - peer->seen.cells > IBSHIFT_NODE_CELLS ||
+         ring_room(peer, (uint32_t)m->length) < m->length)) {
+        return -EAGAIN;
+    }
+    if (put_message(nn, peer, &m->key, m->buffer, m->length,
+                    is_granted ? IBSHIFT_NODE_FREE_OF_QUOTA : 0, &done) != 0) {
+        return -EAGAIN;
+    }
+    peer->out_quota += is_granted ? 0 : ibshift_node_cost(m->length);
+    return 0;
+}
+
+/* Whatever cannot leave now: a note, on the list of what it waits for. */
+static int send_later(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                      const struct ibshift_net_message *m, const struct ibshift_node_note *early)
+{
+    bool is_long = m->length > ibshift_node_short(peer->card.ring);
+    struct ibshift_node_note *note = ibshift_nn_note_new(nn, peer, IBSHIFT_NODE_SEND, &m->key);
+
+    if (note == NULL) {
+        return -ENOMEM;
+    }
+    note->buffer = m->buffer;
+    note->length = m->length;
+    note->cookie = m->cookie;
+    if (early != NULL) {
+        note->is_granted = true;
+        note->target = early->target;
+        note->since = early->since;
+        ibshift_nn_note_move(&peer->ready, note);
+    } else {
+        ibshift_nn_enter(&nn->tx, note);
+        ibshift_nn_note_move(is_long ? &peer->resting : &peer->waiting, note);
+    }
+    ibshift_nn_flush(nn, peer);
+    return IBSHIFT_NET_PENDING;
+}
+
+int ibshift_nn_send(struct ibshift_net *net, const struct ibshift_net_message *m)
+{
+    struct ibshift_net_node *nn = ibshift_node(net);
+    struct ibshift_node_peer *peer = ibshift_nn_peer(nn, m->peer);
+    struct ibshift_node_note *found = NULL, early;
+
+    if (peer == NULL) {
+        return -EHOSTUNREACH;
+    }
+    if (ibshift_nn_meet(nn, peer) != 0) {
+        return peer->status;
+    }
+    if (nn->given_up.peer_count > 0 && ibshift_given_up_by(&nn->given_up, m->peer, &m->key)) {
+        return -ECONNABORTED;
+    }
+    if (nn->tx.count > 0) {
+        found = (struct ibshift_node_note *)ibshift_match_find(&nn->tx, m->peer, &m->key);
+    }
+    if (found != NULL) {
+        early = *found;
+        ibshift_nn_note_free(nn, found);
+        if (early.length != m->length) {
+            mismatch(nn, peer, &m->key, m->length, early.length);
+            return peer->status;
+        }
+    }
+    if (m->length <= ibshift_node_short(peer->card.ring) &&
+        send_now(nn, peer, m, found != NULL) == 0) {
+        return IBSHIFT_NET_DONE;
+    }
+    return send_later(nn, peer, m, found != NULL ? &early : NULL);
+}
+
+void ibshift_nn_grant_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                           const struct ibshift_node_cell *cell)
+{
+    struct ibshift_node_note *note =
+        (struct ibshift_node_note *)ibshift_match_find(&nn->tx, peer->number, &cell->key);
+
+    if (note != NULL && note->length != cell->grant.length) {
+        mismatch(nn, peer, &cell->key, note->length, cell->grant.length);
+        return;
+    }
+    if (note == NULL && ibshift_given_up_here(&nn->given_up, &cell->key)) {
+        return; /* the abort is on its way, and nothing will be written */
+    }
+    if (note == NULL) {
+        note = ibshift_nn_note_new(nn, peer, IBSHIFT_NODE_EARLY, &cell->key);
+        if (note == NULL) {
+            ibshift_nn_break(nn, peer, -ENOMEM, "out of memory");
+            return;
+        }
+        note->length = cell->grant.length;
+        ibshift_nn_enter(&nn->tx, note);
+        ibshift_nn_note_move(&peer->resting, note);
+    } else if (note->kind == IBSHIFT_NODE_SEND) {
+        ibshift_nn_leave(&nn->tx, note);
+        ibshift_nn_note_move(&peer->ready, note);
+    }
+    note->is_granted = true;
+    note->target = cell->grant.address;
+    note->since = ibshift_net_now(&nn->net);
+}
+
+void ibshift_nn_ungrant_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                             const struct ibshift_node_cell *cell)
+{
+    struct ibshift_node_note *note =
+        (struct ibshift_node_note *)ibshift_match_find(&nn->tx, peer->number, &cell->key);
+
+    if (note != NULL && note->kind == IBSHIFT_NODE_EARLY) {
+        ibshift_nn_note_free(nn, note);
+    }
+}
+
+/* What has been written so far may stay; no more is written after the answer. */
+void ibshift_nn_revoke_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                            const struct ibshift_node_cell *cell)
+{
+    struct ibshift_node_note *note;
+
+    ibshift_nn_ungrant_came(nn, peer, cell);
+    for (note = peer->ready.first; note != NULL; note = note->next) {
+        if (note->kind == IBSHIFT_NODE_SEND &&
+            memcmp(&note->match.key, &cell->key, sizeof(cell->key)) == 0) {
+            note->is_granted = false;
+            note->target = 0;
+            note->done = 0;
+            ibshift_nn_enter(&nn->tx, note);
+            ibshift_nn_note_move(&peer->resting, note);
+            break;
+        }
+    }
+    ibshift_nn_tell(nn, peer, IBSHIFT_NODE_REVOKED, &cell->key, 0, 0);
+}
+
+/* After grants that are late: so lengths that differ are found. */
+void ibshift_nn_ask(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
+{
+    struct ibshift_node_note *next;
+
+    for (struct ibshift_node_note *note = peer->resting.first; note != NULL; note = next) {
+        next = note->next;
+        if (note->kind == IBSHIFT_NODE_SEND && peer->ready.first == NULL) {
+            ibshift_nn_tell(nn, peer, IBSHIFT_NODE_ASK, &note->match.key, note->length, 0);
+        }
+    }
+}

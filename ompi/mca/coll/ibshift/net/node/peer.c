@@ -1,0 +1,157 @@
+/* Other processes of the host: found by their cards, met with the first message, lost in one way.
+ */
+#include "net/node/private.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+static uint32_t slot_of(const struct ibshift_net_node *nn, uint32_t number)
+{
+    uint32_t slot = number * 0x9e3779b1u & nn->place_mask;
+
+    while (nn->places[slot].peer != 0 && nn->places[slot].peer != number + 1) {
+        slot = (slot + 1) & nn->place_mask;
+    }
+    return slot;
+}
+
+static struct ibshift_node_peer *add(struct ibshift_net_node *nn, uint32_t number, uint32_t slot)
+{
+    struct ibshift_node_card card;
+    struct ibshift_node_peer *peer;
+
+    if (nn->options.card(nn->options.context, number, &card) != 0 ||
+        !ibshift_node_is_near(&nn->card, &card) || nn->peers[card.place] != NULL ||
+        (peer = calloc(1, sizeof(*peer))) == NULL) {
+        return NULL;
+    }
+    peer->number = number;
+    peer->card = card;
+    peer->in = ibshift_node_box(nn->own.base, card.place, nn->card.ring);
+    nn->peers[card.place] = peer;
+    nn->met[nn->met_count++] = card.place;
+    nn->places[slot].peer = number + 1;
+    nn->places[slot].place = card.place;
+    return peer;
+}
+
+/* NULL: it is not on this host, or there is no memory. */
+struct ibshift_node_peer *ibshift_nn_peer(struct ibshift_net_node *nn, uint32_t number)
+{
+    uint32_t slot = slot_of(nn, number);
+
+    return nn->places[slot].peer != 0 ? nn->peers[nn->places[slot].place] : add(nn, number, slot);
+}
+
+/* Before anything is sent: opens the peer's segment and says who comes. 0, or why it has failed. */
+int ibshift_nn_meet(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
+{
+    char why[160];
+    int rc;
+
+    if (peer->status != 0 || peer->theirs.base != NULL) {
+        return peer->status;
+    }
+    rc =
+        ibshift_node_segment_open(nn->options.folder, &peer->card, &peer->theirs, why, sizeof(why));
+    if (rc != 0) {
+        ibshift_nn_break(nn, peer, -EHOSTUNREACH, "%s", why);
+        return peer->status;
+    }
+    peer->out = ibshift_node_box(peer->theirs.base, nn->card.place, peer->card.ring);
+    peer->out.cells[0].kind = IBSHIFT_NODE_HELLO;
+    peer->out.cells[0].value = nn->options.self;
+    atomic_store_explicit(&peer->out.cells[0].turn, ++peer->out_cells, memory_order_release);
+    return 0;
+}
+
+static void say_copies(struct ibshift_net_node *nn, int error)
+{
+    char line[320];
+
+    if (nn->has_said_copy || nn->options.say == NULL) {
+        return;
+    }
+    nn->has_said_copy = true;
+    snprintf(line, sizeof(line),
+             "the kernel does not copy between processes of this host (process_vm_readv: %s): long "
+             "messages go through shared memory, which is slower. A container's seccomp profile or "
+             "kernel.yama.ptrace_scope may forbid it",
+             strerror(error));
+    nn->options.say(nn->options.context, line);
+}
+
+/* Read its secret where its card says that it is: so the pid means that process, and we may. */
+bool ibshift_nn_can_copy(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
+{
+    uint64_t found = 0;
+    struct iovec here = {.iov_base = &found, .iov_len = sizeof(found)};
+    struct iovec there = {.iov_base = (void *)(uintptr_t)peer->card.secret_at,
+                          .iov_len = sizeof(found)};
+
+    if (peer->reach == IBSHIFT_NODE_UNTRIED) {
+        bool can = nn->options.may_copy &&
+                   process_vm_readv((pid_t)peer->card.pid, &here, 1, &there, 1, 0) ==
+                       (ssize_t)sizeof(found) &&
+                   found == peer->card.secret;
+
+        if (!can && nn->options.may_copy) {
+            say_copies(nn, found != 0 ? ESRCH : errno);
+        }
+        peer->reach = can ? IBSHIFT_NODE_CAN : IBSHIFT_NODE_CANNOT;
+    }
+    return peer->reach == IBSHIFT_NODE_CAN;
+}
+
+static void end_all(struct ibshift_net_node *nn, struct ibshift_node_list *list, int status)
+{
+    while (list->first != NULL) {
+        struct ibshift_node_note *note = list->first;
+
+        if (note->kind == IBSHIFT_NODE_SEND || note->kind == IBSHIFT_NODE_RECV) {
+            ibshift_nn_note_end(nn, note, status);
+        } else {
+            ibshift_nn_note_free(nn, note);
+        }
+    }
+}
+
+/* What it has written before it ended counts: callers take its cells first. */
+void ibshift_nn_break(struct ibshift_net_node *nn, struct ibshift_node_peer *peer, int status,
+                      const char *format, ...)
+{
+    static const struct ibshift_net_key no_key;
+    va_list arguments;
+
+    if (peer->status != 0) {
+        return;
+    }
+    va_start(arguments, format);
+    vsnprintf(peer->text, sizeof(peer->text), format, arguments);
+    va_end(arguments);
+    end_all(nn, &peer->ready, status);
+    if (status != -EHOSTUNREACH) { /* else it cannot be told */
+        ibshift_nn_tell(nn, peer, IBSHIFT_NODE_BREAK, &no_key, (uint64_t)(int64_t)status, 0);
+    }
+    peer->status = status;
+    end_all(nn, &peer->ready, status);
+    end_all(nn, &peer->waiting, status);
+    end_all(nn, &peer->resting, status);
+}
+
+bool ibshift_nn_check_alive(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
+{
+    if (ibshift_nn_meet(nn, peer) != 0) {
+        return false;
+    }
+    if (ibshift_node_segment_is_alive(&peer->theirs)) {
+        return true;
+    }
+    ibshift_nn_take(nn, peer);
+    ibshift_nn_break(nn, peer, -ECONNRESET, "the process has ended");
+    return false;
+}

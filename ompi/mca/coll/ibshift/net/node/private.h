@@ -1,0 +1,160 @@
+#ifndef IBSHIFT_NET_NODE_PRIVATE_H
+#define IBSHIFT_NET_NODE_PRIVATE_H
+
+/* The inside of the node's net. The owner's one-call-at-a-time rule (net.h) covers all of it. */
+
+#include "net/given_up.h"
+#include "net/net_verbs_match.h"
+#include "net/node/layout.h"
+#include "net/node/node.h"
+
+enum ibshift_node_note_kind {
+    IBSHIFT_NODE_RECV,  /* posted; in table rx */
+    IBSHIFT_NODE_HELD,  /* came early, perhaps not all of it yet; in table rx */
+    IBSHIFT_NODE_SEND,  /* in table tx until it has a grant, or needs none */
+    IBSHIFT_NODE_EARLY, /* the grant of a send that is not posted yet; in table tx */
+    IBSHIFT_NODE_NEWS,  /* a cell that waits for room */
+};
+
+/* One message, or news about one. On one list of its peer, or on the net's list of the ended. */
+struct ibshift_node_note {
+    struct ibshift_match match; /* first: the tables hold these */
+    struct ibshift_node_note *next, *previous;
+    struct ibshift_node_list *list;
+    uint64_t cookie;
+    uint8_t *buffer; /* HELD: its own */
+    uint64_t length;
+    uint64_t done;   /* bytes that have gone, or come */
+    uint64_t target; /* SEND, EARLY: where the receiver wants it; 0: through the ring */
+    uint64_t since;  /* when the grant came */
+    int status;
+    uint8_t kind;
+    uint8_t news; /* NEWS: of what kind */
+    bool is_in_table;
+    bool is_granted;  /* RECV: the sender was told; SEND: it has told us */
+    bool is_direct;   /* RECV: it was told where */
+    bool is_revoking; /* RECV: over, but for the sender's word that it writes no more */
+    bool is_free;     /* HELD: of quota */
+};
+
+struct ibshift_node_list {
+    struct ibshift_node_note *first, *last;
+};
+
+enum ibshift_node_reach { IBSHIFT_NODE_UNTRIED, IBSHIFT_NODE_CAN, IBSHIFT_NODE_CANNOT };
+
+struct ibshift_node_peer {
+    uint32_t number; /* as a peer of the net */
+    int status;      /* not 0: why it has failed */
+    struct ibshift_node_card card;
+    struct ibshift_node_segment theirs; /* base NULL: not opened yet */
+    struct ibshift_node_box out, in;
+    uint32_t out_cells, out_ring, out_quota; /* what we have used, ever */
+    struct {
+        uint32_t cells, ring, quota;
+    } seen;                           /* of what the peer has taken, when we looked last */
+    uint32_t in_cells, in_ring;       /* what we have taken, ever */
+    uint32_t in_quota, in_returned;   /* what has come, and what is no more held */
+    uint8_t reach;                    /* by the kernel's copy; enum ibshift_node_reach */
+    struct ibshift_node_list ready;   /* SEND, NEWS: go as soon as there is room */
+    struct ibshift_node_list waiting; /* SEND: for quota */
+    struct ibshift_node_list resting; /* all others */
+    struct ibshift_net_cause cause; /* why it gave a collective up the last time; status 0: never */
+    char text[160];                 /* what broke */
+};
+
+struct ibshift_net_node {
+    struct ibshift_net net;
+    struct ibshift_node_options options;
+    struct ibshift_node_card card;
+    struct ibshift_node_segment own;
+    struct ibshift_node_peer **peers; /* by place; NULL: not met yet */
+    struct {
+        uint32_t peer; /* 1 + its number; 0: free */
+        uint32_t place;
+    } * places; /* by number, open addressing */
+    uint32_t place_mask;
+    uint32_t *met; /* places of those that were met */
+    uint32_t met_count;
+    struct ibshift_match_table rx, tx;
+    struct ibshift_given_up given_up;
+    struct ibshift_node_list ended;
+    struct ibshift_node_note *free_notes;
+    bool has_said_copy;
+    struct ibshift_node_stats stats;
+};
+
+static inline struct ibshift_net_node *ibshift_node(struct ibshift_net *net)
+{
+    return (struct ibshift_net_node *)net;
+}
+
+/* Up to so many bytes a message is short, on its way to the owner of a ring of that size. */
+static inline uint64_t ibshift_node_short(uint32_t ring)
+{
+    return ring / 4;
+}
+
+/* What a held message takes of the quota, which is as large as the ring. */
+static inline uint32_t ibshift_node_cost(uint64_t length)
+{
+    return (uint32_t)length + 64;
+}
+
+/* peer.c */
+struct ibshift_node_peer *ibshift_nn_peer(struct ibshift_net_node *nn, uint32_t number);
+int ibshift_nn_meet(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
+bool ibshift_nn_can_copy(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
+void ibshift_nn_break(struct ibshift_net_node *nn, struct ibshift_node_peer *peer, int status,
+                      const char *format, ...) __attribute__((format(printf, 4, 5)));
+bool ibshift_nn_check_alive(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
+
+/* note.c */
+struct ibshift_node_note *ibshift_nn_note_new(struct ibshift_net_node *nn,
+                                              struct ibshift_node_peer *peer,
+                                              enum ibshift_node_note_kind kind,
+                                              const struct ibshift_net_key *key);
+void ibshift_nn_note_free(struct ibshift_net_node *nn, struct ibshift_node_note *note);
+void ibshift_nn_note_end(struct ibshift_net_node *nn, struct ibshift_node_note *note, int status);
+void ibshift_nn_note_move(struct ibshift_node_list *list, struct ibshift_node_note *note);
+void ibshift_nn_enter(struct ibshift_match_table *table, struct ibshift_node_note *note);
+void ibshift_nn_leave(struct ibshift_match_table *table, struct ibshift_node_note *note);
+void ibshift_nn_notes_free(struct ibshift_net_node *nn);
+
+/* out.c */
+int ibshift_nn_send(struct ibshift_net *net, const struct ibshift_net_message *message);
+void ibshift_nn_tell(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                     enum ibshift_node_kind kind, const struct ibshift_net_key *key,
+                     uint64_t length, uint64_t address);
+void ibshift_nn_flush(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
+void ibshift_nn_grant_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                           const struct ibshift_node_cell *cell);
+void ibshift_nn_ungrant_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                             const struct ibshift_node_cell *cell);
+void ibshift_nn_revoke_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                            const struct ibshift_node_cell *cell);
+void ibshift_nn_ask(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
+bool ibshift_nn_untell_grant(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                             const struct ibshift_net_key *key);
+
+/* in.c */
+int ibshift_nn_recv(struct ibshift_net *net, const struct ibshift_net_message *message);
+void ibshift_nn_take(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
+void ibshift_nn_drop_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                          struct ibshift_node_note *note);
+
+/* give_up.c */
+void ibshift_nn_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq);
+void ibshift_nn_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
+void ibshift_nn_abort_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                           const struct ibshift_node_cell *cell);
+void ibshift_nn_give_up(struct ibshift_net *net, uint32_t comm,
+                        const struct ibshift_net_cause *why);
+bool ibshift_nn_has_given_up(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why);
+void ibshift_nn_enter_comm(struct ibshift_net *net, uint32_t comm);
+void ibshift_nn_ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
+void ibshift_nn_asked_after(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                            const struct ibshift_net_key *key);
+void ibshift_nn_forget(struct ibshift_net *net, uint32_t comm);
+
+#endif

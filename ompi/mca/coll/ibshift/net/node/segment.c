@@ -1,0 +1,302 @@
+#include "net/node/segment.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "net/node/layout.h"
+
+enum { RING_MIN = 8 * 1024, RING_MAX = 64 * 1024, BOXES_MAX = 4096 };
+
+static const char prefix[] = "ibshift-";
+
+/* Which process made a segment: the kernel does not show a process its own locks. */
+static uint64_t this_process;
+static pid_t made_by;
+
+static int refuse(char *why, size_t size, const char *folder, const char *what, int error)
+{
+    snprintf(why, size, "shared memory in %s: %s: %s", folder, what, strerror(error));
+    return -error;
+}
+
+/* A lock of the whole file, as its owner holds it; fcntl() fills it with what is there. */
+static struct flock whole(void)
+{
+    return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
+}
+
+static bool is_alive(int file, const struct ibshift_node_head *head)
+{
+    struct flock lock = whole();
+
+    return fcntl(file, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK ||
+           head->process == this_process;
+}
+
+bool ibshift_node_segment_is_alive(const struct ibshift_node_segment *segment)
+{
+    return is_alive(segment->file, segment->base);
+}
+
+/* Files of this user that are segments and whose owner is dead. */
+static void sweep(int folder)
+{
+    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    const struct dirent *entry;
+
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        struct ibshift_node_head head = {0};
+        struct stat st;
+        int file;
+
+        if (strncmp(entry->d_name, prefix, sizeof(prefix) - 1) != 0) {
+            continue;
+        }
+        file = openat(folder, entry->d_name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+        if (file >= 0 && fstat(file, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+            pread(file, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+            head.magic == IBSHIFT_NODE_MAGIC && !is_alive(file, &head)) {
+            (void)unlinkat(folder, entry->d_name, 0);
+        }
+        if (file >= 0) {
+            close(file);
+        }
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    } else if (copy >= 0) {
+        close(copy);
+    }
+}
+
+static uint64_t mix(uint64_t h, uint64_t value)
+{
+    h = (h ^ value) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 32;
+}
+
+/* This boot of this machine, this folder (another container mounts another one), this user. */
+static int identify(int folder, uint64_t *host)
+{
+    char boot[64] = "";
+    int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    struct stat st;
+
+    if (file < 0 || read(file, boot, sizeof(boot) - 1) <= 0 || fstat(folder, &st) != 0) {
+        if (file >= 0) {
+            close(file);
+        }
+        return -ENOENT;
+    }
+    close(file);
+    *host = 0;
+    for (const char *p = boot; *p != '\0'; p++) {
+        *host = mix(*host, (unsigned char)*p);
+    }
+    *host = mix(mix(mix(*host, st.st_dev), st.st_ino), geteuid());
+    return 0;
+}
+
+/* The memory is taken now: where there is none, touching it later would be SIGBUS. */
+static uint32_t reserve(int file, uint32_t boxes, size_t memory)
+{
+    uint32_t ring = RING_MAX;
+
+    while (ring > RING_MIN && ibshift_node_segment_size(boxes, ring) > memory) {
+        ring /= 2;
+    }
+    while (ring >= RING_MIN) {
+        if (posix_fallocate(file, 0, (off_t)ibshift_node_segment_size(boxes, ring)) == 0) {
+            return ring;
+        }
+        if (ftruncate(file, 0) != 0) {
+            return 0;
+        }
+        ring /= 2;
+    }
+    return 0;
+}
+
+/* Fills and locks a file that has no name yet. */
+static int fill(int file, uint32_t boxes, size_t memory, struct ibshift_node_segment *segment,
+                struct ibshift_node_card *card)
+{
+    struct flock lock = whole();
+    struct ibshift_node_head *head;
+
+    card->ring = reserve(file, boxes, memory);
+    if (card->ring == 0) {
+        return -ENOSPC;
+    }
+    if (fcntl(file, F_SETLK, &lock) != 0) {
+        return -errno;
+    }
+    segment->size = ibshift_node_segment_size(boxes, card->ring);
+    segment->base = mmap(NULL, segment->size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (segment->base == MAP_FAILED) {
+        return -errno;
+    }
+    segment->file = file;
+    head = segment->base;
+    head->version = IBSHIFT_NODE_VERSION;
+    head->secret = card->secret;
+    head->process = this_process;
+    head->boxes = boxes;
+    head->ring = card->ring;
+    head->magic = IBSHIFT_NODE_MAGIC;
+    return 0;
+}
+
+static int make_in(int folder, uint32_t boxes, size_t memory, struct ibshift_node_segment *segment,
+                   struct ibshift_node_card *card)
+{
+    char path[64];
+    int file, rc;
+
+    if (boxes == 0 || boxes > BOXES_MAX) {
+        return -EINVAL;
+    }
+    if (getrandom(&card->secret, sizeof(card->secret), 0) != (ssize_t)sizeof(card->secret)) {
+        return -EIO;
+    }
+    if (made_by != getpid()) { /* also after a fork */
+        made_by = getpid();
+        this_process = ~card->secret;
+    }
+    rc = identify(folder, &card->host);
+    if (rc != 0) {
+        return rc;
+    }
+    file = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (file < 0) {
+        return -errno;
+    }
+    rc = fill(file, boxes, memory, segment, card);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+    snprintf(card->name, sizeof(card->name), "%s%016llx", prefix, (unsigned long long)card->secret);
+    if (rc == 0 && linkat(AT_FDCWD, path, folder, card->name, AT_SYMLINK_FOLLOW) != 0) {
+        rc = -errno;
+        munmap(segment->base, segment->size);
+    }
+    if (rc != 0) {
+        segment->base = NULL;
+        close(file);
+    }
+    return rc;
+}
+
+int ibshift_node_segment_make(const char *folder, uint32_t boxes, size_t memory,
+                              struct ibshift_node_segment *segment, struct ibshift_node_card *card,
+                              char *why, size_t size)
+{
+    int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc;
+
+    *card = (struct ibshift_node_card){.magic = IBSHIFT_NODE_MAGIC,
+                                       .version = IBSHIFT_NODE_VERSION,
+                                       .pid = (uint32_t)getpid(),
+                                       .boxes = boxes};
+    if (dir < 0) {
+        return refuse(why, size, folder, "the folder cannot be opened", errno);
+    }
+    sweep(dir);
+    rc = make_in(dir, boxes, memory, segment, card);
+    close(dir);
+    if (rc == -ENOSPC) {
+        snprintf(why, size,
+                 "shared memory in %s: no room for %zu bytes; make it larger, or free it", folder,
+                 ibshift_node_segment_size(boxes, RING_MIN));
+        return rc;
+    }
+    if (rc != 0) {
+        return refuse(why, size, folder, "a segment cannot be made", -rc);
+    }
+    segment->secret = card->secret;
+    card->secret_at = (uint64_t)(uintptr_t)&segment->secret;
+    return 0;
+}
+
+static bool fits(const struct ibshift_node_head *head, const struct ibshift_node_card *card)
+{
+    return head->magic == IBSHIFT_NODE_MAGIC && head->version == IBSHIFT_NODE_VERSION &&
+           head->secret == card->secret && head->boxes == card->boxes && head->ring == card->ring;
+}
+
+int ibshift_node_segment_open(const char *folder, const struct ibshift_node_card *card,
+                              struct ibshift_node_segment *segment, char *why, size_t size)
+{
+    int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    size_t wanted = ibshift_node_segment_size(card->boxes, card->ring);
+    struct stat st;
+    void *base = MAP_FAILED;
+    int file, error;
+
+    file = dir < 0 ? -1 : openat(dir, card->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    error = errno;
+    if (dir >= 0) {
+        close(dir);
+    }
+    if (file < 0) {
+        return refuse(why, size, folder, card->name, error);
+    }
+    if (fstat(file, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+        (size_t)st.st_size == wanted) {
+        base = mmap(NULL, wanted, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    }
+    if (base == MAP_FAILED || !fits(base, card)) {
+        if (base != MAP_FAILED) {
+            munmap(base, wanted);
+        }
+        close(file);
+        return refuse(why, size, folder, "not the segment that the process told of", EPROTO);
+    }
+    *segment = (struct ibshift_node_segment){.base = base, .size = wanted, .file = file};
+    return 0;
+}
+
+void ibshift_node_segment_close(const char *folder, struct ibshift_node_segment *segment,
+                                const char *name)
+{
+    int dir;
+
+    if (segment->base == NULL) {
+        return;
+    }
+    if (name != NULL && (dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0) {
+        (void)unlinkat(dir, name, 0);
+        close(dir);
+    }
+    munmap(segment->base, segment->size);
+    close(segment->file);
+    segment->base = NULL;
+}
+
+bool ibshift_node_is_near(const struct ibshift_node_card *a, const struct ibshift_node_card *b)
+{
+    return a->host == b->host && a->boxes == b->boxes && a->place != b->place;
+}
+
+int ibshift_node_card_decode(const void *wire, size_t size, struct ibshift_node_card *card)
+{
+    if (size < sizeof(*card)) {
+        return -EPROTO;
+    }
+    memcpy(card, wire, sizeof(*card));
+    if (card->magic != IBSHIFT_NODE_MAGIC || card->version != IBSHIFT_NODE_VERSION) {
+        return -EPROTO;
+    }
+    if (card->boxes == 0 || card->boxes > BOXES_MAX || card->place >= card->boxes ||
+        card->ring < RING_MIN || card->ring > RING_MAX || (card->ring & (card->ring - 1)) != 0 ||
+        memchr(card->name, '\0', sizeof(card->name)) == NULL || strchr(card->name, '/') != NULL) {
+        return -EINVAL;
+    }
+    return 0;
+}

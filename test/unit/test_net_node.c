@@ -1,0 +1,429 @@
+/* The net of one host: three endpoints in this process, and processes that die. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "net/node/node.h"
+
+enum { NETS = 3, COMM = 7 };
+
+static struct ibshift_net *nets[NETS];
+static struct ibshift_node_card cards[NETS];
+static char folder[64];
+static uint64_t seed;
+
+static uint32_t draw(uint32_t below)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(seed >> 33) % below;
+}
+
+static int card_of(void *context, uint32_t peer, struct ibshift_node_card *card)
+{
+    (void)context;
+    if (peer >= NETS) {
+        return -ENOENT;
+    }
+    *card = cards[peer];
+    return 0;
+}
+
+static void open_net(uint32_t i, size_t memory, bool may_copy)
+{
+    struct ibshift_node_options options = {.folder = folder,
+                                           .processes = NETS,
+                                           .place = i,
+                                           .self = i,
+                                           .memory = memory,
+                                           .may_copy = may_copy,
+                                           .card = card_of};
+    char why[200];
+
+    if (ibshift_net_node_create(&options, &nets[i], why, sizeof(why)) != 0) {
+        fail_msg("%s", why);
+    }
+    cards[i] = *ibshift_net_node_card(nets[i]);
+}
+
+static void open_all(size_t memory, bool may_copy)
+{
+    for (uint32_t i = 0; i < NETS; i++) {
+        open_net(i, memory, may_copy);
+    }
+}
+
+static void close_all(void)
+{
+    for (uint32_t i = 0; i < NETS; i++) {
+        ibshift_net_destroy(nets[i]);
+    }
+}
+
+/* One message between two of the nets. */
+struct message {
+    uint32_t from, to;
+    struct ibshift_net_key key;
+    size_t length;
+    uint8_t *out, *in;
+    bool is_sent, is_received; /* posted */
+    int send_status, recv_status;
+};
+
+enum { WAITING = 1 };
+
+static void make(struct message *m, uint32_t from, uint32_t to, uint32_t tag, size_t length)
+{
+    *m = (struct message){.from = from,
+                          .to = to,
+                          .key = {.comm = COMM, .seq = 1, .tag = tag},
+                          .length = length,
+                          .out = malloc(length + 1),
+                          .in = calloc(1, length + 1),
+                          .send_status = WAITING,
+                          .recv_status = WAITING};
+    for (size_t i = 0; i < length; i++) {
+        m->out[i] = (uint8_t)(i * 31 + tag + (i >> 8));
+    }
+}
+
+static void unmake(struct message *m)
+{
+    free(m->out);
+    free(m->in);
+}
+
+static void take(uint32_t net)
+{
+    struct ibshift_net_event events[8];
+    int n = ibshift_net_poll(nets[net], events, 8);
+
+    for (int i = 0; i < n; i++) {
+        *(int *)(uintptr_t)events[i].cookie = events[i].status;
+    }
+}
+
+static void take_all(int rounds)
+{
+    for (int i = 0; i < rounds; i++) {
+        for (uint32_t net = 0; net < NETS; net++) {
+            take(net);
+        }
+    }
+}
+
+static int post(struct message *m, bool is_send)
+{
+    struct ibshift_net_message message = {
+        .peer = is_send ? m->to : m->from,
+        .key = m->key,
+        .buffer = is_send ? m->out : m->in,
+        .length = m->length,
+        .cookie = (uintptr_t)(is_send ? &m->send_status : &m->recv_status)};
+    struct ibshift_net *net = nets[is_send ? m->from : m->to];
+    int rc = is_send ? ibshift_net_send(net, &message) : ibshift_net_recv(net, &message);
+
+    if (rc != IBSHIFT_NET_PENDING && rc != -EAGAIN) {
+        *(is_send ? &m->send_status : &m->recv_status) = rc == IBSHIFT_NET_DONE ? 0 : rc;
+    }
+    *(is_send ? &m->is_sent : &m->is_received) = rc != -EAGAIN;
+    return rc;
+}
+
+static void assert_arrived(const struct message *m)
+{
+    assert_int_equal(m->send_status, 0);
+    assert_int_equal(m->recv_status, 0);
+    assert_memory_equal(m->in, m->out, m->length);
+}
+
+static const size_t lengths[] = {0,    1,    8,     40,    41,    64,    1000,   2048,
+                                 2049, 4096, 10000, 16384, 16385, 65536, 100000, 3000000};
+
+static void random_traffic(size_t memory, bool may_copy)
+{
+    enum { MESSAGES = 600, LENGTHS = sizeof(lengths) / sizeof(lengths[0]) };
+    struct message *m = calloc(MESSAGES, sizeof(*m));
+    int left = 2 * MESSAGES;
+
+    open_all(memory, may_copy);
+    for (uint32_t i = 0; i < MESSAGES; i++) {
+        uint32_t from = draw(NETS);
+        make(&m[i], from, (from + 1 + draw(NETS - 1)) % NETS, i,
+             lengths[draw(i % 8 == 0 ? LENGTHS : LENGTHS - 3)]);
+    }
+    while (left > 0) {
+        uint32_t i = draw(MESSAGES);
+        bool is_send = draw(2) == 0;
+
+        while (is_send ? m[i].is_sent : m[i].is_received) {
+            i = (i + 1) % MESSAGES;
+            is_send = i == 0 ? !is_send : is_send;
+        }
+        left -= post(&m[i], is_send) != -EAGAIN;
+        if (draw(3) == 0) {
+            take(draw(NETS));
+        }
+    }
+    take_all(2000);
+    for (uint32_t i = 0; i < MESSAGES; i++) {
+        assert_arrived(&m[i]);
+        unmake(&m[i]);
+    }
+    free(m);
+    close_all();
+}
+
+static void traffic(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        seed = (uint64_t)i + 1;
+        print_message("seed %d\n", i + 1);
+        random_traffic(i % 2 == 0 ? 1 << 20 : 50000, i < 3);
+    }
+}
+
+/* The receiver waits for the last of many that came unasked: the quota must not keep it back. */
+static void what_is_waited_for_comes(void **state)
+{
+    enum { MANY = 300 };
+    struct message m[MANY];
+
+    (void)state;
+    open_all(1 << 20, true);
+    for (uint32_t i = 0; i < MANY; i++) {
+        make(&m[i], 0, 1, i, 1000);
+        assert_true(post(&m[i], true) >= 0);
+    }
+    take_all(20);
+    for (uint32_t i = MANY; i-- > 0;) {
+        assert_true(post(&m[i], false) >= 0);
+        take_all(3);
+        assert_int_equal(m[i].recv_status, 0);
+    }
+    take_all(20);
+    for (uint32_t i = 0; i < MANY; i++) {
+        assert_arrived(&m[i]);
+        unmake(&m[i]);
+    }
+    close_all();
+}
+
+static void other_length(void **state)
+{
+    static const size_t pairs[][2] = {
+        {8, 16}, {16, 8}, {1000, 5000}, {8, 100000}, {200000, 100000}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        for (int first = 0; first < 2; first++) {
+            struct message m;
+
+            open_all(1 << 20, true);
+            make(&m, 0, 1, 1, 200000);
+            m.length = pairs[i][first == 0];
+            (void)post(&m, first == 0);
+            take_all(2);
+            m.length = pairs[i][first != 0];
+            (void)post(&m, first != 0);
+            take_all(10);
+            ibshift_net_probe(nets[0], 1); /* as the engine does when nothing moves */
+            take_all(10);
+            print_message("%zu sent, %zu expected, %s first: %d %d\n", pairs[i][1], pairs[i][0],
+                          first ? "receive" : "send", m.send_status, m.recv_status);
+            assert_int_equal(m.recv_status, -EMSGSIZE);
+            assert_true(m.send_status == -EMSGSIZE || (m.send_status == 0 && pairs[i][1] <= 16384));
+            unmake(&m);
+            close_all();
+        }
+    }
+}
+
+static void given_up_here(void **state)
+{
+    struct message posted, rest[3];
+
+    (void)state;
+    open_all(1 << 20, true);
+    make(&posted, 0, 1, 1, 100000);
+    assert_true(post(&posted, false) >= 0);
+    take_all(2); /* the grant is there */
+    ibshift_net_cancel(nets[1], COMM, 1);
+    ibshift_net_abort(nets[1], 0, COMM, 1);
+    take_all(5);
+    assert_int_equal(posted.recv_status, -ECANCELED);
+    assert_int_equal(post(&posted, true), -ECONNABORTED);
+    for (uint32_t i = 0; i < 3; i++) { /* what was sent before the abort was seen is dropped */
+        make(&rest[i], 2, 1, 10 + i, lengths[4 * i]);
+        assert_true(post(&rest[i], true) >= 0);
+    }
+    take_all(5);
+    ibshift_net_forget(nets[1], COMM);
+    ibshift_net_forget(nets[0], COMM);
+    for (uint32_t i = 0; i < 3; i++) {
+        unmake(&rest[i]);
+    }
+    unmake(&posted);
+    make(&posted, 0, 1, 1, 100000);
+    posted.key.seq = 2;
+    assert_true(post(&posted, true) >= 0 && post(&posted, false) >= 0);
+    take_all(10);
+    assert_arrived(&posted);
+    unmake(&posted);
+    close_all();
+}
+
+/* Until the sender says that it writes no more, the buffer is lent. */
+static void taken_back(void **state)
+{
+    struct message m;
+
+    (void)state;
+    open_all(1 << 20, true);
+    make(&m, 0, 1, 1, 100000);
+    assert_true(post(&m, false) >= 0);
+    take_all(2);
+    ibshift_net_cancel(nets[1], COMM, 1);
+    take(1);
+    assert_int_equal(m.recv_status, WAITING);
+    take(0);
+    take(1);
+    assert_int_equal(m.recv_status, -ECANCELED);
+    ibshift_net_cancel(nets[0], COMM, 1);
+    unmake(&m);
+    close_all();
+}
+
+/* A process of the host that opens its net, tells its card, and is killed. */
+static pid_t start_child(int *to_parent)
+{
+    int ends[2];
+    pid_t pid;
+
+    assert_int_equal(pipe(ends), 0);
+    pid = fork();
+    if (pid == 0) {
+        open_net(0, 1 << 20, true);
+        if (write(ends[1], &cards[0], sizeof(cards[0])) != (ssize_t)sizeof(cards[0])) {
+            _exit(1);
+        }
+        pause();
+        _exit(0);
+    }
+    close(ends[1]);
+    *to_parent = ends[0];
+    return pid;
+}
+
+static int segments_left(void)
+{
+    DIR *dir = opendir(folder);
+    int count = 0;
+
+    for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
+        count += strncmp(e->d_name, "ibshift-", 8) == 0;
+    }
+    closedir(dir);
+    return count;
+}
+
+static void a_dead_process(void **state)
+{
+    struct message m[3];
+    int end;
+    pid_t pid = start_child(&end);
+
+    (void)state;
+    assert_int_equal(read(end, &cards[0], sizeof(cards[0])), sizeof(cards[0]));
+    close(end);
+    open_net(1, 1 << 20, true);
+    make(&m[0], 0, 1, 1, 8);
+    make(&m[1], 0, 1, 2, 100000);
+    assert_true(post(&m[0], false) >= 0 && post(&m[1], false) >= 0);
+    ibshift_net_probe(nets[1], 0);
+    take(1);
+    assert_int_equal(m[0].recv_status, WAITING); /* late is not dead */
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    ibshift_net_probe(nets[1], 0);
+    take(1);
+    assert_int_equal(m[0].recv_status, -ECONNRESET);
+    assert_int_equal(m[1].recv_status, -ECONNRESET);
+    assert_int_equal(segments_left(), 2);
+    open_net(2, 1 << 20, true); /* whoever comes next sweeps */
+    assert_int_equal(segments_left(), 2);
+    ibshift_net_destroy(nets[1]);
+    ibshift_net_destroy(nets[2]);
+    assert_int_equal(segments_left(), 0);
+    unmake(&m[0]);
+    unmake(&m[1]);
+}
+
+/* What a segment's name is found under, but is not one. */
+static void strangers_stay(void **state)
+{
+    char path[128];
+    FILE *file;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/ibshift-0123", folder);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("somebody's data", file);
+    fclose(file);
+    open_all(1 << 20, true);
+    close_all();
+    assert_int_equal(access(path, F_OK), 0);
+    unlink(path);
+}
+
+static void no_room(void **state)
+{
+    struct ibshift_node_options options = {
+        .folder = "/nonexistent", .processes = 2, .memory = 1 << 20, .card = card_of};
+    struct ibshift_net *net;
+    char why[200];
+
+    (void)state;
+    assert_int_equal(ibshift_net_node_create(&options, &net, why, sizeof(why)), -ENOENT);
+    assert_non_null(strstr(why, "/nonexistent"));
+    options.folder = folder;
+    options.processes = 0;
+    assert_int_equal(ibshift_net_node_create(&options, &net, why, sizeof(why)), -EINVAL);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof(folder), "/dev/shm/test-node-XXXXXX");
+    return mkdtemp(folder) == NULL;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(traffic),        cmocka_unit_test(what_is_waited_for_comes),
+        cmocka_unit_test(other_length),   cmocka_unit_test(given_up_here),
+        cmocka_unit_test(taken_back),     cmocka_unit_test(a_dead_process),
+        cmocka_unit_test(strangers_stay), cmocka_unit_test(no_room),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
