@@ -18,7 +18,8 @@ UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_d
 def contenders(component_folder, more=()):
     """Name -> mpirun options, ibshift first, with `more`. tuned brings basic and libnbc for what it lacks."""
     # Whatever is not native goes over the same wire, not through shared memory.
-    ibshift = ["--mca", "mca_base_component_path", component_folder + ":SYS_DEFAULT", "--mca", "coll", "ibshift,basic"]
+    ibshift = ["--mca", "mca_base_component_path", component_folder + ":SYS_DEFAULT", "--mca", "coll", "ibshift,basic",
+               "--mca", "coll_ibshift_node", "0"]  # each rank stands for a host
     ibshift += ["--mca", "coll_ibshift_explain", "1"] + OPENIB + list(more)
     peers = ["--mca", "coll", "tuned,libnbc,basic,self"]
     return {"ibshift": ibshift, "tuned/openib": peers + OPENIB, "tuned/UCX": peers + UCX}

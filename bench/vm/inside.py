@@ -25,7 +25,7 @@ def contenders(stage, openib, device):
     # Its connection thread outlives the component, which must not be unloaded under it.
     with_openib += ["--mca", "mca_base_component_disable_dlclose", "1"]
     ours = ["--mca", "mca_base_component_path", f"{stage}/lib/openmpi:{openib}:SYS_DEFAULT"] + OPENIB
-    return {"ibshift": ours + ["--mca", "coll", "ibshift,basic", "--mca", "coll_ibshift_device", device],
+    return {"ibshift": ours + ["--mca", "coll", "ibshift,basic", "--mca", "coll_ibshift_node", "0", "--mca", "coll_ibshift_device", device],
             "tuned/openib": PEERS + with_openib,
             "tuned/UCX": PEERS + UCX + ["-x", f"UCX_NET_DEVICES={device}:1"]}
 

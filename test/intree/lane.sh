@@ -13,10 +13,11 @@ intree_lane() { # VERSION
 }
 
 intree_run() { # RANKS PROGRAM [WRAPPER...]: with the component of the Open MPI in $prefix
-    local ranks=$1 program=$2
+    local ranks=$1 program=$2 node=1
     shift 2
+    [ $# = 0 ] || node=0 # under the software HCA each rank stands for a host
     timeout -k 5 300 "$@" "$prefix/bin/mpirun" --oversubscribe --bind-to none -np "$ranks" \
-        --mca mpi_yield_when_idle 1 --mca coll ibshift,basic "$IBSHIFT_OUT/$program"
+        --mca mpi_yield_when_idle 1 --mca coll ibshift,basic --mca coll_ibshift_node $node "$IBSHIFT_OUT/$program"
 }
 
 intree_compile() { # PROGRAM

@@ -15,6 +15,10 @@ mpi_run() {
     local ranks=$1 list=$2 selection=()
     shift 2
     [ "$list" = none ] || selection=(--mca coll "$list")
+    # Under the software HCA each rank stands for a host: none of them shares memory with another.
+    if [ -n "${NODE-}" ] || [ ${#MPIRUN_BEFORE[@]} -gt 0 ]; then
+        export OMPI_MCA_coll_ibshift_node=${NODE:-0}
+    fi
     # shellcheck disable=SC2086
     timeout -k 5 "${T_LIMIT:-120}" "${MPIRUN_BEFORE[@]}" "$MPIRUN" --oversubscribe --bind-to none -np "$ranks" --mca mpi_yield_when_idle 1 \
         --mca mca_base_component_path "$IBSHIFT_STAGE/lib/openmpi:SYS_DEFAULT" \

@@ -23,6 +23,7 @@ struct card_head {
     uint32_t is_to_be_said;           /* why there is none */
     uint32_t reserved;
     struct ibshift_process process;
+    struct ibshift_node_card node; /* magic 0: none */
 };
 
 enum { UNKNOWN, PRESENT, ABSENT };
@@ -33,11 +34,13 @@ static struct known {
 } * known; /* by peer */
 static uint32_t known_size;
 static struct ibshift_card_values ours;
+static struct ibshift_node_card our_node;
 static char our_text[AGREED_MAX];
 
-void ibshift_card_publish(const void *card, size_t size, const struct ibshift_card_values *values,
-                          const char *text, const struct ibshift_card_place *place,
-                          const char *error, bool is_to_be_said)
+void ibshift_card_publish(const void *card, size_t size, const struct ibshift_node_card *node,
+                          const struct ibshift_card_values *values, const char *text,
+                          const struct ibshift_card_place *place, const char *error,
+                          bool is_to_be_said)
 {
     struct card_head head = {.magic = CARD_MAGIC,
                              .arch = opal_local_arch,
@@ -51,6 +54,9 @@ void ibshift_card_publish(const void *card, size_t size, const struct ibshift_ca
     int rc;
 
     ours = *values;
+    if (NULL != node) {
+        our_node = head.node = *node;
+    }
     snprintf(our_text, sizeof(our_text), "%s", text);
     text_length = strlen(our_text);
     head.has_endpoint = NULL != card;
@@ -175,20 +181,29 @@ static bool reserve(uint32_t peer)
     return true;
 }
 
+/* Without an adapter a process shares its port with nobody. */
 static bool read_place(const struct card_head *head, const char *card,
                        struct ibshift_card_place *place)
 {
+    struct ibshift_node_card node;
     struct ibshift_verbs_blob blob;
 
+    *place = (struct ibshift_card_place){.processors = head->processors > 0 ? head->processors : 1,
+                                         .is_software = 0 != head->is_software,
+                                         .has_adapter = 0 != head->has_endpoint};
+    if (0 == ibshift_node_card_decode(&head->node, sizeof(head->node), &node)) {
+        place->node = place->host = node.host;
+        place->port = node.secret;
+    }
+    if (!place->has_adapter) {
+        return 0 != place->node;
+    }
     if (0 != ibshift_verbs_blob_decode(card, head->length, &blob)) {
         return false;
     }
-    *place = (struct ibshift_card_place){
-        .host = blob.host,
-        .port = ibshift_digest(IBSHIFT_DIGEST, &blob.address[0], sizeof(blob.address[0])),
-        .processors = head->processors > 0 ? head->processors : 1,
-        .is_software = 0 != head->is_software,
-        .process = head->process};
+    place->host = blob.host;
+    place->port = ibshift_digest(IBSHIFT_DIGEST, &blob.address[0], sizeof(blob.address[0]));
+    place->process = head->process;
     return true;
 }
 
@@ -199,8 +214,7 @@ static struct known look(uint32_t peer)
     const char *rest;
     char *received = receive(peer, &head, &rest);
 
-    if (NULL != received && head.has_endpoint && has_our_values(&head) &&
-        read_place(&head, rest, &known_now.place)) {
+    if (NULL != received && has_our_values(&head) && read_place(&head, rest, &known_now.place)) {
         known_now.state = PRESENT;
     }
     free(received);
@@ -222,6 +236,26 @@ static struct known know(uint32_t peer)
     }
     pthread_mutex_unlock(&lock);
     return found;
+}
+
+int ibshift_card_node(void *context, uint32_t peer, struct ibshift_node_card *card)
+{
+    struct card_head head;
+    const char *rest;
+    char *received = receive(peer, &head, &rest);
+    int rc =
+        NULL == received ? -ENOENT : ibshift_node_card_decode(&head.node, sizeof(head.node), card);
+
+    free(received);
+    return rc;
+}
+
+bool ibshift_card_is_near(void *context, uint32_t peer)
+{
+    struct ibshift_node_card card;
+
+    return 0 != our_node.magic && 0 == ibshift_card_node(NULL, peer, &card) &&
+           ibshift_node_is_near(&our_node, &card);
 }
 
 bool ibshift_card_is_there(uint32_t peer)

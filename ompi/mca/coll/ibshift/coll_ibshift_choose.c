@@ -14,7 +14,7 @@ enum {
     UNKNOWN_SIZE = 8192 /* what is priced when no rank knows all sizes */
 };
 
-static struct ibshift_model model, software_model;
+static struct ibshift_model model, software_model, node_model;
 
 static void fill_limit(struct ibshift_model *m)
 {
@@ -29,17 +29,19 @@ void ibshift_choose_open(void)
 
     model = ibshift_model_typical;
     software_model = ibshift_model_software;
+    node_model = ibshift_model_node;
     if ('\0' != ibshift_params.model[0]) {
         if (!ibshift_params_may_open(ibshift_params.model, error, sizeof(error)) ||
             0 != ibshift_model_read(ibshift_params.model, &model, error)) {
             ibshift_help_once_a_job("bad-model", error);
             model = ibshift_model_typical;
         } else {
-            software_model = model;
+            software_model = node_model = model;
         }
     }
     fill_limit(&model);
     fill_limit(&software_model);
+    fill_limit(&node_model);
 }
 
 const struct ibshift_choice *ibshift_choices_last(const struct ibshift_choices *choices,
@@ -50,7 +52,7 @@ const struct ibshift_choice *ibshift_choices_last(const struct ibshift_choices *
 
 uint64_t ibshift_choose_digest(void)
 {
-    const struct ibshift_model *const all[] = {&model, &software_model};
+    const struct ibshift_model *const all[] = {&model, &software_model, &node_model};
     uint64_t sum = IBSHIFT_DIGEST;
     char text[1024];
 
@@ -89,6 +91,11 @@ bool ibshift_serves(const struct ibshift_alg *alg, const struct ibshift_job *job
            (0 == job->needs || 0 != (alg->flags & job->needs));
 }
 
+static const struct ibshift_model *model_of(const struct ibshift_company *company)
+{
+    return company->is_node ? &node_model : company->is_software ? &software_model : &model;
+}
+
 /* A rank has its own row of a table only: the shift in its place has as many messages.
  * A row that nobody can price here costs nothing that is known: it stays behind all others. */
 static void price(const struct ibshift_search *search, struct ibshift_choice *choice)
@@ -96,8 +103,7 @@ static void price(const struct ibshift_search *search, struct ibshift_choice *ch
     struct ibshift_plan plan = search->params->plan;
     struct ibshift_price_request request = {.alg = choice->alg,
                                             .plan = &plan,
-                                            .model = search->company->is_software ? &software_model
-                                                                                  : &model,
+                                            .model = model_of(search->company),
                                             .crowd = search->company->crowd,
                                             .bytes = search->bytes,
                                             .element = 1,

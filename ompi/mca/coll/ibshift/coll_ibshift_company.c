@@ -27,6 +27,7 @@ static int fill(const mca_coll_ibshift_module_t *module, struct ibshift_company 
     uint32_t *host_of = company->memory, *port_of = host_of + module->size;
     uint32_t *processors = port_of + module->size;
     struct ibshift_crowd *crowd = &company->numbered;
+    uint64_t node = 0;
     ibshift_map64_t hosts = {.size = 0}, ports = {.size = 0};
     int rc = 0;
 
@@ -43,6 +44,8 @@ static int fill(const mca_coll_ibshift_module_t *module, struct ibshift_company 
         most = &processors[host_of[rank]]; /* zero at first */
         *most = place.processors > *most ? place.processors : *most;
         company->is_software |= place.is_software;
+        node = 0 == rank ? place.node : node;
+        company->is_node = 0 != node && place.node == node && (0 == rank || company->is_node);
     }
     ibshift_map64_free(&hosts);
     ibshift_map64_free(&ports);
@@ -81,6 +84,7 @@ static void explain(const mca_coll_ibshift_module_t *module, const struct ompi_c
             "costs %s\n",
             comm->c_name, module->size, on_host, crowd->processors[host], on_port,
             '\0' != ibshift_params.model[0] ? "as coll_ibshift_model says"
+            : company->is_node              ? "typical of shared memory"
             : company->is_software          ? "typical of a device in software"
                                             : "typical of a device in hardware");
 }

@@ -15,6 +15,7 @@ struct ompi_communicator_t;
 struct ibshift_company {
     const struct ibshift_crowd *crowd; /* NULL: not looked at yet */
     bool is_software;                  /* a device of any rank */
+    bool is_node;                      /* all share memory */
     struct ibshift_crowd numbered;
     uint32_t *memory; /* of numbered */
 };

@@ -102,6 +102,22 @@ static const struct param table[] = {
      .level = OPAL_INFO_LVL_5,
      .help = "Bytes of memory that a process registers for short messages, however many peers it "
              "talks to"},
+    {.name = "node",
+     .type = PARAM_BOOL,
+     .value = &ibshift_params.node,
+     .initial = 1,
+     .level = OPAL_INFO_LVL_4,
+     .help = "Ranks of one host talk through shared memory. 0: over the adapter, as those of "
+             "different hosts"},
+    {.name = "node_memory",
+     .type = PARAM_SIZE,
+     .value = &ibshift_params.node_memory,
+     .initial = 4 << 20,
+     .min = 1 << 16,
+     .max = 1LL << 32,
+     .level = OPAL_INFO_LVL_5,
+     .help = "Bytes of shared memory that a process takes for messages from the others of its "
+             "host, at the most"},
     {.name = "eager_limit",
      .type = PARAM_SIZE,
      .value = &ibshift_params.eager_limit,

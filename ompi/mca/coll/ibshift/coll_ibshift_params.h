@@ -17,6 +17,8 @@ struct ibshift_params {
     int service_level;
     int traffic_class;
     size_t memory;
+    bool node;
+    size_t node_memory;
     size_t eager_limit;
     int timeout, retry;
     int deadline; /* seconds */

@@ -19,7 +19,7 @@ struct counter {
 
 static const struct counter counters[] = {
     {"collectives", AT(engine.ops), MCA_BASE_PVAR_CLASS_COUNTER,
-     "Collectives that have ended over verbs"},
+     "Collectives that have ended natively"},
     {"collectives_failed", AT(engine.failed_ops), MCA_BASE_PVAR_CLASS_COUNTER,
      "Those of them that ended in an error"},
     {"messages", AT(engine.sends), MCA_BASE_PVAR_CLASS_COUNTER,
@@ -38,6 +38,14 @@ static const struct counter counters[] = {
      "Messages between the endpoints themselves: grants, credits"},
     {"copied", AT(net.copied), MCA_BASE_PVAR_CLASS_COUNTER,
      "Messages copied through our own memory because theirs could not be registered"},
+    {"node_short", AT(node.cells), MCA_BASE_PVAR_CLASS_COUNTER,
+     "Messages to ranks of this host that fitted into a cell of shared memory"},
+    {"node_ring", AT(node.rings), MCA_BASE_PVAR_CLASS_COUNTER,
+     "Messages to ranks of this host through a ring of shared memory"},
+    {"node_direct", AT(node.direct), MCA_BASE_PVAR_CLASS_COUNTER,
+     "Messages to ranks of this host that the kernel copied from buffer to buffer"},
+    {"node_early", AT(node.held), MCA_BASE_PVAR_CLASS_COUNTER,
+     "Messages from ranks of this host that came before their receive was posted"},
     {"connections", AT(net.connections), MCA_BASE_PVAR_CLASS_COUNTER, "Connections made"},
     {"registration_hits", AT(regcache.hits), MCA_BASE_PVAR_CLASS_COUNTER,
      "Buffers that were found registered"},

@@ -10,6 +10,7 @@
 #include "opal/mca/hwloc/base/base.h"
 #include "opal/runtime/opal_progress.h"
 
+#include "net/by_peer.h"
 #include "net/net_verbs.h"
 
 #include <errno.h>
@@ -23,7 +24,8 @@ enum { LINE = 256, PEER_TEXT = 768, MOST_REPORTS = 32 };
 static const uint64_t second = 1000000000;
 
 static struct ibshift_verbs *verbs;
-static struct ibshift_net *net;
+static struct ibshift_net *adapter_net, *node_net; /* NULL: none */
+static struct ibshift_net *net;                    /* the two as one */
 static struct ibshift_engine *engine;
 static bool is_crowded;        /* this host has more ranks of the job than processors */
 static char why_not[2 * LINE]; /* there is no engine */
@@ -66,7 +68,7 @@ static bool has_comm(void *context, uint32_t id)
            its_id == id && NULL != ibshift_module_of(comm);
 }
 
-static int open_net(char *error, size_t size)
+static int open_adapter(char *error, size_t size)
 {
     struct ibshift_verbs_options ports = {
         .ports = ibshift_params.device,
@@ -96,7 +98,48 @@ static int open_net(char *error, size_t size)
     options.retry = ibshift_params.retry;
     options.cache = ibshift_regcache_open(verbs);
     fit_memory(&options);
-    return ibshift_net_verbs_create(verbs, &options, &net, error, size);
+    return ibshift_net_verbs_create(verbs, &options, &adapter_net, error, size);
+}
+
+/* Without it the ranks of a host talk over the adapter, or not natively. */
+static void open_node(void)
+{
+    struct ibshift_node_options options = {.processes =
+                                               (uint32_t)ompi_process_info.num_local_peers + 1,
+                                           .place = (uint32_t)ompi_process_info.my_local_rank,
+                                           .self = OMPI_PROC_MY_NAME->vpid,
+                                           .memory = ibshift_params.node_memory,
+                                           .may_copy = true,
+                                           .card = ibshift_card_node,
+                                           .has_comm = has_comm,
+                                           .say = say};
+    char error[LINE];
+
+    if (!ibshift_params.node || options.processes < 2) {
+        return;
+    }
+    if (0 != ibshift_net_node_create(&options, &node_net, error, sizeof(error))) {
+        say(NULL, error);
+    }
+}
+
+/* 0, or why there is no adapter; there may be a net all the same. */
+static int open_net(char *error, size_t size)
+{
+    int rc = open_adapter(error, size);
+
+    open_node();
+    net = 0 != rc ? node_net : adapter_net;
+    if (0 == rc && NULL != node_net) {
+        net = ibshift_net_by_peer_create(node_net, adapter_net, ompi_process_info.num_procs,
+                                         ibshift_card_is_near, NULL);
+        if (NULL == net) { /* no memory: the adapter serves all */
+            ibshift_net_destroy(node_net);
+            node_net = NULL;
+            net = adapter_net;
+        }
+    }
+    return rc;
 }
 
 static void open_engine(void)
@@ -108,9 +151,11 @@ static void open_engine(void)
     char error[LINE] = "";
     int rc = open_net(error, sizeof(error));
 
-    if (0 == rc) {
+    if (NULL != net) {
         options.trace = ibshift_trace_open();
         engine = ibshift_engine_create(net, &options);
+    }
+    if (0 == rc) {
         return;
     }
     snprintf(why_not, sizeof(why_not), "host %s: %s", ompi_process_info.nodename, error);
@@ -145,16 +190,17 @@ void ibshift_transport_open(void)
     }
     if (NULL != engine) {
         opal_progress_register(progress);
-        card = ibshift_verbs_card(verbs, &size);
+        card = NULL == adapter_net ? NULL : ibshift_verbs_card(verbs, &size);
         place.process = ibshift_process_self();
         place.processors = ibshift_processors_count(topology());
         is_crowded = (uint32_t)ompi_process_info.num_local_peers >= place.processors;
-        place.is_software = ibshift_verbs_is_software(verbs);
+        place.is_software = NULL == adapter_net || ibshift_verbs_is_software(verbs);
         ibshift_fabric_file_open();
     }
     values.fabric = ibshift_fabric_file_id();
     values.params = ibshift_params_agreed(agreed, sizeof(agreed));
-    ibshift_card_publish(card, size, &values, agreed, &place, why_not, is_to_be_said);
+    ibshift_card_publish(card, size, NULL == node_net ? NULL : ibshift_net_node_card(node_net),
+                         &values, agreed, &place, why_not, is_to_be_said);
 }
 
 void ibshift_transport_close(void)
@@ -167,7 +213,7 @@ void ibshift_transport_close(void)
     ibshift_trace_close();
     if (NULL != net) {
         ibshift_net_destroy(net);
-        net = NULL;
+        net = adapter_net = node_net = NULL;
     }
     ibshift_regcache_close();
     if (NULL != verbs) {
@@ -195,7 +241,12 @@ void ibshift_transport_counters(struct ibshift_transport_counters *counters)
     if (NULL != engine) {
         counters->engine = ibshift_engine_stats(engine);
         ibshift_engine_lock(engine);
-        ibshift_net_verbs_stats(net, &counters->net);
+        if (NULL != adapter_net) {
+            ibshift_net_verbs_stats(adapter_net, &counters->net);
+        }
+        if (NULL != node_net) {
+            ibshift_net_node_stats(node_net, &counters->node);
+        }
         counters->regcache = ibshift_regcache_stats();
         ibshift_engine_unlock(engine);
     }
@@ -219,6 +270,28 @@ static void report_absent(struct ompi_communicator_t *comm)
     }
 }
 
+/* Over the adapters of all of them, or in the memory of the one host that they are all on. */
+static bool can_reach_each_other(const struct ompi_communicator_t *comm)
+{
+    bool have_adapters = true, share_memory = true;
+    uint64_t node = 0;
+
+    for (int i = 0; i < ompi_comm_size(comm); i++) {
+        opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, i);
+        struct ibshift_card_place place;
+
+        /* Another job (spawned, connected) has other numbers for its processes. */
+        if (name.jobid != OMPI_PROC_MY_NAME->jobid || !ibshift_card_is_there(name.vpid)) {
+            return false;
+        }
+        place = ibshift_card_place(name.vpid);
+        node = 0 == i ? place.node : node;
+        have_adapters &= place.has_adapter;
+        share_memory &= 0 != place.node && place.node == node;
+    }
+    return have_adapters || share_memory;
+}
+
 void ibshift_transport_why_not(struct ompi_communicator_t *comm, char *text, size_t size)
 {
     char complaint[2 * LINE];
@@ -228,7 +301,8 @@ void ibshift_transport_why_not(struct ompi_communicator_t *comm, char *text, siz
         snprintf(text, size, "a process alone has nobody to talk to");
         return;
     }
-    while (rank + 1 < ranks && ibshift_card_is_there(rank)) {
+    while (rank + 1 < ranks && ibshift_card_is_there(rank) &&
+           ibshift_card_place(rank).has_adapter) {
         rank++;
     }
     (void)ibshift_card_complaint(rank, complaint, sizeof(complaint));
@@ -238,21 +312,17 @@ void ibshift_transport_why_not(struct ompi_communicator_t *comm, char *text, siz
 uint32_t *ibshift_transport_peers(struct ompi_communicator_t *comm)
 {
     int size = ompi_comm_size(comm);
-    uint32_t *peers = malloc((size_t)size * sizeof(uint32_t));
+    uint32_t *peers;
 
-    for (int i = 0; NULL != peers && i < size; i++) {
-        opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, i);
-
-        /* Another job (spawned, connected) has other numbers for its processes. */
-        if (name.jobid != OMPI_PROC_MY_NAME->jobid || !ibshift_card_is_there(name.vpid)) {
-            if (NULL != engine && comm == &ompi_mpi_comm_world.comm &&
-                0 == OMPI_PROC_MY_NAME->vpid) {
-                report_absent(comm);
-            }
-            free(peers);
-            return NULL;
+    if (!can_reach_each_other(comm)) {
+        if (NULL != engine && comm == &ompi_mpi_comm_world.comm && 0 == OMPI_PROC_MY_NAME->vpid) {
+            report_absent(comm);
         }
-        peers[i] = name.vpid;
+        return NULL;
+    }
+    peers = malloc((size_t)size * sizeof(uint32_t));
+    for (int i = 0; NULL != peers && i < size; i++) {
+        peers[i] = ompi_group_get_proc_name(comm->c_local_group, i).vpid;
     }
     return peers;
 }

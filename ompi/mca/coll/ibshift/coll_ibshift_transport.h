@@ -6,6 +6,7 @@
 
 #include "coll_ibshift_regcache.h"
 #include "exec/engine.h"
+#include "net/node/node.h"
 
 struct ompi_communicator_t;
 
@@ -34,6 +35,7 @@ uint32_t *ibshift_transport_peers(struct ompi_communicator_t *comm);
 struct ibshift_transport_counters {
     struct ibshift_engine_stats engine;
     struct ibshift_net_verbs_stats net;
+    struct ibshift_node_stats node;
     struct ibshift_regcache_stats regcache;
 };
 

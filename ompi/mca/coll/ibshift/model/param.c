@@ -100,6 +100,20 @@ const struct ibshift_model ibshift_model_software = {
     .free_messages = 1,
 };
 
+const struct ibshift_model ibshift_model_node = {
+    .latency = 0.1,
+    .send_max = 0.3,
+    .send_min = 0.2,
+    .recv_max = 0.3,
+    .recv_min = 0.2,
+    .gap = 0.1,
+    .send_byte = 1e-4,
+    .copy_byte = 1e-4,
+    .reduce_byte = 2e-4,
+    .at_once = 16384,
+    .free_messages = 64,
+};
+
 const struct ibshift_model ibshift_model_example = {
     .latency = 5.0,
     .send_max = 2.0,
