@@ -39,7 +39,7 @@ static int make_table(struct contend *c)
                         &c->table, &err) != 0) {
         return fail(c, &err);
     }
-    c->title = c->table.schedule.method;
+    c->title = ibshift_way_name(c->table.way);
     return CLI_OK;
 }
 

@@ -22,8 +22,7 @@ static int choose_order(struct sim_command *c)
     if (ibshift_arrange(p, c->job.order, c->job.order_count, ways, &c->found, &err) != 0) {
         return fabric_args_fail(&c->args, &err);
     }
-    c->title = c->found.way == IBSHIFT_WAY_TABLE ? c->found.schedule.method
-                                                 : ibshift_way_name(c->found.way);
+    c->title = ibshift_way_name(c->found.way);
     return CLI_OK;
 }
 

@@ -103,14 +103,15 @@ static int try_table(arranger_t *a)
     int status = sequence == NULL
                      ? -ENOMEM
                      : ibshift_schedule_make(a->p->paths, a->p->ranks, a->p->member_of, sequence,
-                                             a->best->bound, SEED, &candidate.schedule);
+                                             IBSHIFT_TABLE_MEMORY, SEED, &candidate.schedule);
 
     free(sequence);
     if (status == 0) {
         status = weigh(a, &candidate);
     }
     ibshift_arrangement_free(&candidate);
-    return status == -EDOM || status == -E2BIG ? 0 : status;
+    a->too_large = status == -E2BIG;
+    return a->too_large ? 0 : status;
 }
 
 /* The bound; and how far it is above that of the hosts' own cables. */
@@ -136,31 +137,22 @@ static bool is_enough(const arranger_t *a)
     return a->found && a->best->cost <= IBSHIFT_WAY_ENOUGH * a->best->bound;
 }
 
-static bool table_fits(const arranger_t *a)
-{
-    size_t rows = a->p->paths->links + 2 * (size_t)a->p->paths->hosts;
-    double stages = a->best->bound * 1.05 + a->p->slots;
-
-    return a->p->ranks <= IBSHIFT_SCHEDULE_RANKS &&
-           ((double)rows * 2.2 + a->p->ranks * 12.0) * stages < (double)IBSHIFT_TABLE_MEMORY;
-}
-
 static void explain(const arranger_t *a)
 {
     ibshift_arrangement_t *b = a->best;
     char link[160];
     double ratio = b->bound > 0 ? b->cost / b->bound : 1;
     int n = snprintf(b->reason, sizeof(b->reason), "%s: %.0f message times, %.3f of the bound",
-                     b->way == IBSHIFT_WAY_TABLE ? b->schedule.method : ibshift_way_name(b->way),
-                     b->cost, ratio);
+                     ibshift_way_name(b->way), b->cost, ratio);
 
     if (b->way == IBSHIFT_WAY_TABLE && b->tried[IBSHIFT_WAY_ROUTING] > 0) {
         n += snprintf(b->reason + n, sizeof(b->reason) - (size_t)n,
                       ", where the shift in routing order takes %.3f",
                       b->tried[IBSHIFT_WAY_ROUTING] / b->bound);
     } else if (a->too_large && ratio > IBSHIFT_WAY_ENOUGH) {
-        n += snprintf(b->reason + n, sizeof(b->reason) - (size_t)n,
-                      "; too many ranks for a table of stages");
+        n +=
+            snprintf(b->reason + n, sizeof(b->reason) - (size_t)n,
+                     "; a table of stages would take more than %zu MB", IBSHIFT_TABLE_MEMORY >> 20);
     }
     if (b->share < 0.9) {
         ibshift_contention_name(a->p->paths, b->busiest, link, sizeof(link));
@@ -176,7 +168,7 @@ static int try_way(arranger_t *a, enum ibshift_way way)
     if ((a->ways >> way & 1) == 0 || is_enough(a) || a->best->tried[way] > 0) {
         return 0;
     }
-    return way == IBSHIFT_WAY_TABLE ? a->too_large ? 0 : try_table(a) : try_shift(a, way);
+    return way == IBSHIFT_WAY_TABLE ? try_table(a) : try_shift(a, way);
 }
 
 /* With place keepers there are as many stages as places, however few ranks there are. */
@@ -192,11 +184,12 @@ static int try_ways(arranger_t *a)
     if (status == 0 && keepers_may_gain(a, IBSHIFT_WAY_ENOUGH * a->best->bound)) {
         status = try_way(a, IBSHIFT_WAY_KEEPERS);
     }
+    status = status == 0 ? try_way(a, IBSHIFT_WAY_RANK) : status;
     status = status == 0 ? try_way(a, IBSHIFT_WAY_TABLE) : status;
     if (status == 0 && keepers_may_gain(a, a->best->cost)) {
         status = try_way(a, IBSHIFT_WAY_KEEPERS);
     }
-    return status == 0 && a->best->way != IBSHIFT_WAY_TABLE ? try_way(a, IBSHIFT_WAY_RANK) : status;
+    return status;
 }
 
 int ibshift_arrange(const ibshift_placement_t *placement, const uint32_t *order, uint32_t count,
@@ -213,13 +206,11 @@ int ibshift_arrange(const ibshift_placement_t *placement, const uint32_t *order,
     *arrangement = (ibshift_arrangement_t){0};
     status = set_bound(&a);
     if (status == 0) {
-        a.too_large = !table_fits(&a);
         status = try_ways(&a);
     }
     if (status == 0 && !a.found) {
-        status = ibshift_fail(err, -EDOM,
-                              a.too_large ? "too many ranks for a table of stages"
-                                          : "found no table of stages near the bound");
+        status = ibshift_fail(err, -EDOM, "a table of stages would take more than %zu MB",
+                              IBSHIFT_TABLE_MEMORY >> 20);
     }
     if (status == 0) {
         explain(&a);

@@ -19,10 +19,10 @@ enum ibshift_way {
 
 #define IBSHIFT_WAYS_ALL ((1u << IBSHIFT_WAYS) - 1)
 /* A table is not looked for when a shift costs at most so much of the bound. */
-#define IBSHIFT_WAY_ENOUGH   1.02
+#define IBSHIFT_WAY_ENOUGH   1.01
 #define IBSHIFT_FIRST_HOSTS  512
 #define IBSHIFT_FIRST_RANKS  2048
-#define IBSHIFT_TABLE_MEMORY ((size_t)256 << 20) /* that the search for a table may take */
+#define IBSHIFT_TABLE_MEMORY ((size_t)256 << 20) /* that a table and its search may take */
 
 typedef struct ibshift_arrangement {
     enum ibshift_way way;
@@ -37,7 +37,7 @@ typedef struct ibshift_arrangement {
 } ibshift_arrangement_t;
 
 /* order[count]: the fabric's hosts, as ibshift_placement_order() has them. ways: bits of those
- * allowed. 0, -ENOMEM, -EDOM (none of the allowed ways was found). */
+ * allowed. 0, -ENOMEM, -EDOM (a table alone is allowed, and too large). */
 int ibshift_arrange(const ibshift_placement_t *placement, const uint32_t *order, uint32_t count,
                     unsigned ways, ibshift_arrangement_t *arrangement, ibshift_error_t *err);
 /*

@@ -63,6 +63,11 @@ void ibshift_contention_free(ibshift_contention_t *result);
 double ibshift_contention_cost(const ibshift_paths_t *paths, uint32_t i);
 void ibshift_contention_name(const ibshift_paths_t *paths, uint32_t i, char *text, size_t size);
 
+/* Flows of an all-to-all among ranks that sit on members by member_of, for each link of a
+ * contention, of those that have no way around it. *loads is the caller's to free. */
+int ibshift_alltoall_loads(const ibshift_paths_t *paths, uint32_t ranks, const uint32_t *member_of,
+                           double **loads);
+
 /*
  * The bound of an all-to-all among ranks that sit on members by member_of, whatever its order and
  * whichever LIDs of the destinations it takes: the dearest link's total of the flows that have no

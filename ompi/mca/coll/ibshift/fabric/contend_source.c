@@ -85,50 +85,73 @@ static bool on_all_lanes(const ibshift_paths_t *p, uint32_t from, uint32_t to, u
 }
 
 /* Flows between two members are the product of their ranks: counted per (leaf, destination). */
-int ibshift_alltoall_bound(const ibshift_paths_t *p, uint32_t ranks, const uint32_t *member_of,
-                           double *bound, uint32_t *link)
+static void add_loads(const ibshift_paths_t *p, const uint32_t *on_member, const uint32_t *on_leaf,
+                      const uint32_t *a_member, double *loads)
 {
-    double *total = calloc(p->links + 1, sizeof(*total));
+    for (uint32_t leaf = 0; leaf < p->leaves; leaf++) {
+        for (uint32_t to = 0; to < p->hosts && on_leaf[leaf] > 0; to++) {
+            const uint32_t *links = ibshift_paths_links(p, a_member[leaf], to, 0);
+            uint32_t senders = on_leaf[leaf] - (p->leaf[to] == leaf ? on_member[to] : 0);
+
+            for (uint32_t i = 0; i < p->width && links[i] != IBSHIFT_NO_LINK; i++) {
+                loads[links[i]] += on_all_lanes(p, a_member[leaf], to, links[i])
+                                       ? (double)senders * on_member[to]
+                                       : 0;
+            }
+        }
+    }
+}
+
+int ibshift_alltoall_loads(const ibshift_paths_t *p, uint32_t ranks, const uint32_t *member_of,
+                           double **loads)
+{
     uint32_t *on_member = calloc(p->hosts + 1, sizeof(*on_member));
     uint32_t *on_leaf = calloc(p->leaves + 1, sizeof(*on_leaf));
     uint32_t *a_member = calloc(p->leaves + 1, sizeof(*a_member));
     int status = -ENOMEM;
 
-    *bound = 0;
-    *link = 0;
-    if (total && on_member && on_leaf && a_member) {
+    *loads = calloc(p->links + 2 * (size_t)p->hosts + 1, sizeof(**loads));
+    if (*loads && on_member && on_leaf && a_member) {
         for (uint32_t r = 0; r < ranks; r++) {
             on_member[member_of[r]]++;
             on_leaf[p->leaf[member_of[r]]]++;
             a_member[p->leaf[member_of[r]]] = member_of[r];
         }
-        for (uint32_t leaf = 0; leaf < p->leaves; leaf++) {
-            for (uint32_t to = 0; to < p->hosts && on_leaf[leaf] > 0; to++) {
-                const uint32_t *links = ibshift_paths_links(p, a_member[leaf], to, 0);
-                uint32_t senders = on_leaf[leaf] - (p->leaf[to] == leaf ? on_member[to] : 0);
-
-                for (uint32_t i = 0; i < p->width && links[i] != IBSHIFT_NO_LINK; i++) {
-                    total[links[i]] += on_all_lanes(p, a_member[leaf], to, links[i])
-                                           ? (double)senders * on_member[to]
-                                           : 0;
-                }
-            }
-        }
-        for (uint32_t i = 0; i < p->links + p->hosts; i++) {
-            uint32_t m = i - p->links;
-            double flows = i < p->links ? total[i] : (double)on_member[m] * (ranks - on_member[m]);
-            double time = flows * ibshift_contention_cost(p, i);
-
-            if (time > *bound) {
-                *bound = time;
-                *link = i;
-            }
+        add_loads(p, on_member, on_leaf, a_member, *loads);
+        for (uint32_t m = 0; m < p->hosts; m++) {
+            (*loads)[p->links + m] = (*loads)[p->links + p->hosts + m] =
+                (double)on_member[m] * (ranks - on_member[m]);
         }
         status = 0;
     }
-    free(total);
     free(on_member);
     free(on_leaf);
     free(a_member);
+    if (status != 0) {
+        free(*loads);
+    }
     return status;
+}
+
+int ibshift_alltoall_bound(const ibshift_paths_t *p, uint32_t ranks, const uint32_t *member_of,
+                           double *bound, uint32_t *link)
+{
+    double *loads;
+    int status = ibshift_alltoall_loads(p, ranks, member_of, &loads);
+
+    *bound = 0;
+    *link = 0;
+    if (status != 0) {
+        return status;
+    }
+    for (uint32_t i = 0; i < p->links + p->hosts; i++) {
+        double time = loads[i] * ibshift_contention_cost(p, i);
+
+        if (time > *bound) {
+            *bound = time;
+            *link = i;
+        }
+    }
+    free(loads);
+    return 0;
 }

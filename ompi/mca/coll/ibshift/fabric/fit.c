@@ -4,48 +4,100 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t capacity(const ibshift_paths_t *p, uint32_t link)
-{
-    float flows = 1 / p->cost[link] + 1e-3f;
+#include "fabric/contend.h"
 
-    return flows < 1 ? 1 : flows > 64 ? 64 : (uint32_t)flows;
+/* Resources are numbered: shared links, cables out, cables in, ranks out, ranks in. */
+static uint32_t first_cable(const fit_t *fit)
+{
+    return fit->paths->links;
+}
+
+static uint32_t first_rank(const fit_t *fit)
+{
+    return first_cable(fit) + (fit->cables ? 2 * fit->paths->hosts : 0);
+}
+
+static uint32_t resource_count(const fit_t *fit)
+{
+    return first_rank(fit) + 2 * fit->ranks;
+}
+
+static uint32_t rank_out(const fit_t *fit, uint32_t rank)
+{
+    return first_rank(fit) + rank;
+}
+
+static uint32_t rank_in(const fit_t *fit, uint32_t rank)
+{
+    return first_rank(fit) + fit->ranks + rank;
+}
+
+uint32_t fit_capacity(double stage_cost, double cost)
+{
+    double flows = stage_cost / cost + 1e-3; /* more than the rounding of a float's quotient */
+
+    return flows > FIT_SLOTS ? FIT_SLOTS : (uint32_t)flows;
+}
+
+/* A rank sends once in a stage, and not at all where its cable is too slow. */
+static uint32_t capacity(const fit_t *fit, uint32_t resource, bool dear)
+{
+    double cost = fit->cost[dear];
+    uint32_t flows;
+
+    if (resource < first_rank(fit)) {
+        return fit_capacity(cost, ibshift_contention_cost(fit->paths, resource));
+    }
+    resource = (resource - first_rank(fit)) % fit->ranks;
+    flows = fit_capacity(cost, fit->paths->host_cost[fit->member_of[resource]]);
+    return flows < 1 ? flows : 1;
+}
+
+static int number_slots(fit_t *fit)
+{
+    uint32_t count = resource_count(fit);
+
+    fit->slot = malloc((count + 1) * sizeof(*fit->slot));
+    fit->missing = malloc(count + 1);
+    if (fit->slot == NULL || fit->missing == NULL) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t most = capacity(fit, i, true);
+
+        fit->slot[i] = fit->slots;
+        fit->missing[i] = (uint8_t)(most - capacity(fit, i, false));
+        fit->slots += most;
+    }
+    fit->slot[count] = fit->slots;
+    return 0;
 }
 
 int fit_open(fit_t *fit, const ibshift_paths_t *p, uint32_t ranks, const uint32_t *member_of,
-             uint32_t stages)
+             bool cables, const float cost[2])
 {
-    size_t cells = (size_t)ranks * stages;
+    int status;
 
-    *fit = (fit_t){.paths = p, .ranks = ranks, .member_of = member_of, .stages = stages};
-    fit->words = (stages + 63) / 64;
-    fit->row = malloc((p->links + 1) * sizeof(*fit->row));
-    if (fit->row == NULL) {
-        return -ENOMEM;
-    }
-    fit->row[0] = 0;
-    for (uint32_t l = 0; l < p->links; l++) {
-        fit->row[l + 1] = fit->row[l] + capacity(p, l);
-    }
-    fit->rows = fit->row[p->links] + 2 * p->hosts;
-    fit->busy = malloc((size_t)fit->rows * fit->words * sizeof(*fit->busy));
-    fit->owner = malloc((size_t)fit->rows * stages * sizeof(*fit->owner));
-    fit->to = malloc(cells * sizeof(*fit->to));
-    fit->lane = ibshift_paths_have_lanes(p) ? malloc(cells) : NULL;
-    fit->low_out = malloc((p->hosts + 1) * sizeof(*fit->low_out));
-    fit->low_in = malloc((p->hosts + 1) * sizeof(*fit->low_in));
-    if (!fit->busy || !fit->owner || !fit->to || (ibshift_paths_have_lanes(p) && !fit->lane) ||
-        !fit->low_out || !fit->low_in) {
+    *fit = (fit_t){.paths = p,
+                   .ranks = ranks,
+                   .member_of = member_of,
+                   .cables = cables,
+                   .cost = {cost[0], cost[1]}};
+    fit->low_out = calloc(ranks + 1, sizeof(*fit->low_out));
+    fit->low_in = calloc(ranks + 1, sizeof(*fit->low_in));
+    status = fit->low_out == NULL || fit->low_in == NULL ? -ENOMEM : number_slots(fit);
+    if (status != 0) {
         fit_close(fit);
-        return -ENOMEM;
     }
-    fit_clear(fit);
-    return 0;
+    return status;
 }
 
 void fit_close(fit_t *fit)
 {
-    free(fit->row);
-    free(fit->busy);
+    free(fit->slot);
+    free(fit->missing);
+    free(fit->dear);
+    free(fit->taken);
     free(fit->owner);
     free(fit->to);
     free(fit->lane);
@@ -54,36 +106,71 @@ void fit_close(fit_t *fit)
     *fit = (fit_t){0};
 }
 
-void fit_clear(fit_t *fit)
+/* *array grows to `size` bytes, the new ones all ones; old: how many it had. */
+static bool grow(void *array, size_t old, size_t size)
 {
-    size_t rows = fit->rows;
+    void **at = array, *grown = realloc(*at, size + 1);
 
-    memset(fit->busy, 0, rows * fit->words * sizeof(*fit->busy));
-    memset(fit->owner, 0xff, rows * fit->stages * sizeof(*fit->owner));
-    memset(fit->to, 0xff, (size_t)fit->ranks * fit->stages * sizeof(*fit->to));
-    memset(fit->low_out, 0, fit->paths->hosts * sizeof(*fit->low_out));
-    memset(fit->low_in, 0, fit->paths->hosts * sizeof(*fit->low_in));
-    if (fit->stages % 64 != 0) { /* stages that do not exist are taken everywhere */
-        for (size_t r = 0; r < rows; r++) {
-            fit->busy[(r + 1) * fit->words - 1] = ~UINT64_C(0) << fit->stages % 64;
+    if (grown == NULL) {
+        return false;
+    }
+    memset((char *)grown + old, 0xff, size - old);
+    *at = grown;
+    return true;
+}
+
+/* Wider bitmaps: the last row moves first, for it moves farthest. */
+static bool widen(fit_t *fit, uint32_t words)
+{
+    size_t row = fit->words * sizeof(*fit->taken);
+
+    if (!grow(&fit->taken, fit->slots * row, (size_t)fit->slots * words * sizeof(*fit->taken))) {
+        return false;
+    }
+    for (uint32_t slot = fit->slots; slot-- > 0;) {
+        uint64_t *to = fit->taken + (size_t)slot * words;
+
+        memmove(to, fit->taken + (size_t)slot * fit->words, row);
+        memset(to + fit->words, 0xff, (words - fit->words) * sizeof(*to));
+    }
+    fit->words = words;
+    return true;
+}
+
+static void open_stage(fit_t *fit, uint32_t stage, bool dear)
+{
+    uint32_t count = resource_count(fit);
+
+    fit->dear[stage] = dear;
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t s = fit->slot[i] + (dear ? 0 : fit->missing[i]); s < fit->slot[i + 1]; s++) {
+            fit->taken[(size_t)s * fit->words + stage / 64] &= ~(UINT64_C(1) << stage % 64);
         }
     }
 }
 
-static uint32_t row_out(const fit_t *fit, uint32_t rank)
+int fit_add_stages(fit_t *fit, uint32_t count, bool dear)
 {
-    return fit->row[fit->paths->links] + fit->member_of[rank];
-}
+    uint32_t first = fit->stages, stages = first + count, words = (stages + 63) / 64;
+    size_t had = (size_t)fit->ranks * first, cells = (size_t)fit->ranks * stages;
+    size_t owned = (size_t)fit->slots * sizeof(*fit->owner);
 
-static uint32_t row_in(const fit_t *fit, uint32_t rank)
-{
-    return fit->row[fit->paths->links] + fit->paths->hosts + fit->member_of[rank];
-}
-
-static const uint32_t *links_of(const fit_t *fit, fit_pair_t pair, uint32_t lane)
-{
-    return ibshift_paths_links(fit->paths, fit->member_of[pair.from], fit->member_of[pair.to],
-                               lane);
+    if (!grow(&fit->to, had * sizeof(*fit->to), cells * sizeof(*fit->to)) ||
+        !grow(&fit->dear, first * sizeof(*fit->dear), stages * sizeof(*fit->dear)) ||
+        (ibshift_paths_have_lanes(fit->paths) && !grow(&fit->lane, had, cells)) ||
+        (fit->owner != NULL && !grow(&fit->owner, first * owned, stages * owned)) ||
+        (words > fit->words && !widen(fit, words))) {
+        return -ENOMEM;
+    }
+    for (uint32_t stage = first; stage < stages; stage++) {
+        open_stage(fit, stage, dear);
+    }
+    for (uint32_t r = 0; r < fit->ranks; r++) {
+        fit->low_out[r] = fit->low_out[r] < first / 64 ? fit->low_out[r] : first / 64;
+        fit->low_in[r] = fit->low_in[r] < first / 64 ? fit->low_in[r] : first / 64;
+    }
+    fit->stages = stages;
+    return 0;
 }
 
 uint32_t fit_lanes(const fit_t *fit, fit_pair_t pair)
@@ -91,50 +178,83 @@ uint32_t fit_lanes(const fit_t *fit, fit_pair_t pair)
     return fit->lane == NULL ? 1 : ibshift_paths_lanes(fit->paths, fit->member_of[pair.to]);
 }
 
-uint32_t fit_rows(const fit_t *fit, fit_pair_t pair, uint32_t lane, const uint64_t **rows)
+static uint32_t resources_of(const fit_t *fit, fit_pair_t pair, uint32_t lane, uint32_t *resources)
 {
-    const uint32_t *links = links_of(fit, pair, lane);
-    uint32_t count = 0, width = fit->paths->width;
+    uint32_t from = fit->member_of[pair.from], to = fit->member_of[pair.to], count = 0;
+    const uint32_t *links = ibshift_paths_links(fit->paths, from, to, lane);
 
-    rows[count++] = fit->busy + (size_t)row_out(fit, pair.from) * fit->words;
-    rows[count++] = fit->busy + (size_t)row_in(fit, pair.to) * fit->words;
-    for (uint32_t i = 0; i < width && links[i] != IBSHIFT_NO_LINK; i++) {
-        rows[count++] = fit->busy + (size_t)(fit->row[links[i] + 1] - 1) * fit->words;
+    resources[count++] = rank_out(fit, pair.from);
+    resources[count++] = rank_in(fit, pair.to);
+    if (fit->cables) {
+        resources[count++] = first_cable(fit) + from;
+        resources[count++] = first_cable(fit) + fit->paths->hosts + to;
+    }
+    for (uint32_t i = 0; i < fit->paths->width && links[i] != IBSHIFT_NO_LINK; i++) {
+        resources[count++] = links[i];
     }
     return count;
 }
 
-static uint32_t find_on_lane(const fit_t *fit, fit_pair_t pair, uint32_t lane, uint32_t start)
+bool fit_is_dear(const fit_t *fit, fit_pair_t pair)
 {
-    const uint64_t *rows[FIT_ROWS];
-    uint32_t count = fit_rows(fit, pair, lane, rows);
-    uint64_t below = (UINT64_C(1) << start % 64) - 1;
+    uint32_t resources[FIT_RESOURCES], lanes = fit_lanes(fit, pair);
 
-    for (uint32_t w = start / 64; w < fit->words; w++) {
-        uint64_t taken = rows[0][w] | rows[1][w] | below;
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        uint32_t count = resources_of(fit, pair, lane, resources), i = 0;
 
-        for (uint32_t i = 2; i < count; i++) {
-            taken |= rows[i][w];
+        while (i < count && capacity(fit, resources[i], false) > 0) {
+            i++;
+        }
+        if (i == count) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool fit_want(const fit_t *fit, fit_pair_t pair, uint32_t lane, fit_want_t *want)
+{
+    want->count = resources_of(fit, pair, lane, want->resources);
+    for (uint32_t i = 0; i < want->count; i++) {
+        uint32_t end = fit->slot[want->resources[i] + 1];
+
+        if (end == fit->slot[want->resources[i]]) {
+            return false;
+        }
+        want->last[i] = fit->taken + (size_t)(end - 1) * fit->words;
+    }
+    return true;
+}
+
+/* First stage with room over this lane; UINT32_MAX: none. */
+static uint32_t find_on_lane(const fit_t *fit, fit_pair_t pair, uint32_t lane)
+{
+    uint32_t out = fit->low_out[pair.from], in = fit->low_in[pair.to];
+    fit_want_t want;
+
+    if (!fit_want(fit, pair, lane, &want)) {
+        return UINT32_MAX;
+    }
+    for (uint32_t w = out > in ? out : in; w < fit->words; w++) {
+        uint64_t taken = want.last[0][w] | want.last[1][w];
+
+        for (uint32_t i = 2; i < want.count; i++) {
+            taken |= want.last[i][w];
         }
         if (taken != ~UINT64_C(0)) {
             return w * 64 + (uint32_t)__builtin_ctzll(~taken);
         }
-        below = 0;
     }
     return UINT32_MAX;
 }
 
-uint32_t fit_find(const fit_t *fit, fit_pair_t pair, uint32_t start, uint32_t *lane)
+static uint32_t find_first(const fit_t *fit, fit_pair_t pair, uint32_t *lane)
 {
-    uint32_t out = fit->low_out[fit->member_of[pair.from]] * 64;
-    uint32_t in = fit->low_in[fit->member_of[pair.to]] * 64;
     uint32_t best = UINT32_MAX, lanes = fit_lanes(fit, pair);
 
-    start = out > start ? out : start;
-    start = in > start ? in : start;
     *lane = 0;
     for (uint32_t l = 0; l < lanes; l++) {
-        uint32_t stage = find_on_lane(fit, pair, l, start);
+        uint32_t stage = find_on_lane(fit, pair, l);
 
         if (stage < best) {
             best = stage;
@@ -144,37 +264,35 @@ uint32_t fit_find(const fit_t *fit, fit_pair_t pair, uint32_t start, uint32_t *l
     return best;
 }
 
-static bool is_busy(const fit_t *fit, uint32_t row, uint32_t stage)
+bool fit_has_place(const fit_t *fit, fit_pair_t pair)
 {
-    return fit->busy[(size_t)row * fit->words + stage / 64] >> stage % 64 & 1;
+    uint32_t lane;
+
+    return find_first(fit, pair, &lane) != UINT32_MAX;
 }
 
-static void set_busy(fit_t *fit, uint32_t row, uint32_t stage)
+static uint32_t first_slot(const fit_t *fit, uint32_t resource, uint32_t stage)
 {
-    fit->busy[(size_t)row * fit->words + stage / 64] |= UINT64_C(1) << stage % 64;
+    return fit->slot[resource] + (fit->dear[stage] ? 0 : fit->missing[resource]);
 }
 
-static void give_back(fit_t *fit, uint32_t row, uint32_t stage)
+/* The first free slot of the resource; it has one. */
+static void take(fit_t *fit, uint32_t resource, uint32_t stage)
 {
-    fit->busy[(size_t)row * fit->words + stage / 64] &= ~(UINT64_C(1) << stage % 64);
-    fit->owner[(size_t)stage * fit->rows + row] = FIT_NOBODY;
-}
+    uint64_t *word =
+        fit->taken + (size_t)first_slot(fit, resource, stage) * fit->words + stage / 64;
+    uint64_t bit = UINT64_C(1) << stage % 64;
 
-/* The first of the link's bitmaps that is free in this stage; it has one. */
-static void set_link_busy(fit_t *fit, uint32_t link, uint32_t stage)
-{
-    uint32_t row = fit->row[link];
-
-    while (is_busy(fit, row, stage)) {
-        row++;
+    while ((*word & bit) != 0) {
+        word += fit->words;
     }
-    set_busy(fit, row, stage);
+    *word |= bit;
 }
 
-/* The bitmap that set_link_busy() took for this rank. */
-static void own_link(fit_t *fit, uint32_t link, uint32_t stage, uint16_t rank)
+/* The slot that take() took. */
+static void own(fit_t *fit, uint32_t resource, uint32_t stage, uint16_t rank)
 {
-    uint16_t *owner = fit->owner + (size_t)stage * fit->rows + fit->row[link];
+    uint16_t *owner = fit->owner + (size_t)stage * fit->slots + first_slot(fit, resource, stage);
 
     while (*owner != FIT_NOBODY) {
         owner++;
@@ -182,63 +300,59 @@ static void own_link(fit_t *fit, uint32_t link, uint32_t stage, uint16_t rank)
     *owner = rank;
 }
 
-static void own(fit_t *fit, fit_pair_t pair, uint32_t stage, uint32_t lane)
+/* The last slot taken moves into the gap, so that taken ones stay together. */
+static void give_back(fit_t *fit, uint32_t resource, uint32_t stage, uint16_t rank)
 {
-    const uint32_t *links = links_of(fit, pair, lane);
-    uint16_t *owner = fit->owner + (size_t)stage * fit->rows;
+    uint16_t *owners = fit->owner + (size_t)stage * fit->slots;
+    uint32_t mine = first_slot(fit, resource, stage), last = fit->slot[resource + 1] - 1;
 
-    owner[row_out(fit, pair.from)] = pair.from;
-    owner[row_in(fit, pair.to)] = pair.from;
-    for (uint32_t i = 0; i < fit->paths->width && links[i] != IBSHIFT_NO_LINK; i++) {
-        own_link(fit, links[i], stage, pair.from);
-    }
-}
-
-/* The last one filled moves into the gap, so that filled ones stay together. */
-static void give_back_link(fit_t *fit, uint32_t link, uint32_t stage, uint16_t rank)
-{
-    uint32_t mine = fit->row[link], last = fit->row[link + 1] - 1;
-
-    while (fit_owner(fit, mine, stage) != rank) {
+    while (owners[mine] != rank) {
         mine++;
     }
-    while (fit_owner(fit, last, stage) == FIT_NOBODY) {
+    while (owners[last] == FIT_NOBODY) {
         last--;
     }
-    fit->owner[(size_t)stage * fit->rows + mine] = fit_owner(fit, last, stage);
-    give_back(fit, last, stage);
+    owners[mine] = owners[last];
+    owners[last] = FIT_NOBODY;
+    fit->taken[(size_t)last * fit->words + stage / 64] &= ~(UINT64_C(1) << stage % 64);
 }
 
-static void raise_low(const fit_t *fit, uint32_t *low, uint32_t row)
+static void raise_low(const fit_t *fit, uint32_t *low, uint32_t resource)
 {
-    while (*low < fit->words && fit->busy[(size_t)row * fit->words + *low] == ~UINT64_C(0)) {
+    const uint64_t *row = fit->taken + (size_t)fit->slot[resource] * fit->words;
+
+    while (*low < fit->words && row[*low] == ~UINT64_C(0)) {
         (*low)++;
     }
 }
 
-/* All but the owners. */
-static void mark(fit_t *fit, fit_pair_t pair, uint32_t stage, uint32_t lane)
+void fit_place(fit_t *fit, fit_pair_t pair, uint32_t stage, uint32_t lane)
 {
-    const uint32_t *links = links_of(fit, pair, lane);
+    uint32_t resources[FIT_RESOURCES], count = resources_of(fit, pair, lane, resources);
     size_t at = (size_t)stage * fit->ranks + pair.from;
 
     fit->to[at] = pair.to;
     if (fit->lane != NULL) {
         fit->lane[at] = (uint8_t)lane;
     }
-    set_busy(fit, row_out(fit, pair.from), stage);
-    set_busy(fit, row_in(fit, pair.to), stage);
-    for (uint32_t i = 0; i < fit->paths->width && links[i] != IBSHIFT_NO_LINK; i++) {
-        set_link_busy(fit, links[i], stage);
+    for (uint32_t i = 0; i < count; i++) {
+        take(fit, resources[i], stage);
+        if (fit->owner != NULL) {
+            own(fit, resources[i], stage, pair.from);
+        }
     }
-    raise_low(fit, &fit->low_out[fit->member_of[pair.from]], row_out(fit, pair.from));
-    raise_low(fit, &fit->low_in[fit->member_of[pair.to]], row_in(fit, pair.to));
+    raise_low(fit, &fit->low_out[pair.from], rank_out(fit, pair.from));
+    raise_low(fit, &fit->low_in[pair.to], rank_in(fit, pair.to));
 }
 
-void fit_place(fit_t *fit, fit_pair_t pair, uint32_t stage, uint32_t lane)
+bool fit_place_first(fit_t *fit, fit_pair_t pair)
 {
-    mark(fit, pair, stage, lane);
-    own(fit, pair, stage, lane);
+    uint32_t lane, stage = find_first(fit, pair, &lane);
+
+    if (stage != UINT32_MAX) {
+        fit_place(fit, pair, stage, lane);
+    }
+    return stage != UINT32_MAX;
 }
 
 static void lower_low(uint32_t *low, uint32_t word)
@@ -249,54 +363,48 @@ static void lower_low(uint32_t *low, uint32_t word)
 void fit_remove(fit_t *fit, fit_pair_t pair, uint32_t stage)
 {
     size_t at = (size_t)stage * fit->ranks + pair.from;
-    const uint32_t *links = links_of(fit, pair, fit->lane != NULL ? fit->lane[at] : 0);
+    uint32_t resources[FIT_RESOURCES];
+    uint32_t count = resources_of(fit, pair, fit->lane != NULL ? fit->lane[at] : 0, resources);
 
     fit->to[at] = FIT_NOBODY;
-    give_back(fit, row_out(fit, pair.from), stage);
-    give_back(fit, row_in(fit, pair.to), stage);
-    for (uint32_t i = 0; i < fit->paths->width && links[i] != IBSHIFT_NO_LINK; i++) {
-        give_back_link(fit, links[i], stage, pair.from);
+    for (uint32_t i = 0; i < count; i++) {
+        give_back(fit, resources[i], stage, pair.from);
     }
-    lower_low(&fit->low_out[fit->member_of[pair.from]], stage / 64);
-    lower_low(&fit->low_in[fit->member_of[pair.to]], stage / 64);
+    lower_low(&fit->low_out[pair.from], stage / 64);
+    lower_low(&fit->low_in[pair.to], stage / 64);
 }
 
 /* Stage by stage, where the owners of a stage lie together: while pairs are placed here and there,
  * each of them would cost a cache miss. */
-static void own_all(fit_t *fit)
+int fit_own(fit_t *fit)
 {
+    size_t size = (size_t)fit->slots * fit->stages * sizeof(*fit->owner);
+
+    if (fit->owner != NULL) {
+        return 0;
+    }
+    if (!grow(&fit->owner, 0, size)) {
+        return -ENOMEM;
+    }
     for (uint32_t stage = 0; stage < fit->stages; stage++) {
         for (uint32_t r = 0; r < fit->ranks; r++) {
             size_t at = (size_t)stage * fit->ranks + r;
+            uint32_t resources[FIT_RESOURCES], count = 0;
 
             if (fit->to[at] != FIT_NOBODY) {
-                own(fit, FIT_PAIR(r, fit->to[at]), stage, fit->lane != NULL ? fit->lane[at] : 0);
+                count = resources_of(fit, FIT_PAIR(r, fit->to[at]),
+                                     fit->lane != NULL ? fit->lane[at] : 0, resources);
+            }
+            for (uint32_t i = 0; i < count; i++) {
+                own(fit, resources[i], stage, (uint16_t)r);
             }
         }
     }
+    return 0;
 }
 
-uint32_t fit_first(fit_t *fit, fit_order next, const void *context, uint32_t count,
-                   fit_pair_t *left, uint32_t room)
+void fit_disown(fit_t *fit)
 {
-    uint32_t unplaced = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        fit_pair_t pair;
-        uint32_t stage, lane;
-
-        if (!next(context, fit, i, &pair)) {
-            continue;
-        }
-        stage = fit_find(fit, pair, 0, &lane);
-        if (stage != UINT32_MAX) {
-            mark(fit, pair, stage, lane);
-        } else if (unplaced < room) {
-            left[unplaced++] = pair;
-        } else {
-            return UINT32_MAX;
-        }
-    }
-    own_all(fit);
-    return unplaced;
+    free(fit->owner);
+    fit->owner = NULL;
 }

@@ -6,236 +6,240 @@
 #include <string.h>
 
 #include "fabric/fit.h"
-#include "fabric/random.h"
 
-#define STAGEWISE_WORK                                                                             \
-    UINT64_C(400000000) /* pairs times stages that the stage-wise pass may look at */
-#define HOPE         4  /* pairs a rank that first fit may leave for the walk to be worth trying */
-#define COMPRESSED   1.01   /* of the bound: what the walk alone need not shorten */
-#define NEAR         5      /* slacks that are worth trying where the bound is sharp */
-#define SMALL_TABLE  100000 /* ranks times stages */
-#define RANDOM_RANKS 4000   /* a random order of all pairs is kept for at most so many */
+#define KINDS    16    /* different costs of links that are told apart */
+#define AS_CHEAP 1.001 /* what counts as the same price */
+#define SPARE    1.003 /* of the stages that are needed: in fewer the walk finds nothing to move */
+#define WORK     1000000 /* ranks times steps: a step takes longer the more ranks there are */
+
+/* Links of one cost: what the fullest of them carries. */
+typedef struct kind {
+    double cost, flows;
+} kind_t;
+
+/* Stages that an all-to-all needs at the least if they are paid at these costs. */
+typedef struct prospect {
+    float cost[2];
+    uint32_t stages[2]; /* cheap ones, dear ones */
+    double price;
+} prospect_t;
 
 typedef struct search {
     const ibshift_paths_t *paths;
     const uint32_t *member_of, *sequence;
-    uint32_t ranks, pairs;
-    double bound;
+    uint32_t ranks, most_on_member;
+    uint32_t sends; /* of the rank that sends to most others */
+    size_t memory;
     uint64_t seed;
-    uint32_t *shuffled; /* pair numbers, or NULL */
-    fit_pair_t *left;
-    uint32_t room;
-    fit_t best; /* .stages = 0: none yet */
-    uint32_t best_stages;
-    const char *method;
+    kind_t kinds[KINDS];
+    uint32_t kind_count;
+    fit_pair_t *left; /* pairs that are not placed */
+    uint32_t left_count, room;
+    fit_t fit;
 } search_t;
 
-/* Pair i of the shift over the sequence. */
-static bool shift_pair(const void *context, const fit_t *fit, uint32_t i, fit_pair_t *pair)
+/* A cost that is not told apart any more counts as the dearest one. */
+static void add_kind(search_t *s, double cost, double flows)
 {
-    const search_t *s = context;
-    uint32_t place = i % s->ranks, distance = i / s->ranks;
-    uint32_t from = s->sequence[place], to = s->sequence[(place + distance) % s->ranks];
+    uint32_t k = 0;
 
-    *pair = FIT_PAIR(from, to);
-    return fit->member_of[from] != fit->member_of[to];
-}
-
-static bool random_pair(const void *context, const fit_t *fit, uint32_t i, fit_pair_t *pair)
-{
-    const search_t *s = context;
-
-    return shift_pair(context, fit, s->shuffled[i], pair);
-}
-
-static void keep(search_t *s, fit_t *fit, uint32_t stages, const char *method)
-{
-    fit_close(&s->best);
-    s->best = *fit;
-    s->best_stages = stages;
-    s->method = method;
-    *fit = (fit_t){0};
-}
-
-/* A table of exactly so many stages: first fit, then the walk. 0, -EAGAIN (not found), -ENOMEM. */
-static int try_stages(search_t *s, uint32_t stages, fit_order order, const char *method)
-{
-    fit_t fit;
-    uint32_t left;
-    int status = fit_open(&fit, s->paths, s->ranks, s->member_of, stages);
-
-    if (status != 0) {
-        return status;
+    while (k < s->kind_count && k < KINDS - 1 && fabs(s->kinds[k].cost - cost) > 1e-3 * cost) {
+        k++;
     }
-    left = fit_first(&fit, order, s, s->pairs, s->left, s->room);
-    if (left <= HOPE * s->ranks) {
-        left = fit_eject(&fit, s->left, left, s->room, 20000 + UINT64_C(40) * left, s->seed);
+    if (k == s->kind_count) {
+        s->kinds[s->kind_count++] = (kind_t){cost, flows};
     }
-    if (left == 0) {
-        keep(s, &fit, stages, method);
-    }
-    fit_close(&fit);
-    return left == 0 ? 0 : -EAGAIN;
+    s->kinds[k].cost = cost > s->kinds[k].cost ? cost : s->kinds[k].cost;
+    s->kinds[k].flows = flows > s->kinds[k].flows ? flows : s->kinds[k].flows;
 }
 
-static int shuffle_pairs(search_t *s)
+static int find_kinds(search_t *s)
 {
-    uint64_t seed = s->seed;
+    uint32_t links = s->paths->links + s->paths->hosts;
+    double *loads;
+    int status = ibshift_alltoall_loads(s->paths, s->ranks, s->member_of, &loads);
 
-    if (s->shuffled == NULL) {
-        s->shuffled = malloc((s->pairs + 1) * sizeof(*s->shuffled));
-        if (s->shuffled == NULL) {
-            return -ENOMEM;
-        }
-        for (uint32_t i = 0; i < s->pairs; i++) {
-            s->shuffled[i] = i;
-        }
-        ibshift_random_shuffle(&seed, s->shuffled, s->pairs);
+    for (uint32_t i = 0; status == 0 && i < links; i++) {
+        add_kind(s, ibshift_contention_cost(s->paths, i), loads[i]);
     }
-    return 0;
-}
-
-static uint32_t stages_at(const search_t *s, double slack)
-{
-    uint32_t stages = (uint32_t)ceil(s->bound * slack - 1e-6);
-
-    return stages > s->bound ? stages : (uint32_t)s->bound + 1;
-}
-
-/* Where destinations have several LIDs, the bound may be far below what can be reached. */
-static int search_near_bound(search_t *s)
-{
-    static const double slack[] = {1.004, 1.01, 1.02, 1.03, 1.05, 1.1, 1.2, 1.4,
-                                   1.7,   2,    2.5,  3,    4,    6,   8};
-    size_t tries = ibshift_paths_have_lanes(s->paths) ? sizeof(slack) / sizeof(slack[0]) : NEAR;
-    uint32_t tried = 0;
-    int status = -EAGAIN;
-
-    for (size_t i = 0; i < tries && status == -EAGAIN; i++) {
-        uint32_t stages = stages_at(s, slack[i]);
-
-        if (stages != tried) {
-            status = try_stages(s, stages, shift_pair, "first fit from the shift");
-        }
-        if (status == -EAGAIN && i > 0 && s->ranks <= RANDOM_RANKS) {
-            status = shuffle_pairs(s);
-            status = status != 0
-                         ? status
-                         : try_stages(s, stages, random_pair, "first fit from a random order");
-        }
-        tried = stages;
+    if (status == 0) {
+        free(loads);
     }
     return status;
 }
 
-/* Empties the stages from `stages` on and takes them away; their pairs come back in left[]. */
-static uint32_t shrink(fit_t *fit, uint32_t stages, uint32_t used, fit_pair_t *left, uint32_t room)
+/* Rounds up the stages that so many flows need. */
+static double stages_for(double flows, uint32_t capacity)
 {
-    uint32_t count = 0;
+    return flows > 0 ? ceil(flows / capacity - 1e-6) : 0;
+}
 
-    for (uint32_t stage = stages; stage < used; stage++) {
-        for (uint32_t r = 0; r < fit->ranks; r++) {
-            fit_pair_t pair = FIT_PAIR(r, fit_to(fit, r, stage));
+/* Stages at this cost, and dear ones for flows that do not fit into these. */
+static prospect_t prospect_at(const search_t *s, double cheap)
+{
+    double dear = cheap, many[2] = {0, 0};
 
-            if (pair.to != FIT_NOBODY) {
-                if (count == room) {
-                    return UINT32_MAX;
+    for (uint32_t k = 0; k < s->kind_count; k++) {
+        dear = fmax(dear, s->kinds[k].cost);
+    }
+    for (uint32_t k = 0; k < s->kind_count; k++) {
+        if (fit_capacity(cheap, s->kinds[k].cost) == 0) {
+            many[1] =
+                fmax(many[1], stages_for(s->kinds[k].flows, fit_capacity(dear, s->kinds[k].cost)));
+        }
+    }
+    for (uint32_t k = 0; k < s->kind_count; k++) {
+        uint32_t capacity = fit_capacity(cheap, s->kinds[k].cost);
+        double in_dear = many[1] * fit_capacity(dear, s->kinds[k].cost);
+
+        many[0] =
+            fmax(many[0], capacity > 0 ? stages_for(s->kinds[k].flows - in_dear, capacity) : 0);
+    }
+    many[0] = fmax(many[0], s->sends - many[1]);
+    return (prospect_t){{(float)cheap, (float)dear},
+                        {(uint32_t)many[0], (uint32_t)many[1]},
+                        many[0] * cheap + many[1] * dear};
+}
+
+/* Is a better than b? Among those that cost the same: the fewest stages in which a rank's own are
+ * at most half of them, for then the search is easy; else the most. */
+static bool is_better(const search_t *s, const prospect_t *a, const prospect_t *b, double least)
+{
+    uint32_t many = a->stages[0] + a->stages[1], others = b->stages[0] + b->stages[1];
+    bool roomy = many >= 2 * s->sends, other_roomy = others >= 2 * s->sends;
+
+    if (a->price > AS_CHEAP * least || b->price > AS_CHEAP * least) {
+        return a->price < b->price;
+    }
+    return roomy && other_roomy ? many < others : many > others;
+}
+
+/* All costs in which some link's flows fit without a rest; twice, for the least price comes first.
+ */
+static prospect_t find_prospect(const search_t *s)
+{
+    prospect_t best = {.price = INFINITY};
+    double least = 0;
+
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t k = 0; k < s->kind_count; k++) {
+            for (uint32_t flows = 1; flows <= FIT_SLOTS; flows++) {
+                prospect_t p = prospect_at(s, flows * s->kinds[k].cost);
+
+                if (is_better(s, &p, &best, least)) {
+                    best = p;
                 }
-                fit_remove(fit, pair, stage);
-                left[count++] = pair;
+                if (p.stages[1] == 0 && p.cost[0] * s->sends > AS_CHEAP * best.price) {
+                    break;
+                }
+            }
+        }
+        least = best.price;
+    }
+    return best;
+}
+
+/* Pair i of the shift over the sequence; false: no pair, they share a host. */
+static bool shift_pair(const search_t *s, uint64_t i, fit_pair_t *pair)
+{
+    uint32_t place = (uint32_t)(i % s->ranks), to = place + (uint32_t)(i / s->ranks);
+
+    *pair = FIT_PAIR(s->sequence[place], s->sequence[to < s->ranks ? to : to - s->ranks]);
+    return s->member_of[pair->from] != s->member_of[pair->to];
+}
+
+/* What the search holds with so many stages; what the table takes at the end, unless both are. */
+static double size_of(const search_t *s, double stages, bool owners)
+{
+    double cells = stages * s->ranks, slots = stages * s->fit.slots;
+    double table = cells * (sizeof(uint32_t) + sizeof(uint32_t));
+
+    return slots / 8 + cells * (sizeof(*s->fit.to) + sizeof(*s->fit.lane)) +
+           fmax(table, owners ? slots * sizeof(*s->fit.owner) : 0);
+}
+
+static int open_stages(search_t *s, uint32_t count, bool dear)
+{
+    double stages = (double)s->fit.stages + count;
+
+    return size_of(s, stages, s->fit.owner != NULL) > (double)s->memory
+               ? -E2BIG
+               : fit_add_stages(&s->fit, count, dear);
+}
+
+/* More stages, dear ones if any pair that is left needs that. */
+static int add_stages(search_t *s, uint32_t count)
+{
+    bool dear = false;
+    uint32_t kept = 0;
+    int status;
+
+    for (uint32_t i = 0; i < s->left_count && !dear; i++) {
+        dear = fit_is_dear(&s->fit, s->left[i]);
+    }
+    status = open_stages(s, count, dear);
+    for (uint32_t i = 0; status == 0 && i < s->left_count; i++) {
+        if (!fit_place_first(&s->fit, s->left[i])) {
+            s->left[kept++] = s->left[i];
+        }
+    }
+    s->left_count = status == 0 ? kept : s->left_count;
+    return status;
+}
+
+/* Places what fits in the order of the shift, pairs that need dear stages before the others. */
+static int first_fit(search_t *s)
+{
+    uint64_t pairs = (uint64_t)s->ranks * s->ranks;
+    bool some_dear = s->fit.cost[1] > s->fit.cost[0];
+    int status = 0;
+
+    for (int pass = some_dear ? 0 : 1; pass < 2; pass++) {
+        for (uint64_t i = 0; status == 0 && i < pairs; i++) {
+            fit_pair_t pair;
+
+            if (!shift_pair(s, i, &pair) ||
+                (some_dear && fit_is_dear(&s->fit, pair) != (pass == 0)) ||
+                fit_place_first(&s->fit, pair)) {
+                continue;
+            }
+            s->left[s->left_count++] = pair;
+            if (s->left_count == s->room / 2) {
+                status = add_stages(s, 1 + s->fit.stages / 16);
             }
         }
     }
-    for (uint32_t row = 0; row < fit->rows; row++) {
-        for (uint32_t stage = stages; stage < fit->stages; stage++) {
-            fit->busy[(size_t)row * fit->words + stage / 64] |= UINT64_C(1) << stage % 64;
-        }
-    }
-    return count;
-}
-
-static int copy_fit(const search_t *s, const fit_t *from, fit_t *to)
-{
-    size_t rows = from->rows;
-    size_t cells = (size_t)from->ranks * from->stages;
-    int status = fit_open(to, s->paths, s->ranks, s->member_of, from->stages);
-
-    if (status == 0) {
-        memcpy(to->busy, from->busy, rows * from->words * sizeof(*to->busy));
-        memcpy(to->owner, from->owner, rows * from->stages * sizeof(*to->owner));
-        memcpy(to->to, from->to, cells * sizeof(*to->to));
-        if (to->lane != NULL) {
-            memcpy(to->lane, from->lane, cells);
-        }
-    }
     return status;
 }
 
-/* One walk that leaves the best table so many stages. 0, -EAGAIN (not found), -ENOMEM. */
-static int try_to_shorten(search_t *s, uint32_t stages, uint64_t seed, const char *method)
+/* First fit, then the walk; a stage more whenever the walk has looked in vain at as many pairs as
+ * are left, or, where these are few, for its share of the work. */
+static int search(search_t *s)
 {
-    fit_t fit;
-    uint32_t left;
-    int status = copy_fit(s, &s->best, &fit);
+    prospect_t p = find_prospect(s);
+    int status = fit_open(&s->fit, s->paths, s->ranks, s->member_of, s->most_on_member > 1, p.cost);
 
-    if (status != 0) {
-        return status;
+    status = status == 0 ? open_stages(s, p.stages[1], true) : status;
+    status = status == 0 ? open_stages(s, (uint32_t)(p.stages[0] * SPARE), false) : status;
+    if (status == 0) {
+        s->left = malloc(s->room * sizeof(*s->left));
+        status = s->left == NULL ? -ENOMEM : first_fit(s);
     }
-    left = shrink(&fit, stages, s->best_stages, s->left, s->room);
-    if (left != UINT32_MAX) {
-        left = fit_eject(&fit, s->left, left, s->room, 20000 + UINT64_C(60) * left, seed);
-    }
-    if (left == 0) {
-        keep(s, &fit, stages, method);
-    }
-    fit_close(&fit);
-    return left == 0 ? 0 : -EAGAIN;
-}
-
-/* Takes stages away from the best table, as many at a time as the walk can place elsewhere; walks
- * through a small table cost little, so the last stages get several. */
-static int compress(search_t *s, const char *method)
-{
-    uint32_t floor = (uint32_t)ceil(s->bound - 1e-6), step = (s->best_stages - floor + 1) / 2;
-    uint32_t extra = SMALL_TABLE / (s->ranks * s->best_stages);
-    int status = 0;
-
-    while (step > 0 && s->best_stages > floor && (status == 0 || status == -EAGAIN)) {
-        uint32_t goal = s->best_stages - step > floor ? s->best_stages - step : floor;
-
-        status = try_to_shorten(s, goal, s->seed + extra, method);
-        if (status != -EAGAIN) {
-            continue;
-        }
-        if (step > 1 || extra == 0) {
-            step /= 2;
+    while (status == 0 && s->left_count > 0) {
+        if (size_of(s, s->fit.stages + 1, true) <= (double)s->memory) {
+            status = fit_own(&s->fit);
         } else {
-            extra--;
+            fit_disown(&s->fit);
+        }
+        if (s->fit.owner != NULL) {
+            s->left_count = fit_walk(&s->fit, s->left, s->left_count, s->room,
+                                     s->left_count + WORK / s->ranks, &s->seed);
+        }
+        if (status == 0 && s->left_count > 0) {
+            status = add_stages(s, 1);
         }
     }
-    return status == -EAGAIN ? 0 : status;
-}
-
-static int search_stagewise(search_t *s)
-{
-    uint32_t stages = stages_at(s, 1.6), used;
-    fit_t fit;
-    int status;
-
-    if ((uint64_t)s->pairs * stages > STAGEWISE_WORK) {
-        return -EAGAIN;
-    }
-    status = fit_open(&fit, s->paths, s->ranks, s->member_of, stages);
-    if (status != 0) {
-        return status;
-    }
-    used = fit_stagewise(&fit, s->seed);
-    if (used == UINT32_MAX) {
-        fit_close(&fit);
-        return -EAGAIN;
-    }
-    keep(s, &fit, used, "stage by stage");
-    return compress(s, "stage by stage, then the walk");
+    return status;
 }
 
 /* Ranks of one member exchange in stages of their own, behind the others. */
@@ -258,17 +262,19 @@ static void add_local_stages(const search_t *s, uint32_t first, uint32_t stages,
     }
 }
 
-static uint32_t most_on_member(const search_t *s)
+static void count_members(search_t *s)
 {
-    uint32_t most = 0;
+    uint32_t least = s->ranks;
 
-    for (uint32_t i = 0, run = 0; i < s->ranks; i++) {
-        bool same = i > 0 && s->member_of[s->sequence[i]] == s->member_of[s->sequence[i - 1]];
+    for (uint32_t i = 0, next; i < s->ranks; i = next) {
+        uint32_t member = s->member_of[s->sequence[i]];
 
-        run = same ? run + 1 : 1;
-        most = run > most ? run : most;
+        for (next = i; next < s->ranks && s->member_of[s->sequence[next]] == member; next++) {
+        }
+        s->most_on_member = next - i > s->most_on_member ? next - i : s->most_on_member;
+        least = next - i < least ? next - i : least;
     }
-    return most;
+    s->sends = s->ranks - least;
 }
 
 static void write_cells(const search_t *s, uint32_t rank, uint32_t first, uint32_t end,
@@ -277,7 +283,7 @@ static void write_cells(const search_t *s, uint32_t rank, uint32_t first, uint32
     uint32_t stages = t->table.stages;
 
     for (uint32_t stage = first; stage < end; stage++) {
-        uint16_t to = fit_to(&s->best, rank, stage);
+        uint16_t to = fit_to(&s->fit, rank, stage);
 
         if (to == FIT_NOBODY) {
             continue;
@@ -285,21 +291,20 @@ static void write_cells(const search_t *s, uint32_t rank, uint32_t first, uint32
         t->to[(size_t)rank * stages + stage] = to;
         t->from[(size_t)to * stages + stage] = rank;
         if (t->lanes != NULL) {
-            t->lanes[(size_t)rank * stages + stage] = s->best.lane[(size_t)stage * s->ranks + rank];
+            t->lanes[(size_t)rank * stages + stage] = s->fit.lane[(size_t)stage * s->ranks + rank];
         }
     }
 }
 
 static int write_table(const search_t *s, ibshift_schedule_t *t)
 {
-    uint32_t network = s->best_stages, stages = network + most_on_member(s) - 1;
+    uint32_t network = s->fit.stages, stages = network + s->most_on_member - 1;
     size_t cells = (size_t)s->ranks * stages;
 
     *t = (ibshift_schedule_t){.to = malloc(cells * sizeof(*t->to) + 1),
                               .from = malloc(cells * sizeof(*t->from) + 1),
-                              .lanes = s->best.lane != NULL ? calloc(cells + 1, 1) : NULL,
-                              .method = s->method};
-    if (t->to == NULL || t->from == NULL || (s->best.lane != NULL && t->lanes == NULL)) {
+                              .lanes = s->fit.lane != NULL ? calloc(cells + 1, 1) : NULL};
+    if (t->to == NULL || t->from == NULL || (s->fit.lane != NULL && t->lanes == NULL)) {
         ibshift_schedule_free(t);
         return -ENOMEM;
     }
@@ -319,37 +324,29 @@ static int write_table(const search_t *s, ibshift_schedule_t *t)
 }
 
 int ibshift_schedule_make(const ibshift_paths_t *paths, uint32_t ranks, const uint32_t *member_of,
-                          const uint32_t *sequence, double bound, uint64_t seed,
+                          const uint32_t *sequence, size_t memory, uint64_t seed,
                           ibshift_schedule_t *schedule)
 {
     search_t s = {.paths = paths,
                   .member_of = member_of,
                   .sequence = sequence,
                   .ranks = ranks,
-                  .pairs = ranks * ranks,
-                  .bound = bound,
-                  .seed = seed};
+                  .memory = memory,
+                  .seed = seed,
+                  .room = ranks * ranks / 4 + 64};
     int status;
 
-    if (ranks > IBSHIFT_SCHEDULE_RANKS || bound > 1 << 20) {
+    if (ranks > IBSHIFT_SCHEDULE_RANKS) {
         return -E2BIG;
     }
-    s.room = s.pairs / 4 + 64;
-    s.left = malloc(s.room * sizeof(*s.left));
-    status = s.left == NULL ? -ENOMEM : search_near_bound(&s);
-    if (status == -EAGAIN) {
-        status = search_stagewise(&s);
-    } else if (status == 0 && s.best_stages > stages_at(&s, COMPRESSED) &&
-               (uint64_t)s.ranks * s.best_stages <= SMALL_TABLE) {
-        status = compress(&s, s.method);
-    }
-    if (status == 0) {
-        status = write_table(&s, schedule);
-    }
-    fit_close(&s.best);
+    count_members(&s);
+    status = find_kinds(&s);
+    status = status == 0 ? search(&s) : status;
+    fit_disown(&s.fit);
+    status = status == 0 ? write_table(&s, schedule) : status;
+    fit_close(&s.fit);
     free(s.left);
-    free(s.shuffled);
-    return status == -EAGAIN ? -EDOM : status;
+    return status;
 }
 
 void ibshift_schedule_free(ibshift_schedule_t *schedule)

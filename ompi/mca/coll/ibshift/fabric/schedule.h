@@ -13,18 +13,17 @@
 typedef struct ibshift_schedule {
     struct ibshift_stages table; /* all rows; table.to and table.from are owned here */
     uint32_t *to, *from;
-    uint8_t *lanes;     /* [rank * stages + stage]: the destination's LID; NULL: always the first */
-    const char *method; /* how it was found, for people */
+    uint8_t *lanes; /* [rank * stages + stage]: the destination's LID; NULL: always the first */
 } ibshift_schedule_t;
 
 /*
- * A table in which no rank sends or receives twice in a stage, no two ranks of a member use its
- * cable at once, and ranks of one member exchange in stages of their own at the end. sequence: the
- * ranks in routing order, ranks of one member together. bound: from ibshift_alltoall_bound().
- * 0, -E2BIG (too many ranks for a table), -ENOMEM; -EDOM: nothing near the bound was found.
+ * A table in which no rank sends or receives twice in a stage, no link carries more flows than it
+ * can at what the stage costs, and ranks of one member exchange in stages of their own at the end.
+ * sequence: the ranks in routing order, ranks of one member together. memory: that the search and
+ * the table may take. 0, -E2BIG (they would take more), -ENOMEM.
  */
 int ibshift_schedule_make(const ibshift_paths_t *paths, uint32_t ranks, const uint32_t *member_of,
-                          const uint32_t *sequence, double bound, uint64_t seed,
+                          const uint32_t *sequence, size_t memory, uint64_t seed,
                           ibshift_schedule_t *schedule);
 void ibshift_schedule_free(ibshift_schedule_t *schedule);
 
