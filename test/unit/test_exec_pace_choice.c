@@ -51,7 +51,9 @@ static void what_suits_is_chosen(void **state)
         {{1 << 20, 4096, 1e5, 1e3, 65, 128, true}, "window:48"},
         {{1 << 20, 4096, 1e5, 1e3, 1728, 1728, true}, "window:48"},
         {{1 << 20, 4096, 1e5, 1e3, 2, 64, true}, "none"},
-        {{1 << 20, 4096, 1e5, 1e3, 64, 0, true}, "none"},   /* no routes */
+        {{1 << 20, 4096, 1e5, 1e3, 64, 0, true}, "window:63"}, /* no routes */
+        {{1 << 20, 4096, 1e5, 1e3, 1728, 0, true}, "window:256"},
+        {{1 << 20, 4096, 1e5, 1e3, 2, 0, true}, "none"},
         {{1 << 20, 4096, 1e5, 1e3, 64, 64, false}, "none"}, /* steps wait */
         {{4096, 4096, 1e5, 1e3, 64, 64, true}, "none"},     /* no grant */
         {{8192, 4096, 7e3, 1e3, 64, 64, true}, "none"},     /* short */
