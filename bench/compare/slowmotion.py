@@ -1,6 +1,6 @@
 """A modelled wire that is slower than it is, so that what processors do is small beside it; and LogGP's view of it."""
 
-# The software HCA's profile hdr between two hosts on one switch (test/softhca/profile.c), at scale 1.
+# The software HCA's profile hdr between two hosts on one switch (test/softhca/front/profile.c), at scale 1.
 LATENCY_US = 2 * 0.270 + 0.130
 GAP_US = 0.005
 GIGABYTES_A_SECOND = 24.2

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "alg/alg.h"
+#include "plan/alg.h"
 
 enum { RANKS = 1024, SAMPLES = 128, REPEATS = 20 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "exec/engine.h"
-#include "net/net_loop.h"
+#include "proof/net_loop.h"
 
 enum { UNIT = 8 };
 

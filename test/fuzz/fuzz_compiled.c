@@ -2,7 +2,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fabric/compiled.h"
+#include "fabric/read/compiled.h"
 #include "fuzz_fabric.h"
 
 /* The file as it is: most of the work is the header's, for nothing mends the checksum.

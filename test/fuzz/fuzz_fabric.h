@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fabric/order.h"
-#include "fabric/read.h"
+#include "fabric/shape/order.h"
+#include "fabric/read/read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "fuzz_fabric.h"
-#include "model/param.h"
+#include "choose/param.h"
 
 /* What is taken is written as text that says the same. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,4 +1,4 @@
-#include "fabric/synth.h"
+#include "fabric/read/synth.h"
 #include "fuzz_fabric.h"
 
 static bool has_dummies;

@@ -10,14 +10,14 @@
 /* The writer's own sum, under other names beside the linked ones. */
 #define ibshift_compiled_write sealed_write
 #define ibshift_compiled_read  sealed_read
-#include "fabric/compiled.c"
+#include "fabric/read/compiled.c"
 #undef ibshift_compiled_write
 #undef ibshift_compiled_read
 
-#include "fabric/arrange.h"
-#include "fabric/check.h"
-#include "fabric/contend.h"
-#include "fabric/placement.h"
+#include "fabric/table/arrange.h"
+#include "fabric/shape/check.h"
+#include "fabric/paths/contend.h"
+#include "fabric/table/placement.h"
 #include "fuzz_fabric.h"
 
 enum { IMAGE_SIZE = 1 << 16, RANKS_MAX = 48 };

@@ -2,7 +2,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cmd_plan.h"
+#include "plan/cmd.h"
 #include "fuzz_fabric.h"
 
 /* The file of `ibshift plan --stages`, of as many ranks as the first byte says. */

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "fabric/synth.h"
+#include "fabric/read/synth.h"
 #include "fuzz_fabric.h"
 
 /* Small fabrics only: numbers of more than two digits are cut, so that time goes into the parser.

@@ -1,4 +1,4 @@
-#include "fabric/synth.h"
+#include "fabric/read/synth.h"
 #include "fuzz_fabric.h"
 
 /* Tables for the fabric of the corpus: kary:2,2, its LIDs known or not as the first byte says. */

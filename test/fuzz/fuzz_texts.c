@@ -1,9 +1,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/pace.h"
+#include "exec/pace/pace.h"
 #include "fuzz_fabric.h"
-#include "net/net_verbs_choice.h"
+#include "net/verbs/choice.h"
 
 /* The values of parameters that are little languages: a list of ports, a pace. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

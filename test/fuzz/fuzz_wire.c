@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "fuzz_fabric.h"
-#include "net/net_verbs_blob.h"
-#include "net/net_verbs_hello.h"
+#include "net/verbs/blob.h"
+#include "net/verbs/hello.h"
 
 static void use_cards(const struct ibshift_verbs_blob *a, const struct ibshift_verbs_blob *b,
                       const uint8_t *data, size_t size)

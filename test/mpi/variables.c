@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alg/alg.h"
+#include "plan/alg.h"
 #include "check.h"
 
 enum { MOST = 64, LONGEST = 30000, ELEMENT = sizeof(int) };

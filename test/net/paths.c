@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "net/net_verbs_blob.h"
+#include "net/verbs/blob.h"
 #include "ranks.h"
 
 enum { RANKS = 4, LIMIT = 60 };

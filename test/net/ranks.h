@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "net/net_verbs.h"
+#include "net/verbs/verbs.h"
 
 enum { RANKS_MAX = 128 };
 

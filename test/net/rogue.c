@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "net/net_verbs_memory.h"
+#include "net/verbs/memory.h"
 #include "ranks.h"
 
 enum { LIMIT = 60, EAGER = 64, SHORT = 32, PENDING = 1, DATAGRAMS = 10 };

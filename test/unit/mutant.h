@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sched/check.h"
+#include "proof/check.h"
 
 /* One round of one rank, to be spoilt; returns the new number of steps. */
 struct round {

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 static void backwards_is_the_same(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
                                   uint32_t rank)

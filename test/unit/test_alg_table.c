@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "alg/alg.h"
+#include "plan/alg.h"
 
 static void names_are_found_and_unique(void **state)
 {

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "sched/check.h"
+#include "proof/check.h"
 
 struct tally {
     uint64_t cases;

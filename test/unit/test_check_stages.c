@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched/check.h"
-#include "sched/order.h"
+#include "proof/check.h"
+#include "plan/order.h"
 
 enum { SEATS_MAX = 96, RANKS_MAX = 48 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "sched/print.h"
+#include "plan/print.h"
 #include "world.h"
 
 enum { RANKS = 6, LINES = 4096 };

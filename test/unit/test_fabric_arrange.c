@@ -7,10 +7,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "fabric/arrange.h"
-#include "fabric/contend_plan.h"
-#include "fabric/random.h"
-#include "fabric/synth.h"
+#include "fabric/table/arrange.h"
+#include "fabric/paths/contend_plan.h"
+#include "fabric/graph/random.h"
+#include "fabric/read/synth.h"
 
 typedef struct world {
     ibshift_fabric_t *f;

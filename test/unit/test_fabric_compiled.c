@@ -12,12 +12,12 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "fabric/check.h"
-#include "fabric/compiled.h"
-#include "fabric/order.h"
-#include "fabric/random.h"
-#include "fabric/read.h"
-#include "fabric/synth.h"
+#include "fabric/shape/check.h"
+#include "fabric/read/compiled.h"
+#include "fabric/shape/order.h"
+#include "fabric/graph/random.h"
+#include "fabric/read/read.h"
+#include "fabric/read/synth.h"
 
 static char path[] = "/tmp/ibshift-compiled-XXXXXX";
 

@@ -9,12 +9,12 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "fabric/contend.h"
-#include "fabric/load.h"
-#include "fabric/random.h"
-#include "fabric/rate.h"
-#include "fabric/route.h"
-#include "fabric/synth.h"
+#include "fabric/paths/contend.h"
+#include "fabric/paths/load.h"
+#include "fabric/graph/random.h"
+#include "fabric/graph/rate.h"
+#include "fabric/paths/route.h"
+#include "fabric/read/synth.h"
 
 typedef struct job {
     ibshift_fabric_t *fabric;

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "fabric/read.h"
-#include "fabric/route.h"
+#include "fabric/read/read.h"
+#include "fabric/paths/route.h"
 
 static ibshift_notes_t notes;
 

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "fabric/random.h"
-#include "fabric/route.h"
-#include "fabric/schedule.h"
-#include "fabric/synth.h"
+#include "fabric/graph/random.h"
+#include "fabric/paths/route.h"
+#include "fabric/table/schedule.h"
+#include "fabric/read/synth.h"
 
 #define RANKS_MAX 512
 #define MEMORY    ((size_t)256 << 20)

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "fabric/order.h"
-#include "fabric/random.h"
-#include "fabric/read.h"
-#include "fabric/route.h"
+#include "fabric/shape/order.h"
+#include "fabric/graph/random.h"
+#include "fabric/read/read.h"
+#include "fabric/paths/route.h"
 
 static ibshift_fabric_t *load(const char *graph, const char *tables)
 {

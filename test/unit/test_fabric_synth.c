@@ -8,8 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "fabric/route.h"
-#include "fabric/synth.h"
+#include "fabric/paths/route.h"
+#include "fabric/read/synth.h"
 
 static ibshift_fabric_t *fabric_of(const char *text)
 {

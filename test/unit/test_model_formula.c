@@ -6,8 +6,8 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "model/formula.h"
-#include "model/price.h"
+#include "proof/formula.h"
+#include "choose/price.h"
 
 static struct ibshift_model loggp, logfp;
 

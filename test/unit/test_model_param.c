@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "model/param.h"
+#include "choose/param.h"
 
 #define REQUIRED "L = 1 us\ng = 1 us\no_s = 1 us\no_r = 1 us\n"
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/price.h"
+#include "choose/price.h"
 
 static const struct ibshift_model model = {.latency = 10,
                                            .send_max = 1,

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "model/price.h"
-#include "model/split.h"
+#include "choose/price.h"
+#include "proof/split.h"
 
 enum { RANKS = 300 };
 

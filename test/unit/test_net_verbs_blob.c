@@ -8,8 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "net/net_verbs_blob.h"
-#include "net/net_verbs_gid.h"
+#include "net/verbs/blob.h"
+#include "net/verbs/gid.h"
 
 static struct ibshift_verbs_address ib_port(uint8_t network, uint16_t lid)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "net/net_verbs_choice.h"
+#include "net/verbs/choice.h"
 
 static const struct ibshift_port_candidate node[] = {
     {"eth_0", 1, 1, 1, 25000, 0, 0},         {"mlx5_0", 1, 1, 0, 100000, 2, 0xfe80},

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "net/net_verbs_credit.h"
+#include "net/verbs/credit.h"
 
 static void news_may_come_in_any_order(void **state)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "net/net_verbs_gid.h"
+#include "net/verbs/gid.h"
 
 static struct ibshift_gid gid(uint32_t index, int type, const char *address)
 {

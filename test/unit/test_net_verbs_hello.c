@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "net/net_verbs_hello.h"
+#include "net/verbs/hello.h"
 
 static uint64_t seed;
 

@@ -6,7 +6,7 @@
 #include <hwloc.h>
 #include <cmocka.h>
 
-#include "net/net_verbs_device.h"
+#include "net/verbs/device.h"
 
 static uint32_t distance(hwloc_topology_t topology, const char *device, const char *own)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "net/net_verbs_match.h"
+#include "net/verbs/match.h"
 
 enum { COUNT = 5000 };
 

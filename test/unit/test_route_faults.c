@@ -8,8 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "fabric/synth.h"
-#include "route_verify.h"
+#include "fabric/read/synth.h"
+#include "route/verify.h"
 
 #define SEEDS 20
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "fabric/synth.h"
-#include "route_verify.h"
+#include "fabric/read/synth.h"
+#include "route/verify.h"
 
 static int build(const char *engine, const char *fabric, unsigned vls, int lmc, route_t *r,
                  ibshift_error_t *err)

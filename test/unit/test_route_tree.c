@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "fabric/synth.h"
-#include "route_verify.h"
+#include "fabric/read/synth.h"
+#include "route/verify.h"
 
 static route_proof_t proof_of(const char *engine, const char *fabric, int lmc)
 {

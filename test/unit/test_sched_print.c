@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "sched/print.h"
+#include "plan/print.h"
 
 static void expect(const char *text, struct ibshift_step step, uint32_t rank, uint32_t round)
 {

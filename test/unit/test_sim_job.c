@@ -9,8 +9,8 @@
 
 #include <errno.h>
 
-#include "fabric/synth.h"
-#include "sim_job.h"
+#include "fabric/read/synth.h"
+#include "sim/job.h"
 
 enum { FLIGHT = 7000, ROUTING = 90000, MTU = 1000, RANKS_MAX = 64 };
 #define PACKET 250000u /* ps of 1,000 bytes at 32 Gb/s */

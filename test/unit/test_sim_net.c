@@ -9,8 +9,8 @@
 
 #include <errno.h>
 
-#include "fabric/synth.h"
-#include "sim_net.h"
+#include "fabric/read/synth.h"
+#include "sim/net.h"
 
 enum { RANKS = 4, BYTES = 4000, EVENTS_MAX = 16 };
 #define PACKET 250000u

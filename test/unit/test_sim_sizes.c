@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-#include "sim_sizes.h"
+#include "sim/sizes.h"
 
 enum { RANKS = 40, MOST = 100000 };
 

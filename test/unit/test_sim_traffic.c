@@ -6,13 +6,14 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "fabric/synth.h"
-#include "sim_traffic.h"
+#include "fabric/read/synth.h"
+#include "sim/traffic.h"
 
 enum { FLIGHT = 7000, ROUTING = 90000, MTU = 1000, HOSTS = 4, PACKETS = 10 };
 #define PACKET 250000u /* ps of 1,000 bytes at 32 Gb/s */
 #define ALONE                                                                                      \
-    (2 * FLIGHT + ROUTING + PACKETS * (uint64_t)PACKET) /* a message through one switch            \
+    (2 * FLIGHT + ROUTING +                                                                        \
+     PACKETS * (uint64_t)PACKET) /* a message through one switch            \
                                                          */
 
 #define LAST (2 * FLIGHT + ROUTING + (uint64_t)PACKET) /* its last packet */

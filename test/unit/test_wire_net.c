@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../softhca/wire_net.h"
+#include "wire/wire_net.h"
 
 enum { LINKS = 4, OWNERS = 8, ROOM = 8 };
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "../softhca/wire_net.h"
-#include "../softhca/wire_slices.h"
+#include "wire/wire_net.h"
+#include "wire/wire_slices.h"
 
 enum { LINKS = 2, OWNERS = 2, ROOM = 4 };
 

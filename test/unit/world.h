@@ -5,7 +5,7 @@
  */
 
 #include "exec/engine.h"
-#include "net/net_loop.h"
+#include "proof/net_loop.h"
 
 uint64_t world_random(uint64_t *state); /* splitmix64 */
 uint32_t world_random_below(uint64_t *state, uint32_t bound);

@@ -1,10 +1,10 @@
 /* The program `ibshift`: one row a subcommand. */
 #include "cli.h"
-#include "cmd_fabric.h"
-#include "cmd_info.h"
-#include "cmd_plan.h"
-#include "cmd_route.h"
-#include "cmd_sim.h"
+#include "fabric/cmd.h"
+#include "info/cmd.h"
+#include "plan/cmd.h"
+#include "route/cmd.h"
+#include "sim/cmd.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "opal/util/arch.h"
 
-#include "net/net_verbs_blob.h"
+#include "net/verbs/blob.h"
 
 #include <errno.h>
 #include <pthread.h>

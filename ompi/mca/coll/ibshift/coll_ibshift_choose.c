@@ -1,7 +1,7 @@
 #include "coll_ibshift_call.h"
 #include "coll_ibshift_search.h"
 
-#include "model/price.h"
+#include "choose/price.h"
 
 #include <errno.h>
 #include <stdlib.h>

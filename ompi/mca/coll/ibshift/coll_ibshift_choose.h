@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "alg/alg.h"
-#include "model/price.h"
+#include "plan/alg.h"
+#include "choose/price.h"
 
 /* What the parameters of a collective ask for; MPI_T may change them between two calls. */
 struct ibshift_wish {

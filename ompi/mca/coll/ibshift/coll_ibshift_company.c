@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fabric/map64.h"
+#include "fabric/graph/map64.h"
 
 /* The number of an identity: they are counted as they come. */
 static int number_of(ibshift_map64_t *map, uint64_t identity, uint32_t *count, uint32_t *number)

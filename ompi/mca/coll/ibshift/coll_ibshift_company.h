@@ -7,7 +7,7 @@
  * alike.
  */
 
-#include "model/price.h"
+#include "choose/price.h"
 
 struct mca_coll_ibshift_module_t;
 struct ompi_communicator_t;

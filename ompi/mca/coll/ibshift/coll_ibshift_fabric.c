@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/placement.h"
-#include "fabric/read.h"
-#include "net/net_verbs_blob.h"
+#include "fabric/table/placement.h"
+#include "fabric/read/read.h"
+#include "net/verbs/blob.h"
 
 static ibshift_fabric_t *fabric;
 static uint32_t *order, order_count;

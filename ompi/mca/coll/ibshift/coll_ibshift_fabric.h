@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "fabric/fabric.h"
+#include "fabric/graph/fabric.h"
 
 /* What the user asked for. */
 enum ibshift_order_wish {

@@ -2,7 +2,7 @@
 #define IBSHIFT_COLL_PACE_H
 
 /*
- * The pace of a communicator's all-to-alls (exec/pace.h), by size: what the parameter asks for, or
+ * The pace of a communicator's all-to-alls (exec/pace/pace.h), by size: what the parameter asks for, or
  * what suits. Made when a size is met first; it lives as long as the communicator, and so does what
  * its runs learn.
  */
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "exec/pace.h"
+#include "exec/pace/pace.h"
 
 struct mca_coll_ibshift_module_t;
 struct ibshift_job;

@@ -3,7 +3,7 @@
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/mca/base/mca_base_var_enum.h"
 
-#include "model/size.h"
+#include "choose/size.h"
 
 #include <stdio.h>
 #include <stdlib.h>

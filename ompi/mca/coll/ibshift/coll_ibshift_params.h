@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "alg/alg.h"
+#include "plan/alg.h"
 
 /* The values of the MCA parameters coll_ibshift_<name>; the table is in coll_ibshift_params.c. */
 struct ibshift_params {

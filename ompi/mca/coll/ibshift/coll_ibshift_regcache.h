@@ -1,7 +1,7 @@
 #ifndef IBSHIFT_COLL_REGCACHE_H
 #define IBSHIFT_COLL_REGCACHE_H
 
-#include "net/net_verbs.h"
+#include "net/verbs/verbs.h"
 
 /*
  * Registered memory stays registered as long as Open MPI's memory hooks see that it is mapped:

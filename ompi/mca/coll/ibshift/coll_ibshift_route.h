@@ -16,8 +16,8 @@
 
 #include <stdbool.h>
 
-#include "alg/alg.h"
-#include "fabric/arrange.h"
+#include "plan/alg.h"
+#include "fabric/table/arrange.h"
 
 struct mca_coll_ibshift_module_t;
 struct ompi_communicator_t;

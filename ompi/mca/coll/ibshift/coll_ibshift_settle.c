@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/arrange.h"
+#include "fabric/table/arrange.h"
 
 #define INTEGERS MPI_INT
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/arrange.h"
+#include "fabric/table/arrange.h"
 
 struct mca_coll_ibshift_module_t;
 struct ompi_communicator_t;

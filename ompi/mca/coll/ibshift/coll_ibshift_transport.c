@@ -11,7 +11,7 @@
 #include "opal/runtime/opal_progress.h"
 
 #include "net/by_peer.h"
-#include "net/net_verbs.h"
+#include "net/verbs/verbs.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* The table of all algorithms, and the questions about a row that need no algorithm of their own.
  */
-#include "alg/alg.h"
+#include "plan/alg.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * 1 <= j <= k; the last round sends only what is missing. At last TMP is turned into place. Cost:
  * ceil(log_{k+1} P) rounds, k messages a round, (P - 1) m bytes, P m bytes of copying. Any P.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {

@@ -4,7 +4,7 @@
  * The last round sends only what is missing. Cost: ceil(log2 P) rounds of one or two messages, (P -
  * 1) m bytes, no copying. Any P.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {

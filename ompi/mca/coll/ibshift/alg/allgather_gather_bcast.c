@@ -3,7 +3,7 @@
  * not give, in up to two parts. Cost: 2 ceil(log_{k+1} P) rounds, k or 2 k messages a round, (P -
  * 1) m bytes each way at the root. Any P.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 #include "alg/tree.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)

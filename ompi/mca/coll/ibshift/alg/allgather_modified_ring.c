@@ -2,7 +2,7 @@
  * Modified ring: every round another partner; each rank sends its own block to all others and waits
  * for nobody. Cost: P - 1 messages of m bytes. Any P.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {

@@ -2,7 +2,7 @@
  * Neighbour exchange (Chen, Zhang, Zhang, Yuan 2005): pairs of blocks go to the left and to the
  * right neighbour by turns. Cost: P / 2 rounds, P / 2 messages, (P - 1) m bytes. Even P.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 /* First block of the pair that comes in a round: the even rank of it; round 0 is the rank's own
  * pair. */

@@ -5,7 +5,7 @@
  * the others. Cost: log2 P rounds, (P - 1) m bytes; else log2 Q + 2 rounds and up to twice the
  * messages. Any P.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {

@@ -2,7 +2,7 @@
  * Ring: in round r a rank passes on the block that it got in round r - 1 to its right neighbour.
  * Cost: P - 1 rounds, P - 1 messages, (P - 1) m bytes. Any P.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {

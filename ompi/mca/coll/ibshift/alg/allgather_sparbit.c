@@ -5,7 +5,7 @@
  * packed in TMP. Cost: ceil(log2 P) rounds, one message each, (P - 1) m bytes, 2 P m bytes of
  * copying. Any P.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 /* Blocks that travel at a distance: j with j 2d + d < P. */
 static uint32_t travelling(uint32_t ranks, uint32_t distance)

@@ -3,7 +3,7 @@
  * into it, and once more to be stored. Cost: 2 (P - 1) rounds, 2 n (P - 1) / P bytes, n (P - 1) / P
  * reduced. Any P; commutative operators.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {

@@ -12,7 +12,7 @@
  * Cost: ceil(log_b P) rounds, k messages a round, P m / b bytes each, 2 P m (1 + k/b log_b P)
  * copied. Any P.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 /* The blocks that have digit d at one place. */
 struct bundle {

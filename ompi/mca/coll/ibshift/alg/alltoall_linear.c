@@ -2,7 +2,7 @@
  * Linear: a rank sends to its right neighbours and receives from its left ones, nearest first, as
  * far as the window lets it. Cost: P - 1 messages of m bytes, no round waits for another. Any P.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {

@@ -3,7 +3,7 @@
  * Partners are rank ^ round when P is a power of two; else a rank sends to rank + round and
  * receives from rank - round. Cost: P - 1 rounds of one message of m bytes. Any P.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {

@@ -2,11 +2,11 @@
  * Shift over a node order (Zahavi et al. 2009): in stage s every node sends to the node s places
  * on, so that routes which are free of contention for shifts stay so. With several slots a node, a
  * stage has a turn for each; missing nodes and ranks keep their places, and their turns pass
- * unused. Round = stage (sched/order.h). Cost: places x slots stages, P - 1 messages of m bytes.
+ * unused. Round = stage (plan/order.h). Cost: places x slots stages, P - 1 messages of m bytes.
  * Any P.
  */
-#include "alg/alg_emit.h"
-#include "sched/order.h"
+#include "plan/alg_emit.h"
+#include "plan/order.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {

@@ -1,10 +1,10 @@
 /*
- * All-to-all by a table of stages, made for a fabric and a set of nodes (sched/order.h). Round =
+ * All-to-all by a table of stages, made for a fabric and a set of nodes (plan/order.h). Round =
  * stage; the own block is copied in stage 0. Without a table it is a shift in rank order. Cost: as
  * many stages as the table has, P - 1 messages of m bytes. Any P.
  */
-#include "alg/alg_emit.h"
-#include "sched/order.h"
+#include "plan/alg_emit.h"
+#include "plan/order.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {

@@ -3,7 +3,7 @@
  * rank tells the ranks j (k+1)^r to its right, 1 <= j <= k. Cost: ceil(log_{k+1} P) rounds of k
  * messages without data. Any P.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {

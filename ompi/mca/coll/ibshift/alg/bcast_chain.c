@@ -2,7 +2,7 @@
  * Pipelined chain from the root to its right: a rank passes segment s on while segment s + 1 comes
  * in. Cost: S + P - 2 rounds, S messages of n / S bytes. Any P, any root.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {

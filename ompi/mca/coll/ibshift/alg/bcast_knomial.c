@@ -2,7 +2,7 @@
  * k-nomial tree over ranks counted from the root, largest subtrees first.
  * Cost: ceil(log_{k+1} P) rounds, at most k messages a round, n bytes each. Any P, any root.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 #include "alg/tree.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)

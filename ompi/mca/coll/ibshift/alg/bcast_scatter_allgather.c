@@ -3,7 +3,7 @@
  * the scatter (van de Geijn; Thakur, Rabenseifner, Gropp 2005). Cost: log2 P + P - 1 rounds, about
  * 2 n bytes. Any P, any root.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 #include "alg/tree.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)

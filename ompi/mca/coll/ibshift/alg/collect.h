@@ -8,7 +8,7 @@
 #ifndef IBSHIFT_ALG_COLLECT_H
 #define IBSHIFT_ALG_COLLECT_H
 
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 enum { COLLECT_SLOTS = 8 };
 

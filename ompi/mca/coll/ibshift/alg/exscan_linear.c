@@ -3,7 +3,7 @@
  * that on. Cost: P - 1 rounds of n bytes, one message and one reduction a rank. Any P, any
  * operator.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {

@@ -3,7 +3,7 @@
  * the one that does not in RECV. Cost: log2 P rounds of n bytes, two reductions each. Any P, any
  * operator.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {

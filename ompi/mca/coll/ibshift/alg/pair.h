@@ -7,7 +7,7 @@
 #ifndef IBSHIFT_ALG_PAIR_H
 #define IBSHIFT_ALG_PAIR_H
 
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 struct pair_core {
     uint32_t size;   /* ranks in the core */

@@ -4,7 +4,7 @@
  * which hands each segment on. Cost: S + 2 P rounds, S messages of n / S bytes, S reductions. Any
  * P, any root, any operator.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 struct link {
     uint32_t left;

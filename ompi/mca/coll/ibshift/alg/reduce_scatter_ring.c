@@ -3,7 +3,7 @@
  * folding its own into it. Cost: P - 1 rounds, P - 1 messages of m bytes, P - 1 reductions. Any P;
  * commutative operators.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {

@@ -2,7 +2,7 @@
  * Linear: a rank folds its vector into what comes from the left and passes it on to the right.
  * Cost: P - 1 rounds of n bytes, one message and one reduction a rank. Any P, any operator.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {

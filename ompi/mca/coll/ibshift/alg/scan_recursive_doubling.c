@@ -3,7 +3,7 @@
  * the rank 2^i to its right and puts what comes from the left before it. Cost: log2 P rounds of n
  * bytes, one reduction each. Any P, any operator.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {

@@ -2,7 +2,7 @@
  * The root sends each rank its block, its right neighbour first. Cost: P - 1 messages of m bytes at
  * the root. Any P, any root.
  */
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {

@@ -10,7 +10,7 @@
 #ifndef IBSHIFT_ALG_SPREAD_H
 #define IBSHIFT_ALG_SPREAD_H
 
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 /* How a range of n > 1 nodes is cut: `children` subranges, the first `larger` of size + 1 nodes,
  * the others of size. */

@@ -6,7 +6,7 @@
 #ifndef IBSHIFT_ALG_TREE_H
 #define IBSHIFT_ALG_TREE_H
 
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 
 struct tree_seat {
     uint32_t place; /* value of v's lowest digit that is not zero; for 0, of the first beyond P */

@@ -6,7 +6,7 @@
 #ifndef IBSHIFT_ALG_TREEFOLD_H
 #define IBSHIFT_ALG_TREEFOLD_H
 
-#include "alg/alg_emit.h"
+#include "plan/alg_emit.h"
 #include "alg/tree.h"
 
 /* The tree's node v on this rank; node u is rank (u + origin) % ranks. */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "alg/alg.h"
+#include "plan/alg.h"
 
 enum ibshift_layout {
     IBSHIFT_UNIFORM,     /* block i is at i * unit and has unit bytes */

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "sched/print.h"
+#include "plan/print.h"
 
 enum {
     EVENTS_AT_ONCE = 32,

@@ -1,5 +1,5 @@
 #include "exec/local.h"
-#include "exec/pace_impl.h"
+#include "exec/pace/pace_impl.h"
 
 #include <errno.h>
 

@@ -10,11 +10,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "alg/alg.h"
+#include "plan/alg.h"
 #include "exec/blocks.h"
-#include "exec/pace.h"
+#include "exec/pace/pace.h"
 #include "net/net.h"
-#include "sched/walk.h"
+#include "plan/walk.h"
 
 struct ibshift_engine;
 struct ibshift_op;

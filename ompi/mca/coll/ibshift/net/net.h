@@ -46,7 +46,7 @@ struct ibshift_net_message {
     struct ibshift_net_mem *mem; /* registration that covers the buffer; NULL: the net sees to it */
     uint64_t cookie;             /* comes back in the events */
 
-    /* Pacing (exec/pace.h); for long messages, hints, 0 in all others. */
+    /* Pacing (exec/pace/pace.h); for long messages, hints, 0 in all others. */
     uint64_t note;   /* recv(): travels with the grant, granted() shows it to the sender */
     size_t early;    /* both sides want EARLY when no more than so many bytes are left */
     uint64_t spread; /* send(): the message leaves evenly over so many ns, or longer */

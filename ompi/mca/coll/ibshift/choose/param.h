@@ -1,0 +1,78 @@
+/* The parameters of the cost models and the text they are read from.
+ *
+ * One number a line, with its unit; '#' starts a comment:
+ *
+ *     L       = 5.0 us      # latency of the wire
+ *     o_s_max = 2.0 us      # send overhead of a single message ...
+ *     o_s_min = 0.5 us      # ... and of each of very many in a row ("o_s" sets both)
+ *     o_r_max = 1.5 us      # the same for receiving ("o_r" sets both)
+ *     o_r_min = 0.5 us
+ *     g       = 3.0 us      # gap between messages, once f of them are under way
+ *     G       = 1.0 GB/s    # gap per byte: a time per byte or a rate
+ *     f       = 2           # messages that go out before g is felt
+ *     S       = 4096 B      # longer messages wait for their receiver
+ *     O       = 0.2 ns/B    # the sender's processor moves the bytes: its time per byte
+ *     copy    = 0.1 ns/B    # local copy and reduction, per byte
+ *     reduce  = 0.2 ns/B
+ *
+ * L, o_s, o_r and g must be there; G, O, copy and reduce are 0 and f is 1 when they are not, and
+ * without S no message waits. */
+#ifndef IBSHIFT_CHOOSE_PARAM_H
+#define IBSHIFT_CHOOSE_PARAM_H
+
+#include <stddef.h>
+
+/* Times in microseconds, per-byte costs in microseconds per byte. */
+struct ibshift_model {
+    double latency;
+    double send_max, send_min;
+    double recv_max, recv_min;
+    double gap;
+    double gap_byte;
+    double copy_byte;
+    double reduce_byte;
+    double send_byte;  /* O */
+    double at_once;    /* S, in bytes; 0: messages of any length */
+    int free_messages; /* f */
+};
+
+#define IBSHIFT_MODEL_ERROR_SIZE 256
+
+/* The example that is used when no file is given: the parameters of the LogfP comparison of scatter
+ * algorithms (Viertel 2007, figure 5.7), with the data rate of a 4x SDR link as G. Not measured. */
+extern const struct ibshift_model ibshift_model_example;
+
+/* What a fast network of today may look like, nothing of it measured: the component's, when no file
+ * is given. */
+extern const struct ibshift_model ibshift_model_typical;
+
+/* The same where the device is a driver's software, and its wire processor time: o in place of L, O
+ * in place of G, and nothing goes for free. */
+extern const struct ibshift_model ibshift_model_software;
+
+/* The memory that the ranks of a host share, as a trial on one machine found it: all of a message's
+ * way is processor time. */
+extern const struct ibshift_model ibshift_model_node;
+
+/* Both return 0 or -EINVAL (-errno when the file cannot be read) with one line in error, which has
+ * IBSHIFT_MODEL_ERROR_SIZE bytes and says "name:line: what is wrong". *model is set on success
+ * only. */
+int ibshift_model_parse(const char *text, size_t length, const char *name,
+                        struct ibshift_model *model, char *error);
+int ibshift_model_read(const char *path, struct ibshift_model *model, char *error);
+
+/* Writes the model, each of its fields, as text that parses to the same model; the length as
+ * snprintf counts it. */
+int ibshift_model_format(const struct ibshift_model *model, char *text, size_t size);
+
+/* What one of n equal messages in a row costs the sender (receiver): the whole series costs the
+ * maximum once and the minimum for each further message. */
+double ibshift_model_send_overhead(const struct ibshift_model *model, int n);
+double ibshift_model_recv_overhead(const struct ibshift_model *model, int n);
+
+/* The two published models as special cases: LogGP knows neither f nor a falling overhead, LogfP
+ * ignores the message size. */
+struct ibshift_model ibshift_model_loggp(const struct ibshift_model *model);
+struct ibshift_model ibshift_model_logfp(const struct ibshift_model *model);
+
+#endif

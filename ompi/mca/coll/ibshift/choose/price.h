@@ -1,0 +1,80 @@
+/*
+ * The time of a plan under LogGP and LogfP: all ranks walk it in virtual time with the executor's
+ * readiness rule and window (plan/walk.h).
+ *
+ * A rank is one processor and one port, each way.
+ * - A send occupies the processor for o_s(n), n being the length of its burst (choose/burst.h). It
+ *   starts when f messages or fewer have gone out for less than g ago each (a message of s bytes
+ *   counts as g + (s - 1) G); then its bytes leave one after another, (s - 1) G.
+ * - The wire takes L, without contention. The send is complete when an acknowledgement is back, L
+ *   later.
+ * - Of a receive, the port takes messages in by the same g, G and f, in order of arrival; then the
+ *   processor is occupied for o_r(n).
+ * - Copies and reductions occupy the processor, per byte.
+ * - With S, a message of up to S bytes is copied: its send is complete when it has left the
+ *   processor. A longer one leaves when its receiver's grant is there, which is sent when the
+ *   receive is posted; its send is complete when the acknowledgement of its end is back (LogGPS).
+ *
+ * - With O, the sender's processor moves the bytes: o_s(n) + s O.
+ * - Ranks that share the c processors of a host, and are more, need their work / c + path (1 - 1 /
+ * c) (Graham, Brent): what they spend of processors, all together, and the time that they would
+ * need with one each. Ranks that share a port need at least what it takes to let all out, or in.
+ *
+ * Of what a processor could do it does local steps first, then sends, then receives. Ranks enter
+ * together. With f = 1 and constant overheads this is LogGP, with G = 0 LogfP. The result is a
+ * model's.
+ */
+#ifndef IBSHIFT_CHOOSE_PRICE_H
+#define IBSHIFT_CHOOSE_PRICE_H
+
+#include "plan/alg.h"
+#include "choose/param.h"
+
+/* What a rank did, in order of its own time: for drawings and tests. */
+struct ibshift_price_event {
+    uint32_t rank, round;
+    const struct ibshift_step *step;
+    double begin, end; /* the processor's part */
+    double leaves;     /* a send: its first byte goes */
+    double arrives;    /* a send: its first byte is there */
+    double ready;      /* a receive: its last byte is there */
+    uint64_t bytes;
+};
+
+/* Who shares what. */
+struct ibshift_crowd {
+    uint32_t hosts, ports;
+    const uint32_t *host_of; /* by rank */
+    const uint32_t *port_of;
+    const uint32_t *processors; /* by host: of all its ranks together */
+};
+
+struct ibshift_price_request {
+    const struct ibshift_alg *alg;
+    const struct ibshift_plan *plan; /* has passed ibshift_alg_check() */
+    const struct ibshift_model *model;
+    uint64_t bytes;                    /* as in choose/size.h */
+    uint32_t element;                  /* bytes of an element; 0 is 1 */
+    uint32_t window;                   /* 0: the largest */
+    const struct ibshift_crowd *crowd; /* NULL: each rank has a processor and a port */
+    uint64_t limit;                    /* refuse to look at more messages than that; 0: 2^32 */
+    void (*seen)(void *context, const struct ibshift_price_event *event); /* may be NULL */
+    void *context;
+};
+
+/* What the time is that of. */
+enum ibshift_price_of { IBSHIFT_PRICE_PATH, IBSHIFT_PRICE_PROCESSORS, IBSHIFT_PRICE_PORT };
+
+struct ibshift_price {
+    double last; /* us until the last rank has done its last step */
+    enum ibshift_price_of of;
+    double first; /* ... until the first rank has, of those that have any */
+    uint64_t messages;
+    uint64_t bytes; /* sum of all messages */
+    uint64_t most;  /* messages sent by the rank that sends most */
+};
+
+/* 0, -ENOMEM, -E2BIG beyond the limit, or -EDEADLK when the plans do not fit together. */
+int ibshift_price(const struct ibshift_price_request *request, struct ibshift_price *price);
+
+#endif

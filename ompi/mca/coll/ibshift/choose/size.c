@@ -1,0 +1,65 @@
+#include "choose/size.h"
+
+bool ibshift_collective_has_vector(enum ibshift_collective collective)
+{
+    switch (collective) {
+    case IBSHIFT_BCAST:
+    case IBSHIFT_REDUCE:
+    case IBSHIFT_ALLREDUCE:
+    case IBSHIFT_SCAN:
+    case IBSHIFT_EXSCAN:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void ibshift_sizes_begin(struct ibshift_sizes *sizes, const struct ibshift_alg *alg,
+                         const struct ibshift_plan *plan, uint64_t bytes, uint32_t element)
+{
+    sizes->alg = alg;
+    sizes->plan = plan;
+    sizes->element = element;
+    sizes->elements = bytes / element + (bytes % element != 0);
+    sizes->pieces =
+        ibshift_collective_has_vector(alg->collective) ? ibshift_alg_pieces(alg, plan) : 0;
+}
+
+/* Elements of pieces [first, first + count). */
+static uint64_t piece_range(const struct ibshift_sizes *sizes, uint32_t first, uint32_t count)
+{
+    uint64_t share = sizes->elements / sizes->pieces, larger = sizes->elements % sizes->pieces;
+    uint64_t begin = first < larger ? first : larger;
+    uint64_t end = (uint64_t)first + count < larger ? (uint64_t)first + count : larger;
+
+    return count * share + (end - begin);
+}
+
+static uint64_t tmp_range(const struct ibshift_sizes *sizes, uint32_t rank, uint32_t first,
+                          uint32_t count)
+{
+    uint64_t sum = 0;
+
+    if (sizes->elements % sizes->pieces == 0) {
+        return count * (sizes->elements / sizes->pieces);
+    }
+    for (uint32_t slot = first; slot < first + count; slot++) {
+        sum += piece_range(sizes, ibshift_alg_tmp_block(sizes->alg, sizes->plan, rank, slot), 1);
+    }
+    return sum;
+}
+
+uint64_t ibshift_sizes_step(const struct ibshift_sizes *sizes, uint32_t rank,
+                            const struct ibshift_step *step)
+{
+    uint64_t elements;
+
+    if (sizes->pieces == 0) {
+        elements = step->count * sizes->elements;
+    } else if (step->buf == IBSHIFT_TMP) {
+        elements = tmp_range(sizes, rank, step->first, step->count);
+    } else {
+        elements = piece_range(sizes, step->first, step->count);
+    }
+    return elements * sizes->element;
+}

@@ -1,0 +1,31 @@
+/* How many bytes a step moves, from the symbolic blocks of a plan.
+ *
+ * "bytes" is what MPI calls count times extent: for scatter, gather, allgather, alltoall and
+ * reduce_scatter it is one block (what one rank gives to or gets from one other); for bcast,
+ * reduce, allreduce, scan and exscan it is the whole vector, cut into the plan's pieces at whole
+ * elements. A barrier has none. */
+#ifndef IBSHIFT_CHOOSE_SIZE_H
+#define IBSHIFT_CHOOSE_SIZE_H
+
+#include "plan/alg.h"
+
+struct ibshift_sizes {
+    const struct ibshift_alg *alg;
+    const struct ibshift_plan *plan;
+    uint64_t elements; /* of the vector, or of a block */
+    uint32_t element;  /* bytes */
+    uint32_t pieces;   /* of the vector; 0: blocks are all alike */
+};
+
+/* element must be at least 1; bytes that make no whole element count as one. */
+void ibshift_sizes_begin(struct ibshift_sizes *sizes, const struct ibshift_alg *alg,
+                         const struct ibshift_plan *plan, uint64_t bytes, uint32_t element);
+
+/* What the step puts into (a receive, a local step) or takes from (a send) its buffer. */
+uint64_t ibshift_sizes_step(const struct ibshift_sizes *sizes, uint32_t rank,
+                            const struct ibshift_step *step);
+
+/* A collective on a vector (else on blocks). */
+bool ibshift_collective_has_vector(enum ibshift_collective collective);
+
+#endif

@@ -1,0 +1,59 @@
+#ifndef IBSHIFT_EXEC_PACE_CLOCK_H
+#define IBSHIFT_EXEC_PACE_CLOCK_H
+
+/*
+ * What a rank's own clock says in the common time of a communicator: that of its rank 0.
+ * common = own + offset + drift x (own - since).
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ibshift_clock {
+    int64_t offset; /* ns */
+    double drift;   /* ns per ns */
+    uint64_t since; /* own time */
+    uint64_t error; /* ns; half of the longest round trips that were kept, up to rank 0 */
+    bool is_known;
+};
+
+enum { IBSHIFT_CLOCK_TRIPS = 20, IBSHIFT_CLOCK_DROPPED = 30 /* per cent */ };
+
+/* A round trip: there and back in so many ns, without the time spent there; what the other clock
+ * was ahead if both ways took the same. */
+struct ibshift_trip {
+    uint64_t time;
+    int64_t offset;
+};
+
+/* From the trips that took least: their mean offset, and the longest time among them. Sorts. */
+void ibshift_clock_fit(struct ibshift_trip *trips, uint32_t count, struct ibshift_trip *fit);
+
+/*
+ * A comparison at this own time. From two, some time apart, comes the drift. False: a clock has
+ * jumped in between.
+ */
+bool ibshift_clock_set(struct ibshift_clock *clock, uint64_t own, int64_t offset, uint64_t error);
+
+static inline int64_t ibshift_clock_common(const struct ibshift_clock *clock, uint64_t own)
+{
+    if (clock == 0) {
+        return (int64_t)own;
+    }
+    return (int64_t)own + clock->offset + (int64_t)(clock->drift * (double)(own - clock->since));
+}
+
+/* The own time when the common clock shows this, never before 0. */
+static inline uint64_t ibshift_clock_own(const struct ibshift_clock *clock, int64_t common)
+{
+    int64_t own = common;
+
+    if (clock != 0) {
+        double ahead = (double)(common - clock->offset - (int64_t)clock->since);
+
+        own = (int64_t)clock->since + (int64_t)(ahead / (1 + clock->drift));
+    }
+    return own > 0 ? (uint64_t)own : 0;
+}
+
+#endif

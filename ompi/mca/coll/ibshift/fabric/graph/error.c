@@ -1,0 +1,16 @@
+#include "fabric/graph/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+int ibshift_fail(ibshift_error_t *err, int code, const char *format, ...)
+{
+    if (err != NULL) {
+        va_list args;
+
+        va_start(args, format);
+        vsnprintf(err->text, sizeof(err->text), format, args);
+        va_end(args);
+    }
+    return code;
+}

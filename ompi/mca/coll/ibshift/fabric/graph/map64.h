@@ -1,0 +1,21 @@
+/* A hash from 64-bit keys (GUIDs) to indices. Key 0 is not a key. */
+#ifndef IBSHIFT_FABRIC_GRAPH_MAP64_H
+#define IBSHIFT_FABRIC_GRAPH_MAP64_H
+
+#include <stdint.h>
+
+#define IBSHIFT_MAP_MISS UINT32_MAX
+
+typedef struct ibshift_map64 {
+    uint64_t *keys;
+    uint32_t *values;
+    uint32_t size; /* power of two, or 0 */
+    uint32_t used;
+} ibshift_map64_t;
+
+uint32_t ibshift_map64_get(const ibshift_map64_t *map, uint64_t key);
+/* 0, -EEXIST (the key is there: value untouched), -EINVAL (key 0), -ENOMEM. */
+int ibshift_map64_add(ibshift_map64_t *map, uint64_t key, uint32_t value);
+void ibshift_map64_free(ibshift_map64_t *map);
+
+#endif

@@ -1,0 +1,284 @@
+#include "fabric/paths/paths.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/graph/rate.h"
+#include "fabric/paths/route.h"
+
+#define CELLS_MAX ((size_t)1 << 28)
+
+/* Who uses a directed link: the first source leaf or host seen, and whether there are more. */
+typedef struct usage {
+    uint32_t from, to; /* NO_LINK: none yet; MANY */
+} usage_t;
+
+#define NONE IBSHIFT_NO_LINK
+#define MANY (IBSHIFT_NO_LINK - 1)
+
+static void note(uint32_t *seen, uint32_t who)
+{
+    *seen = *seen == NONE || *seen == who ? who : MANY;
+}
+
+static uint32_t leaf_node(const ibshift_fabric_t *f, uint32_t host)
+{
+    uint32_t node = ibshift_port_neighbour(f, f->hosts[host]);
+
+    return node == IBSHIFT_NO_NODE ? f->ports[f->hosts[host]].node : node;
+}
+
+/* A member on the leaf that is not `to`, or NONE. first/second: two members of each leaf. */
+static uint32_t source_on(const uint32_t (*two)[2], uint32_t leaf, uint32_t to)
+{
+    return two[leaf][0] != to ? two[leaf][0] : two[leaf][1];
+}
+
+static int set_members(ibshift_paths_t *p, const uint32_t *hosts, bool all_lids,
+                       uint32_t *leaf_index, uint32_t (*two)[2], ibshift_error_t *err)
+{
+    const ibshift_fabric_t *f = p->fabric;
+
+    for (uint32_t m = 0; m < p->hosts; m++) {
+        uint32_t node;
+
+        if (hosts[m] >= f->host_count) {
+            return ibshift_fail(err, -EINVAL, "host %u of %u", hosts[m], f->host_count);
+        }
+        node = leaf_node(f, hosts[m]);
+        if (leaf_index[node] == NONE) {
+            two[p->leaves][0] = two[p->leaves][1] = NONE;
+            leaf_index[node] = p->leaves++;
+        }
+        p->host[m] = hosts[m];
+        p->leaf[m] = leaf_index[node];
+        p->column[m + 1] = p->column[m] + (all_lids ? ibshift_host_lid_count(f, hosts[m]) : 1);
+        two[p->leaf[m]][p->on_leaf[p->leaf[m]]++ == 0 ? 0 : 1] = m;
+    }
+    return 0;
+}
+
+/* Calls visit for every link but the first of every (leaf, destination LID); stops at an error. */
+static int walk_all(ibshift_paths_t *p, const uint32_t (*two)[2],
+                    void (*visit)(ibshift_paths_t *p, void *context, uint32_t leaf, uint32_t to,
+                                  uint32_t column, const uint32_t *links, uint32_t count),
+                    void *context, ibshift_error_t *err)
+{
+    const ibshift_fabric_t *f = p->fabric;
+    uint32_t links[IBSHIFT_ROUTE_MAX];
+
+    /* One destination at a time: its column of the tables stays in the cache. */
+    for (uint32_t to = 0; to < p->hosts; to++) {
+        for (uint32_t leaf = 0; leaf < p->leaves; leaf++) {
+            uint32_t from = source_on(two, leaf, to);
+
+            for (uint32_t c = p->column[to]; from != NONE && c < p->column[to + 1]; c++) {
+                unsigned lid = ibshift_host_lid(f, p->host[to]) + (c - p->column[to]);
+                int walked;
+                int count =
+                    ibshift_route_walk(f, p->host[from], lid, links, IBSHIFT_ROUTE_MAX, &walked);
+
+                if (count < 0) {
+                    ibshift_route_explain(f, p->host[from], lid, count, links, walked, err);
+                    return count;
+                }
+                visit(p, context, leaf, to, c, links + 1, count > 0 ? (uint32_t)count - 1 : 0);
+            }
+        }
+    }
+    return 0;
+}
+
+static void note_usage(ibshift_paths_t *p, void *context, uint32_t leaf, uint32_t to,
+                       uint32_t column, const uint32_t *links, uint32_t count)
+{
+    usage_t *usage = context;
+
+    for (uint32_t i = 0; i < count; i++) {
+        note(&usage[links[i]].from, p->on_leaf[leaf] > 1 ? MANY : leaf);
+        note(&usage[links[i]].to, to);
+    }
+}
+
+struct fill {
+    const uint32_t *shared; /* directed link -> shared link */
+    uint32_t longest;
+};
+
+static void measure_width(ibshift_paths_t *p, void *context, uint32_t leaf, uint32_t to,
+                          uint32_t column, const uint32_t *links, uint32_t count)
+{
+    struct fill *fill = context;
+    uint32_t shared = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        shared += fill->shared[links[i]] != NONE;
+    }
+    fill->longest = shared > fill->longest ? shared : fill->longest;
+}
+
+static void fill_cell(ibshift_paths_t *p, void *context, uint32_t leaf, uint32_t to,
+                      uint32_t column, const uint32_t *links, uint32_t count)
+{
+    const struct fill *fill = context;
+    uint32_t *cell = p->cells + ((size_t)leaf * p->column[p->hosts] + column) * p->width;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (fill->shared[links[i]] != NONE) {
+            *cell++ = fill->shared[links[i]];
+        }
+    }
+}
+
+/* A link of one source or of one destination is as busy as that host's own cable: it matters only
+ * where it is slower. */
+static bool is_shared(const ibshift_paths_t *p, const usage_t *usage, const uint32_t (*two)[2],
+                      double cost)
+{
+    if (usage->from == NONE) {
+        return false;
+    }
+    return (usage->from == MANY || cost > p->host_cost[two[usage->from][0]] + 1e-6) &&
+           (usage->to == MANY || cost > p->host_cost[usage->to] + 1e-6);
+}
+
+/* Numbers the shared links and prices them. shared: from directed to shared links. */
+static int number_links(ibshift_paths_t *p, const uint32_t (*two)[2], const usage_t *usage,
+                        uint32_t *shared)
+{
+    const ibshift_fabric_t *f = p->fabric;
+    uint32_t fastest = ibshift_rate_of_hosts(f, p->host, p->hosts);
+
+    for (uint32_t m = 0; m < p->hosts; m++) {
+        p->host_cost[m] = (float)ibshift_link_cost(f, f->hosts[p->host[m]], fastest);
+    }
+    for (uint32_t l = 0; l < f->port_count; l++) {
+        bool is = is_shared(p, &usage[l], two, ibshift_link_cost(f, l, fastest));
+
+        shared[l] = is ? p->links++ : NONE;
+    }
+    p->link = malloc((p->links + 1) * sizeof(*p->link));
+    p->cost = malloc((p->links + 1) * sizeof(*p->cost));
+    if (p->link == NULL || p->cost == NULL) {
+        return -ENOMEM;
+    }
+    for (uint32_t l = 0; l < f->port_count; l++) {
+        if (shared[l] != NONE) {
+            p->link[shared[l]] = l;
+            p->cost[shared[l]] = (float)ibshift_link_cost(f, l, fastest);
+        }
+    }
+    return 0;
+}
+
+static int fill_cells(ibshift_paths_t *p, const uint32_t (*two)[2], usage_t *usage,
+                      uint32_t *shared, ibshift_error_t *err)
+{
+    struct fill fill = {.shared = shared, .longest = 1};
+    size_t cells = (size_t)p->leaves * p->column[p->hosts];
+    int status = walk_all(p, two, note_usage, usage, err);
+
+    if (status == 0) {
+        status = number_links(p, two, usage, shared);
+    }
+    if (status != 0) {
+        return status;
+    }
+    walk_all(p, two, measure_width, &fill, err);
+    p->width = fill.longest;
+    if (cells > CELLS_MAX / p->width) {
+        return ibshift_fail(err, -ENOMEM, "%u hosts on %u leaves: the routes do not fit in 1 GiB",
+                            p->hosts, p->leaves);
+    }
+    p->cells = malloc(cells * p->width * sizeof(*p->cells) + 1);
+    if (p->cells == NULL) {
+        return -ENOMEM;
+    }
+    memset(p->cells, 0xff, cells * p->width * sizeof(*p->cells));
+    return walk_all(p, two, fill_cell, &fill, err);
+}
+
+static int build(ibshift_paths_t *p, const uint32_t *hosts, bool all_lids, ibshift_error_t *err)
+{
+    const ibshift_fabric_t *f = p->fabric;
+    uint32_t *leaf_index = malloc((f->node_count + 1) * sizeof(*leaf_index));
+    uint32_t(*two)[2] = malloc((p->hosts + 1) * sizeof(*two));
+    usage_t *usage = malloc((f->port_count + 1) * sizeof(*usage));
+    uint32_t *shared = malloc((f->port_count + 1) * sizeof(*shared));
+    int status = -ENOMEM;
+
+    if (leaf_index != NULL && two != NULL && usage != NULL && shared != NULL) {
+        memset(leaf_index, 0xff, f->node_count * sizeof(*leaf_index));
+        memset(usage, 0xff, f->port_count * sizeof(*usage));
+        status = set_members(p, hosts, all_lids, leaf_index, two, err);
+        if (status == 0) {
+            status = fill_cells(p, (const uint32_t(*)[2])two, usage, shared, err);
+        }
+    }
+    free(shared);
+    free(usage);
+    free(two);
+    free(leaf_index);
+    return status;
+}
+
+static int build_paths(const ibshift_fabric_t *fabric, const uint32_t *hosts, uint32_t count,
+                       bool all_lids, ibshift_paths_t **paths, ibshift_error_t *err)
+{
+    ibshift_paths_t *p = calloc(1, sizeof(*p));
+    int status = -ENOMEM;
+
+    if (fabric->lft == NULL) {
+        free(p);
+        return ibshift_fail(err, -EINVAL, "the fabric has no forwarding tables");
+    }
+    if (p != NULL) {
+        p->fabric = fabric;
+        p->hosts = count;
+        p->host = calloc(count + 1, sizeof(*p->host));
+        p->leaf = calloc(count + 1, sizeof(*p->leaf));
+        p->column = calloc(count + 1, sizeof(*p->column));
+        p->on_leaf = calloc(count + 1, sizeof(*p->on_leaf));
+        p->host_cost = calloc(count + 1, sizeof(*p->host_cost));
+        if (p->host && p->leaf && p->column && p->on_leaf && p->host_cost) {
+            status = build(p, hosts, all_lids, err);
+        }
+    }
+    if (status != 0) {
+        ibshift_paths_free(p);
+        return status == -ENOMEM
+                   ? ibshift_fail(err, status, "no memory for the routes of %u hosts", count)
+                   : status;
+    }
+    *paths = p;
+    return 0;
+}
+
+int ibshift_paths_build(const ibshift_fabric_t *fabric, const uint32_t *hosts, uint32_t count,
+                        ibshift_paths_t **paths, ibshift_error_t *err)
+{
+    return build_paths(fabric, hosts, count, true, paths, err);
+}
+
+int ibshift_paths_build_base(const ibshift_fabric_t *fabric, const uint32_t *hosts, uint32_t count,
+                             ibshift_paths_t **paths, ibshift_error_t *err)
+{
+    return build_paths(fabric, hosts, count, false, paths, err);
+}
+
+void ibshift_paths_free(ibshift_paths_t *p)
+{
+    if (p == NULL) {
+        return;
+    }
+    free(p->host);
+    free(p->leaf);
+    free(p->column);
+    free(p->on_leaf);
+    free(p->link);
+    free(p->cost);
+    free(p->host_cost);
+    free(p->cells);
+    free(p);
+}

@@ -1,0 +1,56 @@
+/*
+ * The compiled form: graph, tables and routing order in one file. It is read whole and then
+ * checked: a mapping would change with the file, and end the process where the file was cut short.
+ * Written for the machine at hand (byte order and version are checked, not converted).
+ */
+#ifndef IBSHIFT_FABRIC_READ_COMPILED_H
+#define IBSHIFT_FABRIC_READ_COMPILED_H
+
+#include "fabric/graph/fabric.h"
+
+#define IBSHIFT_COMPILED_MAGIC   "ibshift\x1a"
+#define IBSHIFT_COMPILED_VERSION 2
+
+#define IBSHIFT_COMPILED_ADAPTIVE 1u /* the fabric's is_adaptive; other flags are refused */
+
+enum ibshift_section {
+    IBSHIFT_SECTION_NODES,
+    IBSHIFT_SECTION_PORTS,
+    IBSHIFT_SECTION_NAMES,
+    IBSHIFT_SECTION_HOSTS,
+    IBSHIFT_SECTION_SWITCHES,
+    IBSHIFT_SECTION_LFT,
+    IBSHIFT_SECTION_ORDER,
+    IBSHIFT_SECTION_COUNT
+};
+
+typedef struct ibshift_compiled_header {
+    char magic[8];
+    uint32_t version, byte_order, header_size;
+    uint32_t count[IBSHIFT_SECTION_COUNT]; /* elements */
+    uint64_t file_size, checksum;          /* of what follows the header */
+    uint64_t guid_sum, tables_sum;
+    uint64_t offset[IBSHIFT_SECTION_COUNT];
+    uint32_t lft_stride, flags; /* IBSHIFT_COMPILED_ADAPTIVE */
+} ibshift_compiled_header_t;
+
+_Static_assert(sizeof(ibshift_compiled_header_t) == 144,
+               "changes of the layout need a new version");
+
+/* Writes beside path, then renames: readers see the old file or the new one. order (with keepers)
+ * may be NULL. */
+int ibshift_compiled_write(const char *path, const ibshift_fabric_t *f, const uint32_t *order,
+                           uint32_t order_count, ibshift_error_t *err);
+
+/* Checks everything: sizes, checksum, every index. */
+int ibshift_compiled_read(const char *path, ibshift_fabric_t **fabric, ibshift_error_t *err);
+
+/* For the files of this part: whether all indices of the arrays are in range. */
+bool ibshift_compiled_is_sound(const ibshift_fabric_t *f, uint32_t tables);
+
+/* 0 if both are the same nodes, cables, LIDs and tables; else -ESTALE, err telling the first
+ * difference. */
+int ibshift_fabric_compare(const ibshift_fabric_t *old, const ibshift_fabric_t *now,
+                           ibshift_error_t *err);
+
+#endif

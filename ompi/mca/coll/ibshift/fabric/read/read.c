@@ -1,0 +1,226 @@
+#include "fabric/read/compiled.h"
+#include "fabric/read/read.h"
+#include "fabric/read/synth.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void ibshift_note(ibshift_notes_t *notes, const char *format, ...)
+{
+    size_t room = sizeof(notes->text) / sizeof(notes->text[0]);
+
+    if (notes->count < room) {
+        va_list args;
+
+        va_start(args, format);
+        vsnprintf(notes->text[notes->count], sizeof(notes->text[0]), format, args);
+        va_end(args);
+    }
+    notes->count++;
+}
+
+const char *ibshift_format_name(enum ibshift_format format)
+{
+    static const char *const names[] = {"unknown",       "netlist",    "subnet list", "tables",
+                                        "tables (fdbs)", "host order", "compiled"};
+
+    return names[format];
+}
+
+static bool starts(const char *line, size_t size, const char *word)
+{
+    size_t length = strlen(word);
+
+    return size >= length && memcmp(line, word, length) == 0;
+}
+
+static enum ibshift_format format_of_line(const char *line, size_t size)
+{
+    static const struct {
+        const char *word;
+        enum ibshift_format format;
+    } words[] = {
+        {"Switch\t", IBSHIFT_FORMAT_NETLIST},
+        {"Switch ", IBSHIFT_FORMAT_NETLIST},
+        {"Hca\t", IBSHIFT_FORMAT_NETLIST},
+        {"Hca ", IBSHIFT_FORMAT_NETLIST},
+        {"Ca\t", IBSHIFT_FORMAT_NETLIST},
+        {"Ca ", IBSHIFT_FORMAT_NETLIST},
+        {"switchguid=", IBSHIFT_FORMAT_NETLIST},
+        {"caguid=", IBSHIFT_FORMAT_NETLIST},
+        {"vendid=", IBSHIFT_FORMAT_NETLIST},
+        {"{ CA", IBSHIFT_FORMAT_SUBNET},
+        {"{ SW", IBSHIFT_FORMAT_SUBNET},
+        {"Unicast lids ", IBSHIFT_FORMAT_LFTS},
+        {"dump_ucast_routes:", IBSHIFT_FORMAT_FDBS},
+        {"osm_ucast_mgr_dump_ucast_routes:", IBSHIFT_FORMAT_FDBS}, /* ibdiagnet, old OpenSM */
+        {"__osm_ucast_mgr_dump_ucast_routes:", IBSHIFT_FORMAT_FDBS},
+    };
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (starts(line, size, words[i].word)) {
+            return words[i].format;
+        }
+    }
+    return size > 7 && starts(line, size, "0x") && memchr(line, '\t', size < 9 ? size : 9) != NULL
+               ? IBSHIFT_FORMAT_ORDER
+               : IBSHIFT_FORMAT_UNKNOWN;
+}
+
+enum ibshift_format ibshift_format_of(const char *head, size_t size)
+{
+    if (starts(head, size, "ibshift\x1a")) {
+        return IBSHIFT_FORMAT_COMPILED;
+    }
+    while (size > 0) {
+        const char *end = memchr(head, '\n', size);
+        size_t length = end != NULL ? (size_t)(end - head) + 1 : size;
+        enum ibshift_format format = format_of_line(head, length);
+
+        if (format != IBSHIFT_FORMAT_UNKNOWN) {
+            return format;
+        }
+        head += length;
+        size -= length;
+    }
+    return IBSHIFT_FORMAT_UNKNOWN;
+}
+
+static int read_graph(ibshift_lines_t *lines, ibshift_fabric_t **fabric, ibshift_notes_t *notes,
+                      ibshift_error_t *err)
+{
+    size_t size;
+    const char *head = ibshift_lines_head(lines, &size);
+    enum ibshift_format format = ibshift_format_of(head, size);
+    ibshift_fabric_t *f;
+    int rc;
+
+    if (format == IBSHIFT_FORMAT_COMPILED) {
+        return ibshift_compiled_read(lines->name, fabric, err);
+    }
+    if (format != IBSHIFT_FORMAT_NETLIST && format != IBSHIFT_FORMAT_SUBNET) {
+        return ibshift_fail(err, -EINVAL,
+                            "%s: %s, not a fabric: wants ibnetdiscover's output, an ibsim "
+                            "netlist, opensm-subnet.lst or a compiled fabric",
+                            lines->name, size == 0 ? "empty" : ibshift_format_name(format));
+    }
+    f = ibshift_fabric_new();
+    if (f == NULL) {
+        return ibshift_fail(err, -ENOMEM, "no memory");
+    }
+    rc = format == IBSHIFT_FORMAT_NETLIST ? ibshift_read_netlist(lines, f, notes, err)
+                                          : ibshift_read_subnet(lines, f, notes, err);
+    if (rc == 0) {
+        rc = ibshift_fabric_finish(f, err);
+    }
+    if (rc != 0) {
+        ibshift_fabric_free(f);
+        return rc;
+    }
+    *fabric = f;
+    return 0;
+}
+
+static int load_graph(const char *name, ibshift_fabric_t **f, ibshift_notes_t *notes,
+                      ibshift_error_t *err)
+{
+    ibshift_lines_t *lines;
+    int rc;
+
+    if (ibshift_synth_is(name)) {
+        return ibshift_synth_fabric(name, f, err);
+    }
+    lines = malloc(sizeof(*lines));
+    rc = lines == NULL ? ibshift_fail(err, -ENOMEM, "no memory")
+                       : ibshift_lines_open(lines, name, err);
+    if (rc == 0) {
+        rc = read_graph(lines, f, notes, err);
+        ibshift_lines_close(lines);
+    }
+    free(lines);
+    return rc;
+}
+
+static int load_tables(const char *name, ibshift_fabric_t *f, ibshift_notes_t *notes,
+                       ibshift_error_t *err)
+{
+    ibshift_lines_t *lines = malloc(sizeof(*lines));
+    int rc = lines == NULL ? ibshift_fail(err, -ENOMEM, "no memory")
+                           : ibshift_lines_open(lines, name, err);
+
+    if (rc == 0) {
+        size_t size;
+        const char *head = ibshift_lines_head(lines, &size);
+        enum ibshift_format format = ibshift_format_of(head, size);
+
+        rc = format == IBSHIFT_FORMAT_LFTS || format == IBSHIFT_FORMAT_FDBS
+                 ? ibshift_read_tables(lines, f, notes, err)
+                 : ibshift_fail(err, -EINVAL,
+                                "%s: %s, not forwarding tables: wants dump_fts' output, "
+                                "opensm-lfts.dump or opensm.fdbs",
+                                name, size == 0 ? "empty" : ibshift_format_name(format));
+        ibshift_lines_close(lines);
+    }
+    free(lines);
+    return rc;
+}
+
+/* Tables are of no use for hosts whose LID nobody said. */
+static int check_lids(const char *tables, const ibshift_fabric_t *f, ibshift_notes_t *notes,
+                      ibshift_error_t *err)
+{
+    uint32_t without = 0, first = 0;
+
+    for (uint32_t h = f->host_count; h-- > 0;) {
+        if (ibshift_host_lid(f, h) == 0) {
+            without++;
+            first = h;
+        }
+    }
+    if (without != 0 && without == f->host_count) {
+        return ibshift_fail(err, -ENODATA,
+                            "%s does not say whose the LIDs are, and the fabric has none: take "
+                            "ibnetdiscover's output as the fabric, or opensm-lfts.dump as tables",
+                            tables);
+    }
+    if (without != 0) {
+        ibshift_note(notes, "%u of %u hosts have no LID, '%s' for one", without, f->host_count,
+                     ibshift_host_name(f, first));
+    }
+    return 0;
+}
+
+int ibshift_fabric_load(const char *fabric, const char *tables, ibshift_fabric_t **out,
+                        ibshift_notes_t *notes, ibshift_error_t *err)
+{
+    ibshift_fabric_t *f = NULL;
+    int rc = load_graph(fabric, &f, notes, err);
+
+    if (rc != 0) {
+        return rc;
+    }
+    if (f->image != NULL) {
+        if (tables != NULL && strcmp(tables, "-") != 0) {
+            ibshift_fabric_free(f);
+            return ibshift_fail(err, -EINVAL,
+                                "%s is compiled and has its own tables: leave %s out, or name the "
+                                "fabric that it was compiled from",
+                                fabric, tables);
+        }
+        *out = f;
+        return 0;
+    }
+    if (tables != NULL && strcmp(tables, "-") != 0) {
+        rc = load_tables(tables, f, notes, err);
+        rc = rc == 0 ? check_lids(tables, f, notes, err) : rc;
+    }
+    if (rc != 0) {
+        ibshift_fabric_free(f);
+        return rc;
+    }
+    ibshift_fabric_tables_finish(f);
+    *out = f;
+    return 0;
+}

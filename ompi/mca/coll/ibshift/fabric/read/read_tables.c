@@ -1,0 +1,417 @@
+/* Forwarding tables: dump_fts, opensm-lfts.dump and opensm.fdbs differ in headers and punctuation
+ * only. */
+#include "fabric/read/read.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct tables {
+    ibshift_lines_t *lines;
+    ibshift_fabric_t *fabric;
+    ibshift_error_t *err;
+    uint64_t *owner;    /* [LID]: port GUID that the rows name, 0 = none said */
+    bool *seen;         /* [switch]: has a table */
+    uint32_t sw;        /* of the table being read, or IBSHIFT_NO_SWITCH */
+    unsigned top, rows; /* of it, as its header says; rows read */
+    unsigned last;      /* LID of the last row */
+    unsigned cut_off;   /* tables whose last LID, a multiple of 64, is missing */
+    unsigned cut_lid;
+    uint32_t owners;              /* LIDs whose port is said */
+    uint32_t errors;              /* a tool's messages of tables that it could not read */
+    uint32_t gone, moved, argued; /* LIDs of ports that are not there, or have another LID;
+                                     rows that name another port than the tables before */
+    char gone_one[64], moved_one[160], argued_one[160];
+    bool has_ends; /* tables end with a count: the last must, too */
+} tables_t;
+
+static uint32_t switch_by_lid(const ibshift_fabric_t *f, uint64_t lid)
+{
+    for (uint32_t s = 0; lid != 0 && s < f->switch_count; s++) {
+        if (f->nodes[f->switches[s]].lid == lid) {
+            return f->switches[s];
+        }
+    }
+    return IBSHIFT_NO_NODE;
+}
+
+/* dump_fts of infiniband-diags to 44.0 leaves the last LID out where it is a multiple of 64. */
+static void end_table(tables_t *t)
+{
+    if (t->sw != IBSHIFT_NO_SWITCH && t->top != 0 && t->top % 64 == 0 && t->last + 1 == t->top) {
+        t->cut_off++;
+        t->cut_lid = t->top;
+    }
+    t->sw = IBSHIFT_NO_SWITCH;
+}
+
+static int begin_table(tables_t *t, uint32_t node)
+{
+    uint32_t sw;
+
+    end_table(t);
+    if (node == IBSHIFT_NO_NODE || !ibshift_node_is_switch(t->fabric, node)) {
+        return ibshift_lines_fail(t->lines, t->err, -ENOENT,
+                                  "this switch is not in the fabric: tables of another fabric?");
+    }
+    sw = t->fabric->nodes[node].switch_index;
+    if (t->seen[sw]) {
+        return ibshift_lines_fail(t->lines, t->err, -EEXIST, "a second table for switch '%s'",
+                                  ibshift_node_name(t->fabric, node));
+    }
+    t->seen[sw] = true;
+    t->sw = sw;
+    t->rows = 0;
+    t->last = 0;
+    return 0;
+}
+
+/* "Unicast lids [0x0-0x70] of switch DR path ... guid 0x.. (name):" and "... [0-112] of switch Lid
+ * 2 guid 0x..". */
+static int read_lfts_header(tables_t *t, const char *line)
+{
+    const char *range = strchr(line, '-'), *guid_at = strstr(line, "guid ");
+    const char *lid_at = strstr(line, "Lid ");
+    uint64_t guid = 0, lid = 0, top = 0;
+    uint32_t node;
+
+    if (range != NULL) {
+        bool hex = strncmp(range + 1, "0x", 2) == 0;
+
+        (void)(hex ? ibshift_scan_hex(range + 1, &top) : ibshift_scan_decimal(range + 1, &top));
+    }
+    if (guid_at == NULL || ibshift_scan_hex(guid_at + 5, &guid) == NULL) {
+        if (lid_at == NULL || ibshift_scan_decimal(lid_at + 4, &lid) == NULL) {
+            return ibshift_lines_fail(t->lines, t->err, -EINVAL, "no switch GUID in this header");
+        }
+    }
+    t->top = top <= IBSHIFT_LID_MAX ? (unsigned)top : 0;
+    node = guid != 0 ? ibshift_fabric_find_guid(t->fabric, guid) : switch_by_lid(t->fabric, lid);
+    return begin_table(t, node);
+}
+
+static int read_fdbs_header(tables_t *t, const char *line)
+{
+    const char *at = strstr(line, "Switch ");
+    uint64_t guid;
+
+    if (at == NULL || ibshift_scan_hex(at + 7, &guid) == NULL) {
+        return ibshift_lines_fail(t->lines, t->err, -EINVAL, "no switch GUID in this header");
+    }
+    t->top = 0;
+    return begin_table(t, ibshift_fabric_find_guid(t->fabric, guid));
+}
+
+static uint32_t port_by_guid(const ibshift_fabric_t *f, uint64_t guid)
+{
+    uint32_t node = ibshift_fabric_find_guid(f, guid);
+
+    for (uint32_t i = 0; node != IBSHIFT_NO_NODE && i < f->nodes[node].port_count; i++) {
+        if (f->ports[f->nodes[node].first_port + i].guid == guid) {
+            return f->nodes[node].first_port + i;
+        }
+    }
+    return IBSHIFT_NO_PORT;
+}
+
+/* Is the LID the port's, as the fabric says? */
+static bool has_lid(const ibshift_fabric_t *f, uint64_t guid, unsigned lid)
+{
+    uint32_t node = ibshift_fabric_find_guid(f, guid), port = port_by_guid(f, guid);
+
+    if (node != IBSHIFT_NO_NODE && ibshift_node_is_switch(f, node)) {
+        return lid - f->nodes[node].lid < 1u << f->nodes[node].lmc;
+    }
+    return port != IBSHIFT_NO_PORT && lid - f->ports[port].lid < 1u << f->ports[port].lmc;
+}
+
+/* The row says who has the LID: "portguid 0x..". Of tables that do not agree, because they were
+ * read one after the other while a LID changed hands, the one that the fabric bears out is right.
+ */
+static void note_owner(tables_t *t, unsigned lid, const char *at)
+{
+    const char *found = strstr(at, "portguid ");
+    uint64_t guid;
+
+    if (found == NULL || ibshift_scan_hex(found + 9, &guid) == NULL || guid == 0) {
+        return;
+    }
+    if (t->owner[lid] != 0 && t->owner[lid] != guid && t->argued++ == 0) {
+        snprintf(t->argued_one, sizeof(t->argued_one),
+                 "line %u: LID %u is port 0x%016" PRIx64 " here, 0x%016" PRIx64 " before",
+                 t->lines->number, lid, guid, t->owner[lid]);
+    }
+    t->owners += t->owner[lid] == 0;
+    if (t->owner[lid] == 0 || has_lid(t->fabric, guid, lid)) {
+        t->owner[lid] = guid;
+    }
+}
+
+static int read_row(tables_t *t, const char *line)
+{
+    uint32_t node = t->fabric->switches[t->sw];
+    uint64_t lid, port = 0;
+    const char *at = ibshift_scan_hex(line, &lid), *rest;
+
+    at = at == NULL ? NULL : ibshift_scan_blanks(at);
+    at = at != NULL && *at == ':' ? at + 1 : at;
+    rest = at == NULL ? NULL : ibshift_scan_decimal(at, &port);
+    if (at != NULL && rest == NULL && strncmp(ibshift_scan_blanks(at), "UNREACHABLE", 11) == 0) {
+        return 0;
+    }
+    if (rest == NULL || lid > IBSHIFT_LID_MAX) {
+        return ibshift_lines_fail(t->lines, t->err, -EINVAL,
+                                  "wants a row: 0xLID PORT, LIDs to 0x%x", IBSHIFT_LID_MAX);
+    }
+    t->rows++;
+    t->last = (unsigned)lid;
+    if (port == 255) {
+        return 0;
+    }
+    if (port > t->fabric->nodes[node].port_count) {
+        return ibshift_lines_fail(
+            t->lines, t->err, -ERANGE, "port %" PRIu64 ", but switch '%s' has %u", port,
+            ibshift_node_name(t->fabric, node), t->fabric->nodes[node].port_count);
+    }
+    ibshift_lft_set(t->fabric, t->sw, (unsigned)lid, (unsigned)port);
+    note_owner(t, (unsigned)lid, rest);
+    return 0;
+}
+
+/* "6 valid lids dumped": the number of rows; OpenSM's "6 lids dumped" counts LIDs without a row as
+ * well. */
+static int read_count(tables_t *t, const char *line)
+{
+    uint64_t count = t->rows;
+
+    ibshift_scan_decimal(line, &count);
+    if (t->sw != IBSHIFT_NO_SWITCH &&
+        (strstr(line, "valid") != NULL ? t->rows != count : t->rows > count)) {
+        return ibshift_lines_fail(t->lines, t->err, -EINVAL,
+                                  "%u rows, but %" PRIu64 " were dumped: lines are missing",
+                                  t->rows, count);
+    }
+    end_table(t);
+    t->has_ends = true;
+    return 0;
+}
+
+static bool is_heading(const char *line)
+{
+    line = ibshift_scan_blanks(line);
+    return line[0] == '\0' || line[0] == '#' || strncmp(line, "Lid ", 4) == 0 ||
+           strncmp(line, "LID ", 4) == 0 || strncmp(line, "Port ", 5) == 0 ||
+           strncmp(line, "ibwarn:", 7) == 0 || strncmp(line, "*** WARNING", 11) == 0;
+}
+
+static int read_line(tables_t *t)
+{
+    const char *line = t->lines->text;
+
+    if (strncmp(line, "Unicast lids", 12) == 0) {
+        return read_lfts_header(t, line);
+    }
+    if (strstr(line, "dump_ucast_routes: Switch") != NULL) {
+        return read_fdbs_header(t, line);
+    }
+    if (strncmp(line, "0x", 2) == 0 && t->sw != IBSHIFT_NO_SWITCH) {
+        return read_row(t, line);
+    }
+    if (strstr(line, "lids dumped") != NULL) {
+        return read_count(t, line);
+    }
+    if (strstr(line, "iberror:") != NULL) { /* in the place of a table, or of the rest of one */
+        t->sw = IBSHIFT_NO_SWITCH;
+        t->errors++;
+        return 0;
+    }
+    return is_heading(line) ? 0
+                            : ibshift_lines_fail(t->lines, t->err, -EINVAL,
+                                                 "'%.40s' is no line of a forwarding table", line);
+}
+
+/* LIDs first .. last belong to a port GUID: gives them to the port, or compares with what the
+ * fabric says. */
+static int settle_lids(tables_t *t, unsigned first, unsigned last, uint64_t guid)
+{
+    ibshift_fabric_t *f = t->fabric;
+    uint32_t node = ibshift_fabric_find_guid(f, guid), port = port_by_guid(f, guid);
+    bool is_switch = node != IBSHIFT_NO_NODE && ibshift_node_is_switch(f, node);
+    unsigned known, lmc = 0;
+
+    if (node == IBSHIFT_NO_NODE || (!is_switch && port == IBSHIFT_NO_PORT)) {
+        if (t->gone == 0) {
+            snprintf(t->gone_one, sizeof(t->gone_one), "LID %u is port 0x%016" PRIx64, first, guid);
+        }
+        t->gone += last - first + 1;
+        return 0;
+    }
+    known = is_switch ? f->nodes[node].lid : f->ports[port].lid;
+    while (1u << lmc < last - first + 1) {
+        lmc++;
+    }
+    if (known == 0) {
+        return ibshift_fabric_set_lid(f, node, is_switch ? 0 : f->ports[port].number, first, lmc,
+                                      t->err);
+    }
+    if (first < known ||
+        last >= known + (1u << (is_switch ? f->nodes[node].lmc : f->ports[port].lmc))) {
+        if (first != known || is_switch) {
+            if (t->moved == 0) {
+                snprintf(t->moved_one, sizeof(t->moved_one),
+                         "'%.80s' has LID %u here, %u in the fabric", ibshift_node_name(f, node),
+                         first, known);
+            }
+            t->moved += last - first + 1;
+            return 0;
+        }
+        f->ports[port].lmc = (uint8_t)lmc; /* a source of the fabric that does not say the LMC */
+    }
+    return 0;
+}
+
+/* Differences of a few are those of a fabric in use: a host that started between two tools. */
+static int tell_or_refuse(tables_t *t, ibshift_notes_t *notes, uint32_t count, const char *what,
+                          const char *one)
+{
+    if (count > t->owners / 10 + 1) {
+        return ibshift_fail(t->err, -ESTALE,
+                            "%s: %s, and %u more of %u: tables of another fabric, or of another "
+                            "day",
+                            t->lines->name, one, count - 1, t->owners);
+    }
+    if (count != 0) {
+        ibshift_note(notes, "%s: %s: %u (%s)", t->lines->name, what, count, one);
+    }
+    return 0;
+}
+
+static int tell_ages(tables_t *t, ibshift_notes_t *notes)
+{
+    int rc = tell_or_refuse(t, notes, t->gone, "LIDs of ports that are not in the fabric, ignored",
+                            t->gone_one);
+
+    if (rc == 0) {
+        rc = tell_or_refuse(t, notes, t->moved, "LIDs of ports that have another one, ignored",
+                            t->moved_one);
+    }
+    if (rc == 0) {
+        rc =
+            tell_or_refuse(t, notes, t->argued, "rows that other tables contradict", t->argued_one);
+    }
+    return rc;
+}
+
+static int settle_owners(tables_t *t)
+{
+    int rc = 0;
+
+    for (unsigned lid = 1; rc == 0 && lid <= IBSHIFT_LID_MAX; lid++) {
+        unsigned last = lid;
+
+        if (t->owner[lid] == 0) {
+            continue;
+        }
+        while (last < IBSHIFT_LID_MAX && last - lid < 127 && t->owner[last + 1] == t->owner[lid]) {
+            last++;
+        }
+        rc = settle_lids(t, lid, last, t->owner[lid]);
+        lid = last;
+    }
+    return rc;
+}
+
+static bool has_cable(const ibshift_fabric_t *f, uint32_t node)
+{
+    for (uint32_t i = 0; i < f->nodes[node].port_count; i++) {
+        if (f->ports[f->nodes[node].first_port + i].peer != IBSHIFT_NO_PORT) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* As many tables may be missing as the tool that read them says it could not read. */
+static int check_complete(tables_t *t, ibshift_notes_t *notes)
+{
+    const ibshift_fabric_t *f = t->fabric;
+    uint32_t missing = 0, first = 0;
+
+    for (uint32_t s = f->switch_count; s-- > 0;) {
+        if (!t->seen[s] && has_cable(f, f->switches[s])) {
+            missing++;
+            first = f->switches[s];
+        }
+    }
+    if (missing != 0 && missing <= t->errors && missing <= f->switch_count / 10 + 1) {
+        ibshift_note(notes,
+                     "%s: the tables of %u of %u switches could not be read, '%s' for one: "
+                     "no route goes through it",
+                     t->lines->name, missing, f->switch_count, ibshift_node_name(f, first));
+    } else if (missing != 0) {
+        return ibshift_lines_fail(t->lines, t->err, -ENODATA,
+                                  "the file ends without the tables of %u of %u switches, '%s' "
+                                  "for one",
+                                  missing, f->switch_count, ibshift_node_name(f, first));
+    }
+    return 0;
+}
+
+static void note_missing_lid(const tables_t *t, ibshift_notes_t *notes)
+{
+    if (t->cut_off != 0) {
+        ibshift_note(notes,
+                     "%s: LID %u is missing from %u tables: dump_fts of infiniband-diags 44 and "
+                     "older omits the last LID when it is a multiple of 64; take OpenSM's "
+                     "opensm-lfts.dump or ibshift fabric discover instead",
+                     t->lines->name, t->cut_lid, t->cut_off);
+    }
+}
+
+static int read_all(tables_t *t, ibshift_notes_t *notes)
+{
+    int rc;
+
+    while ((rc = ibshift_lines_next(t->lines, t->err)) > 0) {
+        rc = read_line(t);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    if (rc == 0 && t->has_ends && t->sw != IBSHIFT_NO_SWITCH) {
+        rc = ibshift_lines_fail(t->lines, t->err, -ENODATA,
+                                "the file ends within the table of '%s': truncated",
+                                ibshift_node_name(t->fabric, t->fabric->switches[t->sw]));
+    }
+    if (rc == 0) {
+        end_table(t);
+        rc = check_complete(t, notes);
+    }
+    if (rc == 0) {
+        note_missing_lid(t, notes);
+        rc = settle_owners(t);
+        rc = rc == 0 ? tell_ages(t, notes) : rc;
+    }
+    return rc == 0 ? ibshift_fabric_finish(t->fabric, t->err) : rc;
+}
+
+int ibshift_read_tables(ibshift_lines_t *lines, ibshift_fabric_t *f, ibshift_notes_t *notes,
+                        ibshift_error_t *err)
+{
+    tables_t t = {.lines = lines,
+                  .fabric = f,
+                  .err = err,
+                  .sw = IBSHIFT_NO_SWITCH,
+                  .owner = calloc(IBSHIFT_LID_MAX + 1, sizeof(*t.owner)),
+                  .seen = calloc((size_t)f->switch_count + 1, sizeof(*t.seen))};
+    int rc = t.owner == NULL || t.seen == NULL ? ibshift_fail(err, -ENOMEM, "no memory")
+                                               : ibshift_fabric_tables_new(f, err);
+
+    if (rc == 0) {
+        rc = read_all(&t, notes);
+    }
+    free(t.owner);
+    free(t.seen);
+    return rc;
+}

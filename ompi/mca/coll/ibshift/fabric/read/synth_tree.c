@@ -1,0 +1,265 @@
+/*
+ * Fat trees by their tuples: PGFT(h; m; w; p) and QFT(h; m; w; p).
+ * E. Zahavi et al., "Quasi fat trees for HPC clouds and their fault-resilient closed-form routing";
+ * the numbers in comments are its equations. Down ports come first, then up ports.
+ */
+#include "fabric/graph/rate.h"
+#include "fabric/read/synth_spec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef synth_tuple_t tuple_t;
+
+static unsigned radix(const synth_spec_t *t, unsigned level, unsigned i)
+{
+    return i <= level ? t->w[i] : t->m[i];
+}
+
+static uint64_t level_size(const synth_spec_t *t, unsigned level)
+{
+    uint64_t size = 1;
+
+    for (unsigned i = 1; i <= t->h; i++) {
+        size *= radix(t, level, i);
+        if (size > IBSHIFT_NODES_MAX) {
+            return IBSHIFT_NODES_MAX + 1; /* too many, whatever comes */
+        }
+    }
+    return size;
+}
+
+static void tuple_of(const synth_spec_t *t, unsigned level, uint32_t index, tuple_t *tuple)
+{
+    tuple->level = level;
+    for (unsigned i = 1; i <= t->h; i++) {
+        tuple->digit[i] = index % radix(t, level, i);
+        index /= radix(t, level, i);
+    }
+}
+
+static uint32_t index_of(const synth_spec_t *t, const tuple_t *tuple)
+{
+    uint32_t index = 0;
+
+    for (unsigned i = t->h; i >= 1; i--) {
+        index = index * radix(t, tuple->level, i) + tuple->digit[i];
+    }
+    return index;
+}
+
+unsigned synth_level(const synth_t *s, uint32_t node)
+{
+    unsigned level = 1;
+
+    while (!s->spec.torus && node >= s->level_start[level + 1]) {
+        level++;
+    }
+    return level;
+}
+
+static unsigned down_ports(const synth_spec_t *t, unsigned level)
+{
+    return t->m[level] * t->p[level];
+}
+
+static unsigned up_ports(const synth_spec_t *t, unsigned level)
+{
+    return level == t->h ? 0 : t->w[level + 1] * t->p[level + 1];
+}
+
+/* The child at down port f of a switch, and which of the child's up ports that is: (6), (7), (8).
+ */
+static unsigned child_at(const synth_spec_t *t, const tuple_t *s, unsigned f, tuple_t *child)
+{
+    unsigned l = s->level, copy = f / t->m[l];
+    unsigned crossed = l < t->h ? l + 1 : l - 1; /* the digit that cross-connections change */
+
+    *child = *s;
+    child->level = l - 1;
+    child->digit[l] = f % t->m[l];
+    if (!t->qft || t->p[l] == 1) {
+        return s->digit[l] + t->w[l] * copy;
+    }
+    child->digit[crossed] = s->digit[crossed] / t->p[l] * t->p[l] + copy;
+    return s->digit[l] + t->w[l] * (s->digit[crossed] % t->p[l]);
+}
+
+static int check_shape(synth_t *s, ibshift_error_t *err)
+{
+    const synth_spec_t *t = &s->spec;
+    uint64_t nodes = 0;
+
+    for (unsigned l = 0; l <= t->h; l++) {
+        unsigned crossed = l < t->h ? l + 1 : l - 1;
+
+        s->level_start[l] = (uint32_t)nodes;
+        nodes += level_size(t, l);
+        if (nodes > IBSHIFT_LID_MAX) {
+            return ibshift_fail(err, -E2BIG, "'%s': more than %u hosts and switches", t->text,
+                                IBSHIFT_LID_MAX);
+        }
+        if (l > 0 && down_ports(t, l) + up_ports(t, l) > IBSHIFT_PORT_MAX) {
+            return ibshift_fail(err, -E2BIG, "'%s': switches of level %u have more than %d ports",
+                                t->text, l, IBSHIFT_PORT_MAX);
+        }
+        if (l > 0 && t->qft && t->p[l] > 1 && (l == 1 || radix(t, l, crossed) % t->p[l] != 0)) {
+            return ibshift_fail(err, -EINVAL, "'%s': %c%u must be a multiple of p%u", t->text,
+                                l < t->h ? 'm' : 'w', crossed, l);
+        }
+    }
+    s->level_start[t->h + 1] = (uint32_t)nodes;
+    s->hosts = s->level_start[1];
+    return 0;
+}
+
+static int add_nodes(synth_t *s, ibshift_error_t *err)
+{
+    char name[32];
+
+    for (uint32_t i = 0; i < s->level_start[s->spec.h + 1]; i++) {
+        unsigned level = synth_level(s, i);
+        int64_t rc;
+
+        if (i < s->hosts) {
+            rc = synth_add_host(s, i, err);
+        } else {
+            snprintf(name, sizeof(name), "s%u-%05u", level, i - s->level_start[level]);
+            rc = ibshift_fabric_add_node(
+                s->fabric, IBSHIFT_NODE_SWITCH, 0x0002c90200000000ull + 16ull * (i + 1), name,
+                down_ports(&s->spec, level) + up_ports(&s->spec, level), err);
+        }
+        if (rc < 0) {
+            return (int)rc;
+        }
+    }
+    return 0;
+}
+
+static int link_children(synth_t *s, uint32_t node, ibshift_error_t *err)
+{
+    const synth_spec_t *t = &s->spec;
+    unsigned level = synth_level(s, node);
+    tuple_t child = {0};
+    int rc = 0;
+
+    for (unsigned f = 0; rc == 0 && f < down_ports(t, level); f++) {
+        unsigned g = child_at(t, &s->tuples[node], f, &child);
+        uint32_t below = s->level_start[level - 1] + index_of(t, &child);
+        unsigned port = level == 1 ? 1 : down_ports(t, level - 1) + g + 1;
+
+        rc = ibshift_fabric_add_link(s->fabric, ibshift_node_port(s->fabric, node, f + 1),
+                                     ibshift_node_port(s->fabric, below, port),
+                                     ibshift_rate_usual(), err);
+    }
+    return rc;
+}
+
+static unsigned p_at(const synth_spec_t *t, unsigned level)
+{
+    return t->qft && level >= 1 ? t->p[level] : 1;
+}
+
+/* Distance between consecutive destinations that pass a switch of a level: (11), (12). */
+static uint32_t step_of(const synth_spec_t *t, unsigned level)
+{
+    uint64_t up = 1, down = 1;
+
+    for (unsigned i = 1; i <= level; i++) {
+        up *= t->w[i] * p_at(t, i);
+        down *= i >= 3 ? p_at(t, i - 2) : 1;
+    }
+    return (uint32_t)(up / down > 0 ? up / down : 1);
+}
+
+static int find_tuples(synth_t *s, ibshift_error_t *err)
+{
+    uint32_t nodes = s->level_start[s->spec.h + 1];
+
+    s->tuples = calloc((size_t)nodes + 1, sizeof(*s->tuples));
+    if (s->tuples == NULL) {
+        return ibshift_fail(err, -ENOMEM, "no memory for %u nodes", nodes);
+    }
+    for (uint32_t i = 0; i < nodes; i++) {
+        unsigned level = i < s->hosts ? 0 : synth_level(s, i);
+
+        tuple_of(&s->spec, level, i - s->level_start[level], &s->tuples[i]);
+    }
+    for (unsigned l = 0; l <= s->spec.h; l++) {
+        s->step[l] = step_of(&s->spec, l);
+    }
+    return 0;
+}
+
+int synth_tree_build(synth_t *s, ibshift_error_t *err)
+{
+    int rc = check_shape(s, err);
+
+    if (rc == 0) {
+        rc = find_tuples(s, err);
+    }
+    if (rc == 0) {
+        rc = add_nodes(s, err);
+    }
+    for (uint32_t node = s->hosts; rc == 0 && node < s->level_start[s->spec.h + 1]; node++) {
+        rc = link_children(s, node, err);
+    }
+    return rc;
+}
+
+/* Which of the cross-connected parents a destination passed two levels below: (14). */
+static unsigned cross_of(const synth_t *s, unsigned level, uint32_t d)
+{
+    const synth_spec_t *t = &s->spec;
+
+    if (level < 2 || p_at(t, level - 1) == 1) {
+        return 0;
+    }
+    return d / s->step[level - 2] % (t->w[level - 1] * p_at(t, level - 1)) / t->w[level - 1];
+}
+
+/* (10), which is (9) where nothing is crossed. */
+static bool is_below(const synth_spec_t *t, const tuple_t *s, const tuple_t *host)
+{
+    unsigned l = s->level, p = p_at(t, l);
+
+    for (unsigned i = l + 2; i <= t->h; i++) {
+        if (s->digit[i] != host->digit[i]) {
+            return false;
+        }
+    }
+    return l == t->h || s->digit[l + 1] / p == host->digit[l + 1] / p;
+}
+
+static unsigned up_port(const synth_t *s, unsigned level, uint32_t d)
+{
+    const synth_spec_t *t = &s->spec;
+    uint32_t g = d / s->step[level] * p_at(t, level - 1) + cross_of(s, level, d); /* (15) */
+
+    return down_ports(t, level) + g % up_ports(t, level) + 1;
+}
+
+static unsigned down_port(const synth_t *s, unsigned l, const tuple_t *host, uint32_t d)
+{
+    const synth_spec_t *t = &s->spec;
+    const unsigned *digit = host->digit;
+
+    if (l > 1 && p_at(t, l - 1) > 1) {
+        return digit[l] / p_at(t, l - 1) * p_at(t, l - 1) + cross_of(s, l, d) + 1; /* (17) */
+    }
+    if (!t->qft) {
+        return digit[l] + t->m[l] * (d / s->step[l] % t->p[l]) + 1; /* (16) */
+    }
+    return digit[l] + t->m[l] * (digit[l < t->h ? l + 1 : l - 1] % t->p[l]) + 1; /* (18) */
+}
+
+/* spread: the destination's number for the choice among equal ways, d or, for further LIDs, others.
+ */
+unsigned synth_tree_port(const synth_t *s, uint32_t sw, uint32_t d, uint32_t spread)
+{
+    const tuple_t *self = &s->tuples[sw], *host = &s->tuples[d];
+
+    return is_below(&s->spec, self, host) ? down_port(s, self->level, host, spread)
+                                          : up_port(s, self->level, spread);
+}

@@ -1,0 +1,270 @@
+#include "fabric/shape/order.h"
+#include "fabric/paths/route.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A host on its way into the order. */
+typedef struct member {
+    uint32_t host;
+    uint32_t part; /* component below the one being ordered */
+    uint32_t turn; /* switch where routes from other parts turn down */
+    uint32_t out;  /* link it is left through */
+    int64_t age;   /* place of the host that used the turning switch before; smaller goes first */
+    uint32_t place;
+} member_t;
+
+typedef struct orderer {
+    const ibshift_fabric_t *f;
+    const ibshift_shape_t *shape;
+    bool by_tables;    /* or by the switches alone */
+    member_t *members; /* in the order found so far */
+    uint32_t count;
+    uint32_t *latest;   /* [switch]: last place that it turned for, + 1 */
+    uint32_t *previous; /* [place]: the one before with the same turn, + 1 */
+} orderer_t;
+
+/* Component of level l that the host hangs on; level 0: its switch. */
+static uint32_t component_of(const orderer_t *o, uint32_t host, unsigned l)
+{
+    uint32_t leaf = ibshift_port_neighbour(o->f, o->f->hosts[host]);
+    uint32_t sw = leaf == IBSHIFT_NO_NODE ? IBSHIFT_NO_SWITCH : o->f->nodes[leaf].switch_index;
+
+    return l == 0 || sw == IBSHIFT_NO_SWITCH ? sw : o->shape->down[l][sw];
+}
+
+/* The highest switch of a route, and the link it sends into; without levels, the second switch. */
+static void find_turn(const orderer_t *o, uint32_t from, member_t *member)
+{
+    const ibshift_fabric_t *f = o->f;
+    const uint8_t *level = o->shape->levels != 0 ? o->shape->node_level : NULL;
+    uint32_t links[IBSHIFT_ROUTE_MAX];
+    unsigned highest = 0;
+    int walked, count = ibshift_route_walk(f, from, ibshift_host_lid(f, member->host), links,
+                                           IBSHIFT_ROUTE_MAX, &walked);
+
+    member->turn = IBSHIFT_NO_SWITCH;
+    member->out = 0;
+    for (int i = 1; i < count; i++) {
+        uint32_t node = f->ports[links[i]].node;
+        unsigned height = level != NULL ? level[node] : i == 2;
+
+        if (height > highest) {
+            highest = height;
+            member->turn = f->nodes[node].switch_index;
+            member->out = links[i];
+        }
+    }
+}
+
+static int by_part(const void *x, const void *y)
+{
+    const member_t *a = x, *b = y;
+
+    if (a->part != b->part) {
+        return a->part < b->part ? -1 : 1;
+    }
+    return a->place < b->place ? -1 : a->place > b->place;
+}
+
+static int by_turn(const void *x, const void *y)
+{
+    const member_t *a = x, *b = y;
+
+    if (a->turn != b->turn) {
+        return a->turn < b->turn ? -1 : 1;
+    }
+    if (a->out != b->out) {
+        return a->out < b->out ? -1 : 1;
+    }
+    return a->place < b->place ? -1 : a->place > b->place;
+}
+
+static int by_age(const void *x, const void *y)
+{
+    const member_t *a = x, *b = y;
+
+    if (a->age != b->age) {
+        return a->age < b->age ? -1 : 1;
+    }
+    return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* members[0 .. n) turn at the same switch: they take the ages of its last n uses, the oldest first.
+ */
+static void age_run(const orderer_t *o, member_t *members, uint32_t n)
+{
+    uint32_t use = members[0].turn == IBSHIFT_NO_SWITCH ? 0 : o->latest[members[0].turn];
+
+    for (uint32_t i = n; i-- > 0;) {
+        members[i].age = use == 0 ? -1 : (int64_t)use - 1;
+        use = use == 0 ? 0 : o->previous[use - 1];
+    }
+}
+
+/* Gives the part's members, standing at places from start, their order; the part before used the
+ * switches last. */
+static void order_part(orderer_t *o, member_t *part, uint32_t n, uint32_t start, bool first)
+{
+    if (!first) {
+        qsort(part, n, sizeof(*part), by_turn);
+        for (uint32_t i = 0, run; i < n; i += run) {
+            for (run = 1; i + run < n && part[i + run].turn == part[i].turn; run++) {
+            }
+            age_run(o, part + i, run);
+        }
+        qsort(part, n, sizeof(*part), by_age);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t turn = part[i].turn;
+
+        if (turn != IBSHIFT_NO_SWITCH) {
+            o->previous[start + i] = o->latest[turn];
+            o->latest[turn] = start + i + 1;
+        }
+    }
+}
+
+/* members[0 .. n): one component of level l, its hosts in order within each component of level l
+ * - 1. */
+static void order_component(orderer_t *o, member_t *members, uint32_t n, unsigned l)
+{
+    uint32_t start, end;
+
+    for (uint32_t i = 0; i < n; i++) {
+        members[i].part = component_of(o, members[i].host, l - 1);
+        members[i].place = i;
+    }
+    qsort(members, n, sizeof(*members), by_part);
+    if (members[0].part == members[n - 1].part) {
+        return;
+    }
+    for (uint32_t i = 0; o->by_tables && i < n; i++) {
+        uint32_t other = members[i].part != members[0].part ? 0 : n - 1;
+
+        find_turn(o, members[other].host, &members[i]);
+    }
+    memset(o->latest, 0, o->f->switch_count * sizeof(*o->latest));
+    for (start = 0; start < n; start = end) {
+        for (end = start; end < n && members[end].part == members[start].part; end++) {
+        }
+        order_part(o, members + start, end - start, start, start == 0 || !o->by_tables);
+    }
+}
+
+/* Sorts all hosts by their component of level l (top: all are one), then orders each component. */
+static void order_level(orderer_t *o, unsigned l, bool top)
+{
+    uint32_t start, end;
+
+    for (uint32_t i = 0; i < o->count; i++) {
+        o->members[i].part = top ? 0 : component_of(o, o->members[i].host, l);
+        o->members[i].place = i;
+    }
+    qsort(o->members, o->count, sizeof(*o->members), by_part);
+    for (start = 0; start < o->count; start = end) {
+        uint32_t part = o->members[start].part;
+
+        for (end = start; end < o->count && (end == start || o->members[end].part == part); end++) {
+        }
+        order_component(o, o->members + start, end - start, l);
+    }
+}
+
+/* Row by row in a torus; else switch by switch. */
+static void start_order(orderer_t *o)
+{
+    const ibshift_shape_t *t = o->shape;
+
+    for (uint32_t h = 0; h < o->f->host_count; h++) {
+        uint32_t port = o->f->ports[o->f->hosts[h]].peer, part = component_of(o, h, 0);
+
+        if (t->kind == IBSHIFT_SHAPE_TORUS && part != IBSHIFT_NO_SWITCH) {
+            const uint16_t *digits = t->digits + (size_t)part * (IBSHIFT_LEVELS_MAX + 1);
+
+            part = 0;
+            for (unsigned k = t->dims; k-- > 0;) {
+                part = part * t->dim[k] + digits[k];
+            }
+        }
+        o->members[h] = (member_t){.host = h, .part = part, .place = port};
+    }
+    o->count = o->f->host_count;
+    qsort(o->members, o->count, sizeof(*o->members), by_part);
+}
+
+static void order_all(orderer_t *o)
+{
+    start_order(o);
+    if (o->count < 2 || o->shape->kind == IBSHIFT_SHAPE_TORUS) {
+        return;
+    }
+    if (o->shape->levels == 0 || o->shape->down[1] == NULL) {
+        order_level(o, 1, true);
+        return;
+    }
+    for (unsigned l = 2; l <= o->shape->levels; l++) {
+        order_level(o, l, l == o->shape->levels);
+    }
+}
+
+static int order_hosts(const ibshift_fabric_t *f, const ibshift_shape_t *shape, bool by_tables,
+                       uint32_t **order, ibshift_error_t *err)
+{
+    ibshift_shape_t flat = {.kind = shape->kind};
+    bool has_levels = shape->levels != 0 && shape->down[1] != NULL;
+    orderer_t o = {.f = f,
+                   .by_tables = by_tables && f->lft != NULL,
+                   .shape = has_levels || shape->kind == IBSHIFT_SHAPE_TORUS ? shape : &flat,
+                   .members = calloc((size_t)f->host_count + 1, sizeof(*o.members)),
+                   .latest = calloc((size_t)f->switch_count + 1, sizeof(*o.latest)),
+                   .previous = calloc((size_t)f->host_count + 1, sizeof(*o.previous))};
+    uint32_t *hosts = malloc(((size_t)f->host_count + 1) * sizeof(*hosts));
+    bool ok = o.members && o.latest && o.previous && hosts;
+
+    if (ok) {
+        order_all(&o);
+        for (uint32_t i = 0; i < o.count; i++) {
+            hosts[i] = o.members[i].host;
+        }
+        *order = hosts;
+    } else {
+        free(hosts);
+    }
+    free(o.members);
+    free(o.latest);
+    free(o.previous);
+    return ok ? 0 : ibshift_fail(err, -ENOMEM, "no memory to order %u hosts", f->host_count);
+}
+
+int ibshift_order_keepers(const ibshift_fabric_t *f, const ibshift_shape_t *shape, uint32_t **kept,
+                          uint32_t *count, ibshift_error_t *err)
+{
+    bool spread = shape->missing_hosts != 0 && f->lft != NULL && f->host_count > 1;
+    uint32_t *order;
+    int rc = order_hosts(f, shape, !spread, &order, err);
+
+    if (rc != 0 || !spread) {
+        *kept = rc == 0 ? order : *kept;
+        *count = f->host_count;
+        return rc;
+    }
+    rc = ibshift_order_spread(f, shape, order, kept, count, err);
+    free(order);
+    return rc;
+}
+
+int ibshift_order_routing(const ibshift_fabric_t *f, const ibshift_shape_t *shape, uint32_t **order,
+                          ibshift_error_t *err)
+{
+    uint32_t count, hosts = 0;
+    int rc = ibshift_order_keepers(f, shape, order, &count, err);
+
+    for (uint32_t i = 0; rc == 0 && i < count; i++) {
+        if ((*order)[i] != IBSHIFT_NO_HOST) {
+            (*order)[hosts++] = (*order)[i];
+        }
+    }
+    return rc;
+}

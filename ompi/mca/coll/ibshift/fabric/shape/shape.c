@@ -1,0 +1,311 @@
+#include "fabric/shape/shape.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void ibshift_shape_free(ibshift_shape_t *shape)
+{
+    free(shape->node_level);
+    free(shape->digits);
+    for (unsigned l = 0; l < IBSHIFT_LEVELS_MAX + 2; l++) {
+        free(shape->down[l]);
+        free(shape->up[l]);
+    }
+    memset(shape, 0, sizeof(*shape));
+}
+
+void ibshift_shape_finding(ibshift_shape_t *shape, const char *format, ...)
+{
+    if (shape->findings < IBSHIFT_FINDINGS) {
+        va_list args;
+
+        va_start(args, format);
+        vsnprintf(shape->finding[shape->findings], sizeof(shape->finding[0]), format, args);
+        va_end(args);
+    }
+    shape->findings++;
+}
+
+static unsigned hosts_on(const ibshift_fabric_t *f, uint32_t node)
+{
+    unsigned hosts = 0;
+
+    for (unsigned p = 1; p <= f->nodes[node].port_count; p++) {
+        uint32_t next = ibshift_port_neighbour(f, ibshift_node_port(f, node, p));
+
+        hosts += next != IBSHIFT_NO_NODE && f->nodes[next].kind == IBSHIFT_NODE_HCA;
+    }
+    return hosts;
+}
+
+/* Distance from the nearest switch with at least `least` hosts, plus 1. */
+static void find_levels(const ibshift_fabric_t *f, unsigned least, uint8_t *level, uint32_t *queue)
+{
+    uint32_t head = 0, tail = 0;
+
+    memset(level, 0, f->node_count);
+    for (uint32_t s = 0; s < f->switch_count; s++) {
+        if (hosts_on(f, f->switches[s]) >= least) {
+            level[f->switches[s]] = 1;
+            queue[tail++] = f->switches[s];
+        }
+    }
+    while (head < tail) {
+        uint32_t node = queue[head++];
+
+        for (unsigned p = 1; p <= f->nodes[node].port_count; p++) {
+            uint32_t next = ibshift_port_neighbour(f, ibshift_node_port(f, node, p));
+
+            if (next != IBSHIFT_NO_NODE && ibshift_node_is_switch(f, next) && level[next] == 0 &&
+                level[node] < 255) {
+                level[next] = (uint8_t)(level[node] + 1);
+                queue[tail++] = next;
+            }
+        }
+    }
+}
+
+/* Levels are a tree's when every cable joins neighbouring ones. */
+static bool are_levels(const ibshift_fabric_t *f, ibshift_shape_t *shape)
+{
+    for (uint32_t p = 0; p < f->port_count; p++) {
+        uint32_t a = f->ports[p].node, b = ibshift_port_neighbour(f, p);
+        int step = b == IBSHIFT_NO_NODE || shape->node_level[a] == 0 || shape->node_level[b] == 0
+                       ? 1
+                       : shape->node_level[a] - shape->node_level[b];
+
+        if (step != 1 && step != -1) {
+            ibshift_shape_finding(shape, "'%s' and '%s' are of the same level %u, yet joined",
+                                  ibshift_node_name(f, a), ibshift_node_name(f, b),
+                                  shape->node_level[a]);
+            return false;
+        }
+    }
+    return shape->levels <= IBSHIFT_LEVELS_MAX && shape->levels > 0;
+}
+
+static uint32_t root_of(uint32_t *parent, uint32_t x)
+{
+    while (parent[x] != x) {
+        parent[x] = parent[parent[x]];
+        x = parent[x];
+    }
+    return x;
+}
+
+/* Components of the switches whose level lies within [low, high]: group[s] is the same within one.
+ */
+static void find_components(const ibshift_fabric_t *f, const uint8_t *level, unsigned low,
+                            unsigned high, uint32_t *group)
+{
+    for (uint32_t s = 0; s < f->switch_count; s++) {
+        group[s] = s;
+    }
+    for (uint32_t p = 0; p < f->port_count; p++) {
+        uint32_t a = f->ports[p].node, b = ibshift_port_neighbour(f, p);
+
+        if (b != IBSHIFT_NO_NODE && level[a] >= low && level[a] <= high && level[b] >= low &&
+            level[b] <= high) {
+            uint32_t x = root_of(group, f->nodes[a].switch_index);
+            uint32_t y = root_of(group, f->nodes[b].switch_index);
+
+            group[x < y ? y : x] = x < y ? x : y;
+        }
+    }
+    for (uint32_t s = 0; s < f->switch_count; s++) {
+        group[s] = root_of(group, s);
+    }
+}
+
+/* Numbers the inner components within each outer one, 0.. in the order of the switches. */
+static void number_within(const ibshift_fabric_t *f, const uint8_t *level, unsigned low,
+                          unsigned high, const uint32_t *outer, const uint32_t *inner,
+                          unsigned digit, uint16_t *digits, uint32_t *scratch)
+{
+    uint32_t *next = scratch, *number = scratch + f->switch_count;
+
+    memset(scratch, 0, 2 * (size_t)f->switch_count * sizeof(*scratch));
+    for (uint32_t s = 0; s < f->switch_count; s++) {
+        unsigned l = level[f->switches[s]];
+
+        if (l < low || l > high) {
+            continue;
+        }
+        if (number[inner[s]] == 0) {
+            number[inner[s]] = ++next[outer[s]];
+        }
+        digits[(size_t)s * (IBSHIFT_LEVELS_MAX + 1) + digit] = (uint16_t)(number[inner[s]] - 1);
+    }
+}
+
+static int find_tuples(const ibshift_fabric_t *f, ibshift_shape_t *t, ibshift_error_t *err)
+{
+    size_t switches = (size_t)f->switch_count + 1;
+    uint32_t *scratch = calloc(2 * switches, sizeof(*scratch));
+    bool ok = scratch != NULL;
+
+    t->digits = calloc(switches * (IBSHIFT_LEVELS_MAX + 1), sizeof(*t->digits));
+    for (unsigned l = 1; l <= t->levels; l++) {
+        t->down[l] = malloc(switches * sizeof(**t->down));
+        t->up[l] = malloc(switches * sizeof(**t->up));
+        ok = ok && t->down[l] != NULL && t->up[l] != NULL;
+    }
+    if (!ok || t->digits == NULL) {
+        free(scratch);
+        return ibshift_fail(err, -ENOMEM, "no memory for the tuples of %u switches",
+                            f->switch_count);
+    }
+    for (unsigned l = 1; l <= t->levels; l++) {
+        find_components(f, t->node_level, 1, l, t->down[l]);
+        find_components(f, t->node_level, l, t->levels, t->up[l]);
+    }
+    for (unsigned i = 2; i <= t->levels; i++) {
+        number_within(f, t->node_level, 1, i - 1, t->down[i], t->down[i - 1], i, t->digits,
+                      scratch);
+        number_within(f, t->node_level, i, t->levels, t->up[i - 1], t->up[i], i, t->digits,
+                      scratch);
+    }
+    free(scratch);
+    return 0;
+}
+
+/* One reading of the fabric as a tree, its leaves having at least `least` hosts. */
+static int try_tree(const ibshift_fabric_t *f, unsigned least, ibshift_shape_t *t,
+                    ibshift_error_t *err)
+{
+    uint32_t *queue = malloc(((size_t)f->switch_count + 1) * sizeof(*queue));
+    int rc = 0;
+
+    t->node_level = calloc((size_t)f->node_count + 1, 1);
+    if (queue == NULL || t->node_level == NULL) {
+        free(queue);
+        return ibshift_fail(err, -ENOMEM, "no memory for %u nodes", f->node_count);
+    }
+    find_levels(f, least, t->node_level, queue);
+    free(queue);
+    for (uint32_t n = 0; n < f->node_count; n++) {
+        t->levels = t->node_level[n] > t->levels ? t->node_level[n] : t->levels;
+    }
+    if (are_levels(f, t)) {
+        t->kind = IBSHIFT_SHAPE_TREE;
+        rc = find_tuples(f, t, err);
+        if (rc == 0) {
+            rc = ibshift_shape_measure(f, t, err);
+        }
+    }
+    return rc;
+}
+
+/* What does not fit a reading: places that differ, hosts off the leaves, switches too many or too
+ * few. */
+static uint64_t misfit(const ibshift_shape_t *t)
+{
+    uint64_t sum = (uint64_t)t->findings + t->hosts_elsewhere;
+
+    for (unsigned l = 1; l <= t->levels && l <= IBSHIFT_LEVELS_MAX; l++) {
+        const ibshift_level_t *v = &t->level[l];
+
+        uint32_t off =
+            v->switches > v->expected ? v->switches - v->expected : v->expected - v->switches;
+
+        sum += off > 0 ? off - 1 : 0; /* one of them is a finding */
+    }
+    return sum;
+}
+
+static bool is_better(const ibshift_shape_t *a, const ibshift_shape_t *b)
+{
+    if ((a->kind == IBSHIFT_SHAPE_OTHER) != (b->kind == IBSHIFT_SHAPE_OTHER)) {
+        return a->kind != IBSHIFT_SHAPE_OTHER;
+    }
+    if (misfit(a) != misfit(b)) {
+        return misfit(a) < misfit(b);
+    }
+    return a->levels != b->levels ? a->levels < b->levels : a->hosts_elsewhere < b->hosts_elsewhere;
+}
+
+/* Hosts may hang on spines (service nodes), and leaves may have few: which switches are the leaves
+ * is tried for every number of hosts that one has. */
+static int try_trees(const ibshift_fabric_t *f, const bool *is_count, ibshift_shape_t *best,
+                     ibshift_error_t *err)
+{
+    int rc = try_tree(f, 1, best, err);
+
+    for (unsigned least = 2; rc == 0 && least <= IBSHIFT_PORT_MAX; least++) {
+        ibshift_shape_t other = {.kind = IBSHIFT_SHAPE_OTHER};
+
+        if (!is_count[least] || (best->kind != IBSHIFT_SHAPE_OTHER && misfit(best) == 0)) {
+            continue;
+        }
+        rc = try_tree(f, least, &other, err);
+        if (rc == 0 && is_better(&other, best)) {
+            ibshift_shape_t worse = *best;
+
+            *best = other;
+            other = worse;
+        }
+        ibshift_shape_free(&other);
+    }
+    return rc;
+}
+
+static int count_parts(const ibshift_fabric_t *f, ibshift_shape_t *t, ibshift_error_t *err)
+{
+    uint32_t *part = malloc(((size_t)f->node_count + 1) * sizeof(*part));
+    bool *seen = calloc((size_t)f->node_count + 1, sizeof(*seen));
+
+    if (part == NULL || seen == NULL) {
+        free(part);
+        free(seen);
+        return ibshift_fail(err, -ENOMEM, "no memory for %u nodes", f->node_count);
+    }
+    for (uint32_t n = 0; n < f->node_count; n++) {
+        part[n] = n;
+    }
+    for (uint32_t p = 0; p < f->port_count; p++) {
+        uint32_t next = ibshift_port_neighbour(f, p);
+
+        if (next != IBSHIFT_NO_NODE) {
+            part[root_of(part, f->ports[p].node)] = root_of(part, next);
+        }
+    }
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        uint32_t root = root_of(part, f->ports[f->hosts[h]].node);
+
+        if (!seen[root]) {
+            seen[root] = true;
+            t->part_host[t->parts > 0] = h;
+            t->parts++;
+        }
+    }
+    free(part);
+    free(seen);
+    return 0;
+}
+
+int ibshift_shape_find(const ibshift_fabric_t *f, ibshift_shape_t *shape, ibshift_error_t *err)
+{
+    bool is_count[IBSHIFT_PORT_MAX + 1] = {false};
+    unsigned most = 0;
+    int rc = 0;
+
+    for (uint32_t s = 0; s < f->switch_count; s++) {
+        unsigned hosts = hosts_on(f, f->switches[s]);
+
+        is_count[hosts] = true;
+        most = hosts > most ? hosts : most;
+    }
+    memset(shape, 0, sizeof(*shape));
+    if (!ibshift_shape_torus(f, shape)) {
+        rc = try_trees(f, is_count, shape, err);
+    }
+    rc = rc == 0 ? count_parts(f, shape, err) : rc;
+    if (rc != 0) {
+        ibshift_shape_free(shape);
+    }
+    shape->hosts_per_leaf = most;
+    return rc;
+}

@@ -1,0 +1,273 @@
+#include "fabric/table/arrange.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SEED 1
+
+typedef struct arranger {
+    const ibshift_placement_t *p;
+    const uint32_t *order;
+    uint32_t count;
+    ibshift_arrangement_t *best;
+    unsigned ways;
+    bool found;
+    bool too_large; /* for a table */
+    ibshift_error_t *err;
+} arranger_t;
+
+const char *ibshift_way_name(enum ibshift_way way)
+{
+    static const char *const names[IBSHIFT_WAYS] = {"shift in rank order", "shift in routing order",
+                                                    "shift in routing order, place keepers",
+                                                    "table of stages"};
+
+    return names[way];
+}
+
+ibshift_stage_source_t ibshift_arrangement_source(const ibshift_placement_t *p,
+                                                  const ibshift_arrangement_t *a)
+{
+    return a->way == IBSHIFT_WAY_TABLE
+               ? ibshift_source_table(&a->schedule.table, p->ranks, a->schedule.lanes, p->member_of)
+               : ibshift_source_shift(&a->seats.order, p->ranks, p->member_of);
+}
+
+/* Prices the candidate and keeps it if it is the cheapest so far, by more than rounding. */
+static int weigh(arranger_t *a, ibshift_arrangement_t *candidate)
+{
+    ibshift_stage_source_t source = ibshift_arrangement_source(a->p, candidate);
+    ibshift_contention_t c;
+    int status = ibshift_contend(a->p->paths, &source, 0, &c);
+
+    if (status != 0) {
+        return status;
+    }
+    ibshift_contention_free(&c);
+    a->best->tried[candidate->way] = c.sum;
+    if (!a->found || c.sum < a->best->cost - 1e-6 * a->best->cost) {
+        ibshift_seats_t seats = a->best->seats;
+        ibshift_schedule_t schedule = a->best->schedule;
+
+        a->best->way = candidate->way;
+        a->best->seats = candidate->seats;
+        a->best->schedule = candidate->schedule;
+        a->best->cost = c.sum;
+        a->best->worst = c.worst;
+        a->best->stages = c.stages;
+        candidate->seats = seats;
+        candidate->schedule = schedule;
+        a->found = true;
+    }
+    return 0;
+}
+
+static int try_shift(arranger_t *a, enum ibshift_way way)
+{
+    ibshift_arrangement_t candidate = {.way = way};
+    int status = way == IBSHIFT_WAY_RANK
+                     ? ibshift_seats_by_rank(a->p, &candidate.seats, a->err)
+                     : ibshift_seats_along(a->p, a->order, a->count, way == IBSHIFT_WAY_KEEPERS,
+                                           &candidate.seats, a->err);
+
+    if (status == 0) {
+        status = weigh(a, &candidate);
+    }
+    ibshift_arrangement_free(&candidate);
+    return status;
+}
+
+/* Ranks along the order, those of one host together. */
+static uint32_t *sequence_of(const arranger_t *a)
+{
+    const ibshift_placement_t *p = a->p;
+    uint32_t *sequence = malloc(((size_t)p->ranks + 1) * sizeof(*sequence)), at = 0;
+
+    for (uint32_t i = 0; sequence != NULL && i < a->count; i++) {
+        uint32_t member =
+            a->order[i] == IBSHIFT_NO_HOST ? IBSHIFT_NO_HOST : p->member_at[a->order[i]];
+
+        for (uint32_t k = 0;
+             member != IBSHIFT_NO_HOST && k < p->start[member + 1] - p->start[member]; k++) {
+            sequence[at++] = p->rank_on[p->start[member] + k];
+        }
+    }
+    return sequence;
+}
+
+static int try_table(arranger_t *a)
+{
+    ibshift_arrangement_t candidate = {.way = IBSHIFT_WAY_TABLE};
+    uint32_t *sequence = sequence_of(a);
+    int status = sequence == NULL
+                     ? -ENOMEM
+                     : ibshift_schedule_make(a->p->paths, a->p->ranks, a->p->member_of, sequence,
+                                             IBSHIFT_TABLE_MEMORY, SEED, &candidate.schedule);
+
+    free(sequence);
+    if (status == 0) {
+        status = weigh(a, &candidate);
+    }
+    ibshift_arrangement_free(&candidate);
+    a->too_large = status == -E2BIG;
+    return a->too_large ? 0 : status;
+}
+
+/* The bound; and how far it is above that of the hosts' own cables. */
+static int set_bound(arranger_t *a)
+{
+    const ibshift_placement_t *p = a->p;
+    double cables = 0;
+    int status = ibshift_alltoall_bound(p->paths, p->ranks, p->member_of, &a->best->bound,
+                                        &a->best->busiest);
+
+    for (uint32_t m = 0; m < p->paths->hosts; m++) {
+        double on = p->start[m + 1] - p->start[m];
+        double flows = on * (p->ranks - on) * p->paths->host_cost[m];
+
+        cables = flows > cables ? flows : cables;
+    }
+    a->best->share = a->best->bound > 0 ? cables / a->best->bound : 1;
+    return status;
+}
+
+static bool is_enough(const arranger_t *a)
+{
+    return a->found && a->best->cost <= IBSHIFT_WAY_ENOUGH * a->best->bound;
+}
+
+static void explain(const arranger_t *a)
+{
+    ibshift_arrangement_t *b = a->best;
+    char link[160];
+    double ratio = b->bound > 0 ? b->cost / b->bound : 1;
+    int n = snprintf(b->reason, sizeof(b->reason), "%s: %.0f message times, %.3f of the bound",
+                     ibshift_way_name(b->way), b->cost, ratio);
+
+    if (b->way == IBSHIFT_WAY_TABLE && b->tried[IBSHIFT_WAY_ROUTING] > 0) {
+        n += snprintf(b->reason + n, sizeof(b->reason) - (size_t)n,
+                      ", where the shift in routing order takes %.3f",
+                      b->tried[IBSHIFT_WAY_ROUTING] / b->bound);
+    } else if (a->too_large && ratio > IBSHIFT_WAY_ENOUGH) {
+        n +=
+            snprintf(b->reason + n, sizeof(b->reason) - (size_t)n,
+                     "; a table of stages would take more than %zu MB", IBSHIFT_TABLE_MEMORY >> 20);
+    }
+    if (b->share < 0.9) {
+        ibshift_contention_name(a->p->paths, b->busiest, link, sizeof(link));
+        snprintf(b->reason + n, sizeof(b->reason) - (size_t)n,
+                 ". The routing limits an all-to-all to 1/%.1f of the hosts' rate: %s",
+                 1 / b->share, link);
+    }
+}
+
+/* Tries a way that is allowed and was not tried, unless what is there is good enough. */
+static int try_way(arranger_t *a, enum ibshift_way way)
+{
+    if ((a->ways >> way & 1) == 0 || is_enough(a) || a->best->tried[way] > 0) {
+        return 0;
+    }
+    return way == IBSHIFT_WAY_TABLE ? try_table(a) : try_shift(a, way);
+}
+
+/* With place keepers there are as many stages as places, however few ranks there are. */
+static bool keepers_may_gain(const arranger_t *a, double cost)
+{
+    return !a->found || a->count - 1 <= cost;
+}
+
+static int try_ways(arranger_t *a)
+{
+    int status = try_way(a, IBSHIFT_WAY_ROUTING);
+
+    if (status == 0 && keepers_may_gain(a, IBSHIFT_WAY_ENOUGH * a->best->bound)) {
+        status = try_way(a, IBSHIFT_WAY_KEEPERS);
+    }
+    status = status == 0 ? try_way(a, IBSHIFT_WAY_RANK) : status;
+    status = status == 0 ? try_way(a, IBSHIFT_WAY_TABLE) : status;
+    if (status == 0 && keepers_may_gain(a, a->best->cost)) {
+        status = try_way(a, IBSHIFT_WAY_KEEPERS);
+    }
+    return status;
+}
+
+int ibshift_arrange(const ibshift_placement_t *placement, const uint32_t *order, uint32_t count,
+                    unsigned ways, ibshift_arrangement_t *arrangement, ibshift_error_t *err)
+{
+    arranger_t a = {.p = placement,
+                    .order = order,
+                    .count = count,
+                    .ways = ways,
+                    .best = arrangement,
+                    .err = err};
+    int status;
+
+    *arrangement = (ibshift_arrangement_t){0};
+    status = set_bound(&a);
+    if (status == 0) {
+        status = try_ways(&a);
+    }
+    if (status == 0 && !a.found) {
+        status = ibshift_fail(err, -EDOM, "a table of stages would take more than %zu MB",
+                              IBSHIFT_TABLE_MEMORY >> 20);
+    }
+    if (status == 0) {
+        explain(&a);
+    } else {
+        ibshift_arrangement_free(arrangement);
+    }
+    return status == -ENOMEM
+               ? ibshift_fail(err, status, "no memory to order %u ranks", placement->ranks)
+               : status;
+}
+
+void ibshift_arrangement_free(ibshift_arrangement_t *a)
+{
+    ibshift_seats_free(&a->seats);
+    ibshift_schedule_free(&a->schedule);
+}
+
+/* In one thread: sums in another order might decide otherwise on another host. */
+static int price_shift(const ibshift_placement_t *p, const ibshift_seats_t *seats, double *cost)
+{
+    ibshift_stage_source_t source = ibshift_source_shift(&seats->order, p->ranks, p->member_of);
+    ibshift_contention_t c;
+    int status = ibshift_contend(p->paths, &source, 1, &c);
+
+    if (status == 0) {
+        *cost = c.sum;
+        ibshift_contention_free(&c);
+    }
+    return status;
+}
+
+int ibshift_arrange_first(ibshift_placement_t *placement, const uint32_t *order, uint32_t count,
+                          ibshift_seats_t *seats, enum ibshift_way *way, ibshift_error_t *err)
+{
+    ibshift_seats_t by_rank = {.rank_at = NULL};
+    double routing, rank;
+    int status = ibshift_seats_along(placement, order, count, false, seats, err);
+
+    *way = IBSHIFT_WAY_ROUTING;
+    if (status != 0 || placement->hosts > IBSHIFT_FIRST_HOSTS ||
+        placement->ranks > IBSHIFT_FIRST_RANKS) {
+        return status;
+    }
+    status = placement->paths != NULL ? 0 : ibshift_placement_routes(placement, false, err);
+    if (status != 0 && status != -ENOMEM) {
+        return 0; /* a route that does not arrive is the search's to tell */
+    }
+    status = status == 0 ? ibshift_seats_by_rank(placement, &by_rank, err) : status;
+    status = status == 0 ? price_shift(placement, seats, &routing) : status;
+    status = status == 0 ? price_shift(placement, &by_rank, &rank) : status;
+    if (status == 0 && rank < routing - 1e-6 * routing) {
+        ibshift_seats_t dear = *seats;
+
+        *seats = by_rank;
+        by_rank = dear;
+        *way = IBSHIFT_WAY_RANK;
+    }
+    ibshift_seats_free(&by_rank);
+    return status;
+}

@@ -1,0 +1,57 @@
+/*
+ * Which way an all-to-all among the ranks of a placement goes: a shift in rank order, in routing
+ * order, in routing order with place keepers, or a table of stages. The cheapest on the fabric's
+ * routes, the simplest among equals. Deterministic.
+ */
+#ifndef IBSHIFT_FABRIC_TABLE_ARRANGE_H
+#define IBSHIFT_FABRIC_TABLE_ARRANGE_H
+
+#include "fabric/table/placement.h"
+#include "fabric/table/schedule.h"
+
+enum ibshift_way {
+    IBSHIFT_WAY_RANK,
+    IBSHIFT_WAY_ROUTING,
+    IBSHIFT_WAY_KEEPERS,
+    IBSHIFT_WAY_TABLE,
+    IBSHIFT_WAYS
+};
+
+#define IBSHIFT_WAYS_ALL ((1u << IBSHIFT_WAYS) - 1)
+/* A table is not looked for when a shift costs at most so much of the bound. */
+#define IBSHIFT_WAY_ENOUGH   1.01
+#define IBSHIFT_FIRST_HOSTS  512
+#define IBSHIFT_FIRST_RANKS  2048
+#define IBSHIFT_TABLE_MEMORY ((size_t)256 << 20) /* that a table and its search may take */
+
+typedef struct ibshift_arrangement {
+    enum ibshift_way way;
+    ibshift_seats_t seats;       /* of a shift */
+    ibshift_schedule_t schedule; /* of a table */
+    uint32_t stages;
+    double cost, worst, bound;  /* as in a contention */
+    double tried[IBSHIFT_WAYS]; /* what each cost; 0: not tried */
+    uint32_t busiest;           /* link that sets the bound, as in a contention */
+    double share;               /* of the links' rate that the routing leaves an all-to-all */
+    char reason[400];           /* one sentence, two where the routing is the limit */
+} ibshift_arrangement_t;
+
+/* order[count]: the fabric's hosts, as ibshift_placement_order() has them. ways: bits of those
+ * allowed. 0, -ENOMEM, -EDOM (a table alone is allowed, and too large). */
+int ibshift_arrange(const ibshift_placement_t *placement, const uint32_t *order, uint32_t count,
+                    unsigned ways, ibshift_arrangement_t *arrangement, ibshift_error_t *err);
+/*
+ * The shift that serves before a search, for every rank by itself: in routing order, or in rank
+ * order where the routes make that cheaper. Beyond IBSHIFT_FIRST_HOSTS or IBSHIFT_FIRST_RANKS the
+ * two are not compared, as each rank would take long: in routing order. The same on all ranks.
+ * Errors: of ibshift_seats_along().
+ */
+int ibshift_arrange_first(ibshift_placement_t *placement, const uint32_t *order, uint32_t count,
+                          ibshift_seats_t *seats, enum ibshift_way *way, ibshift_error_t *err);
+void ibshift_arrangement_free(ibshift_arrangement_t *arrangement);
+
+const char *ibshift_way_name(enum ibshift_way way);
+ibshift_stage_source_t ibshift_arrangement_source(const ibshift_placement_t *placement,
+                                                  const ibshift_arrangement_t *arrangement);
+
+#endif

@@ -1,0 +1,358 @@
+#include "fabric/table/schedule.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/table/fit.h"
+
+#define KINDS    16    /* different costs of links that are told apart */
+#define AS_CHEAP 1.001 /* what counts as the same price */
+#define SPARE    1.003 /* of the stages that are needed: in fewer the walk finds nothing to move */
+#define WORK     1000000 /* ranks times steps: a step takes longer the more ranks there are */
+
+/* Links of one cost: what the fullest of them carries. */
+typedef struct kind {
+    double cost, flows;
+} kind_t;
+
+/* Stages that an all-to-all needs at the least if they are paid at these costs. */
+typedef struct prospect {
+    float cost[2];
+    uint32_t stages[2]; /* cheap ones, dear ones */
+    double price;
+} prospect_t;
+
+typedef struct search {
+    const ibshift_paths_t *paths;
+    const uint32_t *member_of, *sequence;
+    uint32_t ranks, most_on_member;
+    uint32_t sends; /* of the rank that sends to most others */
+    size_t memory;
+    uint64_t seed;
+    kind_t kinds[KINDS];
+    uint32_t kind_count;
+    fit_pair_t *left; /* pairs that are not placed */
+    uint32_t left_count, room;
+    fit_t fit;
+} search_t;
+
+/* A cost that is not told apart any more counts as the dearest one. */
+static void add_kind(search_t *s, double cost, double flows)
+{
+    uint32_t k = 0;
+
+    while (k < s->kind_count && k < KINDS - 1 && fabs(s->kinds[k].cost - cost) > 1e-3 * cost) {
+        k++;
+    }
+    if (k == s->kind_count) {
+        s->kinds[s->kind_count++] = (kind_t){cost, flows};
+    }
+    s->kinds[k].cost = cost > s->kinds[k].cost ? cost : s->kinds[k].cost;
+    s->kinds[k].flows = flows > s->kinds[k].flows ? flows : s->kinds[k].flows;
+}
+
+static int find_kinds(search_t *s)
+{
+    uint32_t links = s->paths->links + s->paths->hosts;
+    double *loads;
+    int status = ibshift_alltoall_loads(s->paths, s->ranks, s->member_of, &loads);
+
+    for (uint32_t i = 0; status == 0 && i < links; i++) {
+        add_kind(s, ibshift_contention_cost(s->paths, i), loads[i]);
+    }
+    if (status == 0) {
+        free(loads);
+    }
+    return status;
+}
+
+/* Rounds up the stages that so many flows need. */
+static double stages_for(double flows, uint32_t capacity)
+{
+    return flows > 0 ? ceil(flows / capacity - 1e-6) : 0;
+}
+
+/* Stages at this cost, and dear ones for flows that do not fit into these. */
+static prospect_t prospect_at(const search_t *s, double cheap)
+{
+    double dear = cheap, many[2] = {0, 0};
+
+    for (uint32_t k = 0; k < s->kind_count; k++) {
+        dear = fmax(dear, s->kinds[k].cost);
+    }
+    for (uint32_t k = 0; k < s->kind_count; k++) {
+        if (fit_capacity(cheap, s->kinds[k].cost) == 0) {
+            many[1] =
+                fmax(many[1], stages_for(s->kinds[k].flows, fit_capacity(dear, s->kinds[k].cost)));
+        }
+    }
+    for (uint32_t k = 0; k < s->kind_count; k++) {
+        uint32_t capacity = fit_capacity(cheap, s->kinds[k].cost);
+        double in_dear = many[1] * fit_capacity(dear, s->kinds[k].cost);
+
+        many[0] =
+            fmax(many[0], capacity > 0 ? stages_for(s->kinds[k].flows - in_dear, capacity) : 0);
+    }
+    many[0] = fmax(many[0], s->sends - many[1]);
+    return (prospect_t){{(float)cheap, (float)dear},
+                        {(uint32_t)many[0], (uint32_t)many[1]},
+                        many[0] * cheap + many[1] * dear};
+}
+
+/* Is a better than b? Among those that cost the same: the fewest stages in which a rank's own are
+ * at most half of them, for then the search is easy; else the most. */
+static bool is_better(const search_t *s, const prospect_t *a, const prospect_t *b, double least)
+{
+    uint32_t many = a->stages[0] + a->stages[1], others = b->stages[0] + b->stages[1];
+    bool roomy = many >= 2 * s->sends, other_roomy = others >= 2 * s->sends;
+
+    if (a->price > AS_CHEAP * least || b->price > AS_CHEAP * least) {
+        return a->price < b->price;
+    }
+    return roomy && other_roomy ? many < others : many > others;
+}
+
+/* All costs in which some link's flows fit without a rest; twice, for the least price comes first.
+ */
+static prospect_t find_prospect(const search_t *s)
+{
+    prospect_t best = {.price = INFINITY};
+    double least = 0;
+
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t k = 0; k < s->kind_count; k++) {
+            for (uint32_t flows = 1; flows <= FIT_SLOTS; flows++) {
+                prospect_t p = prospect_at(s, flows * s->kinds[k].cost);
+
+                if (is_better(s, &p, &best, least)) {
+                    best = p;
+                }
+                if (p.stages[1] == 0 && p.cost[0] * s->sends > AS_CHEAP * best.price) {
+                    break;
+                }
+            }
+        }
+        least = best.price;
+    }
+    return best;
+}
+
+/* Pair i of the shift over the sequence; false: no pair, they share a host. */
+static bool shift_pair(const search_t *s, uint64_t i, fit_pair_t *pair)
+{
+    uint32_t place = (uint32_t)(i % s->ranks), to = place + (uint32_t)(i / s->ranks);
+
+    *pair = FIT_PAIR(s->sequence[place], s->sequence[to < s->ranks ? to : to - s->ranks]);
+    return s->member_of[pair->from] != s->member_of[pair->to];
+}
+
+/* What the search holds with so many stages; what the table takes at the end, unless both are. */
+static double size_of(const search_t *s, double stages, bool owners)
+{
+    double cells = stages * s->ranks, slots = stages * s->fit.slots;
+    double table = cells * (sizeof(uint32_t) + sizeof(uint32_t));
+
+    return slots / 8 + cells * (sizeof(*s->fit.to) + sizeof(*s->fit.lane)) +
+           fmax(table, owners ? slots * sizeof(*s->fit.owner) : 0);
+}
+
+static int open_stages(search_t *s, uint32_t count, bool dear)
+{
+    double stages = (double)s->fit.stages + count;
+
+    return size_of(s, stages, s->fit.owner != NULL) > (double)s->memory
+               ? -E2BIG
+               : fit_add_stages(&s->fit, count, dear);
+}
+
+/* More stages, dear ones if any pair that is left needs that. */
+static int add_stages(search_t *s, uint32_t count)
+{
+    bool dear = false;
+    uint32_t kept = 0;
+    int status;
+
+    for (uint32_t i = 0; i < s->left_count && !dear; i++) {
+        dear = fit_is_dear(&s->fit, s->left[i]);
+    }
+    status = open_stages(s, count, dear);
+    for (uint32_t i = 0; status == 0 && i < s->left_count; i++) {
+        if (!fit_place_first(&s->fit, s->left[i])) {
+            s->left[kept++] = s->left[i];
+        }
+    }
+    s->left_count = status == 0 ? kept : s->left_count;
+    return status;
+}
+
+/* Places what fits in the order of the shift, pairs that need dear stages before the others. */
+static int first_fit(search_t *s)
+{
+    uint64_t pairs = (uint64_t)s->ranks * s->ranks;
+    bool some_dear = s->fit.cost[1] > s->fit.cost[0];
+    int status = 0;
+
+    for (int pass = some_dear ? 0 : 1; pass < 2; pass++) {
+        for (uint64_t i = 0; status == 0 && i < pairs; i++) {
+            fit_pair_t pair;
+
+            if (!shift_pair(s, i, &pair) ||
+                (some_dear && fit_is_dear(&s->fit, pair) != (pass == 0)) ||
+                fit_place_first(&s->fit, pair)) {
+                continue;
+            }
+            s->left[s->left_count++] = pair;
+            if (s->left_count == s->room / 2) {
+                status = add_stages(s, 1 + s->fit.stages / 16);
+            }
+        }
+    }
+    return status;
+}
+
+/* First fit, then the walk; a stage more whenever the walk has looked in vain at as many pairs as
+ * are left, or, where these are few, for its share of the work. */
+static int search(search_t *s)
+{
+    prospect_t p = find_prospect(s);
+    int status = fit_open(&s->fit, s->paths, s->ranks, s->member_of, s->most_on_member > 1, p.cost);
+
+    status = status == 0 ? open_stages(s, p.stages[1], true) : status;
+    status = status == 0 ? open_stages(s, (uint32_t)(p.stages[0] * SPARE), false) : status;
+    if (status == 0) {
+        s->left = malloc(s->room * sizeof(*s->left));
+        status = s->left == NULL ? -ENOMEM : first_fit(s);
+    }
+    while (status == 0 && s->left_count > 0) {
+        if (size_of(s, s->fit.stages + 1, true) <= (double)s->memory) {
+            status = fit_own(&s->fit);
+        } else {
+            fit_disown(&s->fit);
+        }
+        if (s->fit.owner != NULL) {
+            s->left_count = fit_walk(&s->fit, s->left, s->left_count, s->room,
+                                     s->left_count + WORK / s->ranks, &s->seed);
+        }
+        if (status == 0 && s->left_count > 0) {
+            status = add_stages(s, 1);
+        }
+    }
+    return status;
+}
+
+/* Ranks of one member exchange in stages of their own, behind the others. */
+static void add_local_stages(const search_t *s, uint32_t first, uint32_t stages,
+                             ibshift_schedule_t *t)
+{
+    for (uint32_t i = 0, next; i < s->ranks; i = next) {
+        uint32_t member = s->member_of[s->sequence[i]];
+
+        for (next = i; next < s->ranks && s->member_of[s->sequence[next]] == member; next++) {
+        }
+        for (uint32_t turn = 1; turn < next - i; turn++) {
+            for (uint32_t k = 0; k < next - i; k++) {
+                uint32_t from = s->sequence[i + k], to = s->sequence[i + (k + turn) % (next - i)];
+
+                t->to[(size_t)from * stages + first + turn - 1] = to;
+                t->from[(size_t)to * stages + first + turn - 1] = from;
+            }
+        }
+    }
+}
+
+static void count_members(search_t *s)
+{
+    uint32_t least = s->ranks;
+
+    for (uint32_t i = 0, next; i < s->ranks; i = next) {
+        uint32_t member = s->member_of[s->sequence[i]];
+
+        for (next = i; next < s->ranks && s->member_of[s->sequence[next]] == member; next++) {
+        }
+        s->most_on_member = next - i > s->most_on_member ? next - i : s->most_on_member;
+        least = next - i < least ? next - i : least;
+    }
+    s->sends = s->ranks - least;
+}
+
+static void write_cells(const search_t *s, uint32_t rank, uint32_t first, uint32_t end,
+                        ibshift_schedule_t *t)
+{
+    uint32_t stages = t->table.stages;
+
+    for (uint32_t stage = first; stage < end; stage++) {
+        uint16_t to = fit_to(&s->fit, rank, stage);
+
+        if (to == FIT_NOBODY) {
+            continue;
+        }
+        t->to[(size_t)rank * stages + stage] = to;
+        t->from[(size_t)to * stages + stage] = rank;
+        if (t->lanes != NULL) {
+            t->lanes[(size_t)rank * stages + stage] = s->fit.lane[(size_t)stage * s->ranks + rank];
+        }
+    }
+}
+
+static int write_table(const search_t *s, ibshift_schedule_t *t)
+{
+    uint32_t network = s->fit.stages, stages = network + s->most_on_member - 1;
+    size_t cells = (size_t)s->ranks * stages;
+
+    *t = (ibshift_schedule_t){.to = malloc(cells * sizeof(*t->to) + 1),
+                              .from = malloc(cells * sizeof(*t->from) + 1),
+                              .lanes = s->fit.lane != NULL ? calloc(cells + 1, 1) : NULL};
+    if (t->to == NULL || t->from == NULL || (s->fit.lane != NULL && t->lanes == NULL)) {
+        ibshift_schedule_free(t);
+        return -ENOMEM;
+    }
+    t->table = (struct ibshift_stages){
+        .stages = stages, .first = 0, .rows = s->ranks, .to = t->to, .from = t->from};
+    memset(t->to, 0xff, cells * sizeof(*t->to));
+    memset(t->from, 0xff, cells * sizeof(*t->from));
+    for (uint32_t first = 0; first < network; first += 16) { /* a cache line of every row */
+        uint32_t end = first + 16 < network ? first + 16 : network;
+
+        for (uint32_t r = 0; r < s->ranks; r++) {
+            write_cells(s, r, first, end, t);
+        }
+    }
+    add_local_stages(s, network, stages, t);
+    return 0;
+}
+
+int ibshift_schedule_make(const ibshift_paths_t *paths, uint32_t ranks, const uint32_t *member_of,
+                          const uint32_t *sequence, size_t memory, uint64_t seed,
+                          ibshift_schedule_t *schedule)
+{
+    search_t s = {.paths = paths,
+                  .member_of = member_of,
+                  .sequence = sequence,
+                  .ranks = ranks,
+                  .memory = memory,
+                  .seed = seed,
+                  .room = ranks * ranks / 4 + 64};
+    int status;
+
+    if (ranks > IBSHIFT_SCHEDULE_RANKS) {
+        return -E2BIG;
+    }
+    count_members(&s);
+    status = find_kinds(&s);
+    status = status == 0 ? search(&s) : status;
+    fit_disown(&s.fit);
+    status = status == 0 ? write_table(&s, schedule) : status;
+    fit_close(&s.fit);
+    free(s.left);
+    return status;
+}
+
+void ibshift_schedule_free(ibshift_schedule_t *schedule)
+{
+    free(schedule->to);
+    free(schedule->from);
+    free(schedule->lanes);
+    *schedule = (ibshift_schedule_t){0};
+}

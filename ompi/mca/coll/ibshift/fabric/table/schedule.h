@@ -1,0 +1,30 @@
+/*
+ * Schedules of an all-to-all: which order costs least on these routes, as a shift or as a table.
+ * Deterministic: the same routes, ranks and seed give the same table on every machine. Bounded in
+ * steps, not in seconds, for that reason.
+ */
+#ifndef IBSHIFT_FABRIC_TABLE_SCHEDULE_H
+#define IBSHIFT_FABRIC_TABLE_SCHEDULE_H
+
+#include "fabric/paths/contend.h"
+
+#define IBSHIFT_SCHEDULE_RANKS 65000 /* at most */
+
+typedef struct ibshift_schedule {
+    struct ibshift_stages table; /* all rows; table.to and table.from are owned here */
+    uint32_t *to, *from;
+    uint8_t *lanes; /* [rank * stages + stage]: the destination's LID; NULL: always the first */
+} ibshift_schedule_t;
+
+/*
+ * A table in which no rank sends or receives twice in a stage, no link carries more flows than it
+ * can at what the stage costs, and ranks of one member exchange in stages of their own at the end.
+ * sequence: the ranks in routing order, ranks of one member together. memory: that the search and
+ * the table may take. 0, -E2BIG (they would take more), -ENOMEM.
+ */
+int ibshift_schedule_make(const ibshift_paths_t *paths, uint32_t ranks, const uint32_t *member_of,
+                          const uint32_t *sequence, size_t memory, uint64_t seed,
+                          ibshift_schedule_t *schedule);
+void ibshift_schedule_free(ibshift_schedule_t *schedule);
+
+#endif

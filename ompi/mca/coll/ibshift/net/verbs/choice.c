@@ -1,0 +1,131 @@
+/* Which ports to use: a table of candidates in, a choice out. */
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "net/verbs/choice.h"
+
+struct item {
+    const char *name;
+    size_t length;
+    int port; /* 0 = all */
+};
+
+static int is_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
+}
+
+/* Takes one "name[:port]" off the front; 1 = taken, 0 = end, -EINVAL with *at on the fault. */
+static int next_item(const char **at, struct item *item)
+{
+    const char *p = *at;
+    if (*p == '\0') {
+        return 0;
+    }
+    item->name = p;
+    item->port = 0;
+    while (is_name(*p)) {
+        p++;
+    }
+    item->length = (size_t)(p - item->name);
+    int is_wrong = item->length == 0 || item->length >= IBSHIFT_DEVICE_NAME;
+    if (!is_wrong && *p == ':') {
+        p++;
+        while (isdigit((unsigned char)*p) && item->port < 256) {
+            item->port = item->port * 10 + (*p++ - '0');
+        }
+        is_wrong = item->port < 1 || item->port > 255;
+    }
+    is_wrong = is_wrong || (*p != '\0' && *p != ',') || (*p == ',' && p[1] == '\0');
+    *at = *p == ',' && !is_wrong ? p + 1 : p;
+    return is_wrong ? -EINVAL : 1;
+}
+
+int ibshift_port_list_check(const char *list, const char **error)
+{
+    struct item item;
+    int taken;
+    const char *at = list;
+    do {
+        taken = next_item(&at, &item);
+    } while (taken > 0);
+    if (taken < 0) {
+        *error = at;
+    }
+    return taken;
+}
+
+static int is_chosen(const int *out, int chosen, int place)
+{
+    for (int i = 0; i < chosen; i++) {
+        if (out[i] == place) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int has_name(const struct ibshift_port_candidate *c, const struct item *item)
+{
+    return strlen(c->device) == item->length && memcmp(c->device, item->name, item->length) == 0 &&
+           (item->port == 0 || item->port == c->port);
+}
+
+static int choose_listed(const struct ibshift_port_candidate *c, int n, const char *list, int max,
+                         int *out)
+{
+    struct item item;
+    int chosen = 0;
+    while (next_item(&list, &item) > 0) {
+        for (int i = 0; i < n && chosen < max; i++) {
+            if (c[i].is_active && has_name(&c[i], &item) && !is_chosen(out, chosen, i)) {
+                out[chosen++] = i;
+            }
+        }
+    }
+    return chosen;
+}
+
+static int is_better(const struct ibshift_port_candidate *a, const struct ibshift_port_candidate *b)
+{
+    if (a->distance != b->distance) {
+        return a->distance < b->distance;
+    }
+    return a->rate > b->rate;
+}
+
+static int is_equal(const struct ibshift_port_candidate *a, const struct ibshift_port_candidate *b)
+{
+    return a->distance == b->distance && a->rate == b->rate && a->is_ethernet == b->is_ethernet &&
+           (a->is_ethernet || a->subnet_prefix == b->subnet_prefix);
+}
+
+static int choose_nearest(const struct ibshift_port_candidate *c, int n, int max, int *out)
+{
+    int best = -1;
+    for (int i = 0; i < n; i++) {
+        if (c[i].is_active && (best < 0 || is_better(&c[i], &c[best]))) {
+            best = i;
+        }
+    }
+    int chosen = 0;
+    if (best >= 0 && max > 0) {
+        out[chosen++] = best;
+    }
+    for (int i = 0; i < n && chosen > 0 && chosen < max; i++) {
+        if (i != best && c[i].is_active && is_equal(&c[i], &c[best])) {
+            out[chosen++] = i;
+        }
+    }
+    return chosen;
+}
+
+int ibshift_port_choose(const struct ibshift_port_candidate *c, int n, const char *list, int max,
+                        int *out)
+{
+    if (list != NULL && list[0] != '\0') {
+        return choose_listed(c, n, list, max, out);
+    }
+    return choose_nearest(c, n, max, out);
+}

@@ -1,0 +1,381 @@
+/* Short messages: sent at once when the receiver has room, held there when nobody waits yet. */
+#include <errno.h>
+#include <string.h>
+
+#include "net/verbs/memory.h"
+
+static int put_data(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                    const struct ibshift_net_key *key, const void *buffer, size_t length,
+                    int needs_quota)
+{
+    struct ibshift_wire head = {.key = *key,
+                                .kind = IBSHIFT_WIRE_DATA,
+                                .length = (uint32_t)length,
+                                .flags = needs_quota ? IBSHIFT_WIRE_QUOTA : 0};
+    int rc = ibshift_nv_put(nv, c, &head, buffer, 1);
+
+    if (rc == 0) {
+        c->out.quota_used += (uint32_t)needs_quota;
+        nv->stats.bytes += length;
+    }
+    return rc;
+}
+
+/* Takes the peer's PULL for this message, if it has come. -EMSGSIZE: for another length, or it is a
+   grant. */
+static int take_pull(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                     const struct ibshift_net_message *m)
+{
+    struct ibshift_match *found =
+        c->out.grants > 0 ? ibshift_match_find(&nv->tx, c->peer, &m->key) : NULL;
+
+    if (found == NULL) {
+        return 0;
+    }
+    struct ibshift_note *note = (struct ibshift_note *)found;
+    int is_pull = note->is_pulled;
+    uint64_t theirs = note->to.length;
+    ibshift_nv_note_end(nv, note, 0);
+    return is_pull && theirs == m->length ? 1
+                                          : ibshift_nv_mismatch(nv, c, &m->key, m->length, theirs);
+}
+
+int ibshift_nv_mismatch(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                        const struct ibshift_net_key *key, uint64_t ours, uint64_t theirs)
+{
+    c->lengths[0] = ours;
+    c->lengths[1] = theirs;
+    ibshift_nv_break(nv, c, -EMSGSIZE,
+                     "message %u of collective %u on communicator %u has %llu bytes here and %llu "
+                     "there",
+                     key->tag, key->seq, key->comm, (unsigned long long)ours,
+                     (unsigned long long)theirs);
+    return -EMSGSIZE;
+}
+
+int ibshift_nv_send_short(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                          const struct ibshift_net_message *m)
+{
+    int pulled = take_pull(nv, c, m);
+
+    if (pulled < 0) {
+        return pulled;
+    }
+    if (c->state == IBSHIFT_CONNECTION_READY && c->ready.first == NULL &&
+        (pulled || (c->waiting.first == NULL && ibshift_nv_has_quota(nv, c)))) {
+        int rc = put_data(nv, c, &m->key, m->buffer, m->length, !pulled);
+        if (rc != -EAGAIN) {
+            return rc == 0 ? IBSHIFT_NET_DONE : c->status;
+        }
+    }
+    struct ibshift_note *note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_SEND, &m->key);
+    if (note == NULL) {
+        return -ENOMEM;
+    }
+    note->buffer = m->buffer;
+    note->length = m->length;
+    note->cookie = m->cookie;
+    note->is_pulled = (uint8_t)pulled;
+    if (!pulled) {
+        ibshift_match_add(&nv->tx, &note->match);
+        note->is_in_table = 1;
+    }
+    ibshift_note_append(pulled ? &c->ready : &c->waiting, note);
+    ibshift_nv_flush(nv, c);
+    ibshift_nv_connect(nv, c);
+    return IBSHIFT_NET_PENDING;
+}
+
+int ibshift_nv_send_note(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+{
+    int rc = put_data(nv, note->connection, &note->match.key, note->buffer, note->length,
+                      !note->is_pulled);
+    if (rc == 0) {
+        ibshift_nv_note_end(nv, note, 0);
+    }
+    return rc;
+}
+
+/* A message left the store: its sender may have another one held. */
+void ibshift_nv_quota_back(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    c->in.quota++;
+    if (ibshift_limit_is_news(c->in.quota, c->in.quota_told, c->in.quota_arrived,
+                              c->in.quota_window)) {
+        ibshift_nv_tell(nv, c);
+    }
+}
+
+static void pull(struct ibshift_net_verbs *nv, struct ibshift_note *recv)
+{
+    struct ibshift_wire_grant body = {.length = recv->length};
+
+    recv->is_pulled = 1;
+    nv->stats.pulled++;
+    ibshift_nv_control(nv, recv->connection, &recv->match.key, IBSHIFT_WIRE_PULL, &body);
+}
+
+static int is_pullable(const struct ibshift_net_verbs *nv, const struct ibshift_note *note)
+{
+    return note->kind == IBSHIFT_NOTE_RECV && !note->is_pulled && note->length <= nv->net.max_eager;
+}
+
+/* The store has no more room for this peer: ask by name for all that is waited for. */
+static void pull_all(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    struct ibshift_note *next;
+
+    for (struct ibshift_note *n = c->resting.first; n != NULL && c->status == 0; n = next) {
+        next = n->next;
+        if (is_pullable(nv, n)) {
+            pull(nv, n);
+        }
+    }
+}
+
+static int take_held(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                     struct ibshift_note *held, const struct ibshift_net_message *m)
+{
+    if (held->length != m->length) {
+        return ibshift_nv_mismatch(nv, c, &m->key, m->length, held->length);
+    }
+    ibshift_nv_copy(m->buffer, held->buffer, held->length);
+    ibshift_nv_note_end(nv, held, 0);
+    ibshift_nv_quota_back(nv, c);
+    return IBSHIFT_NET_DONE;
+}
+
+int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                    const struct ibshift_net_message *m)
+{
+    struct ibshift_match *held =
+        c->in.held > 0 ? ibshift_match_find(&nv->rx, c->peer, &m->key) : NULL;
+
+    if (held != NULL) {
+        return take_held(nv, c, (struct ibshift_note *)held, m);
+    }
+    if (m->length > nv->net.max_eager && nv->free_grant_count == 0) {
+        return -EAGAIN;
+    }
+    struct ibshift_note *note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_RECV, &m->key);
+    if (note == NULL) {
+        return -ENOMEM;
+    }
+    note->buffer = m->buffer;
+    note->length = m->length;
+    note->cookie = m->cookie;
+    ibshift_match_add(&nv->rx, &note->match);
+    note->is_in_table = 1;
+    ibshift_note_append(&c->resting, note);
+    ibshift_nv_connect(nv, c);
+    if (c->status != 0) {
+        return IBSHIFT_NET_PENDING; /* connecting failed at once, the event is there */
+    }
+    if (m->length > nv->net.max_eager) {
+        note->to.note = m->note;
+        ibshift_nv_grant(nv, note, m->mem);
+    } else if (c->in.held >= c->in.quota_window) {
+        pull(nv, note);
+    }
+    return IBSHIFT_NET_PENDING;
+}
+
+int ibshift_nv_is_dropped(const struct ibshift_net_verbs *nv, const struct ibshift_net_key *key)
+{
+    uint32_t n = nv->drops < IBSHIFT_DROPPED ? nv->drops : IBSHIFT_DROPPED;
+
+    if (nv->given_up_count > 0 && ibshift_nv_is_given_up(nv, key->comm)) {
+        return 1;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (nv->dropped[i].comm == key->comm && nv->dropped[i].seq == key->seq) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Nobody waits for it yet. Returns 1 when the slot is kept. */
+static int hold(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                const struct ibshift_wire *head, const uint8_t *payload, struct ibshift_slot *slot)
+{
+    struct ibshift_note *note = NULL;
+    int is_kept = slot != NULL;
+
+    if (!(head->flags & IBSHIFT_WIRE_QUOTA) || c->in.held >= c->in.quota_window) {
+        ibshift_nv_break(nv, c, -EIO, "it sent a message that nobody had asked for");
+        return 0;
+    }
+    slot = is_kept ? slot : ibshift_nv_slot_take(nv);
+    note = slot == NULL ? NULL : ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_HELD, &head->key);
+    if (note == NULL) {
+        ibshift_nv_break(nv, c, -ENOMEM, "out of memory");
+        return 0;
+    }
+    note->slot = slot;
+    note->length = head->length;
+    note->buffer = slot->data + sizeof(*head);
+    if (!is_kept) {
+        ibshift_nv_copy(note->buffer, payload, head->length);
+    }
+    ibshift_match_add(&nv->rx, &note->match);
+    note->is_in_table = 1;
+    ibshift_note_append(&c->resting, note);
+    nv->stats.held++;
+    if (++c->in.held >= c->in.quota_window) {
+        pull_all(nv, c);
+    }
+    return is_kept;
+}
+
+static int data_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                     const struct ibshift_wire *head, const uint8_t *payload,
+                     struct ibshift_slot *slot)
+{
+    struct ibshift_match *found = ibshift_match_find(&nv->rx, c->peer, &head->key);
+    struct ibshift_note *note = (struct ibshift_note *)found;
+    int has_quota = head->flags & IBSHIFT_WIRE_QUOTA;
+
+    c->in.quota_arrived += has_quota ? 1 : 0;
+    if (note != NULL && (note->kind != IBSHIFT_NOTE_RECV || note->length != head->length)) {
+        (void)ibshift_nv_mismatch(nv, c, &head->key, note->length, head->length);
+        return 0;
+    }
+    if (note == NULL && !ibshift_nv_is_dropped(nv, &head->key)) {
+        return hold(nv, c, head, payload, slot);
+    }
+    if (note != NULL) {
+        int is_crossed = note->is_pulled && has_quota;
+        ibshift_nv_copy(note->buffer, payload, head->length);
+        ibshift_nv_note_end(nv, note, 0);
+        if (is_crossed) {
+            ibshift_nv_control(nv, c, &head->key, IBSHIFT_WIRE_UNPULL, NULL);
+        }
+    }
+    if (has_quota && c->status == 0) {
+        ibshift_nv_quota_back(nv, c);
+    }
+    return 0;
+}
+
+static void pull_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                      const struct ibshift_net_key *key, uint64_t length)
+{
+    struct ibshift_note *note = (struct ibshift_note *)ibshift_match_find(&nv->tx, c->peer, key);
+
+    if (note == NULL) {
+        if (ibshift_nv_is_dropped(nv, key)) {
+            return;
+        }
+        note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_GRANT, key);
+        if (note == NULL) {
+            ibshift_nv_break(nv, c, -ENOMEM, "out of memory");
+            return;
+        }
+        note->is_pulled = 1;
+        note->to.length = length;
+        ibshift_match_add(&nv->tx, &note->match);
+        note->is_in_table = 1;
+        ibshift_note_append(&c->resting, note);
+        c->out.grants++;
+    } else if (note->kind == IBSHIFT_NOTE_SEND && note->length == length) {
+        ibshift_match_remove(&nv->tx, &note->match);
+        note->is_in_table = 0;
+        note->is_pulled = 1;
+        ibshift_note_move(&c->ready, note);
+        ibshift_nv_flush(nv, c);
+    } else {
+        (void)ibshift_nv_mismatch(nv, c, key, note->length, length);
+    }
+}
+
+static void unpull_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                        const struct ibshift_net_key *key)
+{
+    struct ibshift_note *note = (struct ibshift_note *)ibshift_match_find(&nv->tx, c->peer, key);
+
+    if (note != NULL && note->kind == IBSHIFT_NOTE_GRANT && note->is_pulled) {
+        ibshift_nv_note_end(nv, note, 0);
+    }
+}
+
+static void probe_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                       const struct ibshift_net_key *key, uint64_t length)
+{
+    struct ibshift_note *note = (struct ibshift_note *)ibshift_match_find(&nv->rx, c->peer, key);
+
+    if (note != NULL && note->length != length) {
+        (void)ibshift_nv_mismatch(nv, c, key, note->length, length);
+    }
+}
+
+static void control_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                         const struct ibshift_wire *head, const uint8_t *payload)
+{
+    struct ibshift_wire_grant body;
+
+    if (head->length != sizeof(body)) {
+        ibshift_nv_break(nv, c, -EIO, "it sent a message of unknown kind %u, %u bytes", head->kind,
+                         head->length);
+        return;
+    }
+    memcpy(&body, payload, sizeof(body));
+    switch (head->kind) {
+    case IBSHIFT_WIRE_GRANT:
+        ibshift_nv_granted(nv, c, &head->key, &body);
+        break;
+    case IBSHIFT_WIRE_PULL:
+        pull_came(nv, c, &head->key, body.length);
+        break;
+    case IBSHIFT_WIRE_UNPULL:
+        unpull_came(nv, c, &head->key);
+        break;
+    case IBSHIFT_WIRE_PROBE:
+        probe_came(nv, c, &head->key, body.length);
+        break;
+    case IBSHIFT_WIRE_RING:
+        ibshift_nv_ring_came(nv, c, &body);
+        break;
+    case IBSHIFT_WIRE_LEAVE:
+        ibshift_nv_leave_came(nv, c, &head->key);
+        break;
+    case IBSHIFT_WIRE_ABORT:
+        ibshift_nv_abort_came(nv, c, &head->key,
+                              &(struct ibshift_net_cause){
+                                  .peer = body.id, .status = -(int32_t)(body.pieces & 0xffff)});
+        break;
+    case IBSHIFT_WIRE_ASK:
+        ibshift_nv_ask_came(nv, c, &head->key);
+        break;
+    default:
+        ibshift_nv_break(nv, c, -EIO, "it sent a message of unknown kind %u", head->kind);
+    }
+}
+
+int ibshift_nv_arrive(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                      const struct ibshift_wire *head, const uint8_t *payload,
+                      struct ibshift_slot *slot)
+{
+    if (head->length > nv->net.max_eager) {
+        ibshift_nv_break(nv, c, -EIO, "it sent a short message of %u bytes: the limit is %zu",
+                         head->length, nv->net.max_eager);
+        return 0;
+    }
+    ibshift_limit_advance(&c->out.slots, head->slots);
+    ibshift_limit_advance(&c->out.quota, head->quota);
+    if (c->out.ring_address != 0) {
+        ibshift_limit_advance(&c->out.ring, head->ring);
+    }
+    if (++c->in.recent == IBSHIFT_RING_HOT) {
+        ibshift_nv_ring_wanted(nv, c);
+    }
+    if (head->kind == IBSHIFT_WIRE_DATA) {
+        return data_came(nv, c, head, payload, slot);
+    }
+    if (head->kind == IBSHIFT_WIRE_PIECE) {
+        ibshift_nv_piece_came(nv, c, head, payload);
+    } else {
+        control_came(nv, c, head, payload);
+    }
+    return 0;
+}

@@ -1,0 +1,339 @@
+/* What the net owns: registered memory in slots, notes, events. Nothing grows with the peers but
+   notes and events, with the messages that the owner has posted. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "net/verbs/memory.h"
+
+enum { NOTES_PER_BLOCK = 64 };
+
+struct ibshift_note_block {
+    struct ibshift_note_block *next;
+    struct ibshift_note notes[NOTES_PER_BLOCK];
+};
+
+static size_t round_up(size_t n, size_t unit)
+{
+    return (n + unit - 1) / unit * unit;
+}
+
+static size_t slot_size(const struct ibshift_net_verbs_options *o)
+{
+    return round_up(sizeof(struct ibshift_wire) + o->max_eager, 64);
+}
+
+size_t ibshift_net_verbs_memory_min(const struct ibshift_net_verbs_options *options)
+{
+    size_t need = IBSHIFT_SLOTS_MIN * slot_size(options) + IBSHIFT_UD_BYTES;
+    return need + need / 4; /* rings take an eighth, words much less */
+}
+
+/* What every device can take; half of a completion queue is for sends. */
+static uint32_t most_receives(const struct ibshift_net_verbs *nv)
+{
+    uint32_t most = UINT32_MAX;
+
+    for (int i = 0; i < nv->lane_count; i++) {
+        uint32_t posted = (uint32_t)nv->lanes[i].device->attr.max_srq_wr;
+        uint32_t completed = (uint32_t)nv->lanes[i].device->attr.max_cqe / 2;
+        most = posted < most ? posted : most;
+        most = completed < most ? completed : most;
+    }
+    return most;
+}
+
+/* Divides the arena: words, datagrams, rings (at most an eighth), and slots in what is left. */
+static int divide(struct ibshift_net_verbs *nv)
+{
+    size_t ring = (size_t)IBSHIFT_RING_RECORDS * IBSHIFT_RING_RECORD;
+
+    if (nv->options.memory < ibshift_net_verbs_memory_min(&nv->options)) {
+        return -EINVAL;
+    }
+    nv->arena_size = nv->options.memory;
+    if (nv->options.rings > nv->arena_size / 8 / ring) {
+        nv->options.rings = (uint32_t)(nv->arena_size / 8 / ring);
+    }
+    nv->word_count = (uint32_t)(nv->arena_size / 512);
+    nv->slot_size = (uint32_t)slot_size(&nv->options);
+    size_t fixed = round_up(nv->word_count * sizeof(struct ibshift_word), 64) +
+                   round_up(IBSHIFT_UD_BYTES, 64) + nv->options.rings * ring;
+    size_t slots = (nv->arena_size - fixed) / nv->slot_size;
+    nv->slot_count = slots < 1 << 20 ? (uint32_t)slots : 1 << 20;
+    nv->receives = nv->slot_count / 8 * 5;
+    if (nv->receives > most_receives(nv)) {
+        nv->receives = most_receives(nv);
+    }
+    nv->slot_stock = nv->receives - 2 * IBSHIFT_REFILL;
+    nv->quota_stock = nv->slot_count / 8 * 2;
+    nv->copy_stock = nv->slot_count - nv->receives - nv->quota_stock;
+    return 0;
+}
+
+static void carve(struct ibshift_net_verbs *nv)
+{
+    uint8_t *at = nv->arena;
+
+    nv->words = (struct ibshift_word *)(void *)at;
+    at += round_up(nv->word_count * sizeof(struct ibshift_word), 64);
+    nv->ud_memory = at;
+    at += round_up(IBSHIFT_UD_BYTES, 64);
+    for (uint32_t i = 0; i < nv->options.rings; i++) {
+        nv->rings[i].data = at;
+        at += (size_t)IBSHIFT_RING_RECORDS * IBSHIFT_RING_RECORD;
+    }
+    for (uint32_t i = nv->slot_count; i-- > 0;) {
+        nv->slots[i].data = at + (size_t)i * nv->slot_size;
+        ibshift_nv_slot_free(nv, &nv->slots[i]);
+    }
+}
+
+static int register_arena(struct ibshift_net_verbs *nv)
+{
+    for (int i = 0; i < nv->lane_count; i++) {
+        struct ibshift_lane *lane = &nv->lanes[i];
+        lane->mr = ibv_reg_mr(lane->device->pd, nv->arena, nv->arena_size,
+                              IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+        if (lane->mr == NULL) {
+            return -errno;
+        }
+    }
+    nv->stats.registered = nv->arena_size;
+    return 0;
+}
+
+int ibshift_nv_memory_open(struct ibshift_net_verbs *nv)
+{
+    int rc = divide(nv);
+    if (rc != 0) {
+        return rc;
+    }
+    nv->slots = calloc(nv->slot_count, sizeof(*nv->slots));
+    nv->rings = calloc(nv->options.rings + 1, sizeof(*nv->rings));
+    nv->events = calloc(256, sizeof(*nv->events));
+    nv->event_mask = 255;
+    nv->grants = calloc(IBSHIFT_GRANTS, sizeof(*nv->grants));
+    nv->grant_ages = calloc(IBSHIFT_GRANTS, sizeof(*nv->grant_ages));
+    nv->free_grants = calloc(IBSHIFT_GRANTS, sizeof(*nv->free_grants));
+    if (nv->slots == NULL || nv->rings == NULL || nv->events == NULL || nv->grants == NULL ||
+        nv->grant_ages == NULL || nv->free_grants == NULL || ibshift_match_init(&nv->rx) != 0 ||
+        ibshift_match_init(&nv->tx) != 0) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < IBSHIFT_GRANTS; i++) {
+        nv->free_grants[i] = IBSHIFT_GRANTS - 1 - i;
+    }
+    nv->free_grant_count = IBSHIFT_GRANTS;
+    nv->arena =
+        mmap(NULL, nv->arena_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (nv->arena == MAP_FAILED) {
+        nv->arena = NULL;
+        return -ENOMEM;
+    }
+    carve(nv);
+    return register_arena(nv);
+}
+
+void ibshift_nv_memory_close(struct ibshift_net_verbs *nv)
+{
+    for (int i = 0; i < nv->lane_count; i++) {
+        if (nv->lanes[i].mr != NULL) {
+            (void)ibv_dereg_mr(nv->lanes[i].mr);
+        }
+    }
+    if (nv->arena != NULL) {
+        (void)munmap(nv->arena, nv->arena_size);
+    }
+    while (nv->note_blocks != NULL) {
+        struct ibshift_note_block *block = nv->note_blocks;
+        nv->note_blocks = block->next;
+        free(block);
+    }
+    ibshift_match_free(&nv->rx);
+    ibshift_match_free(&nv->tx);
+    free(nv->free_grants);
+    free(nv->grant_ages);
+    free(nv->grants);
+    free(nv->events);
+    free(nv->rings);
+    free(nv->slots);
+}
+
+struct ibshift_slot *ibshift_nv_slot_take(struct ibshift_net_verbs *nv)
+{
+    struct ibshift_slot *slot = nv->free_slots;
+    if (slot != NULL) {
+        nv->free_slots = slot->next;
+    }
+    return slot;
+}
+
+void ibshift_nv_slot_free(struct ibshift_net_verbs *nv, struct ibshift_slot *slot)
+{
+    slot->next = nv->free_slots;
+    nv->free_slots = slot;
+}
+
+/* Posts up to IBSHIFT_REFILL receives; returns how many. */
+static uint32_t post_batch(struct ibshift_net_verbs *nv, struct ibshift_lane *lane)
+{
+    struct ibv_recv_wr wr[IBSHIFT_REFILL], *bad;
+    struct ibv_sge sge[IBSHIFT_REFILL];
+    uint32_t n = 0;
+
+    while (n < IBSHIFT_REFILL && n < lane->missing) {
+        struct ibshift_slot *slot = lane == &nv->lanes[0] ? ibshift_nv_slot_take(nv) : NULL;
+        if (lane == &nv->lanes[0] && slot == NULL) {
+            break;
+        }
+        wr[n] = (struct ibv_recv_wr){.next = &wr[n + 1], .sg_list = &sge[n]};
+        wr[n].wr_id = ibshift_wr_id(slot, slot != NULL ? IBSHIFT_WR_RECV : IBSHIFT_WR_EMPTY);
+        if (slot != NULL) {
+            wr[n].num_sge = 1;
+            sge[n] = (struct ibv_sge){
+                .addr = (uintptr_t)slot->data, .length = nv->slot_size, .lkey = lane->mr->lkey};
+        }
+        n++;
+    }
+    if (n == 0) {
+        return 0;
+    }
+    wr[n - 1].next = NULL;
+    if (ibv_post_srq_recv(lane->srq, wr, &bad) != 0) {
+        uint32_t posted = (uint32_t)(bad - wr);
+        for (uint32_t i = posted; i < n && lane == &nv->lanes[0]; i++) {
+            ibshift_nv_slot_free(
+                nv, (struct ibshift_slot *)(uintptr_t)(wr[i].wr_id &
+                                                       ~(uint64_t)(IBSHIFT_WR_KINDS - 1)));
+        }
+        n = posted;
+    }
+    lane->missing -= n;
+    return n;
+}
+
+void ibshift_nv_receives_post(struct ibshift_net_verbs *nv, struct ibshift_lane *lane)
+{
+    while (lane->missing >= IBSHIFT_REFILL && post_batch(nv, lane) != 0) {
+    }
+}
+
+struct ibshift_note *ibshift_nv_note_new(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                                         uint8_t kind, const struct ibshift_net_key *key)
+{
+    if (nv->free_notes == NULL) {
+        struct ibshift_note_block *block = malloc(sizeof(*block));
+        if (block == NULL) {
+            return NULL;
+        }
+        block->next = nv->note_blocks;
+        nv->note_blocks = block;
+        for (int i = NOTES_PER_BLOCK - 1; i >= 0; i--) {
+            block->notes[i].next = nv->free_notes;
+            nv->free_notes = &block->notes[i];
+        }
+    }
+    struct ibshift_note *note = nv->free_notes;
+    nv->free_notes = note->next;
+    memset(note, 0, sizeof(*note));
+    note->kind = kind;
+    nv->longs += kind == IBSHIFT_NOTE_LONG;
+    note->connection = c;
+    note->match.peer = c->peer;
+    note->match.key = *key;
+    return note;
+}
+
+void ibshift_nv_note_free(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+{
+    note->next = nv->free_notes;
+    nv->free_notes = note;
+}
+
+/* The end of a note of any kind: whatever it holds goes back; a message gets its event. */
+void ibshift_nv_note_end(struct ibshift_net_verbs *nv, struct ibshift_note *note, int status)
+{
+    struct ibshift_connection *c = note->connection;
+    int is_message = note->kind == IBSHIFT_NOTE_RECV || note->kind == IBSHIFT_NOTE_SEND ||
+                     note->kind == IBSHIFT_NOTE_LONG;
+
+    if (note->is_in_table) {
+        int is_rx = note->kind == IBSHIFT_NOTE_RECV || note->kind == IBSHIFT_NOTE_HELD;
+        ibshift_match_remove(is_rx ? &nv->rx : &nv->tx, &note->match);
+    }
+    if (note->list != NULL) {
+        ibshift_note_remove(note);
+    }
+    if (note->slot != NULL) {
+        ibshift_nv_slot_free(nv, note->slot);
+        c->in.held--;
+    }
+    if (note->kind == IBSHIFT_NOTE_GRANT) {
+        c->out.grants--;
+    }
+    nv->longs -= note->kind == IBSHIFT_NOTE_LONG;
+    if (note->kind == IBSHIFT_NOTE_RECV && note->is_granted) {
+        ibshift_nv_grant_release(nv, note);
+    }
+    if (note->region != NULL) {
+        ibshift_nv_region_put(nv, note->region);
+    }
+    if (is_message) {
+        ibshift_nv_event(nv, note->cookie, c->peer, note->is_cancelled ? -ECANCELED : status);
+    }
+    ibshift_nv_note_free(nv, note);
+}
+
+static int grow_events(struct ibshift_net_verbs *nv)
+{
+    uint32_t size = nv->event_mask + 1;
+    struct ibshift_net_event *bigger = malloc(2 * size * sizeof(*bigger));
+
+    if (bigger == NULL) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < size; i++) {
+        bigger[i] = nv->events[(nv->event_first + i) & nv->event_mask];
+    }
+    free(nv->events);
+    nv->events = bigger;
+    nv->event_mask = 2 * size - 1;
+    nv->event_first = 0;
+    nv->event_last = size;
+    return 0;
+}
+
+void ibshift_nv_event(struct ibshift_net_verbs *nv, uint64_t cookie, uint32_t peer, int status)
+{
+    if (nv->event_last - nv->event_first == nv->event_mask + 1 && grow_events(nv) != 0) {
+        abort(); /* an event that is lost is a hang; there is no memory to say it in */
+    }
+    nv->events[nv->event_last++ & nv->event_mask] =
+        (struct ibshift_net_event){.cookie = cookie, .peer = peer, .status = status};
+}
+
+void ibshift_note_append(struct ibshift_notes *list, struct ibshift_note *note)
+{
+    note->list = list;
+    note->next = NULL;
+    note->previous = list->last;
+    *(list->last != NULL ? &list->last->next : &list->first) = note;
+    list->last = note;
+}
+
+void ibshift_note_remove(struct ibshift_note *note)
+{
+    struct ibshift_notes *list = note->list;
+
+    *(note->previous != NULL ? &note->previous->next : &list->first) = note->next;
+    *(note->next != NULL ? &note->next->previous : &list->last) = note->previous;
+    note->list = NULL;
+}
+
+void ibshift_note_move(struct ibshift_notes *list, struct ibshift_note *note)
+{
+    ibshift_note_remove(note);
+    ibshift_note_append(list, note);
+}

@@ -1,0 +1,286 @@
+/* One message out over a connection, and what waits until it can go. */
+#include <errno.h>
+#include <string.h>
+
+#include "net/verbs/memory.h"
+
+/* Reserved: one for a word, one for the marker of a broken connection. */
+enum { RESERVED_REQUESTS = 2, BLOCKED_PER_POLL = 16 };
+
+/* Limits that the peer has written into our word since we looked last. */
+static void read_word(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    struct ibshift_word *word = &nv->words[c->number];
+
+    ibshift_limit_advance32(&c->out.slots, __atomic_load_n(&word->slots, __ATOMIC_ACQUIRE));
+    ibshift_limit_advance32(&c->out.quota, __atomic_load_n(&word->quota, __ATOMIC_ACQUIRE));
+    ibshift_limit_advance32(&c->out.ring, __atomic_load_n(&word->ring, __ATOMIC_ACQUIRE));
+}
+
+int ibshift_nv_has_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    if (c->out.slots_used != c->out.slots) {
+        return 1;
+    }
+    read_word(nv, c);
+    if (c->out.slots_used == c->out.slots) {
+        ibshift_nv_ask(nv, c);
+    }
+    return c->out.slots_used != c->out.slots;
+}
+
+int ibshift_nv_has_quota(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    if (c->out.quota_used == c->out.quota) {
+        read_word(nv, c);
+    }
+    return c->out.quota_used != c->out.quota;
+}
+
+static uint32_t ring_limit(const struct ibshift_connection *c)
+{
+    return c->in.ring != NULL ? c->in.ring_head + IBSHIFT_RING_RECORDS : 0;
+}
+
+/* The news went out. */
+static void told(struct ibshift_connection *c)
+{
+    c->in.slots_told = c->in.slots;
+    c->in.quota_told = c->in.quota;
+    c->in.ring_told = c->in.ring_head;
+}
+
+/* The two parts of a message as they lie in memory: the header first, in a ring last. */
+static void set_parts(struct ibv_sge *sge, const void *first, uint32_t first_length,
+                      const void *second, uint32_t second_length)
+{
+    sge[0] = (struct ibv_sge){.addr = (uintptr_t)first, .length = first_length};
+    sge[1] = (struct ibv_sge){.addr = (uintptr_t)second, .length = second_length};
+}
+
+/* Copies what does not fit into the request. 0 or -EAGAIN. */
+static int copy_parts(struct ibshift_net_verbs *nv, struct ibv_send_wr *wr, struct ibv_sge *sge)
+{
+    struct ibshift_slot *slot = nv->copy_stock > 0 ? ibshift_nv_slot_take(nv) : NULL;
+
+    if (slot == NULL) {
+        return -EAGAIN;
+    }
+    nv->copy_stock--;
+    ibshift_nv_copy(slot->data, (void *)(uintptr_t)sge[0].addr, sge[0].length);
+    ibshift_nv_copy(slot->data + sge[0].length, (void *)(uintptr_t)sge[1].addr, sge[1].length);
+    sge[0] = (struct ibv_sge){.addr = (uintptr_t)slot->data,
+                              .length = sge[0].length + sge[1].length,
+                              .lkey = nv->lanes[0].mr->lkey};
+    wr->num_sge = 1;
+    wr->wr_id = ibshift_wr_id(slot, IBSHIFT_WR_COPY);
+    return 0;
+}
+
+static int post_parts(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                      struct ibv_send_wr *wr, struct ibv_sge *sge)
+{
+    struct ibshift_rail *rail = &c->rail[0];
+
+    wr->sg_list = sge;
+    wr->num_sge = sge[1].length > 0 ? 2 : 1;
+    if (sge[0].length + sge[1].length <= rail->inlined) {
+        wr->send_flags |= IBV_SEND_INLINE;
+        return ibshift_rail_post(nv, rail, wr, 0);
+    }
+    int rc = copy_parts(nv, wr, sge);
+    return rc != 0 ? rc : ibshift_rail_post(nv, rail, wr, 1);
+}
+
+static void count(struct ibshift_net_verbs *nv, const struct ibshift_wire *head, uint64_t *messages)
+{
+    if (head->kind == IBSHIFT_WIRE_DATA) {
+        ++*messages;
+    } else {
+        nv->stats.control++;
+    }
+}
+
+static int put_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                    struct ibshift_wire *head, const void *payload)
+{
+    struct ibv_send_wr wr = {.opcode = IBV_WR_SEND};
+    struct ibv_sge sge[2];
+
+    if (!ibshift_nv_has_slot(nv, c)) {
+        return -EAGAIN;
+    }
+    set_parts(sge, head, sizeof(*head), payload, head->length);
+    int rc = post_parts(nv, c, &wr, sge);
+    if (rc == 0) {
+        c->out.slots_used++;
+        count(nv, head, &nv->stats.eager);
+    }
+    return rc;
+}
+
+static int fits_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint32_t length)
+{
+    if (c->out.ring_address == 0 || length > IBSHIFT_RING_RECORD - sizeof(struct ibshift_wire)) {
+        return 0;
+    }
+    if (c->out.ring_used == c->out.ring) {
+        read_word(nv, c);
+    }
+    return c->out.ring_used != c->out.ring;
+}
+
+static int put_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                    struct ibshift_wire *head, const void *payload)
+{
+    uint64_t record = c->out.ring_used % IBSHIFT_RING_RECORDS;
+    uint64_t end = c->out.ring_address + (record + 1) * IBSHIFT_RING_RECORD;
+    struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
+    struct ibv_sge sge[2];
+
+    head->mark = c->out.ring_used + 1;
+    head->offset = ibshift_wire_check(head, payload);
+    wr.wr.rdma.remote_addr = end - sizeof(*head) - head->length;
+    wr.wr.rdma.rkey = c->out.ring_key;
+    if (head->length > 0) {
+        set_parts(sge, payload, head->length, head, sizeof(*head));
+    } else {
+        set_parts(sge, head, sizeof(*head), NULL, 0);
+    }
+    int rc = post_parts(nv, c, &wr, sge);
+    if (rc == 0) {
+        c->out.ring_used++;
+        count(nv, head, &nv->stats.ring);
+    }
+    return rc;
+}
+
+/* 0; -EAGAIN: no room now, nothing happened; else the connection broke. */
+int ibshift_nv_put(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                   struct ibshift_wire *head, const void *payload, int may_ring)
+{
+    if (ibshift_rail_room(nv, &c->rail[0]) <= RESERVED_REQUESTS) {
+        return -EAGAIN;
+    }
+    head->slots = (uint16_t)c->in.slots;
+    head->quota = (uint16_t)c->in.quota;
+    head->ring = (uint16_t)ring_limit(c);
+    int rc = may_ring && fits_ring(nv, c, head->length) ? put_ring(nv, c, head, payload)
+                                                        : put_slot(nv, c, head, payload);
+    if (rc == 0) {
+        told(c);
+    }
+    return rc;
+}
+
+/* Writes the peer's word: no receive is needed there, and newer words replace older ones. */
+void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    struct ibshift_word word = {.slots = c->in.slots, .quota = c->in.quota, .ring = ring_limit(c)};
+    struct ibv_sge sge[2];
+    struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
+
+    c->must_tell = 1;
+    if (c->state != IBSHIFT_CONNECTION_READY ||
+        ibshift_rail_room(nv, &c->rail[0]) < RESERVED_REQUESTS) {
+        return;
+    }
+    wr.wr.rdma.remote_addr = c->out.word_address;
+    wr.wr.rdma.rkey = c->out.word_key;
+    set_parts(sge, &word, sizeof(word), NULL, 0);
+    if (post_parts(nv, c, &wr, sge) == 0) {
+        c->must_tell = 0;
+        told(c);
+    }
+}
+
+static int try_note(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+{
+    struct ibshift_connection *c = note->connection;
+
+    if (note->kind == IBSHIFT_NOTE_LONG) {
+        return ibshift_nv_write(nv, note);
+    }
+    if (note->kind == IBSHIFT_NOTE_SEND) {
+        return ibshift_nv_send_note(nv, note);
+    }
+    struct ibshift_wire head = {
+        .key = note->match.key, .kind = note->wire_kind, .length = sizeof(note->to)};
+    int is_ordered = head.kind == IBSHIFT_WIRE_PULL || head.kind == IBSHIFT_WIRE_UNPULL;
+    int rc = ibshift_nv_put(nv, c, &head, &note->to, !is_ordered);
+    if (rc == 0) {
+        ibshift_nv_note_end(nv, note, 0);
+    }
+    return rc;
+}
+
+static void block(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    if (!c->is_blocked) {
+        c->is_blocked = 1;
+        c->next_blocked = NULL;
+        *nv->blocked_end = c;
+        nv->blocked_end = &c->next_blocked;
+    }
+}
+
+/* Sends what can go; a note that went is gone, and a connection that broke has none left. */
+void ibshift_nv_flush(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    int rc = c->state == IBSHIFT_CONNECTION_READY ? 0 : -EAGAIN;
+
+    if (rc == 0 && c->must_tell) {
+        ibshift_nv_tell(nv, c);
+    }
+    while (rc == 0 && c->ready.first != NULL) {
+        rc = try_note(nv, c->ready.first);
+    }
+    if (rc == 0 && c->slow.first != NULL) {
+        ibshift_nv_write_slowly(nv, c);
+    }
+    while (rc == 0 && c->waiting.first != NULL && ibshift_nv_has_quota(nv, c)) {
+        rc = try_note(nv, c->waiting.first);
+    }
+    if (c->state == IBSHIFT_CONNECTION_READY &&
+        (c->ready.first != NULL || c->waiting.first != NULL || c->slow.first != NULL ||
+         c->must_tell)) {
+        block(nv, c);
+    }
+}
+
+/* Tries the connections that could not send, each once, some at a time. */
+void ibshift_nv_blocked_poll(struct ibshift_net_verbs *nv)
+{
+    struct ibshift_connection *last = NULL;
+
+    for (int i = 0; i < BLOCKED_PER_POLL && nv->blocked != NULL && nv->blocked != last; i++) {
+        struct ibshift_connection *c = nv->blocked;
+        nv->blocked = c->next_blocked;
+        if (nv->blocked == NULL) {
+            nv->blocked_end = &nv->blocked;
+        }
+        c->is_blocked = 0;
+        ibshift_nv_flush(nv, c);
+        last = last == NULL && c->is_blocked ? c : last;
+    }
+}
+
+void ibshift_nv_control(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                        const struct ibshift_net_key *key, enum ibshift_wire_kind kind,
+                        const struct ibshift_wire_grant *grant)
+{
+    struct ibshift_note *note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_CONTROL, key);
+
+    if (note == NULL) {
+        ibshift_nv_break(nv, c, -ENOMEM, "out of memory");
+        return;
+    }
+    note->wire_kind = (uint8_t)kind;
+    if (grant != NULL) {
+        note->to = *grant;
+    }
+    ibshift_note_append(&c->ready, note);
+    if (note->previous == NULL) {
+        ibshift_nv_flush(nv, c);
+    }
+}

@@ -1,0 +1,285 @@
+/* Queue pairs: created, brought up, posted to, found by number, destroyed. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/verbs/private.h"
+
+static struct ibshift_lane *lane_of(struct ibshift_net_verbs *nv, int port)
+{
+    int i = 0;
+    while (nv->lanes[i].device != nv->verbs->ports[port].device) {
+        i++;
+    }
+    return &nv->lanes[i];
+}
+
+static struct ibshift_rail **place_of(struct ibshift_rail **rails, uint32_t mask, uint32_t qpn)
+{
+    uint32_t i = qpn * 0x9e3779b1u >> 8;
+    while (rails[i & mask] != NULL && rails[i & mask]->qp->qp_num != qpn) {
+        i++;
+    }
+    return &rails[i & mask];
+}
+
+struct ibshift_rail *ibshift_lane_rail(const struct ibshift_lane *lane, uint32_t qpn)
+{
+    return lane->rails != NULL ? *place_of(lane->rails, lane->rail_mask, qpn) : NULL;
+}
+
+static int resize(struct ibshift_lane *lane, uint32_t mask)
+{
+    struct ibshift_rail **rails = calloc((size_t)mask + 1, sizeof(*rails));
+
+    if (rails == NULL) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; lane->rails != NULL && i <= lane->rail_mask; i++) {
+        struct ibshift_rail *r = lane->rails[i];
+        if (r != NULL) {
+            *place_of(rails, mask, r->qp->qp_num) = r;
+        }
+    }
+    free(lane->rails);
+    lane->rails = rails;
+    lane->rail_mask = mask;
+    return 0;
+}
+
+static int enter_rail(struct ibshift_lane *lane, struct ibshift_rail *rail)
+{
+    if (lane->rails == NULL || (lane->rail_count + 1) * 2 > lane->rail_mask) {
+        int rc = resize(lane, lane->rails == NULL ? 63 : lane->rail_mask * 2 + 1);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    *place_of(lane->rails, lane->rail_mask, rail->qp->qp_num) = rail;
+    lane->rail_count++;
+    return 0;
+}
+
+/* Closes the gap that an entry leaves: later entries of the same run move up. */
+static void leave_rail(struct ibshift_lane *lane, struct ibshift_rail *rail)
+{
+    if (ibshift_lane_rail(lane, rail->qp->qp_num) != rail) {
+        return; /* it never got as far as the table */
+    }
+    struct ibshift_rail **place = place_of(lane->rails, lane->rail_mask, rail->qp->qp_num);
+    uint32_t i = (uint32_t)(place - lane->rails);
+    *place = NULL;
+    lane->rail_count--;
+    for (i = (i + 1) & lane->rail_mask; lane->rails[i] != NULL; i = (i + 1) & lane->rail_mask) {
+        struct ibshift_rail *moved = lane->rails[i];
+        lane->rails[i] = NULL;
+        *place_of(lane->rails, lane->rail_mask, moved->qp->qp_num) = moved;
+    }
+}
+
+static int rail_to_init(struct ibshift_net_verbs *nv, struct ibshift_rail *rail)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+                               .port_num = nv->verbs->ports[rail->my_port].number,
+                               .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
+    return -ibv_modify_qp(rail->qp, &attr,
+                          IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+}
+
+static struct ibv_qp *make_qp(struct ibshift_net_verbs *nv, struct ibshift_lane *lane,
+                              uint32_t *inlined)
+{
+    struct ibv_qp_init_attr attr = {
+        .send_cq = lane->cq,
+        .recv_cq = lane->cq,
+        .srq = lane->srq,
+        .qp_type = IBV_QPT_RC,
+        .cap = {.max_send_wr = nv->options.queue,
+                .max_send_sge = 2,
+                .max_inline_data = nv->options.inlined},
+    };
+    struct ibv_qp *qp = ibv_create_qp(lane->device->pd, &attr);
+    while (qp == NULL && errno == EINVAL && attr.cap.max_inline_data > 0) {
+        attr.cap.max_inline_data = attr.cap.max_inline_data > 16 ? attr.cap.max_inline_data / 2 : 0;
+        qp = ibv_create_qp(lane->device->pd, &attr);
+    }
+    *inlined = attr.cap.max_inline_data;
+    return qp;
+}
+
+static int create_rail(struct ibshift_net_verbs *nv, struct ibshift_rail *rail)
+{
+    rail->lane = lane_of(nv, rail->my_port);
+    rail->marks = calloc(nv->options.queue, sizeof(*rail->marks));
+    if (rail->marks == NULL) {
+        return -ENOMEM;
+    }
+    rail->qp = make_qp(nv, rail->lane, &rail->inlined);
+    if (rail->qp == NULL) {
+        return errno != 0 ? -errno : -EIO;
+    }
+    rail->psn = (nv->noise = nv->noise * 1664525u + 1013904223u) >> 8;
+    int rc = rail_to_init(nv, rail);
+    return rc != 0 ? rc : enter_rail(rail->lane, rail);
+}
+
+int ibshift_nv_rails_create(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    uint8_t mine[IBSHIFT_PORTS_MAX], theirs[IBSHIFT_PORTS_MAX];
+    int n = ibshift_verbs_pair_ports(&nv->verbs->blob, &c->card, mine, theirs);
+
+    if (n == 0) {
+        return -EHOSTUNREACH;
+    }
+    for (int i = 0; i < n; i++) {
+        struct ibshift_rail *rail = &c->rail[i];
+        rail->connection = c;
+        rail->my_port = mine[i];
+        rail->their_port = theirs[i];
+        c->rails = (uint8_t)(i + 1);
+        int rc = create_rail(nv, rail);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+static uint8_t path_mtu(const struct ibshift_net_verbs *nv, const struct ibshift_rail *rail)
+{
+    static const int bytes[] = {0, 256, 512, 1024, 2048, 4096};
+    uint8_t mtu = nv->verbs->blob.address[rail->my_port].mtu;
+    uint8_t theirs = rail->connection->card.address[rail->their_port].mtu;
+
+    mtu = theirs < mtu ? theirs : mtu;
+    while (nv->options.mtu != 0 && mtu > 1 && bytes[mtu] > nv->options.mtu) {
+        mtu--;
+    }
+    return mtu;
+}
+
+void ibshift_nv_address(const struct ibshift_net_verbs *nv, const struct ibshift_connection *c,
+                        int my_port, int their_port, struct ibv_ah_attr *ah)
+{
+    const struct ibshift_verbs_address *to = &c->card.address[their_port];
+
+    memset(ah, 0, sizeof(*ah));
+    ah->dlid = to->lid;
+    ah->sl = nv->verbs->service_level;
+    ah->port_num = nv->verbs->ports[my_port].number;
+    if (to->is_ethernet) {
+        ah->is_global = 1;
+        memcpy(ah->grh.dgid.raw, to->gid, 16);
+        ah->grh.sgid_index = nv->verbs->ports[my_port].gid_index;
+        ah->grh.traffic_class = nv->verbs->traffic_class;
+        ah->grh.hop_limit = 64;
+    }
+}
+
+/*
+ * The first ports may have several LIDs: we send to c->path of theirs, they to `path` of ours. Each
+ * side names the other's choice as its own source, since a queue pair may check where packets are
+ * from.
+ */
+static int set_path(const struct ibshift_net_verbs *nv, const struct ibshift_rail *rail,
+                    unsigned path, struct ibv_ah_attr *ah)
+{
+    if (rail->my_port != 0 || rail->their_port != 0) {
+        return 0;
+    }
+    if (path >> nv->verbs->blob.address[0].lmc != 0) {
+        return -EPROTO;
+    }
+    ah->dlid = (uint16_t)(ah->dlid + rail->connection->path);
+    ah->src_path_bits = (uint8_t)path;
+    return 0;
+}
+
+static int connect_rail(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
+                        const struct ibshift_hello *hello, int i)
+{
+    struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR,
+                              .path_mtu = (enum ibv_mtu)path_mtu(nv, rail),
+                              .dest_qp_num = hello->rail[i].qpn,
+                              .rq_psn = hello->rail[i].psn,
+                              .min_rnr_timer = 1};
+    struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
+                              .sq_psn = rail->psn,
+                              .timeout = (uint8_t)nv->options.timeout,
+                              .retry_cnt = (uint8_t)nv->options.retry,
+                              .rnr_retry = 7};
+
+    rail->their_qpn = hello->rail[i].qpn;
+    ibshift_nv_address(nv, rail->connection, rail->my_port, rail->their_port, &rtr.ah_attr);
+    int rc = set_path(nv, rail, hello->path, &rtr.ah_attr);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = ibv_modify_qp(rail->qp, &rtr,
+                       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                           IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    rc = rc != 0 ? rc
+                 : ibv_modify_qp(rail->qp, &rts,
+                                 IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+                                     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+    return -rc;
+}
+
+int ibshift_nv_rails_connect(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                             const struct ibshift_hello *hello)
+{
+    int rc = hello->rails == c->rails ? 0 : -EPROTO;
+
+    for (int i = 0; i < c->rails && rc == 0; i++) {
+        rc = connect_rail(nv, &c->rail[i], hello, i);
+    }
+    return rc;
+}
+
+void ibshift_nv_rails_destroy(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    for (int i = 0; i < c->rails; i++) {
+        struct ibshift_rail *rail = &c->rail[i];
+        nv->requests -= rail->posted - rail->retired;
+        if (rail->qp != NULL) {
+            leave_rail(rail->lane, rail);
+            (void)ibv_destroy_qp(rail->qp);
+        }
+        free(rail->marks);
+        memset(rail, 0, sizeof(*rail));
+    }
+    c->rails = 0;
+}
+
+/* The caller has checked that there is room. A request is signaled now and then even when nobody
+   needs its completion: only completions make room. */
+int ibshift_rail_post(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
+                      struct ibv_send_wr *wr, int is_signaled)
+{
+    struct ibv_send_wr *bad;
+
+    if (is_signaled || (rail->posted - rail->signaled) * 4 >= nv->options.queue ||
+        nv->requests * 2 >= nv->cq_room) {
+        wr->send_flags |= IBV_SEND_SIGNALED;
+        rail->signaled = rail->posted + 1;
+        rail->marks[rail->last_mark++ % nv->options.queue] = rail->signaled;
+    }
+    rail->posted++;
+    nv->requests++;
+    int rc = ibv_post_send(rail->qp, wr, &bad);
+    if (rc != 0) {
+        ibshift_nv_break(nv, rail->connection, -EIO, "a request could not be posted: %s",
+                         strerror(rc));
+    }
+    return -rc;
+}
+
+void ibshift_rail_retire(struct ibshift_net_verbs *nv, struct ibshift_rail *rail)
+{
+    if (rail->first_mark == rail->last_mark) {
+        return;
+    }
+    uint32_t upto = rail->marks[rail->first_mark++ % nv->options.queue];
+    nv->requests -= upto - rail->retired;
+    rail->retired = upto;
+}

@@ -1,0 +1,186 @@
+/*
+ * Rings for the hottest peers: they write short messages straight into our memory, and we see
+ * them without a completion. The header is the end of a record, its mark the last word.
+ */
+#include <string.h>
+
+#include "net/verbs/memory.h"
+
+enum { RECORDS_PER_POLL = 8, MUCH_HOTTER = 4 };
+
+static uint8_t *record_end(const struct ibshift_ring *ring, uint32_t number)
+{
+    return ring->data + (size_t)(number % IBSHIFT_RING_RECORDS + 1) * IBSHIFT_RING_RECORD;
+}
+
+static struct ibshift_ring *free_ring(struct ibshift_net_verbs *nv)
+{
+    for (uint32_t i = 0; i < nv->options.rings; i++) {
+        if (nv->rings[i].connection == NULL) {
+            nv->rings_used = i >= nv->rings_used ? i + 1 : nv->rings_used;
+            return &nv->rings[i];
+        }
+    }
+    return NULL;
+}
+
+static void offer(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                  struct ibshift_ring *ring)
+{
+    struct ibshift_net_key none = {0};
+    struct ibshift_wire_grant body = {.address = (uintptr_t)ring->data,
+                                      .id = c->in.ring_head + IBSHIFT_RING_RECORDS,
+                                      .key = {nv->lanes[0].mr->rkey}};
+
+    memset(ring->data, 0, (size_t)IBSHIFT_RING_RECORDS * IBSHIFT_RING_RECORD);
+    ring->connection = c;
+    ring->is_closing = 0;
+    ring->is_closed = 0;
+    c->in.ring = ring;
+    c->in.ring_told = c->in.ring_head;
+    ibshift_nv_control(nv, c, &none, IBSHIFT_WIRE_RING, &body);
+}
+
+/* The peer is hot: it gets a ring if one is free. */
+void ibshift_nv_ring_wanted(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    struct ibshift_ring *ring =
+        c->in.ring == NULL && c->in.recent >= IBSHIFT_RING_HOT ? free_ring(nv) : NULL;
+
+    if (ring != NULL) {
+        offer(nv, c, ring);
+    }
+}
+
+void ibshift_nv_ring_free(struct ibshift_connection *c)
+{
+    if (c->in.ring != NULL) {
+        c->in.ring->connection = NULL;
+        c->in.ring = NULL;
+    }
+}
+
+static void take_back(struct ibshift_net_verbs *nv, struct ibshift_ring *ring)
+{
+    struct ibshift_net_key none = {0};
+    struct ibshift_wire_grant body = {0};
+
+    ring->is_closing = 1;
+    ibshift_nv_control(nv, ring->connection, &none, IBSHIFT_WIRE_RING, &body);
+}
+
+/* Now and then: a ring moves from the coldest of its users to a much hotter peer without one. */
+void ibshift_nv_rings_balance(struct ibshift_net_verbs *nv)
+{
+    struct ibshift_ring *coldest = NULL;
+    struct ibshift_connection *hottest = NULL;
+
+    for (uint32_t i = 0; i < nv->connection_count; i++) {
+        struct ibshift_connection *c = nv->connections[i];
+        struct ibshift_ring *ring = c->in.ring;
+        if (ring != NULL && !ring->is_closing &&
+            (coldest == NULL || c->in.recent < coldest->connection->in.recent)) {
+            coldest = ring;
+        }
+        if (ring == NULL && c->state == IBSHIFT_CONNECTION_READY &&
+            (hottest == NULL || c->in.recent > hottest->in.recent)) {
+            hottest = c;
+        }
+    }
+    if (hottest != NULL) {
+        ibshift_nv_ring_wanted(nv, hottest);
+    }
+    if (hottest != NULL && hottest->in.ring == NULL && hottest->in.recent >= IBSHIFT_RING_HOT &&
+        coldest != NULL && hottest->in.recent > MUCH_HOTTER * coldest->connection->in.recent) {
+        take_back(nv, coldest);
+    }
+    for (uint32_t i = 0; i < nv->connection_count; i++) {
+        nv->connections[i]->in.recent /= 2;
+    }
+}
+
+/* The peer wrote its last record, and we have taken it. */
+static void leave_if_done(struct ibshift_connection *c)
+{
+    struct ibshift_ring *ring = c->in.ring;
+
+    if (ring != NULL && ring->is_closed && c->in.ring_head == ring->last) {
+        ibshift_nv_ring_free(c);
+    }
+}
+
+/* An offer (with an address), the wish to have it back (without), or the answer to that wish. */
+void ibshift_nv_ring_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                          const struct ibshift_wire_grant *body)
+{
+    struct ibshift_net_key none = {0};
+
+    if (body->address != 0) {
+        c->out.ring_address = body->address;
+        c->out.ring_key = body->key[0];
+        ibshift_limit_advance32(&c->out.ring, body->id);
+    } else if (body->pieces == 0) {
+        struct ibshift_wire_grant left = {.pieces = 1, .id = c->out.ring_used};
+        c->out.ring_address = 0;
+        c->out.ring = c->out.ring_used;
+        ibshift_nv_control(nv, c, &none, IBSHIFT_WIRE_RING, &left);
+    } else if (c->in.ring != NULL && c->in.ring->is_closing) {
+        c->in.ring->is_closed = 1;
+        c->in.ring->last = body->id;
+        leave_if_done(c);
+    }
+}
+
+/* Takes the next record if it is there; returns whether it was. */
+static int take_record(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    uint8_t *end = record_end(c->in.ring, c->in.ring_head);
+    struct ibshift_wire head;
+
+    uint32_t *mark = (uint32_t *)(void *)(end - sizeof(head.mark));
+    if (__atomic_load_n(mark, __ATOMIC_ACQUIRE) != c->in.ring_head + 1) {
+        return 0;
+    }
+    memcpy(&head, end - sizeof(head), sizeof(head));
+    const uint8_t *payload = end - sizeof(head) - head.length;
+    if (head.length > IBSHIFT_RING_RECORD - sizeof(head) ||
+        head.offset != ibshift_wire_check(&head, payload)) {
+        return 0; /* the mark has overtaken the rest */
+    }
+    (void)ibshift_nv_arrive(nv, c, &head, payload, NULL);
+    c->in.ring_head++;
+    return c->status == 0;
+}
+
+static int poll_ring(struct ibshift_net_verbs *nv, struct ibshift_ring *ring)
+{
+    struct ibshift_connection *c = ring->connection;
+    int taken = 0;
+
+    /* A record may be the word that the peer has left the ring. */
+    while (taken < RECORDS_PER_POLL && ring->connection == c && take_record(nv, c)) {
+        taken++;
+    }
+    if (taken == 0 || c->status != 0) {
+        return taken;
+    }
+    if ((c->in.ring_head - c->in.ring_told) * 2 >= IBSHIFT_RING_RECORDS) {
+        ibshift_nv_tell(nv, c);
+    }
+    leave_if_done(c);
+    return taken;
+}
+
+/* Returns how many messages were there. */
+int ibshift_nv_rings_poll(struct ibshift_net_verbs *nv)
+{
+    int taken = 0;
+
+    for (uint32_t i = 0; i < nv->rings_used; i++) {
+        struct ibshift_ring *ring = &nv->rings[i];
+        if (ring->connection != NULL && ring->connection->status == 0) {
+            taken += poll_ring(nv, ring);
+        }
+    }
+    return taken;
+}

@@ -1,0 +1,343 @@
+/* Long messages: the receiver's grant says where, the sender writes there, without a copy. */
+#include <endian.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "net/verbs/memory.h"
+
+enum { RESERVED_REQUESTS = 2, PART_MIN = 64 * 1024, PACKET = 4096, SLOW_PIECE = 16 * 1024 };
+
+static const uint64_t probe_pause = 200 * 1000 * 1000; /* ns */
+
+static int device_of(const struct ibshift_net_verbs *nv, const struct ibshift_rail *rail)
+{
+    return (int)(rail->lane - nv->lanes);
+}
+
+static void say_copied(struct ibshift_net_verbs *nv, size_t length, int rc)
+{
+    char line[256];
+
+    nv->stats.copied++;
+    if (nv->has_said_copy || nv->options.say == NULL) {
+        return;
+    }
+    nv->has_said_copy = 1;
+    snprintf(line, sizeof(line),
+             "%zu bytes could not be registered with the device (%s): long messages are copied, "
+             "which is slower. Limits: locked memory (ulimit -l), vm.max_map_count, and the "
+             "device's own",
+             length, strerror(-rc));
+    nv->options.say(nv->options.context, line);
+}
+
+static void enter_grant(struct ibshift_net_verbs *nv, struct ibshift_note *recv)
+{
+    uint32_t place = nv->free_grants[--nv->free_grant_count];
+
+    nv->grants[place] = recv;
+    recv->grant = place | (uint32_t)(nv->grant_ages[place] & 0x1fff) << 16;
+    recv->is_granted = 1;
+}
+
+void ibshift_nv_grant_release(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+{
+    uint32_t place = note->grant & (IBSHIFT_GRANTS - 1);
+
+    nv->grants[place] = NULL;
+    nv->grant_ages[place]++;
+    nv->free_grants[nv->free_grant_count++] = place;
+}
+
+/* Registers unless mem covers it already; the note then owns the region. */
+static int cover(struct ibshift_net_verbs *nv, struct ibshift_note *note,
+                 struct ibshift_net_mem *mem, struct ibshift_region **region)
+{
+    if (mem != NULL) {
+        *region = (struct ibshift_region *)mem;
+        return 0;
+    }
+    int rc = ibshift_nv_region_get(nv, note->buffer, note->length, region);
+    if (rc == 0) {
+        note->region = *region;
+    } else {
+        say_copied(nv, note->length, rc);
+    }
+    return rc;
+}
+
+/* Tells the sender of a posted receive where to write. */
+void ibshift_nv_grant(struct ibshift_net_verbs *nv, struct ibshift_note *recv,
+                      struct ibshift_net_mem *mem)
+{
+    struct ibshift_connection *c = recv->connection;
+    struct ibshift_wire_grant grant = {.length = recv->length, .note = recv->to.note};
+    struct ibshift_region *region = NULL;
+
+    enter_grant(nv, recv);
+    grant.id = recv->grant;
+    grant.pieces = cover(nv, recv, mem, &region) != 0;
+    if (!grant.pieces) {
+        grant.address = (uintptr_t)recv->buffer;
+        for (int i = 0; i < c->rails; i++) {
+            grant.key[i] = region->mr[device_of(nv, &c->rail[i])]->rkey;
+        }
+    }
+    ibshift_nv_control(nv, c, &recv->match.key, IBSHIFT_WIRE_GRANT, &grant);
+}
+
+/* Both a send and its grant are here. */
+static void start(struct ibshift_net_verbs *nv, struct ibshift_note *note,
+                  const struct ibshift_wire_grant *grant)
+{
+    struct ibshift_connection *c = note->connection;
+    struct ibshift_region *region = NULL;
+
+    if (grant->length != note->length) {
+        (void)ibshift_nv_mismatch(nv, c, &note->match.key, note->length, grant->length);
+        return;
+    }
+    note->to = *grant;
+    note->is_granted = 1;
+    note->is_copied = grant->pieces != 0 || cover(nv, note, note->mem, &region) != 0;
+    for (int i = 0; i < c->rails && !note->is_copied; i++) {
+        note->local_key[i] = region->mr[device_of(nv, &c->rail[i])]->lkey;
+    }
+    nv->stats.rendezvous++;
+    nv->stats.bytes += note->length;
+    note->since = note->spread > 0 ? ibshift_net_now(&nv->net) : note->since;
+    ibshift_note_move(note->spread > 0 && !note->is_copied ? &c->slow : &c->ready, note);
+    ibshift_nv_flush(nv, c);
+}
+
+int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                         const struct ibshift_net_message *m)
+{
+    struct ibshift_note *grant =
+        c->out.grants == 0 ? NULL
+                           : (struct ibshift_note *)ibshift_match_find(&nv->tx, c->peer, &m->key);
+    struct ibshift_note *note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_LONG, &m->key);
+
+    if (note == NULL) {
+        return -ENOMEM;
+    }
+    note->buffer = m->buffer;
+    note->length = m->length;
+    note->cookie = m->cookie;
+    note->mem = m->mem;
+    note->since = nv->time;
+    note->early = m->early;
+    note->spread = m->spread;
+    ibshift_note_append(&c->resting, note);
+    if (grant == NULL) {
+        ibshift_match_add(&nv->tx, &note->match);
+        note->is_in_table = 1;
+        ibshift_nv_connect(nv, c);
+    } else {
+        struct ibshift_wire_grant to = grant->to; /* of a PULL: too short, a mismatch */
+        ibshift_nv_note_end(nv, grant, 0);
+        start(nv, note, &to);
+    }
+    return IBSHIFT_NET_PENDING;
+}
+
+void ibshift_nv_granted(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                        const struct ibshift_net_key *key, const struct ibshift_wire_grant *grant)
+{
+    struct ibshift_note *note = (struct ibshift_note *)ibshift_match_find(&nv->tx, c->peer, key);
+
+    if (note != NULL && note->kind == IBSHIFT_NOTE_LONG) {
+        ibshift_match_remove(&nv->tx, &note->match);
+        note->is_in_table = 0;
+        start(nv, note, grant);
+    } else if (note != NULL) {
+        (void)ibshift_nv_mismatch(nv, c, key, note->length, grant->length);
+    } else if (!ibshift_nv_is_dropped(nv, key)) {
+        note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_GRANT, key);
+        if (note == NULL) {
+            ibshift_nv_break(nv, c, -ENOMEM, "out of memory");
+            return;
+        }
+        note->to = *grant;
+        ibshift_match_add(&nv->tx, &note->match);
+        note->is_in_table = 1;
+        ibshift_note_append(&c->resting, note);
+        c->out.grants++;
+    }
+}
+
+/* In how many parts, one a rail; all but the last of step bytes. */
+static uint32_t parts_of(const struct ibshift_note *note, size_t *step)
+{
+    uint32_t parts = note->connection->rails;
+
+    while (parts > 1 && note->length / parts < PART_MIN) {
+        parts--;
+    }
+    *step = ((note->length + parts - 1) / parts + 4095) / 4096 * 4096;
+    return (uint32_t)((note->length + *step - 1) / *step);
+}
+
+/* Where the news that nearly all is written comes, in whole packets; 0: nowhere. */
+static size_t early_end(const struct ibshift_note *note, uint32_t parts)
+{
+    return parts > 1 || note->early == 0 || note->early >= note->length
+               ? 0
+               : (note->length - note->early) / PACKET * PACKET;
+}
+
+/* Up to the end of a part, or so many bytes. */
+static int write_some(struct ibshift_net_verbs *nv, struct ibshift_note *note, size_t limit)
+{
+    size_t step;
+    uint32_t parts = parts_of(note, &step);
+    uint32_t part = (uint32_t)(note->done / step);
+    struct ibshift_connection *c = note->connection;
+    struct ibshift_rail *rail = &c->rail[part];
+    size_t end = (part + 1) * step < note->length ? (part + 1) * step : note->length;
+
+    size_t most = nv->verbs->ports[rail->my_port].attr.max_msg_sz;
+    size_t early = early_end(note, parts);
+    size_t n = note->done < early ? early - note->done : end - note->done;
+    n = n < most ? n : most;
+    n = n < limit ? n : limit;
+    int is_last = note->done + n == end, is_early = !is_last && note->done + n == early;
+    struct ibv_sge sge = {.addr = (uintptr_t)note->buffer + note->done,
+                          .length = (uint32_t)n,
+                          .lkey = note->local_key[part]};
+    int has_news = is_last || is_early;
+    enum ibshift_wr_kind kind = is_last    ? IBSHIFT_WR_WRITE
+                                : is_early ? IBSHIFT_WR_EARLY
+                                           : IBSHIFT_WR_PLAIN;
+    struct ibv_send_wr wr = {
+        .opcode = has_news ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
+        .wr_id = has_news ? ibshift_wr_id(note, kind) : 0,
+        .sg_list = &sge,
+        .num_sge = 1,
+        .imm_data = htobe32(ibshift_immediate(note->to.id, (uint32_t)is_early, parts))};
+
+    if (ibshift_rail_room(nv, rail) <= RESERVED_REQUESTS ||
+        (has_news && !ibshift_nv_has_slot(nv, c))) {
+        return -EAGAIN;
+    }
+    wr.wr.rdma.remote_addr = note->to.address + note->done;
+    wr.wr.rdma.rkey = note->to.key[part];
+    note->parts += (uint8_t)is_last;
+    note->done += n;
+    c->out.slots_used += (uint32_t)has_news;
+    return ibshift_rail_post(nv, rail, &wr, has_news);
+}
+
+static int send_piece(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+{
+    size_t n = note->length - note->done;
+    struct ibshift_wire head = {.key = note->match.key, .kind = IBSHIFT_WIRE_PIECE};
+
+    n = n < nv->net.max_eager ? n : nv->net.max_eager;
+    head.length = (uint32_t)n;
+    head.offset = (uint32_t)(note->done / nv->net.max_eager);
+    int rc = ibshift_nv_put(nv, note->connection, &head, (uint8_t *)note->buffer + note->done, 0);
+    note->done += rc == 0 ? n : 0;
+    return rc;
+}
+
+/* 0: all is posted, the note has left the queue; -EAGAIN: later; else the connection broke. */
+int ibshift_nv_write(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+{
+    int rc = 0;
+
+    while (rc == 0 && note->done < note->length) {
+        rc = note->is_copied ? send_piece(nv, note) : write_some(nv, note, SIZE_MAX);
+    }
+    if (rc == 0 && note->is_copied) {
+        ibshift_nv_note_end(nv, note, 0);
+    } else if (rc == 0) {
+        ibshift_note_move(&note->connection->resting, note);
+    }
+    return rc;
+}
+
+/* The pieces of slow messages whose time has come. */
+void ibshift_nv_write_slowly(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    uint64_t now = ibshift_net_now(&nv->net);
+    struct ibshift_note *next;
+    int rc = 0;
+
+    for (struct ibshift_note *n = c->slow.first; n != NULL && rc == 0; n = next) {
+        next = n->next;
+        while (rc == 0 && n->done < n->length &&
+               (double)(now - n->since) * (double)n->length >=
+                   (double)n->spread * (double)n->done) {
+            rc = write_some(nv, n, SLOW_PIECE);
+        }
+        if (rc == 0 && n->done == n->length) {
+            ibshift_note_move(&c->resting, n);
+        }
+    }
+}
+
+/* A part is written, as its completion says. */
+void ibshift_nv_written(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+{
+    note->parts--;
+    if (note->parts == 0 && note->done == note->length) {
+        ibshift_nv_note_end(nv, note, 0);
+    }
+}
+
+void ibshift_nv_part_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                          uint32_t immediate)
+{
+    uint32_t id = immediate >> 3, parts = (immediate & 3) + 1;
+    struct ibshift_note *note = nv->grants[id & (IBSHIFT_GRANTS - 1)];
+
+    if (note == NULL || note->grant != id || note->connection != c) {
+        ibshift_nv_break(nv, c, -EIO, "it wrote a message that it had no grant for");
+        return;
+    }
+    if (immediate & 4) {
+        ibshift_nv_event(nv, note->cookie, c->peer, IBSHIFT_NET_EARLY);
+    } else if (++note->parts == parts) {
+        ibshift_nv_note_end(nv, note, 0);
+    }
+}
+
+void ibshift_nv_piece_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                           const struct ibshift_wire *head, const uint8_t *payload)
+{
+    struct ibshift_note *note =
+        (struct ibshift_note *)ibshift_match_find(&nv->rx, c->peer, &head->key);
+    size_t offset = (size_t)head->offset * nv->net.max_eager; /* they come in order */
+
+    if (note == NULL || note->kind != IBSHIFT_NOTE_RECV || !note->is_granted ||
+        offset != note->done || head->length > note->length - offset) {
+        ibshift_nv_break(nv, c, -EIO, "it sent a piece of a message that it had no grant for");
+        return;
+    }
+    memcpy((uint8_t *)note->buffer + offset, payload, head->length);
+    note->done += head->length;
+    if (note->done == note->length) {
+        ibshift_nv_note_end(nv, note, 0);
+    }
+}
+
+/* Asks after grants that are late: finds lengths that differ, and a peer that is dead. */
+void ibshift_nv_probe(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    struct ibshift_wire_grant body = {0};
+    struct ibshift_note *next;
+
+    for (struct ibshift_note *n = c->resting.first; n != NULL; n = next) {
+        next = n->next;
+        if (n->kind == IBSHIFT_NOTE_LONG && !n->is_granted && c->ready.first == NULL &&
+            nv->time - n->since > probe_pause) {
+            n->since = nv->time;
+            body.length = n->length;
+            nv->stats.probes++;
+            ibshift_nv_control(nv, c, &n->match.key, IBSHIFT_WIRE_PROBE, &body);
+            return;
+        }
+    }
+}

@@ -1,0 +1,109 @@
+#ifndef IBSHIFT_NET_VERBS_WIRE_H
+#define IBSHIFT_NET_VERBS_WIRE_H
+
+/* What two connected processes write to each other; little endian, as the key is. */
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "net/net.h"
+#include "net/verbs/choice.h"
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire is not swapped");
+
+enum ibshift_wire_kind {
+    IBSHIFT_WIRE_DATA = 1, /* a short message */
+    IBSHIFT_WIRE_PIECE,    /* a part of a long one that could not be written in place */
+    IBSHIFT_WIRE_GRANT,    /* write a long message here */
+    IBSHIFT_WIRE_PULL,     /* send this short message, I wait for it */
+    IBSHIFT_WIRE_UNPULL,   /* forget the PULL: the message had been sent before it */
+    IBSHIFT_WIRE_PROBE,    /* I wait for the grant of this long message */
+    IBSHIFT_WIRE_RING,     /* a ring for your short messages */
+    IBSHIFT_WIRE_ABORT,    /* I have given this collective up, because of peer id, errno pieces */
+    IBSHIFT_WIRE_LEAVE,    /* this message will come, but not in its turn */
+    IBSHIFT_WIRE_ASK,      /* do you take part in this collective? */
+};
+
+enum { IBSHIFT_WIRE_QUOTA = 1 }; /* flag: this message took a piece of quota */
+
+/* In front of the payload; in a ring behind it, so that the mark is written last. */
+struct ibshift_wire {
+    struct ibshift_net_key key;
+    uint32_t length;             /* of the payload */
+    uint16_t slots, quota, ring; /* limits for what comes back: see net_verbs_credit.h */
+    uint8_t kind;
+    uint8_t flags;
+    uint32_t offset; /* PIECE: in units of max_eager; in a ring: ibshift_wire_check() */
+    uint32_t mark;   /* in a ring: the number of the record, from 1 */
+};
+static_assert(sizeof(struct ibshift_wire) == 32, "the header is a wire format");
+
+/*
+ * A fingerprint of a record. The order in which the bytes of a write land is not promised by
+ * InfiniBand, though all devices write the last ones last: a record counts when its mark is there
+ * and the fingerprint fits.
+ */
+static inline uint64_t ibshift_wire_mix(uint64_t sum, uint64_t word)
+{
+    sum = (sum ^ word) * 0x9e3779b97f4a7c15u;
+    return sum ^ sum >> 29;
+}
+
+static inline uint32_t ibshift_wire_check(const struct ibshift_wire *head, const void *payload)
+{
+    struct ibshift_wire h = *head;
+    uint64_t word[4], sum[4] = {1, 2, 3, 4};
+    const uint8_t *at = payload;
+    uint32_t left = head->length;
+
+    h.offset = 0;
+    memcpy(word, &h, sizeof(word));
+    for (;;) {
+        for (int i = 0; i < 4; i++) {
+            sum[i] = ibshift_wire_mix(sum[i], word[i]);
+        }
+        if (left < sizeof(word)) {
+            break;
+        }
+        memcpy(word, at, sizeof(word));
+        at += sizeof(word);
+        left -= (uint32_t)sizeof(word);
+    }
+    for (; left > 0; left -= left < 8 ? left : 8, at += 8) {
+        word[0] = 0;
+        memcpy(word, at, left < 8 ? left : 8);
+        sum[0] = ibshift_wire_mix(sum[0], word[0]);
+    }
+    sum[0] = ibshift_wire_mix(sum[0], sum[1]);
+    sum[2] = ibshift_wire_mix(sum[2], sum[3]);
+    return (uint32_t)(ibshift_wire_mix(sum[0], sum[2]) >> 32);
+}
+
+/* The payload of GRANT, PULL, PROBE, RING and ABORT. */
+struct ibshift_wire_grant {
+    uint64_t address;
+    uint64_t length;                 /* of the whole message */
+    uint32_t id;                     /* comes back as immediate data; RING: records */
+    uint32_t pieces;                 /* 1: send pieces instead of writing */
+    uint32_t key[IBSHIFT_PORTS_MAX]; /* one a rail */
+    uint64_t note;                   /* of net.h, untouched */
+};
+static_assert(sizeof(struct ibshift_wire_grant) == 48, "the grant is a wire format");
+
+/* Limits that the peer writes into our memory when it has nothing else to say. */
+struct ibshift_word {
+    uint32_t slots, quota, ring, reserved;
+};
+static_assert(sizeof(struct ibshift_word) == 16, "the word is a wire format");
+
+/*
+ * Immediate data: a grant's place and age, whether this is the end of a part or only news of one
+ * that nearly ends, and into how many parts the message was cut.
+ */
+static inline uint32_t ibshift_immediate(uint32_t id, uint32_t is_early, uint32_t parts)
+{
+    return id << 3 | is_early << 2 | (parts - 1);
+}
+
+#endif

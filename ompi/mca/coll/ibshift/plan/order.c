@@ -1,0 +1,109 @@
+#include "plan/order.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int refuse(char *why, size_t size, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(why, size, format, args);
+    va_end(args);
+    return -EINVAL;
+}
+
+int ibshift_order_check(const struct ibshift_order *o, uint32_t ranks, char *why, size_t size)
+{
+    uint64_t seats = (uint64_t)o->places * o->slots, taken = 0;
+
+    if (o->places == 0 || o->slots == 0 || seats > UINT32_MAX) {
+        return refuse(why, size, "an order of %u places with %u slots", o->places, o->slots);
+    }
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        uint32_t seat = o->seat_of[rank];
+
+        if (seat >= seats || o->rank_at[seat] != rank) {
+            return refuse(why, size, "rank %u is not on the seat %u that it claims", rank, seat);
+        }
+    }
+    for (uint32_t seat = 0; seat < seats; seat++) {
+        taken += o->rank_at[seat] != IBSHIFT_NO_RANK;
+    }
+    if (taken != ranks) {
+        return refuse(why, size, "%llu seats are taken by %u ranks", (unsigned long long)taken,
+                      ranks);
+    }
+    return 0;
+}
+
+/* Every other rank once in a row; `met` holds the last row that met each rank. */
+static int check_row(const struct ibshift_stages *t, const uint32_t *row, uint32_t rank,
+                     uint32_t ranks, uint32_t *met, uint32_t mark, char *why, size_t size)
+{
+    uint32_t peers = 0;
+
+    for (uint32_t s = 0; s < t->stages; s++) {
+        uint32_t peer = row[s];
+
+        if (peer == IBSHIFT_NO_RANK) {
+            continue;
+        }
+        if (peer >= ranks || peer == rank || met[peer] == mark) {
+            return refuse(why, size, "rank %u, stage %u: peer %u %s", rank, s, peer,
+                          peer >= ranks  ? "does not exist"
+                          : peer == rank ? "is the rank itself"
+                                         : "was met before");
+        }
+        met[peer] = mark;
+        peers++;
+    }
+    if (peers != ranks - 1) {
+        return refuse(why, size, "rank %u meets %u of %u peers", rank, peers, ranks - 1);
+    }
+    return 0;
+}
+
+/* With all rows at hand, what one sends in a stage the other receives in it. */
+static int check_match(const struct ibshift_stages *t, uint32_t rank, char *why, size_t size)
+{
+    for (uint32_t s = 0; s < t->stages; s++) {
+        uint32_t to = t->to[(size_t)rank * t->stages + s];
+
+        if (to != IBSHIFT_NO_RANK && t->from[(size_t)to * t->stages + s] != rank) {
+            return refuse(why, size, "stage %u: rank %u sends to %u, which does not expect it", s,
+                          rank, to);
+        }
+    }
+    return 0;
+}
+
+int ibshift_stages_check(const struct ibshift_stages *t, uint32_t ranks, char *why, size_t size)
+{
+    uint32_t *met = calloc((size_t)ranks + 1, sizeof(*met));
+    int status = 0;
+
+    if (met == NULL) {
+        return -ENOMEM;
+    }
+    if (t->rows == 0 || t->first >= ranks || t->rows > ranks - t->first) {
+        status =
+            refuse(why, size, "rows %u to %u of %u ranks", t->first, t->first + t->rows, ranks);
+    }
+    for (uint32_t r = 0; r < t->rows && status == 0; r++) {
+        size_t row = (size_t)r * t->stages;
+        uint32_t mark = 2 * r + 1;
+
+        status = check_row(t, t->to + row, t->first + r, ranks, met, mark, why, size);
+        if (status == 0) {
+            status = check_row(t, t->from + row, t->first + r, ranks, met, mark + 1, why, size);
+        }
+        if (status == 0 && t->rows == ranks) {
+            status = check_match(t, r, why, size);
+        }
+    }
+    free(met);
+    return status;
+}

@@ -1,0 +1,61 @@
+/* Writes an SVG picture, element by element. Coordinates are pixels, y grows downwards. */
+#ifndef IBSHIFT_DRAW_SVG_H
+#define IBSHIFT_DRAW_SVG_H
+
+#include <stdio.h>
+
+/* Told apart with every common kind of colour blindness (Okabe and Ito). */
+enum svg_color {
+    SVG_BLUE,
+    SVG_VERMILION,
+    SVG_GREEN,
+    SVG_ORANGE,
+    SVG_PURPLE,
+    SVG_SKY,
+    SVG_BLACK,
+    SVG_YELLOW,
+    SVG_GREY,
+    SVG_PALE,
+    SVG_WHITE,
+    SVG_COLOR_COUNT
+};
+
+enum svg_anchor { SVG_START, SVG_MIDDLE, SVG_END };
+
+enum svg_dash { SVG_SOLID, SVG_DASHED, SVG_DOTTED };
+
+struct svg_point {
+    double x, y;
+};
+
+/* A white sheet with a title for screen readers; every picture ends with svg_end. */
+void svg_begin(FILE *out, double width, double height, const char *title);
+void svg_end(FILE *out);
+
+void svg_rect(FILE *out, double x, double y, double width, double height, enum svg_color fill);
+void svg_frame(FILE *out, double x, double y, double width, double height, enum svg_color stroke);
+void svg_circle(FILE *out, struct svg_point at, double radius, enum svg_color fill);
+void svg_line(FILE *out, struct svg_point from, struct svg_point to, enum svg_color stroke,
+              double width, enum svg_dash dash);
+/* A line with a head; it stops short of both points by the given gap. */
+void svg_arrow(FILE *out, struct svg_point from, struct svg_point to, enum svg_color stroke,
+               double gap);
+void svg_polyline(FILE *out, const struct svg_point *points, int count, enum svg_color stroke,
+                  enum svg_dash dash);
+/* The area between points and the same number of points back, pale. */
+void svg_area(FILE *out, const struct svg_point *points, int count, enum svg_color fill);
+
+void svg_text(FILE *out, struct svg_point at, double size, enum svg_anchor anchor,
+              const char *format, ...) __attribute__((format(printf, 5, 6)));
+void svg_bold(FILE *out, struct svg_point at, double size, enum svg_anchor anchor,
+              const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* Text on a filled shape: white where the fill is dark. */
+void svg_label_on(FILE *out, struct svg_point at, double size, enum svg_color fill,
+                  const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* Bottom to top, for the title of a vertical axis. */
+void svg_text_upright(FILE *out, struct svg_point at, double size, const char *text);
+
+/* Roughly how wide the text will be: to keep labels apart. */
+double svg_text_width(const char *text, double size);
+
+#endif

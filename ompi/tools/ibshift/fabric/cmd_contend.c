@@ -1,0 +1,202 @@
+/* `ibshift fabric contend`: flows per link, stage by stage, of an order, a schedule or a plan. */
+#include "fabric/cmd_job.h"
+#include "fabric/paths/contend_plan.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct contend {
+    struct fabric_args args;
+    struct fabric_job job;
+    const char *order, *plan; /* as given, or NULL */
+    bool schedule, json;
+    const char *title; /* of what is counted */
+    ibshift_arrangement_t table;
+    ibshift_seats_t seats;
+    ibshift_plan_flows_t flows;
+    uint32_t *renamed; /* plan's rank -> member */
+    ibshift_contention_t result;
+    double bound; /* of an all-to-all; of a plan that of its flows */
+};
+
+static int fail(const struct contend *c, const ibshift_error_t *err)
+{
+    return fabric_args_fail(&c->args, err);
+}
+
+static int make_seats(struct contend *c)
+{
+    return fabric_job_seats(&c->args, &c->job, c->order, &c->seats, &c->title);
+}
+
+static int make_table(struct contend *c)
+{
+    ibshift_error_t err;
+
+    if (ibshift_arrange(c->job.placement, c->job.order, c->job.order_count, 1u << IBSHIFT_WAY_TABLE,
+                        &c->table, &err) != 0) {
+        return fail(c, &err);
+    }
+    c->title = ibshift_way_name(c->table.way);
+    return CLI_OK;
+}
+
+/* The plan's ranks are those of the job in the order asked for. */
+static int make_plan(struct contend *c)
+{
+    const ibshift_placement_t *p = c->job.placement;
+    const struct ibshift_alg *alg = NULL;
+    struct ibshift_plan plan;
+    int rc, status = fabric_job_plan(&c->args, c->plan, p->ranks, &alg, &plan);
+
+    status = status == CLI_OK ? make_seats(c) : status;
+    if (status != CLI_OK) {
+        return status;
+    }
+    c->renamed = malloc(((size_t)p->ranks + 1) * sizeof(*c->renamed));
+    if (c->renamed == NULL) {
+        return cli_error(c->args.command, "no memory");
+    }
+    for (uint32_t seat = 0, at = 0; seat < c->seats.order.places * c->seats.order.slots; seat++) {
+        if (c->seats.rank_at[seat] != IBSHIFT_NO_RANK) {
+            c->renamed[at++] = p->member_of[c->seats.rank_at[seat]];
+        }
+    }
+    rc = ibshift_plan_flows_open(alg, &plan, c->renamed, &c->flows);
+    c->title = c->plan;
+    return rc == 0 ? CLI_OK
+                   : cli_error(c->args.command, "--plan %.60s: more than %u messages", c->plan,
+                               IBSHIFT_PLAN_FLOWS);
+}
+
+static int count_flows(struct contend *c)
+{
+    const ibshift_placement_t *p = c->job.placement;
+    ibshift_stage_source_t source;
+    int status = c->plan != NULL ? make_plan(c) : c->schedule ? make_table(c) : make_seats(c);
+
+    if (status != CLI_OK) {
+        return status;
+    }
+    source = c->plan != NULL ? c->flows.source
+             : c->schedule   ? ibshift_arrangement_source(p, &c->table)
+                             : ibshift_source_shift(&c->seats.order, p->ranks, p->member_of);
+    if (ibshift_contend(p->paths, &source, 0, &c->result) != 0) {
+        return cli_error(c->args.command, "no memory");
+    }
+    return CLI_OK;
+}
+
+static double average_of(const ibshift_contention_t *r)
+{
+    return r->stages > 0 ? r->sum / r->stages : 0;
+}
+
+static void print_text(const struct contend *c, const uint32_t *guilty, unsigned count)
+{
+    const ibshift_contention_t *r = &c->result;
+    char link[200];
+
+    printf("%u ranks on %u hosts: %s\n", c->job.placement->ranks, c->job.placement->paths->hosts,
+           c->title);
+    printf("stages   %u\nworst    %.4g\naverage  %.4g\nsum      %.6g\nbound    %.6g", r->stages,
+           r->worst, average_of(r), r->sum, r->bound);
+    printf(r->bound > 0 ? "  (sum is %.3f of it)\n" : "\n", r->sum / r->bound);
+    puts("\nflows on the dearest link  stages");
+    for (int b = 0; b < IBSHIFT_CONTEND_BINS; b++) {
+        if (r->histogram[b] > 0) {
+            printf("%s%*d  %u\n", b == IBSHIFT_CONTEND_BINS - 1 ? ">=" : "  ", 23, b,
+                   r->histogram[b]);
+        }
+    }
+    puts(count == 0 ? "\nno link carries two flows at once" : "\nat worst  in all  link");
+    for (unsigned i = 0; i < count; i++) {
+        ibshift_contention_name(c->job.placement->paths, guilty[i], link, sizeof(link));
+        printf("%8u  %6" PRIu64 "  %s\n", r->worst_flows[guilty[i]], r->total[guilty[i]], link);
+    }
+}
+
+static void print_json(const struct contend *c, const uint32_t *guilty, unsigned count)
+{
+    const ibshift_contention_t *r = &c->result;
+    char text[200];
+    struct json j;
+
+    json_begin(&j, stdout);
+    json_value(&j, "hosts", "%u", c->job.placement->paths->hosts);
+    json_value(&j, "ranks", "%u", c->job.placement->ranks);
+    json_text(&j, "what", c->title);
+    json_value(&j, "stages", "%u", r->stages);
+    json_value(&j, "worst", "%.6g", r->worst);
+    json_value(&j, "average", "%.6g", average_of(r));
+    json_value(&j, "sum", "%.9g", r->sum);
+    json_value(&j, "bound", "%.9g", r->bound);
+    json_open(&j, "histogram", '{');
+    for (int b = 0; b < IBSHIFT_CONTEND_BINS; b++) {
+        snprintf(text, sizeof(text), "%d", b);
+        if (r->histogram[b] > 0) {
+            json_value(&j, text, "%u", r->histogram[b]);
+        }
+    }
+    json_close(&j, '}');
+    json_open(&j, "guilty", '[');
+    for (unsigned i = 0; i < count; i++) {
+        ibshift_contention_name(c->job.placement->paths, guilty[i], text, sizeof(text));
+        json_open(&j, NULL, '{');
+        json_text(&j, "link", text);
+        json_value(&j, "worst", "%u", r->worst_flows[guilty[i]]);
+        json_value(&j, "total", "%" PRIu64, r->total[guilty[i]]);
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    json_end(&j);
+}
+
+static int run(struct contend *c)
+{
+    uint32_t guilty[FABRIC_GUILTY];
+    unsigned count;
+    int status = fabric_job_open(&c->args, &c->job);
+
+    if (status == CLI_OK && c->schedule && (c->order != NULL || c->plan != NULL)) {
+        status = cli_error(c->args.command, "--schedule takes neither --order nor --plan");
+    }
+    status = status == CLI_OK ? count_flows(c) : status;
+    if (status == CLI_OK) {
+        count = fabric_job_guilty(&c->job, &c->result, guilty);
+        (c->json ? print_json : print_text)(c, guilty, count);
+    }
+    ibshift_contention_free(&c->result);
+    ibshift_plan_flows_close(&c->flows);
+    ibshift_seats_free(&c->seats);
+    ibshift_arrangement_free(&c->table);
+    free(c->renamed);
+    fabric_job_close(&c->job);
+    return status;
+}
+
+int cmd_fabric_contend(int argc, char **argv)
+{
+    struct contend c = {.order = NULL};
+    const struct fabric_option options[] = {
+        {"--hosts", "HOSTS", FABRIC_JOB_HOSTS_HELP, NULL, &c.job.hosts},
+        {"--ranks-per-host", "N", FABRIC_JOB_PER_HOST_HELP, NULL, &c.job.ranks_per_host},
+        {"--order", "ORDER", "rank, routing, keepers, random:SEED or a FILE of hosts", NULL,
+         &c.order},
+        {"--schedule", NULL, "a table of stages instead of a shift", &c.schedule, NULL},
+        {"--plan", "NAME", "the messages of COLLECTIVE/ALGORITHM[:RADIX]", NULL, &c.plan},
+        {"--json", NULL, "the same as a JSON object", &c.json, NULL},
+        {NULL, NULL, NULL, NULL, NULL},
+    };
+    int status;
+
+    c.args = (struct fabric_args){.command = "fabric contend",
+                                  .usage = "FABRIC [LFTS]",
+                                  .options = options,
+                                  .least = 1,
+                                  .most = 2};
+    status = fabric_args_parse(&c.args, argc, argv);
+    return status != CLI_OK || c.args.helped ? status : run(&c);
+}

@@ -1,0 +1,109 @@
+/* Fabrics in the formats of ibsim (netlist) and OpenSM (tables for its file routing engine). */
+#include "fabric/cmd.h"
+
+#include <inttypes.h>
+
+struct node_words {
+    const char *guid, *record;
+    char letter;
+};
+
+/* Aggregation nodes are channel adapters by what ibnetdiscover says, and known by their name. */
+static struct node_words words_of(const ibshift_fabric_t *f, uint32_t node)
+{
+    if (ibshift_node_is_switch(f, node)) {
+        return (struct node_words){"switchguid", "Switch", 'S'};
+    }
+    return f->nodes[node].kind == IBSHIFT_NODE_HCA ||
+                   ibshift_is_aggregation_node(ibshift_node_name(f, node))
+               ? (struct node_words){"caguid", "Ca", 'H'}
+               : (struct node_words){"rtguid", "Rt", 'R'};
+}
+
+static void print_port(const ibshift_fabric_t *f, uint32_t port)
+{
+    const ibshift_port_t *own = &f->ports[port], *peer = &f->ports[own->peer];
+
+    printf("[%u]\t\"%c-%016" PRIx64 "\"[%u]\t\t# \"%s\"\n", own->number,
+           words_of(f, peer->node).letter, f->nodes[peer->node].guid, peer->number,
+           ibshift_node_name(f, peer->node));
+}
+
+static void print_node(const ibshift_fabric_t *f, uint32_t n)
+{
+    const ibshift_node_t *node = &f->nodes[n];
+    struct node_words words = words_of(f, n);
+
+    printf("%s=0x%" PRIx64 "\n", words.guid, node->guid);
+    printf("%s\t%u \"%c-%016" PRIx64 "\"\t\t# \"%s\"\n", words.record, node->port_count,
+           words.letter, node->guid, ibshift_node_name(f, n));
+    for (uint32_t p = node->first_port; p < node->first_port + node->port_count; p++) {
+        if (f->ports[p].peer != IBSHIFT_NO_PORT) {
+            print_port(f, p);
+        }
+    }
+    putchar('\n');
+}
+
+static void print_row(const ibshift_fabric_t *f, uint32_t sw, unsigned lid)
+{
+    uint32_t port = f->lid_port[lid];
+    unsigned out = ibshift_lft_get(f, sw, lid);
+
+    if (port != IBSHIFT_NO_PORT && out != 0) {
+        printf("0x%04x %03u # Channel Adapter portguid 0x%016" PRIx64 ": '%s'\n", lid, out,
+               f->ports[port].guid, ibshift_node_name(f, f->ports[port].node));
+    }
+}
+
+static void print_tables(const ibshift_fabric_t *f)
+{
+    for (uint32_t s = 0; s < f->switch_count; s++) {
+        const ibshift_node_t *node = &f->nodes[f->switches[s]];
+
+        printf("Unicast lids [0-%u] of switch Lid %u guid 0x%016" PRIx64 " ('%s'):\n",
+               f->lft_stride - 1, node->lid, node->guid, ibshift_node_name(f, f->switches[s]));
+        for (unsigned lid = 1; lid < f->lft_stride; lid++) {
+            print_row(f, s, lid);
+        }
+    }
+}
+
+int cmd_fabric_export(int argc, char **argv)
+{
+    bool netlist = false, tables = false;
+    const struct fabric_option options[] = {
+        {"--netlist", NULL, "nodes and cables, as ibsim and ibshift read them (the default)",
+         &netlist, NULL},
+        {"--tables", NULL, "forwarding tables, as opensm -R file -U and ibshift read them", &tables,
+         NULL},
+        {NULL, NULL, NULL, NULL, NULL},
+    };
+    struct fabric_args args = {.command = "fabric export",
+                               .usage = "FABRIC [LFTS]",
+                               .options = options,
+                               .least = 1,
+                               .most = 2};
+    ibshift_fabric_t *f;
+    int rc = fabric_args_parse(&args, argc, argv);
+
+    if (rc != CLI_OK || args.helped) {
+        return rc;
+    }
+    rc = fabric_args_load(&args, &f);
+    if (rc != CLI_OK) {
+        return rc;
+    }
+    if (tables && f->lft == NULL) {
+        rc = cli_error(args.command, "%s has no tables: name a file of them", args.positional[0]);
+    } else if (tables) {
+        print_tables(f);
+    }
+    if (rc == CLI_OK && (netlist || !tables)) {
+        for (uint32_t n = 0; n < f->node_count; n++) {
+            print_node(f, n);
+        }
+    }
+    ibshift_fabric_free(f);
+    return rc;
+}

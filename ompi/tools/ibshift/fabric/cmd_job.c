@@ -1,0 +1,244 @@
+#include "fabric/cmd_job.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/graph/random.h"
+#include "fabric/graph/rate.h"
+#include "fabric/read/read.h"
+
+#define RANKS_MAX 1000000
+
+bool fabric_job_numbers(const struct fabric_args *args, const char *text, const char *word,
+                        unsigned count, uint64_t *numbers, int *status)
+{
+    size_t length = strlen(word);
+    const char *at = text + length;
+
+    if (strncmp(text, word, length) != 0 || *at != ':') {
+        return false;
+    }
+    *status = CLI_OK;
+    for (unsigned i = 0; i < count && at != NULL; i++) {
+        at = *at == ':' ? ibshift_scan_decimal(at + 1, &numbers[i]) : NULL;
+    }
+    if (at == NULL || *at != '\0') {
+        *status = cli_error(args->command, "'%.60s': wants %u number%s behind '%s:'", text, count,
+                            count == 1 ? "" : "s", word);
+    }
+    return true;
+}
+
+static uint32_t real_hosts(const struct fabric_job *job, uint32_t *hosts)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < job->order_count; i++) {
+        if (job->order[i] != IBSHIFT_NO_HOST) {
+            hosts[count++] = job->order[i];
+        }
+    }
+    return count;
+}
+
+/* Runs of `length` hosts in routing order, at random places, in random order. Returns how many
+ * hosts that are. */
+static uint32_t draw_fragments(const struct fabric_job *job, uint64_t wanted, uint64_t length,
+                               uint64_t seed, uint32_t *hosts)
+{
+    uint32_t all = job->fabric->host_count, runs, count = 0;
+    uint32_t *along = malloc(((size_t)all + 1) * sizeof(*along));
+    uint32_t *run = malloc(((size_t)all + 1) * sizeof(*run));
+
+    if (along != NULL && run != NULL) {
+        real_hosts(job, along);
+        runs = (uint32_t)((all + length - 1) / length);
+        for (uint32_t i = 0; i < runs; i++) {
+            run[i] = i;
+        }
+        ibshift_random_shuffle(&seed, run, runs);
+        for (uint32_t i = 0; i < runs; i++) {
+            uint64_t first = run[i] * length;
+
+            for (uint64_t h = first; h < first + length && h < all && count < wanted; h++) {
+                hosts[count++] = along[h];
+            }
+        }
+    }
+    free(along);
+    free(run);
+    return count;
+}
+
+static int draw_hosts(const struct fabric_args *args, const struct fabric_job *job,
+                      const uint64_t *numbers, bool fragments, uint32_t *hosts, uint32_t *count)
+{
+    uint64_t seed = numbers[fragments ? 2 : 1];
+
+    if (numbers[0] < 1 || numbers[0] > job->fabric->host_count || (fragments && numbers[1] < 1)) {
+        return cli_error(args->command, "--hosts %s: the fabric has %u hosts", job->hosts,
+                         job->fabric->host_count);
+    }
+    *count = (uint32_t)numbers[0];
+    if (fragments) {
+        return draw_fragments(job, numbers[0], numbers[1], seed, hosts) == *count
+                   ? CLI_OK
+                   : cli_error(args->command, "no memory");
+    }
+    ibshift_random_shuffle(&seed, hosts, job->fabric->host_count);
+    return CLI_OK;
+}
+
+static int read_hosts(const struct fabric_args *args, const struct fabric_job *job,
+                      uint32_t **hosts, uint32_t *count)
+{
+    uint32_t *read = NULL;
+    ibshift_error_t err;
+
+    if (ibshift_ranks_load(job->hosts, job->fabric, &read, count, &err) != 0) {
+        return fabric_args_fail(args, &err);
+    }
+    free(*hosts);
+    *hosts = read;
+    return CLI_OK;
+}
+
+/* The job's hosts in the order of its ranks, several times where a file says so. */
+static int choose_hosts(const struct fabric_args *args, const struct fabric_job *job,
+                        uint32_t **hosts, uint32_t *count)
+{
+    const ibshift_fabric_t *f = job->fabric;
+    uint64_t numbers[3];
+    int status;
+
+    *count = f->host_count;
+    *hosts = malloc(((size_t)f->host_count + 1) * sizeof(**hosts));
+    if (*hosts == NULL) {
+        return cli_error(args->command, "no memory");
+    }
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        (*hosts)[h] = h;
+    }
+    if (job->hosts == NULL) {
+        return CLI_OK;
+    }
+    if (fabric_job_numbers(args, job->hosts, "random", 2, numbers, &status)) {
+        return status != CLI_OK ? status : draw_hosts(args, job, numbers, false, *hosts, count);
+    }
+    if (fabric_job_numbers(args, job->hosts, "fragments", 3, numbers, &status)) {
+        return status != CLI_OK ? status : draw_hosts(args, job, numbers, true, *hosts, count);
+    }
+    return read_hosts(args, job, hosts, count);
+}
+
+/* Before the routes are counted: a slow cable costs more there too. */
+static void slow_down(const struct fabric_job *job, const uint32_t *hosts, uint32_t count)
+{
+    for (uint32_t i = 0; i < job->slow_hosts && i < count; i++) {
+        ibshift_port_t *port = &job->fabric->ports[job->fabric->hosts[hosts[i]]];
+        uint32_t mbps = port->rate.mbps != 0 ? port->rate.mbps : ibshift_rate_usual().mbps;
+        ibshift_rate_t rate = {.mbps = mbps / job->slow_by & IBSHIFT_RATE_MOST};
+        uint32_t before = 0;
+
+        while (hosts[before] != hosts[i]) {
+            before++;
+        }
+        if (before < i) {
+            continue;
+        }
+        port->rate = rate;
+        if (port->peer != IBSHIFT_NO_PORT) {
+            job->fabric->ports[port->peer].rate = rate;
+        }
+    }
+}
+
+static int place_ranks(const struct fabric_args *args, struct fabric_job *job)
+{
+    uint32_t *hosts = NULL, *host_of = NULL, count = 0;
+    ibshift_error_t err;
+    int status = choose_hosts(args, job, &hosts, &count);
+
+    if (status == CLI_OK && (uint64_t)count * job->per_host > RANKS_MAX) {
+        status = cli_error(args->command, "%u hosts with %u ranks each: at most %d ranks", count,
+                           job->per_host, RANKS_MAX);
+    }
+    if (status == CLI_OK) {
+        host_of = malloc(((size_t)count * job->per_host + 1) * sizeof(*host_of));
+        status = host_of == NULL ? cli_error(args->command, "no memory") : CLI_OK;
+    }
+    if (status == CLI_OK) {
+        slow_down(job, hosts, count);
+        for (uint32_t r = 0; r < count * job->per_host; r++) {
+            host_of[r] = hosts[r / job->per_host];
+        }
+        if (ibshift_placement_open(job->fabric, host_of, count * job->per_host, &job->placement,
+                                   &err) != 0 ||
+            ibshift_placement_routes(job->placement, true, &err) != 0) {
+            status = fabric_args_fail(args, &err);
+        }
+    }
+    free(hosts);
+    free(host_of);
+    return status;
+}
+
+int fabric_job_open(const struct fabric_args *args, struct fabric_job *job)
+{
+    ibshift_error_t err;
+    long per_host = 1;
+    int status;
+
+    if (job->ranks_per_host != NULL &&
+        cli_parse_long(job->ranks_per_host, 1, 1024, &per_host) != 0) {
+        return cli_error(args->command, "--ranks-per-host %.40s: wants 1 to 1024",
+                         job->ranks_per_host);
+    }
+    job->per_host = (uint32_t)per_host;
+    status = fabric_args_load(args, &job->fabric);
+    if (status == CLI_OK && job->fabric->lft == NULL) {
+        status =
+            cli_error(args->command, "%s has no tables: name a file of them", args->positional[0]);
+    }
+    if (status == CLI_OK &&
+        ibshift_placement_order(job->fabric, &job->order, &job->order_count, &err) != 0) {
+        status = fabric_args_fail(args, &err);
+    }
+    return status == CLI_OK ? place_ranks(args, job) : status;
+}
+
+void fabric_job_close(struct fabric_job *job)
+{
+    ibshift_placement_close(job->placement);
+    free(job->order);
+    ibshift_fabric_free(job->fabric);
+}
+
+unsigned fabric_job_guilty(const struct fabric_job *job, const ibshift_contention_t *c,
+                           uint32_t guilty[FABRIC_GUILTY])
+{
+    double cost[FABRIC_GUILTY];
+    unsigned count = 0;
+
+    for (uint32_t i = 0; i < c->links; i++) {
+        double own = c->worst_flows[i] * ibshift_contention_cost(job->placement->paths, i);
+        unsigned at = count;
+
+        while (at > 0 && (own > cost[at - 1] ||
+                          (own == cost[at - 1] && c->total[i] > c->total[guilty[at - 1]]))) {
+            at--;
+        }
+        if (own <= 1.0001 || at == FABRIC_GUILTY) {
+            continue;
+        }
+        count += count < FABRIC_GUILTY;
+        for (unsigned k = count - 1; k > at; k--) {
+            cost[k] = cost[k - 1];
+            guilty[k] = guilty[k - 1];
+        }
+        cost[at] = own;
+        guilty[at] = i;
+    }
+    return count;
+}

@@ -1,0 +1,46 @@
+/* The job that `ibshift fabric contend`, `schedule` and `sim` look at: which hosts, how many ranks.
+ */
+#ifndef IBSHIFT_FABRIC_CMD_JOB_H
+#define IBSHIFT_FABRIC_CMD_JOB_H
+
+#include "fabric/cmd.h"
+#include "plan/alg.h"
+#include "fabric/table/arrange.h"
+
+struct fabric_job {
+    const char *hosts, *ranks_per_host; /* as given, or NULL */
+    ibshift_fabric_t *fabric;
+    ibshift_placement_t *placement;
+    uint32_t *order, order_count; /* the fabric's hosts in routing order, with place keepers */
+    uint32_t per_host;
+    uint32_t slow_hosts, slow_by; /* the first ranks' hosts have cables so many times slower */
+};
+
+#define FABRIC_JOB_HOSTS_HELP    "FILE, random:K:SEED or fragments:K:LENGTH:SEED; all if not given"
+#define FABRIC_JOB_PER_HOST_HELP "ranks on each host, numbered host by host; 1 if not given"
+
+/* Loads the fabric and places the ranks; CLI_OK or CLI_USAGE with a message. */
+int fabric_job_open(const struct fabric_args *args, struct fabric_job *job);
+void fabric_job_close(struct fabric_job *job);
+
+/* "random:7" and the like: numbers behind the word and a colon, `count` of them; false: another
+ * word. CLI_OK or CLI_USAGE in *status. */
+bool fabric_job_numbers(const struct fabric_args *args, const char *text, const char *word,
+                        unsigned count, uint64_t *numbers, int *status);
+
+/*
+ * The ranks' seats in the order asked for: rank, routing, keepers, random:SEED or a file of hosts;
+ * NULL: rank. *title: what that is, for people. CLI_OK or CLI_USAGE with a message.
+ */
+int fabric_job_seats(const struct fabric_args *args, const struct fabric_job *job,
+                     const char *order, ibshift_seats_t *seats, const char **title);
+/* The plan of "alltoall/bruck" or "alltoall/bruck:3" (radix); CLI_OK or CLI_USAGE. */
+int fabric_job_plan(const struct fabric_args *args, const char *text, uint32_t ranks,
+                    const struct ibshift_alg **alg, struct ibshift_plan *plan);
+
+/* The five busiest links of a contention, dearest first. */
+#define FABRIC_GUILTY 5
+unsigned fabric_job_guilty(const struct fabric_job *job, const ibshift_contention_t *c,
+                           uint32_t guilty[FABRIC_GUILTY]);
+
+#endif

@@ -1,0 +1,70 @@
+/* `ibshift info`: what it gathers, before it is printed as text or as JSON. */
+#ifndef IBSHIFT_INFO_CMD_H
+#define IBSHIFT_INFO_CMD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { INFO_PORTS = 256, INFO_PARAMS = 256, INFO_TEXT = 512 };
+
+/* A port of a device of this machine. */
+struct info_port {
+    char device[64];
+    unsigned number;
+    bool is_active, is_ethernet;
+    uint32_t rate;     /* Mb/s */
+    uint32_t distance; /* 0: nearest to this process */
+    unsigned place;    /* 1..: the component's first, second...; 0: not used */
+    unsigned lid, lmc, mtu, gid_index;
+    char gid[48];
+};
+
+struct info_devices {
+    struct info_port ports[INFO_PORTS];
+    int count;
+    bool is_software;    /* the device that is used first */
+    char why[INFO_TEXT]; /* why none is used; empty: one is */
+};
+
+/* What the component would do, asked as it asks itself. list, most, gid_index: its parameters. */
+void info_devices_find(struct info_devices *devices, const char *list, int most, int gid_index);
+
+struct info_param {
+    char *name, *value, *source; /* of one line each */
+};
+
+/* What Open MPI says of the component. */
+struct info_component {
+    const char *program; /* its ompi_info; "": built without Open MPI */
+    const char *release; /* that it was built for */
+    const char *folder;  /* where it was installed */
+    bool is_file;        /* it is there */
+    bool is_found;       /* Open MPI finds it by itself, or with the folder added */
+    bool needs_path;     /* with the folder added */
+    struct info_param params[INFO_PARAMS];
+    int count;
+};
+
+/* 0; or -errno when ompi_info does not run: then nothing is found. */
+int info_component_find(struct info_component *component);
+void info_component_free(struct info_component *component);
+/* The value of coll_ibshift_<name>, "" if not known. */
+const char *info_param(const struct info_component *component, const char *name);
+
+struct info {
+    struct info_component component;
+    struct info_devices devices;
+    const char *model, *fabric; /* files; "": none */
+    char model_error[INFO_TEXT], fabric_error[INFO_TEXT];
+    uint32_t fabric_hosts, fabric_switches, fabric_order;
+    char host[256];        /* of the fabric that this machine's port is; empty: not in it */
+    char model_text[1024]; /* the parameters in use */
+};
+
+void info_print(const struct info *info, bool all, FILE *out);
+void info_print_json(const struct info *info, FILE *out);
+
+int cmd_info(int argc, char **argv);
+
+#endif

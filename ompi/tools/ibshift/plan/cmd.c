@@ -1,0 +1,174 @@
+/* `ibshift plan`: the algorithms as they run, printed, drawn, proved and priced. */
+#include "plan/cmd.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "choose/size.h"
+
+const struct plan_command plan_commands[] = {
+    {"list", "c", "jo", "all algorithms, or those of one collective", plan_list},
+    {"print", "CA", "PrRkScOlTxmpjo", "the steps, one line each, as the executor traces them",
+     plan_print},
+    {"draw", "CA", "PRkScOlTxmepMdfo", "a picture of the data, of time or of the tree", plan_draw},
+    {"check", "CA", "PRkScOlTxmpwisj", "prove it right: all ranks, all blocks, no deadlock",
+     plan_check},
+    {"price", "CA", "PRkScOlTxmewHCpMtjo", "the modelled time", plan_price},
+    {"compare", "C", "PRkScOlTmewHCpMtfjo",
+     "the modelled times of all algorithms, and who wins where", plan_compare},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static void operand_text(const struct plan_command *command, char *text, size_t size)
+{
+    static const char *const forms[] = {"", " [COLLECTIVE]", " COLLECTIVE",
+                                        " COLLECTIVE ALGORITHM"};
+    int form = command->operands[0] == '\0'  ? 0
+               : command->operands[0] == 'c' ? 1
+                                             : 1 + (int)strlen(command->operands);
+
+    snprintf(text, size, "%s", forms[form]);
+}
+
+void plan_usage(FILE *out)
+{
+    fputs("usage: ibshift plan COMMAND [COLLECTIVE [ALGORITHM]] [OPTION...]\n\n", out);
+    for (const struct plan_command *c = plan_commands; c->name != NULL; c++) {
+        fprintf(out, "  %-8s %s\n", c->name, c->summary);
+    }
+    fputs("\n  -h, --help   this text; ibshift plan COMMAND --help for that of a command\n", out);
+}
+
+static void command_usage(FILE *out, const struct plan_command *command)
+{
+    char operands[40];
+
+    operand_text(command, operands, sizeof(operands));
+    fprintf(out, "usage: ibshift plan %s%s [OPTION...]\n%s\n\n", command->name, operands,
+            command->summary);
+    plan_usage_options(out, command);
+}
+
+static int run_command(const struct plan_command *command, int argc, char **argv)
+{
+    struct plan_args args;
+    int rc = plan_args_parse(&args, command, argc, argv);
+
+    if (rc == CLI_OK && args.alg != NULL) {
+        rc = plan_check_fit(&args);
+    }
+    if (rc == CLI_OK) {
+        rc = command->run(&args);
+    } else if (rc == -1) {
+        command_usage(stdout, command);
+        rc = CLI_OK;
+    }
+    plan_args_end(&args);
+    return rc;
+}
+
+int cmd_plan(int argc, char **argv)
+{
+    const char *names[16], *nearest;
+    size_t count = 0;
+
+    if (argc < 2) {
+        plan_usage(stderr);
+        return CLI_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        plan_usage(stdout);
+        return CLI_OK;
+    }
+    for (const struct plan_command *c = plan_commands; c->name != NULL; c++) {
+        if (strcmp(c->name, argv[1]) == 0) {
+            return run_command(c, argc - 1, argv + 1);
+        }
+        names[count++] = c->name;
+    }
+    nearest = cli_nearest(argv[1], names, count);
+    return nearest != NULL
+               ? cli_error("plan", "unknown command '%.40s': did you mean '%s'?", argv[1], nearest)
+               : cli_error("plan", "unknown command '%.40s'; ibshift plan --help lists them",
+                           argv[1]);
+}
+
+int plan_check_fit(const struct plan_args *args)
+{
+    char why[256] = "";
+
+    return ibshift_alg_check(args->alg, &args->plan, why, sizeof(why)) == 0
+               ? CLI_OK
+               : cli_error(args->command, "%s", why);
+}
+
+struct ibshift_model plan_model_of(const struct plan_args *args, enum plan_model which)
+{
+    return which == PLAN_LOGGP   ? ibshift_model_loggp(&args->model)
+           : which == PLAN_LOGFP ? ibshift_model_logfp(&args->model)
+                                 : args->model;
+}
+
+const char *plan_model_name(enum plan_model which)
+{
+    return which == PLAN_LOGGP ? "LogGP" : which == PLAN_LOGFP ? "LogfP" : "LogGP with f";
+}
+
+void plan_size_text(uint64_t bytes, char *text)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB"};
+    int unit = 0;
+
+    while (bytes >= 1024 && bytes % 1024 == 0 && unit < 3) {
+        bytes /= 1024;
+        unit++;
+    }
+    snprintf(text, 24, "%llu %s", (unsigned long long)bytes, units[unit]);
+}
+
+void plan_title(const struct plan_args *args, char *text, size_t size)
+{
+    const struct ibshift_plan *plan = &args->plan;
+    enum ibshift_collective collective = args->alg->collective;
+    int used = snprintf(text, size, "%s %s, %u rank%s", ibshift_collective_name(collective),
+                        args->alg->name, plan->ranks, plan->ranks == 1 ? "" : "s");
+
+    if (collective == IBSHIFT_BCAST || collective == IBSHIFT_SCATTER ||
+        collective == IBSHIFT_GATHER || collective == IBSHIFT_REDUCE) {
+        used += snprintf(text + used, size - (size_t)used, ", root %u", plan->root);
+    }
+    if (args->alg->radix_max > 0) {
+        used += snprintf(text + used, size - (size_t)used, ", radix %u", plan->radix);
+    }
+    if ((args->alg->flags & IBSHIFT_ALG_SEGMENTS) != 0) {
+        snprintf(text + used, size - (size_t)used, ", %u segment%s", plan->segments,
+                 plan->segments == 1 ? "" : "s");
+    }
+}
+
+FILE *plan_open(const struct plan_args *args)
+{
+    FILE *file;
+
+    if (args->output == NULL) {
+        return stdout;
+    }
+    file = fopen(args->output, "w");
+    if (file == NULL) {
+        cli_error(args->command, "cannot write '%s': %s", args->output, strerror(errno));
+    }
+    return file;
+}
+
+int plan_close(const struct plan_args *args, FILE *file)
+{
+    int failed = ferror(file);
+
+    failed |= file == stdout ? fflush(file) : fclose(file);
+    if (failed) {
+        cli_error(args->command, "cannot write %s: %s",
+                  args->output != NULL ? args->output : "to the terminal", strerror(errno));
+        return CLI_FAILED;
+    }
+    return CLI_OK;
+}

@@ -1,0 +1,114 @@
+/* `ibshift plan`: what its commands share. */
+#ifndef IBSHIFT_PLAN_CMD_H
+#define IBSHIFT_PLAN_CMD_H
+
+#include "plan/alg.h"
+#include "cli.h"
+#include "choose/price.h"
+#include "plan/order.h"
+
+enum { PLAN_SIZES_MAX = 64 };
+
+enum plan_model { PLAN_COMBINED, PLAN_LOGGP, PLAN_LOGFP, PLAN_MODELS };
+
+enum plan_picture { PLAN_DATA, PLAN_TIME, PLAN_TREE };
+
+enum plan_format { PLAN_TEXT, PLAN_SVG, PLAN_DOT, PLAN_JSON };
+
+struct plan_args {
+    const char *command; /* "plan print": for messages */
+    int collective;      /* -1: none named */
+    const struct ibshift_alg *alg;
+    struct ibshift_plan plan;
+    const char *order_text;
+    struct ibshift_order order;
+    const char *stages_path;
+    struct ibshift_stages stages;
+    uint32_t ranks_last; /* compare: of a range; else the same as plan.ranks */
+    long rank;           /* -1: all */
+    bool has_radix, has_ranks;
+    bool is_split_optimal;
+    uint64_t sizes[PLAN_SIZES_MAX];
+    int size_count;
+    uint32_t element;
+    uint32_t window;
+    uint32_t per_host;   /* ranks of a host, in rank order; 0: each has its own */
+    uint32_t processors; /* of a host */
+    bool in_place;
+    uint64_t seed;
+    bool has_table;
+    struct ibshift_model model; /* as read */
+    const char *model_source;
+    int which; /* enum plan_model, -1: not said */
+    enum plan_picture picture;
+    int format; /* enum plan_format, -1: not said */
+    const char *output;
+    uint32_t *order_memory;
+    uint32_t *stages_memory;
+    uint32_t *split_memory;
+};
+
+struct plan_command {
+    const char *name;
+    const char *operands; /* "", "C" or "CA": how many must be named; lower case: may be */
+    const char *options;  /* letters of those it takes */
+    const char *summary;
+    int (*run)(struct plan_args *args);
+};
+
+extern const struct plan_command plan_commands[];
+
+/* The entry of the program's table. */
+int cmd_plan(int argc, char **argv);
+
+/* CLI_OK, CLI_USAGE with a message, or -1 after --help. plan_args_end() in every case. */
+int plan_args_parse(struct plan_args *args, const struct plan_command *command, int argc,
+                    char **argv);
+void plan_args_end(struct plan_args *args);
+
+/* The steps of it in cmd_plan_operands.c: a word that is no option; what is missing or does not fit
+ * together. */
+int plan_args_operand(struct plan_args *args, const struct plan_command *command, const char *text);
+int plan_args_finish(struct plan_args *args, const struct plan_command *command);
+/* Reads args->stages_path into args->plan; args->plan.ranks are known. */
+int plan_args_stages(struct plan_args *args);
+void plan_usage(FILE *out);
+
+/* The text of the option list of one command. */
+void plan_usage_options(FILE *out, const struct plan_command *command);
+
+/* Checks args->plan for args->alg: CLI_OK, or a message and CLI_USAGE. */
+int plan_check_fit(const struct plan_args *args);
+
+/* The model of args->model that is asked for. */
+struct ibshift_model plan_model_of(const struct plan_args *args, enum plan_model which);
+const char *plan_model_name(enum plan_model which);
+
+/* ibshift_price() where the ranks share what --per-host and --processors say. */
+int plan_price_shared(const struct plan_args *args, struct ibshift_price_request *request,
+                      struct ibshift_price *price);
+
+/* "scatter binomial, 9 ranks, root 0, radix 2", as far as the algorithm knows them. */
+void plan_title(const struct plan_args *args, char *text, size_t size);
+
+/* "64 B", "4 KiB"; text has room for 24. */
+void plan_size_text(uint64_t bytes, char *text);
+
+/* args->output, or stdout; NULL with a message. plan_close() says whether all was written: CLI_OK
+ * or CLI_FAILED. */
+FILE *plan_open(const struct plan_args *args);
+int plan_close(const struct plan_args *args, FILE *file);
+
+int plan_list(struct plan_args *args);
+int plan_print(struct plan_args *args);
+int plan_draw(struct plan_args *args);
+int plan_check(struct plan_args *args);
+int plan_price(struct plan_args *args);
+int plan_compare(struct plan_args *args);
+
+/* The pictures; CLI_OK or CLI_FAILED with a message. */
+int plan_draw_data(const struct plan_args *args, FILE *out);
+int plan_draw_time(const struct plan_args *args, FILE *out);
+int plan_draw_tree(const struct plan_args *args, FILE *out);
+
+#endif

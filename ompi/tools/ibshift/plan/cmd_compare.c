@@ -1,0 +1,395 @@
+/* `ibshift plan compare`: all algorithms of a collective, over sizes or over ranks, and who wins
+ * where. */
+#include "plan/compare.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proof/formula.h"
+#include "choose/price.h"
+#include "proof/split.h"
+#include "choose/size.h"
+
+static void add_entry(struct comparison *c, const struct ibshift_alg *alg, uint32_t radix,
+                      bool is_optimal)
+{
+    struct entry *entry = &c->entries[c->entry_count];
+
+    if (c->entry_count == ENTRIES_MAX) {
+        return;
+    }
+    entry->alg = alg;
+    entry->radix = radix;
+    entry->is_optimal = is_optimal;
+    if (alg->radix_max > 0) {
+        snprintf(entry->label, sizeof(entry->label), "%s k=%u", alg->name, radix);
+    } else {
+        snprintf(entry->label, sizeof(entry->label), "%s%s", alg->name,
+                 is_optimal ? " optimal" : "");
+    }
+    c->entry_count++;
+}
+
+static void add_entries(struct comparison *c)
+{
+    const struct plan_args *args = c->args;
+
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        const struct ibshift_alg *alg = ibshift_alg_table[i];
+
+        if ((int)alg->collective != args->collective) {
+            continue;
+        }
+        if (alg->radix_max == 0 || args->has_radix) {
+            add_entry(c, alg, args->plan.radix, false);
+            if ((alg->flags & IBSHIFT_ALG_SPLIT) != 0) {
+                add_entry(c, alg, args->plan.radix, true);
+            }
+            continue;
+        }
+        for (uint32_t radix = 1; radix <= alg->radix_max && radix <= RADIX_TRIED; radix++) {
+            add_entry(c, alg, radix, false);
+        }
+    }
+}
+
+static int price_point(struct comparison *c, const struct entry *entry, int point,
+                       const struct ibshift_model *model, double *time)
+{
+    struct ibshift_plan plan = c->args->plan;
+    struct ibshift_price_request request = {.alg = entry->alg,
+                                            .plan = &plan,
+                                            .model = model,
+                                            .bytes = c->args->sizes[0],
+                                            .element = c->args->element,
+                                            .window = c->args->window,
+                                            .limit = 1 << 24};
+    struct ibshift_price price;
+    uint32_t *split = NULL;
+    char why[256];
+    int rc;
+
+    *time = NAN;
+    plan.radix = entry->radix;
+    if (c->is_over_ranks) {
+        plan.ranks = (uint32_t)c->points[point];
+        plan.root = plan.root < plan.ranks ? plan.root : 0;
+    } else {
+        request.bytes = (uint64_t)c->points[point];
+    }
+    if (ibshift_alg_check(entry->alg, &plan, why, sizeof(why)) != 0) {
+        return 0;
+    }
+    if (entry->is_optimal) {
+        struct ibshift_model loggp = ibshift_model_loggp(model);
+
+        split = calloc((size_t)plan.ranks + 1, sizeof(*split));
+        if (split == NULL || ibshift_model_split(&loggp, request.bytes, plan.ranks, split) != 0) {
+            free(split);
+            return -ENOMEM;
+        }
+        plan.split = split;
+    }
+    rc = plan_price_shared(c->args, &request, &price);
+    free(split);
+    if (rc == 0) {
+        *time = price.last;
+    }
+    return rc == -E2BIG ? 0 : rc;
+}
+
+static double formula_point(const struct comparison *c, const struct entry *entry, int point,
+                            const struct ibshift_model *model)
+{
+    const struct ibshift_formula *formula =
+        ibshift_formula_find(ibshift_collective_name(entry->alg->collective), entry->alg->name);
+    struct ibshift_formula_case fc = {(int)c->args->plan.ranks, (int)entry->radix,
+                                      (double)c->args->sizes[0]};
+
+    if (formula == NULL || entry->is_optimal || c->args->which < PLAN_LOGGP ||
+        isnan(entry->times[point])) {
+        return NAN;
+    }
+    if (c->is_over_ranks) {
+        fc.ranks = (int)c->points[point];
+    } else {
+        fc.bytes = c->points[point];
+    }
+    return c->args->which == PLAN_LOGGP ? formula->loggp(model, &fc) : formula->logfp(model, &fc);
+}
+
+static int fill(struct comparison *c)
+{
+    enum plan_model which = c->args->which < 0 ? PLAN_COMBINED : (enum plan_model)c->args->which;
+    struct ibshift_model model = plan_model_of(c->args, which);
+
+    for (int e = 0; e < c->entry_count; e++) {
+        c->entries[e].times = c->memory + (size_t)(2 * e) * (size_t)c->point_count;
+        c->entries[e].formula = c->entries[e].times + c->point_count;
+        for (int i = 0; i < c->point_count; i++) {
+            int rc = price_point(c, &c->entries[e], i, &model, &c->entries[e].times[i]);
+
+            if (rc != 0) {
+                return rc;
+            }
+            c->entries[e].formula[i] = formula_point(c, &c->entries[e], i, &model);
+        }
+    }
+    return 0;
+}
+
+int plan_compare_winner(const struct comparison *c, int point)
+{
+    int best = -1;
+
+    for (int e = 0; e < c->entry_count; e++) {
+        double time = c->entries[e].times[point];
+
+        if (!isnan(time) && (best < 0 || time < c->entries[best].times[point] - 1e-9)) {
+            best = e;
+        }
+    }
+    return best;
+}
+
+void plan_compare_point(const struct comparison *c, int point, char *text)
+{
+    if (c->is_over_ranks) {
+        snprintf(text, 24, "%.0f", c->points[point]);
+    } else {
+        plan_size_text((uint64_t)c->points[point], text);
+    }
+}
+
+void plan_compare_title(const struct comparison *c, char *text, size_t size)
+{
+    const struct plan_args *args = c->args;
+    bool has_vector = ibshift_collective_has_vector((enum ibshift_collective)args->collective);
+    char bytes[24];
+
+    plan_size_text(args->sizes[0], bytes);
+    if (c->is_over_ranks) {
+        snprintf(text, size, "%s, %s %s",
+                 ibshift_collective_name((enum ibshift_collective)args->collective),
+                 has_vector ? "vector of" : "blocks of", bytes);
+    } else {
+        snprintf(text, size, "%s on %u ranks, over the size of %s",
+                 ibshift_collective_name((enum ibshift_collective)args->collective),
+                 args->plan.ranks, has_vector ? "the vector" : "a block");
+    }
+}
+
+static void write_winners(const struct comparison *c, FILE *out)
+{
+    for (int i = 0; i < c->point_count;) {
+        int best = plan_compare_winner(c, i), last = i;
+        char from[24], to[24];
+
+        while (last + 1 < c->point_count && plan_compare_winner(c, last + 1) == best) {
+            last++;
+        }
+        plan_compare_point(c, i, from);
+        plan_compare_point(c, last, to);
+        fprintf(out, last > i ? "%s wins from %s to %s\n" : "%s wins at %s\n",
+                best >= 0 ? c->entries[best].label : "nobody", from, to);
+        i = last + 1;
+    }
+}
+
+static double time_of(const struct comparison *c, int e, int point, bool is_by_formula)
+{
+    return is_by_formula ? c->entries[e].formula[point] : c->entries[e].times[point];
+}
+
+int plan_compare_crossing(const struct comparison *c, int a, int b, bool is_by_formula)
+{
+    int from = -1;
+
+    for (int i = 0; i < c->point_count; i++) {
+        double ta = time_of(c, a, i, is_by_formula), tb = time_of(c, b, i, is_by_formula);
+
+        if (isnan(ta) || isnan(tb)) {
+            continue;
+        }
+        if (!(tb < ta - 1e-9)) {
+            from = -1;
+        } else if (from < 0) {
+            from = i;
+        }
+    }
+    return from;
+}
+
+/* Against the first row of the collective, which is the plain one. */
+static void write_crossings(const struct comparison *c, FILE *out, bool is_by_formula)
+{
+    for (int e = 1; e < c->entry_count; e++) {
+        int point = plan_compare_crossing(c, 0, e, is_by_formula);
+        char text[24];
+
+        if (point > 0) {
+            plan_compare_point(c, point, text);
+            fprintf(out, "%s is faster than %s from %s on%s\n", c->entries[e].label,
+                    c->entries[0].label, text, is_by_formula ? " (published formulas)" : "");
+        }
+    }
+}
+
+static void write_time(const struct comparison *c, FILE *out, int e, int point, int width)
+{
+    double time = c->entries[e].times[point];
+    char text[32] = "-";
+
+    if (!isnan(time)) {
+        snprintf(text, sizeof(text), "%s%.2f", plan_compare_winner(c, point) == e ? "*" : "", time);
+    }
+    fprintf(out, " %*s", width, text);
+}
+
+static int width_of(const struct entry *entry)
+{
+    return (int)fmax(11, (double)strlen(entry->label));
+}
+
+/* Sizes or numbers of ranks in rows, algorithms in columns: those from first to before end. */
+static void write_columns(const struct comparison *c, FILE *out, int first, int end)
+{
+    char text[24];
+
+    fprintf(out, "%9s", c->is_over_ranks ? "ranks" : "");
+    for (int e = first; e < end; e++) {
+        fprintf(out, " %*s", width_of(&c->entries[e]), c->entries[e].label);
+    }
+    for (int i = 0; i < c->point_count; i++) {
+        plan_compare_point(c, i, text);
+        fprintf(out, "\n%9s", text);
+        for (int e = first; e < end; e++) {
+            write_time(c, out, e, i, width_of(&c->entries[e]));
+        }
+    }
+    fputc('\n', out);
+}
+
+/* As many columns side by side as the terminal is wide, the rest below. */
+static void write_times(const struct comparison *c, FILE *out)
+{
+    for (int first = 0, end; first < c->entry_count; first = end) {
+        int at = 9 + 1 + width_of(&c->entries[first]);
+
+        for (end = first + 1; end < c->entry_count; end++) {
+            at += 1 + width_of(&c->entries[end]);
+            if (at > cli_width()) {
+                break;
+            }
+        }
+        fputs(first > 0 ? "\n" : "", out);
+        write_columns(c, out, first, end);
+    }
+}
+
+static void write_text(const struct comparison *c, FILE *out)
+{
+    enum plan_model which = c->args->which < 0 ? PLAN_COMBINED : (enum plan_model)c->args->which;
+    char title[128];
+
+    plan_compare_title(c, title, sizeof(title));
+    fprintf(out, "%s: us until the last rank is done\nmodelled (%s); parameters: %s\n\n", title,
+            plan_model_name(which), c->args->model_source);
+    write_times(c, out);
+    fputc('\n', out);
+    write_winners(c, out);
+    write_crossings(c, out, false);
+    if (c->args->has_table) {
+        write_crossings(c, out, true);
+    }
+}
+
+static void write_json(const struct comparison *c, FILE *out)
+{
+    for (int e = 0; e < c->entry_count; e++) {
+        for (int i = 0; i < c->point_count; i++) {
+            if (isnan(c->entries[e].times[i])) {
+                continue;
+            }
+            fprintf(out,
+                    "{\"algorithm\": \"%s\", \"radix\": %u, \"%s\": %.0f, \"us\": %.6f, "
+                    "\"wins\": %s}\n",
+                    c->entries[e].alg->name, c->entries[e].radix,
+                    c->is_over_ranks ? "ranks" : "bytes", c->points[i], c->entries[e].times[i],
+                    plan_compare_winner(c, i) == e ? "true" : "false");
+        }
+    }
+}
+
+static int begin(struct comparison *c)
+{
+    struct plan_args *args = c->args;
+
+    c->is_over_ranks = args->ranks_last > args->plan.ranks;
+    c->point_count =
+        c->is_over_ranks ? (int)(args->ranks_last - args->plan.ranks) + 1 : args->size_count;
+    add_entries(c);
+    c->points = malloc((size_t)c->point_count * sizeof(double));
+    c->memory = malloc(2 * (size_t)c->point_count * (size_t)c->entry_count * sizeof(double));
+    if (c->points == NULL || c->memory == NULL) {
+        return -ENOMEM;
+    }
+    for (int i = 0; i < c->point_count; i++) {
+        c->points[i] = c->is_over_ranks ? args->plan.ranks + (double)i : (double)args->sizes[i];
+    }
+    return 0;
+}
+
+static int write_out(const struct comparison *c)
+{
+    const char *output = c->args->output;
+    size_t length = output != NULL ? strlen(output) : 0;
+    bool is_svg = c->args->format == PLAN_SVG ||
+                  (c->args->format < 0 && length > 4 && strcmp(output + length - 4, ".svg") == 0);
+    FILE *out = plan_open(c->args);
+
+    if (out == NULL) {
+        return CLI_FAILED;
+    }
+    if (c->args->format == PLAN_JSON) {
+        write_json(c, out);
+    } else if (is_svg) {
+        plan_compare_chart(c, out);
+    } else {
+        write_text(c, out);
+    }
+    return plan_close(c->args, out);
+}
+
+int plan_compare(struct plan_args *args)
+{
+    struct comparison *c = calloc(1, sizeof(*c));
+    int rc;
+
+    if (c == NULL) {
+        return CLI_FAILED;
+    }
+    c->args = args;
+    if (args->ranks_last == args->plan.ranks && args->size_count == 1) {
+        args->size_count = 0;
+        for (uint64_t bytes = 8; bytes <= 1 << 20; bytes *= 8) {
+            args->sizes[args->size_count++] = bytes;
+        }
+    }
+    rc = begin(c);
+    if (rc == 0) {
+        rc = fill(c);
+    }
+    if (rc == 0) {
+        rc = write_out(c);
+    } else {
+        cli_error(args->command, "%s", rc == -ENOMEM ? "out of memory" : "a plan does not end");
+        rc = CLI_FAILED;
+    }
+    free(c->points);
+    free(c->memory);
+    free(c);
+    return rc;
+}

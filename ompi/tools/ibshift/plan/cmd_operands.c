@@ -1,0 +1,187 @@
+/* The words of `ibshift plan` that are no options, and what must fit together once all are read. */
+#include "plan/cmd.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proof/split.h"
+
+static int take_collective(struct plan_args *args, const char *text)
+{
+    const char *names[IBSHIFT_COLLECTIVES], *nearest;
+
+    args->collective = ibshift_collective_find(text);
+    if (args->collective >= 0) {
+        return CLI_OK;
+    }
+    for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
+        names[i] = ibshift_collective_name((enum ibshift_collective)i);
+    }
+    nearest = cli_nearest(text, names, IBSHIFT_COLLECTIVES);
+    return nearest != NULL
+               ? cli_error(args->command, "unknown collective '%.40s': did you mean '%s'?", text,
+                           nearest)
+               : cli_error(args->command,
+                           "unknown collective '%.40s'; ibshift plan list shows them", text);
+}
+
+static int take_algorithm(struct plan_args *args, const char *text)
+{
+    const char *names[128], *nearest;
+    size_t count = 0;
+
+    args->alg = ibshift_alg_find((enum ibshift_collective)args->collective, text);
+    if (args->alg != NULL) {
+        return CLI_OK;
+    }
+    for (size_t i = 0; i < ibshift_alg_count && count < 128; i++) {
+        if ((int)ibshift_alg_table[i]->collective == args->collective) {
+            names[count++] = ibshift_alg_table[i]->name;
+        }
+    }
+    nearest = cli_nearest(text, names, count);
+    return nearest != NULL
+               ? cli_error(args->command, "unknown algorithm '%.40s': did you mean '%s'?", text,
+                           nearest)
+               : cli_error(args->command,
+                           "unknown algorithm '%.40s'; ibshift plan list %s shows them", text,
+                           ibshift_collective_name((enum ibshift_collective)args->collective));
+}
+
+int plan_args_operand(struct plan_args *args, const struct plan_command *command, const char *text)
+{
+    if (args->collective < 0 && command->operands[0] != '\0') {
+        return take_collective(args, text);
+    }
+    if (args->collective >= 0 && args->alg == NULL && strlen(command->operands) == 2) {
+        return take_algorithm(args, text);
+    }
+    return cli_error(args->command, "unexpected word '%.40s'; ibshift %s --help", text,
+                     args->command);
+}
+
+/* The ranks of --order in their places; -EINVAL when it is no list of as many as fit. */
+static int parse_order(struct plan_args *args, uint32_t *rank_at, uint32_t *count)
+{
+    const char *at = args->order_text;
+    char *end;
+
+    for (*count = 0; *count <= strlen(args->order_text); at = end + 1) {
+        unsigned long rank = IBSHIFT_NO_RANK;
+
+        end = (char *)at + 1;
+        if (*at >= '0' && *at <= '9') {
+            rank = strtoul(at, &end, 10);
+        } else if (*at != '-') {
+            return -EINVAL;
+        }
+        rank_at[(*count)++] = rank < IBSHIFT_NO_RANK ? (uint32_t)rank : IBSHIFT_NO_RANK;
+        if (*end == '\0') {
+            return 0;
+        }
+        if (*end != ',') {
+            return -EINVAL;
+        }
+    }
+    return -EINVAL;
+}
+
+/* The seat of each rank that has one. */
+static void fill_seats(uint32_t ranks, const uint32_t *rank_at, uint32_t *seat_of, uint32_t count)
+{
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        seat_of[rank] = IBSHIFT_NO_RANK;
+    }
+    for (uint32_t seat = 0; seat < count; seat++) {
+        if (rank_at[seat] < ranks) {
+            seat_of[rank_at[seat]] = seat;
+        }
+    }
+}
+
+static int take_order(struct plan_args *args)
+{
+    uint32_t *rank_at, *seat_of, count = 0, slots = args->order.slots;
+    size_t size = strlen(args->order_text) + 1 + args->plan.ranks;
+    char why[120];
+
+    args->order_memory = calloc(size, sizeof(uint32_t));
+    if (args->order_memory == NULL) {
+        return cli_error(args->command, "out of memory");
+    }
+    seat_of = args->order_memory;
+    rank_at = seat_of + args->plan.ranks;
+    if (parse_order(args, rank_at, &count) != 0 || count % slots != 0) {
+        return cli_error(args->command,
+                         "--order '%.40s': must be a list like 4,1,0,-,2,3 with %u a node",
+                         args->order_text, slots);
+    }
+    fill_seats(args->plan.ranks, rank_at, seat_of, count);
+    args->order = (struct ibshift_order){count / slots, slots, rank_at, seat_of};
+    if (ibshift_order_check(&args->order, args->plan.ranks, why, sizeof(why)) != 0) {
+        return cli_error(args->command,
+                         "--order '%.40s': each of the %u ranks must be there once: %s",
+                         args->order_text, args->plan.ranks, why);
+    }
+    args->plan.order = &args->order;
+    return CLI_OK;
+}
+
+static int take_split(struct plan_args *args)
+{
+    struct ibshift_model model = ibshift_model_loggp(&args->model);
+
+    args->split_memory = calloc((size_t)args->plan.ranks + 1, sizeof(uint32_t));
+    if (args->split_memory == NULL ||
+        ibshift_model_split(&model, args->sizes[0], args->plan.ranks, args->split_memory) != 0) {
+        return cli_error(args->command, "out of memory");
+    }
+    args->plan.split = args->split_memory;
+    return CLI_OK;
+}
+
+/* An option that the algorithm does not read would be believed to have worked. */
+static int check_unread(const struct plan_args *args)
+{
+    uint32_t flags = args->alg->flags;
+    const char *unread = args->has_radix && args->alg->radix_max == 0 ? "radix"
+                         : args->plan.segments > 1 && (flags & IBSHIFT_ALG_SEGMENTS) == 0
+                             ? "segments"
+                         : args->order_text != NULL && (flags & IBSHIFT_ALG_ORDER) == 0   ? "order"
+                         : args->stages_path != NULL && (flags & IBSHIFT_ALG_STAGES) == 0 ? "stages"
+                         : args->is_split_optimal && (flags & IBSHIFT_ALG_SPLIT) == 0     ? "split"
+                                                                                          : NULL;
+
+    if (unread != NULL) {
+        return cli_error(args->command, "%s %s takes no --%s",
+                         ibshift_collective_name(args->alg->collective), args->alg->name, unread);
+    }
+    if (args->ranks_last != args->plan.ranks) {
+        return cli_error(args->command, "--ranks %u..%u: only compare takes a range",
+                         args->plan.ranks, args->ranks_last);
+    }
+    return CLI_OK;
+}
+
+int plan_args_finish(struct plan_args *args, const struct plan_command *command)
+{
+    if (command->operands[0] == 'C' && args->collective < 0 && !args->has_table) {
+        return cli_error(args->command, "name a collective; ibshift plan list shows them");
+    }
+    if (command->operands[0] == 'C' && command->operands[1] == 'A' && args->alg == NULL &&
+        !args->has_table) {
+        return cli_error(args->command, "name an algorithm; ibshift plan list %s shows them",
+                         ibshift_collective_name((enum ibshift_collective)args->collective));
+    }
+    if (args->rank >= (long)args->plan.ranks) {
+        return cli_error(args->command, "rank %ld of %u ranks: must be 0 to %u", args->rank,
+                         args->plan.ranks, args->plan.ranks - 1);
+    }
+    if ((args->alg != NULL && check_unread(args) != CLI_OK) ||
+        (args->is_split_optimal && take_split(args) != CLI_OK) ||
+        (args->stages_path != NULL && plan_args_stages(args) != CLI_OK)) {
+        return CLI_USAGE;
+    }
+    return args->order_text != NULL ? take_order(args) : CLI_OK;
+}

@@ -1,0 +1,85 @@
+/* Shared by the files of the checker only. */
+#ifndef IBSHIFT_PROOF_CHECK_IMPL_H
+#define IBSHIFT_PROOF_CHECK_IMPL_H
+
+#include <stddef.h>
+
+#include "proof/check.h"
+#include "plan/walk.h"
+
+/* What a block holds: block `block` of the ranks from lo on, count of them in order; count 0:
+ * nothing. */
+struct check_cell {
+    uint32_t block;
+    uint32_t lo;
+    uint32_t count;
+    uint32_t lost; /* a receive is writing it, or a reduction has used it up */
+    uint64_t sum;  /* of check_rank_mark(): which ranks, when the order does not matter */
+};
+
+struct check_layout {
+    size_t base; /* of the rank's first cell */
+    uint32_t blocks[IBSHIFT_BUFFERS];
+    uint32_t offset[IBSHIFT_BUFFERS]; /* from base; buffers that overlap share cells */
+    uint32_t cells;
+};
+
+struct check_state {
+    const struct ibshift_alg *alg;
+    const struct ibshift_plan *plan;
+    const struct ibshift_check *check;
+    struct ibshift_check_result *result;
+    struct check_layout *layout;
+    struct check_cell *cells;
+    uint32_t cells_max; /* of one rank */
+};
+
+/* Where in the plans a step is, for messages. */
+struct check_place {
+    uint32_t rank;
+    uint32_t round;
+    uint32_t index;
+};
+
+/* Writes the line and returns -EBADMSG. */
+int check_fail(struct check_state *state, const struct check_place *place, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static inline struct check_cell *check_cell(const struct check_state *state, uint32_t rank,
+                                            enum ibshift_buffer buf, uint32_t block)
+{
+    const struct check_layout *layout = &state->layout[rank];
+
+    return &state->cells[layout->base + layout->offset[buf] + block];
+}
+
+extern const char *const check_buffer_name[IBSHIFT_BUFFERS];
+
+/* check_cells.c: what is there before and must be there after. */
+int check_cells_layout(struct check_state *state);
+void check_cells_fill(struct check_state *state);
+int check_cells_expect(struct check_state *state);
+bool check_cells_equal(const struct check_cell *a, const struct check_cell *b);
+/* Stores a cell that came by wire or copy: once, and of the right size. */
+int check_cells_store(struct check_state *state, const struct check_place *place,
+                      const struct ibshift_step *step, uint32_t block,
+                      const struct check_cell *from);
+int check_cells_local(struct check_state *state, const struct check_place *place,
+                      const struct ibshift_step *step);
+
+/* check_order.c: every rank's plan by itself. */
+int check_order_all(struct check_state *state);
+
+/* check_known.c: who has heard of whom, for barriers. */
+struct check_known;
+struct check_known *check_known_new(const struct check_state *state);
+void check_known_free(struct check_known *known);
+void check_known_message(struct check_known *known, uint32_t sender, uint32_t need,
+                         uint32_t receiver, uint32_t round);
+int check_known_expect(struct check_state *state, const struct check_known *known);
+
+/* check_run.c, check_disorder.c: all ranks together. */
+int check_run(struct check_state *state);
+int check_disorder(struct check_state *state);
+
+#endif

@@ -1,0 +1,281 @@
+/* `ibshift route`: one engine's tables for a fabric, proven, in the form that OpenSM loads. */
+#include "route/cmd.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fabric/cmd.h"
+#include "route/verify.h"
+
+#define ENGINES_MOST 32
+
+struct route_options {
+    bool json, no_verify, times, force;
+    const char *lmc, *vls, *seed, *threads, *tables, *order;
+};
+
+struct route_run {
+    const struct fabric_args *args;
+    const struct route_options *options;
+    const struct route_engine *engine;
+    long lmc, vls, seed, threads;
+    double seconds, cpu; /* of the engine: by the clock, of all its threads */
+};
+
+static void help(void)
+{
+    printf("usage: ibshift route [OPTION...] ENGINE FABRIC\n\nengines:\n");
+    for (const struct route_engine *e = route_engines; e->name != NULL; e++) {
+        char left[32], text[256];
+
+        snprintf(left, sizeof(left), "  %s", e->name);
+        snprintf(text, sizeof(text), "%s; needs %s", e->help, e->needs);
+        cli_print_help(stdout, left, 12, text);
+    }
+    printf("\noptions:\n");
+}
+
+static int parse(const char *option, const char *text, long low, long high, long *value)
+{
+    if (text != NULL && cli_parse_long(text, low, high, value) != 0) {
+        return cli_error("route", "%s %s: wants a number from %ld to %ld", option, text, low, high);
+    }
+    return CLI_OK;
+}
+
+static int parse_numbers(struct route_run *run)
+{
+    const struct route_options *o = run->options;
+    int rc = parse("--lmc", o->lmc, 0, IBSHIFT_LMC_MAX, &run->lmc);
+
+    rc = rc != CLI_OK ? rc : parse("--vls", o->vls, 1, ROUTE_VLS_MOST, &run->vls);
+    rc = rc != CLI_OK ? rc : parse("--seed", o->seed, 1, 2147483647, &run->seed);
+    return rc != CLI_OK ? rc : parse("--threads", o->threads, 1, 64, &run->threads);
+}
+
+static int find_engine(struct route_run *run)
+{
+    const char *names[ENGINES_MOST], *name = run->args->positional[0], *nearest;
+    size_t count = 0;
+
+    run->engine = route_engine_find(name);
+    if (run->engine != NULL) {
+        return CLI_OK;
+    }
+    for (; count < ENGINES_MOST && route_engines[count].name != NULL; count++) {
+        names[count] = route_engines[count].name;
+    }
+    nearest = cli_nearest(name, names, count);
+    return cli_error("route", "no engine '%s'%s%s%s; ibshift route --help lists them", name,
+                     nearest != NULL ? ": did you mean '" : "", nearest != NULL ? nearest : "",
+                     nearest != NULL ? "'?" : "");
+}
+
+static int write_to(const char *path, const route_t *r, int (*write)(const route_t *r, FILE *out))
+{
+    FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    int rc = out == NULL ? -errno : write(r, out);
+
+    if (out != NULL && out != stdout && fclose(out) != 0) {
+        rc = rc != 0 ? rc : -errno;
+    }
+    return rc == 0 ? CLI_OK : cli_error("route", "%s: %s", path, strerror(-rc));
+}
+
+static int write_files(const struct route_run *run, const route_t *r)
+{
+    int rc = CLI_OK;
+
+    if (run->options->tables != NULL) {
+        rc = write_to(run->options->tables, r, route_write_tables);
+    }
+    if (rc == CLI_OK && run->options->order != NULL) {
+        rc = write_to(run->options->order, r, route_write_order);
+    }
+    return rc;
+}
+
+static void print(const struct route_run *run, const route_t *r, const route_proof_t *proof,
+                  FILE *out)
+{
+    const ibshift_fabric_t *f = r->fabric;
+
+    if (run->options->json) {
+        struct json j;
+
+        json_begin(&j, out);
+        json_text(&j, "engine", run->engine->name);
+        json_value(&j, "hosts", "%u", f->host_count);
+        json_value(&j, "switches", "%u", f->switch_count);
+        json_value(&j, "seconds", "%.6f", run->seconds);
+        json_value(&j, "cpu", "%.6f", run->cpu);
+        json_value(&j, "vls", "%u", r->vls_used);
+        if (proof != NULL) {
+            route_proof_print_json(proof, &j);
+        }
+        json_end(&j);
+        return;
+    }
+    fprintf(out, "%s: tables of %u switches for %u hosts\n", run->engine->name, f->switch_count,
+            f->host_count);
+    if (run->options->times) {
+        fprintf(out, "time: %.3f s for the tables in memory, %.3f s of CPU time\n", run->seconds,
+                run->cpu);
+    }
+    if (proof != NULL) {
+        route_proof_print(r, proof, out);
+    }
+}
+
+static double now(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int refuse(int rc, const ibshift_error_t *err)
+{
+    cli_error("route", "%s", err->text);
+    return rc == -ENOTSUP ? CLI_UNFIT : CLI_FAILED;
+}
+
+static int build_tables(struct route_run *run, route_t *r)
+{
+    ibshift_error_t err = {""};
+    double start = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID);
+    int rc = run->engine->build(r, &err);
+
+    if (rc == 0) {
+        rc = route_to_switches(r, &err);
+    }
+    run->seconds = now(CLOCK_MONOTONIC) - start;
+    run->cpu = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    return rc == 0 ? CLI_OK : refuse(rc, &err);
+}
+
+/* The file has no SLs: all packets of whoever loads it with nothing else share one VL. */
+static int check_without_lanes(const struct route_run *run, const route_t *r)
+{
+    route_t bare = *r;
+    ibshift_error_t err = {""};
+    route_proof_t proof;
+    char name[256];
+    int rc;
+
+    if (run->options->tables == NULL || r->sl == NULL) {
+        return CLI_OK;
+    }
+    bare.sl = bare.vl = NULL;
+    bare.vls_used = 1;
+    rc = route_verify(&bare, (uint64_t)run->seed, &proof, &err);
+    if (rc != 0) {
+        return refuse(rc, &err);
+    }
+    if (proof.cycle_length == 0) {
+        return CLI_OK;
+    }
+    ibshift_link_name(r->fabric, proof.cycle[0].link, name, sizeof(name));
+    cli_error("route",
+              "%s: a file of tables has no SLs; on one VL, as opensm -R file loads it, these have "
+              "a credit loop (%u channels, one is %s)%s",
+              run->options->tables, proof.cycle_length, name,
+              run->options->force
+                  ? ": written all the same"
+                  : ": not written; engines updn and flexible need one VL, --force writes them");
+    return run->options->force ? CLI_OK : CLI_FAILED;
+}
+
+/* Nothing is written of tables that are not proven. */
+static int finish(const struct route_run *run, const route_t *r)
+{
+    bool is_piped = (run->options->tables != NULL && strcmp(run->options->tables, "-") == 0) ||
+                    (run->options->order != NULL && strcmp(run->options->order, "-") == 0);
+    FILE *out = is_piped ? stderr : stdout;
+    ibshift_error_t err = {""};
+    route_proof_t proof;
+    int rc;
+
+    if (!run->options->no_verify) {
+        rc = route_verify(r, (uint64_t)run->seed, &proof, &err);
+        if (rc != 0) {
+            return refuse(rc, &err);
+        }
+    }
+    print(run, r, run->options->no_verify ? NULL : &proof, out);
+    if (!run->options->no_verify && !route_is_proven(&proof)) {
+        cli_error("route", "the tables are not right: nothing is written");
+        return CLI_FAILED;
+    }
+    rc = check_without_lanes(run, r);
+    return rc == CLI_OK ? write_files(run, r) : rc;
+}
+
+static int route_fabric(struct route_run *run, const ibshift_fabric_t *source)
+{
+    ibshift_error_t err = {""};
+    route_t r;
+    int rc = route_open(source, (int)run->lmc, &r, &err);
+
+    if (rc != 0) {
+        return refuse(rc, &err);
+    }
+    r.threads = run->threads > 0 ? (unsigned)run->threads : r.threads;
+    r.vls = (unsigned)run->vls;
+    rc = build_tables(run, &r);
+    if (rc == CLI_OK) {
+        rc = finish(run, &r);
+    }
+    route_close(&r);
+    return rc;
+}
+
+int cmd_route(int argc, char **argv)
+{
+    struct route_options o = {.json = false};
+    const struct fabric_option options[] = {
+        {"--output", "FILE",
+         "write the tables there, as opensm -R file -U reads them; -: standard output", NULL,
+         &o.tables},
+        {"--order", "FILE", "write the order whose shift the tables are made for", NULL, &o.order},
+        {"--lmc", "N", "2^N LIDs a host, on different ways; without: as in the fabric", NULL,
+         &o.lmc},
+        {"--vls", "N", "data VLs that all ports have (8)", NULL, &o.vls},
+        {"--no-verify", NULL, "leave the proof out", &o.no_verify, NULL},
+        {"--force", NULL, "write tables that have a credit loop without the engine's SLs", &o.force,
+         NULL},
+        {"--seed", "N", "of the shifts that are counted where not all are (1)", NULL, &o.seed},
+        {"--threads", "N", "threads; without: as many as processors", NULL, &o.threads},
+        {"--times", NULL, "say how long the engine took", &o.times, NULL},
+        {"--json", NULL, "the proof as a JSON object", &o.json, NULL},
+        {NULL, NULL, NULL, NULL, NULL},
+    };
+    struct fabric_args args = {.command = "route",
+                               .usage = "ENGINE FABRIC",
+                               .options = options,
+                               .least = 2,
+                               .most = 2,
+                               .preface = help};
+    struct route_run run = {.args = &args, .options = &o, .lmc = -1, .vls = 8, .seed = 1};
+    ibshift_fabric_t *f;
+    int rc = fabric_args_parse(&args, argc, argv);
+
+    if (rc != CLI_OK || args.helped) {
+        return rc;
+    }
+    rc = parse_numbers(&run);
+    rc = rc != CLI_OK ? rc : find_engine(&run);
+    if (rc == CLI_OK) {
+        args.positional[0] = args.positional[1];
+        args.positional[1] = NULL;
+        rc = fabric_args_load(&args, &f);
+    }
+    if (rc == CLI_OK) {
+        rc = route_fabric(&run, f);
+        ibshift_fabric_free(f);
+    }
+    return rc;
+}

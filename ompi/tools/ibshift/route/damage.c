@@ -1,0 +1,315 @@
+/* Routes around what is missing: see route_damaged(). */
+#include "route/closed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct damage {
+    route_closed_t *c;
+    route_ways_t w;
+    uint8_t *rise;   /* [switch]: the highest level that it reaches by going up */
+    uint16_t *moved; /* [switch * up_stride + index]: destinations that pass here though the formula
+                        sends them elsewhere */
+} damage_t;
+
+static const uint8_t *descents(const damage_t *d, uint32_t leaf)
+{
+    return d->w.descent + (size_t)d->w.number[leaf] * d->c->t->f->switch_count;
+}
+
+static const uint8_t *ways(const damage_t *d, uint32_t leaf)
+{
+    return d->w.way + (size_t)d->w.number[leaf] * d->c->t->f->switch_count;
+}
+
+/* The switch at the other end of s's up port, IBSHIFT_NO_SWITCH if the port has no cable. */
+static uint32_t parent_at(const route_tree_t *t, uint32_t s, unsigned index)
+{
+    const ibshift_fabric_t *f = t->f;
+    unsigned port = t->up[(size_t)s * t->up_stride + index];
+    uint32_t node = f->switches[s];
+
+    return port == 0
+               ? IBSHIFT_NO_SWITCH
+               : f->nodes[ibshift_port_neighbour(f, ibshift_node_port(f, node, port))].switch_index;
+}
+
+/* The same by any cable, from s or one that shares its digits. */
+static uint32_t parent_of(const route_tree_t *t, uint32_t s, unsigned index)
+{
+    unsigned l = t->level[s], fan = t->parents[l + 1] * t->shared[l + 1];
+
+    uint32_t twin = s;
+
+    do {
+        for (unsigned i = index % fan; i < t->ups[l]; i += fan) {
+            uint32_t parent = parent_at(t, twin, i);
+
+            if (parent != IBSHIFT_NO_SWITCH) {
+                return parent;
+            }
+        }
+        twin = t->twin[twin];
+    } while (twin != s);
+    return IBSHIFT_NO_SWITCH;
+}
+
+/* The parent that may take a destination instead: one with a way down that rises highest, then the
+ * least burdened. */
+static unsigned other_parent(const damage_t *d, uint32_t s, unsigned wanted, const uint8_t *descent)
+{
+    const route_tree_t *t = d->c->t;
+    unsigned best = wanted, best_rise = 0, ups = t->ups[t->level[s]];
+    unsigned best_moved = 0;
+
+    for (unsigned i = 1; i < ups; i++) {
+        unsigned index = (wanted + i) % ups;
+        uint32_t parent = parent_of(t, s, index);
+        unsigned moved = d->moved[(size_t)s * t->up_stride + index];
+
+        if (parent == IBSHIFT_NO_SWITCH || descent[parent] == ROUTE_FAR) {
+            continue;
+        }
+        if (d->rise[parent] > best_rise || (d->rise[parent] == best_rise && moved < best_moved)) {
+            best = index;
+            best_rise = d->rise[parent];
+            best_moved = moved;
+        }
+    }
+    if (best != wanted) {
+        d->moved[(size_t)s * t->up_stride + best]++;
+    }
+    return best;
+}
+
+/* Climbs the way that the formula lays for a destination, and lays it anew where it is broken. */
+static void mend_aim(const damage_t *d, route_aim_t *aim)
+{
+    const route_tree_t *t = d->c->t;
+    const uint8_t *descent = descents(d, aim->leaf);
+    uint32_t s = aim->leaf;
+
+    for (unsigned l = t->level[s]; s != IBSHIFT_NO_SWITCH && l < t->h; l++) {
+        uint32_t parent = parent_of(t, s, aim->up[l]);
+
+        if (parent == IBSHIFT_NO_SWITCH || descent[parent] == ROUTE_FAR ||
+            d->rise[parent] < d->rise[s]) {
+            aim->up[l] = (uint16_t)other_parent(d, s, aim->up[l], descent);
+            parent = parent_of(t, s, aim->up[l]);
+        }
+        s = parent;
+    }
+    route_aim_down(t, aim);
+}
+
+static void mend_aims(const damage_t *d)
+{
+    const ibshift_fabric_t *f = d->c->t->f;
+
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        for (unsigned lane = 0; lane < ibshift_host_lid_count(f, h); lane++) {
+            mend_aim(d, &d->c->aims[ibshift_host_lid(f, h) + lane]);
+        }
+    }
+}
+
+/* What one switch has sent through each of its ports against the formula. */
+typedef struct spare {
+    const damage_t *d;
+    uint32_t s;
+    uint32_t used[IBSHIFT_PORT_MAX + 1];
+} spare_t;
+
+/* Destinations that came to be sent through the last link to a leaf, next to parent. */
+static unsigned burden(const damage_t *d, const route_aim_t *aim, uint32_t s, unsigned port)
+{
+    const route_tree_t *t = d->c->t;
+    unsigned l = t->level[s];
+
+    if (l != t->level[aim->leaf]) {
+        return 0;
+    }
+    for (unsigned i = 0; i < t->ups[l]; i++) {
+        if (t->up[(size_t)s * t->up_stride + i] == port) {
+            return d->moved[(size_t)aim->leaf * t->up_stride + i];
+        }
+    }
+    return UINT16_MAX;
+}
+
+/* The least used of the cables that lead on by the shortest way. */
+static unsigned other_port(spare_t *spare, const route_aim_t *aim, bool is_down)
+{
+    const damage_t *d = spare->d;
+    const route_tree_t *t = d->c->t;
+    uint32_t s = spare->s;
+    const uint8_t *links = is_down ? descents(d, aim->leaf) : ways(d, aim->leaf);
+    uint32_t first = is_down ? t->first_down[s] : t->first_up[s];
+    uint32_t end = is_down ? t->first_up[s + 1] : t->first_down[s];
+    unsigned best = 0, best_burden = 0;
+
+    for (uint32_t c = first; c < end; c++) {
+        const route_cable_t *cable = &t->cable[c];
+        unsigned weight;
+
+        if (links[cable->other] + 1 != links[s]) {
+            continue;
+        }
+        weight = is_down ? 0 : burden(d, aim, s, cable->port);
+        if (best == 0 || weight < best_burden ||
+            (weight == best_burden && spare->used[cable->port] < spare->used[best])) {
+            best = cable->port;
+            best_burden = weight;
+        }
+    }
+    spare->used[best]++;
+    return best;
+}
+
+static bool leads_on(const damage_t *d, uint32_t s, unsigned port, const uint8_t *links)
+{
+    const ibshift_fabric_t *f = d->c->t->f;
+    uint32_t next;
+
+    if (port == 0) {
+        return false;
+    }
+    next = f->nodes[ibshift_port_neighbour(f, ibshift_node_port(f, f->switches[s], port))]
+               .switch_index;
+    return links[next] + 1 == links[s];
+}
+
+static unsigned port_for(spare_t *spare, const route_aim_t *aim)
+{
+    const damage_t *d = spare->d;
+    const route_tree_t *t = d->c->t;
+    uint32_t s = spare->s;
+    unsigned l = t->level[s], port;
+    bool is_down = descents(d, aim->leaf)[s] != ROUTE_FAR;
+
+    if (s == aim->leaf) {
+        return aim->host_port;
+    }
+    if (is_down) {
+        port = t->down[(size_t)s * t->down_stride + aim->down[l]];
+        return leads_on(d, s, port, descents(d, aim->leaf)) ? port : other_port(spare, aim, true);
+    }
+    if (ways(d, aim->leaf)[s] == ROUTE_FAR || l == t->h) {
+        return 0;
+    }
+    port = t->up[(size_t)s * t->up_stride + aim->up[l]];
+    return leads_on(d, s, port, ways(d, aim->leaf)) ? port : other_port(spare, aim, false);
+}
+
+static int fill_rows(void *context, uint32_t first, uint32_t end)
+{
+    const damage_t *d = context;
+    const route_tree_t *t = d->c->t;
+    ibshift_fabric_t *f = d->c->r->fabric;
+
+    for (uint32_t s = first; s < end; s++) {
+        spare_t spare = {.d = d, .s = s};
+
+        for (uint32_t lid = 1; t->level[s] != 0 && lid < f->lft_stride; lid++) {
+            const route_aim_t *aim = &d->c->aims[lid];
+
+            if (aim->leaf != IBSHIFT_NO_SWITCH) {
+                ibshift_lft_set(f, s, lid, port_for(&spare, aim));
+            }
+        }
+    }
+    return 0;
+}
+
+static int find_ways(void *context, uint32_t first, uint32_t end)
+{
+    damage_t *d = context;
+    const route_tree_t *t = d->c->t;
+    size_t switches = t->f->switch_count;
+    uint32_t *queue = malloc((switches + 1) * sizeof(*queue));
+
+    for (uint32_t i = first; queue != NULL && i < end; i++) {
+        route_tree_ways(t, d->w.leaves[i], d->w.descent + i * switches, d->w.way + i * switches,
+                        queue);
+    }
+    free(queue);
+    return queue != NULL ? 0 : -ENOMEM;
+}
+
+static void list_leaves(damage_t *d)
+{
+    const route_tree_t *t = d->c->t;
+
+    memset(d->w.number, 0xff, t->f->switch_count * sizeof(*d->w.number));
+    for (uint32_t h = 0; h < t->f->host_count; h++) {
+        uint32_t leaf = route_host_switch(t->f, h);
+
+        if (d->w.number[leaf] == IBSHIFT_NO_SWITCH) {
+            d->w.number[leaf] = d->w.leaf_count;
+            d->w.leaves[d->w.leaf_count++] = leaf;
+        }
+    }
+    for (uint32_t i = t->f->switch_count; i-- > 0;) {
+        uint32_t s = t->by_level[i];
+
+        d->rise[s] = t->level[s];
+        for (uint32_t c = t->first_up[s]; c < t->first_down[s]; c++) {
+            uint8_t rise = d->rise[t->cable[c].other];
+
+            d->rise[s] = rise > d->rise[s] ? rise : d->rise[s];
+        }
+    }
+}
+
+static int route_around(damage_t *d, ibshift_error_t *err)
+{
+    const route_tree_t *t = d->c->t;
+    size_t cells = (size_t)d->w.leaf_count * t->f->switch_count + 1;
+    int rc;
+
+    d->w.descent = malloc(cells);
+    d->w.way = malloc(cells);
+    d->moved = calloc((size_t)t->f->switch_count + 1, (t->up_stride + 1) * sizeof(*d->moved));
+    if (d->w.descent == NULL || d->w.way == NULL || d->moved == NULL) {
+        return ibshift_fail(err, -ENOMEM, "no memory for the ways to %u leaves", d->w.leaf_count);
+    }
+    rc = route_parallel(d->c->r->threads, d->w.leaf_count, find_ways, d);
+    if (rc != 0) {
+        return ibshift_fail(err, rc, "no memory for the ways to %u leaves", d->w.leaf_count);
+    }
+    for (uint32_t i = 0; rc == 0 && i < d->w.leaf_count; i++) {
+        rc = route_tree_check_ways(t, d->w.leaves[i], d->w.way + (size_t)i * t->f->switch_count,
+                                   err);
+    }
+    if (rc == 0) {
+        mend_aims(d);
+        route_parallel(d->c->r->threads, t->f->switch_count, fill_rows, d);
+        rc = route_polish_orders(d->c, &d->w, err);
+    }
+    return rc;
+}
+
+int route_damaged(route_closed_t *c, ibshift_error_t *err)
+{
+    size_t switches = (size_t)c->t->f->switch_count + 1;
+    damage_t d = {.c = c,
+                  .w.leaves = calloc(switches, sizeof(*d.w.leaves)),
+                  .w.number = calloc(switches, sizeof(*d.w.number)),
+                  .rise = calloc(switches, 1)};
+    int rc = 0;
+
+    if (d.w.leaves == NULL || d.w.number == NULL || d.rise == NULL) {
+        rc = ibshift_fail(err, -ENOMEM, "no memory for %u switches", c->t->f->switch_count);
+    } else {
+        list_leaves(&d);
+        rc = route_around(&d, err);
+    }
+    free(d.w.leaves);
+    free(d.w.number);
+    free(d.rise);
+    free(d.w.descent);
+    free(d.w.way);
+    free(d.moved);
+    return rc;
+}

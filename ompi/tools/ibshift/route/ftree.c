@@ -1,0 +1,208 @@
+/*
+ * Engine ftree: E. Zahavi et al., "Optimized InfiniBand fat-tree routing for shift all-to-all
+ * communication patterns", Algorithms 2 to 4. One destination after the other climbs from its leaf
+ * over the least used ports, in the order of the tuples; at every switch on its way the rest of the
+ * part below is led up to it. Hosts that a leaf lacks are routed as if they were there.
+ *
+ * With an LMC, lane k deals the hosts of each leaf out beginning with host k, so that a host's
+ * LIDs climb to different switches and each lane is as clean as the first.
+ */
+#include "route/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct ftree {
+    route_t *r;
+    const route_tree_t *t;
+    uint32_t *usage; /* [port]: destinations sent out of it */
+    uint8_t *column; /* [switch]: port for the destination at hand, 0 = none yet */
+    uint32_t *host;  /* [place]: + 1; 0 = a place keeper */
+    uint32_t *leaf;  /* [place / hosts a leaf]: + 1; 0: no such leaf */
+} ftree_t;
+
+static uint32_t port_index(const ftree_t *e, uint32_t s, unsigned port)
+{
+    return ibshift_node_port(e->t->f, e->t->f->switches[s], port);
+}
+
+static uint32_t usage_of(const ftree_t *e, uint32_t s, unsigned port)
+{
+    return e->usage[port_index(e, s, port)];
+}
+
+static void take_port(ftree_t *e, uint32_t s, unsigned port)
+{
+    e->column[s] = (uint8_t)port;
+    e->usage[port_index(e, s, port)]++;
+}
+
+static unsigned port_of_peer(const ftree_t *e, uint32_t s, unsigned port)
+{
+    return e->t->f->ports[e->t->f->ports[port_index(e, s, port)].peer].number;
+}
+
+/* Algorithm 3: all below s go up to it, each child by its least used cable. */
+static void lead_up(ftree_t *e, uint32_t s)
+{
+    const route_tree_t *t = e->t;
+    const uint8_t *down = t->down + (size_t)s * t->down_stride;
+    unsigned l = t->level[s];
+
+    for (unsigned child = 0; l > 1 && child < t->children[l]; child++) {
+        const uint8_t *group = down + child * t->ways[l];
+        uint32_t other = IBSHIFT_NO_SWITCH;
+        unsigned best = 0;
+
+        for (unsigned i = 0; i < t->ways[l]; i++) {
+            unsigned port;
+
+            if (group[i] == 0) {
+                continue;
+            }
+            other =
+                t->f->nodes[ibshift_port_neighbour(t->f, port_index(e, s, group[i]))].switch_index;
+            port = port_of_peer(e, s, group[i]);
+            if (best == 0 || usage_of(e, other, port) < usage_of(e, other, best)) {
+                best = port;
+            }
+        }
+        if (best != 0 && e->column[other] == 0) {
+            take_port(e, other, best);
+            lead_up(e, other);
+        }
+    }
+}
+
+/* Algorithm 4: the parent whose port down to s is least used brings the destination to s. */
+static void climb(ftree_t *e, uint32_t s)
+{
+    const route_tree_t *t = e->t;
+    const uint8_t *up = t->up + (size_t)s * t->up_stride;
+    unsigned l = t->level[s], best = 0;
+    uint32_t parent = IBSHIFT_NO_SWITCH;
+
+    for (unsigned i = 0; l < t->h && i < t->ups[l]; i++) {
+        uint32_t other;
+        unsigned port;
+
+        if (up[i] == 0) {
+            continue;
+        }
+        other = t->f->nodes[ibshift_port_neighbour(t->f, port_index(e, s, up[i]))].switch_index;
+        port = port_of_peer(e, s, up[i]);
+        if (best == 0 || usage_of(e, other, port) < usage_of(e, parent, best)) {
+            parent = other;
+            best = port;
+        }
+    }
+    if (best != 0) {
+        take_port(e, parent, best);
+    }
+    lead_up(e, s);
+    if (best != 0) {
+        climb(e, parent);
+    }
+}
+
+static void route_place(ftree_t *e, uint32_t leaf, uint32_t host, unsigned lane)
+{
+    ibshift_fabric_t *f = e->r->fabric;
+    bool is_kept = host == 0;
+    unsigned lid = is_kept ? 0 : ibshift_host_lid(f, host - 1) + lane;
+
+    memset(e->column, 0, f->switch_count);
+    e->column[leaf] = is_kept ? 1 : f->ports[f->ports[f->hosts[host - 1]].peer].number;
+    climb(e, leaf);
+    for (uint32_t s = 0; !is_kept && s < f->switch_count; s++) {
+        ibshift_lft_set(f, s, lid, e->column[s]);
+    }
+}
+
+/* Algorithm 2, once a lane. */
+static void route_lane_of_all(ftree_t *e, unsigned lane)
+{
+    const route_tree_t *t = e->t;
+    unsigned hosts = t->children[1];
+
+    for (uint32_t start = 0; start < t->places; start += hosts) {
+        uint32_t leaf = e->leaf[start / hosts];
+
+        for (unsigned i = 0; leaf != 0 && i < hosts; i++) {
+            uint32_t host = e->host[start + (i + lane) % hosts];
+
+            if (host == 0 || lane < ibshift_host_lid_count(t->f, host - 1)) {
+                route_place(e, leaf - 1, host, lane);
+            }
+        }
+    }
+}
+
+static void seat_hosts(ftree_t *e)
+{
+    const route_tree_t *t = e->t;
+
+    for (uint32_t h = 0; h < t->f->host_count; h++) {
+        if (t->place[h] != ROUTE_NO_PLACE) {
+            e->host[t->place[h]] = h + 1;
+            e->leaf[t->place[h] / t->children[1]] = route_host_switch(t->f, h) + 1;
+        }
+    }
+}
+
+static unsigned most_lanes(const ibshift_fabric_t *f)
+{
+    unsigned most = 1;
+
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        most = ibshift_host_lid_count(f, h) > most ? ibshift_host_lid_count(f, h) : most;
+    }
+    return most;
+}
+
+static int route_all(ftree_t *e, ibshift_error_t *err)
+{
+    const ibshift_fabric_t *f = e->t->f;
+    uint32_t places = e->t->places;
+
+    e->usage = calloc((size_t)f->port_count + 1, sizeof(*e->usage));
+    e->column = calloc((size_t)f->switch_count + 1, 1);
+    e->host = calloc((size_t)places + 1, sizeof(*e->host));
+    e->leaf = calloc((size_t)places + 1, sizeof(*e->leaf));
+    if (e->usage == NULL || e->column == NULL || e->host == NULL || e->leaf == NULL) {
+        return ibshift_fail(err, -ENOMEM, "no memory for %u ports", f->port_count);
+    }
+    seat_hosts(e);
+    for (unsigned lane = 0, lanes = most_lanes(f); lane < lanes; lane++) {
+        route_lane_of_all(e, lane);
+    }
+    return route_tree_fill(e->r, e->t, err);
+}
+
+int route_ftree(route_t *r, ibshift_error_t *err)
+{
+    route_tree_t t;
+    ftree_t e = {.r = r, .t = &t};
+    int rc = route_tree_find(r->fabric, &t, err);
+
+    if (rc != 0) {
+        return rc;
+    }
+    rc = route_tree_check_crossing(&t, false, err);
+    if (rc == 0) {
+        rc = route_all(&e, err);
+    }
+    if (rc == 0) {
+        rc = route_tree_switches(r, &t, err);
+    }
+    if (rc == 0 && route_tree_order(&t, &r->order, &r->order_count) != 0) {
+        rc = ibshift_fail(err, -ENOMEM, "no memory for %u hosts", t.f->host_count);
+    }
+    free(e.usage);
+    free(e.column);
+    free(e.host);
+    free(e.leaf);
+    route_tree_free(&t);
+    return rc;
+}

@@ -1,0 +1,384 @@
+/*
+ * The last step around damage: counts the flows of every shift on every link, and moves routes off
+ * links where three or more meet, then off those where two do. Greedy, one destination and one
+ * switch at a time, with the exact count: no route is moved that would not be better off.
+ */
+#include "route/closed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PASSES      3
+#define NONE        UINT32_MAX
+#define LINKS_MOST  (2 * IBSHIFT_LEVELS_MAX)
+#define WEIGHT_MOST 5
+#define HEIGHTS     64 /* flows of a link, the last for all above */
+#define RAISE       ((uint64_t)1 << 20)
+
+typedef struct polish {
+    const route_closed_t *c;
+    const route_ways_t *w;
+    unsigned lane;
+    unsigned crowd;           /* flows of one stage on one link that are worth a look */
+    const uint32_t *place_of; /* [host] */
+    uint32_t places, links;
+    uint32_t *id;          /* [port]: number of the link, NONE: it leads to a host */
+    uint16_t *flows;       /* [id * places + shift] */
+    uint32_t *links_with;  /* [shift * HEIGHTS + flows]: links that carry so many */
+    uint8_t *peak;         /* [shift]: the most flows of a link, HEIGHTS - 1 at most */
+    uint32_t *place;       /* hosts' places, leaf by leaf */
+    uint32_t *first_place; /* [leaf number]: into place; [leaf_count] = end */
+    /* Leaves whose routes to the destination at hand pass a switch: a list a switch. */
+    uint32_t *head;
+    uint32_t *next, *item; /* leaf numbers */
+    uint32_t items;
+    const uint8_t *descent, *way; /* to that destination */
+    unsigned lid;
+    uint32_t goal, goal_place; /* switch; place of the host */
+} polish_t;
+
+/* A destination's links from one switch on. */
+typedef struct route_tail {
+    uint32_t id[LINKS_MOST];
+    unsigned count;
+} route_tail_t;
+
+static uint32_t next_of(const polish_t *p, uint32_t s, unsigned port, uint32_t *id)
+{
+    const ibshift_fabric_t *f = p->c->r->fabric;
+    uint32_t link = ibshift_node_port(f, f->switches[s], port);
+
+    *id = p->id[link];
+    return f->nodes[ibshift_port_neighbour(f, link)].switch_index;
+}
+
+/* The way from s on if it left by port. */
+static void find_tail(const polish_t *p, uint32_t s, unsigned port, route_tail_t *tail)
+{
+    tail->count = 0;
+    while (s != p->goal && tail->count < LINKS_MOST) {
+        s = next_of(p, s, port, &tail->id[tail->count++]);
+        port = ibshift_lft_get(p->c->r->fabric, s, p->lid);
+    }
+}
+
+static uint32_t shift_of(const polish_t *p, uint32_t from)
+{
+    return p->goal_place >= from ? p->goal_place - from : p->goal_place + p->places - from;
+}
+
+static uint16_t *cell(const polish_t *p, uint32_t id, uint32_t shift)
+{
+    return &p->flows[(size_t)id * p->places + shift];
+}
+
+static unsigned height(unsigned flows)
+{
+    return flows < HEIGHTS ? flows : HEIGHTS - 1;
+}
+
+/* One flow more or less on a link in one stage. */
+static void add_flow(const polish_t *p, uint32_t id, uint32_t shift, int step)
+{
+    uint32_t *links_with = p->links_with + (size_t)shift * HEIGHTS;
+    uint16_t *flows = cell(p, id, shift);
+    uint8_t *peak = &p->peak[shift];
+
+    links_with[height(*flows)]--;
+    *flows = (uint16_t)(*flows + step);
+    links_with[height(*flows)]++;
+    *peak = height(*flows) > *peak ? (uint8_t)height(*flows) : *peak;
+    while (*peak > 0 && links_with[*peak] == 0) {
+        (*peak)--;
+    }
+}
+
+/* Adds the flows of all hosts whose routes pass s to a tail, or takes them off. */
+static void add_flows(const polish_t *p, uint32_t s, const route_tail_t *tail, int step)
+{
+    for (uint32_t i = p->head[s]; i != NONE; i = p->next[i]) {
+        uint32_t leaf = p->item[i];
+
+        for (uint32_t k = p->first_place[leaf]; k < p->first_place[leaf + 1]; k++) {
+            for (unsigned l = 0; p->place[k] != p->goal_place && l < tail->count; l++) {
+                add_flow(p, tail->id[l], shift_of(p, p->place[k]), step);
+            }
+        }
+    }
+}
+
+/* One flow on a tail: above all, does its stage's busiest link become busier? */
+static uint64_t price_of_flow(const polish_t *p, uint32_t shift, const route_tail_t *tail)
+{
+    uint64_t sum = 0, raise = 0;
+
+    for (unsigned l = 0; l < tail->count; l++) {
+        unsigned met = *cell(p, tail->id[l], shift);
+
+        sum += met == 0 ? 0 : 1ull << 3 * (met < WEIGHT_MOST ? met - 1 : WEIGHT_MOST - 1);
+        raise = met != 0 && met + 1 > p->peak[shift] ? RAISE : raise;
+    }
+    return sum + raise;
+}
+
+/* What the flows of s would meet on a tail. */
+static uint64_t price(const polish_t *p, uint32_t s, const route_tail_t *tail)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = p->head[s]; i != NONE; i = p->next[i]) {
+        uint32_t leaf = p->item[i];
+
+        for (uint32_t k = p->first_place[leaf]; k < p->first_place[leaf + 1]; k++) {
+            if (p->place[k] != p->goal_place) {
+                sum += price_of_flow(p, shift_of(p, p->place[k]), tail);
+            }
+        }
+    }
+    return sum;
+}
+
+static bool is_crowded(const polish_t *p, uint32_t s, const route_tail_t *tail)
+{
+    for (uint32_t i = p->head[s]; i != NONE; i = p->next[i]) {
+        uint32_t leaf = p->item[i];
+
+        for (uint32_t k = p->first_place[leaf]; k < p->first_place[leaf + 1]; k++) {
+            for (unsigned l = 0; p->place[k] != p->goal_place && l < tail->count; l++) {
+                if (*cell(p, tail->id[l], shift_of(p, p->place[k])) >= p->crowd) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
+/* Moves the destination at s to the port whose way is the least crowded. */
+static bool improve(polish_t *p, uint32_t s, bool is_down)
+{
+    const route_tree_t *t = p->c->t;
+    const uint8_t *links = is_down ? p->descent : p->way;
+    uint32_t first = is_down ? t->first_down[s] : t->first_up[s];
+    uint32_t end = is_down ? t->first_up[s + 1] : t->first_down[s];
+    unsigned now = ibshift_lft_get(p->c->r->fabric, s, p->lid), best = now;
+    route_tail_t old, tail;
+    uint64_t least;
+
+    find_tail(p, s, now, &old);
+    if (!is_crowded(p, s, &old)) {
+        return false;
+    }
+    add_flows(p, s, &old, -1);
+    least = price(p, s, &old);
+    for (uint32_t c = first; c < end; c++) {
+        uint64_t cost;
+
+        if (t->cable[c].port == now || links[t->cable[c].other] + 1 != links[s]) {
+            continue;
+        }
+        find_tail(p, s, t->cable[c].port, &tail);
+        cost = price(p, s, &tail);
+        if (cost < least) {
+            least = cost;
+            best = t->cable[c].port;
+        }
+    }
+    ibshift_lft_set(p->c->r->fabric, s, p->lid, best);
+    find_tail(p, s, best, &tail);
+    add_flows(p, s, &tail, 1);
+    return best != now;
+}
+
+/* Who passes which switch of a level, up or down. */
+static void list_leaves(polish_t *p, unsigned level, bool is_down)
+{
+    const route_tree_t *t = p->c->t;
+
+    memset(p->head, 0xff, t->f->switch_count * sizeof(*p->head));
+    p->items = 0;
+    for (uint32_t i = 0; i < p->w->leaf_count; i++) {
+        uint32_t s = p->w->leaves[i], id;
+
+        for (unsigned hops = 0; s != p->goal && hops < LINKS_MOST; hops++) {
+            if (t->level[s] == level && (p->descent[s] != ROUTE_FAR) == is_down) {
+                p->item[p->items] = i;
+                p->next[p->items] = p->head[s];
+                p->head[s] = p->items++;
+                break;
+            }
+            s = next_of(p, s, ibshift_lft_get(p->c->r->fabric, s, p->lid), &id);
+        }
+    }
+}
+
+static bool improve_level(polish_t *p, unsigned level, bool is_down)
+{
+    const route_tree_t *t = p->c->t;
+    bool moved = false;
+
+    list_leaves(p, level, is_down);
+    for (uint32_t s = 0; s < t->f->switch_count; s++) {
+        if (p->head[s] != NONE) {
+            moved = improve(p, s, is_down) || moved;
+        }
+    }
+    return moved;
+}
+
+static void aim_at(polish_t *p, uint32_t host)
+{
+    const route_tree_t *t = p->c->t;
+    size_t row;
+
+    p->goal = route_host_switch(t->f, host);
+    row = (size_t)p->w->number[p->goal] * t->f->switch_count;
+    p->descent = p->w->descent + row;
+    p->way = p->w->way + row;
+    p->goal_place = p->place_of[host];
+    p->lid = ibshift_host_lid(t->f, host) + p->lane;
+}
+
+static void count_all(polish_t *p)
+{
+    const ibshift_fabric_t *f = p->c->t->f;
+    route_tail_t tail;
+
+    memset(p->flows, 0, (size_t)p->links * p->places * sizeof(*p->flows));
+    memset(p->links_with, 0, (size_t)p->places * HEIGHTS * sizeof(*p->links_with));
+    memset(p->peak, 0, p->places);
+    for (uint32_t shift = 0; shift < p->places; shift++) {
+        p->links_with[(size_t)shift * HEIGHTS] = p->links;
+    }
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        aim_at(p, h);
+        for (uint32_t i = 0; i < p->w->leaf_count; i++) {
+            uint32_t s = p->w->leaves[i];
+
+            p->head[s] = 0;
+            p->next[0] = NONE;
+            p->item[0] = i;
+            find_tail(p, s, ibshift_lft_get(p->c->r->fabric, s, p->lid), &tail);
+            add_flows(p, s, &tail, 1);
+        }
+    }
+}
+
+static bool improve_all(polish_t *p)
+{
+    const route_tree_t *t = p->c->t;
+    bool moved = false;
+
+    for (uint32_t h = 0; h < t->f->host_count; h++) {
+        aim_at(p, h);
+        for (unsigned l = 1; l < t->h; l++) {
+            moved = improve_level(p, l, false) || moved;
+        }
+        for (unsigned l = t->h; l >= 2; l--) {
+            moved = improve_level(p, l, true) || moved;
+        }
+    }
+    return moved;
+}
+
+static void number_links(polish_t *p)
+{
+    const ibshift_fabric_t *f = p->c->t->f;
+
+    for (uint32_t port = 0; port < f->port_count; port++) {
+        uint32_t other = ibshift_port_neighbour(f, port);
+        bool is_between = ibshift_node_is_switch(f, f->ports[port].node) &&
+                          other != IBSHIFT_NO_NODE && ibshift_node_is_switch(f, other);
+
+        p->id[port] = is_between ? p->links++ : NONE;
+    }
+}
+
+static void list_places(polish_t *p)
+{
+    const route_tree_t *t = p->c->t;
+    uint32_t *first = p->first_place;
+
+    memset(first, 0, ((size_t)p->w->leaf_count + 1) * sizeof(*first));
+    for (uint32_t h = 0; h < t->f->host_count; h++) {
+        first[p->w->number[route_host_switch(t->f, h)] + 1]++;
+    }
+    for (uint32_t i = 0; i < p->w->leaf_count; i++) {
+        first[i + 1] += first[i];
+    }
+    for (uint32_t h = t->f->host_count; h-- > 0;) {
+        p->place[--first[p->w->number[route_host_switch(t->f, h)] + 1]] = p->place_of[h];
+    }
+    memmove(first, first + 1, p->w->leaf_count * sizeof(*first));
+    first[p->w->leaf_count] = t->f->host_count;
+}
+
+/* What the stages of a lane cost: the sum of their busiest links. */
+static uint64_t cost_of_stages(const polish_t *p)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t shift = 1; shift < p->places; shift++) {
+        sum += p->peak[shift] > 0 ? p->peak[shift] : 1;
+    }
+    return sum;
+}
+
+static uint64_t polish_lanes(polish_t *p, unsigned lanes)
+{
+    uint64_t cost = 0;
+
+    for (p->lane = 0; p->lane < lanes; p->lane++) {
+        count_all(p);
+        for (p->crowd = 3; p->crowd >= 2; p->crowd--) {
+            for (unsigned pass = 0; pass < PASSES && improve_all(p); pass++) {
+            }
+        }
+        cost += cost_of_stages(p);
+    }
+    return cost;
+}
+
+static bool polish_open(polish_t *p)
+{
+    const ibshift_fabric_t *f = p->c->t->f;
+    size_t switches = (size_t)f->switch_count + 1, leaves = (size_t)p->w->leaf_count + 1;
+
+    p->id = malloc(((size_t)f->port_count + 1) * sizeof(*p->id));
+    p->place = malloc(((size_t)f->host_count + 1) * sizeof(*p->place));
+    p->first_place = malloc((leaves + 1) * sizeof(*p->first_place));
+    p->head = malloc(switches * sizeof(*p->head));
+    p->next = malloc(leaves * sizeof(*p->next));
+    p->item = malloc(leaves * sizeof(*p->item));
+    if (!p->id || !p->place || !p->first_place || !p->head || !p->next || !p->item) {
+        return false;
+    }
+    number_links(p);
+    list_places(p);
+    p->flows = malloc(((size_t)p->links * p->places + 1) * sizeof(*p->flows));
+    p->links_with = malloc(((size_t)p->places + 1) * HEIGHTS * sizeof(*p->links_with));
+    p->peak = malloc((size_t)p->places + 1);
+    return p->flows && p->links_with && p->peak;
+}
+
+int route_polish(const route_closed_t *c, const route_ways_t *w, const uint32_t *place_of,
+                 uint32_t places, uint64_t *cost)
+{
+    polish_t p = {.c = c, .w = w, .place_of = place_of, .places = places};
+    bool ok = polish_open(&p);
+
+    if (ok) {
+        *cost = polish_lanes(&p, ibshift_host_lid_count(c->t->f, 0));
+    }
+    free(p.id);
+    free(p.flows);
+    free(p.links_with);
+    free(p.peak);
+    free(p.place);
+    free(p.first_place);
+    free(p.head);
+    free(p.next);
+    free(p.item);
+    return ok ? 0 : -ENOMEM;
+}

@@ -1,0 +1,108 @@
+/*
+ * Routing engines: a fabric's graph goes in, forwarding tables come out.
+ *
+ * `ibshift route` copies the graph, gives LIDs to all ports that need one (route_copy.c), lets one
+ * engine fill the tables, verifies them (route_verify.h) and writes what OpenSM loads. An engine is
+ * one function and one row of route_engines.c; it knows nothing of files, options or proofs.
+ */
+#ifndef IBSHIFT_ROUTE_ROUTE_H
+#define IBSHIFT_ROUTE_ROUTE_H
+
+#include <stdio.h>
+
+#include "fabric/graph/fabric.h"
+
+#define ROUTE_SLS      16
+#define ROUTE_VLS_MOST 15 /* data VLs */
+
+/*
+ * What an engine works on and fills.
+ *
+ * fabric->lft is [switch][LID] -> port, all 0 at the start. 0 means "no entry", except at a
+ * switch's own LID, which needs none. An engine fills the LIDs of hosts (all of 1 << lmc), and
+ * those of switches without hosts.
+ */
+typedef struct route {
+    ibshift_fabric_t *fabric;
+    unsigned threads; /* for route_parallel() */
+    unsigned vls;     /* data VLs that every port of the fabric has */
+
+    /* The order of hosts whose shift the tables are made for, with IBSHIFT_NO_HOST for place
+     * keepers; NULL: the order of the source. malloc'ed by the engine, freed by route_close(). */
+    uint32_t *order;
+    uint32_t order_count;
+
+    /* Only of engines that need them (NULL: SL 0, VL 0): see route_lanes_new(). */
+    uint8_t *sl;       /* [switch * lft_stride + LID]: of packets from hosts of that switch */
+    uint8_t *vl;       /* at route_lane(): SL -> VL of the outgoing link */
+    uint64_t *vl_from; /* by switch: where its part of vl begins */
+    unsigned vls_used; /* 1 + highest VL */
+} route_t;
+
+/*
+ * 0, or a negative errno with one line in err that says which node breaks which rule. -ENOTSUP: the
+ * fabric is not what the engine needs (exit code 3). Nothing is written then.
+ */
+typedef int (*route_build_t)(route_t *r, ibshift_error_t *err);
+
+struct route_engine {
+    const char *name;
+    route_build_t build;
+    const char *needs; /* of the fabric, in a few words */
+    const char *help;  /* what it does, one line */
+};
+
+extern const struct route_engine route_engines[]; /* ends with name NULL */
+const struct route_engine *route_engine_find(const char *name);
+
+/* lmc < 0: keep the LIDs of the source if all ports have one. -ENOTSUP: out of LIDs. */
+int route_open(const ibshift_fabric_t *source, int lmc, route_t *r, ibshift_error_t *err);
+void route_close(route_t *r);
+
+/* Nodes, cables and LIDs, with the same indices, but no cable of the nodes left out (NULL: none).
+ */
+int route_copy_graph(const ibshift_fabric_t *from, const bool *is_left_out, ibshift_fabric_t *to,
+                     ibshift_error_t *err);
+
+/* Arrays for SLs and for SL-to-VL tables, all 0; -ENOTSUP: the fabric has fewer than vls VLs. */
+int route_lanes_new(route_t *r, unsigned vls, ibshift_error_t *err);
+
+/* Place in vl of the SL for packets from port `in` (0: the switch itself) to port `out`. */
+static inline size_t route_lane(const route_t *r, uint32_t sw, unsigned in, unsigned out,
+                                unsigned sl)
+{
+    unsigned ports = r->fabric->nodes[r->fabric->switches[sw]].port_count;
+
+    return r->vl_from[sw] + ((size_t)in * (ports + 1) + out) * ROUTE_SLS + sl;
+}
+
+/*
+ * work(context, first, end) on parts of 0 .. count - 1, in several threads; results must not
+ * depend on the parts. The first error (any negative value) is returned.
+ */
+int route_parallel(unsigned threads, uint32_t count,
+                   int (*work)(void *context, uint32_t first, uint32_t end), void *context);
+
+/*
+ * After the engine, what it left empty: a switch with hosts is reached as its first host is, one
+ * that no route passes over a neighbour. Engines for fabrics with other switches route to those
+ * themselves (route_tree_switches()). Routers and aggregation nodes are reached as the hosts of
+ * their switch are, or as the switch itself where it has none.
+ */
+int route_to_switches(route_t *r, ibshift_error_t *err);
+
+/* The tables as `opensm -R file -U` reads them; rows carry the port GUID, by which OpenSM finds
+ * its own LID. 0 or -EIO. */
+int route_write_tables(const route_t *r, FILE *out);
+/* The order as opensm-ftree-ca-order.dump has it. */
+int route_write_order(const route_t *r, FILE *out);
+
+/* ---- the engines ---- */
+int route_ftree(route_t *r, ibshift_error_t *err);
+int route_pgft(route_t *r, ibshift_error_t *err);
+int route_qft(route_t *r, ibshift_error_t *err);
+int route_ecube(route_t *r, ibshift_error_t *err);
+int route_updn(route_t *r, ibshift_error_t *err);
+int route_flexible(route_t *r, ibshift_error_t *err);
+
+#endif

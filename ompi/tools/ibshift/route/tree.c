@@ -1,0 +1,428 @@
+#include "route/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void route_tree_free(route_tree_t *t)
+{
+    ibshift_shape_free(&t->shape);
+    ibshift_fabric_free(t->pruned);
+    free(t->up);
+    free(t->down);
+    free(t->cable);
+    free(t->first_up);
+    free(t->first_down);
+    free(t->by_level);
+    free(t->level);
+    free(t->label);
+    free(t->twin);
+    free(t->place);
+    memset(t, 0, sizeof(*t));
+}
+
+static uint32_t component(const route_tree_t *t, unsigned l, uint32_t sw)
+{
+    return t->shape.down[l][sw];
+}
+
+/* The lowest level whose components join all leaves. */
+static int find_height(route_tree_t *t, ibshift_error_t *err)
+{
+    const ibshift_fabric_t *f = t->f;
+    uint32_t first = route_host_switch(f, 0);
+
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        uint32_t sw = route_host_switch(f, h);
+
+        if (sw == IBSHIFT_NO_SWITCH) {
+            return ibshift_fail(err, -ENOTSUP, "host '%s' is cabled to no switch",
+                                ibshift_host_name(f, h));
+        }
+        while (t->h < t->shape.levels &&
+               (t->h == 0 || component(t, t->h, sw) != component(t, t->h, first) ||
+                t->h < t->shape.node_level[f->switches[sw]])) {
+            t->h++;
+        }
+        if (component(t, t->h, sw) != component(t, t->h, first)) {
+            return ibshift_fail(err, -ENOTSUP, "no cables join switch '%s' and switch '%s'",
+                                ibshift_node_name(f, f->switches[first]),
+                                ibshift_node_name(f, f->switches[sw]));
+        }
+    }
+    for (uint32_t s = 0; s < f->switch_count; s++) {
+        unsigned level = t->shape.node_level[f->switches[s]];
+
+        t->level[s] = (uint8_t)(level <= t->h ? level : 0);
+    }
+    return 0;
+}
+
+typedef struct twin {
+    uint64_t digits;
+    uint32_t sw;
+} twin_t;
+
+static int by_digits(const void *a, const void *b)
+{
+    const twin_t *x = a, *y = b;
+
+    if (x->digits != y->digits) {
+        return x->digits < y->digits ? -1 : 1;
+    }
+    return x->sw < y->sw ? -1 : x->sw > y->sw;
+}
+
+/* Labels those that share all digits, and says how many usually do. */
+static unsigned label_twins(route_tree_t *t, unsigned l, twin_t *twins)
+{
+    uint32_t count = 0, votes[IBSHIFT_PORT_MAX + 1] = {0};
+    unsigned usual = 1;
+
+    for (uint32_t s = 0; s < t->f->switch_count; s++) {
+        if (t->level[s] == l) {
+            twins[count++] = (twin_t){(uint64_t)t->shape.down[l][s] << 32 | t->shape.up[l][s], s};
+        }
+    }
+    qsort(twins, count, sizeof(*twins), by_digits);
+    for (uint32_t i = 0, run; i < count; i += run) {
+        for (run = 0; i + run < count && twins[i + run].digits == twins[i].digits; run++) {
+            t->label[twins[i + run].sw] = (uint8_t)(run < IBSHIFT_PORT_MAX ? run : 255);
+            t->twin[twins[i + run].sw] = twins[i].sw;
+            t->twin[twins[i + (run > 0 ? run - 1 : 0)].sw] = twins[i + run].sw;
+        }
+        votes[run < IBSHIFT_PORT_MAX ? run : IBSHIFT_PORT_MAX]++;
+    }
+    for (unsigned i = 1; i <= IBSHIFT_PORT_MAX; i++) {
+        usual = votes[i] > votes[usual] ? i : usual;
+    }
+    return usual;
+}
+
+static unsigned at_least_1(unsigned x)
+{
+    return x > 0 ? x : 1;
+}
+
+static int find_parameters(route_tree_t *t, ibshift_error_t *err)
+{
+    const ibshift_fabric_t *f = t->f;
+    twin_t *twins = malloc(((size_t)f->switch_count + 1) * sizeof(*twins));
+
+    if (twins == NULL) {
+        return ibshift_fail(err, -ENOMEM, "no memory for %u switches", f->switch_count);
+    }
+    t->children[1] = at_least_1(t->shape.hosts_per_leaf);
+    t->parents[1] = t->shared[1] = t->cables[1] = t->ways[1] = 1;
+    for (unsigned l = 2; l <= t->h; l++) {
+        const ibshift_level_t *below = &t->shape.level[l - 1];
+
+        t->shared[l] = l < t->h ? label_twins(t, l, twins) : 1;
+        t->parents[l] = at_least_1((below->groups_up + t->shared[l] - 1) / t->shared[l]);
+        t->cables[l] = at_least_1(below->ports_up);
+        t->ups[l - 1] = t->parents[l] * t->shared[l] * t->cables[l];
+        t->ways[l] = t->shared[l - 1] * t->cables[l];
+        for (uint32_t s = 0; s < f->switch_count; s++) {
+            unsigned digit = route_tree_digit(t, s, l);
+
+            if (t->level[s] == 1 && digit + 1 > t->children[l]) {
+                t->children[l] = digit + 1;
+            }
+        }
+    }
+    free(twins);
+    return 0;
+}
+
+static int count_places(route_tree_t *t, ibshift_error_t *err)
+{
+    uint64_t places = 1;
+
+    for (unsigned l = 1; l <= t->h; l++) {
+        unsigned down = t->children[l] * t->ways[l];
+
+        places *= t->children[l];
+        t->down_stride = down > t->down_stride ? down : t->down_stride;
+        t->up_stride = l < t->h && t->ups[l] > t->up_stride ? t->ups[l] : t->up_stride;
+        if (places > 16 * (uint64_t)IBSHIFT_LID_MAX || t->down_stride > 65536) {
+            return ibshift_fail(err, -ENOTSUP,
+                                "the parts of level %u differ too much for a tree: the fullest has "
+                                "%u, which would make %llu places for %u hosts",
+                                l, t->children[l], (unsigned long long)places, t->f->host_count);
+        }
+    }
+    t->places = (uint32_t)places;
+    return 0;
+}
+
+/* Index of a port among those with the same neighbour, by number. */
+static unsigned cable_index(const ibshift_fabric_t *f, uint32_t node, unsigned port, uint32_t next)
+{
+    unsigned index = 0;
+
+    for (unsigned p = 1; p < port; p++) {
+        index += ibshift_port_neighbour(f, ibshift_node_port(f, node, p)) == next;
+    }
+    return index;
+}
+
+static void enter_port(route_tree_t *t, uint32_t s, unsigned port, uint32_t other)
+{
+    const ibshift_fabric_t *f = t->f;
+    unsigned l = t->level[s];
+    unsigned cable = cable_index(f, f->switches[s], port, f->switches[other]);
+    unsigned label = t->label[other];
+
+    if (t->level[other] == l + 1) {
+        unsigned digit = route_tree_digit(t, other, l + 1);
+
+        if (digit < t->parents[l + 1] && label < t->shared[l + 1] && cable < t->cables[l + 1]) {
+            t->up[(size_t)s * t->up_stride + digit +
+                  t->parents[l + 1] * (label + t->shared[l + 1] * cable)] = (uint8_t)port;
+        }
+    } else if (t->level[other] + 1u == l) {
+        unsigned child = route_tree_digit(t, other, l);
+
+        if (child < t->children[l] && label < t->shared[l - 1] && cable < t->cables[l]) {
+            t->down[(size_t)s * t->down_stride + child * t->ways[l] + label * t->cables[l] +
+                    cable] = (uint8_t)port;
+        }
+    }
+}
+
+static void count_missing(route_tree_t *t, uint32_t s)
+{
+    unsigned l = t->level[s];
+
+    for (unsigned i = 0; l < t->h && i < t->ups[l]; i++) {
+        t->missing += t->up[(size_t)s * t->up_stride + i] == 0;
+    }
+    for (unsigned i = 0; l > 1 && i < t->children[l] * t->ways[l]; i++) {
+        t->missing += t->down[(size_t)s * t->down_stride + i] == 0;
+    }
+}
+
+static int fill_ports(route_tree_t *t, ibshift_error_t *err)
+{
+    const ibshift_fabric_t *f = t->f;
+
+    t->up = calloc((size_t)f->switch_count + 1, t->up_stride + 1);
+    t->down = calloc((size_t)f->switch_count + 1, t->down_stride + 1);
+    if (t->up == NULL || t->down == NULL) {
+        return ibshift_fail(err, -ENOMEM, "no memory for the ports of %u switches",
+                            f->switch_count);
+    }
+    for (uint32_t s = 0; s < f->switch_count; s++) {
+        const ibshift_node_t *node = &f->nodes[f->switches[s]];
+
+        for (unsigned p = 1; t->level[s] != 0 && p <= node->port_count; p++) {
+            uint32_t next = ibshift_port_neighbour(f, node->first_port + p - 1);
+
+            if (next != IBSHIFT_NO_NODE && ibshift_node_is_switch(f, next)) {
+                enter_port(t, s, p, f->nodes[next].switch_index);
+            }
+        }
+        if (t->level[s] != 0) {
+            count_missing(t, s);
+        }
+    }
+    return 0;
+}
+
+static void add_cables(route_tree_t *t, uint32_t s, int step, uint32_t *count)
+{
+    const ibshift_node_t *node = &t->f->nodes[t->f->switches[s]];
+
+    for (unsigned p = 1; t->level[s] != 0 && p <= node->port_count; p++) {
+        uint32_t next = ibshift_port_neighbour(t->f, node->first_port + p - 1);
+
+        if (next != IBSHIFT_NO_NODE && ibshift_node_is_switch(t->f, next) &&
+            t->level[t->f->nodes[next].switch_index] != 0 &&
+            t->level[t->f->nodes[next].switch_index] == t->level[s] + step) {
+            t->cable[(*count)++] = (route_cable_t){t->f->nodes[next].switch_index, (uint8_t)p};
+        }
+    }
+}
+
+static int list_cables(route_tree_t *t, ibshift_error_t *err)
+{
+    uint32_t count = 0;
+
+    t->cable = malloc(((size_t)t->f->port_count + 1) * sizeof(*t->cable));
+    t->first_up = calloc((size_t)t->f->switch_count + 2, sizeof(*t->first_up));
+    t->first_down = calloc((size_t)t->f->switch_count + 2, sizeof(*t->first_down));
+    t->by_level = calloc((size_t)t->f->switch_count + 1, sizeof(*t->by_level));
+    if (t->cable == NULL || t->first_up == NULL || t->first_down == NULL || t->by_level == NULL) {
+        return ibshift_fail(err, -ENOMEM, "no memory for %u ports", t->f->port_count);
+    }
+    for (uint32_t s = 0; s < t->f->switch_count; s++) {
+        t->first_up[s] = count;
+        add_cables(t, s, 1, &count);
+        t->first_down[s] = count;
+        add_cables(t, s, -1, &count);
+    }
+    t->first_up[t->f->switch_count] = count;
+    count = 0;
+    for (unsigned l = 0; l <= t->h; l++) {
+        for (uint32_t s = 0; s < t->f->switch_count; s++) {
+            if (t->level[s] == l) {
+                t->by_level[count++] = s;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Hosts of a leaf take its first places in the order of their ports, each at its port's place if
+ * all leaves have their hosts at the same ports. */
+static void place_hosts(route_tree_t *t)
+{
+    const ibshift_fabric_t *f = t->f;
+    bool used[IBSHIFT_PORT_MAX + 1] = {false};
+    unsigned rank[IBSHIFT_PORT_MAX + 1], ports = 0;
+
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        used[f->ports[f->ports[f->hosts[h]].peer].number] |= t->level[route_host_switch(f, h)] == 1;
+    }
+    for (unsigned p = 0; p <= IBSHIFT_PORT_MAX; p++) {
+        rank[p] = ports;
+        ports += used[p];
+    }
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        uint32_t port = f->ports[f->hosts[h]].peer, leaf = route_host_switch(f, h);
+        uint32_t place = 0;
+
+        for (unsigned l = t->h; l >= 2; l--) {
+            place = place * t->children[l] + route_tree_digit(t, leaf, l);
+        }
+        if (t->level[leaf] != 1) {
+            t->place[h] = ROUTE_NO_PLACE;
+            t->missing++;
+        } else if (ports <= t->children[1]) {
+            t->place[h] = place * t->children[1] + rank[f->ports[port].number];
+        } else {
+            unsigned before = 0;
+
+            for (unsigned p = 1; p < f->ports[port].number; p++) {
+                uint32_t next = ibshift_port_neighbour(f, port - p);
+
+                before += next != IBSHIFT_NO_NODE && f->nodes[next].kind == IBSHIFT_NODE_HCA;
+            }
+            t->place[h] = place * t->children[1] + before;
+        }
+    }
+}
+
+static int find_shape(route_tree_t *t, ibshift_error_t *err)
+{
+    int rc;
+
+    do {
+        ibshift_shape_free(&t->shape);
+        rc = ibshift_shape_find(t->f, &t->shape, err);
+        if (rc != 0) {
+            return rc;
+        }
+        if (t->shape.kind == IBSHIFT_SHAPE_TORUS || t->shape.levels == 0 ||
+            t->shape.digits == NULL || t->shape.down[1] == NULL) {
+            return ibshift_fail(err, -ENOTSUP, "not a tree: %s",
+                                t->shape.kind == IBSHIFT_SHAPE_TORUS ? "it is a torus"
+                                : t->shape.findings != 0             ? t->shape.finding[0]
+                                                                     : "no levels are found");
+        }
+        rc = route_tree_prune(t, err);
+    } while (rc > 0);
+    return rc;
+}
+
+static int find_tree(route_tree_t *t, ibshift_error_t *err)
+{
+    size_t switches = (size_t)t->f->switch_count + 1;
+    int rc = find_shape(t, err);
+
+    if (rc != 0) {
+        return rc;
+    }
+    t->level = calloc(switches, 1);
+    t->label = calloc(switches, 1);
+    t->twin = calloc(switches, sizeof(*t->twin));
+    t->place = calloc((size_t)t->f->host_count + 1, sizeof(*t->place));
+    if (t->level == NULL || t->label == NULL || t->twin == NULL || t->place == NULL) {
+        return ibshift_fail(err, -ENOMEM, "no memory for %u switches", t->f->switch_count);
+    }
+    for (uint32_t s = 0; s < t->f->switch_count; s++) {
+        t->twin[s] = s;
+    }
+    rc = find_height(t, err);
+    if (rc == 0) {
+        rc = route_tree_number_parents(t, err);
+    }
+    if (rc == 0) {
+        rc = find_parameters(t, err);
+    }
+    if (rc == 0) {
+        rc = count_places(t, err);
+    }
+    if (rc == 0) {
+        rc = fill_ports(t, err);
+    }
+    if (rc == 0) {
+        rc = list_cables(t, err);
+    }
+    if (rc == 0) {
+        place_hosts(t);
+    }
+    return rc;
+}
+
+int route_tree_find(const ibshift_fabric_t *f, route_tree_t *t, ibshift_error_t *err)
+{
+    int rc;
+
+    *t = (route_tree_t){.f = f};
+    rc = find_tree(t, err);
+    if (rc != 0) {
+        route_tree_free(t);
+    }
+    return rc;
+}
+
+int route_tree_order(const route_tree_t *t, uint32_t **order, uint32_t *count)
+{
+    uint32_t elsewhere = t->places;
+    uint32_t *hosts = malloc(((size_t)t->places + t->f->host_count + 1) * sizeof(*hosts));
+
+    if (hosts == NULL) {
+        return -ENOMEM;
+    }
+    memset(hosts, 0xff, ((size_t)t->places + t->f->host_count) * sizeof(*hosts));
+    for (uint32_t h = 0; h < t->f->host_count; h++) {
+        hosts[t->place[h] != ROUTE_NO_PLACE ? t->place[h] : elsewhere++] = h;
+    }
+    *order = hosts;
+    *count = elsewhere;
+    return 0;
+}
+
+int route_tree_check_crossing(const route_tree_t *t, bool is_crossed, ibshift_error_t *err)
+{
+    for (unsigned l = 2; l <= t->h; l++) {
+        if (t->shared[l] == 1) {
+            continue;
+        }
+        if (is_crossed) {
+            return 0;
+        }
+        for (uint32_t s = 0; s < t->f->switch_count; s++) {
+            if (t->level[s] == l && t->label[s] == 1) {
+                return ibshift_fail(err, -ENOTSUP,
+                                    "switch '%s' of level %u joins the same parts as another one "
+                                    "of its plane: cross-connected, take engine qft",
+                                    ibshift_node_name(t->f, t->f->switches[s]), l);
+            }
+        }
+    }
+    return is_crossed ? ibshift_fail(err, -ENOTSUP,
+                                     "no level of the tree is cross-connected: take engine pgft")
+                      : 0;
+}

@@ -1,0 +1,116 @@
+/*
+ * A fat tree as the engines see it: every switch has a level, and its cables stand in tables by
+ * the digits of whom they lead to, so that a formula's port number becomes a port.
+ *
+ * The parameters are those of E. Zahavi et al., "Quasi fat trees for HPC clouds and their
+ * fault-resilient closed-form routing", seen from the graph: where its p cross-connects levels,
+ * `shared` switches have the same digits and are told apart by a label; where its p lays cables
+ * side by side, it is `cables`. docs/routing.md has the correspondence.
+ */
+#ifndef IBSHIFT_ROUTE_TREE_H
+#define IBSHIFT_ROUTE_TREE_H
+
+#include "fabric/shape/shape.h"
+#include "route/route.h"
+
+#define ROUTE_NO_PLACE UINT32_MAX
+
+/* One end of a cable between switches of neighbouring levels. */
+typedef struct route_cable {
+    uint32_t other; /* switch */
+    uint8_t port;   /* here */
+} route_cable_t;
+
+typedef struct route_tree {
+    const ibshift_fabric_t *f; /* the engine's graph, or the pruned copy of it */
+    ibshift_fabric_t *pruned;
+    ibshift_shape_t shape;
+    unsigned h; /* the level that joins all hosts; higher switches are of no use */
+
+    /* By level, of a complete tree. Children of level l are components of levels below l. */
+    unsigned children[IBSHIFT_LEVELS_MAX + 2]; /* [1]: hosts of the fullest leaf */
+    unsigned parents[IBSHIFT_LEVELS_MAX + 2];  /* digits of the switches of level l: w */
+    unsigned shared[IBSHIFT_LEVELS_MAX + 2];   /* switches of level l with the same digits */
+    unsigned cables[IBSHIFT_LEVELS_MAX + 2];   /* from a switch of level l to one of l - 1 */
+    unsigned ups[IBSHIFT_LEVELS_MAX + 2];      /* up ports: parents, shared, cables of l + 1 */
+    unsigned ways[IBSHIFT_LEVELS_MAX + 2];     /* down ports to one child: shared of l - 1, cables
+                                                */
+
+    /* [switch * up_stride + digit + parents * (label + shared * cable)]: port, 0 = no cable */
+    uint8_t *up;
+    /* [switch * down_stride + child * ways + label * cables + cable] */
+    uint8_t *down;
+    unsigned up_stride, down_stride;
+
+    /* Cables of switch s: up from [first_up[s]], down from [first_down[s]], to [first_up[s + 1]].
+     */
+    route_cable_t *cable;
+    uint32_t *first_up, *first_down;
+    uint32_t *by_level; /* all switches, level after level */
+
+    uint8_t *level;   /* [switch]: 1 .. h; 0: of no use */
+    uint8_t *label;   /* [switch]: among those with the same digits */
+    uint32_t *twin;   /* [switch]: the next of these, in a circle */
+    uint32_t *place;  /* [host]: in the order of the formulas, or ROUTE_NO_PLACE: not on a leaf */
+    uint32_t places;  /* product of children */
+    uint32_t missing; /* entries of up and down without a cable, hosts left out */
+} route_tree_t;
+
+/* -ENOTSUP with the node that breaks a rule: no levels, or hosts that no level joins. */
+int route_tree_find(const ibshift_fabric_t *f, route_tree_t *t, ibshift_error_t *err);
+void route_tree_free(route_tree_t *t);
+
+static inline unsigned route_tree_digit(const route_tree_t *t, uint32_t sw, unsigned i)
+{
+    return t->shape.digits[(size_t)sw * (IBSHIFT_LEVELS_MAX + 1) + i];
+}
+
+/* The switch that a host hangs on, or IBSHIFT_NO_SWITCH (another host). */
+static inline uint32_t route_host_switch(const ibshift_fabric_t *f, uint32_t host)
+{
+    uint32_t node = ibshift_port_neighbour(f, f->hosts[host]);
+
+    return node == IBSHIFT_NO_NODE ? IBSHIFT_NO_SWITCH : f->nodes[node].switch_index;
+}
+
+#define ROUTE_FAR 255
+
+/*
+ * Ways to one switch: descent[s] = links by going down only, way[s] = links of the shortest way up,
+ * then down; ROUTE_FAR: none. queue has room for all switches.
+ */
+void route_tree_ways(const route_tree_t *t, uint32_t target, uint8_t *descent, uint8_t *way,
+                     uint32_t *queue);
+
+/* The port of s on a way to that switch, the spread-th of the equally good ones; 0: none. */
+unsigned route_tree_port(const route_tree_t *t, uint32_t s, const uint8_t *descent,
+                         const uint8_t *way, uint32_t spread);
+
+/* -ENOTSUP, with names: a host cannot go up, then down to the target of route_tree_ways(). */
+int route_tree_check_ways(const route_tree_t *t, uint32_t target, const uint8_t *way,
+                          ibshift_error_t *err);
+
+/* Entries for hosts' LIDs that are empty: up, then down, over what cables there are. Up to there no
+ * entry may lead anywhere else. -ENOTSUP: some hosts cannot reach each other so. */
+int route_tree_fill(route_t *r, const route_tree_t *t, ibshift_error_t *err);
+
+/* -ENOTSUP, with a name: levels are cross-connected, or none is though the engine wants it. */
+int route_tree_check_crossing(const route_tree_t *t, bool is_crossed, ibshift_error_t *err);
+
+/* Entries for the LIDs of all switches: up, then down, over what cables there are. -ENOMEM. */
+int route_tree_switches(route_t *r, const route_tree_t *t, ibshift_error_t *err);
+
+/*
+ * Of route_tree_find(): a leaf without hosts looks like a root, and joins planes that it does not.
+ * True: t->f is a copy without the cables of such switches, the shape is to be found anew.
+ */
+int route_tree_prune(route_tree_t *t, ibshift_error_t *err);
+
+/* Of route_tree_find(): a switch cut off from its plane is no plane of its own; numbers such parts
+ * last, so that the others keep the numbers that the formulas know. */
+int route_tree_number_parents(route_tree_t *t, ibshift_error_t *err);
+
+/* Order of the hosts by their places, keepers for places without a host. -ENOMEM. */
+int route_tree_order(const route_tree_t *t, uint32_t **order, uint32_t *count);
+
+#endif

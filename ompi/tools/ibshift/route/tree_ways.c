@@ -1,0 +1,164 @@
+/* Up, then down, over the cables that are there: what no formula knows. */
+#include "route/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t climb_from(const route_tree_t *t, uint32_t target, uint8_t *descent,
+                           uint32_t *queue)
+{
+    uint32_t head = 0, tail = 0;
+
+    memset(descent, ROUTE_FAR, t->f->switch_count);
+    descent[target] = 0;
+    queue[tail++] = target;
+    while (head < tail) {
+        uint32_t s = queue[head++];
+
+        for (uint32_t c = t->first_up[s]; c < t->first_down[s]; c++) {
+            uint32_t parent = t->cable[c].other;
+
+            if (descent[parent] == ROUTE_FAR) {
+                descent[parent] = (uint8_t)(descent[s] + 1);
+                queue[tail++] = parent;
+            }
+        }
+    }
+    return tail;
+}
+
+static void extend(const route_tree_t *t, uint32_t s, const uint8_t *descent, uint8_t *way)
+{
+    for (uint32_t c = t->first_up[s]; descent[s] == ROUTE_FAR && c < t->first_down[s]; c++) {
+        uint8_t links = way[t->cable[c].other];
+
+        if (links < ROUTE_FAR - 1 && links + 1 < way[s]) {
+            way[s] = (uint8_t)(links + 1);
+        }
+    }
+}
+
+void route_tree_ways(const route_tree_t *t, uint32_t target, uint8_t *descent, uint8_t *way,
+                     uint32_t *queue)
+{
+    uint32_t switches = t->f->switch_count;
+
+    climb_from(t, target, descent, queue);
+    memcpy(way, descent, switches);
+    for (uint32_t i = switches; i-- > 0;) {
+        extend(t, t->by_level[i], descent, way);
+    }
+}
+
+struct ways {
+    route_t *r;
+    const route_tree_t *t;
+    ibshift_error_t *err;
+};
+
+unsigned route_tree_port(const route_tree_t *t, uint32_t s, const uint8_t *descent,
+                         const uint8_t *way, uint32_t spread)
+{
+    bool is_down = descent[s] != ROUTE_FAR;
+    const uint8_t *links = is_down ? descent : way;
+    uint32_t first = is_down ? t->first_down[s] : t->first_up[s];
+    uint32_t end = is_down ? t->first_up[s + 1] : t->first_down[s];
+    uint32_t good = 0;
+
+    for (uint32_t c = first; c < end; c++) {
+        good += links[t->cable[c].other] + 1 == links[s];
+    }
+    for (uint32_t c = first, nth = good > 0 ? spread % good : 0; good > 0 && c < end; c++) {
+        if (links[t->cable[c].other] + 1 == links[s] && nth-- == 0) {
+            return t->cable[c].port;
+        }
+    }
+    return 0;
+}
+
+static int fail_apart(const route_tree_t *t, uint32_t from, uint32_t to, ibshift_error_t *err)
+{
+    return ibshift_fail(err, -ENOTSUP,
+                        "too much is missing: no way up, then down from switch '%s' to switch "
+                        "'%s'; engines updn and flexible route any fabric",
+                        ibshift_node_name(t->f, t->f->switches[from]),
+                        ibshift_node_name(t->f, t->f->switches[to]));
+}
+
+int route_tree_check_ways(const route_tree_t *t, uint32_t target, const uint8_t *way,
+                          ibshift_error_t *err)
+{
+    for (uint32_t h = 0; h < t->f->host_count; h++) {
+        uint32_t s = route_host_switch(t->f, h);
+
+        if (way[s] == ROUTE_FAR) {
+            return fail_apart(t, s, target, err);
+        }
+    }
+    return 0;
+}
+
+static void fill_column(const struct ways *w, uint32_t target, unsigned lid, const uint8_t *descent,
+                        const uint8_t *way)
+{
+    const route_tree_t *t = w->t;
+    ibshift_fabric_t *f = w->r->fabric;
+
+    for (uint32_t s = 0; s < f->switch_count; s++) {
+        if (t->level[s] != 0 && ibshift_lft_get(f, s, lid) == 0 && s != target &&
+            way[s] != ROUTE_FAR) {
+            ibshift_lft_set(f, s, lid, route_tree_port(t, s, descent, way, lid));
+        }
+    }
+}
+
+static int fill_targets(void *context, uint32_t first, uint32_t end)
+{
+    const struct ways *w = context;
+    const route_tree_t *t = w->t;
+    const ibshift_fabric_t *f = t->f;
+    size_t switches = (size_t)f->switch_count + 1;
+    uint8_t *descent = malloc(2 * switches), *way = descent + switches;
+    uint32_t *queue = malloc(switches * sizeof(*queue));
+    int rc = descent == NULL || queue == NULL ? -ENOMEM : 0;
+
+    for (uint32_t target = first; rc == 0 && target < end; target++) {
+        const ibshift_node_t *node = &f->nodes[f->switches[target]];
+        bool is_known = false;
+
+        for (uint32_t p = node->first_port; p < node->first_port + node->port_count; p++) {
+            uint32_t peer = f->ports[p].peer;
+
+            if (peer == IBSHIFT_NO_PORT || f->nodes[f->ports[peer].node].kind != IBSHIFT_NODE_HCA) {
+                continue;
+            }
+            if (!is_known) {
+                route_tree_ways(t, target, descent, way, queue);
+                is_known = true;
+            }
+            for (unsigned i = 0; i < 1u << f->ports[peer].lmc; i++) {
+                unsigned lid = f->ports[peer].lid + i;
+
+                ibshift_lft_set(w->r->fabric, target, lid, f->ports[p].number);
+                fill_column(w, target, lid, descent, way);
+            }
+        }
+        rc = is_known && rc == 0 ? route_tree_check_ways(t, target, way, w->err) : rc;
+    }
+    free(descent);
+    free(queue);
+    return rc;
+}
+
+int route_tree_fill(route_t *r, const route_tree_t *t, ibshift_error_t *err)
+{
+    struct ways w = {.r = r, .t = t, .err = NULL};
+    int rc = route_parallel(r->threads, r->fabric->switch_count, fill_targets, &w);
+
+    if (rc == -ENOTSUP) { /* once more, alone, for the message */
+        w.err = err;
+        rc = fill_targets(&w, 0, r->fabric->switch_count);
+    }
+    return rc == -ENOMEM ? ibshift_fail(err, rc, "no memory for the ways to the leaves") : rc;
+}

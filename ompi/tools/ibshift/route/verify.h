@@ -1,0 +1,91 @@
+/*
+ * Proof of a routing's tables by walking them: every host, router and
+ * aggregation node to every LID. Nothing is taken from the
+ * engine but its tables, its SLs and VLs, and the order whose shift is counted.
+ */
+#ifndef IBSHIFT_ROUTE_VERIFY_H
+#define IBSHIFT_ROUTE_VERIFY_H
+
+#include "json.h"
+#include "route/route.h"
+
+#define ROUTE_HOPS_MOST   64    /* links of the longest route counted apart */
+#define ROUTE_CYCLE_MOST  16    /* links of a cycle that are told */
+#define ROUTE_SHIFTS_ALL  11664 /* so many places: all shifts are counted, above it a sample */
+#define ROUTE_SHIFTS_SOME 2000
+
+/* A directed link and a virtual lane of it. */
+typedef struct route_channel {
+    uint32_t link;
+    unsigned vl;
+} route_channel_t;
+
+typedef struct route_proof {
+    uint64_t routes;                     /* (host, LID of another host) */
+    uint64_t to_switches, switches_lost; /* (switch with hosts, LID of a switch); without a way */
+    /* From or to a router or aggregation node; without a way (see route_verify_walk.c). */
+    uint64_t others, others_lost;
+    uint64_t lost, circles, strays;
+    uint64_t hops[ROUTE_HOPS_MOST + 1]; /* routes by their links, both hosts' cables included */
+    char broken[512];                   /* the first route that fails */
+
+    uint64_t dependencies;
+    unsigned cycle_length; /* 0: the channel dependency graph is acyclic */
+    route_channel_t cycle[ROUTE_CYCLE_MOST];
+
+    /* All routes of lane 0: of links between switches in use. */
+    uint32_t links_used, load_most, load_least;
+    double load_mean;
+    uint32_t load_link; /* one with the most */
+
+    uint32_t places, shifts; /* of the order; shifts counted */
+    uint64_t shift_seed;     /* of the sample; 0: all */
+    uint32_t lanes;          /* LIDs of a host; the figures are those of the worst lane */
+    uint32_t worst;          /* flows on a link in one stage */
+    double average;          /* over stages, of the stage's worst link */
+    uint32_t worst_shift, worst_link, worst_lane;
+} route_proof_t;
+
+/* 0: the proof was made, whatever it says; -ENOMEM. */
+int route_verify(const route_t *r, uint64_t shift_seed, route_proof_t *proof, ibshift_error_t *err);
+
+/* The same of tables that somebody else made, as they are without SLs: all on one VL. No shifts. */
+int route_verify_tables(const ibshift_fabric_t *f, route_proof_t *proof, ibshift_error_t *err);
+
+/* Every route arrives and no cycle of dependencies. */
+bool route_is_proven(const route_proof_t *proof);
+
+/* The cycle that was found. */
+void route_cycle_print(const ibshift_fabric_t *f, const route_proof_t *proof, FILE *out);
+void route_proof_print(const route_t *r, const route_proof_t *proof, FILE *out);
+/* Members of an object. */
+void route_proof_print_json(const route_proof_t *proof, struct json *j);
+
+/* ---- the parts ---- */
+
+/* Dependencies between channels: bit (next port) of row [channel]. */
+typedef struct route_deps {
+    unsigned vls;
+    uint64_t *bits; /* [((link * vls) + vl) * vls + next vl][4] */
+} route_deps_t;
+
+int route_verify_walks(const route_t *r, route_proof_t *proof, route_deps_t *deps,
+                       ibshift_error_t *err);
+int route_verify_cycles(const route_t *r, const route_deps_t *deps, route_proof_t *proof,
+                        ibshift_error_t *err);
+int route_verify_shifts(const route_t *r, uint64_t seed, route_proof_t *proof,
+                        ibshift_error_t *err);
+
+/* Next link of a packet to lid at switch sw, IBSHIFT_NO_PORT if none. */
+static inline uint32_t route_next_link(const ibshift_fabric_t *f, uint32_t sw, unsigned lid)
+{
+    const ibshift_node_t *node = &f->nodes[f->switches[sw]];
+    unsigned port = ibshift_lft_get(f, sw, lid);
+    uint32_t link = node->first_port + port - 1;
+
+    return port == 0 || port > node->port_count || f->ports[link].peer == IBSHIFT_NO_PORT
+               ? IBSHIFT_NO_PORT
+               : link;
+}
+
+#endif

@@ -1,0 +1,317 @@
+/*
+ * Every route from every switch with hosts, routers or aggregation nodes to the LIDs of all of
+ * them, one LID after the other.
+ *
+ * Routes between switches with hosts must arrive. An aggregation node may hang on a spine, which in
+ * a tree has no way to another spine, or to a leaf whose cable is missing: as with the switch's own
+ * LID, that is counted and not held against the tables. Circles and wrong ends always are.
+ */
+#include "route/verify.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct walker {
+    const route_t *r;
+    uint32_t *own;    /* [switch]: hosts */
+    uint32_t *others; /* [switch]: ports of routers and aggregation nodes on it */
+    uint32_t *leaves; /* switches with any of them */
+    uint32_t leaf_count;
+    uint32_t *switch_at; /* [LID]: the switch that owns it, or IBSHIFT_NO_SWITCH */
+    uint32_t longest;    /* links that no loop-free route exceeds */
+    route_deps_t *deps;
+    route_proof_t *proof;
+    uint32_t *load; /* [link] */
+    pthread_mutex_t lock;
+} walker_t;
+
+/* Counts of one part of the LIDs. */
+typedef struct tally {
+    route_proof_t proof;
+    uint32_t *load;
+} tally_t;
+
+static void depend(const walker_t *w, uint32_t link, unsigned vl, unsigned port, unsigned next_vl)
+{
+    uint64_t *row =
+        w->deps->bits + (((size_t)link * w->deps->vls + vl) * w->deps->vls + next_vl) * 4;
+    uint64_t bit = 1ull << (port & 63), *word = &row[port >> 6];
+
+    if ((__atomic_load_n(word, __ATOMIC_RELAXED) & bit) == 0) {
+        __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+    }
+}
+
+static unsigned lane_of(const route_t *r, uint32_t sw, unsigned in, unsigned out, unsigned sl)
+{
+    return r->vl == NULL ? 0 : r->vl[route_lane(r, sw, in, out, sl)];
+}
+
+static void tell(tally_t *tally, const walker_t *w, uint32_t leaf, unsigned lid, const char *what,
+                 uint32_t at)
+{
+    const ibshift_fabric_t *f = w->r->fabric;
+
+    if (tally->proof.broken[0] == '\0') {
+        snprintf(tally->proof.broken, sizeof(tally->proof.broken),
+                 "from switch '%s' to '%s' (LID %u): %s at '%s'",
+                 ibshift_node_name(f, f->switches[leaf]),
+                 ibshift_node_name(f, f->ports[f->lid_port[lid]].node), lid, what,
+                 ibshift_node_name(f, f->switches[at]));
+    }
+}
+
+/* Routes of one walk: between two hosts, and with a router or aggregation node at an end. */
+typedef struct trips {
+    uint64_t hosts, others;
+    bool must_arrive;
+} trips_t;
+
+static trips_t trips_of(const walker_t *w, uint32_t leaf, uint32_t goal)
+{
+    const ibshift_fabric_t *f = w->r->fabric;
+    uint32_t behind = f->ports[f->ports[goal].peer].node, sw = f->nodes[behind].switch_index;
+    bool is_here = behind == f->switches[leaf];
+    bool is_host = f->nodes[f->ports[goal].node].kind == IBSHIFT_NODE_HCA;
+    bool is_on_switch = sw != IBSHIFT_NO_SWITCH;
+    trips_t trips = {.must_arrive =
+                         w->own[leaf] > 0 && (is_host || (is_on_switch && w->own[sw] > 0))};
+
+    if (is_host) {
+        trips.hosts = w->own[leaf] - is_here;
+        trips.others = w->others[leaf];
+    } else {
+        trips.others = (uint64_t)w->own[leaf] + w->others[leaf] - is_here;
+    }
+    return trips;
+}
+
+static void count_failure(const walker_t *w, tally_t *tally, const trips_t *trips, uint32_t leaf,
+                          unsigned lid, uint32_t at, bool is_circle)
+{
+    if (is_circle) {
+        tally->proof.circles += trips->hosts + trips->others;
+        tell(tally, w, leaf, lid, "in a circle", at);
+    } else if (trips->must_arrive) {
+        tally->proof.lost += trips->hosts + trips->others;
+        tell(tally, w, leaf, lid, "no way on", at);
+    } else {
+        tally->proof.others_lost += trips->others;
+    }
+}
+
+static void count_arrival(const walker_t *w, tally_t *tally, const trips_t *trips, uint32_t leaf,
+                          unsigned lid, uint32_t at, uint32_t links, bool is_stray)
+{
+    if (is_stray) {
+        tally->proof.strays += trips->hosts + trips->others;
+        tell(tally, w, leaf, lid, "arrives at another host", at);
+    } else {
+        tally->proof.hops[links < ROUTE_HOPS_MOST ? links : ROUTE_HOPS_MOST] += trips->hosts;
+    }
+}
+
+static void walk(const walker_t *w, tally_t *tally, uint32_t leaf, unsigned lid, uint32_t goal)
+{
+    const route_t *r = w->r;
+    const ibshift_fabric_t *f = r->fabric;
+    unsigned sl = r->sl == NULL ? 0 : r->sl[(size_t)leaf * f->lft_stride + lid];
+    uint32_t sw = leaf, links = 1, before = IBSHIFT_NO_PORT;
+    trips_t trips = trips_of(w, leaf, goal);
+    bool is_base = lid == f->ports[goal].lid;
+    unsigned in = 0, vl = 0;
+
+    tally->proof.routes += trips.hosts;
+    tally->proof.others += trips.others;
+    while (trips.hosts + trips.others > 0) {
+        uint32_t link = route_next_link(f, sw, lid), peer;
+
+        if (link == IBSHIFT_NO_PORT || links > w->longest) {
+            count_failure(w, tally, &trips, leaf, lid, sw, link != IBSHIFT_NO_PORT);
+            return;
+        }
+        peer = f->ports[link].peer;
+        links++;
+        if (!ibshift_node_is_switch(f, f->ports[peer].node)) {
+            count_arrival(w, tally, &trips, leaf, lid, sw, links, peer != goal);
+            return;
+        }
+        if (is_base) {
+            tally->load[link] += trips.hosts;
+        }
+        if (before != IBSHIFT_NO_PORT) {
+            unsigned next_vl = lane_of(r, sw, in, f->ports[link].number, sl);
+
+            depend(w, before, vl, f->ports[link].number, next_vl);
+            vl = next_vl;
+        } else {
+            vl = lane_of(r, sw, 0, f->ports[link].number, sl);
+        }
+        before = link;
+        in = f->ports[peer].number;
+        sw = f->nodes[f->ports[peer].node].switch_index;
+    }
+}
+
+/* A packet to a switch's own LID; that a switch cannot be reached is told, not held against it. */
+static void walk_to_switch(const walker_t *w, tally_t *tally, uint32_t leaf, uint32_t target)
+{
+    const route_t *r = w->r;
+    const ibshift_fabric_t *f = r->fabric;
+    unsigned lid = f->nodes[f->switches[target]].lid, in = 0, vl = 0;
+    unsigned sl = r->sl == NULL ? 0 : r->sl[(size_t)leaf * f->lft_stride + lid];
+    uint32_t sw = leaf, before = IBSHIFT_NO_PORT;
+
+    tally->proof.to_switches += leaf != target;
+    for (uint32_t links = 0; sw != target; links++) {
+        uint32_t link = links <= w->longest ? route_next_link(f, sw, lid) : IBSHIFT_NO_PORT;
+        uint32_t peer = link == IBSHIFT_NO_PORT ? IBSHIFT_NO_PORT : f->ports[link].peer;
+        unsigned next_vl;
+
+        if (link == IBSHIFT_NO_PORT || !ibshift_node_is_switch(f, f->ports[peer].node)) {
+            tally->proof.switches_lost++;
+            return;
+        }
+        next_vl = lane_of(r, sw, in, f->ports[link].number, sl);
+        if (before != IBSHIFT_NO_PORT) {
+            depend(w, before, vl, f->ports[link].number, next_vl);
+        }
+        vl = next_vl;
+        before = link;
+        in = f->ports[peer].number;
+        sw = f->nodes[f->ports[peer].node].switch_index;
+    }
+}
+
+static void add_tally(walker_t *w, const tally_t *tally)
+{
+    const route_proof_t *part = &tally->proof;
+    route_proof_t *all = w->proof;
+
+    pthread_mutex_lock(&w->lock);
+    all->routes += part->routes;
+    all->to_switches += part->to_switches;
+    all->switches_lost += part->switches_lost;
+    all->others += part->others;
+    all->others_lost += part->others_lost;
+    all->lost += part->lost;
+    all->circles += part->circles;
+    all->strays += part->strays;
+    for (unsigned i = 0; i <= ROUTE_HOPS_MOST; i++) {
+        all->hops[i] += part->hops[i];
+    }
+    if (all->broken[0] == '\0') {
+        memcpy(all->broken, part->broken, sizeof(all->broken));
+    }
+    for (uint32_t p = 0; p < w->r->fabric->port_count; p++) {
+        w->load[p] += tally->load[p];
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
+static int walk_lids(void *context, uint32_t first, uint32_t end)
+{
+    walker_t *w = context;
+    const ibshift_fabric_t *f = w->r->fabric;
+    tally_t tally = {.load = calloc((size_t)f->port_count + 1, sizeof(*tally.load))};
+
+    if (tally.load == NULL) {
+        return -ENOMEM;
+    }
+    for (uint32_t lid = first; lid < end; lid++) {
+        uint32_t goal = f->lid_port[lid];
+
+        for (uint32_t i = 0; goal != IBSHIFT_NO_PORT && i < w->leaf_count; i++) {
+            walk(w, &tally, w->leaves[i], lid, goal);
+        }
+        for (uint32_t i = 0; w->switch_at[lid] != IBSHIFT_NO_SWITCH && i < w->leaf_count; i++) {
+            if (w->own[w->leaves[i]] != 0) {
+                walk_to_switch(w, &tally, w->leaves[i], w->switch_at[lid]);
+            }
+        }
+    }
+    add_tally(w, &tally);
+    free(tally.load);
+    return 0;
+}
+
+static void sum_loads(const walker_t *w)
+{
+    const ibshift_fabric_t *f = w->r->fabric;
+    route_proof_t *proof = w->proof;
+    uint64_t sum = 0;
+
+    proof->load_least = UINT32_MAX;
+    for (uint32_t p = 0; p < f->port_count; p++) {
+        if (w->load[p] != 0) {
+            proof->links_used++;
+            sum += w->load[p];
+            proof->load_least = w->load[p] < proof->load_least ? w->load[p] : proof->load_least;
+            if (w->load[p] > proof->load_most) {
+                proof->load_most = w->load[p];
+                proof->load_link = p;
+            }
+        }
+    }
+    proof->load_mean = proof->links_used > 0 ? (double)sum / proof->links_used : 0;
+    proof->load_least = proof->links_used > 0 ? proof->load_least : 0;
+}
+
+static void find_leaves(walker_t *w)
+{
+    const ibshift_fabric_t *f = w->r->fabric;
+
+    for (uint32_t p = 0; p < f->port_count; p++) {
+        uint32_t node = ibshift_port_neighbour(f, p);
+        enum ibshift_node_kind kind = f->nodes[f->ports[p].node].kind;
+
+        if (kind != IBSHIFT_NODE_SWITCH && node != IBSHIFT_NO_NODE &&
+            ibshift_node_is_switch(f, node)) {
+            (kind == IBSHIFT_NODE_HCA ? w->own : w->others)[f->nodes[node].switch_index]++;
+        }
+    }
+    for (uint32_t s = 0; s < f->switch_count; s++) {
+        if (w->own[s] != 0 || w->others[s] != 0) {
+            w->leaves[w->leaf_count++] = s;
+        }
+    }
+    memset(w->switch_at, 0xff, f->lft_stride * sizeof(*w->switch_at));
+    for (uint32_t s = 0; s < f->switch_count; s++) {
+        if (f->nodes[f->switches[s]].lid != 0) {
+            w->switch_at[f->nodes[f->switches[s]].lid] = s;
+        }
+    }
+    w->longest = f->switch_count + 1;
+}
+
+int route_verify_walks(const route_t *r, route_proof_t *proof, route_deps_t *deps,
+                       ibshift_error_t *err)
+{
+    const ibshift_fabric_t *f = r->fabric;
+    walker_t w = {.r = r,
+                  .own = calloc((size_t)f->switch_count + 1, sizeof(*w.own)),
+                  .others = calloc((size_t)f->switch_count + 1, sizeof(*w.others)),
+                  .leaves = calloc((size_t)f->switch_count + 1, sizeof(*w.leaves)),
+                  .switch_at = malloc((size_t)f->lft_stride * sizeof(*w.switch_at)),
+                  .load = calloc((size_t)f->port_count + 1, sizeof(*w.load)),
+                  .deps = deps,
+                  .proof = proof};
+    int rc = -ENOMEM;
+
+    pthread_mutex_init(&w.lock, NULL);
+    if (w.own != NULL && w.others != NULL && w.leaves != NULL && w.switch_at != NULL &&
+        w.load != NULL) {
+        find_leaves(&w);
+        rc = route_parallel(r->threads, f->lft_stride, walk_lids, &w);
+        sum_loads(&w);
+    }
+    pthread_mutex_destroy(&w.lock);
+    free(w.own);
+    free(w.others);
+    free(w.leaves);
+    free(w.switch_at);
+    free(w.load);
+    return rc == 0 ? 0 : ibshift_fail(err, rc, "no memory to walk the routes");
+}

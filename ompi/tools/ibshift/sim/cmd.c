@@ -1,0 +1,323 @@
+/* `ibshift sim`: a collective on a fabric at work, packet by packet, run by the executor. */
+#include "sim/cmd.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "exec/pace/pace_auto.h"
+#include "sim/lanes.h"
+
+/* What the ranks run, and in which order. */
+static int choose_order(struct sim_command *c)
+{
+    const ibshift_placement_t *p = c->job.placement;
+    unsigned ways = c->schedule ? 1u << IBSHIFT_WAY_TABLE : IBSHIFT_WAYS_ALL;
+    ibshift_error_t err;
+
+    if (c->order != NULL) {
+        return fabric_job_seats(&c->args, &c->job, c->order, &c->seats, &c->title);
+    }
+    if (ibshift_arrange(p, c->job.order, c->job.order_count, ways, &c->found, &err) != 0) {
+        return fabric_args_fail(&c->args, &err);
+    }
+    c->title = ibshift_way_name(c->found.way);
+    return CLI_OK;
+}
+
+static int choose_alltoall(struct sim_command *c)
+{
+    char why[160];
+    int status = choose_order(c);
+    bool is_table = c->found.way == IBSHIFT_WAY_TABLE;
+
+    if (status != CLI_OK) {
+        return status;
+    }
+    c->what = (struct ibshift_plan){.ranks = c->job.placement->ranks, .segments = 1, .radix = 1};
+    if (is_table) {
+        c->what.stages = &c->found.schedule.table;
+    } else {
+        c->what.order = c->order != NULL ? &c->seats.order : &c->found.seats.order;
+    }
+    c->alg = ibshift_alg_find(IBSHIFT_ALLTOALL, is_table ? "stages" : "shift");
+    return ibshift_alg_check(c->alg, &c->what, why, sizeof(why)) == 0
+               ? CLI_OK
+               : cli_error(c->args.command, "%s", why);
+}
+
+/* A plan's ranks sit on the hosts in the order asked for. */
+static int choose_plan(struct sim_command *c)
+{
+    const ibshift_placement_t *p = c->job.placement;
+    int status = fabric_job_plan(&c->args, c->plan, p->ranks, &c->alg, &c->what);
+    uint32_t at = 0;
+
+    status = status == CLI_OK ? fabric_job_seats(&c->args, &c->job, c->order, &c->seats, &c->title)
+                              : status;
+    if (status != CLI_OK) {
+        return status;
+    }
+    for (uint32_t seat = 0; seat < c->seats.order.places * c->seats.order.slots; seat++) {
+        uint32_t rank = c->seats.rank_at[seat];
+
+        if (rank != IBSHIFT_NO_RANK) {
+            c->host_of[at++] = p->host[p->member_of[rank]];
+        }
+    }
+    c->title = c->plan;
+    return CLI_OK;
+}
+
+static int choose(struct sim_command *c)
+{
+    const ibshift_placement_t *p = c->job.placement;
+
+    c->host_of = malloc(((size_t)p->ranks + 1) * sizeof(*c->host_of));
+    if (c->host_of == NULL) {
+        return cli_error(c->args.command, "no memory");
+    }
+    for (uint32_t r = 0; r < p->ranks; r++) {
+        c->host_of[r] = p->host[p->member_of[r]];
+    }
+    return c->plan != NULL ? choose_plan(c) : choose_alltoall(c);
+}
+
+/* As the component chooses on this fabric. */
+static void choose_pace(struct sim_command *c)
+{
+    struct ibshift_pace_facts facts = {
+        .bytes = (uint64_t)c->number.size,
+        .eager = (uint64_t)c->number.eager,
+        .time = (double)c->unit / 1000,
+        .latency = 4 * (c->number.flight + c->number.routing),
+        .ranks = c->job.placement->ranks,
+        .all_hosts = c->job.fabric->host_count,
+        .has_free_steps = (c->alg->flags & (IBSHIFT_ALG_ORDER | IBSHIFT_ALG_STAGES)) != 0};
+    const char *reason;
+
+    if (c->unequal != NULL) { /* which it leaves to its window */
+        ibshift_pace_default(&c->paced, IBSHIFT_PACE_WINDOW);
+        return;
+    }
+    ibshift_pace_choose(&facts, &c->paced, &reason);
+}
+
+#define COMPONENT_WINDOW 32 /* coll_ibshift_window, if not set */
+
+/* What the pace would measure or be told on a cluster, the simulation knows. */
+static int take_pace(struct sim_command *c, struct sim_job_params *params)
+{
+    uint64_t kib = (uint64_t)((double)c->unit / c->number.size * 1024 / 1000);
+    /* A job's own, unless the window is what is tried. */
+    const char *usual = c->number.window > 0 ? "none" : "auto";
+    const char *pace = c->pace != NULL ? c->pace : usual;
+    char why[160];
+
+    params->window = c->number.window > 0 ? (uint32_t)c->number.window : COMPONENT_WINDOW;
+    params->net.max_eager = (size_t)c->number.eager;
+    if (strcmp(pace, "auto") == 0) {
+        choose_pace(c);
+    } else if (ibshift_pace_parse(pace, &c->paced, why, sizeof(why)) != 0) {
+        return cli_error(c->args.command, "--pace: %s, or auto", why);
+    }
+    if (c->compare && c->paced.kind != IBSHIFT_PACE_CLK) {
+        return cli_error(c->args.command, "--compare-clocks wants --pace clk");
+    }
+    ibshift_pace_format(&c->paced, c->pace_text, sizeof(c->pace_text));
+    if (c->paced.kind == IBSHIFT_PACE_WINDOW) {
+        params->window = c->paced.window;
+    } else if (ibshift_pace_is_plug(&c->paced)) {
+        c->paced.sync = c->compare ? 1 : 0;
+        c->paced.unit = c->unit / 1000;
+        c->paced.delay = params->net.control / 1000;
+        c->paced.kib = kib;
+        params->pace = &c->paced;
+    }
+    return CLI_OK;
+}
+
+/* The time of a message where nothing else is, on the fastest of the hosts' cables. */
+static int find_unit(struct sim_command *c, const struct sim_fabric_options *options)
+{
+    struct sim_queue queue;
+    struct sim_fabric *fabric = NULL;
+    struct sim_fabric_user nobody = {NULL, NULL, NULL};
+    ibshift_error_t err;
+    int rc;
+
+    sim_queue_init(&queue);
+    rc = sim_fabric_create(c->job.fabric, options, &nobody, &queue, &fabric, &err);
+    c->unit = SIM_NEVER;
+    for (uint32_t i = 0; rc == 0 && i < c->job.placement->hosts; i++) {
+        uint32_t port = c->job.fabric->hosts[c->job.placement->host[i]];
+        uint64_t time = sim_fabric_message_time(fabric, port, (uint64_t)c->number.size);
+
+        c->unit = time < c->unit ? time : c->unit;
+    }
+    sim_fabric_free(fabric);
+    sim_queue_free(&queue);
+    return rc == 0 ? CLI_OK : fabric_args_fail(&c->args, &err);
+}
+
+static int set_params(struct sim_command *c, struct sim_job_params *params)
+{
+    uint64_t rounds = c->alg->rounds(&c->what, 0);
+    int status;
+
+    *params = (struct sim_job_params){.graph = c->job.fabric,
+                                      .host_of = c->host_of,
+                                      .ranks = c->job.placement->ranks,
+                                      .alg = c->alg,
+                                      .plan = &c->what,
+                                      .bytes = (size_t)c->number.size,
+                                      .sizes = c->unequal,
+                                      .verify = c->verify,
+                                      .bins = c->svg != NULL ? 256 : 0};
+    sim_options_fabric(c, &params->fabric);
+    status = find_unit(c, &params->fabric);
+    if (status != CLI_OK) {
+        return status;
+    }
+    sim_options_net(c, &params->net);
+    params->limit = (rounds + params->ranks) * c->unit * 100 + params->net.skew;
+    if (!c->quiet && isatty(STDERR_FILENO)) {
+        params->progress = sim_progress_show;
+        params->progress_context = c;
+    }
+    return take_pace(c, params);
+}
+
+/* The least time that any order needs: the busiest link's. Of an all-to-all it is known before, of
+ * a plan or unequal messages it shows. */
+static int find_ideal(struct sim_command *c)
+{
+    const ibshift_placement_t *p = c->job.placement;
+    double bound;
+    uint32_t link;
+
+    c->ideal = sim_job_bound(&c->run, &c->busiest);
+    if (c->plan != NULL || c->unequal != NULL) {
+        return CLI_OK;
+    }
+    if (ibshift_alltoall_bound(p->paths, p->ranks, p->member_of, &bound, &link) != 0) {
+        return cli_error(c->args.command, "no memory");
+    }
+    c->ideal = (uint64_t)(bound * (double)c->unit);
+    return CLI_OK;
+}
+
+static int take_lanes(struct sim_command *c)
+{
+    ibshift_shape_t shape;
+    ibshift_error_t err;
+    int rc = ibshift_shape_find(c->job.fabric, &shape, &err);
+
+    if (rc != 0) {
+        return fabric_args_fail(&c->args, &err);
+    }
+    rc = sim_lanes_torus(c->job.fabric, &shape, &c->lane_table);
+    ibshift_shape_free(&shape);
+    if (rc == -EINVAL) {
+        return cli_error(c->args.command, "--torus-lanes: the fabric is no torus");
+    }
+    c->number.lanes = c->number.lanes < 2 ? 2 : c->number.lanes;
+    return rc == 0 ? CLI_OK : cli_error(c->args.command, "no memory");
+}
+
+/* "0.3:65536": the hosts that are not the job's. */
+static int take_background(struct sim_command *c, struct sim_job_params *params)
+{
+    const ibshift_placement_t *p = c->job.placement;
+    uint32_t count = 0;
+
+    if (c->background == NULL) {
+        return CLI_OK;
+    }
+    c->others = malloc(((size_t)c->job.fabric->host_count + 1) * sizeof(*c->others));
+    if (c->others == NULL) {
+        return cli_error(c->args.command, "no memory");
+    }
+    for (uint32_t h = 0; h < c->job.fabric->host_count; h++) {
+        if (p->member_at[h] == IBSHIFT_NO_HOST) {
+            c->others[count++] = h;
+        }
+    }
+    if (count < 2) {
+        return cli_error(c->args.command, "--background: the job has all hosts but %u", count);
+    }
+    params->background = (struct sim_traffic_options){.pattern = SIM_RANDOM,
+                                                      .load = c->number.background_load,
+                                                      .bytes = (uint64_t)c->number.background_bytes,
+                                                      .end = SIM_NEVER,
+                                                      .seed = (uint64_t)c->number.seed};
+    params->others = c->others;
+    params->other_count = count;
+    return CLI_OK;
+}
+
+static int run(struct sim_command *c)
+{
+    struct sim_job_params params;
+    ibshift_error_t err;
+    int status = set_params(c, &params);
+
+    status = status == CLI_OK ? take_background(c, &params) : status;
+    if (status != CLI_OK) {
+        return status;
+    }
+    if (sim_job_open(&c->run, &params, &err) != 0) {
+        status = fabric_args_fail(&c->args, &err);
+    }
+    if (status == CLI_OK) {
+        sim_job_run(&c->run);
+        sim_progress_clear(c);
+        status = find_ideal(c);
+    }
+    if (status == CLI_OK && c->run.status != 0) {
+        status = CLI_FAILED;
+    }
+    if (status == CLI_OK && c->svg != NULL) {
+        status = sim_draw_use(c, c->svg);
+    }
+    if (status != CLI_USAGE) {
+        (c->json ? sim_print_json : c->csv ? sim_print_csv : sim_print_text)(c);
+        sim_print_failure(c);
+    }
+    sim_job_close(&c->run);
+    return status;
+}
+
+int cmd_sim(int argc, char **argv)
+{
+    struct sim_command c = {.order = NULL};
+    int status = sim_options_parse(&c, argc, argv);
+
+    if (status != CLI_OK || c.args.helped) {
+        return status;
+    }
+    if (c.schedule && (c.order != NULL || c.plan != NULL)) {
+        return cli_error(c.args.command, "--schedule takes neither --order nor --plan");
+    }
+    if (c.json && c.csv) {
+        return cli_error(c.args.command, "--json or --csv, not both");
+    }
+    status = fabric_job_open(&c.args, &c.job);
+    status = status == CLI_OK && c.torus_lanes ? take_lanes(&c) : status;
+    if (status == CLI_OK && c.traffic != NULL) {
+        status = sim_traffic_curve(&c);
+    } else {
+        status = status == CLI_OK ? sim_sizes_take(&c) : status;
+        status = status == CLI_OK ? choose(&c) : status;
+        status = status == CLI_OK ? run(&c) : status;
+    }
+    ibshift_seats_free(&c.seats);
+    ibshift_arrangement_free(&c.found);
+    free(c.host_of);
+    free(c.lane_table);
+    free(c.others);
+    sim_sizes_free(c.unequal);
+    fabric_job_close(&c.job);
+    return status;
+}

@@ -1,0 +1,80 @@
+/* What the files of `ibshift sim` share. */
+#ifndef IBSHIFT_SIM_CMD_H
+#define IBSHIFT_SIM_CMD_H
+
+#include "fabric/cmd_job.h"
+#include "sim/job.h"
+#include "sim/traffic.h"
+
+/* Numbers that options give, with their defaults in the table of cmd_sim_options.c. */
+struct sim_numbers {
+    double mtu, buffer, lanes, reads, flight, routing, rate; /* bytes, ns, Mb/s */
+    double packets, size;
+    double jitter, skew, control;                /* in times of a message */
+    double overhead, grant_bytes, window, eager; /* ns, bytes */
+    double rare, rare_length;                    /* share of messages, times of a message */
+    double clock_offset, clock_drift;            /* ns, ppm */
+    double seed;
+    double jobs, job_hosts, fragment, fragment_deviation; /* hosts */
+    double warm, span;                                    /* us */
+    double background_load, background_bytes;
+    double slow_hosts, slow_by;
+};
+
+struct sim_command {
+    struct fabric_args args;
+    struct fabric_job job;
+    const char *order, *plan, *pace; /* as given, or NULL */
+    const char *rare, *clock, *svg;
+    const char *traffic, *load, *background, *fragments;
+    const char *sizes, *slow;
+    bool schedule, verify, json, csv, quiet, torus_lanes, steady, compare;
+    struct sim_numbers number;
+
+    const char *title; /* of the order or plan */
+    ibshift_arrangement_t found;
+    ibshift_seats_t seats;
+    const struct ibshift_alg *alg;
+    struct ibshift_plan what;
+    uint32_t *host_of;         /* [rank] */
+    struct sim_sizes *unequal; /* NULL: all messages are alike */
+    uint8_t *lane_table;
+    uint32_t *others; /* hosts that are not the job's */
+    struct ibshift_pace paced;
+    char pace_text[32];
+    uint64_t unit; /* ps: a message alone, on the fastest host's cable */
+    double cost;   /* static: the order's, in units; 0: a plan's, not known */
+    struct sim_job run;
+    uint64_t ideal;   /* ps */
+    uint32_t busiest; /* link that sets it */
+};
+
+/* Options of all ways to simulate; argc and argv as in main(). CLI_OK with args.helped, or not. */
+int sim_options_parse(struct sim_command *c, int argc, char **argv);
+void sim_options_fabric(const struct sim_command *c, struct sim_fabric_options *options);
+/* Times of a message come in units of c->unit. */
+void sim_options_net(const struct sim_command *c, struct sim_net_options *options);
+
+void sim_print_text(const struct sim_command *c);
+void sim_print_csv(const struct sim_command *c);
+void sim_print_json(const struct sim_command *c);
+/* Why the run did not end as it should: one line on stderr. */
+void sim_print_failure(const struct sim_command *c);
+
+/* `--sizes`, once the ranks are placed: sets unequal, and number.size to the largest. CLI_OK or
+ * CLI_USAGE. */
+int sim_sizes_take(struct sim_command *c);
+
+/* For sim_job_params. */
+void sim_progress_show(void *context, double share);
+void sim_progress_clear(const struct sim_command *c);
+
+/* `--traffic`: the whole of it. CLI_OK or CLI_USAGE. */
+int sim_traffic_curve(struct sim_command *c);
+
+/* The use of the busiest links over time; CLI_OK or CLI_USAGE. */
+int sim_draw_use(const struct sim_command *c, const char *path);
+
+int cmd_sim(int argc, char **argv);
+
+#endif

@@ -1,0 +1,333 @@
+/* `ibshift sim --traffic`: latency over throughput of messages by a pattern. */
+#include "sim/cmd.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "draw/chart.h"
+#include "fabric/graph/random.h"
+
+enum { LOADS_MAX = CHART_POINTS_MAX };
+
+struct point {
+    double load;
+    struct sim_traffic_figures figures;
+    double seconds; /* measured */
+    bool is_stuck;  /* a deadlock */
+};
+
+struct curve {
+    struct sim_command *c;
+    enum sim_pattern pattern;
+    uint32_t *member, *group;
+    uint32_t count;
+    struct point point[LOADS_MAX];
+    int points;
+    struct sim_fabric *fabric; /* of the load that runs */
+    struct sim_traffic *traffic;
+    struct sim_queue queue;
+};
+
+/* One rank a host, in the order asked for. */
+static int list_members(struct curve *v)
+{
+    struct sim_command *c = v->c;
+    const ibshift_placement_t *p = c->job.placement;
+    int status = fabric_job_seats(&c->args, &c->job, c->order != NULL ? c->order : "routing",
+                                  &c->seats, &c->title);
+
+    if (status != CLI_OK) {
+        return status;
+    }
+    if (p->ranks != p->hosts) {
+        return cli_error(c->args.command, "--traffic takes one rank a host, not %u on %u", p->ranks,
+                         p->hosts);
+    }
+    v->member = malloc(((size_t)p->hosts + 1) * sizeof(*v->member));
+    v->group = calloc((size_t)p->hosts + 1, sizeof(*v->group));
+    if (v->member == NULL || v->group == NULL) {
+        return cli_error(c->args.command, "no memory");
+    }
+    for (uint32_t seat = 0; seat < c->seats.order.places * c->seats.order.slots; seat++) {
+        uint32_t rank = c->seats.rank_at[seat];
+
+        if (rank != IBSHIFT_NO_RANK) {
+            v->member[v->count++] = p->host[p->member_of[rank]];
+        }
+    }
+    return CLI_OK;
+}
+
+/* About normal: the sum of twelve even ones has variance 1. */
+static uint32_t draw_length(uint64_t *random, double mean, double deviation)
+{
+    double sum = -6;
+
+    for (int i = 0; i < 12; i++) {
+        sum += (double)ibshift_random_below(random, 1u << 30) / (1u << 30);
+    }
+    sum = mean + deviation * sum;
+    return sum < 1 ? 1 : (uint32_t)(sum + 0.5);
+}
+
+/* Jobs of equal size on runs of hosts: the order is cut into pieces, the pieces are mixed, and the
+ * jobs take them one after the other. Hosts that no job wants are idle. */
+static int deal_jobs(struct curve *v)
+{
+    const struct sim_numbers *n = &v->c->number;
+    uint32_t jobs = (uint32_t)n->jobs, pieces = 0, at = 0;
+    uint32_t busy = n->job_hosts > 0 ? jobs * (uint32_t)n->job_hosts : v->count;
+    uint64_t random = (uint64_t)n->seed;
+    uint32_t *start = malloc(((size_t)v->count + 2) * sizeof(*start));
+    uint32_t *turn = malloc(((size_t)v->count + 2) * sizeof(*turn));
+    uint32_t *mixed = malloc(((size_t)v->count + 1) * sizeof(*mixed));
+
+    if (start != NULL && turn != NULL && mixed != NULL) {
+        for (uint32_t first = 0; first < v->count; pieces++) {
+            turn[pieces] = pieces;
+            start[pieces] = first;
+            first += draw_length(&random, n->fragment, n->fragment_deviation);
+        }
+        start[pieces] = v->count;
+        ibshift_random_shuffle(&random, turn, pieces);
+        for (uint32_t i = 0; i < pieces; i++) {
+            for (uint32_t k = start[turn[i]]; k < start[turn[i] + 1]; k++) {
+                v->group[at] = (uint32_t)((uint64_t)at * jobs / busy);
+                mixed[at++] = v->member[k];
+            }
+        }
+        memcpy(v->member, mixed, v->count * sizeof(*mixed));
+    }
+    free(start);
+    free(turn);
+    free(mixed);
+    if (at < v->count) {
+        return cli_error(v->c->args.command, "no memory");
+    }
+    v->count = busy;
+    return CLI_OK;
+}
+
+/* "0.1,0.5,0.9" */
+static int take_loads(struct curve *v)
+{
+    const char *text = v->c->load != NULL ? v->c->load : "0.1,0.3,0.5,0.7,0.8,0.9,1";
+    char *end;
+
+    do {
+        double load = strtod(text, &end);
+
+        if (end == text || !(load > 0 && load <= 4) || (*end != ',' && *end != '\0') ||
+            v->points == LOADS_MAX) {
+            return cli_error(
+                v->c->args.command,
+                "--load %.60s: wants up to %d numbers above 0 and up to 4, with commas", v->c->load,
+                LOADS_MAX);
+        }
+        v->point[v->points++].load = load;
+        text = end + 1;
+    } while (*end == ',');
+    return CLI_OK;
+}
+
+static void arrived(void *context, uint32_t user, enum sim_arrival arrival)
+{
+    struct curve *v = context;
+
+    (void)arrival;
+    sim_traffic_arrived(v->traffic, user);
+}
+
+static void left(void *context, uint32_t user)
+{
+    struct curve *v = context;
+
+    sim_traffic_left(v->traffic, user);
+}
+
+static void run_until(struct curve *v, uint64_t time)
+{
+    struct sim_event event;
+    int kind;
+
+    while (v->queue.now < time && sim_queue_pop(&v->queue, &event, &kind)) {
+        if (kind < SIM_KINDS_FABRIC) {
+            sim_fabric_event(v->fabric, kind, &event);
+        } else {
+            sim_traffic_event(v->traffic, &event);
+        }
+    }
+}
+
+/* What is still under way when the time that counts is over is of no interest. */
+static int run_traffic(struct curve *v, struct point *point, const struct sim_traffic_options *o)
+{
+    uint32_t link;
+    int stuck;
+
+    sim_traffic_begin(v->traffic);
+    run_until(v, o->warm);
+    sim_traffic_count(v->traffic);
+    run_until(v, o->end);
+    stuck = sim_fabric_deadlock(v->fabric, &link, 1);
+    point->is_stuck = stuck > 0;
+    point->figures = sim_traffic_figures(v->traffic);
+    return v->queue.is_broken || stuck < 0 ? -ENOMEM : 0;
+}
+
+static int run_load(struct curve *v, struct point *point)
+{
+    const struct sim_numbers *n = &v->c->number;
+    struct sim_fabric_user user = {v, arrived, left};
+    struct sim_fabric_options fabric;
+    struct sim_traffic_options traffic = {.pattern = v->pattern,
+                                          .load = point->load,
+                                          .bytes = (uint64_t)n->size,
+                                          .warm = (uint64_t)(n->warm * 1e6),
+                                          .end = (uint64_t)((n->warm + n->span) * 1e6),
+                                          .seed = (uint64_t)n->seed,
+                                          .is_steady = v->c->steady,
+                                          .takes_all_lanes = true};
+    ibshift_error_t err;
+    int rc;
+
+    point->seconds = n->span / 1e6;
+    sim_options_fabric(v->c, &fabric);
+    sim_queue_init(&v->queue);
+    rc = sim_fabric_create(v->c->job.fabric, &fabric, &user, &v->queue, &v->fabric, &err);
+    if (rc == 0) {
+        rc = sim_traffic_create(v->c->job.fabric, &traffic, v->member, v->group, v->count,
+                                v->fabric, &v->queue, &v->traffic);
+        rc = rc == 0 ? 0 : ibshift_fail(&err, rc, "no memory");
+    }
+    if (rc == 0) {
+        rc = run_traffic(v, point, &traffic);
+        rc = rc == 0 ? 0 : ibshift_fail(&err, rc, "no memory");
+    }
+    sim_traffic_free(v->traffic);
+    sim_fabric_free(v->fabric);
+    sim_queue_free(&v->queue);
+    v->traffic = NULL;
+    v->fabric = NULL;
+    return rc == 0 ? CLI_OK : fabric_args_fail(&v->c->args, &err);
+}
+
+/* MB/s a host */
+static double rate_of(const struct point *p, double bytes)
+{
+    return bytes / p->seconds / 1e6;
+}
+
+static void print_curve_text(const struct curve *v)
+{
+    printf("%u hosts in %.0f job%s: %s; messages of %.0f bytes\n", v->count, v->c->number.jobs,
+           v->c->number.jobs == 1 ? "" : "s", v->c->traffic, v->c->number.size);
+    puts("load   MB/s a host  least MB/s  latency us     longest    messages");
+    for (int i = 0; i < v->points; i++) {
+        const struct point *p = &v->point[i];
+
+        printf("%-5.3g  %11.1f %11.1f %11.3f %11.3f  %10llu%s\n", p->load,
+               rate_of(p, p->figures.bytes_per_host), rate_of(p, p->figures.bytes_least),
+               p->figures.latency_mean / 1e6, p->figures.latency_max / 1e6,
+               (unsigned long long)p->figures.messages, p->is_stuck ? "  deadlock" : "");
+    }
+}
+
+static void print_curve_json(const struct curve *v)
+{
+    struct json j;
+
+    json_begin(&j, stdout);
+    json_value(&j, "hosts", "%u", v->count);
+    json_value(&j, "jobs", "%.0f", v->c->number.jobs);
+    json_text(&j, "traffic", v->c->traffic);
+    json_value(&j, "bytes", "%.0f", v->c->number.size);
+    json_open(&j, "points", '[');
+    for (int i = 0; i < v->points; i++) {
+        const struct point *p = &v->point[i];
+
+        json_open(&j, NULL, '{');
+        json_value(&j, "load", "%.6g", p->load);
+        json_value(&j, "throughput", "%.6g", rate_of(p, p->figures.bytes_per_host));
+        json_value(&j, "least", "%.6g", rate_of(p, p->figures.bytes_least));
+        json_value(&j, "latency", "%.6g", p->figures.latency_mean / 1e6);
+        json_value(&j, "longest", "%.6g", p->figures.latency_max / 1e6);
+        json_value(&j, "messages", "%llu", (unsigned long long)p->figures.messages);
+        json_bool(&j, "deadlock", p->is_stuck);
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    json_end(&j);
+}
+
+static int draw_curve(const struct curve *v)
+{
+    double x[LOADS_MAX], y[LOADS_MAX];
+    struct chart_series series = {
+        .label = v->c->traffic, .color = SVG_BLUE, .count = v->points, .x = x, .y = y};
+    struct chart chart = {.title = "Latency over throughput (modelled)",
+                          .subtitle = v->c->args.positional[0],
+                          .x_title = "MB/s a host",
+                          .y_title = "mean latency, us",
+                          .series = &series,
+                          .series_count = 1};
+    FILE *out = fopen(v->c->svg, "w");
+
+    if (out == NULL) {
+        return cli_error(v->c->args.command, "%s: cannot be written", v->c->svg);
+    }
+    for (int i = 0; i < v->points; i++) {
+        x[i] = rate_of(&v->point[i], v->point[i].figures.bytes_per_host);
+        y[i] = v->point[i].figures.latency_mean / 1e6;
+    }
+    chart_write(out, &chart);
+    return fclose(out) == 0 ? CLI_OK
+                            : cli_error(v->c->args.command, "%s: cannot be written", v->c->svg);
+}
+
+static int run_curve(struct curve *v)
+{
+    const struct sim_numbers *n = &v->c->number;
+    double wanted = n->job_hosts > 0 ? n->job_hosts : 2;
+    int status = take_loads(v);
+
+    status = status == CLI_OK ? list_members(v) : status;
+    if (status == CLI_OK && (v->count < 2 || n->jobs * wanted > v->count)) {
+        status = cli_error(v->c->args.command, "%.0f jobs on %u hosts: each wants %.0f%s", n->jobs,
+                           v->count, wanted, n->job_hosts > 0 ? "" : " at least");
+    }
+    if (status == CLI_OK && (n->jobs > 1 || n->job_hosts > 0)) {
+        status = deal_jobs(v);
+    }
+    for (int i = 0; i < v->points && status == CLI_OK; i++) {
+        status = run_load(v, &v->point[i]);
+    }
+    if (status == CLI_OK) {
+        (v->c->json ? print_curve_json : print_curve_text)(v);
+    }
+    return status == CLI_OK && v->c->svg != NULL ? draw_curve(v) : status;
+}
+
+int sim_traffic_curve(struct sim_command *c)
+{
+    struct curve v = {.c = c};
+    int status;
+
+    if (sim_pattern_find(c->traffic, &v.pattern) != 0) {
+        return cli_error(c->args.command,
+                         "--traffic %.40s: wants random, shift, reversal or transpose", c->traffic);
+    }
+    if (c->job.ranks_per_host != NULL || c->plan != NULL || c->pace != NULL || c->schedule ||
+        c->verify || c->background != NULL) {
+        return cli_error(
+            c->args.command,
+            "--traffic takes no --ranks-per-host, --plan, --schedule, --pace, --verify "
+            "or --background");
+    }
+    status = run_curve(&v);
+    free(v.member);
+    free(v.group);
+    return status;
+}

@@ -1,0 +1,317 @@
+/* The endpoints of the simulated net: net.h as the engines call it. */
+#include "sim/net_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fabric/graph/random.h"
+
+#define CLOCK_START 1000000000 /* ns: what a clock without offset says at time 0 */
+
+/* The message that this post belongs to, with this side filled in; SIM_NO_MESSAGE: no memory. */
+static uint32_t post(struct sim_end *end, const struct ibshift_net_message *posted, int side)
+{
+    struct sim_net *n = end->world;
+    uint32_t from = side == SIM_SENDER ? end->self : posted->peer;
+    uint32_t to = side == SIM_SENDER ? posted->peer : end->self;
+    uint32_t i = sim_message_find(n, from, to, &posted->key);
+
+    if (i == SIM_NO_MESSAGE) {
+        i = sim_message_make(n, from, to, &posted->key);
+    }
+    if (i != SIM_NO_MESSAGE) {
+        struct sim_message *m = &n->messages[i];
+
+        m->flags |= side == SIM_SENDER ? SIM_HAS_SEND : SIM_HAS_RECV;
+        m->length[side] = posted->length;
+        m->buffer[side] = posted->buffer;
+        m->cookie[side] = posted->cookie;
+        m->early[side] = posted->early;
+        if (side == SIM_SENDER) {
+            m->spread = posted->spread;
+        } else {
+            m->note = posted->note;
+        }
+        end->at += n->options.overhead;
+    }
+    return i;
+}
+
+static int net_send(struct ibshift_net *net, const struct ibshift_net_message *posted)
+{
+    struct sim_end *end = (struct sim_end *)net;
+    struct sim_net *n = end->world;
+    int rc = sim_net_refusal(n, end->self, posted->peer, &posted->key);
+    uint32_t i;
+
+    if (rc != 0) {
+        return rc;
+    }
+    i = post(end, posted, SIM_SENDER);
+    if (i == SIM_NO_MESSAGE) {
+        return -ENOMEM;
+    }
+    if (sim_message_may_start(n, &n->messages[i])) {
+        sim_message_start(n, i);
+    }
+    return IBSHIFT_NET_PENDING;
+}
+
+/* A message that was held: it is copied, and over for the receiver. */
+static int take_held(struct sim_net *n, uint32_t message)
+{
+    struct sim_message *m = &n->messages[message];
+    int status = sim_message_deliver(n, m);
+
+    m->flags |= SIM_RECV_ENDED;
+    sim_message_settle(n, message);
+    return status == 0 ? IBSHIFT_NET_DONE : status;
+}
+
+static int net_recv(struct ibshift_net *net, const struct ibshift_net_message *posted)
+{
+    struct sim_end *end = (struct sim_end *)net;
+    struct sim_net *n = end->world;
+    int rc = sim_net_refusal(n, end->self, posted->peer, &posted->key);
+    uint32_t i;
+
+    if (rc != 0) {
+        return rc;
+    }
+    i = post(end, posted, SIM_RECEIVER);
+    if (i == SIM_NO_MESSAGE) {
+        return -ENOMEM;
+    }
+    if (n->messages[i].flags & SIM_ARRIVED) {
+        return take_held(n, i);
+    }
+    if (!sim_is_short(n, posted->length)) {
+        sim_message_grant(n, i);
+    }
+    return IBSHIFT_NET_PENDING;
+}
+
+static int net_poll(struct ibshift_net *net, struct ibshift_net_event *events, int max)
+{
+    struct sim_end *end = (struct sim_end *)net;
+    struct sim_net *n = end->world;
+    int count = 0;
+
+    while (end->count > 0 && count < max) {
+        struct sim_notice notice = end->notices[end->first];
+
+        end->first = (end->first + 1) % end->room;
+        end->count--;
+        end->at += n->options.overhead;
+        if (notice.granted != SIM_NO_MESSAGE) {
+            if (sim_message_may_start(n, &n->messages[notice.granted])) {
+                sim_message_start(n, notice.granted);
+            }
+        } else {
+            events[count++] = (struct ibshift_net_event){
+                .cookie = notice.cookie, .peer = notice.peer, .status = notice.status};
+        }
+    }
+    return count;
+}
+
+static bool net_granted(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key,
+                        uint64_t *note)
+{
+    const struct sim_end *end = (struct sim_end *)net;
+    const struct sim_net *n = end->world;
+    uint32_t i = sim_message_find(n, end->self, peer, key);
+
+    if (i == SIM_NO_MESSAGE || !(n->messages[i].flags & SIM_GRANTED)) {
+        return false;
+    }
+    *note = n->messages[i].note;
+    return true;
+}
+
+/* As fast as a grant goes the other way. */
+static void net_leave(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key)
+{
+    const struct sim_end *end = (struct sim_end *)net;
+    struct sim_net *n = end->world;
+    uint32_t i = sim_message_find(n, end->self, peer, key);
+
+    if (i == SIM_NO_MESSAGE) {
+        i = sim_message_make(n, end->self, peer, key);
+    }
+    if (i != SIM_NO_MESSAGE) {
+        n->messages[i].pending++;
+        sim_queue_at(n->queue, end->at + n->options.control, SIM_LEAVE, i, 0);
+    }
+}
+
+static void net_describe(struct ibshift_net *net, uint32_t peer, char *text, size_t size)
+{
+    struct sim_end *end = (struct sim_end *)net;
+    const struct sim_net *n = end->world;
+
+    snprintf(text, size, "simulated rank %u on %s", peer,
+             ibshift_host_name(n->graph, n->ends[peer].host));
+}
+
+static uint64_t net_now(struct ibshift_net *net)
+{
+    const struct sim_end *end = (struct sim_end *)net;
+
+    return (uint64_t)((int64_t)((double)end->at / 1000 * end->clock_pace) + end->clock_offset);
+}
+
+static void net_destroy(struct ibshift_net *net)
+{
+    (void)net; /* the world owns it */
+}
+
+static const struct ibshift_net_ops ops = {
+    .send = net_send,
+    .recv = net_recv,
+    .poll = net_poll,
+    .cancel = sim_net_cancel,
+    .abort = sim_net_abort,
+    .granted = net_granted,
+    .leave = net_leave,
+    .describe = net_describe,
+    .now = net_now,
+    .destroy = net_destroy,
+};
+
+/* -1 .. 1 */
+static double spread(struct sim_net *n)
+{
+    return (double)(ibshift_random_next(&n->random) >> 11) * 0x1p-52 - 1;
+}
+
+/* All ranks of a host read one clock. */
+static void set_clocks(struct sim_net *n)
+{
+    uint64_t random = n->random;
+
+    for (uint32_t r = 0; r < n->ranks; r++) {
+        struct sim_end *end = &n->ends[r];
+
+        n->random = random + end->host * 0x9e3779b97f4a7c15ull;
+        end->clock_offset = CLOCK_START + (int64_t)n->options.clock_offset +
+                            (int64_t)(spread(n) * (double)n->options.clock_offset);
+        end->clock_pace = 1 + spread(n) * n->options.clock_drift;
+    }
+    n->random = random;
+}
+
+static int allocate(struct sim_net *n)
+{
+    n->ends = calloc(n->ranks + 1u, sizeof(*n->ends));
+    n->paused = calloc(n->graph->host_count + 1u, sizeof(*n->paused));
+    return n->ends == NULL || n->paused == NULL ? -ENOMEM : 0;
+}
+
+int sim_net_create(const ibshift_fabric_t *graph, const struct sim_net_options *options,
+                   const uint32_t *host_of, uint32_t ranks, struct sim_queue *queue,
+                   struct sim_net **net)
+{
+    struct sim_net *n = calloc(1, sizeof(*n));
+
+    if (n == NULL) {
+        return -ENOMEM;
+    }
+    n->graph = graph;
+    n->options = *options;
+    n->queue = queue;
+    n->ranks = ranks;
+    n->unused = SIM_NO_MESSAGE;
+    n->random = options->seed;
+    if (allocate(n) != 0) {
+        sim_net_free(n);
+        return -ENOMEM;
+    }
+    for (uint32_t r = 0; r < ranks; r++) {
+        n->ends[r] = (struct sim_end){.net = {.ops = &ops, .max_eager = options->max_eager},
+                                      .world = n,
+                                      .self = r,
+                                      .host = host_of[r],
+                                      .wake = SIM_NEVER};
+    }
+    set_clocks(n);
+    *net = n;
+    return 0;
+}
+
+void sim_net_free(struct sim_net *n)
+{
+    if (n == NULL) {
+        return;
+    }
+    for (uint32_t r = 0; n->ends != NULL && r < n->ranks; r++) {
+        free(n->ends[r].notices);
+    }
+    free(n->ends);
+    free(n->paused);
+    for (uint32_t i = 0; i < n->used; i++) {
+        free(n->messages[i].flags != 0 ? n->messages[i].held : NULL);
+    }
+    free(n->messages);
+    free(n->heads);
+    free(n->given_up);
+    free(n);
+}
+
+void sim_net_attach(struct sim_net *n, struct sim_fabric *fabric)
+{
+    n->fabric = fabric;
+    n->mtu = sim_fabric_mtu(fabric);
+}
+
+struct ibshift_net *sim_net_end(struct sim_net *n, uint32_t rank)
+{
+    return &n->ends[rank].net;
+}
+
+void sim_net_begin(struct sim_net *n, sim_net_turn turn, void *context)
+{
+    n->turn = turn;
+    n->turn_context = context;
+    for (uint32_t r = 0; r < n->ranks; r++) {
+        double share = (double)(ibshift_random_next(&n->random) >> 11) * 0x1p-53;
+
+        n->ends[r].at = n->queue->now + (uint64_t)(share * (double)n->options.skew);
+        sim_end_wake(n, r, n->ends[r].at);
+    }
+}
+
+/* A time at which the rank's clock shows so much. */
+void sim_net_wake_at(struct sim_net *n, uint32_t rank, uint64_t clock)
+{
+    struct sim_end *end = &n->ends[rank];
+    double ns = ((double)((int64_t)clock - end->clock_offset) + 0.5) / end->clock_pace;
+
+    sim_end_wake(n, rank, ns > 0 ? (uint64_t)(ns * 1000) + 1000 : 0);
+}
+
+/* own = offset + pace x true time, on both sides. */
+struct ibshift_clock sim_net_clock(const struct sim_net *n, uint32_t rank)
+{
+    const struct sim_end *own = &n->ends[rank], *first = &n->ends[0];
+
+    return (struct ibshift_clock){.offset = first->clock_offset - own->clock_offset,
+                                  .drift = first->clock_pace / own->clock_pace - 1,
+                                  .since = (uint64_t)own->clock_offset};
+}
+
+uint64_t sim_net_time(const struct sim_net *n, uint32_t rank)
+{
+    return n->ends[rank].at;
+}
+
+struct sim_net_stats sim_net_stats(const struct sim_net *n)
+{
+    return n->stats;
+}
+
+uint32_t sim_net_left(const struct sim_net *n)
+{
+    return n->known;
+}

@@ -1,0 +1,232 @@
+#include "sim/fabric_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/graph/rate.h"
+
+static int check_options(const struct sim_fabric_options *o, ibshift_error_t *err)
+{
+    if (o->mtu < 1 || o->mtu > SIM_MTU_MAX) {
+        return ibshift_fail(err, -EINVAL, "packets of %u bytes: wants 1 to %d", o->mtu,
+                            SIM_MTU_MAX);
+    }
+    if (o->lanes < 1 || o->lanes > SIM_LANES_MAX) {
+        return ibshift_fail(err, -EINVAL, "%u virtual lanes: wants 1 to %d", o->lanes,
+                            SIM_LANES_MAX);
+    }
+    if (o->buffer / o->lanes < o->mtu || o->buffer > SIM_BUFFER_MAX) {
+        return ibshift_fail(err, -EINVAL,
+                            "a buffer of %u bytes a port: each of the %u lane%s needs room for a "
+                            "packet of %u, and %d in all are the most",
+                            o->buffer, o->lanes, o->lanes == 1 ? "" : "s", o->mtu, SIM_BUFFER_MAX);
+    }
+    if (o->reads < 1 || o->reads > 255) {
+        return ibshift_fail(err, -EINVAL, "%u packets of an input at once: wants 1 to 255",
+                            o->reads);
+    }
+    return 0;
+}
+
+static int rate_class(struct sim_fabric *f, uint32_t port, ibshift_error_t *err)
+{
+    uint32_t own = f->graph->ports[port].rate.mbps;
+    uint64_t megabits = f->options.rate != 0 ? f->options.rate
+                        : own != 0           ? own
+                                             : ibshift_rate_usual().mbps;
+    struct sim_rate *rate;
+
+    for (unsigned i = 0; i < f->rates; i++) {
+        if (f->rate[i].megabits == megabits) {
+            return (int)i;
+        }
+    }
+    if (f->rates == SIM_RATES_MAX) {
+        return ibshift_fail(err, -EINVAL, "cables of more than %d speeds", SIM_RATES_MAX);
+    }
+    rate = &f->rate[f->rates];
+    rate->megabits = megabits;
+    rate->full = sim_bytes_time(rate, f->options.mtu);
+    rate->sent = sim_queue_lane(f->queue, SIM_SENT, rate->full);
+    rate->credit = sim_queue_lane(f->queue, SIM_CREDIT, rate->full + f->options.flight);
+    rate->delivery = sim_queue_lane(f->queue, SIM_DELIVERY, rate->full + f->options.flight);
+    return (int)f->rates++;
+}
+
+static int set_ports(struct sim_fabric *f, ibshift_error_t *err)
+{
+    const ibshift_fabric_t *g = f->graph;
+
+    for (uint32_t i = 0; i < g->port_count; i++) {
+        const ibshift_node_t *node = &g->nodes[g->ports[i].node];
+        struct sim_port *port = &f->ports[i];
+        uint32_t neighbour = ibshift_port_neighbour(g, i);
+        int rate = rate_class(f, i, err);
+
+        if (rate < 0) {
+            return rate;
+        }
+        port->rate = (uint8_t)rate;
+        port->peer = g->ports[i].peer == IBSHIFT_NO_PORT ? SIM_NONE : g->ports[i].peer;
+        port->first = node->first_port;
+        port->ports = (uint8_t)node->port_count;
+        port->number = (uint8_t)(i - node->first_port);
+        port->sw = node->kind == IBSHIFT_NODE_SWITCH ? node->switch_index : SIM_NO_SWITCH;
+        port->to_switch = neighbour != IBSHIFT_NO_NODE && ibshift_node_is_switch(g, neighbour);
+        f->ring[i] = SIM_NONE;
+        f->woken[i] = SIM_NEVER;
+        for (unsigned lane = 0; lane < f->options.lanes; lane++) {
+            f->credit[(size_t)i * f->options.lanes + lane] =
+                port->to_switch ? (int32_t)(f->options.buffer / f->options.lanes) : INT32_MAX;
+        }
+    }
+    return 0;
+}
+
+/* Places of each switch's queues; returns how many there are in all. */
+static uint64_t lay_queues(struct sim_fabric *f)
+{
+    uint64_t queues = 0;
+
+    for (uint32_t s = 0; s < f->graph->switch_count; s++) {
+        const ibshift_node_t *node = &f->graph->nodes[f->graph->switches[s]];
+
+        for (unsigned i = 0; i < node->port_count; i++) {
+            f->ports[node->first_port + i].queues = queues;
+            queues += (uint64_t)node->port_count * f->options.lanes;
+        }
+    }
+    return queues;
+}
+
+static int allocate(struct sim_fabric *f)
+{
+    size_t ports = f->graph->port_count + 1u, switches = f->graph->switch_count + 1u;
+    unsigned most = 0;
+    uint64_t queues;
+
+    for (uint32_t s = 0; s < f->graph->switch_count; s++) {
+        unsigned count = f->graph->nodes[f->graph->switches[s]].port_count;
+
+        most = count > most ? count : most;
+    }
+    f->words = (int)(most + 63) / 64;
+    f->words = f->words == 0 ? 1 : f->words;
+    f->ports = calloc(ports, sizeof(*f->ports));
+    f->credit = calloc(ports * f->options.lanes, sizeof(*f->credit));
+    f->wanted = calloc(ports * f->options.lanes * f->words, sizeof(*f->wanted));
+    f->wants = calloc(ports * f->words, sizeof(*f->wants));
+    f->full = calloc(switches * f->words, sizeof(*f->full));
+    f->ring = calloc(ports, sizeof(*f->ring));
+    f->woken = calloc(ports, sizeof(*f->woken));
+    if (f->ports == NULL || f->credit == NULL || f->wanted == NULL || f->wants == NULL ||
+        f->full == NULL || f->ring == NULL || f->woken == NULL) {
+        return -ENOMEM;
+    }
+    queues = lay_queues(f);
+    f->queues = malloc((queues + 1) * sizeof(*f->queues));
+    if (f->queues == NULL) {
+        return -ENOMEM;
+    }
+    memset(f->queues, 0xff, (queues + 1) * sizeof(*f->queues)); /* SIM_NONE */
+    return 0;
+}
+
+int sim_fabric_create(const ibshift_fabric_t *graph, const struct sim_fabric_options *options,
+                      const struct sim_fabric_user *user, struct sim_queue *queue,
+                      struct sim_fabric **fabric, ibshift_error_t *err)
+{
+    struct sim_fabric *f;
+    int rc = check_options(options, err);
+
+    if (rc != 0) {
+        return rc;
+    }
+    f = calloc(1, sizeof(*f));
+    if (f == NULL) {
+        return ibshift_fail(err, -ENOMEM, "no memory");
+    }
+    f->graph = graph;
+    f->options = *options;
+    f->user = *user;
+    f->queue = queue;
+    f->unused_packet = f->unused_flow = SIM_NONE;
+    f->head_lane = sim_queue_lane(queue, SIM_HEAD, options->flight + options->routing);
+    rc = allocate(f);
+    rc = rc == 0 ? set_ports(f, err) : ibshift_fail(err, rc, "no memory for the fabric");
+    if (rc != 0) {
+        sim_fabric_free(f);
+        return rc;
+    }
+    *fabric = f;
+    return 0;
+}
+
+void sim_fabric_free(struct sim_fabric *f)
+{
+    if (f == NULL) {
+        return;
+    }
+    free(f->ports);
+    free(f->credit);
+    free(f->wanted);
+    free(f->wants);
+    free(f->full);
+    free(f->ring);
+    free(f->woken);
+    free(f->queues);
+    free(f->packets);
+    free(f->flows);
+    free(f->bins);
+    free(f);
+}
+
+struct sim_fabric_stats sim_fabric_stats(const struct sim_fabric *f)
+{
+    return f->stats;
+}
+
+uint32_t sim_fabric_mtu(const struct sim_fabric *f)
+{
+    return f->options.mtu;
+}
+
+uint64_t sim_fabric_latency(const struct sim_fabric *f)
+{
+    return f->options.flight + f->options.routing;
+}
+
+uint64_t sim_fabric_packet_time(const struct sim_fabric *f, uint32_t port, uint32_t bytes)
+{
+    return sim_time_of(f, &f->rate[f->ports[port].rate], bytes);
+}
+
+uint64_t sim_fabric_message_time(const struct sim_fabric *f, uint32_t port, uint64_t bytes)
+{
+    uint64_t full = bytes / f->options.mtu;
+    uint32_t rest = (uint32_t)(bytes % f->options.mtu);
+
+    return full * sim_fabric_packet_time(f, port, f->options.mtu) +
+           (rest > 0 ? sim_fabric_packet_time(f, port, rest) : 0);
+}
+
+uint64_t sim_fabric_busy(const struct sim_fabric *f, uint32_t port, bool other)
+{
+    return f->ports[port].busy[other];
+}
+
+int sim_fabric_keep_time(struct sim_fabric *f, uint32_t bins)
+{
+    f->bins = calloc((size_t)f->graph->port_count * bins + 1, sizeof(*f->bins));
+    f->bin_count = bins;
+    f->bin_width = 1000;
+    return f->bins == NULL ? -ENOMEM : 0;
+}
+
+uint64_t sim_fabric_busy_in(const struct sim_fabric *f, uint32_t port, uint32_t bin,
+                            uint64_t *width)
+{
+    *width = f->bin_width;
+    return f->bins != NULL && bin < f->bin_count ? f->bins[(size_t)port * f->bin_count + bin] : 0;
+}

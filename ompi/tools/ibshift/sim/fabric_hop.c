@@ -1,0 +1,256 @@
+/* What happens to packets in switches: queues, arbitration, cables, credits. */
+#include "sim/fabric_private.h"
+
+static void set_bit(uint64_t *mask, unsigned bit)
+{
+    mask[bit / 64] |= 1ull << bit % 64;
+}
+
+static void clear_bit(uint64_t *mask, unsigned bit)
+{
+    mask[bit / 64] &= ~(1ull << bit % 64);
+}
+
+/* The first bit of one mask that the other has not, from `from` on and then around; -1: none. */
+static int pick(const uint64_t *mask, const uint64_t *without, int words, unsigned from)
+{
+    int word = (int)from / 64;
+    uint64_t rest = mask[word] & ~without[word], high = rest & ~0ull << from % 64;
+
+    if (high != 0) {
+        return word * 64 + __builtin_ctzll(high);
+    }
+    for (int i = 1; i < words; i++) {
+        int at = (word + i) % words;
+        uint64_t some = mask[at] & ~without[at];
+
+        if (some != 0) {
+            return at * 64 + __builtin_ctzll(some);
+        }
+    }
+    return rest != 0 ? word * 64 + __builtin_ctzll(rest) : -1;
+}
+
+static uint64_t *wanted_by(const struct sim_fabric *f, uint32_t out, unsigned lane)
+{
+    return &f->wanted[((size_t)out * f->options.lanes + lane) * f->words];
+}
+
+void sim_keep_use(struct sim_fabric *f, uint32_t port, uint64_t length)
+{
+    uint64_t bin = f->queue->now / f->bin_width;
+
+    while (bin >= f->bin_count) { /* bins become twice as wide */
+        for (size_t i = 0; i < (size_t)f->graph->port_count * f->bin_count; i += f->bin_count) {
+            for (uint32_t k = 0; k < f->bin_count; k++) {
+                uint64_t *bins = &f->bins[i];
+
+                bins[k] = 2 * k + 1 < f->bin_count ? bins[2 * k] + bins[2 * k + 1] : 0;
+            }
+        }
+        f->bin_width *= 2;
+        bin /= 2;
+    }
+    f->bins[(size_t)port * f->bin_count + bin] += length;
+}
+
+void sim_cable_start(struct sim_fabric *f, uint32_t port, uint32_t packet, unsigned lane)
+{
+    struct sim_port *out = &f->ports[port];
+    struct sim_packet *p = &f->packets[packet];
+    const struct sim_rate *rate = &f->rate[out->rate];
+    uint64_t length = sim_time_of(f, rate, p->bytes);
+
+    out->is_busy = 1;
+    out->busy[(p->flags & SIM_PACKET_OTHER) != 0] += length;
+    f->stats.hops++;
+    p->lane_in = (uint8_t)lane;
+    if (f->bins != NULL) {
+        sim_keep_use(f, port, length);
+    }
+    if (out->to_switch) {
+        f->credit[(size_t)port * f->options.lanes + lane] -= p->bytes;
+        sim_queue_after(f->queue, f->head_lane, packet, out->peer);
+    } else {
+        sim_after_packet(f, rate, p->bytes, rate->delivery, f->options.flight, SIM_DELIVERY, packet,
+                         out->peer);
+    }
+}
+
+static uint32_t take_packet(struct sim_fabric *f, struct sim_port *in, uint32_t out, unsigned lane)
+{
+    struct sim_queue_ends *ends = sim_queue_of(f, in, lane, f->ports[out].number);
+    uint32_t packet = ends->first;
+    unsigned number = f->ports[out].number;
+    bool is_wanted = false;
+
+    ends->first = f->packets[packet].next;
+    if (ends->first == SIM_NONE) {
+        clear_bit(wanted_by(f, out, lane), in->number);
+        for (unsigned i = 0; i < f->options.lanes && f->options.lanes > 1; i++) {
+            is_wanted = is_wanted || sim_queue_of(f, in, i, number)->first != SIM_NONE;
+        }
+        if (!is_wanted) {
+            clear_bit(&f->wants[(in->first + in->number) * (size_t)f->words], number);
+        }
+    }
+    return packet;
+}
+
+/* From an input's queue onto the cable. The place in the buffer is free when the tail has left, and
+ * known to be so a flight later. */
+static void forward(struct sim_fabric *f, uint32_t out, uint32_t input, unsigned lane)
+{
+    struct sim_port *in = &f->ports[input], *port = &f->ports[out];
+    uint32_t packet = take_packet(f, in, out, lane);
+    const struct sim_rate *rate = &f->rate[port->rate];
+    uint32_t bytes = f->packets[packet].bytes, lane_in = f->packets[packet].lane_in;
+
+    if (++in->reads == f->options.reads) {
+        set_bit(&f->full[(size_t)in->sw * f->words], in->number);
+    }
+    port->turn = (uint8_t)(in->number + 1);
+    port->lane_turn = (uint8_t)(lane + 1);
+    sim_cable_start(f, out, packet, lane);
+    sim_after_packet(f, rate, bytes, rate->sent, 0, SIM_SENT, out, input);
+    sim_after_packet(f, rate, bytes, rate->credit, f->options.flight, SIM_CREDIT, in->peer,
+                     bytes | lane_in << 16);
+}
+
+/* An output that is free takes the next packet, if there is one that may go. */
+static void arbitrate(struct sim_fabric *f, uint32_t out)
+{
+    struct sim_port *port = &f->ports[out];
+    unsigned lanes = f->options.lanes;
+
+    if (port->is_busy) {
+        return;
+    }
+    for (unsigned i = 0; i < lanes; i++) {
+        unsigned lane = (port->lane_turn + i) % lanes;
+        int input;
+
+        if (f->credit[(size_t)out * lanes + lane] < (int32_t)f->options.mtu) {
+            continue;
+        }
+        input = pick(wanted_by(f, out, lane), &f->full[(size_t)port->sw * f->words], f->words,
+                     port->turn < port->ports ? port->turn : 0);
+        if (input >= 0) {
+            forward(f, out, port->first + (uint32_t)input, lane);
+            return;
+        }
+    }
+}
+
+static void head_arrives(struct sim_fabric *f, uint32_t packet, uint32_t port, bool is_ready)
+{
+    struct sim_packet *p = &f->packets[packet];
+    struct sim_port *in = &f->ports[port];
+    size_t entry = (size_t)in->sw * f->graph->lft_stride + p->lid;
+    unsigned number = f->graph->lft[entry] - 1u;
+    uint32_t out = in->first + number;
+    unsigned from = f->ports[in->peer].rate, to = f->ports[out].rate;
+    struct sim_queue_ends *ends;
+
+    if (from != to && !is_ready) {
+        uint64_t slow = sim_time_of(f, &f->rate[from], p->bytes);
+        uint64_t fast = sim_time_of(f, &f->rate[to], p->bytes);
+
+        if (slow > fast) { /* its tail must have come when it is due to leave */
+            sim_queue_at(f->queue, f->queue->now + slow - fast, SIM_READY, packet, port);
+            return;
+        }
+    }
+    p->lane = f->options.lane_table != NULL ? f->options.lane_table[entry]
+                                            : (uint8_t)(p->sl % f->options.lanes);
+    p->next = SIM_NONE;
+    ends = sim_queue_of(f, in, p->lane, number);
+    if (ends->first != SIM_NONE) {
+        f->packets[ends->last].next = packet;
+        ends->last = packet;
+        return; /* the output knows of this input */
+    }
+    ends->first = ends->last = packet;
+    set_bit(wanted_by(f, out, p->lane), in->number);
+    set_bit(&f->wants[(size_t)port * f->words], number);
+    arbitrate(f, out);
+}
+
+/* An input that had all its reads under way: outputs that it kept waiting may have one now. */
+static void offer_input(struct sim_fabric *f, uint32_t input)
+{
+    static const uint64_t none[4];
+    struct sim_port *in = &f->ports[input];
+    const uint64_t *wants = &f->wants[(size_t)input * f->words];
+    unsigned ports = in->ports;
+    unsigned from = in->read_turn < ports ? in->read_turn : 0;
+
+    for (unsigned tried = 0; tried < ports && in->reads < f->options.reads;) {
+        int out = pick(wants, none, f->words, from);
+        unsigned step;
+
+        if (out < 0) {
+            return;
+        }
+        step = ((unsigned)out + ports - from) % ports + 1;
+        tried += step;
+        from = ((unsigned)out + 1) % ports;
+        if (tried <= ports && !f->ports[in->first + (uint32_t)out].is_busy) {
+            arbitrate(f, in->first + (uint32_t)out);
+            in->read_turn = (uint8_t)from;
+        }
+    }
+}
+
+static void cable_is_free(struct sim_fabric *f, uint32_t out, uint32_t input)
+{
+    struct sim_port *in;
+    bool was_full;
+
+    f->ports[out].is_busy = 0;
+    if (input == SIM_NONE) {
+        sim_sender_try(f, out);
+        return;
+    }
+    in = &f->ports[input];
+    was_full = in->reads-- == f->options.reads;
+    if (was_full) {
+        clear_bit(&f->full[(size_t)in->sw * f->words], in->number);
+    }
+    arbitrate(f, out);
+    if (was_full) {
+        offer_input(f, input);
+    }
+}
+
+void sim_fabric_event(struct sim_fabric *f, int kind, const struct sim_event *event)
+{
+    switch (kind) {
+    case SIM_HEAD:
+        head_arrives(f, event->a, event->b, false);
+        break;
+    case SIM_READY:
+        head_arrives(f, event->a, event->b, true);
+        break;
+    case SIM_SENT:
+        cable_is_free(f, event->a, event->b);
+        break;
+    case SIM_CREDIT:
+        f->credit[(size_t)event->a * f->options.lanes + (event->b >> 16)] +=
+            (int32_t)(event->b & 0xffff);
+        if (f->ports[event->a].is_busy) {
+            break;
+        }
+        if (f->ports[event->a].sw == SIM_NO_SWITCH) {
+            sim_sender_try(f, event->a);
+        } else {
+            arbitrate(f, event->a);
+        }
+        break;
+    case SIM_DELIVERY:
+        sim_delivery(f, event->a);
+        break;
+    default:
+        sim_sender_due(f, event->a, event->time);
+    }
+}

@@ -1,0 +1,75 @@
+/* One collective among the ranks of a job, run by the executor on the simulated net. */
+#ifndef IBSHIFT_SIM_JOB_H
+#define IBSHIFT_SIM_JOB_H
+
+#include "exec/engine.h"
+#include "sim/net.h"
+#include "sim/sizes.h"
+#include "sim/traffic.h"
+
+enum { SIM_CIRCLE_MAX = 64 };
+
+struct sim_job_params {
+    const ibshift_fabric_t *graph; /* with tables that lead from each host to each other */
+    const uint32_t *host_of;       /* [rank] */
+    uint32_t ranks;
+    const struct ibshift_alg *alg; /* has passed ibshift_alg_check() with the plan */
+    const struct ibshift_plan *plan;
+    size_t bytes;                  /* of a block; of the vector, where the collective has one */
+    const struct sim_sizes *sizes; /* NULL: all are `bytes`; an all-to-all only */
+    uint32_t window;               /* of the executor */
+    /* NULL: none. Every rank gets a copy; its clock is true, unless the pace says sync. */
+    const struct ibshift_pace *pace;
+    bool verify;    /* all-to-all and allgather: move real bytes and look at them */
+    uint64_t limit; /* ps: give up then */
+    uint32_t bins;  /* parts of time for the use of links; 0: not kept */
+    struct sim_fabric_options fabric;
+    struct sim_net_options net;
+    struct sim_traffic_options background; /* load 0: none */
+    const uint32_t *others;                /* the hosts that make it */
+    uint32_t other_count;
+    void (*progress)(void *context, double share); /* now and then; NULL: nobody looks */
+    void *progress_context;
+};
+
+struct sim_job {
+    struct sim_job_params params;
+    struct sim_queue queue;
+    struct sim_net *net;
+    struct sim_fabric *fabric;
+    struct sim_traffic *traffic; /* NULL: none */
+    struct sim_fabric_user net_user;
+    struct sim_job_rank *rank;
+    struct sim_job_memory *memory;
+    uint32_t running;
+    uint64_t time; /* ps from the first rank's entry to the last one's end */
+    /*
+     * 0; -EDEADLK: packets wait in a circle; -EDOM: the ranks wait for each other; -ETIMEDOUT: the
+     * limit; -EBADMSG: `failed_rank` has wrong bytes; -ENOMEM; what failed_rank's op ended with.
+     */
+    int status;
+    uint32_t failed_rank;
+    uint32_t circle[SIM_CIRCLE_MAX]; /* links */
+    int circle_length;
+};
+
+/* 0, -EINVAL or -ENOMEM with the reason; sim_job_close() in every case. */
+int sim_job_open(struct sim_job *job, const struct sim_job_params *params, ibshift_error_t *err);
+/* Until all ranks have ended, or nothing can go on; see status. */
+void sim_job_run(struct sim_job *job);
+void sim_job_close(struct sim_job *job);
+
+struct sim_job_pacing {
+    uint64_t left;  /* sends that missed their slots and were made up */
+    uint64_t jumps; /* ranks that gave their clock up */
+    uint64_t
+        clock_error; /* ns: the worst of the ranks' common times against the truth, at the end */
+    uint64_t clock_told; /* ns: the worst error that a rank's comparison allows for */
+};
+
+struct sim_job_pacing sim_job_pacing(const struct sim_job *job);
+
+/* The busiest cable's time with the job's messages: no order takes less. */
+uint64_t sim_job_bound(const struct sim_job *job, uint32_t *link);
+
+#endif

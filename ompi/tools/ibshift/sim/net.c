@@ -1,0 +1,340 @@
+#include "sim/net_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/graph/random.h"
+
+static double random_share(struct sim_net *n)
+{
+    return (double)(ibshift_random_next(&n->random) >> 11) * 0x1p-53;
+}
+
+/* The rank's next turn is at that time, or when its processor and host are free again. */
+void sim_end_wake(struct sim_net *n, uint32_t rank, uint64_t time)
+{
+    struct sim_end *end = &n->ends[rank];
+
+    time = time > end->at ? time : end->at;
+    time = time > n->paused[end->host] ? time : n->paused[end->host];
+    if (time < end->wake) {
+        end->wake = time;
+        sim_queue_at(n->queue, time, SIM_TURN, rank, 0);
+    }
+}
+
+void sim_notify(struct sim_net *n, uint32_t rank, const struct sim_notice *notice)
+{
+    struct sim_end *end = &n->ends[rank];
+
+    if (end->count == end->room) {
+        uint32_t room = end->room == 0 ? 8 : end->room * 2;
+        struct sim_notice *ring = malloc(room * sizeof(*ring));
+
+        if (ring == NULL) {
+            n->queue->is_broken = true;
+            return;
+        }
+        for (uint32_t i = 0; i < end->count; i++) {
+            ring[i] = end->notices[(end->first + i) % end->room];
+        }
+        free(end->notices);
+        end->notices = ring;
+        end->room = room;
+        end->first = 0;
+    }
+    end->notices[(end->first + end->count++) % end->room] = *notice;
+    sim_end_wake(n, rank, n->queue->now);
+}
+
+void sim_message_settle(struct sim_net *n, uint32_t message)
+{
+    uint32_t flags = n->messages[message].flags;
+    bool is_held = (flags & SIM_ARRIVED) && !(flags & SIM_HAS_RECV);
+    bool is_sending = (flags & SIM_HAS_SEND) && !(flags & SIM_SEND_ENDED);
+    bool is_receiving = (flags & SIM_HAS_RECV) && !(flags & SIM_RECV_ENDED);
+
+    if (!is_held && !is_sending && !is_receiving && n->messages[message].pending == 0) {
+        free(n->messages[message].held);
+        sim_message_drop(n, message);
+    }
+}
+
+void sim_message_end(struct sim_net *n, uint32_t message, int side, int status)
+{
+    struct sim_message *m = &n->messages[message];
+    bool is_send = side == SIM_SENDER;
+
+    m->flags |= is_send ? SIM_SEND_ENDED : SIM_RECV_ENDED;
+    sim_notify(n, is_send ? m->from : m->to,
+               &(struct sim_notice){.cookie = m->cookie[side],
+                                    .peer = is_send ? m->to : m->from,
+                                    .status = status,
+                                    .granted = SIM_NO_MESSAGE});
+    sim_message_settle(n, message);
+}
+
+/* Whether the sender's message may go into the fabric; both ends' lengths decide alike unless they
+ * differ, which the arrival tells. */
+bool sim_message_may_start(const struct sim_net *n, const struct sim_message *m)
+{
+    return (m->flags & SIM_HAS_SEND) && !(m->flags & (SIM_STARTED | SIM_SEND_ENDED)) &&
+           (sim_is_short(n, m->length[SIM_SENDER]) || (m->flags & SIM_GRANTED));
+}
+
+/* In the sender's turn: it leaves after its jitter, or when the pause that it meets is over. */
+void sim_message_start(struct sim_net *n, uint32_t message)
+{
+    struct sim_message *m = &n->messages[message];
+    struct sim_end *end = &n->ends[m->from];
+    uint64_t time = end->at;
+
+    m->flags |= SIM_STARTED;
+    if (n->options.jitter > 0) {
+        time += (uint64_t)(random_share(n) * 2 * (double)n->options.jitter);
+    }
+    if (n->options.pause_share > 0 && random_share(n) < n->options.pause_share) {
+        n->paused[end->host] = end->at + n->options.pause;
+        n->stats.pauses++;
+    }
+    time = time > n->paused[end->host] ? time : n->paused[end->host];
+    sim_queue_at(n->queue, time, SIM_START, message, 0);
+}
+
+void sim_message_tell(struct sim_net *n, uint32_t message, int side, int news)
+{
+    const struct sim_message *m = &n->messages[message];
+    bool is_send = side == SIM_SENDER;
+
+    if ((m->flags & (is_send ? SIM_HAS_SEND : SIM_HAS_RECV)) &&
+        !(m->flags & (is_send ? SIM_SEND_ENDED : SIM_RECV_ENDED))) {
+        sim_notify(n, is_send ? m->from : m->to,
+                   &(struct sim_notice){.cookie = m->cookie[side],
+                                        .peer = is_send ? m->to : m->from,
+                                        .status = news,
+                                        .granted = SIM_NO_MESSAGE});
+    }
+}
+
+static uint32_t host_port(const struct sim_net *n, uint32_t rank)
+{
+    return n->graph->hosts[n->ends[rank].host];
+}
+
+static void enter_fabric(struct sim_net *n, uint32_t message)
+{
+    const struct sim_message *m = &n->messages[message];
+    const struct sim_end *from = &n->ends[m->from], *to = &n->ends[m->to];
+    size_t length = m->length[SIM_SENDER] > 0 ? m->length[SIM_SENDER] : 1;
+    struct sim_flow flow = {.user = message,
+                            .from = from->host,
+                            .bytes = length,
+                            .lid = (uint16_t)ibshift_host_lid(n->graph, to->host)};
+
+    if (m->early[SIM_SENDER] > 0 && m->early[SIM_SENDER] < length) {
+        flow.early = length - m->early[SIM_SENDER];
+    }
+    if (m->spread > 0) {
+        flow.gap = m->spread * 1000 / ((length + n->mtu - 1) / n->mtu);
+    }
+    if (from->host == to->host) {
+        sim_queue_at(n->queue, n->queue->now + length * 8000000 / n->options.local_rate, SIM_LOCAL,
+                     message, 0);
+    } else if (sim_fabric_send(n->fabric, &flow) != 0) {
+        n->queue->is_broken = true;
+    }
+}
+
+void sim_message_grant(struct sim_net *n, uint32_t message)
+{
+    struct sim_message *m = &n->messages[message];
+    bool is_beside = n->options.grant_bytes == 0 || n->ends[m->from].host == n->ends[m->to].host;
+
+    m->pending++;
+    sim_queue_at(n->queue, n->ends[m->to].at + n->options.control,
+                 is_beside ? SIM_GRANT : SIM_GRANT_START, message, 0);
+}
+
+static void grant_enters_fabric(struct sim_net *n, uint32_t message)
+{
+    const struct sim_message *m = &n->messages[message];
+    struct sim_flow flow = {.user = message | SIM_USER_GRANT,
+                            .from = n->ends[m->to].host,
+                            .bytes = n->options.grant_bytes,
+                            .sl = 1,
+                            .is_other = true,
+                            .lid = (uint16_t)ibshift_host_lid(n->graph, n->ends[m->from].host)};
+
+    if (sim_fabric_send(n->fabric, &flow) != 0) {
+        n->queue->is_broken = true;
+    }
+}
+
+/* The sender acts on it in its own turn: a host that pauses sends nothing. */
+static void grant_arrives(struct sim_net *n, uint32_t message)
+{
+    struct sim_message *m = &n->messages[message];
+
+    m->pending--;
+    m->flags |= SIM_GRANTED;
+    if (sim_message_may_start(n, m)) {
+        sim_notify(n, m->from, &(struct sim_notice){.granted = message});
+    } else {
+        sim_end_wake(n, m->from, n->queue->now); /* its pacing may wait for this */
+        sim_message_settle(n, message);
+    }
+}
+
+static void leave_arrives(struct sim_net *n, uint32_t message)
+{
+    n->messages[message].pending--;
+    sim_message_tell(n, message, SIM_RECEIVER, IBSHIFT_NET_LEFT);
+    sim_message_settle(n, message);
+}
+
+/* The time that an empty fabric takes back, a bit long. */
+static uint64_t way_back(const struct sim_net *n, const struct sim_message *m)
+{
+    uint32_t port = host_port(n, m->to);
+    unsigned lid = ibshift_host_lid(n->graph, n->ends[m->from].host), hops = 1;
+    uint64_t each = 0;
+
+    if (n->ends[m->to].host == n->ends[m->from].host) {
+        return 0;
+    }
+    each = sim_fabric_latency(n->fabric);
+    for (uint32_t node = ibshift_port_neighbour(n->graph, port);
+         ibshift_node_is_switch(n->graph, node) && hops < 64; hops++) {
+        unsigned out = ibshift_lft_get(n->graph, n->graph->nodes[node].switch_index, lid);
+
+        node = ibshift_port_neighbour(n->graph, ibshift_node_port(n->graph, node, out));
+    }
+    return hops * each;
+}
+
+static int outcome(const struct sim_message *m)
+{
+    return m->length[SIM_SENDER] == m->length[SIM_RECEIVER] ? 0 : -EMSGSIZE;
+}
+
+static bool is_moved(const struct sim_net *n, size_t length)
+{
+    return length > 0 && (length <= SIM_ALWAYS_MOVED || n->options.moves_data);
+}
+
+int sim_message_deliver(struct sim_net *n, struct sim_message *m)
+{
+    size_t length = m->length[SIM_SENDER];
+    int status = outcome(m);
+
+    if (status == 0 && is_moved(n, length)) {
+        memcpy(m->buffer[SIM_RECEIVER], m->held != NULL ? m->held : m->buffer[SIM_SENDER], length);
+    }
+    return status;
+}
+
+/* The sender's buffer is its own again before the receive is there. */
+static void hold(struct sim_net *n, struct sim_message *m)
+{
+    size_t length = m->length[SIM_SENDER];
+
+    if (is_moved(n, length)) {
+        m->held = malloc(length);
+        if (m->held == NULL) {
+            n->queue->is_broken = true;
+            return;
+        }
+        memcpy(m->held, m->buffer[SIM_SENDER], length);
+    }
+}
+
+static void arrive(struct sim_net *n, uint32_t message)
+{
+    struct sim_message *m = &n->messages[message];
+
+    m->flags |= SIM_ARRIVED;
+    n->stats.messages++;
+    n->stats.bytes += m->length[SIM_SENDER];
+    if ((m->flags & SIM_HAS_RECV) && !(m->flags & SIM_RECV_ENDED)) {
+        m->status = sim_message_deliver(n, m);
+        sim_queue_at(n->queue, n->queue->now + way_back(n, m), SIM_ACKNOWLEDGED, message, 0);
+        sim_message_end(n, message, SIM_RECEIVER, m->status);
+    } else {
+        hold(n, m);
+        sim_queue_at(n->queue, n->queue->now + way_back(n, m), SIM_ACKNOWLEDGED, message, 0);
+    }
+}
+
+static void arrive_early(struct sim_net *n, uint32_t message)
+{
+    const struct sim_message *m = &n->messages[message];
+
+    sim_queue_at(n->queue, n->queue->now + way_back(n, m), SIM_NEARLY, message, 0);
+    if (m->early[SIM_RECEIVER] > 0) {
+        sim_message_tell(n, message, SIM_RECEIVER, IBSHIFT_NET_EARLY);
+    }
+}
+
+static void fabric_arrived(void *context, uint32_t user, enum sim_arrival arrival)
+{
+    struct sim_net *n = context;
+
+    if (user & SIM_USER_GRANT) {
+        grant_arrives(n, user & ~SIM_USER_GRANT);
+    } else if (arrival == SIM_COMPLETE) {
+        arrive(n, user);
+    } else {
+        arrive_early(n, user);
+    }
+}
+
+struct sim_fabric_user sim_net_user(struct sim_net *n)
+{
+    return (struct sim_fabric_user){.context = n, .arrived = fabric_arrived};
+}
+
+static void take_turn(struct sim_net *n, const struct sim_event *event)
+{
+    struct sim_end *end = &n->ends[event->a];
+
+    if (end->wake != event->time) {
+        return; /* it was woken earlier */
+    }
+    end->wake = SIM_NEVER;
+    if (n->paused[end->host] > event->time) {
+        sim_end_wake(n, event->a, event->time);
+        return;
+    }
+    end->at = end->at > event->time ? end->at : event->time;
+    n->turn(n->turn_context, event->a);
+}
+
+void sim_net_event(struct sim_net *n, int kind, const struct sim_event *event)
+{
+    switch (kind) {
+    case SIM_TURN:
+        take_turn(n, event);
+        break;
+    case SIM_GRANT:
+        grant_arrives(n, event->a);
+        break;
+    case SIM_START:
+        enter_fabric(n, event->a);
+        break;
+    case SIM_GRANT_START:
+        grant_enters_fabric(n, event->a);
+        break;
+    case SIM_LOCAL:
+        arrive(n, event->a);
+        break;
+    case SIM_NEARLY:
+        sim_message_tell(n, event->a, SIM_SENDER, IBSHIFT_NET_EARLY);
+        break;
+    case SIM_LEAVE:
+        leave_arrives(n, event->a);
+        break;
+    default:
+        sim_message_end(n, event->a, SIM_SENDER, n->messages[event->a].status);
+    }
+}

@@ -1,0 +1,134 @@
+/* What the files of the simulated net share. */
+#ifndef IBSHIFT_SIM_NET_PRIVATE_H
+#define IBSHIFT_SIM_NET_PRIVATE_H
+
+#include "sim/net.h"
+
+#define SIM_NO_MESSAGE UINT32_MAX
+
+enum sim_net_kind {
+    SIM_TURN = SIM_KINDS_FABRIC, /* of rank a, if it still wants it */
+    SIM_GRANT,                   /* of message a has come to its sender */
+    SIM_START,                   /* message a goes into the fabric */
+    SIM_GRANT_START,             /* so does its grant */
+    SIM_LOCAL,                   /* message a has been copied within its host */
+    SIM_ACKNOWLEDGED,            /* the sender of message a knows that it arrived */
+    SIM_NEARLY,                  /* the same, of its early part */
+    SIM_LEAVE,                   /* the receiver of message a learns that it comes later */
+};
+
+enum sim_message_flag {
+    SIM_HAS_SEND = 1 << 0,
+    SIM_HAS_RECV = 1 << 1,
+    SIM_GRANTED = 1 << 2,
+    SIM_STARTED = 1 << 3,
+    SIM_ARRIVED = 1 << 4,
+    SIM_SEND_ENDED = 1 << 5,
+    SIM_RECV_ENDED = 1 << 6,
+};
+
+/* Both sides of one message; known from the first post on, until both sides have ended. */
+struct sim_message {
+    uint32_t next; /* in its bucket, or among the unused */
+    uint32_t from, to;
+    struct ibshift_net_key key;
+    uint32_t flags;   /* 0: unused, if nothing is pending */
+    uint32_t pending; /* grants and leaves on their way */
+    int32_t status;
+    size_t length[2]; /* as posted by sender and receiver */
+    void *buffer[2];
+    uint64_t cookie[2];
+    size_t early[2]; /* see net.h */
+    uint64_t note, spread;
+    char *held; /* a copy of what came before its receive, if anybody looks at it */
+};
+
+enum { SIM_SENDER, SIM_RECEIVER };
+
+enum { SIM_ALWAYS_MOVED = 256 }; /* bytes of a message: what the executor tells itself */
+
+struct sim_notice {
+    uint64_t cookie;
+    uint32_t peer;
+    int32_t status;   /* as in ibshift_net_event */
+    uint32_t granted; /* a message whose grant has come, or SIM_NO_MESSAGE: an end */
+};
+
+struct sim_end {
+    struct ibshift_net net;
+    struct sim_net *world;
+    uint32_t self, host;
+    uint64_t at;                /* ps: its processor is busy until then */
+    uint64_t wake;              /* when its next turn is, or SIM_NEVER */
+    struct sim_notice *notices; /* a ring */
+    uint32_t first, count, room;
+    int64_t clock_offset; /* ns */
+    double clock_pace;    /* of the host's clock: 1 + drift */
+};
+
+struct sim_given_up { /* by `by`, told to `peer` */
+    uint32_t by, peer, comm, seq;
+};
+
+struct sim_net {
+    const ibshift_fabric_t *graph;
+    struct sim_net_options options;
+    struct sim_queue *queue;
+    struct sim_fabric *fabric;
+    uint32_t mtu;
+    struct sim_end *ends;
+    uint32_t ranks;
+    uint64_t *paused; /* [host]: until when */
+    struct sim_message *messages;
+    uint32_t room, used, unused;
+    uint32_t known;  /* messages */
+    uint32_t *heads; /* buckets, a power of two */
+    uint32_t buckets;
+    uint64_t random;
+    sim_net_turn turn;
+    void *turn_context;
+    struct sim_given_up *given_up;
+    size_t given_up_count;
+    struct sim_net_stats stats;
+};
+
+/* SIM_NO_MESSAGE: none. */
+uint32_t sim_message_find(const struct sim_net *n, uint32_t from, uint32_t to,
+                          const struct ibshift_net_key *key);
+uint32_t sim_message_make(struct sim_net *n, uint32_t from, uint32_t to,
+                          const struct ibshift_net_key *key);
+void sim_message_drop(struct sim_net *n, uint32_t message);
+
+/* Whether the sender's message may go into the fabric. Both ends decide by their lengths whether a
+ * grant is needed; lengths that differ are told when it arrives. */
+bool sim_message_may_start(const struct sim_net *n, const struct sim_message *m);
+/* In the sender's turn: it leaves after its jitter, or when the pause that it meets is over. */
+void sim_message_start(struct sim_net *n, uint32_t message);
+/* What happens to the receiver without ending the message. */
+void sim_message_tell(struct sim_net *n, uint32_t message, int side, int news);
+/* In the receiver's turn. */
+void sim_message_grant(struct sim_net *n, uint32_t message);
+/* Moves the bytes; 0 or -EMSGSIZE. */
+int sim_message_deliver(struct sim_net *n, struct sim_message *m);
+/* Forgets the message if nothing about it is to come. */
+void sim_message_settle(struct sim_net *n, uint32_t message);
+
+static inline bool sim_is_short(const struct sim_net *n, size_t length)
+{
+    return length <= n->options.max_eager;
+}
+
+/* The rank's next turn is at that time, or when its processor and host are free again. */
+void sim_end_wake(struct sim_net *n, uint32_t rank, uint64_t time);
+
+/* Tells one side the end of the message, once. */
+void sim_message_end(struct sim_net *n, uint32_t message, int side, int status);
+void sim_notify(struct sim_net *n, uint32_t rank, const struct sim_notice *notice);
+
+/* 0 or -ECONNABORTED: what the peer's giving up does to a message of this rank. */
+int sim_net_refusal(const struct sim_net *n, uint32_t rank, uint32_t peer,
+                    const struct ibshift_net_key *key);
+void sim_net_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq);
+void sim_net_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
+
+#endif

@@ -1,0 +1,269 @@
+#include "front/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fault/faultspec.h"
+
+enum kind { KIND_FLAG, KIND_U32, KIND_U64, KIND_LINK, KIND_MTU, KIND_TEXT, KIND_FAULT };
+
+struct option {
+    const char *name, *argument;
+    enum kind kind;
+    size_t offset;
+    uint64_t initial, least, most;
+    const char *help;
+};
+
+#define CONF(field) offsetof(struct options, conf.field)
+
+static const struct option options[] = {
+    {"hosts", "N", KIND_U32, CONF(hosts), 0, 0, 8192,
+     "modelled hosts; processes see their host's HCAs (0: 1, or all of the fabric's)"},
+    {"per-host", "N", KIND_U32, CONF(per_host), 0, 0, 1024,
+     "most processes a host takes (0: any, 1 with --fabric)"},
+    {"hcas", "N", KIND_U32, CONF(hcas), 1, 1, 8, "HCAs per host: softhca0, softhca1, ..."},
+    {"ports", "N", KIND_U32, CONF(ports), 1, 1, 2, "ports per HCA"},
+    {"link", "ib|eth", KIND_LINK, CONF(link), IBV_LINK_LAYER_INFINIBAND, 0, 0, "link layer"},
+    {"lmc", "L", KIND_U32, CONF(lmc), 0, 0, 7, "2^L LIDs per port"},
+    {"mtu", "BYTES", KIND_MTU, CONF(mtu), IBV_MTU_4096, 256, 4096, "active MTU"},
+    {"defer", "US", KIND_U32, CONF(defer_us), 0, 0, 1000000,
+     "deferred mode: requests run after a random delay of up to US microseconds, and buffers that "
+     "change before their completion was polled are reported"},
+    {"adversarial", NULL, KIND_FLAG, CONF(adversarial), 0, 0, 1,
+     "data lands tail first in chunks, completions come late and reordered across queue pairs"},
+    {"bounce", NULL, KIND_FLAG, CONF(bounce), 0, 0, 1,
+     "copy through the shared file, as is done where process_vm_readv is refused"},
+    {"arm-waiting", NULL, KIND_FLAG, CONF(arm_waiting), 0, 0, 1,
+     "arming a completion queue in which completions wait raises an event at once, as Mellanox's "
+     "HCAs do; without, only a new one does"},
+    {"seed", "N", KIND_U64, CONF(seed), 0, 0, UINT64_MAX,
+     "of all random choices (0: choose and print)"},
+    {"max-qp-wr", "N", KIND_U32, CONF(max_qp_wr), 16384, 1, 1 << 20, "requests per queue"},
+    {"max-sge", "N", KIND_U32, CONF(max_sge), 30, 1, 32, "pieces per request"},
+    {"max-inline", "BYTES", KIND_U32, CONF(max_inline), 512, 0, 4096, "inline data per request"},
+    {"max-cqe", "N", KIND_U32, CONF(max_cqe), 1 << 22, 1, 1 << 24, "completions per queue"},
+    {"max-srq-wr", "N", KIND_U32, CONF(max_srq_wr), 32767, 1, 1 << 20, "receives per shared queue"},
+    {"max-mr", "N", KIND_U32, CONF(max_mr), SHM_MRS, 0, SHM_MRS, "memory regions per process"},
+    {"max-mr-size", "BYTES", KIND_U64, CONF(max_mr_size), 1ull << 40, 4096, 1ull << 47,
+     "bytes per memory region"},
+    {"max-locked", "BYTES", KIND_U64, CONF(max_locked), 0, 0, UINT64_MAX,
+     "bytes a process may register, as a locked-memory limit (0: any)"},
+    {"max-rd-atomic", "N", KIND_U32, CONF(max_rd_atomic), 16, 0, 128,
+     "outstanding reads and atomics per queue pair"},
+    {"wire", "PROFILE", KIND_TEXT, offsetof(struct options, wire), 0, 0, 0,
+     "modelled time for every message: sdr, qdr, fdr, edr, hdr, ndr-like, or none "
+     "(default: none, edr with --fabric)"},
+    {"scale", "S", KIND_U32, offsetof(struct options, scale), 1, 1, 1000000,
+     "stretch modelled time, so that few CPUs keep up with the wire"},
+    {"fabric", "FILE", KIND_TEXT, offsetof(struct options, fabric), 0, 0, 0,
+     "netlist, compiled or synthetic fabric (pgft:2;4,4;1,4;1,1) in place of one switch"},
+    {"lfts", "FILE", KIND_TEXT, offsetof(struct options, lfts), 0, 0, 0,
+     "the fabric's forwarding tables (opensm-lfts.dump)"},
+    {"place", "HOW", KIND_TEXT, offsetof(struct options, place), 0, 0, 0,
+     "which of the fabric's hosts host 0, 1, ... is: order (of routing), random:SEED, or a FILE "
+     "with a name a line"},
+    {"wire-report", "FILE", KIND_TEXT, offsetof(struct options, report), 0, 0, 0,
+     "write bytes and most flows at once of each link there at the end (- is standard output)"},
+    {"wire-timeline", "FILE", KIND_TEXT, offsetof(struct options, timeline), 0, 0, 0,
+     "write the bytes of each link in the last 8192 slices of time there at the end"},
+    {"wire-slice", "US", KIND_U32, offsetof(struct options, slice_us), 10, 1, 1000000,
+     "microseconds of modelled time in a slice of --wire-timeline"},
+    {"dir", "DIR", KIND_TEXT, offsetof(struct options, dir), 0, 0, 0,
+     "where the shared file lives (default: /dev/shm)"},
+    {"fault", "FAULT", KIND_FAULT, 0, 0, 0, 0, "makes something go wrong, see below; repeatable"},
+    {"control", "SOCKET", KIND_TEXT, offsetof(struct options, control), 0, 0, 0,
+     "listens for faults in the middle of the run"},
+    {"tell", "SOCKET", KIND_TEXT, offsetof(struct options, tell), 0, 0, 0,
+     "says the faults that follow to the run with that --control"},
+    {"quiet", NULL, KIND_FLAG, offsetof(struct options, quiet), 0, 0, 1, "no banner"},
+};
+
+enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
+
+static void print_help(void)
+{
+    printf("Usage: softhca-run [OPTION...] [--] COMMAND [ARGUMENT...]\n"
+           "Runs COMMAND, and all that it starts, on software HCAs in place of InfiniBand "
+           "hardware.\n"
+           "       softhca-run --tell SOCKET FAULT...\n\n");
+    for (int i = 0; i < OPTIONS; i++) {
+        char left[64];
+        snprintf(left, sizeof(left), "--%s%s%s", options[i].name, options[i].argument ? " " : "",
+                 options[i].argument ? options[i].argument : "");
+        printf("  %-22s %s", left, options[i].help);
+        if (options[i].kind == KIND_U32 || options[i].kind == KIND_U64) {
+            printf(" [%llu]", (unsigned long long)options[i].initial);
+        }
+        printf("\n");
+    }
+    fault_print_help();
+    printf(
+        "\nExit code: the command's; 2 for wrong options; 3 when it was 0 but wrong uses of verbs "
+        "were reported.\n");
+}
+
+static void put(struct options *o, const struct option *opt, uint64_t value)
+{
+    void *field = (char *)o + opt->offset;
+    if (opt->kind == KIND_U64) {
+        *(uint64_t *)field = value;
+    } else if (opt->kind != KIND_TEXT && opt->kind != KIND_FAULT) {
+        *(uint32_t *)field = (uint32_t)value;
+    }
+}
+
+/* One line, whatever bytes the arguments have. */
+static int complain(const char *format, const char *a, const char *b)
+{
+    char text[512];
+    snprintf(text, sizeof(text), format, a, b);
+    for (char *c = text; *c; c++) {
+        *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c;
+    }
+    fprintf(stderr, "softhca-run: %s; softhca-run --help lists the options\n", text);
+    return -EINVAL;
+}
+
+static int put_mtu(struct options *o, const struct option *opt, const char *text)
+{
+    for (uint32_t mtu = IBV_MTU_256; mtu <= IBV_MTU_4096; mtu++) {
+        char bytes[16];
+        snprintf(bytes, sizeof(bytes), "%u", 128u << mtu);
+        if (strcmp(bytes, text) == 0) {
+            put(o, opt, mtu);
+            return 0;
+        }
+    }
+    return complain("--%s wants 256, 512, 1024, 2048 or 4096, not '%s'", opt->name, text);
+}
+
+static int put_link(struct options *o, const struct option *opt, const char *text)
+{
+    if (strcmp(text, "ib") != 0 && strcmp(text, "eth") != 0) {
+        return complain("--%s wants ib or eth, not '%s'", opt->name, text);
+    }
+    put(o, opt, strcmp(text, "ib") == 0 ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET);
+    return 0;
+}
+
+static int put_number(struct options *o, const struct option *opt, const char *text)
+{
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 0);
+    if (*text < '0' || *text > '9' || *end || errno || value < opt->least || value > opt->most) {
+        char wanted[96];
+        snprintf(wanted, sizeof(wanted), "%s wants a number from %llu to %llu", opt->name,
+                 (unsigned long long)opt->least, (unsigned long long)opt->most);
+        return complain("--%s, not '%s'", wanted, text);
+    }
+    put(o, opt, value);
+    return 0;
+}
+
+/* Its text alone: it is read when the hosts are known. */
+static int put_fault(struct options *o, const char *text)
+{
+    const uint32_t most = sizeof(o->fault) / sizeof(o->fault[0]);
+    if (o->faults == most || strlen(text) >= FAULT_TEXT) {
+        return complain("--fault '%.32s'%s", text,
+                        o->faults == most ? " is one too many" : " is too long");
+    }
+    snprintf(o->fault[o->faults++].text, FAULT_TEXT, "%s", text);
+    return 0;
+}
+
+int options_faults(struct options *o)
+{
+    for (uint32_t i = 0; i < o->faults; i++) {
+        char text[FAULT_TEXT], why[256] = "show is for --tell";
+        memcpy(text, o->fault[i].text, sizeof(text));
+        if (fault_parse(text, &o->conf, &o->fault[i], why, sizeof(why)) != 0 ||
+            o->fault[i].kind == FAULT_SHOW) {
+            return complain("--fault '%s': %s", text, why);
+        }
+    }
+    return 0;
+}
+
+static int put_text(struct options *o, const struct option *opt, const char *text)
+{
+    switch (opt->kind) {
+    case KIND_FAULT:
+        return put_fault(o, text);
+    case KIND_TEXT:
+        *(const char **)(void *)((char *)o + opt->offset) = text;
+        return 0;
+    case KIND_LINK:
+        return put_link(o, opt, text);
+    case KIND_MTU:
+        return put_mtu(o, opt, text);
+    default:
+        return put_number(o, opt, text);
+    }
+}
+
+static const struct option *find(const char *name, size_t length)
+{
+    for (int i = 0; i < OPTIONS; i++) {
+        if (strlen(options[i].name) == length && strncmp(options[i].name, name, length) == 0) {
+            return &options[i];
+        }
+    }
+    return NULL;
+}
+
+static int check_together(const struct options *o)
+{
+    uint64_t ports = (uint64_t)(o->conf.hosts ? o->conf.hosts : 1) * o->conf.hcas * o->conf.ports;
+    if ((ports << o->conf.lmc) + SHM_FIRST_LID > SHM_LIDS - 1024) {
+        return complain("%s give more ports than there are LIDs%s",
+                        "--hosts, --hcas, --ports and --lmc", ": ask for fewer");
+    }
+    return 0;
+}
+
+int options_parse(int argc, char **argv, struct options *o, int *command)
+{
+    memset(o, 0, sizeof(*o));
+    for (int i = 0; i < OPTIONS; i++) {
+        put(o, &options[i], options[i].initial);
+    }
+    int i = 1;
+    for (; i < argc && strncmp(argv[i], "--", 2) == 0 && argv[i][2]; i++) {
+        const char *name = argv[i] + 2;
+        if (strcmp(name, "help") == 0) {
+            print_help();
+            return 1;
+        }
+        const char *equals = strchr(name, '=');
+        const struct option *opt = find(name, equals ? (size_t)(equals - name) : strlen(name));
+        if (!opt) {
+            return complain("unknown option '%s'%s", argv[i], "");
+        }
+        if (opt->kind == KIND_FLAG && !equals) {
+            put(o, opt, 1);
+            continue;
+        }
+        const char *text = equals ? equals + 1 : i + 1 < argc ? argv[++i] : NULL;
+        int err = opt->kind == KIND_FLAG ? complain("--%s takes no value%s", opt->name, "")
+                  : !text                ? complain("--%s wants %s", opt->name, opt->argument)
+                                         : put_text(o, opt, text);
+        if (err) {
+            return err;
+        }
+    }
+    if (i < argc && strcmp(argv[i], "--") == 0) {
+        i++;
+    } else if (i < argc && argv[i][0] == '-') {
+        return complain("unknown option '%s'%s", argv[i], "");
+    }
+    if (i >= argc) {
+        return complain("no %s to run%s", "command", "");
+    }
+    *command = i;
+    return check_together(o);
+}

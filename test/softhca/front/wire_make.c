@@ -1,0 +1,197 @@
+#include "front/wire_make.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/graph/rate.h"
+#include "fabric/paths/route.h"
+#include "wire/wire.h"
+#include "wire/wire_slices.h"
+
+enum { SLICED_LINKS = 1 << 14 };
+
+static int complain(int err, const char *text)
+{
+    fprintf(stderr, "softhca-run: %s\n", text);
+    return err;
+}
+
+int wire_choose(const struct options *o, const struct profile **profile)
+{
+    char text[256];
+    const char *name = o->wire ? o->wire : o->fabric ? "edr" : "none";
+    *profile = profile_find(name);
+    if (!*profile && strcmp(name, "none") != 0) {
+        snprintf(text, sizeof(text), "--wire: there is no profile '%.32s', perhaps '%s' (none, %s)",
+                 name, profile_nearest(name)->name, profile_names());
+        return complain(-EINVAL, text);
+    }
+    if (!*profile && (o->report || o->timeline || o->scale != 1)) {
+        return complain(
+            -EINVAL,
+            "--scale, --wire-report and --wire-timeline want a wire: name one with --wire");
+    }
+    return 0;
+}
+
+static void make_crossbar(double cable)
+{
+    for (uint32_t i = 0; i < 2 * shm.head->port_count; i++) {
+        shm.wire->links[i].rate = cable;
+    }
+}
+
+/* The fastest of the hosts' cables has the profile's rate, the others theirs in proportion. */
+static void rate_links(const struct place *p, double rate)
+{
+    const ibshift_fabric_t *f = p->fabric;
+    uint32_t fastest = ibshift_rate_of_hosts(f, NULL, f->host_count);
+    for (uint32_t l = 0; l < f->port_count; l++) {
+        shm.wire->links[l].rate = rate / ibshift_link_cost(f, l, fastest);
+    }
+    for (uint32_t h = 0; h < shm.head->conf.hosts; h++) {
+        uint32_t out = f->hosts[p->host[h]], in = f->ports[out].peer;
+        double least = fmin(shm.wire->links[out].rate, shm.wire->limit);
+        shm.wire->links[out].rate = shm.wire->links[in].rate = least;
+    }
+}
+
+/* Numbers leaves and columns; two modelled hosts of each leaf in two[]. Returns the leaves. */
+static uint32_t number(const struct place *p, uint32_t (*two)[2], uint32_t *leaf_of_node)
+{
+    const ibshift_fabric_t *f = p->fabric;
+    struct shm_wire *w = shm.wire;
+    uint32_t leaves = 0;
+    for (uint32_t h = 0; h < shm.head->conf.hosts; h++) {
+        uint32_t port = f->hosts[p->host[h]], node = ibshift_port_neighbour(f, port);
+        uint32_t *leaf = &leaf_of_node[node];
+        if (*leaf == 0) {
+            *leaf = ++leaves;
+            two[leaves - 1][0] = two[leaves - 1][1] = h;
+        }
+        two[*leaf - 1][1] = h;
+        w->leaf[h] = *leaf - 1;
+        w->cable[h] = port;
+        for (unsigned i = 0; i < 1u << f->ports[port].lmc; i++) {
+            w->column[f->ports[port].lid + i] = w->columns++;
+        }
+    }
+    return leaves;
+}
+
+/* The route from a leaf to a LID behind the source's cable, as link + 1, into cell[] if it is
+   there; at most WIRE_HOPS. Its length, or a negative errno after a message. */
+static int route(const struct place *p, uint32_t from, unsigned lid, uint32_t *cell)
+{
+    uint32_t links[IBSHIFT_ROUTE_MAX];
+    ibshift_error_t err;
+    int walked,
+        n = ibshift_route_walk(p->fabric, p->host[from], lid, links, IBSHIFT_ROUTE_MAX, &walked);
+    if (n >= 0 && n <= WIRE_HOPS) {
+        for (int i = 1; i < n && cell; i++) {
+            cell[i - 1] = links[i] + 1;
+        }
+        return n ? n - 1 : 0;
+    }
+    if (n < 0) {
+        ibshift_route_explain(p->fabric, p->host[from], lid, n, links, walked, &err);
+    } else {
+        ibshift_fail(&err, 0, "'%s' to LID %u takes %d links; at most %d are modelled",
+                     ibshift_host_name(p->fabric, p->host[from]), lid, n, WIRE_HOPS);
+    }
+    return complain(n < 0 ? n : -E2BIG, err.text);
+}
+
+/* All routes of all leaves; the longest one's length when `cells` is NULL, or 0, or an error. */
+static int walk(const struct place *p, uint32_t leaves, const uint32_t (*two)[2], uint32_t *cells)
+{
+    const struct shm_wire *w = shm.wire;
+    int longest = 0;
+    for (uint32_t h = 0; h < shm.head->conf.hosts; h++) {
+        const struct shm_port *to = &shm.ports[h];
+        for (uint32_t leaf = 0; leaf < leaves; leaf++) {
+            uint32_t from = two[leaf][0] != h ? two[leaf][0] : two[leaf][1];
+            for (unsigned lid = to->lid; lid < to->lid + (1u << shm.head->conf.lmc); lid++) {
+                uint64_t at = ((uint64_t)leaf * w->columns + w->column[lid]) * w->width;
+                int n = route(p, from, lid, cells ? cells + at : NULL);
+                if (n < 0) {
+                    return n;
+                }
+                longest = n > longest ? n : longest;
+            }
+        }
+    }
+    return cells ? 0 : longest;
+}
+
+static int make_routes(const struct place *p)
+{
+    struct shm_wire *w = shm.wire;
+    uint32_t(*two)[2] = calloc(shm.head->conf.hosts, sizeof(*two));
+    uint32_t *leaf_of_node = calloc(p->fabric->node_count, sizeof(*leaf_of_node));
+    int status = -ENOMEM;
+    if (two && leaf_of_node) {
+        uint32_t leaves = number(p, two, leaf_of_node);
+        status = walk(p, leaves, (const uint32_t(*)[2])two, NULL);
+        if (status >= 0) {
+            w->width = status ? (uint32_t)status : 1;
+            status =
+                shm_alloc((uint64_t)leaves * w->columns * w->width * sizeof(uint32_t), &w->cells);
+        }
+        if (status == 0) {
+            uint32_t *cells = (uint32_t *)(void *)(shm.base + w->cells);
+            status = walk(p, leaves, (const uint32_t(*)[2])two, cells);
+        }
+    } else {
+        complain(status, "no memory for the fabric's routes");
+    }
+    free(leaf_of_node);
+    free(two);
+    return status;
+}
+
+static int make_slices(const struct options *o, const struct place *place)
+{
+    char text[128];
+    uint32_t links = wire_links(place);
+    if (links > SLICED_LINKS) {
+        snprintf(text, sizeof(text),
+                 "--wire-timeline: the fabric has %u links, at most %d can be followed", links,
+                 SLICED_LINKS);
+        return complain(-E2BIG, text);
+    }
+    int status = shm_alloc(wire_slices_bytes(links), &shm.wire->slices);
+    if (status == 0) {
+        struct wire_slices *slices = (void *)(shm.base + shm.wire->slices);
+        slices->width = 1000ull * o->slice_us * o->scale;
+        slices->links = links;
+    }
+    return status;
+}
+
+int wire_make(const struct profile *profile, const struct options *o, const struct place *place)
+{
+    struct shm_wire *w = shm.wire;
+    uint32_t scale = o->scale;
+    if (!profile) {
+        return 0;
+    }
+    w->hca_ns = (uint64_t)(profile->hca_ns * scale);
+    w->hop_ns = (uint64_t)(profile->hop_ns * scale);
+    w->clock.gap = (uint64_t)(profile->gap_ns * scale);
+    w->limit = profile->hca_rate / scale;
+    shm.head->wired = shm.head->timed = 1;
+    int status = o->timeline ? make_slices(o, place) : 0;
+    if (status != 0) {
+        return status;
+    }
+    if (!place->fabric) {
+        make_crossbar(fmin(profile->link_rate / scale, w->limit));
+        return 0;
+    }
+    rate_links(place, profile->link_rate / scale);
+    return make_routes(place);
+}

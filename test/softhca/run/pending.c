@@ -1,0 +1,235 @@
+#include "run/pending.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include "shm/proc.h"
+#include "run/run.h"
+#include "shm/shm.h"
+
+enum {
+    ROLE_SOURCE,
+    ROLE_TARGET,
+    BATCH = 32,
+    TICK_NS = 1000000,
+    LEAST_NS = 20000,
+    CROWD = 8,
+    IDLE_TICKS = 20
+};
+
+static pthread_mutex_t timer_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t timer_cond = PTHREAD_COND_INITIALIZER;
+static pthread_t timer;
+static bool timer_exists, timer_stops;
+static _Atomic bool timer_is_awake;
+
+static void enlist(uint32_t index, int role, uint32_t proc)
+{
+    struct shm_proc *p = &shm.procs[proc];
+    struct shm_pend *e = &shm.qps[index].pend[role];
+    lock_take(&p->pend_lock);
+    if (!e->listed) {
+        e->listed = 1;
+        e->proc = proc;
+        e->prev = SHM_NONE;
+        e->next = p->pend_head[role];
+        if (e->next != SHM_NONE) {
+            shm.qps[e->next].pend[role].prev = index;
+        }
+        p->pend_head[role] = index;
+        atomic_fetch_add(&p->pending, 1);
+    }
+    lock_drop(&p->pend_lock);
+}
+
+static void delist(uint32_t index, int role)
+{
+    struct shm_pend *e = &shm.qps[index].pend[role];
+    if (!e->listed) {
+        return;
+    }
+    struct shm_proc *p = &shm.procs[e->proc];
+    lock_take(&p->pend_lock);
+    if (e->listed) {
+        if (e->prev != SHM_NONE) {
+            shm.qps[e->prev].pend[role].next = e->next;
+        } else {
+            p->pend_head[role] = e->next;
+        }
+        if (e->next != SHM_NONE) {
+            shm.qps[e->next].pend[role].prev = e->prev;
+        }
+        e->listed = 0;
+        atomic_fetch_sub(&p->pending, 1);
+    }
+    lock_drop(&p->pend_lock);
+}
+
+/* Copies what is due of one list, oldest entries last. */
+static uint32_t collect(int role, uint64_t now, uint32_t *found)
+{
+    struct shm_proc *p = &shm.procs[proc_self];
+    uint32_t n = 0;
+    if (!lock_try(&p->pend_lock)) {
+        return 0;
+    }
+    for (uint32_t i = p->pend_head[role]; i != SHM_NONE && n < BATCH;
+         i = shm.qps[i].pend[role].next) {
+        if (atomic_load_explicit(&shm.qps[i].due, memory_order_relaxed) <= now) {
+            found[n++] = i;
+        }
+    }
+    lock_drop(&p->pend_lock);
+    return n;
+}
+
+static void resume(uint32_t index)
+{
+    struct run run;
+    section_enter();
+    if (lock_try(&shm.qps[index].sq_lock)) {
+        run_locked(&run, index);
+        lock_drop(&shm.qps[index].sq_lock);
+        run_after(&run);
+    }
+    section_leave();
+}
+
+void pending_run(void)
+{
+    uint32_t found[BATCH];
+    if (proc_self == SHM_NONE ||
+        atomic_load_explicit(&shm.procs[proc_self].pending, memory_order_relaxed) == 0) {
+        return;
+    }
+    uint64_t now = shm_now();
+    for (int role = ROLE_SOURCE; role <= ROLE_TARGET; role++) {
+        uint32_t n = collect(role, now, found);
+        for (uint32_t i = 0; i < n; i++) {
+            resume(found[i]);
+        }
+    }
+}
+
+/* When the earliest of what this process has sent is due, at most `limit`. */
+static uint64_t earliest(uint64_t limit)
+{
+    struct shm_proc *p = &shm.procs[proc_self];
+    if (lock_try(&p->pend_lock)) {
+        for (uint32_t i = p->pend_head[ROLE_SOURCE]; i != SHM_NONE;
+             i = shm.qps[i].pend[ROLE_SOURCE].next) {
+            uint64_t due = atomic_load_explicit(&shm.qps[i].due, memory_order_relaxed);
+            limit = due < limit ? due : limit;
+        }
+        lock_drop(&p->pend_lock);
+    }
+    return limit;
+}
+
+/* On a wire a tick may end early, when something is due: times that are told are times that hold.
+ */
+static void sleep_a_tick(void)
+{
+    bool is_crowd = atomic_load(&shm.head->live) > CROWD && !shm.head->wired;
+    uint64_t now = shm_now(), tick = is_crowd ? 4 * TICK_NS : TICK_NS;
+    uint64_t until = shm.head->wired ? earliest(now + tick) : now + tick;
+    uint64_t least = now + LEAST_NS;
+    long pause = (long)((until > least ? until : least) - now);
+    nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
+}
+
+static void *timer_main(void *unused)
+{
+    int idle = 0;
+    pthread_mutex_lock(&timer_mutex);
+    while (!timer_stops) {
+        if (idle > IDLE_TICKS) {
+            atomic_store(&timer_is_awake, false);
+            if (atomic_load(&shm.procs[proc_self].pending) == 0) {
+                pthread_cond_wait(&timer_cond, &timer_mutex);
+            }
+            atomic_store(&timer_is_awake, true);
+            idle = 0;
+            continue;
+        }
+        pthread_mutex_unlock(&timer_mutex);
+        sleep_a_tick();
+        idle = atomic_load(&shm.procs[proc_self].pending) ? 0 : idle + 1;
+        pending_run();
+        pthread_mutex_lock(&timer_mutex);
+    }
+    pthread_mutex_unlock(&timer_mutex);
+    return NULL;
+}
+
+static void wake_timer(void)
+{
+    sigset_t all, before;
+    if (atomic_load_explicit(&timer_is_awake, memory_order_relaxed)) {
+        return;
+    }
+    pthread_mutex_lock(&timer_mutex);
+    if (!timer_exists && !timer_stops) {
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        timer_is_awake = true;
+        timer_exists = pthread_create(&timer, NULL, timer_main, NULL) == 0;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    } else {
+        pthread_cond_signal(&timer_cond);
+    }
+    pthread_mutex_unlock(&timer_mutex);
+}
+
+void pending_stop(void)
+{
+    pthread_mutex_lock(&timer_mutex);
+    timer_stops = true;
+    bool joins = timer_exists;
+    pthread_cond_signal(&timer_cond);
+    pthread_mutex_unlock(&timer_mutex);
+    if (joins) {
+        pthread_join(timer, NULL);
+    }
+}
+
+void pending_forget(void)
+{
+    pthread_mutex_init(&timer_mutex, NULL);
+    pthread_cond_init(&timer_cond, NULL);
+    timer_exists = timer_stops = false;
+    timer_is_awake = false;
+}
+
+void pending_list(uint32_t index)
+{
+    enlist(index, ROLE_SOURCE, shm.qps[index].proc);
+}
+
+void pending_drop(uint32_t index)
+{
+    delist(index, ROLE_SOURCE);
+    delist(index, ROLE_TARGET);
+}
+
+void pending_update(uint32_t index, bool is_unfinished)
+{
+    struct shm_qp *qp = &shm.qps[index];
+    if (!is_unfinished) {
+        if (qp->pend[ROLE_SOURCE].listed | qp->pend[ROLE_TARGET].listed) {
+            pending_drop(index);
+        }
+        return;
+    }
+    if (!qp->pend[ROLE_SOURCE].listed) {
+        enlist(index, ROLE_SOURCE, qp->proc);
+    }
+    if (!qp->pend[ROLE_TARGET].listed && qp->peer != SHM_NONE && shm.qps[qp->peer].number &&
+        shm.qps[qp->peer].proc != qp->proc) {
+        enlist(index, ROLE_TARGET, shm.qps[qp->peer].proc);
+    }
+    if (qp->proc == proc_self && (qp->due != TIME_NEVER || shm.head->wired)) {
+        wake_timer();
+    }
+}

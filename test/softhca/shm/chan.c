@@ -1,0 +1,236 @@
+#include "shm/chan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "shm/proc.h"
+
+static int sender = -1;
+static int32_t sender_pid;
+
+static socklen_t name_of(struct sockaddr_un *name, uint32_t index)
+{
+    memset(name, 0, sizeof(*name));
+    name->sun_family = AF_UNIX;
+    snprintf(name->sun_path, sizeof(name->sun_path), "%.80s/c%u", shm.head->dir, index);
+    return sizeof(*name);
+}
+
+int chan_open(uint32_t *index, int *fd, uint32_t host, uint32_t hca, bool is_async)
+{
+    struct sockaddr_un name;
+    int err = shm_slot_get(&shm.head->chans, index);
+    if (err) {
+        return err;
+    }
+    struct shm_chan *c = &shm.chans[*index];
+    c->proc = proc_self;
+    c->generation++;
+    c->signaled = 0;
+    c->head = c->tail = SHM_NONE;
+    c->host = host;
+    c->hca = hca;
+    c->is_async = is_async;
+    c->async_head = c->async_tail = 0;
+    *fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    socklen_t length = name_of(&name, *index);
+    unlink(name.sun_path);
+    if (*fd < 0 || bind(*fd, (struct sockaddr *)&name, length) != 0) {
+        err = -errno;
+        goto err_close;
+    }
+    atomic_store(&c->used, 1);
+    return 0;
+
+err_close:
+    if (*fd >= 0) {
+        close(*fd);
+    }
+    shm_slot_put(&shm.head->chans, *index);
+    return err;
+}
+
+void chan_free(uint32_t index)
+{
+    struct sockaddr_un name;
+    struct shm_chan *c = &shm.chans[index];
+    lock_take(&c->lock);
+    atomic_store(&c->used, 0);
+    lock_drop(&c->lock);
+    name_of(&name, index);
+    unlink(name.sun_path);
+    shm_slot_put(&shm.head->chans, index);
+}
+
+void chan_close(uint32_t index, int fd)
+{
+    close(fd);
+    chan_free(index);
+}
+
+/* Under the channel's lock. */
+static void make_readable(struct shm_chan *c, uint32_t index)
+{
+    struct sockaddr_un name;
+    if (c->signaled) {
+        return;
+    }
+    if (sender < 0 || sender_pid != getpid()) {
+        sender = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        sender_pid = getpid();
+    }
+    socklen_t length = name_of(&name, index);
+    if (sendto(sender, "e", 1, 0, (struct sockaddr *)&name, length) == 1) {
+        c->signaled = 1;
+    }
+}
+
+/* Under the channel's lock. */
+static void make_unreadable(struct shm_chan *c, int fd)
+{
+    char byte;
+    while (recv(fd, &byte, 1, MSG_DONTWAIT) == 1) {
+    }
+    c->signaled = 0;
+}
+
+void chan_signal_cq(uint32_t chan, uint32_t cq)
+{
+    struct shm_chan *c = &shm.chans[chan];
+    struct shm_cq *q = &shm.cqs[cq];
+    lock_take(&c->lock);
+    if (c->used) {
+        if (q->events++ == 0) {
+            q->next = SHM_NONE;
+            if (c->tail == SHM_NONE) {
+                c->head = cq;
+            } else {
+                shm.cqs[c->tail].next = cq;
+            }
+            c->tail = cq;
+        }
+        make_readable(c, chan);
+    }
+    lock_drop(&c->lock);
+}
+
+void chan_forget_cq(uint32_t chan, uint32_t cq)
+{
+    struct shm_chan *c = &shm.chans[chan];
+    lock_take(&c->lock);
+    uint32_t before = SHM_NONE;
+    for (uint32_t i = c->head; i != SHM_NONE; before = i, i = shm.cqs[i].next) {
+        if (i != cq) {
+            continue;
+        }
+        uint32_t next = shm.cqs[i].next;
+        if (before == SHM_NONE) {
+            c->head = next;
+        } else {
+            shm.cqs[before].next = next;
+        }
+        if (c->tail == cq) {
+            c->tail = before;
+        }
+        break;
+    }
+    shm.cqs[cq].events = 0;
+    lock_drop(&c->lock);
+}
+
+void chan_signal_async(uint32_t chan, uint32_t type, uint64_t element, uint32_t port)
+{
+    struct shm_chan *c = &shm.chans[chan];
+    lock_take(&c->lock);
+    if (c->used && c->async_tail - c->async_head < SHM_ASYNC) {
+        struct shm_async *e = &c->async[c->async_tail % SHM_ASYNC];
+        e->type = type;
+        e->element = element;
+        e->port = port;
+        c->async_tail++;
+        make_readable(c, chan);
+    }
+    lock_drop(&c->lock);
+}
+
+void chan_forget_element(uint32_t chan, uint64_t element)
+{
+    struct shm_chan *c = &shm.chans[chan];
+    lock_take(&c->lock);
+    uint32_t keep = c->async_head;
+    for (uint32_t i = c->async_head; i != c->async_tail; i++) {
+        struct shm_async e = c->async[i % SHM_ASYNC];
+        if (e.element != element) {
+            c->async[keep++ % SHM_ASYNC] = e;
+        }
+    }
+    c->async_tail = keep;
+    lock_drop(&c->lock);
+}
+
+/* Takes one event, if there is one; the last one makes the descriptor unreadable. */
+static bool take_cq(struct shm_chan *c, int fd, uint64_t *user)
+{
+    lock_take(&c->lock);
+    bool found = c->head != SHM_NONE;
+    if (found) {
+        struct shm_cq *q = &shm.cqs[c->head];
+        *user = q->user;
+        if (--q->events == 0) {
+            c->head = q->next;
+            if (c->head == SHM_NONE) {
+                c->tail = SHM_NONE;
+            }
+        }
+    }
+    if (c->head == SHM_NONE) {
+        make_unreadable(c, fd);
+    }
+    lock_drop(&c->lock);
+    return found;
+}
+
+static bool take_async(struct shm_chan *c, int fd, struct shm_async *event)
+{
+    lock_take(&c->lock);
+    bool found = c->async_head != c->async_tail;
+    if (found) {
+        *event = c->async[c->async_head++ % SHM_ASYNC];
+    }
+    if (c->async_head == c->async_tail) {
+        make_unreadable(c, fd);
+    }
+    lock_drop(&c->lock);
+    return found;
+}
+
+/* Waits without taking the datagram: whoever takes the last event takes it. */
+static int wait_readable(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, MSG_PEEK) < 0 ? -errno : 0;
+}
+
+int chan_read_cq(uint32_t chan, int fd, uint64_t *user)
+{
+    int err = 0;
+    while (!err && !take_cq(&shm.chans[chan], fd, user)) {
+        err = wait_readable(fd);
+    }
+    return err;
+}
+
+int chan_read_async(uint32_t chan, int fd, struct shm_async *event)
+{
+    int err = 0;
+    while (!err && !take_async(&shm.chans[chan], fd, event)) {
+        err = wait_readable(fd);
+    }
+    return err;
+}

@@ -1,0 +1,217 @@
+#include "shm/shm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fault/fault.h"
+#include "wire/wire.h"
+
+enum { PAGE = 4096, SMALLEST_CLASS = 8, PUNCH_FROM = 1 << 16 };
+
+struct shm shm;
+
+static void *part(uint64_t *next, uint64_t count, uint64_t size)
+{
+    void *p = shm.base + *next;
+    *next += (count * size + PAGE - 1) / PAGE * PAGE;
+    return p;
+}
+
+static void lay_out(void)
+{
+    uint64_t next = 0;
+    shm.head = part(&next, 1, sizeof(*shm.head));
+    shm.ports = part(&next, SHM_PORTS, sizeof(*shm.ports));
+    shm.procs = part(&next, SHM_PROCS + 1, sizeof(*shm.procs));
+    shm.threads = part(&next, SHM_THREADS, sizeof(*shm.threads));
+    shm.qps = part(&next, SHM_QPS, sizeof(*shm.qps));
+    shm.cqs = part(&next, SHM_CQS, sizeof(*shm.cqs));
+    shm.srqs = part(&next, SHM_SRQS, sizeof(*shm.srqs));
+    shm.chans = part(&next, SHM_CHANS, sizeof(*shm.chans));
+    shm.mrs = part(&next, SHM_MRS, sizeof(*shm.mrs));
+    shm.groups = part(&next, SHM_GROUPS, sizeof(*shm.groups));
+    shm.agents = part(&next, SHM_PROCS, sizeof(*shm.agents));
+    shm.faults = part(&next, SHM_FAULTS, sizeof(*shm.faults));
+    shm.wire = part(&next, 1, sizeof(*shm.wire));
+    shm.maps = next;
+    shm.arena =
+        next + (SHM_QPS + SHM_CQS + SHM_SRQS + SHM_CHANS + SHM_MRS + PAGE - 1) / PAGE * PAGE;
+}
+
+static void make_tables(void)
+{
+    struct shm_head *h = shm.head;
+    struct {
+        struct shm_table *table;
+        uint32_t slots;
+    } all[] = {{&h->qps, SHM_QPS},
+               {&h->cqs, SHM_CQS},
+               {&h->srqs, SHM_SRQS},
+               {&h->chans, SHM_CHANS},
+               {&h->mrs, SHM_MRS}};
+    uint64_t map = shm.maps;
+    for (uint32_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        all[i].table->map = map;
+        all[i].table->slots = all[i].slots;
+        map += all[i].slots;
+    }
+}
+
+int shm_map(int fd, bool create)
+{
+    if (create && ftruncate(fd, SHM_BYTES) != 0) {
+        return -errno;
+    }
+    shm.base = mmap(NULL, SHM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (shm.base == MAP_FAILED) {
+        return -errno;
+    }
+    madvise(shm.base, SHM_BYTES, MADV_DONTDUMP);
+    lay_out();
+    if (create) {
+        shm.head->bytes = SHM_BYTES;
+        shm.head->arena.next = shm.arena;
+        make_tables();
+        shm.head->magic = SHM_MAGIC;
+    } else if (shm.head->magic != SHM_MAGIC) {
+        shm_unmap();
+        return -EPROTO;
+    }
+    return 0;
+}
+
+const char *shm_advice(int err, const char *otherwise)
+{
+    static char text[96];
+    snprintf(text, sizeof(text), "%d GiB of address space are needed: raise its limit (ulimit -v)",
+             SHM_GIB);
+    return err == -ENOMEM ? text : otherwise;
+}
+
+void shm_unmap(void)
+{
+    munmap(shm.base, SHM_BYTES);
+    memset(&shm, 0, sizeof(shm));
+}
+
+int shm_slot_get(struct shm_table *table, uint32_t *index)
+{
+    uint8_t *map = (uint8_t *)shm.base + table->map;
+    int err = -ENOMEM;
+    lock_take(&table->lock);
+    for (uint32_t i = table->hint; i < table->slots; i++) {
+        if (map[i] == 0) {
+            map[i] = 1;
+            table->hint = i + 1;
+            if (table->high <= i) {
+                table->high = i + 1;
+            }
+            *index = i;
+            err = 0;
+            break;
+        }
+    }
+    lock_drop(&table->lock);
+    return err;
+}
+
+void shm_slot_put(struct shm_table *table, uint32_t index)
+{
+    lock_take(&table->lock);
+    ((uint8_t *)shm.base + table->map)[index] = 0;
+    if (table->hint > index) {
+        table->hint = index;
+    }
+    lock_drop(&table->lock);
+}
+
+bool shm_slot_is_live(const struct shm_table *table, uint32_t index)
+{
+    return index < table->slots && ((uint8_t *)shm.base + table->map)[index] != 0;
+}
+
+uint64_t shm_random(uint64_t n)
+{
+    uint64_t z = atomic_fetch_add(&shm.head->random, 0x9e3779b97f4a7c15ull);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return n ? (z ^ (z >> 31)) % n : 0;
+}
+
+uint64_t shm_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+static uint32_t class_of(uint64_t bytes)
+{
+    uint32_t c = SMALLEST_CLASS;
+    while ((1ull << c) < bytes) {
+        c++;
+    }
+    return c;
+}
+
+static bool has_room(uint64_t bytes)
+{
+    struct statvfs vfs;
+    return statvfs(shm.head->dir, &vfs) != 0 ||
+           (uint64_t)vfs.f_bavail * vfs.f_frsize > bytes + (1 << 20);
+}
+
+int shm_alloc(uint64_t bytes, uint64_t *offset)
+{
+    struct shm_arena *a = &shm.head->arena;
+    uint32_t c = class_of(bytes);
+    uint64_t size = 1ull << c;
+    if (!has_room(bytes)) {
+        fprintf(stderr,
+                "softhca: %s has no room for %llu bytes: enlarge it or name a larger folder "
+                "with softhca-run --dir\n",
+                shm.head->dir, (unsigned long long)bytes);
+        return -ENOMEM;
+    }
+    lock_take(&a->lock);
+    uint64_t at = a->free[c];
+    if (size >= PAGE) {
+        a->next = (a->next + PAGE - 1) / PAGE * PAGE;
+    }
+    if (at) {
+        a->free[c] = *(uint64_t *)(shm.base + at);
+    } else if (a->next + size <= shm.head->bytes) {
+        at = a->next;
+        a->next += size;
+    }
+    lock_drop(&a->lock);
+    if (!at) {
+        return -ENOMEM;
+    }
+    /* A large free block is zero but for the link in its first bytes. */
+    memset(shm.base + at, 0, size >= PUNCH_FROM ? PAGE : size);
+    *offset = at;
+    return 0;
+}
+
+void shm_free(uint64_t offset, uint64_t bytes)
+{
+    struct shm_arena *a = &shm.head->arena;
+    uint32_t c = class_of(bytes);
+    if (!offset) {
+        return;
+    }
+    if ((1ull << c) >= PUNCH_FROM && madvise(shm.base + offset, 1ull << c, MADV_REMOVE) != 0) {
+        memset(shm.base + offset, 0, 1ull << c);
+    }
+    lock_take(&a->lock);
+    *(uint64_t *)(shm.base + offset) = a->free[c];
+    a->free[c] = offset;
+    lock_drop(&a->lock);
+}

@@ -1,0 +1,151 @@
+/* Addresses: handles for datagrams, and the paths of connections. */
+#include "verbs/ah.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs/mr.h"
+
+enum { MULTICAST_LID = 0xc000 };
+
+int av_make(const struct hca_ctx *ctx, const struct ibv_ah_attr *attr, struct shm_av *av)
+{
+    bool is_ib = shm.head->conf.link == IBV_LINK_LAYER_INFINIBAND;
+    const struct shm_port *port = ctx_port(ctx, attr->port_num);
+    memset(av, 0, sizeof(*av));
+    if (!port || attr->sl > 15 || (!is_ib && !attr->is_global) || (is_ib && attr->dlid == 0) ||
+        (attr->src_path_bits >> shm.head->conf.lmc && is_ib)) {
+        return EINVAL;
+    }
+    if (attr->is_global && attr->grh.sgid_index >= port->gids) {
+        return EINVAL;
+    }
+    av->port = attr->port_num;
+    av->dlid = is_ib ? attr->dlid : 0;
+    av->sl = attr->sl;
+    av->path_bits = attr->src_path_bits;
+    av->static_rate = attr->static_rate;
+    av->is_global = attr->is_global != 0;
+    if (av->is_global) {
+        av->dgid = attr->grh.dgid;
+        av->sgid_index = attr->grh.sgid_index;
+        av->flow_label = attr->grh.flow_label;
+        av->hop_limit = attr->grh.hop_limit;
+        av->traffic_class = attr->grh.traffic_class;
+    }
+    return 0;
+}
+
+/* An IPv6 group, or an IPv4 one as RoCE writes it. */
+bool gid_is_multicast(const union ibv_gid *gid)
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    return gid->raw[0] == 0xff ||
+           (memcmp(gid->raw, mapped, sizeof(mapped)) == 0 && (gid->raw[12] & 0xf0) == 0xe0);
+}
+
+bool av_is_multicast(const struct shm_av *av)
+{
+    return av->dlid >= MULTICAST_LID || (av->is_global && gid_is_multicast(&av->dgid));
+}
+
+uint32_t av_port(const struct shm_av *av)
+{
+    if (shm.head->conf.link == IBV_LINK_LAYER_INFINIBAND) {
+        return av->dlid < SHM_LIDS ? shm.head->lid_port[av->dlid] : SHM_NONE;
+    }
+    for (uint32_t i = 0; i < shm.head->port_count; i++) {
+        const struct shm_port *p = &shm.ports[i];
+        for (uint32_t g = 0; g < p->gids; g++) {
+            if (memcmp(&p->gid[g], &av->dgid, sizeof(av->dgid)) == 0) {
+                return i;
+            }
+        }
+    }
+    return SHM_NONE;
+}
+
+HCA_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+    struct shm_av av;
+    int err = av_make(to_ctx(pd->context), attr, &av);
+    struct hca_ah *ah = err ? NULL : calloc(1, sizeof(*ah));
+    if (!ah) {
+        return FAIL_WITH(err ? err : ENOMEM);
+    }
+    ah->ah.context = pd->context;
+    ah->ah.pd = pd;
+    ah->av = av;
+    pd_use(pd, 1);
+    return &ah->ah;
+}
+
+HCA_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
+{
+    pd_use(ah->pd, -1);
+    free(container_of(ah, struct hca_ah, ah));
+    return 0;
+}
+
+static int gid_index_of(const struct shm_port *p, const union ibv_gid *gid)
+{
+    for (uint32_t i = 0; i < p->gids; i++) {
+        if (memcmp(&p->gid[i], gid, sizeof(*gid)) == 0) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+HCA_EXPORT int ibv_init_ah_from_wc(struct ibv_context *ctx, uint8_t num, struct ibv_wc *wc,
+                                   struct ibv_grh *grh, struct ibv_ah_attr *attr)
+{
+    struct shm_port *port = ctx_port(to_ctx(ctx), num);
+    memset(attr, 0, sizeof(*attr));
+    if (!port) {
+        errno = EINVAL;
+        return -1;
+    }
+    attr->dlid = wc->slid;
+    attr->sl = wc->sl;
+    attr->src_path_bits = wc->dlid_path_bits;
+    attr->port_num = num;
+    if (wc->wc_flags & IBV_WC_GRH) {
+        uint32_t flow = be32toh(grh->version_tclass_flow);
+        int index = gid_index_of(port, &grh->dgid);
+        if (index < 0) {
+            errno = EINVAL;
+            return -1;
+        }
+        attr->is_global = 1;
+        attr->grh.dgid = grh->sgid;
+        attr->grh.sgid_index = (uint8_t)index;
+        attr->grh.flow_label = flow & 0xfffff;
+        attr->grh.traffic_class = (flow >> 20) & 0xff;
+        attr->grh.hop_limit = 64;
+    }
+    return 0;
+}
+
+HCA_EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc,
+                                                struct ibv_grh *grh, uint8_t num)
+{
+    struct ibv_ah_attr attr;
+    return ibv_init_ah_from_wc(pd->context, num, wc, grh, &attr) ? NULL : ibv_create_ah(pd, &attr);
+}
+
+HCA_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *ctx, struct ibv_ah_attr *attr,
+                                           uint8_t eth_mac[6], uint16_t *vid)
+{
+    struct shm_av av;
+    int err = av_make(to_ctx(ctx), attr, &av);
+    uint32_t port = err ? SHM_NONE : av_port(&av);
+    if (port == SHM_NONE) {
+        return err ? -err : -ENXIO;
+    }
+    for (int i = 0; i < 6; i++) { /* an EUI-64 from a MAC has ff:fe in its middle */
+        eth_mac[i] = (uint8_t)(shm.ports[port].guid >> (i < 3 ? 56 - 8 * i : 16 - 8 * (i - 3)));
+    }
+    *vid = 0xffff;
+    return 0;
+}

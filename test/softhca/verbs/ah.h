@@ -1,0 +1,13 @@
+#ifndef SOFTHCA_AH_H
+#define SOFTHCA_AH_H
+
+#include "verbs/hca.h"
+
+/* Resolves and checks an address given by a program. 0 or an errno. */
+int av_make(const struct hca_ctx *ctx, const struct ibv_ah_attr *attr, struct shm_av *av);
+/* The port an address leads to, SHM_NONE when it leads nowhere. */
+uint32_t av_port(const struct shm_av *av);
+bool gid_is_multicast(const union ibv_gid *gid);
+bool av_is_multicast(const struct shm_av *av);
+
+#endif

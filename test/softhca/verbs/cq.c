@@ -1,0 +1,359 @@
+#include "verbs/cq.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fault/adverse.h"
+#include "shm/chan.h"
+#include "verbs/check.h"
+#include "run/pending.h"
+#include "verbs/qp.h"
+
+enum { POLLS_BEFORE_YIELD = 200, POLLS_WHEN_CROWDED = 4 };
+
+static int make_shared(struct hca_cq *cq, const struct ibv_cq_init_attr_ex *attr)
+{
+    uint64_t offset;
+    int err = shm_slot_get(&shm.head->cqs, &cq->index);
+    if (err) {
+        return err;
+    }
+    err = shm_alloc((uint64_t)attr->cqe * sizeof(struct shm_cqe), &offset);
+    if (err) {
+        shm_slot_put(&shm.head->cqs, cq->index);
+        return err;
+    }
+    struct shm_cq *q = &shm.cqs[cq->index];
+    q->proc = proc_self;
+    q->ctx = to_ctx(cq->cq.context)->chan;
+    q->chan = attr->channel ? container_of(attr->channel, struct hca_chan, chan)->index : SHM_NONE;
+    q->user = (uintptr_t)&cq->cq;
+    q->ring = (struct shm_ring){offset, sizeof(struct shm_cqe), attr->cqe};
+    q->head = q->tail = 0;
+    q->armed = ARM_NONE;
+    q->overrun = 0;
+    q->events = 0;
+    q->next = SHM_NONE;
+    q->ignore_overrun = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
+                        (attr->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN);
+    q->stamped = (attr->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP) != 0;
+    q->generation++;
+    atomic_store(&q->number, q->generation << 16 | cq->index);
+    return 0;
+}
+
+static int check_attr(struct ibv_context *ctx, const struct ibv_cq_init_attr_ex *attr)
+{
+    const uint32_t flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+    if (attr->cqe < 1 || attr->cqe > shm.head->conf.max_cqe ||
+        attr->comp_vector >= (uint32_t)ctx->num_comp_vectors) {
+        return EINVAL;
+    }
+    if (attr->comp_mask & ~(uint32_t)(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)) {
+        return EOPNOTSUPP;
+    }
+    if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) && (attr->flags & ~flags)) {
+        return EOPNOTSUPP;
+    }
+    return attr->wc_flags & ~(uint64_t)CQ_WC_FLAGS ? EOPNOTSUPP : 0;
+}
+
+struct ibv_cq_ex *cq_create_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr)
+{
+    int err = proc_is_forked() ? EPERM : check_attr(ctx, attr);
+    struct hca_cq *cq = err ? NULL : calloc(1, sizeof(*cq));
+    if (!cq) {
+        return FAIL_WITH(err ? err : ENOMEM);
+    }
+    cq->cq.context = ctx;
+    cq->cq.channel = attr->channel;
+    cq->cq.cq_context = attr->cq_context;
+    err = -make_shared(cq, attr);
+    if (err) {
+        free(cq);
+        return FAIL_WITH(err);
+    }
+    cq->cq.cqe = (int)attr->cqe;
+    cq->cq.handle = cq->index;
+    pthread_mutex_init(&cq->cq.mutex, NULL);
+    pthread_cond_init(&cq->cq.cond, NULL);
+    cqex_set_ops(cq, attr->wc_flags);
+    if (attr->channel) {
+        pthread_mutex_lock(&ctx->mutex);
+        attr->channel->refcnt++;
+        pthread_mutex_unlock(&ctx->mutex);
+    }
+    return &cq->ex;
+}
+
+HCA_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void *cq_context,
+                                        struct ibv_comp_channel *channel, int vector)
+{
+    struct ibv_cq_init_attr_ex attr = {.cq_context = cq_context, .channel = channel};
+    if (cqe < 1 || vector < 0) {
+        return FAIL_WITH(EINVAL);
+    }
+    attr.cqe = (uint32_t)cqe;
+    attr.comp_vector = (uint32_t)vector;
+    struct ibv_cq_ex *cq = cq_create_ex(ctx, &attr);
+    return cq ? ibv_cq_ex_to_cq(cq) : NULL;
+}
+
+HCA_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
+{
+    struct shm_cq *q = &shm.cqs[container_of(cq, struct hca_cq, cq)->index];
+    struct shm_ring ring = {0, sizeof(struct shm_cqe), (uint32_t)cqe};
+    struct shm_ring old;
+    if (cqe < 1 || (uint32_t)cqe > shm.head->conf.max_cqe) {
+        return EINVAL;
+    }
+    int err = shm_alloc((uint64_t)cqe * sizeof(struct shm_cqe), &ring.offset);
+    if (err) {
+        return -err;
+    }
+    lock_take(&q->lock);
+    bool fits = q->tail - q->head <= ring.slots;
+    if (fits) {
+        for (uint64_t i = q->head; i != q->tail; i++) {
+            memcpy(shm_at(&ring, i), shm_at(&q->ring, i), sizeof(struct shm_cqe));
+        }
+        old = q->ring;
+        q->ring = ring;
+        cq->cqe = cqe;
+    } else {
+        old = ring;
+    }
+    lock_drop(&q->lock);
+    shm_free(old.offset, (uint64_t)old.slots * old.stride);
+    return fits ? 0 : EINVAL;
+}
+
+int cq_modify(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
+{
+    return EOPNOTSUPP;
+}
+
+void cq_free(uint32_t index)
+{
+    struct shm_cq *q = &shm.cqs[index];
+    lock_take(&q->lock);
+    atomic_store(&q->number, 0);
+    lock_drop(&q->lock);
+    if (q->chan != SHM_NONE) {
+        chan_forget_cq(q->chan, index);
+    }
+    grace_wait();
+    shm_free(q->ring.offset, (uint64_t)q->ring.slots * q->ring.stride);
+    shm_slot_put(&shm.head->cqs, index);
+}
+
+HCA_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
+{
+    struct hca_cq *cq = container_of(ibcq, struct hca_cq, cq);
+    if (atomic_load(&cq->users)) {
+        return EBUSY;
+    }
+    if (!proc_is_forked()) {
+        chan_forget_element(shm.cqs[cq->index].ctx, (uintptr_t)ibcq);
+        cq_free(cq->index);
+        hca_wait_acks(&ibcq->mutex, &ibcq->cond, &ibcq->comp_events_completed, &cq->comp_events);
+        hca_wait_acks(&ibcq->mutex, &ibcq->cond, &ibcq->async_events_completed, &cq->async_events);
+    }
+    if (ibcq->channel) {
+        pthread_mutex_lock(&ibcq->context->mutex);
+        ibcq->channel->refcnt--;
+        pthread_mutex_unlock(&ibcq->context->mutex);
+    }
+    free(cq);
+    return 0;
+}
+
+static void overrun(uint32_t index, struct shm_cq *q)
+{
+    chan_signal_async(q->ctx, IBV_EVENT_CQ_ERR, q->user, 0);
+    uint32_t high = atomic_load(&shm.head->qps.high);
+    for (uint32_t i = 0; i < high; i++) {
+        struct shm_qp *qp = &shm.qps[i];
+        if (qp->number && (qp->send_cq == index || qp->recv_cq == index)) {
+            qp_break(i, IBV_EVENT_QP_FATAL);
+        }
+    }
+}
+
+void cq_push(uint32_t index, const struct shm_cqe *e)
+{
+    struct shm_cq *q = &shm.cqs[index];
+    bool is_over = false;
+    lock_take(&q->lock);
+    if (q->number && q->tail - q->head >= q->ring.slots) {
+        is_over = !q->ignore_overrun && !q->overrun;
+        q->overrun = !q->ignore_overrun;
+        q->head += q->ignore_overrun;
+    }
+    if (q->number && !q->overrun) {
+        struct shm_cqe *there = shm_at(&q->ring, q->tail);
+        memcpy(there, e, sizeof(*e));
+        if (q->stamped && !there->stamp) {
+            there->stamp = shm_now();
+        }
+        atomic_store_explicit(&q->tail, q->tail + 1, memory_order_release);
+        uint32_t armed = q->armed;
+        if (armed == ARM_NEXT ||
+            (armed == ARM_SOLICITED && (e->solicited || e->status != IBV_WC_SUCCESS))) {
+            q->armed = ARM_NONE;
+            if (q->chan != SHM_NONE) {
+                chan_signal_cq(q->chan, index);
+            }
+        }
+    }
+    lock_drop(&q->lock);
+    if (is_over) {
+        overrun(index, q);
+    }
+}
+
+void cq_clean(uint32_t index, uint32_t qp)
+{
+    struct shm_cq *q = &shm.cqs[index];
+    lock_take(&q->lock);
+    uint64_t keep = q->head;
+    for (uint64_t i = q->head; i != q->tail; i++) {
+        struct shm_cqe *e = shm_at(&q->ring, i);
+        if (e->qp == qp) {
+            if (!e->is_send && e->srq != SHM_NONE) {
+                atomic_fetch_sub(&shm.srqs[e->srq].rq.held, 1);
+            }
+        } else {
+            if (keep != i) {
+                memcpy(shm_at(&q->ring, keep), e, sizeof(*e));
+            }
+            keep++;
+        }
+    }
+    atomic_store(&q->tail, keep);
+    lock_drop(&q->lock);
+}
+
+static void free_slots(const struct shm_cqe *e)
+{
+    if (e->is_send) {
+        check_polled(e->qp, e->sq_position);
+        atomic_store_explicit(&shm.qps[e->qp].sq_free, e->sq_position + 1, memory_order_release);
+    } else if (e->srq != SHM_NONE) {
+        atomic_fetch_sub(&shm.srqs[e->srq].rq.held, 1);
+    } else {
+        atomic_fetch_sub(&shm.qps[e->qp].rq.held, 1);
+    }
+}
+
+bool cq_take(struct shm_cq *q, struct shm_cqe *e)
+{
+    if (atomic_load_explicit(&q->tail, memory_order_acquire) ==
+        atomic_load_explicit(&q->head, memory_order_relaxed)) {
+        return false;
+    }
+    lock_take(&q->lock);
+    bool found = q->tail != q->head;
+    if (found) {
+        memcpy(e, shm_at(&q->ring, q->head), sizeof(*e));
+        atomic_store_explicit(&q->head, q->head + 1, memory_order_relaxed);
+        free_slots(e);
+        adverse_scramble_cqe(e);
+    }
+    lock_drop(&q->lock);
+    return found;
+}
+
+void cq_fill_wc(const struct shm_cqe *e, struct ibv_wc *wc)
+{
+    wc->wr_id = e->wr_id;
+    wc->status = (enum ibv_wc_status)e->status;
+    wc->vendor_err = e->vendor_err;
+    wc->qp_num = e->qp_num;
+    wc->opcode = (enum ibv_wc_opcode)e->opcode;
+    wc->byte_len = e->byte_len;
+    wc->imm_data = e->imm;
+    wc->src_qp = e->src_qp;
+    wc->wc_flags = e->wc_flags;
+    wc->pkey_index = e->pkey_index;
+    wc->slid = e->slid;
+    wc->sl = e->sl;
+    wc->dlid_path_bits = e->dlid_path_bits;
+}
+
+void cq_idle(void)
+{
+    static __thread uint32_t empty;
+    static __thread uint32_t cores;
+    if (cores == 0) {
+        cpu_set_t set;
+        cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 1;
+    }
+    pending_run();
+    uint32_t limit = atomic_load_explicit(&shm.head->live, memory_order_relaxed) > cores
+                         ? POLLS_WHEN_CROWDED
+                         : POLLS_BEFORE_YIELD;
+    if (++empty >= limit) {
+        empty = 0;
+        sched_yield();
+    }
+}
+
+int cq_poll(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
+{
+    struct shm_cq *q = &shm.cqs[container_of(ibcq, struct hca_cq, cq)->index];
+    struct shm_cqe e;
+    int got = 0;
+    if (n < 0 || proc_is_forked()) {
+        return -1;
+    }
+    while (got < n && cq_take(q, &e)) {
+        cq_fill_wc(&e, &wc[got++]);
+    }
+    if (got == 0) {
+        cq_idle();
+        while (got < n && cq_take(q, &e)) {
+            cq_fill_wc(&e, &wc[got++]);
+        }
+        if (got == 0 && q->overrun) {
+            return -1;
+        }
+    }
+    return got;
+}
+
+/* Under the lock: an event for completions that came before the queue was armed. */
+static void tell_waiting(struct shm_cq *q, uint32_t index)
+{
+    bool is_wanted = q->armed == ARM_NEXT;
+    for (uint64_t i = q->head; i != q->tail && !is_wanted; i++) {
+        const struct shm_cqe *e = shm_at(&q->ring, i);
+        is_wanted = e->solicited || e->status != IBV_WC_SUCCESS;
+    }
+    if (is_wanted && q->head != q->tail && q->chan != SHM_NONE) {
+        q->armed = ARM_NONE;
+        chan_signal_cq(q->chan, index);
+    }
+}
+
+int cq_arm(struct ibv_cq *ibcq, int solicited_only)
+{
+    uint32_t index = container_of(ibcq, struct hca_cq, cq)->index;
+    struct shm_cq *q = &shm.cqs[index];
+    uint32_t want = solicited_only ? ARM_SOLICITED : ARM_NEXT;
+    if (proc_is_forked()) {
+        return EPERM;
+    }
+    pending_run();
+    lock_take(&q->lock);
+    if (q->armed < want) {
+        q->armed = want;
+    }
+    if (shm.head->conf.arm_waiting) {
+        tell_waiting(q, index);
+    }
+    lock_drop(&q->lock);
+    return 0;
+}

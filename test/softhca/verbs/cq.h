@@ -1,0 +1,28 @@
+/* Completion queues. */
+#ifndef SOFTHCA_CQ_H
+#define SOFTHCA_CQ_H
+
+#include "verbs/hca.h"
+
+#define CQ_WC_FLAGS (IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+
+struct ibv_cq_ex *cq_create_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr);
+int cq_modify(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
+int cq_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+int cq_arm(struct ibv_cq *cq, int solicited_only);
+
+/* Makes a completion visible; overrun kills the queue and the queue pairs that use it. */
+void cq_push(uint32_t cq, const struct shm_cqe *e);
+/* Takes the next completion and frees the slots it holds. */
+bool cq_take(struct shm_cq *q, struct shm_cqe *e);
+/* Removes the completions of a queue pair or shared receive queue (table indexes, SHM_NONE = any).
+ */
+void cq_clean(uint32_t cq, uint32_t qp);
+void cq_free(uint32_t cq);
+/* What an empty poll does: resumes waiting requests, and yields when that is polite. */
+void cq_idle(void);
+void cq_fill_wc(const struct shm_cqe *e, struct ibv_wc *wc);
+/* Functions of ibv_start_poll and friends (cqex.c). */
+void cqex_set_ops(struct hca_cq *cq, uint64_t wc_flags);
+
+#endif

@@ -1,0 +1,147 @@
+/* Completion channels and asynchronous events, as programs see them. */
+#include <stdlib.h>
+
+#include "shm/chan.h"
+#include "verbs/hca.h"
+
+void hca_wait_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
+                   const uint32_t *handed_out)
+{
+    pthread_mutex_lock(mutex);
+    while (*completed != *handed_out) {
+        pthread_cond_wait(cond, mutex);
+    }
+    pthread_mutex_unlock(mutex);
+}
+
+HCA_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ctx)
+{
+    struct hca_ctx *c = to_ctx(ctx);
+    struct hca_chan *chan = proc_is_forked() ? NULL : calloc(1, sizeof(*chan));
+    if (!chan) {
+        return FAIL_WITH(ENOMEM);
+    }
+    int err = chan_open(&chan->index, &chan->chan.fd, c->host, c->hca, false);
+    if (err) {
+        free(chan);
+        return FAIL_WITH(-err);
+    }
+    chan->chan.context = ctx;
+    return &chan->chan;
+}
+
+HCA_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *ibchan)
+{
+    struct hca_chan *chan = container_of(ibchan, struct hca_chan, chan);
+    pthread_mutex_lock(&ibchan->context->mutex);
+    int users = ibchan->refcnt;
+    pthread_mutex_unlock(&ibchan->context->mutex);
+    if (users) {
+        return EBUSY;
+    }
+    if (!proc_is_forked()) {
+        chan_close(chan->index, ibchan->fd);
+    }
+    free(chan);
+    return 0;
+}
+
+HCA_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *ibchan, struct ibv_cq **out,
+                                void **cq_context)
+{
+    struct hca_chan *chan = container_of(ibchan, struct hca_chan, chan);
+    uint64_t user;
+    int err = proc_is_forked() ? -EPERM : chan_read_cq(chan->index, ibchan->fd, &user);
+    if (err) {
+        errno = -err;
+        return -1;
+    }
+    struct ibv_cq *cq = (struct ibv_cq *)(uintptr_t)user;
+    pthread_mutex_lock(&cq->mutex);
+    container_of(cq, struct hca_cq, cq)->comp_events++;
+    pthread_mutex_unlock(&cq->mutex);
+    *out = cq;
+    *cq_context = cq->cq_context;
+    return 0;
+}
+
+HCA_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int n)
+{
+    pthread_mutex_lock(&cq->mutex);
+    cq->comp_events_completed += n;
+    pthread_cond_signal(&cq->cond);
+    pthread_mutex_unlock(&cq->mutex);
+}
+
+/* What an event is about: its lock, and its two counters. */
+struct subject {
+    pthread_mutex_t *mutex;
+    pthread_cond_t *cond;
+    uint32_t *completed, *handed_out;
+};
+
+static bool find_subject(struct ibv_async_event *event, struct subject *s)
+{
+    switch (event->event_type) {
+    case IBV_EVENT_CQ_ERR: {
+        struct hca_cq *cq = container_of(event->element.cq, struct hca_cq, cq);
+        *s = (struct subject){&cq->cq.mutex, &cq->cq.cond, &cq->cq.async_events_completed,
+                              &cq->async_events};
+        return true;
+    }
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_COMM_EST:
+    case IBV_EVENT_SQ_DRAINED:
+    case IBV_EVENT_PATH_MIG:
+    case IBV_EVENT_PATH_MIG_ERR:
+    case IBV_EVENT_QP_LAST_WQE_REACHED: {
+        struct hca_qp *qp = container_of(event->element.qp, struct hca_qp, qp);
+        *s = (struct subject){&qp->qp.mutex, &qp->qp.cond, &qp->qp.events_completed,
+                              &qp->async_events};
+        return true;
+    }
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED: {
+        struct hca_srq *srq = container_of(event->element.srq, struct hca_srq, srq);
+        *s = (struct subject){&srq->srq.mutex, &srq->srq.cond, &srq->srq.events_completed,
+                              &srq->async_events};
+        return true;
+    }
+    default:
+        return false;
+    }
+}
+
+HCA_EXPORT int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_event *event)
+{
+    struct shm_async e;
+    struct subject s;
+    int err = proc_is_forked() ? -EPERM : chan_read_async(to_ctx(ctx)->chan, ctx->async_fd, &e);
+    if (err) {
+        errno = -err;
+        return -1;
+    }
+    event->event_type = (enum ibv_event_type)e.type;
+    event->element.qp = (struct ibv_qp *)(uintptr_t)e.element;
+    if (find_subject(event, &s)) {
+        pthread_mutex_lock(s.mutex);
+        (*s.handed_out)++;
+        pthread_mutex_unlock(s.mutex);
+    } else {
+        event->element.port_num = (int)e.port;
+    }
+    return 0;
+}
+
+HCA_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
+{
+    struct subject s;
+    if (find_subject(event, &s)) {
+        pthread_mutex_lock(s.mutex);
+        (*s.completed)++;
+        pthread_cond_signal(s.cond);
+        pthread_mutex_unlock(s.mutex);
+    }
+}

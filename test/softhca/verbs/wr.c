@@ -1,0 +1,293 @@
+/*
+ * The builder: ibv_wr_start .. ibv_wr_complete. Requests are gathered as ordinary work requests and
+ * posted together, all or none, by complete; the queue pair's lock of the program covers the
+ * builder.
+ */
+#include "verbs/wr.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/copy.h"
+#include "run/run.h"
+
+enum { BATCH_MIN = 8 };
+
+struct build_item {
+    struct ibv_send_wr wr;
+    uint32_t first_sge; /* into sges; or offset into bytes of inline data */
+};
+
+struct hca_build {
+    struct build_item *items;
+    struct ibv_sge *sges;
+    char *bytes; /* copies of inline data: the program may reuse its buffer at once */
+    uint32_t n, room, sge_n, sge_room;
+    uint64_t byte_n, byte_room;
+    int err;
+};
+
+static struct hca_build *build_of(struct ibv_qp_ex *ex)
+{
+    return container_of(ex, struct hca_qp, ex)->build;
+}
+
+static bool grow(struct hca_build *b, void **array, uint32_t *room, uint32_t need, size_t size)
+{
+    if (need <= *room) {
+        return true;
+    }
+    uint32_t next = *room ? *room * 2 : BATCH_MIN;
+    next = next < need ? need : next;
+    void *moved = realloc(*array, next * size);
+    if (!moved) {
+        b->err = ENOMEM;
+        return false;
+    }
+    *array = moved;
+    *room = next;
+    return true;
+}
+
+static struct ibv_send_wr *add(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
+{
+    static __thread struct ibv_send_wr nowhere;
+    struct hca_build *b = build_of(ex);
+    if (!grow(b, (void **)&b->items, &b->room, b->n + 1, sizeof(*b->items))) {
+        return &nowhere;
+    }
+    struct build_item *item = &b->items[b->n++];
+    memset(item, 0, sizeof(*item));
+    item->wr.wr_id = ex->wr_id;
+    item->wr.send_flags = ex->wr_flags;
+    item->wr.opcode = opcode;
+    return &item->wr;
+}
+
+static struct build_item *last(struct hca_build *b)
+{
+    if (b->n == 0) {
+        b->err = b->err ? b->err : EINVAL;
+        return NULL;
+    }
+    return &b->items[b->n - 1];
+}
+
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t raddr, uint64_t compare,
+                              uint64_t swap)
+{
+    struct ibv_send_wr *wr = add(ex, IBV_WR_ATOMIC_CMP_AND_SWP);
+    wr->wr.atomic.rkey = rkey;
+    wr->wr.atomic.remote_addr = raddr;
+    wr->wr.atomic.compare_add = compare;
+    wr->wr.atomic.swap = swap;
+}
+
+static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t raddr, uint64_t value)
+{
+    struct ibv_send_wr *wr = add(ex, IBV_WR_ATOMIC_FETCH_AND_ADD);
+    wr->wr.atomic.rkey = rkey;
+    wr->wr.atomic.remote_addr = raddr;
+    wr->wr.atomic.compare_add = value;
+}
+
+static struct ibv_send_wr *add_rdma(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uint32_t rkey,
+                                    uint64_t raddr)
+{
+    struct ibv_send_wr *wr = add(ex, opcode);
+    wr->wr.rdma.rkey = rkey;
+    wr->wr.rdma.remote_addr = raddr;
+    return wr;
+}
+
+static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t raddr)
+{
+    add_rdma(ex, IBV_WR_RDMA_READ, rkey, raddr);
+}
+
+static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t raddr)
+{
+    add_rdma(ex, IBV_WR_RDMA_WRITE, rkey, raddr);
+}
+
+static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t raddr, __be32 imm)
+{
+    add_rdma(ex, IBV_WR_RDMA_WRITE_WITH_IMM, rkey, raddr)->imm_data = imm;
+}
+
+static void wr_send(struct ibv_qp_ex *ex)
+{
+    add(ex, IBV_WR_SEND);
+}
+
+static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm)
+{
+    add(ex, IBV_WR_SEND_WITH_IMM)->imm_data = imm;
+}
+
+static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+{
+    struct build_item *item = last(build_of(ex));
+    if (item) {
+        item->wr.wr.ud.ah = ah;
+        item->wr.wr.ud.remote_qpn = qpn;
+        item->wr.wr.ud.remote_qkey = qkey;
+    }
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge *list)
+{
+    struct hca_build *b = build_of(ex);
+    struct build_item *item = last(b);
+    if (!item || n > COPY_MAX_SGE ||
+        !grow(b, (void **)&b->sges, &b->sge_room, b->sge_n + (uint32_t)n, sizeof(*b->sges))) {
+        b->err = b->err ? b->err : EINVAL;
+        return;
+    }
+    memcpy(&b->sges[b->sge_n], list, n * sizeof(*list));
+    item->first_sge = b->sge_n;
+    item->wr.num_sge = (int)n;
+    b->sge_n += (uint32_t)n;
+}
+
+static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
+{
+    struct ibv_sge sge = {.addr = addr, .length = length, .lkey = lkey};
+    wr_set_sge_list(ex, 1, &sge);
+}
+
+static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_data_buf *list)
+{
+    struct hca_build *b = build_of(ex);
+    struct hca_qp *qp = container_of(ex, struct hca_qp, ex);
+    struct build_item *item = last(b);
+    uint64_t total = 0;
+    for (size_t i = 0; i < n; i++) {
+        total += list[i].length;
+    }
+    uint32_t room = (uint32_t)b->byte_room;
+    if (!item || total > qp->init.cap.max_inline_data ||
+        !grow(b, (void **)&b->bytes, &room, (uint32_t)(b->byte_n + total), 1)) {
+        b->err = b->err ? b->err : EINVAL;
+        return;
+    }
+    b->byte_room = room;
+    uint64_t at = b->byte_n;
+    for (size_t i = 0; i < n; i++) {
+        memcpy(b->bytes + b->byte_n, list[i].addr, list[i].length);
+        b->byte_n += list[i].length;
+    }
+    struct ibv_sge sge = {.addr = at, .length = (uint32_t)total};
+    item->wr.send_flags |= IBV_SEND_INLINE;
+    wr_set_sge_list(ex, 1, &sge);
+}
+
+static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
+{
+    struct ibv_data_buf buf = {.addr = addr, .length = length};
+    wr_set_inline_data_list(ex, 1, &buf);
+}
+
+static void wr_start(struct ibv_qp_ex *ex)
+{
+    struct hca_build *b = build_of(ex);
+    b->n = b->sge_n = 0;
+    b->byte_n = 0;
+    b->err = 0;
+}
+
+static int post_built(struct hca_qp *qp)
+{
+    struct hca_build *b = qp->build;
+    struct shm_qp *s = &shm.qps[qp->index];
+    uint64_t before = s->sq_tail;
+    for (uint32_t i = 0; i < b->n; i++) {
+        struct build_item *item = &b->items[i];
+        item->wr.sg_list = &b->sges[item->first_sge];
+        if (item->wr.send_flags & IBV_SEND_INLINE && item->wr.num_sge) {
+            item->wr.sg_list[0].addr += (uintptr_t)b->bytes;
+        }
+        int err = post_one(qp, &item->wr);
+        if (err) {
+            s->sq_tail = before;
+            return err;
+        }
+    }
+    return 0;
+}
+
+static int wr_complete(struct ibv_qp_ex *ex)
+{
+    struct hca_qp *qp = container_of(ex, struct hca_qp, ex);
+    struct shm_qp *s = &shm.qps[qp->index];
+    struct run run;
+    uint32_t state = atomic_load(&s->state);
+    if (qp->build->err) {
+        return qp->build->err;
+    }
+    if (proc_is_forked() || state == IBV_QPS_RESET || state == IBV_QPS_INIT ||
+        state == IBV_QPS_RTR) {
+        return EINVAL;
+    }
+    section_enter();
+    lock_take(&s->sq_lock);
+    int err = post_built(qp);
+    run_locked(&run, qp->index);
+    lock_drop(&s->sq_lock);
+    run_after(&run);
+    section_leave();
+    return err;
+}
+
+static void wr_abort(struct ibv_qp_ex *ex)
+{
+    wr_start(ex);
+}
+
+int wr_set_ops(struct hca_qp *qp, uint64_t ops)
+{
+    const uint64_t ud = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+    const uint64_t uc = ud | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+    const uint64_t rc = uc | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+                        IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+    struct ibv_qp_ex *ex = &qp->ex;
+    enum ibv_qp_type type = qp->qp.qp_type;
+    if (ops & ~(type == IBV_QPT_RC ? rc : type == IBV_QPT_UC ? uc : ud)) {
+        return EOPNOTSUPP;
+    }
+    qp->build = calloc(1, sizeof(*qp->build));
+    if (!qp->build) {
+        return ENOMEM;
+    }
+#define OP(flag, name)                                                                             \
+    if (ops & (flag)) {                                                                            \
+        ex->name = name;                                                                           \
+    }
+    OP(IBV_QP_EX_WITH_SEND, wr_send)
+    OP(IBV_QP_EX_WITH_SEND_WITH_IMM, wr_send_imm)
+    OP(IBV_QP_EX_WITH_RDMA_WRITE, wr_rdma_write)
+    OP(IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM, wr_rdma_write_imm)
+    OP(IBV_QP_EX_WITH_RDMA_READ, wr_rdma_read)
+    OP(IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, wr_atomic_cmp_swp)
+    OP(IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, wr_atomic_fetch_add)
+#undef OP
+    ex->wr_set_ud_addr = type == IBV_QPT_UD ? wr_set_ud_addr : NULL;
+    ex->wr_set_sge = wr_set_sge;
+    ex->wr_set_sge_list = wr_set_sge_list;
+    ex->wr_set_inline_data = wr_set_inline_data;
+    ex->wr_set_inline_data_list = wr_set_inline_data_list;
+    ex->wr_start = wr_start;
+    ex->wr_complete = wr_complete;
+    ex->wr_abort = wr_abort;
+    return 0;
+}
+
+void wr_free(struct hca_qp *qp)
+{
+    if (qp->build) {
+        free(qp->build->items);
+        free(qp->build->sges);
+        free(qp->build->bytes);
+        free(qp->build);
+    }
+}

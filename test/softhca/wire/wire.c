@@ -1,0 +1,124 @@
+#include "wire/wire.h"
+
+#include "verbs/ah.h"
+#include "run/run.h"
+
+static void moved(uint32_t owner, uint64_t when)
+{
+    run_due_by(&shm.qps[owner], when);
+}
+
+static struct wire_net the_net(void)
+{
+    struct shm_wire *w = shm.wire;
+    return (struct wire_net){.clock = &w->clock,
+                             .links = w->links,
+                             .lanes = w->lanes,
+                             .gates = w->gates,
+                             .messages = w->messages,
+                             .heap = w->heap,
+                             .room = WIRE_MESSAGES,
+                             .moved = moved,
+                             .slices = w->slices ? (void *)(shm.base + w->slices) : NULL};
+}
+
+uint32_t wire_path(uint32_t from, uint32_t to, uint16_t lid, uint32_t links[WIRE_HOPS])
+{
+    const struct shm_wire *w = shm.wire;
+    uint32_t n = 0;
+    if (from == to) {
+        return 0;
+    }
+    if (!w->columns) {
+        links[n++] = 2 * from;
+        if (to != SHM_NONE) {
+            links[n++] = 2 * to + 1;
+        }
+        return n;
+    }
+    links[n++] = w->cable[from];
+    if (to != SHM_NONE) {
+        uint16_t goal = lid ? lid : shm.ports[to].lid;
+        const uint32_t *cell = (const uint32_t *)(const void *)(shm.base + w->cells) +
+                               ((uint64_t)w->leaf[from] * w->columns + w->column[goal]) * w->width;
+        for (uint32_t i = 0; i < w->width && cell[i]; i++) {
+            links[n++] = cell[i] - 1;
+        }
+    }
+    return n;
+}
+
+/* Both HCAs, and the switch that each cable but the last ends at. */
+static uint64_t latency(uint32_t links)
+{
+    return 2 * shm.wire->hca_ns + (links > 1 ? links - 1 : 0) * shm.wire->hop_ns;
+}
+
+static uint32_t target_port(const struct shm_qp *source, const struct shm_av *av)
+{
+    if (source->type != IBV_QPT_UD) {
+        return source->peer_port;
+    }
+    return av_is_multicast(av) ? SHM_NONE : av_port(av);
+}
+
+bool wire_start(uint32_t index, struct shm_wqe *wqe, uint64_t now)
+{
+    const struct shm_qp *source = &shm.qps[index];
+    const struct shm_av *av = source->type == IBV_QPT_UD ? &wqe->av : &source->av;
+    uint32_t to = target_port(source, av), links[WIRE_HOPS];
+    struct wire_request r = {.owner = index,
+                             .gate = source->port,
+                             .bytes = wqe->length,
+                             .limit = shm.wire->limit,
+                             .links = links};
+    r.hops = wire_path(source->port, to, av->dlid, links);
+    if (wqe->opcode == IBV_WR_RDMA_READ && to != SHM_NONE) {
+        uint16_t back = (uint16_t)(shm.ports[source->port].lid + av->path_bits);
+        r.reads = true;
+        r.back_gate = to;
+        r.hops = wire_path(to, source->port, back, links);
+    }
+    r.latency = latency(r.hops);
+    struct wire_net net = the_net();
+    lock_take(&shm.wire->lock);
+    wqe->wire = wire_net_send(&net, &r, now);
+    lock_drop(&shm.wire->lock);
+    wqe->back = source->type == IBV_QPT_RC ? r.latency : 0;
+    return wqe->wire != WIRE_NONE;
+}
+
+bool wire_look(uint32_t index, struct shm_wqe *wqe, uint64_t now, struct wire_times *times)
+{
+    struct wire_net net = the_net();
+    lock_take(&shm.wire->lock);
+    bool lands = wire_net_look(&net, wqe->wire, index, now, &times->land);
+    lock_drop(&shm.wire->lock);
+    times->recv = times->done = times->land;
+    if (lands && wqe->opcode == IBV_WR_RDMA_READ) {
+        times->land = times->recv -= wqe->back;
+    } else if (lands) {
+        times->done += wqe->back;
+    }
+    return lands;
+}
+
+void wire_forget(uint32_t index, struct shm_wqe *wqe)
+{
+    struct wire_net net = the_net();
+    lock_take(&shm.wire->lock);
+    wire_net_forget(&net, wqe->wire, index);
+    lock_drop(&shm.wire->lock);
+    wqe->timed = WQE_TIMED;
+}
+
+void wire_drop(uint32_t index)
+{
+    struct shm_qp *qp = &shm.qps[index];
+    for (; qp->sq_landed < qp->sq_started; qp->sq_landed++) {
+        struct shm_wqe *wqe = shm_at(&qp->sq, qp->sq_landed);
+        if (wqe->timed == WQE_ON_WIRE) {
+            wire_forget(index, wqe);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+/* The wire under the software HCA: its part of the shared file, and when requests land. */
+#ifndef SOFTHCA_WIRE_H
+#define SOFTHCA_WIRE_H
+
+#include "wire/hook.h"
+#include "shm/shm.h"
+#include "wire/wire_net.h"
+
+enum { WIRE_LINKS = 1 << 22 };
+
+/* Written by softhca-run before anything starts, but for what the lock covers. */
+struct shm_wire {
+    uint64_t hca_ns, hop_ns; /* latency of one HCA, of one switch with its cable */
+    double limit;            /* bytes per nanosecond that an HCA takes or gives */
+    /* Routes behind a host's own cable: cells[leaf of the source][column of the LID][width], as
+       link + 1, 0 behind the last. No columns: one crossbar switch, links 2 * port to it and 2 *
+       port + 1 from it. */
+    uint64_t cells; /* offset in the file */
+    uint32_t columns, width;
+    uint32_t cable[SHM_PORTS], leaf[SHM_PORTS], column[SHM_LIDS];
+
+    uint64_t slices;  /* offset of struct wire_slices in the file; 0: not asked for */
+    struct lock lock; /* of all below, and of the slices */
+    struct wire_clock clock;
+    uint64_t gates[SHM_PORTS];
+    struct wire_lane lanes[2 * SHM_QPS];
+    uint32_t heap[WIRE_MESSAGES];
+    struct wire_message messages[WIRE_MESSAGES];
+    struct wire_link links[WIRE_LINKS];
+};
+
+/* Links from a port to the one that owns the LID `lid` (0: only `to` counts); SHM_NONE: nobody
+   does. Returns their number; none from a port to itself. */
+uint32_t wire_path(uint32_t from, uint32_t to, uint16_t lid, uint32_t links[WIRE_HOPS]);
+
+/* A queue pair leaves its requests behind (sq_lock is held or nobody else is there). */
+void wire_drop(uint32_t index);
+
+#endif

@@ -1,0 +1,354 @@
+#include "wire/wire_net.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "wire/wire_heap.h"
+#include "wire/wire_slices.h"
+
+static struct wire_lane *lane_of(struct wire_net *net, const struct wire_message *m)
+{
+    return &net->lanes[2 * m->owner + m->lane];
+}
+
+static void schedule(struct wire_net *net, uint32_t id, uint64_t when)
+{
+    struct wire_message *m = &net->messages[id];
+    bool is_sooner = m->heap == WIRE_NONE || when < m->when;
+    m->when = when;
+    wire_heap_put(net, id);
+    if (is_sooner && net->moved && !m->forgotten) {
+        net->moved(m->owner, when);
+    }
+}
+
+static void settle(struct wire_net *net, struct wire_message *m, uint64_t now)
+{
+    m->left -= m->rate * (double)(now - m->since);
+    m->left = m->left > 0 ? m->left : 0;
+    for (uint32_t h = 0; h < m->hops && net->slices; h++) {
+        wire_slices_add(net->slices, m->link[h], m->since, now, m->rate);
+    }
+    m->since = now;
+}
+
+/* Gives a flow the least of its links' shares from now on. */
+static void share_out(struct wire_net *net, uint32_t id, uint64_t now)
+{
+    struct wire_message *m = &net->messages[id];
+    settle(net, m, now);
+    m->rate = m->limit;
+    for (uint32_t h = 0; h < m->hops; h++) {
+        const struct wire_link *l = &net->links[m->link[h]];
+        double share = l->rate / l->flows;
+        m->rate = share < m->rate ? share : m->rate;
+    }
+    schedule(net, id, now + (uint64_t)ceil(m->left / m->rate));
+}
+
+static uint32_t *after_of(struct wire_net *net, uint32_t place)
+{
+    return &net->messages[(place - 1) / WIRE_HOPS].after[(place - 1) % WIRE_HOPS];
+}
+
+static uint32_t *before_of(struct wire_net *net, uint32_t place)
+{
+    return &net->messages[(place - 1) / WIRE_HOPS].before[(place - 1) % WIRE_HOPS];
+}
+
+static void share_out_link(struct wire_net *net, uint32_t link, uint64_t now)
+{
+    uint32_t place = net->links[link].first;
+    while (place) {
+        share_out(net, (place - 1) / WIRE_HOPS, now);
+        place = *after_of(net, place);
+    }
+}
+
+static void join_link(struct wire_net *net, uint32_t id, uint32_t hop)
+{
+    struct wire_message *m = &net->messages[id];
+    struct wire_link *l = &net->links[m->link[hop]];
+    uint32_t place = id * WIRE_HOPS + hop + 1;
+    m->before[hop] = 0;
+    m->after[hop] = l->first;
+    if (l->first) {
+        *before_of(net, l->first) = place;
+    }
+    l->first = place;
+    l->flows++;
+    l->most = l->flows > l->most ? l->flows : l->most;
+    l->bytes += m->bytes;
+}
+
+static void leave_link(struct wire_net *net, const struct wire_message *m, uint32_t hop)
+{
+    struct wire_link *l = &net->links[m->link[hop]];
+    uint32_t before = m->before[hop], after = m->after[hop];
+    if (before) {
+        *after_of(net, before) = after;
+    } else {
+        l->first = after;
+    }
+    if (after) {
+        *before_of(net, after) = before;
+    }
+    l->flows--;
+}
+
+static void put_free(struct wire_net *net, uint32_t id)
+{
+    net->messages[id].stage = WIRE_FREE;
+    net->messages[id].next = net->clock->free;
+    net->clock->free = id + 1;
+}
+
+static void begin(struct wire_net *net, uint32_t id, uint64_t now);
+
+/* Takes the lane's first message off; the next one's turn has come. */
+static void pop(struct wire_net *net, struct wire_lane *lane, uint64_t now)
+{
+    lane->head = net->messages[lane->head - 1].next;
+    while (lane->head && net->messages[lane->head - 1].forgotten) {
+        uint32_t dropped = lane->head - 1;
+        lane->head = net->messages[dropped].next;
+        put_free(net, dropped);
+    }
+    if (lane->head) {
+        begin(net, lane->head - 1, now);
+    } else {
+        lane->tail = 0;
+    }
+}
+
+static void push(struct wire_net *net, uint32_t id, uint64_t now)
+{
+    struct wire_message *m = &net->messages[id];
+    struct wire_lane *lane = lane_of(net, m);
+    m->next = 0;
+    m->stage = WIRE_QUEUED;
+    if (lane->tail) {
+        net->messages[lane->tail - 1].next = id + 1;
+        lane->tail = id + 1;
+    } else {
+        lane->head = lane->tail = id + 1;
+        begin(net, id, now);
+    }
+}
+
+static void arrive(struct wire_net *net, uint32_t id, uint64_t now)
+{
+    struct wire_message *m = &net->messages[id];
+    struct wire_lane *lane = lane_of(net, m);
+    m->stage = WIRE_LANDED;
+    m->when = now + m->latency;
+    if (net->moved && !m->forgotten) {
+        net->moved(m->owner, m->when);
+    }
+    pop(net, lane, now);
+    if (m->forgotten) {
+        put_free(net, id);
+    }
+}
+
+static void flow(struct wire_net *net, uint32_t id, uint64_t now)
+{
+    struct wire_message *m = &net->messages[id];
+    m->left = (double)m->bytes;
+    m->rate = 0;
+    m->since = now;
+    m->stage = WIRE_FLOWING;
+    for (uint32_t h = 0; h < m->hops; h++) {
+        join_link(net, id, h);
+    }
+    if (m->hops == 0) {
+        share_out(net, id, now);
+    }
+    for (uint32_t h = 0; h < m->hops; h++) {
+        share_out_link(net, m->link[h], now);
+    }
+}
+
+static void end_flow(struct wire_net *net, uint32_t id, uint64_t now)
+{
+    struct wire_message *m = &net->messages[id];
+    settle(net, m, now);
+    for (uint32_t h = 0; h < m->hops; h++) {
+        leave_link(net, m, h);
+    }
+    for (uint32_t h = 0; h < m->hops; h++) {
+        share_out_link(net, m->link[h], now);
+    }
+    arrive(net, id, now);
+}
+
+/* A READ's request has left: its bytes wait for their turn on the way back. */
+static void turn_round(struct wire_net *net, uint32_t id, uint64_t now)
+{
+    struct wire_message *m = &net->messages[id];
+    pop(net, lane_of(net, m), now);
+    m->reads = false;
+    m->lane = 1;
+    m->gate = m->back_gate;
+    m->ready = now + m->latency;
+    push(net, id, now);
+}
+
+static void leave(struct wire_net *net, uint32_t id, uint64_t now)
+{
+    if (net->messages[id].reads) {
+        turn_round(net, id, now);
+    } else {
+        flow(net, id, now);
+    }
+}
+
+/* The first of a lane: waits for its request, then for the gate. */
+static void begin(struct wire_net *net, uint32_t id, uint64_t now)
+{
+    struct wire_message *m = &net->messages[id];
+    if (m->ready > now) {
+        m->stage = WIRE_COMING;
+        schedule(net, id, m->ready);
+        return;
+    }
+    uint64_t start = net->gates[m->gate] > now ? net->gates[m->gate] : now;
+    net->gates[m->gate] = start + net->clock->gap;
+    m->stage = WIRE_GATED;
+    schedule(net, id, start);
+}
+
+static void handle(struct wire_net *net, uint32_t id, uint64_t now)
+{
+    switch (net->messages[id].stage) {
+    case WIRE_COMING:
+        begin(net, id, now);
+        break;
+    case WIRE_GATED:
+        leave(net, id, now);
+        break;
+    default:
+        end_flow(net, id, now);
+    }
+}
+
+/* The one that was changing the net has died: what is in flight lands now, the rest stands still
+   no longer than that. */
+static void recover(struct wire_net *net)
+{
+    struct wire_clock *c = net->clock;
+    c->events = c->free = 0;
+    for (uint32_t i = 0; i < c->used; i++) {
+        struct wire_message *m = &net->messages[i];
+        for (uint32_t h = 0; h < m->hops && m->stage == WIRE_FLOWING; h++) {
+            net->links[m->link[h]].flows = 0;
+            net->links[m->link[h]].first = 0;
+        }
+        net->lanes[2 * m->owner] = net->lanes[2 * m->owner + 1] = (struct wire_lane){0, 0};
+        m->heap = WIRE_NONE;
+        if (m->stage == WIRE_FREE || m->forgotten) {
+            put_free(net, i);
+        } else if (m->stage != WIRE_LANDED) {
+            m->stage = WIRE_LANDED;
+            m->when = c->now;
+        }
+    }
+}
+
+static void enter(struct wire_net *net)
+{
+    if (net->clock->busy) {
+        recover(net);
+    }
+    net->clock->busy = 1;
+}
+
+static void catch_up(struct wire_net *net, uint64_t now)
+{
+    struct wire_clock *c = net->clock;
+    while (c->events && net->messages[net->heap[0]].when <= now) {
+        uint32_t id = net->heap[0];
+        uint64_t when = net->messages[id].when;
+        c->now = when > c->now ? when : c->now;
+        wire_heap_drop(net, id);
+        handle(net, id, c->now);
+    }
+    c->now = now > c->now ? now : c->now;
+}
+
+void wire_net_advance(struct wire_net *net, uint64_t now)
+{
+    enter(net);
+    catch_up(net, now);
+    net->clock->busy = 0;
+}
+
+static uint32_t take_free(struct wire_net *net)
+{
+    struct wire_clock *c = net->clock;
+    uint32_t id = c->free ? c->free - 1 : c->used;
+    if (c->free) {
+        c->free = net->messages[id].next;
+    } else if (c->used < net->room) {
+        c->used++;
+    } else {
+        return WIRE_NONE;
+    }
+    return id;
+}
+
+uint32_t wire_net_send(struct wire_net *net, const struct wire_request *request, uint64_t now)
+{
+    enter(net);
+    catch_up(net, now);
+    uint32_t id = take_free(net);
+    if (id != WIRE_NONE) {
+        struct wire_message *m = &net->messages[id];
+        m->owner = request->owner;
+        m->gate = request->gate;
+        m->back_gate = request->back_gate;
+        m->lane = 0;
+        m->heap = WIRE_NONE;
+        m->reads = request->reads;
+        m->forgotten = false;
+        m->ready = 0;
+        m->latency = request->latency;
+        m->bytes = request->bytes;
+        m->limit = request->limit;
+        m->hops = request->hops;
+        memcpy(m->link, request->links, request->hops * sizeof(m->link[0]));
+        push(net, id, net->clock->now);
+        catch_up(net, net->clock->now);
+    }
+    net->clock->busy = 0;
+    return id;
+}
+
+bool wire_net_look(struct wire_net *net, uint32_t message, uint32_t owner, uint64_t now,
+                   uint64_t *when)
+{
+    struct wire_message *m = &net->messages[message];
+    enter(net);
+    catch_up(net, now);
+    bool is_taken = m->stage == WIRE_FREE || m->owner != owner;
+    bool lands = m->stage == WIRE_LANDED && !is_taken;
+    *when = is_taken ? now : m->stage == WIRE_QUEUED ? WIRE_NEVER : m->when;
+    if (lands) {
+        put_free(net, message);
+    }
+    net->clock->busy = 0;
+    return lands || is_taken;
+}
+
+void wire_net_forget(struct wire_net *net, uint32_t message, uint32_t owner)
+{
+    struct wire_message *m = &net->messages[message];
+    enter(net);
+    if (m->stage != WIRE_FREE && m->owner == owner) {
+        m->forgotten = true;
+        if (m->stage == WIRE_LANDED) {
+            put_free(net, message);
+        }
+    }
+    net->clock->busy = 0;
+}
