@@ -172,6 +172,9 @@ static int closed_ring(struct ranks *r)
     struct ibshift_wire_grant left = {.pieces = 1, .id = c->out.ring_used};
 
     if (r->self == 0) {
+        if (c->in.ring == NULL) {
+            ranks_fail(r, "no ring was offered");
+        }
         c->in.ring->is_closing = 1;
         ranks_barrier(r, 0);
         while (c->in.ring != NULL && c->status == 0) {
