@@ -11,12 +11,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char path[64];
     int fd = memfd_create("fuzz", 0);
-    ibshift_fabric_t *f = NULL;
-    ibshift_error_t err;
+    struct ibshift_fabric *f = NULL;
+    struct ibshift_error err;
 
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     if (write(fd, data, size) == (ssize_t)size && ibshift_compiled_read(path, &f, &err) == 0) {
-        ibshift_shape_t shape;
+        struct ibshift_shape shape;
 
         if (ibshift_shape_find(f, &shape, &err) == 0) {
             ibshift_shape_free(&shape);

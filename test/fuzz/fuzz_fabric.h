@@ -12,15 +12,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-typedef int fuzz_reader(ibshift_lines_t *lines, ibshift_fabric_t *f, ibshift_notes_t *notes,
-                        ibshift_error_t *err);
+typedef int fuzz_reader(struct ibshift_lines *lines, struct ibshift_fabric *f,
+                        struct ibshift_notes *notes, struct ibshift_error *err);
 
-static inline int fuzz_text(fuzz_reader *read, ibshift_fabric_t *f, const uint8_t *data,
+static inline int fuzz_text(fuzz_reader *read, struct ibshift_fabric *f, const uint8_t *data,
                             size_t size)
 {
-    static ibshift_lines_t lines;
-    ibshift_notes_t notes = {.count = 0};
-    ibshift_error_t err;
+    static struct ibshift_lines lines;
+    struct ibshift_notes notes = {.count = 0};
+    struct ibshift_error err;
     FILE *file = size == 0 ? NULL : fmemopen((void *)(uintptr_t)data, size, "r");
     int rc;
 
@@ -34,10 +34,10 @@ static inline int fuzz_text(fuzz_reader *read, ibshift_fabric_t *f, const uint8_
 }
 
 /* What every user of a fabric does next. */
-static inline void fuzz_use(ibshift_fabric_t *f)
+static inline void fuzz_use(struct ibshift_fabric *f)
 {
-    ibshift_shape_t shape;
-    ibshift_error_t err;
+    struct ibshift_shape shape;
+    struct ibshift_error err;
     uint32_t *order, count;
 
     if (ibshift_fabric_finish(f, &err) != 0 || ibshift_shape_find(f, &shape, &err) != 0) {

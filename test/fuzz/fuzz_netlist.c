@@ -2,7 +2,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    ibshift_fabric_t *f = ibshift_fabric_new();
+    struct ibshift_fabric *f = ibshift_fabric_new();
 
     if (fuzz_text(ibshift_read_netlist, f, data, size) == 0) {
         fuzz_use(f);

@@ -3,8 +3,8 @@
 
 static bool has_dummies;
 
-static int read_order(ibshift_lines_t *lines, ibshift_fabric_t *f, ibshift_notes_t *notes,
-                      ibshift_error_t *err)
+static int read_order(struct ibshift_lines *lines, struct ibshift_fabric *f,
+                      struct ibshift_notes *notes, struct ibshift_error *err)
 {
     uint32_t *order, count;
     int rc = ibshift_read_order(lines, f, has_dummies, &order, &count, err);
@@ -19,8 +19,8 @@ static int read_order(ibshift_lines_t *lines, ibshift_fabric_t *f, ibshift_notes
 /* As an order, and as a job's hosts or a placement, where a host may be named once. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static ibshift_fabric_t *f;
-    ibshift_error_t err;
+    static struct ibshift_fabric *f;
+    struct ibshift_error err;
 
     if (f == NULL && ibshift_synth_fabric("kary:2,2", &f, &err) != 0) {
         abort();

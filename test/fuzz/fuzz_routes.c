@@ -22,12 +22,13 @@
 
 enum { IMAGE_SIZE = 1 << 16, RANKS_MAX = 48 };
 
-int ibshift_compiled_read(const char *path, ibshift_fabric_t **fabric, ibshift_error_t *err);
+int ibshift_compiled_read(const char *path, struct ibshift_fabric **fabric,
+                          struct ibshift_error *err);
 
 /* Sections one behind the other, as many elements as the header says and there is room for. */
 static uint64_t seal(uint8_t *image)
 {
-    ibshift_compiled_header_t *h = (void *)image;
+    struct ibshift_compiled_header *h = (void *)image;
     section_t sections[IBSHIFT_SECTION_COUNT];
     uint64_t at = sizeof(*h);
 
@@ -53,13 +54,13 @@ static uint64_t seal(uint8_t *image)
     return at;
 }
 
-static void use_routes(const ibshift_fabric_t *f)
+static void use_routes(const struct ibshift_fabric *f)
 {
     uint32_t ranks = f->host_count < RANKS_MAX ? f->host_count : RANKS_MAX, host_of[RANKS_MAX],
              link;
-    ibshift_placement_t *p = NULL;
-    ibshift_contention_t result;
-    ibshift_error_t err;
+    struct ibshift_placement *p = NULL;
+    struct ibshift_contention result;
+    struct ibshift_error err;
     double bound;
 
     for (uint32_t r = 0; r < ranks; r++) {
@@ -70,7 +71,7 @@ static void use_routes(const ibshift_fabric_t *f)
     }
     if (ibshift_placement_routes(p, true, &err) == 0) {
         struct ibshift_order none = {0};
-        ibshift_stage_source_t source = ibshift_source_shift(&none, ranks, p->member_of);
+        struct ibshift_stage_source source = ibshift_source_shift(&none, ranks, p->member_of);
 
         if (ibshift_contend(p->paths, &source, 1, &result) == 0) {
             ibshift_contention_free(&result);
@@ -80,11 +81,11 @@ static void use_routes(const ibshift_fabric_t *f)
     ibshift_placement_close(p);
 }
 
-static void use(ibshift_fabric_t *f)
+static void use(struct ibshift_fabric *f)
 {
-    ibshift_check_t check;
-    ibshift_shape_t shape;
-    ibshift_error_t err;
+    struct ibshift_check check;
+    struct ibshift_shape shape;
+    struct ibshift_error err;
     uint32_t *order, count;
 
     if (f->lft != NULL && ibshift_placement_order(f, &order, &count, &err) == 0) {
@@ -110,8 +111,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static _Alignas(64) uint8_t image[IMAGE_SIZE + SECTION_ALIGN];
     char path[64];
-    ibshift_fabric_t *f = NULL;
-    ibshift_error_t err;
+    struct ibshift_fabric *f = NULL;
+    struct ibshift_error err;
     int fd = memfd_create("fuzz", 0);
 
     memset(image, 0, sizeof(image));

@@ -7,7 +7,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct sim_sizes *sizes = NULL;
-    ibshift_error_t err;
+    struct ibshift_error err;
     FILE *file = size == 0 ? NULL : fmemopen((void *)(uintptr_t)data, size, "r");
 
     if (file == NULL || sim_sizes_create(8, &sizes) != 0) {

@@ -9,8 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char text[96];
     size_t length = 0, digits = 0;
-    ibshift_fabric_t *f = NULL;
-    ibshift_error_t err;
+    struct ibshift_fabric *f = NULL;
+    struct ibshift_error err;
 
     for (size_t i = 0; i < size && length < sizeof(text) - 1 && data[i] != '\0'; i++) {
         digits = data[i] >= '0' && data[i] <= '9' ? digits + 1 : 0;

@@ -4,8 +4,8 @@
 /* Tables for the fabric of the corpus: kary:2,2, its LIDs known or not as the first byte says. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    ibshift_fabric_t *f = NULL;
-    ibshift_error_t err;
+    struct ibshift_fabric *f = NULL;
+    struct ibshift_error err;
 
     if (size < 2 || ibshift_synth_fabric("kary:2,2", &f, &err) != 0) {
         return 0;

@@ -12,18 +12,18 @@
 #include "fabric/graph/random.h"
 #include "fabric/read/synth.h"
 
-typedef struct world {
-    ibshift_fabric_t *f;
-    ibshift_placement_t *p;
+struct world {
+    struct ibshift_fabric *f;
+    struct ibshift_placement *p;
     uint32_t *order, count;
-} world_t;
+};
 
 /* keep hosts (0: all) in random order, each with so many ranks, numbered round robin. */
-static world_t world_open(const char *text, uint32_t keep, uint32_t per_host, uint64_t seed)
+static struct world world_open(const char *text, uint32_t keep, uint32_t per_host, uint64_t seed)
 {
     uint32_t hosts[2048], host_of[4096];
-    ibshift_error_t err = {""};
-    world_t w = {0};
+    struct ibshift_error err = {""};
+    struct world w = {0};
 
     assert_int_equal(ibshift_synth_fabric(text, &w.f, &err), 0);
     assert_true(w.f->host_count <= 2048);
@@ -43,17 +43,17 @@ static world_t world_open(const char *text, uint32_t keep, uint32_t per_host, ui
     return w;
 }
 
-static void world_close(world_t *w)
+static void world_close(struct world *w)
 {
     ibshift_placement_close(w->p);
     free(w->order);
     ibshift_fabric_free(w->f);
 }
 
-static ibshift_arrangement_t arrange(const world_t *w, unsigned ways)
+static struct ibshift_arrangement arrange(const struct world *w, unsigned ways)
 {
-    ibshift_arrangement_t a;
-    ibshift_error_t err = {""};
+    struct ibshift_arrangement a;
+    struct ibshift_error err = {""};
     char why[200];
 
     if (ibshift_arrange(w->p, w->order, w->count, ways, &a, &err) != 0) {
@@ -70,8 +70,8 @@ static ibshift_arrangement_t arrange(const world_t *w, unsigned ways)
 static void routing_order_on_a_whole_tree(void **state)
 {
     for (uint32_t per_host = 1; per_host <= 2; per_host++) {
-        world_t w = world_open("kary:4,3", 0, per_host, 3);
-        ibshift_arrangement_t a = arrange(&w, IBSHIFT_WAYS_ALL);
+        struct world w = world_open("kary:4,3", 0, per_host, 3);
+        struct ibshift_arrangement a = arrange(&w, IBSHIFT_WAYS_ALL);
 
         assert_int_equal(a.way, IBSHIFT_WAY_ROUTING);
         assert_true(a.cost == a.bound);
@@ -84,8 +84,8 @@ static void routing_order_on_a_whole_tree(void **state)
 
 static void table_for_a_part_of_it(void **state)
 {
-    world_t w = world_open("kary:6,3", 70, 1, 5);
-    ibshift_arrangement_t a = arrange(&w, IBSHIFT_WAYS_ALL), shift;
+    struct world w = world_open("kary:6,3", 70, 1, 5);
+    struct ibshift_arrangement a = arrange(&w, IBSHIFT_WAYS_ALL), shift;
 
     shift = arrange(&w, 1u << IBSHIFT_WAY_ROUTING);
     assert_int_equal(a.way, IBSHIFT_WAY_TABLE);
@@ -98,9 +98,9 @@ static void table_for_a_part_of_it(void **state)
     world_close(&w);
 }
 
-static double cost_of(const world_t *w, enum ibshift_way way)
+static double cost_of(const struct world *w, enum ibshift_way way)
 {
-    ibshift_arrangement_t a = arrange(w, 1u << way);
+    struct ibshift_arrangement a = arrange(w, 1u << way);
     double cost = a.cost;
 
     ibshift_arrangement_free(&a);
@@ -114,11 +114,11 @@ static void the_first_order_is_the_cheaper_of_two(void **state)
     int taken[IBSHIFT_WAYS] = {0};
 
     for (uint64_t seed = 1; seed <= 60; seed++) {
-        world_t w = world_open(texts[seed % 3], seed < 4 ? 0 : 5 + (uint32_t)seed % 7,
-                               1 + (uint32_t)seed / 4 % 2, seed);
+        struct world w = world_open(texts[seed % 3], seed < 4 ? 0 : 5 + (uint32_t)seed % 7,
+                                    1 + (uint32_t)seed / 4 % 2, seed);
         double rank = cost_of(&w, IBSHIFT_WAY_RANK), routing = cost_of(&w, IBSHIFT_WAY_ROUTING);
-        ibshift_seats_t seats, wanted;
-        ibshift_error_t err = {""};
+        struct ibshift_seats seats, wanted;
+        struct ibshift_error err = {""};
         enum ibshift_way way;
 
         assert_int_equal(ibshift_arrange_first(w.p, w.order, w.count, &seats, &way, &err), 0);
@@ -140,8 +140,8 @@ static void the_first_order_is_the_cheaper_of_two(void **state)
 
 static void place_keepers_keep_a_shift_clean(void **state)
 {
-    world_t w = world_open("kary:6,3", 200, 1, 5);
-    ibshift_arrangement_t a = arrange(&w, 1u << IBSHIFT_WAY_KEEPERS);
+    struct world w = world_open("kary:6,3", 200, 1, 5);
+    struct ibshift_arrangement a = arrange(&w, 1u << IBSHIFT_WAY_KEEPERS);
 
     assert_true(a.worst == 1);
     assert_int_equal(a.stages, 215);
@@ -151,8 +151,8 @@ static void place_keepers_keep_a_shift_clean(void **state)
 
 static void the_routing_is_named_as_the_limit(void **state)
 {
-    world_t w = world_open("torus:4x4,4", 0, 1, 1);
-    ibshift_arrangement_t a = arrange(&w, IBSHIFT_WAYS_ALL);
+    struct world w = world_open("torus:4x4,4", 0, 1, 1);
+    struct ibshift_arrangement a = arrange(&w, IBSHIFT_WAYS_ALL);
 
     assert_true(a.share < 0.9);
     assert_non_null(strstr(a.reason, "The routing limits an all-to-all to 1/"));
@@ -164,9 +164,9 @@ static void the_routing_is_named_as_the_limit(void **state)
 /* The same ranks on the same routes: the same table. */
 static void same_every_time(void **state)
 {
-    world_t w = world_open("kary:6,3", 90, 2, 8);
-    ibshift_arrangement_t a = arrange(&w, 1u << IBSHIFT_WAY_TABLE),
-                          b = arrange(&w, 1u << IBSHIFT_WAY_TABLE);
+    struct world w = world_open("kary:6,3", 90, 2, 8);
+    struct ibshift_arrangement a = arrange(&w, 1u << IBSHIFT_WAY_TABLE),
+                               b = arrange(&w, 1u << IBSHIFT_WAY_TABLE);
     size_t cells = (size_t)w.p->ranks * a.schedule.table.stages;
 
     assert_int_equal(a.schedule.table.stages, b.schedule.table.stages);
@@ -178,9 +178,9 @@ static void same_every_time(void **state)
 
 static void a_host_missing_in_the_order_is_named(void **state)
 {
-    world_t w = world_open("kary:4,2", 0, 1, 1);
-    ibshift_seats_t seats;
-    ibshift_error_t err;
+    struct world w = world_open("kary:4,2", 0, 1, 1);
+    struct ibshift_seats seats;
+    struct ibshift_error err;
 
     assert_true(ibshift_seats_along(w.p, w.order, w.count - 1, false, &seats, &err) < 0);
     assert_non_null(strstr(err.text, ibshift_host_name(w.f, w.order[w.count - 1])));
@@ -191,13 +191,13 @@ static void a_host_missing_in_the_order_is_named(void **state)
 static void plan_of_the_shift_agrees(void **state)
 {
     const struct ibshift_alg *alg = ibshift_alg_find(IBSHIFT_ALLTOALL, "shift");
-    world_t w = world_open("kary:4,3", 50, 1, 2);
+    struct world w = world_open("kary:4,3", 50, 1, 2);
     struct ibshift_plan plan = {.ranks = 50, .radix = 1, .segments = 1};
-    ibshift_seats_t seats;
-    ibshift_stage_source_t source;
-    ibshift_plan_flows_t flows;
-    ibshift_contention_t a, b;
-    ibshift_error_t err;
+    struct ibshift_seats seats;
+    struct ibshift_stage_source source;
+    struct ibshift_plan_flows flows;
+    struct ibshift_contention a, b;
+    struct ibshift_error err;
 
     assert_int_equal(ibshift_seats_by_rank(w.p, &seats, &err), 0);
     source = ibshift_source_shift(&seats.order, 50, w.p->member_of);

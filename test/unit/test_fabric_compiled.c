@@ -21,10 +21,10 @@
 
 static char path[] = "/tmp/ibshift-compiled-XXXXXX";
 
-static ibshift_fabric_t *synthetic(const char *text)
+static struct ibshift_fabric *synthetic(const char *text)
 {
-    ibshift_fabric_t *f = NULL;
-    ibshift_error_t err = {""};
+    struct ibshift_fabric *f = NULL;
+    struct ibshift_error err = {""};
 
     if (ibshift_synth_fabric(text, &f, &err) != 0) {
         fail_msg("%s", err.text);
@@ -32,10 +32,10 @@ static ibshift_fabric_t *synthetic(const char *text)
     return f;
 }
 
-static void compile(const ibshift_fabric_t *f)
+static void compile(const struct ibshift_fabric *f)
 {
-    ibshift_shape_t shape;
-    ibshift_error_t err;
+    struct ibshift_shape shape;
+    struct ibshift_error err;
     uint32_t *order, count;
 
     assert_int_equal(ibshift_shape_find(f, &shape, &err), 0);
@@ -47,9 +47,9 @@ static void compile(const ibshift_fabric_t *f)
 
 static void what_is_read_is_what_was_written(void **state)
 {
-    ibshift_fabric_t *f = synthetic("kary:4,3/hosts=60:1/lmc=1"), *g = NULL;
-    ibshift_error_t err;
-    ibshift_check_t before, after;
+    struct ibshift_fabric *f = synthetic("kary:4,3/hosts=60:1/lmc=1"), *g = NULL;
+    struct ibshift_error err;
+    struct ibshift_check before, after;
 
     compile(f);
     assert_int_equal(ibshift_compiled_read(path, &g, &err), 0);
@@ -65,8 +65,8 @@ static void what_is_read_is_what_was_written(void **state)
 
 static void changes_are_told(void **state)
 {
-    ibshift_fabric_t *f = synthetic("kary:4,3"), *g;
-    ibshift_error_t err;
+    struct ibshift_fabric *f = synthetic("kary:4,3"), *g;
+    struct ibshift_error err;
 
     g = synthetic("kary:4,3/drop=h00003");
     assert_int_equal(ibshift_fabric_compare(f, g, &err), -ESTALE);
@@ -95,8 +95,8 @@ static size_t slurp(unsigned char *bytes, size_t room)
 static int read_bytes(const unsigned char *bytes, size_t size)
 {
     FILE *file = fopen(path, "wb");
-    ibshift_fabric_t *g = NULL;
-    ibshift_error_t err = {""};
+    struct ibshift_fabric *g = NULL;
+    struct ibshift_error err = {""};
     int rc;
 
     assert_int_equal(fwrite(bytes, 1, size, file), size);
@@ -110,7 +110,7 @@ static int read_bytes(const unsigned char *bytes, size_t size)
 static void every_damage_is_refused(void **state)
 {
     static unsigned char bytes[65536], damaged[65536];
-    ibshift_fabric_t *f = synthetic("kary:2,2");
+    struct ibshift_fabric *f = synthetic("kary:2,2");
     uint64_t seed = 20260101;
     size_t size;
 
@@ -127,7 +127,7 @@ static void every_damage_is_refused(void **state)
 
         memcpy(damaged, bytes, size);
         damaged[at] ^= (unsigned char)(1u << ibshift_random_below(&seed, 8));
-        if (at >= sizeof(ibshift_compiled_header_t) || at < 20) {
+        if (at >= sizeof(struct ibshift_compiled_header) || at < 20) {
             int rc = read_bytes(damaged, size);
 
             /* padding between sections is nobody's */
@@ -139,8 +139,8 @@ static void every_damage_is_refused(void **state)
 /* A correct checksum over wrong indices: written by someone who means it. */
 static void wrong_indices_are_refused(void **state)
 {
-    ibshift_fabric_t *f = synthetic("kary:2,2"), *g = NULL;
-    ibshift_error_t err;
+    struct ibshift_fabric *f = synthetic("kary:2,2"), *g = NULL;
+    struct ibshift_error err;
     uint32_t keep = f->hosts[1];
 
     f->hosts[1] = 1u << 30;
@@ -165,8 +165,8 @@ static void wrong_indices_are_refused(void **state)
 /* The file is cut and overwritten where it lies while a job uses it: what was read stays. */
 static void a_file_may_change_after_it_was_read(void **state)
 {
-    ibshift_fabric_t *f = synthetic("kary:4,3"), *g = NULL;
-    ibshift_error_t err = {""};
+    struct ibshift_fabric *f = synthetic("kary:4,3"), *g = NULL;
+    struct ibshift_error err = {""};
 
     compile(f);
     assert_int_equal(ibshift_compiled_read(path, &g, &err), 0);
@@ -182,8 +182,8 @@ static void a_file_may_change_after_it_was_read(void **state)
 static void what_is_no_file_is_refused(void **state)
 {
     char pipe[64];
-    ibshift_fabric_t *g = NULL;
-    ibshift_error_t err = {""};
+    struct ibshift_fabric *g = NULL;
+    struct ibshift_error err = {""};
 
     snprintf(pipe, sizeof(pipe), "%s.pipe", path);
     assert_int_equal(mkfifo(pipe, 0600), 0);

@@ -16,11 +16,11 @@
 #include "fabric/paths/route.h"
 #include "fabric/read/synth.h"
 
-typedef struct job {
-    ibshift_fabric_t *fabric;
-    ibshift_paths_t *paths;
+struct job {
+    struct ibshift_fabric *fabric;
+    struct ibshift_paths *paths;
     uint32_t *hosts, *identity, count;
-} job_t;
+};
 
 static int ascending(const void *a, const void *b)
 {
@@ -30,10 +30,10 @@ static int ascending(const void *a, const void *b)
 }
 
 /* keep hosts at random (0: all), in the fabric's order or shuffled. */
-static job_t job_open(const char *text, uint32_t keep, uint64_t seed, int shuffled)
+static struct job job_open(const char *text, uint32_t keep, uint64_t seed, int shuffled)
 {
-    ibshift_error_t err = {""};
-    job_t j = {0};
+    struct ibshift_error err = {""};
+    struct job j = {0};
 
     if (ibshift_synth_fabric(text, &j.fabric, &err) != 0) {
         fail_msg("%s: %s", text, err.text);
@@ -58,7 +58,7 @@ static job_t job_open(const char *text, uint32_t keep, uint64_t seed, int shuffl
     return j;
 }
 
-static void job_close(job_t *j)
+static void job_close(struct job *j)
 {
     ibshift_paths_free(j->paths);
     ibshift_fabric_free(j->fabric);
@@ -66,18 +66,18 @@ static void job_close(job_t *j)
     free(j->identity);
 }
 
-static ibshift_contention_t shift(const job_t *j)
+static struct ibshift_contention shift(const struct job *j)
 {
     struct ibshift_order order = {j->count, 1, j->identity, j->identity};
-    ibshift_stage_source_t source = ibshift_source_shift(&order, j->count, j->identity);
-    ibshift_contention_t c = {0};
+    struct ibshift_stage_source source = ibshift_source_shift(&order, j->count, j->identity);
+    struct ibshift_contention c = {0};
 
     assert_int_equal(ibshift_contend(j->paths, &source, 2, &c), 0);
     return c;
 }
 
 /* The dearest link of one shift stage, by walking each route link by link. */
-static uint32_t plain_stage(const job_t *j, uint32_t distance)
+static uint32_t plain_stage(const struct job *j, uint32_t distance)
 {
     uint32_t *flows = calloc(j->fabric->port_count, sizeof(*flows)), worst = 0;
     uint32_t links[64];
@@ -104,8 +104,8 @@ static void same_as_a_plain_walk(void **state)
 
     for (size_t f = 0; f < sizeof(fabrics) / sizeof(fabrics[0]); f++) {
         for (int shuffled = 0; shuffled < 2; shuffled++) {
-            job_t j = job_open(fabrics[f], 0, 42, shuffled);
-            ibshift_contention_t c = shift(&j);
+            struct job j = job_open(fabrics[f], 0, 42, shuffled);
+            struct ibshift_contention c = shift(&j);
             double sum = 0;
 
             for (uint32_t d = 1; d < j.count; d++) {
@@ -124,8 +124,8 @@ static void shift_in_routing_order_is_clean(void **state)
     static const char *const fabrics[] = {"kary:4,3", "kary:12,2", "pgft:3;4,4,8;1,4,4;1,1,1"};
 
     for (size_t f = 0; f < sizeof(fabrics) / sizeof(fabrics[0]); f++) {
-        job_t j = job_open(fabrics[f], 0, 0, 0);
-        ibshift_contention_t c = shift(&j);
+        struct job j = job_open(fabrics[f], 0, 0, 0);
+        struct ibshift_contention c = shift(&j);
 
         assert_true(c.worst == 1);
         assert_true(c.sum == j.count - 1);
@@ -144,8 +144,8 @@ static void bound_agrees_with_the_stages(void **state)
     } cases[] = {{"kary:4,3", 0}, {"kary:4,3", 37}, {"torus:6x6,2", 0}, {"kary:6,2/minhop", 30}};
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        job_t j = job_open(cases[i].fabric, cases[i].keep, 7, 0);
-        ibshift_contention_t c = shift(&j);
+        struct job j = job_open(cases[i].fabric, cases[i].keep, 7, 0);
+        struct ibshift_contention c = shift(&j);
         double bound;
         uint32_t link;
 
@@ -161,11 +161,11 @@ static void bound_agrees_with_the_stages(void **state)
 /* Two ranks on each of 16 hosts: the shift over places with two slots. */
 static void several_ranks_a_host(void **state)
 {
-    job_t j = job_open("kary:4,2", 0, 0, 0);
+    struct job j = job_open("kary:4,2", 0, 0, 0);
     uint32_t ranks = 2 * j.count, rank_at[64], seat_of[64], member_of[64], link;
     struct ibshift_order order = {j.count, 2, rank_at, seat_of};
-    ibshift_stage_source_t source = ibshift_source_shift(&order, ranks, member_of);
-    ibshift_contention_t c = {0};
+    struct ibshift_stage_source source = ibshift_source_shift(&order, ranks, member_of);
+    struct ibshift_contention c = {0};
     double bound;
 
     for (uint32_t r = 0; r < ranks; r++) {
@@ -184,9 +184,9 @@ static void several_ranks_a_host(void **state)
 
 static void no_route_is_said(void **state)
 {
-    ibshift_error_t err = {""};
-    ibshift_fabric_t *f = NULL;
-    ibshift_paths_t *p = NULL;
+    struct ibshift_error err = {""};
+    struct ibshift_fabric *f = NULL;
+    struct ibshift_paths *p = NULL;
     uint32_t hosts[] = {0, 5};
     unsigned lid;
 
@@ -200,7 +200,7 @@ static void no_route_is_said(void **state)
     ibshift_fabric_free(f);
 }
 
-static void draw_rates(ibshift_fabric_t *f, uint64_t seed)
+static void draw_rates(struct ibshift_fabric *f, uint64_t seed)
 {
     static const char *const names[] = {"4xQDR", "4xFDR", "4xEDR", "2xHDR", "1xQDR", "4xNDR"};
 
@@ -221,11 +221,11 @@ static void load_agrees_with_the_bound(void **state)
     static const char *const fabrics[] = {
         "kary:4,3",    "kary:4,2/lmc=2",  "pgft:2;6,4;1,3;1,2/lmc=1",
         "torus:4x3,2", "kary:4,3/minhop", "kary:3,3/hosts=7:3"};
-    ibshift_error_t err = {""};
+    struct ibshift_error err = {""};
 
     for (uint64_t i = 0; i < 60; i++) {
-        job_t j = job_open(fabrics[i % 6], 0, 0, 0);
-        ibshift_load_t load;
+        struct job j = job_open(fabrics[i % 6], 0, 0, 0);
+        struct ibshift_load load;
         double bound, own = 0;
         uint32_t link;
 
@@ -257,7 +257,7 @@ static void rates_are_of_data(void **state)
     char name[32];
 
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-        ibshift_rate_t rate = ibshift_rate_parse(known[i].name);
+        struct ibshift_rate rate = ibshift_rate_parse(known[i].name);
 
         assert_int_equal(rate.mbps, known[i].mbps);
         ibshift_rate_name(rate, name, sizeof(name));

@@ -12,7 +12,7 @@
 #include "fabric/read/read.h"
 #include "fabric/paths/route.h"
 
-static ibshift_notes_t notes;
+static struct ibshift_notes notes;
 
 static const char *path_of(const char *fabric, const char *file, char *text, size_t size)
 {
@@ -20,11 +20,11 @@ static const char *path_of(const char *fabric, const char *file, char *text, siz
     return text;
 }
 
-static ibshift_fabric_t *load(const char *fabric, const char *graph, const char *tables)
+static struct ibshift_fabric *load(const char *fabric, const char *graph, const char *tables)
 {
     char graph_path[512], tables_path[512];
-    ibshift_fabric_t *f = NULL;
-    ibshift_error_t err = {""};
+    struct ibshift_fabric *f = NULL;
+    struct ibshift_error err = {""};
 
     notes.count = 0;
     path_of(fabric, graph, graph_path, sizeof(graph_path));
@@ -37,7 +37,7 @@ static ibshift_fabric_t *load(const char *fabric, const char *graph, const char 
     return f;
 }
 
-static void check_routes(const ibshift_fabric_t *f)
+static void check_routes(const struct ibshift_fabric *f)
 {
     uint32_t links[IBSHIFT_ROUTE_MAX];
 
@@ -48,7 +48,7 @@ static void check_routes(const ibshift_fabric_t *f)
                                                     IBSHIFT_ROUTE_MAX, &walked);
 
                 if (rc < 0 || (from != to && rc < 2)) {
-                    ibshift_error_t err;
+                    struct ibshift_error err;
 
                     ibshift_route_explain(f, from, ibshift_host_lid(f, to) + i, rc, links, walked,
                                           &err);
@@ -60,9 +60,9 @@ static void check_routes(const ibshift_fabric_t *f)
 }
 
 static void one(const char *fabric, const char *graph, const char *tables, uint32_t hosts,
-                uint32_t switches, const ibshift_fabric_t *same)
+                uint32_t switches, const struct ibshift_fabric *same)
 {
-    ibshift_fabric_t *f = load(fabric, graph, tables);
+    struct ibshift_fabric *f = load(fabric, graph, tables);
 
     assert_int_equal(f->host_count, hosts);
     assert_int_equal(f->switch_count, switches);
@@ -77,7 +77,7 @@ static void all_formats_agree(void **state)
 {
     const char *const graphs[] = {"netlist", "ibnetdiscover", "opensm-subnet.lst"};
     const char *const tables[] = {"dump_fts", "opensm-lfts.dump", "opensm.fdbs"};
-    ibshift_fabric_t *reference = load("tree16", "ibnetdiscover", "opensm-lfts.dump");
+    struct ibshift_fabric *reference = load("tree16", "ibnetdiscover", "opensm-lfts.dump");
 
     for (int g = 0; g < 3; g++) {
         for (int t = 0; t < 3; t++) {
@@ -91,7 +91,7 @@ static void all_formats_agree(void **state)
 
 static void several_lids_a_host(void **state)
 {
-    ibshift_fabric_t *reference = load("tree16-lmc1", "ibnetdiscover", "opensm-lfts.dump");
+    struct ibshift_fabric *reference = load("tree16-lmc1", "ibnetdiscover", "opensm-lfts.dump");
 
     assert_int_equal(ibshift_host_lid_count(reference, 3), 2);
     one("tree16-lmc1", "netlist", "dump_fts", 16, 8, reference);
@@ -112,7 +112,7 @@ static void other_shapes(void **state)
                  {"torus16", "opensm.fdbs", 32, 16}};
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        ibshift_fabric_t *f = load(cases[i].fabric, "ibnetdiscover", cases[i].tables);
+        struct ibshift_fabric *f = load(cases[i].fabric, "ibnetdiscover", cases[i].tables);
 
         assert_int_equal(f->host_count, cases[i].hosts);
         assert_int_equal(f->switch_count, cases[i].switches);
@@ -123,7 +123,7 @@ static void other_shapes(void **state)
 
 static void the_lid_that_dump_fts_loses(void **state)
 {
-    ibshift_fabric_t *f = load("lid64", "ibnetdiscover", "dump_fts");
+    struct ibshift_fabric *f = load("lid64", "ibnetdiscover", "dump_fts");
 
     assert_int_equal(notes.count, 1);
     assert_non_null(strstr(notes.text[0], "LID 64 is missing from 8 tables"));
@@ -136,7 +136,7 @@ static void the_lid_that_dump_fts_loses(void **state)
 
 static void rates_and_names(void **state)
 {
-    ibshift_fabric_t *f = load("tree16", "ibnetdiscover", NULL);
+    struct ibshift_fabric *f = load("tree16", "ibnetdiscover", NULL);
     int64_t host = ibshift_fabric_find_host(f, "h00003");
     char text[128];
 
@@ -153,8 +153,8 @@ static void rates_and_names(void **state)
 
 static void order_with_place_keepers(void **state)
 {
-    ibshift_fabric_t *f = load("tree15", "ibnetdiscover", "opensm-lfts.dump");
-    ibshift_error_t err;
+    struct ibshift_fabric *f = load("tree15", "ibnetdiscover", "opensm-lfts.dump");
+    struct ibshift_error err;
     char path[512];
     uint32_t *order, count;
 

@@ -18,15 +18,15 @@
 #define RANKS_MAX 512
 #define MEMORY    ((size_t)256 << 20)
 
-typedef struct result {
+struct result {
     uint32_t stages;
     double cost, bound, worst;
     double walked; /* the cost, counted in another way */
     uint64_t checksum;
-} result_t;
+};
 
 /* keep hosts at random (0: all) with so many ranks each. */
-static uint32_t seat_ranks(const ibshift_fabric_t *f, uint32_t keep, uint32_t ranks_a_host,
+static uint32_t seat_ranks(const struct ibshift_fabric *f, uint32_t keep, uint32_t ranks_a_host,
                            uint64_t seed, uint32_t *hosts, uint32_t *member_of)
 {
     uint32_t all[RANKS_MAX], count = 0;
@@ -51,7 +51,7 @@ static uint32_t seat_ranks(const ibshift_fabric_t *f, uint32_t keep, uint32_t ra
     return count;
 }
 
-static void check_pairs(const ibshift_schedule_t *s, uint32_t ranks)
+static void check_pairs(const struct ibshift_schedule *s, uint32_t ranks)
 {
     char why[200] = "";
 
@@ -61,9 +61,9 @@ static void check_pairs(const ibshift_schedule_t *s, uint32_t ranks)
 }
 
 /* A stage's cost counted from the forwarding tables alone: all directed links of all its routes. */
-static double walked_cost(const ibshift_fabric_t *f, const uint32_t *hosts,
-                          const ibshift_schedule_t *s, uint32_t ranks, const uint32_t *member_of,
-                          uint32_t stage)
+static double walked_cost(const struct ibshift_fabric *f, const uint32_t *hosts,
+                          const struct ibshift_schedule *s, uint32_t ranks,
+                          const uint32_t *member_of, uint32_t stage)
 {
     uint32_t *flows = calloc(f->port_count, sizeof(*flows)), links[IBSHIFT_ROUTE_MAX];
     uint32_t fastest = 0;
@@ -97,15 +97,15 @@ static double walked_cost(const ibshift_fabric_t *f, const uint32_t *hosts,
 }
 
 /* Both ends of the cable at a port. */
-static void slow_down(ibshift_fabric_t *f, uint32_t port, uint32_t times)
+static void slow_down(struct ibshift_fabric *f, uint32_t port, uint32_t times)
 {
-    ibshift_rate_t rate = {.mbps = f->ports[port].rate.mbps / times & IBSHIFT_RATE_MOST};
+    struct ibshift_rate rate = {.mbps = f->ports[port].rate.mbps / times & IBSHIFT_RATE_MOST};
 
     f->ports[port].rate = f->ports[f->ports[port].peer].rate = rate;
 }
 
 /* The first cable between two switches. */
-static uint32_t inner_cable(const ibshift_fabric_t *f)
+static uint32_t inner_cable(const struct ibshift_fabric *f)
 {
     uint32_t port = 0;
 
@@ -117,13 +117,13 @@ static uint32_t inner_cable(const ibshift_fabric_t *f)
     return port;
 }
 
-typedef struct job {
+struct job {
     const char *fabric;
     uint32_t keep, ranks_a_host;
     uint64_t seed;
     uint32_t slow_host, slow_cable; /* so many times as slow; 0: as fast as the others */
     bool uneven;                    /* every third host has one rank only */
-} job_t;
+};
 
 static uint32_t leave_out(uint32_t ranks, uint32_t *member_of)
 {
@@ -137,16 +137,16 @@ static uint32_t leave_out(uint32_t ranks, uint32_t *member_of)
     return kept;
 }
 
-static result_t make_job(const job_t *job)
+static struct result make_job(const struct job *job)
 {
     uint32_t hosts[RANKS_MAX], member_of[RANKS_MAX], sequence[RANKS_MAX], count, ranks, link;
-    ibshift_error_t err = {""};
-    ibshift_fabric_t *f = NULL;
-    ibshift_paths_t *p = NULL;
-    ibshift_schedule_t s;
-    ibshift_stage_source_t source;
-    ibshift_contention_t c = {0};
-    result_t r = {0};
+    struct ibshift_error err = {""};
+    struct ibshift_fabric *f = NULL;
+    struct ibshift_paths *p = NULL;
+    struct ibshift_schedule s;
+    struct ibshift_stage_source source;
+    struct ibshift_contention c = {0};
+    struct result r = {0};
 
     assert_int_equal(ibshift_synth_fabric(job->fabric, &f, &err), 0);
     count = seat_ranks(f, job->keep, job->ranks_a_host, job->seed, hosts, member_of);
@@ -184,9 +184,9 @@ static result_t make_job(const job_t *job)
     return r;
 }
 
-static result_t make(const char *fabric, uint32_t keep, uint32_t ranks_a_host, uint64_t seed)
+static struct result make(const char *fabric, uint32_t keep, uint32_t ranks_a_host, uint64_t seed)
 {
-    job_t job = {.fabric = fabric, .keep = keep, .ranks_a_host = ranks_a_host, .seed = seed};
+    struct job job = {.fabric = fabric, .keep = keep, .ranks_a_host = ranks_a_host, .seed = seed};
 
     return make_job(&job);
 }
@@ -203,7 +203,7 @@ static void near_the_bound(void **state)
                  {"torus:4x4x4,1", 0, 1.05},   {"kary:8,2/minhop", 40, 1.01}};
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        result_t r = make(cases[i].fabric, cases[i].keep, 1, 5);
+        struct result r = make(cases[i].fabric, cases[i].keep, 1, 5);
 
         print_message("%s %u: %g of %g\n", cases[i].fabric, cases[i].keep, r.cost, r.bound);
         assert_true(r.cost >= r.bound - 1e-6);
@@ -214,7 +214,7 @@ static void near_the_bound(void **state)
 static void several_ranks_a_host(void **state)
 {
     for (uint32_t ranks = 2; ranks <= 4; ranks *= 2) {
-        result_t r = make("kary:4,3", 40, ranks, 9);
+        struct result r = make("kary:4,3", 40, ranks, 9);
 
         assert_true(r.cost <= 1.01 * r.bound + 1);
         assert_true(r.stages >= r.cost / r.worst + ranks - 1); /* and the exchanges within hosts */
@@ -223,8 +223,8 @@ static void several_ranks_a_host(void **state)
 
 static void uneven_ranks(void **state)
 {
-    result_t r = make_job(
-        &(job_t){.fabric = "kary:4,3", .keep = 40, .ranks_a_host = 4, .seed = 9, .uneven = true});
+    struct result r = make_job(&(struct job){
+        .fabric = "kary:4,3", .keep = 40, .ranks_a_host = 4, .seed = 9, .uneven = true});
 
     assert_true(r.cost <= 1.01 * r.bound + 1);
 }
@@ -238,7 +238,7 @@ static void uneven_ranks(void **state)
 static void mixed_rates(void **state)
 {
     static const struct {
-        job_t job;
+        struct job job;
         double at_most; /* of the bound */
     } cases[] = {
         {{.fabric = "kary:4,3", .ranks_a_host = 1, .slow_host = 2}, 1.001},
@@ -252,7 +252,7 @@ static void mixed_rates(void **state)
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        result_t r = make_job(&cases[i].job);
+        struct result r = make_job(&cases[i].job);
 
         print_message("%s, host 1/%u, cable 1/%u: %g of %g, worst %g\n", cases[i].job.fabric,
                       cases[i].job.slow_host, cases[i].job.slow_cable, r.cost, r.bound, r.worst);
@@ -264,10 +264,10 @@ static void mixed_rates(void **state)
 static void too_large_is_refused(void **state)
 {
     uint32_t hosts[64], sequence[64], count = 64;
-    ibshift_error_t err = {""};
-    ibshift_fabric_t *f = NULL;
-    ibshift_paths_t *p = NULL;
-    ibshift_schedule_t s;
+    struct ibshift_error err = {""};
+    struct ibshift_fabric *f = NULL;
+    struct ibshift_paths *p = NULL;
+    struct ibshift_schedule s;
 
     assert_int_equal(ibshift_synth_fabric("kary:4,3", &f, &err), 0);
     for (uint32_t i = 0; i < count; i++) {
@@ -280,13 +280,13 @@ static void too_large_is_refused(void **state)
 }
 
 /* Pairs of a few hosts, and which two cannot be in one stage: found by their routes alone. */
-typedef struct tiny {
+struct tiny {
     uint32_t pairs, stage[64];
     uint64_t clash[64];
-} tiny_t;
+};
 
-static void add_pair(const ibshift_fabric_t *f, uint32_t (*links)[IBSHIFT_ROUTE_MAX], int *counts,
-                     uint32_t from, uint32_t to, tiny_t *t)
+static void add_pair(const struct ibshift_fabric *f, uint32_t (*links)[IBSHIFT_ROUTE_MAX],
+                     int *counts, uint32_t from, uint32_t to, struct tiny *t)
 {
     uint32_t me = t->pairs++;
     int walked;
@@ -304,7 +304,7 @@ static void add_pair(const ibshift_fabric_t *f, uint32_t (*links)[IBSHIFT_ROUTE_
 }
 
 /* Can the pairs from `next` on be put into so many stages? Every way is tried. */
-static bool can_finish(tiny_t *t, uint32_t next, uint32_t stages, uint32_t used)
+static bool can_finish(struct tiny *t, uint32_t next, uint32_t stages, uint32_t used)
 {
     for (uint32_t stage = 0; next < t->pairs && stage < stages && stage <= used; stage++) {
         bool clashes = false;
@@ -327,12 +327,12 @@ static void as_few_as_can_be(void **state)
 
     for (size_t i = 0; i < sizeof(fabrics) / sizeof(fabrics[0]); i++) {
         static uint32_t links[64][IBSHIFT_ROUTE_MAX];
-        ibshift_error_t err = {""};
-        ibshift_fabric_t *f = NULL;
-        tiny_t t = {0};
+        struct ibshift_error err = {""};
+        struct ibshift_fabric *f = NULL;
+        struct tiny t = {0};
         int counts[64];
         uint32_t stages = 1;
-        result_t r = make(fabrics[i], 0, 1, 1);
+        struct result r = make(fabrics[i], 0, 1, 1);
 
         assert_int_equal(ibshift_synth_fabric(fabrics[i], &f, &err), 0);
         for (uint32_t from = 0; from < f->host_count; from++) {
@@ -354,14 +354,14 @@ static void as_few_as_can_be(void **state)
 /* A second LID a host, routed elsewhere, is used where it makes a stage clean. */
 static void lanes_of_an_lmc(void **state)
 {
-    result_t one = make("kary:4,3", 40, 1, 3), two = make("kary:4,3/lmc=1", 40, 1, 3);
+    struct result one = make("kary:4,3", 40, 1, 3), two = make("kary:4,3/lmc=1", 40, 1, 3);
 
     assert_true(two.cost <= one.cost + 1);
 }
 
 static void same_every_time(void **state)
 {
-    result_t a = make("kary:6,3", 100, 1, 11), b = make("kary:6,3", 100, 1, 11);
+    struct result a = make("kary:6,3", 100, 1, 11), b = make("kary:6,3", 100, 1, 11);
 
     assert_true(a.checksum == b.checksum);
 }

@@ -14,11 +14,11 @@
 #include "fabric/read/read.h"
 #include "fabric/paths/route.h"
 
-static ibshift_fabric_t *load(const char *graph, const char *tables)
+static struct ibshift_fabric *load(const char *graph, const char *tables)
 {
-    ibshift_fabric_t *f = NULL;
-    ibshift_notes_t notes = {.count = 0};
-    ibshift_error_t err = {""};
+    struct ibshift_fabric *f = NULL;
+    struct ibshift_notes notes = {.count = 0};
+    struct ibshift_error err = {""};
 
     if (ibshift_fabric_load(graph, tables, &f, &notes, &err) != 0) {
         fail_msg("%s", err.text);
@@ -29,9 +29,9 @@ static ibshift_fabric_t *load(const char *graph, const char *tables)
 static void expect_shape(const char *graph, const char *name, uint32_t findings,
                          const char *finding)
 {
-    ibshift_fabric_t *f = load(graph, NULL);
-    ibshift_shape_t shape;
-    ibshift_error_t err;
+    struct ibshift_fabric *f = load(graph, NULL);
+    struct ibshift_shape shape;
+    struct ibshift_error err;
     char text[128];
 
     assert_int_equal(ibshift_shape_find(f, &shape, &err), 0);
@@ -84,7 +84,8 @@ static void recorded_shapes(void **state)
 }
 
 /* Flows on the busiest link, over all stages of the shift over the places. */
-static unsigned worst_of_shift(const ibshift_fabric_t *f, const uint32_t *place, uint32_t count)
+static unsigned worst_of_shift(const struct ibshift_fabric *f, const uint32_t *place,
+                               uint32_t count)
 {
     unsigned *flows = calloc(f->port_count, sizeof(*flows)), worst = 0;
     uint32_t links[IBSHIFT_ROUTE_MAX];
@@ -112,9 +113,9 @@ static unsigned worst_of_shift(const ibshift_fabric_t *f, const uint32_t *place,
 
 static void expect_order(const char *graph, const char *tables, unsigned worst, unsigned kept_worst)
 {
-    ibshift_fabric_t *f = load(graph, tables);
-    ibshift_shape_t shape;
-    ibshift_error_t err;
+    struct ibshift_fabric *f = load(graph, tables);
+    struct ibshift_shape shape;
+    struct ibshift_error err;
     uint32_t *order, *kept, count;
     bool *seen = calloc(f->host_count, sizeof(*seen));
     unsigned measured, kept_measured;
@@ -177,11 +178,11 @@ static void orders_of_opensm(void **state)
     expect_recorded("qft64", "opensm.fdbs", 1, 1);
 }
 
-static uint32_t add(ibshift_fabric_t *f, enum ibshift_node_kind kind, const char *letter,
+static uint32_t add(struct ibshift_fabric *f, enum ibshift_node_kind kind, const char *letter,
                     uint32_t i)
 {
     char name[32];
-    ibshift_error_t err;
+    struct ibshift_error err;
     int64_t node;
 
     snprintf(name, sizeof(name), "%s%u", letter, i);
@@ -192,10 +193,10 @@ static uint32_t add(ibshift_fabric_t *f, enum ibshift_node_kind kind, const char
 }
 
 /* A cable between the first free ports. */
-static void join(ibshift_fabric_t *f, uint32_t a, uint32_t b)
+static void join(struct ibshift_fabric *f, uint32_t a, uint32_t b)
 {
     uint32_t p = f->nodes[a].first_port, q = f->nodes[b].first_port;
-    ibshift_error_t err;
+    struct ibshift_error err;
 
     while (f->ports[p].peer != IBSHIFT_NO_PORT) {
         p++;
@@ -206,7 +207,7 @@ static void join(ibshift_fabric_t *f, uint32_t a, uint32_t b)
     assert_int_equal(ibshift_fabric_add_link(f, p, q, IBSHIFT_NO_RATE, &err), 0);
 }
 
-static void add_hosts(ibshift_fabric_t *f, uint32_t sw, uint32_t count)
+static void add_hosts(struct ibshift_fabric *f, uint32_t sw, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         join(f, sw, add(f, IBSHIFT_NODE_HCA, "h", f->node_count));
@@ -215,13 +216,13 @@ static void add_hosts(ibshift_fabric_t *f, uint32_t sw, uint32_t count)
 
 /* width * width leaves of 3 levels (or `width` of 2) under spines, unequal hosts on the leaves,
  * `service` spines with one host, one cable cut. Nodes 0 .. leaves - 1 are the leaves. */
-static ibshift_fabric_t *uneven_tree(unsigned levels, uint32_t width, uint32_t service, bool cut,
-                                     uint64_t seed)
+static struct ibshift_fabric *uneven_tree(unsigned levels, uint32_t width, uint32_t service,
+                                          bool cut, uint64_t seed)
 {
-    ibshift_fabric_t *f = ibshift_fabric_new();
+    struct ibshift_fabric *f = ibshift_fabric_new();
     uint32_t row = levels == 2 ? width : width * width, per = levels == 2 ? 4 : width;
     uint32_t spines = levels == 2 ? 4 : row, nodes[3][64];
-    ibshift_error_t err;
+    struct ibshift_error err;
 
     for (unsigned l = 0; l < levels; l++) {
         for (uint32_t i = 0; i < (l + 1 == levels ? spines : row); i++) {
@@ -255,9 +256,9 @@ static void uneven_leaves_are_leaves(void **state)
     for (uint64_t i = 0; i < 200; i++) {
         unsigned levels = 2 + i % 2;
         uint32_t service = i / 2 % 3, leaves = levels == 2 ? 9 : 16;
-        ibshift_fabric_t *f = uneven_tree(levels, levels == 2 ? 9 : 4, service, i % 5 == 0, i);
-        ibshift_shape_t shape;
-        ibshift_error_t err;
+        struct ibshift_fabric *f = uneven_tree(levels, levels == 2 ? 9 : 4, service, i % 5 == 0, i);
+        struct ibshift_shape shape;
+        struct ibshift_error err;
 
         assert_int_equal(ibshift_shape_find(f, &shape, &err), 0);
         if (shape.levels != levels || shape.leaves != leaves || shape.hosts_elsewhere != service) {
@@ -276,10 +277,10 @@ static void uneven_leaves_are_leaves(void **state)
 
 static void parts_are_counted(void **state)
 {
-    ibshift_fabric_t *f = ibshift_fabric_new();
+    struct ibshift_fabric *f = ibshift_fabric_new();
     uint32_t a = add(f, IBSHIFT_NODE_SWITCH, "s", 0), b = add(f, IBSHIFT_NODE_SWITCH, "s", 1);
-    ibshift_shape_t shape;
-    ibshift_error_t err;
+    struct ibshift_shape shape;
+    struct ibshift_error err;
 
     add(f, IBSHIFT_NODE_SWITCH, "s", 2); /* of no account: nobody is on it */
     add_hosts(f, a, 3);

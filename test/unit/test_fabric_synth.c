@@ -11,10 +11,10 @@
 #include "fabric/paths/route.h"
 #include "fabric/read/synth.h"
 
-static ibshift_fabric_t *fabric_of(const char *text)
+static struct ibshift_fabric *fabric_of(const char *text)
 {
-    ibshift_fabric_t *f = NULL;
-    ibshift_error_t err = {""};
+    struct ibshift_fabric *f = NULL;
+    struct ibshift_error err = {""};
 
     if (ibshift_synth_fabric(text, &f, &err) != 0) {
         fail_msg("%s: %s", text, err.text);
@@ -22,14 +22,14 @@ static ibshift_fabric_t *fabric_of(const char *text)
     return f;
 }
 
-static int links_between(const ibshift_fabric_t *f, uint32_t from, uint32_t to, unsigned offset,
-                         uint32_t *links)
+static int links_between(const struct ibshift_fabric *f, uint32_t from, uint32_t to,
+                         unsigned offset, uint32_t *links)
 {
     int walked, count = ibshift_route_walk(f, from, ibshift_host_lid(f, to) + offset, links,
                                            IBSHIFT_ROUTE_MAX, &walked);
 
     if (count < 0) {
-        ibshift_error_t err;
+        struct ibshift_error err;
 
         ibshift_route_explain(f, from, ibshift_host_lid(f, to) + offset, count, links, walked,
                               &err);
@@ -39,7 +39,7 @@ static int links_between(const ibshift_fabric_t *f, uint32_t from, uint32_t to, 
 }
 
 /* Flows on the busiest link over all stages of the whole fabric's shift. */
-static unsigned worst_of_shift(const ibshift_fabric_t *f, unsigned offset)
+static unsigned worst_of_shift(const struct ibshift_fabric *f, unsigned offset)
 {
     unsigned *flows = calloc(f->port_count, sizeof(*flows)), worst = 0;
     uint32_t links[IBSHIFT_ROUTE_MAX];
@@ -61,7 +61,7 @@ static unsigned worst_of_shift(const ibshift_fabric_t *f, unsigned offset)
 
 static void expect(const char *text, uint32_t hosts, uint32_t switches, unsigned worst)
 {
-    ibshift_fabric_t *f = fabric_of(text);
+    struct ibshift_fabric *f = fabric_of(text);
 
     assert_int_equal(f->host_count, hosts);
     assert_int_equal(f->switch_count, switches);
@@ -110,7 +110,7 @@ static void damage_is_routed_around(void **state)
 
 static void further_lids_have_ways_of_their_own(void **state)
 {
-    ibshift_fabric_t *f = fabric_of("kary:4,3/lmc=2");
+    struct ibshift_fabric *f = fabric_of("kary:4,3/lmc=2");
     uint32_t links[2][IBSHIFT_ROUTE_MAX];
 
     assert_int_equal(ibshift_host_lid_count(f, 5), 4);
@@ -126,7 +126,7 @@ static void further_lids_have_ways_of_their_own(void **state)
 
 static void tables_of_1620_switches_fit(void **state)
 {
-    ibshift_fabric_t *f = fabric_of("pgft:3;18,18,36;1,18,18;1,1,1");
+    struct ibshift_fabric *f = fabric_of("pgft:3;18,18,36;1,18,18;1,1,1");
 
     assert_int_equal(f->host_count, 11664);
     assert_int_equal(f->switch_count, 1620);
@@ -157,8 +157,8 @@ static void nonsense_is_refused(void **state)
                                "mesh:4"};
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        ibshift_fabric_t *f = NULL;
-        ibshift_error_t err = {""};
+        struct ibshift_fabric *f = NULL;
+        struct ibshift_error err = {""};
 
         assert_true(ibshift_synth_fabric(bad[i], &f, &err) < 0);
         assert_null(f);

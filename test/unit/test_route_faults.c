@@ -16,10 +16,10 @@
 /* True: routed and proven. False: refused, with a reason that names switches. */
 static bool is_routed(const char *engine, const char *fabric, unsigned threads, uint64_t *sum)
 {
-    ibshift_fabric_t *f = NULL;
-    ibshift_error_t err = {""};
-    route_proof_t proof;
-    route_t r;
+    struct ibshift_fabric *f = NULL;
+    struct ibshift_error err = {""};
+    struct route_proof proof;
+    struct route r;
     int rc;
 
     if (ibshift_synth_fabric(fabric, &f, &err) != 0 || route_open(f, -1, &r, &err) != 0) {

@@ -11,10 +11,10 @@
 #include "fabric/read/synth.h"
 #include "route/verify.h"
 
-static int build(const char *engine, const char *fabric, unsigned vls, int lmc, route_t *r,
-                 ibshift_error_t *err)
+static int build(const char *engine, const char *fabric, unsigned vls, int lmc, struct route *r,
+                 struct ibshift_error *err)
 {
-    ibshift_fabric_t *f = NULL;
+    struct ibshift_fabric *f = NULL;
     int rc;
 
     if (ibshift_synth_fabric(fabric, &f, err) != 0 || route_open(f, lmc, r, err) != 0) {
@@ -26,11 +26,11 @@ static int build(const char *engine, const char *fabric, unsigned vls, int lmc, 
     return rc == 0 ? route_to_switches(r, err) : rc;
 }
 
-static route_proof_t proof_of(const char *engine, const char *fabric, unsigned vls, int lmc)
+static struct route_proof proof_of(const char *engine, const char *fabric, unsigned vls, int lmc)
 {
-    ibshift_error_t err = {""};
-    route_proof_t proof;
-    route_t r;
+    struct ibshift_error err = {""};
+    struct route_proof proof;
+    struct route r;
 
     if (build(engine, fabric, vls, lmc, &r, &err) != 0 || route_verify(&r, 1, &proof, &err) != 0) {
         fail_msg("%s %s: %s", engine, fabric, err.text);
@@ -54,7 +54,7 @@ static void ecube_is_even_where_rings_allow_it(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(tori) / sizeof(tori[0]); i++) {
-        route_proof_t proof = proof_of("ecube", tori[i].fabric, 2, -1);
+        struct route_proof proof = proof_of("ecube", tori[i].fabric, 2, -1);
 
         if (proof.load_least != tori[i].least || proof.load_most != tori[i].most) {
             fail_msg("%s: %u to %u routes", tori[i].fabric, proof.load_least, proof.load_most);
@@ -79,9 +79,9 @@ static void ecube_takes_any_torus(void **state)
  * the last to the first have SL 1, all others SL 0. */
 static void ecube_says_wraps_in_the_sl(void **state)
 {
-    ibshift_error_t err = {""};
+    struct ibshift_error err = {""};
     uint32_t with[2] = {0, 0};
-    route_t r;
+    struct route r;
 
     (void)state;
     assert_int_equal(build("ecube", "torus:7,1", 2, -1, &r, &err), 0);
@@ -132,8 +132,8 @@ static void flexible_is_more_even_than_updn(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(fabrics) / sizeof(fabrics[0]); i++) {
-        route_proof_t updn = proof_of("updn", fabrics[i], 1, -1);
-        route_proof_t flexible = proof_of("flexible", fabrics[i], 1, -1);
+        struct route_proof updn = proof_of("updn", fabrics[i], 1, -1);
+        struct route_proof flexible = proof_of("flexible", fabrics[i], 1, -1);
 
         assert_true(flexible.load_most < updn.load_most);
     }
@@ -141,8 +141,8 @@ static void flexible_is_more_even_than_updn(void **state)
 
 static void refuses(const char *engine, const char *fabric, unsigned vls, const char *why)
 {
-    ibshift_error_t err = {""};
-    route_t r;
+    struct ibshift_error err = {""};
+    struct route r;
     int rc = build(engine, fabric, vls, -1, &r, &err);
 
     if (rc != -ENOTSUP || strstr(err.text, why) == NULL) {

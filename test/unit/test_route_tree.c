@@ -10,12 +10,12 @@
 #include "fabric/read/synth.h"
 #include "route/verify.h"
 
-static route_proof_t proof_of(const char *engine, const char *fabric, int lmc)
+static struct route_proof proof_of(const char *engine, const char *fabric, int lmc)
 {
-    ibshift_fabric_t *f = NULL;
-    ibshift_error_t err = {""};
-    route_proof_t proof;
-    route_t r;
+    struct ibshift_fabric *f = NULL;
+    struct ibshift_error err = {""};
+    struct route_proof proof;
+    struct route r;
 
     if (ibshift_synth_fabric(fabric, &f, &err) != 0 || route_open(f, lmc, &r, &err) != 0 ||
         route_engine_find(engine)->build(&r, &err) != 0 || route_to_switches(&r, &err) != 0 ||
@@ -82,7 +82,7 @@ static void every_lane_is_clean(void **state)
 
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        route_proof_t proof = proof_of(engines[i], "kary:4,3", 2);
+        struct route_proof proof = proof_of(engines[i], "kary:4,3", 2);
 
         assert_int_equal(proof.lanes, 4);
         assert_int_equal(proof.worst, 1);
@@ -90,9 +90,9 @@ static void every_lane_is_clean(void **state)
 }
 
 /* At a port of a switch whose host is not there. */
-static void add_other(ibshift_fabric_t *f, uint64_t guid, uint32_t port)
+static void add_other(struct ibshift_fabric *f, uint64_t guid, uint32_t port)
 {
-    ibshift_error_t err = {""};
+    struct ibshift_error err = {""};
     int64_t node = ibshift_fabric_add_node(f, IBSHIFT_NODE_OTHER, guid, "AN", 1, &err);
 
     if (node < 0 ||
@@ -102,7 +102,7 @@ static void add_other(ibshift_fabric_t *f, uint64_t guid, uint32_t port)
     }
 }
 
-static uint32_t free_port(const ibshift_fabric_t *f)
+static uint32_t free_port(const struct ibshift_fabric *f)
 {
     for (uint32_t p = 0; p < f->port_count; p++) {
         if (ibshift_node_is_switch(f, f->ports[p].node) && f->ports[p].peer == IBSHIFT_NO_PORT) {
@@ -116,9 +116,9 @@ static uint32_t free_port(const ibshift_fabric_t *f)
 static void aggregation_nodes_are_reached_as_hosts(void **state)
 {
     static const char *const engines[] = {"ftree", "pgft", "updn", "flexible"};
-    ibshift_error_t err = {""};
-    ibshift_fabric_t *f = NULL;
-    route_proof_t proof;
+    struct ibshift_error err = {""};
+    struct ibshift_fabric *f = NULL;
+    struct route_proof proof;
 
     (void)state;
     assert_int_equal(ibshift_synth_fabric("kary:4,2/drop=h00003,h00005", &f, &err), 0);
@@ -126,7 +126,7 @@ static void aggregation_nodes_are_reached_as_hosts(void **state)
     add_other(f, 0xa1, free_port(f));
     for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++) {
         unsigned lid;
-        route_t r;
+        struct route r;
 
         assert_int_equal(route_open(f, 1, &r, &err), 0);
         assert_int_equal(route_engine_find(engines[i])->build(&r, &err), 0);

@@ -16,7 +16,7 @@ enum { FLIGHT = 7000, ROUTING = 90000, MTU = 1000, MESSAGES = 64 };
 #define PACKET 250000u /* ps of 1,000 bytes at 32 Gb/s */
 
 struct bench {
-    ibshift_fabric_t *graph;
+    struct ibshift_fabric *graph;
     struct sim_queue queue;
     struct sim_fabric *fabric;
     uint64_t arrived[MESSAGES], early[MESSAGES];
@@ -45,7 +45,7 @@ static struct sim_fabric_options usual(void)
 static void set_up(struct bench *b, const char *fabric, const struct sim_fabric_options *options)
 {
     struct sim_fabric_user user = {.context = b, .arrived = arrived};
-    ibshift_error_t err;
+    struct ibshift_error err;
 
     memset(b, 0, sizeof(*b));
     sim_queue_init(&b->queue);
@@ -274,10 +274,10 @@ static void refuses(void **state)
 {
     struct sim_fabric_options options = usual();
     struct sim_fabric_user user = {.arrived = arrived};
-    ibshift_fabric_t *graph;
+    struct ibshift_fabric *graph;
     struct sim_queue queue;
     struct sim_fabric *fabric;
-    ibshift_error_t err;
+    struct ibshift_error err;
 
     (void)state;
     sim_queue_init(&queue);
@@ -326,8 +326,8 @@ static void no_deadlock_on_two_lanes(void **state)
 {
     struct bench b;
     struct sim_fabric_options options = usual();
-    ibshift_fabric_t *graph;
-    ibshift_error_t err;
+    struct ibshift_fabric *graph;
+    struct ibshift_error err;
     uint8_t *table;
 
     (void)state;

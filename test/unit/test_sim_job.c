@@ -16,7 +16,7 @@ enum { FLIGHT = 7000, ROUTING = 90000, MTU = 1000, RANKS_MAX = 64 };
 #define PACKET 250000u /* ps of 1,000 bytes at 32 Gb/s */
 
 struct bench {
-    ibshift_fabric_t *graph;
+    struct ibshift_fabric *graph;
     uint32_t host_of[RANKS_MAX];
     struct ibshift_plan plan;
     struct ibshift_pace pace;
@@ -26,7 +26,7 @@ struct bench {
 
 static void set_up(struct bench *b, const char *fabric, uint32_t ranks, const char *alg)
 {
-    ibshift_error_t err;
+    struct ibshift_error err;
 
     memset(b, 0, sizeof(*b));
     assert_int_equal(ibshift_synth_fabric(fabric, &b->graph, &err), 0);
@@ -55,7 +55,7 @@ static void set_up(struct bench *b, const char *fabric, uint32_t ranks, const ch
 
 static void run(struct bench *b)
 {
-    ibshift_error_t err;
+    struct ibshift_error err;
 
     assert_int_equal(sim_job_open(&b->job, &b->params, &err), 0);
     sim_job_run(&b->job);

@@ -16,7 +16,7 @@ enum { RANKS = 4, BYTES = 4000, EVENTS_MAX = 16 };
 #define PACKET 250000u
 
 struct bench {
-    ibshift_fabric_t *graph;
+    struct ibshift_fabric *graph;
     struct sim_queue queue;
     struct sim_net *net;
     struct sim_fabric *fabric;
@@ -58,7 +58,7 @@ static void run(struct bench *b, const struct sim_net_options *options,
                                               .rate = 32000};
     struct sim_fabric_user user;
     struct sim_event event;
-    ibshift_error_t err;
+    struct ibshift_error err;
     int kind;
 
     memset(b, 0, sizeof(*b));

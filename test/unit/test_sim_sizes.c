@@ -60,7 +60,7 @@ static void a_builder_has_senders_and_receivers(void **state)
 }
 
 /* Returns what reading says, and the sizes of ranks 0 and 1. */
-static int read_text(const char *text, int *there, int *back, ibshift_error_t *err)
+static int read_text(const char *text, int *there, int *back, struct ibshift_error *err)
 {
     FILE *file = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
     struct sim_sizes *s;
@@ -78,7 +78,7 @@ static int read_text(const char *text, int *there, int *back, ibshift_error_t *e
 
 static void files_are_read(void **state)
 {
-    ibshift_error_t err;
+    struct ibshift_error err;
     int there, back;
 
     assert_int_equal(read_text("# sizes\n\n0 1 12\n 1\t0 13 # b\n 2 0 0", &there, &back, &err), 0);
@@ -99,7 +99,7 @@ static void bad_lines_are_told(void **state)
         {"0 1 -5\n", "x:1: -5 bytes: wants 0 to 1000000000"},
         {"0 1 99999999999\n", "x:1: 99999999999 bytes: wants 0 to 1000000000"},
     };
-    ibshift_error_t err;
+    struct ibshift_error err;
     int there, back;
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

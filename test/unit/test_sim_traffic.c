@@ -19,7 +19,7 @@ enum { FLIGHT = 7000, ROUTING = 90000, MTU = 1000, HOSTS = 4, PACKETS = 10 };
 #define LAST (2 * FLIGHT + ROUTING + (uint64_t)PACKET) /* its last packet */
 
 struct bench {
-    ibshift_fabric_t *graph;
+    struct ibshift_fabric *graph;
     struct sim_queue queue;
     struct sim_fabric *fabric;
     struct sim_traffic *traffic;
@@ -55,7 +55,7 @@ static void set_up_lanes(struct bench *b, const struct sim_traffic_options *opti
                                         .rate = 32000};
     struct sim_fabric_user user = {b, arrived, left};
     uint32_t group[HOSTS];
-    ibshift_error_t err;
+    struct ibshift_error err;
 
     for (uint32_t i = 0; i < HOSTS; i++) {
         group[i] = i * groups / HOSTS;

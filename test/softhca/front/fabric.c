@@ -36,7 +36,7 @@ static void give_lids(struct shm_port *p, uint32_t index, uint32_t lid)
 }
 
 /* A port of the fabric that was given. */
-static void take_port(struct shm_port *p, uint32_t index, const ibshift_port_t *port)
+static void take_port(struct shm_port *p, uint32_t index, const struct ibshift_port *port)
 {
     p->num = 1;
     p->host = index;

@@ -15,10 +15,10 @@ static int complain(int err, const char *text)
     return err;
 }
 
-static int load(const struct options *o, ibshift_fabric_t **f)
+static int load(const struct options *o, struct ibshift_fabric **f)
 {
-    ibshift_notes_t notes = {0};
-    ibshift_error_t err;
+    struct ibshift_notes notes = {0};
+    struct ibshift_error err;
     int status = ibshift_fabric_load(o->fabric, o->lfts, f, &notes, &err);
     if (status) {
         return complain(status, err.text);
@@ -35,9 +35,9 @@ static int load(const struct options *o, ibshift_fabric_t **f)
     return 0;
 }
 
-static int in_routing_order(struct place *p, ibshift_error_t *err)
+static int in_routing_order(struct place *p, struct ibshift_error *err)
 {
-    ibshift_shape_t shape;
+    struct ibshift_shape shape;
     int status = ibshift_shape_find(p->fabric, &shape, err);
     if (status == 0) {
         status = ibshift_order_routing(p->fabric, &shape, &p->host, err);
@@ -47,7 +47,7 @@ static int in_routing_order(struct place *p, ibshift_error_t *err)
     return status;
 }
 
-static int at_random(struct place *p, const char *seed, ibshift_error_t *err)
+static int at_random(struct place *p, const char *seed, struct ibshift_error *err)
 {
     char *end;
     errno = 0;
@@ -62,7 +62,7 @@ static int at_random(struct place *p, const char *seed, ibshift_error_t *err)
     return status;
 }
 
-static int by_file(struct place *p, const char *path, ibshift_error_t *err)
+static int by_file(struct place *p, const char *path, struct ibshift_error *err)
 {
     int status = ibshift_order_load(path, p->fabric, false, &p->host, &p->hosts, err);
     if (status) {
@@ -83,7 +83,7 @@ static int by_file(struct place *p, const char *path, ibshift_error_t *err)
 
 static int choose(struct place *p, const char *how)
 {
-    ibshift_error_t err;
+    struct ibshift_error err;
     int status = !how || strcmp(how, "order") == 0 ? in_routing_order(p, &err)
                  : strncmp(how, "random:", 7) == 0 ? at_random(p, how + 7, &err)
                                                    : by_file(p, how, &err);
@@ -93,10 +93,10 @@ static int choose(struct place *p, const char *how)
 /* The hosts in use have LIDs, as many each. */
 static int check_lids(const struct place *p, struct options *o)
 {
-    ibshift_error_t err;
+    struct ibshift_error err;
     o->conf.lmc = p->fabric->ports[p->fabric->hosts[p->host[0]]].lmc;
     for (uint32_t i = 0; i < o->conf.hosts; i++) {
-        const ibshift_port_t *port = &p->fabric->ports[p->fabric->hosts[p->host[i]]];
+        const struct ibshift_port *port = &p->fabric->ports[p->fabric->hosts[p->host[i]]];
         const char *name = ibshift_host_name(p->fabric, p->host[i]);
         if (port->lid == 0) {
             ibshift_fail(&err, 0, "'%s' has no LID: neither %s nor the tables name one", name,

@@ -6,8 +6,8 @@
 #include "front/options.h"
 
 struct place {
-    ibshift_fabric_t *fabric; /* NULL: none was asked for */
-    uint32_t *host;           /* modelled host -> host of the fabric */
+    struct ibshift_fabric *fabric; /* NULL: none was asked for */
+    uint32_t *host;                /* modelled host -> host of the fabric */
     uint32_t hosts;
 };
 

@@ -47,7 +47,7 @@ static void make_crossbar(double cable)
 /* The fastest of the hosts' cables has the profile's rate, the others theirs in proportion. */
 static void rate_links(const struct place *p, double rate)
 {
-    const ibshift_fabric_t *f = p->fabric;
+    const struct ibshift_fabric *f = p->fabric;
     uint32_t fastest = ibshift_rate_of_hosts(f, NULL, f->host_count);
     for (uint32_t l = 0; l < f->port_count; l++) {
         shm.wire->links[l].rate = rate / ibshift_link_cost(f, l, fastest);
@@ -62,7 +62,7 @@ static void rate_links(const struct place *p, double rate)
 /* Numbers leaves and columns; two modelled hosts of each leaf in two[]. Returns the leaves. */
 static uint32_t number(const struct place *p, uint32_t (*two)[2], uint32_t *leaf_of_node)
 {
-    const ibshift_fabric_t *f = p->fabric;
+    const struct ibshift_fabric *f = p->fabric;
     struct shm_wire *w = shm.wire;
     uint32_t leaves = 0;
     for (uint32_t h = 0; h < shm.head->conf.hosts; h++) {
@@ -87,7 +87,7 @@ static uint32_t number(const struct place *p, uint32_t (*two)[2], uint32_t *leaf
 static int route(const struct place *p, uint32_t from, unsigned lid, uint32_t *cell)
 {
     uint32_t links[IBSHIFT_ROUTE_MAX];
-    ibshift_error_t err;
+    struct ibshift_error err;
     int walked,
         n = ibshift_route_walk(p->fabric, p->host[from], lid, links, IBSHIFT_ROUTE_MAX, &walked);
     if (n >= 0 && n <= WIRE_HOPS) {

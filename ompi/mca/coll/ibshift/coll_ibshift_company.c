@@ -8,7 +8,8 @@
 #include "fabric/graph/map64.h"
 
 /* The number of an identity: they are counted as they come. */
-static int number_of(ibshift_map64_t *map, uint64_t identity, uint32_t *count, uint32_t *number)
+static int number_of(struct ibshift_map64 *map, uint64_t identity, uint32_t *count,
+                     uint32_t *number)
 {
     int rc = 0;
 
@@ -28,7 +29,7 @@ static int fill(const mca_coll_ibshift_module_t *module, struct ibshift_company 
     uint32_t *processors = port_of + module->size;
     struct ibshift_crowd *crowd = &company->numbered;
     uint64_t node = 0;
-    ibshift_map64_t hosts = {.size = 0}, ports = {.size = 0};
+    struct ibshift_map64 hosts = {.size = 0}, ports = {.size = 0};
     int rc = 0;
 
     *crowd =

@@ -14,7 +14,7 @@
 #include "fabric/read/read.h"
 #include "net/verbs/blob.h"
 
-static ibshift_fabric_t *fabric;
+static struct ibshift_fabric *fabric;
 static uint32_t *order, order_count;
 static enum ibshift_order_wish wish;
 static uint64_t identity;
@@ -35,9 +35,9 @@ static enum ibshift_order_wish wish_of(const char *text)
     return IBSHIFT_ORDER_FILE;
 }
 
-static int load(ibshift_error_t *err)
+static int load(struct ibshift_error *err)
 {
-    ibshift_notes_t notes = {.count = 0};
+    struct ibshift_notes notes = {.count = 0};
     int rc;
 
     if (!ibshift_params_may_open(ibshift_params.fabric, err->text, sizeof(err->text)) ||
@@ -77,7 +77,7 @@ static uint64_t identify(void)
 
 void ibshift_fabric_file_open(void)
 {
-    ibshift_error_t err = {""};
+    struct ibshift_error err = {""};
 
     wish = wish_of(ibshift_params.order);
     if ('\0' == ibshift_params.fabric[0] || IBSHIFT_ORDER_RANK == wish) {
@@ -137,7 +137,7 @@ uint64_t ibshift_fabric_file_id(void)
     return identity;
 }
 
-const ibshift_fabric_t *ibshift_fabric_file(void)
+const struct ibshift_fabric *ibshift_fabric_file(void)
 {
     return fabric;
 }

@@ -27,7 +27,7 @@ void ibshift_fabric_file_close(void);
 
 /* Of the fabric, its tables and the order; 0: there is none. */
 uint64_t ibshift_fabric_file_id(void);
-const ibshift_fabric_t *ibshift_fabric_file(void);
+const struct ibshift_fabric *ibshift_fabric_file(void);
 enum ibshift_order_wish ibshift_fabric_wish(void);
 /* The hosts along the routing order or that of the user's file, with place keepers. */
 const uint32_t *ibshift_fabric_order(uint32_t *count);

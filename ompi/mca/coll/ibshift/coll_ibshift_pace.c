@@ -43,7 +43,7 @@ static uint32_t all_hosts(const mca_coll_ibshift_module_t *module)
 /* Of the slowest host's cable, from the file that all ranks have; 0: it does not say. */
 static uint64_t link_kib(void)
 {
-    const ibshift_fabric_t *fabric = ibshift_fabric_file();
+    const struct ibshift_fabric *fabric = ibshift_fabric_file();
     uint32_t rate = 0;
 
     for (uint32_t i = 0; NULL != fabric && i < fabric->host_count; i++) {

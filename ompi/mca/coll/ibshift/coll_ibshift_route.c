@@ -31,12 +31,12 @@ static bool is_first_told(void)
     return first;
 }
 
-ibshift_placement_t *ibshift_route_place(const mca_coll_ibshift_module_t *module, char *why,
-                                         size_t size, int *rc)
+struct ibshift_placement *ibshift_route_place(const mca_coll_ibshift_module_t *module, char *why,
+                                              size_t size, int *rc)
 {
     uint32_t *host_of = malloc(module->size * sizeof(*host_of));
-    ibshift_placement_t *placement = NULL;
-    ibshift_error_t err;
+    struct ibshift_placement *placement = NULL;
+    struct ibshift_error err;
 
     *rc = NULL == host_of
               ? -ENOMEM
@@ -49,8 +49,8 @@ ibshift_placement_t *ibshift_route_place(const mca_coll_ibshift_module_t *module
     return placement;
 }
 
-int ibshift_route_seat(const ibshift_placement_t *placement, enum ibshift_way way,
-                       ibshift_seats_t *seats, ibshift_error_t *err)
+int ibshift_route_seat(const struct ibshift_placement *placement, enum ibshift_way way,
+                       struct ibshift_seats *seats, struct ibshift_error *err)
 {
     uint32_t count;
     const uint32_t *order = ibshift_fabric_order(&count);
@@ -70,13 +70,13 @@ static void free_line(struct ibshift_line *line)
 }
 
 /* Rank order is for all-to-alls alone: rings and trees go along the routing order anyway. */
-static int draw_line(const mca_coll_ibshift_module_t *module, const ibshift_placement_t *placement,
-                     struct ibshift_line *line)
+static int draw_line(const mca_coll_ibshift_module_t *module,
+                     const struct ibshift_placement *placement, struct ibshift_line *line)
 {
     size_t size = module->size;
     uint32_t place = 0;
-    ibshift_seats_t seats;
-    ibshift_error_t err;
+    struct ibshift_seats seats;
+    struct ibshift_error err;
     const struct ibshift_order *order = &seats.order;
     int rc = ibshift_route_seat(placement, IBSHIFT_WAY_ROUTING, &seats, &err);
 
@@ -109,8 +109,8 @@ static int draw_line(const mca_coll_ibshift_module_t *module, const ibshift_plac
 }
 
 /* What was asked for is taken; otherwise the better one of two that cost no search. */
-static int seat_first(ibshift_placement_t *placement, ibshift_seats_t *seats, enum ibshift_way *way,
-                      ibshift_error_t *err)
+static int seat_first(struct ibshift_placement *placement, struct ibshift_seats *seats,
+                      enum ibshift_way *way, struct ibshift_error *err)
 {
     uint32_t count;
     const uint32_t *order = ibshift_fabric_order(&count);
@@ -126,9 +126,9 @@ static int locate(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
 {
     struct ibshift_route *route = &module->route;
     char why[256] = "";
-    ibshift_error_t err = {""};
+    struct ibshift_error err = {""};
     int rc;
-    ibshift_placement_t *placement = ibshift_route_place(module, why, sizeof(why), &rc);
+    struct ibshift_placement *placement = ibshift_route_place(module, why, sizeof(why), &rc);
 
     if (0 == rc) {
         rc = seat_first(placement, &route->located, &route->way, &err);

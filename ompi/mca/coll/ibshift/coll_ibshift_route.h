@@ -37,7 +37,7 @@ struct ibshift_line {
 
 struct ibshift_route {
     bool is_located, is_settled;
-    ibshift_seats_t located;
+    struct ibshift_seats located;
     enum ibshift_way way;     /* of an all-to-all with an order, or stages */
     struct ibshift_line line; /* rank_at NULL: none */
     struct ibshift_settled *settled;
@@ -72,9 +72,9 @@ bool ibshift_route_renames(const struct mca_coll_ibshift_module_t *module,
 
 /* For coll_ibshift_settle.c: the ranks on the fabric's hosts; NULL with a negative errno in rc, and
  * the reason in why where the file does not fit. And the seats of a way that is a shift. */
-ibshift_placement_t *ibshift_route_place(const struct mca_coll_ibshift_module_t *module, char *why,
-                                         size_t size, int *rc);
-int ibshift_route_seat(const ibshift_placement_t *placement, enum ibshift_way way,
-                       ibshift_seats_t *seats, ibshift_error_t *err);
+struct ibshift_placement *ibshift_route_place(const struct mca_coll_ibshift_module_t *module,
+                                              char *why, size_t size, int *rc);
+int ibshift_route_seat(const struct ibshift_placement *placement, enum ibshift_way way,
+                       struct ibshift_seats *seats, struct ibshift_error *err);
 
 #endif

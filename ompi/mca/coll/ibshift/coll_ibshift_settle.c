@@ -39,8 +39,9 @@ static unsigned ways_wished(void)
     }
 }
 
-static void explain(const struct ompi_communicator_t *comm, const ibshift_placement_t *placement,
-                    const ibshift_arrangement_t *a, int rc, const char *error)
+static void explain(const struct ompi_communicator_t *comm,
+                    const struct ibshift_placement *placement, const struct ibshift_arrangement *a,
+                    int rc, const char *error)
 {
     if (!ibshift_params.explain) {
         return;
@@ -60,14 +61,14 @@ static void explain(const struct ompi_communicator_t *comm, const ibshift_placem
 
 /* Rank 0: the way, and the arrangement if it is a table. What fails leaves the routing order. */
 static void arrange(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                    ibshift_arrangement_t *a, int *told)
+                    struct ibshift_arrangement *a, int *told)
 {
     uint32_t count;
     const uint32_t *order = ibshift_fabric_order(&count);
-    ibshift_error_t err = {""};
+    struct ibshift_error err = {""};
     char why[256];
     int rc;
-    ibshift_placement_t *placement = ibshift_route_place(module, why, sizeof(why), &rc);
+    struct ibshift_placement *placement = ibshift_route_place(module, why, sizeof(why), &rc);
 
     if (0 == rc) {
         rc = ibshift_placement_routes(placement, true, &err);
@@ -83,9 +84,9 @@ static void arrange(mca_coll_ibshift_module_t *module, struct ompi_communicator_
 }
 
 /* The rows as the ranks get them, part by part. */
-static int *rows_of(const ibshift_arrangement_t *a, uint32_t ranks, size_t parts)
+static int *rows_of(const struct ibshift_arrangement *a, uint32_t ranks, size_t parts)
 {
-    const ibshift_schedule_t *t = &a->schedule;
+    const struct ibshift_schedule *t = &a->schedule;
     size_t stages = t->table.stages;
     int *rows = malloc(parts * stages * ranks * sizeof(*rows) + 1), *at = rows;
 
@@ -142,8 +143,8 @@ static int share_table(const mca_coll_ibshift_module_t *module, struct ompi_comm
 static int take_shift(const mca_coll_ibshift_module_t *module, enum ibshift_way way,
                       struct ibshift_settled *settled)
 {
-    ibshift_placement_t *placement;
-    ibshift_error_t err;
+    struct ibshift_placement *placement;
+    struct ibshift_error err;
     char why[256];
     int rc;
 
@@ -160,7 +161,7 @@ static int take_shift(const mca_coll_ibshift_module_t *module, enum ibshift_way 
 
 /* Rank 0. */
 static int *prepare(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                    ibshift_arrangement_t *a, int *told)
+                    struct ibshift_arrangement *a, int *told)
 {
     int *rows = NULL;
 
@@ -181,7 +182,7 @@ static int find_way(mca_coll_ibshift_module_t *module, struct ompi_communicator_
                     struct ibshift_settled *fresh, bool *is_known)
 {
     int told[TOLD_SIZE] = {OMPI_SUCCESS, NEW, IBSHIFT_WAY_ROUTING, 0, PART_LANES};
-    ibshift_arrangement_t a = {.way = IBSHIFT_WAY_ROUTING};
+    struct ibshift_arrangement a = {.way = IBSHIFT_WAY_ROUTING};
     int *rows = NULL, least = NO_MEMORY, rc, other;
 
     rc = comm->c_coll->coll_reduce(&mine, &least, 1, INTEGERS, MPI_MIN, 0, comm,

@@ -18,8 +18,8 @@ struct ompi_communicator_t;
 struct ibshift_settled {
     unsigned users; /* under the lock of coll_ibshift_settle.c */
     uint32_t size;
-    uint32_t *peers;       /* in the order of their ranks: what it is for */
-    ibshift_seats_t seats; /* of a shift */
+    uint32_t *peers;            /* in the order of their ranks: what it is for */
+    struct ibshift_seats seats; /* of a shift */
     enum ibshift_way way;
     uint32_t *row; /* of this rank in a table: to, from, and LIDs where there are several */
     struct ibshift_stages table;

@@ -35,13 +35,14 @@ int fabric_args_parse(struct fabric_args *args, int argc, char **argv);
 
 /* Loads positional 0 (fabric) and 1 (tables, if given); prints notes and errors; CLI_OK or
  * CLI_USAGE. */
-int fabric_args_load(const struct fabric_args *args, ibshift_fabric_t **fabric);
+int fabric_args_load(const struct fabric_args *args, struct ibshift_fabric **fabric);
 
 /* The reason in err, printed as this command's message; CLI_USAGE. */
-int fabric_args_fail(const struct fabric_args *args, const ibshift_error_t *err);
+int fabric_args_fail(const struct fabric_args *args, const struct ibshift_error *err);
 
 /* Writes the compiled form with the routing order and says so; CLI_OK or CLI_USAGE. */
-int fabric_compile(const struct fabric_args *args, const ibshift_fabric_t *f, const char *path);
+int fabric_compile(const struct fabric_args *args, const struct ibshift_fabric *f,
+                   const char *path);
 
 int cmd_fabric(int argc, char **argv);
 int cmd_fabric_show(int argc, char **argv);

@@ -106,15 +106,15 @@ int fabric_args_parse(struct fabric_args *args, int argc, char **argv)
                : CLI_OK;
 }
 
-int fabric_args_fail(const struct fabric_args *args, const ibshift_error_t *err)
+int fabric_args_fail(const struct fabric_args *args, const struct ibshift_error *err)
 {
     return cli_error(args->command, "%s", err->text);
 }
 
-int fabric_args_load(const struct fabric_args *args, ibshift_fabric_t **fabric)
+int fabric_args_load(const struct fabric_args *args, struct ibshift_fabric **fabric)
 {
-    ibshift_notes_t notes = {.count = 0};
-    ibshift_error_t err = {""};
+    struct ibshift_notes notes = {.count = 0};
+    struct ibshift_error err = {""};
     const char *name = args->positional[0];
     int rc = ibshift_fabric_load(strcmp(name, "-") == 0 ? "/dev/stdin" : name, args->positional[1],
                                  fabric, &notes, &err);

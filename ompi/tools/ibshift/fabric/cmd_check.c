@@ -9,13 +9,13 @@
 #include <inttypes.h>
 
 /* Up and down mean something where there are levels. */
-static bool has_levels(const ibshift_shape_t *shape)
+static bool has_levels(const struct ibshift_shape *shape)
 {
     return shape->kind != IBSHIFT_SHAPE_TORUS && shape->digits != NULL;
 }
 
 /* The tables do not say which packets take which VL: with more than one, a cycle is a warning. */
-static void print_loops(const ibshift_fabric_t *f, const route_proof_t *proof)
+static void print_loops(const struct ibshift_fabric *f, const struct route_proof *proof)
 {
     if (proof->cycle_length == 0) {
         printf("no credit loop: %" PRIu64 " dependencies between channels, acyclic on one VL\n",
@@ -27,7 +27,7 @@ static void print_loops(const ibshift_fabric_t *f, const route_proof_t *proof)
     }
 }
 
-static void print_check(const ibshift_check_t *c, const ibshift_shape_t *shape)
+static void print_check(const struct ibshift_check *c, const struct ibshift_shape *shape)
 {
     printf("%" PRIu64 " routes from leaf switches to LIDs, the longest of %u links\n", c->routes,
            c->longest);
@@ -44,8 +44,8 @@ static void print_check(const ibshift_check_t *c, const ibshift_shape_t *shape)
     }
 }
 
-static void print_check_json(const ibshift_check_t *c, const ibshift_shape_t *shape,
-                             const route_proof_t *proof)
+static void print_check_json(const struct ibshift_check *c, const struct ibshift_shape *shape,
+                             const struct route_proof *proof)
 {
     char turns[24] = "null";
 
@@ -64,12 +64,12 @@ static void print_check_json(const ibshift_check_t *c, const ibshift_shape_t *sh
     puts("]}");
 }
 
-static int check(const struct fabric_args *args, const ibshift_fabric_t *f, bool json)
+static int check(const struct fabric_args *args, const struct ibshift_fabric *f, bool json)
 {
-    ibshift_shape_t shape;
-    ibshift_check_t result;
-    route_proof_t proof = {.routes = 0};
-    ibshift_error_t err;
+    struct ibshift_shape shape;
+    struct ibshift_check result;
+    struct route_proof proof = {.routes = 0};
+    struct ibshift_error err;
     int rc = ibshift_shape_find(f, &shape, &err);
 
     if (rc != 0) {
@@ -92,12 +92,12 @@ static int check(const struct fabric_args *args, const ibshift_fabric_t *f, bool
     return rc;
 }
 
-static int compare(const struct fabric_args *args, const ibshift_fabric_t *now,
+static int compare(const struct fabric_args *args, const struct ibshift_fabric *now,
                    const char *old_name)
 {
-    ibshift_notes_t notes = {.count = 0};
-    ibshift_error_t err;
-    ibshift_fabric_t *old;
+    struct ibshift_notes notes = {.count = 0};
+    struct ibshift_error err;
+    struct ibshift_fabric *old;
     int rc = ibshift_fabric_load(old_name, NULL, &old, &notes, &err);
 
     if (rc != 0) {
@@ -127,7 +127,7 @@ int cmd_fabric_check(int argc, char **argv)
                                .options = options,
                                .least = 1,
                                .most = 2};
-    ibshift_fabric_t *f;
+    struct ibshift_fabric *f;
     int rc = fabric_args_parse(&args, argc, argv);
 
     if (rc != CLI_OK || args.helped) {

@@ -13,15 +13,15 @@ struct contend {
     const char *order, *plan; /* as given, or NULL */
     bool schedule, json;
     const char *title; /* of what is counted */
-    ibshift_arrangement_t table;
-    ibshift_seats_t seats;
-    ibshift_plan_flows_t flows;
+    struct ibshift_arrangement table;
+    struct ibshift_seats seats;
+    struct ibshift_plan_flows flows;
     uint32_t *renamed; /* plan's rank -> member */
-    ibshift_contention_t result;
+    struct ibshift_contention result;
     double bound; /* of an all-to-all; of a plan that of its flows */
 };
 
-static int fail(const struct contend *c, const ibshift_error_t *err)
+static int fail(const struct contend *c, const struct ibshift_error *err)
 {
     return fabric_args_fail(&c->args, err);
 }
@@ -33,7 +33,7 @@ static int make_seats(struct contend *c)
 
 static int make_table(struct contend *c)
 {
-    ibshift_error_t err;
+    struct ibshift_error err;
 
     if (ibshift_arrange(c->job.placement, c->job.order, c->job.order_count, 1u << IBSHIFT_WAY_TABLE,
                         &c->table, &err) != 0) {
@@ -46,7 +46,7 @@ static int make_table(struct contend *c)
 /* The plan's ranks are those of the job in the order asked for. */
 static int make_plan(struct contend *c)
 {
-    const ibshift_placement_t *p = c->job.placement;
+    const struct ibshift_placement *p = c->job.placement;
     const struct ibshift_alg *alg = NULL;
     struct ibshift_plan plan;
     int rc, status = fabric_job_plan(&c->args, c->plan, p->ranks, &alg, &plan);
@@ -73,8 +73,8 @@ static int make_plan(struct contend *c)
 
 static int count_flows(struct contend *c)
 {
-    const ibshift_placement_t *p = c->job.placement;
-    ibshift_stage_source_t source;
+    const struct ibshift_placement *p = c->job.placement;
+    struct ibshift_stage_source source;
     int status = c->plan != NULL ? make_plan(c) : c->schedule ? make_table(c) : make_seats(c);
 
     if (status != CLI_OK) {
@@ -89,14 +89,14 @@ static int count_flows(struct contend *c)
     return CLI_OK;
 }
 
-static double average_of(const ibshift_contention_t *r)
+static double average_of(const struct ibshift_contention *r)
 {
     return r->stages > 0 ? r->sum / r->stages : 0;
 }
 
 static void print_text(const struct contend *c, const uint32_t *guilty, unsigned count)
 {
-    const ibshift_contention_t *r = &c->result;
+    const struct ibshift_contention *r = &c->result;
     char link[200];
 
     printf("%u ranks on %u hosts: %s\n", c->job.placement->ranks, c->job.placement->paths->hosts,
@@ -120,7 +120,7 @@ static void print_text(const struct contend *c, const uint32_t *guilty, unsigned
 
 static void print_json(const struct contend *c, const uint32_t *guilty, unsigned count)
 {
-    const ibshift_contention_t *r = &c->result;
+    const struct ibshift_contention *r = &c->result;
     char text[200];
     struct json j;
 

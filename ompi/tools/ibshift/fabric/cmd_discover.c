@@ -10,8 +10,8 @@
 static int discover(const struct fabric_args *args, const struct fabric_live *live,
                     const char *output)
 {
-    ibshift_fabric_t *f;
-    ibshift_error_t err;
+    struct ibshift_fabric *f;
+    struct ibshift_error err;
     int rc;
 
     if (fabric_live_read(live, &f, &err) != 0) {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void describe(const ibshift_fabric_t *f, const ibshift_shape_t *shape,
-                     const ibshift_load_t *load, char *text, size_t size)
+static void describe(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
+                     const struct ibshift_load *load, char *text, size_t size)
 {
     int length = snprintf(text, size, "%u hosts, %u switches", f->host_count, f->switch_count);
 
@@ -23,12 +23,12 @@ static void describe(const ibshift_fabric_t *f, const ibshift_shape_t *shape,
     }
 }
 
-static int draw_into(const struct fabric_args *args, const ibshift_fabric_t *f, FILE *out)
+static int draw_into(const struct fabric_args *args, const struct ibshift_fabric *f, FILE *out)
 {
-    ibshift_shape_t shape;
-    ibshift_error_t err = {"no memory"};
+    struct ibshift_shape shape;
+    struct ibshift_error err = {"no memory"};
     struct fabric_picture picture = {.f = f, .shape = &shape};
-    ibshift_load_t load = {.on = NULL};
+    struct ibshift_load load = {.on = NULL};
     char title[160], subtitle[256];
     int rc = ibshift_shape_find(f, &shape, &err);
 
@@ -51,7 +51,7 @@ static int draw_into(const struct fabric_args *args, const ibshift_fabric_t *f, 
     return rc;
 }
 
-static int draw(const struct fabric_args *args, const ibshift_fabric_t *f, const char *path)
+static int draw(const struct fabric_args *args, const struct ibshift_fabric *f, const char *path)
 {
     FILE *out = path == NULL ? stdout : fopen(path, "w");
     int rc;
@@ -78,7 +78,7 @@ int cmd_fabric_draw(int argc, char **argv)
                                .options = options,
                                .least = 1,
                                .most = 2};
-    ibshift_fabric_t *f;
+    struct ibshift_fabric *f;
     int rc = fabric_args_parse(&args, argc, argv);
 
     if (rc != CLI_OK || args.helped) {

@@ -9,7 +9,7 @@ struct node_words {
 };
 
 /* Aggregation nodes are channel adapters by what ibnetdiscover says, and known by their name. */
-static struct node_words words_of(const ibshift_fabric_t *f, uint32_t node)
+static struct node_words words_of(const struct ibshift_fabric *f, uint32_t node)
 {
     if (ibshift_node_is_switch(f, node)) {
         return (struct node_words){"switchguid", "Switch", 'S'};
@@ -20,18 +20,18 @@ static struct node_words words_of(const ibshift_fabric_t *f, uint32_t node)
                : (struct node_words){"rtguid", "Rt", 'R'};
 }
 
-static void print_port(const ibshift_fabric_t *f, uint32_t port)
+static void print_port(const struct ibshift_fabric *f, uint32_t port)
 {
-    const ibshift_port_t *own = &f->ports[port], *peer = &f->ports[own->peer];
+    const struct ibshift_port *own = &f->ports[port], *peer = &f->ports[own->peer];
 
     printf("[%u]\t\"%c-%016" PRIx64 "\"[%u]\t\t# \"%s\"\n", own->number,
            words_of(f, peer->node).letter, f->nodes[peer->node].guid, peer->number,
            ibshift_node_name(f, peer->node));
 }
 
-static void print_node(const ibshift_fabric_t *f, uint32_t n)
+static void print_node(const struct ibshift_fabric *f, uint32_t n)
 {
-    const ibshift_node_t *node = &f->nodes[n];
+    const struct ibshift_node *node = &f->nodes[n];
     struct node_words words = words_of(f, n);
 
     printf("%s=0x%" PRIx64 "\n", words.guid, node->guid);
@@ -45,7 +45,7 @@ static void print_node(const ibshift_fabric_t *f, uint32_t n)
     putchar('\n');
 }
 
-static void print_row(const ibshift_fabric_t *f, uint32_t sw, unsigned lid)
+static void print_row(const struct ibshift_fabric *f, uint32_t sw, unsigned lid)
 {
     uint32_t port = f->lid_port[lid];
     unsigned out = ibshift_lft_get(f, sw, lid);
@@ -56,10 +56,10 @@ static void print_row(const ibshift_fabric_t *f, uint32_t sw, unsigned lid)
     }
 }
 
-static void print_tables(const ibshift_fabric_t *f)
+static void print_tables(const struct ibshift_fabric *f)
 {
     for (uint32_t s = 0; s < f->switch_count; s++) {
-        const ibshift_node_t *node = &f->nodes[f->switches[s]];
+        const struct ibshift_node *node = &f->nodes[f->switches[s]];
 
         printf("Unicast lids [0-%u] of switch Lid %u guid 0x%016" PRIx64 " ('%s'):\n",
                f->lft_stride - 1, node->lid, node->guid, ibshift_node_name(f, f->switches[s]));
@@ -84,7 +84,7 @@ int cmd_fabric_export(int argc, char **argv)
                                .options = options,
                                .least = 1,
                                .most = 2};
-    ibshift_fabric_t *f;
+    struct ibshift_fabric *f;
     int rc = fabric_args_parse(&args, argc, argv);
 
     if (rc != CLI_OK || args.helped) {

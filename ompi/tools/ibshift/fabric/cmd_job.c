@@ -94,7 +94,7 @@ static int read_hosts(const struct fabric_args *args, const struct fabric_job *j
                       uint32_t **hosts, uint32_t *count)
 {
     uint32_t *read = NULL;
-    ibshift_error_t err;
+    struct ibshift_error err;
 
     if (ibshift_ranks_load(job->hosts, job->fabric, &read, count, &err) != 0) {
         return fabric_args_fail(args, &err);
@@ -108,7 +108,7 @@ static int read_hosts(const struct fabric_args *args, const struct fabric_job *j
 static int choose_hosts(const struct fabric_args *args, const struct fabric_job *job,
                         uint32_t **hosts, uint32_t *count)
 {
-    const ibshift_fabric_t *f = job->fabric;
+    const struct ibshift_fabric *f = job->fabric;
     uint64_t numbers[3];
     int status;
 
@@ -136,9 +136,9 @@ static int choose_hosts(const struct fabric_args *args, const struct fabric_job 
 static void slow_down(const struct fabric_job *job, const uint32_t *hosts, uint32_t count)
 {
     for (uint32_t i = 0; i < job->slow_hosts && i < count; i++) {
-        ibshift_port_t *port = &job->fabric->ports[job->fabric->hosts[hosts[i]]];
+        struct ibshift_port *port = &job->fabric->ports[job->fabric->hosts[hosts[i]]];
         uint32_t mbps = port->rate.mbps != 0 ? port->rate.mbps : ibshift_rate_usual().mbps;
-        ibshift_rate_t rate = {.mbps = mbps / job->slow_by & IBSHIFT_RATE_MOST};
+        struct ibshift_rate rate = {.mbps = mbps / job->slow_by & IBSHIFT_RATE_MOST};
         uint32_t before = 0;
 
         while (hosts[before] != hosts[i]) {
@@ -157,7 +157,7 @@ static void slow_down(const struct fabric_job *job, const uint32_t *hosts, uint3
 static int place_ranks(const struct fabric_args *args, struct fabric_job *job)
 {
     uint32_t *hosts = NULL, *host_of = NULL, count = 0;
-    ibshift_error_t err;
+    struct ibshift_error err;
     int status = choose_hosts(args, job, &hosts, &count);
 
     if (status == CLI_OK && (uint64_t)count * job->per_host > RANKS_MAX) {
@@ -186,7 +186,7 @@ static int place_ranks(const struct fabric_args *args, struct fabric_job *job)
 
 int fabric_job_open(const struct fabric_args *args, struct fabric_job *job)
 {
-    ibshift_error_t err;
+    struct ibshift_error err;
     long per_host = 1;
     int status;
 
@@ -215,7 +215,7 @@ void fabric_job_close(struct fabric_job *job)
     ibshift_fabric_free(job->fabric);
 }
 
-unsigned fabric_job_guilty(const struct fabric_job *job, const ibshift_contention_t *c,
+unsigned fabric_job_guilty(const struct fabric_job *job, const struct ibshift_contention *c,
                            uint32_t guilty[FABRIC_GUILTY])
 {
     double cost[FABRIC_GUILTY];

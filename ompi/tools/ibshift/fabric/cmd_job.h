@@ -9,8 +9,8 @@
 
 struct fabric_job {
     const char *hosts, *ranks_per_host; /* as given, or NULL */
-    ibshift_fabric_t *fabric;
-    ibshift_placement_t *placement;
+    struct ibshift_fabric *fabric;
+    struct ibshift_placement *placement;
     uint32_t *order, order_count; /* the fabric's hosts in routing order, with place keepers */
     uint32_t per_host;
     uint32_t slow_hosts, slow_by; /* the first ranks' hosts have cables so many times slower */
@@ -33,14 +33,14 @@ bool fabric_job_numbers(const struct fabric_args *args, const char *text, const 
  * NULL: rank. *title: what that is, for people. CLI_OK or CLI_USAGE with a message.
  */
 int fabric_job_seats(const struct fabric_args *args, const struct fabric_job *job,
-                     const char *order, ibshift_seats_t *seats, const char **title);
+                     const char *order, struct ibshift_seats *seats, const char **title);
 /* The plan of "alltoall/bruck" or "alltoall/bruck:3" (radix); CLI_OK or CLI_USAGE. */
 int fabric_job_plan(const struct fabric_args *args, const char *text, uint32_t ranks,
                     const struct ibshift_alg **alg, struct ibshift_plan *plan);
 
 /* The five busiest links of a contention, dearest first. */
 #define FABRIC_GUILTY 5
-unsigned fabric_job_guilty(const struct fabric_job *job, const ibshift_contention_t *c,
+unsigned fabric_job_guilty(const struct fabric_job *job, const struct ibshift_contention *c,
                            uint32_t guilty[FABRIC_GUILTY]);
 
 #endif

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-static int find_order(const struct fabric_args *args, const ibshift_fabric_t *f, bool keepers,
+static int find_order(const struct fabric_args *args, const struct ibshift_fabric *f, bool keepers,
                       uint32_t **order, uint32_t *count)
 {
-    ibshift_shape_t shape;
-    ibshift_error_t err;
+    struct ibshift_shape shape;
+    struct ibshift_error err;
     int rc = ibshift_shape_find(f, &shape, &err);
 
     if (rc == 0) {
@@ -73,7 +73,7 @@ int cmd_fabric_order(int argc, char **argv)
                                .least = 1,
                                .most = 2};
     struct fabric_names names;
-    ibshift_fabric_t *f;
+    struct ibshift_fabric *f;
     uint32_t *order = NULL, count = 0;
     int rc = fabric_args_parse(&args, argc, argv);
 
@@ -96,10 +96,10 @@ int cmd_fabric_order(int argc, char **argv)
     return rc;
 }
 
-int fabric_compile(const struct fabric_args *args, const ibshift_fabric_t *f, const char *path)
+int fabric_compile(const struct fabric_args *args, const struct ibshift_fabric *f, const char *path)
 {
     uint32_t *order = NULL, count = 0;
-    ibshift_error_t err;
+    struct ibshift_error err;
     struct stat info = {.st_size = 0};
     int rc = find_order(args, f, true, &order, &count);
 
@@ -119,10 +119,10 @@ int fabric_compile(const struct fabric_args *args, const ibshift_fabric_t *f, co
 }
 
 /* A job must not find out that its tables lead nowhere. */
-static int check_routes(const struct fabric_args *args, const ibshift_fabric_t *f)
+static int check_routes(const struct fabric_args *args, const struct ibshift_fabric *f)
 {
-    ibshift_check_t check;
-    ibshift_error_t err;
+    struct ibshift_check check;
+    struct ibshift_error err;
 
     if (ibshift_fabric_check(f, NULL, &check, &err) != 0) {
         return fabric_args_fail(args, &err);
@@ -146,7 +146,7 @@ static int check_routes(const struct fabric_args *args, const ibshift_fabric_t *
     return CLI_OK;
 }
 
-static int compile_loaded(const struct fabric_args *args, const ibshift_fabric_t *f,
+static int compile_loaded(const struct fabric_args *args, const struct ibshift_fabric *f,
                           const char *output)
 {
     int rc;
@@ -174,7 +174,7 @@ int cmd_fabric_compile(int argc, char **argv)
                                .options = options,
                                .least = 1,
                                .most = 2};
-    ibshift_fabric_t *f;
+    struct ibshift_fabric *f;
     int rc = fabric_args_parse(&args, argc, argv);
 
     if (rc != CLI_OK || args.helped) {

@@ -11,12 +11,12 @@ struct schedule {
     struct fabric_job job;
     const char *output;
     bool json;
-    ibshift_arrangement_t found;
+    struct ibshift_arrangement found;
 };
 
 static void print_text(const struct schedule *s)
 {
-    const ibshift_arrangement_t *a = &s->found;
+    const struct ibshift_arrangement *a = &s->found;
 
     printf("%u ranks on %u hosts: %s\n%s\n\n", s->job.placement->ranks,
            s->job.placement->paths->hosts, ibshift_way_name(a->way), a->reason);
@@ -32,7 +32,7 @@ static void print_text(const struct schedule *s)
 static void print_json(const struct schedule *s)
 {
     static const char *const keys[IBSHIFT_WAYS] = {"rank", "routing", "keepers", "table"};
-    const ibshift_arrangement_t *a = &s->found;
+    const struct ibshift_arrangement *a = &s->found;
 
     printf("{\"hosts\": %u, \"ranks\": %u, \"way\": \"%s\", \"stages\": %u, \"worst\": %.6g, "
            "\"sum\": %.9g, \"bound\": %.9g,\n \"share\": %.6g, \"tried\": {",
@@ -61,8 +61,8 @@ static void write_rank(FILE *out, uint32_t rank)
  * their order, as `ibshift fabric order` prints them. */
 static void write_found(const struct schedule *s, const struct fabric_names *names, FILE *out)
 {
-    const ibshift_placement_t *p = s->job.placement;
-    const ibshift_fabric_t *f = s->job.fabric;
+    const struct ibshift_placement *p = s->job.placement;
+    const struct ibshift_fabric *f = s->job.fabric;
     const struct ibshift_order *o = &s->found.seats.order;
     const struct ibshift_stages *t = &s->found.schedule.table;
     char name[FABRIC_NAME_SIZE];
@@ -112,7 +112,7 @@ static int write_file(const struct schedule *s)
 
 static int run(struct schedule *s)
 {
-    ibshift_error_t err;
+    struct ibshift_error err;
     int status = fabric_job_open(&s->args, &s->job);
 
     if (status == CLI_OK && ibshift_arrange(s->job.placement, s->job.order, s->job.order_count,

@@ -8,9 +8,9 @@
 #include "fabric/graph/random.h"
 
 static int shuffled_seats(const struct fabric_args *args, const struct fabric_job *job,
-                          uint64_t seed, ibshift_seats_t *seats)
+                          uint64_t seed, struct ibshift_seats *seats)
 {
-    ibshift_error_t err;
+    struct ibshift_error err;
     uint32_t ranks = job->placement->ranks;
 
     if (ibshift_seats_by_rank(job->placement, seats, &err) != 0) {
@@ -24,10 +24,10 @@ static int shuffled_seats(const struct fabric_args *args, const struct fabric_jo
 }
 
 static int seats_from_file(const struct fabric_args *args, const struct fabric_job *job,
-                           const char *path, ibshift_seats_t *seats)
+                           const char *path, struct ibshift_seats *seats)
 {
     uint32_t *hosts = NULL, count;
-    ibshift_error_t err;
+    struct ibshift_error err;
     int rc = ibshift_order_load(path, job->fabric, true, &hosts, &count, &err);
 
     if (rc == 0) {
@@ -42,9 +42,9 @@ static int seats_from_file(const struct fabric_args *args, const struct fabric_j
 }
 
 int fabric_job_seats(const struct fabric_args *args, const struct fabric_job *job,
-                     const char *order, ibshift_seats_t *seats, const char **title)
+                     const char *order, struct ibshift_seats *seats, const char **title)
 {
-    ibshift_error_t err;
+    struct ibshift_error err;
     uint64_t seed;
     int status, rc;
 

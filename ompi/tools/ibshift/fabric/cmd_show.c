@@ -8,10 +8,10 @@
 #include <stdlib.h>
 
 struct show {
-    const ibshift_fabric_t *f;
-    const ibshift_shape_t *shape;
+    const struct ibshift_fabric *f;
+    const struct ibshift_shape *shape;
     uint32_t cables, slow_cables, fast_cables;
-    ibshift_rate_t usual_rate;
+    struct ibshift_rate usual_rate;
     unsigned lmc;
     char name[128];
 };
@@ -24,11 +24,11 @@ static const char *plural(uint32_t count)
 /* The rate that most cables have. */
 static void count_cables(struct show *s)
 {
-    const ibshift_fabric_t *f = s->f;
+    const struct ibshift_fabric *f = s->f;
     uint32_t votes = 0;
 
     for (uint32_t p = 0; p < f->port_count; p++) {
-        ibshift_rate_t rate = f->ports[p].rate;
+        struct ibshift_rate rate = f->ports[p].rate;
 
         if (f->ports[p].peer == IBSHIFT_NO_PORT) {
             continue;
@@ -55,7 +55,7 @@ static void count_cables(struct show *s)
 
 static void show_head(const struct show *s)
 {
-    const ibshift_fabric_t *f = s->f;
+    const struct ibshift_fabric *f = s->f;
     char rate[32];
 
     printf("Fabric: %u host%s, %u switch%s, %u cable%s", f->host_count, plural(f->host_count),
@@ -82,9 +82,9 @@ static void show_groups(unsigned groups, unsigned ports, const char *way)
     }
 }
 
-static void show_level(const ibshift_shape_t *t, unsigned l)
+static void show_level(const struct ibshift_shape *t, unsigned l)
 {
-    const ibshift_level_t *level = &t->level[l];
+    const struct ibshift_level *level = &t->level[l];
     unsigned down = l == 1 ? t->hosts_per_leaf : level->groups_down * level->ports_down;
     unsigned up = level->groups_up * level->ports_up;
 
@@ -106,7 +106,7 @@ static void show_level(const ibshift_shape_t *t, unsigned l)
 }
 
 /* Nothing differs in what the levels are made of; are the hosts where they belong? */
-static void show_symmetric(const ibshift_fabric_t *f, const ibshift_shape_t *t)
+static void show_symmetric(const struct ibshift_fabric *f, const struct ibshift_shape *t)
 {
     if (t->hosts_elsewhere == 0) {
         printf("Verdict: symmetric");
@@ -123,7 +123,7 @@ static void show_symmetric(const ibshift_fabric_t *f, const ibshift_shape_t *t)
     printf("\n");
 }
 
-static void show_verdict(const ibshift_fabric_t *f, const ibshift_shape_t *t)
+static void show_verdict(const struct ibshift_fabric *f, const struct ibshift_shape *t)
 {
     if (t->parts > 1) {
         printf("Verdict: not one fabric: no cable joins its %u parts, '%s' and '%s' are in two\n",
@@ -148,10 +148,10 @@ static void show_verdict(const ibshift_fabric_t *f, const ibshift_shape_t *t)
     }
 }
 
-static int show_tables(const struct fabric_args *args, const ibshift_fabric_t *f)
+static int show_tables(const struct fabric_args *args, const struct ibshift_fabric *f)
 {
-    ibshift_load_t load;
-    ibshift_error_t err;
+    struct ibshift_load load;
+    struct ibshift_error err;
     char name[256];
 
     if (f->lft == NULL) {
@@ -175,7 +175,8 @@ static int show_tables(const struct fabric_args *args, const ibshift_fabric_t *f
     return CLI_OK;
 }
 
-static void show_switch(const ibshift_fabric_t *f, const ibshift_shape_t *t, uint32_t node)
+static void show_switch(const struct ibshift_fabric *f, const struct ibshift_shape *t,
+                        uint32_t node)
 {
     char tuple[64] = "";
 
@@ -199,7 +200,7 @@ static void show_switch(const ibshift_fabric_t *f, const ibshift_shape_t *t, uin
 
 static void show_json(const struct show *s)
 {
-    const ibshift_shape_t *t = s->shape;
+    const struct ibshift_shape *t = s->shape;
 
     printf("{\"shape\": ");
     json_quote(stdout, s->name);
@@ -208,7 +209,7 @@ static void show_json(const struct show *s)
            s->f->host_count, s->f->switch_count, s->cables, s->usual_rate.mbps, s->lmc,
            s->f->lft != NULL ? "true" : "false");
     for (unsigned l = 1; l <= t->levels && t->kind != IBSHIFT_SHAPE_TORUS; l++) {
-        const ibshift_level_t *v = &t->level[l];
+        const struct ibshift_level *v = &t->level[l];
 
         printf("%s\n  {\"level\": %u, \"switches\": %u, \"expected\": %u, \"groups_down\": %u, "
                "\"ports_down\": %u, \"groups_up\": %u, \"ports_up\": %u}",
@@ -226,10 +227,10 @@ static void show_json(const struct show *s)
     printf("]}\n");
 }
 
-static int show(const struct fabric_args *args, const ibshift_fabric_t *f, bool json, bool all)
+static int show(const struct fabric_args *args, const struct ibshift_fabric *f, bool json, bool all)
 {
-    ibshift_shape_t shape;
-    ibshift_error_t err;
+    struct ibshift_shape shape;
+    struct ibshift_error err;
     struct show s = {.f = f, .shape = &shape};
     int rc = CLI_OK;
 
@@ -270,7 +271,7 @@ int cmd_fabric_show(int argc, char **argv)
                                .options = options,
                                .least = 1,
                                .most = 2};
-    ibshift_fabric_t *f;
+    struct ibshift_fabric *f;
     int rc = fabric_args_parse(&args, argc, argv);
 
     if (rc != CLI_OK || args.helped) {

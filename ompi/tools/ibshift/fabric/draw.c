@@ -39,7 +39,7 @@ static unsigned band_of(const struct fabric_picture *p, uint32_t link)
 /* A cable round the edge of a torus: a stub at each end. */
 static bool is_wrap(const struct fabric_picture *p, uint32_t a, uint32_t b)
 {
-    const ibshift_shape_t *t = p->shape;
+    const struct ibshift_shape *t = p->shape;
     const uint16_t *x = t->digits + (size_t)a * (IBSHIFT_LEVELS_MAX + 1);
     const uint16_t *y = t->digits + (size_t)b * (IBSHIFT_LEVELS_MAX + 1);
 
@@ -65,7 +65,7 @@ static void draw_stub(FILE *out, const struct fabric_picture *p, uint32_t from, 
 static void draw_cable(FILE *out, const struct fabric_picture *p, uint32_t link,
                        const struct band *band)
 {
-    const ibshift_fabric_t *f = p->f;
+    const struct ibshift_fabric *f = p->f;
     uint32_t a = f->nodes[f->ports[link].node].switch_index;
     uint32_t b = f->nodes[ibshift_port_neighbour(f, link)].switch_index;
 
@@ -80,7 +80,7 @@ static void draw_cable(FILE *out, const struct fabric_picture *p, uint32_t link,
 /* The busiest last, so that they are seen. */
 static void draw_cables(FILE *out, const struct fabric_picture *p)
 {
-    const ibshift_fabric_t *f = p->f;
+    const struct ibshift_fabric *f = p->f;
 
     for (unsigned band = 0; band < BAND_COUNT; band++) {
         for (uint32_t link = 0; link < f->port_count; link++) {
@@ -98,7 +98,7 @@ static void draw_cables(FILE *out, const struct fabric_picture *p)
 /* Hosts as dots below their switch (around it in a torus), coloured as their cable. */
 static void draw_hosts(FILE *out, const struct fabric_picture *p, uint32_t sw)
 {
-    const ibshift_fabric_t *f = p->f;
+    const struct ibshift_fabric *f = p->f;
     bool below = p->shape->kind != IBSHIFT_SHAPE_TORUS;
     double dot = below ? fmin(2.8, p->box * 0.3) : fmin(2.4, p->box * 0.3);
     unsigned column = 0, columns = below && p->box < 8 ? 3 : 8, row = 0, hosts = 0;
@@ -130,7 +130,7 @@ static void draw_hosts(FILE *out, const struct fabric_picture *p, uint32_t sw)
 
 static void draw_switches(FILE *out, const struct fabric_picture *p)
 {
-    const ibshift_fabric_t *f = p->f;
+    const struct ibshift_fabric *f = p->f;
 
     for (uint32_t s = 0; s < f->switch_count; s++) {
         struct svg_point at = p->at[s];
@@ -167,7 +167,7 @@ static void draw_legend(FILE *out, const struct fabric_picture *p)
 
 static void draw_levels(FILE *out, const struct fabric_picture *p)
 {
-    const ibshift_shape_t *t = p->shape;
+    const struct ibshift_shape *t = p->shape;
 
     for (unsigned l = 1; t->digits != NULL && t->kind != IBSHIFT_SHAPE_TORUS && l <= t->levels;
          l++) {

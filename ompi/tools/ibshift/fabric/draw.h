@@ -7,8 +7,8 @@
 #include "draw/svg.h"
 
 struct fabric_picture {
-    const ibshift_fabric_t *f;
-    const ibshift_shape_t *shape;
+    const struct ibshift_fabric *f;
+    const struct ibshift_shape *shape;
     const double *load;   /* by directed link (fabric/paths/load.h), or NULL: no tables */
     struct svg_point *at; /* by switch */
     double width, height; /* of the field of switches and hosts, below the title */

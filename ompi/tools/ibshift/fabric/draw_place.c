@@ -23,7 +23,7 @@ static int by_key(const void *x, const void *y)
 }
 
 /* The highest digit first: subtrees stand together, at every level. */
-static uint64_t seat_key(const ibshift_shape_t *t, uint32_t sw)
+static uint64_t seat_key(const struct ibshift_shape *t, uint32_t sw)
 {
     const uint16_t *digits = t->digits + (size_t)sw * (IBSHIFT_LEVELS_MAX + 1);
     uint64_t key = 0;
@@ -36,7 +36,7 @@ static uint64_t seat_key(const ibshift_shape_t *t, uint32_t sw)
 
 static void place_level(struct fabric_picture *p, unsigned level, struct seat *seats)
 {
-    const ibshift_shape_t *t = p->shape;
+    const struct ibshift_shape *t = p->shape;
     uint32_t count = 0;
 
     for (uint32_t s = 0; s < p->f->switch_count; s++) {
@@ -51,7 +51,7 @@ static void place_level(struct fabric_picture *p, unsigned level, struct seat *s
     }
 }
 
-static uint32_t widest_level(const ibshift_shape_t *t)
+static uint32_t widest_level(const struct ibshift_shape *t)
 {
     uint32_t widest = 1;
 
@@ -85,7 +85,7 @@ static void place_tree(struct fabric_picture *p)
 /* Two axes on the sheet, further ones obliquely behind. */
 static void place_torus(struct fabric_picture *p)
 {
-    const ibshift_shape_t *t = p->shape;
+    const struct ibshift_shape *t = p->shape;
     double depth_x = 0, depth_y = 0, step;
     unsigned depth = 1;
 

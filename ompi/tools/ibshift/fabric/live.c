@@ -25,7 +25,7 @@ void fabric_live_progress(const struct fabric_live *live, const char *what, uint
 }
 
 /* What the port runs at. */
-static ibshift_rate_t rate_of(ibnd_port_t *port)
+static struct ibshift_rate rate_of(ibnd_port_t *port)
 {
     static const struct {
         uint32_t bit, value;
@@ -60,7 +60,8 @@ static enum ibshift_node_kind kind_of(const ibnd_node_t *node)
 }
 
 /* An HCA has ports on several subnets at times: those that were not reached have no LID. */
-static int add_port(ibshift_fabric_t *f, uint32_t n, ibnd_port_t *port, ibshift_error_t *err)
+static int add_port(struct ibshift_fabric *f, uint32_t n, ibnd_port_t *port,
+                    struct ibshift_error *err)
 {
     int rc;
 
@@ -78,7 +79,7 @@ static int add_port(ibshift_fabric_t *f, uint32_t n, ibnd_port_t *port, ibshift_
                                                         port->base_lid, port->lmc, err);
 }
 
-static int add_node(ibshift_fabric_t *f, ibnd_node_t *node, ibshift_error_t *err)
+static int add_node(struct ibshift_fabric *f, ibnd_node_t *node, struct ibshift_error *err)
 {
     int64_t n = ibshift_fabric_add_node(f, kind_of(node), node->guid, node->nodedesc,
                                         (unsigned)node->numports, err);
@@ -93,7 +94,7 @@ static int add_node(ibshift_fabric_t *f, ibnd_node_t *node, ibshift_error_t *err
     return rc;
 }
 
-static int add_cables(ibshift_fabric_t *f, ibnd_node_t *node, ibshift_error_t *err)
+static int add_cables(struct ibshift_fabric *f, ibnd_node_t *node, struct ibshift_error *err)
 {
     uint32_t n = ibshift_fabric_find_guid(f, node->guid);
     int rc = 0;
@@ -114,8 +115,8 @@ static int add_cables(ibshift_fabric_t *f, ibnd_node_t *node, ibshift_error_t *e
 }
 
 /* Tables read from top[] of each switch: its highest LID in use. */
-static int read_tables(const struct fabric_live *live, ibshift_fabric_t *f, ibnd_fabric_t *found,
-                       ibshift_error_t *err)
+static int read_tables(const struct fabric_live *live, struct ibshift_fabric *f,
+                       ibnd_fabric_t *found, struct ibshift_error *err)
 {
     unsigned *top = calloc((size_t)f->switch_count + 1, sizeof(*top));
     int rc =
@@ -137,8 +138,8 @@ static int read_tables(const struct fabric_live *live, ibshift_fabric_t *f, ibnd
     return rc;
 }
 
-static int convert(const struct fabric_live *live, ibnd_fabric_t *found, ibshift_fabric_t *f,
-                   ibshift_error_t *err)
+static int convert(const struct fabric_live *live, ibnd_fabric_t *found, struct ibshift_fabric *f,
+                   struct ibshift_error *err)
 {
     int rc = 0;
 
@@ -169,7 +170,7 @@ static bool has_datagrams(void)
     return fd >= 0 && close(fd) == 0;
 }
 
-static int say_no_answer(ibshift_error_t *err)
+static int say_no_answer(struct ibshift_error *err)
 {
     return ibshift_fail(
         err, -ENODEV,
@@ -178,13 +179,13 @@ static int say_no_answer(ibshift_error_t *err)
         "makes the file once)");
 }
 
-int fabric_live_read(const struct fabric_live *live, ibshift_fabric_t **fabric,
-                     ibshift_error_t *err)
+int fabric_live_read(const struct fabric_live *live, struct ibshift_fabric **fabric,
+                     struct ibshift_error *err)
 {
     struct ibnd_config config = {.max_smps = live->in_flight < 32 ? live->in_flight : 32};
     char *device;
     ibnd_fabric_t *found;
-    ibshift_fabric_t *f;
+    struct ibshift_fabric *f;
     int rc;
 
     if (!has_datagrams()) {

@@ -14,12 +14,12 @@ struct fabric_live {
 };
 
 /* Nodes, cables, LIDs and forwarding tables. 0 or a negative errno with the reason. */
-int fabric_live_read(const struct fabric_live *live, ibshift_fabric_t **fabric,
-                     ibshift_error_t *err);
+int fabric_live_read(const struct fabric_live *live, struct ibshift_fabric **fabric,
+                     struct ibshift_error *err);
 
 /* The second half: fills the tables of a fabric whose switches have LIDs. */
-int fabric_live_tables(const struct fabric_live *live, ibshift_fabric_t *f, const unsigned *top,
-                       ibshift_error_t *err);
+int fabric_live_tables(const struct fabric_live *live, struct ibshift_fabric *f,
+                       const unsigned *top, struct ibshift_error *err);
 
 /* How many of the switches that libibnetdisc found say that they route adaptively. */
 struct ibnd_fabric;

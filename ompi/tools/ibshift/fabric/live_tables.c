@@ -21,7 +21,7 @@ struct request {
 
 struct reader {
     const struct fabric_live *live;
-    ibshift_fabric_t *f;
+    struct ibshift_fabric *f;
     int port, agent;
     struct request *requests;
     uint32_t count, next, done, flying;
@@ -51,10 +51,10 @@ static int make_requests(struct reader *r, const unsigned *top)
     return 0;
 }
 
-static int send_request(struct reader *r, uint32_t index, ibshift_error_t *err)
+static int send_request(struct reader *r, uint32_t index, struct ibshift_error *err)
 {
     struct request *request = &r->requests[index];
-    const ibshift_node_t *node = &r->f->nodes[r->f->switches[request->sw]];
+    const struct ibshift_node *node = &r->f->nodes[r->f->switches[request->sw]];
     ib_portid_t to = {.lid = node->lid};
     ib_rpc_t rpc = {.mgtclass = IB_SMI_CLASS,
                     .method = IB_MAD_METHOD_GET,
@@ -77,7 +77,7 @@ static int send_request(struct reader *r, uint32_t index, ibshift_error_t *err)
 
 static void store(struct reader *r, const struct request *request, const uint8_t *ports)
 {
-    const ibshift_node_t *node = &r->f->nodes[r->f->switches[request->sw]];
+    const struct ibshift_node *node = &r->f->nodes[r->f->switches[request->sw]];
 
     for (unsigned i = 0; i < BLOCK; i++) {
         unsigned lid = request->block * BLOCK + i;
@@ -88,16 +88,16 @@ static void store(struct reader *r, const struct request *request, const uint8_t
     }
 }
 
-static int give_up(const struct reader *r, const struct request *request, ibshift_error_t *err)
+static int give_up(const struct reader *r, const struct request *request, struct ibshift_error *err)
 {
-    const ibshift_node_t *node = &r->f->nodes[r->f->switches[request->sw]];
+    const struct ibshift_node *node = &r->f->nodes[r->f->switches[request->sw]];
 
     return ibshift_fail(err, -ETIMEDOUT, "switch '%s' (LID %u) does not give its table",
                         ibshift_node_name(r->f, r->f->switches[request->sw]), node->lid);
 }
 
 /* One answer, or a MAD that came back as timed out. */
-static int take_answer(struct reader *r, ibshift_error_t *err)
+static int take_answer(struct reader *r, struct ibshift_error *err)
 {
     int length = IB_MAD_SIZE, agent = umad_recv(r->port, r->umad, &length, 2 * TIMEOUT_MS);
     uint8_t *mad = umad_get_mad(r->umad);
@@ -128,7 +128,7 @@ static int take_answer(struct reader *r, ibshift_error_t *err)
     return 0;
 }
 
-static int read_all(struct reader *r, ibshift_error_t *err)
+static int read_all(struct reader *r, struct ibshift_error *err)
 {
     int rc = 0;
 
@@ -144,7 +144,7 @@ static int read_all(struct reader *r, ibshift_error_t *err)
     return rc;
 }
 
-static int open_port(struct reader *r, ibshift_error_t *err)
+static int open_port(struct reader *r, struct ibshift_error *err)
 {
     char device[UMAD_CA_NAME_LEN] = "";
 
@@ -157,8 +157,8 @@ static int open_port(struct reader *r, ibshift_error_t *err)
                         : 0;
 }
 
-int fabric_live_tables(const struct fabric_live *live, ibshift_fabric_t *f, const unsigned *top,
-                       ibshift_error_t *err)
+int fabric_live_tables(const struct fabric_live *live, struct ibshift_fabric *f,
+                       const unsigned *top, struct ibshift_error *err)
 {
     struct reader r = {.live = live, .f = f, .port = -1, .agent = -1};
     int rc = make_requests(&r, top);

@@ -15,7 +15,7 @@ static uint64_t hash_of(const char *name)
     return hash != 0 ? hash : 1;
 }
 
-int fabric_names_open(const ibshift_fabric_t *f, struct fabric_names *names)
+int fabric_names_open(const struct ibshift_fabric *f, struct fabric_names *names)
 {
     *names = (struct fabric_names){.fabric = f};
     for (uint32_t h = 0; h < f->host_count; h++) {
@@ -43,9 +43,9 @@ void fabric_names_close(struct fabric_names *names)
     ibshift_map64_free(&names->shared);
 }
 
-static bool has_other_host(const ibshift_fabric_t *f, uint32_t port)
+static bool has_other_host(const struct ibshift_fabric *f, uint32_t port)
 {
-    const ibshift_node_t *node = &f->nodes[f->ports[port].node];
+    const struct ibshift_node *node = &f->nodes[f->ports[port].node];
 
     for (uint32_t p = node->first_port; p < node->first_port + node->port_count; p++) {
         if (p != port && f->ports[p].peer != IBSHIFT_NO_PORT) {
@@ -58,8 +58,8 @@ static bool has_other_host(const ibshift_fabric_t *f, uint32_t port)
 const char *fabric_names_get(const struct fabric_names *names, uint32_t host, char *text,
                              size_t size)
 {
-    const ibshift_fabric_t *f = names->fabric;
-    const ibshift_port_t *port = &f->ports[f->hosts[host]];
+    const struct ibshift_fabric *f = names->fabric;
+    const struct ibshift_port *port = &f->ports[f->hosts[host]];
     const char *name = ibshift_host_name(f, host);
 
     if (port->guid != 0 && ibshift_map64_get(&names->shared, hash_of(name)) != IBSHIFT_MAP_MISS) {

@@ -13,12 +13,12 @@
 #define FABRIC_NAME_SIZE 600
 
 struct fabric_names {
-    const ibshift_fabric_t *fabric;
-    ibshift_map64_t node_of, shared; /* by hash of the description: a node; several nodes */
+    const struct ibshift_fabric *fabric;
+    struct ibshift_map64 node_of, shared; /* by hash of the description: a node; several nodes */
 };
 
 /* 0 or -ENOMEM. */
-int fabric_names_open(const ibshift_fabric_t *f, struct fabric_names *names);
+int fabric_names_open(const struct ibshift_fabric *f, struct fabric_names *names);
 void fabric_names_close(struct fabric_names *names);
 /* text, or where it lies in the fabric. */
 const char *fabric_names_get(const struct fabric_names *names, uint32_t host, char *text,

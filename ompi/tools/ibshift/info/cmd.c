@@ -42,7 +42,7 @@ static uint64_t guid_of(const struct info_port *port)
     return guid;
 }
 
-static void find_host(struct info *info, const ibshift_fabric_t *f)
+static void find_host(struct info *info, const struct ibshift_fabric *f)
 {
     for (int i = 0; i < info->devices.count; i++) {
         const struct info_port *port = &info->devices.ports[i];
@@ -57,8 +57,8 @@ static void find_host(struct info *info, const ibshift_fabric_t *f)
 
 static void look_at_fabric(struct info *info)
 {
-    ibshift_fabric_t *f = NULL;
-    ibshift_error_t err;
+    struct ibshift_fabric *f = NULL;
+    struct ibshift_error err;
 
     if (info->fabric[0] == '\0') {
         return;

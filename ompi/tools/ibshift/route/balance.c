@@ -8,10 +8,10 @@
 enum { ROUNDS = 12 };
 
 struct filler {
-    route_t *r;
-    const route_turns_t *turns;
+    struct route *r;
+    const struct route_turns *turns;
     struct route_search *search;
-    route_ways_t *ways; /* [switch]: to it */
+    struct route_ways *ways; /* [switch]: to it */
     uint32_t *memory;
     uint64_t *load;   /* [arc] */
     uint64_t *carry;  /* [switch] */
@@ -20,7 +20,7 @@ struct filler {
 };
 
 /* Farthest first, into order. */
-static void sort_by_length(const route_ways_t *ways, uint32_t switches, uint32_t *order)
+static void sort_by_length(const struct route_ways *ways, uint32_t switches, uint32_t *order)
 {
     uint32_t count = 0, longest = 0;
 
@@ -37,9 +37,9 @@ static void sort_by_length(const route_ways_t *ways, uint32_t switches, uint32_t
 }
 
 /* Adds the routes to a target to the loads, or takes them away. */
-static void count(struct filler *f, const route_ways_t *ways, bool adds)
+static void count(struct filler *f, const struct route_ways *ways, bool adds)
 {
-    const route_net_t *net = f->turns->net;
+    const struct route_net *net = f->turns->net;
 
     sort_by_length(ways, net->switches, f->order);
     for (uint32_t s = 0; s < net->switches; s++) {
@@ -56,9 +56,10 @@ static void count(struct filler *f, const route_ways_t *ways, bool adds)
 }
 
 /* Whether s may take arc: as long, allowed, and allowed for all that come over s. */
-static bool may_take(const struct filler *f, const route_ways_t *ways, uint32_t s, uint32_t arc)
+static bool may_take(const struct filler *f, const struct route_ways *ways, uint32_t s,
+                     uint32_t arc)
 {
-    const route_net_t *net = f->turns->net;
+    const struct route_net *net = f->turns->net;
     uint32_t to = net->arcs[arc].to;
 
     if (ways->length[to] + 1 != ways->length[s] ||
@@ -76,7 +77,7 @@ static bool may_take(const struct filler *f, const route_ways_t *ways, uint32_t 
 }
 
 /* What carrying more costs: squares, so that the fullest link counts most. */
-static uint64_t cost_of_way(const struct filler *f, const route_ways_t *ways, uint32_t arc,
+static uint64_t cost_of_way(const struct filler *f, const struct route_ways *ways, uint32_t arc,
                             uint64_t weight)
 {
     uint64_t cost = 0;
@@ -88,7 +89,7 @@ static uint64_t cost_of_way(const struct filler *f, const route_ways_t *ways, ui
     return cost;
 }
 
-static void add_way(struct filler *f, const route_ways_t *ways, uint32_t arc, uint64_t weight)
+static void add_way(struct filler *f, const struct route_ways *ways, uint32_t arc, uint64_t weight)
 {
     while (arc != UINT32_MAX) {
         f->load[arc] += weight;
@@ -97,9 +98,9 @@ static void add_way(struct filler *f, const route_ways_t *ways, uint32_t arc, ui
 }
 
 /* Each switch, farthest first, takes the way that costs least; the loads follow. */
-static bool rebalance(struct filler *f, route_ways_t *ways)
+static bool rebalance(struct filler *f, struct route_ways *ways)
 {
-    const route_net_t *net = f->turns->net;
+    const struct route_net *net = f->turns->net;
     bool has_moved = false;
 
     sort_by_length(ways, net->switches, f->order);
@@ -132,8 +133,8 @@ static bool rebalance(struct filler *f, route_ways_t *ways)
     return has_moved;
 }
 
-static int open_filler(struct filler *f, route_t *r, const route_turns_t *turns,
-                       ibshift_error_t *err)
+static int open_filler(struct filler *f, struct route *r, const struct route_turns *turns,
+                       struct ibshift_error *err)
 {
     size_t switches = (size_t)turns->net->switches + 1, targets = turns->net->target_count;
 
@@ -170,9 +171,9 @@ static void close_filler(struct filler *f)
 }
 
 /* LIDs of one switch begin with the same ways. */
-static int find_ways(struct filler *f, ibshift_error_t *err)
+static int find_ways(struct filler *f, struct ibshift_error *err)
 {
-    const route_net_t *net = f->turns->net;
+    const struct route_net *net = f->turns->net;
     size_t bytes = net->switches * sizeof(uint32_t);
 
     for (uint32_t i = 0; i < net->target_count; i++) {
@@ -205,8 +206,8 @@ static void share_out(struct filler *f)
 
 static void write_tables(const struct filler *f)
 {
-    const route_net_t *net = f->turns->net;
-    ibshift_fabric_t *fabric = f->r->fabric;
+    const struct route_net *net = f->turns->net;
+    struct ibshift_fabric *fabric = f->r->fabric;
 
     for (uint32_t i = 0; i < net->target_count; i++) {
         for (uint32_t s = 0; s < net->switches; s++) {
@@ -218,9 +219,9 @@ static void write_tables(const struct filler *f)
     }
 }
 
-static route_score_t score_of(const struct filler *f)
+static struct route_score score_of(const struct filler *f)
 {
-    route_score_t score = {0, 0};
+    struct route_score score = {0, 0};
 
     for (uint32_t a = 0; a < f->turns->net->arc_count; a++) {
         score.links += f->load[a];
@@ -229,8 +230,8 @@ static route_score_t score_of(const struct filler *f)
     return score;
 }
 
-int route_turns_fill(route_t *r, const route_turns_t *turns, route_score_t *score,
-                     ibshift_error_t *err)
+int route_turns_fill(struct route *r, const struct route_turns *turns, struct route_score *score,
+                     struct ibshift_error *err)
 {
     struct filler f;
     int rc = open_filler(&f, r, turns, err);

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void aim_up(const route_tree_t *t, uint64_t place, route_aim_t *aim)
+static void aim_up(const struct route_tree *t, uint64_t place, struct route_aim *aim)
 {
     uint64_t q = place;
     unsigned label = 0;
@@ -32,7 +32,7 @@ static void aim_up(const route_tree_t *t, uint64_t place, route_aim_t *aim)
     }
 }
 
-void route_aim_down(const route_tree_t *t, route_aim_t *aim)
+void route_aim_down(const struct route_tree *t, struct route_aim *aim)
 {
     unsigned label = 0;
 
@@ -46,10 +46,10 @@ void route_aim_down(const route_tree_t *t, route_aim_t *aim)
     }
 }
 
-static void set_aims(route_closed_t *c)
+static void set_aims(struct route_closed *c)
 {
-    const route_tree_t *t = c->t;
-    const ibshift_fabric_t *f = t->f;
+    const struct route_tree *t = c->t;
+    const struct ibshift_fabric *f = t->f;
     uint32_t next = t->places;
 
     for (uint32_t h = 0; h < f->host_count; h++) {
@@ -57,7 +57,7 @@ static void set_aims(route_closed_t *c)
         uint64_t place = t->place[h] != ROUTE_NO_PLACE ? t->place[h] : next++;
 
         for (unsigned lane = 0; lane < ibshift_host_lid_count(f, h); lane++) {
-            route_aim_t *aim = &c->aims[ibshift_host_lid(f, h) + lane];
+            struct route_aim *aim = &c->aims[ibshift_host_lid(f, h) + lane];
 
             aim->leaf = leaf;
             aim->host_port = f->ports[f->ports[f->hosts[h]].peer].number;
@@ -68,9 +68,9 @@ static void set_aims(route_closed_t *c)
     }
 }
 
-static int closed_form(route_t *r, const route_tree_t *t, ibshift_error_t *err)
+static int closed_form(struct route *r, const struct route_tree *t, struct ibshift_error *err)
 {
-    route_closed_t c = {.r = r, .t = t};
+    struct route_closed c = {.r = r, .t = t};
     int rc = 0;
 
     c.aims = malloc((size_t)r->fabric->lft_stride * sizeof(*c.aims));
@@ -89,9 +89,9 @@ static int closed_form(route_t *r, const route_tree_t *t, ibshift_error_t *err)
     return rc;
 }
 
-int route_closed_engine(route_t *r, bool is_crossed, ibshift_error_t *err)
+int route_closed_engine(struct route *r, bool is_crossed, struct ibshift_error *err)
 {
-    route_tree_t t;
+    struct route_tree t;
     int rc = route_tree_find(r->fabric, &t, err);
 
     if (rc != 0) {

@@ -73,7 +73,8 @@ static int find_engine(struct route_run *run)
                      nearest != NULL ? "'?" : "");
 }
 
-static int write_to(const char *path, const route_t *r, int (*write)(const route_t *r, FILE *out))
+static int write_to(const char *path, const struct route *r,
+                    int (*write)(const struct route *r, FILE *out))
 {
     FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
     int rc = out == NULL ? -errno : write(r, out);
@@ -84,7 +85,7 @@ static int write_to(const char *path, const route_t *r, int (*write)(const route
     return rc == 0 ? CLI_OK : cli_error("route", "%s: %s", path, strerror(-rc));
 }
 
-static int write_files(const struct route_run *run, const route_t *r)
+static int write_files(const struct route_run *run, const struct route *r)
 {
     int rc = CLI_OK;
 
@@ -97,10 +98,10 @@ static int write_files(const struct route_run *run, const route_t *r)
     return rc;
 }
 
-static void print(const struct route_run *run, const route_t *r, const route_proof_t *proof,
-                  FILE *out)
+static void print(const struct route_run *run, const struct route *r,
+                  const struct route_proof *proof, FILE *out)
 {
-    const ibshift_fabric_t *f = r->fabric;
+    const struct ibshift_fabric *f = r->fabric;
 
     if (run->options->json) {
         struct json j;
@@ -137,15 +138,15 @@ static double now(clockid_t clock)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int refuse(int rc, const ibshift_error_t *err)
+static int refuse(int rc, const struct ibshift_error *err)
 {
     cli_error("route", "%s", err->text);
     return rc == -ENOTSUP ? CLI_UNFIT : CLI_FAILED;
 }
 
-static int build_tables(struct route_run *run, route_t *r)
+static int build_tables(struct route_run *run, struct route *r)
 {
-    ibshift_error_t err = {""};
+    struct ibshift_error err = {""};
     double start = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID);
     int rc = run->engine->build(r, &err);
 
@@ -158,11 +159,11 @@ static int build_tables(struct route_run *run, route_t *r)
 }
 
 /* The file has no SLs: all packets of whoever loads it with nothing else share one VL. */
-static int check_without_lanes(const struct route_run *run, const route_t *r)
+static int check_without_lanes(const struct route_run *run, const struct route *r)
 {
-    route_t bare = *r;
-    ibshift_error_t err = {""};
-    route_proof_t proof;
+    struct route bare = *r;
+    struct ibshift_error err = {""};
+    struct route_proof proof;
     char name[256];
     int rc;
 
@@ -190,13 +191,13 @@ static int check_without_lanes(const struct route_run *run, const route_t *r)
 }
 
 /* Nothing is written of tables that are not proven. */
-static int finish(const struct route_run *run, const route_t *r)
+static int finish(const struct route_run *run, const struct route *r)
 {
     bool is_piped = (run->options->tables != NULL && strcmp(run->options->tables, "-") == 0) ||
                     (run->options->order != NULL && strcmp(run->options->order, "-") == 0);
     FILE *out = is_piped ? stderr : stdout;
-    ibshift_error_t err = {""};
-    route_proof_t proof;
+    struct ibshift_error err = {""};
+    struct route_proof proof;
     int rc;
 
     if (!run->options->no_verify) {
@@ -214,10 +215,10 @@ static int finish(const struct route_run *run, const route_t *r)
     return rc == CLI_OK ? write_files(run, r) : rc;
 }
 
-static int route_fabric(struct route_run *run, const ibshift_fabric_t *source)
+static int route_fabric(struct route_run *run, const struct ibshift_fabric *source)
 {
-    ibshift_error_t err = {""};
-    route_t r;
+    struct ibshift_error err = {""};
+    struct route r;
     int rc = route_open(source, (int)run->lmc, &r, &err);
 
     if (rc != 0) {
@@ -260,7 +261,7 @@ int cmd_route(int argc, char **argv)
                                .most = 2,
                                .preface = help};
     struct route_run run = {.args = &args, .options = &o, .lmc = -1, .vls = 8, .seed = 1};
-    ibshift_fabric_t *f;
+    struct ibshift_fabric *f;
     int rc = fabric_args_parse(&args, argc, argv);
 
     if (rc != CLI_OK || args.helped) {

@@ -6,10 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-static int copy_nodes(const ibshift_fabric_t *from, ibshift_fabric_t *to, ibshift_error_t *err)
+static int copy_nodes(const struct ibshift_fabric *from, struct ibshift_fabric *to,
+                      struct ibshift_error *err)
 {
     for (uint32_t n = 0; n < from->node_count; n++) {
-        const ibshift_node_t *node = &from->nodes[n];
+        const struct ibshift_node *node = &from->nodes[n];
         int64_t rc = ibshift_fabric_add_node(to, node->kind, node->guid, ibshift_node_name(from, n),
                                              node->port_count, err);
 
@@ -35,8 +36,8 @@ static int copy_nodes(const ibshift_fabric_t *from, ibshift_fabric_t *to, ibshif
     return 0;
 }
 
-int route_copy_graph(const ibshift_fabric_t *from, const bool *is_left_out, ibshift_fabric_t *to,
-                     ibshift_error_t *err)
+int route_copy_graph(const struct ibshift_fabric *from, const bool *is_left_out,
+                     struct ibshift_fabric *to, struct ibshift_error *err)
 {
     int rc = copy_nodes(from, to, err);
 
@@ -52,7 +53,7 @@ int route_copy_graph(const ibshift_fabric_t *from, const bool *is_left_out, ibsh
     return rc == 0 ? ibshift_fabric_finish(to, err) : rc;
 }
 
-static bool has_cable(const ibshift_fabric_t *f, const ibshift_node_t *node)
+static bool has_cable(const struct ibshift_fabric *f, const struct ibshift_node *node)
 {
     for (unsigned i = 0; i < node->port_count; i++) {
         if (f->ports[node->first_port + i].peer != IBSHIFT_NO_PORT) {
@@ -63,14 +64,14 @@ static bool has_cable(const ibshift_fabric_t *f, const ibshift_node_t *node)
 }
 
 /* Each cabled port of a host, router or aggregation node has a LID of its own. */
-static bool wants_lid(const ibshift_fabric_t *f, uint32_t port)
+static bool wants_lid(const struct ibshift_fabric *f, uint32_t port)
 {
     return f->ports[port].peer != IBSHIFT_NO_PORT &&
            !ibshift_node_is_switch(f, f->ports[port].node);
 }
 
 /* All that need a LID have one, all hosts with this LMC (-1: with the same). */
-static bool has_lids(const ibshift_fabric_t *f, int lmc)
+static bool has_lids(const struct ibshift_fabric *f, int lmc)
 {
     for (uint32_t n = 0; n < f->node_count; n++) {
         if (ibshift_node_is_switch(f, n) && f->nodes[n].lid == 0 && has_cable(f, &f->nodes[n])) {
@@ -78,7 +79,7 @@ static bool has_lids(const ibshift_fabric_t *f, int lmc)
         }
     }
     for (uint32_t p = 0; p < f->port_count; p++) {
-        const ibshift_port_t *port = &f->ports[p];
+        const struct ibshift_port *port = &f->ports[p];
 
         if (wants_lid(f, p) && port->lid == 0) {
             return false;
@@ -93,7 +94,7 @@ static bool has_lids(const ibshift_fabric_t *f, int lmc)
     return true;
 }
 
-static void forget_lids(ibshift_fabric_t *f)
+static void forget_lids(struct ibshift_fabric *f)
 {
     for (uint32_t n = 0; n < f->node_count; n++) {
         f->nodes[n].lid = f->nodes[n].lmc = 0;
@@ -104,8 +105,8 @@ static void forget_lids(ibshift_fabric_t *f)
 }
 
 /* The LIDs of all cabled ports of nodes of one kind, aligned for the LMC; *lid is the next. */
-static int number_ports(ibshift_fabric_t *f, enum ibshift_node_kind kind, unsigned lmc,
-                        unsigned *lid, ibshift_error_t *err)
+static int number_ports(struct ibshift_fabric *f, enum ibshift_node_kind kind, unsigned lmc,
+                        unsigned *lid, struct ibshift_error *err)
 {
     unsigned mask = (1u << lmc) - 1;
     int rc = 0;
@@ -124,7 +125,7 @@ static int number_ports(ibshift_fabric_t *f, enum ibshift_node_kind kind, unsign
 
 /* Hosts first, then switches, then routers and aggregation nodes; OpenSM's LMC is for all but the
  * switches. */
-static int number_lids(ibshift_fabric_t *f, unsigned lmc, ibshift_error_t *err)
+static int number_lids(struct ibshift_fabric *f, unsigned lmc, struct ibshift_error *err)
 {
     unsigned lid = 1;
     int rc;
@@ -139,7 +140,7 @@ static int number_lids(ibshift_fabric_t *f, unsigned lmc, ibshift_error_t *err)
     return rc == 0 ? number_ports(f, IBSHIFT_NODE_OTHER, lmc, &lid, err) : rc;
 }
 
-static int set_lids(ibshift_fabric_t *f, int lmc, ibshift_error_t *err)
+static int set_lids(struct ibshift_fabric *f, int lmc, struct ibshift_error *err)
 {
     unsigned first = 1u << (lmc > 0 ? lmc : 0);
     uint64_t ports = 0, needed;
@@ -162,7 +163,7 @@ static int set_lids(ibshift_fabric_t *f, int lmc, ibshift_error_t *err)
     return number_lids(f, lmc > 0 ? (unsigned)lmc : 0, err);
 }
 
-static uint32_t highest_lid(const ibshift_fabric_t *f)
+static uint32_t highest_lid(const struct ibshift_fabric *f)
 {
     uint32_t top = 0;
 
@@ -177,8 +178,8 @@ static uint32_t highest_lid(const ibshift_fabric_t *f)
     return top;
 }
 
-static int prepare(const ibshift_fabric_t *source, int lmc, ibshift_fabric_t *f,
-                   ibshift_error_t *err)
+static int prepare(const struct ibshift_fabric *source, int lmc, struct ibshift_fabric *f,
+                   struct ibshift_error *err)
 {
     int rc = route_copy_graph(source, NULL, f, err);
 
@@ -201,15 +202,16 @@ static int prepare(const ibshift_fabric_t *source, int lmc, ibshift_fabric_t *f,
     return rc;
 }
 
-int route_open(const ibshift_fabric_t *source, int lmc, route_t *r, ibshift_error_t *err)
+int route_open(const struct ibshift_fabric *source, int lmc, struct route *r,
+               struct ibshift_error *err)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int rc;
 
-    *r = (route_t){.fabric = ibshift_fabric_new(),
-                   .threads = cores > 0 ? (unsigned)cores : 1,
-                   .vls = 8,
-                   .vls_used = 1};
+    *r = (struct route){.fabric = ibshift_fabric_new(),
+                        .threads = cores > 0 ? (unsigned)cores : 1,
+                        .vls = 8,
+                        .vls_used = 1};
     rc = r->fabric == NULL ? ibshift_fail(err, -ENOMEM, "no memory")
                            : prepare(source, lmc, r->fabric, err);
     if (rc != 0) {
@@ -218,7 +220,7 @@ int route_open(const ibshift_fabric_t *source, int lmc, route_t *r, ibshift_erro
     return rc;
 }
 
-void route_close(route_t *r)
+void route_close(struct route *r)
 {
     ibshift_fabric_free(r->fabric);
     free(r->order);
@@ -228,9 +230,9 @@ void route_close(route_t *r)
     memset(r, 0, sizeof(*r));
 }
 
-int route_lanes_new(route_t *r, unsigned vls, ibshift_error_t *err)
+int route_lanes_new(struct route *r, unsigned vls, struct ibshift_error *err)
 {
-    const ibshift_fabric_t *f = r->fabric;
+    const struct ibshift_fabric *f = r->fabric;
     uint64_t size = 0;
 
     if (vls > r->vls) {

@@ -5,28 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct damage {
-    route_closed_t *c;
-    route_ways_t w;
+struct damage {
+    struct route_closed *c;
+    struct route_ways w;
     uint8_t *rise;   /* [switch]: the highest level that it reaches by going up */
     uint16_t *moved; /* [switch * up_stride + index]: destinations that pass here though the formula
                         sends them elsewhere */
-} damage_t;
+};
 
-static const uint8_t *descents(const damage_t *d, uint32_t leaf)
+static const uint8_t *descents(const struct damage *d, uint32_t leaf)
 {
     return d->w.descent + (size_t)d->w.number[leaf] * d->c->t->f->switch_count;
 }
 
-static const uint8_t *ways(const damage_t *d, uint32_t leaf)
+static const uint8_t *ways(const struct damage *d, uint32_t leaf)
 {
     return d->w.way + (size_t)d->w.number[leaf] * d->c->t->f->switch_count;
 }
 
 /* The switch at the other end of s's up port, IBSHIFT_NO_SWITCH if the port has no cable. */
-static uint32_t parent_at(const route_tree_t *t, uint32_t s, unsigned index)
+static uint32_t parent_at(const struct route_tree *t, uint32_t s, unsigned index)
 {
-    const ibshift_fabric_t *f = t->f;
+    const struct ibshift_fabric *f = t->f;
     unsigned port = t->up[(size_t)s * t->up_stride + index];
     uint32_t node = f->switches[s];
 
@@ -36,7 +36,7 @@ static uint32_t parent_at(const route_tree_t *t, uint32_t s, unsigned index)
 }
 
 /* The same by any cable, from s or one that shares its digits. */
-static uint32_t parent_of(const route_tree_t *t, uint32_t s, unsigned index)
+static uint32_t parent_of(const struct route_tree *t, uint32_t s, unsigned index)
 {
     unsigned l = t->level[s], fan = t->parents[l + 1] * t->shared[l + 1];
 
@@ -57,9 +57,10 @@ static uint32_t parent_of(const route_tree_t *t, uint32_t s, unsigned index)
 
 /* The parent that may take a destination instead: one with a way down that rises highest, then the
  * least burdened. */
-static unsigned other_parent(const damage_t *d, uint32_t s, unsigned wanted, const uint8_t *descent)
+static unsigned other_parent(const struct damage *d, uint32_t s, unsigned wanted,
+                             const uint8_t *descent)
 {
-    const route_tree_t *t = d->c->t;
+    const struct route_tree *t = d->c->t;
     unsigned best = wanted, best_rise = 0, ups = t->ups[t->level[s]];
     unsigned best_moved = 0;
 
@@ -84,9 +85,9 @@ static unsigned other_parent(const damage_t *d, uint32_t s, unsigned wanted, con
 }
 
 /* Climbs the way that the formula lays for a destination, and lays it anew where it is broken. */
-static void mend_aim(const damage_t *d, route_aim_t *aim)
+static void mend_aim(const struct damage *d, struct route_aim *aim)
 {
-    const route_tree_t *t = d->c->t;
+    const struct route_tree *t = d->c->t;
     const uint8_t *descent = descents(d, aim->leaf);
     uint32_t s = aim->leaf;
 
@@ -103,9 +104,9 @@ static void mend_aim(const damage_t *d, route_aim_t *aim)
     route_aim_down(t, aim);
 }
 
-static void mend_aims(const damage_t *d)
+static void mend_aims(const struct damage *d)
 {
-    const ibshift_fabric_t *f = d->c->t->f;
+    const struct ibshift_fabric *f = d->c->t->f;
 
     for (uint32_t h = 0; h < f->host_count; h++) {
         for (unsigned lane = 0; lane < ibshift_host_lid_count(f, h); lane++) {
@@ -115,16 +116,17 @@ static void mend_aims(const damage_t *d)
 }
 
 /* What one switch has sent through each of its ports against the formula. */
-typedef struct spare {
-    const damage_t *d;
+struct spare {
+    const struct damage *d;
     uint32_t s;
     uint32_t used[IBSHIFT_PORT_MAX + 1];
-} spare_t;
+};
 
 /* Destinations that came to be sent through the last link to a leaf, next to parent. */
-static unsigned burden(const damage_t *d, const route_aim_t *aim, uint32_t s, unsigned port)
+static unsigned burden(const struct damage *d, const struct route_aim *aim, uint32_t s,
+                       unsigned port)
 {
-    const route_tree_t *t = d->c->t;
+    const struct route_tree *t = d->c->t;
     unsigned l = t->level[s];
 
     if (l != t->level[aim->leaf]) {
@@ -139,10 +141,10 @@ static unsigned burden(const damage_t *d, const route_aim_t *aim, uint32_t s, un
 }
 
 /* The least used of the cables that lead on by the shortest way. */
-static unsigned other_port(spare_t *spare, const route_aim_t *aim, bool is_down)
+static unsigned other_port(struct spare *spare, const struct route_aim *aim, bool is_down)
 {
-    const damage_t *d = spare->d;
-    const route_tree_t *t = d->c->t;
+    const struct damage *d = spare->d;
+    const struct route_tree *t = d->c->t;
     uint32_t s = spare->s;
     const uint8_t *links = is_down ? descents(d, aim->leaf) : ways(d, aim->leaf);
     uint32_t first = is_down ? t->first_down[s] : t->first_up[s];
@@ -150,7 +152,7 @@ static unsigned other_port(spare_t *spare, const route_aim_t *aim, bool is_down)
     unsigned best = 0, best_burden = 0;
 
     for (uint32_t c = first; c < end; c++) {
-        const route_cable_t *cable = &t->cable[c];
+        const struct route_cable *cable = &t->cable[c];
         unsigned weight;
 
         if (links[cable->other] + 1 != links[s]) {
@@ -167,9 +169,9 @@ static unsigned other_port(spare_t *spare, const route_aim_t *aim, bool is_down)
     return best;
 }
 
-static bool leads_on(const damage_t *d, uint32_t s, unsigned port, const uint8_t *links)
+static bool leads_on(const struct damage *d, uint32_t s, unsigned port, const uint8_t *links)
 {
-    const ibshift_fabric_t *f = d->c->t->f;
+    const struct ibshift_fabric *f = d->c->t->f;
     uint32_t next;
 
     if (port == 0) {
@@ -180,10 +182,10 @@ static bool leads_on(const damage_t *d, uint32_t s, unsigned port, const uint8_t
     return links[next] + 1 == links[s];
 }
 
-static unsigned port_for(spare_t *spare, const route_aim_t *aim)
+static unsigned port_for(struct spare *spare, const struct route_aim *aim)
 {
-    const damage_t *d = spare->d;
-    const route_tree_t *t = d->c->t;
+    const struct damage *d = spare->d;
+    const struct route_tree *t = d->c->t;
     uint32_t s = spare->s;
     unsigned l = t->level[s], port;
     bool is_down = descents(d, aim->leaf)[s] != ROUTE_FAR;
@@ -204,15 +206,15 @@ static unsigned port_for(spare_t *spare, const route_aim_t *aim)
 
 static int fill_rows(void *context, uint32_t first, uint32_t end)
 {
-    const damage_t *d = context;
-    const route_tree_t *t = d->c->t;
-    ibshift_fabric_t *f = d->c->r->fabric;
+    const struct damage *d = context;
+    const struct route_tree *t = d->c->t;
+    struct ibshift_fabric *f = d->c->r->fabric;
 
     for (uint32_t s = first; s < end; s++) {
-        spare_t spare = {.d = d, .s = s};
+        struct spare spare = {.d = d, .s = s};
 
         for (uint32_t lid = 1; t->level[s] != 0 && lid < f->lft_stride; lid++) {
-            const route_aim_t *aim = &d->c->aims[lid];
+            const struct route_aim *aim = &d->c->aims[lid];
 
             if (aim->leaf != IBSHIFT_NO_SWITCH) {
                 ibshift_lft_set(f, s, lid, port_for(&spare, aim));
@@ -224,8 +226,8 @@ static int fill_rows(void *context, uint32_t first, uint32_t end)
 
 static int find_ways(void *context, uint32_t first, uint32_t end)
 {
-    damage_t *d = context;
-    const route_tree_t *t = d->c->t;
+    struct damage *d = context;
+    const struct route_tree *t = d->c->t;
     size_t switches = t->f->switch_count;
     uint32_t *queue = malloc((switches + 1) * sizeof(*queue));
 
@@ -237,9 +239,9 @@ static int find_ways(void *context, uint32_t first, uint32_t end)
     return queue != NULL ? 0 : -ENOMEM;
 }
 
-static void list_leaves(damage_t *d)
+static void list_leaves(struct damage *d)
 {
-    const route_tree_t *t = d->c->t;
+    const struct route_tree *t = d->c->t;
 
     memset(d->w.number, 0xff, t->f->switch_count * sizeof(*d->w.number));
     for (uint32_t h = 0; h < t->f->host_count; h++) {
@@ -262,9 +264,9 @@ static void list_leaves(damage_t *d)
     }
 }
 
-static int route_around(damage_t *d, ibshift_error_t *err)
+static int route_around(struct damage *d, struct ibshift_error *err)
 {
-    const route_tree_t *t = d->c->t;
+    const struct route_tree *t = d->c->t;
     size_t cells = (size_t)d->w.leaf_count * t->f->switch_count + 1;
     int rc;
 
@@ -290,13 +292,13 @@ static int route_around(damage_t *d, ibshift_error_t *err)
     return rc;
 }
 
-int route_damaged(route_closed_t *c, ibshift_error_t *err)
+int route_damaged(struct route_closed *c, struct ibshift_error *err)
 {
     size_t switches = (size_t)c->t->f->switch_count + 1;
-    damage_t d = {.c = c,
-                  .w.leaves = calloc(switches, sizeof(*d.w.leaves)),
-                  .w.number = calloc(switches, sizeof(*d.w.number)),
-                  .rise = calloc(switches, 1)};
+    struct damage d = {.c = c,
+                       .w.leaves = calloc(switches, sizeof(*d.w.leaves)),
+                       .w.number = calloc(switches, sizeof(*d.w.number)),
+                       .rise = calloc(switches, 1)};
     int rc = 0;
 
     if (d.w.leaves == NULL || d.w.number == NULL || d.rise == NULL) {

@@ -20,9 +20,9 @@
 enum { UP, DOWN, SIDES };
 
 struct torus {
-    route_t *r;
-    route_net_t net;
-    ibshift_shape_t shape;
+    struct route *r;
+    struct route_net net;
+    struct ibshift_shape shape;
     uint8_t *dim, *side; /* [arc] */
 };
 
@@ -32,7 +32,7 @@ static const uint16_t *place_of(const struct torus *t, uint32_t sw)
 }
 
 /* How many other switches one is cabled to; at most 255. */
-static unsigned neighbours(const route_net_t *net, uint32_t sw)
+static unsigned neighbours(const struct route_net *net, uint32_t sw)
 {
     unsigned count = 0;
 
@@ -48,7 +48,7 @@ static unsigned neighbours(const route_net_t *net, uint32_t sw)
 }
 
 /* The first switch that has not as many neighbours as most have. */
-static int refuse(const route_net_t *net, ibshift_error_t *err)
+static int refuse(const struct route_net *net, struct ibshift_error *err)
 {
     uint32_t with[256] = {0};
     unsigned usual = 0;
@@ -113,7 +113,7 @@ static unsigned side_of_tie(const uint16_t *here, const uint16_t *there, unsigne
 }
 
 /* Dimension and side of the next step; false: it is there. */
-static bool next_step(const struct torus *t, uint32_t sw, const route_target_t *target,
+static bool next_step(const struct torus *t, uint32_t sw, const struct route_target *target,
                       unsigned *dim, unsigned *side)
 {
     const uint16_t *here = place_of(t, sw), *there = place_of(t, target->sw);
@@ -139,10 +139,10 @@ static bool next_step(const struct torus *t, uint32_t sw, const route_target_t *
 }
 
 /* One of the cables of that step, by turns. */
-static const route_arc_t *cable(const struct torus *t, uint32_t sw, unsigned dim, unsigned side,
-                                uint32_t turn)
+static const struct route_arc *cable(const struct torus *t, uint32_t sw, unsigned dim,
+                                     unsigned side, uint32_t turn)
 {
-    const route_net_t *net = &t->net;
+    const struct route_net *net = &t->net;
     uint32_t count = 0;
 
     for (uint32_t a = net->first[sw]; a < net->first[sw + 1]; a++) {
@@ -158,13 +158,13 @@ static const route_arc_t *cable(const struct torus *t, uint32_t sw, unsigned dim
 }
 
 /* Bits of the dimensions whose wraparound cable the route takes. */
-static uint8_t wraps(const struct torus *t, uint32_t sw, const route_target_t *target)
+static uint8_t wraps(const struct torus *t, uint32_t sw, const struct route_target *target)
 {
     unsigned dim, side;
     uint8_t sl = 0;
 
     while (next_step(t, sw, target, &dim, &side)) {
-        const route_arc_t *arc = cable(t, sw, dim, side, target->brother);
+        const struct route_arc *arc = cable(t, sw, dim, side, target->brother);
         unsigned from = place_of(t, sw)[dim], to = place_of(t, arc->to)[dim];
 
         if (side == UP ? to < from : to > from) {
@@ -178,10 +178,10 @@ static uint8_t wraps(const struct torus *t, uint32_t sw, const route_target_t *t
 static int fill(void *context, uint32_t first, uint32_t end)
 {
     struct torus *t = context;
-    ibshift_fabric_t *f = t->r->fabric;
+    struct ibshift_fabric *f = t->r->fabric;
 
     for (uint32_t i = first; i < end; i++) {
-        const route_target_t *target = &t->net.targets[i];
+        const struct route_target *target = &t->net.targets[i];
 
         for (uint32_t s = 0; s < t->net.switches; s++) {
             size_t at = (size_t)s * f->lft_stride + target->lid;
@@ -209,7 +209,7 @@ static uint8_t lane(const struct torus *t, uint32_t arc, unsigned sl)
 static void fill_lanes(struct torus *t)
 {
     for (uint32_t a = 0; a < t->net.arc_count; a++) {
-        const route_arc_t *arc = &t->net.arcs[a];
+        const struct route_arc *arc = &t->net.arcs[a];
         unsigned ports = t->r->fabric->nodes[t->r->fabric->switches[arc->from]].port_count;
 
         for (unsigned in = 0; in <= ports; in++) {
@@ -220,7 +220,7 @@ static void fill_lanes(struct torus *t)
     }
 }
 
-static int route_torus(struct torus *t, ibshift_error_t *err)
+static int route_torus(struct torus *t, struct ibshift_error *err)
 {
     int rc = ibshift_shape_find(t->net.f, &t->shape, err);
 
@@ -248,7 +248,7 @@ static int route_torus(struct torus *t, ibshift_error_t *err)
     return rc;
 }
 
-int route_ecube(route_t *r, ibshift_error_t *err)
+int route_ecube(struct route *r, struct ibshift_error *err)
 {
     struct torus t = {.r = r};
     int rc = route_net_open(r->fabric, &t.net, err);

@@ -21,7 +21,7 @@ struct turn {
 };
 
 struct breaker {
-    const route_turns_t *t;
+    const struct route_turns *t;
     struct turn *turns; /* those that the tree does not have: the first come first */
     struct turn *kept, *best;
     uint8_t *is_allowed; /* [turn] */
@@ -30,9 +30,9 @@ struct breaker {
     uint32_t *stack;
 };
 
-static bool is_tree(const route_turns_t *t, uint32_t arc)
+static bool is_tree(const struct route_turns *t, uint32_t arc)
 {
-    const route_arc_t *a = &t->net->arcs[arc];
+    const struct route_arc *a = &t->net->arcs[arc];
 
     return t->parent[a->from] == arc || t->parent[a->to] == a->back;
 }
@@ -40,7 +40,7 @@ static bool is_tree(const route_turns_t *t, uint32_t arc)
 /* Whether allowed turns lead from one channel to another. */
 static bool leads_to(struct breaker *b, uint32_t from, uint32_t to)
 {
-    const route_net_t *net = b->t->net;
+    const struct route_net *net = b->t->net;
     uint32_t depth = 0;
 
     b->stamp++;
@@ -62,9 +62,9 @@ static bool leads_to(struct breaker *b, uint32_t from, uint32_t to)
     return false;
 }
 
-static int open_breaker(struct breaker *b, const route_turns_t *t, ibshift_error_t *err)
+static int open_breaker(struct breaker *b, const struct route_turns *t, struct ibshift_error *err)
 {
-    const route_net_t *net = t->net;
+    const struct route_net *net = t->net;
     size_t turns = 1;
 
     for (uint32_t a = 0; a < net->arc_count; a++) {
@@ -96,7 +96,7 @@ static void close_breaker(struct breaker *b)
 /* The tree's turns are allowed; the others are in the list. */
 static void begin(struct breaker *b)
 {
-    const route_net_t *net = b->t->net;
+    const struct route_net *net = b->t->net;
 
     for (uint32_t a = 0; a < net->arc_count; a++) {
         uint32_t between = net->arcs[a].to;
@@ -110,7 +110,7 @@ static void begin(struct breaker *b)
 
 static void list_turns(struct breaker *b)
 {
-    const route_net_t *net = b->t->net;
+    const struct route_net *net = b->t->net;
 
     for (uint32_t a = 0; a < net->arc_count; a++) {
         uint32_t between = net->arcs[a].to;
@@ -136,7 +136,7 @@ static void allow(struct breaker *b)
 }
 
 /* Turns that up*-down* has come first. */
-static bool comes_first(const route_turns_t *t, const struct turn *turn)
+static bool comes_first(const struct route_turns *t, const struct turn *turn)
 {
     return route_goes_up(t, turn->arc) || !route_goes_up(t, turn->next);
 }
@@ -172,7 +172,7 @@ static uint32_t draw(const struct breaker *b, uint64_t *random)
     return b->count;
 }
 
-static uint32_t tries_for(const route_net_t *net)
+static uint32_t tries_for(const struct route_net *net)
 {
     uint64_t work = (uint64_t)net->switches * net->switches * net->target_count;
     uint64_t tries = TRIES_WORK / (work + 1);
@@ -180,11 +180,11 @@ static uint32_t tries_for(const route_net_t *net)
     return tries > TRIES_MOST ? TRIES_MOST : (uint32_t)tries;
 }
 
-static int climb(route_t *r, struct breaker *b, ibshift_error_t *err)
+static int climb(struct route *r, struct breaker *b, struct ibshift_error *err)
 {
     size_t bytes = b->count * sizeof(*b->turns);
     uint32_t tries = tries_for(b->t->net), at;
-    route_score_t least, score;
+    struct route_score least, score;
     uint64_t random = 1;
     int rc;
 
@@ -205,7 +205,7 @@ static int climb(route_t *r, struct breaker *b, ibshift_error_t *err)
     return rc == 0 ? route_turns_fill(r, b->t, &score, err) : rc;
 }
 
-static int find_best(route_t *r, struct breaker *b, ibshift_error_t *err)
+static int find_best(struct route *r, struct breaker *b, struct ibshift_error *err)
 {
     uint32_t first = 0;
 
@@ -221,11 +221,11 @@ static int find_best(route_t *r, struct breaker *b, ibshift_error_t *err)
     return climb(r, b, err);
 }
 
-int route_flexible(route_t *r, ibshift_error_t *err)
+int route_flexible(struct route *r, struct ibshift_error *err)
 {
     struct breaker b = {.t = NULL};
-    route_turns_t turns;
-    route_net_t net;
+    struct route_turns turns;
+    struct route_net net;
     int rc = route_net_open(r->fabric, &net, err);
 
     if (rc != 0) {

@@ -13,40 +13,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct ftree {
-    route_t *r;
-    const route_tree_t *t;
+struct ftree {
+    struct route *r;
+    const struct route_tree *t;
     uint32_t *usage; /* [port]: destinations sent out of it */
     uint8_t *column; /* [switch]: port for the destination at hand, 0 = none yet */
     uint32_t *host;  /* [place]: + 1; 0 = a place keeper */
     uint32_t *leaf;  /* [place / hosts a leaf]: + 1; 0: no such leaf */
-} ftree_t;
+};
 
-static uint32_t port_index(const ftree_t *e, uint32_t s, unsigned port)
+static uint32_t port_index(const struct ftree *e, uint32_t s, unsigned port)
 {
     return ibshift_node_port(e->t->f, e->t->f->switches[s], port);
 }
 
-static uint32_t usage_of(const ftree_t *e, uint32_t s, unsigned port)
+static uint32_t usage_of(const struct ftree *e, uint32_t s, unsigned port)
 {
     return e->usage[port_index(e, s, port)];
 }
 
-static void take_port(ftree_t *e, uint32_t s, unsigned port)
+static void take_port(struct ftree *e, uint32_t s, unsigned port)
 {
     e->column[s] = (uint8_t)port;
     e->usage[port_index(e, s, port)]++;
 }
 
-static unsigned port_of_peer(const ftree_t *e, uint32_t s, unsigned port)
+static unsigned port_of_peer(const struct ftree *e, uint32_t s, unsigned port)
 {
     return e->t->f->ports[e->t->f->ports[port_index(e, s, port)].peer].number;
 }
 
 /* Algorithm 3: all below s go up to it, each child by its least used cable. */
-static void lead_up(ftree_t *e, uint32_t s)
+static void lead_up(struct ftree *e, uint32_t s)
 {
-    const route_tree_t *t = e->t;
+    const struct route_tree *t = e->t;
     const uint8_t *down = t->down + (size_t)s * t->down_stride;
     unsigned l = t->level[s];
 
@@ -76,9 +76,9 @@ static void lead_up(ftree_t *e, uint32_t s)
 }
 
 /* Algorithm 4: the parent whose port down to s is least used brings the destination to s. */
-static void climb(ftree_t *e, uint32_t s)
+static void climb(struct ftree *e, uint32_t s)
 {
-    const route_tree_t *t = e->t;
+    const struct route_tree *t = e->t;
     const uint8_t *up = t->up + (size_t)s * t->up_stride;
     unsigned l = t->level[s], best = 0;
     uint32_t parent = IBSHIFT_NO_SWITCH;
@@ -106,9 +106,9 @@ static void climb(ftree_t *e, uint32_t s)
     }
 }
 
-static void route_place(ftree_t *e, uint32_t leaf, uint32_t host, unsigned lane)
+static void route_place(struct ftree *e, uint32_t leaf, uint32_t host, unsigned lane)
 {
-    ibshift_fabric_t *f = e->r->fabric;
+    struct ibshift_fabric *f = e->r->fabric;
     bool is_kept = host == 0;
     unsigned lid = is_kept ? 0 : ibshift_host_lid(f, host - 1) + lane;
 
@@ -121,9 +121,9 @@ static void route_place(ftree_t *e, uint32_t leaf, uint32_t host, unsigned lane)
 }
 
 /* Algorithm 2, once a lane. */
-static void route_lane_of_all(ftree_t *e, unsigned lane)
+static void route_lane_of_all(struct ftree *e, unsigned lane)
 {
-    const route_tree_t *t = e->t;
+    const struct route_tree *t = e->t;
     unsigned hosts = t->children[1];
 
     for (uint32_t start = 0; start < t->places; start += hosts) {
@@ -139,9 +139,9 @@ static void route_lane_of_all(ftree_t *e, unsigned lane)
     }
 }
 
-static void seat_hosts(ftree_t *e)
+static void seat_hosts(struct ftree *e)
 {
-    const route_tree_t *t = e->t;
+    const struct route_tree *t = e->t;
 
     for (uint32_t h = 0; h < t->f->host_count; h++) {
         if (t->place[h] != ROUTE_NO_PLACE) {
@@ -151,7 +151,7 @@ static void seat_hosts(ftree_t *e)
     }
 }
 
-static unsigned most_lanes(const ibshift_fabric_t *f)
+static unsigned most_lanes(const struct ibshift_fabric *f)
 {
     unsigned most = 1;
 
@@ -161,9 +161,9 @@ static unsigned most_lanes(const ibshift_fabric_t *f)
     return most;
 }
 
-static int route_all(ftree_t *e, ibshift_error_t *err)
+static int route_all(struct ftree *e, struct ibshift_error *err)
 {
-    const ibshift_fabric_t *f = e->t->f;
+    const struct ibshift_fabric *f = e->t->f;
     uint32_t places = e->t->places;
 
     e->usage = calloc((size_t)f->port_count + 1, sizeof(*e->usage));
@@ -180,10 +180,10 @@ static int route_all(ftree_t *e, ibshift_error_t *err)
     return route_tree_fill(e->r, e->t, err);
 }
 
-int route_ftree(route_t *r, ibshift_error_t *err)
+int route_ftree(struct route *r, struct ibshift_error *err)
 {
-    route_tree_t t;
-    ftree_t e = {.r = r, .t = &t};
+    struct route_tree t;
+    struct ftree e = {.r = r, .t = &t};
     int rc = route_tree_find(r->fabric, &t, err);
 
     if (rc != 0) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* The switch at the other end of a port, or IBSHIFT_NO_SWITCH. */
-static uint32_t switch_behind(const ibshift_fabric_t *f, uint32_t port)
+static uint32_t switch_behind(const struct ibshift_fabric *f, uint32_t port)
 {
     uint32_t node = ibshift_port_neighbour(f, port);
 
@@ -15,13 +15,13 @@ static uint32_t switch_behind(const ibshift_fabric_t *f, uint32_t port)
 }
 
 /* Of cables that lead from a switch to itself nothing comes. */
-static void take_arcs(route_net_t *net, uint32_t *arc_of)
+static void take_arcs(struct route_net *net, uint32_t *arc_of)
 {
-    const ibshift_fabric_t *f = net->f;
+    const struct ibshift_fabric *f = net->f;
 
     net->arc_count = 0;
     for (uint32_t s = 0; s < net->switches; s++) {
-        const ibshift_node_t *node = &f->nodes[f->switches[s]];
+        const struct ibshift_node *node = &f->nodes[f->switches[s]];
 
         net->first[s] = net->arc_count;
         for (unsigned i = 0; i < node->port_count; i++) {
@@ -29,7 +29,7 @@ static void take_arcs(route_net_t *net, uint32_t *arc_of)
 
             if (to != IBSHIFT_NO_SWITCH && to != s) {
                 arc_of[port] = net->arc_count;
-                net->arcs[net->arc_count++] = (route_arc_t){s, to, 0, (uint8_t)(i + 1)};
+                net->arcs[net->arc_count++] = (struct route_arc){s, to, 0, (uint8_t)(i + 1)};
             }
         }
     }
@@ -41,9 +41,9 @@ static void take_arcs(route_net_t *net, uint32_t *arc_of)
     }
 }
 
-static int take_targets(route_net_t *net, ibshift_error_t *err)
+static int take_targets(struct route_net *net, struct ibshift_error *err)
 {
-    const ibshift_fabric_t *f = net->f;
+    const struct ibshift_fabric *f = net->f;
 
     for (uint32_t h = 0; h < f->host_count; h++) {
         uint32_t peer = f->ports[f->hosts[h]].peer, sw = switch_behind(f, f->hosts[h]);
@@ -54,21 +54,21 @@ static int take_targets(route_net_t *net, ibshift_error_t *err)
         }
         for (unsigned i = 0; i < ibshift_host_lid_count(f, h); i++) {
             net->targets[net->target_count++] =
-                (route_target_t){sw, (uint16_t)(ibshift_host_lid(f, h) + i), f->ports[peer].number,
-                                 net->hosts[sw]++};
+                (struct route_target){sw, (uint16_t)(ibshift_host_lid(f, h) + i),
+                                      f->ports[peer].number, net->hosts[sw]++};
         }
     }
     for (uint32_t s = 0; s < net->switches; s++) {
         uint16_t lid = f->nodes[f->switches[s]].lid;
 
         if (net->hosts[s] == 0 && lid != 0) {
-            net->targets[net->target_count++] = (route_target_t){s, lid, 0, 0};
+            net->targets[net->target_count++] = (struct route_target){s, lid, 0, 0};
         }
     }
     return 0;
 }
 
-void route_net_distances(const route_net_t *net, uint32_t source, uint32_t *distance,
+void route_net_distances(const struct route_net *net, uint32_t source, uint32_t *distance,
                          uint32_t *queue)
 {
     uint32_t head = 0, tail = 0;
@@ -90,7 +90,7 @@ void route_net_distances(const route_net_t *net, uint32_t source, uint32_t *dist
     }
 }
 
-static int check_connected(const route_net_t *net, ibshift_error_t *err)
+static int check_connected(const struct route_net *net, struct ibshift_error *err)
 {
     uint32_t *distance = malloc(2 * ((size_t)net->switches + 1) * sizeof(*distance));
     int rc = distance == NULL ? ibshift_fail(err, -ENOMEM, "no memory") : 0;
@@ -108,7 +108,7 @@ static int check_connected(const route_net_t *net, ibshift_error_t *err)
     return rc;
 }
 
-int route_net_open(const ibshift_fabric_t *f, route_net_t *net, ibshift_error_t *err)
+int route_net_open(const struct ibshift_fabric *f, struct route_net *net, struct ibshift_error *err)
 {
     size_t switches = (size_t)f->switch_count + 1, ports = (size_t)f->port_count + 1;
     size_t targets = switches;
@@ -118,12 +118,12 @@ int route_net_open(const ibshift_fabric_t *f, route_net_t *net, ibshift_error_t 
     for (uint32_t h = 0; h < f->host_count; h++) {
         targets += ibshift_host_lid_count(f, h);
     }
-    *net = (route_net_t){.f = f,
-                         .switches = f->switch_count,
-                         .first = calloc(switches, sizeof(*net->first)),
-                         .arcs = malloc(ports * sizeof(*net->arcs)),
-                         .targets = malloc(targets * sizeof(*net->targets)),
-                         .hosts = calloc(switches, sizeof(*net->hosts))};
+    *net = (struct route_net){.f = f,
+                              .switches = f->switch_count,
+                              .first = calloc(switches, sizeof(*net->first)),
+                              .arcs = malloc(ports * sizeof(*net->arcs)),
+                              .targets = malloc(targets * sizeof(*net->targets)),
+                              .hosts = calloc(switches, sizeof(*net->hosts))};
     if (arc_of == NULL || net->first == NULL || net->arcs == NULL || net->targets == NULL ||
         net->hosts == NULL) {
         rc = ibshift_fail(err, -ENOMEM, "no memory for %u switches", f->switch_count);
@@ -141,7 +141,7 @@ int route_net_open(const ibshift_fabric_t *f, route_net_t *net, ibshift_error_t 
     return rc;
 }
 
-void route_net_close(route_net_t *net)
+void route_net_close(struct route_net *net)
 {
     free(net->first);
     free(net->arcs);

@@ -7,37 +7,38 @@
 
 #include "route/route.h"
 
-typedef struct route_arc {
+struct route_arc {
     uint32_t from, to; /* switches */
     uint32_t back;     /* the same cable the other way */
     uint8_t port;      /* of from */
-} route_arc_t;
+};
 
-typedef struct route_target {
+struct route_target {
     uint32_t sw;
     uint16_t lid;
     uint8_t port;     /* of sw; 0: the switch itself */
     uint32_t brother; /* how many targets of the same switch come before */
-} route_target_t;
+};
 
-typedef struct route_net {
-    const ibshift_fabric_t *f;
+struct route_net {
+    const struct ibshift_fabric *f;
     uint32_t switches, arc_count, target_count;
     uint32_t *first; /* [switches + 1]: its arcs */
-    route_arc_t *arcs;
-    route_target_t *targets; /* all LIDs of hosts, and those of switches without hosts */
-    uint32_t *hosts;         /* [switches] */
-} route_net_t;
+    struct route_arc *arcs;
+    struct route_target *targets; /* all LIDs of hosts, and those of switches without hosts */
+    uint32_t *hosts;              /* [switches] */
+};
 
 /* -ENOTSUP: switches that no cables join, or a host that is not on a switch; err names them. */
-int route_net_open(const ibshift_fabric_t *f, route_net_t *net, ibshift_error_t *err);
-void route_net_close(route_net_t *net);
+int route_net_open(const struct ibshift_fabric *f, struct route_net *net,
+                   struct ibshift_error *err);
+void route_net_close(struct route_net *net);
 
 /* Cables from source to each switch, UINT32_MAX where there is no way; queue has room for all. */
-void route_net_distances(const route_net_t *net, uint32_t source, uint32_t *distance,
+void route_net_distances(const struct route_net *net, uint32_t source, uint32_t *distance,
                          uint32_t *queue);
 
-static inline const char *route_net_name(const route_net_t *net, uint32_t sw)
+static inline const char *route_net_name(const struct route_net *net, uint32_t sw)
 {
     return ibshift_node_name(net->f, net->f->switches[sw]);
 }

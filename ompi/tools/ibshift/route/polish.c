@@ -16,9 +16,9 @@
 #define HEIGHTS     64 /* flows of a link, the last for all above */
 #define RAISE       ((uint64_t)1 << 20)
 
-typedef struct polish {
-    const route_closed_t *c;
-    const route_ways_t *w;
+struct polish {
+    const struct route_closed *c;
+    const struct route_ways *w;
     unsigned lane;
     unsigned crowd;           /* flows of one stage on one link that are worth a look */
     const uint32_t *place_of; /* [host] */
@@ -36,17 +36,17 @@ typedef struct polish {
     const uint8_t *descent, *way; /* to that destination */
     unsigned lid;
     uint32_t goal, goal_place; /* switch; place of the host */
-} polish_t;
+};
 
 /* A destination's links from one switch on. */
-typedef struct route_tail {
+struct route_tail {
     uint32_t id[LINKS_MOST];
     unsigned count;
-} route_tail_t;
+};
 
-static uint32_t next_of(const polish_t *p, uint32_t s, unsigned port, uint32_t *id)
+static uint32_t next_of(const struct polish *p, uint32_t s, unsigned port, uint32_t *id)
 {
-    const ibshift_fabric_t *f = p->c->r->fabric;
+    const struct ibshift_fabric *f = p->c->r->fabric;
     uint32_t link = ibshift_node_port(f, f->switches[s], port);
 
     *id = p->id[link];
@@ -54,7 +54,7 @@ static uint32_t next_of(const polish_t *p, uint32_t s, unsigned port, uint32_t *
 }
 
 /* The way from s on if it left by port. */
-static void find_tail(const polish_t *p, uint32_t s, unsigned port, route_tail_t *tail)
+static void find_tail(const struct polish *p, uint32_t s, unsigned port, struct route_tail *tail)
 {
     tail->count = 0;
     while (s != p->goal && tail->count < LINKS_MOST) {
@@ -63,12 +63,12 @@ static void find_tail(const polish_t *p, uint32_t s, unsigned port, route_tail_t
     }
 }
 
-static uint32_t shift_of(const polish_t *p, uint32_t from)
+static uint32_t shift_of(const struct polish *p, uint32_t from)
 {
     return p->goal_place >= from ? p->goal_place - from : p->goal_place + p->places - from;
 }
 
-static uint16_t *cell(const polish_t *p, uint32_t id, uint32_t shift)
+static uint16_t *cell(const struct polish *p, uint32_t id, uint32_t shift)
 {
     return &p->flows[(size_t)id * p->places + shift];
 }
@@ -79,7 +79,7 @@ static unsigned height(unsigned flows)
 }
 
 /* One flow more or less on a link in one stage. */
-static void add_flow(const polish_t *p, uint32_t id, uint32_t shift, int step)
+static void add_flow(const struct polish *p, uint32_t id, uint32_t shift, int step)
 {
     uint32_t *links_with = p->links_with + (size_t)shift * HEIGHTS;
     uint16_t *flows = cell(p, id, shift);
@@ -95,7 +95,7 @@ static void add_flow(const polish_t *p, uint32_t id, uint32_t shift, int step)
 }
 
 /* Adds the flows of all hosts whose routes pass s to a tail, or takes them off. */
-static void add_flows(const polish_t *p, uint32_t s, const route_tail_t *tail, int step)
+static void add_flows(const struct polish *p, uint32_t s, const struct route_tail *tail, int step)
 {
     for (uint32_t i = p->head[s]; i != NONE; i = p->next[i]) {
         uint32_t leaf = p->item[i];
@@ -109,7 +109,7 @@ static void add_flows(const polish_t *p, uint32_t s, const route_tail_t *tail, i
 }
 
 /* One flow on a tail: above all, does its stage's busiest link become busier? */
-static uint64_t price_of_flow(const polish_t *p, uint32_t shift, const route_tail_t *tail)
+static uint64_t price_of_flow(const struct polish *p, uint32_t shift, const struct route_tail *tail)
 {
     uint64_t sum = 0, raise = 0;
 
@@ -123,7 +123,7 @@ static uint64_t price_of_flow(const polish_t *p, uint32_t shift, const route_tai
 }
 
 /* What the flows of s would meet on a tail. */
-static uint64_t price(const polish_t *p, uint32_t s, const route_tail_t *tail)
+static uint64_t price(const struct polish *p, uint32_t s, const struct route_tail *tail)
 {
     uint64_t sum = 0;
 
@@ -139,7 +139,7 @@ static uint64_t price(const polish_t *p, uint32_t s, const route_tail_t *tail)
     return sum;
 }
 
-static bool is_crowded(const polish_t *p, uint32_t s, const route_tail_t *tail)
+static bool is_crowded(const struct polish *p, uint32_t s, const struct route_tail *tail)
 {
     for (uint32_t i = p->head[s]; i != NONE; i = p->next[i]) {
         uint32_t leaf = p->item[i];
@@ -156,14 +156,14 @@ static bool is_crowded(const polish_t *p, uint32_t s, const route_tail_t *tail)
 }
 
 /* Moves the destination at s to the port whose way is the least crowded. */
-static bool improve(polish_t *p, uint32_t s, bool is_down)
+static bool improve(struct polish *p, uint32_t s, bool is_down)
 {
-    const route_tree_t *t = p->c->t;
+    const struct route_tree *t = p->c->t;
     const uint8_t *links = is_down ? p->descent : p->way;
     uint32_t first = is_down ? t->first_down[s] : t->first_up[s];
     uint32_t end = is_down ? t->first_up[s + 1] : t->first_down[s];
     unsigned now = ibshift_lft_get(p->c->r->fabric, s, p->lid), best = now;
-    route_tail_t old, tail;
+    struct route_tail old, tail;
     uint64_t least;
 
     find_tail(p, s, now, &old);
@@ -192,9 +192,9 @@ static bool improve(polish_t *p, uint32_t s, bool is_down)
 }
 
 /* Who passes which switch of a level, up or down. */
-static void list_leaves(polish_t *p, unsigned level, bool is_down)
+static void list_leaves(struct polish *p, unsigned level, bool is_down)
 {
-    const route_tree_t *t = p->c->t;
+    const struct route_tree *t = p->c->t;
 
     memset(p->head, 0xff, t->f->switch_count * sizeof(*p->head));
     p->items = 0;
@@ -213,9 +213,9 @@ static void list_leaves(polish_t *p, unsigned level, bool is_down)
     }
 }
 
-static bool improve_level(polish_t *p, unsigned level, bool is_down)
+static bool improve_level(struct polish *p, unsigned level, bool is_down)
 {
-    const route_tree_t *t = p->c->t;
+    const struct route_tree *t = p->c->t;
     bool moved = false;
 
     list_leaves(p, level, is_down);
@@ -227,9 +227,9 @@ static bool improve_level(polish_t *p, unsigned level, bool is_down)
     return moved;
 }
 
-static void aim_at(polish_t *p, uint32_t host)
+static void aim_at(struct polish *p, uint32_t host)
 {
-    const route_tree_t *t = p->c->t;
+    const struct route_tree *t = p->c->t;
     size_t row;
 
     p->goal = route_host_switch(t->f, host);
@@ -240,10 +240,10 @@ static void aim_at(polish_t *p, uint32_t host)
     p->lid = ibshift_host_lid(t->f, host) + p->lane;
 }
 
-static void count_all(polish_t *p)
+static void count_all(struct polish *p)
 {
-    const ibshift_fabric_t *f = p->c->t->f;
-    route_tail_t tail;
+    const struct ibshift_fabric *f = p->c->t->f;
+    struct route_tail tail;
 
     memset(p->flows, 0, (size_t)p->links * p->places * sizeof(*p->flows));
     memset(p->links_with, 0, (size_t)p->places * HEIGHTS * sizeof(*p->links_with));
@@ -265,9 +265,9 @@ static void count_all(polish_t *p)
     }
 }
 
-static bool improve_all(polish_t *p)
+static bool improve_all(struct polish *p)
 {
-    const route_tree_t *t = p->c->t;
+    const struct route_tree *t = p->c->t;
     bool moved = false;
 
     for (uint32_t h = 0; h < t->f->host_count; h++) {
@@ -282,9 +282,9 @@ static bool improve_all(polish_t *p)
     return moved;
 }
 
-static void number_links(polish_t *p)
+static void number_links(struct polish *p)
 {
-    const ibshift_fabric_t *f = p->c->t->f;
+    const struct ibshift_fabric *f = p->c->t->f;
 
     for (uint32_t port = 0; port < f->port_count; port++) {
         uint32_t other = ibshift_port_neighbour(f, port);
@@ -295,9 +295,9 @@ static void number_links(polish_t *p)
     }
 }
 
-static void list_places(polish_t *p)
+static void list_places(struct polish *p)
 {
-    const route_tree_t *t = p->c->t;
+    const struct route_tree *t = p->c->t;
     uint32_t *first = p->first_place;
 
     memset(first, 0, ((size_t)p->w->leaf_count + 1) * sizeof(*first));
@@ -315,7 +315,7 @@ static void list_places(polish_t *p)
 }
 
 /* What the stages of a lane cost: the sum of their busiest links. */
-static uint64_t cost_of_stages(const polish_t *p)
+static uint64_t cost_of_stages(const struct polish *p)
 {
     uint64_t sum = 0;
 
@@ -325,7 +325,7 @@ static uint64_t cost_of_stages(const polish_t *p)
     return sum;
 }
 
-static uint64_t polish_lanes(polish_t *p, unsigned lanes)
+static uint64_t polish_lanes(struct polish *p, unsigned lanes)
 {
     uint64_t cost = 0;
 
@@ -340,9 +340,9 @@ static uint64_t polish_lanes(polish_t *p, unsigned lanes)
     return cost;
 }
 
-static bool polish_open(polish_t *p)
+static bool polish_open(struct polish *p)
 {
-    const ibshift_fabric_t *f = p->c->t->f;
+    const struct ibshift_fabric *f = p->c->t->f;
     size_t switches = (size_t)f->switch_count + 1, leaves = (size_t)p->w->leaf_count + 1;
 
     p->id = malloc(((size_t)f->port_count + 1) * sizeof(*p->id));
@@ -362,10 +362,10 @@ static bool polish_open(polish_t *p)
     return p->flows && p->links_with && p->peak;
 }
 
-int route_polish(const route_closed_t *c, const route_ways_t *w, const uint32_t *place_of,
+int route_polish(const struct route_closed *c, const struct route_ways *w, const uint32_t *place_of,
                  uint32_t places, uint64_t *cost)
 {
-    polish_t p = {.c = c, .w = w, .place_of = place_of, .places = places};
+    struct polish p = {.c = c, .w = w, .place_of = place_of, .places = places};
     bool ok = polish_open(&p);
 
     if (ok) {

@@ -9,18 +9,18 @@
 
 enum keepers { KEEP_ALL, KEEP_ON_LEAVES, KEEP_NONE, KEEP_COUNT };
 
-typedef struct chooser {
-    route_closed_t *c;
-    const route_ways_t *w;
+struct chooser {
+    struct route_closed *c;
+    const struct route_ways *w;
     uint32_t *place_of; /* [host] */
     uint8_t *before;    /* the tables as they came */
     uint8_t *best;      /* those that came out cheapest */
     uint64_t best_cost;
     uint32_t last_places; /* of the order tried before */
     enum keepers best_kept;
-} chooser_t;
+};
 
-static bool has_host(const route_t *r, uint32_t first, unsigned count)
+static bool has_host(const struct route *r, uint32_t first, unsigned count)
 {
     for (uint32_t i = first; i < first + count; i++) {
         if (r->order[i] != IBSHIFT_NO_HOST) {
@@ -31,9 +31,9 @@ static bool has_host(const route_t *r, uint32_t first, unsigned count)
 }
 
 /* Drops the place keepers that are not kept; returns the number of places. */
-static uint32_t compact(const route_closed_t *c, enum keepers kept, uint32_t *order)
+static uint32_t compact(const struct route_closed *c, enum keepers kept, uint32_t *order)
 {
-    const route_t *r = c->r;
+    const struct route *r = c->r;
     unsigned block = c->t->children[1];
     uint32_t count = 0;
 
@@ -48,14 +48,14 @@ static uint32_t compact(const route_closed_t *c, enum keepers kept, uint32_t *or
     return count;
 }
 
-static size_t table_bytes(const chooser_t *x)
+static size_t table_bytes(const struct chooser *x)
 {
     return (size_t)x->c->r->fabric->switch_count * x->c->r->fabric->lft_stride;
 }
 
-static int try_order(chooser_t *x, enum keepers kept, uint32_t *order)
+static int try_order(struct chooser *x, enum keepers kept, uint32_t *order)
 {
-    ibshift_fabric_t *f = x->c->r->fabric;
+    struct ibshift_fabric *f = x->c->r->fabric;
     uint32_t places = compact(x->c, kept, order);
     uint64_t cost = 0;
     int rc;
@@ -79,9 +79,9 @@ static int try_order(chooser_t *x, enum keepers kept, uint32_t *order)
     return rc;
 }
 
-static int try_orders(chooser_t *x, uint32_t *order)
+static int try_orders(struct chooser *x, uint32_t *order)
 {
-    route_t *r = x->c->r;
+    struct route *r = x->c->r;
     int rc = 0;
 
     memcpy(x->before, r->fabric->lft, table_bytes(x));
@@ -96,9 +96,9 @@ static int try_orders(chooser_t *x, uint32_t *order)
 }
 
 /* Hosts without a place, or with other LIDs than the rest, are not counted: nothing is moved. */
-static bool is_even(const route_tree_t *t)
+static bool is_even(const struct route_tree *t)
 {
-    const ibshift_fabric_t *f = t->f;
+    const struct ibshift_fabric *f = t->f;
 
     for (uint32_t h = 0; h < f->host_count; h++) {
         if (t->place[h] == ROUTE_NO_PLACE ||
@@ -109,9 +109,10 @@ static bool is_even(const route_tree_t *t)
     return true;
 }
 
-int route_polish_orders(route_closed_t *c, const route_ways_t *w, ibshift_error_t *err)
+int route_polish_orders(struct route_closed *c, const struct route_ways *w,
+                        struct ibshift_error *err)
 {
-    chooser_t x = {.c = c, .w = w, .best_cost = UINT64_MAX};
+    struct chooser x = {.c = c, .w = w, .best_cost = UINT64_MAX};
     uint32_t *order;
     int rc = -ENOMEM;
 

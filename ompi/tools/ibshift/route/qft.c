@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-int route_qft(route_t *r, ibshift_error_t *err)
+int route_qft(struct route *r, struct ibshift_error *err)
 {
     return route_closed_engine(r, true, err);
 }

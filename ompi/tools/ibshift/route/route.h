@@ -22,8 +22,8 @@
  * switch's own LID, which needs none. An engine fills the LIDs of hosts (all of 1 << lmc), and
  * those of switches without hosts.
  */
-typedef struct route {
-    ibshift_fabric_t *fabric;
+struct route {
+    struct ibshift_fabric *fabric;
     unsigned threads; /* for route_parallel() */
     unsigned vls;     /* data VLs that every port of the fabric has */
 
@@ -37,17 +37,17 @@ typedef struct route {
     uint8_t *vl;       /* at route_lane(): SL -> VL of the outgoing link */
     uint64_t *vl_from; /* by switch: where its part of vl begins */
     unsigned vls_used; /* 1 + highest VL */
-} route_t;
+};
 
 /*
  * 0, or a negative errno with one line in err that says which node breaks which rule. -ENOTSUP: the
  * fabric is not what the engine needs (exit code 3). Nothing is written then.
  */
-typedef int (*route_build_t)(route_t *r, ibshift_error_t *err);
+typedef int (*route_build_fn)(struct route *r, struct ibshift_error *err);
 
 struct route_engine {
     const char *name;
-    route_build_t build;
+    route_build_fn build;
     const char *needs; /* of the fabric, in a few words */
     const char *help;  /* what it does, one line */
 };
@@ -56,19 +56,20 @@ extern const struct route_engine route_engines[]; /* ends with name NULL */
 const struct route_engine *route_engine_find(const char *name);
 
 /* lmc < 0: keep the LIDs of the source if all ports have one. -ENOTSUP: out of LIDs. */
-int route_open(const ibshift_fabric_t *source, int lmc, route_t *r, ibshift_error_t *err);
-void route_close(route_t *r);
+int route_open(const struct ibshift_fabric *source, int lmc, struct route *r,
+               struct ibshift_error *err);
+void route_close(struct route *r);
 
 /* Nodes, cables and LIDs, with the same indices, but no cable of the nodes left out (NULL: none).
  */
-int route_copy_graph(const ibshift_fabric_t *from, const bool *is_left_out, ibshift_fabric_t *to,
-                     ibshift_error_t *err);
+int route_copy_graph(const struct ibshift_fabric *from, const bool *is_left_out,
+                     struct ibshift_fabric *to, struct ibshift_error *err);
 
 /* Arrays for SLs and for SL-to-VL tables, all 0; -ENOTSUP: the fabric has fewer than vls VLs. */
-int route_lanes_new(route_t *r, unsigned vls, ibshift_error_t *err);
+int route_lanes_new(struct route *r, unsigned vls, struct ibshift_error *err);
 
 /* Place in vl of the SL for packets from port `in` (0: the switch itself) to port `out`. */
-static inline size_t route_lane(const route_t *r, uint32_t sw, unsigned in, unsigned out,
+static inline size_t route_lane(const struct route *r, uint32_t sw, unsigned in, unsigned out,
                                 unsigned sl)
 {
     unsigned ports = r->fabric->nodes[r->fabric->switches[sw]].port_count;
@@ -89,20 +90,20 @@ int route_parallel(unsigned threads, uint32_t count,
  * themselves (route_tree_switches()). Routers and aggregation nodes are reached as the hosts of
  * their switch are, or as the switch itself where it has none.
  */
-int route_to_switches(route_t *r, ibshift_error_t *err);
+int route_to_switches(struct route *r, struct ibshift_error *err);
 
 /* The tables as `opensm -R file -U` reads them; rows carry the port GUID, by which OpenSM finds
  * its own LID. 0 or -EIO. */
-int route_write_tables(const route_t *r, FILE *out);
+int route_write_tables(const struct route *r, FILE *out);
 /* The order as opensm-ftree-ca-order.dump has it. */
-int route_write_order(const route_t *r, FILE *out);
+int route_write_order(const struct route *r, FILE *out);
 
 /* ---- the engines ---- */
-int route_ftree(route_t *r, ibshift_error_t *err);
-int route_pgft(route_t *r, ibshift_error_t *err);
-int route_qft(route_t *r, ibshift_error_t *err);
-int route_ecube(route_t *r, ibshift_error_t *err);
-int route_updn(route_t *r, ibshift_error_t *err);
-int route_flexible(route_t *r, ibshift_error_t *err);
+int route_ftree(struct route *r, struct ibshift_error *err);
+int route_pgft(struct route *r, struct ibshift_error *err);
+int route_qft(struct route *r, struct ibshift_error *err);
+int route_ecube(struct route *r, struct ibshift_error *err);
+int route_updn(struct route *r, struct ibshift_error *err);
+int route_flexible(struct route *r, struct ibshift_error *err);
 
 #endif

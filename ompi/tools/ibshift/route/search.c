@@ -14,14 +14,14 @@
 enum { NEVER = 1 << 20, TRIES_MOST = 4096, TRIES_LEAST = 16, TRIES_WORK = 1 << 24 };
 
 struct route_search {
-    const route_turns_t *t;
+    const struct route_turns *t;
     uint32_t *shortest; /* [arc]: links from its start to the target over it, turns allowed */
     uint32_t *queue;    /* [arc] */
     uint32_t *told;     /* [switch]: arc that it must take, or UINT32_MAX */
     uint32_t *kept, *best_next, *best_length;
 };
 
-struct route_search *route_search_new(const route_turns_t *t)
+struct route_search *route_search_new(const struct route_turns *t)
 {
     struct route_search *s = calloc(1, sizeof(*s));
     size_t arcs = (size_t)t->net->arc_count + 1, switches = (size_t)t->net->switches + 1;
@@ -61,7 +61,7 @@ void route_search_free(struct route_search *s)
  * from: the bound that no table can beat. */
 static void find_shortest(struct route_search *s, uint32_t target)
 {
-    const route_net_t *net = s->t->net;
+    const struct route_net *net = s->t->net;
     uint32_t head = 0, tail = 0;
 
     memset(s->shortest, 0xff, net->arc_count * sizeof(*s->shortest));
@@ -88,7 +88,7 @@ static void find_shortest(struct route_search *s, uint32_t target)
 /* How many neighbours could go on over this switch in a shortest way if it took arc. */
 static uint32_t followers(const struct route_search *s, uint32_t arc)
 {
-    const route_net_t *net = s->t->net;
+    const struct route_net *net = s->t->net;
     uint32_t sw = net->arcs[arc].from, count = 0;
 
     for (uint32_t out = net->first[sw]; out < net->first[sw + 1]; out++) {
@@ -98,10 +98,10 @@ static uint32_t followers(const struct route_search *s, uint32_t arc)
 }
 
 /* The arc by which a switch joins at this length, or UINT32_MAX. */
-static uint32_t way_in(const struct route_search *s, const route_ways_t *ways, uint32_t sw,
+static uint32_t way_in(const struct route_search *s, const struct route_ways *ways, uint32_t sw,
                        uint32_t length)
 {
-    const route_net_t *net = s->t->net;
+    const struct route_net *net = s->t->net;
     uint32_t best = UINT32_MAX, most = 0;
 
     for (uint32_t a = net->first[sw]; a < net->first[sw + 1]; a++) {
@@ -121,9 +121,9 @@ static uint32_t way_in(const struct route_search *s, const route_ways_t *ways, u
 }
 
 /* The tree; the sum of its lengths, NEVER for a switch that is left out. */
-static uint64_t build(const struct route_search *s, uint32_t target, route_ways_t *ways)
+static uint64_t build(const struct route_search *s, uint32_t target, struct route_ways *ways)
 {
-    const route_net_t *net = s->t->net;
+    const struct route_net *net = s->t->net;
     uint32_t left = net->switches - 1;
     uint64_t sum = 0;
     bool has_grown = true;
@@ -152,7 +152,7 @@ static uint64_t build(const struct route_search *s, uint32_t target, route_ways_
 /* Tells the switches along the shortest way of sw to take it. */
 static void tell_way(struct route_search *s, uint32_t sw, uint32_t target)
 {
-    const route_net_t *net = s->t->net;
+    const struct route_net *net = s->t->net;
     uint32_t came = UINT32_MAX;
 
     while (sw != target) {
@@ -175,7 +175,7 @@ static void tell_way(struct route_search *s, uint32_t sw, uint32_t target)
 
 static uint32_t bound_of(const struct route_search *s, uint32_t sw)
 {
-    const route_net_t *net = s->t->net;
+    const struct route_net *net = s->t->net;
     uint32_t bound = UINT32_MAX;
 
     for (uint32_t a = net->first[sw]; a < net->first[sw + 1]; a++) {
@@ -185,10 +185,10 @@ static uint32_t bound_of(const struct route_search *s, uint32_t sw)
 }
 
 /* One round over the switches on detours; whether something became shorter. */
-static bool improve(struct route_search *s, uint32_t target, route_ways_t *ways, uint64_t *sum,
+static bool improve(struct route_search *s, uint32_t target, struct route_ways *ways, uint64_t *sum,
                     unsigned *tries)
 {
-    const route_net_t *net = s->t->net;
+    const struct route_net *net = s->t->net;
     size_t bytes = net->switches * sizeof(uint32_t);
     bool is_better = false;
 
@@ -216,13 +216,14 @@ static bool improve(struct route_search *s, uint32_t target, route_ways_t *ways,
 
 /* The ways of the spanning tree, for all that a way leads over: from switches that were left out,
  * or from all. Its turns are all allowed. */
-static void tell_tree(struct route_search *s, uint32_t target, const route_ways_t *ways, bool all)
+static void tell_tree(struct route_search *s, uint32_t target, const struct route_ways *ways,
+                      bool all)
 {
-    const route_turns_t *t = s->t;
+    const struct route_turns *t = s->t;
     uint32_t sw = target;
 
     while (t->parent[sw] != UINT32_MAX) { /* from the root down to the target */
-        const route_arc_t *up = &t->net->arcs[t->parent[sw]];
+        const struct route_arc *up = &t->net->arcs[t->parent[sw]];
 
         s->told[up->to] = up->back;
         sw = up->to;
@@ -238,7 +239,7 @@ static void tell_tree(struct route_search *s, uint32_t target, const route_ways_
     }
 }
 
-bool route_search(struct route_search *s, uint32_t target, route_ways_t *ways)
+bool route_search(struct route_search *s, uint32_t target, struct route_ways *ways)
 {
     size_t bytes = s->t->net->switches * sizeof(uint32_t);
     uint64_t switches = s->t->net->switches, work = TRIES_WORK / (switches * switches);

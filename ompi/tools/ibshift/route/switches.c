@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 struct first_hosts {
-    ibshift_fabric_t *f;
+    struct ibshift_fabric *f;
     uint8_t *sl;      /* the route's, or NULL */
     uint32_t *host;   /* [switch]: + 1, 0 = none */
     uint32_t *hosts;  /* [switch]: how many */
@@ -14,7 +14,7 @@ struct first_hosts {
 static int copy_columns(void *context, uint32_t first, uint32_t end)
 {
     const struct first_hosts *c = context;
-    ibshift_fabric_t *f = c->f;
+    struct ibshift_fabric *f = c->f;
 
     for (uint32_t s = first; s < end; s++) {
         uint8_t *row = f->lft + (size_t)s * f->lft_stride;
@@ -36,7 +36,7 @@ static int copy_columns(void *context, uint32_t first, uint32_t end)
     return 0;
 }
 
-static bool is_empty(const ibshift_fabric_t *f, uint32_t s)
+static bool is_empty(const struct ibshift_fabric *f, uint32_t s)
 {
     const uint8_t *row = f->lft + (size_t)s * f->lft_stride;
 
@@ -49,7 +49,7 @@ static bool is_empty(const ibshift_fabric_t *f, uint32_t s)
 }
 
 /* Such a switch passes nothing on, so that no dependency between links comes of it. */
-static void hang_on(ibshift_fabric_t *f, uint8_t *sl, uint32_t s, unsigned port)
+static void hang_on(struct ibshift_fabric *f, uint8_t *sl, uint32_t s, unsigned port)
 {
     uint32_t peer = f->ports[ibshift_node_port(f, f->switches[s], port)].peer;
     uint32_t other = f->nodes[f->ports[peer].node].switch_index;
@@ -71,10 +71,10 @@ static void hang_on(ibshift_fabric_t *f, uint8_t *sl, uint32_t s, unsigned port)
     ibshift_lft_set(f, other, lid, f->ports[peer].number);
 }
 
-static void hang_on_neighbours(ibshift_fabric_t *f, uint8_t *sl)
+static void hang_on_neighbours(struct ibshift_fabric *f, uint8_t *sl)
 {
     for (uint32_t s = 0; s < f->switch_count; s++) {
-        const ibshift_node_t *node = &f->nodes[f->switches[s]];
+        const struct ibshift_node *node = &f->nodes[f->switches[s]];
 
         for (unsigned p = 1; is_empty(f, s) && p <= node->port_count; p++) {
             uint32_t next = ibshift_port_neighbour(f, node->first_port + p - 1);
@@ -88,9 +88,10 @@ static void hang_on_neighbours(ibshift_fabric_t *f, uint8_t *sl)
 }
 
 /* A LID that leads to the switch: its nth host's, by turns, or its own where it has no hosts. */
-static unsigned lid_behind(const ibshift_fabric_t *f, uint32_t node, uint32_t nth, uint32_t hosts)
+static unsigned lid_behind(const struct ibshift_fabric *f, uint32_t node, uint32_t nth,
+                           uint32_t hosts)
 {
-    const ibshift_node_t *sw = &f->nodes[node];
+    const struct ibshift_node *sw = &f->nodes[node];
 
     for (uint32_t p = sw->first_port; hosts > 0 && p < sw->first_port + sw->port_count; p++) {
         uint32_t peer = f->ports[p].peer;
@@ -104,7 +105,7 @@ static unsigned lid_behind(const ibshift_fabric_t *f, uint32_t node, uint32_t nt
 }
 
 /* All ways to one LID as those to another behind the same switch; there out of this port. */
-static void copy_ways(ibshift_fabric_t *f, uint8_t *sl, unsigned lid, unsigned like)
+static void copy_ways(struct ibshift_fabric *f, uint8_t *sl, unsigned lid, unsigned like)
 {
     for (uint32_t s = 0; s < f->switch_count; s++) {
         size_t row = (size_t)s * f->lft_stride;
@@ -120,10 +121,10 @@ static void copy_ways(ibshift_fabric_t *f, uint8_t *sl, unsigned lid, unsigned l
  * switch are, so that their routes add no dependency that the hosts' have not. */
 static void route_to_others(struct first_hosts *c)
 {
-    ibshift_fabric_t *f = c->f;
+    struct ibshift_fabric *f = c->f;
 
     for (uint32_t p = 0; p < f->port_count; p++) {
-        const ibshift_port_t *port = &f->ports[p];
+        const struct ibshift_port *port = &f->ports[p];
         uint32_t node = ibshift_port_neighbour(f, p), sw;
 
         if (f->nodes[port->node].kind != IBSHIFT_NODE_OTHER || port->lid == 0 ||
@@ -142,7 +143,7 @@ static void route_to_others(struct first_hosts *c)
 
 static void count_hosts(struct first_hosts *c)
 {
-    const ibshift_fabric_t *f = c->f;
+    const struct ibshift_fabric *f = c->f;
 
     for (uint32_t h = f->host_count; h-- > 0;) {
         uint32_t node = ibshift_port_neighbour(f, f->hosts[h]);
@@ -154,9 +155,9 @@ static void count_hosts(struct first_hosts *c)
     }
 }
 
-int route_to_switches(route_t *r, ibshift_error_t *err)
+int route_to_switches(struct route *r, struct ibshift_error *err)
 {
-    ibshift_fabric_t *f = r->fabric;
+    struct ibshift_fabric *f = r->fabric;
     size_t switches = (size_t)f->switch_count + 1;
     struct first_hosts c = {.f = f, .sl = r->sl, .host = calloc(3 * switches, sizeof(*c.host))};
 

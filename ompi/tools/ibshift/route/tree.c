@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void route_tree_free(route_tree_t *t)
+void route_tree_free(struct route_tree *t)
 {
     ibshift_shape_free(&t->shape);
     ibshift_fabric_free(t->pruned);
@@ -21,15 +21,15 @@ void route_tree_free(route_tree_t *t)
     memset(t, 0, sizeof(*t));
 }
 
-static uint32_t component(const route_tree_t *t, unsigned l, uint32_t sw)
+static uint32_t component(const struct route_tree *t, unsigned l, uint32_t sw)
 {
     return t->shape.down[l][sw];
 }
 
 /* The lowest level whose components join all leaves. */
-static int find_height(route_tree_t *t, ibshift_error_t *err)
+static int find_height(struct route_tree *t, struct ibshift_error *err)
 {
-    const ibshift_fabric_t *f = t->f;
+    const struct ibshift_fabric *f = t->f;
     uint32_t first = route_host_switch(f, 0);
 
     for (uint32_t h = 0; h < f->host_count; h++) {
@@ -58,14 +58,14 @@ static int find_height(route_tree_t *t, ibshift_error_t *err)
     return 0;
 }
 
-typedef struct twin {
+struct twin {
     uint64_t digits;
     uint32_t sw;
-} twin_t;
+};
 
 static int by_digits(const void *a, const void *b)
 {
-    const twin_t *x = a, *y = b;
+    const struct twin *x = a, *y = b;
 
     if (x->digits != y->digits) {
         return x->digits < y->digits ? -1 : 1;
@@ -74,14 +74,15 @@ static int by_digits(const void *a, const void *b)
 }
 
 /* Labels those that share all digits, and says how many usually do. */
-static unsigned label_twins(route_tree_t *t, unsigned l, twin_t *twins)
+static unsigned label_twins(struct route_tree *t, unsigned l, struct twin *twins)
 {
     uint32_t count = 0, votes[IBSHIFT_PORT_MAX + 1] = {0};
     unsigned usual = 1;
 
     for (uint32_t s = 0; s < t->f->switch_count; s++) {
         if (t->level[s] == l) {
-            twins[count++] = (twin_t){(uint64_t)t->shape.down[l][s] << 32 | t->shape.up[l][s], s};
+            twins[count++] =
+                (struct twin){(uint64_t)t->shape.down[l][s] << 32 | t->shape.up[l][s], s};
         }
     }
     qsort(twins, count, sizeof(*twins), by_digits);
@@ -104,10 +105,10 @@ static unsigned at_least_1(unsigned x)
     return x > 0 ? x : 1;
 }
 
-static int find_parameters(route_tree_t *t, ibshift_error_t *err)
+static int find_parameters(struct route_tree *t, struct ibshift_error *err)
 {
-    const ibshift_fabric_t *f = t->f;
-    twin_t *twins = malloc(((size_t)f->switch_count + 1) * sizeof(*twins));
+    const struct ibshift_fabric *f = t->f;
+    struct twin *twins = malloc(((size_t)f->switch_count + 1) * sizeof(*twins));
 
     if (twins == NULL) {
         return ibshift_fail(err, -ENOMEM, "no memory for %u switches", f->switch_count);
@@ -115,7 +116,7 @@ static int find_parameters(route_tree_t *t, ibshift_error_t *err)
     t->children[1] = at_least_1(t->shape.hosts_per_leaf);
     t->parents[1] = t->shared[1] = t->cables[1] = t->ways[1] = 1;
     for (unsigned l = 2; l <= t->h; l++) {
-        const ibshift_level_t *below = &t->shape.level[l - 1];
+        const struct ibshift_level *below = &t->shape.level[l - 1];
 
         t->shared[l] = l < t->h ? label_twins(t, l, twins) : 1;
         t->parents[l] = at_least_1((below->groups_up + t->shared[l] - 1) / t->shared[l]);
@@ -134,7 +135,7 @@ static int find_parameters(route_tree_t *t, ibshift_error_t *err)
     return 0;
 }
 
-static int count_places(route_tree_t *t, ibshift_error_t *err)
+static int count_places(struct route_tree *t, struct ibshift_error *err)
 {
     uint64_t places = 1;
 
@@ -156,7 +157,8 @@ static int count_places(route_tree_t *t, ibshift_error_t *err)
 }
 
 /* Index of a port among those with the same neighbour, by number. */
-static unsigned cable_index(const ibshift_fabric_t *f, uint32_t node, unsigned port, uint32_t next)
+static unsigned cable_index(const struct ibshift_fabric *f, uint32_t node, unsigned port,
+                            uint32_t next)
 {
     unsigned index = 0;
 
@@ -166,9 +168,9 @@ static unsigned cable_index(const ibshift_fabric_t *f, uint32_t node, unsigned p
     return index;
 }
 
-static void enter_port(route_tree_t *t, uint32_t s, unsigned port, uint32_t other)
+static void enter_port(struct route_tree *t, uint32_t s, unsigned port, uint32_t other)
 {
-    const ibshift_fabric_t *f = t->f;
+    const struct ibshift_fabric *f = t->f;
     unsigned l = t->level[s];
     unsigned cable = cable_index(f, f->switches[s], port, f->switches[other]);
     unsigned label = t->label[other];
@@ -190,7 +192,7 @@ static void enter_port(route_tree_t *t, uint32_t s, unsigned port, uint32_t othe
     }
 }
 
-static void count_missing(route_tree_t *t, uint32_t s)
+static void count_missing(struct route_tree *t, uint32_t s)
 {
     unsigned l = t->level[s];
 
@@ -202,9 +204,9 @@ static void count_missing(route_tree_t *t, uint32_t s)
     }
 }
 
-static int fill_ports(route_tree_t *t, ibshift_error_t *err)
+static int fill_ports(struct route_tree *t, struct ibshift_error *err)
 {
-    const ibshift_fabric_t *f = t->f;
+    const struct ibshift_fabric *f = t->f;
 
     t->up = calloc((size_t)f->switch_count + 1, t->up_stride + 1);
     t->down = calloc((size_t)f->switch_count + 1, t->down_stride + 1);
@@ -213,7 +215,7 @@ static int fill_ports(route_tree_t *t, ibshift_error_t *err)
                             f->switch_count);
     }
     for (uint32_t s = 0; s < f->switch_count; s++) {
-        const ibshift_node_t *node = &f->nodes[f->switches[s]];
+        const struct ibshift_node *node = &f->nodes[f->switches[s]];
 
         for (unsigned p = 1; t->level[s] != 0 && p <= node->port_count; p++) {
             uint32_t next = ibshift_port_neighbour(f, node->first_port + p - 1);
@@ -229,9 +231,9 @@ static int fill_ports(route_tree_t *t, ibshift_error_t *err)
     return 0;
 }
 
-static void add_cables(route_tree_t *t, uint32_t s, int step, uint32_t *count)
+static void add_cables(struct route_tree *t, uint32_t s, int step, uint32_t *count)
 {
-    const ibshift_node_t *node = &t->f->nodes[t->f->switches[s]];
+    const struct ibshift_node *node = &t->f->nodes[t->f->switches[s]];
 
     for (unsigned p = 1; t->level[s] != 0 && p <= node->port_count; p++) {
         uint32_t next = ibshift_port_neighbour(t->f, node->first_port + p - 1);
@@ -239,12 +241,12 @@ static void add_cables(route_tree_t *t, uint32_t s, int step, uint32_t *count)
         if (next != IBSHIFT_NO_NODE && ibshift_node_is_switch(t->f, next) &&
             t->level[t->f->nodes[next].switch_index] != 0 &&
             t->level[t->f->nodes[next].switch_index] == t->level[s] + step) {
-            t->cable[(*count)++] = (route_cable_t){t->f->nodes[next].switch_index, (uint8_t)p};
+            t->cable[(*count)++] = (struct route_cable){t->f->nodes[next].switch_index, (uint8_t)p};
         }
     }
 }
 
-static int list_cables(route_tree_t *t, ibshift_error_t *err)
+static int list_cables(struct route_tree *t, struct ibshift_error *err)
 {
     uint32_t count = 0;
 
@@ -275,9 +277,9 @@ static int list_cables(route_tree_t *t, ibshift_error_t *err)
 
 /* Hosts of a leaf take its first places in the order of their ports, each at its port's place if
  * all leaves have their hosts at the same ports. */
-static void place_hosts(route_tree_t *t)
+static void place_hosts(struct route_tree *t)
 {
-    const ibshift_fabric_t *f = t->f;
+    const struct ibshift_fabric *f = t->f;
     bool used[IBSHIFT_PORT_MAX + 1] = {false};
     unsigned rank[IBSHIFT_PORT_MAX + 1], ports = 0;
 
@@ -313,7 +315,7 @@ static void place_hosts(route_tree_t *t)
     }
 }
 
-static int find_shape(route_tree_t *t, ibshift_error_t *err)
+static int find_shape(struct route_tree *t, struct ibshift_error *err)
 {
     int rc;
 
@@ -335,7 +337,7 @@ static int find_shape(route_tree_t *t, ibshift_error_t *err)
     return rc;
 }
 
-static int find_tree(route_tree_t *t, ibshift_error_t *err)
+static int find_tree(struct route_tree *t, struct ibshift_error *err)
 {
     size_t switches = (size_t)t->f->switch_count + 1;
     int rc = find_shape(t, err);
@@ -375,11 +377,11 @@ static int find_tree(route_tree_t *t, ibshift_error_t *err)
     return rc;
 }
 
-int route_tree_find(const ibshift_fabric_t *f, route_tree_t *t, ibshift_error_t *err)
+int route_tree_find(const struct ibshift_fabric *f, struct route_tree *t, struct ibshift_error *err)
 {
     int rc;
 
-    *t = (route_tree_t){.f = f};
+    *t = (struct route_tree){.f = f};
     rc = find_tree(t, err);
     if (rc != 0) {
         route_tree_free(t);
@@ -387,7 +389,7 @@ int route_tree_find(const ibshift_fabric_t *f, route_tree_t *t, ibshift_error_t 
     return rc;
 }
 
-int route_tree_order(const route_tree_t *t, uint32_t **order, uint32_t *count)
+int route_tree_order(const struct route_tree *t, uint32_t **order, uint32_t *count)
 {
     uint32_t elsewhere = t->places;
     uint32_t *hosts = malloc(((size_t)t->places + t->f->host_count + 1) * sizeof(*hosts));
@@ -404,7 +406,8 @@ int route_tree_order(const route_tree_t *t, uint32_t **order, uint32_t *count)
     return 0;
 }
 
-int route_tree_check_crossing(const route_tree_t *t, bool is_crossed, ibshift_error_t *err)
+int route_tree_check_crossing(const struct route_tree *t, bool is_crossed,
+                              struct ibshift_error *err)
 {
     for (unsigned l = 2; l <= t->h; l++) {
         if (t->shared[l] == 1) {

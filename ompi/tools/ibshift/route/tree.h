@@ -16,15 +16,15 @@
 #define ROUTE_NO_PLACE UINT32_MAX
 
 /* One end of a cable between switches of neighbouring levels. */
-typedef struct route_cable {
+struct route_cable {
     uint32_t other; /* switch */
     uint8_t port;   /* here */
-} route_cable_t;
+};
 
-typedef struct route_tree {
-    const ibshift_fabric_t *f; /* the engine's graph, or the pruned copy of it */
-    ibshift_fabric_t *pruned;
-    ibshift_shape_t shape;
+struct route_tree {
+    const struct ibshift_fabric *f; /* the engine's graph, or the pruned copy of it */
+    struct ibshift_fabric *pruned;
+    struct ibshift_shape shape;
     unsigned h; /* the level that joins all hosts; higher switches are of no use */
 
     /* By level, of a complete tree. Children of level l are components of levels below l. */
@@ -44,7 +44,7 @@ typedef struct route_tree {
 
     /* Cables of switch s: up from [first_up[s]], down from [first_down[s]], to [first_up[s + 1]].
      */
-    route_cable_t *cable;
+    struct route_cable *cable;
     uint32_t *first_up, *first_down;
     uint32_t *by_level; /* all switches, level after level */
 
@@ -54,19 +54,20 @@ typedef struct route_tree {
     uint32_t *place;  /* [host]: in the order of the formulas, or ROUTE_NO_PLACE: not on a leaf */
     uint32_t places;  /* product of children */
     uint32_t missing; /* entries of up and down without a cable, hosts left out */
-} route_tree_t;
+};
 
 /* -ENOTSUP with the node that breaks a rule: no levels, or hosts that no level joins. */
-int route_tree_find(const ibshift_fabric_t *f, route_tree_t *t, ibshift_error_t *err);
-void route_tree_free(route_tree_t *t);
+int route_tree_find(const struct ibshift_fabric *f, struct route_tree *t,
+                    struct ibshift_error *err);
+void route_tree_free(struct route_tree *t);
 
-static inline unsigned route_tree_digit(const route_tree_t *t, uint32_t sw, unsigned i)
+static inline unsigned route_tree_digit(const struct route_tree *t, uint32_t sw, unsigned i)
 {
     return t->shape.digits[(size_t)sw * (IBSHIFT_LEVELS_MAX + 1) + i];
 }
 
 /* The switch that a host hangs on, or IBSHIFT_NO_SWITCH (another host). */
-static inline uint32_t route_host_switch(const ibshift_fabric_t *f, uint32_t host)
+static inline uint32_t route_host_switch(const struct ibshift_fabric *f, uint32_t host)
 {
     uint32_t node = ibshift_port_neighbour(f, f->hosts[host]);
 
@@ -79,38 +80,39 @@ static inline uint32_t route_host_switch(const ibshift_fabric_t *f, uint32_t hos
  * Ways to one switch: descent[s] = links by going down only, way[s] = links of the shortest way up,
  * then down; ROUTE_FAR: none. queue has room for all switches.
  */
-void route_tree_ways(const route_tree_t *t, uint32_t target, uint8_t *descent, uint8_t *way,
+void route_tree_ways(const struct route_tree *t, uint32_t target, uint8_t *descent, uint8_t *way,
                      uint32_t *queue);
 
 /* The port of s on a way to that switch, the spread-th of the equally good ones; 0: none. */
-unsigned route_tree_port(const route_tree_t *t, uint32_t s, const uint8_t *descent,
+unsigned route_tree_port(const struct route_tree *t, uint32_t s, const uint8_t *descent,
                          const uint8_t *way, uint32_t spread);
 
 /* -ENOTSUP, with names: a host cannot go up, then down to the target of route_tree_ways(). */
-int route_tree_check_ways(const route_tree_t *t, uint32_t target, const uint8_t *way,
-                          ibshift_error_t *err);
+int route_tree_check_ways(const struct route_tree *t, uint32_t target, const uint8_t *way,
+                          struct ibshift_error *err);
 
 /* Entries for hosts' LIDs that are empty: up, then down, over what cables there are. Up to there no
  * entry may lead anywhere else. -ENOTSUP: some hosts cannot reach each other so. */
-int route_tree_fill(route_t *r, const route_tree_t *t, ibshift_error_t *err);
+int route_tree_fill(struct route *r, const struct route_tree *t, struct ibshift_error *err);
 
 /* -ENOTSUP, with a name: levels are cross-connected, or none is though the engine wants it. */
-int route_tree_check_crossing(const route_tree_t *t, bool is_crossed, ibshift_error_t *err);
+int route_tree_check_crossing(const struct route_tree *t, bool is_crossed,
+                              struct ibshift_error *err);
 
 /* Entries for the LIDs of all switches: up, then down, over what cables there are. -ENOMEM. */
-int route_tree_switches(route_t *r, const route_tree_t *t, ibshift_error_t *err);
+int route_tree_switches(struct route *r, const struct route_tree *t, struct ibshift_error *err);
 
 /*
  * Of route_tree_find(): a leaf without hosts looks like a root, and joins planes that it does not.
  * True: t->f is a copy without the cables of such switches, the shape is to be found anew.
  */
-int route_tree_prune(route_tree_t *t, ibshift_error_t *err);
+int route_tree_prune(struct route_tree *t, struct ibshift_error *err);
 
 /* Of route_tree_find(): a switch cut off from its plane is no plane of its own; numbers such parts
  * last, so that the others keep the numbers that the formulas know. */
-int route_tree_number_parents(route_tree_t *t, ibshift_error_t *err);
+int route_tree_number_parents(struct route_tree *t, struct ibshift_error *err);
 
 /* Order of the hosts by their places, keepers for places without a host. -ENOMEM. */
-int route_tree_order(const route_tree_t *t, uint32_t **order, uint32_t *count);
+int route_tree_order(const struct route_tree *t, uint32_t **order, uint32_t *count);
 
 #endif

@@ -5,14 +5,14 @@
 #include <string.h>
 
 /* A component of "levels from l", one of those that a component of "levels from l - 1" has. */
-typedef struct plane {
+struct plane {
     uint32_t outer, inner, digit;
     bool is_small; /* not half of its largest sister */
-} plane_t;
+};
 
 static int by_size(const void *a, const void *b)
 {
-    const plane_t *x = a, *y = b;
+    const struct plane *x = a, *y = b;
 
     if (x->outer != y->outer) {
         return x->outer < y->outer ? -1 : 1;
@@ -24,7 +24,7 @@ static int by_size(const void *a, const void *b)
 }
 
 /* sizes: [inner], largest: [outer], both of them by switch. */
-static void measure(const route_tree_t *t, unsigned l, uint32_t *sizes, uint32_t *largest)
+static void measure(const struct route_tree *t, unsigned l, uint32_t *sizes, uint32_t *largest)
 {
     const uint32_t *inner = t->shape.up[l], *outer = t->shape.up[l - 1];
     uint32_t switches = t->f->switch_count;
@@ -41,7 +41,7 @@ static void measure(const route_tree_t *t, unsigned l, uint32_t *sizes, uint32_t
     }
 }
 
-static void number_level(route_tree_t *t, unsigned l, plane_t *planes, uint32_t *sizes,
+static void number_level(struct route_tree *t, unsigned l, struct plane *planes, uint32_t *sizes,
                          uint32_t *largest)
 {
     const uint32_t *inner = t->shape.up[l], *outer = t->shape.up[l - 1];
@@ -50,8 +50,8 @@ static void number_level(route_tree_t *t, unsigned l, plane_t *planes, uint32_t 
     measure(t, l, sizes, largest);
     for (uint32_t s = 0; s < switches; s++) {
         if (t->level[s] >= l && sizes[inner[s]] != 0) {
-            planes[count++] = (plane_t){outer[s], inner[s], route_tree_digit(t, s, l),
-                                        2 * sizes[inner[s]] < largest[outer[s]]};
+            planes[count++] = (struct plane){outer[s], inner[s], route_tree_digit(t, s, l),
+                                             2 * sizes[inner[s]] < largest[outer[s]]};
             sizes[inner[s]] = 0;
         }
     }
@@ -67,10 +67,10 @@ static void number_level(route_tree_t *t, unsigned l, plane_t *planes, uint32_t 
     }
 }
 
-int route_tree_number_parents(route_tree_t *t, ibshift_error_t *err)
+int route_tree_number_parents(struct route_tree *t, struct ibshift_error *err)
 {
     size_t switches = (size_t)t->f->switch_count + 1;
-    plane_t *planes = malloc(switches * sizeof(*planes));
+    struct plane *planes = malloc(switches * sizeof(*planes));
     uint32_t *sizes = malloc(2 * switches * sizeof(*sizes));
     int rc = planes == NULL || sizes == NULL
                  ? ibshift_fail(err, -ENOMEM, "no memory for %u switches", t->f->switch_count)

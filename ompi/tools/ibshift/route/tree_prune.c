@@ -4,10 +4,10 @@
 #include <stdlib.h>
 
 /* Has cables, but no hosts, nothing above, and all below it are joined without it. */
-static bool is_useless(const route_tree_t *t, uint32_t s)
+static bool is_useless(const struct route_tree *t, uint32_t s)
 {
-    const ibshift_fabric_t *f = t->f;
-    const ibshift_node_t *node = &f->nodes[f->switches[s]];
+    const struct ibshift_fabric *f = t->f;
+    const struct ibshift_node *node = &f->nodes[f->switches[s]];
     unsigned level = t->shape.node_level[f->switches[s]];
     uint32_t part = IBSHIFT_NO_SWITCH;
 
@@ -29,10 +29,10 @@ static bool is_useless(const route_tree_t *t, uint32_t s)
     return part != IBSHIFT_NO_SWITCH;
 }
 
-int route_tree_prune(route_tree_t *t, ibshift_error_t *err)
+int route_tree_prune(struct route_tree *t, struct ibshift_error *err)
 {
     bool *is_left_out = calloc((size_t)t->f->node_count + 1, sizeof(*is_left_out));
-    ibshift_fabric_t *copy = NULL;
+    struct ibshift_fabric *copy = NULL;
     bool found = false;
     int rc = is_left_out == NULL ? -ENOMEM : 0;
 

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 
 struct to_switches {
-    route_t *r;
-    const route_tree_t *t;
+    struct route *r;
+    const struct route_tree *t;
 };
 
 /* The down port of a switch above the target that leads to it. */
-static unsigned port_down(const route_tree_t *t, uint32_t s, uint32_t target)
+static unsigned port_down(const struct route_tree *t, uint32_t s, uint32_t target)
 {
     unsigned l = t->level[s], ways = t->ways[l], way = target % ways;
 
@@ -24,7 +24,7 @@ static unsigned port_down(const route_tree_t *t, uint32_t s, uint32_t target)
 }
 
 /* An up port towards the switches above the target: its digits below its own level must be met. */
-static unsigned port_up(const route_tree_t *t, uint32_t s, uint32_t target)
+static unsigned port_up(const struct route_tree *t, uint32_t s, uint32_t target)
 {
     unsigned l = t->level[s], goal = t->level[target], index = target % t->ups[l];
 
@@ -38,7 +38,7 @@ static unsigned port_up(const route_tree_t *t, uint32_t s, uint32_t target)
     return t->up[(size_t)s * t->up_stride + index];
 }
 
-static unsigned port_by_digits(const route_tree_t *t, uint32_t s, uint32_t target)
+static unsigned port_by_digits(const struct route_tree *t, uint32_t s, uint32_t target)
 {
     unsigned l = t->level[s], goal = t->level[target], low = l < goal ? l : goal;
 
@@ -54,8 +54,8 @@ static unsigned port_by_digits(const route_tree_t *t, uint32_t s, uint32_t targe
 static int fill_rows(void *context, uint32_t first, uint32_t end)
 {
     const struct to_switches *w = context;
-    const route_tree_t *t = w->t;
-    ibshift_fabric_t *f = w->r->fabric;
+    const struct route_tree *t = w->t;
+    struct ibshift_fabric *f = w->r->fabric;
 
     for (uint32_t s = first; s < end; s++) {
         for (uint32_t target = 0; t->level[s] != 0 && target < f->switch_count; target++) {
@@ -72,8 +72,8 @@ static int fill_rows(void *context, uint32_t first, uint32_t end)
 static int search_ways(void *context, uint32_t first, uint32_t end)
 {
     const struct to_switches *w = context;
-    const route_tree_t *t = w->t;
-    ibshift_fabric_t *f = w->r->fabric;
+    const struct route_tree *t = w->t;
+    struct ibshift_fabric *f = w->r->fabric;
     size_t switches = (size_t)f->switch_count + 1;
     uint8_t *descent = malloc(2 * switches), *way = descent + switches;
     uint32_t *queue = malloc(switches * sizeof(*queue));
@@ -97,7 +97,7 @@ static int search_ways(void *context, uint32_t first, uint32_t end)
     return rc;
 }
 
-int route_tree_switches(route_t *r, const route_tree_t *t, ibshift_error_t *err)
+int route_tree_switches(struct route *r, const struct route_tree *t, struct ibshift_error *err)
 {
     struct to_switches w = {.r = r, .t = t};
     int rc = route_parallel(r->threads, r->fabric->switch_count,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t climb_from(const route_tree_t *t, uint32_t target, uint8_t *descent,
+static uint32_t climb_from(const struct route_tree *t, uint32_t target, uint8_t *descent,
                            uint32_t *queue)
 {
     uint32_t head = 0, tail = 0;
@@ -28,7 +28,7 @@ static uint32_t climb_from(const route_tree_t *t, uint32_t target, uint8_t *desc
     return tail;
 }
 
-static void extend(const route_tree_t *t, uint32_t s, const uint8_t *descent, uint8_t *way)
+static void extend(const struct route_tree *t, uint32_t s, const uint8_t *descent, uint8_t *way)
 {
     for (uint32_t c = t->first_up[s]; descent[s] == ROUTE_FAR && c < t->first_down[s]; c++) {
         uint8_t links = way[t->cable[c].other];
@@ -39,7 +39,7 @@ static void extend(const route_tree_t *t, uint32_t s, const uint8_t *descent, ui
     }
 }
 
-void route_tree_ways(const route_tree_t *t, uint32_t target, uint8_t *descent, uint8_t *way,
+void route_tree_ways(const struct route_tree *t, uint32_t target, uint8_t *descent, uint8_t *way,
                      uint32_t *queue)
 {
     uint32_t switches = t->f->switch_count;
@@ -52,12 +52,12 @@ void route_tree_ways(const route_tree_t *t, uint32_t target, uint8_t *descent, u
 }
 
 struct ways {
-    route_t *r;
-    const route_tree_t *t;
-    ibshift_error_t *err;
+    struct route *r;
+    const struct route_tree *t;
+    struct ibshift_error *err;
 };
 
-unsigned route_tree_port(const route_tree_t *t, uint32_t s, const uint8_t *descent,
+unsigned route_tree_port(const struct route_tree *t, uint32_t s, const uint8_t *descent,
                          const uint8_t *way, uint32_t spread)
 {
     bool is_down = descent[s] != ROUTE_FAR;
@@ -77,7 +77,8 @@ unsigned route_tree_port(const route_tree_t *t, uint32_t s, const uint8_t *desce
     return 0;
 }
 
-static int fail_apart(const route_tree_t *t, uint32_t from, uint32_t to, ibshift_error_t *err)
+static int fail_apart(const struct route_tree *t, uint32_t from, uint32_t to,
+                      struct ibshift_error *err)
 {
     return ibshift_fail(err, -ENOTSUP,
                         "too much is missing: no way up, then down from switch '%s' to switch "
@@ -86,8 +87,8 @@ static int fail_apart(const route_tree_t *t, uint32_t from, uint32_t to, ibshift
                         ibshift_node_name(t->f, t->f->switches[to]));
 }
 
-int route_tree_check_ways(const route_tree_t *t, uint32_t target, const uint8_t *way,
-                          ibshift_error_t *err)
+int route_tree_check_ways(const struct route_tree *t, uint32_t target, const uint8_t *way,
+                          struct ibshift_error *err)
 {
     for (uint32_t h = 0; h < t->f->host_count; h++) {
         uint32_t s = route_host_switch(t->f, h);
@@ -102,8 +103,8 @@ int route_tree_check_ways(const route_tree_t *t, uint32_t target, const uint8_t 
 static void fill_column(const struct ways *w, uint32_t target, unsigned lid, const uint8_t *descent,
                         const uint8_t *way)
 {
-    const route_tree_t *t = w->t;
-    ibshift_fabric_t *f = w->r->fabric;
+    const struct route_tree *t = w->t;
+    struct ibshift_fabric *f = w->r->fabric;
 
     for (uint32_t s = 0; s < f->switch_count; s++) {
         if (t->level[s] != 0 && ibshift_lft_get(f, s, lid) == 0 && s != target &&
@@ -116,15 +117,15 @@ static void fill_column(const struct ways *w, uint32_t target, unsigned lid, con
 static int fill_targets(void *context, uint32_t first, uint32_t end)
 {
     const struct ways *w = context;
-    const route_tree_t *t = w->t;
-    const ibshift_fabric_t *f = t->f;
+    const struct route_tree *t = w->t;
+    const struct ibshift_fabric *f = t->f;
     size_t switches = (size_t)f->switch_count + 1;
     uint8_t *descent = malloc(2 * switches), *way = descent + switches;
     uint32_t *queue = malloc(switches * sizeof(*queue));
     int rc = descent == NULL || queue == NULL ? -ENOMEM : 0;
 
     for (uint32_t target = first; rc == 0 && target < end; target++) {
-        const ibshift_node_t *node = &f->nodes[f->switches[target]];
+        const struct ibshift_node *node = &f->nodes[f->switches[target]];
         bool is_known = false;
 
         for (uint32_t p = node->first_port; p < node->first_port + node->port_count; p++) {
@@ -151,7 +152,7 @@ static int fill_targets(void *context, uint32_t first, uint32_t end)
     return rc;
 }
 
-int route_tree_fill(route_t *r, const route_tree_t *t, ibshift_error_t *err)
+int route_tree_fill(struct route *r, const struct route_tree *t, struct ibshift_error *err)
 {
     struct ways w = {.r = r, .t = t, .err = NULL};
     int rc = route_parallel(r->threads, r->fabric->switch_count, fill_targets, &w);

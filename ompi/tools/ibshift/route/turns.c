@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-int route_turns_open(const route_net_t *net, route_turns_t *t, ibshift_error_t *err)
+int route_turns_open(const struct route_net *net, struct route_turns *t, struct ibshift_error *err)
 {
     uint64_t size = 0;
 
-    *t = (route_turns_t){.net = net,
-                         .from = calloc((size_t)net->arc_count + 1, sizeof(*t->from)),
-                         .label = calloc((size_t)net->switches + 1, sizeof(*t->label)),
-                         .parent = calloc((size_t)net->switches + 1, sizeof(*t->parent))};
+    *t = (struct route_turns){.net = net,
+                              .from = calloc((size_t)net->arc_count + 1, sizeof(*t->from)),
+                              .label = calloc((size_t)net->switches + 1, sizeof(*t->label)),
+                              .parent = calloc((size_t)net->switches + 1, sizeof(*t->parent))};
     for (uint32_t a = 0; t->from != NULL && a < net->arc_count; a++) {
         uint32_t to = net->arcs[a].to;
 
@@ -26,7 +26,7 @@ int route_turns_open(const route_net_t *net, route_turns_t *t, ibshift_error_t *
     return route_turns_span(t, err);
 }
 
-void route_turns_close(route_turns_t *t)
+void route_turns_close(struct route_turns *t)
 {
     free(t->from);
     free(t->allowed);
@@ -36,7 +36,7 @@ void route_turns_close(route_turns_t *t)
 }
 
 /* Sums of distances to all others, by which the tree is grown. */
-static int measure(const route_net_t *net, uint64_t *far, ibshift_error_t *err)
+static int measure(const struct route_net *net, uint64_t *far, struct ibshift_error *err)
 {
     uint32_t *distance = malloc(2 * ((size_t)net->switches + 1) * sizeof(*distance));
 
@@ -55,10 +55,10 @@ static int measure(const route_net_t *net, uint64_t *far, ibshift_error_t *err)
 }
 
 /* The arc to the switch that comes next below s, or UINT32_MAX. inside: cables into the tree. */
-static uint32_t best_child(const route_turns_t *t, uint32_t s, const uint64_t *far,
+static uint32_t best_child(const struct route_turns *t, uint32_t s, const uint64_t *far,
                            const uint32_t *inside)
 {
-    const route_net_t *net = t->net;
+    const struct route_net *net = t->net;
     uint32_t best = UINT32_MAX;
 
     for (uint32_t a = net->first[s]; a < net->first[s + 1]; a++) {
@@ -77,9 +77,10 @@ static uint32_t best_child(const route_turns_t *t, uint32_t s, const uint64_t *f
     return best;
 }
 
-static void enter(route_turns_t *t, uint32_t s, uint32_t parent, uint32_t label, uint32_t *inside)
+static void enter(struct route_turns *t, uint32_t s, uint32_t parent, uint32_t label,
+                  uint32_t *inside)
 {
-    const route_net_t *net = t->net;
+    const struct route_net *net = t->net;
 
     t->label[s] = label;
     t->parent[s] = parent;
@@ -88,9 +89,9 @@ static void enter(route_turns_t *t, uint32_t s, uint32_t parent, uint32_t label,
     }
 }
 
-int route_turns_span(route_turns_t *t, ibshift_error_t *err)
+int route_turns_span(struct route_turns *t, struct ibshift_error *err)
 {
-    const route_net_t *net = t->net;
+    const struct route_net *net = t->net;
     uint64_t *far = malloc(((size_t)net->switches + 1) * sizeof(*far));
     uint32_t *inside = calloc((size_t)net->switches + 1, sizeof(*inside));
     uint32_t at = 0, labels = 0;

@@ -13,25 +13,26 @@
 
 #include "route/net.h"
 
-typedef struct route_turns {
-    const route_net_t *net;
+struct route_turns {
+    const struct route_net *net;
     uint64_t *from;   /* [arc]: place of its bits */
     uint8_t *allowed; /* [from[arc] + next arc - first arc of the switch between] */
     uint32_t *label;  /* [switch]: place in the spanning tree, 0 the root */
     uint32_t *parent; /* [switch]: its arc towards the root, UINT32_MAX of the root */
-} route_turns_t;
+};
 
 /* All turns forbidden; the spanning tree found. -ENOMEM. */
-int route_turns_open(const route_net_t *net, route_turns_t *turns, ibshift_error_t *err);
-void route_turns_close(route_turns_t *turns);
+int route_turns_open(const struct route_net *net, struct route_turns *turns,
+                     struct ibshift_error *err);
+void route_turns_close(struct route_turns *turns);
 
-static inline uint8_t *route_turn(const route_turns_t *t, uint32_t arc, uint32_t next)
+static inline uint8_t *route_turn(const struct route_turns *t, uint32_t arc, uint32_t next)
 {
     return &t->allowed[t->from[arc] + next - t->net->first[t->net->arcs[arc].to]];
 }
 
 /* Towards the root. */
-static inline bool route_goes_up(const route_turns_t *t, uint32_t arc)
+static inline bool route_goes_up(const struct route_turns *t, uint32_t arc)
 {
     return t->label[t->net->arcs[arc].to] < t->label[t->net->arcs[arc].from];
 }
@@ -41,30 +42,30 @@ static inline bool route_goes_up(const route_turns_t *t, uint32_t arc)
  * network topologies"): its root is the switch farthest from the others on average, the next is
  * the one with most cables to switches of the tree, then the farthest, then the first.
  */
-int route_turns_span(route_turns_t *turns, ibshift_error_t *err);
+int route_turns_span(struct route_turns *turns, struct ibshift_error *err);
 
 /* The ways of all switches to a destination switch. */
-typedef struct route_ways {
+struct route_ways {
     uint32_t *next;   /* [switch]: arc, UINT32_MAX at the destination */
     uint32_t *length; /* [switch]: UINT32_MAX: none yet */
-} route_ways_t;
+};
 
 /* Of tables: cables of all routes together, and the squares of what the cables carry. */
-typedef struct route_score {
+struct route_score {
     uint64_t links, squares;
-} route_score_t;
+};
 
 /*
  * The tables: short ways first, then the load shared out. All allowed turns without a cycle, the
  * tables have none. -ENOMEM; -ENOTSUP when the turns leave a pair without a way.
  */
-int route_turns_fill(route_t *r, const route_turns_t *turns, route_score_t *score,
-                     ibshift_error_t *err);
+int route_turns_fill(struct route *r, const struct route_turns *turns, struct route_score *score,
+                     struct ibshift_error *err);
 
 /* Ways to one switch: as short as they are found; false: a switch has none. */
 struct route_search;
-struct route_search *route_search_new(const route_turns_t *turns);
+struct route_search *route_search_new(const struct route_turns *turns);
 void route_search_free(struct route_search *s);
-bool route_search(struct route_search *s, uint32_t target, route_ways_t *ways);
+bool route_search(struct route_search *s, uint32_t target, struct route_ways *ways);
 
 #endif

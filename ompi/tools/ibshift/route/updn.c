@@ -4,9 +4,9 @@
  */
 #include "route/turns.h"
 
-static void allow(const route_turns_t *t)
+static void allow(const struct route_turns *t)
 {
-    const route_net_t *net = t->net;
+    const struct route_net *net = t->net;
 
     for (uint32_t a = 0; a < net->arc_count; a++) {
         uint32_t between = net->arcs[a].to;
@@ -18,11 +18,11 @@ static void allow(const route_turns_t *t)
     }
 }
 
-int route_updn(route_t *r, ibshift_error_t *err)
+int route_updn(struct route *r, struct ibshift_error *err)
 {
-    route_turns_t turns;
-    route_score_t score;
-    route_net_t net;
+    struct route_turns turns;
+    struct route_score score;
+    struct route_net net;
     int rc = route_net_open(r->fabric, &net, err);
 
     if (rc != 0) {

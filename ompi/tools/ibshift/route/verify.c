@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int prove_routes(const route_t *r, route_proof_t *proof, ibshift_error_t *err)
+static int prove_routes(const struct route *r, struct route_proof *proof, struct ibshift_error *err)
 {
-    const ibshift_fabric_t *f = r->fabric;
-    route_deps_t deps = {.vls = r->vl == NULL ? 1 : r->vls_used};
+    const struct ibshift_fabric *f = r->fabric;
+    struct route_deps deps = {.vls = r->vl == NULL ? 1 : r->vls_used};
     int rc;
 
     memset(proof, 0, sizeof(*proof));
@@ -24,22 +24,24 @@ static int prove_routes(const route_t *r, route_proof_t *proof, ibshift_error_t 
     return rc;
 }
 
-int route_verify(const route_t *r, uint64_t shift_seed, route_proof_t *proof, ibshift_error_t *err)
+int route_verify(const struct route *r, uint64_t shift_seed, struct route_proof *proof,
+                 struct ibshift_error *err)
 {
     int rc = prove_routes(r, proof, err);
 
     return rc == 0 ? route_verify_shifts(r, shift_seed, proof, err) : rc;
 }
 
-int route_verify_tables(const ibshift_fabric_t *f, route_proof_t *proof, ibshift_error_t *err)
+int route_verify_tables(const struct ibshift_fabric *f, struct route_proof *proof,
+                        struct ibshift_error *err)
 {
-    ibshift_fabric_t tables = *f; /* walked, not changed */
-    route_t r = {.fabric = &tables, .threads = 1, .vls = 1, .vls_used = 1};
+    struct ibshift_fabric tables = *f; /* walked, not changed */
+    struct route r = {.fabric = &tables, .threads = 1, .vls = 1, .vls_used = 1};
 
     return prove_routes(&r, proof, err);
 }
 
-bool route_is_proven(const route_proof_t *proof)
+bool route_is_proven(const struct route_proof *proof)
 {
     return proof->lost + proof->circles + proof->strays == 0 && proof->cycle_length == 0;
 }

@@ -15,12 +15,12 @@
 #define ROUTE_SHIFTS_SOME 2000
 
 /* A directed link and a virtual lane of it. */
-typedef struct route_channel {
+struct route_channel {
     uint32_t link;
     unsigned vl;
-} route_channel_t;
+};
 
-typedef struct route_proof {
+struct route_proof {
     uint64_t routes;                     /* (host, LID of another host) */
     uint64_t to_switches, switches_lost; /* (switch with hosts, LID of a switch); without a way */
     /* From or to a router or aggregation node; without a way (see route_verify_walk.c). */
@@ -31,7 +31,7 @@ typedef struct route_proof {
 
     uint64_t dependencies;
     unsigned cycle_length; /* 0: the channel dependency graph is acyclic */
-    route_channel_t cycle[ROUTE_CYCLE_MOST];
+    struct route_channel cycle[ROUTE_CYCLE_MOST];
 
     /* All routes of lane 0: of links between switches in use. */
     uint32_t links_used, load_most, load_least;
@@ -44,42 +44,44 @@ typedef struct route_proof {
     uint32_t worst;          /* flows on a link in one stage */
     double average;          /* over stages, of the stage's worst link */
     uint32_t worst_shift, worst_link, worst_lane;
-} route_proof_t;
+};
 
 /* 0: the proof was made, whatever it says; -ENOMEM. */
-int route_verify(const route_t *r, uint64_t shift_seed, route_proof_t *proof, ibshift_error_t *err);
+int route_verify(const struct route *r, uint64_t shift_seed, struct route_proof *proof,
+                 struct ibshift_error *err);
 
 /* The same of tables that somebody else made, as they are without SLs: all on one VL. No shifts. */
-int route_verify_tables(const ibshift_fabric_t *f, route_proof_t *proof, ibshift_error_t *err);
+int route_verify_tables(const struct ibshift_fabric *f, struct route_proof *proof,
+                        struct ibshift_error *err);
 
 /* Every route arrives and no cycle of dependencies. */
-bool route_is_proven(const route_proof_t *proof);
+bool route_is_proven(const struct route_proof *proof);
 
 /* The cycle that was found. */
-void route_cycle_print(const ibshift_fabric_t *f, const route_proof_t *proof, FILE *out);
-void route_proof_print(const route_t *r, const route_proof_t *proof, FILE *out);
+void route_cycle_print(const struct ibshift_fabric *f, const struct route_proof *proof, FILE *out);
+void route_proof_print(const struct route *r, const struct route_proof *proof, FILE *out);
 /* Members of an object. */
-void route_proof_print_json(const route_proof_t *proof, struct json *j);
+void route_proof_print_json(const struct route_proof *proof, struct json *j);
 
 /* ---- the parts ---- */
 
 /* Dependencies between channels: bit (next port) of row [channel]. */
-typedef struct route_deps {
+struct route_deps {
     unsigned vls;
     uint64_t *bits; /* [((link * vls) + vl) * vls + next vl][4] */
-} route_deps_t;
+};
 
-int route_verify_walks(const route_t *r, route_proof_t *proof, route_deps_t *deps,
-                       ibshift_error_t *err);
-int route_verify_cycles(const route_t *r, const route_deps_t *deps, route_proof_t *proof,
-                        ibshift_error_t *err);
-int route_verify_shifts(const route_t *r, uint64_t seed, route_proof_t *proof,
-                        ibshift_error_t *err);
+int route_verify_walks(const struct route *r, struct route_proof *proof, struct route_deps *deps,
+                       struct ibshift_error *err);
+int route_verify_cycles(const struct route *r, const struct route_deps *deps,
+                        struct route_proof *proof, struct ibshift_error *err);
+int route_verify_shifts(const struct route *r, uint64_t seed, struct route_proof *proof,
+                        struct ibshift_error *err);
 
 /* Next link of a packet to lid at switch sw, IBSHIFT_NO_PORT if none. */
-static inline uint32_t route_next_link(const ibshift_fabric_t *f, uint32_t sw, unsigned lid)
+static inline uint32_t route_next_link(const struct ibshift_fabric *f, uint32_t sw, unsigned lid)
 {
-    const ibshift_node_t *node = &f->nodes[f->switches[sw]];
+    const struct ibshift_node *node = &f->nodes[f->switches[sw]];
     unsigned port = ibshift_lft_get(f, sw, lid);
     uint32_t link = node->first_port + port - 1;
 

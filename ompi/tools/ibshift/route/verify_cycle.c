@@ -6,25 +6,25 @@
 
 enum colour { WHITE, OPEN, DONE };
 
-typedef struct search {
-    const route_t *r;
-    const route_deps_t *deps;
-    route_proof_t *proof;
+struct search {
+    const struct route *r;
+    const struct route_deps *deps;
+    struct route_proof *proof;
     uint8_t *colour; /* [channel] */
     uint64_t *stack; /* channels */
     uint32_t *at;    /* [depth]: next (vl, port) to look at */
     uint64_t depth;
-} search_t;
+};
 
-static uint64_t channel_of(const search_t *s, uint32_t link, unsigned vl)
+static uint64_t channel_of(const struct search *s, uint32_t link, unsigned vl)
 {
     return (uint64_t)link * s->deps->vls + vl;
 }
 
 /* The next dependency of the channel at or after *at = vl * 256 + port, or -1. */
-static int64_t next_dependency(const search_t *s, uint64_t channel, uint32_t *at)
+static int64_t next_dependency(const struct search *s, uint64_t channel, uint32_t *at)
 {
-    const ibshift_fabric_t *f = s->r->fabric;
+    const struct ibshift_fabric *f = s->r->fabric;
     uint32_t peer = f->ports[channel / s->deps->vls].peer;
     uint32_t node = f->ports[peer].node;
 
@@ -46,7 +46,7 @@ static int64_t next_dependency(const search_t *s, uint64_t channel, uint32_t *at
     return -1;
 }
 
-static void tell_cycle(search_t *s, uint64_t closing)
+static void tell_cycle(struct search *s, uint64_t closing)
 {
     uint64_t start = s->depth;
 
@@ -56,13 +56,13 @@ static void tell_cycle(search_t *s, uint64_t closing)
     start = start > 0 ? start - 1 : 0;
     s->proof->cycle_length = (unsigned)(s->depth - start);
     for (uint64_t i = start; i < s->depth && i - start < ROUTE_CYCLE_MOST; i++) {
-        s->proof->cycle[i - start] = (route_channel_t){(uint32_t)(s->stack[i] / s->deps->vls),
-                                                       (unsigned)(s->stack[i] % s->deps->vls)};
+        s->proof->cycle[i - start] = (struct route_channel){(uint32_t)(s->stack[i] / s->deps->vls),
+                                                            (unsigned)(s->stack[i] % s->deps->vls)};
     }
 }
 
 /* True: a cycle was found. */
-static bool search_from(search_t *s, uint64_t channel)
+static bool search_from(struct search *s, uint64_t channel)
 {
     s->depth = 1;
     s->stack[0] = channel;
@@ -85,17 +85,17 @@ static bool search_from(search_t *s, uint64_t channel)
     return false;
 }
 
-int route_verify_cycles(const route_t *r, const route_deps_t *deps, route_proof_t *proof,
-                        ibshift_error_t *err)
+int route_verify_cycles(const struct route *r, const struct route_deps *deps,
+                        struct route_proof *proof, struct ibshift_error *err)
 {
-    const ibshift_fabric_t *f = r->fabric;
+    const struct ibshift_fabric *f = r->fabric;
     uint64_t channels = (uint64_t)f->port_count * deps->vls;
-    search_t s = {.r = r,
-                  .deps = deps,
-                  .proof = proof,
-                  .colour = calloc(channels + 1, sizeof(*s.colour)),
-                  .stack = malloc((channels + 1) * sizeof(*s.stack)),
-                  .at = malloc((channels + 1) * sizeof(*s.at))};
+    struct search s = {.r = r,
+                       .deps = deps,
+                       .proof = proof,
+                       .colour = calloc(channels + 1, sizeof(*s.colour)),
+                       .stack = malloc((channels + 1) * sizeof(*s.stack)),
+                       .at = malloc((channels + 1) * sizeof(*s.at))};
     bool ok = s.colour != NULL && s.stack != NULL && s.at != NULL, found = false;
 
     for (uint64_t c = 0; ok && !found && c < channels; c++) {

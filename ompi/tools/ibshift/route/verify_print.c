@@ -4,7 +4,7 @@
 
 #include "fabric/cmd.h"
 
-void route_cycle_print(const ibshift_fabric_t *f, const route_proof_t *p, FILE *out)
+void route_cycle_print(const struct ibshift_fabric *f, const struct route_proof *p, FILE *out)
 {
     char name[256];
 
@@ -15,7 +15,7 @@ void route_cycle_print(const ibshift_fabric_t *f, const route_proof_t *p, FILE *
     }
 }
 
-static void print_shifts(const route_t *r, const route_proof_t *p, FILE *out)
+static void print_shifts(const struct route *r, const struct route_proof *p, FILE *out)
 {
     char name[256];
 
@@ -33,7 +33,7 @@ static void print_shifts(const route_t *r, const route_proof_t *p, FILE *out)
     }
 }
 
-void route_proof_print(const route_t *r, const route_proof_t *p, FILE *out)
+void route_proof_print(const struct route *r, const struct route_proof *p, FILE *out)
 {
     char name[256];
 
@@ -84,7 +84,7 @@ void route_proof_print(const route_t *r, const route_proof_t *p, FILE *out)
     print_shifts(r, p, out);
 }
 
-void route_proof_print_json(const route_proof_t *p, struct json *j)
+void route_proof_print_json(const struct route_proof *p, struct json *j)
 {
     json_value(j, "routes", "%" PRIu64, p->routes);
     json_value(j, "lost", "%" PRIu64, p->lost);

@@ -11,33 +11,33 @@
 
 #include "fabric/graph/random.h"
 
-typedef struct shifter {
-    const route_t *r;
+struct shifter {
+    const struct route *r;
     const uint32_t *order;
     uint32_t places, shifts, lane;
     uint64_t seed;
     uint32_t *leaf; /* [place]: switch */
-    route_proof_t *proof;
+    struct route_proof *proof;
     double sum;
     pthread_mutex_t lock;
-} shifter_t;
+};
 
-static uint32_t shift_at(const shifter_t *s, uint32_t index)
+static uint32_t shift_at(const struct shifter *s, uint32_t index)
 {
     uint64_t state = s->seed + index;
 
     return s->seed == 0 ? index + 1 : 1 + ibshift_random_below(&state, s->places - 1);
 }
 
-typedef struct stage {
+struct stage {
     uint32_t *flows; /* [link] */
     uint32_t *used;  /* links with flows */
     uint32_t used_count, worst, link;
-} stage_t;
+};
 
-static void add_flow(const shifter_t *s, uint32_t from, uint32_t to, stage_t *stage)
+static void add_flow(const struct shifter *s, uint32_t from, uint32_t to, struct stage *stage)
 {
-    const ibshift_fabric_t *f = s->r->fabric;
+    const struct ibshift_fabric *f = s->r->fabric;
     uint32_t host = s->order[to], sw = s->leaf[from];
     uint32_t goal = f->hosts[host];
     unsigned lanes = ibshift_host_lid_count(f, host);
@@ -64,7 +64,7 @@ static void add_flow(const shifter_t *s, uint32_t from, uint32_t to, stage_t *st
     }
 }
 
-static void count_stage(const shifter_t *s, uint32_t distance, stage_t *stage)
+static void count_stage(const struct shifter *s, uint32_t distance, struct stage *stage)
 {
     stage->worst = 0;
     for (uint32_t i = 0; i < s->places; i++) {
@@ -81,10 +81,10 @@ static void count_stage(const shifter_t *s, uint32_t distance, stage_t *stage)
 
 static int count_stages(void *context, uint32_t first, uint32_t end)
 {
-    shifter_t *s = context;
+    struct shifter *s = context;
     size_t links = (size_t)s->r->fabric->port_count + 1;
-    stage_t stage = {.flows = calloc(links, sizeof(*stage.flows)),
-                     .used = malloc(links * sizeof(*stage.used))};
+    struct stage stage = {.flows = calloc(links, sizeof(*stage.flows)),
+                          .used = malloc(links * sizeof(*stage.used))};
     int rc = stage.flows == NULL || stage.used == NULL ? -ENOMEM : 0;
 
     for (uint32_t i = first; rc == 0 && i < end; i++) {
@@ -108,7 +108,7 @@ static int count_stages(void *context, uint32_t first, uint32_t end)
     return rc;
 }
 
-static uint32_t *every_host(const ibshift_fabric_t *f)
+static uint32_t *every_host(const struct ibshift_fabric *f)
 {
     uint32_t *hosts = malloc(((size_t)f->host_count + 1) * sizeof(*hosts));
 
@@ -118,7 +118,7 @@ static uint32_t *every_host(const ibshift_fabric_t *f)
     return hosts;
 }
 
-static unsigned most_lanes(const ibshift_fabric_t *f)
+static unsigned most_lanes(const struct ibshift_fabric *f)
 {
     unsigned most = 1;
 
@@ -130,10 +130,10 @@ static unsigned most_lanes(const ibshift_fabric_t *f)
     return most;
 }
 
-static int count_lanes(shifter_t *s)
+static int count_lanes(struct shifter *s)
 {
-    const ibshift_fabric_t *f = s->r->fabric;
-    route_proof_t *proof = s->proof;
+    const struct ibshift_fabric *f = s->r->fabric;
+    struct route_proof *proof = s->proof;
     int rc = 0;
 
     for (uint32_t i = 0; i < s->places; i++) {
@@ -154,19 +154,20 @@ static int count_lanes(shifter_t *s)
     return rc;
 }
 
-int route_verify_shifts(const route_t *r, uint64_t seed, route_proof_t *proof, ibshift_error_t *err)
+int route_verify_shifts(const struct route *r, uint64_t seed, struct route_proof *proof,
+                        struct ibshift_error *err)
 {
-    const ibshift_fabric_t *f = r->fabric;
+    const struct ibshift_fabric *f = r->fabric;
     uint32_t *hosts = r->order == NULL ? every_host(f) : NULL;
     uint32_t places = r->order == NULL ? f->host_count : r->order_count;
     bool is_sampled = places > ROUTE_SHIFTS_ALL;
-    shifter_t s = {.r = r,
-                   .order = r->order == NULL ? hosts : r->order,
-                   .places = places,
-                   .shifts = is_sampled ? ROUTE_SHIFTS_SOME : places - 1,
-                   .seed = is_sampled ? (seed != 0 ? seed : 1) : 0,
-                   .leaf = calloc((size_t)places + 1, sizeof(*s.leaf)),
-                   .proof = proof};
+    struct shifter s = {.r = r,
+                        .order = r->order == NULL ? hosts : r->order,
+                        .places = places,
+                        .shifts = is_sampled ? ROUTE_SHIFTS_SOME : places - 1,
+                        .seed = is_sampled ? (seed != 0 ? seed : 1) : 0,
+                        .leaf = calloc((size_t)places + 1, sizeof(*s.leaf)),
+                        .proof = proof};
     int rc = -ENOMEM;
 
     proof->places = s.places;

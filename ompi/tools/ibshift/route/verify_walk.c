@@ -13,27 +13,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct walker {
-    const route_t *r;
+struct walker {
+    const struct route *r;
     uint32_t *own;    /* [switch]: hosts */
     uint32_t *others; /* [switch]: ports of routers and aggregation nodes on it */
     uint32_t *leaves; /* switches with any of them */
     uint32_t leaf_count;
     uint32_t *switch_at; /* [LID]: the switch that owns it, or IBSHIFT_NO_SWITCH */
     uint32_t longest;    /* links that no loop-free route exceeds */
-    route_deps_t *deps;
-    route_proof_t *proof;
+    struct route_deps *deps;
+    struct route_proof *proof;
     uint32_t *load; /* [link] */
     pthread_mutex_t lock;
-} walker_t;
+};
 
 /* Counts of one part of the LIDs. */
-typedef struct tally {
-    route_proof_t proof;
+struct tally {
+    struct route_proof proof;
     uint32_t *load;
-} tally_t;
+};
 
-static void depend(const walker_t *w, uint32_t link, unsigned vl, unsigned port, unsigned next_vl)
+static void depend(const struct walker *w, uint32_t link, unsigned vl, unsigned port,
+                   unsigned next_vl)
 {
     uint64_t *row =
         w->deps->bits + (((size_t)link * w->deps->vls + vl) * w->deps->vls + next_vl) * 4;
@@ -44,15 +45,15 @@ static void depend(const walker_t *w, uint32_t link, unsigned vl, unsigned port,
     }
 }
 
-static unsigned lane_of(const route_t *r, uint32_t sw, unsigned in, unsigned out, unsigned sl)
+static unsigned lane_of(const struct route *r, uint32_t sw, unsigned in, unsigned out, unsigned sl)
 {
     return r->vl == NULL ? 0 : r->vl[route_lane(r, sw, in, out, sl)];
 }
 
-static void tell(tally_t *tally, const walker_t *w, uint32_t leaf, unsigned lid, const char *what,
-                 uint32_t at)
+static void tell(struct tally *tally, const struct walker *w, uint32_t leaf, unsigned lid,
+                 const char *what, uint32_t at)
 {
-    const ibshift_fabric_t *f = w->r->fabric;
+    const struct ibshift_fabric *f = w->r->fabric;
 
     if (tally->proof.broken[0] == '\0') {
         snprintf(tally->proof.broken, sizeof(tally->proof.broken),
@@ -64,20 +65,20 @@ static void tell(tally_t *tally, const walker_t *w, uint32_t leaf, unsigned lid,
 }
 
 /* Routes of one walk: between two hosts, and with a router or aggregation node at an end. */
-typedef struct trips {
+struct trips {
     uint64_t hosts, others;
     bool must_arrive;
-} trips_t;
+};
 
-static trips_t trips_of(const walker_t *w, uint32_t leaf, uint32_t goal)
+static struct trips trips_of(const struct walker *w, uint32_t leaf, uint32_t goal)
 {
-    const ibshift_fabric_t *f = w->r->fabric;
+    const struct ibshift_fabric *f = w->r->fabric;
     uint32_t behind = f->ports[f->ports[goal].peer].node, sw = f->nodes[behind].switch_index;
     bool is_here = behind == f->switches[leaf];
     bool is_host = f->nodes[f->ports[goal].node].kind == IBSHIFT_NODE_HCA;
     bool is_on_switch = sw != IBSHIFT_NO_SWITCH;
-    trips_t trips = {.must_arrive =
-                         w->own[leaf] > 0 && (is_host || (is_on_switch && w->own[sw] > 0))};
+    struct trips trips = {.must_arrive =
+                              w->own[leaf] > 0 && (is_host || (is_on_switch && w->own[sw] > 0))};
 
     if (is_host) {
         trips.hosts = w->own[leaf] - is_here;
@@ -88,8 +89,8 @@ static trips_t trips_of(const walker_t *w, uint32_t leaf, uint32_t goal)
     return trips;
 }
 
-static void count_failure(const walker_t *w, tally_t *tally, const trips_t *trips, uint32_t leaf,
-                          unsigned lid, uint32_t at, bool is_circle)
+static void count_failure(const struct walker *w, struct tally *tally, const struct trips *trips,
+                          uint32_t leaf, unsigned lid, uint32_t at, bool is_circle)
 {
     if (is_circle) {
         tally->proof.circles += trips->hosts + trips->others;
@@ -102,8 +103,8 @@ static void count_failure(const walker_t *w, tally_t *tally, const trips_t *trip
     }
 }
 
-static void count_arrival(const walker_t *w, tally_t *tally, const trips_t *trips, uint32_t leaf,
-                          unsigned lid, uint32_t at, uint32_t links, bool is_stray)
+static void count_arrival(const struct walker *w, struct tally *tally, const struct trips *trips,
+                          uint32_t leaf, unsigned lid, uint32_t at, uint32_t links, bool is_stray)
 {
     if (is_stray) {
         tally->proof.strays += trips->hosts + trips->others;
@@ -113,13 +114,14 @@ static void count_arrival(const walker_t *w, tally_t *tally, const trips_t *trip
     }
 }
 
-static void walk(const walker_t *w, tally_t *tally, uint32_t leaf, unsigned lid, uint32_t goal)
+static void walk(const struct walker *w, struct tally *tally, uint32_t leaf, unsigned lid,
+                 uint32_t goal)
 {
-    const route_t *r = w->r;
-    const ibshift_fabric_t *f = r->fabric;
+    const struct route *r = w->r;
+    const struct ibshift_fabric *f = r->fabric;
     unsigned sl = r->sl == NULL ? 0 : r->sl[(size_t)leaf * f->lft_stride + lid];
     uint32_t sw = leaf, links = 1, before = IBSHIFT_NO_PORT;
-    trips_t trips = trips_of(w, leaf, goal);
+    struct trips trips = trips_of(w, leaf, goal);
     bool is_base = lid == f->ports[goal].lid;
     unsigned in = 0, vl = 0;
 
@@ -156,10 +158,11 @@ static void walk(const walker_t *w, tally_t *tally, uint32_t leaf, unsigned lid,
 }
 
 /* A packet to a switch's own LID; that a switch cannot be reached is told, not held against it. */
-static void walk_to_switch(const walker_t *w, tally_t *tally, uint32_t leaf, uint32_t target)
+static void walk_to_switch(const struct walker *w, struct tally *tally, uint32_t leaf,
+                           uint32_t target)
 {
-    const route_t *r = w->r;
-    const ibshift_fabric_t *f = r->fabric;
+    const struct route *r = w->r;
+    const struct ibshift_fabric *f = r->fabric;
     unsigned lid = f->nodes[f->switches[target]].lid, in = 0, vl = 0;
     unsigned sl = r->sl == NULL ? 0 : r->sl[(size_t)leaf * f->lft_stride + lid];
     uint32_t sw = leaf, before = IBSHIFT_NO_PORT;
@@ -185,10 +188,10 @@ static void walk_to_switch(const walker_t *w, tally_t *tally, uint32_t leaf, uin
     }
 }
 
-static void add_tally(walker_t *w, const tally_t *tally)
+static void add_tally(struct walker *w, const struct tally *tally)
 {
-    const route_proof_t *part = &tally->proof;
-    route_proof_t *all = w->proof;
+    const struct route_proof *part = &tally->proof;
+    struct route_proof *all = w->proof;
 
     pthread_mutex_lock(&w->lock);
     all->routes += part->routes;
@@ -213,9 +216,9 @@ static void add_tally(walker_t *w, const tally_t *tally)
 
 static int walk_lids(void *context, uint32_t first, uint32_t end)
 {
-    walker_t *w = context;
-    const ibshift_fabric_t *f = w->r->fabric;
-    tally_t tally = {.load = calloc((size_t)f->port_count + 1, sizeof(*tally.load))};
+    struct walker *w = context;
+    const struct ibshift_fabric *f = w->r->fabric;
+    struct tally tally = {.load = calloc((size_t)f->port_count + 1, sizeof(*tally.load))};
 
     if (tally.load == NULL) {
         return -ENOMEM;
@@ -237,10 +240,10 @@ static int walk_lids(void *context, uint32_t first, uint32_t end)
     return 0;
 }
 
-static void sum_loads(const walker_t *w)
+static void sum_loads(const struct walker *w)
 {
-    const ibshift_fabric_t *f = w->r->fabric;
-    route_proof_t *proof = w->proof;
+    const struct ibshift_fabric *f = w->r->fabric;
+    struct route_proof *proof = w->proof;
     uint64_t sum = 0;
 
     proof->load_least = UINT32_MAX;
@@ -259,9 +262,9 @@ static void sum_loads(const walker_t *w)
     proof->load_least = proof->links_used > 0 ? proof->load_least : 0;
 }
 
-static void find_leaves(walker_t *w)
+static void find_leaves(struct walker *w)
 {
-    const ibshift_fabric_t *f = w->r->fabric;
+    const struct ibshift_fabric *f = w->r->fabric;
 
     for (uint32_t p = 0; p < f->port_count; p++) {
         uint32_t node = ibshift_port_neighbour(f, p);
@@ -286,18 +289,18 @@ static void find_leaves(walker_t *w)
     w->longest = f->switch_count + 1;
 }
 
-int route_verify_walks(const route_t *r, route_proof_t *proof, route_deps_t *deps,
-                       ibshift_error_t *err)
+int route_verify_walks(const struct route *r, struct route_proof *proof, struct route_deps *deps,
+                       struct ibshift_error *err)
 {
-    const ibshift_fabric_t *f = r->fabric;
-    walker_t w = {.r = r,
-                  .own = calloc((size_t)f->switch_count + 1, sizeof(*w.own)),
-                  .others = calloc((size_t)f->switch_count + 1, sizeof(*w.others)),
-                  .leaves = calloc((size_t)f->switch_count + 1, sizeof(*w.leaves)),
-                  .switch_at = malloc((size_t)f->lft_stride * sizeof(*w.switch_at)),
-                  .load = calloc((size_t)f->port_count + 1, sizeof(*w.load)),
-                  .deps = deps,
-                  .proof = proof};
+    const struct ibshift_fabric *f = r->fabric;
+    struct walker w = {.r = r,
+                       .own = calloc((size_t)f->switch_count + 1, sizeof(*w.own)),
+                       .others = calloc((size_t)f->switch_count + 1, sizeof(*w.others)),
+                       .leaves = calloc((size_t)f->switch_count + 1, sizeof(*w.leaves)),
+                       .switch_at = malloc((size_t)f->lft_stride * sizeof(*w.switch_at)),
+                       .load = calloc((size_t)f->port_count + 1, sizeof(*w.load)),
+                       .deps = deps,
+                       .proof = proof};
     int rc = -ENOMEM;
 
     pthread_mutex_init(&w.lock, NULL);

@@ -6,19 +6,19 @@
 #include <string.h>
 
 /* What all switches of a level look up, by LID. A LID that is no host's has the up port `none`. */
-typedef struct column {
+struct column {
     uint32_t *part;      /* component below the level, UINT32_MAX: of no host */
     uint16_t *up, *down; /* into the switch's tables; down of level 1: the port itself */
-} column_t;
+};
 
-typedef struct whole {
-    const route_closed_t *c;
-    column_t column[IBSHIFT_LEVELS_MAX + 1];
-} whole_t;
+struct whole {
+    const struct route_closed *c;
+    struct column column[IBSHIFT_LEVELS_MAX + 1];
+};
 
-static int fill_column(const route_closed_t *c, unsigned l, column_t *column)
+static int fill_column(const struct route_closed *c, unsigned l, struct column *column)
 {
-    const route_tree_t *t = c->t;
+    const struct route_tree *t = c->t;
     uint32_t lids = c->r->fabric->lft_stride;
 
     column->part = malloc((size_t)lids * sizeof(*column->part));
@@ -28,7 +28,7 @@ static int fill_column(const route_closed_t *c, unsigned l, column_t *column)
         return -ENOMEM;
     }
     for (uint32_t lid = 0; lid < lids; lid++) {
-        const route_aim_t *aim = &c->aims[lid];
+        const struct route_aim *aim = &c->aims[lid];
         bool is_host = lid != 0 && aim->leaf != IBSHIFT_NO_SWITCH;
 
         column->part[lid] = is_host ? t->shape.down[l][aim->leaf] : UINT32_MAX;
@@ -38,12 +38,12 @@ static int fill_column(const route_closed_t *c, unsigned l, column_t *column)
     return 0;
 }
 
-static void fill_row(const whole_t *w, uint32_t s, uint8_t *up, uint8_t *down)
+static void fill_row(const struct whole *w, uint32_t s, uint8_t *up, uint8_t *down)
 {
-    const route_tree_t *t = w->c->t;
-    ibshift_fabric_t *f = w->c->r->fabric;
+    const struct route_tree *t = w->c->t;
+    struct ibshift_fabric *f = w->c->r->fabric;
     unsigned l = t->level[s];
-    const column_t *column = &w->column[l];
+    const struct column *column = &w->column[l];
     uint32_t part = t->shape.down[l][s], lids = f->lft_stride;
     uint8_t *row = f->lft + (size_t)s * lids;
 
@@ -63,8 +63,8 @@ static void fill_row(const whole_t *w, uint32_t s, uint8_t *up, uint8_t *down)
 
 static int fill_rows(void *context, uint32_t first, uint32_t end)
 {
-    const whole_t *w = context;
-    const route_tree_t *t = w->c->t;
+    const struct whole *w = context;
+    const struct route_tree *t = w->c->t;
     size_t ups = t->up_stride + 1, downs = t->down_stride + IBSHIFT_PORT_MAX + 1;
     uint8_t *up = malloc(ups + downs);
 
@@ -77,9 +77,9 @@ static int fill_rows(void *context, uint32_t first, uint32_t end)
     return up != NULL ? 0 : -ENOMEM;
 }
 
-int route_whole(const route_closed_t *c, ibshift_error_t *err)
+int route_whole(const struct route_closed *c, struct ibshift_error *err)
 {
-    whole_t w = {.c = c};
+    struct whole w = {.c = c};
     int rc = 0;
 
     for (unsigned l = 1; rc == 0 && l <= c->t->h; l++) {

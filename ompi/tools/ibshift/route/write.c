@@ -41,7 +41,7 @@ static int put_row(FILE *out, unsigned lid, unsigned port, uint64_t guid)
 }
 
 /* By LID: the port GUID of a host's port, the node GUID of a switch, 0. */
-static uint64_t guid_of(const ibshift_fabric_t *f, const uint32_t *switch_at, unsigned lid)
+static uint64_t guid_of(const struct ibshift_fabric *f, const uint32_t *switch_at, unsigned lid)
 {
     if (f->lid_port[lid] != IBSHIFT_NO_PORT) {
         return f->ports[f->lid_port[lid]].guid;
@@ -49,9 +49,10 @@ static uint64_t guid_of(const ibshift_fabric_t *f, const uint32_t *switch_at, un
     return switch_at[lid] != 0 ? f->nodes[switch_at[lid] - 1].guid : 0;
 }
 
-static int write_table(const ibshift_fabric_t *f, const uint32_t *switch_at, uint32_t sw, FILE *out)
+static int write_table(const struct ibshift_fabric *f, const uint32_t *switch_at, uint32_t sw,
+                       FILE *out)
 {
-    const ibshift_node_t *node = &f->nodes[f->switches[sw]];
+    const struct ibshift_node *node = &f->nodes[f->switches[sw]];
     int rc = 0;
 
     fprintf(out, "Unicast lids [0-%u] of switch Lid %u guid 0x%016" PRIx64 " ('%s'):\n",
@@ -66,10 +67,10 @@ static int write_table(const ibshift_fabric_t *f, const uint32_t *switch_at, uin
     return rc;
 }
 
-int route_write_tables(const route_t *r, FILE *out)
+int route_write_tables(const struct route *r, FILE *out)
 {
     static uint32_t switch_at[IBSHIFT_LID_MAX + 1]; /* node + 1 */
-    const ibshift_fabric_t *f = r->fabric;
+    const struct ibshift_fabric *f = r->fabric;
     int rc = 0;
 
     for (uint32_t s = 0; s < f->switch_count; s++) {
@@ -81,9 +82,9 @@ int route_write_tables(const route_t *r, FILE *out)
     return rc == 0 && fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
 }
 
-int route_write_order(const route_t *r, FILE *out)
+int route_write_order(const struct route *r, FILE *out)
 {
-    const ibshift_fabric_t *f = r->fabric;
+    const struct ibshift_fabric *f = r->fabric;
     char name[FABRIC_NAME_SIZE];
     struct fabric_names names;
 

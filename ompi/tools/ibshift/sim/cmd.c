@@ -12,9 +12,9 @@
 /* What the ranks run, and in which order. */
 static int choose_order(struct sim_command *c)
 {
-    const ibshift_placement_t *p = c->job.placement;
+    const struct ibshift_placement *p = c->job.placement;
     unsigned ways = c->schedule ? 1u << IBSHIFT_WAY_TABLE : IBSHIFT_WAYS_ALL;
-    ibshift_error_t err;
+    struct ibshift_error err;
 
     if (c->order != NULL) {
         return fabric_job_seats(&c->args, &c->job, c->order, &c->seats, &c->title);
@@ -50,7 +50,7 @@ static int choose_alltoall(struct sim_command *c)
 /* A plan's ranks sit on the hosts in the order asked for. */
 static int choose_plan(struct sim_command *c)
 {
-    const ibshift_placement_t *p = c->job.placement;
+    const struct ibshift_placement *p = c->job.placement;
     int status = fabric_job_plan(&c->args, c->plan, p->ranks, &c->alg, &c->what);
     uint32_t at = 0;
 
@@ -72,7 +72,7 @@ static int choose_plan(struct sim_command *c)
 
 static int choose(struct sim_command *c)
 {
-    const ibshift_placement_t *p = c->job.placement;
+    const struct ibshift_placement *p = c->job.placement;
 
     c->host_of = malloc(((size_t)p->ranks + 1) * sizeof(*c->host_of));
     if (c->host_of == NULL) {
@@ -144,7 +144,7 @@ static int find_unit(struct sim_command *c, const struct sim_fabric_options *opt
     struct sim_queue queue;
     struct sim_fabric *fabric = NULL;
     struct sim_fabric_user nobody = {NULL, NULL, NULL};
-    ibshift_error_t err;
+    struct ibshift_error err;
     int rc;
 
     sim_queue_init(&queue);
@@ -193,7 +193,7 @@ static int set_params(struct sim_command *c, struct sim_job_params *params)
  * a plan or unequal messages it shows. */
 static int find_ideal(struct sim_command *c)
 {
-    const ibshift_placement_t *p = c->job.placement;
+    const struct ibshift_placement *p = c->job.placement;
     double bound;
     uint32_t link;
 
@@ -210,8 +210,8 @@ static int find_ideal(struct sim_command *c)
 
 static int take_lanes(struct sim_command *c)
 {
-    ibshift_shape_t shape;
-    ibshift_error_t err;
+    struct ibshift_shape shape;
+    struct ibshift_error err;
     int rc = ibshift_shape_find(c->job.fabric, &shape, &err);
 
     if (rc != 0) {
@@ -229,7 +229,7 @@ static int take_lanes(struct sim_command *c)
 /* "0.3:65536": the hosts that are not the job's. */
 static int take_background(struct sim_command *c, struct sim_job_params *params)
 {
-    const ibshift_placement_t *p = c->job.placement;
+    const struct ibshift_placement *p = c->job.placement;
     uint32_t count = 0;
 
     if (c->background == NULL) {
@@ -260,7 +260,7 @@ static int take_background(struct sim_command *c, struct sim_job_params *params)
 static int run(struct sim_command *c)
 {
     struct sim_job_params params;
-    ibshift_error_t err;
+    struct ibshift_error err;
     int status = set_params(c, &params);
 
     status = status == CLI_OK ? take_background(c, &params) : status;

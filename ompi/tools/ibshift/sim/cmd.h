@@ -32,8 +32,8 @@ struct sim_command {
     struct sim_numbers number;
 
     const char *title; /* of the order or plan */
-    ibshift_arrangement_t found;
-    ibshift_seats_t seats;
+    struct ibshift_arrangement found;
+    struct ibshift_seats seats;
     const struct ibshift_alg *alg;
     struct ibshift_plan what;
     uint32_t *host_of;         /* [rank] */

@@ -9,7 +9,7 @@ enum { RATIO_MAX = 1000000 };
 static int read_sizes(struct sim_command *c)
 {
     FILE *file = fopen(c->sizes, "r");
-    ibshift_error_t err;
+    struct ibshift_error err;
     int rc;
 
     if (file == NULL) {

@@ -34,7 +34,7 @@ struct curve {
 static int list_members(struct curve *v)
 {
     struct sim_command *c = v->c;
-    const ibshift_placement_t *p = c->job.placement;
+    const struct ibshift_placement *p = c->job.placement;
     int status = fabric_job_seats(&c->args, &c->job, c->order != NULL ? c->order : "routing",
                                   &c->seats, &c->title);
 
@@ -190,7 +190,7 @@ static int run_load(struct curve *v, struct point *point)
                                           .seed = (uint64_t)n->seed,
                                           .is_steady = v->c->steady,
                                           .takes_all_lanes = true};
-    ibshift_error_t err;
+    struct ibshift_error err;
     int rc;
 
     point->seconds = n->span / 1e6;

@@ -209,7 +209,7 @@ static int allocate(struct sim_net *n)
     return n->ends == NULL || n->paused == NULL ? -ENOMEM : 0;
 }
 
-int sim_net_create(const ibshift_fabric_t *graph, const struct sim_net_options *options,
+int sim_net_create(const struct ibshift_fabric *graph, const struct sim_net_options *options,
                    const uint32_t *host_of, uint32_t ranks, struct sim_queue *queue,
                    struct sim_net **net)
 {

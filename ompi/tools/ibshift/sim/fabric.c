@@ -6,7 +6,7 @@
 
 #include "fabric/graph/rate.h"
 
-static int check_options(const struct sim_fabric_options *o, ibshift_error_t *err)
+static int check_options(const struct sim_fabric_options *o, struct ibshift_error *err)
 {
     if (o->mtu < 1 || o->mtu > SIM_MTU_MAX) {
         return ibshift_fail(err, -EINVAL, "packets of %u bytes: wants 1 to %d", o->mtu,
@@ -29,7 +29,7 @@ static int check_options(const struct sim_fabric_options *o, ibshift_error_t *er
     return 0;
 }
 
-static int rate_class(struct sim_fabric *f, uint32_t port, ibshift_error_t *err)
+static int rate_class(struct sim_fabric *f, uint32_t port, struct ibshift_error *err)
 {
     uint32_t own = f->graph->ports[port].rate.mbps;
     uint64_t megabits = f->options.rate != 0 ? f->options.rate
@@ -54,12 +54,12 @@ static int rate_class(struct sim_fabric *f, uint32_t port, ibshift_error_t *err)
     return (int)f->rates++;
 }
 
-static int set_ports(struct sim_fabric *f, ibshift_error_t *err)
+static int set_ports(struct sim_fabric *f, struct ibshift_error *err)
 {
-    const ibshift_fabric_t *g = f->graph;
+    const struct ibshift_fabric *g = f->graph;
 
     for (uint32_t i = 0; i < g->port_count; i++) {
-        const ibshift_node_t *node = &g->nodes[g->ports[i].node];
+        const struct ibshift_node *node = &g->nodes[g->ports[i].node];
         struct sim_port *port = &f->ports[i];
         uint32_t neighbour = ibshift_port_neighbour(g, i);
         int rate = rate_class(f, i, err);
@@ -90,7 +90,7 @@ static uint64_t lay_queues(struct sim_fabric *f)
     uint64_t queues = 0;
 
     for (uint32_t s = 0; s < f->graph->switch_count; s++) {
-        const ibshift_node_t *node = &f->graph->nodes[f->graph->switches[s]];
+        const struct ibshift_node *node = &f->graph->nodes[f->graph->switches[s]];
 
         for (unsigned i = 0; i < node->port_count; i++) {
             f->ports[node->first_port + i].queues = queues;
@@ -133,9 +133,9 @@ static int allocate(struct sim_fabric *f)
     return 0;
 }
 
-int sim_fabric_create(const ibshift_fabric_t *graph, const struct sim_fabric_options *options,
+int sim_fabric_create(const struct ibshift_fabric *graph, const struct sim_fabric_options *options,
                       const struct sim_fabric_user *user, struct sim_queue *queue,
-                      struct sim_fabric **fabric, ibshift_error_t *err)
+                      struct sim_fabric **fabric, struct ibshift_error *err)
 {
     struct sim_fabric *f;
     int rc = check_options(options, err);

@@ -63,9 +63,9 @@ struct sim_fabric;
 
 /* The graph, its tables and the queue outlive it. 0, -EINVAL (err has the option or port), -ENOMEM.
  */
-int sim_fabric_create(const ibshift_fabric_t *graph, const struct sim_fabric_options *options,
+int sim_fabric_create(const struct ibshift_fabric *graph, const struct sim_fabric_options *options,
                       const struct sim_fabric_user *user, struct sim_queue *queue,
-                      struct sim_fabric **fabric, ibshift_error_t *err);
+                      struct sim_fabric **fabric, struct ibshift_error *err);
 void sim_fabric_free(struct sim_fabric *fabric);
 
 /* The route must exist (ibshift_route_walk). The sender's messages share its cable packet by packet

@@ -74,7 +74,7 @@ struct sim_active {          /* a message that has packets to send */
 };
 
 struct sim_fabric {
-    const ibshift_fabric_t *graph;
+    const struct ibshift_fabric *graph;
     struct sim_fabric_options options;
     struct sim_fabric_user user;
     struct sim_queue *queue;

@@ -148,7 +148,8 @@ static int prepare_background(struct sim_job *job)
     return rc;
 }
 
-int sim_job_open(struct sim_job *job, const struct sim_job_params *params, ibshift_error_t *err)
+int sim_job_open(struct sim_job *job, const struct sim_job_params *params,
+                 struct ibshift_error *err)
 {
     struct sim_fabric_user user;
     int rc;

@@ -10,8 +10,8 @@
 enum { SIM_CIRCLE_MAX = 64 };
 
 struct sim_job_params {
-    const ibshift_fabric_t *graph; /* with tables that lead from each host to each other */
-    const uint32_t *host_of;       /* [rank] */
+    const struct ibshift_fabric *graph; /* with tables that lead from each host to each other */
+    const uint32_t *host_of;            /* [rank] */
     uint32_t ranks;
     const struct ibshift_alg *alg; /* has passed ibshift_alg_check() with the plan */
     const struct ibshift_plan *plan;
@@ -54,7 +54,8 @@ struct sim_job {
 };
 
 /* 0, -EINVAL or -ENOMEM with the reason; sim_job_close() in every case. */
-int sim_job_open(struct sim_job *job, const struct sim_job_params *params, ibshift_error_t *err);
+int sim_job_open(struct sim_job *job, const struct sim_job_params *params,
+                 struct ibshift_error *err);
 /* Until all ranks have ended, or nothing can go on; see status. */
 void sim_job_run(struct sim_job *job);
 void sim_job_close(struct sim_job *job);

@@ -3,13 +3,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static const uint16_t *place_of(const ibshift_shape_t *shape, uint32_t sw)
+static const uint16_t *place_of(const struct ibshift_shape *shape, uint32_t sw)
 {
     return &shape->digits[(size_t)sw * (IBSHIFT_LEVELS_MAX + 1)];
 }
 
 /* Of the cable from one switch to the other, for a destination at a third. */
-static uint8_t lane_of(const ibshift_shape_t *shape, uint32_t from, uint32_t to, uint32_t last)
+static uint8_t lane_of(const struct ibshift_shape *shape, uint32_t from, uint32_t to, uint32_t last)
 {
     const uint16_t *own = place_of(shape, from), *next = place_of(shape, to);
 
@@ -21,15 +21,15 @@ static uint8_t lane_of(const ibshift_shape_t *shape, uint32_t from, uint32_t to,
     return 0;
 }
 
-static uint32_t switch_behind(const ibshift_fabric_t *f, uint32_t port)
+static uint32_t switch_behind(const struct ibshift_fabric *f, uint32_t port)
 {
     uint32_t node = ibshift_port_neighbour(f, port);
 
     return node == IBSHIFT_NO_NODE ? IBSHIFT_NO_SWITCH : f->nodes[node].switch_index;
 }
 
-static void fill_column(const ibshift_fabric_t *f, const ibshift_shape_t *shape, unsigned lid,
-                        uint32_t last, uint8_t *table)
+static void fill_column(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
+                        unsigned lid, uint32_t last, uint8_t *table)
 {
     for (uint32_t s = 0; s < f->switch_count; s++) {
         unsigned port = ibshift_lft_get(f, s, lid);
@@ -44,7 +44,8 @@ static void fill_column(const ibshift_fabric_t *f, const ibshift_shape_t *shape,
     }
 }
 
-int sim_lanes_torus(const ibshift_fabric_t *f, const ibshift_shape_t *shape, uint8_t **table)
+int sim_lanes_torus(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
+                    uint8_t **table)
 {
     if (shape->kind != IBSHIFT_SHAPE_TORUS) {
         return -EINVAL;

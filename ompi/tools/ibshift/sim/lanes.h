@@ -11,6 +11,7 @@
  * [switch * lft_stride + LID] for struct sim_fabric_options, the caller's to free. 0, -ENOMEM;
  * -EINVAL: no torus.
  */
-int sim_lanes_torus(const ibshift_fabric_t *f, const ibshift_shape_t *shape, uint8_t **table);
+int sim_lanes_torus(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
+                    uint8_t **table);
 
 #endif

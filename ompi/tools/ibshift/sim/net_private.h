@@ -71,7 +71,7 @@ struct sim_given_up { /* by `by`, told to `peer` */
 };
 
 struct sim_net {
-    const ibshift_fabric_t *graph;
+    const struct ibshift_fabric *graph;
     struct sim_net_options options;
     struct sim_queue *queue;
     struct sim_fabric *fabric;

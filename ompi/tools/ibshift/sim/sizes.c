@@ -62,7 +62,7 @@ void sim_sizes_draw(struct sim_sizes *s, uint32_t most, double ratio, uint64_t s
     }
 }
 
-int sim_sizes_read(struct sim_sizes *s, FILE *file, const char *name, ibshift_error_t *err)
+int sim_sizes_read(struct sim_sizes *s, FILE *file, const char *name, struct ibshift_error *err)
 {
     char text[256];
 

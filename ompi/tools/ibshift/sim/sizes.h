@@ -26,7 +26,8 @@ void sim_sizes_draw(struct sim_sizes *sizes, uint32_t most, double ratio, uint64
                     bool is_builder);
 
 /* Lines "FROM TO BYTES"; '#' begins a comment. 0, or -EINVAL with file and line. */
-int sim_sizes_read(struct sim_sizes *sizes, FILE *file, const char *name, ibshift_error_t *err);
+int sim_sizes_read(struct sim_sizes *sizes, FILE *file, const char *name,
+                   struct ibshift_error *err);
 
 /* The largest. */
 uint32_t sim_sizes_most(const struct sim_sizes *sizes);

@@ -25,7 +25,7 @@ struct letter {    /* a message under way */
 };
 
 struct sim_traffic {
-    const ibshift_fabric_t *graph;
+    const struct ibshift_fabric *graph;
     struct sim_traffic_options options;
     struct sim_fabric *fabric;
     struct sim_queue *queue;
@@ -257,10 +257,10 @@ static int sort_members(struct sim_traffic *t, const uint32_t *group, uint32_t g
     return 0;
 }
 
-int sim_traffic_create(const ibshift_fabric_t *graph, const struct sim_traffic_options *options,
-                       const uint32_t *member, const uint32_t *group, uint32_t count,
-                       struct sim_fabric *fabric, struct sim_queue *queue,
-                       struct sim_traffic **traffic)
+int sim_traffic_create(const struct ibshift_fabric *graph,
+                       const struct sim_traffic_options *options, const uint32_t *member,
+                       const uint32_t *group, uint32_t count, struct sim_fabric *fabric,
+                       struct sim_queue *queue, struct sim_traffic **traffic)
 {
     struct sim_traffic *t = calloc(1, sizeof(*t));
     uint32_t groups = 0;

@@ -41,10 +41,10 @@ struct sim_traffic;
  */
 enum { SIM_TRAFFIC_BACKLOG = 64, SIM_KIND_TRAFFIC = 16 };
 
-int sim_traffic_create(const ibshift_fabric_t *graph, const struct sim_traffic_options *options,
-                       const uint32_t *member, const uint32_t *group, uint32_t count,
-                       struct sim_fabric *fabric, struct sim_queue *queue,
-                       struct sim_traffic **traffic);
+int sim_traffic_create(const struct ibshift_fabric *graph,
+                       const struct sim_traffic_options *options, const uint32_t *member,
+                       const uint32_t *group, uint32_t count, struct sim_fabric *fabric,
+                       struct sim_queue *queue, struct sim_traffic **traffic);
 void sim_traffic_free(struct sim_traffic *traffic);
 
 void sim_traffic_begin(struct sim_traffic *traffic);

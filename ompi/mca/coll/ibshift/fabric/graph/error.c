@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-int ibshift_fail(ibshift_error_t *err, int code, const char *format, ...)
+int ibshift_fail(struct ibshift_error *err, int code, const char *format, ...)
 {
     if (err != NULL) {
         va_list args;

@@ -2,12 +2,12 @@
 #ifndef IBSHIFT_FABRIC_GRAPH_ERROR_H
 #define IBSHIFT_FABRIC_GRAPH_ERROR_H
 
-typedef struct ibshift_error {
+struct ibshift_error {
     char text[512];
-} ibshift_error_t;
+};
 
 /* Writes the line (err may be NULL) and returns code, so that callers can return it. */
-int ibshift_fail(ibshift_error_t *err, int code, const char *format, ...)
+int ibshift_fail(struct ibshift_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -39,7 +39,7 @@ enum ibshift_node_kind {
                            rank */
 };
 
-typedef struct ibshift_node {
+struct ibshift_node {
     uint64_t guid;
     uint32_t name;         /* offset into names: the node description */
     uint32_t first_port;   /* index of port 1 */
@@ -49,36 +49,36 @@ typedef struct ibshift_node {
     uint8_t kind;
     uint8_t port_count;
     uint8_t unused[7];
-} ibshift_node_t;
+};
 
 #define IBSHIFT_RATE_MOST 0xffffffu
 
 /* What a cable carries. Compared and priced by its data rate; the rest is its name. */
-typedef struct ibshift_rate {
+struct ibshift_rate {
     uint32_t mbps : 24;      /* of data, not of bits on the wire; 0 = not known */
     uint32_t lanes : 4;      /* "4" of 4xEDR */
     uint32_t generation : 4; /* a number of rate.c, 0 = no name fits */
-} ibshift_rate_t;
+};
 
-#define IBSHIFT_NO_RATE ((ibshift_rate_t){.mbps = 0})
+#define IBSHIFT_NO_RATE ((struct ibshift_rate){.mbps = 0})
 
-typedef struct ibshift_port {
+struct ibshift_port {
     uint64_t guid; /* 0 at switches */
     uint32_t node;
     uint32_t peer; /* port at the other end, or IBSHIFT_NO_PORT */
-    ibshift_rate_t rate;
+    struct ibshift_rate rate;
     uint16_t lid; /* base LID of an HCA's port; 0 = not known, and at switches */
     uint8_t lmc;
     uint8_t number; /* 1.. */
-} ibshift_port_t;
+};
 
-_Static_assert(sizeof(ibshift_node_t) == 32, "part of the compiled form");
-_Static_assert(sizeof(ibshift_rate_t) == 4, "part of the compiled form");
-_Static_assert(sizeof(ibshift_port_t) == 24, "part of the compiled form");
+_Static_assert(sizeof(struct ibshift_node) == 32, "part of the compiled form");
+_Static_assert(sizeof(struct ibshift_rate) == 4, "part of the compiled form");
+_Static_assert(sizeof(struct ibshift_port) == 24, "part of the compiled form");
 
-typedef struct ibshift_fabric {
-    ibshift_node_t *nodes;
-    ibshift_port_t *ports;
+struct ibshift_fabric {
+    struct ibshift_node *nodes;
+    struct ibshift_port *ports;
     char *names;
     uint32_t *hosts;    /* port of host h, in the order of the source */
     uint32_t *switches; /* node of switch s */
@@ -93,38 +93,39 @@ typedef struct ibshift_fabric {
     uint64_t guid_sum;   /* identity of the graph, tables_sum that of the tables */
     uint64_t tables_sum;
 
-    ibshift_map64_t by_guid; /* node GUIDs and port GUIDs -> node */
+    struct ibshift_map64 by_guid; /* node GUIDs and port GUIDs -> node */
     uint32_t node_room, port_room, names_room;
     void *image; /* of a compiled file: the arrays above lie in it and are read-only */
     size_t image_size;
-} ibshift_fabric_t;
+};
 
 /* ---- building: 0 or an index, or a negative errno with the reason in err ---- */
 
-ibshift_fabric_t *ibshift_fabric_new(void);
-void ibshift_fabric_free(ibshift_fabric_t *f);
+struct ibshift_fabric *ibshift_fabric_new(void);
+void ibshift_fabric_free(struct ibshift_fabric *f);
 /* Returns the node's index. -EEXIST: the GUID is there already. */
-int64_t ibshift_fabric_add_node(ibshift_fabric_t *f, enum ibshift_node_kind kind, uint64_t guid,
-                                const char *name, unsigned ports, ibshift_error_t *err);
-int ibshift_fabric_add_link(ibshift_fabric_t *f, uint32_t port_a, uint32_t port_b,
-                            ibshift_rate_t rate, ibshift_error_t *err);
+int64_t ibshift_fabric_add_node(struct ibshift_fabric *f, enum ibshift_node_kind kind,
+                                uint64_t guid, const char *name, unsigned ports,
+                                struct ibshift_error *err);
+int ibshift_fabric_add_link(struct ibshift_fabric *f, uint32_t port_a, uint32_t port_b,
+                            struct ibshift_rate rate, struct ibshift_error *err);
 /* port 0 of a switch or a port of an HCA. */
-int ibshift_fabric_set_lid(ibshift_fabric_t *f, uint32_t node, unsigned port, unsigned lid,
-                           unsigned lmc, ibshift_error_t *err);
-int ibshift_fabric_set_port_guid(ibshift_fabric_t *f, uint32_t port, uint64_t guid);
+int ibshift_fabric_set_lid(struct ibshift_fabric *f, uint32_t node, unsigned port, unsigned lid,
+                           unsigned lmc, struct ibshift_error *err);
+int ibshift_fabric_set_port_guid(struct ibshift_fabric *f, uint32_t port, uint64_t guid);
 /* After the last node and link: hosts, switches, LID index. May be called again after changes of
  * LIDs. */
-int ibshift_fabric_finish(ibshift_fabric_t *f, ibshift_error_t *err);
+int ibshift_fabric_finish(struct ibshift_fabric *f, struct ibshift_error *err);
 /* The LID index alone, after a check that no LID has two owners. */
-int ibshift_fabric_index(ibshift_fabric_t *f, ibshift_error_t *err);
+int ibshift_fabric_index(struct ibshift_fabric *f, struct ibshift_error *err);
 /* Empty tables for all switches, LIDs up to IBSHIFT_LID_MAX (untouched pages cost nothing). */
-int ibshift_fabric_tables_new(ibshift_fabric_t *f, ibshift_error_t *err);
+int ibshift_fabric_tables_new(struct ibshift_fabric *f, struct ibshift_error *err);
 /* Cuts the tables to the highest LID in use and computes the checksums. */
-void ibshift_fabric_tables_finish(ibshift_fabric_t *f);
+void ibshift_fabric_tables_finish(struct ibshift_fabric *f);
 
 /* ---- reading ---- */
 
-static inline const char *ibshift_node_name(const ibshift_fabric_t *f, uint32_t node)
+static inline const char *ibshift_node_name(const struct ibshift_fabric *f, uint32_t node)
 {
     return f->names + f->nodes[node].name;
 }
@@ -135,60 +136,62 @@ static inline bool ibshift_is_aggregation_node(const char *description)
     return strstr(description, "Aggregation Node") != NULL;
 }
 
-static inline bool ibshift_node_is_switch(const ibshift_fabric_t *f, uint32_t node)
+static inline bool ibshift_node_is_switch(const struct ibshift_fabric *f, uint32_t node)
 {
     return f->nodes[node].kind == IBSHIFT_NODE_SWITCH;
 }
 
 /* Index of a node's port by its number 1..port_count. */
-static inline uint32_t ibshift_node_port(const ibshift_fabric_t *f, uint32_t node, unsigned number)
+static inline uint32_t ibshift_node_port(const struct ibshift_fabric *f, uint32_t node,
+                                         unsigned number)
 {
     return f->nodes[node].first_port + number - 1;
 }
 
 /* Node at the other end of the port's cable, or IBSHIFT_NO_NODE. */
-static inline uint32_t ibshift_port_neighbour(const ibshift_fabric_t *f, uint32_t port)
+static inline uint32_t ibshift_port_neighbour(const struct ibshift_fabric *f, uint32_t port)
 {
     uint32_t peer = f->ports[port].peer;
 
     return peer == IBSHIFT_NO_PORT ? IBSHIFT_NO_NODE : f->ports[peer].node;
 }
 
-static inline unsigned ibshift_host_lid(const ibshift_fabric_t *f, uint32_t host)
+static inline unsigned ibshift_host_lid(const struct ibshift_fabric *f, uint32_t host)
 {
     return f->ports[f->hosts[host]].lid;
 }
 
-static inline unsigned ibshift_host_lid_count(const ibshift_fabric_t *f, uint32_t host)
+static inline unsigned ibshift_host_lid_count(const struct ibshift_fabric *f, uint32_t host)
 {
     return 1u << f->ports[f->hosts[host]].lmc;
 }
 
 /* Node description of the host's HCA. */
-static inline const char *ibshift_host_name(const ibshift_fabric_t *f, uint32_t host)
+static inline const char *ibshift_host_name(const struct ibshift_fabric *f, uint32_t host)
 {
     return ibshift_node_name(f, f->ports[f->hosts[host]].node);
 }
 
 /* Table entry; 0 = none. lid must be below lft_stride. */
-static inline unsigned ibshift_lft_get(const ibshift_fabric_t *f, uint32_t sw, unsigned lid)
+static inline unsigned ibshift_lft_get(const struct ibshift_fabric *f, uint32_t sw, unsigned lid)
 {
     return f->lft[(size_t)sw * f->lft_stride + lid];
 }
 
-static inline void ibshift_lft_set(ibshift_fabric_t *f, uint32_t sw, unsigned lid, unsigned port)
+static inline void ibshift_lft_set(struct ibshift_fabric *f, uint32_t sw, unsigned lid,
+                                   unsigned port)
 {
     f->lft[(size_t)sw * f->lft_stride + lid] = (uint8_t)port;
 }
 
 /* Node by node GUID or port GUID; IBSHIFT_NO_NODE. */
-uint32_t ibshift_fabric_find_guid(const ibshift_fabric_t *f, uint64_t guid);
+uint32_t ibshift_fabric_find_guid(const struct ibshift_fabric *f, uint64_t guid);
 /* Host by "0xPORTGUID", by its full description, or by the description's first word; both also with
  * "/PORT" behind them. -ENOENT, -EEXIST: several. */
-int64_t ibshift_fabric_find_host(const ibshift_fabric_t *f, const char *name);
+int64_t ibshift_fabric_find_host(const struct ibshift_fabric *f, const char *name);
 /* Host that owns the LID, IBSHIFT_NO_HOST. */
-uint32_t ibshift_fabric_host_of_lid(const ibshift_fabric_t *f, unsigned lid);
+uint32_t ibshift_fabric_host_of_lid(const struct ibshift_fabric *f, unsigned lid);
 /* "h00003 HCA-1 port 1" or "s2-00004 port 7 -> s1-00001 port 20" for a directed link. */
-void ibshift_link_name(const ibshift_fabric_t *f, uint32_t link, char *text, size_t size);
+void ibshift_link_name(const struct ibshift_fabric *f, uint32_t link, char *text, size_t size);
 
 #endif

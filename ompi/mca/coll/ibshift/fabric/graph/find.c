@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t ibshift_fabric_find_guid(const ibshift_fabric_t *f, uint64_t guid)
+uint32_t ibshift_fabric_find_guid(const struct ibshift_fabric *f, uint64_t guid)
 {
     if (f->by_guid.size != 0) {
         uint32_t node = ibshift_map64_get(&f->by_guid, guid);
@@ -26,12 +26,12 @@ uint32_t ibshift_fabric_find_guid(const ibshift_fabric_t *f, uint64_t guid)
     return IBSHIFT_NO_NODE;
 }
 
-static int64_t host_of_guid(const ibshift_fabric_t *f, uint64_t guid)
+static int64_t host_of_guid(const struct ibshift_fabric *f, uint64_t guid)
 {
     int64_t found = -ENOENT;
 
     for (uint32_t h = 0; h < f->host_count; h++) {
-        const ibshift_port_t *port = &f->ports[f->hosts[h]];
+        const struct ibshift_port *port = &f->ports[f->hosts[h]];
 
         if (port->guid == guid) {
             return h;
@@ -44,7 +44,7 @@ static int64_t host_of_guid(const ibshift_fabric_t *f, uint64_t guid)
 }
 
 /* port 0: any. */
-static int64_t host_of_name(const ibshift_fabric_t *f, const char *name, size_t length,
+static int64_t host_of_name(const struct ibshift_fabric *f, const char *name, size_t length,
                             unsigned port)
 {
     int64_t whole = -ENOENT, first_word = -ENOENT;
@@ -65,7 +65,7 @@ static int64_t host_of_name(const ibshift_fabric_t *f, const char *name, size_t 
     return whole != -ENOENT ? whole : first_word;
 }
 
-int64_t ibshift_fabric_find_host(const ibshift_fabric_t *f, const char *name)
+int64_t ibshift_fabric_find_host(const struct ibshift_fabric *f, const char *name)
 {
     const char *slash = strrchr(name, '/');
     int64_t host;
@@ -87,7 +87,7 @@ int64_t ibshift_fabric_find_host(const ibshift_fabric_t *f, const char *name)
     return host;
 }
 
-uint32_t ibshift_fabric_host_of_lid(const ibshift_fabric_t *f, unsigned lid)
+uint32_t ibshift_fabric_host_of_lid(const struct ibshift_fabric *f, unsigned lid)
 {
     uint32_t port = lid <= IBSHIFT_LID_MAX ? f->lid_port[lid] : IBSHIFT_NO_PORT;
     uint32_t low = 0, high = f->host_count;
@@ -107,15 +107,15 @@ uint32_t ibshift_fabric_host_of_lid(const ibshift_fabric_t *f, unsigned lid)
     return IBSHIFT_NO_HOST;
 }
 
-void ibshift_link_name(const ibshift_fabric_t *f, uint32_t link, char *text, size_t size)
+void ibshift_link_name(const struct ibshift_fabric *f, uint32_t link, char *text, size_t size)
 {
-    const ibshift_port_t *port = &f->ports[link];
+    const struct ibshift_port *port = &f->ports[link];
     const char *name = ibshift_node_name(f, port->node);
 
     if (port->peer == IBSHIFT_NO_PORT) {
         snprintf(text, size, "%s port %u", name, port->number);
     } else {
-        const ibshift_port_t *peer = &f->ports[port->peer];
+        const struct ibshift_port *peer = &f->ports[port->peer];
 
         snprintf(text, size, "%s port %u -> %s port %u", name, port->number,
                  ibshift_node_name(f, peer->node), peer->number);

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-ibshift_fabric_t *ibshift_fabric_new(void)
+struct ibshift_fabric *ibshift_fabric_new(void)
 {
-    return calloc(1, sizeof(ibshift_fabric_t));
+    return calloc(1, sizeof(struct ibshift_fabric));
 }
 
-void ibshift_fabric_free(ibshift_fabric_t *f)
+void ibshift_fabric_free(struct ibshift_fabric *f)
 {
     if (f == NULL) {
         return;
@@ -49,7 +49,7 @@ static void *reserved(void *array, uint32_t *room, uint64_t needed, size_t eleme
     return moved;
 }
 
-static int reserve_ports(ibshift_fabric_t *f, unsigned ports)
+static int reserve_ports(struct ibshift_fabric *f, unsigned ports)
 {
     void *moved = reserved(f->nodes, &f->node_room, (uint64_t)f->node_count + 1, sizeof(*f->nodes));
 
@@ -66,7 +66,7 @@ static int reserve_ports(ibshift_fabric_t *f, unsigned ports)
     return 0;
 }
 
-static int add_name(ibshift_fabric_t *f, const char *name, uint32_t *offset)
+static int add_name(struct ibshift_fabric *f, const char *name, uint32_t *offset)
 {
     size_t size = strlen(name) + 1;
 
@@ -82,19 +82,20 @@ static int add_name(ibshift_fabric_t *f, const char *name, uint32_t *offset)
     return 0;
 }
 
-static void add_ports(ibshift_fabric_t *f, uint32_t node, unsigned ports)
+static void add_ports(struct ibshift_fabric *f, uint32_t node, unsigned ports)
 {
     for (unsigned i = 0; i < ports; i++) {
-        f->ports[f->port_count++] =
-            (ibshift_port_t){.node = node, .peer = IBSHIFT_NO_PORT, .number = (uint8_t)(i + 1)};
+        f->ports[f->port_count++] = (struct ibshift_port){
+            .node = node, .peer = IBSHIFT_NO_PORT, .number = (uint8_t)(i + 1)};
     }
 }
 
-int64_t ibshift_fabric_add_node(ibshift_fabric_t *f, enum ibshift_node_kind kind, uint64_t guid,
-                                const char *name, unsigned ports, ibshift_error_t *err)
+int64_t ibshift_fabric_add_node(struct ibshift_fabric *f, enum ibshift_node_kind kind,
+                                uint64_t guid, const char *name, unsigned ports,
+                                struct ibshift_error *err)
 {
     uint32_t node = f->node_count;
-    ibshift_node_t *n;
+    struct ibshift_node *n;
     int rc;
 
     if (ports > IBSHIFT_PORT_MAX) {
@@ -117,11 +118,11 @@ int64_t ibshift_fabric_add_node(ibshift_fabric_t *f, enum ibshift_node_kind kind
         return ibshift_fail(err, -ENOMEM, "no memory for %u nodes", node + 1);
     }
     n = &f->nodes[node];
-    *n = (ibshift_node_t){.guid = guid,
-                          .first_port = f->port_count,
-                          .switch_index = IBSHIFT_NO_SWITCH,
-                          .kind = (uint8_t)kind,
-                          .port_count = (uint8_t)ports};
+    *n = (struct ibshift_node){.guid = guid,
+                               .first_port = f->port_count,
+                               .switch_index = IBSHIFT_NO_SWITCH,
+                               .kind = (uint8_t)kind,
+                               .port_count = (uint8_t)ports};
     if (add_name(f, name, &n->name) != 0) {
         return ibshift_fail(err, -ENOMEM, "no memory for %u names", node + 1);
     }
@@ -130,14 +131,14 @@ int64_t ibshift_fabric_add_node(ibshift_fabric_t *f, enum ibshift_node_kind kind
     return node;
 }
 
-int ibshift_fabric_add_link(ibshift_fabric_t *f, uint32_t port_a, uint32_t port_b,
-                            ibshift_rate_t rate, ibshift_error_t *err)
+int ibshift_fabric_add_link(struct ibshift_fabric *f, uint32_t port_a, uint32_t port_b,
+                            struct ibshift_rate rate, struct ibshift_error *err)
 {
-    ibshift_port_t *a = &f->ports[port_a], *b = &f->ports[port_b];
+    struct ibshift_port *a = &f->ports[port_a], *b = &f->ports[port_b];
     bool free_a = a->peer == IBSHIFT_NO_PORT, free_b = b->peer == IBSHIFT_NO_PORT;
 
     if (port_a == port_b || (!free_a && a->peer != port_b) || (!free_b && b->peer != port_a)) {
-        const ibshift_port_t *taken = free_a ? b : a;
+        const struct ibshift_port *taken = free_a ? b : a;
 
         return ibshift_fail(err, -EEXIST, "port %u of '%s' has two cables", taken->number,
                             ibshift_node_name(f, taken->node));
@@ -148,10 +149,10 @@ int ibshift_fabric_add_link(ibshift_fabric_t *f, uint32_t port_a, uint32_t port_
     return 0;
 }
 
-int ibshift_fabric_set_lid(ibshift_fabric_t *f, uint32_t node, unsigned port, unsigned lid,
-                           unsigned lmc, ibshift_error_t *err)
+int ibshift_fabric_set_lid(struct ibshift_fabric *f, uint32_t node, unsigned port, unsigned lid,
+                           unsigned lmc, struct ibshift_error *err)
 {
-    ibshift_node_t *n = &f->nodes[node];
+    struct ibshift_node *n = &f->nodes[node];
 
     if (lmc > IBSHIFT_LMC_MAX || lid == 0 || lid + (1u << lmc) - 1 > IBSHIFT_LID_MAX) {
         return ibshift_fail(err, -ERANGE, "LID %u with LMC %u: unicast LIDs are 1 to %u", lid, lmc,
@@ -171,7 +172,7 @@ int ibshift_fabric_set_lid(ibshift_fabric_t *f, uint32_t node, unsigned port, un
     return 0;
 }
 
-int ibshift_fabric_set_port_guid(ibshift_fabric_t *f, uint32_t port, uint64_t guid)
+int ibshift_fabric_set_port_guid(struct ibshift_fabric *f, uint32_t port, uint64_t guid)
 {
     int rc;
 

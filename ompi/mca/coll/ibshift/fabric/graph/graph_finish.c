@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void count_kinds(ibshift_fabric_t *f)
+static void count_kinds(struct ibshift_fabric *f)
 {
     f->host_count = f->switch_count = 0;
     for (uint32_t n = 0; n < f->node_count; n++) {
@@ -17,12 +17,12 @@ static void count_kinds(ibshift_fabric_t *f)
     }
 }
 
-static void list_hosts(ibshift_fabric_t *f)
+static void list_hosts(struct ibshift_fabric *f)
 {
     uint32_t hosts = 0, switches = 0;
 
     for (uint32_t n = 0; n < f->node_count; n++) {
-        ibshift_node_t *node = &f->nodes[n];
+        struct ibshift_node *node = &f->nodes[n];
 
         if (node->kind == IBSHIFT_NODE_SWITCH) {
             node->switch_index = switches;
@@ -37,8 +37,8 @@ static void list_hosts(ibshift_fabric_t *f)
 }
 
 /* owner[lid] = node + 1. */
-static int claim_lids(const ibshift_fabric_t *f, uint32_t *owner, uint32_t node, unsigned lid,
-                      unsigned lmc, ibshift_error_t *err)
+static int claim_lids(const struct ibshift_fabric *f, uint32_t *owner, uint32_t node, unsigned lid,
+                      unsigned lmc, struct ibshift_error *err)
 {
     for (unsigned i = lid; lid != 0 && i < lid + (1u << lmc); i++) {
         if (owner[i] != 0) {
@@ -50,7 +50,7 @@ static int claim_lids(const ibshift_fabric_t *f, uint32_t *owner, uint32_t node,
     return 0;
 }
 
-static int check_lids(const ibshift_fabric_t *f, ibshift_error_t *err)
+static int check_lids(const struct ibshift_fabric *f, struct ibshift_error *err)
 {
     uint32_t *owner = calloc(IBSHIFT_LID_MAX + 1, sizeof(*owner));
     int rc = owner == NULL ? ibshift_fail(err, -ENOMEM, "no memory for the LIDs") : 0;
@@ -65,11 +65,11 @@ static int check_lids(const ibshift_fabric_t *f, ibshift_error_t *err)
     return rc;
 }
 
-static void index_lids(ibshift_fabric_t *f)
+static void index_lids(struct ibshift_fabric *f)
 {
     memset(f->lid_port, 0xff, (IBSHIFT_LID_MAX + 1) * sizeof(*f->lid_port));
     for (uint32_t p = 0; p < f->port_count; p++) {
-        const ibshift_port_t *port = &f->ports[p];
+        const struct ibshift_port *port = &f->ports[p];
 
         for (unsigned i = 0; port->lid != 0 && i < 1u << port->lmc; i++) {
             f->lid_port[port->lid + i] = p;
@@ -77,7 +77,7 @@ static void index_lids(ibshift_fabric_t *f)
     }
 }
 
-int ibshift_fabric_index(ibshift_fabric_t *f, ibshift_error_t *err)
+int ibshift_fabric_index(struct ibshift_fabric *f, struct ibshift_error *err)
 {
     int rc = check_lids(f, err);
 
@@ -92,7 +92,7 @@ int ibshift_fabric_index(ibshift_fabric_t *f, ibshift_error_t *err)
     return rc;
 }
 
-int ibshift_fabric_finish(ibshift_fabric_t *f, ibshift_error_t *err)
+int ibshift_fabric_finish(struct ibshift_fabric *f, struct ibshift_error *err)
 {
     count_kinds(f);
     if (f->switch_count > IBSHIFT_LID_MAX || f->host_count > IBSHIFT_LID_MAX) {
@@ -110,7 +110,7 @@ int ibshift_fabric_finish(ibshift_fabric_t *f, ibshift_error_t *err)
     return ibshift_fabric_index(f, err);
 }
 
-int ibshift_fabric_tables_new(ibshift_fabric_t *f, ibshift_error_t *err)
+int ibshift_fabric_tables_new(struct ibshift_fabric *f, struct ibshift_error *err)
 {
     free(f->lft);
     f->lft_stride = IBSHIFT_LID_MAX + 1;
@@ -122,7 +122,7 @@ int ibshift_fabric_tables_new(ibshift_fabric_t *f, ibshift_error_t *err)
     return 0;
 }
 
-static uint32_t highest_lid(const ibshift_fabric_t *f)
+static uint32_t highest_lid(const struct ibshift_fabric *f)
 {
     uint32_t top = 0;
 
@@ -146,12 +146,12 @@ static uint64_t mix(uint64_t sum, uint64_t word)
 }
 
 /* Of GUIDs, cables and LIDs: independent of the order of the source. */
-static uint64_t graph_sum(const ibshift_fabric_t *f)
+static uint64_t graph_sum(const struct ibshift_fabric *f)
 {
     uint64_t sum = 0;
 
     for (uint32_t p = 0; p < f->port_count; p++) {
-        const ibshift_port_t *port = &f->ports[p];
+        const struct ibshift_port *port = &f->ports[p];
         uint64_t one = mix(f->nodes[port->node].guid, port->number);
 
         if (port->peer != IBSHIFT_NO_PORT) {
@@ -163,7 +163,7 @@ static uint64_t graph_sum(const ibshift_fabric_t *f)
     return sum;
 }
 
-static uint64_t tables_sum(const ibshift_fabric_t *f)
+static uint64_t tables_sum(const struct ibshift_fabric *f)
 {
     uint64_t sum = 0;
 
@@ -182,7 +182,7 @@ static uint64_t tables_sum(const ibshift_fabric_t *f)
     return sum;
 }
 
-void ibshift_fabric_tables_finish(ibshift_fabric_t *f)
+void ibshift_fabric_tables_finish(struct ibshift_fabric *f)
 {
     uint32_t stride = highest_lid(f) + 1;
     uint8_t *tight;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int ibshift_lines_open(ibshift_lines_t *lines, const char *path, ibshift_error_t *err)
+int ibshift_lines_open(struct ibshift_lines *lines, const char *path, struct ibshift_error *err)
 {
     FILE *file = fopen(path, "re");
     struct stat info;
@@ -22,7 +22,7 @@ int ibshift_lines_open(ibshift_lines_t *lines, const char *path, ibshift_error_t
     return 0;
 }
 
-void ibshift_lines_from(ibshift_lines_t *lines, FILE *file, const char *name)
+void ibshift_lines_from(struct ibshift_lines *lines, FILE *file, const char *name)
 {
     lines->file = file;
     lines->name = name;
@@ -31,7 +31,7 @@ void ibshift_lines_from(ibshift_lines_t *lines, FILE *file, const char *name)
     lines->text[0] = '\0';
 }
 
-void ibshift_lines_close(ibshift_lines_t *lines)
+void ibshift_lines_close(struct ibshift_lines *lines)
 {
     if (lines->file != NULL) {
         fclose(lines->file);
@@ -39,7 +39,7 @@ void ibshift_lines_close(ibshift_lines_t *lines)
     }
 }
 
-int ibshift_lines_fail(const ibshift_lines_t *lines, ibshift_error_t *err, int code,
+int ibshift_lines_fail(const struct ibshift_lines *lines, struct ibshift_error *err, int code,
                        const char *format, ...)
 {
     char reason[384];
@@ -51,7 +51,7 @@ int ibshift_lines_fail(const ibshift_lines_t *lines, ibshift_error_t *err, int c
     return ibshift_fail(err, code, "%s:%u: %s", lines->name, lines->number, reason);
 }
 
-static int fill(ibshift_lines_t *lines)
+static int fill(struct ibshift_lines *lines)
 {
     if (lines->at == lines->filled) {
         lines->at = 0;
@@ -60,14 +60,14 @@ static int fill(ibshift_lines_t *lines)
     return lines->filled > lines->at;
 }
 
-const char *ibshift_lines_head(ibshift_lines_t *lines, size_t *size)
+const char *ibshift_lines_head(struct ibshift_lines *lines, size_t *size)
 {
     fill(lines);
     *size = lines->filled - lines->at;
     return lines->buffer + lines->at;
 }
 
-int ibshift_lines_next(ibshift_lines_t *lines, ibshift_error_t *err)
+int ibshift_lines_next(struct ibshift_lines *lines, struct ibshift_error *err)
 {
     size_t length = 0;
     int any = 0;

@@ -10,26 +10,26 @@
 
 #define IBSHIFT_LINE_MAX 4096
 
-typedef struct ibshift_lines {
+struct ibshift_lines {
     FILE *file;
     const char *name; /* the caller's */
     unsigned number;  /* of the line in text, from 1 */
     char text[IBSHIFT_LINE_MAX];
     size_t at, filled;
     char buffer[32768];
-} ibshift_lines_t;
+};
 
-int ibshift_lines_open(ibshift_lines_t *lines, const char *path, ibshift_error_t *err);
+int ibshift_lines_open(struct ibshift_lines *lines, const char *path, struct ibshift_error *err);
 /* Takes the file over. */
-void ibshift_lines_from(ibshift_lines_t *lines, FILE *file, const char *name);
-void ibshift_lines_close(ibshift_lines_t *lines);
+void ibshift_lines_from(struct ibshift_lines *lines, FILE *file, const char *name);
+void ibshift_lines_close(struct ibshift_lines *lines);
 /* 1: text holds the next line without its end (and a carriage return before it); 0: no more;
  * negative: err. */
-int ibshift_lines_next(ibshift_lines_t *lines, ibshift_error_t *err);
+int ibshift_lines_next(struct ibshift_lines *lines, struct ibshift_error *err);
 /* The first bytes of the file, not taken from it. */
-const char *ibshift_lines_head(ibshift_lines_t *lines, size_t *size);
+const char *ibshift_lines_head(struct ibshift_lines *lines, size_t *size);
 /* "file:line: reason" */
-int ibshift_lines_fail(const ibshift_lines_t *lines, ibshift_error_t *err, int code,
+int ibshift_lines_fail(const struct ibshift_lines *lines, struct ibshift_error *err, int code,
                        const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* After blanks: a number of at most 16 digits. NULL if there is none, else what follows. */

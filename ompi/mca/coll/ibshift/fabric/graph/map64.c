@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t slot_of(const ibshift_map64_t *map, uint64_t key)
+static uint32_t slot_of(const struct ibshift_map64 *map, uint64_t key)
 {
     uint64_t hash = (key ^ (key >> 29)) * 0x9e3779b97f4a7c15ull;
     uint32_t slot = (uint32_t)(hash >> 32) & (map->size - 1);
@@ -15,7 +15,7 @@ static uint32_t slot_of(const ibshift_map64_t *map, uint64_t key)
     return slot;
 }
 
-uint32_t ibshift_map64_get(const ibshift_map64_t *map, uint64_t key)
+uint32_t ibshift_map64_get(const struct ibshift_map64 *map, uint64_t key)
 {
     uint32_t slot;
 
@@ -26,9 +26,9 @@ uint32_t ibshift_map64_get(const ibshift_map64_t *map, uint64_t key)
     return map->keys[slot] == key ? map->values[slot] : IBSHIFT_MAP_MISS;
 }
 
-static int grow(ibshift_map64_t *map)
+static int grow(struct ibshift_map64 *map)
 {
-    ibshift_map64_t bigger = {.size = map->size == 0 ? 64 : 2 * map->size, .used = map->used};
+    struct ibshift_map64 bigger = {.size = map->size == 0 ? 64 : 2 * map->size, .used = map->used};
 
     bigger.keys = calloc(bigger.size, sizeof(*bigger.keys));
     bigger.values = malloc(bigger.size * sizeof(*bigger.values));
@@ -49,7 +49,7 @@ static int grow(ibshift_map64_t *map)
     return 0;
 }
 
-int ibshift_map64_add(ibshift_map64_t *map, uint64_t key, uint32_t value)
+int ibshift_map64_add(struct ibshift_map64 *map, uint64_t key, uint32_t value)
 {
     uint32_t slot;
 
@@ -69,7 +69,7 @@ int ibshift_map64_add(ibshift_map64_t *map, uint64_t key, uint32_t value)
     return 0;
 }
 
-void ibshift_map64_free(ibshift_map64_t *map)
+void ibshift_map64_free(struct ibshift_map64 *map)
 {
     free(map->keys);
     free(map->values);

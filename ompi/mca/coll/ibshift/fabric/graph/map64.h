@@ -6,16 +6,16 @@
 
 #define IBSHIFT_MAP_MISS UINT32_MAX
 
-typedef struct ibshift_map64 {
+struct ibshift_map64 {
     uint64_t *keys;
     uint32_t *values;
     uint32_t size; /* power of two, or 0 */
     uint32_t used;
-} ibshift_map64_t;
+};
 
-uint32_t ibshift_map64_get(const ibshift_map64_t *map, uint64_t key);
+uint32_t ibshift_map64_get(const struct ibshift_map64 *map, uint64_t key);
 /* 0, -EEXIST (the key is there: value untouched), -EINVAL (key 0), -ENOMEM. */
-int ibshift_map64_add(ibshift_map64_t *map, uint64_t key, uint32_t value);
-void ibshift_map64_free(ibshift_map64_t *map);
+int ibshift_map64_add(struct ibshift_map64 *map, uint64_t key, uint32_t value);
+void ibshift_map64_free(struct ibshift_map64 *map);
 
 #endif

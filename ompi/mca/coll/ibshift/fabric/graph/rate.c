@@ -23,15 +23,15 @@ static const struct generation {
 #define GENERATIONS (sizeof(generations) / sizeof(generations[0]))
 #define WIDEST      12
 
-static ibshift_rate_t rate_of(unsigned lanes, size_t generation)
+static struct ibshift_rate rate_of(unsigned lanes, size_t generation)
 {
-    return (ibshift_rate_t){.mbps = (uint32_t)lround(lanes * generations[generation].data) &
-                                    IBSHIFT_RATE_MOST,
-                            .lanes = lanes & 15,
-                            .generation = (generation + 1) & 15};
+    return (struct ibshift_rate){.mbps = (uint32_t)lround(lanes * generations[generation].data) &
+                                         IBSHIFT_RATE_MOST,
+                                 .lanes = lanes & 15,
+                                 .generation = (generation + 1) & 15};
 }
 
-ibshift_rate_t ibshift_rate_parse(const char *text)
+struct ibshift_rate ibshift_rate_parse(const char *text)
 {
     char *end;
     unsigned long width = strtoul(text, &end, 10);
@@ -47,16 +47,16 @@ ibshift_rate_t ibshift_rate_parse(const char *text)
     return IBSHIFT_NO_RATE;
 }
 
-ibshift_rate_t ibshift_rate_usual(void)
+struct ibshift_rate ibshift_rate_usual(void)
 {
     return ibshift_rate_parse("4xQDR");
 }
 
 /* Tools round: 14.0625 is written 14, 14.06 or 14.1. They may also take the data for the bits: 25
  * of EDR, 50 of HDR. */
-ibshift_rate_t ibshift_rate_of_lanes(unsigned lanes, double signalling)
+struct ibshift_rate ibshift_rate_of_lanes(unsigned lanes, double signalling)
 {
-    ibshift_rate_t rate = IBSHIFT_NO_RATE;
+    struct ibshift_rate rate = IBSHIFT_NO_RATE;
 
     if (lanes == 0 || lanes > WIDEST || !(signalling > 0) || signalling >= 1e6) {
         return rate;
@@ -75,7 +75,7 @@ ibshift_rate_t ibshift_rate_of_lanes(unsigned lanes, double signalling)
     return rate;
 }
 
-void ibshift_rate_name(ibshift_rate_t rate, char *text, size_t size)
+void ibshift_rate_name(struct ibshift_rate rate, char *text, size_t size)
 {
     if (rate.generation == 0 || rate.generation > GENERATIONS) {
         snprintf(text, size, "%.1f Gb/s", rate.mbps / 1000.0);
@@ -84,7 +84,8 @@ void ibshift_rate_name(ibshift_rate_t rate, char *text, size_t size)
     }
 }
 
-uint32_t ibshift_rate_of_hosts(const ibshift_fabric_t *f, const uint32_t *hosts, uint32_t count)
+uint32_t ibshift_rate_of_hosts(const struct ibshift_fabric *f, const uint32_t *hosts,
+                               uint32_t count)
 {
     uint32_t fastest = 0;
 
@@ -96,7 +97,7 @@ uint32_t ibshift_rate_of_hosts(const ibshift_fabric_t *f, const uint32_t *hosts,
     return fastest;
 }
 
-double ibshift_link_cost(const ibshift_fabric_t *f, uint32_t link, uint32_t fastest)
+double ibshift_link_cost(const struct ibshift_fabric *f, uint32_t link, uint32_t fastest)
 {
     uint32_t rate = f->ports[link].rate.mbps;
 

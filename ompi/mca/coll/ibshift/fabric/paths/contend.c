@@ -9,30 +9,30 @@
 #include <unistd.h>
 
 /* What one thread counts: its stages are first, first + step, ... */
-typedef struct counter {
-    const ibshift_paths_t *paths;
-    const ibshift_stage_source_t *source;
+struct counter {
+    const struct ibshift_paths *paths;
+    const struct ibshift_stage_source *source;
     uint32_t first, step;
-    ibshift_contention_t result;
+    struct ibshift_contention result;
     uint32_t *now; /* flows of the stage at hand, a link each */
     float *cost;
-    ibshift_flow_t *flows;
+    struct ibshift_flow *flows;
     pthread_t thread;
-} counter_t;
+};
 
-static uint32_t links_of(const ibshift_paths_t *p)
+static uint32_t links_of(const struct ibshift_paths *p)
 {
     return p->links + 2 * p->hosts;
 }
 
-double ibshift_contention_cost(const ibshift_paths_t *p, uint32_t i)
+double ibshift_contention_cost(const struct ibshift_paths *p, uint32_t i)
 {
     return i < p->links ? p->cost[i] : p->host_cost[(i - p->links) % p->hosts];
 }
 
-void ibshift_contention_name(const ibshift_paths_t *p, uint32_t i, char *text, size_t size)
+void ibshift_contention_name(const struct ibshift_paths *p, uint32_t i, char *text, size_t size)
 {
-    const ibshift_fabric_t *f = p->fabric;
+    const struct ibshift_fabric *f = p->fabric;
     uint32_t link;
 
     if (i < p->links) {
@@ -47,9 +47,9 @@ void ibshift_contention_name(const ibshift_paths_t *p, uint32_t i, char *text, s
     ibshift_link_name(f, link, text, size);
 }
 
-static void add_flow(counter_t *c, const ibshift_flow_t *flow)
+static void add_flow(struct counter *c, const struct ibshift_flow *flow)
 {
-    const ibshift_paths_t *p = c->paths;
+    const struct ibshift_paths *p = c->paths;
     const uint32_t *links;
 
     if (flow->from == flow->to) {
@@ -63,9 +63,9 @@ static void add_flow(counter_t *c, const ibshift_flow_t *flow)
     c->now[p->links + p->hosts + flow->to]++;
 }
 
-static void end_stage(counter_t *c)
+static void end_stage(struct counter *c)
 {
-    ibshift_contention_t *r = &c->result;
+    struct ibshift_contention *r = &c->result;
     float worst = 0;
     uint32_t bin;
 
@@ -88,7 +88,7 @@ static void end_stage(counter_t *c)
 
 static void *count_stages(void *context)
 {
-    counter_t *c = context;
+    struct counter *c = context;
 
     for (uint32_t s = c->first; s < c->source->stages; s += c->step) {
         uint32_t count = c->source->flows(c->source, s, c->flows);
@@ -101,12 +101,12 @@ static void *count_stages(void *context)
     return NULL;
 }
 
-static int counter_open(counter_t *c, const ibshift_paths_t *p,
-                        const ibshift_stage_source_t *source, uint32_t first, uint32_t step)
+static int counter_open(struct counter *c, const struct ibshift_paths *p,
+                        const struct ibshift_stage_source *source, uint32_t first, uint32_t step)
 {
     uint32_t links = links_of(p);
 
-    *c = (counter_t){.paths = p, .source = source, .first = first, .step = step};
+    *c = (struct counter){.paths = p, .source = source, .first = first, .step = step};
     c->result.links = links;
     c->result.total = calloc(links + 1, sizeof(*c->result.total));
     c->result.worst_flows = calloc(links + 1, sizeof(*c->result.worst_flows));
@@ -122,7 +122,7 @@ static int counter_open(counter_t *c, const ibshift_paths_t *p,
     return 0;
 }
 
-static void counter_close(counter_t *c)
+static void counter_close(struct counter *c)
 {
     ibshift_contention_free(&c->result);
     free(c->now);
@@ -130,7 +130,7 @@ static void counter_close(counter_t *c)
     free(c->flows);
 }
 
-static void merge(ibshift_contention_t *into, const ibshift_contention_t *from)
+static void merge(struct ibshift_contention *into, const struct ibshift_contention *from)
 {
     for (uint32_t i = 0; i < into->links; i++) {
         into->total[i] += from->total[i];
@@ -146,7 +146,7 @@ static void merge(ibshift_contention_t *into, const ibshift_contention_t *from)
     into->worst = from->worst > into->worst ? from->worst : into->worst;
 }
 
-static void set_bound(const ibshift_paths_t *p, ibshift_contention_t *r)
+static void set_bound(const struct ibshift_paths *p, struct ibshift_contention *r)
 {
     for (uint32_t i = 0; i < r->links; i++) {
         double total = (double)r->total[i] * ibshift_contention_cost(p, i);
@@ -157,7 +157,7 @@ static void set_bound(const ibshift_paths_t *p, ibshift_contention_t *r)
 
 /* Runs the counters, the first one in this thread; those that get no thread are run here as well.
  */
-static void run(counter_t *counters, unsigned threads)
+static void run(struct counter *counters, unsigned threads)
 {
     unsigned started = 1;
 
@@ -174,11 +174,11 @@ static void run(counter_t *counters, unsigned threads)
     }
 }
 
-int ibshift_contend(const ibshift_paths_t *paths, const ibshift_stage_source_t *source,
-                    unsigned threads, ibshift_contention_t *result)
+int ibshift_contend(const struct ibshift_paths *paths, const struct ibshift_stage_source *source,
+                    unsigned threads, struct ibshift_contention *result)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    counter_t *counters;
+    struct counter *counters;
     int status = 0;
 
     threads = threads > 0 ? threads : cores > 0 ? (unsigned)cores : 1;
@@ -198,7 +198,7 @@ int ibshift_contend(const ibshift_paths_t *paths, const ibshift_stage_source_t *
         }
         set_bound(paths, &counters[0].result);
         *result = counters[0].result;
-        counters[0].result = (ibshift_contention_t){0};
+        counters[0].result = (struct ibshift_contention){0};
     }
     for (unsigned t = 0; t < threads; t++) {
         counter_close(&counters[t]);
@@ -207,7 +207,7 @@ int ibshift_contend(const ibshift_paths_t *paths, const ibshift_stage_source_t *
     return status;
 }
 
-void ibshift_contention_free(ibshift_contention_t *result)
+void ibshift_contention_free(struct ibshift_contention *result)
 {
     free(result->total);
     free(result->worst_flows);

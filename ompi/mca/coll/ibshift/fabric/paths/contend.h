@@ -12,37 +12,37 @@
 #define IBSHIFT_CONTEND_BINS 64 /* of the histogram; the last holds all above */
 
 /* One message between two ranks' hosts. lane: which of the destination's LIDs. */
-typedef struct ibshift_flow {
+struct ibshift_flow {
     uint32_t from, to;
     uint32_t lane;
-} ibshift_flow_t;
+};
 
 /*
  * A sequence of stages. flows() writes the flows of one stage between members of the set (at most
  * `most`) and returns their number; it is called from several threads.
  */
-typedef struct ibshift_stage_source {
+struct ibshift_stage_source {
     uint32_t stages;
     uint32_t most;
     uint32_t (*flows)(const struct ibshift_stage_source *source, uint32_t stage,
-                      ibshift_flow_t *flows);
+                      struct ibshift_flow *flows);
     const struct ibshift_order *order;
     const struct ibshift_stages *table;
     const uint8_t *lanes;      /* table: [rank * stages + stage], NULL: 0 */
     const uint32_t *member_of; /* rank -> member of the set */
     uint32_t ranks;
     /* a plan's flows, grouped by stage: those of stage s are at [start[s], start[s + 1]) */
-    const ibshift_flow_t *listed;
+    const struct ibshift_flow *listed;
     const size_t *start;
-} ibshift_stage_source_t;
+};
 
 /* The shift over an order, a schedule's table; ranks sit on members by member_of. */
-ibshift_stage_source_t ibshift_source_shift(const struct ibshift_order *order, uint32_t ranks,
-                                            const uint32_t *member_of);
-ibshift_stage_source_t ibshift_source_table(const struct ibshift_stages *table, uint32_t ranks,
-                                            const uint8_t *lanes, const uint32_t *member_of);
+struct ibshift_stage_source ibshift_source_shift(const struct ibshift_order *order, uint32_t ranks,
+                                                 const uint32_t *member_of);
+struct ibshift_stage_source ibshift_source_table(const struct ibshift_stages *table, uint32_t ranks,
+                                                 const uint8_t *lanes, const uint32_t *member_of);
 
-typedef struct ibshift_contention {
+struct ibshift_contention {
     uint32_t stages; /* in which something flows over a cable */
     double worst;    /* the dearest stage */
     double sum;      /* over all stages: what the whole costs, T */
@@ -52,28 +52,29 @@ typedef struct ibshift_contention {
     uint32_t links;
     uint64_t *total;       /* flows over all stages */
     uint32_t *worst_flows; /* in one stage */
-} ibshift_contention_t;
+};
 
 /* threads 0: as many as there are cores. 0 or -ENOMEM. */
-int ibshift_contend(const ibshift_paths_t *paths, const ibshift_stage_source_t *source,
-                    unsigned threads, ibshift_contention_t *result);
-void ibshift_contention_free(ibshift_contention_t *result);
+int ibshift_contend(const struct ibshift_paths *paths, const struct ibshift_stage_source *source,
+                    unsigned threads, struct ibshift_contention *result);
+void ibshift_contention_free(struct ibshift_contention *result);
 
 /* Time of one flow on link i of a contention, and its name. */
-double ibshift_contention_cost(const ibshift_paths_t *paths, uint32_t i);
-void ibshift_contention_name(const ibshift_paths_t *paths, uint32_t i, char *text, size_t size);
+double ibshift_contention_cost(const struct ibshift_paths *paths, uint32_t i);
+void ibshift_contention_name(const struct ibshift_paths *paths, uint32_t i, char *text,
+                             size_t size);
 
 /* Flows of an all-to-all among ranks that sit on members by member_of, for each link of a
  * contention, of those that have no way around it. *loads is the caller's to free. */
-int ibshift_alltoall_loads(const ibshift_paths_t *paths, uint32_t ranks, const uint32_t *member_of,
-                           double **loads);
+int ibshift_alltoall_loads(const struct ibshift_paths *paths, uint32_t ranks,
+                           const uint32_t *member_of, double **loads);
 
 /*
  * The bound of an all-to-all among ranks that sit on members by member_of, whatever its order and
  * whichever LIDs of the destinations it takes: the dearest link's total of the flows that have no
  * way around it. link: which one (as in a contention).
  */
-int ibshift_alltoall_bound(const ibshift_paths_t *paths, uint32_t ranks, const uint32_t *member_of,
-                           double *bound, uint32_t *link);
+int ibshift_alltoall_bound(const struct ibshift_paths *paths, uint32_t ranks,
+                           const uint32_t *member_of, double *bound, uint32_t *link);
 
 #endif

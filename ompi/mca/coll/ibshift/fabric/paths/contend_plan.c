@@ -4,17 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct visitor {
+struct visitor {
     const struct ibshift_alg *alg;
     const struct ibshift_plan *plan;
     const uint32_t *member_of;
     uint32_t stages; /* highest tag + 1 */
     size_t count;
     size_t *at; /* stage -> next free place; NULL: only count */
-    ibshift_flow_t *flows;
-} visitor_t;
+    struct ibshift_flow *flows;
+};
 
-static int visit_send(visitor_t *v, uint32_t rank, const struct ibshift_step *step)
+static int visit_send(struct visitor *v, uint32_t rank, const struct ibshift_step *step)
 {
     if (v->at == NULL) {
         v->stages = step->tag >= v->stages ? step->tag + 1 : v->stages;
@@ -22,13 +22,13 @@ static int visit_send(visitor_t *v, uint32_t rank, const struct ibshift_step *st
     }
     if (v->flows != NULL) {
         v->flows[v->at[step->tag]] =
-            (ibshift_flow_t){v->member_of[rank], v->member_of[step->peer], 0};
+            (struct ibshift_flow){v->member_of[rank], v->member_of[step->peer], 0};
     }
     v->at[step->tag]++;
     return 0;
 }
 
-static int visit_sends(visitor_t *v)
+static int visit_sends(struct visitor *v)
 {
     struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
 
@@ -51,8 +51,8 @@ static int visit_sends(visitor_t *v)
     return 0;
 }
 
-static uint32_t listed_flows(const ibshift_stage_source_t *source, uint32_t stage,
-                             ibshift_flow_t *flows)
+static uint32_t listed_flows(const struct ibshift_stage_source *source, uint32_t stage,
+                             struct ibshift_flow *flows)
 {
     size_t count = source->start[stage + 1] - source->start[stage];
 
@@ -61,7 +61,7 @@ static uint32_t listed_flows(const ibshift_stage_source_t *source, uint32_t stag
 }
 
 /* at[] holds the number of sends of each stage; it becomes their places. Returns the most. */
-static uint32_t set_places(const visitor_t *v, size_t *start)
+static uint32_t set_places(const struct visitor *v, size_t *start)
 {
     size_t most = 0;
 
@@ -75,16 +75,16 @@ static uint32_t set_places(const visitor_t *v, size_t *start)
 }
 
 int ibshift_plan_flows_open(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
-                            const uint32_t *member_of, ibshift_plan_flows_t *result)
+                            const uint32_t *member_of, struct ibshift_plan_flows *result)
 {
-    visitor_t v = {.alg = alg, .plan = plan, .member_of = member_of};
+    struct visitor v = {.alg = alg, .plan = plan, .member_of = member_of};
     int status = visit_sends(&v);
 
     if (status != 0) {
         return status;
     }
-    *result = (ibshift_plan_flows_t){.flows = malloc((v.count + 1) * sizeof(*result->flows)),
-                                     .start = calloc((size_t)v.stages + 1, sizeof(size_t))};
+    *result = (struct ibshift_plan_flows){.flows = malloc((v.count + 1) * sizeof(*result->flows)),
+                                          .start = calloc((size_t)v.stages + 1, sizeof(size_t))};
     v.at = calloc((size_t)v.stages + 1, sizeof(*v.at));
     if (result->flows == NULL || result->start == NULL || v.at == NULL) {
         ibshift_plan_flows_close(result);
@@ -92,22 +92,22 @@ int ibshift_plan_flows_open(const struct ibshift_alg *alg, const struct ibshift_
         return -ENOMEM;
     }
     visit_sends(&v);
-    result->source = (ibshift_stage_source_t){.stages = v.stages,
-                                              .most = set_places(&v, result->start),
-                                              .flows = listed_flows,
-                                              .listed = result->flows,
-                                              .start = result->start,
-                                              .member_of = member_of,
-                                              .ranks = plan->ranks};
+    result->source = (struct ibshift_stage_source){.stages = v.stages,
+                                                   .most = set_places(&v, result->start),
+                                                   .flows = listed_flows,
+                                                   .listed = result->flows,
+                                                   .start = result->start,
+                                                   .member_of = member_of,
+                                                   .ranks = plan->ranks};
     v.flows = result->flows;
     visit_sends(&v);
     free(v.at);
     return 0;
 }
 
-void ibshift_plan_flows_close(ibshift_plan_flows_t *flows)
+void ibshift_plan_flows_close(struct ibshift_plan_flows *flows)
 {
     free(flows->flows);
     free(flows->start);
-    *flows = (ibshift_plan_flows_t){0};
+    *flows = (struct ibshift_plan_flows){0};
 }

@@ -8,15 +8,15 @@
 
 #define IBSHIFT_PLAN_FLOWS (1u << 25) /* at most */
 
-typedef struct ibshift_plan_flows {
-    ibshift_stage_source_t source;
-    ibshift_flow_t *flows;
+struct ibshift_plan_flows {
+    struct ibshift_stage_source source;
+    struct ibshift_flow *flows;
     size_t *start;
-} ibshift_plan_flows_t;
+};
 
 /* member_of[rank of the plan]. The plan has passed ibshift_alg_check(). 0, -ENOMEM, -E2BIG. */
 int ibshift_plan_flows_open(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
-                            const uint32_t *member_of, ibshift_plan_flows_t *flows);
-void ibshift_plan_flows_close(ibshift_plan_flows_t *flows);
+                            const uint32_t *member_of, struct ibshift_plan_flows *flows);
+void ibshift_plan_flows_close(struct ibshift_plan_flows *flows);
 
 #endif

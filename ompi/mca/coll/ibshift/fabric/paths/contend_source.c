@@ -4,8 +4,8 @@
 
 #include "fabric/paths/contend.h"
 
-static uint32_t shift_flows(const ibshift_stage_source_t *source, uint32_t stage,
-                            ibshift_flow_t *flows)
+static uint32_t shift_flows(const struct ibshift_stage_source *source, uint32_t stage,
+                            struct ibshift_flow *flows)
 {
     const struct ibshift_order *o = source->order;
     uint32_t distance = stage / o->slots, turn = stage % o->slots, count = 0;
@@ -19,15 +19,15 @@ static uint32_t shift_flows(const ibshift_stage_source_t *source, uint32_t stage
 
             if (from != IBSHIFT_NO_RANK && to != IBSHIFT_NO_RANK) {
                 flows[count++] =
-                    (ibshift_flow_t){source->member_of[from], source->member_of[to], 0};
+                    (struct ibshift_flow){source->member_of[from], source->member_of[to], 0};
             }
         }
     }
     return count;
 }
 
-static uint32_t table_flows(const ibshift_stage_source_t *source, uint32_t stage,
-                            ibshift_flow_t *flows)
+static uint32_t table_flows(const struct ibshift_stage_source *source, uint32_t stage,
+                            struct ibshift_flow *flows)
 {
     const struct ibshift_stages *t = source->table;
     uint32_t count = 0;
@@ -36,39 +36,39 @@ static uint32_t table_flows(const ibshift_stage_source_t *source, uint32_t stage
         size_t at = (size_t)rank * t->stages + stage;
 
         if (t->to[at] != IBSHIFT_NO_RANK) {
-            flows[count++] =
-                (ibshift_flow_t){source->member_of[t->first + rank], source->member_of[t->to[at]],
-                                 source->lanes != NULL ? source->lanes[at] : 0};
+            flows[count++] = (struct ibshift_flow){source->member_of[t->first + rank],
+                                                   source->member_of[t->to[at]],
+                                                   source->lanes != NULL ? source->lanes[at] : 0};
         }
     }
     return count;
 }
 
-ibshift_stage_source_t ibshift_source_shift(const struct ibshift_order *order, uint32_t ranks,
-                                            const uint32_t *member_of)
+struct ibshift_stage_source ibshift_source_shift(const struct ibshift_order *order, uint32_t ranks,
+                                                 const uint32_t *member_of)
 {
-    return (ibshift_stage_source_t){.stages = order->places * order->slots,
-                                    .most = ranks,
-                                    .flows = shift_flows,
-                                    .order = order,
-                                    .member_of = member_of,
-                                    .ranks = ranks};
+    return (struct ibshift_stage_source){.stages = order->places * order->slots,
+                                         .most = ranks,
+                                         .flows = shift_flows,
+                                         .order = order,
+                                         .member_of = member_of,
+                                         .ranks = ranks};
 }
 
-ibshift_stage_source_t ibshift_source_table(const struct ibshift_stages *table, uint32_t ranks,
-                                            const uint8_t *lanes, const uint32_t *member_of)
+struct ibshift_stage_source ibshift_source_table(const struct ibshift_stages *table, uint32_t ranks,
+                                                 const uint8_t *lanes, const uint32_t *member_of)
 {
-    return (ibshift_stage_source_t){.stages = table->stages,
-                                    .most = ranks,
-                                    .flows = table_flows,
-                                    .table = table,
-                                    .lanes = lanes,
-                                    .member_of = member_of,
-                                    .ranks = ranks};
+    return (struct ibshift_stage_source){.stages = table->stages,
+                                         .most = ranks,
+                                         .flows = table_flows,
+                                         .table = table,
+                                         .lanes = lanes,
+                                         .member_of = member_of,
+                                         .ranks = ranks};
 }
 
 /* Whatever LID of the destination is taken, the route goes over this link. */
-static bool on_all_lanes(const ibshift_paths_t *p, uint32_t from, uint32_t to, uint32_t link)
+static bool on_all_lanes(const struct ibshift_paths *p, uint32_t from, uint32_t to, uint32_t link)
 {
     for (uint32_t lane = 1; lane < ibshift_paths_lanes(p, to); lane++) {
         const uint32_t *links = ibshift_paths_links(p, from, to, lane);
@@ -85,8 +85,8 @@ static bool on_all_lanes(const ibshift_paths_t *p, uint32_t from, uint32_t to, u
 }
 
 /* Flows between two members are the product of their ranks: counted per (leaf, destination). */
-static void add_loads(const ibshift_paths_t *p, const uint32_t *on_member, const uint32_t *on_leaf,
-                      const uint32_t *a_member, double *loads)
+static void add_loads(const struct ibshift_paths *p, const uint32_t *on_member,
+                      const uint32_t *on_leaf, const uint32_t *a_member, double *loads)
 {
     for (uint32_t leaf = 0; leaf < p->leaves; leaf++) {
         for (uint32_t to = 0; to < p->hosts && on_leaf[leaf] > 0; to++) {
@@ -102,7 +102,7 @@ static void add_loads(const ibshift_paths_t *p, const uint32_t *on_member, const
     }
 }
 
-int ibshift_alltoall_loads(const ibshift_paths_t *p, uint32_t ranks, const uint32_t *member_of,
+int ibshift_alltoall_loads(const struct ibshift_paths *p, uint32_t ranks, const uint32_t *member_of,
                            double **loads)
 {
     uint32_t *on_member = calloc(p->hosts + 1, sizeof(*on_member));
@@ -133,7 +133,7 @@ int ibshift_alltoall_loads(const ibshift_paths_t *p, uint32_t ranks, const uint3
     return status;
 }
 
-int ibshift_alltoall_bound(const ibshift_paths_t *p, uint32_t ranks, const uint32_t *member_of,
+int ibshift_alltoall_bound(const struct ibshift_paths *p, uint32_t ranks, const uint32_t *member_of,
                            double *bound, uint32_t *link)
 {
     double *loads;

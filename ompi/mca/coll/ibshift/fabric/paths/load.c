@@ -7,33 +7,33 @@
 #include "fabric/graph/rate.h"
 #include "fabric/paths/route.h"
 
-typedef struct loader {
-    const ibshift_fabric_t *f;
+struct loader {
+    const struct ibshift_fabric *f;
     uint32_t *senders;   /* [switch]: its hosts */
     uint32_t (*two)[2];  /* [switch]: two of them */
     uint32_t *to_base;   /* [directed link]: flows to base LIDs */
     uint32_t *no_way_by; /* [directed link]: flows that all LIDs of the destination bring here */
     uint64_t *seen;      /* [directed link]: the last pair and how many of its routes came by */
     uint64_t pair;
-} loader_t;
+};
 
-static uint32_t leaf_of(const ibshift_fabric_t *f, uint32_t host)
+static uint32_t leaf_of(const struct ibshift_fabric *f, uint32_t host)
 {
     uint32_t node = ibshift_port_neighbour(f, f->hosts[host]);
 
     return ibshift_node_is_switch(f, node) ? f->nodes[node].switch_index : IBSHIFT_NO_SWITCH;
 }
 
-static int loader_open(loader_t *l, const ibshift_fabric_t *f, ibshift_error_t *err)
+static int loader_open(struct loader *l, const struct ibshift_fabric *f, struct ibshift_error *err)
 {
     size_t switches = (size_t)f->switch_count + 1, links = (size_t)f->port_count + 1;
 
-    *l = (loader_t){.f = f,
-                    .senders = calloc(switches, sizeof(*l->senders)),
-                    .two = calloc(switches, sizeof(*l->two)),
-                    .to_base = calloc(links, sizeof(*l->to_base)),
-                    .no_way_by = calloc(links, sizeof(*l->no_way_by)),
-                    .seen = calloc(links, sizeof(*l->seen))};
+    *l = (struct loader){.f = f,
+                         .senders = calloc(switches, sizeof(*l->senders)),
+                         .two = calloc(switches, sizeof(*l->two)),
+                         .to_base = calloc(links, sizeof(*l->to_base)),
+                         .no_way_by = calloc(links, sizeof(*l->no_way_by)),
+                         .seen = calloc(links, sizeof(*l->seen))};
     if (!l->senders || !l->two || !l->to_base || !l->no_way_by || !l->seen) {
         return ibshift_fail(err, -ENOMEM, "no memory for %u links", f->port_count);
     }
@@ -48,7 +48,7 @@ static int loader_open(loader_t *l, const ibshift_fabric_t *f, ibshift_error_t *
     return 0;
 }
 
-static void loader_close(loader_t *l)
+static void loader_close(struct loader *l)
 {
     free(l->senders);
     free(l->two);
@@ -59,7 +59,7 @@ static void loader_close(loader_t *l)
 
 /* Marks the links of a route; returns its length, 0 if it does not arrive. `before` routes of the
  * pair have been marked. */
-static int mark(loader_t *l, uint32_t from, unsigned lid, unsigned before, uint32_t *links)
+static int mark(struct loader *l, uint32_t from, unsigned lid, unsigned before, uint32_t *links)
 {
     int walked, count = ibshift_route_walk(l->f, from, lid, links, IBSHIFT_ROUTE_MAX, &walked);
 
@@ -72,7 +72,7 @@ static int mark(loader_t *l, uint32_t from, unsigned lid, unsigned before, uint3
 }
 
 /* The flows of `senders` hosts of a leaf, `from` being one, towards a host. */
-static void add_flows(loader_t *l, uint32_t from, uint32_t to, uint32_t senders)
+static void add_flows(struct loader *l, uint32_t from, uint32_t to, uint32_t senders)
 {
     uint32_t links[2][IBSHIFT_ROUTE_MAX];
     unsigned lid = ibshift_host_lid(l->f, to), lids = ibshift_host_lid_count(l->f, to), arrived = 0;
@@ -95,9 +95,9 @@ static void add_flows(loader_t *l, uint32_t from, uint32_t to, uint32_t senders)
     }
 }
 
-static void add_all(loader_t *l)
+static void add_all(struct loader *l)
 {
-    const ibshift_fabric_t *f = l->f;
+    const struct ibshift_fabric *f = l->f;
 
     /* One destination at a time: its column of the tables stays in the cache. */
     for (uint32_t to = 0; to < f->host_count; to++) {
@@ -113,9 +113,9 @@ static void add_all(loader_t *l)
     }
 }
 
-static void weigh(const loader_t *l, ibshift_load_t *load)
+static void weigh(const struct loader *l, struct ibshift_load *load)
 {
-    const ibshift_fabric_t *f = l->f;
+    const struct ibshift_fabric *f = l->f;
     uint32_t fastest = ibshift_rate_of_hosts(f, NULL, f->host_count);
     double own = 0;
 
@@ -138,12 +138,13 @@ static void weigh(const loader_t *l, ibshift_load_t *load)
     }
 }
 
-int ibshift_load_find(const ibshift_fabric_t *f, ibshift_load_t *load, ibshift_error_t *err)
+int ibshift_load_find(const struct ibshift_fabric *f, struct ibshift_load *load,
+                      struct ibshift_error *err)
 {
-    loader_t l;
+    struct loader l;
     int rc;
 
-    *load = (ibshift_load_t){.on = NULL};
+    *load = (struct ibshift_load){.on = NULL};
     if (f->lft == NULL) {
         return ibshift_fail(err, -ENODATA, "the fabric has no forwarding tables");
     }
@@ -162,7 +163,7 @@ int ibshift_load_find(const ibshift_fabric_t *f, ibshift_load_t *load, ibshift_e
     return rc;
 }
 
-void ibshift_load_free(ibshift_load_t *load)
+void ibshift_load_free(struct ibshift_load *load)
 {
     free(load->on);
     load->on = NULL;

@@ -9,14 +9,15 @@
  * ibshift_arrange() says how much of the hosts' rate the routing leaves: above 1 the routing is the
  * limit.
  */
-typedef struct ibshift_load {
+struct ibshift_load {
     double *on;    /* [directed link], every pair of hosts once, to base LIDs */
     double least;  /* no order and no choice of LIDs gets below it */
     uint32_t link; /* the link that sets it */
-} ibshift_load_t;
+};
 
 /* Pairs whose route does not arrive are left out. 0, -ENODATA: no tables, -ENOMEM. */
-int ibshift_load_find(const ibshift_fabric_t *f, ibshift_load_t *load, ibshift_error_t *err);
-void ibshift_load_free(ibshift_load_t *load);
+int ibshift_load_find(const struct ibshift_fabric *f, struct ibshift_load *load,
+                      struct ibshift_error *err);
+void ibshift_load_free(struct ibshift_load *load);
 
 #endif

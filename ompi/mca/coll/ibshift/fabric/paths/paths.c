@@ -10,9 +10,9 @@
 #define CELLS_MAX ((size_t)1 << 28)
 
 /* Who uses a directed link: the first source leaf or host seen, and whether there are more. */
-typedef struct usage {
+struct usage {
     uint32_t from, to; /* NO_LINK: none yet; MANY */
-} usage_t;
+};
 
 #define NONE IBSHIFT_NO_LINK
 #define MANY (IBSHIFT_NO_LINK - 1)
@@ -22,7 +22,7 @@ static void note(uint32_t *seen, uint32_t who)
     *seen = *seen == NONE || *seen == who ? who : MANY;
 }
 
-static uint32_t leaf_node(const ibshift_fabric_t *f, uint32_t host)
+static uint32_t leaf_node(const struct ibshift_fabric *f, uint32_t host)
 {
     uint32_t node = ibshift_port_neighbour(f, f->hosts[host]);
 
@@ -35,10 +35,10 @@ static uint32_t source_on(const uint32_t (*two)[2], uint32_t leaf, uint32_t to)
     return two[leaf][0] != to ? two[leaf][0] : two[leaf][1];
 }
 
-static int set_members(ibshift_paths_t *p, const uint32_t *hosts, bool all_lids,
-                       uint32_t *leaf_index, uint32_t (*two)[2], ibshift_error_t *err)
+static int set_members(struct ibshift_paths *p, const uint32_t *hosts, bool all_lids,
+                       uint32_t *leaf_index, uint32_t (*two)[2], struct ibshift_error *err)
 {
-    const ibshift_fabric_t *f = p->fabric;
+    const struct ibshift_fabric *f = p->fabric;
 
     for (uint32_t m = 0; m < p->hosts; m++) {
         uint32_t node;
@@ -60,12 +60,13 @@ static int set_members(ibshift_paths_t *p, const uint32_t *hosts, bool all_lids,
 }
 
 /* Calls visit for every link but the first of every (leaf, destination LID); stops at an error. */
-static int walk_all(ibshift_paths_t *p, const uint32_t (*two)[2],
-                    void (*visit)(ibshift_paths_t *p, void *context, uint32_t leaf, uint32_t to,
-                                  uint32_t column, const uint32_t *links, uint32_t count),
-                    void *context, ibshift_error_t *err)
+static int walk_all(struct ibshift_paths *p, const uint32_t (*two)[2],
+                    void (*visit)(struct ibshift_paths *p, void *context, uint32_t leaf,
+                                  uint32_t to, uint32_t column, const uint32_t *links,
+                                  uint32_t count),
+                    void *context, struct ibshift_error *err)
 {
-    const ibshift_fabric_t *f = p->fabric;
+    const struct ibshift_fabric *f = p->fabric;
     uint32_t links[IBSHIFT_ROUTE_MAX];
 
     /* One destination at a time: its column of the tables stays in the cache. */
@@ -90,10 +91,10 @@ static int walk_all(ibshift_paths_t *p, const uint32_t (*two)[2],
     return 0;
 }
 
-static void note_usage(ibshift_paths_t *p, void *context, uint32_t leaf, uint32_t to,
+static void note_usage(struct ibshift_paths *p, void *context, uint32_t leaf, uint32_t to,
                        uint32_t column, const uint32_t *links, uint32_t count)
 {
-    usage_t *usage = context;
+    struct usage *usage = context;
 
     for (uint32_t i = 0; i < count; i++) {
         note(&usage[links[i]].from, p->on_leaf[leaf] > 1 ? MANY : leaf);
@@ -106,7 +107,7 @@ struct fill {
     uint32_t longest;
 };
 
-static void measure_width(ibshift_paths_t *p, void *context, uint32_t leaf, uint32_t to,
+static void measure_width(struct ibshift_paths *p, void *context, uint32_t leaf, uint32_t to,
                           uint32_t column, const uint32_t *links, uint32_t count)
 {
     struct fill *fill = context;
@@ -118,7 +119,7 @@ static void measure_width(ibshift_paths_t *p, void *context, uint32_t leaf, uint
     fill->longest = shared > fill->longest ? shared : fill->longest;
 }
 
-static void fill_cell(ibshift_paths_t *p, void *context, uint32_t leaf, uint32_t to,
+static void fill_cell(struct ibshift_paths *p, void *context, uint32_t leaf, uint32_t to,
                       uint32_t column, const uint32_t *links, uint32_t count)
 {
     const struct fill *fill = context;
@@ -133,8 +134,8 @@ static void fill_cell(ibshift_paths_t *p, void *context, uint32_t leaf, uint32_t
 
 /* A link of one source or of one destination is as busy as that host's own cable: it matters only
  * where it is slower. */
-static bool is_shared(const ibshift_paths_t *p, const usage_t *usage, const uint32_t (*two)[2],
-                      double cost)
+static bool is_shared(const struct ibshift_paths *p, const struct usage *usage,
+                      const uint32_t (*two)[2], double cost)
 {
     if (usage->from == NONE) {
         return false;
@@ -144,10 +145,10 @@ static bool is_shared(const ibshift_paths_t *p, const usage_t *usage, const uint
 }
 
 /* Numbers the shared links and prices them. shared: from directed to shared links. */
-static int number_links(ibshift_paths_t *p, const uint32_t (*two)[2], const usage_t *usage,
-                        uint32_t *shared)
+static int number_links(struct ibshift_paths *p, const uint32_t (*two)[2],
+                        const struct usage *usage, uint32_t *shared)
 {
-    const ibshift_fabric_t *f = p->fabric;
+    const struct ibshift_fabric *f = p->fabric;
     uint32_t fastest = ibshift_rate_of_hosts(f, p->host, p->hosts);
 
     for (uint32_t m = 0; m < p->hosts; m++) {
@@ -172,8 +173,8 @@ static int number_links(ibshift_paths_t *p, const uint32_t (*two)[2], const usag
     return 0;
 }
 
-static int fill_cells(ibshift_paths_t *p, const uint32_t (*two)[2], usage_t *usage,
-                      uint32_t *shared, ibshift_error_t *err)
+static int fill_cells(struct ibshift_paths *p, const uint32_t (*two)[2], struct usage *usage,
+                      uint32_t *shared, struct ibshift_error *err)
 {
     struct fill fill = {.shared = shared, .longest = 1};
     size_t cells = (size_t)p->leaves * p->column[p->hosts];
@@ -199,12 +200,13 @@ static int fill_cells(ibshift_paths_t *p, const uint32_t (*two)[2], usage_t *usa
     return walk_all(p, two, fill_cell, &fill, err);
 }
 
-static int build(ibshift_paths_t *p, const uint32_t *hosts, bool all_lids, ibshift_error_t *err)
+static int build(struct ibshift_paths *p, const uint32_t *hosts, bool all_lids,
+                 struct ibshift_error *err)
 {
-    const ibshift_fabric_t *f = p->fabric;
+    const struct ibshift_fabric *f = p->fabric;
     uint32_t *leaf_index = malloc((f->node_count + 1) * sizeof(*leaf_index));
     uint32_t(*two)[2] = malloc((p->hosts + 1) * sizeof(*two));
-    usage_t *usage = malloc((f->port_count + 1) * sizeof(*usage));
+    struct usage *usage = malloc((f->port_count + 1) * sizeof(*usage));
     uint32_t *shared = malloc((f->port_count + 1) * sizeof(*shared));
     int status = -ENOMEM;
 
@@ -223,10 +225,10 @@ static int build(ibshift_paths_t *p, const uint32_t *hosts, bool all_lids, ibshi
     return status;
 }
 
-static int build_paths(const ibshift_fabric_t *fabric, const uint32_t *hosts, uint32_t count,
-                       bool all_lids, ibshift_paths_t **paths, ibshift_error_t *err)
+static int build_paths(const struct ibshift_fabric *fabric, const uint32_t *hosts, uint32_t count,
+                       bool all_lids, struct ibshift_paths **paths, struct ibshift_error *err)
 {
-    ibshift_paths_t *p = calloc(1, sizeof(*p));
+    struct ibshift_paths *p = calloc(1, sizeof(*p));
     int status = -ENOMEM;
 
     if (fabric->lft == NULL) {
@@ -255,19 +257,20 @@ static int build_paths(const ibshift_fabric_t *fabric, const uint32_t *hosts, ui
     return 0;
 }
 
-int ibshift_paths_build(const ibshift_fabric_t *fabric, const uint32_t *hosts, uint32_t count,
-                        ibshift_paths_t **paths, ibshift_error_t *err)
+int ibshift_paths_build(const struct ibshift_fabric *fabric, const uint32_t *hosts, uint32_t count,
+                        struct ibshift_paths **paths, struct ibshift_error *err)
 {
     return build_paths(fabric, hosts, count, true, paths, err);
 }
 
-int ibshift_paths_build_base(const ibshift_fabric_t *fabric, const uint32_t *hosts, uint32_t count,
-                             ibshift_paths_t **paths, ibshift_error_t *err)
+int ibshift_paths_build_base(const struct ibshift_fabric *fabric, const uint32_t *hosts,
+                             uint32_t count, struct ibshift_paths **paths,
+                             struct ibshift_error *err)
 {
     return build_paths(fabric, hosts, count, false, paths, err);
 }
 
-void ibshift_paths_free(ibshift_paths_t *p)
+void ibshift_paths_free(struct ibshift_paths *p)
 {
     if (p == NULL) {
         return;

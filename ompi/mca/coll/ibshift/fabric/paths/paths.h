@@ -15,8 +15,8 @@
 #define IBSHIFT_PATH_LINKS 64 /* of one route, shared ones */
 #define IBSHIFT_NO_LINK    UINT32_MAX
 
-typedef struct ibshift_paths {
-    const ibshift_fabric_t *fabric;
+struct ibshift_paths {
+    const struct ibshift_fabric *fabric;
     uint32_t hosts;
     uint32_t *host;   /* member -> host of the fabric */
     uint32_t *leaf;   /* member -> row of cells */
@@ -29,32 +29,33 @@ typedef struct ibshift_paths {
     float *host_cost;  /* member -> the same for its own cable */
     uint32_t width;    /* entries of a cell */
     uint32_t *cells;   /* [leaf][column][width], NO_LINK behind the last */
-} ibshift_paths_t;
+};
 
 /*
  * Routes among hosts[count] (indices of the fabric's hosts, each once). -EINVAL, -ENOMEM (the table
  * would pass 1 GiB), or what ibshift_route_walk() says of a route that does not arrive.
  */
-int ibshift_paths_build(const ibshift_fabric_t *fabric, const uint32_t *hosts, uint32_t count,
-                        ibshift_paths_t **paths, ibshift_error_t *err);
+int ibshift_paths_build(const struct ibshift_fabric *fabric, const uint32_t *hosts, uint32_t count,
+                        struct ibshift_paths **paths, struct ibshift_error *err);
 /* The same with one lane a host: its first LID. */
-int ibshift_paths_build_base(const ibshift_fabric_t *fabric, const uint32_t *hosts, uint32_t count,
-                             ibshift_paths_t **paths, ibshift_error_t *err);
-void ibshift_paths_free(ibshift_paths_t *paths);
+int ibshift_paths_build_base(const struct ibshift_fabric *fabric, const uint32_t *hosts,
+                             uint32_t count, struct ibshift_paths **paths,
+                             struct ibshift_error *err);
+void ibshift_paths_free(struct ibshift_paths *paths);
 
 /* Has any member several lanes? */
-static inline bool ibshift_paths_have_lanes(const ibshift_paths_t *p)
+static inline bool ibshift_paths_have_lanes(const struct ibshift_paths *p)
 {
     return p->column[p->hosts] > p->hosts;
 }
 
-static inline uint32_t ibshift_paths_lanes(const ibshift_paths_t *p, uint32_t member)
+static inline uint32_t ibshift_paths_lanes(const struct ibshift_paths *p, uint32_t member)
 {
     return p->column[member + 1] - p->column[member];
 }
 
 /* Shared links from one member to another (width entries, NO_LINK behind the last). */
-static inline const uint32_t *ibshift_paths_links(const ibshift_paths_t *p, uint32_t from,
+static inline const uint32_t *ibshift_paths_links(const struct ibshift_paths *p, uint32_t from,
                                                   uint32_t to, uint32_t lane)
 {
     size_t cell = (size_t)p->leaf[from] * p->column[p->hosts] + p->column[to] + lane;

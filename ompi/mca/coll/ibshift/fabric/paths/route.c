@@ -4,9 +4,9 @@
 #include <string.h>
 
 /* The port that node sends the LID out of, 0 if none that has a cable. */
-static unsigned next_port(const ibshift_fabric_t *f, uint32_t node, unsigned lid)
+static unsigned next_port(const struct ibshift_fabric *f, uint32_t node, unsigned lid)
 {
-    const ibshift_node_t *n = &f->nodes[node];
+    const struct ibshift_node *n = &f->nodes[node];
     unsigned port;
 
     if (f->lft == NULL || lid >= f->lft_stride) {
@@ -20,7 +20,7 @@ static unsigned next_port(const ibshift_fabric_t *f, uint32_t node, unsigned lid
     return port;
 }
 
-int ibshift_route_walk(const ibshift_fabric_t *f, uint32_t host, unsigned lid, uint32_t *links,
+int ibshift_route_walk(const struct ibshift_fabric *f, uint32_t host, unsigned lid, uint32_t *links,
                        int room, int *walked)
 {
     uint32_t goal = lid <= IBSHIFT_LID_MAX ? f->lid_port[lid] : IBSHIFT_NO_PORT;
@@ -57,8 +57,8 @@ int ibshift_route_walk(const ibshift_fabric_t *f, uint32_t host, unsigned lid, u
     }
 }
 
-void ibshift_route_explain(const ibshift_fabric_t *f, uint32_t host, unsigned lid, int code,
-                           const uint32_t *links, int walked, ibshift_error_t *err)
+void ibshift_route_explain(const struct ibshift_fabric *f, uint32_t host, unsigned lid, int code,
+                           const uint32_t *links, int walked, struct ibshift_error *err)
 {
     const char *from = ibshift_host_name(f, host);
     const char *last = walked > 0 && f->ports[links[walked - 1]].peer != IBSHIFT_NO_PORT

@@ -13,11 +13,11 @@
  * that has another LID; -ENOBUFS: longer than room. On failure links[] holds the walk as far as it
  * came and *walked its length.
  */
-int ibshift_route_walk(const ibshift_fabric_t *f, uint32_t host, unsigned lid, uint32_t *links,
+int ibshift_route_walk(const struct ibshift_fabric *f, uint32_t host, unsigned lid, uint32_t *links,
                        int room, int *walked);
 
 /* One line that says what stopped the walk: switch, port, LID. */
-void ibshift_route_explain(const ibshift_fabric_t *f, uint32_t host, unsigned lid, int code,
-                           const uint32_t *links, int walked, ibshift_error_t *err);
+void ibshift_route_explain(const struct ibshift_fabric *f, uint32_t host, unsigned lid, int code,
+                           const uint32_t *links, int walked, struct ibshift_error *err);
 
 #endif

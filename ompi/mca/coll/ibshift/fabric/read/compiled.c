@@ -13,27 +13,28 @@
 #define SECTION_ALIGN   64
 #define IMAGE_MAX       (512 << 20) /* bytes; 48k LIDs on 6,700 switches take 330 MB */
 
-typedef struct section {
+struct section {
     const void *data;
     uint64_t size;
     uint32_t count;
-} section_t;
+};
 
-static void list_sections(const ibshift_fabric_t *f, const uint32_t *order, uint32_t order_count,
-                          section_t *s)
+static void list_sections(const struct ibshift_fabric *f, const uint32_t *order,
+                          uint32_t order_count, struct section *s)
 {
     uint64_t lft = f->lft == NULL ? 0 : (uint64_t)f->switch_count * f->lft_stride;
 
     s[IBSHIFT_SECTION_NODES] =
-        (section_t){f->nodes, f->node_count * sizeof(*f->nodes), f->node_count};
+        (struct section){f->nodes, f->node_count * sizeof(*f->nodes), f->node_count};
     s[IBSHIFT_SECTION_PORTS] =
-        (section_t){f->ports, f->port_count * sizeof(*f->ports), f->port_count};
-    s[IBSHIFT_SECTION_NAMES] = (section_t){f->names, f->names_size, f->names_size};
-    s[IBSHIFT_SECTION_HOSTS] = (section_t){f->hosts, f->host_count * 4ull, f->host_count};
-    s[IBSHIFT_SECTION_SWITCHES] = (section_t){f->switches, f->switch_count * 4ull, f->switch_count};
-    s[IBSHIFT_SECTION_LFT] = (section_t){f->lft, lft, lft != 0 ? f->switch_count : 0};
-    s[IBSHIFT_SECTION_ORDER] =
-        (section_t){order, order == NULL ? 0 : order_count * 4ull, order == NULL ? 0 : order_count};
+        (struct section){f->ports, f->port_count * sizeof(*f->ports), f->port_count};
+    s[IBSHIFT_SECTION_NAMES] = (struct section){f->names, f->names_size, f->names_size};
+    s[IBSHIFT_SECTION_HOSTS] = (struct section){f->hosts, f->host_count * 4ull, f->host_count};
+    s[IBSHIFT_SECTION_SWITCHES] =
+        (struct section){f->switches, f->switch_count * 4ull, f->switch_count};
+    s[IBSHIFT_SECTION_LFT] = (struct section){f->lft, lft, lft != 0 ? f->switch_count : 0};
+    s[IBSHIFT_SECTION_ORDER] = (struct section){order, order == NULL ? 0 : order_count * 4ull,
+                                                order == NULL ? 0 : order_count};
 }
 
 /* sum over 8-byte words, the last padded with zeros. */
@@ -54,7 +55,7 @@ static uint64_t add_sum(uint64_t sum, const void *data, uint64_t size)
 }
 
 /* Of the header's fields that say what follows, then of each section. */
-static uint64_t sum_of(const ibshift_compiled_header_t *header, const section_t *sections)
+static uint64_t sum_of(const struct ibshift_compiled_header *header, const struct section *sections)
 {
     uint64_t sum = add_sum(header->version, header->count, sizeof(header->count));
 
@@ -71,8 +72,8 @@ static uint64_t sum_of(const ibshift_compiled_header_t *header, const section_t 
     return sum;
 }
 
-static void fill_header(const ibshift_fabric_t *f, const section_t *sections,
-                        ibshift_compiled_header_t *header)
+static void fill_header(const struct ibshift_fabric *f, const struct section *sections,
+                        struct ibshift_compiled_header *header)
 {
     uint64_t at = sizeof(*header);
 
@@ -95,7 +96,8 @@ static void fill_header(const ibshift_fabric_t *f, const section_t *sections,
     header->checksum = sum_of(header, sections);
 }
 
-static bool put(FILE *file, const ibshift_compiled_header_t *header, const section_t *sections)
+static bool put(FILE *file, const struct ibshift_compiled_header *header,
+                const struct section *sections)
 {
     bool ok = fwrite(header, sizeof(*header), 1, file) == 1;
 
@@ -109,8 +111,8 @@ static bool put(FILE *file, const ibshift_compiled_header_t *header, const secti
     return ok && fflush(file) == 0 && fsync(fileno(file)) == 0;
 }
 
-static int write_beside(const char *path, const ibshift_compiled_header_t *header,
-                        const section_t *sections, ibshift_error_t *err)
+static int write_beside(const char *path, const struct ibshift_compiled_header *header,
+                        const struct section *sections, struct ibshift_error *err)
 {
     char temporary[4096];
     FILE *file;
@@ -139,11 +141,11 @@ static int write_beside(const char *path, const ibshift_compiled_header_t *heade
     return fclose(file) == 0 ? 0 : ibshift_fail(err, -EIO, "%s: %s", path, strerror(errno));
 }
 
-int ibshift_compiled_write(const char *path, const ibshift_fabric_t *f, const uint32_t *order,
-                           uint32_t order_count, ibshift_error_t *err)
+int ibshift_compiled_write(const char *path, const struct ibshift_fabric *f, const uint32_t *order,
+                           uint32_t order_count, struct ibshift_error *err)
 {
-    section_t sections[IBSHIFT_SECTION_COUNT];
-    ibshift_compiled_header_t header;
+    struct section sections[IBSHIFT_SECTION_COUNT];
+    struct ibshift_compiled_header header;
 
     list_sections(f, order, order_count, sections);
     fill_header(f, sections, &header);
@@ -151,12 +153,12 @@ int ibshift_compiled_write(const char *path, const ibshift_fabric_t *f, const ui
 }
 
 static const uint64_t element_size[IBSHIFT_SECTION_COUNT] = {
-    sizeof(ibshift_node_t), sizeof(ibshift_port_t), 1, 4, 4, 0, 4};
+    sizeof(struct ibshift_node), sizeof(struct ibshift_port), 1, 4, 4, 0, 4};
 
 /* The sections lie within the file, one after the other; sections[] point into it. */
-static bool are_within(const char *base, uint64_t size, section_t *sections)
+static bool are_within(const char *base, uint64_t size, struct section *sections)
 {
-    const ibshift_compiled_header_t *h = (const void *)base;
+    const struct ibshift_compiled_header *h = (const void *)base;
     uint64_t at = sizeof(*h);
 
     for (int i = 0; i < IBSHIFT_SECTION_COUNT; i++) {
@@ -166,7 +168,7 @@ static bool are_within(const char *base, uint64_t size, section_t *sections)
             h->count[i] * element > size - h->offset[i]) {
             return false;
         }
-        sections[i] = (section_t){base + h->offset[i], h->count[i] * element, h->count[i]};
+        sections[i] = (struct section){base + h->offset[i], h->count[i] * element, h->count[i]};
         at = h->offset[i] + sections[i].size;
     }
     return at == size && h->lft_stride <= IBSHIFT_LID_MAX + 1 &&
@@ -174,10 +176,10 @@ static bool are_within(const char *base, uint64_t size, section_t *sections)
            h->count[IBSHIFT_SECTION_PORTS] <= IBSHIFT_GRAPH_PORTS_MAX;
 }
 
-static int check_header(const char *path, const char *base, uint64_t size, section_t *sections,
-                        ibshift_error_t *err)
+static int check_header(const char *path, const char *base, uint64_t size, struct section *sections,
+                        struct ibshift_error *err)
 {
-    const ibshift_compiled_header_t *h = (const void *)base;
+    const struct ibshift_compiled_header *h = (const void *)base;
 
     if (size < sizeof(*h) || memcmp(h->magic, IBSHIFT_COMPILED_MAGIC, sizeof(h->magic)) != 0) {
         return ibshift_fail(err, -EINVAL, "%s: not a compiled fabric", path);
@@ -198,9 +200,9 @@ static int check_header(const char *path, const char *base, uint64_t size, secti
 }
 
 /* The arrays are the image's; nothing writes to them. */
-static void take_sections(ibshift_fabric_t *f, const section_t *s)
+static void take_sections(struct ibshift_fabric *f, const struct section *s)
 {
-    const ibshift_compiled_header_t *h = f->image;
+    const struct ibshift_compiled_header *h = f->image;
 
     f->is_adaptive = h->flags != 0;
     f->nodes = (void *)(uintptr_t)s[IBSHIFT_SECTION_NODES].data;
@@ -225,9 +227,9 @@ static void take_sections(ibshift_fabric_t *f, const section_t *s)
     f->tables_sum = h->tables_sum;
 }
 
-static int check_image(const char *path, ibshift_fabric_t *f, ibshift_error_t *err)
+static int check_image(const char *path, struct ibshift_fabric *f, struct ibshift_error *err)
 {
-    section_t sections[IBSHIFT_SECTION_COUNT];
+    struct section sections[IBSHIFT_SECTION_COUNT];
     int rc = check_header(path, f->image, f->image_size, sections, err);
 
     if (rc != 0) {
@@ -241,8 +243,8 @@ static int check_image(const char *path, ibshift_fabric_t *f, ibshift_error_t *e
 }
 
 /* As many bytes as the file had when it was opened; fewer when it is being written anew. */
-static int read_image(const char *path, int fd, uint64_t size, ibshift_fabric_t *f,
-                      ibshift_error_t *err)
+static int read_image(const char *path, int fd, uint64_t size, struct ibshift_fabric *f,
+                      struct ibshift_error *err)
 {
     ssize_t part = 1;
 
@@ -263,7 +265,7 @@ static int read_image(const char *path, int fd, uint64_t size, ibshift_fabric_t 
     return 0;
 }
 
-static int read_file(const char *path, int fd, ibshift_fabric_t *f, ibshift_error_t *err)
+static int read_file(const char *path, int fd, struct ibshift_fabric *f, struct ibshift_error *err)
 {
     struct stat info;
     int rc;
@@ -284,10 +286,11 @@ static int read_file(const char *path, int fd, ibshift_fabric_t *f, ibshift_erro
 }
 
 /* Opening a pipe would wait for its writer, but for the flag. */
-int ibshift_compiled_read(const char *path, ibshift_fabric_t **fabric, ibshift_error_t *err)
+int ibshift_compiled_read(const char *path, struct ibshift_fabric **fabric,
+                          struct ibshift_error *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc;
-    ibshift_fabric_t *f;
+    struct ibshift_fabric *f;
 
     if (fd < 0) {
         return ibshift_fail(err, -errno, "%s: %s", path, strerror(errno));

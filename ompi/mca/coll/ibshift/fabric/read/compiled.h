@@ -24,7 +24,7 @@ enum ibshift_section {
     IBSHIFT_SECTION_COUNT
 };
 
-typedef struct ibshift_compiled_header {
+struct ibshift_compiled_header {
     char magic[8];
     uint32_t version, byte_order, header_size;
     uint32_t count[IBSHIFT_SECTION_COUNT]; /* elements */
@@ -32,25 +32,26 @@ typedef struct ibshift_compiled_header {
     uint64_t guid_sum, tables_sum;
     uint64_t offset[IBSHIFT_SECTION_COUNT];
     uint32_t lft_stride, flags; /* IBSHIFT_COMPILED_ADAPTIVE */
-} ibshift_compiled_header_t;
+};
 
-_Static_assert(sizeof(ibshift_compiled_header_t) == 144,
+_Static_assert(sizeof(struct ibshift_compiled_header) == 144,
                "changes of the layout need a new version");
 
 /* Writes beside path, then renames: readers see the old file or the new one. order (with keepers)
  * may be NULL. */
-int ibshift_compiled_write(const char *path, const ibshift_fabric_t *f, const uint32_t *order,
-                           uint32_t order_count, ibshift_error_t *err);
+int ibshift_compiled_write(const char *path, const struct ibshift_fabric *f, const uint32_t *order,
+                           uint32_t order_count, struct ibshift_error *err);
 
 /* Checks everything: sizes, checksum, every index. */
-int ibshift_compiled_read(const char *path, ibshift_fabric_t **fabric, ibshift_error_t *err);
+int ibshift_compiled_read(const char *path, struct ibshift_fabric **fabric,
+                          struct ibshift_error *err);
 
 /* For the files of this part: whether all indices of the arrays are in range. */
-bool ibshift_compiled_is_sound(const ibshift_fabric_t *f, uint32_t tables);
+bool ibshift_compiled_is_sound(const struct ibshift_fabric *f, uint32_t tables);
 
 /* 0 if both are the same nodes, cables, LIDs and tables; else -ESTALE, err telling the first
  * difference. */
-int ibshift_fabric_compare(const ibshift_fabric_t *old, const ibshift_fabric_t *now,
-                           ibshift_error_t *err);
+int ibshift_fabric_compare(const struct ibshift_fabric *old, const struct ibshift_fabric *now,
+                           struct ibshift_error *err);
 
 #endif

@@ -5,12 +5,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool are_nodes_sound(const ibshift_fabric_t *f)
+static bool are_nodes_sound(const struct ibshift_fabric *f)
 {
     uint64_t port = 0;
 
     for (uint32_t n = 0; n < f->node_count; n++) {
-        const ibshift_node_t *node = &f->nodes[n];
+        const struct ibshift_node *node = &f->nodes[n];
         bool is_switch = node->kind == IBSHIFT_NODE_SWITCH;
 
         if (node->first_port != port || node->kind > IBSHIFT_NODE_OTHER ||
@@ -26,10 +26,10 @@ static bool are_nodes_sound(const ibshift_fabric_t *f)
     return port == f->port_count;
 }
 
-static bool are_ports_sound(const ibshift_fabric_t *f)
+static bool are_ports_sound(const struct ibshift_fabric *f)
 {
     for (uint32_t p = 0; p < f->port_count; p++) {
-        const ibshift_port_t *port = &f->ports[p];
+        const struct ibshift_port *port = &f->ports[p];
 
         if (port->node >= f->node_count || port->number == 0 ||
             f->nodes[port->node].first_port + port->number - 1 != p ||
@@ -42,7 +42,7 @@ static bool are_ports_sound(const ibshift_fabric_t *f)
     return true;
 }
 
-static bool are_lists_sound(const ibshift_fabric_t *f)
+static bool are_lists_sound(const struct ibshift_fabric *f)
 {
     for (uint32_t h = 0; h < f->host_count; h++) {
         if (f->hosts[h] >= f->port_count || (h > 0 && f->hosts[h] <= f->hosts[h - 1]) ||
@@ -64,7 +64,7 @@ static bool are_lists_sound(const ibshift_fabric_t *f)
     return true;
 }
 
-static bool are_tables_sound(const ibshift_fabric_t *f)
+static bool are_tables_sound(const struct ibshift_fabric *f)
 {
     for (uint32_t s = 0; f->lft != NULL && s < f->switch_count; s++) {
         const uint8_t *row = f->lft + (size_t)s * f->lft_stride;
@@ -80,17 +80,17 @@ static bool are_tables_sound(const ibshift_fabric_t *f)
     return true;
 }
 
-bool ibshift_compiled_is_sound(const ibshift_fabric_t *f, uint32_t tables)
+bool ibshift_compiled_is_sound(const struct ibshift_fabric *f, uint32_t tables)
 {
     return (tables == 0 || tables == f->switch_count) &&
            (f->names_size == 0 || f->names[f->names_size - 1] == '\0') && are_nodes_sound(f) &&
            are_ports_sound(f) && are_lists_sound(f) && are_tables_sound(f);
 }
 
-static int compare_port(const ibshift_fabric_t *old, const ibshift_fabric_t *now, uint32_t p,
-                        uint32_t node, ibshift_error_t *err)
+static int compare_port(const struct ibshift_fabric *old, const struct ibshift_fabric *now,
+                        uint32_t p, uint32_t node, struct ibshift_error *err)
 {
-    const ibshift_port_t *before = &old->ports[p];
+    const struct ibshift_port *before = &old->ports[p];
     uint32_t q = ibshift_node_port(now, node, before->number);
     uint32_t a = ibshift_port_neighbour(old, p), b = ibshift_port_neighbour(now, q);
     const char *name = ibshift_node_name(old, before->node);
@@ -113,8 +113,8 @@ static int compare_port(const ibshift_fabric_t *old, const ibshift_fabric_t *now
     return 0;
 }
 
-static int compare_row(const ibshift_fabric_t *old, const ibshift_fabric_t *now, uint32_t n,
-                       uint32_t node, ibshift_error_t *err)
+static int compare_row(const struct ibshift_fabric *old, const struct ibshift_fabric *now,
+                       uint32_t n, uint32_t node, struct ibshift_error *err)
 {
     uint32_t s = old->nodes[n].switch_index, t = now->nodes[node].switch_index;
     uint32_t lids = old->lft_stride < now->lft_stride ? old->lft_stride : now->lft_stride;
@@ -129,10 +129,10 @@ static int compare_row(const ibshift_fabric_t *old, const ibshift_fabric_t *now,
     return 0;
 }
 
-static int compare_node(const ibshift_fabric_t *old, const ibshift_fabric_t *now, uint32_t n,
-                        ibshift_error_t *err)
+static int compare_node(const struct ibshift_fabric *old, const struct ibshift_fabric *now,
+                        uint32_t n, struct ibshift_error *err)
 {
-    const ibshift_node_t *before = &old->nodes[n];
+    const struct ibshift_node *before = &old->nodes[n];
     uint32_t node = ibshift_fabric_find_guid(now, before->guid);
     int rc = 0;
 
@@ -149,8 +149,8 @@ static int compare_node(const ibshift_fabric_t *old, const ibshift_fabric_t *now
                : rc;
 }
 
-int ibshift_fabric_compare(const ibshift_fabric_t *old, const ibshift_fabric_t *now,
-                           ibshift_error_t *err)
+int ibshift_fabric_compare(const struct ibshift_fabric *old, const struct ibshift_fabric *now,
+                           struct ibshift_error *err)
 {
     int rc = 0;
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void ibshift_note(ibshift_notes_t *notes, const char *format, ...)
+void ibshift_note(struct ibshift_notes *notes, const char *format, ...)
 {
     size_t room = sizeof(notes->text) / sizeof(notes->text[0]);
 
@@ -88,13 +88,13 @@ enum ibshift_format ibshift_format_of(const char *head, size_t size)
     return IBSHIFT_FORMAT_UNKNOWN;
 }
 
-static int read_graph(ibshift_lines_t *lines, ibshift_fabric_t **fabric, ibshift_notes_t *notes,
-                      ibshift_error_t *err)
+static int read_graph(struct ibshift_lines *lines, struct ibshift_fabric **fabric,
+                      struct ibshift_notes *notes, struct ibshift_error *err)
 {
     size_t size;
     const char *head = ibshift_lines_head(lines, &size);
     enum ibshift_format format = ibshift_format_of(head, size);
-    ibshift_fabric_t *f;
+    struct ibshift_fabric *f;
     int rc;
 
     if (format == IBSHIFT_FORMAT_COMPILED) {
@@ -123,10 +123,10 @@ static int read_graph(ibshift_lines_t *lines, ibshift_fabric_t **fabric, ibshift
     return 0;
 }
 
-static int load_graph(const char *name, ibshift_fabric_t **f, ibshift_notes_t *notes,
-                      ibshift_error_t *err)
+static int load_graph(const char *name, struct ibshift_fabric **f, struct ibshift_notes *notes,
+                      struct ibshift_error *err)
 {
-    ibshift_lines_t *lines;
+    struct ibshift_lines *lines;
     int rc;
 
     if (ibshift_synth_is(name)) {
@@ -143,10 +143,10 @@ static int load_graph(const char *name, ibshift_fabric_t **f, ibshift_notes_t *n
     return rc;
 }
 
-static int load_tables(const char *name, ibshift_fabric_t *f, ibshift_notes_t *notes,
-                       ibshift_error_t *err)
+static int load_tables(const char *name, struct ibshift_fabric *f, struct ibshift_notes *notes,
+                       struct ibshift_error *err)
 {
-    ibshift_lines_t *lines = malloc(sizeof(*lines));
+    struct ibshift_lines *lines = malloc(sizeof(*lines));
     int rc = lines == NULL ? ibshift_fail(err, -ENOMEM, "no memory")
                            : ibshift_lines_open(lines, name, err);
 
@@ -168,8 +168,8 @@ static int load_tables(const char *name, ibshift_fabric_t *f, ibshift_notes_t *n
 }
 
 /* Tables are of no use for hosts whose LID nobody said. */
-static int check_lids(const char *tables, const ibshift_fabric_t *f, ibshift_notes_t *notes,
-                      ibshift_error_t *err)
+static int check_lids(const char *tables, const struct ibshift_fabric *f,
+                      struct ibshift_notes *notes, struct ibshift_error *err)
 {
     uint32_t without = 0, first = 0;
 
@@ -192,10 +192,10 @@ static int check_lids(const char *tables, const ibshift_fabric_t *f, ibshift_not
     return 0;
 }
 
-int ibshift_fabric_load(const char *fabric, const char *tables, ibshift_fabric_t **out,
-                        ibshift_notes_t *notes, ibshift_error_t *err)
+int ibshift_fabric_load(const char *fabric, const char *tables, struct ibshift_fabric **out,
+                        struct ibshift_notes *notes, struct ibshift_error *err)
 {
-    ibshift_fabric_t *f = NULL;
+    struct ibshift_fabric *f = NULL;
     int rc = load_graph(fabric, &f, notes, err);
 
     if (rc != 0) {

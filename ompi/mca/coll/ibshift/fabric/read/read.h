@@ -23,12 +23,12 @@ enum ibshift_format {
 };
 
 /* Things worth saying that stop nobody. */
-typedef struct ibshift_notes {
+struct ibshift_notes {
     unsigned count; /* may exceed the room: the rest was dropped */
     char text[6][320];
-} ibshift_notes_t;
+};
 
-void ibshift_note(ibshift_notes_t *notes, const char *format, ...)
+void ibshift_note(struct ibshift_notes *notes, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 enum ibshift_format ibshift_format_of(const char *head, size_t size);
@@ -38,34 +38,34 @@ const char *ibshift_format_name(enum ibshift_format format);
  * A fabric from a file or a synthetic string, with the tables of a second file; tables NULL or "-":
  * those that the fabric carries, if any. On failure err says file:line and reason.
  */
-int ibshift_fabric_load(const char *fabric, const char *tables, ibshift_fabric_t **f,
-                        ibshift_notes_t *notes, ibshift_error_t *err);
+int ibshift_fabric_load(const char *fabric, const char *tables, struct ibshift_fabric **f,
+                        struct ibshift_notes *notes, struct ibshift_error *err);
 
 /* The parts of the above; lines stand at the start. The graph readers do not call
  * ibshift_fabric_finish(). */
-int ibshift_read_netlist(ibshift_lines_t *lines, ibshift_fabric_t *f, ibshift_notes_t *notes,
-                         ibshift_error_t *err);
-int ibshift_read_subnet(ibshift_lines_t *lines, ibshift_fabric_t *f, ibshift_notes_t *notes,
-                        ibshift_error_t *err);
-int ibshift_read_tables(ibshift_lines_t *lines, ibshift_fabric_t *f, ibshift_notes_t *notes,
-                        ibshift_error_t *err);
+int ibshift_read_netlist(struct ibshift_lines *lines, struct ibshift_fabric *f,
+                         struct ibshift_notes *notes, struct ibshift_error *err);
+int ibshift_read_subnet(struct ibshift_lines *lines, struct ibshift_fabric *f,
+                        struct ibshift_notes *notes, struct ibshift_error *err);
+int ibshift_read_tables(struct ibshift_lines *lines, struct ibshift_fabric *f,
+                        struct ibshift_notes *notes, struct ibshift_error *err);
 
 /*
  * Hosts in an order: one name a line (as ibshift_fabric_find_host() takes them, blank lines and #
  * comments skipped) or the lines of opensm-ftree-ca-order.dump, whose DUMMY entries become
  * IBSHIFT_NO_HOST if dummies is true and are skipped otherwise. *order is the caller's to free.
  */
-int ibshift_read_order(ibshift_lines_t *lines, const ibshift_fabric_t *f, bool dummies,
-                       uint32_t **order, uint32_t *count, ibshift_error_t *err);
+int ibshift_read_order(struct ibshift_lines *lines, const struct ibshift_fabric *f, bool dummies,
+                       uint32_t **order, uint32_t *count, struct ibshift_error *err);
 /*
  * The host of each rank of a job, in the same formats: a host may come several times, or once with
  * its number of ranks behind it: "NAME N", "NAME:N", "NAME slots=N".
  */
-int ibshift_read_ranks(ibshift_lines_t *lines, const ibshift_fabric_t *f, uint32_t **host_of,
-                       uint32_t *ranks, ibshift_error_t *err);
-int ibshift_ranks_load(const char *path, const ibshift_fabric_t *f, uint32_t **host_of,
-                       uint32_t *ranks, ibshift_error_t *err);
-int ibshift_order_load(const char *path, const ibshift_fabric_t *f, bool dummies, uint32_t **order,
-                       uint32_t *count, ibshift_error_t *err);
+int ibshift_read_ranks(struct ibshift_lines *lines, const struct ibshift_fabric *f,
+                       uint32_t **host_of, uint32_t *ranks, struct ibshift_error *err);
+int ibshift_ranks_load(const char *path, const struct ibshift_fabric *f, uint32_t **host_of,
+                       uint32_t *ranks, struct ibshift_error *err);
+int ibshift_order_load(const char *path, const struct ibshift_fabric *f, bool dummies,
+                       uint32_t **order, uint32_t *count, struct ibshift_error *err);
 
 #endif

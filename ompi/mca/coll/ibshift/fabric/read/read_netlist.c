@@ -8,25 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct cable {
+struct cable {
     uint64_t remote_key; /* of the node's id */
     uint32_t port;
     uint32_t line;
-    ibshift_rate_t rate;
+    struct ibshift_rate rate;
     uint8_t remote_port;
-} cable_t;
+};
 
-typedef struct netlist {
-    ibshift_lines_t *lines;
-    ibshift_fabric_t *fabric;
-    ibshift_error_t *err;
-    ibshift_map64_t by_id;
-    cable_t *cables;
+struct netlist {
+    struct ibshift_lines *lines;
+    struct ibshift_fabric *fabric;
+    struct ibshift_error *err;
+    struct ibshift_map64 by_id;
+    struct cable *cables;
     uint32_t cable_count, cable_room;
     int64_t node;          /* of the record, or -1 */
     uint64_t next_guid[3]; /* by kind: what ibsim gives to nodes whose GUID is not said */
     unsigned ports_seen;
-} netlist_t;
+};
 
 static uint64_t key_of(const char *id)
 {
@@ -81,10 +81,10 @@ static uint64_t word_number(const char *at, const char *word)
     return found == NULL || ibshift_scan_decimal(found + strlen(word), &value) == NULL ? 0 : value;
 }
 
-static int set_lid(netlist_t *n, unsigned port, const char *at)
+static int set_lid(struct netlist *n, unsigned port, const char *at)
 {
     uint64_t lid = word_number(at, "lid "), lmc = word_number(at, "lmc ");
-    ibshift_error_t reason;
+    struct ibshift_error reason;
 
     if (lid == 0) {
         return 0;
@@ -98,10 +98,10 @@ static int set_lid(netlist_t *n, unsigned port, const char *at)
     return 0;
 }
 
-static int read_node(netlist_t *n, enum ibshift_node_kind kind, const char *at)
+static int read_node(struct netlist *n, enum ibshift_node_kind kind, const char *at)
 {
     char id[256], description[512];
-    ibshift_error_t reason;
+    struct ibshift_error reason;
     uint64_t ports, guid = n->next_guid[kind];
 
     at = ibshift_scan_decimal(at, &ports);
@@ -130,11 +130,11 @@ static int read_node(netlist_t *n, enum ibshift_node_kind kind, const char *at)
     return kind == IBSHIFT_NODE_SWITCH ? set_lid(n, 0, at) : 0;
 }
 
-static int add_cable(netlist_t *n, const cable_t *cable)
+static int add_cable(struct netlist *n, const struct cable *cable)
 {
     if (n->cable_count == n->cable_room) {
         uint32_t room = n->cable_room == 0 ? 256 : 2 * n->cable_room;
-        cable_t *moved = realloc(n->cables, room * sizeof(*moved));
+        struct cable *moved = realloc(n->cables, room * sizeof(*moved));
 
         if (moved == NULL) {
             return ibshift_lines_fail(n->lines, n->err, -ENOMEM, "no memory for more cables");
@@ -167,11 +167,11 @@ static const char *skip_marks(const char *at, uint64_t *guid)
     }
 }
 
-static ibshift_rate_t rate_in(const char *at)
+static struct ibshift_rate rate_in(const char *at)
 {
     for (const char *x = strchr(at, 'x'); x != NULL; x = strchr(x + 1, 'x')) {
         const char *start = x;
-        ibshift_rate_t rate;
+        struct ibshift_rate rate;
 
         while (start > at && isdigit((unsigned char)start[-1])) {
             start--;
@@ -185,7 +185,7 @@ static ibshift_rate_t rate_in(const char *at)
 }
 
 /* What follows the remote end; in an HCA's line that is its own LID first. */
-static int read_port_tail(netlist_t *n, unsigned port, cable_t *cable, const char *at)
+static int read_port_tail(struct netlist *n, unsigned port, struct cable *cable, const char *at)
 {
     const char *comment = strchr(at, '#');
     enum ibshift_node_kind kind = n->fabric->nodes[n->node].kind;
@@ -200,19 +200,19 @@ static int read_port_tail(netlist_t *n, unsigned port, cable_t *cable, const cha
                : 0;
 }
 
-static int bad_port(netlist_t *n)
+static int bad_port(struct netlist *n)
 {
     return ibshift_lines_fail(n->lines, n->err, -EINVAL,
                               "wants a cable: [PORT] \"ID\"[PORT], with PORT from 1 to %u",
                               n->fabric->nodes[n->node].port_count);
 }
 
-static int read_port(netlist_t *n, const char *line)
+static int read_port(struct netlist *n, const char *line)
 {
-    ibshift_fabric_t *f = n->fabric;
+    struct ibshift_fabric *f = n->fabric;
     char id[256];
     uint64_t port, remote = 1, guid = 0, remote_guid = 0;
-    cable_t cable = {.line = n->lines->number};
+    struct cable cable = {.line = n->lines->number};
     const char *at = ibshift_scan_decimal(line + 1, &port);
 
     at = at == NULL || *at != ']' ? NULL : skip_marks(at + 1, &guid);
@@ -246,7 +246,7 @@ static int read_port(netlist_t *n, const char *line)
 }
 
 /* "switchguid=0x..(..)", "caguid=0x..": for the next node. */
-static bool read_guid(netlist_t *n, const char *line)
+static bool read_guid(struct netlist *n, const char *line)
 {
     static const struct {
         const char *word;
@@ -285,7 +285,7 @@ static bool is_harmless(const char *line)
     return false;
 }
 
-static int read_line(netlist_t *n)
+static int read_line(struct netlist *n)
 {
     const char *line = n->lines->text, *rest;
     int kind = kind_of(line, &rest);
@@ -308,11 +308,11 @@ static int read_line(netlist_t *n)
         "'%.40s' is no line of a netlist: wants Switch, Ca, Hca, Rt or [PORT]", line);
 }
 
-static int connect_cable(netlist_t *n, const cable_t *cable)
+static int connect_cable(struct netlist *n, const struct cable *cable)
 {
-    ibshift_fabric_t *f = n->fabric;
+    struct ibshift_fabric *f = n->fabric;
     uint32_t remote = ibshift_map64_get(&n->by_id, cable->remote_key);
-    ibshift_error_t reason;
+    struct ibshift_error reason;
     int rc;
 
     n->lines->number = cable->line;
@@ -330,7 +330,7 @@ static int connect_cable(netlist_t *n, const cable_t *cable)
     return rc == 0 ? 0 : ibshift_lines_fail(n->lines, n->err, rc, "%s", reason.text);
 }
 
-static int connect_all(netlist_t *n, ibshift_notes_t *notes)
+static int connect_all(struct netlist *n, struct ibshift_notes *notes)
 {
     uint32_t linked = 0;
     int rc = 0;
@@ -348,14 +348,14 @@ static int connect_all(netlist_t *n, ibshift_notes_t *notes)
     return rc;
 }
 
-int ibshift_read_netlist(ibshift_lines_t *lines, ibshift_fabric_t *f, ibshift_notes_t *notes,
-                         ibshift_error_t *err)
+int ibshift_read_netlist(struct ibshift_lines *lines, struct ibshift_fabric *f,
+                         struct ibshift_notes *notes, struct ibshift_error *err)
 {
-    netlist_t n = {.lines = lines,
-                   .fabric = f,
-                   .err = err,
-                   .node = -1,
-                   .next_guid = {0x100000, 0x200000, 0x300000}};
+    struct netlist n = {.lines = lines,
+                        .fabric = f,
+                        .err = err,
+                        .node = -1,
+                        .next_guid = {0x100000, 0x200000, 0x300000}};
     int rc;
 
     while ((rc = ibshift_lines_next(lines, err)) > 0) {

@@ -4,16 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct order {
+struct order {
     uint32_t *hosts;
     uint32_t count, room;
     bool has_dummies; /* keeps IBSHIFT_NO_HOST for them */
     bool has_ranks;   /* hosts may come several times, or with a number */
-} order_t;
+};
 
 #define RANKS_MOST 4096 /* of one line */
 
-static int append(order_t *o, uint32_t host)
+static int append(struct order *o, uint32_t host)
 {
     if (o->count == o->room) {
         uint32_t room = o->room == 0 ? 256 : 2 * o->room;
@@ -44,7 +44,7 @@ static char *trim(char *text)
 }
 
 /* "0x0001\tname" of a LID, or a name. */
-static int64_t host_of_line(const ibshift_fabric_t *f, char *text)
+static int64_t host_of_line(const struct ibshift_fabric *f, char *text)
 {
     char *tab = strchr(text, '\t');
     uint64_t lid;
@@ -84,8 +84,8 @@ static uint32_t cut_ranks(char *text)
     return (uint32_t)ranks;
 }
 
-static int add_ranks(ibshift_lines_t *lines, order_t *o, uint32_t host, uint32_t ranks,
-                     ibshift_error_t *err)
+static int add_ranks(struct ibshift_lines *lines, struct order *o, uint32_t host, uint32_t ranks,
+                     struct ibshift_error *err)
 {
     for (uint32_t i = 0; i < ranks; i++) {
         if (append(o, host) != 0) {
@@ -95,8 +95,8 @@ static int add_ranks(ibshift_lines_t *lines, order_t *o, uint32_t host, uint32_t
     return 0;
 }
 
-static int read_line(ibshift_lines_t *lines, const ibshift_fabric_t *f, order_t *o, bool *taken,
-                     ibshift_error_t *err)
+static int read_line(struct ibshift_lines *lines, const struct ibshift_fabric *f, struct order *o,
+                     bool *taken, struct ibshift_error *err)
 {
     char *text = trim(lines->text);
     uint32_t ranks = 1;
@@ -130,8 +130,8 @@ static int read_line(ibshift_lines_t *lines, const ibshift_fabric_t *f, order_t 
     return add_ranks(lines, o, (uint32_t)host, ranks, err);
 }
 
-static int read_hosts(ibshift_lines_t *lines, const ibshift_fabric_t *f, order_t o,
-                      uint32_t **order, uint32_t *count, ibshift_error_t *err)
+static int read_hosts(struct ibshift_lines *lines, const struct ibshift_fabric *f, struct order o,
+                      uint32_t **order, uint32_t *count, struct ibshift_error *err)
 {
     bool *taken = calloc((size_t)f->host_count + 1, sizeof(*taken));
     int rc = taken == NULL ? ibshift_fail(err, -ENOMEM, "no memory") : 1;
@@ -153,22 +153,22 @@ static int read_hosts(ibshift_lines_t *lines, const ibshift_fabric_t *f, order_t
     return 0;
 }
 
-int ibshift_read_order(ibshift_lines_t *lines, const ibshift_fabric_t *f, bool dummies,
-                       uint32_t **order, uint32_t *count, ibshift_error_t *err)
+int ibshift_read_order(struct ibshift_lines *lines, const struct ibshift_fabric *f, bool dummies,
+                       uint32_t **order, uint32_t *count, struct ibshift_error *err)
 {
-    return read_hosts(lines, f, (order_t){.has_dummies = dummies}, order, count, err);
+    return read_hosts(lines, f, (struct order){.has_dummies = dummies}, order, count, err);
 }
 
-int ibshift_read_ranks(ibshift_lines_t *lines, const ibshift_fabric_t *f, uint32_t **host_of,
-                       uint32_t *ranks, ibshift_error_t *err)
+int ibshift_read_ranks(struct ibshift_lines *lines, const struct ibshift_fabric *f,
+                       uint32_t **host_of, uint32_t *ranks, struct ibshift_error *err)
 {
-    return read_hosts(lines, f, (order_t){.has_ranks = true}, host_of, ranks, err);
+    return read_hosts(lines, f, (struct order){.has_ranks = true}, host_of, ranks, err);
 }
 
-static int load(const char *path, const ibshift_fabric_t *f, order_t o, uint32_t **order,
-                uint32_t *count, ibshift_error_t *err)
+static int load(const char *path, const struct ibshift_fabric *f, struct order o, uint32_t **order,
+                uint32_t *count, struct ibshift_error *err)
 {
-    ibshift_lines_t *lines = malloc(sizeof(*lines));
+    struct ibshift_lines *lines = malloc(sizeof(*lines));
     int rc = lines == NULL ? ibshift_fail(err, -ENOMEM, "no memory")
                            : ibshift_lines_open(lines, path, err);
 
@@ -180,14 +180,14 @@ static int load(const char *path, const ibshift_fabric_t *f, order_t o, uint32_t
     return rc;
 }
 
-int ibshift_order_load(const char *path, const ibshift_fabric_t *f, bool dummies, uint32_t **order,
-                       uint32_t *count, ibshift_error_t *err)
+int ibshift_order_load(const char *path, const struct ibshift_fabric *f, bool dummies,
+                       uint32_t **order, uint32_t *count, struct ibshift_error *err)
 {
-    return load(path, f, (order_t){.has_dummies = dummies}, order, count, err);
+    return load(path, f, (struct order){.has_dummies = dummies}, order, count, err);
 }
 
-int ibshift_ranks_load(const char *path, const ibshift_fabric_t *f, uint32_t **host_of,
-                       uint32_t *ranks, ibshift_error_t *err)
+int ibshift_ranks_load(const char *path, const struct ibshift_fabric *f, uint32_t **host_of,
+                       uint32_t *ranks, struct ibshift_error *err)
 {
-    return load(path, f, (order_t){.has_ranks = true}, host_of, ranks, err);
+    return load(path, f, (struct order){.has_ranks = true}, host_of, ranks, err);
 }

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct end {
+struct end {
     enum ibshift_node_kind kind;
     uint64_t ports, node_guid, port_guid, lid, port;
     char name[256];
-} end_t;
+};
 
 static const char *scan_field(const char *at, const char *field, uint64_t *value)
 {
@@ -20,7 +20,7 @@ static const char *scan_field(const char *at, const char *field, uint64_t *value
     return found == NULL ? NULL : ibshift_scan_hex(found + strlen(field), value);
 }
 
-static const char *scan_end(const char *at, end_t *end)
+static const char *scan_end(const char *at, struct end *end)
 {
     const char *name, *after, *lid;
 
@@ -52,11 +52,11 @@ static const char *scan_end(const char *at, end_t *end)
     return at == NULL || *at != '}' ? NULL : at + 1;
 }
 
-static int64_t node_of(ibshift_lines_t *lines, ibshift_fabric_t *f, const end_t *end,
-                       ibshift_error_t *err)
+static int64_t node_of(struct ibshift_lines *lines, struct ibshift_fabric *f, const struct end *end,
+                       struct ibshift_error *err)
 {
     int64_t node = ibshift_fabric_find_guid(f, end->node_guid);
-    ibshift_error_t reason;
+    struct ibshift_error reason;
 
     if (node == IBSHIFT_NO_NODE) {
         if (end->ports > IBSHIFT_PORT_MAX) {
@@ -76,11 +76,11 @@ static int64_t node_of(ibshift_lines_t *lines, ibshift_fabric_t *f, const end_t 
 }
 
 /* The end's port, its node added when new. */
-static int64_t port_of(ibshift_lines_t *lines, ibshift_fabric_t *f, const end_t *end,
-                       ibshift_error_t *err)
+static int64_t port_of(struct ibshift_lines *lines, struct ibshift_fabric *f, const struct end *end,
+                       struct ibshift_error *err)
 {
     int64_t node = node_of(lines, f, end, err);
-    ibshift_error_t reason;
+    struct ibshift_error reason;
     uint32_t port;
     bool is_switch;
     int rc = 0;
@@ -104,7 +104,7 @@ static int64_t port_of(ibshift_lines_t *lines, ibshift_fabric_t *f, const end_t 
 }
 
 /* Width and lane rate: "PHY=4x ... SPD=2.5". */
-static ibshift_rate_t rate_of(const char *at)
+static struct ibshift_rate rate_of(const char *at)
 {
     const char *width = strstr(at, "PHY="), *speed = strstr(at, "SPD=");
     double lanes = width == NULL ? 0 : strtod(width + 4, NULL);
@@ -115,10 +115,11 @@ static ibshift_rate_t rate_of(const char *at)
                : IBSHIFT_NO_RATE;
 }
 
-static int read_link(ibshift_lines_t *lines, ibshift_fabric_t *f, ibshift_error_t *err)
+static int read_link(struct ibshift_lines *lines, struct ibshift_fabric *f,
+                     struct ibshift_error *err)
 {
-    end_t a, b;
-    ibshift_error_t reason;
+    struct end a, b;
+    struct ibshift_error reason;
     const char *at = scan_end(lines->text, &a);
     int64_t port_a, port_b;
     int rc;
@@ -138,8 +139,8 @@ static int read_link(ibshift_lines_t *lines, ibshift_fabric_t *f, ibshift_error_
     return rc == 0 ? 0 : ibshift_lines_fail(lines, err, rc, "%s", reason.text);
 }
 
-int ibshift_read_subnet(ibshift_lines_t *lines, ibshift_fabric_t *f, ibshift_notes_t *notes,
-                        ibshift_error_t *err)
+int ibshift_read_subnet(struct ibshift_lines *lines, struct ibshift_fabric *f,
+                        struct ibshift_notes *notes, struct ibshift_error *err)
 {
     int rc;
 

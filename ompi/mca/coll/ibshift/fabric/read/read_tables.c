@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct tables {
-    ibshift_lines_t *lines;
-    ibshift_fabric_t *fabric;
-    ibshift_error_t *err;
+struct tables {
+    struct ibshift_lines *lines;
+    struct ibshift_fabric *fabric;
+    struct ibshift_error *err;
     uint64_t *owner;    /* [LID]: port GUID that the rows name, 0 = none said */
     bool *seen;         /* [switch]: has a table */
     uint32_t sw;        /* of the table being read, or IBSHIFT_NO_SWITCH */
@@ -24,9 +24,9 @@ typedef struct tables {
                                      rows that name another port than the tables before */
     char gone_one[64], moved_one[160], argued_one[160];
     bool has_ends; /* tables end with a count: the last must, too */
-} tables_t;
+};
 
-static uint32_t switch_by_lid(const ibshift_fabric_t *f, uint64_t lid)
+static uint32_t switch_by_lid(const struct ibshift_fabric *f, uint64_t lid)
 {
     for (uint32_t s = 0; lid != 0 && s < f->switch_count; s++) {
         if (f->nodes[f->switches[s]].lid == lid) {
@@ -37,7 +37,7 @@ static uint32_t switch_by_lid(const ibshift_fabric_t *f, uint64_t lid)
 }
 
 /* dump_fts of infiniband-diags to 44.0 leaves the last LID out where it is a multiple of 64. */
-static void end_table(tables_t *t)
+static void end_table(struct tables *t)
 {
     if (t->sw != IBSHIFT_NO_SWITCH && t->top != 0 && t->top % 64 == 0 && t->last + 1 == t->top) {
         t->cut_off++;
@@ -46,7 +46,7 @@ static void end_table(tables_t *t)
     t->sw = IBSHIFT_NO_SWITCH;
 }
 
-static int begin_table(tables_t *t, uint32_t node)
+static int begin_table(struct tables *t, uint32_t node)
 {
     uint32_t sw;
 
@@ -69,7 +69,7 @@ static int begin_table(tables_t *t, uint32_t node)
 
 /* "Unicast lids [0x0-0x70] of switch DR path ... guid 0x.. (name):" and "... [0-112] of switch Lid
  * 2 guid 0x..". */
-static int read_lfts_header(tables_t *t, const char *line)
+static int read_lfts_header(struct tables *t, const char *line)
 {
     const char *range = strchr(line, '-'), *guid_at = strstr(line, "guid ");
     const char *lid_at = strstr(line, "Lid ");
@@ -91,7 +91,7 @@ static int read_lfts_header(tables_t *t, const char *line)
     return begin_table(t, node);
 }
 
-static int read_fdbs_header(tables_t *t, const char *line)
+static int read_fdbs_header(struct tables *t, const char *line)
 {
     const char *at = strstr(line, "Switch ");
     uint64_t guid;
@@ -103,7 +103,7 @@ static int read_fdbs_header(tables_t *t, const char *line)
     return begin_table(t, ibshift_fabric_find_guid(t->fabric, guid));
 }
 
-static uint32_t port_by_guid(const ibshift_fabric_t *f, uint64_t guid)
+static uint32_t port_by_guid(const struct ibshift_fabric *f, uint64_t guid)
 {
     uint32_t node = ibshift_fabric_find_guid(f, guid);
 
@@ -116,7 +116,7 @@ static uint32_t port_by_guid(const ibshift_fabric_t *f, uint64_t guid)
 }
 
 /* Is the LID the port's, as the fabric says? */
-static bool has_lid(const ibshift_fabric_t *f, uint64_t guid, unsigned lid)
+static bool has_lid(const struct ibshift_fabric *f, uint64_t guid, unsigned lid)
 {
     uint32_t node = ibshift_fabric_find_guid(f, guid), port = port_by_guid(f, guid);
 
@@ -129,7 +129,7 @@ static bool has_lid(const ibshift_fabric_t *f, uint64_t guid, unsigned lid)
 /* The row says who has the LID: "portguid 0x..". Of tables that do not agree, because they were
  * read one after the other while a LID changed hands, the one that the fabric bears out is right.
  */
-static void note_owner(tables_t *t, unsigned lid, const char *at)
+static void note_owner(struct tables *t, unsigned lid, const char *at)
 {
     const char *found = strstr(at, "portguid ");
     uint64_t guid;
@@ -148,7 +148,7 @@ static void note_owner(tables_t *t, unsigned lid, const char *at)
     }
 }
 
-static int read_row(tables_t *t, const char *line)
+static int read_row(struct tables *t, const char *line)
 {
     uint32_t node = t->fabric->switches[t->sw];
     uint64_t lid, port = 0;
@@ -181,7 +181,7 @@ static int read_row(tables_t *t, const char *line)
 
 /* "6 valid lids dumped": the number of rows; OpenSM's "6 lids dumped" counts LIDs without a row as
  * well. */
-static int read_count(tables_t *t, const char *line)
+static int read_count(struct tables *t, const char *line)
 {
     uint64_t count = t->rows;
 
@@ -205,7 +205,7 @@ static bool is_heading(const char *line)
            strncmp(line, "ibwarn:", 7) == 0 || strncmp(line, "*** WARNING", 11) == 0;
 }
 
-static int read_line(tables_t *t)
+static int read_line(struct tables *t)
 {
     const char *line = t->lines->text;
 
@@ -233,9 +233,9 @@ static int read_line(tables_t *t)
 
 /* LIDs first .. last belong to a port GUID: gives them to the port, or compares with what the
  * fabric says. */
-static int settle_lids(tables_t *t, unsigned first, unsigned last, uint64_t guid)
+static int settle_lids(struct tables *t, unsigned first, unsigned last, uint64_t guid)
 {
-    ibshift_fabric_t *f = t->fabric;
+    struct ibshift_fabric *f = t->fabric;
     uint32_t node = ibshift_fabric_find_guid(f, guid), port = port_by_guid(f, guid);
     bool is_switch = node != IBSHIFT_NO_NODE && ibshift_node_is_switch(f, node);
     unsigned known, lmc = 0;
@@ -272,8 +272,8 @@ static int settle_lids(tables_t *t, unsigned first, unsigned last, uint64_t guid
 }
 
 /* Differences of a few are those of a fabric in use: a host that started between two tools. */
-static int tell_or_refuse(tables_t *t, ibshift_notes_t *notes, uint32_t count, const char *what,
-                          const char *one)
+static int tell_or_refuse(struct tables *t, struct ibshift_notes *notes, uint32_t count,
+                          const char *what, const char *one)
 {
     if (count > t->owners / 10 + 1) {
         return ibshift_fail(t->err, -ESTALE,
@@ -287,7 +287,7 @@ static int tell_or_refuse(tables_t *t, ibshift_notes_t *notes, uint32_t count, c
     return 0;
 }
 
-static int tell_ages(tables_t *t, ibshift_notes_t *notes)
+static int tell_ages(struct tables *t, struct ibshift_notes *notes)
 {
     int rc = tell_or_refuse(t, notes, t->gone, "LIDs of ports that are not in the fabric, ignored",
                             t->gone_one);
@@ -303,7 +303,7 @@ static int tell_ages(tables_t *t, ibshift_notes_t *notes)
     return rc;
 }
 
-static int settle_owners(tables_t *t)
+static int settle_owners(struct tables *t)
 {
     int rc = 0;
 
@@ -322,7 +322,7 @@ static int settle_owners(tables_t *t)
     return rc;
 }
 
-static bool has_cable(const ibshift_fabric_t *f, uint32_t node)
+static bool has_cable(const struct ibshift_fabric *f, uint32_t node)
 {
     for (uint32_t i = 0; i < f->nodes[node].port_count; i++) {
         if (f->ports[f->nodes[node].first_port + i].peer != IBSHIFT_NO_PORT) {
@@ -333,9 +333,9 @@ static bool has_cable(const ibshift_fabric_t *f, uint32_t node)
 }
 
 /* As many tables may be missing as the tool that read them says it could not read. */
-static int check_complete(tables_t *t, ibshift_notes_t *notes)
+static int check_complete(struct tables *t, struct ibshift_notes *notes)
 {
-    const ibshift_fabric_t *f = t->fabric;
+    const struct ibshift_fabric *f = t->fabric;
     uint32_t missing = 0, first = 0;
 
     for (uint32_t s = f->switch_count; s-- > 0;) {
@@ -358,7 +358,7 @@ static int check_complete(tables_t *t, ibshift_notes_t *notes)
     return 0;
 }
 
-static void note_missing_lid(const tables_t *t, ibshift_notes_t *notes)
+static void note_missing_lid(const struct tables *t, struct ibshift_notes *notes)
 {
     if (t->cut_off != 0) {
         ibshift_note(notes,
@@ -369,7 +369,7 @@ static void note_missing_lid(const tables_t *t, ibshift_notes_t *notes)
     }
 }
 
-static int read_all(tables_t *t, ibshift_notes_t *notes)
+static int read_all(struct tables *t, struct ibshift_notes *notes)
 {
     int rc;
 
@@ -396,15 +396,15 @@ static int read_all(tables_t *t, ibshift_notes_t *notes)
     return rc == 0 ? ibshift_fabric_finish(t->fabric, t->err) : rc;
 }
 
-int ibshift_read_tables(ibshift_lines_t *lines, ibshift_fabric_t *f, ibshift_notes_t *notes,
-                        ibshift_error_t *err)
+int ibshift_read_tables(struct ibshift_lines *lines, struct ibshift_fabric *f,
+                        struct ibshift_notes *notes, struct ibshift_error *err)
 {
-    tables_t t = {.lines = lines,
-                  .fabric = f,
-                  .err = err,
-                  .sw = IBSHIFT_NO_SWITCH,
-                  .owner = calloc(IBSHIFT_LID_MAX + 1, sizeof(*t.owner)),
-                  .seen = calloc((size_t)f->switch_count + 1, sizeof(*t.seen))};
+    struct tables t = {.lines = lines,
+                       .fabric = f,
+                       .err = err,
+                       .sw = IBSHIFT_NO_SWITCH,
+                       .owner = calloc(IBSHIFT_LID_MAX + 1, sizeof(*t.owner)),
+                       .seen = calloc((size_t)f->switch_count + 1, sizeof(*t.seen))};
     int rc = t.owner == NULL || t.seen == NULL ? ibshift_fail(err, -ENOMEM, "no memory")
                                                : ibshift_fabric_tables_new(f, err);
 

@@ -13,7 +13,7 @@ bool ibshift_synth_is(const char *text)
            strncmp(text, "qft:", 4) == 0 || strncmp(text, "torus:", 6) == 0;
 }
 
-int64_t synth_add_host(synth_t *s, uint32_t index, ibshift_error_t *err)
+int64_t synth_add_host(struct synth *s, uint32_t index, struct ibshift_error *err)
 {
     uint64_t guid = 0x0002c90300000000ull + 16ull * (index + 1);
     char name[32];
@@ -30,7 +30,7 @@ int64_t synth_add_host(synth_t *s, uint32_t index, ibshift_error_t *err)
     return node;
 }
 
-static void unlink_port(ibshift_fabric_t *f, uint32_t port)
+static void unlink_port(struct ibshift_fabric *f, uint32_t port)
 {
     uint32_t peer = f->ports[port].peer;
 
@@ -41,9 +41,9 @@ static void unlink_port(ibshift_fabric_t *f, uint32_t port)
 }
 
 /* Takes count (or percent) of the cables between switches away. */
-static int cut_links(synth_t *s, ibshift_error_t *err)
+static int cut_links(struct synth *s, struct ibshift_error *err)
 {
-    ibshift_fabric_t *f = s->fabric;
+    struct ibshift_fabric *f = s->fabric;
     uint64_t state = s->spec.cut_seed;
     uint32_t *cables = calloc((size_t)f->port_count + 1, sizeof(*cables)), count = 0, cut;
 
@@ -77,7 +77,7 @@ static bool is_named(const char *node, const char *name)
     return strncmp(node, name, length) == 0 && (node[length] == '\0' || node[length] == ' ');
 }
 
-static int mark_dropped(synth_t *s, bool *gone, ibshift_error_t *err)
+static int mark_dropped(struct synth *s, bool *gone, struct ibshift_error *err)
 {
     for (unsigned i = 0; i < s->spec.drops; i++) {
         bool found = false;
@@ -95,7 +95,7 @@ static int mark_dropped(synth_t *s, bool *gone, ibshift_error_t *err)
     return 0;
 }
 
-static int mark_unkept(synth_t *s, bool *gone, ibshift_error_t *err)
+static int mark_unkept(struct synth *s, bool *gone, struct ibshift_error *err)
 {
     uint64_t state = s->spec.keep_seed;
     uint32_t *hosts;
@@ -122,11 +122,11 @@ static int mark_unkept(synth_t *s, bool *gone, ibshift_error_t *err)
     return 0;
 }
 
-static int copy_nodes(synth_t *s, ibshift_fabric_t *old, const bool *gone, uint32_t *now,
-                      ibshift_error_t *err)
+static int copy_nodes(struct synth *s, struct ibshift_fabric *old, const bool *gone, uint32_t *now,
+                      struct ibshift_error *err)
 {
     for (uint32_t n = 0; n < old->node_count; n++) {
-        const ibshift_node_t *node = &old->nodes[n];
+        const struct ibshift_node *node = &old->nodes[n];
         int64_t copy;
 
         if (gone[n]) {
@@ -148,9 +148,9 @@ static int copy_nodes(synth_t *s, ibshift_fabric_t *old, const bool *gone, uint3
 }
 
 /* s->fabric becomes the fabric without the nodes that are gone. */
-static int without(synth_t *s, const bool *gone, ibshift_error_t *err)
+static int without(struct synth *s, const bool *gone, struct ibshift_error *err)
 {
-    ibshift_fabric_t *old = s->fabric, *f = ibshift_fabric_new();
+    struct ibshift_fabric *old = s->fabric, *f = ibshift_fabric_new();
     uint32_t *now = calloc(old->node_count, sizeof(*now));
     int rc = f == NULL || now == NULL ? ibshift_fail(err, -ENOMEM, "no memory") : 0;
 
@@ -159,11 +159,11 @@ static int without(synth_t *s, const bool *gone, ibshift_error_t *err)
         rc = copy_nodes(s, old, gone, now, err);
     }
     for (uint32_t p = 0; rc == 0 && p < old->port_count; p++) {
-        const ibshift_port_t *a = &old->ports[p];
+        const struct ibshift_port *a = &old->ports[p];
 
         if (a->peer > p && a->peer != IBSHIFT_NO_PORT && !gone[a->node] &&
             !gone[old->ports[a->peer].node]) {
-            const ibshift_port_t *b = &old->ports[a->peer];
+            const struct ibshift_port *b = &old->ports[a->peer];
 
             rc = ibshift_fabric_add_link(f, ibshift_node_port(f, now[a->node], a->number),
                                          ibshift_node_port(f, now[b->node], b->number), a->rate,
@@ -176,9 +176,9 @@ static int without(synth_t *s, const bool *gone, ibshift_error_t *err)
 }
 
 /* Hosts first, aligned for the LMC, then switches. */
-static int number_lids(synth_t *s, ibshift_error_t *err)
+static int number_lids(struct synth *s, struct ibshift_error *err)
 {
-    ibshift_fabric_t *f = s->fabric;
+    struct ibshift_fabric *f = s->fabric;
     unsigned lid = 1u << s->spec.lmc;
     int rc = 0;
 
@@ -193,7 +193,7 @@ static int number_lids(synth_t *s, ibshift_error_t *err)
     return rc;
 }
 
-static int remove_parts(synth_t *s, ibshift_error_t *err)
+static int remove_parts(struct synth *s, struct ibshift_error *err)
 {
     bool *gone = calloc(s->fabric->node_count, sizeof(*gone));
     int rc = gone == NULL ? ibshift_fail(err, -ENOMEM, "no memory") : 0;
@@ -217,7 +217,7 @@ static int remove_parts(synth_t *s, ibshift_error_t *err)
     return rc;
 }
 
-static int build(synth_t *s, ibshift_error_t *err)
+static int build(struct synth *s, struct ibshift_error *err)
 {
     int rc = s->spec.torus ? synth_torus_build(s, err) : synth_tree_build(s, err);
 
@@ -239,9 +239,10 @@ static int build(synth_t *s, ibshift_error_t *err)
     return rc == 0 ? synth_route(s, err) : rc;
 }
 
-int ibshift_synth_fabric(const char *text, ibshift_fabric_t **fabric, ibshift_error_t *err)
+int ibshift_synth_fabric(const char *text, struct ibshift_fabric **fabric,
+                         struct ibshift_error *err)
 {
-    synth_t s = {.fabric = NULL};
+    struct synth s = {.fabric = NULL};
     int rc = synth_parse(text, &s.spec, err);
 
     if (rc != 0) {

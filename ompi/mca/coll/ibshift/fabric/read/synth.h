@@ -21,6 +21,7 @@
 
 /* Does the text start as a synthetic fabric does? */
 bool ibshift_synth_is(const char *text);
-int ibshift_synth_fabric(const char *text, ibshift_fabric_t **fabric, ibshift_error_t *err);
+int ibshift_synth_fabric(const char *text, struct ibshift_fabric **fabric,
+                         struct ibshift_error *err);
 
 #endif

@@ -34,7 +34,7 @@ static int parse_list(const char **at, unsigned count, unsigned *list)
     return 0;
 }
 
-static int parse_tree(const char *at, synth_spec_t *spec, ibshift_error_t *err)
+static int parse_tree(const char *at, struct synth_spec *spec, struct ibshift_error *err)
 {
     if (parse_number(&at, SYNTH_LEVELS_MAX, &spec->h) != 0 || spec->h == 0 || *at++ != ';' ||
         parse_list(&at, spec->h, spec->m) != 0 || *at++ != ';' ||
@@ -52,7 +52,7 @@ static int parse_tree(const char *at, synth_spec_t *spec, ibshift_error_t *err)
     return 0;
 }
 
-static int parse_kary(const char *at, synth_spec_t *spec, ibshift_error_t *err)
+static int parse_kary(const char *at, struct synth_spec *spec, struct ibshift_error *err)
 {
     unsigned k;
 
@@ -69,7 +69,7 @@ static int parse_kary(const char *at, synth_spec_t *spec, ibshift_error_t *err)
     return 0;
 }
 
-static int parse_torus(const char *at, synth_spec_t *spec, ibshift_error_t *err)
+static int parse_torus(const char *at, struct synth_spec *spec, struct ibshift_error *err)
 {
     spec->torus = true;
     do {
@@ -113,7 +113,7 @@ static int parse_seeded(const char *at, unsigned *count, unsigned *percent, uint
     return *at == '\0' ? 0 : -EINVAL;
 }
 
-static int parse_drop(char *names, synth_spec_t *spec)
+static int parse_drop(char *names, struct synth_spec *spec)
 {
     char *rest = NULL;
 
@@ -126,7 +126,7 @@ static int parse_drop(char *names, synth_spec_t *spec)
     return 0;
 }
 
-static int parse_option(char *option, synth_spec_t *spec, ibshift_error_t *err)
+static int parse_option(char *option, struct synth_spec *spec, struct ibshift_error *err)
 {
     const char *lmc = option + 4;
     int rc = -EINVAL;
@@ -151,7 +151,7 @@ static int parse_option(char *option, synth_spec_t *spec, ibshift_error_t *err)
                                   option);
 }
 
-static int parse_kind(char *kind, synth_spec_t *spec, ibshift_error_t *err)
+static int parse_kind(char *kind, struct synth_spec *spec, struct ibshift_error *err)
 {
     if (strncmp(kind, "kary:", 5) == 0) {
         return parse_kary(kind + 5, spec, err);
@@ -166,7 +166,7 @@ static int parse_kind(char *kind, synth_spec_t *spec, ibshift_error_t *err)
     return ibshift_fail(err, -EINVAL, "'%s': not kary:, pgft:, qft: or torus:", kind);
 }
 
-int synth_parse(const char *text, synth_spec_t *spec, ibshift_error_t *err)
+int synth_parse(const char *text, struct synth_spec *spec, struct ibshift_error *err)
 {
     char *option;
     int rc;

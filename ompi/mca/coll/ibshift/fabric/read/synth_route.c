@@ -7,16 +7,17 @@
 #define FAR UINT16_MAX
 
 /* Ways to the hosts of one leaf switch. Arrays by node. */
-typedef struct ways {
+struct ways {
     uint16_t *distance; /* hops to the leaf, FAR: none */
     uint16_t *descent;  /* the same by going down only (trees) */
     uint32_t *queue;
     uint32_t *load; /* by port: destinations routed through it (minhop) */
-} ways_t;
+};
 
-static void spread(const synth_t *s, uint32_t start, bool only_up, uint16_t *hops, uint32_t *queue)
+static void spread(const struct synth *s, uint32_t start, bool only_up, uint16_t *hops,
+                   uint32_t *queue)
 {
-    const ibshift_fabric_t *f = s->fabric;
+    const struct ibshift_fabric *f = s->fabric;
     uint32_t head = 0, tail = 0;
 
     memset(hops, 0xff, f->node_count * sizeof(*hops));
@@ -39,9 +40,9 @@ static void spread(const synth_t *s, uint32_t start, bool only_up, uint16_t *hop
 }
 
 /* Up, then down: from the top level (the last nodes) to the bottom. */
-static void climb(const synth_t *s, ways_t *w)
+static void climb(const struct synth *s, struct ways *w)
 {
-    const ibshift_fabric_t *f = s->fabric;
+    const struct ibshift_fabric *f = s->fabric;
 
     memcpy(w->distance, w->descent, f->node_count * sizeof(*w->distance));
     for (uint32_t i = f->switch_count; i-- > 0;) {
@@ -60,9 +61,9 @@ static void climb(const synth_t *s, ways_t *w)
     }
 }
 
-static bool is_way(const synth_t *s, const ways_t *w, uint32_t node, unsigned port)
+static bool is_way(const struct synth *s, const struct ways *w, uint32_t node, unsigned port)
 {
-    const ibshift_fabric_t *f = s->fabric;
+    const struct ibshift_fabric *f = s->fabric;
     uint32_t next = ibshift_port_neighbour(f, ibshift_node_port(f, node, port));
 
     if (next == IBSHIFT_NO_NODE || !ibshift_node_is_switch(f, next)) {
@@ -78,9 +79,9 @@ static bool is_way(const synth_t *s, const ways_t *w, uint32_t node, unsigned po
            synth_level(s, s->place[next]) > synth_level(s, s->place[node]);
 }
 
-static unsigned least_loaded(const synth_t *s, const ways_t *w, uint32_t node)
+static unsigned least_loaded(const struct synth *s, const struct ways *w, uint32_t node)
 {
-    const ibshift_node_t *n = &s->fabric->nodes[node];
+    const struct ibshift_node *n = &s->fabric->nodes[node];
     unsigned best = 0;
 
     for (unsigned p = 1; p <= n->port_count; p++) {
@@ -92,7 +93,7 @@ static unsigned least_loaded(const synth_t *s, const ways_t *w, uint32_t node)
     return best;
 }
 
-static unsigned closed_form(const synth_t *s, uint32_t node, uint32_t d, unsigned offset)
+static unsigned closed_form(const struct synth *s, uint32_t node, uint32_t d, unsigned offset)
 {
     uint32_t sw = s->place[node];
 
@@ -100,9 +101,10 @@ static unsigned closed_form(const synth_t *s, uint32_t node, uint32_t d, unsigne
                          : synth_tree_port(s, sw, d, (d + offset) % s->hosts);
 }
 
-static unsigned choose(const synth_t *s, ways_t *w, uint32_t node, uint32_t d, unsigned offset)
+static unsigned choose(const struct synth *s, struct ways *w, uint32_t node, uint32_t d,
+                       unsigned offset)
 {
-    const ibshift_node_t *n = &s->fabric->nodes[node];
+    const struct ibshift_node *n = &s->fabric->nodes[node];
     unsigned wanted, port;
 
     if (w->distance[node] == FAR) {
@@ -123,10 +125,11 @@ static unsigned choose(const synth_t *s, ways_t *w, uint32_t node, uint32_t d, u
     return 0;
 }
 
-static void route_host(synth_t *s, ways_t *w, uint32_t leaf, unsigned leaf_port, uint32_t host_port)
+static void route_host(struct synth *s, struct ways *w, uint32_t leaf, unsigned leaf_port,
+                       uint32_t host_port)
 {
-    ibshift_fabric_t *f = s->fabric;
-    const ibshift_port_t *host = &f->ports[host_port];
+    struct ibshift_fabric *f = s->fabric;
+    const struct ibshift_port *host = &f->ports[host_port];
 
     for (unsigned offset = 0; offset < 1u << host->lmc; offset++) {
         for (uint32_t i = 0; i < f->switch_count; i++) {
@@ -141,9 +144,9 @@ static void route_host(synth_t *s, ways_t *w, uint32_t leaf, unsigned leaf_port,
     }
 }
 
-static void route_leaf(synth_t *s, ways_t *w, uint32_t leaf)
+static void route_leaf(struct synth *s, struct ways *w, uint32_t leaf)
 {
-    const ibshift_fabric_t *f = s->fabric;
+    const struct ibshift_fabric *f = s->fabric;
     bool found = false;
 
     for (unsigned p = 1; p <= f->nodes[leaf].port_count; p++) {
@@ -164,13 +167,13 @@ static void route_leaf(synth_t *s, ways_t *w, uint32_t leaf)
 }
 
 /* Nothing is in the way of the closed form: one table after the other. */
-static void route_complete(synth_t *s)
+static void route_complete(struct synth *s)
 {
-    ibshift_fabric_t *f = s->fabric;
+    struct ibshift_fabric *f = s->fabric;
 
     for (uint32_t i = 0; i < f->switch_count; i++) {
         for (uint32_t h = 0; h < f->host_count; h++) {
-            const ibshift_port_t *host = &f->ports[f->hosts[h]];
+            const struct ibshift_port *host = &f->ports[f->hosts[h]];
 
             for (unsigned offset = 0; offset < 1u << host->lmc; offset++) {
                 ibshift_lft_set(f, i, host->lid + offset,
@@ -180,13 +183,13 @@ static void route_complete(synth_t *s)
     }
 }
 
-int synth_route(synth_t *s, ibshift_error_t *err)
+int synth_route(struct synth *s, struct ibshift_error *err)
 {
-    const ibshift_fabric_t *f = s->fabric;
-    ways_t w = {.distance = calloc(f->node_count, sizeof(*w.distance)),
-                .descent = calloc(f->node_count, sizeof(*w.descent)),
-                .queue = calloc(f->node_count, sizeof(*w.queue)),
-                .load = calloc((size_t)f->port_count + 1, sizeof(*w.load))};
+    const struct ibshift_fabric *f = s->fabric;
+    struct ways w = {.distance = calloc(f->node_count, sizeof(*w.distance)),
+                     .descent = calloc(f->node_count, sizeof(*w.descent)),
+                     .queue = calloc(f->node_count, sizeof(*w.queue)),
+                     .load = calloc((size_t)f->port_count + 1, sizeof(*w.load))};
     int rc = ibshift_fabric_tables_new(s->fabric, err);
 
     if (rc == 0 && (!w.distance || !w.descent || !w.queue || !w.load)) {

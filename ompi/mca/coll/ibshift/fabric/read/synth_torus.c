@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-static unsigned port_plus(const synth_spec_t *t, unsigned k)
+static unsigned port_plus(const struct synth_spec *t, unsigned k)
 {
     unsigned port = t->hosts_per_switch + 1;
 
@@ -16,9 +16,9 @@ static unsigned port_plus(const synth_spec_t *t, unsigned k)
     return port;
 }
 
-static int count_nodes(synth_t *s, uint32_t *switches, ibshift_error_t *err)
+static int count_nodes(struct synth *s, uint32_t *switches, struct ibshift_error *err)
 {
-    const synth_spec_t *t = &s->spec;
+    const struct synth_spec *t = &s->spec;
     uint64_t count = 1;
 
     for (unsigned k = 0; k < t->dims; k++) {
@@ -35,7 +35,7 @@ static int count_nodes(synth_t *s, uint32_t *switches, ibshift_error_t *err)
     return 0;
 }
 
-static int add_switches(synth_t *s, uint32_t switches, ibshift_error_t *err)
+static int add_switches(struct synth *s, uint32_t switches, struct ibshift_error *err)
 {
     unsigned ports = port_plus(&s->spec, s->spec.dims) - 1;
     char name[32];
@@ -54,10 +54,10 @@ static int add_switches(synth_t *s, uint32_t switches, ibshift_error_t *err)
     return 0;
 }
 
-static int link_switch(synth_t *s, uint32_t i, ibshift_error_t *err)
+static int link_switch(struct synth *s, uint32_t i, struct ibshift_error *err)
 {
-    const synth_spec_t *t = &s->spec;
-    ibshift_fabric_t *f = s->fabric;
+    const struct synth_spec *t = &s->spec;
+    struct ibshift_fabric *f = s->fabric;
     uint32_t stride = 1;
     int rc = 0;
 
@@ -81,7 +81,7 @@ static int link_switch(synth_t *s, uint32_t i, ibshift_error_t *err)
     return rc;
 }
 
-int synth_torus_build(synth_t *s, ibshift_error_t *err)
+int synth_torus_build(struct synth *s, struct ibshift_error *err)
 {
     uint32_t switches = 0;
     int rc = count_nodes(s, &switches, err);
@@ -102,9 +102,9 @@ int synth_torus_build(synth_t *s, ibshift_error_t *err)
 }
 
 /* Dimension order, the shorter way round; equally long ways by the destination's parity. */
-unsigned synth_torus_port(const synth_t *s, uint32_t sw, uint32_t d)
+unsigned synth_torus_port(const struct synth *s, uint32_t sw, uint32_t d)
 {
-    const synth_spec_t *t = &s->spec;
+    const struct synth_spec *t = &s->spec;
     uint32_t here = sw - s->hosts, there = d / t->hosts_per_switch;
 
     for (unsigned k = 0; k < t->dims; k++) {

@@ -10,14 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef synth_tuple_t tuple_t;
-
-static unsigned radix(const synth_spec_t *t, unsigned level, unsigned i)
+static unsigned radix(const struct synth_spec *t, unsigned level, unsigned i)
 {
     return i <= level ? t->w[i] : t->m[i];
 }
 
-static uint64_t level_size(const synth_spec_t *t, unsigned level)
+static uint64_t level_size(const struct synth_spec *t, unsigned level)
 {
     uint64_t size = 1;
 
@@ -30,7 +28,8 @@ static uint64_t level_size(const synth_spec_t *t, unsigned level)
     return size;
 }
 
-static void tuple_of(const synth_spec_t *t, unsigned level, uint32_t index, tuple_t *tuple)
+static void tuple_of(const struct synth_spec *t, unsigned level, uint32_t index,
+                     struct synth_tuple *tuple)
 {
     tuple->level = level;
     for (unsigned i = 1; i <= t->h; i++) {
@@ -39,7 +38,7 @@ static void tuple_of(const synth_spec_t *t, unsigned level, uint32_t index, tupl
     }
 }
 
-static uint32_t index_of(const synth_spec_t *t, const tuple_t *tuple)
+static uint32_t index_of(const struct synth_spec *t, const struct synth_tuple *tuple)
 {
     uint32_t index = 0;
 
@@ -49,7 +48,7 @@ static uint32_t index_of(const synth_spec_t *t, const tuple_t *tuple)
     return index;
 }
 
-unsigned synth_level(const synth_t *s, uint32_t node)
+unsigned synth_level(const struct synth *s, uint32_t node)
 {
     unsigned level = 1;
 
@@ -59,19 +58,20 @@ unsigned synth_level(const synth_t *s, uint32_t node)
     return level;
 }
 
-static unsigned down_ports(const synth_spec_t *t, unsigned level)
+static unsigned down_ports(const struct synth_spec *t, unsigned level)
 {
     return t->m[level] * t->p[level];
 }
 
-static unsigned up_ports(const synth_spec_t *t, unsigned level)
+static unsigned up_ports(const struct synth_spec *t, unsigned level)
 {
     return level == t->h ? 0 : t->w[level + 1] * t->p[level + 1];
 }
 
 /* The child at down port f of a switch, and which of the child's up ports that is: (6), (7), (8).
  */
-static unsigned child_at(const synth_spec_t *t, const tuple_t *s, unsigned f, tuple_t *child)
+static unsigned child_at(const struct synth_spec *t, const struct synth_tuple *s, unsigned f,
+                         struct synth_tuple *child)
 {
     unsigned l = s->level, copy = f / t->m[l];
     unsigned crossed = l < t->h ? l + 1 : l - 1; /* the digit that cross-connections change */
@@ -86,9 +86,9 @@ static unsigned child_at(const synth_spec_t *t, const tuple_t *s, unsigned f, tu
     return s->digit[l] + t->w[l] * (s->digit[crossed] % t->p[l]);
 }
 
-static int check_shape(synth_t *s, ibshift_error_t *err)
+static int check_shape(struct synth *s, struct ibshift_error *err)
 {
-    const synth_spec_t *t = &s->spec;
+    const struct synth_spec *t = &s->spec;
     uint64_t nodes = 0;
 
     for (unsigned l = 0; l <= t->h; l++) {
@@ -114,7 +114,7 @@ static int check_shape(synth_t *s, ibshift_error_t *err)
     return 0;
 }
 
-static int add_nodes(synth_t *s, ibshift_error_t *err)
+static int add_nodes(struct synth *s, struct ibshift_error *err)
 {
     char name[32];
 
@@ -137,11 +137,11 @@ static int add_nodes(synth_t *s, ibshift_error_t *err)
     return 0;
 }
 
-static int link_children(synth_t *s, uint32_t node, ibshift_error_t *err)
+static int link_children(struct synth *s, uint32_t node, struct ibshift_error *err)
 {
-    const synth_spec_t *t = &s->spec;
+    const struct synth_spec *t = &s->spec;
     unsigned level = synth_level(s, node);
-    tuple_t child = {0};
+    struct synth_tuple child = {0};
     int rc = 0;
 
     for (unsigned f = 0; rc == 0 && f < down_ports(t, level); f++) {
@@ -156,13 +156,13 @@ static int link_children(synth_t *s, uint32_t node, ibshift_error_t *err)
     return rc;
 }
 
-static unsigned p_at(const synth_spec_t *t, unsigned level)
+static unsigned p_at(const struct synth_spec *t, unsigned level)
 {
     return t->qft && level >= 1 ? t->p[level] : 1;
 }
 
 /* Distance between consecutive destinations that pass a switch of a level: (11), (12). */
-static uint32_t step_of(const synth_spec_t *t, unsigned level)
+static uint32_t step_of(const struct synth_spec *t, unsigned level)
 {
     uint64_t up = 1, down = 1;
 
@@ -173,7 +173,7 @@ static uint32_t step_of(const synth_spec_t *t, unsigned level)
     return (uint32_t)(up / down > 0 ? up / down : 1);
 }
 
-static int find_tuples(synth_t *s, ibshift_error_t *err)
+static int find_tuples(struct synth *s, struct ibshift_error *err)
 {
     uint32_t nodes = s->level_start[s->spec.h + 1];
 
@@ -192,7 +192,7 @@ static int find_tuples(synth_t *s, ibshift_error_t *err)
     return 0;
 }
 
-int synth_tree_build(synth_t *s, ibshift_error_t *err)
+int synth_tree_build(struct synth *s, struct ibshift_error *err)
 {
     int rc = check_shape(s, err);
 
@@ -209,9 +209,9 @@ int synth_tree_build(synth_t *s, ibshift_error_t *err)
 }
 
 /* Which of the cross-connected parents a destination passed two levels below: (14). */
-static unsigned cross_of(const synth_t *s, unsigned level, uint32_t d)
+static unsigned cross_of(const struct synth *s, unsigned level, uint32_t d)
 {
-    const synth_spec_t *t = &s->spec;
+    const struct synth_spec *t = &s->spec;
 
     if (level < 2 || p_at(t, level - 1) == 1) {
         return 0;
@@ -220,7 +220,8 @@ static unsigned cross_of(const synth_t *s, unsigned level, uint32_t d)
 }
 
 /* (10), which is (9) where nothing is crossed. */
-static bool is_below(const synth_spec_t *t, const tuple_t *s, const tuple_t *host)
+static bool is_below(const struct synth_spec *t, const struct synth_tuple *s,
+                     const struct synth_tuple *host)
 {
     unsigned l = s->level, p = p_at(t, l);
 
@@ -232,17 +233,18 @@ static bool is_below(const synth_spec_t *t, const tuple_t *s, const tuple_t *hos
     return l == t->h || s->digit[l + 1] / p == host->digit[l + 1] / p;
 }
 
-static unsigned up_port(const synth_t *s, unsigned level, uint32_t d)
+static unsigned up_port(const struct synth *s, unsigned level, uint32_t d)
 {
-    const synth_spec_t *t = &s->spec;
+    const struct synth_spec *t = &s->spec;
     uint32_t g = d / s->step[level] * p_at(t, level - 1) + cross_of(s, level, d); /* (15) */
 
     return down_ports(t, level) + g % up_ports(t, level) + 1;
 }
 
-static unsigned down_port(const synth_t *s, unsigned l, const tuple_t *host, uint32_t d)
+static unsigned down_port(const struct synth *s, unsigned l, const struct synth_tuple *host,
+                          uint32_t d)
 {
-    const synth_spec_t *t = &s->spec;
+    const struct synth_spec *t = &s->spec;
     const unsigned *digit = host->digit;
 
     if (l > 1 && p_at(t, l - 1) > 1) {
@@ -256,9 +258,9 @@ static unsigned down_port(const synth_t *s, unsigned l, const tuple_t *host, uin
 
 /* spread: the destination's number for the choice among equal ways, d or, for further LIDs, others.
  */
-unsigned synth_tree_port(const synth_t *s, uint32_t sw, uint32_t d, uint32_t spread)
+unsigned synth_tree_port(const struct synth *s, uint32_t sw, uint32_t d, uint32_t spread)
 {
-    const tuple_t *self = &s->tuples[sw], *host = &s->tuples[d];
+    const struct synth_tuple *self = &s->tuples[sw], *host = &s->tuples[d];
 
     return is_below(&s->spec, self, host) ? down_port(s, self->level, host, spread)
                                           : up_port(s, self->level, spread);

@@ -9,16 +9,16 @@
 /* What becomes of a packet at a switch, for one destination. */
 enum fate { FATE_UNKNOWN, FATE_WALKING, FATE_ARRIVES, FATE_LOST, FATE_CIRCLES, FATE_STRAYS };
 
-typedef struct walker {
-    const ibshift_fabric_t *f;
-    const ibshift_shape_t *shape;
+struct walker {
+    const struct ibshift_fabric *f;
+    const struct ibshift_shape *shape;
     uint8_t *fate, *turns; /* by switch */
     uint16_t *links;       /* from the switch on */
     uint32_t *path;
     bool *has_hosts; /* by switch */
-} walker_t;
+};
 
-static void walker_free(walker_t *w)
+static void walker_free(struct walker *w)
 {
     free(w->fate);
     free(w->turns);
@@ -27,18 +27,18 @@ static void walker_free(walker_t *w)
     free(w->has_hosts);
 }
 
-static int walker_init(walker_t *w, const ibshift_fabric_t *f, const ibshift_shape_t *shape,
-                       ibshift_error_t *err)
+static int walker_init(struct walker *w, const struct ibshift_fabric *f,
+                       const struct ibshift_shape *shape, struct ibshift_error *err)
 {
     size_t n = (size_t)f->switch_count + 1;
 
-    *w = (walker_t){.f = f,
-                    .shape = shape,
-                    .fate = calloc(n, 1),
-                    .turns = calloc(n, 1),
-                    .links = calloc(n, sizeof(*w->links)),
-                    .path = calloc(n, sizeof(*w->path)),
-                    .has_hosts = calloc(n, sizeof(*w->has_hosts))};
+    *w = (struct walker){.f = f,
+                         .shape = shape,
+                         .fate = calloc(n, 1),
+                         .turns = calloc(n, 1),
+                         .links = calloc(n, sizeof(*w->links)),
+                         .path = calloc(n, sizeof(*w->path)),
+                         .has_hosts = calloc(n, sizeof(*w->has_hosts))};
     if (!w->fate || !w->turns || !w->links || !w->path || !w->has_hosts) {
         walker_free(w);
         return ibshift_fail(err, -ENOMEM, "no memory for %u switches", f->switch_count);
@@ -54,9 +54,9 @@ static int walker_init(walker_t *w, const ibshift_fabric_t *f, const ibshift_sha
 }
 
 /* The link that the switch sends the LID into, or IBSHIFT_NO_PORT. */
-static uint32_t next_link(const ibshift_fabric_t *f, uint32_t sw, unsigned lid)
+static uint32_t next_link(const struct ibshift_fabric *f, uint32_t sw, unsigned lid)
 {
-    const ibshift_node_t *node = &f->nodes[f->switches[sw]];
+    const struct ibshift_node *node = &f->nodes[f->switches[sw]];
     unsigned port = lid < f->lft_stride ? ibshift_lft_get(f, sw, lid) : 0;
     uint32_t link = node->first_port + port - 1;
 
@@ -66,15 +66,15 @@ static uint32_t next_link(const ibshift_fabric_t *f, uint32_t sw, unsigned lid)
 }
 
 /* Does the way from switch a to switch b climb? */
-static bool climbs(const walker_t *w, uint32_t a, uint32_t b)
+static bool climbs(const struct walker *w, uint32_t a, uint32_t b)
 {
     return w->shape->node_level[w->f->switches[b]] > w->shape->node_level[w->f->switches[a]];
 }
 
 /* Finds the fate of sw and of all switches on the way, for the LID that goal owns. */
-static void walk(walker_t *w, uint32_t sw, unsigned lid, uint32_t goal)
+static void walk(struct walker *w, uint32_t sw, unsigned lid, uint32_t goal)
 {
-    const ibshift_fabric_t *f = w->f;
+    const struct ibshift_fabric *f = w->f;
     uint32_t count = 0, links = 0;
     enum fate end = FATE_UNKNOWN;
     bool turned = false, up_later = false;
@@ -119,10 +119,10 @@ static void walk(walker_t *w, uint32_t sw, unsigned lid, uint32_t goal)
     }
 }
 
-static void tell(ibshift_check_t *check, const char *format, ...)
+static void tell(struct ibshift_check *check, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void tell(ibshift_check_t *check, const char *format, ...)
+static void tell(struct ibshift_check *check, const char *format, ...)
 {
     if (check->told < IBSHIFT_CHECK_TOLD) {
         va_list args;
@@ -133,10 +133,10 @@ static void tell(ibshift_check_t *check, const char *format, ...)
     }
 }
 
-static void count_route(const walker_t *w, uint32_t sw, unsigned lid, uint32_t host,
-                        ibshift_check_t *check)
+static void count_route(const struct walker *w, uint32_t sw, unsigned lid, uint32_t host,
+                        struct ibshift_check *check)
 {
-    const ibshift_fabric_t *f = w->f;
+    const struct ibshift_fabric *f = w->f;
     const char *from = ibshift_node_name(f, f->switches[sw]), *to = ibshift_host_name(f, host);
 
     check->routes++;
@@ -161,10 +161,10 @@ static void count_route(const walker_t *w, uint32_t sw, unsigned lid, uint32_t h
     }
 }
 
-int ibshift_fabric_check(const ibshift_fabric_t *f, const ibshift_shape_t *shape,
-                         ibshift_check_t *check, ibshift_error_t *err)
+int ibshift_fabric_check(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
+                         struct ibshift_check *check, struct ibshift_error *err)
 {
-    walker_t w;
+    struct walker w;
     int rc;
 
     memset(check, 0, sizeof(*check));

@@ -6,17 +6,17 @@
 
 #define IBSHIFT_CHECK_TOLD 8
 
-typedef struct ibshift_check {
+struct ibshift_check {
     uint64_t routes;                /* (switch with hosts, LID of a host) */
     uint64_t lost, circles, strays; /* no entry or cable; loops; arrived at another host */
     uint64_t turns;                 /* go up again after going down: may deadlock */
     unsigned longest;               /* links of the longest, both hosts' own included */
     unsigned told;
     char problem[IBSHIFT_CHECK_TOLD][256];
-} ibshift_check_t;
+};
 
 /* shape may be NULL: turns are not counted then. 0, -ENODATA: no tables, -ENOMEM. */
-int ibshift_fabric_check(const ibshift_fabric_t *f, const ibshift_shape_t *shape,
-                         ibshift_check_t *check, ibshift_error_t *err);
+int ibshift_fabric_check(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
+                         struct ibshift_check *check, struct ibshift_error *err);
 
 #endif

@@ -6,27 +6,27 @@
 #include <string.h>
 
 /* A host on its way into the order. */
-typedef struct member {
+struct member {
     uint32_t host;
     uint32_t part; /* component below the one being ordered */
     uint32_t turn; /* switch where routes from other parts turn down */
     uint32_t out;  /* link it is left through */
     int64_t age;   /* place of the host that used the turning switch before; smaller goes first */
     uint32_t place;
-} member_t;
+};
 
-typedef struct orderer {
-    const ibshift_fabric_t *f;
-    const ibshift_shape_t *shape;
-    bool by_tables;    /* or by the switches alone */
-    member_t *members; /* in the order found so far */
+struct orderer {
+    const struct ibshift_fabric *f;
+    const struct ibshift_shape *shape;
+    bool by_tables;         /* or by the switches alone */
+    struct member *members; /* in the order found so far */
     uint32_t count;
     uint32_t *latest;   /* [switch]: last place that it turned for, + 1 */
     uint32_t *previous; /* [place]: the one before with the same turn, + 1 */
-} orderer_t;
+};
 
 /* Component of level l that the host hangs on; level 0: its switch. */
-static uint32_t component_of(const orderer_t *o, uint32_t host, unsigned l)
+static uint32_t component_of(const struct orderer *o, uint32_t host, unsigned l)
 {
     uint32_t leaf = ibshift_port_neighbour(o->f, o->f->hosts[host]);
     uint32_t sw = leaf == IBSHIFT_NO_NODE ? IBSHIFT_NO_SWITCH : o->f->nodes[leaf].switch_index;
@@ -35,9 +35,9 @@ static uint32_t component_of(const orderer_t *o, uint32_t host, unsigned l)
 }
 
 /* The highest switch of a route, and the link it sends into; without levels, the second switch. */
-static void find_turn(const orderer_t *o, uint32_t from, member_t *member)
+static void find_turn(const struct orderer *o, uint32_t from, struct member *member)
 {
-    const ibshift_fabric_t *f = o->f;
+    const struct ibshift_fabric *f = o->f;
     const uint8_t *level = o->shape->levels != 0 ? o->shape->node_level : NULL;
     uint32_t links[IBSHIFT_ROUTE_MAX];
     unsigned highest = 0;
@@ -60,7 +60,7 @@ static void find_turn(const orderer_t *o, uint32_t from, member_t *member)
 
 static int by_part(const void *x, const void *y)
 {
-    const member_t *a = x, *b = y;
+    const struct member *a = x, *b = y;
 
     if (a->part != b->part) {
         return a->part < b->part ? -1 : 1;
@@ -70,7 +70,7 @@ static int by_part(const void *x, const void *y)
 
 static int by_turn(const void *x, const void *y)
 {
-    const member_t *a = x, *b = y;
+    const struct member *a = x, *b = y;
 
     if (a->turn != b->turn) {
         return a->turn < b->turn ? -1 : 1;
@@ -83,7 +83,7 @@ static int by_turn(const void *x, const void *y)
 
 static int by_age(const void *x, const void *y)
 {
-    const member_t *a = x, *b = y;
+    const struct member *a = x, *b = y;
 
     if (a->age != b->age) {
         return a->age < b->age ? -1 : 1;
@@ -93,7 +93,7 @@ static int by_age(const void *x, const void *y)
 
 /* members[0 .. n) turn at the same switch: they take the ages of its last n uses, the oldest first.
  */
-static void age_run(const orderer_t *o, member_t *members, uint32_t n)
+static void age_run(const struct orderer *o, struct member *members, uint32_t n)
 {
     uint32_t use = members[0].turn == IBSHIFT_NO_SWITCH ? 0 : o->latest[members[0].turn];
 
@@ -105,7 +105,8 @@ static void age_run(const orderer_t *o, member_t *members, uint32_t n)
 
 /* Gives the part's members, standing at places from start, their order; the part before used the
  * switches last. */
-static void order_part(orderer_t *o, member_t *part, uint32_t n, uint32_t start, bool first)
+static void order_part(struct orderer *o, struct member *part, uint32_t n, uint32_t start,
+                       bool first)
 {
     if (!first) {
         qsort(part, n, sizeof(*part), by_turn);
@@ -128,7 +129,7 @@ static void order_part(orderer_t *o, member_t *part, uint32_t n, uint32_t start,
 
 /* members[0 .. n): one component of level l, its hosts in order within each component of level l
  * - 1. */
-static void order_component(orderer_t *o, member_t *members, uint32_t n, unsigned l)
+static void order_component(struct orderer *o, struct member *members, uint32_t n, unsigned l)
 {
     uint32_t start, end;
 
@@ -154,7 +155,7 @@ static void order_component(orderer_t *o, member_t *members, uint32_t n, unsigne
 }
 
 /* Sorts all hosts by their component of level l (top: all are one), then orders each component. */
-static void order_level(orderer_t *o, unsigned l, bool top)
+static void order_level(struct orderer *o, unsigned l, bool top)
 {
     uint32_t start, end;
 
@@ -173,9 +174,9 @@ static void order_level(orderer_t *o, unsigned l, bool top)
 }
 
 /* Row by row in a torus; else switch by switch. */
-static void start_order(orderer_t *o)
+static void start_order(struct orderer *o)
 {
-    const ibshift_shape_t *t = o->shape;
+    const struct ibshift_shape *t = o->shape;
 
     for (uint32_t h = 0; h < o->f->host_count; h++) {
         uint32_t port = o->f->ports[o->f->hosts[h]].peer, part = component_of(o, h, 0);
@@ -188,13 +189,13 @@ static void start_order(orderer_t *o)
                 part = part * t->dim[k] + digits[k];
             }
         }
-        o->members[h] = (member_t){.host = h, .part = part, .place = port};
+        o->members[h] = (struct member){.host = h, .part = part, .place = port};
     }
     o->count = o->f->host_count;
     qsort(o->members, o->count, sizeof(*o->members), by_part);
 }
 
-static void order_all(orderer_t *o)
+static void order_all(struct orderer *o)
 {
     start_order(o);
     if (o->count < 2 || o->shape->kind == IBSHIFT_SHAPE_TORUS) {
@@ -209,17 +210,17 @@ static void order_all(orderer_t *o)
     }
 }
 
-static int order_hosts(const ibshift_fabric_t *f, const ibshift_shape_t *shape, bool by_tables,
-                       uint32_t **order, ibshift_error_t *err)
+static int order_hosts(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
+                       bool by_tables, uint32_t **order, struct ibshift_error *err)
 {
-    ibshift_shape_t flat = {.kind = shape->kind};
+    struct ibshift_shape flat = {.kind = shape->kind};
     bool has_levels = shape->levels != 0 && shape->down[1] != NULL;
-    orderer_t o = {.f = f,
-                   .by_tables = by_tables && f->lft != NULL,
-                   .shape = has_levels || shape->kind == IBSHIFT_SHAPE_TORUS ? shape : &flat,
-                   .members = calloc((size_t)f->host_count + 1, sizeof(*o.members)),
-                   .latest = calloc((size_t)f->switch_count + 1, sizeof(*o.latest)),
-                   .previous = calloc((size_t)f->host_count + 1, sizeof(*o.previous))};
+    struct orderer o = {.f = f,
+                        .by_tables = by_tables && f->lft != NULL,
+                        .shape = has_levels || shape->kind == IBSHIFT_SHAPE_TORUS ? shape : &flat,
+                        .members = calloc((size_t)f->host_count + 1, sizeof(*o.members)),
+                        .latest = calloc((size_t)f->switch_count + 1, sizeof(*o.latest)),
+                        .previous = calloc((size_t)f->host_count + 1, sizeof(*o.previous))};
     uint32_t *hosts = malloc(((size_t)f->host_count + 1) * sizeof(*hosts));
     bool ok = o.members && o.latest && o.previous && hosts;
 
@@ -238,8 +239,8 @@ static int order_hosts(const ibshift_fabric_t *f, const ibshift_shape_t *shape, 
     return ok ? 0 : ibshift_fail(err, -ENOMEM, "no memory to order %u hosts", f->host_count);
 }
 
-int ibshift_order_keepers(const ibshift_fabric_t *f, const ibshift_shape_t *shape, uint32_t **kept,
-                          uint32_t *count, ibshift_error_t *err)
+int ibshift_order_keepers(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
+                          uint32_t **kept, uint32_t *count, struct ibshift_error *err)
 {
     bool spread = shape->missing_hosts != 0 && f->lft != NULL && f->host_count > 1;
     uint32_t *order;
@@ -255,8 +256,8 @@ int ibshift_order_keepers(const ibshift_fabric_t *f, const ibshift_shape_t *shap
     return rc;
 }
 
-int ibshift_order_routing(const ibshift_fabric_t *f, const ibshift_shape_t *shape, uint32_t **order,
-                          ibshift_error_t *err)
+int ibshift_order_routing(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
+                          uint32_t **order, struct ibshift_error *err)
 {
     uint32_t count, hosts = 0;
     int rc = ibshift_order_keepers(f, shape, order, &count, err);

@@ -14,21 +14,21 @@
 #include "fabric/shape/shape.h"
 
 /* *order: all hosts, the caller's to free. 0 or -ENOMEM. */
-int ibshift_order_routing(const ibshift_fabric_t *f, const ibshift_shape_t *shape, uint32_t **order,
-                          ibshift_error_t *err);
+int ibshift_order_routing(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
+                          uint32_t **order, struct ibshift_error *err);
 
 /*
  * The same with place keepers (IBSHIFT_NO_HOST) for hosts that the fullest part of a tree has and
  * another has not, so that every host keeps its place in the whole tree's shift. *count may exceed
  * the number of hosts.
  */
-int ibshift_order_keepers(const ibshift_fabric_t *f, const ibshift_shape_t *shape, uint32_t **kept,
-                          uint32_t *count, ibshift_error_t *err);
+int ibshift_order_keepers(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
+                          uint32_t **kept, uint32_t *count, struct ibshift_error *err);
 
 /* The step between the two: an order of all hosts with place keepers added, and its parts
  * rearranged for them. */
-int ibshift_order_spread(const ibshift_fabric_t *f, const ibshift_shape_t *shape,
+int ibshift_order_spread(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
                          const uint32_t *order, uint32_t **kept, uint32_t *count,
-                         ibshift_error_t *err);
+                         struct ibshift_error *err);
 
 #endif

@@ -11,17 +11,17 @@
 
 #define MOULD_MAX 65536
 
-typedef struct keeper {
-    const ibshift_fabric_t *f;
-    const ibshift_shape_t *t;
+struct keeper {
+    const struct ibshift_fabric *f;
+    const struct ibshift_shape *t;
     uint32_t *places; /* the result of the levels done so far */
     uint32_t *next;   /* that of the level at hand */
     uint32_t count, written, room;
     uint32_t part_size,
         made_size; /* places of a part of the last level done; of the level at hand */
-} keeper_t;
+};
 
-static uint32_t component_of(const keeper_t *k, uint32_t host, unsigned l)
+static uint32_t component_of(const struct keeper *k, uint32_t host, unsigned l)
 {
     uint32_t leaf = ibshift_port_neighbour(k->f, k->f->hosts[host]);
     uint32_t sw = leaf == IBSHIFT_NO_NODE ? IBSHIFT_NO_SWITCH : k->f->nodes[leaf].switch_index;
@@ -30,9 +30,9 @@ static uint32_t component_of(const keeper_t *k, uint32_t host, unsigned l)
 }
 
 /* Highest switch on the way to a host from another part; IBSHIFT_NO_SWITCH without tables. */
-static uint32_t turn_of(const keeper_t *k, uint32_t from, uint32_t to)
+static uint32_t turn_of(const struct keeper *k, uint32_t from, uint32_t to)
 {
-    const ibshift_fabric_t *f = k->f;
+    const struct ibshift_fabric *f = k->f;
     uint32_t links[IBSHIFT_ROUTE_MAX], turn = IBSHIFT_NO_SWITCH;
     unsigned highest = 0;
     int walked, count = ibshift_route_walk(f, from, ibshift_host_lid(f, to), links,
@@ -50,11 +50,11 @@ static uint32_t turn_of(const keeper_t *k, uint32_t from, uint32_t to)
 }
 
 /* The places of one component; size counts hosts. */
-typedef struct part {
+struct part {
     uint32_t start, end, size;
-} part_t;
+};
 
-static uint32_t any_host(const keeper_t *k, const part_t *part)
+static uint32_t any_host(const struct keeper *k, const struct part *part)
 {
     for (uint32_t i = part->start; i < part->end; i++) {
         if (k->places[i] != IBSHIFT_NO_HOST) {
@@ -66,14 +66,14 @@ static uint32_t any_host(const keeper_t *k, const part_t *part)
 
 /* The places of the parts of one component; all have the shape of the fullest, which is their
  * template. */
-typedef struct mould {
+struct mould {
     uint32_t turns[MOULD_MAX]; /* by place of a part: IBSHIFT_NO_SWITCH until a host says it */
     uint32_t size, block;      /* places of a part; of a part of that part */
     uint32_t from;             /* a host of the fullest part */
     uint32_t block_of[MOULD_MAX], offset_of[MOULD_MAX]; /* where the part at hand went */
-} mould_t;
+};
 
-static int emit(keeper_t *k, uint32_t host)
+static int emit(struct keeper *k, uint32_t host)
 {
     if (k->written == k->room) {
         return -E2BIG;
@@ -83,7 +83,8 @@ static int emit(keeper_t *k, uint32_t host)
 }
 
 /* First free place whose turn is as wanted; mould->size if there is none. */
-static uint32_t free_place(const keeper_t *k, const mould_t *mould, uint32_t at, uint32_t turn)
+static uint32_t free_place(const struct keeper *k, const struct mould *mould, uint32_t at,
+                           uint32_t turn)
 {
     for (uint32_t i = 0; i < mould->size; i++) {
         if (mould->turns[i] == turn && k->next[at + i] == IBSHIFT_NO_HOST) {
@@ -93,7 +94,7 @@ static uint32_t free_place(const keeper_t *k, const mould_t *mould, uint32_t at,
     return mould->size;
 }
 
-static void take(keeper_t *k, mould_t *mould, uint32_t at, uint32_t place, uint32_t i,
+static void take(struct keeper *k, struct mould *mould, uint32_t at, uint32_t place, uint32_t i,
                  uint32_t turn)
 {
     k->next[at + place] = k->places[i];
@@ -105,7 +106,7 @@ static void take(keeper_t *k, mould_t *mould, uint32_t at, uint32_t place, uint3
 
 /* Hosts whose turn is known take its place; they teach where their neighbours' blocks and offsets
  * went. */
-static void fit_by_turn(keeper_t *k, mould_t *mould, uint32_t at, const part_t *part)
+static void fit_by_turn(struct keeper *k, struct mould *mould, uint32_t at, const struct part *part)
 {
     memset(mould->block_of, 0xff, sizeof(mould->block_of));
     memset(mould->offset_of, 0xff, sizeof(mould->offset_of));
@@ -126,7 +127,8 @@ static void fit_by_turn(keeper_t *k, mould_t *mould, uint32_t at, const part_t *
 }
 
 /* The place that the lesson gives to the host at i of its part, or mould->size. */
-static uint32_t taught_place(const keeper_t *k, const mould_t *mould, uint32_t at, uint32_t i)
+static uint32_t taught_place(const struct keeper *k, const struct mould *mould, uint32_t at,
+                             uint32_t i)
 {
     uint32_t block = mould->block_of[i / mould->block], offset = mould->offset_of[i % mould->block];
     uint32_t place =
@@ -138,8 +140,8 @@ static uint32_t taught_place(const keeper_t *k, const mould_t *mould, uint32_t a
                : mould->size;
 }
 
-static uint32_t any_place(const keeper_t *k, const mould_t *mould, uint32_t at, uint32_t low,
-                          uint32_t high)
+static uint32_t any_place(const struct keeper *k, const struct mould *mould, uint32_t at,
+                          uint32_t low, uint32_t high)
 {
     for (uint32_t i = low; i < high && i < mould->size; i++) {
         if (k->next[at + i] == IBSHIFT_NO_HOST) {
@@ -150,7 +152,7 @@ static uint32_t any_place(const keeper_t *k, const mould_t *mould, uint32_t at, 
 }
 
 /* Hosts left over: where they are taught to go, then beside their neighbours, then anywhere. */
-static int fit_rest(keeper_t *k, mould_t *mould, uint32_t at, const part_t *part)
+static int fit_rest(struct keeper *k, struct mould *mould, uint32_t at, const struct part *part)
 {
     for (int pass = 0; pass < 3; pass++) {
         for (uint32_t i = 0; i < part->end - part->start && i < MOULD_MAX; i++) {
@@ -177,7 +179,7 @@ static int fit_rest(keeper_t *k, mould_t *mould, uint32_t at, const part_t *part
     return 0;
 }
 
-static int fit(keeper_t *k, const part_t *part, mould_t *mould)
+static int fit(struct keeper *k, const struct part *part, struct mould *mould)
 {
     uint32_t at = k->written;
 
@@ -194,7 +196,8 @@ static int fit(keeper_t *k, const part_t *part, mould_t *mould)
 }
 
 /* The fullest part as it is; its turns are those of routes from another part. */
-static int cast(keeper_t *k, const part_t *full, uint32_t other, unsigned l, mould_t *mould)
+static int cast(struct keeper *k, const struct part *full, uint32_t other, unsigned l,
+                struct mould *mould)
 {
     uint32_t whole = l == 2 ? k->t->hosts_per_leaf : 0, size = full->end - full->start;
     int rc = 0;
@@ -216,8 +219,8 @@ static int cast(keeper_t *k, const part_t *full, uint32_t other, unsigned l, mou
 }
 
 /* Parts of one component of level l; the fullest goes first. */
-static int keep_component(keeper_t *k, const part_t *parts, uint32_t count, unsigned l,
-                          mould_t *mould)
+static int keep_component(struct keeper *k, const struct part *parts, uint32_t count, unsigned l,
+                          struct mould *mould)
 {
     uint32_t full = 0;
     int rc;
@@ -238,7 +241,8 @@ static int keep_component(keeper_t *k, const part_t *parts, uint32_t count, unsi
 }
 
 /* parts[0 .. *count) are the components of level l - 1, and become those of level l. */
-static int keep_level(keeper_t *k, unsigned l, part_t *parts, uint32_t *count, mould_t *mould)
+static int keep_level(struct keeper *k, unsigned l, struct part *parts, uint32_t *count,
+                      struct mould *mould)
 {
     uint32_t made = 0, *done;
     int rc = 0;
@@ -246,7 +250,7 @@ static int keep_level(keeper_t *k, unsigned l, part_t *parts, uint32_t *count, m
     k->written = 0;
     for (uint32_t i = 0, run; rc == 0 && i < *count; i += run) {
         uint32_t component = component_of(k, any_host(k, &parts[i]), l);
-        part_t whole = {.start = k->written};
+        struct part whole = {.start = k->written};
 
         for (run = 0;
              i + run < *count && component_of(k, any_host(k, &parts[i + run]), l) == component;
@@ -269,7 +273,7 @@ static int keep_level(keeper_t *k, unsigned l, part_t *parts, uint32_t *count, m
 }
 
 /* The hosts of one leaf switch after the other. */
-static uint32_t list_leaves(const keeper_t *k, part_t *parts)
+static uint32_t list_leaves(const struct keeper *k, struct part *parts)
 {
     uint32_t count = 0;
 
@@ -277,7 +281,7 @@ static uint32_t list_leaves(const keeper_t *k, part_t *parts)
         uint32_t leaf = component_of(k, k->places[i], 1);
 
         if (count == 0 || component_of(k, k->places[i - 1], 1) != leaf) {
-            parts[count++] = (part_t){.start = i};
+            parts[count++] = (struct part){.start = i};
         }
         parts[count - 1].end = i + 1;
         parts[count - 1].size++;
@@ -285,7 +289,7 @@ static uint32_t list_leaves(const keeper_t *k, part_t *parts)
     return count;
 }
 
-static int keep_all(keeper_t *k, part_t *parts, mould_t *mould)
+static int keep_all(struct keeper *k, struct part *parts, struct mould *mould)
 {
     uint32_t count = list_leaves(k, parts);
     int rc = 0;
@@ -297,19 +301,19 @@ static int keep_all(keeper_t *k, part_t *parts, mould_t *mould)
 }
 
 /* Where the places would be too many, the order itself. */
-int ibshift_order_spread(const ibshift_fabric_t *f, const ibshift_shape_t *shape,
+int ibshift_order_spread(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
                          const uint32_t *order, uint32_t **kept, uint32_t *count,
-                         ibshift_error_t *err)
+                         struct ibshift_error *err)
 {
     uint32_t room = 4 * f->host_count + 64;
-    keeper_t k = {.f = f,
-                  .t = shape,
-                  .count = f->host_count,
-                  .room = room,
-                  .places = malloc(room * sizeof(*k.places)),
-                  .next = malloc(room * sizeof(*k.next))};
-    part_t *parts = malloc(room * sizeof(*parts));
-    mould_t *mould = malloc(sizeof(*mould));
+    struct keeper k = {.f = f,
+                       .t = shape,
+                       .count = f->host_count,
+                       .room = room,
+                       .places = malloc(room * sizeof(*k.places)),
+                       .next = malloc(room * sizeof(*k.next))};
+    struct part *parts = malloc(room * sizeof(*parts));
+    struct mould *mould = malloc(sizeof(*mould));
     bool ok = k.places && k.next && parts && mould;
     int rc = 0;
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void ibshift_shape_free(ibshift_shape_t *shape)
+void ibshift_shape_free(struct ibshift_shape *shape)
 {
     free(shape->node_level);
     free(shape->digits);
@@ -17,7 +17,7 @@ void ibshift_shape_free(ibshift_shape_t *shape)
     memset(shape, 0, sizeof(*shape));
 }
 
-void ibshift_shape_finding(ibshift_shape_t *shape, const char *format, ...)
+void ibshift_shape_finding(struct ibshift_shape *shape, const char *format, ...)
 {
     if (shape->findings < IBSHIFT_FINDINGS) {
         va_list args;
@@ -29,7 +29,7 @@ void ibshift_shape_finding(ibshift_shape_t *shape, const char *format, ...)
     shape->findings++;
 }
 
-static unsigned hosts_on(const ibshift_fabric_t *f, uint32_t node)
+static unsigned hosts_on(const struct ibshift_fabric *f, uint32_t node)
 {
     unsigned hosts = 0;
 
@@ -42,7 +42,8 @@ static unsigned hosts_on(const ibshift_fabric_t *f, uint32_t node)
 }
 
 /* Distance from the nearest switch with at least `least` hosts, plus 1. */
-static void find_levels(const ibshift_fabric_t *f, unsigned least, uint8_t *level, uint32_t *queue)
+static void find_levels(const struct ibshift_fabric *f, unsigned least, uint8_t *level,
+                        uint32_t *queue)
 {
     uint32_t head = 0, tail = 0;
 
@@ -69,7 +70,7 @@ static void find_levels(const ibshift_fabric_t *f, unsigned least, uint8_t *leve
 }
 
 /* Levels are a tree's when every cable joins neighbouring ones. */
-static bool are_levels(const ibshift_fabric_t *f, ibshift_shape_t *shape)
+static bool are_levels(const struct ibshift_fabric *f, struct ibshift_shape *shape)
 {
     for (uint32_t p = 0; p < f->port_count; p++) {
         uint32_t a = f->ports[p].node, b = ibshift_port_neighbour(f, p);
@@ -98,7 +99,7 @@ static uint32_t root_of(uint32_t *parent, uint32_t x)
 
 /* Components of the switches whose level lies within [low, high]: group[s] is the same within one.
  */
-static void find_components(const ibshift_fabric_t *f, const uint8_t *level, unsigned low,
+static void find_components(const struct ibshift_fabric *f, const uint8_t *level, unsigned low,
                             unsigned high, uint32_t *group)
 {
     for (uint32_t s = 0; s < f->switch_count; s++) {
@@ -121,7 +122,7 @@ static void find_components(const ibshift_fabric_t *f, const uint8_t *level, uns
 }
 
 /* Numbers the inner components within each outer one, 0.. in the order of the switches. */
-static void number_within(const ibshift_fabric_t *f, const uint8_t *level, unsigned low,
+static void number_within(const struct ibshift_fabric *f, const uint8_t *level, unsigned low,
                           unsigned high, const uint32_t *outer, const uint32_t *inner,
                           unsigned digit, uint16_t *digits, uint32_t *scratch)
 {
@@ -141,7 +142,8 @@ static void number_within(const ibshift_fabric_t *f, const uint8_t *level, unsig
     }
 }
 
-static int find_tuples(const ibshift_fabric_t *f, ibshift_shape_t *t, ibshift_error_t *err)
+static int find_tuples(const struct ibshift_fabric *f, struct ibshift_shape *t,
+                       struct ibshift_error *err)
 {
     size_t switches = (size_t)f->switch_count + 1;
     uint32_t *scratch = calloc(2 * switches, sizeof(*scratch));
@@ -173,8 +175,8 @@ static int find_tuples(const ibshift_fabric_t *f, ibshift_shape_t *t, ibshift_er
 }
 
 /* One reading of the fabric as a tree, its leaves having at least `least` hosts. */
-static int try_tree(const ibshift_fabric_t *f, unsigned least, ibshift_shape_t *t,
-                    ibshift_error_t *err)
+static int try_tree(const struct ibshift_fabric *f, unsigned least, struct ibshift_shape *t,
+                    struct ibshift_error *err)
 {
     uint32_t *queue = malloc(((size_t)f->switch_count + 1) * sizeof(*queue));
     int rc = 0;
@@ -201,12 +203,12 @@ static int try_tree(const ibshift_fabric_t *f, unsigned least, ibshift_shape_t *
 
 /* What does not fit a reading: places that differ, hosts off the leaves, switches too many or too
  * few. */
-static uint64_t misfit(const ibshift_shape_t *t)
+static uint64_t misfit(const struct ibshift_shape *t)
 {
     uint64_t sum = (uint64_t)t->findings + t->hosts_elsewhere;
 
     for (unsigned l = 1; l <= t->levels && l <= IBSHIFT_LEVELS_MAX; l++) {
-        const ibshift_level_t *v = &t->level[l];
+        const struct ibshift_level *v = &t->level[l];
 
         uint32_t off =
             v->switches > v->expected ? v->switches - v->expected : v->expected - v->switches;
@@ -216,7 +218,7 @@ static uint64_t misfit(const ibshift_shape_t *t)
     return sum;
 }
 
-static bool is_better(const ibshift_shape_t *a, const ibshift_shape_t *b)
+static bool is_better(const struct ibshift_shape *a, const struct ibshift_shape *b)
 {
     if ((a->kind == IBSHIFT_SHAPE_OTHER) != (b->kind == IBSHIFT_SHAPE_OTHER)) {
         return a->kind != IBSHIFT_SHAPE_OTHER;
@@ -229,20 +231,20 @@ static bool is_better(const ibshift_shape_t *a, const ibshift_shape_t *b)
 
 /* Hosts may hang on spines (service nodes), and leaves may have few: which switches are the leaves
  * is tried for every number of hosts that one has. */
-static int try_trees(const ibshift_fabric_t *f, const bool *is_count, ibshift_shape_t *best,
-                     ibshift_error_t *err)
+static int try_trees(const struct ibshift_fabric *f, const bool *is_count,
+                     struct ibshift_shape *best, struct ibshift_error *err)
 {
     int rc = try_tree(f, 1, best, err);
 
     for (unsigned least = 2; rc == 0 && least <= IBSHIFT_PORT_MAX; least++) {
-        ibshift_shape_t other = {.kind = IBSHIFT_SHAPE_OTHER};
+        struct ibshift_shape other = {.kind = IBSHIFT_SHAPE_OTHER};
 
         if (!is_count[least] || (best->kind != IBSHIFT_SHAPE_OTHER && misfit(best) == 0)) {
             continue;
         }
         rc = try_tree(f, least, &other, err);
         if (rc == 0 && is_better(&other, best)) {
-            ibshift_shape_t worse = *best;
+            struct ibshift_shape worse = *best;
 
             *best = other;
             other = worse;
@@ -252,7 +254,8 @@ static int try_trees(const ibshift_fabric_t *f, const bool *is_count, ibshift_sh
     return rc;
 }
 
-static int count_parts(const ibshift_fabric_t *f, ibshift_shape_t *t, ibshift_error_t *err)
+static int count_parts(const struct ibshift_fabric *f, struct ibshift_shape *t,
+                       struct ibshift_error *err)
 {
     uint32_t *part = malloc(((size_t)f->node_count + 1) * sizeof(*part));
     bool *seen = calloc((size_t)f->node_count + 1, sizeof(*seen));
@@ -286,7 +289,8 @@ static int count_parts(const ibshift_fabric_t *f, ibshift_shape_t *t, ibshift_er
     return 0;
 }
 
-int ibshift_shape_find(const ibshift_fabric_t *f, ibshift_shape_t *shape, ibshift_error_t *err)
+int ibshift_shape_find(const struct ibshift_fabric *f, struct ibshift_shape *shape,
+                       struct ibshift_error *err)
 {
     bool is_count[IBSHIFT_PORT_MAX + 1] = {false};
     unsigned most = 0;

@@ -24,16 +24,16 @@ enum ibshift_shape_kind {
     IBSHIFT_SHAPE_TORUS, /* or a mesh row of it */
 };
 
-typedef struct ibshift_level {
+struct ibshift_level {
     uint32_t switches, expected;     /* expected of the complete shape */
     unsigned groups_down, groups_up; /* port groups of the usual switch */
     unsigned ports_down, ports_up;   /* ports of the usual group */
-} ibshift_level_t;
+};
 
-typedef struct ibshift_shape {
+struct ibshift_shape {
     enum ibshift_shape_kind kind;
-    unsigned levels;                               /* of switches */
-    ibshift_level_t level[IBSHIFT_LEVELS_MAX + 2]; /* [1 .. levels] */
+    unsigned levels;                                    /* of switches */
+    struct ibshift_level level[IBSHIFT_LEVELS_MAX + 2]; /* [1 .. levels] */
     unsigned m[IBSHIFT_LEVELS_MAX + 2], w[IBSHIFT_LEVELS_MAX + 2], p[IBSHIFT_LEVELS_MAX + 2];
     unsigned dims, dim[IBSHIFT_DIMS_MAX];
     unsigned hosts_per_leaf; /* at the fullest */
@@ -47,24 +47,26 @@ typedef struct ibshift_shape {
     uint32_t part_host[2];                  /* a host of each of two of them */
     uint32_t findings; /* places where the symmetry breaks; the first are told */
     char finding[IBSHIFT_FINDINGS][256];
-} ibshift_shape_t;
+};
 
 /* 0, or -ENOMEM. Any fabric has a shape, if only IBSHIFT_SHAPE_OTHER. */
-int ibshift_shape_find(const ibshift_fabric_t *f, ibshift_shape_t *shape, ibshift_error_t *err);
-void ibshift_shape_free(ibshift_shape_t *shape);
+int ibshift_shape_find(const struct ibshift_fabric *f, struct ibshift_shape *shape,
+                       struct ibshift_error *err);
+void ibshift_shape_free(struct ibshift_shape *shape);
 
 /* "18-ary-3-tree", "PGFT(3; 18,9,36; 1,9,18; 1,2,1)", "QFT(..)", "8x8 torus, 4 hosts a switch",
  * "irregular". */
-void ibshift_shape_name(const ibshift_shape_t *shape, char *text, size_t size);
+void ibshift_shape_name(const struct ibshift_shape *shape, char *text, size_t size);
 /* "2.0.11": digits from the highest. */
-void ibshift_shape_tuple(const ibshift_shape_t *shape, const ibshift_fabric_t *f, uint32_t node,
-                         char *text, size_t size);
+void ibshift_shape_tuple(const struct ibshift_shape *shape, const struct ibshift_fabric *f,
+                         uint32_t node, char *text, size_t size);
 
 /* For the files of this part. */
-void ibshift_shape_finding(ibshift_shape_t *shape, const char *format, ...)
+void ibshift_shape_finding(struct ibshift_shape *shape, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-bool ibshift_shape_torus(const ibshift_fabric_t *f, ibshift_shape_t *shape);
+bool ibshift_shape_torus(const struct ibshift_fabric *f, struct ibshift_shape *shape);
 /* Needs levels and components; fills level[], m, w, p and findings. */
-int ibshift_shape_measure(const ibshift_fabric_t *f, ibshift_shape_t *shape, ibshift_error_t *err);
+int ibshift_shape_measure(const struct ibshift_fabric *f, struct ibshift_shape *shape,
+                          struct ibshift_error *err);
 
 #endif

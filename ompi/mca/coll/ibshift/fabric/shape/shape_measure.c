@@ -6,18 +6,18 @@
 #include <string.h>
 
 /* Of one switch, in one direction. */
-typedef struct groups {
+struct groups {
     unsigned count, ports; /* groups; ports of the first */
     uint32_t odd; /* neighbour whose group has another number of ports, or IBSHIFT_NO_NODE */
     unsigned odd_ports;
-} groups_t;
+};
 
-static groups_t groups_of(const ibshift_fabric_t *f, const ibshift_shape_t *t, uint32_t node,
-                          int step)
+static struct groups groups_of(const struct ibshift_fabric *f, const struct ibshift_shape *t,
+                               uint32_t node, int step)
 {
     uint32_t seen[IBSHIFT_PORT_MAX];
     unsigned ports[IBSHIFT_PORT_MAX];
-    groups_t g = {.odd = IBSHIFT_NO_NODE};
+    struct groups g = {.odd = IBSHIFT_NO_NODE};
 
     for (unsigned p = 1; p <= f->nodes[node].port_count; p++) {
         uint32_t next = ibshift_port_neighbour(f, ibshift_node_port(f, node, p));
@@ -49,9 +49,9 @@ static groups_t groups_of(const ibshift_fabric_t *f, const ibshift_shape_t *t, u
     return g;
 }
 
-typedef struct votes {
+struct votes {
     uint32_t count[2][IBSHIFT_PORT_MAX + 1], ports[2][IBSHIFT_PORT_MAX + 1];
-} votes_t;
+};
 
 static unsigned winner(const uint32_t *votes)
 {
@@ -63,15 +63,16 @@ static unsigned winner(const uint32_t *votes)
     return best;
 }
 
-static void find_usual(const ibshift_fabric_t *f, ibshift_shape_t *t, unsigned l, votes_t *votes)
+static void find_usual(const struct ibshift_fabric *f, struct ibshift_shape *t, unsigned l,
+                       struct votes *votes)
 {
-    ibshift_level_t *level = &t->level[l];
+    struct ibshift_level *level = &t->level[l];
 
     memset(votes, 0, sizeof(*votes));
     for (uint32_t s = 0; s < f->switch_count; s++) {
         if (t->node_level[f->switches[s]] == l) {
-            groups_t down = groups_of(f, t, f->switches[s], -1);
-            groups_t up = groups_of(f, t, f->switches[s], 1);
+            struct groups down = groups_of(f, t, f->switches[s], -1);
+            struct groups up = groups_of(f, t, f->switches[s], 1);
 
             votes->count[0][down.count]++;
             votes->ports[0][down.ports]++;
@@ -87,7 +88,7 @@ static void find_usual(const ibshift_fabric_t *f, ibshift_shape_t *t, unsigned l
 }
 
 /* A switch of the same cell (components below and above) that node ought to be joined with. */
-static uint32_t missing_neighbour(const ibshift_fabric_t *f, const ibshift_shape_t *t,
+static uint32_t missing_neighbour(const struct ibshift_fabric *f, const struct ibshift_shape *t,
                                   uint32_t node, int step)
 {
     unsigned l = t->node_level[node], low = step < 0 ? l - 1 : l;
@@ -111,11 +112,11 @@ static uint32_t missing_neighbour(const ibshift_fabric_t *f, const ibshift_shape
     return IBSHIFT_NO_NODE;
 }
 
-static void compare(const ibshift_fabric_t *f, ibshift_shape_t *t, uint32_t node, int step,
-                    unsigned usual_count, unsigned usual_ports)
+static void compare(const struct ibshift_fabric *f, struct ibshift_shape *t, uint32_t node,
+                    int step, unsigned usual_count, unsigned usual_ports)
 {
     const char *way = step > 0 ? "up" : "down", *name = ibshift_node_name(f, node);
-    groups_t g = groups_of(f, t, node, step);
+    struct groups g = groups_of(f, t, node, step);
     unsigned l = t->node_level[node];
 
     if (g.count != usual_count) {
@@ -138,10 +139,10 @@ static void compare(const ibshift_fabric_t *f, ibshift_shape_t *t, uint32_t node
 }
 
 /* Both ends of a lost cable differ; the upper one tells, unless only the lower end can. */
-static void compare_all(const ibshift_fabric_t *f, ibshift_shape_t *t)
+static void compare_all(const struct ibshift_fabric *f, struct ibshift_shape *t)
 {
     for (unsigned l = t->levels; l >= 1; l--) {
-        const ibshift_level_t *level = &t->level[l];
+        const struct ibshift_level *level = &t->level[l];
 
         for (uint32_t s = 0; s < f->switch_count; s++) {
             uint32_t node = f->switches[s];
@@ -167,7 +168,7 @@ static int by_value(const void *a, const void *b)
 
 /* How many switches of a level usually share a tuple: 1, or p in the cross-connected level of a
  * QFT. */
-static unsigned sharing(const ibshift_fabric_t *f, const ibshift_shape_t *t, unsigned l,
+static unsigned sharing(const struct ibshift_fabric *f, const struct ibshift_shape *t, unsigned l,
                         uint64_t *keys)
 {
     uint32_t count = 0, votes[IBSHIFT_PORT_MAX + 1] = {0};
@@ -186,7 +187,7 @@ static unsigned sharing(const ibshift_fabric_t *f, const ibshift_shape_t *t, uns
     return winner(votes);
 }
 
-static void name_parameters(ibshift_shape_t *t, const unsigned *shared)
+static void name_parameters(struct ibshift_shape *t, const unsigned *shared)
 {
     t->m[1] = t->hosts_per_leaf;
     t->w[1] = t->p[1] = 1;
@@ -203,7 +204,7 @@ static void name_parameters(ibshift_shape_t *t, const unsigned *shared)
     }
 }
 
-static void count_hosts(const ibshift_fabric_t *f, ibshift_shape_t *t)
+static void count_hosts(const struct ibshift_fabric *f, struct ibshift_shape *t)
 {
     uint32_t on_leaves = 0;
     unsigned most = 0;
@@ -226,7 +227,7 @@ static void count_hosts(const ibshift_fabric_t *f, ibshift_shape_t *t)
     t->hosts_elsewhere = f->host_count - on_leaves;
 }
 
-static void check_counts(ibshift_shape_t *t)
+static void check_counts(struct ibshift_shape *t)
 {
     for (unsigned l = 1; l <= t->levels; l++) {
         uint64_t expected = 1;
@@ -242,9 +243,10 @@ static void check_counts(ibshift_shape_t *t)
     }
 }
 
-int ibshift_shape_measure(const ibshift_fabric_t *f, ibshift_shape_t *t, ibshift_error_t *err)
+int ibshift_shape_measure(const struct ibshift_fabric *f, struct ibshift_shape *t,
+                          struct ibshift_error *err)
 {
-    votes_t *votes = malloc(sizeof(*votes));
+    struct votes *votes = malloc(sizeof(*votes));
     uint64_t *keys = malloc(((size_t)f->switch_count + 1) * sizeof(*keys));
     unsigned shared[IBSHIFT_LEVELS_MAX + 2] = {0};
 

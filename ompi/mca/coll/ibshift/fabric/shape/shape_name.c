@@ -18,7 +18,7 @@ static void append(char *text, size_t size, size_t *at, const char *format, ...)
     *at = *at < size ? *at : size - 1;
 }
 
-static bool is_kary(const ibshift_shape_t *t)
+static bool is_kary(const struct ibshift_shape *t)
 {
     for (unsigned l = 1; l <= t->levels; l++) {
         if (t->m[l] != t->m[1] || t->p[l] != 1 || t->w[l] != (l == 1 ? 1 : t->m[1])) {
@@ -28,7 +28,7 @@ static bool is_kary(const ibshift_shape_t *t)
     return t->levels > 1;
 }
 
-static void name_tree(const ibshift_shape_t *t, char *text, size_t size)
+static void name_tree(const struct ibshift_shape *t, char *text, size_t size)
 {
     const unsigned *lists[] = {t->m, t->w, t->p};
     size_t at = 0;
@@ -50,7 +50,7 @@ static void name_tree(const ibshift_shape_t *t, char *text, size_t size)
     append(text, size, &at, ")");
 }
 
-void ibshift_shape_name(const ibshift_shape_t *t, char *text, size_t size)
+void ibshift_shape_name(const struct ibshift_shape *t, char *text, size_t size)
 {
     size_t at = 0;
 
@@ -68,8 +68,8 @@ void ibshift_shape_name(const ibshift_shape_t *t, char *text, size_t size)
     }
 }
 
-void ibshift_shape_tuple(const ibshift_shape_t *t, const ibshift_fabric_t *f, uint32_t node,
-                         char *text, size_t size)
+void ibshift_shape_tuple(const struct ibshift_shape *t, const struct ibshift_fabric *f,
+                         uint32_t node, char *text, size_t size)
 {
     const uint16_t *digits =
         t->digits + (size_t)f->nodes[node].switch_index * (IBSHIFT_LEVELS_MAX + 1);

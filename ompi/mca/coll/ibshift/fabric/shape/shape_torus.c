@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t step_from(const ibshift_fabric_t *f, uint32_t sw, unsigned port)
+static uint32_t step_from(const struct ibshift_fabric *f, uint32_t sw, unsigned port)
 {
     uint32_t node = f->switches[sw], next;
 
@@ -21,7 +21,7 @@ static uint32_t step_from(const ibshift_fabric_t *f, uint32_t sw, unsigned port)
 }
 
 /* Steps through port p until back at the start: 0 if a step is missing. */
-static unsigned ring_length(const ibshift_fabric_t *f, uint32_t start, unsigned port)
+static unsigned ring_length(const struct ibshift_fabric *f, uint32_t start, unsigned port)
 {
     uint32_t at = start;
 
@@ -38,7 +38,7 @@ static unsigned ring_length(const ibshift_fabric_t *f, uint32_t start, unsigned 
 }
 
 /* The axes that start at switch 0: ports whose ring leads to a place that no axis before covers. */
-static unsigned find_axes(const ibshift_fabric_t *f, unsigned *port, unsigned *dim)
+static unsigned find_axes(const struct ibshift_fabric *f, unsigned *port, unsigned *dim)
 {
     unsigned dims = 0;
 
@@ -68,7 +68,7 @@ static unsigned find_axes(const ibshift_fabric_t *f, unsigned *port, unsigned *d
     return dims;
 }
 
-static bool place_all(const ibshift_fabric_t *f, unsigned dims, const unsigned *port,
+static bool place_all(const struct ibshift_fabric *f, unsigned dims, const unsigned *port,
                       const unsigned *dim, uint32_t *at, bool *taken)
 {
     uint32_t filled = 1;
@@ -94,7 +94,7 @@ static bool place_all(const ibshift_fabric_t *f, unsigned dims, const unsigned *
 }
 
 /* Every cable between switches joins places that differ by one step in one axis. */
-static bool all_are_steps(const ibshift_fabric_t *f, const ibshift_shape_t *t)
+static bool all_are_steps(const struct ibshift_fabric *f, const struct ibshift_shape *t)
 {
     for (uint32_t p = 0; p < f->port_count; p++) {
         uint32_t a = f->ports[p].node, b = ibshift_port_neighbour(f, p);
@@ -120,7 +120,8 @@ static bool all_are_steps(const ibshift_fabric_t *f, const ibshift_shape_t *t)
     return true;
 }
 
-static void number_places(const ibshift_fabric_t *f, ibshift_shape_t *t, const uint32_t *at)
+static void number_places(const struct ibshift_fabric *f, struct ibshift_shape *t,
+                          const uint32_t *at)
 {
     for (uint32_t i = 0; i < f->switch_count; i++) {
         uint16_t *digits = t->digits + (size_t)at[i] * (IBSHIFT_LEVELS_MAX + 1);
@@ -133,7 +134,7 @@ static void number_places(const ibshift_fabric_t *f, ibshift_shape_t *t, const u
     }
 }
 
-bool ibshift_shape_torus(const ibshift_fabric_t *f, ibshift_shape_t *t)
+bool ibshift_shape_torus(const struct ibshift_fabric *f, struct ibshift_shape *t)
 {
     unsigned port[IBSHIFT_DIMS_MAX], dim[IBSHIFT_DIMS_MAX], dims;
     uint32_t *at;

@@ -6,16 +6,16 @@
 
 #define SEED 1
 
-typedef struct arranger {
-    const ibshift_placement_t *p;
+struct arranger {
+    const struct ibshift_placement *p;
     const uint32_t *order;
     uint32_t count;
-    ibshift_arrangement_t *best;
+    struct ibshift_arrangement *best;
     unsigned ways;
     bool found;
     bool too_large; /* for a table */
-    ibshift_error_t *err;
-} arranger_t;
+    struct ibshift_error *err;
+};
 
 const char *ibshift_way_name(enum ibshift_way way)
 {
@@ -26,8 +26,8 @@ const char *ibshift_way_name(enum ibshift_way way)
     return names[way];
 }
 
-ibshift_stage_source_t ibshift_arrangement_source(const ibshift_placement_t *p,
-                                                  const ibshift_arrangement_t *a)
+struct ibshift_stage_source ibshift_arrangement_source(const struct ibshift_placement *p,
+                                                       const struct ibshift_arrangement *a)
 {
     return a->way == IBSHIFT_WAY_TABLE
                ? ibshift_source_table(&a->schedule.table, p->ranks, a->schedule.lanes, p->member_of)
@@ -35,10 +35,10 @@ ibshift_stage_source_t ibshift_arrangement_source(const ibshift_placement_t *p,
 }
 
 /* Prices the candidate and keeps it if it is the cheapest so far, by more than rounding. */
-static int weigh(arranger_t *a, ibshift_arrangement_t *candidate)
+static int weigh(struct arranger *a, struct ibshift_arrangement *candidate)
 {
-    ibshift_stage_source_t source = ibshift_arrangement_source(a->p, candidate);
-    ibshift_contention_t c;
+    struct ibshift_stage_source source = ibshift_arrangement_source(a->p, candidate);
+    struct ibshift_contention c;
     int status = ibshift_contend(a->p->paths, &source, 0, &c);
 
     if (status != 0) {
@@ -47,8 +47,8 @@ static int weigh(arranger_t *a, ibshift_arrangement_t *candidate)
     ibshift_contention_free(&c);
     a->best->tried[candidate->way] = c.sum;
     if (!a->found || c.sum < a->best->cost - 1e-6 * a->best->cost) {
-        ibshift_seats_t seats = a->best->seats;
-        ibshift_schedule_t schedule = a->best->schedule;
+        struct ibshift_seats seats = a->best->seats;
+        struct ibshift_schedule schedule = a->best->schedule;
 
         a->best->way = candidate->way;
         a->best->seats = candidate->seats;
@@ -63,9 +63,9 @@ static int weigh(arranger_t *a, ibshift_arrangement_t *candidate)
     return 0;
 }
 
-static int try_shift(arranger_t *a, enum ibshift_way way)
+static int try_shift(struct arranger *a, enum ibshift_way way)
 {
-    ibshift_arrangement_t candidate = {.way = way};
+    struct ibshift_arrangement candidate = {.way = way};
     int status = way == IBSHIFT_WAY_RANK
                      ? ibshift_seats_by_rank(a->p, &candidate.seats, a->err)
                      : ibshift_seats_along(a->p, a->order, a->count, way == IBSHIFT_WAY_KEEPERS,
@@ -79,9 +79,9 @@ static int try_shift(arranger_t *a, enum ibshift_way way)
 }
 
 /* Ranks along the order, those of one host together. */
-static uint32_t *sequence_of(const arranger_t *a)
+static uint32_t *sequence_of(const struct arranger *a)
 {
-    const ibshift_placement_t *p = a->p;
+    const struct ibshift_placement *p = a->p;
     uint32_t *sequence = malloc(((size_t)p->ranks + 1) * sizeof(*sequence)), at = 0;
 
     for (uint32_t i = 0; sequence != NULL && i < a->count; i++) {
@@ -96,9 +96,9 @@ static uint32_t *sequence_of(const arranger_t *a)
     return sequence;
 }
 
-static int try_table(arranger_t *a)
+static int try_table(struct arranger *a)
 {
-    ibshift_arrangement_t candidate = {.way = IBSHIFT_WAY_TABLE};
+    struct ibshift_arrangement candidate = {.way = IBSHIFT_WAY_TABLE};
     uint32_t *sequence = sequence_of(a);
     int status = sequence == NULL
                      ? -ENOMEM
@@ -115,9 +115,9 @@ static int try_table(arranger_t *a)
 }
 
 /* The bound; and how far it is above that of the hosts' own cables. */
-static int set_bound(arranger_t *a)
+static int set_bound(struct arranger *a)
 {
-    const ibshift_placement_t *p = a->p;
+    const struct ibshift_placement *p = a->p;
     double cables = 0;
     int status = ibshift_alltoall_bound(p->paths, p->ranks, p->member_of, &a->best->bound,
                                         &a->best->busiest);
@@ -132,14 +132,14 @@ static int set_bound(arranger_t *a)
     return status;
 }
 
-static bool is_enough(const arranger_t *a)
+static bool is_enough(const struct arranger *a)
 {
     return a->found && a->best->cost <= IBSHIFT_WAY_ENOUGH * a->best->bound;
 }
 
-static void explain(const arranger_t *a)
+static void explain(const struct arranger *a)
 {
-    ibshift_arrangement_t *b = a->best;
+    struct ibshift_arrangement *b = a->best;
     char link[160];
     double ratio = b->bound > 0 ? b->cost / b->bound : 1;
     int n = snprintf(b->reason, sizeof(b->reason), "%s: %.0f message times, %.3f of the bound",
@@ -163,7 +163,7 @@ static void explain(const arranger_t *a)
 }
 
 /* Tries a way that is allowed and was not tried, unless what is there is good enough. */
-static int try_way(arranger_t *a, enum ibshift_way way)
+static int try_way(struct arranger *a, enum ibshift_way way)
 {
     if ((a->ways >> way & 1) == 0 || is_enough(a) || a->best->tried[way] > 0) {
         return 0;
@@ -172,12 +172,12 @@ static int try_way(arranger_t *a, enum ibshift_way way)
 }
 
 /* With place keepers there are as many stages as places, however few ranks there are. */
-static bool keepers_may_gain(const arranger_t *a, double cost)
+static bool keepers_may_gain(const struct arranger *a, double cost)
 {
     return !a->found || a->count - 1 <= cost;
 }
 
-static int try_ways(arranger_t *a)
+static int try_ways(struct arranger *a)
 {
     int status = try_way(a, IBSHIFT_WAY_ROUTING);
 
@@ -192,18 +192,19 @@ static int try_ways(arranger_t *a)
     return status;
 }
 
-int ibshift_arrange(const ibshift_placement_t *placement, const uint32_t *order, uint32_t count,
-                    unsigned ways, ibshift_arrangement_t *arrangement, ibshift_error_t *err)
+int ibshift_arrange(const struct ibshift_placement *placement, const uint32_t *order,
+                    uint32_t count, unsigned ways, struct ibshift_arrangement *arrangement,
+                    struct ibshift_error *err)
 {
-    arranger_t a = {.p = placement,
-                    .order = order,
-                    .count = count,
-                    .ways = ways,
-                    .best = arrangement,
-                    .err = err};
+    struct arranger a = {.p = placement,
+                         .order = order,
+                         .count = count,
+                         .ways = ways,
+                         .best = arrangement,
+                         .err = err};
     int status;
 
-    *arrangement = (ibshift_arrangement_t){0};
+    *arrangement = (struct ibshift_arrangement){0};
     status = set_bound(&a);
     if (status == 0) {
         status = try_ways(&a);
@@ -222,17 +223,19 @@ int ibshift_arrange(const ibshift_placement_t *placement, const uint32_t *order,
                : status;
 }
 
-void ibshift_arrangement_free(ibshift_arrangement_t *a)
+void ibshift_arrangement_free(struct ibshift_arrangement *a)
 {
     ibshift_seats_free(&a->seats);
     ibshift_schedule_free(&a->schedule);
 }
 
 /* In one thread: sums in another order might decide otherwise on another host. */
-static int price_shift(const ibshift_placement_t *p, const ibshift_seats_t *seats, double *cost)
+static int price_shift(const struct ibshift_placement *p, const struct ibshift_seats *seats,
+                       double *cost)
 {
-    ibshift_stage_source_t source = ibshift_source_shift(&seats->order, p->ranks, p->member_of);
-    ibshift_contention_t c;
+    struct ibshift_stage_source source =
+        ibshift_source_shift(&seats->order, p->ranks, p->member_of);
+    struct ibshift_contention c;
     int status = ibshift_contend(p->paths, &source, 1, &c);
 
     if (status == 0) {
@@ -242,10 +245,11 @@ static int price_shift(const ibshift_placement_t *p, const ibshift_seats_t *seat
     return status;
 }
 
-int ibshift_arrange_first(ibshift_placement_t *placement, const uint32_t *order, uint32_t count,
-                          ibshift_seats_t *seats, enum ibshift_way *way, ibshift_error_t *err)
+int ibshift_arrange_first(struct ibshift_placement *placement, const uint32_t *order,
+                          uint32_t count, struct ibshift_seats *seats, enum ibshift_way *way,
+                          struct ibshift_error *err)
 {
-    ibshift_seats_t by_rank = {.rank_at = NULL};
+    struct ibshift_seats by_rank = {.rank_at = NULL};
     double routing, rank;
     int status = ibshift_seats_along(placement, order, count, false, seats, err);
 
@@ -262,7 +266,7 @@ int ibshift_arrange_first(ibshift_placement_t *placement, const uint32_t *order,
     status = status == 0 ? price_shift(placement, seats, &routing) : status;
     status = status == 0 ? price_shift(placement, &by_rank, &rank) : status;
     if (status == 0 && rank < routing - 1e-6 * routing) {
-        ibshift_seats_t dear = *seats;
+        struct ibshift_seats dear = *seats;
 
         *seats = by_rank;
         by_rank = dear;

@@ -24,34 +24,37 @@ enum ibshift_way {
 #define IBSHIFT_FIRST_RANKS  2048
 #define IBSHIFT_TABLE_MEMORY ((size_t)256 << 20) /* that a table and its search may take */
 
-typedef struct ibshift_arrangement {
+struct ibshift_arrangement {
     enum ibshift_way way;
-    ibshift_seats_t seats;       /* of a shift */
-    ibshift_schedule_t schedule; /* of a table */
+    struct ibshift_seats seats;       /* of a shift */
+    struct ibshift_schedule schedule; /* of a table */
     uint32_t stages;
     double cost, worst, bound;  /* as in a contention */
     double tried[IBSHIFT_WAYS]; /* what each cost; 0: not tried */
     uint32_t busiest;           /* link that sets the bound, as in a contention */
     double share;               /* of the links' rate that the routing leaves an all-to-all */
     char reason[400];           /* one sentence, two where the routing is the limit */
-} ibshift_arrangement_t;
+};
 
 /* order[count]: the fabric's hosts, as ibshift_placement_order() has them. ways: bits of those
  * allowed. 0, -ENOMEM, -EDOM (a table alone is allowed, and too large). */
-int ibshift_arrange(const ibshift_placement_t *placement, const uint32_t *order, uint32_t count,
-                    unsigned ways, ibshift_arrangement_t *arrangement, ibshift_error_t *err);
+int ibshift_arrange(const struct ibshift_placement *placement, const uint32_t *order,
+                    uint32_t count, unsigned ways, struct ibshift_arrangement *arrangement,
+                    struct ibshift_error *err);
 /*
  * The shift that serves before a search, for every rank by itself: in routing order, or in rank
  * order where the routes make that cheaper. Beyond IBSHIFT_FIRST_HOSTS or IBSHIFT_FIRST_RANKS the
  * two are not compared, as each rank would take long: in routing order. The same on all ranks.
  * Errors: of ibshift_seats_along().
  */
-int ibshift_arrange_first(ibshift_placement_t *placement, const uint32_t *order, uint32_t count,
-                          ibshift_seats_t *seats, enum ibshift_way *way, ibshift_error_t *err);
-void ibshift_arrangement_free(ibshift_arrangement_t *arrangement);
+int ibshift_arrange_first(struct ibshift_placement *placement, const uint32_t *order,
+                          uint32_t count, struct ibshift_seats *seats, enum ibshift_way *way,
+                          struct ibshift_error *err);
+void ibshift_arrangement_free(struct ibshift_arrangement *arrangement);
 
 const char *ibshift_way_name(enum ibshift_way way);
-ibshift_stage_source_t ibshift_arrangement_source(const ibshift_placement_t *placement,
-                                                  const ibshift_arrangement_t *arrangement);
+struct ibshift_stage_source
+ibshift_arrangement_source(const struct ibshift_placement *placement,
+                           const struct ibshift_arrangement *arrangement);
 
 #endif

@@ -7,27 +7,27 @@
 #include "fabric/paths/contend.h"
 
 /* Resources are numbered: shared links, cables out, cables in, ranks out, ranks in. */
-static uint32_t first_cable(const fit_t *fit)
+static uint32_t first_cable(const struct fit *fit)
 {
     return fit->paths->links;
 }
 
-static uint32_t first_rank(const fit_t *fit)
+static uint32_t first_rank(const struct fit *fit)
 {
     return first_cable(fit) + (fit->cables ? 2 * fit->paths->hosts : 0);
 }
 
-static uint32_t resource_count(const fit_t *fit)
+static uint32_t resource_count(const struct fit *fit)
 {
     return first_rank(fit) + 2 * fit->ranks;
 }
 
-static uint32_t rank_out(const fit_t *fit, uint32_t rank)
+static uint32_t rank_out(const struct fit *fit, uint32_t rank)
 {
     return first_rank(fit) + rank;
 }
 
-static uint32_t rank_in(const fit_t *fit, uint32_t rank)
+static uint32_t rank_in(const struct fit *fit, uint32_t rank)
 {
     return first_rank(fit) + fit->ranks + rank;
 }
@@ -40,7 +40,7 @@ uint32_t fit_capacity(double stage_cost, double cost)
 }
 
 /* A rank sends once in a stage, and not at all where its cable is too slow. */
-static uint32_t capacity(const fit_t *fit, uint32_t resource, bool dear)
+static uint32_t capacity(const struct fit *fit, uint32_t resource, bool dear)
 {
     double cost = fit->cost[dear];
     uint32_t flows;
@@ -53,7 +53,7 @@ static uint32_t capacity(const fit_t *fit, uint32_t resource, bool dear)
     return flows < 1 ? flows : 1;
 }
 
-static int number_slots(fit_t *fit)
+static int number_slots(struct fit *fit)
 {
     uint32_t count = resource_count(fit);
 
@@ -73,16 +73,16 @@ static int number_slots(fit_t *fit)
     return 0;
 }
 
-int fit_open(fit_t *fit, const ibshift_paths_t *p, uint32_t ranks, const uint32_t *member_of,
-             bool cables, const float cost[2])
+int fit_open(struct fit *fit, const struct ibshift_paths *p, uint32_t ranks,
+             const uint32_t *member_of, bool cables, const float cost[2])
 {
     int status;
 
-    *fit = (fit_t){.paths = p,
-                   .ranks = ranks,
-                   .member_of = member_of,
-                   .cables = cables,
-                   .cost = {cost[0], cost[1]}};
+    *fit = (struct fit){.paths = p,
+                        .ranks = ranks,
+                        .member_of = member_of,
+                        .cables = cables,
+                        .cost = {cost[0], cost[1]}};
     fit->low_out = calloc(ranks + 1, sizeof(*fit->low_out));
     fit->low_in = calloc(ranks + 1, sizeof(*fit->low_in));
     status = fit->low_out == NULL || fit->low_in == NULL ? -ENOMEM : number_slots(fit);
@@ -92,7 +92,7 @@ int fit_open(fit_t *fit, const ibshift_paths_t *p, uint32_t ranks, const uint32_
     return status;
 }
 
-void fit_close(fit_t *fit)
+void fit_close(struct fit *fit)
 {
     free(fit->slot);
     free(fit->missing);
@@ -103,7 +103,7 @@ void fit_close(fit_t *fit)
     free(fit->lane);
     free(fit->low_out);
     free(fit->low_in);
-    *fit = (fit_t){0};
+    *fit = (struct fit){0};
 }
 
 /* *array grows to `size` bytes, the new ones all ones; old: how many it had. */
@@ -120,7 +120,7 @@ static bool grow(void *array, size_t old, size_t size)
 }
 
 /* Wider bitmaps: the last row moves first, for it moves farthest. */
-static bool widen(fit_t *fit, uint32_t words)
+static bool widen(struct fit *fit, uint32_t words)
 {
     size_t row = fit->words * sizeof(*fit->taken);
 
@@ -137,7 +137,7 @@ static bool widen(fit_t *fit, uint32_t words)
     return true;
 }
 
-static void open_stage(fit_t *fit, uint32_t stage, bool dear)
+static void open_stage(struct fit *fit, uint32_t stage, bool dear)
 {
     uint32_t count = resource_count(fit);
 
@@ -149,7 +149,7 @@ static void open_stage(fit_t *fit, uint32_t stage, bool dear)
     }
 }
 
-int fit_add_stages(fit_t *fit, uint32_t count, bool dear)
+int fit_add_stages(struct fit *fit, uint32_t count, bool dear)
 {
     uint32_t first = fit->stages, stages = first + count, words = (stages + 63) / 64;
     size_t had = (size_t)fit->ranks * first, cells = (size_t)fit->ranks * stages;
@@ -173,12 +173,13 @@ int fit_add_stages(fit_t *fit, uint32_t count, bool dear)
     return 0;
 }
 
-uint32_t fit_lanes(const fit_t *fit, fit_pair_t pair)
+uint32_t fit_lanes(const struct fit *fit, struct fit_pair pair)
 {
     return fit->lane == NULL ? 1 : ibshift_paths_lanes(fit->paths, fit->member_of[pair.to]);
 }
 
-static uint32_t resources_of(const fit_t *fit, fit_pair_t pair, uint32_t lane, uint32_t *resources)
+static uint32_t resources_of(const struct fit *fit, struct fit_pair pair, uint32_t lane,
+                             uint32_t *resources)
 {
     uint32_t from = fit->member_of[pair.from], to = fit->member_of[pair.to], count = 0;
     const uint32_t *links = ibshift_paths_links(fit->paths, from, to, lane);
@@ -195,7 +196,7 @@ static uint32_t resources_of(const fit_t *fit, fit_pair_t pair, uint32_t lane, u
     return count;
 }
 
-bool fit_is_dear(const fit_t *fit, fit_pair_t pair)
+bool fit_is_dear(const struct fit *fit, struct fit_pair pair)
 {
     uint32_t resources[FIT_RESOURCES], lanes = fit_lanes(fit, pair);
 
@@ -212,7 +213,7 @@ bool fit_is_dear(const fit_t *fit, fit_pair_t pair)
     return true;
 }
 
-bool fit_want(const fit_t *fit, fit_pair_t pair, uint32_t lane, fit_want_t *want)
+bool fit_want(const struct fit *fit, struct fit_pair pair, uint32_t lane, struct fit_want *want)
 {
     want->count = resources_of(fit, pair, lane, want->resources);
     for (uint32_t i = 0; i < want->count; i++) {
@@ -227,10 +228,10 @@ bool fit_want(const fit_t *fit, fit_pair_t pair, uint32_t lane, fit_want_t *want
 }
 
 /* First stage with room over this lane; UINT32_MAX: none. */
-static uint32_t find_on_lane(const fit_t *fit, fit_pair_t pair, uint32_t lane)
+static uint32_t find_on_lane(const struct fit *fit, struct fit_pair pair, uint32_t lane)
 {
     uint32_t out = fit->low_out[pair.from], in = fit->low_in[pair.to];
-    fit_want_t want;
+    struct fit_want want;
 
     if (!fit_want(fit, pair, lane, &want)) {
         return UINT32_MAX;
@@ -248,7 +249,7 @@ static uint32_t find_on_lane(const fit_t *fit, fit_pair_t pair, uint32_t lane)
     return UINT32_MAX;
 }
 
-static uint32_t find_first(const fit_t *fit, fit_pair_t pair, uint32_t *lane)
+static uint32_t find_first(const struct fit *fit, struct fit_pair pair, uint32_t *lane)
 {
     uint32_t best = UINT32_MAX, lanes = fit_lanes(fit, pair);
 
@@ -264,20 +265,20 @@ static uint32_t find_first(const fit_t *fit, fit_pair_t pair, uint32_t *lane)
     return best;
 }
 
-bool fit_has_place(const fit_t *fit, fit_pair_t pair)
+bool fit_has_place(const struct fit *fit, struct fit_pair pair)
 {
     uint32_t lane;
 
     return find_first(fit, pair, &lane) != UINT32_MAX;
 }
 
-static uint32_t first_slot(const fit_t *fit, uint32_t resource, uint32_t stage)
+static uint32_t first_slot(const struct fit *fit, uint32_t resource, uint32_t stage)
 {
     return fit->slot[resource] + (fit->dear[stage] ? 0 : fit->missing[resource]);
 }
 
 /* The first free slot of the resource; it has one. */
-static void take(fit_t *fit, uint32_t resource, uint32_t stage)
+static void take(struct fit *fit, uint32_t resource, uint32_t stage)
 {
     uint64_t *word =
         fit->taken + (size_t)first_slot(fit, resource, stage) * fit->words + stage / 64;
@@ -290,7 +291,7 @@ static void take(fit_t *fit, uint32_t resource, uint32_t stage)
 }
 
 /* The slot that take() took. */
-static void own(fit_t *fit, uint32_t resource, uint32_t stage, uint16_t rank)
+static void own(struct fit *fit, uint32_t resource, uint32_t stage, uint16_t rank)
 {
     uint16_t *owner = fit->owner + (size_t)stage * fit->slots + first_slot(fit, resource, stage);
 
@@ -301,7 +302,7 @@ static void own(fit_t *fit, uint32_t resource, uint32_t stage, uint16_t rank)
 }
 
 /* The last slot taken moves into the gap, so that taken ones stay together. */
-static void give_back(fit_t *fit, uint32_t resource, uint32_t stage, uint16_t rank)
+static void give_back(struct fit *fit, uint32_t resource, uint32_t stage, uint16_t rank)
 {
     uint16_t *owners = fit->owner + (size_t)stage * fit->slots;
     uint32_t mine = first_slot(fit, resource, stage), last = fit->slot[resource + 1] - 1;
@@ -317,7 +318,7 @@ static void give_back(fit_t *fit, uint32_t resource, uint32_t stage, uint16_t ra
     fit->taken[(size_t)last * fit->words + stage / 64] &= ~(UINT64_C(1) << stage % 64);
 }
 
-static void raise_low(const fit_t *fit, uint32_t *low, uint32_t resource)
+static void raise_low(const struct fit *fit, uint32_t *low, uint32_t resource)
 {
     const uint64_t *row = fit->taken + (size_t)fit->slot[resource] * fit->words;
 
@@ -326,7 +327,7 @@ static void raise_low(const fit_t *fit, uint32_t *low, uint32_t resource)
     }
 }
 
-void fit_place(fit_t *fit, fit_pair_t pair, uint32_t stage, uint32_t lane)
+void fit_place(struct fit *fit, struct fit_pair pair, uint32_t stage, uint32_t lane)
 {
     uint32_t resources[FIT_RESOURCES], count = resources_of(fit, pair, lane, resources);
     size_t at = (size_t)stage * fit->ranks + pair.from;
@@ -345,7 +346,7 @@ void fit_place(fit_t *fit, fit_pair_t pair, uint32_t stage, uint32_t lane)
     raise_low(fit, &fit->low_in[pair.to], rank_in(fit, pair.to));
 }
 
-bool fit_place_first(fit_t *fit, fit_pair_t pair)
+bool fit_place_first(struct fit *fit, struct fit_pair pair)
 {
     uint32_t lane, stage = find_first(fit, pair, &lane);
 
@@ -360,7 +361,7 @@ static void lower_low(uint32_t *low, uint32_t word)
     *low = word < *low ? word : *low;
 }
 
-void fit_remove(fit_t *fit, fit_pair_t pair, uint32_t stage)
+void fit_remove(struct fit *fit, struct fit_pair pair, uint32_t stage)
 {
     size_t at = (size_t)stage * fit->ranks + pair.from;
     uint32_t resources[FIT_RESOURCES];
@@ -376,7 +377,7 @@ void fit_remove(fit_t *fit, fit_pair_t pair, uint32_t stage)
 
 /* Stage by stage, where the owners of a stage lie together: while pairs are placed here and there,
  * each of them would cost a cache miss. */
-int fit_own(fit_t *fit)
+int fit_own(struct fit *fit)
 {
     size_t size = (size_t)fit->slots * fit->stages * sizeof(*fit->owner);
 
@@ -403,7 +404,7 @@ int fit_own(fit_t *fit)
     return 0;
 }
 
-void fit_disown(fit_t *fit)
+void fit_disown(struct fit *fit)
 {
     free(fit->owner);
     fit->owner = NULL;

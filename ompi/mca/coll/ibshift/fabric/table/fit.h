@@ -14,8 +14,8 @@
 #define FIT_SLOTS     255                      /* of one resource, at most */
 
 /* Stages are cheap or dear; dear ones are for flows that no cheap stage can carry. */
-typedef struct fit {
-    const ibshift_paths_t *paths;
+struct fit {
+    const struct ibshift_paths *paths;
     const uint32_t *member_of;
     uint32_t ranks;
     bool cables;   /* ranks share cables: these are resources beside the ranks */
@@ -29,54 +29,54 @@ typedef struct fit {
     uint16_t *to;     /* [stage][ranks] */
     uint8_t *lane;    /* [stage][ranks], or NULL: one LID a host */
     uint32_t *low_out, *low_in; /* rank -> words below are full */
-} fit_t;
+};
 
-typedef struct fit_pair {
+struct fit_pair {
     uint16_t from, to;
     uint32_t not_in; /* stage it was pushed out of and does not take back at once */
-} fit_pair_t;
+};
 
-#define FIT_PAIR(from, to) ((fit_pair_t){(uint16_t)(from), (uint16_t)(to), UINT32_MAX})
+#define FIT_PAIR(from, to) ((struct fit_pair){(uint16_t)(from), (uint16_t)(to), UINT32_MAX})
 
-typedef struct fit_want {
+struct fit_want {
     uint32_t resources[FIT_RESOURCES], count;
     const uint64_t *last[FIT_RESOURCES]; /* bitmap of each resource's last slot */
-} fit_want_t;
+};
 
 /* Flows that a resource of this cost carries in a stage of that cost. */
 uint32_t fit_capacity(double stage_cost, double cost);
 
 /* Without stages. 0 or -ENOMEM, as in the next two. */
-int fit_open(fit_t *fit, const ibshift_paths_t *paths, uint32_t ranks, const uint32_t *member_of,
-             bool cables, const float cost[2]);
-int fit_add_stages(fit_t *fit, uint32_t count, bool dear);
+int fit_open(struct fit *fit, const struct ibshift_paths *paths, uint32_t ranks,
+             const uint32_t *member_of, bool cables, const float cost[2]);
+int fit_add_stages(struct fit *fit, uint32_t count, bool dear);
 /* From here on the owners of all slots are known, as fit_remove() and fit_walk() need them. */
-int fit_own(fit_t *fit);
-void fit_disown(fit_t *fit);
-void fit_close(fit_t *fit);
+int fit_own(struct fit *fit);
+void fit_disown(struct fit *fit);
+void fit_close(struct fit *fit);
 
 /* Whom the rank sends to in a stage, or FIT_NOBODY. */
-static inline uint16_t fit_to(const fit_t *fit, uint32_t rank, uint32_t stage)
+static inline uint16_t fit_to(const struct fit *fit, uint32_t rank, uint32_t stage)
 {
     return fit->to[(size_t)stage * fit->ranks + rank];
 }
 
-uint32_t fit_lanes(const fit_t *fit, fit_pair_t pair);
+uint32_t fit_lanes(const struct fit *fit, struct fit_pair pair);
 /* What the pair takes over this lane; false: a link that no stage has room for. */
-bool fit_want(const fit_t *fit, fit_pair_t pair, uint32_t lane, fit_want_t *want);
+bool fit_want(const struct fit *fit, struct fit_pair pair, uint32_t lane, struct fit_want *want);
 /* Does the pair need a dear stage? */
-bool fit_is_dear(const fit_t *fit, fit_pair_t pair);
+bool fit_is_dear(const struct fit *fit, struct fit_pair pair);
 /* Puts the pair into the first stage that has room, over any lane; false: there is none. */
-bool fit_place_first(fit_t *fit, fit_pair_t pair);
-bool fit_has_place(const fit_t *fit, fit_pair_t pair);
-void fit_place(fit_t *fit, fit_pair_t pair, uint32_t stage, uint32_t lane);
-void fit_remove(fit_t *fit, fit_pair_t pair, uint32_t stage);
+bool fit_place_first(struct fit *fit, struct fit_pair pair);
+bool fit_has_place(const struct fit *fit, struct fit_pair pair);
+void fit_place(struct fit *fit, struct fit_pair pair, uint32_t stage, uint32_t lane);
+void fit_remove(struct fit *fit, struct fit_pair pair, uint32_t stage);
 
 /*
  * Places left[] by moving others, until all are placed or `patience` steps in a row have brought
  * nothing. Returns how many are still left. room: of left[], more than count.
  */
-uint32_t fit_walk(fit_t *fit, fit_pair_t *left, uint32_t count, uint32_t room, uint64_t patience,
-                  uint64_t *seed);
+uint32_t fit_walk(struct fit *fit, struct fit_pair *left, uint32_t count, uint32_t room,
+                  uint64_t patience, uint64_t *seed);
 
 #endif

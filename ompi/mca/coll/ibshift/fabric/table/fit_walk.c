@@ -9,12 +9,12 @@
 #define RELIEF     8  /* one step in so many goes where the fullest resource is free */
 #define OWNERS_MAX 3  /* pairs that make way for one */
 
-typedef struct owners {
-    fit_pair_t pair[OWNERS_MAX];
+struct owners {
+    struct fit_pair pair[OWNERS_MAX];
     uint32_t count;
-} owners_t;
+};
 
-static bool is_owner(const owners_t *owners, uint16_t who)
+static bool is_owner(const struct owners *owners, uint16_t who)
 {
     for (uint32_t k = 0; k < owners->count; k++) {
         if (owners->pair[k].from == who) {
@@ -26,8 +26,8 @@ static bool is_owner(const owners_t *owners, uint16_t who)
 
 /* Adds one of those that hold the resource in this stage, unless one of them makes way already;
  * false: too many, or it has no slot in such a stage. */
-static bool add_owner(const fit_t *fit, uint32_t resource, uint32_t stage, uint64_t *seed,
-                      owners_t *owners)
+static bool add_owner(const struct fit *fit, uint32_t resource, uint32_t stage, uint64_t *seed,
+                      struct owners *owners)
 {
     uint32_t first = fit->slot[resource] + (fit->dear[stage] ? 0 : fit->missing[resource]);
     uint32_t slots = fit->slot[resource + 1] - first;
@@ -43,12 +43,12 @@ static bool add_owner(const fit_t *fit, uint32_t resource, uint32_t stage, uint6
         return false;
     }
     chosen = who[slots == 1 ? 0 : ibshift_random_below(seed, slots)];
-    owners->pair[owners->count++] = (fit_pair_t){chosen, fit_to(fit, chosen, stage), stage};
+    owners->pair[owners->count++] = (struct fit_pair){chosen, fit_to(fit, chosen, stage), stage};
     return true;
 }
 
-static bool find_owners(const fit_t *fit, const fit_want_t *want, uint32_t stage, uint64_t *seed,
-                        owners_t *owners)
+static bool find_owners(const struct fit *fit, const struct fit_want *want, uint32_t stage,
+                        uint64_t *seed, struct owners *owners)
 {
     bool found = true;
 
@@ -62,7 +62,7 @@ static bool find_owners(const fit_t *fit, const fit_want_t *want, uint32_t stage
 }
 
 /* Stages of word w in which so many resources are taken, one to OWNERS_MAX. */
-static uint64_t so_many_taken(const fit_want_t *want, uint32_t w, uint32_t many)
+static uint64_t so_many_taken(const struct fit_want *want, uint32_t w, uint32_t many)
 {
     uint64_t at_least[OWNERS_MAX + 1] = {0};
 
@@ -76,7 +76,7 @@ static uint64_t so_many_taken(const fit_want_t *want, uint32_t w, uint32_t many)
 }
 
 /* The bitmap with the fewest free stages. */
-static const uint64_t *fullest(const fit_t *fit, const fit_want_t *want)
+static const uint64_t *fullest(const struct fit *fit, const struct fit_want *want)
 {
     const uint64_t *found = want->last[0];
     uint32_t most = 0;
@@ -96,7 +96,7 @@ static const uint64_t *fullest(const fit_t *fit, const fit_want_t *want)
 }
 
 /* Owners that fit into no stage as it is. */
-static uint32_t homeless_of(const fit_t *fit, const owners_t *owners)
+static uint32_t homeless_of(const struct fit *fit, const struct owners *owners)
 {
     uint32_t count = 0;
 
@@ -112,8 +112,8 @@ static uint32_t homeless_of(const fit_t *fit, const owners_t *owners)
  * the fullest resource fit nowhere themselves: now and then it wants a stage where that one is
  * free. UINT32_MAX: there is none.
  */
-static uint32_t choose_stage(const fit_t *fit, const fit_want_t *want, uint32_t not_in,
-                             uint64_t *seed, owners_t *chosen)
+static uint32_t choose_stage(const struct fit *fit, const struct fit_want *want, uint32_t not_in,
+                             uint64_t *seed, struct owners *chosen)
 {
     uint32_t start = ibshift_random_below(seed, fit->words), best = UINT32_MAX, looked = 0;
     uint32_t least = OWNERS_MAX + 1, homeless;
@@ -127,7 +127,7 @@ static uint32_t choose_stage(const fit_t *fit, const fit_want_t *want, uint32_t 
 
         for (uint64_t c = few; c != 0 && looked < LOOK; c &= c - 1) {
             uint32_t stage = w * 64 + (uint32_t)__builtin_ctzll(c);
-            owners_t owners;
+            struct owners owners;
 
             if (stage >= fit->stages || stage == not_in ||
                 !find_owners(fit, want, stage, seed, &owners)) {
@@ -150,11 +150,11 @@ static uint32_t choose_stage(const fit_t *fit, const fit_want_t *want, uint32_t 
 }
 
 /* Puts the pair in; those that it pushed out and that fit nowhere come back in out[]. */
-static bool settle(fit_t *fit, fit_pair_t pair, uint64_t *seed, owners_t *out)
+static bool settle(struct fit *fit, struct fit_pair pair, uint64_t *seed, struct owners *out)
 {
     uint32_t lane = ibshift_random_below(seed, fit_lanes(fit, pair)), stage;
-    owners_t owners = {.count = 0};
-    fit_want_t want;
+    struct owners owners = {.count = 0};
+    struct fit_want want;
 
     out->count = 0;
     if (fit_place_first(fit, pair)) {
@@ -179,14 +179,14 @@ static bool settle(fit_t *fit, fit_pair_t pair, uint64_t *seed, owners_t *out)
     return true;
 }
 
-uint32_t fit_walk(fit_t *fit, fit_pair_t *left, uint32_t count, uint32_t room, uint64_t patience,
-                  uint64_t *seed)
+uint32_t fit_walk(struct fit *fit, struct fit_pair *left, uint32_t count, uint32_t room,
+                  uint64_t patience, uint64_t *seed)
 {
     uint32_t least = count;
 
     for (uint64_t since = 0; count > 0 && count + OWNERS_MAX <= room && since < patience; since++) {
         uint32_t i = ibshift_random_below(seed, count);
-        owners_t out;
+        struct owners out;
 
         if (!settle(fit, left[i], seed, &out)) {
             continue;

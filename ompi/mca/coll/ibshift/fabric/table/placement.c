@@ -6,9 +6,10 @@
 
 #include "fabric/shape/order.h"
 
-static int set_ranks(ibshift_placement_t *p, const uint32_t *host_of, ibshift_error_t *err)
+static int set_ranks(struct ibshift_placement *p, const uint32_t *host_of,
+                     struct ibshift_error *err)
 {
-    const ibshift_fabric_t *f = p->fabric;
+    const struct ibshift_fabric *f = p->fabric;
 
     memset(p->member_at, 0xff, f->host_count * sizeof(*p->member_at));
     for (uint32_t r = 0; r < p->ranks; r++) {
@@ -28,7 +29,7 @@ static int set_ranks(ibshift_placement_t *p, const uint32_t *host_of, ibshift_er
 }
 
 /* start[m + 1] holds how many ranks m has. */
-static void list_ranks(ibshift_placement_t *p)
+static void list_ranks(struct ibshift_placement *p)
 {
     uint32_t members = p->hosts;
 
@@ -45,10 +46,10 @@ static void list_ranks(ibshift_placement_t *p)
     p->start[members] = p->ranks;
 }
 
-int ibshift_placement_open(const ibshift_fabric_t *f, const uint32_t *host_of, uint32_t ranks,
-                           ibshift_placement_t **placement, ibshift_error_t *err)
+int ibshift_placement_open(const struct ibshift_fabric *f, const uint32_t *host_of, uint32_t ranks,
+                           struct ibshift_placement **placement, struct ibshift_error *err)
 {
-    ibshift_placement_t *p = calloc(1, sizeof(*p));
+    struct ibshift_placement *p = calloc(1, sizeof(*p));
     int status = -ENOMEM;
 
     if (p != NULL) {
@@ -75,13 +76,13 @@ int ibshift_placement_open(const ibshift_fabric_t *f, const uint32_t *host_of, u
     return 0;
 }
 
-int ibshift_placement_routes(ibshift_placement_t *p, bool all_lids, ibshift_error_t *err)
+int ibshift_placement_routes(struct ibshift_placement *p, bool all_lids, struct ibshift_error *err)
 {
     return (all_lids ? ibshift_paths_build : ibshift_paths_build_base)(p->fabric, p->host, p->hosts,
                                                                        &p->paths, err);
 }
 
-void ibshift_placement_close(ibshift_placement_t *p)
+void ibshift_placement_close(struct ibshift_placement *p)
 {
     if (p != NULL) {
         free(p->host);
@@ -94,12 +95,13 @@ void ibshift_placement_close(ibshift_placement_t *p)
     }
 }
 
-static int seats_open(ibshift_seats_t *seats, uint32_t places, uint32_t slots, uint32_t ranks,
-                      ibshift_error_t *err)
+static int seats_open(struct ibshift_seats *seats, uint32_t places, uint32_t slots, uint32_t ranks,
+                      struct ibshift_error *err)
 {
     size_t size = (size_t)places * slots * sizeof(*seats->rank_at);
 
-    *seats = (ibshift_seats_t){.rank_at = malloc(size + 1),
+    *seats =
+        (struct ibshift_seats){.rank_at = malloc(size + 1),
                                .seat_of = malloc(((size_t)ranks + 1) * sizeof(*seats->seat_of))};
     if (seats->rank_at == NULL || seats->seat_of == NULL) {
         ibshift_seats_free(seats);
@@ -111,20 +113,20 @@ static int seats_open(ibshift_seats_t *seats, uint32_t places, uint32_t slots, u
     return 0;
 }
 
-void ibshift_seats_free(ibshift_seats_t *seats)
+void ibshift_seats_free(struct ibshift_seats *seats)
 {
     free(seats->rank_at);
     free(seats->seat_of);
-    *seats = (ibshift_seats_t){0};
+    *seats = (struct ibshift_seats){0};
 }
 
-static uint32_t member_of_host(const ibshift_placement_t *p, uint32_t host)
+static uint32_t member_of_host(const struct ibshift_placement *p, uint32_t host)
 {
     return host == IBSHIFT_NO_HOST ? IBSHIFT_NO_HOST : p->member_at[host];
 }
 
-static void seat_member(const ibshift_placement_t *p, uint32_t member, uint32_t place,
-                        ibshift_seats_t *seats)
+static void seat_member(const struct ibshift_placement *p, uint32_t member, uint32_t place,
+                        struct ibshift_seats *seats)
 {
     for (uint32_t i = p->start[member]; i < p->start[member + 1]; i++) {
         uint32_t seat = place * p->slots + i - p->start[member];
@@ -134,8 +136,8 @@ static void seat_member(const ibshift_placement_t *p, uint32_t member, uint32_t 
     }
 }
 
-int ibshift_seats_along(const ibshift_placement_t *p, const uint32_t *hosts, uint32_t count,
-                        bool keepers, ibshift_seats_t *seats, ibshift_error_t *err)
+int ibshift_seats_along(const struct ibshift_placement *p, const uint32_t *hosts, uint32_t count,
+                        bool keepers, struct ibshift_seats *seats, struct ibshift_error *err)
 {
     uint32_t places = keepers ? count : p->hosts, place = 0, seated = 0;
     int status = seats_open(seats, places, p->slots, p->ranks, err);
@@ -161,8 +163,8 @@ int ibshift_seats_along(const ibshift_placement_t *p, const uint32_t *hosts, uin
     return status;
 }
 
-int ibshift_seats_by_rank(const ibshift_placement_t *p, ibshift_seats_t *seats,
-                          ibshift_error_t *err)
+int ibshift_seats_by_rank(const struct ibshift_placement *p, struct ibshift_seats *seats,
+                          struct ibshift_error *err)
 {
     int status = seats_open(seats, p->ranks, 1, p->ranks, err);
 
@@ -172,10 +174,10 @@ int ibshift_seats_by_rank(const ibshift_placement_t *p, ibshift_seats_t *seats,
     return status;
 }
 
-int ibshift_placement_order(const ibshift_fabric_t *f, uint32_t **order, uint32_t *count,
-                            ibshift_error_t *err)
+int ibshift_placement_order(const struct ibshift_fabric *f, uint32_t **order, uint32_t *count,
+                            struct ibshift_error *err)
 {
-    ibshift_shape_t shape;
+    struct ibshift_shape shape;
     int status;
 
     if (f->order != NULL) {

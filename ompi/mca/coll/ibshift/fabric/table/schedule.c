@@ -13,33 +13,33 @@
 #define WORK     1000000 /* ranks times steps: a step takes longer the more ranks there are */
 
 /* Links of one cost: what the fullest of them carries. */
-typedef struct kind {
+struct kind {
     double cost, flows;
-} kind_t;
+};
 
 /* Stages that an all-to-all needs at the least if they are paid at these costs. */
-typedef struct prospect {
+struct prospect {
     float cost[2];
     uint32_t stages[2]; /* cheap ones, dear ones */
     double price;
-} prospect_t;
+};
 
-typedef struct search {
-    const ibshift_paths_t *paths;
+struct search {
+    const struct ibshift_paths *paths;
     const uint32_t *member_of, *sequence;
     uint32_t ranks, most_on_member;
     uint32_t sends; /* of the rank that sends to most others */
     size_t memory;
     uint64_t seed;
-    kind_t kinds[KINDS];
+    struct kind kinds[KINDS];
     uint32_t kind_count;
-    fit_pair_t *left; /* pairs that are not placed */
+    struct fit_pair *left; /* pairs that are not placed */
     uint32_t left_count, room;
-    fit_t fit;
-} search_t;
+    struct fit fit;
+};
 
 /* A cost that is not told apart any more counts as the dearest one. */
-static void add_kind(search_t *s, double cost, double flows)
+static void add_kind(struct search *s, double cost, double flows)
 {
     uint32_t k = 0;
 
@@ -47,13 +47,13 @@ static void add_kind(search_t *s, double cost, double flows)
         k++;
     }
     if (k == s->kind_count) {
-        s->kinds[s->kind_count++] = (kind_t){cost, flows};
+        s->kinds[s->kind_count++] = (struct kind){cost, flows};
     }
     s->kinds[k].cost = cost > s->kinds[k].cost ? cost : s->kinds[k].cost;
     s->kinds[k].flows = flows > s->kinds[k].flows ? flows : s->kinds[k].flows;
 }
 
-static int find_kinds(search_t *s)
+static int find_kinds(struct search *s)
 {
     uint32_t links = s->paths->links + s->paths->hosts;
     double *loads;
@@ -75,7 +75,7 @@ static double stages_for(double flows, uint32_t capacity)
 }
 
 /* Stages at this cost, and dear ones for flows that do not fit into these. */
-static prospect_t prospect_at(const search_t *s, double cheap)
+static struct prospect prospect_at(const struct search *s, double cheap)
 {
     double dear = cheap, many[2] = {0, 0};
 
@@ -96,14 +96,15 @@ static prospect_t prospect_at(const search_t *s, double cheap)
             fmax(many[0], capacity > 0 ? stages_for(s->kinds[k].flows - in_dear, capacity) : 0);
     }
     many[0] = fmax(many[0], s->sends - many[1]);
-    return (prospect_t){{(float)cheap, (float)dear},
-                        {(uint32_t)many[0], (uint32_t)many[1]},
-                        many[0] * cheap + many[1] * dear};
+    return (struct prospect){{(float)cheap, (float)dear},
+                             {(uint32_t)many[0], (uint32_t)many[1]},
+                             many[0] * cheap + many[1] * dear};
 }
 
 /* Is a better than b? Among those that cost the same: the fewest stages in which a rank's own are
  * at most half of them, for then the search is easy; else the most. */
-static bool is_better(const search_t *s, const prospect_t *a, const prospect_t *b, double least)
+static bool is_better(const struct search *s, const struct prospect *a, const struct prospect *b,
+                      double least)
 {
     uint32_t many = a->stages[0] + a->stages[1], others = b->stages[0] + b->stages[1];
     bool roomy = many >= 2 * s->sends, other_roomy = others >= 2 * s->sends;
@@ -116,15 +117,15 @@ static bool is_better(const search_t *s, const prospect_t *a, const prospect_t *
 
 /* All costs in which some link's flows fit without a rest; twice, for the least price comes first.
  */
-static prospect_t find_prospect(const search_t *s)
+static struct prospect find_prospect(const struct search *s)
 {
-    prospect_t best = {.price = INFINITY};
+    struct prospect best = {.price = INFINITY};
     double least = 0;
 
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t k = 0; k < s->kind_count; k++) {
             for (uint32_t flows = 1; flows <= FIT_SLOTS; flows++) {
-                prospect_t p = prospect_at(s, flows * s->kinds[k].cost);
+                struct prospect p = prospect_at(s, flows * s->kinds[k].cost);
 
                 if (is_better(s, &p, &best, least)) {
                     best = p;
@@ -140,7 +141,7 @@ static prospect_t find_prospect(const search_t *s)
 }
 
 /* Pair i of the shift over the sequence; false: no pair, they share a host. */
-static bool shift_pair(const search_t *s, uint64_t i, fit_pair_t *pair)
+static bool shift_pair(const struct search *s, uint64_t i, struct fit_pair *pair)
 {
     uint32_t place = (uint32_t)(i % s->ranks), to = place + (uint32_t)(i / s->ranks);
 
@@ -149,7 +150,7 @@ static bool shift_pair(const search_t *s, uint64_t i, fit_pair_t *pair)
 }
 
 /* What the search holds with so many stages; what the table takes at the end, unless both are. */
-static double size_of(const search_t *s, double stages, bool owners)
+static double size_of(const struct search *s, double stages, bool owners)
 {
     double cells = stages * s->ranks, slots = stages * s->fit.slots;
     double table = cells * (sizeof(uint32_t) + sizeof(uint32_t));
@@ -158,7 +159,7 @@ static double size_of(const search_t *s, double stages, bool owners)
            fmax(table, owners ? slots * sizeof(*s->fit.owner) : 0);
 }
 
-static int open_stages(search_t *s, uint32_t count, bool dear)
+static int open_stages(struct search *s, uint32_t count, bool dear)
 {
     double stages = (double)s->fit.stages + count;
 
@@ -168,7 +169,7 @@ static int open_stages(search_t *s, uint32_t count, bool dear)
 }
 
 /* More stages, dear ones if any pair that is left needs that. */
-static int add_stages(search_t *s, uint32_t count)
+static int add_stages(struct search *s, uint32_t count)
 {
     bool dear = false;
     uint32_t kept = 0;
@@ -188,7 +189,7 @@ static int add_stages(search_t *s, uint32_t count)
 }
 
 /* Places what fits in the order of the shift, pairs that need dear stages before the others. */
-static int first_fit(search_t *s)
+static int first_fit(struct search *s)
 {
     uint64_t pairs = (uint64_t)s->ranks * s->ranks;
     bool some_dear = s->fit.cost[1] > s->fit.cost[0];
@@ -196,7 +197,7 @@ static int first_fit(search_t *s)
 
     for (int pass = some_dear ? 0 : 1; pass < 2; pass++) {
         for (uint64_t i = 0; status == 0 && i < pairs; i++) {
-            fit_pair_t pair;
+            struct fit_pair pair;
 
             if (!shift_pair(s, i, &pair) ||
                 (some_dear && fit_is_dear(&s->fit, pair) != (pass == 0)) ||
@@ -214,9 +215,9 @@ static int first_fit(search_t *s)
 
 /* First fit, then the walk; a stage more whenever the walk has looked in vain at as many pairs as
  * are left, or, where these are few, for its share of the work. */
-static int search(search_t *s)
+static int search(struct search *s)
 {
-    prospect_t p = find_prospect(s);
+    struct prospect p = find_prospect(s);
     int status = fit_open(&s->fit, s->paths, s->ranks, s->member_of, s->most_on_member > 1, p.cost);
 
     status = status == 0 ? open_stages(s, p.stages[1], true) : status;
@@ -243,8 +244,8 @@ static int search(search_t *s)
 }
 
 /* Ranks of one member exchange in stages of their own, behind the others. */
-static void add_local_stages(const search_t *s, uint32_t first, uint32_t stages,
-                             ibshift_schedule_t *t)
+static void add_local_stages(const struct search *s, uint32_t first, uint32_t stages,
+                             struct ibshift_schedule *t)
 {
     for (uint32_t i = 0, next; i < s->ranks; i = next) {
         uint32_t member = s->member_of[s->sequence[i]];
@@ -262,7 +263,7 @@ static void add_local_stages(const search_t *s, uint32_t first, uint32_t stages,
     }
 }
 
-static void count_members(search_t *s)
+static void count_members(struct search *s)
 {
     uint32_t least = s->ranks;
 
@@ -277,8 +278,8 @@ static void count_members(search_t *s)
     s->sends = s->ranks - least;
 }
 
-static void write_cells(const search_t *s, uint32_t rank, uint32_t first, uint32_t end,
-                        ibshift_schedule_t *t)
+static void write_cells(const struct search *s, uint32_t rank, uint32_t first, uint32_t end,
+                        struct ibshift_schedule *t)
 {
     uint32_t stages = t->table.stages;
 
@@ -296,14 +297,14 @@ static void write_cells(const search_t *s, uint32_t rank, uint32_t first, uint32
     }
 }
 
-static int write_table(const search_t *s, ibshift_schedule_t *t)
+static int write_table(const struct search *s, struct ibshift_schedule *t)
 {
     uint32_t network = s->fit.stages, stages = network + s->most_on_member - 1;
     size_t cells = (size_t)s->ranks * stages;
 
-    *t = (ibshift_schedule_t){.to = malloc(cells * sizeof(*t->to) + 1),
-                              .from = malloc(cells * sizeof(*t->from) + 1),
-                              .lanes = s->fit.lane != NULL ? calloc(cells + 1, 1) : NULL};
+    *t = (struct ibshift_schedule){.to = malloc(cells * sizeof(*t->to) + 1),
+                                   .from = malloc(cells * sizeof(*t->from) + 1),
+                                   .lanes = s->fit.lane != NULL ? calloc(cells + 1, 1) : NULL};
     if (t->to == NULL || t->from == NULL || (s->fit.lane != NULL && t->lanes == NULL)) {
         ibshift_schedule_free(t);
         return -ENOMEM;
@@ -323,17 +324,17 @@ static int write_table(const search_t *s, ibshift_schedule_t *t)
     return 0;
 }
 
-int ibshift_schedule_make(const ibshift_paths_t *paths, uint32_t ranks, const uint32_t *member_of,
-                          const uint32_t *sequence, size_t memory, uint64_t seed,
-                          ibshift_schedule_t *schedule)
+int ibshift_schedule_make(const struct ibshift_paths *paths, uint32_t ranks,
+                          const uint32_t *member_of, const uint32_t *sequence, size_t memory,
+                          uint64_t seed, struct ibshift_schedule *schedule)
 {
-    search_t s = {.paths = paths,
-                  .member_of = member_of,
-                  .sequence = sequence,
-                  .ranks = ranks,
-                  .memory = memory,
-                  .seed = seed,
-                  .room = ranks * ranks / 4 + 64};
+    struct search s = {.paths = paths,
+                       .member_of = member_of,
+                       .sequence = sequence,
+                       .ranks = ranks,
+                       .memory = memory,
+                       .seed = seed,
+                       .room = ranks * ranks / 4 + 64};
     int status;
 
     if (ranks > IBSHIFT_SCHEDULE_RANKS) {
@@ -349,10 +350,10 @@ int ibshift_schedule_make(const ibshift_paths_t *paths, uint32_t ranks, const ui
     return status;
 }
 
-void ibshift_schedule_free(ibshift_schedule_t *schedule)
+void ibshift_schedule_free(struct ibshift_schedule *schedule)
 {
     free(schedule->to);
     free(schedule->from);
     free(schedule->lanes);
-    *schedule = (ibshift_schedule_t){0};
+    *schedule = (struct ibshift_schedule){0};
 }

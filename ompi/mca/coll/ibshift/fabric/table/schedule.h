@@ -10,11 +10,11 @@
 
 #define IBSHIFT_SCHEDULE_RANKS 65000 /* at most */
 
-typedef struct ibshift_schedule {
+struct ibshift_schedule {
     struct ibshift_stages table; /* all rows; table.to and table.from are owned here */
     uint32_t *to, *from;
     uint8_t *lanes; /* [rank * stages + stage]: the destination's LID; NULL: always the first */
-} ibshift_schedule_t;
+};
 
 /*
  * A table in which no rank sends or receives twice in a stage, no link carries more flows than it
@@ -22,9 +22,9 @@ typedef struct ibshift_schedule {
  * sequence: the ranks in routing order, ranks of one member together. memory: that the search and
  * the table may take. 0, -E2BIG (they would take more), -ENOMEM.
  */
-int ibshift_schedule_make(const ibshift_paths_t *paths, uint32_t ranks, const uint32_t *member_of,
-                          const uint32_t *sequence, size_t memory, uint64_t seed,
-                          ibshift_schedule_t *schedule);
-void ibshift_schedule_free(ibshift_schedule_t *schedule);
+int ibshift_schedule_make(const struct ibshift_paths *paths, uint32_t ranks,
+                          const uint32_t *member_of, const uint32_t *sequence, size_t memory,
+                          uint64_t seed, struct ibshift_schedule *schedule);
+void ibshift_schedule_free(struct ibshift_schedule *schedule);
 
 #endif
