@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "net/node/node.h"
+#include "net/node/private.h"
 
 enum { NETS = 3, COMM = 7 };
 
@@ -370,6 +370,56 @@ static void a_dead_process(void **state)
     unmake(&m[1]);
 }
 
+/* Cells of a peer that writes what it likes, some of it nearly right. */
+static void write_cell(struct ibshift_node_peer *to, uint32_t kinds)
+{
+    struct ibshift_node_cell *cell = &to->out.cells[to->out_cells % IBSHIFT_NODE_CELLS];
+    static const uint64_t odd[] = {0, 1, 40, 41, 1000, 16384, 65536, UINT32_MAX, UINT64_MAX};
+
+    cell->kind = (uint8_t)draw(kinds);
+    cell->flags = (uint8_t)draw(3);
+    cell->size = (uint16_t)(draw(2) == 0 ? draw(70) : draw(65536));
+    cell->key = (struct ibshift_net_key){.comm = COMM, .seq = 1, .tag = draw(8)};
+    cell->at = draw(4) != 0 ? to->out_ring : draw(UINT32_MAX);
+    cell->part.length = draw(3) == 0 ? odd[draw(9)] : cell->size;
+    cell->part.offset = draw(3) == 0 ? odd[draw(9)] : 0;
+    to->out_ring += cell->size;
+    atomic_store_explicit(&cell->turn, ++to->out_cells, memory_order_release);
+}
+
+static void hostile(void **state)
+{
+    enum { RUNS = 3000, POSTED = 8 };
+    struct message m[POSTED];
+
+    (void)state;
+    for (uint32_t run = 0; run < RUNS; run++) {
+        struct ibshift_node_peer *victim;
+
+        seed = run;
+        open_all(1 << 17, true);
+        for (uint32_t i = 0; i < POSTED; i++) {
+            make(&m[i], 0, 1, i, lengths[draw(13)]);
+            if (draw(2) == 0) {
+                (void)post(&m[i], false);
+            }
+        }
+        victim = ibshift_nn_peer(ibshift_node(nets[0]), 1);
+        assert_int_equal(ibshift_nn_meet(ibshift_node(nets[0]), victim), 0);
+        for (uint32_t i = 0; i < 60 && !m[0].is_sent; i++) {
+            write_cell(victim, IBSHIFT_NODE_BREAK + 2);
+            take(1);
+        }
+        ibshift_nn_break(ibshift_node(nets[0]), victim, -EIO, "enough");
+        take_all(70);
+        for (uint32_t i = 0; i < POSTED; i++) {
+            assert_true(!m[i].is_received || m[i].recv_status != WAITING);
+            unmake(&m[i]);
+        }
+        close_all();
+    }
+}
+
 /* What a segment's name is found under, but is not one. */
 static void strangers_stay(void **state)
 {
@@ -419,10 +469,11 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(traffic),        cmocka_unit_test(what_is_waited_for_comes),
-        cmocka_unit_test(other_length),   cmocka_unit_test(given_up_here),
-        cmocka_unit_test(taken_back),     cmocka_unit_test(a_dead_process),
-        cmocka_unit_test(strangers_stay), cmocka_unit_test(no_room),
+        cmocka_unit_test(traffic),      cmocka_unit_test(what_is_waited_for_comes),
+        cmocka_unit_test(other_length), cmocka_unit_test(given_up_here),
+        cmocka_unit_test(taken_back),   cmocka_unit_test(a_dead_process),
+        cmocka_unit_test(hostile),      cmocka_unit_test(strangers_stay),
+        cmocka_unit_test(no_room),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
