@@ -276,7 +276,7 @@ static bool can_reach_each_other(const struct ompi_communicator_t *comm)
     bool have_adapters = true, share_memory = true;
     uint64_t node = 0;
 
-    for (int i = 0; i < ompi_comm_size(comm); i++) {
+    for (int i = 0; i < ompi_group_size(comm->c_local_group); i++) {
         opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, i);
         struct ibshift_card_place place;
 
