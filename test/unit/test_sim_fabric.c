@@ -157,6 +157,29 @@ static void one_to_two(void **state)
     tear_down(&b);
 }
 
+/* The same with turns of several packets: 0 0 0 1 1 1 0 0 0 ..., and so on. */
+static void bursts(void **state)
+{
+    static const struct {
+        uint32_t burst, behind; /* packets of message 1 after the last one of message 0 */
+    } expected[] = {{1, 2}, {3, 1}, {5, 5}, {7, 3}, {10, 10}};
+    struct bench b;
+    struct sim_fabric_options options = usual();
+    uint64_t last = FLIGHT + ROUTING + 20 * PACKET + FLIGHT;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        options.burst = expected[i].burst;
+        set_up(&b, "kary:4,1", &options);
+        send(&b, 0, 0, 1, 10 * MTU);
+        send(&b, 1, 0, 2, 10 * MTU);
+        run(&b);
+        assert_int_equal(b.arrived[0], last - expected[i].behind * PACKET);
+        assert_int_equal(b.arrived[1], last);
+        tear_down(&b);
+    }
+}
+
 /* With room for one packet only, the next one leaves when word of the free place is back. */
 static void one_credit(void **state)
 {
@@ -187,6 +210,75 @@ static void output_queues(void **state)
     send(&b, 2, 0, 3, MTU);
     run(&b);
     assert_int_equal(b.arrived[2], 2 * PACKET + FLIGHT + ROUTING + PACKET + FLIGHT);
+    tear_down(&b);
+}
+
+/* The same with one queue an input: hosts 1 and 0 take turns on the cable to 2, and only when the
+ * second packet of host 0 leaves (with one read: has left), its packet for 3 is the queue's head. */
+static void one_queue(void **state)
+{
+    struct bench b;
+    struct sim_fabric_options options = usual();
+
+    (void)state;
+    options.arbiter = SIM_FIFO;
+    for (uint32_t limit = 1; limit <= 3; limit += 2) {
+        options.reads = limit;
+        set_up(&b, "kary:4,1", &options);
+        send(&b, 1, 1, 2, 20 * MTU);
+        send(&b, 0, 0, 2, 10 * MTU);
+        send(&b, 2, 0, 3, MTU);
+        run(&b);
+        assert_int_equal(b.arrived[2], FLIGHT + ROUTING + (limit == 1 ? 5 : 4) * PACKET + FLIGHT);
+        assert_int_equal(b.count, 3);
+        tear_down(&b);
+    }
+}
+
+/* Matching begins at the multiples of a packet's time: two hosts have a packet each for 2, and then
+ * one for 3. In the first slot only 2 is wanted; in the second each output serves another input. */
+static void slots(void **state)
+{
+    struct bench b;
+    struct sim_fabric_options options = usual();
+
+    (void)state;
+    options.arbiter = SIM_MATCH;
+    set_up(&b, "kary:4,1", &options);
+    send(&b, 0, 0, 2, MTU);
+    send(&b, 1, 1, 2, MTU);
+    send(&b, 2, 0, 3, MTU);
+    send(&b, 3, 1, 3, MTU);
+    run(&b);
+    assert_int_equal(b.arrived[0], PACKET + PACKET + FLIGHT);
+    assert_int_equal(b.arrived[1], 2 * PACKET + PACKET + FLIGHT);
+    assert_int_equal(b.arrived[2], 2 * PACKET + PACKET + FLIGHT);
+    assert_int_equal(b.arrived[3], 3 * PACKET + PACKET + FLIGHT);
+    tear_down(&b);
+}
+
+/* Both hosts have packets for both outputs, one read each: 2 and 3 both grant to host 0, which
+ * accepts 2; in the second iteration 3 grants to host 1. No slot is lost. */
+static void second_iteration(void **state)
+{
+    struct bench b;
+    struct sim_fabric_options options = usual();
+
+    (void)state;
+    options.arbiter = SIM_MATCH;
+    options.reads = 1;
+    set_up(&b, "kary:4,1", &options);
+    for (uint32_t host = 0; host < 2; host++) { /* four halves come before the second slot */
+        send(&b, 10 + host, host, 1 - host, MTU / 4);
+        send(&b, 2 * host, host, 2, MTU / 4);
+        send(&b, 2 * host + 1, host, 3, MTU / 4);
+    }
+    run(&b);
+    assert_int_equal(b.arrived[10], PACKET + PACKET / 4 + FLIGHT);
+    assert_int_equal(b.arrived[0], 2 * PACKET + PACKET / 4 + FLIGHT);
+    assert_int_equal(b.arrived[3], 2 * PACKET + PACKET / 4 + FLIGHT);
+    assert_int_equal(b.arrived[1], 3 * PACKET + PACKET / 4 + FLIGHT);
+    assert_int_equal(b.arrived[2], 3 * PACKET + PACKET / 4 + FLIGHT);
     tear_down(&b);
 }
 
@@ -310,15 +402,18 @@ static void deadlock(void **state)
 
     (void)state;
     options.buffer = MTU;
-    ring_of(&b, &options);
-    assert_true(b.count < 5);
-    assert_int_equal(sim_fabric_deadlock(b.fabric, links, 8), 5);
-    for (int i = 0; i < 5; i++) { /* each leads to the next one's switch */
-        uint32_t node = ibshift_port_neighbour(b.graph, links[i]);
+    for (int arbiter = SIM_ROUND_ROBIN; arbiter <= SIM_FIFO; arbiter++) {
+        options.arbiter = (enum sim_arbiter)arbiter;
+        ring_of(&b, &options);
+        assert_true(b.count < 5);
+        assert_int_equal(sim_fabric_deadlock(b.fabric, links, 8), 5);
+        for (int i = 0; i < 5; i++) { /* each leads to the next one's switch */
+            uint32_t node = ibshift_port_neighbour(b.graph, links[i]);
 
-        assert_int_equal(b.graph->ports[links[(i + 1) % 5]].node, node);
+            assert_int_equal(b.graph->ports[links[(i + 1) % 5]].node, node);
+        }
+        tear_down(&b);
     }
-    tear_down(&b);
 }
 
 /* The same on two lanes that change where the ring closes. */
@@ -359,19 +454,23 @@ static void busy_is_not_stuck(void **state)
     int kind, events = 0;
 
     (void)state;
-    options.buffer = MTU;
-    set_up(&b, "kary:4,2", &options);
-    for (uint32_t h = 1; h < 16; h++) {
-        send(&b, h, h, 0, 6 * MTU);
-    }
-    while (sim_queue_pop(&b.queue, &event, &kind)) {
-        sim_fabric_event(b.fabric, kind, &event);
-        if (++events % 16 == 0) {
-            assert_int_equal(sim_fabric_deadlock(b.fabric, NULL, 0), 0);
+    options.buffer = 2 * MTU;
+    for (int arbiter = SIM_ROUND_ROBIN; arbiter <= SIM_FIFO; arbiter++) {
+        options.arbiter = (enum sim_arbiter)arbiter;
+        set_up(&b, "kary:4,2", &options);
+        for (uint32_t h = 1; h < 16; h++) {
+            send(&b, h, h, 0, 6 * MTU);
+            send(&b, 16 + h, h, h == 15 ? 1 : h + 1, 6 * MTU);
         }
+        while (sim_queue_pop(&b.queue, &event, &kind)) {
+            sim_fabric_event(b.fabric, kind, &event);
+            if (++events % 16 == 0) {
+                assert_int_equal(sim_fabric_deadlock(b.fabric, NULL, 0), 0);
+            }
+        }
+        assert_int_equal(b.count, 30);
+        tear_down(&b);
     }
-    assert_int_equal(b.count, 15);
-    tear_down(&b);
 }
 
 int main(void)
@@ -381,8 +480,12 @@ int main(void)
         cmocka_unit_test(five_switches),
         cmocka_unit_test(two_to_one),
         cmocka_unit_test(one_to_two),
+        cmocka_unit_test(bursts),
         cmocka_unit_test(one_credit),
         cmocka_unit_test(output_queues),
+        cmocka_unit_test(one_queue),
+        cmocka_unit_test(slots),
+        cmocka_unit_test(second_iteration),
         cmocka_unit_test(reads),
         cmocka_unit_test(gap),
         cmocka_unit_test(serial),

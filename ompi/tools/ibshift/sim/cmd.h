@@ -27,7 +27,7 @@ struct sim_command {
     const char *order, *plan, *pace; /* as given, or NULL */
     const char *rare, *clock, *svg;
     const char *traffic, *load, *background, *fragments;
-    const char *sizes, *slow;
+    const char *sizes, *slow, *burst, *arbiter;
     bool schedule, verify, json, csv, quiet, torus_lanes, steady, compare;
     struct sim_numbers number;
 
@@ -39,6 +39,8 @@ struct sim_command {
     uint32_t *host_of;         /* [rank] */
     struct sim_sizes *unequal; /* NULL: all messages are alike */
     uint8_t *lane_table;
+    uint32_t burst_packets;
+    enum sim_arbiter switches;
     uint32_t *others; /* hosts that are not the job's */
     struct ibshift_pace paced;
     char pace_text[32];
@@ -48,6 +50,8 @@ struct sim_command {
     uint64_t ideal;   /* ps */
     uint32_t busiest; /* link that sets it */
 };
+
+extern const char *const sim_arbiter_names[]; /* by enum sim_arbiter */
 
 /* Options of all ways to simulate; argc and argv as in main(). CLI_OK with args.helped, or not. */
 int sim_options_parse(struct sim_command *c, int argc, char **argv);

@@ -40,6 +40,8 @@ static const struct number_option numbers[] = {
     {"--rate", "MB", "Mb/s of data on all cables; else each cable's own", NUMBER(rate), 0, 4e9, 0},
 };
 
+const char *const sim_arbiter_names[] = {"rr", "islip", "fifo"};
+
 #define NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
 
 static double *number_at(struct sim_command *c, const struct number_option *o)
@@ -83,6 +85,60 @@ static int take_numbers(struct sim_command *c, const char *const *texts)
         c->number.size = (c->number.packets > 0 ? c->number.packets : 64) * c->number.mtu;
     }
     return CLI_OK;
+}
+
+/* "8", "16KiB" or "2048B"; has_unit: it is a number of bytes. */
+static bool scan_bytes(const char *text, double *value, bool *has_unit)
+{
+    static const struct {
+        const char *name;
+        double bytes;
+    } units[] = {{"", 1}, {"B", 1}, {"KiB", 1024}, {"MiB", 1024 * 1024}};
+    char *end;
+    double number = strtod(text, &end);
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) && end != text; i++) {
+        if (strcmp(end, units[i].name) == 0) {
+            *value = number * units[i].bytes;
+            *has_unit = i > 0;
+            return *value >= 0 && *value <= 1e9 && *value == floor(*value);
+        }
+    }
+    return false;
+}
+
+/* A burst beyond the message would be another model, that of whole messages in turn, unnoticed. */
+static int take_burst(struct sim_command *c)
+{
+    double packets = ceil(c->number.size / c->number.mtu), burst = 1;
+    bool is_bytes = false, is_number = true;
+
+    if (c->burst != NULL) {
+        is_number = scan_bytes(c->burst, &burst, &is_bytes);
+        burst = is_bytes ? ceil(burst / c->number.mtu) : burst;
+    }
+    if (!is_number || burst < 1 || burst > packets) {
+        return cli_error(c->args.command,
+                         "--burst %.40s: wants packets, 1 to the message's %.0f, or bytes like "
+                         "16KiB",
+                         c->burst, packets);
+    }
+    c->burst_packets = (uint32_t)burst;
+    return CLI_OK;
+}
+
+static int take_arbiter(struct sim_command *c)
+{
+    for (int i = SIM_ROUND_ROBIN; c->arbiter != NULL && i <= SIM_FIFO; i++) {
+        if (strcmp(c->arbiter, sim_arbiter_names[i]) == 0) {
+            c->switches = (enum sim_arbiter)i;
+            return CLI_OK;
+        }
+    }
+    return c->arbiter == NULL
+               ? CLI_OK
+               : cli_error(c->args.command, "--arbiter %.40s: wants %s, %s or %s", c->arbiter,
+                           sim_arbiter_names[0], sim_arbiter_names[1], sim_arbiter_names[2]);
 }
 
 /* "0.002:3" */
@@ -168,6 +224,13 @@ int sim_options_parse(struct sim_command *c, int argc, char **argv)
         {"--slow", "N:F", "cables of the first N ranks' hosts run at 1/F: 2, 4, 8 or 16", NULL,
          &c->slow},
         {"--sizes", "SIZES", "spread:RATIO:SEED, builder:RATIO:SEED or a FILE", NULL, &c->sizes},
+        {"--burst", "N",
+         "packets, or bytes like 16KiB, of a message that a host sends in a turn; 1", NULL,
+         &c->burst},
+        {"--arbiter", "NAME",
+         "of switches: rr (outputs in turn), islip (matching in slots) or fifo (one queue an "
+         "input); rr",
+         NULL, &c->arbiter},
         {"--clock", "NS:PPM", "hosts' clocks differ by so much and run so wrong", NULL, &c->clock},
         {"--compare-clocks", NULL, "ranks do not know them: they compare them first", &c->compare,
          NULL},
@@ -207,6 +270,8 @@ int sim_options_parse(struct sim_command *c, int argc, char **argv)
         return status;
     }
     status = take_numbers(c, texts);
+    status = status == CLI_OK ? take_burst(c) : status;
+    status = status == CLI_OK ? take_arbiter(c) : status;
     return status == CLI_OK ? take_pairs(c) : status;
 }
 
@@ -218,6 +283,8 @@ void sim_options_fabric(const struct sim_command *c, struct sim_fabric_options *
                                            .buffer = (uint32_t)n->buffer,
                                            .lanes = (uint32_t)n->lanes,
                                            .reads = (uint32_t)n->reads,
+                                           .burst = c->burst_packets,
+                                           .arbiter = c->switches,
                                            .flight = (uint64_t)(n->flight * 1000),
                                            .routing = (uint64_t)(n->routing * 1000),
                                            .rate = (uint32_t)n->rate,

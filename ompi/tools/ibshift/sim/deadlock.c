@@ -23,23 +23,27 @@ static size_t index_of(const struct view *v, uint32_t port, unsigned lane)
     return (size_t)port * v->f->options.lanes + lane;
 }
 
-/* Every queue of every switch: each packet there holds a place behind `held`, and waits for `out`.
- * Returns whether anything new moves. */
+/* Every queue of every switch: each packet there holds a place behind `held`, and waits for its
+ * output and for those of the packets before it. Returns whether anything new moves. */
 static bool visit(struct view *v, bool count, uint32_t input, unsigned lane, unsigned number)
 {
     const struct sim_fabric *f = v->f;
     const struct sim_port *in = &f->ports[input];
-    size_t out = index_of(v, in->first + number, lane);
-    uint32_t packet = sim_queue_of(f, in, lane, number)->first;
+    uint32_t packet = sim_queue_of(f, in, lane, number)->first, blocked = SIM_NONE;
     bool is_new = false;
 
     for (; packet != SIM_NONE; packet = f->packets[packet].next) {
-        size_t held = index_of(v, in->peer, f->packets[packet].lane_in);
+        const struct sim_packet *p = &f->packets[packet];
+        size_t held = index_of(v, in->peer, p->lane_in);
+        size_t out = index_of(v, in->first + sim_way_out(f, in, p), lane);
 
-        if (count) {
-            v->queued[held] += f->packets[packet].bytes;
-            v->next[held] = (uint32_t)out;
-        } else if (v->moves[out] && !v->moves[held]) {
+        v->queued[held] += count ? p->bytes : 0;
+        if (blocked == SIM_NONE && !v->moves[out]) {
+            blocked = (uint32_t)out;
+        }
+        if (blocked != SIM_NONE) {
+            v->next[held] = blocked;
+        } else if (!v->moves[held]) {
             v->moves[held] = 1;
             is_new = true;
         }
@@ -54,12 +58,13 @@ static bool visit_all(struct view *v, bool count)
 
     for (uint32_t i = 0; i < f->graph->port_count; i++) {
         unsigned ports = f->graph->nodes[f->graph->ports[i].node].port_count;
+        unsigned queues = f->options.arbiter == SIM_FIFO ? 1 : ports;
 
         if (f->ports[i].sw == SIM_NO_SWITCH || f->ports[i].peer == SIM_NONE) {
             continue;
         }
         for (unsigned lane = 0; lane < f->options.lanes; lane++) {
-            for (unsigned number = 0; number < ports; number++) {
+            for (unsigned number = 0; number < queues; number++) {
                 is_new = visit(v, count, i, lane, number) || is_new;
             }
         }

@@ -26,6 +26,9 @@ static int check_options(const struct sim_fabric_options *o, struct ibshift_erro
         return ibshift_fail(err, -EINVAL, "%u packets of an input at once: wants 1 to 255",
                             o->reads);
     }
+    if (o->arbiter > SIM_FIFO) {
+        return ibshift_fail(err, -EINVAL, "arbiter %d: there is none", (int)o->arbiter);
+    }
     return 0;
 }
 
@@ -48,6 +51,7 @@ static int rate_class(struct sim_fabric *f, uint32_t port, struct ibshift_error 
     rate = &f->rate[f->rates];
     rate->megabits = megabits;
     rate->full = sim_bytes_time(rate, f->options.mtu);
+    f->slot_length = rate->full < f->slot_length ? rate->full : f->slot_length;
     rate->sent = sim_queue_lane(f->queue, SIM_SENT, rate->full);
     rate->credit = sim_queue_lane(f->queue, SIM_CREDIT, rate->full + f->options.flight);
     rate->delivery = sim_queue_lane(f->queue, SIM_DELIVERY, rate->full + f->options.flight);
@@ -120,10 +124,14 @@ static int allocate(struct sim_fabric *f)
     f->full = calloc(switches * f->words, sizeof(*f->full));
     f->ring = calloc(ports, sizeof(*f->ring));
     f->woken = calloc(ports, sizeof(*f->woken));
+    f->row = calloc(ports, sizeof(*f->row));
+    f->slot = malloc(switches * sizeof(*f->slot));
     if (f->ports == NULL || f->credit == NULL || f->wanted == NULL || f->wants == NULL ||
-        f->full == NULL || f->ring == NULL || f->woken == NULL) {
+        f->full == NULL || f->ring == NULL || f->woken == NULL || f->row == NULL ||
+        f->slot == NULL) {
         return -ENOMEM;
     }
+    memset(f->slot, 0xff, switches * sizeof(*f->slot)); /* SIM_NEVER */
     queues = lay_queues(f);
     f->queues = malloc((queues + 1) * sizeof(*f->queues));
     if (f->queues == NULL) {
@@ -151,6 +159,7 @@ int sim_fabric_create(const struct ibshift_fabric *graph, const struct sim_fabri
     f->options = *options;
     f->user = *user;
     f->queue = queue;
+    f->slot_length = SIM_NEVER;
     f->unused_packet = f->unused_flow = SIM_NONE;
     f->head_lane = sim_queue_lane(queue, SIM_HEAD, options->flight + options->routing);
     rc = allocate(f);
@@ -175,6 +184,8 @@ void sim_fabric_free(struct sim_fabric *f)
     free(f->full);
     free(f->ring);
     free(f->woken);
+    free(f->row);
+    free(f->slot);
     free(f->queues);
     free(f->packets);
     free(f->flows);

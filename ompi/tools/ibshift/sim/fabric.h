@@ -1,9 +1,8 @@
 /*
  * A fabric at work, packet by packet: messages are cut into packets, each follows the forwarding
- * tables through switches with one buffer a port and virtual lane, credits, a queue for each output
- * (no head of line blocks another output's packets) and a round-robin arbiter at each output that
- * takes from any input which has less than `reads` packets leaving it. Cut-through: a packet may
- * leave while it still comes in.
+ * tables through switches with one buffer a port and virtual lane, credits, and an arbiter (see
+ * enum sim_arbiter) that takes from any input which has less than `reads` packets leaving it.
+ * Cut-through: a packet may leave while it still comes in.
  *
  * Timing of one packet that starts on a cable at t: its head asks for the next output at
  * t + flight + routing; the cable is free at t + length / rate; so is, where it comes from, its
@@ -23,11 +22,25 @@ enum {
     SIM_KINDS_FABRIC = 8, /* kinds of events below this one are the fabric's */
 };
 
+/* How a switch chooses the packets that leave. */
+enum sim_arbiter {
+    /* A queue for each output at each input, so that no head of line blocks another output's
+     * packets; each output takes from the inputs in turn, as soon as it can. */
+    SIM_ROUND_ROBIN,
+    /* The same queues, but once in the time of a full packet outputs grant and inputs accept, each
+     * in turn, until nothing more can be matched. */
+    SIM_MATCH,
+    /* One queue for each input and lane: who waits behind its head waits for the head's output. */
+    SIM_FIFO,
+};
+
 struct sim_fabric_options {
-    uint32_t mtu;     /* bytes of a full packet on the wire, headers and all */
-    uint32_t buffer;  /* bytes of an input port, shared equally by its lanes */
-    uint32_t lanes;   /* virtual lanes, 1 .. SIM_LANES_MAX; a service level uses lane sl % lanes */
-    uint32_t reads;   /* packets that leave the buffer of one port at once */
+    uint32_t mtu;    /* bytes of a full packet on the wire, headers and all */
+    uint32_t buffer; /* bytes of an input port, shared equally by its lanes */
+    uint32_t lanes;  /* virtual lanes, 1 .. SIM_LANES_MAX; a service level uses lane sl % lanes */
+    uint32_t reads;  /* packets that leave the buffer of one port at once */
+    uint32_t burst;  /* packets of one message that a host sends before the next one's; 0: 1 */
+    enum sim_arbiter arbiter;
     uint64_t flight;  /* ps on a cable */
     uint64_t routing; /* ps in a switch */
     uint32_t rate;    /* data rate of all cables in Mb/s; 0: that of each cable's own speed */
@@ -68,8 +81,8 @@ int sim_fabric_create(const struct ibshift_fabric *graph, const struct sim_fabri
                       struct sim_fabric **fabric, struct ibshift_error *err);
 void sim_fabric_free(struct sim_fabric *fabric);
 
-/* The route must exist (ibshift_route_walk). The sender's messages share its cable packet by packet
- * in turn. -ENOMEM. */
+/* The route must exist (ibshift_route_walk). The sender's messages share its cable in turn, `burst`
+ * packets each. -ENOMEM. */
 int sim_fabric_send(struct sim_fabric *fabric, const struct sim_flow *flow);
 
 /* What sim_queue_pop() gave, if kind < SIM_KINDS_FABRIC. */

@@ -1,6 +1,8 @@
 /* What happens to packets in switches: queues, arbitration, cables, credits. */
 #include "sim/fabric_private.h"
 
+#include <string.h>
+
 static void set_bit(uint64_t *mask, unsigned bit)
 {
     mask[bit / 64] |= 1ull << bit % 64;
@@ -77,22 +79,44 @@ void sim_cable_start(struct sim_fabric *f, uint32_t port, uint32_t packet, unsig
     }
 }
 
+static void want(struct sim_fabric *f, const struct sim_port *in, uint32_t out, unsigned lane)
+{
+    set_bit(wanted_by(f, out, lane), in->number);
+    set_bit(&f->wants[(in->first + in->number) * (size_t)f->words], f->ports[out].number);
+}
+
+/* The input has nothing to offer to the output on this lane; on another one it may have. */
+static void unwant(struct sim_fabric *f, const struct sim_port *in, uint32_t out, unsigned lane)
+{
+    bool is_wanted = false;
+
+    clear_bit(wanted_by(f, out, lane), in->number);
+    for (unsigned i = 0; i < f->options.lanes && f->options.lanes > 1; i++) {
+        const uint64_t *mask = wanted_by(f, out, i);
+
+        is_wanted = is_wanted || (mask[in->number / 64] >> in->number % 64 & 1) != 0;
+    }
+    if (!is_wanted) {
+        clear_bit(&f->wants[(in->first + in->number) * (size_t)f->words], f->ports[out].number);
+    }
+}
+
 static uint32_t take_packet(struct sim_fabric *f, struct sim_port *in, uint32_t out, unsigned lane)
 {
     struct sim_queue_ends *ends = sim_queue_of(f, in, lane, f->ports[out].number);
     uint32_t packet = ends->first;
-    unsigned number = f->ports[out].number;
-    bool is_wanted = false;
+    uint32_t next = f->packets[packet].next;
+    unsigned number = f->ports[out].number, then = number;
 
-    ends->first = f->packets[packet].next;
-    if (ends->first == SIM_NONE) {
-        clear_bit(wanted_by(f, out, lane), in->number);
-        for (unsigned i = 0; i < f->options.lanes && f->options.lanes > 1; i++) {
-            is_wanted = is_wanted || sim_queue_of(f, in, i, number)->first != SIM_NONE;
-        }
-        if (!is_wanted) {
-            clear_bit(&f->wants[(in->first + in->number) * (size_t)f->words], number);
-        }
+    ends->first = next;
+    if (next != SIM_NONE && f->options.arbiter == SIM_FIFO) {
+        then = sim_way_out(f, in, &f->packets[next]);
+    }
+    if (next == SIM_NONE || then != number) {
+        unwant(f, in, out, lane);
+    }
+    if (next != SIM_NONE && then != number) {
+        want(f, in, in->first + then, lane);
     }
     return packet;
 }
@@ -117,27 +141,123 @@ static void forward(struct sim_fabric *f, uint32_t out, uint32_t input, unsigned
                      bytes | lane_in << 16);
 }
 
+/* The input from which the output can take a packet now, and its lane; -1: none. */
+static int next_input(const struct sim_fabric *f, uint32_t out, unsigned *lane)
+{
+    const struct sim_port *port = &f->ports[out];
+    unsigned lanes = f->options.lanes;
+
+    for (unsigned i = 0; i < lanes && !port->is_busy; i++) {
+        int input;
+
+        *lane = (port->lane_turn + i) % lanes;
+        if (f->credit[(size_t)out * lanes + *lane] < (int32_t)f->options.mtu) {
+            continue;
+        }
+        input = pick(wanted_by(f, out, *lane), &f->full[(size_t)port->sw * f->words], f->words,
+                     port->turn < port->ports ? port->turn : 0);
+        if (input >= 0) {
+            return input;
+        }
+    }
+    return -1;
+}
+
+static void match_soon(struct sim_fabric *f, uint32_t port)
+{
+    uint64_t *slot = &f->slot[f->ports[port].sw], length = f->slot_length;
+
+    if (*slot == SIM_NEVER) {
+        *slot = (f->queue->now + length - 1) / length * length;
+        sim_queue_at(f->queue, *slot, SIM_SLOT, port, 0);
+    }
+}
+
+static void offer_input(struct sim_fabric *f, uint32_t input);
+
 /* An output that is free takes the next packet, if there is one that may go. */
 static void arbitrate(struct sim_fabric *f, uint32_t out)
 {
-    struct sim_port *port = &f->ports[out];
-    unsigned lanes = f->options.lanes;
+    unsigned lane;
+    int input;
 
-    if (port->is_busy) {
+    if (f->options.arbiter == SIM_MATCH) {
+        match_soon(f, out);
         return;
     }
-    for (unsigned i = 0; i < lanes; i++) {
-        unsigned lane = (port->lane_turn + i) % lanes;
-        int input;
+    input = next_input(f, out, &lane);
+    if (input >= 0) {
+        uint32_t port = f->ports[out].first + (uint32_t)input;
 
-        if (f->credit[(size_t)out * lanes + lane] < (int32_t)f->options.mtu) {
-            continue;
+        forward(f, out, port, lane);
+        if (f->options.arbiter == SIM_FIFO) { /* who was behind it may have a free output */
+            offer_input(f, port);
         }
-        input = pick(wanted_by(f, out, lane), &f->full[(size_t)port->sw * f->words], f->words,
-                     port->turn < port->ports ? port->turn : 0);
+    }
+}
+
+/* How far the output is from the one that is next for the input. */
+static unsigned places_on(const struct sim_port *in, unsigned number)
+{
+    return (number + in->ports - in->read_turn % in->ports) % in->ports;
+}
+
+/* What iSLIP does: turns move on by the matches of the first iteration only, so that nobody
+ * starves. */
+static void accept(struct sim_fabric *f, uint32_t out, uint32_t input, unsigned lane, bool is_first)
+{
+    struct sim_port *port = &f->ports[out], before = *port;
+
+    forward(f, out, input, lane);
+    if (is_first) {
+        f->ports[input].read_turn = (uint8_t)(port->number + 1);
+    } else {
+        port->turn = before.turn;
+        port->lane_turn = before.lane_turn;
+    }
+}
+
+/* One iteration: every output that can grants to an input, every input accepts one grant. */
+static bool match_once(struct sim_fabric *f, uint32_t first, unsigned ports, bool is_first)
+{
+    int16_t granted[256]; /* to each input: by which output */
+    uint8_t lanes[256];   /* of each output's grant */
+    bool is_new = false;
+
+    memset(granted, 0xff, sizeof(granted)); /* -1 */
+    for (unsigned number = 0; number < ports; number++) {
+        unsigned lane;
+        int input = next_input(f, first + number, &lane);
+
         if (input >= 0) {
-            forward(f, out, port->first + (uint32_t)input, lane);
-            return;
+            const struct sim_port *in = &f->ports[first + (uint32_t)input];
+            int other = granted[input];
+
+            lanes[number] = (uint8_t)lane;
+            if (other < 0 || places_on(in, number) < places_on(in, (unsigned)other)) {
+                granted[input] = (int16_t)number;
+            }
+        }
+    }
+    for (unsigned number = 0; number < ports; number++) {
+        if (granted[number] >= 0) {
+            unsigned out = (unsigned)granted[number];
+
+            accept(f, first + out, first + number, lanes[out], is_first);
+            is_new = true;
+        }
+    }
+    return is_new;
+}
+
+static void match(struct sim_fabric *f, uint32_t port)
+{
+    uint32_t first = f->ports[port].first;
+    unsigned ports = f->ports[port].ports;
+
+    f->slot[f->ports[port].sw] = SIM_NEVER;
+    if (match_once(f, first, ports, true)) {
+        while (match_once(f, first, ports, false)) {
         }
     }
 }
@@ -147,7 +267,7 @@ static void head_arrives(struct sim_fabric *f, uint32_t packet, uint32_t port, b
     struct sim_packet *p = &f->packets[packet];
     struct sim_port *in = &f->ports[port];
     size_t entry = (size_t)in->sw * f->graph->lft_stride + p->lid;
-    unsigned number = f->graph->lft[entry] - 1u;
+    unsigned number = sim_way_out(f, in, p);
     uint32_t out = in->first + number;
     unsigned from = f->ports[in->peer].rate, to = f->ports[out].rate;
     struct sim_queue_ends *ends;
@@ -171,8 +291,7 @@ static void head_arrives(struct sim_fabric *f, uint32_t packet, uint32_t port, b
         return; /* the output knows of this input */
     }
     ends->first = ends->last = packet;
-    set_bit(wanted_by(f, out, p->lane), in->number);
-    set_bit(&f->wants[(size_t)port * f->words], number);
+    want(f, in, out, p->lane);
     arbitrate(f, out);
 }
 
@@ -249,6 +368,9 @@ void sim_fabric_event(struct sim_fabric *f, int kind, const struct sim_event *ev
         break;
     case SIM_DELIVERY:
         sim_delivery(f, event->a);
+        break;
+    case SIM_SLOT:
+        match(f, event->a);
         break;
     default:
         sim_sender_due(f, event->a, event->time);

@@ -111,7 +111,21 @@ static void leave_ring(struct sim_fabric *f, uint32_t port, uint32_t index)
         f->flows[active->next].previous = active->previous;
         f->ring[port] = active->next;
     }
+    f->row[port] = 0;
     f->stats.waiting--;
+}
+
+/* A message keeps its turn until it has sent `burst` packets in a row. */
+static void pass_turn(struct sim_fabric *f, uint32_t port, uint32_t index)
+{
+    if (f->ring[port] != index) { /* those before it were not due, or had no credit */
+        f->ring[port] = index;
+        f->row[port] = 0;
+    }
+    if (++f->row[port] >= f->options.burst) {
+        f->ring[port] = f->flows[index].next;
+        f->row[port] = 0;
+    }
 }
 
 static void send_packet(struct sim_fabric *f, uint32_t port, uint32_t index, unsigned lane)
@@ -144,7 +158,7 @@ static void send_packet(struct sim_fabric *f, uint32_t port, uint32_t index, uns
             f->user.left(f->user.context, active->user);
         }
     } else if (!active->is_serial) {
-        f->ring[port] = active->next;
+        pass_turn(f, port, index);
     }
     sim_cable_start(f, port, packet, lane);
     sim_after_packet(f, rate, bytes, rate->sent, 0, SIM_SENT, port, SIM_NONE);

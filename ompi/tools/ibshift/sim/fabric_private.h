@@ -18,6 +18,7 @@ enum sim_fabric_kind {
     SIM_CREDIT,   /* the sender at port a learns of room behind it: b = bytes | lane << 16 */
     SIM_DELIVERY, /* packet a is wholly at its host, behind port b */
     SIM_DUE,      /* a message of the host at port a may send again */
+    SIM_SLOT,     /* the switch of port a matches its inputs and outputs */
 };
 
 enum sim_packet_flag { SIM_PACKET_EARLY = 1, SIM_PACKET_LAST = 2, SIM_PACKET_OTHER = 4 };
@@ -92,7 +93,10 @@ struct sim_fabric {
     uint32_t packet_room, packet_used, unused_packet;
     struct sim_active *flows;
     uint32_t flow_room, flow_used, unused_flow;
-    uint32_t *ring;  /* [host port]: the message that sends next, or SIM_NONE */
+    uint32_t *ring; /* [host port]: the message that sends next, or SIM_NONE */
+    uint32_t *row;  /* [host port]: packets that it has sent in its turn */
+    uint64_t *slot; /* [switch]: when SIM_SLOT is on its way, or SIM_NEVER */
+    uint64_t slot_length;
     uint64_t *woken; /* [host port]: when SIM_DUE is on its way, or SIM_NEVER */
     struct sim_fabric_stats stats;
     uint64_t *bins; /* [port * bin_count + bin], or NULL */
@@ -100,11 +104,19 @@ struct sim_fabric {
     uint64_t bin_width;
 };
 
-/* Packets from an input for an output on a lane. */
+/* Packets from an input for an output on a lane; in a FIFO those for all outputs. */
 static inline struct sim_queue_ends *
 sim_queue_of(const struct sim_fabric *f, const struct sim_port *in, unsigned lane, unsigned out)
 {
-    return &f->queues[in->queues + (size_t)lane * in->ports + out];
+    return &f->queues[in->queues + (size_t)lane * in->ports +
+                      (f->options.arbiter == SIM_FIFO ? 0 : out)];
+}
+
+/* The output, as the forwarding tables of the input's switch say. */
+static inline unsigned sim_way_out(const struct sim_fabric *f, const struct sim_port *in,
+                                   const struct sim_packet *p)
+{
+    return f->graph->lft[(size_t)in->sw * f->graph->lft_stride + p->lid] - 1u;
 }
 
 static inline uint64_t sim_bytes_time(const struct sim_rate *rate, uint64_t bytes)
