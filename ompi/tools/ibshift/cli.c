@@ -13,7 +13,7 @@ int cli_error(const char *command, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    fprintf(stderr, "ibshift %s: ", command);
+    fprintf(stderr, command != NULL ? "ibshift %s: " : "ibshift: ", command);
     vfprintf(stderr, format, args);
     fputc('\n', stderr);
     va_end(args);
@@ -66,6 +66,33 @@ const char *cli_nearest(const char *name, const char *const *candidates, size_t 
         }
     }
     return best;
+}
+
+int cli_unknown(const char *command, const char *what, const char *name,
+                const char *const *candidates, size_t count, const char *list)
+{
+    const char *nearest = cli_nearest(name, candidates, count);
+
+    return nearest != NULL
+               ? cli_error(command, "%s '%.40s': did you mean '%s'?", what, name, nearest)
+               : cli_error(command, "%s '%.40s'; %s", what, name, list);
+}
+
+int cli_run(const char *command, const struct cli_command *commands, size_t count, int argc,
+            char **argv)
+{
+    const char *names[CLI_COMMANDS];
+    char list[64];
+
+    for (size_t i = 0; i < count; i++) {
+        names[i] = commands[i].name;
+        if (strcmp(argv[0], names[i]) == 0) {
+            return commands[i].run(argc, argv);
+        }
+    }
+    snprintf(list, sizeof(list), "ibshift%s%s --help lists them", command != NULL ? " " : "",
+             command != NULL ? command : "");
+    return cli_unknown(command, "unknown command", argv[0], names, count, list);
 }
 
 int cli_parse_long(const char *text, long low, long high, long *value)

@@ -19,11 +19,22 @@ struct cli_command {
     const char *summary;
 };
 
-/* Prints "ibshift COMMAND: message" to stderr; returns CLI_USAGE so that callers can return it. */
+/* Prints "ibshift COMMAND: message" to stderr (command NULL: "ibshift: message"); returns CLI_USAGE
+ * so that callers can return it. */
 int cli_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The candidate nearest to name (edit distance, at most a third of it), or NULL. */
 const char *cli_nearest(const char *name, const char *const *candidates, size_t count);
+
+/* "unknown command 'shwo': did you mean 'show'?"; where none is near, the sentence that says where
+ * they are listed. CLI_USAGE. */
+int cli_unknown(const char *command, const char *what, const char *name,
+                const char *const *candidates, size_t count, const char *list);
+
+/* Runs the one that argv[0] names. command: whose they are; NULL: the program's. */
+enum { CLI_COMMANDS = 16 };
+int cli_run(const char *command, const struct cli_command *commands, size_t count, int argc,
+            char **argv);
 
 /* Whole decimal number within [low, high]; 0 or -EINVAL, *value untouched on failure. */
 int cli_parse_long(const char *text, long low, long high, long *value);

@@ -31,7 +31,13 @@ static void name_member(struct json *j, const char *name)
 
 void json_open(struct json *j, const char *name, char bracket)
 {
-    name_member(j, name);
+    bool is_row = name == NULL && j->depth == 2 && bracket == '{';
+
+    if (is_row) {
+        fputs(j->has_member ? ",\n  " : "\n  ", j->out);
+    } else {
+        name_member(j, name);
+    }
     fputc(bracket, j->out);
     j->depth++;
     j->has_member = false;

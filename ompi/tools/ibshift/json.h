@@ -1,6 +1,7 @@
 /*
  * JSON as the commands print it: an object whose first member is the number of its layout, a
- * member a line at the top, everything deeper in one line. The writer knows where commas go.
+ * member a line at the top, a line for each object of a list there, everything deeper in one line.
+ * The writer knows where commas go.
  */
 #ifndef IBSHIFT_JSON_H
 #define IBSHIFT_JSON_H

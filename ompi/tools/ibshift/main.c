@@ -15,10 +15,9 @@ static const struct cli_command commands[] = {
     {"plan", cmd_plan, "print, draw, prove and price the collective algorithms"},
     {"route", cmd_route, "forwarding tables that OpenSM loads, by engine, with their proof"},
     {"sim", cmd_sim, "run a collective on a simulated fabric, packet by packet"},
-    {NULL, NULL, NULL},
 };
 
-#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]) - 1)
+#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
 static void usage(FILE *out)
 {
@@ -32,29 +31,9 @@ static void usage(FILE *out)
           out);
 }
 
-static int unknown_command(const char *name)
-{
-    const char *names[COMMAND_COUNT + 1];
-    const char *nearest;
-
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        names[i] = commands[i].name;
-    }
-    nearest = cli_nearest(name, names, COMMAND_COUNT);
-    fprintf(stderr, "ibshift: unknown command '%s'%s%s%s; ibshift --help lists them\n", name,
-            nearest != NULL ? ": did you mean '" : "", nearest != NULL ? nearest : "",
-            nearest != NULL ? "'?" : "");
-    return CLI_USAGE;
-}
-
 static int run_command(int argc, char **argv)
 {
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(argv[0], commands[i].name) == 0) {
-            return commands[i].run(argc, argv);
-        }
-    }
-    return unknown_command(argv[0]);
+    return cli_run(NULL, commands, COMMAND_COUNT, argc, argv);
 }
 
 /* `ibshift help sim` is `ibshift sim --help`. */

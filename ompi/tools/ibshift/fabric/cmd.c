@@ -37,8 +37,6 @@ static void usage(FILE *out)
 
 int cmd_fabric(int argc, char **argv)
 {
-    const char *names[COMMAND_COUNT], *nearest;
-
     if (argc < 2) {
         usage(stderr);
         return CLI_USAGE;
@@ -47,15 +45,5 @@ int cmd_fabric(int argc, char **argv)
         usage(stdout);
         return CLI_OK;
     }
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        names[i] = commands[i].name;
-        if (strcmp(argv[1], names[i]) == 0) {
-            return commands[i].run(argc - 1, argv + 1);
-        }
-    }
-    nearest = cli_nearest(argv[1], names, COMMAND_COUNT);
-    return nearest != NULL
-               ? cli_error("fabric", "unknown command '%s': did you mean '%s'?", argv[1], nearest)
-               : cli_error("fabric", "unknown command '%s'; ibshift fabric --help lists them",
-                           argv[1]);
+    return cli_run("fabric", commands, COMMAND_COUNT, argc - 1, argv + 1);
 }

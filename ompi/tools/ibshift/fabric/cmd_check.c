@@ -8,6 +8,11 @@
 #include <errno.h>
 #include <inttypes.h>
 
+struct check_options {
+    bool json;
+    const char *compiled;
+};
+
 /* Up and down mean something where there are levels. */
 static bool has_levels(const struct ibshift_shape *shape)
 {
@@ -47,24 +52,31 @@ static void print_check(const struct ibshift_check *c, const struct ibshift_shap
 static void print_check_json(const struct ibshift_check *c, const struct ibshift_shape *shape,
                              const struct route_proof *proof)
 {
-    char turns[24] = "null";
+    struct json j;
 
+    json_begin(&j, stdout);
+    json_value(&j, "routes", "%" PRIu64, c->routes);
+    json_value(&j, "longest", "%u", c->longest);
+    json_value(&j, "lost", "%" PRIu64, c->lost);
+    json_value(&j, "circles", "%" PRIu64, c->circles);
+    json_value(&j, "strays", "%" PRIu64, c->strays);
     if (has_levels(shape)) {
-        snprintf(turns, sizeof(turns), "%" PRIu64, c->turns);
+        json_value(&j, "up_after_down", "%" PRIu64, c->turns);
+    } else {
+        json_value(&j, "up_after_down", "null");
     }
-    printf("{\"routes\": %" PRIu64 ", \"longest\": %u, \"lost\": %" PRIu64 ", \"circles\": %" PRIu64
-           ", \"strays\": %" PRIu64 ", \"up_after_down\": %s, \"dependencies\": %" PRIu64 ", "
-           "\"cycle\": %u, \"findings\": %u, \"problems\": [",
-           c->routes, c->longest, c->lost, c->circles, c->strays, turns, proof->dependencies,
-           proof->cycle_length, shape->findings);
+    json_value(&j, "dependencies", "%" PRIu64, proof->dependencies);
+    json_value(&j, "cycle", "%u", proof->cycle_length);
+    json_value(&j, "findings", "%u", shape->findings);
+    json_open(&j, "problems", '[');
     for (unsigned i = 0; i < c->told; i++) {
-        fputs(i == 0 ? "" : ", ", stdout);
-        json_quote(stdout, c->problem[i]);
+        json_text(&j, NULL, c->problem[i]);
     }
-    puts("]}");
+    json_close(&j, ']');
+    json_end(&j);
 }
 
-static int check(const struct fabric_args *args, const struct ibshift_fabric *f, bool json)
+static int check(const struct cli_args *args, const struct ibshift_fabric *f, bool json)
 {
     struct ibshift_shape shape;
     struct ibshift_check result;
@@ -92,7 +104,7 @@ static int check(const struct fabric_args *args, const struct ibshift_fabric *f,
     return rc;
 }
 
-static int compare(const struct fabric_args *args, const struct ibshift_fabric *now,
+static int compare(const struct cli_args *args, const struct ibshift_fabric *now,
                    const char *old_name)
 {
     struct ibshift_notes notes = {.count = 0};
@@ -113,30 +125,28 @@ static int compare(const struct fabric_args *args, const struct ibshift_fabric *
     return CLI_FAILED;
 }
 
+static int check_or_compare(const struct cli_args *args, struct ibshift_fabric *f)
+{
+    const struct check_options *o = args->context;
+
+    return o->compiled != NULL ? compare(args, f, o->compiled) : check(args, f, o->json);
+}
+
 int cmd_fabric_check(int argc, char **argv)
 {
-    bool json = false;
-    const char *old = NULL;
-    const struct fabric_option options[] = {
-        {"--compiled", "FILE", "is this compiled file still true of the fabric?", NULL, &old},
-        {"--json", NULL, "the result as a JSON object", &json, NULL},
-        {NULL, NULL, NULL, NULL, NULL},
+    struct check_options o = {.json = false};
+    const struct cli_option options[] = {
+        {"--compiled", 0, CLI_TEXT, "FILE", "is this compiled file still true of the fabric?",
+         .where = &o.compiled},
+        cli_json_option(&o.json),
+        {.name = NULL},
     };
-    struct fabric_args args = {.command = "fabric check",
-                               .usage = "FABRIC [LFTS]",
-                               .options = options,
-                               .least = 1,
-                               .most = 2};
-    struct ibshift_fabric *f;
-    int rc = fabric_args_parse(&args, argc, argv);
+    struct cli_args args = {.command = "fabric check",
+                            .usage = "FABRIC [LFTS]",
+                            .options = options,
+                            .least = 1,
+                            .most = 2,
+                            .context = &o};
 
-    if (rc != CLI_OK || args.helped) {
-        return rc;
-    }
-    rc = fabric_args_load(&args, &f);
-    if (rc == CLI_OK) {
-        rc = old != NULL ? compare(&args, f, old) : check(&args, f, json);
-        ibshift_fabric_free(f);
-    }
-    return rc;
+    return fabric_command(&args, argc, argv, check_or_compare);
 }

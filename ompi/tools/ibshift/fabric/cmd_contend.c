@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct contend {
-    struct fabric_args args;
+    struct cli_args args;
     struct fabric_job job;
     const char *order, *plan; /* as given, or NULL */
     bool schedule, json;
@@ -180,23 +180,23 @@ static int run(struct contend *c)
 int cmd_fabric_contend(int argc, char **argv)
 {
     struct contend c = {.order = NULL};
-    const struct fabric_option options[] = {
-        {"--hosts", "HOSTS", FABRIC_JOB_HOSTS_HELP, NULL, &c.job.hosts},
-        {"--ranks-per-host", "N", FABRIC_JOB_PER_HOST_HELP, NULL, &c.job.ranks_per_host},
-        {"--order", "ORDER", "rank, routing, keepers, random:SEED or a FILE of hosts", NULL,
-         &c.order},
-        {"--schedule", NULL, "a table of stages instead of a shift", &c.schedule, NULL},
-        {"--plan", "NAME", "the messages of COLLECTIVE/ALGORITHM[:RADIX]", NULL, &c.plan},
-        {"--json", NULL, "the same as a JSON object", &c.json, NULL},
-        {NULL, NULL, NULL, NULL, NULL},
+    const struct cli_option options[] = {
+        FABRIC_JOB_OPTIONS(c.job),
+        FABRIC_JOB_ORDER_OPTION(c.order),
+        {"--schedule", 0, CLI_FLAG, NULL, "a table of stages instead of a shift",
+         .where = &c.schedule},
+        {"--plan", 0, CLI_TEXT, "NAME", "the messages of COLLECTIVE/ALGORITHM[:RADIX]",
+         .where = &c.plan},
+        cli_json_option(&c.json),
+        {.name = NULL},
     };
     int status;
 
-    c.args = (struct fabric_args){.command = "fabric contend",
-                                  .usage = "FABRIC [LFTS]",
-                                  .options = options,
-                                  .least = 1,
-                                  .most = 2};
-    status = fabric_args_parse(&c.args, argc, argv);
+    c.args = (struct cli_args){.command = "fabric contend",
+                               .usage = "FABRIC [LFTS]",
+                               .options = options,
+                               .least = 1,
+                               .most = 2};
+    status = cli_parse(&c.args, argc, argv);
     return status != CLI_OK || c.args.helped ? status : run(&c);
 }

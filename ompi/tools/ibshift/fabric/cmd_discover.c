@@ -7,8 +7,7 @@
 
 #ifdef HAVE_IBNETDISC
 
-static int discover(const struct fabric_args *args, const struct fabric_live *live,
-                    const char *output)
+static int discover(const struct cli_args *args, const struct fabric_live *live, const char *output)
 {
     struct ibshift_fabric *f;
     struct ibshift_error err;
@@ -25,8 +24,7 @@ static int discover(const struct fabric_args *args, const struct fabric_live *li
 
 #else
 
-static int discover(const struct fabric_args *args, const struct fabric_live *live,
-                    const char *output)
+static int discover(const struct cli_args *args, const struct fabric_live *live, const char *output)
 {
     (void)live;
     (void)output;
@@ -38,43 +36,31 @@ static int discover(const struct fabric_args *args, const struct fabric_live *li
 
 int cmd_fabric_discover(int argc, char **argv)
 {
-    const char *output = NULL, *device = NULL, *port = "0", *in_flight = "16";
-    bool quiet = false;
-    const struct fabric_option options[] = {
-        {"--output", "FILE", "the compiled file to write (needed)", NULL, &output},
-        {"--device", "NAME", "the HCA to ask through (default: the first with an active port)",
-         NULL, &device},
-        {"--port", "N", "its port (default: the first active one)", NULL, &port},
-        {"--in-flight", "N", "datagrams under way at once, 1 to 128 (default 16)", NULL,
-         &in_flight},
-        {"--quiet", NULL, "no progress bar", &quiet, NULL},
-        {NULL, NULL, NULL, NULL, NULL},
-    };
-    struct fabric_args args = {.command = "fabric discover",
-                               .usage = "--output FILE",
-                               .options = options,
-                               .least = 0,
-                               .most = 0};
     struct fabric_live live = {.device = NULL};
-    long port_number, flight_number;
-    int rc = fabric_args_parse(&args, argc, argv);
+    uint32_t port = 0, in_flight = 16;
+    const char *output = NULL;
+    bool is_quiet = false;
+    const struct cli_option options[] = {
+        {"--output", 'o', CLI_TEXT, "FILE", "the compiled file to write (needed)", .where = &output,
+         .is_needed = true},
+        {"--device", 0, CLI_TEXT, "NAME",
+         "the HCA to ask through (default: the first with an active port)", .where = &live.device},
+        {"--port", 0, CLI_WHOLE, "N", "its port (default: the first active one)", .where = &port,
+         .low = 0, .high = 254},
+        {"--in-flight", 0, CLI_WHOLE, "N", "datagrams under way at once, 1 to 128 (default 16)",
+         .where = &in_flight, .low = 1, .high = FABRIC_LIVE_FLIGHT_MAX},
+        cli_quiet_option(&is_quiet),
+        {.name = NULL},
+    };
+    struct cli_args args = {
+        .command = "fabric discover", .usage = "--output FILE", .options = options};
+    int rc = cli_parse(&args, argc, argv);
 
     if (rc != CLI_OK || args.helped) {
         return rc;
     }
-    if (output == NULL) {
-        return cli_error(args.command, "wants --output FILE");
-    }
-    if (cli_parse_long(port, 0, 254, &port_number) != 0) {
-        return cli_error(args.command, "--port %s: wants 0 to 254", port);
-    }
-    if (cli_parse_long(in_flight, 1, FABRIC_LIVE_FLIGHT_MAX, &flight_number) != 0) {
-        return cli_error(args.command, "--in-flight %s: wants 1 to %d", in_flight,
-                         FABRIC_LIVE_FLIGHT_MAX);
-    }
-    live.device = device;
-    live.port = (int)port_number;
-    live.in_flight = (unsigned)flight_number;
-    live.has_progress = !quiet && isatty(STDERR_FILENO);
+    live.port = (int)port;
+    live.in_flight = in_flight;
+    live.has_progress = !is_quiet && isatty(STDERR_FILENO);
     return discover(&args, &live, output);
 }

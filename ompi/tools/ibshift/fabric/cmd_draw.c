@@ -23,7 +23,7 @@ static void describe(const struct ibshift_fabric *f, const struct ibshift_shape 
     }
 }
 
-static int draw_into(const struct fabric_args *args, const struct ibshift_fabric *f, FILE *out)
+static int draw_into(const struct cli_args *args, const struct ibshift_fabric *f, FILE *out)
 {
     struct ibshift_shape shape;
     struct ibshift_error err = {"no memory"};
@@ -51,8 +51,9 @@ static int draw_into(const struct fabric_args *args, const struct ibshift_fabric
     return rc;
 }
 
-static int draw(const struct fabric_args *args, const struct ibshift_fabric *f, const char *path)
+static int draw(const struct cli_args *args, struct ibshift_fabric *f)
 {
+    const char *path = *(const char **)args->context;
     FILE *out = path == NULL ? stdout : fopen(path, "w");
     int rc;
 
@@ -69,25 +70,16 @@ static int draw(const struct fabric_args *args, const struct ibshift_fabric *f, 
 int cmd_fabric_draw(int argc, char **argv)
 {
     const char *output = NULL;
-    const struct fabric_option options[] = {
-        {"--output", "FILE", "where to write the SVG (default: standard output)", NULL, &output},
-        {NULL, NULL, NULL, NULL, NULL},
+    const struct cli_option options[] = {
+        cli_output_option(&output, "where to write the SVG (default: standard output)"),
+        {.name = NULL},
     };
-    struct fabric_args args = {.command = "fabric draw",
-                               .usage = "FABRIC [LFTS]",
-                               .options = options,
-                               .least = 1,
-                               .most = 2};
-    struct ibshift_fabric *f;
-    int rc = fabric_args_parse(&args, argc, argv);
+    struct cli_args args = {.command = "fabric draw",
+                            .usage = "FABRIC [LFTS]",
+                            .options = options,
+                            .least = 1,
+                            .most = 2,
+                            .context = &output};
 
-    if (rc != CLI_OK || args.helped) {
-        return rc;
-    }
-    rc = fabric_args_load(&args, &f);
-    if (rc == CLI_OK) {
-        rc = draw(&args, f, output);
-        ibshift_fabric_free(f);
-    }
-    return rc;
+    return fabric_command(&args, argc, argv, draw);
 }

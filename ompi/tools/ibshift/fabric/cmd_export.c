@@ -69,41 +69,43 @@ static void print_tables(const struct ibshift_fabric *f)
     }
 }
 
-int cmd_fabric_export(int argc, char **argv)
-{
-    bool netlist = false, tables = false;
-    const struct fabric_option options[] = {
-        {"--netlist", NULL, "nodes and cables, as ibsim and ibshift read them (the default)",
-         &netlist, NULL},
-        {"--tables", NULL, "forwarding tables, as opensm -R file -U and ibshift read them", &tables,
-         NULL},
-        {NULL, NULL, NULL, NULL, NULL},
-    };
-    struct fabric_args args = {.command = "fabric export",
-                               .usage = "FABRIC [LFTS]",
-                               .options = options,
-                               .least = 1,
-                               .most = 2};
-    struct ibshift_fabric *f;
-    int rc = fabric_args_parse(&args, argc, argv);
+struct export_options {
+    bool netlist, tables;
+};
 
-    if (rc != CLI_OK || args.helped) {
-        return rc;
+static int export(const struct cli_args *args, struct ibshift_fabric *f)
+{
+    const struct export_options *o = args->context;
+
+    if (o->tables && f->lft == NULL) {
+        return cli_error(args->command, "%s has no tables: name a file of them",
+                         args->positional[0]);
     }
-    rc = fabric_args_load(&args, &f);
-    if (rc != CLI_OK) {
-        return rc;
-    }
-    if (tables && f->lft == NULL) {
-        rc = cli_error(args.command, "%s has no tables: name a file of them", args.positional[0]);
-    } else if (tables) {
+    if (o->tables) {
         print_tables(f);
     }
-    if (rc == CLI_OK && (netlist || !tables)) {
-        for (uint32_t n = 0; n < f->node_count; n++) {
-            print_node(f, n);
-        }
+    for (uint32_t n = 0; (o->netlist || !o->tables) && n < f->node_count; n++) {
+        print_node(f, n);
     }
-    ibshift_fabric_free(f);
-    return rc;
+    return CLI_OK;
+}
+
+int cmd_fabric_export(int argc, char **argv)
+{
+    struct export_options o = {.netlist = false};
+    const struct cli_option options[] = {
+        {"--netlist", 0, CLI_FLAG, NULL,
+         "nodes and cables, as ibsim and ibshift read them (the default)", .where = &o.netlist},
+        {"--tables", 0, CLI_FLAG, NULL,
+         "forwarding tables, as opensm -R file -U and ibshift read them", .where = &o.tables},
+        {.name = NULL},
+    };
+    struct cli_args args = {.command = "fabric export",
+                            .usage = "FABRIC [LFTS]",
+                            .options = options,
+                            .least = 1,
+                            .most = 2,
+                            .context = &o};
+
+    return fabric_command(&args, argc, argv, export);
 }

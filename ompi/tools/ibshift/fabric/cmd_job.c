@@ -10,7 +10,7 @@
 
 #define RANKS_MAX 1000000
 
-bool fabric_job_numbers(const struct fabric_args *args, const char *text, const char *word,
+bool fabric_job_numbers(const struct cli_args *args, const char *text, const char *word,
                         unsigned count, uint64_t *numbers, int *status)
 {
     size_t length = strlen(word);
@@ -71,7 +71,7 @@ static uint32_t draw_fragments(const struct fabric_job *job, uint64_t wanted, ui
     return count;
 }
 
-static int draw_hosts(const struct fabric_args *args, const struct fabric_job *job,
+static int draw_hosts(const struct cli_args *args, const struct fabric_job *job,
                       const uint64_t *numbers, bool fragments, uint32_t *hosts, uint32_t *count)
 {
     uint64_t seed = numbers[fragments ? 2 : 1];
@@ -90,8 +90,8 @@ static int draw_hosts(const struct fabric_args *args, const struct fabric_job *j
     return CLI_OK;
 }
 
-static int read_hosts(const struct fabric_args *args, const struct fabric_job *job,
-                      uint32_t **hosts, uint32_t *count)
+static int read_hosts(const struct cli_args *args, const struct fabric_job *job, uint32_t **hosts,
+                      uint32_t *count)
 {
     uint32_t *read = NULL;
     struct ibshift_error err;
@@ -105,8 +105,8 @@ static int read_hosts(const struct fabric_args *args, const struct fabric_job *j
 }
 
 /* The job's hosts in the order of its ranks, several times where a file says so. */
-static int choose_hosts(const struct fabric_args *args, const struct fabric_job *job,
-                        uint32_t **hosts, uint32_t *count)
+static int choose_hosts(const struct cli_args *args, const struct fabric_job *job, uint32_t **hosts,
+                        uint32_t *count)
 {
     const struct ibshift_fabric *f = job->fabric;
     uint64_t numbers[3];
@@ -154,7 +154,7 @@ static void slow_down(const struct fabric_job *job, const uint32_t *hosts, uint3
     }
 }
 
-static int place_ranks(const struct fabric_args *args, struct fabric_job *job)
+static int place_ranks(const struct cli_args *args, struct fabric_job *job)
 {
     uint32_t *hosts = NULL, *host_of = NULL, count = 0;
     struct ibshift_error err;
@@ -184,18 +184,12 @@ static int place_ranks(const struct fabric_args *args, struct fabric_job *job)
     return status;
 }
 
-int fabric_job_open(const struct fabric_args *args, struct fabric_job *job)
+int fabric_job_open(const struct cli_args *args, struct fabric_job *job)
 {
     struct ibshift_error err;
-    long per_host = 1;
     int status;
 
-    if (job->ranks_per_host != NULL &&
-        cli_parse_long(job->ranks_per_host, 1, 1024, &per_host) != 0) {
-        return cli_error(args->command, "--ranks-per-host %.40s: wants 1 to 1024",
-                         job->ranks_per_host);
-    }
-    job->per_host = (uint32_t)per_host;
+    job->per_host = job->ranks_per_host > 0 ? job->ranks_per_host : 1;
     status = fabric_args_load(args, &job->fabric);
     if (status == CLI_OK && job->fabric->lft == NULL) {
         status =

@@ -8,7 +8,8 @@
 #include "fabric/table/arrange.h"
 
 struct fabric_job {
-    const char *hosts, *ranks_per_host; /* as given, or NULL */
+    const char *hosts;       /* as given, or NULL */
+    uint32_t ranks_per_host; /* 0: not given */
     struct ibshift_fabric *fabric;
     struct ibshift_placement *placement;
     uint32_t *order, order_count; /* the fabric's hosts in routing order, with place keepers */
@@ -16,26 +17,42 @@ struct fabric_job {
     uint32_t slow_hosts, slow_by; /* the first ranks' hosts have cables so many times slower */
 };
 
-#define FABRIC_JOB_HOSTS_HELP    "FILE, random:K:SEED or fragments:K:LENGTH:SEED; all if not given"
-#define FABRIC_JOB_PER_HOST_HELP "ranks on each host, numbered host by host; 1 if not given"
+/* The rows of all commands that look at a job. */
+#define FABRIC_JOB_OPTIONS(job)                                                                    \
+    {"--hosts",                                                                                    \
+     0,                                                                                            \
+     CLI_TEXT,                                                                                     \
+     "HOSTS",                                                                                      \
+     "FILE, random:K:SEED or fragments:K:LENGTH:SEED; all if not given",                           \
+     .where = &(job).hosts},                                                                       \
+    {                                                                                              \
+        "--ranks-per-host", 0, CLI_WHOLE, "N",                                                     \
+            "ranks on each host, numbered host by host; 1 if not given",                           \
+            .where = &(job).ranks_per_host, .low = 1, .high = 1024                                 \
+    }
+#define FABRIC_JOB_ORDER_OPTION(order)                                                             \
+    {                                                                                              \
+        "--order", 0, CLI_TEXT, "ORDER", "rank, routing, keepers, random:SEED or a FILE of hosts", \
+            .where = &(order)                                                                      \
+    }
 
 /* Loads the fabric and places the ranks; CLI_OK or CLI_USAGE with a message. */
-int fabric_job_open(const struct fabric_args *args, struct fabric_job *job);
+int fabric_job_open(const struct cli_args *args, struct fabric_job *job);
 void fabric_job_close(struct fabric_job *job);
 
 /* "random:7" and the like: numbers behind the word and a colon, `count` of them; false: another
  * word. CLI_OK or CLI_USAGE in *status. */
-bool fabric_job_numbers(const struct fabric_args *args, const char *text, const char *word,
+bool fabric_job_numbers(const struct cli_args *args, const char *text, const char *word,
                         unsigned count, uint64_t *numbers, int *status);
 
 /*
  * The ranks' seats in the order asked for: rank, routing, keepers, random:SEED or a file of hosts;
  * NULL: rank. *title: what that is, for people. CLI_OK or CLI_USAGE with a message.
  */
-int fabric_job_seats(const struct fabric_args *args, const struct fabric_job *job,
-                     const char *order, struct ibshift_seats *seats, const char **title);
+int fabric_job_seats(const struct cli_args *args, const struct fabric_job *job, const char *order,
+                     struct ibshift_seats *seats, const char **title);
 /* The plan of "alltoall/bruck" or "alltoall/bruck:3" (radix); CLI_OK or CLI_USAGE. */
-int fabric_job_plan(const struct fabric_args *args, const char *text, uint32_t ranks,
+int fabric_job_plan(const struct cli_args *args, const char *text, uint32_t ranks,
                     const struct ibshift_alg **alg, struct ibshift_plan *plan);
 
 /* The five busiest links of a contention, dearest first. */

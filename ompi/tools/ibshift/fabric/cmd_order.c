@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-static int find_order(const struct fabric_args *args, const struct ibshift_fabric *f, bool keepers,
+static int find_order(const struct cli_args *args, const struct ibshift_fabric *f, bool keepers,
                       uint32_t **order, uint32_t *count)
 {
     struct ibshift_shape shape;
@@ -43,60 +43,65 @@ static void print_order_json(const struct fabric_names *names, const uint32_t *o
                              uint32_t count)
 {
     char name[FABRIC_NAME_SIZE];
+    struct json j;
 
-    putchar('[');
+    json_begin(&j, stdout);
+    json_open(&j, "order", '[');
     for (uint32_t i = 0; i < count; i++) {
-        fputs(i == 0 ? "" : ",\n ", stdout);
         if (order[i] == IBSHIFT_NO_HOST) {
-            fputs("null", stdout);
-        } else {
-            printf("{\"lid\": %u, \"host\": ", ibshift_host_lid(names->fabric, order[i]));
-            json_quote(stdout, fabric_names_get(names, order[i], name, sizeof(name)));
-            putchar('}');
+            json_value(&j, NULL, "null");
+            continue;
         }
+        json_open(&j, NULL, '{');
+        json_value(&j, "lid", "%u", ibshift_host_lid(names->fabric, order[i]));
+        json_text(&j, "host", fabric_names_get(names, order[i], name, sizeof(name)));
+        json_close(&j, '}');
     }
-    puts("]");
+    json_close(&j, ']');
+    json_end(&j);
+}
+
+struct order_options {
+    bool json, keepers;
+};
+
+static int order(const struct cli_args *args, struct ibshift_fabric *f)
+{
+    const struct order_options *o = args->context;
+    struct fabric_names names;
+    uint32_t *hosts = NULL, count = 0;
+    int rc = find_order(args, f, o->keepers, &hosts, &count);
+
+    if (rc == CLI_OK && fabric_names_open(f, &names) != 0) {
+        rc = cli_error(args->command, "no memory for the names of %u hosts", f->host_count);
+    } else if (rc == CLI_OK) {
+        (o->json ? print_order_json : print_order)(&names, hosts, count);
+        fabric_names_close(&names);
+    }
+    free(hosts);
+    return rc;
 }
 
 int cmd_fabric_order(int argc, char **argv)
 {
-    bool json = false, keepers = false;
-    const struct fabric_option options[] = {
-        {"--keepers", NULL, "with place keepers (DUMMY) for hosts that are missing", &keepers,
-         NULL},
-        {"--json", NULL, "the same as a JSON array, null for place keepers", &json, NULL},
-        {NULL, NULL, NULL, NULL, NULL},
+    struct order_options o = {.json = false};
+    const struct cli_option options[] = {
+        {"--keepers", 0, CLI_FLAG, NULL, "with place keepers (DUMMY) for hosts that are missing",
+         .where = &o.keepers},
+        cli_json_option(&o.json),
+        {.name = NULL},
     };
-    struct fabric_args args = {.command = "fabric order",
-                               .usage = "FABRIC [LFTS]",
-                               .options = options,
-                               .least = 1,
-                               .most = 2};
-    struct fabric_names names;
-    struct ibshift_fabric *f;
-    uint32_t *order = NULL, count = 0;
-    int rc = fabric_args_parse(&args, argc, argv);
+    struct cli_args args = {.command = "fabric order",
+                            .usage = "FABRIC [LFTS]",
+                            .options = options,
+                            .least = 1,
+                            .most = 2,
+                            .context = &o};
 
-    if (rc != CLI_OK || args.helped) {
-        return rc;
-    }
-    rc = fabric_args_load(&args, &f);
-    if (rc != CLI_OK) {
-        return rc;
-    }
-    rc = find_order(&args, f, keepers, &order, &count);
-    if (rc == CLI_OK && fabric_names_open(f, &names) != 0) {
-        rc = cli_error(args.command, "no memory for the names of %u hosts", f->host_count);
-    } else if (rc == CLI_OK) {
-        (json ? print_order_json : print_order)(&names, order, count);
-        fabric_names_close(&names);
-    }
-    free(order);
-    ibshift_fabric_free(f);
-    return rc;
+    return fabric_command(&args, argc, argv, order);
 }
 
-int fabric_compile(const struct fabric_args *args, const struct ibshift_fabric *f, const char *path)
+int fabric_compile(const struct cli_args *args, const struct ibshift_fabric *f, const char *path)
 {
     uint32_t *order = NULL, count = 0;
     struct ibshift_error err;
@@ -119,7 +124,7 @@ int fabric_compile(const struct fabric_args *args, const struct ibshift_fabric *
 }
 
 /* A job must not find out that its tables lead nowhere. */
-static int check_routes(const struct fabric_args *args, const struct ibshift_fabric *f)
+static int check_routes(const struct cli_args *args, const struct ibshift_fabric *f)
 {
     struct ibshift_check check;
     struct ibshift_error err;
@@ -146,49 +151,42 @@ static int check_routes(const struct fabric_args *args, const struct ibshift_fab
     return CLI_OK;
 }
 
-static int compile_loaded(const struct fabric_args *args, const struct ibshift_fabric *f,
-                          const char *output)
+struct compile_options {
+    const char *output;
+    bool is_adaptive;
+};
+
+static int compile(const struct cli_args *args, struct ibshift_fabric *f)
 {
+    const struct compile_options *o = args->context;
     int rc;
 
+    f->is_adaptive |= o->is_adaptive;
     if (f->lft == NULL) {
         return cli_error(args->command, "%s has no tables: name a file of them",
                          args->positional[0]);
     }
     rc = check_routes(args, f);
-    return rc == CLI_OK ? fabric_compile(args, f, output) : rc;
+    return rc == CLI_OK ? fabric_compile(args, f, o->output) : rc;
 }
 
 int cmd_fabric_compile(int argc, char **argv)
 {
-    const char *output = NULL;
-    bool is_adaptive = false;
-    const struct fabric_option options[] = {
-        {"--output", "FILE", "the file to write (needed)", NULL, &output},
-        {"--adaptive", NULL, "the fabric routes adaptively: jobs keep to rank order, and say why",
-         &is_adaptive, NULL},
-        {NULL, NULL, NULL, NULL, NULL},
+    struct compile_options o = {.output = NULL};
+    const struct cli_option options[] = {
+        {"--output", 'o', CLI_TEXT, "FILE", "the file to write (needed)", .where = &o.output,
+         .is_needed = true},
+        {"--adaptive", 0, CLI_FLAG, NULL,
+         "the fabric routes adaptively: jobs keep to rank order, and say why",
+         .where = &o.is_adaptive},
+        {.name = NULL},
     };
-    struct fabric_args args = {.command = "fabric compile",
-                               .usage = "--output FILE FABRIC [LFTS]",
-                               .options = options,
-                               .least = 1,
-                               .most = 2};
-    struct ibshift_fabric *f;
-    int rc = fabric_args_parse(&args, argc, argv);
+    struct cli_args args = {.command = "fabric compile",
+                            .usage = "--output FILE FABRIC [LFTS]",
+                            .options = options,
+                            .least = 1,
+                            .most = 2,
+                            .context = &o};
 
-    if (rc != CLI_OK || args.helped) {
-        return rc;
-    }
-    if (output == NULL) {
-        return cli_error(args.command, "wants --output FILE");
-    }
-    rc = fabric_args_load(&args, &f);
-    if (rc != CLI_OK) {
-        return rc;
-    }
-    f->is_adaptive |= is_adaptive;
-    rc = compile_loaded(&args, f, output);
-    ibshift_fabric_free(f);
-    return rc;
+    return fabric_command(&args, argc, argv, compile);
 }

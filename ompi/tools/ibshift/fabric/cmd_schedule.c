@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct schedule {
-    struct fabric_args args;
+    struct cli_args args;
     struct fabric_job job;
     const char *output;
     bool json;
@@ -33,19 +33,26 @@ static void print_json(const struct schedule *s)
 {
     static const char *const keys[IBSHIFT_WAYS] = {"rank", "routing", "keepers", "table"};
     const struct ibshift_arrangement *a = &s->found;
+    struct json j;
 
-    printf("{\"hosts\": %u, \"ranks\": %u, \"way\": \"%s\", \"stages\": %u, \"worst\": %.6g, "
-           "\"sum\": %.9g, \"bound\": %.9g,\n \"share\": %.6g, \"tried\": {",
-           s->job.placement->paths->hosts, s->job.placement->ranks, keys[a->way], a->stages,
-           a->worst, a->cost, a->bound, a->share);
-    for (int way = 0, some = 0; way < IBSHIFT_WAYS; way++) {
+    json_begin(&j, stdout);
+    json_value(&j, "hosts", "%u", s->job.placement->paths->hosts);
+    json_value(&j, "ranks", "%u", s->job.placement->ranks);
+    json_text(&j, "way", keys[a->way]);
+    json_value(&j, "stages", "%u", a->stages);
+    json_value(&j, "worst", "%.6g", a->worst);
+    json_value(&j, "sum", "%.9g", a->cost);
+    json_value(&j, "bound", "%.9g", a->bound);
+    json_value(&j, "share", "%.6g", a->share);
+    json_open(&j, "tried", '{');
+    for (int way = 0; way < IBSHIFT_WAYS; way++) {
         if (a->tried[way] > 0) {
-            printf("%s\"%s\": %.9g", some++ > 0 ? ", " : "", keys[way], a->tried[way]);
+            json_value(&j, keys[way], "%.9g", a->tried[way]);
         }
     }
-    printf("},\n \"reason\": ");
-    json_quote(stdout, a->reason);
-    puts("}");
+    json_close(&j, '}');
+    json_text(&j, "reason", a->reason);
+    json_end(&j);
 }
 
 static void write_rank(FILE *out, uint32_t rank)
@@ -133,21 +140,19 @@ static int run(struct schedule *s)
 int cmd_fabric_schedule(int argc, char **argv)
 {
     struct schedule s = {.output = NULL};
-    const struct fabric_option options[] = {
-        {"--hosts", "HOSTS", FABRIC_JOB_HOSTS_HELP, NULL, &s.job.hosts},
-        {"--ranks-per-host", "N", FABRIC_JOB_PER_HOST_HELP, NULL, &s.job.ranks_per_host},
-        {"--output", "FILE", "write the table (a line a rank) or the order of hosts", NULL,
-         &s.output},
-        {"--json", NULL, "the result as a JSON object", &s.json, NULL},
-        {NULL, NULL, NULL, NULL, NULL},
+    const struct cli_option options[] = {
+        FABRIC_JOB_OPTIONS(s.job),
+        cli_output_option(&s.output, "write the table (a line a rank) or the order of hosts"),
+        cli_json_option(&s.json),
+        {.name = NULL},
     };
     int status;
 
-    s.args = (struct fabric_args){.command = "fabric schedule",
-                                  .usage = "FABRIC [LFTS]",
-                                  .options = options,
-                                  .least = 1,
-                                  .most = 2};
-    status = fabric_args_parse(&s.args, argc, argv);
+    s.args = (struct cli_args){.command = "fabric schedule",
+                               .usage = "FABRIC [LFTS]",
+                               .options = options,
+                               .least = 1,
+                               .most = 2};
+    status = cli_parse(&s.args, argc, argv);
     return status != CLI_OK || s.args.helped ? status : run(&s);
 }

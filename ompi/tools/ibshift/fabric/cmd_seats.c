@@ -7,8 +7,8 @@
 
 #include "fabric/graph/random.h"
 
-static int shuffled_seats(const struct fabric_args *args, const struct fabric_job *job,
-                          uint64_t seed, struct ibshift_seats *seats)
+static int shuffled_seats(const struct cli_args *args, const struct fabric_job *job, uint64_t seed,
+                          struct ibshift_seats *seats)
 {
     struct ibshift_error err;
     uint32_t ranks = job->placement->ranks;
@@ -23,7 +23,7 @@ static int shuffled_seats(const struct fabric_args *args, const struct fabric_jo
     return CLI_OK;
 }
 
-static int seats_from_file(const struct fabric_args *args, const struct fabric_job *job,
+static int seats_from_file(const struct cli_args *args, const struct fabric_job *job,
                            const char *path, struct ibshift_seats *seats)
 {
     uint32_t *hosts = NULL, count;
@@ -41,8 +41,8 @@ static int seats_from_file(const struct fabric_args *args, const struct fabric_j
     return rc == 0 ? CLI_OK : fabric_args_fail(args, &err);
 }
 
-int fabric_job_seats(const struct fabric_args *args, const struct fabric_job *job,
-                     const char *order, struct ibshift_seats *seats, const char **title)
+int fabric_job_seats(const struct cli_args *args, const struct fabric_job *job, const char *order,
+                     struct ibshift_seats *seats, const char **title)
 {
     struct ibshift_error err;
     uint64_t seed;
@@ -69,7 +69,7 @@ int fabric_job_seats(const struct fabric_args *args, const struct fabric_job *jo
     return rc == 0 ? CLI_OK : fabric_args_fail(args, &err);
 }
 
-int fabric_job_plan(const struct fabric_args *args, const char *text, uint32_t ranks,
+int fabric_job_plan(const struct cli_args *args, const char *text, uint32_t ranks,
                     const struct ibshift_alg **alg, struct ibshift_plan *plan)
 {
     char name[64], why[160];

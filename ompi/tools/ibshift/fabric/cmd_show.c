@@ -148,7 +148,7 @@ static void show_verdict(const struct ibshift_fabric *f, const struct ibshift_sh
     }
 }
 
-static int show_tables(const struct fabric_args *args, const struct ibshift_fabric *f)
+static int show_tables(const struct cli_args *args, const struct ibshift_fabric *f)
 {
     struct ibshift_load load;
     struct ibshift_error err;
@@ -198,37 +198,58 @@ static void show_switch(const struct ibshift_fabric *f, const struct ibshift_sha
     }
 }
 
-static void show_json(const struct show *s)
+static void show_levels_json(const struct ibshift_shape *t, struct json *j)
 {
-    const struct ibshift_shape *t = s->shape;
-
-    printf("{\"shape\": ");
-    json_quote(stdout, s->name);
-    printf(", \"hosts\": %u, \"switches\": %u, \"cables\": %u, \"rate_mbps\": %u, \"lmc\": %u, "
-           "\"tables\": %s,\n \"levels\": [",
-           s->f->host_count, s->f->switch_count, s->cables, s->usual_rate.mbps, s->lmc,
-           s->f->lft != NULL ? "true" : "false");
+    json_open(j, "levels", '[');
     for (unsigned l = 1; l <= t->levels && t->kind != IBSHIFT_SHAPE_TORUS; l++) {
         const struct ibshift_level *v = &t->level[l];
 
-        printf("%s\n  {\"level\": %u, \"switches\": %u, \"expected\": %u, \"groups_down\": %u, "
-               "\"ports_down\": %u, \"groups_up\": %u, \"ports_up\": %u}",
-               l == 1 ? "" : ",", l, v->switches, v->expected,
-               l == 1 ? t->hosts_per_leaf : v->groups_down, l == 1 ? 1 : v->ports_down,
-               v->groups_up, v->ports_up);
+        json_open(j, NULL, '{');
+        json_value(j, "level", "%u", l);
+        json_value(j, "switches", "%u", v->switches);
+        json_value(j, "expected", "%u", v->expected);
+        json_value(j, "groups_down", "%u", l == 1 ? t->hosts_per_leaf : v->groups_down);
+        json_value(j, "ports_down", "%u", l == 1 ? 1 : v->ports_down);
+        json_value(j, "groups_up", "%u", v->groups_up);
+        json_value(j, "ports_up", "%u", v->ports_up);
+        json_close(j, '}');
     }
-    printf("],\n \"parts\": %u, \"missing_hosts\": %u, \"hosts_elsewhere\": %u, \"findings\": %u, "
-           "\"told\": [",
-           t->parts, t->missing_hosts, t->hosts_elsewhere, t->findings);
-    for (uint32_t i = 0; i < t->findings && i < IBSHIFT_FINDINGS; i++) {
-        printf(i == 0 ? "" : ", ");
-        json_quote(stdout, t->finding[i]);
-    }
-    printf("]}\n");
+    json_close(j, ']');
 }
 
-static int show(const struct fabric_args *args, const struct ibshift_fabric *f, bool json, bool all)
+static void show_json(const struct show *s)
 {
+    const struct ibshift_shape *t = s->shape;
+    struct json j;
+
+    json_begin(&j, stdout);
+    json_text(&j, "shape", s->name);
+    json_value(&j, "hosts", "%u", s->f->host_count);
+    json_value(&j, "switches", "%u", s->f->switch_count);
+    json_value(&j, "cables", "%u", s->cables);
+    json_value(&j, "rate_mbps", "%u", s->usual_rate.mbps);
+    json_value(&j, "lmc", "%u", s->lmc);
+    json_bool(&j, "tables", s->f->lft != NULL);
+    show_levels_json(t, &j);
+    json_value(&j, "parts", "%u", t->parts);
+    json_value(&j, "missing_hosts", "%u", t->missing_hosts);
+    json_value(&j, "hosts_elsewhere", "%u", t->hosts_elsewhere);
+    json_value(&j, "findings", "%u", t->findings);
+    json_open(&j, "told", '[');
+    for (uint32_t i = 0; i < t->findings && i < IBSHIFT_FINDINGS; i++) {
+        json_text(&j, NULL, t->finding[i]);
+    }
+    json_close(&j, ']');
+    json_end(&j);
+}
+
+struct show_options {
+    bool json, all;
+};
+
+static int show(const struct cli_args *args, struct ibshift_fabric *f)
+{
+    const struct show_options *o = args->context;
     struct ibshift_shape shape;
     struct ibshift_error err;
     struct show s = {.f = f, .shape = &shape};
@@ -239,7 +260,7 @@ static int show(const struct fabric_args *args, const struct ibshift_fabric *f, 
     }
     ibshift_shape_name(&shape, s.name, sizeof(s.name));
     count_cables(&s);
-    if (json) {
+    if (o->json) {
         show_json(&s);
     } else {
         show_head(&s);
@@ -250,7 +271,7 @@ static int show(const struct fabric_args *args, const struct ibshift_fabric *f, 
         }
         show_verdict(f, &shape);
         rc = show_tables(args, f);
-        for (uint32_t i = f->switch_count; all && i-- > 0;) {
+        for (uint32_t i = f->switch_count; o->all && i-- > 0;) {
             show_switch(f, &shape, f->switches[i]);
         }
     }
@@ -260,27 +281,19 @@ static int show(const struct fabric_args *args, const struct ibshift_fabric *f, 
 
 int cmd_fabric_show(int argc, char **argv)
 {
-    bool json = false, all = false;
-    const struct fabric_option options[] = {
-        {"--all", NULL, "every switch with its tuple, cables and LIDs", &all, NULL},
-        {"--json", NULL, "the same as a JSON object", &json, NULL},
-        {NULL, NULL, NULL, NULL, NULL},
+    struct show_options o = {.json = false};
+    const struct cli_option options[] = {
+        {"--all", 0, CLI_FLAG, NULL, "every switch with its tuple, cables and LIDs",
+         .where = &o.all},
+        cli_json_option(&o.json),
+        {.name = NULL},
     };
-    struct fabric_args args = {.command = "fabric show",
-                               .usage = "FABRIC [LFTS]",
-                               .options = options,
-                               .least = 1,
-                               .most = 2};
-    struct ibshift_fabric *f;
-    int rc = fabric_args_parse(&args, argc, argv);
+    struct cli_args args = {.command = "fabric show",
+                            .usage = "FABRIC [LFTS]",
+                            .options = options,
+                            .least = 1,
+                            .most = 2,
+                            .context = &o};
 
-    if (rc != CLI_OK || args.helped) {
-        return rc;
-    }
-    rc = fabric_args_load(&args, &f);
-    if (rc == CLI_OK) {
-        rc = show(&args, f, json, all);
-        ibshift_fabric_free(f);
-    }
-    return rc;
+    return fabric_command(&args, argc, argv, show);
 }

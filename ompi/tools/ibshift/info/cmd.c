@@ -104,16 +104,17 @@ int cmd_info(int argc, char **argv)
 {
     const char *model = NULL, *fabric = NULL;
     bool json = false, all = false;
-    const struct fabric_option options[] = {
-        {"--model", "FILE", "this model instead of that of coll_ibshift_model", NULL, &model},
-        {"--fabric", "FILE", "this compiled fabric instead of that of coll_ibshift_fabric", NULL,
-         &fabric},
-        {"--all", NULL, "all parameters, not only those that are set", &all, NULL},
-        {"--json", NULL, "the same as a JSON object", &json, NULL},
-        {NULL, NULL, NULL, NULL, NULL},
+    const struct cli_option options[] = {
+        {"--model", 0, CLI_TEXT, "FILE", "this model instead of that of coll_ibshift_model",
+         .where = &model},
+        {"--fabric", 0, CLI_TEXT, "FILE",
+         "this compiled fabric instead of that of coll_ibshift_fabric", .where = &fabric},
+        {"--all", 0, CLI_FLAG, NULL, "all parameters, not only those that are set", .where = &all},
+        cli_json_option(&json),
+        {.name = NULL},
     };
-    struct fabric_args args = {.command = "info", .usage = "", .options = options};
-    int rc = fabric_args_parse(&args, argc, argv);
+    struct cli_args args = {.command = "info", .usage = "", .options = options};
+    int rc = cli_parse(&args, argc, argv);
     struct info *info;
 
     if (rc != CLI_OK || args.helped) {

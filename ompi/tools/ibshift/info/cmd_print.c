@@ -7,7 +7,7 @@
 
 #include "plan/alg.h"
 #include "cli.h"
-#include "fabric/cmd.h"
+#include "json.h"
 
 static void print_component(const struct info_component *c, FILE *out)
 {
@@ -206,97 +206,94 @@ void info_print(const struct info *info, bool all, FILE *out)
     print_algorithms(out);
 }
 
-static void member(const char *name, const char *text, FILE *out)
+static void member(struct json *j, const char *name, const char *text)
 {
-    fprintf(out, ", \"%s\": ", name);
-    if (text[0] == '\0') {
-        fputs("null", out);
+    if (text == NULL || text[0] == '\0') {
+        json_value(j, name, "null");
     } else {
-        json_quote(out, text);
+        json_text(j, name, text);
     }
 }
 
-static const char *yes(bool value)
+static void port_json(const struct info_port *port, struct json *j)
 {
-    return value ? "true" : "false";
-}
-
-static void port_json(const struct info_port *port, FILE *out)
-{
-    fputs("{\"device\": ", out);
-    json_quote(out, port->device);
-    fprintf(out,
-            ", \"port\": %u, \"ethernet\": %s, \"active\": %s, \"mbps\": %u, \"distance\": %u, "
-            "\"used\": %u",
-            port->number, yes(port->is_ethernet), yes(port->is_active), port->rate, port->distance,
-            port->place);
+    json_open(j, NULL, '{');
+    json_text(j, "device", port->device);
+    json_value(j, "port", "%u", port->number);
+    json_bool(j, "ethernet", port->is_ethernet);
+    json_bool(j, "active", port->is_active);
+    json_value(j, "mbps", "%u", port->rate);
+    json_value(j, "distance", "%u", port->distance);
+    json_value(j, "used", "%u", port->place);
     if (port->place > 0) {
-        fprintf(out, ", \"lid\": %u, \"lmc\": %u, \"mtu\": %u, \"gid_index\": %u", port->lid,
-                port->lmc, port->mtu, port->gid_index);
-        member("gid", port->gid, out);
+        json_value(j, "lid", "%u", port->lid);
+        json_value(j, "lmc", "%u", port->lmc);
+        json_value(j, "mtu", "%u", port->mtu);
+        json_value(j, "gid_index", "%u", port->gid_index);
+        member(j, "gid", port->gid);
     }
-    fputc('}', out);
+    json_close(j, '}');
 }
 
-static void params_json(const struct info_component *c, FILE *out)
+static void params_json(const struct info_component *c, struct json *j)
 {
-    fputs(",\n \"parameters\": [", out);
+    json_open(j, "parameters", '[');
     for (int i = 0; i < c->count; i++) {
         const struct info_param *param = &c->params[i];
 
-        fprintf(out, "%s\n  {\"name\": ", i > 0 ? "," : "");
-        json_quote(out, param->name);
-        fputs(", \"value\": ", out);
-        json_quote(out, param->value != NULL ? param->value : "");
-        member("source", param->source != NULL ? param->source : "", out);
-        fputc('}', out);
+        json_open(j, NULL, '{');
+        json_text(j, "name", param->name);
+        json_text(j, "value", param->value != NULL ? param->value : "");
+        member(j, "source", param->source);
+        json_close(j, '}');
     }
-    fputc(']', out);
+    json_close(j, ']');
 }
 
-static void algorithms_json(FILE *out)
+static void algorithms_json(struct json *j)
 {
-    int last = -1;
-
-    fputs(",\n \"algorithms\": {", out);
+    json_open(j, "algorithms", '{');
     for (size_t i = 0; i < ibshift_alg_count; i++) {
         const struct ibshift_alg *alg = ibshift_alg_table[i];
-        bool is_first = (int)alg->collective != last;
 
-        if (is_first) {
-            fprintf(out, "%s\n  \"%s\": [", last < 0 ? "" : "],",
-                    ibshift_collective_name(alg->collective));
+        if (i == 0 || ibshift_alg_table[i - 1]->collective != alg->collective) {
+            json_open(j, ibshift_collective_name(alg->collective), '[');
         }
-        fprintf(out, "%s\"%s\"", is_first ? "" : ", ", alg->name);
-        last = (int)alg->collective;
+        json_text(j, NULL, alg->name);
+        if (i + 1 == ibshift_alg_count || ibshift_alg_table[i + 1]->collective != alg->collective) {
+            json_close(j, ']');
+        }
     }
-    fputs("]}", out);
+    json_close(j, '}');
 }
 
 void info_print_json(const struct info *info, FILE *out)
 {
     const struct info_component *c = &info->component;
+    struct json j;
 
-    fprintf(out, "{\"version\": \"%s\"", IBSHIFT_VERSION);
-    member("open_mpi", c->release, out);
-    member("folder", c->folder, out);
-    fprintf(out, ", \"component\": %s, \"found\": %s, \"needs_path\": %s,\n \"ports\": [",
-            yes(c->is_file), yes(c->is_found), yes(c->needs_path));
+    json_begin(&j, out);
+    json_text(&j, "version", IBSHIFT_VERSION);
+    member(&j, "open_mpi", c->release);
+    member(&j, "folder", c->folder);
+    json_bool(&j, "component", c->is_file);
+    json_bool(&j, "found", c->is_found);
+    json_bool(&j, "needs_path", c->needs_path);
+    json_open(&j, "ports", '[');
     for (int i = 0; i < info->devices.count; i++) {
-        fputs(i > 0 ? ",\n  " : "\n  ", out);
-        port_json(&info->devices.ports[i], out);
+        port_json(&info->devices.ports[i], &j);
     }
-    fputc(']', out);
-    member("none_used", info->devices.why, out);
-    member("model", info->model, out);
-    member("model_error", info->model_error, out);
-    member("model_parameters", info->model_text, out);
-    member("fabric", info->fabric, out);
-    member("fabric_error", info->fabric_error, out);
-    fprintf(out, ", \"fabric_hosts\": %u, \"fabric_switches\": %u", info->fabric_hosts,
-            info->fabric_switches);
-    member("fabric_host", info->host, out);
-    params_json(c, out);
-    algorithms_json(out);
-    fputs("}\n", out);
+    json_close(&j, ']');
+    member(&j, "none_used", info->devices.why);
+    member(&j, "model", info->model);
+    member(&j, "model_error", info->model_error);
+    member(&j, "model_parameters", info->model_text);
+    member(&j, "fabric", info->fabric);
+    member(&j, "fabric_error", info->fabric_error);
+    json_value(&j, "fabric_hosts", "%u", info->fabric_hosts);
+    json_value(&j, "fabric_switches", "%u", info->fabric_switches);
+    member(&j, "fabric_host", info->host);
+    params_json(c, &j);
+    algorithms_json(&j);
+    json_end(&j);
 }

@@ -6,7 +6,7 @@
 
 #include "choose/size.h"
 
-const struct plan_command plan_commands[] = {
+static const struct plan_command plan_commands[] = {
     {"list", "c", "jo", "all algorithms, or those of one collective", plan_list},
     {"print", "CA", "PrRkScOlTxmpjo", "the steps, one line each, as the executor traces them",
      plan_print},
@@ -19,18 +19,7 @@ const struct plan_command plan_commands[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static void operand_text(const struct plan_command *command, char *text, size_t size)
-{
-    static const char *const forms[] = {"", " [COLLECTIVE]", " COLLECTIVE",
-                                        " COLLECTIVE ALGORITHM"};
-    int form = command->operands[0] == '\0'  ? 0
-               : command->operands[0] == 'c' ? 1
-                                             : 1 + (int)strlen(command->operands);
-
-    snprintf(text, size, "%s", forms[form]);
-}
-
-void plan_usage(FILE *out)
+static void plan_usage(FILE *out)
 {
     fputs("usage: ibshift plan COMMAND [COLLECTIVE [ALGORITHM]] [OPTION...]\n\n", out);
     for (const struct plan_command *c = plan_commands; c->name != NULL; c++) {
@@ -39,29 +28,17 @@ void plan_usage(FILE *out)
     fputs("\n  -h, --help   this text; ibshift plan COMMAND --help for that of a command\n", out);
 }
 
-static void command_usage(FILE *out, const struct plan_command *command)
-{
-    char operands[40];
-
-    operand_text(command, operands, sizeof(operands));
-    fprintf(out, "usage: ibshift plan %s%s [OPTION...]\n%s\n\n", command->name, operands,
-            command->summary);
-    plan_usage_options(out, command);
-}
-
 static int run_command(const struct plan_command *command, int argc, char **argv)
 {
     struct plan_args args;
-    int rc = plan_args_parse(&args, command, argc, argv);
+    bool is_helped = false;
+    int rc = plan_args_parse(&args, command, argc, argv, &is_helped);
 
     if (rc == CLI_OK && args.alg != NULL) {
         rc = plan_check_fit(&args);
     }
-    if (rc == CLI_OK) {
+    if (rc == CLI_OK && !is_helped) {
         rc = command->run(&args);
-    } else if (rc == -1) {
-        command_usage(stdout, command);
-        rc = CLI_OK;
     }
     plan_args_end(&args);
     return rc;
@@ -69,7 +46,7 @@ static int run_command(const struct plan_command *command, int argc, char **argv
 
 int cmd_plan(int argc, char **argv)
 {
-    const char *names[16], *nearest;
+    const char *names[CLI_COMMANDS];
     size_t count = 0;
 
     if (argc < 2) {
@@ -86,11 +63,8 @@ int cmd_plan(int argc, char **argv)
         }
         names[count++] = c->name;
     }
-    nearest = cli_nearest(argv[1], names, count);
-    return nearest != NULL
-               ? cli_error("plan", "unknown command '%.40s': did you mean '%s'?", argv[1], nearest)
-               : cli_error("plan", "unknown command '%.40s'; ibshift plan --help lists them",
-                           argv[1]);
+    return cli_unknown("plan", "unknown command", argv[1], names, count,
+                       "ibshift plan --help lists them");
 }
 
 int plan_check_fit(const struct plan_args *args)

@@ -3,8 +3,8 @@
 #define IBSHIFT_PLAN_CMD_H
 
 #include "plan/alg.h"
-#include "cli.h"
 #include "choose/price.h"
+#include "options.h"
 #include "plan/order.h"
 
 enum { PLAN_SIZES_MAX = 64 };
@@ -15,9 +15,12 @@ enum plan_picture { PLAN_DATA, PLAN_TIME, PLAN_TREE };
 
 enum plan_format { PLAN_TEXT, PLAN_SVG, PLAN_DOT, PLAN_JSON };
 
+struct plan_command;
+
 struct plan_args {
     const char *command; /* "plan print": for messages */
-    int collective;      /* -1: none named */
+    const struct plan_command *row;
+    int collective; /* -1: none named */
     const struct ibshift_alg *alg;
     struct ibshift_plan plan;
     const char *order_text;
@@ -27,7 +30,7 @@ struct plan_args {
     uint32_t ranks_last; /* compare: of a range; else the same as plan.ranks */
     long rank;           /* -1: all */
     bool has_radix, has_ranks;
-    bool is_split_optimal;
+    int split; /* 1: optimal, not half */
     uint64_t sizes[PLAN_SIZES_MAX];
     int size_count;
     uint32_t element;
@@ -35,13 +38,13 @@ struct plan_args {
     uint32_t per_host;   /* ranks of a host, in rank order; 0: each has its own */
     uint32_t processors; /* of a host */
     bool in_place;
-    uint64_t seed;
-    bool has_table;
+    uint32_t seed;
+    bool has_table, is_non_commutative, is_json;
     struct ibshift_model model; /* as read */
     const char *model_source;
-    int which; /* enum plan_model, -1: not said */
-    enum plan_picture picture;
-    int format; /* enum plan_format, -1: not said */
+    int which;   /* enum plan_model, -1: not said */
+    int picture; /* enum plan_picture */
+    int format;  /* enum plan_format, -1: not said */
     const char *output;
     uint32_t *order_memory;
     uint32_t *stages_memory;
@@ -56,26 +59,20 @@ struct plan_command {
     int (*run)(struct plan_args *args);
 };
 
-extern const struct plan_command plan_commands[];
-
 /* The entry of the program's table. */
 int cmd_plan(int argc, char **argv);
 
-/* CLI_OK, CLI_USAGE with a message, or -1 after --help. plan_args_end() in every case. */
+/* CLI_OK, or CLI_USAGE with a message. plan_args_end() in every case. */
 int plan_args_parse(struct plan_args *args, const struct plan_command *command, int argc,
-                    char **argv);
+                    char **argv, bool *is_helped);
 void plan_args_end(struct plan_args *args);
 
-/* The steps of it in cmd_plan_operands.c: a word that is no option; what is missing or does not fit
- * together. */
-int plan_args_operand(struct plan_args *args, const struct plan_command *command, const char *text);
-int plan_args_finish(struct plan_args *args, const struct plan_command *command);
+/* The steps of it in cmd_operands.c: a word that is no option (context: the arguments); what is
+ * missing or does not fit together. */
+int plan_args_operand(void *context, const char *text);
+int plan_args_finish(struct plan_args *args);
 /* Reads args->stages_path into args->plan; args->plan.ranks are known. */
 int plan_args_stages(struct plan_args *args);
-void plan_usage(FILE *out);
-
-/* The text of the option list of one command. */
-void plan_usage_options(FILE *out, const struct plan_command *command);
 
 /* Checks args->plan for args->alg: CLI_OK, or a message and CLI_USAGE. */
 int plan_check_fit(const struct plan_args *args);

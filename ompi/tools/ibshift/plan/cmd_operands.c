@@ -9,7 +9,7 @@
 
 static int take_collective(struct plan_args *args, const char *text)
 {
-    const char *names[IBSHIFT_COLLECTIVES], *nearest;
+    const char *names[IBSHIFT_COLLECTIVES];
 
     args->collective = ibshift_collective_find(text);
     if (args->collective >= 0) {
@@ -18,39 +18,36 @@ static int take_collective(struct plan_args *args, const char *text)
     for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
         names[i] = ibshift_collective_name((enum ibshift_collective)i);
     }
-    nearest = cli_nearest(text, names, IBSHIFT_COLLECTIVES);
-    return nearest != NULL
-               ? cli_error(args->command, "unknown collective '%.40s': did you mean '%s'?", text,
-                           nearest)
-               : cli_error(args->command,
-                           "unknown collective '%.40s'; ibshift plan list shows them", text);
+    return cli_unknown(args->command, "unknown collective", text, names, IBSHIFT_COLLECTIVES,
+                       "ibshift plan list shows them");
 }
 
 static int take_algorithm(struct plan_args *args, const char *text)
 {
-    const char *names[128], *nearest;
+    enum ibshift_collective collective = (enum ibshift_collective)args->collective;
+    const char *names[128];
+    char list[64];
     size_t count = 0;
 
-    args->alg = ibshift_alg_find((enum ibshift_collective)args->collective, text);
+    args->alg = ibshift_alg_find(collective, text);
     if (args->alg != NULL) {
         return CLI_OK;
     }
     for (size_t i = 0; i < ibshift_alg_count && count < 128; i++) {
-        if ((int)ibshift_alg_table[i]->collective == args->collective) {
+        if (ibshift_alg_table[i]->collective == collective) {
             names[count++] = ibshift_alg_table[i]->name;
         }
     }
-    nearest = cli_nearest(text, names, count);
-    return nearest != NULL
-               ? cli_error(args->command, "unknown algorithm '%.40s': did you mean '%s'?", text,
-                           nearest)
-               : cli_error(args->command,
-                           "unknown algorithm '%.40s'; ibshift plan list %s shows them", text,
-                           ibshift_collective_name((enum ibshift_collective)args->collective));
+    snprintf(list, sizeof(list), "ibshift plan list %s shows them",
+             ibshift_collective_name(collective));
+    return cli_unknown(args->command, "unknown algorithm", text, names, count, list);
 }
 
-int plan_args_operand(struct plan_args *args, const struct plan_command *command, const char *text)
+int plan_args_operand(void *context, const char *text)
 {
+    struct plan_args *args = context;
+    const struct plan_command *command = args->row;
+
     if (args->collective < 0 && command->operands[0] != '\0') {
         return take_collective(args, text);
     }
@@ -150,7 +147,7 @@ static int check_unread(const struct plan_args *args)
                              ? "segments"
                          : args->order_text != NULL && (flags & IBSHIFT_ALG_ORDER) == 0   ? "order"
                          : args->stages_path != NULL && (flags & IBSHIFT_ALG_STAGES) == 0 ? "stages"
-                         : args->is_split_optimal && (flags & IBSHIFT_ALG_SPLIT) == 0     ? "split"
+                         : args->split != 0 && (flags & IBSHIFT_ALG_SPLIT) == 0           ? "split"
                                                                                           : NULL;
 
     if (unread != NULL) {
@@ -164,8 +161,10 @@ static int check_unread(const struct plan_args *args)
     return CLI_OK;
 }
 
-int plan_args_finish(struct plan_args *args, const struct plan_command *command)
+int plan_args_finish(struct plan_args *args)
 {
+    const struct plan_command *command = args->row;
+
     if (command->operands[0] == 'C' && args->collective < 0 && !args->has_table) {
         return cli_error(args->command, "name a collective; ibshift plan list shows them");
     }
@@ -179,7 +178,7 @@ int plan_args_finish(struct plan_args *args, const struct plan_command *command)
                          args->plan.ranks, args->plan.ranks - 1);
     }
     if ((args->alg != NULL && check_unread(args) != CLI_OK) ||
-        (args->is_split_optimal && take_split(args) != CLI_OK) ||
+        (args->split != 0 && take_split(args) != CLI_OK) ||
         (args->stages_path != NULL && plan_args_stages(args) != CLI_OK)) {
         return CLI_USAGE;
     }

@@ -10,23 +10,20 @@
 #include "route/verify.h"
 
 #define ENGINES_MOST 32
-
-struct route_options {
-    bool json, no_verify, times, force;
-    const char *lmc, *vls, *seed, *threads, *tables, *order;
-};
+#define LMC_KEPT     UINT32_MAX /* as in the fabric */
 
 struct route_run {
-    const struct fabric_args *args;
-    const struct route_options *options;
+    const struct cli_args *args;
     const struct route_engine *engine;
-    long lmc, vls, seed, threads;
-    double seconds, cpu; /* of the engine: by the clock, of all its threads */
+    bool json, no_verify, times, force;
+    const char *tables, *order;       /* files; NULL: none */
+    uint32_t lmc, vls, seed, threads; /* LMC_KEPT; threads 0: as many as processors */
+    double seconds, cpu;              /* of the engine: by the clock, of all its threads */
 };
 
 static void help(void)
 {
-    printf("usage: ibshift route [OPTION...] ENGINE FABRIC\n\nengines:\n");
+    printf("engines:\n");
     for (const struct route_engine *e = route_engines; e->name != NULL; e++) {
         char left[32], text[256];
 
@@ -37,27 +34,9 @@ static void help(void)
     printf("\noptions:\n");
 }
 
-static int parse(const char *option, const char *text, long low, long high, long *value)
-{
-    if (text != NULL && cli_parse_long(text, low, high, value) != 0) {
-        return cli_error("route", "%s %s: wants a number from %ld to %ld", option, text, low, high);
-    }
-    return CLI_OK;
-}
-
-static int parse_numbers(struct route_run *run)
-{
-    const struct route_options *o = run->options;
-    int rc = parse("--lmc", o->lmc, 0, IBSHIFT_LMC_MAX, &run->lmc);
-
-    rc = rc != CLI_OK ? rc : parse("--vls", o->vls, 1, ROUTE_VLS_MOST, &run->vls);
-    rc = rc != CLI_OK ? rc : parse("--seed", o->seed, 1, 2147483647, &run->seed);
-    return rc != CLI_OK ? rc : parse("--threads", o->threads, 1, 64, &run->threads);
-}
-
 static int find_engine(struct route_run *run)
 {
-    const char *names[ENGINES_MOST], *name = run->args->positional[0], *nearest;
+    const char *names[ENGINES_MOST], *name = run->args->positional[0];
     size_t count = 0;
 
     run->engine = route_engine_find(name);
@@ -67,10 +46,7 @@ static int find_engine(struct route_run *run)
     for (; count < ENGINES_MOST && route_engines[count].name != NULL; count++) {
         names[count] = route_engines[count].name;
     }
-    nearest = cli_nearest(name, names, count);
-    return cli_error("route", "no engine '%s'%s%s%s; ibshift route --help lists them", name,
-                     nearest != NULL ? ": did you mean '" : "", nearest != NULL ? nearest : "",
-                     nearest != NULL ? "'?" : "");
+    return cli_unknown("route", "no engine", name, names, count, "ibshift route --help lists them");
 }
 
 static int write_to(const char *path, const struct route *r,
@@ -89,11 +65,11 @@ static int write_files(const struct route_run *run, const struct route *r)
 {
     int rc = CLI_OK;
 
-    if (run->options->tables != NULL) {
-        rc = write_to(run->options->tables, r, route_write_tables);
+    if (run->tables != NULL) {
+        rc = write_to(run->tables, r, route_write_tables);
     }
-    if (rc == CLI_OK && run->options->order != NULL) {
-        rc = write_to(run->options->order, r, route_write_order);
+    if (rc == CLI_OK && run->order != NULL) {
+        rc = write_to(run->order, r, route_write_order);
     }
     return rc;
 }
@@ -103,7 +79,7 @@ static void print(const struct route_run *run, const struct route *r,
 {
     const struct ibshift_fabric *f = r->fabric;
 
-    if (run->options->json) {
+    if (run->json) {
         struct json j;
 
         json_begin(&j, out);
@@ -121,7 +97,7 @@ static void print(const struct route_run *run, const struct route *r,
     }
     fprintf(out, "%s: tables of %u switches for %u hosts\n", run->engine->name, f->switch_count,
             f->host_count);
-    if (run->options->times) {
+    if (run->times) {
         fprintf(out, "time: %.3f s for the tables in memory, %.3f s of CPU time\n", run->seconds,
                 run->cpu);
     }
@@ -167,12 +143,12 @@ static int check_without_lanes(const struct route_run *run, const struct route *
     char name[256];
     int rc;
 
-    if (run->options->tables == NULL || r->sl == NULL) {
+    if (run->tables == NULL || r->sl == NULL) {
         return CLI_OK;
     }
     bare.sl = bare.vl = NULL;
     bare.vls_used = 1;
-    rc = route_verify(&bare, (uint64_t)run->seed, &proof, &err);
+    rc = route_verify(&bare, run->seed, &proof, &err);
     if (rc != 0) {
         return refuse(rc, &err);
     }
@@ -183,31 +159,31 @@ static int check_without_lanes(const struct route_run *run, const struct route *
     cli_error("route",
               "%s: a file of tables has no SLs; on one VL, as opensm -R file loads it, these have "
               "a credit loop (%u channels, one is %s)%s",
-              run->options->tables, proof.cycle_length, name,
-              run->options->force
+              run->tables, proof.cycle_length, name,
+              run->force
                   ? ": written all the same"
                   : ": not written; engines updn and flexible need one VL, --force writes them");
-    return run->options->force ? CLI_OK : CLI_FAILED;
+    return run->force ? CLI_OK : CLI_FAILED;
 }
 
 /* Nothing is written of tables that are not proven. */
 static int finish(const struct route_run *run, const struct route *r)
 {
-    bool is_piped = (run->options->tables != NULL && strcmp(run->options->tables, "-") == 0) ||
-                    (run->options->order != NULL && strcmp(run->options->order, "-") == 0);
+    bool is_piped = (run->tables != NULL && strcmp(run->tables, "-") == 0) ||
+                    (run->order != NULL && strcmp(run->order, "-") == 0);
     FILE *out = is_piped ? stderr : stdout;
     struct ibshift_error err = {""};
     struct route_proof proof;
     int rc;
 
-    if (!run->options->no_verify) {
-        rc = route_verify(r, (uint64_t)run->seed, &proof, &err);
+    if (!run->no_verify) {
+        rc = route_verify(r, run->seed, &proof, &err);
         if (rc != 0) {
             return refuse(rc, &err);
         }
     }
-    print(run, r, run->options->no_verify ? NULL : &proof, out);
-    if (!run->options->no_verify && !route_is_proven(&proof)) {
+    print(run, r, run->no_verify ? NULL : &proof, out);
+    if (!run->no_verify && !route_is_proven(&proof)) {
         cli_error("route", "the tables are not right: nothing is written");
         return CLI_FAILED;
     }
@@ -215,17 +191,18 @@ static int finish(const struct route_run *run, const struct route *r)
     return rc == CLI_OK ? write_files(run, r) : rc;
 }
 
-static int route_fabric(struct route_run *run, const struct ibshift_fabric *source)
+static int route(const struct cli_args *args, struct ibshift_fabric *source)
 {
+    struct route_run *run = args->context;
     struct ibshift_error err = {""};
     struct route r;
-    int rc = route_open(source, (int)run->lmc, &r, &err);
+    int rc = route_open(source, run->lmc == LMC_KEPT ? -1 : (int)run->lmc, &r, &err);
 
     if (rc != 0) {
         return refuse(rc, &err);
     }
-    r.threads = run->threads > 0 ? (unsigned)run->threads : r.threads;
-    r.vls = (unsigned)run->vls;
+    r.threads = run->threads > 0 ? run->threads : r.threads;
+    r.vls = run->vls;
     rc = build_tables(run, &r);
     if (rc == CLI_OK) {
         rc = finish(run, &r);
@@ -236,47 +213,44 @@ static int route_fabric(struct route_run *run, const struct ibshift_fabric *sour
 
 int cmd_route(int argc, char **argv)
 {
-    struct route_options o = {.json = false};
-    const struct fabric_option options[] = {
-        {"--output", "FILE",
-         "write the tables there, as opensm -R file -U reads them; -: standard output", NULL,
-         &o.tables},
-        {"--order", "FILE", "write the order whose shift the tables are made for", NULL, &o.order},
-        {"--lmc", "N", "2^N LIDs a host, on different ways; without: as in the fabric", NULL,
-         &o.lmc},
-        {"--vls", "N", "data VLs that all ports have (8)", NULL, &o.vls},
-        {"--no-verify", NULL, "leave the proof out", &o.no_verify, NULL},
-        {"--force", NULL, "write tables that have a credit loop without the engine's SLs", &o.force,
-         NULL},
-        {"--seed", "N", "of the shifts that are counted where not all are (1)", NULL, &o.seed},
-        {"--threads", "N", "threads; without: as many as processors", NULL, &o.threads},
-        {"--times", NULL, "say how long the engine took", &o.times, NULL},
-        {"--json", NULL, "the proof as a JSON object", &o.json, NULL},
-        {NULL, NULL, NULL, NULL, NULL},
+    struct route_run run = {.lmc = LMC_KEPT, .vls = 8, .seed = 1};
+    const struct cli_option options[] = {
+        cli_output_option(
+            &run.tables,
+            "write the tables there, as opensm -R file -U reads them; -: standard output"),
+        {"--order", 0, CLI_TEXT, "FILE", "write the order whose shift the tables are made for",
+         .where = &run.order},
+        {"--lmc", 0, CLI_WHOLE, "N",
+         "2^N LIDs a host, on different ways; without: as in the fabric", .where = &run.lmc,
+         .low = 0, .high = IBSHIFT_LMC_MAX},
+        {"--vls", 0, CLI_WHOLE, "N", "data VLs that all ports have (8)", .where = &run.vls,
+         .low = 1, .high = ROUTE_VLS_MOST},
+        {"--no-verify", 0, CLI_FLAG, NULL, "leave the proof out", .where = &run.no_verify},
+        {"--force", 0, CLI_FLAG, NULL,
+         "write tables that have a credit loop without the engine's SLs", .where = &run.force},
+        {"--seed", 0, CLI_WHOLE, "N", "of the shifts that are counted where not all are (1)",
+         .where = &run.seed, .low = 1, .high = INT32_MAX},
+        {"--threads", 0, CLI_WHOLE, "N", "threads; without: as many as processors",
+         .where = &run.threads, .low = 1, .high = 64},
+        {"--times", 0, CLI_FLAG, NULL, "say how long the engine took", .where = &run.times},
+        cli_json_option(&run.json),
+        {.name = NULL},
     };
-    struct fabric_args args = {.command = "route",
-                               .usage = "ENGINE FABRIC",
-                               .options = options,
-                               .least = 2,
-                               .most = 2,
-                               .preface = help};
-    struct route_run run = {.args = &args, .options = &o, .lmc = -1, .vls = 8, .seed = 1};
-    struct ibshift_fabric *f;
-    int rc = fabric_args_parse(&args, argc, argv);
+    struct cli_args args = {.command = "route",
+                            .usage = "ENGINE FABRIC",
+                            .preface = help,
+                            .options = options,
+                            .least = 2,
+                            .most = 2,
+                            .context = &run};
+    int rc = cli_parse(&args, argc, argv);
 
     if (rc != CLI_OK || args.helped) {
         return rc;
     }
-    rc = parse_numbers(&run);
-    rc = rc != CLI_OK ? rc : find_engine(&run);
-    if (rc == CLI_OK) {
-        args.positional[0] = args.positional[1];
-        args.positional[1] = NULL;
-        rc = fabric_args_load(&args, &f);
-    }
-    if (rc == CLI_OK) {
-        rc = route_fabric(&run, f);
-        ibshift_fabric_free(f);
-    }
-    return rc;
+    run.args = &args;
+    rc = find_engine(&run);
+    args.positional[0] = args.positional[1];
+    args.positional[1] = NULL;
+    return rc == CLI_OK ? fabric_with(&args, route) : rc;
 }

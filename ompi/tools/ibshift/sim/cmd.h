@@ -22,7 +22,7 @@ struct sim_numbers {
 };
 
 struct sim_command {
-    struct fabric_args args;
+    struct cli_args args;
     struct fabric_job job;
     const char *order, *plan, *pace; /* as given, or NULL */
     const char *rare, *clock, *svg;

@@ -5,51 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct number_option {
-    const char *name, *argument, *help;
-    size_t at; /* in struct sim_numbers */
-    double low, high, usual;
-};
-
-#define NUMBER(member) offsetof(struct sim_numbers, member)
-
-static const struct number_option numbers[] = {
-    {"--packets", "N", "full packets of each message; 64 if not given", NUMBER(packets), 1, 1e6, 0},
-    {"--size", "BYTES", "of each message, instead", NUMBER(size), 1, 1e9, 0},
-    {"--seed", "S", "of everything random; 1 if not given", NUMBER(seed), 0, 9e15, 1},
-    {"--window", "W", "sends and receives in flight; 32, as in a job", NUMBER(window), 1, 256, 0},
-    {"--eager", "BYTES", "messages up to this wait for no grant; 4096", NUMBER(eager), 256, 1e12,
-     4096},
-    {"--jitter", "F", "a message leaves 0 .. 2F of its time late; 0", NUMBER(jitter), 0, 1e3, 0},
-    {"--skew", "U", "ranks begin within U times of a message; 0", NUMBER(skew), 0, 1e6, 0},
-    {"--control", "U", "a grant takes U times of a message; 0.1", NUMBER(control), 0, 1e3, 0.1},
-    {"--grant-bytes", "N", "grants are packets on lane 1; 0: beside the fabric",
-     NUMBER(grant_bytes), 0, 4096, 0},
-    {"--overhead", "NS", "a processor's time for a post or an end; 0", NUMBER(overhead), 0, 1e9, 0},
-    {"--mtu", "BYTES", "a packet on the wire; 2048", NUMBER(mtu), 1, SIM_MTU_MAX, 2048},
-    {"--buffer", "BYTES", "of an input port; 51200", NUMBER(buffer), 0, SIM_BUFFER_MAX, 51200},
-    {"--lanes", "N", "virtual lanes that share it; 1", NUMBER(lanes), 1, SIM_LANES_MAX, 1},
-    {"--reads", "N", "packets that leave an input at once; 3", NUMBER(reads), 1, 255, 3},
-    {"--flight", "NS", "on a cable; 25", NUMBER(flight), 0, 1e6, 25},
-    {"--routing", "NS", "in a switch; 100", NUMBER(routing), 0, 1e6, 100},
-    {"--jobs", "N", "--traffic: jobs that share the hosts; 1", NUMBER(jobs), 1, 1e6, 1},
-    {"--job-hosts", "N", "--traffic: hosts of each; else all, dealt out", NUMBER(job_hosts), 2, 1e6,
-     0},
-    {"--warm", "US", "--traffic: time before anything counts; 100", NUMBER(warm), 0, 1e9, 100},
-    {"--span", "US", "--traffic: time that counts; 200", NUMBER(span), 1, 1e9, 200},
-    {"--rate", "MB", "Mb/s of data on all cables; else each cable's own", NUMBER(rate), 0, 4e9, 0},
-};
+enum { OPTIONS_MOST = 48 };
 
 const char *const sim_arbiter_names[] = {"rr", "islip", "fifo"};
-
-#define NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
-
-static double *number_at(struct sim_command *c, const struct number_option *o)
-{
-    void *at = (char *)&c->number + o->at;
-
-    return at;
-}
 
 /* The whole text is a number within the bounds. */
 static bool scan(const char *text, double low, double high, double *value)
@@ -62,29 +20,6 @@ static bool scan(const char *text, double low, double high, double *value)
     }
     *value = scanned;
     return true;
-}
-
-static int take_numbers(struct sim_command *c, const char *const *texts)
-{
-    for (size_t i = 0; i < NUMBERS; i++) {
-        const struct number_option *o = &numbers[i];
-        double *value = number_at(c, o);
-        bool is_whole = o->argument[0] != 'F' && o->argument[0] != 'U';
-
-        *value = o->usual;
-        if (texts[i] != NULL &&
-            (!scan(texts[i], o->low, o->high, value) || (is_whole && *value != floor(*value)))) {
-            return cli_error(c->args.command, "%s %.40s: wants %s number from %.15g to %.15g",
-                             o->name, texts[i], is_whole ? "a whole" : "a", o->low, o->high);
-        }
-    }
-    if (c->number.packets > 0 && c->number.size > 0) {
-        return cli_error(c->args.command, "--packets or --size, not both");
-    }
-    if (c->number.size == 0) {
-        c->number.size = (c->number.packets > 0 ? c->number.packets : 64) * c->number.mtu;
-    }
-    return CLI_OK;
 }
 
 /* "8", "16KiB" or "2048B"; has_unit: it is a number of bytes. */
@@ -205,71 +140,156 @@ static int take_pairs(struct sim_command *c)
                                         &c->number.clock_drift);
 }
 
-int sim_options_parse(struct sim_command *c, int argc, char **argv)
+/* Which job, what it does, how it is told. */
+static size_t job_rows(struct sim_command *c, struct cli_option *to)
 {
-    const char *texts[NUMBERS] = {NULL};
-    const struct fabric_option words[] = {
-        {"--hosts", "HOSTS", FABRIC_JOB_HOSTS_HELP, NULL, &c->job.hosts},
-        {"--ranks-per-host", "N", FABRIC_JOB_PER_HOST_HELP, NULL, &c->job.ranks_per_host},
-        {"--order", "ORDER", "rank, routing, keepers, random:SEED or a FILE of hosts", NULL,
-         &c->order},
-        {"--schedule", NULL, "a table of stages; without either, what costs least", &c->schedule,
-         NULL},
-        {"--plan", "NAME", "COLLECTIVE/ALGORITHM[:RADIX] instead of an all-to-all", NULL, &c->plan},
-        {"--pace", "PACE",
+    const struct cli_option rows[] = {
+        FABRIC_JOB_OPTIONS(c->job),
+        FABRIC_JOB_ORDER_OPTION(c->order),
+        {"--schedule", 0, CLI_FLAG, NULL, "a table of stages; without either, what costs least",
+         .where = &c->schedule},
+        {"--plan", 0, CLI_TEXT, "NAME", "COLLECTIVE/ALGORITHM[:RADIX] instead of an all-to-all",
+         .where = &c->plan},
+        {"--pace", 0, CLI_TEXT, "PACE",
          "none, auto, window:W, grants:W, barrier:B, clk or rate:W; auto, as in a job, or none "
          "behind --window",
-         NULL, &c->pace},
-        {"--rare", "SHARE:U", "this share of messages pauses its host for U times", NULL, &c->rare},
-        {"--slow", "N:F", "cables of the first N ranks' hosts run at 1/F: 2, 4, 8 or 16", NULL,
-         &c->slow},
-        {"--sizes", "SIZES", "spread:RATIO:SEED, builder:RATIO:SEED or a FILE", NULL, &c->sizes},
-        {"--burst", "N",
-         "packets, or bytes like 16KiB, of a message that a host sends in a turn; 1", NULL,
-         &c->burst},
-        {"--arbiter", "NAME",
+         .where = &c->pace},
+        {"--rare", 0, CLI_TEXT, "SHARE:U", "this share of messages pauses its host for U times",
+         .where = &c->rare},
+        {"--slow", 0, CLI_TEXT, "N:F",
+         "cables of the first N ranks' hosts run at 1/F: 2, 4, 8 or 16", .where = &c->slow},
+        {"--sizes", 0, CLI_TEXT, "SIZES", "spread:RATIO:SEED, builder:RATIO:SEED or a FILE",
+         .where = &c->sizes},
+        {"--burst", 0, CLI_TEXT, "N",
+         "packets, or bytes like 16KiB, of a message that a host sends in a turn; 1",
+         .where = &c->burst},
+        {"--arbiter", 0, CLI_TEXT, "NAME",
          "of switches: rr (outputs in turn), islip (matching in slots) or fifo (one queue an "
          "input); rr",
-         NULL, &c->arbiter},
-        {"--clock", "NS:PPM", "hosts' clocks differ by so much and run so wrong", NULL, &c->clock},
-        {"--compare-clocks", NULL, "ranks do not know them: they compare them first", &c->compare,
-         NULL},
-        {"--verify", NULL, "move the bytes and look at them (small jobs)", &c->verify, NULL},
-        {"--background", "LOAD:BYTES", "all other hosts send messages at random, at this load",
-         NULL, &c->background},
-        {"--torus-lanes", NULL, "two lanes that keep a torus free of deadlock", &c->torus_lanes,
-         NULL},
-        {"--svg", "FILE", "draw the links' use over time; the curve of --traffic", NULL, &c->svg},
-        {"--traffic", "PATTERN", "no collective: random, shift, reversal or transpose", NULL,
-         &c->traffic},
-        {"--load", "L,L...", "--traffic: shares of the hosts' cables", NULL, &c->load},
-        {"--fragments", "MEAN:DEV", "--traffic: runs of hosts that jobs are on; 36:10", NULL,
-         &c->fragments},
-        {"--steady", NULL, "--traffic: hosts send all the time, from time 0 on", &c->steady, NULL},
-        {"--csv", NULL, "the result as two lines of CSV", &c->csv, NULL},
-        {"--json", NULL, "the result as a JSON object", &c->json, NULL},
-        {"--quiet", NULL, "no progress bar", &c->quiet, NULL},
+         .where = &c->arbiter},
+        {"--clock", 0, CLI_TEXT, "NS:PPM", "hosts' clocks differ by so much and run so wrong",
+         .where = &c->clock},
+        {"--compare-clocks", 0, CLI_FLAG, NULL, "ranks do not know them: they compare them first",
+         .where = &c->compare},
+        {"--verify", 0, CLI_FLAG, NULL, "move the bytes and look at them (small jobs)",
+         .where = &c->verify},
+        {"--background", 0, CLI_TEXT, "LOAD:BYTES",
+         "all other hosts send messages at random, at this load", .where = &c->background},
+        {"--torus-lanes", 0, CLI_FLAG, NULL, "two lanes that keep a torus free of deadlock",
+         .where = &c->torus_lanes},
+        {"--svg", 0, CLI_TEXT, "FILE", "draw the links' use over time; the curve of --traffic",
+         .where = &c->svg},
+        {"--traffic", 0, CLI_TEXT, "PATTERN", "no collective: random, shift, reversal or transpose",
+         .where = &c->traffic},
+        {"--load", 0, CLI_TEXT, "L,L...", "--traffic: shares of the hosts' cables",
+         .where = &c->load},
+        {"--fragments", 0, CLI_TEXT, "MEAN:DEV", "--traffic: runs of hosts that jobs are on; 36:10",
+         .where = &c->fragments},
+        {"--steady", 0, CLI_FLAG, NULL, "--traffic: hosts send all the time, from time 0 on",
+         .where = &c->steady},
+        {"--csv", 0, CLI_FLAG, NULL, "the result as two lines of CSV", .where = &c->csv},
+        cli_json_option(&c->json),
+        cli_quiet_option(&c->quiet),
     };
-    struct fabric_option options[sizeof(words) / sizeof(words[0]) + NUMBERS + 1];
-    size_t count = 0;
+
+    memcpy(to, rows, sizeof(rows));
+    return sizeof(rows) / sizeof(rows[0]);
+}
+
+/* Numbers, with their values where they are not given. */
+static size_t number_rows(struct sim_numbers *n, struct cli_option *to)
+{
+    const struct cli_option rows[] = {
+        {"--packets", 0, CLI_WHOLE_REAL, "N", "full packets of each message; 64 if not given",
+         .where = &n->packets, .low = 1, .high = 1e6},
+        {"--size", 0, CLI_WHOLE_REAL, "BYTES", "of each message, instead", .where = &n->size,
+         .low = 1, .high = 1e9},
+        {"--seed", 0, CLI_WHOLE_REAL, "S", "of everything random; 1 if not given",
+         .where = &n->seed, .low = 0, .high = 9e15},
+        {"--window", 0, CLI_WHOLE_REAL, "W", "sends and receives in flight; 32, as in a job",
+         .where = &n->window, .low = 1, .high = 256},
+        {"--eager", 0, CLI_WHOLE_REAL, "BYTES", "messages up to this wait for no grant; 4096",
+         .where = &n->eager, .low = 256, .high = 1e12},
+        {"--jitter", 0, CLI_REAL, "F", "a message leaves 0 .. 2F of its time late; 0",
+         .where = &n->jitter, .low = 0, .high = 1e3},
+        {"--skew", 0, CLI_REAL, "U", "ranks begin within U times of a message; 0",
+         .where = &n->skew, .low = 0, .high = 1e6},
+        {"--control", 0, CLI_REAL, "U", "a grant takes U times of a message; 0.1",
+         .where = &n->control, .low = 0, .high = 1e3},
+        {"--grant-bytes", 0, CLI_WHOLE_REAL, "N",
+         "grants are packets on lane 1; 0: beside the fabric", .where = &n->grant_bytes, .low = 0,
+         .high = 4096},
+        {"--overhead", 0, CLI_WHOLE_REAL, "NS", "a processor's time for a post or an end; 0",
+         .where = &n->overhead, .low = 0, .high = 1e9},
+        {"--mtu", 0, CLI_WHOLE_REAL, "BYTES", "a packet on the wire; 2048", .where = &n->mtu,
+         .low = 1, .high = SIM_MTU_MAX},
+        {"--buffer", 0, CLI_WHOLE_REAL, "BYTES", "of an input port; 51200", .where = &n->buffer,
+         .low = 0, .high = SIM_BUFFER_MAX},
+        {"--lanes", 0, CLI_WHOLE_REAL, "N", "virtual lanes that share it; 1", .where = &n->lanes,
+         .low = 1, .high = SIM_LANES_MAX},
+        {"--reads", 0, CLI_WHOLE_REAL, "N", "packets that leave an input at once; 3",
+         .where = &n->reads, .low = 1, .high = 255},
+        {"--flight", 0, CLI_WHOLE_REAL, "NS", "on a cable; 25", .where = &n->flight, .low = 0,
+         .high = 1e6},
+        {"--routing", 0, CLI_WHOLE_REAL, "NS", "in a switch; 100", .where = &n->routing, .low = 0,
+         .high = 1e6},
+        {"--jobs", 0, CLI_WHOLE_REAL, "N", "--traffic: jobs that share the hosts; 1",
+         .where = &n->jobs, .low = 1, .high = 1e6},
+        {"--job-hosts", 0, CLI_WHOLE_REAL, "N", "--traffic: hosts of each; else all, dealt out",
+         .where = &n->job_hosts, .low = 2, .high = 1e6},
+        {"--warm", 0, CLI_WHOLE_REAL, "US", "--traffic: time before anything counts; 100",
+         .where = &n->warm, .low = 0, .high = 1e9},
+        {"--span", 0, CLI_WHOLE_REAL, "US", "--traffic: time that counts; 200", .where = &n->span,
+         .low = 1, .high = 1e9},
+        {"--rate", 0, CLI_WHOLE_REAL, "MB", "Mb/s of data on all cables; else each cable's own",
+         .where = &n->rate, .low = 0, .high = 4e9},
+    };
+
+    *n = (struct sim_numbers){.seed = 1,
+                              .eager = 4096,
+                              .control = 0.1,
+                              .mtu = 2048,
+                              .buffer = 51200,
+                              .lanes = 1,
+                              .reads = 3,
+                              .flight = 25,
+                              .routing = 100,
+                              .jobs = 1,
+                              .warm = 100,
+                              .span = 200};
+    memcpy(to, rows, sizeof(rows));
+    return sizeof(rows) / sizeof(rows[0]);
+}
+
+static int take_size(struct sim_command *c)
+{
+    struct sim_numbers *n = &c->number;
+
+    if (n->packets > 0 && n->size > 0) {
+        return cli_error(c->args.command, "--packets or --size, not both");
+    }
+    if (n->size == 0) {
+        n->size = (n->packets > 0 ? n->packets : 64) * n->mtu;
+    }
+    return CLI_OK;
+}
+
+int sim_options_parse(struct sim_command *c, int argc, char **argv)
+{
+    struct cli_option options[OPTIONS_MOST];
+    size_t count = job_rows(c, options);
     int status;
 
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        options[count++] = words[i];
-    }
-    for (size_t i = 0; i < NUMBERS; i++) {
-        options[count++] = (struct fabric_option){numbers[i].name, numbers[i].argument,
-                                                  numbers[i].help, NULL, &texts[i]};
-    }
-    options[count] = (struct fabric_option){NULL, NULL, NULL, NULL, NULL};
-    c->args = (struct fabric_args){
+    count += number_rows(&c->number, options + count);
+    options[count] = (struct cli_option){.name = NULL};
+    c->args = (struct cli_args){
         .command = "sim", .usage = "FABRIC [LFTS]", .options = options, .least = 1, .most = 2};
-    status = fabric_args_parse(&c->args, argc, argv);
+    status = cli_parse(&c->args, argc, argv);
     c->args.options = NULL;
     if (status != CLI_OK || c->args.helped) {
         return status;
     }
-    status = take_numbers(c, texts);
+    status = take_size(c);
     status = status == CLI_OK ? take_burst(c) : status;
     status = status == CLI_OK ? take_arbiter(c) : status;
     return status == CLI_OK ? take_pairs(c) : status;

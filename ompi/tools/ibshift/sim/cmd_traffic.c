@@ -319,7 +319,7 @@ int sim_traffic_curve(struct sim_command *c)
         return cli_error(c->args.command,
                          "--traffic %.40s: wants random, shift, reversal or transpose", c->traffic);
     }
-    if (c->job.ranks_per_host != NULL || c->plan != NULL || c->pace != NULL || c->schedule ||
+    if (c->job.ranks_per_host > 0 || c->plan != NULL || c->pace != NULL || c->schedule ||
         c->verify || c->background != NULL) {
         return cli_error(
             c->args.command,

@@ -1,0 +1,195 @@
+#include "options.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define USAGE "usage: ibshift %s [OPTION...] %s"
+
+enum { OPTIONS_MOST = 64, HELP_COLUMN = 25 };
+
+static void print_usage(const struct cli_args *args)
+{
+    char left[64];
+
+    printf(USAGE "\n%s%s\n", args->command, args->usage, args->summary != NULL ? args->summary : "",
+           args->summary != NULL ? "\n" : "");
+    if (args->preface != NULL) {
+        args->preface();
+    }
+    for (const struct cli_option *o = args->options; o->name != NULL; o++) {
+        char letter[8] = "";
+
+        if (o->letter != 0) {
+            snprintf(letter, sizeof(letter), "-%c, ", o->letter);
+        }
+        snprintf(left, sizeof(left), "  %s%s%s%s", letter, o->name, o->value != NULL ? " " : "",
+                 o->value != NULL ? o->value : "");
+        cli_print_help(stdout, left, HELP_COLUMN, o->help);
+    }
+    cli_print_help(stdout, "  -h, --help", HELP_COLUMN, "this text");
+}
+
+static const struct cli_option *find_option(const struct cli_args *args, const char *text,
+                                            size_t length)
+{
+    for (const struct cli_option *o = args->options; o->name != NULL; o++) {
+        if ((length == 2 && text[1] == o->letter) ||
+            (strlen(o->name) == length && strncmp(o->name, text, length) == 0)) {
+            return o;
+        }
+    }
+    return NULL;
+}
+
+static int unknown_option(const struct cli_args *args, const char *text, size_t length)
+{
+    const char *names[OPTIONS_MOST];
+    char name[40], list[64];
+    size_t count = 0;
+
+    for (const struct cli_option *o = args->options; o->name != NULL && count < OPTIONS_MOST; o++) {
+        names[count++] = o->name;
+    }
+    snprintf(name, sizeof(name), "%.*s", (int)length, text);
+    snprintf(list, sizeof(list), "ibshift %s --help lists them", args->command);
+    return cli_unknown(args->command, "unknown option", name, names, count, list);
+}
+
+int cli_bad_value(const char *command, const char *option, const char *value, const char *wanted)
+{
+    return cli_error(command, "%s '%.40s': must be %s", option, value, wanted);
+}
+
+static int take_whole(const struct cli_args *args, const struct cli_option *o, const char *text)
+{
+    uint32_t *number = o->where;
+    char wanted[96];
+    long value;
+
+    if (cli_parse_long(text, (long)o->low, (long)o->high, &value) != 0) {
+        snprintf(wanted, sizeof(wanted), "a whole number from %.15g to %.15g", o->low, o->high);
+        return cli_bad_value(args->command, o->name, text, wanted);
+    }
+    *number = (uint32_t)value;
+    return CLI_OK;
+}
+
+static int take_real(const struct cli_args *args, const struct cli_option *o, const char *text)
+{
+    bool is_whole = o->kind == CLI_WHOLE_REAL;
+    double *number = o->where;
+    char wanted[96], *end;
+    double value = strtod(text, &end);
+
+    if (end == text || *end != '\0' || !(value >= o->low && value <= o->high) ||
+        (is_whole && value != floor(value))) {
+        snprintf(wanted, sizeof(wanted), "a %snumber from %.15g to %.15g", is_whole ? "whole " : "",
+                 o->low, o->high);
+        return cli_bad_value(args->command, o->name, text, wanted);
+    }
+    *number = value;
+    return CLI_OK;
+}
+
+static int take_choice(const struct cli_args *args, const struct cli_option *o, const char *text)
+{
+    char wanted[80] = "one of:";
+    int *which = o->where;
+
+    for (int i = 0; o->words[i] != NULL; i++) {
+        if (strcmp(o->words[i], text) == 0) {
+            *which = i;
+            return CLI_OK;
+        }
+        snprintf(wanted + strlen(wanted), sizeof(wanted) - strlen(wanted), "%s %s",
+                 i > 0 ? "," : "", o->words[i]);
+    }
+    return cli_bad_value(args->command, o->name, text, wanted);
+}
+
+static int take_value(const struct cli_args *args, const struct cli_option *o, const char *text)
+{
+    switch (o->kind) {
+    case CLI_FLAG:
+        *(bool *)o->where = true;
+        return CLI_OK;
+    case CLI_TEXT:
+        *(const char **)o->where = text;
+        return CLI_OK;
+    case CLI_WHOLE:
+        return take_whole(args, o, text);
+    case CLI_WHOLE_REAL:
+    case CLI_REAL:
+        return take_real(args, o, text);
+    case CLI_CHOICE:
+        return take_choice(args, o, text);
+    case CLI_TAKEN:
+        return o->take(o->where, text);
+    }
+    return CLI_USAGE;
+}
+
+/* *at moves over a value that stands apart. */
+static int take_option(const struct cli_args *args, int argc, char **argv, int *at)
+{
+    const char *text = argv[*at], *equals = strchr(text, '=');
+    size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
+    const struct cli_option *o = find_option(args, text, length);
+
+    if (o == NULL) {
+        return strcmp(text, "--quiet") == 0 ? CLI_OK : unknown_option(args, text, length);
+    }
+    if (o->kind == CLI_FLAG && equals != NULL) {
+        return cli_error(args->command, "%s takes no value", o->name);
+    }
+    if (o->kind == CLI_FLAG || equals != NULL) {
+        return take_value(args, o, equals != NULL ? equals + 1 : NULL);
+    }
+    if (*at + 1 == argc) {
+        return cli_error(args->command, "%s needs a value: %s", o->name, o->help);
+    }
+    return take_value(args, o, argv[++*at]);
+}
+
+static int take_word(struct cli_args *args, const char *text)
+{
+    if (args->word != NULL) {
+        return args->word(args->context, text);
+    }
+    if (args->count == args->most) {
+        return cli_error(args->command, "too many arguments: '%s'; " USAGE, text, args->command,
+                         args->usage);
+    }
+    args->positional[args->count++] = text;
+    return CLI_OK;
+}
+
+static int check_needed(const struct cli_args *args)
+{
+    for (const struct cli_option *o = args->options; o->name != NULL; o++) {
+        if (o->is_needed && *(const char **)o->where == NULL) {
+            return cli_error(args->command, "wants %s %s", o->name, o->value);
+        }
+    }
+    return args->count < args->least
+               ? cli_error(args->command, "too few arguments; " USAGE, args->command, args->usage)
+               : CLI_OK;
+}
+
+int cli_parse(struct cli_args *args, int argc, char **argv)
+{
+    int status = CLI_OK;
+
+    for (int i = 1; i < argc && status == CLI_OK; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            print_usage(args);
+            args->helped = true;
+            return CLI_OK;
+        }
+        status = argv[i][0] == '-' && argv[i][1] != '\0' ? take_option(args, argc, argv, &i)
+                                                         : take_word(args, argv[i]);
+    }
+    return status == CLI_OK ? check_needed(args) : status;
+}

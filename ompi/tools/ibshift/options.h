@@ -1,0 +1,76 @@
+/*
+ * The options of all subcommands: one row is parser, help and, by test/lint/man, the man page.
+ *
+ * Every command takes --help and, since scripts give it to all of them, --quiet; --version is
+ * main()'s. Options may stand anywhere: --name VALUE, --name=VALUE or -n VALUE.
+ */
+#ifndef IBSHIFT_OPTIONS_H
+#define IBSHIFT_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "cli.h"
+
+enum cli_kind {
+    CLI_FLAG,       /* bool: it was given; takes no value */
+    CLI_TEXT,       /* const char *: as given */
+    CLI_WHOLE,      /* uint32_t: within low and high */
+    CLI_WHOLE_REAL, /* double: the same, for numbers that 32 bits do not hold */
+    CLI_REAL,       /* double: within low and high */
+    CLI_CHOICE,     /* int: which of the words */
+    CLI_TAKEN,      /* take(where, text) reads it: CLI_OK, or CLI_USAGE with its message */
+};
+
+struct cli_option {
+    const char *name; /* "--json" */
+    char letter;      /* 'j': -j too; 0: none */
+    enum cli_kind kind;
+    const char *value; /* what the help calls its value; NULL: a flag */
+    const char *help;
+    void *where;
+    double low, high;
+    const char *const *words; /* ends with NULL */
+    int (*take)(void *where, const char *text);
+    bool is_needed; /* the command does nothing without it */
+};
+
+enum { CLI_POSITIONALS = 3 };
+
+struct cli_args {
+    const char *command;              /* "fabric show": for messages */
+    const char *usage;                /* "FABRIC [LFTS]" */
+    const char *summary;              /* under the usage line; NULL: none */
+    void (*preface)(void);            /* prints what stands before the options; NULL: nothing */
+    const struct cli_option *options; /* ends with name NULL */
+    unsigned least, most;             /* words that are no options */
+    int (*word)(void *context, const char *text); /* takes them instead of positional; or NULL */
+    void *context;                                /* the command's own */
+    const char *positional[CLI_POSITIONALS];
+    unsigned count;
+    bool helped; /* --help was printed: nothing else to do */
+};
+
+/* CLI_OK, or CLI_USAGE with the message printed. */
+int cli_parse(struct cli_args *args, int argc, char **argv);
+
+/* "--ranks '0': must be WANTED"; CLI_USAGE. */
+int cli_bad_value(const char *command, const char *option, const char *value, const char *wanted);
+
+/* The rows that look the same in every command. */
+static inline struct cli_option cli_json_option(bool *is_json)
+{
+    return (struct cli_option){"--json",        'j', CLI_FLAG, NULL, "the same as a JSON object",
+                               .where = is_json};
+}
+
+static inline struct cli_option cli_output_option(const char **path, const char *help)
+{
+    return (struct cli_option){"--output", 'o', CLI_TEXT, "FILE", help, .where = path};
+}
+
+static inline struct cli_option cli_quiet_option(bool *is_quiet)
+{
+    return (struct cli_option){"--quiet", 0, CLI_FLAG, NULL, "no progress bar", .where = is_quiet};
+}
+
+#endif
