@@ -25,10 +25,10 @@ static void usage(FILE *out)
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
     }
-    fputs("\n  -h, --help      this text; ibshift COMMAND --help, or ibshift help COMMAND, for a "
-          "command's\n"
-          "  -V, --version\n",
-          out);
+    fputc('\n', out);
+    cli_print_help(out, "  -h, --help", 18,
+                   "this text; ibshift COMMAND --help, or ibshift help COMMAND, for a command's");
+    fputs("  -V, --version\n", out);
 }
 
 static int run_command(int argc, char **argv)

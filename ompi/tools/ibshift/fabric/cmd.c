@@ -24,15 +24,15 @@ static void usage(FILE *out)
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
     }
-    fputs("\nFABRIC is a file (ibnetdiscover's output, an ibsim netlist, opensm-subnet.lst, a "
-          "compiled\n"
-          "fabric) or a synthetic fabric: kary:4,3  pgft:3;18,9,36;1,9,18;1,2,1  qft:..  "
-          "torus:8x8,4\n"
-          "LFTS is a file of forwarding tables (dump_fts' output, opensm-lfts.dump, opensm.fdbs); "
-          "'-'\n"
-          "or nothing where FABRIC carries its tables.\n\n"
-          "  --help   this text; ibshift fabric COMMAND --help for that of a command\n",
-          out);
+    fputc('\n', out);
+    cli_print_help(out, "", 0,
+                   "FABRIC is a file (ibnetdiscover's output, an ibsim netlist, opensm-subnet.lst, "
+                   "a compiled fabric) or a synthetic fabric: kary:4,3  "
+                   "pgft:3;18,9,36;1,9,18;1,2,1  qft:..  torus:8x8,4");
+    cli_print_help(out, "", 0,
+                   "LFTS is a file of forwarding tables (dump_fts' output, opensm-lfts.dump, "
+                   "opensm.fdbs); '-' or nothing where FABRIC carries its tables.");
+    fputs("\n  --help   this text; ibshift fabric COMMAND --help for that of a command\n", out);
 }
 
 int cmd_fabric(int argc, char **argv)

@@ -146,3 +146,15 @@ int plan_close(const struct plan_args *args, FILE *file)
     }
     return CLI_OK;
 }
+
+void plan_json_begin(struct json *j, FILE *out, const char *list)
+{
+    json_begin(j, out);
+    json_open(j, list, '[');
+}
+
+void plan_json_end(struct json *j)
+{
+    json_close(j, ']');
+    json_end(j);
+}

@@ -4,6 +4,7 @@
 
 #include "plan/alg.h"
 #include "choose/price.h"
+#include "json.h"
 #include "options.h"
 #include "plan/order.h"
 
@@ -95,6 +96,10 @@ void plan_size_text(uint64_t bytes, char *text);
  * or CLI_FAILED. */
 FILE *plan_open(const struct plan_args *args);
 int plan_close(const struct plan_args *args, FILE *file);
+
+/* The JSON of a command that prints a list: an object around it. */
+void plan_json_begin(struct json *j, FILE *out, const char *list);
+void plan_json_end(struct json *j);
 
 int plan_list(struct plan_args *args);
 int plan_print(struct plan_args *args);

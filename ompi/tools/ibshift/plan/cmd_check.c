@@ -2,20 +2,25 @@
 #include "plan/cmd.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 #include "proof/check.h"
 
 static int report(const struct plan_args *args, int rc, const struct ibshift_check_result *result)
 {
     char title[160];
+    struct json j;
 
     plan_title(args, title, sizeof(title));
     if (args->format == PLAN_JSON) {
-        printf("{\"plan\": \"%s\", \"right\": %s, \"steps\": %llu, \"messages\": %llu, "
-               "\"blocks\": %llu, \"why\": \"%s\"}\n",
-               title, rc == 0 ? "true" : "false", (unsigned long long)result->steps,
-               (unsigned long long)result->messages, (unsigned long long)result->blocks,
-               rc == 0 ? "" : result->why);
+        json_begin(&j, stdout);
+        json_text(&j, "plan", title);
+        json_bool(&j, "right", rc == 0);
+        json_value(&j, "steps", "%" PRIu64, result->steps);
+        json_value(&j, "messages", "%" PRIu64, result->messages);
+        json_value(&j, "blocks", "%" PRIu64, result->blocks);
+        json_text(&j, "why", rc == 0 ? "" : result->why);
+        json_end(&j);
     } else if (rc == 0) {
         printf("right: %s, window %u%s: %llu steps, %llu messages, %llu blocks sent\n", title,
                args->window, args->in_place ? ", in place" : "", (unsigned long long)result->steps,

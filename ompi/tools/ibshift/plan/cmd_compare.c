@@ -308,19 +308,24 @@ static void write_text(const struct comparison *c, FILE *out)
 
 static void write_json(const struct comparison *c, FILE *out)
 {
+    struct json j;
+
+    plan_json_begin(&j, out, "times");
     for (int e = 0; e < c->entry_count; e++) {
         for (int i = 0; i < c->point_count; i++) {
             if (isnan(c->entries[e].times[i])) {
                 continue;
             }
-            fprintf(out,
-                    "{\"algorithm\": \"%s\", \"radix\": %u, \"%s\": %.0f, \"us\": %.6f, "
-                    "\"wins\": %s}\n",
-                    c->entries[e].alg->name, c->entries[e].radix,
-                    c->is_over_ranks ? "ranks" : "bytes", c->points[i], c->entries[e].times[i],
-                    plan_compare_winner(c, i) == e ? "true" : "false");
+            json_open(&j, NULL, '{');
+            json_text(&j, "algorithm", c->entries[e].alg->name);
+            json_value(&j, "radix", "%u", c->entries[e].radix);
+            json_value(&j, c->is_over_ranks ? "ranks" : "bytes", "%.0f", c->points[i]);
+            json_value(&j, "us", "%.6f", c->entries[e].times[i]);
+            json_bool(&j, "wins", plan_compare_winner(c, i) == e);
+            json_close(&j, '}');
         }
     }
+    plan_json_end(&j);
 }
 
 static int begin(struct comparison *c)

@@ -3,6 +3,7 @@
 #include "plan/cmd.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "proof/formula.h"
@@ -57,33 +58,35 @@ static void formula_text(const struct plan_args *args, enum plan_model which, ui
     }
 }
 
-static void write_row(const struct plan_args *args, FILE *out, enum plan_model which,
-                      uint64_t bytes, const struct ibshift_price *price)
+static void row_text(const struct plan_args *args, FILE *out, enum plan_model which, uint64_t bytes,
+                     const struct ibshift_price *price)
 {
     char published[16], exact[16], size[24];
 
     formula_text(args, which, bytes, published, exact);
     plan_size_text(bytes, size);
-    if (args->format != PLAN_JSON) {
-        fprintf(out, "%-10s %-13s %12.3f %12.3f %12s %12s %10llu %14llu\n", size,
-                plan_model_name(which), price->last, price->first, published, exact,
-                (unsigned long long)price->messages, (unsigned long long)price->bytes);
-        return;
-    }
-    fprintf(out,
-            "{\"bytes\": %llu, \"model\": \"%s\", \"last_us\": %.6f, \"first_us\": %.6f, "
-            "\"messages\": %llu, \"bytes_sent\": %llu}\n",
-            (unsigned long long)bytes, plan_model_name(which), price->last, price->first,
-            (unsigned long long)price->messages, (unsigned long long)price->bytes);
+    fprintf(out, "%-10s %-13s %12.3f %12.3f %12s %12s %10" PRIu64 " %14" PRIu64 "\n", size,
+            plan_model_name(which), price->last, price->first, published, exact, price->messages,
+            price->bytes);
+}
+
+static void row_json(struct json *j, enum plan_model which, uint64_t bytes,
+                     const struct ibshift_price *price)
+{
+    json_open(j, NULL, '{');
+    json_value(j, "bytes", "%" PRIu64, bytes);
+    json_text(j, "model", plan_model_name(which));
+    json_value(j, "last_us", "%.6f", price->last);
+    json_value(j, "first_us", "%.6f", price->first);
+    json_value(j, "messages", "%" PRIu64, price->messages);
+    json_value(j, "bytes_sent", "%" PRIu64, price->bytes);
+    json_close(j, '}');
 }
 
 static void write_head(const struct plan_args *args, FILE *out)
 {
     char title[160];
 
-    if (args->format == PLAN_JSON) {
-        return;
-    }
     plan_title(args, title, sizeof(title));
     fprintf(
         out,
@@ -93,30 +96,41 @@ static void write_head(const struct plan_args *args, FILE *out)
         "last us", "first us", "published", "exact", "messages", "bytes sent");
 }
 
+/* The head once there is a first row to it: nothing is printed of what cannot be priced. */
 static int price_all(struct plan_args *args, FILE *out)
 {
-    bool has_head = false;
+    bool is_json = args->format == PLAN_JSON, has_head = false;
+    struct json j;
+    int rc = CLI_OK;
 
-    for (int i = 0; i < args->size_count; i++) {
-        for (int which = 0; which < PLAN_MODELS; which++) {
-            struct ibshift_price price;
-            int rc;
+    for (int i = 0; i < args->size_count * PLAN_MODELS && rc == CLI_OK; i++) {
+        enum plan_model which = (enum plan_model)(i % PLAN_MODELS);
+        uint64_t bytes = args->sizes[i / PLAN_MODELS];
+        struct ibshift_price price;
 
-            if (args->which >= 0 && args->which != which) {
-                continue;
-            }
-            rc = price_one(args, (enum plan_model)which, args->sizes[i], &price);
-            if (rc != CLI_OK) {
-                return rc;
-            }
-            if (!has_head) {
-                write_head(args, out);
-                has_head = true;
-            }
-            write_row(args, out, (enum plan_model)which, args->sizes[i], &price);
+        if (args->which >= 0 && args->which != (int)which) {
+            continue;
+        }
+        rc = price_one(args, which, bytes, &price);
+        if (rc != CLI_OK) {
+            break;
+        }
+        if (!has_head && is_json) {
+            plan_json_begin(&j, out, "prices");
+        } else if (!has_head) {
+            write_head(args, out);
+        }
+        has_head = true;
+        if (is_json) {
+            row_json(&j, which, bytes, &price);
+        } else {
+            row_text(args, out, which, bytes, &price);
         }
     }
-    return CLI_OK;
+    if (is_json && has_head) {
+        plan_json_end(&j);
+    }
+    return rc;
 }
 
 static int table_row(struct plan_args *args, FILE *out, enum plan_model which)
