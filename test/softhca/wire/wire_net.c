@@ -3,8 +3,65 @@
 #include <math.h>
 #include <string.h>
 
-#include "wire/wire_heap.h"
 #include "wire/wire_slices.h"
+
+/* The net's events, earliest first: a binary heap of messages by their `when`. */
+static void set_place(struct wire_net *net, uint32_t place, uint32_t id)
+{
+    net->heap[place] = id;
+    net->messages[id].heap = place;
+}
+
+static bool is_before(const struct wire_net *net, uint32_t a, uint32_t b)
+{
+    return net->messages[a].when < net->messages[b].when;
+}
+
+static uint32_t rise(struct wire_net *net, uint32_t place, uint32_t id)
+{
+    while (place > 0 && is_before(net, id, net->heap[(place - 1) / 2])) {
+        set_place(net, place, net->heap[(place - 1) / 2]);
+        place = (place - 1) / 2;
+    }
+    return place;
+}
+
+static uint32_t sink(struct wire_net *net, uint32_t place, uint32_t id)
+{
+    uint32_t events = net->clock->events, child;
+    while ((child = 2 * place + 1) < events) {
+        if (child + 1 < events && is_before(net, net->heap[child + 1], net->heap[child])) {
+            child++;
+        }
+        if (!is_before(net, net->heap[child], id)) {
+            break;
+        }
+        set_place(net, place, net->heap[child]);
+        place = child;
+    }
+    return place;
+}
+
+/* Puts a message in, or where it belongs after its `when` has changed. */
+static void heap_put(struct wire_net *net, uint32_t id)
+{
+    uint32_t place = net->messages[id].heap;
+    if (place == WIRE_NONE) {
+        place = net->clock->events++;
+    }
+    set_place(net, sink(net, rise(net, place, id), id), id);
+}
+
+static void heap_drop(struct wire_net *net, uint32_t id)
+{
+    uint32_t place = net->messages[id].heap;
+    uint32_t last = net->heap[--net->clock->events];
+    net->messages[id].heap = WIRE_NONE;
+    if (last != id) {
+        net->messages[last].heap = place;
+        set_place(net, sink(net, rise(net, place, last), last), last);
+    }
+}
 
 static struct wire_lane *lane_of(struct wire_net *net, const struct wire_message *m)
 {
@@ -16,7 +73,7 @@ static void schedule(struct wire_net *net, uint32_t id, uint64_t when)
     struct wire_message *m = &net->messages[id];
     bool is_sooner = m->heap == WIRE_NONE || when < m->when;
     m->when = when;
-    wire_heap_put(net, id);
+    heap_put(net, id);
     if (is_sooner && net->moved && !m->forgotten) {
         net->moved(m->owner, when);
     }
@@ -270,7 +327,7 @@ static void catch_up(struct wire_net *net, uint64_t now)
         uint32_t id = net->heap[0];
         uint64_t when = net->messages[id].when;
         c->now = when > c->now ? when : c->now;
-        wire_heap_drop(net, id);
+        heap_drop(net, id);
         handle(net, id, c->now);
     }
     c->now = now > c->now ? now : c->now;
