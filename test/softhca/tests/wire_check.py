@@ -12,7 +12,7 @@ import random
 import subprocess
 import sys
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
 sys.path.insert(0, os.path.join(TOP, "bench", "softhca"))
 sys.dont_write_bytecode = True
 import wire_model  # noqa: E402
