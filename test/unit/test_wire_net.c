@@ -15,7 +15,8 @@ enum { LINKS = 4, OWNERS = 8, ROOM = 8 };
 static struct wire_clock clock_;
 static struct wire_link links[LINKS];
 static struct wire_lane lanes[2 * OWNERS];
-static uint64_t gates[OWNERS], soonest[OWNERS];
+static struct wire_gate gates[OWNERS];
+static uint64_t soonest[OWNERS];
 static struct wire_message messages[ROOM];
 static uint32_t heap[ROOM];
 
@@ -47,18 +48,24 @@ static int set_up(void **state)
     return 0;
 }
 
-/* Owner o sends through gate o over links first .. first + hops - 1. */
-static uint32_t put(uint32_t owner, uint64_t bytes, uint32_t first, uint32_t hops, uint64_t now)
+static uint32_t put_at(uint32_t gate, uint32_t owner, uint64_t bytes, uint32_t first, uint32_t hops,
+                       uint64_t now)
 {
     static const uint32_t all[LINKS] = {0, 1, 2, 3};
     struct wire_request r = {.owner = owner,
-                             .gate = owner,
+                             .gate = gate,
                              .bytes = bytes,
                              .latency = 100,
                              .limit = 10,
                              .hops = hops,
                              .links = all + first};
     return wire_net_send(&net, &r, now);
+}
+
+/* Owner o sends through gate o over links first .. first + hops - 1. */
+static uint32_t put(uint32_t owner, uint64_t bytes, uint32_t first, uint32_t hops, uint64_t now)
+{
+    return put_at(owner, owner, bytes, first, hops, now);
 }
 
 static uint64_t landing(uint32_t message, uint32_t owner)
@@ -154,6 +161,94 @@ static void a_read_follows_a_write_and_returns(void **state)
     assert_int_equal(links[0].bytes, 1200);
 }
 
+static void take_turns(uint64_t burst, uint64_t buffer)
+{
+    clock_.burst = burst;
+    clock_.buffer = buffer;
+}
+
+static void messages_of_a_gate_take_turns(void **state)
+{
+    take_turns(100, 199);
+    uint32_t a = put_at(0, 0, 250, 0, 1, 0), b = put_at(0, 1, 200, 0, 1, 0);
+    /* 50 ns a burst: a b a b, and then the 50 bytes that a has left; 225 and 200 without turns */
+    assert_int_equal(landing(b, 1), 200 + 100);
+    assert_int_equal(landing(a, 0), 225 + 100);
+    assert_int_equal(links[0].most, 1);
+    assert_int_equal(links[0].bytes, 450);
+}
+
+static void long_bursts_keep_the_order(void **state)
+{
+    take_turns(100, 199);
+    uint32_t a = put_at(0, 0, 200, 0, 1, 0), b = put_at(0, 1, 200, 0, 1, 0);
+    uint32_t next = put_at(0, 0, 100, 0, 1, 0), other = put(2, 200, 1, 1, 0);
+    /* a b a b and a's next; both would end at 200 without turns, and another gate is free */
+    assert_int_equal(landing(a, 0), 150 + 100);
+    assert_int_equal(landing(b, 1), 200 + 100);
+    assert_int_equal(landing(next, 0), 250 + 100);
+    assert_int_equal(landing(other, 2), 100 + 100);
+}
+
+static void a_burst_blocks_those_behind_it(void **state)
+{
+    take_turns(100, 199);
+    links[1].rate = 0.5;
+    uint32_t slow = put_at(0, 0, 200, 0, 2, 0), fast = put_at(0, 1, 100, 0, 1, 0);
+    /* the slow one's burst of 200 ns, 50 ns of the fast one, which would end at 100 on its own */
+    assert_int_equal(landing(fast, 1), 250 + 100);
+    assert_int_equal(landing(slow, 0), 450 + 100);
+}
+
+static void so_many_bursts_are_under_way(void **state)
+{
+    uint64_t when;
+    take_turns(100, 300);
+    uint32_t m[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        m[i] = put_at(0, i, 100, 0, 1, 0);
+    }
+    assert_false(wire_net_look(&net, m[3], 3, 0, &when));
+    assert_int_equal(when, WIRE_NEVER);
+    for (uint32_t i = 0; i < 3; i++) { /* a third of 2 each */
+        assert_int_equal(landing(m[i], i), 150 + 100);
+    }
+    assert_int_equal(landing(m[3], 3), 200 + 100);
+    assert_int_equal(links[0].most, 3);
+}
+
+static void the_rest_counts_for_the_landing(void **state)
+{
+    uint64_t when;
+    take_turns(100, 199);
+    uint32_t a = put(0, 1100, 0, 1, 0);
+    assert_false(wire_net_look(&net, a, 0, 0, &when));
+    assert_int_equal(when, 50 + 100); /* 1000 bytes at the limit of 10 */
+    assert_int_equal(soonest[0], 0);
+    soonest[0] = UINT64_MAX;
+    wire_net_advance(&net, 50);
+    assert_int_equal(soonest[0], 100); /* each burst's end wants a look */
+    assert_int_equal(landing(a, 0), 550 + 100);
+}
+
+static void a_read_returns_in_turns_of_the_other_gate(void **state)
+{
+    static const uint32_t back[] = {3};
+    struct wire_request r = {.owner = 0,
+                             .bytes = 200,
+                             .latency = 100,
+                             .limit = 10,
+                             .reads = true,
+                             .back_gate = 1,
+                             .hops = 1,
+                             .links = back};
+    take_turns(100, 199);
+    uint32_t read = wire_net_send(&net, &r, 0), write = put_at(1, 1, 300, 3, 1, 20);
+    /* the write until 120, the request is there at 100, then by turns: read, write, read */
+    assert_int_equal(landing(write, 1), 220 + 100);
+    assert_int_equal(landing(read, 0), 270 + 100);
+}
+
 static void late_calls_change_nothing(void **state)
 {
     uint64_t when[2][3];
@@ -224,7 +319,7 @@ static void a_dead_caller_stops_nothing(void **state)
     assert_int_equal(landing(put(0, 1000, 0, 1, 3000000), 0), 3000000 + 500 + 100);
 }
 
-static void many_by_chance_keep_their_bytes(void **state)
+static void many_by_chance(uint32_t gate_count)
 {
     uint64_t seed = 1, sent = 0, now = 0, when;
     uint32_t held[ROOM], owner[ROOM], n = 0;
@@ -232,7 +327,7 @@ static void many_by_chance_keep_their_bytes(void **state)
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         uint32_t o = (uint32_t)(seed >> 40) % OWNERS, bytes = (uint32_t)(seed >> 48) % 3000;
         now += (seed >> 33) % 200;
-        uint32_t id = n < ROOM ? put(o, bytes, 0, 1 + o % 2, now) : WIRE_NONE;
+        uint32_t id = n < ROOM ? put_at(o % gate_count, o, bytes, 0, 1 + o % 2, now) : WIRE_NONE;
         if (id != WIRE_NONE) {
             sent += bytes;
             held[n] = id;
@@ -256,6 +351,34 @@ static void many_by_chance_keep_their_bytes(void **state)
     assert_true((double)clock_.now >= (double)sent / 2);
 }
 
+static void many_by_chance_keep_their_bytes(void **state)
+{
+    many_by_chance(OWNERS);
+}
+
+static void many_in_turns_keep_their_bytes(void **state)
+{
+    for (uint32_t turns = 1; turns <= 3; turns++) {
+        set_up(NULL);
+        take_turns(512, (uint64_t)turns * 512);
+        many_by_chance(1 + turns);
+        for (uint32_t i = 0; i < OWNERS; i++) {
+            assert_int_equal(gates[i].bursts + gates[i].head, 0);
+        }
+        assert_true(links[0].most <= (1 + turns) * turns);
+    }
+}
+
+static void a_dead_caller_leaves_no_turns(void **state)
+{
+    take_turns(100, 199);
+    uint32_t a = put_at(0, 0, 300, 0, 1, 0), b = put_at(0, 1, 300, 0, 1, 0);
+    clock_.busy = 1;
+    assert_int_equal(landing(b, 1), 0);
+    assert_int_equal(landing(a, 0), 0);
+    assert_int_equal(landing(put(0, 300, 0, 1, 3000000), 0), 3000000 + 150 + 100);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
 
 int main(void)
@@ -269,12 +392,20 @@ int main(void)
         TEST(a_gate_keeps_the_gap),
         TEST(a_limit_holds_without_links),
         TEST(a_read_follows_a_write_and_returns),
+        TEST(messages_of_a_gate_take_turns),
+        TEST(long_bursts_keep_the_order),
+        TEST(a_burst_blocks_those_behind_it),
+        TEST(so_many_bursts_are_under_way),
+        TEST(the_rest_counts_for_the_landing),
+        TEST(a_read_returns_in_turns_of_the_other_gate),
         TEST(late_calls_change_nothing),
         TEST(a_flow_that_speeds_up_says_so),
         TEST(room_comes_back),
         TEST(what_is_forgotten_makes_room),
         TEST(a_dead_caller_stops_nothing),
         TEST(many_by_chance_keep_their_bytes),
+        TEST(many_in_turns_keep_their_bytes),
+        TEST(a_dead_caller_leaves_no_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

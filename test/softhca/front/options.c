@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "fault/faultspec.h"
+#include "wire/wire_net.h"
 
-enum kind { KIND_FLAG, KIND_U32, KIND_U64, KIND_LINK, KIND_MTU, KIND_TEXT, KIND_FAULT };
+enum kind { KIND_FLAG, KIND_U32, KIND_U64, KIND_LINK, KIND_MTU, KIND_TEXT, KIND_FAULT, KIND_BURST };
 
 struct option {
     const char *name, *argument;
@@ -58,6 +59,9 @@ static const struct option options[] = {
      "(default: none, edr with --fabric)"},
     {"scale", "S", KIND_U32, offsetof(struct options, scale), 1, 1, 1000000,
      "stretch modelled time, so that few CPUs keep up with the wire"},
+    {"burst", "N", KIND_BURST, offsetof(struct options, burst), 0, 1, 1 << 20,
+     "packets of 2 KiB, or bytes as in 16KiB, that a modelled HCA sends of one message before it "
+     "turns to another queue pair's (default: all flow at once)"},
     {"fabric", "FILE", KIND_TEXT, offsetof(struct options, fabric), 0, 0, 0,
      "netlist, compiled or synthetic fabric (pgft:2;4,4;1,4;1,1) in place of one switch"},
     {"lfts", "FILE", KIND_TEXT, offsetof(struct options, lfts), 0, 0, 0,
@@ -164,6 +168,29 @@ static int put_number(struct options *o, const struct option *opt, const char *t
     return 0;
 }
 
+/* A number of packets, or of bytes when it has a unit. */
+static int put_burst(struct options *o, const struct option *opt, const char *text)
+{
+    static const struct {
+        const char *name;
+        uint64_t bytes;
+    } units[] = {{"", WIRE_PACKET}, {"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}};
+    char *end, wanted[96];
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) && *text >= '0' && *text <= '9'; i++) {
+        uint64_t packets = value <= UINT32_MAX ? value * units[i].bytes / WIRE_PACKET : 0;
+        if (strcmp(end, units[i].name) == 0 && packets >= opt->least && packets <= opt->most &&
+            packets * WIRE_PACKET == value * units[i].bytes) {
+            put(o, opt, packets);
+            return 0;
+        }
+    }
+    snprintf(wanted, sizeof(wanted), "from %llu to %llu packets of %d bytes",
+             (unsigned long long)opt->least, (unsigned long long)opt->most, WIRE_PACKET);
+    return complain("--burst wants %s, or as many bytes as in 16KiB, not '%s'", wanted, text);
+}
+
 /* Its text alone: it is read when the hosts are known. */
 static int put_fault(struct options *o, const char *text)
 {
@@ -201,6 +228,8 @@ static int put_text(struct options *o, const struct option *opt, const char *tex
         return put_link(o, opt, text);
     case KIND_MTU:
         return put_mtu(o, opt, text);
+    case KIND_BURST:
+        return put_burst(o, opt, text);
     default:
         return put_number(o, opt, text);
     }

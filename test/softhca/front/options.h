@@ -11,6 +11,7 @@ struct options {
     const char *control, *tell;
     const char *wire, *fabric, *lfts, *place, *report, *timeline; /* NULL: not given */
     uint32_t scale, slice_us;
+    uint32_t burst; /* packets of the wire; 0: not given */
     int quiet, keep;
     uint32_t faults;
     struct shm_fault fault[SHM_FAULTS / 4];

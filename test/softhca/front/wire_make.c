@@ -29,10 +29,9 @@ int wire_choose(const struct options *o, const struct profile **profile)
                  name, profile_nearest(name)->name, profile_names());
         return complain(-EINVAL, text);
     }
-    if (!*profile && (o->report || o->timeline || o->scale != 1)) {
-        return complain(
-            -EINVAL,
-            "--scale, --wire-report and --wire-timeline want a wire: name one with --wire");
+    if (!*profile && (o->report || o->timeline || o->scale != 1 || o->burst)) {
+        return complain(-EINVAL, "--scale, --burst, --wire-report and --wire-timeline want a wire: "
+                                 "name one with --wire");
     }
     return 0;
 }
@@ -138,6 +137,7 @@ static int make_routes(const struct place *p)
         status = walk(p, leaves, (const uint32_t(*)[2])two, NULL);
         if (status >= 0) {
             w->width = status ? (uint32_t)status : 1;
+            w->clock.buffer = (uint64_t)w->width * WIRE_BUFFER;
             status =
                 shm_alloc((uint64_t)leaves * w->columns * w->width * sizeof(uint32_t), &w->cells);
         }
@@ -183,6 +183,8 @@ int wire_make(const struct profile *profile, const struct options *o, const stru
     w->hop_ns = (uint64_t)(profile->hop_ns * scale);
     w->clock.gap = (uint64_t)(profile->gap_ns * scale);
     w->limit = profile->hca_rate / scale;
+    w->clock.burst = (uint64_t)o->burst * WIRE_PACKET;
+    w->clock.buffer = WIRE_BUFFER;
     shm.head->wired = shm.head->timed = 1;
     int status = o->timeline ? make_slices(o, place) : 0;
     if (status != 0) {

@@ -25,14 +25,17 @@ void wire_link_name(const struct place *place, uint32_t link, char *text, size_t
 static void print(FILE *f, const struct options *o, const struct profile *profile,
                   const struct place *place)
 {
-    char name[512];
+    char name[512], burst[64] = "";
     uint32_t links = wire_links(place);
+    if (o->burst) {
+        snprintf(burst, sizeof(burst), "; bursts of %u packets of %d bytes", o->burst, WIRE_PACKET);
+    }
     fprintf(f,
             "# modelled wire %s: cable %g GB/s, HCA %g GB/s, gap %g ns, HCA latency %g ns, hop %g "
-            "ns; scale %u\n"
+            "ns; scale %u%s\n"
             "# links that carried nothing are left out\n",
             profile->name, profile->link_rate, profile->hca_rate, profile->gap_ns, profile->hca_ns,
-            profile->hop_ns, o->scale);
+            profile->hop_ns, o->scale, burst);
     fprintf(f, "# %14s %10s %8s  link\n", "bytes", "most flows", "GB/s");
     for (uint32_t l = 0; l < links; l++) {
         const struct wire_link *link = &shm.wire->links[l];

@@ -14,7 +14,7 @@ enum { RANKS = 64, LINKS = 4096 };
 static struct wire_clock ticks;
 static struct wire_link links[LINKS];
 static struct wire_lane lanes[2 * RANKS * RANKS];
-static uint64_t gates[RANKS];
+static struct wire_gate gates[RANKS];
 static struct wire_message messages[RANKS * RANKS];
 static uint32_t heap[RANKS * RANKS];
 static struct wire_net net = {.clock = &ticks,

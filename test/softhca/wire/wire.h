@@ -22,7 +22,7 @@ struct shm_wire {
     uint64_t slices;  /* offset of struct wire_slices in the file; 0: not asked for */
     struct lock lock; /* of all below, and of the slices */
     struct wire_clock clock;
-    uint64_t gates[SHM_PORTS];
+    struct wire_gate gates[SHM_PORTS];
     struct wire_lane lanes[2 * SHM_QPS];
     uint32_t heap[WIRE_MESSAGES];
     struct wire_message messages[WIRE_MESSAGES];

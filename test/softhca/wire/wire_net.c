@@ -135,7 +135,7 @@ static void join_link(struct wire_net *net, uint32_t id, uint32_t hop)
     l->first = place;
     l->flows++;
     l->most = l->flows > l->most ? l->flows : l->most;
-    l->bytes += m->bytes;
+    l->bytes += (uint64_t)m->left;
 }
 
 static void leave_link(struct wire_net *net, const struct wire_message *m, uint32_t hop)
@@ -208,10 +208,13 @@ static void arrive(struct wire_net *net, uint32_t id, uint64_t now)
     }
 }
 
+/* Sends a burst of the message, or all of it where there are no turns. */
 static void flow(struct wire_net *net, uint32_t id, uint64_t now)
 {
     struct wire_message *m = &net->messages[id];
-    m->left = (double)m->bytes;
+    uint64_t burst = net->clock->burst, bytes = burst && burst < m->bytes ? burst : m->bytes;
+    m->left = (double)bytes;
+    m->bytes -= bytes;
     m->rate = 0;
     m->since = now;
     m->stage = WIRE_FLOWING;
@@ -226,17 +229,55 @@ static void flow(struct wire_net *net, uint32_t id, uint64_t now)
     }
 }
 
+static bool has_turn(const struct wire_clock *c, const struct wire_gate *gate)
+{
+    return !c->burst || gate->bursts == 0 || (gate->bursts + 1) * c->burst <= c->buffer;
+}
+
+/* Lets those go on whose turn has come. */
+static void serve(struct wire_net *net, struct wire_gate *gate, uint64_t now)
+{
+    while (gate->head && has_turn(net->clock, gate)) {
+        uint32_t id = gate->head - 1;
+        gate->head = net->messages[id].turn;
+        gate->bursts++;
+        flow(net, id, now);
+    }
+}
+
+/* Behind all others that wait for a turn at its gate. */
+static void stand_in(struct wire_net *net, uint32_t id)
+{
+    struct wire_message *m = &net->messages[id];
+    struct wire_gate *gate = &net->gates[m->gate];
+    m->stage = WIRE_TURNING;
+    m->turn = 0;
+    if (gate->head) {
+        net->messages[gate->tail - 1].turn = id + 1;
+    } else {
+        gate->head = id + 1;
+    }
+    gate->tail = id + 1;
+}
+
 static void end_flow(struct wire_net *net, uint32_t id, uint64_t now)
 {
     struct wire_message *m = &net->messages[id];
+    struct wire_gate *gate = &net->gates[m->gate];
     settle(net, m, now);
+    gate->bursts--;
     for (uint32_t h = 0; h < m->hops; h++) {
         leave_link(net, m, h);
     }
     for (uint32_t h = 0; h < m->hops; h++) {
         share_out_link(net, m->link[h], now);
     }
-    arrive(net, id, now);
+    if (m->bytes > 0) {
+        stand_in(net, id);
+    } else {
+        arrive(net, id, now);
+    }
+    serve(net, gate, now);
 }
 
 /* A READ's request has left: its bytes wait for their turn on the way back. */
@@ -256,7 +297,8 @@ static void leave(struct wire_net *net, uint32_t id, uint64_t now)
     if (net->messages[id].reads) {
         turn_round(net, id, now);
     } else {
-        flow(net, id, now);
+        stand_in(net, id);
+        serve(net, &net->gates[net->messages[id].gate], now);
     }
 }
 
@@ -269,8 +311,9 @@ static void begin(struct wire_net *net, uint32_t id, uint64_t now)
         schedule(net, id, m->ready);
         return;
     }
-    uint64_t start = net->gates[m->gate] > now ? net->gates[m->gate] : now;
-    net->gates[m->gate] = start + net->clock->gap;
+    struct wire_gate *gate = &net->gates[m->gate];
+    uint64_t start = gate->open > now ? gate->open : now;
+    gate->open = start + net->clock->gap;
     m->stage = WIRE_GATED;
     schedule(net, id, start);
 }
@@ -301,6 +344,7 @@ static void recover(struct wire_net *net)
             net->links[m->link[h]].flows = 0;
             net->links[m->link[h]].first = 0;
         }
+        net->gates[m->gate].head = net->gates[m->gate].tail = net->gates[m->gate].bursts = 0;
         net->lanes[2 * m->owner] = net->lanes[2 * m->owner + 1] = (struct wire_lane){0, 0};
         m->heap = WIRE_NONE;
         if (m->stage == WIRE_FREE || m->forgotten) {
@@ -389,7 +433,11 @@ bool wire_net_look(struct wire_net *net, uint32_t message, uint32_t owner, uint6
     catch_up(net, now);
     bool is_taken = m->stage == WIRE_FREE || m->owner != owner;
     bool lands = m->stage == WIRE_LANDED && !is_taken;
-    *when = is_taken ? now : m->stage == WIRE_QUEUED ? WIRE_NEVER : m->when;
+    bool waits = m->stage == WIRE_QUEUED || m->stage == WIRE_TURNING;
+    *when = is_taken ? now : waits ? WIRE_NEVER : m->when;
+    if (m->stage == WIRE_FLOWING && !is_taken) {
+        *when += (uint64_t)((double)m->bytes / m->limit); /* the least that the other bursts take */
+    }
     if (lands) {
         put_free(net, message);
     }

@@ -6,7 +6,12 @@
  * Queue pairs are owners. An owner's messages leave in order, one after another, and their
  * latencies overlap. What a READ brings back follows the same rule in a lane of its own: its
  * request leaves in order with the writes, its bytes then flow over the way back.
- * Each HCA has a gate: a message may not leave within the gap after the one before.
+ * Each port has a gate: a message may not leave within the gap after the one before.
+ *
+ * How many bytes of one message an adapter sends before it turns to another queue pair's message is
+ * not known in general. Without a burst it is next to none: all of a gate's messages flow at once.
+ * With one, a gate's messages take turns of a burst each, and a burst begins when it and those of
+ * its gate that are under way fit into the buffers of the switches, or when none is.
  *
  * Time is an argument: nothing here reads a clock, events are handled in the order of their times
  * however late wire_net_advance() is called. The arrays are the caller's (in shared memory, or of a
@@ -21,6 +26,10 @@
 enum { WIRE_HOPS = 40, WIRE_MESSAGES = 1 << 16 };
 
 struct wire_slices;
+
+/* A packet and the buffer of a switch's port, both as `ibshift sim` has them for its usual switch:
+   the two programs mean the same by a burst. */
+enum { WIRE_PACKET = 2048, WIRE_BUFFER = 51200 };
 
 #define WIRE_NONE  UINT32_MAX
 #define WIRE_NEVER UINT64_MAX
@@ -37,7 +46,8 @@ enum wire_stage {
     WIRE_QUEUED,  /* behind another of its lane */
     WIRE_COMING,  /* a READ's request is on its way until `when` */
     WIRE_GATED,   /* leaves at `when` */
-    WIRE_FLOWING, /* has left at `when`, as things stand */
+    WIRE_TURNING, /* waits for its next turn at the gate */
+    WIRE_FLOWING, /* its burst has left at `when`, as things stand */
     WIRE_LANDED,  /* arrives, or has arrived, at `when` */
 };
 
@@ -45,10 +55,12 @@ struct wire_message {
     uint32_t stage;
     uint32_t owner, lane, gate;
     uint32_t next; /* of the lane, or of the free messages */
+    uint32_t turn; /* the next one of those that wait at the gate + 1; 0: none */
     uint32_t heap; /* its place there */
     bool reads;    /* the request has not left yet */
     bool forgotten;
-    uint64_t when, ready, latency, bytes;
+    uint64_t when, ready, latency;
+    uint64_t bytes; /* that no burst has taken yet */
     uint64_t since; /* `left` held then */
     double left, rate, limit;
     uint32_t back_gate, hops;
@@ -59,9 +71,17 @@ struct wire_lane {
     uint32_t head, tail; /* message + 1; 0: none */
 };
 
+struct wire_gate {
+    uint64_t open;       /* when it may let the next message leave */
+    uint32_t head, tail; /* of those that wait for their turn: message + 1; 0: none */
+    uint32_t bursts;     /* under way */
+};
+
 struct wire_clock {
     uint64_t now;                /* of the last event or call */
     uint64_t gap;                /* nanoseconds from one message of a gate to the next */
+    uint64_t burst;              /* bytes of a message in a turn; 0: messages take none */
+    uint64_t buffer;             /* bytes of a gate that the switches hold, when they do */
     uint32_t events, used, free; /* free: message + 1 */
     uint32_t busy;               /* a call is changing the net */
 };
@@ -70,7 +90,7 @@ struct wire_net {
     struct wire_clock *clock;
     struct wire_link *links;
     struct wire_lane *lanes; /* two for each owner */
-    uint64_t *gates;         /* when each may let the next one leave */
+    struct wire_gate *gates;
     struct wire_message *messages;
     uint32_t *heap;
     uint32_t room;              /* messages */
