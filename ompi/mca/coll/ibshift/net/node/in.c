@@ -86,7 +86,7 @@ static int take_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer
     if (!held->is_free) {
         give_back(peer, held->length);
     }
-    free(held->buffer);
+    ibshift_nn_drop_buffer(held);
     held->kind = IBSHIFT_NODE_RECV;
     held->buffer = m->buffer;
     held->cookie = m->cookie;
@@ -154,7 +154,8 @@ static struct ibshift_node_note *place_for(struct ibshift_net_node *nn,
         return NULL;
     }
     note = ibshift_nn_note_new(nn, peer, IBSHIFT_NODE_HELD, &cell->key);
-    if (note != NULL && (note->buffer = malloc(length > 0 ? length : 1)) == NULL) {
+    if (note != NULL &&
+        (note->buffer = length <= sizeof(note->small) ? note->small : malloc(length)) == NULL) {
         note->kind = IBSHIFT_NODE_NEWS; /* owns nothing */
         ibshift_nn_note_free(nn, note);
         note = NULL;

@@ -61,12 +61,20 @@ static struct ibshift_match_table *table_of(struct ibshift_net_node *nn,
     return note->kind == IBSHIFT_NODE_RECV || note->kind == IBSHIFT_NODE_HELD ? &nn->rx : &nn->tx;
 }
 
+/* Of one that was held. */
+void ibshift_nn_drop_buffer(struct ibshift_node_note *note)
+{
+    if (note->buffer != note->small) {
+        free(note->buffer);
+    }
+}
+
 void ibshift_nn_note_free(struct ibshift_net_node *nn, struct ibshift_node_note *note)
 {
     ibshift_nn_leave(table_of(nn, note), note);
     unlink_note(note);
     if (note->kind == IBSHIFT_NODE_HELD) {
-        free(note->buffer);
+        ibshift_nn_drop_buffer(note);
     }
     note->next = nn->free_notes;
     nn->free_notes = note;

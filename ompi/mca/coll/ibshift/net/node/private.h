@@ -22,7 +22,7 @@ struct ibshift_node_note {
     struct ibshift_node_note *next, *previous;
     struct ibshift_node_list *list;
     uint64_t cookie;
-    uint8_t *buffer; /* HELD: its own */
+    uint8_t *buffer; /* HELD: small, or its own */
     uint64_t length;
     uint64_t done;   /* bytes that have gone, or come */
     uint64_t target; /* SEND, EARLY: where the receiver wants it; 0: through the ring */
@@ -35,6 +35,7 @@ struct ibshift_node_note {
     bool is_direct;   /* RECV: it was told where */
     bool is_revoking; /* RECV: over, but for the sender's word that it writes no more */
     bool is_free;     /* HELD: of quota */
+    uint8_t small[IBSHIFT_NODE_CELL_DATA];
 };
 
 struct ibshift_node_list {
@@ -115,6 +116,7 @@ struct ibshift_node_note *ibshift_nn_note_new(struct ibshift_net_node *nn,
                                               enum ibshift_node_note_kind kind,
                                               const struct ibshift_net_key *key);
 void ibshift_nn_note_free(struct ibshift_net_node *nn, struct ibshift_node_note *note);
+void ibshift_nn_drop_buffer(struct ibshift_node_note *note);
 void ibshift_nn_note_end(struct ibshift_net_node *nn, struct ibshift_node_note *note, int status);
 void ibshift_nn_note_move(struct ibshift_node_list *list, struct ibshift_node_note *note);
 void ibshift_nn_enter(struct ibshift_match_table *table, struct ibshift_node_note *note);
