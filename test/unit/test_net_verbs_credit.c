@@ -60,12 +60,39 @@ static void telling_by_the_rule_is_enough(void **state)
     }
 }
 
+/* A stream one way, of which some records are held for long: the sender never stays without. */
+static void rings_are_told_on_demand(void **state)
+{
+    enum { RECORDS = 128, MESSAGES = 9600 };
+    uint32_t limit = RECORDS, known = RECORDS, used = 0, asked = 0, words = 0, held = 0;
+    bool is_asked = false;
+
+    for (uint32_t other = 0; used < MESSAGES; other += limit == used) {
+        if (limit != used) {
+            bool asks = ibshift_ring_asks(limit, used++, asked, RECORDS);
+
+            asked = asks ? limit : asked;
+            is_asked |= asks;
+            held += used % 100 < 3;
+        }
+        held -= used % 1000 == 999 ? held : 0;
+        if (is_asked && ibshift_ring_answers(used + RECORDS - held, known, RECORDS)) {
+            known = limit = used + RECORDS - held;
+            is_asked = false;
+            words++;
+        }
+        assert_int_equal(other, 0);
+    }
+    assert_in_range(words, 1, MESSAGES / 64);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(news_may_come_in_any_order),
         cmocka_unit_test(shares_never_pass_the_stock),
         cmocka_unit_test(telling_by_the_rule_is_enough),
+        cmocka_unit_test(rings_are_told_on_demand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -205,8 +205,8 @@ static void drop_early(struct ibshift_net_verbs *nv, struct ibshift_connection *
             ibshift_nv_note_end(nv, n, 0);
         }
     }
-    for (; held > 0 && c->status == 0; held--) {
-        ibshift_nv_quota_back(nv, c);
+    if (held > 0) {
+        ibshift_nv_held_ended(nv, c);
     }
 }
 

@@ -6,6 +6,7 @@
  * carries the lower 16 bits of a limit, so news may overtake each other or be lost.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Moves a limit forward to the news; old news changes nothing. */
@@ -45,6 +46,22 @@ static inline int ibshift_limit_is_news(uint32_t limit, uint32_t told, uint32_t 
 {
     uint32_t fresh = limit - told;
     return fresh > 0 && (fresh * 2 >= window || arrived == told);
+}
+
+/*
+ * A ring's limit is told on demand, so that a stream one way costs one word for three quarters of
+ * the ring and traffic both ways none. The sender asks once for each limit that it has heard of,
+ * in the first record that leaves no more than a quarter.
+ */
+static inline bool ibshift_ring_asks(uint32_t limit, uint32_t used, uint32_t asked, uint32_t size)
+{
+    return limit - used <= size / 4 + 1 && asked != limit;
+}
+
+/* The answer waits until it is worth a word: places of held records come back one by one. */
+static inline bool ibshift_ring_answers(uint32_t limit, uint32_t told, uint32_t size)
+{
+    return limit - told >= size / 4;
 }
 
 #endif

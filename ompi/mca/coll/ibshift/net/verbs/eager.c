@@ -6,16 +6,15 @@
 
 static int put_data(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                     const struct ibshift_net_key *key, const void *buffer, size_t length,
-                    int needs_quota)
+                    bool is_pulled)
 {
     struct ibshift_wire head = {.key = *key,
                                 .kind = IBSHIFT_WIRE_DATA,
                                 .length = (uint32_t)length,
-                                .flags = needs_quota ? IBSHIFT_WIRE_QUOTA : 0};
+                                .flags = is_pulled ? 0 : IBSHIFT_WIRE_UNASKED};
     int rc = ibshift_nv_put(nv, c, &head, buffer, 1);
 
     if (rc == 0) {
-        c->out.quota_used += (uint32_t)needs_quota;
         nv->stats.bytes += length;
     }
     return rc;
@@ -62,8 +61,8 @@ int ibshift_nv_send_short(struct ibshift_net_verbs *nv, struct ibshift_connectio
         return pulled;
     }
     if (c->state == IBSHIFT_CONNECTION_READY && c->ready.first == NULL &&
-        (pulled || (c->waiting.first == NULL && ibshift_nv_has_quota(nv, c)))) {
-        int rc = put_data(nv, c, &m->key, m->buffer, m->length, !pulled);
+        (pulled || c->waiting.first == NULL)) {
+        int rc = put_data(nv, c, &m->key, m->buffer, m->length, pulled);
         if (rc != -EAGAIN) {
             return rc == 0 ? IBSHIFT_NET_DONE : c->status;
         }
@@ -89,21 +88,23 @@ int ibshift_nv_send_short(struct ibshift_net_verbs *nv, struct ibshift_connectio
 int ibshift_nv_send_note(struct ibshift_net_verbs *nv, struct ibshift_note *note)
 {
     int rc = put_data(nv, note->connection, &note->match.key, note->buffer, note->length,
-                      !note->is_pulled);
+                      note->is_pulled);
     if (rc == 0) {
         ibshift_nv_note_end(nv, note, 0);
     }
     return rc;
 }
 
-/* A message left the store: its sender may have another one held. */
-void ibshift_nv_quota_back(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+void ibshift_nv_held_ended(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
-    c->in.quota++;
+    if (c->status != 0) {
+        return;
+    }
     if (ibshift_limit_is_news(c->in.quota, c->in.quota_told, c->in.quota_arrived,
                               c->in.quota_window)) {
         ibshift_nv_tell(nv, c);
     }
+    ibshift_nv_ring_settle(nv, c);
 }
 
 static void pull(struct ibshift_net_verbs *nv, struct ibshift_note *recv)
@@ -141,7 +142,7 @@ static int take_held(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     }
     ibshift_nv_copy(m->buffer, held->buffer, held->length);
     ibshift_nv_note_end(nv, held, 0);
-    ibshift_nv_quota_back(nv, c);
+    ibshift_nv_held_ended(nv, c);
     return IBSHIFT_NET_DONE;
 }
 
@@ -149,7 +150,7 @@ int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                     const struct ibshift_net_message *m)
 {
     struct ibshift_match *held =
-        c->in.held > 0 ? ibshift_match_find(&nv->rx, c->peer, &m->key) : NULL;
+        c->in.held + c->in.ring_held > 0 ? ibshift_match_find(&nv->rx, c->peer, &m->key) : NULL;
 
     if (held != NULL) {
         return take_held(nv, c, (struct ibshift_note *)held, m);
@@ -164,6 +165,7 @@ int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     note->buffer = m->buffer;
     note->length = m->length;
     note->cookie = m->cookie;
+    nv->queued += m->length > IBSHIFT_RING_PAYLOAD;
     ibshift_match_add(&nv->rx, &note->match);
     note->is_in_table = 1;
     ibshift_note_append(&c->resting, note);
@@ -195,37 +197,54 @@ int ibshift_nv_is_dropped(const struct ibshift_net_verbs *nv, const struct ibshi
     return 0;
 }
 
+/* Nobody waits for it yet; it came through the ring. */
+static void hold_record(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                        struct ibshift_note *note, const uint8_t *payload)
+{
+    note->slot = ibshift_nv_cell_take(nv);
+    note->buffer = note->slot->data;
+    note->is_in_cell = 1;
+    ibshift_nv_copy(note->buffer, payload, note->length);
+    c->in.ring_held++;
+}
+
+static void hold_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                      struct ibshift_note *note, struct ibshift_slot *slot)
+{
+    note->slot = slot;
+    note->buffer = slot->data + sizeof(struct ibshift_wire);
+    if (++c->in.held >= c->in.quota_window) {
+        pull_all(nv, c);
+    }
+}
+
 /* Nobody waits for it yet. Returns 1 when the slot is kept. */
 static int hold(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                 const struct ibshift_wire *head, const uint8_t *payload, struct ibshift_slot *slot)
 {
-    struct ibshift_note *note = NULL;
-    int is_kept = slot != NULL;
+    bool has_room =
+        slot != NULL ? c->in.held < c->in.quota_window : c->in.ring_held < IBSHIFT_RING_RECORDS;
 
-    if (!(head->flags & IBSHIFT_WIRE_QUOTA) || c->in.held >= c->in.quota_window) {
+    if (!(head->flags & IBSHIFT_WIRE_UNASKED) || !has_room) {
         ibshift_nv_break(nv, c, -EIO, "it sent a message that nobody had asked for");
         return 0;
     }
-    slot = is_kept ? slot : ibshift_nv_slot_take(nv);
-    note = slot == NULL ? NULL : ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_HELD, &head->key);
+    struct ibshift_note *note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_HELD, &head->key);
     if (note == NULL) {
         ibshift_nv_break(nv, c, -ENOMEM, "out of memory");
         return 0;
     }
-    note->slot = slot;
     note->length = head->length;
-    note->buffer = slot->data + sizeof(*head);
-    if (!is_kept) {
-        ibshift_nv_copy(note->buffer, payload, head->length);
-    }
     ibshift_match_add(&nv->rx, &note->match);
     note->is_in_table = 1;
     ibshift_note_append(&c->resting, note);
     nv->stats.held++;
-    if (++c->in.held >= c->in.quota_window) {
-        pull_all(nv, c);
+    if (slot == NULL) {
+        hold_record(nv, c, note, payload);
+        return 0;
     }
-    return is_kept;
+    hold_slot(nv, c, note, slot);
+    return 1;
 }
 
 static int data_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
@@ -234,9 +253,10 @@ static int data_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
 {
     struct ibshift_match *found = ibshift_match_find(&nv->rx, c->peer, &head->key);
     struct ibshift_note *note = (struct ibshift_note *)found;
-    int has_quota = head->flags & IBSHIFT_WIRE_QUOTA;
+    bool is_unasked = (head->flags & IBSHIFT_WIRE_UNASKED) != 0;
+    bool has_quota = is_unasked && slot != NULL;
 
-    c->in.quota_arrived += has_quota ? 1 : 0;
+    c->in.quota_arrived += has_quota;
     if (note != NULL && (note->kind != IBSHIFT_NOTE_RECV || note->length != head->length)) {
         (void)ibshift_nv_mismatch(nv, c, &head->key, note->length, head->length);
         return 0;
@@ -245,15 +265,16 @@ static int data_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
         return hold(nv, c, head, payload, slot);
     }
     if (note != NULL) {
-        int is_crossed = note->is_pulled && has_quota;
+        bool is_crossed = note->is_pulled && is_unasked;
         ibshift_nv_copy(note->buffer, payload, head->length);
         ibshift_nv_note_end(nv, note, 0);
         if (is_crossed) {
             ibshift_nv_control(nv, c, &head->key, IBSHIFT_WIRE_UNPULL, NULL);
         }
     }
-    if (has_quota && c->status == 0) {
-        ibshift_nv_quota_back(nv, c);
+    if (has_quota) {
+        c->in.quota++;
+        ibshift_nv_held_ended(nv, c);
     }
     return 0;
 }
@@ -366,7 +387,7 @@ int ibshift_nv_arrive(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     if (c->out.ring_address != 0) {
         ibshift_limit_advance(&c->out.ring, head->ring);
     }
-    if (++c->in.recent == IBSHIFT_RING_HOT) {
+    if (head->length <= IBSHIFT_RING_PAYLOAD && ++c->in.recent == IBSHIFT_RING_HOT) {
         ibshift_nv_ring_wanted(nv, c);
     }
     if (head->kind == IBSHIFT_WIRE_DATA) {

@@ -180,8 +180,8 @@ static int cancel_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list,
         held += n->kind == IBSHIFT_NOTE_HELD;
         ibshift_nv_note_end(nv, n, -ECANCELED);
     }
-    for (; held > 0 && c->status == 0; held--) {
-        ibshift_nv_quota_back(nv, c); /* may find the connection broken, and end all notes */
+    if (held > 0) {
+        ibshift_nv_held_ended(nv, c); /* may find the connection broken, and end all notes */
     }
     return must_break;
 }

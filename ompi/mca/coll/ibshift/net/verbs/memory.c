@@ -72,6 +72,12 @@ static int divide(struct ibshift_net_verbs *nv)
     return 0;
 }
 
+static void cell_free(struct ibshift_net_verbs *nv, struct ibshift_slot *cell)
+{
+    cell->next = nv->free_cells;
+    nv->free_cells = cell;
+}
+
 static void carve(struct ibshift_net_verbs *nv)
 {
     uint8_t *at = nv->arena;
@@ -83,6 +89,10 @@ static void carve(struct ibshift_net_verbs *nv)
     for (uint32_t i = 0; i < nv->options.rings; i++) {
         nv->rings[i].data = at;
         at += (size_t)IBSHIFT_RING_RECORDS * IBSHIFT_RING_RECORD;
+    }
+    for (uint32_t i = nv->options.rings * IBSHIFT_RING_RECORDS; i-- > 0;) {
+        nv->cells[i].data = nv->cell_memory + (size_t)i * IBSHIFT_RING_PAYLOAD;
+        cell_free(nv, &nv->cells[i]);
     }
     for (uint32_t i = nv->slot_count; i-- > 0;) {
         nv->slots[i].data = at + (size_t)i * nv->slot_size;
@@ -112,13 +122,17 @@ int ibshift_nv_memory_open(struct ibshift_net_verbs *nv)
     }
     nv->slots = calloc(nv->slot_count, sizeof(*nv->slots));
     nv->rings = calloc(nv->options.rings + 1, sizeof(*nv->rings));
+    nv->cells = calloc((size_t)nv->options.rings * IBSHIFT_RING_RECORDS + 1, sizeof(*nv->cells));
+    nv->cell_memory =
+        malloc((size_t)nv->options.rings * IBSHIFT_RING_RECORDS * IBSHIFT_RING_PAYLOAD + 1);
     nv->events = calloc(256, sizeof(*nv->events));
     nv->event_mask = 255;
     nv->grants = calloc(IBSHIFT_GRANTS, sizeof(*nv->grants));
     nv->grant_ages = calloc(IBSHIFT_GRANTS, sizeof(*nv->grant_ages));
     nv->free_grants = calloc(IBSHIFT_GRANTS, sizeof(*nv->free_grants));
-    if (nv->slots == NULL || nv->rings == NULL || nv->events == NULL || nv->grants == NULL ||
-        nv->grant_ages == NULL || nv->free_grants == NULL || ibshift_match_init(&nv->rx) != 0 ||
+    if (nv->slots == NULL || nv->rings == NULL || nv->cells == NULL || nv->cell_memory == NULL ||
+        nv->events == NULL || nv->grants == NULL || nv->grant_ages == NULL ||
+        nv->free_grants == NULL || ibshift_match_init(&nv->rx) != 0 ||
         ibshift_match_init(&nv->tx) != 0) {
         return -ENOMEM;
     }
@@ -157,6 +171,8 @@ void ibshift_nv_memory_close(struct ibshift_net_verbs *nv)
     free(nv->grant_ages);
     free(nv->grants);
     free(nv->events);
+    free(nv->cell_memory);
+    free(nv->cells);
     free(nv->rings);
     free(nv->slots);
 }
@@ -168,6 +184,15 @@ struct ibshift_slot *ibshift_nv_slot_take(struct ibshift_net_verbs *nv)
         nv->free_slots = slot->next;
     }
     return slot;
+}
+
+/* There is one for each record of each ring, and no record is held without its place. */
+struct ibshift_slot *ibshift_nv_cell_take(struct ibshift_net_verbs *nv)
+{
+    struct ibshift_slot *cell = nv->free_cells;
+
+    nv->free_cells = cell->next;
+    return cell;
 }
 
 void ibshift_nv_slot_free(struct ibshift_net_verbs *nv, struct ibshift_slot *slot)
@@ -239,7 +264,7 @@ struct ibshift_note *ibshift_nv_note_new(struct ibshift_net_verbs *nv, struct ib
     nv->free_notes = note->next;
     memset(note, 0, sizeof(*note));
     note->kind = kind;
-    nv->longs += kind == IBSHIFT_NOTE_LONG;
+    nv->queued += kind == IBSHIFT_NOTE_LONG;
     note->connection = c;
     note->match.peer = c->peer;
     note->match.key = *key;
@@ -250,6 +275,27 @@ void ibshift_nv_note_free(struct ibshift_net_verbs *nv, struct ibshift_note *not
 {
     note->next = nv->free_notes;
     nv->free_notes = note;
+}
+
+static void end_held(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+{
+    struct ibshift_inbound *in = &note->connection->in;
+
+    if (note->is_in_cell) {
+        cell_free(nv, note->slot);
+        in->ring_held--;
+    } else {
+        ibshift_nv_slot_free(nv, note->slot);
+        in->held--;
+        in->quota++;
+    }
+}
+
+/* Whether only a completion tells its end. */
+static bool is_queued(const struct ibshift_note *note)
+{
+    return note->kind == IBSHIFT_NOTE_LONG ||
+           (note->kind == IBSHIFT_NOTE_RECV && note->length > IBSHIFT_RING_PAYLOAD);
 }
 
 /* The end of a note of any kind: whatever it holds goes back; a message gets its event. */
@@ -266,14 +312,13 @@ void ibshift_nv_note_end(struct ibshift_net_verbs *nv, struct ibshift_note *note
     if (note->list != NULL) {
         ibshift_note_remove(note);
     }
-    if (note->slot != NULL) {
-        ibshift_nv_slot_free(nv, note->slot);
-        c->in.held--;
+    if (note->kind == IBSHIFT_NOTE_HELD) {
+        end_held(nv, note);
     }
     if (note->kind == IBSHIFT_NOTE_GRANT) {
         c->out.grants--;
     }
-    nv->longs -= note->kind == IBSHIFT_NOTE_LONG;
+    nv->queued -= is_queued(note);
     if (note->kind == IBSHIFT_NOTE_RECV && note->is_granted) {
         ibshift_nv_grant_release(nv, note);
     }

@@ -29,7 +29,7 @@ int ibshift_nv_has_slot(struct ibshift_net_verbs *nv, struct ibshift_connection 
     return c->out.slots_used != c->out.slots;
 }
 
-int ibshift_nv_has_quota(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+static bool has_quota(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
     if (c->out.quota_used == c->out.quota) {
         read_word(nv, c);
@@ -37,17 +37,13 @@ int ibshift_nv_has_quota(struct ibshift_net_verbs *nv, struct ibshift_connection
     return c->out.quota_used != c->out.quota;
 }
 
-static uint32_t ring_limit(const struct ibshift_connection *c)
-{
-    return c->in.ring != NULL ? c->in.ring_head + IBSHIFT_RING_RECORDS : 0;
-}
-
 /* The news went out. */
-static void told(struct ibshift_connection *c)
+static void told(struct ibshift_connection *c, uint32_t ring_limit)
 {
     c->in.slots_told = c->in.slots;
     c->in.quota_told = c->in.quota;
-    c->in.ring_told = c->in.ring_head;
+    c->in.ring_asked &= c->in.ring_told == ring_limit; /* else the peer asks again if need be */
+    c->in.ring_told = ring_limit;
 }
 
 /* The two parts of a message as they lie in memory: the header first, in a ring last. */
@@ -106,14 +102,16 @@ static int put_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
 {
     struct ibv_send_wr wr = {.opcode = IBV_WR_SEND};
     struct ibv_sge sge[2];
+    bool is_unasked = (head->flags & IBSHIFT_WIRE_UNASKED) != 0;
 
-    if (!ibshift_nv_has_slot(nv, c)) {
+    if ((is_unasked && !has_quota(nv, c)) || !ibshift_nv_has_slot(nv, c)) {
         return -EAGAIN;
     }
     set_parts(sge, head, sizeof(*head), payload, head->length);
     int rc = post_parts(nv, c, &wr, sge);
     if (rc == 0) {
         c->out.slots_used++;
+        c->out.quota_used += is_unasked;
         count(nv, head, &nv->stats.eager);
     }
     return rc;
@@ -121,7 +119,7 @@ static int put_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
 
 static int fits_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint32_t length)
 {
-    if (c->out.ring_address == 0 || length > IBSHIFT_RING_RECORD - sizeof(struct ibshift_wire)) {
+    if (c->out.ring_address == 0 || length > IBSHIFT_RING_PAYLOAD) {
         return 0;
     }
     if (c->out.ring_used == c->out.ring) {
@@ -137,7 +135,10 @@ static int put_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     uint64_t end = c->out.ring_address + (record + 1) * IBSHIFT_RING_RECORD;
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
     struct ibv_sge sge[2];
+    bool asks =
+        ibshift_ring_asks(c->out.ring, c->out.ring_used, c->out.ring_asked, IBSHIFT_RING_RECORDS);
 
+    head->flags |= asks ? IBSHIFT_WIRE_TELL : 0;
     head->mark = c->out.ring_used + 1;
     head->offset = ibshift_wire_check(head, payload);
     wr.wr.rdma.remote_addr = end - sizeof(*head) - head->length;
@@ -150,6 +151,7 @@ static int put_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     int rc = post_parts(nv, c, &wr, sge);
     if (rc == 0) {
         c->out.ring_used++;
+        c->out.ring_asked = asks ? c->out.ring : c->out.ring_asked;
         count(nv, head, &nv->stats.ring);
     }
     return rc;
@@ -162,13 +164,14 @@ int ibshift_nv_put(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     if (ibshift_rail_room(nv, &c->rail[0]) <= RESERVED_REQUESTS) {
         return -EAGAIN;
     }
+    uint32_t ring_limit = ibshift_ring_limit(c);
     head->slots = (uint16_t)c->in.slots;
     head->quota = (uint16_t)c->in.quota;
-    head->ring = (uint16_t)ring_limit(c);
+    head->ring = (uint16_t)ring_limit;
     int rc = may_ring && fits_ring(nv, c, head->length) ? put_ring(nv, c, head, payload)
                                                         : put_slot(nv, c, head, payload);
     if (rc == 0) {
-        told(c);
+        told(c, ring_limit);
     }
     return rc;
 }
@@ -176,7 +179,8 @@ int ibshift_nv_put(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
 /* Writes the peer's word: no receive is needed there, and newer words replace older ones. */
 void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
-    struct ibshift_word word = {.slots = c->in.slots, .quota = c->in.quota, .ring = ring_limit(c)};
+    struct ibshift_word word = {
+        .slots = c->in.slots, .quota = c->in.quota, .ring = ibshift_ring_limit(c)};
     struct ibv_sge sge[2];
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
 
@@ -190,7 +194,8 @@ void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
     set_parts(sge, &word, sizeof(word), NULL, 0);
     if (post_parts(nv, c, &wr, sge) == 0) {
         c->must_tell = 0;
-        told(c);
+        nv->stats.words++;
+        told(c, word.ring);
     }
 }
 
@@ -238,7 +243,7 @@ void ibshift_nv_flush(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     if (rc == 0 && c->slow.first != NULL) {
         ibshift_nv_write_slowly(nv, c);
     }
-    while (rc == 0 && c->waiting.first != NULL && ibshift_nv_has_quota(nv, c)) {
+    while (rc == 0 && c->waiting.first != NULL) {
         rc = try_note(nv, c->waiting.first);
     }
     if (c->state == IBSHIFT_CONNECTION_READY &&

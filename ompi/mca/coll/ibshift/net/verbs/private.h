@@ -12,6 +12,8 @@
  *          held by the receiver. It comes back when the message is matched. A receiver whose
  *          peer has spent its quota asks for the messages that it waits for by name (PULL), and
  *          those need no quota.
+ * A message through a ring needs neither: the receiver has a cell for each of the ring's records,
+ * and while a record is held, its place in the ring is not given back.
  */
 
 #include "net/verbs/credit.h"
@@ -65,9 +67,10 @@ struct ibshift_note {
     uint8_t is_pulled;  /* RECV: asked for by name; SEND: needs no quota */
     uint8_t is_granted; /* RECV: the peer may write; LONG: so may we */
     uint8_t is_cancelled;
-    uint8_t is_copied; /* LONG, RECV: in pieces through slots instead of being written */
-    uint8_t parts;     /* LONG: writes that are not complete; RECV: parts that have come */
-    uint32_t grant;    /* RECV: its place in the table of grants */
+    uint8_t is_in_cell; /* HELD: came through a ring */
+    uint8_t is_copied;  /* LONG, RECV: in pieces through slots instead of being written */
+    uint8_t parts;      /* LONG: writes that are not complete; RECV: parts that have come */
+    uint32_t grant;     /* RECV: its place in the table of grants */
     void *buffer;
     size_t length;
     size_t done; /* LONG: bytes posted; RECV in pieces: bytes that have come */
@@ -122,6 +125,7 @@ struct ibshift_outbound {
     uint32_t slots, slots_used;
     uint32_t quota, quota_used;
     uint32_t ring, ring_used;
+    uint32_t ring_asked;   /* the limit when we last asked for another */
     uint64_t ring_address; /* 0: no ring */
     uint32_t ring_key;
     uint64_t word_address;
@@ -134,10 +138,13 @@ struct ibshift_outbound {
 struct ibshift_inbound {
     uint32_t slots, slots_told, slots_arrived, slots_window;
     uint32_t quota, quota_told, quota_arrived, quota_window;
-    uint32_t held;
-    uint32_t recent; /* messages lately: the measure for a ring */
+    uint32_t held;      /* within the quota */
+    uint32_t ring_held; /* in cells */
+    uint32_t recent;    /* messages lately that fit into a ring: the measure for one */
     struct ibshift_ring *ring;
-    uint32_t ring_head, ring_told; /* records taken, ever, in whatever ring */
+    uint32_t ring_head; /* records taken, ever, in whatever ring */
+    uint32_t ring_told; /* the limit that the peer knows */
+    bool ring_asked;    /* the peer wants to know a newer one */
 };
 
 struct ibshift_connection {
@@ -203,6 +210,8 @@ struct ibshift_net_verbs {
     uint8_t *arena;
     size_t arena_size;
     struct ibshift_slot *slots, *free_slots;
+    struct ibshift_slot *cells, *free_cells; /* of RING_PAYLOAD bytes, not registered */
+    uint8_t *cell_memory;
     uint32_t slot_count, slot_size, receives;
     uint32_t slot_stock, quota_stock, copy_stock; /* not given to anyone */
     struct ibshift_word *words;                   /* written by the peers */
@@ -253,7 +262,7 @@ struct ibshift_net_verbs {
     uint32_t ud_next;
     uint32_t requests; /* posted and not retired, all rails */
     uint32_t cq_room;
-    uint32_t longs;     /* notes of kind LONG */
+    uint32_t queued;    /* messages whose end only a completion queue tells */
     uint32_t looks;     /* at the rings */
     uint32_t polls;     /* of the completion queues */
     uint64_t time;      /* as of the last slow round */
@@ -286,6 +295,7 @@ static inline uint64_t ibshift_wr_id(void *object, enum ibshift_wr_kind kind)
 int ibshift_nv_memory_open(struct ibshift_net_verbs *nv);
 void ibshift_nv_memory_close(struct ibshift_net_verbs *nv);
 struct ibshift_slot *ibshift_nv_slot_take(struct ibshift_net_verbs *nv);
+struct ibshift_slot *ibshift_nv_cell_take(struct ibshift_net_verbs *nv);
 void ibshift_nv_slot_free(struct ibshift_net_verbs *nv, struct ibshift_slot *slot);
 void ibshift_nv_receives_post(struct ibshift_net_verbs *nv, struct ibshift_lane *lane);
 struct ibshift_note *ibshift_nv_note_new(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
@@ -344,7 +354,6 @@ void ibshift_nv_control(struct ibshift_net_verbs *nv, struct ibshift_connection 
                         const struct ibshift_net_key *key, enum ibshift_wire_kind kind,
                         const struct ibshift_wire_grant *grant);
 int ibshift_nv_has_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
-int ibshift_nv_has_quota(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_blocked_poll(struct ibshift_net_verbs *nv);
 
 /* net_verbs_eager.c */
@@ -358,7 +367,8 @@ int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
 int ibshift_nv_arrive(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                       const struct ibshift_wire *head, const uint8_t *payload,
                       struct ibshift_slot *slot);
-void ibshift_nv_quota_back(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+/* Held messages were matched or dropped: tells their sender when it should know. */
+void ibshift_nv_held_ended(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 int ibshift_nv_mismatch(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                         const struct ibshift_net_key *key, uint64_t ours, uint64_t theirs);
 int ibshift_nv_is_dropped(const struct ibshift_net_verbs *nv, const struct ibshift_net_key *key);
@@ -387,6 +397,7 @@ void ibshift_nv_ring_came(struct ibshift_net_verbs *nv, struct ibshift_connectio
 int ibshift_nv_rings_poll(struct ibshift_net_verbs *nv);
 void ibshift_nv_rings_balance(struct ibshift_net_verbs *nv);
 void ibshift_nv_ring_free(struct ibshift_connection *c);
+void ibshift_nv_ring_settle(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 
 /* net_verbs_rndv.c */
 int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection *c,

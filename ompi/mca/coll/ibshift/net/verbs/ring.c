@@ -32,12 +32,16 @@ static void offer(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                                       .id = c->in.ring_head + IBSHIFT_RING_RECORDS,
                                       .key = {nv->lanes[0].mr->rkey}};
 
-    memset(ring->data, 0, (size_t)IBSHIFT_RING_RECORDS * IBSHIFT_RING_RECORD);
+    /* An earlier record with the same number must not count; without its header none does. */
+    for (uint32_t i = 0; i < IBSHIFT_RING_RECORDS; i++) {
+        memset(record_end(ring, i) - sizeof(struct ibshift_wire), 0, sizeof(struct ibshift_wire));
+    }
     ring->connection = c;
     ring->is_closing = 0;
     ring->is_closed = 0;
     c->in.ring = ring;
-    c->in.ring_told = c->in.ring_head;
+    c->in.ring_told = body.id;
+    c->in.ring_asked = false;
     ibshift_nv_control(nv, c, &none, IBSHIFT_WIRE_RING, &body);
 }
 
@@ -99,14 +103,27 @@ void ibshift_nv_rings_balance(struct ibshift_net_verbs *nv)
     }
 }
 
-/* The peer wrote its last record, and we have taken it. */
+/* The peer wrote its last record, and we have taken it; its cells are the next peer's. */
 static void leave_if_done(struct ibshift_connection *c)
 {
     struct ibshift_ring *ring = c->in.ring;
 
-    if (ring != NULL && ring->is_closed && c->in.ring_head == ring->last) {
+    if (ring != NULL && ring->is_closed && c->in.ring_head == ring->last && c->in.ring_held == 0) {
         ibshift_nv_ring_free(c);
     }
+}
+
+/* After records were taken, or held ones have ended. */
+void ibshift_nv_ring_settle(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    if (c->in.ring == NULL) {
+        return;
+    }
+    if (c->in.ring_asked &&
+        ibshift_ring_answers(ibshift_ring_limit(c), c->in.ring_told, IBSHIFT_RING_RECORDS)) {
+        ibshift_nv_tell(nv, c);
+    }
+    leave_if_done(c);
 }
 
 /* An offer (with an address), the wish to have it back (without), or the answer to that wish. */
@@ -143,12 +160,12 @@ static int take_record(struct ibshift_net_verbs *nv, struct ibshift_connection *
     }
     memcpy(&head, end - sizeof(head), sizeof(head));
     const uint8_t *payload = end - sizeof(head) - head.length;
-    if (head.length > IBSHIFT_RING_RECORD - sizeof(head) ||
-        head.offset != ibshift_wire_check(&head, payload)) {
+    if (head.length > IBSHIFT_RING_PAYLOAD || head.offset != ibshift_wire_check(&head, payload)) {
         return 0; /* the mark has overtaken the rest */
     }
     (void)ibshift_nv_arrive(nv, c, &head, payload, NULL);
     c->in.ring_head++;
+    c->in.ring_asked |= (head.flags & IBSHIFT_WIRE_TELL) != 0;
     return c->status == 0;
 }
 
@@ -161,13 +178,9 @@ static int poll_ring(struct ibshift_net_verbs *nv, struct ibshift_ring *ring)
     while (taken < RECORDS_PER_POLL && ring->connection == c && take_record(nv, c)) {
         taken++;
     }
-    if (taken == 0 || c->status != 0) {
-        return taken;
+    if (taken > 0 && c->status == 0 && (c->in.ring_asked || ring->is_closing)) {
+        ibshift_nv_ring_settle(nv, c);
     }
-    if ((c->in.ring_head - c->in.ring_told) * 2 >= IBSHIFT_RING_RECORDS) {
-        ibshift_nv_tell(nv, c);
-    }
-    leave_if_done(c);
     return taken;
 }
 

@@ -203,28 +203,36 @@ static void slow_round(struct ibshift_net_verbs *nv)
     }
 }
 
-/* Memory is cheaper to look at than a completion queue; but long messages end there alone. */
-static bool is_memory_enough(struct ibshift_net_verbs *nv)
+static int poll_queues(struct ibshift_net_verbs *nv)
 {
-    bool has_long = nv->longs > 0 || nv->free_grant_count < IBSHIFT_GRANTS;
+    int completions = 0;
 
-    return nv->rings_used > 0 && !has_long && nv->looks++ % LOOK_EVERY != 0;
-}
-
-static void progress(struct ibshift_net_verbs *nv)
-{
-    int completions = ibshift_nv_rings_poll(nv);
-
-    if (is_memory_enough(nv)) {
-        return;
-    }
     for (int i = 0; i < nv->lane_count; i++) {
         completions += poll_lane(nv, &nv->lanes[i]);
+    }
+    return completions;
+}
+
+/* Rings are cheaper to look at than a completion queue, so they come first, and every other time
+   alone; but messages that fit into no ring end in the queue, and then it is the queue. */
+static void progress(struct ibshift_net_verbs *nv)
+{
+    bool is_queue_first = nv->rings_used == 0 || nv->queued > 0;
+    bool are_both_due = nv->looks++ % LOOK_EVERY == 0;
+    int seen = is_queue_first ? poll_queues(nv) : ibshift_nv_rings_poll(nv);
+
+    if (is_queue_first && (are_both_due || seen == 0)) {
+        seen += ibshift_nv_rings_poll(nv);
+    } else if (!is_queue_first) {
+        if (!are_both_due) {
+            return;
+        }
+        seen += poll_queues(nv);
     }
     if (nv->blocked != NULL) {
         ibshift_nv_blocked_poll(nv);
     }
-    if (nv->draining > 0 && completions == 0) {
+    if (nv->draining > 0 && seen == 0) {
         ibshift_nv_drain_poll(nv);
     }
     if (++nv->polls % (nv->shaking > 0 ? SLOW_EVERY_BUSY : SLOW_EVERY) == 0) {

@@ -112,6 +112,7 @@ int ibshift_net_verbs_create(struct ibshift_verbs *verbs,
 struct ibshift_net_verbs_stats {
     uint64_t connections, eager, ring, rendezvous; /* the last three: messages sent */
     uint64_t control;                              /* the net's own messages */
+    uint64_t words;                                /* limits told without a message */
     uint64_t held, pulled, copied, probes;
     uint64_t bytes, registered; /* registered: by the net itself, now */
 };

@@ -25,7 +25,11 @@ enum ibshift_wire_kind {
     IBSHIFT_WIRE_ASK,      /* do you take part in this collective? */
 };
 
-enum { IBSHIFT_WIRE_QUOTA = 1 }; /* flag: this message took a piece of quota */
+enum {                           /* flags */
+       IBSHIFT_WIRE_UNASKED = 1, /* nobody may be waiting: a SEND took quota, a record's place in
+                                 the ring comes back when it is matched */
+       IBSHIFT_WIRE_TELL = 2,    /* the ring is nearly full: tell me its limit */
+};
 
 /* In front of the payload; in a ring behind it, so that the mark is written last. */
 struct ibshift_wire {
