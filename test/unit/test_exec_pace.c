@@ -82,16 +82,15 @@ static void run(struct scene *scene, uint32_t seq, int late, uint64_t *random)
 
 static struct ibshift_pace random_pace(uint64_t *random)
 {
-    static const char *const words[] = {"grants:1", "grants:4",  "grants:16",  "barrier:1",
-                                        "barrier",  "barrier:3", "rate:4/100", "clk"};
+    static const char *const words[] = {"grants:1", "grants:4", "grants:16", "rate:4/100", "clk"};
     struct ibshift_pace pace;
     char why[200];
 
     assert_int_equal(
-        ibshift_pace_parse(words[world_random_below(random, 8)], &pace, why, sizeof(why)), 0);
+        ibshift_pace_parse(words[world_random_below(random, 5)], &pace, why, sizeof(why)), 0);
     pace.unit = world_random_below(random, 3) == 0 ? 0 : 1 + world_random_below(random, 2000);
     pace.delay = world_random_below(random, 100);
-    pace.is_gated = pace.kind == IBSHIFT_PACE_BARRIER || world_random_below(random, 4) != 0;
+    pace.is_gated = world_random_below(random, 4) != 0;
     pace.kib = 1 + world_random_below(random, 100);
     return pace;
 }
@@ -190,46 +189,6 @@ static void a_clock_that_is_far_off_is_given_up(void **state)
     scene.clocks[3].offset = -(int64_t)1000000000;
     run(&scene, 1, 0, &random);
     assert_int_equal(scene.memories[3].jumps, 1);
-    close_scene(&scene);
-    (void)state;
-}
-
-/* Nobody is in block b + 1 while another one is in block b. */
-static void barriers_keep_blocks_apart(void **state)
-{
-    struct scene scene;
-    struct ibshift_pace pace;
-    struct ibshift_loop_options loop = quiet_loop(12);
-    uint64_t random = seed + 3;
-
-    loop.delay = 50;
-    loop.seed = seed + 1;
-    ibshift_pace_default(&pace, IBSHIFT_PACE_BARRIER);
-    pace.barrier = 3;
-    open_scene(&scene, &loop, &pace, "shift", 65, &random);
-    for (uint32_t i = 0; i < 12; i++) {
-        work_start(scene.work, i, 5);
-    }
-    while (!work_is_done(scene.work)) {
-        uint32_t lowest = UINT32_MAX, highest = 0;
-
-        world_turn(scene.world, &random);
-        for (uint32_t i = 0; i < 12; i++) {
-            const struct ibshift_op *op = &scene.work->ops[i];
-
-            for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
-                for (uint32_t f = 0; f < IBSHIFT_PACE_FLIGHTS; f++) {
-                    uint32_t round = op->flight[which][f].round;
-
-                    if (round != IBSHIFT_NOT_IN_FLIGHT) {
-                        lowest = round / 3 < lowest ? round / 3 : lowest;
-                        highest = round / 3 > highest ? round / 3 : highest;
-                    }
-                }
-            }
-        }
-        assert_true(lowest == UINT32_MAX || lowest == highest);
-    }
     close_scene(&scene);
     (void)state;
 }
@@ -422,7 +381,6 @@ int main(void)
         cmocka_unit_test(any_pace_is_right),
         cmocka_unit_test(clk_leaves_and_makes_up),
         cmocka_unit_test(a_clock_that_is_far_off_is_given_up),
-        cmocka_unit_test(barriers_keep_blocks_apart),
         cmocka_unit_test(grants_limit_what_comes),
         cmocka_unit_test(waiting_for_a_slot_asks_to_be_woken),
         cmocka_unit_test(the_longest_trips_are_dropped),

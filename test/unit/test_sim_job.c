@@ -144,7 +144,7 @@ static void noise(struct bench *b, uint64_t seed)
 /* All paces end right on noisy hosts, with several ranks on a host too. */
 static void paces(void **state)
 {
-    static const char *const names[] = {"none", "grants:2", "barrier:4", "clk", "rate:4"};
+    static const char *const names[] = {"none", "grants:2", "clk", "rate:4"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -206,12 +206,13 @@ static const struct param table[] = {
      .initial_text = "auto",
      .level = OPAL_INFO_LVL_5,
      .all_ranks = true,
-     .help = "How all-to-alls of long messages keep their stages together. auto: what suits; none: "
-             "each rank goes as fast as it can; window:W: W messages at once each way, 1 to 256; "
-             "grants:W: "
-             "a barrier first, then a receiver lets W messages come at once, 1 to 16; barrier:B: "
-             "nobody goes on before all have ended B stages; clk: stages have their times; rate:W "
-             "or rate:W/N: W messages at once, each at an Nth of the link's rate"},
+     .help =
+         "How all-to-alls of long messages keep their stages together. auto: what suits; none: "
+         "each rank goes as fast as it can; window:W: W messages at once each way, 1 to 256; "
+         "grants:W: "
+         "a barrier first, then a receiver lets W messages come at once, 1 to 16; clk: stages "
+         "have their times; rate:W or rate:W/N: W messages at once, each at an Nth of the link's "
+         "rate"},
     {.name = "explain",
      .type = PARAM_BOOL,
      .value = &ibshift_params.explain,

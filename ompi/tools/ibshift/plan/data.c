@@ -9,13 +9,14 @@
 /* A receive that is posted, or a message that was sent before there was one. */
 struct parcel {
     struct parcel *next;
-    uint32_t rank, peer, key, round;
+    uint32_t rank, peer, key, flight;
     struct ibshift_step step;
     struct plan_cell cells[]; /* of a message */
 };
 
 struct plan_run {
     struct ibshift_walk *walks;
+    struct ibshift_pages pages;
     struct parcel *posted, *sent;
 };
 
@@ -66,7 +67,8 @@ int plan_data_begin(struct plan_data *data, const struct ibshift_alg *alg,
             }
         }
         fill_send(data, rank);
-        ibshift_walk_begin(&data->run->walks[rank], alg, plan, rank, IBSHIFT_WINDOW_MAX);
+        ibshift_walk_begin(&data->run->walks[rank], &data->run->pages, alg, plan, rank,
+                           IBSHIFT_WINDOW_MAX);
     }
     fill_bcast(data);
     return 0;
@@ -131,7 +133,7 @@ static void deliver(struct plan_data *data, const struct parcel *message,
         to[receive->step.first + i] = message->cells[i];
         to[receive->step.first + i].stage = data->stage;
     }
-    ibshift_walk_complete(&data->run->walks[receive->rank], IBSHIFT_CLASS_RECV, receive->round);
+    ibshift_walk_complete(&data->run->walks[receive->rank], IBSHIFT_CLASS_RECV, receive->flight);
     data->messages++;
     data->moved++;
 }
@@ -203,9 +205,9 @@ static int start_messages(struct plan_data *data, uint32_t rank, enum ibshift_cl
         if (parcel == NULL) {
             return -ENOMEM;
         }
-        parcel->round = ibshift_walk_start(walk, class);
+        parcel->flight = ibshift_walk_start(walk, class);
         if (is_message) {
-            ibshift_walk_complete(walk, class, parcel->round);
+            ibshift_walk_complete(walk, class, parcel->flight);
         }
         meet(data, parcel, is_message);
     }
@@ -238,9 +240,9 @@ static uint32_t least_tag(const struct plan_data *data)
     for (uint32_t rank = 0; rank < data->plan->ranks; rank++) {
         const struct ibshift_walk *walk = &data->run->walks[rank];
 
-        if (walk->cursor[IBSHIFT_CLASS_SEND].loaded &&
-            ibshift_walk_at(walk, IBSHIFT_CLASS_SEND)->tag < least) {
-            least = ibshift_walk_at(walk, IBSHIFT_CLASS_SEND)->tag;
+        if (walk->cursor[IBSHIFT_CLASS_SEND].has_step &&
+            walk->cursor[IBSHIFT_CLASS_SEND].step.tag < least) {
+            least = walk->cursor[IBSHIFT_CLASS_SEND].step.tag;
         }
     }
     return least;

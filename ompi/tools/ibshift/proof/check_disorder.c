@@ -15,6 +15,7 @@ enum { CREDITS = 2 }; /* messages buffered at a receiver */
 struct message {
     struct ibshift_step send, recv;
     struct check_place sender, receiver;
+    uint32_t send_flight, recv_flight;
     struct check_cell *data; /* NULL until it was read */
     bool sent;               /* the send has ended */
     bool buffered;           /* it did so before its receive was posted */
@@ -26,6 +27,7 @@ struct message {
 struct posted {
     struct ibshift_step step;
     struct check_place place;
+    uint32_t flight;
 };
 
 struct rank_state {
@@ -39,6 +41,7 @@ struct rank_state {
 struct disorder {
     struct check_state *state;
     struct rank_state *ranks;
+    struct ibshift_pages pages;
     uint64_t random;
 };
 
@@ -71,7 +74,7 @@ static int start_send(struct disorder *run, const struct check_place *place,
         last = &(*last)->next;
     }
     *last = message;
-    ibshift_walk_start(&run->ranks[place->rank].walk, IBSHIFT_CLASS_SEND);
+    message->send_flight = ibshift_walk_start(&run->ranks[place->rank].walk, IBSHIFT_CLASS_SEND);
     return 1;
 }
 
@@ -84,8 +87,9 @@ static int start_recv(struct disorder *run, const struct check_place *place,
     for (uint32_t i = 0; i < step->count; i++) {
         cells[i] = (struct check_cell){.lost = 1};
     }
-    rank->posted[rank->posted_count++] = (struct posted){*step, *place};
-    ibshift_walk_start(&rank->walk, IBSHIFT_CLASS_RECV);
+    rank->posted[rank->posted_count].step = *step;
+    rank->posted[rank->posted_count].place = *place;
+    rank->posted[rank->posted_count++].flight = ibshift_walk_start(&rank->walk, IBSHIFT_CLASS_RECV);
     return 1;
 }
 
@@ -144,7 +148,7 @@ static int end_send(struct disorder *run, struct message *message)
         run->ranks[message->send.peer].buffered++;
     }
     ibshift_walk_complete(&run->ranks[message->sender.rank].walk, IBSHIFT_CLASS_SEND,
-                          message->sender.round);
+                          message->send_flight);
     return 1;
 }
 
@@ -164,6 +168,7 @@ static int attach(struct disorder *run, struct message *message)
         if (rank->posted[i].step.peer == message->sender.rank) {
             message->recv = rank->posted[i].step;
             message->receiver = rank->posted[i].place;
+            message->recv_flight = rank->posted[i].flight;
             message->posted = true;
             memmove(&rank->posted[i], &rank->posted[i + 1],
                     (--rank->posted_count - i) * sizeof(rank->posted[0]));
@@ -211,7 +216,7 @@ static int end_recv(struct disorder *run, struct message *message)
         }
     }
     ibshift_walk_complete(&run->ranks[message->receiver.rank].walk, IBSHIFT_CLASS_RECV,
-                          message->receiver.round);
+                          message->recv_flight);
     while (*link != message) {
         link = &(*link)->next;
     }
@@ -270,7 +275,7 @@ static int run_all(struct disorder *run)
     int rc = 1;
 
     for (uint32_t rank = 0; rank < ranks; rank++) {
-        ibshift_walk_begin(&run->ranks[rank].walk, state->alg, state->plan, rank,
+        ibshift_walk_begin(&run->ranks[rank].walk, &run->pages, state->alg, state->plan, rank,
                            state->check->window);
     }
     while (rc > 0) {

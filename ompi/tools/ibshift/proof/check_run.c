@@ -8,6 +8,7 @@
 struct flight {
     struct ibshift_step step;
     struct check_place place;
+    uint32_t number; /* of the walk */
 };
 
 struct rank_run {
@@ -23,6 +24,7 @@ struct run {
     struct check_state *state;
     struct check_known *known;
     struct rank_run *ranks;
+    struct ibshift_pages pages;
     struct flight *flights; /* [rank][class][window], oldest first */
     uint32_t *queue;        /* circular */
     uint32_t head;
@@ -58,12 +60,12 @@ static struct flight *find(const struct run *run, uint32_t rank, enum ibshift_cl
 static void end(struct run *run, uint32_t rank, enum ibshift_class which, struct flight *flight)
 {
     struct ibshift_walk *walk = &run->ranks[rank].walk;
-    uint32_t left = walk->in_flight[which] - 1, round = flight->place.round;
+    uint32_t left = walk->in_flight[which] - 1, number = flight->number;
 
     for (struct flight *end = flights_of(run, rank, which) + left; flight < end; flight++) {
         flight[0] = flight[1];
     }
-    ibshift_walk_complete(walk, which, round);
+    ibshift_walk_complete(walk, which, number);
     enqueue(run, rank);
 }
 
@@ -114,7 +116,7 @@ static int start(struct run *run, uint32_t rank, enum ibshift_class which,
 {
     struct ibshift_walk *walk = &run->ranks[rank].walk;
     struct check_place place = {rank, walk->cursor[which].round, walk->cursor[which].index};
-    struct flight flight = {*step, place};
+    struct flight flight = {*step, place, 0};
     int rc = 0;
 
     if (which == IBSHIFT_CLASS_LOCAL) {
@@ -122,8 +124,8 @@ static int start(struct run *run, uint32_t rank, enum ibshift_class which,
         ibshift_walk_start(walk, which);
         return rc;
     }
-    flights_of(run, rank, which)[walk->in_flight[which]] = flight;
-    ibshift_walk_start(walk, which);
+    flight.number = ibshift_walk_start(walk, which);
+    flights_of(run, rank, which)[walk->in_flight[which] - 1] = flight;
     return which == IBSHIFT_CLASS_SEND ? match(run, rank, flight.step.peer)
                                        : match(run, flight.step.peer, rank);
 }
@@ -186,7 +188,7 @@ static int run_all(struct run *run)
 
     for (uint32_t rank = 0; rank < state->plan->ranks; rank++) {
         run->ranks[rank].queued = false;
-        ibshift_walk_begin(&run->ranks[rank].walk, state->alg, state->plan, rank,
+        ibshift_walk_begin(&run->ranks[rank].walk, &run->pages, state->alg, state->plan, rank,
                            state->check->window);
         enqueue(run, rank);
     }

@@ -151,7 +151,7 @@ static size_t job_rows(struct sim_command *c, struct cli_option *to)
         {"--plan", 0, CLI_TEXT, "NAME", "COLLECTIVE/ALGORITHM[:RADIX] instead of an all-to-all",
          .where = &c->plan},
         {"--pace", 0, CLI_TEXT, "PACE",
-         "none, auto, window:W, grants:W, barrier:B, clk or rate:W; auto, as in a job, or none "
+         "none, auto, window:W, grants:W, clk or rate:W; auto, as in a job, or none "
          "behind --window",
          .where = &c->pace},
         {"--rare", 0, CLI_TEXT, "SHARE:U", "this share of messages pauses its host for U times",

@@ -68,7 +68,7 @@ static void set_pace(struct sim_job *job, struct sim_job_rank *rank)
 
 static int prepare_rank(struct sim_job *job, uint32_t r)
 {
-    static const struct ibshift_engine_options options;
+    struct ibshift_engine_options options = {.pages = job->pages};
     struct sim_job_rank *rank = &job->rank[r];
     struct ibshift_op_params *params = &rank->op.params;
 
@@ -103,7 +103,8 @@ static int prepare_ranks(struct sim_job *job)
     int rc = params == NULL ? -ENOMEM : 0;
 
     job->rank = calloc(ranks + 1u, sizeof(*job->rank));
-    rc = job->rank == NULL ? -ENOMEM : rc;
+    job->pages = calloc(1, sizeof(*job->pages));
+    rc = job->rank == NULL || job->pages == NULL ? -ENOMEM : rc;
     for (uint32_t r = 0; r < ranks && rc == 0; r++) {
         rc = prepare_rank(job, r);
         params[r] = &job->rank[r].op.params;
@@ -186,10 +187,12 @@ void sim_job_close(struct sim_job *job)
 {
     for (uint32_t r = 0; job->rank != NULL && r < job->params.ranks; r++) {
         if (job->rank[r].engine != NULL) {
+            ibshift_engine_detach(job->rank[r].engine, &job->rank[r].op);
             ibshift_engine_free(job->rank[r].engine);
         }
     }
     free(job->rank);
+    free(job->pages);
     sim_memory_free(job->memory);
     sim_traffic_free(job->traffic);
     sim_fabric_free(job->fabric);

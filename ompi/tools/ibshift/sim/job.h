@@ -40,6 +40,7 @@ struct sim_job {
     struct sim_traffic *traffic; /* NULL: none */
     struct sim_fabric_user net_user;
     struct sim_job_rank *rank;
+    struct ibshift_pages *pages; /* shared by all ranks: one is turned at a time */
     struct sim_job_memory *memory;
     uint32_t running;
     uint64_t time; /* ps from the first rank's entry to the last one's end */

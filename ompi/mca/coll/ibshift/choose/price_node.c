@@ -31,7 +31,7 @@ void ibshift_node_acknowledge(struct ibshift_simulation *sim, uint32_t rank, dou
     struct ibshift_unacked *ring = &sim->unacked[(size_t)rank * sim->slots];
 
     while (node->unacked_count > 0 && ring[node->unacked_first].done <= now) {
-        ibshift_walk_complete(&sim->walk, IBSHIFT_CLASS_SEND, ring[node->unacked_first].round);
+        ibshift_walk_complete(&sim->walk, IBSHIFT_CLASS_SEND, ring[node->unacked_first].flight);
         node->unacked_first = (node->unacked_first + 1) % sim->slots;
         node->unacked_count--;
     }
@@ -82,13 +82,14 @@ static void do_local(struct ibshift_simulation *sim, uint32_t rank, struct ibshi
     event.bytes = ibshift_sizes_step(&sim->sizes, rank, &step);
     work(node, node->clock, (double)event.bytes * rate);
     event.end = node->clock;
-    event.round = ibshift_walk_start(&sim->walk, IBSHIFT_CLASS_LOCAL);
+    event.round = sim->walk.cursor[IBSHIFT_CLASS_LOCAL].round;
+    ibshift_walk_start(&sim->walk, IBSHIFT_CLASS_LOCAL);
     report(sim, &event);
 }
 
 /* In order of their ends: a send that had to wait for its grant may end after a later one. */
 static void hold_until_acknowledged(struct ibshift_simulation *sim, uint32_t rank, uint32_t round,
-                                    double done)
+                                    uint32_t flight, double done)
 {
     struct ibshift_node *node = &sim->nodes[rank];
     struct ibshift_unacked *ring = &sim->unacked[(size_t)rank * sim->slots];
@@ -103,7 +104,7 @@ static void hold_until_acknowledged(struct ibshift_simulation *sim, uint32_t ran
         ring[at] = ring[before];
         at = before;
     }
-    ring[at] = (struct ibshift_unacked){done, round};
+    ring[at] = (struct ibshift_unacked){done, round, flight};
 }
 
 void ibshift_node_acknowledged(struct ibshift_simulation *sim, uint32_t rank, uint32_t round,
@@ -111,17 +112,18 @@ void ibshift_node_acknowledged(struct ibshift_simulation *sim, uint32_t rank, ui
 {
     struct ibshift_node *node = &sim->nodes[rank];
     struct ibshift_unacked *ring = &sim->unacked[(size_t)rank * sim->slots];
-    uint32_t place = 0;
+    uint32_t place = 0, flight;
 
     while (ring[(node->unacked_first + place) % sim->slots].round != round ||
            isfinite(ring[(node->unacked_first + place) % sim->slots].done)) {
         place++;
     }
+    flight = ring[(node->unacked_first + place) % sim->slots].flight;
     for (node->unacked_count--; place < node->unacked_count; place++) {
         ring[(node->unacked_first + place) % sim->slots] =
             ring[(node->unacked_first + place + 1) % sim->slots];
     }
-    hold_until_acknowledged(sim, rank, round, done);
+    hold_until_acknowledged(sim, rank, round, flight, done);
     node->finish = later(node->finish, done);
     sim->error =
         ibshift_heap_push(&sim->heap, (struct ibshift_event){done, 0, rank, IBSHIFT_NO_MESSAGE});
@@ -160,11 +162,12 @@ void ibshift_node_leave(struct ibshift_simulation *sim, int32_t index, double be
     sim->error = ibshift_heap_push(
         &sim->heap, (struct ibshift_event){leaves + sim->model.latency, 0, message->to, index});
     if (ibshift_needs_grant(sim, message->bytes)) {
-        hold_until_acknowledged(sim, message->from, message->round, INFINITY);
+        hold_until_acknowledged(sim, message->from, message->round, message->flight, INFINITY);
     } else if (sim->model.at_once == 0) {
-        hold_until_acknowledged(sim, message->from, message->round, end + 2 * sim->model.latency);
+        hold_until_acknowledged(sim, message->from, message->round, message->flight,
+                                end + 2 * sim->model.latency);
     } else {
-        ibshift_walk_complete(&sim->walk, IBSHIFT_CLASS_SEND, message->round);
+        ibshift_walk_complete(&sim->walk, IBSHIFT_CLASS_SEND, message->flight);
     }
 }
 
@@ -174,7 +177,8 @@ static void do_send(struct ibshift_simulation *sim, uint32_t rank, struct ibshif
 {
     struct ibshift_node *node = &sim->nodes[rank];
     uint32_t index = sim->walk.cursor[IBSHIFT_CLASS_SEND].index;
-    uint32_t round = ibshift_walk_start(&sim->walk, IBSHIFT_CLASS_SEND);
+    uint32_t round = sim->walk.cursor[IBSHIFT_CLASS_SEND].round;
+    uint32_t flight = ibshift_walk_start(&sim->walk, IBSHIFT_CLASS_SEND);
     double time =
         burst_overhead(sim, rank, true, round, index) + (double)bytes * sim->model.send_byte;
     int32_t at;
@@ -189,7 +193,8 @@ static void do_send(struct ibshift_simulation *sim, uint32_t rank, struct ibshif
                                                        .to = step.peer,
                                                        .key = ibshift_step_key(&step),
                                                        .round = round,
-                                                       .index = index};
+                                                       .index = index,
+                                                       .flight = flight};
     work(node, begin, time);
     node->sent++;
     sim->message_total++;
@@ -229,7 +234,7 @@ static void do_recv(struct ibshift_simulation *sim, uint32_t rank)
     ibshift_messages_give(sim, at);
     work(node, begin, burst_overhead(sim, rank, false, message.round, message.index));
     report_recv(sim, rank, &message, begin);
-    ibshift_walk_complete(&sim->walk, IBSHIFT_CLASS_RECV, message.round);
+    ibshift_walk_complete(&sim->walk, IBSHIFT_CLASS_RECV, message.flight);
 }
 
 /* When an acknowledgement comes that a step waits for, or infinity. */
@@ -245,8 +250,7 @@ static double awaited_acknowledgement(const struct ibshift_simulation *sim, uint
         const struct ibshift_cursor *cursor = &walk->cursor[class];
         bool is_full = class == IBSHIFT_CLASS_SEND && walk->in_flight[class] == walk->window;
 
-        if (cursor->loaded &&
-            (is_full || ibshift_walk_at(walk, class)->drain > walk->progress.sent)) {
+        if (cursor->has_step && (is_full || cursor->step.drain > walk->progress.sent)) {
             return sim->unacked[(size_t)rank * sim->slots + node->unacked_first].done;
         }
     }
@@ -280,8 +284,7 @@ static bool act(struct ibshift_simulation *sim, uint32_t rank)
     if ((step = ibshift_walk_next(&sim->walk, IBSHIFT_CLASS_SEND)) != NULL) {
         bytes = ibshift_sizes_step(&sim->sizes, rank, step);
         if (bytes == 0 && step->count > 0) {
-            ibshift_walk_complete(&sim->walk, IBSHIFT_CLASS_SEND,
-                                  ibshift_walk_start(&sim->walk, IBSHIFT_CLASS_SEND));
+            ibshift_walk_skip(&sim->walk, IBSHIFT_CLASS_SEND);
             return true;
         }
         send_at =
@@ -321,8 +324,18 @@ static void go_on(struct ibshift_simulation *sim, uint32_t rank)
 
 void ibshift_node_begin(struct ibshift_simulation *sim, uint32_t rank)
 {
-    ibshift_walk_begin(&sim->walk, sim->request->alg, sim->request->plan, rank, sim->window);
+    ibshift_walk_begin(&sim->walk, &sim->pages, sim->request->alg, sim->request->plan, rank,
+                       sim->window);
     go_on(sim, rank);
+}
+
+static void fly_list(struct ibshift_simulation *sim, int32_t first, enum ibshift_class which)
+{
+    for (int32_t i = first; i != IBSHIFT_NO_MESSAGE; i = sim->messages[i].next) {
+        struct ibshift_price_message *message = &sim->messages[i];
+
+        message->flight = ibshift_walk_fly(&sim->walk, which, message->round, message->index);
+    }
 }
 
 /* What was in flight is what is posted, what has come, what waits for a grant and what is not
@@ -330,22 +343,20 @@ void ibshift_node_begin(struct ibshift_simulation *sim, uint32_t rank)
 void ibshift_node_resume(struct ibshift_simulation *sim, uint32_t rank)
 {
     const struct ibshift_node *node = &sim->nodes[rank];
-    size_t base = (size_t)rank * sim->slots;
+    struct ibshift_posted *posted = &sim->posted[(size_t)rank * sim->slots];
+    struct ibshift_unacked *unacked = &sim->unacked[(size_t)rank * sim->slots];
 
     ibshift_walk_resume(&sim->walk, rank, &node->mark);
     for (uint32_t i = 0; i < node->posted_count; i++) {
-        ibshift_walk_fly(&sim->walk, IBSHIFT_CLASS_RECV, sim->posted[base + i].round);
+        posted[i].flight =
+            ibshift_walk_fly(&sim->walk, IBSHIFT_CLASS_RECV, posted[i].round, posted[i].index);
     }
-    for (int32_t i = node->arrived; i != IBSHIFT_NO_MESSAGE; i = sim->messages[i].next) {
-        ibshift_walk_fly(&sim->walk, IBSHIFT_CLASS_RECV, sim->messages[i].round);
-    }
-    for (int32_t i = node->asked; i != IBSHIFT_NO_MESSAGE; i = sim->messages[i].next) {
-        ibshift_walk_fly(&sim->walk, IBSHIFT_CLASS_SEND, sim->messages[i].round);
-    }
+    fly_list(sim, node->arrived, IBSHIFT_CLASS_RECV);
+    fly_list(sim, node->asked, IBSHIFT_CLASS_SEND);
     for (uint32_t i = 0; i < node->unacked_count; i++) {
-        uint32_t at = (node->unacked_first + i) % sim->slots;
+        struct ibshift_unacked *send = &unacked[(node->unacked_first + i) % sim->slots];
 
-        ibshift_walk_fly(&sim->walk, IBSHIFT_CLASS_SEND, sim->unacked[base + at].round);
+        send->flight = ibshift_walk_fly(&sim->walk, IBSHIFT_CLASS_SEND, send->round, 0);
     }
 }
 

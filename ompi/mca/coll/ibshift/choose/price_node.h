@@ -5,7 +5,7 @@
 #include "choose/heap.h"
 #include "choose/price.h"
 #include "choose/size.h"
-#include "plan/walk_mark.h"
+#include "plan/walk.h"
 
 #define IBSHIFT_NO_MESSAGE (-1)
 
@@ -16,18 +16,19 @@ struct ibshift_price_message {
     uint64_t bytes;
     uint32_t from, to, key;
     uint32_t round, index; /* the send's; the receive's, once it is known */
+    uint32_t flight;       /* of its rank's walk, while that is the one in sim->walk */
     bool is_grant;
     int32_t next;
 };
 
 struct ibshift_posted {
-    uint32_t from, key, round, index;
+    uint32_t from, key, round, index, flight;
 };
 
 /* A send until its acknowledgement is back. */
 struct ibshift_unacked {
     double done;
-    uint32_t round;
+    uint32_t round, flight;
 };
 
 /* A port in one direction: when it is free for the next message (a virtual clock of g) and byte. */
@@ -64,7 +65,8 @@ struct ibshift_simulation {
     struct ibshift_sizes sizes;
     uint32_t window;
     struct ibshift_walk walk; /* of the rank that acts */
-    uint32_t slots;           /* entries of posted and unacked a rank: what a rank can use */
+    struct ibshift_pages pages;
+    uint32_t slots; /* entries of posted and unacked a rank: what a rank can use */
     struct ibshift_heap heap;
     struct ibshift_node *nodes;
     struct ibshift_posted *posted;   /* slots a rank */

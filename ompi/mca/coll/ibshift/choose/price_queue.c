@@ -63,14 +63,14 @@ static int32_t take_early(struct ibshift_simulation *sim, struct ibshift_node *n
 }
 
 static void post_one(struct ibshift_simulation *sim, uint32_t rank, const struct ibshift_step *step,
-                     uint32_t round, uint32_t at)
+                     uint32_t round, uint32_t at, uint32_t flight)
 {
     struct ibshift_node *node = &sim->nodes[rank];
     int32_t index = take_early(sim, node, step->peer, ibshift_step_key(step));
 
     if (index == IBSHIFT_NO_MESSAGE) {
         sim->posted[(size_t)rank * sim->slots + node->posted_count++] =
-            (struct ibshift_posted){step->peer, ibshift_step_key(step), round, at};
+            (struct ibshift_posted){step->peer, ibshift_step_key(step), round, at, flight};
         return;
     }
     if (sim->messages[index].ready < node->clock) {
@@ -78,6 +78,7 @@ static void post_one(struct ibshift_simulation *sim, uint32_t rank, const struct
     }
     sim->messages[index].round = round;
     sim->messages[index].index = at;
+    sim->messages[index].flight = flight;
     insert_by_ready(sim, &node->arrived, index);
 }
 
@@ -90,15 +91,16 @@ void ibshift_node_post(struct ibshift_simulation *sim, uint32_t rank)
         struct ibshift_step copy = *step;
         uint64_t bytes = ibshift_sizes_step(&sim->sizes, rank, &copy);
         uint32_t index = walk->cursor[IBSHIFT_CLASS_RECV].index;
-        uint32_t round = ibshift_walk_start(walk, IBSHIFT_CLASS_RECV);
+        uint32_t round = walk->cursor[IBSHIFT_CLASS_RECV].round;
+        uint32_t flight = ibshift_walk_start(walk, IBSHIFT_CLASS_RECV);
 
         if (copy.count > 0 && bytes == 0) {
-            ibshift_walk_complete(walk, IBSHIFT_CLASS_RECV, round);
+            ibshift_walk_complete(walk, IBSHIFT_CLASS_RECV, flight);
         } else {
             if (ibshift_needs_grant(sim, bytes)) {
                 ibshift_grant_send(sim, rank, &copy);
             }
-            post_one(sim, rank, &copy, round, index);
+            post_one(sim, rank, &copy, round, index, flight);
         }
     }
 }
@@ -119,6 +121,7 @@ bool ibshift_node_arrive(struct ibshift_simulation *sim, uint32_t rank, double n
         if (posted[i].from == message->from && posted[i].key == message->key) {
             message->round = posted[i].round;
             message->index = posted[i].index;
+            message->flight = posted[i].flight;
             memmove(&posted[i], &posted[i + 1], (--node->posted_count - i) * sizeof(*posted));
             insert_by_ready(sim, &node->arrived, index);
             return true;

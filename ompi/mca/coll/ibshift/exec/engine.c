@@ -16,11 +16,20 @@ struct ibshift_engine *ibshift_engine_create(struct ibshift_net *net,
 {
     struct ibshift_engine *engine = calloc(1, sizeof(*engine));
 
-    if (engine != NULL) {
-        engine->net = net;
-        engine->options = *options;
-        pthread_mutex_init(&engine->lock, NULL);
+    if (engine == NULL) {
+        return NULL;
     }
+    engine->pages = options->pages;
+    if (engine->pages == NULL) {
+        engine->pages = engine->own_pages = calloc(1, sizeof(*engine->pages));
+    }
+    if (engine->pages == NULL) {
+        free(engine);
+        return NULL;
+    }
+    engine->net = net;
+    engine->options = *options;
+    pthread_mutex_init(&engine->lock, NULL);
     return engine;
 }
 
@@ -28,6 +37,7 @@ void ibshift_engine_free(struct ibshift_engine *engine)
 {
     pthread_mutex_destroy(&engine->lock);
     free(engine->table);
+    free(engine->own_pages);
     free(engine);
 }
 
@@ -70,7 +80,10 @@ int ibshift_engine_attach(struct ibshift_engine *engine, struct ibshift_op *op)
 void ibshift_engine_detach(struct ibshift_engine *engine, struct ibshift_op *op)
 {
     pthread_mutex_lock(&engine->lock);
-    engine->table[op->slot] = NULL;
+    if (op->slot < engine->slots) { /* it has been attached */
+        engine->table[op->slot] = NULL;
+    }
+    ibshift_op_drop_pace(op);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -290,8 +303,8 @@ uint64_t ibshift_engine_wake_at(struct ibshift_engine *engine)
 
     pthread_mutex_lock(&engine->lock);
     for (struct ibshift_op *op = engine->active; op != NULL; op = op->next_active) {
-        if (op->params.pace != NULL && op->pace.wake < wake) {
-            wake = op->pace.wake;
+        if (op->pace != NULL && op->pace->wake < wake) {
+            wake = op->pace->wake;
         }
     }
     pthread_mutex_unlock(&engine->lock);

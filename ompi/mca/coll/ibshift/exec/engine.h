@@ -16,6 +16,7 @@ struct ibshift_engine_options {
     uint64_t deadline; /* ns without progress until an op fails with -ETIME; 0: never */
     void (*trace)(void *context, const struct ibshift_op *op, const char *line); /* each step */
     void *trace_context;
+    struct ibshift_pages *pages; /* shared with engines of the same thread; NULL: its own */
 };
 
 struct ibshift_engine_stats {
@@ -33,7 +34,8 @@ struct ibshift_engine *ibshift_engine_create(struct ibshift_net *net,
 /* No op may be attached. The net stays the caller's. */
 void ibshift_engine_free(struct ibshift_engine *engine);
 
-/* Gives the op its place in the table; the only call that allocates. 0 or -ENOMEM. */
+/* Gives the op its place in the table. 0 or -ENOMEM. Besides this call, only the first start with
+ * a pace allocates. */
 int ibshift_engine_attach(struct ibshift_engine *engine, struct ibshift_op *op);
 void ibshift_engine_detach(struct ibshift_engine *engine, struct ibshift_op *op);
 

@@ -9,6 +9,7 @@
 struct ibshift_engine {
     pthread_mutex_t lock;
     struct ibshift_net *net;
+    struct ibshift_pages *pages, *own_pages;
     struct ibshift_engine_options options;
     struct ibshift_engine_stats stats;
     struct ibshift_op **table; /* by slot; a free slot is NULL */

@@ -2,19 +2,9 @@
 #include "exec/pace/pace_impl.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 enum { STEPS_AT_ONCE = 256 };
-
-/* Indices that are in use are below the window then. */
-static void put_flights_in_order(struct ibshift_op *op)
-{
-    for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
-        for (int i = 0; i < IBSHIFT_WINDOW_MAX; i++) {
-            op->unused[which][i] = (uint8_t)i;
-            op->flight[which][i].round = IBSHIFT_NOT_IN_FLIGHT;
-        }
-    }
-}
 
 void ibshift_op_init(struct ibshift_op *op)
 {
@@ -22,8 +12,8 @@ void ibshift_op_init(struct ibshift_op *op)
     op->is_queued = false;
     op->ended = NULL;
     op->owner = NULL;
+    op->pace = NULL;
     op->status = 0;
-    put_flights_in_order(op);
 }
 
 static enum ibshift_op_state state_of(const struct ibshift_op *op)
@@ -51,24 +41,48 @@ static void fail_if_given_up(struct ibshift_op *op, struct ibshift_engine *engin
     ibshift_op_fail(op, engine, rank < op->params.plan.ranks ? rank : op->params.rank, why.status);
 }
 
+/* The pace's state is for ops that have ever had one: most never need its 6 KB. */
+static int prepare_pace(struct ibshift_op *op)
+{
+    if (op->params.pace == NULL) {
+        ibshift_op_drop_pace(op);
+        return 0;
+    }
+    if (op->pace == NULL) {
+        op->pace = calloc(1, sizeof(*op->pace));
+    }
+    return op->pace != NULL ? 0 : -ENOMEM;
+}
+
+void ibshift_op_drop_pace(struct ibshift_op *op)
+{
+    if (op->pace != NULL) {
+        free(op->pace);
+        op->pace = NULL;
+    }
+}
+
 void ibshift_op_begin(struct ibshift_op *op, struct ibshift_engine *engine, uint32_t seq)
 {
     const struct ibshift_op_params *params = &op->params;
-    bool is_paced = params->pace != NULL;
+    int rc = prepare_pace(op);
 
     op->seq = seq;
     op->status = 0;
     op->failed_rank = params->rank;
     op->moves = 1;
     op->moves_seen = 0;
-    ibshift_walk_begin(&op->walk, params->alg, &params->plan, params->rank,
-                       is_paced ? IBSHIFT_PACE_FLIGHTS : params->window);
-    if (is_paced) {
-        put_flights_in_order(op);
+    ibshift_walk_begin(&op->walk, engine->pages, params->alg, &params->plan, params->rank,
+                       op->pace != NULL ? IBSHIFT_PACE_FLIGHTS : params->window);
+    if (op->pace != NULL) {
         ibshift_pace_begin(op, engine);
     }
     atomic_store_explicit(&op->state, IBSHIFT_OP_RUNNING, memory_order_relaxed);
-    fail_if_given_up(op, engine);
+    if (rc != 0) {
+        ibshift_op_fail(op, engine, params->rank, rc);
+    } else {
+        fail_if_given_up(op, engine);
+    }
 }
 
 static void count_message(struct ibshift_engine *engine, enum ibshift_class which, size_t length)
@@ -79,12 +93,6 @@ static void count_message(struct ibshift_engine *engine, enum ibshift_class whic
     } else {
         engine->stats.recvs++;
     }
-}
-
-void ibshift_op_fly(struct ibshift_op *op, enum ibshift_class which, uint32_t index, uint32_t rank)
-{
-    op->flight[which][index].round = ibshift_walk_start(&op->walk, which);
-    op->flight[which][index].rank = rank;
 }
 
 /* Gives a send or receive to the net; the result is the net's. */
@@ -110,7 +118,7 @@ static int hand_over(struct ibshift_op *op, struct ibshift_engine *engine, enum 
     message.buffer = address;
     message.mem = params->mem[step->buf];
     message.cookie = ibshift_cookie(op, which, index);
-    if (params->pace != NULL) {
+    if (op->pace != NULL) {
         ibshift_pace_dress(op, step, &message);
     }
     rc = which == IBSHIFT_CLASS_SEND ? ibshift_net_send(engine->net, &message)
@@ -125,7 +133,7 @@ static int hand_over(struct ibshift_op *op, struct ibshift_engine *engine, enum 
 static int post(struct ibshift_op *op, struct ibshift_engine *engine, enum ibshift_class which,
                 const struct ibshift_step *step)
 {
-    uint32_t index = op->unused[which][op->walk.in_flight[which]];
+    uint32_t index = ibshift_walk_next_flight(&op->walk, which);
     uint32_t rank = step->peer;
     int rc = hand_over(op, engine, which, step, index);
 
@@ -139,8 +147,8 @@ static int post(struct ibshift_op *op, struct ibshift_engine *engine, enum ibshi
         ibshift_walk_skip(&op->walk, which);
         return 0;
     }
-    ibshift_op_fly(op, which, index, rank);
-    if (op->params.pace != NULL) {
+    ibshift_walk_start(&op->walk, which);
+    if (op->pace != NULL) {
         ibshift_pace_started(op, which, index);
     }
     return 0;
@@ -165,8 +173,7 @@ static const struct ibshift_step *next_step(struct ibshift_op *op, struct ibshif
 {
     const struct ibshift_step *step = ibshift_walk_next(&op->walk, which);
 
-    return op->params.pace == NULL || step == NULL ? step
-                                                   : ibshift_pace_next(op, engine, which, step);
+    return op->pace == NULL || step == NULL ? step : ibshift_pace_next(op, engine, which, step);
 }
 
 static int start_step(struct ibshift_op *op, struct ibshift_engine *engine,
@@ -243,11 +250,7 @@ static bool advance(struct ibshift_op *op, struct ibshift_engine *engine)
 /* The end of a flight. */
 static void land(struct ibshift_op *op, enum ibshift_class which, uint32_t index)
 {
-    struct ibshift_flight *flight = &op->flight[which][index];
-
-    ibshift_walk_complete(&op->walk, which, flight->round);
-    flight->round = IBSHIFT_NOT_IN_FLIGHT;
-    op->unused[which][op->walk.in_flight[which]] = (uint8_t)index;
+    ibshift_walk_complete(&op->walk, which, index);
     op->moves++;
 }
 
@@ -257,7 +260,7 @@ static void make_up(struct ibshift_op *op, struct ibshift_engine *engine)
     int place;
 
     while ((place = ibshift_pace_made_up(op, engine->net)) >= 0) {
-        const struct ibshift_aside *aside = &op->pace.aside[place];
+        const struct ibshift_aside *aside = &op->pace->aside[place];
         uint32_t index = aside->index, rank = aside->step.peer;
         int rc = hand_over(op, engine, IBSHIFT_CLASS_SEND, &aside->step, index);
 
@@ -270,7 +273,7 @@ static void make_up(struct ibshift_op *op, struct ibshift_engine *engine)
         }
         if (engine->options.trace != NULL) {
             ibshift_engine_trace(engine, op, &aside->step,
-                                 op->flight[IBSHIFT_CLASS_SEND][index].round);
+                                 ibshift_walk_flight_round(&op->walk, IBSHIFT_CLASS_SEND, index));
         }
         op->moves++;
         ibshift_pace_forget(op, place, rc == IBSHIFT_NET_PENDING);
@@ -282,7 +285,7 @@ static void make_up(struct ibshift_op *op, struct ibshift_engine *engine)
 
 bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_engine *engine)
 {
-    if (op->params.pace == NULL) {
+    if (op->pace == NULL) {
         return advance(op, engine);
     }
     ibshift_pace_enter(op, engine);
@@ -307,8 +310,10 @@ void ibshift_op_event(struct ibshift_op *op, struct ibshift_engine *engine,
         ibshift_pace_news(op, which, index);
         return;
     } else {
-        rank = op->flight[which][index].rank;
-        if (op->params.pace != NULL) {
+        if (status != 0) {
+            rank = ibshift_walk_flight_peer(&op->walk, which, index);
+        }
+        if (op->pace != NULL) {
             ibshift_pace_ended(op, engine, which, index);
         }
         land(op, which, index);
@@ -350,17 +355,17 @@ void ibshift_op_fail(struct ibshift_op *op, struct ibshift_engine *engine, uint3
     ibshift_net_cancel(engine->net, op->params.comm, op->seq);
     ibshift_net_give_up(engine->net, op->params.comm, &why);
     abort_peers(op, engine);
-    if (op->params.pace != NULL) {
+    if (op->pace != NULL) {
         ibshift_gate_abort(op, engine);
-        while (op->pace.aside_count > 0) { /* the net does not have them */
-            land(op, IBSHIFT_CLASS_SEND, op->pace.aside[--op->pace.aside_count].index);
+        while (op->pace->aside_count > 0) { /* the net does not have them */
+            land(op, IBSHIFT_CLASS_SEND, op->pace->aside[--op->pace->aside_count].index);
         }
     }
 }
 
 bool ibshift_op_is_over(const struct ibshift_op *op)
 {
-    bool is_paced = op->params.pace != NULL;
+    bool is_paced = op->pace != NULL;
 
     if (state_of(op) == IBSHIFT_OP_DRAINING) {
         return op->walk.in_flight[IBSHIFT_CLASS_RECV] + op->walk.in_flight[IBSHIFT_CLASS_SEND] +
@@ -372,14 +377,14 @@ bool ibshift_op_is_over(const struct ibshift_op *op)
 
 uint32_t ibshift_op_awaited_rank(const struct ibshift_op *op)
 {
-    uint32_t rank = op->params.pace != NULL ? ibshift_pace_awaited(op) : op->params.rank;
+    uint32_t rank = op->pace != NULL ? ibshift_pace_awaited(op) : op->params.rank;
     uint32_t round = IBSHIFT_NOT_IN_FLIGHT;
 
     for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
-        for (uint32_t i = 0; i < op->walk.window; i++) {
-            if (op->flight[which][i].round < round) {
-                round = op->flight[which][i].round;
-                rank = op->flight[which][i].rank;
+        for (uint32_t i = 0; i < op->walk.flights[which].used; i++) {
+            if (ibshift_walk_flight_round(&op->walk, which, i) < round) {
+                round = ibshift_walk_flight_round(&op->walk, which, i);
+                rank = ibshift_walk_flight_peer(&op->walk, which, i);
             }
         }
     }
@@ -394,13 +399,13 @@ static void probe(const struct ibshift_op *op, struct ibshift_net *net, uint32_t
 
 void ibshift_op_probe(const struct ibshift_op *op, struct ibshift_net *net)
 {
-    if (op->params.pace != NULL && ibshift_pace_awaited(op) != op->params.rank) {
+    if (op->pace != NULL && ibshift_pace_awaited(op) != op->params.rank) {
         probe(op, net, ibshift_pace_awaited(op));
     }
     for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
-        for (uint32_t i = 0; i < op->walk.window; i++) {
-            if (op->flight[which][i].round != IBSHIFT_NOT_IN_FLIGHT) {
-                probe(op, net, op->flight[which][i].rank);
+        for (uint32_t i = 0; i < op->walk.flights[which].used; i++) {
+            if (ibshift_walk_flight_round(&op->walk, which, i) != IBSHIFT_NOT_IN_FLIGHT) {
+                probe(op, net, ibshift_walk_flight_peer(&op->walk, which, i));
             }
         }
     }

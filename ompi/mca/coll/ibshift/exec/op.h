@@ -41,14 +41,6 @@ struct ibshift_op_params {
 
 enum ibshift_op_state { IBSHIFT_OP_IDLE, IBSHIFT_OP_RUNNING, IBSHIFT_OP_DRAINING };
 
-#define IBSHIFT_NOT_IN_FLIGHT UINT32_MAX /* no round has this number */
-
-/* A message that the net has not ended yet. */
-struct ibshift_flight {
-    uint32_t round;
-    uint32_t rank;
-};
-
 /* Everything below params belongs to the engine's lock, except where it says otherwise. */
 struct ibshift_op {
     struct ibshift_op_params params;
@@ -76,13 +68,13 @@ struct ibshift_op {
     uint64_t idle; /* ns since the last move, as far as anybody looked */
     uint64_t probed;
 
-    uint8_t unused[IBSHIFT_CLASS_LOCAL][IBSHIFT_WINDOW_MAX]; /* a stack of indices into flight */
-    struct ibshift_flight flight[IBSHIFT_CLASS_LOCAL][IBSHIFT_WINDOW_MAX];
     struct ibshift_walk walk;
-    struct ibshift_pace_state pace; /* for ops that have one */
+    struct ibshift_pace_state *pace; /* NULL: this run has none */
 };
+static_assert(sizeof(struct ibshift_op) < 4096, "a program may keep thousands of them");
 
-/* Once for the op's memory, before anything else. */
+/* Once for the op's memory, before anything else; ibshift_engine_detach() frees what it has come to
+ * own. */
 void ibshift_op_init(struct ibshift_op *op);
 
 /* True once all messages of the last run are over and status is set. For ops without ended(). */
@@ -95,15 +87,15 @@ static inline bool ibshift_op_is_done(struct ibshift_op *op)
 
 void ibshift_op_begin(struct ibshift_op *op, struct ibshift_engine *engine, uint32_t seq);
 
+/* Frees what only a paced op has. */
+void ibshift_op_drop_pace(struct ibshift_op *op);
+
 /* Starts what may start, within bounds; true: call again after the next poll. */
 bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_engine *engine);
 
 /* News of a message of the op; index and class come from the cookie. */
 void ibshift_op_event(struct ibshift_op *op, struct ibshift_engine *engine,
                       enum ibshift_class which, uint32_t index, int status);
-
-/* The walk starts its next step of that class, as this flight. */
-void ibshift_op_fly(struct ibshift_op *op, enum ibshift_class which, uint32_t index, uint32_t rank);
 
 /* Cancels the op's messages, gives its communicator up and tells everyone who may still wait for
    this rank. */

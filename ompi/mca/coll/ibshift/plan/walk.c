@@ -3,31 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define NO_ROUND UINT32_MAX
-
-/* Remembers rounds without local steps, as sends and receives come by, to spare their emission. */
-static void note_plain(struct ibshift_walk *walk, const struct ibshift_page *page)
-{
-    uint32_t local = walk->cursor[IBSHIFT_CLASS_LOCAL].round;
-    uint32_t plain = walk->plain > local ? walk->plain : local;
-
-    if (page->round == plain && page->of_class[IBSHIFT_CLASS_LOCAL] == 0) {
-        walk->plain = plain + 1;
-    }
-}
-
-/* A page that no cursor is in; the one that asks is in none. */
-static uint32_t free_page(const struct ibshift_walk *walk)
-{
-    uint32_t taken = 0;
-
-    for (int which = 0; which < IBSHIFT_CLASSES; which++) {
-        taken |= (uint32_t)walk->cursor[which].loaded << walk->cursor[which].page;
-    }
-    return (uint32_t)__builtin_ctz(~taken);
-}
-
-static void emit(struct ibshift_walk *walk, struct ibshift_page *page, uint32_t round)
+static void emit(const struct ibshift_walk *walk, struct ibshift_page *page, uint32_t round)
 {
     uint32_t count = walk->alg->emit(walk->plan, walk->rank, round, page->steps);
 
@@ -36,64 +12,68 @@ static void emit(struct ibshift_walk *walk, struct ibshift_page *page, uint32_t 
     for (uint32_t i = 0; i < count; i++) {
         page->of_class[ibshift_step_class(&page->steps[i])] |= UINT64_C(1) << i;
     }
+    page->walk = walk->number;
     page->round = round;
 }
 
-void ibshift_walk_load(struct ibshift_walk *walk, enum ibshift_class which)
+static const struct ibshift_page *page_of(const struct ibshift_walk *walk, uint32_t round)
 {
-    struct ibshift_cursor *cursor = &walk->cursor[which];
-    uint32_t page = 0;
+    struct ibshift_page *page = &walk->pages->page[round % IBSHIFT_PAGES];
 
-    while (page < IBSHIFT_CLASSES && walk->page[page].round != cursor->round) {
-        page++;
+    if (page->round != round || page->walk != walk->number) {
+        emit(walk, page, round);
     }
-    if (page == IBSHIFT_CLASSES) {
-        page = free_page(walk);
-        emit(walk, &walk->page[page], cursor->round);
-    }
-    cursor->page = page;
-    cursor->loaded = true;
+    return page;
 }
 
-void ibshift_walk_clear(struct ibshift_walk *walk)
+/* Remembers rounds without local steps, as sends and receives come by, to spare their emission. */
+static void note_no_local(struct ibshift_walk *walk, const struct ibshift_page *page)
 {
-    for (int which = 0; which < IBSHIFT_CLASSES; which++) {
-        walk->cursor[which].loaded = false;
-        walk->cursor[which].page = 0;
-        walk->page[which].round = NO_ROUND;
+    uint32_t local = walk->cursor[IBSHIFT_CLASS_LOCAL].round;
+    uint32_t below = walk->no_local_below > local ? walk->no_local_below : local;
+
+    if (page->round == below && page->of_class[IBSHIFT_CLASS_LOCAL] == 0) {
+        walk->no_local_below = below + 1;
     }
-    walk->plain = 0;
 }
 
-/* Moves to the next step of the class in rounds < end. */
+/* Moves to the next step of the class in rounds < end, unless the cursor is at one. */
 static void seek(struct ibshift_walk *walk, enum ibshift_class which, uint32_t end)
 {
     struct ibshift_cursor *cursor = &walk->cursor[which];
 
-    for (; cursor->round < end; cursor->round++, cursor->loaded = false) {
-        uint64_t left;
+    while (!cursor->has_step && cursor->round < end) {
+        const struct ibshift_page *page = page_of(walk, cursor->round);
 
-        if (!cursor->loaded) {
-            ibshift_walk_load(walk, which);
-            cursor->index = 0;
-            note_plain(walk, &walk->page[cursor->page]);
+        if (cursor->later == 0) {
+            cursor->later = page->of_class[which];
+            note_no_local(walk, page);
         }
-        left = cursor->index < IBSHIFT_ROUND_STEPS
-                   ? walk->page[cursor->page].of_class[which] >> cursor->index
-                   : 0;
-        if (left != 0) {
-            cursor->index += (uint32_t)__builtin_ctzll(left);
-            return;
+        if (cursor->later == 0) {
+            cursor->round++;
+            continue;
         }
+        cursor->index = (uint32_t)__builtin_ctzll(cursor->later);
+        cursor->later &= cursor->later - 1;
+        cursor->step = page->steps[cursor->index];
+        cursor->has_step = true;
     }
+}
+
+/* The cursor's step is over. */
+static void leave_step(struct ibshift_cursor *cursor)
+{
+    cursor->has_step = false;
+    cursor->round += cursor->later == 0;
 }
 
 static uint32_t oldest(const struct ibshift_walk *walk, enum ibshift_class which)
 {
+    const struct ibshift_flights *flights = &walk->flights[which];
     uint32_t round = walk->cursor[which].round;
 
-    for (uint32_t i = 0; i < walk->in_flight[which]; i++) {
-        round = walk->flight[which][i] < round ? walk->flight[which][i] : round;
+    for (uint32_t i = 0; i < flights->used; i++) {
+        round = flights->round[i] < round ? flights->round[i] : round;
     }
     return round;
 }
@@ -106,65 +86,6 @@ static void refresh_received(struct ibshift_walk *walk)
     walk->progress.received = received < local ? received : local;
 }
 
-/* Local steps never run ahead of both others, so a plan with few of them is not searched to its end
- * for the next one. True when the cursor came to another round. */
-static bool seek_local(struct ibshift_walk *walk)
-{
-    struct ibshift_cursor *cursor = &walk->cursor[IBSHIFT_CLASS_LOCAL];
-    uint32_t recv = walk->cursor[IBSHIFT_CLASS_RECV].round,
-             send = walk->cursor[IBSHIFT_CLASS_SEND].round, before = cursor->round;
-    uint32_t end = recv > send ? recv : send;
-
-    end = end < walk->rounds ? end + 1 : walk->rounds;
-    if (!cursor->loaded && cursor->round < walk->plain) {
-        cursor->round = walk->plain < end ? walk->plain : end;
-    }
-    seek(walk, IBSHIFT_CLASS_LOCAL, end);
-    return cursor->round != before;
-}
-
-void ibshift_walk_begin(struct ibshift_walk *walk, const struct ibshift_alg *alg,
-                        const struct ibshift_plan *plan, uint32_t rank, uint32_t window)
-{
-    walk->alg = alg;
-    walk->plan = plan;
-    walk->rank = rank;
-    walk->rounds = alg->rounds(plan, rank);
-    walk->window = window < 1 ? 1 : window > IBSHIFT_WINDOW_MAX ? IBSHIFT_WINDOW_MAX : window;
-    ibshift_walk_clear(walk);
-    for (int which = 0; which < IBSHIFT_CLASSES; which++) {
-        walk->cursor[which].round = 0;
-    }
-    for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
-        walk->in_flight[which] = 0;
-        seek(walk, which, walk->rounds);
-    }
-    seek_local(walk);
-    refresh_received(walk);
-    walk->progress.sent = oldest(walk, IBSHIFT_CLASS_SEND);
-}
-
-/* A step that starts was the next of its class and is then in flight: it moves no prefix, but may
- * let the local cursor go on, and that one does. */
-uint32_t ibshift_walk_start(struct ibshift_walk *walk, enum ibshift_class which)
-{
-    struct ibshift_cursor *cursor = &walk->cursor[which];
-    uint32_t round = cursor->round;
-
-    cursor->index++;
-    if (which != IBSHIFT_CLASS_LOCAL) {
-        walk->flight[which][walk->in_flight[which]++] = round;
-        seek(walk, which, walk->rounds);
-        if (cursor->round == round) {
-            return round;
-        }
-    }
-    if (seek_local(walk)) {
-        refresh_received(walk);
-    }
-    return round;
-}
-
 static void refresh(struct ibshift_walk *walk, enum ibshift_class which)
 {
     if (which == IBSHIFT_CLASS_SEND) {
@@ -174,16 +95,96 @@ static void refresh(struct ibshift_walk *walk, enum ibshift_class which)
     }
 }
 
-void ibshift_walk_complete(struct ibshift_walk *walk, enum ibshift_class which, uint32_t round)
+/* Local steps never run ahead of both others, so a plan with few of them is not searched to its end
+ * for the next one. True when the cursor came to another round than `before`. */
+static bool seek_local(struct ibshift_walk *walk, uint32_t before)
 {
-    uint32_t *flight = walk->flight[which];
-    uint32_t prefix = which == IBSHIFT_CLASS_SEND ? walk->progress.sent : walk->progress.received;
+    struct ibshift_cursor *cursor = &walk->cursor[IBSHIFT_CLASS_LOCAL];
+    uint32_t recv = walk->cursor[IBSHIFT_CLASS_RECV].round,
+             send = walk->cursor[IBSHIFT_CLASS_SEND].round;
+    uint32_t end = recv > send ? recv : send;
 
-    for (uint32_t i = 0; i < walk->in_flight[which]; i++) {
-        if (flight[i] == round) {
-            flight[i] = flight[--walk->in_flight[which]];
-            break;
+    end = end < walk->rounds ? end + 1 : walk->rounds;
+    if (!cursor->has_step && cursor->later == 0 && cursor->round < walk->no_local_below) {
+        cursor->round = walk->no_local_below < end ? walk->no_local_below : end;
+    }
+    seek(walk, IBSHIFT_CLASS_LOCAL, end);
+    return cursor->round != before;
+}
+
+static void forget_flights(struct ibshift_walk *walk)
+{
+    for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
+        walk->in_flight[which] = 0;
+        walk->flights[which].used = 0;
+    }
+}
+
+/* What the pages hold is another walk's from now on. */
+static void take_number(struct ibshift_walk *walk)
+{
+    walk->number = ++walk->pages->walks;
+    walk->no_local_below = 0;
+}
+
+void ibshift_walk_begin(struct ibshift_walk *walk, struct ibshift_pages *pages,
+                        const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                        uint32_t rank, uint32_t window)
+{
+    walk->alg = alg;
+    walk->plan = plan;
+    walk->pages = pages;
+    walk->rank = rank;
+    walk->rounds = alg->rounds(plan, rank);
+    walk->window = window < 1 ? 1 : window > IBSHIFT_WINDOW_MAX ? IBSHIFT_WINDOW_MAX : window;
+    take_number(walk);
+    forget_flights(walk);
+    for (int which = 0; which < IBSHIFT_CLASSES; which++) {
+        walk->cursor[which].has_step = false;
+        walk->cursor[which].round = 0;
+        walk->cursor[which].later = 0;
+    }
+    seek(walk, IBSHIFT_CLASS_RECV, walk->rounds);
+    seek(walk, IBSHIFT_CLASS_SEND, walk->rounds);
+    seek_local(walk, 0);
+    refresh_received(walk);
+    walk->progress.sent = walk->cursor[IBSHIFT_CLASS_SEND].round;
+}
+
+/* A step that starts was the next of its class and is then in flight: it moves no prefix, but may
+ * let the local cursor go on, and that one does. */
+uint32_t ibshift_walk_start(struct ibshift_walk *walk, enum ibshift_class which)
+{
+    struct ibshift_cursor *cursor = &walk->cursor[which];
+    uint32_t local = walk->cursor[IBSHIFT_CLASS_LOCAL].round, round = cursor->round, flight = 0;
+
+    if (which != IBSHIFT_CLASS_LOCAL) {
+        flight = ibshift_walk_fly(walk, which, round, cursor->index);
+        leave_step(cursor);
+        seek(walk, which, walk->rounds);
+        if (cursor->round == round) {
+            return flight;
         }
+    } else {
+        leave_step(cursor);
+    }
+    if (seek_local(walk, local)) {
+        refresh_received(walk);
+    }
+    return flight;
+}
+
+void ibshift_walk_complete(struct ibshift_walk *walk, enum ibshift_class which, uint32_t flight)
+{
+    struct ibshift_flights *flights = &walk->flights[which];
+    uint32_t prefix = which == IBSHIFT_CLASS_SEND ? walk->progress.sent : walk->progress.received;
+    uint32_t round = flights->round[flight];
+
+    flights->round[flight] = IBSHIFT_NOT_IN_FLIGHT;
+    flights->step[flight] = flights->free;
+    flights->free = (uint8_t)flight;
+    if (--walk->in_flight[which] == 0) {
+        flights->used = 0;
     }
     if (round == prefix) {
         refresh(walk, which);
@@ -193,13 +194,64 @@ void ibshift_walk_complete(struct ibshift_walk *walk, enum ibshift_class which, 
 void ibshift_walk_skip(struct ibshift_walk *walk, enum ibshift_class which)
 {
     struct ibshift_cursor *cursor = &walk->cursor[which];
-    uint32_t round = cursor->round;
+    uint32_t local = walk->cursor[IBSHIFT_CLASS_LOCAL].round, round = cursor->round;
 
-    cursor->index++;
+    leave_step(cursor);
     seek(walk, which, walk->rounds);
     if (cursor->round != round) {
-        seek_local(walk);
+        seek_local(walk, local);
         refresh(walk, IBSHIFT_CLASS_RECV);
         refresh(walk, which);
+    }
+}
+
+uint32_t ibshift_walk_flight_peer(const struct ibshift_walk *walk, enum ibshift_class which,
+                                  uint32_t flight)
+{
+    const struct ibshift_flights *flights = &walk->flights[which];
+    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
+
+    walk->alg->emit(walk->plan, walk->rank, flights->round[flight], steps);
+    return steps[flights->step[flight]].peer;
+}
+
+void ibshift_walk_mark(const struct ibshift_walk *walk, struct ibshift_walk_mark *mark)
+{
+    for (int which = 0; which < IBSHIFT_CLASSES; which++) {
+        mark->round[which] = walk->cursor[which].round;
+        mark->index[which] = walk->cursor[which].index;
+        mark->has_step[which] = walk->cursor[which].has_step;
+    }
+    mark->progress = walk->progress;
+}
+
+/* Back to the step of that index in the cursor's round. */
+static void find_step(struct ibshift_walk *walk, enum ibshift_class which, uint32_t index)
+{
+    struct ibshift_cursor *cursor = &walk->cursor[which];
+    const struct ibshift_page *page = page_of(walk, cursor->round);
+
+    cursor->index = index;
+    cursor->step = page->steps[index];
+    cursor->later = page->of_class[which] & ~(UINT64_MAX >> (63 - index));
+}
+
+void ibshift_walk_resume(struct ibshift_walk *walk, uint32_t rank,
+                         const struct ibshift_walk_mark *mark)
+{
+    walk->rank = rank;
+    walk->rounds = walk->alg->rounds(walk->plan, rank);
+    walk->progress = mark->progress;
+    take_number(walk);
+    forget_flights(walk);
+    for (int which = 0; which < IBSHIFT_CLASSES; which++) {
+        struct ibshift_cursor *cursor = &walk->cursor[which];
+
+        cursor->round = mark->round[which];
+        cursor->has_step = mark->has_step[which];
+        cursor->later = 0;
+        if (cursor->has_step) {
+            find_step(walk, which, mark->index[which]);
+        }
     }
 }

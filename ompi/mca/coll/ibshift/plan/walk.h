@@ -2,19 +2,19 @@
  * One rank on its way through its plan: a cursor for each class of steps, what is in flight, and
  * the rule of ready.h. The executor, the checker, the models and the simulator turn this crank:
  *
- *     ibshift_walk_begin(&walk, alg, plan, rank, window);
+ *     ibshift_walk_begin(&walk, &pages, alg, plan, rank, window);
  *     while (!ibshift_walk_is_done(&walk)) {
  *         for each class c, until none of them moves:
  *             while ((step = ibshift_walk_next(&walk, c)) != NULL) {
  *                 post or do it (copy *step if it is needed later);
- *                 round = ibshift_walk_start(&walk, c);
+ *                 flight = ibshift_walk_start(&walk, c);
  *             }
  *         for each send or receive that ended:
- *             ibshift_walk_complete(&walk, c, its round);
+ *             ibshift_walk_complete(&walk, c, its flight);
  *     }
  *
  * A local step is done before ibshift_walk_start() and is then complete. Starting and completing
- * anything may make steps of every class ready. No allocation; about 8 KiB, no pointer into itself.
+ * anything may make steps of every class ready. No allocation; no pointer into itself.
  */
 #ifndef IBSHIFT_PLAN_WALK_H
 #define IBSHIFT_PLAN_WALK_H
@@ -22,77 +22,106 @@
 #include "plan/alg.h"
 #include "plan/ready.h"
 
-enum { IBSHIFT_WINDOW_MAX = 256 };
+enum {
+    IBSHIFT_WINDOW_MAX = 256,
+    IBSHIFT_PAGES = 4, /* a power of two: the three cursors are seldom four rounds apart */
+};
 
-/* One round as emitted; cursors that are in the same round share it. */
+#define IBSHIFT_NOT_IN_FLIGHT UINT32_MAX /* no round has this number */
+
+/* One round as emitted. */
 struct ibshift_page {
+    uint64_t walk; /* the number of the walk that it was emitted for; 0: of none */
     uint32_t round;
     uint64_t of_class[IBSHIFT_CLASSES]; /* a bit for each of its steps */
     struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
 };
 
+/*
+ * The rounds that were emitted last, so that cursors in the same round need one emission. Walks
+ * that are never turned at the same time share them, and each finds its own again or emits anew.
+ * All zero at first.
+ */
+struct ibshift_pages {
+    uint64_t walks; /* that have begun */
+    struct ibshift_page page[IBSHIFT_PAGES];
+};
+
 struct ibshift_cursor {
+    struct ibshift_step step; /* the next one of the class, when there is one */
+    bool has_step;
     uint32_t round; /* all steps of the class in earlier rounds have started */
-    uint32_t index;
-    uint32_t page; /* once loaded */
-    bool loaded;
+    uint32_t index; /* of step in its round */
+    uint64_t later; /* a bit for each step of the class in this round behind step; else 0 */
+};
+
+/* The messages of a class that have started and not ended, by an index that they keep. */
+struct ibshift_flights {
+    uint32_t round[IBSHIFT_WINDOW_MAX]; /* IBSHIFT_NOT_IN_FLIGHT: the index is free */
+    uint8_t step[IBSHIFT_WINDOW_MAX]; /* its index in the round; the next free one of a free one */
+    uint32_t used;                    /* higher indices have never been taken */
+    uint8_t free;                     /* the first free one, if one below used is free */
 };
 
 struct ibshift_walk {
     const struct ibshift_alg *alg;
     const struct ibshift_plan *plan;
+    struct ibshift_pages *pages;
+    uint64_t number; /* among those that have used the pages */
     uint32_t rank;
     uint32_t rounds;
-    uint32_t window; /* 1..IBSHIFT_WINDOW_MAX, of receives and of sends */
-    uint32_t plain;  /* rounds from the local cursor's up to this one have no local step */
+    uint32_t window;         /* 1..IBSHIFT_WINDOW_MAX, of receives and of sends */
+    uint32_t no_local_below; /* rounds from the local cursor's up to this one have no local step */
     struct ibshift_progress progress;
     uint32_t in_flight[IBSHIFT_CLASS_LOCAL];
-    uint32_t flight[IBSHIFT_CLASS_LOCAL][IBSHIFT_WINDOW_MAX]; /* their rounds, in no order */
     struct ibshift_cursor cursor[IBSHIFT_CLASSES];
-    struct ibshift_page page[IBSHIFT_CLASSES];
+    struct ibshift_flights flights[IBSHIFT_CLASS_LOCAL];
 };
 
-/* The plan has passed ibshift_alg_check() and outlives the walk; window is brought within its
- * bounds. */
-void ibshift_walk_begin(struct ibshift_walk *walk, const struct ibshift_alg *alg,
-                        const struct ibshift_plan *plan, uint32_t rank, uint32_t window);
+/* Where a walk stands, in 36 bytes: for those who walk thousands of ranks in turn with one walk.
+ * What is in flight is not in the mark: the caller has it anyway and says it again. */
+struct ibshift_walk_mark {
+    uint32_t round[IBSHIFT_CLASSES];
+    uint32_t index[IBSHIFT_CLASSES];
+    struct ibshift_progress progress;
+    bool has_step[IBSHIFT_CLASSES];
+};
 
-/* The next step of a class whose cursor is loaded, ready or not. */
-static inline const struct ibshift_step *ibshift_walk_at(const struct ibshift_walk *walk,
-                                                         enum ibshift_class which)
-{
-    const struct ibshift_cursor *cursor = &walk->cursor[which];
-
-    return &walk->page[cursor->page].steps[cursor->index];
-}
-
-/* No cursor is loaded, no page is filled. */
-void ibshift_walk_clear(struct ibshift_walk *walk);
-
-/* Emits the round that the cursor is in, unless another cursor has it. */
-void ibshift_walk_load(struct ibshift_walk *walk, enum ibshift_class which);
+/* The plan has passed ibshift_alg_check() and outlives the walk, as the pages do; window is brought
+ * within its bounds. */
+void ibshift_walk_begin(struct ibshift_walk *walk, struct ibshift_pages *pages,
+                        const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                        uint32_t rank, uint32_t window);
 
 /* The step of the class that may start now, or NULL; valid until ibshift_walk_start() of the same
  * class. */
 static inline const struct ibshift_step *ibshift_walk_next(const struct ibshift_walk *walk,
                                                            enum ibshift_class which)
 {
-    const struct ibshift_step *step;
+    const struct ibshift_cursor *cursor = &walk->cursor[which];
 
-    if (!walk->cursor[which].loaded ||
+    if (!cursor->has_step ||
         (which != IBSHIFT_CLASS_LOCAL && walk->in_flight[which] == walk->window)) {
         return NULL;
     }
-    step = ibshift_walk_at(walk, which);
-    return ibshift_step_is_ready(step, &walk->progress) ? step : NULL;
+    return ibshift_step_is_ready(&cursor->step, &walk->progress) ? &cursor->step : NULL;
 }
 
-/* Starts the step that ibshift_walk_next() just gave; returns its round, which
- * ibshift_walk_complete() wants back. */
+/* What ibshift_walk_start() will return: below the window. */
+static inline uint32_t ibshift_walk_next_flight(const struct ibshift_walk *walk,
+                                                enum ibshift_class which)
+{
+    const struct ibshift_flights *flights = &walk->flights[which];
+
+    return walk->in_flight[which] < flights->used ? flights->free : flights->used;
+}
+
+/* Starts the step that ibshift_walk_next() just gave. Returns the flight of a send or receive,
+ * which ibshift_walk_complete() wants back. */
 uint32_t ibshift_walk_start(struct ibshift_walk *walk, enum ibshift_class which);
 
-/* A send or receive of that round ended. */
-void ibshift_walk_complete(struct ibshift_walk *walk, enum ibshift_class which, uint32_t round);
+/* A send or receive ended: its flight is free again. */
+void ibshift_walk_complete(struct ibshift_walk *walk, enum ibshift_class which, uint32_t flight);
 
 /* Starts a send or receive that is over at once: start and complete in one. */
 void ibshift_walk_skip(struct ibshift_walk *walk, enum ibshift_class which);
@@ -100,6 +129,42 @@ void ibshift_walk_skip(struct ibshift_walk *walk, enum ibshift_class which);
 static inline bool ibshift_walk_is_done(const struct ibshift_walk *walk)
 {
     return walk->progress.received == walk->rounds && walk->progress.sent == walk->rounds;
+}
+
+/* The round of a flight < walk.flights[which].used, or IBSHIFT_NOT_IN_FLIGHT. */
+static inline uint32_t ibshift_walk_flight_round(const struct ibshift_walk *walk,
+                                                 enum ibshift_class which, uint32_t flight)
+{
+    return walk->flights[which].round[flight];
+}
+
+/* Where the message of a flight goes to or comes from. Emits its round: for rare use. */
+uint32_t ibshift_walk_flight_peer(const struct ibshift_walk *walk, enum ibshift_class which,
+                                  uint32_t flight);
+
+void ibshift_walk_mark(const struct ibshift_walk *walk, struct ibshift_walk_mark *mark);
+
+/* The walk has the same pages, algorithm, plan and window as the one that was marked; nothing is in
+ * flight until the caller has called ibshift_walk_fly() for each step that was. */
+void ibshift_walk_resume(struct ibshift_walk *walk, uint32_t rank,
+                         const struct ibshift_walk_mark *mark);
+
+/* A step of that round and index in it is in flight; returns the flight. */
+static inline uint32_t ibshift_walk_fly(struct ibshift_walk *walk, enum ibshift_class which,
+                                        uint32_t round, uint32_t index)
+{
+    struct ibshift_flights *flights = &walk->flights[which];
+    uint32_t flight = ibshift_walk_next_flight(walk, which);
+
+    if (flight == flights->used) {
+        flights->used++;
+    } else {
+        flights->free = flights->step[flight];
+    }
+    flights->round[flight] = round;
+    flights->step[flight] = (uint8_t)index;
+    walk->in_flight[which]++;
+    return flight;
 }
 
 #endif

@@ -30,7 +30,7 @@ static uint32_t partner(const struct ibshift_op *op, uint32_t round, bool back)
 
 static int post(struct ibshift_op *op, struct ibshift_net *net, bool is_recv)
 {
-    struct ibshift_gate *gate = &op->pace.gate;
+    struct ibshift_gate *gate = &op->pace->gate;
     struct ibshift_net_message message = {
         .peer = ibshift_op_peer(op, partner(op, gate->round, is_recv)),
         .key = {.comm = op->params.comm,
@@ -51,7 +51,7 @@ static int post(struct ibshift_op *op, struct ibshift_net *net, bool is_recv)
 
 static int turn_round(struct ibshift_op *op, struct ibshift_net *net)
 {
-    struct ibshift_gate *gate = &op->pace.gate;
+    struct ibshift_gate *gate = &op->pace->gate;
     int rc = 0;
 
     if (gate->must_send) {
@@ -68,7 +68,7 @@ static int turn_round(struct ibshift_op *op, struct ibshift_net *net)
 
 int ibshift_gate_turn(struct ibshift_op *op, struct ibshift_engine *engine)
 {
-    struct ibshift_gate *gate = &op->pace.gate;
+    struct ibshift_gate *gate = &op->pace->gate;
     int rc = 0;
 
     while (!gate->is_open && rc == 0) {
@@ -91,12 +91,12 @@ int ibshift_gate_turn(struct ibshift_op *op, struct ibshift_engine *engine)
 
 void ibshift_gate_event(struct ibshift_op *op)
 {
-    op->pace.gate.pending--;
+    op->pace->gate.pending--;
 }
 
 uint32_t ibshift_gate_awaited(const struct ibshift_op *op)
 {
-    const struct ibshift_gate *gate = &op->pace.gate;
+    const struct ibshift_gate *gate = &op->pace->gate;
 
     return gate->is_open ? op->params.rank : partner(op, gate->round, true);
 }

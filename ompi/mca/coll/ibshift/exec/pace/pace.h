@@ -9,7 +9,6 @@
  *
  * - window: so many messages at once each way, and nothing else;
  * - grants: a barrier first, then a receiver lets so many messages come at once, in its own order;
- * - barrier: nobody goes on to the next so many stages before all ranks have ended these;
  * - clk: stages have slots on one clock; a message that misses its slot is set aside, and made up
  *   at the end;
  * - rate: many messages at once, each of them slow.
@@ -33,7 +32,6 @@ enum ibshift_pace_kind {
     IBSHIFT_PACE_NONE,
     IBSHIFT_PACE_WINDOW,
     IBSHIFT_PACE_GRANTS,
-    IBSHIFT_PACE_BARRIER,
     IBSHIFT_PACE_CLK,
     IBSHIFT_PACE_RATE,
     IBSHIFT_PACES
@@ -60,7 +58,6 @@ struct ibshift_pace {
     enum ibshift_pace_kind kind;
     uint32_t grants;  /* messages that come at once; 1..IBSHIFT_PACE_GRANTS_MAX */
     uint32_t window;  /* and that leave at once; WINDOW: both, 1..IBSHIFT_WINDOW_MAX */
-    uint32_t barrier; /* BARRIER: stages between two barriers */
     bool is_gated;    /* all begin together: a barrier first */
     uint32_t stretch; /* CLK: a slot in per cent of a message's time */
     uint32_t lead;    /* CLK: the part of a message, in per cent, that overlaps the next one */
@@ -86,7 +83,7 @@ struct ibshift_pace_flight {
     bool is_made_up;
 };
 
-/* Part of the op. Times are own ones, but for start and base. */
+/* The op's, from its first start with a pace to its end. Times are own ones, but for start and base. */
 struct ibshift_pace_state {
     const struct ibshift_pace_plug *plug;
     uint64_t now;                         /* when the op was last turned */
@@ -100,8 +97,6 @@ struct ibshift_pace_state {
     bool is_plain; /* CLK: the clock is not to be trusted */
     int64_t base;  /* CLK: slot 0, common time */
     uint64_t slot; /* CLK: ns between slots */
-    uint32_t end;  /* BARRIER: stages < end may start */
-    bool is_between;
     struct ibshift_gate gate;
     struct ibshift_sync sync;
     struct ibshift_pace_flight flight[IBSHIFT_CLASS_LOCAL][IBSHIFT_PACE_FLIGHTS];
@@ -118,7 +113,7 @@ static inline bool ibshift_pace_is_plug(const struct ibshift_pace *pace)
 void ibshift_pace_default(struct ibshift_pace *pace, enum ibshift_pace_kind kind);
 
 /*
- * "none", "window:W", "grants:W", "barrier:B", "clk", "rate:W" or "rate:W/PART"; every number may
+ * "none", "window:W", "grants:W", "clk", "rate:W" or "rate:W/PART"; every number may
  * be left out. 0, or -EINVAL and one line in why.
  */
 int ibshift_pace_parse(const char *text, struct ibshift_pace *pace, char *why, size_t size);

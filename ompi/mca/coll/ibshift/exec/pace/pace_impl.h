@@ -20,16 +20,11 @@ struct ibshift_pace_plug {
     /* Sets what the message carries for the pace; may be NULL. */
     void (*dress)(const struct ibshift_op *op, const struct ibshift_step *step,
                   struct ibshift_net_message *message);
-    /* At every turn of the op, once begun; may be NULL. */
-    void (*turn)(struct ibshift_op *op);
-    /* After the last step there is something left; may be NULL. */
-    bool (*is_busy)(const struct ibshift_op *op);
     /* A send that had its slot is over after so many ns; may be NULL. */
     void (*sent)(struct ibshift_op *op, uint64_t took);
 };
 
-extern const struct ibshift_pace_plug ibshift_pace_plug_grants, ibshift_pace_plug_barrier,
-    ibshift_pace_plug_clk, ibshift_pace_plug_rate;
+extern const struct ibshift_pace_plug ibshift_pace_plug_clk;
 
 /* The rest is called by the op. */
 
@@ -39,7 +34,7 @@ void ibshift_pace_begin(struct ibshift_op *op, struct ibshift_engine *engine);
 void ibshift_pace_event(struct ibshift_op *op, struct ibshift_engine *engine, uint32_t index);
 static inline uint32_t ibshift_pace_pending(const struct ibshift_op *op)
 {
-    return op->pace.gate.pending + op->pace.sync.pending;
+    return op->pace->gate.pending + op->pace->sync.pending;
 }
 /* A rank that one of both waits for; the own one: none. */
 uint32_t ibshift_pace_awaited(const struct ibshift_op *op);
@@ -61,7 +56,7 @@ void ibshift_pace_ended(struct ibshift_op *op, struct ibshift_engine *engine,
 /* EARLY or LEFT. */
 void ibshift_pace_news(struct ibshift_op *op, enum ibshift_class which, uint32_t index);
 
-/* The place in op->pace.aside of a send to make up now, or -1. */
+/* The place in op->pace->aside of a send to make up now, or -1. */
 int ibshift_pace_made_up(struct ibshift_op *op, struct ibshift_net *net);
 /* It has gone to the net, or at once through it: its place is free. */
 void ibshift_pace_forget(struct ibshift_op *op, int place, bool is_flying);
@@ -69,8 +64,6 @@ void ibshift_pace_forget(struct ibshift_op *op, int place, bool is_flying);
 bool ibshift_pace_is_over(const struct ibshift_op *op);
 
 /* For the plugs. */
-
-void ibshift_pace_close_gate(struct ibshift_op *op);
 
 /* Whether the net would send this at once, as far as the receiver goes. note: 0 when it gave none.
  */
@@ -80,15 +73,15 @@ bool ibshift_pace_is_granted(const struct ibshift_op *op, struct ibshift_net *ne
 /* Sleeping until then is all right, as far as own time goes. */
 static inline void ibshift_pace_wake_at(struct ibshift_op *op, uint64_t own)
 {
-    op->pace.wake = own < op->pace.wake ? own : op->pace.wake;
+    op->pace->wake = own < op->pace->wake ? own : op->pace->wake;
 }
 
 static inline void ibshift_pace_loosen(struct ibshift_op *op, enum ibshift_class which,
                                        uint32_t index)
 {
-    struct ibshift_pace_flight *flight = &op->pace.flight[which][index];
+    struct ibshift_pace_flight *flight = &op->pace->flight[which][index];
 
-    op->pace.flying[which] -= !flight->is_loose;
+    op->pace->flying[which] -= !flight->is_loose;
     flight->is_loose = true;
 }
 

@@ -6,21 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[IBSHIFT_PACES] = {"none",    "window", "grants",
-                                                 "barrier", "clk",    "rate"};
+static const char *const names[IBSHIFT_PACES] = {"none", "window", "grants", "clk", "rate"};
 
-enum { BARRIER_MAX = 1 << 20, PART_MAX = 1000 };
+enum { PART_MAX = 1000 };
 
 void ibshift_pace_default(struct ibshift_pace *pace, enum ibshift_pace_kind kind)
 {
-    static const uint32_t windows[IBSHIFT_PACES] = {
-        [IBSHIFT_PACE_NONE] = 1,    [IBSHIFT_PACE_WINDOW] = 32, [IBSHIFT_PACE_GRANTS] = 1,
-        [IBSHIFT_PACE_BARRIER] = 1, [IBSHIFT_PACE_CLK] = 1,     [IBSHIFT_PACE_RATE] = 16};
+    static const uint32_t windows[IBSHIFT_PACES] = {[IBSHIFT_PACE_NONE] = 1,
+                                                    [IBSHIFT_PACE_WINDOW] = 32,
+                                                    [IBSHIFT_PACE_GRANTS] = 1,
+                                                    [IBSHIFT_PACE_CLK] = 1,
+                                                    [IBSHIFT_PACE_RATE] = 16};
 
     *pace = (struct ibshift_pace){.kind = kind,
                                   .grants = kind == IBSHIFT_PACE_RATE ? 16 : 1,
                                   .window = windows[kind],
-                                  .barrier = 8,
                                   .is_gated = true,
                                   .stretch = 110,
                                   .lead = 20,
@@ -59,9 +59,6 @@ static int take_numbers(const char *text, struct ibshift_pace *pace)
         rc = take_number(&text, IBSHIFT_PACE_GRANTS_MAX, &pace->grants);
         pace->window = pace->grants;
         break;
-    case IBSHIFT_PACE_BARRIER:
-        rc = take_number(&text, BARRIER_MAX, &pace->barrier);
-        break;
     case IBSHIFT_PACE_RATE:
         rc = take_number(&text, IBSHIFT_PACE_GRANTS_MAX, &pace->grants);
         pace->window = pace->part = pace->grants;
@@ -90,10 +87,9 @@ int ibshift_pace_parse(const char *text, struct ibshift_pace *pace, char *why, s
         }
     }
     snprintf(why, size,
-             "\"%s\" is no pace: none, window[:1-%d], grants[:1-%d], barrier[:1-%d], clk, or "
+             "\"%s\" is no pace: none, window[:1-%d], grants[:1-%d], clk, or "
              "rate[:1-%d[/1-%d]]",
-             text, IBSHIFT_WINDOW_MAX, IBSHIFT_PACE_GRANTS_MAX, BARRIER_MAX,
-             IBSHIFT_PACE_GRANTS_MAX, PART_MAX);
+             text, IBSHIFT_WINDOW_MAX, IBSHIFT_PACE_GRANTS_MAX, IBSHIFT_PACE_GRANTS_MAX, PART_MAX);
     return -EINVAL;
 }
 
@@ -107,9 +103,6 @@ void ibshift_pace_format(const struct ibshift_pace *pace, char *text, size_t siz
         break;
     case IBSHIFT_PACE_GRANTS:
         snprintf(text, size, "%s:%u", name, pace->grants);
-        break;
-    case IBSHIFT_PACE_BARRIER:
-        snprintf(text, size, "%s:%u", name, pace->barrier);
         break;
     case IBSHIFT_PACE_RATE:
         snprintf(text, size, "%s:%u/%u", name, pace->grants, pace->part);

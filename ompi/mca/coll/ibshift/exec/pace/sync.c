@@ -22,21 +22,21 @@ static uint32_t distance_up(const struct ibshift_op *op)
 
 static uint32_t other(const struct ibshift_op *op)
 {
-    const struct ibshift_sync *sync = &op->pace.sync;
+    const struct ibshift_sync *sync = &op->pace->sync;
 
     return sync->child == 0 ? op->params.rank - distance_up(op) : op->params.rank + sync->child;
 }
 
 uint32_t ibshift_sync_awaited(const struct ibshift_op *op)
 {
-    return op->pace.has_begun || op->pace.sync.is_done || op->pace.sync.pending == 0
+    return op->pace->has_begun || op->pace->sync.is_done || op->pace->sync.pending == 0
                ? op->params.rank
                : other(op);
 }
 
 static int post(struct ibshift_op *op, struct ibshift_net *net, bool is_recv)
 {
-    struct ibshift_sync *sync = &op->pace.sync;
+    struct ibshift_sync *sync = &op->pace->sync;
     struct ibshift_net_message message = {
         .peer = ibshift_op_peer(op, other(op)),
         .key = {.comm = op->params.comm, .seq = op->seq, .tag = IBSHIFT_SYNC_TAG | sync->trip},
@@ -53,7 +53,7 @@ static int post(struct ibshift_op *op, struct ibshift_net *net, bool is_recv)
 /* The answer is here. */
 static void take_trip(struct ibshift_op *op, struct ibshift_engine *engine)
 {
-    struct ibshift_sync *sync = &op->pace.sync;
+    struct ibshift_sync *sync = &op->pace->sync;
     uint64_t now = ibshift_net_now(engine->net), there = (uint64_t)(sync->in.left - sync->in.came);
     uint64_t time = now - sync->asked;
 
@@ -65,7 +65,7 @@ static void take_trip(struct ibshift_op *op, struct ibshift_engine *engine)
 /* A question is here, or an answer. */
 static void came(struct ibshift_op *op, struct ibshift_engine *engine)
 {
-    struct ibshift_sync *sync = &op->pace.sync;
+    struct ibshift_sync *sync = &op->pace->sync;
 
     if (sync->child == 0) {
         take_trip(op, engine);
@@ -81,9 +81,9 @@ static void set_clock(struct ibshift_op *op)
     struct ibshift_trip fit;
     struct ibshift_pace_memory *memory = op->params.pace->memory;
 
-    ibshift_clock_fit(op->pace.sync.trips, IBSHIFT_CLOCK_TRIPS, &fit);
-    if (!ibshift_clock_set(op->params.pace->clock, op->pace.now, fit.offset,
-                           fit.time / 2 + op->pace.sync.in.error) &&
+    ibshift_clock_fit(op->pace->sync.trips, IBSHIFT_CLOCK_TRIPS, &fit);
+    if (!ibshift_clock_set(op->params.pace->clock, op->pace->now, fit.offset,
+                           fit.time / 2 + op->pace->sync.in.error) &&
         memory != NULL) {
         memory->jumps++;
     }
@@ -92,11 +92,11 @@ static void set_clock(struct ibshift_op *op)
 /* On to the next child, when this rank's own clock or the child before is done. */
 static void go_on(struct ibshift_op *op)
 {
-    struct ibshift_sync *sync = &op->pace.sync;
+    struct ibshift_sync *sync = &op->pace->sync;
     bool is_root = op->params.rank == 0;
 
     if (sync->child == 0 && is_root) {
-        ibshift_clock_set(op->params.pace->clock, op->pace.now, 0, 0);
+        ibshift_clock_set(op->params.pace->clock, op->pace->now, 0, 0);
     } else if (sync->child == 0) {
         set_clock(op);
     }
@@ -109,7 +109,7 @@ static void go_on(struct ibshift_op *op)
 /* A question or an answer. */
 static int send(struct ibshift_op *op, struct ibshift_engine *engine)
 {
-    struct ibshift_sync *sync = &op->pace.sync;
+    struct ibshift_sync *sync = &op->pace->sync;
     bool is_answer = sync->child != 0;
     int rc;
 
@@ -127,7 +127,7 @@ static int send(struct ibshift_op *op, struct ibshift_engine *engine)
 /* To an answer, whose question follows, or to a question. */
 static int listen(struct ibshift_op *op, struct ibshift_engine *engine)
 {
-    struct ibshift_sync *sync = &op->pace.sync;
+    struct ibshift_sync *sync = &op->pace->sync;
     int rc = post(op, engine->net, true);
 
     if (rc >= 0) {
@@ -141,7 +141,7 @@ static int listen(struct ibshift_op *op, struct ibshift_engine *engine)
 
 int ibshift_sync_turn(struct ibshift_op *op, struct ibshift_engine *engine)
 {
-    struct ibshift_sync *sync = &op->pace.sync;
+    struct ibshift_sync *sync = &op->pace->sync;
     int rc = 0;
 
     while (rc == 0 && !sync->is_done) {
@@ -162,7 +162,7 @@ int ibshift_sync_turn(struct ibshift_op *op, struct ibshift_engine *engine)
 
 void ibshift_sync_event(struct ibshift_op *op, struct ibshift_engine *engine, uint32_t index)
 {
-    op->pace.sync.pending--;
+    op->pace->sync.pending--;
     if (index == RECV_INDEX) {
         came(op, engine);
     }
