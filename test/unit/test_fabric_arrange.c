@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "fabric/table/arrange.h"
-#include "fabric/paths/contend_plan.h"
+#include "fabric/paths/contend.h"
 #include "fabric/graph/random.h"
 #include "fabric/read/synth.h"
 

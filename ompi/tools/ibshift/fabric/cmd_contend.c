@@ -1,6 +1,6 @@
 /* `ibshift fabric contend`: flows per link, stage by stage, of an order, a schedule or a plan. */
 #include "fabric/cmd_job.h"
-#include "fabric/paths/contend_plan.h"
+#include "fabric/paths/contend.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -10,4 +10,13 @@ struct ibshift_error {
 int ibshift_fail(struct ibshift_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Things worth saying that stop nobody. */
+struct ibshift_notes {
+    unsigned count; /* may exceed the room: the rest was dropped */
+    char text[6][320];
+};
+
+void ibshift_note(struct ibshift_notes *notes, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 #endif

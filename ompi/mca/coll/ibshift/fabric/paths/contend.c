@@ -214,3 +214,265 @@ void ibshift_contention_free(struct ibshift_contention *result)
     result->total = NULL;
     result->worst_flows = NULL;
 }
+
+/* Stages from an order, from a table; the bound that needs no stages. */
+
+static uint32_t shift_flows(const struct ibshift_stage_source *source, uint32_t stage,
+                            struct ibshift_flow *flows)
+{
+    const struct ibshift_order *o = source->order;
+    uint32_t distance = stage / o->slots, turn = stage % o->slots, count = 0;
+
+    for (uint32_t place = 0; place < o->places; place++) {
+        uint32_t to_place = (place + distance) % o->places;
+
+        for (uint32_t slot = 0; slot < o->slots; slot++) {
+            uint32_t from = o->rank_at[place * o->slots + slot];
+            uint32_t to = o->rank_at[to_place * o->slots + (slot + turn) % o->slots];
+
+            if (from != IBSHIFT_NO_RANK && to != IBSHIFT_NO_RANK) {
+                flows[count++] =
+                    (struct ibshift_flow){source->member_of[from], source->member_of[to], 0};
+            }
+        }
+    }
+    return count;
+}
+
+static uint32_t table_flows(const struct ibshift_stage_source *source, uint32_t stage,
+                            struct ibshift_flow *flows)
+{
+    const struct ibshift_stages *t = source->table;
+    uint32_t count = 0;
+
+    for (uint32_t rank = 0; rank < t->rows; rank++) {
+        size_t at = (size_t)rank * t->stages + stage;
+
+        if (t->to[at] != IBSHIFT_NO_RANK) {
+            flows[count++] = (struct ibshift_flow){source->member_of[t->first + rank],
+                                                   source->member_of[t->to[at]],
+                                                   source->lanes != NULL ? source->lanes[at] : 0};
+        }
+    }
+    return count;
+}
+
+struct ibshift_stage_source ibshift_source_shift(const struct ibshift_order *order, uint32_t ranks,
+                                                 const uint32_t *member_of)
+{
+    return (struct ibshift_stage_source){.stages = order->places * order->slots,
+                                         .most = ranks,
+                                         .flows = shift_flows,
+                                         .order = order,
+                                         .member_of = member_of,
+                                         .ranks = ranks};
+}
+
+struct ibshift_stage_source ibshift_source_table(const struct ibshift_stages *table, uint32_t ranks,
+                                                 const uint8_t *lanes, const uint32_t *member_of)
+{
+    return (struct ibshift_stage_source){.stages = table->stages,
+                                         .most = ranks,
+                                         .flows = table_flows,
+                                         .table = table,
+                                         .lanes = lanes,
+                                         .member_of = member_of,
+                                         .ranks = ranks};
+}
+
+/* Whatever LID of the destination is taken, the route goes over this link. */
+static bool on_all_lanes(const struct ibshift_paths *p, uint32_t from, uint32_t to, uint32_t link)
+{
+    for (uint32_t lane = 1; lane < ibshift_paths_lanes(p, to); lane++) {
+        const uint32_t *links = ibshift_paths_links(p, from, to, lane);
+        uint32_t i = 0;
+
+        while (i < p->width && links[i] != link && links[i] != IBSHIFT_NO_LINK) {
+            i++;
+        }
+        if (i == p->width || links[i] != link) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Flows between two members are the product of their ranks: counted per (leaf, destination). */
+static void add_loads(const struct ibshift_paths *p, const uint32_t *on_member,
+                      const uint32_t *on_leaf, const uint32_t *a_member, double *loads)
+{
+    for (uint32_t leaf = 0; leaf < p->leaves; leaf++) {
+        for (uint32_t to = 0; to < p->hosts && on_leaf[leaf] > 0; to++) {
+            const uint32_t *links = ibshift_paths_links(p, a_member[leaf], to, 0);
+            uint32_t senders = on_leaf[leaf] - (p->leaf[to] == leaf ? on_member[to] : 0);
+
+            for (uint32_t i = 0; i < p->width && links[i] != IBSHIFT_NO_LINK; i++) {
+                loads[links[i]] += on_all_lanes(p, a_member[leaf], to, links[i])
+                                       ? (double)senders * on_member[to]
+                                       : 0;
+            }
+        }
+    }
+}
+
+int ibshift_alltoall_loads(const struct ibshift_paths *p, uint32_t ranks, const uint32_t *member_of,
+                           double **loads)
+{
+    uint32_t *on_member = calloc(p->hosts + 1, sizeof(*on_member));
+    uint32_t *on_leaf = calloc(p->leaves + 1, sizeof(*on_leaf));
+    uint32_t *a_member = calloc(p->leaves + 1, sizeof(*a_member));
+    int status = -ENOMEM;
+
+    *loads = calloc(p->links + 2 * (size_t)p->hosts + 1, sizeof(**loads));
+    if (*loads && on_member && on_leaf && a_member) {
+        for (uint32_t r = 0; r < ranks; r++) {
+            on_member[member_of[r]]++;
+            on_leaf[p->leaf[member_of[r]]]++;
+            a_member[p->leaf[member_of[r]]] = member_of[r];
+        }
+        add_loads(p, on_member, on_leaf, a_member, *loads);
+        for (uint32_t m = 0; m < p->hosts; m++) {
+            (*loads)[p->links + m] = (*loads)[p->links + p->hosts + m] =
+                (double)on_member[m] * (ranks - on_member[m]);
+        }
+        status = 0;
+    }
+    free(on_member);
+    free(on_leaf);
+    free(a_member);
+    if (status != 0) {
+        free(*loads);
+    }
+    return status;
+}
+
+int ibshift_alltoall_bound(const struct ibshift_paths *p, uint32_t ranks, const uint32_t *member_of,
+                           double *bound, uint32_t *link)
+{
+    double *loads;
+    int status = ibshift_alltoall_loads(p, ranks, member_of, &loads);
+
+    *bound = 0;
+    *link = 0;
+    if (status != 0) {
+        return status;
+    }
+    for (uint32_t i = 0; i < p->links + p->hosts; i++) {
+        double time = loads[i] * ibshift_contention_cost(p, i);
+
+        if (time > *bound) {
+            *bound = time;
+            *link = i;
+        }
+    }
+    free(loads);
+    return 0;
+}
+
+struct visitor {
+    const struct ibshift_alg *alg;
+    const struct ibshift_plan *plan;
+    const uint32_t *member_of;
+    uint32_t stages; /* highest tag + 1 */
+    size_t count;
+    size_t *at; /* stage -> next free place; NULL: only count */
+    struct ibshift_flow *flows;
+};
+
+static int visit_send(struct visitor *v, uint32_t rank, const struct ibshift_step *step)
+{
+    if (v->at == NULL) {
+        v->stages = step->tag >= v->stages ? step->tag + 1 : v->stages;
+        return ++v->count > IBSHIFT_PLAN_FLOWS || v->stages > IBSHIFT_PLAN_FLOWS ? -E2BIG : 0;
+    }
+    if (v->flows != NULL) {
+        v->flows[v->at[step->tag]] =
+            (struct ibshift_flow){v->member_of[rank], v->member_of[step->peer], 0};
+    }
+    v->at[step->tag]++;
+    return 0;
+}
+
+static int visit_sends(struct visitor *v)
+{
+    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
+
+    for (uint32_t rank = 0; rank < v->plan->ranks; rank++) {
+        uint32_t rounds = v->alg->rounds(v->plan, rank);
+
+        for (uint32_t round = 0; round < rounds; round++) {
+            uint32_t count = v->alg->emit(v->plan, rank, round, steps);
+
+            for (uint32_t i = 0; i < count; i++) {
+                int status =
+                    steps[i].kind == IBSHIFT_STEP_SEND ? visit_send(v, rank, &steps[i]) : 0;
+
+                if (status != 0) {
+                    return status;
+                }
+            }
+        }
+    }
+    return 0;
+}
+
+static uint32_t listed_flows(const struct ibshift_stage_source *source, uint32_t stage,
+                             struct ibshift_flow *flows)
+{
+    size_t count = source->start[stage + 1] - source->start[stage];
+
+    memcpy(flows, source->listed + source->start[stage], count * sizeof(*flows));
+    return (uint32_t)count;
+}
+
+/* at[] holds the number of sends of each stage; it becomes their places. Returns the most. */
+static uint32_t set_places(const struct visitor *v, size_t *start)
+{
+    size_t most = 0;
+
+    start[0] = 0;
+    for (uint32_t s = 0; s < v->stages; s++) {
+        most = v->at[s] > most ? v->at[s] : most;
+        start[s + 1] = start[s] + v->at[s];
+        v->at[s] = start[s];
+    }
+    return (uint32_t)most;
+}
+
+int ibshift_plan_flows_open(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                            const uint32_t *member_of, struct ibshift_plan_flows *result)
+{
+    struct visitor v = {.alg = alg, .plan = plan, .member_of = member_of};
+    int status = visit_sends(&v);
+
+    if (status != 0) {
+        return status;
+    }
+    *result = (struct ibshift_plan_flows){.flows = malloc((v.count + 1) * sizeof(*result->flows)),
+                                          .start = calloc((size_t)v.stages + 1, sizeof(size_t))};
+    v.at = calloc((size_t)v.stages + 1, sizeof(*v.at));
+    if (result->flows == NULL || result->start == NULL || v.at == NULL) {
+        ibshift_plan_flows_close(result);
+        free(v.at);
+        return -ENOMEM;
+    }
+    visit_sends(&v);
+    result->source = (struct ibshift_stage_source){.stages = v.stages,
+                                                   .most = set_places(&v, result->start),
+                                                   .flows = listed_flows,
+                                                   .listed = result->flows,
+                                                   .start = result->start,
+                                                   .member_of = member_of,
+                                                   .ranks = plan->ranks};
+    v.flows = result->flows;
+    visit_sends(&v);
+    free(v.at);
+    return 0;
+}
+
+void ibshift_plan_flows_close(struct ibshift_plan_flows *flows)
+{
+    free(flows->flows);
+    free(flows->start);
+    *flows = (struct ibshift_plan_flows){0};
+}

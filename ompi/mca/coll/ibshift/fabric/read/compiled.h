@@ -46,9 +46,6 @@ int ibshift_compiled_write(const char *path, const struct ibshift_fabric *f, con
 int ibshift_compiled_read(const char *path, struct ibshift_fabric **fabric,
                           struct ibshift_error *err);
 
-/* For the files of this part: whether all indices of the arrays are in range. */
-bool ibshift_compiled_is_sound(const struct ibshift_fabric *f, uint32_t tables);
-
 /* 0 if both are the same nodes, cables, LIDs and tables; else -ESTALE, err telling the first
  * difference. */
 int ibshift_fabric_compare(const struct ibshift_fabric *old, const struct ibshift_fabric *now,

@@ -3,23 +3,8 @@
 #include "fabric/read/synth.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-void ibshift_note(struct ibshift_notes *notes, const char *format, ...)
-{
-    size_t room = sizeof(notes->text) / sizeof(notes->text[0]);
-
-    if (notes->count < room) {
-        va_list args;
-
-        va_start(args, format);
-        vsnprintf(notes->text[notes->count], sizeof(notes->text[0]), format, args);
-        va_end(args);
-    }
-    notes->count++;
-}
 
 const char *ibshift_format_name(enum ibshift_format format)
 {

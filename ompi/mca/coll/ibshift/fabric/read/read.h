@@ -9,6 +9,7 @@
 #ifndef IBSHIFT_FABRIC_READ_READ_H
 #define IBSHIFT_FABRIC_READ_READ_H
 
+#include "fabric/graph/error.h"
 #include "fabric/graph/fabric.h"
 #include "fabric/graph/lines.h"
 
@@ -21,15 +22,6 @@ enum ibshift_format {
     IBSHIFT_FORMAT_ORDER,    /* opensm-ftree-ca-order.dump */
     IBSHIFT_FORMAT_COMPILED, /* ibshift fabric compile */
 };
-
-/* Things worth saying that stop nobody. */
-struct ibshift_notes {
-    unsigned count; /* may exceed the room: the rest was dropped */
-    char text[6][320];
-};
-
-void ibshift_note(struct ibshift_notes *notes, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 
 enum ibshift_format ibshift_format_of(const char *head, size_t size);
 const char *ibshift_format_name(enum ibshift_format format);

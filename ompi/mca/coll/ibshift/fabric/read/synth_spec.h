@@ -44,15 +44,11 @@ int synth_parse(const char *text, struct synth_spec *spec, struct ibshift_error 
 /* The complete graph, without tables. */
 int synth_tree_build(struct synth *s, struct ibshift_error *err);
 int synth_torus_build(struct synth *s, struct ibshift_error *err);
-int64_t synth_add_host(struct synth *s, uint32_t index, struct ibshift_error *err);
 
 /* Port that the closed form sends host number d out of, at a switch of the complete fabric. */
 unsigned synth_tree_port(const struct synth *s, uint32_t sw, uint32_t d, uint32_t spread);
 unsigned synth_torus_port(const struct synth *s, uint32_t sw, uint32_t d);
 /* 1.. for the switches of trees, 1 in tori. */
 unsigned synth_level(const struct synth *s, uint32_t node);
-
-/* Forwarding tables: the closed form where its way exists, else a shortest one. */
-int synth_route(struct synth *s, struct ibshift_error *err);
 
 #endif

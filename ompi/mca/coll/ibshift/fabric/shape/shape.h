@@ -61,12 +61,7 @@ void ibshift_shape_name(const struct ibshift_shape *shape, char *text, size_t si
 void ibshift_shape_tuple(const struct ibshift_shape *shape, const struct ibshift_fabric *f,
                          uint32_t node, char *text, size_t size);
 
-/* For the files of this part. */
-void ibshift_shape_finding(struct ibshift_shape *shape, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* Is it a torus? Fills dims, dim and digits if so; shape_torus.c. */
 bool ibshift_shape_torus(const struct ibshift_fabric *f, struct ibshift_shape *shape);
-/* Needs levels and components; fills level[], m, w, p and findings. */
-int ibshift_shape_measure(const struct ibshift_fabric *f, struct ibshift_shape *shape,
-                          struct ibshift_error *err);
 
 #endif

@@ -1,10 +1,15 @@
 #include "fabric/table/fit.h"
+#include "fabric/paths/contend.h"
+#include "fabric/graph/random.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/paths/contend.h"
+struct fit_want {
+    uint32_t resources[FIT_RESOURCES], count;
+    const uint64_t *last[FIT_RESOURCES]; /* bitmap of each resource's last slot */
+};
 
 /* Resources are numbered: shared links, cables out, cables in, ranks out, ranks in. */
 static uint32_t first_cable(const struct fit *fit)
@@ -173,7 +178,7 @@ int fit_add_stages(struct fit *fit, uint32_t count, bool dear)
     return 0;
 }
 
-uint32_t fit_lanes(const struct fit *fit, struct fit_pair pair)
+static uint32_t fit_lanes(const struct fit *fit, struct fit_pair pair)
 {
     return fit->lane == NULL ? 1 : ibshift_paths_lanes(fit->paths, fit->member_of[pair.to]);
 }
@@ -213,7 +218,9 @@ bool fit_is_dear(const struct fit *fit, struct fit_pair pair)
     return true;
 }
 
-bool fit_want(const struct fit *fit, struct fit_pair pair, uint32_t lane, struct fit_want *want)
+/* What the pair takes over this lane; false: a link that no stage has room for. */
+static bool fit_want(const struct fit *fit, struct fit_pair pair, uint32_t lane,
+                     struct fit_want *want)
 {
     want->count = resources_of(fit, pair, lane, want->resources);
     for (uint32_t i = 0; i < want->count; i++) {
@@ -265,7 +272,7 @@ static uint32_t find_first(const struct fit *fit, struct fit_pair pair, uint32_t
     return best;
 }
 
-bool fit_has_place(const struct fit *fit, struct fit_pair pair)
+static bool fit_has_place(const struct fit *fit, struct fit_pair pair)
 {
     uint32_t lane;
 
@@ -327,7 +334,7 @@ static void raise_low(const struct fit *fit, uint32_t *low, uint32_t resource)
     }
 }
 
-void fit_place(struct fit *fit, struct fit_pair pair, uint32_t stage, uint32_t lane)
+static void fit_place(struct fit *fit, struct fit_pair pair, uint32_t stage, uint32_t lane)
 {
     uint32_t resources[FIT_RESOURCES], count = resources_of(fit, pair, lane, resources);
     size_t at = (size_t)stage * fit->ranks + pair.from;
@@ -361,7 +368,7 @@ static void lower_low(uint32_t *low, uint32_t word)
     *low = word < *low ? word : *low;
 }
 
-void fit_remove(struct fit *fit, struct fit_pair pair, uint32_t stage)
+static void fit_remove(struct fit *fit, struct fit_pair pair, uint32_t stage)
 {
     size_t at = (size_t)stage * fit->ranks + pair.from;
     uint32_t resources[FIT_RESOURCES];
@@ -408,4 +415,207 @@ void fit_disown(struct fit *fit)
 {
     free(fit->owner);
     fit->owner = NULL;
+}
+
+/*
+ * The walk: a pair that fits nowhere takes a stage where a few others are in its way; they go where
+ * they fit, or wait their turn. A random walk in the end, from a seed.
+ */
+
+#define LOOK       16 /* stages that are looked at for one step */
+#define RELIEF     8  /* one step in so many goes where the fullest resource is free */
+#define OWNERS_MAX 3  /* pairs that make way for one */
+
+struct owners {
+    struct fit_pair pair[OWNERS_MAX];
+    uint32_t count;
+};
+
+static bool is_owner(const struct owners *owners, uint16_t who)
+{
+    for (uint32_t k = 0; k < owners->count; k++) {
+        if (owners->pair[k].from == who) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Adds one of those that hold the resource in this stage, unless one of them makes way already;
+ * false: too many, or it has no slot in such a stage. */
+static bool add_owner(const struct fit *fit, uint32_t resource, uint32_t stage, uint64_t *seed,
+                      struct owners *owners)
+{
+    uint32_t first = fit->slot[resource] + (fit->dear[stage] ? 0 : fit->missing[resource]);
+    uint32_t slots = fit->slot[resource + 1] - first;
+    const uint16_t *who = fit->owner + (size_t)stage * fit->slots + first;
+    uint16_t chosen;
+
+    for (uint32_t i = 0; i < slots; i++) {
+        if (is_owner(owners, who[i])) {
+            return true;
+        }
+    }
+    if (slots == 0 || owners->count == OWNERS_MAX) {
+        return false;
+    }
+    chosen = who[slots == 1 ? 0 : ibshift_random_below(seed, slots)];
+    owners->pair[owners->count++] = (struct fit_pair){chosen, fit_to(fit, chosen, stage), stage};
+    return true;
+}
+
+static bool find_owners(const struct fit *fit, const struct fit_want *want, uint32_t stage,
+                        uint64_t *seed, struct owners *owners)
+{
+    bool found = true;
+
+    owners->count = 0;
+    for (uint32_t i = 0; found && i < want->count; i++) {
+        if (want->last[i][stage / 64] >> stage % 64 & 1) {
+            found = add_owner(fit, want->resources[i], stage, seed, owners);
+        }
+    }
+    return found;
+}
+
+/* Stages of word w in which so many resources are taken, one to OWNERS_MAX. */
+static uint64_t so_many_taken(const struct fit_want *want, uint32_t w, uint32_t many)
+{
+    uint64_t at_least[OWNERS_MAX + 1] = {0};
+
+    for (uint32_t i = 0; i < want->count; i++) {
+        for (uint32_t k = OWNERS_MAX; k > 0; k--) {
+            at_least[k] |= at_least[k - 1] & want->last[i][w];
+        }
+        at_least[0] |= want->last[i][w];
+    }
+    return at_least[many - 1] & ~at_least[many];
+}
+
+/* The bitmap with the fewest free stages. */
+static const uint64_t *fullest(const struct fit *fit, const struct fit_want *want)
+{
+    const uint64_t *found = want->last[0];
+    uint32_t most = 0;
+
+    for (uint32_t i = 0; i < want->count; i++) {
+        uint32_t taken = 0;
+
+        for (uint32_t w = 0; w < fit->words; w++) {
+            taken += (uint32_t)__builtin_popcountll(want->last[i][w]);
+        }
+        if (taken > most) {
+            most = taken;
+            found = want->last[i];
+        }
+    }
+    return found;
+}
+
+/* Owners that fit into no stage as it is. */
+static uint32_t homeless_of(const struct fit *fit, const struct owners *owners)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < owners->count; i++) {
+        count += !fit_has_place(fit, owners->pair[i]);
+    }
+    return count;
+}
+
+/*
+ * The stage to take: the one whose owners fit elsewhere but for the fewest, by chance among equals.
+ * Looks at stages in which the fewest resources are taken first, from a random word on. Pairs on
+ * the fullest resource fit nowhere themselves: now and then it wants a stage where that one is
+ * free. UINT32_MAX: there is none.
+ */
+static uint32_t choose_stage(const struct fit *fit, const struct fit_want *want, uint32_t not_in,
+                             uint64_t *seed, struct owners *chosen)
+{
+    uint32_t start = ibshift_random_below(seed, fit->words), best = UINT32_MAX, looked = 0;
+    uint32_t least = OWNERS_MAX + 1, homeless;
+    const uint64_t *full = ibshift_random_below(seed, RELIEF) == 0 ? fullest(fit, want) : NULL;
+
+    for (uint32_t k = 0; k < OWNERS_MAX * fit->words && looked < LOOK; k++) {
+        uint32_t w = (start + k) % fit->words;
+
+        uint64_t few =
+            so_many_taken(want, w, 1 + k / fit->words) & (full ? ~full[w] : ~UINT64_C(0));
+
+        for (uint64_t c = few; c != 0 && looked < LOOK; c &= c - 1) {
+            uint32_t stage = w * 64 + (uint32_t)__builtin_ctzll(c);
+            struct owners owners;
+
+            if (stage >= fit->stages || stage == not_in ||
+                !find_owners(fit, want, stage, seed, &owners)) {
+                continue;
+            }
+            looked++;
+            homeless = homeless_of(fit, &owners);
+            if (homeless < least ||
+                (homeless == least && ibshift_random_below(seed, looked) == 0)) {
+                least = homeless;
+                *chosen = owners;
+                best = stage;
+            }
+            if (homeless == 0) {
+                return stage;
+            }
+        }
+    }
+    return best;
+}
+
+/* Puts the pair in; those that it pushed out and that fit nowhere come back in out[]. */
+static bool settle(struct fit *fit, struct fit_pair pair, uint64_t *seed, struct owners *out)
+{
+    uint32_t lane = ibshift_random_below(seed, fit_lanes(fit, pair)), stage;
+    struct owners owners = {.count = 0};
+    struct fit_want want;
+
+    out->count = 0;
+    if (fit_place_first(fit, pair)) {
+        return true;
+    }
+    if (!fit_want(fit, pair, lane, &want)) {
+        return false;
+    }
+    stage = choose_stage(fit, &want, pair.not_in, seed, &owners);
+    if (stage == UINT32_MAX) {
+        return false;
+    }
+    for (uint32_t i = 0; i < owners.count; i++) {
+        fit_remove(fit, owners.pair[i], stage);
+    }
+    fit_place(fit, pair, stage, lane);
+    for (uint32_t i = 0; i < owners.count; i++) {
+        if (!fit_place_first(fit, owners.pair[i])) {
+            out->pair[out->count++] = owners.pair[i];
+        }
+    }
+    return true;
+}
+
+uint32_t fit_walk(struct fit *fit, struct fit_pair *left, uint32_t count, uint32_t room,
+                  uint64_t patience, uint64_t *seed)
+{
+    uint32_t least = count;
+
+    for (uint64_t since = 0; count > 0 && count + OWNERS_MAX <= room && since < patience; since++) {
+        uint32_t i = ibshift_random_below(seed, count);
+        struct owners out;
+
+        if (!settle(fit, left[i], seed, &out)) {
+            continue;
+        }
+        left[i] = left[--count];
+        for (uint32_t k = 0; k < out.count; k++) {
+            left[count++] = out.pair[k];
+        }
+        if (count < least) {
+            least = count;
+            since = 0;
+        }
+    }
+    return count;
 }

@@ -38,11 +38,6 @@ struct fit_pair {
 
 #define FIT_PAIR(from, to) ((struct fit_pair){(uint16_t)(from), (uint16_t)(to), UINT32_MAX})
 
-struct fit_want {
-    uint32_t resources[FIT_RESOURCES], count;
-    const uint64_t *last[FIT_RESOURCES]; /* bitmap of each resource's last slot */
-};
-
 /* Flows that a resource of this cost carries in a stage of that cost. */
 uint32_t fit_capacity(double stage_cost, double cost);
 
@@ -50,7 +45,7 @@ uint32_t fit_capacity(double stage_cost, double cost);
 int fit_open(struct fit *fit, const struct ibshift_paths *paths, uint32_t ranks,
              const uint32_t *member_of, bool cables, const float cost[2]);
 int fit_add_stages(struct fit *fit, uint32_t count, bool dear);
-/* From here on the owners of all slots are known, as fit_remove() and fit_walk() need them. */
+/* From here on the owners of all slots are known, as fit_walk() needs them. */
 int fit_own(struct fit *fit);
 void fit_disown(struct fit *fit);
 void fit_close(struct fit *fit);
@@ -61,16 +56,10 @@ static inline uint16_t fit_to(const struct fit *fit, uint32_t rank, uint32_t sta
     return fit->to[(size_t)stage * fit->ranks + rank];
 }
 
-uint32_t fit_lanes(const struct fit *fit, struct fit_pair pair);
-/* What the pair takes over this lane; false: a link that no stage has room for. */
-bool fit_want(const struct fit *fit, struct fit_pair pair, uint32_t lane, struct fit_want *want);
 /* Does the pair need a dear stage? */
 bool fit_is_dear(const struct fit *fit, struct fit_pair pair);
 /* Puts the pair into the first stage that has room, over any lane; false: there is none. */
 bool fit_place_first(struct fit *fit, struct fit_pair pair);
-bool fit_has_place(const struct fit *fit, struct fit_pair pair);
-void fit_place(struct fit *fit, struct fit_pair pair, uint32_t stage, uint32_t lane);
-void fit_remove(struct fit *fit, struct fit_pair pair, uint32_t stage);
 
 /*
  * Places left[] by moving others, until all are placed or `patience` steps in a row have brought

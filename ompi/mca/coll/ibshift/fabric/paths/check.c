@@ -1,4 +1,4 @@
-#include "fabric/shape/check.h"
+#include "fabric/paths/check.h"
 
 #include <errno.h>
 #include <stdarg.h>
