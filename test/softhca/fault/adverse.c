@@ -1,27 +1,8 @@
 #include "fault/adverse.h"
 
-#include <sched.h>
 #include <string.h>
 
-enum { CHUNK_MAX = 4096, CHUNKS_MAX = 16, RUBBISH = 0xdb };
-
-int adverse_copy(const struct pieces *from, const struct pieces *to)
-{
-    uint64_t end = from->bytes;
-    for (int i = 0; end > 0; i++) {
-        uint64_t bytes = i < CHUNKS_MAX ? 1 + shm_random(CHUNK_MAX) : end;
-        bytes = bytes < end ? bytes : end;
-        int err = copy_range(from, to, end - bytes, bytes);
-        if (err) {
-            return err;
-        }
-        end -= bytes;
-        if (shm_random(4) == 0) {
-            sched_yield();
-        }
-    }
-    return 0;
-}
+enum { CHUNK_MAX = 4096, RUBBISH = 0xdb };
 
 int adverse_copy_tail(const struct pieces *from, const struct pieces *to)
 {

@@ -6,8 +6,6 @@
 
 #include "run/copy.h"
 
-/* Copies with the tail first, in pieces of random size. As copy_pieces. */
-int adverse_copy(const struct pieces *from, const struct pieces *to);
 /* Copies a tail of random length only. */
 int adverse_copy_tail(const struct pieces *from, const struct pieces *to);
 /* Fills a buffer whose content is undefined by now. */

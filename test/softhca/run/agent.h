@@ -7,7 +7,7 @@
 #ifndef SOFTHCA_AGENT_H
 #define SOFTHCA_AGENT_H
 
-#include "run/copy.h"
+#include "run/pieces.h"
 
 /* The same contract as copy_pieces. */
 int agent_copy(const struct pieces *from, const struct pieces *to);

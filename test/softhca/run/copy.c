@@ -1,52 +1,16 @@
 #include "run/copy.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "fault/adverse.h"
 #include "run/agent.h"
 #include "shm/proc.h"
 #include "shm/shm.h"
 
-void pieces_add(struct pieces *p, void *addr, uint64_t length)
-{
-    if (length) {
-        p->iov[p->n++] = (struct iovec){addr, length};
-        p->bytes += length;
-    }
-}
-
-void pieces_cut(struct pieces *p, uint64_t bytes)
-{
-    uint64_t seen = 0;
-    for (uint32_t i = 0; i < p->n; i++) {
-        if (seen + p->iov[i].iov_len >= bytes) {
-            p->iov[i].iov_len = bytes - seen;
-            p->n = bytes > seen ? i + 1 : i;
-            break;
-        }
-        seen += p->iov[i].iov_len;
-    }
-    p->bytes = bytes;
-}
-
-void pieces_slice(const struct pieces *p, uint64_t from, uint64_t bytes, struct pieces *out)
-{
-    uint64_t seen = 0;
-    pieces_clear(out, p->proc);
-    for (uint32_t i = 0; i < p->n && out->bytes < bytes; i++) {
-        uint64_t length = p->iov[i].iov_len;
-        if (from < seen + length) {
-            uint64_t skip = from > seen ? from - seen : 0;
-            uint64_t take = length - skip;
-            take = take < bytes - out->bytes ? take : bytes - out->bytes;
-            pieces_add(out, (char *)p->iov[i].iov_base + skip, take);
-        }
-        seen += length;
-    }
-}
+enum { CHUNK_MAX = 4096, CHUNKS_MAX = 16 };
 
 static int explain(int error)
 {
@@ -89,6 +53,25 @@ int copy_range(const struct pieces *from, const struct pieces *to, uint64_t at, 
     return copy_whole(&f, &t);
 }
 
+/* Adversarial mode: the tail lands first, in chunks of random size. */
+static int copy_tail_first(const struct pieces *from, const struct pieces *to)
+{
+    uint64_t end = from->bytes;
+    for (int i = 0; end > 0; i++) {
+        uint64_t bytes = i < CHUNKS_MAX ? 1 + shm_random(CHUNK_MAX) : end;
+        bytes = bytes < end ? bytes : end;
+        int err = copy_range(from, to, end - bytes, bytes);
+        if (err) {
+            return err;
+        }
+        end -= bytes;
+        if (shm_random(4) == 0) {
+            sched_yield();
+        }
+    }
+    return 0;
+}
+
 int copy_pieces(const struct pieces *from, const struct pieces *to)
 {
     const uint64_t most = 1u << 30; /* the system moves less than 2 GiB at once */
@@ -96,7 +79,7 @@ int copy_pieces(const struct pieces *from, const struct pieces *to)
         return 0;
     }
     if (shm.head->conf.adversarial) {
-        return adverse_copy(from, to);
+        return copy_tail_first(from, to);
     }
     if (from->bytes <= most && to->bytes == from->bytes) {
         return copy_whole(from, to);
