@@ -53,7 +53,7 @@ void exec_deliver(struct run *run, struct shm_wqe *wqe, struct shm_cqe *e)
     uint32_t cq = shm.qps[e->qp].recv_cq;
     e->stamp = wqe->t_recv ? wqe->t_recv : e->stamp;
     if (e->status != IBV_WC_SUCCESS) { /* the flush of the others follows at once */
-        run_receive_all(run);
+        run->receive_all(run);
         cq_push(cq, e);
     } else if (wqe->t_recv > wqe->t_land) {
         wqe->rx = *e;
@@ -100,7 +100,7 @@ static enum verdict refuse(struct visit *v, enum ibv_wc_status status, uint32_t 
 {
     if (v->run->qp->type == IBV_QPT_RC) {
         v->wqe->status = status;
-        run_receive_all(v->run);
+        v->run->receive_all(v->run);
         qp_kill(v->peer_index, event);
         v->run->hurt = v->peer_index;
     }

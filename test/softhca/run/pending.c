@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "shm/proc.h"
-#include "run/run.h"
+#include "shm/chan.h"
 #include "shm/shm.h"
 
 enum {
@@ -18,11 +18,26 @@ enum {
     IDLE_TICKS = 20
 };
 
+static void (*resume)(uint32_t qp);
 static pthread_mutex_t timer_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t timer_cond = PTHREAD_COND_INITIALIZER;
 static pthread_t timer;
 static bool timer_exists, timer_stops;
 static _Atomic bool timer_is_awake;
+
+void pending_resume_by(void (*run)(uint32_t qp))
+{
+    resume = run;
+}
+
+/* Later positions wait for earlier ones, so the earliest time is that of the oldest request. */
+void pending_due_by(struct shm_qp *qp, uint64_t when)
+{
+    uint64_t due = atomic_load_explicit(&qp->due, memory_order_relaxed);
+    while (when < due && !atomic_compare_exchange_weak_explicit(
+                             &qp->due, &due, when, memory_order_relaxed, memory_order_relaxed)) {
+    }
+}
 
 static void enlist(uint32_t index, int role, uint32_t proc)
 {
@@ -82,18 +97,6 @@ static uint32_t collect(int role, uint64_t now, uint32_t *found)
     }
     lock_drop(&p->pend_lock);
     return n;
-}
-
-static void resume(uint32_t index)
-{
-    struct run run;
-    section_enter();
-    if (lock_try(&shm.qps[index].sq_lock)) {
-        run_locked(&run, index);
-        lock_drop(&shm.qps[index].sq_lock);
-        run_after(&run);
-    }
-    section_leave();
 }
 
 void pending_run(void)
@@ -232,4 +235,21 @@ void pending_update(uint32_t index, bool is_unfinished)
     if (qp->proc == proc_self && (qp->due != TIME_NEVER || shm.head->wired)) {
         wake_timer();
     }
+}
+
+bool pending_break(uint32_t index, uint32_t event)
+{
+    struct shm_qp *s = &shm.qps[index];
+    uint32_t state = atomic_load(&s->state);
+    do {
+        if (state == IBV_QPS_ERR || state == IBV_QPS_RESET) {
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak(&s->state, &state, IBV_QPS_ERR));
+    atomic_store(&s->due, 0);
+    if (event) {
+        chan_signal_async(s->ctx, event, s->user, 0);
+    }
+    pending_list(index);
+    return true;
 }

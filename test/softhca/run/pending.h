@@ -10,6 +10,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "shm/shm.h"
+
+/* Who resumes a queue pair of the lists, when its lock is free; before anything is listed. */
+void pending_resume_by(void (*run)(uint32_t qp));
+
+/* There may be something to do for the queue pair at `when`; from any process. */
+void pending_due_by(struct shm_qp *qp, uint64_t when);
+
+/* To the error state, with an asynchronous event (0: none), and listed for whoever next runs it,
+   who flushes its queues: for callers that may hold a receive queue's lock. False: it was there. */
+bool pending_break(uint32_t qp, uint32_t event);
+
 /* Under the queue pair's sq_lock. */
 void pending_update(uint32_t qp, bool is_unfinished);
 /* Lists it with its owner, without the lock. */

@@ -10,21 +10,12 @@
 
 enum { RNR_FOREVER = 7, NO_ROOM_NS = 100000, LONG_BYTES = 32768 };
 
-/* Later positions wait for earlier ones, so the earliest time is that of the oldest request. */
-void run_due_by(struct shm_qp *qp, uint64_t when)
-{
-    uint64_t due = atomic_load_explicit(&qp->due, memory_order_relaxed);
-    while (when < due && !atomic_compare_exchange_weak_explicit(
-                             &qp->due, &due, when, memory_order_relaxed, memory_order_relaxed)) {
-    }
-}
-
 static bool is_time(struct shm_qp *qp, uint64_t when, uint64_t now)
 {
     if (when <= now) {
         return true;
     }
-    run_due_by(qp, when);
+    pending_due_by(qp, when);
     return false;
 }
 
@@ -46,7 +37,7 @@ static void start(struct run *run, uint64_t now)
             return;
         }
         if (!wire_start(run->index, wqe, now)) {
-            run_due_by(qp, now + NO_ROOM_NS);
+            pending_due_by(qp, now + NO_ROOM_NS);
             return;
         }
         wqe->timed = WQE_ON_WIRE;
@@ -84,7 +75,7 @@ static bool set_times(struct run *run, struct shm_wqe *wqe, uint64_t now)
         return false; /* no room on the wire yet, or SQD */
     }
     if (wqe->timed == WQE_ON_WIRE && !wire_look(run->index, wqe, now, &t)) {
-        run_due_by(run->qp, go_ahead(run, wqe, now, t.land));
+        pending_due_by(run->qp, go_ahead(run, wqe, now, t.land));
         return false;
     }
     delay_times(&t);
@@ -187,7 +178,7 @@ static bool land(struct run *run, struct shm_wqe *wqe, uint64_t now)
         verdict = qp->type == IBV_QPT_UD ? exec_datagram(run, wqe) : exec_connected(run, wqe);
     }
     if (verdict != VERDICT_LANDED && !give_up(run, wqe, verdict, now ? now : shm_now())) {
-        run_due_by(qp, qp->retry_at);
+        pending_due_by(qp, qp->retry_at);
         return false;
     }
     qp->retry_at = 0;
@@ -276,11 +267,16 @@ static void tell_drained(struct shm_qp *qp)
     }
 }
 
+static void receive_all(struct run *run)
+{
+    run_received(run, UINT64_MAX);
+}
+
 void run_locked(struct run *run, uint32_t index)
 {
     struct shm_qp *qp = &shm.qps[index];
     uint64_t now = shm.head->timed ? shm_now() : 0;
-    *run = (struct run){.index = index, .qp = qp, .hurt = SHM_NONE};
+    *run = (struct run){.index = index, .qp = qp, .hurt = SHM_NONE, .receive_all = receive_all};
     if (!atomic_load_explicit(&qp->number, memory_order_relaxed)) {
         return;
     }
@@ -309,11 +305,6 @@ void run_locked(struct run *run, uint32_t index)
     }
 }
 
-void run_receive_all(struct run *run)
-{
-    run_received(run, UINT64_MAX);
-}
-
 void run_after(struct run *run)
 {
     if (run->hurt != SHM_NONE) {
@@ -334,5 +325,17 @@ void run_queue(uint32_t index)
     run_locked(&run, index);
     lock_drop(&shm.qps[index].sq_lock);
     run_after(&run);
+    section_leave();
+}
+
+void run_try(uint32_t index)
+{
+    struct run run;
+    section_enter();
+    if (lock_try(&shm.qps[index].sq_lock)) {
+        run_locked(&run, index);
+        lock_drop(&shm.qps[index].sq_lock);
+        run_after(&run);
+    }
     section_leave();
 }

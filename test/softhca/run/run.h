@@ -23,6 +23,8 @@ struct run {
     struct shm_qp *qp;
     uint32_t hurt; /* a peer that went to the error state, SHM_NONE = none */
     uint64_t rnr_wait;
+    /* Makes all target's completions of landed requests visible, before one that must not overtake. */
+    void (*receive_all)(struct run *run);
 };
 
 /* Runs what can run. run_locked: the sq_lock is held and a section is open; afterwards, with the
@@ -30,12 +32,7 @@ struct run {
 void run_locked(struct run *run, uint32_t index);
 void run_after(struct run *run);
 void run_queue(uint32_t index);
-
-/* There may be something to do for the queue pair at `when`; from any process. */
-void run_due_by(struct shm_qp *qp, uint64_t when);
-
-/* Makes all target's completions of landed requests visible, before one that must not overtake. */
-void run_receive_all(struct run *run);
+void run_try(uint32_t index); /* unless somebody else runs it just now */
 
 /* Sends one request on its way (exec.c, datagram.c). */
 enum verdict exec_connected(struct run *run, struct shm_wqe *wqe);

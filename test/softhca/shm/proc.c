@@ -10,15 +10,13 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "run/agent.h"
 #include "shm/life.h"
-#include "shm/object.h"
-#include "run/pending.h"
 #include "shm/shm.h"
 
 uint32_t proc_self = SHM_NONE;
 static pthread_mutex_t attach_mutex = PTHREAD_MUTEX_INITIALIZER;
 static int32_t attached_pid;
+static const struct proc_hooks *above;
 
 static long env_number(const char *const *names)
 {
@@ -77,7 +75,7 @@ static uint32_t choose_host(long rank, uint32_t arrival)
 
 static void give_slot(uint32_t proc)
 {
-    object_free_all(proc);
+    above->free_all(proc);
     atomic_fetch_sub(&shm.head->live, 1);
     atomic_store(&shm.procs[proc].pid, 0);
 }
@@ -87,8 +85,7 @@ __attribute__((destructor)) static void detach(void)
     if (proc_self == SHM_NONE || attached_pid != getpid()) {
         return;
     }
-    pending_stop();
-    agent_stop();
+    above->end();
     give_slot(proc_self);
     thread_forget();
     proc_self = SHM_NONE;
@@ -112,8 +109,7 @@ static void in_child(void)
 {
     proc_self = SHM_NONE;
     thread_forget();
-    pending_forget();
-    agent_forget();
+    above->forked();
     pthread_mutex_init(&attach_mutex, NULL);
 }
 
@@ -197,17 +193,16 @@ static int map_file(void)
     return 0;
 }
 
-int proc_attach(void)
+int proc_attach(const struct proc_hooks *hooks)
 {
     pthread_mutex_lock(&attach_mutex);
     int err = 0;
+    above = hooks;
     if (proc_self == SHM_NONE) {
         err = map_file();
         err = err ? err : take_slot();
         attached_pid = getpid();
-        if (!err && shm.head->conf.bounce) {
-            err = agent_start();
-        }
+        err = err ? err : above->begin();
     }
     pthread_mutex_unlock(&attach_mutex);
     return err;

@@ -7,8 +7,16 @@
 
 extern uint32_t proc_self; /* own index in the process table, SHM_NONE when not attached */
 
+/* What lies above and follows a process's life. */
+struct proc_hooks {
+    int (*begin)(void);   /* attached now: 0 or -errno */
+    void (*end)(void);    /* of this process: its threads stop */
+    void (*forked)(void); /* in the child: the parent's threads are not here */
+    void (*free_all)(uint32_t proc);
+};
+
 /* Attaches at the first call, and again after fork. 0, or -errno after a message. */
-int proc_attach(void);
+int proc_attach(const struct proc_hooks *hooks);
 
 /* Whether the process that took slot `proc` still runs. */
 bool proc_is_alive(uint32_t proc);

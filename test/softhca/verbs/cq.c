@@ -9,9 +9,171 @@
 #include "shm/chan.h"
 #include "verbs/check.h"
 #include "run/pending.h"
-#include "verbs/qp.h"
 
 enum { POLLS_BEFORE_YIELD = 200, POLLS_WHEN_CROWDED = 4 };
+
+static void free_slots(const struct shm_cqe *e)
+{
+    if (e->is_send) {
+        check_polled(e->qp, e->sq_position);
+        atomic_store_explicit(&shm.qps[e->qp].sq_free, e->sq_position + 1, memory_order_release);
+    } else if (e->srq != SHM_NONE) {
+        atomic_fetch_sub(&shm.srqs[e->srq].rq.held, 1);
+    } else {
+        atomic_fetch_sub(&shm.qps[e->qp].rq.held, 1);
+    }
+}
+
+static bool take(struct shm_cq *q, struct shm_cqe *e)
+{
+    if (atomic_load_explicit(&q->tail, memory_order_acquire) ==
+        atomic_load_explicit(&q->head, memory_order_relaxed)) {
+        return false;
+    }
+    lock_take(&q->lock);
+    bool found = q->tail != q->head;
+    if (found) {
+        memcpy(e, shm_at(&q->ring, q->head), sizeof(*e));
+        atomic_store_explicit(&q->head, q->head + 1, memory_order_relaxed);
+        free_slots(e);
+        adverse_scramble_cqe(e);
+    }
+    lock_drop(&q->lock);
+    return found;
+}
+
+static void idle(void)
+{
+    static __thread uint32_t empty;
+    static __thread uint32_t cores;
+    if (cores == 0) {
+        cpu_set_t set;
+        cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 1;
+    }
+    pending_run();
+    uint32_t limit = atomic_load_explicit(&shm.head->live, memory_order_relaxed) > cores
+                         ? POLLS_WHEN_CROWDED
+                         : POLLS_BEFORE_YIELD;
+    if (++empty >= limit) {
+        empty = 0;
+        sched_yield();
+    }
+}
+
+/* The extended way to poll: one completion at a time, read field by field. */
+static struct hca_cq *ex_cq(struct ibv_cq_ex *ex)
+{
+    return container_of(ex, struct hca_cq, ex);
+}
+
+static int take_next(struct hca_cq *cq)
+{
+    if (!take(&shm.cqs[cq->index], &cq->current)) {
+        return ENOENT;
+    }
+    cq->ex.wr_id = cq->current.wr_id;
+    cq->ex.status = (enum ibv_wc_status)cq->current.status;
+    return 0;
+}
+
+static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
+{
+    struct hca_cq *cq = ex_cq(ex);
+    if (attr && attr->comp_mask) {
+        return EINVAL;
+    }
+    if (take_next(cq) == 0) {
+        return 0;
+    }
+    idle();
+    int err = take_next(cq);
+    return err && shm.cqs[cq->index].overrun ? EIO : err;
+}
+
+static int next_poll(struct ibv_cq_ex *ex)
+{
+    return take_next(ex_cq(ex));
+}
+
+static void end_poll(struct ibv_cq_ex *ex)
+{
+}
+
+static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
+{
+    return (enum ibv_wc_opcode)ex_cq(ex)->current.opcode;
+}
+
+static uint32_t read_vendor_err(struct ibv_cq_ex *ex)
+{
+    return ex_cq(ex)->current.vendor_err;
+}
+
+static uint32_t read_byte_len(struct ibv_cq_ex *ex)
+{
+    return ex_cq(ex)->current.byte_len;
+}
+
+static __be32 read_imm_data(struct ibv_cq_ex *ex)
+{
+    return ex_cq(ex)->current.imm;
+}
+
+static uint32_t read_qp_num(struct ibv_cq_ex *ex)
+{
+    return ex_cq(ex)->current.qp_num;
+}
+
+static uint32_t read_src_qp(struct ibv_cq_ex *ex)
+{
+    return ex_cq(ex)->current.src_qp;
+}
+
+static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
+{
+    return ex_cq(ex)->current.wc_flags;
+}
+
+static uint32_t read_slid(struct ibv_cq_ex *ex)
+{
+    return ex_cq(ex)->current.slid;
+}
+
+static uint8_t read_sl(struct ibv_cq_ex *ex)
+{
+    return ex_cq(ex)->current.sl;
+}
+
+static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)
+{
+    return ex_cq(ex)->current.dlid_path_bits;
+}
+
+static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
+{
+    return ex_cq(ex)->current.stamp;
+}
+
+static void set_poll_ops(struct hca_cq *cq, uint64_t wc_flags)
+{
+    struct ibv_cq_ex *ex = &cq->ex;
+    cq->wc_flags = (uint32_t)wc_flags;
+    ex->start_poll = start_poll;
+    ex->next_poll = next_poll;
+    ex->end_poll = end_poll;
+    ex->read_opcode = read_opcode;
+    ex->read_vendor_err = read_vendor_err;
+    ex->read_wc_flags = read_wc_flags;
+    ex->read_byte_len = wc_flags & IBV_WC_EX_WITH_BYTE_LEN ? read_byte_len : NULL;
+    ex->read_imm_data = wc_flags & IBV_WC_EX_WITH_IMM ? read_imm_data : NULL;
+    ex->read_qp_num = wc_flags & IBV_WC_EX_WITH_QP_NUM ? read_qp_num : NULL;
+    ex->read_src_qp = wc_flags & IBV_WC_EX_WITH_SRC_QP ? read_src_qp : NULL;
+    ex->read_slid = wc_flags & IBV_WC_EX_WITH_SLID ? read_slid : NULL;
+    ex->read_sl = wc_flags & IBV_WC_EX_WITH_SL ? read_sl : NULL;
+    ex->read_dlid_path_bits = wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS ? read_dlid_path_bits : NULL;
+    ex->read_completion_ts =
+        wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP ? read_completion_ts : NULL;
+}
 
 static int make_shared(struct hca_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 {
@@ -79,7 +241,7 @@ struct ibv_cq_ex *cq_create_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_
     cq->cq.handle = cq->index;
     pthread_mutex_init(&cq->cq.mutex, NULL);
     pthread_cond_init(&cq->cq.cond, NULL);
-    cqex_set_ops(cq, attr->wc_flags);
+    set_poll_ops(cq, attr->wc_flags);
     if (attr->channel) {
         pthread_mutex_lock(&ctx->mutex);
         attr->channel->refcnt++;
@@ -177,7 +339,7 @@ static void overrun(uint32_t index, struct shm_cq *q)
     for (uint32_t i = 0; i < high; i++) {
         struct shm_qp *qp = &shm.qps[i];
         if (qp->number && (qp->send_cq == index || qp->recv_cq == index)) {
-            qp_break(i, IBV_EVENT_QP_FATAL);
+            pending_break(i, IBV_EVENT_QP_FATAL);
         }
     }
 }
@@ -236,36 +398,6 @@ void cq_clean(uint32_t index, uint32_t qp)
     lock_drop(&q->lock);
 }
 
-static void free_slots(const struct shm_cqe *e)
-{
-    if (e->is_send) {
-        check_polled(e->qp, e->sq_position);
-        atomic_store_explicit(&shm.qps[e->qp].sq_free, e->sq_position + 1, memory_order_release);
-    } else if (e->srq != SHM_NONE) {
-        atomic_fetch_sub(&shm.srqs[e->srq].rq.held, 1);
-    } else {
-        atomic_fetch_sub(&shm.qps[e->qp].rq.held, 1);
-    }
-}
-
-bool cq_take(struct shm_cq *q, struct shm_cqe *e)
-{
-    if (atomic_load_explicit(&q->tail, memory_order_acquire) ==
-        atomic_load_explicit(&q->head, memory_order_relaxed)) {
-        return false;
-    }
-    lock_take(&q->lock);
-    bool found = q->tail != q->head;
-    if (found) {
-        memcpy(e, shm_at(&q->ring, q->head), sizeof(*e));
-        atomic_store_explicit(&q->head, q->head + 1, memory_order_relaxed);
-        free_slots(e);
-        adverse_scramble_cqe(e);
-    }
-    lock_drop(&q->lock);
-    return found;
-}
-
 void cq_fill_wc(const struct shm_cqe *e, struct ibv_wc *wc)
 {
     wc->wr_id = e->wr_id;
@@ -283,24 +415,6 @@ void cq_fill_wc(const struct shm_cqe *e, struct ibv_wc *wc)
     wc->dlid_path_bits = e->dlid_path_bits;
 }
 
-void cq_idle(void)
-{
-    static __thread uint32_t empty;
-    static __thread uint32_t cores;
-    if (cores == 0) {
-        cpu_set_t set;
-        cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 1;
-    }
-    pending_run();
-    uint32_t limit = atomic_load_explicit(&shm.head->live, memory_order_relaxed) > cores
-                         ? POLLS_WHEN_CROWDED
-                         : POLLS_BEFORE_YIELD;
-    if (++empty >= limit) {
-        empty = 0;
-        sched_yield();
-    }
-}
-
 int cq_poll(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 {
     struct shm_cq *q = &shm.cqs[container_of(ibcq, struct hca_cq, cq)->index];
@@ -309,12 +423,12 @@ int cq_poll(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
     if (n < 0 || proc_is_forked()) {
         return -1;
     }
-    while (got < n && cq_take(q, &e)) {
+    while (got < n && take(q, &e)) {
         cq_fill_wc(&e, &wc[got++]);
     }
     if (got == 0) {
-        cq_idle();
-        while (got < n && cq_take(q, &e)) {
+        idle();
+        while (got < n && take(q, &e)) {
             cq_fill_wc(&e, &wc[got++]);
         }
         if (got == 0 && q->overrun) {

@@ -13,16 +13,10 @@ int cq_arm(struct ibv_cq *cq, int solicited_only);
 
 /* Makes a completion visible; overrun kills the queue and the queue pairs that use it. */
 void cq_push(uint32_t cq, const struct shm_cqe *e);
-/* Takes the next completion and frees the slots it holds. */
-bool cq_take(struct shm_cq *q, struct shm_cqe *e);
 /* Removes the completions of a queue pair or shared receive queue (table indexes, SHM_NONE = any).
  */
 void cq_clean(uint32_t cq, uint32_t qp);
 void cq_free(uint32_t cq);
-/* What an empty poll does: resumes waiting requests, and yields when that is polite. */
-void cq_idle(void);
 void cq_fill_wc(const struct shm_cqe *e, struct ibv_wc *wc);
-/* Functions of ibv_start_poll and friends (cqex.c). */
-void cqex_set_ops(struct hca_cq *cq, uint64_t wc_flags);
 
 #endif

@@ -7,11 +7,40 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "run/agent.h"
+#include "run/pending.h"
+#include "run/run.h"
 #include "shm/chan.h"
+#include "shm/object.h"
+#include "shm/proc.h"
 
 static pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct hca_device *devices; /* kept for the life of the process: users keep pointers */
 static uint32_t device_count;
+
+static int begin(void)
+{
+    return shm.head->conf.bounce ? agent_start() : 0;
+}
+
+static void end(void)
+{
+    pending_stop();
+    agent_stop();
+}
+
+static void forked(void)
+{
+    pending_forget();
+    agent_forget();
+}
+
+static int attach(void)
+{
+    static const struct proc_hooks hooks = {begin, end, forked, object_free_all};
+    pending_resume_by(run_try);
+    return proc_attach(&hooks);
+}
 
 static void make_device(struct hca_device *d, uint32_t host, uint32_t hca)
 {
@@ -51,7 +80,7 @@ HCA_EXPORT struct ibv_device **(ibv_get_device_list)(int *num)
     if (num) {
         *num = 0;
     }
-    int err = proc_attach();
+    int err = attach();
     if (err) {
         return FAIL_WITH(err == -ENODEV ? ENOSYS : -err);
     }
@@ -96,7 +125,7 @@ HCA_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 HCA_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
     struct hca_device *d = container_of(device, struct hca_device, device);
-    struct hca_ctx *c = proc_attach() == 0 ? calloc(1, sizeof(*c)) : NULL;
+    struct hca_ctx *c = attach() == 0 ? calloc(1, sizeof(*c)) : NULL;
     if (!c) {
         return FAIL_WITH(ENOMEM);
     }

@@ -73,6 +73,7 @@ struct hca_qp {
     struct ibv_qp_init_attr init;
     uint64_t send_ops;
     struct hca_build *build;
+    void (*drop_build)(struct hca_qp *qp);
     struct hca_group_ref {
         union ibv_gid gid;
         struct hca_group_ref *next;

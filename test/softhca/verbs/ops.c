@@ -82,7 +82,7 @@ void hca_set_ops(struct hca_ctx *ctx)
     v->query_rt_values = query_rt_values;
     v->create_cq_ex = cq_create_ex;
     v->modify_cq = cq_modify;
-    v->create_qp_ex = qp_create_ex;
+    v->create_qp_ex = wr_create_qp_ex;
     v->create_srq_ex = srq_create_ex;
     v->get_srq_num = srq_get_number;
     v->alloc_parent_domain = pd_alloc_parent;

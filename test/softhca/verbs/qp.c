@@ -9,7 +9,6 @@
 #include "verbs/mr.h"
 #include "run/pending.h"
 #include "verbs/srq.h"
-#include "verbs/wr.h"
 #include "wire/wire.h"
 
 uint32_t qp_find(uint32_t number)
@@ -143,12 +142,6 @@ struct ibv_qp *qp_create_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex 
     }
     fill_public(qp, ctx, attr);
     err = -make_shared(qp, attr);
-    if (!err && (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)) {
-        err = wr_set_ops(qp, attr->send_ops_flags);
-        if (err) {
-            qp_free(qp->index);
-        }
-    }
     if (err) {
         free(qp);
         return FAIL_WITH(err);
@@ -214,7 +207,9 @@ HCA_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
         hca_wait_acks(&ibqp->mutex, &ibqp->cond, &ibqp->events_completed, &qp->async_events);
     }
     use_parts(qp, -1);
-    wr_free(qp);
+    if (qp->drop_build) {
+        qp->drop_build(qp);
+    }
     free(qp);
     return 0;
 }
@@ -268,26 +263,9 @@ void qp_flush_receives(uint32_t index)
     lock_drop(&s->rq_lock);
 }
 
-bool qp_break(uint32_t index, uint32_t event)
-{
-    struct shm_qp *s = &shm.qps[index];
-    uint32_t state = atomic_load(&s->state);
-    do {
-        if (state == IBV_QPS_ERR || state == IBV_QPS_RESET) {
-            return false;
-        }
-    } while (!atomic_compare_exchange_weak(&s->state, &state, IBV_QPS_ERR));
-    atomic_store(&s->due, 0);
-    if (event) {
-        chan_signal_async(s->ctx, event, s->user, 0);
-    }
-    pending_list(index);
-    return true;
-}
-
 void qp_kill(uint32_t index, uint32_t event)
 {
-    if (qp_break(index, event)) {
+    if (pending_break(index, event)) {
         qp_flush_receives(index);
     }
 }

@@ -15,9 +15,6 @@ uint32_t qp_find(uint32_t number);
 /* To the error state, with an asynchronous event (0 = none) when it was not there yet. The receive
    queue is flushed now, the send queue when its lock's holder next runs it. */
 void qp_kill(uint32_t index, uint32_t event);
-/* The same without the flush, which whoever next runs the queue pair does: for callers that may
-   hold a receive queue's lock. False: it was there already. */
-bool qp_break(uint32_t index, uint32_t event);
 void qp_flush_receives(uint32_t index);
 
 /* The modify verb without its checks of masks (state.c has those). */

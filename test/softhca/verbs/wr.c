@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "run/copy.h"
+#include "verbs/qp.h"
 #include "run/run.h"
 
 enum { BATCH_MIN = 8 };
@@ -244,7 +245,15 @@ static void wr_abort(struct ibv_qp_ex *ex)
     wr_start(ex);
 }
 
-int wr_set_ops(struct hca_qp *qp, uint64_t ops)
+static void drop_build(struct hca_qp *qp)
+{
+    free(qp->build->items);
+    free(qp->build->sges);
+    free(qp->build->bytes);
+    free(qp->build);
+}
+
+static int set_ops(struct hca_qp *qp, uint64_t ops)
 {
     const uint64_t ud = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
     const uint64_t uc = ud | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
@@ -259,6 +268,7 @@ int wr_set_ops(struct hca_qp *qp, uint64_t ops)
     if (!qp->build) {
         return ENOMEM;
     }
+    qp->drop_build = drop_build;
 #define OP(flag, name)                                                                             \
     if (ops & (flag)) {                                                                            \
         ex->name = name;                                                                           \
@@ -282,12 +292,16 @@ int wr_set_ops(struct hca_qp *qp, uint64_t ops)
     return 0;
 }
 
-void wr_free(struct hca_qp *qp)
+struct ibv_qp *wr_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
 {
-    if (qp->build) {
-        free(qp->build->items);
-        free(qp->build->sges);
-        free(qp->build->bytes);
-        free(qp->build);
+    struct ibv_qp *ibqp = qp_create_ex(ctx, attr);
+    if (!ibqp || !(attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)) {
+        return ibqp;
     }
+    int err = set_ops(container_of(ibqp, struct hca_qp, qp), attr->send_ops_flags);
+    if (err) {
+        ibv_destroy_qp(ibqp);
+        return FAIL_WITH(err);
+    }
+    return ibqp;
 }

@@ -1,11 +1,11 @@
 #include "wire/wire.h"
 
 #include "verbs/ah.h"
-#include "run/run.h"
+#include "run/pending.h"
 
 static void moved(uint32_t owner, uint64_t when)
 {
-    run_due_by(&shm.qps[owner], when);
+    pending_due_by(&shm.qps[owner], when);
 }
 
 static struct wire_net the_net(void)
