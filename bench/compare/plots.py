@@ -1,25 +1,16 @@
 """SVG pictures of a measured table: a heat map of ratios, time over size, time over ranks."""
+import os
+import sys
 from math import log2, log10
 
 from report import OURS, human_size, ratio
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from svg import page, text  # noqa: E402
+
 COLOURS = {OURS: "#0072b2", "tuned/openib": "#e69f00", "tuned/UCX": "#009e73"}
 FLOOR = "one message, plain verbs"  # is drawn beside them, and competes with nobody
 LINES = {**COLOURS, FLOOR: "#999999"}
-FONT = 'font-family="DejaVu Sans, Helvetica, Arial, sans-serif"'
-
-
-def text(x, y, string, size=12, anchor="start", extra=""):
-    """A text element."""
-    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" {FONT} {extra}>{string}</text>'
-
-
-def page(width, height, title, subtitle, body):
-    """A whole picture on white."""
-    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-                      f'viewBox="0 0 {width} {height}">', f'<rect width="{width}" height="{height}" fill="white"/>',
-                      text(20, 30, title, 18, extra='font-weight="bold"'), text(20, 50, subtitle, 12, extra='fill="#555"')]
-                     + body + ["</svg>", ""])
 
 
 def shade(r):

@@ -1,29 +1,20 @@
 """SVG pictures: contention of the engines side by side, and under damage."""
 import csv
+import os
 import statistics
+import sys
 
 import cases
 
-FONT = 'font-family="DejaVu Sans, Helvetica, Arial, sans-serif"'
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from svg import bar, page, text  # noqa: E402
+
 COLOURS = {"ibshift": "#0072b2", "OpenSM": "#e69f00"}
 
 
-def text(x, y, string, size=12, anchor="start", extra=""):
-    return '<text x="%.1f" y="%.1f" font-size="%d" text-anchor="%s" %s %s>%s</text>' % (
-        x, y, size, anchor, FONT, extra, string)
-
-
-def page(path, width, height, title, subtitle, body):
+def write(path, *picture):
     with open(path, "w", encoding="ascii") as out:
-        out.write("\n".join(
-            ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d">' % (
-                width, height, width, height), '<rect width="%d" height="%d" fill="white"/>' % (width, height),
-             text(20, 30, title, 18, extra='font-weight="bold"'), text(20, 50, subtitle, 12, extra='fill="#555"')]
-            + body + ["</svg>", ""]))
-
-
-def bar(x, y, width, height, colour):
-    return '<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>' % (x, y, width, height, colour)
+        out.write(page(*picture))
 
 
 def legend(x, y, other="OpenSM"):
@@ -50,7 +41,7 @@ def side(path, rows):
             body += [bar(180, y, width, 14, COLOURS[who]),
                      text(186 + width, y + 11, "%.2f (%s) %s" % (average, worst, note), 11)]
         y += 17
-    page(path, 860, y + 30, "Flows on the busiest link of a shift", "average over all stages (worst); 1 is free of "
+    write(path, 860, y + 30, "Flows on the busiest link of a shift", "average over all stages (worst); 1 is free of "
          "contention; exact counts on the tables", body)
 
 
@@ -73,5 +64,5 @@ def faults(path, table):
                     height = 100.0 * value / most
                     body += [bar(x + 38 * k, y0 + 130 - height, 34, height, list(COLOURS.values())[k]),
                              text(x + 38 * k + 17, y0 + 125 - height, "%.2f" % value, 10, "middle")]
-    page(path, 780, top + 170 * len(cases.FAULTS) + 10, "Contention of a shift on damaged fabrics",
+    write(path, 780, top + 170 * len(cases.FAULTS) + 10, "Contention of a shift on damaged fabrics",
          "flows on a stage's busiest link: mean over all stages, median of %d seeds; exact counts; 1: no contention" % len({r["seed"] for r in rows}), body)
