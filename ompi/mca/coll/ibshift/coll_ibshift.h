@@ -3,8 +3,6 @@
 
 #include "coll_ibshift_compat.h"
 #include "coll_ibshift_slots.h"
-#include "coll_ibshift_choose.h"
-#include "coll_ibshift_company.h"
 #include "coll_ibshift_pace.h"
 #include "coll_ibshift_params.h"
 #include "coll_ibshift_route.h"
@@ -12,10 +10,31 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "choose/choose.h"
+#include "choose/crowd.h"
+
 struct ompi_communicator_t;
 
 /* Found by Open MPI under this name in the DSO. */
 OMPI_DECLSPEC extern mca_coll_base_component_t mca_coll_ibshift_component;
+
+enum { IBSHIFT_CHOICE_KINDS = 6 /* which sizes ranks know (3), is the operator commutative (2) */ };
+
+/* A choice, and the parameters under which it was made. */
+struct ibshift_kept_choice {
+    struct ibshift_choice choice;
+    bool is_known;
+    int algorithm, radix;
+    size_t segment;
+};
+
+/* All choices of a communicator, by kind and class of sizes, and what their prices depend on. */
+struct ibshift_choices {
+    struct ibshift_kept_choice *table[IBSHIFT_COLLECTIVES][IBSHIFT_CHOICE_KINDS];
+    const struct ibshift_choice *_Atomic last[IBSHIFT_COLLECTIVES]; /* that ran; NULL: none has */
+    const struct ibshift_model *model; /* NULL: nobody has looked at the crowd yet */
+    struct ibshift_crowd crowd;
+};
 
 /*
  * One communicator's state. Before its owner (the communicator) goes, disable() or the destructor
@@ -34,7 +53,6 @@ struct mca_coll_ibshift_module_t {
     _Atomic uint32_t persistent; /* persistent ones created so far */
     _Atomic int failed;          /* OMPI code: a collective has failed, none is started any more */
     struct ibshift_choices choices;
-    struct ibshift_company company;
     struct ibshift_route route;
     struct ibshift_pacing pacing;
 };

@@ -50,9 +50,4 @@ void ibshift_calls_look_away(void);
 /* Calls are kept for the next one; this frees them. The engine still lives, nothing runs. */
 void ibshift_calls_free(void);
 
-/* coll_ibshift_choose.c: algorithm, plan and window. OMPI_SUCCESS or OMPI_ERR_NOT_SUPPORTED, the
- * same on all ranks. params->plan has ranks, root and commutative. */
-int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
-                   const struct ibshift_job *job, struct ibshift_op_params *params);
-
 #endif

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "choose/digest.h"
+
 enum { CARD_MAGIC = 0x4c425349, CARD_MAX = 4096, AGREED_MAX = 1024 };
 
 struct card_head {

@@ -1,20 +1,21 @@
-#include "coll_ibshift_call.h"
-#include "coll_ibshift_search.h"
-
-#include "choose/price.h"
+#include "coll_ibshift_choose.h"
+#include "coll_ibshift_card.h"
+#include "coll_ibshift_route.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    PRICE_LIMIT = 1 << 13, /* messages: a few milliseconds */
-    FIRST_SEGMENT = 4096,
-    LAST_SEGMENT = 1 << 20,
-    UNKNOWN_SIZE = 8192 /* what is priced when no rank knows all sizes */
-};
+#include "choose/digest.h"
+#include "choose/size.h"
 
-static struct ibshift_model model, software_model, node_model;
+enum { UNKNOWN_SIZE = 8192 /* what is priced when no rank knows all sizes */ };
+
+static struct {
+    struct ibshift_model hardware, software, node;
+} models;
 
 static void fill_limit(struct ibshift_model *m)
 {
@@ -27,46 +28,33 @@ void ibshift_choose_open(void)
 {
     char error[IBSHIFT_MODEL_ERROR_SIZE];
 
-    model = ibshift_model_typical;
-    software_model = ibshift_model_software;
-    node_model = ibshift_model_node;
+    models.hardware = ibshift_model_typical;
+    models.software = ibshift_model_software;
+    models.node = ibshift_model_node;
     if ('\0' != ibshift_params.model[0]) {
         if (!ibshift_params_may_open(ibshift_params.model, error, sizeof(error)) ||
-            0 != ibshift_model_read(ibshift_params.model, &model, error)) {
+            0 != ibshift_model_read(ibshift_params.model, &models.hardware, error)) {
             ibshift_help_once_a_job("bad-model", error);
-            model = ibshift_model_typical;
+            models.hardware = ibshift_model_typical;
         } else {
-            software_model = node_model = model;
+            models.software = models.node = models.hardware;
         }
     }
-    fill_limit(&model);
-    fill_limit(&software_model);
-    fill_limit(&node_model);
-}
-
-const struct ibshift_choice *ibshift_choices_last(const struct ibshift_choices *choices,
-                                                  enum ibshift_collective collective)
-{
-    return atomic_load_explicit(&choices->last[collective], memory_order_relaxed);
+    fill_limit(&models.hardware);
+    fill_limit(&models.software);
+    fill_limit(&models.node);
 }
 
 uint64_t ibshift_choose_digest(void)
 {
-    const struct ibshift_model *const all[] = {&model, &software_model, &node_model};
-    uint64_t sum = IBSHIFT_DIGEST;
-    char text[1024];
+    uint64_t sum = ibshift_digest_model(IBSHIFT_DIGEST, &models.hardware);
 
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        int length = ibshift_model_format(all[i], text, sizeof(text));
-
-        sum = ibshift_digest(sum, text, strnlen(text, (size_t)length));
-    }
-    return sum;
+    return ibshift_digest_model(ibshift_digest_model(sum, &models.software), &models.node);
 }
 
 const struct ibshift_model *ibshift_choose_model(void)
 {
-    return &model;
+    return &models.hardware;
 }
 
 void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collective collective)
@@ -83,149 +71,214 @@ void ibshift_choices_free(struct ibshift_choices *choices)
     for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
         ibshift_choices_forget(choices, (enum ibshift_collective)i);
     }
+    ibshift_crowd_free(&choices->crowd);
 }
 
-bool ibshift_serves(const struct ibshift_alg *alg, const struct ibshift_job *job)
+const struct ibshift_choice *ibshift_choices_last(const struct ibshift_choices *choices,
+                                                  enum ibshift_collective collective)
 {
-    return alg->collective == job->collective &&
-           (0 == job->needs || 0 != (alg->flags & job->needs));
+    return atomic_load_explicit(&choices->last[collective], memory_order_relaxed);
 }
 
-static const struct ibshift_model *model_of(const struct ibshift_company *company)
+static void explain_crowd(const mca_coll_ibshift_module_t *module,
+                          const struct ompi_communicator_t *comm)
 {
-    return company->is_node ? &node_model : company->is_software ? &software_model : &model;
+    const struct ibshift_crowd *crowd = &module->choices.crowd;
+    const struct ibshift_model *model = module->choices.model;
+    uint32_t host, port;
+    uint32_t on_host = ibshift_crowd_most(crowd->host_of, module->size, crowd->hosts, &host);
+    uint32_t on_port = ibshift_crowd_most(crowd->port_of, module->size, crowd->ports, &port);
+
+    fprintf(stderr,
+            "ibshift: %s, %u ranks: at most %u share a host (of %u processors) and %u a port; "
+            "costs %s\n",
+            comm->c_name, module->size, on_host, crowd->processors[host], on_port,
+            '\0' != ibshift_params.model[0] ? "as coll_ibshift_model says"
+            : &models.node == model         ? "typical of shared memory"
+            : &models.software == model     ? "typical of a device in software"
+                                            : "typical of a device in hardware");
 }
 
-/* A rank has its own row of a table only: the shift in its place has as many messages.
- * A row that nobody can price here costs nothing that is known: it stays behind all others. */
-static void price(const struct ibshift_search *search, struct ibshift_choice *choice)
+/* Who shares what, and what that costs, from the cards, which all ranks see alike. */
+static int find_crowd(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm)
 {
-    struct ibshift_plan plan = search->params->plan;
-    struct ibshift_price_request request = {.alg = choice->alg,
-                                            .plan = &plan,
-                                            .model = model_of(search->company),
-                                            .crowd = search->company->crowd,
-                                            .bytes = search->bytes,
-                                            .element = 1,
-                                            .window = search->params->window,
-                                            .limit = PRICE_LIMIT};
-    struct ibshift_price found;
+    struct ibshift_choices *choices = &module->choices;
+    struct ibshift_place *places;
+    bool is_software = false, is_node = true;
+    uint64_t node = 0;
 
-    plan.stages = NULL;
-    choice->price = -1;
-    if (0 == ibshift_price(&request, &found)) {
-        choice->price = found.last;
-        choice->of = found.of;
+    if (NULL != choices->model) {
+        return OMPI_SUCCESS;
+    }
+    places = malloc(module->size * sizeof(*places));
+    for (uint32_t rank = 0; NULL != places && rank < module->size; rank++) {
+        struct ibshift_card_place card = ibshift_card_place(module->peers[rank]);
+
+        places[rank] = (struct ibshift_place){card.host, card.port, card.processors};
+        is_software |= card.is_software;
+        node = 0 == rank ? card.node : node;
+        is_node = is_node && 0 != node && card.node == node;
+    }
+    if (NULL == places || 0 != ibshift_crowd_make(places, module->size, &choices->crowd)) {
+        free(places);
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    free(places);
+    choices->model = is_node ? &models.node : is_software ? &models.software : &models.hardware;
+    if (ibshift_params.explain && 0 == module->rank) {
+        explain_crowd(module, comm);
+    }
+    return OMPI_SUCCESS;
+}
+
+/* What explain says about a choice that was made. */
+struct decision {
+    const mca_coll_ibshift_module_t *module;
+    const struct ompi_communicator_t *comm;
+    const struct ibshift_job *job;
+    const struct ibshift_question *question;
+    const struct ibshift_answer *answer;
+};
+
+struct line {
+    char text[512];
+    size_t length;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct line *line, const char *format, ...)
+{
+    size_t room = sizeof(line->text) - line->length;
+    va_list arguments;
+    int n;
+
+    va_start(arguments, format);
+    n = vsnprintf(line->text + line->length, room, format, arguments);
+    va_end(arguments);
+    line->length += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
+}
+
+static void add_what(struct line *line, const struct decision *decision)
+{
+    add(line, "%s", decision->job->name);
+    if (IBSHIFT_ALG_SIZES == decision->job->needs) {
+        add(line, ", any size");
+    } else if (IBSHIFT_BARRIER != decision->job->collective) {
+        add(line, " up to %llu B %s", (unsigned long long)decision->question->bytes,
+            ibshift_collective_has_vector(decision->job->collective) ? "of vector" : "a block");
     }
 }
 
-/* One without a price is better than nothing only. */
-static bool is_better(const struct ibshift_choice *now, const struct ibshift_choice *best)
+static void add_plan(struct line *line, const struct ibshift_choice *choice)
 {
-    return NULL == best->alg || (now->price >= 0 && (best->price < 0 || now->price < best->price));
+    add(line, "%s", choice->alg->name);
+    if (choice->alg->radix_max > 0) {
+        add(line, ", radix %u", choice->radix);
+    }
+    if (0 != (choice->alg->flags & IBSHIFT_ALG_SEGMENTS)) {
+        add(line, ", %u segment%s", choice->segments, choice->segments == 1 ? "" : "s");
+    }
 }
 
-static void consider(struct ibshift_search *search, const struct ibshift_alg *alg)
+static void add_choice(struct line *line, const struct decision *decision)
 {
-    struct ibshift_plan *plan = &search->params->plan;
-    struct ibshift_choice now;
+    static const char *const shared[] = {[IBSHIFT_PRICE_PATH] = "",
+                                         [IBSHIFT_PRICE_PROCESSORS] = " of shared processors",
+                                         [IBSHIFT_PRICE_PORT] = " of a shared port"};
+    const char *order =
+        ibshift_route_order(decision->module, decision->question->plan, decision->answer->best.alg);
+
+    add(line, ": ");
+    add_plan(line, &decision->answer->best);
+    if (ibshift_route_renames(decision->module, decision->job, decision->answer->best.alg)) {
+        add(line, ", in routing order");
+    } else if (NULL != order) {
+        add(line, ", %s", order);
+    }
+    add(line, ", window %u", decision->question->window);
+    if (decision->answer->best.price >= 0) {
+        add(line, "; modelled %.2f us%s", decision->answer->best.price,
+            shared[decision->answer->best.of]);
+    }
+}
+
+static void add_reason(struct line *line, const struct decision *decision)
+{
+    const struct ibshift_alg *forced = decision->question->wish.alg;
+
+    if (NULL != forced && forced == decision->answer->best.alg) {
+        add(line, "; asked for by coll_ibshift_%s_algorithm",
+            ibshift_collective_name(decision->job->collective));
+        return;
+    }
+    if (NULL != forced) {
+        add(line, "; %s, asked for, cannot do it", forced->name);
+    }
+    if (NULL != decision->answer->second.alg && decision->answer->second.price >= 0) {
+        add(line, ", best of %d plans; next: ", decision->answer->candidates);
+        add_plan(line, &decision->answer->second);
+        add(line, " with %.2f us", decision->answer->second.price);
+    }
+}
+
+static void add_able(struct line *line, const struct decision *decision)
+{
+    struct ibshift_plan plan = *decision->question->plan;
     char why[128];
 
-    if (0 != ibshift_alg_check(alg, plan, why, sizeof(why))) {
-        return;
-    }
-    search->candidates++;
-    now = (struct ibshift_choice){.alg = alg, .radix = plan->radix, .segments = plan->segments};
-    price(search, &now);
-    if (is_better(&now, &search->best)) {
-        search->second = search->best;
-        search->best = now;
-    } else if (is_better(&now, &search->second)) {
-        search->second = now;
-    }
-}
-
-static void consider_segments(struct ibshift_search *search, const struct ibshift_alg *alg)
-{
-    struct ibshift_plan *plan = &search->params->plan;
-    size_t forced = ibshift_params.segment[alg->collective];
-
-    plan->segments = 1;
-    if (0 == (alg->flags & IBSHIFT_ALG_SEGMENTS)) {
-        consider(search, alg);
-    } else if (forced > 0) {
-        uint64_t segments = (search->bytes + forced - 1) / forced;
-        plan->segments = (uint32_t)(segments < 1 ? 1 : segments);
-        if (segments > IBSHIFT_SEGMENTS_MAX) {
-            plan->segments = IBSHIFT_SEGMENTS_MAX;
-        }
-        consider(search, alg);
-    } else {
-        consider(search, alg);
-        for (uint64_t size = FIRST_SEGMENT; size <= LAST_SEGMENT && size < search->bytes;
-             size *= 4) {
-            plan->segments = (uint32_t)(search->bytes / size);
-            if (plan->segments <= PRICE_LIMIT) {
-                consider(search, alg);
-            }
-        }
-    }
-}
-
-static void consider_row(struct ibshift_search *search, const struct ibshift_alg *alg)
-{
-    static const uint32_t radices[] = {1, 2, 3, 4, 7, 8, 15};
-    uint32_t forced = (uint32_t)ibshift_params.radix[alg->collective];
-    struct ibshift_plan *plan = &search->params->plan;
-
-    if (0 == alg->radix_max || forced > 0) {
-        plan->radix = forced < alg->radix_max ? forced : alg->radix_max;
-        consider_segments(search, alg);
-        return;
-    }
-    for (size_t i = 0; i < sizeof(radices) / sizeof(radices[0]); i++) {
-        plan->radix = radices[i];
-        if (radices[i] <= alg->radix_max && (radices[i] == 1 || radices[i] < plan->ranks)) {
-            consider_segments(search, alg);
-        }
-    }
-}
-
-const struct ibshift_alg *ibshift_forced_row(enum ibshift_collective collective)
-{
-    int place = ibshift_params.algorithm[collective];
-
-    for (size_t i = 0; place > 0 && i < ibshift_alg_count; i++) {
-        if (ibshift_alg_table[i]->collective == collective && 0 == --place) {
-            return ibshift_alg_table[i];
-        }
-    }
-    return NULL;
-}
-
-static void search_rows(struct ibshift_search *search)
-{
-    const struct ibshift_alg *forced = ibshift_forced_row(search->job->collective);
-
-    if (NULL != forced && ibshift_serves(forced, search->job)) {
-        consider_row(search, forced);
-        if (NULL != search->best.alg) {
-            return;
-        }
-    }
+    plan.segments = 1;
     for (size_t i = 0; i < ibshift_alg_count; i++) {
-        if (ibshift_serves(ibshift_alg_table[i], search->job) &&
-            ibshift_route_allows(&search->params->plan, ibshift_alg_table[i])) {
-            consider_row(search, ibshift_alg_table[i]);
+        const struct ibshift_alg *alg = ibshift_alg_table[i];
+
+        plan.radix = alg->radix_max > 0 ? 1 : 0;
+        if (ibshift_alg_serves(alg, decision->job->collective, decision->job->needs) &&
+            0 == ibshift_alg_check(alg, &plan, why, sizeof(why))) {
+            add(line, "%s%s", line->length > 0 ? ", " : "", alg->name);
         }
     }
 }
 
-static int size_class(uint64_t bytes)
+/* Once for each collective: a parameter's algorithm cannot do what it was asked for. */
+static void explain_unfit(const struct decision *decision)
 {
-    int class = bytes <= 1 ? 0 : 64 - __builtin_clzll(bytes - 1);
+    static atomic_bool is_told[IBSHIFT_COLLECTIVES];
+    enum ibshift_collective collective = decision->job->collective;
+    const struct ibshift_alg *forced = decision->question->wish.alg;
+    const char *name = ibshift_collective_name(collective);
+    char why[128] = "the ranks do not know each other's counts there";
+    struct line able = {.length = 0};
 
-    return class < IBSHIFT_SIZE_CLASSES ? class : IBSHIFT_SIZE_CLASSES - 1;
+    if (NULL == forced || forced == decision->answer->best.alg ||
+        atomic_exchange(&is_told[collective], true)) {
+        return;
+    }
+    if (ibshift_alg_serves(forced, collective, decision->job->needs)) {
+        struct ibshift_plan plan = *decision->question->plan;
+
+        plan.radix = forced->radix_max > 0 ? 1 : 0;
+        plan.segments = 1;
+        (void)ibshift_alg_check(forced, &plan, why, sizeof(why));
+        why[strcspn(why, ";")] = '\0';
+    }
+    add_able(&able, decision);
+    ibshift_help_once_a_job("unfit-algorithm", name, forced->name, decision->job->name,
+                            decision->comm->c_name, decision->question->plan->ranks, why,
+                            able.length > 0 ? able.text : "none of ibshift's");
+}
+
+static void explain(const struct decision *decision)
+{
+    struct line line = {.length = 0};
+
+    add(&line, "ibshift: %s, %u ranks: ", decision->comm->c_name, decision->question->plan->ranks);
+    ibshift_make_plain(line.text);
+    add_what(&line, decision);
+    if (NULL == decision->answer->best.alg) {
+        add(&line, ": no algorithm fits, runs in the component beneath");
+    } else {
+        add_choice(&line, decision);
+        add_reason(&line, decision);
+    }
+    fprintf(stderr, "%s\n", line.text);
 }
 
 static int kind_of(const struct ibshift_job *job, const struct ibshift_plan *plan)
@@ -235,16 +288,17 @@ static int kind_of(const struct ibshift_job *job, const struct ibshift_plan *pla
     return sizes * 2 + plan->commutative;
 }
 
-static struct ibshift_choice *remembered(struct ibshift_choices *choices,
-                                         const struct ibshift_job *job,
-                                         const struct ibshift_op_params *params)
+static struct ibshift_kept_choice *remembered(struct ibshift_choices *choices,
+                                              const struct ibshift_job *job,
+                                              const struct ibshift_op_params *params)
 {
-    struct ibshift_choice **table = &choices->table[job->collective][kind_of(job, &params->plan)];
+    struct ibshift_kept_choice **table =
+        &choices->table[job->collective][kind_of(job, &params->plan)];
 
     if (NULL == *table) {
-        *table = calloc(IBSHIFT_SIZE_CLASSES, sizeof(struct ibshift_choice));
+        *table = calloc(IBSHIFT_SIZE_CLASSES, sizeof(**table));
     }
-    return NULL == *table ? NULL : &(*table)[size_class(job->bytes)];
+    return NULL == *table ? NULL : &(*table)[ibshift_size_class(job->bytes)];
 }
 
 static uint64_t bytes_to_price(const struct ibshift_job *job)
@@ -252,54 +306,67 @@ static uint64_t bytes_to_price(const struct ibshift_job *job)
     if (IBSHIFT_ALG_SIZES == job->needs) {
         return UNKNOWN_SIZE;
     }
-    return job->bytes == 0 ? 0 : 1ull << size_class(job->bytes);
+    return job->bytes == 0 ? 0 : 1ull << ibshift_size_class(job->bytes);
 }
 
-static struct ibshift_wish wish_of(enum ibshift_collective collective)
+/* MPI_T may have changed the parameters since. */
+static bool holds(const struct ibshift_kept_choice *kept, enum ibshift_collective collective)
 {
-    return (struct ibshift_wish){.algorithm = ibshift_params.algorithm[collective],
-                                 .radix = ibshift_params.radix[collective],
-                                 .segment = ibshift_params.segment[collective]};
+    return kept->is_known && kept->algorithm == ibshift_params.algorithm[collective] &&
+           kept->radix == ibshift_params.radix[collective] &&
+           kept->segment == ibshift_params.segment[collective];
 }
 
-static bool holds(const struct ibshift_choice *choice, const struct ibshift_wish *wish)
+static int decide(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
+                  const struct ibshift_job *job, const struct ibshift_op_params *params,
+                  struct ibshift_kept_choice *kept)
 {
-    return choice->is_known && choice->wish.algorithm == wish->algorithm &&
-           choice->wish.radix == wish->radix && choice->wish.segment == wish->segment;
+    struct ibshift_question question = {.collective = job->collective,
+                                        .needs = job->needs,
+                                        .plan = &params->plan,
+                                        .bytes = bytes_to_price(job),
+                                        .window = params->window,
+                                        .crowd = &module->choices.crowd,
+                                        .wish = ibshift_params_wish(job->collective)};
+    struct ibshift_answer answer;
+    struct decision decision = {module, comm, job, &question, &answer};
+    int rc = find_crowd(module, comm);
+
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    question.model = module->choices.model;
+    answer = ibshift_choose_best(&question);
+    explain_unfit(&decision);
+    if (ibshift_params.explain && 0 == module->rank) {
+        explain(&decision);
+    }
+    *kept = (struct ibshift_kept_choice){.choice = answer.best,
+                                         .is_known = true,
+                                         .algorithm = ibshift_params.algorithm[job->collective],
+                                         .radix = ibshift_params.radix[job->collective],
+                                         .segment = ibshift_params.segment[job->collective]};
+    return OMPI_SUCCESS;
 }
 
 int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
                    const struct ibshift_job *job, struct ibshift_op_params *params)
 {
-    struct ibshift_choice *choice = remembered(&module->choices, job, params);
-    struct ibshift_search search = {.job = job, .params = params, .company = &module->company};
-    struct ibshift_wish wish = wish_of(job->collective);
+    struct ibshift_kept_choice *kept = remembered(&module->choices, job, params);
+    const struct ibshift_choice *choice;
 
-    if (NULL == choice) {
+    if (NULL == kept) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     params->window = (uint32_t)ibshift_params.window;
-    if (!holds(choice, &wish)) {
-        int rc = ibshift_company_find(module, comm);
+    if (!holds(kept, job->collective)) {
+        int rc = decide(module, comm, job, params, kept);
 
         if (OMPI_SUCCESS != rc) {
             return rc;
         }
-        search.bytes = bytes_to_price(job);
-        search_rows(&search);
-        ibshift_explain_unfit(&search, comm);
-        if (ibshift_params.explain && 0 == module->rank) {
-            search.is_renamed =
-                NULL != search.best.alg && ibshift_route_renames(module, job, search.best.alg);
-            search.order = NULL == search.best.alg
-                               ? NULL
-                               : ibshift_route_order(module, &params->plan, search.best.alg);
-            ibshift_explain(&search, comm);
-        }
-        *choice = search.best;
-        choice->wish = wish;
-        choice->is_known = true;
     }
+    choice = &kept->choice;
     atomic_store_explicit(&module->choices.last[job->collective], choice, memory_order_relaxed);
     params->alg = choice->alg;
     params->plan.radix = choice->radix;

@@ -1,4 +1,5 @@
 #include "coll_ibshift_call.h"
+#include "coll_ibshift_choose.h"
 #include "coll_ibshift_pvars.h"
 #include "coll_ibshift_transport.h"
 

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "choose/digest.h"
+
 enum { STARTED = 22 }; /* the field of /proc/PID/stat, counted from 1; the third is the state */
 
 /* 0, -ENOENT: there is no such process any more, or another errno. */

@@ -1,3 +1,4 @@
+#include "coll_ibshift_choose.h"
 #include "coll_ibshift_native.h"
 #include "coll_ibshift_transport.h"
 
@@ -114,7 +115,6 @@ static void module_construct(mca_coll_ibshift_module_t *module)
     atomic_fetch_add_explicit(&modules, 1, memory_order_relaxed);
     memset(&module->fallback, 0, sizeof(module->fallback));
     memset(&module->choices, 0, sizeof(module->choices));
-    memset(&module->company, 0, sizeof(module->company));
     memset(&module->route, 0, sizeof(module->route));
     memset(&module->pacing, 0, sizeof(module->pacing));
     module->peers = NULL;
@@ -130,7 +130,6 @@ static void module_destruct(mca_coll_ibshift_module_t *module)
 {
     give_back_fallbacks(module);
     ibshift_choices_free(&module->choices);
-    ibshift_company_free(&module->company);
     ibshift_route_free(&module->route);
     ibshift_pacing_free(&module->pacing);
     if (NULL != module->peers && NULL != ibshift_transport_engine()) {

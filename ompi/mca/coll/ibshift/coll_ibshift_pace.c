@@ -1,5 +1,6 @@
 #include "coll_ibshift_pace.h"
 #include "coll_ibshift_call.h"
+#include "coll_ibshift_choose.h"
 #include "coll_ibshift_fabric.h"
 
 #include "ompi/communicator/communicator.h"
@@ -24,13 +25,6 @@ void ibshift_pace_open(void)
         ibshift_help_once_a_job("bad-pace", why);
         is_auto = true;
     }
-}
-
-static int class_of(uint64_t bytes)
-{
-    int class = bytes <= 1 ? 0 : 64 - __builtin_clzll(bytes - 1);
-
-    return class < IBSHIFT_PACE_CLASSES - 1 ? class : IBSHIFT_PACE_CLASSES - 1;
 }
 
 static uint32_t all_hosts(const mca_coll_ibshift_module_t *module)
@@ -107,7 +101,7 @@ void ibshift_pace_look(const struct ompi_communicator_t *comm,
 int ibshift_pace_find(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
                       const struct ibshift_job *job, struct ibshift_op_params *params)
 {
-    struct ibshift_paced **place = &module->pacing.by_class[class_of(job->bytes)];
+    struct ibshift_paced **place = &module->pacing.by_class[ibshift_size_class(job->bytes)];
 
     params->pace = NULL;
     if (IBSHIFT_ALLTOALL != job->collective || module->size < 2 ||
@@ -135,7 +129,7 @@ int ibshift_pace_find(mca_coll_ibshift_module_t *module, const struct ompi_commu
 
 void ibshift_pacing_free(struct ibshift_pacing *pacing)
 {
-    for (int i = 0; i < IBSHIFT_PACE_CLASSES; i++) {
+    for (int i = 0; i < IBSHIFT_SIZE_CLASSES; i++) {
         free(pacing->by_class[i]);
         pacing->by_class[i] = NULL;
     }

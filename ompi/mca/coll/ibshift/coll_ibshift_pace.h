@@ -10,14 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "choose/choose.h"
 #include "exec/pace/pace.h"
 
 struct mca_coll_ibshift_module_t;
 struct ibshift_job;
 struct ompi_communicator_t;
 struct ibshift_op_params;
-
-enum { IBSHIFT_PACE_CLASSES = 48 }; /* by size */
 
 struct ibshift_paced {
     struct ibshift_pace pace;
@@ -27,7 +26,7 @@ struct ibshift_paced {
 
 struct ibshift_pacing {
     struct ibshift_clock clock;
-    struct ibshift_paced *by_class[IBSHIFT_PACE_CLASSES];
+    struct ibshift_paced *by_class[IBSHIFT_SIZE_CLASSES];
 };
 
 /* Reads the parameter; a pace that is none is reported, and auto it is. */

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "plan/alg.h"
+#include "choose/choose.h"
 
 /* The values of the MCA parameters coll_ibshift_<name>; the table is in coll_ibshift_params.c. */
 struct ibshift_params {
@@ -55,9 +55,8 @@ uint64_t ibshift_params_agreed(char *text, size_t size);
 /* The first row that differs between two such texts, in words; false: none that they tell. */
 bool ibshift_params_differ(const char *theirs, const char *ours, char *words, size_t size);
 
-/* FNV-1a over bytes; sum: IBSHIFT_DIGEST, or what an earlier call returned. */
-#define IBSHIFT_DIGEST 0xcbf29ce484222325u
-uint64_t ibshift_digest(uint64_t sum, const void *bytes, size_t size);
+/* What the parameters of a collective ask for. */
+struct ibshift_wish ibshift_params_wish(enum ibshift_collective collective);
 
 /* Says what does not go together or has no effect, once a job. */
 void ibshift_params_check(void);

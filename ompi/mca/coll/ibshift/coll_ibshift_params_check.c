@@ -1,23 +1,14 @@
 /* Parameters beside each other: what has no effect, what nobody knows, what ranks must share. */
 #include "coll_ibshift.h"
-#include "coll_ibshift_search.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "choose/digest.h"
+
 static const char prefix[] = "OMPI_MCA_coll_ibshift_";
-
-uint64_t ibshift_digest(uint64_t sum, const void *bytes, size_t size)
-{
-    const unsigned char *byte = bytes;
-
-    for (size_t i = 0; i < size; i++) {
-        sum = (sum ^ byte[i]) * 0x100000001b3u;
-    }
-    return sum;
-}
 
 struct agreed {
     uint64_t sum;
@@ -149,6 +140,20 @@ static void check_names(void)
     }
 }
 
+struct ibshift_wish ibshift_params_wish(enum ibshift_collective collective)
+{
+    struct ibshift_wish wish = {.radix = (uint32_t)ibshift_params.radix[collective],
+                                .segment = ibshift_params.segment[collective]};
+    int place = ibshift_params.algorithm[collective];
+
+    for (size_t i = 0; place > 0 && i < ibshift_alg_count; i++) {
+        if (ibshift_alg_table[i]->collective == collective && 0 == --place) {
+            wish.alg = ibshift_alg_table[i];
+        }
+    }
+    return wish;
+}
+
 static void contradiction(const char *which)
 {
     ibshift_help_once_a_job("contradiction", which, "without it");
@@ -156,7 +161,7 @@ static void contradiction(const char *which)
 
 static void check_collective(enum ibshift_collective collective)
 {
-    const struct ibshift_alg *forced = ibshift_forced_row(collective);
+    const struct ibshift_alg *forced = ibshift_params_wish(collective).alg;
     const char *name = ibshift_collective_name(collective);
     char which[256];
 

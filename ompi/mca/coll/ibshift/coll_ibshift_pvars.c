@@ -1,4 +1,4 @@
-#include "coll_ibshift.h"
+#include "coll_ibshift_choose.h"
 #include "coll_ibshift_pvars.h"
 #include "coll_ibshift_transport.h"
 

@@ -1,5 +1,5 @@
 #include "coll_ibshift.h"
-#include "coll_ibshift_call.h"
+#include "coll_ibshift_choose.h"
 #include "coll_ibshift_fabric.h"
 #include "coll_ibshift_settle.h"
 
@@ -219,17 +219,6 @@ void ibshift_route_free(struct ibshift_route *route)
     ibshift_seats_free(&route->located);
     free_line(&route->line);
     ibshift_settled_release(route->settled);
-}
-
-bool ibshift_route_allows(const struct ibshift_plan *plan, const struct ibshift_alg *alg)
-{
-    if (IBSHIFT_ALLTOALL != alg->collective || 0 == (alg->flags & IBSHIFT_ALG_SIZES)) {
-        return true;
-    }
-    if (NULL != plan->stages) {
-        return 0 != (alg->flags & IBSHIFT_ALG_STAGES);
-    }
-    return NULL == plan->order || 0 != (alg->flags & IBSHIFT_ALG_ORDER);
 }
 
 const char *ibshift_route_order(const mca_coll_ibshift_module_t *module,

@@ -62,10 +62,6 @@ void ibshift_route_free(struct ibshift_route *route);
 const char *ibshift_route_order(const struct mca_coll_ibshift_module_t *module,
                                 const struct ibshift_plan *plan, const struct ibshift_alg *alg);
 
-/* Whether a row fits what was found: rows that could take an order, but know none, are left out
- * where there is one. */
-bool ibshift_route_allows(const struct ibshift_plan *plan, const struct ibshift_alg *alg);
-
 /* Whether the row runs along the line for this job: the same on all ranks. */
 bool ibshift_route_renames(const struct mca_coll_ibshift_module_t *module,
                            const struct ibshift_job *job, const struct ibshift_alg *alg);

@@ -1,5 +1,6 @@
 #include "coll_ibshift_call.h"
 #include "coll_ibshift_card.h"
+#include "coll_ibshift_choose.h"
 #include "coll_ibshift_fabric.h"
 #include "coll_ibshift_regcache.h"
 #include "coll_ibshift_settle.h"

@@ -156,7 +156,7 @@ static size_t plan_rows(struct plan_args *args, struct cli_option *to)
         {"--radix", 'k', CLI_WHOLE, "K",
          "messages a rank sends in one round (1); trees have base K + 1",
          .where = &args->plan.radix, .low = 1, .high = IBSHIFT_RADIX_MAX},
-        {"--segments", 'S', CLI_WHOLE, "N", "pieces of a pipelined vector (1)",
+        {"--segments", 'S', CLI_WHOLE, "N", "pieces of a pipelined vector (1; compare: the best)",
          .where = &args->plan.segments, .low = 1, .high = IBSHIFT_SEGMENTS_MAX},
         {"--non-commutative", 'c', CLI_FLAG, NULL, "the reduction's operator does not commute",
          .where = &args->is_non_commutative},
@@ -241,6 +241,8 @@ static int complete(struct plan_args *args)
 
     args->has_radix = args->plan.radix > 0;
     args->plan.radix = args->has_radix ? args->plan.radix : 1;
+    args->has_segments = args->plan.segments > 0;
+    args->plan.segments = args->has_segments ? args->plan.segments : 1;
     args->plan.commutative = !args->is_non_commutative;
     args->format = args->is_json ? PLAN_JSON : args->format;
     if (args->window == 0) { /* the formulas know none */
@@ -269,7 +271,7 @@ int plan_args_parse(struct plan_args *args, const struct plan_command *command, 
         .command = title,
         .row = command,
         .collective = -1,
-        .plan = {.ranks = 8, .segments = 1},
+        .plan = {.ranks = 8},
         .order = {.slots = 1},
         .ranks_last = 8,
         .rank = -1,

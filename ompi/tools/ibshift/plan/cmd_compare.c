@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "proof/formula.h"
-#include "choose/price.h"
+#include "choose/choose.h"
 #include "proof/split.h"
 #include "choose/size.h"
 
@@ -32,31 +32,86 @@ static void add_entry(struct comparison *c, const struct ibshift_alg *alg, uint3
     c->entry_count++;
 }
 
+/* What the component would try, and besides what the user asks for. */
+static int candidates(const struct plan_args *args, const struct ibshift_alg *alg, uint32_t ranks,
+                      uint64_t bytes, struct ibshift_candidate *found)
+{
+    struct ibshift_wish wish = {.radix = args->has_radix ? args->plan.radix : 0};
+    int count = ibshift_candidates(alg, ranks, bytes, &wish, found);
+
+    for (int i = 0; args->has_segments && i < count; i++) {
+        found[i].segments = args->plan.segments;
+    }
+    return count;
+}
+
+/* A column for each row and radix; segments are searched at each point. */
 static void add_entries(struct comparison *c)
 {
     const struct plan_args *args = c->args;
+    struct ibshift_candidate found[IBSHIFT_CANDIDATES_MAX];
 
     for (size_t i = 0; i < ibshift_alg_count; i++) {
         const struct ibshift_alg *alg = ibshift_alg_table[i];
+        int count = candidates(args, alg, args->ranks_last, 0, found);
 
         if ((int)alg->collective != args->collective) {
             continue;
         }
-        if (alg->radix_max == 0 || args->has_radix) {
-            add_entry(c, alg, args->plan.radix, false);
-            if ((alg->flags & IBSHIFT_ALG_SPLIT) != 0) {
-                add_entry(c, alg, args->plan.radix, true);
-            }
-            continue;
+        for (int n = 0; n < count; n++) {
+            add_entry(c, alg, found[n].radix, false);
         }
-        for (uint32_t radix = 1; radix <= alg->radix_max && radix <= RADIX_TRIED; radix++) {
-            add_entry(c, alg, radix, false);
+        if ((alg->flags & IBSHIFT_ALG_SPLIT) != 0) {
+            add_entry(c, alg, args->plan.radix, true);
         }
     }
 }
 
-static int price_point(struct comparison *c, const struct entry *entry, int point,
-                       const struct ibshift_model *model, double *time)
+/* The split that LogGP calls optimal, for one point; the caller frees it. */
+static int find_split(const struct ibshift_model *model, uint64_t bytes, uint32_t ranks,
+                      uint32_t **split)
+{
+    struct ibshift_model loggp = ibshift_model_loggp(model);
+
+    *split = calloc((size_t)ranks + 1, sizeof(**split));
+    return *split == NULL || ibshift_model_split(&loggp, bytes, ranks, *split) != 0 ? -ENOMEM : 0;
+}
+
+/* The best of the entry's segments. */
+static int price_entry(const struct comparison *c, const struct entry *entry, int point,
+                       struct ibshift_price_request *request, struct ibshift_plan *plan)
+{
+    struct ibshift_candidate found[IBSHIFT_CANDIDATES_MAX];
+    int count = candidates(c->args, entry->alg, plan->ranks, request->bytes, found);
+    char why[256];
+
+    for (int i = 0; i < count; i++) {
+        struct ibshift_price price;
+        int rc;
+
+        plan->radix = found[i].radix;
+        plan->segments = found[i].segments;
+        if ((entry->alg->radix_max > 0 && plan->radix != entry->radix) ||
+            ibshift_alg_check(entry->alg, plan, why, sizeof(why)) != 0) {
+            continue;
+        }
+        rc = plan_price_shared(c->args, request, &price);
+        if (rc == -E2BIG) {
+            continue;
+        }
+        if (rc != 0) {
+            return rc;
+        }
+        if (isnan(entry->times[point]) || price.last < entry->times[point]) {
+            entry->times[point] = price.last;
+            entry->segments[point] = plan->segments;
+        }
+    }
+    return 0;
+}
+
+static int price_point(const struct comparison *c, const struct entry *entry, int point,
+                       const struct ibshift_model *model)
 {
     struct ibshift_plan plan = c->args->plan;
     struct ibshift_price_request request = {.alg = entry->alg,
@@ -66,38 +121,26 @@ static int price_point(struct comparison *c, const struct entry *entry, int poin
                                             .element = c->args->element,
                                             .window = c->args->window,
                                             .limit = 1 << 24};
-    struct ibshift_price price;
     uint32_t *split = NULL;
-    char why[256];
-    int rc;
+    int rc = 0;
 
-    *time = NAN;
-    plan.radix = entry->radix;
+    entry->times[point] = NAN;
+    entry->segments[point] = 1;
     if (c->is_over_ranks) {
         plan.ranks = (uint32_t)c->points[point];
         plan.root = plan.root < plan.ranks ? plan.root : 0;
     } else {
         request.bytes = (uint64_t)c->points[point];
     }
-    if (ibshift_alg_check(entry->alg, &plan, why, sizeof(why)) != 0) {
-        return 0;
-    }
     if (entry->is_optimal) {
-        struct ibshift_model loggp = ibshift_model_loggp(model);
-
-        split = calloc((size_t)plan.ranks + 1, sizeof(*split));
-        if (split == NULL || ibshift_model_split(&loggp, request.bytes, plan.ranks, split) != 0) {
-            free(split);
-            return -ENOMEM;
-        }
+        rc = find_split(model, request.bytes, plan.ranks, &split);
         plan.split = split;
     }
-    rc = plan_price_shared(c->args, &request, &price);
-    free(split);
     if (rc == 0) {
-        *time = price.last;
+        rc = price_entry(c, entry, point, &request, &plan);
     }
-    return rc == -E2BIG ? 0 : rc;
+    free(split);
+    return rc;
 }
 
 static double formula_point(const struct comparison *c, const struct entry *entry, int point,
@@ -128,8 +171,9 @@ static int fill(struct comparison *c)
     for (int e = 0; e < c->entry_count; e++) {
         c->entries[e].times = c->memory + (size_t)(2 * e) * (size_t)c->point_count;
         c->entries[e].formula = c->entries[e].times + c->point_count;
+        c->entries[e].segments = c->segments_memory + (size_t)e * (size_t)c->point_count;
         for (int i = 0; i < c->point_count; i++) {
-            int rc = price_point(c, &c->entries[e], i, &model, &c->entries[e].times[i]);
+            int rc = price_point(c, &c->entries[e], i, &model);
 
             if (rc != 0) {
                 return rc;
@@ -181,6 +225,19 @@ void plan_compare_title(const struct comparison *c, char *text, size_t size)
     }
 }
 
+/* In how many segments the entry is fastest, where it has any. */
+static void write_segments(const struct entry *entry, int first, int last, FILE *out)
+{
+    uint32_t from = entry->segments[first], to = entry->segments[last];
+
+    if (from != to) {
+        fprintf(out, ", in %u to %u segments", from, to);
+    } else if (to > 1) {
+        fprintf(out, ", in %u segments", to);
+    }
+    fputc('\n', out);
+}
+
 static void write_winners(const struct comparison *c, FILE *out)
 {
     for (int i = 0; i < c->point_count;) {
@@ -192,8 +249,9 @@ static void write_winners(const struct comparison *c, FILE *out)
         }
         plan_compare_point(c, i, from);
         plan_compare_point(c, last, to);
-        fprintf(out, last > i ? "%s wins from %s to %s\n" : "%s wins at %s\n",
+        fprintf(out, last > i ? "%s wins from %s to %s" : "%s wins at %s",
                 best >= 0 ? c->entries[best].label : "nobody", from, to);
+        write_segments(&c->entries[best >= 0 ? best : 0], i, last, out);
         i = last + 1;
     }
 }
@@ -319,6 +377,7 @@ static void write_json(const struct comparison *c, FILE *out)
             json_open(&j, NULL, '{');
             json_text(&j, "algorithm", c->entries[e].alg->name);
             json_value(&j, "radix", "%u", c->entries[e].radix);
+            json_value(&j, "segments", "%u", c->entries[e].segments[i]);
             json_value(&j, c->is_over_ranks ? "ranks" : "bytes", "%.0f", c->points[i]);
             json_value(&j, "us", "%.6f", c->entries[e].times[i]);
             json_bool(&j, "wins", plan_compare_winner(c, i) == e);
@@ -338,7 +397,9 @@ static int begin(struct comparison *c)
     add_entries(c);
     c->points = malloc((size_t)c->point_count * sizeof(double));
     c->memory = malloc(2 * (size_t)c->point_count * (size_t)c->entry_count * sizeof(double));
-    if (c->points == NULL || c->memory == NULL) {
+    c->segments_memory =
+        malloc((size_t)c->point_count * (size_t)c->entry_count * sizeof(*c->segments_memory));
+    if (c->points == NULL || c->memory == NULL || c->segments_memory == NULL) {
         return -ENOMEM;
     }
     for (int i = 0; i < c->point_count; i++) {
@@ -395,6 +456,7 @@ int plan_compare(struct plan_args *args)
     }
     free(c->points);
     free(c->memory);
+    free(c->segments_memory);
     free(c);
     return rc;
 }

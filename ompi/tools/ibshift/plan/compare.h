@@ -4,15 +4,16 @@
 
 #include "plan/cmd.h"
 
-enum { ENTRIES_MAX = 128, RADIX_TRIED = 4 };
+enum { ENTRIES_MAX = 128 };
 
 struct entry {
     const struct ibshift_alg *alg;
     uint32_t radix;
     bool is_optimal; /* split as LogGP has it */
     char label[48];
-    double *times;   /* NAN where it cannot run */
-    double *formula; /* as published; NAN where there is none */
+    double *times;      /* NAN where it cannot run */
+    double *formula;    /* as published; NAN where there is none */
+    uint32_t *segments; /* in which it takes that time */
 };
 
 struct comparison {
@@ -23,6 +24,7 @@ struct comparison {
     int point_count;
     bool is_over_ranks;
     double *memory;
+    uint32_t *segments_memory;
 };
 
 /* The first of the fastest at a point, or -1 when none can run. */

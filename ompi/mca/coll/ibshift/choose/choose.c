@@ -1,0 +1,163 @@
+#include "choose/choose.h"
+
+enum { FIRST_SEGMENT = 4096, LAST_SEGMENT = 1 << 20 };
+
+int ibshift_size_class(uint64_t bytes)
+{
+    int class = bytes <= 1 ? 0 : 64 - __builtin_clzll(bytes - 1);
+
+    return class < IBSHIFT_SIZE_CLASSES ? class : IBSHIFT_SIZE_CLASSES - 1;
+}
+
+bool ibshift_alg_serves(const struct ibshift_alg *alg, enum ibshift_collective collective,
+                        uint32_t needs)
+{
+    return alg->collective == collective && (needs == 0 || (alg->flags & needs) != 0);
+}
+
+static int add_segments(const struct ibshift_alg *alg, uint64_t bytes,
+                        const struct ibshift_wish *wish, uint32_t radix,
+                        struct ibshift_candidate *found)
+{
+    int count = 0;
+
+    if ((alg->flags & IBSHIFT_ALG_SEGMENTS) != 0 && wish->segment > 0) {
+        uint64_t segments = bytes / wish->segment + (bytes % wish->segment != 0);
+
+        segments = segments < 1 ? 1 : segments;
+        segments = segments > IBSHIFT_SEGMENTS_MAX ? IBSHIFT_SEGMENTS_MAX : segments;
+        found[count++] = (struct ibshift_candidate){radix, (uint32_t)segments};
+        return count;
+    }
+    found[count++] = (struct ibshift_candidate){radix, 1};
+    if ((alg->flags & IBSHIFT_ALG_SEGMENTS) == 0) {
+        return count;
+    }
+    for (uint64_t size = FIRST_SEGMENT; size <= LAST_SEGMENT && size < bytes; size *= 4) {
+        if (bytes / size <= IBSHIFT_CHOOSE_LIMIT) {
+            found[count++] = (struct ibshift_candidate){radix, (uint32_t)(bytes / size)};
+        }
+    }
+    return count;
+}
+
+int ibshift_candidates(const struct ibshift_alg *alg, uint32_t ranks, uint64_t bytes,
+                       const struct ibshift_wish *wish, struct ibshift_candidate *found)
+{
+    static const uint32_t radices[] = {1, 2, 3, 4, 7, 8, 15};
+    int count = 0;
+
+    if (alg->radix_max == 0 || wish->radix > 0) {
+        uint32_t radix = wish->radix < alg->radix_max ? wish->radix : alg->radix_max;
+
+        return add_segments(alg, bytes, wish, radix, found);
+    }
+    for (size_t i = 0; i < sizeof(radices) / sizeof(radices[0]); i++) {
+        if (radices[i] <= alg->radix_max && (radices[i] == 1 || radices[i] < ranks)) {
+            count += add_segments(alg, bytes, wish, radices[i], found + count);
+        }
+    }
+    return count;
+}
+
+/* A rank has its own row of a table only: the shift in its place has as many messages.
+ * A row that nobody can price here costs nothing that is known: it stays behind all others. */
+static void price(const struct ibshift_question *question, struct ibshift_choice *choice)
+{
+    struct ibshift_plan plan = *question->plan;
+    struct ibshift_price_request request = {.alg = choice->alg,
+                                            .plan = &plan,
+                                            .model = question->model,
+                                            .crowd = question->crowd,
+                                            .bytes = question->bytes,
+                                            .element = 1,
+                                            .window = question->window,
+                                            .limit = IBSHIFT_CHOOSE_LIMIT};
+    struct ibshift_price found;
+
+    plan.radix = choice->radix;
+    plan.segments = choice->segments;
+    plan.stages = NULL;
+    choice->price = -1;
+    if (ibshift_price(&request, &found) == 0) {
+        choice->price = found.last;
+        choice->of = found.of;
+    }
+}
+
+/* One without a price is better than nothing only. */
+static bool is_better(const struct ibshift_choice *now, const struct ibshift_choice *best)
+{
+    return best->alg == NULL || (now->price >= 0 && (best->price < 0 || now->price < best->price));
+}
+
+static void consider(const struct ibshift_question *question, struct ibshift_answer *answer,
+                     const struct ibshift_choice *asked)
+{
+    struct ibshift_plan plan = *question->plan;
+    struct ibshift_choice now = *asked;
+    char why[128];
+
+    plan.radix = now.radix;
+    plan.segments = now.segments;
+    if (ibshift_alg_check(now.alg, &plan, why, sizeof(why)) != 0) {
+        return;
+    }
+    answer->candidates++;
+    price(question, &now);
+    if (is_better(&now, &answer->best)) {
+        answer->second = answer->best;
+        answer->best = now;
+    } else if (is_better(&now, &answer->second)) {
+        answer->second = now;
+    }
+}
+
+static void consider_row(const struct ibshift_question *question, struct ibshift_answer *answer,
+                         const struct ibshift_alg *alg)
+{
+    struct ibshift_candidate found[IBSHIFT_CANDIDATES_MAX];
+    int count =
+        ibshift_candidates(alg, question->plan->ranks, question->bytes, &question->wish, found);
+
+    for (int i = 0; i < count; i++) {
+        consider(question, answer,
+                 &(struct ibshift_choice){
+                     .alg = alg, .radix = found[i].radix, .segments = found[i].segments});
+    }
+}
+
+/* Where the fabric has given an order, or a table, rows that could take one, but know none, are
+ * left out. */
+static bool takes_order(const struct ibshift_alg *alg, const struct ibshift_plan *plan)
+{
+    if (alg->collective != IBSHIFT_ALLTOALL || (alg->flags & IBSHIFT_ALG_SIZES) == 0) {
+        return true;
+    }
+    if (plan->stages != NULL) {
+        return (alg->flags & IBSHIFT_ALG_STAGES) != 0;
+    }
+    return plan->order == NULL || (alg->flags & IBSHIFT_ALG_ORDER) != 0;
+}
+
+struct ibshift_answer ibshift_choose_best(const struct ibshift_question *question)
+{
+    const struct ibshift_alg *wished = question->wish.alg;
+    struct ibshift_answer answer = {.candidates = 0};
+
+    if (wished != NULL && ibshift_alg_serves(wished, question->collective, question->needs)) {
+        consider_row(question, &answer, wished);
+        if (answer.best.alg != NULL) {
+            return answer;
+        }
+    }
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        const struct ibshift_alg *alg = ibshift_alg_table[i];
+
+        if (ibshift_alg_serves(alg, question->collective, question->needs) &&
+            takes_order(alg, question->plan)) {
+            consider_row(question, &answer, alg);
+        }
+    }
+    return answer;
+}

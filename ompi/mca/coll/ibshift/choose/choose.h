@@ -1,0 +1,64 @@
+/* Which plan does a job best: the candidates, and the cheapest of them under the model. The
+ * component runs what is found here, and `ibshift plan compare` prices the same candidates. */
+#ifndef IBSHIFT_CHOOSE_CHOOSE_H
+#define IBSHIFT_CHOOSE_CHOOSE_H
+
+#include "choose/price.h"
+
+enum {
+    IBSHIFT_CANDIDATES_MAX = 64,   /* of one row */
+    IBSHIFT_SIZE_CLASSES = 48,     /* class c: sizes up to 2^c bytes and above the class before */
+    IBSHIFT_CHOOSE_LIMIT = 1 << 13 /* messages that are looked at for a price: a few milliseconds */
+};
+
+/* What somebody asks for; it is taken without a price. */
+struct ibshift_wish {
+    const struct ibshift_alg *alg; /* NULL: the cheapest that does the job */
+    uint32_t radix;                /* 0: the cheapest */
+    uint64_t segment;              /* bytes; 0: the cheapest */
+};
+
+struct ibshift_candidate {
+    uint32_t radix, segments;
+};
+
+/* The plans of the row that are worth a price among so many ranks, the simplest first. found has
+ * room for IBSHIFT_CANDIDATES_MAX; returns how many there are. Some may not pass
+ * ibshift_alg_check(). */
+int ibshift_candidates(const struct ibshift_alg *alg, uint32_t ranks, uint64_t bytes,
+                       const struct ibshift_wish *wish, struct ibshift_candidate *found);
+
+/* needs: the row must have one of these flags; 0: any row of the collective will do. */
+bool ibshift_alg_serves(const struct ibshift_alg *alg, enum ibshift_collective collective,
+                        uint32_t needs);
+
+struct ibshift_choice {
+    const struct ibshift_alg *alg; /* NULL: none fits */
+    uint32_t radix;
+    uint32_t segments;
+    double price; /* us; negative: not known */
+    enum ibshift_price_of of;
+};
+
+struct ibshift_question {
+    enum ibshift_collective collective;
+    uint32_t needs;
+    const struct ibshift_plan *plan; /* all but radix and segments */
+    uint64_t bytes;
+    uint32_t window;
+    const struct ibshift_model *model;
+    const struct ibshift_crowd *crowd; /* NULL: each rank has a processor and a port */
+    struct ibshift_wish wish;
+};
+
+struct ibshift_answer {
+    struct ibshift_choice best, second; /* alg NULL: there is none */
+    int candidates;                     /* that were looked at */
+};
+
+/* A wish that cannot be fulfilled is as none. The same on all ranks that ask the same. */
+struct ibshift_answer ibshift_choose_best(const struct ibshift_question *question);
+
+int ibshift_size_class(uint64_t bytes);
+
+#endif

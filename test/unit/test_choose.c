@@ -1,0 +1,258 @@
+/* The choice: candidates, the best of them, who shares what, and digests. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "choose/choose.h"
+#include "choose/crowd.h"
+#include "choose/digest.h"
+#include "plan/order.h"
+
+static const struct ibshift_wish nothing;
+
+/* Every row, many sizes: within room, no plan twice, the simplest first. */
+static void candidates_are_few_and_different(void **state)
+{
+    struct ibshift_candidate found[IBSHIFT_CANDIDATES_MAX];
+
+    (void)state;
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        const struct ibshift_alg *alg = ibshift_alg_table[i];
+
+        for (int shift = 0; shift < 64; shift += 3) {
+            int count = ibshift_candidates(alg, 1000, 1ull << shift, &nothing, found);
+
+            assert_in_range(count, 1, IBSHIFT_CANDIDATES_MAX);
+            assert_int_equal(found[0].radix, alg->radix_max > 0);
+            assert_int_equal(found[0].segments, 1);
+            for (int a = 0; a < count; a++) {
+                assert_true(found[a].radix <= alg->radix_max);
+                assert_true(found[a].segments >= 1 && found[a].segments <= IBSHIFT_SEGMENTS_MAX);
+                for (int b = 0; b < a; b++) {
+                    assert_true(found[a].radix != found[b].radix ||
+                                found[a].segments != found[b].segments);
+                }
+            }
+        }
+    }
+}
+
+static void a_radix_is_below_the_ranks(void **state)
+{
+    const struct ibshift_alg *alg = ibshift_alg_find(IBSHIFT_BCAST, "knomial");
+    static const uint32_t expected[] = {1, 2, 3, 4};
+    struct ibshift_candidate found[IBSHIFT_CANDIDATES_MAX];
+
+    (void)state;
+    assert_int_equal(ibshift_candidates(alg, 5, 8, &nothing, found), 4);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(found[i].radix, expected[i]);
+    }
+    assert_int_equal(ibshift_candidates(alg, 1, 8, &nothing, found), 1);
+    assert_int_equal(found[0].radix, 1);
+}
+
+static void segments_go_from_4_kib_to_1_mib(void **state)
+{
+    const struct ibshift_alg *alg = ibshift_alg_find(IBSHIFT_BCAST, "chain");
+    struct ibshift_candidate found[IBSHIFT_CANDIDATES_MAX];
+    static const uint32_t expected[] = {1, 16, 4};
+
+    (void)state;
+    assert_true((alg->flags & IBSHIFT_ALG_SEGMENTS) != 0 && alg->radix_max == 0);
+    assert_int_equal(ibshift_candidates(alg, 8, 4096, &nothing, found), 1);
+    assert_int_equal(ibshift_candidates(alg, 8, 1 << 16, &nothing, found), 3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(found[i].segments, expected[i]);
+    }
+    assert_int_equal(ibshift_candidates(alg, 8, 1ull << 24, &nothing, found), 6);
+}
+
+static void what_is_asked_for_is_the_only_candidate(void **state)
+{
+    const struct ibshift_alg *tree = ibshift_alg_find(IBSHIFT_BCAST, "knomial");
+    const struct ibshift_alg *chain = ibshift_alg_find(IBSHIFT_BCAST, "chain");
+    struct ibshift_candidate found[IBSHIFT_CANDIDATES_MAX];
+    struct ibshift_wish wish = {.radix = 5, .segment = 1000};
+
+    (void)state;
+    assert_int_equal(ibshift_candidates(tree, 3, 8, &wish, found), 1);
+    assert_int_equal(found[0].radix, 5);
+    assert_int_equal(ibshift_candidates(chain, 3, 2001, &wish, found), 1);
+    assert_int_equal(found[0].segments, 3);
+    assert_int_equal(ibshift_candidates(chain, 3, 0, &wish, found), 1);
+    assert_int_equal(found[0].segments, 1);
+    wish = (struct ibshift_wish){.radix = UINT32_MAX, .segment = 1};
+    assert_int_equal(ibshift_candidates(tree, 3, 8, &wish, found), 1);
+    assert_int_equal(found[0].radix, tree->radix_max);
+    assert_int_equal(ibshift_candidates(chain, 3, UINT64_MAX, &wish, found), 1);
+    assert_int_equal(found[0].segments, IBSHIFT_SEGMENTS_MAX);
+}
+
+static struct ibshift_question ask(enum ibshift_collective collective,
+                                   const struct ibshift_plan *plan, uint64_t bytes)
+{
+    return (struct ibshift_question){.collective = collective,
+                                     .plan = plan,
+                                     .bytes = bytes,
+                                     .window = 32,
+                                     .model = &ibshift_model_typical};
+}
+
+/* Nothing that the search looks at is cheaper than what it takes, and what is second comes second. */
+static void the_cheapest_wins(void **state)
+{
+    struct ibshift_plan plan = {.ranks = 12, .commutative = true};
+
+    (void)state;
+    for (int collective = 0; collective < IBSHIFT_COLLECTIVES; collective++) {
+        for (uint64_t bytes = 8; bytes <= 1 << 20; bytes *= 512) {
+            struct ibshift_question question =
+                ask((enum ibshift_collective)collective, &plan, bytes);
+            struct ibshift_answer all = ibshift_choose_best(&question);
+            int candidates = 0;
+
+            assert_non_null(all.best.alg);
+            assert_true(all.best.price >= 0);
+            assert_true(all.second.alg == NULL || all.second.price >= all.best.price);
+            for (size_t i = 0; i < ibshift_alg_count; i++) {
+                struct ibshift_answer one;
+
+                question.wish.alg = ibshift_alg_table[i];
+                one = ibshift_choose_best(&question);
+                if ((int)ibshift_alg_table[i]->collective == collective &&
+                    one.best.alg == ibshift_alg_table[i]) {
+                    assert_true(one.best.price < 0 || one.best.price >= all.best.price);
+                    candidates += one.candidates;
+                }
+            }
+            assert_int_equal(candidates, all.candidates);
+        }
+    }
+}
+
+static void a_wish_that_cannot_be_is_as_none(void **state)
+{
+    struct ibshift_plan plan = {.ranks = 7, .commutative = true};
+    struct ibshift_question question = ask(IBSHIFT_ALLGATHER, &plan, 64);
+    struct ibshift_answer free_choice = ibshift_choose_best(&question), answer;
+
+    (void)state;
+    question.wish.alg = ibshift_alg_find(IBSHIFT_ALLGATHER, "neighbor_exchange");
+    answer = ibshift_choose_best(&question); /* even numbers only */
+    assert_ptr_equal(answer.best.alg, free_choice.best.alg);
+    question.wish.alg = ibshift_alg_find(IBSHIFT_BCAST, "linear"); /* another collective */
+    answer = ibshift_choose_best(&question);
+    assert_ptr_equal(answer.best.alg, free_choice.best.alg);
+}
+
+/* Beyond the limit nobody knows a price: the first row that can do it is taken. */
+static void without_prices_the_first_row_is_taken(void **state)
+{
+    struct ibshift_plan plan = {.ranks = 1 << 14, .commutative = true};
+    struct ibshift_question question = ask(IBSHIFT_ALLTOALL, &plan, 8);
+    struct ibshift_answer answer = ibshift_choose_best(&question);
+
+    (void)state;
+    assert_non_null(answer.best.alg);
+    assert_true(answer.best.price < 0);
+    assert_int_equal(ibshift_alg_place(answer.best.alg), 1);
+}
+
+/* With sizes that only a rank knows for itself, an order of the fabric leaves the rows that take
+ * it. */
+static void an_order_is_followed(void **state)
+{
+    static const uint32_t ranks[] = {2, 0, 3, 1}, seats[] = {1, 3, 0, 2};
+    static const struct ibshift_order order = {
+        .places = 4, .slots = 1, .rank_at = ranks, .seat_of = seats};
+    struct ibshift_plan plan = {.ranks = 4, .order = &order};
+    struct ibshift_question question = ask(IBSHIFT_ALLTOALL, &plan, 8192);
+
+    (void)state;
+    question.needs = IBSHIFT_ALG_SIZES;
+    assert_true(ibshift_choose_best(&question).best.alg->flags & IBSHIFT_ALG_ORDER);
+}
+
+static void classes_end_at_powers_of_two(void **state)
+{
+    (void)state;
+    assert_int_equal(ibshift_size_class(0), 0);
+    assert_int_equal(ibshift_size_class(1), 0);
+    assert_int_equal(ibshift_size_class(2), 1);
+    assert_int_equal(ibshift_size_class(4096), 12);
+    assert_int_equal(ibshift_size_class(4097), 13);
+    assert_int_equal(ibshift_size_class(UINT64_MAX), IBSHIFT_SIZE_CLASSES - 1);
+}
+
+static void places_are_numbered_as_ranks_come(void **state)
+{
+    static const struct ibshift_place places[] = {{9, 70, 4}, {0, 50, 2}, {9, 60, 8},
+                                                  {5, 70, 1}, {0, 50, 2}, {9, 60, 6}};
+    static const uint32_t hosts[] = {0, 1, 0, 2, 1, 0}, ports[] = {0, 1, 2, 0, 1, 2};
+    static const uint32_t processors[] = {8, 2, 1};
+    struct ibshift_crowd crowd;
+    uint32_t which;
+
+    (void)state;
+    assert_int_equal(ibshift_crowd_make(places, 6, &crowd), 0);
+    assert_int_equal(crowd.hosts, 3);
+    assert_int_equal(crowd.ports, 3);
+    assert_memory_equal(crowd.host_of, hosts, sizeof(hosts));
+    assert_memory_equal(crowd.port_of, ports, sizeof(ports));
+    assert_memory_equal(crowd.processors, processors, sizeof(processors));
+    assert_int_equal(ibshift_crowd_most(crowd.host_of, 6, crowd.hosts, &which), 3);
+    assert_int_equal(which, 0);
+    assert_int_equal(ibshift_crowd_most(crowd.port_of + 1, 5, crowd.ports, &which), 2);
+    assert_int_equal(which, 1);
+    ibshift_crowd_free(&crowd);
+    assert_null(crowd.host_of);
+    ibshift_crowd_free(&crowd);
+}
+
+/* Ranks whose models differ in any field must not work together. */
+static void every_field_of_a_model_counts(void **state)
+{
+    struct ibshift_model model = ibshift_model_typical;
+    double *const fields[] = {&model.latency,   &model.send_max,  &model.send_min,
+                              &model.recv_max,  &model.recv_min,  &model.gap,
+                              &model.gap_byte,  &model.copy_byte, &model.reduce_byte,
+                              &model.send_byte, &model.at_once};
+    uint64_t before = ibshift_digest_model(IBSHIFT_DIGEST, &model);
+
+    (void)state;
+    assert_int_equal(sizeof(fields) / sizeof(fields[0]) * sizeof(double) + sizeof(double),
+                     sizeof(model));
+    assert_true(before == ibshift_digest_model(IBSHIFT_DIGEST, &ibshift_model_typical));
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        double kept = *fields[i];
+
+        *fields[i] = kept * 2 + 1;
+        assert_true(before != ibshift_digest_model(IBSHIFT_DIGEST, &model));
+        *fields[i] = kept;
+    }
+    model.free_messages++;
+    assert_true(before != ibshift_digest_model(IBSHIFT_DIGEST, &model));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(candidates_are_few_and_different),
+        cmocka_unit_test(a_radix_is_below_the_ranks),
+        cmocka_unit_test(segments_go_from_4_kib_to_1_mib),
+        cmocka_unit_test(what_is_asked_for_is_the_only_candidate),
+        cmocka_unit_test(the_cheapest_wins),
+        cmocka_unit_test(a_wish_that_cannot_be_is_as_none),
+        cmocka_unit_test(without_prices_the_first_row_is_taken),
+        cmocka_unit_test(an_order_is_followed),
+        cmocka_unit_test(classes_end_at_powers_of_two),
+        cmocka_unit_test(places_are_numbered_as_ranks_come),
+        cmocka_unit_test(every_field_of_a_model_counts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
