@@ -79,9 +79,9 @@ static double walked_cost(const struct ibshift_fabric *f, const uint32_t *hosts,
             continue;
         }
         to = hosts[member_of[s->to[at]]];
-        count = ibshift_route_walk(f, from,
-                                   ibshift_host_lid(f, to) + (s->lanes != NULL ? s->lanes[at] : 0),
-                                   links, IBSHIFT_ROUTE_MAX, &walked);
+        count = ibshift_route_walk(
+            f, from, ibshift_host_lid(f, to) + (s->lid_offsets != NULL ? s->lid_offsets[at] : 0),
+            links, IBSHIFT_ROUTE_MAX, &walked);
         assert_true(count > 0);
         for (int i = 0; i < count; i++) {
             flows[links[i]]++;
@@ -165,7 +165,7 @@ static struct result make_job(const struct job *job)
     assert_int_equal(ibshift_alltoall_bound(p, ranks, member_of, &r.bound, &link), 0);
     assert_int_equal(ibshift_schedule_make(p, ranks, member_of, sequence, MEMORY, 1, &s), 0);
     check_pairs(&s, ranks);
-    source = ibshift_source_table(&s.table, ranks, s.lanes, member_of);
+    source = ibshift_source_table(&s.table, ranks, s.lid_offsets, member_of);
     assert_int_equal(ibshift_contend(p, &source, 1, &c), 0);
     r.stages = s.table.stages;
     r.cost = c.sum;
@@ -352,7 +352,7 @@ static void as_few_as_can_be(void **state)
 }
 
 /* A second LID a host, routed elsewhere, is used where it makes a stage clean. */
-static void lanes_of_an_lmc(void **state)
+static void lids_of_an_lmc(void **state)
 {
     struct result one = make("kary:4,3", 40, 1, 3), two = make("kary:4,3/lmc=1", 40, 1, 3);
 
@@ -372,7 +372,7 @@ int main(void)
         cmocka_unit_test(near_the_bound),       cmocka_unit_test(several_ranks_a_host),
         cmocka_unit_test(uneven_ranks),         cmocka_unit_test(mixed_rates),
         cmocka_unit_test(too_large_is_refused), cmocka_unit_test(as_few_as_can_be),
-        cmocka_unit_test(lanes_of_an_lmc),      cmocka_unit_test(same_every_time),
+        cmocka_unit_test(lids_of_an_lmc),       cmocka_unit_test(same_every_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@ enum { TOLD_RC, TOLD_KNOWN, TOLD_WAY, TOLD_STAGES, TOLD_PARTS, TOLD_SIZE };
 /* What a rank has of a set of processes; the least of all counts. */
 enum { NO_MEMORY, NEW, KNOWN };
 /* Parts of a rank's row of a table. */
-enum { PART_TO, PART_FROM, PART_LANES };
+enum { PART_TO, PART_FROM, PART_LID_OFFSETS };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers known and users */
 static struct ibshift_settled *known;                    /* the latest first */
@@ -79,7 +79,7 @@ static void arrange(mca_coll_ibshift_module_t *module, struct ompi_communicator_
     }
     told[TOLD_WAY] = 0 == rc ? (int)a->way : IBSHIFT_WAY_ROUTING;
     told[TOLD_STAGES] = 0 == rc ? (int)a->schedule.table.stages : 0;
-    told[TOLD_PARTS] = NULL != a->schedule.lanes ? PART_LANES + 1 : PART_LANES;
+    told[TOLD_PARTS] = NULL != a->schedule.lid_offsets ? PART_LID_OFFSETS + 1 : PART_LID_OFFSETS;
     ibshift_placement_close(placement);
 }
 
@@ -93,8 +93,8 @@ static int *rows_of(const struct ibshift_arrangement *a, uint32_t ranks, size_t 
     for (uint32_t r = 0; NULL != rows && r < ranks; r++, at += parts * stages) {
         memcpy(at + PART_TO * stages, t->to + stages * r, stages * sizeof(*at));
         memcpy(at + PART_FROM * stages, t->from + stages * r, stages * sizeof(*at));
-        for (size_t s = 0; parts > PART_LANES && s < stages; s++) {
-            at[PART_LANES * stages + s] = t->lanes[stages * r + s];
+        for (size_t s = 0; parts > PART_LID_OFFSETS && s < stages; s++) {
+            at[PART_LID_OFFSETS * stages + s] = t->lid_offsets[stages * r + s];
         }
     }
     return rows;
@@ -108,7 +108,7 @@ static void choose_paths(const struct ibshift_settled *settled)
     for (uint32_t s = 0; s < t->stages; s++) {
         if (IBSHIFT_NO_RANK != t->to[s]) {
             ibshift_fabric_set_path(settled->peers[t->to[s]],
-                                    settled->row[PART_LANES * (size_t)t->stages + s]);
+                                    settled->row[PART_LID_OFFSETS * (size_t)t->stages + s]);
         }
     }
 }
@@ -133,7 +133,7 @@ static int share_table(const mca_coll_ibshift_module_t *module, struct ompi_comm
                                                  .to = settled->row + PART_TO * stages,
                                                  .from = settled->row + PART_FROM * stages};
         settled->stages = &settled->table;
-        if (told[TOLD_PARTS] > PART_LANES) {
+        if (told[TOLD_PARTS] > PART_LID_OFFSETS) {
             choose_paths(settled);
         }
     }
@@ -181,7 +181,7 @@ static int *prepare(mca_coll_ibshift_module_t *module, struct ompi_communicator_
 static int find_way(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm, int mine,
                     struct ibshift_settled *fresh, bool *is_known)
 {
-    int told[TOLD_SIZE] = {OMPI_SUCCESS, NEW, IBSHIFT_WAY_ROUTING, 0, PART_LANES};
+    int told[TOLD_SIZE] = {OMPI_SUCCESS, NEW, IBSHIFT_WAY_ROUTING, 0, PART_LID_OFFSETS};
     struct ibshift_arrangement a = {.way = IBSHIFT_WAY_ROUTING};
     int *rows = NULL, least = NO_MEMORY, rc, other;
 

@@ -55,7 +55,7 @@ static void add_flow(struct counter *c, const struct ibshift_flow *flow)
     if (flow->from == flow->to) {
         return;
     }
-    links = ibshift_paths_links(p, flow->from, flow->to, flow->lane);
+    links = ibshift_paths_links(p, flow->from, flow->to, flow->lid_offset);
     for (uint32_t i = 0; i < p->width && links[i] != IBSHIFT_NO_LINK; i++) {
         c->now[links[i]]++;
     }
@@ -249,9 +249,9 @@ static uint32_t table_flows(const struct ibshift_stage_source *source, uint32_t 
         size_t at = (size_t)rank * t->stages + stage;
 
         if (t->to[at] != IBSHIFT_NO_RANK) {
-            flows[count++] = (struct ibshift_flow){source->member_of[t->first + rank],
-                                                   source->member_of[t->to[at]],
-                                                   source->lanes != NULL ? source->lanes[at] : 0};
+            flows[count++] = (struct ibshift_flow){
+                source->member_of[t->first + rank], source->member_of[t->to[at]],
+                source->lid_offsets != NULL ? source->lid_offsets[at] : 0};
         }
     }
     return count;
@@ -269,22 +269,23 @@ struct ibshift_stage_source ibshift_source_shift(const struct ibshift_order *ord
 }
 
 struct ibshift_stage_source ibshift_source_table(const struct ibshift_stages *table, uint32_t ranks,
-                                                 const uint8_t *lanes, const uint32_t *member_of)
+                                                 const uint8_t *lid_offsets,
+                                                 const uint32_t *member_of)
 {
     return (struct ibshift_stage_source){.stages = table->stages,
                                          .most = ranks,
                                          .flows = table_flows,
                                          .table = table,
-                                         .lanes = lanes,
+                                         .lid_offsets = lid_offsets,
                                          .member_of = member_of,
                                          .ranks = ranks};
 }
 
 /* Whatever LID of the destination is taken, the route goes over this link. */
-static bool on_all_lanes(const struct ibshift_paths *p, uint32_t from, uint32_t to, uint32_t link)
+static bool on_all_lids(const struct ibshift_paths *p, uint32_t from, uint32_t to, uint32_t link)
 {
-    for (uint32_t lane = 1; lane < ibshift_paths_lanes(p, to); lane++) {
-        const uint32_t *links = ibshift_paths_links(p, from, to, lane);
+    for (uint32_t lid_offset = 1; lid_offset < ibshift_paths_lids(p, to); lid_offset++) {
+        const uint32_t *links = ibshift_paths_links(p, from, to, lid_offset);
         uint32_t i = 0;
 
         while (i < p->width && links[i] != link && links[i] != IBSHIFT_NO_LINK) {
@@ -307,7 +308,7 @@ static void add_loads(const struct ibshift_paths *p, const uint32_t *on_member,
             uint32_t senders = on_leaf[leaf] - (p->leaf[to] == leaf ? on_member[to] : 0);
 
             for (uint32_t i = 0; i < p->width && links[i] != IBSHIFT_NO_LINK; i++) {
-                loads[links[i]] += on_all_lanes(p, a_member[leaf], to, links[i])
+                loads[links[i]] += on_all_lids(p, a_member[leaf], to, links[i])
                                        ? (double)senders * on_member[to]
                                        : 0;
             }

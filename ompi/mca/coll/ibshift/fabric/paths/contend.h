@@ -12,10 +12,10 @@
 
 #define IBSHIFT_CONTEND_BINS 64 /* of the histogram; the last holds all above */
 
-/* One message between two ranks' hosts. lane: which of the destination's LIDs. */
+/* One message between two ranks' hosts. lid_offset: which of the destination's LIDs. */
 struct ibshift_flow {
     uint32_t from, to;
-    uint32_t lane;
+    uint32_t lid_offset;
 };
 
 /*
@@ -29,8 +29,8 @@ struct ibshift_stage_source {
                       struct ibshift_flow *flows);
     const struct ibshift_order *order;
     const struct ibshift_stages *table;
-    const uint8_t *lanes;      /* table: [rank * stages + stage], NULL: 0 */
-    const uint32_t *member_of; /* rank -> member of the set */
+    const uint8_t *lid_offsets; /* table: [rank * stages + stage], NULL: 0 */
+    const uint32_t *member_of;  /* rank -> member of the set */
     uint32_t ranks;
     /* a plan's flows, grouped by stage: those of stage s are at [start[s], start[s + 1]) */
     const struct ibshift_flow *listed;
@@ -41,7 +41,8 @@ struct ibshift_stage_source {
 struct ibshift_stage_source ibshift_source_shift(const struct ibshift_order *order, uint32_t ranks,
                                                  const uint32_t *member_of);
 struct ibshift_stage_source ibshift_source_table(const struct ibshift_stages *table, uint32_t ranks,
-                                                 const uint8_t *lanes, const uint32_t *member_of);
+                                                 const uint8_t *lid_offsets,
+                                                 const uint32_t *member_of);
 
 struct ibshift_contention {
     uint32_t stages; /* in which something flows over a cable */

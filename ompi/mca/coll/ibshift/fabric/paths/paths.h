@@ -4,7 +4,8 @@
  * that serves one host) no two flows meet in a stage in which each host sends and receives once;
  * they count where they are slower than that host's cable.
  *
- * Members are numbered 0 .. hosts - 1; a member with an LMC has several lanes, one for each LID.
+ * Members are numbered 0 .. hosts - 1; a member with an LMC has several LIDs, told apart by their
+ * offset.
  * Read-only once built, safe to share.
  */
 #ifndef IBSHIFT_FABRIC_PATHS_PATHS_H
@@ -37,28 +38,28 @@ struct ibshift_paths {
  */
 int ibshift_paths_build(const struct ibshift_fabric *fabric, const uint32_t *hosts, uint32_t count,
                         struct ibshift_paths **paths, struct ibshift_error *err);
-/* The same with one lane a host: its first LID. */
+/* The same with one LID per host: the first. */
 int ibshift_paths_build_base(const struct ibshift_fabric *fabric, const uint32_t *hosts,
                              uint32_t count, struct ibshift_paths **paths,
                              struct ibshift_error *err);
 void ibshift_paths_free(struct ibshift_paths *paths);
 
-/* Has any member several lanes? */
-static inline bool ibshift_paths_have_lanes(const struct ibshift_paths *p)
+/* Has any member several LIDs? */
+static inline bool ibshift_paths_have_lmc(const struct ibshift_paths *p)
 {
     return p->column[p->hosts] > p->hosts;
 }
 
-static inline uint32_t ibshift_paths_lanes(const struct ibshift_paths *p, uint32_t member)
+static inline uint32_t ibshift_paths_lids(const struct ibshift_paths *p, uint32_t member)
 {
     return p->column[member + 1] - p->column[member];
 }
 
 /* Shared links from one member to another (width entries, NO_LINK behind the last). */
 static inline const uint32_t *ibshift_paths_links(const struct ibshift_paths *p, uint32_t from,
-                                                  uint32_t to, uint32_t lane)
+                                                  uint32_t to, uint32_t lid_offset)
 {
-    size_t cell = (size_t)p->leaf[from] * p->column[p->hosts] + p->column[to] + lane;
+    size_t cell = (size_t)p->leaf[from] * p->column[p->hosts] + p->column[to] + lid_offset;
 
     return p->cells + cell * p->width;
 }

@@ -30,7 +30,8 @@ struct ibshift_stage_source ibshift_arrangement_source(const struct ibshift_plac
                                                        const struct ibshift_arrangement *a)
 {
     return a->way == IBSHIFT_WAY_TABLE
-               ? ibshift_source_table(&a->schedule.table, p->ranks, a->schedule.lanes, p->member_of)
+               ? ibshift_source_table(&a->schedule.table, p->ranks, a->schedule.lid_offsets,
+                                      p->member_of)
                : ibshift_source_shift(&a->seats.order, p->ranks, p->member_of);
 }
 

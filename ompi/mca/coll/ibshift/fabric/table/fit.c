@@ -105,7 +105,7 @@ void fit_close(struct fit *fit)
     free(fit->taken);
     free(fit->owner);
     free(fit->to);
-    free(fit->lane);
+    free(fit->lid_offset);
     free(fit->low_out);
     free(fit->low_in);
     *fit = (struct fit){0};
@@ -162,7 +162,7 @@ int fit_add_stages(struct fit *fit, uint32_t count, bool dear)
 
     if (!grow(&fit->to, had * sizeof(*fit->to), cells * sizeof(*fit->to)) ||
         !grow(&fit->dear, first * sizeof(*fit->dear), stages * sizeof(*fit->dear)) ||
-        (ibshift_paths_have_lanes(fit->paths) && !grow(&fit->lane, had, cells)) ||
+        (ibshift_paths_have_lmc(fit->paths) && !grow(&fit->lid_offset, had, cells)) ||
         (fit->owner != NULL && !grow(&fit->owner, first * owned, stages * owned)) ||
         (words > fit->words && !widen(fit, words))) {
         return -ENOMEM;
@@ -178,16 +178,16 @@ int fit_add_stages(struct fit *fit, uint32_t count, bool dear)
     return 0;
 }
 
-static uint32_t fit_lanes(const struct fit *fit, struct fit_pair pair)
+static uint32_t fit_lids(const struct fit *fit, struct fit_pair pair)
 {
-    return fit->lane == NULL ? 1 : ibshift_paths_lanes(fit->paths, fit->member_of[pair.to]);
+    return fit->lid_offset == NULL ? 1 : ibshift_paths_lids(fit->paths, fit->member_of[pair.to]);
 }
 
-static uint32_t resources_of(const struct fit *fit, struct fit_pair pair, uint32_t lane,
+static uint32_t resources_of(const struct fit *fit, struct fit_pair pair, uint32_t lid_offset,
                              uint32_t *resources)
 {
     uint32_t from = fit->member_of[pair.from], to = fit->member_of[pair.to], count = 0;
-    const uint32_t *links = ibshift_paths_links(fit->paths, from, to, lane);
+    const uint32_t *links = ibshift_paths_links(fit->paths, from, to, lid_offset);
 
     resources[count++] = rank_out(fit, pair.from);
     resources[count++] = rank_in(fit, pair.to);
@@ -203,10 +203,10 @@ static uint32_t resources_of(const struct fit *fit, struct fit_pair pair, uint32
 
 bool fit_is_dear(const struct fit *fit, struct fit_pair pair)
 {
-    uint32_t resources[FIT_RESOURCES], lanes = fit_lanes(fit, pair);
+    uint32_t resources[FIT_RESOURCES], lids = fit_lids(fit, pair);
 
-    for (uint32_t lane = 0; lane < lanes; lane++) {
-        uint32_t count = resources_of(fit, pair, lane, resources), i = 0;
+    for (uint32_t lid_offset = 0; lid_offset < lids; lid_offset++) {
+        uint32_t count = resources_of(fit, pair, lid_offset, resources), i = 0;
 
         while (i < count && capacity(fit, resources[i], false) > 0) {
             i++;
@@ -218,11 +218,11 @@ bool fit_is_dear(const struct fit *fit, struct fit_pair pair)
     return true;
 }
 
-/* What the pair takes over this lane; false: a link that no stage has room for. */
-static bool fit_want(const struct fit *fit, struct fit_pair pair, uint32_t lane,
+/* What the pair takes over this LID; false: a link that no stage has room for. */
+static bool fit_want(const struct fit *fit, struct fit_pair pair, uint32_t lid_offset,
                      struct fit_want *want)
 {
-    want->count = resources_of(fit, pair, lane, want->resources);
+    want->count = resources_of(fit, pair, lid_offset, want->resources);
     for (uint32_t i = 0; i < want->count; i++) {
         uint32_t end = fit->slot[want->resources[i] + 1];
 
@@ -234,13 +234,13 @@ static bool fit_want(const struct fit *fit, struct fit_pair pair, uint32_t lane,
     return true;
 }
 
-/* First stage with room over this lane; UINT32_MAX: none. */
-static uint32_t find_on_lane(const struct fit *fit, struct fit_pair pair, uint32_t lane)
+/* First stage with room over this LID; UINT32_MAX: none. */
+static uint32_t find_on_lid(const struct fit *fit, struct fit_pair pair, uint32_t lid_offset)
 {
     uint32_t out = fit->low_out[pair.from], in = fit->low_in[pair.to];
     struct fit_want want;
 
-    if (!fit_want(fit, pair, lane, &want)) {
+    if (!fit_want(fit, pair, lid_offset, &want)) {
         return UINT32_MAX;
     }
     for (uint32_t w = out > in ? out : in; w < fit->words; w++) {
@@ -256,17 +256,17 @@ static uint32_t find_on_lane(const struct fit *fit, struct fit_pair pair, uint32
     return UINT32_MAX;
 }
 
-static uint32_t find_first(const struct fit *fit, struct fit_pair pair, uint32_t *lane)
+static uint32_t find_first(const struct fit *fit, struct fit_pair pair, uint32_t *lid_offset)
 {
-    uint32_t best = UINT32_MAX, lanes = fit_lanes(fit, pair);
+    uint32_t best = UINT32_MAX, lids = fit_lids(fit, pair);
 
-    *lane = 0;
-    for (uint32_t l = 0; l < lanes; l++) {
-        uint32_t stage = find_on_lane(fit, pair, l);
+    *lid_offset = 0;
+    for (uint32_t l = 0; l < lids; l++) {
+        uint32_t stage = find_on_lid(fit, pair, l);
 
         if (stage < best) {
             best = stage;
-            *lane = l;
+            *lid_offset = l;
         }
     }
     return best;
@@ -274,9 +274,9 @@ static uint32_t find_first(const struct fit *fit, struct fit_pair pair, uint32_t
 
 static bool fit_has_place(const struct fit *fit, struct fit_pair pair)
 {
-    uint32_t lane;
+    uint32_t lid_offset;
 
-    return find_first(fit, pair, &lane) != UINT32_MAX;
+    return find_first(fit, pair, &lid_offset) != UINT32_MAX;
 }
 
 static uint32_t first_slot(const struct fit *fit, uint32_t resource, uint32_t stage)
@@ -334,14 +334,14 @@ static void raise_low(const struct fit *fit, uint32_t *low, uint32_t resource)
     }
 }
 
-static void fit_place(struct fit *fit, struct fit_pair pair, uint32_t stage, uint32_t lane)
+static void fit_place(struct fit *fit, struct fit_pair pair, uint32_t stage, uint32_t lid_offset)
 {
-    uint32_t resources[FIT_RESOURCES], count = resources_of(fit, pair, lane, resources);
+    uint32_t resources[FIT_RESOURCES], count = resources_of(fit, pair, lid_offset, resources);
     size_t at = (size_t)stage * fit->ranks + pair.from;
 
     fit->to[at] = pair.to;
-    if (fit->lane != NULL) {
-        fit->lane[at] = (uint8_t)lane;
+    if (fit->lid_offset != NULL) {
+        fit->lid_offset[at] = (uint8_t)lid_offset;
     }
     for (uint32_t i = 0; i < count; i++) {
         take(fit, resources[i], stage);
@@ -355,10 +355,10 @@ static void fit_place(struct fit *fit, struct fit_pair pair, uint32_t stage, uin
 
 bool fit_place_first(struct fit *fit, struct fit_pair pair)
 {
-    uint32_t lane, stage = find_first(fit, pair, &lane);
+    uint32_t lid_offset, stage = find_first(fit, pair, &lid_offset);
 
     if (stage != UINT32_MAX) {
-        fit_place(fit, pair, stage, lane);
+        fit_place(fit, pair, stage, lid_offset);
     }
     return stage != UINT32_MAX;
 }
@@ -372,7 +372,8 @@ static void fit_remove(struct fit *fit, struct fit_pair pair, uint32_t stage)
 {
     size_t at = (size_t)stage * fit->ranks + pair.from;
     uint32_t resources[FIT_RESOURCES];
-    uint32_t count = resources_of(fit, pair, fit->lane != NULL ? fit->lane[at] : 0, resources);
+    uint32_t count =
+        resources_of(fit, pair, fit->lid_offset != NULL ? fit->lid_offset[at] : 0, resources);
 
     fit->to[at] = FIT_NOBODY;
     for (uint32_t i = 0; i < count; i++) {
@@ -401,7 +402,7 @@ int fit_own(struct fit *fit)
 
             if (fit->to[at] != FIT_NOBODY) {
                 count = resources_of(fit, FIT_PAIR(r, fit->to[at]),
-                                     fit->lane != NULL ? fit->lane[at] : 0, resources);
+                                     fit->lid_offset != NULL ? fit->lid_offset[at] : 0, resources);
             }
             for (uint32_t i = 0; i < count; i++) {
                 own(fit, resources[i], stage, (uint16_t)r);
@@ -569,7 +570,7 @@ static uint32_t choose_stage(const struct fit *fit, const struct fit_want *want,
 /* Puts the pair in; those that it pushed out and that fit nowhere come back in out[]. */
 static bool settle(struct fit *fit, struct fit_pair pair, uint64_t *seed, struct owners *out)
 {
-    uint32_t lane = ibshift_random_below(seed, fit_lanes(fit, pair)), stage;
+    uint32_t lid_offset = ibshift_random_below(seed, fit_lids(fit, pair)), stage;
     struct owners owners = {.count = 0};
     struct fit_want want;
 
@@ -577,7 +578,7 @@ static bool settle(struct fit *fit, struct fit_pair pair, uint64_t *seed, struct
     if (fit_place_first(fit, pair)) {
         return true;
     }
-    if (!fit_want(fit, pair, lane, &want)) {
+    if (!fit_want(fit, pair, lid_offset, &want)) {
         return false;
     }
     stage = choose_stage(fit, &want, pair.not_in, seed, &owners);
@@ -587,7 +588,7 @@ static bool settle(struct fit *fit, struct fit_pair pair, uint64_t *seed, struct
     for (uint32_t i = 0; i < owners.count; i++) {
         fit_remove(fit, owners.pair[i], stage);
     }
-    fit_place(fit, pair, stage, lane);
+    fit_place(fit, pair, stage, lid_offset);
     for (uint32_t i = 0; i < owners.count; i++) {
         if (!fit_place_first(fit, owners.pair[i])) {
             out->pair[out->count++] = owners.pair[i];

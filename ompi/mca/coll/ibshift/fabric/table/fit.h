@@ -21,13 +21,13 @@ struct fit {
     bool cables;   /* ranks share cables: these are resources beside the ranks */
     float cost[2]; /* of a cheap stage, of a dear one */
     uint32_t stages, words, slots;
-    uint32_t *slot;   /* resource -> its first slot; [resources] = all slots */
-    uint8_t *missing; /* resource -> slots that it has in dear stages alone */
-    bool *dear;       /* [stage] */
-    uint64_t *taken;  /* [slot][words] */
-    uint16_t *owner;  /* [stage][slots]: the sending rank, or FIT_NOBODY; NULL until fit_own() */
-    uint16_t *to;     /* [stage][ranks] */
-    uint8_t *lane;    /* [stage][ranks], or NULL: one LID a host */
+    uint32_t *slot;      /* resource -> its first slot; [resources] = all slots */
+    uint8_t *missing;    /* resource -> slots that it has in dear stages alone */
+    bool *dear;          /* [stage] */
+    uint64_t *taken;     /* [slot][words] */
+    uint16_t *owner;     /* [stage][slots]: the sending rank, or FIT_NOBODY; NULL until fit_own() */
+    uint16_t *to;        /* [stage][ranks] */
+    uint8_t *lid_offset; /* [stage][ranks], or NULL: one LID a host */
     uint32_t *low_out, *low_in; /* rank -> words below are full */
 };
 
@@ -58,7 +58,7 @@ static inline uint16_t fit_to(const struct fit *fit, uint32_t rank, uint32_t sta
 
 /* Does the pair need a dear stage? */
 bool fit_is_dear(const struct fit *fit, struct fit_pair pair);
-/* Puts the pair into the first stage that has room, over any lane; false: there is none. */
+/* Puts the pair into the first stage that has room, over any LID; false: there is none. */
 bool fit_place_first(struct fit *fit, struct fit_pair pair);
 
 /*

@@ -155,7 +155,7 @@ static double size_of(const struct search *s, double stages, bool owners)
     double cells = stages * s->ranks, slots = stages * s->fit.slots;
     double table = cells * (sizeof(uint32_t) + sizeof(uint32_t));
 
-    return slots / 8 + cells * (sizeof(*s->fit.to) + sizeof(*s->fit.lane)) +
+    return slots / 8 + cells * (sizeof(*s->fit.to) + sizeof(*s->fit.lid_offset)) +
            fmax(table, owners ? slots * sizeof(*s->fit.owner) : 0);
 }
 
@@ -291,8 +291,9 @@ static void write_cells(const struct search *s, uint32_t rank, uint32_t first, u
         }
         t->to[(size_t)rank * stages + stage] = to;
         t->from[(size_t)to * stages + stage] = rank;
-        if (t->lanes != NULL) {
-            t->lanes[(size_t)rank * stages + stage] = s->fit.lane[(size_t)stage * s->ranks + rank];
+        if (t->lid_offsets != NULL) {
+            t->lid_offsets[(size_t)rank * stages + stage] =
+                s->fit.lid_offset[(size_t)stage * s->ranks + rank];
         }
     }
 }
@@ -304,8 +305,9 @@ static int write_table(const struct search *s, struct ibshift_schedule *t)
 
     *t = (struct ibshift_schedule){.to = malloc(cells * sizeof(*t->to) + 1),
                                    .from = malloc(cells * sizeof(*t->from) + 1),
-                                   .lanes = s->fit.lane != NULL ? calloc(cells + 1, 1) : NULL};
-    if (t->to == NULL || t->from == NULL || (s->fit.lane != NULL && t->lanes == NULL)) {
+                                   .lid_offsets =
+                                       s->fit.lid_offset != NULL ? calloc(cells + 1, 1) : NULL};
+    if (t->to == NULL || t->from == NULL || (s->fit.lid_offset != NULL && t->lid_offsets == NULL)) {
         ibshift_schedule_free(t);
         return -ENOMEM;
     }
@@ -354,6 +356,6 @@ void ibshift_schedule_free(struct ibshift_schedule *schedule)
 {
     free(schedule->to);
     free(schedule->from);
-    free(schedule->lanes);
+    free(schedule->lid_offsets);
     *schedule = (struct ibshift_schedule){0};
 }

@@ -13,7 +13,7 @@
 struct ibshift_schedule {
     struct ibshift_stages table; /* all rows; table.to and table.from are owned here */
     uint32_t *to, *from;
-    uint8_t *lanes; /* [rank * stages + stage]: the destination's LID; NULL: always the first */
+    uint8_t *lid_offsets; /* [rank * stages + stage]: of the destination; NULL: its first LID */
 };
 
 /*
