@@ -77,6 +77,8 @@ static const struct option options[] = {
      "microseconds of modelled time in a slice of --wire-timeline"},
     {"dir", "DIR", KIND_TEXT, offsetof(struct options, dir), 0, 0, 0,
      "where the shared file lives (default: /dev/shm)"},
+    {"memory", "GIB", KIND_U32, offsetof(struct options, gib), SHM_GIB, 1, 1024,
+     "address space of the shared file, which bounds the queues of all processes together"},
     {"fault", "FAULT", KIND_FAULT, 0, 0, 0, 0, "makes something go wrong, see below; repeatable"},
     {"control", "SOCKET", KIND_TEXT, offsetof(struct options, control), 0, 0, 0,
      "listens for faults in the middle of the run"},

@@ -10,6 +10,7 @@ struct options {
     const char *dir;
     const char *control, *tell;
     const char *wire, *fabric, *lfts, *place, *report, *timeline; /* NULL: not given */
+    uint32_t gib;                                                 /* of the shared file */
     uint32_t scale, slice_us;
     uint32_t burst; /* packets of the wire; 0: not given */
     int quiet, keep;

@@ -107,7 +107,7 @@ static bool is_vm_refused(void)
 
 static int make_run(struct options *o)
 {
-    if (folder_make(o->dir ? o->dir : "/dev/shm") != 0) {
+    if (folder_make(o->dir ? o->dir : "/dev/shm", o->gib) != 0) {
         return -1;
     }
     while (o->conf.seed == 0 && getrandom(&o->conf.seed, 4, 0) != 4) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -63,23 +64,25 @@ static void make_tables(void)
     }
 }
 
-int shm_map(int fd, bool create)
+int shm_map(int fd, uint32_t create_gib)
 {
-    if (create && ftruncate(fd, SHM_BYTES) != 0) {
+    struct stat st;
+    if ((create_gib != 0 && ftruncate(fd, (off_t)create_gib << 30) != 0) || fstat(fd, &st) != 0) {
         return -errno;
     }
-    shm.base = mmap(NULL, SHM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    shm.bytes = (uint64_t)st.st_size;
+    shm.base = mmap(NULL, shm.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (shm.base == MAP_FAILED) {
         return -errno;
     }
-    madvise(shm.base, SHM_BYTES, MADV_DONTDUMP);
+    madvise(shm.base, shm.bytes, MADV_DONTDUMP);
     lay_out();
-    if (create) {
-        shm.head->bytes = SHM_BYTES;
+    if (create_gib != 0) {
+        shm.head->bytes = shm.bytes;
         shm.head->arena.next = shm.arena;
         make_tables();
         shm.head->magic = SHM_MAGIC;
-    } else if (shm.head->magic != SHM_MAGIC) {
+    } else if (shm.bytes < shm.arena || shm.head->magic != SHM_MAGIC) {
         shm_unmap();
         return -EPROTO;
     }
@@ -88,15 +91,17 @@ int shm_map(int fd, bool create)
 
 const char *shm_advice(int err, const char *otherwise)
 {
-    static char text[96];
-    snprintf(text, sizeof(text), "%d GiB of address space are needed: raise its limit (ulimit -v)",
-             SHM_GIB);
+    static char text[128];
+    snprintf(text, sizeof(text),
+             "%u GiB of address space are needed: raise its limit (ulimit -v), or softhca-run "
+             "--memory less",
+             (uint32_t)(shm.bytes >> 30));
     return err == -ENOMEM ? text : otherwise;
 }
 
 void shm_unmap(void)
 {
-    munmap(shm.base, SHM_BYTES);
+    munmap(shm.base, shm.bytes);
     memset(&shm, 0, sizeof(shm));
 }
 

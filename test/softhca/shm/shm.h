@@ -40,7 +40,6 @@ enum {
 
 #define SHM_MAGIC     0x736f667468636131ull
 #define SHM_GIB       32
-#define SHM_BYTES     ((uint64_t)SHM_GIB << 30)
 #define SHM_NONE      UINT32_MAX
 #define TIME_NEVER    UINT64_MAX
 #define SHM_FIRST_LID 1
@@ -315,13 +314,14 @@ struct shm {
     struct shm_fault *faults;
     struct shm_wire *wire;
     char *base;
+    uint64_t bytes;
     uint64_t maps, arena; /* offsets */
 };
 
 extern struct shm shm;
 
-/* Maps the shared file, and fills in an empty one with `create`. 0 or -errno. */
-int shm_map(int fd, bool create);
+/* Maps the shared file, and first makes an empty one so many GiB large (0: it is there). 0 or -errno. */
+int shm_map(int fd, uint32_t create_gib);
 /* What to do when that failed with `err`. */
 const char *shm_advice(int err, const char *otherwise);
 void shm_unmap(void);

@@ -42,6 +42,7 @@ static const char *word(void)
         "16KiB",
         "3000B",
         "--dir",
+        "--memory",
         "--quiet",
         "--max-mr-size",
         "--max-locked",

@@ -117,10 +117,10 @@ static void sweep_all(void)
 }
 
 /* The descriptor with the lock stays open until the end of this process, and of the guard. */
-static int make_file(void)
+static int make_file(uint32_t gib)
 {
     int fd = openat(self_fd, UNLOCKED, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    int err = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0 ? -errno : shm_map(fd, true);
+    int err = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0 ? -errno : shm_map(fd, gib);
     return err ? err : renameat(self_fd, UNLOCKED, self_fd, SHARED) != 0 ? -errno : 0;
 }
 
@@ -143,7 +143,7 @@ static int open_folder(const char *base, char *dir)
     return self_fd < 0 ? -errno : 0;
 }
 
-int folder_make(const char *base)
+int folder_make(const char *base, uint32_t gib)
 {
     static char dir[LONGEST];
     int err = open_folder(base, dir);
@@ -152,7 +152,7 @@ int folder_make(const char *base)
                 base, strerror(-err));
         return -1;
     }
-    err = make_file();
+    err = make_file(gib);
     if (err) {
         fprintf(stderr, "softhca-run: cannot make %s/" SHARED ": %s; %s\n", dir, strerror(-err),
                 shm_advice(err, "name another folder with --dir"));

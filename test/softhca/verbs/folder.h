@@ -7,9 +7,11 @@
 #ifndef SOFTHCA_FOLDER_H
 #define SOFTHCA_FOLDER_H
 
-/* Removes what dead runs left in `base`, makes a folder and maps its shared file. The path is then
+#include <stdint.h>
+
+/* Removes what dead runs left in `base`, makes a folder and maps its shared file of `gib` GiB. The path is then
    in shm.head->dir. 0, or -1 after a message. */
-int folder_make(const char *base);
+int folder_make(const char *base, uint32_t gib);
 
 /* Removes the folder: by the runner, or by its guard. Without one nothing happens. */
 void folder_remove(void);
