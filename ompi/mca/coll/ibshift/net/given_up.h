@@ -16,7 +16,7 @@
 
 #include "net/net.h"
 
-enum { IBSHIFT_GIVEN_UP_HERE = 64, IBSHIFT_GIVEN_UP_BY_PEERS = 256, IBSHIFT_ASKED_AFTER = 8 };
+enum { IBSHIFT_GIVEN_UP_HERE = 64, IBSHIFT_GIVEN_UP_BY_PEERS = 256, IBSHIFT_ASKED_AFTER = 16 };
 
 struct ibshift_given_up_comm {
     uint32_t comm;

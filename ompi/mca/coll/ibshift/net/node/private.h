@@ -4,7 +4,7 @@
 /* The inside of the node's net. The owner's one-call-at-a-time rule (net.h) covers all of it. */
 
 #include "net/given_up.h"
-#include "net/verbs/match.h"
+#include "net/match.h"
 #include "net/node/layout.h"
 #include "net/node/node.h"
 

@@ -182,21 +182,6 @@ int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     return IBSHIFT_NET_PENDING;
 }
 
-int ibshift_nv_is_dropped(const struct ibshift_net_verbs *nv, const struct ibshift_net_key *key)
-{
-    uint32_t n = nv->drops < IBSHIFT_DROPPED ? nv->drops : IBSHIFT_DROPPED;
-
-    if (nv->given_up_count > 0 && ibshift_nv_is_given_up(nv, key->comm)) {
-        return 1;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        if (nv->dropped[i].comm == key->comm && nv->dropped[i].seq == key->seq) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* Nobody waits for it yet; it came through the ring. */
 static void hold_record(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                         struct ibshift_note *note, const uint8_t *payload)
@@ -261,7 +246,7 @@ static int data_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
         (void)ibshift_nv_mismatch(nv, c, &head->key, note->length, head->length);
         return 0;
     }
-    if (note == NULL && !ibshift_nv_is_dropped(nv, &head->key)) {
+    if (note == NULL && !ibshift_given_up_here(&nv->given_up, &head->key)) {
         return hold(nv, c, head, payload, slot);
     }
     if (note != NULL) {
@@ -285,7 +270,7 @@ static void pull_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     struct ibshift_note *note = (struct ibshift_note *)ibshift_match_find(&nv->tx, c->peer, key);
 
     if (note == NULL) {
-        if (ibshift_nv_is_dropped(nv, key)) {
+        if (ibshift_given_up_here(&nv->given_up, key)) {
             return;
         }
         note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_GRANT, key);

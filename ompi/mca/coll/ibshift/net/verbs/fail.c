@@ -190,9 +190,7 @@ void ibshift_nv_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
 {
     struct ibshift_net_verbs *nv = ibshift_nv(net);
 
-    nv->dropped[nv->drops % IBSHIFT_DROPPED].comm = comm;
-    nv->dropped[nv->drops++ % IBSHIFT_DROPPED].seq = seq;
-    ibshift_nv_passed(nv, comm, seq);
+    ibshift_given_up_add_here(&nv->given_up, comm, seq);
     for (uint32_t i = 0; i < nv->connection_count; i++) {
         struct ibshift_connection *c = nv->connections[i];
         int must_break = cancel_list(nv, &c->ready, comm, seq);

@@ -10,7 +10,7 @@ bool ibshift_nv_is_granted(struct ibshift_net *net, uint32_t peer,
     const struct ibshift_note *grant;
 
     *note = 0;
-    if (c == NULL || c->status != 0 || ibshift_nv_is_aborted(nv, peer, key)) {
+    if (c == NULL || c->status != 0 || ibshift_given_up_by(&nv->given_up, peer, key)) {
         return true;
     }
     grant = c->out.grants > 0 ? (const struct ibshift_note *)ibshift_match_find(&nv->tx, peer, key)

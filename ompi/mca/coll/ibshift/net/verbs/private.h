@@ -16,10 +16,11 @@
  * and while a record is held, its place in the ring is not given back.
  */
 
+#include "net/given_up.h"
 #include "net/verbs/credit.h"
 #include "net/verbs/device.h"
 #include "net/verbs/hello.h"
-#include "net/verbs/match.h"
+#include "net/match.h"
 #include "net/verbs/wire.h"
 
 #include <string.h>
@@ -191,13 +192,7 @@ struct ibshift_lane {
     uint32_t rail_mask, rail_count;
 };
 
-enum {
-    IBSHIFT_PEER_CHUNK = 4096,
-    IBSHIFT_DROPPED = 64,
-    IBSHIFT_ABORTED = 256,
-    IBSHIFT_ASKED = 16,
-    IBSHIFT_GRANTS = 1 << 16
-};
+enum { IBSHIFT_PEER_CHUNK = 4096, IBSHIFT_GRANTS = 1 << 16 };
 
 struct ibshift_net_verbs {
     struct ibshift_net net;
@@ -237,25 +232,7 @@ struct ibshift_net_verbs {
     uint32_t *free_grants, free_grant_count;
     struct ibshift_net_event *events; /* a ring */
     uint32_t event_mask, event_first, event_last;
-    struct {
-        uint32_t comm, seq;
-    } dropped[IBSHIFT_DROPPED]; /* given up here: a ring, the oldest are forgotten */
-    uint32_t drops;
-    struct {
-        uint32_t peer, comm, seq;
-    } aborted[IBSHIFT_ABORTED]; /* given up by a peer, and still to come here */
-    uint32_t aborts;
-    struct ibshift_given_up {
-        uint32_t comm;
-        uint8_t is_gone; /* freed here since; its number is not used again yet */
-        struct ibshift_net_cause with, root; /* whom we noticed it with, and what began it */
-    } * given_up;
-    uint32_t given_up_count, given_up_room;
-    struct {
-        uint32_t comm;
-        uint64_t first, last; /* when the peers asked */
-    } asked[IBSHIFT_ASKED];   /* about communicators that are not here: a ring */
-    uint32_t asks;
+    struct ibshift_given_up given_up;
 
     uint32_t ud_sends;  /* in flight */
     uint32_t strangers; /* datagrams that came from elsewhere than they say */
@@ -371,24 +348,19 @@ int ibshift_nv_arrive(struct ibshift_net_verbs *nv, struct ibshift_connection *c
 void ibshift_nv_held_ended(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 int ibshift_nv_mismatch(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                         const struct ibshift_net_key *key, uint64_t ours, uint64_t theirs);
-int ibshift_nv_is_dropped(const struct ibshift_net_verbs *nv, const struct ibshift_net_key *key);
 
 /* net_verbs_abort.c */
 void ibshift_nv_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
 void ibshift_nv_forget(struct ibshift_net *net, uint32_t comm);
-void ibshift_nv_passed(struct ibshift_net_verbs *nv, uint32_t comm, uint32_t seq);
 void ibshift_nv_abort_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                            const struct ibshift_net_key *key, const struct ibshift_net_cause *why);
 void ibshift_nv_give_up(struct ibshift_net *net, uint32_t comm,
                         const struct ibshift_net_cause *why);
 bool ibshift_nv_has_given_up(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why);
-int ibshift_nv_is_given_up(const struct ibshift_net_verbs *nv, uint32_t comm);
 void ibshift_nv_enter(struct ibshift_net *net, uint32_t comm);
 void ibshift_nv_ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
 void ibshift_nv_ask_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                          const struct ibshift_net_key *key);
-int ibshift_nv_is_aborted(const struct ibshift_net_verbs *nv, uint32_t peer,
-                          const struct ibshift_net_key *key);
 
 /* net_verbs_ring.c */
 void ibshift_nv_ring_wanted(struct ibshift_net_verbs *nv, struct ibshift_connection *c);

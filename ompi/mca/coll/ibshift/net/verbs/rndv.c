@@ -153,7 +153,7 @@ void ibshift_nv_granted(struct ibshift_net_verbs *nv, struct ibshift_connection 
         start(nv, note, grant);
     } else if (note != NULL) {
         (void)ibshift_nv_mismatch(nv, c, key, note->length, grant->length);
-    } else if (!ibshift_nv_is_dropped(nv, key)) {
+    } else if (!ibshift_given_up_here(&nv->given_up, key)) {
         note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_GRANT, key);
         if (note == NULL) {
             ibshift_nv_break(nv, c, -ENOMEM, "out of memory");

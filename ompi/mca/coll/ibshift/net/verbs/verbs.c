@@ -45,7 +45,7 @@ static int net_send(struct ibshift_net *net, const struct ibshift_net_message *m
     if (c->status != 0) {
         return c->status;
     }
-    if (nv->aborts > 0 && ibshift_nv_is_aborted(nv, m->peer, &m->key)) {
+    if (nv->given_up.peer_count > 0 && ibshift_given_up_by(&nv->given_up, m->peer, &m->key)) {
         return -ECONNABORTED;
     }
     return m->length <= net->max_eager ? ibshift_nv_send_short(nv, c, m)
@@ -60,7 +60,7 @@ static int net_recv(struct ibshift_net *net, const struct ibshift_net_message *m
     if (c == NULL) {
         return -EHOSTUNREACH;
     }
-    if (nv->aborts > 0 && ibshift_nv_is_aborted(nv, m->peer, &m->key)) {
+    if (nv->given_up.peer_count > 0 && ibshift_given_up_by(&nv->given_up, m->peer, &m->key)) {
         return -ECONNABORTED;
     }
     return c->status != 0 ? c->status : ibshift_nv_recv(nv, c, m);
@@ -296,7 +296,7 @@ static void close_connections(struct ibshift_net_verbs *nv)
         free(c);
     }
     free(nv->connections);
-    free(nv->given_up);
+    ibshift_given_up_free(&nv->given_up);
     for (int i = 0; i < IBSHIFT_PEER_CHUNK; i++) {
         free(nv->chunks[i]);
     }

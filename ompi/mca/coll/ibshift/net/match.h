@@ -1,5 +1,5 @@
-#ifndef IBSHIFT_NET_VERBS_MATCH_H
-#define IBSHIFT_NET_VERBS_MATCH_H
+#ifndef IBSHIFT_NET_MATCH_H
+#define IBSHIFT_NET_MATCH_H
 
 /* A table of messages by peer and key; entries are embedded in their owners. */
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "net/verbs/match.h"
+#include "net/match.h"
 
 enum { COUNT = 5000 };
 

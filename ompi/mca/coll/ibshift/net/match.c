@@ -1,7 +1,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "net/verbs/match.h"
+#include "net/match.h"
 
 enum { FIRST_SIZE = 256 };
 
