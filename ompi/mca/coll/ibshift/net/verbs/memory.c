@@ -7,6 +7,85 @@
 
 #include "net/verbs/memory.h"
 
+/* Registration of the user's memory, through the owner's cache when it has one. */
+
+int ibshift_region_register(struct ibshift_verbs *verbs, void *base, size_t length,
+                            struct ibshift_region *region)
+{
+    memset(region->mr, 0, sizeof(region->mr));
+    region->base = base;
+    region->length = length;
+    for (int i = 0; i < verbs->device_count; i++) {
+        region->mr[i] = ibv_reg_mr(verbs->devices[i].pd, base, length,
+                                   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+        if (region->mr[i] == NULL) {
+            int rc = errno != 0 ? -errno : -ENOMEM;
+            (void)ibshift_region_deregister(region);
+            return rc;
+        }
+    }
+    return 0;
+}
+
+int ibshift_region_deregister(struct ibshift_region *region)
+{
+    int rc = 0;
+
+    for (int i = 0; i < IBSHIFT_PORTS_MAX; i++) {
+        if (region->mr[i] != NULL) {
+            int failed = ibv_dereg_mr(region->mr[i]);
+            rc = failed != 0 ? -failed : rc;
+            region->mr[i] = NULL;
+        }
+    }
+    return rc;
+}
+
+int ibshift_nv_region_get(struct ibshift_net_verbs *nv, void *base, size_t length,
+                          struct ibshift_region **region)
+{
+    const struct ibshift_region_cache *cache = nv->options.cache;
+
+    if (cache != NULL) {
+        return cache->get(cache->context, base, length, region);
+    }
+    struct ibshift_region *r = malloc(sizeof(*r));
+    if (r == NULL) {
+        return -ENOMEM;
+    }
+    int rc = ibshift_region_register(nv->verbs, base, length, r);
+    if (rc != 0) {
+        free(r);
+        return rc;
+    }
+    *region = r;
+    return 0;
+}
+
+static void region_put(struct ibshift_net_verbs *nv, struct ibshift_region *region)
+{
+    const struct ibshift_region_cache *cache = nv->options.cache;
+
+    if (cache != NULL) {
+        cache->put(cache->context, region);
+        return;
+    }
+    (void)ibshift_region_deregister(region);
+    free(region);
+}
+
+/* A struct ibshift_net_mem is a struct ibshift_region of ours. */
+int ibshift_nv_mem_register(struct ibshift_net *net, void *base, size_t length,
+                            struct ibshift_net_mem **mem)
+{
+    return ibshift_nv_region_get(ibshift_nv(net), base, length, (struct ibshift_region **)mem);
+}
+
+void ibshift_nv_mem_release(struct ibshift_net *net, struct ibshift_net_mem *mem)
+{
+    region_put(ibshift_nv(net), (struct ibshift_region *)mem);
+}
+
 enum { NOTES_PER_BLOCK = 64 };
 
 struct ibshift_note_block {
@@ -271,10 +350,50 @@ struct ibshift_note *ibshift_nv_note_new(struct ibshift_net_verbs *nv, struct ib
     return note;
 }
 
-void ibshift_nv_note_free(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+static void note_free(struct ibshift_net_verbs *nv, struct ibshift_note *note)
 {
     note->next = nv->free_notes;
     nv->free_notes = note;
+}
+
+static struct ibshift_match_table *table_of(struct ibshift_net_verbs *nv,
+                                            const struct ibshift_note *note)
+{
+    bool is_rx = note->kind == IBSHIFT_NOTE_RECV || note->kind == IBSHIFT_NOTE_HELD;
+
+    return is_rx ? &nv->rx : &nv->tx;
+}
+
+void ibshift_note_append(struct ibshift_notes *list, struct ibshift_note *note)
+{
+    note->list = list;
+    note->next = NULL;
+    note->previous = list->last;
+    *(list->last != NULL ? &list->last->next : &list->first) = note;
+    list->last = note;
+}
+
+static void note_remove(struct ibshift_note *note)
+{
+    struct ibshift_notes *list = note->list;
+
+    *(note->previous != NULL ? &note->previous->next : &list->first) = note->next;
+    *(note->next != NULL ? &note->next->previous : &list->last) = note->previous;
+    note->list = NULL;
+}
+
+void ibshift_note_move(struct ibshift_notes *list, struct ibshift_note *note)
+{
+    note_remove(note);
+    ibshift_note_append(list, note);
+}
+
+void ibshift_nv_note_enter(struct ibshift_net_verbs *nv, struct ibshift_note *note,
+                           struct ibshift_notes *list)
+{
+    ibshift_match_add(table_of(nv, note), &note->match);
+    note->is_in_table = 1;
+    ibshift_note_append(list, note);
 }
 
 static void end_held(struct ibshift_net_verbs *nv, struct ibshift_note *note)
@@ -306,11 +425,10 @@ void ibshift_nv_note_end(struct ibshift_net_verbs *nv, struct ibshift_note *note
                      note->kind == IBSHIFT_NOTE_LONG;
 
     if (note->is_in_table) {
-        int is_rx = note->kind == IBSHIFT_NOTE_RECV || note->kind == IBSHIFT_NOTE_HELD;
-        ibshift_match_remove(is_rx ? &nv->rx : &nv->tx, &note->match);
+        ibshift_match_remove(table_of(nv, note), &note->match);
     }
     if (note->list != NULL) {
-        ibshift_note_remove(note);
+        note_remove(note);
     }
     if (note->kind == IBSHIFT_NOTE_HELD) {
         end_held(nv, note);
@@ -323,12 +441,12 @@ void ibshift_nv_note_end(struct ibshift_net_verbs *nv, struct ibshift_note *note
         ibshift_nv_grant_release(nv, note);
     }
     if (note->region != NULL) {
-        ibshift_nv_region_put(nv, note->region);
+        region_put(nv, note->region);
     }
     if (is_message) {
         ibshift_nv_event(nv, note->cookie, c->peer, note->is_cancelled ? -ECANCELED : status);
     }
-    ibshift_nv_note_free(nv, note);
+    note_free(nv, note);
 }
 
 static int grow_events(struct ibshift_net_verbs *nv)
@@ -357,28 +475,4 @@ void ibshift_nv_event(struct ibshift_net_verbs *nv, uint64_t cookie, uint32_t pe
     }
     nv->events[nv->event_last++ & nv->event_mask] =
         (struct ibshift_net_event){.cookie = cookie, .peer = peer, .status = status};
-}
-
-void ibshift_note_append(struct ibshift_notes *list, struct ibshift_note *note)
-{
-    note->list = list;
-    note->next = NULL;
-    note->previous = list->last;
-    *(list->last != NULL ? &list->last->next : &list->first) = note;
-    list->last = note;
-}
-
-void ibshift_note_remove(struct ibshift_note *note)
-{
-    struct ibshift_notes *list = note->list;
-
-    *(note->previous != NULL ? &note->previous->next : &list->first) = note->next;
-    *(note->next != NULL ? &note->next->previous : &list->last) = note->previous;
-    note->list = NULL;
-}
-
-void ibshift_note_move(struct ibshift_notes *list, struct ibshift_note *note)
-{
-    ibshift_note_remove(note);
-    ibshift_note_append(list, note);
 }

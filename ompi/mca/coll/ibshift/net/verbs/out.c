@@ -277,7 +277,7 @@ void ibshift_nv_control(struct ibshift_net_verbs *nv, struct ibshift_connection 
     struct ibshift_note *note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_CONTROL, key);
 
     if (note == NULL) {
-        ibshift_nv_break(nv, c, -ENOMEM, "out of memory");
+        ibshift_nv_break_no_memory(nv, c);
         return;
     }
     note->wire_kind = (uint8_t)kind;

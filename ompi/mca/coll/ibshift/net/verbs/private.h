@@ -268,7 +268,14 @@ static inline uint64_t ibshift_wr_id(void *object, enum ibshift_wr_kind kind)
     return (uint64_t)(uintptr_t)object | kind;
 }
 
-/* net_verbs_memory.c */
+static inline struct ibshift_note *ibshift_note_find(const struct ibshift_match_table *table,
+                                                     const struct ibshift_connection *c,
+                                                     const struct ibshift_net_key *key)
+{
+    return (struct ibshift_note *)ibshift_match_find(table, c->peer, key);
+}
+
+/* memory.c: slots, notes, events, registration */
 int ibshift_nv_memory_open(struct ibshift_net_verbs *nv);
 void ibshift_nv_memory_close(struct ibshift_net_verbs *nv);
 struct ibshift_slot *ibshift_nv_slot_take(struct ibshift_net_verbs *nv);
@@ -277,14 +284,20 @@ void ibshift_nv_slot_free(struct ibshift_net_verbs *nv, struct ibshift_slot *slo
 void ibshift_nv_receives_post(struct ibshift_net_verbs *nv, struct ibshift_lane *lane);
 struct ibshift_note *ibshift_nv_note_new(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                                          uint8_t kind, const struct ibshift_net_key *key);
-void ibshift_nv_note_free(struct ibshift_net_verbs *nv, struct ibshift_note *note);
 void ibshift_nv_event(struct ibshift_net_verbs *nv, uint64_t cookie, uint32_t peer, int status);
 void ibshift_nv_note_end(struct ibshift_net_verbs *nv, struct ibshift_note *note, int status);
+/* Enters it into the table of its kind, and at the end of the list. */
+void ibshift_nv_note_enter(struct ibshift_net_verbs *nv, struct ibshift_note *note,
+                           struct ibshift_notes *list);
 void ibshift_note_append(struct ibshift_notes *list, struct ibshift_note *note);
-void ibshift_note_remove(struct ibshift_note *note); /* from its list */
 void ibshift_note_move(struct ibshift_notes *list, struct ibshift_note *note);
+int ibshift_nv_region_get(struct ibshift_net_verbs *nv, void *base, size_t length,
+                          struct ibshift_region **region);
+int ibshift_nv_mem_register(struct ibshift_net *net, void *base, size_t length,
+                            struct ibshift_net_mem **mem);
+void ibshift_nv_mem_release(struct ibshift_net *net, struct ibshift_net_mem *mem);
 
-/* net_verbs_wireup.c */
+/* connect.c: connections and their datagrams */
 struct ibshift_connection *ibshift_nv_peer(struct ibshift_net_verbs *nv, uint32_t peer);
 struct ibshift_connection *ibshift_nv_peer_known(const struct ibshift_net_verbs *nv, uint32_t peer);
 void ibshift_nv_connect(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
@@ -293,18 +306,13 @@ void ibshift_nv_ask(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_bye(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_heard(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_reported(struct ibshift_net_verbs *nv, uint32_t peer, uint32_t reporter);
-void ibshift_nv_hello(struct ibshift_net_verbs *nv, const struct ibshift_hello *hello,
-                      const struct ibshift_verbs_source *source);
 void ibshift_nv_serve(struct ibshift_net_verbs *nv);
-
-/* net_verbs_ud.c */
 int ibshift_nv_ud_open(struct ibshift_net_verbs *nv);
 void ibshift_nv_ud_close(struct ibshift_net_verbs *nv);
 void ibshift_nv_ud_send(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                         const struct ibshift_hello *hello);
-void ibshift_nv_ud_poll(struct ibshift_net_verbs *nv);
 
-/* net_verbs_qp.c */
+/* queue.c: queue pairs, and what devices report */
 int ibshift_nv_rails_create(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 int ibshift_nv_rails_connect(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                              const struct ibshift_hello *hello);
@@ -321,8 +329,10 @@ static inline uint32_t ibshift_rail_room(const struct ibshift_net_verbs *nv,
     uint32_t taken = rail->posted - rail->retired;
     return nv->requests >= nv->cq_room ? 0 : nv->options.queue - taken;
 }
+int ibshift_nv_async_open(struct ibshift_net_verbs *nv);
+void ibshift_nv_async_poll(struct ibshift_net_verbs *nv);
 
-/* net_verbs_out.c: a message over the ring or the shared queue */
+/* out.c: a message over the ring or the shared queue */
 int ibshift_nv_put(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                    struct ibshift_wire *head, const void *payload, int may_ring);
 void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
@@ -333,7 +343,7 @@ void ibshift_nv_control(struct ibshift_net_verbs *nv, struct ibshift_connection 
 int ibshift_nv_has_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_blocked_poll(struct ibshift_net_verbs *nv);
 
-/* net_verbs_eager.c */
+/* short.c: short messages, rings */
 int ibshift_nv_send_short(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                           const struct ibshift_net_message *m);
 int ibshift_nv_send_note(struct ibshift_net_verbs *nv, struct ibshift_note *note);
@@ -348,30 +358,11 @@ int ibshift_nv_arrive(struct ibshift_net_verbs *nv, struct ibshift_connection *c
 void ibshift_nv_held_ended(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 int ibshift_nv_mismatch(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                         const struct ibshift_net_key *key, uint64_t ours, uint64_t theirs);
-
-/* net_verbs_abort.c */
-void ibshift_nv_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
-void ibshift_nv_forget(struct ibshift_net *net, uint32_t comm);
-void ibshift_nv_abort_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                           const struct ibshift_net_key *key, const struct ibshift_net_cause *why);
-void ibshift_nv_give_up(struct ibshift_net *net, uint32_t comm,
-                        const struct ibshift_net_cause *why);
-bool ibshift_nv_has_given_up(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why);
-void ibshift_nv_enter(struct ibshift_net *net, uint32_t comm);
-void ibshift_nv_ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
-void ibshift_nv_ask_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                         const struct ibshift_net_key *key);
-
-/* net_verbs_ring.c */
-void ibshift_nv_ring_wanted(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
-void ibshift_nv_ring_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                          const struct ibshift_wire_grant *body);
 int ibshift_nv_rings_poll(struct ibshift_net_verbs *nv);
 void ibshift_nv_rings_balance(struct ibshift_net_verbs *nv);
 void ibshift_nv_ring_free(struct ibshift_connection *c);
-void ibshift_nv_ring_settle(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 
-/* net_verbs_rndv.c */
+/* long.c: long messages, what pacing asks */
 int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                          const struct ibshift_net_message *m);
 void ibshift_nv_grant(struct ibshift_net_verbs *nv, struct ibshift_note *recv,
@@ -387,34 +378,32 @@ void ibshift_nv_part_came(struct ibshift_net_verbs *nv, struct ibshift_connectio
 void ibshift_nv_piece_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                            const struct ibshift_wire *head, const uint8_t *payload);
 void ibshift_nv_grant_release(struct ibshift_net_verbs *nv, struct ibshift_note *note);
-
-/* net_verbs_pace.c */
 bool ibshift_nv_is_granted(struct ibshift_net *net, uint32_t peer,
                            const struct ibshift_net_key *key, uint64_t *note);
 void ibshift_nv_leave(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key);
 void ibshift_nv_leave_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                            const struct ibshift_net_key *key);
 
-/* net_verbs_reg.c */
-int ibshift_nv_region_get(struct ibshift_net_verbs *nv, void *base, size_t length,
-                          struct ibshift_region **region);
-void ibshift_nv_region_put(struct ibshift_net_verbs *nv, struct ibshift_region *region);
-int ibshift_nv_mem_register(struct ibshift_net *net, void *base, size_t length,
-                            struct ibshift_net_mem **mem);
-void ibshift_nv_mem_release(struct ibshift_net *net, struct ibshift_net_mem *mem);
-
-/* net_verbs_async.c */
-int ibshift_nv_async_open(struct ibshift_net_verbs *nv);
-void ibshift_nv_async_poll(struct ibshift_net_verbs *nv);
-
-/* net_verbs_fail.c */
+/* fail.c: broken connections, collectives given up, peers in words */
 __attribute__((format(printf, 4, 5))) void ibshift_nv_break(struct ibshift_net_verbs *nv,
                                                             struct ibshift_connection *c,
                                                             int status, const char *format, ...);
+void ibshift_nv_break_no_memory(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_drain_poll(struct ibshift_net_verbs *nv);
 void ibshift_nv_wc_error(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                          const struct ibv_wc *wc);
 void ibshift_nv_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq);
+void ibshift_nv_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
+void ibshift_nv_forget(struct ibshift_net *net, uint32_t comm);
+void ibshift_nv_abort_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                           const struct ibshift_net_key *key, const struct ibshift_net_cause *why);
+void ibshift_nv_give_up(struct ibshift_net *net, uint32_t comm,
+                        const struct ibshift_net_cause *why);
+bool ibshift_nv_has_given_up(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why);
+void ibshift_nv_enter(struct ibshift_net *net, uint32_t comm);
+void ibshift_nv_ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
+void ibshift_nv_ask_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                         const struct ibshift_net_key *key);
 void ibshift_nv_describe(struct ibshift_net *net, uint32_t peer, char *text, size_t size);
 
 #endif

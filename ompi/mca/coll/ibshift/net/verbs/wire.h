@@ -4,6 +4,7 @@
 /* What two connected processes write to each other; little endian, as the key is. */
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -35,7 +36,7 @@ enum {                           /* flags */
 struct ibshift_wire {
     struct ibshift_net_key key;
     uint32_t length;             /* of the payload */
-    uint16_t slots, quota, ring; /* limits for what comes back: see net_verbs_credit.h */
+    uint16_t slots, quota, ring; /* limits for what comes back: see credit.h */
     uint8_t kind;
     uint8_t flags;
     uint32_t offset; /* PIECE: in units of max_eager; in a ring: ibshift_wire_check() */
@@ -105,9 +106,27 @@ static_assert(sizeof(struct ibshift_word) == 16, "the word is a wire format");
  * Immediate data: a grant's place and age, whether this is the end of a part or only news of one
  * that nearly ends, and into how many parts the message was cut.
  */
-static inline uint32_t ibshift_immediate(uint32_t id, uint32_t is_early, uint32_t parts)
+enum { IBSHIFT_IMMEDIATE_PARTS = 3, IBSHIFT_IMMEDIATE_EARLY = 4, IBSHIFT_IMMEDIATE_SHIFT = 3 };
+static_assert(IBSHIFT_PORTS_MAX <= IBSHIFT_IMMEDIATE_PARTS + 1, "a part a port");
+
+static inline uint32_t ibshift_immediate(uint32_t id, bool is_early, uint32_t parts)
 {
-    return id << 3 | is_early << 2 | (parts - 1);
+    return id << IBSHIFT_IMMEDIATE_SHIFT | (is_early ? IBSHIFT_IMMEDIATE_EARLY : 0) | (parts - 1);
+}
+
+static inline uint32_t ibshift_immediate_id(uint32_t immediate)
+{
+    return immediate >> IBSHIFT_IMMEDIATE_SHIFT;
+}
+
+static inline bool ibshift_immediate_is_early(uint32_t immediate)
+{
+    return (immediate & IBSHIFT_IMMEDIATE_EARLY) != 0;
+}
+
+static inline uint32_t ibshift_immediate_parts(uint32_t immediate)
+{
+    return (immediate & IBSHIFT_IMMEDIATE_PARTS) + 1;
 }
 
 #endif

@@ -1,9 +1,126 @@
-/* Connections: made at first use by the handshake of net_verbs_hello.h. */
+/* Connections: made at first use by the handshake of hello.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/verbs/private.h"
+#include "net/verbs/memory.h"
+
+/* Datagrams: sent and forgotten, received and checked. */
+
+static void hello_came(struct ibshift_net_verbs *nv, const struct ibshift_hello *hello,
+                       const struct ibshift_verbs_source *source);
+
+enum { ROUTE_HEADER = 40, BATCH = 16 };
+
+static uint8_t *receive_at(const struct ibshift_net_verbs *nv, uint32_t i)
+{
+    return nv->ud_memory + (size_t)i * IBSHIFT_UD_STRIDE;
+}
+
+static int post_receive(struct ibshift_net_verbs *nv, uint32_t i)
+{
+    struct ibv_sge sge = {.addr = (uintptr_t)receive_at(nv, i),
+                          .length = IBSHIFT_UD_STRIDE,
+                          .lkey = nv->lanes[0].mr->lkey};
+    struct ibv_recv_wr wr = {.wr_id = i, .sg_list = &sge, .num_sge = 1}, *bad;
+    return -ibv_post_recv(nv->verbs->ud_qp, &wr, &bad);
+}
+
+static int to_rts(struct ibshift_net_verbs *nv)
+{
+    struct ibv_qp *qp = nv->verbs->ud_qp;
+    struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
+                               .port_num = nv->verbs->ports[0].number,
+                               .qkey = nv->verbs->blob.ud_qkey};
+    struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR};
+    struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS};
+    int rc = ibv_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+
+    for (uint32_t i = 0; i < IBSHIFT_UD_DEPTH && rc == 0; i++) {
+        rc = -post_receive(nv, i);
+    }
+    rc = rc != 0 ? rc : ibv_modify_qp(qp, &rtr, IBV_QP_STATE);
+    return -(rc != 0 ? rc : ibv_modify_qp(qp, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN));
+}
+
+int ibshift_nv_ud_open(struct ibshift_net_verbs *nv)
+{
+    return to_rts(nv);
+}
+
+/* Takes the queue pair back to where it knows nothing of our memory. */
+void ibshift_nv_ud_close(struct ibshift_net_verbs *nv)
+{
+    struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+    struct ibv_wc wc[BATCH];
+
+    (void)ibv_modify_qp(nv->verbs->ud_qp, &reset, IBV_QP_STATE);
+    while (ibv_poll_cq(nv->verbs->ud_cq, BATCH, wc) > 0) {
+    }
+}
+
+static struct ibv_ah *address_handle(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    if (c->ah == NULL) {
+        struct ibv_ah_attr attr;
+        ibshift_nv_address(nv, c, 0, 0, &attr);
+        c->ah = ibv_create_ah(nv->lanes[0].device->pd, &attr);
+    }
+    return c->ah;
+}
+
+/* A datagram for which there is no room is as good as lost: all of them are repeated. */
+void ibshift_nv_ud_send(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                        const struct ibshift_hello *hello)
+{
+    if (nv->ud_sends >= IBSHIFT_UD_DEPTH || address_handle(nv, c) == NULL) {
+        return;
+    }
+    uint8_t *data = receive_at(nv, IBSHIFT_UD_DEPTH + nv->ud_next++ % IBSHIFT_UD_DEPTH);
+    struct ibv_sge sge = {
+        .addr = (uintptr_t)data, .length = sizeof(*hello), .lkey = nv->lanes[0].mr->lkey};
+    struct ibv_send_wr wr = {
+        .wr_id = IBSHIFT_UD_DEPTH,
+        .sg_list = &sge,
+        .num_sge = 1,
+        .opcode = IBV_WR_SEND,
+        .send_flags = IBV_SEND_SIGNALED,
+        .wr.ud = {.ah = c->ah, .remote_qpn = c->card.ud_qpn, .remote_qkey = c->card.ud_qkey}};
+    struct ibv_send_wr *bad;
+
+    ibshift_hello_encode(hello, data);
+    if (ibv_post_send(nv->verbs->ud_qp, &wr, &bad) == 0) {
+        nv->ud_sends++;
+    }
+}
+
+static void take(struct ibshift_net_verbs *nv, const struct ibv_wc *wc)
+{
+    struct ibshift_hello hello;
+    const uint8_t *data = receive_at(nv, (uint32_t)wc->wr_id);
+    struct ibshift_verbs_source source = {
+        .qpn = wc->src_qp, .lid = wc->slid, .route = wc->wc_flags & IBV_WC_GRH ? data : NULL};
+
+    if (wc->status == IBV_WC_SUCCESS && wc->byte_len >= ROUTE_HEADER &&
+        ibshift_hello_decode(data + ROUTE_HEADER, wc->byte_len - ROUTE_HEADER, &hello) == 0) {
+        hello_came(nv, &hello, &source);
+    }
+    (void)post_receive(nv, (uint32_t)wc->wr_id);
+}
+
+static void ud_poll(struct ibshift_net_verbs *nv)
+{
+    struct ibv_wc wc[BATCH];
+    int n = ibv_poll_cq(nv->verbs->ud_cq, BATCH, wc);
+
+    for (int i = 0; i < n; i++) {
+        if (wc[i].wr_id < IBSHIFT_UD_DEPTH) {
+            take(nv, &wc[i]);
+        } else {
+            nv->ud_sends--;
+        }
+    }
+}
 
 enum { SLOTS_MOST = 64, QUOTA_MOST = 32, ASKING_RESERVE = 32 };
 
@@ -351,8 +468,8 @@ static void hear_bye(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
 }
 
 /* A datagram came. */
-void ibshift_nv_hello(struct ibshift_net_verbs *nv, const struct ibshift_hello *hello,
-                      const struct ibshift_verbs_source *source)
+static void hello_came(struct ibshift_net_verbs *nv, const struct ibshift_hello *hello,
+                       const struct ibshift_verbs_source *source)
 {
     struct ibshift_connection *c = sender_of(nv, hello, source);
 
@@ -399,7 +516,7 @@ static void look_for_death(struct ibshift_net_verbs *nv, struct ibshift_connecti
 /* Repeats what was not answered. */
 void ibshift_nv_wireup_poll(struct ibshift_net_verbs *nv)
 {
-    ibshift_nv_ud_poll(nv);
+    ud_poll(nv);
     if (nv->time < nv->next_tick) {
         return;
     }

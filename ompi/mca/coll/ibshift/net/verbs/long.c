@@ -114,9 +114,7 @@ static void start(struct ibshift_net_verbs *nv, struct ibshift_note *note,
 int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                          const struct ibshift_net_message *m)
 {
-    struct ibshift_note *grant =
-        c->out.grants == 0 ? NULL
-                           : (struct ibshift_note *)ibshift_match_find(&nv->tx, c->peer, &m->key);
+    struct ibshift_note *grant = c->out.grants == 0 ? NULL : ibshift_note_find(&nv->tx, c, &m->key);
     struct ibshift_note *note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_LONG, &m->key);
 
     if (note == NULL) {
@@ -129,12 +127,11 @@ int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection
     note->since = nv->time;
     note->early = m->early;
     note->spread = m->spread;
-    ibshift_note_append(&c->resting, note);
     if (grant == NULL) {
-        ibshift_match_add(&nv->tx, &note->match);
-        note->is_in_table = 1;
+        ibshift_nv_note_enter(nv, note, &c->resting);
         ibshift_nv_connect(nv, c);
     } else {
+        ibshift_note_append(&c->resting, note);
         struct ibshift_wire_grant to = grant->to; /* of a PULL: too short, a mismatch */
         ibshift_nv_note_end(nv, grant, 0);
         start(nv, note, &to);
@@ -145,7 +142,7 @@ int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection
 void ibshift_nv_granted(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                         const struct ibshift_net_key *key, const struct ibshift_wire_grant *grant)
 {
-    struct ibshift_note *note = (struct ibshift_note *)ibshift_match_find(&nv->tx, c->peer, key);
+    struct ibshift_note *note = ibshift_note_find(&nv->tx, c, key);
 
     if (note != NULL && note->kind == IBSHIFT_NOTE_LONG) {
         ibshift_match_remove(&nv->tx, &note->match);
@@ -156,13 +153,11 @@ void ibshift_nv_granted(struct ibshift_net_verbs *nv, struct ibshift_connection 
     } else if (!ibshift_given_up_here(&nv->given_up, key)) {
         note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_GRANT, key);
         if (note == NULL) {
-            ibshift_nv_break(nv, c, -ENOMEM, "out of memory");
+            ibshift_nv_break_no_memory(nv, c);
             return;
         }
         note->to = *grant;
-        ibshift_match_add(&nv->tx, &note->match);
-        note->is_in_table = 1;
-        ibshift_note_append(&c->resting, note);
+        ibshift_nv_note_enter(nv, note, &c->resting);
         c->out.grants++;
     }
 }
@@ -210,12 +205,11 @@ static int write_some(struct ibshift_net_verbs *nv, struct ibshift_note *note, s
     enum ibshift_wr_kind kind = is_last    ? IBSHIFT_WR_WRITE
                                 : is_early ? IBSHIFT_WR_EARLY
                                            : IBSHIFT_WR_PLAIN;
-    struct ibv_send_wr wr = {
-        .opcode = has_news ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
-        .wr_id = has_news ? ibshift_wr_id(note, kind) : 0,
-        .sg_list = &sge,
-        .num_sge = 1,
-        .imm_data = htobe32(ibshift_immediate(note->to.id, (uint32_t)is_early, parts))};
+    struct ibv_send_wr wr = {.opcode = has_news ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
+                             .wr_id = has_news ? ibshift_wr_id(note, kind) : 0,
+                             .sg_list = &sge,
+                             .num_sge = 1,
+                             .imm_data = htobe32(ibshift_immediate(note->to.id, is_early, parts))};
 
     if (ibshift_rail_room(nv, rail) <= RESERVED_REQUESTS ||
         (has_news && !ibshift_nv_has_slot(nv, c))) {
@@ -290,16 +284,16 @@ void ibshift_nv_written(struct ibshift_net_verbs *nv, struct ibshift_note *note)
 void ibshift_nv_part_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                           uint32_t immediate)
 {
-    uint32_t id = immediate >> 3, parts = (immediate & 3) + 1;
+    uint32_t id = ibshift_immediate_id(immediate);
     struct ibshift_note *note = nv->grants[id & (IBSHIFT_GRANTS - 1)];
 
     if (note == NULL || note->grant != id || note->connection != c) {
         ibshift_nv_break(nv, c, -EIO, "it wrote a message that it had no grant for");
         return;
     }
-    if (immediate & 4) {
+    if (ibshift_immediate_is_early(immediate)) {
         ibshift_nv_event(nv, note->cookie, c->peer, IBSHIFT_NET_EARLY);
-    } else if (++note->parts == parts) {
+    } else if (++note->parts == ibshift_immediate_parts(immediate)) {
         ibshift_nv_note_end(nv, note, 0);
     }
 }
@@ -307,8 +301,7 @@ void ibshift_nv_part_came(struct ibshift_net_verbs *nv, struct ibshift_connectio
 void ibshift_nv_piece_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                            const struct ibshift_wire *head, const uint8_t *payload)
 {
-    struct ibshift_note *note =
-        (struct ibshift_note *)ibshift_match_find(&nv->rx, c->peer, &head->key);
+    struct ibshift_note *note = ibshift_note_find(&nv->rx, c, &head->key);
     size_t offset = (size_t)head->offset * nv->net.max_eager; /* they come in order */
 
     if (note == NULL || note->kind != IBSHIFT_NOTE_RECV || !note->is_granted ||
@@ -339,5 +332,49 @@ void ibshift_nv_probe(struct ibshift_net_verbs *nv, struct ibshift_connection *c
             ibshift_nv_control(nv, c, &n->match.key, IBSHIFT_WIRE_PROBE, &body);
             return;
         }
+    }
+}
+
+/* What pacing asks of the net: which grants are here, and who leaves what aside. */
+
+/* Also true where send() would fail at once: nobody waits for a grant that cannot come. */
+bool ibshift_nv_is_granted(struct ibshift_net *net, uint32_t peer,
+                           const struct ibshift_net_key *key, uint64_t *note)
+{
+    struct ibshift_net_verbs *nv = ibshift_nv(net);
+    const struct ibshift_connection *c = ibshift_nv_peer(nv, peer);
+    const struct ibshift_note *grant;
+
+    *note = 0;
+    if (c == NULL || c->status != 0 || ibshift_given_up_by(&nv->given_up, peer, key)) {
+        return true;
+    }
+    grant = c->out.grants > 0 ? (const struct ibshift_note *)ibshift_match_find(&nv->tx, peer, key)
+                              : NULL;
+    if (grant == NULL || grant->kind != IBSHIFT_NOTE_GRANT) {
+        return false;
+    }
+    *note = grant->to.note;
+    return true;
+}
+
+void ibshift_nv_leave(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key)
+{
+    struct ibshift_net_verbs *nv = ibshift_nv(net);
+    struct ibshift_connection *c = ibshift_nv_peer(nv, peer);
+
+    if (c != NULL && c->state == IBSHIFT_CONNECTION_READY) {
+        ibshift_nv_control(nv, c, key, IBSHIFT_WIRE_LEAVE, NULL);
+    }
+}
+
+void ibshift_nv_leave_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                           const struct ibshift_net_key *key)
+{
+    const struct ibshift_note *recv =
+        (const struct ibshift_note *)ibshift_match_find(&nv->rx, c->peer, key);
+
+    if (recv != NULL && recv->kind == IBSHIFT_NOTE_RECV) {
+        ibshift_nv_event(nv, recv->cookie, c->peer, IBSHIFT_NET_LEFT);
     }
 }
