@@ -135,6 +135,26 @@ static void rendezvous(void **state)
     tear_down(&b);
 }
 
+/* Three pieces of at most 1,500 bytes, the next 0.5 to 1.5 us after the one before has arrived; one
+ * message, one arrival, and the early mark (behind 3,000 bytes: the second piece's end). */
+static void pieces(void **state)
+{
+    const struct sim_net_options options = {.piece = 1500, .moves_data = true};
+    uint64_t there = 3 * (100000 + 10000) + 4 * PACKET;
+    struct bench b;
+
+    (void)state;
+    run(&b, &options, one_to_two);
+    assert_int_equal(b.events[2], 1);
+    assert_in_range(b.when[2][0], there + 2 * 500000, there + 2 * 1500000);
+    assert_int_equal(b.in[2][BYTES - 1], 'x');
+    assert_int_equal(b.when[1][0], b.when[2][0] + 2 * 100000);
+    assert_int_equal(sim_net_stats(b.net).messages, 1);
+    assert_int_equal(sim_net_stats(b.net).bytes, BYTES);
+    assert_int_equal(sim_net_left(b.net), 0);
+    tear_down(&b);
+}
+
 /* A grant as a packet of 500 bytes: its own way through the fabric on top. */
 static void grants_in_the_fabric(void **state)
 {
@@ -159,6 +179,21 @@ static void early(struct bench *b, uint32_t rank)
                                    : ibshift_net_recv(sim_net_end(b->net, 2), &m),
                          IBSHIFT_NET_PENDING);
     }
+}
+
+/* The last packet of 1,000 bytes is a piece of its own here. */
+static void early_piece(void **state)
+{
+    const struct sim_net_options options = {.piece = 1500};
+    struct bench b;
+
+    (void)state;
+    run(&b, &options, early);
+    assert_int_equal(b.events[2], 2);
+    assert_int_equal(b.event[2][0].status, IBSHIFT_NET_EARLY);
+    assert_in_range(b.when[2][1] - b.when[2][0], 500000 + 110000 + PACKET,
+                    1500000 + 110000 + PACKET);
+    tear_down(&b);
 }
 
 static void early_news(void **state)
@@ -323,6 +358,7 @@ static void clocks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pieces),         cmocka_unit_test(early_piece),
         cmocka_unit_test(rendezvous),     cmocka_unit_test(grants_in_the_fabric),
         cmocka_unit_test(early_news),     cmocka_unit_test(grant_wakes),
         cmocka_unit_test(left_news),      cmocka_unit_test(giving_up),

@@ -19,7 +19,8 @@ enum {
     SIM_LANES_MAX = 8,
     SIM_MTU_MAX = 16384,
     SIM_BUFFER_MAX = 1 << 24,
-    SIM_KINDS_FABRIC = 8, /* kinds of events below this one are the fabric's */
+    SIM_KINDS_FABRIC = 8, /* kinds of events below this one are the fabric's, */
+    SIM_KINDS_NET = 17,   /* below this one the net's, and then comes the traffic's */
 };
 
 /* How a switch chooses the packets that leave. */

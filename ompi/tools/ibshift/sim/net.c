@@ -6,6 +6,8 @@
 
 #include "fabric/graph/random.h"
 
+enum { SEEN_SOONEST = 500000, SEEN_SPREAD = 1000000 }; /* ps until a completion is seen */
+
 static double random_share(struct sim_net *n)
 {
     return (double)(ibshift_random_next(&n->random) >> 11) * 0x1p-53;
@@ -122,18 +124,22 @@ static uint32_t host_port(const struct sim_net *n, uint32_t rank)
     return n->graph->hosts[n->ends[rank].host];
 }
 
+/* The whole message, or its next piece. */
 static void enter_fabric(struct sim_net *n, uint32_t message)
 {
-    const struct sim_message *m = &n->messages[message];
+    struct sim_message *m = &n->messages[message];
     const struct sim_end *from = &n->ends[m->from], *to = &n->ends[m->to];
     size_t length = m->length[SIM_SENDER] > 0 ? m->length[SIM_SENDER] : 1;
+    size_t before = m->entered, left = length - before, piece = n->options.piece;
+    size_t early = length - (m->early[SIM_SENDER] < length ? m->early[SIM_SENDER] : length);
     struct sim_flow flow = {.user = message,
                             .from = from->host,
-                            .bytes = length,
+                            .bytes = piece > 0 && piece < left ? piece : left,
                             .lid = (uint16_t)ibshift_host_lid(n->graph, to->host)};
 
-    if (m->early[SIM_SENDER] > 0 && m->early[SIM_SENDER] < length) {
-        flow.early = length - m->early[SIM_SENDER];
+    m->entered += flow.bytes;
+    if (early > before && early < length && early <= m->entered) {
+        flow.early = early - before;
     }
     if (m->spread > 0) {
         flow.gap = m->spread * 1000 / ((length + n->mtu - 1) / n->mtu);
@@ -276,12 +282,43 @@ static void arrive_early(struct sim_net *n, uint32_t message)
     }
 }
 
+/* Whether more of the message is to come. */
+static bool is_piece(const struct sim_net *n, uint32_t message)
+{
+    const struct sim_message *m = &n->messages[message];
+
+    return m->entered < m->length[SIM_SENDER] && n->ends[m->from].host != n->ends[m->to].host;
+}
+
+static void piece_arrives(struct sim_net *n, uint32_t message)
+{
+    uint64_t seen = SEEN_SOONEST + (uint64_t)(random_share(n) * SEEN_SPREAD);
+
+    sim_queue_at(n->queue, n->queue->now + seen, SIM_PIECE, message, 0);
+}
+
+/* A host that pauses, or whose processor is at work, posts nothing. */
+static void post_piece(struct sim_net *n, uint32_t message)
+{
+    struct sim_end *end = &n->ends[n->messages[message].from];
+    uint64_t paused = n->paused[end->host], free = end->at > paused ? end->at : paused;
+
+    if (free > n->queue->now) {
+        sim_queue_at(n->queue, free, SIM_PIECE, message, 0);
+        return;
+    }
+    end->at = n->queue->now + 2 * n->options.overhead; /* a completion and a post */
+    enter_fabric(n, message);
+}
+
 static void fabric_arrived(void *context, uint32_t user, enum sim_arrival arrival)
 {
     struct sim_net *n = context;
 
     if (user & SIM_USER_GRANT) {
         grant_arrives(n, user & ~SIM_USER_GRANT);
+    } else if (arrival == SIM_COMPLETE && is_piece(n, user)) {
+        piece_arrives(n, user);
     } else if (arrival == SIM_COMPLETE) {
         arrive(n, user);
     } else {
@@ -327,6 +364,9 @@ void sim_net_event(struct sim_net *n, int kind, const struct sim_event *event)
         break;
     case SIM_LOCAL:
         arrive(n, event->a);
+        break;
+    case SIM_PIECE:
+        post_piece(n, event->a);
         break;
     case SIM_NEARLY:
         sim_message_tell(n, event->a, SIM_SENDER, IBSHIFT_NET_EARLY);

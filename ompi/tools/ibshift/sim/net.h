@@ -6,6 +6,9 @@
  * processor each. A message leaves its host after a random delay (jitter). Now and then a host
  * stands still (pauses): none of its ranks does anything, while its messages in the fabric go on.
  *
+ * With pieces a message goes into the fabric piece by piece: its next one is posted when the
+ * processor has seen the completion of the last one, 0.5 to 1.5 us after its arrival, at random.
+ *
  * Long messages wait for the receiver's grant, which takes `control` on its way, beside the fabric,
  * or goes through it as a packet on service level 1. A send has ended when the receiver's
  * acknowledgement is back: as long as an empty fabric takes for the way.
@@ -19,6 +22,7 @@
 
 struct sim_net_options {
     size_t max_eager;      /* bytes that wait for no grant */
+    size_t piece;          /* bytes of a message that are posted at once; 0: all */
     uint64_t overhead;     /* ps */
     uint64_t control;      /* ps; with grants through the fabric on top of their way */
     uint32_t grant_bytes;  /* of a grant in the fabric; 0: beside it */
@@ -65,7 +69,6 @@ void sim_net_wake_at(struct sim_net *net, uint32_t rank, uint64_t clock);
 
 /* What sim_queue_pop() gave with a kind of at least SIM_KINDS_FABRIC, below SIM_KINDS_NET. */
 void sim_net_event(struct sim_net *net, int kind, const struct sim_event *event);
-enum { SIM_KINDS_NET = 16 };
 
 /* From the rank's own clock to rank 0's, without error. */
 struct ibshift_clock sim_net_clock(const struct sim_net *net, uint32_t rank);

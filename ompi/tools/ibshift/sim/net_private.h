@@ -2,6 +2,8 @@
 #ifndef IBSHIFT_SIM_NET_PRIVATE_H
 #define IBSHIFT_SIM_NET_PRIVATE_H
 
+#include <assert.h>
+
 #include "sim/net.h"
 
 #define SIM_NO_MESSAGE UINT32_MAX
@@ -14,6 +16,7 @@ enum sim_net_kind {
     SIM_LOCAL,                   /* message a has been copied within its host */
     SIM_ACKNOWLEDGED,            /* the sender of message a knows that it arrived */
     SIM_NEARLY,                  /* the same, of its early part */
+    SIM_PIECE,                   /* a piece of message a has arrived, and its sender knows */
     SIM_LEAVE,                   /* the receiver of message a learns that it comes later */
 };
 
@@ -27,6 +30,8 @@ enum sim_message_flag {
     SIM_RECV_ENDED = 1 << 6,
 };
 
+static_assert((int)SIM_LEAVE < (int)SIM_KINDS_NET, "the next kind is another part's");
+
 /* Both sides of one message; known from the first post on, until both sides have ended. */
 struct sim_message {
     uint32_t next; /* in its bucket, or among the unused */
@@ -36,6 +41,7 @@ struct sim_message {
     uint32_t pending; /* grants and leaves on their way */
     int32_t status;
     size_t length[2]; /* as posted by sender and receiver */
+    size_t entered;   /* bytes that have gone into the fabric */
     void *buffer[2];
     uint64_t cookie[2];
     size_t early[2]; /* see net.h */

@@ -39,7 +39,7 @@ struct sim_traffic;
  * themselves, in the order given. A host whose messages pile up (they leave one after the other)
  * waits: at most SIM_TRAFFIC_BACKLOG are under way from it.
  */
-enum { SIM_TRAFFIC_BACKLOG = 64, SIM_KIND_TRAFFIC = 16 };
+enum { SIM_TRAFFIC_BACKLOG = 64, SIM_KIND_TRAFFIC = SIM_KINDS_NET };
 
 int sim_traffic_create(const struct ibshift_fabric *graph,
                        const struct sim_traffic_options *options, const uint32_t *member,
