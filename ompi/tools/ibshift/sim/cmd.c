@@ -47,15 +47,13 @@ static int choose_alltoall(struct sim_command *c)
                : cli_error(c->args.command, "%s", why);
 }
 
-/* A plan's ranks sit on the hosts in the order asked for. */
-static int choose_plan(struct sim_command *c)
+/* Ranks sit on the hosts in the order asked for. */
+static int place_ranks(struct sim_command *c, const char *order)
 {
     const struct ibshift_placement *p = c->job.placement;
-    int status = fabric_job_plan(&c->args, c->plan, p->ranks, &c->alg, &c->what);
+    int status = fabric_job_seats(&c->args, &c->job, order, &c->seats, &c->title);
     uint32_t at = 0;
 
-    status = status == CLI_OK ? fabric_job_seats(&c->args, &c->job, c->order, &c->seats, &c->title)
-                              : status;
     if (status != CLI_OK) {
         return status;
     }
@@ -66,8 +64,25 @@ static int choose_plan(struct sim_command *c)
             c->host_of[at++] = p->host[p->member_of[rank]];
         }
     }
-    c->title = c->plan;
     return CLI_OK;
+}
+
+static int choose_plan(struct sim_command *c)
+{
+    uint32_t ranks = c->job.placement->ranks;
+    int status = fabric_job_plan(&c->args, c->plan, ranks, &c->alg, &c->what);
+
+    status = status == CLI_OK ? place_ranks(c, c->order) : status;
+    c->title = c->plan;
+    return status;
+}
+
+static int choose_peer(struct sim_command *c)
+{
+    int status = place_ranks(c, c->place);
+
+    sim_peer_choose(c);
+    return status;
 }
 
 static int choose(struct sim_command *c)
@@ -81,7 +96,7 @@ static int choose(struct sim_command *c)
     for (uint32_t r = 0; r < p->ranks; r++) {
         c->host_of[r] = p->host[p->member_of[r]];
     }
-    return c->plan != NULL ? choose_plan(c) : choose_alltoall(c);
+    return c->as != NULL ? choose_peer(c) : c->plan != NULL ? choose_plan(c) : choose_alltoall(c);
 }
 
 /* As the component chooses on this fabric. */
@@ -303,7 +318,8 @@ int cmd_sim(int argc, char **argv)
     if (c.json && c.csv) {
         return cli_error(c.args.command, "--json or --csv, not both");
     }
-    status = fabric_job_open(&c.args, &c.job);
+    status = sim_peer_check(&c);
+    status = status == CLI_OK ? fabric_job_open(&c.args, &c.job) : status;
     status = status == CLI_OK && c.torus_lanes ? take_lanes(&c) : status;
     if (status == CLI_OK && c.traffic != NULL) {
         status = sim_traffic_curve(&c);

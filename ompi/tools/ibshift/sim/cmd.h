@@ -10,6 +10,7 @@
 struct sim_numbers {
     double mtu, buffer, lanes, reads, flight, routing, rate; /* bytes, ns, Mb/s */
     double packets, size;
+    double piece;                                /* bytes; 0: whole messages */
     double jitter, skew, control;                /* in times of a message */
     double overhead, grant_bytes, window, eager; /* ns, bytes */
     double rare, rare_length;                    /* share of messages, times of a message */
@@ -27,7 +28,7 @@ struct sim_command {
     const char *order, *plan, *pace; /* as given, or NULL */
     const char *rare, *clock, *svg;
     const char *traffic, *load, *background, *fragments;
-    const char *sizes, *slow, *burst, *arbiter;
+    const char *sizes, *slow, *burst, *arbiter, *piece, *as, *place;
     bool schedule, verify, json, csv, quiet, torus_lanes, steady, compare;
     struct sim_numbers number;
 
@@ -39,6 +40,7 @@ struct sim_command {
     uint32_t *host_of;         /* [rank] */
     struct sim_sizes *unequal; /* NULL: all messages are alike */
     uint8_t *lane_table;
+    char peer_text[80];
     uint32_t burst_packets;
     enum sim_arbiter switches;
     uint32_t *others; /* hosts that are not the job's */
@@ -68,6 +70,11 @@ void sim_print_failure(const struct sim_command *c);
 /* `--sizes`, once the ranks are placed: sets unequal, and number.size to the largest. CLI_OK or
  * CLI_USAGE. */
 int sim_sizes_take(struct sim_command *c);
+
+/* `--as` and `--place`: whether they make sense, before anything is loaded; CLI_OK or CLI_USAGE. */
+int sim_peer_check(const struct sim_command *c);
+/* Sets the plan and the window of that library, and the title. */
+void sim_peer_choose(struct sim_command *c);
 
 /* For sim_job_params. */
 void sim_progress_show(void *context, double share);

@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTIONS_MOST = 48 };
+enum {
+    OPTIONS_MOST = 56,
+    COMPONENT_EAGER = 4096,
+    PEER_EAGER = 8192, /* UCX and openib send about so many bytes without asking */
+};
 
 const char *const sim_arbiter_names[] = {"rr", "islip", "fifo"};
 
@@ -59,6 +63,27 @@ static int take_burst(struct sim_command *c)
                          c->burst, packets);
     }
     c->burst_packets = (uint32_t)burst;
+    return CLI_OK;
+}
+
+/* Less than a packet would be another packet size. */
+static int take_piece(struct sim_command *c)
+{
+    bool has_unit;
+
+    if (c->piece == NULL) {
+        return CLI_OK;
+    }
+    if (c->traffic != NULL) {
+        return cli_error(c->args.command, "--traffic takes no --piece");
+    }
+    if (!scan_bytes(c->piece, &c->number.piece, &has_unit) || c->number.piece < c->number.mtu ||
+        c->number.piece > c->number.size) {
+        return cli_error(c->args.command,
+                         "--piece %.40s: wants bytes, or like 4KiB, from a packet's %.0f to the "
+                         "message's %.0f",
+                         c->piece, c->number.mtu, c->number.size);
+    }
     return CLI_OK;
 }
 
@@ -150,6 +175,11 @@ static size_t job_rows(struct sim_command *c, struct cli_option *to)
          .where = &c->schedule},
         {"--plan", 0, CLI_TEXT, "NAME", "COLLECTIVE/ALGORITHM[:RADIX] instead of an all-to-all",
          .where = &c->plan},
+        {"--as", 0, CLI_TEXT, "PEER",
+         "what a library does: ompi, mpich, ucc, linear, pairwise or scattered:W", .where = &c->as},
+        {"--place", 0, CLI_TEXT, "ORDER",
+         "--as: ranks sit on the hosts by rank, routing, keepers, random:SEED or FILE; rank",
+         .where = &c->place},
         {"--pace", 0, CLI_TEXT, "PACE",
          "none, auto, window:W, grants:W, clk or rate:W; auto, as in a job, or none "
          "behind --window",
@@ -163,6 +193,9 @@ static size_t job_rows(struct sim_command *c, struct cli_option *to)
         {"--burst", 0, CLI_TEXT, "N",
          "packets, or bytes like 16KiB, of a message that a host sends in a turn; 1",
          .where = &c->burst},
+        {"--piece", 0, CLI_TEXT, "BYTES",
+         "messages are posted in pieces, or like 4KiB, the next at the completion of the last one",
+         .where = &c->piece},
         {"--arbiter", 0, CLI_TEXT, "NAME",
          "of switches: rr (outputs in turn), islip (matching in slots) or fifo (one queue an "
          "input); rr",
@@ -208,8 +241,9 @@ static size_t number_rows(struct sim_numbers *n, struct cli_option *to)
          .where = &n->seed, .low = 0, .high = 9e15},
         {"--window", 0, CLI_WHOLE_REAL, "W", "sends and receives in flight; 32, as in a job",
          .where = &n->window, .low = 1, .high = 256},
-        {"--eager", 0, CLI_WHOLE_REAL, "BYTES", "messages up to this wait for no grant; 4096",
-         .where = &n->eager, .low = 256, .high = 1e12},
+        {"--eager", 0, CLI_WHOLE_REAL, "BYTES",
+         "messages up to this wait for no grant; 4096, with --as 8192", .where = &n->eager,
+         .low = 256, .high = 1e12},
         {"--jitter", 0, CLI_REAL, "F", "a message leaves 0 .. 2F of its time late; 0",
          .where = &n->jitter, .low = 0, .high = 1e3},
         {"--skew", 0, CLI_REAL, "U", "ranks begin within U times of a message; 0",
@@ -246,7 +280,6 @@ static size_t number_rows(struct sim_numbers *n, struct cli_option *to)
     };
 
     *n = (struct sim_numbers){.seed = 1,
-                              .eager = 4096,
                               .control = 0.1,
                               .mtu = 2048,
                               .buffer = 51200,
@@ -265,6 +298,9 @@ static int take_size(struct sim_command *c)
 {
     struct sim_numbers *n = &c->number;
 
+    if (n->eager == 0) {
+        n->eager = c->as != NULL ? PEER_EAGER : COMPONENT_EAGER;
+    }
     if (n->packets > 0 && n->size > 0) {
         return cli_error(c->args.command, "--packets or --size, not both");
     }
@@ -291,6 +327,7 @@ int sim_options_parse(struct sim_command *c, int argc, char **argv)
     }
     status = take_size(c);
     status = status == CLI_OK ? take_burst(c) : status;
+    status = status == CLI_OK ? take_piece(c) : status;
     status = status == CLI_OK ? take_arbiter(c) : status;
     return status == CLI_OK ? take_pairs(c) : status;
 }
@@ -316,7 +353,8 @@ void sim_options_net(const struct sim_command *c, struct sim_net_options *option
     const struct sim_numbers *n = &c->number;
     double unit = (double)c->unit;
 
-    *options = (struct sim_net_options){.overhead = (uint64_t)(n->overhead * 1000),
+    *options = (struct sim_net_options){.piece = (size_t)n->piece,
+                                        .overhead = (uint64_t)(n->overhead * 1000),
                                         .control = (uint64_t)(n->control * unit),
                                         .grant_bytes = (uint32_t)n->grant_bytes,
                                         .jitter = (uint64_t)(n->jitter * unit),

@@ -1,0 +1,217 @@
+/*
+ * `ibshift sim --as`: what other libraries do for an all-to-all of this size among so many ranks.
+ * Their rules, as they stand in their sources: Open MPI 4.1.4 and 5.0.9 (coll/tuned, the fixed
+ * decision), MPICH (its defaults), UCC (tl/ucp, from 2026 on).
+ */
+#include "sim/cmd.h"
+
+#include <string.h>
+
+#include "plan/alg_emit.h"
+#include "plan/walk.h"
+
+enum {
+    THROTTLE = 32, /* MPICH: requests before it waits for all of them */
+    KIB = 1024,
+    MIB = 1024 * 1024,
+};
+
+struct choice {
+    const char *method;
+    const struct ibshift_alg *alg;
+    uint32_t batch;  /* messages posted together, before all are waited for; 0: no such wait */
+    uint32_t window; /* at once each way */
+};
+
+static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
+{
+    (void)rank;
+    return plan->ranks;
+}
+
+/* To the left, from the right, nearest first, in batches of plan->segments: each waits for the end
+ * of all messages of the one before. */
+static uint32_t emit_batches(const struct ibshift_plan *plan, uint32_t rank, uint32_t round,
+                             struct ibshift_step *out)
+{
+    uint32_t to = emit_sub(rank, round, plan->ranks), from = emit_add(rank, round, plan->ranks);
+    uint32_t before;
+
+    if (round == 0) {
+        emit_copy(out, emit_blocks(IBSHIFT_RECV, rank, 1), IBSHIFT_SEND, rank, 0, 0);
+        return 1;
+    }
+    before = (round - 1) / plan->segments * plan->segments;
+    before = before > 0 ? before + 1 : 0;
+    emit_recv(out, from, emit_blocks(IBSHIFT_RECV, from, 1), round, before, before);
+    emit_send(out + 1, to, emit_blocks(IBSHIFT_SEND, to, 1), round, before);
+    out[1].drain = before;
+    return 2;
+}
+
+/* MPI_Sendrecv with the next one to the right and to the left, one after the other. */
+static uint32_t emit_sendrecv(const struct ibshift_plan *plan, uint32_t rank, uint32_t round,
+                              struct ibshift_step *out)
+{
+    uint32_t to = emit_add(rank, round, plan->ranks), from = emit_sub(rank, round, plan->ranks);
+
+    if (round == 0) {
+        emit_copy(out, emit_blocks(IBSHIFT_RECV, rank, 1), IBSHIFT_SEND, rank, 0, 0);
+        return 1;
+    }
+    emit_recv(out, from, emit_blocks(IBSHIFT_RECV, from, 1), round, round, round);
+    emit_send(out + 1, to, emit_blocks(IBSHIFT_SEND, to, 1), round, round);
+    out[1].drain = round;
+    return 2;
+}
+
+static const struct ibshift_alg batches = {
+    .collective = IBSHIFT_ALLTOALL, .name = "batches", .rounds = rounds, .emit = emit_batches};
+static const struct ibshift_alg sendrecv = {
+    .collective = IBSHIFT_ALLTOALL, .name = "sendrecv", .rounds = rounds, .emit = emit_sendrecv};
+
+static struct choice linear(uint32_t ranks)
+{
+    return (struct choice){.method = "linear", .alg = &batches, .window = ranks - 1};
+}
+
+static struct choice pairwise(void)
+{
+    return (struct choice){.method = "pairwise", .alg = &sendrecv, .window = 1};
+}
+
+static struct choice scattered(uint32_t ranks, uint32_t batch)
+{
+    return (struct choice){.method = "scattered",
+                           .alg = &batches,
+                           .batch = batch < ranks ? batch : 0,
+                           .window = batch};
+}
+
+static struct choice bruck(void)
+{
+    return (struct choice){.method = "bruck",
+                           .alg = ibshift_alg_find(IBSHIFT_ALLTOALL, "bruck"),
+                           .batch = 1,
+                           .window = 1};
+}
+
+/* Linear with synchronisation has no limit by default: linear again. */
+static struct choice as_open_mpi(uint32_t ranks, double bytes)
+{
+    static const struct {
+        uint32_t ranks;  /* below */
+        double bruck;    /* below */
+        double from, to; /* pairwise */
+    } rules[] = {
+        {8, 0, 512 * KIB, MIB},
+        {16, 0, 0, 0},
+        {64, 512, 0, 0},
+        {256, KIB, 256 * KIB, 1e18},
+        {512, KIB, 32 * KIB, 1e18},
+        {1024, 512, 256 * KIB, 1e18},
+        {2048, 512, 0, 0},
+        {4096, KIB, 0, 0},
+        {UINT32_MAX, 2 * KIB, 0, 0},
+    };
+    size_t row = 0;
+
+    while (ranks >= rules[row].ranks) {
+        row++;
+    }
+    return bytes < rules[row].bruck                            ? bruck()
+           : bytes >= rules[row].from && bytes < rules[row].to ? pairwise()
+                                                               : linear(ranks);
+}
+
+static struct choice as_mpich(uint32_t ranks, double bytes)
+{
+    struct choice pairs = pairwise();
+
+    if (bytes <= 256 && ranks >= 8) {
+        return bruck();
+    }
+    if (bytes <= 32 * KIB) {
+        return scattered(ranks, THROTTLE);
+    }
+    pairs.alg = ibshift_alg_find(IBSHIFT_ALLTOALL, "pairwise"); /* by xor of a power of two */
+    return pairs;
+}
+
+/* So many posts at once, a new one as soon as one has ended. */
+static struct choice as_ucc(uint32_t ranks, double bytes)
+{
+    struct choice rolling = linear(ranks);
+    uint32_t posts = bytes <= 64 * KIB ? 32 : bytes <= MIB ? 16 : 8;
+
+    rolling.method = "rolling";
+    rolling.window = posts < rolling.window ? posts : rolling.window;
+    return rolling;
+}
+
+/* Whether there is such a peer. */
+static bool choose_as(const char *name, uint32_t ranks, double bytes, struct choice *choice)
+{
+    unsigned batch;
+    int end = 0;
+
+    if (strcmp(name, "ompi") == 0) {
+        *choice = as_open_mpi(ranks, bytes);
+    } else if (strcmp(name, "mpich") == 0) {
+        *choice = as_mpich(ranks, bytes);
+    } else if (strcmp(name, "ucc") == 0) {
+        *choice = as_ucc(ranks, bytes);
+    } else if (strcmp(name, "linear") == 0) {
+        *choice = linear(ranks);
+    } else if (strcmp(name, "pairwise") == 0) {
+        *choice = pairwise();
+    } else if (sscanf(name, "scattered:%3u%n", &batch, &end) == 1 && name[end] == '\0' &&
+               batch >= 1 && batch <= IBSHIFT_WINDOW_MAX) {
+        *choice = scattered(ranks, batch);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+int sim_peer_check(const struct sim_command *c)
+{
+    struct choice choice;
+
+    if (c->as == NULL) {
+        return c->place == NULL ? CLI_OK
+                                : cli_error(c->args.command,
+                                            "--place goes with --as: else --order says where ranks "
+                                            "are in the order");
+    }
+    if (!choose_as(c->as, 2, 1, &choice)) {
+        return cli_error(c->args.command,
+                         "--as %.40s: wants ompi, mpich, ucc, linear, pairwise or scattered:W, W "
+                         "from 1 to %d",
+                         c->as, IBSHIFT_WINDOW_MAX);
+    }
+    if (c->order != NULL || c->schedule || c->plan != NULL || c->pace != NULL ||
+        c->number.window > 0 || c->sizes != NULL || c->traffic != NULL || c->piece != NULL) {
+        return cli_error(c->args.command,
+                         "--as takes no --order, --schedule, --plan, --pace, --window, --piece, "
+                         "--sizes or --traffic: it says what that library does");
+    }
+    return CLI_OK;
+}
+
+void sim_peer_choose(struct sim_command *c)
+{
+    uint32_t ranks = c->job.placement->ranks;
+    struct choice choice;
+
+    choose_as(c->as, ranks, c->number.size, &choice);
+    c->alg = choice.alg;
+    c->what = (struct ibshift_plan){
+        .ranks = ranks, .radix = 1, .segments = choice.batch > 0 ? choice.batch : ranks};
+    c->number.window = choice.window > IBSHIFT_WINDOW_MAX ? IBSHIFT_WINDOW_MAX : choice.window;
+    c->number.window = c->number.window < 1 ? 1 : c->number.window;
+    snprintf(c->peer_text, sizeof(c->peer_text), "as %.16s: %s, %.0f at once%s", c->as,
+             choice.method, c->number.window,
+             choice.window > IBSHIFT_WINDOW_MAX ? " (the simulator's most)" : "");
+    c->title = c->peer_text;
+}
