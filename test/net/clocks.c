@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "exec/engine.h"
+#include "exec/pace/pace.h"
 #include "ranks.h"
 
 enum { COMPARISONS_MAX = 1000, UNIT_NS = 1000000, SECOND_NS = 1000000000 };

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "exec/pace/pace_auto.h"
+#include "exec/pace/pace.h"
 
 static void words_are_read_and_written(void **state)
 {

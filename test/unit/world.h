@@ -5,6 +5,7 @@
  */
 
 #include "exec/engine.h"
+#include "exec/pace/pace.h"
 #include "proof/net_loop.h"
 
 uint64_t world_random(uint64_t *state); /* splitmix64 */

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/pace/pace_auto.h"
-
 static const uint64_t resync = 10ull * 1000 * 1000 * 1000; /* ns */
 static struct ibshift_pace wish;
 static bool is_auto = true;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exec/pace/pace_auto.h"
+#include "exec/pace/pace.h"
 #include "sim/lanes.h"
 
 /* What the ranks run, and in which order. */

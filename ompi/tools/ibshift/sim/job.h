@@ -3,6 +3,7 @@
 #define IBSHIFT_SIM_JOB_H
 
 #include "exec/engine.h"
+#include "exec/pace/pace.h"
 #include "sim/net.h"
 #include "sim/sizes.h"
 #include "sim/traffic.h"

@@ -1,14 +1,31 @@
-#include "exec/engine_private.h"
+#include "exec/engine.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 
-#include "plan/print.h"
+#include "exec/op_run.h"
 
 enum {
     EVENTS_AT_ONCE = 32,
     CALLS_PER_LOOK = 256, /* reading the clock costs more than an idle poll */
     FIRST_SLOTS = 16,
+};
+
+/* lock covers all of it. */
+struct ibshift_engine {
+    pthread_mutex_t lock;
+    struct ibshift_exec exec;
+    struct ibshift_pages *own_pages; /* NULL: they are another's */
+    struct ibshift_engine_options options;
+    struct ibshift_op **table; /* by slot; a free slot is NULL */
+    uint32_t slots;
+    struct ibshift_op *active;
+    struct ibshift_op *queue_first; /* ops that may have something to start */
+    struct ibshift_op *queue_last;
+    struct ibshift_op *ended_first; /* to be told once the lock is free */
+    uint32_t calls;
+    uint64_t looked; /* when the clock was read last */
 };
 
 struct ibshift_engine *ibshift_engine_create(struct ibshift_net *net,
@@ -19,15 +36,17 @@ struct ibshift_engine *ibshift_engine_create(struct ibshift_net *net,
     if (engine == NULL) {
         return NULL;
     }
-    engine->pages = options->pages;
-    if (engine->pages == NULL) {
-        engine->pages = engine->own_pages = calloc(1, sizeof(*engine->pages));
+    engine->exec.pages = options->pages;
+    if (engine->exec.pages == NULL) {
+        engine->exec.pages = engine->own_pages = calloc(1, sizeof(*engine->exec.pages));
     }
-    if (engine->pages == NULL) {
+    if (engine->exec.pages == NULL) {
         free(engine);
         return NULL;
     }
-    engine->net = net;
+    engine->exec.net = net;
+    engine->exec.trace = options->trace;
+    engine->exec.trace_context = options->trace_context;
     engine->options = *options;
     pthread_mutex_init(&engine->lock, NULL);
     return engine;
@@ -90,14 +109,14 @@ void ibshift_engine_detach(struct ibshift_engine *engine, struct ibshift_op *op)
 void ibshift_engine_enter(struct ibshift_engine *engine, uint32_t comm)
 {
     pthread_mutex_lock(&engine->lock);
-    ibshift_net_enter(engine->net, comm);
+    ibshift_net_enter(engine->exec.net, comm);
     pthread_mutex_unlock(&engine->lock);
 }
 
 void ibshift_engine_give_up(struct ibshift_engine *engine, uint32_t comm, uint32_t peer, int status)
 {
     pthread_mutex_lock(&engine->lock);
-    ibshift_net_give_up(engine->net, comm,
+    ibshift_net_give_up(engine->exec.net, comm,
                         &(struct ibshift_net_cause){.peer = peer, .status = status});
     pthread_mutex_unlock(&engine->lock);
 }
@@ -105,7 +124,7 @@ void ibshift_engine_give_up(struct ibshift_engine *engine, uint32_t comm, uint32
 void ibshift_engine_forget(struct ibshift_engine *engine, uint32_t comm)
 {
     pthread_mutex_lock(&engine->lock);
-    ibshift_net_forget(engine->net, comm);
+    ibshift_net_forget(engine->exec.net, comm);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -149,8 +168,8 @@ static void unlink_active(struct ibshift_engine *engine, struct ibshift_op *op)
 static void finish(struct ibshift_engine *engine, struct ibshift_op *op)
 {
     unlink_active(engine, op);
-    engine->stats.ops++;
-    engine->stats.failed_ops += op->status != 0;
+    engine->exec.stats.ops++;
+    engine->exec.stats.failed_ops += op->status != 0;
     if (op->ended != NULL) {
         op->next_queued = engine->ended_first;
         engine->ended_first = op;
@@ -167,7 +186,7 @@ static bool turn(struct ibshift_engine *engine, struct ibshift_op *op)
     bool again = false, has_moved;
 
     if (atomic_load_explicit(&op->state, memory_order_relaxed) == IBSHIFT_OP_RUNNING) {
-        again = ibshift_op_advance(op, engine);
+        again = ibshift_op_advance(op, &engine->exec);
     }
     has_moved = op->moves != before;
     if (ibshift_op_is_over(op)) {
@@ -203,7 +222,7 @@ void ibshift_engine_start(struct ibshift_engine *engine, struct ibshift_op *op, 
     struct ibshift_op *ended;
 
     pthread_mutex_lock(&engine->lock);
-    ibshift_op_begin(op, engine, seq);
+    ibshift_op_begin(op, &engine->exec, seq);
     link_active(engine, op);
     (void)turn(engine, op);
     ended = take_ended(engine);
@@ -234,7 +253,7 @@ static int run_queue(struct ibshift_engine *engine)
 static uint64_t elapsed(struct ibshift_engine *engine)
 {
     const struct ibshift_engine_options *options = &engine->options;
-    uint64_t now = ibshift_net_now(engine->net), delta = now - engine->looked;
+    uint64_t now = ibshift_net_now(engine->exec.net), delta = now - engine->looked;
     uint64_t limit = options->patience;
 
     if (limit == 0 || (options->deadline != 0 && options->deadline < limit)) {
@@ -261,11 +280,11 @@ static void look_at_clock(struct ibshift_engine *engine)
             continue;
         }
         if (options->deadline != 0 && op->idle >= options->deadline) {
-            ibshift_op_fail(op, engine, ibshift_op_awaited_rank(op), -ETIME);
+            ibshift_op_fail(op, &engine->exec, ibshift_op_awaited_rank(op), -ETIME);
             enqueue(engine, op);
         } else if (options->patience != 0 && op->idle - op->probed >= options->patience) {
             op->probed = op->idle;
-            ibshift_op_probe(op, engine->net);
+            ibshift_op_probe(op, engine->exec.net);
         }
     }
 }
@@ -279,12 +298,12 @@ int ibshift_engine_progress(struct ibshift_engine *engine)
     if (pthread_mutex_trylock(&engine->lock) != 0) {
         return 0;
     }
-    count = ibshift_net_poll(engine->net, events, EVENTS_AT_ONCE);
+    count = ibshift_net_poll(engine->exec.net, events, EVENTS_AT_ONCE);
     for (int i = 0; i < count; i++) {
         uint64_t cookie = events[i].cookie;
         struct ibshift_op *op = engine->table[cookie >> 16];
 
-        ibshift_op_event(op, engine, cookie >> 8 & 0xff, cookie & 0xff, events[i].status);
+        ibshift_op_event(op, &engine->exec, cookie >> 8 & 0xff, cookie & 0xff, events[i].status);
         enqueue(engine, op);
     }
     count += run_queue(engine);
@@ -303,9 +322,9 @@ uint64_t ibshift_engine_wake_at(struct ibshift_engine *engine)
 
     pthread_mutex_lock(&engine->lock);
     for (struct ibshift_op *op = engine->active; op != NULL; op = op->next_active) {
-        if (op->pace != NULL && op->pace->wake < wake) {
-            wake = op->pace->wake;
-        }
+        uint64_t at = ibshift_op_wake_at(op);
+
+        wake = at < wake ? at : wake;
     }
     pthread_mutex_unlock(&engine->lock);
     return wake;
@@ -326,16 +345,7 @@ struct ibshift_engine_stats ibshift_engine_stats(struct ibshift_engine *engine)
     struct ibshift_engine_stats stats;
 
     pthread_mutex_lock(&engine->lock);
-    stats = engine->stats;
+    stats = engine->exec.stats;
     pthread_mutex_unlock(&engine->lock);
     return stats;
-}
-
-void ibshift_engine_trace(struct ibshift_engine *engine, const struct ibshift_op *op,
-                          const struct ibshift_step *step, uint32_t round)
-{
-    char line[IBSHIFT_STEP_TEXT];
-
-    ibshift_step_format(step, op->params.rank, round, line, sizeof(line));
-    engine->options.trace(engine->options.trace_context, op, line);
 }

@@ -19,15 +19,6 @@ struct ibshift_engine_options {
     struct ibshift_pages *pages; /* shared with engines of the same thread; NULL: its own */
 };
 
-struct ibshift_engine_stats {
-    uint64_t sends;
-    uint64_t send_bytes;
-    uint64_t recvs;
-    uint64_t again; /* posts that the net had no room for */
-    uint64_t ops;
-    uint64_t failed_ops;
-};
-
 struct ibshift_engine *ibshift_engine_create(struct ibshift_net *net,
                                              const struct ibshift_engine_options *options);
 

@@ -12,12 +12,12 @@
 
 #include "plan/alg.h"
 #include "exec/blocks.h"
-#include "exec/pace/pace.h"
 #include "net/net.h"
 #include "plan/walk.h"
 
-struct ibshift_engine;
 struct ibshift_op;
+struct ibshift_pace;
+struct ibshift_pace_state;
 
 /* inout[i] = in[i] op inout[i] */
 typedef void (*ibshift_reduce_fn)(void *context, const void *in, void *inout, size_t elements);
@@ -37,6 +37,15 @@ struct ibshift_op_params {
     ibshift_reduce_fn reduce;
     void *reduce_context;
     const struct ibshift_pace *pace; /* NULL: as fast as the plan allows */
+};
+
+struct ibshift_engine_stats {
+    uint64_t sends;
+    uint64_t send_bytes;
+    uint64_t recvs;
+    uint64_t again; /* posts that the net had no room for */
+    uint64_t ops;
+    uint64_t failed_ops;
 };
 
 enum ibshift_op_state { IBSHIFT_OP_IDLE, IBSHIFT_OP_RUNNING, IBSHIFT_OP_DRAINING };
@@ -83,34 +92,17 @@ static inline bool ibshift_op_is_done(struct ibshift_op *op)
     return atomic_load_explicit(&op->state, memory_order_acquire) == IBSHIFT_OP_IDLE;
 }
 
-/* The rest is for the engine, under its lock. */
+/* The op's rank as a peer of the net. */
+static inline uint32_t ibshift_op_peer(const struct ibshift_op *op, uint32_t rank)
+{
+    return op->params.peers != NULL ? op->params.peers[rank] : rank;
+}
 
-void ibshift_op_begin(struct ibshift_op *op, struct ibshift_engine *engine, uint32_t seq);
-
-/* Frees what only a paced op has. */
-void ibshift_op_drop_pace(struct ibshift_op *op);
-
-/* Starts what may start, within bounds; true: call again after the next poll. */
-bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_engine *engine);
-
-/* News of a message of the op; index and class come from the cookie. */
-void ibshift_op_event(struct ibshift_op *op, struct ibshift_engine *engine,
-                      enum ibshift_class which, uint32_t index, int status);
-
-/* Cancels the op's messages, gives its communicator up and tells everyone who may still wait for
-   this rank. */
-void ibshift_op_fail(struct ibshift_op *op, struct ibshift_engine *engine, uint32_t rank,
-                     int status);
-
-/* Nothing in flight, and nothing left to do. */
-bool ibshift_op_is_over(const struct ibshift_op *op);
-
-/* A rank that the op waits for, the one that was posted first as far as known. */
-uint32_t ibshift_op_awaited_rank(const struct ibshift_op *op);
-
-/* Probes and asks the peers of all messages in flight. */
-void ibshift_op_probe(const struct ibshift_op *op, struct ibshift_net *net);
-
-uint32_t ibshift_op_peer(const struct ibshift_op *op, uint32_t rank);
+/* What the net gives back with an event: slot, class and flight. */
+static inline uint64_t ibshift_op_cookie(const struct ibshift_op *op, enum ibshift_class which,
+                                         uint32_t flight)
+{
+    return (uint64_t)op->slot << 16 | (uint64_t)which << 8 | flight;
+}
 
 #endif

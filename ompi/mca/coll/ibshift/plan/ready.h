@@ -2,14 +2,15 @@
  * When a step may start. The executor, the checker, the models and the simulator obey this alone.
  *
  * 1. Steps are of three classes: receives, sends, local ones (copies, reductions). Each class
- * starts its steps in plan order (round, then index); classes wait for one another through need and
- *    drain only.
+ *    starts its steps in plan order (round, then index); classes wait for one another through need
+ *    and drain only.
  * 2. The next step of a class starts when ibshift_step_is_ready() and fewer than `window` steps of
  *    its class are in flight. A receive is in flight from its posting until its data is there, a
  *    send until its buffer may be overwritten. A local step is complete when it has started.
  * 3. Steps in flight complete in any order.
- * Pacing (exec/pace/pace.h) may delay a step further, never start one earlier. A send that pacing leaves
- * aside counts as started and in flight: the net gets it later.
+ *
+ * Pacing (exec/pace/pace.h) may delay a step further, never start one earlier. A send that pacing
+ * defers counts as started and in flight: the net gets it later.
  *
  * Completions only add readiness, and each class has one next step: so whether plans deadlock does
  * not depend on timing, and plans that end with window 1 and no buffering end with any window.

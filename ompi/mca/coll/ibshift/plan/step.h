@@ -38,14 +38,11 @@ enum {
 };
 
 enum ibshift_kind {
-    IBSHIFT_STEP_RECV,   /* peer -> buf[first, first + count) */
-    IBSHIFT_STEP_SEND,   /* buf[first, first + count) -> peer */
-    IBSHIFT_STEP_COPY,   /* buf[first...] = src[from...] */
-    IBSHIFT_STEP_REDUCE, /* buf[first...] = src[from...] op buf[first...]: the source is the left
-                          * operand
-                          */
-    IBSHIFT_STEP_REDUCE_AFTER /* buf[first...] = buf[first...] op src[from...]; src is TMP and its
-                            content is lost */
+    IBSHIFT_STEP_RECV,        /* peer -> buf[first, first + count) */
+    IBSHIFT_STEP_SEND,        /* buf[first, first + count) -> peer */
+    IBSHIFT_STEP_COPY,        /* buf[first...] = src[from...] */
+    IBSHIFT_STEP_REDUCE,      /* buf[first...] = src[from...] op buf[first...]: src on the left */
+    IBSHIFT_STEP_REDUCE_AFTER /* buf[first...] = buf[first...] op src[from...]: src is TMP, lost */
 };
 
 enum ibshift_buffer { IBSHIFT_SEND, IBSHIFT_RECV, IBSHIFT_TMP, IBSHIFT_BUFFERS };

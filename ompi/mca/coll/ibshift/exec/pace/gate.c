@@ -1,8 +1,9 @@
 #include "exec/pace/gate.h"
-#include "exec/pace/pace_impl.h"
 
 #include <errno.h>
 #include <string.h>
+
+#include "exec/op.h"
 
 enum { SEND_INDEX, RECV_INDEX };
 
@@ -28,9 +29,9 @@ static uint32_t partner(const struct ibshift_op *op, uint32_t round, bool back)
     return (op->params.rank + (back ? ranks - distance : distance)) % ranks;
 }
 
-static int post(struct ibshift_op *op, struct ibshift_net *net, bool is_recv)
+static int post(struct ibshift_gate *gate, struct ibshift_op *op, struct ibshift_net *net,
+                bool is_recv)
 {
-    struct ibshift_gate *gate = &op->pace->gate;
     struct ibshift_net_message message = {
         .peer = ibshift_op_peer(op, partner(op, gate->round, is_recv)),
         .key = {.comm = op->params.comm,
@@ -38,7 +39,7 @@ static int post(struct ibshift_op *op, struct ibshift_net *net, bool is_recv)
                 .tag = IBSHIFT_GATE_TAG | gate->number << 5 | gate->round},
         .buffer = is_recv ? gate->in : gate->out,
         .length = sizeof(gate->out),
-        .cookie = ibshift_cookie(op, IBSHIFT_CLASS_LOCAL, is_recv ? RECV_INDEX : SEND_INDEX)};
+        .cookie = ibshift_op_cookie(op, IBSHIFT_CLASS_LOCAL, is_recv ? RECV_INDEX : SEND_INDEX)};
     int rc = is_recv ? ibshift_net_recv(net, &message) : ibshift_net_send(net, &message);
 
     if (rc >= 0) {
@@ -49,26 +50,24 @@ static int post(struct ibshift_op *op, struct ibshift_net *net, bool is_recv)
     return rc < 0 ? rc : 0;
 }
 
-static int turn_round(struct ibshift_op *op, struct ibshift_net *net)
+static int turn_round(struct ibshift_gate *gate, struct ibshift_op *op, struct ibshift_net *net)
 {
-    struct ibshift_gate *gate = &op->pace->gate;
     int rc = 0;
 
     if (gate->must_send) {
         memcpy(gate->out, gate->most, sizeof(gate->out));
-        rc = post(op, net, false);
+        rc = post(gate, op, net, false);
     }
     if ((rc == 0 || rc == -EAGAIN) && gate->must_recv) {
-        int received = post(op, net, true);
+        int received = post(gate, op, net, true);
 
         rc = rc != 0 && (received == 0 || received == -EAGAIN) ? rc : received;
     }
     return rc;
 }
 
-int ibshift_gate_turn(struct ibshift_op *op, struct ibshift_engine *engine)
+int ibshift_gate_turn(struct ibshift_gate *gate, struct ibshift_op *op, struct ibshift_net *net)
 {
-    struct ibshift_gate *gate = &op->pace->gate;
     int rc = 0;
 
     while (!gate->is_open && rc == 0) {
@@ -76,7 +75,7 @@ int ibshift_gate_turn(struct ibshift_op *op, struct ibshift_engine *engine)
             gate->is_open = true;
             return 0;
         }
-        rc = turn_round(op, engine->net);
+        rc = turn_round(gate, op, net);
         if (rc != 0 || gate->pending > 0) {
             break;
         }
@@ -89,24 +88,22 @@ int ibshift_gate_turn(struct ibshift_op *op, struct ibshift_engine *engine)
     return rc == -EAGAIN ? 0 : rc;
 }
 
-void ibshift_gate_event(struct ibshift_op *op)
+void ibshift_gate_event(struct ibshift_gate *gate)
 {
-    op->pace->gate.pending--;
+    gate->pending--;
 }
 
-uint32_t ibshift_gate_awaited(const struct ibshift_op *op)
+uint32_t ibshift_gate_awaited(const struct ibshift_gate *gate, const struct ibshift_op *op)
 {
-    const struct ibshift_gate *gate = &op->pace->gate;
-
     return gate->is_open ? op->params.rank : partner(op, gate->round, true);
 }
 
-void ibshift_gate_abort(const struct ibshift_op *op, struct ibshift_engine *engine)
+void ibshift_gate_abort(const struct ibshift_op *op, struct ibshift_net *net)
 {
     for (uint32_t round = 0; 1u << round < op->params.plan.ranks; round++) {
-        ibshift_net_abort(engine->net, ibshift_op_peer(op, partner(op, round, false)),
-                          op->params.comm, op->seq);
-        ibshift_net_abort(engine->net, ibshift_op_peer(op, partner(op, round, true)),
-                          op->params.comm, op->seq);
+        ibshift_net_abort(net, ibshift_op_peer(op, partner(op, round, false)), op->params.comm,
+                          op->seq);
+        ibshift_net_abort(net, ibshift_op_peer(op, partner(op, round, true)), op->params.comm,
+                          op->seq);
     }
 }

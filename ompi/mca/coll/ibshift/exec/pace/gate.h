@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct ibshift_engine;
+struct ibshift_net;
 struct ibshift_op;
 
 enum { IBSHIFT_GATE_WORDS = 4, IBSHIFT_GATE_TAG = 1u << 31 };
@@ -30,14 +30,14 @@ void ibshift_gate_reset(struct ibshift_gate *gate);
 /* most holds the own numbers. */
 void ibshift_gate_close(struct ibshift_gate *gate);
 /* Posts what can be; 0 or a negative errno of the net, with the awaited rank. */
-int ibshift_gate_turn(struct ibshift_op *op, struct ibshift_engine *engine);
+int ibshift_gate_turn(struct ibshift_gate *gate, struct ibshift_op *op, struct ibshift_net *net);
 /* One of its messages ended. */
-void ibshift_gate_event(struct ibshift_op *op);
+void ibshift_gate_event(struct ibshift_gate *gate);
 
 enum { IBSHIFT_GATE_INDICES = 2 }; /* of its cookies */
 /* A rank that the gate waits for; this rank itself when it waits for none. */
-uint32_t ibshift_gate_awaited(const struct ibshift_op *op);
+uint32_t ibshift_gate_awaited(const struct ibshift_gate *gate, const struct ibshift_op *op);
 /* Who may wait for this rank at a gate. */
-void ibshift_gate_abort(const struct ibshift_op *op, struct ibshift_engine *engine);
+void ibshift_gate_abort(const struct ibshift_op *op, struct ibshift_net *net);
 
 #endif

@@ -1,6 +1,55 @@
-/* What is common to all paces: who flies, what is left aside, the gate; and the paces that need no
- * clock. */
-#include "exec/pace/pace_impl.h"
+/* What is common to all paces: what is in flight, what is deferred, the gate; and each pace. */
+#include "exec/pace/pace.h"
+
+#include "exec/op.h"
+
+enum ibshift_verdict {
+    IBSHIFT_GO,
+    IBSHIFT_WAIT, /* for news, or until state.wake */
+    IBSHIFT_DEFER /* a send: to the end of the collective */
+};
+
+struct ibshift_pace_plug {
+    /* The first gate has opened. */
+    void (*begin)(struct ibshift_op *op);
+    enum ibshift_verdict (*may_send)(struct ibshift_op *op, struct ibshift_net *net,
+                                     const struct ibshift_step *step);
+    enum ibshift_verdict (*may_recv)(struct ibshift_op *op, const struct ibshift_step *step);
+    /* Sets what the message carries for the pace; may be NULL. */
+    void (*annotate)(const struct ibshift_op *op, const struct ibshift_step *step,
+                     struct ibshift_net_message *message);
+    /* A send that had its slot is over after so many ns; may be NULL. */
+    void (*sent)(struct ibshift_op *op, uint64_t took);
+};
+
+/* Whether the net would send this at once, as far as the receiver goes. note: 0 when it gave none. */
+static bool is_granted(const struct ibshift_op *op, struct ibshift_net *net,
+                       const struct ibshift_step *step, uint64_t *note)
+{
+    struct ibshift_net_key key = {op->params.comm, op->seq, ibshift_step_key(step)};
+    char *address;
+    size_t length = 0;
+
+    *note = 0;
+    (void)ibshift_blocks_range(&op->params.blocks[step->buf], step->first, step->count, &address,
+                               &length);
+    return length <= net->max_eager ||
+           ibshift_net_granted(net, ibshift_op_peer(op, step->peer), &key, note);
+}
+
+/* Sleeping until then is all right, as far as own time goes. */
+static void wake_at_own(struct ibshift_op *op, uint64_t own)
+{
+    op->pace->wake = own < op->pace->wake ? own : op->pace->wake;
+}
+
+static void stop_counting(struct ibshift_op *op, enum ibshift_class which, uint32_t index)
+{
+    struct ibshift_pace_flight *flight = &op->pace->flight[which][index];
+
+    op->pace->flying[which] -= !flight->is_uncounted;
+    flight->is_uncounted = true;
+}
 
 static void begin_at_once(struct ibshift_op *op)
 {
@@ -30,8 +79,8 @@ static const struct ibshift_pace_plug plug_grants = {
 };
 
 /* At the link's rate a message of so many bytes takes kib ns for each 1024 of them. */
-static void dress_rate(const struct ibshift_op *op, const struct ibshift_step *step,
-                       struct ibshift_net_message *message)
+static void annotate_rate(const struct ibshift_op *op, const struct ibshift_step *step,
+                          struct ibshift_net_message *message)
 {
     if (step->kind == IBSHIFT_STEP_SEND) {
         message->spread = message->length * op->params.pace->kib / 1024 * op->params.pace->part;
@@ -42,12 +91,179 @@ static const struct ibshift_pace_plug plug_rate = {
     .begin = begin_at_once,
     .may_send = may_send,
     .may_recv = may_recv,
-    .dress = dress_rate,
+    .annotate = annotate_rate,
+};
+
+/*
+ * Slots on one clock. Stage s may start at base + s x slot, as soon as no more than the lead of the
+ * message before is left, and not later than the limit: then it is deferred. A receiver grants in
+ * its own order, one at a time. The receiver's slot travels with the grant: the sender moves its
+ * own half way there, so that all keep together where clocks differ and hosts are slow.
+ */
+enum { JUMP_SLOTS = 64, SLIP = 8 };
+
+static int64_t slot_of(const struct ibshift_op *op, const struct ibshift_step *step)
+{
+    return op->pace->base +
+           (int64_t)op->pace->slot * ((int64_t)step->tag - (int64_t)op->pace->first_stage);
+}
+
+static int64_t common_now(const struct ibshift_op *op)
+{
+    return ibshift_clock_common(op->params.pace->clock, op->pace->now);
+}
+
+static void wake_at(struct ibshift_op *op, int64_t common)
+{
+    wake_at_own(op, ibshift_clock_own(op->params.pace->clock, common));
+}
+
+static int64_t limit_of(const struct ibshift_op *op)
+{
+    return (int64_t)(op->pace->unit * op->params.pace->limit / 100);
+}
+
+/* From here on grants alone: the collective ends right, in its own time. */
+static void give_clock_up(struct ibshift_op *op)
+{
+    op->pace->is_clockless = true;
+    if (op->params.pace->memory != NULL) {
+        op->params.pace->memory->jumps++;
+    }
+}
+
+/* The last rank's entry is known only when the news of it is everywhere. */
+static void begin_clk(struct ibshift_op *op)
+{
+    const struct ibshift_pace *pace = op->params.pace;
+    struct ibshift_pace_state *state = op->pace;
+    uint32_t rounds = 0;
+
+    while (1u << rounds < op->params.plan.ranks) {
+        rounds++;
+    }
+    state->slot = state->unit * pace->stretch / 100;
+    state->base = state->start + (int64_t)(pace->delay * (rounds + 1));
+    state->is_clockless = state->unit == 0;
+    if (!state->is_clockless && (common_now(op) > state->base + JUMP_SLOTS * (int64_t)state->slot ||
+                                 common_now(op) < state->start - (int64_t)state->slot)) {
+        give_clock_up(op);
+    }
+}
+
+static enum ibshift_verdict may_send_clockless(struct ibshift_op *op)
+{
+    return op->pace->flying[IBSHIFT_CLASS_SEND] < op->params.pace->window ? IBSHIFT_GO
+                                                                          : IBSHIFT_WAIT;
+}
+
+/* What the receiver's grant tells of its clock, and the own delay, move the slots. */
+static enum ibshift_verdict adjust(struct ibshift_op *op, int64_t slot, int64_t late, uint64_t note)
+{
+    int64_t ahead = note != 0 ? (int64_t)note - slot : 0;
+    int64_t jump = JUMP_SLOTS * (int64_t)op->pace->slot;
+
+    if (ahead > jump || ahead < -jump) {
+        give_clock_up(op);
+        return may_send_clockless(op);
+    }
+    op->pace->base += ahead / 2 + late / SLIP;
+    return IBSHIFT_GO;
+}
+
+static enum ibshift_verdict may_send_clk(struct ibshift_op *op, struct ibshift_net *net,
+                                         const struct ibshift_step *step)
+{
+    int64_t slot = slot_of(op, step), now = common_now(op), late = now - slot;
+    uint64_t note;
+
+    if (op->pace->is_clockless) {
+        return may_send_clockless(op);
+    }
+    if (late < -JUMP_SLOTS * (int64_t)op->pace->slot) {
+        give_clock_up(op);
+        return may_send_clockless(op);
+    }
+    if (late < 0) {
+        wake_at(op, slot);
+        return IBSHIFT_WAIT;
+    }
+    if (late > limit_of(op) && op->pace->deferred_count < IBSHIFT_DEFERRED_MAX) {
+        return IBSHIFT_DEFER;
+    }
+    if (op->pace->flying[IBSHIFT_CLASS_SEND] >= op->params.pace->window ||
+        !is_granted(op, net, step, &note)) {
+        wake_at(op, slot + limit_of(op) + 1);
+        return IBSHIFT_WAIT;
+    }
+    return adjust(op, slot, late, note);
+}
+
+/* One that should have been here for long does not keep the others away. */
+static void give_up_waiting(struct ibshift_op *op)
+{
+    for (uint32_t i = 0; i < op->walk.flights[IBSHIFT_CLASS_RECV].used; i++) {
+        if (ibshift_walk_flight_round(&op->walk, IBSHIFT_CLASS_RECV, i) != IBSHIFT_NOT_IN_FLIGHT) {
+            stop_counting(op, IBSHIFT_CLASS_RECV, i);
+        }
+    }
+}
+
+static enum ibshift_verdict may_recv_clk(struct ibshift_op *op, const struct ibshift_step *step)
+{
+    int64_t last = slot_of(op, step) + limit_of(op);
+
+    if (op->pace->flying[IBSHIFT_CLASS_RECV] < op->params.pace->grants) {
+        return IBSHIFT_GO;
+    }
+    if (op->pace->is_clockless) {
+        return IBSHIFT_WAIT;
+    }
+    if (common_now(op) > last) {
+        give_up_waiting(op);
+        return IBSHIFT_GO;
+    }
+    wake_at(op, last + 1);
+    return IBSHIFT_WAIT;
+}
+
+static void annotate_clk(const struct ibshift_op *op, const struct ibshift_step *step,
+                         struct ibshift_net_message *message)
+{
+    message->early = message->length * op->params.pace->lead / 100;
+    if (step->kind == IBSHIFT_STEP_RECV && !op->pace->is_clockless) {
+        message->note = (uint64_t)slot_of(op, step);
+    }
+}
+
+/* Low among the times that are seen: those of messages that had their links to themselves. */
+static void sent_clk(struct ibshift_op *op, uint64_t took)
+{
+    struct ibshift_pace_memory *memory = op->params.pace->memory;
+
+    if (memory == NULL) {
+        return;
+    }
+    memory->messages++;
+    if (memory->unit == 0 || took < memory->unit) {
+        memory->unit = memory->unit == 0 ? took : memory->unit - (memory->unit - took) / 4;
+    } else {
+        memory->unit +=
+            memory->unit / 64 < took - memory->unit ? memory->unit / 64 : took - memory->unit;
+    }
+}
+
+static const struct ibshift_pace_plug plug_clk = {
+    .begin = begin_clk,
+    .may_send = may_send_clk,
+    .may_recv = may_recv_clk,
+    .annotate = annotate_clk,
+    .sent = sent_clk,
 };
 
 static const struct ibshift_pace_plug *const plugs[IBSHIFT_PACES] = {
     [IBSHIFT_PACE_GRANTS] = &plug_grants,
-    [IBSHIFT_PACE_CLK] = &ibshift_pace_plug_clk,
+    [IBSHIFT_PACE_CLK] = &plug_clk,
     [IBSHIFT_PACE_RATE] = &plug_rate,
 };
 
@@ -92,15 +308,15 @@ static void close_gate(struct ibshift_op *op)
     ibshift_gate_close(&state->gate);
 }
 
-void ibshift_pace_begin(struct ibshift_op *op, struct ibshift_engine *engine)
+void ibshift_pace_begin(struct ibshift_op *op, struct ibshift_net *net)
 {
     struct ibshift_pace_state *state = op->pace;
 
     state->plug = plugs[op->params.pace->kind];
-    state->now = ibshift_net_now(engine->net);
+    state->now = ibshift_net_now(net);
     state->wake = UINT64_MAX;
     state->flying[IBSHIFT_CLASS_RECV] = state->flying[IBSHIFT_CLASS_SEND] = 0;
-    state->aside_count = state->made_up = 0;
+    state->deferred_count = state->catching_up = 0;
     state->has_begun = false;
     ibshift_gate_reset(&state->gate);
     ibshift_sync_reset(&state->sync);
@@ -123,13 +339,17 @@ static void begin_plug(struct ibshift_op *op)
 }
 
 /* Behind the first gate, the clocks are compared when anyone wants it; then there is another. */
-static int begin(struct ibshift_op *op, struct ibshift_engine *engine)
+static int begin(struct ibshift_op *op, struct ibshift_net *net)
 {
     struct ibshift_pace_state *state = op->pace;
     int rc = 0;
 
     if (state->gate.most[WANTS_SYNC] != 0 && !state->sync.is_done) {
-        rc = ibshift_sync_turn(op, engine);
+        rc = ibshift_sync_turn(&state->sync, op, net, op->params.pace->clock);
+        if (state->sync.has_jumped && op->params.pace->memory != NULL) {
+            op->params.pace->memory->jumps++;
+        }
+        state->sync.has_jumped = false;
         if (rc == 0 && state->sync.is_done) {
             close_gate(op);
             op->moves++;
@@ -140,37 +360,45 @@ static int begin(struct ibshift_op *op, struct ibshift_engine *engine)
     return rc;
 }
 
-void ibshift_pace_enter(struct ibshift_op *op, struct ibshift_engine *engine)
+int ibshift_pace_enter(struct ibshift_op *op, struct ibshift_net *net)
 {
     struct ibshift_pace_state *state = op->pace;
     int rc = 0;
 
-    state->now = ibshift_net_now(engine->net);
+    state->now = ibshift_net_now(net);
     state->wake = UINT64_MAX;
     if (!state->gate.is_open) {
-        rc = ibshift_gate_turn(op, engine);
+        rc = ibshift_gate_turn(&state->gate, op, net);
     }
     if (rc == 0 && state->gate.is_open && !state->has_begun) {
-        rc = begin(op, engine);
+        rc = begin(op, net);
     }
-    if (rc != 0) {
-        ibshift_op_fail(op, engine, ibshift_pace_awaited(op), rc);
-    }
+    return rc;
 }
 
-void ibshift_pace_event(struct ibshift_op *op, struct ibshift_engine *engine, uint32_t index)
+void ibshift_pace_event(struct ibshift_op *op, struct ibshift_net *net, uint32_t index)
 {
     op->moves++;
     if (index < IBSHIFT_GATE_INDICES) {
-        ibshift_gate_event(op);
+        ibshift_gate_event(&op->pace->gate);
     } else {
-        ibshift_sync_event(op, engine, index);
+        ibshift_sync_event(&op->pace->sync, net, op->params.pace->clock, index);
     }
+}
+
+uint32_t ibshift_pace_pending(const struct ibshift_op *op)
+{
+    return op->pace->gate.pending + op->pace->sync.pending;
 }
 
 uint32_t ibshift_pace_awaited(const struct ibshift_op *op)
 {
-    return op->pace->gate.is_open ? ibshift_sync_awaited(op) : ibshift_gate_awaited(op);
+    const struct ibshift_pace_state *state = op->pace;
+
+    if (!state->gate.is_open) {
+        return ibshift_gate_awaited(&state->gate, op);
+    }
+    return state->has_begun ? op->params.rank : ibshift_sync_awaited(&state->sync, op);
 }
 
 bool ibshift_pace_is_over(const struct ibshift_op *op)
@@ -180,52 +408,38 @@ bool ibshift_pace_is_over(const struct ibshift_op *op)
     return state->has_begun && state->gate.is_open;
 }
 
-bool ibshift_pace_is_granted(const struct ibshift_op *op, struct ibshift_net *net,
-                             const struct ibshift_step *step, uint64_t *note)
-{
-    struct ibshift_net_key key = {op->params.comm, op->seq, ibshift_step_key(step)};
-    char *address;
-    size_t length = 0;
-
-    *note = 0;
-    (void)ibshift_blocks_range(&op->params.blocks[step->buf], step->first, step->count, &address,
-                               &length);
-    return length <= net->max_eager ||
-           ibshift_net_granted(net, ibshift_op_peer(op, step->peer), &key, note);
-}
-
-static void leave(struct ibshift_op *op, struct ibshift_net *net, const struct ibshift_step *step)
+static void defer(struct ibshift_op *op, struct ibshift_net *net, const struct ibshift_step *step)
 {
     struct ibshift_pace_state *state = op->pace;
     struct ibshift_pace_memory *memory = op->params.pace->memory;
-    struct ibshift_aside *aside = &state->aside[state->aside_count++];
+    struct ibshift_deferred *deferred = &state->deferred[state->deferred_count++];
     struct ibshift_net_key key = {op->params.comm, op->seq, ibshift_step_key(step)};
 
-    aside->step = *step;
-    aside->index = ibshift_walk_start(&op->walk, IBSHIFT_CLASS_SEND);
+    deferred->step = *step;
+    deferred->index = ibshift_walk_start(&op->walk, IBSHIFT_CLASS_SEND);
     if (memory != NULL) {
         memory->left++;
         if (memory->left_to != NULL) {
-            memory->left_to[aside->step.peer]++;
+            memory->left_to[deferred->step.peer]++;
         }
     }
-    state->flight[IBSHIFT_CLASS_SEND][aside->index] =
-        (struct ibshift_pace_flight){.is_loose = true};
+    state->flight[IBSHIFT_CLASS_SEND][deferred->index] =
+        (struct ibshift_pace_flight){.is_uncounted = true};
     op->moves++;
-    ibshift_net_leave(net, ibshift_op_peer(op, aside->step.peer), &key);
+    ibshift_net_leave(net, ibshift_op_peer(op, deferred->step.peer), &key);
 }
 
-static bool may_leave(const struct ibshift_op *op, const struct ibshift_step *step)
+static bool may_defer(const struct ibshift_op *op, const struct ibshift_step *step)
 {
-    return op->pace->aside_count < IBSHIFT_ASIDE_MAX && step->need == 0 && step->drain == 0;
+    return op->pace->deferred_count < IBSHIFT_DEFERRED_MAX && step->need == 0 && step->drain == 0;
 }
 
-const struct ibshift_step *ibshift_pace_next(struct ibshift_op *op, struct ibshift_engine *engine,
+const struct ibshift_step *ibshift_pace_next(struct ibshift_op *op, struct ibshift_net *net,
                                              enum ibshift_class which,
                                              const struct ibshift_step *step)
 {
     const struct ibshift_pace_plug *plug = op->pace->plug;
-    enum ibshift_verdict verdict = IBSHIFT_LEAVE;
+    enum ibshift_verdict verdict = IBSHIFT_DEFER;
 
     if (which == IBSHIFT_CLASS_LOCAL) {
         return step;
@@ -234,24 +448,24 @@ const struct ibshift_step *ibshift_pace_next(struct ibshift_op *op, struct ibshi
         !op->pace->gate.is_open) { /* clocks are compared between two gates */
         return NULL;
     }
-    while (step != NULL && verdict == IBSHIFT_LEAVE) {
-        verdict = which == IBSHIFT_CLASS_RECV ? plug->may_recv(op, step)
-                                              : plug->may_send(op, engine->net, step);
-        if (verdict == IBSHIFT_LEAVE && !may_leave(op, step)) {
+    while (step != NULL && verdict == IBSHIFT_DEFER) {
+        verdict =
+            which == IBSHIFT_CLASS_RECV ? plug->may_recv(op, step) : plug->may_send(op, net, step);
+        if (verdict == IBSHIFT_DEFER && !may_defer(op, step)) {
             verdict = IBSHIFT_GO;
-        } else if (verdict == IBSHIFT_LEAVE) {
-            leave(op, engine->net, step);
+        } else if (verdict == IBSHIFT_DEFER) {
+            defer(op, net, step);
             step = ibshift_walk_next(&op->walk, which);
         }
     }
     return verdict == IBSHIFT_GO ? step : NULL;
 }
 
-void ibshift_pace_dress(const struct ibshift_op *op, const struct ibshift_step *step,
-                        struct ibshift_net_message *message)
+void ibshift_pace_annotate(const struct ibshift_op *op, const struct ibshift_step *step,
+                           struct ibshift_net_message *message)
 {
-    if (op->pace->plug->dress != NULL) {
-        op->pace->plug->dress(op, step, message);
+    if (op->pace->plug->annotate != NULL) {
+        op->pace->plug->annotate(op, step, message);
     }
 }
 
@@ -261,53 +475,53 @@ void ibshift_pace_started(struct ibshift_op *op, enum ibshift_class which, uint3
     op->pace->flying[which]++;
 }
 
-void ibshift_pace_ended(struct ibshift_op *op, struct ibshift_engine *engine,
-                        enum ibshift_class which, uint32_t index)
+void ibshift_pace_ended(struct ibshift_op *op, struct ibshift_net *net, enum ibshift_class which,
+                        uint32_t index)
 {
     const struct ibshift_pace_flight *flight = &op->pace->flight[which][index];
 
-    if (which == IBSHIFT_CLASS_SEND && flight->is_made_up) {
-        op->pace->made_up--;
+    if (which == IBSHIFT_CLASS_SEND && flight->is_catching_up) {
+        op->pace->catching_up--;
     } else if (which == IBSHIFT_CLASS_SEND && op->pace->plug->sent != NULL) {
-        op->pace->plug->sent(op, ibshift_net_now(engine->net) - flight->since);
+        op->pace->plug->sent(op, ibshift_net_now(net) - flight->since);
     }
-    ibshift_pace_loosen(op, which, index);
+    stop_counting(op, which, index);
 }
 
-/* The oldest whose grant is here; when there is none, the oldest of all waits for it in the net,
- * which looks after its receiver. */
-int ibshift_pace_made_up(struct ibshift_op *op, struct ibshift_net *net)
+/* The oldest deferred send whose grant is here. When none has its grant and none is in flight, the
+ * oldest of all is given to the net anyway: only then does the net watch over its receiver. */
+int ibshift_pace_next_deferred(struct ibshift_op *op, struct ibshift_net *net)
 {
     struct ibshift_pace_state *state = op->pace;
 
     if (op->walk.cursor[IBSHIFT_CLASS_SEND].has_step ||
-        state->made_up >= op->params.pace->make_up) {
+        state->catching_up >= op->params.pace->catch_up) {
         return -1;
     }
-    for (uint32_t i = 0; i < state->aside_count; i++) {
+    for (uint32_t i = 0; i < state->deferred_count; i++) {
         uint64_t note;
 
-        if (ibshift_pace_is_granted(op, net, &state->aside[i].step, &note)) {
+        if (is_granted(op, net, &state->deferred[i].step, &note)) {
             return (int)i;
         }
     }
-    return state->aside_count > 0 && state->made_up == 0 ? 0 : -1;
+    return state->deferred_count > 0 && state->catching_up == 0 ? 0 : -1;
 }
 
-void ibshift_pace_forget(struct ibshift_op *op, int place, bool is_flying)
+void ibshift_pace_remove_deferred(struct ibshift_op *op, int place, bool is_flying)
 {
     struct ibshift_pace_state *state = op->pace;
 
-    state->flight[IBSHIFT_CLASS_SEND][state->aside[place].index].is_made_up = is_flying;
-    state->made_up += is_flying;
-    state->aside_count--;
-    for (uint32_t i = (uint32_t)place; i < state->aside_count; i++) {
-        state->aside[i] = state->aside[i + 1];
+    state->flight[IBSHIFT_CLASS_SEND][state->deferred[place].index].is_catching_up = is_flying;
+    state->catching_up += is_flying;
+    state->deferred_count--;
+    for (uint32_t i = (uint32_t)place; i < state->deferred_count; i++) {
+        state->deferred[i] = state->deferred[i + 1];
     }
 }
 
-void ibshift_pace_news(struct ibshift_op *op, enum ibshift_class which, uint32_t index)
+void ibshift_pace_uncount(struct ibshift_op *op, enum ibshift_class which, uint32_t index)
 {
-    ibshift_pace_loosen(op, which, index);
+    stop_counting(op, which, index);
     op->moves++;
 }

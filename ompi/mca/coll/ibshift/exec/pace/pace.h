@@ -9,13 +9,12 @@
  *
  * - window: so many messages at once each way, and nothing else;
  * - grants: a barrier first, then a receiver lets so many messages come at once, in its own order;
- * - clk: stages have slots on one clock; a message that misses its slot is set aside, and made up
- *   at the end;
+ * - clk: stages have slots on one clock; a message that misses its slot is deferred to the end;
  * - rate: many messages at once, each of them slow.
  *
- * A send that is left aside has been started for the walk, but the net does not have it yet: later
+ * A deferred send has been started for the walk, but the net does not have it yet: later
  * steps go on. That is right only in plans where no step waits for another (all-to-all by a shift
- * or by stages: need and drain are 0); leave() is refused for steps with either.
+ * or by stages: need and drain are 0); defer() is refused for steps with either.
  */
 
 #include "exec/pace/clock.h"
@@ -24,7 +23,6 @@
 #include "net/net.h"
 #include "plan/walk.h"
 
-struct ibshift_engine;
 struct ibshift_op;
 struct ibshift_pace_plug;
 
@@ -39,8 +37,8 @@ enum ibshift_pace_kind {
 
 enum {
     IBSHIFT_PACE_GRANTS_MAX = 16,
-    IBSHIFT_ASIDE_MAX = 64,
-    IBSHIFT_PACE_FLIGHTS = IBSHIFT_ASIDE_MAX + 2 * IBSHIFT_PACE_GRANTS_MAX,
+    IBSHIFT_DEFERRED_MAX = 64,
+    IBSHIFT_PACE_FLIGHTS = IBSHIFT_DEFERRED_MAX + 2 * IBSHIFT_PACE_GRANTS_MAX,
 };
 
 /* What all ops of one kind and size on a communicator have learned; under the engine's lock. */
@@ -56,31 +54,32 @@ struct ibshift_pace_memory {
 /* The same on all ranks, but for clock and memory; left alone while an op runs with it. */
 struct ibshift_pace {
     enum ibshift_pace_kind kind;
-    uint32_t grants;  /* messages that come at once; 1..IBSHIFT_PACE_GRANTS_MAX */
-    uint32_t window;  /* and that leave at once; WINDOW: both, 1..IBSHIFT_WINDOW_MAX */
-    bool is_gated;    /* all begin together: a barrier first */
-    uint32_t stretch; /* CLK: a slot in per cent of a message's time */
-    uint32_t lead;    /* CLK: the part of a message, in per cent, that overlaps the next one */
-    uint32_t limit;   /* CLK: how late a message may start, in per cent of its time */
-    uint32_t make_up; /* CLK: messages at once at the end */
-    uint32_t part;    /* RATE: a message goes at 1/part of the link's rate */
-    uint64_t kib;     /* RATE: ns that 1024 bytes take at the link's whole rate */
-    uint64_t unit;    /* ns that a message takes alone; 0: measured */
-    uint64_t delay;   /* ns that a short message takes, roughly */
-    uint64_t sync;    /* CLK: ns after which the clock is compared anew; 0: it is right */
+    uint32_t grants;   /* messages that come at once; 1..IBSHIFT_PACE_GRANTS_MAX */
+    uint32_t window;   /* and that leave at once; WINDOW: both, 1..IBSHIFT_WINDOW_MAX */
+    bool is_gated;     /* all begin together: a barrier first */
+    uint32_t stretch;  /* CLK: a slot in per cent of a message's time */
+    uint32_t lead;     /* CLK: the part of a message, in per cent, that overlaps the next one */
+    uint32_t limit;    /* CLK: how late a message may start, in per cent of its time */
+    uint32_t catch_up; /* CLK: messages at once at the end */
+    uint32_t part;     /* RATE: a message goes at 1/part of the link's rate */
+    uint64_t kib;      /* RATE: ns that 1024 bytes take at the link's whole rate */
+    uint64_t unit;     /* ns that a message takes alone; 0: measured */
+    uint64_t delay;    /* ns that a short message takes, roughly */
+    uint64_t sync;     /* CLK: ns after which the clock is compared anew; 0: it is right */
     struct ibshift_clock *clock;        /* NULL: the net's own, taken as the same everywhere */
     struct ibshift_pace_memory *memory; /* NULL: nothing is remembered */
 };
 
-struct ibshift_aside {
+struct ibshift_deferred {
     struct ibshift_step step;
     uint32_t index; /* of its flight */
 };
 
 struct ibshift_pace_flight {
     uint64_t since;
-    bool is_loose; /* counts no more: early, left, or given up waiting for */
-    bool is_made_up;
+    bool is_uncounted; /* no longer among the messages that the window counts: it was early, its
+                          * sender deferred it, or this rank has waited for it long enough */
+    bool is_catching_up;
 };
 
 /* The op's, from its first start with a pace to its end. Times are own ones, but for start and base. */
@@ -89,18 +88,18 @@ struct ibshift_pace_state {
     uint64_t now;                         /* when the op was last turned */
     uint64_t wake;                        /* when it wants to be; UINT64_MAX: only after news */
     uint32_t flying[IBSHIFT_CLASS_LOCAL]; /* that count against window and grants */
-    uint32_t aside_count, made_up;        /* left aside; of those back in flight */
+    uint32_t deferred_count, catching_up; /* sends that wait for the end; of those now in flight */
     bool has_begun;                       /* the first gate has opened, and told: */
     int64_t start;                        /* the last rank's entry, common time */
     uint64_t unit;                        /* ns that a message takes */
     uint32_t first_stage;
-    bool is_plain; /* CLK: the clock is not to be trusted */
-    int64_t base;  /* CLK: slot 0, common time */
-    uint64_t slot; /* CLK: ns between slots */
+    bool is_clockless; /* CLK: the clock is not to be trusted, so windows alone hold */
+    int64_t base;      /* CLK: slot 0, common time */
+    uint64_t slot;     /* CLK: ns between slots */
     struct ibshift_gate gate;
     struct ibshift_sync sync;
     struct ibshift_pace_flight flight[IBSHIFT_CLASS_LOCAL][IBSHIFT_PACE_FLIGHTS];
-    struct ibshift_aside aside[IBSHIFT_ASIDE_MAX];
+    struct ibshift_deferred deferred[IBSHIFT_DEFERRED_MAX];
 };
 
 /* Whether an op carries it; else the op's params have its window, if it is one, and no pace. */
@@ -118,5 +117,56 @@ void ibshift_pace_default(struct ibshift_pace *pace, enum ibshift_pace_kind kind
  */
 int ibshift_pace_parse(const char *text, struct ibshift_pace *pace, char *why, size_t size);
 void ibshift_pace_format(const struct ibshift_pace *pace, char *text, size_t size);
+
+/* What the choice looks at; the same on all ranks. Times in ns. */
+struct ibshift_pace_facts {
+    uint64_t bytes;      /* of a message */
+    uint64_t eager;      /* shorter ones need no grant */
+    double time;         /* that a message takes on its link */
+    double latency;      /* of a short message */
+    uint32_t ranks;      /* that take part */
+    uint32_t all_hosts;  /* of the fabric; 0: no routes are known */
+    bool has_free_steps; /* no step of the plan waits for another */
+};
+
+/* reason: a few words, for explain. */
+void ibshift_pace_choose(const struct ibshift_pace_facts *facts, struct ibshift_pace *pace,
+                         const char **reason);
+
+/* The rest is called by the op, when it has a pace. */
+
+void ibshift_pace_begin(struct ibshift_op *op, struct ibshift_net *net);
+
+/* News of a message of the gate or of the comparison of clocks. */
+void ibshift_pace_event(struct ibshift_op *op, struct ibshift_net *net, uint32_t index);
+/* Messages of both that the net has. */
+uint32_t ibshift_pace_pending(const struct ibshift_op *op);
+
+/* A rank that one of both waits for; the own one: none. */
+uint32_t ibshift_pace_awaited(const struct ibshift_op *op);
+
+/* Reads the clock and turns the gate; 0, or what the net says: the op has failed. */
+int ibshift_pace_enter(struct ibshift_op *op, struct ibshift_net *net);
+
+/* The step that the walk would start, or a later one when sends are deferred, or NULL. */
+const struct ibshift_step *ibshift_pace_next(struct ibshift_op *op, struct ibshift_net *net,
+                                             enum ibshift_class which,
+                                             const struct ibshift_step *step);
+
+void ibshift_pace_annotate(const struct ibshift_op *op, const struct ibshift_step *step,
+                           struct ibshift_net_message *message);
+void ibshift_pace_started(struct ibshift_op *op, enum ibshift_class which, uint32_t index);
+void ibshift_pace_ended(struct ibshift_op *op, struct ibshift_net *net, enum ibshift_class which,
+                        uint32_t index);
+
+/* The net says EARLY or LEFT: the window no longer counts the message. */
+void ibshift_pace_uncount(struct ibshift_op *op, enum ibshift_class which, uint32_t index);
+
+/* The place in op->pace->deferred of a send that may go now, or -1. */
+int ibshift_pace_next_deferred(struct ibshift_op *op, struct ibshift_net *net);
+/* It has gone to the net, or at once through it: its place is free. */
+void ibshift_pace_remove_deferred(struct ibshift_op *op, int place, bool is_flying);
+
+bool ibshift_pace_is_over(const struct ibshift_op *op);
 
 #endif

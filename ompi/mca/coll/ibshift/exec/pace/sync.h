@@ -9,7 +9,7 @@
 
 #include "exec/pace/clock.h"
 
-struct ibshift_engine;
+struct ibshift_net;
 struct ibshift_op;
 
 struct ibshift_stamp {
@@ -19,6 +19,7 @@ struct ibshift_stamp {
 
 struct ibshift_sync {
     bool is_done;
+    bool has_jumped;  /* the clock, since it was compared before */
     bool must_send;   /* the question, or the answer */
     uint32_t child;   /* the distance of the child that is served; 0: the own clock comes first */
     uint32_t trip;    /* of that child, or the own */
@@ -32,9 +33,11 @@ enum { IBSHIFT_SYNC_TAG = 3u << 30 };
 
 void ibshift_sync_reset(struct ibshift_sync *sync);
 /* Until is_done; 0 or a negative errno of the net, with the awaited rank. */
-int ibshift_sync_turn(struct ibshift_op *op, struct ibshift_engine *engine);
-void ibshift_sync_event(struct ibshift_op *op, struct ibshift_engine *engine, uint32_t index);
+int ibshift_sync_turn(struct ibshift_sync *sync, struct ibshift_op *op, struct ibshift_net *net,
+                      struct ibshift_clock *clock);
+void ibshift_sync_event(struct ibshift_sync *sync, struct ibshift_net *net,
+                        const struct ibshift_clock *clock, uint32_t index);
 /* The own rank: none. */
-uint32_t ibshift_sync_awaited(const struct ibshift_op *op);
+uint32_t ibshift_sync_awaited(const struct ibshift_sync *sync, const struct ibshift_op *op);
 
 #endif

@@ -1,8 +1,11 @@
-#include "exec/local.h"
-#include "exec/pace/pace_impl.h"
+#include "exec/op_run.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "exec/pace/pace.h"
+#include "plan/print.h"
 
 enum { STEPS_AT_ONCE = 256 };
 
@@ -21,24 +24,19 @@ static enum ibshift_op_state state_of(const struct ibshift_op *op)
     return atomic_load_explicit(&op->state, memory_order_relaxed);
 }
 
-uint32_t ibshift_op_peer(const struct ibshift_op *op, uint32_t rank)
-{
-    return op->params.peers != NULL ? op->params.peers[rank] : rank;
-}
-
 /* Its communicator was given up before it began: it fails with the same peer. */
-static void fail_if_given_up(struct ibshift_op *op, struct ibshift_engine *engine)
+static void fail_if_given_up(struct ibshift_op *op, struct ibshift_exec *exec)
 {
     struct ibshift_net_cause why;
     uint32_t rank = 0;
 
-    if (!ibshift_net_has_given_up(engine->net, op->params.comm, &why)) {
+    if (!ibshift_net_has_given_up(exec->net, op->params.comm, &why)) {
         return;
     }
     while (rank < op->params.plan.ranks && ibshift_op_peer(op, rank) != why.peer) {
         rank++;
     }
-    ibshift_op_fail(op, engine, rank < op->params.plan.ranks ? rank : op->params.rank, why.status);
+    ibshift_op_fail(op, exec, rank < op->params.plan.ranks ? rank : op->params.rank, why.status);
 }
 
 /* The pace's state is for ops that have ever had one: most never need its 6 KB. */
@@ -62,7 +60,7 @@ void ibshift_op_drop_pace(struct ibshift_op *op)
     }
 }
 
-void ibshift_op_begin(struct ibshift_op *op, struct ibshift_engine *engine, uint32_t seq)
+void ibshift_op_begin(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t seq)
 {
     const struct ibshift_op_params *params = &op->params;
     int rc = prepare_pace(op);
@@ -72,31 +70,31 @@ void ibshift_op_begin(struct ibshift_op *op, struct ibshift_engine *engine, uint
     op->failed_rank = params->rank;
     op->moves = 1;
     op->moves_seen = 0;
-    ibshift_walk_begin(&op->walk, engine->pages, params->alg, &params->plan, params->rank,
+    ibshift_walk_begin(&op->walk, exec->pages, params->alg, &params->plan, params->rank,
                        op->pace != NULL ? IBSHIFT_PACE_FLIGHTS : params->window);
     if (op->pace != NULL) {
-        ibshift_pace_begin(op, engine);
+        ibshift_pace_begin(op, exec->net);
     }
     atomic_store_explicit(&op->state, IBSHIFT_OP_RUNNING, memory_order_relaxed);
     if (rc != 0) {
-        ibshift_op_fail(op, engine, params->rank, rc);
+        ibshift_op_fail(op, exec, params->rank, rc);
     } else {
-        fail_if_given_up(op, engine);
+        fail_if_given_up(op, exec);
     }
 }
 
-static void count_message(struct ibshift_engine *engine, enum ibshift_class which, size_t length)
+static void count_message(struct ibshift_exec *exec, enum ibshift_class which, size_t length)
 {
     if (which == IBSHIFT_CLASS_SEND) {
-        engine->stats.sends++;
-        engine->stats.send_bytes += length;
+        exec->stats.sends++;
+        exec->stats.send_bytes += length;
     } else {
-        engine->stats.recvs++;
+        exec->stats.recvs++;
     }
 }
 
 /* Gives a send or receive to the net; the result is the net's. */
-static int hand_over(struct ibshift_op *op, struct ibshift_engine *engine, enum ibshift_class which,
+static int hand_over(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which,
                      const struct ibshift_step *step, uint32_t index)
 {
     const struct ibshift_op_params *params = &op->params;
@@ -117,29 +115,29 @@ static int hand_over(struct ibshift_op *op, struct ibshift_engine *engine, enum 
     message.key.tag = ibshift_step_key(step);
     message.buffer = address;
     message.mem = params->mem[step->buf];
-    message.cookie = ibshift_cookie(op, which, index);
+    message.cookie = ibshift_op_cookie(op, which, index);
     if (op->pace != NULL) {
-        ibshift_pace_dress(op, step, &message);
+        ibshift_pace_annotate(op, step, &message);
     }
-    rc = which == IBSHIFT_CLASS_SEND ? ibshift_net_send(engine->net, &message)
-                                     : ibshift_net_recv(engine->net, &message);
+    rc = which == IBSHIFT_CLASS_SEND ? ibshift_net_send(exec->net, &message)
+                                     : ibshift_net_recv(exec->net, &message);
     if (rc >= 0) {
-        count_message(engine, which, message.length);
+        count_message(exec, which, message.length);
     }
     return rc;
 }
 
 /* A send or receive: into flight, or over at once. -EAGAIN: nothing happened. */
-static int post(struct ibshift_op *op, struct ibshift_engine *engine, enum ibshift_class which,
+static int post(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which,
                 const struct ibshift_step *step)
 {
     uint32_t index = ibshift_walk_next_flight(&op->walk, which);
     uint32_t rank = step->peer;
-    int rc = hand_over(op, engine, which, step, index);
+    int rc = hand_over(op, exec, which, step, index);
 
     if (rc < 0) {
         if (rc != -EAGAIN) {
-            ibshift_op_fail(op, engine, rank, rc);
+            ibshift_op_fail(op, exec, rank, rc);
         }
         return rc;
     }
@@ -154,13 +152,73 @@ static int post(struct ibshift_op *op, struct ibshift_engine *engine, enum ibshi
     return 0;
 }
 
-static int run_local(struct ibshift_op *op, struct ibshift_engine *engine,
+static int copy_runs(const struct ibshift_op_params *params, const struct ibshift_step *step)
+{
+    const struct ibshift_blocks *to = &params->blocks[step->buf];
+    const struct ibshift_blocks *from = &params->blocks[step->src];
+    int rc = 0;
+
+    for (uint32_t i = 0; i < step->count && rc == 0; i += step->run) {
+        uint32_t count = step->run < step->count - i ? step->run : step->count - i;
+        uint32_t target = step->first + i, source = step->from + i;
+
+        if (step->strided == IBSHIFT_STRIDED_TARGET) {
+            target = ibshift_step_strided_block(step, step->first, i);
+        } else {
+            source = ibshift_step_strided_block(step, step->from, i);
+        }
+        rc = ibshift_blocks_copy(to, target, from, source, count);
+    }
+    return rc;
+}
+
+static int run_reduction(const struct ibshift_op_params *params, const struct ibshift_step *step)
+{
+    char *target, *source;
+    size_t length, source_length;
+    int rc = ibshift_blocks_range(&params->blocks[step->buf], step->first, step->count, &target,
+                                  &length);
+
+    if (rc == 0) {
+        rc = ibshift_blocks_range(&params->blocks[step->src], step->from, step->count, &source,
+                                  &source_length);
+    }
+    if (rc != 0 || length == 0) {
+        return rc;
+    }
+    if (length != source_length) {
+        return -EMSGSIZE;
+    }
+    if (step->kind == IBSHIFT_STEP_REDUCE || params->plan.commutative) {
+        params->reduce(params->reduce_context, source, target, length / params->element);
+    } else { /* the source is scratch: let the result come to be there */
+        params->reduce(params->reduce_context, target, source, length / params->element);
+        memcpy(target, source, length);
+    }
+    return 0;
+}
+
+/* 0, or a negative errno when the buffers do not fit together. */
+static int run_copy_or_reduction(const struct ibshift_op_params *params,
+                                 const struct ibshift_step *step)
+{
+    if (step->kind != IBSHIFT_STEP_COPY) {
+        return run_reduction(params, step);
+    }
+    if (step->strided != IBSHIFT_CONTIGUOUS) {
+        return copy_runs(params, step);
+    }
+    return ibshift_blocks_copy(&params->blocks[step->buf], step->first, &params->blocks[step->src],
+                               step->from, step->count);
+}
+
+static int run_local(struct ibshift_op *op, struct ibshift_exec *exec,
                      const struct ibshift_step *step)
 {
-    int rc = ibshift_local_run(&op->params, step);
+    int rc = run_copy_or_reduction(&op->params, step);
 
     if (rc != 0) {
-        ibshift_op_fail(op, engine, op->params.rank, rc);
+        ibshift_op_fail(op, exec, op->params.rank, rc);
         return rc;
     }
     ibshift_walk_start(&op->walk, IBSHIFT_CLASS_LOCAL);
@@ -168,44 +226,51 @@ static int run_local(struct ibshift_op *op, struct ibshift_engine *engine,
 }
 
 /* The step of this class to start now, or NULL: pacing may hold it back. */
-static const struct ibshift_step *next_step(struct ibshift_op *op, struct ibshift_engine *engine,
+static const struct ibshift_step *next_step(struct ibshift_op *op, struct ibshift_exec *exec,
                                             enum ibshift_class which)
 {
     const struct ibshift_step *step = ibshift_walk_next(&op->walk, which);
 
-    return op->pace == NULL || step == NULL ? step : ibshift_pace_next(op, engine, which, step);
+    return op->pace == NULL || step == NULL ? step : ibshift_pace_next(op, exec->net, which, step);
 }
 
-static int start_step(struct ibshift_op *op, struct ibshift_engine *engine,
-                      enum ibshift_class which, const struct ibshift_step *step)
+static int start_step(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which,
+                      const struct ibshift_step *step)
 {
-    return which == IBSHIFT_CLASS_LOCAL ? run_local(op, engine, step)
-                                        : post(op, engine, which, step);
+    return which == IBSHIFT_CLASS_LOCAL ? run_local(op, exec, step) : post(op, exec, which, step);
 }
 
-static int start_traced(struct ibshift_op *op, struct ibshift_engine *engine,
-                        enum ibshift_class which, const struct ibshift_step *step)
+static void trace(const struct ibshift_exec *exec, const struct ibshift_op *op,
+                  const struct ibshift_step *step, uint32_t round)
+{
+    char line[IBSHIFT_STEP_TEXT];
+
+    ibshift_step_format(step, op->params.rank, round, line, sizeof(line));
+    exec->trace(exec->trace_context, op, line);
+}
+
+static int start_traced(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which,
+                        const struct ibshift_step *step)
 {
     struct ibshift_step copy = *step;
     uint32_t round = op->walk.cursor[which].round;
-    int rc = start_step(op, engine, which, step);
+    int rc = start_step(op, exec, which, step);
 
     if (rc == 0) {
-        ibshift_engine_trace(engine, op, &copy, round);
+        trace(exec, op, &copy, round);
     }
     return rc;
 }
 
 /* Starts steps of one class; returns how many, or a negative errno for the step that did not. */
-static int start_class(struct ibshift_op *op, struct ibshift_engine *engine,
-                       enum ibshift_class which)
+static int start_class(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which)
 {
     const struct ibshift_step *step;
     int started = 0;
 
-    while (started < STEPS_AT_ONCE && (step = next_step(op, engine, which)) != NULL) {
-        int rc = engine->options.trace == NULL ? start_step(op, engine, which, step)
-                                               : start_traced(op, engine, which, step);
+    while (started < STEPS_AT_ONCE && (step = next_step(op, exec, which)) != NULL) {
+        int rc = exec->trace == NULL ? start_step(op, exec, which, step)
+                                     : start_traced(op, exec, which, step);
 
         if (rc != 0) {
             return rc;
@@ -220,7 +285,7 @@ static int start_class(struct ibshift_op *op, struct ibshift_engine *engine,
  * What others wait for comes first: sends. Starting one makes no step of another class ready, so
  * there is a second turn only when something has become complete.
  */
-static bool advance(struct ibshift_op *op, struct ibshift_engine *engine)
+static bool advance(struct ibshift_op *op, struct ibshift_exec *exec)
 {
     static const enum ibshift_class order[] = {IBSHIFT_CLASS_SEND, IBSHIFT_CLASS_RECV,
                                                IBSHIFT_CLASS_LOCAL};
@@ -231,10 +296,10 @@ static bool advance(struct ibshift_op *op, struct ibshift_engine *engine)
     do {
         before = op->walk.progress;
         for (int i = 0; i < IBSHIFT_CLASSES; i++) {
-            int rc = start_class(op, engine, order[i]);
+            int rc = start_class(op, exec, order[i]);
 
             if (rc == -EAGAIN) {
-                engine->stats.again++;
+                exec->stats.again++;
                 is_full = true;
             } else if (rc < 0) {
                 return false;
@@ -254,77 +319,82 @@ static void land(struct ibshift_op *op, enum ibshift_class which, uint32_t index
     op->moves++;
 }
 
-/* Sends that had been left aside. */
-static void make_up(struct ibshift_op *op, struct ibshift_engine *engine)
+/* Sends that were deferred. */
+static void send_deferred(struct ibshift_op *op, struct ibshift_exec *exec)
 {
     int place;
 
-    while ((place = ibshift_pace_made_up(op, engine->net)) >= 0) {
-        const struct ibshift_aside *aside = &op->pace->aside[place];
-        uint32_t index = aside->index, rank = aside->step.peer;
-        int rc = hand_over(op, engine, IBSHIFT_CLASS_SEND, &aside->step, index);
+    while ((place = ibshift_pace_next_deferred(op, exec->net)) >= 0) {
+        const struct ibshift_deferred *deferred = &op->pace->deferred[place];
+        uint32_t index = deferred->index, rank = deferred->step.peer;
+        int rc = hand_over(op, exec, IBSHIFT_CLASS_SEND, &deferred->step, index);
 
         if (rc == -EAGAIN) {
             return;
         }
         if (rc < 0) {
-            ibshift_op_fail(op, engine, rank, rc);
+            ibshift_op_fail(op, exec, rank, rc);
             return;
         }
-        if (engine->options.trace != NULL) {
-            ibshift_engine_trace(engine, op, &aside->step,
-                                 ibshift_walk_flight_round(&op->walk, IBSHIFT_CLASS_SEND, index));
+        if (exec->trace != NULL) {
+            trace(exec, op, &deferred->step,
+                  ibshift_walk_flight_round(&op->walk, IBSHIFT_CLASS_SEND, index));
         }
         op->moves++;
-        ibshift_pace_forget(op, place, rc == IBSHIFT_NET_PENDING);
+        ibshift_pace_remove_deferred(op, place, rc == IBSHIFT_NET_PENDING);
         if (rc == IBSHIFT_NET_DONE) {
             land(op, IBSHIFT_CLASS_SEND, index);
         }
     }
 }
 
-bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_engine *engine)
+bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_exec *exec)
 {
+    int rc;
+
     if (op->pace == NULL) {
-        return advance(op, engine);
+        return advance(op, exec);
     }
-    ibshift_pace_enter(op, engine);
-    if (state_of(op) == IBSHIFT_OP_RUNNING) {
-        (void)advance(op, engine);
+    rc = ibshift_pace_enter(op, exec->net);
+    if (rc != 0) {
+        ibshift_op_fail(op, exec, ibshift_pace_awaited(op), rc);
     }
     if (state_of(op) == IBSHIFT_OP_RUNNING) {
-        make_up(op, engine);
+        (void)advance(op, exec);
+    }
+    if (state_of(op) == IBSHIFT_OP_RUNNING) {
+        send_deferred(op, exec);
     }
     return state_of(op) == IBSHIFT_OP_RUNNING;
 }
 
-void ibshift_op_event(struct ibshift_op *op, struct ibshift_engine *engine,
-                      enum ibshift_class which, uint32_t index, int status)
+void ibshift_op_event(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which,
+                      uint32_t index, int status)
 {
     uint32_t rank = op->params.rank;
 
     if (which == IBSHIFT_CLASS_LOCAL) {
         rank = ibshift_pace_awaited(op);
-        ibshift_pace_event(op, engine, index);
+        ibshift_pace_event(op, exec->net, index);
     } else if (status > 0) {
-        ibshift_pace_news(op, which, index);
+        ibshift_pace_uncount(op, which, index);
         return;
     } else {
         if (status != 0) {
             rank = ibshift_walk_flight_peer(&op->walk, which, index);
         }
         if (op->pace != NULL) {
-            ibshift_pace_ended(op, engine, which, index);
+            ibshift_pace_ended(op, exec->net, which, index);
         }
         land(op, which, index);
     }
     if (status != 0 && state_of(op) == IBSHIFT_OP_RUNNING) {
-        ibshift_op_fail(op, engine, rank, status);
+        ibshift_op_fail(op, exec, rank, status);
     }
 }
 
 /* Everyone with a message of this rank that has not ended, or not begun. */
-static void abort_peers(struct ibshift_op *op, struct ibshift_engine *engine)
+static void abort_peers(struct ibshift_op *op, struct ibshift_exec *exec)
 {
     const struct ibshift_walk *walk = &op->walk;
     struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
@@ -338,27 +408,26 @@ static void abort_peers(struct ibshift_op *op, struct ibshift_engine *engine)
         for (int i = 0; i < count; i++) {
             if (!ibshift_step_is_local(&steps[i]) && steps[i].peer != last) {
                 last = steps[i].peer;
-                ibshift_net_abort(engine->net, ibshift_op_peer(op, last), op->params.comm, op->seq);
+                ibshift_net_abort(exec->net, ibshift_op_peer(op, last), op->params.comm, op->seq);
             }
         }
     }
 }
 
-void ibshift_op_fail(struct ibshift_op *op, struct ibshift_engine *engine, uint32_t rank,
-                     int status)
+void ibshift_op_fail(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t rank, int status)
 {
     struct ibshift_net_cause why = {.peer = ibshift_op_peer(op, rank), .status = status};
 
     op->status = status;
     op->failed_rank = rank;
     atomic_store_explicit(&op->state, IBSHIFT_OP_DRAINING, memory_order_relaxed);
-    ibshift_net_cancel(engine->net, op->params.comm, op->seq);
-    ibshift_net_give_up(engine->net, op->params.comm, &why);
-    abort_peers(op, engine);
+    ibshift_net_cancel(exec->net, op->params.comm, op->seq);
+    ibshift_net_give_up(exec->net, op->params.comm, &why);
+    abort_peers(op, exec);
     if (op->pace != NULL) {
-        ibshift_gate_abort(op, engine);
-        while (op->pace->aside_count > 0) { /* the net does not have them */
-            land(op, IBSHIFT_CLASS_SEND, op->pace->aside[--op->pace->aside_count].index);
+        ibshift_gate_abort(op, exec->net);
+        while (op->pace->deferred_count > 0) { /* the net does not have them */
+            land(op, IBSHIFT_CLASS_SEND, op->pace->deferred[--op->pace->deferred_count].index);
         }
     }
 }
@@ -409,4 +478,9 @@ void ibshift_op_probe(const struct ibshift_op *op, struct ibshift_net *net)
             }
         }
     }
+}
+
+uint64_t ibshift_op_wake_at(const struct ibshift_op *op)
+{
+    return op->pace != NULL ? op->pace->wake : UINT64_MAX;
 }

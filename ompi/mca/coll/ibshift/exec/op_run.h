@@ -1,0 +1,45 @@
+#ifndef IBSHIFT_EXEC_OP_RUN_H
+#define IBSHIFT_EXEC_OP_RUN_H
+
+/* What the engine does with an op, under its lock. */
+
+#include "exec/op.h"
+
+/* Of the engine, for its ops. */
+struct ibshift_exec {
+    struct ibshift_net *net;
+    struct ibshift_pages *pages;
+    void (*trace)(void *context, const struct ibshift_op *op, const char *line); /* or NULL */
+    void *trace_context;
+    struct ibshift_engine_stats stats;
+};
+
+void ibshift_op_begin(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t seq);
+
+/* Frees what only a paced op has. */
+void ibshift_op_drop_pace(struct ibshift_op *op);
+
+/* Starts what may start, within bounds; true: call again after the next poll. */
+bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_exec *exec);
+
+/* News of a message of the op; index and class come from the cookie. */
+void ibshift_op_event(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which,
+                      uint32_t index, int status);
+
+/* Cancels the op's messages, gives its communicator up and tells everyone who may still wait for
+   this rank. */
+void ibshift_op_fail(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t rank, int status);
+
+/* Nothing in flight, and nothing left to do. */
+bool ibshift_op_is_over(const struct ibshift_op *op);
+
+/* A rank that the op waits for, the one that was posted first as far as known. */
+uint32_t ibshift_op_awaited_rank(const struct ibshift_op *op);
+
+/* Probes and asks the peers of all messages in flight. */
+void ibshift_op_probe(const struct ibshift_op *op, struct ibshift_net *net);
+
+/* The own time at which the op wants to be turned though nothing has happened, or UINT64_MAX. */
+uint64_t ibshift_op_wake_at(const struct ibshift_op *op);
+
+#endif
