@@ -6,6 +6,18 @@
 #include "json.h"
 #include "options.h"
 
+/* Of a command that takes a fabric and its tables. */
+static inline struct cli_args fabric_args(const char *command, const struct cli_option *options,
+                                          void *context)
+{
+    return (struct cli_args){.command = command,
+                             .usage = "FABRIC [LFTS]",
+                             .options = options,
+                             .least = 1,
+                             .most = 2,
+                             .context = context};
+}
+
 /* Loads positional 0 (fabric) and 1 (tables, if given); prints notes and errors; CLI_OK or
  * CLI_USAGE. */
 int fabric_args_load(const struct cli_args *args, struct ibshift_fabric **fabric);

@@ -141,12 +141,7 @@ int cmd_fabric_check(int argc, char **argv)
         cli_json_option(&o.json),
         {.name = NULL},
     };
-    struct cli_args args = {.command = "fabric check",
-                            .usage = "FABRIC [LFTS]",
-                            .options = options,
-                            .least = 1,
-                            .most = 2,
-                            .context = &o};
+    struct cli_args args = fabric_args("fabric check", options, &o);
 
     return fabric_command(&args, argc, argv, check_or_compare);
 }

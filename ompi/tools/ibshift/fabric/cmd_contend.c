@@ -192,11 +192,7 @@ int cmd_fabric_contend(int argc, char **argv)
     };
     int status;
 
-    c.args = (struct cli_args){.command = "fabric contend",
-                               .usage = "FABRIC [LFTS]",
-                               .options = options,
-                               .least = 1,
-                               .most = 2};
+    c.args = fabric_args("fabric contend", options, NULL);
     status = cli_parse(&c.args, argc, argv);
     return status != CLI_OK || c.args.helped ? status : run(&c);
 }

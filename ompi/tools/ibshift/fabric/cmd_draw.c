@@ -74,12 +74,7 @@ int cmd_fabric_draw(int argc, char **argv)
         cli_output_option(&output, "where to write the SVG (default: standard output)"),
         {.name = NULL},
     };
-    struct cli_args args = {.command = "fabric draw",
-                            .usage = "FABRIC [LFTS]",
-                            .options = options,
-                            .least = 1,
-                            .most = 2,
-                            .context = &output};
+    struct cli_args args = fabric_args("fabric draw", options, &output);
 
     return fabric_command(&args, argc, argv, draw);
 }

@@ -100,12 +100,7 @@ int cmd_fabric_export(int argc, char **argv)
          "forwarding tables, as opensm -R file -U and ibshift read them", .where = &o.tables},
         {.name = NULL},
     };
-    struct cli_args args = {.command = "fabric export",
-                            .usage = "FABRIC [LFTS]",
-                            .options = options,
-                            .least = 1,
-                            .most = 2,
-                            .context = &o};
+    struct cli_args args = fabric_args("fabric export", options, &o);
 
     return fabric_command(&args, argc, argv, export);
 }

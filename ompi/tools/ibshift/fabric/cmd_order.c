@@ -91,12 +91,7 @@ int cmd_fabric_order(int argc, char **argv)
         cli_json_option(&o.json),
         {.name = NULL},
     };
-    struct cli_args args = {.command = "fabric order",
-                            .usage = "FABRIC [LFTS]",
-                            .options = options,
-                            .least = 1,
-                            .most = 2,
-                            .context = &o};
+    struct cli_args args = fabric_args("fabric order", options, &o);
 
     return fabric_command(&args, argc, argv, order);
 }

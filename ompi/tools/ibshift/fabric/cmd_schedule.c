@@ -148,11 +148,7 @@ int cmd_fabric_schedule(int argc, char **argv)
     };
     int status;
 
-    s.args = (struct cli_args){.command = "fabric schedule",
-                               .usage = "FABRIC [LFTS]",
-                               .options = options,
-                               .least = 1,
-                               .most = 2};
+    s.args = fabric_args("fabric schedule", options, NULL);
     status = cli_parse(&s.args, argc, argv);
     return status != CLI_OK || s.args.helped ? status : run(&s);
 }

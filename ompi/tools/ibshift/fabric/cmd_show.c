@@ -288,12 +288,7 @@ int cmd_fabric_show(int argc, char **argv)
         cli_json_option(&o.json),
         {.name = NULL},
     };
-    struct cli_args args = {.command = "fabric show",
-                            .usage = "FABRIC [LFTS]",
-                            .options = options,
-                            .least = 1,
-                            .most = 2,
-                            .context = &o};
+    struct cli_args args = fabric_args("fabric show", options, &o);
 
     return fabric_command(&args, argc, argv, show);
 }

@@ -212,14 +212,6 @@ static size_t job_rows(struct sim_command *c, struct cli_option *to)
          .where = &c->torus_lanes},
         {"--svg", 0, CLI_TEXT, "FILE", "draw the links' use over time; the curve of --traffic",
          .where = &c->svg},
-        {"--traffic", 0, CLI_TEXT, "PATTERN", "no collective: random, shift, reversal or transpose",
-         .where = &c->traffic},
-        {"--load", 0, CLI_TEXT, "L,L...", "--traffic: shares of the hosts' cables",
-         .where = &c->load},
-        {"--fragments", 0, CLI_TEXT, "MEAN:DEV", "--traffic: runs of hosts that jobs are on; 36:10",
-         .where = &c->fragments},
-        {"--steady", 0, CLI_FLAG, NULL, "--traffic: hosts send all the time, from time 0 on",
-         .where = &c->steady},
         {"--csv", 0, CLI_FLAG, NULL, "the result as two lines of CSV", .where = &c->csv},
         cli_json_option(&c->json),
         cli_quiet_option(&c->quiet),
@@ -229,7 +221,32 @@ static size_t job_rows(struct sim_command *c, struct cli_option *to)
     return sizeof(rows) / sizeof(rows[0]);
 }
 
-/* Numbers, with their values where they are not given. */
+static size_t traffic_rows(struct sim_command *c, struct cli_option *to)
+{
+    struct sim_numbers *n = &c->number;
+    const struct cli_option rows[] = {
+        {"--traffic", 0, CLI_TEXT, "PATTERN", "no collective: random, shift, reversal or transpose",
+         .where = &c->traffic},
+        {"--load", 0, CLI_TEXT, "L,L...", "--traffic: shares of the hosts' cables",
+         .where = &c->load},
+        {"--fragments", 0, CLI_TEXT, "MEAN:DEV", "--traffic: runs of hosts that jobs are on; 36:10",
+         .where = &c->fragments},
+        {"--steady", 0, CLI_FLAG, NULL, "--traffic: hosts send all the time, from time 0 on",
+         .where = &c->steady},
+        {"--jobs", 0, CLI_WHOLE_REAL, "N", "--traffic: jobs that share the hosts; 1",
+         .where = &n->jobs, .low = 1, .high = 1e6},
+        {"--job-hosts", 0, CLI_WHOLE_REAL, "N", "--traffic: hosts of each; else all, dealt out",
+         .where = &n->job_hosts, .low = 2, .high = 1e6},
+        {"--warm", 0, CLI_REAL, "US", "--traffic: time before anything counts; 100",
+         .where = &n->warm, .low = 0, .high = 1e9},
+        {"--span", 0, CLI_REAL, "US", "--traffic: time that counts; 200", .where = &n->span,
+         .low = 1, .high = 1e9},
+    };
+
+    memcpy(to, rows, sizeof(rows));
+    return sizeof(rows) / sizeof(rows[0]);
+}
+
 static size_t number_rows(struct sim_numbers *n, struct cli_option *to)
 {
     const struct cli_option rows[] = {
@@ -267,29 +284,10 @@ static size_t number_rows(struct sim_numbers *n, struct cli_option *to)
          .high = 1e6},
         {"--routing", 0, CLI_WHOLE_REAL, "NS", "in a switch; 100", .where = &n->routing, .low = 0,
          .high = 1e6},
-        {"--jobs", 0, CLI_WHOLE_REAL, "N", "--traffic: jobs that share the hosts; 1",
-         .where = &n->jobs, .low = 1, .high = 1e6},
-        {"--job-hosts", 0, CLI_WHOLE_REAL, "N", "--traffic: hosts of each; else all, dealt out",
-         .where = &n->job_hosts, .low = 2, .high = 1e6},
-        {"--warm", 0, CLI_WHOLE_REAL, "US", "--traffic: time before anything counts; 100",
-         .where = &n->warm, .low = 0, .high = 1e9},
-        {"--span", 0, CLI_WHOLE_REAL, "US", "--traffic: time that counts; 200", .where = &n->span,
-         .low = 1, .high = 1e9},
         {"--rate", 0, CLI_WHOLE_REAL, "MB", "Mb/s of data on all cables; else each cable's own",
          .where = &n->rate, .low = 0, .high = 4e9},
     };
 
-    *n = (struct sim_numbers){.seed = 1,
-                              .control = 0.1,
-                              .mtu = 2048,
-                              .buffer = 51200,
-                              .lanes = 1,
-                              .reads = 3,
-                              .flight = 25,
-                              .routing = 100,
-                              .jobs = 1,
-                              .warm = 100,
-                              .span = 200};
     memcpy(to, rows, sizeof(rows));
     return sizeof(rows) / sizeof(rows[0]);
 }
@@ -316,7 +314,19 @@ int sim_options_parse(struct sim_command *c, int argc, char **argv)
     size_t count = job_rows(c, options);
     int status;
 
+    c->number = (struct sim_numbers){.seed = 1,
+                                     .control = 0.1,
+                                     .mtu = 2048,
+                                     .buffer = 51200,
+                                     .lanes = 1,
+                                     .reads = 3,
+                                     .flight = 25,
+                                     .routing = 100,
+                                     .jobs = 1,
+                                     .warm = 100,
+                                     .span = 200};
     count += number_rows(&c->number, options + count);
+    count += traffic_rows(c, options + count);
     options[count] = (struct cli_option){.name = NULL};
     c->args = (struct cli_args){
         .command = "sim", .usage = "FABRIC [LFTS]", .options = options, .least = 1, .most = 2};
