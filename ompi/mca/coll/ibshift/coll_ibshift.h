@@ -5,15 +5,16 @@
 #include "coll_ibshift_slots.h"
 #include "coll_ibshift_pace.h"
 #include "coll_ibshift_params.h"
-#include "coll_ibshift_route.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
 
 #include "choose/choose.h"
 #include "choose/crowd.h"
+#include "fabric/table/arrange.h"
 
 struct ompi_communicator_t;
+struct ibshift_settled;
 
 /* Found by Open MPI under this name in the DSO. */
 OMPI_DECLSPEC extern mca_coll_base_component_t mca_coll_ibshift_component;
@@ -37,6 +38,35 @@ struct ibshift_choices {
 };
 
 /*
+ * The ranks in routing order, those of one host together: the rank map of rings and trees. The
+ * plan counts places along the line, emit() never sees the communicator's ranks.
+ */
+struct ibshift_line {
+    uint32_t *rank_at;  /* place -> rank */
+    uint32_t *place_of; /* rank -> place */
+    uint32_t *peers;    /* place -> peer of the net */
+    int *ones;          /* blocks of one unit each, at the places' ranks */
+};
+
+enum ibshift_order_state {
+    IBSHIFT_ORDER_UNKNOWN, /* not looked at yet: rank order */
+    IBSHIFT_ORDER_BY_RANK, /* the file does not fit these ranks: rank order for good */
+    IBSHIFT_ORDER_LOCATED, /* what serves before a search */
+    IBSHIFT_ORDER_SETTLED  /* what the search has found */
+};
+
+struct ibshift_comm_order {
+    enum ibshift_order_state state;
+    struct ibshift_seats located;
+    enum ibshift_way way;     /* of an all-to-all with an order, or stages */
+    struct ibshift_line line; /* rank_at NULL: none */
+    struct ibshift_settled *settled;
+    uint64_t moved;                    /* bytes that a rank has sent each other one */
+    const struct ibshift_order *order; /* of all-to-alls, now; NULL: rank order */
+    const struct ibshift_stages *stages;
+};
+
+/*
  * One communicator's state. Before its owner (the communicator) goes, disable() or the destructor
  * gives the fallbacks back.
  */
@@ -53,7 +83,7 @@ struct mca_coll_ibshift_module_t {
     _Atomic uint32_t persistent; /* persistent ones created so far */
     _Atomic int failed;          /* OMPI code: a collective has failed, none is started any more */
     struct ibshift_choices choices;
-    struct ibshift_route route;
+    struct ibshift_comm_order order;
     struct ibshift_pacing pacing;
 };
 typedef struct mca_coll_ibshift_module_t mca_coll_ibshift_module_t;

@@ -1,5 +1,6 @@
 #include "coll_ibshift_call.h"
 #include "coll_ibshift_choose.h"
+#include "coll_ibshift_order.h"
 #include "coll_ibshift_transport.h"
 
 #include "ompi/op/op.h"
@@ -315,8 +316,8 @@ static void fill_params(ibshift_call_t *call, mca_coll_ibshift_module_t *module,
     params->plan.ranks = module->size;
     params->plan.root = job->root;
     if (IBSHIFT_ALLTOALL == job->collective) {
-        params->plan.order = module->route.order;
-        params->plan.stages = module->route.stages;
+        params->plan.order = module->order.order;
+        params->plan.stages = module->order.stages;
     }
     call->mpi_op = job->op;
     if (NULL != job->op) {
@@ -388,13 +389,26 @@ void ibshift_calls_look_away(void)
     unseen.code = OMPI_SUCCESS;
 }
 
-static int fill_call(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                     const struct ibshift_job *job, enum form form, ibshift_call_t **out)
+/* What has settled the order of all-to-alls has other plans to choose from. */
+static int find_order(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                      const struct ibshift_job *job, enum form form)
 {
     static const enum ibshift_patience patience[] = {[BLOCKING] = IBSHIFT_PATIENCE_ONCE,
                                                      [NONBLOCKING] = IBSHIFT_PATIENCE_NONE,
                                                      [PERSISTENT] = IBSHIFT_PATIENCE_LONG};
-    int rc = ibshift_route_find(module, comm, job, patience[form]);
+    enum ibshift_order_state before = module->order.state;
+    int rc = ibshift_comm_order_find(module, comm, job, patience[form]);
+
+    if (IBSHIFT_ORDER_SETTLED == module->order.state && IBSHIFT_ORDER_SETTLED != before) {
+        ibshift_choices_forget(&module->choices, IBSHIFT_ALLTOALL);
+    }
+    return rc;
+}
+
+static int fill_call(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                     const struct ibshift_job *job, enum form form, ibshift_call_t **out)
+{
+    int rc = find_order(module, comm, job, form);
     ibshift_call_t *call = OMPI_SUCCESS == rc ? take_idle() : NULL;
 
     if (NULL == call) {
@@ -409,8 +423,8 @@ static int fill_call(mca_coll_ibshift_module_t *module, struct ompi_communicator
         rc = ibshift_pace_find(module, comm, job, &call->op.params);
     }
     if (OMPI_SUCCESS == rc) {
-        if (ibshift_route_renames(module, job, call->op.params.alg)) {
-            follow_line(call, &module->route.line);
+        if (ibshift_comm_order_renames(module, job, call->op.params.alg)) {
+            follow_line(call, &module->order.line);
         }
         call->name = job->name;
         call->send = job->send;

@@ -1,6 +1,6 @@
 #include "coll_ibshift_choose.h"
 #include "coll_ibshift_card.h"
-#include "coll_ibshift_route.h"
+#include "coll_ibshift_order.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -184,12 +184,12 @@ static void add_choice(struct line *line, const struct decision *decision)
     static const char *const shared[] = {[IBSHIFT_PRICE_PATH] = "",
                                          [IBSHIFT_PRICE_PROCESSORS] = " of shared processors",
                                          [IBSHIFT_PRICE_PORT] = " of a shared port"};
-    const char *order =
-        ibshift_route_order(decision->module, decision->question->plan, decision->answer->best.alg);
+    const char *order = ibshift_comm_order_words(decision->module, decision->question->plan,
+                                                 decision->answer->best.alg);
 
     add(line, ": ");
     add_plan(line, &decision->answer->best);
-    if (ibshift_route_renames(decision->module, decision->job, decision->answer->best.alg)) {
+    if (ibshift_comm_order_renames(decision->module, decision->job, decision->answer->best.alg)) {
         add(line, ", in routing order");
     } else if (NULL != order) {
         add(line, ", %s", order);

@@ -1,5 +1,6 @@
 #include "coll_ibshift_choose.h"
 #include "coll_ibshift_native.h"
+#include "coll_ibshift_order.h"
 #include "coll_ibshift_transport.h"
 
 #include "ompi/runtime/mpiruntime.h"
@@ -31,20 +32,7 @@ static void give_back_fallbacks(mca_coll_ibshift_module_t *module)
     IBSHIFT_COLLECTIVE_SLOTS(GIVE_BACK)
 }
 
-static bool has_rows(enum ibshift_collective collective)
-{
-    for (size_t i = 0; i < ibshift_alg_count; i++) {
-        if (ibshift_alg_table[i]->collective == collective) {
-            return true;
-        }
-    }
-    return false;
-}
-
-#define INSTALL(name, collective)                                                                  \
-    if (has_rows(collective)) {                                                                    \
-        ibshift_install_##name(&module->super);                                                    \
-    }
+#define INSTALL(name) ibshift_install_##name(&module->super);
 
 /* All ranks of the communicator come to the same answer, from what all of them have published. */
 static bool can_be_native(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm)
@@ -115,7 +103,7 @@ static void module_construct(mca_coll_ibshift_module_t *module)
     atomic_fetch_add_explicit(&modules, 1, memory_order_relaxed);
     memset(&module->fallback, 0, sizeof(module->fallback));
     memset(&module->choices, 0, sizeof(module->choices));
-    memset(&module->route, 0, sizeof(module->route));
+    memset(&module->order, 0, sizeof(module->order));
     memset(&module->pacing, 0, sizeof(module->pacing));
     module->peers = NULL;
     atomic_init(&module->seq, 0);
@@ -130,7 +118,7 @@ static void module_destruct(mca_coll_ibshift_module_t *module)
 {
     give_back_fallbacks(module);
     ibshift_choices_free(&module->choices);
-    ibshift_route_free(&module->route);
+    ibshift_comm_order_free(&module->order);
     ibshift_pacing_free(&module->pacing);
     if (NULL != module->peers && NULL != ibshift_transport_engine()) {
         ibshift_engine_forget(ibshift_transport_engine(), module->wire_id);

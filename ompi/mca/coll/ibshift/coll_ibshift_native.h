@@ -3,29 +3,29 @@
 
 #include "coll_ibshift_call.h"
 
-/* X(name, row of the algorithm table): the collectives that a module can have natively. */
+/* X(name): the collectives that a module can have natively. */
 #define IBSHIFT_NATIVE(X)                                                                          \
-    X(allgather, IBSHIFT_ALLGATHER)                                                                \
-    X(allgatherv, IBSHIFT_ALLGATHER)                                                               \
-    X(allreduce, IBSHIFT_ALLREDUCE)                                                                \
-    X(alltoall, IBSHIFT_ALLTOALL)                                                                  \
-    X(alltoallv, IBSHIFT_ALLTOALL)                                                                 \
-    X(alltoallw, IBSHIFT_ALLTOALL)                                                                 \
-    X(barrier, IBSHIFT_BARRIER)                                                                    \
-    X(bcast, IBSHIFT_BCAST)                                                                        \
-    X(exscan, IBSHIFT_EXSCAN)                                                                      \
-    X(gather, IBSHIFT_GATHER)                                                                      \
-    X(gatherv, IBSHIFT_GATHER)                                                                     \
-    X(reduce, IBSHIFT_REDUCE)                                                                      \
-    X(reduce_scatter, IBSHIFT_REDUCE_SCATTER)                                                      \
-    X(reduce_scatter_block, IBSHIFT_REDUCE_SCATTER)                                                \
-    X(scan, IBSHIFT_SCAN)                                                                          \
-    X(scatter, IBSHIFT_SCATTER)                                                                    \
-    X(scatterv, IBSHIFT_SCATTER)
+    X(allgather)                                                                                   \
+    X(allgatherv)                                                                                  \
+    X(allreduce)                                                                                   \
+    X(alltoall)                                                                                    \
+    X(alltoallv)                                                                                   \
+    X(alltoallw)                                                                                   \
+    X(barrier)                                                                                     \
+    X(bcast)                                                                                       \
+    X(exscan)                                                                                      \
+    X(gather)                                                                                      \
+    X(gatherv)                                                                                     \
+    X(reduce)                                                                                      \
+    X(reduce_scatter)                                                                              \
+    X(reduce_scatter_block)                                                                        \
+    X(scan)                                                                                        \
+    X(scatter)                                                                                     \
+    X(scatterv)
 
 /* Puts the three forms of a collective into the module's slots. */
-#define IBSHIFT_INSTALL(name)               void ibshift_install_##name(mca_coll_base_module_t *module);
-#define IBSHIFT_INSTALLER(name, collective) IBSHIFT_INSTALL(name)
+#define IBSHIFT_INSTALL(name)   void ibshift_install_##name(mca_coll_base_module_t *module);
+#define IBSHIFT_INSTALLER(name) IBSHIFT_INSTALL(name)
 IBSHIFT_NATIVE(IBSHIFT_INSTALLER)
 
 #define IBSHIFT_LIST(...) __VA_ARGS__

@@ -27,7 +27,7 @@ void ibshift_pace_open(void)
 
 static uint32_t all_hosts(const mca_coll_ibshift_module_t *module)
 {
-    bool is_ordered = NULL != module->route.order || NULL != module->route.stages;
+    bool is_ordered = NULL != module->order.order || NULL != module->order.stages;
 
     return is_ordered && NULL != ibshift_fabric_file() ? ibshift_fabric_file()->host_count : 0;
 }

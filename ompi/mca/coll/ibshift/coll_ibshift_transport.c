@@ -3,7 +3,7 @@
 #include "coll_ibshift_choose.h"
 #include "coll_ibshift_fabric.h"
 #include "coll_ibshift_regcache.h"
-#include "coll_ibshift_settle.h"
+#include "coll_ibshift_order.h"
 #include "coll_ibshift_trace.h"
 #include "coll_ibshift_transport.h"
 
@@ -222,7 +222,7 @@ void ibshift_transport_close(void)
         verbs = NULL;
     }
     ibshift_cards_forget();
-    ibshift_settled_forget();
+    ibshift_comm_order_forget();
     ibshift_fabric_file_close();
 }
 

@@ -1,9 +1,9 @@
-#include "coll_ibshift.h"
+#include "coll_ibshift_order.h"
 #include "coll_ibshift_fabric.h"
-#include "coll_ibshift_settle.h"
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"
+#include "ompi/op/op.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -11,9 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/table/arrange.h"
-
 #define INTEGERS MPI_INT
+
+/*
+ * The search for a way takes about half a microsecond a pair of ranks. It is begun when a
+ * communicator's all-to-alls have taken as long: at 10 GB/s, after so many bytes from each rank to
+ * each, a rank.
+ */
+enum { SEARCH_BYTES = 5000, UNKNOWN_BYTES = 8192 };
 
 enum { KEPT = 8 }; /* settled sets without a communicator */
 
@@ -24,8 +29,159 @@ enum { NO_MEMORY, NEW, KNOWN };
 /* Parts of a rank's row of a table. */
 enum { PART_TO, PART_FROM, PART_LID_OFFSETS };
 
+/* The way that the all-to-alls of a set of processes go. Shared by the communicators of the same
+ * processes; read-only. */
+struct ibshift_settled {
+    unsigned users; /* under the lock */
+    uint32_t size;
+    uint32_t *peers;            /* in the order of their ranks: what it is for */
+    struct ibshift_seats seats; /* of a shift */
+    enum ibshift_way way;
+    uint32_t *row; /* of this rank in a table: to, from, and LIDs where there are several */
+    struct ibshift_stages table;
+    const struct ibshift_order *order;   /* NULL: stages */
+    const struct ibshift_stages *stages; /* NULL: a shift */
+    struct ibshift_settled *next;
+};
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers known and users */
 static struct ibshift_settled *known;                    /* the latest first */
+
+static int code_of(int rc)
+{
+    return 0 == rc ? OMPI_SUCCESS : -ENOMEM == rc ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_ERROR;
+}
+
+static bool is_first_told(void)
+{
+    static bool is_told;
+    bool first = !is_told;
+
+    is_told = true;
+    return first;
+}
+
+static struct ibshift_placement *place_ranks(const mca_coll_ibshift_module_t *module, char *why,
+                                             size_t size, int *rc)
+{
+    uint32_t *host_of = malloc(module->size * sizeof(*host_of));
+    struct ibshift_placement *placement = NULL;
+    struct ibshift_error err;
+
+    *rc = NULL == host_of
+              ? -ENOMEM
+              : ibshift_fabric_find_hosts(module->peers, module->size, host_of, why, size);
+    if (0 == *rc) {
+        *rc =
+            ibshift_placement_open(ibshift_fabric_file(), host_of, module->size, &placement, &err);
+    }
+    free(host_of);
+    return placement;
+}
+
+static int seat_ranks(const struct ibshift_placement *placement, enum ibshift_way way,
+                      struct ibshift_seats *seats, struct ibshift_error *err)
+{
+    uint32_t count;
+    const uint32_t *order = ibshift_fabric_order(&count);
+
+    return IBSHIFT_WAY_RANK == way ? ibshift_seats_by_rank(placement, seats, err)
+                                   : ibshift_seats_along(placement, order, count,
+                                                         IBSHIFT_WAY_KEEPERS == way, seats, err);
+}
+
+static void free_line(struct ibshift_line *line)
+{
+    free(line->rank_at);
+    free(line->place_of);
+    free(line->peers);
+    free(line->ones);
+    *line = (struct ibshift_line){NULL};
+}
+
+/* Rank order is for all-to-alls alone: rings and trees go along the routing order anyway. */
+static int draw_line(const mca_coll_ibshift_module_t *module,
+                     const struct ibshift_placement *placement, struct ibshift_line *line)
+{
+    size_t size = module->size;
+    uint32_t place = 0;
+    struct ibshift_seats seats;
+    struct ibshift_error err;
+    const struct ibshift_order *order = &seats.order;
+    int rc = seat_ranks(placement, IBSHIFT_WAY_ROUTING, &seats, &err);
+
+    if (0 != rc) {
+        return rc;
+    }
+
+    *line = (struct ibshift_line){.rank_at = malloc(size * sizeof(*line->rank_at)),
+                                  .place_of = malloc(size * sizeof(*line->place_of)),
+                                  .peers = malloc(size * sizeof(*line->peers)),
+                                  .ones = malloc(size * sizeof(*line->ones))};
+    if (NULL == line->rank_at || NULL == line->place_of || NULL == line->peers ||
+        NULL == line->ones) {
+        free_line(line);
+        ibshift_seats_free(&seats);
+        return -ENOMEM;
+    }
+    for (uint32_t seat = 0; seat < order->places * order->slots; seat++) {
+        uint32_t rank = order->rank_at[seat];
+
+        if (IBSHIFT_NO_RANK != rank) {
+            line->rank_at[place] = rank;
+            line->place_of[rank] = place;
+            line->peers[place] = module->peers[rank];
+            line->ones[place++] = 1;
+        }
+    }
+    ibshift_seats_free(&seats);
+    return 0;
+}
+
+/* What was asked for is taken; otherwise the better one of two that cost no search. */
+static int seat_first(struct ibshift_placement *placement, struct ibshift_seats *seats,
+                      enum ibshift_way *way, struct ibshift_error *err)
+{
+    uint32_t count;
+    const uint32_t *order = ibshift_fabric_order(&count);
+
+    *way = IBSHIFT_WAY_ROUTING;
+    return IBSHIFT_ORDER_AUTO == ibshift_fabric_wish()
+               ? ibshift_arrange_first(placement, order, count, seats, way, err)
+               : seat_ranks(placement, IBSHIFT_WAY_ROUTING, seats, err);
+}
+
+/* A file or cluster that does not fit is no error: all ranks find the same, rank order it is. */
+static int locate(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm)
+{
+    struct ibshift_comm_order *order = &module->order;
+    char why[256] = "";
+    struct ibshift_error err = {""};
+    int rc;
+    struct ibshift_placement *placement = place_ranks(module, why, sizeof(why), &rc);
+
+    if (0 == rc) {
+        rc = seat_first(placement, &order->located, &order->way, &err);
+    }
+    if (0 == rc) {
+        rc = draw_line(module, placement, &order->line);
+    }
+    ibshift_placement_close(placement);
+    if (-ENOENT == rc) {
+        if (is_first_told()) {
+            ibshift_help_once_a_job("other-fabric", '\0' != why[0] ? why : err.text, comm->c_name);
+        }
+        order->state = IBSHIFT_ORDER_BY_RANK;
+        return OMPI_SUCCESS;
+    }
+    if (0 == rc) {
+        order->order = &order->located.order;
+        order->state = IBSHIFT_ORDER_LOCATED;
+    } else {
+        ibshift_seats_free(&order->located);
+    }
+    return code_of(rc);
+}
 
 static unsigned ways_wished(void)
 {
@@ -68,7 +224,7 @@ static void arrange(mca_coll_ibshift_module_t *module, struct ompi_communicator_
     struct ibshift_error err = {""};
     char why[256];
     int rc;
-    struct ibshift_placement *placement = ibshift_route_place(module, why, sizeof(why), &rc);
+    struct ibshift_placement *placement = place_ranks(module, why, sizeof(why), &rc);
 
     if (0 == rc) {
         rc = ibshift_placement_routes(placement, true, &err);
@@ -148,15 +304,15 @@ static int take_shift(const mca_coll_ibshift_module_t *module, enum ibshift_way 
     char why[256];
     int rc;
 
-    placement = ibshift_route_place(module, why, sizeof(why), &rc);
+    placement = place_ranks(module, why, sizeof(why), &rc);
     if (0 == rc) {
-        rc = ibshift_route_seat(placement, way, &settled->seats, &err);
+        rc = seat_ranks(placement, way, &settled->seats, &err);
     }
     if (0 == rc) {
         settled->order = &settled->seats.order;
     }
     ibshift_placement_close(placement);
-    return 0 == rc ? OMPI_SUCCESS : -ENOMEM == rc ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_ERROR;
+    return code_of(rc);
 }
 
 /* Rank 0. */
@@ -279,7 +435,7 @@ static void remember(struct ibshift_settled *settled)
     pthread_mutex_unlock(&lock);
 }
 
-void ibshift_settled_release(struct ibshift_settled *settled)
+static void release(struct ibshift_settled *settled)
 {
     if (NULL != settled) {
         pthread_mutex_lock(&lock);
@@ -289,16 +445,17 @@ void ibshift_settled_release(struct ibshift_settled *settled)
     }
 }
 
-void ibshift_settled_forget(void)
+void ibshift_comm_order_forget(void)
 {
     pthread_mutex_lock(&lock);
     drop_old(0);
     pthread_mutex_unlock(&lock);
 }
 
-int ibshift_settle(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                   struct ibshift_settled **settled)
+/* Second step, by all ranks together. */
+static int settle(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm)
 {
+    struct ibshift_comm_order *order = &module->order;
     struct ibshift_settled *before = find_known(module), *fresh = make(module);
     int mine = NULL == fresh ? NO_MEMORY : NULL == before ? NEW : KNOWN;
     bool is_known;
@@ -306,14 +463,94 @@ int ibshift_settle(mca_coll_ibshift_module_t *module, struct ompi_communicator_t
 
     if (OMPI_SUCCESS == rc && !is_known) {
         remember(fresh);
-        *settled = fresh;
     } else if (NULL != fresh) {
         drop(fresh);
     }
-    if (OMPI_SUCCESS == rc && is_known) {
-        *settled = before;
-    } else {
-        ibshift_settled_release(before);
+    if (OMPI_SUCCESS != rc || !is_known) {
+        release(before);
+    }
+    if (OMPI_SUCCESS == rc) {
+        order->settled = is_known ? before : fresh;
+        order->order = NULL != order->settled->order ? order->settled->order : order->order;
+        order->way = order->settled->way;
+        order->stages = order->settled->stages;
+        order->state = IBSHIFT_ORDER_SETTLED;
     }
     return rc;
+}
+
+/* Counts the call; the same on all ranks. */
+static bool does_search_pay(const mca_coll_ibshift_module_t *module,
+                            struct ibshift_comm_order *order, const struct ibshift_job *job,
+                            enum ibshift_patience patience)
+{
+    order->moved += IBSHIFT_ALG_SIZES == job->needs ? UNKNOWN_BYTES : job->bytes;
+    return IBSHIFT_PATIENCE_NONE != patience &&
+           (IBSHIFT_PATIENCE_LONG == patience || IBSHIFT_ORDER_AUTO != ibshift_fabric_wish() ||
+            order->moved >= (uint64_t)SEARCH_BYTES * module->size);
+}
+
+/* A reduction along the line has its operands in an order that depends on the hosts of the job. */
+static bool may_rename(const struct ibshift_job *job)
+{
+    switch (job->collective) {
+    case IBSHIFT_BCAST:
+        return true;
+    case IBSHIFT_ALLGATHER:
+        return IBSHIFT_SIDE_BLOCKS == job->recv.shape;
+    case IBSHIFT_REDUCE:
+    case IBSHIFT_ALLREDUCE:
+        return ibshift_params.order_reductions && ompi_op_is_commute(job->op);
+    default:
+        return false;
+    }
+}
+
+int ibshift_comm_order_find(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                            const struct ibshift_job *job, enum ibshift_patience patience)
+{
+    struct ibshift_comm_order *order = &module->order;
+    int rc = OMPI_SUCCESS;
+
+    if (0 == ibshift_fabric_file_id() ||
+        (IBSHIFT_ALLTOALL != job->collective && !may_rename(job))) {
+        return OMPI_SUCCESS;
+    }
+    if (IBSHIFT_ORDER_UNKNOWN == order->state) {
+        rc = locate(module, comm);
+    }
+    if (OMPI_SUCCESS == rc && IBSHIFT_ALLTOALL == job->collective &&
+        IBSHIFT_ORDER_LOCATED == order->state && does_search_pay(module, order, job, patience)) {
+        rc = settle(module, comm);
+    }
+    return rc;
+}
+
+void ibshift_comm_order_free(struct ibshift_comm_order *order)
+{
+    ibshift_seats_free(&order->located);
+    free_line(&order->line);
+    release(order->settled);
+}
+
+const char *ibshift_comm_order_words(const mca_coll_ibshift_module_t *module,
+                                     const struct ibshift_plan *plan, const struct ibshift_alg *alg)
+{
+    if (NULL == plan->order || IBSHIFT_ALLTOALL != alg->collective ||
+        0 == (alg->flags & IBSHIFT_ALG_ORDER)) {
+        return NULL;
+    }
+    if (IBSHIFT_ORDER_FILE == ibshift_fabric_wish()) {
+        return "in the order of coll_ibshift_order";
+    }
+    return IBSHIFT_WAY_RANK == module->order.way      ? "in rank order"
+           : IBSHIFT_WAY_KEEPERS == module->order.way ? "in routing order with place keepers"
+                                                      : "in routing order";
+}
+
+bool ibshift_comm_order_renames(const mca_coll_ibshift_module_t *module,
+                                const struct ibshift_job *job, const struct ibshift_alg *alg)
+{
+    return NULL != module->order.line.rank_at && may_rename(job) &&
+           (IBSHIFT_ALLGATHER != job->collective || 0 != (alg->flags & IBSHIFT_ALG_SINGLE));
 }

@@ -1,0 +1,43 @@
+#ifndef IBSHIFT_COLL_ORDER_H
+#define IBSHIFT_COLL_ORDER_H
+
+/*
+ * In which order a communicator's collectives go along the fabric, in two steps, each at the same
+ * call on all ranks (enum ibshift_order_state):
+ *
+ *     located   at the first collective that an order serves, by every rank alone, from the cards
+ *               and the file: all-to-alls are a shift in routing order, or in rank order where
+ *               that is cheaper; rings and trees go along the routing order
+ *     settled   at the first all-to-all that may wait (blocking, or the making of a persistent one)
+ *               and by which the search pays: rank 0 prices the ways and tells the others, who
+ *               keep their own part of it. Kept for the next communicator of the same processes
+ *
+ * What a call has taken stays valid until the communicator goes.
+ */
+
+#include "coll_ibshift_call.h"
+
+/* How a call may find what is missing. */
+enum ibshift_patience {
+    IBSHIFT_PATIENCE_NONE, /* it must not wait for others */
+    IBSHIFT_PATIENCE_ONCE, /* it may, and runs once */
+    IBSHIFT_PATIENCE_LONG  /* it may, and runs often */
+};
+
+/* OMPI codes. Without a fabric file nothing happens. */
+int ibshift_comm_order_find(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                            const struct ibshift_job *job, enum ibshift_patience patience);
+void ibshift_comm_order_free(struct ibshift_comm_order *order);
+/* Forgets what was settled for processes that no communicator has. */
+void ibshift_comm_order_forget(void);
+
+/* Which order the row takes of the plan's, for explain: "in routing order". NULL: none. */
+const char *ibshift_comm_order_words(const mca_coll_ibshift_module_t *module,
+                                     const struct ibshift_plan *plan,
+                                     const struct ibshift_alg *alg);
+
+/* Whether the row runs along the line for this job: the same on all ranks. */
+bool ibshift_comm_order_renames(const mca_coll_ibshift_module_t *module,
+                                const struct ibshift_job *job, const struct ibshift_alg *alg);
+
+#endif
