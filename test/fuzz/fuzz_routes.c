@@ -15,7 +15,7 @@
 #undef ibshift_compiled_read
 
 #include "fabric/table/arrange.h"
-#include "fabric/paths/check.h"
+#include "fabric/shape/check.h"
 #include "fabric/paths/contend.h"
 #include "fabric/table/placement.h"
 #include "fuzz_fabric.h"

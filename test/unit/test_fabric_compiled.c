@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "fabric/paths/check.h"
+#include "fabric/shape/check.h"
 #include "fabric/read/compiled.h"
 #include "fabric/shape/order.h"
 #include "fabric/graph/random.h"

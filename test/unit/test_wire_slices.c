@@ -16,7 +16,7 @@ enum { LINKS = 2, OWNERS = 2, ROOM = 4 };
 static struct wire_clock clock_;
 static struct wire_link links[LINKS];
 static struct wire_lane lanes[2 * OWNERS];
-static uint64_t gates[OWNERS];
+static struct wire_gate gates[OWNERS];
 static struct wire_message messages[ROOM];
 static uint32_t heap[ROOM];
 static struct wire_slices *slices;

@@ -1,7 +1,7 @@
 /* `ibshift fabric check`: do the tables bring every packet to its host, and is a compiled file
  * still true? */
 #include "fabric/cmd.h"
-#include "fabric/paths/check.h"
+#include "fabric/shape/check.h"
 #include "fabric/read/compiled.h"
 #include "route/verify.h"
 

@@ -2,7 +2,7 @@
 #include "fabric/cmd.h"
 #include "fabric/names.h"
 #include "fabric/read/compiled.h"
-#include "fabric/paths/check.h"
+#include "fabric/shape/check.h"
 #include "fabric/shape/order.h"
 
 #include <inttypes.h>

@@ -134,7 +134,5 @@ void sim_notify(struct sim_net *n, uint32_t rank, const struct sim_notice *notic
 /* 0 or -ECONNABORTED: what the peer's giving up does to a message of this rank. */
 int sim_net_refusal(const struct sim_net *n, uint32_t rank, uint32_t peer,
                     const struct ibshift_net_key *key);
-void sim_net_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq);
-void sim_net_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
 
 #endif

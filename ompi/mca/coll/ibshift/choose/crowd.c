@@ -41,13 +41,15 @@ int ibshift_crowd_make(const struct ibshift_place *places, uint32_t ranks,
 {
     struct entry *entries = malloc(ranks * sizeof(*entries));
     uint32_t *host_of = calloc(3 * (size_t)ranks, sizeof(*host_of));
-    uint32_t *port_of = host_of + ranks, *processors = port_of + ranks;
+    uint32_t *port_of, *processors;
 
     if (entries == NULL || host_of == NULL) {
         free(entries);
         free(host_of);
         return -ENOMEM;
     }
+    port_of = host_of + ranks;
+    processors = port_of + ranks;
     *crowd =
         (struct ibshift_crowd){.host_of = host_of, .port_of = port_of, .processors = processors};
     for (uint32_t rank = 0; rank < ranks; rank++) {

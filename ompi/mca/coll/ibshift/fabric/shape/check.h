@@ -1,6 +1,6 @@
 /* What the tables do with every destination, from every switch that has hosts. */
-#ifndef IBSHIFT_FABRIC_PATHS_CHECK_H
-#define IBSHIFT_FABRIC_PATHS_CHECK_H
+#ifndef IBSHIFT_FABRIC_SHAPE_CHECK_H
+#define IBSHIFT_FABRIC_SHAPE_CHECK_H
 
 #include "fabric/shape/shape.h"
 

@@ -1,4 +1,4 @@
-#include "fabric/paths/check.h"
+#include "fabric/shape/check.h"
 
 #include <errno.h>
 #include <stdarg.h>
