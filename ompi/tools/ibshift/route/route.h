@@ -1,9 +1,9 @@
 /*
  * Routing engines: a fabric's graph goes in, forwarding tables come out.
  *
- * `ibshift route` copies the graph, gives LIDs to all ports that need one (route_copy.c), lets one
- * engine fill the tables, verifies them (route_verify.h) and writes what OpenSM loads. An engine is
- * one function and one row of route_engines.c; it knows nothing of files, options or proofs.
+ * `ibshift route` copies the graph, gives LIDs to all ports that need one (copy.c), lets one
+ * engine fill the tables, verifies them (verify.h) and writes what OpenSM loads. An engine is
+ * one function and one row of engines.c; it knows nothing of files, options or proofs.
  */
 #ifndef IBSHIFT_ROUTE_ROUTE_H
 #define IBSHIFT_ROUTE_ROUTE_H

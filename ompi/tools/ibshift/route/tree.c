@@ -4,6 +4,147 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Has cables, but no hosts, nothing above, and all below it are joined without it. */
+static bool is_useless(const struct route_tree *t, uint32_t s)
+{
+    const struct ibshift_fabric *f = t->f;
+    const struct ibshift_node *node = &f->nodes[f->switches[s]];
+    unsigned level = t->shape.node_level[f->switches[s]];
+    uint32_t part = IBSHIFT_NO_SWITCH;
+
+    for (unsigned p = 1; p <= node->port_count; p++) {
+        uint32_t next = ibshift_port_neighbour(f, node->first_port + p - 1), below;
+
+        if (next == IBSHIFT_NO_NODE) {
+            continue;
+        }
+        if (!ibshift_node_is_switch(f, next) || t->shape.node_level[next] + 1u != level) {
+            return false;
+        }
+        below = t->shape.down[level - 1][f->nodes[next].switch_index];
+        if (part != IBSHIFT_NO_SWITCH && below != part) {
+            return false;
+        }
+        part = below;
+    }
+    return part != IBSHIFT_NO_SWITCH;
+}
+
+/*
+ * A leaf without hosts looks like a root, and joins planes that it does not.
+ * True: t->f is a copy without the cables of such switches, the shape is to be found anew.
+ */
+static int prune(struct route_tree *t, struct ibshift_error *err)
+{
+    bool *is_left_out = calloc((size_t)t->f->node_count + 1, sizeof(*is_left_out));
+    struct ibshift_fabric *copy = NULL;
+    bool found = false;
+    int rc = is_left_out == NULL ? -ENOMEM : 0;
+
+    for (uint32_t s = 0; rc == 0 && s < t->f->switch_count; s++) {
+        if (t->shape.node_level[t->f->switches[s]] > 1 && is_useless(t, s)) {
+            is_left_out[t->f->switches[s]] = found = true;
+        }
+    }
+    if (rc == 0 && found) {
+        copy = ibshift_fabric_new();
+        rc = copy == NULL ? -ENOMEM : route_copy_graph(t->f, is_left_out, copy, err);
+    }
+    free(is_left_out);
+    if (rc != 0) {
+        ibshift_fabric_free(copy);
+        return rc == -ENOMEM ? ibshift_fail(err, rc, "no memory for %u nodes", t->f->node_count)
+                             : rc;
+    }
+    if (found) {
+        ibshift_fabric_free(t->pruned);
+        t->f = t->pruned = copy;
+    }
+    return found;
+}
+
+/* A component of "levels from l", one of those that a component of "levels from l - 1" has. */
+struct plane {
+    uint32_t outer, inner, digit;
+    bool is_small; /* not half of its largest sister */
+};
+
+static int by_size(const void *a, const void *b)
+{
+    const struct plane *x = a, *y = b;
+
+    if (x->outer != y->outer) {
+        return x->outer < y->outer ? -1 : 1;
+    }
+    if (x->is_small != y->is_small) {
+        return x->is_small ? 1 : -1;
+    }
+    return x->digit < y->digit ? -1 : x->digit > y->digit;
+}
+
+/* sizes: [inner], largest: [outer], both of them by switch. */
+static void measure(const struct route_tree *t, unsigned l, uint32_t *sizes, uint32_t *largest)
+{
+    const uint32_t *inner = t->shape.up[l], *outer = t->shape.up[l - 1];
+    uint32_t switches = t->f->switch_count;
+
+    memset(sizes, 0, switches * sizeof(*sizes));
+    memset(largest, 0, switches * sizeof(*largest));
+    for (uint32_t s = 0; s < switches; s++) {
+        sizes[inner[s]] += t->level[s] >= l;
+    }
+    for (uint32_t s = 0; s < switches; s++) {
+        if (t->level[s] >= l && sizes[inner[s]] > largest[outer[s]]) {
+            largest[outer[s]] = sizes[inner[s]];
+        }
+    }
+}
+
+static void number_level(struct route_tree *t, unsigned l, struct plane *planes, uint32_t *sizes,
+                         uint32_t *largest)
+{
+    const uint32_t *inner = t->shape.up[l], *outer = t->shape.up[l - 1];
+    uint32_t *number = largest, switches = t->f->switch_count, count = 0, next = 0;
+
+    measure(t, l, sizes, largest);
+    for (uint32_t s = 0; s < switches; s++) {
+        if (t->level[s] >= l && sizes[inner[s]] != 0) {
+            planes[count++] = (struct plane){outer[s], inner[s], route_tree_digit(t, s, l),
+                                             2 * sizes[inner[s]] < largest[outer[s]]};
+            sizes[inner[s]] = 0;
+        }
+    }
+    qsort(planes, count, sizeof(*planes), by_size);
+    for (uint32_t i = 0; i < count; i++) {
+        next = i > 0 && planes[i].outer == planes[i - 1].outer ? next + 1 : 0;
+        number[planes[i].inner] = next;
+    }
+    for (uint32_t s = 0; s < switches; s++) {
+        if (t->level[s] >= l) {
+            t->shape.digits[(size_t)s * (IBSHIFT_LEVELS_MAX + 1) + l] = (uint16_t)number[inner[s]];
+        }
+    }
+}
+
+/* A switch cut off from its plane is no plane of its own; numbers such parts
+ * last, so that the others keep the numbers that the formulas know. */
+static int number_parents(struct route_tree *t, struct ibshift_error *err)
+{
+    size_t switches = (size_t)t->f->switch_count + 1;
+    struct plane *planes = malloc(switches * sizeof(*planes));
+    uint32_t *sizes = malloc(2 * switches * sizeof(*sizes));
+    int rc = planes == NULL || sizes == NULL
+                 ? ibshift_fail(err, -ENOMEM, "no memory for %u switches", t->f->switch_count)
+                 : 0;
+
+    for (unsigned l = 2; rc == 0 && l <= t->h; l++) {
+        number_level(t, l, planes, sizes, sizes + switches);
+    }
+    free(planes);
+    free(sizes);
+    return rc;
+}
+
 void route_tree_free(struct route_tree *t)
 {
     ibshift_shape_free(&t->shape);
@@ -332,7 +473,7 @@ static int find_shape(struct route_tree *t, struct ibshift_error *err)
                                 : t->shape.findings != 0             ? t->shape.finding[0]
                                                                      : "no levels are found");
         }
-        rc = route_tree_prune(t, err);
+        rc = prune(t, err);
     } while (rc > 0);
     return rc;
 }
@@ -357,7 +498,7 @@ static int find_tree(struct route_tree *t, struct ibshift_error *err)
     }
     rc = find_height(t, err);
     if (rc == 0) {
-        rc = route_tree_number_parents(t, err);
+        rc = number_parents(t, err);
     }
     if (rc == 0) {
         rc = find_parameters(t, err);

@@ -102,16 +102,6 @@ int route_tree_check_crossing(const struct route_tree *t, bool is_crossed,
 /* Entries for the LIDs of all switches: up, then down, over what cables there are. -ENOMEM. */
 int route_tree_switches(struct route *r, const struct route_tree *t, struct ibshift_error *err);
 
-/*
- * Of route_tree_find(): a leaf without hosts looks like a root, and joins planes that it does not.
- * True: t->f is a copy without the cables of such switches, the shape is to be found anew.
- */
-int route_tree_prune(struct route_tree *t, struct ibshift_error *err);
-
-/* Of route_tree_find(): a switch cut off from its plane is no plane of its own; numbers such parts
- * last, so that the others keep the numbers that the formulas know. */
-int route_tree_number_parents(struct route_tree *t, struct ibshift_error *err);
-
 /* Order of the hosts by their places, keepers for places without a host. -ENOMEM. */
 int route_tree_order(const struct route_tree *t, uint32_t **order, uint32_t *count);
 

@@ -23,7 +23,7 @@ struct route_channel {
 struct route_proof {
     uint64_t routes;                     /* (host, LID of another host) */
     uint64_t to_switches, switches_lost; /* (switch with hosts, LID of a switch); without a way */
-    /* From or to a router or aggregation node; without a way (see route_verify_walk.c). */
+    /* From or to a router or aggregation node; without a way (see verify.c). */
     uint64_t others, others_lost;
     uint64_t lost, circles, strays;
     uint64_t hops[ROUTE_HOPS_MOST + 1]; /* routes by their links, both hosts' cables included */
@@ -62,32 +62,5 @@ void route_cycle_print(const struct ibshift_fabric *f, const struct route_proof 
 void route_proof_print(const struct route *r, const struct route_proof *proof, FILE *out);
 /* Members of an object. */
 void route_proof_print_json(const struct route_proof *proof, struct json *j);
-
-/* ---- the parts ---- */
-
-/* Dependencies between channels: bit (next port) of row [channel]. */
-struct route_deps {
-    unsigned vls;
-    uint64_t *bits; /* [((link * vls) + vl) * vls + next vl][4] */
-};
-
-int route_verify_walks(const struct route *r, struct route_proof *proof, struct route_deps *deps,
-                       struct ibshift_error *err);
-int route_verify_cycles(const struct route *r, const struct route_deps *deps,
-                        struct route_proof *proof, struct ibshift_error *err);
-int route_verify_shifts(const struct route *r, uint64_t seed, struct route_proof *proof,
-                        struct ibshift_error *err);
-
-/* Next link of a packet to lid at switch sw, IBSHIFT_NO_PORT if none. */
-static inline uint32_t route_next_link(const struct ibshift_fabric *f, uint32_t sw, unsigned lid)
-{
-    const struct ibshift_node *node = &f->nodes[f->switches[sw]];
-    unsigned port = ibshift_lft_get(f, sw, lid);
-    uint32_t link = node->first_port + port - 1;
-
-    return port == 0 || port > node->port_count || f->ports[link].peer == IBSHIFT_NO_PORT
-               ? IBSHIFT_NO_PORT
-               : link;
-}
 
 #endif
