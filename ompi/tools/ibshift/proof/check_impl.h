@@ -4,8 +4,10 @@
 
 #include <stddef.h>
 
-#include "proof/check.h"
 #include "plan/walk.h"
+
+struct ibshift_check;
+struct ibshift_check_result;
 
 /* What a block holds: block `block` of the ranks from lo on, count of them in order; count 0:
  * nothing. */
@@ -55,7 +57,7 @@ static inline struct check_cell *check_cell(const struct check_state *state, uin
 
 extern const char *const check_buffer_name[IBSHIFT_BUFFERS];
 
-/* check_cells.c: what is there before and must be there after. */
+/* What is there before and must be there after. */
 int check_cells_layout(struct check_state *state);
 void check_cells_fill(struct check_state *state);
 int check_cells_expect(struct check_state *state);
@@ -67,19 +69,15 @@ int check_cells_store(struct check_state *state, const struct check_place *place
 int check_cells_local(struct check_state *state, const struct check_place *place,
                       const struct ibshift_step *step);
 
-/* check_order.c: every rank's plan by itself. */
+/* Every rank's plan by itself. */
 int check_order_all(struct check_state *state);
 
-/* check_known.c: who has heard of whom, for barriers. */
+/* Who has heard of whom, for barriers. */
 struct check_known;
 struct check_known *check_known_new(const struct check_state *state);
 void check_known_free(struct check_known *known);
 void check_known_message(struct check_known *known, uint32_t sender, uint32_t need,
                          uint32_t receiver, uint32_t round);
 int check_known_expect(struct check_state *state, const struct check_known *known);
-
-/* check_run.c, check_disorder.c: all ranks together. */
-int check_run(struct check_state *state);
-int check_disorder(struct check_state *state);
 
 #endif

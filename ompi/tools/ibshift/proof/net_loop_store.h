@@ -129,13 +129,7 @@ void ibshift_loop_message_news(struct ibshift_loop *loop, const struct message *
                                int status);
 void ibshift_loop_message_free(struct ibshift_loop *loop, struct message *message);
 
-/* net_loop_pace.c; the first under the lock */
-void ibshift_loop_come_early(struct endpoint *endpoint, struct message *send);
-bool ibshift_loop_granted(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key,
-                          uint64_t *note);
-void ibshift_loop_leave(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key);
-
-/* net_loop_faults.c; all under the lock */
+/* Faults; all under the lock. */
 void ibshift_loop_die(struct endpoint *endpoint);
 void ibshift_loop_fail_peer(struct endpoint *endpoint, uint32_t peer, int status);
 void ibshift_loop_drop(struct endpoint *endpoint, uint32_t comm, uint32_t seq);
