@@ -10,10 +10,8 @@
 
 #include "plan/alg.h"
 
-/* The length of the burst that begins with the given send (receive) of the round; at least 1. */
-uint32_t ibshift_burst_sends(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
-                             uint32_t rank, uint32_t round, uint32_t index);
-uint32_t ibshift_burst_recvs(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
-                             uint32_t rank, uint32_t round, uint32_t index);
+/* The length of the burst that begins with the given step of the round, a send or a receive: its kind; at least 1. */
+uint32_t ibshift_burst_length(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                              int kind, uint32_t rank, uint32_t round, uint32_t index);
 
 #endif

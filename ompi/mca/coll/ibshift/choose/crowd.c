@@ -1,6 +1,7 @@
 #include "choose/crowd.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 struct entry {
@@ -88,4 +89,80 @@ uint32_t ibshift_crowd_most(const uint32_t *number_of, uint32_t ranks, uint32_t 
     }
     free(sums);
     return most;
+}
+
+double ibshift_port_take(const struct ibshift_model *model, struct ibshift_port_load *port,
+                         double now, uint64_t bytes, double *end)
+{
+    double drain = bytes > 1 ? (double)(bytes - 1) * model->gap_byte : 0;
+    double begin = fmax(now, port->turn - (model->free_messages - 1) * model->gap);
+    double leaves = fmax(begin, port->wire);
+
+    port->turn = fmax(port->turn, begin) + model->gap + drain;
+    port->gaps += model->gap;
+    port->bytes += drain;
+    port->wire = leaves + drain;
+    *end = port->wire;
+    return leaves;
+}
+
+/*
+ * Who never leaves one of c processors idle while a rank could run needs at most
+ *     work / c + path (1 - 1 / c)
+ * (Graham 1966, Brent 1974), the path being what a processor for each rank takes. A host that has
+ * one for each has nothing to share out.
+ */
+static double share_processors(const struct ibshift_crowd *crowd, const struct ibshift_load *loads,
+                               uint32_t ranks, double path, double *sums)
+{
+    double *worked = sums, *on_host = sums + crowd->hosts, most = 0;
+
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        worked[crowd->host_of[rank]] += loads[rank].worked;
+        on_host[crowd->host_of[rank]] += 1;
+    }
+    for (uint32_t host = 0; host < crowd->hosts; host++) {
+        double processors = crowd->processors[host];
+
+        if (on_host[host] > processors) {
+            most = fmax(most, worked[host] / processors + path * (1 - 1 / processors));
+        }
+    }
+    return most;
+}
+
+static double share_ports(const struct ibshift_crowd *crowd, const struct ibshift_load *loads,
+                          uint32_t ranks, bool is_in, double free_gaps, double *sums)
+{
+    double *gaps = sums, *bytes = sums + crowd->ports, most = 0;
+
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        const struct ibshift_port_load *port = is_in ? &loads[rank].in : &loads[rank].out;
+
+        gaps[crowd->port_of[rank]] += port->gaps;
+        bytes[crowd->port_of[rank]] += port->bytes;
+    }
+    for (uint32_t port = 0; port < crowd->ports; port++) {
+        most = fmax(most, fmax(gaps[port] - free_gaps, 0) + bytes[port]);
+    }
+    return most;
+}
+
+int ibshift_crowd_share(const struct ibshift_crowd *crowd, const struct ibshift_load *loads,
+                        uint32_t ranks, double free_gaps, double path, double *processors,
+                        double *ports)
+{
+    double *sums = calloc(2 * (size_t)crowd->hosts + 4 * (size_t)crowd->ports, sizeof(*sums));
+    double *in, *out;
+
+    if (sums == NULL) {
+        return -ENOMEM;
+    }
+    out = sums + 2 * (size_t)crowd->hosts;
+    in = out + 2 * (size_t)crowd->ports;
+    *processors = share_processors(crowd, loads, ranks, path, sums);
+    *ports = fmax(share_ports(crowd, loads, ranks, false, free_gaps, out),
+                  share_ports(crowd, loads, ranks, true, free_gaps, in));
+    free(sums);
+    return 0;
 }

@@ -1,9 +1,20 @@
-/* Which ranks share the processors of a host and a port: the crowd that a price takes into account,
- * from what each rank tells of its place. */
+/* Which ranks share the processors of a host and a port, from what each rank tells of its place, and
+ * how long what they share is busy with all of them. */
 #ifndef IBSHIFT_CHOOSE_CROWD_H
 #define IBSHIFT_CHOOSE_CROWD_H
 
-#include "choose/price.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "choose/param.h"
+
+/* Who shares what. */
+struct ibshift_crowd {
+    uint32_t hosts, ports;
+    const uint32_t *host_of; /* by rank */
+    const uint32_t *port_of;
+    const uint32_t *processors; /* by host: of all its ranks together */
+};
 
 /* Where a rank is. Equal identities mean that it is the same. */
 struct ibshift_place {
@@ -20,5 +31,30 @@ void ibshift_crowd_free(struct ibshift_crowd *crowd);
 /* How many ranks the fullest of count hosts (ports) has; *which of them it is. 0: no memory. */
 uint32_t ibshift_crowd_most(const uint32_t *number_of, uint32_t ranks, uint32_t count,
                             uint32_t *which);
+
+/* A port in one direction: when it is free for the next message (a virtual clock of g) and byte. */
+struct ibshift_port_load {
+    double turn, wire;
+    double gaps, bytes; /* us that all its messages take it: their gaps, their bytes */
+};
+
+/* When the port takes a message that comes at `now`; *end is when its last byte is through. */
+double ibshift_port_take(const struct ibshift_model *model, struct ibshift_port_load *port,
+                         double now, uint64_t bytes, double *end);
+
+/* What one rank alone does to its processor and its port. */
+struct ibshift_load {
+    double worked; /* us of its processor */
+    struct ibshift_port_load out, in;
+};
+
+/*
+ * How long the busiest host and the busiest port take at the least with the loads of all their
+ * ranks. free_gaps: us of gaps that a port does not feel; path: us of the slowest rank if each had a
+ * processor of its own. 0 or -ENOMEM.
+ */
+int ibshift_crowd_share(const struct ibshift_crowd *crowd, const struct ibshift_load *loads,
+                        uint32_t ranks, double free_gaps, double path, double *processors,
+                        double *ports);
 
 #endif

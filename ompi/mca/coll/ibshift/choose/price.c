@@ -1,135 +1,688 @@
-#include "choose/price_node.h"
+/* The time of a plan: what each rank does with its processor, in virtual time (choose/price.h). */
+#include "choose/price.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define LIMIT_DEFAULT ((uint64_t)1 << 32)
+#include "choose/burst.h"
+#include "choose/heap.h"
+#include "choose/size.h"
+#include "plan/walk.h"
 
-/* Rounds, hence messages within a factor of the radix: cheap, and enough to refuse. */
-static bool is_too_large(const struct ibshift_price_request *request)
+#define NO_MESSAGE   (-1)
+#define MESSAGES_MAX (1 << 24)
+
+/* From its sending to its processing; or the grant of one, which has no bytes. */
+struct message {
+    double ready;      /* the last byte is there */
+    double begin, end; /* of the sender's processor's part */
+    uint64_t bytes;
+    uint32_t from, to, key;
+    uint32_t round, index; /* the send's; the receive's, once it is known */
+    uint32_t flight;       /* of its rank's walk, while that is the one in sim->walk */
+    bool is_grant;
+    int32_t next;
+};
+
+struct posted {
+    uint32_t from, key, round, index, flight;
+};
+
+/* A send until its acknowledgement is back. */
+struct unacked {
+    double done;
+    uint32_t round, flight;
+};
+
+/* Sends, or receives, in a row: those that are still to come, and what each costs. */
+struct burst {
+    uint32_t left;
+    double overhead;
+};
+
+struct node {
+    struct ibshift_walk_mark mark;
+    struct burst sends, recvs;
+    double clock, wake;
+    bool is_asleep; /* a wake-up is on its way */
+    bool was_busy;
+    double finish;
+    int32_t arrived; /* has a receive; by ready */
+    int32_t early;   /* has none yet; in order of arrival */
+    int32_t asked;   /* sends that wait for their grant */
+    int32_t grants;  /* that wait for their send */
+    uint32_t posted_count, unacked_first, unacked_count;
+    uint64_t sent;
+};
+
+struct simulation {
+    const struct ibshift_price_request *request;
+    struct ibshift_model model;
+    struct ibshift_sizes sizes;
+    uint32_t window;
+    struct ibshift_walk walk; /* of the rank that acts */
+    struct ibshift_pages pages;
+    uint32_t slots; /* entries of posted and unacked a rank: what a rank can use */
+    struct ibshift_heap heap;
+    struct node *nodes;
+    struct ibshift_load *loads; /* by rank, as nodes */
+    struct posted *posted;      /* slots a rank */
+    struct unacked *unacked;    /* slots a rank, used as a ring */
+    struct message *messages;
+    int32_t message_count, message_capacity, message_free;
+    uint64_t message_total, byte_total;
+    int error;
+};
+
+static bool needs_grant(const struct simulation *sim, uint64_t bytes)
 {
-    uint64_t limit = request->limit > 0 ? request->limit : LIMIT_DEFAULT, sum = 0;
+    return sim->model.at_once > 0 && (double)bytes > sim->model.at_once;
+}
 
-    for (uint32_t rank = 0; rank < request->plan->ranks; rank++) {
-        sum += request->alg->rounds(request->plan, rank);
-        if (sum > limit) {
+/* NO_MESSAGE: there is no memory for one. */
+static int32_t take_message(struct simulation *sim)
+{
+    if (sim->message_free != NO_MESSAGE) {
+        int32_t index = sim->message_free;
+
+        sim->message_free = sim->messages[index].next;
+        return index;
+    }
+    if (sim->message_count == sim->message_capacity) {
+        int32_t capacity = sim->message_capacity > 0 ? 2 * sim->message_capacity : 1024;
+        struct message *messages =
+            capacity <= MESSAGES_MAX ? realloc(sim->messages, (size_t)capacity * sizeof(*messages))
+                                     : NULL;
+
+        if (messages == NULL) {
+            sim->error = -ENOMEM;
+            return NO_MESSAGE;
+        }
+        sim->messages = messages;
+        sim->message_capacity = capacity;
+    }
+    return sim->message_count++;
+}
+
+static void give_message(struct simulation *sim, int32_t index)
+{
+    sim->messages[index].next = sim->message_free;
+    sim->message_free = index;
+}
+
+static void put(struct simulation *sim, int32_t *list, int32_t index)
+{
+    sim->messages[index].next = *list;
+    *list = index;
+}
+
+static void insert_by_ready(struct simulation *sim, int32_t *list, int32_t index)
+{
+    struct message *messages = sim->messages;
+
+    while (*list != NO_MESSAGE && messages[*list].ready <= messages[index].ready) {
+        list = &messages[*list].next;
+    }
+    put(sim, list, index);
+}
+
+/* The first of the list between these ranks with that key leaves it. */
+static int32_t take(struct simulation *sim, int32_t *list, uint32_t from, uint32_t to, uint32_t key)
+{
+    for (; *list != NO_MESSAGE; list = &sim->messages[*list].next) {
+        const struct message *m = &sim->messages[*list];
+        int32_t index = *list;
+
+        if (m->from == from && m->to == to && m->key == key) {
+            *list = m->next;
+            return index;
+        }
+    }
+    return NO_MESSAGE;
+}
+
+static void push(struct simulation *sim, double time, uint32_t rank, int32_t item)
+{
+    sim->error = ibshift_heap_push(&sim->heap, (struct ibshift_event){time, 0, rank, item});
+}
+
+static double later(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* A send, or a receive, of the rank: event has its times. */
+static void report_message(const struct simulation *sim, uint32_t rank,
+                           const struct message *message, struct ibshift_price_event event)
+{
+    const struct ibshift_price_request *r = sim->request;
+    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
+
+    if (r->seen != NULL) {
+        (void)r->alg->emit(r->plan, rank, message->round, steps);
+        event.rank = rank;
+        event.round = message->round;
+        event.step = &steps[message->index];
+        event.bytes = message->bytes;
+        r->seen(r->context, &event);
+    }
+}
+
+static double burst_overhead(struct simulation *sim, uint32_t rank, int kind, uint32_t round,
+                             uint32_t index)
+{
+    const struct ibshift_price_request *r = sim->request;
+    const struct ibshift_model *m = &sim->model;
+    bool is_send = IBSHIFT_STEP_SEND == kind;
+    struct burst *burst = is_send ? &sim->nodes[rank].sends : &sim->nodes[rank].recvs;
+    double max = is_send ? m->send_max : m->recv_max, min = is_send ? m->send_min : m->recv_min;
+
+    if (max == min) {
+        return max;
+    }
+    if (burst->left == 0) {
+        burst->left = ibshift_burst_length(r->alg, r->plan, kind, rank, round, index);
+        burst->overhead = min + (max - min) / burst->left;
+    }
+    burst->left--;
+    return burst->overhead;
+}
+
+static void work(struct simulation *sim, uint32_t rank, double begin, double time)
+{
+    struct node *node = &sim->nodes[rank];
+
+    node->clock = begin + time;
+    sim->loads[rank].worked += time;
+    node->finish = later(node->finish, node->clock);
+    node->was_busy = true;
+}
+
+static struct unacked *unacked_at(const struct simulation *sim, uint32_t rank, uint32_t place)
+{
+    return &sim->unacked[(size_t)rank * sim->slots +
+                         (sim->nodes[rank].unacked_first + place) % sim->slots];
+}
+
+/* Acknowledgements that are back by then, for the rank in sim->walk. */
+static void acknowledge(struct simulation *sim, uint32_t rank, double now)
+{
+    struct node *node = &sim->nodes[rank];
+
+    while (node->unacked_count > 0 && unacked_at(sim, rank, 0)->done <= now) {
+        ibshift_walk_complete(&sim->walk, IBSHIFT_CLASS_SEND, unacked_at(sim, rank, 0)->flight);
+        node->unacked_first = (node->unacked_first + 1) % sim->slots;
+        node->unacked_count--;
+    }
+}
+
+/* In order of their ends: a send that had to wait for its grant may end after a later one. */
+static void hold_until_acknowledged(struct simulation *sim, uint32_t rank, uint32_t round,
+                                    uint32_t flight, double done)
+{
+    uint32_t place = sim->nodes[rank].unacked_count++;
+
+    for (; place > 0 && unacked_at(sim, rank, place - 1)->done > done; place--) {
+        *unacked_at(sim, rank, place) = *unacked_at(sim, rank, place - 1);
+    }
+    *unacked_at(sim, rank, place) = (struct unacked){done, round, flight};
+}
+
+/* When the acknowledgement of a long send will be back is known once it has arrived. */
+static void acknowledged(struct simulation *sim, uint32_t rank, uint32_t round, double done)
+{
+    struct node *node = &sim->nodes[rank];
+    uint32_t place = 0, flight;
+
+    while (unacked_at(sim, rank, place)->round != round ||
+           isfinite(unacked_at(sim, rank, place)->done)) {
+        place++;
+    }
+    flight = unacked_at(sim, rank, place)->flight;
+    for (node->unacked_count--; place < node->unacked_count; place++) {
+        *unacked_at(sim, rank, place) = *unacked_at(sim, rank, place + 1);
+    }
+    hold_until_acknowledged(sim, rank, round, flight, done);
+    node->finish = later(node->finish, done);
+    push(sim, done, rank, NO_MESSAGE);
+}
+
+/* The bytes of a send leave at `begin` or when the port lets them, but not before `earliest`. */
+static void leave(struct simulation *sim, int32_t index, double begin, double earliest)
+{
+    const struct message *message = &sim->messages[index];
+    struct ibshift_port_load *port = &sim->loads[message->from].out;
+    double end, leaves;
+
+    port->wire = later(port->wire, earliest);
+    leaves = ibshift_port_take(&sim->model, port, begin, message->bytes, &end);
+    report_message(sim, message->from, message,
+                   (struct ibshift_price_event){.begin = message->begin,
+                                                .end = message->end,
+                                                .leaves = leaves,
+                                                .arrives = leaves + sim->model.latency});
+    push(sim, leaves + sim->model.latency, message->to, index);
+    if (needs_grant(sim, message->bytes)) {
+        hold_until_acknowledged(sim, message->from, message->round, message->flight, INFINITY);
+    } else if (sim->model.at_once == 0) {
+        hold_until_acknowledged(sim, message->from, message->round, message->flight,
+                                end + 2 * sim->model.latency);
+    } else {
+        ibshift_walk_complete(&sim->walk, IBSHIFT_CLASS_SEND, message->flight);
+    }
+}
+
+/* The rank posts the receive of a long message. */
+static void send_grant(struct simulation *sim, uint32_t rank, const struct ibshift_step *step)
+{
+    struct node *node = &sim->nodes[rank];
+    int32_t at = take_message(sim);
+
+    if (at == NO_MESSAGE) {
+        return;
+    }
+    node->clock += sim->model.send_min;
+    sim->loads[rank].worked += sim->model.send_min;
+    sim->messages[at] = (struct message){
+        .from = rank, .to = step->peer, .key = ibshift_step_key(step), .is_grant = true};
+    push(sim, node->clock + sim->model.latency, step->peer, at);
+}
+
+/* A grant is at its rank, whose send may leave now if it is there. */
+static void arrive_grant(struct simulation *sim, uint32_t rank, double now, int32_t index)
+{
+    struct node *node = &sim->nodes[rank];
+    const struct message *grant = &sim->messages[index];
+    int32_t at = take(sim, &node->asked, rank, grant->from, grant->key);
+
+    if (at == NO_MESSAGE) {
+        put(sim, &node->grants, index);
+        return;
+    }
+    give_message(sim, index);
+    now = later(now, node->clock) + sim->model.recv_min;
+    node->clock = now;
+    sim->loads[rank].worked += sim->model.recv_min;
+    leave(sim, at, now, now);
+}
+
+/* A long send: true when its grant is there, else it waits for that. */
+static bool ask_grant(struct simulation *sim, uint32_t rank, int32_t index)
+{
+    struct node *node = &sim->nodes[rank];
+    const struct message *message = &sim->messages[index];
+    int32_t grant = take(sim, &node->grants, message->to, rank, message->key);
+
+    if (grant == NO_MESSAGE) {
+        put(sim, &node->asked, index);
+        return false;
+    }
+    give_message(sim, grant);
+    return true;
+}
+/* A message and its receive have found each other. */
+static void meet(struct simulation *sim, uint32_t rank, int32_t index, const struct posted *posted)
+{
+    struct message *message = &sim->messages[index];
+
+    message->round = posted->round;
+    message->index = posted->index;
+    message->flight = posted->flight;
+    insert_by_ready(sim, &sim->nodes[rank].arrived, index);
+}
+
+static void post_one(struct simulation *sim, uint32_t rank, const struct posted *posted)
+{
+    struct node *node = &sim->nodes[rank];
+    int32_t index = take(sim, &node->early, posted->from, rank, posted->key);
+
+    if (index == NO_MESSAGE) {
+        sim->posted[(size_t)rank * sim->slots + node->posted_count++] = *posted;
+    } else {
+        sim->messages[index].ready = later(sim->messages[index].ready, node->clock);
+        meet(sim, rank, index, posted);
+    }
+}
+
+/* Every receive that the rank in sim->walk may post now. */
+static void post(struct simulation *sim, uint32_t rank)
+{
+    struct ibshift_walk *walk = &sim->walk;
+    const struct ibshift_cursor *at = &walk->cursor[IBSHIFT_CLASS_RECV];
+    const struct ibshift_step *next;
+
+    while ((next = ibshift_walk_next(walk, IBSHIFT_CLASS_RECV)) != NULL) {
+        struct ibshift_step step = *next;
+        uint64_t bytes = ibshift_sizes_step(&sim->sizes, rank, &step);
+        struct posted posted = {step.peer, ibshift_step_key(&step), at->round, at->index, 0};
+
+        posted.flight = ibshift_walk_start(walk, IBSHIFT_CLASS_RECV);
+        if (step.count > 0 && bytes == 0) {
+            ibshift_walk_complete(walk, IBSHIFT_CLASS_RECV, posted.flight);
+            continue;
+        }
+        if (needs_grant(sim, bytes)) {
+            send_grant(sim, rank, &step);
+        }
+        post_one(sim, rank, &posted);
+    }
+}
+
+/* A message is at the rank's port: finds its receive (true), or waits for it. */
+static bool arrive(struct simulation *sim, uint32_t rank, double now, int32_t index)
+{
+    struct node *node = &sim->nodes[rank];
+    struct posted *posted = &sim->posted[(size_t)rank * sim->slots];
+    struct message *message = &sim->messages[index];
+    int32_t *list = &node->early;
+
+    ibshift_port_take(&sim->model, &sim->loads[rank].in, now, message->bytes, &message->ready);
+    if (needs_grant(sim, message->bytes)) {
+        acknowledged(sim, message->from, message->round, message->ready + sim->model.latency);
+    }
+    for (uint32_t i = 0; i < node->posted_count; i++) {
+        if (posted[i].from == message->from && posted[i].key == message->key) {
+            meet(sim, rank, index, &posted[i]);
+            memmove(&posted[i], &posted[i + 1], (--node->posted_count - i) * sizeof(*posted));
             return true;
         }
+    }
+    while (*list != NO_MESSAGE) {
+        list = &sim->messages[*list].next;
+    }
+    put(sim, list, index);
+    return false;
+}
+
+static void do_local(struct simulation *sim, uint32_t rank, struct ibshift_step step)
+{
+    struct node *node = &sim->nodes[rank];
+    double rate = step.kind == IBSHIFT_STEP_COPY ? sim->model.copy_byte : sim->model.reduce_byte;
+    struct ibshift_price_event event = {.rank = rank, .step = &step, .begin = node->clock};
+
+    event.bytes = ibshift_sizes_step(&sim->sizes, rank, &step);
+    work(sim, rank, node->clock, (double)event.bytes * rate);
+    event.end = node->clock;
+    event.round = sim->walk.cursor[IBSHIFT_CLASS_LOCAL].round;
+    ibshift_walk_start(&sim->walk, IBSHIFT_CLASS_LOCAL);
+    if (sim->request->seen != NULL) {
+        sim->request->seen(sim->request->context, &event);
+    }
+}
+
+/* begin is when the port has a turn for it. */
+static void do_send(struct simulation *sim, uint32_t rank, struct ibshift_step step, uint64_t bytes,
+                    double begin)
+{
+    struct node *node = &sim->nodes[rank];
+    uint32_t index = sim->walk.cursor[IBSHIFT_CLASS_SEND].index;
+    uint32_t round = sim->walk.cursor[IBSHIFT_CLASS_SEND].round;
+    uint32_t flight = ibshift_walk_start(&sim->walk, IBSHIFT_CLASS_SEND);
+    double time = burst_overhead(sim, rank, IBSHIFT_STEP_SEND, round, index) +
+                  (double)bytes * sim->model.send_byte;
+    int32_t at = take_message(sim);
+
+    if (at == NO_MESSAGE) {
+        return;
+    }
+    sim->messages[at] = (struct message){.begin = begin,
+                                         .end = begin + time,
+                                         .bytes = bytes,
+                                         .from = rank,
+                                         .to = step.peer,
+                                         .key = ibshift_step_key(&step),
+                                         .round = round,
+                                         .index = index,
+                                         .flight = flight};
+    work(sim, rank, begin, time);
+    node->sent++;
+    sim->message_total++;
+    sim->byte_total += bytes;
+    if (!needs_grant(sim, bytes) || ask_grant(sim, rank, at)) {
+        leave(sim, at, begin, begin + time);
+    }
+}
+
+static void do_recv(struct simulation *sim, uint32_t rank)
+{
+    struct node *node = &sim->nodes[rank];
+    int32_t at = node->arrived;
+    struct message message = sim->messages[at];
+    double begin = later(node->clock, message.ready);
+
+    node->arrived = message.next;
+    give_message(sim, at);
+    work(sim, rank, begin,
+         burst_overhead(sim, rank, IBSHIFT_STEP_RECV, message.round, message.index));
+    report_message(
+        sim, rank, &message,
+        (struct ibshift_price_event){.begin = begin, .end = node->clock, .ready = message.ready});
+    ibshift_walk_complete(&sim->walk, IBSHIFT_CLASS_RECV, message.flight);
+}
+
+/* When an acknowledgement comes that a step waits for, or infinity. */
+static double awaited_acknowledgement(const struct simulation *sim, uint32_t rank)
+{
+    const struct node *node = &sim->nodes[rank];
+    const struct ibshift_walk *walk = &sim->walk;
+
+    if (node->unacked_count == 0) {
+        return INFINITY;
+    }
+    for (int class = 0; class < IBSHIFT_CLASSES; class ++) {
+        const struct ibshift_cursor *cursor = &walk->cursor[class];
+        bool is_full = class == IBSHIFT_CLASS_SEND && walk->in_flight[class] == walk->window;
+
+        if (cursor->has_step && (is_full || cursor->step.drain > walk->progress.sent)) {
+            return unacked_at(sim, rank, 0)->done;
+        }
+    }
+    return INFINITY;
+}
+
+static void sleep_until(struct simulation *sim, uint32_t rank, double time)
+{
+    struct node *node = &sim->nodes[rank];
+
+    if (!node->is_asleep || time < node->wake) {
+        node->is_asleep = true;
+        node->wake = time;
+        push(sim, time, rank, NO_MESSAGE);
+    }
+}
+
+/* The next thing that the rank does; false when it must wait for an event. */
+static bool act(struct simulation *sim, uint32_t rank)
+{
+    struct node *node = &sim->nodes[rank];
+    const struct ibshift_step *step;
+    double send_at = INFINITY, recv_at = INFINITY, other_at;
+    uint64_t bytes = 0;
+
+    if ((step = ibshift_walk_next(&sim->walk, IBSHIFT_CLASS_LOCAL)) != NULL) {
+        do_local(sim, rank, *step);
+        return true;
+    }
+    if ((step = ibshift_walk_next(&sim->walk, IBSHIFT_CLASS_SEND)) != NULL) {
+        bytes = ibshift_sizes_step(&sim->sizes, rank, step);
+        if (bytes == 0 && step->count > 0) {
+            ibshift_walk_skip(&sim->walk, IBSHIFT_CLASS_SEND);
+            return true;
+        }
+        send_at = later(node->clock, sim->loads[rank].out.turn -
+                                         (sim->model.free_messages - 1) * sim->model.gap);
+    }
+    if (node->arrived != NO_MESSAGE) {
+        recv_at = later(node->clock, sim->messages[node->arrived].ready);
+    }
+    other_at = awaited_acknowledgement(sim, rank);
+    if (send_at <= node->clock || (send_at <= recv_at && isfinite(recv_at))) {
+        do_send(sim, rank, *step, bytes, send_at);
+        return true;
+    }
+    if (isfinite(recv_at) && recv_at <= other_at) {
+        do_recv(sim, rank);
+        return true;
+    }
+    other_at = other_at < send_at ? other_at : send_at;
+    if (isfinite(recv_at)) {
+        node->clock = later(node->clock, other_at);
+        return true;
+    }
+    if (isfinite(other_at)) {
+        sleep_until(sim, rank, other_at);
     }
     return false;
 }
 
-/* The most receives or sends of any rank, as far as the window lets them be in flight. */
-static uint32_t slots_needed(const struct ibshift_price_request *request, uint32_t window)
+/* Does all that the rank can do without hearing from others. */
+static void go_on(struct simulation *sim, uint32_t rank)
 {
-    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
-    uint32_t most = 1;
-
-    for (uint32_t rank = 0; rank < request->plan->ranks && most < window; rank++) {
-        uint32_t rounds = request->alg->rounds(request->plan, rank), count[2] = {0, 0};
-
-        for (uint32_t round = 0; round < rounds && most < window; round++) {
-            int emitted = request->alg->emit(request->plan, rank, round, steps);
-
-            for (int i = 0; i < emitted; i++) {
-                count[steps[i].kind == IBSHIFT_STEP_SEND] += !ibshift_step_is_local(&steps[i]);
-            }
-            most = count[0] > most ? count[0] : most;
-            most = count[1] > most ? count[1] : most;
-        }
-    }
-    return most < window ? most : window;
+    do {
+        acknowledge(sim, rank, sim->nodes[rank].clock);
+        post(sim, rank);
+    } while (sim->error == 0 && act(sim, rank));
+    ibshift_walk_mark(&sim->walk, &sim->nodes[rank].mark);
 }
 
-static int begin(struct ibshift_simulation *sim)
+static void fly_list(struct simulation *sim, int32_t first, enum ibshift_class which)
+{
+    for (int32_t i = first; i != NO_MESSAGE; i = sim->messages[i].next) {
+        struct message *message = &sim->messages[i];
+
+        message->flight = ibshift_walk_fly(&sim->walk, which, message->round, message->index);
+    }
+}
+
+/* What was in flight is what is posted, what has come, what waits for a grant and what is not
+ * acknowledged. */
+static void resume(struct simulation *sim, uint32_t rank)
+{
+    const struct node *node = &sim->nodes[rank];
+    struct posted *posted = &sim->posted[(size_t)rank * sim->slots];
+
+    ibshift_walk_resume(&sim->walk, rank, &node->mark);
+    for (uint32_t i = 0; i < node->posted_count; i++) {
+        posted[i].flight =
+            ibshift_walk_fly(&sim->walk, IBSHIFT_CLASS_RECV, posted[i].round, posted[i].index);
+    }
+    fly_list(sim, node->arrived, IBSHIFT_CLASS_RECV);
+    fly_list(sim, node->asked, IBSHIFT_CLASS_SEND);
+    for (uint32_t i = 0; i < node->unacked_count; i++) {
+        struct unacked *send = unacked_at(sim, rank, i);
+
+        send->flight = ibshift_walk_fly(&sim->walk, IBSHIFT_CLASS_SEND, send->round, 0);
+    }
+}
+
+static int begin(struct simulation *sim)
 {
     const struct ibshift_price_request *r = sim->request;
     uint32_t ranks = r->plan->ranks;
 
-    sim->walk.alg = r->alg;
-    sim->walk.plan = r->plan;
     sim->nodes = calloc(ranks, sizeof(*sim->nodes));
+    sim->loads = calloc(ranks, sizeof(*sim->loads));
     sim->posted = malloc((size_t)ranks * sim->slots * sizeof(*sim->posted));
     sim->unacked = malloc((size_t)ranks * sim->slots * sizeof(*sim->unacked));
-    if (sim->nodes == NULL || sim->posted == NULL || sim->unacked == NULL) {
+    if (sim->nodes == NULL || sim->loads == NULL || sim->posted == NULL || sim->unacked == NULL) {
         return -ENOMEM;
     }
     for (uint32_t rank = 0; rank < ranks; rank++) {
-        sim->nodes[rank].arrived = IBSHIFT_NO_MESSAGE;
-        sim->nodes[rank].early = IBSHIFT_NO_MESSAGE;
-        sim->nodes[rank].asked = IBSHIFT_NO_MESSAGE;
-        sim->nodes[rank].grants = IBSHIFT_NO_MESSAGE;
+        sim->nodes[rank] = (struct node){
+            .arrived = NO_MESSAGE, .early = NO_MESSAGE, .asked = NO_MESSAGE, .grants = NO_MESSAGE};
     }
     for (uint32_t rank = 0; rank < ranks && sim->error == 0; rank++) {
-        ibshift_node_begin(sim, rank);
+        ibshift_walk_begin(&sim->walk, &sim->pages, r->alg, r->plan, rank, sim->window);
+        go_on(sim, rank);
     }
     return sim->error;
 }
 
-static int run(struct ibshift_simulation *sim)
+static int run(struct simulation *sim)
 {
     while (sim->heap.count > 0 && sim->error == 0) {
         struct ibshift_event event = ibshift_heap_pop(&sim->heap);
-        struct ibshift_node *node = &sim->nodes[event.rank];
+        struct node *node = &sim->nodes[event.rank];
 
-        if (event.item != IBSHIFT_NO_MESSAGE && sim->messages[event.item].is_grant) {
-            ibshift_grant_arrive(sim, event.rank, event.time, event.item);
-        } else if (event.item != IBSHIFT_NO_MESSAGE) {
-            if (!ibshift_node_arrive(sim, event.rank, event.time, event.item)) {
+        if (event.item != NO_MESSAGE && sim->messages[event.item].is_grant) {
+            arrive_grant(sim, event.rank, event.time, event.item);
+        } else if (event.item != NO_MESSAGE) {
+            if (!arrive(sim, event.rank, event.time, event.item)) {
                 continue;
             }
         } else {
             node->is_asleep = node->is_asleep && node->wake != event.time;
-            node->clock = node->clock > event.time ? node->clock : event.time;
+            node->clock = later(node->clock, event.time);
         }
-        ibshift_node_advance(sim, event.rank);
+        resume(sim, event.rank);
+        go_on(sim, event.rank);
     }
     return sim->error;
 }
 
-static int finish(struct ibshift_simulation *sim, struct ibshift_price *price)
+/* Where processors or ports are shared, these may take longer than the path of any rank. */
+static int share(const struct simulation *sim, struct ibshift_price *price)
+{
+    const struct ibshift_crowd *crowd = sim->request->crowd;
+    uint32_t ranks = sim->request->plan->ranks;
+    double processors, ports, free_gaps = sim->model.free_messages * sim->model.gap;
+    int rc =
+        ibshift_crowd_share(crowd, sim->loads, ranks, free_gaps, price->last, &processors, &ports);
+
+    if (rc == 0 && processors > price->last) {
+        price->last = processors;
+        price->of = IBSHIFT_PRICE_PROCESSORS;
+    }
+    if (rc == 0 && ports > price->last) {
+        price->last = ports;
+        price->of = IBSHIFT_PRICE_PORT;
+    }
+    return rc;
+}
+
+static int finish(struct simulation *sim, struct ibshift_price *price)
 {
     struct ibshift_price sum = {.messages = sim->message_total, .bytes = sim->byte_total};
     bool is_first = true;
 
     for (uint32_t rank = 0; rank < sim->request->plan->ranks; rank++) {
-        struct ibshift_node *node = &sim->nodes[rank];
+        struct node *node = &sim->nodes[rank];
 
-        ibshift_node_resume(sim, rank);
-        ibshift_node_acknowledge(sim, rank, INFINITY);
+        resume(sim, rank);
+        acknowledge(sim, rank, INFINITY);
         if (!ibshift_walk_is_done(&sim->walk)) {
             return -EDEADLK;
         }
         sum.most = node->sent > sum.most ? node->sent : sum.most;
-        if (!node->was_busy) {
-            continue;
+        if (node->was_busy) {
+            sum.last = later(node->finish, sum.last);
+            sum.first = is_first || node->finish < sum.first ? node->finish : sum.first;
+            is_first = false;
         }
-        sum.last = node->finish > sum.last ? node->finish : sum.last;
-        sum.first = is_first || node->finish < sum.first ? node->finish : sum.first;
-        is_first = false;
     }
     *price = sum;
-    return sim->request->crowd != NULL ? ibshift_price_share(sim, price) : 0;
+    return sim->request->crowd != NULL ? share(sim, price) : 0;
 }
 
 int ibshift_price(const struct ibshift_price_request *request, struct ibshift_price *price)
 {
-    struct ibshift_simulation sim = {
+    struct simulation sim = {
         .request = request,
         .model = *request->model,
         .window = request->window > 0 && request->window < IBSHIFT_WINDOW_MAX ? request->window
                                                                               : IBSHIFT_WINDOW_MAX,
-        .message_free = IBSHIFT_NO_MESSAGE,
+        .message_free = NO_MESSAGE,
     };
     int rc;
 
-    if (is_too_large(request)) {
+    if (ibshift_plan_exceeds(request->alg, request->plan, request->limit)) {
         return -E2BIG;
     }
     ibshift_sizes_begin(&sim.sizes, request->alg, request->plan, request->bytes,
                         request->element > 0 ? request->element : 1);
-    sim.slots = slots_needed(request, sim.window);
+    sim.slots = ibshift_plan_slots(request->alg, request->plan, sim.window);
     rc = begin(&sim);
     if (rc == 0) {
         rc = run(&sim);
@@ -141,6 +694,7 @@ int ibshift_price(const struct ibshift_price_request *request, struct ibshift_pr
     free(sim.messages);
     free(sim.unacked);
     free(sim.posted);
+    free(sim.loads);
     free(sim.nodes);
     return rc;
 }

@@ -28,6 +28,7 @@
 #define IBSHIFT_CHOOSE_PRICE_H
 
 #include "plan/alg.h"
+#include "choose/crowd.h"
 #include "choose/param.h"
 
 /* What a rank did, in order of its own time: for drawings and tests. */
@@ -39,14 +40,6 @@ struct ibshift_price_event {
     double arrives;    /* a send: its first byte is there */
     double ready;      /* a receive: its last byte is there */
     uint64_t bytes;
-};
-
-/* Who shares what. */
-struct ibshift_crowd {
-    uint32_t hosts, ports;
-    const uint32_t *host_of; /* by rank */
-    const uint32_t *port_of;
-    const uint32_t *processors; /* by host: of all its ranks together */
 };
 
 struct ibshift_price_request {

@@ -1,5 +1,7 @@
 #include "choose/size.h"
 
+#define LIMIT_DEFAULT ((uint64_t)1 << 32)
+
 bool ibshift_collective_has_vector(enum ibshift_collective collective)
 {
     switch (collective) {
@@ -62,4 +64,41 @@ uint64_t ibshift_sizes_step(const struct ibshift_sizes *sizes, uint32_t rank,
         elements = piece_range(sizes, step->first, step->count);
     }
     return elements * sizes->element;
+}
+
+/* Rounds, hence messages within a factor of the radix: cheap, and enough to refuse. */
+bool ibshift_plan_exceeds(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                          uint64_t limit)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t rank = 0; rank < plan->ranks; rank++) {
+        sum += alg->rounds(plan, rank);
+        if (sum > (limit > 0 ? limit : LIMIT_DEFAULT)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+uint32_t ibshift_plan_slots(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                            uint32_t window)
+{
+    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
+    uint32_t most = 1;
+
+    for (uint32_t rank = 0; rank < plan->ranks && most < window; rank++) {
+        uint32_t rounds = alg->rounds(plan, rank), count[2] = {0, 0};
+
+        for (uint32_t round = 0; round < rounds && most < window; round++) {
+            int emitted = alg->emit(plan, rank, round, steps);
+
+            for (int i = 0; i < emitted; i++) {
+                count[steps[i].kind == IBSHIFT_STEP_SEND] += !ibshift_step_is_local(&steps[i]);
+            }
+            most = count[0] > most ? count[0] : most;
+            most = count[1] > most ? count[1] : most;
+        }
+    }
+    return most < window ? most : window;
 }

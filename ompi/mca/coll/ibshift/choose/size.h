@@ -1,4 +1,4 @@
-/* How many bytes a step moves, from the symbolic blocks of a plan.
+/* How large a plan is, and how many bytes a step moves, from the symbolic blocks of the plan.
  *
  * "bytes" is what MPI calls count times extent: for scatter, gather, allgather, alltoall and
  * reduce_scatter it is one block (what one rank gives to or gets from one other); for bcast,
@@ -27,5 +27,13 @@ uint64_t ibshift_sizes_step(const struct ibshift_sizes *sizes, uint32_t rank,
 
 /* A collective on a vector (else on blocks). */
 bool ibshift_collective_has_vector(enum ibshift_collective collective);
+
+/* Would the plans of all ranks send more messages than that, within a factor of the radix? 0: 2^32. */
+bool ibshift_plan_exceeds(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                          uint64_t limit);
+
+/* The most receives, or sends, of any rank, as far as the window lets them be in flight. */
+uint32_t ibshift_plan_slots(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                            uint32_t window);
 
 #endif
