@@ -10,9 +10,11 @@
 /* The writer's own sum, under other names beside the linked ones. */
 #define ibshift_compiled_write sealed_write
 #define ibshift_compiled_read  sealed_read
+#define ibshift_fabric_compare sealed_compare
 #include "fabric/read/compiled.c"
 #undef ibshift_compiled_write
 #undef ibshift_compiled_read
+#undef ibshift_fabric_compare
 
 #include "fabric/table/arrange.h"
 #include "fabric/shape/check.h"
@@ -29,7 +31,7 @@ int ibshift_compiled_read(const char *path, struct ibshift_fabric **fabric,
 static uint64_t seal(uint8_t *image)
 {
     struct ibshift_compiled_header *h = (void *)image;
-    section_t sections[IBSHIFT_SECTION_COUNT];
+    struct section sections[IBSHIFT_SECTION_COUNT];
     uint64_t at = sizeof(*h);
 
     memcpy(h->magic, IBSHIFT_COMPILED_MAGIC, sizeof(h->magic));
@@ -46,7 +48,7 @@ static uint64_t seal(uint8_t *image)
             h->count[i] = 0;
         }
         h->offset[i] = at < IMAGE_SIZE ? at : IMAGE_SIZE;
-        sections[i] = (section_t){image + h->offset[i], h->count[i] * element, h->count[i]};
+        sections[i] = (struct section){image + h->offset[i], h->count[i] * element, h->count[i]};
         at = h->offset[i] + sections[i].size;
     }
     h->file_size = at;
