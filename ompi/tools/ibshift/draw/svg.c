@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <string.h>
 
 static const char *const colors[SVG_COLOR_COUNT] = {
@@ -63,6 +64,42 @@ void svg_frame(FILE *out, double x, double y, double width, double height, enum 
             "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"none\" "
             "stroke=\"%s\"/>\n",
             x, y, width, height, colors[stroke]);
+}
+
+static void cells_of(FILE *out, struct svg_point at, struct svg_point cell,
+                     const enum svg_color *cells, int count, enum svg_color color)
+{
+    bool is_open = false;
+
+    for (int first = 0, next; first < count; first = next) {
+        for (next = first; next < count && cells[next] == cells[first];) {
+            next++;
+        }
+        if (cells[first] != color) {
+            continue;
+        }
+        if (!is_open) {
+            fprintf(out, "<path stroke=\"%s\" stroke-width=\"%.1f\" d=\"", colors[color], cell.y);
+            is_open = true;
+        }
+        fprintf(out, "M%.1f %.1fh%.1f", at.x + first * cell.x, at.y + cell.y / 2,
+                (next - first) * cell.x);
+    }
+    if (is_open) {
+        fputs("\"/>\n", out);
+    }
+}
+
+void svg_cells(FILE *out, struct svg_point at, struct svg_point cell, const enum svg_color *cells,
+               int count, const char *name)
+{
+    fputs("<g><title>", out);
+    escape(out, name);
+    fputs("</title>\n", out);
+    for (enum svg_color color = 0; color < SVG_WHITE; color++) {
+        cells_of(out, at, cell, cells, count, color);
+    }
+    fputs("</g>\n", out);
 }
 
 void svg_circle(FILE *out, struct svg_point at, double radius, enum svg_color fill)

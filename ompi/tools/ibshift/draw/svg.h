@@ -34,6 +34,10 @@ void svg_end(FILE *out);
 
 void svg_rect(FILE *out, double x, double y, double width, double height, enum svg_color fill);
 void svg_frame(FILE *out, double x, double y, double width, double height, enum svg_color stroke);
+/* A row of cells, each as large as `cell` says; equal neighbours are one shape, white ones none.
+ * Browsers show the name under the pointer. */
+void svg_cells(FILE *out, struct svg_point at, struct svg_point cell, const enum svg_color *cells,
+               int count, const char *name);
 void svg_circle(FILE *out, struct svg_point at, double radius, enum svg_color fill);
 void svg_line(FILE *out, struct svg_point from, struct svg_point to, enum svg_color stroke,
               double width, enum svg_dash dash);

@@ -20,6 +20,7 @@ struct sim_numbers {
     double warm, span;                                    /* us */
     double background_load, background_bytes;
     double slow_hosts, slow_by;
+    double until; /* us */
 };
 
 struct sim_command {
@@ -83,7 +84,7 @@ void sim_progress_clear(const struct sim_command *c);
 /* `--traffic`: the whole of it. CLI_OK or CLI_USAGE. */
 int sim_traffic_curve(struct sim_command *c);
 
-/* The use of the busiest links over time; CLI_OK or CLI_USAGE. */
+/* The use of the links over time; CLI_OK or CLI_USAGE. */
 int sim_draw_use(const struct sim_command *c, const char *path);
 
 int cmd_sim(int argc, char **argv);

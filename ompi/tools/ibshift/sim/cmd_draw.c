@@ -1,46 +1,71 @@
-/* The use of links over time, as a picture: a row a link, a column a part of the time. */
+/* The use of links over time, as a picture: a row per link, grouped by where the links lead. */
 #include "sim/cmd.h"
 
-#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "draw/svg.h"
+#include "fabric/shape/shape.h"
 
-enum { ROWS_MAX = 48, COLUMNS_MAX = 256, ROW = 13, LEFT = 250, WIDTH = 640, TOP = 58 };
+enum {
+    ROWS_MAX = 66, /* more cannot be told apart on a page */
+    BINS_MAX = 256,
+    LEFT = 150,
+    WIDTH = 720,
+    TOP = 84,
+    BODY = 280,
+    GAP = 10,
+    LEVELS_ALIKE = 100, /* between switches of one level: behind all ways up */
+    LEVELS_DOWN = 200,
+};
 
-struct use {
-    uint32_t link;
+struct row {
+    uint32_t link, group; /* groups in the order of a message's way: up, across, down */
+    unsigned from, to;    /* levels; 0: a host */
     uint64_t busy;
 };
 
-static int by_use(const void *one, const void *other)
-{
-    const struct use *a = one, *b = other;
+struct picture {
+    FILE *out;
+    const struct sim_command *c;
+    struct ibshift_shape shape;
+    struct row *rows;
+    uint32_t count, drawn, groups;
+    uint64_t end; /* ps: of the axis */
+    double pitch, y;
+};
 
-    return a->busy != b->busy ? (a->busy < b->busy ? 1 : -1)
-                              : (a->link > b->link) - (a->link < b->link);
+static int in_order(const void *one, const void *other)
+{
+    const struct row *a = one, *b = other;
+
+    return a->group != b->group ? (a->group > b->group) - (a->group < b->group)
+                                : (a->link > b->link) - (a->link < b->link);
 }
 
-/* The job's links, busiest first; returns their number. */
-static uint32_t list_links(const struct sim_command *c, struct use *uses)
+static void list_rows(struct picture *p)
 {
-    uint32_t count = 0;
+    const struct ibshift_fabric *f = p->c->job.fabric;
 
-    for (uint32_t i = 0; i < c->job.fabric->port_count; i++) {
-        uint64_t busy = sim_fabric_busy(c->run.fabric, i, false);
+    for (uint32_t i = 0; i < f->port_count; i++) {
+        uint64_t busy = sim_fabric_busy(p->c->run.fabric, i, false);
+        struct row row = {.link = i, .busy = busy};
 
-        if (busy > 0) {
-            uses[count++] = (struct use){.link = i, .busy = busy};
+        if (busy == 0) {
+            continue;
         }
+        row.from = p->shape.node_level[f->ports[i].node];
+        row.to = p->shape.node_level[f->ports[f->ports[i].peer].node];
+        row.group = row.from < row.to    ? row.from
+                    : row.from == row.to ? LEVELS_ALIKE
+                                         : LEVELS_DOWN - row.from;
+        p->rows[p->count++] = row;
     }
-    qsort(uses, count, sizeof(*uses), by_use);
-    return count;
-}
-
-/* Evenly from the busiest to the idlest, so that few rows show all kinds. */
-static uint32_t row_of(uint32_t row, uint32_t rows, uint32_t count)
-{
-    return rows > 1 ? (uint32_t)((uint64_t)row * (count - 1) / (rows - 1)) : 0;
+    qsort(p->rows, p->count, sizeof(*p->rows), in_order);
+    for (uint32_t i = 0; i < p->count; i++) {
+        p->groups += i == 0 || p->rows[i].group != p->rows[i - 1].group;
+    }
 }
 
 static enum svg_color color_of(double share)
@@ -52,73 +77,183 @@ static enum svg_color color_of(double share)
                           : SVG_WHITE;
 }
 
-static void draw_row(FILE *out, const struct sim_command *c, const struct use *use, double y)
+static double x_of(const struct picture *p, double time)
 {
-    uint64_t width, end = c->run.time;
+    return LEFT + time / (double)p->end * WIDTH;
+}
+
+static void draw_row(const struct picture *p, const struct row *row)
+{
+    enum svg_color cells[BINS_MAX];
+    uint64_t width;
+    uint32_t count = 0;
     char name[200];
 
-    sim_fabric_busy_in(c->run.fabric, use->link, 0, &width);
-    ibshift_link_name(c->job.fabric, use->link, name, sizeof(name));
-    svg_text(out, (struct svg_point){LEFT - 6, y + ROW - 3}, 9, SVG_END, "%.48s", name);
-    for (uint32_t bin = 0; bin < COLUMNS_MAX && bin * width < end; bin++) {
-        double busy = (double)sim_fabric_busy_in(c->run.fabric, use->link, bin, &width);
-        double x = LEFT + (double)(bin * width) / (double)end * WIDTH;
-        double last = (double)((bin + 1) * width) / (double)end;
-        double right = LEFT + (last < 1 ? last : 1) * WIDTH;
+    sim_fabric_busy_in(p->c->run.fabric, row->link, 0, &width);
+    ibshift_link_name(p->c->job.fabric, row->link, name, sizeof(name));
+    while (count < BINS_MAX && count * width < p->c->run.time) {
+        double busy = (double)sim_fabric_busy_in(p->c->run.fabric, row->link, count, &width);
+        double rest = (double)(p->c->run.time - count * width);
 
-        svg_rect(out, x, y, right - x, ROW - 2, color_of(busy / (double)width));
+        cells[count++] = color_of(busy / fmin((double)width, rest));
     }
-    svg_frame(out, LEFT, y, WIDTH, ROW - 2, SVG_GREY);
+    svg_cells(p->out, (struct svg_point){LEFT, p->y},
+              (struct svg_point){(x_of(p, (double)p->c->run.time) - LEFT) / count,
+                                 p->pitch - (p->pitch > 4 ? 1 : 0)},
+              cells, (int)count, name);
 }
 
-static void draw_legend(FILE *out, double y)
+static void group_name(const struct row *row, char *text, size_t size)
+{
+    if (row->from == 0) {
+        snprintf(text, size, "from hosts");
+    } else if (row->to == 0) {
+        snprintf(text, size, "to hosts");
+    } else if (row->from == row->to) {
+        snprintf(text, size, "between switches");
+    } else {
+        snprintf(text, size, "level %u to %u", row->from, row->to);
+    }
+}
+
+/* All links of one group count for its use; so many rows of them are drawn, evenly chosen. */
+static void draw_group(struct picture *p, const struct row *rows, uint32_t count)
+{
+    uint32_t most = ROWS_MAX / p->groups, drawn = count < most ? count : most;
+    double height = drawn * p->pitch, busy = 0, top = p->y;
+    char name[32];
+
+    for (uint32_t i = 0; i < count; i++) {
+        busy += (double)rows[i].busy;
+    }
+    for (uint32_t i = 0; i < drawn; i++) {
+        draw_row(p, &rows[(uint64_t)i * count / drawn]);
+        p->y += p->pitch;
+    }
+    group_name(rows, name, sizeof(name));
+    svg_text(p->out, (struct svg_point){LEFT - 10, top + height / 2 - 3}, 12, SVG_END, "%s", name);
+    svg_text(p->out, (struct svg_point){LEFT - 10, top + height / 2 + 12}, 11, SVG_END,
+             "%.0f %% used", 100 * busy / count / (double)p->c->run.time);
+    svg_frame(p->out, LEFT, top, WIDTH, height, SVG_GREY);
+    p->y += GAP;
+}
+
+static void draw_groups(struct picture *p)
+{
+    for (uint32_t first = 0, next; first < p->count; first = next) {
+        for (next = first; next < p->count && p->rows[next].group == p->rows[first].group;) {
+            next++;
+        }
+        draw_group(p, &p->rows[first], next - first);
+    }
+}
+
+static void mark(const struct picture *p, uint64_t time, const char *what, enum svg_dash dash,
+                 enum svg_anchor anchor)
+{
+    double x = x_of(p, (double)time);
+
+    svg_line(p->out, (struct svg_point){x, TOP - 8}, (struct svg_point){x, p->y - GAP}, SVG_BLACK,
+             1, dash);
+    svg_text(p->out, (struct svg_point){x + (anchor == SVG_END ? -4 : 4), TOP - 12}, 11, anchor,
+             "%s %.0f us", what, (double)time / 1e6);
+}
+
+static void draw_axis(const struct picture *p)
+{
+    uint64_t ideal = p->c->ideal, time = p->c->run.time;
+    double end = (double)p->end / 1e6, power = pow(10, floor(log10(end)));
+    double step = end / power < 2 ? power / 5 : end / power < 5 ? power / 2 : power;
+
+    for (int i = 0; i * step <= end * 1.0001; i++) {
+        svg_text(p->out, (struct svg_point){x_of(p, i * step * 1e6), p->y + 6}, 11, SVG_MIDDLE,
+                 "%g", i * step);
+    }
+    svg_text(p->out, (struct svg_point){LEFT + WIDTH + 26, p->y + 6}, 11, SVG_START, "us");
+    /* The earlier one's name is left of its line; the later one's right of it where there is room.
+     */
+    mark(p, ideal, "bound", SVG_DASHED, SVG_END);
+    mark(p, time, "end", SVG_SOLID,
+         x_of(p, (double)time) < LEFT + 0.85 * WIDTH ? SVG_START : SVG_END);
+}
+
+static void draw_legend(const struct picture *p)
 {
     static const double share[] = {0, 0.1, 0.4, 0.7, 1};
-    static const char *const text[] = {"idle", "below 30 %", "below 60 %", "below 90 %", "full"};
+    static const char *const text[] = {"idle", "2 to 30 %", "30 to 60 %", "60 to 90 %",
+                                       "90 % and more"};
 
     for (int i = 0; i < 5; i++) {
-        double x = LEFT + i * 120;
+        double x = LEFT + i * 140;
 
-        svg_rect(out, x, y, 14, 10, color_of(share[i]));
-        svg_frame(out, x, y, 14, 10, SVG_GREY);
-        svg_text(out, (struct svg_point){x + 19, y + 9}, 10, SVG_START, "%s", text[i]);
+        svg_rect(p->out, x, p->y + 22, 14, 10, color_of(share[i]));
+        svg_frame(p->out, x, p->y + 22, 14, 10, SVG_GREY);
+        svg_text(p->out, (struct svg_point){x + 20, p->y + 31}, 11, SVG_START, "%s", text[i]);
     }
 }
 
-static void draw(FILE *out, const struct sim_command *c, const struct use *uses, uint32_t count)
+static void draw(struct picture *p)
 {
-    uint32_t rows = count < ROWS_MAX ? count : ROWS_MAX;
-    double bottom = TOP + rows * (double)ROW;
+    const struct sim_command *c = p->c;
+    uint32_t most = ROWS_MAX / p->groups, rows = 0;
 
-    svg_begin(out, LEFT + WIDTH + 20, bottom + 50, "Use of links over time (modelled)");
-    svg_bold(out, (struct svg_point){LEFT, 20}, 14, SVG_START, "Use of links over time (modelled)");
-    svg_text(out, (struct svg_point){LEFT, 38}, 11, SVG_START,
-             "%u ranks, %s, pace %s: %.3f of the bound; %u of %u links, busiest first",
-             c->job.placement->ranks, c->title, c->pace_text,
-             (double)c->run.time / (double)c->ideal, rows, count);
-    for (uint32_t row = 0; row < rows; row++) {
-        draw_row(out, c, &uses[row_of(row, rows, count)], TOP + row * (double)ROW);
+    for (uint32_t i = 0, in_group = 0; i < p->count; i++) {
+        in_group = i == 0 || p->rows[i].group != p->rows[i - 1].group ? 1 : in_group + 1;
+        rows += in_group <= most;
     }
-    svg_text(out, (struct svg_point){LEFT, bottom + 14}, 10, SVG_START, "0");
-    svg_text(out, (struct svg_point){LEFT + WIDTH, bottom + 14}, 10, SVG_END, "%.1f us",
-             (double)c->run.time / 1e6);
-    draw_legend(out, bottom + 26);
-    svg_end(out);
+    p->pitch = fmin(13, (double)BODY / rows);
+    p->y = TOP;
+    svg_begin(p->out, LEFT + WIDTH + 60, TOP + rows * p->pitch + p->groups * GAP + 42,
+              "Use of links over time (modelled)");
+    svg_bold(p->out, (struct svg_point){20, 26}, 17, SVG_START, "%s: %.3f of the bound", c->title,
+             (double)c->run.time / (double)c->ideal);
+    svg_text(p->out, (struct svg_point){20, 46}, 12, SVG_START,
+             "Use of links over time (modelled); %u ranks, messages of %.0f bytes, pace %s; a row "
+             "is a link, %u of %u are drawn",
+             c->job.placement->ranks, c->number.size, c->pace_text, rows, p->count);
+    draw_groups(p);
+    draw_axis(p);
+    draw_legend(p);
+    svg_end(p->out);
+}
+
+static int open_picture(struct picture *p, const struct sim_command *c, const char *path)
+{
+    struct ibshift_error err;
+    double until = c->number.until * 1e6;
+
+    *p = (struct picture){.c = c, .end = c->run.time};
+    p->end = until > (double)p->end ? (uint64_t)until : p->end;
+    p->rows = malloc(((size_t)c->job.fabric->port_count + 1) * sizeof(*p->rows));
+    if (p->rows == NULL || ibshift_shape_find(c->job.fabric, &p->shape, &err) != 0) {
+        free(p->rows);
+        return cli_error(c->args.command, "no memory");
+    }
+    p->out = fopen(path, "w");
+    if (p->out == NULL) {
+        free(p->rows);
+        ibshift_shape_free(&p->shape);
+        return cli_error(c->args.command, "%s: cannot be written", path);
+    }
+    return CLI_OK;
 }
 
 int sim_draw_use(const struct sim_command *c, const char *path)
 {
-    struct use *uses = malloc(((size_t)c->job.fabric->port_count + 1) * sizeof(*uses));
-    FILE *out = fopen(path, "w");
-    int failed = 0;
+    struct picture picture;
+    int status = open_picture(&picture, c, path);
+    bool failed;
 
-    if (uses != NULL && out != NULL) {
-        draw(out, c, uses, list_links(c, uses));
+    if (status != CLI_OK) {
+        return status;
     }
-    failed = uses == NULL || out == NULL || ferror(out);
-    if (out != NULL) {
-        failed |= fclose(out) != 0;
+    list_rows(&picture);
+    if (picture.count > 0) {
+        draw(&picture);
     }
-    free(uses);
+    failed = ferror(picture.out) != 0;
+    failed |= fclose(picture.out) != 0;
+    free(picture.rows);
+    ibshift_shape_free(&picture.shape);
     return failed ? cli_error(c->args.command, "%s: cannot be written", path) : CLI_OK;
 }

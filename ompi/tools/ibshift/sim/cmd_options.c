@@ -212,6 +212,8 @@ static size_t job_rows(struct sim_command *c, struct cli_option *to)
          .where = &c->torus_lanes},
         {"--svg", 0, CLI_TEXT, "FILE", "draw the links' use over time; the curve of --traffic",
          .where = &c->svg},
+        {"--until", 0, CLI_REAL, "US", "--svg: where its time axis ends, unless the run ends later",
+         .where = &c->number.until, .low = 0, .high = 1e12},
         {"--csv", 0, CLI_FLAG, NULL, "the result as two lines of CSV", .where = &c->csv},
         cli_json_option(&c->json),
         cli_quiet_option(&c->quiet),
