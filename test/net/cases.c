@@ -19,6 +19,7 @@ struct test {
     int status[2 * TAGS]; /* by cookie: PENDING, or how it ended */
     int news[2 * TAGS];   /* which there were, as bits */
     uint32_t left;
+    size_t piece; /* of sends */
 };
 
 static void begin(struct test *t, int is_send, uint32_t peer, uint32_t tag, void *buffer,
@@ -28,6 +29,7 @@ static void begin(struct test *t, int is_send, uint32_t peer, uint32_t tag, void
                                     .key = {.comm = 7, .seq = tag / 64, .tag = tag},
                                     .buffer = buffer,
                                     .length = length,
+                                    .piece = is_send ? t->piece : 0,
                                     .cookie = is_send ? tag + SENDS : tag};
     int rc;
     do {
@@ -180,6 +182,105 @@ static int paced(struct ranks *r)
     }
     ranks_barrier(r, 0);
     return 0;
+}
+
+static uint64_t pieces_written(const struct ranks *r)
+{
+    struct ibshift_net_verbs_stats s;
+
+    ibshift_net_verbs_stats(r->net, &s);
+    return s.pieces;
+}
+
+/* As many writes as pieces, whatever the length of the last one; and messages to one peer take
+   turns: a shorter one passes a longer one that began before it. */
+static int pieces(struct ranks *r)
+{
+    enum { PIECE = 4096, LONGEST = 256 * 1024, TAG = 20 };
+    static const size_t lengths[] = {PIECE + 1,     2 * PIECE - 1,  2 * PIECE,
+                                     2 * PIECE + 1, 16 * PIECE - 1, LONGEST};
+    static uint8_t data[2][LONGEST];
+    const struct ibshift_net_key key = {.comm = 7, .tag = TAG + 1};
+    struct test t = {.r = r, .piece = PIECE};
+    uint64_t before, note;
+    uint32_t i;
+
+    for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        before = pieces_written(r);
+        r->self == 0 ? ranks_fill(data[0], LONGEST, i) : memset(data[0], 0, LONGEST);
+        begin(&t, r->self == 0, !r->self, i, data[0], lengths[i]);
+        finish(&t);
+        expect(&t, r->self == 0 ? i + SENDS : i, 0, !r->self);
+        if (r->self == 0 && pieces_written(r) - before != (lengths[i] + PIECE - 1) / PIECE) {
+            ranks_fail(r, "%lu writes of %zu bytes", pieces_written(r) - before, lengths[i]);
+        }
+        if (r->self == 1 && ranks_differs(data[0], lengths[i], i) >= 0) {
+            ranks_fail(r, "the data differs");
+        }
+    }
+    while (r->self == 0 && !ibshift_net_granted(r->net, 1, &key, &note)) {
+        poll_once(&t);
+    }
+    begin(&t, r->self == 0, !r->self, TAG, data[0], LONGEST);
+    begin(&t, r->self == 0, !r->self, TAG + 1, data[1], LONGEST / 4);
+    while (r->self == 0 && t.status[TAG + 1 + SENDS] == PENDING) {
+        poll_once(&t);
+    }
+    if (r->self == 0 && t.status[TAG + SENDS] != PENDING) {
+        ranks_fail(r, "the longer message has ended first");
+    }
+    finish(&t);
+    ranks_barrier(r, 0);
+    return 0;
+}
+
+/* A message in pieces that ends in its middle: by its sender, by its receiver, by a dead one. */
+static int cut_short(struct ranks *r)
+{
+    enum { LENGTH = 1 << 20, PIECE = 4096, SOME = 5 };
+    static uint8_t data[LENGTH];
+    struct test t = {.r = r, .piece = PIECE};
+    uint32_t tag = 64 * (uint32_t)r->self;
+
+    if (r->self > 0) {
+        uint64_t *turn = &r->shared->number[0][0];
+        r->shared->number[r->self][0] = (uint64_t)getpid();
+        begin(&t, 0, 0, tag, data, LENGTH);
+        while (t.left > 0 && (r->self != 2 || __atomic_load_n(turn, __ATOMIC_ACQUIRE) < 2)) {
+            poll_once(&t);
+        }
+        if (r->self == 2) {
+            ibshift_net_cancel(r->net, 7, 2);
+            ibshift_net_abort(r->net, 0, 7, 2);
+            finish(&t);
+        }
+        expect(&t, tag, r->self == 2 ? -ECANCELED : -ECONNRESET, 0);
+        __atomic_store_n(&r->shared->number[r->self][1], 1, __ATOMIC_RELEASE);
+        return 0;
+    }
+    for (uint32_t peer = 1; peer < 4; peer++) {
+        uint64_t before = pieces_written(r);
+        begin(&t, 1, peer, 64 * peer, data, LENGTH);
+        while (pieces_written(r) < before + SOME) {
+            poll_once(&t);
+        }
+        __atomic_store_n(&r->shared->number[0][0], peer, __ATOMIC_RELEASE);
+        if (peer == 1) {
+            ibshift_net_cancel(r->net, 7, 1);
+        } else if (peer == 2) {
+            while (__atomic_load_n(&r->shared->number[2][1], __ATOMIC_ACQUIRE) == 0) {
+                usleep(1000);
+            }
+        } else {
+            kill((pid_t)r->shared->number[3][0], SIGKILL);
+        }
+        finish(&t);
+        if (t.status[64 * peer + SENDS] == 0) {
+            ranks_fail(r, "the message to rank %u has ended well", peer);
+        }
+        expect(&t, 64 * peer + SENDS, t.status[64 * peer + SENDS], peer);
+    }
+    return t.status[64 + SENDS] != -ECANCELED;
 }
 
 /* A rank that comes a second late. */
@@ -565,11 +666,12 @@ static const struct {
     int ranks;
     uint64_t may_die;
 } cases[] = {
-    {"paced", paced, 2, 0},       {"flood", flood, 4, 0},     {"late", late, 3, 0},
-    {"death", death, 3, 2},       {"cancel", cancel, 3, 0},   {"mismatch", mismatch, 8, 0},
-    {"aborted", aborted, 2, 0},   {"stale", stale, 2, 0},     {"many", many, 16, 0},
-    {"locked", locked, 2, 0},     {"heat", heat, 3, 0},       {"forgotten", forgotten, 2, 0},
-    {"reported", reported, 3, 2}, {"one_way", one_way, 2, 0},
+    {"paced", paced, 2, 0},         {"flood", flood, 4, 0},     {"late", late, 3, 0},
+    {"death", death, 3, 2},         {"cancel", cancel, 3, 0},   {"mismatch", mismatch, 8, 0},
+    {"aborted", aborted, 2, 0},     {"stale", stale, 2, 0},     {"many", many, 16, 0},
+    {"locked", locked, 2, 0},       {"heat", heat, 3, 0},       {"forgotten", forgotten, 2, 0},
+    {"reported", reported, 3, 2},   {"one_way", one_way, 2, 0}, {"pieces", pieces, 2, 0},
+    {"cut_short", cut_short, 4, 8},
 };
 
 int main(int argc, char **argv)
@@ -586,6 +688,6 @@ int main(int argc, char **argv)
         }
     }
     fprintf(stderr, "cases: paced, flood, late, death, cancel, mismatch, stale, many, locked, "
-                    "forgotten, reported, one_way or heat\n");
+                    "forgotten, reported, one_way, pieces, cut_short or heat\n");
     return 2;
 }

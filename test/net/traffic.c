@@ -2,6 +2,7 @@
  * Random messages between all ranks, checked byte by byte.
  *   traffic [-n RANKS] [-m MESSAGES] [-s SEED] [-w WINDOW] [-e MAX_EAGER] [-b MEMORY] [-r RINGS]
  *           [-l LONGEST] [-p PORTS]
+ * Two thirds of the messages go in pieces, if they are long.
  * All ranks draw the same list of messages and post their own in its order, up to WINDOW at once
  * and shuffled within the window, so that messages come early, late and crosswise.
  */
@@ -90,6 +91,14 @@ static void finish(struct ranks *r, struct entry *e, int status)
     e->is_done = 1;
 }
 
+/* Such that the last piece is shorter, as long as the others, or the only one. */
+static size_t piece_of(uint32_t tag)
+{
+    static const size_t pieces[] = {4096, 1000, 2048, 8192, 50000, 4097};
+
+    return pieces[tag / 3 % (sizeof(pieces) / sizeof(pieces[0]))];
+}
+
 /* Posts one of mine; returns whether it went. */
 static int post(struct ranks *r, struct entry *e)
 {
@@ -108,6 +117,7 @@ static int post(struct ranks *r, struct entry *e)
     m.buffer = e->buffer;
     m.early = e->key.tag % 3 == 0 ? e->length / 5 : 0;
     m.spread = is_send && e->key.tag % 7 == 0 ? e->length / 4 : 0;
+    m.piece = is_send && e->key.tag % 3 < 2 ? piece_of(e->key.tag) : 0;
     if (is_send) {
         ranks_fill(e->buffer, e->length, e->key.tag);
     } else {

@@ -32,6 +32,8 @@ static const struct counter counters[] = {
      "Messages written into the ring of a peer that hears from us often"},
     {"rendezvous", AT(net.rendezvous), MCA_BASE_PVAR_CLASS_COUNTER,
      "Messages written to where the receiver wants them, once it has said so"},
+    {"pieces", AT(net.pieces), MCA_BASE_PVAR_CLASS_COUNTER,
+     "Pieces that some of these were written in, one at a time"},
     {"early", AT(net.held), MCA_BASE_PVAR_CLASS_COUNTER,
      "Messages that came before their receive was posted"},
     {"control", AT(net.control), MCA_BASE_PVAR_CLASS_COUNTER,

@@ -116,6 +116,7 @@ static int hand_over(struct ibshift_op *op, struct ibshift_exec *exec, enum ibsh
     message.buffer = address;
     message.mem = params->mem[step->buf];
     message.cookie = ibshift_op_cookie(op, which, index);
+    message.piece = params->piece;
     if (op->pace != NULL) {
         ibshift_pace_annotate(op, step, &message);
     }

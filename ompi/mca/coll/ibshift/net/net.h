@@ -46,6 +46,10 @@ struct ibshift_net_message {
     struct ibshift_net_mem *mem; /* registration that covers the buffer; NULL: the net sees to it */
     uint64_t cookie;             /* comes back in the events */
 
+    /* send() of a long message: the adapter has one piece of so many bytes at a time, and gets the
+     * next when that has left; 0: it has the whole message. A hint. */
+    size_t piece;
+
     /* Pacing (exec/pace/pace.h); for long messages, hints, 0 in all others. */
     uint64_t note;   /* recv(): travels with the grant, granted() shows it to the sender */
     size_t early;    /* both sides want EARLY when no more than so many bytes are left */

@@ -87,6 +87,20 @@ void ibshift_nv_grant(struct ibshift_net_verbs *nv, struct ibshift_note *recv,
     ibshift_nv_control(nv, c, &recv->match.key, IBSHIFT_WIRE_GRANT, &grant);
 }
 
+/*
+ * A message in pieces goes over one rail, for only writes of one queue pair land in their order.
+ * What goes by the clock, or through slots, has pieces of its own.
+ */
+static void cut(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+{
+    if (note->is_copied || note->spread > 0) {
+        note->piece = 0;
+    }
+    if (note->piece > 0) {
+        note->rail = (uint8_t)(nv->in_pieces++ % note->connection->rails);
+    }
+}
+
 /* Both a send and its grant are here. */
 static void start(struct ibshift_net_verbs *nv, struct ibshift_note *note,
                   const struct ibshift_wire_grant *grant)
@@ -104,6 +118,7 @@ static void start(struct ibshift_net_verbs *nv, struct ibshift_note *note,
     for (int i = 0; i < c->rails && !note->is_copied; i++) {
         note->local_key[i] = region->mr[device_of(nv, &c->rail[i])]->lkey;
     }
+    cut(nv, note);
     nv->stats.rendezvous++;
     nv->stats.bytes += note->length;
     note->since = note->spread > 0 ? ibshift_net_now(&nv->net) : note->since;
@@ -127,6 +142,7 @@ int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection
     note->since = nv->time;
     note->early = m->early;
     note->spread = m->spread;
+    note->piece = m->piece;
     if (grant == NULL) {
         ibshift_nv_note_enter(nv, note, &c->resting);
         ibshift_nv_connect(nv, c);
@@ -165,7 +181,7 @@ void ibshift_nv_granted(struct ibshift_net_verbs *nv, struct ibshift_connection 
 /* In how many parts, one a rail; all but the last of step bytes. */
 static uint32_t parts_of(const struct ibshift_note *note, size_t *step)
 {
-    uint32_t parts = note->connection->rails;
+    uint32_t parts = note->piece > 0 ? 1 : note->connection->rails;
 
     while (parts > 1 && note->length / parts < PART_MIN) {
         parts--;
@@ -189,7 +205,8 @@ static int write_some(struct ibshift_net_verbs *nv, struct ibshift_note *note, s
     uint32_t parts = parts_of(note, &step);
     uint32_t part = (uint32_t)(note->done / step);
     struct ibshift_connection *c = note->connection;
-    struct ibshift_rail *rail = &c->rail[part];
+    uint32_t number = note->rail + part;
+    struct ibshift_rail *rail = &c->rail[number];
     size_t end = (part + 1) * step < note->length ? (part + 1) * step : note->length;
 
     size_t most = nv->verbs->ports[rail->my_port].attr.max_msg_sz;
@@ -200,13 +217,14 @@ static int write_some(struct ibshift_net_verbs *nv, struct ibshift_note *note, s
     int is_last = note->done + n == end, is_early = !is_last && note->done + n == early;
     struct ibv_sge sge = {.addr = (uintptr_t)note->buffer + note->done,
                           .length = (uint32_t)n,
-                          .lkey = note->local_key[part]};
+                          .lkey = note->local_key[number]};
     int has_news = is_last || is_early;
-    enum ibshift_wr_kind kind = is_last    ? IBSHIFT_WR_WRITE
-                                : is_early ? IBSHIFT_WR_EARLY
-                                           : IBSHIFT_WR_PLAIN;
+    enum ibshift_wr_kind kind = is_last           ? IBSHIFT_WR_WRITE
+                                : is_early        ? IBSHIFT_WR_EARLY
+                                : note->piece > 0 ? IBSHIFT_WR_PIECE
+                                                  : IBSHIFT_WR_PLAIN;
     struct ibv_send_wr wr = {.opcode = has_news ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
-                             .wr_id = has_news ? ibshift_wr_id(note, kind) : 0,
+                             .wr_id = kind != IBSHIFT_WR_PLAIN ? ibshift_wr_id(note, kind) : 0,
                              .sg_list = &sge,
                              .num_sge = 1,
                              .imm_data = htobe32(ibshift_immediate(note->to.id, is_early, parts))};
@@ -216,11 +234,12 @@ static int write_some(struct ibshift_net_verbs *nv, struct ibshift_note *note, s
         return -EAGAIN;
     }
     wr.wr.rdma.remote_addr = note->to.address + note->done;
-    wr.wr.rdma.rkey = note->to.key[part];
+    wr.wr.rdma.rkey = note->to.key[number];
     note->parts += (uint8_t)is_last;
     note->done += n;
     c->out.slots_used += (uint32_t)has_news;
-    return ibshift_rail_post(nv, rail, &wr, has_news);
+    nv->stats.pieces += note->piece > 0;
+    return ibshift_rail_post(nv, rail, &wr, kind != IBSHIFT_WR_PLAIN);
 }
 
 static int send_piece(struct ibshift_net_verbs *nv, struct ibshift_note *note)
@@ -236,14 +255,16 @@ static int send_piece(struct ibshift_net_verbs *nv, struct ibshift_note *note)
     return rc;
 }
 
-/* 0: all is posted, the note has left the queue; -EAGAIN: later; else the connection broke. */
+/* 0: all is posted, or a piece, and the note has left the queue; -EAGAIN: later; else the
+ * connection broke. */
 int ibshift_nv_write(struct ibshift_net_verbs *nv, struct ibshift_note *note)
 {
-    int rc = 0;
+    size_t limit = note->piece > 0 ? note->piece : SIZE_MAX;
+    int rc;
 
-    while (rc == 0 && note->done < note->length) {
-        rc = note->is_copied ? send_piece(nv, note) : write_some(nv, note, SIZE_MAX);
-    }
+    do {
+        rc = note->is_copied ? send_piece(nv, note) : write_some(nv, note, limit);
+    } while (rc == 0 && note->piece == 0 && note->done < note->length);
     if (rc == 0 && note->is_copied) {
         ibshift_nv_note_end(nv, note, 0);
     } else if (rc == 0) {
@@ -272,12 +293,23 @@ void ibshift_nv_write_slowly(struct ibshift_net_verbs *nv, struct ibshift_connec
     }
 }
 
-/* A part is written, as its completion says. */
-void ibshift_nv_written(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+/*
+ * A write is complete. The next piece goes at the queue's end: with several messages to one peer,
+ * and after a device was full, all get their turns.
+ */
+void ibshift_nv_written(struct ibshift_net_verbs *nv, struct ibshift_note *note,
+                        enum ibshift_wr_kind kind)
 {
-    note->parts--;
-    if (note->parts == 0 && note->done == note->length) {
+    struct ibshift_connection *c = note->connection;
+
+    if (kind == IBSHIFT_WR_EARLY) {
+        ibshift_nv_event(nv, note->cookie, c->peer, IBSHIFT_NET_EARLY);
+    }
+    if (kind == IBSHIFT_WR_WRITE && --note->parts == 0 && note->done == note->length) {
         ibshift_nv_note_end(nv, note, 0);
+    } else if (note->piece > 0) {
+        ibshift_note_move(&c->ready, note);
+        ibshift_nv_flush(nv, c);
     }
 }
 

@@ -44,6 +44,7 @@ enum ibshift_wr_kind {
     IBSHIFT_WR_EMPTY,  /* a receive without memory, of a device other than the first */
     IBSHIFT_WR_MARKER, /* the last request of a broken queue pair */
     IBSHIFT_WR_EARLY,  /* struct ibshift_note: all but its last bytes are written */
+    IBSHIFT_WR_PIECE,  /* struct ibshift_note: a piece is written, and the next may go */
     IBSHIFT_WR_KINDS = 8,
 };
 
@@ -71,6 +72,7 @@ struct ibshift_note {
     uint8_t is_in_cell; /* HELD: came through a ring */
     uint8_t is_copied;  /* LONG, RECV: in pieces through slots instead of being written */
     uint8_t parts;      /* LONG: writes that are not complete; RECV: parts that have come */
+    uint8_t rail;       /* LONG: its first part's */
     uint32_t grant;     /* RECV: its place in the table of grants */
     void *buffer;
     size_t length;
@@ -79,6 +81,7 @@ struct ibshift_note {
     uint64_t since; /* LONG: when it began to wait, slow: to be written */
     size_t early;   /* LONG: hints of net.h */
     uint64_t spread;
+    size_t piece; /* LONG: with the device at once, and then no other part of it; 0: all */
     struct ibshift_slot *slot;             /* HELD */
     struct ibshift_net_mem *mem;           /* LONG: the caller's */
     struct ibshift_region *region;         /* to be put back at the end, or NULL */
@@ -240,6 +243,7 @@ struct ibshift_net_verbs {
     uint32_t requests; /* posted and not retired, all rails */
     uint32_t cq_room;
     uint32_t queued;    /* messages whose end only a completion queue tells */
+    uint32_t in_pieces; /* messages, ever: they take the rails in turn */
     uint32_t looks;     /* at the rings */
     uint32_t polls;     /* of the completion queues */
     uint64_t time;      /* as of the last slow round */
@@ -372,7 +376,8 @@ void ibshift_nv_granted(struct ibshift_net_verbs *nv, struct ibshift_connection 
 void ibshift_nv_probe(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 int ibshift_nv_write(struct ibshift_net_verbs *nv, struct ibshift_note *note);
 void ibshift_nv_write_slowly(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
-void ibshift_nv_written(struct ibshift_net_verbs *nv, struct ibshift_note *note);
+void ibshift_nv_written(struct ibshift_net_verbs *nv, struct ibshift_note *note,
+                        enum ibshift_wr_kind kind);
 void ibshift_nv_part_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                           uint32_t immediate);
 void ibshift_nv_piece_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,

@@ -138,11 +138,8 @@ static void complete_send(struct ibshift_net_verbs *nv, struct ibshift_lane *lan
         ibshift_nv_wc_error(nv, c, wc);
     } else {
         ibshift_rail_retire(nv, rail);
-        if (kind == IBSHIFT_WR_WRITE) {
-            ibshift_nv_written(nv, object);
-        } else if (kind == IBSHIFT_WR_EARLY) {
-            ibshift_nv_event(nv, ((struct ibshift_note *)object)->cookie, c->peer,
-                             IBSHIFT_NET_EARLY);
+        if (kind == IBSHIFT_WR_WRITE || kind == IBSHIFT_WR_EARLY || kind == IBSHIFT_WR_PIECE) {
+            ibshift_nv_written(nv, object, kind);
         }
     }
 }

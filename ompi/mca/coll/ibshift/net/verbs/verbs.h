@@ -115,6 +115,7 @@ struct ibshift_net_verbs_stats {
     uint64_t words;                                /* limits told without a message */
     uint64_t held, pulled, copied, probes;
     uint64_t bytes, registered; /* registered: by the net itself, now */
+    uint64_t pieces;            /* writes of long messages that go in pieces */
 };
 
 void ibshift_net_verbs_stats(struct ibshift_net *net, struct ibshift_net_verbs_stats *stats);
