@@ -26,6 +26,7 @@ struct bench {
     uint64_t when[RANKS][EVENTS_MAX];
     int events[RANKS];
     char out[RANKS][BYTES], in[RANKS][BYTES];
+    size_t piece; /* of sends */
 };
 
 static const struct ibshift_net_key key = {1, 2, 3};
@@ -93,6 +94,7 @@ static struct ibshift_net_message message(struct bench *b, uint32_t rank, uint32
                                         .key = key,
                                         .buffer = send ? b->out[rank] : b->in[rank],
                                         .length = BYTES,
+                                        .piece = b->piece,
                                         .cookie = send ? 10 : 20};
 }
 
@@ -112,6 +114,12 @@ static void one_to_two(struct bench *b, uint32_t rank)
     } else if (rank == 2) {
         assert_int_equal(post(b, 2, 1, false), IBSHIFT_NET_PENDING);
     }
+}
+
+static void one_to_two_in_pieces(struct bench *b, uint32_t rank)
+{
+    b->piece = 1500;
+    one_to_two(b, rank);
 }
 
 /* Grant, message, acknowledgement: each in its time. */
@@ -139,12 +147,12 @@ static void rendezvous(void **state)
  * message, one arrival, and the early mark (behind 3,000 bytes: the second piece's end). */
 static void pieces(void **state)
 {
-    const struct sim_net_options options = {.piece = 1500, .moves_data = true};
+    const struct sim_net_options options = {.moves_data = true};
     uint64_t there = 3 * (100000 + 10000) + 4 * PACKET;
     struct bench b;
 
     (void)state;
-    run(&b, &options, one_to_two);
+    run(&b, &options, one_to_two_in_pieces);
     assert_int_equal(b.events[2], 1);
     assert_in_range(b.when[2][0], there + 2 * 500000, there + 2 * 1500000);
     assert_int_equal(b.in[2][BYTES - 1], 'x');
@@ -181,14 +189,20 @@ static void early(struct bench *b, uint32_t rank)
     }
 }
 
+static void early_in_pieces(struct bench *b, uint32_t rank)
+{
+    b->piece = 1500;
+    early(b, rank);
+}
+
 /* The last packet of 1,000 bytes is a piece of its own here. */
 static void early_piece(void **state)
 {
-    const struct sim_net_options options = {.piece = 1500};
+    const struct sim_net_options options = {.control = 0};
     struct bench b;
 
     (void)state;
-    run(&b, &options, early);
+    run(&b, &options, early_in_pieces);
     assert_int_equal(b.events[2], 2);
     assert_int_equal(b.event[2][0].status, IBSHIFT_NET_EARLY);
     assert_in_range(b.when[2][1] - b.when[2][0], 500000 + 110000 + PACKET,

@@ -150,6 +150,9 @@ static int take_pace(struct sim_command *c, struct sim_job_params *params)
         c->paced.kib = kib;
         params->pace = &c->paced;
     }
+    if (c->number.piece > 0) {
+        params->piece = (size_t)c->number.piece;
+    }
     return CLI_OK;
 }
 

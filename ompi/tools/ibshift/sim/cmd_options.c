@@ -365,8 +365,7 @@ void sim_options_net(const struct sim_command *c, struct sim_net_options *option
     const struct sim_numbers *n = &c->number;
     double unit = (double)c->unit;
 
-    *options = (struct sim_net_options){.piece = (size_t)n->piece,
-                                        .overhead = (uint64_t)(n->overhead * 1000),
+    *options = (struct sim_net_options){.overhead = (uint64_t)(n->overhead * 1000),
                                         .control = (uint64_t)(n->control * unit),
                                         .grant_bytes = (uint32_t)n->grant_bytes,
                                         .jitter = (uint64_t)(n->jitter * unit),

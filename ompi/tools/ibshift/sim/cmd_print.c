@@ -98,7 +98,7 @@ void sim_print_json(const struct sim_command *c)
     json_value(&j, "seed", "%.0f", c->number.seed);
     json_value(&j, "bytes", "%.0f", c->number.size);
     json_value(&j, "burst", "%u", c->burst_packets);
-    json_value(&j, "piece", "%.0f", c->number.piece);
+    json_value(&j, "piece", "%zu", c->run.params.piece);
     json_text(&j, "arbiter", sim_arbiter_names[c->switches]);
     json_value(&j, "unit", "%.6g", (double)c->unit / 1e12);
     json_value(&j, "ideal", "%.9g", (double)c->ideal / 1e12);

@@ -114,6 +114,7 @@ static uint32_t post(struct sim_end *end, const struct ibshift_net_message *post
         m->early[side] = posted->early;
         if (side == SIM_SENDER) {
             m->spread = posted->spread;
+            m->piece = sim_is_short(n, posted->length) ? 0 : posted->piece;
         } else {
             m->note = posted->note;
         }

@@ -77,6 +77,7 @@ static int prepare_rank(struct sim_job *job, uint32_t r)
     params->plan = *job->params.plan;
     params->rank = r;
     params->window = job->params.window;
+    params->piece = job->params.piece;
     params->element = 1;
     if (job->params.pace != NULL) {
         set_pace(job, rank);

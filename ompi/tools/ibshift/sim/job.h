@@ -19,6 +19,7 @@ struct sim_job_params {
     size_t bytes;                  /* of a block; of the vector, where the collective has one */
     const struct sim_sizes *sizes; /* NULL: all are `bytes`; an all-to-all only */
     uint32_t window;               /* of the executor */
+    size_t piece;                  /* of long messages, as in net.h */
     /* NULL: none. Every rank gets a copy; its clock is true, unless the pace says sync. */
     const struct ibshift_pace *pace;
     bool verify;    /* all-to-all and allgather: move real bytes and look at them */

@@ -130,7 +130,7 @@ static void enter_fabric(struct sim_net *n, uint32_t message)
     struct sim_message *m = &n->messages[message];
     const struct sim_end *from = &n->ends[m->from], *to = &n->ends[m->to];
     size_t length = m->length[SIM_SENDER] > 0 ? m->length[SIM_SENDER] : 1;
-    size_t before = m->entered, left = length - before, piece = n->options.piece;
+    size_t before = m->entered, left = length - before, piece = m->piece;
     size_t early = length - (m->early[SIM_SENDER] < length ? m->early[SIM_SENDER] : length);
     struct sim_flow flow = {.user = message,
                             .from = from->host,

@@ -22,7 +22,6 @@
 
 struct sim_net_options {
     size_t max_eager;      /* bytes that wait for no grant */
-    size_t piece;          /* bytes of a message that are posted at once; 0: all */
     uint64_t overhead;     /* ps */
     uint64_t control;      /* ps; with grants through the fabric on top of their way */
     uint32_t grant_bytes;  /* of a grant in the fabric; 0: beside it */

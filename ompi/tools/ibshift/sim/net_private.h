@@ -41,6 +41,7 @@ struct sim_message {
     uint32_t pending; /* grants and leaves on their way */
     int32_t status;
     size_t length[2]; /* as posted by sender and receiver */
+    size_t piece;     /* see net.h */
     size_t entered;   /* bytes that have gone into the fabric */
     void *buffer[2];
     uint64_t cookie[2];
