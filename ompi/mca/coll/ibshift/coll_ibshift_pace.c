@@ -121,6 +121,7 @@ int ibshift_pace_find(mca_coll_ibshift_module_t *module, const struct ompi_commu
         params->pace = &(*place)->pace;
     } else if (IBSHIFT_PACE_WINDOW == (*place)->pace.kind) {
         params->window = (*place)->pace.window;
+        params->piece = (*place)->pace.piece;
     }
     return OMPI_SUCCESS;
 }

@@ -209,7 +209,8 @@ static const struct param table[] = {
      .help =
          "How all-to-alls of long messages keep their stages together. auto: what suits; none: "
          "each rank goes as fast as it can; window:W: W messages at once each way, 1 to 256; "
-         "grants:W: "
+         "window:W/BYTES: in pieces of so many bytes, 256 to 1048576, of which the adapter has one "
+         "of each message at a time; grants:W: "
          "a barrier first, then a receiver lets W messages come at once, 1 to 16; clk: stages "
          "have their times; rate:W or rate:W/N: W messages at once, each at an Nth of the link's "
          "rate"},

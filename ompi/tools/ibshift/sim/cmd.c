@@ -143,6 +143,7 @@ static int take_pace(struct sim_command *c, struct sim_job_params *params)
     ibshift_pace_format(&c->paced, c->pace_text, sizeof(c->pace_text));
     if (c->paced.kind == IBSHIFT_PACE_WINDOW) {
         params->window = c->paced.window;
+        params->piece = c->paced.piece;
     } else if (ibshift_pace_is_plug(&c->paced)) {
         c->paced.sync = c->compare ? 1 : 0;
         c->paced.unit = c->unit / 1000;

@@ -181,7 +181,7 @@ static size_t job_rows(struct sim_command *c, struct cli_option *to)
          "--as: ranks sit on the hosts by rank, routing, keepers, random:SEED or FILE; rank",
          .where = &c->place},
         {"--pace", 0, CLI_TEXT, "PACE",
-         "none, auto, window:W, grants:W, clk or rate:W; auto, as in a job, or none "
+         "none, auto, window:W[/BYTES], grants:W, clk or rate:W; auto, as in a job, or none "
          "behind --window",
          .where = &c->pace},
         {"--rare", 0, CLI_TEXT, "SHARE:U", "this share of messages pauses its host for U times",

@@ -7,7 +7,8 @@
  * table of functions over the op's state. An op without a pace never comes here, and one with a
  * window has none: the walk keeps it.
  *
- * - window: so many messages at once each way, and nothing else;
+ * - window: so many messages at once each way, and nothing else; whole, or in pieces of which the
+ *   adapter has one of each message at a time, so that it cannot send more of one in a row;
  * - grants: a barrier first, then a receiver lets so many messages come at once, in its own order;
  * - clk: stages have slots on one clock; a message that misses its slot is deferred to the end;
  * - rate: many messages at once, each of them slow.
@@ -37,6 +38,8 @@ enum ibshift_pace_kind {
 
 enum {
     IBSHIFT_PACE_GRANTS_MAX = 16,
+    IBSHIFT_PIECE_MIN = 256,
+    IBSHIFT_PIECE_MAX = 1 << 20,
     IBSHIFT_DEFERRED_MAX = 64,
     IBSHIFT_PACE_FLIGHTS = IBSHIFT_DEFERRED_MAX + 2 * IBSHIFT_PACE_GRANTS_MAX,
 };
@@ -56,6 +59,7 @@ struct ibshift_pace {
     enum ibshift_pace_kind kind;
     uint32_t grants;   /* messages that come at once; 1..IBSHIFT_PACE_GRANTS_MAX */
     uint32_t window;   /* and that leave at once; WINDOW: both, 1..IBSHIFT_WINDOW_MAX */
+    uint32_t piece;    /* WINDOW: bytes of a message that the adapter has at a time; 0: all */
     bool is_gated;     /* all begin together: a barrier first */
     uint32_t stretch;  /* CLK: a slot in per cent of a message's time */
     uint32_t lead;     /* CLK: the part of a message, in per cent, that overlaps the next one */
@@ -112,8 +116,8 @@ static inline bool ibshift_pace_is_plug(const struct ibshift_pace *pace)
 void ibshift_pace_default(struct ibshift_pace *pace, enum ibshift_pace_kind kind);
 
 /*
- * "none", "window:W", "grants:W", "clk", "rate:W" or "rate:W/PART"; every number may
- * be left out. 0, or -EINVAL and one line in why.
+ * "none", "window:W", "window:W/PIECE", "grants:W", "clk", "rate:W" or "rate:W/PART"; every number
+ * may be left out. 0, or -EINVAL and one line in why.
  */
 int ibshift_pace_parse(const char *text, struct ibshift_pace *pace, char *why, size_t size);
 void ibshift_pace_format(const struct ibshift_pace *pace, char *text, size_t size);

@@ -29,8 +29,8 @@ void ibshift_pace_default(struct ibshift_pace *pace, enum ibshift_pace_kind kind
                                   .part = 16};
 }
 
-/* A number up to most at *text, which goes on behind it. */
-static int take_number(const char **text, uint32_t most, uint32_t *number)
+/* A number from least to most at *text, which goes on behind it. */
+static int take_number(const char **text, uint32_t least, uint32_t most, uint32_t *number)
 {
     char *end;
     unsigned long value;
@@ -39,12 +39,22 @@ static int take_number(const char **text, uint32_t most, uint32_t *number)
         return -EINVAL;
     }
     value = strtoul(*text, &end, 10);
-    if (value < 1 || value > most) {
+    if (value < least || value > most) {
         return -EINVAL;
     }
     *text = end;
     *number = (uint32_t)value;
     return 0;
+}
+
+/* What may follow: a slash and a number. */
+static int take_second(const char **text, uint32_t least, uint32_t most, uint32_t *number)
+{
+    if (**text != '/') {
+        return 0;
+    }
+    ++*text;
+    return take_number(text, least, most, number);
 }
 
 static int take_numbers(const char *text, struct ibshift_pace *pace)
@@ -53,19 +63,17 @@ static int take_numbers(const char *text, struct ibshift_pace *pace)
 
     switch (pace->kind) {
     case IBSHIFT_PACE_WINDOW:
-        rc = take_number(&text, IBSHIFT_WINDOW_MAX, &pace->window);
+        rc = take_number(&text, 1, IBSHIFT_WINDOW_MAX, &pace->window);
+        rc = rc == 0 ? take_second(&text, IBSHIFT_PIECE_MIN, IBSHIFT_PIECE_MAX, &pace->piece) : rc;
         break;
     case IBSHIFT_PACE_GRANTS:
-        rc = take_number(&text, IBSHIFT_PACE_GRANTS_MAX, &pace->grants);
+        rc = take_number(&text, 1, IBSHIFT_PACE_GRANTS_MAX, &pace->grants);
         pace->window = pace->grants;
         break;
     case IBSHIFT_PACE_RATE:
-        rc = take_number(&text, IBSHIFT_PACE_GRANTS_MAX, &pace->grants);
+        rc = take_number(&text, 1, IBSHIFT_PACE_GRANTS_MAX, &pace->grants);
         pace->window = pace->part = pace->grants;
-        if (rc == 0 && *text == '/') {
-            text++;
-            rc = take_number(&text, PART_MAX, &pace->part);
-        }
+        rc = rc == 0 ? take_second(&text, 1, PART_MAX, &pace->part) : rc;
         break;
     default:
         rc = -EINVAL;
@@ -87,19 +95,24 @@ int ibshift_pace_parse(const char *text, struct ibshift_pace *pace, char *why, s
         }
     }
     snprintf(why, size,
-             "\"%s\" is no pace: none, window[:1-%d], grants[:1-%d], clk, or "
+             "\"%s\" is no pace: none, window[:1-%d[/%d-%d]], grants[:1-%d], clk, or "
              "rate[:1-%d[/1-%d]]",
-             text, IBSHIFT_WINDOW_MAX, IBSHIFT_PACE_GRANTS_MAX, IBSHIFT_PACE_GRANTS_MAX, PART_MAX);
+             text, IBSHIFT_WINDOW_MAX, IBSHIFT_PIECE_MIN, IBSHIFT_PIECE_MAX,
+             IBSHIFT_PACE_GRANTS_MAX, IBSHIFT_PACE_GRANTS_MAX, PART_MAX);
     return -EINVAL;
 }
 
 void ibshift_pace_format(const struct ibshift_pace *pace, char *text, size_t size)
 {
     const char *name = names[pace->kind];
+    int used;
 
     switch (pace->kind) {
     case IBSHIFT_PACE_WINDOW:
-        snprintf(text, size, "%s:%u", name, pace->window);
+        used = snprintf(text, size, "%s:%u", name, pace->window);
+        if (pace->piece > 0 && (size_t)used < size) {
+            snprintf(text + used, size - (size_t)used, "/%u", pace->piece);
+        }
         break;
     case IBSHIFT_PACE_GRANTS:
         snprintf(text, size, "%s:%u", name, pace->grants);
