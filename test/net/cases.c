@@ -582,7 +582,7 @@ static int heat(struct ranks *r)
     return (r->self == 1 && before == 0) || (r->self == 2 && s.ring == 0);
 }
 
-enum { AHEAD = 32, IN_SLOTS = 1024 };
+enum { AHEAD = 32, IN_SLOTS = 2048 };
 
 /* Rank 0 is at most so many messages ahead of rank 1, as no message back tells it. */
 static void stream(struct test *t, size_t length, uint32_t rounds)
@@ -632,7 +632,7 @@ static int one_way(struct ranks *r)
     if (r->self == 0) {
         return s[1].ring - s[0].ring < ROUNDS * 9 / 10 || s[2].ring != s[1].ring;
     }
-    return s[1].words - s[0].words > ROUNDS / 64;
+    return s[1].words - s[0].words > ROUNDS / 32;
 }
 
 /* Run with so little memory to lock that long messages cannot be registered: they are copied. */

@@ -6,11 +6,11 @@
 #include "net/verbs/private.h"
 
 enum {
-    IBSHIFT_RING_PAYLOAD = 256, /* bytes: a record's fingerprint costs both sides more than the
-                                   completion of a longer one does */
-    IBSHIFT_RING_RECORD = 320,  /* bytes in whole cache lines, of which the last are the header */
-    IBSHIFT_RING_RECORDS = 128, /* a power of two, so that the count may wrap */
-    IBSHIFT_RING_HOT = 32,      /* messages lately that make a peer hot */
+    IBSHIFT_RING_PAYLOAD = 1024, /* bytes: a longer record's fingerprint takes both sides more time
+                                    than the completion of a send does */
+    IBSHIFT_RING_RECORD = 1088,  /* bytes in whole cache lines, of which the last are the header */
+    IBSHIFT_RING_RECORDS = 64,   /* a power of two, so that the count may wrap */
+    IBSHIFT_RING_HOT = 32,       /* messages lately that make a peer hot */
     IBSHIFT_SLOTS_MIN = 128,
     IBSHIFT_UD_STRIDE = 192, /* a datagram behind the 40 bytes of its route header */
     IBSHIFT_UD_BYTES = 2 * IBSHIFT_UD_DEPTH * IBSHIFT_UD_STRIDE,
