@@ -74,7 +74,37 @@ static int reported(struct ranks *r)
     return 0;
 }
 
-static const struct test_case cases[] = {{"death", death, 3, 2}, {"reported", reported, 3, 2}};
+/* Rank 1 dies before rank 0 is connected with it; rank 2, which was, waits for nothing of it. */
+static int asked(struct ranks *r)
+{
+    struct test t = {.r = r};
+    uint32_t *has_ended = &r->shared->arrived[1]; /* rank 0, in place of a barrier with the dead */
+    static uint8_t data[8];
+
+    if (r->self == 1) {
+        test_begin(&t, 1, 2, 0, data, 8);
+        test_finish(&t);
+        test_poll_for(&t, 300);
+        raise(SIGKILL);
+    }
+    if (r->self == 2) {
+        test_begin(&t, 0, 1, 0, data, 8);
+        test_finish(&t);
+        while (__atomic_load_n(has_ended, __ATOMIC_ACQUIRE) == 0) {
+            test_poll_once(&t);
+        }
+        return 0;
+    }
+    test_poll_for(&t, 1000);
+    test_begin(&t, 0, 1, 64, data, 8);
+    test_finish(&t);
+    __atomic_store_n(has_ended, 1, __ATOMIC_RELEASE);
+    test_expect(&t, 64, -ETIMEDOUT, 1);
+    return 0;
+}
+
+static const struct test_case cases[] = {
+    {"death", death, 3, 2}, {"reported", reported, 3, 2}, {"asked", asked, 3, 2}};
 
 int main(int argc, char **argv)
 {

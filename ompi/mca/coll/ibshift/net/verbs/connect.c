@@ -123,9 +123,11 @@ static void ud_poll(struct ibshift_net_verbs *nv)
 }
 
 enum { SLOTS_MOST = 64, QUOTA_MOST = 32, ASKING_RESERVE = 32 };
+enum { NEIGHBOURS = 2 }; /* on each side: whoever is asked has a place among the connections */
 
 static const uint64_t ask_pause = 1000 * 1000;              /* ns */
 static const uint64_t tick_pause = 1000 * 1000;             /* ns */
+static const uint64_t patience = 1000 * 1000 * 1000;        /* ns, before others are asked */
 static const uint64_t report_pause = 3000 * 1000 * 1000ull; /* ns */
 
 struct ibshift_connection *ibshift_nv_peer_known(const struct ibshift_net_verbs *nv, uint32_t peer)
@@ -467,6 +469,51 @@ static void hear_bye(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     }
 }
 
+/* About a third one. */
+static void say_about(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint8_t kind,
+                      uint32_t about)
+{
+    struct ibshift_hello h = {.kind = kind,
+                              .from_incarnation = nv->verbs->blob.incarnation,
+                              .to_incarnation = c->card.incarnation,
+                              .from_peer = nv->options.self,
+                              .to_peer = c->peer,
+                              .word_key = about};
+
+    if (c->card.ports != 0) {
+        ibshift_nv_ud_send(nv, c, &h);
+    }
+}
+
+static const char *how_it_ended(const struct ibshift_net_verbs *nv, uint32_t peer)
+{
+    return nv->options.has_ended != NULL ? nv->options.has_ended(nv->options.context, peer) : NULL;
+}
+
+/* A connection that nobody waits on is not probed; this does it, for whoever asks the next time. */
+static void hear_who(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint32_t about)
+{
+    struct ibshift_connection *known = ibshift_nv_peer_known(nv, about);
+
+    if (about == nv->options.self || about >= nv->options.peers) {
+        return;
+    }
+    if ((known != NULL && known->status == -ETIMEDOUT) || how_it_ended(nv, about) != NULL) {
+        say_about(nv, c, IBSHIFT_HELLO_GONE, about);
+    } else if (known != NULL && known->state == IBSHIFT_CONNECTION_READY) {
+        ibshift_nv_tell(nv, known);
+    }
+}
+
+static void hear_gone(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint32_t about)
+{
+    const struct ibshift_connection *known = ibshift_nv_peer_known(nv, about);
+
+    if (known != NULL && known->asked > 0) {
+        ibshift_nv_reported(nv, about, c->peer);
+    }
+}
+
 /* A datagram came. */
 static void hello_came(struct ibshift_net_verbs *nv, const struct ibshift_hello *hello,
                        const struct ibshift_verbs_source *source)
@@ -476,11 +523,20 @@ static void hello_came(struct ibshift_net_verbs *nv, const struct ibshift_hello 
     if (c == NULL) {
         return;
     }
-    if (hello->kind == IBSHIFT_HELLO_CONNECT) {
+    switch (hello->kind) {
+    case IBSHIFT_HELLO_CONNECT:
         hear_connect(nv, c, hello);
-    } else if (hello->kind == IBSHIFT_HELLO_ASK) {
+        break;
+    case IBSHIFT_HELLO_ASK:
         hear_ask(nv, c, hello->credits);
-    } else {
+        break;
+    case IBSHIFT_HELLO_WHO:
+        hear_who(nv, c, hello->word_key);
+        break;
+    case IBSHIFT_HELLO_GONE:
+        hear_gone(nv, c, hello->word_key);
+        break;
+    default:
         hear_bye(nv, c, hello);
     }
 }
@@ -496,11 +552,39 @@ void ibshift_nv_reported(struct ibshift_net_verbs *nv, uint32_t peer, uint32_t r
     }
 }
 
+/*
+ * Who may know of a peer that does not answer: its neighbours in rank, which mostly share its host,
+ * then whoever is known here. Each is asked twice, since the first time may only begin a probe.
+ */
+static struct ibshift_connection *next_witness(struct ibshift_net_verbs *nv,
+                                               struct ibshift_connection *c)
+{
+    uint32_t i = c->asked++ / 2, step = i / 2 + 1;
+    uint32_t neighbour = i % 2 == 0 ? c->peer - step : c->peer + step; /* below 0: no such peer */
+
+    if (i >= 2 * NEIGHBOURS) {
+        return nv->connections[(i - 2 * NEIGHBOURS) % nv->connection_count];
+    }
+    return neighbour < nv->options.peers ? ibshift_nv_peer(nv, neighbour) : NULL;
+}
+
+static void ask_around(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    struct ibshift_connection *witness;
+
+    if (c->reported != 0 || nv->time - c->began < patience) {
+        return;
+    }
+    witness = next_witness(nv, c);
+    if (witness != NULL && witness != c && witness->status == 0) {
+        say_about(nv, witness, IBSHIFT_HELLO_WHO, c->peer);
+    }
+}
+
 /* Nobody answers: has the process ended, or has another one found that it does not answer? */
 static void look_for_death(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
-    const char *how =
-        nv->options.has_ended != NULL ? nv->options.has_ended(nv->options.context, c->peer) : NULL;
+    const char *how = how_it_ended(nv, c->peer);
 
     if (how != NULL) {
         ibshift_nv_break(nv, c, -ETIMEDOUT, "its process has ended before it was connected (%s)",
@@ -529,6 +613,7 @@ void ibshift_nv_wireup_poll(struct ibshift_net_verbs *nv)
             act(nv, c, todo);
             if (todo != 0) {
                 look_for_death(nv, c);
+                ask_around(nv, c);
             }
         }
     }

@@ -40,7 +40,7 @@ void ibshift_hello_encode(const struct ibshift_hello *hello, void *wire)
 
 static int is_in_range(const struct ibshift_hello *h)
 {
-    if (h->kind < IBSHIFT_HELLO_CONNECT || h->kind > IBSHIFT_HELLO_BYE || h->status > 0) {
+    if (h->kind < IBSHIFT_HELLO_CONNECT || h->kind > IBSHIFT_HELLO_GONE || h->status > 0) {
         return 0;
     }
     if (h->kind == IBSHIFT_HELLO_CONNECT && h->rails < 1) {

@@ -18,12 +18,14 @@
  *      |---- HAVE ---------->|  may send    HAVE: I have yours. WANT: I don't know that you have
  *   may send                                mine; a HELLO with WANT is always answered.
  */
-enum { IBSHIFT_HELLO_MAGIC = 0x6f6c4c48, IBSHIFT_HELLO_VERSION = 4 };
+enum { IBSHIFT_HELLO_MAGIC = 0x6f6c4c48, IBSHIFT_HELLO_VERSION = 5 };
 
 enum ibshift_hello_kind {
     IBSHIFT_HELLO_CONNECT = 1,
-    IBSHIFT_HELLO_ASK = 2, /* I have no credit left and something to send */
-    IBSHIFT_HELLO_BYE = 3, /* I have given this connection up */
+    IBSHIFT_HELLO_ASK = 2,  /* I have no credit left and something to send */
+    IBSHIFT_HELLO_BYE = 3,  /* I have given this connection up */
+    IBSHIFT_HELLO_WHO = 4,  /* does peer word_key, who does not answer me, answer you? */
+    IBSHIFT_HELLO_GONE = 5, /* it does not, or its process has ended on my host */
 };
 
 enum { IBSHIFT_HELLO_HAVE = 1, IBSHIFT_HELLO_WANT = 2 };

@@ -182,6 +182,7 @@ struct ibshift_connection {
     uint64_t began;      /* the handshake */
     uint64_t reported;   /* when someone first said that the peer does not answer; or 0 */
     uint32_t reporter;
+    uint32_t asked; /* how often others were asked after the peer */
 };
 
 /* Queues of one device. */
