@@ -1,6 +1,6 @@
 #include "coll_ibshift_call.h"
 #include "coll_ibshift_choose.h"
-#include "coll_ibshift_order.h"
+#include "coll_ibshift_alltoall_order.h"
 #include "coll_ibshift_transport.h"
 
 #include "ompi/op/op.h"

@@ -2,7 +2,7 @@
 #define IBSHIFT_COLL_CALL_H
 
 #include "coll_ibshift.h"
-#include "coll_ibshift_side.h"
+#include "coll_ibshift_buffers.h"
 
 #include "ompi/mca/coll/base/coll_base_util.h"
 
@@ -10,7 +10,7 @@
 
 /*
  * What an MPI collective asks for, before an algorithm is chosen. Written by the entry points
- * (coll_ibshift_move.c, _vector.c, _reduce.c), the same on all ranks where MPI says so.
+ * (coll_ibshift_entry_move.c, _vector.c, _reduce.c), the same on all ranks where MPI says so.
  */
 struct ibshift_job {
     enum ibshift_collective collective;

@@ -1,6 +1,6 @@
 #include "coll_ibshift_choose.h"
-#include "coll_ibshift_card.h"
-#include "coll_ibshift_order.h"
+#include "coll_ibshift_cards.h"
+#include "coll_ibshift_alltoall_order.h"
 
 #include <errno.h>
 #include <stdarg.h>

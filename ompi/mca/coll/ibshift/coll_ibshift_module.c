@@ -1,6 +1,6 @@
 #include "coll_ibshift_choose.h"
-#include "coll_ibshift_native.h"
-#include "coll_ibshift_order.h"
+#include "coll_ibshift_entry.h"
+#include "coll_ibshift_alltoall_order.h"
 #include "coll_ibshift_transport.h"
 
 #include "ompi/runtime/mpiruntime.h"

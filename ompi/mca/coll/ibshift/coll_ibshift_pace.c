@@ -1,7 +1,7 @@
 #include "coll_ibshift_pace.h"
 #include "coll_ibshift_call.h"
 #include "coll_ibshift_choose.h"
-#include "coll_ibshift_fabric.h"
+#include "coll_ibshift_fabric_file.h"
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/proc/proc.h"

@@ -1,9 +1,9 @@
 #include "coll_ibshift_call.h"
-#include "coll_ibshift_card.h"
+#include "coll_ibshift_cards.h"
 #include "coll_ibshift_choose.h"
-#include "coll_ibshift_fabric.h"
+#include "coll_ibshift_fabric_file.h"
 #include "coll_ibshift_regcache.h"
-#include "coll_ibshift_order.h"
+#include "coll_ibshift_alltoall_order.h"
 #include "coll_ibshift_trace.h"
 #include "coll_ibshift_transport.h"
 

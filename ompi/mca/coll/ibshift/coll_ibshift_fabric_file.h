@@ -1,5 +1,5 @@
-#ifndef IBSHIFT_COLL_FABRIC_H
-#define IBSHIFT_COLL_FABRIC_H
+#ifndef IBSHIFT_COLL_FABRIC_FILE_H
+#define IBSHIFT_COLL_FABRIC_FILE_H
 
 /*
  * The fabric file of coll_ibshift_fabric and the order of coll_ibshift_order: one a process, read

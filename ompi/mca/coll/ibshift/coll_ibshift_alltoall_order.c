@@ -1,5 +1,5 @@
-#include "coll_ibshift_order.h"
-#include "coll_ibshift_fabric.h"
+#include "coll_ibshift_alltoall_order.h"
+#include "coll_ibshift_fabric_file.h"
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"

@@ -1,5 +1,5 @@
-#ifndef IBSHIFT_COLL_ORDER_H
-#define IBSHIFT_COLL_ORDER_H
+#ifndef IBSHIFT_COLL_ALLTOALL_ORDER_H
+#define IBSHIFT_COLL_ALLTOALL_ORDER_H
 
 /*
  * In which order a communicator's collectives go along the fabric, in two steps, each at the same

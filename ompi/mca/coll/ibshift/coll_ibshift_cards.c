@@ -1,5 +1,5 @@
 #include "coll_ibshift.h"
-#include "coll_ibshift_card.h"
+#include "coll_ibshift_cards.h"
 
 #include "opal/util/arch.h"
 

@@ -1,5 +1,5 @@
-#ifndef IBSHIFT_COLL_CARD_H
-#define IBSHIFT_COLL_CARD_H
+#ifndef IBSHIFT_COLL_CARDS_H
+#define IBSHIFT_COLL_CARDS_H
 
 #include "coll_ibshift_death.h"
 

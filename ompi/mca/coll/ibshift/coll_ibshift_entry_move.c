@@ -1,6 +1,6 @@
 /* barrier, bcast, gather, scatter, allgather, alltoall. */
 
-#include "coll_ibshift_native.h"
+#include "coll_ibshift_entry.h"
 
 static struct ibshift_side blocks(const void *user, size_t count, struct ompi_datatype_t *type,
                                   uint32_t n)

@@ -1,6 +1,6 @@
-#include "coll_ibshift_fabric.h"
+#include "coll_ibshift_fabric_file.h"
 #include "coll_ibshift.h"
-#include "coll_ibshift_card.h"
+#include "coll_ibshift_cards.h"
 
 #include <errno.h>
 #include <inttypes.h>

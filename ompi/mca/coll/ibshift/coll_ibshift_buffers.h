@@ -1,5 +1,5 @@
-#ifndef IBSHIFT_COLL_SIDE_H
-#define IBSHIFT_COLL_SIDE_H
+#ifndef IBSHIFT_COLL_BUFFERS_H
+#define IBSHIFT_COLL_BUFFERS_H
 
 #include <stdbool.h>
 #include <stddef.h>

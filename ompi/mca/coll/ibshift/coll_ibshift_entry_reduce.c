@@ -1,6 +1,6 @@
 /* reduce, allreduce, scan, exscan, reduce_scatter, reduce_scatter_block. */
 
-#include "coll_ibshift_native.h"
+#include "coll_ibshift_entry.h"
 
 static struct ibshift_side operand(const void *user, size_t count, struct ompi_datatype_t *type)
 {

@@ -1,6 +1,6 @@
 /* gatherv, scatterv, allgatherv, alltoallv, alltoallw: blocks of different sizes. */
 
-#include "coll_ibshift_native.h"
+#include "coll_ibshift_entry.h"
 
 static struct ibshift_side one_block(const void *user, int count, struct ompi_datatype_t *type)
 {

@@ -1,5 +1,5 @@
 #include "coll_ibshift.h"
-#include "coll_ibshift_side.h"
+#include "coll_ibshift_buffers.h"
 
 #include "opal/datatype/opal_convertor.h"
 

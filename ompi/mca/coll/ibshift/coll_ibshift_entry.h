@@ -1,5 +1,5 @@
-#ifndef IBSHIFT_COLL_NATIVE_H
-#define IBSHIFT_COLL_NATIVE_H
+#ifndef IBSHIFT_COLL_ENTRY_H
+#define IBSHIFT_COLL_ENTRY_H
 
 #include "coll_ibshift_call.h"
 
