@@ -1,13 +1,19 @@
+#include "coll_ibshift_params.h"
 #include "coll_ibshift.h"
 
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/mca/base/mca_base_var_enum.h"
 
-#include "choose/size.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "choose/digest.h"
+#include "choose/size.h"
+
+#define PREFIX "OMPI_MCA_coll_ibshift_"
 
 enum param_type { PARAM_INT, PARAM_BOOL, PARAM_SIZE, PARAM_CHOICE, PARAM_STRING };
 
@@ -32,159 +38,65 @@ struct param {
 
 struct ibshift_params ibshift_params;
 
+#define PARAM(kind, field) .name = #field, .type = PARAM_##kind, .value = &ibshift_params.field
+
 static const struct param table[] = {
-    {.name = "priority",
-     .type = PARAM_INT,
-     .value = &ibshift_params.priority,
-     .initial = -1,
-     .min = -1,
-     .max = 100,
-     .level = OPAL_INFO_LVL_6,
+    {PARAM(INT, priority), .initial = -1, .min = -1, .max = 100, .level = OPAL_INFO_LVL_6,
      .all_ranks = true,
      .help = "Rank among the collective components, 0 to 100; the highest one that offers a "
              "function runs it (tuned has 30, sync 50, self 75). -1: 45 when the parameter coll "
              "names ibshift, otherwise ibshift is not used"},
-    {.name = "native",
-     .type = PARAM_BOOL,
-     .value = &ibshift_params.native,
-     .initial = true,
-     .level = OPAL_INFO_LVL_6,
-     .is_settable = true,
+    {PARAM(BOOL, native), .initial = true, .level = OPAL_INFO_LVL_6, .is_settable = true,
      .help = "Use the InfiniBand device. 0: no device is opened, every collective runs in the "
              "components beneath. Set later (MPI_T), on all ranks alike, it holds for the "
              "communicators made from then on"},
-    {.name = "device",
-     .type = PARAM_STRING,
-     .value = &ibshift_params.device,
-     .initial_text = "",
-     .level = OPAL_INFO_LVL_4,
+    {PARAM(STRING, device), .initial_text = "", .level = OPAL_INFO_LVL_4,
      .help =
          "Devices and ports to use, as name[:port],... ; empty: the ones nearest to the process"},
-    {.name = "ports",
-     .type = PARAM_INT,
-     .value = &ibshift_params.ports,
-     .initial = 1,
-     .min = 1,
-     .max = 4,
-     .level = OPAL_INFO_LVL_5,
+    {PARAM(INT, ports), .initial = 1, .min = 1, .max = 4, .level = OPAL_INFO_LVL_5,
      .help = "How many ports a process uses at most"},
-    {.name = "gid_index",
-     .type = PARAM_INT,
-     .value = &ibshift_params.gid_index,
-     .initial = -1,
-     .min = -1,
-     .max = 255,
-     .level = OPAL_INFO_LVL_5,
+    {PARAM(INT, gid_index), .initial = -1, .min = -1, .max = 255, .level = OPAL_INFO_LVL_5,
      .help = "Index of the port's GID. -1: on Ethernet RoCE v2 before v1 and routable addresses "
              "before link-local ones, on InfiniBand the first"},
-    {.name = "service_level",
-     .type = PARAM_INT,
-     .value = &ibshift_params.service_level,
-     .initial = 0,
-     .min = 0,
-     .max = 15,
-     .level = OPAL_INFO_LVL_5,
+    {PARAM(INT, service_level), .initial = 0, .min = 0, .max = 15, .level = OPAL_INFO_LVL_5,
      .help = "Service level of all connections"},
-    {.name = "traffic_class",
-     .type = PARAM_INT,
-     .value = &ibshift_params.traffic_class,
-     .initial = 0,
-     .min = 0,
-     .max = 255,
-     .level = OPAL_INFO_LVL_5,
+    {PARAM(INT, traffic_class), .initial = 0, .min = 0, .max = 255, .level = OPAL_INFO_LVL_5,
      .help = "Traffic class of all connections, where there is a global header (RoCE)"},
-    {.name = "memory",
-     .type = PARAM_SIZE,
-     .value = &ibshift_params.memory,
-     .initial = 8 << 20,
-     .min = 1 << 20,
-     .max = 1LL << 32,
+    {PARAM(SIZE, memory), .initial = 8 << 20, .min = 1 << 20, .max = 1LL << 32,
      .level = OPAL_INFO_LVL_5,
      .help = "Bytes of memory that a process registers for short messages, however many peers it "
              "talks to"},
-    {.name = "node",
-     .type = PARAM_BOOL,
-     .value = &ibshift_params.node,
-     .initial = 1,
-     .level = OPAL_INFO_LVL_4,
+    {PARAM(BOOL, node), .initial = 1, .level = OPAL_INFO_LVL_4,
      .help = "Ranks of one host talk through shared memory. 0: over the adapter, as those of "
              "different hosts"},
-    {.name = "node_memory",
-     .type = PARAM_SIZE,
-     .value = &ibshift_params.node_memory,
-     .initial = 4 << 20,
-     .min = 1 << 16,
-     .max = 1LL << 32,
+    {PARAM(SIZE, node_memory), .initial = 4 << 20, .min = 1 << 16, .max = 1LL << 32,
      .level = OPAL_INFO_LVL_5,
      .help = "Bytes of shared memory that a process takes for messages from the others of its "
              "host, at the most"},
-    {.name = "eager_limit",
-     .type = PARAM_SIZE,
-     .value = &ibshift_params.eager_limit,
-     .initial = 4096,
-     .min = 64,
-     .max = 65536,
-     .level = OPAL_INFO_LVL_5,
+    {PARAM(SIZE, eager_limit), .initial = 4096, .min = 64, .max = 65536, .level = OPAL_INFO_LVL_5,
      .all_ranks = true,
      .help = "Longest message in bytes that is sent before its receiver is known to wait for it"},
-    {.name = "timeout",
-     .type = PARAM_INT,
-     .value = &ibshift_params.timeout,
-     .initial = 14,
-     .min = 1,
-     .max = 31,
-     .level = OPAL_INFO_LVL_5,
+    {PARAM(INT, timeout), .initial = 14, .min = 1, .max = 31, .level = OPAL_INFO_LVL_5,
      .help = "A packet that is not acknowledged is sent again after 4.096 us times two to the "
              "power of this"},
-    {.name = "retry",
-     .type = PARAM_INT,
-     .value = &ibshift_params.retry,
-     .initial = 6,
-     .min = 0,
-     .max = 7,
-     .level = OPAL_INFO_LVL_5,
+    {PARAM(INT, retry), .initial = 6, .min = 0, .max = 7, .level = OPAL_INFO_LVL_5,
      .help = "How often a packet is sent again before its connection breaks (Soft-RoCE takes 7 as "
              "without end)"},
-    {.name = "deadline",
-     .type = PARAM_INT,
-     .value = &ibshift_params.deadline,
-     .initial = 3600,
-     .min = 0,
-     .max = 86400,
-     .level = OPAL_INFO_LVL_1,
+    {PARAM(INT, deadline), .initial = 3600, .min = 0, .max = 86400, .level = OPAL_INFO_LVL_1,
      .help = "Seconds without a message after which a collective fails, counted while it is waited "
              "for. Dead peers and broken links are found within seconds by themselves; this is for "
              "what cannot be told from a rank that computes for long: one that is stopped, or that "
              "died before it was connected. 0: never"},
-    {.name = "window",
-     .type = PARAM_INT,
-     .value = &ibshift_params.window,
-     .initial = 32,
-     .min = 1,
-     .max = 256,
-     .level = OPAL_INFO_LVL_5,
-     .all_ranks = true,
-     .help = "Sends, and receives, that a collective has in flight at most"},
-    {.name = "model",
-     .type = PARAM_STRING,
-     .value = &ibshift_params.model,
-     .initial_text = "",
-     .level = OPAL_INFO_LVL_5,
+    {PARAM(INT, window), .initial = 32, .min = 1, .max = 256, .level = OPAL_INFO_LVL_5,
+     .all_ranks = true, .help = "Sends, and receives, that a collective has in flight at most"},
+    {PARAM(STRING, model), .initial_text = "", .level = OPAL_INFO_LVL_5,
      .help = "File with the parameters of the cost model that chooses algorithms; empty: typical "
              "values of a device in hardware, or in software, not measured here. The files of all "
              "ranks must say the same"},
-    {.name = "fabric",
-     .type = PARAM_STRING,
-     .value = &ibshift_params.fabric,
-     .initial_text = "",
-     .level = OPAL_INFO_LVL_1,
+    {PARAM(STRING, fabric), .initial_text = "", .level = OPAL_INFO_LVL_1,
      .help = "File of the fabric and its forwarding tables, as \"ibshift fabric compile\" writes "
              "it: all-to-alls go in an order that suits the routes. Empty: in rank order"},
-    {.name = "order",
-     .type = PARAM_STRING,
-     .value = &ibshift_params.order,
-     .initial_text = "auto",
-     .level = OPAL_INFO_LVL_5,
+    {PARAM(STRING, order), .initial_text = "auto", .level = OPAL_INFO_LVL_5,
      .help =
          "Order of an all-to-all on that fabric. auto: a shift in routing order, or in rank order "
          "where the routes make that cheaper, and the "
@@ -192,20 +104,10 @@ static const struct param table[] = {
          "rank: as without a fabric; routing: a shift in routing order; schedule: a table of "
          "stages; anything else is a file of host names. Rings and trees of broadcasts and "
          "allgathers go along the same order"},
-    {.name = "order_reductions",
-     .type = PARAM_BOOL,
-     .value = &ibshift_params.order_reductions,
-     .initial = false,
-     .level = OPAL_INFO_LVL_5,
-     .all_ranks = true,
+    {PARAM(BOOL, order_reductions), .initial = false, .level = OPAL_INFO_LVL_5, .all_ranks = true,
      .help = "Rings and trees of reduce and allreduce too, if the operator is commutative: the "
              "last digits of floating-point results then depend on the hosts that the job got"},
-    {.name = "pace",
-     .type = PARAM_STRING,
-     .value = &ibshift_params.pace,
-     .initial_text = "auto",
-     .level = OPAL_INFO_LVL_5,
-     .all_ranks = true,
+    {PARAM(STRING, pace), .initial_text = "auto", .level = OPAL_INFO_LVL_5, .all_ranks = true,
      .help =
          "How all-to-alls of long messages keep their stages together. auto: what suits; none: "
          "each rank goes as fast as it can; window:W: W messages at once each way, 1 to 256; "
@@ -214,17 +116,9 @@ static const struct param table[] = {
          "a barrier first, then a receiver lets W messages come at once, 1 to 16; clk: stages "
          "have their times; rate:W or rate:W/N: W messages at once, each at an Nth of the link's "
          "rate"},
-    {.name = "explain",
-     .type = PARAM_BOOL,
-     .value = &ibshift_params.explain,
-     .initial = false,
-     .level = OPAL_INFO_LVL_1,
+    {PARAM(BOOL, explain), .initial = false, .level = OPAL_INFO_LVL_1,
      .help = "Print what was chosen, for each communicator, collective and size, and why"},
-    {.name = "trace",
-     .type = PARAM_STRING,
-     .value = &ibshift_params.trace,
-     .initial_text = "",
-     .level = OPAL_INFO_LVL_3,
+    {PARAM(STRING, trace), .initial_text = "", .level = OPAL_INFO_LVL_3,
      .help = "Write each step of each collective as it starts, in the words of \"ibshift plan "
              "print\". A path: a file for each process, with its rank behind a dot; stderr: there. "
              "Empty: nowhere"},
@@ -348,7 +242,7 @@ static void check_text(const struct param *p)
     char name[96];
     const char *text;
 
-    snprintf(name, sizeof(name), "OMPI_MCA_coll_ibshift_%s", p->name);
+    snprintf(name, sizeof(name), PREFIX "%s", p->name);
     text = getenv(name);
     if (NULL == text) {
         return;
@@ -477,11 +371,6 @@ void ibshift_params_register(void)
     visit_rows(register_row, NULL);
 }
 
-struct visitor {
-    void (*visit)(void *context, const struct ibshift_param_text *row);
-    void *context;
-};
-
 static const char *number_text(const struct param *p, long long value, char *text, size_t size)
 {
     if (p->type == PARAM_CHOICE) {
@@ -503,26 +392,226 @@ static long long number_of(const struct param *p)
     }
 }
 
-static void visit_text(void *context, const struct param *p)
-{
-    const struct visitor *visitor = context;
-    struct ibshift_param_text row = {.name = p->name, .all_ranks = p->all_ranks};
-    char value[32], initial[32];
+/* A row's value and default as text. */
+struct text {
+    const char *value, *initial;
+    char numbers[2][32];
+};
 
+static void read_text(const struct param *p, struct text *text)
+{
     if (p->type == PARAM_STRING) {
-        row.value = *(const char **)p->value;
-        row.initial = p->initial_text;
+        text->value = *(const char **)p->value;
+        text->initial = p->initial_text;
     } else {
-        row.value = number_text(p, number_of(p), value, sizeof(value));
-        row.initial = number_text(p, p->initial, initial, sizeof(initial));
+        text->value = number_text(p, number_of(p), text->numbers[0], sizeof(text->numbers[0]));
+        text->initial = number_text(p, p->initial, text->numbers[1], sizeof(text->numbers[1]));
     }
-    visitor->visit(visitor->context, &row);
 }
 
-void ibshift_params_visit(void (*visit)(void *context, const struct ibshift_param_text *row),
-                          void *context)
-{
-    struct visitor visitor = {.visit = visit, .context = context};
+struct agreed {
+    uint64_t sum;
+    char *text;
+    size_t size, length;
+};
 
-    visit_rows(visit_text, &visitor);
+static void add_agreed(void *context, const struct param *p)
+{
+    struct agreed *agreed = context;
+    size_t room = agreed->size - agreed->length;
+    struct text text;
+    int length;
+
+    if (!p->all_ranks) {
+        return;
+    }
+    read_text(p, &text);
+    agreed->sum = ibshift_digest(agreed->sum, p->name, strlen(p->name) + 1);
+    agreed->sum = ibshift_digest(agreed->sum, text.value, strlen(text.value) + 1);
+    if (0 != strcmp(text.value, text.initial)) {
+        length = snprintf(agreed->text + agreed->length, room, "%s=%s;", p->name, text.value);
+        agreed->length += length < 0 || (size_t)length >= room ? 0 : (size_t)length;
+        agreed->text[agreed->length] = '\0';
+    }
+}
+
+uint64_t ibshift_params_agreed(char *text, size_t size)
+{
+    struct agreed agreed = {.sum = IBSHIFT_DIGEST, .text = text, .size = size};
+
+    text[0] = '\0';
+    visit_rows(add_agreed, &agreed);
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        const char *name = ibshift_alg_table[i]->name;
+
+        agreed.sum = ibshift_digest(agreed.sum, name, strlen(name) + 1);
+    }
+    return agreed.sum;
+}
+
+struct difference {
+    const char *theirs, *ours;
+    char *words;
+    size_t size;
+    bool is_found;
+};
+
+/* What an agreed text says of the row; it is silent about a default. */
+static const char *value_in(const char *text, const char *name, const char *initial, int *length)
+{
+    size_t name_length = strlen(name);
+
+    while ('\0' != *text) {
+        size_t entry = strcspn(text, ";");
+
+        if (0 == strncmp(text, name, name_length) && '=' == text[name_length]) {
+            *length = (int)(entry - name_length - 1);
+            return text + name_length + 1;
+        }
+        text += entry + (';' == text[entry]);
+    }
+    *length = (int)strlen(initial);
+    return initial;
+}
+
+static void find_difference(void *context, const struct param *p)
+{
+    struct difference *difference = context;
+    const char *theirs, *ours;
+    int length, our_length;
+    struct text text;
+
+    if (!p->all_ranks || difference->is_found) {
+        return;
+    }
+    read_text(p, &text);
+    theirs = value_in(difference->theirs, p->name, text.initial, &length);
+    ours = value_in(difference->ours, p->name, text.initial, &our_length);
+    if (length != our_length || 0 != strncmp(theirs, ours, (size_t)length)) {
+        snprintf(difference->words, difference->size, "its coll_ibshift_%s is %.*s, here %.*s",
+                 p->name, length, theirs, our_length, ours);
+        difference->is_found = true;
+    }
+}
+
+bool ibshift_params_differ(const char *theirs, const char *ours, char *words, size_t size)
+{
+    struct difference difference = {.theirs = theirs, .ours = ours, .words = words, .size = size};
+
+    visit_rows(find_difference, &difference);
+    return difference.is_found;
+}
+
+/* A word and the known name that begins most like it. */
+struct nearest {
+    const char *word;
+    char name[64];
+    size_t alike;
+    bool is_known;
+};
+
+static void compare(void *context, const struct param *p)
+{
+    struct nearest *nearest = context;
+    const char *name = p->name;
+    size_t alike = 0;
+
+    while ('\0' != name[alike] && name[alike] == nearest->word[alike]) {
+        alike++;
+    }
+    nearest->is_known |= '\0' == name[alike] && '\0' == nearest->word[alike];
+    if (alike >= nearest->alike) {
+        nearest->alike = alike;
+        snprintf(nearest->name, sizeof(nearest->name), "%s", name);
+    }
+}
+
+/* mpirun hands over whatever it was given; Open MPI is silent about names that nobody registers. */
+static void check_names(void)
+{
+    for (char **entry = environ; NULL != *entry; entry++) {
+        struct nearest nearest = {.alike = 0};
+        char word[64];
+
+        if (0 != strncmp(*entry, PREFIX, sizeof(PREFIX) - 1)) {
+            continue;
+        }
+        snprintf(word, sizeof(word), "%s", *entry + sizeof(PREFIX) - 1);
+        word[strcspn(word, "=")] = '\0';
+        nearest.word = word;
+        visit_rows(compare, &nearest);
+        if (!nearest.is_known) {
+            ibshift_help_once_a_job("unknown-parameter", word, nearest.name);
+        }
+    }
+}
+
+struct ibshift_wish ibshift_params_wish(enum ibshift_collective collective)
+{
+    struct ibshift_wish wish = {.radix = (uint32_t)ibshift_params.radix[collective],
+                                .segment = ibshift_params.segment[collective]};
+    int place = ibshift_params.algorithm[collective];
+
+    for (size_t i = 0; place > 0 && i < ibshift_alg_count; i++) {
+        if (ibshift_alg_table[i]->collective == collective && 0 == --place) {
+            wish.alg = ibshift_alg_table[i];
+        }
+    }
+    return wish;
+}
+
+static void contradiction(const char *which)
+{
+    ibshift_help_once_a_job("contradiction", which, "without it");
+}
+
+static void check_collective(enum ibshift_collective collective)
+{
+    const struct ibshift_alg *forced = ibshift_params_wish(collective).alg;
+    const char *name = ibshift_collective_name(collective);
+    char which[256];
+
+    if (NULL == forced) {
+        return;
+    }
+    if (ibshift_params.radix[collective] > 0 && 0 == forced->radix_max) {
+        snprintf(which, sizeof(which),
+                 "coll_ibshift_%s_radix = %d: coll_ibshift_%s_algorithm = %s has no radix", name,
+                 ibshift_params.radix[collective], name, forced->name);
+        contradiction(which);
+    }
+    if (ibshift_params.segment[collective] > 0 && 0 == (forced->flags & IBSHIFT_ALG_SEGMENTS)) {
+        snprintf(which, sizeof(which),
+                 "coll_ibshift_%s_segment = %zu: coll_ibshift_%s_algorithm = %s has no segments",
+                 name, ibshift_params.segment[collective], name, forced->name);
+        contradiction(which);
+    }
+}
+
+void ibshift_params_check(void)
+{
+    char which[256];
+
+    check_names();
+    for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
+        check_collective((enum ibshift_collective)i);
+    }
+    if ('\0' == ibshift_params.fabric[0] && 0 != strcmp(ibshift_params.order, "auto") &&
+        0 != strcmp(ibshift_params.order, "rank")) {
+        snprintf(which, sizeof(which),
+                 "coll_ibshift_order = %.100s: there is no coll_ibshift_fabric to order",
+                 ibshift_params.order);
+        contradiction(which);
+    }
+}
+
+bool ibshift_params_may_open(const char *path, char *why, size_t size)
+{
+    struct stat info;
+
+    if (0 != stat(path, &info) || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) {
+        return true;
+    }
+    snprintf(why, size, "%.200s: not a file, but a pipe or a device", path);
+    return false;
 }

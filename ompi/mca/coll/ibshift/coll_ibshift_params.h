@@ -67,13 +67,4 @@ void ibshift_params_check(void);
  */
 bool ibshift_params_may_open(const char *path, char *why, size_t size);
 
-/* A row as text, while visit() runs. */
-struct ibshift_param_text {
-    const char *name; /* without the prefix coll_ibshift_ */
-    const char *value, *initial;
-    bool all_ranks; /* all ranks must have it alike */
-};
-void ibshift_params_visit(void (*visit)(void *context, const struct ibshift_param_text *row),
-                          void *context);
-
 #endif
