@@ -3,14 +3,13 @@
 
 #include "coll_ibshift_compat.h"
 #include "coll_ibshift_slots.h"
-#include "coll_ibshift_pace.h"
-#include "coll_ibshift_params.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
 
 #include "choose/choose.h"
 #include "choose/crowd.h"
+#include "exec/pace/pace.h"
 #include "fabric/table/arrange.h"
 
 struct ompi_communicator_t;
@@ -67,6 +66,21 @@ struct ibshift_comm_order {
 };
 
 /*
+ * The pace of all-to-alls (exec/pace/pace.h) by size: made when a size is met first, it lives as long
+ * as the communicator, and so does what its runs learn.
+ */
+struct ibshift_paced {
+    struct ibshift_pace pace;
+    struct ibshift_pace_memory memory;
+    const char *reason;
+};
+
+struct ibshift_pacing {
+    struct ibshift_clock clock;
+    struct ibshift_paced *by_class[IBSHIFT_SIZE_CLASSES];
+};
+
+/*
  * One communicator's state. Before its owner (the communicator) goes, disable() or the destructor
  * gives the fallbacks back.
  */
@@ -89,11 +103,26 @@ struct mca_coll_ibshift_module_t {
 typedef struct mca_coll_ibshift_module_t mca_coll_ibshift_module_t;
 OBJ_CLASS_DECLARATION(mca_coll_ibshift_module_t);
 
-/* The communicator's module if it runs natively, or NULL. */
-mca_coll_ibshift_module_t *ibshift_module_of(const struct ompi_communicator_t *comm);
+/*
+ * The communicator's module if it runs natively, or NULL. Others may have taken some of our slots,
+ * but hardly both of these.
+ */
+static inline mca_coll_ibshift_module_t *ibshift_module_of(const struct ompi_communicator_t *comm)
+{
+    mca_coll_base_module_t *const candidates[] = {comm->c_coll->coll_barrier_module,
+                                                  comm->c_coll->coll_ibarrier_module};
+
+    for (size_t i = 0; i < sizeof(candidates) / sizeof(candidates[0]); i++) {
+        if (NULL != candidates[i] &&
+            ((opal_object_t *)candidates[i])->obj_class == OBJ_CLASS(mca_coll_ibshift_module_t)) {
+            return (mca_coll_ibshift_module_t *)candidates[i];
+        }
+    }
+    return NULL;
+}
 
 /* Gives back all that the component has of Open MPI's lower layers and of the device. */
-void ibshift_component_end(void);
+void ibshift_end(void);
 
 mca_coll_base_module_t *mca_coll_ibshift_comm_query(struct ompi_communicator_t *comm,
                                                     int *priority);

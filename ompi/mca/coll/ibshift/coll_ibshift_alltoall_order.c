@@ -1,5 +1,6 @@
 #include "coll_ibshift_alltoall_order.h"
 #include "coll_ibshift_fabric_file.h"
+#include "coll_ibshift_params.h"
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"
@@ -72,8 +73,8 @@ static struct ibshift_placement *place_ranks(const mca_coll_ibshift_module_t *mo
               ? -ENOMEM
               : ibshift_fabric_find_hosts(module->peers, module->size, host_of, why, size);
     if (0 == *rc) {
-        *rc =
-            ibshift_placement_open(ibshift_fabric_file(), host_of, module->size, &placement, &err);
+        *rc = ibshift_placement_open(ibshift_fabric_file.fabric, host_of, module->size, &placement,
+                                     &err);
     }
     free(host_of);
     return placement;
@@ -82,11 +83,10 @@ static struct ibshift_placement *place_ranks(const mca_coll_ibshift_module_t *mo
 static int seat_ranks(const struct ibshift_placement *placement, enum ibshift_way way,
                       struct ibshift_seats *seats, struct ibshift_error *err)
 {
-    uint32_t count;
-    const uint32_t *order = ibshift_fabric_order(&count);
+    const struct ibshift_fabric_file *file = &ibshift_fabric_file;
 
     return IBSHIFT_WAY_RANK == way ? ibshift_seats_by_rank(placement, seats, err)
-                                   : ibshift_seats_along(placement, order, count,
+                                   : ibshift_seats_along(placement, file->order, file->order_count,
                                                          IBSHIFT_WAY_KEEPERS == way, seats, err);
 }
 
@@ -142,12 +142,11 @@ static int draw_line(const mca_coll_ibshift_module_t *module,
 static int seat_first(struct ibshift_placement *placement, struct ibshift_seats *seats,
                       enum ibshift_way *way, struct ibshift_error *err)
 {
-    uint32_t count;
-    const uint32_t *order = ibshift_fabric_order(&count);
+    const struct ibshift_fabric_file *file = &ibshift_fabric_file;
 
     *way = IBSHIFT_WAY_ROUTING;
-    return IBSHIFT_ORDER_AUTO == ibshift_fabric_wish()
-               ? ibshift_arrange_first(placement, order, count, seats, way, err)
+    return IBSHIFT_ORDER_AUTO == ibshift_fabric_file.wish
+               ? ibshift_arrange_first(placement, file->order, file->order_count, seats, way, err)
                : seat_ranks(placement, IBSHIFT_WAY_ROUTING, seats, err);
 }
 
@@ -185,7 +184,7 @@ static int locate(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
 
 static unsigned ways_wished(void)
 {
-    switch (ibshift_fabric_wish()) {
+    switch (ibshift_fabric_file.wish) {
     case IBSHIFT_ORDER_SCHEDULE:
         return 1u << IBSHIFT_WAY_TABLE;
     case IBSHIFT_ORDER_AUTO:
@@ -205,11 +204,11 @@ static void explain(const struct ompi_communicator_t *comm,
     fprintf(stderr, "ibshift: %s, %u ranks on %u hosts: all-to-all: ", comm->c_name,
             placement->ranks, placement->hosts);
     if (0 == rc) {
-        fprintf(stderr,
-                "%s%s; %u stages, at worst %.3g flows a link, %.3g on average, bound %.6g\n",
-                IBSHIFT_ORDER_FILE == ibshift_fabric_wish() ? "in the order of coll_ibshift_order: "
-                                                            : "",
-                a->reason, a->stages, a->worst, a->stages > 0 ? a->cost / a->stages : 0, a->bound);
+        fprintf(
+            stderr, "%s%s; %u stages, at worst %.3g flows a link, %.3g on average, bound %.6g\n",
+            IBSHIFT_ORDER_FILE == ibshift_fabric_file.wish ? "in the order of coll_ibshift_order: "
+                                                           : "",
+            a->reason, a->stages, a->worst, a->stages > 0 ? a->cost / a->stages : 0, a->bound);
     } else {
         fprintf(stderr, "%s, goes by a shift in routing order\n", error);
     }
@@ -219,8 +218,7 @@ static void explain(const struct ompi_communicator_t *comm,
 static void arrange(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                     struct ibshift_arrangement *a, int *told)
 {
-    uint32_t count;
-    const uint32_t *order = ibshift_fabric_order(&count);
+    const struct ibshift_fabric_file *file = &ibshift_fabric_file;
     struct ibshift_error err = {""};
     char why[256];
     int rc;
@@ -229,7 +227,7 @@ static void arrange(mca_coll_ibshift_module_t *module, struct ompi_communicator_
     if (0 == rc) {
         rc = ibshift_placement_routes(placement, true, &err);
         if (0 == rc) {
-            rc = ibshift_arrange(placement, order, count, ways_wished(), a, &err);
+            rc = ibshift_arrange(placement, file->order, file->order_count, ways_wished(), a, &err);
         }
         explain(comm, placement, a, rc, err.text);
     }
@@ -486,7 +484,7 @@ static bool does_search_pay(const mca_coll_ibshift_module_t *module,
 {
     order->moved += IBSHIFT_ALG_SIZES == job->needs ? UNKNOWN_BYTES : job->bytes;
     return IBSHIFT_PATIENCE_NONE != patience &&
-           (IBSHIFT_PATIENCE_LONG == patience || IBSHIFT_ORDER_AUTO != ibshift_fabric_wish() ||
+           (IBSHIFT_PATIENCE_LONG == patience || IBSHIFT_ORDER_AUTO != ibshift_fabric_file.wish ||
             order->moved >= (uint64_t)SEARCH_BYTES * module->size);
 }
 
@@ -512,7 +510,7 @@ int ibshift_comm_order_find(mca_coll_ibshift_module_t *module, struct ompi_commu
     struct ibshift_comm_order *order = &module->order;
     int rc = OMPI_SUCCESS;
 
-    if (0 == ibshift_fabric_file_id() ||
+    if (0 == ibshift_fabric_file.identity ||
         (IBSHIFT_ALLTOALL != job->collective && !may_rename(job))) {
         return OMPI_SUCCESS;
     }
@@ -540,7 +538,7 @@ const char *ibshift_comm_order_words(const mca_coll_ibshift_module_t *module,
         0 == (alg->flags & IBSHIFT_ALG_ORDER)) {
         return NULL;
     }
-    if (IBSHIFT_ORDER_FILE == ibshift_fabric_wish()) {
+    if (IBSHIFT_ORDER_FILE == ibshift_fabric_file.wish) {
         return "in the order of coll_ibshift_order";
     }
     return IBSHIFT_WAY_RANK == module->order.way      ? "in rank order"

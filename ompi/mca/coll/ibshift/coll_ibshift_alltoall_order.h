@@ -15,7 +15,8 @@
  * What a call has taken stays valid until the communicator goes.
  */
 
-#include "coll_ibshift_call.h"
+#include "coll_ibshift.h"
+#include "coll_ibshift_buffers.h"
 
 /* How a call may find what is missing. */
 enum ibshift_patience {

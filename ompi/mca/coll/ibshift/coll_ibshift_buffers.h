@@ -8,6 +8,7 @@
 #include "ompi/datatype/ompi_datatype.h"
 
 #include "exec/blocks.h"
+#include "plan/alg.h"
 
 /*
  * One side of a collective: the blocks in the user's memory, described by MPI's arguments, and how
@@ -75,5 +76,20 @@ ptrdiff_t ibshift_type_extent(const struct ompi_datatype_t *type);
 size_t ibshift_type_size(const struct ompi_datatype_t *type);
 /* Operands of a reduction lie one behind the other, whatever gaps they have inside. */
 bool ibshift_type_is_separate(const struct ompi_datatype_t *type);
+
+/*
+ * What an MPI collective asks for, before an algorithm is chosen. Written by the entry points
+ * (coll_ibshift_entry_*.c), the same on all ranks where MPI says so.
+ */
+struct ibshift_job {
+    enum ibshift_collective collective;
+    const char *name; /* MPI's */
+    uint32_t root;
+    uint32_t needs; /* the row must have one of these flags; 0: any row */
+    uint64_t bytes; /* what the choice looks at: a block, or the vector; the same on all ranks */
+    bool in_place;  /* send and recv overlap in the way that alg.h says */
+    struct ompi_op_t *op; /* of a reduction */
+    struct ibshift_side send, recv;
+};
 
 #endif

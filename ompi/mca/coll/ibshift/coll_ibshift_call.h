@@ -1,53 +1,57 @@
 #ifndef IBSHIFT_COLL_CALL_H
 #define IBSHIFT_COLL_CALL_H
 
+/*
+ * A call: what an MPI collective asks for, made ready to run. Order, plan, pace, the blocks of the
+ * user's memory and all memory that the runs need are found here, once for each call.
+ */
+
 #include "coll_ibshift.h"
 #include "coll_ibshift_buffers.h"
 
 #include "ompi/mca/coll/base/coll_base_util.h"
 
-#include "exec/engine.h"
+#include "exec/op.h"
 
-/*
- * What an MPI collective asks for, before an algorithm is chosen. Written by the entry points
- * (coll_ibshift_entry_move.c, _vector.c, _reduce.c), the same on all ranks where MPI says so.
- */
-struct ibshift_job {
-    enum ibshift_collective collective;
-    const char *name; /* MPI's */
-    uint32_t root;
-    uint32_t needs; /* the row must have one of these flags; 0: any row */
-    uint64_t bytes; /* what the choice looks at: a block, or the vector; the same on all ranks */
-    bool in_place;  /* send and recv overlap in the way that alg.h says */
-    struct ompi_op_t *op; /* of a reduction */
-    struct ibshift_side send, recv;
+/* Memory that grows, for one call after the other. */
+struct ibshift_memory {
+    void *at;
+    size_t size;
 };
 
-/* OMPI codes. In all forms OMPI_ERR_NOT_SUPPORTED means: nothing happened, take the fallback. */
-int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                          const struct ibshift_job *job);
-int ibshift_call_nonblocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                             const struct ibshift_job *job, struct ompi_request_t **request);
-int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                            const struct ibshift_job *job, struct ompi_request_t **request);
+enum ibshift_form { IBSHIFT_BLOCKING, IBSHIFT_NONBLOCKING, IBSHIFT_PERSISTENT };
 
-enum { IBSHIFT_CALL_KEY = 40, IBSHIFT_CALL_TITLE = 160 };
-
-/* Of an op that belongs to a call. The key is the same on all ranks: communicator.number, or
- * communicator.pID.RUN of a persistent one. The title: "iallgather on MPI_COMM_WORLD". */
-void ibshift_call_key(const struct ibshift_op *op, char *key, size_t size);
-void ibshift_call_title(const struct ibshift_op *op, char *title, size_t size);
+/* One collective under way; as a request it starts with what Open MPI expects. */
+struct ibshift_call_t {
+    ompi_coll_base_nbc_request_t request;
+    struct ibshift_op op;
+    struct ibshift_side send, recv;
+    mca_coll_ibshift_module_t *module;
+    const struct ibshift_line *line; /* the plan's ranks are places along it; NULL: they are not */
+    const char *name;
+    struct ompi_op_t *mpi_op;
+    struct ompi_datatype_t *operand;
+    ptrdiff_t lower_bound;
+    uint32_t first_seq; /* of a persistent call: its id, where the runs are counted from */
+    uint32_t runs;
+    bool keeps; /* has copied the arguments' arrays to kept, holds types and operator */
+    struct ibshift_memory kept, offsets, tmp_offsets, scratch;
+    struct ibshift_call_t *next; /* idle */
+};
+typedef struct ibshift_call_t ibshift_call_t;
 
 /*
- * A communicator begins. Open MPI makes one with nonblocking collectives on another, whose errors
- * it does not look at (4.1, 5.0): after such an error the new one has failed before it begins.
+ * Makes a call ready. OMPI codes; OMPI_ERR_NOT_SUPPORTED means that nothing happened, the same on
+ * all ranks. Not a blocking one: the program may free or change what it called with, so types,
+ * operator and arrays are kept until the call is given back.
  */
-void ibshift_calls_enter(mca_coll_ibshift_module_t *module);
+int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                      const struct ibshift_job *job, enum ibshift_form form, ibshift_call_t **out);
 
-/* Whatever comes next is no consequence of a request that was freed before. */
-void ibshift_calls_look_away(void);
+/* Idle calls are kept for the next one, with their memory and their place in the engine. */
+void ibshift_call_give_back(ibshift_call_t *call);
 
-/* Calls are kept for the next one; this frees them. The engine still lives, nothing runs. */
+/* Frees the idle ones. The engine still lives, nothing runs. */
 void ibshift_calls_free(void);
 
 #endif

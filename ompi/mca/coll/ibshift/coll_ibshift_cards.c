@@ -1,6 +1,8 @@
-#include "coll_ibshift.h"
 #include "coll_ibshift_cards.h"
+#include "coll_ibshift.h"
+#include "coll_ibshift_params.h"
 
+#include "ompi/group/group.h"
 #include "opal/util/arch.h"
 
 #include "net/verbs/blob.h"
@@ -10,10 +12,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "choose/digest.h"
 
-enum { CARD_MAGIC = 0x4c425349, CARD_MAX = 4096, AGREED_MAX = 1024 };
+enum { STARTED = 22 }; /* the field of /proc/PID/stat, counted from 1; the third is the state */
+
+enum { CARD_MAGIC = 0x4c425349, CARD_MAX = 4096, AGREED_MAX = 1024, TEXT = 512 };
+
+/* Which process it is: its number, in its space of numbers; 0: not known. */
+struct process {
+    uint64_t space;
+    uint64_t started; /* tells it from a later one of the same number */
+    uint64_t pid;
+};
 
 struct card_head {
     uint32_t magic;
@@ -24,52 +37,120 @@ struct card_head {
     uint32_t processors, is_software; /* of struct ibshift_card_place; the card says the rest */
     uint32_t is_to_be_said;           /* why there is none */
     uint32_t reserved;
-    struct ibshift_process process;
+    struct process process;
     struct ibshift_node_card node; /* magic 0: none */
 };
 
-enum { UNKNOWN, PRESENT, ABSENT };
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers the next two */
-static struct known {
+struct known {
     struct ibshift_card_place place;
-    uint8_t state;
-} * known; /* by peer */
-static uint32_t known_size;
-static struct ibshift_card_values ours;
-static struct ibshift_node_card our_node;
-static char our_text[AGREED_MAX];
+    struct process process;
+    enum { UNKNOWN, PRESENT, ABSENT } state;
+};
 
-void ibshift_card_publish(const void *card, size_t size, const struct ibshift_node_card *node,
-                          const struct ibshift_card_values *values, const char *text,
-                          const struct ibshift_card_place *place, const char *error,
-                          bool is_to_be_said)
+static struct {
+    pthread_mutex_t lock; /* covers the next two */
+    struct known *known;  /* by peer */
+    uint32_t size;        /* of known */
+    bool is_used;         /* this process has an endpoint; the rest is of its own card */
+    struct ibshift_card_values values;
+    struct ibshift_node_card node;
+    struct process process;
+    char text[AGREED_MAX];
+} cards = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* 0, -ENOENT: there is no such process any more, or another errno. */
+static int read_stat(uint64_t pid, char *state, uint64_t *started)
+{
+    char path[64], text[1024] = "", *at;
+    unsigned long long ticks;
+    FILE *file;
+    int field = 2;
+
+    snprintf(path, sizeof(path), "/proc/%llu/stat", (unsigned long long)pid);
+    file = fopen(path, "r");
+    if (NULL == file) {
+        return -errno;
+    }
+    at = fgets(text, sizeof(text), file); /* NULL: it ends right now, and is gone the next time */
+    fclose(file);
+    if (NULL == at) {
+        return -EIO;
+    }
+    at = strrchr(text, ')'); /* the end of its name, which may hold anything */
+    for (; NULL != at && field < STARTED; field++) {
+        at = strchr(at, ' ');
+        at = NULL == at ? NULL : at + 1;
+        if (NULL != at && 2 == field) {
+            *state = *at;
+        }
+    }
+    if (NULL == at || 1 != sscanf(at, "%llu", &ticks)) {
+        return -EIO;
+    }
+    *started = ticks;
+    return 0;
+}
+
+/* Of the kernel that runs now and this process's namespace of process numbers; 0: not known. */
+static uint64_t space_of_numbers(void)
+{
+    char boot[64] = "";
+    struct stat numbers;
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+    uint64_t id;
+
+    if (NULL == file) {
+        return 0;
+    }
+    if (NULL == fgets(boot, sizeof(boot), file) || 0 != stat("/proc/self/ns/pid", &numbers)) {
+        boot[0] = '\0';
+    }
+    fclose(file);
+    if ('\0' == boot[0]) {
+        return 0;
+    }
+    id = ibshift_digest(IBSHIFT_DIGEST, boot, strlen(boot));
+    return ibshift_digest(id, &numbers.st_ino, sizeof(numbers.st_ino));
+}
+
+static struct process this_process(void)
+{
+    struct process self = {.space = space_of_numbers(), .pid = (uint64_t)getpid()};
+    char state;
+
+    if (0 != read_stat(self.pid, &state, &self.started)) {
+        self.space = 0;
+    }
+    return self;
+}
+
+void ibshift_card_publish(const struct ibshift_card *card)
 {
     struct card_head head = {.magic = CARD_MAGIC,
                              .arch = opal_local_arch,
-                             .values = *values,
-                             .processors = place->processors,
-                             .is_software = place->is_software,
-                             .is_to_be_said = is_to_be_said,
-                             .process = place->process};
+                             .has_endpoint = NULL != card->address,
+                             .values = card->values,
+                             .processors = card->processors,
+                             .is_software = card->is_software,
+                             .is_to_be_said = card->is_to_be_said,
+                             .process = this_process()};
     char buffer[sizeof(head) + CARD_MAX + AGREED_MAX];
-    size_t text_length;
+    const void *content = head.has_endpoint ? card->address : card->error;
+    size_t size = head.has_endpoint ? card->size : strlen(card->error), text_length;
     int rc;
 
-    ours = *values;
-    if (NULL != node) {
-        our_node = head.node = *node;
+    head.values.params = ibshift_params_agreed(cards.text, sizeof(cards.text));
+    text_length = strlen(cards.text);
+    if (NULL != card->node) {
+        cards.node = head.node = *card->node;
     }
-    snprintf(our_text, sizeof(our_text), "%s", text);
-    text_length = strlen(our_text);
-    head.has_endpoint = NULL != card;
-    if (NULL == card) {
-        card = error;
-        size = strlen(error);
-    }
+    cards.values = head.values;
+    cards.process = head.process;
+    cards.is_used = head.has_endpoint || NULL != card->node;
     head.length = (uint32_t)(size <= CARD_MAX ? size : 0);
-    memcpy(buffer + sizeof(head), card, head.length);
     memcpy(buffer, &head, sizeof(head));
-    memcpy(buffer + sizeof(head) + head.length, our_text, text_length);
+    memcpy(buffer + sizeof(head), content, head.length);
+    memcpy(buffer + sizeof(head) + head.length, cards.text, text_length);
     OPAL_MODEX_SEND(rc, IBSHIFT_MODEX_GLOBAL, &mca_coll_ibshift_component.collm_version, buffer,
                     sizeof(head) + head.length + text_length);
     (void)rc; /* without a card the others do not find this process, which is right then */
@@ -118,23 +199,13 @@ int ibshift_card_copy(void *context, uint32_t peer, void *card, size_t size)
     return rc;
 }
 
-uint64_t ibshift_card_fabric(uint32_t peer)
-{
-    struct card_head head;
-    const char *rest;
-    char *received = receive(peer, &head, &rest);
-    uint64_t fabric = NULL == received ? 0 : head.values.fabric;
-
-    free(received);
-    return fabric;
-}
-
 static bool has_our_values(const struct card_head *head)
 {
-    return head->values.params == ours.params && head->values.model == ours.model;
+    return head->values.params == cards.values.params && head->values.model == cards.values.model;
 }
 
-bool ibshift_card_complaint(uint32_t peer, char *text, size_t size)
+/* Why a process is not there; returns whether that is to be said unasked. */
+static bool complain(uint32_t peer, char *text, size_t size)
 {
     struct card_head head;
     const char *rest;
@@ -149,12 +220,12 @@ bool ibshift_card_complaint(uint32_t peer, char *text, size_t size)
     if (!head.has_endpoint) {
         is_to_be_said = head.is_to_be_said;
         snprintf(text, size, "%.*s", (int)head.length, rest);
-    } else if (head.values.params != ours.params) {
-        if (!ibshift_params_differ(rest + head.length, our_text, text, size)) {
+    } else if (head.values.params != cards.values.params) {
+        if (!ibshift_params_differ(rest + head.length, cards.text, text, size)) {
             snprintf(text, size,
                      "it has other algorithms to choose from: another build of ibshift");
         }
-    } else if (head.values.model != ours.model) {
+    } else if (head.values.model != cards.values.model) {
         snprintf(text, size, "its file coll_ibshift_model says something else");
     }
     free(received);
@@ -164,22 +235,22 @@ bool ibshift_card_complaint(uint32_t peer, char *text, size_t size)
 /* Grows the table; under the lock. */
 static bool reserve(uint32_t peer)
 {
-    uint32_t wanted = known_size == 0 ? 64 : known_size;
+    uint32_t wanted = cards.size == 0 ? 64 : cards.size;
     struct known *grown;
 
     while (wanted <= peer) {
         wanted *= 2;
     }
-    if (wanted == known_size) {
+    if (wanted == cards.size) {
         return true;
     }
-    grown = realloc(known, wanted * sizeof(*grown));
+    grown = realloc(cards.known, wanted * sizeof(*grown));
     if (NULL == grown) {
         return false;
     }
-    memset(grown + known_size, 0, (wanted - known_size) * sizeof(*grown)); /* UNKNOWN */
-    known = grown;
-    known_size = wanted;
+    memset(grown + cards.size, 0, (wanted - cards.size) * sizeof(*grown)); /* UNKNOWN */
+    cards.known = grown;
+    cards.size = wanted;
     return true;
 }
 
@@ -192,7 +263,8 @@ static bool read_place(const struct card_head *head, const char *card,
 
     *place = (struct ibshift_card_place){.processors = head->processors > 0 ? head->processors : 1,
                                          .is_software = 0 != head->is_software,
-                                         .has_adapter = 0 != head->has_endpoint};
+                                         .has_adapter = 0 != head->has_endpoint,
+                                         .fabric = head->values.fabric};
     if (0 == ibshift_node_card_decode(&head->node, sizeof(head->node), &node)) {
         place->node = place->host = node.host;
         place->port = node.secret;
@@ -205,7 +277,6 @@ static bool read_place(const struct card_head *head, const char *card,
     }
     place->host = blob.host;
     place->port = ibshift_digest(IBSHIFT_DIGEST, &blob.address[0], sizeof(blob.address[0]));
-    place->process = head->process;
     return true;
 }
 
@@ -218,6 +289,7 @@ static struct known look(uint32_t peer)
 
     if (NULL != received && has_our_values(&head) && read_place(&head, rest, &known_now.place)) {
         known_now.state = PRESENT;
+        known_now.process = head.process;
     }
     free(received);
     return known_now;
@@ -227,16 +299,16 @@ static struct known know(uint32_t peer)
 {
     struct known found;
 
-    pthread_mutex_lock(&lock);
-    if (reserve(peer) && UNKNOWN != known[peer].state) {
-        found = known[peer];
+    pthread_mutex_lock(&cards.lock);
+    if (reserve(peer) && UNKNOWN != cards.known[peer].state) {
+        found = cards.known[peer];
     } else {
         found = look(peer);
-        if (peer < known_size) {
-            known[peer] = found;
+        if (peer < cards.size) {
+            cards.known[peer] = found;
         }
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&cards.lock);
     return found;
 }
 
@@ -256,23 +328,112 @@ bool ibshift_card_is_near(void *context, uint32_t peer)
 {
     struct ibshift_node_card card;
 
-    return 0 != our_node.magic && 0 == ibshift_card_node(NULL, peer, &card) &&
-           ibshift_node_is_near(&our_node, &card);
+    return 0 != cards.node.magic && 0 == ibshift_card_node(NULL, peer, &card) &&
+           ibshift_node_is_near(&cards.node, &card);
 }
 
-bool ibshift_card_is_there(uint32_t peer)
+bool ibshift_card_place(uint32_t peer, struct ibshift_card_place *place)
 {
-    return PRESENT == know(peer).state;
-}
+    struct known known = know(peer);
 
-struct ibshift_card_place ibshift_card_place(uint32_t peer)
-{
-    return know(peer).place;
+    *place = known.place;
+    return PRESENT == known.state;
 }
 
 void ibshift_cards_forget(void)
 {
-    free(known);
-    known = NULL;
-    known_size = 0;
+    free(cards.known);
+    cards.known = NULL;
+    cards.size = 0;
+}
+
+const char *ibshift_card_has_ended(void *context, uint32_t peer)
+{
+    struct process process = know(peer).process;
+    uint64_t started;
+    char state = 0;
+    int rc;
+
+    if (0 == process.space || process.space != cards.process.space) {
+        return NULL;
+    }
+    rc = read_stat(process.pid, &state, &started);
+    if (-ENOENT == rc || (0 == rc && started != process.started)) {
+        return "there is no such process on this host any more";
+    }
+    return 0 == rc && ('Z' == state || 'X' == state) ? "it has ended, as this host's kernel says"
+                                                     : NULL;
+}
+
+/* Once a job: of all its processes, by the first. */
+static void report_absent(const struct ompi_communicator_t *comm)
+{
+    char text[TEXT], first[TEXT] = "";
+    uint32_t count = 0, first_rank = 0, size = (uint32_t)ompi_comm_size(comm);
+
+    for (uint32_t i = 0; i < size; i++) {
+        if (PRESENT != know(i).state && complain(i, text, sizeof(text)) && 0 == count++) {
+            first_rank = i;
+            memcpy(first, text, sizeof(first));
+        }
+    }
+    if (count > 0) {
+        ibshift_help_once_a_job("unlike", count, size, first_rank, first);
+    }
+}
+
+/* Over the adapters of all of them, or in the memory of the one host that they are all on. */
+static bool can_reach_each_other(const struct ompi_communicator_t *comm)
+{
+    bool have_adapters = true, share_memory = true;
+    uint64_t node = 0;
+
+    for (int i = 0; i < ompi_group_size(comm->c_local_group); i++) {
+        opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, i);
+        struct ibshift_card_place place;
+
+        /* Another job (spawned, connected) has other numbers for its processes. */
+        if (name.jobid != OMPI_PROC_MY_NAME->jobid || !ibshift_card_place(name.vpid, &place)) {
+            return false;
+        }
+        node = 0 == i ? place.node : node;
+        have_adapters &= place.has_adapter;
+        share_memory &= 0 != place.node && place.node == node;
+    }
+    return have_adapters || share_memory;
+}
+
+uint32_t *ibshift_cards_peers(const struct ompi_communicator_t *comm)
+{
+    int size = ompi_comm_size(comm);
+    uint32_t *peers;
+
+    if (!can_reach_each_other(comm)) {
+        if (cards.is_used && comm == &ompi_mpi_comm_world.comm && 0 == OMPI_PROC_MY_NAME->vpid) {
+            report_absent(comm);
+        }
+        return NULL;
+    }
+    peers = malloc((size_t)size * sizeof(uint32_t));
+    for (int i = 0; NULL != peers && i < size; i++) {
+        peers[i] = ompi_group_get_proc_name(comm->c_local_group, i).vpid;
+    }
+    return peers;
+}
+
+void ibshift_cards_why_not(const struct ompi_communicator_t *comm, char *text, size_t size)
+{
+    char complaint[TEXT];
+    uint32_t rank = 0, ranks = (uint32_t)ompi_comm_size(comm);
+    struct ibshift_card_place place;
+
+    if (ranks < 2) {
+        snprintf(text, size, "a process alone has nobody to talk to");
+        return;
+    }
+    while (rank + 1 < ranks && ibshift_card_place(rank, &place) && place.has_adapter) {
+        rank++;
+    }
+    (void)complain(rank, complaint, sizeof(complaint));
+    snprintf(text, size, "rank %u: %s", rank, complaint);
 }

@@ -1,6 +1,8 @@
 #include "coll_ibshift_choose.h"
-#include "coll_ibshift_cards.h"
 #include "coll_ibshift_alltoall_order.h"
+#include "coll_ibshift_cards.h"
+#include "coll_ibshift_fabric_file.h"
+#include "coll_ibshift_params.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -16,6 +18,12 @@ enum { UNKNOWN_SIZE = 8192 /* what is priced when no rank knows all sizes */ };
 static struct {
     struct ibshift_model hardware, software, node;
 } models;
+
+/* What coll_ibshift_pace asks for. */
+static struct {
+    bool is_auto;
+    struct ibshift_pace wish;
+} pacing;
 
 static void fill_limit(struct ibshift_model *m)
 {
@@ -43,6 +51,12 @@ void ibshift_choose_open(void)
     fill_limit(&models.hardware);
     fill_limit(&models.software);
     fill_limit(&models.node);
+    pacing.is_auto = 0 == strcmp(ibshift_params.pace, "auto");
+    if (!pacing.is_auto &&
+        0 != ibshift_pace_parse(ibshift_params.pace, &pacing.wish, error, sizeof(error))) {
+        ibshift_help_once_a_job("bad-pace", error);
+        pacing.is_auto = true;
+    }
 }
 
 uint64_t ibshift_choose_digest(void)
@@ -50,11 +64,6 @@ uint64_t ibshift_choose_digest(void)
     uint64_t sum = ibshift_digest_model(IBSHIFT_DIGEST, &models.hardware);
 
     return ibshift_digest_model(ibshift_digest_model(sum, &models.software), &models.node);
-}
-
-const struct ibshift_model *ibshift_choose_model(void)
-{
-    return &models.hardware;
 }
 
 void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collective collective)
@@ -66,18 +75,16 @@ void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collec
     }
 }
 
-void ibshift_choices_free(struct ibshift_choices *choices)
+void ibshift_choices_free(mca_coll_ibshift_module_t *module)
 {
     for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
-        ibshift_choices_forget(choices, (enum ibshift_collective)i);
+        ibshift_choices_forget(&module->choices, (enum ibshift_collective)i);
     }
-    ibshift_crowd_free(&choices->crowd);
-}
-
-const struct ibshift_choice *ibshift_choices_last(const struct ibshift_choices *choices,
-                                                  enum ibshift_collective collective)
-{
-    return atomic_load_explicit(&choices->last[collective], memory_order_relaxed);
+    ibshift_crowd_free(&module->choices.crowd);
+    for (int i = 0; i < IBSHIFT_SIZE_CLASSES; i++) {
+        free(module->pacing.by_class[i]);
+        module->pacing.by_class[i] = NULL;
+    }
 }
 
 static void explain_crowd(const mca_coll_ibshift_module_t *module,
@@ -112,8 +119,9 @@ static int find_crowd(mca_coll_ibshift_module_t *module, const struct ompi_commu
     }
     places = malloc(module->size * sizeof(*places));
     for (uint32_t rank = 0; NULL != places && rank < module->size; rank++) {
-        struct ibshift_card_place card = ibshift_card_place(module->peers[rank]);
+        struct ibshift_card_place card;
 
+        (void)ibshift_card_place(module->peers[rank], &card);
         places[rank] = (struct ibshift_place){card.host, card.port, card.processors};
         is_software |= card.is_software;
         node = 0 == rank ? card.node : node;
@@ -349,8 +357,8 @@ static int decide(mca_coll_ibshift_module_t *module, const struct ompi_communica
     return OMPI_SUCCESS;
 }
 
-int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
-                   const struct ibshift_job *job, struct ibshift_op_params *params)
+static int choose_plan(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
+                       const struct ibshift_job *job, struct ibshift_op_params *params)
 {
     struct ibshift_kept_choice *kept = remembered(&module->choices, job, params);
     const struct ibshift_choice *choice;
@@ -372,4 +380,116 @@ int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communic
     params->plan.radix = choice->radix;
     params->plan.segments = choice->segments;
     return NULL == choice->alg ? OMPI_ERR_NOT_SUPPORTED : OMPI_SUCCESS;
+}
+
+static const uint64_t resync = 10ull * 1000 * 1000 * 1000; /* ns */
+
+static uint32_t all_hosts(const mca_coll_ibshift_module_t *module)
+{
+    bool is_ordered = NULL != module->order.order || NULL != module->order.stages;
+
+    return is_ordered && NULL != ibshift_fabric_file.fabric ? ibshift_fabric_file.fabric->host_count
+                                                            : 0;
+}
+
+/* Of the slowest host's cable, from the file that all ranks have; 0: it does not say. */
+static uint64_t link_kib(void)
+{
+    const struct ibshift_fabric *fabric = ibshift_fabric_file.fabric;
+    uint32_t rate = 0;
+
+    for (uint32_t i = 0; NULL != fabric && i < fabric->host_count; i++) {
+        uint32_t cable = fabric->ports[fabric->hosts[i]].rate.mbps;
+
+        rate = 0 == rate || (0 != cable && cable < rate) ? cable : rate;
+    }
+    return 0 == rate ? 0 : 8192ull * 1000 / rate;
+}
+
+/* Model times are in us. */
+static void decide_pace(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                        const struct ibshift_op_params *params, struct ibshift_paced *paced)
+{
+    uint64_t kib = link_kib();
+    const struct ibshift_model *model = &models.hardware;
+    struct ibshift_pace_facts facts = {
+        .bytes = job->bytes,
+        .eager = ibshift_params.eager_limit,
+        .time = 1e3 * model->gap_byte * (double)job->bytes,
+        .latency = 1e3 * model->latency,
+        .ranks = module->size,
+        .all_hosts = all_hosts(module),
+        .has_free_steps = 0 != (params->alg->flags & (IBSHIFT_ALG_ORDER | IBSHIFT_ALG_STAGES)),
+    };
+
+    if (pacing.is_auto) {
+        ibshift_pace_choose(&facts, &paced->pace, &paced->reason);
+    } else {
+        paced->pace = pacing.wish;
+        paced->reason = "asked for";
+    }
+    paced->pace.delay = (uint64_t)facts.latency;
+    paced->pace.kib = 0 != kib ? kib : (uint64_t)(1024e3 * model->gap_byte);
+    paced->pace.sync = resync;
+    paced->pace.clock = &module->pacing.clock;
+    paced->pace.memory = &paced->memory;
+}
+
+static void explain_pace(const struct ompi_communicator_t *comm, const struct ibshift_job *job,
+                         const struct ibshift_paced *paced)
+{
+    char pace[32];
+
+    ibshift_pace_format(&paced->pace, pace, sizeof(pace));
+    fprintf(stderr, "ibshift: %s: %s of %llu B: pace %s; %s\n", comm->c_name, job->name,
+            (unsigned long long)job->bytes, pace, paced->reason);
+}
+
+static int choose_pace(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
+                       const struct ibshift_job *job, struct ibshift_op_params *params)
+{
+    struct ibshift_paced **place = &module->pacing.by_class[ibshift_size_class(job->bytes)];
+
+    params->pace = NULL;
+    if (IBSHIFT_ALLTOALL != job->collective || module->size < 2 ||
+        (IBSHIFT_ALG_SIZES == job->needs ? pacing.is_auto || IBSHIFT_PACE_CLK == pacing.wish.kind
+                                         : job->bytes <= ibshift_params.eager_limit)) {
+        return OMPI_SUCCESS;
+    }
+    if (NULL == *place) {
+        *place = calloc(1, sizeof(**place));
+        if (NULL == *place) {
+            return OMPI_ERR_OUT_OF_RESOURCE;
+        }
+        decide_pace(module, job, params, *place);
+        if (ibshift_params.explain && 0 == module->rank) {
+            explain_pace(comm, job, *place);
+        }
+    }
+    if (ibshift_pace_is_plug(&(*place)->pace)) {
+        params->pace = &(*place)->pace;
+    } else if (IBSHIFT_PACE_WINDOW == (*place)->pace.kind) {
+        params->window = (*place)->pace.window;
+        params->piece = (*place)->pace.piece;
+    }
+    return OMPI_SUCCESS;
+}
+
+int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
+                   const struct ibshift_job *job, struct ibshift_op_params *params)
+{
+    int rc = choose_plan(module, comm, job, params);
+
+    return OMPI_SUCCESS == rc ? choose_pace(module, comm, job, params) : rc;
+}
+
+void ibshift_choose_look(const struct ompi_communicator_t *comm,
+                         const struct ibshift_op_params *params)
+{
+    static bool has_said; /* a race says it twice */
+
+    if (NULL != params->pace && params->pace->memory->jumps > 0 && !has_said) {
+        has_said = true;
+        ibshift_help("clock-jumped", comm->c_name, params->rank, ompi_process_info.nodename);
+    }
 }

@@ -3,28 +3,32 @@
 
 /*
  * Which algorithm runs, for the component: choose/choose.h asked with the parameters, the models
- * and the places of the ranks. What was found is kept by the communicator, for each collective and
- * class of sizes. It depends on what all ranks know alike, and on the same parameters everywhere.
+ * and the places of the ranks; and the pace of all-to-alls. What was found is kept by the
+ * communicator, for each collective and class of sizes. It depends on what all ranks know alike, and
+ * on the same parameters everywhere.
  */
 
-#include "coll_ibshift_call.h"
+#include "coll_ibshift.h"
+#include "coll_ibshift_buffers.h"
 
-void ibshift_choices_free(struct ibshift_choices *choices);
-/* The one that ran last; NULL: none has. */
-const struct ibshift_choice *ibshift_choices_last(const struct ibshift_choices *choices,
-                                                  enum ibshift_collective collective);
-/* Those of one collective: they are made anew. */
-void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collective collective);
+#include "exec/op.h"
 
-/* Reads the model's parameters; a file that is wrong is reported, and the typical values stay: of
- * hardware, or of devices in software. */
+/* Reads the model's parameters and that of the pace. What is wrong is reported; then the typical
+ * values stay, of hardware or of devices in software, and the pace that suits. */
 void ibshift_choose_open(void);
 uint64_t ibshift_choose_digest(void); /* of the models in use, all of their fields */
-const struct ibshift_model *ibshift_choose_model(void);
 
-/* Algorithm, plan and window. OMPI_SUCCESS or OMPI_ERR_NOT_SUPPORTED, the same on all ranks.
+/* Algorithm, plan, window and pace. OMPI_SUCCESS or OMPI_ERR_NOT_SUPPORTED, the same on all ranks.
  * params->plan has ranks, root and commutative. */
 int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
                    const struct ibshift_job *job, struct ibshift_op_params *params);
+
+/* After a run: says, once, that this rank's clock had to be given up. */
+void ibshift_choose_look(const struct ompi_communicator_t *comm,
+                         const struct ibshift_op_params *params);
+
+/* The choices of one collective are made anew. */
+void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collective collective);
+void ibshift_choices_free(mca_coll_ibshift_module_t *module);
 
 #endif

@@ -1,6 +1,8 @@
-#include "coll_ibshift_call.h"
+#include "coll_ibshift.h"
 #include "coll_ibshift_choose.h"
-#include "coll_ibshift_pvars.h"
+#include "coll_ibshift_observe.h"
+#include "coll_ibshift_params.h"
+#include "coll_ibshift_request.h"
 #include "coll_ibshift_transport.h"
 
 #include "mpi.h"
@@ -88,15 +90,9 @@ static int component_open(void)
     }
     ibshift_params_check();
     ibshift_choose_open();
-    ibshift_pace_open();
-    ibshift_transport_open();
+    ibshift_transport_open(ibshift_trace_open);
+    ibshift_requests_open();
     return OMPI_SUCCESS;
-}
-
-void ibshift_component_end(void)
-{
-    ibshift_calls_free();
-    ibshift_transport_close();
 }
 
 /*
@@ -108,7 +104,7 @@ static int component_close(void)
 {
     if (ompi_mpi_state < OMPI_MPI_STATE_FINALIZE_COMPLETED) {
         ibshift_borrow_close();
-        ibshift_component_end();
+        ibshift_end();
     }
     return OMPI_SUCCESS;
 }

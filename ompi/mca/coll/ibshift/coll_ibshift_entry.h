@@ -1,7 +1,7 @@
 #ifndef IBSHIFT_COLL_ENTRY_H
 #define IBSHIFT_COLL_ENTRY_H
 
-#include "coll_ibshift_call.h"
+#include "coll_ibshift_request.h"
 
 /* X(name): the collectives that a module can have natively. */
 #define IBSHIFT_NATIVE(X)                                                                          \

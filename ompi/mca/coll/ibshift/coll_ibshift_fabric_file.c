@@ -1,6 +1,7 @@
 #include "coll_ibshift_fabric_file.h"
 #include "coll_ibshift.h"
 #include "coll_ibshift_cards.h"
+#include "coll_ibshift_params.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,10 +15,7 @@
 #include "fabric/read/read.h"
 #include "net/verbs/blob.h"
 
-static struct ibshift_fabric *fabric;
-static uint32_t *order, order_count;
-static enum ibshift_order_wish wish;
-static uint64_t identity;
+struct ibshift_fabric_file ibshift_fabric_file;
 
 /* A path a process of the job; made at the first that is set. Readers take no lock. */
 static _Atomic(_Atomic(uint8_t) *) paths;
@@ -37,25 +35,28 @@ static enum ibshift_order_wish wish_of(const char *text)
 
 static int load(struct ibshift_error *err)
 {
+    struct ibshift_fabric_file *file = &ibshift_fabric_file;
+    bool is_listed = IBSHIFT_ORDER_FILE == file->wish;
     struct ibshift_notes notes = {.count = 0};
     int rc;
 
     if (!ibshift_params_may_open(ibshift_params.fabric, err->text, sizeof(err->text)) ||
-        (IBSHIFT_ORDER_FILE == wish &&
+        (is_listed &&
          !ibshift_params_may_open(ibshift_params.order, err->text, sizeof(err->text)))) {
         return -EINVAL;
     }
-    rc = ibshift_fabric_load(ibshift_params.fabric, NULL, &fabric, &notes, err);
-    if (0 == rc && NULL == fabric->lft) {
+    rc = ibshift_fabric_load(ibshift_params.fabric, NULL, &file->fabric, &notes, err);
+    if (0 == rc && NULL == file->fabric->lft) {
         return ibshift_fail(err, -EINVAL,
                             "%.200s has no forwarding tables: make one file of both with "
                             "\"ibshift fabric compile\"",
                             ibshift_params.fabric);
     }
     if (0 == rc) {
-        rc = IBSHIFT_ORDER_FILE == wish
-                 ? ibshift_order_load(ibshift_params.order, fabric, true, &order, &order_count, err)
-                 : ibshift_placement_order(fabric, &order, &order_count, err);
+        rc = is_listed
+                 ? ibshift_order_load(ibshift_params.order, file->fabric, true, &file->order,
+                                      &file->order_count, err)
+                 : ibshift_placement_order(file->fabric, &file->order, &file->order_count, err);
     }
     return rc;
 }
@@ -65,44 +66,45 @@ static uint64_t mix(uint64_t sum, uint64_t value)
     return (sum ^ value) * 0x9e3779b97f4a7c15ull + (sum >> 29);
 }
 
-static uint64_t identify(void)
+static uint64_t identify(const struct ibshift_fabric_file *file)
 {
-    uint64_t sum = mix(mix(fabric->guid_sum, fabric->tables_sum), wish);
+    uint64_t sum = mix(mix(file->fabric->guid_sum, file->fabric->tables_sum), file->wish);
 
-    for (uint32_t i = 0; i < order_count; i++) {
-        sum = mix(sum, order[i]);
+    for (uint32_t i = 0; i < file->order_count; i++) {
+        sum = mix(sum, file->order[i]);
     }
     return 0 == sum ? 1 : sum;
 }
 
 void ibshift_fabric_file_open(void)
 {
+    struct ibshift_fabric_file *file = &ibshift_fabric_file;
     struct ibshift_error err = {""};
 
-    wish = wish_of(ibshift_params.order);
-    if ('\0' == ibshift_params.fabric[0] || IBSHIFT_ORDER_RANK == wish) {
+    file->wish = wish_of(ibshift_params.order);
+    if ('\0' == ibshift_params.fabric[0] || IBSHIFT_ORDER_RANK == file->wish) {
         return;
     }
-    if (0 == load(&err)) {
-        if (!fabric->is_adaptive) {
-            identity = identify();
-            return;
-        }
+    if (0 != load(&err)) {
+        ibshift_help_once_a_job("bad-fabric", err.text);
+        ibshift_fabric_file_close();
+    } else if (file->fabric->is_adaptive) {
         ibshift_help_once_a_job("adaptive-fabric", ibshift_params.fabric);
         ibshift_fabric_file_close();
     } else {
-        ibshift_help_once_a_job("bad-fabric", err.text);
-        ibshift_fabric_file_close();
+        file->identity = identify(file);
     }
 }
 
 void ibshift_fabric_file_close(void)
 {
-    ibshift_fabric_free(fabric);
-    free(order);
-    fabric = NULL;
-    order = NULL;
-    identity = 0;
+    struct ibshift_fabric_file *file = &ibshift_fabric_file;
+
+    ibshift_fabric_free(file->fabric);
+    free(file->order);
+    file->fabric = NULL;
+    file->order = NULL;
+    file->identity = 0;
     free(atomic_exchange(&paths, NULL));
 }
 
@@ -132,27 +134,6 @@ void ibshift_fabric_set_path(uint32_t peer, uint32_t path)
     }
 }
 
-uint64_t ibshift_fabric_file_id(void)
-{
-    return identity;
-}
-
-const struct ibshift_fabric *ibshift_fabric_file(void)
-{
-    return fabric;
-}
-
-enum ibshift_order_wish ibshift_fabric_wish(void)
-{
-    return wish;
-}
-
-const uint32_t *ibshift_fabric_order(uint32_t *count)
-{
-    *count = order_count;
-    return order;
-}
-
 static uint64_t guid_of(const struct ibshift_verbs_address *address)
 {
     uint64_t guid = 0;
@@ -166,6 +147,7 @@ static uint64_t guid_of(const struct ibshift_verbs_address *address)
 /* A host whose LID has changed was routed anew: the tables in the file are old. */
 static int find_host(const struct ibshift_verbs_blob *blob, uint32_t *host, char *why, size_t size)
 {
+    const struct ibshift_fabric *fabric = ibshift_fabric_file.fabric;
     const struct ibshift_verbs_address *address = &blob->address[0];
     char guid[24];
     int64_t found;
@@ -198,13 +180,14 @@ int ibshift_fabric_find_hosts(const uint32_t *peers, uint32_t count, uint32_t *h
 
     for (uint32_t i = 0; i < count; i++) {
         int length = ibshift_card_copy(NULL, peers[i], wire, sizeof(wire));
+        struct ibshift_card_place place;
 
         if (length != (int)sizeof(wire) ||
             0 != ibshift_verbs_blob_decode(wire, sizeof(wire), &blob)) {
             snprintf(why, size, "rank %u tells no address", i);
             return -ENOENT;
         }
-        if (ibshift_card_fabric(peers[i]) != identity) {
+        if (!ibshift_card_place(peers[i], &place) || place.fabric != ibshift_fabric_file.identity) {
             snprintf(why, size, "host %s has another file, or another coll_ibshift_order",
                      blob.hostname);
             return -ENOENT;

@@ -21,16 +21,21 @@ enum ibshift_order_wish {
     IBSHIFT_ORDER_FILE
 };
 
+struct ibshift_fabric_file {
+    struct ibshift_fabric *fabric; /* NULL: there is none */
+    enum ibshift_order_wish wish;
+    uint32_t
+        *order; /* the hosts in routing order or in that of the user's file; place keepers too */
+    uint32_t order_count;
+    uint64_t identity; /* of the fabric, its tables and the order; 0: there is none */
+};
+
+/* Set by open() and close(). */
+extern struct ibshift_fabric_file ibshift_fabric_file;
+
 /* A file that is wrong is reported; then there is none. */
 void ibshift_fabric_file_open(void);
 void ibshift_fabric_file_close(void);
-
-/* Of the fabric, its tables and the order; 0: there is none. */
-uint64_t ibshift_fabric_file_id(void);
-const struct ibshift_fabric *ibshift_fabric_file(void);
-enum ibshift_order_wish ibshift_fabric_wish(void);
-/* The hosts along the routing order or that of the user's file, with place keepers. */
-const uint32_t *ibshift_fabric_order(uint32_t *count);
 
 /* Which LID of a process's port data goes to, as what is added to its LID; for net_verbs.h. Set
  * before the connection is made, or it has no effect. */

@@ -1,6 +1,10 @@
+#include "coll_ibshift.h"
+#include "coll_ibshift_alltoall_order.h"
+#include "coll_ibshift_cards.h"
 #include "coll_ibshift_choose.h"
 #include "coll_ibshift_entry.h"
-#include "coll_ibshift_alltoall_order.h"
+#include "coll_ibshift_observe.h"
+#include "coll_ibshift_params.h"
 #include "coll_ibshift_transport.h"
 
 #include "ompi/runtime/mpiruntime.h"
@@ -41,7 +45,7 @@ static bool can_be_native(mca_coll_ibshift_module_t *module, struct ompi_communi
         !ibshift_comm_wire_id(comm, &module->wire_id)) {
         return false;
     }
-    module->peers = ibshift_transport_peers(comm);
+    module->peers = ibshift_cards_peers(comm);
     return NULL != module->peers;
 }
 
@@ -49,8 +53,8 @@ static void make_native(mca_coll_ibshift_module_t *module, struct ompi_communica
 {
     module->rank = (uint32_t)ompi_comm_rank(comm);
     module->size = (uint32_t)ompi_comm_size(comm);
-    ibshift_engine_enter(ibshift_transport_engine(), module->wire_id);
-    ibshift_calls_enter(module);
+    ibshift_engine_enter(ibshift_endpoint.engine, module->wire_id);
+    ibshift_requests_enter(module);
     IBSHIFT_NATIVE(INSTALL)
 }
 
@@ -62,7 +66,7 @@ static void explain_unused(struct ompi_communicator_t *comm)
     if (!ibshift_params.explain || comm != &ompi_mpi_comm_world.comm || 0 != ompi_comm_rank(comm)) {
         return;
     }
-    ibshift_transport_why_not(comm, why, sizeof(why));
+    ibshift_cards_why_not(comm, why, sizeof(why));
     fprintf(stderr,
             "ibshift: %s, %d ranks: not used: %s; the collectives run in %s. \"ibshift info\" on "
             "that host says what it has\n",
@@ -96,6 +100,13 @@ static int module_disable(mca_coll_base_module_t *base, struct ompi_communicator
     return OMPI_SUCCESS;
 }
 
+void ibshift_end(void)
+{
+    ibshift_requests_close();
+    ibshift_transport_close();
+    ibshift_trace_close();
+}
+
 static _Atomic int modules; /* that live */
 
 static void module_construct(mca_coll_ibshift_module_t *module)
@@ -117,36 +128,20 @@ static void module_construct(mca_coll_ibshift_module_t *module)
 static void module_destruct(mca_coll_ibshift_module_t *module)
 {
     give_back_fallbacks(module);
-    ibshift_choices_free(&module->choices);
+    ibshift_choices_free(module);
     ibshift_comm_order_free(&module->order);
-    ibshift_pacing_free(&module->pacing);
-    if (NULL != module->peers && NULL != ibshift_transport_engine()) {
-        ibshift_engine_forget(ibshift_transport_engine(), module->wire_id);
+    if (NULL != module->peers && NULL != ibshift_endpoint.engine) {
+        ibshift_engine_forget(ibshift_endpoint.engine, module->wire_id);
     }
     free(module->peers);
     if (1 == atomic_fetch_sub_explicit(&modules, 1, memory_order_relaxed) &&
         ompi_mpi_state >= OMPI_MPI_STATE_FINALIZE_STARTED) {
-        ibshift_component_end();
+        ibshift_end();
     }
 }
 
 OBJ_CLASS_INSTANCE(mca_coll_ibshift_module_t, mca_coll_base_module_t, module_construct,
                    module_destruct);
-
-/* Others may have taken some of our slots, but hardly both of these. */
-mca_coll_ibshift_module_t *ibshift_module_of(const struct ompi_communicator_t *comm)
-{
-    mca_coll_base_module_t *const candidates[] = {comm->c_coll->coll_barrier_module,
-                                                  comm->c_coll->coll_ibarrier_module};
-
-    for (size_t i = 0; i < sizeof(candidates) / sizeof(candidates[0]); i++) {
-        if (NULL != candidates[i] &&
-            ((opal_object_t *)candidates[i])->obj_class == OBJ_CLASS(mca_coll_ibshift_module_t)) {
-            return (mca_coll_ibshift_module_t *)candidates[i];
-        }
-    }
-    return NULL;
-}
 
 mca_coll_base_module_t *mca_coll_ibshift_comm_query(struct ompi_communicator_t *comm, int *priority)
 {

@@ -1,0 +1,382 @@
+#include "coll_ibshift_request.h"
+#include "coll_ibshift_call.h"
+#include "coll_ibshift_choose.h"
+#include "coll_ibshift_transport.h"
+
+#include "opal/runtime/opal_progress.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * The numbers of collectives on a communicator. Blocking and nonblocking ones count upwards:
+ * all ranks start them in the same order. Persistent ones are created in the same order but may be
+ * started in any: each has an id and counts its runs.
+ *
+ *     bit 31  0: number, 31 bits        1: id, 19 bits    run, 12 bits
+ *
+ * Only neighbouring runs can be on the way at a time, so the run may wrap; an id may not.
+ */
+enum {
+    RUN_BITS = 12,
+    MAX_PERSISTENT = 1 << 19,
+    IDLE_TURNS = 4, /* of our own, for one of Open MPI's */
+    PEER_TEXT = 768,
+    MOST_REPORTS = 32
+};
+#define PERSISTENT_SEQ 0x80000000u
+
+/*
+ * The failed request that this thread freed last, when nothing of ours has come after it. Open MPI
+ * frees the requests that make a communicator, whatever their outcome, and goes on to enable its
+ * modules in the same breath.
+ */
+static _Thread_local struct {
+    int code;
+    uint32_t peer;
+    int status;
+} unseen;
+
+void ibshift_call_key(const struct ibshift_op *op, char *key, size_t size)
+{
+    uint32_t number = op->seq & ~PERSISTENT_SEQ;
+
+    if (0 == (op->seq & PERSISTENT_SEQ)) {
+        snprintf(key, size, "%u.%u", op->params.comm, number);
+    } else {
+        snprintf(key, size, "%u.p%u.%u", op->params.comm, number >> RUN_BITS,
+                 number & ((1u << RUN_BITS) - 1));
+    }
+}
+
+void ibshift_call_title(const struct ibshift_op *op, char *title, size_t size)
+{
+    const ibshift_call_t *call = op->owner;
+
+    snprintf(title, size, "%s on %s", call->name, call->request.super.req_mpi_object.comm->c_name);
+}
+
+/*
+ * No rank may leave out a collective that the others are in, and then come to the next one: after
+ * an error there is no next one on the communicator. Returns the first error's code.
+ */
+static int give_up(mca_coll_ibshift_module_t *module, int code)
+{
+    int first = OMPI_SUCCESS;
+
+    return atomic_compare_exchange_strong(&module->failed, &first, code) ? code : first;
+}
+
+void ibshift_requests_enter(mca_coll_ibshift_module_t *module)
+{
+    if (OMPI_SUCCESS != unseen.code) {
+        ibshift_engine_give_up(ibshift_endpoint.engine, module->wire_id, unseen.peer,
+                               unseen.status);
+        (void)give_up(module, unseen.code);
+        unseen.code = OMPI_SUCCESS;
+    }
+}
+
+/* A dead peer fails every collective with it: it is told of once, not each time. */
+static bool is_news(uint32_t peer, int status)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers told and count */
+    static struct {
+        uint32_t peer;
+        int status;
+    } told[MOST_REPORTS];
+    static int count;
+    bool is_known = false;
+
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < count; i++) {
+        is_known |= told[i].peer == peer && told[i].status == status;
+    }
+    is_known |= count == MOST_REPORTS;
+    if (!is_known) {
+        told[count].peer = peer;
+        told[count++].status = status;
+    }
+    pthread_mutex_unlock(&lock);
+    return !is_known;
+}
+
+static const char *cause_text(int status)
+{
+    switch (status) {
+    case -ETIME:
+        return "no message moved within the seconds of coll_ibshift_deadline: it is late, stopped, "
+               "has died before it was connected, or called something else";
+    case -ETIMEDOUT:
+        return "it does not answer: it has died, is stopped, or a link on the way is down";
+    case -EHOSTUNREACH:
+        return "it cannot be reached";
+    case -ECONNRESET:
+        return "the connection to it broke";
+    case -ECONNABORTED:
+        return "it has given this collective up; its own message says why";
+    case -ENOMEM:
+        return "memory could not be had or registered";
+    default:
+        return strerror(-status);
+    }
+}
+
+static uint32_t name_of(const struct ibshift_op *op, uint32_t rank)
+{
+    return NULL == op->params.names ? rank : op->params.names[rank];
+}
+
+static int code_of(int status)
+{
+    switch (status) {
+    case -ENOMEM:
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    case -EMSGSIZE:
+        return MPI_ERR_TRUNCATE;
+    default:
+        return MPI_ERR_OTHER;
+    }
+}
+
+static int report(struct ompi_communicator_t *comm, const struct ibshift_op *op,
+                  const char *collective)
+{
+    uint32_t peer = ibshift_op_peer(op, op->failed_rank);
+    char text[PEER_TEXT] = "(this rank itself)", key[IBSHIFT_CALL_KEY];
+
+    if (op->failed_rank != op->params.rank) {
+        ibshift_net_describe(ibshift_endpoint.net, peer, text, sizeof(text));
+    }
+    if (!is_news(peer, op->status)) {
+        return code_of(op->status);
+    }
+    if (-EMSGSIZE == op->status) {
+        ibshift_call_key(op, key, sizeof(key));
+        ibshift_help("collective-mismatch", collective, comm->c_name, key,
+                     ompi_process_info.nodename, name_of(op, op->params.rank),
+                     name_of(op, op->failed_rank), text);
+    } else if (-ECONNABORTED == op->status) {
+        ibshift_help("collective-given-up", collective, comm->c_name, ompi_process_info.nodename,
+                     name_of(op, op->params.rank), name_of(op, op->failed_rank),
+                     cause_text(op->status), text);
+    } else {
+        ibshift_help("collective-failed", collective, comm->c_name, ompi_process_info.nodename,
+                     name_of(op, op->params.rank), name_of(op, op->failed_rank),
+                     cause_text(op->status), text);
+    }
+    return code_of(op->status);
+}
+
+static int request_start(size_t count, ompi_request_t **requests);
+
+static int request_cancel(ompi_request_t *request, int flag)
+{
+    return MPI_ERR_REQUEST;
+}
+
+static int request_free(ompi_request_t **request)
+{
+    ibshift_call_t *call = (ibshift_call_t *)*request;
+
+    if (!REQUEST_COMPLETE(*request)) {
+        return MPI_ERR_REQUEST;
+    }
+    unseen.code = (*request)->req_status.MPI_ERROR;
+    unseen.peer = ibshift_op_peer(&call->op, call->op.failed_rank);
+    unseen.status = call->op.status;
+    OMPI_REQUEST_FINI(*request);
+    OBJ_RELEASE(call->request.super.req_mpi_object.comm);
+    ibshift_call_give_back(call);
+    *request = MPI_REQUEST_NULL;
+    return OMPI_SUCCESS;
+}
+
+static void start(ibshift_call_t *call, uint32_t seq)
+{
+    ibshift_side_load(&call->send);
+    ibshift_side_load(&call->recv);
+    ibshift_engine_start(ibshift_endpoint.engine, &call->op, seq);
+}
+
+/* After the end; the OMPI code of the collective. */
+static int finish(ibshift_call_t *call)
+{
+    if (0 != call->op.status) {
+        int code = report(call->request.super.req_mpi_object.comm, &call->op, call->name);
+
+        (void)give_up(call->module, code);
+        return code;
+    }
+    ibshift_side_store(&call->recv);
+    ibshift_choose_look(call->request.super.req_mpi_object.comm, &call->op.params);
+    return OMPI_SUCCESS;
+}
+
+static void ended(struct ibshift_op *op)
+{
+    ibshift_call_t *call = op->owner;
+
+    call->request.super.req_status.MPI_ERROR = finish(call);
+    ompi_request_complete(&call->request.super, true);
+}
+
+/* The program may free the communicator before the collective has ended. */
+static void become_request(ibshift_call_t *call)
+{
+    OBJ_RETAIN(call->request.super.req_mpi_object.comm);
+    call->op.ended = ended;
+}
+
+/* What fails here on one rank alone must end the collective on all. */
+static int create(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                  const struct ibshift_job *job, enum ibshift_form form, ibshift_call_t **out)
+{
+    int rc = atomic_load_explicit(&module->failed, memory_order_relaxed);
+
+    unseen.code = OMPI_SUCCESS;
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    rc = ibshift_call_make(module, comm, job, form, out);
+    if (OMPI_SUCCESS != rc && OMPI_ERR_NOT_SUPPORTED != rc) {
+        ibshift_engine_give_up(ibshift_endpoint.engine, module->wire_id,
+                               module->peers[module->rank],
+                               OMPI_ERR_OUT_OF_RESOURCE == rc ? -ENOMEM : -EIO);
+        rc = give_up(module, rc);
+    }
+    if (OMPI_SUCCESS == rc) {
+        ompi_request_t *request = &(*out)->request.super;
+
+        OMPI_REQUEST_INIT(request, IBSHIFT_PERSISTENT == form);
+        request->req_start = request_start;
+        request->req_cancel = request_cancel;
+        request->req_free = request_free; /* Open MPI hooks into it while it is in use */
+        request->req_mpi_object.comm = comm;
+        request->req_status.MPI_ERROR = MPI_SUCCESS;
+        memset(&(*out)->request.data, 0, sizeof((*out)->request.data)); /* hooks of the last use */
+    }
+    return rc;
+}
+
+static uint32_t next_seq(mca_coll_ibshift_module_t *module)
+{
+    return atomic_fetch_add_explicit(&module->seq, 1, memory_order_relaxed) & ~PERSISTENT_SEQ;
+}
+
+/*
+ * Poll our engine many times per opal_progress(), which is expensive. It must still run: a peer may
+ * be blocked on a point-to-point message that only we can progress. Where ranks outnumber
+ * processors, yield after each idle poll, so that the rank we wait for can run.
+ */
+static void wait_for(ibshift_call_t *call)
+{
+    struct ibshift_engine *engine = ibshift_endpoint.engine;
+    bool is_crowded = ibshift_endpoint.is_crowded;
+    unsigned turns = 0;
+
+    while (!ibshift_op_is_done(&call->op)) {
+        if (0 != ibshift_engine_progress(engine)) {
+            continue;
+        }
+        if (0 == ++turns % IDLE_TURNS) {
+            opal_progress();
+        } else if (is_crowded) {
+            (void)sched_yield();
+        }
+    }
+}
+
+int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                          const struct ibshift_job *job)
+{
+    ibshift_call_t *call;
+    int rc = create(module, comm, job, IBSHIFT_BLOCKING, &call);
+
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    call->op.ended = NULL;
+    start(call, next_seq(module));
+    wait_for(call);
+    rc = finish(call);
+    ibshift_call_give_back(call);
+    return rc;
+}
+
+int ibshift_call_nonblocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                             const struct ibshift_job *job, ompi_request_t **request)
+{
+    ibshift_call_t *call;
+    int rc = create(module, comm, job, IBSHIFT_NONBLOCKING, &call);
+
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    become_request(call);
+    call->request.super.req_state = OMPI_REQUEST_ACTIVE;
+    *request = &call->request.super;
+    start(call, next_seq(module));
+    return OMPI_SUCCESS;
+}
+
+int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                            const struct ibshift_job *job, ompi_request_t **request)
+{
+    ibshift_call_t *call;
+    uint32_t id = atomic_load_explicit(&module->persistent, memory_order_relaxed);
+    int rc;
+
+    if (id >= MAX_PERSISTENT) {
+        return OMPI_ERR_NOT_SUPPORTED;
+    }
+    rc = create(module, comm, job, IBSHIFT_PERSISTENT, &call);
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    atomic_store_explicit(&module->persistent, id + 1, memory_order_relaxed);
+    call->first_seq = PERSISTENT_SEQ | id << RUN_BITS;
+    call->runs = 0;
+    become_request(call);
+    *request = &call->request.super;
+    return OMPI_SUCCESS;
+}
+
+static int request_start(size_t count, ompi_request_t **requests)
+{
+    for (size_t i = 0; i < count; i++) {
+        ibshift_call_t *call = (ibshift_call_t *)requests[i];
+        uint32_t run = call->runs++ & ((1u << RUN_BITS) - 1);
+
+        requests[i]->req_complete = REQUEST_PENDING;
+        requests[i]->req_state = OMPI_REQUEST_ACTIVE;
+        requests[i]->req_status.MPI_ERROR = MPI_SUCCESS;
+        unseen.code = OMPI_SUCCESS;
+        start(call, call->first_seq | run);
+    }
+    return OMPI_SUCCESS;
+}
+
+static int progress(void)
+{
+    unseen.code = OMPI_SUCCESS;
+    return ibshift_engine_progress(ibshift_endpoint.engine);
+}
+
+void ibshift_requests_open(void)
+{
+    if (NULL != ibshift_endpoint.engine) {
+        opal_progress_register(progress);
+    }
+}
+
+void ibshift_requests_close(void)
+{
+    if (NULL != ibshift_endpoint.engine) {
+        opal_progress_unregister(progress);
+        ibshift_calls_free();
+    }
+}

@@ -1,0 +1,40 @@
+#ifndef IBSHIFT_COLL_REQUEST_H
+#define IBSHIFT_COLL_REQUEST_H
+
+/*
+ * Collectives in their three forms: who turns the crank, and when the request ends. What fails here
+ * on one rank ends the communicator's collectives on all.
+ */
+
+#include "coll_ibshift.h"
+#include "coll_ibshift_buffers.h"
+
+#include "exec/op.h"
+
+/* OMPI codes. In all forms OMPI_ERR_NOT_SUPPORTED means: nothing happened, take the fallback. */
+int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                          const struct ibshift_job *job);
+int ibshift_call_nonblocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                             const struct ibshift_job *job, struct ompi_request_t **request);
+int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                            const struct ibshift_job *job, struct ompi_request_t **request);
+
+enum { IBSHIFT_CALL_KEY = 40, IBSHIFT_CALL_TITLE = 160 };
+
+/* Of an op that belongs to a call. The key is the same on all ranks: communicator.number, or
+ * communicator.pID.RUN of a persistent one. The title: "iallgather on MPI_COMM_WORLD". */
+void ibshift_call_key(const struct ibshift_op *op, char *key, size_t size);
+void ibshift_call_title(const struct ibshift_op *op, char *title, size_t size);
+
+/*
+ * A communicator begins. Open MPI makes one with nonblocking collectives on another, whose errors
+ * it does not look at (4.1, 5.0): after such an error the new one has failed before it begins.
+ */
+void ibshift_requests_enter(mca_coll_ibshift_module_t *module);
+
+/* Once the endpoint is open: Open MPI's progress turns the engine from now on. close() comes before
+ * that of the endpoint, when nothing runs any more. */
+void ibshift_requests_open(void);
+void ibshift_requests_close(void);
+
+#endif
