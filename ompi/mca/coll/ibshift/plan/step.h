@@ -94,6 +94,7 @@ static_assert(sizeof(struct ibshift_step) <= 32,
 
 struct ibshift_order;
 struct ibshift_stages;
+struct ibshift_nodes;
 
 /*
  * All that a plan depends on. Pointers belong to the caller and outlive every use.
@@ -109,6 +110,7 @@ struct ibshift_plan {
     bool commutative;                    /* the reduction's operator */
     const struct ibshift_order *order;   /* plan/order.h; NULL: rank order, one rank a node */
     const struct ibshift_stages *stages; /* plan/order.h; NULL: a shift in rank order */
+    const struct ibshift_nodes *nodes;   /* plan/nodes.h; NULL: one rank a node */
     const uint32_t *split;               /* ranks + 1 entries; NULL: m / 2 */
 };
 
