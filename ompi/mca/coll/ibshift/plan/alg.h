@@ -49,7 +49,9 @@ enum ibshift_alg_flag {
     IBSHIFT_ALG_STAGES = 1 << 7,           /* reads plan->stages */
     IBSHIFT_ALG_SPLIT = 1 << 8,            /* reads plan->split */
     IBSHIFT_ALG_SEGMENTS = 1 << 9,         /* reads plan->segments */
-    IBSHIFT_ALG_SINGLE = 1 << 10, /* moves one block at a time: they need not lie in order */
+    IBSHIFT_ALG_SINGLE = 1 << 10,  /* moves one block at a time: they need not lie in order */
+    IBSHIFT_ALG_NODES = 1 << 11,   /* reads plan->nodes */
+    IBSHIFT_ALG_LEADERS = 1 << 12, /* reads plan->leaders */
 };
 
 /*

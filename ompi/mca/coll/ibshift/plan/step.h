@@ -34,7 +34,9 @@ enum {
     IBSHIFT_RANKS_MAX = 1 << 24,
     IBSHIFT_SEGMENTS_MAX = 1 << 20,
     IBSHIFT_RADIX_MAX = 16,
-    IBSHIFT_ROUND_STEPS = 64, /* no round of any algorithm has more steps */
+    IBSHIFT_LEADERS_MAX = 16,
+    IBSHIFT_ROUND_STEPS = 64,   /* no round of any algorithm has more steps */
+    IBSHIFT_TAGS_MAX = 1 << 28, /* ibshift_step_key() has room for no more */
 };
 
 enum ibshift_kind {
@@ -107,6 +109,7 @@ struct ibshift_plan {
     uint32_t root;
     uint32_t radix;
     uint32_t segments;                   /* pieces of a pipelined vector */
+    uint32_t leaders;                    /* ranks of a node that speak to other nodes; 0: 1 */
     bool commutative;                    /* the reduction's operator */
     const struct ibshift_order *order;   /* plan/order.h; NULL: rank order, one rank a node */
     const struct ibshift_stages *stages; /* plan/order.h; NULL: a shift in rank order */
