@@ -18,6 +18,14 @@ struct inner {
     uint32_t scale;  /* blocks of ours that one of its blocks is */
 };
 
+/* Which phase of which part a round belongs to. */
+struct stretch {
+    uint32_t phase, segment, leader;
+    uint32_t before; /* rounds of the waves before its wave */
+    uint32_t start;  /* its first round */
+    uint32_t tags;   /* its first tag */
+};
+
 static uint32_t leader_of(const struct view *view, uint32_t node, uint32_t leader)
 {
     const struct ibshift_plan *plan = view->plan;
@@ -113,6 +121,39 @@ uint32_t ibshift_compose_rounds(const struct ibshift_composition *composition,
     return view.segments * count_rounds(&view, rounds);
 }
 
+/* Does the phase work on any segment in that wave? */
+static bool is_at_work(const struct view *view, uint32_t wave, uint32_t phase)
+{
+    return wave >= phase && wave - phase < view->segments;
+}
+
+/* The wave of a round; `before` gets the rounds of those before it. From the last phase's first
+ * wave to the last segment's all phases are at work, so that those waves are alike. */
+static uint32_t find_wave(const struct view *view, uint32_t round, uint32_t *before)
+{
+    uint32_t rounds[IBSHIFT_PHASES_MAX], all = count_rounds(view, rounds), wave = 0;
+    uint32_t phases = view->composition->count;
+
+    for (*before = 0;; wave++) {
+        uint32_t here = 0;
+
+        if (wave + 1 == phases && view->segments > phases) {
+            uint32_t skip = (round - *before) / all, most = view->segments - phases;
+
+            skip = skip < most ? skip : most;
+            wave += skip;
+            *before += skip * all;
+        }
+        for (uint32_t p = 0; p < phases; p++) {
+            here += is_at_work(view, wave, p) ? rounds[p] : 0;
+        }
+        if (round - *before < here) {
+            return wave;
+        }
+        *before += here;
+    }
+}
+
 /* No inner plan has more tags: rounds of a ring are its ranks, of a reduction twice as many. */
 static uint32_t tags_of_phase(const struct ibshift_plan *plan)
 {
@@ -129,10 +170,251 @@ uint64_t ibshift_compose_tags(const struct ibshift_plan *plan)
            tags_of_phase(plan);
 }
 
+static struct inner find(const struct view *view, uint32_t round, struct stretch *at)
+{
+    uint32_t wave = find_wave(view, round, &at->before), phases = view->composition->count;
+    struct inner inner;
+
+    at->start = at->before;
+    for (at->phase = phases; at->phase-- > 0;) {
+        if (!is_at_work(view, wave, at->phase)) {
+            continue;
+        }
+        for (at->leader = 0; at->leader < view->leaders; at->leader++) {
+            inner = inner_of(view, at->phase, at->leader);
+            if (round - at->start < inner.rounds) {
+                at->segment = wave - at->phase;
+                at->tags = ((wave * phases + phases - 1 - at->phase) * view->leaders + at->leader) *
+                           tags_of_phase(view->plan);
+                return inner;
+            }
+            at->start += inner.rounds;
+        }
+    }
+    __builtin_unreachable(); /* a round of the plan is in one of its waves */
+}
+
+static uint32_t inner_tmp(const struct inner *inner)
+{
+    return inner->rounds == 0 || inner->phase->alg->tmp == NULL ||
+                   inner->phase->send == IBSHIFT_NOWHERE
+               ? 0
+               : inner->phase->alg->tmp(&inner->plan, inner->rank) * inner->scale;
+}
+
+/* Blocks of TMP that hold a result on its way to the root. */
+static uint32_t held(const struct view *view)
+{
+    bool is_held = false;
+
+    if (view->rank == view->plan->root) {
+        return 0;
+    }
+    for (uint32_t p = 0; p < view->composition->count; p++) {
+        is_held |= view->composition->phase[p].recv == IBSHIFT_AT_RESULT;
+    }
+    for (uint32_t leader = 0; is_held && leader < view->leaders; leader++) {
+        if (leader_of(view, view->node, leader) == view->rank) {
+            return view->segments * view->leaders * view->pieces;
+        }
+    }
+    return 0;
+}
+
+/*
+ * TMP: what is held, then for each phase, segment and leader what the inner plan wants. None shares
+ * it with another, so that parts may differ in size and be on their way at once.
+ */
+static uint32_t phase_tmp(const struct view *view, uint32_t phase)
+{
+    uint32_t sum = 0;
+
+    for (uint32_t leader = 0; leader < view->leaders; leader++) {
+        struct inner inner = inner_of(view, phase, leader);
+
+        sum += inner_tmp(&inner);
+    }
+    return sum;
+}
+
+static uint32_t first_tmp(const struct view *view, const struct stretch *at)
+{
+    uint32_t first = held(view) + at->segment * phase_tmp(view, at->phase);
+
+    for (uint32_t p = 0; p < at->phase; p++) {
+        first += view->segments * phase_tmp(view, p);
+    }
+    for (uint32_t leader = 0; leader < at->leader; leader++) {
+        struct inner inner = inner_of(view, at->phase, leader);
+
+        first += inner_tmp(&inner);
+    }
+    return first;
+}
+
+uint32_t ibshift_compose_tmp(const struct ibshift_composition *composition,
+                             const struct ibshift_plan *plan, uint32_t rank)
+{
+    struct view view = view_of(composition, plan, rank);
+    uint32_t sum = held(&view);
+
+    for (uint32_t p = 0; p < composition->count; p++) {
+        sum += view.segments * phase_tmp(&view, p);
+    }
+    return sum;
+}
+
+static uint32_t first_block(const struct view *view, uint32_t segment, uint32_t leader)
+{
+    return (segment * view->leaders + leader) * view->pieces;
+}
+
+/* The piece of the whole vector whose size a slot of an inner plan's TMP has. */
+static uint32_t inner_tmp_block(const struct view *view, const struct inner *inner,
+                                uint32_t segment, uint32_t leader, uint32_t slot)
+{
+    const struct ibshift_alg *alg = inner->phase->alg;
+    uint32_t own = slot / inner->scale, pieces = pieces_of(alg, &inner->plan);
+    uint32_t block =
+        alg->tmp_block != NULL ? alg->tmp_block(&inner->plan, inner->rank, own) : own % pieces;
+
+    return first_block(view, segment, leader) + block * inner->scale + slot % inner->scale;
+}
+
+uint32_t ibshift_compose_tmp_block(const struct ibshift_composition *composition,
+                                   const struct ibshift_plan *plan, uint32_t rank, uint32_t slot)
+{
+    struct view view = view_of(composition, plan, rank);
+    uint32_t hold = held(&view);
+
+    if (slot < hold) {
+        return slot;
+    }
+    slot -= hold;
+    for (uint32_t p = 0; p < composition->count; p++) {
+        uint32_t size = phase_tmp(&view, p), segment = size > 0 ? slot / size : 0;
+
+        if (slot >= view.segments * size) {
+            slot -= view.segments * size;
+            continue;
+        }
+        slot %= size;
+        for (uint32_t leader = 0; leader < view.leaders; leader++) {
+            struct inner inner = inner_of(&view, p, leader);
+
+            if (slot < inner_tmp(&inner)) {
+                return inner_tmp_block(&view, &inner, segment, leader, slot);
+            }
+            slot -= inner_tmp(&inner);
+        }
+    }
+    return 0;
+}
+
 uint32_t ibshift_compose_pieces(const struct ibshift_composition *composition,
                                 const struct ibshift_plan *plan)
 {
     struct view view = view_of(composition, plan, 0);
 
     return view.segments * view.leaders * view.pieces;
+}
+
+/* Where the inner plan's buffers begin in ours. */
+struct base {
+    uint8_t buf;
+    uint32_t first;
+};
+
+static struct base base_of(const struct view *view, const struct inner *inner,
+                           const struct stretch *at, uint8_t buf)
+{
+    uint32_t first = first_block(view, at->segment, at->leader);
+    enum ibshift_where where = buf == IBSHIFT_SEND ? inner->phase->send : inner->phase->recv;
+
+    if (buf == IBSHIFT_TMP) {
+        return (struct base){IBSHIFT_TMP, first_tmp(view, at)};
+    }
+    if (where == IBSHIFT_AT_RESULT && view->rank != view->plan->root) {
+        return (struct base){IBSHIFT_TMP, first}; /* what is held comes first there */
+    }
+    return (struct base){where == IBSHIFT_AT_SEND ? IBSHIFT_SEND : IBSHIFT_RECV, first};
+}
+
+/* The inner plan's ranks in ours. */
+static uint32_t rank_of(const struct view *view, const struct inner *inner,
+                        const struct stretch *at, uint32_t rank)
+{
+    return inner->phase->among == IBSHIFT_AMONG_LEADERS
+               ? leader_of(view, rank, at->leader)
+               : ibshift_nodes_rank(view->plan, view->node, rank);
+}
+
+static void translate_message(const struct view *view, const struct inner *inner,
+                              const struct stretch *at, struct ibshift_step *step)
+{
+    step->peer = rank_of(view, inner, at, step->peer);
+    step->tag += at->tags;
+    if (inner->phase->send == IBSHIFT_NOWHERE) {
+        step->buf = step->kind == IBSHIFT_STEP_SEND ? IBSHIFT_SEND : IBSHIFT_RECV;
+        step->first = step->count = 0;
+    }
+}
+
+static void translate_local(const struct base *source, uint32_t scale, struct ibshift_step *step)
+{
+    step->src = source->buf;
+    step->from = source->first + step->from * scale;
+    step->run *= scale;
+    step->stride *= (int32_t)scale;
+}
+
+/* False for a step that there is nothing left of. */
+static bool translate(const struct view *view, const struct inner *inner, const struct stretch *at,
+                      struct ibshift_step *step)
+{
+    bool is_local = ibshift_step_is_local(step), is_empty = inner->phase->send == IBSHIFT_NOWHERE;
+    struct base source, target;
+
+    if (is_local && is_empty) {
+        return false;
+    }
+    target = base_of(view, inner, at, step->buf);
+    if (is_local) {
+        source = base_of(view, inner, at, step->src);
+        translate_local(&source, inner->scale, step);
+    }
+    step->buf = target.buf;
+    step->first = target.first + step->first * inner->scale;
+    step->count *= inner->scale;
+    if (!is_local) {
+        translate_message(view, inner, at, step);
+    }
+    step->need = step->need > 0 ? step->need + at->start : at->before;
+    if (step->drain > 0) {
+        step->drain += at->start;
+    } else if (step->kind != IBSHIFT_STEP_SEND) {
+        step->drain = at->before;
+    }
+    return step->kind != IBSHIFT_STEP_COPY || step->strided != IBSHIFT_CONTIGUOUS ||
+           step->buf != step->src || step->first != step->from;
+}
+
+uint32_t ibshift_compose_emit(const struct ibshift_composition *composition,
+                              const struct ibshift_plan *plan, uint32_t rank, uint32_t round,
+                              struct ibshift_step *out)
+{
+    struct view view = view_of(composition, plan, rank);
+    struct stretch at;
+    struct inner inner = find(&view, round, &at);
+    uint32_t kept = 0,
+             count = inner.phase->alg->emit(&inner.plan, inner.rank, round - at.start, out);
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct ibshift_step step = out[i];
+
+        if (translate(&view, &inner, &at, &step)) {
+            out[kept++] = step;
+        }
+    }
+    return kept;
 }
