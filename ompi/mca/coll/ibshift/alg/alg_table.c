@@ -6,13 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plan/compose.h"
+
 #define ALGORITHMS(ROW)                                                                            \
     ROW(barrier_dissemination)                                                                     \
     ROW(barrier_knomial)                                                                           \
+    ROW(barrier_by_node)                                                                           \
     ROW(bcast_knomial)                                                                             \
     ROW(bcast_linear)                                                                              \
     ROW(bcast_chain)                                                                               \
     ROW(bcast_scatter_allgather)                                                                   \
+    ROW(bcast_by_node)                                                                             \
     ROW(scatter_linear)                                                                            \
     ROW(scatter_nway)                                                                              \
     ROW(scatter_split)                                                                             \
@@ -36,11 +40,13 @@
     ROW(reduce_knomial)                                                                            \
     ROW(reduce_chain)                                                                              \
     ROW(reduce_rabenseifner)                                                                       \
+    ROW(reduce_by_node)                                                                            \
     ROW(allreduce_recursive_doubling)                                                              \
     ROW(allreduce_linear)                                                                          \
     ROW(allreduce_knomial)                                                                         \
     ROW(allreduce_ring)                                                                            \
     ROW(allreduce_rabenseifner)                                                                    \
+    ROW(allreduce_by_node)                                                                         \
     ROW(reduce_scatter_linear)                                                                     \
     ROW(reduce_scatter_recursive_halving)                                                          \
     ROW(reduce_scatter_ring)                                                                       \
@@ -190,6 +196,22 @@ static int out_of_range(const struct ibshift_alg *alg, const struct ibshift_plan
     return 0;
 }
 
+static int check_leaders(const struct ibshift_alg *alg, const struct ibshift_plan *plan, char *why,
+                         size_t size)
+{
+    if ((alg->flags & IBSHIFT_ALG_LEADERS) != 0 && plan->leaders > IBSHIFT_LEADERS_MAX) {
+        snprintf(why, size, "%u leaders of a node: must be 1 to %d", plan->leaders,
+                 IBSHIFT_LEADERS_MAX);
+        return -EINVAL;
+    }
+    if ((alg->flags & IBSHIFT_ALG_NODES) != 0 && ibshift_compose_tags(plan) > IBSHIFT_TAGS_MAX) {
+        snprintf(why, size, "%u segments of %u parts are too many for %u ranks", plan->segments,
+                 plan->leaders, plan->ranks);
+        return -EINVAL;
+    }
+    return 0;
+}
+
 static int check_split(const struct ibshift_plan *plan, char *why, size_t size)
 {
     for (uint32_t m = 2; m <= plan->ranks; m++) {
@@ -211,6 +233,7 @@ int ibshift_alg_check(const struct ibshift_alg *alg, const struct ibshift_plan *
     if (rc == 0 && (alg->flags & IBSHIFT_ALG_SPLIT) != 0 && plan->split != NULL) {
         rc = check_split(plan, why, size);
     }
+    rc = rc == 0 ? check_leaders(alg, plan, why, size) : rc;
     if (rc < 0) {
         return rc;
     }
@@ -220,6 +243,9 @@ int ibshift_alg_check(const struct ibshift_alg *alg, const struct ibshift_plan *
         limit = "an even number of ranks";
     } else if ((alg->flags & IBSHIFT_ALG_COMMUTATIVE_ONLY) != 0 && !plan->commutative) {
         limit = "a commutative operator";
+    } else if ((alg->flags & IBSHIFT_ALG_NODES) != 0 && alg->collective >= IBSHIFT_REDUCE &&
+               !plan->commutative && plan->nodes != NULL && !plan->nodes->is_ordered) {
+        limit = "a commutative operator or ranks in the order of their nodes";
     }
     if (limit == NULL) {
         return 0;

@@ -1,5 +1,7 @@
 #include "choose/choose.h"
 
+#include "plan/nodes.h"
+
 enum { FIRST_SEGMENT = 4096, LAST_SEGMENT = 1 << 20 };
 
 int ibshift_size_class(uint64_t bytes)
@@ -140,6 +142,12 @@ static bool takes_order(const struct ibshift_alg *alg, const struct ibshift_plan
     return plan->order == NULL || (alg->flags & IBSHIFT_ALG_ORDER) != 0;
 }
 
+bool ibshift_alg_has_nodes(const struct ibshift_alg *alg, const struct ibshift_plan *plan)
+{
+    return (alg->flags & IBSHIFT_ALG_NODES) == 0 ||
+           (plan->nodes != NULL && plan->nodes->nodes > 1 && plan->nodes->most > 1);
+}
+
 struct ibshift_answer ibshift_choose_best(const struct ibshift_question *question)
 {
     const struct ibshift_alg *wished = question->wish.alg;
@@ -155,7 +163,7 @@ struct ibshift_answer ibshift_choose_best(const struct ibshift_question *questio
         const struct ibshift_alg *alg = ibshift_alg_table[i];
 
         if (ibshift_alg_serves(alg, question->collective, question->needs) &&
-            takes_order(alg, question->plan)) {
+            takes_order(alg, question->plan) && ibshift_alg_has_nodes(alg, question->plan)) {
             consider_row(question, &answer, alg);
         }
     }
