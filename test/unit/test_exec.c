@@ -10,11 +10,15 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "nodes.h"
 #include "world.h"
 
 enum { MANY_TURNS = 200000, AT_ONCE = 3 };
 
 static uint64_t seed;
+
+/* Of the ranks of the plans at hand. */
+static struct ibshift_nodes nodes;
 
 static struct ibshift_loop_options random_loop(uint32_t ranks, uint64_t *random)
 {
@@ -46,6 +50,8 @@ static struct work_options random_work(const struct ibshift_alg *alg, uint32_t r
                  .root = root,
                  .radix = alg->radix_max > 0 ? 1 + world_random_below(random, alg->radix_max) : 1,
                  .segments = 1 + world_random_below(random, 7),
+                 .leaders = world_random_below(random, 4),
+                 .nodes = &nodes,
                  .commutative =
                      (alg->flags & IBSHIFT_ALG_COMMUTATIVE_ONLY) || world_random_below(random, 2)},
         .window = windows[world_random_below(random, 5)],
@@ -61,13 +67,21 @@ static struct work_options random_work(const struct ibshift_alg *alg, uint32_t r
     return options;
 }
 
+static void make_nodes(uint32_t ranks, uint64_t *random)
+{
+    nodes = nodes_of_kind((int)world_random_below(random, NODES_KINDS), ranks, random);
+    assert_true(nodes.nodes > 0);
+}
+
 static void explain(const struct work_options *o, const char *what)
 {
     print_message(
-        "%s %s, %u ranks, root %u, radix %u, segments %u, window %u, size %zu%s%s%s: %s\n",
-        ibshift_collective_name(o->alg->collective), o->alg->name, o->plan.ranks, o->plan.root,
-        o->plan.radix, o->plan.segments, o->window, o->size, o->is_variant ? ", variant" : "",
-        o->is_in_place ? ", in place" : "", o->plan.commutative ? "" : ", not commutative", what);
+        "%s %s, %u ranks on %u nodes, root %u, radix %u, segments %u, leaders %u, window %u, size "
+        "%zu%s%s%s: %s\n",
+        ibshift_collective_name(o->alg->collective), o->alg->name, o->plan.ranks, nodes.nodes,
+        o->plan.root, o->plan.radix, o->plan.segments, o->plan.leaders, o->window, o->size,
+        o->is_variant ? ", variant" : "", o->is_in_place ? ", in place" : "",
+        o->plan.commutative ? "" : ", not commutative", what);
 }
 
 static void verify(struct work *work)
@@ -158,10 +172,12 @@ static void every_algorithm_is_right(void **state)
             for (uint32_t root = 0; root < (has_root(alg) ? ranks : 1); root++) {
                 struct work_options options = random_work(alg, ranks, root, &random);
 
+                make_nodes(ranks, &random);
                 if (is_possible(&options)) {
                     check(&options, 1, &random);
                     cases++;
                 }
+                ibshift_nodes_free(&nodes);
             }
         }
     }
@@ -180,9 +196,11 @@ static void larger_ones_are_right(void **state)
             struct work_options options = random_work(
                 ibshift_alg_table[i], many[j], world_random_below(&random, many[j]), &random);
 
+            make_nodes(many[j], &random);
             if (is_possible(&options)) {
                 check(&options, 1, &random);
             }
+            ibshift_nodes_free(&nodes);
         }
     }
     (void)state;
@@ -196,6 +214,7 @@ static void collectives_run_side_by_side(void **state)
         uint32_t ranks = 2 + world_random_below(&random, 12);
         struct work_options options[AT_ONCE];
 
+        make_nodes(ranks, &random);
         for (int i = 0; i < AT_ONCE; i++) {
             do {
                 const struct ibshift_alg *alg =
@@ -206,6 +225,7 @@ static void collectives_run_side_by_side(void **state)
             } while (!is_possible(&options[i]));
         }
         check(options, AT_ONCE, &random);
+        ibshift_nodes_free(&nodes);
     }
     (void)state;
 }

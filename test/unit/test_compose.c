@@ -1,0 +1,212 @@
+/* Plans of plans: proved for nodes of all kinds, and as few messages between nodes as they say. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "nodes.h"
+#include "plan/compose.h"
+#include "proof/check.h"
+
+static uint64_t cases;
+
+static bool is_rooted(const struct ibshift_alg *alg)
+{
+    return alg->collective == IBSHIFT_BCAST || alg->collective == IBSHIFT_SCATTER ||
+           alg->collective == IBSHIFT_GATHER || alg->collective == IBSHIFT_REDUCE;
+}
+
+static bool is_sized(const struct ibshift_alg *alg)
+{
+    return alg->collective == IBSHIFT_BCAST || alg->collective >= IBSHIFT_REDUCE ||
+           (alg->flags & (IBSHIFT_ALG_SIZES | IBSHIFT_ALG_SIZES_ALL)) != 0;
+}
+
+static void prove(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                  struct ibshift_check check)
+{
+    struct ibshift_check_result result;
+    int rc;
+
+    check.sizes = is_sized(alg);
+    rc = ibshift_check_plan(alg, plan, &check, &result);
+    if (rc == -ENOTSUP) {
+        assert_false(plan->commutative);
+        assert_false(plan->nodes->is_ordered);
+        return;
+    }
+    if (rc != 0) {
+        fail_msg("%s %s, %u ranks on %u nodes, root %u, radix %u, segments %u, leaders %u, window "
+                 "%u%s, seed %llu: %s",
+                 ibshift_collective_name(alg->collective), alg->name, plan->ranks,
+                 plan->nodes->nodes, plan->root, plan->radix, plan->segments, plan->leaders,
+                 check.window, check.in_place ? ", in place" : "", (unsigned long long)check.seed,
+                 result.why);
+    }
+    cases++;
+}
+
+static void prove_all_ways(const struct ibshift_alg *alg, const struct ibshift_plan *plan)
+{
+    prove(alg, plan, (struct ibshift_check){.window = 1});
+    if ((alg->flags & IBSHIFT_ALG_IN_PLACE) != 0) {
+        prove(alg, plan, (struct ibshift_check){.window = 1, .in_place = true});
+    }
+    if (cases % 7 == 0) {
+        prove(alg, plan, (struct ibshift_check){.window = 1 + cases % 7, .seed = cases + 1});
+    }
+}
+
+static void prove_nodes(const struct ibshift_alg *alg, const struct ibshift_nodes *nodes,
+                        uint32_t ranks)
+{
+    static const uint32_t radices[] = {1, 2, 7}, segments[] = {1, 2, 7};
+    struct ibshift_plan plan = {.ranks = ranks, .nodes = nodes};
+
+    for (plan.root = 0; plan.root < (is_rooted(alg) ? ranks : 1); plan.root += 1 + ranks / 5) {
+        for (plan.leaders = 1; plan.leaders <= 4; plan.leaders += 3) {
+            for (uint32_t i = 0; i < 3; i++) {
+                plan.radix = alg->radix_max > 0 ? radices[(i + plan.root) % 3] : 1;
+                plan.segments = segments[i];
+                plan.commutative = false;
+                prove_all_ways(alg, &plan);
+                plan.commutative = true;
+                prove_all_ways(alg, &plan);
+            }
+        }
+    }
+}
+
+static void every_composed_plan_is_right(void **state)
+{
+    uint64_t random = 17;
+
+    (void)state;
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        if ((ibshift_alg_table[i]->flags & IBSHIFT_ALG_NODES) == 0) {
+            continue;
+        }
+        for (uint32_t ranks = 1; ranks <= 25; ranks += 1 + ranks / 8) {
+            for (int kind = 0; kind < NODES_KINDS; kind++) {
+                struct ibshift_nodes nodes = nodes_of_kind(kind, ranks, &random);
+
+                prove_nodes(ibshift_alg_table[i], &nodes, ranks);
+                ibshift_nodes_free(&nodes);
+            }
+        }
+    }
+    printf("%llu cases\n", (unsigned long long)cases);
+    assert_true(cases > 5000);
+}
+
+/* Messages of a plan that leave their node. */
+static uint64_t messages_between(const struct ibshift_alg *alg, const struct ibshift_plan *plan)
+{
+    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
+    uint64_t sum = 0;
+
+    for (uint32_t rank = 0; rank < plan->ranks; rank++) {
+        for (uint32_t round = 0; round < alg->rounds(plan, rank); round++) {
+            uint32_t count = alg->emit(plan, rank, round, steps);
+
+            for (uint32_t i = 0; i < count; i++) {
+                sum += steps[i].kind == IBSHIFT_STEP_SEND &&
+                       ibshift_nodes_of(plan, steps[i].peer) != ibshift_nodes_of(plan, rank);
+            }
+        }
+    }
+    return sum;
+}
+
+static void few_messages_leave_their_node(void **state)
+{
+    static const struct {
+        enum ibshift_collective collective;
+        uint64_t messages; /* of four nodes, one segment, one leader */
+    } expected[] = {
+        {IBSHIFT_BARRIER, 8}, {IBSHIFT_BCAST, 3}, {IBSHIFT_REDUCE, 3}, {IBSHIFT_ALLREDUCE, 8}};
+    uint32_t host_of[32];
+    struct ibshift_nodes nodes;
+    struct ibshift_plan plan = {
+        .ranks = 32, .root = 13, .radix = 1, .segments = 1, .commutative = true, .nodes = &nodes};
+
+    (void)state;
+    for (uint32_t rank = 0; rank < 32; rank++) {
+        host_of[rank] = rank % 4;
+    }
+    assert_int_equal(ibshift_nodes_make(host_of, 32, &nodes), 0);
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        const struct ibshift_alg *alg = ibshift_alg_find(expected[i].collective, "by_node");
+
+        assert_non_null(alg);
+        assert_int_equal(messages_between(alg, &plan), expected[i].messages);
+    }
+    ibshift_nodes_free(&nodes);
+}
+
+static void nodes_are_numbered_as_ranks_come_to_them(void **state)
+{
+    static const uint32_t host_of[] = {4, 1, 4, 1, 4};
+    static const uint32_t node_of[] = {0, 1, 0, 1, 0}, place_of[] = {0, 0, 1, 1, 2};
+    static const uint32_t first[] = {0, 3, 5}, rank_at[] = {0, 2, 4, 1, 3}, wrong[] = {0, 5};
+    struct ibshift_nodes nodes;
+
+    (void)state;
+    assert_int_equal(ibshift_nodes_make(host_of, 5, &nodes), 0);
+    assert_int_equal(nodes.nodes, 2);
+    assert_int_equal(nodes.most, 3);
+    assert_false(nodes.is_ordered);
+    assert_memory_equal(nodes.node_of, node_of, sizeof(node_of));
+    assert_memory_equal(nodes.place_of, place_of, sizeof(place_of));
+    assert_memory_equal(nodes.first, first, sizeof(first));
+    assert_memory_equal(nodes.rank_at, rank_at, sizeof(rank_at));
+    ibshift_nodes_free(&nodes);
+    assert_int_equal(ibshift_nodes_make(wrong, 2, &nodes), -EINVAL);
+}
+
+static void refuses(const struct ibshift_alg *alg, const struct ibshift_plan *plan, int expected,
+                    const char *words)
+{
+    char why[200] = "";
+
+    assert_int_equal(ibshift_alg_check(alg, plan, why, sizeof(why)), expected);
+    if (strstr(why, words) == NULL) {
+        fail_msg("'%s' says nothing of '%s'", why, words);
+    }
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    static const uint32_t dealt[] = {0, 1, 0, 1};
+    const struct ibshift_alg *alg = ibshift_alg_find(IBSHIFT_ALLREDUCE, "by_node");
+    struct ibshift_nodes nodes;
+    struct ibshift_plan plan = {.ranks = 4, .radix = 1, .segments = 1, .nodes = &nodes};
+
+    (void)state;
+    assert_int_equal(ibshift_nodes_make(dealt, 4, &nodes), 0);
+    refuses(alg, &plan, -ENOTSUP, "ranks in the order of their nodes");
+    plan.commutative = true;
+    refuses(alg, &plan, 0, "");
+    plan.leaders = IBSHIFT_LEADERS_MAX + 1;
+    refuses(alg, &plan, -EINVAL, "17 leaders");
+    plan.leaders = IBSHIFT_LEADERS_MAX;
+    plan.segments = IBSHIFT_SEGMENTS_MAX;
+    refuses(alg, &plan, -EINVAL, "too many");
+    ibshift_nodes_free(&nodes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_composed_plan_is_right),
+        cmocka_unit_test(few_messages_leave_their_node),
+        cmocka_unit_test(nodes_are_numbered_as_ranks_come_to_them),
+        cmocka_unit_test(what_cannot_be_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
