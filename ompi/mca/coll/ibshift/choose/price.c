@@ -9,6 +9,7 @@
 #include "choose/burst.h"
 #include "choose/heap.h"
 #include "choose/size.h"
+#include "plan/nodes.h"
 #include "plan/walk.h"
 
 #define NO_MESSAGE   (-1)
@@ -36,10 +37,9 @@ struct unacked {
     uint32_t round, flight;
 };
 
-/* Sends, or receives, in a row: those that are still to come, and what each costs. */
+/* Sends, or receives, in a row: those that are still to come, of how many. */
 struct burst {
-    uint32_t left;
-    double overhead;
+    uint32_t left, length;
 };
 
 struct node {
@@ -76,9 +76,23 @@ struct simulation {
     int error;
 };
 
-static bool needs_grant(const struct simulation *sim, uint64_t bytes)
+static bool is_near(const struct simulation *sim, uint32_t a, uint32_t b)
 {
-    return sim->model.at_once > 0 && (double)bytes > sim->model.at_once;
+    const struct ibshift_plan *plan = sim->request->plan;
+
+    return sim->request->near != NULL && ibshift_nodes_of(plan, a) == ibshift_nodes_of(plan, b);
+}
+
+/* What messages between the two cost. */
+static const struct ibshift_model *model_between(const struct simulation *sim, uint32_t a,
+                                                 uint32_t b)
+{
+    return is_near(sim, a, b) ? sim->request->near : &sim->model;
+}
+
+static bool needs_grant(const struct ibshift_model *model, uint64_t bytes)
+{
+    return model->at_once > 0 && (double)bytes > model->at_once;
 }
 
 /* NO_MESSAGE: there is no memory for one. */
@@ -170,11 +184,10 @@ static void report_message(const struct simulation *sim, uint32_t rank,
     }
 }
 
-static double burst_overhead(struct simulation *sim, uint32_t rank, int kind, uint32_t round,
-                             uint32_t index)
+static double burst_overhead(struct simulation *sim, uint32_t rank, const struct ibshift_model *m,
+                             int kind, uint32_t round, uint32_t index)
 {
     const struct ibshift_price_request *r = sim->request;
-    const struct ibshift_model *m = &sim->model;
     bool is_send = IBSHIFT_STEP_SEND == kind;
     struct burst *burst = is_send ? &sim->nodes[rank].sends : &sim->nodes[rank].recvs;
     double max = is_send ? m->send_max : m->recv_max, min = is_send ? m->send_min : m->recv_min;
@@ -183,11 +196,11 @@ static double burst_overhead(struct simulation *sim, uint32_t rank, int kind, ui
         return max;
     }
     if (burst->left == 0) {
-        burst->left = ibshift_burst_length(r->alg, r->plan, kind, rank, round, index);
-        burst->overhead = min + (max - min) / burst->left;
+        burst->length = ibshift_burst_length(r->alg, r->plan, kind, rank, round, index);
+        burst->left = burst->length;
     }
     burst->left--;
-    return burst->overhead;
+    return min + (max - min) / burst->length;
 }
 
 static void work(struct simulation *sim, uint32_t rank, double begin, double time)
@@ -249,26 +262,38 @@ static void acknowledged(struct simulation *sim, uint32_t rank, uint32_t round, 
     push(sim, done, rank, NO_MESSAGE);
 }
 
+/* When the first byte of a message leaves, and *end when the last has. */
+static double take_out(struct simulation *sim, const struct message *message, double begin,
+                       double earliest, double *end)
+{
+    struct ibshift_port_load *port = &sim->loads[message->from].out;
+
+    if (is_near(sim, message->from, message->to)) {
+        *end = later(begin, earliest);
+        return *end;
+    }
+    port->wire = later(port->wire, earliest);
+    return ibshift_port_take(&sim->model, port, begin, message->bytes, end);
+}
+
 /* The bytes of a send leave at `begin` or when the port lets them, but not before `earliest`. */
 static void leave(struct simulation *sim, int32_t index, double begin, double earliest)
 {
     const struct message *message = &sim->messages[index];
-    struct ibshift_port_load *port = &sim->loads[message->from].out;
-    double end, leaves;
+    const struct ibshift_model *model = model_between(sim, message->from, message->to);
+    double end, leaves = take_out(sim, message, begin, earliest, &end);
 
-    port->wire = later(port->wire, earliest);
-    leaves = ibshift_port_take(&sim->model, port, begin, message->bytes, &end);
     report_message(sim, message->from, message,
                    (struct ibshift_price_event){.begin = message->begin,
                                                 .end = message->end,
                                                 .leaves = leaves,
-                                                .arrives = leaves + sim->model.latency});
-    push(sim, leaves + sim->model.latency, message->to, index);
-    if (needs_grant(sim, message->bytes)) {
+                                                .arrives = leaves + model->latency});
+    push(sim, leaves + model->latency, message->to, index);
+    if (needs_grant(model, message->bytes)) {
         hold_until_acknowledged(sim, message->from, message->round, message->flight, INFINITY);
-    } else if (sim->model.at_once == 0) {
+    } else if (model->at_once == 0) {
         hold_until_acknowledged(sim, message->from, message->round, message->flight,
-                                end + 2 * sim->model.latency);
+                                end + 2 * model->latency);
     } else {
         ibshift_walk_complete(&sim->walk, IBSHIFT_CLASS_SEND, message->flight);
     }
@@ -278,16 +303,17 @@ static void leave(struct simulation *sim, int32_t index, double begin, double ea
 static void send_grant(struct simulation *sim, uint32_t rank, const struct ibshift_step *step)
 {
     struct node *node = &sim->nodes[rank];
+    const struct ibshift_model *model = model_between(sim, rank, step->peer);
     int32_t at = take_message(sim);
 
     if (at == NO_MESSAGE) {
         return;
     }
-    node->clock += sim->model.send_min;
-    sim->loads[rank].worked += sim->model.send_min;
+    node->clock += model->send_min;
+    sim->loads[rank].worked += model->send_min;
     sim->messages[at] = (struct message){
         .from = rank, .to = step->peer, .key = ibshift_step_key(step), .is_grant = true};
-    push(sim, node->clock + sim->model.latency, step->peer, at);
+    push(sim, node->clock + model->latency, step->peer, at);
 }
 
 /* A grant is at its rank, whose send may leave now if it is there. */
@@ -295,6 +321,7 @@ static void arrive_grant(struct simulation *sim, uint32_t rank, double now, int3
 {
     struct node *node = &sim->nodes[rank];
     const struct message *grant = &sim->messages[index];
+    double time = model_between(sim, rank, grant->from)->recv_min;
     int32_t at = take(sim, &node->asked, rank, grant->from, grant->key);
 
     if (at == NO_MESSAGE) {
@@ -302,9 +329,9 @@ static void arrive_grant(struct simulation *sim, uint32_t rank, double now, int3
         return;
     }
     give_message(sim, index);
-    now = later(now, node->clock) + sim->model.recv_min;
+    now = later(now, node->clock) + time;
     node->clock = now;
-    sim->loads[rank].worked += sim->model.recv_min;
+    sim->loads[rank].worked += time;
     leave(sim, at, now, now);
 }
 
@@ -363,7 +390,7 @@ static void post(struct simulation *sim, uint32_t rank)
             ibshift_walk_complete(walk, IBSHIFT_CLASS_RECV, posted.flight);
             continue;
         }
-        if (needs_grant(sim, bytes)) {
+        if (needs_grant(model_between(sim, step.peer, rank), bytes)) {
             send_grant(sim, rank, &step);
         }
         post_one(sim, rank, &posted);
@@ -376,11 +403,15 @@ static bool arrive(struct simulation *sim, uint32_t rank, double now, int32_t in
     struct node *node = &sim->nodes[rank];
     struct posted *posted = &sim->posted[(size_t)rank * sim->slots];
     struct message *message = &sim->messages[index];
+    const struct ibshift_model *model = model_between(sim, message->from, rank);
     int32_t *list = &node->early;
 
-    ibshift_port_take(&sim->model, &sim->loads[rank].in, now, message->bytes, &message->ready);
-    if (needs_grant(sim, message->bytes)) {
-        acknowledged(sim, message->from, message->round, message->ready + sim->model.latency);
+    message->ready = now;
+    if (!is_near(sim, message->from, rank)) {
+        ibshift_port_take(&sim->model, &sim->loads[rank].in, now, message->bytes, &message->ready);
+    }
+    if (needs_grant(model, message->bytes)) {
+        acknowledged(sim, message->from, message->round, message->ready + model->latency);
     }
     for (uint32_t i = 0; i < node->posted_count; i++) {
         if (posted[i].from == message->from && posted[i].key == message->key) {
@@ -420,8 +451,9 @@ static void do_send(struct simulation *sim, uint32_t rank, struct ibshift_step s
     uint32_t index = sim->walk.cursor[IBSHIFT_CLASS_SEND].index;
     uint32_t round = sim->walk.cursor[IBSHIFT_CLASS_SEND].round;
     uint32_t flight = ibshift_walk_start(&sim->walk, IBSHIFT_CLASS_SEND);
-    double time = burst_overhead(sim, rank, IBSHIFT_STEP_SEND, round, index) +
-                  (double)bytes * sim->model.send_byte;
+    const struct ibshift_model *model = model_between(sim, rank, step.peer);
+    double time = burst_overhead(sim, rank, model, IBSHIFT_STEP_SEND, round, index) +
+                  (double)bytes * model->send_byte;
     int32_t at = take_message(sim);
 
     if (at == NO_MESSAGE) {
@@ -440,7 +472,7 @@ static void do_send(struct simulation *sim, uint32_t rank, struct ibshift_step s
     node->sent++;
     sim->message_total++;
     sim->byte_total += bytes;
-    if (!needs_grant(sim, bytes) || ask_grant(sim, rank, at)) {
+    if (!needs_grant(model, bytes) || ask_grant(sim, rank, at)) {
         leave(sim, at, begin, begin + time);
     }
 }
@@ -455,7 +487,8 @@ static void do_recv(struct simulation *sim, uint32_t rank)
     node->arrived = message.next;
     give_message(sim, at);
     work(sim, rank, begin,
-         burst_overhead(sim, rank, IBSHIFT_STEP_RECV, message.round, message.index));
+         burst_overhead(sim, rank, model_between(sim, message.from, rank), IBSHIFT_STEP_RECV,
+                        message.round, message.index));
     report_message(
         sim, rank, &message,
         (struct ibshift_price_event){.begin = begin, .end = node->clock, .ready = message.ready});
@@ -511,8 +544,10 @@ static bool act(struct simulation *sim, uint32_t rank)
             ibshift_walk_skip(&sim->walk, IBSHIFT_CLASS_SEND);
             return true;
         }
-        send_at = later(node->clock, sim->loads[rank].out.turn -
-                                         (sim->model.free_messages - 1) * sim->model.gap);
+        send_at = is_near(sim, rank, step->peer)
+                      ? node->clock
+                      : later(node->clock, sim->loads[rank].out.turn -
+                                               (sim->model.free_messages - 1) * sim->model.gap);
     }
     if (node->arrived != NO_MESSAGE) {
         recv_at = later(node->clock, sim->messages[node->arrived].ready);

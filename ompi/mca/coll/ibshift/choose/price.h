@@ -15,6 +15,7 @@
  *   processor. A longer one leaves when its receiver's grant is there, which is sent when the
  *   receive is posted; its send is complete when the acknowledgement of its end is back (LogGPS).
  *
+ * - Between ranks of a node that share memory, parameters of their own hold, and no port is used.
  * - With O, the sender's processor moves the bytes: o_s(n) + s O.
  * - Ranks that share the c processors of a host, and are more, need their work / c + path (1 - 1 /
  * c) (Graham, Brent): what they spend of processors, all together, and the time that they would
@@ -46,9 +47,10 @@ struct ibshift_price_request {
     const struct ibshift_alg *alg;
     const struct ibshift_plan *plan; /* has passed ibshift_alg_check() */
     const struct ibshift_model *model;
-    uint64_t bytes;                    /* as in choose/size.h */
-    uint32_t element;                  /* bytes of an element; 0 is 1 */
-    uint32_t window;                   /* 0: the largest */
+    const struct ibshift_model *near; /* between ranks of one of the plan's nodes; NULL: as model */
+    uint64_t bytes;                   /* as in choose/size.h */
+    uint32_t element;                 /* bytes of an element; 0 is 1 */
+    uint32_t window;                  /* 0: the largest */
     const struct ibshift_crowd *crowd; /* NULL: each rank has a processor and a port */
     uint64_t limit;                    /* refuse to look at more messages than that; 0: 2^32 */
     void (*seen)(void *context, const struct ibshift_price_event *event); /* may be NULL */
