@@ -8,13 +8,14 @@
 
 static const struct plan_command plan_commands[] = {
     {"list", "c", "jo", "all algorithms, or those of one collective", plan_list},
-    {"print", "CA", "PrRkScOlTxmpjo", "the steps, one line each, as the executor traces them",
+    {"print", "CA", "PrRkScOlTxHDLmpjo", "the steps, one line each, as the executor traces them",
      plan_print},
-    {"draw", "CA", "PRkScOlTxmepMdfo", "a picture of the data, of time or of the tree", plan_draw},
-    {"check", "CA", "PRkScOlTxmpwisj", "prove it right: all ranks, all blocks, no deadlock",
+    {"draw", "CA", "PRkScOlTxHDLmepMdfo", "a picture of the data, of time or of the tree",
+     plan_draw},
+    {"check", "CA", "PRkScOlTxHDLmpwisj", "prove it right: all ranks, all blocks, no deadlock",
      plan_check},
-    {"price", "CA", "PRkScOlTxmewHCpMtjo", "the modelled time", plan_price},
-    {"compare", "C", "PRkScOlTmewHCpMtfjo",
+    {"price", "CA", "PRkScOlTxHDLCnmewpMtjo", "the modelled time", plan_price},
+    {"compare", "C", "PRkScOlTHDLCnmewpMtfjo",
      "the modelled times of all algorithms, and who wins where", plan_compare},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -115,8 +116,18 @@ void plan_title(const struct plan_args *args, char *text, size_t size)
         used += snprintf(text + used, size - (size_t)used, ", radix %u", plan->radix);
     }
     if ((args->alg->flags & IBSHIFT_ALG_SEGMENTS) != 0) {
-        snprintf(text + used, size - (size_t)used, ", %u segment%s", plan->segments,
-                 plan->segments == 1 ? "" : "s");
+        used += snprintf(text + used, size - (size_t)used, ", %u segment%s", plan->segments,
+                         plan->segments == 1 ? "" : "s");
+    }
+    if ((args->alg->flags & IBSHIFT_ALG_NODES) != 0) {
+        uint32_t nodes = ibshift_nodes_count(plan);
+
+        used +=
+            snprintf(text + used, size - (size_t)used, ", %u node%s", nodes, nodes == 1 ? "" : "s");
+    }
+    if ((args->alg->flags & IBSHIFT_ALG_LEADERS) != 0) {
+        snprintf(text + used, size - (size_t)used, ", %u leader%s", plan->leaders,
+                 plan->leaders == 1 ? "" : "s");
     }
 }
 

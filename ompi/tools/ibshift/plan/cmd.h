@@ -6,6 +6,7 @@
 #include "choose/price.h"
 #include "json.h"
 #include "options.h"
+#include "plan/nodes.h"
 #include "plan/order.h"
 
 enum { PLAN_SIZES_MAX = 64 };
@@ -36,8 +37,12 @@ struct plan_args {
     int size_count;
     uint32_t element;
     uint32_t window;
-    uint32_t per_host;   /* ranks of a host, in rank order; 0: each has its own */
+    uint32_t per_host;   /* ranks of a host; 0: each has its own */
     uint32_t processors; /* of a host */
+    bool is_dealt;       /* to the hosts in turn, not in rank order */
+    bool has_leaders, is_one_level;
+    struct ibshift_nodes nodes; /* of plan.ranks, with per_host */
+    struct ibshift_model near;  /* between ranks of a host, unless is_one_level */
     bool in_place;
     uint32_t seed;
     bool has_table, is_non_commutative, is_json;
@@ -75,6 +80,10 @@ int plan_args_finish(struct plan_args *args);
 /* Reads args->stages_path into args->plan; args->plan.ranks are known. */
 int plan_args_stages(struct plan_args *args);
 
+/* The hosts that --per-host and --dealt say, of so many ranks; CLI_OK, or a message and CLI_FAILED.
+ */
+int plan_nodes_make(const struct plan_args *args, uint32_t ranks, struct ibshift_nodes *nodes);
+
 /* Checks args->plan for args->alg: CLI_OK, or a message and CLI_USAGE. */
 int plan_check_fit(const struct plan_args *args);
 
@@ -82,7 +91,7 @@ int plan_check_fit(const struct plan_args *args);
 struct ibshift_model plan_model_of(const struct plan_args *args, enum plan_model which);
 const char *plan_model_name(enum plan_model which);
 
-/* ibshift_price() where the ranks share what --per-host and --processors say. */
+/* ibshift_price() where the ranks of the plan's nodes share a port, memory and --processors. */
 int plan_price_shared(const struct plan_args *args, struct ibshift_price_request *request,
                       struct ibshift_price *price);
 

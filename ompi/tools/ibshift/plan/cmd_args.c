@@ -136,6 +136,21 @@ static int set_params(void *where, const char *text)
     return CLI_OK;
 }
 
+static int set_node_params(void *where, const char *text)
+{
+    struct plan_args *args = where;
+    char error[IBSHIFT_MODEL_ERROR_SIZE];
+
+    args->is_one_level = strcmp(text, "none") == 0;
+    if (args->is_one_level || strcmp(text, "typical") == 0) {
+        args->near = ibshift_model_node;
+        return CLI_OK;
+    }
+    return ibshift_model_read(text, &args->near, error) == 0
+               ? CLI_OK
+               : cli_error(args->command, "%s", error);
+}
+
 static const char *const model_words[] = {"combined", "loggp", "logfp", NULL};
 static const char *const picture_words[] = {"data", "time", "tree", NULL};
 static const char *const format_words[] = {"text", "svg", "dot", NULL};
@@ -168,6 +183,12 @@ static size_t plan_rows(struct plan_args *args, struct cli_option *to)
         {"--stages", 'T', CLI_TEXT, "FILE",
          "a line a rank: whom it sends to in each stage, '-' for nobody",
          .where = &args->stages_path},
+        {"--per-host", 'H', CLI_WHOLE, "N", "so many ranks share a host (each has its own)",
+         .where = &args->per_host, .low = 1, .high = IBSHIFT_RANKS_MAX},
+        {"--dealt", 'D', CLI_FLAG, NULL, "ranks are dealt to the hosts in turn, not in rank order",
+         .where = &args->is_dealt},
+        {"--leaders", 'L', CLI_WHOLE, "N", "ranks of a host that speak to other hosts (1)",
+         .where = &args->plan.leaders, .low = 1, .high = IBSHIFT_LEADERS_MAX},
         {"--split", 'x', CLI_CHOICE, "NAME",
          "how 'split' cuts: half, or optimal under LogGP for these bytes (half)",
          .where = &args->split, .words = split_words},
@@ -189,9 +210,6 @@ static size_t use_rows(struct plan_args *args, struct cli_option *to)
         {"--window", 'w', CLI_WHOLE, "N",
          "messages in flight a rank and direction (32 as in a job; 256 with --table)",
          .where = &args->window, .low = 1, .high = 256},
-        {"--per-host", 'H', CLI_WHOLE, "N",
-         "ranks that share a host and its port, in rank order (each has its own)",
-         .where = &args->per_host, .low = 1, .high = IBSHIFT_RANKS_MAX},
         {"--processors", 'C', CLI_WHOLE, "N", "processors of a host (1)",
          .where = &args->processors, .low = 1, .high = 65536},
         {"--in-place", 'i', CLI_FLAG, NULL, "check as for MPI_IN_PLACE", .where = &args->in_place},
@@ -200,6 +218,9 @@ static size_t use_rows(struct plan_args *args, struct cli_option *to)
         {"--params", 'p', CLI_TAKEN, "FILE",
          "parameters of the model, or typical (the component's), software or example (--table)",
          .where = args, .take = set_params},
+        {"--node-params", 'n', CLI_TAKEN, "FILE",
+         "... between ranks of a host, or typical (the component's) or none (as others)",
+         .where = args, .take = set_node_params},
         {"--model", 'M', CLI_CHOICE, "NAME", "combined, loggp or logfp", .where = &args->which,
          .words = model_words},
         {"--table", 't', CLI_FLAG, NULL,
@@ -243,6 +264,8 @@ static int complete(struct plan_args *args)
     args->plan.radix = args->has_radix ? args->plan.radix : 1;
     args->has_segments = args->plan.segments > 0;
     args->plan.segments = args->has_segments ? args->plan.segments : 1;
+    args->has_leaders = args->plan.leaders > 0;
+    args->plan.leaders = args->has_leaders ? args->plan.leaders : 1;
     args->plan.commutative = !args->is_non_commutative;
     args->format = args->is_json ? PLAN_JSON : args->format;
     if (args->window == 0) { /* the formulas know none */
@@ -279,6 +302,7 @@ int plan_args_parse(struct plan_args *args, const struct plan_command *command, 
         .size_count = 1,
         .element = 1,
         .processors = 1,
+        .near = ibshift_model_node,
         .which = -1,
         .format = -1,
     };
@@ -290,6 +314,7 @@ int plan_args_parse(struct plan_args *args, const struct plan_command *command, 
 
 void plan_args_end(struct plan_args *args)
 {
+    ibshift_nodes_free(&args->nodes);
     free(args->order_memory);
     free(args->stages_memory);
     free(args->split_memory);

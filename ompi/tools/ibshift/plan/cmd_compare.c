@@ -55,7 +55,8 @@ static void add_entries(struct comparison *c)
         const struct ibshift_alg *alg = ibshift_alg_table[i];
         int count = candidates(args, alg, args->ranks_last, 0, found);
 
-        if ((int)alg->collective != args->collective) {
+        if ((int)alg->collective != args->collective ||
+            ((alg->flags & IBSHIFT_ALG_NODES) != 0 && args->per_host < 2)) {
             continue;
         }
         for (int n = 0; n < count; n++) {
@@ -121,6 +122,7 @@ static int price_point(const struct comparison *c, const struct entry *entry, in
                                             .element = c->args->element,
                                             .window = c->args->window,
                                             .limit = 1 << 24};
+    struct ibshift_nodes nodes = {.nodes = 0};
     uint32_t *split = NULL;
     int rc = 0;
 
@@ -129,16 +131,21 @@ static int price_point(const struct comparison *c, const struct entry *entry, in
     if (c->is_over_ranks) {
         plan.ranks = (uint32_t)c->points[point];
         plan.root = plan.root < plan.ranks ? plan.root : 0;
+        if (c->args->per_host > 0) {
+            rc = plan_nodes_make(c->args, plan.ranks, &nodes) == CLI_OK ? 0 : -ENOMEM;
+            plan.nodes = &nodes;
+        }
     } else {
         request.bytes = (uint64_t)c->points[point];
     }
-    if (entry->is_optimal) {
+    if (rc == 0 && entry->is_optimal) {
         rc = find_split(model, request.bytes, plan.ranks, &split);
         plan.split = split;
     }
     if (rc == 0) {
         rc = price_entry(c, entry, point, &request, &plan);
     }
+    ibshift_nodes_free(&nodes);
     free(split);
     return rc;
 }

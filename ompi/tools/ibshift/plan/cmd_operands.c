@@ -145,6 +145,10 @@ static int check_unread(const struct plan_args *args)
     const char *unread = args->has_radix && args->alg->radix_max == 0 ? "radix"
                          : args->plan.segments > 1 && (flags & IBSHIFT_ALG_SEGMENTS) == 0
                              ? "segments"
+                         : args->has_leaders && (flags & IBSHIFT_ALG_LEADERS) == 0 ? "leaders"
+                         : args->per_host > 0 && (flags & IBSHIFT_ALG_NODES) == 0 &&
+                                 strchr(args->row->options, 'C') == NULL
+                             ? "per-host"
                          : args->order_text != NULL && (flags & IBSHIFT_ALG_ORDER) == 0   ? "order"
                          : args->stages_path != NULL && (flags & IBSHIFT_ALG_STAGES) == 0 ? "stages"
                          : args->split != 0 && (flags & IBSHIFT_ALG_SPLIT) == 0           ? "split"
@@ -159,6 +163,20 @@ static int check_unread(const struct plan_args *args)
                          args->plan.ranks, args->ranks_last);
     }
     return CLI_OK;
+}
+
+static int take_nodes(struct plan_args *args)
+{
+    int rc;
+
+    if (args->per_host == 0) {
+        return !args->is_dealt
+                   ? CLI_OK
+                   : cli_error(args->command, "--dealt: --per-host says to how many hosts");
+    }
+    rc = plan_nodes_make(args, args->plan.ranks, &args->nodes);
+    args->plan.nodes = rc == CLI_OK ? &args->nodes : NULL;
+    return rc;
 }
 
 int plan_args_finish(struct plan_args *args)
@@ -177,7 +195,7 @@ int plan_args_finish(struct plan_args *args)
         return cli_error(args->command, "rank %ld of %u ranks: must be 0 to %u", args->rank,
                          args->plan.ranks, args->plan.ranks - 1);
     }
-    if ((args->alg != NULL && check_unread(args) != CLI_OK) ||
+    if ((args->alg != NULL && check_unread(args) != CLI_OK) || take_nodes(args) != CLI_OK ||
         (args->split != 0 && take_split(args) != CLI_OK) ||
         (args->stages_path != NULL && plan_args_stages(args) != CLI_OK)) {
         return CLI_USAGE;

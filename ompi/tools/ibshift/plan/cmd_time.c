@@ -215,6 +215,7 @@ int plan_draw_time(const struct plan_args *args, FILE *out)
     struct ibshift_price_request request = {.alg = args->alg,
                                             .plan = &args->plan,
                                             .model = &model,
+                                            .near = args->is_one_level ? NULL : &args->near,
                                             .bytes = args->sizes[0],
                                             .element = args->element,
                                             .seen = collect,

@@ -1,37 +1,54 @@
-/* The hosts of `ibshift plan price` and `compare`: so many ranks each, in rank order, with one
- * port. */
+/* The hosts of `ibshift plan`: so many ranks each, with one port. */
 #include "plan/cmd.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+int plan_nodes_make(const struct plan_args *args, uint32_t ranks, struct ibshift_nodes *nodes)
+{
+    uint32_t hosts = ranks / args->per_host + (ranks % args->per_host != 0);
+    uint32_t *host_of = malloc((size_t)ranks * sizeof(*host_of));
+    int rc = host_of == NULL ? -ENOMEM : 0;
+
+    for (uint32_t rank = 0; rc == 0 && rank < ranks; rank++) {
+        host_of[rank] = args->is_dealt ? rank % hosts : rank / args->per_host;
+    }
+    rc = rc == 0 ? ibshift_nodes_make(host_of, ranks, nodes) : rc;
+    free(host_of);
+    if (rc != 0) {
+        cli_error(args->command, "out of memory");
+        return CLI_FAILED;
+    }
+    return CLI_OK;
+}
+
 int plan_price_shared(const struct plan_args *args, struct ibshift_price_request *request,
                       struct ibshift_price *price)
 {
-    uint32_t ranks = request->plan->ranks, *host_of, *processors;
+    const struct ibshift_nodes *nodes = request->plan->nodes;
     struct ibshift_crowd crowd;
+    uint32_t *processors;
     int rc;
 
-    if (args->per_host == 0) {
+    if (nodes == NULL) {
         return ibshift_price(request, price);
     }
-    host_of = malloc(2 * (size_t)ranks * sizeof(*host_of));
-    if (host_of == NULL) {
+    processors = malloc((size_t)nodes->nodes * sizeof(*processors));
+    if (processors == NULL) {
         return -ENOMEM;
     }
-    processors = host_of + ranks;
-    for (uint32_t rank = 0; rank < ranks; rank++) {
-        host_of[rank] = rank / args->per_host;
-        processors[rank] = args->processors;
+    for (uint32_t node = 0; node < nodes->nodes; node++) {
+        processors[node] = args->processors;
     }
-    crowd = (struct ibshift_crowd){.hosts = host_of[ranks - 1] + 1,
-                                   .ports = host_of[ranks - 1] + 1,
-                                   .host_of = host_of,
-                                   .port_of = host_of,
+    crowd = (struct ibshift_crowd){.hosts = nodes->nodes,
+                                   .ports = nodes->nodes,
+                                   .host_of = nodes->node_of,
+                                   .port_of = nodes->node_of,
                                    .processors = processors};
     request->crowd = &crowd;
+    request->near = args->is_one_level ? NULL : &args->near;
     rc = ibshift_price(request, price);
     request->crowd = NULL;
-    free(host_of);
+    free(processors);
     return rc;
 }

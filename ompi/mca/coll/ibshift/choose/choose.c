@@ -142,7 +142,8 @@ static bool takes_order(const struct ibshift_alg *alg, const struct ibshift_plan
     return plan->order == NULL || (alg->flags & IBSHIFT_ALG_ORDER) != 0;
 }
 
-bool ibshift_alg_has_nodes(const struct ibshift_alg *alg, const struct ibshift_plan *plan)
+/* Where no two ranks share a node, or all do, what goes by nodes is a longer way to the same. */
+static bool has_nodes(const struct ibshift_alg *alg, const struct ibshift_plan *plan)
 {
     return (alg->flags & IBSHIFT_ALG_NODES) == 0 ||
            (plan->nodes != NULL && plan->nodes->nodes > 1 && plan->nodes->most > 1);
@@ -163,7 +164,7 @@ struct ibshift_answer ibshift_choose_best(const struct ibshift_question *questio
         const struct ibshift_alg *alg = ibshift_alg_table[i];
 
         if (ibshift_alg_serves(alg, question->collective, question->needs) &&
-            takes_order(alg, question->plan) && ibshift_alg_has_nodes(alg, question->plan)) {
+            takes_order(alg, question->plan) && has_nodes(alg, question->plan)) {
             consider_row(question, &answer, alg);
         }
     }

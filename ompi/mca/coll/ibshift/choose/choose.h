@@ -32,9 +32,6 @@ int ibshift_candidates(const struct ibshift_alg *alg, uint32_t ranks, uint64_t b
 bool ibshift_alg_serves(const struct ibshift_alg *alg, enum ibshift_collective collective,
                         uint32_t needs);
 
-/* Where no two ranks share a node, or all do, what goes by nodes is a longer way to the same. */
-bool ibshift_alg_has_nodes(const struct ibshift_alg *alg, const struct ibshift_plan *plan);
-
 struct ibshift_choice {
     const struct ibshift_alg *alg; /* NULL: none fits */
     uint32_t radix;
