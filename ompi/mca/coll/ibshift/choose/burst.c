@@ -25,18 +25,21 @@ static bool belongs(const struct ibshift_step *step, const struct ibshift_step *
     return is_alike(step, first) && (step->kind != IBSHIFT_STEP_SEND || step->need <= first->need);
 }
 
-uint32_t ibshift_burst_length(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
-                              int kind, uint32_t rank, uint32_t round, uint32_t index)
+/* Of the burst that begins there; at least 1. */
+static uint32_t length_from(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                            const struct ibshift_burst_place *place)
 {
-    uint32_t rounds = alg->rounds(plan, rank), first_round = round, length = 0;
+    uint32_t rounds = alg->rounds(plan, place->rank), round = place->round, index = place->index;
+    uint32_t length = 0;
+    int kind = place->kind;
     struct ibshift_step steps[IBSHIFT_ROUND_STEPS], first;
 
     for (; round < rounds && length < BURST_LIMIT; round++, index = 0) {
-        uint32_t count = (uint32_t)alg->emit(plan, rank, round, steps);
+        uint32_t count = (uint32_t)alg->emit(plan, place->rank, round, steps);
 
         if (length == 0) {
             first = steps[index];
-        } else if (kind == IBSHIFT_STEP_RECV && has_user(steps, count, first_round)) {
+        } else if (kind == IBSHIFT_STEP_RECV && has_user(steps, count, place->round)) {
             return length;
         }
         for (; index < count; index++) {
@@ -47,4 +50,23 @@ uint32_t ibshift_burst_length(const struct ibshift_alg *alg, const struct ibshif
         }
     }
     return length;
+}
+
+double ibshift_burst_overhead(struct ibshift_burst *burst, const struct ibshift_model *model,
+                              const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                              const struct ibshift_burst_place *place)
+{
+    bool is_send = place->kind == IBSHIFT_STEP_SEND;
+    double max = is_send ? model->send_max : model->recv_max;
+    double min = is_send ? model->send_min : model->recv_min;
+
+    if (max == min) {
+        return max;
+    }
+    if (burst->left == 0) {
+        burst->length = length_from(alg, plan, place);
+        burst->left = burst->length;
+    }
+    burst->left--;
+    return min + (max - min) / burst->length;
 }

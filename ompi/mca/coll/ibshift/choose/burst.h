@@ -8,10 +8,23 @@
 #ifndef IBSHIFT_CHOOSE_BURST_H
 #define IBSHIFT_CHOOSE_BURST_H
 
+#include "choose/param.h"
 #include "plan/alg.h"
 
-/* The length of the burst that begins with the given step of the round, a send or a receive: its kind; at least 1. */
-uint32_t ibshift_burst_length(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
-                              int kind, uint32_t rank, uint32_t round, uint32_t index);
+/* Messages in a row: those that are still to come, of how many. All zero at first. */
+struct ibshift_burst {
+    uint32_t left, length;
+};
+
+struct ibshift_burst_place {
+    int kind; /* of a step: a send or a receive */
+    uint32_t rank, round, index;
+};
+
+/* What the next message of the burst, or of a new one that begins there, costs its rank's processor
+ * beside its bytes. */
+double ibshift_burst_overhead(struct ibshift_burst *burst, const struct ibshift_model *model,
+                              const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                              const struct ibshift_burst_place *place);
 
 #endif

@@ -37,14 +37,9 @@ struct unacked {
     uint32_t round, flight;
 };
 
-/* Sends, or receives, in a row: those that are still to come, of how many. */
-struct burst {
-    uint32_t left, length;
-};
-
 struct node {
     struct ibshift_walk_mark mark;
-    struct burst sends, recvs;
+    struct ibshift_burst sends, recvs;
     double clock, wake;
     bool is_asleep; /* a wake-up is on its way */
     bool was_busy;
@@ -184,25 +179,6 @@ static void report_message(const struct simulation *sim, uint32_t rank,
     }
 }
 
-static double burst_overhead(struct simulation *sim, uint32_t rank, const struct ibshift_model *m,
-                             int kind, uint32_t round, uint32_t index)
-{
-    const struct ibshift_price_request *r = sim->request;
-    bool is_send = IBSHIFT_STEP_SEND == kind;
-    struct burst *burst = is_send ? &sim->nodes[rank].sends : &sim->nodes[rank].recvs;
-    double max = is_send ? m->send_max : m->recv_max, min = is_send ? m->send_min : m->recv_min;
-
-    if (max == min) {
-        return max;
-    }
-    if (burst->left == 0) {
-        burst->length = ibshift_burst_length(r->alg, r->plan, kind, rank, round, index);
-        burst->left = burst->length;
-    }
-    burst->left--;
-    return min + (max - min) / burst->length;
-}
-
 static void work(struct simulation *sim, uint32_t rank, double begin, double time)
 {
     struct node *node = &sim->nodes[rank];
@@ -262,27 +238,18 @@ static void acknowledged(struct simulation *sim, uint32_t rank, uint32_t round, 
     push(sim, done, rank, NO_MESSAGE);
 }
 
-/* When the first byte of a message leaves, and *end when the last has. */
-static double take_out(struct simulation *sim, const struct message *message, double begin,
-                       double earliest, double *end)
-{
-    struct ibshift_port_load *port = &sim->loads[message->from].out;
-
-    if (is_near(sim, message->from, message->to)) {
-        *end = later(begin, earliest);
-        return *end;
-    }
-    port->wire = later(port->wire, earliest);
-    return ibshift_port_take(&sim->model, port, begin, message->bytes, end);
-}
-
 /* The bytes of a send leave at `begin` or when the port lets them, but not before `earliest`. */
 static void leave(struct simulation *sim, int32_t index, double begin, double earliest)
 {
     const struct message *message = &sim->messages[index];
     const struct ibshift_model *model = model_between(sim, message->from, message->to);
-    double end, leaves = take_out(sim, message, begin, earliest, &end);
+    struct ibshift_port_load *port = &sim->loads[message->from].out;
+    double leaves = later(begin, earliest), end = leaves;
 
+    if (!is_near(sim, message->from, message->to)) {
+        port->wire = later(port->wire, earliest);
+        leaves = ibshift_port_take(model, port, begin, message->bytes, &end);
+    }
     report_message(sim, message->from, message,
                    (struct ibshift_price_event){.begin = message->begin,
                                                 .end = message->end,
@@ -349,6 +316,7 @@ static bool ask_grant(struct simulation *sim, uint32_t rank, int32_t index)
     give_message(sim, grant);
     return true;
 }
+
 /* A message and its receive have found each other. */
 static void meet(struct simulation *sim, uint32_t rank, int32_t index, const struct posted *posted)
 {
@@ -448,12 +416,13 @@ static void do_send(struct simulation *sim, uint32_t rank, struct ibshift_step s
                     double begin)
 {
     struct node *node = &sim->nodes[rank];
-    uint32_t index = sim->walk.cursor[IBSHIFT_CLASS_SEND].index;
-    uint32_t round = sim->walk.cursor[IBSHIFT_CLASS_SEND].round;
+    const struct ibshift_cursor *at_step = &sim->walk.cursor[IBSHIFT_CLASS_SEND];
+    struct ibshift_burst_place place = {IBSHIFT_STEP_SEND, rank, at_step->round, at_step->index};
     uint32_t flight = ibshift_walk_start(&sim->walk, IBSHIFT_CLASS_SEND);
     const struct ibshift_model *model = model_between(sim, rank, step.peer);
-    double time = burst_overhead(sim, rank, model, IBSHIFT_STEP_SEND, round, index) +
-                  (double)bytes * model->send_byte;
+    double time =
+        ibshift_burst_overhead(&node->sends, model, sim->request->alg, sim->request->plan, &place) +
+        (double)bytes * model->send_byte;
     int32_t at = take_message(sim);
 
     if (at == NO_MESSAGE) {
@@ -465,8 +434,8 @@ static void do_send(struct simulation *sim, uint32_t rank, struct ibshift_step s
                                          .from = rank,
                                          .to = step.peer,
                                          .key = ibshift_step_key(&step),
-                                         .round = round,
-                                         .index = index,
+                                         .round = place.round,
+                                         .index = place.index,
                                          .flight = flight};
     work(sim, rank, begin, time);
     node->sent++;
@@ -482,13 +451,14 @@ static void do_recv(struct simulation *sim, uint32_t rank)
     struct node *node = &sim->nodes[rank];
     int32_t at = node->arrived;
     struct message message = sim->messages[at];
+    struct ibshift_burst_place place = {IBSHIFT_STEP_RECV, rank, message.round, message.index};
     double begin = later(node->clock, message.ready);
 
     node->arrived = message.next;
     give_message(sim, at);
     work(sim, rank, begin,
-         burst_overhead(sim, rank, model_between(sim, message.from, rank), IBSHIFT_STEP_RECV,
-                        message.round, message.index));
+         ibshift_burst_overhead(&node->recvs, model_between(sim, message.from, rank),
+                                sim->request->alg, sim->request->plan, &place));
     report_message(
         sim, rank, &message,
         (struct ibshift_price_event){.begin = begin, .end = node->clock, .ready = message.ready});
@@ -666,15 +636,12 @@ static int share(const struct simulation *sim, struct ibshift_price *price)
     int rc =
         ibshift_crowd_share(crowd, sim->loads, ranks, free_gaps, price->last, &processors, &ports);
 
-    if (rc == 0 && processors > price->last) {
-        price->last = processors;
-        price->of = IBSHIFT_PRICE_PROCESSORS;
+    if (rc != 0 || (processors <= price->last && ports <= price->last)) {
+        return rc;
     }
-    if (rc == 0 && ports > price->last) {
-        price->last = ports;
-        price->of = IBSHIFT_PRICE_PORT;
-    }
-    return rc;
+    price->of = ports > processors ? IBSHIFT_PRICE_PORT : IBSHIFT_PRICE_PROCESSORS;
+    price->last = later(processors, ports);
+    return 0;
 }
 
 static int finish(struct simulation *sim, struct ibshift_price *price)
@@ -719,12 +686,8 @@ int ibshift_price(const struct ibshift_price_request *request, struct ibshift_pr
                         request->element > 0 ? request->element : 1);
     sim.slots = ibshift_plan_slots(request->alg, request->plan, sim.window);
     rc = begin(&sim);
-    if (rc == 0) {
-        rc = run(&sim);
-    }
-    if (rc == 0) {
-        rc = finish(&sim, price);
-    }
+    rc = rc == 0 ? run(&sim) : rc;
+    rc = rc == 0 ? finish(&sim, price) : rc;
     free(sim.heap.events);
     free(sim.messages);
     free(sim.unacked);
