@@ -422,8 +422,8 @@ void ibshift_op_fail(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t 
     op->status = status;
     op->failed_rank = rank;
     atomic_store_explicit(&op->state, IBSHIFT_OP_DRAINING, memory_order_relaxed);
+    ibshift_net_give_up(exec->net, op->params.comm, &why); /* first: the net may tell the reason */
     ibshift_net_cancel(exec->net, op->params.comm, op->seq);
-    ibshift_net_give_up(exec->net, op->params.comm, &why);
     abort_peers(op, exec);
     if (op->pace != NULL) {
         ibshift_gate_abort(op, exec->net);

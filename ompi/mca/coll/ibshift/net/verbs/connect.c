@@ -238,7 +238,12 @@ static void say_hello(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     if (kind == IBSHIFT_HELLO_ASK) {
         h.credits = (uint16_t)c->out.slots;
     }
-    if (kind == IBSHIFT_HELLO_BYE && c->status == -EMSGSIZE) {
+    if (kind == IBSHIFT_HELLO_BYE) {
+        h.status = c->root.status != 0 ? -ECONNABORTED : c->status;
+        h.word_key = c->root.peer;
+        h.max_eager = (uint32_t)-c->root.status;
+    }
+    if (h.status == -EMSGSIZE) {
         h.word_address = c->lengths[0];
         h.word_key = (uint32_t)c->lengths[1];
         h.max_eager = (uint32_t)(c->lengths[1] >> 32);
@@ -463,6 +468,12 @@ static void hear_bye(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
         ibshift_nv_break(nv, c, -EMSGSIZE,
                          "it gave the connection up: a message has %llu bytes here and %llu there",
                          (unsigned long long)c->lengths[0], (unsigned long long)c->lengths[1]);
+    } else if (c->status == 0 && hello->max_eager != 0) {
+        struct ibshift_net_cause why = {.peer = hello->word_key,
+                                        .status = -(int)(hello->max_eager & 0xffff)};
+        ibshift_nv_cause_came(nv, c, &why);
+        ibshift_nv_break(nv, c, -ECONNABORTED,
+                         "it gave a collective up while this process could write into its buffer");
     } else {
         ibshift_nv_break(nv, c, -ECONNRESET, "it gave the connection up: %s",
                          strerror(-hello->status));

@@ -204,6 +204,8 @@ void ibshift_nv_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
         must_break |= cancel_list(nv, &c->slow, comm, seq);
         must_break |= cancel_list(nv, &c->resting, comm, seq);
         if (must_break) {
+            const struct ibshift_given_up_comm *known = ibshift_given_up_comm(&nv->given_up, comm);
+            c->root = known != NULL ? known->root : c->root;
             ibshift_nv_break(nv, c, -ECONNRESET,
                              "collective %u on communicator %u was given up "
                              "while the peer could write into its buffer",
@@ -358,11 +360,10 @@ static int abort_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list,
     return is_granted;
 }
 
-void ibshift_nv_abort_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                           const struct ibshift_net_key *key, const struct ibshift_net_cause *why)
+/* The peer has given a collective up: why, what began it. */
+void ibshift_nv_cause_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                           const struct ibshift_net_cause *why)
 {
-    int is_granted;
-
     if (why->status == -ETIMEDOUT) {
         ibshift_nv_reported(nv, why->peer, c->peer);
     }
@@ -370,6 +371,14 @@ void ibshift_nv_abort_came(struct ibshift_net_verbs *nv, struct ibshift_connecti
         __atomic_store_n(&c->cause, (uint64_t)why->peer << 32 | (uint32_t)-why->status,
                          __ATOMIC_RELAXED); /* describe() looks at it */
     }
+}
+
+void ibshift_nv_abort_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                           const struct ibshift_net_key *key, const struct ibshift_net_cause *why)
+{
+    int is_granted;
+
+    ibshift_nv_cause_came(nv, c, why);
     if (ibshift_given_up_here(&nv->given_up, key) ||
         ibshift_given_up_by(&nv->given_up, c->peer, key)) {
         return;
@@ -386,6 +395,7 @@ void ibshift_nv_abort_came(struct ibshift_net_verbs *nv, struct ibshift_connecti
     is_granted |= abort_list(nv, &c->slow, key);
     is_granted |= abort_list(nv, &c->resting, key);
     if (is_granted) {
+        c->root = *why; /* for the peer's other collectives, which end with the connection */
         ibshift_nv_break(nv, c, -ECONNABORTED,
                          "it gave up collective %u on communicator %u, whose buffer it may write",
                          key->seq, key->comm);

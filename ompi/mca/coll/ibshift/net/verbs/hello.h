@@ -51,7 +51,8 @@ struct ibshift_hello {
     uint8_t path; /* added to the LID of the receiver's port: where the sender's data goes */
     uint8_t reserved[2];
     /* BYE: why, a negative errno. -EMSGSIZE: the message has word_address bytes here and max_eager
-     * * 2^32 + word_key where this HELLO goes. */
+     * * 2^32 + word_key where this HELLO goes. -ECONNABORTED: a collective was given up, which began
+     * with peer word_key and errno max_eager. */
     int32_t status;
     uint32_t reserved2;
     struct {

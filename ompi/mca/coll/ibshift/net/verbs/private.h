@@ -176,11 +176,12 @@ struct ibshift_connection {
     struct ibv_ah *ah;
     struct ibshift_verbs_blob card;
     struct ibshift_rail rail[IBSHIFT_PORTS_MAX];
-    char *text;          /* what broke */
-    uint64_t lengths[2]; /* of a message that did not fit: ours and theirs */
-    uint64_t cause;      /* why the peer gave a collective up the last time: peer and errno; or 0 */
-    uint64_t began;      /* the handshake */
-    uint64_t reported;   /* when someone first said that the peer does not answer; or 0 */
+    char *text;                    /* what broke */
+    uint64_t lengths[2];           /* of a message that did not fit: ours and theirs */
+    struct ibshift_net_cause root; /* why this side gave up a collective, which broke it; or 0 */
+    uint64_t cause;    /* why the peer gave a collective up the last time: peer and errno; or 0 */
+    uint64_t began;    /* the handshake */
+    uint64_t reported; /* when someone first said that the peer does not answer; or 0 */
     uint32_t reporter;
     uint32_t asked; /* how often others were asked after the peer */
 };
@@ -311,6 +312,8 @@ void ibshift_nv_ask(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_bye(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_heard(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_reported(struct ibshift_net_verbs *nv, uint32_t peer, uint32_t reporter);
+void ibshift_nv_cause_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                           const struct ibshift_net_cause *why);
 void ibshift_nv_serve(struct ibshift_net_verbs *nv);
 int ibshift_nv_ud_open(struct ibshift_net_verbs *nv);
 void ibshift_nv_ud_close(struct ibshift_net_verbs *nv);
