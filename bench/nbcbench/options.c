@@ -22,22 +22,17 @@ static const char usage[] =
     "  -v, --verify          look at the data after each size\n"
     "  -o, --csv FILE        comma-separated values into FILE (- for stdout)\n"
     "  -l, --label TEXT      first column of the CSV\n"
-    "  -h, --help            this text\n";
+    "  -h, --help            this text\n"
+    "  -V, --version\n";
 
 static const struct option long_options[] = {
-    {"tests", required_argument, NULL, 't'},
-    {"ranks", required_argument, NULL, 'p'},
-    {"sizes", required_argument, NULL, 's'},
-    {"repetitions", required_argument, NULL, 'r'},
-    {"warmups", required_argument, NULL, 'w'},
-    {"nonblocking", no_argument, NULL, 'n'},
-    {"test-bytes", required_argument, NULL, 'c'},
-    {"counter", required_argument, NULL, 'k'},
-    {"verify", no_argument, NULL, 'v'},
-    {"csv", required_argument, NULL, 'o'},
-    {"label", required_argument, NULL, 'l'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+    {"tests", required_argument, NULL, 't'},      {"ranks", required_argument, NULL, 'p'},
+    {"sizes", required_argument, NULL, 's'},      {"repetitions", required_argument, NULL, 'r'},
+    {"warmups", required_argument, NULL, 'w'},    {"nonblocking", no_argument, NULL, 'n'},
+    {"test-bytes", required_argument, NULL, 'c'}, {"counter", required_argument, NULL, 'k'},
+    {"verify", no_argument, NULL, 'v'},           {"csv", required_argument, NULL, 'o'},
+    {"label", required_argument, NULL, 'l'},      {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},          {NULL, 0, NULL, 0},
 };
 
 static int complain(int rank, const char *option, const char *value, const char *expected)
@@ -196,12 +191,18 @@ int options_parse(int argc, char **argv, int rank, struct options *options)
                                 .label = ""};
     (void)parse_sizes("1-65536", options);
     opterr = rank == 0;
-    while ((option = getopt_long(argc, argv, "t:p:s:r:w:nc:k:vo:l:h", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "t:p:s:r:w:nc:k:vo:l:hV", long_options, NULL)) != -1) {
         if (option == 'h' || option == '?') {
             if (rank == 0) {
                 fputs(usage, option == 'h' ? stdout : stderr);
             }
             return option == 'h' ? 1 : -EINVAL;
+        }
+        if (option == 'V') {
+            if (rank == 0) {
+                puts("ibshift " PACKAGE_VERSION);
+            }
+            return 1;
         }
         if (parse_one(option, optarg, rank, options) != 0) {
             return -EINVAL;

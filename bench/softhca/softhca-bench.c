@@ -51,16 +51,23 @@ static void need(bool ok, const char *what)
 static const char usage[] =
     "usage: softhca-run -- softhca-bench [OPTION]\n"
     "What an RDMA write on the software HCA costs beside the raw system call.\n\n"
-    "  --check   exit code 1 when a ratio is beyond its limit\n"
-    "  --help    this text\n";
+    "  --check        exit code 1 when a ratio is beyond its limit\n"
+    "  -h, --help     this text\n"
+    "  -V, --version\n";
 
-/* True for --check; ends at --help and at everything else. */
+/* True for --check; ends at all but that and nothing. */
 static bool parse(int argc, char **argv)
 {
-    if (argc == 1 || (argc == 2 && strcmp(argv[1], "--check") == 0)) {
+    const char *only = argc == 2 ? argv[1] : "";
+    bool is_help = strcmp(only, "--help") == 0 || strcmp(only, "-h") == 0;
+
+    if (argc == 1 || strcmp(only, "--check") == 0) {
         return argc == 2;
     }
-    bool is_help = argc == 2 && strcmp(argv[1], "--help") == 0;
+    if (strcmp(only, "--version") == 0 || strcmp(only, "-V") == 0) {
+        puts("ibshift " PACKAGE_VERSION);
+        exit(0);
+    }
     fputs(usage, is_help ? stdout : stderr);
     exit(is_help ? 0 : 2);
 }

@@ -232,14 +232,27 @@ static int start_ranks(struct table *table, uint32_t ranks, uint32_t block)
 static const char usage[] =
     "usage: softhca-run --hosts RANKS [OPTION...] -- softhca-shift RANKS BLOCK\n"
     "A shift all-to-all in plain verbs, one rank on each modelled host; prints milliseconds.\n\n"
-    "  RANKS     2 to 64\n"
-    "  BLOCK     bytes from each rank to each other, 1 to 67108864\n"
-    "  --help    this text\n";
+    "  RANKS          2 to 64\n"
+    "  BLOCK          bytes from each rank to each other, 1 to 67108864\n"
+    "  -h, --help     this text\n"
+    "  -V, --version\n";
+
+/* Is it all that was asked for? */
+static bool has_told(int argc, char **argv)
+{
+    const char *only = argc == 2 ? argv[1] : "";
+    bool is_help = strcmp(only, "--help") == 0 || strcmp(only, "-h") == 0;
+    bool is_version = strcmp(only, "--version") == 0 || strcmp(only, "-V") == 0;
+
+    if (is_help || is_version) {
+        fputs(is_help ? usage : "ibshift " PACKAGE_VERSION "\n", stdout);
+    }
+    return is_help || is_version;
+}
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
-        fputs(usage, stdout);
+    if (has_told(argc, argv)) {
         return 0;
     }
     unsigned long ranks = argc == 3 ? strtoul(argv[1], NULL, 10) : 0;

@@ -105,6 +105,7 @@ static void print_help(void)
         }
         printf("\n");
     }
+    printf("  -h, --help             this text\n  -V, --version\n");
     fault_print_help();
     printf(
         "\nExit code: the command's; 2 for wrong options; 3 when it was 0 but wrong uses of verbs "
@@ -257,17 +258,33 @@ static int check_together(const struct options *o)
     return 0;
 }
 
+/* Is it all that was asked for? */
+static bool has_told(const char *option)
+{
+    if (strcmp(option, "--help") == 0 || strcmp(option, "-h") == 0) {
+        print_help();
+        return true;
+    }
+    if (strcmp(option, "--version") == 0 || strcmp(option, "-V") == 0) {
+        puts("ibshift " PACKAGE_VERSION);
+        return true;
+    }
+    return false;
+}
+
 int options_parse(int argc, char **argv, struct options *o, int *command)
 {
     memset(o, 0, sizeof(*o));
+    if (argc > 1 && has_told(argv[1])) {
+        return 1;
+    }
     for (int i = 0; i < OPTIONS; i++) {
         put(o, &options[i], options[i].initial);
     }
     int i = 1;
     for (; i < argc && strncmp(argv[i], "--", 2) == 0 && argv[i][2]; i++) {
         const char *name = argv[i] + 2;
-        if (strcmp(name, "help") == 0) {
-            print_help();
+        if (has_told(argv[i])) {
             return 1;
         }
         const char *equals = strchr(name, '=');
