@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "wire/hook.h"
-#include "shm/proc.h"
+#include "shm/life.h"
+#include "shm/shm.h"
 
 /* A case that a rule could hit. */
 struct event {

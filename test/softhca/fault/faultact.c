@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "shm/chan.h"
+#include "shm/life.h"
 #include "shm/proc.h"
 #include "shm/shm.h"
 

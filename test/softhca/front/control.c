@@ -17,7 +17,7 @@
 
 #include "fault/faultact.h"
 #include "fault/faultspec.h"
-#include "shm/proc.h"
+#include "shm/life.h"
 
 enum { BACKLOG = 16, PATIENCE_S = 2, LONGEST_MS = 1000 };
 

@@ -18,8 +18,8 @@
 
 #include "front/control.h"
 #include "front/fabric.h"
+#include "front/folder.h"
 #include "fault/faultact.h"
-#include "verbs/folder.h"
 #include "shm/life.h"
 #include "front/options.h"
 #include "front/sysfs.h"

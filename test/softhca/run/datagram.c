@@ -4,7 +4,7 @@
 #include "verbs/ah.h"
 #include "verbs/cq.h"
 #include "run/exec.h"
-#include "wire/hook.h"
+#include "fault/fault.h"
 #include "verbs/mcast.h"
 #include "shm/proc.h"
 #include "verbs/qp.h"

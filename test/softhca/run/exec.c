@@ -7,7 +7,7 @@
 #include "fault/adverse.h"
 #include "shm/chan.h"
 #include "verbs/cq.h"
-#include "wire/hook.h"
+#include "fault/fault.h"
 #include "verbs/mr.h"
 #include "verbs/qp.h"
 #include "run/receive.h"

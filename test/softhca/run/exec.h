@@ -2,7 +2,27 @@
 #define SOFTHCA_EXEC_H
 
 #include "run/copy.h"
-#include "run/run.h"
+
+/* What came of a request's journey. */
+enum verdict {
+    VERDICT_LANDED, /* wqe->status says how */
+    VERDICT_LOST,
+    VERDICT_NOT_READY, /* no receive at the target */
+};
+
+/* A run of one send queue: who else must be looked after when its lock has been dropped. */
+struct run {
+    uint32_t index; /* of the queue pair */
+    struct shm_qp *qp;
+    uint32_t hurt; /* a peer that went to the error state, SHM_NONE = none */
+    uint64_t rnr_wait;
+    /* Makes all target's completions of landed requests visible, before one that must not overtake. */
+    void (*receive_all)(struct run *run);
+};
+
+/* Sends one request on its way (exec.c, datagram.c). */
+enum verdict exec_connected(struct run *run, struct shm_wqe *wqe);
+enum verdict exec_datagram(struct run *run, struct shm_wqe *wqe);
 
 /* The request's own memory, checked for `access`; false: wqe->status has the local error. */
 bool exec_gather(const struct shm_qp *qp, struct shm_wqe *wqe, uint32_t access, struct pieces *p);

@@ -1,14 +1,21 @@
 #include "run/run.h"
 
+#include "fault/fault.h"
 #include "shm/chan.h"
+#include "shm/shm.h"
 #include "verbs/check.h"
 #include "verbs/cq.h"
 #include "run/exec.h"
-#include "wire/hook.h"
 #include "run/pending.h"
 #include "verbs/qp.h"
+#include "wire/wire.h"
 
-enum { RNR_FOREVER = 7, NO_ROOM_NS = 100000, LONG_BYTES = 32768 };
+enum {
+    RNR_FOREVER = 7,
+    NO_ROOM_NS = 100000,
+    LONG_BYTES = 32768,
+    ADVERSARIAL_US = 50 /* without --defer */
+};
 
 static bool is_time(struct shm_qp *qp, uint64_t when, uint64_t now)
 {
@@ -62,6 +69,23 @@ static uint64_t go_ahead(struct run *run, struct shm_wqe *wqe, uint64_t now, uin
     wqe->early = 1;
     exec_ahead(run, wqe);
     return end;
+}
+
+/* Deferred mode: random delays, with a wire or without. */
+static void delay_times(struct wire_times *times)
+{
+    const struct shm_conf *conf = &shm.head->conf;
+    if (!conf->defer_us && !conf->adversarial) {
+        return;
+    }
+    uint64_t longest = (conf->defer_us ? conf->defer_us : ADVERSARIAL_US) * 1000ull;
+    uint64_t delay = shm_random(longest);
+    times->land += delay;
+    times->recv = times->land;
+    times->done += delay + shm_random(longest);
+    if (conf->adversarial) {
+        times->recv += shm_random(times->done - times->land + 1);
+    }
 }
 
 /* False: the request has not arrived, and it is not known when it will. */

@@ -9,8 +9,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "shm/proc.h"
-
 static int sender = -1;
 static int32_t sender_pid;
 

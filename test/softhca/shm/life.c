@@ -8,8 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shm/proc.h"
-#include "shm/shm.h"
+#include "shm/layout.h"
 
 uint64_t life_start_time(int32_t pid)
 {

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "shm/proc.h"
-#include "shm/shm.h"
+#include "shm/life.h"
 
 enum { SPINS = 100, YIELDS_PER_CHECK = 2000 };
 

@@ -9,13 +9,7 @@
 #ifndef SOFTHCA_LOCK_H
 #define SOFTHCA_LOCK_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-struct lock {
-    _Atomic uint32_t holder; /* thread_id(); 0 = free */
-};
+#include "shm/layout.h"
 
 /* A thread's place in the thread table + 1, and above that how often the place was taken: a place
    that was taken again is another thread. 0 = none yet. */

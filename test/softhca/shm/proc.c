@@ -164,7 +164,7 @@ static int map_path(const char *path)
     if (fd < 0) {
         return -errno;
     }
-    int err = shm_map(fd, 0);
+    int err = shm_map(fd, 0, 0);
     close(fd);
     return err;
 }

@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-extern uint32_t proc_self; /* own index in the process table, SHM_NONE when not attached */
-
 /* What lies above and follows a process's life. */
 struct proc_hooks {
     int (*begin)(void);   /* attached now: 0 or -errno */
@@ -17,9 +15,6 @@ struct proc_hooks {
 
 /* Attaches at the first call, and again after fork. 0, or -errno after a message. */
 int proc_attach(const struct proc_hooks *hooks);
-
-/* Whether the process that took slot `proc` still runs. */
-bool proc_is_alive(uint32_t proc);
 
 /* Frees everything that dead processes left in the shared file. */
 void proc_reap(void);

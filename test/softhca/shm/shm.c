@@ -10,9 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fault/fault.h"
-#include "wire/wire.h"
-
 enum { PAGE = 4096, SMALLEST_CLASS = 8, PUNCH_FROM = 1 << 16 };
 
 struct shm shm;
@@ -39,7 +36,7 @@ static void lay_out(void)
     shm.groups = part(&next, SHM_GROUPS, sizeof(*shm.groups));
     shm.agents = part(&next, SHM_PROCS, sizeof(*shm.agents));
     shm.faults = part(&next, SHM_FAULTS, sizeof(*shm.faults));
-    shm.wire = part(&next, 1, sizeof(*shm.wire));
+    shm.wire = part(&next, 1, shm.head->wire_bytes);
     shm.maps = next;
     shm.arena =
         next + (SHM_QPS + SHM_CQS + SHM_SRQS + SHM_CHANS + SHM_MRS + PAGE - 1) / PAGE * PAGE;
@@ -64,18 +61,24 @@ static void make_tables(void)
     }
 }
 
-int shm_map(int fd, uint32_t create_gib)
+int shm_map(int fd, uint32_t create_gib, uint64_t wire_bytes)
 {
     struct stat st;
     if ((create_gib != 0 && ftruncate(fd, (off_t)create_gib << 30) != 0) || fstat(fd, &st) != 0) {
         return -errno;
     }
     shm.bytes = (uint64_t)st.st_size;
+    if (shm.bytes < sizeof(*shm.head)) {
+        return -EPROTO;
+    }
     shm.base = mmap(NULL, shm.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (shm.base == MAP_FAILED) {
         return -errno;
     }
     madvise(shm.base, shm.bytes, MADV_DONTDUMP);
+    if (create_gib != 0) {
+        ((struct shm_head *)(void *)shm.base)->wire_bytes = wire_bytes;
+    }
     lay_out();
     if (create_gib != 0) {
         shm.head->bytes = shm.bytes;

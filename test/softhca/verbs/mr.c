@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "wire/hook.h"
+#include "fault/fault.h"
 
 enum { KEY_SHIFT = 8 };
 

@@ -2,8 +2,7 @@
 #ifndef SOFTHCA_WIRE_H
 #define SOFTHCA_WIRE_H
 
-#include "wire/hook.h"
-#include "shm/shm.h"
+#include "shm/layout.h"
 #include "wire/wire_net.h"
 
 enum { WIRE_LINKS = 1 << 22 };
@@ -32,6 +31,21 @@ struct shm_wire {
 /* Links from a port to the one that owns the LID `lid` (0: only `to` counts); SHM_NONE: nobody
    does. Returns their number; none from a port to itself. */
 uint32_t wire_path(uint32_t from, uint32_t to, uint16_t lid, uint32_t links[WIRE_HOPS]);
+
+struct wire_times {
+    uint64_t land; /* all bytes are in the target's memory (a READ: have left it) */
+    uint64_t recv; /* the target sees its completion */
+    uint64_t done; /* the source sees its completion */
+};
+
+/* The next three are called under the source's sq_lock and inside a section, by whichever process
+   runs the request, and only when shm.head->wired is set. */
+/* Sends the request of queue pair `index` on its way. False: there is no room for it now. */
+bool wire_start(uint32_t index, struct shm_wqe *wqe, uint64_t now);
+/* True: the times are known. False: look again at times->land. */
+bool wire_look(uint32_t index, struct shm_wqe *wqe, uint64_t now, struct wire_times *times);
+/* Nobody will look. */
+void wire_forget(uint32_t index, struct shm_wqe *wqe);
 
 /* A queue pair leaves its requests behind (sq_lock is held or nobody else is there). */
 void wire_drop(uint32_t index);

@@ -1,4 +1,4 @@
-#include "verbs/folder.h"
+#include "front/folder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "shm/shm.h"
+#include "wire/wire.h"
 
 #define PREFIX   "softhca-"
 #define SHARED   "shm"
@@ -120,7 +121,7 @@ static void sweep_all(void)
 static int make_file(uint32_t gib)
 {
     int fd = openat(self_fd, UNLOCKED, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    int err = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0 ? -errno : shm_map(fd, gib);
+    int err = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0 ? -errno : shm_map(fd, gib, sizeof(*shm.wire));
     return err ? err : renameat(self_fd, UNLOCKED, self_fd, SHARED) != 0 ? -errno : 0;
 }
 
