@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fault/names.h"
+
 enum {
     RANK = 1,
     HOST = 2,
@@ -82,15 +84,6 @@ static const struct event {
     {"device_fatal", IBV_EVENT_DEVICE_FATAL},
 };
 
-#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
-
-/* Names are the first member of each table's rows. */
-struct names {
-    const void *rows;
-    size_t count, stride;
-};
-#define NAMES(a) ((struct names){(a), COUNT_OF(a), sizeof((a)[0])})
-
 struct reader {
     const struct shm_conf *conf;
     struct shm_fault *f;
@@ -107,44 +100,14 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct reader *r, const 
     return -EINVAL;
 }
 
-static const char *name_at(const struct names *names, size_t i)
-{
-    return *(const char *const *)(const void *)((const char *)names->rows + i * names->stride);
-}
-
-/* Edits between two short words. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[33], n = strlen(b);
-    for (size_t j = 0; j <= n; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 1; a[i - 1]; i++) {
-        size_t corner = row[0]++;
-        for (size_t j = 1; j <= n; j++) {
-            size_t best = corner + (a[i - 1] != b[j - 1]);
-            corner = row[j];
-            best = best < row[j] + 1 ? best : row[j] + 1;
-            row[j] = best < row[j - 1] + 1 ? best : row[j - 1] + 1;
-        }
-    }
-    return row[n];
-}
-
 /* The row of that name, or -EINVAL after naming the nearest. */
 static int find(struct reader *r, const char *what, struct names names, const char *name)
 {
-    size_t nearest = 0, least = SIZE_MAX;
-    for (size_t i = 0; i < names.count; i++) {
-        size_t d = distance(name, name_at(&names, i));
-        if (d < least) {
-            least = d;
-            nearest = i;
-        }
-    }
-    return least ? refuse(r, "unknown %s '%s', the nearest is '%s'", what, name,
-                          name_at(&names, nearest))
-                 : (int)nearest;
+    size_t row;
+    const char *nearest;
+    bool is_exact = names_find(&names, name, &row, &nearest);
+    return is_exact ? (int)row
+                    : refuse(r, "unknown %s '%s', the nearest is '%s'", what, name, nearest);
 }
 
 struct unit {

@@ -14,7 +14,7 @@ int control_open(const char *path);
 int control_start(const struct shm_conf *conf);
 /* Ends it, and removes the socket. */
 void control_stop(void);
-/* In the guard: does not listen, and removes the socket of a runner that was killed. */
+/* In the guard, which does not listen: at its start, and when the runner was killed. */
 void control_hang_up(void);
 void control_remove(void);
 

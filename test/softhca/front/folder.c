@@ -121,7 +121,8 @@ static void sweep_all(void)
 static int make_file(uint32_t gib)
 {
     int fd = openat(self_fd, UNLOCKED, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    int err = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0 ? -errno : shm_map(fd, gib, sizeof(*shm.wire));
+    int err =
+        fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0 ? -errno : shm_map(fd, gib, sizeof(*shm.wire));
     return err ? err : renameat(self_fd, UNLOCKED, self_fd, SHARED) != 0 ? -errno : 0;
 }
 

@@ -161,3 +161,8 @@ void place_free(struct place *p)
     ibshift_fabric_free(p->fabric);
     memset(p, 0, sizeof(*p));
 }
+
+uint32_t place_links(const struct place *place)
+{
+    return place->fabric ? place->fabric->port_count : 2 * shm.head->port_count;
+}

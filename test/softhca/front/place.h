@@ -16,4 +16,7 @@ struct place {
 int place_load(struct options *o, struct place *place);
 void place_free(struct place *place);
 
+/* Directed links: the fabric's, or a cable each way for every port at one crossbar switch. */
+uint32_t place_links(const struct place *place);
+
 #endif

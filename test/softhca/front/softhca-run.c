@@ -285,10 +285,7 @@ int main(int argc, char **argv)
     if (reports) {
         fprintf(stderr, "softhca: %u wrong uses of verbs were found\n", reports);
     }
-    if (o.report && wire_report(o.report, &o, profile, &place) != 0 && code == 0) {
-        code = EXIT_USAGE;
-    }
-    if (o.timeline && wire_timeline(o.timeline, &o, profile, &place) != 0 && code == 0) {
+    if (wire_report(&o, profile, &place) != 0 && code == 0) {
         code = EXIT_USAGE;
     }
     code = atomic_load(&shm.head->refused) ? EXIT_USAGE : code;

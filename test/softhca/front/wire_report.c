@@ -1,16 +1,14 @@
+/* What the links carried. */
+#include "front/wire_make.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "wire/wire.h"
-#include "front/wire_make.h"
+#include "wire/wire_slices.h"
 
-uint32_t wire_links(const struct place *place)
-{
-    return place->fabric ? place->fabric->port_count : 2 * shm.head->port_count;
-}
-
-void wire_link_name(const struct place *place, uint32_t link, char *text, size_t size)
+static void name_link(const struct place *place, uint32_t link, char *text, size_t size)
 {
     if (place->fabric) {
         ibshift_link_name(place->fabric, link, text, size);
@@ -22,11 +20,11 @@ void wire_link_name(const struct place *place, uint32_t link, char *text, size_t
     snprintf(text, size, link % 2 ? "switch -> %s" : "%s -> switch", end);
 }
 
-static void print(FILE *f, const struct options *o, const struct profile *profile,
-                  const struct place *place)
+static void print_report(FILE *f, const struct options *o, const struct profile *profile,
+                         const struct place *place)
 {
     char name[512], burst[64] = "";
-    uint32_t links = wire_links(place);
+    uint32_t links = place_links(place);
     if (o->burst) {
         snprintf(burst, sizeof(burst), "; bursts of %u packets of %d bytes", o->burst, WIRE_PACKET);
     }
@@ -40,15 +38,53 @@ static void print(FILE *f, const struct options *o, const struct profile *profil
     for (uint32_t l = 0; l < links; l++) {
         const struct wire_link *link = &shm.wire->links[l];
         if (link->most) {
-            wire_link_name(place, l, name, sizeof(name));
+            name_link(place, l, name, sizeof(name));
             fprintf(f, "%16llu %10u %8.2f  %s\n", (unsigned long long)link->bytes, link->most,
                     link->rate * o->scale, name);
         }
     }
 }
 
-int wire_report(const char *path, const struct options *o, const struct profile *profile,
-                const struct place *place)
+/* The bytes of each link over time, as a table: a line for each link, a column for each slice. */
+static bool is_used(const struct wire_slices *s, uint32_t link, uint64_t first)
+{
+    for (uint64_t slice = first; slice <= s->last; slice++) {
+        if (wire_slices_get(s, link, slice) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void print_timeline(FILE *f, const struct options *o, const struct profile *profile,
+                           const struct place *place)
+{
+    const struct wire_slices *s = (const void *)(shm.base + shm.wire->slices);
+    uint64_t first = s->last < WIRE_SLICES ? 0 : s->last - WIRE_SLICES + 1;
+    char name[512];
+    fprintf(f,
+            "# modelled wire %s, scale %u: bytes of links in slices of %u us of modelled time\n"
+            "# links that carried nothing are left out\n# link\tGB/s\tbytes of each slice...\n",
+            profile->name, o->scale, o->slice_us);
+    for (uint32_t l = 0; l < s->links; l++) {
+        if (!is_used(s, l, first)) {
+            continue;
+        }
+        name_link(place, l, name, sizeof(name));
+        fprintf(f, "%s\t%.4f", name, shm.wire->links[l].rate * o->scale);
+        for (uint64_t slice = first; slice <= s->last; slice++) {
+            fprintf(f, "\t%.0f", wire_slices_get(s, l, slice));
+        }
+        fputc('\n', f);
+    }
+}
+
+/* `path`: "-" for the standard output. */
+static int write_to(const char *path, const char *option,
+                    void (*print)(FILE *f, const struct options *o, const struct profile *profile,
+                                  const struct place *place),
+                    const struct options *o, const struct profile *profile,
+                    const struct place *place)
 {
     bool is_standard = strcmp(path, "-") == 0;
     FILE *f = is_standard ? stdout : fopen(path, "w");
@@ -57,8 +93,18 @@ int wire_report(const char *path, const struct options *o, const struct profile 
     }
     if (!f || (is_standard ? fflush(f) : fclose(f)) != 0) {
         int err = errno;
-        fprintf(stderr, "softhca-run: --wire-report: %s: %s\n", path, strerror(err));
+        fprintf(stderr, "softhca-run: %s: %s: %s\n", option, path, strerror(err));
         return -err;
     }
     return 0;
+}
+
+int wire_report(const struct options *o, const struct profile *profile, const struct place *place)
+{
+    int report =
+        o->report ? write_to(o->report, "--wire-report", print_report, o, profile, place) : 0;
+    int timeline = o->timeline
+                       ? write_to(o->timeline, "--wire-timeline", print_timeline, o, profile, place)
+                       : 0;
+    return report ? report : timeline;
 }

@@ -9,7 +9,10 @@
 int copy_pieces(const struct pieces *from, const struct pieces *to);
 /* The same at once, whatever the mode. */
 int copy_whole(const struct pieces *from, const struct pieces *to);
-/* The same of the part [at, at + bytes). */
-int copy_range(const struct pieces *from, const struct pieces *to, uint64_t at, uint64_t bytes);
+
+/* Bounce mode: when a process attaches (0 or -errno), ends, and in a child after fork. */
+int agent_start(void);
+void agent_stop(void);
+void agent_forget(void);
 
 #endif

@@ -5,7 +5,6 @@
 #include "verbs/cq.h"
 #include "run/exec.h"
 #include "fault/fault.h"
-#include "verbs/mcast.h"
 #include "shm/proc.h"
 #include "verbs/qp.h"
 #include "run/receive.h"

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fault/adverse.h"
 #include "shm/chan.h"
 #include "verbs/cq.h"
 #include "fault/fault.h"
@@ -12,7 +11,7 @@
 #include "verbs/qp.h"
 #include "run/receive.h"
 
-enum { PSN_MASK = 0xffffff };
+enum { PSN_MASK = 0xffffff, RUBBISH = 0xdb, RUBBISH_BYTES = 4096 };
 
 #define MESSAGE_MAX (1ull << 31)
 
@@ -192,6 +191,25 @@ static int copy_part(const struct visit *v, const struct pieces *to, uint64_t fi
     return copy_pieces(&from, &part);
 }
 
+/* Adversarial mode: fills a buffer whose content is undefined by now. */
+static int fill_with_rubbish(const struct pieces *to)
+{
+    char rubbish[RUBBISH_BYTES];
+    memset(rubbish, RUBBISH, sizeof(rubbish));
+    for (uint64_t at = 0; at < to->bytes; at += sizeof(rubbish)) {
+        struct pieces from, part;
+        uint64_t left = to->bytes - at;
+        pieces_clear(&from, SHM_NONE);
+        pieces_add(&from, rubbish, left < sizeof(rubbish) ? left : sizeof(rubbish));
+        pieces_slice(to, at, from.bytes, &part);
+        int err = copy_whole(&from, &part);
+        if (err) {
+            return err;
+        }
+    }
+    return 0;
+}
+
 static enum verdict do_write(struct visit *v)
 {
     struct pieces to;
@@ -246,7 +264,7 @@ static enum verdict do_read(struct visit *v)
         return refuse(v, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
     }
     if (exec_is_late(v->wqe) && !v->is_late) {
-        return finish_copy(v, adverse_scramble(&v->local));
+        return finish_copy(v, fill_with_rubbish(&v->local));
     }
     return finish_copy(v, copy_pieces(&from, &v->local));
 }
@@ -288,7 +306,7 @@ static enum verdict do_atomic(struct visit *v)
         return finish_copy(v, err);
     }
     v->wqe->compare = old;
-    return finish_copy(v, exec_is_late(v->wqe) ? adverse_scramble(&v->local)
+    return finish_copy(v, exec_is_late(v->wqe) ? fill_with_rubbish(&v->local)
                                                : bring_old(v->wqe, &v->local));
 }
 
@@ -408,9 +426,12 @@ static bool prepare_early(struct run *run, struct shm_wqe *wqe, struct visit *v,
 void exec_early(struct run *run, struct shm_wqe *wqe)
 {
     struct visit v;
-    struct pieces to;
+    struct pieces to, tail, end;
     if (prepare_early(run, wqe, &v, &to)) {
-        adverse_copy_tail(&v.local, &to);
+        uint64_t bytes = 1 + shm_random(v.local.bytes);
+        pieces_slice(&v.local, v.local.bytes - bytes, bytes, &tail);
+        pieces_slice(&to, v.local.bytes - bytes, bytes, &end);
+        copy_whole(&tail, &end);
     }
 }
 

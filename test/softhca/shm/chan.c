@@ -89,15 +89,6 @@ static void make_readable(struct shm_chan *c, uint32_t index)
     }
 }
 
-/* Under the channel's lock. */
-static void make_unreadable(struct shm_chan *c, int fd)
-{
-    char byte;
-    while (recv(fd, &byte, 1, MSG_DONTWAIT) == 1) {
-    }
-    c->signaled = 0;
-}
-
 void chan_signal_cq(uint32_t chan, uint32_t cq)
 {
     struct shm_chan *c = &shm.chans[chan];
@@ -170,65 +161,4 @@ void chan_forget_element(uint32_t chan, uint64_t element)
     }
     c->async_tail = keep;
     lock_drop(&c->lock);
-}
-
-/* Takes one event, if there is one; the last one makes the descriptor unreadable. */
-static bool take_cq(struct shm_chan *c, int fd, uint64_t *user)
-{
-    lock_take(&c->lock);
-    bool found = c->head != SHM_NONE;
-    if (found) {
-        struct shm_cq *q = &shm.cqs[c->head];
-        *user = q->user;
-        if (--q->events == 0) {
-            c->head = q->next;
-            if (c->head == SHM_NONE) {
-                c->tail = SHM_NONE;
-            }
-        }
-    }
-    if (c->head == SHM_NONE) {
-        make_unreadable(c, fd);
-    }
-    lock_drop(&c->lock);
-    return found;
-}
-
-static bool take_async(struct shm_chan *c, int fd, struct shm_async *event)
-{
-    lock_take(&c->lock);
-    bool found = c->async_head != c->async_tail;
-    if (found) {
-        *event = c->async[c->async_head++ % SHM_ASYNC];
-    }
-    if (c->async_head == c->async_tail) {
-        make_unreadable(c, fd);
-    }
-    lock_drop(&c->lock);
-    return found;
-}
-
-/* Waits without taking the datagram: whoever takes the last event takes it. */
-static int wait_readable(int fd)
-{
-    char byte;
-    return recv(fd, &byte, 1, MSG_PEEK) < 0 ? -errno : 0;
-}
-
-int chan_read_cq(uint32_t chan, int fd, uint64_t *user)
-{
-    int err = 0;
-    while (!err && !take_cq(&shm.chans[chan], fd, user)) {
-        err = wait_readable(fd);
-    }
-    return err;
-}
-
-int chan_read_async(uint32_t chan, int fd, struct shm_async *event)
-{
-    int err = 0;
-    while (!err && !take_async(&shm.chans[chan], fd, event)) {
-        err = wait_readable(fd);
-    }
-    return err;
 }

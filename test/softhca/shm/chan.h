@@ -21,8 +21,4 @@ void chan_signal_async(uint32_t chan, uint32_t type, uint64_t element, uint32_t 
 /* Takes the unread events about a dying object back. */
 void chan_forget_element(uint32_t chan, uint64_t element);
 
-/* Blocks as the descriptor's flags say. 0 or -errno. */
-int chan_read_cq(uint32_t chan, int fd, uint64_t *user);
-int chan_read_async(uint32_t chan, int fd, struct shm_async *event);
-
 #endif

@@ -43,7 +43,8 @@ static bool is_zombie(int32_t pid)
     return state && state[1] && (state[2] == 'Z' || state[2] == 'X');
 }
 
-bool life_is_alive(int32_t pid, uint64_t start_time)
+/* The process that had this number and started then. */
+static bool is_alive(int32_t pid, uint64_t start_time)
 {
     uint64_t now;
     if ((kill(pid, 0) != 0 && errno == ESRCH) || is_zombie(pid)) {
@@ -59,5 +60,5 @@ bool proc_is_alive(uint32_t proc)
     if (pid == PROC_CLAIMED) {
         return true;
     }
-    return pid != 0 && life_is_alive(pid, shm.procs[proc].start_time);
+    return pid != 0 && is_alive(pid, shm.procs[proc].start_time);
 }

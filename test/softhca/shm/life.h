@@ -9,8 +9,6 @@ enum { PROC_CLAIMED = -1 }; /* the pid of a process table slot between free and 
 
 /* In clock ticks since boot, 0 when there is no such process. */
 uint64_t life_start_time(int32_t pid);
-/* The process that had this number and started then. */
-bool life_is_alive(int32_t pid, uint64_t start_time);
 /* Whether the process that took slot `proc` of the process table still runs. */
 bool proc_is_alive(uint32_t proc);
 

@@ -98,7 +98,7 @@ void proc_reap(void)
     uint32_t high = atomic_load(&shm.head->procs.high);
     for (uint32_t i = 0; i < high; i++) {
         int32_t pid = atomic_load(&shm.procs[i].pid);
-        if (i != proc_self && pid > 0 && !life_is_alive(pid, shm.procs[i].start_time) &&
+        if (i != proc_self && pid > 0 && !proc_is_alive(i) &&
             atomic_compare_exchange_strong(&shm.procs[i].pid, &pid, PROC_CLAIMED)) {
             give_slot(i);
         }

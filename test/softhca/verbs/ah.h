@@ -7,7 +7,11 @@
 int av_make(const struct hca_ctx *ctx, const struct ibv_ah_attr *attr, struct shm_av *av);
 /* The port an address leads to, SHM_NONE when it leads nowhere. */
 uint32_t av_port(const struct shm_av *av);
-bool gid_is_multicast(const union ibv_gid *gid);
 bool av_is_multicast(const struct shm_av *av);
+
+/* The queue pairs of a multicast group, into SHM_MEMBERS places. */
+uint32_t mcast_members(const struct shm_av *av, uint32_t *members);
+/* Takes a dying queue pair out of all groups. */
+void mcast_forget(uint32_t qp);
 
 #endif

@@ -5,12 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fault/adverse.h"
 #include "shm/chan.h"
 #include "verbs/check.h"
 #include "run/pending.h"
 
-enum { POLLS_BEFORE_YIELD = 200, POLLS_WHEN_CROWDED = 4 };
+enum { POLLS_BEFORE_YIELD = 200, POLLS_WHEN_CROWDED = 4, RUBBISH = 0xdb };
 
 static void free_slots(const struct shm_cqe *e)
 {
@@ -21,6 +20,37 @@ static void free_slots(const struct shm_cqe *e)
         atomic_fetch_sub(&shm.srqs[e->srq].rq.held, 1);
     } else {
         atomic_fetch_sub(&shm.qps[e->qp].rq.held, 1);
+    }
+}
+
+static void scramble_address(struct shm_cqe *e)
+{
+    memset(&e->src_qp, RUBBISH, sizeof(e->src_qp));
+    memset(&e->pkey_index, RUBBISH, sizeof(e->pkey_index));
+    memset(&e->slid, RUBBISH, sizeof(e->slid));
+    e->sl = e->dlid_path_bits = RUBBISH;
+}
+
+/* Fills the fields of a completion that are undefined: those of an error always, the others in
+   adversarial mode. */
+static void scramble(struct shm_cqe *e)
+{
+    bool is_error = e->status != IBV_WC_SUCCESS;
+    if (!is_error && !shm.head->conf.adversarial) {
+        return;
+    }
+    if (is_error || e->is_send || shm.qps[e->qp].type != IBV_QPT_UD) {
+        scramble_address(e);
+    }
+    if (is_error || !(e->wc_flags & IBV_WC_WITH_IMM)) {
+        memset(&e->imm, RUBBISH, sizeof(e->imm));
+    }
+    if (is_error || e->opcode == IBV_WC_SEND || e->opcode == IBV_WC_RDMA_WRITE) {
+        memset(&e->byte_len, RUBBISH, sizeof(e->byte_len));
+    }
+    if (is_error) {
+        memset(&e->opcode, RUBBISH, sizeof(e->opcode));
+        memset(&e->wc_flags, RUBBISH, sizeof(e->wc_flags));
     }
 }
 
@@ -36,7 +66,7 @@ static bool take(struct shm_cq *q, struct shm_cqe *e)
         memcpy(e, shm_at(&q->ring, q->head), sizeof(*e));
         atomic_store_explicit(&q->head, q->head + 1, memory_order_relaxed);
         free_slots(e);
-        adverse_scramble_cqe(e);
+        scramble(e);
     }
     lock_drop(&q->lock);
     return found;
@@ -99,60 +129,22 @@ static void end_poll(struct ibv_cq_ex *ex)
 {
 }
 
-static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
-{
-    return (enum ibv_wc_opcode)ex_cq(ex)->current.opcode;
-}
-
-static uint32_t read_vendor_err(struct ibv_cq_ex *ex)
-{
-    return ex_cq(ex)->current.vendor_err;
-}
-
-static uint32_t read_byte_len(struct ibv_cq_ex *ex)
-{
-    return ex_cq(ex)->current.byte_len;
-}
-
-static __be32 read_imm_data(struct ibv_cq_ex *ex)
-{
-    return ex_cq(ex)->current.imm;
-}
-
-static uint32_t read_qp_num(struct ibv_cq_ex *ex)
-{
-    return ex_cq(ex)->current.qp_num;
-}
-
-static uint32_t read_src_qp(struct ibv_cq_ex *ex)
-{
-    return ex_cq(ex)->current.src_qp;
-}
-
-static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
-{
-    return ex_cq(ex)->current.wc_flags;
-}
-
-static uint32_t read_slid(struct ibv_cq_ex *ex)
-{
-    return ex_cq(ex)->current.slid;
-}
-
-static uint8_t read_sl(struct ibv_cq_ex *ex)
-{
-    return ex_cq(ex)->current.sl;
-}
-
-static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)
-{
-    return ex_cq(ex)->current.dlid_path_bits;
-}
-
-static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
-{
-    return ex_cq(ex)->current.stamp;
-}
+#define READER(name, type, field)                                                                  \
+    static type read_##name(struct ibv_cq_ex *ex)                                                  \
+    {                                                                                              \
+        return (type)ex_cq(ex)->current.field;                                                     \
+    }
+READER(opcode, enum ibv_wc_opcode, opcode)
+READER(vendor_err, uint32_t, vendor_err)
+READER(byte_len, uint32_t, byte_len)
+READER(imm_data, __be32, imm)
+READER(qp_num, uint32_t, qp_num)
+READER(src_qp, uint32_t, src_qp)
+READER(wc_flags, unsigned int, wc_flags)
+READER(slid, uint32_t, slid)
+READER(sl, uint8_t, sl)
+READER(dlid_path_bits, uint8_t, dlid_path_bits)
+READER(completion_ts, uint64_t, stamp)
 
 static void set_poll_ops(struct hca_cq *cq, uint64_t wc_flags)
 {
@@ -292,11 +284,6 @@ HCA_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
     return fits ? 0 : EINVAL;
 }
 
-int cq_modify(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
-{
-    return EOPNOTSUPP;
-}
-
 void cq_free(uint32_t index)
 {
     struct shm_cq *q = &shm.cqs[index];
@@ -415,27 +402,28 @@ void cq_fill_wc(const struct shm_cqe *e, struct ibv_wc *wc)
     wc->dlid_path_bits = e->dlid_path_bits;
 }
 
-int cq_poll(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
+static int take_some(struct shm_cq *q, int n, struct ibv_wc *wc)
 {
-    struct shm_cq *q = &shm.cqs[container_of(ibcq, struct hca_cq, cq)->index];
     struct shm_cqe e;
     int got = 0;
-    if (n < 0 || proc_is_forked()) {
-        return -1;
-    }
     while (got < n && take(q, &e)) {
         cq_fill_wc(&e, &wc[got++]);
     }
+    return got;
+}
+
+int cq_poll(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
+{
+    struct shm_cq *q = &shm.cqs[container_of(ibcq, struct hca_cq, cq)->index];
+    if (n < 0 || proc_is_forked()) {
+        return -1;
+    }
+    int got = take_some(q, n, wc);
     if (got == 0) {
         idle();
-        while (got < n && take(q, &e)) {
-            cq_fill_wc(&e, &wc[got++]);
-        }
-        if (got == 0 && q->overrun) {
-            return -1;
-        }
+        got = take_some(q, n, wc);
     }
-    return got;
+    return got == 0 && q->overrun ? -1 : got;
 }
 
 /* Under the lock: an event for completions that came before the queue was armed. */

@@ -7,7 +7,6 @@
 #define CQ_WC_FLAGS (IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
 
 struct ibv_cq_ex *cq_create_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr);
-int cq_modify(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 int cq_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int cq_arm(struct ibv_cq *cq, int solicited_only);
 

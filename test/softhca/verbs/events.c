@@ -1,5 +1,6 @@
 /* Completion channels and asynchronous events, as programs see them. */
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "shm/chan.h"
 #include "verbs/hca.h"
@@ -46,12 +47,83 @@ HCA_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *ibchan)
     return 0;
 }
 
+/* Under the channel's lock. */
+static void make_unreadable(struct shm_chan *c, int fd)
+{
+    char byte;
+    while (recv(fd, &byte, 1, MSG_DONTWAIT) == 1) {
+    }
+    c->signaled = 0;
+}
+
+/* Takes one event, if there is one; the last one makes the descriptor unreadable. */
+static bool take_cq(struct shm_chan *c, int fd, uint64_t *user)
+{
+    lock_take(&c->lock);
+    bool found = c->head != SHM_NONE;
+    if (found) {
+        struct shm_cq *q = &shm.cqs[c->head];
+        *user = q->user;
+        if (--q->events == 0) {
+            c->head = q->next;
+            if (c->head == SHM_NONE) {
+                c->tail = SHM_NONE;
+            }
+        }
+    }
+    if (c->head == SHM_NONE) {
+        make_unreadable(c, fd);
+    }
+    lock_drop(&c->lock);
+    return found;
+}
+
+static bool take_async(struct shm_chan *c, int fd, struct shm_async *event)
+{
+    lock_take(&c->lock);
+    bool found = c->async_head != c->async_tail;
+    if (found) {
+        *event = c->async[c->async_head++ % SHM_ASYNC];
+    }
+    if (c->async_head == c->async_tail) {
+        make_unreadable(c, fd);
+    }
+    lock_drop(&c->lock);
+    return found;
+}
+
+/* Waits without taking the datagram: whoever takes the last event takes it. */
+static int wait_readable(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, MSG_PEEK) < 0 ? -errno : 0;
+}
+
+/* Blocks as the descriptor's flags say. 0 or -errno. */
+static int read_cq(uint32_t chan, int fd, uint64_t *user)
+{
+    int err = 0;
+    while (!err && !take_cq(&shm.chans[chan], fd, user)) {
+        err = wait_readable(fd);
+    }
+    return err;
+}
+
+static int read_async(uint32_t chan, int fd, struct shm_async *event)
+{
+    int err = 0;
+    while (!err && !take_async(&shm.chans[chan], fd, event)) {
+        err = wait_readable(fd);
+    }
+    return err;
+}
+
 HCA_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *ibchan, struct ibv_cq **out,
                                 void **cq_context)
 {
     struct hca_chan *chan = container_of(ibchan, struct hca_chan, chan);
     uint64_t user;
-    int err = proc_is_forked() ? -EPERM : chan_read_cq(chan->index, ibchan->fd, &user);
+    int err = proc_is_forked() ? -EPERM : read_cq(chan->index, ibchan->fd, &user);
     if (err) {
         errno = -err;
         return -1;
@@ -118,7 +190,7 @@ HCA_EXPORT int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_eve
 {
     struct shm_async e;
     struct subject s;
-    int err = proc_is_forked() ? -EPERM : chan_read_async(to_ctx(ctx)->chan, ctx->async_fd, &e);
+    int err = proc_is_forked() ? -EPERM : read_async(to_ctx(ctx)->chan, ctx->async_fd, &e);
     if (err) {
         errno = -err;
         return -1;

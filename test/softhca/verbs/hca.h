@@ -109,7 +109,4 @@ void hca_wait_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t 
 /* Reports a use that works here by chance and breaks on hardware; softhca-run then fails. */
 __attribute__((format(printf, 1, 2))) void hca_report(const char *format, ...);
 
-/* Called by the device when a context is opened. */
-void hca_set_ops(struct hca_ctx *ctx);
-
 #endif

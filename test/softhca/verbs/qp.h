@@ -1,4 +1,4 @@
-/* Queue pairs: making them, and their states. */
+/* Queue pairs: making them, their states, and where they take their receives from. */
 #ifndef SOFTHCA_QP_H
 #define SOFTHCA_QP_H
 
@@ -17,7 +17,13 @@ uint32_t qp_find(uint32_t number);
 void qp_kill(uint32_t index, uint32_t event);
 void qp_flush_receives(uint32_t index);
 
-/* The modify verb without its checks of masks (state.c has those). */
-int qp_check_mask(const struct shm_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to, int mask);
+/* Shared receive queues, and what they have in common with a queue pair's own. */
+struct ibv_srq *srq_create_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *attr);
+int srq_get_number(struct ibv_srq *srq, uint32_t *number);
+int srq_post(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+void srq_free(uint32_t index);
+
+/* Queues one receive under the queue's lock. 0 or an errno. */
+int rq_put(struct shm_rq *rq, uint32_t max_sge, const struct ibv_recv_wr *wr);
 
 #endif

@@ -62,7 +62,8 @@ static const struct transition transitions[] = {
     {IBV_QPS_SQE, IBV_QPS_RTS, UD, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
 };
 
-int qp_check_mask(const struct shm_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to, int mask)
+static int check_mask(const struct shm_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to,
+                      int mask)
 {
     mask &= ~IBV_QP_STATE;
     if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) {
@@ -180,7 +181,7 @@ static int change(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
     struct shm_qp *s = &shm.qps[qp->index];
     enum ibv_qp_state from = (enum ibv_qp_state)atomic_load(&s->state);
     enum ibv_qp_state to = mask & IBV_QP_STATE ? a->qp_state : from;
-    int err = qp_check_mask(s, from, to, mask);
+    int err = check_mask(s, from, to, mask);
     err = err ? err : check_values(s, a, mask);
     err = err ? err : apply(qp, a, mask);
     if (err) {

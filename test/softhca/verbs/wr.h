@@ -10,7 +10,4 @@ int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **ba
 /* The verb: a queue pair, with a builder when it is asked for. */
 struct ibv_qp *wr_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr);
 
-/* One request into the send queue, under its lock. 0 or an errno; `limits` is the queue pair's. */
-int post_one(struct hca_qp *qp, const struct ibv_send_wr *wr);
-
 #endif
