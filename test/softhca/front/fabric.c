@@ -62,6 +62,13 @@ static void make_port(struct shm_port *p, uint32_t index)
     give_lids(p, index, first + (index << conf->lmc));
 }
 
+static bool needs_grh(const struct shm_port *p)
+{
+    const struct shm_conf *conf = &shm.head->conf;
+    return conf->link == IBV_LINK_LAYER_ETHERNET || conf->grh == PORTS_ALL ||
+           (conf->grh == PORTS_ODD && p->host % 2 == 1);
+}
+
 void fabric_make_ports(const struct place *place)
 {
     const struct shm_conf *conf = &shm.head->conf;
@@ -76,5 +83,6 @@ void fabric_make_ports(const struct place *place)
         } else {
             make_port(&shm.ports[i], i);
         }
+        shm.ports[i].needs_grh = needs_grh(&shm.ports[i]);
     }
 }

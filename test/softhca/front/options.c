@@ -6,9 +6,20 @@
 #include <string.h>
 
 #include "fault/faultspec.h"
+#include "fault/names.h"
 #include "wire/wire_net.h"
 
-enum kind { KIND_FLAG, KIND_U32, KIND_U64, KIND_LINK, KIND_MTU, KIND_TEXT, KIND_FAULT, KIND_BURST };
+enum kind {
+    KIND_FLAG,
+    KIND_U32,
+    KIND_U64,
+    KIND_WORD, /* one of the argument's words: the first is `least`, the next one more */
+    KIND_MTU,
+    KIND_TEXT,
+    KIND_FAULT,
+    KIND_BURST,
+    KIND_PERSONALITY,
+};
 
 struct option {
     const char *name, *argument;
@@ -27,7 +38,8 @@ static const struct option options[] = {
      "most processes a host takes (0: any, 1 with --fabric)"},
     {"hcas", "N", KIND_U32, CONF(hcas), 1, 1, 8, "HCAs per host: softhca0, softhca1, ..."},
     {"ports", "N", KIND_U32, CONF(ports), 1, 1, 2, "ports per HCA"},
-    {"link", "ib|eth", KIND_LINK, CONF(link), IBV_LINK_LAYER_INFINIBAND, 0, 0, "link layer"},
+    {"link", "ib|eth", KIND_WORD, CONF(link), IBV_LINK_LAYER_INFINIBAND, IBV_LINK_LAYER_INFINIBAND,
+     0, "link layer"},
     {"lmc", "L", KIND_U32, CONF(lmc), 0, 0, 7, "2^L LIDs per port"},
     {"mtu", "BYTES", KIND_MTU, CONF(mtu), IBV_MTU_4096, 256, 4096, "active MTU"},
     {"defer", "US", KIND_U32, CONF(defer_us), 0, 0, 1000000,
@@ -75,6 +87,12 @@ static const struct option options[] = {
      "write the bytes of each link in the last 8192 slices of time there at the end"},
     {"wire-slice", "US", KIND_U32, offsetof(struct options, slice_us), 10, 1, 1000000,
      "microseconds of modelled time in a slice of --wire-timeline"},
+    {"personality", "NAME,...", KIND_PERSONALITY, 0, 0, 0, 0,
+     "what certain adapters do, see below: the options named there, each of which stands alone "
+     "too"},
+    {"grh", "none|all|odd", KIND_WORD, CONF(grh), PORTS_NONE, PORTS_NONE, 0,
+     "InfiniBand ports that want a global header, as virtual functions do: all, or those of hosts "
+     "1, 3, ..."},
     {"dir", "DIR", KIND_TEXT, offsetof(struct options, dir), 0, 0, 0,
      "where the shared file lives (default: /dev/shm)"},
     {"memory", "GIB", KIND_U32, offsetof(struct options, gib), SHM_GIB, 1, 1024,
@@ -88,6 +106,13 @@ static const struct option options[] = {
 };
 
 enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
+
+/* What real adapters and fabrics do: docs/hardware.md has the sources. */
+static const struct personality {
+    const char *name, *settings, *help;
+} personalities[] = {
+    {"vf-grh", "grh=all", "virtual functions, ports beyond a router: a global header is required"},
+};
 
 static void print_help(void)
 {
@@ -106,6 +131,11 @@ static void print_help(void)
         printf("\n");
     }
     printf("  -h, --help             this text\n  -V, --version\n");
+    printf("\nPersonalities:\n");
+    for (size_t i = 0; i < COUNT_OF(personalities); i++) {
+        const struct personality *p = &personalities[i];
+        printf("  %-22s %s [%s]\n", p->name, p->help, p->settings);
+    }
     fault_print_help();
     printf(
         "\nExit code: the command's; 2 for wrong options; 3 when it was 0 but wrong uses of verbs "
@@ -147,13 +177,20 @@ static int put_mtu(struct options *o, const struct option *opt, const char *text
     return complain("--%s wants 256, 512, 1024, 2048 or 4096, not '%s'", opt->name, text);
 }
 
-static int put_link(struct options *o, const struct option *opt, const char *text)
+static int put_word(struct options *o, const struct option *opt, const char *text)
 {
-    if (strcmp(text, "ib") != 0 && strcmp(text, "eth") != 0) {
-        return complain("--%s wants ib or eth, not '%s'", opt->name, text);
+    uint64_t value = opt->least;
+    for (const char *word = opt->argument; word; value++) {
+        size_t length = strcspn(word, "|");
+        if (strlen(text) == length && strncmp(word, text, length) == 0) {
+            put(o, opt, value);
+            return 0;
+        }
+        word = word[length] ? word + length + 1 : NULL;
     }
-    put(o, opt, strcmp(text, "ib") == 0 ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET);
-    return 0;
+    char wanted[96];
+    snprintf(wanted, sizeof(wanted), "%s wants %s", opt->name, opt->argument);
+    return complain("--%s, not '%s'", wanted, text);
 }
 
 static int put_number(struct options *o, const struct option *opt, const char *text)
@@ -219,25 +256,6 @@ int options_faults(struct options *o)
     return 0;
 }
 
-static int put_text(struct options *o, const struct option *opt, const char *text)
-{
-    switch (opt->kind) {
-    case KIND_FAULT:
-        return put_fault(o, text);
-    case KIND_TEXT:
-        *(const char **)(void *)((char *)o + opt->offset) = text;
-        return 0;
-    case KIND_LINK:
-        return put_link(o, opt, text);
-    case KIND_MTU:
-        return put_mtu(o, opt, text);
-    case KIND_BURST:
-        return put_burst(o, opt, text);
-    default:
-        return put_number(o, opt, text);
-    }
-}
-
 static const struct option *find(const char *name, size_t length)
 {
     for (int i = 0; i < OPTIONS; i++) {
@@ -246,6 +264,71 @@ static const struct option *find(const char *name, size_t length)
         }
     }
     return NULL;
+}
+
+static int put_text(struct options *o, const struct option *opt, const char *text);
+
+/* Applies "name=value ..."; *set has the options that a personality before has set. */
+static int put_settings(struct options *o, const struct personality *p, uint64_t *set)
+{
+    for (const char *at = p->settings; *at;) {
+        size_t length = strcspn(at, " "), name = strcspn(at, "=");
+        const struct option *opt = find(at, name);
+        char value[64];
+        snprintf(value, sizeof(value), "%.*s", (int)(length - name - 1), at + name + 1);
+        if (*set & 1ull << (opt - options)) {
+            return complain("--personality: %s excludes another there: both set --%s", p->name,
+                            opt->name);
+        }
+        *set |= 1ull << (opt - options);
+        int err = put_text(o, opt, value);
+        if (err) {
+            return err;
+        }
+        at += length + (at[length] == ' ');
+    }
+    return 0;
+}
+
+static int put_personalities(struct options *o, const char *text)
+{
+    struct names names = NAMES(personalities);
+    uint64_t set = 0;
+    for (const char *at = text;; at++) {
+        char name[32];
+        const char *nearest;
+        size_t row, length = strcspn(at, ",");
+        snprintf(name, sizeof(name), "%.*s", length < sizeof(name) ? (int)length : 31, at);
+        if (!names_find(&names, name, &row, &nearest)) {
+            return complain("--personality: there is no '%s', the nearest is '%s'", name, nearest);
+        }
+        int err = put_settings(o, &personalities[row], &set);
+        at += length;
+        if (err || !*at) {
+            return err;
+        }
+    }
+}
+
+static int put_text(struct options *o, const struct option *opt, const char *text)
+{
+    switch (opt->kind) {
+    case KIND_FAULT:
+        return put_fault(o, text);
+    case KIND_TEXT:
+        *(const char **)(void *)((char *)o + opt->offset) = text;
+        return 0;
+    case KIND_WORD:
+        return put_word(o, opt, text);
+    case KIND_PERSONALITY:
+        return put_personalities(o, text);
+    case KIND_MTU:
+        return put_mtu(o, opt, text);
+    case KIND_BURST:
+        return put_burst(o, opt, text);
+    default:
+        return put_number(o, opt, text);
+    }
 }
 
 static int check_together(const struct options *o)

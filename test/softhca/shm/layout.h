@@ -44,6 +44,8 @@ enum {
 #define TIME_NEVER    UINT64_MAX
 #define SHM_FIRST_LID 1
 
+enum which_ports { PORTS_NONE, PORTS_ALL, PORTS_ODD }; /* odd: of hosts 1, 3, ... */
+
 /* What softhca-run was told; read-only for the processes. */
 struct shm_conf {
     uint32_t hosts, hcas, ports, per_host;
@@ -58,6 +60,7 @@ struct shm_conf {
     uint32_t adversarial;
     uint32_t bounce; /* process_vm_* is refused here */
     uint32_t arm_waiting;
+    uint32_t grh; /* enum which_ports: which want a global header */
     uint64_t seed;
 };
 
@@ -83,6 +86,7 @@ struct shm_port {
     uint32_t gids;
     union ibv_gid gid[SHM_GIDS];
     uint8_t gid_type[SHM_GIDS]; /* enum ibv_gid_type */
+    bool needs_grh;
 };
 
 struct shm_proc {

@@ -14,8 +14,8 @@ int av_make(const struct hca_ctx *ctx, const struct ibv_ah_attr *attr, struct sh
     bool is_ib = shm.head->conf.link == IBV_LINK_LAYER_INFINIBAND;
     const struct shm_port *port = ctx_port(ctx, attr->port_num);
     memset(av, 0, sizeof(*av));
-    if (!port || attr->sl > 15 || (!is_ib && !attr->is_global) || (is_ib && attr->dlid == 0) ||
-        (attr->src_path_bits >> shm.head->conf.lmc && is_ib)) {
+    if (!port || attr->sl > 15 || (port->needs_grh && !attr->is_global) ||
+        (is_ib && attr->dlid == 0) || (attr->src_path_bits >> shm.head->conf.lmc && is_ib)) {
         return EINVAL;
     }
     if (attr->is_global && attr->grh.sgid_index >= port->gids) {
@@ -50,17 +50,36 @@ bool av_is_multicast(const struct shm_av *av)
     return av->dlid >= MULTICAST_LID || (av->is_global && gid_is_multicast(&av->dgid));
 }
 
+static int gid_index_of(const struct shm_port *p, const union ibv_gid *gid)
+{
+    for (uint32_t i = 0; i < p->gids; i++) {
+        if (memcmp(&p->gid[i], gid, sizeof(*gid)) == 0) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+/* A port drops what has no global header when it wants one, and what has another's GID there. */
+static uint32_t port_of_lid(const struct shm_av *av)
+{
+    uint32_t i = av->dlid < SHM_LIDS ? shm.head->lid_port[av->dlid] : SHM_NONE;
+    if (i == SHM_NONE) {
+        return SHM_NONE;
+    }
+    const struct shm_port *p = &shm.ports[i];
+    bool fits = av->is_global ? gid_index_of(p, &av->dgid) >= 0 : !p->needs_grh;
+    return fits ? i : SHM_NONE;
+}
+
 uint32_t av_port(const struct shm_av *av)
 {
     if (shm.head->conf.link == IBV_LINK_LAYER_INFINIBAND) {
-        return av->dlid < SHM_LIDS ? shm.head->lid_port[av->dlid] : SHM_NONE;
+        return port_of_lid(av);
     }
     for (uint32_t i = 0; i < shm.head->port_count; i++) {
-        const struct shm_port *p = &shm.ports[i];
-        for (uint32_t g = 0; g < p->gids; g++) {
-            if (memcmp(&p->gid[g], &av->dgid, sizeof(av->dgid)) == 0) {
-                return i;
-            }
+        if (gid_index_of(&shm.ports[i], &av->dgid) >= 0) {
+            return i;
         }
     }
     return SHM_NONE;
@@ -86,16 +105,6 @@ HCA_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
     pd_use(ah->pd, -1);
     free(container_of(ah, struct hca_ah, ah));
     return 0;
-}
-
-static int gid_index_of(const struct shm_port *p, const union ibv_gid *gid)
-{
-    for (uint32_t i = 0; i < p->gids; i++) {
-        if (memcmp(&p->gid[i], gid, sizeof(*gid)) == 0) {
-            return (int)i;
-        }
-    }
-    return -1;
 }
 
 HCA_EXPORT int ibv_init_ah_from_wc(struct ibv_context *ctx, uint8_t num, struct ibv_wc *wc,

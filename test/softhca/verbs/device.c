@@ -114,7 +114,7 @@ static int query_port(struct ibv_context *ctx, uint8_t num, struct ibv_port_attr
     a.active_speed = 64; /* HDR */
     a.phys_state = a.state == IBV_PORT_DOWN ? 3 : 5;
     a.link_layer = (uint8_t)conf->link;
-    a.flags = is_ib ? 0 : IBV_QPF_GRH_REQUIRED;
+    a.flags = p->needs_grh ? IBV_QPF_GRH_REQUIRED : 0;
     memset(attr, 0, size);
     memcpy(attr, &a, size < sizeof(a) ? size : sizeof(a));
     return 0;
