@@ -21,7 +21,7 @@ struct ibshift_verbs_address {
     uint8_t is_ethernet;
     uint8_t gid_type; /* enum ibshift_gid_type */
     uint8_t port;
-    uint8_t reserved;
+    uint8_t needs_grh; /* packets to and from it have a global header: virtual functions */
 };
 
 struct ibshift_verbs_blob {

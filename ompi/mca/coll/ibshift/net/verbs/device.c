@@ -258,6 +258,7 @@ int ibshift_port_open(struct ibshift_verbs *verbs, struct ibv_device **list,
     address->mtu = (uint8_t)port->attr.active_mtu;
     address->is_ethernet = c->is_ethernet;
     address->port = c->port;
+    address->needs_grh = c->is_ethernet || (port->attr.flags & IBV_QPF_GRH_REQUIRED) != 0;
     int rc = set_gid(port, address, gid_index);
     if (rc == 0) {
         verbs->port_count++;

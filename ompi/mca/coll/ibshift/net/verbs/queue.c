@@ -163,13 +163,16 @@ static uint8_t path_mtu(const struct ibshift_net_verbs *nv, const struct ibshift
 void ibshift_nv_address(const struct ibshift_net_verbs *nv, const struct ibshift_connection *c,
                         int my_port, int their_port, struct ibv_ah_attr *ah)
 {
+    const struct ibshift_verbs_address *from = &nv->verbs->blob.address[my_port];
     const struct ibshift_verbs_address *to = &c->card.address[their_port];
 
     memset(ah, 0, sizeof(*ah));
     ah->dlid = to->lid;
     ah->sl = nv->verbs->service_level;
     ah->port_num = nv->verbs->ports[my_port].number;
-    if (to->is_ethernet) {
+    /* Where either port asks for the header: a port that does refuses paths without one, and drops
+       packets that come without one. */
+    if (from->needs_grh || to->needs_grh) {
         ah->is_global = 1;
         memcpy(ah->grh.dgid.raw, to->gid, 16);
         ah->grh.sgid_index = nv->verbs->ports[my_port].gid_index;
