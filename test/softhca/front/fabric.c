@@ -84,5 +84,6 @@ void fabric_make_ports(const struct place *place)
             make_port(&shm.ports[i], i);
         }
         shm.ports[i].needs_grh = needs_grh(&shm.ports[i]);
+        memcpy(shm.ports[i].pkey, conf->pkeys[shm.ports[i].host % 2], sizeof(shm.ports[i].pkey));
     }
 }

@@ -1,5 +1,6 @@
 #include "front/options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@ enum kind {
     KIND_FAULT,
     KIND_BURST,
     KIND_PERSONALITY,
+    KIND_PKEYS,
 };
 
 struct option {
@@ -93,6 +95,9 @@ static const struct option options[] = {
     {"grh", "none|all|odd", KIND_WORD, CONF(grh), PORTS_NONE, PORTS_NONE, 0,
      "InfiniBand ports that want a global header, as virtual functions do: all, or those of hosts "
      "1, 3, ..."},
+    {"pkeys", "KEYS[/KEYS]", KIND_PKEYS, CONF(pkeys), 0xffff, 1, 0xffff,
+     "the ports' partition keys by index, as in 7fff,8001 (the upper bit: full member); behind the "
+     "slash those of hosts 1, 3, ... (default: ffff)"},
     {"dir", "DIR", KIND_TEXT, offsetof(struct options, dir), 0, 0, 0,
      "where the shared file lives (default: /dev/shm)"},
     {"memory", "GIB", KIND_U32, offsetof(struct options, gib), SHM_GIB, 1, 1024,
@@ -111,6 +116,9 @@ enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
 static const struct personality {
     const char *name, *settings, *help;
 } personalities[] = {
+    {"pkeys-limited", "pkeys=7fff,8001/8001,7fff",
+     "the default partition has limited members only, another key is full, not always at the same "
+     "index"},
     {"vf-grh", "grh=all", "virtual functions, ports beyond a router: a global header is required"},
 };
 
@@ -145,7 +153,9 @@ static void print_help(void)
 static void put(struct options *o, const struct option *opt, uint64_t value)
 {
     void *field = (char *)o + opt->offset;
-    if (opt->kind == KIND_U64) {
+    if (opt->kind == KIND_PKEYS) {
+        o->conf.pkeys[0][0] = o->conf.pkeys[1][0] = (uint16_t)value;
+    } else if (opt->kind == KIND_U64) {
         *(uint64_t *)field = value;
     } else if (opt->kind != KIND_TEXT && opt->kind != KIND_FAULT) {
         *(uint32_t *)field = (uint32_t)value;
@@ -191,6 +201,36 @@ static int put_word(struct options *o, const struct option *opt, const char *tex
     char wanted[96];
     snprintf(wanted, sizeof(wanted), "%s wants %s", opt->name, opt->argument);
     return complain("--%s, not '%s'", wanted, text);
+}
+
+/* One or two lists of hexadecimal keys; hosts 1, 3, ... have the first when there is one. */
+static int put_pkeys(struct options *o, const struct option *opt, const char *text)
+{
+    uint16_t keys[2][SHM_PKEYS] = {{0}};
+    int list = 0, n = 0;
+    for (const char *at = text;; at++) {
+        char *end;
+        unsigned long key = strtoul(at, &end, 16);
+        if (!isxdigit((unsigned char)*at) || key < opt->least || key > opt->most ||
+            n == SHM_PKEYS || (*end && *end != ',' && (*end != '/' || list == 1))) {
+            return complain(
+                "--%s wants up to four keys from 1 to ffff, as in 7fff,8001, and after a "
+                "slash up to four of hosts 1, 3, ..., not '%s'",
+                opt->name, text);
+        }
+        keys[list][n++] = (uint16_t)key;
+        at = end;
+        if (!*at) {
+            break;
+        }
+        if (*at == '/') {
+            list = 1;
+            n = 0;
+        }
+    }
+    memcpy(o->conf.pkeys[0], keys[0], sizeof(keys[0]));
+    memcpy(o->conf.pkeys[1], keys[list], sizeof(keys[0]));
+    return 0;
 }
 
 static int put_number(struct options *o, const struct option *opt, const char *text)
@@ -320,6 +360,8 @@ static int put_text(struct options *o, const struct option *opt, const char *tex
         return 0;
     case KIND_WORD:
         return put_word(o, opt, text);
+    case KIND_PKEYS:
+        return put_pkeys(o, opt, text);
     case KIND_PERSONALITY:
         return put_personalities(o, text);
     case KIND_MTU:

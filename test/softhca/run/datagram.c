@@ -110,7 +110,8 @@ static void multicast(struct flight *f)
         bool is_self = members[i] == f->run->index &&
                        (f->run->qp->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB);
         uint32_t port = shm.qps[members[i]].port;
-        if (!is_self && port != SHM_NONE && fault_fate(f->run->qp, port, f->wqe) == FATE_DELIVER) {
+        if (!is_self && port != SHM_NONE && qp_share_partition(f->run->qp, &shm.qps[members[i]]) &&
+            fault_fate(f->run->qp, port, f->wqe) == FATE_DELIVER) {
             arrive(f, members[i]);
         }
     }
@@ -139,7 +140,7 @@ enum verdict exec_datagram(struct run *run, struct shm_wqe *wqe)
     uint32_t port = av_port(&wqe->av);
     uint32_t target = qp_find(wqe->remote_qpn);
     if (port != SHM_NONE && target != SHM_NONE && shm.qps[target].port == port &&
-        fault_fate(qp, port, wqe) == FATE_DELIVER) {
+        qp_share_partition(qp, &shm.qps[target]) && fault_fate(qp, port, wqe) == FATE_DELIVER) {
         arrive(&f, target);
     }
     return VERDICT_LANDED;

@@ -30,6 +30,7 @@ enum {
     SHM_GROUPS = 1024,
     SHM_MEMBERS = 256,
     SHM_GIDS = 8,
+    SHM_PKEYS = 4,
     SHM_ARENA_CLASSES = 40,
     SHM_ASYNC = 128,
     SHM_PIECES = 64, /* of one copy */
@@ -60,7 +61,8 @@ struct shm_conf {
     uint32_t adversarial;
     uint32_t bounce; /* process_vm_* is refused here */
     uint32_t arm_waiting;
-    uint32_t grh; /* enum which_ports: which want a global header */
+    uint16_t pkeys[2][SHM_PKEYS]; /* of ports of hosts 0, 2, ... and 1, 3, ...; 0 = empty */
+    uint32_t grh;                 /* enum which_ports: which want a global header */
     uint64_t seed;
 };
 
@@ -87,6 +89,7 @@ struct shm_port {
     union ibv_gid gid[SHM_GIDS];
     uint8_t gid_type[SHM_GIDS]; /* enum ibv_gid_type */
     bool needs_grh;
+    uint16_t pkey[SHM_PKEYS]; /* 0 = empty */
 };
 
 struct shm_proc {

@@ -17,8 +17,6 @@
 #include "verbs/qp.h"
 #include "verbs/wr.h"
 
-enum { PKEY_DEFAULT = 0xffff, PKEYS = 4 };
-
 HCA_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 {
     struct hca_device *d = container_of(device, struct hca_device, device);
@@ -59,7 +57,7 @@ static void fill_device(const struct hca_ctx *c, struct ibv_device_attr *a)
     a->max_srq = SHM_SRQS - 1;
     a->max_srq_wr = (int)conf->max_srq_wr;
     a->max_srq_sge = (int)conf->max_sge;
-    a->max_pkeys = PKEYS;
+    a->max_pkeys = SHM_PKEYS;
     a->local_ca_ack_delay = 15;
     a->phys_port_cnt = (uint8_t)conf->ports;
 }
@@ -105,7 +103,7 @@ static int query_port(struct ibv_context *ctx, uint8_t num, struct ibv_port_attr
     a.gid_tbl_len = SHM_GIDS;
     a.port_cap_flags = is_ib ? IBV_PORT_SM : 0;
     a.max_msg_sz = 1u << 31;
-    a.pkey_tbl_len = is_ib ? PKEYS : 1;
+    a.pkey_tbl_len = is_ib ? SHM_PKEYS : 1;
     a.lid = is_ib ? p->lid : 0;
     a.lmc = is_ib ? (uint8_t)conf->lmc : 0;
     a.sm_lid = is_ib ? SHM_FIRST_LID : 0;
@@ -208,22 +206,26 @@ int ibv_query_gid_type(struct ibv_context *ctx, uint8_t num, unsigned int index,
 
 HCA_EXPORT int ibv_query_pkey(struct ibv_context *ctx, uint8_t num, int index, __be16 *pkey)
 {
-    int keys = shm.head->conf.link == IBV_LINK_LAYER_INFINIBAND ? PKEYS : 1;
-    if (!ctx_port(to_ctx(ctx), num) || index < 0 || index >= keys) {
+    int keys = shm.head->conf.link == IBV_LINK_LAYER_INFINIBAND ? SHM_PKEYS : 1;
+    struct shm_port *p = ctx_port(to_ctx(ctx), num);
+    if (!p || index < 0 || index >= keys) {
         errno = EINVAL;
         return -1;
     }
-    *pkey = htobe16(index == 0 ? PKEY_DEFAULT : 0);
+    *pkey = htobe16(p->pkey[index]);
     return 0;
 }
 
 HCA_EXPORT int ibv_get_pkey_index(struct ibv_context *ctx, uint8_t num, __be16 pkey)
 {
-    if (!ctx_port(to_ctx(ctx), num) || pkey != htobe16(PKEY_DEFAULT)) {
-        errno = EINVAL;
-        return -1;
+    struct shm_port *p = ctx_port(to_ctx(ctx), num);
+    for (int i = 0; p && i < SHM_PKEYS; i++) {
+        if (p->pkey[i] == be16toh(pkey)) {
+            return i;
+        }
     }
-    return 0;
+    errno = EINVAL;
+    return -1;
 }
 
 static int query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values)

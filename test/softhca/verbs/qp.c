@@ -235,6 +235,18 @@ uint32_t qp_find(uint32_t number)
                : SHM_NONE;
 }
 
+static uint16_t key_of(const struct shm_qp *qp)
+{
+    return qp->port == SHM_NONE ? 0 : shm.ports[qp->port].pkey[qp->attr.pkey_index];
+}
+
+bool qp_share_partition(const struct shm_qp *a, const struct shm_qp *b)
+{
+    const uint16_t full = 0x8000;
+    uint16_t x = key_of(a), y = key_of(b);
+    return (x & ~full) != 0 && ((x ^ y) & ~full) == 0 && ((x | y) & full) != 0;
+}
+
 static int make_rings(struct shm_qp *s, const struct ibv_qp_cap *cap, bool has_srq)
 {
     size_t tail = cap->max_send_sge * sizeof(struct ibv_sge);

@@ -12,6 +12,10 @@ void qp_free(uint32_t index);
 /* The index of the queue pair with this number, SHM_NONE when there is none. */
 uint32_t qp_find(uint32_t number);
 
+/* Whether packets of one may enter the other: a key of the same partition, not both as limited
+   members. Others vanish. */
+bool qp_share_partition(const struct shm_qp *a, const struct shm_qp *b);
+
 /* To the error state, with an asynchronous event (0 = none) when it was not there yet. The receive
    queue is flushed now, the send queue when its lock's holder next runs it. */
 void qp_kill(uint32_t index, uint32_t event);

@@ -84,9 +84,10 @@ static int check_values(const struct shm_qp *qp, const struct ibv_qp_attr *a, in
     const struct shm_conf *conf = &shm.head->conf;
     int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                  IBV_ACCESS_REMOTE_ATOMIC;
+    int keys = conf->link == IBV_LINK_LAYER_INFINIBAND ? SHM_PKEYS : 1;
     bool bad =
         ((mask & IBV_QP_PORT) && (a->port_num < 1 || a->port_num > conf->ports)) ||
-        ((mask & IBV_QP_PKEY_INDEX) && a->pkey_index != 0) ||
+        ((mask & IBV_QP_PKEY_INDEX) && a->pkey_index >= keys) ||
         ((mask & IBV_QP_ACCESS_FLAGS) && a->qp_access_flags & ~(unsigned int)access) ||
         ((mask & IBV_QP_PATH_MTU) &&
          (a->path_mtu < IBV_MTU_256 || a->path_mtu > (enum ibv_mtu)conf->mtu)) ||
