@@ -13,7 +13,7 @@
 
 static struct ibshift_verbs_address ib_port(uint8_t network, uint16_t lid)
 {
-    struct ibshift_verbs_address a = {.lid = lid, .mtu = 5};
+    struct ibshift_verbs_address a = {.lid = lid, .mtu = 5, .pkey = 0xffff};
     a.gid[0] = 0xfe;
     a.gid[1] = 0x80;
     a.gid[7] = network;
@@ -75,6 +75,32 @@ static void refuses_what_is_not_ours(void **state)
     b.address[0].mtu = 9;
     ibshift_verbs_blob_encode(&b, wire);
     assert_int_equal(ibshift_verbs_blob_decode(wire, sizeof(wire), &back), -EINVAL);
+}
+
+static void limited_members_reach_full_ones(void **state)
+{
+    struct ibshift_verbs_address full = ib_port(0, 1), limited = ib_port(0, 2),
+                                 other = ib_port(0, 3);
+
+    limited.pkey = 0x7fff;
+    other.pkey = 0x8001;
+    assert_true(ibshift_verbs_can_reach(&full, &limited));
+    assert_true(ibshift_verbs_can_reach(&limited, &full));
+    assert_false(ibshift_verbs_can_reach(&limited, &limited));
+    assert_false(ibshift_verbs_can_reach(&full, &other));
+}
+
+static void a_key_is_chosen_by_membership(void **state)
+{
+    const uint16_t table[] = {0x7fff, 0, 0x8005, 0x8002, 0x0001}, usual[] = {0xffff, 0x8001};
+
+    assert_int_equal(ibshift_pkey_choose(table, 5, 0), 3);
+    assert_int_equal(ibshift_pkey_choose(table, 1, 0), 0);
+    assert_int_equal(ibshift_pkey_choose(table, 5, 0x8005), 2);
+    assert_int_equal(ibshift_pkey_choose(table, 5, 0x8001), 4);
+    assert_int_equal(ibshift_pkey_choose(table, 5, 0x8003), -ENOENT);
+    assert_int_equal(ibshift_pkey_choose(table + 1, 1, 0), -ENOENT);
+    assert_int_equal(ibshift_pkey_choose(usual, 2, 0), 0);
 }
 
 static void link_layers_and_subnets_are_told_apart(void **state)
@@ -170,6 +196,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(survives_the_wire),
         cmocka_unit_test(refuses_what_is_not_ours),
+        cmocka_unit_test(limited_members_reach_full_ones),
+        cmocka_unit_test(a_key_is_chosen_by_membership),
         cmocka_unit_test(link_layers_and_subnets_are_told_apart),
         cmocka_unit_test(both_sides_pair_alike),
         cmocka_unit_test(a_source_is_compared_with_the_card),

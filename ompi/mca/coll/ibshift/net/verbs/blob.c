@@ -1,6 +1,7 @@
 /* The address card of a process, and which ports of two processes reach each other. */
 #include <endian.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "net/verbs/blob.h"
@@ -18,6 +19,7 @@ void ibshift_verbs_blob_encode(const struct ibshift_verbs_blob *blob, void *wire
     le.ud_qkey = htole32(blob->ud_qkey);
     for (int i = 0; i < IBSHIFT_PORTS_MAX; i++) {
         le.address[i].lid = htole16(blob->address[i].lid);
+        le.address[i].pkey = htole16(blob->address[i].pkey);
     }
     memcpy(wire, &le, sizeof(le));
 }
@@ -45,12 +47,46 @@ int ibshift_verbs_blob_decode(const void *wire, size_t size, struct ibshift_verb
     b.hostname[sizeof(b.hostname) - 1] = '\0';
     for (int i = 0; i < b.ports; i++) {
         b.address[i].lid = le16toh(b.address[i].lid);
+        b.address[i].pkey = le16toh(b.address[i].pkey);
         if (b.address[i].mtu < 1 || b.address[i].mtu > 5 || b.address[i].lmc > 7) {
             return -EINVAL;
         }
     }
     *blob = b;
     return 0;
+}
+
+/* Greater is better; 0: no key. */
+static uint32_t rank_of_key(uint16_t key)
+{
+    uint32_t partition = key & IBSHIFT_PKEY_PARTITION;
+    uint32_t is_full = (key & IBSHIFT_PKEY_FULL) != 0;
+    uint32_t is_default = partition == IBSHIFT_PKEY_PARTITION;
+
+    return partition == 0
+               ? 0
+               : is_full << 17 | is_default << 16 | (IBSHIFT_PKEY_PARTITION - partition + 1);
+}
+
+int ibshift_pkey_choose(const uint16_t *table, int n, uint16_t wanted)
+{
+    uint32_t most = 0;
+    int best = -ENOENT;
+
+    for (int i = 0; i < n; i++) {
+        uint32_t rank = rank_of_key(table[i]);
+        bool fits = wanted == 0 || ((table[i] ^ wanted) & IBSHIFT_PKEY_PARTITION) == 0;
+        if (fits && rank > most) {
+            most = rank;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static bool share_partition(uint16_t a, uint16_t b)
+{
+    return ((a ^ b) & IBSHIFT_PKEY_PARTITION) == 0 && ((a | b) & IBSHIFT_PKEY_FULL) != 0;
 }
 
 int ibshift_verbs_can_reach(const struct ibshift_verbs_address *a,
@@ -60,7 +96,8 @@ int ibshift_verbs_can_reach(const struct ibshift_verbs_address *a,
         return 0;
     }
     if (!a->is_ethernet) {
-        return memcmp(a->gid, b->gid, 8) == 0 && a->lid != 0 && b->lid != 0;
+        return memcmp(a->gid, b->gid, 8) == 0 && a->lid != 0 && b->lid != 0 &&
+               share_partition(a->pkey, b->pkey);
     }
     return a->gid_type == b->gid_type && ibshift_gid_is_ipv4(a->gid) == ibshift_gid_is_ipv4(b->gid);
 }

@@ -11,7 +11,11 @@
  * What a process tells all others about itself before anyone connects: goes through the
  * launcher's key-value store, little endian.
  */
-enum { IBSHIFT_BLOB_MAGIC = 0x66534249, IBSHIFT_BLOB_VERSION = 1 };
+enum { IBSHIFT_BLOB_MAGIC = 0x66534249, IBSHIFT_BLOB_VERSION = 2 };
+
+/* A partition key names a partition and says whether the port is a full member there. Limited
+   members reach full ones alone. */
+enum { IBSHIFT_PKEY_FULL = 0x8000, IBSHIFT_PKEY_PARTITION = 0x7fff };
 
 struct ibshift_verbs_address {
     uint8_t gid[16]; /* on InfiniBand the first 8 bytes are the subnet's prefix */
@@ -22,6 +26,8 @@ struct ibshift_verbs_address {
     uint8_t gid_type; /* enum ibshift_gid_type */
     uint8_t port;
     uint8_t needs_grh; /* packets to and from it have a global header: virtual functions */
+    uint16_t pkey;     /* of IBSHIFT_PKEY_* */
+    uint16_t reserved;
 };
 
 struct ibshift_verbs_blob {
@@ -35,8 +41,8 @@ struct ibshift_verbs_blob {
     char hostname[32];
     struct ibshift_verbs_address address[IBSHIFT_PORTS_MAX];
 };
-static_assert(sizeof(struct ibshift_verbs_address) == 24, "part of the wire format");
-static_assert(sizeof(struct ibshift_verbs_blob) == 160, "the blob is a wire format");
+static_assert(sizeof(struct ibshift_verbs_address) == 28, "part of the wire format");
+static_assert(sizeof(struct ibshift_verbs_blob) == 176, "the blob is a wire format");
 
 void ibshift_verbs_blob_encode(const struct ibshift_verbs_blob *blob, void *wire);
 
@@ -56,6 +62,11 @@ struct ibshift_verbs_source {
  */
 int ibshift_verbs_is_from(const struct ibshift_verbs_blob *card,
                           const struct ibshift_verbs_source *source);
+
+/* The index of the key to use in a port's table: the one of partition `wanted` where that is not 0,
+   else full membership before limited, the default partition before others, then the lowest number
+   (not the lowest index, which differs between ports of one partition). -ENOENT: none. */
+int ibshift_pkey_choose(const uint16_t *table, int n, uint16_t wanted);
 
 int ibshift_verbs_can_reach(const struct ibshift_verbs_address *a,
                             const struct ibshift_verbs_address *b);

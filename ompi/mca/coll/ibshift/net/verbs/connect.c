@@ -30,6 +30,7 @@ static int to_rts(struct ibshift_net_verbs *nv)
 {
     struct ibv_qp *qp = nv->verbs->ud_qp;
     struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
+                               .pkey_index = nv->verbs->ports[0].pkey_index,
                                .port_num = nv->verbs->ports[0].number,
                                .qkey = nv->verbs->blob.ud_qkey};
     struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR};

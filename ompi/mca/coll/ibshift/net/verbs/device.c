@@ -1,4 +1,5 @@
 /* Which devices there are, and which of their ports this process uses. */
+#include <endian.h>
 #include <errno.h>
 #include <hwloc.h>
 #include <hwloc/openfabrics-verbs.h>
@@ -68,7 +69,7 @@ bool ibshift_verbs_is_software(const struct ibshift_verbs *verbs)
     return access(folder, F_OK) == 0 && access(bus, F_OK) != 0;
 }
 
-enum { CANDIDATES_MAX = 256, GIDS_MAX = 1024 };
+enum { CANDIDATES_MAX = 256, GIDS_MAX = 1024, PKEYS_MAX = 256 };
 
 static uint32_t rate_of(const struct ibv_port_attr *attr)
 {
@@ -239,8 +240,34 @@ static int set_gid(struct ibshift_port *port, struct ibshift_verbs_address *addr
     return chosen < 0 ? chosen : 0;
 }
 
+/* -ENOKEY: the port is in no such partition. */
+static int set_pkey(struct ibshift_port *port, struct ibshift_verbs_address *address, int wanted)
+{
+    uint16_t table[PKEYS_MAX];
+    int n = 0;
+
+    if (address->is_ethernet) {
+        return 0;
+    }
+    while (n < PKEYS_MAX && n < port->attr.pkey_tbl_len) {
+        __be16 key;
+        if (ibv_query_pkey(port->device->context, port->number, n, &key) != 0) {
+            break;
+        }
+        table[n++] = be16toh(key);
+    }
+    int chosen = ibshift_pkey_choose(table, n, (uint16_t)wanted);
+    if (chosen < 0) {
+        return -ENOKEY;
+    }
+    port->pkey_index = (uint16_t)chosen;
+    address->pkey = table[chosen];
+    return 0;
+}
+
 int ibshift_port_open(struct ibshift_verbs *verbs, struct ibv_device **list,
-                      const struct ibshift_port_candidate *c, int gid_index)
+                      const struct ibshift_port_candidate *c,
+                      const struct ibshift_verbs_options *options)
 {
     struct ibshift_port *port = &verbs->ports[verbs->port_count];
     struct ibshift_verbs_address *address = &verbs->blob.address[verbs->port_count];
@@ -259,7 +286,8 @@ int ibshift_port_open(struct ibshift_verbs *verbs, struct ibv_device **list,
     address->is_ethernet = c->is_ethernet;
     address->port = c->port;
     address->needs_grh = c->is_ethernet || (port->attr.flags & IBV_QPF_GRH_REQUIRED) != 0;
-    int rc = set_gid(port, address, gid_index);
+    int rc = set_gid(port, address, options->gid_index);
+    rc = rc != 0 ? rc : set_pkey(port, address, options->pkey);
     if (rc == 0) {
         verbs->port_count++;
     }
@@ -310,6 +338,9 @@ static int check_options(const struct ibshift_verbs_options *o, char *error, siz
     }
     if (o->traffic_class < 0 || o->traffic_class > 255) {
         return fail(-EINVAL, error, size, "traffic class %d: must be 0 to 255", o->traffic_class);
+    }
+    if (o->pkey < 0 || o->pkey > 0xffff) {
+        return fail(-EINVAL, error, size, "partition key %d: must be 0 to 65535 (0xffff)", o->pkey);
     }
     if (o->ports != NULL && ibshift_port_list_check(o->ports, &at) != 0) {
         return fail(-EINVAL, error, size, "ports \"%s\": at \"%s\": expected name[:port],...",
@@ -434,11 +465,17 @@ static int open_ports(struct ibshift_verbs *verbs, struct ibv_device **list,
         rc = say_none(c, n, o->ports, error, size);
     }
     for (int i = 0; i < count && rc == 0; i++) {
-        rc = ibshift_port_open(verbs, list, &c[chosen[i]], o->gid_index);
+        rc = ibshift_port_open(verbs, list, &c[chosen[i]], o);
         if (rc == -ENOENT) {
             rc = o->gid_index < 0 ? rc : -EINVAL;
             fail(rc, error, size, "port %s:%d has no GID with index %d (ibv_devinfo -v lists them)",
                  c[chosen[i]].device, c[chosen[i]].port, o->gid_index < 0 ? 0 : o->gid_index);
+        } else if (rc == -ENOKEY) {
+            rc = fail(-EINVAL, error, size,
+                      "port %s:%d has no partition key%s%.0x (ibv_devinfo -v and "
+                      "/sys/class/infiniband/%s/ports/%d/pkeys list them)",
+                      c[chosen[i]].device, c[chosen[i]].port, o->pkey != 0 ? " 0x" : "",
+                      (unsigned)o->pkey, c[chosen[i]].device, c[chosen[i]].port);
         } else if (rc != 0) {
             fail(rc, error, size, "port %s:%d does not open: %s", c[chosen[i]].device,
                  c[chosen[i]].port, strerror(-rc));

@@ -19,6 +19,7 @@ struct ibshift_port {
     struct ibv_port_attr attr;
     uint8_t number;
     uint8_t gid_index;
+    uint16_t pkey_index;
 };
 
 /* Ports of one device share it; ports[0] carries handshakes and short messages. */

@@ -10,6 +10,7 @@ int ibshift_ports_find(struct ibv_device **list, void *topology,
 /* Appends a port to verbs and its address to the blob. -ENODEV: it does not open; -ENOENT: it has
    no GID that fits. */
 int ibshift_port_open(struct ibshift_verbs *verbs, struct ibv_device **list,
-                      const struct ibshift_port_candidate *c, int gid_index);
+                      const struct ibshift_port_candidate *c,
+                      const struct ibshift_verbs_options *options);
 
 #endif

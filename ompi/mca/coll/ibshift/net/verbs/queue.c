@@ -82,6 +82,7 @@ static void leave_rail(struct ibshift_lane *lane, struct ibshift_rail *rail)
 static int rail_to_init(struct ibshift_net_verbs *nv, struct ibshift_rail *rail)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+                               .pkey_index = nv->verbs->ports[rail->my_port].pkey_index,
                                .port_num = nv->verbs->ports[rail->my_port].number,
                                .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
     return -ibv_modify_qp(rail->qp, &attr,

@@ -22,6 +22,7 @@ struct ibshift_verbs_options {
     int gid_index;     /* -1: chosen, see net_verbs_gid.h */
     int service_level; /* 0..15 */
     int traffic_class; /* 0..255, of the global header */
+    int pkey;          /* partition key, with or without its upper bit; 0: see blob.h */
     int fork;          /* 1: memory stays safe when the program forks, or open fails; 0: not asked;
                           -1: where it can be had */
     void *topology;    /* hwloc_topology_t of this machine; NULL: every port is as near */
