@@ -55,10 +55,16 @@ def frame(x, y, x_title, y_title):
             TOP + HEIGHT / 2, escape(y_title))]
 
 
-def curve(x, y, color, radius, points):
+def dashes_of(index):
+    return ' stroke-dasharray="9 6"' if index % 2 else ""
+
+
+def curve(x, y, index, points):
+    """Every other one is dashed, with small spots, and lies over the others: curves that coincide are all seen."""
+    color, radius = COLORS[index % len(COLORS)], 2.5 if index % 2 else 4
     spots = [(LEFT + x.at(a), TOP + HEIGHT - y.at(b)) for a, b in points]
-    return ['<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>' % (
-        " ".join("%.1f,%.1f" % spot for spot in spots), color)] + [
+    return ['<polyline points="%s" fill="none" stroke="%s" stroke-width="2"%s/>' % (
+        " ".join("%.1f,%.1f" % spot for spot in spots), color, dashes_of(index))] + [
             '<circle cx="%.1f" cy="%.1f" r="%.1f" fill="%s"/>' % (*spot, radius, color) for spot in spots]
 
 
@@ -72,16 +78,16 @@ def plot(path, title, subtitle, x_title, y_title, series, log=False, marks=()):
            '<rect width="100%" height="100%" fill="white"/>',
            text(LEFT, 24, title, 'font-size="15" font-weight="bold"'), text(LEFT, 41, subtitle, 'fill="#444"'),
            text(LEFT, 57, MODELLED, 'fill="#444" font-size="11"')] + frame(x, y, x_title, y_title)
-    legend = [(label, index, "") for index, (label, _) in enumerate(series)]
+    legend = [(label, index, 3, dashes_of(index)) for index, (label, _) in enumerate(series)]
     for index, at, label in marks:
         out.append('<path d="M%.1f %d v%d" stroke="%s" stroke-dasharray="5 4"/>' % (
             LEFT + x.at(at), TOP, HEIGHT, COLORS[index % len(COLORS)]))
-        legend.append((label, index, ' stroke-dasharray="5 4"'))
-    for index, (_, points) in enumerate(series):
-        out += curve(x, y, COLORS[index % len(COLORS)], 2.5 + 1.2 * (len(series) - 1 - index), points)  # all are seen
-    for row, (label, index, dashes) in enumerate(legend):
+        legend.append((label, index, 1, ' stroke-dasharray="5 4"'))
+    for index in sorted(range(len(series)), key=lambda index: index % 2):
+        out += curve(x, y, index, series[index][1])
+    for row, (label, index, thick, dashes) in enumerate(legend):
         below = TOP + HEIGHT + 60 + 18 * row
-        out += ['<path d="M%d %d h22" stroke="%s" stroke-width="%d"%s/>' % (
-            LEFT, below - 4, COLORS[index % len(COLORS)], 1 if dashes else 3, dashes), text(LEFT + 30, below, label)]
+        out += ['<path d="M%d %d h24" stroke="%s" stroke-width="%d"%s/>' % (
+            LEFT, below - 4, COLORS[index % len(COLORS)], thick, dashes), text(LEFT + 30, below, label)]
     with open(path, "w", encoding="utf-8") as sheet:
         sheet.write("\n".join(out + ["</svg>\n"]))
