@@ -22,16 +22,16 @@ def shade(r):
 
 
 def heat_map(table, subtitle):
-    """Ratio of the better peer to ibshift: a panel for each number of ranks, collective x block size."""
+    """Ratio of the better peer to ibshift: a panel for each number of ranks, collective x block size; two side by side."""
     ranks = sorted({k[1] for k in table})
     sizes = sorted({k[2] for k in table})
     names = sorted({k[0] for k in table})
-    cell_w, cell_h, left, top = 52, 24, 200, 90
-    panel = len(names) * cell_h + 60
+    cell_w, cell_h, margin, top = 52, 24, 180, 90
+    high, wide, across = len(names) * cell_h + 60, margin + len(sizes) * cell_w + 20, min(2, len(ranks))
     body = []
     for i, p in enumerate(ranks):
-        y0 = top + i * panel
-        body.append(text(20, y0 - 8, f"{p} ranks", 14, extra='font-weight="bold"'))
+        y0, left = top + i // across * high, margin + i % across * wide
+        body.append(text(left - margin + 20, y0 - 8, f"{p} ranks", 14, extra='font-weight="bold"'))
         for j, size in enumerate(sizes):
             body.append(text(left + (j + 0.5) * cell_w, y0 - 8, human_size(size) if size else "-", 11, "middle"))
         for row, name in enumerate(names):
@@ -44,7 +44,7 @@ def heat_map(table, subtitle):
                 x = left + j * cell_w
                 body.append(f'<rect x="{x}" y="{y}" width="{cell_w - 2}" height="{cell_h - 2}" fill="{shade(r)}"/>')
                 body.append(text(x + cell_w / 2 - 1, y + 15, f"{r:.2f}", 11, "middle"))
-    return page(max(left + len(sizes) * cell_w + 30, 760), top + len(ranks) * panel,
+    return page(max(across * wide + 20, 760), top + -(-len(ranks) // across) * high - 30,
                 "How many times faster than the better of Open MPI's own",
                 subtitle + "; columns: bytes of a block; above 1 (blue) ibshift is faster", body)
 
