@@ -9,8 +9,6 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from svg import page, text  # noqa: E402
 
 COLOURS = {OURS: "#0072b2", "tuned/openib": "#e69f00", "tuned/UCX": "#009e73"}
-FLOOR = "one message, plain verbs"  # is drawn beside them, and competes with nobody
-LINES = {**COLOURS, FLOOR: "#999999"}
 
 
 def shade(r):
@@ -75,8 +73,8 @@ def panel(x0, y0, width, height, title, series, x_names):
         body.append(text(place(i, marks[0])[0], y0 + height + 14, name, 10, "middle"))
     for name, points in series.items():
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(i, v) for i, v in points if v > 0))
-        body.append(f'<polyline points="{path}" fill="none" stroke="{LINES[name]}" stroke-width="2"/>')
-        body += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="{LINES[name]}"/>'
+        body.append(f'<polyline points="{path}" fill="none" stroke="{COLOURS[name]}" stroke-width="2"/>')
+        body += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="{COLOURS[name]}"/>'
                  for x, y in (place(i, v) for i, v in points if v > 0)]
     return body
 
@@ -86,13 +84,13 @@ def small_multiples(table, subtitle, title, x_of, panel_of, panel_name, x_name):
     panels = sorted({panel_of(k) for k in table})
     columns, width, height = min(4, len(panels)), 210, 150
     body, x_step, y_step = [], width + 70, height + 70
-    for i, name in enumerate(n for n in LINES if any(n in cell for cell in table.values())):
-        body.append(f'<rect x="{20 + 150 * i}" y="62" width="12" height="12" fill="{LINES[name]}"/>')
+    for i, name in enumerate(n for n in COLOURS if any(n in cell for cell in table.values())):
+        body.append(f'<rect x="{20 + 150 * i}" y="62" width="12" height="12" fill="{COLOURS[name]}"/>')
         body.append(text(38 + 150 * i, 73, name, 12))
     for index, which in enumerate(panels):
         cells = {k: c for k, c in table.items() if panel_of(k) == which}
         xs = sorted({x_of(k) for k in cells})
-        series = {n: [(xs.index(x_of(k)), c[n]["t_mpi"]) for k, c in sorted(cells.items()) if n in c] for n in LINES}
+        series = {n: [(xs.index(x_of(k)), c[n]["t_mpi"]) for k, c in sorted(cells.items()) if n in c] for n in COLOURS}
         body += panel(70 + index % columns * x_step, 120 + index // columns * y_step, width, height, panel_name(which),
                       {n: s for n, s in series.items() if s}, [x_name(x) for x in xs])
     rows = -(-len(panels) // columns)

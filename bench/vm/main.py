@@ -34,7 +34,7 @@ def arguments():
     parser.add_argument("--time-limit", type=int, help="seconds a boot may take (default: uml 600, tcg 3600)")
     parser.add_argument("--out", default=os.path.join("bench", "out", "vm"), help="folder of the results")
     parser.add_argument("--publish", action="store_true", help="write the tables and pictures into docs/ instead: "
-                        "soft-roce-ENGINE.md, figures/soft-roce-ENGINE-*.svg")
+                        "soft-roce-ENGINE.md, figures/soft-roce-ENGINE-ratio.svg")
     args = parser.parse_args()
     for name, uml, tcg in (("boots", 1, 3), ("repetitions", 20, 7), ("rounds", 3, 1), ("time_limit", 600, 3600)):
         if getattr(args, name) is None:

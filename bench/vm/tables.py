@@ -130,21 +130,11 @@ def write_floor(floors, out):
         out.write(f"| RDMA {operation} | " + " | ".join(f"{t:.1f}" for t in times) + " |\n")
 
 
-def with_floor(table, floors):
-    """The same table with the device's send as one more line to draw."""
-    sends = {size: median(f["send", size] for f in floors if ("send", size) in f)
-             for _, size in {key for f in floors for key in f}}
-    return {key: {**cell, plots.FLOOR: {"t_mpi": sends[key[2]]}} if key[2] in sends else cell
-            for key, cell in table.items()}
-
-
 def write(engine, boots, ends, folder, name):
-    """FOLDER/NAME.md, FOLDER/figures/NAME-*.svg, and the page on standard output."""
+    """FOLDER/NAME.md, FOLDER/figures/NAME-ratio.svg, and the page on standard output."""
     table = merge([table for table, _ in boots])
     floors = [floor for _, floor in boots if floor]
     title = "Soft-RoCE, " + ENGINES[engine]
-    figures = {f"{name}-ratio.svg": plots.heat_map(table, title),
-               f"{name}-time.svg": plots.time_over_size(with_floor(table, floors), title)}
     path = os.path.join(folder, name + ".md")
     with open(path, "w", encoding="ascii") as out:
         out.write(f"# {title}\n\nWritten by `bench/vm/run --engine {engine}`. us, median of {len(boots)} boot(s); in brackets "
@@ -157,9 +147,8 @@ def write(engine, boots, ends, folder, name):
         write_cells(table, engine, out)
         write_floor(floors, out)
     os.makedirs(os.path.join(folder, "figures"), exist_ok=True)
-    for figure, picture in figures.items():
-        with open(os.path.join(folder, "figures", figure), "w", encoding="ascii") as out:
-            out.write(picture)
+    with open(os.path.join(folder, "figures", f"{name}-ratio.svg"), "w", encoding="ascii") as out:
+        out.write(plots.heat_map(table, title))
     with open(path, encoding="ascii") as file:
         sys.stdout.write(file.read())
-    print(f"\nwritten: {path}, {folder}/figures/{name}-ratio.svg, {name}-time.svg")
+    print(f"\nwritten: {path}, {folder}/figures/{name}-ratio.svg")
