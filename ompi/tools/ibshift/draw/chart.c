@@ -11,7 +11,7 @@
 #define TOP        78.0
 #define BOTTOM     62.0
 #define SERIES_MAX 16
-#define LABEL_ROWS 5
+#define LABEL_ROWS 6
 #define LABEL_STEP 17.0
 
 struct range {
@@ -253,6 +253,18 @@ struct label {
     double left, y; /* y is 0 where all rows are full */
 };
 
+/* Below the labels that reach over this point: its line goes down from its own label, past none of
+ * them. The topmost row when that is not to be had. */
+static int first_row(const double *end, double x)
+{
+    for (int row = LABEL_ROWS - 1; row >= 0; row--) {
+        if (end[row] > x) {
+            return row + 1 < LABEL_ROWS ? row + 1 : 0;
+        }
+    }
+    return 0;
+}
+
 static void place_labels(const struct frame *f, struct label *labels)
 {
     double end[LABEL_ROWS] = {0}; /* where the last label of a row ends */
@@ -261,7 +273,7 @@ static void place_labels(const struct frame *f, struct label *labels)
         const struct chart_point *point = &f->chart->points[i];
         double width = svg_text_width(point->label, 12);
         double left = fmin(at(f, point->x, point->y).x, WIDTH - RIGHT - width - 4);
-        int row = 0;
+        int row = first_row(end, at(f, point->x, point->y).x);
 
         while (row < LABEL_ROWS && end[row] > left) {
             row++;
