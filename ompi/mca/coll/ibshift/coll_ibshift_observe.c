@@ -44,6 +44,14 @@ static void put_order(const struct ibshift_order *order)
     fprintf(out, " --slots %u", order->slots);
 }
 
+static void put_nodes(const struct ibshift_nodes *nodes, uint32_t ranks)
+{
+    fputs(" --nodes ", out);
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        put_rank(nodes->node_of[rank], 0 == rank ? "" : ",");
+    }
+}
+
 /* A rank has its own row of the table: the rows of all ranks make the file. */
 static void put_stages(const struct ibshift_stages *stages, uint32_t rank)
 {
@@ -76,6 +84,9 @@ static void put_command(const struct ibshift_op_params *params)
     }
     if (0 != (alg->flags & IBSHIFT_ALG_ORDER) && NULL != plan->order) {
         put_order(plan->order);
+    }
+    if (0 != (alg->flags & IBSHIFT_ALG_NODES)) {
+        put_nodes(plan->nodes, plan->ranks);
     }
     if (0 != (alg->flags & IBSHIFT_ALG_STAGES) && NULL != plan->stages) {
         put_stages(plan->stages, params->rank);

@@ -8,13 +8,13 @@
 
 static const struct plan_command plan_commands[] = {
     {"list", "c", "jo", "all algorithms, or those of one collective", plan_list},
-    {"print", "CA", "PrRkScOlTxHDLmpjo", "the steps, one line each, as the executor traces them",
+    {"print", "CA", "PrRkScOlTxHDNLmpjo", "the steps, one line each, as the executor traces them",
      plan_print},
-    {"draw", "CA", "PRkScOlTxHDLmepMdfo", "a picture of the data, of time or of the tree",
+    {"draw", "CA", "PRkScOlTxHDNLmepMdfo", "a picture of the data, of time or of the tree",
      plan_draw},
-    {"check", "CA", "PRkScOlTxHDLmpwisj", "prove it right: all ranks, all blocks, no deadlock",
+    {"check", "CA", "PRkScOlTxHDNLmpwisj", "prove it right: all ranks, all blocks, no deadlock",
      plan_check},
-    {"price", "CA", "PRkScOlTxHDLCnmewpMtjo", "the modelled time", plan_price},
+    {"price", "CA", "PRkScOlTxHDNLCnmewpMtjo", "the modelled time", plan_price},
     {"compare", "C", "PRkScOlTHDLCnmewpMtfjo",
      "the modelled times of all algorithms, and who wins where", plan_compare},
     {NULL, NULL, NULL, NULL, NULL},

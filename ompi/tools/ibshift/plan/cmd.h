@@ -40,6 +40,7 @@ struct plan_args {
     uint32_t per_host;   /* ranks of a host; 0: each has its own */
     uint32_t processors; /* of a host */
     bool is_dealt;       /* to the hosts in turn, not in rank order */
+    const char *nodes_text;
     bool has_leaders, is_one_level;
     struct ibshift_nodes nodes; /* of plan.ranks, with per_host */
     struct ibshift_model near;  /* between ranks of a host, unless is_one_level */

@@ -146,6 +146,9 @@ static int check_unread(const struct plan_args *args)
                          : args->plan.segments > 1 && (flags & IBSHIFT_ALG_SEGMENTS) == 0
                              ? "segments"
                          : args->has_leaders && (flags & IBSHIFT_ALG_LEADERS) == 0 ? "leaders"
+                         : args->nodes_text != NULL && (flags & IBSHIFT_ALG_NODES) == 0 &&
+                                 strchr(args->row->options, 'C') == NULL
+                             ? "nodes"
                          : args->per_host > 0 && (flags & IBSHIFT_ALG_NODES) == 0 &&
                                  strchr(args->row->options, 'C') == NULL
                              ? "per-host"
@@ -165,10 +168,50 @@ static int check_unread(const struct plan_args *args)
     return CLI_OK;
 }
 
+/* The hosts of --nodes. */
+static int parse_nodes(struct plan_args *args, uint32_t *host_of)
+{
+    const char *at = args->nodes_text;
+    uint32_t ranks = args->plan.ranks, rank = 0;
+    char *end = (char *)at;
+
+    for (; rank < ranks && *at >= '0' && *at <= '9'; rank++, at = end + 1) {
+        unsigned long host = strtoul(at, &end, 10);
+
+        host_of[rank] = host < ranks ? (uint32_t)host : ranks;
+        if (*end != (rank + 1 < ranks ? ',' : '\0')) {
+            return -EINVAL;
+        }
+    }
+    return rank == ranks ? ibshift_nodes_make(host_of, ranks, &args->nodes) : -EINVAL;
+}
+
+static int take_listed_nodes(struct plan_args *args)
+{
+    uint32_t *host_of = malloc((size_t)args->plan.ranks * sizeof(*host_of));
+    int rc = host_of == NULL ? -ENOMEM : parse_nodes(args, host_of);
+
+    free(host_of);
+    if (rc == -ENOMEM) {
+        return cli_error(args->command, "out of memory");
+    }
+    if (rc != 0) {
+        return cli_error(args->command, "--nodes '%.40s': must be %u numbers from 0 to %u",
+                         args->nodes_text, args->plan.ranks, args->plan.ranks - 1);
+    }
+    args->plan.nodes = &args->nodes;
+    return CLI_OK;
+}
+
 static int take_nodes(struct plan_args *args)
 {
     int rc;
 
+    if (args->nodes_text != NULL) {
+        return args->per_host == 0 && !args->is_dealt
+                   ? take_listed_nodes(args)
+                   : cli_error(args->command, "--nodes says where all ranks are: no --per-host");
+    }
     if (args->per_host == 0) {
         return !args->is_dealt
                    ? CLI_OK
