@@ -11,6 +11,7 @@
 #include "choose/crowd.h"
 #include "exec/pace/pace.h"
 #include "fabric/table/arrange.h"
+#include "plan/nodes.h"
 
 struct ompi_communicator_t;
 struct ibshift_settled;
@@ -33,7 +34,9 @@ struct ibshift_choices {
     struct ibshift_kept_choice *table[IBSHIFT_COLLECTIVES][IBSHIFT_CHOICE_KINDS];
     const struct ibshift_choice *_Atomic last[IBSHIFT_COLLECTIVES]; /* that ran; NULL: none has */
     const struct ibshift_model *model; /* NULL: nobody has looked at the crowd yet */
+    const struct ibshift_model *near;  /* between ranks of a node; NULL: as model */
     struct ibshift_crowd crowd;
+    struct ibshift_nodes nodes; /* of ranks that share memory, or a host without any */
 };
 
 /*

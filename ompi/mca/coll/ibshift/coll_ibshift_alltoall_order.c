@@ -550,5 +550,6 @@ bool ibshift_comm_order_renames(const mca_coll_ibshift_module_t *module,
                                 const struct ibshift_job *job, const struct ibshift_alg *alg)
 {
     return NULL != module->order.line.rank_at && may_rename(job) &&
+           0 == (alg->flags & IBSHIFT_ALG_NODES) &&
            (IBSHIFT_ALLGATHER != job->collective || 0 != (alg->flags & IBSHIFT_ALG_SINGLE));
 }

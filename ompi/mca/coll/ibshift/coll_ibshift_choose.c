@@ -81,6 +81,7 @@ void ibshift_choices_free(mca_coll_ibshift_module_t *module)
         ibshift_choices_forget(&module->choices, (enum ibshift_collective)i);
     }
     ibshift_crowd_free(&module->choices.crowd);
+    ibshift_nodes_free(&module->choices.nodes);
     for (int i = 0; i < IBSHIFT_SIZE_CLASSES; i++) {
         free(module->pacing.by_class[i]);
         module->pacing.by_class[i] = NULL;
@@ -106,6 +107,37 @@ static void explain_crowd(const mca_coll_ibshift_module_t *module,
                                             : "typical of a device in hardware");
 }
 
+/* places: as cards tell them, but node by node. */
+static int make_nodes(const struct ibshift_place *places, uint32_t ranks,
+                      struct ibshift_nodes *nodes)
+{
+    struct ibshift_crowd by_node;
+    int rc = ibshift_crowd_make(places, ranks, &by_node);
+
+    if (0 == rc) {
+        rc = ibshift_nodes_make(by_node.host_of, ranks, nodes);
+        ibshift_crowd_free(&by_node);
+    }
+    return rc;
+}
+
+/* Processes of one host that share no memory, as in containers, are several nodes. From the cards,
+ * which all ranks see alike, so that they come to the same nodes and plans. */
+static int find_nodes(mca_coll_ibshift_module_t *module, struct ibshift_place *places)
+{
+    bool share_memory = true;
+
+    for (uint32_t rank = 0; rank < module->size; rank++) {
+        struct ibshift_card_place card;
+
+        (void)ibshift_card_place(module->peers[rank], &card);
+        places[rank].host = 0 != card.node ? card.node : card.host;
+        share_memory = share_memory && 0 != card.node;
+    }
+    module->choices.near = share_memory ? &models.node : NULL;
+    return make_nodes(places, module->size, &module->choices.nodes);
+}
+
 /* Who shares what, and what that costs, from the cards, which all ranks see alike. */
 static int find_crowd(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm)
 {
@@ -113,6 +145,7 @@ static int find_crowd(mca_coll_ibshift_module_t *module, const struct ompi_commu
     struct ibshift_place *places;
     bool is_software = false, is_node = true;
     uint64_t node = 0;
+    int rc;
 
     if (NULL != choices->model) {
         return OMPI_SUCCESS;
@@ -131,7 +164,12 @@ static int find_crowd(mca_coll_ibshift_module_t *module, const struct ompi_commu
         free(places);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
+    rc = find_nodes(module, places);
     free(places);
+    if (0 != rc) {
+        ibshift_crowd_free(&choices->crowd);
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
     choices->model = is_node ? &models.node : is_software ? &models.software : &models.hardware;
     if (ibshift_params.explain && 0 == module->rank) {
         explain_crowd(module, comm);
@@ -176,7 +214,8 @@ static void add_what(struct line *line, const struct decision *decision)
     }
 }
 
-static void add_plan(struct line *line, const struct ibshift_choice *choice)
+static void add_plan(struct line *line, const struct ibshift_choice *choice,
+                     const struct ibshift_nodes *nodes)
 {
     add(line, "%s", choice->alg->name);
     if (choice->alg->radix_max > 0) {
@@ -184,6 +223,9 @@ static void add_plan(struct line *line, const struct ibshift_choice *choice)
     }
     if (0 != (choice->alg->flags & IBSHIFT_ALG_SEGMENTS)) {
         add(line, ", %u segment%s", choice->segments, choice->segments == 1 ? "" : "s");
+    }
+    if (0 != (choice->alg->flags & IBSHIFT_ALG_NODES)) {
+        add(line, ", %u node%s", nodes->nodes, 1 == nodes->nodes ? "" : "s");
     }
 }
 
@@ -196,7 +238,7 @@ static void add_choice(struct line *line, const struct decision *decision)
                                                  decision->answer->best.alg);
 
     add(line, ": ");
-    add_plan(line, &decision->answer->best);
+    add_plan(line, &decision->answer->best, &decision->module->choices.nodes);
     if (ibshift_comm_order_renames(decision->module, decision->job, decision->answer->best.alg)) {
         add(line, ", in routing order");
     } else if (NULL != order) {
@@ -223,7 +265,7 @@ static void add_reason(struct line *line, const struct decision *decision)
     }
     if (NULL != decision->answer->second.alg && decision->answer->second.price >= 0) {
         add(line, ", best of %d plans; next: ", decision->answer->candidates);
-        add_plan(line, &decision->answer->second);
+        add_plan(line, &decision->answer->second, &decision->module->choices.nodes);
         add(line, " with %.2f us", decision->answer->second.price);
     }
 }
@@ -326,7 +368,7 @@ static bool holds(const struct ibshift_kept_choice *kept, enum ibshift_collectiv
 }
 
 static int decide(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
-                  const struct ibshift_job *job, const struct ibshift_op_params *params,
+                  const struct ibshift_job *job, struct ibshift_op_params *params,
                   struct ibshift_kept_choice *kept)
 {
     struct ibshift_question question = {.collective = job->collective,
@@ -343,7 +385,9 @@ static int decide(mca_coll_ibshift_module_t *module, const struct ompi_communica
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
+    params->plan.nodes = &module->choices.nodes;
     question.model = module->choices.model;
+    question.near = module->choices.near;
     answer = ibshift_choose_best(&question);
     explain_unfit(&decision);
     if (ibshift_params.explain && 0 == module->rank) {
@@ -377,6 +421,7 @@ static int choose_plan(mca_coll_ibshift_module_t *module, const struct ompi_comm
     choice = &kept->choice;
     atomic_store_explicit(&module->choices.last[job->collective], choice, memory_order_relaxed);
     params->alg = choice->alg;
+    params->plan.nodes = &module->choices.nodes;
     params->plan.radix = choice->radix;
     params->plan.segments = choice->segments;
     return NULL == choice->alg ? OMPI_ERR_NOT_SUPPORTED : OMPI_SUCCESS;

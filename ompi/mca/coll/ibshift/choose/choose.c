@@ -70,6 +70,7 @@ static void price(const struct ibshift_question *question, struct ibshift_choice
     struct ibshift_price_request request = {.alg = choice->alg,
                                             .plan = &plan,
                                             .model = question->model,
+                                            .near = question->near,
                                             .crowd = question->crowd,
                                             .bytes = question->bytes,
                                             .element = 1,

@@ -47,6 +47,7 @@ struct ibshift_question {
     uint64_t bytes;
     uint32_t window;
     const struct ibshift_model *model;
+    const struct ibshift_model *near;  /* between ranks of the plan's nodes; NULL: as model */
     const struct ibshift_crowd *crowd; /* NULL: each rank has a processor and a port */
     struct ibshift_wish wish;
 };
