@@ -139,13 +139,24 @@ static const struct ibshift_region_cache *open_cache(void)
 }
 
 /* Has it got as far as to its collectives? */
-static bool has_comm(void *context, uint32_t id)
+static bool has_comm(void *context, uint32_t id, uint32_t member)
 {
     struct ompi_communicator_t *comm = ompi_comm_lookup(id);
+    const mca_coll_ibshift_module_t *module;
     uint32_t its_id;
+    int rank = 0;
 
-    return NULL != comm && NULL != comm->c_coll && ibshift_comm_wire_id(comm, &its_id) &&
-           its_id == id && NULL != ibshift_module_of(comm);
+    if (NULL == comm || NULL == comm->c_coll || !ibshift_comm_wire_id(comm, &its_id) ||
+        its_id != id || NULL == (module = ibshift_module_of(comm))) {
+        return false;
+    }
+    if (IBSHIFT_ANY_MEMBER == member) {
+        return true;
+    }
+    while (NULL != module->peers && rank < ompi_comm_size(comm) && module->peers[rank] != member) {
+        rank++;
+    }
+    return NULL != module->peers && rank < ompi_comm_size(comm);
 }
 
 static int open_adapter(char *error, size_t size)

@@ -1,5 +1,6 @@
 #include "net/given_up.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 /*
@@ -164,17 +165,39 @@ static bool is_asked_in_vain(struct ibshift_given_up *given_up, uint32_t comm, u
     return now - given_up->asked[i].first > in_vain;
 }
 
+/* A communicator that is here, and was not given up: NULL, or what one of its members died of. */
+static const struct ibshift_given_up_comm *
+find_dead_member(struct ibshift_given_up *given_up, uint32_t comm,
+                 bool (*is_here)(void *context, uint32_t comm, uint32_t member), void *context)
+{
+    for (uint32_t i = 0; i < given_up->comm_count; i++) {
+        struct ibshift_net_cause root = given_up->comms[i].root;
+
+        if (root.status == -ETIMEDOUT && is_here(context, comm, root.peer)) {
+            ibshift_given_up_add_comm(given_up, comm, &root, &root);
+            return find(given_up, comm);
+        }
+    }
+    return NULL;
+}
+
 const struct ibshift_net_cause *
 ibshift_given_up_answer(struct ibshift_given_up *given_up, uint32_t comm, uint64_t now,
-                        bool (*is_here)(void *context, uint32_t comm), void *context)
+                        bool (*is_here)(void *context, uint32_t comm, uint32_t member),
+                        void *context)
 {
     const struct ibshift_given_up_comm *known = find(given_up, comm);
 
     if ((known == NULL || known->is_gone) && given_up->comm_count > 0) {
-        bool is_known_here = is_here == NULL || is_here(context, comm);
-
-        known = known != NULL ? known : &given_up->comms[given_up->comm_count - 1];
-        known = !is_known_here && is_asked_in_vain(given_up, comm, now) ? known : NULL;
+        if (is_here == NULL) {
+            return NULL;
+        }
+        if (is_here(context, comm, IBSHIFT_ANY_MEMBER)) {
+            known = find_dead_member(given_up, comm, is_here, context);
+        } else {
+            known = known != NULL ? known : &given_up->comms[given_up->comm_count - 1];
+            known = is_asked_in_vain(given_up, comm, now) ? known : NULL;
+        }
     }
     return known != NULL ? &known->root : NULL;
 }

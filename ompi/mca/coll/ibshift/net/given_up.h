@@ -75,10 +75,12 @@ bool ibshift_given_up_forget(struct ibshift_given_up *given_up, uint32_t comm);
 /*
  * A peer asks after a communicator: why it waits in vain, or NULL: it is only late. It was given up
  * here; or it is not here, though asked after for a while, and an error has kept it from being
- * made. is_here may be NULL: nobody knows.
+ * made; or it has a member that does not answer, as another communicator has shown: then it is given
+ * up now. is_here() as in the options of the nets; may be NULL: nobody knows.
  */
 const struct ibshift_net_cause *
 ibshift_given_up_answer(struct ibshift_given_up *given_up, uint32_t comm, uint64_t now,
-                        bool (*is_here)(void *context, uint32_t comm), void *context);
+                        bool (*is_here)(void *context, uint32_t comm, uint32_t member),
+                        void *context);
 
 #endif

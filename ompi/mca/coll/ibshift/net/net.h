@@ -81,6 +81,8 @@ enum {
  * messages with other peers do not.
  */
 
+#define IBSHIFT_ANY_MEMBER UINT32_MAX /* no peer has that number */
+
 enum { IBSHIFT_NET_PENDING = 0, IBSHIFT_NET_DONE = 1 }; /* results of send() and recv() */
 
 /* Why a collective failed: a status as above, and with whom. */

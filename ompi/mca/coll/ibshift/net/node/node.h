@@ -25,8 +25,9 @@ struct ibshift_node_options {
     bool may_copy;      /* the kernel may be asked to copy between processes */
     /* The card of a peer: 0, or a negative errno. */
     int (*card)(void *context, uint32_t peer, struct ibshift_node_card *card);
-    /* Whether a communicator of this number is on this side; may be NULL: nobody knows. */
-    bool (*has_comm)(void *context, uint32_t comm);
+    /* Whether a communicator of this number is on this side, and has this peer as a member, or
+     * IBSHIFT_ANY_MEMBER; may be NULL: nobody knows. */
+    bool (*has_comm)(void *context, uint32_t comm, uint32_t member);
     void (*say)(void *context, const char *line); /* one line for people; NULL: nobody listens */
     void *context;
 };

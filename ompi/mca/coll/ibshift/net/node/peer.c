@@ -152,6 +152,6 @@ bool ibshift_nn_check_alive(struct ibshift_net_node *nn, struct ibshift_node_pee
         return true;
     }
     ibshift_nn_take(nn, peer);
-    ibshift_nn_break(nn, peer, -ECONNRESET, "the process has ended");
+    ibshift_nn_break(nn, peer, -ETIMEDOUT, "the process has ended");
     return false;
 }

@@ -81,8 +81,9 @@ struct ibshift_net_verbs_options {
      */
     unsigned (*path)(void *context, uint32_t peer);
     void (*say)(void *context, const char *line); /* a warning for people; may be NULL */
-    /* Whether a communicator of this number is on this side; may be NULL: nobody knows. */
-    bool (*has_comm)(void *context, uint32_t comm);
+    /* Whether a communicator of this number is on this side, and has this peer as a member, or
+     * IBSHIFT_ANY_MEMBER; may be NULL: nobody knows. */
+    bool (*has_comm)(void *context, uint32_t comm, uint32_t member);
     /*
      * Whether the peer's process is known to have ended: how it is known, or NULL. Asked again and
      * again while a connection is not answered. May be NULL.
