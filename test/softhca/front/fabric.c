@@ -69,6 +69,16 @@ static bool needs_grh(const struct shm_port *p)
            (conf->grh == PORTS_ODD && p->host % 2 == 1);
 }
 
+static void give_keys(struct shm_port *p)
+{
+    const struct shm_conf *conf = &shm.head->conf;
+    if (conf->link == IBV_LINK_LAYER_ETHERNET) {
+        p->pkey[0] = 0xffff; /* there are no partitions, and every port says so */
+        return;
+    }
+    memcpy(p->pkey, conf->pkeys[p->host % 2], sizeof(p->pkey));
+}
+
 void fabric_make_ports(const struct place *place)
 {
     const struct shm_conf *conf = &shm.head->conf;
@@ -84,6 +94,6 @@ void fabric_make_ports(const struct place *place)
             make_port(&shm.ports[i], i);
         }
         shm.ports[i].needs_grh = needs_grh(&shm.ports[i]);
-        memcpy(shm.ports[i].pkey, conf->pkeys[shm.ports[i].host % 2], sizeof(shm.ports[i].pkey));
+        give_keys(&shm.ports[i]);
     }
 }

@@ -92,6 +92,17 @@ static const struct option options[] = {
     {"personality", "NAME,...", KIND_PERSONALITY, 0, 0, 0, 0,
      "what certain adapters do, see below: the options named there, each of which stands alone "
      "too"},
+    {"no-srq", NULL, KIND_FLAG, CONF(no_srq), 0, 0, 1, "no shared receive queues"},
+    {"no-ah", NULL, KIND_FLAG, CONF(no_ah), 0, 0, 1, "no address handles: datagrams reach nobody"},
+    {"inline-errno", "N", KIND_U32, CONF(inline_errno), EINVAL, 1, 133,
+     "the error that refuses more than --max-inline"},
+    {"inline-step", "BYTES", KIND_U32, CONF(inline_step), 1, 1, 4096,
+     "what is asked for inline is rounded up to a multiple of it"},
+    {"count-queues", NULL, KIND_FLAG, CONF(count_queues), 0, 0, 1,
+     "the memory of queues counts against --max-locked"},
+    {"swap", NULL, KIND_FLAG, CONF(swap), 0, 0, 1,
+     "writes of one queue pair land whole in any order, unless one waits for a completion between "
+     "them"},
     {"grh", "none|all|odd", KIND_WORD, CONF(grh), PORTS_NONE, PORTS_NONE, 0,
      "InfiniBand ports that want a global header, as virtual functions do: all, or those of hosts "
      "1, 3, ..."},
@@ -116,9 +127,16 @@ enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
 static const struct personality {
     const char *name, *settings, *help;
 } personalities[] = {
+    {"cx8-ddp", "swap=1", "out-of-order placement: two writes of a queue pair may swap"},
+    {"docker-8M", "max-locked=8388608 count-queues=1",
+     "a container's limit of 8 MiB locked memory, in which queues count"},
+    {"no-ah", "no-ah=1", "erdma, mana, siw: no address handles"},
+    {"no-srq", "no-srq=1", "erdma, mana, efa, ionic: no shared receive queues"},
     {"pkeys-limited", "pkeys=7fff,8001/8001,7fff",
      "the default partition has limited members only, another key is full, not always at the same "
      "index"},
+    {"small-inline", "max-inline=28 inline-errno=12 inline-step=28",
+     "little inline data, refused with ENOMEM, and more answered than asked"},
     {"vf-grh", "grh=all", "virtual functions, ports beyond a router: a global header is required"},
 };
 

@@ -226,8 +226,9 @@ static enum verdict do_write(struct visit *v)
         return not_ready(v);
     }
     uint32_t ahead = v->wqe->ahead;
-    int err =
-        ahead ? copy_part(v, &to, ahead, v->wqe->length - ahead) : copy_pieces(&v->local, &to);
+    int err = ahead == v->wqe->length ? 0
+              : ahead                 ? copy_part(v, &to, ahead, v->wqe->length - ahead)
+                                      : copy_pieces(&v->local, &to);
     enum verdict verdict = finish_copy(v, err);
     if (verdict == VERDICT_LANDED && v->wqe->status == IBV_WC_SUCCESS && with_imm) {
         deliver(v, &r, IBV_WC_SUCCESS, IBV_WC_RECV_RDMA_WITH_IMM);
@@ -433,6 +434,29 @@ void exec_early(struct run *run, struct shm_wqe *wqe)
         pieces_slice(&v.local, v.local.bytes - bytes, bytes, &tail);
         pieces_slice(&to, v.local.bytes - bytes, bytes, &end);
         copy_whole(&tail, &end);
+    }
+}
+
+/* Of a run of writes each may land before those that were posted before it; what is no write waits
+   its turn, and so does what follows it. Each is asked once whether it does. */
+void exec_swap(struct run *run, uint64_t end)
+{
+    struct shm_qp *qp = run->qp;
+    for (uint64_t i = qp->sq_landed; i < end; i++) {
+        struct shm_wqe *wqe = shm_at(&qp->sq, i);
+        struct visit v;
+        struct pieces to;
+        if (!is_write(wqe) || wqe->flags & IBV_SEND_FENCE) {
+            return;
+        }
+        if (i == qp->sq_landed || wqe->early) {
+            continue;
+        }
+        wqe->early = 1;
+        if (shm_random(2) == 0 && prepare_early(run, wqe, &v, &to) &&
+            copy_whole(&v.local, &to) == 0) {
+            wqe->ahead = wqe->length;
+        }
     }
 }
 

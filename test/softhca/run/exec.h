@@ -34,6 +34,8 @@ void exec_bring_late(struct run *run, struct shm_wqe *wqe);
 
 /* Adversarial mode: the oldest request waits for its time, but a tail of its bytes lands now. */
 void exec_early(struct run *run, struct shm_wqe *wqe);
+/* --swap: writes up to `end` that are not the next to land may land now. */
+void exec_swap(struct run *run, uint64_t end);
 /* On a wire: half of a long write's time is over, all of it but the last packet may land. */
 void exec_ahead(struct run *run, struct shm_wqe *wqe);
 

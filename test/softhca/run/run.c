@@ -75,7 +75,9 @@ static uint64_t go_ahead(struct run *run, struct shm_wqe *wqe, uint64_t now, uin
 static void delay_times(struct wire_times *times)
 {
     const struct shm_conf *conf = &shm.head->conf;
-    if (!conf->defer_us && !conf->adversarial) {
+    bool swaps =
+        conf->swap && !shm.head->wired; /* without delays no write would wait for another */
+    if (!conf->defer_us && !conf->adversarial && !swaps) {
         return;
     }
     uint64_t longest = (conf->defer_us ? conf->defer_us : ADVERSARIAL_US) * 1000ull;
@@ -317,6 +319,9 @@ void run_locked(struct run *run, uint32_t index)
                 run_received(run, 0);
                 run_done(run, 0);
             }
+        }
+        if (shm.head->conf.swap && atomic_load(&qp->state) == IBV_QPS_RTS) {
+            exec_swap(run, shm.head->wired ? qp->sq_started : qp->sq_tail);
         }
         run_received(run, now);
         run_done(run, now);

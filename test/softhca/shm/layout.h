@@ -62,7 +62,11 @@ struct shm_conf {
     uint32_t bounce; /* process_vm_* is refused here */
     uint32_t arm_waiting;
     uint16_t pkeys[2][SHM_PKEYS]; /* of ports of hosts 0, 2, ... and 1, 3, ...; 0 = empty */
-    uint32_t grh;                 /* enum which_ports: which want a global header */
+    uint32_t no_srq, no_ah;
+    uint32_t inline_errno, inline_step; /* refuses too much with it; answers in multiples */
+    uint32_t count_queues;              /* their memory is locked memory too */
+    uint32_t swap;
+    uint32_t grh; /* enum which_ports: which want a global header */
     uint64_t seed;
 };
 

@@ -88,7 +88,7 @@ uint32_t av_port(const struct shm_av *av)
 HCA_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
     struct shm_av av;
-    int err = av_make(to_ctx(pd->context), attr, &av);
+    int err = shm.head->conf.no_ah ? EOPNOTSUPP : av_make(to_ctx(pd->context), attr, &av);
     struct hca_ah *ah = err ? NULL : calloc(1, sizeof(*ah));
     if (!ah) {
         return FAIL_WITH(err ? err : ENOMEM);

@@ -7,6 +7,7 @@
 
 #include "shm/chan.h"
 #include "verbs/check.h"
+#include "verbs/mr.h"
 #include "run/pending.h"
 
 enum { POLLS_BEFORE_YIELD = 200, POLLS_WHEN_CROWDED = 4, RUBBISH = 0xdb };
@@ -169,12 +170,12 @@ static void set_poll_ops(struct hca_cq *cq, uint64_t wc_flags)
 
 static int make_shared(struct hca_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 {
-    uint64_t offset;
+    struct shm_ring ring = {0, sizeof(struct shm_cqe), attr->cqe};
     int err = shm_slot_get(&shm.head->cqs, &cq->index);
     if (err) {
         return err;
     }
-    err = shm_alloc((uint64_t)attr->cqe * sizeof(struct shm_cqe), &offset);
+    err = ring_make(&ring);
     if (err) {
         shm_slot_put(&shm.head->cqs, cq->index);
         return err;
@@ -184,7 +185,7 @@ static int make_shared(struct hca_cq *cq, const struct ibv_cq_init_attr_ex *attr
     q->ctx = to_ctx(cq->cq.context)->chan;
     q->chan = attr->channel ? container_of(attr->channel, struct hca_chan, chan)->index : SHM_NONE;
     q->user = (uintptr_t)&cq->cq;
-    q->ring = (struct shm_ring){offset, sizeof(struct shm_cqe), attr->cqe};
+    q->ring = ring;
     q->head = q->tail = 0;
     q->armed = ARM_NONE;
     q->overrun = 0;
@@ -263,7 +264,7 @@ HCA_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
     if (cqe < 1 || (uint32_t)cqe > shm.head->conf.max_cqe) {
         return EINVAL;
     }
-    int err = shm_alloc((uint64_t)cqe * sizeof(struct shm_cqe), &ring.offset);
+    int err = ring_make(&ring);
     if (err) {
         return -err;
     }
@@ -280,7 +281,7 @@ HCA_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
         old = ring;
     }
     lock_drop(&q->lock);
-    shm_free(old.offset, (uint64_t)old.slots * old.stride);
+    ring_free(&old, proc_self);
     return fits ? 0 : EINVAL;
 }
 
@@ -294,7 +295,7 @@ void cq_free(uint32_t index)
         chan_forget_cq(q->chan, index);
     }
     grace_wait();
-    shm_free(q->ring.offset, (uint64_t)q->ring.slots * q->ring.stride);
+    ring_free(&q->ring, q->proc);
     shm_slot_put(&shm.head->cqs, index);
 }
 

@@ -53,10 +53,12 @@ static void fill_device(const struct hca_ctx *c, struct ibv_device_attr *a)
     a->max_mcast_grp = SHM_GROUPS;
     a->max_mcast_qp_attach = SHM_MEMBERS;
     a->max_total_mcast_qp_attach = SHM_GROUPS * SHM_MEMBERS;
-    a->max_ah = INT32_MAX;
-    a->max_srq = SHM_SRQS - 1;
-    a->max_srq_wr = (int)conf->max_srq_wr;
-    a->max_srq_sge = (int)conf->max_sge;
+    a->max_ah = conf->no_ah ? 0 : INT32_MAX;
+    if (!conf->no_srq) {
+        a->max_srq = SHM_SRQS - 1;
+        a->max_srq_wr = (int)conf->max_srq_wr;
+        a->max_srq_sge = (int)conf->max_sge;
+    }
     a->max_pkeys = SHM_PKEYS;
     a->local_ca_ack_delay = 15;
     a->phys_port_cnt = (uint8_t)conf->ports;

@@ -101,27 +101,60 @@ static int check_access(unsigned int access)
                : 0;
 }
 
-static int account(size_t length)
+static int lock_bytes(uint64_t bytes)
 {
     const struct shm_conf *conf = &shm.head->conf;
     struct shm_proc *p = &shm.procs[proc_self];
-    if (atomic_fetch_add(&p->mrs, 1) >= conf->max_mr) {
-        atomic_fetch_sub(&p->mrs, 1);
-        return ENOMEM;
-    }
-    if (atomic_fetch_add(&p->locked_bytes, length) + length > conf->max_locked &&
-        conf->max_locked) {
-        atomic_fetch_sub(&p->locked_bytes, length);
-        atomic_fetch_sub(&p->mrs, 1);
+    if (atomic_fetch_add(&p->locked_bytes, bytes) + bytes > conf->max_locked && conf->max_locked) {
+        atomic_fetch_sub(&p->locked_bytes, bytes);
         return ENOMEM;
     }
     return 0;
+}
+
+static int account(size_t length)
+{
+    struct shm_proc *p = &shm.procs[proc_self];
+    int err = atomic_fetch_add(&p->mrs, 1) >= shm.head->conf.max_mr ? ENOMEM : lock_bytes(length);
+    if (err) {
+        atomic_fetch_sub(&p->mrs, 1);
+    }
+    return err;
 }
 
 static void unaccount(uint32_t proc, size_t length)
 {
     atomic_fetch_sub(&shm.procs[proc].mrs, 1);
     atomic_fetch_sub(&shm.procs[proc].locked_bytes, length);
+}
+
+/* Of a queue, in whole pages, as drivers lock it. */
+static uint64_t ring_locks(const struct shm_ring *ring)
+{
+    return shm.head->conf.count_queues ? ((uint64_t)ring->slots * ring->stride + 4095) & ~4095ull
+                                       : 0;
+}
+
+int ring_make(struct shm_ring *ring)
+{
+    uint64_t bytes = ring_locks(ring);
+    int err = ring->slots ? -lock_bytes(bytes) : 0;
+    if (err || !ring->slots) {
+        return err;
+    }
+    err = shm_alloc((uint64_t)ring->slots * ring->stride, &ring->offset);
+    if (err) {
+        atomic_fetch_sub(&shm.procs[proc_self].locked_bytes, bytes);
+    }
+    return err;
+}
+
+void ring_free(const struct shm_ring *ring, uint32_t proc)
+{
+    if (ring->offset) {
+        atomic_fetch_sub(&shm.procs[proc].locked_bytes, ring_locks(ring));
+        shm_free(ring->offset, (uint64_t)ring->slots * ring->stride);
+    }
 }
 
 static int register_shared(struct hca_mr *mr, uint64_t iova, unsigned int access)

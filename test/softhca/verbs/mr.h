@@ -17,4 +17,8 @@ bool mr_translate(uint32_t key, uint32_t proc, uint32_t pd, uint64_t addr, uint6
                   uint32_t access, void **where);
 void mr_free(uint32_t index);
 
+/* A queue's memory, of ring->slots times ring->stride bytes. 0 or -errno. */
+int ring_make(struct shm_ring *ring);
+void ring_free(const struct shm_ring *ring, uint32_t proc);
+
 #endif

@@ -13,19 +13,10 @@
 static int rq_make(struct shm_rq *rq, uint32_t slots, uint32_t sge)
 {
     memset(rq, 0, sizeof(*rq));
-    if (slots == 0) {
-        return 0;
-    }
     rq->ring.slots = slots;
     rq->ring.stride = sizeof(struct shm_rwqe) + sge * sizeof(struct ibv_sge);
     rq->ring.stride = (rq->ring.stride + 15) & ~15u;
-    return shm_alloc((uint64_t)slots * rq->ring.stride, &rq->ring.offset);
-}
-
-static void rq_free(struct shm_rq *rq)
-{
-    shm_free(rq->ring.offset, (uint64_t)rq->ring.slots * rq->ring.stride);
-    rq->ring.offset = 0;
+    return ring_make(&rq->ring);
 }
 
 int rq_put(struct shm_rq *rq, uint32_t max_sge, const struct ibv_recv_wr *wr)
@@ -71,7 +62,7 @@ static int make_srq(struct hca_srq *srq, const struct ibv_srq_init_attr_ex *attr
 struct ibv_srq *srq_create_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *attr)
 {
     const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
-    if (attr->comp_mask & ~known ||
+    if (attr->comp_mask & ~known || shm.head->conf.no_srq ||
         ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && attr->srq_type != IBV_SRQT_BASIC)) {
         return FAIL_WITH(EOPNOTSUPP);
     }
@@ -137,7 +128,7 @@ static int resize(struct shm_srq *s, uint32_t max_wr)
     }
     lock_drop(&s->lock);
     grace_wait();
-    rq_free(&old);
+    ring_free(&old.ring, proc_self);
     return fits ? 0 : EINVAL;
 }
 
@@ -207,7 +198,7 @@ void srq_free(uint32_t index)
     atomic_store(&s->number, 0);
     lock_drop(&s->lock);
     grace_wait();
-    rq_free(&s->rq);
+    ring_free(&s->rq.ring, s->proc);
     shm_slot_put(&shm.head->srqs, index);
 }
 
@@ -255,13 +246,13 @@ static int make_rings(struct shm_qp *s, const struct ibv_qp_cap *cap, bool has_s
         .stride = (uint32_t)(sizeof(struct shm_wqe) + tail + 15) & ~15u,
         .slots = cap->max_send_wr,
     };
-    int err = cap->max_send_wr ? shm_alloc((uint64_t)s->sq.slots * s->sq.stride, &s->sq.offset) : 0;
+    int err = ring_make(&s->sq);
     if (err) {
         return err;
     }
     err = rq_make(&s->rq, has_srq ? 0 : cap->max_recv_wr, cap->max_recv_sge);
     if (err) {
-        shm_free(s->sq.offset, (uint64_t)s->sq.slots * s->sq.stride);
+        ring_free(&s->sq, proc_self);
     }
     return err;
 }
@@ -324,9 +315,11 @@ static int check_attr(const struct ibv_qp_init_attr_ex *a)
     if (!(a->comp_mask & IBV_QP_INIT_ATTR_PD) || !a->pd || !a->send_cq || !a->recv_cq) {
         return EINVAL;
     }
-    if (a->cap.max_send_wr > conf->max_qp_wr || a->cap.max_send_sge > conf->max_sge ||
-        a->cap.max_inline_data > conf->max_inline) {
+    if (a->cap.max_send_wr > conf->max_qp_wr || a->cap.max_send_sge > conf->max_sge) {
         return EINVAL;
+    }
+    if (a->cap.max_inline_data > conf->max_inline) {
+        return (int)conf->inline_errno;
     }
     if (!a->srq && (a->cap.max_recv_wr > conf->max_qp_wr || a->cap.max_recv_sge > conf->max_sge)) {
         return EINVAL;
@@ -358,6 +351,13 @@ static void fill_public(struct hca_qp *qp, struct ibv_context *ctx,
     memcpy(&qp->init, attr, sizeof(qp->init));
 }
 
+static uint32_t grant_inline(uint32_t asked)
+{
+    const struct shm_conf *conf = &shm.head->conf;
+    uint32_t granted = (asked + conf->inline_step - 1) / conf->inline_step * conf->inline_step;
+    return granted < conf->max_inline ? granted : conf->max_inline;
+}
+
 struct ibv_qp *qp_create_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
 {
     int err = proc_is_forked() ? EPERM : check_attr(attr);
@@ -368,6 +368,7 @@ struct ibv_qp *qp_create_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex 
     if (attr->srq) {
         attr->cap.max_recv_wr = attr->cap.max_recv_sge = 0;
     }
+    attr->cap.max_inline_data = grant_inline(attr->cap.max_inline_data);
     fill_public(qp, ctx, attr);
     err = -make_shared(qp, attr);
     if (err) {
@@ -418,8 +419,8 @@ void qp_free(uint32_t index)
     if (s->recv_cq != s->send_cq) {
         cq_clean(s->recv_cq, index);
     }
-    shm_free(s->sq.offset, (uint64_t)s->sq.slots * s->sq.stride);
-    rq_free(&s->rq);
+    ring_free(&s->sq, s->proc);
+    ring_free(&s->rq.ring, s->proc);
     shm_slot_put(&shm.head->qps, index);
 }
 
