@@ -102,7 +102,8 @@ static struct ibv_qp *make_qp(struct ibshift_net_verbs *nv, struct ibshift_lane 
                 .max_inline_data = nv->options.inlined},
     };
     struct ibv_qp *qp = ibv_create_qp(lane->device->pd, &attr);
-    while (qp == NULL && errno == EINVAL && attr.cap.max_inline_data > 0) {
+    /* Whatever the error: drivers do not agree on the one for too much inline data. */
+    while (qp == NULL && attr.cap.max_inline_data > 0) {
         attr.cap.max_inline_data = attr.cap.max_inline_data > 16 ? attr.cap.max_inline_data / 2 : 0;
         qp = ibv_create_qp(lane->device->pd, &attr);
     }
