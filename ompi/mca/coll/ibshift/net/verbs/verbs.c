@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "net/verbs/memory.h"
@@ -369,7 +370,7 @@ static int open_all(struct ibshift_net_verbs *nv, const char **what)
 {
     int rc;
 
-    *what = "registering memory (locked memory: ulimit -l)";
+    *what = "registering memory";
     nv->cq_room = SENDS_MOST;
     nv->lane_count = nv->verbs->device_count;
     for (int i = 0; i < nv->lane_count; i++) {
@@ -409,16 +410,12 @@ static int check_options(const struct ibshift_net_verbs_options *o, char *error,
     return -EINVAL;
 }
 
-int ibshift_net_verbs_create(struct ibshift_verbs *verbs,
-                             const struct ibshift_net_verbs_options *options,
-                             struct ibshift_net **net, char *error, size_t error_size)
+static int create(struct ibshift_verbs *verbs, const struct ibshift_net_verbs_options *options,
+                  struct ibshift_net **net, char *error, size_t error_size)
 {
     const char *what = "";
-
-    if (check_options(options, error, error_size) != 0) {
-        return -EINVAL;
-    }
     struct ibshift_net_verbs *nv = calloc(1, sizeof(*nv));
+
     if (nv == NULL) {
         snprintf(error, error_size, "out of memory");
         return -ENOMEM;
@@ -439,6 +436,47 @@ int ibshift_net_verbs_create(struct ibshift_verbs *verbs,
     }
     *net = &nv->net;
     return 0;
+}
+
+/* Where the limit of locked memory is the usual reason. */
+static void add_advice(size_t memory, char *error, size_t size)
+{
+    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+    size_t length = strlen(error);
+    char now[32] = "unlimited";
+
+    (void)getrlimit(RLIMIT_MEMLOCK, &limit);
+    if (limit.rlim_cur != RLIM_INFINITY) {
+        snprintf(now, sizeof(now), "%llu KiB", (unsigned long long)limit.rlim_cur >> 10);
+    }
+    snprintf(
+        error + length, size - length,
+        "; %zu KiB and the queues must fit into locked memory (limit here: %s): raise ulimit -l, "
+        "memlock in limits.d, LimitMEMLOCK= of slurmd, docker's --ulimit memlock=-1",
+        memory >> 10, now);
+}
+
+/* A container's limit may be as large as our default, with nothing left for queues: less memory
+   costs credits, no memory costs everything. */
+int ibshift_net_verbs_create(struct ibshift_verbs *verbs,
+                             const struct ibshift_net_verbs_options *options,
+                             struct ibshift_net **net, char *error, size_t error_size)
+{
+    struct ibshift_net_verbs_options less = *options;
+    size_t least = ibshift_net_verbs_memory_min(options);
+
+    if (check_options(options, error, error_size) != 0) {
+        return -EINVAL;
+    }
+    int rc = create(verbs, &less, net, error, error_size);
+    while (rc == -ENOMEM && less.memory > least) {
+        less.memory = less.memory / 2 > least ? less.memory / 2 : least;
+        rc = create(verbs, &less, net, error, error_size);
+    }
+    if (rc == -ENOMEM) {
+        add_advice(less.memory, error, error_size);
+    }
+    return rc;
 }
 
 void ibshift_net_verbs_stats(struct ibshift_net *net, struct ibshift_net_verbs_stats *stats)
