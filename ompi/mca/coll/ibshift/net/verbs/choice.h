@@ -10,7 +10,8 @@ enum { IBSHIFT_PORTS_MAX = 4, IBSHIFT_DEVICE_NAME = 64 };
 struct ibshift_port_candidate {
     char device[IBSHIFT_DEVICE_NAME];
     uint8_t port;
-    uint8_t is_active;
+    uint8_t is_active; /* and fit to use */
+    uint8_t lacks_srq;
     uint8_t is_ethernet;
     uint32_t rate;          /* Mbit/s */
     uint32_t distance;      /* 0 = nearest to this process */

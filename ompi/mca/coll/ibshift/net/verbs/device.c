@@ -126,10 +126,15 @@ static int look_at_device(struct ibv_device *device, void *topology,
     if (context == NULL) {
         return 0;
     }
-    if (ibv_query_device(context, &attr) == 0 && attr.max_srq > 0) {
+    if (ibv_query_device(context, &attr) == 0) {
         uint32_t distance = ibshift_device_distance(topology, device);
         for (int p = 1; p <= attr.phys_port_cnt && found < room; p++) {
-            found += look_at_port(context, (uint8_t)p, distance, c + found);
+            int is_port = look_at_port(context, (uint8_t)p, distance, c + found);
+            if (is_port && attr.max_srq == 0) {
+                c[found].is_active = 0;
+                c[found].lacks_srq = 1;
+            }
+            found += is_port;
         }
     }
     (void)ibv_close_device(context);
@@ -398,6 +403,25 @@ static int make_card(struct ibshift_verbs *verbs)
     return 0;
 }
 
+/* Whether the device knows address handles at all: without them no datagram of ours would ever
+   leave, and all would be repeated for ever. */
+static int try_address(struct ibshift_verbs *verbs)
+{
+    const struct ibshift_verbs_address *own = &verbs->blob.address[0];
+    struct ibv_ah_attr attr = {.dlid = own->lid,
+                               .port_num = verbs->ports[0].number,
+                               .is_global = own->needs_grh,
+                               .grh = {.sgid_index = verbs->ports[0].gid_index, .hop_limit = 64}};
+
+    memcpy(attr.grh.dgid.raw, own->gid, sizeof(own->gid));
+    struct ibv_ah *ah = ibv_create_ah(verbs->ports[0].device->pd, &attr);
+    if (ah != NULL) {
+        (void)ibv_destroy_ah(ah);
+        return 0;
+    }
+    return errno == EOPNOTSUPP || errno == ENOSYS ? -errno : 0; /* others may know more of it */
+}
+
 int ibshift_ud_open(struct ibshift_verbs *verbs)
 {
     struct ibshift_device *d = verbs->ports[0].device;
@@ -421,7 +445,7 @@ int ibshift_ud_open(struct ibshift_verbs *verbs)
                 .max_recv_sge = 1},
     };
     verbs->ud_qp = ibv_create_qp(d->pd, &attr);
-    return verbs->ud_qp == NULL ? -errno : 0;
+    return verbs->ud_qp == NULL ? -errno : try_address(verbs);
 }
 
 void ibshift_ud_close(struct ibshift_verbs *verbs)
@@ -444,8 +468,11 @@ static int say_none(const struct ibshift_port_candidate *c, int n, const char *w
                                      n > 0 ? "are" : "is none");
 
     for (int i = 0; i < n && length < size; i++) {
-        length += (size_t)snprintf(error + length, size - length, "%s%s:%u%s", i > 0 ? ", " : " ",
-                                   c[i].device, c[i].port, c[i].is_active ? "" : " (not active)");
+        length += (size_t)snprintf(
+            error + length, size - length, "%s%s:%u%s", i > 0 ? ", " : " ", c[i].device, c[i].port,
+            c[i].lacks_srq   ? " (no shared receive queues, which ibshift needs)"
+            : c[i].is_active ? ""
+                             : " (not active)");
     }
     return -ENODEV;
 }
@@ -509,7 +536,8 @@ int ibshift_verbs_open(const struct ibshift_verbs_options *options, struct ibshi
         rc = ibshift_device_check(&v->devices[i], error, error_size);
     }
     if (rc == 0 && ((rc = ibshift_ud_open(v)) != 0 || (rc = make_card(v)) != 0)) {
-        fail(rc, error, error_size, "no datagram queue pair: %s", strerror(-rc));
+        fail(rc, error, error_size, "%s cannot send datagrams (queue pair, address handle): %s",
+             ibv_get_device_name(v->ports[0].device->context->device), strerror(-rc));
     }
     if (list != NULL) {
         ibv_free_device_list(list);
