@@ -276,6 +276,7 @@ static bool read_place(const struct card_head *head, const char *card,
         return false;
     }
     place->host = blob.host;
+    place->pkey = blob.address[0].is_ethernet ? IBSHIFT_PKEY_FULL : blob.address[0].pkey;
     place->port = ibshift_digest(IBSHIFT_DIGEST, &blob.address[0], sizeof(blob.address[0]));
     return true;
 }
@@ -382,10 +383,47 @@ static void report_absent(const struct ompi_communicator_t *comm)
     }
 }
 
+struct keys_apart {
+    int rank[2];
+    uint16_t key[2];
+};
+
+/* Two ranks that partition keys keep apart, if there are any: of different partitions, or both
+   limited members. All ranks answer alike, since each looks at all of them and not at its own
+   peers alone. */
+static bool are_apart(const struct ompi_communicator_t *comm, struct keys_apart *apart)
+{
+    int limited = -1;
+
+    for (int i = 0; i < ompi_group_size(comm->c_local_group); i++) {
+        struct ibshift_card_place place = {.pkey = 0};
+
+        (void)ibshift_card_place(ompi_group_get_proc_name(comm->c_local_group, i).vpid, &place);
+        if (0 == i) {
+            *apart = (struct keys_apart){.key = {place.pkey}};
+        }
+        apart->rank[1] = i;
+        apart->key[1] = place.pkey;
+        if (0 != ((apart->key[0] ^ place.pkey) & IBSHIFT_PKEY_PARTITION)) {
+            return true;
+        }
+        if (0 == (place.pkey & IBSHIFT_PKEY_FULL)) {
+            if (limited >= 0) {
+                apart->rank[0] = limited;
+                apart->key[0] = place.pkey;
+                return true;
+            }
+            limited = i;
+        }
+    }
+    return false;
+}
+
 /* Over the adapters of all of them, or in the memory of the one host that they are all on. */
 static bool can_reach_each_other(const struct ompi_communicator_t *comm)
 {
     bool have_adapters = true, share_memory = true;
+    struct keys_apart apart;
     uint64_t node = 0;
 
     for (int i = 0; i < ompi_group_size(comm->c_local_group); i++) {
@@ -400,7 +438,7 @@ static bool can_reach_each_other(const struct ompi_communicator_t *comm)
         have_adapters &= place.has_adapter;
         share_memory &= 0 != place.node && place.node == node;
     }
-    return have_adapters || share_memory;
+    return (have_adapters && !are_apart(comm, &apart)) || share_memory;
 }
 
 uint32_t *ibshift_cards_peers(const struct ompi_communicator_t *comm)
@@ -426,6 +464,7 @@ void ibshift_cards_why_not(const struct ompi_communicator_t *comm, char *text, s
     char complaint[TEXT];
     uint32_t rank = 0, ranks = (uint32_t)ompi_comm_size(comm);
     struct ibshift_card_place place;
+    struct keys_apart apart;
 
     if (ranks < 2) {
         snprintf(text, size, "a process alone has nobody to talk to");
@@ -433,6 +472,15 @@ void ibshift_cards_why_not(const struct ompi_communicator_t *comm, char *text, s
     }
     while (rank + 1 < ranks && ibshift_card_place(rank, &place) && place.has_adapter) {
         rank++;
+    }
+    if (rank + 1 == ranks && ibshift_card_place(rank, &place) && place.has_adapter &&
+        are_apart(comm, &apart)) {
+        snprintf(text, size,
+                 "ranks %d and %d have partition keys 0x%04x and 0x%04x, which do not reach each "
+                 "other (the upper bit: full member): name one that all ranks have with "
+                 "coll_ibshift_pkey, or have the subnet manager make them full members",
+                 apart.rank[0], apart.rank[1], apart.key[0], apart.key[1]);
+        return;
     }
     (void)complain(rank, complaint, sizeof(complaint));
     snprintf(text, size, "rank %u: %s", rank, complaint);

@@ -45,6 +45,7 @@ struct ibshift_card_place {
     uint32_t processors; /* of the host */
     bool is_software;    /* its device: processors do the wire's work */
     bool has_adapter;
+    uint16_t pkey; /* of the adapter's first port */
 };
 
 /* Whether the process has an adapter or shared memory that we understand, and the same values; then

@@ -60,6 +60,10 @@ static const struct param table[] = {
              "before link-local ones, on InfiniBand the first"},
     {PARAM(INT, service_level), .initial = 0, .min = 0, .max = 15, .level = OPAL_INFO_LVL_5,
      .help = "Service level of all connections"},
+    {PARAM(INT, pkey), .initial = 0, .min = 0, .max = 0xffff, .level = OPAL_INFO_LVL_5,
+     .help = "Partition key of all connections on InfiniBand, such as 0x8001 (the upper bit, the "
+             "membership, may be left out). 0: one with full membership, the default partition's "
+             "before others, then the lowest"},
     {PARAM(INT, traffic_class), .initial = 0, .min = 0, .max = 255, .level = OPAL_INFO_LVL_5,
      .help = "Traffic class of all connections, where there is a global header (RoCE)"},
     {PARAM(SIZE, memory), .initial = 8 << 20, .min = 1 << 20, .max = 1LL << 32,

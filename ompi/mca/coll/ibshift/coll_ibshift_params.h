@@ -16,6 +16,7 @@ struct ibshift_params {
     int gid_index;
     int service_level;
     int traffic_class;
+    int pkey;
     size_t memory;
     bool node;
     size_t node_memory;

@@ -167,6 +167,7 @@ static int open_adapter(char *error, size_t size)
         .gid_index = ibshift_params.gid_index,
         .service_level = ibshift_params.service_level,
         .traffic_class = ibshift_params.traffic_class,
+        .pkey = ibshift_params.pkey,
         .fork = -1,
         .topology = topology(),
     };
