@@ -154,6 +154,14 @@ static void print_json(const struct contend *c, const uint32_t *guilty, unsigned
     json_end(&j);
 }
 
+static void suggest(const struct contend *c)
+{
+    if (!c->json && c->plan == NULL && !c->schedule && c->result.sum > 1.01 * c->result.bound) {
+        fabric_job_next(&c->args, &c->job, "fabric schedule", "",
+                        "searches for a cheaper order, or a table of stages");
+    }
+}
+
 static int run(struct contend *c)
 {
     uint32_t guilty[FABRIC_GUILTY];
@@ -167,6 +175,7 @@ static int run(struct contend *c)
     if (status == CLI_OK) {
         count = fabric_job_guilty(&c->job, &c->result, guilty);
         (c->json ? print_json : print_text)(c, guilty, count);
+        suggest(c);
     }
     ibshift_contention_free(&c->result);
     ibshift_plan_flows_close(&c->flows);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fabric/graph/random.h"
 #include "fabric/graph/rate.h"
@@ -207,6 +208,32 @@ void fabric_job_close(struct fabric_job *job)
     ibshift_placement_close(job->placement);
     free(job->order);
     ibshift_fabric_free(job->fabric);
+}
+
+/* As a shell takes it: names of synthetic fabrics have semicolons. */
+static void print_word(const char *text)
+{
+    printf(strpbrk(text, " ;&|<>()$*?") != NULL ? " '%s'" : " %s", text);
+}
+
+void fabric_job_next(const struct cli_args *args, const struct fabric_job *job, const char *command,
+                     const char *options, const char *why)
+{
+    if (!isatty(STDOUT_FILENO)) {
+        return;
+    }
+    printf("\nnext: ibshift %s", command);
+    for (unsigned i = 0; i < args->count; i++) {
+        print_word(args->positional[i]);
+    }
+    if (job->hosts != NULL) {
+        printf(" --hosts");
+        print_word(job->hosts);
+    }
+    if (job->ranks_per_host > 1) {
+        printf(" --ranks-per-host %u", job->ranks_per_host);
+    }
+    printf("%s\n      %s\n", options, why);
 }
 
 unsigned fabric_job_guilty(const struct fabric_job *job, const struct ibshift_contention *c,

@@ -40,6 +40,11 @@ struct fabric_job {
 int fabric_job_open(const struct cli_args *args, struct fabric_job *job);
 void fabric_job_close(struct fabric_job *job);
 
+/* Who reads a terminal is told the next command, for the same fabric and hosts; files and pipes have
+ * nothing of it. */
+void fabric_job_next(const struct cli_args *args, const struct fabric_job *job, const char *command,
+                     const char *options, const char *why);
+
 /* "random:7" and the like: numbers behind the word and a colon, `count` of them; false: another
  * word. CLI_OK or CLI_USAGE in *status. */
 bool fabric_job_numbers(const struct cli_args *args, const char *text, const char *word,

@@ -131,6 +131,10 @@ static int run(struct schedule *s)
     }
     if (status == CLI_OK) {
         (s->json ? print_json : print_text)(s);
+        if (!s->json) {
+            fabric_job_next(&s->args, &s->job, "sim", " --svg use.svg",
+                            "runs it packet by packet, and draws the use of the links");
+        }
     }
     ibshift_arrangement_free(&s->found);
     fabric_job_close(&s->job);

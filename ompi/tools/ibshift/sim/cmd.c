@@ -276,6 +276,15 @@ static int take_background(struct sim_command *c, struct sim_job_params *params)
     return CLI_OK;
 }
 
+static void suggest(const struct sim_command *c, int status)
+{
+    if (status != CLI_OK || c->json || c->csv || c->plan != NULL || c->as != NULL) {
+        return;
+    }
+    fabric_job_next(&c->args, &c->job, "sim", " --place random:1 --as ompi --svg ompi.svg",
+                    "what Open MPI does from ranks at random places; --as mpich and ucc as well");
+}
+
 static int run(struct sim_command *c)
 {
     struct sim_job_params params;
@@ -303,6 +312,7 @@ static int run(struct sim_command *c)
     if (status != CLI_USAGE) {
         (c->json ? sim_print_json : c->csv ? sim_print_csv : sim_print_text)(c);
         sim_print_failure(c);
+        suggest(c, status);
     }
     sim_job_close(&c->run);
     return status;
