@@ -1,16 +1,40 @@
 /* `ibshift plan compare`: all algorithms of a collective, over sizes or over ranks, and who wins
  * where. */
-#include "plan/compare.h"
+#include "plan/cmd.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "proof/formula.h"
 #include "choose/choose.h"
-#include "proof/split.h"
 #include "choose/size.h"
+#include "draw/chart.h"
+#include "proof/formula.h"
+#include "proof/split.h"
+
+enum { ENTRIES_MAX = 128 };
+
+struct entry {
+    const struct ibshift_alg *alg;
+    uint32_t radix;
+    bool is_optimal; /* split as LogGP has it */
+    char label[48];
+    double *times;      /* NAN where it cannot run */
+    double *formula;    /* as published; NAN where there is none */
+    uint32_t *segments; /* in which it takes that time */
+};
+
+struct comparison {
+    struct plan_args *args;
+    struct entry entries[ENTRIES_MAX];
+    int entry_count;
+    double *points; /* sizes or numbers of ranks */
+    int point_count;
+    bool is_over_ranks;
+    double *memory;
+    uint32_t *segments_memory;
+};
 
 static void add_entry(struct comparison *c, const struct ibshift_alg *alg, uint32_t radix,
                       bool is_optimal)
@@ -191,7 +215,8 @@ static int fill(struct comparison *c)
     return 0;
 }
 
-int plan_compare_winner(const struct comparison *c, int point)
+/* The first of the fastest at a point, or -1 when none can run. */
+static int winner_at(const struct comparison *c, int point)
 {
     int best = -1;
 
@@ -205,7 +230,7 @@ int plan_compare_winner(const struct comparison *c, int point)
     return best;
 }
 
-void plan_compare_point(const struct comparison *c, int point, char *text)
+static void point_text(const struct comparison *c, int point, char *text)
 {
     if (c->is_over_ranks) {
         snprintf(text, 24, "%.0f", c->points[point]);
@@ -214,7 +239,7 @@ void plan_compare_point(const struct comparison *c, int point, char *text)
     }
 }
 
-void plan_compare_title(const struct comparison *c, char *text, size_t size)
+static void write_title(const struct comparison *c, char *text, size_t size)
 {
     const struct plan_args *args = c->args;
     bool has_vector = ibshift_collective_has_vector((enum ibshift_collective)args->collective);
@@ -248,14 +273,14 @@ static void write_segments(const struct entry *entry, int first, int last, FILE 
 static void write_winners(const struct comparison *c, FILE *out)
 {
     for (int i = 0; i < c->point_count;) {
-        int best = plan_compare_winner(c, i), last = i;
+        int best = winner_at(c, i), last = i;
         char from[24], to[24];
 
-        while (last + 1 < c->point_count && plan_compare_winner(c, last + 1) == best) {
+        while (last + 1 < c->point_count && winner_at(c, last + 1) == best) {
             last++;
         }
-        plan_compare_point(c, i, from);
-        plan_compare_point(c, last, to);
+        point_text(c, i, from);
+        point_text(c, last, to);
         fprintf(out, last > i ? "%s wins from %s to %s" : "%s wins at %s",
                 best >= 0 ? c->entries[best].label : "nobody", from, to);
         write_segments(&c->entries[best >= 0 ? best : 0], i, last, out);
@@ -268,7 +293,8 @@ static double time_of(const struct comparison *c, int e, int point, bool is_by_f
     return is_by_formula ? c->entries[e].formula[point] : c->entries[e].times[point];
 }
 
-int plan_compare_crossing(const struct comparison *c, int a, int b, bool is_by_formula)
+/* The point from which on b is always faster than a, or -1; by the formulas or the simulation. */
+static int crossing(const struct comparison *c, int a, int b, bool is_by_formula)
 {
     int from = -1;
 
@@ -291,11 +317,11 @@ int plan_compare_crossing(const struct comparison *c, int a, int b, bool is_by_f
 static void write_crossings(const struct comparison *c, FILE *out, bool is_by_formula)
 {
     for (int e = 1; e < c->entry_count; e++) {
-        int point = plan_compare_crossing(c, 0, e, is_by_formula);
+        int point = crossing(c, 0, e, is_by_formula);
         char text[24];
 
         if (point > 0) {
-            plan_compare_point(c, point, text);
+            point_text(c, point, text);
             fprintf(out, "%s is faster than %s from %s on%s\n", c->entries[e].label,
                     c->entries[0].label, text, is_by_formula ? " (published formulas)" : "");
         }
@@ -308,7 +334,7 @@ static void write_time(const struct comparison *c, FILE *out, int e, int point, 
     char text[32] = "-";
 
     if (!isnan(time)) {
-        snprintf(text, sizeof(text), "%s%.2f", plan_compare_winner(c, point) == e ? "*" : "", time);
+        snprintf(text, sizeof(text), "%s%.2f", winner_at(c, point) == e ? "*" : "", time);
     }
     fprintf(out, " %*s", width, text);
 }
@@ -328,7 +354,7 @@ static void write_columns(const struct comparison *c, FILE *out, int first, int 
         fprintf(out, " %*s", width_of(&c->entries[e]), c->entries[e].label);
     }
     for (int i = 0; i < c->point_count; i++) {
-        plan_compare_point(c, i, text);
+        point_text(c, i, text);
         fprintf(out, "\n%9s", text);
         for (int e = first; e < end; e++) {
             write_time(c, out, e, i, width_of(&c->entries[e]));
@@ -359,7 +385,7 @@ static void write_text(const struct comparison *c, FILE *out)
     enum plan_model which = c->args->which < 0 ? PLAN_COMBINED : (enum plan_model)c->args->which;
     char title[128];
 
-    plan_compare_title(c, title, sizeof(title));
+    write_title(c, title, sizeof(title));
     fprintf(out, "%s: us until the last rank is done\nmodelled (%s); parameters: %s\n\n", title,
             plan_model_name(which), c->args->model_source);
     write_times(c, out);
@@ -387,11 +413,141 @@ static void write_json(const struct comparison *c, FILE *out)
             json_value(&j, "segments", "%u", c->entries[e].segments[i]);
             json_value(&j, c->is_over_ranks ? "ranks" : "bytes", "%.0f", c->points[i]);
             json_value(&j, "us", "%.6f", c->entries[e].times[i]);
-            json_bool(&j, "wins", plan_compare_winner(c, i) == e);
+            json_bool(&j, "wins", winner_at(c, i) == e);
             json_close(&j, '}');
         }
     }
     plan_json_end(&j);
+}
+
+/* The picture: a curve for each algorithm, the points where they cross named; as many as a reader
+ * can tell apart. */
+enum { CURVES_MAX = 7, POINTS_MAX = 12 };
+
+/* How much slower than the winners on the whole; 0 for the one that always wins. */
+static double slowness(const struct comparison *c, int e)
+{
+    double sum = 0;
+
+    for (int i = 0; i < c->point_count; i++) {
+        int best = winner_at(c, i);
+
+        if (best >= 0 && !isnan(c->entries[e].times[i])) {
+            sum += log((c->entries[e].times[i] + 1e-9) / (c->entries[best].times[i] + 1e-9));
+        }
+    }
+    return sum;
+}
+
+/* The curves that a picture has room for: the plain one, which the others are measured by, and the
+ * fastest. */
+static int choose_curves(const struct comparison *c, int *chosen)
+{
+    bool is_taken[ENTRIES_MAX] = {true};
+    int count = 0;
+
+    for (chosen[count++] = 0; count < CURVES_MAX && count < c->entry_count; count++) {
+        int best = -1;
+
+        for (int e = 0; e < c->entry_count; e++) {
+            if (!is_taken[e] && (best < 0 || slowness(c, e) < slowness(c, best))) {
+                best = e;
+            }
+        }
+        if (best < 0) {
+            break;
+        }
+        is_taken[best] = true;
+        chosen[count] = best;
+    }
+    return count;
+}
+
+static void add_point(const struct comparison *c, struct chart_point *points, int *count, int e,
+                      int at, const char *verb)
+{
+    char text[24];
+
+    if (*count == POINTS_MAX) {
+        return;
+    }
+    point_text(c, at, text);
+    points[*count] = (struct chart_point){c->points[at], c->entries[e].times[at], ""};
+    snprintf(points[*count].label, sizeof(points[*count].label), "%s %s from %s%s",
+             c->entries[e].label, verb, c->is_over_ranks ? "P = " : "", text);
+    ++*count;
+}
+
+/* Where the winner changes, and where a curve falls below the plain one for good. */
+static int mark_points(const struct comparison *c, const struct chart_series *series,
+                       const int *chosen, int curves, struct chart_point *points)
+{
+    int count = 0;
+
+    for (int i = 1; i < c->point_count; i++) {
+        int best = winner_at(c, i);
+
+        if (best >= 0 && best != winner_at(c, i - 1)) {
+            add_point(c, points, &count, best, i, "wins");
+        }
+        for (int n = 1; n < curves; n++) {
+            if (chosen[n] != best && crossing(c, 0, chosen[n], false) == i) {
+                char verb[60];
+
+                snprintf(verb, sizeof(verb), "beats %.40s", series[0].label);
+                add_point(c, points, &count, chosen[n], i, verb);
+            }
+        }
+    }
+    return count;
+}
+
+static void fill_series(const struct comparison *c, const int *chosen, int count,
+                        struct chart_series *series)
+{
+    for (int i = 0; i < count; i++) {
+        series[i] = (struct chart_series){
+            .label = c->entries[chosen[i]].label,
+            .color = (enum svg_color)(SVG_BLUE + i),
+            .dash = (enum svg_dash)(i % 3),
+            .count = c->point_count,
+            .x = c->points,
+            .y = c->entries[chosen[i]].times,
+        };
+        series[count + i] = series[i];
+        series[count + i].label = NULL;
+        series[count + i].y = c->entries[chosen[i]].formula;
+        series[count + i].has_dots = true;
+    }
+}
+
+static void write_chart(const struct comparison *c, FILE *out)
+{
+    enum plan_model which = c->args->which < 0 ? PLAN_COMBINED : (enum plan_model)c->args->which;
+    struct chart_series series[2 * CURVES_MAX];
+    struct chart_point points[POINTS_MAX];
+    int chosen[CURVES_MAX], count = choose_curves(c, chosen);
+    char title[128], subtitle[256], shown[40] = "";
+
+    fill_series(c, chosen, count, series);
+    write_title(c, title, sizeof(title));
+    if (count < c->entry_count) {
+        snprintf(shown, sizeof(shown), "; the best %d of %d", count, c->entry_count);
+    }
+    snprintf(subtitle, sizeof(subtitle), "modelled (%s); parameters: %s%s%s",
+             plan_model_name(which), c->args->model_source, shown,
+             c->args->has_table ? "; lines: simulation, dots: published formula" : "");
+    chart_write(out, &(struct chart){
+                         .title = title,
+                         .subtitle = subtitle,
+                         .x_title = c->is_over_ranks ? "ranks" : "bytes",
+                         .y_title = "us until the last rank is done",
+                         .is_log = !c->is_over_ranks,
+                         .series = series,
+                         .series_count = c->args->has_table ? 2 * count : count,
+                         .points = points,
+                         .point_count = mark_points(c, series, chosen, count, points),
+                     });
 }
 
 static int begin(struct comparison *c)
@@ -429,7 +585,7 @@ static int write_out(const struct comparison *c)
     if (c->args->format == PLAN_JSON) {
         write_json(c, out);
     } else if (is_svg) {
-        plan_compare_chart(c, out);
+        write_chart(c, out);
     } else {
         write_text(c, out);
     }
