@@ -7,7 +7,7 @@
 
 #include "fabric/graph/random.h"
 
-#define CLOCK_START 1000000000 /* ns: what a clock without offset says at time 0 */
+enum { CLOCK_START = 1000000000 }; /* ns: what a clock without offset says at time 0 */
 
 /* Giving up: cancel() and abort() of net.h. */
 static bool is_of(const struct sim_message *m, uint32_t comm, uint32_t seq)
@@ -77,8 +77,9 @@ static void sim_net_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm,
     }
 }
 
-int sim_net_refusal(const struct sim_net *n, uint32_t rank, uint32_t peer,
-                    const struct ibshift_net_key *key)
+/* 0 or -ECONNABORTED: what the peer's giving up does to a message of this rank. */
+static int refusal(const struct sim_net *n, uint32_t rank, uint32_t peer,
+                   const struct ibshift_net_key *key)
 {
     if (peer >= n->ranks) {
         return -EINVAL;
@@ -93,54 +94,49 @@ int sim_net_refusal(const struct sim_net *n, uint32_t rank, uint32_t peer,
     return 0;
 }
 
-/* The message that this post belongs to, with this side filled in; SIM_NO_MESSAGE: no memory. */
-static uint32_t post(struct sim_end *end, const struct ibshift_net_message *posted, int side)
+/* Fills in this side of the message that the post belongs to. */
+static int post(struct sim_end *end, const struct ibshift_net_message *posted, int side,
+                uint32_t *message)
 {
     struct sim_net *n = end->world;
     uint32_t from = side == SIM_SENDER ? end->self : posted->peer;
     uint32_t to = side == SIM_SENDER ? posted->peer : end->self;
-    uint32_t i = sim_message_find(n, from, to, &posted->key);
-
-    if (i == SIM_NO_MESSAGE) {
-        i = sim_message_make(n, from, to, &posted->key);
-    }
-    if (i != SIM_NO_MESSAGE) {
-        struct sim_message *m = &n->messages[i];
-
-        m->flags |= side == SIM_SENDER ? SIM_HAS_SEND : SIM_HAS_RECV;
-        m->length[side] = posted->length;
-        m->buffer[side] = posted->buffer;
-        m->cookie[side] = posted->cookie;
-        m->early[side] = posted->early;
-        if (side == SIM_SENDER) {
-            m->spread = posted->spread;
-            m->piece = sim_is_short(n, posted->length) ? 0 : posted->piece;
-        } else {
-            m->note = posted->note;
-        }
-        end->at += n->options.overhead;
-    }
-    return i;
-}
-
-static int net_send(struct ibshift_net *net, const struct ibshift_net_message *posted)
-{
-    struct sim_end *end = (struct sim_end *)net;
-    struct sim_net *n = end->world;
-    int rc = sim_net_refusal(n, end->self, posted->peer, &posted->key);
-    uint32_t i;
+    int rc = refusal(n, end->self, posted->peer, &posted->key);
+    struct sim_message *m;
 
     if (rc != 0) {
         return rc;
     }
-    i = post(end, posted, SIM_SENDER);
-    if (i == SIM_NO_MESSAGE) {
+    *message = sim_message_make(n, from, to, &posted->key);
+    if (*message == SIM_NO_MESSAGE) {
         return -ENOMEM;
     }
-    if (sim_message_may_start(n, &n->messages[i])) {
+    m = &n->messages[*message];
+    m->flags |= side == SIM_SENDER ? SIM_HAS_SEND : SIM_HAS_RECV;
+    m->length[side] = posted->length;
+    m->buffer[side] = posted->buffer;
+    m->cookie[side] = posted->cookie;
+    m->early[side] = posted->early;
+    if (side == SIM_SENDER) {
+        m->spread = posted->spread;
+        m->piece = sim_is_short(n, posted->length) ? 0 : posted->piece;
+    } else {
+        m->note = posted->note;
+    }
+    end->at += n->options.overhead;
+    return IBSHIFT_NET_PENDING;
+}
+
+static int net_send(struct ibshift_net *net, const struct ibshift_net_message *posted)
+{
+    struct sim_net *n = ((struct sim_end *)net)->world;
+    uint32_t i;
+    int rc = post((struct sim_end *)net, posted, SIM_SENDER, &i);
+
+    if (rc == IBSHIFT_NET_PENDING && sim_message_may_start(n, &n->messages[i])) {
         sim_message_start(n, i);
     }
-    return IBSHIFT_NET_PENDING;
+    return rc;
 }
 
 /* A message that was held: it is copied, and over for the receiver. */
@@ -150,23 +146,18 @@ static int take_held(struct sim_net *n, uint32_t message)
     int status = sim_message_deliver(n, m);
 
     m->flags |= SIM_RECV_ENDED;
-    sim_message_settle(n, message);
+    sim_message_forget(n, message);
     return status == 0 ? IBSHIFT_NET_DONE : status;
 }
 
 static int net_recv(struct ibshift_net *net, const struct ibshift_net_message *posted)
 {
-    struct sim_end *end = (struct sim_end *)net;
-    struct sim_net *n = end->world;
-    int rc = sim_net_refusal(n, end->self, posted->peer, &posted->key);
+    struct sim_net *n = ((struct sim_end *)net)->world;
     uint32_t i;
+    int rc = post((struct sim_end *)net, posted, SIM_RECEIVER, &i);
 
-    if (rc != 0) {
+    if (rc != IBSHIFT_NET_PENDING) {
         return rc;
-    }
-    i = post(end, posted, SIM_RECEIVER);
-    if (i == SIM_NO_MESSAGE) {
-        return -ENOMEM;
     }
     if (n->messages[i].flags & SIM_ARRIVED) {
         return take_held(n, i);
@@ -220,11 +211,8 @@ static void net_leave(struct ibshift_net *net, uint32_t peer, const struct ibshi
 {
     const struct sim_end *end = (struct sim_end *)net;
     struct sim_net *n = end->world;
-    uint32_t i = sim_message_find(n, end->self, peer, key);
+    uint32_t i = sim_message_make(n, end->self, peer, key);
 
-    if (i == SIM_NO_MESSAGE) {
-        i = sim_message_make(n, end->self, peer, key);
-    }
     if (i != SIM_NO_MESSAGE) {
         n->messages[i].pending++;
         sim_queue_at(n->queue, end->at + n->options.control, SIM_LEAVE, i, 0);
@@ -268,7 +256,7 @@ static const struct ibshift_net_ops ops = {
 /* -1 .. 1 */
 static double spread(struct sim_net *n)
 {
-    return (double)(ibshift_random_next(&n->random) >> 11) * 0x1p-52 - 1;
+    return 2 * ibshift_random_share(&n->random) - 1;
 }
 
 /* All ranks of a host read one clock. */
@@ -360,9 +348,9 @@ void sim_net_begin(struct sim_net *n, sim_net_turn turn, void *context)
     n->turn = turn;
     n->turn_context = context;
     for (uint32_t r = 0; r < n->ranks; r++) {
-        double share = (double)(ibshift_random_next(&n->random) >> 11) * 0x1p-53;
+        double skew = ibshift_random_share(&n->random) * (double)n->options.skew;
 
-        n->ends[r].at = n->queue->now + (uint64_t)(share * (double)n->options.skew);
+        n->ends[r].at = n->queue->now + (uint64_t)skew;
         sim_end_wake(n, r, n->ends[r].at);
     }
 }

@@ -113,8 +113,8 @@ sim_queue_of(const struct sim_fabric *f, const struct sim_port *in, unsigned lan
 }
 
 /* The output, as the forwarding tables of the input's switch say. */
-static inline unsigned sim_way_out(const struct sim_fabric *f, const struct sim_port *in,
-                                   const struct sim_packet *p)
+static inline unsigned sim_port_out(const struct sim_fabric *f, const struct sim_port *in,
+                                    const struct sim_packet *p)
 {
     return f->graph->lft[(size_t)in->sw * f->graph->lft_stride + p->lid] - 1u;
 }
@@ -141,17 +141,5 @@ static inline void sim_after_packet(struct sim_fabric *f, const struct sim_rate 
         sim_queue_at(f->queue, f->queue->now + sim_bytes_time(rate, bytes) + more, kind, a, b);
     }
 }
-
-uint32_t sim_packet_new(struct sim_fabric *f);
-void sim_packet_drop(struct sim_fabric *f, uint32_t packet);
-
-/* Puts a packet on the cable out of a port. */
-void sim_cable_start(struct sim_fabric *f, uint32_t port, uint32_t packet, unsigned lane);
-void sim_keep_use(struct sim_fabric *f, uint32_t port, uint64_t length);
-
-/* The sender of a host: something may have changed for it. */
-void sim_sender_try(struct sim_fabric *f, uint32_t port);
-void sim_sender_due(struct sim_fabric *f, uint32_t port, uint64_t time);
-void sim_delivery(struct sim_fabric *f, uint32_t packet);
 
 #endif

@@ -102,23 +102,21 @@ struct sim_net {
 /* SIM_NO_MESSAGE: none. */
 uint32_t sim_message_find(const struct sim_net *n, uint32_t from, uint32_t to,
                           const struct ibshift_net_key *key);
+/* The one that is known, or a new one. */
 uint32_t sim_message_make(struct sim_net *n, uint32_t from, uint32_t to,
                           const struct ibshift_net_key *key);
-void sim_message_drop(struct sim_net *n, uint32_t message);
 
 /* Whether the sender's message may go into the fabric. Both ends decide by their lengths whether a
  * grant is needed; lengths that differ are told when it arrives. */
 bool sim_message_may_start(const struct sim_net *n, const struct sim_message *m);
 /* In the sender's turn: it leaves after its jitter, or when the pause that it meets is over. */
 void sim_message_start(struct sim_net *n, uint32_t message);
-/* What happens to the receiver without ending the message. */
-void sim_message_tell(struct sim_net *n, uint32_t message, int side, int news);
 /* In the receiver's turn. */
 void sim_message_grant(struct sim_net *n, uint32_t message);
 /* Moves the bytes; 0 or -EMSGSIZE. */
 int sim_message_deliver(struct sim_net *n, struct sim_message *m);
 /* Forgets the message if nothing about it is to come. */
-void sim_message_settle(struct sim_net *n, uint32_t message);
+void sim_message_forget(struct sim_net *n, uint32_t message);
 
 static inline bool sim_is_short(const struct sim_net *n, size_t length)
 {
@@ -130,10 +128,5 @@ void sim_end_wake(struct sim_net *n, uint32_t rank, uint64_t time);
 
 /* Tells one side the end of the message, once. */
 void sim_message_end(struct sim_net *n, uint32_t message, int side, int status);
-void sim_notify(struct sim_net *n, uint32_t rank, const struct sim_notice *notice);
-
-/* 0 or -ECONNABORTED: what the peer's giving up does to a message of this rank. */
-int sim_net_refusal(const struct sim_net *n, uint32_t rank, uint32_t peer,
-                    const struct ibshift_net_key *key);
 
 #endif

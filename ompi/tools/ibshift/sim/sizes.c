@@ -52,7 +52,7 @@ void sim_sizes_draw(struct sim_sizes *s, uint32_t most, double ratio, uint64_t s
 
     for (uint32_t from = 0; from < s->ranks; from++) {
         for (uint32_t to = 0; to < s->ranks; to++) {
-            double share = (double)(ibshift_random_next(&seed) >> 11) * 0x1p-53;
+            double share = ibshift_random_share(&seed);
             int bytes = (int)(most * pow(ratio, -share));
 
             if (from != to && (!is_builder || (from < half && to >= half))) {

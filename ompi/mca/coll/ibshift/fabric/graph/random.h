@@ -13,6 +13,12 @@ static inline uint64_t ibshift_random_next(uint64_t *state)
     return z ^ (z >> 31);
 }
 
+/* 0 .. 1, never 1. */
+static inline double ibshift_random_share(uint64_t *state)
+{
+    return (double)(ibshift_random_next(state) >> 11) * 0x1p-53;
+}
+
 /* 0 .. bound - 1 (the bias of at most bound / 2^32 does not matter here). */
 static inline uint32_t ibshift_random_below(uint64_t *state, uint32_t bound)
 {

@@ -1,3 +1,4 @@
+/* What becomes of a message of the simulated net, from its post to the notices of both its ends. */
 #include "sim/net_private.h"
 
 #include <errno.h>
@@ -6,12 +7,118 @@
 
 #include "fabric/graph/random.h"
 
-enum { SEEN_SOONEST = 500000, SEEN_SPREAD = 1000000 }; /* ps until a completion is seen */
+/* Messages by sender, receiver and key: chains in a table that grows with their number. */
 
-static double random_share(struct sim_net *n)
+enum { FIRST_ROOM = 1024 };
+
+static uint32_t bucket_of(const struct sim_net *n, uint32_t from, uint32_t to,
+                          const struct ibshift_net_key *key)
 {
-    return (double)(ibshift_random_next(&n->random) >> 11) * 0x1p-53;
+    uint64_t h = ((uint64_t)from << 32 | to) * 0x9e3779b97f4a7c15ull;
+
+    h ^= ((uint64_t)key->seq << 32 | key->tag) * 0xc2b2ae3d27d4eb4full;
+    h ^= h >> 29;
+    h = (h + key->comm) * 0x165667b19e3779f9ull;
+    return (uint32_t)(h >> 32) & (n->buckets - 1);
 }
+
+uint32_t sim_message_find(const struct sim_net *n, uint32_t from, uint32_t to,
+                          const struct ibshift_net_key *key)
+{
+    uint32_t i;
+
+    if (n->buckets == 0) {
+        return SIM_NO_MESSAGE;
+    }
+    i = n->heads[bucket_of(n, from, to, key)];
+    while (i != SIM_NO_MESSAGE) {
+        const struct sim_message *m = &n->messages[i];
+
+        if (m->from == from && m->to == to && memcmp(&m->key, key, sizeof(*key)) == 0) {
+            break;
+        }
+        i = m->next;
+    }
+    return i;
+}
+
+static void put(struct sim_net *n, uint32_t message)
+{
+    struct sim_message *m = &n->messages[message];
+    uint32_t *head = &n->heads[bucket_of(n, m->from, m->to, &m->key)];
+
+    m->next = *head;
+    *head = message;
+}
+
+/* Twice the room, for messages and buckets alike. */
+static int grow(struct sim_net *n)
+{
+    uint32_t room = n->room == 0 ? FIRST_ROOM : n->room * 2;
+    struct sim_message *messages = realloc(n->messages, room * sizeof(*messages));
+    uint32_t *heads;
+
+    if (messages == NULL) {
+        return -1;
+    }
+    n->messages = messages;
+    heads = malloc(room * sizeof(*heads));
+    if (heads == NULL) {
+        return -1;
+    }
+    free(n->heads);
+    n->heads = heads;
+    n->room = n->buckets = room;
+    memset(heads, 0xff, room * sizeof(*heads)); /* SIM_NO_MESSAGE */
+    for (uint32_t i = 0; i < n->used; i++) {
+        if (n->messages[i].flags != 0 || n->messages[i].pending > 0) {
+            put(n, i);
+        }
+    }
+    return 0;
+}
+
+uint32_t sim_message_make(struct sim_net *n, uint32_t from, uint32_t to,
+                          const struct ibshift_net_key *key)
+{
+    uint32_t i = sim_message_find(n, from, to, key);
+
+    if (i != SIM_NO_MESSAGE) {
+        return i;
+    }
+    i = n->unused;
+    if (i != SIM_NO_MESSAGE) {
+        n->unused = n->messages[i].next;
+    } else {
+        if (n->used == n->room && grow(n) != 0) {
+            return SIM_NO_MESSAGE;
+        }
+        i = n->used++;
+    }
+    n->messages[i] = (struct sim_message){.from = from, .to = to, .key = *key};
+    put(n, i);
+    if (++n->known > n->stats.most) {
+        n->stats.most = n->known;
+    }
+    return i;
+}
+
+static void message_drop(struct sim_net *n, uint32_t message)
+{
+    struct sim_message *m = &n->messages[message];
+    uint32_t *link = &n->heads[bucket_of(n, m->from, m->to, &m->key)];
+
+    while (*link != message) {
+        link = &n->messages[*link].next;
+    }
+    *link = m->next;
+    m->flags = 0;
+    m->next = n->unused;
+    n->unused = message;
+    n->known--;
+}
+
+enum { SEEN_SOONEST = 500000, SEEN_SPREAD = 1000000 }; /* ps until a completion is seen */
 
 /* The rank's next turn is at that time, or when its processor and host are free again. */
 void sim_end_wake(struct sim_net *n, uint32_t rank, uint64_t time)
@@ -26,7 +133,7 @@ void sim_end_wake(struct sim_net *n, uint32_t rank, uint64_t time)
     }
 }
 
-void sim_notify(struct sim_net *n, uint32_t rank, const struct sim_notice *notice)
+static void notify(struct sim_net *n, uint32_t rank, const struct sim_notice *notice)
 {
     struct sim_end *end = &n->ends[rank];
 
@@ -50,7 +157,7 @@ void sim_notify(struct sim_net *n, uint32_t rank, const struct sim_notice *notic
     sim_end_wake(n, rank, n->queue->now);
 }
 
-void sim_message_settle(struct sim_net *n, uint32_t message)
+void sim_message_forget(struct sim_net *n, uint32_t message)
 {
     uint32_t flags = n->messages[message].flags;
     bool is_held = (flags & SIM_ARRIVED) && !(flags & SIM_HAS_RECV);
@@ -59,7 +166,7 @@ void sim_message_settle(struct sim_net *n, uint32_t message)
 
     if (!is_held && !is_sending && !is_receiving && n->messages[message].pending == 0) {
         free(n->messages[message].held);
-        sim_message_drop(n, message);
+        message_drop(n, message);
     }
 }
 
@@ -69,12 +176,12 @@ void sim_message_end(struct sim_net *n, uint32_t message, int side, int status)
     bool is_send = side == SIM_SENDER;
 
     m->flags |= is_send ? SIM_SEND_ENDED : SIM_RECV_ENDED;
-    sim_notify(n, is_send ? m->from : m->to,
-               &(struct sim_notice){.cookie = m->cookie[side],
-                                    .peer = is_send ? m->to : m->from,
-                                    .status = status,
-                                    .granted = SIM_NO_MESSAGE});
-    sim_message_settle(n, message);
+    notify(n, is_send ? m->from : m->to,
+           &(struct sim_notice){.cookie = m->cookie[side],
+                                .peer = is_send ? m->to : m->from,
+                                .status = status,
+                                .granted = SIM_NO_MESSAGE});
+    sim_message_forget(n, message);
 }
 
 /* Whether the sender's message may go into the fabric; both ends' lengths decide alike unless they
@@ -94,9 +201,9 @@ void sim_message_start(struct sim_net *n, uint32_t message)
 
     m->flags |= SIM_STARTED;
     if (n->options.jitter > 0) {
-        time += (uint64_t)(random_share(n) * 2 * (double)n->options.jitter);
+        time += (uint64_t)(ibshift_random_share(&n->random) * 2 * (double)n->options.jitter);
     }
-    if (n->options.pause_share > 0 && random_share(n) < n->options.pause_share) {
+    if (n->options.pause_share > 0 && ibshift_random_share(&n->random) < n->options.pause_share) {
         n->paused[end->host] = end->at + n->options.pause;
         n->stats.pauses++;
     }
@@ -104,18 +211,19 @@ void sim_message_start(struct sim_net *n, uint32_t message)
     sim_queue_at(n->queue, time, SIM_START, message, 0);
 }
 
-void sim_message_tell(struct sim_net *n, uint32_t message, int side, int news)
+/* What happens to the receiver without ending the message. */
+static void message_tell(struct sim_net *n, uint32_t message, int side, int news)
 {
     const struct sim_message *m = &n->messages[message];
     bool is_send = side == SIM_SENDER;
 
     if ((m->flags & (is_send ? SIM_HAS_SEND : SIM_HAS_RECV)) &&
         !(m->flags & (is_send ? SIM_SEND_ENDED : SIM_RECV_ENDED))) {
-        sim_notify(n, is_send ? m->from : m->to,
-                   &(struct sim_notice){.cookie = m->cookie[side],
-                                        .peer = is_send ? m->to : m->from,
-                                        .status = news,
-                                        .granted = SIM_NO_MESSAGE});
+        notify(n, is_send ? m->from : m->to,
+               &(struct sim_notice){.cookie = m->cookie[side],
+                                    .peer = is_send ? m->to : m->from,
+                                    .status = news,
+                                    .granted = SIM_NO_MESSAGE});
     }
 }
 
@@ -185,18 +293,18 @@ static void grant_arrives(struct sim_net *n, uint32_t message)
     m->pending--;
     m->flags |= SIM_GRANTED;
     if (sim_message_may_start(n, m)) {
-        sim_notify(n, m->from, &(struct sim_notice){.granted = message});
+        notify(n, m->from, &(struct sim_notice){.granted = message});
     } else {
         sim_end_wake(n, m->from, n->queue->now); /* its pacing may wait for this */
-        sim_message_settle(n, message);
+        sim_message_forget(n, message);
     }
 }
 
 static void leave_arrives(struct sim_net *n, uint32_t message)
 {
     n->messages[message].pending--;
-    sim_message_tell(n, message, SIM_RECEIVER, IBSHIFT_NET_LEFT);
-    sim_message_settle(n, message);
+    message_tell(n, message, SIM_RECEIVER, IBSHIFT_NET_LEFT);
+    sim_message_forget(n, message);
 }
 
 /* The time that an empty fabric takes back, a bit long. */
@@ -278,7 +386,7 @@ static void arrive_early(struct sim_net *n, uint32_t message)
 
     sim_queue_at(n->queue, n->queue->now + way_back(n, m), SIM_NEARLY, message, 0);
     if (m->early[SIM_RECEIVER] > 0) {
-        sim_message_tell(n, message, SIM_RECEIVER, IBSHIFT_NET_EARLY);
+        message_tell(n, message, SIM_RECEIVER, IBSHIFT_NET_EARLY);
     }
 }
 
@@ -292,7 +400,7 @@ static bool is_piece(const struct sim_net *n, uint32_t message)
 
 static void piece_arrives(struct sim_net *n, uint32_t message)
 {
-    uint64_t seen = SEEN_SOONEST + (uint64_t)(random_share(n) * SEEN_SPREAD);
+    uint64_t seen = SEEN_SOONEST + (uint64_t)(ibshift_random_share(&n->random) * SEEN_SPREAD);
 
     sim_queue_at(n->queue, n->queue->now + seen, SIM_PIECE, message, 0);
 }
@@ -369,7 +477,7 @@ void sim_net_event(struct sim_net *n, int kind, const struct sim_event *event)
         post_piece(n, event->a);
         break;
     case SIM_NEARLY:
-        sim_message_tell(n, event->a, SIM_SENDER, IBSHIFT_NET_EARLY);
+        message_tell(n, event->a, SIM_SENDER, IBSHIFT_NET_EARLY);
         break;
     case SIM_LEAVE:
         leave_arrives(n, event->a);

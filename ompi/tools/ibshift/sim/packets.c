@@ -1,6 +1,9 @@
-/* What happens to packets in switches: queues, arbitration, cables, credits. */
+/* Packets at work: what becomes of them in switches (queues, arbitration, cables, credits), how hosts
+ * cut messages into packets, and the events that move both. */
 #include "sim/fabric_private.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void set_bit(uint64_t *mask, unsigned bit)
@@ -38,7 +41,8 @@ static uint64_t *wanted_by(const struct sim_fabric *f, uint32_t out, unsigned la
     return &f->wanted[((size_t)out * f->options.lanes + lane) * f->words];
 }
 
-void sim_keep_use(struct sim_fabric *f, uint32_t port, uint64_t length)
+/* Puts a packet on the cable out of a port. */
+static void keep_use(struct sim_fabric *f, uint32_t port, uint64_t length)
 {
     uint64_t bin = f->queue->now / f->bin_width;
 
@@ -56,7 +60,7 @@ void sim_keep_use(struct sim_fabric *f, uint32_t port, uint64_t length)
     f->bins[(size_t)port * f->bin_count + bin] += length;
 }
 
-void sim_cable_start(struct sim_fabric *f, uint32_t port, uint32_t packet, unsigned lane)
+static void cable_start(struct sim_fabric *f, uint32_t port, uint32_t packet, unsigned lane)
 {
     struct sim_port *out = &f->ports[port];
     struct sim_packet *p = &f->packets[packet];
@@ -68,7 +72,7 @@ void sim_cable_start(struct sim_fabric *f, uint32_t port, uint32_t packet, unsig
     f->stats.hops++;
     p->lane_in = (uint8_t)lane;
     if (f->bins != NULL) {
-        sim_keep_use(f, port, length);
+        keep_use(f, port, length);
     }
     if (out->to_switch) {
         f->credit[(size_t)port * f->options.lanes + lane] -= p->bytes;
@@ -110,7 +114,7 @@ static uint32_t take_packet(struct sim_fabric *f, struct sim_port *in, uint32_t 
 
     ends->first = next;
     if (next != SIM_NONE && f->options.arbiter == SIM_FIFO) {
-        then = sim_way_out(f, in, &f->packets[next]);
+        then = sim_port_out(f, in, &f->packets[next]);
     }
     if (next == SIM_NONE || then != number) {
         unwant(f, in, out, lane);
@@ -135,7 +139,7 @@ static void forward(struct sim_fabric *f, uint32_t out, uint32_t input, unsigned
     }
     port->turn = (uint8_t)(in->number + 1);
     port->lane_turn = (uint8_t)(lane + 1);
-    sim_cable_start(f, out, packet, lane);
+    cable_start(f, out, packet, lane);
     sim_after_packet(f, rate, bytes, rate->sent, 0, SIM_SENT, out, input);
     sim_after_packet(f, rate, bytes, rate->credit, f->options.flight, SIM_CREDIT, in->peer,
                      bytes | lane_in << 16);
@@ -267,7 +271,7 @@ static void head_arrives(struct sim_fabric *f, uint32_t packet, uint32_t port, b
     struct sim_packet *p = &f->packets[packet];
     struct sim_port *in = &f->ports[port];
     size_t entry = (size_t)in->sw * f->graph->lft_stride + p->lid;
-    unsigned number = sim_way_out(f, in, p);
+    unsigned number = sim_port_out(f, in, p);
     uint32_t out = in->first + number;
     unsigned from = f->ports[in->peer].rate, to = f->ports[out].rate;
     struct sim_queue_ends *ends;
@@ -321,6 +325,223 @@ static void offer_input(struct sim_fabric *f, uint32_t input)
     }
 }
 
+/* The hosts' ends of the fabric: messages become packets and packets messages. */
+
+enum { FIRST_ROOM = 1024 };
+
+/* Makes room for one more element; -ENOMEM. */
+static int grow(void **array, uint32_t *room, size_t size)
+{
+    uint32_t wanted = *room == 0 ? FIRST_ROOM : *room * 2;
+    void *grown = wanted > *room ? realloc(*array, wanted * size) : NULL;
+
+    if (grown == NULL) {
+        return -ENOMEM;
+    }
+    *array = grown;
+    *room = wanted;
+    return 0;
+}
+
+/* SIM_NONE: no memory. */
+static uint32_t packet_new(struct sim_fabric *f)
+{
+    uint32_t packet = f->unused_packet;
+
+    if (packet != SIM_NONE) {
+        f->unused_packet = f->packets[packet].next;
+    } else {
+        if (f->packet_used == f->packet_room &&
+            grow((void **)&f->packets, &f->packet_room, sizeof(*f->packets)) != 0) {
+            f->queue->is_broken = true;
+            return SIM_NONE;
+        }
+        packet = f->packet_used++;
+    }
+    if (++f->stats.in_flight > f->stats.most) {
+        f->stats.most = f->stats.in_flight;
+    }
+    return packet;
+}
+
+static void packet_drop(struct sim_fabric *f, uint32_t packet)
+{
+    f->packets[packet].next = f->unused_packet;
+    f->unused_packet = packet;
+    f->stats.in_flight--;
+}
+
+static uint32_t flow_new(struct sim_fabric *f)
+{
+    uint32_t flow = f->unused_flow;
+
+    if (flow != SIM_NONE) {
+        f->unused_flow = f->flows[flow].next;
+        return flow;
+    }
+    if (f->flow_used == f->flow_room &&
+        grow((void **)&f->flows, &f->flow_room, sizeof(*f->flows)) != 0) {
+        return SIM_NONE;
+    }
+    return f->flow_used++;
+}
+
+static void leave_ring(struct sim_fabric *f, uint32_t port, uint32_t index)
+{
+    struct sim_active *active = &f->flows[index];
+
+    if (active->next == index) {
+        f->ring[port] = SIM_NONE;
+    } else {
+        f->flows[active->previous].next = active->next;
+        f->flows[active->next].previous = active->previous;
+        f->ring[port] = active->next;
+    }
+    f->row[port] = 0;
+    f->stats.waiting--;
+}
+
+/* A message keeps its turn until it has sent `burst` packets in a row. */
+static void pass_turn(struct sim_fabric *f, uint32_t port, uint32_t index)
+{
+    if (f->ring[port] != index) { /* those before it were not due, or had no credit */
+        f->ring[port] = index;
+        f->row[port] = 0;
+    }
+    if (++f->row[port] >= f->options.burst) {
+        f->ring[port] = f->flows[index].next;
+        f->row[port] = 0;
+    }
+}
+
+static void send_packet(struct sim_fabric *f, uint32_t port, uint32_t index, unsigned lane)
+{
+    struct sim_active *active = &f->flows[index];
+    const struct sim_rate *rate = &f->rate[f->ports[port].rate];
+    uint32_t packet = packet_new(f);
+    uint32_t bytes = active->left < f->options.mtu ? (uint32_t)active->left : f->options.mtu;
+    struct sim_packet *p;
+
+    if (packet == SIM_NONE) {
+        return;
+    }
+    p = &f->packets[packet];
+    active->left -= bytes;
+    active->due = f->queue->now + active->gap;
+    *p = (struct sim_packet){.flow = index,
+                             .lid = active->lid,
+                             .bytes = (uint16_t)bytes,
+                             .sl = active->sl,
+                             .flags = active->is_other ? SIM_PACKET_OTHER : 0};
+    if (active->early > 0) {
+        p->flags |= active->early <= bytes ? SIM_PACKET_EARLY : 0;
+        active->early -= active->early < bytes ? active->early : bytes;
+    }
+    if (active->left == 0) {
+        p->flags |= SIM_PACKET_LAST;
+        leave_ring(f, port, index);
+        if (f->user.left != NULL) {
+            f->user.left(f->user.context, active->user);
+        }
+    } else if (!active->is_serial) {
+        pass_turn(f, port, index);
+    }
+    cable_start(f, port, packet, lane);
+    sim_after_packet(f, rate, bytes, rate->sent, 0, SIM_SENT, port, SIM_NONE);
+}
+
+/* The host's next message in turn that may send: it has credit and is due. */
+static void sender_try(struct sim_fabric *f, uint32_t port)
+{
+    uint32_t index = f->ring[port], first = index;
+    uint64_t due = SIM_NEVER;
+
+    if (index == SIM_NONE || f->ports[port].is_busy) {
+        return;
+    }
+    do {
+        const struct sim_active *active = &f->flows[index];
+        unsigned lane = active->sl % f->options.lanes;
+
+        if (f->credit[(size_t)port * f->options.lanes + lane] >= (int32_t)f->options.mtu) {
+            if (active->due <= f->queue->now) {
+                send_packet(f, port, index, lane);
+                return;
+            }
+            due = active->due < due ? active->due : due;
+        }
+        index = active->next;
+    } while (index != first);
+    if (due < f->woken[port]) {
+        f->woken[port] = due;
+        sim_queue_at(f->queue, due, SIM_DUE, port, 0);
+    }
+}
+
+static void sender_due(struct sim_fabric *f, uint32_t port, uint64_t time)
+{
+    if (f->woken[port] == time) {
+        f->woken[port] = SIM_NEVER;
+    }
+    sender_try(f, port);
+}
+
+static void deliver(struct sim_fabric *f, uint32_t packet)
+{
+    uint32_t index = f->packets[packet].flow, user = f->flows[index].user;
+    unsigned flags = f->packets[packet].flags;
+
+    f->stats.packets++;
+    packet_drop(f, packet);
+    if (flags & SIM_PACKET_LAST) {
+        f->flows[index].next = f->unused_flow;
+        f->unused_flow = index;
+    }
+    if (flags & SIM_PACKET_EARLY) {
+        f->user.arrived(f->user.context, user, SIM_EARLY);
+    }
+    if (flags & SIM_PACKET_LAST) {
+        f->user.arrived(f->user.context, user, SIM_COMPLETE);
+    }
+}
+
+int sim_fabric_send(struct sim_fabric *f, const struct sim_flow *flow)
+{
+    uint32_t port = f->graph->hosts[flow->from], index = flow_new(f), last = f->ring[port];
+    struct sim_active *active;
+
+    if (index == SIM_NONE) {
+        return -ENOMEM;
+    }
+    active = &f->flows[index];
+    *active = (struct sim_active){.user = flow->user,
+                                  .left = flow->bytes,
+                                  .early = flow->early,
+                                  .gap = flow->gap,
+                                  .due = f->queue->now,
+                                  .lid = flow->lid,
+                                  .sl = flow->sl,
+                                  .is_other = flow->is_other,
+                                  .is_serial = flow->is_serial};
+    if (last == SIM_NONE) {
+        active->next = index;
+        f->ring[port] = index;
+    } else { /* behind all that wait: the ring's place before the next to send */
+        uint32_t before = f->flows[last].previous;
+
+        active->next = last;
+        active->previous = before;
+        f->flows[before].next = index;
+        f->flows[last].previous = index;
+    }
+    if (last == SIM_NONE) {
+        active->previous = index;
+    }
+    f->stats.waiting++;
+    sender_try(f, port);
+    return 0;
+}
+
 static void cable_is_free(struct sim_fabric *f, uint32_t out, uint32_t input)
 {
     struct sim_port *in;
@@ -328,7 +549,7 @@ static void cable_is_free(struct sim_fabric *f, uint32_t out, uint32_t input)
 
     f->ports[out].is_busy = 0;
     if (input == SIM_NONE) {
-        sim_sender_try(f, out);
+        sender_try(f, out);
         return;
     }
     in = &f->ports[input];
@@ -361,18 +582,18 @@ void sim_fabric_event(struct sim_fabric *f, int kind, const struct sim_event *ev
             break;
         }
         if (f->ports[event->a].sw == SIM_NO_SWITCH) {
-            sim_sender_try(f, event->a);
+            sender_try(f, event->a);
         } else {
             arbitrate(f, event->a);
         }
         break;
     case SIM_DELIVERY:
-        sim_delivery(f, event->a);
+        deliver(f, event->a);
         break;
     case SIM_SLOT:
         match(f, event->a);
         break;
     default:
-        sim_sender_due(f, event->a, event->time);
+        sender_due(f, event->a, event->time);
     }
 }
