@@ -245,6 +245,20 @@ static int take_lanes(struct sim_command *c)
     return rc == 0 ? CLI_OK : cli_error(c->args.command, "no memory");
 }
 
+/* The simulated fabric follows the tables without looking, so that every route must exist. */
+static int check_others(struct sim_command *c, uint32_t count)
+{
+    struct ibshift_paths *paths;
+    struct ibshift_error err;
+    int rc = ibshift_paths_build_base(c->job.fabric, c->others, count, &paths, &err);
+
+    if (rc != 0) {
+        return cli_error(c->args.command, "--background: %s", err.text);
+    }
+    ibshift_paths_free(paths);
+    return CLI_OK;
+}
+
 /* "0.3:65536": the hosts that are not the job's. */
 static int take_background(struct sim_command *c, struct sim_job_params *params)
 {
@@ -273,7 +287,7 @@ static int take_background(struct sim_command *c, struct sim_job_params *params)
                                                       .seed = (uint64_t)c->number.seed};
     params->others = c->others;
     params->other_count = count;
-    return CLI_OK;
+    return check_others(c, count);
 }
 
 static void suggest(const struct sim_command *c, int status)
