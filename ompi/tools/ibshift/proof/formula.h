@@ -39,9 +39,4 @@ const struct ibshift_formula *ibshift_formula_find(const char *collective, const
 /* All of them; ends with a row whose collective is NULL. */
 extern const struct ibshift_formula ibshift_formulas[];
 
-/* proof/formula_exact.c */
-ibshift_formula_time ibshift_exact_linear_scatter, ibshift_exact_linear_gather,
-    ibshift_exact_tree_scatter, ibshift_exact_tree_gather, ibshift_exact_halves_scatter,
-    ibshift_exact_halves_gather, ibshift_exact_ring, ibshift_exact_neighbor, ibshift_exact_doubling;
-
 #endif
