@@ -1,13 +1,306 @@
-/* `ibshift info`: what is installed here and what a process started here would use. */
+/* `ibshift info`: what is installed here and what a process started here would use, in its two
+ * forms. */
 #include "info/cmd.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "fabric/cmd.h"
-#include "fabric/read/compiled.h"
 #include "choose/param.h"
+#include "fabric/read/compiled.h"
+#include "json.h"
+#include "options.h"
+#include "plan/alg.h"
+
+static void print_component(const struct info_component *c, FILE *out)
+{
+    fprintf(out, "ibshift %s\n", IBSHIFT_VERSION);
+    if (c->program[0] == '\0') {
+        fputs("  component    left out: built without Open MPI\n", out);
+        return;
+    }
+    fprintf(out, "  built for    Open MPI %s\n", c->release);
+    fprintf(out, "  component    %s/mca_coll_ibshift.so%s\n", c->folder,
+            c->is_file ? "" : ": not there");
+    if (!c->is_found) {
+        fprintf(out, "  Open MPI     does not find it (%s --param coll ibshift)\n", c->program);
+    } else if (c->needs_path) {
+        fprintf(out, "  Open MPI     finds it with --mca mca_base_component_path %s:SYS_DEFAULT\n",
+                c->folder);
+    } else {
+        fputs("  Open MPI     finds it\n", out);
+    }
+}
+
+static void print_port(const struct info_port *port, FILE *out)
+{
+    char name[80];
+
+    snprintf(name, sizeof(name), "%s:%u", port->device, port->number);
+    fprintf(out, "  %-16s %-10s %-6s %6.5g Gb/s  distance %u", name,
+            port->is_ethernet ? "Ethernet" : "InfiniBand", port->is_active ? "active" : "down",
+            port->rate / 1000.0, port->distance);
+    if (port->place > 0) {
+        fprintf(out, "  used: LID %u, LMC %u, MTU %u, GID %u %s", port->lid, port->lmc, port->mtu,
+                port->gid_index, port->gid);
+    }
+    fputc('\n', out);
+}
+
+static void print_devices(const struct info_devices *devices, FILE *out)
+{
+    fputs("Ports of this machine, and those that a process started here would use\n", out);
+    for (int i = 0; i < devices->count; i++) {
+        print_port(&devices->ports[i], out);
+    }
+    if (devices->why[0] != '\0') {
+        fprintf(out, "  none used: %s\n", devices->why);
+    }
+}
+
+static void print_model(const struct info *info, FILE *out)
+{
+    fprintf(out, "Cost model: %s\n",
+            info->model[0] != '\0' ? info->model
+            : info->devices.is_software
+                ? "typical values of a device in software, not measured here"
+                : "typical values, not measured here");
+    if (info->model_error[0] != '\0') {
+        fprintf(out, "  %s\n  a job goes on with the typical values:\n", info->model_error);
+    }
+    fprintf(out, "  %s\n", info->model_text);
+}
+
+static void print_fabric(const struct info *info, FILE *out)
+{
+    if (info->fabric[0] == '\0') {
+        fputs("Fabric: no file; all-to-alls go in rank order\n", out);
+        return;
+    }
+    fprintf(out, "Fabric: %s\n", info->fabric);
+    if (info->fabric_error[0] != '\0') {
+        fprintf(out, "  %s\n", info->fabric_error);
+        return;
+    }
+    fprintf(out, "  %u hosts, %u switches%s\n", info->fabric_hosts, info->fabric_switches,
+            info->fabric_order > 0 ? ", with a routing order" : "");
+    if (info->host[0] != '\0') {
+        fprintf(out, "  this machine is \"%s\"\n", info->host);
+    } else {
+        fputs("  this machine's port is not in it\n", out);
+    }
+}
+
+/* Open MPI's numbers: decimal or 0x, and k, m, g or t for a power of 1024. */
+static bool is_number(const char *text, long long *value)
+{
+    static const char suffixes[] = "kmgt";
+    const char *suffix;
+    char *end;
+
+    *value = strtoll(text, &end, 0);
+    if (end != text && *end != '\0' && end[1] == '\0' &&
+        (suffix = strchr(suffixes, *end | 0x20)) != NULL) {
+        *value <<= 10 * (suffix - suffixes + 1);
+        end++;
+    }
+    return end != text && *end == '\0';
+}
+
+/* The component takes its default in place of what it refuses. */
+static bool is_refused(const struct info_param *param, const char *given)
+{
+    long long wanted, value;
+
+    if (param->value == NULL || given[0] == '\0' || strcmp(given, param->value) == 0) {
+        return false;
+    }
+    if (param->source != NULL && strcmp(param->source, "default") == 0) {
+        return true;
+    }
+    return is_number(param->value, &value) && is_number(given, &wanted) && value != wanted;
+}
+
+/* As a job would say it: names that there are not, values that are not taken; how many. */
+static int print_wrong(const struct info_component *c, FILE *out)
+{
+    static const char before[] = "OMPI_MCA_", prefix[] = "coll_ibshift_";
+    const char *names[INFO_PARAMS];
+    int wrong = 0;
+
+    for (int i = 0; i < c->count; i++) {
+        names[i] = c->params[i].name;
+    }
+    for (char **entry = environ; c->count > 0 && *entry != NULL; entry++) {
+        const char *name = *entry + sizeof(before) - 1, *given, *near;
+        char word[128];
+        int i = 0;
+
+        if (strncmp(*entry, before, sizeof(before) - 1) != 0 ||
+            strncmp(name, prefix, sizeof(prefix) - 1) != 0 || strchr(name, '=') == NULL) {
+            continue;
+        }
+        snprintf(word, sizeof(word), "%.*s", (int)strcspn(name, "="), name);
+        given = strchr(name, '=') + 1;
+        while (i < c->count && strcmp(names[i], word) != 0) {
+            i++;
+        }
+        if (i == c->count) {
+            near = cli_nearest(word, names, (size_t)c->count);
+            fprintf(out, "  %s = %s: there is no such parameter%s%s\n", word, given,
+                    near != NULL ? ". Nearest: " : "", near != NULL ? near : "");
+            wrong++;
+        } else if (is_refused(&c->params[i], given)) {
+            fprintf(out, "  %s = %s: not accepted, a job goes on with %s\n", word, given,
+                    c->params[i].value);
+            wrong++;
+        }
+    }
+    return wrong;
+}
+
+/* All, or those that somebody has set. */
+static void print_params(const struct info_component *c, bool all, FILE *out)
+{
+    int shown = 0;
+
+    fprintf(out, "Parameters%s\n", all ? "" : " that are set (--all: all of them)");
+    for (int i = 0; i < c->count; i++) {
+        const struct info_param *param = &c->params[i];
+        bool is_empty = param->value == NULL || param->value[0] == '\0';
+
+        if (all || param->source == NULL || strcmp(param->source, "default") != 0) {
+            fprintf(out, "  %s = %s  (%s)\n", param->name, is_empty ? "empty" : param->value,
+                    param->source != NULL ? param->source : "source not known");
+            shown++;
+        }
+    }
+    shown += print_wrong(c, out);
+    if (shown == 0) {
+        fputs(c->is_found ? "  none\n" : "  not known without the component\n", out);
+    }
+}
+
+static void print_algorithms(FILE *out)
+{
+    int last = -1;
+
+    fputs("Algorithms (ibshift plan list)", out);
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        const struct ibshift_alg *alg = ibshift_alg_table[i];
+
+        if ((int)alg->collective != last) {
+            fprintf(out, "\n  %-14s %s", ibshift_collective_name(alg->collective), alg->name);
+        } else {
+            fprintf(out, ", %s", alg->name);
+        }
+        last = (int)alg->collective;
+    }
+    fputc('\n', out);
+}
+
+static void print_text(const struct info *info, bool all, FILE *out)
+{
+    print_component(&info->component, out);
+    print_devices(&info->devices, out);
+    print_fabric(info, out);
+    print_model(info, out);
+    print_params(&info->component, all, out);
+    print_algorithms(out);
+}
+
+static void member(struct json *j, const char *name, const char *text)
+{
+    if (text == NULL || text[0] == '\0') {
+        json_value(j, name, "null");
+    } else {
+        json_text(j, name, text);
+    }
+}
+
+static void port_json(const struct info_port *port, struct json *j)
+{
+    json_open(j, NULL, '{');
+    json_text(j, "device", port->device);
+    json_value(j, "port", "%u", port->number);
+    json_bool(j, "ethernet", port->is_ethernet);
+    json_bool(j, "active", port->is_active);
+    json_value(j, "mbps", "%u", port->rate);
+    json_value(j, "distance", "%u", port->distance);
+    json_value(j, "used", "%u", port->place);
+    if (port->place > 0) {
+        json_value(j, "lid", "%u", port->lid);
+        json_value(j, "lmc", "%u", port->lmc);
+        json_value(j, "mtu", "%u", port->mtu);
+        json_value(j, "gid_index", "%u", port->gid_index);
+        member(j, "gid", port->gid);
+    }
+    json_close(j, '}');
+}
+
+static void params_json(const struct info_component *c, struct json *j)
+{
+    json_open(j, "parameters", '[');
+    for (int i = 0; i < c->count; i++) {
+        const struct info_param *param = &c->params[i];
+
+        json_open(j, NULL, '{');
+        json_text(j, "name", param->name);
+        json_text(j, "value", param->value != NULL ? param->value : "");
+        member(j, "source", param->source);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void algorithms_json(struct json *j)
+{
+    json_open(j, "algorithms", '{');
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        const struct ibshift_alg *alg = ibshift_alg_table[i];
+
+        if (i == 0 || ibshift_alg_table[i - 1]->collective != alg->collective) {
+            json_open(j, ibshift_collective_name(alg->collective), '[');
+        }
+        json_text(j, NULL, alg->name);
+        if (i + 1 == ibshift_alg_count || ibshift_alg_table[i + 1]->collective != alg->collective) {
+            json_close(j, ']');
+        }
+    }
+    json_close(j, '}');
+}
+
+static void print_json(const struct info *info, FILE *out)
+{
+    const struct info_component *c = &info->component;
+    struct json j;
+
+    json_begin(&j, out);
+    json_text(&j, "version", IBSHIFT_VERSION);
+    member(&j, "open_mpi", c->release);
+    member(&j, "folder", c->folder);
+    json_bool(&j, "component", c->is_file);
+    json_bool(&j, "found", c->is_found);
+    json_bool(&j, "needs_path", c->needs_path);
+    json_open(&j, "ports", '[');
+    for (int i = 0; i < info->devices.count; i++) {
+        port_json(&info->devices.ports[i], &j);
+    }
+    json_close(&j, ']');
+    member(&j, "none_used", info->devices.why);
+    member(&j, "model", info->model);
+    member(&j, "model_error", info->model_error);
+    member(&j, "model_parameters", info->model_text);
+    member(&j, "fabric", info->fabric);
+    member(&j, "fabric_error", info->fabric_error);
+    json_value(&j, "fabric_hosts", "%u", info->fabric_hosts);
+    json_value(&j, "fabric_switches", "%u", info->fabric_switches);
+    member(&j, "fabric_host", info->host);
+    params_json(c, &j);
+    algorithms_json(&j);
+    json_end(&j);
+}
 
 static void look_at_model(struct info *info)
 {
@@ -74,32 +367,6 @@ static void look_at_fabric(struct info *info)
     ibshift_fabric_free(f);
 }
 
-static int number_of(const struct info_component *c, const char *name, int initial)
-{
-    const char *text = info_param(c, name);
-    long value;
-
-    return cli_parse_long(text, -1, 255, &value) == 0 ? (int)value : initial;
-}
-
-static void gather(struct info *info, const char *model, const char *fabric)
-{
-    struct info_component *c = &info->component;
-
-    c->program = IBSHIFT_OMPI_INFO;
-    c->release = IBSHIFT_OMPI_VERSION;
-    c->folder = IBSHIFT_COMPONENT_DIR;
-    if (info_component_find(c) != 0) {
-        c->is_found = false;
-    }
-    info->model = model != NULL ? model : info_param(c, "model");
-    info->fabric = fabric != NULL ? fabric : info_param(c, "fabric");
-    info_devices_find(&info->devices, info_param(c, "device"), number_of(c, "ports", 1),
-                      number_of(c, "gid_index", -1));
-    look_at_model(info);
-    look_at_fabric(info);
-}
-
 int cmd_info(int argc, char **argv)
 {
     const char *model = NULL, *fabric = NULL;
@@ -124,14 +391,18 @@ int cmd_info(int argc, char **argv)
     if (info == NULL) {
         return cli_error("info", "out of memory");
     }
-    gather(info, model, fabric);
+    info_machine(info);
+    info->model = model != NULL ? model : info->model;
+    info->fabric = fabric != NULL ? fabric : info->fabric;
+    look_at_model(info);
+    look_at_fabric(info);
     if (json) {
-        info_print_json(info, stdout);
+        print_json(info, stdout);
     } else {
-        info_print(info, all, stdout);
+        print_text(info, all, stdout);
     }
     rc = info->model_error[0] != '\0' || info->fabric_error[0] != '\0' ? CLI_USAGE : CLI_OK;
-    info_component_free(&info->component);
+    info_free(info);
     free(info);
     return rc;
 }

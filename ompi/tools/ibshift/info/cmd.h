@@ -27,9 +27,6 @@ struct info_devices {
     char why[INFO_TEXT]; /* why none is used; empty: one is */
 };
 
-/* What the component would do, asked as it asks itself. list, most, gid_index: its parameters. */
-void info_devices_find(struct info_devices *devices, const char *list, int most, int gid_index);
-
 struct info_param {
     char *name, *value, *source; /* of one line each */
 };
@@ -46,12 +43,6 @@ struct info_component {
     int count;
 };
 
-/* 0; or -errno when ompi_info does not run: then nothing is found. */
-int info_component_find(struct info_component *component);
-void info_component_free(struct info_component *component);
-/* The value of coll_ibshift_<name>, "" if not known. */
-const char *info_param(const struct info_component *component, const char *name);
-
 struct info {
     struct info_component component;
     struct info_devices devices;
@@ -62,8 +53,10 @@ struct info {
     char model_text[1024]; /* the parameters in use */
 };
 
-void info_print(const struct info *info, bool all, FILE *out);
-void info_print_json(const struct info *info, FILE *out);
+/* The component and the devices, and the files that the component's parameters name. info_free()
+ * leaves the struct itself. */
+void info_machine(struct info *info);
+void info_free(struct info *info);
 
 int cmd_info(int argc, char **argv);
 

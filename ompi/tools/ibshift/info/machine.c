@@ -1,13 +1,21 @@
-/* The component as Open MPI itself sees it: its ompi_info is asked, so that values from files,
- * environment and defaults are those that a job would get. */
+/* The machine as `ibshift info` finds it: the component as Open MPI sees it, the devices as the
+ * component sees them. */
 #include "info/cmd.h"
 
 #include <errno.h>
+#include <hwloc.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "cli.h"
+#include "net/verbs/find.h"
+#include "net/verbs/gid.h"
+
+/* The component as Open MPI itself sees it: its ompi_info is asked, so that values from files,
+ * environment and defaults are those that a job would get. */
 
 extern char **environ;
 
@@ -133,7 +141,7 @@ static void add_folder(const struct info_component *c)
     }
 }
 
-int info_component_find(struct info_component *c)
+static int component_find(struct info_component *c)
 {
     char *file;
     int rc;
@@ -154,8 +162,11 @@ int info_component_find(struct info_component *c)
     return rc;
 }
 
-void info_component_free(struct info_component *c)
+/* 0; or -errno when ompi_info does not run: then nothing is found. */
+void info_free(struct info *info)
 {
+    struct info_component *c = &info->component;
+
     for (int i = 0; i < c->count; i++) {
         free(c->params[i].name);
         free(c->params[i].value);
@@ -163,7 +174,8 @@ void info_component_free(struct info_component *c)
     }
 }
 
-const char *info_param(const struct info_component *c, const char *name)
+/* The value of coll_ibshift_<name>, "" if not known. */
+static const char *param_value(const struct info_component *c, const char *name)
 {
     for (int i = 0; i < c->count; i++) {
         const struct info_param *param = &c->params[i];
@@ -173,4 +185,108 @@ const char *info_param(const struct info_component *c, const char *name)
         }
     }
     return "";
+}
+
+/* The devices of this machine, looked at with the component's own eyes. */
+
+static void take_candidates(struct info_devices *devices, void *topology)
+{
+    struct ibshift_port_candidate *c = NULL;
+    int count = 0;
+    struct ibv_device **list = ibv_get_device_list(&count);
+    int found = list != NULL ? ibshift_ports_find(list, topology, &c) : 0;
+
+    for (int i = 0; i < found && devices->count < INFO_PORTS; i++) {
+        struct info_port *port = &devices->ports[devices->count++];
+
+        snprintf(port->device, sizeof(port->device), "%s", c[i].device);
+        port->number = c[i].port;
+        port->is_active = c[i].is_active;
+        port->is_ethernet = c[i].is_ethernet;
+        port->rate = c[i].rate;
+        port->distance = c[i].distance;
+    }
+    free(c);
+    if (list != NULL) {
+        ibv_free_device_list(list);
+    }
+}
+
+static struct info_port *port_of(struct info_devices *devices, const struct ibshift_port *used)
+{
+    for (int i = 0; i < devices->count; i++) {
+        struct info_port *port = &devices->ports[i];
+
+        if (port->number == used->number &&
+            strcmp(port->device, ibv_get_device_name(used->device->context->device)) == 0) {
+            return port;
+        }
+    }
+    return NULL;
+}
+
+static void mark_used(struct info_devices *devices, const struct ibshift_verbs *verbs)
+{
+    for (int i = 0; i < verbs->port_count; i++) {
+        const struct ibshift_port *used = &verbs->ports[i];
+        struct info_port *port = port_of(devices, used);
+
+        if (port != NULL) {
+            port->place = (unsigned)i + 1;
+            port->lid = used->attr.lid;
+            port->lmc = used->attr.lmc;
+            port->mtu = 128u << used->attr.active_mtu;
+            port->gid_index = used->gid_index;
+            ibshift_gid_text(verbs->blob.address[i].gid, port->gid);
+        }
+    }
+}
+
+/* What the component would do, asked as it asks itself. list, most, gid_index: its parameters. */
+static void devices_find(struct info_devices *devices, const char *list, int most, int gid_index)
+{
+    struct ibshift_verbs_options options = {
+        .ports = list, .max_ports = most, .gid_index = gid_index, .fork = 0};
+    struct ibshift_verbs *verbs;
+    hwloc_topology_t topology = NULL;
+
+    if (hwloc_topology_init(&topology) == 0 && hwloc_topology_load(topology) != 0) {
+        hwloc_topology_destroy(topology);
+        topology = NULL;
+    }
+    options.topology = topology;
+    take_candidates(devices, topology);
+    if (ibshift_verbs_open(&options, &verbs, devices->why, sizeof(devices->why)) == 0) {
+        devices->why[0] = '\0';
+        devices->is_software = ibshift_verbs_is_software(verbs);
+        mark_used(devices, verbs);
+        ibshift_verbs_close(verbs);
+    }
+    if (topology != NULL) {
+        hwloc_topology_destroy(topology);
+    }
+}
+
+static int number_of(const struct info_component *c, const char *name, int initial)
+{
+    const char *text = param_value(c, name);
+    long value;
+
+    return cli_parse_long(text, -1, 255, &value) == 0 ? (int)value : initial;
+}
+
+void info_machine(struct info *info)
+{
+    struct info_component *c = &info->component;
+
+    c->program = IBSHIFT_OMPI_INFO;
+    c->release = IBSHIFT_OMPI_VERSION;
+    c->folder = IBSHIFT_COMPONENT_DIR;
+    if (component_find(c) != 0) {
+        c->is_found = false;
+    }
+    info->model = param_value(c, "model");
+    info->fabric = param_value(c, "fabric");
+    devices_find(&info->devices, param_value(c, "device"), number_of(c, "ports", 1),
+                 number_of(c, "gid_index", -1));
 }
