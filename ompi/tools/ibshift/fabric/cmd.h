@@ -18,10 +18,6 @@ static inline struct cli_args fabric_args(const char *command, const struct cli_
                              .context = context};
 }
 
-/* Loads positional 0 (fabric) and 1 (tables, if given); prints notes and errors; CLI_OK or
- * CLI_USAGE. */
-int fabric_args_load(const struct cli_args *args, struct ibshift_fabric **fabric);
-
 /* The parse, load, run, free of a command that looks at one fabric; the second without the parse.
  * Returns what run() does, or what went wrong before it. */
 typedef int fabric_run_t(const struct cli_args *args, struct ibshift_fabric *f);
@@ -31,18 +27,12 @@ int fabric_with(const struct cli_args *args, fabric_run_t *run);
 /* The reason in err, printed as this command's message; CLI_USAGE. */
 int fabric_args_fail(const struct cli_args *args, const struct ibshift_error *err);
 
-/* Writes the compiled form with the routing order and says so; CLI_OK or CLI_USAGE. */
-int fabric_compile(const struct cli_args *args, const struct ibshift_fabric *f, const char *path);
-
 int cmd_fabric(int argc, char **argv);
-int cmd_fabric_show(int argc, char **argv);
 int cmd_fabric_order(int argc, char **argv);
-int cmd_fabric_check(int argc, char **argv);
 int cmd_fabric_compile(int argc, char **argv);
 int cmd_fabric_discover(int argc, char **argv);
 int cmd_fabric_contend(int argc, char **argv);
 int cmd_fabric_schedule(int argc, char **argv);
 int cmd_fabric_draw(int argc, char **argv);
-int cmd_fabric_export(int argc, char **argv);
 
 #endif

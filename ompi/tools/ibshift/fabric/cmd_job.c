@@ -1,3 +1,5 @@
+/* What commands begin and end with: a fabric, and a job on it, with its hosts, its order and its plan
+ * as options say. */
 #include "fabric/cmd_job.h"
 
 #include <errno.h>
@@ -5,9 +7,52 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabric/cmd.h"
 #include "fabric/graph/random.h"
 #include "fabric/graph/rate.h"
 #include "fabric/read/read.h"
+
+/* What the commands that look at a fabric begin and end with. */
+
+int fabric_args_fail(const struct cli_args *args, const struct ibshift_error *err)
+{
+    return cli_error(args->command, "%s", err->text);
+}
+
+/* Loads positional 0 (fabric) and 1 (tables, if given); prints notes and errors; CLI_OK or
+ * CLI_USAGE. */
+static int fabric_args_load(const struct cli_args *args, struct ibshift_fabric **fabric)
+{
+    struct ibshift_notes notes = {.count = 0};
+    struct ibshift_error err = {""};
+    const char *name = args->positional[0];
+    int rc = ibshift_fabric_load(strcmp(name, "-") == 0 ? "/dev/stdin" : name, args->positional[1],
+                                 fabric, &notes, &err);
+
+    for (unsigned i = 0; i < notes.count && i < sizeof(notes.text) / sizeof(notes.text[0]); i++) {
+        fprintf(stderr, "ibshift %s: note: %s\n", args->command, notes.text[i]);
+    }
+    return rc == 0 ? CLI_OK : fabric_args_fail(args, &err);
+}
+
+int fabric_with(const struct cli_args *args, fabric_run_t *run)
+{
+    struct ibshift_fabric *f;
+    int status = fabric_args_load(args, &f);
+
+    if (status == CLI_OK) {
+        status = run(args, f);
+        ibshift_fabric_free(f);
+    }
+    return status;
+}
+
+int fabric_command(struct cli_args *args, int argc, char **argv, fabric_run_t *run)
+{
+    int status = cli_parse(args, argc, argv);
+
+    return status != CLI_OK || args->helped ? status : fabric_with(args, run);
+}
 
 #define RANKS_MAX 1000000
 
@@ -236,30 +281,101 @@ void fabric_job_next(const struct cli_args *args, const struct fabric_job *job, 
     printf("%s\n      %s\n", options, why);
 }
 
-unsigned fabric_job_guilty(const struct fabric_job *job, const struct ibshift_contention *c,
-                           uint32_t guilty[FABRIC_GUILTY])
+/* Options that say what a job does: in which order, by which plan. */
+
+static int shuffled_seats(const struct cli_args *args, const struct fabric_job *job, uint64_t seed,
+                          struct ibshift_seats *seats)
 {
-    double cost[FABRIC_GUILTY];
-    unsigned count = 0;
+    struct ibshift_error err;
+    uint32_t ranks = job->placement->ranks;
 
-    for (uint32_t i = 0; i < c->links; i++) {
-        double own = c->worst_flows[i] * ibshift_contention_cost(job->placement->paths, i);
-        unsigned at = count;
-
-        while (at > 0 && (own > cost[at - 1] ||
-                          (own == cost[at - 1] && c->total[i] > c->total[guilty[at - 1]]))) {
-            at--;
-        }
-        if (own <= 1.0001 || at == FABRIC_GUILTY) {
-            continue;
-        }
-        count += count < FABRIC_GUILTY;
-        for (unsigned k = count - 1; k > at; k--) {
-            cost[k] = cost[k - 1];
-            guilty[k] = guilty[k - 1];
-        }
-        cost[at] = own;
-        guilty[at] = i;
+    if (ibshift_seats_by_rank(job->placement, seats, &err) != 0) {
+        return fabric_args_fail(args, &err);
     }
-    return count;
+    ibshift_random_shuffle(&seed, seats->rank_at, ranks);
+    for (uint32_t place = 0; place < ranks; place++) {
+        seats->seat_of[seats->rank_at[place]] = place;
+    }
+    return CLI_OK;
+}
+
+static int seats_from_file(const struct cli_args *args, const struct fabric_job *job,
+                           const char *path, struct ibshift_seats *seats)
+{
+    uint32_t *hosts = NULL, count;
+    struct ibshift_error err;
+    int rc = ibshift_order_load(path, job->fabric, true, &hosts, &count, &err);
+
+    if (rc == 0) {
+        rc = ibshift_seats_along(job->placement, hosts, count, false, seats, &err);
+        if (rc == -ENOENT) {
+            free(hosts);
+            return cli_error(args->command, "%s: %s", path, err.text);
+        }
+    }
+    free(hosts);
+    return rc == 0 ? CLI_OK : fabric_args_fail(args, &err);
+}
+
+int fabric_job_seats(const struct cli_args *args, const struct fabric_job *job, const char *order,
+                     struct ibshift_seats *seats, const char **title)
+{
+    struct ibshift_error err;
+    uint64_t seed;
+    int status, rc;
+
+    order = order == NULL ? "rank" : order;
+
+    if (fabric_job_numbers(args, order, "random", 1, &seed, &status)) {
+        *title = "shift in random order";
+        return status != CLI_OK ? status : shuffled_seats(args, job, seed, seats);
+    }
+    if (strcmp(order, "rank") == 0) {
+        rc = ibshift_seats_by_rank(job->placement, seats, &err);
+    } else if (strcmp(order, "routing") == 0 || strcmp(order, "keepers") == 0) {
+        rc = ibshift_seats_along(job->placement, job->order, job->order_count, order[0] == 'k',
+                                 seats, &err);
+    } else {
+        *title = order;
+        return seats_from_file(args, job, order, seats);
+    }
+    *title = ibshift_way_name(order[0] == 'k'   ? IBSHIFT_WAY_KEEPERS
+                              : order[1] == 'o' ? IBSHIFT_WAY_ROUTING
+                                                : IBSHIFT_WAY_RANK);
+    return rc == 0 ? CLI_OK : fabric_args_fail(args, &err);
+}
+
+int fabric_job_plan(const struct cli_args *args, const char *text, uint32_t ranks,
+                    const struct ibshift_alg **alg, struct ibshift_plan *plan)
+{
+    char name[64], why[160];
+    char *slash, *colon;
+    long radix = 1;
+    int collective;
+
+    snprintf(name, sizeof(name), "%s", text);
+    slash = strchr(name, '/');
+    colon = slash != NULL ? strchr(slash, ':') : NULL;
+    if (slash == NULL ||
+        (colon != NULL && cli_parse_long(colon + 1, 1, IBSHIFT_RADIX_MAX, &radix) != 0)) {
+        return cli_error(args->command,
+                         "--plan %.60s: wants COLLECTIVE/ALGORITHM[:RADIX], such as "
+                         "allgather/ring",
+                         text);
+    }
+    *slash = '\0';
+    if (colon != NULL) {
+        *colon = '\0';
+    }
+    collective = ibshift_collective_find(name);
+    *alg = collective < 0 ? NULL : ibshift_alg_find((enum ibshift_collective)collective, slash + 1);
+    if (*alg == NULL) {
+        return cli_error(args->command, "--plan %.60s: no such %s; ibshift plan list shows them",
+                         text, collective < 0 ? "collective" : "algorithm");
+    }
+    *plan = (struct ibshift_plan){
+        .ranks = ranks, .radix = (uint32_t)radix, .segments = 1, .commutative = true};
+    return ibshift_alg_check(*alg, plan, why, sizeof(why)) == 0
+               ? CLI_OK
+               : cli_error(args->command, "--plan %.60s: %s", text, why);
 }

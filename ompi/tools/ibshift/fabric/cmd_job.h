@@ -60,9 +60,4 @@ int fabric_job_seats(const struct cli_args *args, const struct fabric_job *job, 
 int fabric_job_plan(const struct cli_args *args, const char *text, uint32_t ranks,
                     const struct ibshift_alg **alg, struct ibshift_plan *plan);
 
-/* The five busiest links of a contention, dearest first. */
-#define FABRIC_GUILTY 5
-unsigned fabric_job_guilty(const struct fabric_job *job, const struct ibshift_contention *c,
-                           uint32_t guilty[FABRIC_GUILTY]);
-
 #endif

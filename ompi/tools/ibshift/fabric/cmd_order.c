@@ -1,13 +1,16 @@
-/* `ibshift fabric order` and `ibshift fabric compile`. */
+/* `ibshift fabric order`, `compile` and `discover`: the order of hosts, and the files that have it. */
 #include "fabric/cmd.h"
-#include "fabric/names.h"
-#include "fabric/read/compiled.h"
-#include "fabric/shape/check.h"
-#include "fabric/shape/order.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "fabric/live.h"
+#include "fabric/names.h"
+#include "fabric/read/compiled.h"
+#include "fabric/shape/check.h"
+#include "fabric/shape/order.h"
 
 static int find_order(const struct cli_args *args, const struct ibshift_fabric *f, bool keepers,
                       uint32_t **order, uint32_t *count)
@@ -96,7 +99,9 @@ int cmd_fabric_order(int argc, char **argv)
     return fabric_command(&args, argc, argv, order);
 }
 
-int fabric_compile(const struct cli_args *args, const struct ibshift_fabric *f, const char *path)
+/* Writes the compiled form with the routing order and says so; CLI_OK or CLI_USAGE. */
+static int fabric_compile(const struct cli_args *args, const struct ibshift_fabric *f,
+                          const char *path)
 {
     uint32_t *order = NULL, count = 0;
     struct ibshift_error err;
@@ -184,4 +189,66 @@ int cmd_fabric_compile(int argc, char **argv)
                             .context = &o};
 
     return fabric_command(&args, argc, argv, compile);
+}
+
+/* `ibshift fabric discover`: the fabric that this machine is on, into a compiled file. */
+
+#ifdef HAVE_IBNETDISC
+
+static int discover(const struct cli_args *args, const struct fabric_live *live, const char *output)
+{
+    struct ibshift_fabric *f;
+    struct ibshift_error err;
+    int rc;
+
+    if (fabric_live_read(live, &f, &err) != 0) {
+        fabric_args_fail(args, &err);
+        return CLI_UNFIT;
+    }
+    rc = fabric_compile(args, f, output);
+    ibshift_fabric_free(f);
+    return rc;
+}
+
+#else
+
+static int discover(const struct cli_args *args, const struct fabric_live *live, const char *output)
+{
+    (void)live;
+    (void)output;
+    cli_error(args->command, "built without libibnetdisc: give a file to ibshift fabric compile");
+    return CLI_UNFIT;
+}
+
+#endif
+
+int cmd_fabric_discover(int argc, char **argv)
+{
+    struct fabric_live live = {.device = NULL};
+    uint32_t port = 0, in_flight = 16;
+    const char *output = NULL;
+    bool is_quiet = false;
+    const struct cli_option options[] = {
+        {"--output", 'o', CLI_TEXT, "FILE", "the compiled file to write (needed)", .where = &output,
+         .is_needed = true},
+        {"--device", 0, CLI_TEXT, "NAME",
+         "the HCA to ask through (default: the first with an active port)", .where = &live.device},
+        {"--port", 0, CLI_WHOLE, "N", "its port (default: the first active one)", .where = &port,
+         .low = 0, .high = 254},
+        {"--in-flight", 0, CLI_WHOLE, "N", "datagrams under way at once, 1 to 128 (default 16)",
+         .where = &in_flight, .low = 1, .high = FABRIC_LIVE_FLIGHT_MAX},
+        cli_quiet_option(&is_quiet),
+        {.name = NULL},
+    };
+    struct cli_args args = {
+        .command = "fabric discover", .usage = "--output FILE", .options = options};
+    int rc = cli_parse(&args, argc, argv);
+
+    if (rc != CLI_OK || args.helped) {
+        return rc;
+    }
+    live.port = (int)port;
+    live.in_flight = in_flight;
+    live.has_progress = !is_quiet && isatty(STDERR_FILENO);
+    return discover(&args, &live, output);
 }
