@@ -62,24 +62,10 @@ void sim_options_fabric(const struct sim_command *c, struct sim_fabric_options *
 /* Times of a message come in units of c->unit. */
 void sim_options_net(const struct sim_command *c, struct sim_net_options *options);
 
-void sim_print_text(const struct sim_command *c);
-void sim_print_csv(const struct sim_command *c);
-void sim_print_json(const struct sim_command *c);
-/* Why the run did not end as it should: one line on stderr. */
-void sim_print_failure(const struct sim_command *c);
-
-/* `--sizes`, once the ranks are placed: sets unequal, and number.size to the largest. CLI_OK or
- * CLI_USAGE. */
-int sim_sizes_take(struct sim_command *c);
-
 /* `--as` and `--place`: whether they make sense, before anything is loaded; CLI_OK or CLI_USAGE. */
 int sim_peer_check(const struct sim_command *c);
 /* Sets the plan and the window of that library, and the title. */
 void sim_peer_choose(struct sim_command *c);
-
-/* For sim_job_params. */
-void sim_progress_show(void *context, double share);
-void sim_progress_clear(const struct sim_command *c);
 
 /* `--traffic`: the whole of it. CLI_OK or CLI_USAGE. */
 int sim_traffic_curve(struct sim_command *c);
