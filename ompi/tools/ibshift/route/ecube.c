@@ -10,7 +10,7 @@
  * most k / 2 long, so it starts at c >= k / 2 and ends below: c tells on which side of the wrap
  * it is.
  */
-#include "route/net.h"
+#include "route/turns.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@
  * turns of up*-down*. Then a forbidden turn is moved to its front, again and again, and stays there
  * when the tables become better: fewer squares of what links carry, so shorter or more even ways.
  */
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,9 +222,41 @@ static int find_best(struct route *r, struct breaker *b, struct ibshift_error *e
     return climb(r, b, err);
 }
 
-int route_flexible(struct route *r, struct ibshift_error *err)
+static int build_flexible(struct route *r, struct route_turns *turns, struct ibshift_error *err)
 {
     struct breaker b = {.t = NULL};
+    int rc = open_breaker(&b, turns, err);
+
+    if (rc == 0) {
+        rc = find_best(r, &b, err);
+    }
+    close_breaker(&b);
+    return rc;
+}
+
+/*
+ * up and down: no way goes up again after it went down. Up is towards the root of a depth-first
+ * spanning tree, whose other cables all join a switch with one above it.
+ */
+static int build_updn(struct route *r, struct route_turns *t, struct ibshift_error *err)
+{
+    const struct route_net *net = t->net;
+    struct route_score score;
+
+    for (uint32_t a = 0; a < net->arc_count; a++) {
+        uint32_t between = net->arcs[a].to;
+
+        for (uint32_t next = net->first[between]; next < net->first[between + 1]; next++) {
+            *route_turn(t, a, next) = net->arcs[next].to != net->arcs[a].from &&
+                                      (route_goes_up(t, a) || !route_goes_up(t, next));
+        }
+    }
+    return route_turns_fill(r, t, &score, err);
+}
+
+static int with_turns(struct route *r, struct ibshift_error *err,
+                      int (*build)(struct route *, struct route_turns *, struct ibshift_error *))
+{
     struct route_turns turns;
     struct route_net net;
     int rc = route_net_open(r->fabric, &net, err);
@@ -233,13 +266,19 @@ int route_flexible(struct route *r, struct ibshift_error *err)
     }
     rc = route_turns_open(&net, &turns, err);
     if (rc == 0) {
-        rc = open_breaker(&b, &turns, err);
-        if (rc == 0) {
-            rc = find_best(r, &b, err);
-        }
-        close_breaker(&b);
+        rc = build(r, &turns, err);
         route_turns_close(&turns);
     }
     route_net_close(&net);
     return rc;
+}
+
+int route_flexible(struct route *r, struct ibshift_error *err)
+{
+    return with_turns(r, err, build_flexible);
+}
+
+int route_updn(struct route *r, struct ibshift_error *err)
+{
+    return with_turns(r, err, build_updn);
 }

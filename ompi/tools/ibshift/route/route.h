@@ -92,12 +92,6 @@ int route_parallel(unsigned threads, uint32_t count,
  */
 int route_to_switches(struct route *r, struct ibshift_error *err);
 
-/* The tables as `opensm -R file -U` reads them; rows carry the port GUID, by which OpenSM finds
- * its own LID. 0 or -EIO. */
-int route_write_tables(const struct route *r, FILE *out);
-/* The order as opensm-ftree-ca-order.dump has it. */
-int route_write_order(const struct route *r, FILE *out);
-
 /* ---- the engines ---- */
 int route_ftree(struct route *r, struct ibshift_error *err);
 int route_pgft(struct route *r, struct ibshift_error *err);

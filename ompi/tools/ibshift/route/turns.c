@@ -4,26 +4,151 @@
 #include <stdlib.h>
 #include <string.h>
 
-int route_turns_open(const struct route_net *net, struct route_turns *t, struct ibshift_error *err)
+/* The switch at the other end of a port, or IBSHIFT_NO_SWITCH. */
+static uint32_t switch_behind(const struct ibshift_fabric *f, uint32_t port)
 {
-    uint64_t size = 0;
+    uint32_t node = ibshift_port_neighbour(f, port);
 
-    *t = (struct route_turns){.net = net,
-                              .from = calloc((size_t)net->arc_count + 1, sizeof(*t->from)),
-                              .label = calloc((size_t)net->switches + 1, sizeof(*t->label)),
-                              .parent = calloc((size_t)net->switches + 1, sizeof(*t->parent))};
-    for (uint32_t a = 0; t->from != NULL && a < net->arc_count; a++) {
-        uint32_t to = net->arcs[a].to;
+    return node == IBSHIFT_NO_NODE || !ibshift_node_is_switch(f, node)
+               ? IBSHIFT_NO_SWITCH
+               : f->nodes[node].switch_index;
+}
 
-        t->from[a] = size;
-        size += net->first[to + 1] - net->first[to];
+/* Of cables that lead from a switch to itself nothing comes. */
+static void take_arcs(struct route_net *net, uint32_t *arc_of)
+{
+    const struct ibshift_fabric *f = net->f;
+
+    net->arc_count = 0;
+    for (uint32_t s = 0; s < net->switches; s++) {
+        const struct ibshift_node *node = &f->nodes[f->switches[s]];
+
+        net->first[s] = net->arc_count;
+        for (unsigned i = 0; i < node->port_count; i++) {
+            uint32_t port = node->first_port + i, to = switch_behind(f, port);
+
+            if (to != IBSHIFT_NO_SWITCH && to != s) {
+                arc_of[port] = net->arc_count;
+                net->arcs[net->arc_count++] = (struct route_arc){s, to, 0, (uint8_t)(i + 1)};
+            }
+        }
     }
-    t->allowed = calloc(size + 1, 1);
-    if (t->from == NULL || t->label == NULL || t->parent == NULL || t->allowed == NULL) {
-        route_turns_close(t);
-        return ibshift_fail(err, -ENOMEM, "no memory for the turns of %u switches", net->switches);
+    net->first[net->switches] = net->arc_count;
+    for (uint32_t a = 0; a < net->arc_count; a++) {
+        uint32_t port = ibshift_node_port(f, f->switches[net->arcs[a].from], net->arcs[a].port);
+
+        net->arcs[a].back = arc_of[f->ports[port].peer];
     }
-    return route_turns_span(t, err);
+}
+
+static int take_targets(struct route_net *net, struct ibshift_error *err)
+{
+    const struct ibshift_fabric *f = net->f;
+
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        uint32_t peer = f->ports[f->hosts[h]].peer, sw = switch_behind(f, f->hosts[h]);
+
+        if (sw == IBSHIFT_NO_SWITCH) {
+            return ibshift_fail(err, -ENOTSUP, "host '%s' is not on a switch",
+                                ibshift_host_name(f, h));
+        }
+        for (unsigned i = 0; i < ibshift_host_lid_count(f, h); i++) {
+            net->targets[net->target_count++] =
+                (struct route_target){sw, (uint16_t)(ibshift_host_lid(f, h) + i),
+                                      f->ports[peer].number, net->hosts[sw]++};
+        }
+    }
+    for (uint32_t s = 0; s < net->switches; s++) {
+        uint16_t lid = f->nodes[f->switches[s]].lid;
+
+        if (net->hosts[s] == 0 && lid != 0) {
+            net->targets[net->target_count++] = (struct route_target){s, lid, 0, 0};
+        }
+    }
+    return 0;
+}
+
+/* Cables from source to each switch, UINT32_MAX where there is no way; queue has room for all. */
+static void net_distances(const struct route_net *net, uint32_t source, uint32_t *distance,
+                          uint32_t *queue)
+{
+    uint32_t head = 0, tail = 0;
+
+    memset(distance, 0xff, net->switches * sizeof(*distance));
+    distance[source] = 0;
+    queue[tail++] = source;
+    while (head < tail) {
+        uint32_t s = queue[head++];
+
+        for (uint32_t a = net->first[s]; a < net->first[s + 1]; a++) {
+            uint32_t to = net->arcs[a].to;
+
+            if (distance[to] == UINT32_MAX) {
+                distance[to] = distance[s] + 1;
+                queue[tail++] = to;
+            }
+        }
+    }
+}
+
+static int check_connected(const struct route_net *net, struct ibshift_error *err)
+{
+    uint32_t *distance = malloc(2 * ((size_t)net->switches + 1) * sizeof(*distance));
+    int rc = distance == NULL ? ibshift_fail(err, -ENOMEM, "no memory") : 0;
+
+    if (rc == 0 && net->switches > 0) {
+        net_distances(net, 0, distance, distance + net->switches + 1);
+    }
+    for (uint32_t s = 0; rc == 0 && s < net->switches; s++) {
+        if (distance[s] == UINT32_MAX) {
+            rc = ibshift_fail(err, -ENOTSUP, "no cables join switch '%s' and switch '%s'",
+                              route_net_name(net, 0), route_net_name(net, s));
+        }
+    }
+    free(distance);
+    return rc;
+}
+
+int route_net_open(const struct ibshift_fabric *f, struct route_net *net, struct ibshift_error *err)
+{
+    size_t switches = (size_t)f->switch_count + 1, ports = (size_t)f->port_count + 1;
+    size_t targets = switches;
+    uint32_t *arc_of = malloc(ports * sizeof(*arc_of));
+    int rc;
+
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        targets += ibshift_host_lid_count(f, h);
+    }
+    *net = (struct route_net){.f = f,
+                              .switches = f->switch_count,
+                              .first = calloc(switches, sizeof(*net->first)),
+                              .arcs = malloc(ports * sizeof(*net->arcs)),
+                              .targets = malloc(targets * sizeof(*net->targets)),
+                              .hosts = calloc(switches, sizeof(*net->hosts))};
+    if (arc_of == NULL || net->first == NULL || net->arcs == NULL || net->targets == NULL ||
+        net->hosts == NULL) {
+        rc = ibshift_fail(err, -ENOMEM, "no memory for %u switches", f->switch_count);
+    } else {
+        take_arcs(net, arc_of);
+        rc = take_targets(net, err);
+    }
+    if (rc == 0) {
+        rc = check_connected(net, err);
+    }
+    free(arc_of);
+    if (rc != 0) {
+        route_net_close(net);
+    }
+    return rc;
+}
+
+void route_net_close(struct route_net *net)
+{
+    free(net->first);
+    free(net->arcs);
+    free(net->targets);
+    free(net->hosts);
+    memset(net, 0, sizeof(*net));
 }
 
 void route_turns_close(struct route_turns *t)
@@ -44,7 +169,7 @@ static int measure(const struct route_net *net, uint64_t *far, struct ibshift_er
         return ibshift_fail(err, -ENOMEM, "no memory");
     }
     for (uint32_t s = 0; s < net->switches; s++) {
-        route_net_distances(net, s, distance, distance + net->switches + 1);
+        net_distances(net, s, distance, distance + net->switches + 1);
         far[s] = 0;
         for (uint32_t to = 0; to < net->switches; to++) {
             far[s] += distance[to];
@@ -89,7 +214,12 @@ static void enter(struct route_turns *t, uint32_t s, uint32_t parent, uint32_t l
     }
 }
 
-int route_turns_span(struct route_turns *t, struct ibshift_error *err)
+/*
+ * The spanning tree, depth first (section 3 of J. C. Sancho et al., "Routing in InfiniBand torus
+ * network topologies"): its root is the switch farthest from the others on average, the next is
+ * the one with most cables to switches of the tree, then the farthest, then the first.
+ */
+static int span(struct route_turns *t, struct ibshift_error *err)
 {
     const struct route_net *net = t->net;
     uint64_t *far = malloc(((size_t)net->switches + 1) * sizeof(*far));
@@ -118,4 +248,26 @@ int route_turns_span(struct route_turns *t, struct ibshift_error *err)
     free(far);
     free(inside);
     return rc;
+}
+
+int route_turns_open(const struct route_net *net, struct route_turns *t, struct ibshift_error *err)
+{
+    uint64_t size = 0;
+
+    *t = (struct route_turns){.net = net,
+                              .from = calloc((size_t)net->arc_count + 1, sizeof(*t->from)),
+                              .label = calloc((size_t)net->switches + 1, sizeof(*t->label)),
+                              .parent = calloc((size_t)net->switches + 1, sizeof(*t->parent))};
+    for (uint32_t a = 0; t->from != NULL && a < net->arc_count; a++) {
+        uint32_t to = net->arcs[a].to;
+
+        t->from[a] = size;
+        size += net->first[to + 1] - net->first[to];
+    }
+    t->allowed = calloc(size + 1, 1);
+    if (t->from == NULL || t->label == NULL || t->parent == NULL || t->allowed == NULL) {
+        route_turns_close(t);
+        return ibshift_fail(err, -ENOMEM, "no memory for the turns of %u switches", net->switches);
+    }
+    return span(t, err);
 }

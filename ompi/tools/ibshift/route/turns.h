@@ -1,4 +1,7 @@
 /*
+ * For engines that know no levels: the switches of a fabric and the channels between them. A channel
+ * is a directed cable, numbered by the switch that it leaves; targets are what has a LID.
+ *
  * Routing by allowed turns: which pairs of channels a packet may take one after the other says an
  * engine; tables that keep to it are found here, for any fabric.
  *
@@ -11,7 +14,39 @@
 #ifndef IBSHIFT_ROUTE_TURNS_H
 #define IBSHIFT_ROUTE_TURNS_H
 
-#include "route/net.h"
+#include "route/route.h"
+
+struct route_arc {
+    uint32_t from, to; /* switches */
+    uint32_t back;     /* the same cable the other way */
+    uint8_t port;      /* of from */
+};
+
+struct route_target {
+    uint32_t sw;
+    uint16_t lid;
+    uint8_t port;     /* of sw; 0: the switch itself */
+    uint32_t brother; /* how many targets of the same switch come before */
+};
+
+struct route_net {
+    const struct ibshift_fabric *f;
+    uint32_t switches, arc_count, target_count;
+    uint32_t *first; /* [switches + 1]: its arcs */
+    struct route_arc *arcs;
+    struct route_target *targets; /* all LIDs of hosts, and those of switches without hosts */
+    uint32_t *hosts;              /* [switches] */
+};
+
+/* -ENOTSUP: switches that no cables join, or a host that is not on a switch; err names them. */
+int route_net_open(const struct ibshift_fabric *f, struct route_net *net,
+                   struct ibshift_error *err);
+void route_net_close(struct route_net *net);
+
+static inline const char *route_net_name(const struct route_net *net, uint32_t sw)
+{
+    return ibshift_node_name(net->f, net->f->switches[sw]);
+}
 
 struct route_turns {
     const struct route_net *net;
@@ -37,13 +72,6 @@ static inline bool route_goes_up(const struct route_turns *t, uint32_t arc)
     return t->label[t->net->arcs[arc].to] < t->label[t->net->arcs[arc].from];
 }
 
-/*
- * The spanning tree, depth first (section 3 of J. C. Sancho et al., "Routing in InfiniBand torus
- * network topologies"): its root is the switch farthest from the others on average, the next is
- * the one with most cables to switches of the tree, then the farthest, then the first.
- */
-int route_turns_span(struct route_turns *turns, struct ibshift_error *err);
-
 /* The ways of all switches to a destination switch. */
 struct route_ways {
     uint32_t *next;   /* [switch]: arc, UINT32_MAX at the destination */
@@ -61,11 +89,5 @@ struct route_score {
  */
 int route_turns_fill(struct route *r, const struct route_turns *turns, struct route_score *score,
                      struct ibshift_error *err);
-
-/* Ways to one switch: as short as they are found; false: a switch has none. */
-struct route_search;
-struct route_search *route_search_new(const struct route_turns *turns);
-void route_search_free(struct route_search *s);
-bool route_search(struct route_search *s, uint32_t target, struct route_ways *ways);
 
 #endif
