@@ -28,7 +28,7 @@ static double last_turn(const struct ibshift_model *m, int n, double bytes_gap)
 }
 
 static double exact_linear_scatter(const struct ibshift_model *m,
-                                           const struct ibshift_formula_case *c)
+                                   const struct ibshift_formula_case *c)
 {
     int n = c->ranks - 1;
     double gap = message_gap(m, c, 1), o = ibshift_model_send_overhead(m, n > 0 ? n : 1);
@@ -38,7 +38,7 @@ static double exact_linear_scatter(const struct ibshift_model *m,
 }
 
 static double exact_linear_gather(const struct ibshift_model *m,
-                                          const struct ibshift_formula_case *c)
+                                  const struct ibshift_formula_case *c)
 {
     int n = c->ranks - 1;
     double gap = message_gap(m, c, 1), o = ibshift_model_recv_overhead(m, n > 0 ? n : 1);
@@ -61,7 +61,7 @@ static int full_rounds(const struct ibshift_formula_case *c)
 /* A tree of i rounds is done when the last child of its slowest round is: the root's round j has k
  * messages of (k + 1)^(i - 1 - j) blocks to trees of i - 1 - j rounds. */
 static double exact_tree_scatter(const struct ibshift_model *m,
-                                         const struct ibshift_formula_case *c)
+                                 const struct ibshift_formula_case *c)
 {
     double times[LEVELS_MAX] = {0}, o = ibshift_model_send_overhead(m, c->radix);
     int rounds = full_rounds(c);
@@ -83,8 +83,7 @@ static double exact_tree_scatter(const struct ibshift_model *m,
 }
 
 /* The mirror: k subtrees of each order send when they are done, the smallest first. */
-static double exact_tree_gather(const struct ibshift_model *m,
-                                        const struct ibshift_formula_case *c)
+static double exact_tree_gather(const struct ibshift_model *m, const struct ibshift_formula_case *c)
 {
     double times[LEVELS_MAX] = {0}, o = ibshift_model_recv_overhead(m, c->radix);
     int rounds = full_rounds(c);
@@ -108,25 +107,23 @@ static double exact_tree_gather(const struct ibshift_model *m,
 
 /* Halving a power of two makes the same tree. */
 static double exact_halves_scatter(const struct ibshift_model *m,
-                                           const struct ibshift_formula_case *c)
+                                   const struct ibshift_formula_case *c)
 {
     return exact_tree_scatter(m, &(struct ibshift_formula_case){c->ranks, 1, c->bytes});
 }
 
 static double exact_halves_gather(const struct ibshift_model *m,
-                                          const struct ibshift_formula_case *c)
+                                  const struct ibshift_formula_case *c)
 {
     return exact_tree_gather(m, &(struct ibshift_formula_case){c->ranks, 1, c->bytes});
 }
 
-static double exact_ring(const struct ibshift_model *m,
-                                 const struct ibshift_formula_case *c)
+static double exact_ring(const struct ibshift_model *m, const struct ibshift_formula_case *c)
 {
     return (c->ranks - 1) * (hop(m) + message_gap(m, c, 1));
 }
 
-static double exact_neighbor(const struct ibshift_model *m,
-                                     const struct ibshift_formula_case *c)
+static double exact_neighbor(const struct ibshift_model *m, const struct ibshift_formula_case *c)
 {
     if (c->ranks % 2 != 0) {
         return c->ranks == 1 ? 0 : -1;
@@ -134,8 +131,7 @@ static double exact_neighbor(const struct ibshift_model *m,
     return c->ranks / 2 * hop(m) + message_gap(m, c, 1) + (c->ranks / 2 - 1) * message_gap(m, c, 2);
 }
 
-static double exact_doubling(const struct ibshift_model *m,
-                                     const struct ibshift_formula_case *c)
+static double exact_doubling(const struct ibshift_model *m, const struct ibshift_formula_case *c)
 {
     double time = 0;
     int blocks = 1;
@@ -239,8 +235,7 @@ static double modified_ring_loggp(const struct ibshift_model *m,
     int n = c->ranks - 1;
     double o = m->send_max + m->recv_max;
 
-    return n == 0 ? 0
-                  : o + n * bytes_gap(m, c) + fmax((n - 1) * m->gap + m->latency, (n - 1) * o);
+    return n == 0 ? 0 : o + n * bytes_gap(m, c) + fmax((n - 1) * m->gap + m->latency, (n - 1) * o);
 }
 
 static double modified_ring_logfp(const struct ibshift_model *m,
@@ -255,8 +250,8 @@ static double modified_ring_logfp(const struct ibshift_model *m,
     s = ibshift_model_send_overhead(m, n);
     o = s + ibshift_model_recv_overhead(m, n);
     return o + fmax(m->latency +
-                          (n <= m->free_messages ? (n - 1) * s : (n - m->free_messages) * m->gap),
-                      (n - 1) * o);
+                        (n <= m->free_messages ? (n - 1) * s : (n - m->free_messages) * m->gap),
+                    (n - 1) * o);
 }
 
 static double neighbor_loggp(const struct ibshift_model *m, const struct ibshift_formula_case *c)
