@@ -56,7 +56,7 @@ struct ibshift_net_message {
     uint64_t spread; /* send(): the message leaves evenly over so many ns, or longer */
 };
 
-/* News of one message. Its end, status <= 0, is the last: the buffer is the caller's again. */
+/* An event of one message; status <= 0 is its last, and the buffer is the caller's again. */
 struct ibshift_net_event {
     uint64_t cookie;
     uint32_t peer;

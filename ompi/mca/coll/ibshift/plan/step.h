@@ -1,6 +1,6 @@
 /*
  * A plan is what one rank does in one collective: rounds of steps, emitted on demand (plan/alg.h),
- * never stored. Buffers are symbolic arrays of blocks; who runs the plan knows sizes and addresses:
+ * never stored. Buffers are symbolic arrays of blocks; the executor knows sizes and addresses:
  *
  *   collective                 SEND          RECV              a block is
  *   barrier                    -             -                 -
