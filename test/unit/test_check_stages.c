@@ -87,9 +87,9 @@ static void shift_follows_the_order(void **state)
     const struct ibshift_order order = {3, 2, rank_at, seat_of};
     const struct ibshift_plan plan = {.ranks = 5, .order = &order};
     const struct ibshift_alg *alg = ibshift_alg_find(IBSHIFT_ALLTOALL, "shift");
-    /* rank 4, place 0 slot 0: turn 1 on its own node, then both slots of place 1, of place 2 */
-    const uint32_t to[] = {4, 1, 0, IBSHIFT_NO_RANK, 2, 3},
-                   from[] = {4, 1, 2, 3, 0, IBSHIFT_NO_RANK};
+    /* rank 4, place 0 slot 0: the first slots of places 1 and 2, then the second ones of all */
+    const uint32_t to[] = {4, 0, 2, 1, IBSHIFT_NO_RANK, 3},
+                   from[] = {4, 2, 0, 1, 3, IBSHIFT_NO_RANK};
     struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
 
     (void)state;

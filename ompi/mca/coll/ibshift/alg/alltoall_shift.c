@@ -1,7 +1,7 @@
 /*
  * Shift over a node order (Zahavi et al. 2009): in stage s every node sends to the node s places
- * on, so that routes which are free of contention for shifts stay so. With several slots a node, a
- * stage has a turn for each; missing nodes and ranks keep their places, and their turns pass
+ * on, so that routes which are free of contention for shifts stay so. With several slots a node, all
+ * distances have a turn for each; missing nodes and ranks keep their places, and their turns pass
  * unused. Round = stage (plan/order.h). Cost: places x slots stages, P - 1 messages of m bytes.
  * Any P.
  */
@@ -38,8 +38,8 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
         return 1;
     }
     if (order != NULL) {
-        uint32_t seat = order->seat_of[rank], distance = round / order->slots,
-                 turn = round % order->slots;
+        uint32_t seat = order->seat_of[rank], distance = round % order->places,
+                 turn = round / order->places;
 
         from = rank_from(order, seat, distance, turn, true);
         to = rank_from(order, seat, distance, turn, false);

@@ -19,8 +19,9 @@
  *   rank_at[place * slots + slot]  the rank there, or IBSHIFT_NO_RANK
  *   seat_of[rank]                  its place * slots + slot
  *
- * In stage distance * slots + turn the rank in slot j of place i sends to slot (j + turn) % slots
- * of place (i + distance) % places. Three nodes, the middle one with one rank only:
+ * In stage turn * places + distance the rank in slot j of place i sends to slot (j + turn) % slots
+ * of place (i + distance) % places: the distance changes fastest, so that the messages that a rank
+ * has in flight at a time go to as many nodes as it has messages. Three nodes, the middle one with one rank only:
  *   places 3, slots 2, rank_at = { 4, 1,  0, NO_RANK,  2, 3 }, seat_of = { 2, 1, 4, 5, 0 }
  */
 struct ibshift_order {

@@ -221,7 +221,7 @@ static uint32_t shift_flows(const struct ibshift_stage_source *source, uint32_t 
                             struct ibshift_flow *flows)
 {
     const struct ibshift_order *o = source->order;
-    uint32_t distance = stage / o->slots, turn = stage % o->slots, count = 0;
+    uint32_t distance = stage % o->places, turn = stage / o->places, count = 0;
 
     for (uint32_t place = 0; place < o->places; place++) {
         uint32_t to_place = (place + distance) % o->places;
