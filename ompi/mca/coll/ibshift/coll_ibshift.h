@@ -78,9 +78,12 @@ struct ibshift_paced {
     const char *reason;
 };
 
+/* Unequal: the messages differ in length. */
+enum { IBSHIFT_PACED_UNEQUAL = 1, IBSHIFT_PACED_ATTENDED = 2, IBSHIFT_PACED_FORMS = 4 };
+
 struct ibshift_pacing {
     struct ibshift_clock clock;
-    struct ibshift_paced *by_class[IBSHIFT_SIZE_CLASSES];
+    struct ibshift_paced *by_class[IBSHIFT_PACED_FORMS][IBSHIFT_SIZE_CLASSES];
 };
 
 /*

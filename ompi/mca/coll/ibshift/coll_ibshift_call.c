@@ -299,7 +299,7 @@ int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicato
     call->module = module;
     call->line = NULL;
     fill_params(call, module, job);
-    rc = ibshift_choose(module, comm, job, &call->op.params);
+    rc = ibshift_choose(module, comm, job, IBSHIFT_BLOCKING == form, &call->op.params);
     if (OMPI_SUCCESS == rc) {
         if (ibshift_comm_order_renames(module, job, call->op.params.alg)) {
             follow_line(call, &module->order.line);

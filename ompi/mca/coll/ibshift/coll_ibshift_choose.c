@@ -82,9 +82,12 @@ void ibshift_choices_free(mca_coll_ibshift_module_t *module)
     }
     ibshift_crowd_free(&module->choices.crowd);
     ibshift_nodes_free(&module->choices.nodes);
-    for (int i = 0; i < IBSHIFT_SIZE_CLASSES; i++) {
-        free(module->pacing.by_class[i]);
-        module->pacing.by_class[i] = NULL;
+    for (int i = 0; i < IBSHIFT_PACED_FORMS * IBSHIFT_SIZE_CLASSES; i++) {
+        struct ibshift_paced **place =
+            &module->pacing.by_class[i / IBSHIFT_SIZE_CLASSES][i % IBSHIFT_SIZE_CLASSES];
+
+        free(*place);
+        *place = NULL;
     }
 }
 
@@ -451,20 +454,25 @@ static uint64_t link_kib(void)
     return 0 == rate ? 0 : 8192ull * 1000 / rate;
 }
 
-/* Model times are in us. */
+/* Model times are in us. A table of stages has the hosts of the order that was found first. */
 static void decide_pace(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
-                        const struct ibshift_op_params *params, struct ibshift_paced *paced)
+                        unsigned form, const struct ibshift_op_params *params,
+                        struct ibshift_paced *paced)
 {
     uint64_t kib = link_kib();
     const struct ibshift_model *model = &models.hardware;
     struct ibshift_pace_facts facts = {
-        .bytes = job->bytes,
+        .bytes = 0 != (form & IBSHIFT_PACED_UNEQUAL) ? 0 : job->bytes,
         .eager = ibshift_params.eager_limit,
-        .time = 1e3 * model->gap_byte * (double)job->bytes,
+        .kib = 0 != kib ? (double)kib : 1024e3 * model->gap_byte,
         .latency = 1e3 * model->latency,
         .ranks = module->size,
+        .on_host = module->order.located.order.slots,
         .all_hosts = all_hosts(module),
+        .ring = ibshift_fabric_file.ring,
+        .window = params->window,
         .has_free_steps = 0 != (params->alg->flags & (IBSHIFT_ALG_ORDER | IBSHIFT_ALG_STAGES)),
+        .is_attended = 0 != (form & IBSHIFT_PACED_ATTENDED),
     };
 
     if (pacing.is_auto) {
@@ -474,7 +482,7 @@ static void decide_pace(mca_coll_ibshift_module_t *module, const struct ibshift_
         paced->reason = "asked for";
     }
     paced->pace.delay = (uint64_t)facts.latency;
-    paced->pace.kib = 0 != kib ? kib : (uint64_t)(1024e3 * model->gap_byte);
+    paced->pace.kib = (uint64_t)facts.kib;
     paced->pace.sync = resync;
     paced->pace.clock = &module->pacing.clock;
     paced->pace.memory = &paced->memory;
@@ -491,14 +499,18 @@ static void explain_pace(const struct ompi_communicator_t *comm, const struct ib
 }
 
 static int choose_pace(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
-                       const struct ibshift_job *job, struct ibshift_op_params *params)
+                       const struct ibshift_job *job, bool is_blocking,
+                       struct ibshift_op_params *params)
 {
-    struct ibshift_paced **place = &module->pacing.by_class[ibshift_size_class(job->bytes)];
+    bool is_unequal = IBSHIFT_ALG_SIZES == job->needs;
+    unsigned form =
+        (is_unequal ? IBSHIFT_PACED_UNEQUAL : 0) | (is_blocking ? IBSHIFT_PACED_ATTENDED : 0);
+    struct ibshift_paced **place = &module->pacing.by_class[form][ibshift_size_class(job->bytes)];
 
     params->pace = NULL;
     if (IBSHIFT_ALLTOALL != job->collective || module->size < 2 ||
-        (IBSHIFT_ALG_SIZES == job->needs ? pacing.is_auto || IBSHIFT_PACE_CLK == pacing.wish.kind
-                                         : job->bytes <= ibshift_params.eager_limit)) {
+        (is_unequal ? !pacing.is_auto && IBSHIFT_PACE_CLK == pacing.wish.kind
+                    : job->bytes <= ibshift_params.eager_limit)) {
         return OMPI_SUCCESS;
     }
     if (NULL == *place) {
@@ -506,7 +518,7 @@ static int choose_pace(mca_coll_ibshift_module_t *module, const struct ompi_comm
         if (NULL == *place) {
             return OMPI_ERR_OUT_OF_RESOURCE;
         }
-        decide_pace(module, job, params, *place);
+        decide_pace(module, job, form, params, *place);
         if (ibshift_params.explain && 0 == module->rank) {
             explain_pace(comm, job, *place);
         }
@@ -521,11 +533,12 @@ static int choose_pace(mca_coll_ibshift_module_t *module, const struct ompi_comm
 }
 
 int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
-                   const struct ibshift_job *job, struct ibshift_op_params *params)
+                   const struct ibshift_job *job, bool is_blocking,
+                   struct ibshift_op_params *params)
 {
     int rc = choose_plan(module, comm, job, params);
 
-    return OMPI_SUCCESS == rc ? choose_pace(module, comm, job, params) : rc;
+    return OMPI_SUCCESS == rc ? choose_pace(module, comm, job, is_blocking, params) : rc;
 }
 
 void ibshift_choose_look(const struct ompi_communicator_t *comm,

@@ -18,10 +18,12 @@
 void ibshift_choose_open(void);
 uint64_t ibshift_choose_digest(void); /* of the models in use, all of their fields */
 
-/* Algorithm, plan, window and pace. OMPI_SUCCESS or OMPI_ERR_NOT_SUPPORTED, the same on all ranks.
- * params->plan has ranks, root and commutative. */
+/* Algorithm, plan, window, pieces and pace. OMPI_SUCCESS or OMPI_ERR_NOT_SUPPORTED, the same on all
+ * ranks. params->plan has ranks, root and commutative. Blocking: the caller looks at completions
+ * until the end. */
 int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
-                   const struct ibshift_job *job, struct ibshift_op_params *params);
+                   const struct ibshift_job *job, bool is_blocking,
+                   struct ibshift_op_params *params);
 
 /* After a run: says, once, that this rank's clock had to be given up. */
 void ibshift_choose_look(const struct ompi_communicator_t *comm,

@@ -13,6 +13,7 @@
 
 #include "fabric/table/placement.h"
 #include "fabric/read/read.h"
+#include "fabric/shape/shape.h"
 #include "net/verbs/blob.h"
 
 struct ibshift_fabric_file ibshift_fabric_file;
@@ -93,6 +94,7 @@ void ibshift_fabric_file_open(void)
         ibshift_fabric_file_close();
     } else {
         file->identity = identify(file);
+        file->ring = ibshift_shape_ring(file->fabric);
     }
 }
 
@@ -105,6 +107,7 @@ void ibshift_fabric_file_close(void)
     file->fabric = NULL;
     file->order = NULL;
     file->identity = 0;
+    file->ring = 0;
     free(atomic_exchange(&paths, NULL));
 }
 

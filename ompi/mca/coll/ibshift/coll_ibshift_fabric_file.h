@@ -28,6 +28,7 @@ struct ibshift_fabric_file {
         *order; /* the hosts in routing order or in that of the user's file; place keepers too */
     uint32_t order_count;
     uint64_t identity; /* of the fabric, its tables and the order; 0: there is none */
+    unsigned ring;     /* the longest of a torus; 0: it is none */
 };
 
 /* Set by open() and close(). */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "exec/pace/pace.h"
+#include "fabric/shape/shape.h"
 #include "sim/lanes.h"
 
 /* What `ibshift sim` says. */
@@ -357,27 +358,27 @@ static int choose(struct sim_command *c)
     return c->as != NULL ? choose_peer(c) : c->plan != NULL ? choose_plan(c) : choose_alltoall(c);
 }
 
-/* As the component chooses on this fabric. */
+#define COMPONENT_WINDOW 32 /* coll_ibshift_window, if not set */
+
+/* As the component chooses for a blocking call on this fabric. */
 static void choose_pace(struct sim_command *c)
 {
     struct ibshift_pace_facts facts = {
-        .bytes = (uint64_t)c->number.size,
+        .bytes = c->unequal != NULL ? 0 : (uint64_t)c->number.size,
         .eager = (uint64_t)c->number.eager,
-        .time = (double)c->unit / 1000,
+        .kib = (double)c->unit / 1000 / c->number.size * 1024,
         .latency = 4 * (c->number.flight + c->number.routing),
         .ranks = c->job.placement->ranks,
+        .on_host = c->job.placement->slots,
         .all_hosts = c->job.fabric->host_count,
-        .has_free_steps = (c->alg->flags & (IBSHIFT_ALG_ORDER | IBSHIFT_ALG_STAGES)) != 0};
+        .ring = ibshift_shape_ring(c->job.fabric),
+        .window = COMPONENT_WINDOW,
+        .has_free_steps = (c->alg->flags & (IBSHIFT_ALG_ORDER | IBSHIFT_ALG_STAGES)) != 0,
+        .is_attended = true};
     const char *reason;
 
-    if (c->unequal != NULL) { /* which it leaves to its window */
-        ibshift_pace_default(&c->paced, IBSHIFT_PACE_WINDOW);
-        return;
-    }
     ibshift_pace_choose(&facts, &c->paced, &reason);
 }
-
-#define COMPONENT_WINDOW 32 /* coll_ibshift_window, if not set */
 
 /* What the pace would measure or be told on a cluster, the simulation knows. */
 static int take_pace(struct sim_command *c, struct sim_job_params *params)

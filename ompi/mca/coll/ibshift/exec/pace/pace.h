@@ -124,16 +124,20 @@ void ibshift_pace_format(const struct ibshift_pace *pace, char *text, size_t siz
 
 /* What the choice looks at; the same on all ranks. Times in ns. */
 struct ibshift_pace_facts {
-    uint64_t bytes;      /* of a message */
+    uint64_t bytes;      /* of a message; 0: they differ */
     uint64_t eager;      /* shorter ones need no grant */
-    double time;         /* that a message takes on its link */
+    double kib;          /* that 1024 bytes take on a host's link */
     double latency;      /* of a short message */
     uint32_t ranks;      /* that take part */
+    uint32_t on_host;    /* of these, on the fullest host */
     uint32_t all_hosts;  /* of the fabric; 0: no routes are known */
+    uint32_t ring;       /* the longest of a torus; 0: it is none */
+    uint32_t window;     /* of the executor, if nothing is chosen */
     bool has_free_steps; /* no step of the plan waits for another */
+    bool is_attended;    /* a processor looks at completions until the end */
 };
 
-/* reason: a few words, for explain. */
+/* reason: the rule in a sentence, for explain. */
 void ibshift_pace_choose(const struct ibshift_pace_facts *facts, struct ibshift_pace *pace,
                          const char **reason);
 

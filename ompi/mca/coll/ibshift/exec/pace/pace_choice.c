@@ -125,15 +125,58 @@ void ibshift_pace_format(const struct ibshift_pace *pace, char *text, size_t siz
     }
 }
 
-/* Fewer other ranks than ALL_AT_ONCE: a message to each of them goes on its way at once. */
-enum { SHORT_LATENCIES = 8, ALL_AT_ONCE = 64, WIDE = 48, WIDEST = 256 };
+enum {
+    IN_ORDER = 16,      /* messages of a host in flight where the fabric's order is kept: fewer are
+                      neither mixed nor in step, */
+    IN_ORDER_MOST = 48, /* and more lose the order again */
+    RANK_LEAST = 4,
+    UNORDERED_MOST = 256,
+    PIECE = 4096,
+    SMALL_PIECE = 2048,
+    LARGE_PIECE = 8192, /* at half the posts */
+    ROUND_TRIPS = 3,    /* of a piece, that the bytes in flight cover at the link's rate */
+    RING_LOOSE = 4,     /* longer rings of a torus take larger pieces badly */
+};
+
+/* As many messages of a host as keep its link busy while the completion of a piece is seen. */
+static uint32_t needed(const struct ibshift_pace_facts *facts, uint32_t piece)
+{
+    double time = facts->kib * piece / 1024;
+    double messages = time > 0 ? ROUND_TRIPS * (2 * facts->latency + time) / time : 0;
+
+    return messages < UNORDERED_MOST ? (uint32_t)messages + 1 : UNORDERED_MOST;
+}
+
+static void choose_in_order(const struct ibshift_pace_facts *facts, struct ibshift_pace *pace,
+                            const char **reason)
+{
+    uint32_t window = IN_ORDER, on_host = facts->on_host > 0 ? facts->on_host : 1;
+
+    if (!facts->is_attended) {
+        *reason = "routes are known, and nobody looks at completions all the time: some whole "
+                  "messages in their order";
+    } else if (facts->ring > RING_LOOSE) {
+        pace->piece = SMALL_PIECE;
+        *reason = "a torus of long rings: some messages in order, each in small pieces, one at a "
+                  "time";
+    } else {
+        pace->piece = needed(facts, PIECE) > IN_ORDER_MOST ? LARGE_PIECE : PIECE;
+        window = needed(facts, pace->piece);
+        *reason = "routes are known: some messages in their order, each in pieces, one at a time, "
+                  "so that no adapter sends more than a piece of one in a row";
+    }
+    window = window < IN_ORDER ? IN_ORDER : window > IN_ORDER_MOST ? IN_ORDER_MOST : window;
+    window = (window + on_host - 1) / on_host;
+    pace->window = window > RANK_LEAST ? window : RANK_LEAST;
+}
 
 /*
- * Many messages in flight each way, taking turns packet by packet, forget a late rank by
- * themselves: in simulations they keep the bound as well as any pace, or better, under every noise
- * and on both models of a switch, without a clock, a barrier or a processor's attention
- * (docs/pacing.md). So the noise is not asked: it would change nothing. Where no order is known
- * that suits the routes, a window of some messages is the worst: it keeps an order that is none.
+ * Many messages in flight, taking turns, forget a late rank by themselves: without a clock, a
+ * barrier, or a question about the noise. How many packets of one message an adapter sends before
+ * it turns to the next is not known, and decides what that is worth; with one piece of each
+ * message in the adapter it is known, and nothing is better under any noise or switch that was
+ * simulated (docs/pacing.md). The window belongs to a host, whose ranks share it. Where no order
+ * is known that suits the routes, a window would keep an order that is none.
  */
 void ibshift_pace_choose(const struct ibshift_pace_facts *facts, struct ibshift_pace *pace,
                          const char **reason)
@@ -141,21 +184,31 @@ void ibshift_pace_choose(const struct ibshift_pace_facts *facts, struct ibshift_
     ibshift_pace_default(pace, IBSHIFT_PACE_NONE);
     if (!facts->has_free_steps) {
         *reason = "steps wait for one another";
-    } else if (facts->bytes <= facts->eager || facts->time < SHORT_LATENCIES * facts->latency) {
-        *reason = "short messages";
-    } else if (facts->ranks <= 2) {
-        *reason = "nobody is in the way of two";
-    } else if (facts->all_hosts == 0) {
-        ibshift_pace_default(pace, IBSHIFT_PACE_WINDOW);
-        pace->window = facts->ranks <= WIDEST ? facts->ranks - 1 : WIDEST;
-        *reason = "no routes are known, so no order helps: all at once";
-    } else if (facts->ranks <= ALL_AT_ONCE) {
-        ibshift_pace_default(pace, IBSHIFT_PACE_WINDOW);
-        pace->window = facts->ranks - 1;
-        *reason = "long messages, few ranks: all at once";
-    } else {
-        ibshift_pace_default(pace, IBSHIFT_PACE_WINDOW);
-        pace->window = WIDE;
-        *reason = "long messages, many at once forget who was late";
+        return;
     }
+    if (facts->bytes != 0 && facts->bytes <= facts->eager) {
+        *reason = "short messages";
+        return;
+    }
+    if (facts->ranks <= 2) {
+        *reason = "nobody is in the way of two";
+        return;
+    }
+    ibshift_pace_default(pace, IBSHIFT_PACE_WINDOW);
+    if (facts->bytes == 0) {
+        pace->window = facts->window;
+        pace->piece = facts->is_attended ? PIECE : 0;
+        *reason = facts->is_attended ? "messages differ in length: each in pieces, one at a time"
+                                     : "messages differ in length";
+    } else if (facts->all_hosts == 0) {
+        pace->window = UNORDERED_MOST;
+        pace->piece = facts->is_attended ? SMALL_PIECE : 0;
+        *reason = facts->is_attended
+                      ? "no routes are known, so no order helps: all at once, each in small "
+                        "pieces, one at a time"
+                      : "no routes are known, so no order helps: all at once";
+    } else {
+        choose_in_order(facts, pace, reason);
+    }
+    pace->window = pace->window < facts->ranks - 1 ? pace->window : facts->ranks - 1;
 }

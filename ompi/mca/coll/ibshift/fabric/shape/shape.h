@@ -63,5 +63,7 @@ void ibshift_shape_tuple(const struct ibshift_shape *shape, const struct ibshift
 
 /* Is it a torus? Fills dims, dim and digits if so; shape_torus.c. */
 bool ibshift_shape_torus(const struct ibshift_fabric *f, struct ibshift_shape *shape);
+/* The longest ring of a torus; 0: it is none. Of a tree that shows at its first switch. */
+unsigned ibshift_shape_ring(const struct ibshift_fabric *f);
 
 #endif

@@ -166,3 +166,17 @@ bool ibshift_shape_torus(const struct ibshift_fabric *f, struct ibshift_shape *t
     t->leaves = f->switch_count;
     return true;
 }
+
+unsigned ibshift_shape_ring(const struct ibshift_fabric *f)
+{
+    struct ibshift_shape shape = {.dims = 0};
+    unsigned longest = 0;
+
+    if (ibshift_shape_torus(f, &shape)) {
+        for (unsigned k = 0; k < shape.dims; k++) {
+            longest = shape.dim[k] > longest ? shape.dim[k] : longest;
+        }
+        free(shape.digits);
+    }
+    return longest;
+}
