@@ -1,74 +1,19 @@
-/* `ibshift plan`: the algorithms as they run, printed, drawn, proved and priced. */
+/* `ibshift plan`: the algorithms as they run, listed, printed, proved and priced as text or JSON, and
+ * what these commands share with the pictures and the comparison. */
 #include "plan/cmd.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
+#include "choose/price.h"
 #include "choose/size.h"
+#include "plan/print.h"
+#include "proof/check.h"
+#include "proof/formula.h"
 
-static const struct plan_command plan_commands[] = {
-    {"list", "c", "jo", "all algorithms, or those of one collective", plan_list},
-    {"print", "CA", "PrRkScOlTxHDNLmpjo", "the steps, one line each, as the executor traces them",
-     plan_print},
-    {"draw", "CA", "PRkScOlTxHDNLmepMdfo", "a picture of the data, of time or of the tree",
-     plan_draw},
-    {"check", "CA", "PRkScOlTxHDNLmpwisj", "prove it right: all ranks, all blocks, no deadlock",
-     plan_check},
-    {"price", "CA", "PRkScOlTxHDNLCnmewpMtjo", "the modelled time", plan_price},
-    {"compare", "C", "PRkScOlTHDLCnmewpMtfjo",
-     "the modelled times of all algorithms, and who wins where", plan_compare},
-    {NULL, NULL, NULL, NULL, NULL},
-};
-
-static void plan_usage(FILE *out)
-{
-    fputs("usage: ibshift plan COMMAND [COLLECTIVE [ALGORITHM]] [OPTION...]\n\n", out);
-    for (const struct plan_command *c = plan_commands; c->name != NULL; c++) {
-        fprintf(out, "  %-8s %s\n", c->name, c->summary);
-    }
-    fputs("\n  -h, --help   this text; ibshift plan COMMAND --help for that of a command\n", out);
-}
-
-static int run_command(const struct plan_command *command, int argc, char **argv)
-{
-    struct plan_args args;
-    bool is_helped = false;
-    int rc = plan_args_parse(&args, command, argc, argv, &is_helped);
-
-    if (rc == CLI_OK && args.alg != NULL) {
-        rc = plan_check_fit(&args);
-    }
-    if (rc == CLI_OK && !is_helped) {
-        rc = command->run(&args);
-    }
-    plan_args_end(&args);
-    return rc;
-}
-
-int cmd_plan(int argc, char **argv)
-{
-    const char *names[CLI_COMMANDS];
-    size_t count = 0;
-
-    if (argc < 2) {
-        plan_usage(stderr);
-        return CLI_USAGE;
-    }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        plan_usage(stdout);
-        return CLI_OK;
-    }
-    for (const struct plan_command *c = plan_commands; c->name != NULL; c++) {
-        if (strcmp(c->name, argv[1]) == 0) {
-            return run_command(c, argc - 1, argv + 1);
-        }
-        names[count++] = c->name;
-    }
-    return cli_unknown("plan", "unknown command", argv[1], names, count,
-                       "ibshift plan --help lists them");
-}
-
-int plan_check_fit(const struct plan_args *args)
+/* Checks args->plan for args->alg: CLI_OK, or a message and CLI_USAGE. */
+static int plan_check_fit(const struct plan_args *args)
 {
     char why[256] = "";
 
@@ -168,4 +113,491 @@ void plan_json_end(struct json *j)
 {
     json_close(j, ']');
     json_end(j);
+}
+
+/* `ibshift plan list` and `print`: the table and the steps. */
+
+static void list_limits(const struct ibshift_alg *alg, char *text, size_t size)
+{
+    snprintf(text, size, "%s%s%s%s", (alg->flags & IBSHIFT_ALG_POWER_OF_TWO) != 0 ? " P=2^i" : "",
+             (alg->flags & IBSHIFT_ALG_EVEN) != 0 ? " P-even" : "",
+             (alg->flags & IBSHIFT_ALG_COMMUTATIVE_ONLY) != 0 ? " commutative" : "",
+             (alg->flags & IBSHIFT_ALG_SIZES) != 0       ? " v"
+             : (alg->flags & IBSHIFT_ALG_SIZES_ALL) != 0 ? " v-known"
+                                                         : "");
+}
+
+enum { TEXT_COLUMN = 16 };
+
+static void list_text(FILE *out, const struct ibshift_alg *alg)
+{
+    char limits[64], radix[16] = "-";
+
+    list_limits(alg, limits, sizeof(limits));
+    if (alg->radix_max > 0) {
+        snprintf(radix, sizeof(radix), "1-%u", alg->radix_max);
+    }
+    fprintf(out, "%-15s %-24s %s%s\n", ibshift_collective_name(alg->collective), alg->name, radix,
+            limits);
+    cli_print_help(out, "", TEXT_COLUMN, alg->doc);
+    cli_print_help(out, "", TEXT_COLUMN, alg->cost);
+}
+
+static void list_json(struct json *j, const struct ibshift_alg *alg)
+{
+    json_open(j, NULL, '{');
+    json_text(j, "collective", ibshift_collective_name(alg->collective));
+    json_text(j, "algorithm", alg->name);
+    json_value(j, "radix_max", "%u", alg->radix_max);
+    json_bool(j, "power_of_two", (alg->flags & IBSHIFT_ALG_POWER_OF_TWO) != 0);
+    json_bool(j, "even", (alg->flags & IBSHIFT_ALG_EVEN) != 0);
+    json_bool(j, "commutative_only", (alg->flags & IBSHIFT_ALG_COMMUTATIVE_ONLY) != 0);
+    json_bool(j, "in_place", (alg->flags & IBSHIFT_ALG_IN_PLACE) != 0);
+    json_text(j, "doc", alg->doc);
+    json_text(j, "cost", alg->cost);
+    json_close(j, '}');
+}
+
+static int plan_list(struct plan_args *args)
+{
+    FILE *out = plan_open(args);
+    struct json j;
+
+    if (out == NULL) {
+        return CLI_FAILED;
+    }
+    if (args->format == PLAN_JSON) {
+        plan_json_begin(&j, out, "algorithms");
+    } else {
+        fprintf(out, "%-15s %-24s %s\n", "collective", "algorithm", "radix limits");
+        cli_print_help(out, "", TEXT_COLUMN, "what it does");
+        cli_print_help(out, "", TEXT_COLUMN, "what it costs (P ranks, k radix, m block, n vector)");
+    }
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        const struct ibshift_alg *alg = ibshift_alg_table[i];
+
+        if (args->collective >= 0 && (int)alg->collective != args->collective) {
+            continue;
+        }
+        if (args->format == PLAN_JSON) {
+            list_json(&j, alg);
+        } else {
+            list_text(out, alg);
+        }
+    }
+    if (args->format == PLAN_JSON) {
+        plan_json_end(&j);
+    }
+    return plan_close(args, out);
+}
+
+static void step_json(struct json *j, const struct ibshift_step *step, uint32_t rank,
+                      uint32_t round)
+{
+    json_open(j, NULL, '{');
+    json_value(j, "rank", "%u", rank);
+    json_value(j, "round", "%u", round);
+    json_text(j, "kind",
+              step->kind == IBSHIFT_STEP_REDUCE_AFTER ? "reduce_after"
+                                                      : ibshift_kind_name(step->kind));
+    json_text(j, "buffer", ibshift_buffer_name(step->buf));
+    json_value(j, "first", "%u", step->first);
+    json_value(j, "count", "%u", step->count);
+    if (!ibshift_step_is_local(step)) {
+        json_value(j, "peer", "%u", step->peer);
+        json_value(j, "tag", "%u", step->tag);
+        json_value(j, "part", "%u", step->part);
+    } else {
+        json_text(j, "source", ibshift_buffer_name(step->src));
+        json_value(j, "from", "%u", step->from);
+    }
+    if (ibshift_step_is_local(step) && step->strided != IBSHIFT_CONTIGUOUS) {
+        json_text(j, "strided", step->strided == IBSHIFT_STRIDED_SOURCE ? "source" : "target");
+        json_value(j, "run", "%u", step->run);
+        json_value(j, "stride", "%d", step->stride);
+    }
+    json_value(j, "need", "%u", step->need);
+    json_value(j, "drain", "%u", step->drain);
+    json_close(j, '}');
+}
+
+/* j: NULL: as text. */
+static void print_rank(const struct plan_args *args, FILE *out, struct json *j, uint32_t rank)
+{
+    uint32_t rounds = args->alg->rounds(&args->plan, rank);
+    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
+    char line[IBSHIFT_STEP_TEXT];
+
+    for (uint32_t round = 0; round < rounds && !ferror(out); round++) {
+        int count = args->alg->emit(&args->plan, rank, round, steps);
+
+        for (int i = 0; i < count; i++) {
+            if (j != NULL) {
+                step_json(j, &steps[i], rank, round);
+            } else {
+                ibshift_step_format(&steps[i], rank, round, line, sizeof(line));
+                fprintf(out, "%s\n", line);
+            }
+        }
+    }
+}
+
+static int plan_print(struct plan_args *args)
+{
+    uint32_t first = args->rank >= 0 ? (uint32_t)args->rank : 0;
+    uint32_t end = args->rank >= 0 ? first + 1 : args->plan.ranks;
+    bool is_json = args->format == PLAN_JSON;
+    FILE *out = plan_open(args);
+    struct json j;
+
+    if (out == NULL) {
+        return CLI_FAILED;
+    }
+    if (is_json) {
+        plan_json_begin(&j, out, "steps");
+    }
+    for (uint32_t rank = first; rank < end && !ferror(out); rank++) {
+        print_rank(args, out, is_json ? &j : NULL, rank);
+    }
+    if (is_json) {
+        plan_json_end(&j);
+    }
+    return plan_close(args, out);
+}
+
+/* `ibshift plan check`: proves one plan on all its ranks. */
+
+static int report(const struct plan_args *args, int rc, const struct ibshift_check_result *result)
+{
+    char title[160];
+    struct json j;
+
+    plan_title(args, title, sizeof(title));
+    if (args->format == PLAN_JSON) {
+        json_begin(&j, stdout);
+        json_text(&j, "plan", title);
+        json_bool(&j, "right", rc == 0);
+        json_value(&j, "steps", "%" PRIu64, result->steps);
+        json_value(&j, "messages", "%" PRIu64, result->messages);
+        json_value(&j, "blocks", "%" PRIu64, result->blocks);
+        json_text(&j, "why", rc == 0 ? "" : result->why);
+        json_end(&j);
+    } else if (rc == 0) {
+        printf("right: %s, window %u%s: %llu steps, %llu messages, %llu blocks sent\n", title,
+               args->window, args->in_place ? ", in place" : "", (unsigned long long)result->steps,
+               (unsigned long long)result->messages, (unsigned long long)result->blocks);
+    } else {
+        printf("WRONG: %s, window %u: %s\n", title, args->window, result->why);
+    }
+    return rc == 0 ? CLI_OK : CLI_FAILED;
+}
+
+/* 24 bytes for each block of each rank's buffers, up to twice the ranks squared. */
+#define RANKS_MAX 2048
+
+static int plan_check(struct plan_args *args)
+{
+    struct ibshift_check check = {
+        .window = args->window,
+        .in_place = args->in_place,
+        .sizes = args->alg->collective == IBSHIFT_BCAST ||
+                 args->alg->collective >= IBSHIFT_REDUCE ||
+                 (args->alg->flags & (IBSHIFT_ALG_SIZES | IBSHIFT_ALG_SIZES_ALL)) != 0,
+        .seed = args->seed,
+    };
+    struct ibshift_check_result result = {.steps = 0};
+    int rc;
+
+    if (args->in_place && (args->alg->flags & IBSHIFT_ALG_IN_PLACE) == 0) {
+        cli_error(args->command, "%s %s is not right in place: its input is copied first",
+                  ibshift_collective_name(args->alg->collective), args->alg->name);
+        return CLI_UNFIT;
+    }
+    if (args->plan.ranks > RANKS_MAX) {
+        return cli_error(args->command, "%u ranks are too many to prove at once: at most %d",
+                         args->plan.ranks, RANKS_MAX);
+    }
+    rc = ibshift_check_plan(args->alg, &args->plan, &check, &result);
+    if (rc != 0 && rc != -EBADMSG) {
+        cli_error(args->command, "%s", rc == -ENOMEM ? "out of memory" : result.why);
+        return rc == -ENOMEM ? CLI_FAILED : CLI_USAGE;
+    }
+    return report(args, rc, &result);
+}
+
+/* `ibshift plan price`: the modelled time of one plan, and the table of formulas beside the
+ * simulation. */
+
+static int price_one(const struct plan_args *args, enum plan_model which, uint64_t bytes,
+                     struct ibshift_price *price)
+{
+    struct ibshift_model model = plan_model_of(args, which);
+    struct ibshift_price_request request = {
+        .alg = args->alg,
+        .plan = &args->plan,
+        .model = &model,
+        .bytes = bytes,
+        .element = args->element,
+        .window = args->window,
+        .limit = 1 << 26,
+    };
+    int rc = plan_price_shared(args, &request, price);
+
+    if (rc == -E2BIG) {
+        cli_error(args->command, "%u ranks have too many messages to simulate: take fewer",
+                  args->plan.ranks);
+        return CLI_UNFIT;
+    }
+    if (rc != 0) {
+        cli_error(args->command, "%s",
+                  rc == -ENOMEM ? "out of memory" : "the plan does not end: ibshift plan check");
+        return CLI_FAILED;
+    }
+    return CLI_OK;
+}
+
+static void formula_text(const struct plan_args *args, enum plan_model which, uint64_t bytes,
+                         char *published, char *exact)
+{
+    const char *collective = ibshift_collective_name(args->alg->collective);
+    const struct ibshift_formula *formula = ibshift_formula_find(collective, args->alg->name);
+    struct ibshift_model model = plan_model_of(args, which);
+    struct ibshift_formula_case c = {(int)args->plan.ranks, (int)args->plan.radix, (double)bytes};
+    double time = formula != NULL ? formula->exact(&model, &c) : -1;
+
+    snprintf(published, 16, "-");
+    snprintf(exact, 16, "-");
+    if (formula != NULL && which != PLAN_COMBINED) {
+        snprintf(published, 16, "%.3f",
+                 which == PLAN_LOGGP ? formula->loggp(&model, &c) : formula->logfp(&model, &c));
+    }
+    if (time >= 0) {
+        snprintf(exact, 16, "%.3f", time);
+    }
+}
+
+static void row_text(const struct plan_args *args, FILE *out, enum plan_model which, uint64_t bytes,
+                     const struct ibshift_price *price)
+{
+    char published[16], exact[16], size[24];
+
+    formula_text(args, which, bytes, published, exact);
+    plan_size_text(bytes, size);
+    fprintf(out, "%-10s %-13s %12.3f %12.3f %12s %12s %10" PRIu64 " %14" PRIu64 "\n", size,
+            plan_model_name(which), price->last, price->first, published, exact, price->messages,
+            price->bytes);
+}
+
+static void row_json(struct json *j, enum plan_model which, uint64_t bytes,
+                     const struct ibshift_price *price)
+{
+    json_open(j, NULL, '{');
+    json_value(j, "bytes", "%" PRIu64, bytes);
+    json_text(j, "model", plan_model_name(which));
+    json_value(j, "last_us", "%.6f", price->last);
+    json_value(j, "first_us", "%.6f", price->first);
+    json_value(j, "messages", "%" PRIu64, price->messages);
+    json_value(j, "bytes_sent", "%" PRIu64, price->bytes);
+    json_close(j, '}');
+}
+
+static void write_head(const struct plan_args *args, FILE *out)
+{
+    char title[160];
+
+    plan_title(args, title, sizeof(title));
+    fprintf(
+        out,
+        "%s, window %u\nmodelled; parameters: %s\n\n%-10s %-13s %12s %12s %12s %12s %10s %14s\n",
+        title, args->window, args->model_source,
+        ibshift_collective_has_vector(args->alg->collective) ? "vector" : "block", "model",
+        "last us", "first us", "published", "exact", "messages", "bytes sent");
+}
+
+/* The head once there is a first row to it: nothing is printed of what cannot be priced. */
+static int price_all(struct plan_args *args, FILE *out)
+{
+    bool is_json = args->format == PLAN_JSON, has_head = false;
+    struct json j;
+    int rc = CLI_OK;
+
+    for (int i = 0; i < args->size_count * PLAN_MODELS && rc == CLI_OK; i++) {
+        enum plan_model which = (enum plan_model)(i % PLAN_MODELS);
+        uint64_t bytes = args->sizes[i / PLAN_MODELS];
+        struct ibshift_price price;
+
+        if (args->which >= 0 && args->which != (int)which) {
+            continue;
+        }
+        rc = price_one(args, which, bytes, &price);
+        if (rc != CLI_OK) {
+            break;
+        }
+        if (!has_head && is_json) {
+            plan_json_begin(&j, out, "prices");
+        } else if (!has_head) {
+            write_head(args, out);
+        }
+        has_head = true;
+        if (is_json) {
+            row_json(&j, which, bytes, &price);
+        } else {
+            row_text(args, out, which, bytes, &price);
+        }
+    }
+    if (is_json && has_head) {
+        plan_json_end(&j);
+    }
+    return rc;
+}
+
+static int table_row(struct plan_args *args, FILE *out, enum plan_model which)
+{
+    char published[16], exact[16], why[256];
+    struct ibshift_price price;
+    int rc;
+
+    if (ibshift_alg_check(args->alg, &args->plan, why, sizeof(why)) != 0) {
+        return CLI_OK;
+    }
+    rc = price_one(args, which, args->sizes[0], &price);
+    if (rc == CLI_OK) {
+        formula_text(args, which, args->sizes[0], published, exact);
+        fprintf(out, "| %s %s | %u | %u | %s | %s | %s | %.3f |\n",
+                ibshift_collective_name(args->alg->collective), args->alg->name, args->plan.ranks,
+                args->plan.radix, plan_model_name(which), published, exact, price.last);
+    }
+    return rc;
+}
+
+/* By the model that was named, or by the published two. */
+static int table_rows(struct plan_args *args, FILE *out)
+{
+    int rc;
+
+    if (args->which >= 0) {
+        return table_row(args, out, (enum plan_model)args->which);
+    }
+    rc = table_row(args, out, PLAN_LOGGP);
+    return rc == CLI_OK ? table_row(args, out, PLAN_LOGFP) : rc;
+}
+
+static int table_algorithm(struct plan_args *args, FILE *out)
+{
+    static const uint32_t ranks[] = {2, 3, 4, 6, 8, 9, 16, 25, 27, 64, 100, 125};
+    const struct ibshift_plan given = args->plan;
+    uint32_t radix = args->has_radix ? given.radix : 1;
+    int rc = CLI_OK;
+
+    do {
+        args->plan.radix = radix;
+        if (args->has_ranks) {
+            rc = table_rows(args, out);
+        }
+        for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]) && !args->has_ranks; i++) {
+            args->plan.ranks = ranks[i];
+            rc = rc == CLI_OK ? table_rows(args, out) : rc;
+        }
+        radix *= 2;
+    } while (rc == CLI_OK && !args->has_radix && args->alg->radix_max > 0 && radix <= 4);
+    args->plan = given;
+    return rc;
+}
+
+/* In Markdown: for the documentation. */
+static int write_table(struct plan_args *args, FILE *out)
+{
+    const struct ibshift_alg *named = args->alg;
+    int rc = CLI_OK;
+
+    fputs("| plan | P | k | model | published | exact | simulated |\n"
+          "|---|--:|--:|---|--:|--:|--:|\n",
+          out);
+    for (const struct ibshift_formula *f = ibshift_formulas; f->collective != NULL; f++) {
+        int collective = ibshift_collective_find(f->collective);
+        const struct ibshift_alg *alg =
+            ibshift_alg_find((enum ibshift_collective)collective, f->algorithm);
+
+        if (alg != NULL && (args->collective < 0 || args->collective == collective) &&
+            (named == NULL || named == alg) && rc == CLI_OK) {
+            args->alg = alg;
+            rc = table_algorithm(args, out);
+        }
+    }
+    return rc;
+}
+
+static int plan_price(struct plan_args *args)
+{
+    FILE *out = plan_open(args);
+    int rc, closed;
+
+    if (out == NULL) {
+        return CLI_FAILED;
+    }
+    rc = args->has_table ? write_table(args, out) : price_all(args, out);
+    closed = plan_close(args, out);
+    return rc != CLI_OK ? rc : closed;
+}
+
+static const struct plan_command plan_commands[] = {
+    {"list", "c", "jo", "all algorithms, or those of one collective", plan_list},
+    {"print", "CA", "PrRkScOlTxHDNLmpjo", "the steps, one line each, as the executor traces them",
+     plan_print},
+    {"draw", "CA", "PRkScOlTxHDNLmepMdfo", "a picture of the data, of time or of the tree",
+     plan_draw},
+    {"check", "CA", "PRkScOlTxHDNLmpwisj", "prove it right: all ranks, all blocks, no deadlock",
+     plan_check},
+    {"price", "CA", "PRkScOlTxHDNLCnmewpMtjo", "the modelled time", plan_price},
+    {"compare", "C", "PRkScOlTHDLCnmewpMtfjo",
+     "the modelled times of all algorithms, and who wins where", plan_compare},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static void plan_usage(FILE *out)
+{
+    fputs("usage: ibshift plan COMMAND [COLLECTIVE [ALGORITHM]] [OPTION...]\n\n", out);
+    for (const struct plan_command *c = plan_commands; c->name != NULL; c++) {
+        fprintf(out, "  %-8s %s\n", c->name, c->summary);
+    }
+    fputs("\n  -h, --help   this text; ibshift plan COMMAND --help for that of a command\n", out);
+}
+
+static int run_command(const struct plan_command *command, int argc, char **argv)
+{
+    struct plan_args args;
+    bool is_helped = false;
+    int rc = plan_args_parse(&args, command, argc, argv, &is_helped);
+
+    if (rc == CLI_OK && args.alg != NULL) {
+        rc = plan_check_fit(&args);
+    }
+    if (rc == CLI_OK && !is_helped) {
+        rc = command->run(&args);
+    }
+    plan_args_end(&args);
+    return rc;
+}
+
+int cmd_plan(int argc, char **argv)
+{
+    const char *names[CLI_COMMANDS];
+    size_t count = 0;
+
+    if (argc < 2) {
+        plan_usage(stderr);
+        return CLI_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        plan_usage(stdout);
+        return CLI_OK;
+    }
+    for (const struct plan_command *c = plan_commands; c->name != NULL; c++) {
+        if (strcmp(c->name, argv[1]) == 0) {
+            return run_command(c, argc - 1, argv + 1);
+        }
+        names[count++] = c->name;
+    }
+    return cli_unknown("plan", "unknown command", argv[1], names, count,
+                       "ibshift plan --help lists them");
 }

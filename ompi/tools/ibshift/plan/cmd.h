@@ -74,19 +74,12 @@ int plan_args_parse(struct plan_args *args, const struct plan_command *command, 
                     char **argv, bool *is_helped);
 void plan_args_end(struct plan_args *args);
 
-/* The steps of it in cmd_operands.c: a word that is no option (context: the arguments); what is
- * missing or does not fit together. */
-int plan_args_operand(void *context, const char *text);
-int plan_args_finish(struct plan_args *args);
 /* Reads args->stages_path into args->plan; args->plan.ranks are known. */
 int plan_args_stages(struct plan_args *args);
 
 /* The hosts that --per-host and --dealt say, of so many ranks; CLI_OK, or a message and CLI_FAILED.
  */
 int plan_nodes_make(const struct plan_args *args, uint32_t ranks, struct ibshift_nodes *nodes);
-
-/* Checks args->plan for args->alg: CLI_OK, or a message and CLI_USAGE. */
-int plan_check_fit(const struct plan_args *args);
 
 /* The model of args->model that is asked for. */
 struct ibshift_model plan_model_of(const struct plan_args *args, enum plan_model which);
@@ -111,16 +104,10 @@ int plan_close(const struct plan_args *args, FILE *file);
 void plan_json_begin(struct json *j, FILE *out, const char *list);
 void plan_json_end(struct json *j);
 
-int plan_list(struct plan_args *args);
-int plan_print(struct plan_args *args);
 int plan_draw(struct plan_args *args);
-int plan_check(struct plan_args *args);
-int plan_price(struct plan_args *args);
 int plan_compare(struct plan_args *args);
 
-/* The pictures; CLI_OK or CLI_FAILED with a message. */
+/* CLI_OK or CLI_FAILED with a message. */
 int plan_draw_data(const struct plan_args *args, FILE *out);
-int plan_draw_time(const struct plan_args *args, FILE *out);
-int plan_draw_tree(const struct plan_args *args, FILE *out);
 
 #endif

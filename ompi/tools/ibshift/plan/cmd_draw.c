@@ -1,7 +1,442 @@
-/* `ibshift plan draw`: chooses the picture. */
+/* `ibshift plan draw`: the choice of the picture, and those of time and of the tree. */
 #include "plan/cmd.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "choose/price.h"
+#include "draw/svg.h"
+
+/* The picture of time: what each rank's processor does when, and the messages between, under a
+ * model. */
+
+static const double LEFT = 76, RIGHT = 30, TOP = 104, BOTTOM = 56, CHART_WIDTH = 1000;
+
+struct bar {
+    enum ibshift_kind kind;
+    uint32_t rank, peer, key, tag;
+    double begin, end, leaves, ready;
+};
+
+struct bars {
+    struct bar *bars;
+    size_t count, capacity;
+    bool is_out_of_memory;
+};
+
+static void collect(void *context, const struct ibshift_price_event *event)
+{
+    struct bars *all = context;
+    const struct ibshift_step *step = event->step;
+
+    if (all->count == all->capacity) {
+        size_t capacity = all->capacity > 0 ? 2 * all->capacity : 256;
+        struct bar *bars = realloc(all->bars, capacity * sizeof(*bars));
+
+        if (bars == NULL) {
+            all->is_out_of_memory = true;
+            return;
+        }
+        all->bars = bars;
+        all->capacity = capacity;
+    }
+    all->bars[all->count++] = (struct bar){
+        .kind = (enum ibshift_kind)step->kind,
+        .rank = event->rank,
+        .peer = ibshift_step_is_local(step) ? 0 : step->peer,
+        .key = ibshift_step_is_local(step) ? 0 : ibshift_step_key(step),
+        .tag = ibshift_step_is_local(step) ? 0 : step->tag,
+        .begin = event->begin,
+        .end = event->end,
+        .leaves = event->leaves,
+        .ready = event->ready,
+    };
+}
+
+struct view {
+    FILE *out;
+    double lane, per_us;
+};
+
+static double x_at(const struct view *view, double time)
+{
+    return LEFT + time * view->per_us;
+}
+
+static double y_at(const struct view *view, uint32_t rank)
+{
+    return TOP + (rank + 0.5) * view->lane;
+}
+
+static enum svg_color bar_color(enum ibshift_kind kind)
+{
+    return kind == IBSHIFT_STEP_SEND   ? SVG_BLUE
+           : kind == IBSHIFT_STEP_RECV ? SVG_ORANGE
+                                       : SVG_GREEN;
+}
+
+static void draw_bars(const struct view *view, const struct bars *all)
+{
+    double height = view->lane * 0.42 < 16 ? view->lane * 0.42 : 16;
+
+    for (size_t i = 0; i < all->count; i++) {
+        const struct bar *bar = &all->bars[i];
+        double x = x_at(view, bar->begin), width = x_at(view, bar->end) - x;
+
+        if (width > 0) {
+            svg_rect(view->out, x, y_at(view, bar->rank) - height / 2, width < 1 ? 1 : width,
+                     height, bar_color(bar->kind));
+        }
+        if (width > 4) {
+            svg_line(view->out, (struct svg_point){x + width, y_at(view, bar->rank) - height / 2},
+                     (struct svg_point){x + width, y_at(view, bar->rank) + height / 2}, SVG_WHITE,
+                     1, SVG_SOLID);
+        }
+        if (bar->kind == IBSHIFT_STEP_SEND && width > 15 && height > 11) {
+            svg_label_on(view->out, (struct svg_point){x + width / 2, y_at(view, bar->rank) + 4},
+                         11, SVG_BLUE, "%u", bar->tag);
+        }
+    }
+}
+
+static const struct bar *receive_of(const struct bars *all, const struct bar *send)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        const struct bar *bar = &all->bars[i];
+
+        if (bar->kind == IBSHIFT_STEP_RECV && bar->rank == send->peer && bar->peer == send->rank &&
+            bar->key == send->key) {
+            return bar;
+        }
+    }
+    return NULL;
+}
+
+static void draw_messages(const struct view *view, const struct bars *all)
+{
+    double half = view->lane * 0.42 < 16 ? view->lane * 0.21 : 8;
+
+    for (size_t i = 0; i < all->count; i++) {
+        const struct bar *send = &all->bars[i], *recv;
+
+        if (send->kind != IBSHIFT_STEP_SEND || (recv = receive_of(all, send)) == NULL) {
+            continue;
+        }
+        svg_arrow(
+            view->out,
+            (struct svg_point){x_at(view, send->end),
+                               y_at(view, send->rank) + (recv->rank > send->rank ? half : -half)},
+            (struct svg_point){x_at(view, recv->begin),
+                               y_at(view, recv->rank) - (recv->rank > send->rank ? half : -half)},
+            SVG_GREY, 0);
+    }
+}
+
+static double round_step(double span)
+{
+    double step = 1e-3;
+
+    while (span / step > 12) {
+        step *= span / step > 120 ? 10 : span / step > 24 ? 5 : 2;
+    }
+    return step;
+}
+
+static void draw_frame(const struct view *view, const struct plan_args *args, double last)
+{
+    double bottom = TOP + args->plan.ranks * view->lane, step = round_step(last);
+
+    for (int i = 0; i * step <= last * 1.0001; i++) {
+        double x = x_at(view, i * step);
+
+        svg_line(view->out, (struct svg_point){x, TOP}, (struct svg_point){x, bottom}, SVG_PALE, 1,
+                 SVG_SOLID);
+        svg_text(view->out, (struct svg_point){x, bottom + 18}, 12, SVG_MIDDLE, "%.6g", i * step);
+    }
+    svg_text(view->out, (struct svg_point){LEFT + CHART_WIDTH / 2, bottom + 42}, 13, SVG_MIDDLE,
+             "us (modelled)");
+    for (uint32_t rank = 0; rank < args->plan.ranks; rank++) {
+        double y = y_at(view, rank);
+
+        svg_line(view->out, (struct svg_point){LEFT, y}, (struct svg_point){x_at(view, last), y},
+                 SVG_GREY, 0.8, SVG_SOLID);
+        svg_text(view->out, (struct svg_point){LEFT - 10, y + 4.5}, view->lane < 18 ? 9 : 13,
+                 SVG_END, rank == 0 ? "rank %u" : "%u", rank);
+    }
+}
+
+static void draw_head(FILE *out, const struct plan_args *args, double last)
+{
+    static const struct {
+        enum svg_color fill;
+        const char *text;
+        double width;
+    } keys[] = {{SVG_BLUE, "send overhead (round)", 190},
+                {SVG_ORANGE, "receive overhead", 160},
+                {SVG_GREEN, "copy or reduction", 160}};
+    enum plan_model which = args->which < 0 ? PLAN_COMBINED : (enum plan_model)args->which;
+    char title[160], size[24];
+    double x = LEFT;
+
+    plan_title(args, title, sizeof(title));
+    plan_size_text(args->sizes[0], size);
+    svg_bold(out, (struct svg_point){LEFT, 32}, 18, SVG_START, "%s", title);
+    svg_text(out, (struct svg_point){LEFT, 54}, 12, SVG_START,
+             "%s; the last rank is done after %.6g us; modelled (%s); parameters: %s", size, last,
+             plan_model_name(which), args->model_source);
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        svg_rect(out, x, 68, 18, 14, keys[i].fill);
+        svg_text(out, (struct svg_point){x + 25, 80}, 12, SVG_START, "%s", keys[i].text);
+        x += keys[i].width;
+    }
+    svg_arrow(out, (struct svg_point){x, 75}, (struct svg_point){x + 26, 75}, SVG_GREY, 0);
+    svg_text(out, (struct svg_point){x + 33, 80}, 12, SVG_START, "message");
+}
+
+static void draw(const struct plan_args *args, FILE *out, const struct bars *all, double last)
+{
+    double lane = args->plan.ranks <= 16 ? 44 : args->plan.ranks <= 32 ? 26 : 18;
+    struct view view = {out, lane, CHART_WIDTH / (last > 0 ? last : 1)};
+    char title[160];
+
+    plan_title(args, title, sizeof(title));
+    svg_begin(out, LEFT + CHART_WIDTH + RIGHT, TOP + args->plan.ranks * lane + BOTTOM, title);
+    draw_head(out, args, last);
+    draw_frame(&view, args, last);
+    draw_messages(&view, all);
+    draw_bars(&view, all);
+    svg_end(out);
+}
+
+static int draw_time(const struct plan_args *args, FILE *out)
+{
+    struct bars all = {NULL, 0, 0, false};
+    enum plan_model which = args->which < 0 ? PLAN_COMBINED : (enum plan_model)args->which;
+    struct ibshift_model model = plan_model_of(args, which);
+    struct ibshift_price_request request = {.alg = args->alg,
+                                            .plan = &args->plan,
+                                            .model = &model,
+                                            .near = args->is_one_level ? NULL : &args->near,
+                                            .bytes = args->sizes[0],
+                                            .element = args->element,
+                                            .seen = collect,
+                                            .limit = 1 << 16,
+                                            .context = &all};
+    struct ibshift_price price;
+    int rc = ibshift_price(&request, &price);
+
+    if (rc == 0 && !all.is_out_of_memory) {
+        draw(args, out, &all, price.last);
+    }
+    free(all.bars);
+    if (rc == 0 && !all.is_out_of_memory) {
+        return CLI_OK;
+    }
+    cli_error(args->command, "%s",
+              rc == -E2BIG     ? "too many messages for a picture"
+              : rc == -EDEADLK ? "the plan does not end: ibshift plan check"
+                               : "out of memory");
+    return CLI_FAILED;
+}
+
+/* The picture of a tree: who gets from (or gives to) whom, and in which round. */
+
+enum { RANKS_MAX = 256 };
+
+static const double STEP_X = 44, STEP_Y = 84, TREE_LEFT = 40, TREE_TOP = 100, RADIUS = 15;
+
+struct node {
+    uint32_t parent; /* itself at the root */
+    uint32_t round, blocks;
+    int children;
+    double x;
+    int depth;
+};
+
+struct tree {
+    uint32_t ranks, root;
+    bool is_up; /* messages go to the root */
+    double width;
+    int depth;
+    struct node nodes[RANKS_MAX];
+};
+
+/* The only message that a rank which is not the root gets (gives, when they go up); 0 when there is
+ * not one. */
+static int find_edge(const struct plan_args *args, const struct tree *tree, uint32_t rank,
+                     struct node *node)
+{
+    enum ibshift_kind kind = tree->is_up ? IBSHIFT_STEP_SEND : IBSHIFT_STEP_RECV;
+    uint32_t rounds = args->alg->rounds(&args->plan, rank);
+    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
+    int found = 0;
+
+    for (uint32_t round = 0; round < rounds; round++) {
+        int count = args->alg->emit(&args->plan, rank, round, steps);
+
+        for (int i = 0; i < count; i++) {
+            if (steps[i].kind == kind) {
+                *node = (struct node){
+                    .parent = steps[i].peer, .round = steps[i].tag, .blocks = steps[i].count};
+                found++;
+            }
+        }
+    }
+    return found;
+}
+
+static int depth_of(const struct tree *tree, uint32_t rank)
+{
+    int depth = 0;
+
+    while (rank != tree->root && depth <= RANKS_MAX) {
+        rank = tree->nodes[rank].parent;
+        depth++;
+    }
+    return depth;
+}
+
+static bool build_tree(const struct plan_args *args, struct tree *tree)
+{
+    enum ibshift_collective collective = args->alg->collective;
+
+    tree->ranks = args->plan.ranks;
+    tree->root = args->plan.root;
+    tree->is_up = collective == IBSHIFT_GATHER || collective == IBSHIFT_REDUCE;
+    for (uint32_t rank = 0; rank < tree->ranks; rank++) {
+        if (rank == tree->root) {
+            tree->nodes[rank] = (struct node){.parent = rank};
+        } else if (find_edge(args, tree, rank, &tree->nodes[rank]) != 1) {
+            return false;
+        }
+    }
+    for (uint32_t rank = 0; rank < tree->ranks; rank++) {
+        int depth = depth_of(tree, rank);
+
+        if (depth > RANKS_MAX) {
+            return false;
+        }
+        tree->nodes[rank].depth = depth;
+        tree->depth = depth > tree->depth ? depth : tree->depth;
+        tree->nodes[tree->nodes[rank].parent].children += rank != tree->root;
+    }
+    return true;
+}
+
+/* Leaves side by side, each parent over the middle of its children; children in order of their
+ * rounds. */
+static void layout(struct tree *tree, uint32_t rank, double *next)
+{
+    double first = -1, last = 0;
+    uint32_t rounds_end = 0;
+
+    for (uint32_t child = 0; child < tree->ranks; child++) {
+        if (child != rank && tree->nodes[child].parent == rank &&
+            tree->nodes[child].round >= rounds_end) {
+            rounds_end = tree->nodes[child].round + 1;
+        }
+    }
+    for (uint32_t round = 0; round < rounds_end; round++) {
+        for (uint32_t child = 0; child < tree->ranks; child++) {
+            if (child != rank && child != tree->root && tree->nodes[child].parent == rank &&
+                tree->nodes[child].round == round) {
+                layout(tree, child, next);
+                first = first < 0 ? tree->nodes[child].x : first;
+                last = tree->nodes[child].x;
+            }
+        }
+    }
+    if (first < 0) {
+        first = last = *next;
+        *next += STEP_X;
+    }
+    tree->nodes[rank].x = (first + last) / 2;
+}
+
+static enum svg_color round_color(uint32_t round)
+{
+    return (enum svg_color)(SVG_BLUE + round % SVG_SKY);
+}
+
+static struct svg_point place(const struct tree *tree, uint32_t rank)
+{
+    return (struct svg_point){tree->nodes[rank].x, TREE_TOP + tree->nodes[rank].depth * STEP_Y};
+}
+
+static void draw_tree_svg(const struct plan_args *args, struct tree *tree, FILE *out)
+{
+    double next = TREE_LEFT + RADIUS;
+    char title[160];
+
+    layout(tree, tree->root, &next);
+    plan_title(args, title, sizeof(title));
+    svg_begin(out, next + TREE_LEFT < 560 ? 560 : next + TREE_LEFT,
+              TREE_TOP + tree->depth * STEP_Y + 40, title);
+    svg_bold(out, (struct svg_point){TREE_LEFT - 15, 32}, 18, SVG_START, "%s", title);
+    svg_text(out, (struct svg_point){TREE_LEFT - 15, 54}, 12, SVG_START,
+             "a number on an edge: the round (and colour) of the message");
+    for (uint32_t rank = 0; rank < tree->ranks; rank++) {
+        const struct node *node = &tree->nodes[rank];
+        struct svg_point parent = place(tree, node->parent), own = place(tree, rank);
+
+        if (rank != tree->root) {
+            svg_arrow(out, tree->is_up ? own : parent, tree->is_up ? parent : own,
+                      round_color(node->round), RADIUS + 1);
+        }
+    }
+    for (uint32_t rank = 0; rank < tree->ranks; rank++) {
+        const struct node *node = &tree->nodes[rank];
+        struct svg_point own = place(tree, rank), parent = place(tree, node->parent), middle;
+
+        middle = (struct svg_point){own.x + (parent.x - own.x) * 0.36,
+                                    own.y + (parent.y - own.y) * 0.36};
+        svg_circle(out, own, RADIUS, SVG_BLACK);
+        svg_label_on(out, (struct svg_point){own.x, own.y + 4.5}, 13, SVG_BLACK, "%u", rank);
+        if (rank != tree->root) {
+            svg_rect(out, middle.x - 7, middle.y - 8, 14, 15, SVG_WHITE);
+            svg_text(out, (struct svg_point){middle.x, middle.y + 4}, 12, SVG_MIDDLE, "%u",
+                     node->round);
+        }
+    }
+    svg_end(out);
+}
+
+static void write_dot(const struct plan_args *args, const struct tree *tree, FILE *out)
+{
+    char title[160];
+
+    plan_title(args, title, sizeof(title));
+    fprintf(out, "digraph plan {\n  label = \"%s\";\n  node [shape = circle];\n  %u;\n", title,
+            tree->root);
+    for (uint32_t rank = 0; rank < tree->ranks; rank++) {
+        const struct node *node = &tree->nodes[rank];
+
+        if (rank != tree->root) {
+            fprintf(out, "  %u -> %u [label = \"%u\"];\n", tree->is_up ? rank : node->parent,
+                    tree->is_up ? node->parent : rank, node->round);
+        }
+    }
+    fputs("}\n", out);
+}
+
+static int draw_tree(const struct plan_args *args, FILE *out)
+{
+    struct tree *tree = calloc(1, sizeof(*tree));
+    bool is_tree = tree != NULL && build_tree(args, tree);
+
+    if (is_tree && args->format == PLAN_DOT) {
+        write_dot(args, tree, out);
+    } else if (is_tree) {
+        draw_tree_svg(args, tree, out);
+    } else {
+        cli_error(args->command,
+                  tree == NULL ? "out of memory"
+                               : "this plan is no tree: one message for each rank but the root");
+    }
+    free(tree);
+    return is_tree ? CLI_OK : CLI_UNFIT;
+}
 
 /* What the name of the file says, else a good default. */
 static int guess_format(const struct plan_args *args)
@@ -26,8 +461,8 @@ int plan_draw(struct plan_args *args)
         int (*draw)(const struct plan_args *args, FILE *out);
     } pictures[] = {
         [PLAN_DATA] = {"data", 64, 1u << PLAN_TEXT | 1u << PLAN_SVG, plan_draw_data},
-        [PLAN_TIME] = {"time", 64, 1u << PLAN_SVG, plan_draw_time},
-        [PLAN_TREE] = {"tree", 256, 1u << PLAN_SVG | 1u << PLAN_DOT, plan_draw_tree},
+        [PLAN_TIME] = {"time", 64, 1u << PLAN_SVG, draw_time},
+        [PLAN_TREE] = {"tree", 256, 1u << PLAN_SVG | 1u << PLAN_DOT, draw_tree},
     };
     FILE *out;
     int rc, closed;
