@@ -126,7 +126,7 @@ void cli_print_help(FILE *out, const char *left, int indent, const char *text)
     int width = cli_width(), at = fprintf(out, "%-*s", indent, left);
     bool is_first = true;
 
-    if (at > indent) { /* too long for its column */
+    if ((int)strlen(left) >= indent) { /* it fills its column, or more */
         at += fprintf(out, " ");
     }
     while (*text != '\0') {
