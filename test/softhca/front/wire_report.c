@@ -34,6 +34,10 @@ static void print_report(FILE *f, const struct options *o, const struct profile 
             "# links that carried nothing are left out\n",
             profile->name, profile->link_rate, profile->hca_rate, profile->gap_ns, profile->hca_ns,
             profile->hop_ns, o->scale, burst);
+    if (o->burst) {
+        fprintf(f, "# at most %llu bytes of one queue pair in a row while another one's waited\n",
+                (unsigned long long)shm.wire->clock.longest);
+    }
     fprintf(f, "# %14s %10s %8s  link\n", "bytes", "most flows", "GB/s");
     for (uint32_t l = 0; l < links; l++) {
         const struct wire_link *link = &shm.wire->links[l];

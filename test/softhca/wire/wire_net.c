@@ -208,11 +208,17 @@ static void arrive(struct wire_net *net, uint32_t id, uint64_t now)
     }
 }
 
+static uint64_t turn_bytes(const struct wire_net *net, const struct wire_message *m)
+{
+    uint64_t burst = net->clock->burst;
+    return burst && burst < m->bytes ? burst : m->bytes;
+}
+
 /* Sends a burst of the message, or all of it where there are no turns. */
 static void flow(struct wire_net *net, uint32_t id, uint64_t now)
 {
     struct wire_message *m = &net->messages[id];
-    uint64_t burst = net->clock->burst, bytes = burst && burst < m->bytes ? burst : m->bytes;
+    uint64_t bytes = turn_bytes(net, m);
     m->left = (double)bytes;
     m->bytes -= bytes;
     m->rate = 0;
@@ -234,6 +240,17 @@ static bool has_turn(const struct wire_clock *c, const struct wire_gate *gate)
     return !c->burst || gate->bursts == 0 || (gate->bursts + 1) * c->burst <= c->buffer;
 }
 
+/* What one queue pair sends in a row counts while another one's message waits at the gate. */
+static void count_run(struct wire_net *net, struct wire_gate *gate, const struct wire_message *m)
+{
+    uint64_t before = gate->last == m->owner + 1 ? gate->run : 0;
+    gate->run = gate->head ? before + turn_bytes(net, m) : 0;
+    gate->last = m->owner + 1;
+    if (gate->run > net->clock->longest) {
+        net->clock->longest = gate->run;
+    }
+}
+
 /* Lets those go on whose turn has come. */
 static void serve(struct wire_net *net, struct wire_gate *gate, uint64_t now)
 {
@@ -241,6 +258,7 @@ static void serve(struct wire_net *net, struct wire_gate *gate, uint64_t now)
         uint32_t id = gate->head - 1;
         gate->head = net->messages[id].turn;
         gate->bursts++;
+        count_run(net, gate, &net->messages[id]);
         flow(net, id, now);
     }
 }

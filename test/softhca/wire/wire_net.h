@@ -75,6 +75,8 @@ struct wire_gate {
     uint64_t open;       /* when it may let the next message leave */
     uint32_t head, tail; /* of those that wait for their turn: message + 1; 0: none */
     uint32_t bursts;     /* under way */
+    uint32_t last;       /* who had the last turn: owner + 1 */
+    uint64_t run;        /* bytes of its turns in a row in which others waited */
 };
 
 struct wire_clock {
@@ -82,6 +84,7 @@ struct wire_clock {
     uint64_t gap;                /* nanoseconds from one message of a gate to the next */
     uint64_t burst;              /* bytes of a message in a turn; 0: messages take none */
     uint64_t buffer;             /* bytes of a gate that the switches hold, when they do */
+    uint64_t longest;            /* run of any gate, ever */
     uint32_t events, used, free; /* free: message + 1 */
     uint32_t busy;               /* a call is changing the net */
 };
