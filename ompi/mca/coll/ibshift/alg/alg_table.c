@@ -36,6 +36,7 @@
     ROW(alltoall_bruck)                                                                            \
     ROW(alltoall_shift)                                                                            \
     ROW(alltoall_stages)                                                                           \
+    ROW(alltoall_by_node)                                                                          \
     ROW(reduce_linear)                                                                             \
     ROW(reduce_knomial)                                                                            \
     ROW(reduce_chain)                                                                              \
@@ -246,6 +247,9 @@ int ibshift_alg_check(const struct ibshift_alg *alg, const struct ibshift_plan *
     } else if ((alg->flags & IBSHIFT_ALG_NODES) != 0 && alg->collective >= IBSHIFT_REDUCE &&
                !plan->commutative && plan->nodes != NULL && !plan->nodes->is_ordered) {
         limit = "a commutative operator or ranks in the order of their nodes";
+    } else if ((alg->flags & IBSHIFT_ALG_NODES) != 0 && alg->collective < IBSHIFT_REDUCE &&
+               alg->instead != NULL && plan->nodes != NULL && !plan->nodes->is_spaced) {
+        limit = "the ranks of each node evenly spaced";
     }
     if (limit == NULL) {
         return 0;

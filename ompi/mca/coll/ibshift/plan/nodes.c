@@ -24,6 +24,22 @@ static void number_nodes(const uint32_t *host_of, uint32_t ranks, uint32_t *numb
     }
 }
 
+/* What follows from rank_at. */
+static void measure(struct ibshift_nodes *nodes)
+{
+    nodes->least = UINT32_MAX;
+    nodes->is_spaced = true;
+    for (uint32_t node = 0; node < nodes->nodes; node++) {
+        const uint32_t *rank = nodes->rank_at + nodes->first[node];
+        uint32_t size = nodes->first[node + 1] - nodes->first[node];
+
+        nodes->least = size < nodes->least ? size : nodes->least;
+        for (uint32_t place = 2; place < size; place++) {
+            nodes->is_spaced &= rank[place] - rank[place - 1] == rank[1] - rank[0];
+        }
+    }
+}
+
 int ibshift_nodes_make(const uint32_t *host_of, uint32_t ranks, struct ibshift_nodes *nodes)
 {
     size_t words = (size_t)ranks;
@@ -56,6 +72,7 @@ int ibshift_nodes_make(const uint32_t *host_of, uint32_t ranks, struct ibshift_n
     for (uint32_t rank = 0; rank < ranks; rank++) {
         rank_at[first[nodes->node_of[rank]] + nodes->place_of[rank]] = rank;
     }
+    measure(nodes);
     free(number);
     return 0;
 }

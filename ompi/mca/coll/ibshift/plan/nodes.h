@@ -19,7 +19,9 @@
 struct ibshift_nodes {
     uint32_t nodes;
     uint32_t most;   /* ranks on the fullest node */
+    uint32_t least;  /* ... on the emptiest */
     bool is_ordered; /* each node has the ranks after those of the node before it */
+    bool is_spaced;  /* the ranks of each node are as far apart as its first two */
     const uint32_t *node_of, *place_of, *first, *rank_at;
 };
 

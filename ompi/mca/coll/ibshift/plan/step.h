@@ -34,7 +34,7 @@ enum {
     IBSHIFT_RANKS_MAX = 1 << 24,
     IBSHIFT_SEGMENTS_MAX = 1 << 20,
     IBSHIFT_RADIX_MAX = 16,
-    IBSHIFT_LEADERS_MAX = 16,
+    IBSHIFT_LEADERS_MAX = 1024,
     IBSHIFT_ROUND_STEPS = 64,   /* no round of any algorithm has more steps */
     IBSHIFT_TAGS_MAX = 1 << 28, /* ibshift_step_key() has room for no more */
 };
