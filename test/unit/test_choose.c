@@ -33,7 +33,8 @@ static void candidates_are_few_and_different(void **state)
                 assert_true(found[a].segments >= 1 && found[a].segments <= IBSHIFT_SEGMENTS_MAX);
                 for (int b = 0; b < a; b++) {
                     assert_true(found[a].radix != found[b].radix ||
-                                found[a].segments != found[b].segments);
+                                found[a].segments != found[b].segments ||
+                                found[a].leaders != found[b].leaders);
                 }
             }
         }

@@ -229,6 +229,9 @@ static void add_plan(struct line *line, const struct ibshift_choice *choice,
     }
     if (0 != (choice->alg->flags & IBSHIFT_ALG_NODES)) {
         add(line, ", %u node%s", nodes->nodes, 1 == nodes->nodes ? "" : "s");
+        if (choice->leaders > 1) {
+            add(line, ", up to %u leaders", choice->leaders);
+        }
     }
 }
 
@@ -427,6 +430,7 @@ static int choose_plan(mca_coll_ibshift_module_t *module, const struct ompi_comm
     params->plan.nodes = &module->choices.nodes;
     params->plan.radix = choice->radix;
     params->plan.segments = choice->segments;
+    params->plan.leaders = choice->leaders;
     return NULL == choice->alg ? OMPI_ERR_NOT_SUPPORTED : OMPI_SUCCESS;
 }
 

@@ -88,6 +88,9 @@ static void put_command(const struct ibshift_op_params *params)
     if (0 != (alg->flags & IBSHIFT_ALG_NODES)) {
         put_nodes(plan->nodes, plan->ranks);
     }
+    if (0 != (alg->flags & IBSHIFT_ALG_LEADERS) && plan->leaders > 1) {
+        fprintf(out, " --leaders %u", plan->leaders);
+    }
     if (0 != (alg->flags & IBSHIFT_ALG_STAGES) && NULL != plan->stages) {
         put_stages(plan->stages, params->rank);
     }

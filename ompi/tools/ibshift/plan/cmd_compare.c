@@ -84,7 +84,9 @@ static void add_entries(struct comparison *c)
             continue;
         }
         for (int n = 0; n < count; n++) {
-            add_entry(c, alg, found[n].radix, false);
+            if (found[n].leaders == 1) {
+                add_entry(c, alg, found[n].radix, false);
+            }
         }
         if ((alg->flags & IBSHIFT_ALG_SPLIT) != 0) {
             add_entry(c, alg, args->plan.radix, true);
@@ -116,6 +118,7 @@ static int price_entry(const struct comparison *c, const struct entry *entry, in
 
         plan->radix = found[i].radix;
         plan->segments = found[i].segments;
+        plan->leaders = c->args->has_leaders ? c->args->plan.leaders : found[i].leaders;
         if ((entry->alg->radix_max > 0 && plan->radix != entry->radix) ||
             ibshift_alg_check(entry->alg, plan, why, sizeof(why)) != 0) {
             continue;

@@ -2,7 +2,7 @@
 
 #include "plan/nodes.h"
 
-enum { FIRST_SEGMENT = 4096, LAST_SEGMENT = 1 << 20 };
+enum { FIRST_SEGMENT = 4096, LAST_SEGMENT = 1 << 20, GATHERED_MOST = 1 << 25 };
 
 int ibshift_size_class(uint64_t bytes)
 {
@@ -28,16 +28,30 @@ static int add_segments(const struct ibshift_alg *alg, uint64_t bytes,
 
         segments = segments < 1 ? 1 : segments;
         segments = segments > IBSHIFT_SEGMENTS_MAX ? IBSHIFT_SEGMENTS_MAX : segments;
-        found[count++] = (struct ibshift_candidate){radix, (uint32_t)segments};
+        found[count++] = (struct ibshift_candidate){radix, (uint32_t)segments, 1};
         return count;
     }
-    found[count++] = (struct ibshift_candidate){radix, 1};
+    found[count++] = (struct ibshift_candidate){radix, 1, 1};
     if ((alg->flags & IBSHIFT_ALG_SEGMENTS) == 0) {
         return count;
     }
     for (uint64_t size = FIRST_SEGMENT; size <= LAST_SEGMENT && size < bytes; size *= 4) {
         if (bytes / size <= IBSHIFT_CHOOSE_LIMIT) {
-            found[count++] = (struct ibshift_candidate){radix, (uint32_t)(bytes / size)};
+            found[count++] = (struct ibshift_candidate){radix, (uint32_t)(bytes / size), 1};
+        }
+    }
+    return count;
+}
+
+/* The last: as many as there are on the emptiest node. */
+static int add_leaders(uint32_t ranks, struct ibshift_candidate *found)
+{
+    static const uint32_t leaders[] = {1, 4, 8, 16, IBSHIFT_LEADERS_MAX};
+    int count = 0;
+
+    for (size_t i = 0; i < sizeof(leaders) / sizeof(leaders[0]); i++) {
+        if (leaders[i] == 1 || leaders[i] < ranks || leaders[i] == IBSHIFT_LEADERS_MAX) {
+            found[count++] = (struct ibshift_candidate){0, 1, leaders[i]};
         }
     }
     return count;
@@ -49,6 +63,9 @@ int ibshift_candidates(const struct ibshift_alg *alg, uint32_t ranks, uint64_t b
     static const uint32_t radices[] = {1, 2, 3, 4, 7, 8, 15};
     int count = 0;
 
+    if (alg->collective == IBSHIFT_ALLTOALL && (alg->flags & IBSHIFT_ALG_LEADERS) != 0) {
+        return add_leaders(ranks, found);
+    }
     if (alg->radix_max == 0 || wish->radix > 0) {
         uint32_t radix = wish->radix < alg->radix_max ? wish->radix : alg->radix_max;
 
@@ -80,6 +97,7 @@ static void price(const struct ibshift_question *question, struct ibshift_choice
 
     plan.radix = choice->radix;
     plan.segments = choice->segments;
+    plan.leaders = choice->leaders;
     plan.stages = NULL;
     choice->price = -1;
     if (ibshift_price(&request, &found) == 0) {
@@ -94,6 +112,14 @@ static bool is_better(const struct ibshift_choice *now, const struct ibshift_cho
     return best->alg == NULL || (now->price >= 0 && (best->price < 0 || now->price < best->price));
 }
 
+/* A leader has what its team sends to all, several times over. Rank 0 leads, as the others see. */
+static bool gathers_too_much(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                             uint64_t bytes)
+{
+    return alg->collective == IBSHIFT_ALLTOALL && (alg->flags & IBSHIFT_ALG_LEADERS) != 0 &&
+           bytes > GATHERED_MOST / ((uint64_t)alg->tmp(plan, 0) + 1);
+}
+
 static void consider(const struct ibshift_question *question, struct ibshift_answer *answer,
                      const struct ibshift_choice *asked)
 {
@@ -103,7 +129,9 @@ static void consider(const struct ibshift_question *question, struct ibshift_ans
 
     plan.radix = now.radix;
     plan.segments = now.segments;
-    if (ibshift_alg_check(now.alg, &plan, why, sizeof(why)) != 0) {
+    plan.leaders = now.leaders;
+    if (ibshift_alg_check(now.alg, &plan, why, sizeof(why)) != 0 ||
+        (now.alg != question->wish.alg && gathers_too_much(now.alg, &plan, question->bytes))) {
         return;
     }
     answer->candidates++;
@@ -125,8 +153,10 @@ static void consider_row(const struct ibshift_question *question, struct ibshift
 
     for (int i = 0; i < count; i++) {
         consider(question, answer,
-                 &(struct ibshift_choice){
-                     .alg = alg, .radix = found[i].radix, .segments = found[i].segments});
+                 &(struct ibshift_choice){.alg = alg,
+                                          .radix = found[i].radix,
+                                          .segments = found[i].segments,
+                                          .leaders = found[i].leaders});
     }
 }
 

@@ -19,7 +19,7 @@ struct ibshift_wish {
 };
 
 struct ibshift_candidate {
-    uint32_t radix, segments;
+    uint32_t radix, segments, leaders;
 };
 
 /* The plans of the row that are worth a price among so many ranks, the simplest first. found has
@@ -36,6 +36,7 @@ struct ibshift_choice {
     const struct ibshift_alg *alg; /* NULL: none fits */
     uint32_t radix;
     uint32_t segments;
+    uint32_t leaders;
     double price; /* us; negative: not known */
     enum ibshift_price_of of;
 };
