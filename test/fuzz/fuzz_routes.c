@@ -85,7 +85,7 @@ static void use_routes(const struct ibshift_fabric *f)
 
 static void use(struct ibshift_fabric *f)
 {
-    struct ibshift_check check;
+    struct ibshift_table_check check;
     struct ibshift_shape shape;
     struct ibshift_error err;
     uint32_t *order, count;

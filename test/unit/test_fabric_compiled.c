@@ -49,7 +49,7 @@ static void what_is_read_is_what_was_written(void **state)
 {
     struct ibshift_fabric *f = synthetic("kary:4,3/hosts=60:1/lmc=1"), *g = NULL;
     struct ibshift_error err;
-    struct ibshift_check before, after;
+    struct ibshift_table_check before, after;
 
     compile(f);
     assert_int_equal(ibshift_compiled_read(path, &g, &err), 0);

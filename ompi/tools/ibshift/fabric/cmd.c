@@ -433,7 +433,7 @@ static void print_loops(const struct ibshift_fabric *f, const struct route_proof
     }
 }
 
-static void print_check(const struct ibshift_check *c, const struct ibshift_shape *shape)
+static void print_check(const struct ibshift_table_check *c, const struct ibshift_shape *shape)
 {
     printf("%" PRIu64 " routes from leaf switches to LIDs, the longest of %u links\n", c->routes,
            c->longest);
@@ -450,7 +450,7 @@ static void print_check(const struct ibshift_check *c, const struct ibshift_shap
     }
 }
 
-static void print_check_json(const struct ibshift_check *c, const struct ibshift_shape *shape,
+static void print_check_json(const struct ibshift_table_check *c, const struct ibshift_shape *shape,
                              const struct route_proof *proof)
 {
     struct json j;
@@ -480,7 +480,7 @@ static void print_check_json(const struct ibshift_check *c, const struct ibshift
 static int check(const struct cli_args *args, const struct ibshift_fabric *f, bool json)
 {
     struct ibshift_shape shape;
-    struct ibshift_check result;
+    struct ibshift_table_check result;
     struct route_proof proof = {.routes = 0};
     struct ibshift_error err;
     int rc = ibshift_shape_find(f, &shape, &err);

@@ -126,7 +126,7 @@ static int fabric_compile(const struct cli_args *args, const struct ibshift_fabr
 /* A job must not find out that its tables lead nowhere. */
 static int check_routes(const struct cli_args *args, const struct ibshift_fabric *f)
 {
-    struct ibshift_check check;
+    struct ibshift_table_check check;
     struct ibshift_error err;
 
     if (ibshift_fabric_check(f, NULL, &check, &err) != 0) {

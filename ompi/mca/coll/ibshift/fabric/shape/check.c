@@ -119,10 +119,10 @@ static void walk(struct walker *w, uint32_t sw, unsigned lid, uint32_t goal)
     }
 }
 
-static void tell(struct ibshift_check *check, const char *format, ...)
+static void tell(struct ibshift_table_check *check, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void tell(struct ibshift_check *check, const char *format, ...)
+static void tell(struct ibshift_table_check *check, const char *format, ...)
 {
     if (check->told < IBSHIFT_CHECK_TOLD) {
         va_list args;
@@ -134,7 +134,7 @@ static void tell(struct ibshift_check *check, const char *format, ...)
 }
 
 static void count_route(const struct walker *w, uint32_t sw, unsigned lid, uint32_t host,
-                        struct ibshift_check *check)
+                        struct ibshift_table_check *check)
 {
     const struct ibshift_fabric *f = w->f;
     const char *from = ibshift_node_name(f, f->switches[sw]), *to = ibshift_host_name(f, host);
@@ -162,7 +162,7 @@ static void count_route(const struct walker *w, uint32_t sw, unsigned lid, uint3
 }
 
 int ibshift_fabric_check(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
-                         struct ibshift_check *check, struct ibshift_error *err)
+                         struct ibshift_table_check *check, struct ibshift_error *err)
 {
     struct walker w;
     int rc;

@@ -6,7 +6,7 @@
 
 #define IBSHIFT_CHECK_TOLD 8
 
-struct ibshift_check {
+struct ibshift_table_check {
     uint64_t routes;                /* (switch with hosts, LID of a host) */
     uint64_t lost, circles, strays; /* no entry or cable; loops; arrived at another host */
     uint64_t turns;                 /* go up again after going down: may deadlock */
@@ -17,6 +17,6 @@ struct ibshift_check {
 
 /* shape may be NULL: turns are not counted then. 0, -ENODATA: no tables, -ENOMEM. */
 int ibshift_fabric_check(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
-                         struct ibshift_check *check, struct ibshift_error *err);
+                         struct ibshift_table_check *check, struct ibshift_error *err);
 
 #endif
