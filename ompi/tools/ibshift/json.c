@@ -2,7 +2,8 @@
 
 #include <stdarg.h>
 
-void json_quote(FILE *out, const char *text)
+/* "text" with what JSON wants escaped. */
+static void json_quote(FILE *out, const char *text)
 {
     fputc('"', out);
     for (; *text != '\0'; text++) {

@@ -30,7 +30,4 @@ void json_bool(struct json *j, const char *name, bool value);
 void json_value(struct json *j, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* "text" with what JSON wants escaped. */
-void json_quote(FILE *out, const char *text);
-
 #endif

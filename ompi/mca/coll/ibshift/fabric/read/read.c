@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *ibshift_format_name(enum ibshift_format format)
+static const char *format_name(enum ibshift_format format)
 {
     static const char *const names[] = {"unknown",       "netlist",    "subnet list", "tables",
                                         "tables (fdbs)", "host order", "compiled"};
@@ -54,7 +54,7 @@ static enum ibshift_format format_of_line(const char *line, size_t size)
                : IBSHIFT_FORMAT_UNKNOWN;
 }
 
-enum ibshift_format ibshift_format_of(const char *head, size_t size)
+static enum ibshift_format format_of(const char *head, size_t size)
 {
     if (starts(head, size, "ibshift\x1a")) {
         return IBSHIFT_FORMAT_COMPILED;
@@ -78,7 +78,7 @@ static int read_graph(struct ibshift_lines *lines, struct ibshift_fabric **fabri
 {
     size_t size;
     const char *head = ibshift_lines_head(lines, &size);
-    enum ibshift_format format = ibshift_format_of(head, size);
+    enum ibshift_format format = format_of(head, size);
     struct ibshift_fabric *f;
     int rc;
 
@@ -89,7 +89,7 @@ static int read_graph(struct ibshift_lines *lines, struct ibshift_fabric **fabri
         return ibshift_fail(err, -EINVAL,
                             "%s: %s, not a fabric: wants ibnetdiscover's output, an ibsim "
                             "netlist, opensm-subnet.lst or a compiled fabric",
-                            lines->name, size == 0 ? "empty" : ibshift_format_name(format));
+                            lines->name, size == 0 ? "empty" : format_name(format));
     }
     f = ibshift_fabric_new();
     if (f == NULL) {
@@ -138,14 +138,14 @@ static int load_tables(const char *name, struct ibshift_fabric *f, struct ibshif
     if (rc == 0) {
         size_t size;
         const char *head = ibshift_lines_head(lines, &size);
-        enum ibshift_format format = ibshift_format_of(head, size);
+        enum ibshift_format format = format_of(head, size);
 
         rc = format == IBSHIFT_FORMAT_LFTS || format == IBSHIFT_FORMAT_FDBS
                  ? ibshift_read_tables(lines, f, notes, err)
                  : ibshift_fail(err, -EINVAL,
                                 "%s: %s, not forwarding tables: wants dump_fts' output, "
                                 "opensm-lfts.dump or opensm.fdbs",
-                                name, size == 0 ? "empty" : ibshift_format_name(format));
+                                name, size == 0 ? "empty" : format_name(format));
         ibshift_lines_close(lines);
     }
     free(lines);

@@ -23,9 +23,6 @@ enum ibshift_format {
     IBSHIFT_FORMAT_COMPILED, /* ibshift fabric compile */
 };
 
-enum ibshift_format ibshift_format_of(const char *head, size_t size);
-const char *ibshift_format_name(enum ibshift_format format);
-
 /*
  * A fabric from a file or a synthetic string, with the tables of a second file; tables NULL or "-":
  * those that the fabric carries, if any. On failure err says file:line and reason.
@@ -53,8 +50,6 @@ int ibshift_read_order(struct ibshift_lines *lines, const struct ibshift_fabric 
  * The host of each rank of a job, in the same formats: a host may come several times, or once with
  * its number of ranks behind it: "NAME N", "NAME:N", "NAME slots=N".
  */
-int ibshift_read_ranks(struct ibshift_lines *lines, const struct ibshift_fabric *f,
-                       uint32_t **host_of, uint32_t *ranks, struct ibshift_error *err);
 int ibshift_ranks_load(const char *path, const struct ibshift_fabric *f, uint32_t **host_of,
                        uint32_t *ranks, struct ibshift_error *err);
 int ibshift_order_load(const char *path, const struct ibshift_fabric *f, bool dummies,

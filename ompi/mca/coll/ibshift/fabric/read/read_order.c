@@ -159,12 +159,6 @@ int ibshift_read_order(struct ibshift_lines *lines, const struct ibshift_fabric 
     return read_hosts(lines, f, (struct order){.has_dummies = dummies}, order, count, err);
 }
 
-int ibshift_read_ranks(struct ibshift_lines *lines, const struct ibshift_fabric *f,
-                       uint32_t **host_of, uint32_t *ranks, struct ibshift_error *err)
-{
-    return read_hosts(lines, f, (struct order){.has_ranks = true}, host_of, ranks, err);
-}
-
 static int load(const char *path, const struct ibshift_fabric *f, struct order o, uint32_t **order,
                 uint32_t *count, struct ibshift_error *err)
 {
