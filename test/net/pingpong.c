@@ -1,7 +1,8 @@
 /*
- * One message there and back between two ranks over net.h: pingpong SIZE [ROUNDS] [stream [PORTS]]
+ * One message there and back between two ranks over net.h:
+ *   pingpong SIZE [ROUNDS] [stream|latency [PORTS [PIECE]]]
  * Prints the median half round trip in microseconds; with "stream" the bandwidth in MB/s of
- * messages that follow each other, 16 at a time. Compare with ib_write_lat and ib_write_bw.
+ * messages that follow each other, 16 at a time. With PIECE they go in pieces. Compare with ib_write_lat and ib_write_bw.
  */
 #include <errno.h>
 #include <sched.h>
@@ -13,7 +14,7 @@
 
 enum { DEPTH = 16 };
 
-static size_t size = 8;
+static size_t size = 8, piece;
 static uint32_t rounds = 1000;
 static int is_stream;
 
@@ -47,6 +48,7 @@ static uint32_t begin(struct ranks *r, int is_send, uint32_t round, uint8_t *buf
                                     .key = {.comm = 1, .seq = round},
                                     .buffer = buffer,
                                     .length = size,
+                                    .piece = is_send ? piece : 0,
                                     .mem = mem};
     int rc;
 
@@ -144,5 +146,6 @@ int main(int argc, char **argv)
     rounds = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 0) : rounds;
     is_stream = argc > 3 && strcmp(argv[3], "stream") == 0;
     r.max_ports = argc > 4 ? atoi(argv[4]) : 1;
+    piece = argc > 5 ? strtoul(argv[5], NULL, 0) : 0;
     return ranks_run(&r, run, 0);
 }
