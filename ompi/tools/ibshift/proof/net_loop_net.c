@@ -285,6 +285,59 @@ static void arrive_due(struct endpoint *endpoint, int max)
     }
 }
 
+/* With a seed, some are refused for no reason, so that whoever tries has to post. */
+static bool is_in_the_mood(struct ibshift_loop *loop)
+{
+    return loop->options.seed == 0 || ibshift_loop_random(loop, 8) != 0;
+}
+
+/* What a try looks at. */
+static struct ibshift_net_message plain(const struct ibshift_net_message *m)
+{
+    return (struct ibshift_net_message){
+        .peer = m->peer, .key = m->key, .buffer = m->buffer, .length = m->length};
+}
+
+static bool loop_try_send(struct ibshift_net *net, const struct ibshift_net_message *tried)
+{
+    struct ibshift_net_message as_posted = plain(tried), *posted = &as_posted;
+    struct endpoint *endpoint = ibshift_loop_lock(net);
+    struct ibshift_loop *loop = endpoint->loop;
+    struct message *message = NULL;
+
+    if (refusal(endpoint, posted) == 0 && endpoint->on_the_wire < loop->options.depth &&
+        posted->length <= loop->options.max_eager && endpoint->sends_to_live > 0 &&
+        !loop->endpoints[posted->peer].is_dead && is_in_the_mood(loop)) {
+        message = message_create(loop, endpoint->self, posted->peer, posted, posted->length);
+    }
+    if (message != NULL) {
+        endpoint->sends_to_live--;
+        copy_bytes(message->copy, posted->buffer, posted->length);
+        message->has_copy = true;
+        start(loop, message);
+    }
+    return ibshift_loop_unlock(endpoint, message != NULL);
+}
+
+static bool loop_try_recv(struct ibshift_net *net, const struct ibshift_net_message *tried)
+{
+    struct ibshift_net_message as_posted = plain(tried), *posted = &as_posted;
+    struct endpoint *endpoint = ibshift_loop_lock(net);
+    struct ibshift_loop *loop = endpoint->loop;
+    struct message **link = NULL;
+
+    if (refusal(endpoint, posted) == 0 && is_in_the_mood(loop)) {
+        loop->now += loop->options.tick;
+        arrive_due(endpoint, 1);
+        link = ibshift_loop_table_find(&loop->table, PARKED, posted->peer, endpoint->self,
+                                       &posted->key);
+    }
+    if (link == NULL || !(*link)->is_held || (*link)->length != posted->length) {
+        return ibshift_loop_unlock(endpoint, false);
+    }
+    return ibshift_loop_unlock(endpoint, take_held(endpoint, link, posted) == IBSHIFT_NET_DONE);
+}
+
 static int loop_poll(struct ibshift_net *net, struct ibshift_net_event *events, int max)
 {
     struct endpoint *endpoint = ibshift_loop_lock(net);
@@ -397,6 +450,8 @@ static void loop_destroy(struct ibshift_net *net)
 static const struct ibshift_net_ops loop_ops = {
     .send = loop_send,
     .recv = loop_recv,
+    .try_send = loop_try_send,
+    .try_recv = loop_try_recv,
     .poll = loop_poll,
     .cancel = loop_cancel,
     .abort = loop_abort,

@@ -44,6 +44,20 @@ static int recv(struct ibshift_net *net, const struct ibshift_net_message *messa
     return ibshift_net_recv(net_of(by_peer(net), message->peer), message);
 }
 
+static bool try_send(struct ibshift_net *net, const struct ibshift_net_message *message)
+{
+    struct ibshift_net *one = net_of(by_peer(net), message->peer);
+
+    return one->ops->try_send(one, message);
+}
+
+static bool try_recv(struct ibshift_net *net, const struct ibshift_net_message *message)
+{
+    struct ibshift_net *one = net_of(by_peer(net), message->peer);
+
+    return one->ops->try_recv(one, message);
+}
+
 static int poll(struct ibshift_net *net, struct ibshift_net_event *events, int max)
 {
     struct by_peer *both = by_peer(net);
@@ -144,6 +158,8 @@ static void destroy(struct ibshift_net *net)
 static const struct ibshift_net_ops ops = {
     .send = send,
     .recv = recv,
+    .try_send = try_send,
+    .try_recv = try_recv,
     .poll = poll,
     .cancel = cancel,
     .abort = abort_collective,

@@ -114,6 +114,15 @@ struct ibshift_net_ops {
     int (*recv)(struct ibshift_net *net, const struct ibshift_net_message *message);
 
     /*
+     * For those who keep nothing of a message (exec/tape.h); up to max_eager bytes; mem, cookie and
+     * pacing are not looked at. True: it is over, the buffer is the caller's, no event. False:
+     * nothing happened, whatever the reason: it can be tried again, after try_recv() without a
+     * poll, and send() or recv() tells of errors. Both are NULL in a net that has no such way.
+     */
+    bool (*try_send)(struct ibshift_net *net, const struct ibshift_net_message *message);
+    bool (*try_recv)(struct ibshift_net *net, const struct ibshift_net_message *message);
+
+    /*
      * Moves everything a little and delivers up to max events; returns their number. Bounded work.
      * Never fails: a device that died shows as one failed event for each message in flight.
      */

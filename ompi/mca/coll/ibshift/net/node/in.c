@@ -129,6 +129,49 @@ int ibshift_nn_recv(struct ibshift_net *net, const struct ibshift_net_message *m
     return IBSHIFT_NET_PENDING;
 }
 
+/* Of a message that nobody has posted a receive for. */
+static bool try_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                     const struct ibshift_net_message *m)
+{
+    struct ibshift_node_note *held =
+        nn->rx.count > 0 ? (struct ibshift_node_note *)ibshift_match_find(&nn->rx, m->peer, &m->key)
+                         : NULL;
+
+    return held != NULL && held->kind == IBSHIFT_NODE_HELD && held->length == m->length &&
+           held->done == held->length && take_held(nn, peer, held, m) == IBSHIFT_NET_DONE;
+}
+
+bool ibshift_nn_try_recv(struct ibshift_net *net, const struct ibshift_net_message *m)
+{
+    struct ibshift_net_node *nn = ibshift_node(net);
+    struct ibshift_node_peer *peer = ibshift_nn_peer(nn, m->peer);
+    bool is_there;
+
+    if (peer == NULL || peer->status != 0 ||
+        (nn->given_up.peer_count > 0 && ibshift_given_up_by(&nn->given_up, m->peer, &m->key))) {
+        return false;
+    }
+    if (try_held(nn, peer, m)) {
+        return true;
+    }
+    nn->wanted = m;
+    ibshift_nn_take(nn, peer);
+    is_there = nn->wanted == NULL;
+    nn->wanted = NULL;
+    return is_there || try_held(nn, peer, m);
+}
+
+/* The message that is looked for, not posted. */
+static bool is_wanted(const struct ibshift_net_node *nn, const struct ibshift_node_peer *peer,
+                      const struct ibshift_node_cell *cell, uint64_t length)
+{
+    const struct ibshift_net_message *m = nn->wanted;
+
+    return m != NULL && m->peer == peer->number && m->length == length &&
+           memcmp(&m->key, &cell->key, sizeof(cell->key)) == 0 &&
+           !(cell->flags & IBSHIFT_NODE_FREE_OF_QUOTA);
+}
+
 /* Where bytes of a message go: its receive, or a note that holds it. NULL: nowhere. */
 static struct ibshift_node_note *place_for(struct ibshift_net_node *nn,
                                            struct ibshift_node_peer *peer,
@@ -213,6 +256,14 @@ static void data_came(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
     if (!count_quota(nn, peer, cell, cell->size)) {
         return;
     }
+    if (is_wanted(nn, peer, cell, cell->size)) {
+        if (cell->size > 0) {
+            memcpy(nn->wanted->buffer, cell->data, cell->size);
+        }
+        nn->wanted = NULL;
+        give_back(peer, cell->size);
+        return;
+    }
     note = place_for(nn, peer, cell, cell->size);
     if (note != NULL && note->length != cell->size) {
         mismatch(nn, peer, &cell->key, note->length, cell->size);
@@ -253,6 +304,26 @@ static bool is_part_right(struct ibshift_net_node *nn, struct ibshift_node_peer 
     return true;
 }
 
+static void ring_taken(struct ibshift_node_peer *peer, uint32_t size)
+{
+    peer->in_ring += size;
+    atomic_store_explicit(&peer->in.taken->ring, peer->in_ring, memory_order_release);
+}
+
+/* A message of one part that is looked for. */
+static bool take_wanted_part(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                             const struct ibshift_node_cell *cell)
+{
+    if (cell->size != cell->part.length || !is_wanted(nn, peer, cell, cell->part.length)) {
+        return false;
+    }
+    copy_from_ring(nn, peer, nn->wanted->buffer, cell->size);
+    nn->wanted = NULL;
+    give_back(peer, cell->part.length);
+    ring_taken(peer, cell->size);
+    return true;
+}
+
 static void part_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                       const struct ibshift_node_cell *cell)
 {
@@ -261,6 +332,9 @@ static void part_came(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
 
     if (!is_part_right(nn, peer, cell) ||
         (is_first && !count_quota(nn, peer, cell, cell->part.length))) {
+        return;
+    }
+    if (take_wanted_part(nn, peer, cell)) {
         return;
     }
     note = place_for(nn, peer, cell, cell->part.length);
@@ -283,8 +357,7 @@ static void part_came(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
         copy_from_ring(nn, peer, note->buffer + note->done, cell->size);
         note->done += cell->size;
     }
-    peer->in_ring += cell->size;
-    atomic_store_explicit(&peer->in.taken->ring, peer->in_ring, memory_order_release);
+    ring_taken(peer, cell->size);
     if (note != NULL) {
         came(nn, peer, note);
     }
@@ -370,12 +443,13 @@ static void cell_came(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
     }
 }
 
-/* All that has come from a peer, within bounds. */
+/* All that has come from a peer, within bounds; no further than to the message that is wanted. */
 void ibshift_nn_take(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
 {
+    const struct ibshift_net_message *wanted = nn->wanted;
     uint32_t before = peer->in_cells;
 
-    while (peer->status == 0 && peer->in_cells - before < CELLS_AT_ONCE) {
+    while (peer->status == 0 && nn->wanted == wanted && peer->in_cells - before < CELLS_AT_ONCE) {
         struct ibshift_node_cell *shared = &peer->in.cells[peer->in_cells % IBSHIFT_NODE_CELLS];
         struct ibshift_node_cell cell;
 

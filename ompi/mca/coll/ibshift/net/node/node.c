@@ -138,6 +138,8 @@ static void destroy(struct ibshift_net *net)
 static const struct ibshift_net_ops ops = {
     .send = ibshift_nn_send,
     .recv = ibshift_nn_recv,
+    .try_send = ibshift_nn_try_send,
+    .try_recv = ibshift_nn_try_recv,
     .poll = poll_net,
     .cancel = ibshift_nn_cancel,
     .abort = ibshift_nn_abort,

@@ -78,6 +78,7 @@ struct ibshift_net_node {
     uint32_t *met; /* places of those that were met */
     uint32_t met_count;
     struct ibshift_match_table rx, tx;
+    const struct ibshift_net_message *wanted; /* by try_recv() now; NULL: nothing is, or it came */
     struct ibshift_given_up given_up;
     struct ibshift_node_list ended;
     struct ibshift_node_note *free_notes;
@@ -125,6 +126,7 @@ void ibshift_nn_notes_free(struct ibshift_net_node *nn);
 
 /* out.c */
 int ibshift_nn_send(struct ibshift_net *net, const struct ibshift_net_message *message);
+bool ibshift_nn_try_send(struct ibshift_net *net, const struct ibshift_net_message *message);
 void ibshift_nn_tell(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                      enum ibshift_node_kind kind, const struct ibshift_net_key *key,
                      uint64_t length, uint64_t address);
@@ -141,6 +143,7 @@ bool ibshift_nn_untell_grant(struct ibshift_net_node *nn, struct ibshift_node_pe
 
 /* in.c */
 int ibshift_nn_recv(struct ibshift_net *net, const struct ibshift_net_message *message);
+bool ibshift_nn_try_recv(struct ibshift_net *net, const struct ibshift_net_message *message);
 void ibshift_nn_take(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
 void ibshift_nn_drop_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                           struct ibshift_node_note *note);

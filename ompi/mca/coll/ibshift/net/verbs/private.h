@@ -232,7 +232,8 @@ struct ibshift_net_verbs {
 
     /* messages */
     struct ibshift_match_table rx, tx;
-    struct ibshift_note **grants; /* by place */
+    const struct ibshift_net_message *wanted; /* by try_recv() now; NULL: nothing is, or it came */
+    struct ibshift_note **grants;             /* by place */
     uint16_t *grant_ages;
     uint32_t *free_grants, free_grant_count;
     struct ibshift_net_event *events; /* a ring */
@@ -355,6 +356,9 @@ void ibshift_nv_blocked_poll(struct ibshift_net_verbs *nv);
 int ibshift_nv_send_short(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                           const struct ibshift_net_message *m);
 int ibshift_nv_send_note(struct ibshift_net_verbs *nv, struct ibshift_note *note);
+bool ibshift_nv_try_send(struct ibshift_net *net, const struct ibshift_net_message *m);
+bool ibshift_nv_try_held(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                         const struct ibshift_net_message *m);
 int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                     const struct ibshift_net_message *m);
 /* head is a copy that the peer cannot change any more, payload is not. slot: where it is, or NULL
@@ -367,6 +371,7 @@ void ibshift_nv_held_ended(struct ibshift_net_verbs *nv, struct ibshift_connecti
 int ibshift_nv_mismatch(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                         const struct ibshift_net_key *key, uint64_t ours, uint64_t theirs);
 int ibshift_nv_rings_poll(struct ibshift_net_verbs *nv);
+int ibshift_nv_ring_poll(struct ibshift_net_verbs *nv, struct ibshift_ring *ring);
 void ibshift_nv_rings_balance(struct ibshift_net_verbs *nv);
 void ibshift_nv_ring_free(struct ibshift_connection *c);
 

@@ -172,13 +172,16 @@ static int take_record(struct ibshift_net_verbs *nv, struct ibshift_connection *
     return c->status == 0;
 }
 
-static int poll_ring(struct ibshift_net_verbs *nv, struct ibshift_ring *ring)
+/* No further than to the message that is wanted. */
+int ibshift_nv_ring_poll(struct ibshift_net_verbs *nv, struct ibshift_ring *ring)
 {
+    const struct ibshift_net_message *wanted = nv->wanted;
     struct ibshift_connection *c = ring->connection;
     int taken = 0;
 
     /* A record may be the word that the peer has left the ring. */
-    while (taken < RECORDS_PER_POLL && ring->connection == c && take_record(nv, c)) {
+    while (taken < RECORDS_PER_POLL && ring->connection == c && nv->wanted == wanted &&
+           take_record(nv, c)) {
         taken++;
     }
     if (taken > 0 && c->status == 0 && (c->in.ring_asked || ring->is_closing)) {
@@ -195,7 +198,7 @@ int ibshift_nv_rings_poll(struct ibshift_net_verbs *nv)
     for (uint32_t i = 0; i < nv->rings_used; i++) {
         struct ibshift_ring *ring = &nv->rings[i];
         if (ring->connection != NULL && ring->connection->status == 0) {
-            taken += poll_ring(nv, ring);
+            taken += ibshift_nv_ring_poll(nv, ring);
         }
     }
     return taken;
@@ -282,6 +285,19 @@ int ibshift_nv_send_short(struct ibshift_net_verbs *nv, struct ibshift_connectio
     return IBSHIFT_NET_PENDING;
 }
 
+bool ibshift_nv_try_send(struct ibshift_net *net, const struct ibshift_net_message *m)
+{
+    struct ibshift_net_verbs *nv = ibshift_nv(net);
+    struct ibshift_connection *c = ibshift_nv_peer_known(nv, m->peer);
+
+    if (c == NULL || c->state != IBSHIFT_CONNECTION_READY || c->status != 0 ||
+        c->ready.first != NULL || c->waiting.first != NULL || c->out.grants > 0 ||
+        (nv->given_up.peer_count > 0 && ibshift_given_up_by(&nv->given_up, m->peer, &m->key))) {
+        return false;
+    }
+    return put_data(nv, c, &m->key, m->buffer, m->length, false) == 0;
+}
+
 int ibshift_nv_send_note(struct ibshift_net_verbs *nv, struct ibshift_note *note)
 {
     int rc = put_data(nv, note->connection, &note->match.key, note->buffer, note->length,
@@ -341,6 +357,16 @@ static int take_held(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     ibshift_nv_note_end(nv, held, 0);
     ibshift_nv_held_ended(nv, c);
     return IBSHIFT_NET_DONE;
+}
+
+bool ibshift_nv_try_held(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                         const struct ibshift_net_message *m)
+{
+    struct ibshift_note *held =
+        c->in.held + c->in.ring_held > 0 ? ibshift_note_find(&nv->rx, c, &m->key) : NULL;
+
+    return held != NULL && held->kind == IBSHIFT_NOTE_HELD && held->length == m->length &&
+           take_held(nv, c, held, m) == IBSHIFT_NET_DONE;
 }
 
 int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
@@ -425,6 +451,21 @@ static int hold(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     return 1;
 }
 
+/* It was looked for, not posted. */
+static bool take_wanted(struct ibshift_net_verbs *nv, const struct ibshift_connection *c,
+                        const struct ibshift_wire *head, const uint8_t *payload)
+{
+    const struct ibshift_net_message *m = nv->wanted;
+
+    if (m->peer != c->peer || memcmp(&m->key, &head->key, sizeof(head->key)) != 0 ||
+        m->length != head->length || !(head->flags & IBSHIFT_WIRE_UNASKED)) {
+        return false;
+    }
+    ibshift_nv_copy(m->buffer, payload, head->length);
+    nv->wanted = NULL;
+    return true;
+}
+
 static int data_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                      const struct ibshift_wire *head, const uint8_t *payload,
                      struct ibshift_slot *slot)
@@ -435,6 +476,13 @@ static int data_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     bool has_quota = is_unasked && slot != NULL;
 
     c->in.quota_arrived += has_quota;
+    if (note == NULL && nv->wanted != NULL && take_wanted(nv, c, head, payload)) {
+        if (has_quota) {
+            c->in.quota++;
+            ibshift_nv_held_ended(nv, c);
+        }
+        return 0;
+    }
     if (note != NULL && (note->kind != IBSHIFT_NOTE_RECV || note->length != head->length)) {
         (void)ibshift_nv_mismatch(nv, c, &head->key, note->length, head->length);
         return 0;

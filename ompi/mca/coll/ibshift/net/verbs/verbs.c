@@ -250,6 +250,37 @@ static int net_poll(struct ibshift_net *net, struct ibshift_net_event *events, i
     return n;
 }
 
+/* Where it can be, and now and then everywhere. */
+static void look(struct ibshift_net_verbs *nv, struct ibshift_connection *c, size_t length)
+{
+    struct ibshift_ring *ring = length <= IBSHIFT_RING_PAYLOAD ? c->in.ring : NULL;
+    int seen = ring != NULL ? ibshift_nv_ring_poll(nv, ring) : poll_queues(nv);
+
+    if (seen == 0) {
+        progress(nv);
+    }
+}
+
+static bool try_recv(struct ibshift_net *net, const struct ibshift_net_message *m)
+{
+    struct ibshift_net_verbs *nv = ibshift_nv(net);
+    struct ibshift_connection *c = ibshift_nv_peer_known(nv, m->peer);
+    bool is_there;
+
+    if (c == NULL || c->status != 0 ||
+        (nv->given_up.peer_count > 0 && ibshift_given_up_by(&nv->given_up, m->peer, &m->key))) {
+        return false;
+    }
+    if (ibshift_nv_try_held(nv, c, m)) {
+        return true;
+    }
+    nv->wanted = m;
+    look(nv, c, m->length);
+    is_there = nv->wanted == NULL;
+    nv->wanted = NULL;
+    return is_there || ibshift_nv_try_held(nv, c, m);
+}
+
 static int has_unsent(const struct ibshift_net_verbs *nv)
 {
     for (uint32_t i = 0; i < nv->connection_count; i++) {
@@ -329,6 +360,8 @@ static void net_destroy(struct ibshift_net *net)
 static const struct ibshift_net_ops ops = {
     .send = net_send,
     .recv = net_recv,
+    .try_send = ibshift_nv_try_send,
+    .try_recv = try_recv,
     .poll = net_poll,
     .cancel = ibshift_nv_cancel,
     .abort = ibshift_nv_abort,
