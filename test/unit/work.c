@@ -336,7 +336,7 @@ static void fill(char *base, uint32_t seq, uint32_t i, uint32_t j, size_t length
     }
 }
 
-void work_start(struct work *work, uint32_t rank, uint32_t seq)
+void work_fill(struct work *work, uint32_t rank, uint32_t seq)
 {
     struct ibshift_op *op = &work->ops[rank];
     enum ibshift_collective collective = work->options.alg->collective;
@@ -361,7 +361,13 @@ void work_start(struct work *work, uint32_t rank, uint32_t seq)
             fill(send + row_of(work, rank)[j], seq, rank, j, size_of(work, rank, j));
         }
     }
-    ibshift_engine_start(work->world->engines[work->peers[rank]], op, seq);
+    op->seq = seq;
+}
+
+void work_start(struct work *work, uint32_t rank, uint32_t seq)
+{
+    work_fill(work, rank, seq);
+    ibshift_engine_start(work->world->engines[work->peers[rank]], &work->ops[rank], seq);
 }
 
 bool work_is_done(struct work *work)

@@ -59,7 +59,8 @@ struct work {
 struct work *work_create(struct world *world, const struct work_options *options, uint64_t *random);
 void work_free(struct work *work);
 
-/* Fills the buffers of one rank and starts its op. seq is the same on all ranks. */
+/* Fills the buffers of one rank; and starts its op. seq is the same on all ranks. */
+void work_fill(struct work *work, uint32_t rank, uint32_t seq);
 void work_start(struct work *work, uint32_t rank, uint32_t seq);
 bool work_is_done(struct work *work);
 bool work_is_right(struct work *work, uint32_t rank); /* after a run that ended well */

@@ -217,17 +217,87 @@ static void tell(struct ibshift_op *op)
     }
 }
 
-void ibshift_engine_start(struct ibshift_engine *engine, struct ibshift_op *op, uint32_t seq)
+/* Of the steps that a tape has done. */
+static void count_messages(struct ibshift_engine *engine, const struct ibshift_tape_run *run)
+{
+    struct ibshift_engine_stats *stats = &engine->exec.stats;
+
+    for (uint32_t i = 0; i < run->next; i++) {
+        const struct ibshift_tape_step *step = &run->tape->steps[i];
+
+        if (step->action == IBSHIFT_TAPE_SEND) {
+            stats->sends++;
+            stats->send_bytes += step->length;
+        }
+        stats->recvs += step->action == IBSHIFT_TAPE_RECV;
+    }
+}
+
+static void start(struct ibshift_engine *engine, struct ibshift_op *op, uint32_t seq,
+                  const struct ibshift_tape_run *run)
 {
     struct ibshift_op *ended;
 
     pthread_mutex_lock(&engine->lock);
-    ibshift_op_begin(op, &engine->exec, seq);
+    if (run != NULL) {
+        count_messages(engine, run);
+    }
+    ibshift_op_begin(op, &engine->exec, seq, run);
     link_active(engine, op);
     (void)turn(engine, op);
     ended = take_ended(engine);
     pthread_mutex_unlock(&engine->lock);
     tell(ended);
+}
+
+void ibshift_engine_start(struct ibshift_engine *engine, struct ibshift_op *op, uint32_t seq)
+{
+    start(engine, op, seq, NULL);
+}
+
+void ibshift_engine_take_over(struct ibshift_engine *engine, struct ibshift_op *op,
+                              const struct ibshift_tape_run *run)
+{
+    start(engine, op, run->seq, run);
+}
+
+size_t ibshift_engine_tape_limit(const struct ibshift_engine *engine)
+{
+    return engine->exec.net->ops->try_send == NULL ? 0 : engine->exec.net->max_eager;
+}
+
+static void trace_steps(struct ibshift_engine *engine, const struct ibshift_tape_run *run,
+                        uint32_t first)
+{
+    for (uint32_t i = first; i < run->next; i++) {
+        const struct ibshift_tape_step *step = &run->tape->steps[i];
+
+        if (step->is_last) {
+            ibshift_op_trace(run->op, &engine->exec, step->round, step->index);
+        }
+    }
+}
+
+bool ibshift_engine_sprint(struct ibshift_engine *engine, struct ibshift_tape_run *run)
+{
+    uint32_t first = run->next;
+    struct ibshift_net_cause why;
+    bool may_run, is_over;
+
+    pthread_mutex_lock(&engine->lock);
+    may_run = first > 0 || (engine->active == NULL &&
+                            !ibshift_net_has_given_up(engine->exec.net, run->comm, &why));
+    is_over = may_run && ibshift_tape_play(run, engine->exec.net);
+    if (run->op != NULL && engine->exec.trace != NULL) {
+        trace_steps(engine, run, first);
+    }
+    if (is_over) {
+        engine->exec.stats.ops++;
+        engine->exec.stats.taped++;
+        count_messages(engine, run);
+    }
+    pthread_mutex_unlock(&engine->lock);
+    return is_over;
 }
 
 static int run_queue(struct ibshift_engine *engine)

@@ -9,7 +9,7 @@
  * not. Nobody else calls the net while an engine has it, except where net.h allows it.
  */
 
-#include "exec/op.h"
+#include "exec/tape.h"
 
 struct ibshift_engine_options {
     uint64_t patience; /* ns without progress until an op probes the peers it waits for; 0: never */
@@ -42,6 +42,19 @@ void ibshift_engine_forget(struct ibshift_engine *engine, uint32_t comm);
 
 /* seq: the number of the collective on params.comm. The op may have ended when this returns. */
 void ibshift_engine_start(struct ibshift_engine *engine, struct ibshift_op *op, uint32_t seq);
+
+/*
+ * A collective without an op, as far as it can be done at once. True: all of it; false: call again,
+ * or let an op go on. Nothing is begun while ops are in flight, for it makes no progress for them.
+ */
+bool ibshift_engine_sprint(struct ibshift_engine *engine, struct ibshift_tape_run *run);
+
+/* Starts an op in the place of the run, whose steps it does not do again. TMP has been copied. */
+void ibshift_engine_take_over(struct ibshift_engine *engine, struct ibshift_op *op,
+                              const struct ibshift_tape_run *run);
+
+/* Whether the net can run tapes, and the longest message that it sends at once; 0: it cannot. */
+size_t ibshift_engine_tape_limit(const struct ibshift_engine *engine);
 
 /* Bounded work; returns the number of things that happened, so 0 means: do something else. */
 int ibshift_engine_progress(struct ibshift_engine *engine);

@@ -47,6 +47,7 @@ struct ibshift_engine_stats {
     uint64_t again; /* posts that the net had no room for */
     uint64_t ops;
     uint64_t failed_ops;
+    uint64_t taped; /* of the collectives, those that had no op: exec/tape.h */
 };
 
 enum ibshift_op_state { IBSHIFT_OP_IDLE, IBSHIFT_OP_RUNNING, IBSHIFT_OP_DRAINING };

@@ -60,7 +60,8 @@ void ibshift_op_drop_pace(struct ibshift_op *op)
     }
 }
 
-void ibshift_op_begin(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t seq)
+void ibshift_op_begin(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t seq,
+                      const struct ibshift_tape_run *run)
 {
     const struct ibshift_op_params *params = &op->params;
     int rc = prepare_pace(op);
@@ -74,6 +75,9 @@ void ibshift_op_begin(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t
                        op->pace != NULL ? IBSHIFT_PACE_FLIGHTS : params->window);
     if (op->pace != NULL) {
         ibshift_pace_begin(op, exec->net);
+    }
+    if (run != NULL) {
+        ibshift_tape_skip(run, &op->walk);
     }
     atomic_store_explicit(&op->state, IBSHIFT_OP_RUNNING, memory_order_relaxed);
     if (rc != 0) {
@@ -155,20 +159,15 @@ static int post(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_c
 
 static int copy_runs(const struct ibshift_op_params *params, const struct ibshift_step *step)
 {
-    const struct ibshift_blocks *to = &params->blocks[step->buf];
-    const struct ibshift_blocks *from = &params->blocks[step->src];
+    uint32_t i = 0, first, from;
     int rc = 0;
 
-    for (uint32_t i = 0; i < step->count && rc == 0; i += step->run) {
-        uint32_t count = step->run < step->count - i ? step->run : step->count - i;
-        uint32_t target = step->first + i, source = step->from + i;
+    while (i < step->count && rc == 0) {
+        uint32_t count = ibshift_step_run(step, i, &first, &from);
 
-        if (step->strided == IBSHIFT_STRIDED_TARGET) {
-            target = ibshift_step_strided_block(step, step->first, i);
-        } else {
-            source = ibshift_step_strided_block(step, step->from, i);
-        }
-        rc = ibshift_blocks_copy(to, target, from, source, count);
+        rc = ibshift_blocks_copy(&params->blocks[step->buf], first, &params->blocks[step->src],
+                                 from, count);
+        i += count;
     }
     return rc;
 }
@@ -203,14 +202,7 @@ static int run_reduction(const struct ibshift_op_params *params, const struct ib
 static int run_copy_or_reduction(const struct ibshift_op_params *params,
                                  const struct ibshift_step *step)
 {
-    if (step->kind != IBSHIFT_STEP_COPY) {
-        return run_reduction(params, step);
-    }
-    if (step->strided != IBSHIFT_CONTIGUOUS) {
-        return copy_runs(params, step);
-    }
-    return ibshift_blocks_copy(&params->blocks[step->buf], step->first, &params->blocks[step->src],
-                               step->from, step->count);
+    return step->kind == IBSHIFT_STEP_COPY ? copy_runs(params, step) : run_reduction(params, step);
 }
 
 static int run_local(struct ibshift_op *op, struct ibshift_exec *exec,
@@ -248,6 +240,15 @@ static void trace(const struct ibshift_exec *exec, const struct ibshift_op *op,
 
     ibshift_step_format(step, op->params.rank, round, line, sizeof(line));
     exec->trace(exec->trace_context, op, line);
+}
+
+void ibshift_op_trace(const struct ibshift_op *op, const struct ibshift_exec *exec, uint32_t round,
+                      uint32_t index)
+{
+    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
+
+    (void)op->params.alg->emit(&op->params.plan, op->params.rank, round, steps);
+    trace(exec, op, &steps[index], round);
 }
 
 static int start_traced(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which,

@@ -3,7 +3,7 @@
 
 /* What the engine does with an op, under its lock. */
 
-#include "exec/op.h"
+#include "exec/tape.h"
 
 /* Of the engine, for its ops. */
 struct ibshift_exec {
@@ -14,13 +14,19 @@ struct ibshift_exec {
     struct ibshift_engine_stats stats;
 };
 
-void ibshift_op_begin(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t seq);
+/* run: the steps of a tape that have been done, or NULL. */
+void ibshift_op_begin(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t seq,
+                      const struct ibshift_tape_run *run);
 
 /* Frees what only a paced op has. */
 void ibshift_op_drop_pace(struct ibshift_op *op);
 
 /* Starts what may start, within bounds; true: call again after the next poll. */
 bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_exec *exec);
+
+/* The trace's line of a step that has been done for the op. */
+void ibshift_op_trace(const struct ibshift_op *op, const struct ibshift_exec *exec, uint32_t round,
+                      uint32_t index);
 
 /* News of a message of the op; index and class come from the cookie. */
 void ibshift_op_event(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which,

@@ -122,17 +122,34 @@ static inline bool ibshift_step_is_local(const struct ibshift_step *step)
     return step->kind > IBSHIFT_STEP_SEND;
 }
 
-/* What the wire header carries to name a message within a collective. */
-static inline uint32_t ibshift_step_key(const struct ibshift_step *step)
-{
-    return step->tag << 4 | step->part;
-}
-
 /* Block i (0 <= i < count) of a strided side that starts at block first. */
 static inline uint32_t ibshift_step_strided_block(const struct ibshift_step *step, uint32_t first,
                                                   uint32_t i)
 {
     return first + (uint32_t)((int32_t)(i / step->run) * step->stride) + i % step->run;
+}
+
+/* Of a local step: the blocks from its i-th on that are one run on both sides; returns how many. */
+static inline uint32_t ibshift_step_run(const struct ibshift_step *step, uint32_t i,
+                                        uint32_t *first, uint32_t *from)
+{
+    *first = step->first + i;
+    *from = step->from + i;
+    if (step->kind != IBSHIFT_STEP_COPY || step->strided == IBSHIFT_CONTIGUOUS) {
+        return step->count - i;
+    }
+    if (step->strided == IBSHIFT_STRIDED_TARGET) {
+        *first = ibshift_step_strided_block(step, step->first, i);
+    } else {
+        *from = ibshift_step_strided_block(step, step->from, i);
+    }
+    return step->run < step->count - i ? step->run : step->count - i;
+}
+
+/* What the wire header carries to name a message within a collective. */
+static inline uint32_t ibshift_step_key(const struct ibshift_step *step)
+{
+    return step->tag << 4 | step->part;
 }
 
 /* Piece index of a vector of n elements cut into `pieces`: the first n % pieces are one element

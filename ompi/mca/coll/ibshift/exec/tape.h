@@ -1,0 +1,75 @@
+#ifndef IBSHIFT_EXEC_TAPE_H
+#define IBSHIFT_EXEC_TAPE_H
+
+/*
+ * A short plan, unrolled once and resolved: one array of steps in one order, each ready when it
+ * comes, with peers, tags, lengths and places in the buffers. A collective that comes again runs
+ * down its tape: a send leaves now, a receive is there, a local step is done. Nothing is posted,
+ * so a step that cannot be done now has not begun, and the engine goes on from there
+ * (ibshift_engine_take_over). A tape is a cache, never a source: it is made from the same
+ * emission, by the same walk, as the op that would run in its place.
+ *
+ * One order is enough: `need` and `drain` name prefixes of rounds, so in which order the receives
+ * of a prefix are looked at changes nothing, and a short send is complete when it has left.
+ */
+
+#include "exec/op.h"
+
+enum {
+    IBSHIFT_TAPE_STEPS = 128,     /* longer plans have no tape */
+    IBSHIFT_TAPE_TMP = 64 * 1024, /* nor those with more scratch */
+};
+
+enum ibshift_tape_action {
+    IBSHIFT_TAPE_NOTHING, /* a message that nobody sends */
+    IBSHIFT_TAPE_SEND,
+    IBSHIFT_TAPE_RECV,
+    IBSHIFT_TAPE_COPY,
+    IBSHIFT_TAPE_REDUCE,
+    IBSHIFT_TAPE_REDUCE_AFTER, /* the operator is not commutative: the result comes to be in from */
+};
+
+struct ibshift_tape_step {
+    uint8_t action; /* enum ibshift_tape_action */
+    uint8_t which;  /* enum ibshift_class */
+    uint8_t buf, src;
+    bool is_last; /* of its step of the plan: a copy with gaps is several */
+    uint8_t index;
+    uint32_t round; /* round and index: which step of the plan it is */
+    uint32_t peer;  /* of the net */
+    uint32_t tag;
+    uint32_t length;
+    int32_t at, from; /* bytes behind the base of buf and src */
+};
+static_assert(sizeof(struct ibshift_tape_step) == 32, "two to a cache line");
+
+struct ibshift_tape {
+    uint32_t count;
+    size_t tmp; /* bytes of TMP */
+    struct ibshift_tape_step steps[];
+};
+
+/* One run. Written by the caller; next grows with every step that is done. */
+struct ibshift_tape_run {
+    const struct ibshift_tape *tape;
+    char *base[IBSHIFT_BUFFERS];
+    uint32_t comm, seq;
+    uint32_t next;
+    size_t element;
+    ibshift_reduce_fn reduce;
+    void *reduce_context;
+    const struct ibshift_op *op; /* for the trace; NULL: the run is not traced */
+};
+
+/* NULL: this op can have none, or there is no memory. most: bytes of a message that the net sends
+ * at once; tmp: bytes of TMP. For free(). */
+struct ibshift_tape *ibshift_tape_make(const struct ibshift_op_params *params, size_t most,
+                                       size_t tmp);
+
+/* Does what can be done now. True: all of it. */
+bool ibshift_tape_play(struct ibshift_tape_run *run, struct ibshift_net *net);
+
+/* Brings a walk that has just begun to where the run is. */
+void ibshift_tape_skip(const struct ibshift_tape_run *run, struct ibshift_walk *walk);
+
+#endif
