@@ -15,6 +15,7 @@
 
 struct ompi_communicator_t;
 struct ibshift_settled;
+struct ibshift_tapes;
 
 /* Found by Open MPI under this name in the DSO. */
 OMPI_DECLSPEC extern mca_coll_base_component_t mca_coll_ibshift_component;
@@ -105,6 +106,7 @@ struct mca_coll_ibshift_module_t {
     struct ibshift_choices choices;
     struct ibshift_comm_order order;
     struct ibshift_pacing pacing;
+    struct ibshift_tapes *tapes[IBSHIFT_COLLECTIVES]; /* NULL: nothing has run yet */
 };
 typedef struct mca_coll_ibshift_module_t mca_coll_ibshift_module_t;
 OBJ_CLASS_DECLARATION(mca_coll_ibshift_module_t);

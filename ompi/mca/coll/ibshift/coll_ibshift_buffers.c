@@ -160,6 +160,12 @@ bool ibshift_side_is_dense(const struct ibshift_side *side)
     return true;
 }
 
+bool ibshift_side_is_whole(const struct ibshift_side *side)
+{
+    return side->shape == IBSHIFT_SIDE_ABSENT ||
+           (!side->is_apart && side->shape != IBSHIFT_SIDE_TYPES && is_one_piece(side->type, 2));
+}
+
 void ibshift_side_prepare(struct ibshift_side *side)
 {
     if (side->shape == IBSHIFT_SIDE_ABSENT) {

@@ -1,6 +1,8 @@
 #include "coll_ibshift_call.h"
 #include "coll_ibshift_alltoall_order.h"
 #include "coll_ibshift_choose.h"
+#include "coll_ibshift_fabric_file.h"
+#include "coll_ibshift_params.h"
 #include "coll_ibshift_transport.h"
 
 #include "ompi/op/op.h"
@@ -8,6 +10,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SCRATCH_KEPT = 1 << 20 /* a call keeps no more for the next one */ };
 
@@ -41,8 +44,8 @@ static int keep_arguments(ibshift_call_t *call)
     }
     memory = ibshift_side_keep(&call->send, memory);
     (void)ibshift_side_keep(&call->recv, memory);
-    if (NULL != call->mpi_op && !ompi_op_is_intrinsic(call->mpi_op)) {
-        OBJ_RETAIN(call->mpi_op);
+    if (NULL != call->reducer.op && !ompi_op_is_intrinsic(call->reducer.op)) {
+        OBJ_RETAIN(call->reducer.op);
     }
     call->keeps = true;
     return OMPI_SUCCESS;
@@ -52,8 +55,8 @@ static void let_go(ibshift_call_t *call)
 {
     ibshift_side_let_go(&call->send);
     ibshift_side_let_go(&call->recv);
-    if (NULL != call->mpi_op && !ompi_op_is_intrinsic(call->mpi_op)) {
-        OBJ_RELEASE(call->mpi_op);
+    if (NULL != call->reducer.op && !ompi_op_is_intrinsic(call->reducer.op)) {
+        OBJ_RELEASE(call->reducer.op);
     }
     call->keeps = false;
 }
@@ -126,21 +129,29 @@ void ibshift_calls_free(void)
     }
 }
 
-static void reduce(void *context, const void *in, void *inout, size_t elements)
+void ibshift_call_reduce(void *context, const void *in, void *inout, size_t elements)
 {
-    ibshift_call_t *call = context;
-    ptrdiff_t extent = (ptrdiff_t)call->op.params.element;
-    char *source = (char *)(uintptr_t)in - call->lower_bound;
-    char *target = (char *)inout - call->lower_bound;
+    const struct ibshift_operator *reducer = context;
+    ptrdiff_t extent = (ptrdiff_t)reducer->extent;
+    char *source = (char *)(uintptr_t)in - reducer->lower_bound;
+    char *target = (char *)inout - reducer->lower_bound;
 
     while (elements > 0) {
         size_t n = elements < INT_MAX ? elements : INT_MAX;
 
-        ompi_op_reduce(call->mpi_op, source, target, n, call->operand);
+        ompi_op_reduce(reducer->op, source, target, n, reducer->type);
         source += (ptrdiff_t)n * extent;
         target += (ptrdiff_t)n * extent;
         elements -= n;
     }
+}
+
+struct ibshift_operator ibshift_call_operator(const struct ibshift_job *job)
+{
+    return (struct ibshift_operator){.op = job->op,
+                                     .type = job->send.type,
+                                     .lower_bound = ibshift_type_lower_bound(job->send.type),
+                                     .extent = (size_t)ibshift_type_extent(job->send.type)};
 }
 
 /* Whose blocks say how large a block of TMP is. */
@@ -207,6 +218,7 @@ static int prepare_memory(ibshift_call_t *call)
     }
     tmp_bytes = ibshift_tmp_layout(params->alg, &params->plan, params->rank, tmp_sizes(params),
                                    call->tmp_offsets.at, &params->blocks[IBSHIFT_TMP]);
+    call->tmp = tmp_bytes;
     staged = scratch_bytes(&call->send) + scratch_bytes(&call->recv);
     scratch = reserve(&call->scratch, staged + tmp_bytes);
     if (NULL == scratch && staged + tmp_bytes > 0) {
@@ -219,6 +231,25 @@ static int prepare_memory(ibshift_call_t *call)
     return OMPI_SUCCESS;
 }
 
+static void fill_plan(struct ibshift_plan *plan, const mca_coll_ibshift_module_t *module,
+                      const struct ibshift_job *job)
+{
+    *plan = (struct ibshift_plan){.ranks = module->size, .root = job->root};
+    if (IBSHIFT_ALLTOALL == job->collective) {
+        plan->order = module->order.order;
+        plan->stages = module->order.stages;
+    }
+    plan->commutative = NULL != job->op && ompi_op_is_commute(job->op);
+}
+
+int ibshift_call_choose(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
+                        const struct ibshift_job *job, bool is_blocking,
+                        struct ibshift_op_params *params)
+{
+    fill_plan(&params->plan, module, job);
+    return ibshift_choose(module, comm, job, is_blocking, params);
+}
+
 static void fill_params(ibshift_call_t *call, mca_coll_ibshift_module_t *module,
                         const struct ibshift_job *job)
 {
@@ -227,20 +258,12 @@ static void fill_params(ibshift_call_t *call, mca_coll_ibshift_module_t *module,
     params->rank = module->rank;
     params->peers = module->peers;
     params->comm = module->wire_id;
-    params->plan.ranks = module->size;
-    params->plan.root = job->root;
-    if (IBSHIFT_ALLTOALL == job->collective) {
-        params->plan.order = module->order.order;
-        params->plan.stages = module->order.stages;
-    }
-    call->mpi_op = job->op;
+    call->reducer.op = NULL;
     if (NULL != job->op) {
-        call->operand = job->send.type;
-        call->lower_bound = ibshift_type_lower_bound(job->send.type);
-        params->plan.commutative = ompi_op_is_commute(job->op);
-        params->element = (size_t)ibshift_type_extent(job->send.type);
-        params->reduce = reduce;
-        params->reduce_context = call;
+        call->reducer = ibshift_call_operator(job);
+        params->element = call->reducer.extent;
+        params->reduce = ibshift_call_reduce;
+        params->reduce_context = &call->reducer;
     }
 }
 
@@ -299,7 +322,7 @@ int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicato
     call->module = module;
     call->line = NULL;
     fill_params(call, module, job);
-    rc = ibshift_choose(module, comm, job, IBSHIFT_BLOCKING == form, &call->op.params);
+    rc = ibshift_call_choose(module, comm, job, IBSHIFT_BLOCKING == form, &call->op.params);
     if (OMPI_SUCCESS == rc) {
         if (ibshift_comm_order_renames(module, job, call->op.params.alg)) {
             follow_line(call, &module->order.line);
@@ -321,4 +344,221 @@ int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicato
     }
     *out = call;
     return OMPI_SUCCESS;
+}
+
+/* The tapes of a communicator. */
+
+enum {
+    KEPT = 4,         /* calls of a collective: a root or a count that alternates */
+    MOST_COUNTS = 64, /* ranks, where each has its count */
+    KEY_WORDS = 13,
+    ARRAYS = 4,
+};
+
+/* What a tape depends on, beside the communicator. */
+struct key {
+    uint64_t words[KEY_WORDS];
+    uint32_t counts; /* of each array, in `arrays` of the kept one */
+};
+
+struct ibshift_kept_tape {
+    struct key key;
+    int *arrays;     /* counts and displacements of both sides */
+    uint32_t calls;  /* that had the key, as far as 2; 0: free */
+    bool is_refused; /* no tape is possible */
+    struct ibshift_tape *tape;
+    char *tmp;
+};
+
+struct ibshift_tapes {
+    struct ibshift_kept_tape kept[KEPT];
+    uint32_t oldest;
+};
+
+static size_t unit_of(const struct ibshift_side *side)
+{
+    return NULL == side->type ? 0
+           : side->is_operand ? (size_t)ibshift_type_extent(side->type)
+                              : ibshift_type_size(side->type);
+}
+
+static void side_words(const struct ibshift_side *side, uint64_t *words)
+{
+    words[0] = (uint64_t)side->blocks << 8 | (uint64_t)side->is_operand << 7 | side->shape;
+    words[1] = side->count;
+    words[2] = unit_of(side);
+}
+
+static void list_arrays(const struct ibshift_job *job, const int *arrays[ARRAYS])
+{
+    arrays[0] = job->send.counts;
+    arrays[1] = job->send.displs;
+    arrays[2] = job->recv.counts;
+    arrays[3] = job->recv.displs;
+}
+
+static void make_key(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                     const struct ibshift_op_params *params, struct key *key)
+{
+    const struct ibshift_plan *plan = &params->plan;
+    bool renames =
+        NULL != module->order.line.rank_at && ibshift_comm_order_renames(module, job, params->alg);
+
+    key->words[0] = (uintptr_t)params->alg;
+    key->words[1] = (uint64_t)plan->radix << 32 | plan->segments;
+    key->words[2] =
+        (uint64_t)job->root << 3 | plan->commutative << 2 | job->in_place << 1 | renames;
+    key->words[3] = (uintptr_t)plan->order;
+    key->words[4] = (uintptr_t)plan->stages;
+    key->words[5] = (uintptr_t)plan->nodes;
+    key->words[6] = plan->leaders;
+    side_words(&job->send, &key->words[7]);
+    side_words(&job->recv, &key->words[10]);
+    key->counts = NULL != job->send.counts || NULL != job->recv.counts ? module->size : 0;
+}
+
+static bool has_arrays(const struct ibshift_kept_tape *kept, const struct ibshift_job *job)
+{
+    const int *arrays[ARRAYS];
+    size_t count = kept->key.counts;
+
+    if (0 == count) {
+        return true;
+    }
+    list_arrays(job, arrays);
+    for (size_t i = 0; i < ARRAYS; i++) {
+        if (NULL != arrays[i] &&
+            0 != memcmp(arrays[i], kept->arrays + i * count, count * sizeof(int))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void empty(struct ibshift_kept_tape *kept)
+{
+    free(kept->arrays);
+    free(kept->tape);
+    free(kept->tmp);
+    *kept = (struct ibshift_kept_tape){.calls = 0};
+}
+
+/* The key is the caller's. */
+static bool copy_arrays(struct ibshift_kept_tape *kept, const struct ibshift_job *job)
+{
+    const int *arrays[ARRAYS];
+    size_t count = kept->key.counts;
+
+    if (0 == count) {
+        return true;
+    }
+    list_arrays(job, arrays);
+    kept->arrays = calloc(ARRAYS * count, sizeof(int));
+    for (size_t i = 0; NULL != kept->arrays && i < ARRAYS; i++) {
+        if (NULL != arrays[i]) {
+            memcpy(kept->arrays + i * count, arrays[i], count * sizeof(int));
+        }
+    }
+    return NULL != kept->arrays;
+}
+
+/* Along a fabric, all-to-alls count what they move, and the first call of others looks for the
+ * order. */
+static bool has_order(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job)
+{
+    return 0 == ibshift_fabric_file.identity ||
+           (IBSHIFT_ALLTOALL != job->collective && IBSHIFT_ORDER_UNKNOWN != module->order.state);
+}
+
+static bool has_few_counts(const struct ibshift_side *side)
+{
+    return NULL == side->counts || side->blocks <= MOST_COUNTS;
+}
+
+bool ibshift_tape_may(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job)
+{
+    return ibshift_params.tapes &&
+           job->bytes <= ibshift_engine_tape_limit(ibshift_endpoint.engine) &&
+           has_order(module, job) && has_few_counts(&job->send) && has_few_counts(&job->recv) &&
+           ibshift_side_is_whole(&job->send) && ibshift_side_is_whole(&job->recv);
+}
+
+struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
+                                            const struct ibshift_job *job,
+                                            const struct ibshift_op_params *params)
+{
+    struct ibshift_tapes **place = &module->tapes[job->collective], *tapes = *place;
+    struct ibshift_kept_tape *kept;
+    struct key key;
+
+    if (NULL == tapes && NULL == (tapes = *place = calloc(1, sizeof(*tapes)))) {
+        return NULL;
+    }
+    make_key(module, job, params, &key);
+    for (int i = 0; i < KEPT; i++) {
+        kept = &tapes->kept[i];
+        if (kept->calls > 0 && 0 == memcmp(kept->key.words, key.words, sizeof(key.words)) &&
+            kept->key.counts == key.counts && has_arrays(kept, job)) {
+            kept->calls = 2;
+            return kept;
+        }
+    }
+    kept = &tapes->kept[tapes->oldest++ % KEPT];
+    empty(kept);
+    kept->key = key;
+    if (!copy_arrays(kept, job)) {
+        return NULL;
+    }
+    kept->calls = 1;
+    return kept;
+}
+
+const struct ibshift_tape *ibshift_tape_of(const struct ibshift_kept_tape *kept)
+{
+    return NULL == kept ? NULL : kept->tape;
+}
+
+static char *base_of(const struct ibshift_side *side)
+{
+    return NULL == side->user || NULL == side->type
+               ? side->user
+               : side->user + ibshift_type_lower_bound(side->type);
+}
+
+void ibshift_tape_aim(const struct ibshift_kept_tape *kept, const struct ibshift_job *job,
+                      struct ibshift_tape_run *run)
+{
+    run->tape = kept->tape;
+    run->base[IBSHIFT_SEND] = base_of(&job->send);
+    run->base[IBSHIFT_RECV] = base_of(&job->recv);
+    run->base[IBSHIFT_TMP] = kept->tmp;
+}
+
+/* Making one costs about as much as a call does, so a call that never comes again gets none. */
+void ibshift_tape_keep(struct ibshift_kept_tape *kept, const struct ibshift_op_params *params,
+                       size_t tmp, bool is_staged)
+{
+    if (NULL == kept || kept->calls < 2 || NULL != kept->tape || kept->is_refused) {
+        return;
+    }
+    kept->is_refused = true;
+    if (is_staged) {
+        return;
+    }
+    kept->tmp = 0 == tmp ? NULL : aligned_alloc(64, (tmp + 63) / 64 * 64);
+    if (0 == tmp || NULL != kept->tmp) {
+        kept->tape =
+            ibshift_tape_make(params, ibshift_engine_tape_limit(ibshift_endpoint.engine), tmp);
+    }
+}
+
+void ibshift_tapes_free(mca_coll_ibshift_module_t *module)
+{
+    for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
+        for (int k = 0; NULL != module->tapes[i] && k < KEPT; k++) {
+            empty(&module->tapes[i]->kept[k]);
+        }
+        free(module->tapes[i]);
+        module->tapes[i] = NULL;
+    }
 }

@@ -11,7 +11,7 @@
 
 #include "ompi/mca/coll/base/coll_base_util.h"
 
-#include "exec/op.h"
+#include "exec/tape.h"
 
 /* Memory that grows, for one call after the other. */
 struct ibshift_memory {
@@ -21,6 +21,14 @@ struct ibshift_memory {
 
 enum ibshift_form { IBSHIFT_BLOCKING, IBSHIFT_NONBLOCKING, IBSHIFT_PERSISTENT };
 
+/* The operator of a reduction: what ibshift_call_reduce() wants for its context. */
+struct ibshift_operator {
+    struct ompi_op_t *op;
+    struct ompi_datatype_t *type;
+    ptrdiff_t lower_bound;
+    size_t extent;
+};
+
 /* One collective under way; as a request it starts with what Open MPI expects. */
 struct ibshift_call_t {
     ompi_coll_base_nbc_request_t request;
@@ -29,9 +37,8 @@ struct ibshift_call_t {
     mca_coll_ibshift_module_t *module;
     const struct ibshift_line *line; /* the plan's ranks are places along it; NULL: they are not */
     const char *name;
-    struct ompi_op_t *mpi_op;
-    struct ompi_datatype_t *operand;
-    ptrdiff_t lower_bound;
+    struct ibshift_operator reducer; /* op NULL: it does not reduce */
+    size_t tmp;                      /* bytes of TMP */
     uint32_t first_seq; /* of a persistent call: its id, where the runs are counted from */
     uint32_t runs;
     bool keeps; /* has copied the arguments' arrays to kept, holds types and operator */
@@ -48,10 +55,49 @@ typedef struct ibshift_call_t ibshift_call_t;
 int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                       const struct ibshift_job *job, enum ibshift_form form, ibshift_call_t **out);
 
+/* Of a job that needs no call: the plan as it would be chosen, and the operator. */
+int ibshift_call_choose(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
+                        const struct ibshift_job *job, bool is_blocking,
+                        struct ibshift_op_params *params);
+struct ibshift_operator ibshift_call_operator(const struct ibshift_job *job);
+void ibshift_call_reduce(void *context, const void *in, void *inout, size_t elements);
+
 /* Idle calls are kept for the next one, with their memory and their place in the engine. */
 void ibshift_call_give_back(ibshift_call_t *call);
 
 /* Frees the idle ones. The engine still lives, nothing runs. */
 void ibshift_calls_free(void);
+
+/*
+ * The tapes (exec/tape.h) of a communicator's last blocking calls. What a tape depends on is kept
+ * beside it and compared at each call, numbers only: the plan that was chosen now, and how the
+ * arguments lie in memory. So types, operators and buffers may be freed and come back as others.
+ * Callers serialize the collectives of a communicator, as MPI wants it.
+ */
+struct ibshift_kept_tape;
+
+/* Whether a tape can serve it at all: short, nothing is staged, no order that calls must count. */
+bool ibshift_tape_may(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job);
+
+/*
+ * The place of this call among the last ones of its collective; the oldest is given up for it.
+ * NULL: no memory. alg and plan are those that were chosen for the job.
+ */
+struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
+                                            const struct ibshift_job *job,
+                                            const struct ibshift_op_params *params);
+
+/* NULL: there is no tape yet, or none is possible. */
+const struct ibshift_tape *ibshift_tape_of(const struct ibshift_kept_tape *kept);
+
+/* Where the job's buffers are now. */
+void ibshift_tape_aim(const struct ibshift_kept_tape *kept, const struct ibshift_job *job,
+                      struct ibshift_tape_run *run);
+
+/* The call has run as an op, with so much scratch: when it was not the first, it gets a tape. */
+void ibshift_tape_keep(struct ibshift_kept_tape *kept, const struct ibshift_op_params *params,
+                       size_t tmp, bool is_staged);
+
+void ibshift_tapes_free(mca_coll_ibshift_module_t *module);
 
 #endif

@@ -5,6 +5,7 @@
 #include "coll_ibshift_entry.h"
 #include "coll_ibshift_observe.h"
 #include "coll_ibshift_params.h"
+#include "coll_ibshift_call.h"
 #include "coll_ibshift_transport.h"
 
 #include "ompi/runtime/mpiruntime.h"
@@ -116,6 +117,7 @@ static void module_construct(mca_coll_ibshift_module_t *module)
     memset(&module->choices, 0, sizeof(module->choices));
     memset(&module->order, 0, sizeof(module->order));
     memset(&module->pacing, 0, sizeof(module->pacing));
+    memset(module->tapes, 0, sizeof(module->tapes));
     module->peers = NULL;
     atomic_init(&module->seq, 0);
     atomic_init(&module->persistent, 0);
@@ -129,6 +131,7 @@ static void module_destruct(mca_coll_ibshift_module_t *module)
 {
     give_back_fallbacks(module);
     ibshift_choices_free(module);
+    ibshift_tapes_free(module);
     ibshift_comm_order_free(&module->order);
     if (NULL != module->peers && NULL != ibshift_endpoint.engine) {
         ibshift_engine_forget(ibshift_endpoint.engine, module->wire_id);

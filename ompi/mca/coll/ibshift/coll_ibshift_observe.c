@@ -194,6 +194,8 @@ static const struct counter counters[] = {
      "Collectives that have ended natively"},
     {"collectives_failed", AT(engine.failed_ops), MCA_BASE_PVAR_CLASS_COUNTER,
      "Those of them that ended in an error"},
+    {"taped", AT(engine.taped), MCA_BASE_PVAR_CLASS_COUNTER,
+     "Those of them that ran down the resolved steps of an earlier call (coll_ibshift_tapes)"},
     {"messages", AT(engine.sends), MCA_BASE_PVAR_CLASS_COUNTER,
      "Messages sent: the send steps of the plans, without those of no bytes"},
     {"bytes", AT(engine.send_bytes), MCA_BASE_PVAR_CLASS_AGGREGATE, "Bytes of the messages sent"},

@@ -24,6 +24,7 @@ struct ibshift_params {
     int timeout, retry;
     int deadline; /* seconds */
     int window;
+    bool tapes;
     const char *model;
     const char *fabric;
     const char *order;

@@ -1,6 +1,7 @@
 #include "coll_ibshift_request.h"
 #include "coll_ibshift_call.h"
 #include "coll_ibshift_choose.h"
+#include "coll_ibshift_params.h"
 #include "coll_ibshift_transport.h"
 
 #include "opal/runtime/opal_progress.h"
@@ -24,6 +25,7 @@ enum {
     RUN_BITS = 12,
     MAX_PERSISTENT = 1 << 19,
     IDLE_TURNS = 4, /* of our own, for one of Open MPI's */
+    SPRINT_TURNS = 64,
     PEER_TEXT = 768,
     MOST_REPORTS = 32
 };
@@ -290,12 +292,104 @@ static void wait_for(ibshift_call_t *call)
     }
 }
 
+/* The plan as it would be chosen for an op. */
+static struct ibshift_kept_tape *find_tape(mca_coll_ibshift_module_t *module,
+                                           const struct ompi_communicator_t *comm,
+                                           const struct ibshift_job *job)
+{
+    struct ibshift_op_params params;
+
+    if (!ibshift_tape_may(module, job) ||
+        OMPI_SUCCESS != atomic_load_explicit(&module->failed, memory_order_relaxed)) {
+        return NULL;
+    }
+    if (OMPI_SUCCESS != ibshift_call_choose(module, comm, job, true, &params) ||
+        NULL != params.pace) {
+        return NULL;
+    }
+    return ibshift_tape_find(module, job, &params);
+}
+
+/* As wait_for(), but not for long: then an op waits, which also sees what went wrong. */
+static bool sprint(struct ibshift_tape_run *run)
+{
+    struct ibshift_engine *engine = ibshift_endpoint.engine;
+    bool is_crowded = ibshift_endpoint.is_crowded;
+    uint32_t before = 0;
+    int turns = 0;
+
+    while (!ibshift_engine_sprint(engine, run)) {
+        turns = run->next == before ? turns + 1 : 1;
+        before = run->next;
+        if (turns == SPRINT_TURNS) {
+            return false;
+        }
+        if (0 == turns % IDLE_TURNS) {
+            opal_progress();
+        } else if (is_crowded) {
+            (void)sched_yield();
+        }
+    }
+    return true;
+}
+
+/* An op goes on where the run has stopped. */
+static int take_over(ibshift_call_t *call, const struct ibshift_tape_run *run)
+{
+    if (run->tape->tmp > 0) {
+        memcpy(call->op.params.blocks[IBSHIFT_TMP].base, run->base[IBSHIFT_TMP], run->tape->tmp);
+    }
+    call->op.ended = NULL;
+    ibshift_engine_take_over(ibshift_endpoint.engine, &call->op, run);
+    wait_for(call);
+    return finish(call);
+}
+
+/* A trace needs the op for its headlines. */
+static int run_tape(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                    const struct ibshift_job *job, const struct ibshift_kept_tape *kept)
+{
+    struct ibshift_operator reducer;
+    struct ibshift_tape_run run = {.comm = module->wire_id, .reduce = ibshift_call_reduce};
+    ibshift_call_t *call = NULL;
+    int rc = OMPI_SUCCESS;
+
+    unseen.code = OMPI_SUCCESS;
+    if (NULL != job->op) {
+        reducer = ibshift_call_operator(job);
+        run.element = reducer.extent;
+        run.reduce_context = &reducer;
+    }
+    ibshift_tape_aim(kept, job, &run);
+    if ('\0' != ibshift_params.trace[0]) {
+        rc = create(module, comm, job, IBSHIFT_BLOCKING, &call);
+    }
+    run.seq = next_seq(module);
+    if (NULL != call) {
+        call->op.seq = run.seq;
+        run.op = &call->op;
+    }
+    if (OMPI_SUCCESS == rc && !sprint(&run)) {
+        rc = NULL == call ? create(module, comm, job, IBSHIFT_BLOCKING, &call) : rc;
+        rc = OMPI_SUCCESS == rc ? take_over(call, &run) : rc;
+    }
+    if (NULL != call) {
+        ibshift_call_give_back(call);
+    }
+    return rc;
+}
+
 int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                           const struct ibshift_job *job)
 {
+    struct ibshift_kept_tape *kept = find_tape(module, comm, job);
     ibshift_call_t *call;
-    int rc = create(module, comm, job, IBSHIFT_BLOCKING, &call);
+    int rc;
 
+    if (NULL != ibshift_tape_of(kept)) {
+        return run_tape(module, comm, job, kept);
+    }
+    rc = create(module, comm, job, IBSHIFT_BLOCKING, &call);
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
@@ -303,6 +397,8 @@ int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communi
     start(call, next_seq(module));
     wait_for(call);
     rc = finish(call);
+    ibshift_tape_keep(kept, &call->op.params, call->tmp,
+                      call->send.is_staged || call->recv.is_staged);
     ibshift_call_give_back(call);
     return rc;
 }
