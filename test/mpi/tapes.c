@@ -1,0 +1,346 @@
+/*
+ * Collectives that come again run down a tape (coll_ibshift_tapes). Here everything that a tape
+ * could remember wrongly changes between the calls: counts, roots, buffers, types, operators,
+ * communicators, parameters. Every result is compared with what it must be.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "check.h"
+
+enum { LOTS = 24, MOST = 4096, TIMES = 40 };
+
+static int rank, ranks;
+static int from[LOTS * MOST], to[LOTS * MOST];
+
+static int value(int of, int index, int salt)
+{
+    return of * 1000 + index * 7 + salt;
+}
+
+static void fill(int *data, int count, int salt)
+{
+    for (int i = 0; i < count; i++) {
+        data[i] = value(rank, i, salt);
+    }
+}
+
+static void compare(const int *data, int count, int of, int first, int salt, const char *what)
+{
+    for (int i = 0; i < count; i++) {
+        CHECK(data[i] == value(of, first + i, salt), "%s: element %d of rank %d is %d, not %d",
+              what, i, of, data[i], value(of, first + i, salt));
+    }
+}
+
+/* Of all ranks up to `last`. */
+static int sum(int last, int index, int salt)
+{
+    int s = 0;
+
+    for (int i = 0; i <= last; i++) {
+        s += value(i, index, salt);
+    }
+    return s;
+}
+
+static void compare_sums(const int *data, int count, int last, int first, int salt,
+                         const char *what)
+{
+    for (int i = 0; i < count; i++) {
+        CHECK(data[i] == sum(last, first + i, salt), "%s: sum %d is %d, not %d", what, i, data[i],
+              sum(last, first + i, salt));
+    }
+}
+
+/* Everything once with n elements. */
+static void all_of_them(MPI_Comm comm, int n, int salt)
+{
+    int root = salt % ranks, counts[LOTS], displs[LOTS], total = 0;
+
+    for (int i = 0; i < ranks; i++) {
+        counts[i] = (i + salt) % 3 * n / 2;
+        displs[i] = total;
+        total += counts[i];
+    }
+    fill(from, ranks * n, salt);
+    MPI_Barrier(comm);
+    memcpy(to, from, (size_t)n * sizeof(int));
+    MPI_Bcast(to, n, MPI_INT, root, comm);
+    compare(to, n, root, 0, salt, "bcast");
+    MPI_Scatter(from, n, MPI_INT, to, n, MPI_INT, root, comm);
+    compare(to, n, root, rank * n, salt, "scatter");
+    MPI_Gather(from, n, MPI_INT, to, n, MPI_INT, root, comm);
+    MPI_Allgather(from, n, MPI_INT, to, n, MPI_INT, comm);
+    for (int i = 0; i < ranks; i++) {
+        compare(to + i * n, n, i, 0, salt, "allgather");
+    }
+    MPI_Allgatherv(from, counts[rank], MPI_INT, to, counts, displs, MPI_INT, comm);
+    for (int i = 0; i < ranks; i++) {
+        compare(to + displs[i], counts[i], i, 0, salt, "allgatherv");
+    }
+    MPI_Alltoall(from, n, MPI_INT, to, n, MPI_INT, comm);
+    for (int i = 0; i < ranks; i++) {
+        compare(to + i * n, n, i, rank * n, salt, "alltoall");
+    }
+    MPI_Reduce(from, to, n, MPI_INT, MPI_SUM, root, comm);
+    if (rank == root) {
+        compare_sums(to, n, ranks - 1, 0, salt, "reduce");
+    }
+    MPI_Allreduce(from, to, n, MPI_INT, MPI_SUM, comm);
+    compare_sums(to, n, ranks - 1, 0, salt, "allreduce");
+    memcpy(to, from, (size_t)n * sizeof(int));
+    MPI_Allreduce(MPI_IN_PLACE, to, n, MPI_INT, MPI_SUM, comm);
+    compare_sums(to, n, ranks - 1, 0, salt, "allreduce in place");
+    MPI_Reduce_scatter_block(from, to, n, MPI_INT, MPI_SUM, comm);
+    compare_sums(to, n, ranks - 1, rank * n, salt, "reduce_scatter_block");
+    MPI_Reduce_scatter(from, to, counts, MPI_INT, MPI_SUM, comm);
+    compare_sums(to, counts[rank], ranks - 1, displs[rank], salt, "reduce_scatter");
+    MPI_Scan(from, to, n, MPI_INT, MPI_SUM, comm);
+    compare_sums(to, n, rank, 0, salt, "scan");
+    MPI_Exscan(from, to, n, MPI_INT, MPI_SUM, comm);
+    if (rank > 0) {
+        compare_sums(to, n, rank - 1, 0, salt, "exscan");
+    }
+}
+
+/* A counter of MPI_T, from here on. */
+struct counter {
+    MPI_T_pvar_session session;
+    MPI_T_pvar_handle handle;
+};
+
+static struct counter counter_begin(const char *name)
+{
+    struct counter c;
+    int index, count;
+
+    MPI_T_pvar_session_create(&c.session);
+    CHECK(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index) == MPI_SUCCESS,
+          "there is no %s", name);
+    CHECK(MPI_T_pvar_handle_alloc(c.session, index, NULL, &c.handle, &count) == MPI_SUCCESS &&
+              MPI_T_pvar_start(c.session, c.handle) == MPI_SUCCESS,
+          "%s does not start", name);
+    return c;
+}
+
+static unsigned long long counter_end(struct counter *c)
+{
+    unsigned long long result = 0;
+
+    CHECK(MPI_T_pvar_read(c->session, c->handle, &result) == MPI_SUCCESS, "it cannot be read");
+    MPI_T_pvar_handle_free(c->session, &c->handle);
+    MPI_T_pvar_session_free(&c->session);
+    return result;
+}
+
+static void set(const char *name, int number)
+{
+    MPI_T_cvar_handle handle;
+    bool flag = number != 0;
+    int index, count;
+
+    CHECK(MPI_T_cvar_get_index(name, &index) == MPI_SUCCESS, "there is no %s", name);
+    CHECK(MPI_T_cvar_handle_alloc(index, NULL, &handle, &count) == MPI_SUCCESS, "no handle");
+    CHECK(MPI_T_cvar_write(handle, strstr(name, "tapes") != NULL ? (void *)&flag
+                                                                 : (void *)&number) == MPI_SUCCESS,
+          "%s cannot be written", name);
+    MPI_T_cvar_handle_free(&handle);
+}
+
+static void again_and_again(void)
+{
+    struct counter counter = counter_begin("coll_ibshift_taped");
+    const char *expected = getenv("EXPECT_TAPES");
+    unsigned long long taped;
+
+    for (int i = 0; i < TIMES; i++) {
+        all_of_them(MPI_COMM_WORLD, 3, 1);
+    }
+    taped = counter_end(&counter);
+    CHECK(expected == NULL || (taped > 0) == (atoi(expected) != 0), "%llu calls ran down a tape",
+          taped);
+}
+
+static void counts_and_roots_alternate(void)
+{
+    static const int counts[] = {1, 2, 1, 64, 0, 600, 2, 5, 1, 300};
+
+    for (int i = 0; i < 2 * TIMES; i++) {
+        all_of_them(MPI_COMM_WORLD, counts[i % 10], i % 7);
+    }
+}
+
+static void messages_are_the_same(void)
+{
+    unsigned long long sent[2], got[2];
+
+    for (int tapes = 1; tapes >= 0; tapes--) {
+        struct counter sends = counter_begin("coll_ibshift_messages");
+        struct counter recvs = counter_begin("coll_ibshift_messages_received");
+
+        set("coll_ibshift_tapes", tapes);
+        for (int i = 0; i < TIMES; i++) {
+            all_of_them(MPI_COMM_WORLD, 5, 3);
+        }
+        sent[tapes] = counter_end(&sends);
+        got[tapes] = counter_end(&recvs);
+    }
+    CHECK(sent[0] > 0 && sent[0] == sent[1], "%llu sends without tapes, %llu with", sent[0],
+          sent[1]);
+    CHECK(got[0] > 0 && got[0] == got[1], "%llu receives without tapes, %llu with", got[0], got[1]);
+    set("coll_ibshift_tapes", 1);
+}
+
+static void buffers_move_and_are_unmapped(void)
+{
+    size_t size = (size_t)1 << 16;
+
+    for (int i = 0; i < TIMES; i++) {
+        int *mine = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        int *theirs = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        CHECK(mine != MAP_FAILED && theirs != MAP_FAILED, "no memory");
+        fill(mine + i, 8, i);
+        MPI_Allreduce(mine + i, theirs + 3 * i, 8, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        compare_sums(theirs + 3 * i, 8, ranks - 1, 0, i, "allreduce of memory that moves");
+        munmap(mine, size);
+        munmap(theirs, size);
+    }
+}
+
+/* Types of the same size, one of them with gaps; they get each other's addresses. */
+static void types_come_and_go(void)
+{
+    for (int i = 0; i < TIMES; i++) {
+        MPI_Datatype type;
+        bool has_gaps = i % 3 == 2;
+
+        if (has_gaps) {
+            MPI_Type_vector(4, 1, 2, MPI_INT, &type);
+        } else {
+            MPI_Type_contiguous(4, MPI_INT, &type);
+        }
+        MPI_Type_commit(&type);
+        memset(to, 0xff, 64);
+        if (rank == 0) {
+            fill(to, 8, i);
+        }
+        MPI_Bcast(to, 1, type, 0, MPI_COMM_WORLD);
+        for (int k = 0; k < 8; k++) {
+            bool is_sent = rank == 0 || (has_gaps ? k % 2 == 0 && k < 7 : k < 4);
+
+            CHECK(to[k] == (is_sent ? value(0, k, i) : -1), "bcast of a type%s: element %d is %d",
+                  has_gaps ? " with gaps" : "", k, to[k]);
+        }
+        MPI_Type_free(&type);
+    }
+}
+
+static void add(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    for (int i = 0; i < *n; i++) {
+        ((int *)inout)[i] += ((int *)in)[i];
+    }
+    (void)type;
+}
+
+/* The values grow with the rank: the last one has the largest. */
+static void largest(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    for (int i = 0; i < *n; i++) {
+        if (((int *)in)[i] > ((int *)inout)[i]) {
+            ((int *)inout)[i] = ((int *)in)[i];
+        }
+    }
+    (void)type;
+}
+
+static void operators_come_and_go(void)
+{
+    for (int i = 0; i < TIMES; i++) {
+        bool adds = i % 2 == 0;
+        MPI_Op op;
+
+        MPI_Op_create(adds ? add : largest, i % 4 < 2, &op);
+        fill(from, 6, i);
+        MPI_Allreduce(from, to, 6, MPI_INT, op, MPI_COMM_WORLD);
+        if (adds) {
+            compare_sums(to, 6, ranks - 1, 0, i, "allreduce with an operator of the program");
+        } else {
+            compare(to, 6, ranks - 1, 0, i, "allreduce with another operator");
+        }
+        MPI_Op_free(&op);
+    }
+}
+
+static void communicators_come_and_go(void)
+{
+    for (int i = 0; i < TIMES / 4; i++) {
+        MPI_Comm comm;
+
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        for (int k = 0; k < 4; k++) {
+            all_of_them(comm, 4, i);
+        }
+        MPI_Comm_free(&comm);
+    }
+}
+
+static void parameters_change(void)
+{
+    for (int i = 0; i < TIMES; i++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        set("coll_ibshift_allreduce_algorithm", i % 6 < 3 ? 0 : 2);
+        set("coll_ibshift_bcast_radix", i % 8 < 4 ? 0 : 2);
+        set("coll_ibshift_tapes", i % 10 < 8);
+        MPI_Barrier(MPI_COMM_WORLD);
+        all_of_them(MPI_COMM_WORLD, 4, 2);
+    }
+    set("coll_ibshift_allreduce_algorithm", 0);
+    set("coll_ibshift_bcast_radix", 0);
+    set("coll_ibshift_tapes", 1);
+}
+
+/* Some ranks come late: the others leave their tapes in the middle. */
+static void some_are_late(void)
+{
+    volatile unsigned idle = 0;
+
+    for (int i = 0; i < TIMES; i++) {
+        if (i % ranks == rank) {
+            for (int k = 0; k < 1000000; k++) {
+                idle++;
+            }
+        }
+        all_of_them(MPI_COMM_WORLD, 4, 5);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int provided;
+
+    MPI_Init(&argc, &argv);
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    CHECK(ranks <= LOTS, "at most %d ranks", LOTS);
+    again_and_again();
+    counts_and_roots_alternate();
+    messages_are_the_same();
+    buffers_move_and_are_unmapped();
+    types_come_and_go();
+    operators_come_and_go();
+    communicators_come_and_go();
+    parameters_change();
+    some_are_late();
+    if (rank == 0) {
+        printf("tapes: right\n");
+    }
+    MPI_T_finalize();
+    MPI_Finalize();
+    return 0;
+}
