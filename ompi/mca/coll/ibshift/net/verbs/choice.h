@@ -11,11 +11,11 @@ struct ibshift_port_candidate {
     char device[IBSHIFT_DEVICE_NAME];
     uint8_t port;
     uint8_t is_active; /* and fit to use */
-    uint8_t lacks_srq;
     uint8_t is_ethernet;
     uint32_t rate;          /* Mbit/s */
     uint32_t distance;      /* 0 = nearest to this process */
     uint64_t subnet_prefix; /* InfiniBand only */
+    uint8_t lacks_srq;      /* why it is not fit */
 };
 
 /* Checks the text of a list "name[:port],..."; error points to the first place that does not parse.
