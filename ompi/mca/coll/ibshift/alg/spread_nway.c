@@ -1,7 +1,8 @@
 /*
- * n-way binomial tree: each round a node with n blocks collects k + 1 equal parts of them, all but
- * one through k children. (k + 1)^i ranks give the tree T_i of the LogfP papers, fan-out k. Cost:
- * ceil(log_{k+1} P) rounds, k messages a round, P m bytes through the root. Any P, any root.
+ * n-way binomial tree: each round a node with n blocks hands out k + 1 equal parts of them, all but
+ * one through k children; a gather is the scatter backwards. (k + 1)^i ranks give the tree T_i of
+ * the LogfP papers, fan-out k. Cost: ceil(log_{k+1} P) rounds, k messages a round, P m bytes through
+ * the root. Any P, any root.
  */
 #include "alg/spread.h"
 
@@ -24,8 +25,14 @@ static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
     return spread_rank_rounds(plan, rank, cut_of);
 }
 
-static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t round,
-                     struct ibshift_step *out)
+static uint32_t scatter(const struct ibshift_plan *plan, uint32_t rank, uint32_t round,
+                        struct ibshift_step *out)
+{
+    return spread_scatter(plan, rank, round, out, cut_of);
+}
+
+static uint32_t gather(const struct ibshift_plan *plan, uint32_t rank, uint32_t round,
+                       struct ibshift_step *out)
 {
     return spread_gather(plan, rank, round, out, cut_of);
 }
@@ -35,6 +42,19 @@ static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
     return spread_tmp(plan, rank, cut_of);
 }
 
+const struct ibshift_alg ibshift_alg_scatter_nway = {
+    .collective = IBSHIFT_SCATTER,
+    .name = "nway",
+    .doc = "n-way binomial tree, k children a round",
+    .cost = "log_{k+1} P rounds, k messages a round, (P-1)m bytes at the root",
+    .flags = IBSHIFT_ALG_SIZES_ALL | IBSHIFT_ALG_IN_PLACE,
+    .radix_max = IBSHIFT_RADIX_MAX,
+    .rounds = rounds,
+    .emit = scatter,
+    .tmp = tmp,
+    .tmp_block = spread_tmp_block,
+};
+
 const struct ibshift_alg ibshift_alg_gather_nway = {
     .collective = IBSHIFT_GATHER,
     .name = "nway",
@@ -43,7 +63,7 @@ const struct ibshift_alg ibshift_alg_gather_nway = {
     .flags = IBSHIFT_ALG_SIZES_ALL | IBSHIFT_ALG_IN_PLACE,
     .radix_max = IBSHIFT_RADIX_MAX,
     .rounds = rounds,
-    .emit = emit,
+    .emit = gather,
     .tmp = tmp,
     .tmp_block = spread_tmp_block,
 };
