@@ -2,7 +2,6 @@
 #define IBSHIFT_COLL_IBSHIFT_H
 
 #include "coll_ibshift_compat.h"
-#include "coll_ibshift_slots.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -367,7 +367,7 @@ const char *ibshift_card_has_ended(void *context, uint32_t peer)
 }
 
 /* Once a job: of all its processes, by the first. */
-static void report_absent(const struct ompi_communicator_t *comm)
+static void report_absent(struct ompi_communicator_t *comm)
 {
     char text[TEXT], first[TEXT] = "";
     uint32_t count = 0, first_rank = 0, size = (uint32_t)ompi_comm_size(comm);
@@ -441,7 +441,7 @@ static bool can_reach_each_other(const struct ompi_communicator_t *comm)
     return (have_adapters && !are_apart(comm, &apart)) || share_memory;
 }
 
-uint32_t *ibshift_cards_peers(const struct ompi_communicator_t *comm)
+uint32_t *ibshift_cards_peers(struct ompi_communicator_t *comm)
 {
     int size = ompi_comm_size(comm);
     uint32_t *peers;
@@ -459,7 +459,7 @@ uint32_t *ibshift_cards_peers(const struct ompi_communicator_t *comm)
     return peers;
 }
 
-void ibshift_cards_why_not(const struct ompi_communicator_t *comm, char *text, size_t size)
+void ibshift_cards_why_not(struct ompi_communicator_t *comm, char *text, size_t size)
 {
     char complaint[TEXT];
     uint32_t rank = 0, ranks = (uint32_t)ompi_comm_size(comm);

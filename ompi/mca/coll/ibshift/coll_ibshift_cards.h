@@ -56,10 +56,10 @@ bool ibshift_card_place(uint32_t peer, struct ibshift_card_place *place);
  * The ranks of an intracommunicator as peers of the net, for free(); NULL when one of them cannot
  * be reached over the net: the same answer on all of them.
  */
-uint32_t *ibshift_cards_peers(const struct ompi_communicator_t *comm);
+uint32_t *ibshift_cards_peers(struct ompi_communicator_t *comm);
 
 /* Why the communicator of the whole job is not native, in words. */
-void ibshift_cards_why_not(const struct ompi_communicator_t *comm, char *text, size_t size);
+void ibshift_cards_why_not(struct ompi_communicator_t *comm, char *text, size_t size);
 
 /* What nets ask (net/verbs/verbs.h, net/node/node.h). copy() copies up to size bytes of the address
  * and returns its full length or a negative errno. */

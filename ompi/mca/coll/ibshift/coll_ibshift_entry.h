@@ -23,6 +23,21 @@
     X(scatter)                                                                                     \
     X(scatterv)
 
+/* ... and those that it never has. */
+#define IBSHIFT_NEIGHBOR(X)                                                                        \
+    X(neighbor_allgather)                                                                          \
+    X(neighbor_allgatherv)                                                                         \
+    X(neighbor_alltoall)                                                                           \
+    X(neighbor_alltoallv)                                                                          \
+    X(neighbor_alltoallw)
+
+/* The function slots of a collective, blocking, nonblocking and persistent: X(name) stands for
+ * coll_<name> and coll_<name>_module. */
+#define IBSHIFT_FORMS(X, name)                                                                     \
+    X(name)                                                                                        \
+    X(i##name)                                                                                     \
+    X(name##_init)
+
 /* Puts the three forms of a collective into the module's slots. */
 #define IBSHIFT_INSTALL(name)   void ibshift_install_##name(mca_coll_base_module_t *module);
 #define IBSHIFT_INSTALLER(name) IBSHIFT_INSTALL(name)

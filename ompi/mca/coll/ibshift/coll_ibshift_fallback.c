@@ -1,4 +1,4 @@
-#include "coll_ibshift.h"
+#include "coll_ibshift_entry.h"
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/mca/coll/base/base.h"
@@ -147,7 +147,7 @@ void ibshift_borrow_close(void)
     OBJ_DESTRUCT(&shadow.framework_failed_components);
 }
 
-#define TAKE(name)                                                                                 \
+#define TAKE_SLOT(name)                                                                            \
     if (NULL != module->coll_##name && (replace || NULL == comm->c_coll->coll_##name)) {           \
         if (NULL != comm->c_coll->coll_##name##_module) {                                          \
             OBJ_RELEASE(comm->c_coll->coll_##name##_module);                                       \
@@ -156,6 +156,7 @@ void ibshift_borrow_close(void)
         comm->c_coll->coll_##name##_module = module;                                               \
         OBJ_RETAIN(module);                                                                        \
     }
+#define TAKE(name) IBSHIFT_FORMS(TAKE_SLOT, name)
 
 static int fill_from(mca_coll_base_component_t *lender, struct ompi_communicator_t *comm,
                      bool replace)
@@ -169,8 +170,8 @@ static int fill_from(mca_coll_base_component_t *lender, struct ompi_communicator
     }
     rc = module->coll_module_enable(module, comm);
     if (OMPI_SUCCESS == rc) {
-        IBSHIFT_COLLECTIVE_SLOTS(TAKE)
-        IBSHIFT_NEIGHBOR_SLOTS(TAKE)
+        IBSHIFT_NATIVE(TAKE)
+        IBSHIFT_NEIGHBOR(TAKE)
     }
     OBJ_RELEASE(module); /* the slots hold it now */
     return rc;

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 /* Keeps what is installed in a slot that we are about to take; without a fallback we leave it. */
-#define SAVE(name)                                                                                 \
+#define SAVE_SLOT(name)                                                                            \
     if (NULL != module->super.coll_##name) {                                                       \
         module->fallback.coll_##name = comm->c_coll->coll_##name;                                  \
         module->fallback.coll_##name##_module = comm->c_coll->coll_##name##_module;                \
@@ -24,17 +24,19 @@
             OBJ_RETAIN(module->fallback.coll_##name##_module);                                     \
         }                                                                                          \
     }
+#define SAVE(name) IBSHIFT_FORMS(SAVE_SLOT, name)
 
-#define GIVE_BACK(name)                                                                            \
+#define GIVE_BACK_SLOT(name)                                                                       \
     if (NULL != module->fallback.coll_##name##_module) {                                           \
         OBJ_RELEASE(module->fallback.coll_##name##_module);                                        \
         module->fallback.coll_##name = NULL;                                                       \
         module->fallback.coll_##name##_module = NULL;                                              \
     }
+#define GIVE_BACK(name) IBSHIFT_FORMS(GIVE_BACK_SLOT, name)
 
 static void give_back_fallbacks(mca_coll_ibshift_module_t *module)
 {
-    IBSHIFT_COLLECTIVE_SLOTS(GIVE_BACK)
+    IBSHIFT_NATIVE(GIVE_BACK)
 }
 
 #define INSTALL(name) ibshift_install_##name(&module->super);
@@ -89,7 +91,7 @@ static int module_enable(mca_coll_base_module_t *base, struct ompi_communicator_
     }
     if (ibshift_params.native) {
         make_native(module, comm);
-        IBSHIFT_COLLECTIVE_SLOTS(SAVE)
+        IBSHIFT_NATIVE(SAVE)
     }
     return OMPI_SUCCESS;
 }
