@@ -60,11 +60,12 @@ bool fabric_job_numbers(const struct cli_args *args, const char *text, const cha
                         unsigned count, uint64_t *numbers, int *status)
 {
     size_t length = strlen(word);
-    const char *at = text + length;
+    const char *at;
 
-    if (strncmp(text, word, length) != 0 || *at != ':') {
+    if (strncmp(text, word, length) != 0 || text[length] != ':') {
         return false;
     }
+    at = text + length;
     *status = CLI_OK;
     for (unsigned i = 0; i < count && at != NULL; i++) {
         at = *at == ':' ? ibshift_scan_decimal(at + 1, &numbers[i]) : NULL;
