@@ -9,6 +9,7 @@
 #include "choose/choose.h"
 #include "choose/crowd.h"
 #include "choose/digest.h"
+#include "plan/nodes.h"
 #include "plan/order.h"
 
 static const struct ibshift_wish nothing;
@@ -166,6 +167,28 @@ static void without_prices_the_first_row_is_taken(void **state)
 
 /* With sizes that only a rank knows for itself, an order of the fabric leaves the rows that take
  * it. */
+/* Rank 0 alone on its node leads a team of one; the memory of the other leader counts. */
+static void a_leader_gathers_within_bounds(void **state)
+{
+    enum { RANKS = 65, BYTES = 1 << 13 };
+    uint32_t host_of[RANKS];
+    struct ibshift_nodes nodes;
+    struct ibshift_plan plan = {.ranks = RANKS};
+    struct ibshift_question question = ask(IBSHIFT_ALLTOALL, &plan, 8);
+    int all;
+
+    (void)state;
+    for (uint32_t rank = 0; rank < RANKS; rank++) {
+        host_of[rank] = rank > 0;
+    }
+    assert_int_equal(ibshift_nodes_make(host_of, RANKS, &nodes), 0);
+    plan.nodes = &nodes;
+    all = ibshift_choose_best(&question).candidates;
+    question.bytes = BYTES;
+    assert_in_range(ibshift_choose_best(&question).candidates, 1, all - 1);
+    ibshift_nodes_free(&nodes);
+}
+
 static void an_order_is_followed(void **state)
 {
     static const uint32_t ranks[] = {2, 0, 3, 1}, seats[] = {1, 3, 0, 2};
@@ -250,6 +273,7 @@ int main(void)
         cmocka_unit_test(the_cheapest_wins),
         cmocka_unit_test(a_wish_that_cannot_be_is_as_none),
         cmocka_unit_test(without_prices_the_first_row_is_taken),
+        cmocka_unit_test(a_leader_gathers_within_bounds),
         cmocka_unit_test(an_order_is_followed),
         cmocka_unit_test(classes_end_at_powers_of_two),
         cmocka_unit_test(places_are_numbered_as_ranks_come),

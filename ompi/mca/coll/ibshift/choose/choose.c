@@ -112,12 +112,22 @@ static bool is_better(const struct ibshift_choice *now, const struct ibshift_cho
     return best->alg == NULL || (now->price >= 0 && (best->price < 0 || now->price < best->price));
 }
 
-/* A leader has what its team sends to all, several times over. Rank 0 leads, as the others see. */
+/* A leader has what its team sends to all, several times over: the one of the fullest node most. */
 static bool gathers_too_much(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
                              uint64_t bytes)
 {
-    return alg->collective == IBSHIFT_ALLTOALL && (alg->flags & IBSHIFT_ALG_LEADERS) != 0 &&
-           bytes > GATHERED_MOST / ((uint64_t)alg->tmp(plan, 0) + 1);
+    uint32_t fullest = 0;
+
+    if (alg->collective != IBSHIFT_ALLTOALL || (alg->flags & IBSHIFT_ALG_LEADERS) == 0) {
+        return false;
+    }
+    for (uint32_t node = 1; node < ibshift_nodes_count(plan); node++) {
+        if (ibshift_nodes_size(plan, node) > ibshift_nodes_size(plan, fullest)) {
+            fullest = node;
+        }
+    }
+    return bytes >
+           GATHERED_MOST / ((uint64_t)alg->tmp(plan, ibshift_nodes_rank(plan, fullest, 0)) + 1);
 }
 
 static void consider(const struct ibshift_question *question, struct ibshift_answer *answer,
