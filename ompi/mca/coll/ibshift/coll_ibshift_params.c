@@ -89,8 +89,8 @@ static const struct param table[] = {
     {PARAM(INT, deadline), .initial = 3600, .min = 0, .max = 86400, .level = OPAL_INFO_LVL_1,
      .help = "Seconds without a message after which a collective fails, counted while it is waited "
              "for. Dead peers and broken links are found within seconds by themselves; this is for "
-             "what cannot be told from a rank that computes for long: one that is stopped, or that "
-             "died before it was connected. 0: never"},
+             "what cannot be told from a rank that computes for long: one that is stopped, or one "
+             "whose death nobody has noticed. 0: never"},
     {PARAM(INT, window), .initial = 32, .min = 1, .max = 256, .level = OPAL_INFO_LVL_5,
      .all_ranks = true, .help = "Sends, and receives, that a collective has in flight at most"},
     {PARAM(BOOL, tapes), .initial = false, .level = OPAL_INFO_LVL_5, .is_settable = true,
@@ -106,7 +106,7 @@ static const struct param table[] = {
     {PARAM(STRING, order), .initial_text = "auto", .level = OPAL_INFO_LVL_5,
      .help =
          "Order of an all-to-all on that fabric. auto: a shift in routing order, or in rank order "
-         "where the routes make that cheaper, and the "
+         "where the routes make that cheaper (up to 512 hosts and 2048 ranks), and the "
          "cheapest order on its routes once enough data has been exchanged to repay the search; "
          "rank: as without a fabric; routing: a shift in routing order; schedule: a table of "
          "stages; anything else is a file of host names. Rings and trees of broadcasts and "
