@@ -222,6 +222,34 @@ static void what_is_waited_for_comes(void **state)
     close_all();
 }
 
+/* What is tried leaves now whenever there is room, and all has been taken. */
+static void what_is_tried_leaves(void **state)
+{
+    enum { TIMES = 1000 };
+
+    (void)state;
+    open_all(1 << 20, true);
+    for (uint32_t i = 0; i < TIMES; i++) {
+        struct message m;
+        struct ibshift_net_message message;
+
+        make(&m, 0, 1, i, lengths[i % 10]);
+        message = (struct ibshift_net_message){
+            .peer = 1, .key = m.key, .buffer = m.out, .length = m.length};
+        if (!nets[0]->ops->try_send(nets[0], &message)) {
+            fail_msg("message %u, of %zu bytes, does not leave", i, m.length);
+        }
+        message.peer = 0;
+        message.buffer = m.in;
+        while (!nets[1]->ops->try_recv(nets[1], &message)) {
+            assert_int_equal(ibshift_net_poll(nets[1], NULL, 0), 0);
+        }
+        assert_memory_equal(m.in, m.out, m.length);
+        unmake(&m);
+    }
+    close_all();
+}
+
 static void other_length(void **state)
 {
     static const size_t pairs[][2] = {
@@ -532,11 +560,17 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(traffic),        cmocka_unit_test(what_is_waited_for_comes),
-        cmocka_unit_test(other_length),   cmocka_unit_test(given_up_here),
-        cmocka_unit_test(taken_back),     cmocka_unit_test(a_dead_process),
-        cmocka_unit_test(two_threads),    cmocka_unit_test(hostile),
-        cmocka_unit_test(strangers_stay), cmocka_unit_test(no_room),
+        cmocka_unit_test(traffic),
+        cmocka_unit_test(what_is_waited_for_comes),
+        cmocka_unit_test(what_is_tried_leaves),
+        cmocka_unit_test(other_length),
+        cmocka_unit_test(given_up_here),
+        cmocka_unit_test(taken_back),
+        cmocka_unit_test(a_dead_process),
+        cmocka_unit_test(two_threads),
+        cmocka_unit_test(hostile),
+        cmocka_unit_test(strangers_stay),
+        cmocka_unit_test(no_room),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

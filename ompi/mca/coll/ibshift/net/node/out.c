@@ -12,16 +12,19 @@ enum {
 
 static const uint64_t fresh = 100 * 1000 * 1000; /* ns: a pid does not come back so soon */
 
+/* Whether the peer's box has so many cells left, of which it has IBSHIFT_NODE_CELLS. */
+static bool has_cells(struct ibshift_node_peer *peer, uint32_t wanted)
+{
+    if (peer->out_cells - peer->seen.cells > IBSHIFT_NODE_CELLS - wanted) {
+        peer->seen.cells = atomic_load_explicit(&peer->out.taken->cells, memory_order_acquire);
+    }
+    return peer->out_cells - peer->seen.cells <= IBSHIFT_NODE_CELLS - wanted;
+}
+
 /* The next cell of the peer's box, or NULL: full. */
 static struct ibshift_node_cell *next_cell(struct ibshift_node_peer *peer)
 {
-    if (peer->out_cells - peer->seen.cells == IBSHIFT_NODE_CELLS) {
-        peer->seen.cells = atomic_load_explicit(&peer->out.taken->cells, memory_order_acquire);
-        if (peer->out_cells - peer->seen.cells >= IBSHIFT_NODE_CELLS) {
-            return NULL;
-        }
-    }
-    return &peer->out.cells[peer->out_cells % IBSHIFT_NODE_CELLS];
+    return has_cells(peer, 1) ? &peer->out.cells[peer->out_cells % IBSHIFT_NODE_CELLS] : NULL;
 }
 
 static void publish(struct ibshift_node_peer *peer, struct ibshift_node_cell *cell)
@@ -304,8 +307,7 @@ static int send_now(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
         return -EAGAIN;
     }
     if (m->length > IBSHIFT_NODE_CELL_DATA &&
-        (peer->out_cells + cells - peer->seen.cells > IBSHIFT_NODE_CELLS ||
-         ring_room(peer, (uint32_t)m->length) < m->length)) {
+        (!has_cells(peer, cells) || ring_room(peer, (uint32_t)m->length) < m->length)) {
         return -EAGAIN;
     }
     if (put_message(nn, peer, &m->key, m->buffer, m->length,
