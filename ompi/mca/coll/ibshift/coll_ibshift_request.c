@@ -310,7 +310,10 @@ static struct ibshift_kept_tape *find_tape(mca_coll_ibshift_module_t *module,
     return ibshift_tape_find(module, job, &params);
 }
 
-/* As wait_for(), but not for long: then an op waits, which also sees what went wrong. */
+/*
+ * As wait_for(), but not for long: then an op waits, which also sees what went wrong. A receive
+ * looks for itself; that there is room for a send again is news that only polls bring.
+ */
 static bool sprint(struct ibshift_tape_run *run)
 {
     struct ibshift_engine *engine = ibshift_endpoint.engine;
@@ -321,6 +324,9 @@ static bool sprint(struct ibshift_tape_run *run)
     while (!ibshift_engine_sprint(engine, run)) {
         turns = run->next == before ? turns + 1 : 1;
         before = run->next;
+        if (IBSHIFT_TAPE_SEND == run->tape->steps[run->next].action) {
+            (void)ibshift_engine_progress(engine);
+        }
         if (turns == SPRINT_TURNS) {
             return false;
         }
