@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "net/verbs/find.h"
+#include "net/verbs/device.h"
 #include "net/verbs/gid.h"
 
 /* The component as Open MPI itself sees it: its ompi_info is asked, so that values from files,

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "net/verbs/device.h"
-#include "net/verbs/find.h"
 #include "net/verbs/gid.h"
 
 /* Where a device is: how far from the processors that this process may use, and on which bus. */
