@@ -31,7 +31,7 @@ uint32_t ibshift_cpuset_distance(void *topology, const void *device_cpus, const 
     return (uint32_t)(hwloc_topology_get_depth(topology) - depth);
 }
 
-uint32_t ibshift_device_distance(void *topology, struct ibv_device *device)
+static uint32_t measure_distance(void *topology, struct ibv_device *device)
 {
     uint32_t distance = 0;
     hwloc_bitmap_t device_cpus, own_cpus;
@@ -126,7 +126,7 @@ static int look_at_device(struct ibv_device *device, void *topology,
         return 0;
     }
     if (ibv_query_device(context, &attr) == 0) {
-        uint32_t distance = ibshift_device_distance(topology, device);
+        uint32_t distance = measure_distance(topology, device);
         for (int p = 1; p <= attr.phys_port_cnt && found < room; p++) {
             int is_port = look_at_port(context, (uint8_t)p, distance, c + found);
             if (is_port && attr.max_srq == 0) {
@@ -150,7 +150,9 @@ static struct ibv_device *device_named(struct ibv_device **list, const char *nam
     return NULL;
 }
 
-int ibshift_device_check(const struct ibshift_device *device, char *error, size_t size)
+/* Whether the device has room for the net's queues; else error says what it lacks. 0, -EOPNOTSUPP
+ */
+static int check_device(const struct ibshift_device *device, char *error, size_t size)
 {
     const struct ibv_device_attr *a = &device->attr;
     const struct {
@@ -269,9 +271,11 @@ static int set_pkey(struct ibshift_port *port, struct ibshift_verbs_address *add
     return 0;
 }
 
-int ibshift_port_open(struct ibshift_verbs *verbs, struct ibv_device **list,
-                      const struct ibshift_port_candidate *c,
-                      const struct ibshift_verbs_options *options)
+/* Appends a port to verbs and its address to the blob. -ENODEV: it does not open; -ENOENT: it has
+   no GID that fits. */
+static int add_port(struct ibshift_verbs *verbs, struct ibv_device **list,
+                    const struct ibshift_port_candidate *c,
+                    const struct ibshift_verbs_options *options)
 {
     struct ibshift_port *port = &verbs->ports[verbs->port_count];
     struct ibshift_verbs_address *address = &verbs->blob.address[verbs->port_count];
@@ -421,7 +425,7 @@ static int try_address(struct ibshift_verbs *verbs)
     return errno == EOPNOTSUPP || errno == ENOSYS ? -errno : 0; /* others may know more of it */
 }
 
-int ibshift_ud_open(struct ibshift_verbs *verbs)
+static int open_datagrams(struct ibshift_verbs *verbs)
 {
     struct ibshift_device *d = verbs->ports[0].device;
     uint32_t qkey;
@@ -447,7 +451,7 @@ int ibshift_ud_open(struct ibshift_verbs *verbs)
     return verbs->ud_qp == NULL ? -errno : try_address(verbs);
 }
 
-void ibshift_ud_close(struct ibshift_verbs *verbs)
+static void close_datagrams(struct ibshift_verbs *verbs)
 {
     if (verbs->ud_qp != NULL) {
         (void)ibv_destroy_qp(verbs->ud_qp);
@@ -491,7 +495,7 @@ static int open_ports(struct ibshift_verbs *verbs, struct ibv_device **list,
         rc = say_none(c, n, o->ports, error, size);
     }
     for (int i = 0; i < count && rc == 0; i++) {
-        rc = ibshift_port_open(verbs, list, &c[chosen[i]], o);
+        rc = add_port(verbs, list, &c[chosen[i]], o);
         if (rc == -ENOENT) {
             rc = o->gid_index < 0 ? rc : -EINVAL;
             fail(rc, error, size, "port %s:%d has no GID with index %d (ibv_devinfo -v lists them)",
@@ -532,9 +536,9 @@ int ibshift_verbs_open(const struct ibshift_verbs_options *options, struct ibshi
         rc = open_ports(v, list, options, error, error_size);
     }
     for (int i = 0; rc == 0 && i < v->device_count; i++) {
-        rc = ibshift_device_check(&v->devices[i], error, error_size);
+        rc = check_device(&v->devices[i], error, error_size);
     }
-    if (rc == 0 && ((rc = ibshift_ud_open(v)) != 0 || (rc = make_card(v)) != 0)) {
+    if (rc == 0 && ((rc = open_datagrams(v)) != 0 || (rc = make_card(v)) != 0)) {
         fail(rc, error, error_size, "%s cannot send datagrams (queue pair, address handle): %s",
              ibv_get_device_name(v->ports[0].device->context->device), strerror(-rc));
     }
@@ -572,7 +576,7 @@ void ibshift_verbs_close(struct ibshift_verbs *verbs)
     if (verbs == NULL) {
         return;
     }
-    ibshift_ud_close(verbs);
+    close_datagrams(verbs);
     for (int i = 0; i < verbs->device_count; i++) {
         (void)ibv_dealloc_pd(verbs->devices[i].pd);
         (void)ibv_close_device(verbs->devices[i].context);

@@ -42,25 +42,11 @@ enum {
     IBSHIFT_RECEIVES_MIN = 3 * IBSHIFT_REFILL, /* two may be missing, one is for messages */
 };
 
-/* Whether the device has room for the net's queues; else error says what it lacks. 0, -EOPNOTSUPP
- */
-int ibshift_device_check(const struct ibshift_device *device, char *error, size_t size);
-
 /* 0 = all processors of the process are near the device's, then rising. */
-uint32_t ibshift_device_distance(void *topology, struct ibv_device *device);
 uint32_t ibshift_cpuset_distance(void *topology, const void *device_cpus, const void *own_cpus);
 
 /* All ports of the devices in list; the caller frees *out. Returns how many or -ENOMEM. */
 int ibshift_ports_find(struct ibv_device **list, void *topology,
                        struct ibshift_port_candidate **out);
-
-/* Appends a port to verbs and its address to the blob. -ENODEV: it does not open; -ENOENT: it has
-   no GID that fits. */
-int ibshift_port_open(struct ibshift_verbs *verbs, struct ibv_device **list,
-                      const struct ibshift_port_candidate *c,
-                      const struct ibshift_verbs_options *options);
-
-int ibshift_ud_open(struct ibshift_verbs *verbs);
-void ibshift_ud_close(struct ibshift_verbs *verbs);
 
 #endif

@@ -232,6 +232,7 @@ static void progress(struct ibshift_net_verbs *nv)
     }
     if (nv->draining > 0 && seen == 0) {
         ibshift_nv_drain_poll(nv);
+        ibshift_nv_serve(nv);
     }
     if (++nv->polls % (nv->shaking > 0 ? SLOW_EVERY_BUSY : SLOW_EVERY) == 0) {
         slow_round(nv);
@@ -379,6 +380,10 @@ static const struct ibshift_net_ops ops = {
     .destroy = net_destroy,
 };
 
+static const struct ibshift_nv_senders senders = {.send_note = ibshift_nv_send_note,
+                                                  .write = ibshift_nv_write,
+                                                  .write_slowly = ibshift_nv_write_slowly};
+
 static int open_lane(struct ibshift_net_verbs *nv, struct ibshift_lane *lane)
 {
     struct ibv_srq_init_attr attr = {.attr = {.max_wr = nv->receives, .max_sge = 1}};
@@ -454,6 +459,7 @@ static int create(struct ibshift_verbs *verbs, const struct ibshift_net_verbs_op
         return -ENOMEM;
     }
     nv->net.ops = &ops;
+    nv->senders = &senders;
     nv->net.max_eager = options->max_eager;
     nv->verbs = verbs;
     nv->options = *options;

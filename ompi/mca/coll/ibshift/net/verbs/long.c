@@ -41,15 +41,6 @@ static void enter_grant(struct ibshift_net_verbs *nv, struct ibshift_note *recv)
     recv->is_granted = 1;
 }
 
-void ibshift_nv_grant_release(struct ibshift_net_verbs *nv, struct ibshift_note *note)
-{
-    uint32_t place = note->grant & (IBSHIFT_GRANTS - 1);
-
-    nv->grants[place] = NULL;
-    nv->grant_ages[place]++;
-    nv->free_grants[nv->free_grant_count++] = place;
-}
-
 /* Registers unless mem covers it already; the note then owns the region. */
 static int cover(struct ibshift_net_verbs *nv, struct ibshift_note *note,
                  struct ibshift_net_mem *mem, struct ibshift_region **region)

@@ -410,6 +410,15 @@ static void end_held(struct ibshift_net_verbs *nv, struct ibshift_note *note)
     }
 }
 
+static void release_grant(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+{
+    uint32_t place = note->grant & (IBSHIFT_GRANTS - 1);
+
+    nv->grants[place] = NULL;
+    nv->grant_ages[place]++;
+    nv->free_grants[nv->free_grant_count++] = place;
+}
+
 /* Whether only a completion tells its end. */
 static bool is_queued(const struct ibshift_note *note)
 {
@@ -438,7 +447,7 @@ void ibshift_nv_note_end(struct ibshift_net_verbs *nv, struct ibshift_note *note
     }
     nv->queued -= is_queued(note);
     if (note->kind == IBSHIFT_NOTE_RECV && note->is_granted) {
-        ibshift_nv_grant_release(nv, note);
+        release_grant(nv, note);
     }
     if (note->region != NULL) {
         region_put(nv, note->region);

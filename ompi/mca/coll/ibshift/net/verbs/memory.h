@@ -19,6 +19,12 @@ static_assert(IBSHIFT_RING_PAYLOAD + sizeof(struct ibshift_wire) <= IBSHIFT_RING
               "a record holds the longest message and its header");
 static_assert(sizeof(struct ibshift_hello) + 40 <= IBSHIFT_UD_STRIDE, "a datagram fits");
 
+/* The header is the end of a record, its mark the last word. */
+static inline uint8_t *ibshift_ring_record_end(const struct ibshift_ring *ring, uint32_t number)
+{
+    return ring->data + (size_t)(number % IBSHIFT_RING_RECORDS + 1) * IBSHIFT_RING_RECORD;
+}
+
 /* What the peer may write into its ring: held records keep their places. */
 static inline uint32_t ibshift_ring_limit(const struct ibshift_connection *c)
 {

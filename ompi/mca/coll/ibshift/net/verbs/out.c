@@ -204,10 +204,10 @@ static int try_note(struct ibshift_net_verbs *nv, struct ibshift_note *note)
     struct ibshift_connection *c = note->connection;
 
     if (note->kind == IBSHIFT_NOTE_LONG) {
-        return ibshift_nv_write(nv, note);
+        return nv->senders->write(nv, note);
     }
     if (note->kind == IBSHIFT_NOTE_SEND) {
-        return ibshift_nv_send_note(nv, note);
+        return nv->senders->send_note(nv, note);
     }
     struct ibshift_wire head = {
         .key = note->match.key, .kind = note->wire_kind, .length = sizeof(note->to)};
@@ -241,7 +241,7 @@ void ibshift_nv_flush(struct ibshift_net_verbs *nv, struct ibshift_connection *c
         rc = try_note(nv, c->ready.first);
     }
     if (rc == 0 && c->slow.first != NULL) {
-        ibshift_nv_write_slowly(nv, c);
+        nv->senders->write_slowly(nv, c);
     }
     while (rc == 0 && c->waiting.first != NULL) {
         rc = try_note(nv, c->waiting.first);

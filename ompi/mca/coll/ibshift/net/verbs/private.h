@@ -199,10 +199,18 @@ struct ibshift_lane {
 
 enum { IBSHIFT_PEER_CHUNK = 4096, IBSHIFT_GRANTS = 1 << 16 };
 
+/* How messages that waited in a queue go out: told when the endpoint opens, by those who know. */
+struct ibshift_nv_senders {
+    int (*send_note)(struct ibshift_net_verbs *nv, struct ibshift_note *note);
+    int (*write)(struct ibshift_net_verbs *nv, struct ibshift_note *note);
+    void (*write_slowly)(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+};
+
 struct ibshift_net_verbs {
     struct ibshift_net net;
     struct ibshift_verbs *verbs;
     struct ibshift_net_verbs_options options;
+    const struct ibshift_nv_senders *senders;
     struct ibshift_lane lanes[IBSHIFT_PORTS_MAX];
     int lane_count;
 
@@ -282,6 +290,23 @@ static inline struct ibshift_note *ibshift_note_find(const struct ibshift_match_
     return (struct ibshift_note *)ibshift_match_find(table, c->peer, key);
 }
 
+/* Whether the device may still read or write the message's buffer. */
+static inline bool ibshift_note_is_with_device(const struct ibshift_note *note)
+{
+    if (note->kind == IBSHIFT_NOTE_RECV) {
+        return note->is_granted;
+    }
+    return note->kind == IBSHIFT_NOTE_LONG && note->done > 0 && !note->is_copied;
+}
+
+static inline void ibshift_nv_ring_free(struct ibshift_connection *c)
+{
+    if (c->in.ring != NULL) {
+        c->in.ring->connection = NULL;
+        c->in.ring = NULL;
+    }
+}
+
 /* memory.c: slots, notes, events, registration */
 int ibshift_nv_memory_open(struct ibshift_net_verbs *nv);
 void ibshift_nv_memory_close(struct ibshift_net_verbs *nv);
@@ -304,30 +329,35 @@ int ibshift_nv_mem_register(struct ibshift_net *net, void *base, size_t length,
                             struct ibshift_net_mem **mem);
 void ibshift_nv_mem_release(struct ibshift_net *net, struct ibshift_net_mem *mem);
 
-/* connect.c: connections and their datagrams */
-struct ibshift_connection *ibshift_nv_peer(struct ibshift_net_verbs *nv, uint32_t peer);
-struct ibshift_connection *ibshift_nv_peer_known(const struct ibshift_net_verbs *nv, uint32_t peer);
-void ibshift_nv_connect(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
-void ibshift_nv_wireup_poll(struct ibshift_net_verbs *nv);
-void ibshift_nv_ask(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
-void ibshift_nv_bye(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
-void ibshift_nv_heard(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
-void ibshift_nv_reported(struct ibshift_net_verbs *nv, uint32_t peer, uint32_t reporter);
-void ibshift_nv_cause_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                           const struct ibshift_net_cause *why);
-void ibshift_nv_serve(struct ibshift_net_verbs *nv);
+/* datagram.c: what endpoints tell each other without a connection */
+typedef void ibshift_hello_came_t(struct ibshift_net_verbs *nv, const struct ibshift_hello *hello,
+                                  const struct ibshift_verbs_source *source);
 int ibshift_nv_ud_open(struct ibshift_net_verbs *nv);
 void ibshift_nv_ud_close(struct ibshift_net_verbs *nv);
 void ibshift_nv_ud_send(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                         const struct ibshift_hello *hello);
+void ibshift_nv_ud_poll(struct ibshift_net_verbs *nv, ibshift_hello_came_t *came);
+void ibshift_nv_hello(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint8_t kind);
+void ibshift_nv_bye(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_ask(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_address(const struct ibshift_net_verbs *nv, const struct ibshift_connection *c,
+                        int my_port, int their_port, struct ibv_ah_attr *ah);
 
-/* queue.c: queue pairs, and what devices report */
+/* connect.c: connections */
+struct ibshift_connection *ibshift_nv_peer(struct ibshift_net_verbs *nv, uint32_t peer);
+struct ibshift_connection *ibshift_nv_peer_known(const struct ibshift_net_verbs *nv, uint32_t peer);
+void ibshift_nv_connect(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_wireup_poll(struct ibshift_net_verbs *nv);
+void ibshift_nv_heard(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_cause_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                           const struct ibshift_net_cause *why);
+void ibshift_nv_serve(struct ibshift_net_verbs *nv);
+
+/* queue.c: queue pairs, how they break, and what devices report */
 int ibshift_nv_rails_create(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 int ibshift_nv_rails_connect(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                              const struct ibshift_hello *hello);
 void ibshift_nv_rails_destroy(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
-void ibshift_nv_address(const struct ibshift_net_verbs *nv, const struct ibshift_connection *c,
-                        int my_port, int their_port, struct ibv_ah_attr *ah);
 struct ibshift_rail *ibshift_lane_rail(const struct ibshift_lane *lane, uint32_t qpn);
 int ibshift_rail_post(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
                       struct ibv_send_wr *wr, int is_signaled);
@@ -338,6 +368,15 @@ static inline uint32_t ibshift_rail_room(const struct ibshift_net_verbs *nv,
     uint32_t taken = rail->posted - rail->retired;
     return nv->requests >= nv->cq_room ? 0 : nv->options.queue - taken;
 }
+__attribute__((format(printf, 4, 5))) void ibshift_nv_break(struct ibshift_net_verbs *nv,
+                                                            struct ibshift_connection *c,
+                                                            int status, const char *format, ...);
+void ibshift_nv_break_no_memory(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+int ibshift_nv_mismatch(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                        const struct ibshift_net_key *key, uint64_t ours, uint64_t theirs);
+void ibshift_nv_drain_poll(struct ibshift_net_verbs *nv);
+void ibshift_nv_wc_error(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                         const struct ibv_wc *wc);
 int ibshift_nv_async_open(struct ibshift_net_verbs *nv);
 void ibshift_nv_async_poll(struct ibshift_net_verbs *nv);
 
@@ -352,7 +391,16 @@ void ibshift_nv_control(struct ibshift_net_verbs *nv, struct ibshift_connection 
 int ibshift_nv_has_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_blocked_poll(struct ibshift_net_verbs *nv);
 
-/* short.c: short messages, rings */
+/* ring.c: rings that we give, and what we tell of our limits */
+void ibshift_nv_ring_wanted(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_ring_settle(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_ring_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                          const struct ibshift_wire_grant *body);
+void ibshift_nv_rings_balance(struct ibshift_net_verbs *nv);
+/* Held messages were matched or dropped: tells their sender when it should know. */
+void ibshift_nv_held_ended(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+
+/* short.c: short messages */
 int ibshift_nv_send_short(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                           const struct ibshift_net_message *m);
 int ibshift_nv_send_note(struct ibshift_net_verbs *nv, struct ibshift_note *note);
@@ -366,14 +414,8 @@ int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
 int ibshift_nv_arrive(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                       const struct ibshift_wire *head, const uint8_t *payload,
                       struct ibshift_slot *slot);
-/* Held messages were matched or dropped: tells their sender when it should know. */
-void ibshift_nv_held_ended(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
-int ibshift_nv_mismatch(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                        const struct ibshift_net_key *key, uint64_t ours, uint64_t theirs);
 int ibshift_nv_rings_poll(struct ibshift_net_verbs *nv);
 int ibshift_nv_ring_poll(struct ibshift_net_verbs *nv, struct ibshift_ring *ring);
-void ibshift_nv_rings_balance(struct ibshift_net_verbs *nv);
-void ibshift_nv_ring_free(struct ibshift_connection *c);
 
 /* long.c: long messages, what pacing asks */
 int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
@@ -391,21 +433,13 @@ void ibshift_nv_part_came(struct ibshift_net_verbs *nv, struct ibshift_connectio
                           uint32_t immediate);
 void ibshift_nv_piece_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                            const struct ibshift_wire *head, const uint8_t *payload);
-void ibshift_nv_grant_release(struct ibshift_net_verbs *nv, struct ibshift_note *note);
 bool ibshift_nv_is_granted(struct ibshift_net *net, uint32_t peer,
                            const struct ibshift_net_key *key, uint64_t *note);
 void ibshift_nv_leave(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key);
 void ibshift_nv_leave_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                            const struct ibshift_net_key *key);
 
-/* fail.c: broken connections, collectives given up, peers in words */
-__attribute__((format(printf, 4, 5))) void ibshift_nv_break(struct ibshift_net_verbs *nv,
-                                                            struct ibshift_connection *c,
-                                                            int status, const char *format, ...);
-void ibshift_nv_break_no_memory(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
-void ibshift_nv_drain_poll(struct ibshift_net_verbs *nv);
-void ibshift_nv_wc_error(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                         const struct ibv_wc *wc);
+/* fail.c: collectives given up, peers in words */
 void ibshift_nv_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq);
 void ibshift_nv_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
 void ibshift_nv_forget(struct ibshift_net *net, uint32_t comm);

@@ -4,157 +4,12 @@
 
 #include "net/verbs/memory.h"
 
-/*
- * Rings for the hottest peers: they write short messages straight into our memory, and we see
- * them without a completion. The header is the end of a record, its mark the last word.
- */
-
-enum { RECORDS_PER_POLL = 8, MUCH_HOTTER = 4 };
-
-static uint8_t *record_end(const struct ibshift_ring *ring, uint32_t number)
-{
-    return ring->data + (size_t)(number % IBSHIFT_RING_RECORDS + 1) * IBSHIFT_RING_RECORD;
-}
-
-static struct ibshift_ring *free_ring(struct ibshift_net_verbs *nv)
-{
-    for (uint32_t i = 0; i < nv->options.rings; i++) {
-        if (nv->rings[i].connection == NULL) {
-            nv->rings_used = i >= nv->rings_used ? i + 1 : nv->rings_used;
-            return &nv->rings[i];
-        }
-    }
-    return NULL;
-}
-
-static void offer(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                  struct ibshift_ring *ring)
-{
-    struct ibshift_net_key none = {0};
-    struct ibshift_wire_grant body = {.address = (uintptr_t)ring->data,
-                                      .id = c->in.ring_head + IBSHIFT_RING_RECORDS,
-                                      .key = {nv->lanes[0].mr->rkey}};
-
-    /* An earlier record with the same number must not count; without its header none does. */
-    for (uint32_t i = 0; i < IBSHIFT_RING_RECORDS; i++) {
-        memset(record_end(ring, i) - sizeof(struct ibshift_wire), 0, sizeof(struct ibshift_wire));
-    }
-    ring->connection = c;
-    ring->is_closing = 0;
-    ring->is_closed = 0;
-    c->in.ring = ring;
-    c->in.ring_told = body.id;
-    c->in.ring_asked = false;
-    ibshift_nv_control(nv, c, &none, IBSHIFT_WIRE_RING, &body);
-}
-
-/* The peer is hot: it gets a ring if one is free. */
-static void ring_wanted(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
-{
-    struct ibshift_ring *ring =
-        c->in.ring == NULL && c->in.recent >= IBSHIFT_RING_HOT ? free_ring(nv) : NULL;
-
-    if (ring != NULL) {
-        offer(nv, c, ring);
-    }
-}
-
-void ibshift_nv_ring_free(struct ibshift_connection *c)
-{
-    if (c->in.ring != NULL) {
-        c->in.ring->connection = NULL;
-        c->in.ring = NULL;
-    }
-}
-
-static void take_back(struct ibshift_net_verbs *nv, struct ibshift_ring *ring)
-{
-    struct ibshift_net_key none = {0};
-    struct ibshift_wire_grant body = {0};
-
-    ring->is_closing = 1;
-    ibshift_nv_control(nv, ring->connection, &none, IBSHIFT_WIRE_RING, &body);
-}
-
-/* Now and then: a ring moves from the coldest of its users to a much hotter peer without one. */
-void ibshift_nv_rings_balance(struct ibshift_net_verbs *nv)
-{
-    struct ibshift_ring *coldest = NULL;
-    struct ibshift_connection *hottest = NULL;
-
-    for (uint32_t i = 0; i < nv->connection_count; i++) {
-        struct ibshift_connection *c = nv->connections[i];
-        struct ibshift_ring *ring = c->in.ring;
-        if (ring != NULL && !ring->is_closing &&
-            (coldest == NULL || c->in.recent < coldest->connection->in.recent)) {
-            coldest = ring;
-        }
-        if (ring == NULL && c->state == IBSHIFT_CONNECTION_READY &&
-            (hottest == NULL || c->in.recent > hottest->in.recent)) {
-            hottest = c;
-        }
-    }
-    if (hottest != NULL) {
-        ring_wanted(nv, hottest);
-    }
-    if (hottest != NULL && hottest->in.ring == NULL && hottest->in.recent >= IBSHIFT_RING_HOT &&
-        coldest != NULL && hottest->in.recent > MUCH_HOTTER * coldest->connection->in.recent) {
-        take_back(nv, coldest);
-    }
-    for (uint32_t i = 0; i < nv->connection_count; i++) {
-        nv->connections[i]->in.recent /= 2;
-    }
-}
-
-/* The peer wrote its last record, and we have taken it; its cells are the next peer's. */
-static void leave_if_done(struct ibshift_connection *c)
-{
-    struct ibshift_ring *ring = c->in.ring;
-
-    if (ring != NULL && ring->is_closed && c->in.ring_head == ring->last && c->in.ring_held == 0) {
-        ibshift_nv_ring_free(c);
-    }
-}
-
-/* After records were taken, or held ones have ended. */
-static void ring_settle(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
-{
-    if (c->in.ring == NULL) {
-        return;
-    }
-    if (c->in.ring_asked &&
-        ibshift_ring_answers(ibshift_ring_limit(c), c->in.ring_told, IBSHIFT_RING_RECORDS)) {
-        ibshift_nv_tell(nv, c);
-    }
-    leave_if_done(c);
-}
-
-/* An offer (with an address), the wish to have it back (without), or the answer to that wish. */
-static void ring_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                      const struct ibshift_wire_grant *body)
-{
-    struct ibshift_net_key none = {0};
-
-    if (body->address != 0) {
-        c->out.ring_address = body->address;
-        c->out.ring_key = body->key[0];
-        ibshift_limit_advance32(&c->out.ring, body->id);
-    } else if (body->pieces == 0) {
-        struct ibshift_wire_grant left = {.pieces = 1, .id = c->out.ring_used};
-        c->out.ring_address = 0;
-        c->out.ring = c->out.ring_used;
-        ibshift_nv_control(nv, c, &none, IBSHIFT_WIRE_RING, &left);
-    } else if (c->in.ring != NULL && c->in.ring->is_closing) {
-        c->in.ring->is_closed = 1;
-        c->in.ring->last = body->id;
-        leave_if_done(c);
-    }
-}
+enum { RECORDS_PER_POLL = 8 };
 
 /* Takes the next record if it is there; returns whether it was. */
 static int take_record(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
-    uint8_t *end = record_end(c->in.ring, c->in.ring_head);
+    uint8_t *end = ibshift_ring_record_end(c->in.ring, c->in.ring_head);
     struct ibshift_wire head;
 
     uint32_t *mark = (uint32_t *)(void *)(end - sizeof(head.mark));
@@ -185,7 +40,7 @@ int ibshift_nv_ring_poll(struct ibshift_net_verbs *nv, struct ibshift_ring *ring
         taken++;
     }
     if (taken > 0 && c->status == 0 && (c->in.ring_asked || ring->is_closing)) {
-        ring_settle(nv, c);
+        ibshift_nv_ring_settle(nv, c);
     }
     return taken;
 }
@@ -237,19 +92,6 @@ static int take_pull(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     ibshift_nv_note_end(nv, note, 0);
     return is_pull && theirs == m->length ? 1
                                           : ibshift_nv_mismatch(nv, c, &m->key, m->length, theirs);
-}
-
-int ibshift_nv_mismatch(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                        const struct ibshift_net_key *key, uint64_t ours, uint64_t theirs)
-{
-    c->lengths[0] = ours;
-    c->lengths[1] = theirs;
-    ibshift_nv_break(nv, c, -EMSGSIZE,
-                     "message %u of collective %u on communicator %u has %llu bytes here and %llu "
-                     "there",
-                     key->tag, key->seq, key->comm, (unsigned long long)ours,
-                     (unsigned long long)theirs);
-    return -EMSGSIZE;
 }
 
 int ibshift_nv_send_short(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
@@ -306,18 +148,6 @@ int ibshift_nv_send_note(struct ibshift_net_verbs *nv, struct ibshift_note *note
         ibshift_nv_note_end(nv, note, 0);
     }
     return rc;
-}
-
-void ibshift_nv_held_ended(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
-{
-    if (c->status != 0) {
-        return;
-    }
-    if (ibshift_limit_is_news(c->in.quota, c->in.quota_told, c->in.quota_arrived,
-                              c->in.quota_window)) {
-        ibshift_nv_tell(nv, c);
-    }
-    ring_settle(nv, c);
 }
 
 static void pull(struct ibshift_net_verbs *nv, struct ibshift_note *recv)
@@ -579,7 +409,7 @@ static void control_came(struct ibshift_net_verbs *nv, struct ibshift_connection
         probe_came(nv, c, &head->key, body.length);
         break;
     case IBSHIFT_WIRE_RING:
-        ring_came(nv, c, &body);
+        ibshift_nv_ring_came(nv, c, &body);
         break;
     case IBSHIFT_WIRE_LEAVE:
         ibshift_nv_leave_came(nv, c, &head->key);
@@ -612,7 +442,7 @@ int ibshift_nv_arrive(struct ibshift_net_verbs *nv, struct ibshift_connection *c
         ibshift_limit_advance(&c->out.ring, head->ring);
     }
     if (head->length <= IBSHIFT_RING_PAYLOAD && ++c->in.recent == IBSHIFT_RING_HOT) {
-        ring_wanted(nv, c);
+        ibshift_nv_ring_wanted(nv, c);
     }
     if (head->kind == IBSHIFT_WIRE_DATA) {
         return data_came(nv, c, head, payload, slot);

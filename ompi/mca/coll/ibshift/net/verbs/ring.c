@@ -1,0 +1,149 @@
+/*
+ * Rings for the hottest peers: they write short messages straight into our memory, and we see
+ * them without a completion. The header is the end of a record, its mark the last word.
+ */
+#include <string.h>
+
+#include "net/verbs/memory.h"
+
+enum { MUCH_HOTTER = 4 };
+
+static struct ibshift_ring *free_ring(struct ibshift_net_verbs *nv)
+{
+    for (uint32_t i = 0; i < nv->options.rings; i++) {
+        if (nv->rings[i].connection == NULL) {
+            nv->rings_used = i >= nv->rings_used ? i + 1 : nv->rings_used;
+            return &nv->rings[i];
+        }
+    }
+    return NULL;
+}
+
+static void offer(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                  struct ibshift_ring *ring)
+{
+    struct ibshift_net_key none = {0};
+    struct ibshift_wire_grant body = {.address = (uintptr_t)ring->data,
+                                      .id = c->in.ring_head + IBSHIFT_RING_RECORDS,
+                                      .key = {nv->lanes[0].mr->rkey}};
+
+    /* An earlier record with the same number must not count; without its header none does. */
+    for (uint32_t i = 0; i < IBSHIFT_RING_RECORDS; i++) {
+        memset(ibshift_ring_record_end(ring, i) - sizeof(struct ibshift_wire), 0,
+               sizeof(struct ibshift_wire));
+    }
+    ring->connection = c;
+    ring->is_closing = 0;
+    ring->is_closed = 0;
+    c->in.ring = ring;
+    c->in.ring_told = body.id;
+    c->in.ring_asked = false;
+    ibshift_nv_control(nv, c, &none, IBSHIFT_WIRE_RING, &body);
+}
+
+/* The peer is hot: it gets a ring if one is free. */
+void ibshift_nv_ring_wanted(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    struct ibshift_ring *ring =
+        c->in.ring == NULL && c->in.recent >= IBSHIFT_RING_HOT ? free_ring(nv) : NULL;
+
+    if (ring != NULL) {
+        offer(nv, c, ring);
+    }
+}
+
+static void take_back(struct ibshift_net_verbs *nv, struct ibshift_ring *ring)
+{
+    struct ibshift_net_key none = {0};
+    struct ibshift_wire_grant body = {0};
+
+    ring->is_closing = 1;
+    ibshift_nv_control(nv, ring->connection, &none, IBSHIFT_WIRE_RING, &body);
+}
+
+/* Now and then: a ring moves from the coldest of its users to a much hotter peer without one. */
+void ibshift_nv_rings_balance(struct ibshift_net_verbs *nv)
+{
+    struct ibshift_ring *coldest = NULL;
+    struct ibshift_connection *hottest = NULL;
+
+    for (uint32_t i = 0; i < nv->connection_count; i++) {
+        struct ibshift_connection *c = nv->connections[i];
+        struct ibshift_ring *ring = c->in.ring;
+        if (ring != NULL && !ring->is_closing &&
+            (coldest == NULL || c->in.recent < coldest->connection->in.recent)) {
+            coldest = ring;
+        }
+        if (ring == NULL && c->state == IBSHIFT_CONNECTION_READY &&
+            (hottest == NULL || c->in.recent > hottest->in.recent)) {
+            hottest = c;
+        }
+    }
+    if (hottest != NULL) {
+        ibshift_nv_ring_wanted(nv, hottest);
+    }
+    if (hottest != NULL && hottest->in.ring == NULL && hottest->in.recent >= IBSHIFT_RING_HOT &&
+        coldest != NULL && hottest->in.recent > MUCH_HOTTER * coldest->connection->in.recent) {
+        take_back(nv, coldest);
+    }
+    for (uint32_t i = 0; i < nv->connection_count; i++) {
+        nv->connections[i]->in.recent /= 2;
+    }
+}
+
+/* The peer wrote its last record, and we have taken it; its cells are the next peer's. */
+static void leave_if_done(struct ibshift_connection *c)
+{
+    struct ibshift_ring *ring = c->in.ring;
+
+    if (ring != NULL && ring->is_closed && c->in.ring_head == ring->last && c->in.ring_held == 0) {
+        ibshift_nv_ring_free(c);
+    }
+}
+
+/* After records were taken, or held ones have ended. */
+void ibshift_nv_ring_settle(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    if (c->in.ring == NULL) {
+        return;
+    }
+    if (c->in.ring_asked &&
+        ibshift_ring_answers(ibshift_ring_limit(c), c->in.ring_told, IBSHIFT_RING_RECORDS)) {
+        ibshift_nv_tell(nv, c);
+    }
+    leave_if_done(c);
+}
+
+/* An offer (with an address), the wish to have it back (without), or the answer to that wish. */
+void ibshift_nv_ring_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                          const struct ibshift_wire_grant *body)
+{
+    struct ibshift_net_key none = {0};
+
+    if (body->address != 0) {
+        c->out.ring_address = body->address;
+        c->out.ring_key = body->key[0];
+        ibshift_limit_advance32(&c->out.ring, body->id);
+    } else if (body->pieces == 0) {
+        struct ibshift_wire_grant left = {.pieces = 1, .id = c->out.ring_used};
+        c->out.ring_address = 0;
+        c->out.ring = c->out.ring_used;
+        ibshift_nv_control(nv, c, &none, IBSHIFT_WIRE_RING, &left);
+    } else if (c->in.ring != NULL && c->in.ring->is_closing) {
+        c->in.ring->is_closed = 1;
+        c->in.ring->last = body->id;
+        leave_if_done(c);
+    }
+}
+
+void ibshift_nv_held_ended(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    if (c->status != 0) {
+        return;
+    }
+    if (ibshift_limit_is_news(c->in.quota, c->in.quota_told, c->in.quota_arrived,
+                              c->in.quota_window)) {
+        ibshift_nv_tell(nv, c);
+    }
+    ibshift_nv_ring_settle(nv, c);
+}
