@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "net/verbs/memory.h"
+#include "net/verbs/inside.h"
 #include "ranks.h"
 
 enum { LIMIT = 60, EAGER = 64, SHORT = 32, PENDING = 1, DATAGRAMS = 10 };
@@ -175,7 +175,7 @@ static int closed_ring(struct ranks *r)
         if (c->in.ring == NULL) {
             ranks_fail(r, "no ring was offered");
         }
-        c->in.ring->is_closing = 1;
+        c->in.ring->is_closing = true;
         ranks_barrier(r, 0);
         while (c->in.ring != NULL && c->status == 0) {
             ibshift_net_poll(r->net, NULL, 0);

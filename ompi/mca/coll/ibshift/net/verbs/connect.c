@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/verbs/memory.h"
+#include "net/verbs/inside.h"
 
 enum { SLOTS_MOST = 64, QUOTA_MOST = 32, ASKING_RESERVE = 32 };
 enum { NEIGHBOURS = 2 }; /* on each side: whoever is asked has a place among the connections */
@@ -205,7 +205,7 @@ void ibshift_nv_serve(struct ibshift_net_verbs *nv)
         if (nv->asking == NULL) {
             nv->asking_end = &nv->asking;
         }
-        c->is_asking = 0;
+        c->is_asking = false;
         if (c->status == 0) {
             nv->slot_stock--;
             c->in.slots++;
@@ -227,7 +227,7 @@ static void hear_ask(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
         ibshift_nv_tell(nv, c);
         return;
     }
-    c->is_asking = 1;
+    c->is_asking = true;
     c->next_asking = NULL;
     *nv->asking_end = c;
     nv->asking_end = &c->next_asking;

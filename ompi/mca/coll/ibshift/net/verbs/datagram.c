@@ -1,7 +1,7 @@
 /* Datagrams between endpoints: sent and forgotten, received and checked. */
 #include <string.h>
 
-#include "net/verbs/memory.h"
+#include "net/verbs/inside.h"
 
 enum { ROUTE_HEADER = 40, BATCH = 16 };
 

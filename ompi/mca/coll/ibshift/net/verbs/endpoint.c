@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "net/verbs/memory.h"
+#include "net/verbs/inside.h"
 
 enum { WC_BATCH = 16, SLOW_EVERY = 32, SLOW_EVERY_BUSY = 4, LOOK_EVERY = 2, SENDS_MOST = 8192 };
 
@@ -68,11 +68,11 @@ static int net_recv(struct ibshift_net *net, const struct ibshift_net_message *m
 }
 
 /* A receive of the shared queue was used, by a message or by the end of a write. */
-static int slot_used(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                     const struct ibv_wc *wc, struct ibshift_slot *slot)
+static bool slot_used(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                      const struct ibv_wc *wc, struct ibshift_slot *slot)
 {
     struct ibshift_wire head = {.length = UINT32_MAX};
-    int is_kept = 0;
+    bool is_kept = false;
 
     if (slot != NULL && wc->byte_len >= sizeof(head)) {
         memcpy(&head, slot->data, sizeof(head)); /* peers may write there: it is read once */
@@ -105,7 +105,7 @@ static void complete_recv(struct ibshift_net_verbs *nv, struct ibshift_lane *lan
                           const struct ibv_wc *wc, struct ibshift_slot *slot)
 {
     struct ibshift_rail *rail = ibshift_lane_rail(lane, wc->qp_num);
-    int is_kept = 0;
+    bool is_kept = false;
 
     lane->missing++;
     if (rail != NULL && rail->connection->status == 0) {
@@ -166,7 +166,8 @@ static int poll_lane(struct ibshift_net_verbs *nv, struct ibshift_lane *lane)
 /* Whoever waits for a peer writes its word now and then: a dead peer shows as an error. */
 static void check_alive(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
-    int is_waiting = c->resting.first != NULL || c->waiting.first != NULL || c->ready.first != NULL;
+    bool is_waiting =
+        c->resting.first != NULL || c->waiting.first != NULL || c->ready.first != NULL;
 
     if (is_waiting && nv->time - c->alive > alive_pause) {
         c->alive = nv->time;
@@ -282,12 +283,12 @@ static bool try_recv(struct ibshift_net *net, const struct ibshift_net_message *
     return is_there || ibshift_nv_try_held(nv, c, m);
 }
 
-static int has_unsent(const struct ibshift_net_verbs *nv)
+static bool has_unsent(const struct ibshift_net_verbs *nv)
 {
     for (uint32_t i = 0; i < nv->connection_count; i++) {
         const struct ibshift_connection *c = nv->connections[i];
         if (c->state == IBSHIFT_CONNECTION_READY && c->rail[0].posted != c->rail[0].retired) {
-            return 1;
+            return true;
         }
     }
     return nv->ud_sends > 0 || nv->draining > 0;
@@ -305,7 +306,7 @@ static void let_sends_leave(struct ibshift_net_verbs *nv)
         if (c->state == IBSHIFT_CONNECTION_READY && c->rail[0].posted != c->rail[0].signaled) {
             wr.wr.rdma.remote_addr = c->out.word_address;
             wr.wr.rdma.rkey = c->out.word_key;
-            (void)ibshift_rail_post(nv, &c->rail[0], &wr, 1);
+            (void)ibshift_rail_post(nv, &c->rail[0], &wr, true);
         }
     }
     while (has_unsent(nv) && ibshift_net_now(&nv->net) < until) {

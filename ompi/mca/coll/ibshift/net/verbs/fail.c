@@ -5,21 +5,22 @@
 #include <string.h>
 
 #include "net/verbs/gid.h"
-#include "net/verbs/private.h"
+#include "net/verbs/inside.h"
 
-static int is_of(const struct ibshift_note *note, uint32_t comm, uint32_t seq)
+static bool is_of(const struct ibshift_note *note, uint32_t comm, uint32_t seq)
 {
     return note->kind != IBSHIFT_NOTE_CONTROL && note->match.key.comm == comm &&
            note->match.key.seq == seq;
 }
 
 /* Ends what can end now, marks the rest; returns whether a buffer is granted or half written. */
-static int cancel_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list, uint32_t comm,
-                       uint32_t seq)
+static bool cancel_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list, uint32_t comm,
+                        uint32_t seq)
 {
     struct ibshift_connection *c = list->first != NULL ? list->first->connection : NULL;
     struct ibshift_note *next;
-    int must_break = 0, held = 0;
+    bool must_break = false;
+    int held = 0;
 
     for (struct ibshift_note *n = list->first; n != NULL; n = next) {
         next = n->next;
@@ -27,9 +28,9 @@ static int cancel_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list,
             continue;
         }
         if (ibshift_note_is_with_device(n)) {
-            int is_written = n->kind == IBSHIFT_NOTE_LONG && n->done == n->length;
+            bool is_written = n->kind == IBSHIFT_NOTE_LONG && n->done == n->length;
             must_break |= !is_written;
-            n->is_cancelled = (uint8_t)!is_written;
+            n->is_cancelled = !is_written;
             continue;
         }
         held += n->kind == IBSHIFT_NOTE_HELD;
@@ -48,7 +49,7 @@ void ibshift_nv_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
     ibshift_given_up_add_here(&nv->given_up, comm, seq);
     for (uint32_t i = 0; i < nv->connection_count; i++) {
         struct ibshift_connection *c = nv->connections[i];
-        int must_break = cancel_list(nv, &c->ready, comm, seq);
+        bool must_break = cancel_list(nv, &c->ready, comm, seq);
         must_break |= cancel_list(nv, &c->waiting, comm, seq);
         must_break |= cancel_list(nv, &c->slow, comm, seq);
         must_break |= cancel_list(nv, &c->resting, comm, seq);
@@ -188,11 +189,11 @@ void ibshift_nv_forget(struct ibshift_net *net, uint32_t comm)
 }
 
 /* Returns whether a buffer is still granted to the peer: only a break takes that back. */
-static int abort_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list,
-                      const struct ibshift_net_key *key)
+static bool abort_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list,
+                       const struct ibshift_net_key *key)
 {
     struct ibshift_note *next;
-    int is_granted = 0;
+    bool is_granted = false;
 
     for (struct ibshift_note *n = list->first; n != NULL; n = next) {
         next = n->next;
@@ -200,7 +201,7 @@ static int abort_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list,
             continue;
         }
         if (n->kind == IBSHIFT_NOTE_RECV && n->is_granted) {
-            is_granted = 1;
+            is_granted = true;
         } else if (n->kind == IBSHIFT_NOTE_RECV || n->kind == IBSHIFT_NOTE_SEND ||
                    (n->kind == IBSHIFT_NOTE_LONG && n->done == 0)) {
             ibshift_nv_note_end(nv, n, -ECONNABORTED);
@@ -212,7 +213,7 @@ static int abort_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list,
 void ibshift_nv_abort_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                            const struct ibshift_net_key *key, const struct ibshift_net_cause *why)
 {
-    int is_granted;
+    bool is_granted;
 
     ibshift_nv_cause_came(nv, c, why);
     if (ibshift_given_up_here(&nv->given_up, key) ||

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "net/verbs/memory.h"
+#include "net/verbs/inside.h"
 
 enum { RESERVED_REQUESTS = 2, PART_MIN = 64 * 1024, PACKET = 4096, SLOW_PIECE = 16 * 1024 };
 
@@ -23,7 +23,7 @@ static void say_copied(struct ibshift_net_verbs *nv, size_t length, int rc)
     if (nv->has_said_copy || nv->options.say == NULL) {
         return;
     }
-    nv->has_said_copy = 1;
+    nv->has_said_copy = true;
     snprintf(line, sizeof(line),
              "%zu bytes could not be registered with the device (%s): long messages are copied, "
              "which is slower. Limits: locked memory (ulimit -l), vm.max_map_count, and the "
@@ -38,7 +38,7 @@ static void enter_grant(struct ibshift_net_verbs *nv, struct ibshift_note *recv)
 
     nv->grants[place] = recv;
     recv->grant = place | (uint32_t)(nv->grant_ages[place] & 0x1fff) << 16;
-    recv->is_granted = 1;
+    recv->is_granted = true;
 }
 
 /* Registers unless mem covers it already; the note then owns the region. */
@@ -104,7 +104,7 @@ static void start(struct ibshift_net_verbs *nv, struct ibshift_note *note,
         return;
     }
     note->to = *grant;
-    note->is_granted = 1;
+    note->is_granted = true;
     note->is_copied = grant->pieces != 0 || cover(nv, note, note->mem, &region) != 0;
     for (int i = 0; i < c->rails && !note->is_copied; i++) {
         note->local_key[i] = region->mr[device_of(nv, &c->rail[i])]->lkey;
@@ -153,7 +153,7 @@ void ibshift_nv_granted(struct ibshift_net_verbs *nv, struct ibshift_connection 
 
     if (note != NULL && note->kind == IBSHIFT_NOTE_LONG) {
         ibshift_match_remove(&nv->tx, &note->match);
-        note->is_in_table = 0;
+        note->is_in_table = false;
         start(nv, note, grant);
     } else if (note != NULL) {
         (void)ibshift_nv_mismatch(nv, c, key, note->length, grant->length);
@@ -241,7 +241,8 @@ static int send_piece(struct ibshift_net_verbs *nv, struct ibshift_note *note)
     n = n < nv->net.max_eager ? n : nv->net.max_eager;
     head.length = (uint32_t)n;
     head.offset = (uint32_t)(note->done / nv->net.max_eager);
-    int rc = ibshift_nv_put(nv, note->connection, &head, (uint8_t *)note->buffer + note->done, 0);
+    int rc =
+        ibshift_nv_put(nv, note->connection, &head, (uint8_t *)note->buffer + note->done, false);
     note->done += rc == 0 ? n : 0;
     return rc;
 }

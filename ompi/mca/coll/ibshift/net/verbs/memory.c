@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "net/verbs/memory.h"
+#include "net/verbs/inside.h"
 
 /* Registration of the user's memory, through the owner's cache when it has one. */
 
@@ -392,7 +392,7 @@ void ibshift_nv_note_enter(struct ibshift_net_verbs *nv, struct ibshift_note *no
                            struct ibshift_notes *list)
 {
     ibshift_match_add(table_of(nv, note), &note->match);
-    note->is_in_table = 1;
+    note->is_in_table = true;
     ibshift_note_append(list, note);
 }
 
@@ -430,8 +430,8 @@ static bool is_queued(const struct ibshift_note *note)
 void ibshift_nv_note_end(struct ibshift_net_verbs *nv, struct ibshift_note *note, int status)
 {
     struct ibshift_connection *c = note->connection;
-    int is_message = note->kind == IBSHIFT_NOTE_RECV || note->kind == IBSHIFT_NOTE_SEND ||
-                     note->kind == IBSHIFT_NOTE_LONG;
+    bool is_message = note->kind == IBSHIFT_NOTE_RECV || note->kind == IBSHIFT_NOTE_SEND ||
+                      note->kind == IBSHIFT_NOTE_LONG;
 
     if (note->is_in_table) {
         ibshift_match_remove(table_of(nv, note), &note->match);

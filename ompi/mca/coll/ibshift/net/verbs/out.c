@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "net/verbs/memory.h"
+#include "net/verbs/inside.h"
 
 /* Reserved: one for a word, one for the marker of a broken connection. */
 enum { RESERVED_REQUESTS = 2, BLOCKED_PER_POLL = 16 };
@@ -17,10 +17,10 @@ static void read_word(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     ibshift_limit_advance32(&c->out.ring, __atomic_load_n(&word->ring, __ATOMIC_ACQUIRE));
 }
 
-int ibshift_nv_has_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+bool ibshift_nv_has_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
     if (c->out.slots_used != c->out.slots) {
-        return 1;
+        return true;
     }
     read_word(nv, c);
     if (c->out.slots_used == c->out.slots) {
@@ -82,10 +82,10 @@ static int post_parts(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     wr->num_sge = sge[1].length > 0 ? 2 : 1;
     if (sge[0].length + sge[1].length <= rail->inlined) {
         wr->send_flags |= IBV_SEND_INLINE;
-        return ibshift_rail_post(nv, rail, wr, 0);
+        return ibshift_rail_post(nv, rail, wr, false);
     }
     int rc = copy_parts(nv, wr, sge);
-    return rc != 0 ? rc : ibshift_rail_post(nv, rail, wr, 1);
+    return rc != 0 ? rc : ibshift_rail_post(nv, rail, wr, true);
 }
 
 static void count(struct ibshift_net_verbs *nv, const struct ibshift_wire *head, uint64_t *messages)
@@ -117,10 +117,10 @@ static int put_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     return rc;
 }
 
-static int fits_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint32_t length)
+static bool fits_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint32_t length)
 {
     if (c->out.ring_address == 0 || length > IBSHIFT_RING_PAYLOAD) {
-        return 0;
+        return false;
     }
     if (c->out.ring_used == c->out.ring) {
         read_word(nv, c);
@@ -159,7 +159,7 @@ static int put_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
 
 /* 0; -EAGAIN: no room now, nothing happened; else the connection broke. */
 int ibshift_nv_put(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                   struct ibshift_wire *head, const void *payload, int may_ring)
+                   struct ibshift_wire *head, const void *payload, bool may_ring)
 {
     if (ibshift_rail_room(nv, &c->rail[0]) <= RESERVED_REQUESTS) {
         return -EAGAIN;
@@ -184,7 +184,7 @@ void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
     struct ibv_sge sge[2];
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
 
-    c->must_tell = 1;
+    c->must_tell = true;
     if (c->state != IBSHIFT_CONNECTION_READY ||
         ibshift_rail_room(nv, &c->rail[0]) < RESERVED_REQUESTS) {
         return;
@@ -193,7 +193,7 @@ void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
     wr.wr.rdma.rkey = c->out.word_key;
     set_parts(sge, &word, sizeof(word), NULL, 0);
     if (post_parts(nv, c, &wr, sge) == 0) {
-        c->must_tell = 0;
+        c->must_tell = false;
         nv->stats.words++;
         told(c, word.ring);
     }
@@ -211,7 +211,7 @@ static int try_note(struct ibshift_net_verbs *nv, struct ibshift_note *note)
     }
     struct ibshift_wire head = {
         .key = note->match.key, .kind = note->wire_kind, .length = sizeof(note->to)};
-    int is_ordered = head.kind == IBSHIFT_WIRE_PULL || head.kind == IBSHIFT_WIRE_UNPULL;
+    bool is_ordered = head.kind == IBSHIFT_WIRE_PULL || head.kind == IBSHIFT_WIRE_UNPULL;
     int rc = ibshift_nv_put(nv, c, &head, &note->to, !is_ordered);
     if (rc == 0) {
         ibshift_nv_note_end(nv, note, 0);
@@ -222,7 +222,7 @@ static int try_note(struct ibshift_net_verbs *nv, struct ibshift_note *note)
 static void block(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
     if (!c->is_blocked) {
-        c->is_blocked = 1;
+        c->is_blocked = true;
         c->next_blocked = NULL;
         *nv->blocked_end = c;
         nv->blocked_end = &c->next_blocked;
@@ -264,7 +264,7 @@ void ibshift_nv_blocked_poll(struct ibshift_net_verbs *nv)
         if (nv->blocked == NULL) {
             nv->blocked_end = &nv->blocked;
         }
-        c->is_blocked = 0;
+        c->is_blocked = false;
         ibshift_nv_flush(nv, c);
         last = last == NULL && c->is_blocked ? c : last;
     }

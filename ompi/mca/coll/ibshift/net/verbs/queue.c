@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/verbs/private.h"
+#include "net/verbs/inside.h"
 
 static struct ibshift_lane *lane_of(struct ibshift_net_verbs *nv, int port)
 {
@@ -247,7 +247,7 @@ enum { TEXT_SIZE = 256 };
 
 static const uint64_t drain_limit = 2000 * 1000 * 1000ull; /* ns */
 
-static void end_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list, int status, int all)
+static void end_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list, int status, bool all)
 {
     struct ibshift_note *next;
 
@@ -259,7 +259,7 @@ static void end_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list, i
     }
 }
 
-static void end_notes(struct ibshift_net_verbs *nv, struct ibshift_connection *c, int all)
+static void end_notes(struct ibshift_net_verbs *nv, struct ibshift_connection *c, bool all)
 {
     end_list(nv, &c->ready, c->status, all);
     end_list(nv, &c->waiting, c->status, all);
@@ -272,7 +272,7 @@ static void bury(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
     ibshift_nv_rails_destroy(nv, c);
     c->state = IBSHIFT_CONNECTION_DEAD;
-    end_notes(nv, c, 1);
+    end_notes(nv, c, true);
     ibshift_nv_ring_free(c);
     nv->slot_stock += c->in.slots - c->in.slots_arrived;
     nv->quota_stock += c->in.quota_window;
@@ -323,7 +323,7 @@ void ibshift_nv_break(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     c->state = IBSHIFT_CONNECTION_DRAINING;
     nv->draining++;
     silence(nv, c);
-    end_notes(nv, c, 0);
+    end_notes(nv, c, false);
 }
 
 void ibshift_nv_break_no_memory(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
@@ -396,7 +396,7 @@ void ibshift_nv_wc_error(struct ibshift_net_verbs *nv, struct ibshift_connection
 /* The caller has checked that there is room. A request is signaled now and then even when nobody
    needs its completion: only completions make room. */
 int ibshift_rail_post(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
-                      struct ibv_send_wr *wr, int is_signaled)
+                      struct ibv_send_wr *wr, bool is_signaled)
 {
     struct ibv_send_wr *bad;
 
@@ -441,15 +441,15 @@ int ibshift_nv_async_open(struct ibshift_net_verbs *nv)
     return 0;
 }
 
-static int is_of_lane(const struct ibshift_connection *c, const struct ibshift_lane *lane,
-                      const struct ibv_qp *qp)
+static bool is_of_lane(const struct ibshift_connection *c, const struct ibshift_lane *lane,
+                       const struct ibv_qp *qp)
 {
     for (int i = 0; i < c->rails; i++) {
         if (c->rail[i].lane == lane && (qp == NULL || c->rail[i].qp == qp)) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 /* qp NULL: all connections over this device. */
@@ -478,14 +478,14 @@ static void say_port_down(struct ibshift_net_verbs *nv, const struct ibshift_lan
     }
 }
 
-static int is_mine(const struct ibshift_net_verbs *nv, const struct ibshift_lane *lane, int port)
+static bool is_mine(const struct ibshift_net_verbs *nv, const struct ibshift_lane *lane, int port)
 {
     for (int i = 0; i < nv->verbs->port_count; i++) {
         if (nv->verbs->ports[i].device == lane->device && nv->verbs->ports[i].number == port) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 static void take(struct ibshift_net_verbs *nv, const struct ibshift_lane *lane,

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "net/verbs/memory.h"
+#include "net/verbs/inside.h"
 
 enum { MUCH_HOTTER = 4 };
 
@@ -33,8 +33,8 @@ static void offer(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                sizeof(struct ibshift_wire));
     }
     ring->connection = c;
-    ring->is_closing = 0;
-    ring->is_closed = 0;
+    ring->is_closing = false;
+    ring->is_closed = false;
     c->in.ring = ring;
     c->in.ring_told = body.id;
     c->in.ring_asked = false;
@@ -57,7 +57,7 @@ static void take_back(struct ibshift_net_verbs *nv, struct ibshift_ring *ring)
     struct ibshift_net_key none = {0};
     struct ibshift_wire_grant body = {0};
 
-    ring->is_closing = 1;
+    ring->is_closing = true;
     ibshift_nv_control(nv, ring->connection, &none, IBSHIFT_WIRE_RING, &body);
 }
 
@@ -130,7 +130,7 @@ void ibshift_nv_ring_came(struct ibshift_net_verbs *nv, struct ibshift_connectio
         c->out.ring = c->out.ring_used;
         ibshift_nv_control(nv, c, &none, IBSHIFT_WIRE_RING, &left);
     } else if (c->in.ring != NULL && c->in.ring->is_closing) {
-        c->in.ring->is_closed = 1;
+        c->in.ring->is_closed = true;
         c->in.ring->last = body->id;
         leave_if_done(c);
     }

@@ -2,24 +2,24 @@
 #include <errno.h>
 #include <string.h>
 
-#include "net/verbs/memory.h"
+#include "net/verbs/inside.h"
 
 enum { RECORDS_PER_POLL = 8 };
 
 /* Takes the next record if it is there; returns whether it was. */
-static int take_record(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+static bool take_record(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
     uint8_t *end = ibshift_ring_record_end(c->in.ring, c->in.ring_head);
     struct ibshift_wire head;
 
     uint32_t *mark = (uint32_t *)(void *)(end - sizeof(head.mark));
     if (__atomic_load_n(mark, __ATOMIC_ACQUIRE) != c->in.ring_head + 1) {
-        return 0;
+        return false;
     }
     memcpy(&head, end - sizeof(head), sizeof(head));
     const uint8_t *payload = end - sizeof(head) - head.length;
     if (head.length > IBSHIFT_RING_PAYLOAD || head.offset != ibshift_wire_check(&head, payload)) {
-        return 0; /* the mark has overtaken the rest */
+        return false; /* the mark has overtaken the rest */
     }
     (void)ibshift_nv_arrive(nv, c, &head, payload, NULL);
     c->in.ring_head++;
@@ -67,7 +67,7 @@ static int put_data(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                                 .kind = IBSHIFT_WIRE_DATA,
                                 .length = (uint32_t)length,
                                 .flags = is_pulled ? 0 : IBSHIFT_WIRE_UNASKED};
-    int rc = ibshift_nv_put(nv, c, &head, buffer, 1);
+    int rc = ibshift_nv_put(nv, c, &head, buffer, true);
 
     if (rc == 0) {
         nv->stats.bytes += length;
@@ -87,7 +87,7 @@ static int take_pull(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
         return 0;
     }
     struct ibshift_note *note = (struct ibshift_note *)found;
-    int is_pull = note->is_pulled;
+    bool is_pull = note->is_pulled;
     uint64_t theirs = note->to.length;
     ibshift_nv_note_end(nv, note, 0);
     return is_pull && theirs == m->length ? 1
@@ -116,7 +116,7 @@ int ibshift_nv_send_short(struct ibshift_net_verbs *nv, struct ibshift_connectio
     note->buffer = m->buffer;
     note->length = m->length;
     note->cookie = m->cookie;
-    note->is_pulled = (uint8_t)pulled;
+    note->is_pulled = pulled > 0;
     if (pulled) {
         ibshift_note_append(&c->ready, note);
     } else {
@@ -154,12 +154,12 @@ static void pull(struct ibshift_net_verbs *nv, struct ibshift_note *recv)
 {
     struct ibshift_wire_grant body = {.length = recv->length};
 
-    recv->is_pulled = 1;
+    recv->is_pulled = true;
     nv->stats.pulled++;
     ibshift_nv_control(nv, recv->connection, &recv->match.key, IBSHIFT_WIRE_PULL, &body);
 }
 
-static int is_pullable(const struct ibshift_net_verbs *nv, const struct ibshift_note *note)
+static bool is_pullable(const struct ibshift_net_verbs *nv, const struct ibshift_note *note)
 {
     return note->kind == IBSHIFT_NOTE_RECV && !note->is_pulled && note->length <= nv->net.max_eager;
 }
@@ -239,7 +239,7 @@ static void hold_record(struct ibshift_net_verbs *nv, struct ibshift_connection 
 {
     note->slot = ibshift_nv_cell_take(nv);
     note->buffer = note->slot->data;
-    note->is_in_cell = 1;
+    note->is_in_cell = true;
     ibshift_nv_copy(note->buffer, payload, note->length);
     c->in.ring_held++;
 }
@@ -254,31 +254,31 @@ static void hold_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     }
 }
 
-/* Nobody waits for it yet. Returns 1 when the slot is kept. */
-static int hold(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                const struct ibshift_wire *head, const uint8_t *payload, struct ibshift_slot *slot)
+/* Nobody waits for it yet. Returns whether the slot is kept. */
+static bool hold(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                 const struct ibshift_wire *head, const uint8_t *payload, struct ibshift_slot *slot)
 {
     bool has_room =
         slot != NULL ? c->in.held < c->in.quota_window : c->in.ring_held < IBSHIFT_RING_RECORDS;
 
     if (!(head->flags & IBSHIFT_WIRE_UNASKED) || !has_room) {
         ibshift_nv_break(nv, c, -EIO, "it sent a message that nobody had asked for");
-        return 0;
+        return false;
     }
     struct ibshift_note *note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_HELD, &head->key);
     if (note == NULL) {
         ibshift_nv_break_no_memory(nv, c);
-        return 0;
+        return false;
     }
     note->length = head->length;
     ibshift_nv_note_enter(nv, note, &c->resting);
     nv->stats.held++;
     if (slot == NULL) {
         hold_record(nv, c, note, payload);
-        return 0;
+        return false;
     }
     hold_slot(nv, c, note, slot);
-    return 1;
+    return true;
 }
 
 /* It was looked for, not posted. */
@@ -296,9 +296,9 @@ static bool take_wanted(struct ibshift_net_verbs *nv, const struct ibshift_conne
     return true;
 }
 
-static int data_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                     const struct ibshift_wire *head, const uint8_t *payload,
-                     struct ibshift_slot *slot)
+static bool data_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                      const struct ibshift_wire *head, const uint8_t *payload,
+                      struct ibshift_slot *slot)
 {
     struct ibshift_match *found = ibshift_match_find(&nv->rx, c->peer, &head->key);
     struct ibshift_note *note = (struct ibshift_note *)found;
@@ -311,11 +311,11 @@ static int data_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
             c->in.quota++;
             ibshift_nv_held_ended(nv, c);
         }
-        return 0;
+        return false;
     }
     if (note != NULL && (note->kind != IBSHIFT_NOTE_RECV || note->length != head->length)) {
         (void)ibshift_nv_mismatch(nv, c, &head->key, note->length, head->length);
-        return 0;
+        return false;
     }
     if (note == NULL && !ibshift_given_up_here(&nv->given_up, &head->key)) {
         return hold(nv, c, head, payload, slot);
@@ -332,7 +332,7 @@ static int data_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
         c->in.quota++;
         ibshift_nv_held_ended(nv, c);
     }
-    return 0;
+    return false;
 }
 
 static void pull_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
@@ -349,14 +349,14 @@ static void pull_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c
             ibshift_nv_break_no_memory(nv, c);
             return;
         }
-        note->is_pulled = 1;
+        note->is_pulled = true;
         note->to.length = length;
         ibshift_nv_note_enter(nv, note, &c->resting);
         c->out.grants++;
     } else if (note->kind == IBSHIFT_NOTE_SEND && note->length == length) {
         ibshift_match_remove(&nv->tx, &note->match);
-        note->is_in_table = 0;
-        note->is_pulled = 1;
+        note->is_in_table = false;
+        note->is_pulled = true;
         ibshift_note_move(&c->ready, note);
         ibshift_nv_flush(nv, c);
     } else {
@@ -427,14 +427,14 @@ static void control_came(struct ibshift_net_verbs *nv, struct ibshift_connection
     }
 }
 
-int ibshift_nv_arrive(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                      const struct ibshift_wire *head, const uint8_t *payload,
-                      struct ibshift_slot *slot)
+bool ibshift_nv_arrive(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                       const struct ibshift_wire *head, const uint8_t *payload,
+                       struct ibshift_slot *slot)
 {
     if (head->length > nv->net.max_eager) {
         ibshift_nv_break(nv, c, -EIO, "it sent a short message of %u bytes: the limit is %zu",
                          head->length, nv->net.max_eager);
-        return 0;
+        return false;
     }
     ibshift_limit_advance(&c->out.slots, head->slots);
     ibshift_limit_advance(&c->out.quota, head->quota);
@@ -452,5 +452,5 @@ int ibshift_nv_arrive(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     } else {
         control_came(nv, c, head, payload);
     }
-    return 0;
+    return false;
 }

@@ -1,0 +1,154 @@
+#ifndef IBSHIFT_NET_VERBS_CONNECTION_H
+#define IBSHIFT_NET_VERBS_CONNECTION_H
+
+/*
+ * A connection with one peer, and the limits that both sides have given each other.
+ *
+ * Two kinds of credit keep a receiver from being overrun, whatever the number of its peers:
+ *   slots  a message that takes a receive of the shared queue needs one. They come back as soon
+ *          as the message was looked at, whether anyone waited for it or not, so nothing that
+ *          waits for slots waits for the program.
+ *   quota  a short message that nobody may be waiting for yet needs one more: the right to be
+ *          held by the receiver. It comes back when the message is matched. A receiver whose
+ *          peer has spent its quota asks for the messages that it waits for by name (PULL), and
+ *          those need no quota.
+ * A message through a ring needs neither: the receiver has a cell for each of the ring's records,
+ * and while a record is held, its place in the ring is not given back.
+ */
+
+#include <assert.h>
+
+#include "net/verbs/device.h"
+#include "net/verbs/hello.h"
+#include "net/verbs/note.h"
+
+struct ibshift_lane;
+
+enum {
+    IBSHIFT_RING_PAYLOAD = 1024, /* bytes: a longer record's fingerprint takes both sides more time
+                                    than the completion of a send does */
+    IBSHIFT_RING_RECORD = 1088,  /* bytes in whole cache lines, of which the last are the header */
+    IBSHIFT_RING_RECORDS = 64,   /* a power of two, so that the count may wrap */
+    IBSHIFT_RING_HOT = 32,       /* messages lately that make a peer hot */
+    IBSHIFT_SLOTS_MIN = 128,
+    IBSHIFT_UD_STRIDE = 192, /* a datagram behind the 40 bytes of its route header */
+    IBSHIFT_UD_BYTES = 2 * IBSHIFT_UD_DEPTH * IBSHIFT_UD_STRIDE,
+};
+static_assert(IBSHIFT_RING_PAYLOAD + sizeof(struct ibshift_wire) <= IBSHIFT_RING_RECORD,
+              "a record holds the longest message and its header");
+static_assert(sizeof(struct ibshift_hello) + 40 <= IBSHIFT_UD_STRIDE, "a datagram fits");
+
+/* One queue pair of a connection; completion queues find it by number. */
+struct ibshift_rail {
+    struct ibshift_connection *connection;
+    struct ibshift_lane *lane;
+    struct ibv_qp *qp;
+    uint32_t posted, retired; /* requests, ever */
+    uint32_t signaled;        /* posted at the last signaled one */
+    uint32_t *marks;          /* posted at each signaled one that is not complete */
+    uint32_t first_mark, last_mark;
+    uint32_t inlined;
+    uint32_t psn, their_qpn;
+    uint8_t my_port, their_port;
+};
+
+enum ibshift_connection_state {
+    IBSHIFT_CONNECTION_IDLE,
+    IBSHIFT_CONNECTION_SHAKING,
+    IBSHIFT_CONNECTION_READY,
+    IBSHIFT_CONNECTION_DRAINING, /* broken; queue pairs are being flushed */
+    IBSHIFT_CONNECTION_DEAD,
+};
+
+/* A ring in the receiver's memory that one peer writes. */
+struct ibshift_ring {
+    struct ibshift_connection *connection; /* NULL: free */
+    uint8_t *data;
+    bool is_closing; /* the peer was asked to leave it */
+    bool is_closed;  /* it has: last is the number of the last record */
+    uint32_t last;
+};
+
+/* What goes to one peer: limits that it has given us and what we have used of them. */
+struct ibshift_outbound {
+    uint32_t slots, slots_used;
+    uint32_t quota, quota_used;
+    uint32_t ring, ring_used;
+    uint32_t ring_asked;   /* the limit when we last asked for another */
+    uint64_t ring_address; /* 0: no ring */
+    uint32_t ring_key;
+    uint64_t word_address;
+    uint32_t word_key;
+    uint32_t grants; /* notes of kind GRANT */
+    uint64_t asked;  /* when we last asked for a slot */
+};
+
+/* What comes from one peer: the limits that we have given. */
+struct ibshift_inbound {
+    uint32_t slots, slots_told, slots_arrived, slots_window;
+    uint32_t quota, quota_told, quota_arrived, quota_window;
+    uint32_t held;      /* within the quota */
+    uint32_t ring_held; /* in cells */
+    uint32_t recent;    /* messages lately that fit into a ring: the measure for one */
+    struct ibshift_ring *ring;
+    uint32_t ring_head; /* records taken, ever, in whatever ring */
+    uint32_t ring_told; /* the limit that the peer knows */
+    bool ring_asked;    /* the peer wants to know a newer one */
+};
+
+struct ibshift_connection {
+    uint32_t peer;
+    uint32_t number; /* its word */
+    int status;      /* 0, or why it is broken; written after text */
+    uint8_t state;   /* enum ibshift_connection_state */
+    uint8_t rails;
+    uint8_t path;               /* added to their first port's LID, fixed once there are rails */
+    bool must_tell;             /* the word is out of date and could not be written */
+    bool is_asking;             /* the peer has no slot and waits for one */
+    bool is_blocked;            /* on the net's list of connections with something to send */
+    uint8_t markers;            /* of broken rails, not complete */
+    uint32_t my_qpn, their_qpn; /* of the first rail, for describe() */
+    struct ibshift_connection *next_asking, *next_blocked;
+    struct ibshift_handshake shake;
+    struct ibshift_outbound out;
+    struct ibshift_inbound in;
+    struct ibshift_notes ready;   /* go out as soon as there is a slot: CONTROL, SEND, LONG */
+    struct ibshift_notes waiting; /* SEND: wait for quota too */
+    struct ibshift_notes slow;    /* LONG: go out by the clock */
+    struct ibshift_notes resting; /* all others: RECV, HELD, LONG, GRANT */
+    uint64_t drained_by;
+    uint64_t alive; /* when the peer was last heard or probed */
+    struct ibv_ah *ah;
+    struct ibshift_verbs_blob card;
+    struct ibshift_rail rail[IBSHIFT_PORTS_MAX];
+    char *text;                    /* what broke */
+    uint64_t lengths[2];           /* of a message that did not fit: ours and theirs */
+    struct ibshift_net_cause root; /* why this side gave up a collective, which broke it; or 0 */
+    uint64_t cause;    /* why the peer gave a collective up the last time: peer and errno; or 0 */
+    uint64_t began;    /* the handshake */
+    uint64_t reported; /* when someone first said that the peer does not answer; or 0 */
+    uint32_t reporter;
+    uint32_t asked; /* how often others were asked after the peer */
+};
+
+/* The header is the end of a record, its mark the last word. */
+static inline uint8_t *ibshift_ring_record_end(const struct ibshift_ring *ring, uint32_t number)
+{
+    return ring->data + (size_t)(number % IBSHIFT_RING_RECORDS + 1) * IBSHIFT_RING_RECORD;
+}
+
+/* What the peer may write into its ring: held records keep their places. */
+static inline uint32_t ibshift_ring_limit(const struct ibshift_connection *c)
+{
+    return c->in.ring != NULL ? c->in.ring_head + IBSHIFT_RING_RECORDS - c->in.ring_held : 0;
+}
+
+static inline void ibshift_nv_ring_free(struct ibshift_connection *c)
+{
+    if (c->in.ring != NULL) {
+        c->in.ring->connection = NULL;
+        c->in.ring = NULL;
+    }
+}
+
+#endif

@@ -1,0 +1,254 @@
+#ifndef IBSHIFT_NET_VERBS_INSIDE_H
+#define IBSHIFT_NET_VERBS_INSIDE_H
+
+/*
+ * The inside of the verbs net: what an endpoint has, and what its files do for each other. The
+ * owner's one-call-at-a-time rule (net.h) covers all of it. Files are listed from the bottom up: each
+ * calls only those above it in the list.
+ */
+
+#include "net/given_up.h"
+#include "net/verbs/connection.h"
+#include "net/verbs/credit.h"
+
+struct ibshift_net_verbs;
+
+/* Queues of one device. */
+struct ibshift_lane {
+    struct ibshift_device *device;
+    struct ibv_cq *cq;
+    struct ibv_srq *srq;
+    struct ibv_mr *mr;           /* the net's own memory */
+    uint32_t missing;            /* receives to post */
+    struct ibshift_rail **rails; /* by queue pair number, open addressing */
+    uint32_t rail_mask, rail_count;
+};
+
+enum { IBSHIFT_PEER_CHUNK = 4096, IBSHIFT_GRANTS = 1 << 16 };
+
+/* How messages that waited in a queue go out: told when the endpoint opens, by those who know. */
+struct ibshift_nv_senders {
+    int (*send_note)(struct ibshift_net_verbs *nv, struct ibshift_note *note);
+    int (*write)(struct ibshift_net_verbs *nv, struct ibshift_note *note);
+    void (*write_slowly)(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+};
+
+struct ibshift_net_verbs {
+    struct ibshift_net net;
+    struct ibshift_verbs *verbs;
+    struct ibshift_net_verbs_options options;
+    const struct ibshift_nv_senders *senders;
+    struct ibshift_lane lanes[IBSHIFT_PORTS_MAX];
+    int lane_count;
+
+    /* memory */
+    uint8_t *arena;
+    size_t arena_size;
+    struct ibshift_slot *slots, *free_slots;
+    struct ibshift_slot *cells, *free_cells; /* of RING_PAYLOAD bytes, not registered */
+    uint8_t *cell_memory;
+    uint32_t slot_count, slot_size, receives;
+    uint32_t slot_stock, quota_stock, copy_stock; /* not given to anyone */
+    struct ibshift_word *words;                   /* written by the peers */
+    uint32_t word_count;
+    struct ibshift_ring *rings;
+    uint32_t rings_used; /* places, of which some may be free again */
+    uint8_t *ud_memory;
+    struct ibshift_note *free_notes;
+    struct ibshift_note_block *note_blocks;
+
+    /* peers: chunks, so that describe() may look while another thread adds one */
+    struct ibshift_connection **chunks[IBSHIFT_PEER_CHUNK];
+    struct ibshift_connection **connections;
+    uint32_t connection_count, connection_room;
+    uint32_t shaking, draining; /* connections in that state */
+    struct ibshift_connection *asking, **asking_end;
+    struct ibshift_connection *blocked, **blocked_end;
+
+    /* messages */
+    struct ibshift_match_table rx, tx;
+    const struct ibshift_net_message *wanted; /* by try_recv() now; NULL: nothing is, or it came */
+    struct ibshift_note **grants;             /* by place */
+    uint16_t *grant_ages;
+    uint32_t *free_grants, free_grant_count;
+    struct ibshift_net_event *events; /* a ring */
+    uint32_t event_mask, event_first, event_last;
+    struct ibshift_given_up given_up;
+
+    uint32_t ud_sends;  /* in flight */
+    uint32_t strangers; /* datagrams that came from elsewhere than they say */
+    uint32_t ud_next;
+    uint32_t requests; /* posted and not retired, all rails */
+    uint32_t cq_room;
+    uint32_t queued;    /* messages whose end only a completion queue tells */
+    uint32_t in_pieces; /* messages, ever: they take the rails in turn */
+    uint32_t looks;     /* at the rings */
+    uint32_t polls;     /* of the completion queues */
+    uint64_t time;      /* as of the last slow round */
+    uint64_t next_tick; /* of the handshakes */
+    uint64_t next_walk; /* over all connections */
+    uint32_t noise;
+    bool has_said_copy;
+    struct ibshift_net_verbs_stats stats;
+};
+
+static inline struct ibshift_net_verbs *ibshift_nv(struct ibshift_net *net)
+{
+    return (struct ibshift_net_verbs *)net;
+}
+
+static inline struct ibshift_note *ibshift_note_find(const struct ibshift_match_table *table,
+                                                     const struct ibshift_connection *c,
+                                                     const struct ibshift_net_key *key)
+{
+    return (struct ibshift_note *)ibshift_match_find(table, c->peer, key);
+}
+
+/* memory.c: slots, notes, events, registration */
+int ibshift_nv_memory_open(struct ibshift_net_verbs *nv);
+void ibshift_nv_memory_close(struct ibshift_net_verbs *nv);
+struct ibshift_slot *ibshift_nv_slot_take(struct ibshift_net_verbs *nv);
+struct ibshift_slot *ibshift_nv_cell_take(struct ibshift_net_verbs *nv);
+void ibshift_nv_slot_free(struct ibshift_net_verbs *nv, struct ibshift_slot *slot);
+void ibshift_nv_receives_post(struct ibshift_net_verbs *nv, struct ibshift_lane *lane);
+struct ibshift_note *ibshift_nv_note_new(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                                         uint8_t kind, const struct ibshift_net_key *key);
+void ibshift_nv_event(struct ibshift_net_verbs *nv, uint64_t cookie, uint32_t peer, int status);
+void ibshift_nv_note_end(struct ibshift_net_verbs *nv, struct ibshift_note *note, int status);
+/* Enters it into the table of its kind, and at the end of the list. */
+void ibshift_nv_note_enter(struct ibshift_net_verbs *nv, struct ibshift_note *note,
+                           struct ibshift_notes *list);
+void ibshift_note_append(struct ibshift_notes *list, struct ibshift_note *note);
+void ibshift_note_move(struct ibshift_notes *list, struct ibshift_note *note);
+int ibshift_nv_region_get(struct ibshift_net_verbs *nv, void *base, size_t length,
+                          struct ibshift_region **region);
+int ibshift_nv_mem_register(struct ibshift_net *net, void *base, size_t length,
+                            struct ibshift_net_mem **mem);
+void ibshift_nv_mem_release(struct ibshift_net *net, struct ibshift_net_mem *mem);
+
+/* datagram.c: what endpoints tell each other without a connection */
+typedef void ibshift_hello_came_t(struct ibshift_net_verbs *nv, const struct ibshift_hello *hello,
+                                  const struct ibshift_verbs_source *source);
+int ibshift_nv_ud_open(struct ibshift_net_verbs *nv);
+void ibshift_nv_ud_close(struct ibshift_net_verbs *nv);
+void ibshift_nv_ud_send(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                        const struct ibshift_hello *hello);
+void ibshift_nv_ud_poll(struct ibshift_net_verbs *nv, ibshift_hello_came_t *came);
+void ibshift_nv_hello(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint8_t kind);
+void ibshift_nv_bye(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_ask(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_address(const struct ibshift_net_verbs *nv, const struct ibshift_connection *c,
+                        int my_port, int their_port, struct ibv_ah_attr *ah);
+
+/* queue.c: queue pairs, how they break, and what devices report */
+int ibshift_nv_rails_create(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+int ibshift_nv_rails_connect(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                             const struct ibshift_hello *hello);
+void ibshift_nv_rails_destroy(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+struct ibshift_rail *ibshift_lane_rail(const struct ibshift_lane *lane, uint32_t qpn);
+int ibshift_rail_post(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
+                      struct ibv_send_wr *wr, bool is_signaled);
+void ibshift_rail_retire(struct ibshift_net_verbs *nv, struct ibshift_rail *rail);
+static inline uint32_t ibshift_rail_room(const struct ibshift_net_verbs *nv,
+                                         const struct ibshift_rail *rail)
+{
+    uint32_t taken = rail->posted - rail->retired;
+    return nv->requests >= nv->cq_room ? 0 : nv->options.queue - taken;
+}
+__attribute__((format(printf, 4, 5))) void ibshift_nv_break(struct ibshift_net_verbs *nv,
+                                                            struct ibshift_connection *c,
+                                                            int status, const char *format, ...);
+void ibshift_nv_break_no_memory(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+int ibshift_nv_mismatch(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                        const struct ibshift_net_key *key, uint64_t ours, uint64_t theirs);
+void ibshift_nv_drain_poll(struct ibshift_net_verbs *nv);
+void ibshift_nv_wc_error(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                         const struct ibv_wc *wc);
+int ibshift_nv_async_open(struct ibshift_net_verbs *nv);
+void ibshift_nv_async_poll(struct ibshift_net_verbs *nv);
+
+/* out.c: a message over the ring or the shared queue */
+int ibshift_nv_put(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                   struct ibshift_wire *head, const void *payload, bool may_ring);
+void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_flush(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_control(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                        const struct ibshift_net_key *key, enum ibshift_wire_kind kind,
+                        const struct ibshift_wire_grant *grant);
+bool ibshift_nv_has_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_blocked_poll(struct ibshift_net_verbs *nv);
+
+/* connect.c: connections */
+struct ibshift_connection *ibshift_nv_peer(struct ibshift_net_verbs *nv, uint32_t peer);
+struct ibshift_connection *ibshift_nv_peer_known(const struct ibshift_net_verbs *nv, uint32_t peer);
+void ibshift_nv_connect(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_wireup_poll(struct ibshift_net_verbs *nv);
+void ibshift_nv_heard(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_cause_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                           const struct ibshift_net_cause *why);
+void ibshift_nv_serve(struct ibshift_net_verbs *nv);
+
+/* ring.c: rings that we give, and what we tell of our limits */
+void ibshift_nv_ring_wanted(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_ring_settle(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_ring_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                          const struct ibshift_wire_grant *body);
+void ibshift_nv_rings_balance(struct ibshift_net_verbs *nv);
+/* Held messages were matched or dropped: tells their sender when it should know. */
+void ibshift_nv_held_ended(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+
+/* fail.c: collectives given up, peers in words */
+void ibshift_nv_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq);
+void ibshift_nv_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
+void ibshift_nv_forget(struct ibshift_net *net, uint32_t comm);
+void ibshift_nv_abort_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                           const struct ibshift_net_key *key, const struct ibshift_net_cause *why);
+void ibshift_nv_give_up(struct ibshift_net *net, uint32_t comm,
+                        const struct ibshift_net_cause *why);
+bool ibshift_nv_has_given_up(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why);
+void ibshift_nv_enter(struct ibshift_net *net, uint32_t comm);
+void ibshift_nv_ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
+void ibshift_nv_ask_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                         const struct ibshift_net_key *key);
+void ibshift_nv_describe(struct ibshift_net *net, uint32_t peer, char *text, size_t size);
+
+/* long.c: long messages, what pacing asks */
+int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                         const struct ibshift_net_message *m);
+void ibshift_nv_grant(struct ibshift_net_verbs *nv, struct ibshift_note *recv,
+                      struct ibshift_net_mem *mem);
+void ibshift_nv_granted(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                        const struct ibshift_net_key *key, const struct ibshift_wire_grant *grant);
+void ibshift_nv_probe(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+int ibshift_nv_write(struct ibshift_net_verbs *nv, struct ibshift_note *note);
+void ibshift_nv_write_slowly(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_written(struct ibshift_net_verbs *nv, struct ibshift_note *note,
+                        enum ibshift_wr_kind kind);
+void ibshift_nv_part_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                          uint32_t immediate);
+void ibshift_nv_piece_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                           const struct ibshift_wire *head, const uint8_t *payload);
+bool ibshift_nv_is_granted(struct ibshift_net *net, uint32_t peer,
+                           const struct ibshift_net_key *key, uint64_t *note);
+void ibshift_nv_leave(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key);
+void ibshift_nv_leave_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                           const struct ibshift_net_key *key);
+
+/* short.c: short messages */
+int ibshift_nv_send_short(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                          const struct ibshift_net_message *m);
+int ibshift_nv_send_note(struct ibshift_net_verbs *nv, struct ibshift_note *note);
+bool ibshift_nv_try_send(struct ibshift_net *net, const struct ibshift_net_message *m);
+bool ibshift_nv_try_held(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                         const struct ibshift_net_message *m);
+int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                    const struct ibshift_net_message *m);
+/* head is a copy that the peer cannot change any more, payload is not. slot: where it is, or NULL
+ * when it is in a ring. Returns whether the slot is kept. */
+bool ibshift_nv_arrive(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                       const struct ibshift_wire *head, const uint8_t *payload,
+                       struct ibshift_slot *slot);
+int ibshift_nv_rings_poll(struct ibshift_net_verbs *nv);
+int ibshift_nv_ring_poll(struct ibshift_net_verbs *nv, struct ibshift_ring *ring);
+
+#endif
