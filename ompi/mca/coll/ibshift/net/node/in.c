@@ -15,30 +15,6 @@ static uint32_t quota_left(const struct ibshift_net_node *nn, const struct ibshi
     return nn->card.ring - (peer->in_quota - peer->in_returned);
 }
 
-static void give_back(struct ibshift_node_peer *peer, uint64_t length)
-{
-    peer->in_returned += ibshift_node_cost(length);
-    atomic_store_explicit(&peer->in.taken->quota, peer->in_returned, memory_order_release);
-}
-
-void ibshift_nn_drop_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                          struct ibshift_node_note *note)
-{
-    if (!note->is_free) {
-        give_back(peer, note->length);
-    }
-    ibshift_nn_note_free(nn, note);
-}
-
-static void mismatch(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                     const struct ibshift_net_key *key, uint64_t here, uint64_t there)
-{
-    ibshift_nn_break(nn, peer, -EMSGSIZE,
-                     "message %u of collective %u on communicator %u: %llu bytes here, %llu there",
-                     key->tag, key->seq, key->comm, (unsigned long long)here,
-                     (unsigned long long)there);
-}
-
 /* Tells the sender that the receive is posted; of short ones when the quota may keep them back. */
 static void grant(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                   struct ibshift_node_note *recv)
@@ -73,7 +49,7 @@ static int take_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer
                      struct ibshift_node_note *held, const struct ibshift_net_message *m)
 {
     if (held->length != m->length) {
-        mismatch(nn, peer, &m->key, m->length, held->length);
+        ibshift_nn_mismatch(nn, peer, &m->key, m->length, held->length);
         return peer->status;
     }
     if (held->done > 0) {
@@ -84,7 +60,7 @@ static int take_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer
         return IBSHIFT_NET_DONE;
     }
     if (!held->is_free) {
-        give_back(peer, held->length);
+        ibshift_nn_give_back(peer, held->length);
     }
     ibshift_nn_drop_buffer(held);
     held->kind = IBSHIFT_NODE_RECV;
@@ -261,17 +237,17 @@ static void data_came(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
             memcpy(nn->wanted->buffer, cell->data, cell->size);
         }
         nn->wanted = NULL;
-        give_back(peer, cell->size);
+        ibshift_nn_give_back(peer, cell->size);
         return;
     }
     note = place_for(nn, peer, cell, cell->size);
     if (note != NULL && note->length != cell->size) {
-        mismatch(nn, peer, &cell->key, note->length, cell->size);
+        ibshift_nn_mismatch(nn, peer, &cell->key, note->length, cell->size);
         return;
     }
     if ((note == NULL || note->kind == IBSHIFT_NODE_RECV) &&
         !(cell->flags & IBSHIFT_NODE_FREE_OF_QUOTA)) {
-        give_back(peer, cell->size);
+        ibshift_nn_give_back(peer, cell->size);
     }
     if (note != NULL) {
         if (cell->size > 0) {
@@ -319,7 +295,7 @@ static bool take_wanted_part(struct ibshift_net_node *nn, struct ibshift_node_pe
     }
     copy_from_ring(nn, peer, nn->wanted->buffer, cell->size);
     nn->wanted = NULL;
-    give_back(peer, cell->part.length);
+    ibshift_nn_give_back(peer, cell->part.length);
     ring_taken(peer, cell->size);
     return true;
 }
@@ -342,12 +318,12 @@ static void part_came(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
         return;
     }
     if (note != NULL && note->length != cell->part.length) {
-        mismatch(nn, peer, &cell->key, note->length, cell->part.length);
+        ibshift_nn_mismatch(nn, peer, &cell->key, note->length, cell->part.length);
         return;
     }
     if (is_first && !(cell->flags & IBSHIFT_NODE_FREE_OF_QUOTA) &&
         (note == NULL || note->kind == IBSHIFT_NODE_RECV)) {
-        give_back(peer, cell->part.length);
+        ibshift_nn_give_back(peer, cell->part.length);
     }
     if (note != NULL && note->done != cell->part.offset) {
         ibshift_nn_break(nn, peer, -EPROTO, "a part of a message is missing");
@@ -374,7 +350,7 @@ static void written(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
         return; /* ended meanwhile */
     }
     if (is_done && note->length != cell->grant.length) {
-        mismatch(nn, peer, &cell->key, note->length, cell->grant.length);
+        ibshift_nn_mismatch(nn, peer, &cell->key, note->length, cell->grant.length);
     } else if (is_done || note->is_revoking) {
         ibshift_nn_note_end(nn, note, is_done ? 0 : -ECANCELED);
     }
@@ -387,7 +363,7 @@ static void asked(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
         (struct ibshift_node_note *)ibshift_match_find(&nn->rx, peer->number, &cell->key);
 
     if (note != NULL && note->length != cell->grant.length) {
-        mismatch(nn, peer, &cell->key, note->length, cell->grant.length);
+        ibshift_nn_mismatch(nn, peer, &cell->key, note->length, cell->grant.length);
     }
 }
 

@@ -12,26 +12,6 @@ enum {
 
 static const uint64_t fresh = 100 * 1000 * 1000; /* ns: a pid does not come back so soon */
 
-/* Whether the peer's box has so many cells left, of which it has IBSHIFT_NODE_CELLS. */
-static bool has_cells(struct ibshift_node_peer *peer, uint32_t wanted)
-{
-    if (peer->out_cells - peer->seen.cells > IBSHIFT_NODE_CELLS - wanted) {
-        peer->seen.cells = atomic_load_explicit(&peer->out.taken->cells, memory_order_acquire);
-    }
-    return peer->out_cells - peer->seen.cells <= IBSHIFT_NODE_CELLS - wanted;
-}
-
-/* The next cell of the peer's box, or NULL: full. */
-static struct ibshift_node_cell *next_cell(struct ibshift_node_peer *peer)
-{
-    return has_cells(peer, 1) ? &peer->out.cells[peer->out_cells % IBSHIFT_NODE_CELLS] : NULL;
-}
-
-static void publish(struct ibshift_node_peer *peer, struct ibshift_node_cell *cell)
-{
-    atomic_store_explicit(&cell->turn, ++peer->out_cells, memory_order_release);
-}
-
 static uint32_t ring_room(struct ibshift_node_peer *peer, uint32_t wanted)
 {
     uint32_t size = peer->card.ring;
@@ -76,7 +56,7 @@ static int put_parts(struct ibshift_node_peer *peer, const struct ibshift_net_ke
 
     while (*done < length) {
         uint32_t n = length - *done < part ? (uint32_t)(length - *done) : part;
-        struct ibshift_node_cell *cell = next_cell(peer);
+        struct ibshift_node_cell *cell = ibshift_node_next_cell(peer);
 
         if (cell == NULL || ring_room(peer, n) < n) {
             return -EAGAIN;
@@ -91,7 +71,7 @@ static int put_parts(struct ibshift_node_peer *peer, const struct ibshift_net_ke
         cell->part.offset = *done;
         peer->out_ring += n;
         *done += n;
-        publish(peer, cell);
+        ibshift_node_publish(peer, cell);
     }
     return 0;
 }
@@ -99,7 +79,7 @@ static int put_parts(struct ibshift_node_peer *peer, const struct ibshift_net_ke
 static int put_data(struct ibshift_node_peer *peer, const struct ibshift_net_key *key,
                     const uint8_t *from, uint64_t length, uint8_t flags)
 {
-    struct ibshift_node_cell *cell = next_cell(peer);
+    struct ibshift_node_cell *cell = ibshift_node_next_cell(peer);
 
     if (cell == NULL) {
         return -EAGAIN;
@@ -111,7 +91,7 @@ static int put_data(struct ibshift_node_peer *peer, const struct ibshift_net_key
     if (length > 0) {
         memcpy(cell->data, from, length);
     }
-    publish(peer, cell);
+    ibshift_node_publish(peer, cell);
     return 0;
 }
 
@@ -161,24 +141,6 @@ static int copy_direct(struct ibshift_net_node *nn, struct ibshift_node_peer *pe
     return note->done == note->length ? 0 : -EAGAIN;
 }
 
-static int put_news(struct ibshift_node_peer *peer, enum ibshift_node_kind kind,
-                    const struct ibshift_net_key *key, uint64_t length, uint64_t address)
-{
-    struct ibshift_node_cell *cell = next_cell(peer);
-
-    if (cell == NULL) {
-        return -EAGAIN;
-    }
-    cell->kind = (uint8_t)kind;
-    cell->flags = 0;
-    cell->size = 0;
-    cell->key = *key;
-    cell->grant.length = length;
-    cell->grant.address = address;
-    publish(peer, cell);
-    return 0;
-}
-
 static int go_long(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                    struct ibshift_node_note *note)
 {
@@ -195,7 +157,7 @@ static int go_long(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
         rc = copy_direct(nn, peer, note);
     }
     if (rc == 0) {
-        rc = put_news(peer, IBSHIFT_NODE_DONE, &note->match.key, note->length, 0);
+        rc = ibshift_nn_put_news(peer, IBSHIFT_NODE_DONE, &note->match.key, note->length, 0);
     }
     if (rc == 0) {
         nn->stats.direct++;
@@ -212,7 +174,7 @@ static int go(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
     int rc;
 
     if (note->kind == IBSHIFT_NODE_NEWS) {
-        rc = put_news(peer, note->news, &note->match.key, note->length, note->target);
+        rc = ibshift_nn_put_news(peer, note->news, &note->match.key, note->length, note->target);
         if (rc == 0) {
             ibshift_nn_note_free(nn, note);
         }
@@ -244,56 +206,6 @@ void ibshift_nn_flush(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
     }
 }
 
-/* Goes now, or as soon as there is room. */
-void ibshift_nn_tell(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                     enum ibshift_node_kind kind, const struct ibshift_net_key *key,
-                     uint64_t length, uint64_t address)
-{
-    struct ibshift_node_note *note;
-
-    if (ibshift_nn_meet(nn, peer) != 0) {
-        return;
-    }
-    nn->stats.control++;
-    if (peer->ready.first == NULL && put_news(peer, kind, key, length, address) == 0) {
-        return;
-    }
-    note = ibshift_nn_note_new(nn, peer, IBSHIFT_NODE_NEWS, key);
-    if (note == NULL) {
-        if (kind != IBSHIFT_NODE_BREAK) {
-            ibshift_nn_break(nn, peer, -ENOMEM, "out of memory");
-        }
-        return;
-    }
-    note->news = (uint8_t)kind;
-    note->length = length;
-    note->target = address;
-    ibshift_nn_note_move(&peer->ready, note);
-}
-
-/* A grant that waits for room is taken back. */
-bool ibshift_nn_untell_grant(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                             const struct ibshift_net_key *key)
-{
-    for (struct ibshift_node_note *note = peer->ready.first; note != NULL; note = note->next) {
-        if (note->kind == IBSHIFT_NODE_NEWS && note->news == IBSHIFT_NODE_GRANT &&
-            memcmp(&note->match.key, key, sizeof(*key)) == 0) {
-            ibshift_nn_note_free(nn, note);
-            return true;
-        }
-    }
-    return false;
-}
-
-static void mismatch(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                     const struct ibshift_net_key *key, uint64_t here, uint64_t there)
-{
-    ibshift_nn_break(nn, peer, -EMSGSIZE,
-                     "message %u of collective %u on communicator %u: %llu bytes here, %llu there",
-                     key->tag, key->seq, key->comm, (unsigned long long)here,
-                     (unsigned long long)there);
-}
-
 /* A short one that can leave whole at once: 0, or -EAGAIN and nothing has happened. */
 static int send_now(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                     const struct ibshift_net_message *m, bool is_granted)
@@ -306,8 +218,8 @@ static int send_now(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
         (!is_granted && (peer->waiting.first != NULL || !has_quota(peer, m->length)))) {
         return -EAGAIN;
     }
-    if (m->length > IBSHIFT_NODE_CELL_DATA &&
-        (!has_cells(peer, cells) || ring_room(peer, (uint32_t)m->length) < m->length)) {
+    if (m->length > IBSHIFT_NODE_CELL_DATA && (!ibshift_node_has_cells(peer, cells) ||
+                                               ring_room(peer, (uint32_t)m->length) < m->length)) {
         return -EAGAIN;
     }
     if (put_message(nn, peer, &m->key, m->buffer, m->length,
@@ -366,7 +278,7 @@ int ibshift_nn_send(struct ibshift_net *net, const struct ibshift_net_message *m
         early = *found;
         ibshift_nn_note_free(nn, found);
         if (early.length != m->length) {
-            mismatch(nn, peer, &m->key, m->length, early.length);
+            ibshift_nn_mismatch(nn, peer, &m->key, m->length, early.length);
             return peer->status;
         }
     }
@@ -398,7 +310,7 @@ void ibshift_nn_grant_came(struct ibshift_net_node *nn, struct ibshift_node_peer
         (struct ibshift_node_note *)ibshift_match_find(&nn->tx, peer->number, &cell->key);
 
     if (note != NULL && note->length != cell->grant.length) {
-        mismatch(nn, peer, &cell->key, note->length, cell->grant.length);
+        ibshift_nn_mismatch(nn, peer, &cell->key, note->length, cell->grant.length);
         return;
     }
     if (note == NULL && ibshift_given_up_here(&nn->given_up, &cell->key)) {

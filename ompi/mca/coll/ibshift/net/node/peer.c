@@ -1,4 +1,6 @@
-/* Other processes of the host: found by their cards, met with the first message, lost in one way.
+/*
+ * Other processes of the host: found by their cards, met with the first message, lost in one way;
+ * the notes about messages with them, and the news that goes to them.
  */
 #include "net/node/private.h"
 
@@ -8,6 +10,107 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+
+static void unlink_note(struct ibshift_node_note *note)
+{
+    struct ibshift_node_list *list = note->list;
+
+    if (list == NULL) {
+        return;
+    }
+    *(note->previous != NULL ? &note->previous->next : &list->first) = note->next;
+    *(note->next != NULL ? &note->next->previous : &list->last) = note->previous;
+    note->list = NULL;
+}
+
+void ibshift_nn_note_move(struct ibshift_node_list *list, struct ibshift_node_note *note)
+{
+    unlink_note(note);
+    note->list = list;
+    note->next = NULL;
+    note->previous = list->last;
+    *(list->last != NULL ? &list->last->next : &list->first) = note;
+    list->last = note;
+}
+
+struct ibshift_node_note *ibshift_nn_note_new(struct ibshift_net_node *nn,
+                                              struct ibshift_node_peer *peer,
+                                              enum ibshift_node_note_kind kind,
+                                              const struct ibshift_net_key *key)
+{
+    struct ibshift_node_note *note = nn->free_notes;
+
+    if (note != NULL) {
+        nn->free_notes = note->next;
+    } else if ((note = malloc(sizeof(*note))) == NULL) {
+        return NULL;
+    }
+    *note = (struct ibshift_node_note){.match = {.peer = peer->number, .key = *key},
+                                       .kind = (uint8_t)kind};
+    return note;
+}
+
+void ibshift_nn_enter(struct ibshift_match_table *table, struct ibshift_node_note *note)
+{
+    ibshift_match_add(table, &note->match);
+    note->is_in_table = true;
+}
+
+void ibshift_nn_leave(struct ibshift_match_table *table, struct ibshift_node_note *note)
+{
+    if (note->is_in_table) {
+        ibshift_match_remove(table, &note->match);
+        note->is_in_table = false;
+    }
+}
+
+static struct ibshift_match_table *table_of(struct ibshift_net_node *nn,
+                                            const struct ibshift_node_note *note)
+{
+    return note->kind == IBSHIFT_NODE_RECV || note->kind == IBSHIFT_NODE_HELD ? &nn->rx : &nn->tx;
+}
+
+/* Of one that was held. */
+void ibshift_nn_drop_buffer(struct ibshift_node_note *note)
+{
+    if (note->buffer != note->small) {
+        free(note->buffer);
+    }
+}
+
+void ibshift_nn_note_free(struct ibshift_net_node *nn, struct ibshift_node_note *note)
+{
+    ibshift_nn_leave(table_of(nn, note), note);
+    unlink_note(note);
+    if (note->kind == IBSHIFT_NODE_HELD) {
+        ibshift_nn_drop_buffer(note);
+    }
+    note->next = nn->free_notes;
+    nn->free_notes = note;
+}
+
+/* Its event follows with the next poll. */
+void ibshift_nn_note_end(struct ibshift_net_node *nn, struct ibshift_node_note *note, int status)
+{
+    ibshift_nn_leave(table_of(nn, note), note);
+    note->status = status;
+    ibshift_nn_note_move(&nn->ended, note);
+}
+
+void ibshift_nn_give_back(struct ibshift_node_peer *peer, uint64_t length)
+{
+    peer->in_returned += ibshift_node_cost(length);
+    atomic_store_explicit(&peer->in.taken->quota, peer->in_returned, memory_order_release);
+}
+
+void ibshift_nn_drop_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                          struct ibshift_node_note *note)
+{
+    if (!note->is_free) {
+        ibshift_nn_give_back(peer, note->length);
+    }
+    ibshift_nn_note_free(nn, note);
+}
 
 static uint32_t slot_of(const struct ibshift_net_node *nn, uint32_t number)
 {
@@ -45,28 +148,6 @@ struct ibshift_node_peer *ibshift_nn_peer(struct ibshift_net_node *nn, uint32_t 
     uint32_t slot = slot_of(nn, number);
 
     return nn->places[slot].peer != 0 ? nn->peers[nn->places[slot].place] : add(nn, number, slot);
-}
-
-/* Before anything is sent: opens the peer's segment and says who comes. 0, or why it has failed. */
-int ibshift_nn_meet(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
-{
-    char why[160];
-    int rc;
-
-    if (peer->status != 0 || peer->theirs.base != NULL) {
-        return peer->status;
-    }
-    rc =
-        ibshift_node_segment_open(nn->options.folder, &peer->card, &peer->theirs, why, sizeof(why));
-    if (rc != 0) {
-        ibshift_nn_break(nn, peer, -EHOSTUNREACH, "%s", why);
-        return peer->status;
-    }
-    peer->out = ibshift_node_box(peer->theirs.base, nn->card.place, peer->card.ring);
-    peer->out.cells[0].kind = IBSHIFT_NODE_HELLO;
-    peer->out.cells[0].value = nn->options.self;
-    atomic_store_explicit(&peer->out.cells[0].turn, ++peer->out_cells, memory_order_release);
-    return 0;
 }
 
 static void say_copies(struct ibshift_net_node *nn, int error)
@@ -120,6 +201,25 @@ static void end_all(struct ibshift_net_node *nn, struct ibshift_node_list *list,
     }
 }
 
+/* 0, or -EAGAIN: there is no room now. */
+int ibshift_nn_put_news(struct ibshift_node_peer *peer, enum ibshift_node_kind kind,
+                        const struct ibshift_net_key *key, uint64_t length, uint64_t address)
+{
+    struct ibshift_node_cell *cell = ibshift_node_next_cell(peer);
+
+    if (cell == NULL) {
+        return -EAGAIN;
+    }
+    cell->kind = (uint8_t)kind;
+    cell->flags = 0;
+    cell->size = 0;
+    cell->key = *key;
+    cell->grant.length = length;
+    cell->grant.address = address;
+    ibshift_node_publish(peer, cell);
+    return 0;
+}
+
 /* What it has written before it ended counts: callers take its cells first. */
 void ibshift_nn_break(struct ibshift_net_node *nn, struct ibshift_node_peer *peer, int status,
                       const char *format, ...)
@@ -143,6 +243,78 @@ void ibshift_nn_break(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
     end_all(nn, &peer->resting, status);
 }
 
+/* Before anything is sent: opens the peer's segment and says who comes. 0, or why it has failed. */
+int ibshift_nn_meet(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
+{
+    char why[160];
+    int rc;
+
+    if (peer->status != 0 || peer->theirs.base != NULL) {
+        return peer->status;
+    }
+    rc =
+        ibshift_node_segment_open(nn->options.folder, &peer->card, &peer->theirs, why, sizeof(why));
+    if (rc != 0) {
+        ibshift_nn_break(nn, peer, -EHOSTUNREACH, "%s", why);
+        return peer->status;
+    }
+    peer->out = ibshift_node_box(peer->theirs.base, nn->card.place, peer->card.ring);
+    peer->out.cells[0].kind = IBSHIFT_NODE_HELLO;
+    peer->out.cells[0].value = nn->options.self;
+    atomic_store_explicit(&peer->out.cells[0].turn, ++peer->out_cells, memory_order_release);
+    return 0;
+}
+
+/* Goes now, or as soon as there is room. */
+void ibshift_nn_tell(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                     enum ibshift_node_kind kind, const struct ibshift_net_key *key,
+                     uint64_t length, uint64_t address)
+{
+    struct ibshift_node_note *note;
+
+    if (ibshift_nn_meet(nn, peer) != 0) {
+        return;
+    }
+    nn->stats.control++;
+    if (peer->ready.first == NULL && ibshift_nn_put_news(peer, kind, key, length, address) == 0) {
+        return;
+    }
+    note = ibshift_nn_note_new(nn, peer, IBSHIFT_NODE_NEWS, key);
+    if (note == NULL) {
+        if (kind != IBSHIFT_NODE_BREAK) {
+            ibshift_nn_break(nn, peer, -ENOMEM, "out of memory");
+        }
+        return;
+    }
+    note->news = (uint8_t)kind;
+    note->length = length;
+    note->target = address;
+    ibshift_nn_note_move(&peer->ready, note);
+}
+
+/* A grant that waits for room is taken back. */
+bool ibshift_nn_untell_grant(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                             const struct ibshift_net_key *key)
+{
+    for (struct ibshift_node_note *note = peer->ready.first; note != NULL; note = note->next) {
+        if (note->kind == IBSHIFT_NODE_NEWS && note->news == IBSHIFT_NODE_GRANT &&
+            memcmp(&note->match.key, key, sizeof(*key)) == 0) {
+            ibshift_nn_note_free(nn, note);
+            return true;
+        }
+    }
+    return false;
+}
+
+void ibshift_nn_mismatch(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                         const struct ibshift_net_key *key, uint64_t here, uint64_t there)
+{
+    ibshift_nn_break(nn, peer, -EMSGSIZE,
+                     "message %u of collective %u on communicator %u: %llu bytes here, %llu there",
+                     key->tag, key->seq, key->comm, (unsigned long long)here,
+                     (unsigned long long)there);
+}
+
 bool ibshift_nn_check_alive(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
 {
     if (ibshift_nn_meet(nn, peer) != 0) {
@@ -151,7 +323,7 @@ bool ibshift_nn_check_alive(struct ibshift_net_node *nn, struct ibshift_node_pee
     if (ibshift_node_segment_is_alive(&peer->theirs)) {
         return true;
     }
-    ibshift_nn_take(nn, peer);
+    nn->take(nn, peer);
     ibshift_nn_break(nn, peer, -ETIMEDOUT, "the process has ended");
     return false;
 }

@@ -83,6 +83,8 @@ struct ibshift_net_node {
     struct ibshift_node_list ended;
     struct ibshift_node_note *free_notes;
     bool has_said_copy;
+    /* What a peer has written before it ended counts: set when the net opens, by those who read. */
+    void (*take)(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
     struct ibshift_node_stats stats;
 };
 
@@ -103,15 +105,29 @@ static inline uint32_t ibshift_node_cost(uint64_t length)
     return (uint32_t)length + 64;
 }
 
-/* peer.c */
-struct ibshift_node_peer *ibshift_nn_peer(struct ibshift_net_node *nn, uint32_t number);
-int ibshift_nn_meet(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
-bool ibshift_nn_can_copy(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
-void ibshift_nn_break(struct ibshift_net_node *nn, struct ibshift_node_peer *peer, int status,
-                      const char *format, ...) __attribute__((format(printf, 4, 5)));
-bool ibshift_nn_check_alive(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
+/* Whether the peer's box has so many cells left, of which it has IBSHIFT_NODE_CELLS. */
+static inline bool ibshift_node_has_cells(struct ibshift_node_peer *peer, uint32_t wanted)
+{
+    if (peer->out_cells - peer->seen.cells > IBSHIFT_NODE_CELLS - wanted) {
+        peer->seen.cells = atomic_load_explicit(&peer->out.taken->cells, memory_order_acquire);
+    }
+    return peer->out_cells - peer->seen.cells <= IBSHIFT_NODE_CELLS - wanted;
+}
 
-/* note.c */
+/* The next cell of the peer's box, or NULL: full. */
+static inline struct ibshift_node_cell *ibshift_node_next_cell(struct ibshift_node_peer *peer)
+{
+    return ibshift_node_has_cells(peer, 1) ? &peer->out.cells[peer->out_cells % IBSHIFT_NODE_CELLS]
+                                           : NULL;
+}
+
+static inline void ibshift_node_publish(struct ibshift_node_peer *peer,
+                                        struct ibshift_node_cell *cell)
+{
+    atomic_store_explicit(&cell->turn, ++peer->out_cells, memory_order_release);
+}
+
+/* peer.c: notes, peers, news to them */
 struct ibshift_node_note *ibshift_nn_note_new(struct ibshift_net_node *nn,
                                               struct ibshift_node_peer *peer,
                                               enum ibshift_node_note_kind kind,
@@ -122,14 +138,28 @@ void ibshift_nn_note_end(struct ibshift_net_node *nn, struct ibshift_node_note *
 void ibshift_nn_note_move(struct ibshift_node_list *list, struct ibshift_node_note *note);
 void ibshift_nn_enter(struct ibshift_match_table *table, struct ibshift_node_note *note);
 void ibshift_nn_leave(struct ibshift_match_table *table, struct ibshift_node_note *note);
-void ibshift_nn_notes_free(struct ibshift_net_node *nn);
+struct ibshift_node_peer *ibshift_nn_peer(struct ibshift_net_node *nn, uint32_t number);
+int ibshift_nn_meet(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
+bool ibshift_nn_can_copy(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
+void ibshift_nn_break(struct ibshift_net_node *nn, struct ibshift_node_peer *peer, int status,
+                      const char *format, ...) __attribute__((format(printf, 4, 5)));
+bool ibshift_nn_check_alive(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
+void ibshift_nn_give_back(struct ibshift_node_peer *peer, uint64_t length);
+void ibshift_nn_drop_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                          struct ibshift_node_note *note);
+int ibshift_nn_put_news(struct ibshift_node_peer *peer, enum ibshift_node_kind kind,
+                        const struct ibshift_net_key *key, uint64_t length, uint64_t address);
+void ibshift_nn_tell(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                     enum ibshift_node_kind kind, const struct ibshift_net_key *key,
+                     uint64_t length, uint64_t address);
+bool ibshift_nn_untell_grant(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                             const struct ibshift_net_key *key);
+void ibshift_nn_mismatch(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                         const struct ibshift_net_key *key, uint64_t here, uint64_t there);
 
 /* out.c */
 int ibshift_nn_send(struct ibshift_net *net, const struct ibshift_net_message *message);
 bool ibshift_nn_try_send(struct ibshift_net *net, const struct ibshift_net_message *message);
-void ibshift_nn_tell(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                     enum ibshift_node_kind kind, const struct ibshift_net_key *key,
-                     uint64_t length, uint64_t address);
 void ibshift_nn_flush(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
 void ibshift_nn_grant_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                            const struct ibshift_node_cell *cell);
@@ -138,15 +168,11 @@ void ibshift_nn_ungrant_came(struct ibshift_net_node *nn, struct ibshift_node_pe
 void ibshift_nn_revoke_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                             const struct ibshift_node_cell *cell);
 void ibshift_nn_ask(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
-bool ibshift_nn_untell_grant(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                             const struct ibshift_net_key *key);
 
 /* in.c */
 int ibshift_nn_recv(struct ibshift_net *net, const struct ibshift_net_message *message);
 bool ibshift_nn_try_recv(struct ibshift_net *net, const struct ibshift_net_message *message);
 void ibshift_nn_take(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
-void ibshift_nn_drop_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                          struct ibshift_node_note *note);
 
 /* give_up.c */
 void ibshift_nn_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq);

@@ -124,7 +124,12 @@ static void destroy(struct ibshift_net *net)
         free_peer(nn, nn->peers[nn->met[i]]);
     }
     free_list(nn, &nn->ended);
-    ibshift_nn_notes_free(nn);
+    while (nn->free_notes != NULL) {
+        struct ibshift_node_note *note = nn->free_notes;
+
+        nn->free_notes = note->next;
+        free(note);
+    }
     ibshift_given_up_free(&nn->given_up);
     ibshift_match_free(&nn->rx);
     ibshift_match_free(&nn->tx);
@@ -183,6 +188,7 @@ int ibshift_net_node_create(const struct ibshift_node_options *options, struct i
         return rc;
     }
     nn->net.ops = &ops;
+    nn->take = ibshift_nn_take;
     nn->options = *options;
     if (nn->options.folder == NULL) {
         nn->options.folder = default_folder;
