@@ -2,13 +2,6 @@
 
 #include <time.h>
 
-static _Thread_local unsigned salt;
-
-unsigned next_salt(void)
-{
-    return ++salt;
-}
-
 /* One clock for all ranks of this host; MPI_Wtime() counts from each process's own start. */
 static double seconds(void)
 {
@@ -44,7 +37,7 @@ void check_barrier(MPI_Comm comm, const struct how *how)
 void check_collectives(MPI_Comm comm, const struct how *how)
 {
     /* The same salts from here on: the ranks may have done different things before. */
-    MPI_Allreduce(MPI_IN_PLACE, &salt, 1, MPI_UNSIGNED, MPI_MAX, comm);
+    agree_on_salt(comm);
     check_barrier(comm, how);
     check_data_movement(comm, how);
     check_vectors(comm, how);

@@ -26,6 +26,4 @@ void check_data_movement(MPI_Comm comm, const struct how *how);
 void check_vectors(MPI_Comm comm, const struct how *how);
 void check_reductions(MPI_Comm comm, const struct how *how);
 
-unsigned next_salt(void);
-
 #endif

@@ -133,3 +133,15 @@ MPI_Op compose_op(const struct layout *layout)
                   0, &op);
     return op;
 }
+
+static _Thread_local unsigned last_salt;
+
+unsigned next_salt(void)
+{
+    return ++last_salt;
+}
+
+void agree_on_salt(MPI_Comm comm)
+{
+    MPI_Allreduce(MPI_IN_PLACE, &last_salt, 1, MPI_UNSIGNED, MPI_MAX, comm);
+}

@@ -44,4 +44,9 @@ int compose(int first, int second);
 /* compose() on every word of every element of the layout in use. */
 MPI_Op compose_op(const struct layout *layout);
 
+/* Another one with each call, the same on all ranks that call alike. */
+unsigned next_salt(void);
+/* From here on the ranks of a communicator go on with the same one. */
+void agree_on_salt(MPI_Comm comm);
+
 #endif
