@@ -247,6 +247,23 @@ static int datagrams(struct ranks *r)
     return 0;
 }
 
+/* It says of processes that the job does not have that they do not answer. */
+static int hearsay(struct ranks *r)
+{
+    for (uint32_t i = 0; r->self == 1 && i < DATAGRAMS; i++) {
+        const struct ibshift_net_cause why = {.peer = 100 + i, .status = -ETIMEDOUT};
+
+        ibshift_net_give_up(r->net, 100 + i, &why);
+        ibshift_net_abort(r->net, 0, 100 + i, 1);
+    }
+    pass(r, r->self == 1, (uint32_t)!r->self, 10);
+    pass(r, r->self == 0, (uint32_t)!r->self, 20);
+    if (r->self == 0 && nv_of(r)->connection_count != 1) {
+        ranks_fail(r, "%u connections instead of 1", nv_of(r)->connection_count);
+    }
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*body)(struct ranks *);
@@ -254,7 +271,7 @@ static const struct {
 } cases[] = {
     {"long_record", long_record, 2},   {"long_message", long_message, 2},
     {"double_piece", double_piece, 2}, {"closed_ring", closed_ring, 2},
-    {"datagrams", datagrams, 4},
+    {"datagrams", datagrams, 4},       {"hearsay", hearsay, 2},
 };
 
 int main(int argc, char **argv)
@@ -268,6 +285,7 @@ int main(int argc, char **argv)
             return ranks_run(&r, cases[i].body, 0);
         }
     }
-    fprintf(stderr, "cases: long_record, long_message, double_piece, closed_ring or datagrams\n");
+    fprintf(stderr,
+            "cases: long_record, long_message, double_piece, closed_ring, datagrams or hearsay\n");
     return 2;
 }

@@ -290,7 +290,7 @@ static struct ibshift_connection *sender_of(struct ibshift_net_verbs *nv,
 /* The peer does not answer the reporter, with whom it is connected: it will hardly answer us. */
 static void reported(struct ibshift_net_verbs *nv, uint32_t peer, uint32_t reporter)
 {
-    struct ibshift_connection *c = ibshift_nv_peer(nv, peer);
+    struct ibshift_connection *c = peer < nv->options.peers ? ibshift_nv_peer(nv, peer) : NULL;
 
     if (c != NULL && c->reported == 0 && c->status == 0) {
         c->reported = ibshift_net_now(&nv->net);
