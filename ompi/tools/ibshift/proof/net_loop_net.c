@@ -137,7 +137,9 @@ static void arrive(struct ibshift_loop *loop, struct endpoint *endpoint, struct 
 
     loop->endpoints[send->from].on_the_wire--;
     if (link == NULL && is_short(loop, send) &&
-        ibshift_loop_remembers(&endpoint->dropped, endpoint->self, send->key.comm, send->key.seq)) {
+        (ibshift_loop_has_given_up(endpoint, send->key.comm) ||
+         ibshift_loop_remembers(&endpoint->dropped, endpoint->self, send->key.comm,
+                                send->key.seq))) {
         ibshift_loop_message_end(loop, send, 0, loop->now);
         return;
     }
@@ -383,6 +385,34 @@ static void loop_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, ui
     ibshift_loop_unlock(endpoint, 0);
 }
 
+static void loop_give_up(struct ibshift_net *net, uint32_t comm,
+                         const struct ibshift_net_cause *why)
+{
+    struct endpoint *endpoint = ibshift_loop_lock(net);
+
+    ibshift_given_up_add_comm(&endpoint->given_up, comm, why, why);
+    ibshift_loop_unlock(endpoint, 0);
+}
+
+static bool loop_has_given_up(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why)
+{
+    struct endpoint *endpoint = ibshift_loop_lock(net);
+    const struct ibshift_given_up_comm *known = ibshift_given_up_comm(&endpoint->given_up, comm);
+
+    if (known != NULL) {
+        *why = known->with;
+    }
+    return ibshift_loop_unlock(endpoint, known != NULL);
+}
+
+static void loop_enter(struct ibshift_net *net, uint32_t comm)
+{
+    struct endpoint *endpoint = ibshift_loop_lock(net);
+
+    ibshift_given_up_enter(&endpoint->given_up, comm);
+    ibshift_loop_unlock(endpoint, 0);
+}
+
 static void loop_probe(struct ibshift_net *net, uint32_t peer)
 {
     struct endpoint *endpoint = ibshift_loop_lock(net);
@@ -455,6 +485,9 @@ static const struct ibshift_net_ops loop_ops = {
     .poll = loop_poll,
     .cancel = loop_cancel,
     .abort = loop_abort,
+    .give_up = loop_give_up,
+    .has_given_up = loop_has_given_up,
+    .enter = loop_enter,
     .probe = loop_probe,
     .granted = granted,
     .leave = leave,
@@ -550,6 +583,7 @@ void ibshift_loop_free(struct ibshift_loop *loop)
         free_chain(loop, loop->endpoints[i].arriving.first);
         free_chain(loop, loop->endpoints[i].ended.first);
         free(loop->endpoints[i].failed);
+        ibshift_given_up_free(&loop->endpoints[i].given_up);
     }
     free(loop->table.heads);
     free(loop->endpoints);

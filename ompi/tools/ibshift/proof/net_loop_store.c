@@ -243,6 +243,11 @@ static void remember(struct memory *memory, uint32_t peer, uint32_t comm, uint32
     memory->entries[slot].seq = seq;
 }
 
+bool ibshift_loop_has_given_up(const struct endpoint *endpoint, uint32_t comm)
+{
+    return ibshift_given_up_comm(&endpoint->given_up, comm) != NULL;
+}
+
 void ibshift_loop_drop(struct endpoint *endpoint, uint32_t comm, uint32_t seq)
 {
     remember(&endpoint->dropped, endpoint->self, comm, seq);
@@ -254,7 +259,7 @@ void ibshift_loop_give_up(struct endpoint *endpoint, uint32_t peer, uint32_t com
 {
     struct endpoint *other = &endpoint->loop->endpoints[peer];
 
-    if (endpoint->is_dead || other->is_dead ||
+    if (endpoint->is_dead || other->is_dead || ibshift_loop_has_given_up(other, comm) ||
         ibshift_loop_remembers(&other->aborted, endpoint->self, comm, seq)) {
         return;
     }

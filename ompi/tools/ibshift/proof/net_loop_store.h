@@ -3,6 +3,7 @@
 
 /* Where the messages of a loop are: on the wire, in the table, or ended. */
 
+#include "net/given_up.h"
 #include "proof/net_loop.h"
 
 #include <pthread.h>
@@ -64,11 +65,12 @@ struct endpoint {
     uint64_t ahead; /* of its clock */
     double drift;
     bool is_dead;
-    struct list arriving;  /* sends to this endpoint */
-    struct list ended;     /* events to be polled */
-    struct memory dropped; /* cancelled here: late messages go nowhere */
-    struct memory aborted; /* given up by a peer */
-    int *failed;           /* per peer: 0, or the status of its failure */
+    struct list arriving;             /* sends to this endpoint */
+    struct list ended;                /* events to be polled */
+    struct memory dropped;            /* cancelled here: late messages go nowhere */
+    struct memory aborted;            /* given up by a peer */
+    struct ibshift_given_up given_up; /* its communicators */
+    int *failed;                      /* per peer: 0, or the status of its failure */
 };
 
 /* lock covers the loop, its endpoints and all messages, and every copy from buffer to buffer. */
@@ -132,6 +134,8 @@ void ibshift_loop_message_free(struct ibshift_loop *loop, struct message *messag
 /* Faults; all under the lock. */
 void ibshift_loop_die(struct endpoint *endpoint);
 void ibshift_loop_fail_peer(struct endpoint *endpoint, uint32_t peer, int status);
+/* Whether what comes for the communicator goes nowhere. */
+bool ibshift_loop_has_given_up(const struct endpoint *endpoint, uint32_t comm);
 void ibshift_loop_drop(struct endpoint *endpoint, uint32_t comm, uint32_t seq);
 void ibshift_loop_give_up(struct endpoint *endpoint, uint32_t peer, uint32_t comm, uint32_t seq);
 bool ibshift_loop_remembers(const struct memory *memory, uint32_t peer, uint32_t comm,
