@@ -161,6 +161,96 @@ static void nobody_passes_a_barrier_without_the_dead(void **state)
     (void)state;
 }
 
+/*
+ * Several collectives of one communicator are under way when a rank dies, and each rank hears of it
+ * in another one first. There is no deadline: nobody may need it.
+ */
+static void kill_one_of_many(uint64_t *random)
+{
+    enum { MOST = 4, TRIES = 50 };
+    uint32_t ranks = 3 + world_random_below(random, 6), victim = world_random_below(random, ranks);
+    struct world *world = new_world(ranks, PATIENCE, 0, random);
+    struct work *works[MOST];
+    uint32_t count = 0;
+
+    for (int i = 0; i < TRIES && count < MOST; i++) {
+        struct work_options options;
+        const struct ibshift_alg *alg =
+            ibshift_alg_table[world_random_below(random, (uint32_t)ibshift_alg_count)];
+
+        if (random_options(&options, alg, ranks, random)) {
+            works[count++] = work_create(world, &options, random);
+        }
+    }
+    ibshift_loop_kill_after(world->loop, victim, world_random_below(random, 12));
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t rank = 0; rank < ranks; rank++) {
+            work_start(works[i], rank, i);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        wait_all(works[i], random);
+        failures(works[i]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        work_free(works[i]);
+    }
+    drain(world, random);
+    world_free(world);
+}
+
+static void peer_dies_in_several_collectives_of_one_communicator(void **state)
+{
+    uint64_t random = seed + 5;
+
+    for (int round = 0; round < 300; round++) {
+        kill_one_of_many(&random);
+    }
+    (void)state;
+}
+
+/* As nets do that are asked after a communicator one of whose members they know to be dead. */
+static void what_runs_fails_when_the_net_gives_the_communicator_up(void **state)
+{
+    const struct ibshift_net_cause why = {.peer = 2, .status = -ETIMEDOUT};
+    const struct ibshift_alg *alg = ibshift_alg_find(IBSHIFT_BARRIER, "dissemination");
+    uint64_t random = seed + 6;
+    struct world *world = new_world(5, PATIENCE, 0, &random);
+    struct work_options options;
+    struct work *works[3]; /* of two communicators */
+
+    assert_true(random_options(&options, alg, 5, &random));
+    for (uint32_t i = 0; i < 3; i++) {
+        options.comm = i / 2;
+        works[i] = work_create(world, &options, &random);
+        work_start(works[i], 0, i);
+    }
+    ibshift_net_give_up(ibshift_loop_net(world->loop, 0), 0, &why);
+    for (int turn = 0; turn < MANY_TURNS && !(work_is_done(works[0]) && work_is_done(works[1]));
+         turn++) {
+        world_turn(world, &random);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_true(work_is_done(works[i]));
+        assert_int_equal(works[i]->ops[0].status, -ETIMEDOUT);
+        assert_int_equal(works[i]->ops[0].failed_rank, 2);
+    }
+    assert_false(work_is_done(works[2]));
+    for (uint32_t i = 0; i < 3; i++) {
+        for (uint32_t rank = 1; rank < 5; rank++) {
+            work_start(works[i], rank, i);
+        }
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        wait_all(works[i], &random);
+        assert_int_equal(failures(works[i]), i < 2 ? 5 : 0);
+        work_free(works[i]);
+    }
+    drain(world, &random);
+    world_free(world);
+    (void)state;
+}
+
 static void late_rank_is_not_a_dead_one(void **state)
 {
     uint64_t random = seed + 2;
@@ -261,6 +351,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(peer_dies_in_every_algorithm),
         cmocka_unit_test(nobody_passes_a_barrier_without_the_dead),
+        cmocka_unit_test(peer_dies_in_several_collectives_of_one_communicator),
+        cmocka_unit_test(what_runs_fails_when_the_net_gives_the_communicator_up),
         cmocka_unit_test(late_rank_is_not_a_dead_one),
         cmocka_unit_test(deadline_ends_the_wait_for_a_rank_that_never_comes),
         cmocka_unit_test(sizes_that_differ_end_in_an_error_and_harm_nobody_else),

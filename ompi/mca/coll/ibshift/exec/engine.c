@@ -118,6 +118,7 @@ void ibshift_engine_give_up(struct ibshift_engine *engine, uint32_t comm, uint32
     pthread_mutex_lock(&engine->lock);
     ibshift_net_give_up(engine->exec.net, comm,
                         &(struct ibshift_net_cause){.peer = peer, .status = status});
+    engine->exec.is_given_up = true;
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -359,6 +360,25 @@ static void look_at_clock(struct ibshift_engine *engine)
     }
 }
 
+/*
+ * On a communicator that was given up the net drops what comes, also a peer's word that it has
+ * given another of the collectives up: those that run would wait for ever.
+ */
+static int fail_given_up(struct ibshift_engine *engine)
+{
+    int count = 0;
+
+    for (struct ibshift_op *op = engine->active; op != NULL; op = op->next_active) {
+        if (atomic_load_explicit(&op->state, memory_order_relaxed) == IBSHIFT_OP_RUNNING &&
+            ibshift_op_fail_if_given_up(op, &engine->exec)) {
+            enqueue(engine, op);
+            count++;
+        }
+    }
+    engine->exec.is_given_up = false;
+    return count;
+}
+
 int ibshift_engine_progress(struct ibshift_engine *engine)
 {
     struct ibshift_net_event events[EVENTS_AT_ONCE];
@@ -379,6 +399,10 @@ int ibshift_engine_progress(struct ibshift_engine *engine)
     count += run_queue(engine);
     if (++engine->calls % CALLS_PER_LOOK == 0 && engine->active != NULL) {
         look_at_clock(engine);
+        engine->exec.is_given_up = true; /* the net may have, by itself, when a peer asked */
+    }
+    if (engine->exec.is_given_up) {
+        count += fail_given_up(engine);
     }
     ended = take_ended(engine);
     pthread_mutex_unlock(&engine->lock);

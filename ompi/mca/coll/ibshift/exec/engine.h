@@ -33,7 +33,7 @@ void ibshift_engine_detach(struct ibshift_engine *engine, struct ibshift_op *op)
 /* The communicator begins here. */
 void ibshift_engine_enter(struct ibshift_engine *engine, uint32_t comm);
 
-/* Nothing more is started on the communicator: peer and status say why. */
+/* Nothing more is started on the communicator, and what runs fails: peer and status say why. */
 void ibshift_engine_give_up(struct ibshift_engine *engine, uint32_t comm, uint32_t peer,
                             int status);
 

@@ -24,21 +24,6 @@ static enum ibshift_op_state state_of(const struct ibshift_op *op)
     return atomic_load_explicit(&op->state, memory_order_relaxed);
 }
 
-/* Its communicator was given up before it began: it fails with the same peer. */
-static void fail_if_given_up(struct ibshift_op *op, struct ibshift_exec *exec)
-{
-    struct ibshift_net_cause why;
-    uint32_t rank = 0;
-
-    if (!ibshift_net_has_given_up(exec->net, op->params.comm, &why)) {
-        return;
-    }
-    while (rank < op->params.plan.ranks && ibshift_op_peer(op, rank) != why.peer) {
-        rank++;
-    }
-    ibshift_op_fail(op, exec, rank < op->params.plan.ranks ? rank : op->params.rank, why.status);
-}
-
 /* The pace's state is for ops that have ever had one: most never need its 6 KB. */
 static int prepare_pace(struct ibshift_op *op)
 {
@@ -83,7 +68,7 @@ void ibshift_op_begin(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t
     if (rc != 0) {
         ibshift_op_fail(op, exec, params->rank, rc);
     } else {
-        fail_if_given_up(op, exec);
+        (void)ibshift_op_fail_if_given_up(op, exec);
     }
 }
 
@@ -423,6 +408,7 @@ void ibshift_op_fail(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t 
     op->status = status;
     op->failed_rank = rank;
     atomic_store_explicit(&op->state, IBSHIFT_OP_DRAINING, memory_order_relaxed);
+    exec->is_given_up = true;
     ibshift_net_give_up(exec->net, op->params.comm, &why); /* first: the net may tell the reason */
     ibshift_net_cancel(exec->net, op->params.comm, op->seq);
     abort_peers(op, exec);
@@ -432,6 +418,21 @@ void ibshift_op_fail(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t 
             land(op, IBSHIFT_CLASS_SEND, op->pace->deferred[--op->pace->deferred_count].index);
         }
     }
+}
+
+bool ibshift_op_fail_if_given_up(struct ibshift_op *op, struct ibshift_exec *exec)
+{
+    struct ibshift_net_cause why;
+    uint32_t rank = 0;
+
+    if (!ibshift_net_has_given_up(exec->net, op->params.comm, &why)) {
+        return false;
+    }
+    while (rank < op->params.plan.ranks && ibshift_op_peer(op, rank) != why.peer) {
+        rank++;
+    }
+    ibshift_op_fail(op, exec, rank < op->params.plan.ranks ? rank : op->params.rank, why.status);
+    return true;
 }
 
 bool ibshift_op_is_over(const struct ibshift_op *op)

@@ -12,6 +12,7 @@ struct ibshift_exec {
     void (*trace)(void *context, const struct ibshift_op *op, const char *line); /* or NULL */
     void *trace_context;
     struct ibshift_engine_stats stats;
+    bool is_given_up; /* a communicator was: ops may run on it that have yet to fail */
 };
 
 /* run: the steps of a tape that have been done, or NULL. */
@@ -35,6 +36,9 @@ void ibshift_op_event(struct ibshift_op *op, struct ibshift_exec *exec, enum ibs
 /* Cancels the op's messages, gives its communicator up and tells everyone who may still wait for
    this rank. */
 void ibshift_op_fail(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t rank, int status);
+
+/* Whether the net has given the op's communicator up: then the op fails with the same peer. */
+bool ibshift_op_fail_if_given_up(struct ibshift_op *op, struct ibshift_exec *exec);
 
 /* Nothing in flight, and nothing left to do. */
 bool ibshift_op_is_over(const struct ibshift_op *op);

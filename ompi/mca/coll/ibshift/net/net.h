@@ -146,7 +146,8 @@ struct ibshift_net_ops {
     /*
      * This side takes part in nothing more on the communicator, for the reason given: what comes
      * for it is dropped, and a peer that ask()s about one of its collectives is answered as by
-     * abort(). Holds until enter() of the same number. has_given_up(): whether it did, and why; the
+     * abort(). So the caller ends all that it runs there. A net may also do it by itself, before it
+     * answers. Holds until enter() of the same number. has_given_up(): whether it did, and why; the
      * peer is the one whose failure was noticed here. Both may be NULL, together.
      */
     void (*give_up)(struct ibshift_net *net, uint32_t comm, const struct ibshift_net_cause *why);
