@@ -347,14 +347,12 @@ static void look_at_clock(struct ibshift_engine *engine)
             continue;
         }
         op->idle += delta;
-        if (atomic_load_explicit(&op->state, memory_order_relaxed) != IBSHIFT_OP_RUNNING) {
-            continue;
-        }
-        if (options->deadline != 0 && op->idle >= options->deadline) {
+        if (options->deadline != 0 && op->idle >= options->deadline &&
+            atomic_load_explicit(&op->state, memory_order_relaxed) == IBSHIFT_OP_RUNNING) {
             ibshift_op_fail(op, &engine->exec, ibshift_op_awaited_rank(op), -ETIME);
             enqueue(engine, op);
         } else if (options->patience != 0 && op->idle - op->probed >= options->patience) {
-            op->probed = op->idle;
+            op->probed = op->idle; /* also one that has failed may wait for a peer that dies */
             ibshift_op_probe(op, engine->exec.net);
         }
     }
