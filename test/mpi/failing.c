@@ -9,6 +9,8 @@
  *     failing HOW VICTIM COMMAND    rank 0 runs COMMAND, which may kill rank VICTIM, while all make
  * communicators: each rank that lives gets an error, and stays until all others have one too
  *     failing early VICTIM SEED     rank VICTIM kills itself before one of the first collectives
+ *     failing several VICTIM BYTES  rank VICTIM kills itself inside nonblocking collectives of one
+ * communicator
  *     failing unlike BYTES -        rank 0 calls with another count; or fatal_unlike
  * FORM: nonblocking, persistent. EXPECT: right, error, any, or fatal, which is error under
  * MPI_ERRORS_ARE_FATAL. HOW: dup, idup, split, split_type, create, create_group, or fatal_dup.
@@ -158,6 +160,43 @@ static void killed(enum form form, long bytes)
     if (bytes <= EAGER) {
         check_communicator(living);
         MPI_Barrier(living);
+    }
+    printf("rank %d: %d errors, %d right, after %.1f s\n", rank, errors, right, seconds() - begin);
+    CHECK(errors > 0, "nobody noticed");
+}
+
+/* All are under way when the victim has begun half of them and dies. */
+static void several(int victim, long bytes)
+{
+    enum { SEVERAL = 12 };
+    struct trial trials[SEVERAL] = {0};
+    struct job_kit *kit = job_kit_create();
+    double begin;
+
+    for (int i = 0; i < SEVERAL; i++) {
+        expect(&trials[i], MPI_COMM_WORLD, kit, (uint64_t)i, JOB_COLLECTIVE_COUNT, bytes);
+        job_fill(&trials[i].job);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < SEVERAL; i++) {
+        int rc;
+
+        if (rank == victim && i == SEVERAL / 2) {
+            raise(SIGKILL);
+        }
+        rc = job_start(&trials[i].job, MPI_COMM_WORLD, FORM_NONBLOCKING, &trials[i].request);
+        CHECK(rc == MPI_SUCCESS || trials[i].request == MPI_REQUEST_NULL,
+              "%s has an error and a request", job_names[trials[i].job.which]);
+        if (rc != MPI_SUCCESS) {
+            check_result(&trials[i].job, trials[i].expected, rc);
+            trials[i].is_mine = true;
+        }
+    }
+    begin = seconds();
+    for (int i = 0; i < SEVERAL; i++) {
+        if (!trials[i].is_mine) {
+            (void)wait_for(&trials[i], begin + PATIENCE);
+        }
     }
     printf("rank %d: %d errors, %d right, after %.1f s\n", rank, errors, right, seconds() - begin);
     CHECK(errors > 0, "nobody noticed");
@@ -382,11 +421,14 @@ int main(int argc, char **argv)
         0) { /* Open MPI 4.1 hands the errors of requests to it as well */
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     }
-    CHECK(mode[0] != '\0', "failing killed FORM BYTES | early VICTIM SEED | unlike BYTES - | "
+    CHECK(mode[0] != '\0', "failing killed FORM BYTES | several VICTIM BYTES | "
+                           "early VICTIM SEED | unlike BYTES - | "
                            "EXPECT JOBS COMMAND | HOW VICTIM COMMAND");
     if (strcmp(mode, "killed") == 0) {
         bool is_persistent = strcmp(argv[2], "persistent") == 0;
         killed(is_persistent ? FORM_PERSISTENT : FORM_NONBLOCKING, atol(argv[3]));
+    } else if (strcmp(mode, "several") == 0) {
+        several(atoi(argv[2]), atol(argv[3]));
     } else if (strcmp(mode, "early") == 0) {
         early(atoi(argv[2]), strtoul(argv[3], NULL, 0));
     } else if (strcmp(mode, "unlike") == 0 || strcmp(mode, "fatal_unlike") == 0) {
