@@ -161,7 +161,7 @@ static int pieces(struct ranks *r)
 /* A kill is only asked for: on a busy machine the rank would still take the rest of a message. */
 static void kill_for_good(pid_t rank)
 {
-    char path[32], line[256], *state = line;
+    char path[32], line[256] = "", *state = line;
 
     kill(rank, SIGKILL);
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)rank);
