@@ -104,6 +104,7 @@ struct ibshift_connection {
     uint8_t rails;
     uint8_t path;               /* added to their first port's LID, fixed once there are rails */
     bool must_tell;             /* the word is out of date and could not be written */
+    uint32_t word_end;          /* requests of the first rail up to the last word */
     bool is_asking;             /* the peer has no slot and waits for one */
     bool is_blocked;            /* on the net's list of connections with something to send */
     uint8_t markers;            /* of broken rails, not complete */

@@ -142,6 +142,9 @@ static void complete_send(struct ibshift_net_verbs *nv, struct ibshift_lane *lan
         if (kind == IBSHIFT_WR_WRITE || kind == IBSHIFT_WR_EARLY || kind == IBSHIFT_WR_PIECE) {
             ibshift_nv_written(nv, object, kind);
         }
+        if (c->must_tell) { /* perhaps for the word that this completes */
+            ibshift_nv_flush(nv, c);
+        }
     }
 }
 

@@ -74,7 +74,7 @@ static int copy_parts(struct ibshift_net_verbs *nv, struct ibv_send_wr *wr, stru
 }
 
 static int post_parts(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                      struct ibv_send_wr *wr, struct ibv_sge *sge)
+                      struct ibv_send_wr *wr, struct ibv_sge *sge, bool is_signaled)
 {
     struct ibshift_rail *rail = &c->rail[0];
 
@@ -82,7 +82,7 @@ static int post_parts(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     wr->num_sge = sge[1].length > 0 ? 2 : 1;
     if (sge[0].length + sge[1].length <= rail->inlined) {
         wr->send_flags |= IBV_SEND_INLINE;
-        return ibshift_rail_post(nv, rail, wr, false);
+        return ibshift_rail_post(nv, rail, wr, is_signaled);
     }
     int rc = copy_parts(nv, wr, sge);
     return rc != 0 ? rc : ibshift_rail_post(nv, rail, wr, true);
@@ -108,7 +108,7 @@ static int put_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
         return -EAGAIN;
     }
     set_parts(sge, head, sizeof(*head), payload, head->length);
-    int rc = post_parts(nv, c, &wr, sge);
+    int rc = post_parts(nv, c, &wr, sge, false);
     if (rc == 0) {
         c->out.slots_used++;
         c->out.quota_used += is_unasked;
@@ -148,7 +148,7 @@ static int put_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     } else {
         set_parts(sge, head, sizeof(*head), NULL, 0);
     }
-    int rc = post_parts(nv, c, &wr, sge);
+    int rc = post_parts(nv, c, &wr, sge, false);
     if (rc == 0) {
         c->out.ring_used++;
         c->out.ring_asked = asks ? c->out.ring : c->out.ring_asked;
@@ -176,7 +176,16 @@ int ibshift_nv_put(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     return rc;
 }
 
-/* Writes the peer's word: no receive is needed there, and newer words replace older ones. */
+static bool is_word_away(const struct ibshift_connection *c)
+{
+    return (int32_t)(c->word_end - c->rail[0].retired) > 0;
+}
+
+/*
+ * Writes the peer's word: no receive is needed there, and a newer word replaces the older one. Two
+ * writes of a queue pair may land in either order, so the newer one waits for the older one's
+ * completion: else an old limit could stay there, and the peer would wait without reason.
+ */
 void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
     struct ibshift_word word = {
@@ -186,14 +195,15 @@ void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 
     c->must_tell = true;
     if (c->state != IBSHIFT_CONNECTION_READY ||
-        ibshift_rail_room(nv, &c->rail[0]) < RESERVED_REQUESTS) {
+        ibshift_rail_room(nv, &c->rail[0]) < RESERVED_REQUESTS || is_word_away(c)) {
         return;
     }
     wr.wr.rdma.remote_addr = c->out.word_address;
     wr.wr.rdma.rkey = c->out.word_key;
     set_parts(sge, &word, sizeof(word), NULL, 0);
-    if (post_parts(nv, c, &wr, sge) == 0) {
+    if (post_parts(nv, c, &wr, sge, true) == 0) {
         c->must_tell = false;
+        c->word_end = c->rail[0].posted;
         nv->stats.words++;
         told(c, word.ring);
     }
@@ -248,7 +258,7 @@ void ibshift_nv_flush(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     }
     if (c->state == IBSHIFT_CONNECTION_READY &&
         (c->ready.first != NULL || c->waiting.first != NULL || c->slow.first != NULL ||
-         c->must_tell)) {
+         (c->must_tell && !is_word_away(c)))) {
         block(nv, c);
     }
 }
