@@ -1,5 +1,5 @@
 /*
- * The comparison of clocks (exec/pace/sync.h) between processes over verbs, against the truth: every
+ * The comparison of clocks (exec/pace/clock.h) between processes over verbs, against the truth: every
  * rank's clock is the machine's, ahead by up to a second and fast or slow by up to PPM.
  *
  *     clocks [-n RANKS] [-c COMPARISONS] [-g GAP_MS] [-d PPM] [-s SEED]

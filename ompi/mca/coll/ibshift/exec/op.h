@@ -32,6 +32,7 @@ struct ibshift_op_params {
     const uint32_t *peers; /* rank to peer of the net; NULL: the same */
     const uint32_t *names; /* rank to what people call it; NULL: the same */
     uint32_t comm;         /* for the message keys */
+    uint32_t tags;         /* added to them in an op that runs inside another; 0: it does not */
     struct ibshift_blocks blocks[IBSHIFT_BUFFERS];
     struct ibshift_net_mem *mem[IBSHIFT_BUFFERS]; /* registrations of the buffers, or NULL */
     size_t element;                               /* bytes of an element that is reduced */
@@ -100,11 +101,23 @@ static inline uint32_t ibshift_op_peer(const struct ibshift_op *op, uint32_t ran
     return op->params.peers != NULL ? op->params.peers[rank] : rank;
 }
 
+/* An op that runs inside another one (exec/pace/pace.h) has the other's place in the engine's
+ * table; bits of its messages' tags and of the class in its cookies tell the two apart. */
+enum { IBSHIFT_CHILD_CLASS = 0x80, IBSHIFT_CHILD_SHIFT = 24 };
+#define IBSHIFT_CHILD_TAG (UINT32_C(1) << 31)
+
+static inline bool ibshift_op_is_child(const struct ibshift_op *op)
+{
+    return op->params.tags != 0;
+}
+
 /* What the net gives back with an event: slot, class and flight. */
 static inline uint64_t ibshift_op_cookie(const struct ibshift_op *op, enum ibshift_class which,
                                          uint32_t flight)
 {
-    return (uint64_t)op->slot << 16 | (uint64_t)which << 8 | flight;
+    uint32_t child = ibshift_op_is_child(op) ? IBSHIFT_CHILD_CLASS : 0;
+
+    return (uint64_t)op->slot << 16 | (uint64_t)(which | child) << 8 | flight;
 }
 
 #endif

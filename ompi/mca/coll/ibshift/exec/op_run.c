@@ -24,7 +24,12 @@ static enum ibshift_op_state state_of(const struct ibshift_op *op)
     return atomic_load_explicit(&op->state, memory_order_relaxed);
 }
 
-/* The pace's state is for ops that have ever had one: most never need its 6 KB. */
+static void set_state(struct ibshift_op *op, enum ibshift_op_state state)
+{
+    atomic_store_explicit(&op->state, state, memory_order_relaxed);
+}
+
+/* The pace's state is for ops that have ever had one: most never need its 9 KB. */
 static int prepare_pace(struct ibshift_op *op)
 {
     if (op->params.pace == NULL) {
@@ -34,7 +39,12 @@ static int prepare_pace(struct ibshift_op *op)
     if (op->pace == NULL) {
         op->pace = calloc(1, sizeof(*op->pace));
     }
-    return op->pace != NULL ? 0 : -ENOMEM;
+    if (op->pace == NULL) {
+        return -ENOMEM;
+    }
+    ibshift_op_init(&op->pace->child);
+    op->pace->child.slot = op->slot;
+    return 0;
 }
 
 void ibshift_op_drop_pace(struct ibshift_op *op)
@@ -64,7 +74,7 @@ void ibshift_op_begin(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t
     if (run != NULL) {
         ibshift_tape_skip(run, &op->walk);
     }
-    atomic_store_explicit(&op->state, IBSHIFT_OP_RUNNING, memory_order_relaxed);
+    set_state(op, IBSHIFT_OP_RUNNING);
     if (rc != 0) {
         ibshift_op_fail(op, exec, params->rank, rc);
     } else {
@@ -101,7 +111,7 @@ static int hand_over(struct ibshift_op *op, struct ibshift_exec *exec, enum ibsh
     message.peer = ibshift_op_peer(op, step->peer);
     message.key.comm = params->comm;
     message.key.seq = op->seq;
-    message.key.tag = ibshift_step_key(step);
+    message.key.tag = params->tags | ibshift_step_key(step);
     message.buffer = address;
     message.mem = params->mem[step->buf];
     message.cookie = ibshift_op_cookie(op, which, index);
@@ -111,7 +121,7 @@ static int hand_over(struct ibshift_op *op, struct ibshift_exec *exec, enum ibsh
     }
     rc = which == IBSHIFT_CLASS_SEND ? ibshift_net_send(exec->net, &message)
                                      : ibshift_net_recv(exec->net, &message);
-    if (rc >= 0) {
+    if (rc >= 0 && !ibshift_op_is_child(op)) {
         count_message(exec, which, message.length);
     }
     return rc;
@@ -256,8 +266,9 @@ static int start_class(struct ibshift_op *op, struct ibshift_exec *exec, enum ib
     int started = 0;
 
     while (started < STEPS_AT_ONCE && (step = next_step(op, exec, which)) != NULL) {
-        int rc = exec->trace == NULL ? start_step(op, exec, which, step)
-                                     : start_traced(op, exec, which, step);
+        int rc = exec->trace == NULL || ibshift_op_is_child(op)
+                     ? start_step(op, exec, which, step)
+                     : start_traced(op, exec, which, step);
 
         if (rc != 0) {
             return rc;
@@ -335,17 +346,55 @@ static void send_deferred(struct ibshift_op *op, struct ibshift_exec *exec)
     }
 }
 
+/* The op that runs inside this one now, or NULL. */
+static struct ibshift_op *running_child(const struct ibshift_op *op)
+{
+    return op->pace != NULL && state_of(&op->pace->child) != IBSHIFT_OP_IDLE ? &op->pace->child
+                                                                             : NULL;
+}
+
+/* A child's error is the op's: the net has given their common key up. */
+static void fail_with_child(struct ibshift_op *op, struct ibshift_exec *exec)
+{
+    const struct ibshift_op *child = running_child(op);
+
+    if (child != NULL && state_of(child) == IBSHIFT_OP_DRAINING &&
+        state_of(op) == IBSHIFT_OP_RUNNING) {
+        ibshift_op_fail(op, exec, child->failed_rank, child->status);
+    }
+}
+
+/* What the pace wants all ranks to do before the op's own messages. */
+static void advance_children(struct ibshift_op *op, struct ibshift_exec *exec)
+{
+    struct ibshift_op *child;
+
+    while (state_of(op) == IBSHIFT_OP_RUNNING &&
+           (child = ibshift_pace_child(op, exec->net)) != NULL) {
+        if (state_of(child) == IBSHIFT_OP_IDLE) {
+            ibshift_op_begin(child, exec, op->seq, NULL);
+        }
+        if (state_of(child) == IBSHIFT_OP_RUNNING) {
+            (void)advance(child, exec);
+        }
+        op->moves += child->moves; /* so that the op's deadline sees its progress */
+        child->moves = 0;
+        fail_with_child(op, exec);
+        if (state_of(child) == IBSHIFT_OP_DRAINING || !ibshift_walk_is_done(&child->walk)) {
+            return;
+        }
+        set_state(child, IBSHIFT_OP_IDLE);
+        ibshift_pace_child_ended(op);
+    }
+}
+
 bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_exec *exec)
 {
-    int rc;
-
     if (op->pace == NULL) {
         return advance(op, exec);
     }
-    rc = ibshift_pace_enter(op, exec->net);
-    if (rc != 0) {
-        ibshift_op_fail(op, exec, ibshift_pace_awaited(op), rc);
-    }
+    ibshift_pace_enter(op, exec->net);
+    advance_children(op, exec);
     if (state_of(op) == IBSHIFT_OP_RUNNING) {
         (void)advance(op, exec);
     }
@@ -355,28 +404,38 @@ bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_exec *exec)
     return state_of(op) == IBSHIFT_OP_RUNNING;
 }
 
-void ibshift_op_event(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which,
-                      uint32_t index, int status)
+static void end_flight(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which,
+                       uint32_t index, int status)
 {
     uint32_t rank = op->params.rank;
 
-    if (which == IBSHIFT_CLASS_LOCAL) {
-        rank = ibshift_pace_awaited(op);
-        ibshift_pace_event(op, exec->net, index);
-    } else if (status > 0) {
-        ibshift_pace_uncount(op, which, index);
+    if (status > 0) {
+        if (op->pace != NULL) { /* a peer may say LEFT to one that has no pace */
+            ibshift_pace_uncount(op, which, index);
+        }
         return;
-    } else {
-        if (status != 0) {
-            rank = ibshift_walk_flight_peer(&op->walk, which, index);
-        }
-        if (op->pace != NULL) {
-            ibshift_pace_ended(op, exec->net, which, index);
-        }
-        land(op, which, index);
     }
+    if (status != 0) {
+        rank = ibshift_walk_flight_peer(&op->walk, which, index);
+    }
+    if (op->pace != NULL) {
+        ibshift_pace_ended(op, exec->net, which, index);
+    }
+    land(op, which, index);
     if (status != 0 && state_of(op) == IBSHIFT_OP_RUNNING) {
         ibshift_op_fail(op, exec, rank, status);
+    }
+}
+
+void ibshift_op_event(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t which,
+                      uint32_t index, int status)
+{
+    if (which & IBSHIFT_CHILD_CLASS) {
+        end_flight(&op->pace->child, exec, which & ~(uint32_t)IBSHIFT_CHILD_CLASS, index, status);
+        op->moves++;
+        fail_with_child(op, exec);
+    } else {
+        end_flight(op, exec, which, index, status);
     }
 }
 
@@ -404,16 +463,20 @@ static void abort_peers(struct ibshift_op *op, struct ibshift_exec *exec)
 void ibshift_op_fail(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t rank, int status)
 {
     struct ibshift_net_cause why = {.peer = ibshift_op_peer(op, rank), .status = status};
+    struct ibshift_op *child = running_child(op);
 
     op->status = status;
     op->failed_rank = rank;
-    atomic_store_explicit(&op->state, IBSHIFT_OP_DRAINING, memory_order_relaxed);
+    set_state(op, IBSHIFT_OP_DRAINING);
     exec->is_given_up = true;
     ibshift_net_give_up(exec->net, op->params.comm, &why); /* first: the net may tell the reason */
     ibshift_net_cancel(exec->net, op->params.comm, op->seq);
     abort_peers(op, exec);
+    if (child != NULL && state_of(child) == IBSHIFT_OP_RUNNING) {
+        set_state(child, IBSHIFT_OP_DRAINING);
+        abort_peers(child, exec);
+    }
     if (op->pace != NULL) {
-        ibshift_gate_abort(op, exec->net);
         while (op->pace->deferred_count > 0) { /* the net does not have them */
             land(op, IBSHIFT_CLASS_SEND, op->pace->deferred[--op->pace->deferred_count].index);
         }
@@ -435,21 +498,25 @@ bool ibshift_op_fail_if_given_up(struct ibshift_op *op, struct ibshift_exec *exe
     return true;
 }
 
-bool ibshift_op_is_over(const struct ibshift_op *op)
+static uint32_t in_flight(const struct ibshift_op *op)
 {
-    bool is_paced = op->pace != NULL;
-
-    if (state_of(op) == IBSHIFT_OP_DRAINING) {
-        return op->walk.in_flight[IBSHIFT_CLASS_RECV] + op->walk.in_flight[IBSHIFT_CLASS_SEND] +
-                   (is_paced ? ibshift_pace_pending(op) : 0) ==
-               0;
-    }
-    return ibshift_walk_is_done(&op->walk) && (!is_paced || ibshift_pace_is_over(op));
+    return op->walk.in_flight[IBSHIFT_CLASS_RECV] + op->walk.in_flight[IBSHIFT_CLASS_SEND];
 }
 
-uint32_t ibshift_op_awaited_rank(const struct ibshift_op *op)
+bool ibshift_op_is_over(const struct ibshift_op *op)
 {
-    uint32_t rank = op->pace != NULL ? ibshift_pace_awaited(op) : op->params.rank;
+    const struct ibshift_op *child = running_child(op);
+
+    if (state_of(op) == IBSHIFT_OP_DRAINING) {
+        return in_flight(op) + (child != NULL ? in_flight(child) : 0) == 0;
+    }
+    return ibshift_walk_is_done(&op->walk) && (op->pace == NULL || op->pace->has_begun);
+}
+
+/* Of a walk's messages in flight, the one of the earliest round. */
+static uint32_t awaited_rank(const struct ibshift_op *op)
+{
+    uint32_t rank = op->params.rank;
     uint32_t round = IBSHIFT_NOT_IN_FLIGHT;
 
     for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
@@ -463,17 +530,21 @@ uint32_t ibshift_op_awaited_rank(const struct ibshift_op *op)
     return rank;
 }
 
+uint32_t ibshift_op_awaited_rank(const struct ibshift_op *op)
+{
+    const struct ibshift_op *child = running_child(op);
+
+    return awaited_rank(child != NULL ? child : op);
+}
+
 static void probe(const struct ibshift_op *op, struct ibshift_net *net, uint32_t rank)
 {
     ibshift_net_probe(net, ibshift_op_peer(op, rank));
     ibshift_net_ask(net, ibshift_op_peer(op, rank), op->params.comm, op->seq);
 }
 
-void ibshift_op_probe(const struct ibshift_op *op, struct ibshift_net *net)
+static void probe_flights(const struct ibshift_op *op, struct ibshift_net *net)
 {
-    if (op->pace != NULL && ibshift_pace_awaited(op) != op->params.rank) {
-        probe(op, net, ibshift_pace_awaited(op));
-    }
     for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
         for (uint32_t i = 0; i < op->walk.flights[which].used; i++) {
             if (ibshift_walk_flight_round(&op->walk, which, i) != IBSHIFT_NOT_IN_FLIGHT) {
@@ -481,6 +552,16 @@ void ibshift_op_probe(const struct ibshift_op *op, struct ibshift_net *net)
             }
         }
     }
+}
+
+void ibshift_op_probe(const struct ibshift_op *op, struct ibshift_net *net)
+{
+    const struct ibshift_op *child = running_child(op);
+
+    if (child != NULL) {
+        probe_flights(child, net);
+    }
+    probe_flights(op, net);
 }
 
 uint64_t ibshift_op_wake_at(const struct ibshift_op *op)

@@ -30,7 +30,7 @@ void ibshift_op_trace(const struct ibshift_op *op, const struct ibshift_exec *ex
                       uint32_t index);
 
 /* News of a message of the op; index and class come from the cookie. */
-void ibshift_op_event(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which,
+void ibshift_op_event(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t which,
                       uint32_t index, int status);
 
 /* Cancels the op's messages, gives its communicator up and tells everyone who may still wait for

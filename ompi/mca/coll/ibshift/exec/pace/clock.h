@@ -6,8 +6,8 @@
  * common = own + offset + drift x (own - since).
  */
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "net/net.h"
+#include "plan/alg.h"
 
 struct ibshift_clock {
     int64_t offset; /* ns */
@@ -55,5 +55,37 @@ static inline uint64_t ibshift_clock_own(const struct ibshift_clock *clock, int6
     }
     return own > 0 ? (uint64_t)own : 0;
 }
+
+/*
+ * The comparison is a plan, down a binomial tree from rank 0: a rank asks its parent for the common
+ * time over and over, and then answers its children, the nearest first. Each message is written by
+ * a reduction from RECV to TMP, which the executor runs when what it needs has come: so the clock
+ * is read behind an arrival and before a departure. A message that the net keeps back meanwhile
+ * makes its round trip long, and long ones are dropped.
+ */
+extern const struct ibshift_alg ibshift_comparison_alg;
+
+struct ibshift_stamp {
+    int64_t came, left; /* common time at the parent */
+    uint64_t error;     /* of that */
+};
+
+/* One rank's part in a comparison. */
+struct ibshift_comparison {
+    struct ibshift_net *net;
+    struct ibshift_clock *clock;
+    bool is_root;
+    bool has_jumped; /* the clock, since it was compared before */
+    uint32_t stamps; /* of questions and of the last answer */
+    uint64_t asked;  /* own time */
+    struct ibshift_stamp in, out;
+    struct ibshift_trip trips[IBSHIFT_CLOCK_TRIPS];
+};
+
+void ibshift_comparison_begin(struct ibshift_comparison *comparison, struct ibshift_net *net,
+                              struct ibshift_clock *clock, bool is_root);
+
+/* The plan's reduction; context is the comparison, whose in and out are RECV and TMP. */
+void ibshift_comparison_stamp(void *context, const void *in, void *out, size_t elements);
 
 #endif

@@ -267,7 +267,7 @@ static const struct ibshift_pace_plug *const plugs[IBSHIFT_PACES] = {
     [IBSHIFT_PACE_RATE] = &plug_rate,
 };
 
-enum { TIME, UNIT, NOT_FIRST_STAGE, WANTS_SYNC }; /* what a gate tells */
+enum { TIME, UNIT, NOT_FIRST_STAGE, WANTS_COMPARISON }; /* what ranks tell each other at a gate */
 
 static const uint64_t no_sign = 1ull << 63; /* so that signed times compare as unsigned ones */
 
@@ -284,28 +284,38 @@ static uint32_t first_stage(const struct ibshift_walk *walk)
     return first;
 }
 
-/* Once an op at most. */
-static bool wants_sync(const struct ibshift_op *op)
+/* Once in a run at most. */
+static bool wants_comparison(const struct ibshift_op *op)
 {
     const struct ibshift_pace *pace = op->params.pace;
     const struct ibshift_clock *clock = pace->clock;
 
     return pace->kind == IBSHIFT_PACE_CLK && clock != NULL && pace->sync != 0 &&
-           !op->pace->sync.is_done &&
+           !op->pace->has_compared &&
            (!clock->is_known || op->pace->now - clock->since > pace->sync);
 }
 
-static void close_gate(struct ibshift_op *op)
+static void tell(struct ibshift_op *op)
 {
     struct ibshift_pace_state *state = op->pace;
     const struct ibshift_pace_memory *memory = op->params.pace->memory;
 
-    state->gate.most[TIME] =
+    state->told[TIME] =
         (uint64_t)ibshift_clock_common(op->params.pace->clock, state->now) ^ no_sign;
-    state->gate.most[UNIT] = memory != NULL ? memory->unit : 0;
-    state->gate.most[NOT_FIRST_STAGE] = UINT32_MAX - first_stage(&op->walk);
-    state->gate.most[WANTS_SYNC] = wants_sync(op);
-    ibshift_gate_close(&state->gate);
+    state->told[UNIT] = memory != NULL ? memory->unit : 0;
+    state->told[NOT_FIRST_STAGE] = UINT32_MAX - first_stage(&op->walk);
+    state->told[WANTS_COMPARISON] = wants_comparison(op);
+}
+
+static void begin_plug(struct ibshift_op *op, const uint64_t *agreed)
+{
+    struct ibshift_pace_state *state = op->pace;
+
+    state->has_begun = true;
+    state->start = (int64_t)(agreed[TIME] ^ no_sign);
+    state->unit = op->params.pace->unit != 0 ? op->params.pace->unit : agreed[UNIT];
+    state->first_stage = UINT32_MAX - (uint32_t)agreed[NOT_FIRST_STAGE];
+    state->plug->begin(op);
 }
 
 void ibshift_pace_begin(struct ibshift_op *op, struct ibshift_net *net)
@@ -317,95 +327,114 @@ void ibshift_pace_begin(struct ibshift_op *op, struct ibshift_net *net)
     state->wake = UINT64_MAX;
     state->flying[IBSHIFT_CLASS_RECV] = state->flying[IBSHIFT_CLASS_SEND] = 0;
     state->deferred_count = state->catching_up = 0;
-    state->has_begun = false;
-    ibshift_gate_reset(&state->gate);
-    ibshift_sync_reset(&state->sync);
-    close_gate(op);
+    state->has_begun = state->has_compared = state->is_comparing = false;
+    state->children = 0;
     if (!op->params.pace->is_gated) {
-        state->gate.is_open = true;
-        state->gate.most[WANTS_SYNC] = 0;
+        tell(op);
+        begin_plug(op, state->told);
     }
 }
 
-static void begin_plug(struct ibshift_op *op)
+/* What all children have in common. Their keys differ from each other's and from the op's own. */
+static void prepare_child(struct ibshift_op *op, const struct ibshift_alg *alg, size_t bytes)
 {
-    struct ibshift_pace_state *state = op->pace;
+    struct ibshift_op_params *params = &op->pace->child.params;
 
-    state->has_begun = true;
-    state->start = (int64_t)(state->gate.most[TIME] ^ no_sign);
-    state->unit = op->params.pace->unit != 0 ? op->params.pace->unit : state->gate.most[UNIT];
-    state->first_stage = UINT32_MAX - (uint32_t)state->gate.most[NOT_FIRST_STAGE];
-    state->plug->begin(op);
+    *params = (struct ibshift_op_params){
+        .alg = alg,
+        .plan = {.ranks = op->params.plan.ranks, .radix = 1, .segments = 1, .commutative = true},
+        .rank = op->params.rank,
+        .window = 1,
+        .peers = op->params.peers,
+        .names = op->params.names,
+        .comm = op->params.comm,
+        .tags = IBSHIFT_CHILD_TAG | op->pace->children++ << IBSHIFT_CHILD_SHIFT,
+        .element = bytes};
+    for (int buf = 0; buf < IBSHIFT_BUFFERS; buf++) {
+        params->blocks[buf] = (struct ibshift_blocks){.unit = bytes, .layout = IBSHIFT_UNIFORM};
+    }
 }
 
-/* Behind the first gate, the clocks are compared when anyone wants it; then there is another. */
-static int begin(struct ibshift_op *op, struct ibshift_net *net)
+static void take_largest(void *context, const void *in, void *inout, size_t elements)
+{
+    const uint64_t *theirs = in;
+    uint64_t *ours = inout;
+
+    (void)context;
+    (void)elements;
+    for (int i = 0; i < IBSHIFT_GATE_WORDS; i++) {
+        ours[i] = theirs[i] > ours[i] ? theirs[i] : ours[i];
+    }
+}
+
+/* Nobody passes before all have come, for the result depends on what each of them tells. */
+static void prepare_gate(struct ibshift_op *op)
 {
     struct ibshift_pace_state *state = op->pace;
-    int rc = 0;
+    struct ibshift_op_params *params = &state->child.params;
 
-    if (state->gate.most[WANTS_SYNC] != 0 && !state->sync.is_done) {
-        rc = ibshift_sync_turn(&state->sync, op, net, op->params.pace->clock);
-        if (state->sync.has_jumped && op->params.pace->memory != NULL) {
+    prepare_child(op, ibshift_alg_find(IBSHIFT_ALLREDUCE, "recursive_doubling"),
+                  sizeof(state->told));
+    tell(op);
+    params->blocks[IBSHIFT_SEND].base = (char *)state->told;
+    params->blocks[IBSHIFT_RECV].base = (char *)state->agreed;
+    params->blocks[IBSHIFT_TMP].base = (char *)state->theirs;
+    params->reduce = take_largest;
+}
+
+static void prepare_comparison(struct ibshift_op *op, struct ibshift_net *net)
+{
+    struct ibshift_comparison *comparison = &op->pace->comparison;
+    struct ibshift_op_params *params = &op->pace->child.params;
+
+    prepare_child(op, &ibshift_comparison_alg, sizeof(comparison->in));
+    ibshift_comparison_begin(comparison, net, op->params.pace->clock, op->params.rank == 0);
+    params->blocks[IBSHIFT_RECV].base = (char *)&comparison->in;
+    params->blocks[IBSHIFT_TMP].base = (char *)&comparison->out;
+    params->reduce = ibshift_comparison_stamp;
+    params->reduce_context = comparison;
+}
+
+struct ibshift_op *ibshift_pace_child(struct ibshift_op *op, struct ibshift_net *net)
+{
+    struct ibshift_pace_state *state = op->pace;
+
+    if (state->has_begun) {
+        return NULL;
+    }
+    if (ibshift_op_is_done(&state->child)) {
+        if (state->is_comparing) {
+            prepare_comparison(op, net);
+        } else {
+            prepare_gate(op);
+        }
+    }
+    return &state->child;
+}
+
+/* Behind the first gate the clocks are compared when any rank wants it; then there is another gate,
+ * because a comparison leaves the ranks out of step. */
+void ibshift_pace_child_ended(struct ibshift_op *op)
+{
+    struct ibshift_pace_state *state = op->pace;
+
+    if (state->is_comparing) {
+        state->is_comparing = false;
+        state->has_compared = true;
+        if (state->comparison.has_jumped && op->params.pace->memory != NULL) {
             op->params.pace->memory->jumps++;
         }
-        state->sync.has_jumped = false;
-        if (rc == 0 && state->sync.is_done) {
-            close_gate(op);
-            op->moves++;
-        }
+    } else if (state->agreed[WANTS_COMPARISON] != 0 && !state->has_compared) {
+        state->is_comparing = true;
     } else {
-        begin_plug(op);
-    }
-    return rc;
-}
-
-int ibshift_pace_enter(struct ibshift_op *op, struct ibshift_net *net)
-{
-    struct ibshift_pace_state *state = op->pace;
-    int rc = 0;
-
-    state->now = ibshift_net_now(net);
-    state->wake = UINT64_MAX;
-    if (!state->gate.is_open) {
-        rc = ibshift_gate_turn(&state->gate, op, net);
-    }
-    if (rc == 0 && state->gate.is_open && !state->has_begun) {
-        rc = begin(op, net);
-    }
-    return rc;
-}
-
-void ibshift_pace_event(struct ibshift_op *op, struct ibshift_net *net, uint32_t index)
-{
-    op->moves++;
-    if (index < IBSHIFT_GATE_INDICES) {
-        ibshift_gate_event(&op->pace->gate);
-    } else {
-        ibshift_sync_event(&op->pace->sync, net, op->params.pace->clock, index);
+        begin_plug(op, state->agreed);
     }
 }
 
-uint32_t ibshift_pace_pending(const struct ibshift_op *op)
+void ibshift_pace_enter(struct ibshift_op *op, struct ibshift_net *net)
 {
-    return op->pace->gate.pending + op->pace->sync.pending;
-}
-
-uint32_t ibshift_pace_awaited(const struct ibshift_op *op)
-{
-    const struct ibshift_pace_state *state = op->pace;
-
-    if (!state->gate.is_open) {
-        return ibshift_gate_awaited(&state->gate, op);
-    }
-    return state->has_begun ? op->params.rank : ibshift_sync_awaited(&state->sync, op);
-}
-
-bool ibshift_pace_is_over(const struct ibshift_op *op)
-{
-    const struct ibshift_pace_state *state = op->pace;
-
-    return state->has_begun && state->gate.is_open;
+    op->pace->now = ibshift_net_now(net);
+    op->pace->wake = UINT64_MAX;
 }
 
 static void defer(struct ibshift_op *op, struct ibshift_net *net, const struct ibshift_step *step)
@@ -444,8 +473,7 @@ const struct ibshift_step *ibshift_pace_next(struct ibshift_op *op, struct ibshi
     if (which == IBSHIFT_CLASS_LOCAL) {
         return step;
     }
-    if (!op->pace->has_begun ||
-        !op->pace->gate.is_open) { /* clocks are compared between two gates */
+    if (!op->pace->has_begun) {
         return NULL;
     }
     while (step != NULL && verdict == IBSHIFT_DEFER) {

@@ -18,13 +18,9 @@
  * or by stages: need and drain are 0); defer() is refused for steps with either.
  */
 
+#include "exec/op.h"
 #include "exec/pace/clock.h"
-#include "exec/pace/gate.h"
-#include "exec/pace/sync.h"
-#include "net/net.h"
-#include "plan/walk.h"
 
-struct ibshift_op;
 struct ibshift_pace_plug;
 
 enum ibshift_pace_kind {
@@ -41,6 +37,7 @@ enum {
     IBSHIFT_PIECE_MIN = 256,
     IBSHIFT_PIECE_MAX = 1 << 20,
     IBSHIFT_DEFERRED_MAX = 64,
+    IBSHIFT_GATE_WORDS = 4,
     IBSHIFT_PACE_FLIGHTS = IBSHIFT_DEFERRED_MAX + 2 * IBSHIFT_PACE_GRANTS_MAX,
 };
 
@@ -93,15 +90,18 @@ struct ibshift_pace_state {
     uint64_t wake;                        /* when it wants to be; UINT64_MAX: only after news */
     uint32_t flying[IBSHIFT_CLASS_LOCAL]; /* that count against window and grants */
     uint32_t deferred_count, catching_up; /* sends that wait for the end; of those now in flight */
-    bool has_begun;                       /* the first gate has opened, and told: */
+    bool has_begun;                       /* all have come, and have told each other: */
     int64_t start;                        /* the last rank's entry, common time */
     uint64_t unit;                        /* ns that a message takes */
     uint32_t first_stage;
-    bool is_clockless; /* CLK: the clock is not to be trusted, so windows alone hold */
-    int64_t base;      /* CLK: slot 0, common time */
-    uint64_t slot;     /* CLK: ns between slots */
-    struct ibshift_gate gate;
-    struct ibshift_sync sync;
+    bool is_clockless;       /* CLK: the clock is not to be trusted, so windows alone hold */
+    int64_t base;            /* CLK: slot 0, common time */
+    uint64_t slot;           /* CLK: ns between slots */
+    struct ibshift_op child; /* what is run before the op's own steps */
+    uint32_t children;       /* of this run so far */
+    bool is_comparing, has_compared; /* the child compares clocks, else it is a gate */
+    uint64_t told[IBSHIFT_GATE_WORDS], agreed[IBSHIFT_GATE_WORDS], theirs[IBSHIFT_GATE_WORDS];
+    struct ibshift_comparison comparison;
     struct ibshift_pace_flight flight[IBSHIFT_CLASS_LOCAL][IBSHIFT_PACE_FLIGHTS];
     struct ibshift_deferred deferred[IBSHIFT_DEFERRED_MAX];
 };
@@ -145,16 +145,16 @@ void ibshift_pace_choose(const struct ibshift_pace_facts *facts, struct ibshift_
 
 void ibshift_pace_begin(struct ibshift_op *op, struct ibshift_net *net);
 
-/* News of a message of the gate or of the comparison of clocks. */
-void ibshift_pace_event(struct ibshift_op *op, struct ibshift_net *net, uint32_t index);
-/* Messages of both that the net has. */
-uint32_t ibshift_pace_pending(const struct ibshift_op *op);
+/*
+ * The op that all ranks run before the op's own messages, with its params filled when it is idle;
+ * NULL: there is none, or no longer. It is a gate: a reduction of a few numbers of which all ranks
+ * get the largest; or the comparison of clocks.
+ */
+struct ibshift_op *ibshift_pace_child(struct ibshift_op *op, struct ibshift_net *net);
+void ibshift_pace_child_ended(struct ibshift_op *op);
 
-/* A rank that one of both waits for; the own one: none. */
-uint32_t ibshift_pace_awaited(const struct ibshift_op *op);
-
-/* Reads the clock and turns the gate; 0, or what the net says: the op has failed. */
-int ibshift_pace_enter(struct ibshift_op *op, struct ibshift_net *net);
+/* Reads the clock: once in each turn of the op. */
+void ibshift_pace_enter(struct ibshift_op *op, struct ibshift_net *net);
 
 /* The step that the walk would start, or a later one when sends are deferred, or NULL. */
 const struct ibshift_step *ibshift_pace_next(struct ibshift_op *op, struct ibshift_net *net,
@@ -174,7 +174,5 @@ void ibshift_pace_uncount(struct ibshift_op *op, enum ibshift_class which, uint3
 int ibshift_pace_next_deferred(struct ibshift_op *op, struct ibshift_net *net);
 /* It has gone to the net, or at once through it: its place is free. */
 void ibshift_pace_remove_deferred(struct ibshift_op *op, int place, bool is_flying);
-
-bool ibshift_pace_is_over(const struct ibshift_op *op);
 
 #endif
