@@ -193,6 +193,31 @@ static void a_clock_that_is_far_off_is_given_up(void **state)
     (void)state;
 }
 
+/* Ranks without a clock wait for sends that those with one have put off to the end: not for ever. */
+static void some_have_no_clock(void **state)
+{
+    uint64_t random = seed + 9;
+
+    for (int i = 0; i < 300; i++) {
+        struct scene scene;
+        struct ibshift_pace pace;
+        struct ibshift_loop_options loop = quiet_loop(4 + world_random_below(&random, 12));
+
+        loop.delay = world_random_below(&random, 3) * 200;
+        loop.depth = 1 + world_random_below(&random, 8);
+        loop.seed = world_random(&random);
+        ibshift_pace_default(&pace, IBSHIFT_PACE_CLK);
+        pace.delay = world_random_below(&random, 100);
+        pace.is_gated = false;
+        open_scene(&scene, &loop, &pace, "shift", 8, &random);
+        set_clocks(&scene, &random);
+        run(&scene, 1, 0, &random); /* measures how long a message takes */
+        run(&scene, 2, (int)world_random_below(&random, 200), &random);
+        close_scene(&scene);
+    }
+    (void)state;
+}
+
 static void grants_limit_what_comes(void **state)
 {
     struct scene scene;
@@ -381,6 +406,7 @@ int main(void)
         cmocka_unit_test(any_pace_is_right),
         cmocka_unit_test(clk_leaves_and_makes_up),
         cmocka_unit_test(a_clock_that_is_far_off_is_given_up),
+        cmocka_unit_test(some_have_no_clock),
         cmocka_unit_test(grants_limit_what_comes),
         cmocka_unit_test(waiting_for_a_slot_asks_to_be_woken),
         cmocka_unit_test(the_longest_trips_are_dropped),

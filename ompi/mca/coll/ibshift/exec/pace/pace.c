@@ -209,21 +209,50 @@ static void give_up_waiting(struct ibshift_op *op)
     }
 }
 
+/*
+ * Without a clock too: a send that was deferred before its receive was posted tells this rank
+ * nothing, and comes only when its rank has no other send to start, which may be waiting for this
+ * one. Much longer than a message takes, so that the receives that do come stay few at a time.
+ */
+static uint64_t clockless_patience(const struct ibshift_op *op)
+{
+    return JUMP_SLOTS * (op->pace->slot + JUMP_SLOTS * op->params.pace->delay);
+}
+
+static uint64_t oldest_counted(const struct ibshift_op *op)
+{
+    uint64_t oldest = UINT64_MAX;
+
+    for (uint32_t i = 0; i < op->walk.flights[IBSHIFT_CLASS_RECV].used; i++) {
+        const struct ibshift_pace_flight *flight = &op->pace->flight[IBSHIFT_CLASS_RECV][i];
+
+        if (ibshift_walk_flight_round(&op->walk, IBSHIFT_CLASS_RECV, i) != IBSHIFT_NOT_IN_FLIGHT &&
+            !flight->is_uncounted && flight->since < oldest) {
+            oldest = flight->since;
+        }
+    }
+    return oldest;
+}
+
 static enum ibshift_verdict may_recv_clk(struct ibshift_op *op, const struct ibshift_step *step)
 {
+    struct ibshift_pace_state *state = op->pace;
     int64_t last = slot_of(op, step) + limit_of(op);
+    uint64_t waited;
 
-    if (op->pace->flying[IBSHIFT_CLASS_RECV] < op->params.pace->grants) {
+    if (state->flying[IBSHIFT_CLASS_RECV] < op->params.pace->grants) {
         return IBSHIFT_GO;
     }
-    if (op->pace->is_clockless) {
-        return IBSHIFT_WAIT;
-    }
-    if (common_now(op) > last) {
+    waited = state->is_clockless ? state->now - oldest_counted(op) : 0;
+    if (state->is_clockless ? waited > clockless_patience(op) : common_now(op) > last) {
         give_up_waiting(op);
         return IBSHIFT_GO;
     }
-    wake_at(op, last + 1);
+    if (state->is_clockless) {
+        wake_at_own(op, state->now - waited + clockless_patience(op) + 1);
+    } else {
+        wake_at(op, last + 1);
+    }
     return IBSHIFT_WAIT;
 }
 
