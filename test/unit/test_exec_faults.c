@@ -96,14 +96,14 @@ static uint32_t failures(struct work *work)
     return failed;
 }
 
-static void kill_one(const struct work_options *options, uint64_t *random)
+static void kill_one(const struct work_options *options, uint32_t sends, uint64_t *random)
 {
     uint32_t ranks = options->plan.ranks, victim = world_random_below(random, ranks);
     struct world *world = new_world(ranks, PATIENCE, DEADLINE, random);
     struct work *work = work_create(world, options, random);
     uint64_t took;
 
-    ibshift_loop_kill_after(world->loop, work->peers[victim], world_random_below(random, 4));
+    ibshift_loop_kill_after(world->loop, work->peers[victim], sends);
     for (uint32_t rank = 0; rank < ranks; rank++) {
         work_start(work, rank, 1);
     }
@@ -128,9 +128,39 @@ static void peer_dies_in_every_algorithm(void **state)
             uint32_t ranks = 2 + world_random_below(&random, 11);
 
             if (random_options(&options, ibshift_alg_table[i], ranks, &random)) {
-                kill_one(&options, &random);
+                kill_one(&options, world_random_below(&random, 4), &random);
             }
         }
+    }
+    (void)state;
+}
+
+/* Also at a gate, while clocks are compared, and with sends put off. */
+static void peer_dies_under_every_pace(void **state)
+{
+    static const char *const words[] = {"grants:2", "rate:4/100", "clk"};
+    enum { MOST = 12, TIMES = 120 };
+    struct ibshift_pace paces[MOST];
+    struct ibshift_clock clocks[MOST];
+    uint64_t random = seed + 2;
+    char why[200];
+
+    for (int i = 0; i < 3 * TIMES; i++) {
+        struct work_options options;
+        uint32_t ranks = 2 + world_random_below(&random, MOST - 1);
+        const struct ibshift_alg *alg = ibshift_alg_find(IBSHIFT_ALLTOALL, "shift");
+
+        assert_true(random_options(&options, alg, ranks, &random));
+        assert_int_equal(ibshift_pace_parse(words[i % 3], &paces[0], why, sizeof(why)), 0);
+        paces[0].unit = 500;
+        paces[0].sync = world_random_below(&random, 2);
+        for (uint32_t rank = 0; rank < ranks; rank++) {
+            clocks[rank] = (struct ibshift_clock){0};
+            paces[rank] = paces[0];
+            paces[rank].clock = &clocks[rank];
+        }
+        options.paces = paces;
+        kill_one(&options, world_random_below(&random, 60), &random);
     }
     (void)state;
 }
@@ -350,6 +380,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(peer_dies_in_every_algorithm),
+        cmocka_unit_test(peer_dies_under_every_pace),
         cmocka_unit_test(nobody_passes_a_barrier_without_the_dead),
         cmocka_unit_test(peer_dies_in_several_collectives_of_one_communicator),
         cmocka_unit_test(what_runs_fails_when_the_net_gives_the_communicator_up),
