@@ -96,14 +96,14 @@ static void post(struct ranks *r, struct ibshift_connection *c, struct ibv_send_
 /* A record that is right but for what the header says. */
 static void put_record(struct ranks *r, struct ibshift_connection *c, struct ibshift_wire head)
 {
-    uint64_t record = c->out.ring_used % IBSHIFT_RING_RECORDS + 1;
+    uint64_t end = c->out.ring_address + ibshift_ring_end(c->out.ring_used);
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
 
-    head.mark = ++c->out.ring_used;
+    head.mark = ibshift_ring_mark(c->out.ring_used, c->out.ring_seed);
+    c->out.ring_used += ibshift_ring_lines(head.length);
     head.offset = ibshift_wire_check(&head, memory);
     memcpy(memory + head.length, &head, sizeof(head));
-    wr.wr.rdma.remote_addr =
-        c->out.ring_address + record * IBSHIFT_RING_RECORD - sizeof(head) - head.length;
+    wr.wr.rdma.remote_addr = end - sizeof(head) - head.length;
     wr.wr.rdma.rkey = c->out.ring_key;
     post(r, c, &wr, head.length + (uint32_t)sizeof(head));
 }

@@ -12,8 +12,8 @@
  *          held by the receiver. It comes back when the message is matched. A receiver whose
  *          peer has spent its quota asks for the messages that it waits for by name (PULL), and
  *          those need no quota.
- * A message through a ring needs neither: the receiver has a cell for each of the ring's records,
- * and while a record is held, its place in the ring is not given back.
+ * A message through a ring needs neither: while a record is held, as many lines of the ring as it
+ * took are not given back.
  */
 
 #include <assert.h>
@@ -25,17 +25,19 @@
 struct ibshift_lane;
 
 enum {
-    IBSHIFT_RING_PAYLOAD = 1024, /* bytes: a longer record's fingerprint takes both sides more time
+    IBSHIFT_RING_PAYLOAD = 4096, /* bytes: a longer record's fingerprint takes both sides more time
                                     than the completion of a send does */
-    IBSHIFT_RING_RECORD = 1088,  /* bytes in whole cache lines, of which the last are the header */
-    IBSHIFT_RING_RECORDS = 64,   /* a power of two, so that the count may wrap */
-    IBSHIFT_RING_HOT = 32,       /* messages lately that make a peer hot */
+    IBSHIFT_RING_LINE = 64, /* bytes: records are whole lines, of which the last has the header */
+    IBSHIFT_RING_LINES = 1024, /* a power of two, so that the count may wrap */
+    IBSHIFT_RING_MARGIN = IBSHIFT_RING_PAYLOAD / IBSHIFT_RING_LINE, /* below the last line */
+    IBSHIFT_RING_BYTES = (IBSHIFT_RING_MARGIN + IBSHIFT_RING_LINES) * IBSHIFT_RING_LINE,
+    IBSHIFT_RING_HOT = 32, /* messages lately that make a peer hot */
     IBSHIFT_SLOTS_MIN = 128,
     IBSHIFT_UD_STRIDE = 192, /* a datagram behind the 40 bytes of its route header */
     IBSHIFT_UD_BYTES = 2 * IBSHIFT_UD_DEPTH * IBSHIFT_UD_STRIDE,
 };
-static_assert(IBSHIFT_RING_PAYLOAD + sizeof(struct ibshift_wire) <= IBSHIFT_RING_RECORD,
-              "a record holds the longest message and its header");
+static_assert(sizeof(struct ibshift_wire) <= IBSHIFT_RING_LINE,
+              "the longest record fits into the margin and one line");
 static_assert(sizeof(struct ibshift_hello) + 40 <= IBSHIFT_UD_STRIDE, "a datagram fits");
 
 /* One queue pair of a connection; completion queues find it by number. */
@@ -64,8 +66,9 @@ enum ibshift_connection_state {
 struct ibshift_ring {
     struct ibshift_connection *connection; /* NULL: free */
     uint8_t *data;
+    uint32_t seed;   /* of its marks, another one for each peer that it is given to */
     bool is_closing; /* the peer was asked to leave it */
-    bool is_closed;  /* it has: last is the number of the last record */
+    bool is_closed;  /* it has: last is the place behind its last record */
     uint32_t last;
 };
 
@@ -73,10 +76,10 @@ struct ibshift_ring {
 struct ibshift_outbound {
     uint32_t slots, slots_used;
     uint32_t quota, quota_used;
-    uint32_t ring, ring_used;
-    uint32_t ring_asked;   /* the limit when we last asked for another */
-    uint64_t ring_address; /* 0: no ring */
-    uint32_t ring_key;
+    uint32_t ring, ring_used; /* in lines */
+    uint32_t ring_asked;      /* the limit when we last asked for another */
+    uint64_t ring_address;    /* 0: no ring */
+    uint32_t ring_key, ring_seed;
     uint64_t word_address;
     uint32_t word_key;
     uint32_t grants; /* notes of kind GRANT */
@@ -88,10 +91,10 @@ struct ibshift_inbound {
     uint32_t slots, slots_told, slots_arrived, slots_window;
     uint32_t quota, quota_told, quota_arrived, quota_window;
     uint32_t held;      /* within the quota */
-    uint32_t ring_held; /* in cells */
+    uint32_t ring_held; /* lines, of records in cells */
     uint32_t recent;    /* messages lately that fit into a ring: the measure for one */
     struct ibshift_ring *ring;
-    uint32_t ring_head; /* records taken, ever, in whatever ring */
+    uint32_t ring_head; /* lines taken, ever, in whatever ring */
     uint32_t ring_told; /* the limit that the peer knows */
     bool ring_asked;    /* the peer wants to know a newer one */
 };
@@ -132,16 +135,33 @@ struct ibshift_connection {
     uint32_t asked; /* how often others were asked after the peer */
 };
 
-/* The header is the end of a record, its mark the last word. */
-static inline uint8_t *ibshift_ring_record_end(const struct ibshift_ring *ring, uint32_t number)
+/*
+ * Records lie in a ring from its end to its beginning: so both sides know where the next one ends,
+ * and there are its header and mark, which are written last. A long one that begins in the last
+ * lines goes on in the margin below them.
+ */
+static inline size_t ibshift_ring_end(uint32_t place)
 {
-    return ring->data + (size_t)(number % IBSHIFT_RING_RECORDS + 1) * IBSHIFT_RING_RECORD;
+    return (size_t)(IBSHIFT_RING_MARGIN + IBSHIFT_RING_LINES - place % IBSHIFT_RING_LINES) *
+           IBSHIFT_RING_LINE;
 }
 
-/* What the peer may write into its ring: held records keep their places. */
+static inline uint32_t ibshift_ring_lines(uint32_t length)
+{
+    return (length + (uint32_t)sizeof(struct ibshift_wire) + IBSHIFT_RING_LINE - 1) /
+           IBSHIFT_RING_LINE;
+}
+
+/* Unlike what the ring's lines had before: data, or records of another peer. */
+static inline uint32_t ibshift_ring_mark(uint32_t place, uint32_t seed)
+{
+    return place * 0x9e3779b1u ^ seed;
+}
+
+/* What the peer may write into its ring: held records keep their lines. */
 static inline uint32_t ibshift_ring_limit(const struct ibshift_connection *c)
 {
-    return c->in.ring != NULL ? c->in.ring_head + IBSHIFT_RING_RECORDS - c->in.ring_held : 0;
+    return c->in.ring != NULL ? c->in.ring_head + IBSHIFT_RING_LINES - c->in.ring_held : 0;
 }
 
 static inline void ibshift_nv_ring_free(struct ibshift_connection *c)

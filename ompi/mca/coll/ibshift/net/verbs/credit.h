@@ -55,7 +55,7 @@ static inline int ibshift_limit_is_news(uint32_t limit, uint32_t told, uint32_t 
  */
 static inline bool ibshift_ring_asks(uint32_t limit, uint32_t used, uint32_t asked, uint32_t size)
 {
-    return limit - used <= size / 4 + 1 && asked != limit;
+    return limit - used <= size / 4 && asked != limit;
 }
 
 /* The answer waits until it is worth a word: places of held records come back one by one. */

@@ -26,6 +26,12 @@ struct ibshift_lane {
 
 enum { IBSHIFT_PEER_CHUNK = 4096, IBSHIFT_GRANTS = 1 << 16 };
 
+/* Memory that is not registered, for a record that nobody waits for yet: 256 bytes, or four times
+   as much, or so on. Rings bound it; what was taken once is kept. */
+enum { IBSHIFT_CELL_LEAST = 256, IBSHIFT_CELL_SIZES = 3 };
+static_assert(IBSHIFT_CELL_LEAST << 2 * (IBSHIFT_CELL_SIZES - 1) >= IBSHIFT_RING_PAYLOAD,
+              "the longest record fits into a cell");
+
 /* How messages that waited in a queue go out: told when the endpoint opens, by those who know. */
 struct ibshift_nv_senders {
     int (*send_note)(struct ibshift_net_verbs *nv, struct ibshift_note *note);
@@ -45,8 +51,8 @@ struct ibshift_net_verbs {
     uint8_t *arena;
     size_t arena_size;
     struct ibshift_slot *slots, *free_slots;
-    struct ibshift_slot *cells, *free_cells; /* of RING_PAYLOAD bytes, not registered */
-    uint8_t *cell_memory;
+    struct ibshift_cell *free_cells[IBSHIFT_CELL_SIZES];
+    struct ibshift_cell *cell_blocks;
     uint32_t slot_count, slot_size, receives;
     uint32_t slot_stock, quota_stock, copy_stock; /* not given to anyone */
     struct ibshift_word *words;                   /* written by the peers */
@@ -108,7 +114,7 @@ static inline struct ibshift_note *ibshift_note_find(const struct ibshift_match_
 int ibshift_nv_memory_open(struct ibshift_net_verbs *nv);
 void ibshift_nv_memory_close(struct ibshift_net_verbs *nv);
 struct ibshift_slot *ibshift_nv_slot_take(struct ibshift_net_verbs *nv);
-struct ibshift_slot *ibshift_nv_cell_take(struct ibshift_net_verbs *nv);
+void *ibshift_nv_cell_take(struct ibshift_net_verbs *nv, size_t length);
 void ibshift_nv_slot_free(struct ibshift_net_verbs *nv, struct ibshift_slot *slot);
 void ibshift_nv_receives_post(struct ibshift_net_verbs *nv, struct ibshift_lane *lane);
 struct ibshift_note *ibshift_nv_note_new(struct ibshift_net_verbs *nv, struct ibshift_connection *c,

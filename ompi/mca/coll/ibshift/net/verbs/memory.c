@@ -126,19 +126,17 @@ static uint32_t most_receives(const struct ibshift_net_verbs *nv)
 /* Divides the arena: words, datagrams, rings (at most an eighth), and slots in what is left. */
 static int divide(struct ibshift_net_verbs *nv)
 {
-    size_t ring = (size_t)IBSHIFT_RING_RECORDS * IBSHIFT_RING_RECORD;
-
     if (nv->options.memory < ibshift_net_verbs_memory_min(&nv->options)) {
         return -EINVAL;
     }
     nv->arena_size = nv->options.memory;
-    if (nv->options.rings > nv->arena_size / 8 / ring) {
-        nv->options.rings = (uint32_t)(nv->arena_size / 8 / ring);
+    if (nv->options.rings > nv->arena_size / 8 / IBSHIFT_RING_BYTES) {
+        nv->options.rings = (uint32_t)(nv->arena_size / 8 / IBSHIFT_RING_BYTES);
     }
     nv->word_count = (uint32_t)(nv->arena_size / 512);
     nv->slot_size = (uint32_t)slot_size(&nv->options);
     size_t fixed = round_up(nv->word_count * sizeof(struct ibshift_word), 64) +
-                   round_up(IBSHIFT_UD_BYTES, 64) + nv->options.rings * ring;
+                   round_up(IBSHIFT_UD_BYTES, 64) + nv->options.rings * (size_t)IBSHIFT_RING_BYTES;
     size_t slots = (nv->arena_size - fixed) / nv->slot_size;
     nv->slot_count = slots < 1 << 20 ? (uint32_t)slots : 1 << 20;
     nv->receives = nv->slot_count / 8 * 5;
@@ -151,10 +149,59 @@ static int divide(struct ibshift_net_verbs *nv)
     return 0;
 }
 
-static void cell_free(struct ibshift_net_verbs *nv, struct ibshift_slot *cell)
+enum { CELL_BLOCK = 32 * 1024 };
+
+struct ibshift_cell {
+    struct ibshift_cell *next;
+};
+
+static int cell_size_of(size_t length)
 {
-    cell->next = nv->free_cells;
-    nv->free_cells = cell;
+    int size = 0;
+
+    while (length > (size_t)IBSHIFT_CELL_LEAST << 2 * size) {
+        size++;
+    }
+    return size;
+}
+
+static void cell_free(struct ibshift_net_verbs *nv, void *memory, size_t length)
+{
+    struct ibshift_cell *cell = memory, **list = &nv->free_cells[cell_size_of(length)];
+
+    cell->next = *list;
+    *list = cell;
+}
+
+/* NULL: no memory. */
+void *ibshift_nv_cell_take(struct ibshift_net_verbs *nv, size_t length)
+{
+    struct ibshift_cell **list = &nv->free_cells[cell_size_of(length)], *cell = *list;
+
+    if (cell == NULL) {
+        size_t size = (size_t)IBSHIFT_CELL_LEAST << 2 * cell_size_of(length);
+        struct ibshift_cell *block = malloc(IBSHIFT_CELL_LEAST + CELL_BLOCK);
+        if (block == NULL) {
+            return NULL;
+        }
+        block->next = nv->cell_blocks;
+        nv->cell_blocks = block;
+        for (size_t at = 0; at < CELL_BLOCK; at += size) {
+            cell_free(nv, (uint8_t *)block + IBSHIFT_CELL_LEAST + at, size);
+        }
+        cell = *list;
+    }
+    *list = cell->next;
+    return cell;
+}
+
+static void cells_close(struct ibshift_net_verbs *nv)
+{
+    while (nv->cell_blocks != NULL) {
+        struct ibshift_cell *block = nv->cell_blocks;
+        nv->cell_blocks = block->next;
+        free(block);
+    }
 }
 
 static void carve(struct ibshift_net_verbs *nv)
@@ -167,11 +214,7 @@ static void carve(struct ibshift_net_verbs *nv)
     at += round_up(IBSHIFT_UD_BYTES, 64);
     for (uint32_t i = 0; i < nv->options.rings; i++) {
         nv->rings[i].data = at;
-        at += (size_t)IBSHIFT_RING_RECORDS * IBSHIFT_RING_RECORD;
-    }
-    for (uint32_t i = nv->options.rings * IBSHIFT_RING_RECORDS; i-- > 0;) {
-        nv->cells[i].data = nv->cell_memory + (size_t)i * IBSHIFT_RING_PAYLOAD;
-        cell_free(nv, &nv->cells[i]);
+        at += IBSHIFT_RING_BYTES;
     }
     for (uint32_t i = nv->slot_count; i-- > 0;) {
         nv->slots[i].data = at + (size_t)i * nv->slot_size;
@@ -201,17 +244,13 @@ int ibshift_nv_memory_open(struct ibshift_net_verbs *nv)
     }
     nv->slots = calloc(nv->slot_count, sizeof(*nv->slots));
     nv->rings = calloc(nv->options.rings + 1, sizeof(*nv->rings));
-    nv->cells = calloc((size_t)nv->options.rings * IBSHIFT_RING_RECORDS + 1, sizeof(*nv->cells));
-    nv->cell_memory =
-        malloc((size_t)nv->options.rings * IBSHIFT_RING_RECORDS * IBSHIFT_RING_PAYLOAD + 1);
     nv->events = calloc(256, sizeof(*nv->events));
     nv->event_mask = 255;
     nv->grants = calloc(IBSHIFT_GRANTS, sizeof(*nv->grants));
     nv->grant_ages = calloc(IBSHIFT_GRANTS, sizeof(*nv->grant_ages));
     nv->free_grants = calloc(IBSHIFT_GRANTS, sizeof(*nv->free_grants));
-    if (nv->slots == NULL || nv->rings == NULL || nv->cells == NULL || nv->cell_memory == NULL ||
-        nv->events == NULL || nv->grants == NULL || nv->grant_ages == NULL ||
-        nv->free_grants == NULL || ibshift_match_init(&nv->rx) != 0 ||
+    if (nv->slots == NULL || nv->rings == NULL || nv->events == NULL || nv->grants == NULL ||
+        nv->grant_ages == NULL || nv->free_grants == NULL || ibshift_match_init(&nv->rx) != 0 ||
         ibshift_match_init(&nv->tx) != 0) {
         return -ENOMEM;
     }
@@ -250,8 +289,7 @@ void ibshift_nv_memory_close(struct ibshift_net_verbs *nv)
     free(nv->grant_ages);
     free(nv->grants);
     free(nv->events);
-    free(nv->cell_memory);
-    free(nv->cells);
+    cells_close(nv);
     free(nv->rings);
     free(nv->slots);
 }
@@ -263,15 +301,6 @@ struct ibshift_slot *ibshift_nv_slot_take(struct ibshift_net_verbs *nv)
         nv->free_slots = slot->next;
     }
     return slot;
-}
-
-/* There is one for each record of each ring, and no record is held without its place. */
-struct ibshift_slot *ibshift_nv_cell_take(struct ibshift_net_verbs *nv)
-{
-    struct ibshift_slot *cell = nv->free_cells;
-
-    nv->free_cells = cell->next;
-    return cell;
 }
 
 void ibshift_nv_slot_free(struct ibshift_net_verbs *nv, struct ibshift_slot *slot)
@@ -401,8 +430,8 @@ static void end_held(struct ibshift_net_verbs *nv, struct ibshift_note *note)
     struct ibshift_inbound *in = &note->connection->in;
 
     if (note->is_in_cell) {
-        cell_free(nv, note->slot);
-        in->ring_held--;
+        cell_free(nv, note->buffer, note->length);
+        in->ring_held -= ibshift_ring_lines((uint32_t)note->length);
     } else {
         ibshift_nv_slot_free(nv, note->slot);
         in->held--;

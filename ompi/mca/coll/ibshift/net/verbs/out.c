@@ -119,27 +119,28 @@ static int put_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
 
 static bool fits_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint32_t length)
 {
+    uint32_t lines = ibshift_ring_lines(length);
+
     if (c->out.ring_address == 0 || length > IBSHIFT_RING_PAYLOAD) {
         return false;
     }
-    if (c->out.ring_used == c->out.ring) {
+    if (c->out.ring - c->out.ring_used < lines) {
         read_word(nv, c);
     }
-    return c->out.ring_used != c->out.ring;
+    return c->out.ring - c->out.ring_used >= lines;
 }
 
 static int put_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                     struct ibshift_wire *head, const void *payload)
 {
-    uint64_t record = c->out.ring_used % IBSHIFT_RING_RECORDS;
-    uint64_t end = c->out.ring_address + (record + 1) * IBSHIFT_RING_RECORD;
+    uint64_t end = c->out.ring_address + ibshift_ring_end(c->out.ring_used);
+    uint32_t used = c->out.ring_used + ibshift_ring_lines(head->length);
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
     struct ibv_sge sge[2];
-    bool asks =
-        ibshift_ring_asks(c->out.ring, c->out.ring_used, c->out.ring_asked, IBSHIFT_RING_RECORDS);
+    bool asks = ibshift_ring_asks(c->out.ring, used, c->out.ring_asked, IBSHIFT_RING_LINES);
 
     head->flags |= asks ? IBSHIFT_WIRE_TELL : 0;
-    head->mark = c->out.ring_used + 1;
+    head->mark = ibshift_ring_mark(c->out.ring_used, c->out.ring_seed);
     head->offset = ibshift_wire_check(head, payload);
     wr.wr.rdma.remote_addr = end - sizeof(*head) - head->length;
     wr.wr.rdma.rkey = c->out.ring_key;
@@ -150,7 +151,7 @@ static int put_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     }
     int rc = post_parts(nv, c, &wr, sge, false);
     if (rc == 0) {
-        c->out.ring_used++;
+        c->out.ring_used = used;
         c->out.ring_asked = asks ? c->out.ring : c->out.ring_asked;
         count(nv, head, &nv->stats.ring);
     }

@@ -9,11 +9,12 @@ enum { RECORDS_PER_POLL = 8 };
 /* Takes the next record if it is there; returns whether it was. */
 static bool take_record(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
-    uint8_t *end = ibshift_ring_record_end(c->in.ring, c->in.ring_head);
+    const struct ibshift_ring *ring = c->in.ring;
+    uint8_t *end = ring->data + ibshift_ring_end(c->in.ring_head);
     struct ibshift_wire head;
 
     uint32_t *mark = (uint32_t *)(void *)(end - sizeof(head.mark));
-    if (__atomic_load_n(mark, __ATOMIC_ACQUIRE) != c->in.ring_head + 1) {
+    if (__atomic_load_n(mark, __ATOMIC_ACQUIRE) != ibshift_ring_mark(c->in.ring_head, ring->seed)) {
         return false;
     }
     memcpy(&head, end - sizeof(head), sizeof(head));
@@ -22,7 +23,7 @@ static bool take_record(struct ibshift_net_verbs *nv, struct ibshift_connection 
         return false; /* the mark has overtaken the rest */
     }
     (void)ibshift_nv_arrive(nv, c, &head, payload, NULL);
-    c->in.ring_head++;
+    c->in.ring_head += ibshift_ring_lines(head.length);
     c->in.ring_asked |= (head.flags & IBSHIFT_WIRE_TELL) != 0;
     return c->status == 0;
 }
@@ -233,15 +234,14 @@ int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     return IBSHIFT_NET_PENDING;
 }
 
-/* Nobody waits for it yet; it came through the ring. */
-static void hold_record(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                        struct ibshift_note *note, const uint8_t *payload)
+/* It came through the ring. */
+static void hold_record(struct ibshift_connection *c, struct ibshift_note *note, void *cell,
+                        const uint8_t *payload)
 {
-    note->slot = ibshift_nv_cell_take(nv);
-    note->buffer = note->slot->data;
+    note->buffer = cell;
     note->is_in_cell = true;
-    ibshift_nv_copy(note->buffer, payload, note->length);
-    c->in.ring_held++;
+    ibshift_nv_copy(cell, payload, note->length);
+    c->in.ring_held += ibshift_ring_lines((uint32_t)note->length);
 }
 
 static void hold_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
@@ -258,23 +258,27 @@ static void hold_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c
 static bool hold(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                  const struct ibshift_wire *head, const uint8_t *payload, struct ibshift_slot *slot)
 {
-    bool has_room =
-        slot != NULL ? c->in.held < c->in.quota_window : c->in.ring_held < IBSHIFT_RING_RECORDS;
+    bool has_room = slot != NULL
+                        ? c->in.held < c->in.quota_window
+                        : c->in.ring_held + ibshift_ring_lines(head->length) <= IBSHIFT_RING_LINES;
 
     if (!(head->flags & IBSHIFT_WIRE_UNASKED) || !has_room) {
         ibshift_nv_break(nv, c, -EIO, "it sent a message that nobody had asked for");
         return false;
     }
-    struct ibshift_note *note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_HELD, &head->key);
+    void *cell = slot == NULL ? ibshift_nv_cell_take(nv, head->length) : NULL;
+    struct ibshift_note *note = slot != NULL || cell != NULL
+                                    ? ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_HELD, &head->key)
+                                    : NULL;
     if (note == NULL) {
-        ibshift_nv_break_no_memory(nv, c);
+        ibshift_nv_break_no_memory(nv, c); /* the cell stays with its block */
         return false;
     }
     note->length = head->length;
     ibshift_nv_note_enter(nv, note, &c->resting);
     nv->stats.held++;
     if (slot == NULL) {
-        hold_record(nv, c, note, payload);
+        hold_record(c, note, cell, payload);
         return false;
     }
     hold_slot(nv, c, note, slot);
