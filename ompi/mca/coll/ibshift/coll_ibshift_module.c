@@ -5,7 +5,7 @@
 #include "coll_ibshift_entry.h"
 #include "coll_ibshift_observe.h"
 #include "coll_ibshift_params.h"
-#include "coll_ibshift_call.h"
+#include "coll_ibshift_tapes.h"
 #include "coll_ibshift_transport.h"
 
 #include "ompi/runtime/mpiruntime.h"

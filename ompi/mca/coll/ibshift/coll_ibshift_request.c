@@ -2,6 +2,7 @@
 #include "coll_ibshift_call.h"
 #include "coll_ibshift_choose.h"
 #include "coll_ibshift_params.h"
+#include "coll_ibshift_tapes.h"
 #include "coll_ibshift_transport.h"
 
 #include "opal/runtime/opal_progress.h"

@@ -1,0 +1,223 @@
+#include "coll_ibshift_tapes.h"
+#include "coll_ibshift_alltoall_order.h"
+#include "coll_ibshift_fabric_file.h"
+#include "coll_ibshift_params.h"
+#include "coll_ibshift_transport.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    KEPT = 4,         /* calls of a collective: a root or a count that alternates */
+    MOST_COUNTS = 64, /* ranks, where each has its count */
+    KEY_WORDS = 13,
+    ARRAYS = 4,
+};
+
+/* What a tape depends on, beside the communicator. */
+struct key {
+    uint64_t words[KEY_WORDS];
+    uint32_t counts; /* of each array, in `arrays` of the kept one */
+};
+
+struct ibshift_kept_tape {
+    struct key key;
+    int *arrays;     /* counts and displacements of both sides */
+    uint32_t calls;  /* that had the key, as far as 2; 0: free */
+    bool is_refused; /* no tape is possible */
+    struct ibshift_tape *tape;
+    char *tmp;
+};
+
+struct ibshift_tapes {
+    struct ibshift_kept_tape kept[KEPT];
+    uint32_t oldest;
+};
+
+static size_t unit_of(const struct ibshift_side *side)
+{
+    return NULL == side->type ? 0
+           : side->is_operand ? (size_t)ibshift_type_extent(side->type)
+                              : ibshift_type_size(side->type);
+}
+
+static void side_words(const struct ibshift_side *side, uint64_t *words)
+{
+    words[0] = (uint64_t)side->blocks << 8 | (uint64_t)side->is_operand << 7 | side->shape;
+    words[1] = side->count;
+    words[2] = unit_of(side);
+}
+
+static void list_arrays(const struct ibshift_job *job, const int *arrays[ARRAYS])
+{
+    arrays[0] = job->send.counts;
+    arrays[1] = job->send.displs;
+    arrays[2] = job->recv.counts;
+    arrays[3] = job->recv.displs;
+}
+
+static void make_key(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                     const struct ibshift_op_params *params, struct key *key)
+{
+    const struct ibshift_plan *plan = &params->plan;
+    bool renames =
+        NULL != module->order.line.rank_at && ibshift_comm_order_renames(module, job, params->alg);
+
+    key->words[0] = (uintptr_t)params->alg;
+    key->words[1] = (uint64_t)plan->radix << 32 | plan->segments;
+    key->words[2] =
+        (uint64_t)job->root << 3 | plan->commutative << 2 | job->in_place << 1 | renames;
+    key->words[3] = (uintptr_t)plan->order;
+    key->words[4] = (uintptr_t)plan->stages;
+    key->words[5] = (uintptr_t)plan->nodes;
+    key->words[6] = plan->leaders;
+    side_words(&job->send, &key->words[7]);
+    side_words(&job->recv, &key->words[10]);
+    key->counts = NULL != job->send.counts || NULL != job->recv.counts ? module->size : 0;
+}
+
+static bool has_arrays(const struct ibshift_kept_tape *kept, const struct ibshift_job *job)
+{
+    const int *arrays[ARRAYS];
+    size_t count = kept->key.counts;
+
+    if (0 == count) {
+        return true;
+    }
+    list_arrays(job, arrays);
+    for (size_t i = 0; i < ARRAYS; i++) {
+        if (NULL != arrays[i] &&
+            0 != memcmp(arrays[i], kept->arrays + i * count, count * sizeof(int))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void empty(struct ibshift_kept_tape *kept)
+{
+    free(kept->arrays);
+    free(kept->tape);
+    free(kept->tmp);
+    *kept = (struct ibshift_kept_tape){.calls = 0};
+}
+
+/* The key is the caller's. */
+static bool copy_arrays(struct ibshift_kept_tape *kept, const struct ibshift_job *job)
+{
+    const int *arrays[ARRAYS];
+    size_t count = kept->key.counts;
+
+    if (0 == count) {
+        return true;
+    }
+    list_arrays(job, arrays);
+    kept->arrays = calloc(ARRAYS * count, sizeof(int));
+    for (size_t i = 0; NULL != kept->arrays && i < ARRAYS; i++) {
+        if (NULL != arrays[i]) {
+            memcpy(kept->arrays + i * count, arrays[i], count * sizeof(int));
+        }
+    }
+    return NULL != kept->arrays;
+}
+
+/* Along a fabric, all-to-alls count what they move, and the first call of others looks for the
+ * order. */
+static bool has_order(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job)
+{
+    return 0 == ibshift_fabric_file.identity ||
+           (IBSHIFT_ALLTOALL != job->collective && IBSHIFT_ORDER_UNKNOWN != module->order.state);
+}
+
+static bool has_few_counts(const struct ibshift_side *side)
+{
+    return NULL == side->counts || side->blocks <= MOST_COUNTS;
+}
+
+bool ibshift_tape_may(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job)
+{
+    return ibshift_params.tapes &&
+           job->bytes <= ibshift_engine_tape_limit(ibshift_endpoint.engine) &&
+           has_order(module, job) && has_few_counts(&job->send) && has_few_counts(&job->recv) &&
+           ibshift_side_is_whole(&job->send) && ibshift_side_is_whole(&job->recv);
+}
+
+struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
+                                            const struct ibshift_job *job,
+                                            const struct ibshift_op_params *params)
+{
+    struct ibshift_tapes **place = &module->tapes[job->collective], *tapes = *place;
+    struct ibshift_kept_tape *kept;
+    struct key key;
+
+    if (NULL == tapes && NULL == (tapes = *place = calloc(1, sizeof(*tapes)))) {
+        return NULL;
+    }
+    make_key(module, job, params, &key);
+    for (int i = 0; i < KEPT; i++) {
+        kept = &tapes->kept[i];
+        if (kept->calls > 0 && 0 == memcmp(kept->key.words, key.words, sizeof(key.words)) &&
+            kept->key.counts == key.counts && has_arrays(kept, job)) {
+            kept->calls = 2;
+            return kept;
+        }
+    }
+    kept = &tapes->kept[tapes->oldest++ % KEPT];
+    empty(kept);
+    kept->key = key;
+    if (!copy_arrays(kept, job)) {
+        return NULL;
+    }
+    kept->calls = 1;
+    return kept;
+}
+
+const struct ibshift_tape *ibshift_tape_of(const struct ibshift_kept_tape *kept)
+{
+    return NULL == kept ? NULL : kept->tape;
+}
+
+static char *base_of(const struct ibshift_side *side)
+{
+    return NULL == side->user || NULL == side->type
+               ? side->user
+               : side->user + ibshift_type_lower_bound(side->type);
+}
+
+void ibshift_tape_aim(const struct ibshift_kept_tape *kept, const struct ibshift_job *job,
+                      struct ibshift_tape_run *run)
+{
+    run->tape = kept->tape;
+    run->base[IBSHIFT_SEND] = base_of(&job->send);
+    run->base[IBSHIFT_RECV] = base_of(&job->recv);
+    run->base[IBSHIFT_TMP] = kept->tmp;
+}
+
+/* Making one costs about as much as a call does, so a call that never comes again gets none. */
+void ibshift_tape_keep(struct ibshift_kept_tape *kept, const struct ibshift_op_params *params,
+                       size_t tmp, bool is_staged)
+{
+    if (NULL == kept || kept->calls < 2 || NULL != kept->tape || kept->is_refused) {
+        return;
+    }
+    kept->is_refused = true;
+    if (is_staged) {
+        return;
+    }
+    kept->tmp = 0 == tmp ? NULL : aligned_alloc(64, (tmp + 63) / 64 * 64);
+    if (0 == tmp || NULL != kept->tmp) {
+        kept->tape =
+            ibshift_tape_make(params, ibshift_engine_tape_limit(ibshift_endpoint.engine), tmp);
+    }
+}
+
+void ibshift_tapes_free(mca_coll_ibshift_module_t *module)
+{
+    for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
+        for (int k = 0; NULL != module->tapes[i] && k < KEPT; k++) {
+            empty(&module->tapes[i]->kept[k]);
+        }
+        free(module->tapes[i]);
+        module->tapes[i] = NULL;
+    }
+}
