@@ -211,6 +211,21 @@ static void buffers_move_and_are_unmapped(void)
     }
 }
 
+static void bcast_of_type(MPI_Datatype type, bool has_gaps, int salt)
+{
+    memset(to, 0xff, 64);
+    if (rank == 0) {
+        fill(to, 8, salt);
+    }
+    MPI_Bcast(to, 1, type, 0, MPI_COMM_WORLD);
+    for (int k = 0; k < 8; k++) {
+        bool is_sent = rank == 0 || (has_gaps ? k % 2 == 0 && k < 7 : k < 4);
+
+        CHECK(to[k] == (is_sent ? value(0, k, salt) : -1), "bcast of a type%s: element %d is %d",
+              has_gaps ? " with gaps" : "", k, to[k]);
+    }
+}
+
 /* Types of the same size, one of them with gaps; they get each other's addresses. */
 static void types_come_and_go(void)
 {
@@ -224,16 +239,8 @@ static void types_come_and_go(void)
             MPI_Type_contiguous(4, MPI_INT, &type);
         }
         MPI_Type_commit(&type);
-        memset(to, 0xff, 64);
-        if (rank == 0) {
-            fill(to, 8, i);
-        }
-        MPI_Bcast(to, 1, type, 0, MPI_COMM_WORLD);
-        for (int k = 0; k < 8; k++) {
-            bool is_sent = rank == 0 || (has_gaps ? k % 2 == 0 && k < 7 : k < 4);
-
-            CHECK(to[k] == (is_sent ? value(0, k, i) : -1), "bcast of a type%s: element %d is %d",
-                  has_gaps ? " with gaps" : "", k, to[k]);
+        for (int again = 0; again < 3; again++) {
+            bcast_of_type(type, has_gaps, i + again);
         }
         MPI_Type_free(&type);
     }
@@ -276,6 +283,97 @@ static void operators_come_and_go(void)
     }
 }
 
+/* Composes maps x -> a x + b, pairs of numbers: the order of the ranks counts. */
+static void compose(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    const unsigned *first = in;
+    unsigned *then = inout;
+
+    for (int i = 0; i + 1 < *n; i += 2) {
+        then[i + 1] += then[i] * first[i + 1];
+        then[i] *= first[i];
+    }
+    (void)type;
+}
+
+static void check_composition(MPI_Op op, MPI_Datatype pair)
+{
+    unsigned mine[2] = {3 + 2 * (unsigned)rank, 7 + (unsigned)rank}, all[2], expected[2] = {1, 0};
+
+    for (unsigned i = 0; i < (unsigned)ranks; i++) {
+        expected[1] = expected[1] * (3 + 2 * i) + 7 + i;
+        expected[0] *= 3 + 2 * i;
+    }
+    MPI_Allreduce(mine, all, 1, pair, op, MPI_COMM_WORLD);
+    CHECK(all[0] == expected[0] && all[1] == expected[1], "composed to %u, %u, not %u, %u", all[0],
+          all[1], expected[0], expected[1]);
+}
+
+static void compose_pairs(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    int numbers = 2 * *n;
+
+    compose(in, inout, &numbers, type);
+}
+
+static void add_pairs(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    int numbers = 2 * *n;
+
+    add(in, inout, &numbers, type);
+}
+
+/* One that commutes and one that does not, at the same address. */
+static void order_of_ranks_comes_and_goes(void)
+{
+    MPI_Datatype pair;
+
+    MPI_Type_contiguous(2, MPI_UNSIGNED, &pair);
+    MPI_Type_commit(&pair);
+    for (int i = 0; i < TIMES; i++) {
+        MPI_Op op;
+
+        MPI_Op_create(i % 2 == 0 ? add_pairs : compose_pairs, i % 2 == 0, &op);
+        for (int again = 0; again < 4; again++) {
+            if (i % 2 == 0) {
+                fill(from, 2, i);
+                MPI_Allreduce(from, to, 1, pair, op, MPI_COMM_WORLD);
+                compare_sums(to, 2, ranks - 1, 0, i, "allreduce of pairs");
+            } else {
+                check_composition(op, pair);
+            }
+        }
+        MPI_Op_free(&op);
+    }
+    MPI_Type_free(&pair);
+}
+
+/* A root that keeps its block where it is, every other time. */
+static void buffers_are_in_place_by_turns(void)
+{
+    for (int i = 0; i < 2 * TIMES; i++) {
+        bool in_place = i % 2 == 1 && rank == 0;
+
+        fill(from, 3 * ranks, i);
+        memset(to, 0xff, sizeof(int) * 3);
+        MPI_Scatter(from, 3, MPI_INT, in_place ? MPI_IN_PLACE : to, 3, MPI_INT, 0, MPI_COMM_WORLD);
+        if (!in_place) {
+            compare(to, 3, 0, 3 * rank, i, "scatter");
+        }
+        fill(from, 3, i);
+        memcpy(to, from, sizeof(int) * 3);
+        MPI_Gather(in_place ? MPI_IN_PLACE : from, 3, MPI_INT, to, 3, MPI_INT, 0, MPI_COMM_WORLD);
+        for (int k = 0; rank == 0 && k < ranks; k++) {
+            compare(to + 3 * k, 3, k, 0, i, "gather");
+        }
+        memcpy(to, from, sizeof(int) * 3);
+        MPI_Reduce(in_place ? MPI_IN_PLACE : from, to, 3, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+        if (rank == 0) {
+            compare_sums(to, 3, ranks - 1, 0, i, "reduce");
+        }
+    }
+}
+
 static void communicators_come_and_go(void)
 {
     for (int i = 0; i < TIMES / 4; i++) {
@@ -302,6 +400,61 @@ static void parameters_change(void)
     set("coll_ibshift_allreduce_algorithm", 0);
     set("coll_ibshift_bcast_radix", 0);
     set("coll_ibshift_tapes", 1);
+}
+
+/* The ranks but the root say the same, yet the plans differ: splitting needs all sizes. */
+static void blocks_and_vectors_alternate(void)
+{
+    int counts[LOTS], displs[LOTS];
+
+    for (int i = 0; i < ranks; i++) {
+        counts[i] = 2;
+        displs[i] = 2 * i;
+    }
+    set("coll_ibshift_scatter_algorithm", 3);
+    for (int i = 0; i < 4 * TIMES; i++) {
+        bool is_vector = i % 8 >= 4;
+
+        fill(from, 2 * ranks, i);
+        if (is_vector) {
+            MPI_Scatterv(from, counts, displs, MPI_INT, to, 2, MPI_INT, 0, MPI_COMM_WORLD);
+        } else {
+            MPI_Scatter(from, 2, MPI_INT, to, 2, MPI_INT, 0, MPI_COMM_WORLD);
+        }
+        compare(to, 2, 0, 2 * rank, i, is_vector ? "scatterv" : "scatter");
+        if (is_vector) {
+            MPI_Allgatherv(from, 2, MPI_INT, to, counts, displs, MPI_INT, MPI_COMM_WORLD);
+        } else {
+            MPI_Allgather(from, 2, MPI_INT, to, 2, MPI_INT, MPI_COMM_WORLD);
+        }
+        for (int k = 0; k < ranks; k++) {
+            compare(to + 2 * k, 2, k, 0, i, is_vector ? "allgatherv" : "allgather");
+        }
+    }
+    set("coll_ibshift_scatter_algorithm", 0);
+}
+
+/* With 5 ranks the root of a tree has 3 children of radix 1, and 4 of radix 4. */
+static void parameters_take_effect(void)
+{
+    unsigned long long sent[2];
+
+    set("coll_ibshift_bcast_algorithm", 1);
+    for (int i = 0; i < 4; i++) {
+        struct counter counter = counter_begin("coll_ibshift_messages");
+
+        set("coll_ibshift_bcast_radix", i % 2 == 0 ? 1 : 4);
+        for (int k = 0; k < TIMES; k++) {
+            MPI_Bcast(to, 3, MPI_INT, 0, MPI_COMM_WORLD);
+        }
+        sent[i % 2] = counter_end(&counter);
+        if (ranks == 5 && rank == 0) {
+            CHECK(sent[i % 2] == (i % 2 == 0 ? 3 : 4) * (unsigned long long)TIMES,
+                  "%llu messages of %d broadcasts", sent[i % 2], TIMES);
+        }
+    }
+    set("coll_ibshift_bcast_algorithm", 0);
+    set("coll_ibshift_bcast_radix", 0);
 }
 
 /* Some ranks come late: the others leave their tapes in the middle. */
@@ -334,8 +487,12 @@ int main(int argc, char **argv)
     buffers_move_and_are_unmapped();
     types_come_and_go();
     operators_come_and_go();
+    order_of_ranks_comes_and_goes();
+    blocks_and_vectors_alternate();
+    buffers_are_in_place_by_turns();
     communicators_come_and_go();
     parameters_change();
+    parameters_take_effect();
     some_are_late();
     if (rank == 0) {
         printf("tapes: right\n");

@@ -2,6 +2,7 @@
 #define IBSHIFT_COLL_ENTRY_H
 
 #include "coll_ibshift_request.h"
+#include "coll_ibshift_tapes.h"
 
 /* X(name): the collectives that a module can have natively. */
 #define IBSHIFT_NATIVE(X)                                                                          \
@@ -46,22 +47,31 @@ IBSHIFT_NATIVE(IBSHIFT_INSTALLER)
 #define IBSHIFT_LIST(...) __VA_ARGS__
 
 /*
- * The three forms of a collective from one description:
+ * The three forms of a collective from one description, and from what a blocking call is looked up
+ * by among the last ones:
  *     static int describe_<name>(<its arguments>, const mca_coll_ibshift_module_t *,
  *                                struct ibshift_job *);
- * params and args are the arguments before the communicator, in parentheses, each with a comma
+ *     static struct ibshift_raw raw_<name>(<its arguments>, const mca_coll_ibshift_module_t *);
+ * kind is its enum ibshift_collective. params and args are the arguments before the communicator, in parentheses, each with a comma
  * behind it. What describe() or the choice refuses runs in the fallback.
  */
-#define IBSHIFT_ENTRIES(coll, params, args)                                                        \
+#define IBSHIFT_ENTRIES(coll, kind, params, args)                                                  \
     static int coll##_blocking(IBSHIFT_LIST params struct ompi_communicator_t *comm,               \
                                mca_coll_base_module_t *base)                                       \
     {                                                                                              \
         mca_coll_ibshift_module_t *module = (mca_coll_ibshift_module_t *)base;                     \
-        struct ibshift_job job = {.name = #coll};                                                  \
-        int rc = describe_##coll(IBSHIFT_LIST args module, &job);                                  \
+        struct ibshift_raw raw = raw_##coll(IBSHIFT_LIST args module);                             \
+        struct ibshift_tape_run run;                                                               \
+        struct ibshift_job job;                                                                    \
+        int rc;                                                                                    \
                                                                                                    \
+        if (ibshift_call_again(module, kind, &raw, &run)) {                                        \
+            return OMPI_SUCCESS;                                                                   \
+        }                                                                                          \
+        job = (struct ibshift_job){.name = #coll};                                                 \
+        rc = describe_##coll(IBSHIFT_LIST args module, &job);                                      \
         if (OMPI_SUCCESS == rc) {                                                                  \
-            rc = ibshift_call_blocking(module, comm, &job);                                        \
+            rc = ibshift_call_blocking(module, comm, &job, &raw, &run);                            \
         }                                                                                          \
         return OMPI_ERR_NOT_SUPPORTED != rc                                                        \
                    ? rc                                                                            \

@@ -119,22 +119,68 @@ static int describe_alltoall(const void *sbuf, int scount, struct ompi_datatype_
     return OMPI_SUCCESS;
 }
 
-IBSHIFT_ENTRIES(barrier, (), ())
-IBSHIFT_ENTRIES(bcast, (void *buffer, int count, struct ompi_datatype_t *type, int root, ),
+static struct ibshift_raw raw_barrier(const mca_coll_ibshift_module_t *module)
+{
+    return (struct ibshift_raw){.root = 0};
+}
+
+static struct ibshift_raw raw_bcast(void *buffer, int count, struct ompi_datatype_t *type, int root,
+                                    const mca_coll_ibshift_module_t *module)
+{
+    return ibshift_raw_of(NULL, 0, NULL, buffer, count, type, root);
+}
+
+static struct ibshift_raw raw_gather(const void *sbuf, int scount, struct ompi_datatype_t *stype,
+                                     void *rbuf, int rcount, struct ompi_datatype_t *rtype,
+                                     int root, const mca_coll_ibshift_module_t *module)
+{
+    bool is_root = module->rank == (uint32_t)root;
+
+    return ibshift_raw_of(sbuf, scount, stype, rbuf, is_root ? rcount : 0, is_root ? rtype : NULL,
+                          root);
+}
+
+static struct ibshift_raw raw_scatter(const void *sbuf, int scount, struct ompi_datatype_t *stype,
+                                      void *rbuf, int rcount, struct ompi_datatype_t *rtype,
+                                      int root, const mca_coll_ibshift_module_t *module)
+{
+    bool is_root = module->rank == (uint32_t)root;
+
+    return ibshift_raw_of(sbuf, is_root ? scount : 0, is_root ? stype : NULL, rbuf, rcount, rtype,
+                          root);
+}
+
+static struct ibshift_raw raw_allgather(const void *sbuf, int scount, struct ompi_datatype_t *stype,
+                                        void *rbuf, int rcount, struct ompi_datatype_t *rtype,
+                                        const mca_coll_ibshift_module_t *module)
+{
+    return ibshift_raw_of(sbuf, scount, stype, rbuf, rcount, rtype, 0);
+}
+
+static struct ibshift_raw raw_alltoall(const void *sbuf, int scount, struct ompi_datatype_t *stype,
+                                       void *rbuf, int rcount, struct ompi_datatype_t *rtype,
+                                       const mca_coll_ibshift_module_t *module)
+{
+    return ibshift_raw_of(sbuf, scount, stype, rbuf, rcount, rtype, 0);
+}
+
+IBSHIFT_ENTRIES(barrier, IBSHIFT_BARRIER, (), ())
+IBSHIFT_ENTRIES(bcast, IBSHIFT_BCAST,
+                (void *buffer, int count, struct ompi_datatype_t *type, int root, ),
                 (buffer, count, type, root, ))
-IBSHIFT_ENTRIES(gather,
+IBSHIFT_ENTRIES(gather, IBSHIFT_GATHER,
                 (const void *sbuf, int scount, struct ompi_datatype_t *stype, void *rbuf,
                  int rcount, struct ompi_datatype_t *rtype, int root, ),
                 (sbuf, scount, stype, rbuf, rcount, rtype, root, ))
-IBSHIFT_ENTRIES(scatter,
+IBSHIFT_ENTRIES(scatter, IBSHIFT_SCATTER,
                 (const void *sbuf, int scount, struct ompi_datatype_t *stype, void *rbuf,
                  int rcount, struct ompi_datatype_t *rtype, int root, ),
                 (sbuf, scount, stype, rbuf, rcount, rtype, root, ))
-IBSHIFT_ENTRIES(allgather,
+IBSHIFT_ENTRIES(allgather, IBSHIFT_ALLGATHER,
                 (const void *sbuf, int scount, struct ompi_datatype_t *stype, void *rbuf,
                  int rcount, struct ompi_datatype_t *rtype, ),
                 (sbuf, scount, stype, rbuf, rcount, rtype, ))
-IBSHIFT_ENTRIES(alltoall,
+IBSHIFT_ENTRIES(alltoall, IBSHIFT_ALLTOALL,
                 (const void *sbuf, int scount, struct ompi_datatype_t *stype, void *rbuf,
                  int rcount, struct ompi_datatype_t *rtype, ),
                 (sbuf, scount, stype, rbuf, rcount, rtype, ))

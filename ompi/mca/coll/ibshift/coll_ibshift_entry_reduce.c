@@ -120,18 +120,78 @@ static int describe_reduce_scatter_block(const void *sbuf, void *rbuf, int rcoun
     return OMPI_SUCCESS;
 }
 
+static struct ibshift_raw raw_vector(const void *sbuf, void *rbuf, int count,
+                                     struct ompi_datatype_t *type, struct ompi_op_t *op)
+{
+    struct ibshift_raw raw = ibshift_raw_of(sbuf, count, type, rbuf, count, type, 0);
+
+    raw.op = op;
+    return raw;
+}
+
+static struct ibshift_raw raw_reduce(const void *sbuf, void *rbuf, int count,
+                                     struct ompi_datatype_t *type, struct ompi_op_t *op, int root,
+                                     const mca_coll_ibshift_module_t *module)
+{
+    struct ibshift_raw raw = raw_vector(sbuf, rbuf, count, type, op);
+
+    raw.root = root;
+    return raw;
+}
+
+static struct ibshift_raw raw_allreduce(const void *sbuf, void *rbuf, int count,
+                                        struct ompi_datatype_t *type, struct ompi_op_t *op,
+                                        const mca_coll_ibshift_module_t *module)
+{
+    return raw_vector(sbuf, rbuf, count, type, op);
+}
+
+static struct ibshift_raw raw_scan(const void *sbuf, void *rbuf, int count,
+                                   struct ompi_datatype_t *type, struct ompi_op_t *op,
+                                   const mca_coll_ibshift_module_t *module)
+{
+    return raw_vector(sbuf, rbuf, count, type, op);
+}
+
+static struct ibshift_raw raw_exscan(const void *sbuf, void *rbuf, int count,
+                                     struct ompi_datatype_t *type, struct ompi_op_t *op,
+                                     const mca_coll_ibshift_module_t *module)
+{
+    return raw_vector(sbuf, rbuf, count, type, op);
+}
+
+static struct ibshift_raw raw_reduce_scatter(const void *sbuf, void *rbuf, const int *rcounts,
+                                             struct ompi_datatype_t *type, struct ompi_op_t *op,
+                                             const mca_coll_ibshift_module_t *module)
+{
+    struct ibshift_raw raw = raw_vector(sbuf, rbuf, 0, type, op);
+
+    raw.is_vector = true;
+    raw.scounts = rcounts;
+    return raw;
+}
+
+static struct ibshift_raw raw_reduce_scatter_block(const void *sbuf, void *rbuf, int count,
+                                                   struct ompi_datatype_t *type,
+                                                   struct ompi_op_t *op,
+                                                   const mca_coll_ibshift_module_t *module)
+{
+    return raw_vector(sbuf, rbuf, count, type, op);
+}
+
 #define OPERANDS                                                                                   \
     (const void *sbuf, void *rbuf, int count, struct ompi_datatype_t *type, struct ompi_op_t *op, )
 
-IBSHIFT_ENTRIES(reduce,
+IBSHIFT_ENTRIES(reduce, IBSHIFT_REDUCE,
                 (const void *sbuf, void *rbuf, int count, struct ompi_datatype_t *type,
                  struct ompi_op_t *op, int root, ),
                 (sbuf, rbuf, count, type, op, root, ))
-IBSHIFT_ENTRIES(allreduce, OPERANDS, (sbuf, rbuf, count, type, op, ))
-IBSHIFT_ENTRIES(scan, OPERANDS, (sbuf, rbuf, count, type, op, ))
-IBSHIFT_ENTRIES(exscan, OPERANDS, (sbuf, rbuf, count, type, op, ))
-IBSHIFT_ENTRIES(reduce_scatter,
+IBSHIFT_ENTRIES(allreduce, IBSHIFT_ALLREDUCE, OPERANDS, (sbuf, rbuf, count, type, op, ))
+IBSHIFT_ENTRIES(scan, IBSHIFT_SCAN, OPERANDS, (sbuf, rbuf, count, type, op, ))
+IBSHIFT_ENTRIES(exscan, IBSHIFT_EXSCAN, OPERANDS, (sbuf, rbuf, count, type, op, ))
+IBSHIFT_ENTRIES(reduce_scatter, IBSHIFT_REDUCE_SCATTER,
                 (const void *sbuf, void *rbuf, const int *rcounts, struct ompi_datatype_t *type,
                  struct ompi_op_t *op, ),
                 (sbuf, rbuf, rcounts, type, op, ))
-IBSHIFT_ENTRIES(reduce_scatter_block, OPERANDS, (sbuf, rbuf, count, type, op, ))
+IBSHIFT_ENTRIES(reduce_scatter_block, IBSHIFT_REDUCE_SCATTER, OPERANDS,
+                (sbuf, rbuf, count, type, op, ))

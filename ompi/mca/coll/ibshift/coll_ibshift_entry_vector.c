@@ -138,25 +138,95 @@ static int describe_alltoallw(const void *sbuf, const int *scounts, const int *s
     return OMPI_SUCCESS;
 }
 
-IBSHIFT_ENTRIES(gatherv,
+static struct ibshift_raw raw_gatherv(const void *sbuf, int scount, struct ompi_datatype_t *stype,
+                                      void *rbuf, const int *rcounts, const int *displs,
+                                      struct ompi_datatype_t *rtype, int root,
+                                      const mca_coll_ibshift_module_t *module)
+{
+    bool is_root = module->rank == (uint32_t)root;
+    struct ibshift_raw raw =
+        ibshift_raw_of(sbuf, scount, stype, rbuf, 0, is_root ? rtype : NULL, root);
+
+    raw.is_vector = true;
+    raw.rcounts = is_root ? rcounts : NULL;
+    raw.rdispls = is_root ? displs : NULL;
+    return raw;
+}
+
+static struct ibshift_raw raw_scatterv(const void *sbuf, const int *scounts, const int *displs,
+                                       struct ompi_datatype_t *stype, void *rbuf, int rcount,
+                                       struct ompi_datatype_t *rtype, int root,
+                                       const mca_coll_ibshift_module_t *module)
+{
+    bool is_root = module->rank == (uint32_t)root;
+    struct ibshift_raw raw =
+        ibshift_raw_of(sbuf, 0, is_root ? stype : NULL, rbuf, rcount, rtype, root);
+
+    raw.is_vector = true;
+    raw.scounts = is_root ? scounts : NULL;
+    raw.sdispls = is_root ? displs : NULL;
+    return raw;
+}
+
+static struct ibshift_raw raw_allgatherv(const void *sbuf, int scount,
+                                         struct ompi_datatype_t *stype, void *rbuf,
+                                         const int *rcounts, const int *displs,
+                                         struct ompi_datatype_t *rtype,
+                                         const mca_coll_ibshift_module_t *module)
+{
+    struct ibshift_raw raw = ibshift_raw_of(sbuf, scount, stype, rbuf, 0, rtype, 0);
+
+    raw.is_vector = true;
+    raw.rcounts = rcounts;
+    raw.rdispls = displs;
+    return raw;
+}
+
+static struct ibshift_raw raw_alltoallv(const void *sbuf, const int *scounts, const int *sdispls,
+                                        struct ompi_datatype_t *stype, void *rbuf,
+                                        const int *rcounts, const int *rdispls,
+                                        struct ompi_datatype_t *rtype,
+                                        const mca_coll_ibshift_module_t *module)
+{
+    struct ibshift_raw raw = ibshift_raw_of(sbuf, 0, stype, rbuf, 0, rtype, 0);
+
+    raw.is_vector = true;
+    raw.scounts = scounts;
+    raw.sdispls = sdispls;
+    raw.rcounts = rcounts;
+    raw.rdispls = rdispls;
+    return raw;
+}
+
+/* A type for each rank: staged in any case. */
+static struct ibshift_raw raw_alltoallw(const void *sbuf, const int *scounts, const int *sdispls,
+                                        struct ompi_datatype_t *const *stypes, void *rbuf,
+                                        const int *rcounts, const int *rdispls,
+                                        struct ompi_datatype_t *const *rtypes,
+                                        const mca_coll_ibshift_module_t *module)
+{
+    return (struct ibshift_raw){.is_unfit = true};
+}
+
+IBSHIFT_ENTRIES(gatherv, IBSHIFT_GATHER,
                 (const void *sbuf, int scount, struct ompi_datatype_t *stype, void *rbuf,
                  const int *rcounts, const int *displs, struct ompi_datatype_t *rtype, int root, ),
                 (sbuf, scount, stype, rbuf, rcounts, displs, rtype, root, ))
-IBSHIFT_ENTRIES(scatterv,
+IBSHIFT_ENTRIES(scatterv, IBSHIFT_SCATTER,
                 (const void *sbuf, const int *scounts, const int *displs,
                  struct ompi_datatype_t *stype, void *rbuf, int rcount,
                  struct ompi_datatype_t *rtype, int root, ),
                 (sbuf, scounts, displs, stype, rbuf, rcount, rtype, root, ))
-IBSHIFT_ENTRIES(allgatherv,
+IBSHIFT_ENTRIES(allgatherv, IBSHIFT_ALLGATHER,
                 (const void *sbuf, int scount, struct ompi_datatype_t *stype, void *rbuf,
                  const int *rcounts, const int *displs, struct ompi_datatype_t *rtype, ),
                 (sbuf, scount, stype, rbuf, rcounts, displs, rtype, ))
-IBSHIFT_ENTRIES(alltoallv,
+IBSHIFT_ENTRIES(alltoallv, IBSHIFT_ALLTOALL,
                 (const void *sbuf, const int *scounts, const int *sdispls,
                  struct ompi_datatype_t *stype, void *rbuf, const int *rcounts, const int *rdispls,
                  struct ompi_datatype_t *rtype, ),
                 (sbuf, scounts, sdispls, stype, rbuf, rcounts, rdispls, rtype, ))
-IBSHIFT_ENTRIES(alltoallw,
+IBSHIFT_ENTRIES(alltoallw, IBSHIFT_ALLTOALL,
                 (const void *sbuf, const int *scounts, const int *sdispls,
                  struct ompi_datatype_t *const *stypes, void *rbuf, const int *rcounts,
                  const int *rdispls, struct ompi_datatype_t *const *rtypes, ),

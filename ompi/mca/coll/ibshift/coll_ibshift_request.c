@@ -2,7 +2,6 @@
 #include "coll_ibshift_call.h"
 #include "coll_ibshift_choose.h"
 #include "coll_ibshift_params.h"
-#include "coll_ibshift_tapes.h"
 #include "coll_ibshift_transport.h"
 
 #include "opal/runtime/opal_progress.h"
@@ -386,14 +385,45 @@ static int run_tape(mca_coll_ibshift_module_t *module, struct ompi_communicator_
     return rc;
 }
 
-int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                          const struct ibshift_job *job)
+bool ibshift_call_again(mca_coll_ibshift_module_t *module, enum ibshift_collective collective,
+                        const struct ibshift_raw *raw, struct ibshift_tape_run *run)
 {
-    struct ibshift_kept_tape *kept = find_tape(module, comm, job);
+    if (!ibshift_tape_again(module, collective, raw, run)) {
+        run->tape = NULL;
+        return false;
+    }
+    unseen.code = OMPI_SUCCESS;
+    run->seq = next_seq(module);
+    return sprint(run);
+}
+
+static int leave_tape(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                      const struct ibshift_job *job, const struct ibshift_tape_run *run)
+{
+    ibshift_call_t *call;
+    int rc = create(module, comm, job, IBSHIFT_BLOCKING, &call);
+
+    if (OMPI_SUCCESS == rc) {
+        rc = take_over(call, run);
+        ibshift_call_give_back(call);
+    }
+    return rc;
+}
+
+int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                          const struct ibshift_job *job, const struct ibshift_raw *raw,
+                          const struct ibshift_tape_run *run)
+{
+    struct ibshift_kept_tape *kept;
     ibshift_call_t *call;
     int rc;
 
+    if (NULL != run->tape) {
+        return leave_tape(module, comm, job, run);
+    }
+    kept = find_tape(module, comm, job);
     if (NULL != ibshift_tape_of(kept)) {
+        ibshift_tape_remember(module, kept, job, raw);
         return run_tape(module, comm, job, kept);
     }
     rc = create(module, comm, job, IBSHIFT_BLOCKING, &call);

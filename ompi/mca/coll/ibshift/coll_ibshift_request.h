@@ -8,12 +8,21 @@
 
 #include "coll_ibshift.h"
 #include "coll_ibshift_buffers.h"
+#include "coll_ibshift_tapes.h"
 
 #include "exec/op.h"
 
+/*
+ * The short way of a blocking call: down the tape of an earlier one with the same arguments. False:
+ * it is not done, and ibshift_call_blocking() does the rest of it: run says what.
+ */
+bool ibshift_call_again(mca_coll_ibshift_module_t *module, enum ibshift_collective collective,
+                        const struct ibshift_raw *raw, struct ibshift_tape_run *run);
+
 /* OMPI codes. In all forms OMPI_ERR_NOT_SUPPORTED means: nothing happened, take the fallback. */
 int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                          const struct ibshift_job *job);
+                          const struct ibshift_job *job, const struct ibshift_raw *raw,
+                          const struct ibshift_tape_run *run);
 int ibshift_call_nonblocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                              const struct ibshift_job *job, struct ompi_request_t **request);
 int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,

@@ -1,8 +1,11 @@
 #include "coll_ibshift_tapes.h"
 #include "coll_ibshift_alltoall_order.h"
+#include "coll_ibshift_call.h"
 #include "coll_ibshift_fabric_file.h"
 #include "coll_ibshift_params.h"
 #include "coll_ibshift_transport.h"
+
+#include "ompi/op/op.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +23,12 @@ struct key {
     uint32_t counts; /* of each array, in `arrays` of the kept one */
 };
 
+/* What a tape depends on of a datatype: freed ones come back as others at the same address. */
+struct type_numbers {
+    uint64_t flags, size;
+    ptrdiff_t lb, ub, true_lb, true_ub;
+};
+
 struct ibshift_kept_tape {
     struct key key;
     int *arrays;     /* counts and displacements of both sides */
@@ -27,11 +36,27 @@ struct ibshift_kept_tape {
     bool is_refused; /* no tape is possible */
     struct ibshift_tape *tape;
     char *tmp;
+
+    /* Of the arguments of the last call that had the key; only once there is a tape. */
+    bool has_raw;
+    bool is_derived; /* a type, or the operator, is the program's */
+    bool commutes;
+    struct ibshift_raw raw;
+    struct type_numbers stype, rtype;
+    ptrdiff_t send, recv; /* the sides' bases behind their buffers */
+    struct ibshift_operator reducer;
+    const struct ibshift_choice *choice;
 };
 
 struct ibshift_tapes {
     struct ibshift_kept_tape kept[KEPT];
+    struct ibshift_kept_tape *latest; /* that was found by raw arguments; NULL: none was */
     uint32_t oldest;
+
+    /* What all raw arguments were remembered under. */
+    int algorithm, radix;
+    size_t segment;
+    enum ibshift_order_state order;
 };
 
 static size_t unit_of(const struct ibshift_side *side)
@@ -76,16 +101,11 @@ static void make_key(const mca_coll_ibshift_module_t *module, const struct ibshi
     key->counts = NULL != job->send.counts || NULL != job->recv.counts ? module->size : 0;
 }
 
-static bool has_arrays(const struct ibshift_kept_tape *kept, const struct ibshift_job *job)
+static bool has_arrays(const struct ibshift_kept_tape *kept, const int *const arrays[ARRAYS])
 {
-    const int *arrays[ARRAYS];
     size_t count = kept->key.counts;
 
-    if (0 == count) {
-        return true;
-    }
-    list_arrays(job, arrays);
-    for (size_t i = 0; i < ARRAYS; i++) {
+    for (size_t i = 0; i < (0 == count ? 0 : ARRAYS); i++) {
         if (NULL != arrays[i] &&
             0 != memcmp(arrays[i], kept->arrays + i * count, count * sizeof(int))) {
             return false;
@@ -148,16 +168,18 @@ struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
 {
     struct ibshift_tapes **place = &module->tapes[job->collective], *tapes = *place;
     struct ibshift_kept_tape *kept;
+    const int *arrays[ARRAYS];
     struct key key;
 
     if (NULL == tapes && NULL == (tapes = *place = calloc(1, sizeof(*tapes)))) {
         return NULL;
     }
     make_key(module, job, params, &key);
+    list_arrays(job, arrays);
     for (int i = 0; i < KEPT; i++) {
         kept = &tapes->kept[i];
         if (kept->calls > 0 && 0 == memcmp(kept->key.words, key.words, sizeof(key.words)) &&
-            kept->key.counts == key.counts && has_arrays(kept, job)) {
+            kept->key.counts == key.counts && has_arrays(kept, arrays)) {
             kept->calls = 2;
             return kept;
         }
@@ -177,6 +199,102 @@ const struct ibshift_tape *ibshift_tape_of(const struct ibshift_kept_tape *kept)
     return NULL == kept ? NULL : kept->tape;
 }
 
+static struct type_numbers numbers_of(const struct ompi_datatype_t *type)
+{
+    const opal_datatype_t *t = NULL == type ? NULL : &type->super;
+
+    return NULL == t ? (struct type_numbers){0}
+                     : (struct type_numbers){.flags = t->flags,
+                                             .size = t->size,
+                                             .lb = t->lb,
+                                             .ub = t->ub,
+                                             .true_lb = t->true_lb,
+                                             .true_ub = t->true_ub};
+}
+
+static bool has_numbers(const struct ompi_datatype_t *type, const struct type_numbers *numbers)
+{
+    struct type_numbers now = numbers_of(type);
+
+    return 0 == memcmp(&now, numbers, sizeof(now));
+}
+
+static bool commutes(struct ompi_op_t *op)
+{
+    return NULL != op && ompi_op_is_commute(op);
+}
+
+static bool is_of_the_program(struct ompi_datatype_t *type)
+{
+    return NULL != type && !ompi_datatype_is_predefined(type);
+}
+
+/* MPI_T may have changed the parameters, and a first call finds the order of the ranks. */
+static bool holds(const mca_coll_ibshift_module_t *module, enum ibshift_collective collective,
+                  const struct ibshift_tapes *tapes)
+{
+    return tapes->algorithm == ibshift_params.algorithm[collective] &&
+           tapes->radix == ibshift_params.radix[collective] &&
+           tapes->segment == ibshift_params.segment[collective] &&
+           tapes->order == module->order.state;
+}
+
+static bool has_raw(const struct ibshift_kept_tape *kept, const struct ibshift_raw *raw)
+{
+    const struct ibshift_raw *own = &kept->raw;
+
+    return kept->has_raw && own->scount == raw->scount && own->stype == raw->stype &&
+           own->rcount == raw->rcount && own->rtype == raw->rtype && own->op == raw->op &&
+           own->root == raw->root && own->in_place == raw->in_place &&
+           own->is_vector == raw->is_vector &&
+           (!kept->is_derived ||
+            (has_numbers(raw->stype, &kept->stype) && has_numbers(raw->rtype, &kept->rtype) &&
+             commutes(raw->op) == kept->commutes)) &&
+           (0 == kept->key.counts ||
+            has_arrays(kept, (const int *[ARRAYS]){raw->scounts, raw->sdispls, raw->rcounts,
+                                                   raw->rdispls}));
+}
+
+static struct ibshift_kept_tape *find_raw(struct ibshift_tapes *tapes,
+                                          const struct ibshift_raw *raw)
+{
+    if (has_raw(tapes->latest, raw)) {
+        return tapes->latest;
+    }
+    for (int i = 0; i < KEPT; i++) {
+        if (has_raw(&tapes->kept[i], raw)) {
+            return tapes->latest = &tapes->kept[i];
+        }
+    }
+    return NULL;
+}
+
+bool ibshift_tape_again(mca_coll_ibshift_module_t *module, enum ibshift_collective collective,
+                        const struct ibshift_raw *raw, struct ibshift_tape_run *run)
+{
+    struct ibshift_tapes *tapes = module->tapes[collective];
+    struct ibshift_kept_tape *kept;
+
+    if (NULL == tapes || NULL == tapes->latest || !ibshift_params.tapes ||
+        OMPI_SUCCESS != atomic_load_explicit(&module->failed, memory_order_relaxed) ||
+        !holds(module, collective, tapes) || NULL == (kept = find_raw(tapes, raw))) {
+        return false;
+    }
+    atomic_store_explicit(&module->choices.last[collective], kept->choice, memory_order_relaxed);
+    run->tape = kept->tape;
+    run->base[IBSHIFT_SEND] =
+        (char *)((uintptr_t)(raw->in_place ? raw->rbuf : raw->sbuf) + (uintptr_t)kept->send);
+    run->base[IBSHIFT_RECV] = (char *)((uintptr_t)raw->rbuf + (uintptr_t)kept->recv);
+    run->base[IBSHIFT_TMP] = kept->tmp;
+    run->comm = module->wire_id;
+    run->next = 0;
+    run->element = kept->reducer.extent;
+    run->reduce = ibshift_call_reduce;
+    run->reduce_context = &kept->reducer;
+    run->op = NULL;
+    return true;
+}
+
 static char *base_of(const struct ibshift_side *side)
 {
     return NULL == side->user || NULL == side->type
@@ -191,6 +309,46 @@ void ibshift_tape_aim(const struct ibshift_kept_tape *kept, const struct ibshift
     run->base[IBSHIFT_SEND] = base_of(&job->send);
     run->base[IBSHIFT_RECV] = base_of(&job->recv);
     run->base[IBSHIFT_TMP] = kept->tmp;
+}
+
+/* All that are remembered have the parameters of now. */
+static void keep_up(const mca_coll_ibshift_module_t *module, enum ibshift_collective collective,
+                    struct ibshift_tapes *tapes)
+{
+    for (int i = 0; i < KEPT && !holds(module, collective, tapes); i++) {
+        tapes->kept[i].has_raw = false;
+    }
+    tapes->algorithm = ibshift_params.algorithm[collective];
+    tapes->radix = ibshift_params.radix[collective];
+    tapes->segment = ibshift_params.segment[collective];
+    tapes->order = module->order.state;
+}
+
+void ibshift_tape_remember(mca_coll_ibshift_module_t *module, struct ibshift_kept_tape *kept,
+                           const struct ibshift_job *job, const struct ibshift_raw *raw)
+{
+    struct ibshift_tapes *tapes = module->tapes[job->collective];
+    const void *from = raw->in_place ? raw->rbuf : raw->sbuf;
+
+    if (raw->is_unfit || '\0' != ibshift_params.trace[0]) {
+        return;
+    }
+    keep_up(module, job->collective, tapes);
+    kept->has_raw = true;
+    kept->raw = *raw;
+    kept->is_derived = is_of_the_program(raw->stype) || is_of_the_program(raw->rtype) ||
+                       (NULL != raw->op && !ompi_op_is_intrinsic(raw->op));
+    kept->commutes = commutes(raw->op);
+    kept->stype = numbers_of(raw->stype);
+    kept->rtype = numbers_of(raw->rtype);
+    kept->send = (intptr_t)base_of(&job->send) - (intptr_t)from;
+    kept->recv = (intptr_t)base_of(&job->recv) - (intptr_t)raw->rbuf;
+    if (NULL != job->op) {
+        kept->reducer = ibshift_call_operator(job);
+    }
+    kept->choice =
+        atomic_load_explicit(&module->choices.last[job->collective], memory_order_relaxed);
+    tapes->latest = kept;
 }
 
 /* Making one costs about as much as a call does, so a call that never comes again gets none. */

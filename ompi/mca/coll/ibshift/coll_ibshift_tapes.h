@@ -15,6 +15,51 @@
 
 struct ibshift_kept_tape;
 
+/*
+ * A blocking call as the program wrote it: what a tape is looked up by before anything is derived.
+ * 0 where an argument has no meaning on this rank.
+ */
+struct ibshift_raw {
+    const void *sbuf;
+    void *rbuf;
+    /* What the call must have in common with an earlier one; of arrays the contents. */
+    struct ompi_datatype_t *stype, *rtype;
+    struct ompi_op_t *op;
+    int scount, rcount, root;
+    bool in_place;
+    bool is_vector; /* allgatherv, not allgather: they have different plans */
+    bool is_unfit;  /* never looked up */
+    const int *scounts, *sdispls, *rcounts, *rdispls;
+};
+
+/* Without op and arrays. A side that has no meaning on this rank: 0, NULL. */
+static inline struct ibshift_raw ibshift_raw_of(const void *sbuf, int scount,
+                                                struct ompi_datatype_t *stype, void *rbuf,
+                                                int rcount, struct ompi_datatype_t *rtype, int root)
+{
+    bool in_place = MPI_IN_PLACE == sbuf;
+
+    return (struct ibshift_raw){.sbuf = sbuf,
+                                .rbuf = rbuf,
+                                .stype = in_place ? NULL : stype,
+                                .scount = in_place ? 0 : scount,
+                                .rtype = rtype,
+                                .rcount = rcount,
+                                .root = root,
+                                .in_place = in_place || MPI_IN_PLACE == rbuf};
+}
+
+/*
+ * Prepares a run of the tape of an earlier call with the same arguments, if the parameters are the
+ * same too. False: there is none, or it takes more to find it.
+ */
+bool ibshift_tape_again(mca_coll_ibshift_module_t *module, enum ibshift_collective collective,
+                        const struct ibshift_raw *raw, struct ibshift_tape_run *run);
+
+/* The kept tape serves calls with these arguments: what the job was derived from. */
+void ibshift_tape_remember(mca_coll_ibshift_module_t *module, struct ibshift_kept_tape *kept,
+                           const struct ibshift_job *job, const struct ibshift_raw *raw);
+
 /* Whether a tape can serve it at all: short, nothing is staged, no order that calls must count. */
 bool ibshift_tape_may(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job);
 
