@@ -82,7 +82,7 @@ bool ibshift_type_is_separate(const struct ompi_datatype_t *type);
 
 /*
  * What an MPI collective asks for, before an algorithm is chosen. Written by the entry points
- * (coll_ibshift_entry_*.c), the same on all ranks where MPI says so.
+ * (coll_ibshift_entry.c), the same on all ranks where MPI says so.
  */
 struct ibshift_job {
     enum ibshift_collective collective;
