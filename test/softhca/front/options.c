@@ -103,6 +103,13 @@ static const struct option options[] = {
     {"swap", NULL, KIND_FLAG, CONF(swap), 0, 0, 1,
      "writes of one queue pair land whole in any order, unless one waits for a completion between "
      "them"},
+    {"scatter", NULL, KIND_FLAG, CONF(scatter), 0, 0, 1,
+     "packets of one queue pair's writes land in any order, but for writes with immediate data, "
+     "which keep the route"},
+    {"in-order", NULL, KIND_FLAG, CONF(in_order), 0, 0, 1,
+     "ibv_query_qp_data_in_order says that the bytes of a write land in order"},
+    {"relaxed-only", NULL, KIND_FLAG, CONF(relaxed_only), 0, 0, 1,
+     "memory is registered with relaxed ordering or not at all"},
     {"grh", "none|all|odd", KIND_WORD, CONF(grh), PORTS_NONE, PORTS_NONE, 0,
      "InfiniBand ports that want a global header, as virtual functions do: all, or those of hosts "
      "1, 3, ..."},
@@ -127,6 +134,8 @@ enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
 static const struct personality {
     const char *name, *settings, *help;
 } personalities[] = {
+    {"cx5-ib", "in-order=1", "static routes: the device promises that data lands in order"},
+    {"cx7-ar", "scatter=1", "adaptive routing: packets of writes land in any order"},
     {"cx8-ddp", "swap=1", "out-of-order placement: two writes of a queue pair may swap"},
     {"docker-8M", "max-locked=8388608 count-queues=1",
      "a container's limit of 8 MiB locked memory, in which queues count"},
@@ -137,6 +146,8 @@ static const struct personality {
      "index"},
     {"small-inline", "max-inline=28 inline-errno=12 inline-step=28",
      "little inline data, refused with ENOMEM, and more answered than asked"},
+    {"strict-refused", "relaxed-only=1 scatter=1",
+     "memory keys with relaxed ordering only: data lands in any order"},
     {"vf-grh", "grh=all", "virtual functions, ports beyond a router: a global header is required"},
 };
 
@@ -397,6 +408,10 @@ static int check_together(const struct options *o)
     if ((ports << o->conf.lmc) + SHM_FIRST_LID > SHM_LIDS - 1024) {
         return complain("%s give more ports than there are LIDs%s",
                         "--hosts, --hcas, --ports and --lmc", ": ask for fewer");
+    }
+    if (o->conf.in_order && (o->conf.swap || o->conf.scatter || o->conf.adversarial)) {
+        return complain("--in-order excludes %s%s", "--swap, --scatter and --adversarial",
+                        ": the data of a write lands in order or not");
     }
     return 0;
 }

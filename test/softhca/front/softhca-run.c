@@ -115,7 +115,7 @@ static int make_run(struct options *o)
     o->conf.bounce |= is_vm_refused();
     shm.head->conf = o->conf;
     shm.head->random = o->conf.seed;
-    shm.head->timed = o->conf.defer_us || o->conf.adversarial || o->conf.swap;
+    shm.head->timed = o->conf.defer_us || o->conf.adversarial || o->conf.swap || o->conf.scatter;
     shm.procs[SHM_PROCS].start_time = life_start_time(getpid());
     atomic_store(&shm.procs[SHM_PROCS].pid, getpid());
     fabric_make_ports(&place);

@@ -192,6 +192,18 @@ static int copy_part(const struct visit *v, const struct pieces *to, uint64_t fi
     return copy_pieces(&from, &part);
 }
 
+/* Those packets of a write whose bits are set; those for which there is no bit go as the last. */
+static int copy_packets(const struct visit *v, const struct pieces *to, uint64_t which)
+{
+    const uint64_t mtu = 128u << v->run->qp->attr.path_mtu, length = v->wqe->length;
+    int err = 0;
+    for (uint32_t i = 0; i * mtu < length && i < WQE_PACKETS && !err; i++) {
+        uint64_t bytes = i + 1 < WQE_PACKETS && length - i * mtu > mtu ? mtu : length - i * mtu;
+        err = which >> i & 1 ? copy_part(v, to, i * mtu, bytes) : 0;
+    }
+    return err;
+}
+
 /* Adversarial mode: fills a buffer whose content is undefined by now. */
 static int fill_with_rubbish(const struct pieces *to)
 {
@@ -226,9 +238,10 @@ static enum verdict do_write(struct visit *v)
         return not_ready(v);
     }
     uint32_t ahead = v->wqe->ahead;
-    int err = ahead == v->wqe->length ? 0
-              : ahead                 ? copy_part(v, &to, ahead, v->wqe->length - ahead)
-                                      : copy_pieces(&v->local, &to);
+    int err = v->wqe->scattered         ? copy_packets(v, &to, ~v->wqe->scattered)
+              : ahead == v->wqe->length ? 0
+              : ahead                   ? copy_part(v, &to, ahead, v->wqe->length - ahead)
+                                        : copy_pieces(&v->local, &to);
     enum verdict verdict = finish_copy(v, err);
     if (verdict == VERDICT_LANDED && v->wqe->status == IBV_WC_SUCCESS && with_imm) {
         deliver(v, &r, IBV_WC_SUCCESS, IBV_WC_RECV_RDMA_WITH_IMM);
@@ -437,6 +450,18 @@ void exec_early(struct run *run, struct shm_wqe *wqe)
     }
 }
 
+/* Any packets of a write that may take any route. */
+static void scatter(struct run *run, struct shm_wqe *wqe)
+{
+    struct visit v;
+    struct pieces to;
+    uint64_t which = shm_random(UINT64_MAX);
+    if (wqe->opcode == IBV_WR_RDMA_WRITE && prepare_early(run, wqe, &v, &to) &&
+        copy_packets(&v, &to, which) == 0) {
+        wqe->scattered = which;
+    }
+}
+
 /* Of a run of writes each may land before those that were posted before it; what is no write waits
    its turn, and so does what follows it. Each is asked once whether it does. */
 void exec_swap(struct run *run, uint64_t end)
@@ -449,12 +474,14 @@ void exec_swap(struct run *run, uint64_t end)
         if (!is_write(wqe) || wqe->flags & IBV_SEND_FENCE) {
             return;
         }
-        if (i == qp->sq_landed || wqe->early) {
+        if (wqe->early || (i == qp->sq_landed && !shm.head->conf.scatter)) {
             continue;
         }
         wqe->early = 1;
-        if (shm_random(2) == 0 && prepare_early(run, wqe, &v, &to) &&
-            copy_whole(&v.local, &to) == 0) {
+        if (shm.head->conf.scatter) {
+            scatter(run, wqe);
+        } else if (shm_random(2) == 0 && prepare_early(run, wqe, &v, &to) &&
+                   copy_whole(&v.local, &to) == 0) {
             wqe->ahead = wqe->length;
         }
     }

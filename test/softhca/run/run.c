@@ -75,8 +75,8 @@ static uint64_t go_ahead(struct run *run, struct shm_wqe *wqe, uint64_t now, uin
 static void delay_times(struct wire_times *times)
 {
     const struct shm_conf *conf = &shm.head->conf;
-    bool swaps =
-        conf->swap && !shm.head->wired; /* without delays no write would wait for another */
+    /* Without delays no write would wait for another. */
+    bool swaps = (conf->swap || conf->scatter) && !shm.head->wired;
     if (!conf->defer_us && !conf->adversarial && !swaps) {
         return;
     }
@@ -320,7 +320,8 @@ void run_locked(struct run *run, uint32_t index)
                 run_done(run, 0);
             }
         }
-        if (shm.head->conf.swap && atomic_load(&qp->state) == IBV_QPS_RTS) {
+        if ((shm.head->conf.swap || shm.head->conf.scatter) &&
+            atomic_load(&qp->state) == IBV_QPS_RTS) {
             exec_swap(run, shm.head->wired ? qp->sq_started : qp->sq_tail);
         }
         run_received(run, now);

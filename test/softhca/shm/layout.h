@@ -65,8 +65,10 @@ struct shm_conf {
     uint32_t no_srq, no_ah;
     uint32_t inline_errno, inline_step; /* refuses too much with it; answers in multiples */
     uint32_t count_queues;              /* their memory is locked memory too */
-    uint32_t swap;
-    uint32_t grh; /* enum which_ports: which want a global header */
+    uint32_t swap, scatter;             /* writes, or packets of writes, land in any order */
+    uint32_t in_order;                  /* says that they do not */
+    uint32_t relaxed_only;              /* memory keys */
+    uint32_t grh;                       /* enum which_ports: which want a global header */
     uint64_t seed;
 };
 
@@ -149,6 +151,7 @@ struct shm_wqe {
     uint32_t timed;                  /* enum wqe_timed */
     uint32_t early;                  /* a tail of it has landed (adversarial mode) */
     uint32_t ahead;                  /* bytes of it that have landed before its end (wire) */
+    uint64_t scattered;              /* packets that have landed before their turn, a bit each */
     uint64_t posted;                 /* when it was put on the wire */
     uint32_t wire;                   /* its message there */
     uint64_t back;                   /* the wire's latency of the way back */
@@ -160,6 +163,8 @@ struct shm_wqe {
     struct shm_cqe rx;
     struct ibv_sge sge[];
 };
+
+enum { WQE_PACKETS = 64 }; /* that a request tells apart */
 
 enum wqe_timed {
     WQE_NOT_TIMED,

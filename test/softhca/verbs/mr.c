@@ -91,6 +91,9 @@ static int touch(uintptr_t addr, size_t length, unsigned int access)
 
 static int check_access(unsigned int access)
 {
+    if (shm.head->conf.relaxed_only && !(access & IBV_ACCESS_RELAXED_ORDERING)) {
+        return EOPNOTSUPP;
+    }
     access &= ~(unsigned int)IBV_ACCESS_OPTIONAL_RANGE;
     if (access & ~(unsigned int)(MR_ACCESS)) {
         return EOPNOTSUPP;

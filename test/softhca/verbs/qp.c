@@ -463,9 +463,13 @@ HCA_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int m
     return 0;
 }
 
-HCA_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
+/* The firmware knows once the queue pair is connected. */
+HCA_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *ibqp, enum ibv_wr_opcode op,
+                                          uint32_t flags)
 {
-    return 0;
+    struct hca_qp *qp = container_of(ibqp, struct hca_qp, qp);
+    uint32_t state = atomic_load(&shm.qps[qp->index].state);
+    return shm.head->conf.in_order && flags == 0 && (state == IBV_QPS_RTR || state == IBV_QPS_RTS);
 }
 
 void qp_flush_receives(uint32_t index)

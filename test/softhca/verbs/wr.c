@@ -115,6 +115,7 @@ static int post_one(struct hca_qp *qp, const struct ibv_send_wr *wr)
     w->flags = wr->send_flags;
     w->imm = wr->imm_data;
     w->timed = w->early = w->ahead = 0;
+    w->scattered = 0;
     w->t_land = w->t_recv = w->t_done = 0;
     w->rx_cq = SHM_NONE;
     err = fill_target(qp, wr, w);
