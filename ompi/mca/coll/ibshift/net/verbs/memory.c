@@ -9,6 +9,19 @@
 
 /* Registration of the user's memory, through the owner's cache when it has one. */
 
+/*
+ * Relaxed ordering on the bus lets a long message's data pass other writes, which some processors
+ * need for the full rate; its completion does not pass it. Drivers that do not know the flag drop
+ * it; if one refuses it, or a first try (a device's small table of translations), there is another.
+ */
+static struct ibv_mr *register_relaxed(struct ibv_pd *pd, void *base, size_t length)
+{
+    const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+    struct ibv_mr *mr = ibv_reg_mr(pd, base, length, access | IBV_ACCESS_RELAXED_ORDERING);
+
+    return mr != NULL || errno == ENOMEM ? mr : ibv_reg_mr(pd, base, length, access);
+}
+
 int ibshift_region_register(struct ibshift_verbs *verbs, void *base, size_t length,
                             struct ibshift_region *region)
 {
@@ -16,8 +29,7 @@ int ibshift_region_register(struct ibshift_verbs *verbs, void *base, size_t leng
     region->base = base;
     region->length = length;
     for (int i = 0; i < verbs->device_count; i++) {
-        region->mr[i] = ibv_reg_mr(verbs->devices[i].pd, base, length,
-                                   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+        region->mr[i] = register_relaxed(verbs->devices[i].pd, base, length);
         if (region->mr[i] == NULL) {
             int rc = errno != 0 ? -errno : -ENOMEM;
             (void)ibshift_region_deregister(region);
@@ -222,12 +234,20 @@ static void carve(struct ibshift_net_verbs *nv)
     }
 }
 
+/*
+ * Rings are polled without a completion, so they need memory that keeps the order. Where a device
+ * has only relaxed keys nobody gets a ring; words stay, since there is one at a time.
+ */
 static int register_arena(struct ibshift_net_verbs *nv)
 {
     for (int i = 0; i < nv->lane_count; i++) {
         struct ibshift_lane *lane = &nv->lanes[i];
         lane->mr = ibv_reg_mr(lane->device->pd, nv->arena, nv->arena_size,
                               IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+        if (lane->mr == NULL && errno != ENOMEM) {
+            lane->mr = register_relaxed(lane->device->pd, nv->arena, nv->arena_size);
+            nv->options.rings = lane->mr != NULL ? 0 : nv->options.rings;
+        }
         if (lane->mr == NULL) {
             return -errno;
         }
