@@ -101,7 +101,7 @@ static void put_record(struct ranks *r, struct ibshift_connection *c, struct ibs
 
     head.mark = ibshift_ring_mark(c->out.ring_used, c->out.ring_seed);
     c->out.ring_used += ibshift_ring_lines(head.length);
-    head.offset = ibshift_wire_check(&head, memory);
+    head.offset = ibshift_wire_check(&head, memory, head.length);
     memcpy(memory + head.length, &head, sizeof(head));
     wr.wr.rdma.remote_addr = end - sizeof(head) - head.length;
     wr.wr.rdma.rkey = c->out.ring_key;

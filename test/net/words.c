@@ -94,7 +94,8 @@ static int run(struct ranks *r)
     }
     ibshift_net_verbs_stats(r->net, &s);
     if (r->self == 1) {
-        printf("%lu words for %lu slots\n", (unsigned long)s.words, (unsigned long)rounds * EACH);
+        printf("%lu words for %lu slots, data %s\n", (unsigned long)s.words,
+               (unsigned long)rounds * EACH, c->is_ordered ? "in order" : "in any order");
     }
     return r->self == 1 && s.words < rounds;
 }

@@ -69,6 +69,7 @@ struct ibshift_ring {
     uint32_t seed;   /* of its marks, another one for each peer that it is given to */
     bool is_closing; /* the peer was asked to leave it */
     bool is_closed;  /* it has: last is the place behind its last record */
+    bool is_ordered; /* data lands in order: the fingerprint is over the header alone */
     uint32_t last;
 };
 
@@ -80,6 +81,7 @@ struct ibshift_outbound {
     uint32_t ring_asked;      /* the limit when we last asked for another */
     uint64_t ring_address;    /* 0: no ring */
     uint32_t ring_key, ring_seed;
+    bool is_ordered; /* the ring's records land in order */
     uint64_t word_address;
     uint32_t word_key;
     uint32_t grants; /* notes of kind GRANT */
@@ -108,6 +110,7 @@ struct ibshift_connection {
     uint8_t path;               /* added to their first port's LID, fixed once there are rails */
     bool must_tell;             /* the word is out of date and could not be written */
     uint32_t word_end;          /* requests of the first rail up to the last word */
+    bool is_ordered;            /* what the peer writes lands in order */
     bool is_asking;             /* the peer has no slot and waits for one */
     bool is_blocked;            /* on the net's list of connections with something to send */
     uint8_t markers;            /* of broken rails, not complete */

@@ -141,7 +141,7 @@ static int put_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
 
     head->flags |= asks ? IBSHIFT_WIRE_TELL : 0;
     head->mark = ibshift_ring_mark(c->out.ring_used, c->out.ring_seed);
-    head->offset = ibshift_wire_check(head, payload);
+    head->offset = ibshift_wire_check(head, payload, c->out.is_ordered ? 0 : head->length);
     wr.wr.rdma.remote_addr = end - sizeof(*head) - head->length;
     wr.wr.rdma.rkey = c->out.ring_key;
     if (head->length > 0) {

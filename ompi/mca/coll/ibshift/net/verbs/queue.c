@@ -212,6 +212,18 @@ static int connect_rail(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
     return -rc;
 }
 
+/* Releases of libibverbs before 40 do not have it. */
+extern int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
+    __attribute__((weak));
+
+/* Whether what the peer writes lands here in order: asked when the queue pair is up, since it may
+   depend on the path. */
+static bool is_in_order(const struct ibshift_rail *rail)
+{
+    return ibv_query_qp_data_in_order != NULL &&
+           ibv_query_qp_data_in_order(rail->qp, IBV_WR_RDMA_WRITE, 0) == 1;
+}
+
 int ibshift_nv_rails_connect(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                              const struct ibshift_hello *hello)
 {
@@ -220,6 +232,7 @@ int ibshift_nv_rails_connect(struct ibshift_net_verbs *nv, struct ibshift_connec
     for (int i = 0; i < c->rails && rc == 0; i++) {
         rc = connect_rail(nv, &c->rail[i], hello, i);
     }
+    c->is_ordered = rc == 0 && is_in_order(&c->rail[0]);
     return rc;
 }
 

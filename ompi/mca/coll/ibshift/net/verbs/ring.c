@@ -23,6 +23,7 @@ static void offer(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     struct ibshift_net_key none = {0};
     struct ibshift_wire_grant body = {.address = (uintptr_t)ring->data,
                                       .id = c->in.ring_head + IBSHIFT_RING_LINES,
+                                      .pieces = c->is_ordered,
                                       .key = {nv->lanes[0].mr->rkey}};
 
     /* Its pages are there at once, or its first round is slower than all others. */
@@ -34,6 +35,7 @@ static void offer(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     ring->connection = c;
     ring->is_closing = false;
     ring->is_closed = false;
+    ring->is_ordered = c->is_ordered;
     c->in.ring = ring;
     c->in.ring_told = body.id;
     c->in.ring_asked = false;
@@ -123,6 +125,7 @@ void ibshift_nv_ring_came(struct ibshift_net_verbs *nv, struct ibshift_connectio
         c->out.ring_address = body->address;
         c->out.ring_key = body->key[0];
         c->out.ring_seed = (uint32_t)body->note;
+        c->out.is_ordered = body->pieces != 0;
         ibshift_limit_advance32(&c->out.ring, body->id);
     } else if (body->pieces == 0) {
         struct ibshift_wire_grant left = {.pieces = 1, .id = c->out.ring_used};

@@ -19,7 +19,8 @@ static bool take_record(struct ibshift_net_verbs *nv, struct ibshift_connection 
     }
     memcpy(&head, end - sizeof(head), sizeof(head));
     const uint8_t *payload = end - sizeof(head) - head.length;
-    if (head.length > IBSHIFT_RING_PAYLOAD || head.offset != ibshift_wire_check(&head, payload)) {
+    if (head.length > IBSHIFT_RING_PAYLOAD ||
+        head.offset != ibshift_wire_check(&head, payload, ring->is_ordered ? 0 : head.length)) {
         return false; /* the mark has overtaken the rest */
     }
     (void)ibshift_nv_arrive(nv, c, &head, payload, NULL);

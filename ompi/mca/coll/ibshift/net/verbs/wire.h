@@ -46,9 +46,10 @@ static_assert(sizeof(struct ibshift_wire) == 32, "the header is a wire format");
 
 /*
  * A fingerprint of a record. The order in which the bytes of a write land is not promised by
- * InfiniBand, though all devices write the last ones last: a record counts when its mark is there
+ * InfiniBand, though most devices write the last ones last: a record counts when its mark is there
  * and the fingerprint fits. Both sides pay for it, so it takes 16 bytes with one multiplication,
- * and four of those at a time.
+ * and four of those at a time; where the receiver's device promises the order, it covers none of the
+ * payload: the header's part tells the mark from an earlier record's data.
  */
 static inline uint64_t ibshift_wire_mix(uint64_t sum, uint64_t a, uint64_t b)
 {
@@ -67,13 +68,14 @@ static inline uint64_t ibshift_wire_mix_at(uint64_t sum, const uint8_t *at)
     return ibshift_wire_mix(sum, a, b);
 }
 
-static inline uint32_t ibshift_wire_check(const struct ibshift_wire *head, const void *payload)
+static inline uint32_t ibshift_wire_check(const struct ibshift_wire *head, const void *payload,
+                                          uint32_t covered)
 {
     struct ibshift_wire h = *head;
     uint64_t a = 0xa0761d6478bd642fu, b = 0xe7037ed1a0b428dbu, c = 0x8ebc6af09c88c6e3u,
              d = 0x589965cc75374cc3u, word = 0;
     const uint8_t *at = payload;
-    uint32_t left = head->length;
+    uint32_t left = covered;
 
     h.offset = 0;
     a = ibshift_wire_mix_at(a, (const uint8_t *)&h);
@@ -101,7 +103,8 @@ struct ibshift_wire_grant {
     uint64_t address;
     uint64_t length;                 /* of the whole message */
     uint32_t id;                     /* comes back as immediate data; RING: records */
-    uint32_t pieces;                 /* 1: send pieces instead of writing */
+    uint32_t pieces;                 /* 1: send pieces instead of writing; RING: data lands in
+                                        order, fingerprints cover the header alone */
     uint32_t key[IBSHIFT_PORTS_MAX]; /* one a rail */
     uint64_t note;                   /* of net.h, untouched */
 };
