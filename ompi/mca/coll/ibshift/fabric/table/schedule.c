@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/table/fit.h"
+#include "fabric/table/packing.h"
 
 #define KINDS    16    /* different costs of links that are told apart */
 #define AS_CHEAP 1.001 /* what counts as the same price */
@@ -33,9 +33,9 @@ struct search {
     uint64_t seed;
     struct kind kinds[KINDS];
     uint32_t kind_count;
-    struct fit_pair *left; /* pairs that are not placed */
+    struct ibshift_pair *left; /* pairs that are not placed */
     uint32_t left_count, room;
-    struct fit fit;
+    struct ibshift_packing packing;
 };
 
 /* A cost that is not told apart any more counts as the dearest one. */
@@ -83,14 +83,14 @@ static struct prospect prospect_at(const struct search *s, double cheap)
         dear = fmax(dear, s->kinds[k].cost);
     }
     for (uint32_t k = 0; k < s->kind_count; k++) {
-        if (fit_capacity(cheap, s->kinds[k].cost) == 0) {
-            many[1] =
-                fmax(many[1], stages_for(s->kinds[k].flows, fit_capacity(dear, s->kinds[k].cost)));
+        if (ibshift_packing_capacity(cheap, s->kinds[k].cost) == 0) {
+            many[1] = fmax(many[1], stages_for(s->kinds[k].flows,
+                                               ibshift_packing_capacity(dear, s->kinds[k].cost)));
         }
     }
     for (uint32_t k = 0; k < s->kind_count; k++) {
-        uint32_t capacity = fit_capacity(cheap, s->kinds[k].cost);
-        double in_dear = many[1] * fit_capacity(dear, s->kinds[k].cost);
+        uint32_t capacity = ibshift_packing_capacity(cheap, s->kinds[k].cost);
+        double in_dear = many[1] * ibshift_packing_capacity(dear, s->kinds[k].cost);
 
         many[0] =
             fmax(many[0], capacity > 0 ? stages_for(s->kinds[k].flows - in_dear, capacity) : 0);
@@ -124,7 +124,7 @@ static struct prospect find_prospect(const struct search *s)
 
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t k = 0; k < s->kind_count; k++) {
-            for (uint32_t flows = 1; flows <= FIT_SLOTS; flows++) {
+            for (uint32_t flows = 1; flows <= IBSHIFT_PACKING_SLOTS; flows++) {
                 struct prospect p = prospect_at(s, flows * s->kinds[k].cost);
 
                 if (is_better(s, &p, &best, least)) {
@@ -141,31 +141,31 @@ static struct prospect find_prospect(const struct search *s)
 }
 
 /* Pair i of the shift over the sequence; false: no pair, they share a host. */
-static bool shift_pair(const struct search *s, uint64_t i, struct fit_pair *pair)
+static bool shift_pair(const struct search *s, uint64_t i, struct ibshift_pair *pair)
 {
     uint32_t place = (uint32_t)(i % s->ranks), to = place + (uint32_t)(i / s->ranks);
 
-    *pair = FIT_PAIR(s->sequence[place], s->sequence[to < s->ranks ? to : to - s->ranks]);
+    *pair = IBSHIFT_PAIR(s->sequence[place], s->sequence[to < s->ranks ? to : to - s->ranks]);
     return s->member_of[pair->from] != s->member_of[pair->to];
 }
 
 /* What the search holds with so many stages; what the table takes at the end, unless both are. */
 static double size_of(const struct search *s, double stages, bool owners)
 {
-    double cells = stages * s->ranks, slots = stages * s->fit.slots;
+    double cells = stages * s->ranks, slots = stages * s->packing.slots;
     double table = cells * (sizeof(uint32_t) + sizeof(uint32_t));
 
-    return slots / 8 + cells * (sizeof(*s->fit.to) + sizeof(*s->fit.lid_offset)) +
-           fmax(table, owners ? slots * sizeof(*s->fit.owner) : 0);
+    return slots / 8 + cells * (sizeof(*s->packing.to) + sizeof(*s->packing.lid_offset)) +
+           fmax(table, owners ? slots * sizeof(*s->packing.owner) : 0);
 }
 
 static int open_stages(struct search *s, uint32_t count, bool dear)
 {
-    double stages = (double)s->fit.stages + count;
+    double stages = (double)s->packing.stages + count;
 
-    return size_of(s, stages, s->fit.owner != NULL) > (double)s->memory
+    return size_of(s, stages, s->packing.owner != NULL) > (double)s->memory
                ? -E2BIG
-               : fit_add_stages(&s->fit, count, dear);
+               : ibshift_packing_add_stages(&s->packing, count, dear);
 }
 
 /* More stages, dear ones if any pair that is left needs that. */
@@ -176,11 +176,11 @@ static int add_stages(struct search *s, uint32_t count)
     int status;
 
     for (uint32_t i = 0; i < s->left_count && !dear; i++) {
-        dear = fit_is_dear(&s->fit, s->left[i]);
+        dear = ibshift_packing_is_dear(&s->packing, s->left[i]);
     }
     status = open_stages(s, count, dear);
     for (uint32_t i = 0; status == 0 && i < s->left_count; i++) {
-        if (!fit_place_first(&s->fit, s->left[i])) {
+        if (!ibshift_packing_place_first(&s->packing, s->left[i])) {
             s->left[kept++] = s->left[i];
         }
     }
@@ -192,33 +192,34 @@ static int add_stages(struct search *s, uint32_t count)
 static int first_fit(struct search *s)
 {
     uint64_t pairs = (uint64_t)s->ranks * s->ranks;
-    bool some_dear = s->fit.cost[1] > s->fit.cost[0];
+    bool some_dear = s->packing.cost[1] > s->packing.cost[0];
     int status = 0;
 
     for (int pass = some_dear ? 0 : 1; pass < 2; pass++) {
         for (uint64_t i = 0; status == 0 && i < pairs; i++) {
-            struct fit_pair pair;
+            struct ibshift_pair pair;
 
             if (!shift_pair(s, i, &pair) ||
-                (some_dear && fit_is_dear(&s->fit, pair) != (pass == 0)) ||
-                fit_place_first(&s->fit, pair)) {
+                (some_dear && ibshift_packing_is_dear(&s->packing, pair) != (pass == 0)) ||
+                ibshift_packing_place_first(&s->packing, pair)) {
                 continue;
             }
             s->left[s->left_count++] = pair;
             if (s->left_count == s->room / 2) {
-                status = add_stages(s, 1 + s->fit.stages / 16);
+                status = add_stages(s, 1 + s->packing.stages / 16);
             }
         }
     }
     return status;
 }
 
-/* First fit, then the walk; a stage more whenever the walk has looked in vain at as many pairs as
+/* First packing, then the walk; a stage more whenever the walk has looked in vain at as many pairs as
  * are left, or, where these are few, for its share of the work. */
 static int search(struct search *s)
 {
     struct prospect p = find_prospect(s);
-    int status = fit_open(&s->fit, s->paths, s->ranks, s->member_of, s->most_on_member > 1, p.cost);
+    int status = ibshift_packing_open(&s->packing, s->paths, s->ranks, s->member_of,
+                                      s->most_on_member > 1, p.cost);
 
     status = status == 0 ? open_stages(s, p.stages[1], true) : status;
     status = status == 0 ? open_stages(s, (uint32_t)(p.stages[0] * SPARE), false) : status;
@@ -227,14 +228,14 @@ static int search(struct search *s)
         status = s->left == NULL ? -ENOMEM : first_fit(s);
     }
     while (status == 0 && s->left_count > 0) {
-        if (size_of(s, s->fit.stages + 1, true) <= (double)s->memory) {
-            status = fit_own(&s->fit);
+        if (size_of(s, s->packing.stages + 1, true) <= (double)s->memory) {
+            status = ibshift_packing_own(&s->packing);
         } else {
-            fit_disown(&s->fit);
+            ibshift_packing_disown(&s->packing);
         }
-        if (s->fit.owner != NULL) {
-            s->left_count = fit_walk(&s->fit, s->left, s->left_count, s->room,
-                                     s->left_count + WORK / s->ranks, &s->seed);
+        if (s->packing.owner != NULL) {
+            s->left_count = ibshift_packing_walk(&s->packing, s->left, s->left_count, s->room,
+                                                 s->left_count + WORK / s->ranks, &s->seed);
         }
         if (status == 0 && s->left_count > 0) {
             status = add_stages(s, 1);
@@ -284,30 +285,31 @@ static void write_cells(const struct search *s, uint32_t rank, uint32_t first, u
     uint32_t stages = t->table.stages;
 
     for (uint32_t stage = first; stage < end; stage++) {
-        uint16_t to = fit_to(&s->fit, rank, stage);
+        uint16_t to = ibshift_packing_to(&s->packing, rank, stage);
 
-        if (to == FIT_NOBODY) {
+        if (to == IBSHIFT_NOBODY) {
             continue;
         }
         t->to[(size_t)rank * stages + stage] = to;
         t->from[(size_t)to * stages + stage] = rank;
         if (t->lid_offsets != NULL) {
             t->lid_offsets[(size_t)rank * stages + stage] =
-                s->fit.lid_offset[(size_t)stage * s->ranks + rank];
+                s->packing.lid_offset[(size_t)stage * s->ranks + rank];
         }
     }
 }
 
 static int write_table(const struct search *s, struct ibshift_schedule *t)
 {
-    uint32_t network = s->fit.stages, stages = network + s->most_on_member - 1;
+    uint32_t network = s->packing.stages, stages = network + s->most_on_member - 1;
     size_t cells = (size_t)s->ranks * stages;
 
     *t = (struct ibshift_schedule){.to = malloc(cells * sizeof(*t->to) + 1),
                                    .from = malloc(cells * sizeof(*t->from) + 1),
                                    .lid_offsets =
-                                       s->fit.lid_offset != NULL ? calloc(cells + 1, 1) : NULL};
-    if (t->to == NULL || t->from == NULL || (s->fit.lid_offset != NULL && t->lid_offsets == NULL)) {
+                                       s->packing.lid_offset != NULL ? calloc(cells + 1, 1) : NULL};
+    if (t->to == NULL || t->from == NULL ||
+        (s->packing.lid_offset != NULL && t->lid_offsets == NULL)) {
         ibshift_schedule_free(t);
         return -ENOMEM;
     }
@@ -345,9 +347,9 @@ int ibshift_schedule_make(const struct ibshift_paths *paths, uint32_t ranks,
     count_members(&s);
     status = find_kinds(&s);
     status = status == 0 ? search(&s) : status;
-    fit_disown(&s.fit);
+    ibshift_packing_disown(&s.packing);
     status = status == 0 ? write_table(&s, schedule) : status;
-    fit_close(&s.fit);
+    ibshift_packing_close(&s.packing);
     free(s.left);
     return status;
 }
