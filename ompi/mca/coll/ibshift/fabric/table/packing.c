@@ -432,9 +432,15 @@ void ibshift_packing_disown(struct ibshift_packing *packing)
 
 /*
  * The walk: a pair that fits nowhere takes a stage where a few others are in its way; they go where
- * they packing, or wait their turn. A random walk in the end, from a seed.
+ * they fit, or wait their turn. A random walk in the end, from a seed.
  */
 
+/*
+ * Measured as in schedule.c. LOOK: with 4, tables cost up to 5 % more, with 64 at most 0.4 % less in
+ * two to three times the time. OWNERS_MAX: with 2 up to 11 % more, with 4 up to 0.7 % less in up to
+ * three times the time. RELIEF: without it, the damaged tree costs 1 % more; how often hardly
+ * matters.
+ */
 #define LOOK       16 /* stages that are looked at for one step */
 #define RELIEF     8  /* one step in so many goes where the fullest resource is free */
 #define OWNERS_MAX 3  /* pairs that make way for one */
