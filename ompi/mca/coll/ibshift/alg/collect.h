@@ -1,9 +1,10 @@
 /*
  * Linear reduction: the rank that wants a result takes the operand of every rank and folds it into
- * `acc`. When the operator commutes, operand j is that of rank - j, so that no two ranks take from
- * the same one at a time; else operands come from the highest rank down, each to the left of what
- * is there. Operand j arrives in round j and is folded in round j + 1; TMP is a ring of slots, so
- * that a few receives are posted ahead.
+ * `acc`. When the operator commutes, operand j is that of rank - 1 - j, so that no two ranks take
+ * from the same one at a time, and its own comes last: acc begins as what arrives first, and nothing
+ * is copied. Else operands come from the highest rank down, each to the left of what is there.
+ * Operand j arrives in round j and is folded in round j + 1; TMP is a ring of slots, so that a few
+ * receives are posted ahead.
  */
 #ifndef IBSHIFT_ALG_COLLECT_H
 #define IBSHIFT_ALG_COLLECT_H
@@ -16,13 +17,13 @@ enum { COLLECT_SLOTS = 8 };
  * rank's is. */
 static inline uint32_t collect_from(const struct ibshift_plan *plan, uint32_t rank, uint32_t j)
 {
-    return plan->commutative ? emit_sub(rank, j, plan->ranks) : plan->ranks - 1 - j;
+    return plan->commutative ? emit_sub(rank, j + 1, plan->ranks) : plan->ranks - 1 - j;
 }
 
-/* Under which number `rank` takes the operand of `from`. */
+/* Under which number `rank` takes the operand of `from`, another one. */
 static inline uint32_t collect_number(const struct ibshift_plan *plan, uint32_t rank, uint32_t from)
 {
-    return plan->commutative ? emit_sub(rank, from, plan->ranks) : plan->ranks - 1 - from;
+    return plan->commutative ? emit_sub(rank, from, plan->ranks) - 1 : plan->ranks - 1 - from;
 }
 
 static inline uint32_t collect_tmp(const struct ibshift_plan *plan)
