@@ -166,6 +166,17 @@ bool ibshift_side_is_whole(const struct ibshift_side *side)
            (!side->is_apart && side->shape != IBSHIFT_SIDE_TYPES && is_one_piece(side->type, 2));
 }
 
+/* Each block lies in one piece, whatever its type. */
+static bool has_whole_types(const struct ibshift_side *side)
+{
+    for (uint32_t i = 0; i < side->blocks; i++) {
+        if (!is_one_piece(side->types[i], (size_t)side->counts[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void ibshift_side_prepare(struct ibshift_side *side)
 {
     if (side->shape == IBSHIFT_SIDE_ABSENT) {
@@ -176,7 +187,8 @@ void ibshift_side_prepare(struct ibshift_side *side)
             side->bytes += block_bytes(side, i);
         }
         side->is_staged =
-            side->is_apart || side->shape == IBSHIFT_SIDE_TYPES || !is_one_piece(side->type, 2);
+            side->is_apart || (side->shape == IBSHIFT_SIDE_TYPES ? !has_whole_types(side)
+                                                                 : !is_one_piece(side->type, 2));
     } else {
         size_t n = elements(side);
 
@@ -189,6 +201,9 @@ size_t ibshift_side_offsets(const struct ibshift_side *side)
 {
     bool needs_offsets = side->shape == IBSHIFT_SIDE_RUNS || (side->is_staged && has_displs(side));
 
+    if (side->shape == IBSHIFT_SIDE_TYPES && !side->is_staged) {
+        return (size_t)side->blocks * 2; /* places and lengths */
+    }
     return needs_offsets ? (size_t)side->blocks + 1 : 0;
 }
 
@@ -197,7 +212,9 @@ static char *base_of(const struct ibshift_side *side)
     if (side->is_staged) {
         return side->scratch;
     }
-    return side->bytes == 0 ? side->user : side->user + ibshift_type_lower_bound(side->type);
+    return side->bytes == 0 || side->shape == IBSHIFT_SIDE_TYPES
+               ? side->user
+               : side->user + ibshift_type_lower_bound(side->type);
 }
 
 static void run_blocks(const struct ibshift_side *side, struct ibshift_blocks *blocks)
@@ -209,6 +226,22 @@ static void run_blocks(const struct ibshift_side *side, struct ibshift_blocks *b
     blocks->layout = IBSHIFT_OFFSETS;
     blocks->unit = unit_of(side);
     blocks->offsets = side->offsets;
+}
+
+/* Where they are, in bytes: each type has its own lower bound. */
+static void typed_blocks(const struct ibshift_side *side, struct ibshift_blocks *blocks)
+{
+    size_t *lengths = side->offsets;
+    ptrdiff_t *places = (ptrdiff_t *)(side->offsets + side->blocks);
+
+    for (uint32_t i = 0; i < side->blocks; i++) {
+        lengths[i] = block_bytes(side, i);
+        places[i] =
+            lengths[i] == 0 ? 0 : side->displs[i] + ibshift_type_lower_bound(side->types[i]);
+    }
+    blocks->layout = IBSHIFT_SIZE_COUNTS;
+    blocks->size_counts = lengths;
+    blocks->size_displs = places;
 }
 
 static void counted_blocks(const struct ibshift_side *side, struct ibshift_blocks *blocks)
@@ -249,7 +282,11 @@ void ibshift_side_blocks(const struct ibshift_side *side, uint32_t pieces,
         run_blocks(side, blocks);
         break;
     default:
-        counted_blocks(side, blocks);
+        if (side->shape == IBSHIFT_SIDE_TYPES && !side->is_staged) {
+            typed_blocks(side, blocks);
+        } else {
+            counted_blocks(side, blocks);
+        }
     }
 }
 
