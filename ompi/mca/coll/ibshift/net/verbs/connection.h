@@ -40,15 +40,22 @@ static_assert(sizeof(struct ibshift_wire) <= IBSHIFT_RING_LINE,
               "the longest record fits into the margin and one line");
 static_assert(sizeof(struct ibshift_hello) + 40 <= IBSHIFT_UD_STRIDE, "a datagram fits");
 
+/* A signaled request: with it all up to it are complete, and their copies are free. */
+struct ibshift_mark {
+    uint32_t upto; /* posted */
+    struct ibshift_slot *copies;
+};
+
 /* One queue pair of a connection; completion queues find it by number. */
 struct ibshift_rail {
     struct ibshift_connection *connection;
     struct ibshift_lane *lane;
     struct ibv_qp *qp;
-    uint32_t posted, retired; /* requests, ever */
-    uint32_t signaled;        /* posted at the last signaled one */
-    uint32_t *marks;          /* posted at each signaled one that is not complete */
+    uint32_t posted, retired;   /* requests, ever */
+    uint32_t signaled;          /* posted at the last signaled one */
+    struct ibshift_mark *marks; /* signaled ones that are not complete; a ring */
     uint32_t first_mark, last_mark;
+    struct ibshift_slot *copies; /* of requests behind the last mark */
     uint32_t inlined;
     uint32_t psn, their_qpn;
     uint8_t my_port, their_port;

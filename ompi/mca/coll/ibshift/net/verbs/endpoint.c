@@ -125,10 +125,6 @@ static void complete_send(struct ibshift_net_verbs *nv, struct ibshift_lane *lan
 {
     struct ibshift_rail *rail = ibshift_lane_rail(lane, wc->qp_num);
 
-    if (kind == IBSHIFT_WR_COPY) {
-        ibshift_nv_slot_free(nv, object);
-        nv->copy_stock++;
-    }
     if (rail == NULL) {
         return;
     }

@@ -55,6 +55,7 @@ struct ibshift_net_verbs {
     struct ibshift_cell *cell_blocks;
     uint32_t slot_count, slot_size, receives;
     uint32_t slot_stock, quota_stock, copy_stock; /* not given to anyone */
+    uint32_t copy_count;                          /* as many copies may be on their way */
     struct ibshift_word *words;                   /* written by the peers */
     uint32_t word_count;
     struct ibshift_ring *rings;

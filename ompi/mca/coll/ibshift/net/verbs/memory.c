@@ -157,7 +157,7 @@ static int divide(struct ibshift_net_verbs *nv)
     }
     nv->slot_stock = nv->receives - 2 * IBSHIFT_REFILL;
     nv->quota_stock = nv->slot_count / 8 * 2;
-    nv->copy_stock = nv->slot_count - nv->receives - nv->quota_stock;
+    nv->copy_count = nv->copy_stock = nv->slot_count - nv->receives - nv->quota_stock;
     return 0;
 }
 

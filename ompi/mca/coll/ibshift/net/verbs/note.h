@@ -21,7 +21,6 @@ struct ibshift_slot {
 /* What a work request id points to: the low bits say which. */
 enum ibshift_wr_kind {
     IBSHIFT_WR_PLAIN,  /* nothing to do at completion */
-    IBSHIFT_WR_COPY,   /* struct ibshift_slot: free it */
     IBSHIFT_WR_WRITE,  /* struct ibshift_note: a part of a long message is written */
     IBSHIFT_WR_RECV,   /* struct ibshift_slot of the shared queue */
     IBSHIFT_WR_EMPTY,  /* a receive without memory, of a device other than the first */

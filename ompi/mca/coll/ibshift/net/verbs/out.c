@@ -5,7 +5,7 @@
 #include "net/verbs/inside.h"
 
 /* Reserved: one for a word, one for the marker of a broken connection. */
-enum { RESERVED_REQUESTS = 2, BLOCKED_PER_POLL = 16 };
+enum { RESERVED_REQUESTS = 2, BLOCKED_PER_POLL = 16, BATCHED_COPY = 1024 + 32 };
 
 /* Limits that the peer has written into our word since we looked last. */
 static void read_word(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
@@ -55,7 +55,8 @@ static void set_parts(struct ibv_sge *sge, const void *first, uint32_t first_len
 }
 
 /* Copies what does not fit into the request. 0 or -EAGAIN. */
-static int copy_parts(struct ibshift_net_verbs *nv, struct ibv_send_wr *wr, struct ibv_sge *sge)
+static int copy_parts(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
+                      struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
     struct ibshift_slot *slot = nv->copy_stock > 0 ? ibshift_nv_slot_take(nv) : NULL;
 
@@ -69,7 +70,8 @@ static int copy_parts(struct ibshift_net_verbs *nv, struct ibv_send_wr *wr, stru
                               .length = sge[0].length + sge[1].length,
                               .lkey = nv->lanes[0].mr->lkey};
     wr->num_sge = 1;
-    wr->wr_id = ibshift_wr_id(slot, IBSHIFT_WR_COPY);
+    slot->next = rail->copies;
+    rail->copies = slot;
     return 0;
 }
 
@@ -84,8 +86,11 @@ static int post_parts(struct ibshift_net_verbs *nv, struct ibshift_connection *c
         wr->send_flags |= IBV_SEND_INLINE;
         return ibshift_rail_post(nv, rail, wr, is_signaled);
     }
-    int rc = copy_parts(nv, wr, sge);
-    return rc != 0 ? rc : ibshift_rail_post(nv, rail, wr, true);
+    int rc = copy_parts(nv, rail, wr, sge);
+    /* Long copies come back at once, while they are in the cache; and so does each of the second
+       half, whatever becomes of the others. */
+    is_signaled |= sge[0].length > BATCHED_COPY || nv->copy_stock * 2 < nv->copy_count;
+    return rc != 0 ? rc : ibshift_rail_post(nv, rail, wr, is_signaled);
 }
 
 static void count(struct ibshift_net_verbs *nv, const struct ibshift_wire *head, uint64_t *messages)

@@ -236,6 +236,16 @@ int ibshift_nv_rails_connect(struct ibshift_net_verbs *nv, struct ibshift_connec
     return rc;
 }
 
+static void free_copies(struct ibshift_net_verbs *nv, struct ibshift_slot *copies)
+{
+    while (copies != NULL) {
+        struct ibshift_slot *slot = copies;
+        copies = slot->next;
+        ibshift_nv_slot_free(nv, slot);
+        nv->copy_stock++;
+    }
+}
+
 void ibshift_nv_rails_destroy(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
     for (int i = 0; i < c->rails; i++) {
@@ -245,6 +255,10 @@ void ibshift_nv_rails_destroy(struct ibshift_net_verbs *nv, struct ibshift_conne
             leave_rail(rail->lane, rail);
             (void)ibv_destroy_qp(rail->qp);
         }
+        while (rail->first_mark != rail->last_mark) {
+            free_copies(nv, rail->marks[rail->first_mark++ % nv->options.queue].copies);
+        }
+        free_copies(nv, rail->copies);
         free(rail->marks);
         memset(rail, 0, sizeof(*rail));
     }
@@ -417,7 +431,9 @@ int ibshift_rail_post(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
         nv->requests * 2 >= nv->cq_room) {
         wr->send_flags |= IBV_SEND_SIGNALED;
         rail->signaled = rail->posted + 1;
-        rail->marks[rail->last_mark++ % nv->options.queue] = rail->signaled;
+        rail->marks[rail->last_mark++ % nv->options.queue] =
+            (struct ibshift_mark){.upto = rail->signaled, .copies = rail->copies};
+        rail->copies = NULL;
     }
     rail->posted++;
     nv->requests++;
@@ -434,9 +450,10 @@ void ibshift_rail_retire(struct ibshift_net_verbs *nv, struct ibshift_rail *rail
     if (rail->first_mark == rail->last_mark) {
         return;
     }
-    uint32_t upto = rail->marks[rail->first_mark++ % nv->options.queue];
-    nv->requests -= upto - rail->retired;
-    rail->retired = upto;
+    const struct ibshift_mark *mark = &rail->marks[rail->first_mark++ % nv->options.queue];
+    nv->requests -= mark->upto - rail->retired;
+    rail->retired = mark->upto;
+    free_copies(nv, mark->copies);
 }
 
 /* What a device says out of turn: queues, queue pairs and devices that died. */
