@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 /* The writer's own sum, under other names beside the linked ones. */
-#define ibshift_compiled_write sealed_write
-#define ibshift_compiled_read  sealed_read
-#define ibshift_fabric_compare sealed_compare
+#define ibshift_compiled_write   sealed_write
+#define ibshift_compiled_read    sealed_read
+#define ibshift_compiled_imprint sealed_imprint
+#define ibshift_fabric_compare   sealed_compare
 #include "fabric/read/compiled.c"
 #undef ibshift_compiled_write
 #undef ibshift_compiled_read
+#undef ibshift_compiled_imprint
 #undef ibshift_fabric_compare
 
 #include "fabric/table/arrange.h"

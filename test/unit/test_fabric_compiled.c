@@ -50,9 +50,15 @@ static void what_is_read_is_what_was_written(void **state)
     struct ibshift_fabric *f = synthetic("kary:4,3/hosts=60:1/lmc=1"), *g = NULL;
     struct ibshift_error err;
     struct ibshift_table_check before, after;
+    struct ibshift_imprint imprint;
 
+    f->imprint =
+        (struct ibshift_imprint){0xfe80000000000001, 0x2c903, 1700000000, 1700003600, 506, 12, 0};
     compile(f);
     assert_int_equal(ibshift_compiled_read(path, &g, &err), 0);
+    assert_memory_equal(&g->imprint, &f->imprint, sizeof(imprint));
+    assert_int_equal(ibshift_compiled_imprint(path, &imprint, &err), 0);
+    assert_memory_equal(&imprint, &f->imprint, sizeof(imprint));
     assert_int_equal(ibshift_fabric_compare(f, g, &err), 0);
     assert_int_equal(g->order_count, 64);
     assert_int_equal(ibshift_fabric_check(f, NULL, &before, &err), 0);
@@ -182,6 +188,7 @@ static void a_file_may_change_after_it_was_read(void **state)
 static void what_is_no_file_is_refused(void **state)
 {
     char pipe[64];
+    struct ibshift_imprint imprint;
     struct ibshift_fabric *g = NULL;
     struct ibshift_error err = {""};
 
@@ -189,6 +196,7 @@ static void what_is_no_file_is_refused(void **state)
     assert_int_equal(mkfifo(pipe, 0600), 0);
     assert_int_equal(ibshift_compiled_read(pipe, &g, &err), -EINVAL);
     assert_non_null(strstr(err.text, "not a file"));
+    assert_int_equal(ibshift_compiled_imprint(pipe, &imprint, &err), -EINVAL);
     assert_int_equal(unlink(pipe), 0);
     assert_int_equal(ibshift_compiled_read("/dev/zero", &g, &err), -EINVAL);
     assert_int_equal(truncate(path, 1ll << 40), 0);

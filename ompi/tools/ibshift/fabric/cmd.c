@@ -169,7 +169,7 @@ static void count_cables(struct show *s)
 static void show_head(const struct show *s)
 {
     const struct ibshift_fabric *f = s->f;
-    char rate[32];
+    char rate[32], published[256];
 
     printf("Fabric: %u host%s, %u switch%s, %u cable%s", f->host_count, plural(f->host_count),
            f->switch_count, f->switch_count == 1 ? "" : "es", s->cables, plural(s->cables));
@@ -184,6 +184,10 @@ static void show_head(const struct show *s)
         printf(", %u LIDs a host (LMC %u)", 1u << s->lmc, s->lmc);
     }
     printf("\nShape:  %s\n", s->name);
+    if (f->imprint.time != 0) {
+        fabric_imprint_text(&f->imprint, published, sizeof(published));
+        printf("Published: %s\n", published);
+    }
 }
 
 static void show_groups(unsigned groups, unsigned ports, const char *way)
@@ -556,6 +560,7 @@ static const struct cli_command commands[] = {
     {"contend", cmd_fabric_contend, "flows per link, stage by stage, of an order, table or plan"},
     {"schedule", cmd_fabric_schedule, "the cheapest way through an all-to-all of a job, and why"},
     {"compile", cmd_fabric_compile, "one file for a job's ranks: graph, tables, order"},
+    {"publish", cmd_fabric_publish, "check what other tools left, write the file that jobs find"},
     {"draw", cmd_fabric_draw, "an SVG picture, cables coloured by load"},
     {"export", cmd_fabric_export, "netlist or tables of a fabric, for ibsim and OpenSM"},
 };

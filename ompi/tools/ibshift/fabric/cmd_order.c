@@ -12,7 +12,7 @@
 #include "fabric/shape/check.h"
 #include "fabric/shape/order.h"
 
-static int find_order(const struct cli_args *args, const struct ibshift_fabric *f, bool keepers,
+int fabric_find_order(const struct cli_args *args, const struct ibshift_fabric *f, bool keepers,
                       uint32_t **order, uint32_t *count)
 {
     struct ibshift_shape shape;
@@ -73,7 +73,7 @@ static int order(const struct cli_args *args, struct ibshift_fabric *f)
     const struct order_options *o = args->context;
     struct fabric_names names;
     uint32_t *hosts = NULL, count = 0;
-    int rc = find_order(args, f, o->keepers, &hosts, &count);
+    int rc = fabric_find_order(args, f, o->keepers, &hosts, &count);
 
     if (rc == CLI_OK && fabric_names_open(f, &names) != 0) {
         rc = cli_error(args->command, "no memory for the names of %u hosts", f->host_count);
@@ -106,7 +106,7 @@ static int fabric_compile(const struct cli_args *args, const struct ibshift_fabr
     uint32_t *order = NULL, count = 0;
     struct ibshift_error err;
     struct stat info = {.st_size = 0};
-    int rc = find_order(args, f, true, &order, &count);
+    int rc = fabric_find_order(args, f, true, &order, &count);
 
     if (rc == CLI_OK && ibshift_compiled_write(path, f, order, count, &err) != 0) {
         rc = fabric_args_fail(args, &err);
@@ -124,7 +124,7 @@ static int fabric_compile(const struct cli_args *args, const struct ibshift_fabr
 }
 
 /* A job must not find out that its tables lead nowhere. */
-static int check_routes(const struct cli_args *args, const struct ibshift_fabric *f)
+int fabric_check_routes(const struct cli_args *args, const struct ibshift_fabric *f)
 {
     struct ibshift_table_check check;
     struct ibshift_error err;
@@ -166,7 +166,7 @@ static int compile(const struct cli_args *args, struct ibshift_fabric *f)
         return cli_error(args->command, "%s has no tables: name a file of them",
                          args->positional[0]);
     }
-    rc = check_routes(args, f);
+    rc = fabric_check_routes(args, f);
     return rc == CLI_OK ? fabric_compile(args, f, o->output) : rc;
 }
 

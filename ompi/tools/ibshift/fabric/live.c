@@ -6,6 +6,7 @@
  */
 #include "fabric/live.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/ibnetdisc.h>
@@ -441,4 +442,39 @@ int fabric_live_read(const struct fabric_live *live, struct ibshift_fabric **fab
     }
     *fabric = f;
     return 0;
+}
+
+/* SMInfo has the manager's GUID, and the count of what it has done. */
+static void ask_manager(const struct fabric_live *live, struct fabric_facts *facts)
+{
+    int classes[] = {IB_SMI_CLASS};
+    uint8_t data[IB_SMP_DATA_SIZE] = {0};
+    char device[UMAD_CA_NAME_LEN];
+    ib_portid_t to = {.lid = facts->sm_lid};
+    struct ibmad_port *port = mad_rpc_open_port(device_name(live, device), live->port, classes, 1);
+
+    if (port == NULL) {
+        return;
+    }
+    if (smp_query_via(data, &to, IB_ATTR_SMINFO, 0, TIMEOUT_MS, port) != NULL) {
+        facts->sm_guid = mad_get_field64(data, 0, IB_SMINFO_GUID_F);
+        facts->activity = mad_get_field(data, 0, IB_SMINFO_ACT_F);
+    }
+    mad_rpc_close_port(port);
+}
+
+void fabric_live_facts(const struct fabric_live *live, struct fabric_facts *facts)
+{
+    char device[UMAD_CA_NAME_LEN];
+    umad_port_t port;
+
+    if (umad_get_port(device_name(live, device), live->port, &port) != 0) {
+        return;
+    }
+    facts->subnet_prefix = be64toh(port.gid_prefix);
+    facts->sm_lid = (uint16_t)port.sm_lid;
+    umad_release_port(&port);
+    if (facts->sm_lid != 0) {
+        ask_manager(live, facts);
+    }
 }

@@ -2,6 +2,7 @@
 #ifndef IBSHIFT_FABRIC_LIVE_H
 #define IBSHIFT_FABRIC_LIVE_H
 
+#include "fabric/facts.h"
 #include "fabric/graph/fabric.h"
 
 #define FABRIC_LIVE_FLIGHT_MAX 128
@@ -16,5 +17,9 @@ struct fabric_live {
 /* Nodes, cables, LIDs and forwarding tables. 0 or a negative errno with the reason. */
 int fabric_live_read(const struct fabric_live *live, struct ibshift_fabric **fabric,
                      struct ibshift_error *err);
+
+/* What this machine's port and the subnet manager say of the subnet; what is not answered stays
+ * 0. */
+void fabric_live_facts(const struct fabric_live *live, struct fabric_facts *facts);
 
 #endif

@@ -76,6 +76,18 @@ _Static_assert(sizeof(struct ibshift_node) == 32, "part of the compiled form");
 _Static_assert(sizeof(struct ibshift_rate) == 4, "part of the compiled form");
 _Static_assert(sizeof(struct ibshift_port) == 24, "part of the compiled form");
 
+/* Who published the file that the fabric is from, and when; all zero: nobody did. */
+struct ibshift_imprint {
+    uint64_t subnet_prefix; /* 0: not known */
+    uint64_t sm_guid;       /* port of the subnet manager; 0: not known */
+    uint64_t time, expires; /* seconds since 1970; expires 0: never */
+    uint32_t activity;      /* the subnet manager's own count of what it did; 0: not known */
+    uint16_t sm_lid;        /* 0: not known */
+    uint16_t unused;
+};
+
+_Static_assert(sizeof(struct ibshift_imprint) == 40, "part of the compiled form");
+
 struct ibshift_fabric {
     struct ibshift_node *nodes;
     struct ibshift_port *ports;
@@ -90,7 +102,8 @@ struct ibshift_fabric {
     uint32_t order_count;
     uint32_t lft_stride; /* highest LID + 1 */
     bool is_adaptive;    /* switches choose ports by load: the tables are no routes */
-    uint64_t guid_sum;   /* identity of the graph, tables_sum that of the tables */
+    struct ibshift_imprint imprint;
+    uint64_t guid_sum; /* identity of the graph, tables_sum that of the tables */
     uint64_t tables_sum;
 
     struct ibshift_map64 by_guid; /* node GUIDs and port GUIDs -> node */

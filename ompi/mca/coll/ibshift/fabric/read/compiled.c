@@ -63,9 +63,8 @@ static uint64_t sum_of(const struct ibshift_compiled_header *header, const struc
     sum = add_sum(sum, &header->guid_sum, sizeof(header->guid_sum));
     sum = add_sum(sum, &header->tables_sum, sizeof(header->tables_sum));
     sum = add_sum(sum, &header->lft_stride, sizeof(header->lft_stride));
-    if (header->flags != 0) { /* files from before there were flags stay good */
-        sum = add_sum(sum, &header->flags, sizeof(header->flags));
-    }
+    sum = add_sum(sum, &header->flags, sizeof(header->flags));
+    sum = add_sum(sum, &header->imprint, sizeof(header->imprint));
     for (int i = 0; i < IBSHIFT_SECTION_COUNT; i++) {
         sum = add_sum(sum, sections[i].data, sections[i].size);
     }
@@ -86,6 +85,7 @@ static void fill_header(const struct ibshift_fabric *f, const struct section *se
     header->tables_sum = f->tables_sum;
     header->lft_stride = f->lft == NULL ? 0 : f->lft_stride;
     header->flags = f->is_adaptive ? IBSHIFT_COMPILED_ADAPTIVE : 0;
+    header->imprint = f->imprint;
     for (int i = 0; i < IBSHIFT_SECTION_COUNT; i++) {
         at = (at + SECTION_ALIGN - 1) / SECTION_ALIGN * SECTION_ALIGN;
         header->offset[i] = at;
@@ -176,11 +176,9 @@ static bool are_within(const char *base, uint64_t size, struct section *sections
            h->count[IBSHIFT_SECTION_PORTS] <= IBSHIFT_GRAPH_PORTS_MAX;
 }
 
-static int check_header(const char *path, const char *base, uint64_t size, struct section *sections,
-                        struct ibshift_error *err)
+static int check_version(const char *path, const struct ibshift_compiled_header *h, uint64_t size,
+                         struct ibshift_error *err)
 {
-    const struct ibshift_compiled_header *h = (const void *)base;
-
     if (size < sizeof(*h) || memcmp(h->magic, IBSHIFT_COMPILED_MAGIC, sizeof(h->magic)) != 0) {
         return ibshift_fail(err, -EINVAL, "%s: not a compiled fabric", path);
     }
@@ -190,6 +188,18 @@ static int check_header(const char *path, const char *base, uint64_t size, struc
                             "%s: version %u of the compiled form, this ibshift reads %d: run "
                             "ibshift fabric compile again",
                             path, h->version, IBSHIFT_COMPILED_VERSION);
+    }
+    return 0;
+}
+
+static int check_header(const char *path, const char *base, uint64_t size, struct section *sections,
+                        struct ibshift_error *err)
+{
+    const struct ibshift_compiled_header *h = (const void *)base;
+    int rc = check_version(path, h, size, err);
+
+    if (rc != 0) {
+        return rc;
     }
     if (h->file_size != size || !are_within(base, size, sections) ||
         h->checksum != sum_of(h, sections)) {
@@ -205,6 +215,7 @@ static void take_sections(struct ibshift_fabric *f, const struct section *s)
     const struct ibshift_compiled_header *h = f->image;
 
     f->is_adaptive = h->flags != 0;
+    f->imprint = h->imprint;
     f->nodes = (void *)(uintptr_t)s[IBSHIFT_SECTION_NODES].data;
     f->ports = (void *)(uintptr_t)s[IBSHIFT_SECTION_PORTS].data;
     f->names = (void *)(uintptr_t)s[IBSHIFT_SECTION_NAMES].data;
@@ -370,14 +381,21 @@ static int read_file(const char *path, int fd, struct ibshift_fabric *f, struct 
 }
 
 /* Opening a pipe would wait for its writer, but for the flag. */
+static int open_file(const char *path, struct ibshift_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+    return fd >= 0 ? fd : ibshift_fail(err, -errno, "%s: %s", path, strerror(errno));
+}
+
 int ibshift_compiled_read(const char *path, struct ibshift_fabric **fabric,
                           struct ibshift_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc;
+    int fd = open_file(path, err), rc;
     struct ibshift_fabric *f;
 
     if (fd < 0) {
-        return ibshift_fail(err, -errno, "%s: %s", path, strerror(errno));
+        return fd;
     }
     f = ibshift_fabric_new();
     rc = f == NULL ? ibshift_fail(err, -ENOMEM, "no memory") : read_file(path, fd, f, err);
@@ -388,6 +406,26 @@ int ibshift_compiled_read(const char *path, struct ibshift_fabric **fabric,
     }
     *fabric = f;
     return 0;
+}
+
+int ibshift_compiled_imprint(const char *path, struct ibshift_imprint *imprint,
+                             struct ibshift_error *err)
+{
+    struct ibshift_compiled_header header = {.version = 0};
+    int fd = open_file(path, err), rc;
+    ssize_t size;
+
+    if (fd < 0) {
+        return fd;
+    }
+    size = read(fd, &header, sizeof(header));
+    rc = size < 0 ? ibshift_fail(err, -errno, "%s: %s", path, strerror(errno))
+                  : check_version(path, &header, (uint64_t)size, err);
+    close(fd);
+    if (rc == 0) {
+        *imprint = header.imprint;
+    }
+    return rc;
 }
 
 /* ---- is it still true? ---- */

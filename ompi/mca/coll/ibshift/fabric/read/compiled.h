@@ -9,7 +9,7 @@
 #include "fabric/graph/fabric.h"
 
 #define IBSHIFT_COMPILED_MAGIC   "ibshift\x1a"
-#define IBSHIFT_COMPILED_VERSION 2
+#define IBSHIFT_COMPILED_VERSION 3
 
 #define IBSHIFT_COMPILED_ADAPTIVE 1u /* the fabric's is_adaptive; other flags are refused */
 
@@ -32,15 +32,21 @@ struct ibshift_compiled_header {
     uint64_t guid_sum, tables_sum;
     uint64_t offset[IBSHIFT_SECTION_COUNT];
     uint32_t lft_stride, flags; /* IBSHIFT_COMPILED_ADAPTIVE */
+    struct ibshift_imprint imprint;
 };
 
-_Static_assert(sizeof(struct ibshift_compiled_header) == 144,
+_Static_assert(sizeof(struct ibshift_compiled_header) == 184,
                "changes of the layout need a new version");
 
 /* Writes beside path, then renames: readers see the old file or the new one. order (with keepers)
  * may be NULL. */
 int ibshift_compiled_write(const char *path, const struct ibshift_fabric *f, const uint32_t *order,
                            uint32_t order_count, struct ibshift_error *err);
+
+/* What the head of the file says, without reading the rest: for a file that may be of another
+ * fabric, or old. The checksum is not looked at. */
+int ibshift_compiled_imprint(const char *path, struct ibshift_imprint *imprint,
+                             struct ibshift_error *err);
 
 /* Checks everything: sizes, checksum, every index. */
 int ibshift_compiled_read(const char *path, struct ibshift_fabric **fabric,

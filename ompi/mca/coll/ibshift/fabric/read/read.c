@@ -54,7 +54,7 @@ static enum ibshift_format format_of_line(const char *line, size_t size)
                : IBSHIFT_FORMAT_UNKNOWN;
 }
 
-static enum ibshift_format format_of(const char *head, size_t size)
+enum ibshift_format ibshift_format_of(const char *head, size_t size)
 {
     if (starts(head, size, "ibshift\x1a")) {
         return IBSHIFT_FORMAT_COMPILED;
@@ -78,7 +78,7 @@ static int read_graph(struct ibshift_lines *lines, struct ibshift_fabric **fabri
 {
     size_t size;
     const char *head = ibshift_lines_head(lines, &size);
-    enum ibshift_format format = format_of(head, size);
+    enum ibshift_format format = ibshift_format_of(head, size);
     struct ibshift_fabric *f;
     int rc;
 
@@ -138,7 +138,7 @@ static int load_tables(const char *name, struct ibshift_fabric *f, struct ibshif
     if (rc == 0) {
         size_t size;
         const char *head = ibshift_lines_head(lines, &size);
-        enum ibshift_format format = format_of(head, size);
+        enum ibshift_format format = ibshift_format_of(head, size);
 
         rc = format == IBSHIFT_FORMAT_LFTS || format == IBSHIFT_FORMAT_FDBS
                  ? ibshift_read_tables(lines, f, notes, err)

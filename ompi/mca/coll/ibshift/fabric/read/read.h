@@ -23,6 +23,9 @@ enum ibshift_format {
     IBSHIFT_FORMAT_COMPILED, /* ibshift fabric compile */
 };
 
+/* By the first bytes of a file. */
+enum ibshift_format ibshift_format_of(const char *head, size_t size);
+
 /*
  * A fabric from a file or a synthetic string, with the tables of a second file; tables NULL or "-":
  * those that the fabric carries, if any. On failure err says file:line and reason.

@@ -1,0 +1,322 @@
+/* `ibshift fabric publish`: what other tools left about a fabric, checked and written as the one file
+ * that jobs find. Nothing but that file is written. */
+#include "fabric/cmd.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fabric/live.h"
+#include "fabric/read/compiled.h"
+#include "fabric/sources.h"
+#include "route/verify.h"
+
+#define PLACE "/etc/ibshift/fabric"
+
+enum { HOUR = 3600, YEAR = 366 * 24 * HOUR };
+
+struct publish {
+    const struct cli_args *args;
+    const char *output;
+    struct fabric_live live;
+    bool is_adaptive, is_json;
+    uint32_t valid; /* seconds; 0: for ever */
+    struct fabric_sources sources;
+    struct ibshift_fabric *fabric, *old; /* old: what the file has now, or NULL */
+    char changed[512];                   /* the first thing; empty: nothing */
+};
+
+static void write_time(uint64_t time, char *text, size_t size)
+{
+    struct tm tm;
+    time_t seconds = (time_t)time;
+
+    if (gmtime_r(&seconds, &tm) == NULL || strftime(text, size, "%F %R UTC", &tm) == 0) {
+        snprintf(text, size, "%" PRIu64, time);
+    }
+}
+
+static void add(char *text, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void add(char *text, size_t size, const char *format, ...)
+{
+    size_t length = strlen(text);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text + length, size - length, format, args);
+    va_end(args);
+}
+
+void fabric_imprint_text(const struct ibshift_imprint *imprint, char *text, size_t size)
+{
+    char at[32];
+
+    write_time(imprint->time, at, sizeof(at));
+    snprintf(text, size, "%s", at);
+    if (imprint->expires != 0) {
+        write_time(imprint->expires, at, sizeof(at));
+        add(text, size, ", good until %s", at);
+    }
+    if (imprint->subnet_prefix != 0) {
+        add(text, size, "; subnet %016" PRIx64, imprint->subnet_prefix);
+    }
+    if (imprint->sm_guid != 0) {
+        add(text, size, ", subnet manager %016" PRIx64 " at LID %u", imprint->sm_guid,
+            imprint->sm_lid);
+    }
+}
+
+/* ---- what there is ---- */
+
+#ifdef HAVE_IBNETDISC
+
+static int load_live(struct publish *p, struct ibshift_error *err)
+{
+    int rc = fabric_live_read(&p->live, &p->fabric, err);
+
+    if (rc == 0) {
+        fabric_live_facts(&p->live, &p->sources.facts);
+    }
+    return rc;
+}
+
+#else
+
+static int load_live(struct publish *p, struct ibshift_error *err)
+{
+    (void)p;
+    return ibshift_fail(err, -ENODEV, "built without libibnetdisc: name files or a folder");
+}
+
+#endif
+
+static int load_files(struct publish *p, struct ibshift_error *err)
+{
+    const struct fabric_sources *s = &p->sources;
+    struct ibshift_notes notes = {.count = 0};
+    int rc;
+
+    if (s->graph == NULL) {
+        return ibshift_fail(err, -ENOENT,
+                            "nothing says what the cables are: wants ibnetdiscover's output, "
+                            "opensm-subnet.lst or ibdiagnet's .lst");
+    }
+    rc = ibshift_fabric_load(s->graph, s->tables, &p->fabric, &notes, err);
+    for (unsigned i = 0; i < notes.count && i < sizeof(notes.text) / sizeof(notes.text[0]); i++) {
+        fprintf(stderr, "ibshift %s: note: %s\n", p->args->command, notes.text[i]);
+    }
+    if (rc == 0 && p->fabric->lft == NULL) {
+        return ibshift_fail(err, -ENODATA,
+                            "%s has no forwarding tables, and no other file has: wants dump_fts' "
+                            "output, opensm-lfts.dump or an .fdbs file",
+                            s->graph);
+    }
+    return rc;
+}
+
+static void set_imprint(struct publish *p)
+{
+    const struct fabric_facts *facts = &p->sources.facts;
+    struct ibshift_fabric *f = p->fabric;
+    uint64_t now = (uint64_t)time(NULL);
+    uint32_t port = facts->sm_lid == 0 ? IBSHIFT_NO_PORT : f->lid_port[facts->sm_lid];
+
+    f->imprint = (struct ibshift_imprint){.subnet_prefix = facts->subnet_prefix,
+                                          .sm_guid = facts->sm_guid,
+                                          .time = now,
+                                          .expires = p->valid == 0 ? 0 : now + p->valid,
+                                          .activity = facts->activity,
+                                          .sm_lid = facts->sm_lid};
+    if (f->imprint.sm_guid == 0 && port != IBSHIFT_NO_PORT) {
+        f->imprint.sm_guid = f->ports[port].guid;
+    }
+    f->is_adaptive |= p->is_adaptive || facts->adaptive_switches != 0;
+}
+
+/* ---- what it is worth ---- */
+
+/* With the same numbers for hosts too, so that the old file's order holds. */
+static bool is_unchanged(const struct ibshift_fabric *old, const struct ibshift_fabric *now)
+{
+    return old->is_adaptive == now->is_adaptive && old->guid_sum == now->guid_sum &&
+           old->tables_sum == now->tables_sum && old->node_count == now->node_count &&
+           old->port_count == now->port_count && old->names_size == now->names_size &&
+           old->host_count == now->host_count && old->lft_stride == now->lft_stride &&
+           memcmp(old->nodes, now->nodes, now->node_count * sizeof(*now->nodes)) == 0 &&
+           memcmp(old->ports, now->ports, now->port_count * sizeof(*now->ports)) == 0 &&
+           memcmp(old->names, now->names, now->names_size) == 0 &&
+           memcmp(old->lft, now->lft, (size_t)now->switch_count * now->lft_stride) == 0;
+}
+
+/* Sets old where there is a file that says something about this fabric. */
+static void look_at_old(struct publish *p)
+{
+    struct ibshift_error err;
+
+    if (ibshift_compiled_read(p->output, &p->old, &err) != 0) {
+        snprintf(p->changed, sizeof(p->changed), "%s",
+                 access(p->output, F_OK) != 0 ? "there was no file" : err.text);
+    } else if (p->old->lft == NULL || !is_unchanged(p->old, p->fabric)) {
+        if (ibshift_fabric_compare(p->old, p->fabric, &err) == 0) {
+            snprintf(err.text, sizeof(err.text), "names, rates of cables, or adaptive routing");
+        }
+        snprintf(p->changed, sizeof(p->changed), "%s", err.text);
+    }
+}
+
+static int check(const struct publish *p)
+{
+    struct route_proof proof = {.routes = 0};
+    struct ibshift_error err;
+    int rc = fabric_check_routes(p->args, p->fabric);
+
+    if (rc != CLI_OK) {
+        return rc;
+    }
+    if (route_verify_tables(p->fabric, &proof, &err) != 0) {
+        return fabric_args_fail(p->args, &err);
+    }
+    if (proof.cycle_length != 0) {
+        fprintf(stderr,
+                "ibshift %s: note: on one virtual lane these tables may deadlock: jobs need the "
+                "service levels that the subnet manager gives\n",
+                p->args->command);
+    }
+    return CLI_OK;
+}
+
+static int write_new(struct publish *p)
+{
+    uint32_t *order = NULL, count = 0;
+    struct ibshift_error err;
+    int rc = check(p);
+
+    rc = rc == CLI_OK ? fabric_find_order(p->args, p->fabric, true, &order, &count) : rc;
+    if (rc == CLI_OK && ibshift_compiled_write(p->output, p->fabric, order, count, &err) != 0) {
+        rc = fabric_args_fail(p->args, &err);
+    }
+    free(order);
+    return rc;
+}
+
+static int write_again(struct publish *p)
+{
+    struct ibshift_error err;
+
+    p->old->imprint = p->fabric->imprint;
+    return ibshift_compiled_write(p->output, p->old, p->old->order, p->old->order_count, &err) == 0
+               ? CLI_OK
+               : fabric_args_fail(p->args, &err);
+}
+
+/* ---- what is said ---- */
+
+static void report_json(const struct publish *p)
+{
+    const struct ibshift_fabric *f = p->fabric;
+    struct json j;
+
+    json_begin(&j, stdout);
+    json_text(&j, "file", p->output);
+    json_value(&j, "hosts", "%u", f->host_count);
+    json_value(&j, "switches", "%u", f->switch_count);
+    json_value(&j, "graph", "\"%016" PRIx64 "\"", f->guid_sum);
+    json_value(&j, "tables", "\"%016" PRIx64 "\"", f->tables_sum);
+    json_value(&j, "subnet_prefix", "\"%016" PRIx64 "\"", f->imprint.subnet_prefix);
+    json_value(&j, "sm_guid", "\"%016" PRIx64 "\"", f->imprint.sm_guid);
+    json_value(&j, "sm_lid", "%u", f->imprint.sm_lid);
+    json_value(&j, "activity", "%u", f->imprint.activity);
+    json_value(&j, "time", "%" PRIu64, f->imprint.time);
+    json_value(&j, "expires", "%" PRIu64, f->imprint.expires);
+    json_bool(&j, "adaptive", f->is_adaptive);
+    json_text(&j, "changed", p->changed);
+    json_end(&j);
+}
+
+static void report(const struct publish *p)
+{
+    const struct ibshift_fabric *f = p->fabric;
+    char text[256];
+
+    fabric_imprint_text(&f->imprint, text, sizeof(text));
+    printf("%s: %u hosts, %u switches\n", p->output, f->host_count, f->switch_count);
+    printf("%s: %s\n", p->changed[0] == '\0' ? "confirmed" : "published", text);
+    if (p->changed[0] != '\0') {
+        printf("changed: %s\n", p->changed);
+    }
+    if (f->is_adaptive) {
+        printf("marked as routed adaptively: jobs keep to rank order\n");
+    }
+}
+
+static int publish(struct publish *p)
+{
+    struct ibshift_error err;
+    int rc = 0;
+
+    for (unsigned i = 0; rc == 0 && i < p->args->count; i++) {
+        rc = fabric_sources_add(&p->sources, p->args->positional[i], &err);
+    }
+    if (rc != 0) {
+        return fabric_args_fail(p->args, &err);
+    }
+    rc = p->args->count == 0 ? load_live(p, &err) : load_files(p, &err);
+    if (rc != 0) {
+        fabric_args_fail(p->args, &err);
+        return rc == -ENODEV ? CLI_UNFIT : CLI_USAGE;
+    }
+    set_imprint(p);
+    look_at_old(p);
+    rc = p->changed[0] == '\0' ? write_again(p) : write_new(p);
+    if (rc == CLI_OK) {
+        (p->is_json ? report_json : report)(p);
+    }
+    return rc;
+}
+
+int cmd_fabric_publish(int argc, char **argv)
+{
+    struct publish p = {.output = PLACE, .live = {.in_flight = 16}};
+    bool is_quiet = false;
+    const struct cli_option options[] = {
+        cli_output_option(&p.output, "the file to write (default " PLACE ")"),
+        {"--valid", 0, CLI_WHOLE, "SECONDS",
+         "jobs call the file old so long after it was written (default: never)", .where = &p.valid,
+         .low = 60, .high = YEAR},
+        {"--adaptive", 0, CLI_FLAG, NULL,
+         "the fabric routes adaptively: jobs keep to rank order, and say why",
+         .where = &p.is_adaptive},
+        {"--device", 0, CLI_TEXT, "NAME",
+         "without SOURCE: the HCA to ask through (default: the first with an active port)",
+         .where = &p.live.device},
+        cli_json_option(&p.is_json),
+        cli_quiet_option(&is_quiet),
+        {.name = NULL},
+    };
+    struct cli_args args = {
+        .command = "fabric publish",
+        .usage = "[SOURCE...]",
+        .summary = "SOURCE: files of OpenSM, ibdiagnet, ibnetdiscover, dump_fts and sminfo, or a "
+                   "folder of them. Without any the fabric itself is asked.",
+        .options = options,
+        .most = CLI_POSITIONALS};
+    int rc = cli_parse(&args, argc, argv);
+
+    if (rc != CLI_OK || args.helped) {
+        return rc;
+    }
+    p.args = &args;
+    p.live.has_progress = !is_quiet && isatty(STDERR_FILENO);
+    rc = publish(&p);
+    ibshift_fabric_free(p.fabric);
+    ibshift_fabric_free(p.old);
+    fabric_sources_free(&p.sources);
+    return rc;
+}
