@@ -5,13 +5,16 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "fabric/table/placement.h"
+#include "fabric/read/compiled.h"
 #include "fabric/read/read.h"
 #include "fabric/shape/shape.h"
 #include "net/verbs/blob.h"
@@ -34,24 +37,66 @@ static enum ibshift_order_wish wish_of(const char *text)
     return IBSHIFT_ORDER_FILE;
 }
 
-static int load(struct ibshift_error *err)
+/* What the parameter names, or the administrator's file; false: there is neither. */
+static bool find_path(char *path, size_t size)
+{
+    if ('\0' == ibshift_params.fabric[0]) {
+        return ibshift_params_site_file("fabric", path, size);
+    }
+    return (size_t)snprintf(path, size, "%s", ibshift_params.fabric) < size;
+}
+
+/* A published file says whose it is and how long it holds: asked before it is read. */
+static int check_imprint(const char *path, const struct ibshift_verbs_subnet *subnet,
+                         struct ibshift_error *err)
+{
+    struct ibshift_imprint imprint = {.time = 0};
+    time_t now = time(NULL), expires;
+    struct tm tm;
+    char text[32] = "?";
+
+    (void)ibshift_compiled_imprint(path, &imprint, NULL); /* load() says what is wrong with it */
+    if (0 != imprint.subnet_prefix && 0 != subnet->prefix &&
+        imprint.subnet_prefix != subnet->prefix) {
+        return ibshift_fail(err, -ESTALE,
+                            "%.200s is of subnet %016" PRIx64 ", host %s is in %016" PRIx64, path,
+                            imprint.subnet_prefix, ompi_process_info.nodename, subnet->prefix);
+    }
+    if (0 != imprint.sm_lid && 0 != subnet->sm_lid && imprint.sm_lid != subnet->sm_lid) {
+        return ibshift_fail(err, -ESTALE,
+                            "%.200s: the subnet manager was at LID %u, for host %s it is at %u",
+                            path, imprint.sm_lid, ompi_process_info.nodename, subnet->sm_lid);
+    }
+    expires = (time_t)imprint.expires;
+    if (0 != imprint.expires && now > expires) {
+        if (NULL != gmtime_r(&expires, &tm)) {
+            (void)strftime(text, sizeof(text), "%F %R UTC", &tm);
+        }
+        return ibshift_fail(err, -ESTALE, "%.200s was good until %s", path, text);
+    }
+    return 0;
+}
+
+static int load(const char *path, const struct ibshift_verbs_subnet *subnet,
+                struct ibshift_error *err)
 {
     struct ibshift_fabric_file *file = &ibshift_fabric_file;
     bool is_listed = IBSHIFT_ORDER_FILE == file->wish;
     struct ibshift_notes notes = {.count = 0};
     int rc;
 
-    if (!ibshift_params_may_open(ibshift_params.fabric, err->text, sizeof(err->text)) ||
+    if (!ibshift_params_may_open(path, err->text, sizeof(err->text)) ||
         (is_listed &&
          !ibshift_params_may_open(ibshift_params.order, err->text, sizeof(err->text)))) {
         return -EINVAL;
     }
-    rc = ibshift_fabric_load(ibshift_params.fabric, NULL, &file->fabric, &notes, err);
+    rc = check_imprint(path, subnet, err);
+    rc = 0 == rc ? ibshift_fabric_load(path, NULL, &file->fabric, &notes, err) : rc;
     if (0 == rc && NULL == file->fabric->lft) {
         return ibshift_fail(err, -EINVAL,
                             "%.200s has no forwarding tables: make one file of both with "
                             "\"ibshift fabric compile\"",
-                            ibshift_params.fabric);
+                            path);
     }
     if (0 == rc) {
         rc = is_listed
@@ -77,20 +122,34 @@ static uint64_t identify(const struct ibshift_fabric_file *file)
     return 0 == sum ? 1 : sum;
 }
 
-void ibshift_fabric_file_open(void)
+/* The administrator's file says to nobody that it is of no use: all jobs would have to hear it. */
+static void say_adaptive(const char *path)
+{
+    if ('\0' != ibshift_params.fabric[0] || ibshift_params.explain) {
+        ibshift_help_once_a_job("adaptive-fabric", path);
+    }
+}
+
+void ibshift_fabric_file_open(const struct ibshift_verbs_subnet *subnet)
 {
     struct ibshift_fabric_file *file = &ibshift_fabric_file;
     struct ibshift_error err = {""};
+    char path[PATH_MAX];
+    int rc;
 
     file->wish = wish_of(ibshift_params.order);
-    if ('\0' == ibshift_params.fabric[0] || IBSHIFT_ORDER_RANK == file->wish) {
+    if (IBSHIFT_ORDER_RANK == file->wish || !find_path(path, sizeof(path))) {
         return;
     }
-    if (0 != load(&err)) {
+    rc = load(path, subnet, &err);
+    if (-ESTALE == rc) {
+        ibshift_help_once_a_job("old-fabric", err.text);
+        ibshift_fabric_file_close();
+    } else if (0 != rc) {
         ibshift_help_once_a_job("bad-fabric", err.text);
         ibshift_fabric_file_close();
     } else if (file->fabric->is_adaptive) {
-        ibshift_help_once_a_job("adaptive-fabric", ibshift_params.fabric);
+        say_adaptive(path);
         ibshift_fabric_file_close();
     } else {
         file->identity = identify(file);

@@ -2,7 +2,7 @@
 #define IBSHIFT_COLL_FABRIC_FILE_H
 
 /*
- * The fabric file of coll_ibshift_fabric and the order of coll_ibshift_order: one a process, read
+ * The fabric file of coll_ibshift_fabric, or the administrator's, and the order of coll_ibshift_order: one a process, read
  * when the component opens, if at all. Each process puts the file's identity on its card, so that
  * all know, without a message, whether all have the same.
  */
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "fabric/graph/fabric.h"
+#include "net/verbs/verbs.h"
 
 /* What the user asked for. */
 enum ibshift_order_wish {
@@ -34,8 +35,8 @@ struct ibshift_fabric_file {
 /* Set by open() and close(). */
 extern struct ibshift_fabric_file ibshift_fabric_file;
 
-/* A file that is wrong is reported; then there is none. */
-void ibshift_fabric_file_open(void);
+/* A file that is wrong, of another subnet or old is reported; then there is none. */
+void ibshift_fabric_file_open(const struct ibshift_verbs_subnet *subnet);
 void ibshift_fabric_file_close(void);
 
 /* Which LID of a process's port data goes to, as what is added to its LID; for net_verbs.h. Set

@@ -4,6 +4,7 @@
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/mca/base/mca_base_var_enum.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,8 +102,14 @@ static const struct param table[] = {
              "values of a device in hardware, or in software, not measured here. The files of all "
              "ranks must say the same"},
     {PARAM(STRING, fabric), .initial_text = "", .level = OPAL_INFO_LVL_1,
-     .help = "File of the fabric and its forwarding tables, as \"ibshift fabric compile\" writes "
-             "it: all-to-alls go in an order that suits the routes. Empty: in rank order"},
+     .help = "File of the fabric and its forwarding tables, as \"ibshift fabric publish\" or "
+             "\"compile\" writes it: all-to-alls go in an order that suits the routes. Empty: the "
+             "file fabric in the folder of coll_ibshift_site, or in rank order where it is not "
+             "there"},
+    {PARAM(STRING, site), .initial_text = "/etc/ibshift", .level = OPAL_INFO_LVL_9,
+     .help = "Folder of the administrator: the file fabric in it is used where "
+             "coll_ibshift_fabric is empty, and while a file off is in it, ibshift leaves all "
+             "collectives to other components. Empty: there is no such folder"},
     {PARAM(STRING, order), .initial_text = "auto", .level = OPAL_INFO_LVL_5,
      .help =
          "Order of an all-to-all on that fabric. auto: a shift in routing order, or in rank order "
@@ -597,19 +604,27 @@ static void check_collective(enum ibshift_collective collective)
 
 void ibshift_params_check(void)
 {
-    char which[256];
+    char which[256], path[PATH_MAX];
 
     check_names();
     for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
         check_collective((enum ibshift_collective)i);
     }
-    if ('\0' == ibshift_params.fabric[0] && 0 != strcmp(ibshift_params.order, "auto") &&
-        0 != strcmp(ibshift_params.order, "rank")) {
+    if ('\0' == ibshift_params.fabric[0] &&
+        !ibshift_params_site_file("fabric", path, sizeof(path)) &&
+        0 != strcmp(ibshift_params.order, "auto") && 0 != strcmp(ibshift_params.order, "rank")) {
         snprintf(which, sizeof(which),
                  "coll_ibshift_order = %.100s: there is no coll_ibshift_fabric to order",
                  ibshift_params.order);
         contradiction(which);
     }
+}
+
+bool ibshift_params_site_file(const char *name, char *path, size_t size)
+{
+    return '\0' != ibshift_params.site[0] &&
+           (size_t)snprintf(path, size, "%s/%s", ibshift_params.site, name) < size &&
+           0 == access(path, F_OK);
 }
 
 bool ibshift_params_may_open(const char *path, char *why, size_t size)

@@ -27,6 +27,7 @@ struct ibshift_params {
     bool tapes;
     const char *model;
     const char *fabric;
+    const char *site;
     const char *order;
     bool order_reductions;
     const char *pace;
@@ -62,6 +63,9 @@ struct ibshift_wish ibshift_params_wish(enum ibshift_collective collective);
 
 /* Says what does not go together or has no effect, once a job. */
 void ibshift_params_check(void);
+
+/* The path of that file in the administrator's folder; false: it is not there. */
+bool ibshift_params_site_file(const char *name, char *path, size_t size);
 
 /*
  * The file that a parameter names may be opened: opening a pipe waits for its writer, and that in

@@ -12,6 +12,7 @@
 #include "opal/runtime/opal_params.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -261,13 +262,46 @@ static void open_engine(ibshift_trace_t *(*open_trace)(void))
     }
 }
 
+/* The administrator's switch, with the first line of the file as the reason. Ranks that the switch
+ * turns off stay in the job's exchange of cards, so that all ranks agree. */
+static bool is_switched_off(char *why, size_t size)
+{
+    char path[PATH_MAX], reason[LINE] = "";
+    FILE *file;
+
+    if (!ibshift_params_site_file("off", path, sizeof(path))) {
+        return false;
+    }
+    file = ibshift_params_may_open(path, reason, sizeof(reason)) ? fopen(path, "re") : NULL;
+    if (NULL != file) {
+        if (NULL != fgets(reason, sizeof(reason), file)) {
+            reason[strcspn(reason, "\r\n")] = '\0';
+        }
+        fclose(file);
+    }
+    ibshift_make_plain(reason);
+    snprintf(why, size, "host %s: switched off by %.100s%s%.120s", ompi_process_info.nodename, path,
+             '\0' != reason[0] ? ": " : "", reason);
+    return true;
+}
+
+static void open_fabric_file(void)
+{
+    struct ibshift_verbs_subnet subnet = {.prefix = 0};
+
+    if (NULL != own.adapter) {
+        subnet = ibshift_verbs_subnet(own.verbs);
+    }
+    ibshift_fabric_file_open(&subnet);
+}
+
 void ibshift_transport_open(ibshift_trace_t *(*open_trace)(void))
 {
     struct ibshift_card card = {.error = own.why_not, .values = {.model = ibshift_choose_digest()}};
 
     snprintf(own.why_not, sizeof(own.why_not), "host %s: coll_ibshift_native is 0",
              ompi_process_info.nodename);
-    if (ibshift_params.native) {
+    if (ibshift_params.native && !is_switched_off(own.why_not, sizeof(own.why_not))) {
         open_engine(open_trace);
     }
     if (NULL != ibshift_endpoint.engine) {
@@ -277,7 +311,7 @@ void ibshift_transport_open(ibshift_trace_t *(*open_trace)(void))
         card.is_software = NULL == own.adapter || ibshift_verbs_is_software(own.verbs);
         ibshift_endpoint.is_crowded =
             (uint32_t)ompi_process_info.num_local_peers >= card.processors;
-        ibshift_fabric_file_open();
+        open_fabric_file();
     }
     card.values.fabric = ibshift_fabric_file.identity;
     card.is_to_be_said = own.is_to_be_said;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,11 +122,21 @@ static int load_files(struct publish *p, struct ibshift_error *err)
     return rc;
 }
 
+/* Or what SOURCE_DATE_EPOCH says, for files that are the same whenever they are made. */
+static uint64_t time_now(void)
+{
+    const char *epoch = getenv("SOURCE_DATE_EPOCH");
+    long value;
+
+    return epoch != NULL && cli_parse_long(epoch, 1, LONG_MAX, &value) == 0 ? (uint64_t)value
+                                                                            : (uint64_t)time(NULL);
+}
+
 static void set_imprint(struct publish *p)
 {
     const struct fabric_facts *facts = &p->sources.facts;
     struct ibshift_fabric *f = p->fabric;
-    uint64_t now = (uint64_t)time(NULL);
+    uint64_t now = time_now();
     uint32_t port = facts->sm_lid == 0 ? IBSHIFT_NO_PORT : f->lid_port[facts->sm_lid];
 
     f->imprint = (struct ibshift_imprint){.subnet_prefix = facts->subnet_prefix,

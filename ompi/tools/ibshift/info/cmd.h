@@ -2,6 +2,7 @@
 #ifndef IBSHIFT_INFO_CMD_H
 #define IBSHIFT_INFO_CMD_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -47,6 +48,7 @@ struct info {
     struct info_component component;
     struct info_devices devices;
     const char *model, *fabric; /* files; "": none */
+    char site_fabric[PATH_MAX]; /* the administrator's, where fabric is that */
     char model_error[INFO_TEXT], fabric_error[INFO_TEXT];
     uint32_t fabric_hosts, fabric_switches, fabric_order;
     char host[256];        /* of the fabric that this machine's port is; empty: not in it */

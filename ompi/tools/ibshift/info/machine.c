@@ -275,6 +275,18 @@ static int number_of(const struct info_component *c, const char *name, int initi
     return cli_parse_long(text, -1, 255, &value) == 0 ? (int)value : initial;
 }
 
+/* As the component does. */
+static void find_site_fabric(struct info *info, const char *site)
+{
+    size_t size = sizeof(info->site_fabric);
+
+    if (info->fabric[0] == '\0' && site[0] != '\0' &&
+        (size_t)snprintf(info->site_fabric, size, "%s/fabric", site) < size &&
+        access(info->site_fabric, F_OK) == 0) {
+        info->fabric = info->site_fabric;
+    }
+}
+
 void info_machine(struct info *info)
 {
     struct info_component *c = &info->component;
@@ -287,6 +299,7 @@ void info_machine(struct info *info)
     }
     info->model = param_value(c, "model");
     info->fabric = param_value(c, "fabric");
+    find_site_fabric(info, param_value(c, "site"));
     devices_find(&info->devices, param_value(c, "device"), number_of(c, "ports", 1),
                  number_of(c, "gid_index", -1));
 }

@@ -59,6 +59,20 @@ uint32_t ibshift_processors_count(void *topology)
     return count > 0 ? (uint32_t)count : 1;
 }
 
+struct ibshift_verbs_subnet ibshift_verbs_subnet(const struct ibshift_verbs *verbs)
+{
+    const struct ibshift_verbs_address *address = &verbs->blob.address[0];
+    struct ibshift_verbs_subnet subnet = {.prefix = 0};
+
+    if (!address->is_ethernet) {
+        for (int i = 0; i < 8; i++) {
+            subnet.prefix = subnet.prefix << 8 | address->gid[i];
+        }
+        subnet.sm_lid = verbs->ports[0].attr.sm_lid;
+    }
+    return subnet;
+}
+
 bool ibshift_verbs_is_software(const struct ibshift_verbs *verbs)
 {
     const char *folder = verbs->ports[0].device->context->device->ibdev_path;

@@ -41,6 +41,14 @@ const void *ibshift_verbs_card(const struct ibshift_verbs *verbs, size_t *size);
 /* "mlx5_0:1, mlx5_1:1": for people. */
 void ibshift_verbs_describe(const struct ibshift_verbs *verbs, char *text, size_t size);
 
+/* The subnet of the first port, as the port itself says: no management datagram is sent. All zero on
+ * Ethernet. */
+struct ibshift_verbs_subnet {
+    uint64_t prefix;
+    uint16_t sm_lid; /* where the subnet manager was when it last set the port */
+};
+struct ibshift_verbs_subnet ibshift_verbs_subnet(const struct ibshift_verbs *verbs);
+
 /* No bus is behind the first port's device: a driver does its work on the host's processors. */
 bool ibshift_verbs_is_software(const struct ibshift_verbs *verbs);
 
