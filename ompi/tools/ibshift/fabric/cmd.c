@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fabric/graph/rate.h"
+#include "fabric/imprint.h"
 #include "fabric/paths/load.h"
 #include "fabric/read/compiled.h"
 #include "fabric/shape/check.h"

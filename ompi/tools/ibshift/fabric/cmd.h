@@ -27,21 +27,13 @@ int fabric_with(const struct cli_args *args, fabric_run_t *run);
 /* The reason in err, printed as this command's message; CLI_USAGE. */
 int fabric_args_fail(const struct cli_args *args, const struct ibshift_error *err);
 
-/* The routing order with place keepers; CLI_OK or CLI_USAGE with a message. */
-int fabric_find_order(const struct cli_args *args, const struct ibshift_fabric *f, bool keepers,
-                      uint32_t **order, uint32_t *count);
-/* Refuses tables that lead in circles or to other hosts, tells of gaps; CLI_OK or CLI_USAGE. */
-int fabric_check_routes(const struct cli_args *args, const struct ibshift_fabric *f);
-/* When it was published, how long that holds, and who manages the subnet, in words. */
-void fabric_imprint_text(const struct ibshift_imprint *imprint, char *text, size_t size);
-
 int cmd_fabric(int argc, char **argv);
 int cmd_fabric_order(int argc, char **argv);
 int cmd_fabric_compile(int argc, char **argv);
 int cmd_fabric_discover(int argc, char **argv);
+int cmd_fabric_publish(int argc, char **argv);
 int cmd_fabric_contend(int argc, char **argv);
 int cmd_fabric_schedule(int argc, char **argv);
 int cmd_fabric_draw(int argc, char **argv);
-int cmd_fabric_publish(int argc, char **argv);
 
 #endif

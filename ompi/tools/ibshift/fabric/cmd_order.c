@@ -1,5 +1,5 @@
 /* `ibshift fabric order`, `compile` and `discover`: the order of hosts, and the files that have it. */
-#include "fabric/cmd.h"
+#include "fabric/cmd_order.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
