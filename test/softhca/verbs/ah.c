@@ -13,6 +13,7 @@ int av_make(const struct hca_ctx *ctx, const struct ibv_ah_attr *attr, struct sh
 {
     bool is_ib = shm.head->conf.link == IBV_LINK_LAYER_INFINIBAND;
     const struct shm_port *port = ctx_port(ctx, attr->port_num);
+
     memset(av, 0, sizeof(*av));
     if (!port || attr->sl > 15 || (port->needs_grh && !attr->is_global) ||
         (is_ib && attr->dlid == 0) || (attr->src_path_bits >> shm.head->conf.lmc && is_ib)) {
@@ -41,6 +42,7 @@ int av_make(const struct hca_ctx *ctx, const struct ibv_ah_attr *attr, struct sh
 static bool gid_is_multicast(const union ibv_gid *gid)
 {
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
     return gid->raw[0] == 0xff ||
            (memcmp(gid->raw, mapped, sizeof(mapped)) == 0 && (gid->raw[12] & 0xf0) == 0xe0);
 }
@@ -64,11 +66,14 @@ static int gid_index_of(const struct shm_port *p, const union ibv_gid *gid)
 static uint32_t port_of_lid(const struct shm_av *av)
 {
     uint32_t i = av->dlid < SHM_LIDS ? shm.head->lid_port[av->dlid] : SHM_NONE;
+    const struct shm_port *p;
+    bool fits;
+
     if (i == SHM_NONE) {
         return SHM_NONE;
     }
-    const struct shm_port *p = &shm.ports[i];
-    bool fits = av->is_global ? gid_index_of(p, &av->dgid) >= 0 : !p->needs_grh;
+    p = &shm.ports[i];
+    fits = av->is_global ? gid_index_of(p, &av->dgid) >= 0 : !p->needs_grh;
     return fits ? i : SHM_NONE;
 }
 
@@ -90,6 +95,7 @@ HCA_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a
     struct shm_av av;
     int err = shm.head->conf.no_ah ? EOPNOTSUPP : av_make(to_ctx(pd->context), attr, &av);
     struct hca_ah *ah = err ? NULL : calloc(1, sizeof(*ah));
+
     if (!ah) {
         return FAIL_WITH(err ? err : ENOMEM);
     }
@@ -111,6 +117,7 @@ HCA_EXPORT int ibv_init_ah_from_wc(struct ibv_context *ctx, uint8_t num, struct 
                                    struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {
     struct shm_port *port = ctx_port(to_ctx(ctx), num);
+
     memset(attr, 0, sizeof(*attr));
     if (!port) {
         errno = EINVAL;
@@ -123,6 +130,7 @@ HCA_EXPORT int ibv_init_ah_from_wc(struct ibv_context *ctx, uint8_t num, struct 
     if (wc->wc_flags & IBV_WC_GRH) {
         uint32_t flow = be32toh(grh->version_tclass_flow);
         int index = gid_index_of(port, &grh->dgid);
+
         if (index < 0) {
             errno = EINVAL;
             return -1;
@@ -141,6 +149,7 @@ HCA_EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc
                                                 struct ibv_grh *grh, uint8_t num)
 {
     struct ibv_ah_attr attr;
+
     return ibv_init_ah_from_wc(pd->context, num, wc, grh, &attr) ? NULL : ibv_create_ah(pd, &attr);
 }
 
@@ -150,6 +159,7 @@ HCA_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *ctx, struct ibv_a
     struct shm_av av;
     int err = av_make(to_ctx(ctx), attr, &av);
     uint32_t port = err ? SHM_NONE : av_port(&av);
+
     if (port == SHM_NONE) {
         return err ? -err : -ENXIO;
     }
@@ -164,6 +174,7 @@ static struct shm_group *find_group(const union ibv_gid *gid, uint16_t lid)
 {
     for (uint32_t i = 0; i < SHM_GROUPS; i++) {
         struct shm_group *g = &shm.groups[i];
+
         if (g->members && (gid ? memcmp(&g->gid, gid, sizeof(*gid)) == 0 : g->lid == lid)) {
             return g;
         }
@@ -183,9 +194,12 @@ static struct shm_group *empty_group(void)
 
 uint32_t mcast_members(const struct shm_av *av, uint32_t *members)
 {
+    const struct shm_group *g;
+    uint32_t n;
+
     lock_take(&shm.head->group_lock);
-    const struct shm_group *g = find_group(av->is_global ? &av->dgid : NULL, av->dlid);
-    uint32_t n = g ? g->members : 0;
+    g = find_group(av->is_global ? &av->dgid : NULL, av->dlid);
+    n = g ? g->members : 0;
     if (g) {
         memcpy(members, g->qp, n * sizeof(g->qp[0]));
     }
@@ -217,6 +231,7 @@ void mcast_forget(uint32_t qp)
 static int join_group(const union ibv_gid *gid, uint16_t lid, uint32_t qp)
 {
     struct shm_group *g = find_group(gid, lid);
+
     if (!g) {
         g = empty_group();
         if (!g) {
@@ -241,15 +256,18 @@ static int join_group(const union ibv_gid *gid, uint16_t lid, uint32_t qp)
 HCA_EXPORT int ibv_attach_mcast(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid)
 {
     struct hca_qp *qp = container_of(ibqp, struct hca_qp, qp);
+    struct hca_group_ref *ref;
+    int err;
+
     if (ibqp->qp_type != IBV_QPT_UD || !gid_is_multicast(gid) || proc_is_forked()) {
         return EINVAL;
     }
-    struct hca_group_ref *ref = calloc(1, sizeof(*ref));
+    ref = calloc(1, sizeof(*ref));
     if (!ref) {
         return ENOMEM;
     }
     lock_take(&shm.head->group_lock);
-    int err = join_group(gid, lid, qp->index);
+    err = join_group(gid, lid, qp->index);
     lock_drop(&shm.head->group_lock);
     if (err) {
         free(ref);
@@ -265,18 +283,22 @@ HCA_EXPORT int ibv_detach_mcast(struct ibv_qp *ibqp, const union ibv_gid *gid, u
 {
     struct hca_qp *qp = container_of(ibqp, struct hca_qp, qp);
     struct hca_group_ref **at = &qp->groups;
+    struct hca_group_ref *ref;
+
     while (*at && memcmp(&(*at)->gid, gid, sizeof(*gid)) != 0) {
         at = &(*at)->next;
     }
     if (!*at) {
         return EINVAL;
     }
-    struct hca_group_ref *ref = *at;
+    ref = *at;
     *at = ref->next;
     free(ref);
     if (!proc_is_forked()) {
+        struct shm_group *g;
+
         lock_take(&shm.head->group_lock);
-        struct shm_group *g = find_group(gid, lid);
+        g = find_group(gid, lid);
         if (g) {
             leave_group(g, qp->index);
         }

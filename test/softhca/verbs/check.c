@@ -14,10 +14,11 @@ enum { BLOCK = 16384, REPORTS_MAX = 20 };
 void hca_report(const char *format, ...)
 {
     va_list args;
+    char text[512];
+
     if (atomic_fetch_add(&shm.head->reports, 1) >= REPORTS_MAX) {
         return;
     }
-    char text[512];
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
@@ -28,6 +29,7 @@ static uint64_t mix(uint64_t hash, const unsigned char *p, size_t n)
 {
     for (; n >= 8; n -= 8, p += 8) {
         uint64_t word;
+
         memcpy(&word, p, 8);
         hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
         hash ^= hash >> 29;
@@ -42,16 +44,19 @@ static uint64_t mix(uint64_t hash, const unsigned char *p, size_t n)
 static bool hash_buffers(const struct shm_qp *qp, const struct shm_wqe *wqe, uint64_t *hash)
 {
     unsigned char block[BLOCK];
+
     *hash = 0xcbf29ce484222325ull;
     for (uint32_t i = 0; i < wqe->nsge; i++) {
         const struct ibv_sge *s = &wqe->sge[i];
         void *where = NULL;
+
         if (s->length && !mr_translate(s->lkey, qp->proc, qp->pd, s->addr, s->length, 0, &where)) {
             return false;
         }
         for (uint64_t at = 0; at < s->length; at += BLOCK) {
             size_t n = s->length - at < BLOCK ? s->length - at : BLOCK;
             struct pieces from, to;
+
             pieces_clear(&from, qp->proc);
             pieces_clear(&to, SHM_NONE);
             pieces_add(&from, (char *)where + at, n);
@@ -82,10 +87,12 @@ void check_posted(const struct shm_qp *qp, struct shm_wqe *wqe)
 static void check_one(const struct shm_qp *qp, const struct shm_wqe *wqe, const char *when)
 {
     uint64_t hash;
+    bool is_there;
+
     if (!is_watched(wqe) || !wqe->hash || wqe->status != IBV_WC_SUCCESS) {
         return;
     }
-    bool is_there = hash_buffers(qp, wqe, &hash);
+    is_there = hash_buffers(qp, wqe, &hash);
     if (is_there && hash == wqe->hash) {
         return;
     }
@@ -110,6 +117,7 @@ void check_landing(const struct shm_qp *qp, struct shm_wqe *wqe)
 void check_polled(uint32_t index, uint64_t position)
 {
     struct shm_qp *qp = &shm.qps[index];
+
     if (!shm.head->conf.defer_us || qp->type != IBV_QPT_RC) {
         return;
     }

@@ -37,6 +37,7 @@ static void scramble_address(struct shm_cqe *e)
 static void scramble(struct shm_cqe *e)
 {
     bool is_error = e->status != IBV_WC_SUCCESS;
+
     if (!is_error && !shm.head->conf.adversarial) {
         return;
     }
@@ -57,12 +58,14 @@ static void scramble(struct shm_cqe *e)
 
 static bool take(struct shm_cq *q, struct shm_cqe *e)
 {
+    bool found;
+
     if (atomic_load_explicit(&q->tail, memory_order_acquire) ==
         atomic_load_explicit(&q->head, memory_order_relaxed)) {
         return false;
     }
     lock_take(&q->lock);
-    bool found = q->tail != q->head;
+    found = q->tail != q->head;
     if (found) {
         memcpy(e, shm_at(&q->ring, q->head), sizeof(*e));
         atomic_store_explicit(&q->head, q->head + 1, memory_order_relaxed);
@@ -77,14 +80,17 @@ static void idle(void)
 {
     static __thread uint32_t empty;
     static __thread uint32_t cores;
+    uint32_t limit;
+
     if (cores == 0) {
         cpu_set_t set;
+
         cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 1;
     }
     pending_run();
-    uint32_t limit = atomic_load_explicit(&shm.head->live, memory_order_relaxed) > cores
-                         ? POLLS_WHEN_CROWDED
-                         : POLLS_BEFORE_YIELD;
+    limit = atomic_load_explicit(&shm.head->live, memory_order_relaxed) > cores
+                ? POLLS_WHEN_CROWDED
+                : POLLS_BEFORE_YIELD;
     if (++empty >= limit) {
         empty = 0;
         sched_yield();
@@ -110,6 +116,8 @@ static int take_next(struct hca_cq *cq)
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
     struct hca_cq *cq = ex_cq(ex);
+    int err;
+
     if (attr && attr->comp_mask) {
         return EINVAL;
     }
@@ -117,7 +125,7 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
         return 0;
     }
     idle();
-    int err = take_next(cq);
+    err = take_next(cq);
     return err && shm.cqs[cq->index].overrun ? EIO : err;
 }
 
@@ -150,6 +158,7 @@ READER(completion_ts, uint64_t, stamp)
 static void set_poll_ops(struct hca_cq *cq, uint64_t wc_flags)
 {
     struct ibv_cq_ex *ex = &cq->ex;
+
     cq->wc_flags = (uint32_t)wc_flags;
     ex->start_poll = start_poll;
     ex->next_poll = next_poll;
@@ -172,6 +181,8 @@ static int make_shared(struct hca_cq *cq, const struct ibv_cq_init_attr_ex *attr
 {
     struct shm_ring ring = {0, sizeof(struct shm_cqe), attr->cqe};
     int err = shm_slot_get(&shm.head->cqs, &cq->index);
+    struct shm_cq *q;
+
     if (err) {
         return err;
     }
@@ -180,7 +191,7 @@ static int make_shared(struct hca_cq *cq, const struct ibv_cq_init_attr_ex *attr
         shm_slot_put(&shm.head->cqs, cq->index);
         return err;
     }
-    struct shm_cq *q = &shm.cqs[cq->index];
+    q = &shm.cqs[cq->index];
     q->proc = proc_self;
     q->ctx = to_ctx(cq->cq.context)->chan;
     q->chan = attr->channel ? container_of(attr->channel, struct hca_chan, chan)->index : SHM_NONE;
@@ -202,6 +213,7 @@ static int make_shared(struct hca_cq *cq, const struct ibv_cq_init_attr_ex *attr
 static int check_attr(struct ibv_context *ctx, const struct ibv_cq_init_attr_ex *attr)
 {
     const uint32_t flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+
     if (attr->cqe < 1 || attr->cqe > shm.head->conf.max_cqe ||
         attr->comp_vector >= (uint32_t)ctx->num_comp_vectors) {
         return EINVAL;
@@ -219,6 +231,7 @@ struct ibv_cq_ex *cq_create_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_
 {
     int err = proc_is_forked() ? EPERM : check_attr(ctx, attr);
     struct hca_cq *cq = err ? NULL : calloc(1, sizeof(*cq));
+
     if (!cq) {
         return FAIL_WITH(err ? err : ENOMEM);
     }
@@ -247,12 +260,14 @@ HCA_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void *
                                         struct ibv_comp_channel *channel, int vector)
 {
     struct ibv_cq_init_attr_ex attr = {.cq_context = cq_context, .channel = channel};
+    struct ibv_cq_ex *cq;
+
     if (cqe < 1 || vector < 0) {
         return FAIL_WITH(EINVAL);
     }
     attr.cqe = (uint32_t)cqe;
     attr.comp_vector = (uint32_t)vector;
-    struct ibv_cq_ex *cq = cq_create_ex(ctx, &attr);
+    cq = cq_create_ex(ctx, &attr);
     return cq ? ibv_cq_ex_to_cq(cq) : NULL;
 }
 
@@ -261,15 +276,18 @@ HCA_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
     struct shm_cq *q = &shm.cqs[container_of(cq, struct hca_cq, cq)->index];
     struct shm_ring ring = {0, sizeof(struct shm_cqe), (uint32_t)cqe};
     struct shm_ring old;
+    int err;
+    bool fits;
+
     if (cqe < 1 || (uint32_t)cqe > shm.head->conf.max_cqe) {
         return EINVAL;
     }
-    int err = ring_make(&ring);
+    err = ring_make(&ring);
     if (err) {
         return -err;
     }
     lock_take(&q->lock);
-    bool fits = q->tail - q->head <= ring.slots;
+    fits = q->tail - q->head <= ring.slots;
     if (fits) {
         for (uint64_t i = q->head; i != q->tail; i++) {
             memcpy(shm_at(&ring, i), shm_at(&q->ring, i), sizeof(struct shm_cqe));
@@ -288,6 +306,7 @@ HCA_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 void cq_free(uint32_t index)
 {
     struct shm_cq *q = &shm.cqs[index];
+
     lock_take(&q->lock);
     atomic_store(&q->number, 0);
     lock_drop(&q->lock);
@@ -302,6 +321,7 @@ void cq_free(uint32_t index)
 HCA_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 {
     struct hca_cq *cq = container_of(ibcq, struct hca_cq, cq);
+
     if (atomic_load(&cq->users)) {
         return EBUSY;
     }
@@ -322,10 +342,13 @@ HCA_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 
 static void overrun(uint32_t index, struct shm_cq *q)
 {
+    uint32_t high;
+
     chan_signal_async(q->ctx, IBV_EVENT_CQ_ERR, q->user, 0);
-    uint32_t high = atomic_load(&shm.head->qps.high);
+    high = atomic_load(&shm.head->qps.high);
     for (uint32_t i = 0; i < high; i++) {
         struct shm_qp *qp = &shm.qps[i];
+
         if (qp->number && (qp->send_cq == index || qp->recv_cq == index)) {
             pending_break(i, IBV_EVENT_QP_FATAL);
         }
@@ -336,6 +359,7 @@ void cq_push(uint32_t index, const struct shm_cqe *e)
 {
     struct shm_cq *q = &shm.cqs[index];
     bool is_over = false;
+
     lock_take(&q->lock);
     if (q->number && q->tail - q->head >= q->ring.slots) {
         is_over = !q->ignore_overrun && !q->overrun;
@@ -344,12 +368,14 @@ void cq_push(uint32_t index, const struct shm_cqe *e)
     }
     if (q->number && !q->overrun) {
         struct shm_cqe *there = shm_at(&q->ring, q->tail);
+        uint32_t armed;
+
         memcpy(there, e, sizeof(*e));
         if (q->stamped && !there->stamp) {
             there->stamp = shm_now();
         }
         atomic_store_explicit(&q->tail, q->tail + 1, memory_order_release);
-        uint32_t armed = q->armed;
+        armed = q->armed;
         if (armed == ARM_NEXT ||
             (armed == ARM_SOLICITED && (e->solicited || e->status != IBV_WC_SUCCESS))) {
             q->armed = ARM_NONE;
@@ -367,10 +393,13 @@ void cq_push(uint32_t index, const struct shm_cqe *e)
 void cq_clean(uint32_t index, uint32_t qp)
 {
     struct shm_cq *q = &shm.cqs[index];
+    uint64_t keep;
+
     lock_take(&q->lock);
-    uint64_t keep = q->head;
+    keep = q->head;
     for (uint64_t i = q->head; i != q->tail; i++) {
         struct shm_cqe *e = shm_at(&q->ring, i);
+
         if (e->qp == qp) {
             if (!e->is_send && e->srq != SHM_NONE) {
                 atomic_fetch_sub(&shm.srqs[e->srq].rq.held, 1);
@@ -407,6 +436,7 @@ static int take_some(struct shm_cq *q, int n, struct ibv_wc *wc)
 {
     struct shm_cqe e;
     int got = 0;
+
     while (got < n && take(q, &e)) {
         cq_fill_wc(&e, &wc[got++]);
     }
@@ -416,10 +446,12 @@ static int take_some(struct shm_cq *q, int n, struct ibv_wc *wc)
 int cq_poll(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 {
     struct shm_cq *q = &shm.cqs[container_of(ibcq, struct hca_cq, cq)->index];
+    int got;
+
     if (n < 0 || proc_is_forked()) {
         return -1;
     }
-    int got = take_some(q, n, wc);
+    got = take_some(q, n, wc);
     if (got == 0) {
         idle();
         got = take_some(q, n, wc);
@@ -431,8 +463,10 @@ int cq_poll(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 static void tell_waiting(struct shm_cq *q, uint32_t index)
 {
     bool is_wanted = q->armed == ARM_NEXT;
+
     for (uint64_t i = q->head; i != q->tail && !is_wanted; i++) {
         const struct shm_cqe *e = shm_at(&q->ring, i);
+
         is_wanted = e->solicited || e->status != IBV_WC_SUCCESS;
     }
     if (is_wanted && q->head != q->tail && q->chan != SHM_NONE) {
@@ -446,6 +480,7 @@ int cq_arm(struct ibv_cq *ibcq, int solicited_only)
     uint32_t index = container_of(ibcq, struct hca_cq, cq)->index;
     struct shm_cq *q = &shm.cqs[index];
     uint32_t want = solicited_only ? ARM_SOLICITED : ARM_NEXT;
+
     if (proc_is_forked()) {
         return EPERM;
     }

@@ -21,12 +21,14 @@ HCA_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 {
     struct hca_device *d = container_of(device, struct hca_device, device);
     const struct shm_conf *conf = &shm.head->conf;
+
     return htobe64(shm.ports[(d->host * conf->hcas + d->hca) * conf->ports].guid - 1);
 }
 
 static void fill_device(const struct hca_ctx *c, struct ibv_device_attr *a)
 {
     const struct shm_conf *conf = &shm.head->conf;
+
     memset(a, 0, sizeof(*a));
     snprintf(a->fw_ver, sizeof(a->fw_ver), "software");
     a->node_guid = ibv_get_device_guid(&c->device->device);
@@ -74,6 +76,7 @@ static int query_device_ex(struct ibv_context *ctx, const struct ibv_query_devic
                            struct ibv_device_attr_ex *attr, size_t size)
 {
     struct ibv_device_attr_ex full;
+
     if (input && input->comp_mask) {
         return EINVAL;
     }
@@ -94,10 +97,12 @@ static int query_port(struct ibv_context *ctx, uint8_t num, struct ibv_port_attr
     const struct shm_conf *conf = &shm.head->conf;
     struct ibv_port_attr a;
     struct shm_port *p = ctx_port(to_ctx(ctx), num);
+    bool is_ib;
+
     if (!p) {
         return EINVAL;
     }
-    bool is_ib = conf->link == IBV_LINK_LAYER_INFINIBAND;
+    is_ib = conf->link == IBV_LINK_LAYER_INFINIBAND;
     memset(&a, 0, sizeof(a));
     a.state = (enum ibv_port_state)atomic_load(&p->state);
     a.max_mtu = IBV_MTU_4096;
@@ -131,6 +136,7 @@ HCA_EXPORT int(ibv_query_port)(struct ibv_context *ctx, uint8_t num,
 HCA_EXPORT int ibv_query_gid(struct ibv_context *ctx, uint8_t num, int index, union ibv_gid *gid)
 {
     struct shm_port *p = ctx_port(to_ctx(ctx), num);
+
     if (!p || index < 0 || index >= SHM_GIDS) {
         errno = EINVAL;
         return -1;
@@ -156,6 +162,7 @@ HCA_EXPORT int _ibv_query_gid_ex(struct ibv_context *ctx, uint32_t num, uint32_t
 {
     struct ibv_gid_entry e;
     struct shm_port *p = ctx_port(to_ctx(ctx), num);
+
     if (flags) {
         return EOPNOTSUPP;
     }
@@ -175,11 +182,13 @@ HCA_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid_
 {
     struct ibv_gid_entry e;
     size_t n = 0;
+
     if (flags) {
         return -EOPNOTSUPP;
     }
     for (uint32_t num = 1; num <= shm.head->conf.ports; num++) {
         struct shm_port *p = ctx_port(to_ctx(ctx), num);
+
         for (uint32_t i = 0; i < p->gids; i++, n++) {
             if (n >= max) {
                 return -EINVAL;
@@ -198,6 +207,7 @@ HCA_EXPORT int ibv_query_gid_type(struct ibv_context *ctx, uint8_t num, unsigned
 int ibv_query_gid_type(struct ibv_context *ctx, uint8_t num, unsigned int index, unsigned int *type)
 {
     struct shm_port *p = ctx_port(to_ctx(ctx), num);
+
     if (!p || index >= p->gids) {
         errno = EINVAL;
         return -1;
@@ -210,6 +220,7 @@ HCA_EXPORT int ibv_query_pkey(struct ibv_context *ctx, uint8_t num, int index, _
 {
     int keys = shm.head->conf.link == IBV_LINK_LAYER_INFINIBAND ? SHM_PKEYS : 1;
     struct shm_port *p = ctx_port(to_ctx(ctx), num);
+
     if (!p || index < 0 || index >= keys) {
         errno = EINVAL;
         return -1;
@@ -221,6 +232,7 @@ HCA_EXPORT int ibv_query_pkey(struct ibv_context *ctx, uint8_t num, int index, _
 HCA_EXPORT int ibv_get_pkey_index(struct ibv_context *ctx, uint8_t num, __be16 pkey)
 {
     struct shm_port *p = ctx_port(to_ctx(ctx), num);
+
     for (int i = 0; p && i < SHM_PKEYS; i++) {
         if (p->pkey[i] == be16toh(pkey)) {
             return i;
@@ -233,9 +245,11 @@ HCA_EXPORT int ibv_get_pkey_index(struct ibv_context *ctx, uint8_t num, __be16 p
 static int query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values)
 {
     uint32_t asked = values->comp_mask;
+
     values->comp_mask = 0;
     if (asked & IBV_VALUES_MASK_RAW_CLOCK) {
         uint64_t now = shm_now();
+
         values->raw_clock.tv_sec = 0;
         values->raw_clock.tv_nsec = (long)now;
         values->comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
@@ -247,6 +261,7 @@ static int query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values
 static void free_threads(uint32_t proc)
 {
     uint32_t high = atomic_load(&shm.head->threads.high);
+
     for (uint32_t i = 0; i < high; i++) {
         if (atomic_load(&shm.threads[i].proc) == proc + 1) {
             atomic_store(&shm.threads[i].seq, 0);
@@ -341,10 +356,12 @@ static int no_close_xrcd(struct ibv_xrcd *xrcd)
 
 static struct ibv_td *td_alloc(struct ibv_context *ctx, struct ibv_td_init_attr *attr)
 {
+    struct ibv_td *td;
+
     if (attr->comp_mask) {
         return FAIL_WITH(EINVAL);
     }
-    struct ibv_td *td = calloc(1, sizeof(*td));
+    td = calloc(1, sizeof(*td));
     if (!td) {
         return FAIL_WITH(ENOMEM);
     }
@@ -373,6 +390,7 @@ static void set_ops(struct hca_ctx *ctx)
 {
     struct verbs_context *v = &ctx->vctx;
     struct ibv_context_ops *ops = &v->context.ops;
+
     v->sz = sizeof(*v);
     v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
     ops->poll_cq = cq_poll;
@@ -423,6 +441,7 @@ static void forked(void)
 static int attach(void)
 {
     static const struct proc_hooks hooks = {begin, end, forked, free_all};
+
     pending_resume_by(run_try);
     return proc_attach(&hooks);
 }
@@ -445,10 +464,12 @@ static int make_devices(void)
 {
     const struct shm_conf *conf = &shm.head->conf;
     uint32_t host = shm.procs[proc_self].host;
+    struct hca_device *made;
+
     if (devices && devices[0].host == host) {
         return 0;
     }
-    struct hca_device *made = calloc(conf->hcas, sizeof(*made));
+    made = calloc(conf->hcas, sizeof(*made));
     if (!made) {
         return -ENOMEM;
     }
@@ -462,16 +483,19 @@ static int make_devices(void)
 
 HCA_EXPORT struct ibv_device **(ibv_get_device_list)(int *num)
 {
+    int err;
+    struct ibv_device **list;
+
     if (num) {
         *num = 0;
     }
-    int err = attach();
+    err = attach();
     if (err) {
         return FAIL_WITH(err == -ENODEV ? ENOSYS : -err);
     }
     pthread_mutex_lock(&list_mutex);
     err = make_devices();
-    struct ibv_device **list = err ? NULL : calloc(device_count + 1, sizeof(*list));
+    list = err ? NULL : calloc(device_count + 1, sizeof(*list));
     for (uint32_t i = 0; list && i < device_count; i++) {
         list[i] = &devices[i].device;
     }
@@ -504,13 +528,16 @@ HCA_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
     struct hca_device *d = container_of(device, struct hca_device, device);
     struct hca_ctx *c = attach() == 0 ? calloc(1, sizeof(*c)) : NULL;
+    struct ibv_context *ctx;
+    int err;
+
     if (!c) {
         return FAIL_WITH(ENOMEM);
     }
     c->device = d;
     c->host = d->host;
     c->hca = d->hca;
-    struct ibv_context *ctx = &c->vctx.context;
+    ctx = &c->vctx.context;
     ctx->device = device;
     ctx->num_comp_vectors = 1;
     pthread_mutex_init(&ctx->mutex, NULL);
@@ -518,7 +545,7 @@ HCA_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
     if (ctx->cmd_fd < 0) {
         goto err_free;
     }
-    int err = chan_open(&c->chan, &ctx->async_fd, c->host, c->hca, true);
+    err = chan_open(&c->chan, &ctx->async_fd, c->host, c->hca, true);
     if (err) {
         errno = -err;
         goto err_close;
@@ -536,6 +563,7 @@ err_free:
 HCA_EXPORT int ibv_close_device(struct ibv_context *ctx)
 {
     struct hca_ctx *c = to_ctx(ctx);
+
     chan_close(c->chan, ctx->async_fd);
     close(ctx->cmd_fd);
     pthread_mutex_destroy(&ctx->mutex);

@@ -19,10 +19,12 @@ HCA_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *
 {
     struct hca_ctx *c = to_ctx(ctx);
     struct hca_chan *chan = proc_is_forked() ? NULL : calloc(1, sizeof(*chan));
+    int err;
+
     if (!chan) {
         return FAIL_WITH(ENOMEM);
     }
-    int err = chan_open(&chan->index, &chan->chan.fd, c->host, c->hca, false);
+    err = chan_open(&chan->index, &chan->chan.fd, c->host, c->hca, false);
     if (err) {
         free(chan);
         return FAIL_WITH(-err);
@@ -34,8 +36,10 @@ HCA_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *
 HCA_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *ibchan)
 {
     struct hca_chan *chan = container_of(ibchan, struct hca_chan, chan);
+    int users;
+
     pthread_mutex_lock(&ibchan->context->mutex);
-    int users = ibchan->refcnt;
+    users = ibchan->refcnt;
     pthread_mutex_unlock(&ibchan->context->mutex);
     if (users) {
         return EBUSY;
@@ -51,6 +55,7 @@ HCA_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *ibchan)
 static void make_unreadable(struct shm_chan *c, int fd)
 {
     char byte;
+
     while (recv(fd, &byte, 1, MSG_DONTWAIT) == 1) {
     }
     c->signaled = 0;
@@ -59,10 +64,13 @@ static void make_unreadable(struct shm_chan *c, int fd)
 /* Takes one event, if there is one; the last one makes the descriptor unreadable. */
 static bool take_cq(struct shm_chan *c, int fd, uint64_t *user)
 {
+    bool found;
+
     lock_take(&c->lock);
-    bool found = c->head != SHM_NONE;
+    found = c->head != SHM_NONE;
     if (found) {
         struct shm_cq *q = &shm.cqs[c->head];
+
         *user = q->user;
         if (--q->events == 0) {
             c->head = q->next;
@@ -80,8 +88,10 @@ static bool take_cq(struct shm_chan *c, int fd, uint64_t *user)
 
 static bool take_async(struct shm_chan *c, int fd, struct shm_async *event)
 {
+    bool found;
+
     lock_take(&c->lock);
-    bool found = c->async_head != c->async_tail;
+    found = c->async_head != c->async_tail;
     if (found) {
         *event = c->async[c->async_head++ % SHM_ASYNC];
     }
@@ -96,6 +106,7 @@ static bool take_async(struct shm_chan *c, int fd, struct shm_async *event)
 static int wait_readable(int fd)
 {
     char byte;
+
     return recv(fd, &byte, 1, MSG_PEEK) < 0 ? -errno : 0;
 }
 
@@ -103,6 +114,7 @@ static int wait_readable(int fd)
 static int read_cq(uint32_t chan, int fd, uint64_t *user)
 {
     int err = 0;
+
     while (!err && !take_cq(&shm.chans[chan], fd, user)) {
         err = wait_readable(fd);
     }
@@ -112,6 +124,7 @@ static int read_cq(uint32_t chan, int fd, uint64_t *user)
 static int read_async(uint32_t chan, int fd, struct shm_async *event)
 {
     int err = 0;
+
     while (!err && !take_async(&shm.chans[chan], fd, event)) {
         err = wait_readable(fd);
     }
@@ -124,11 +137,13 @@ HCA_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *ibchan, struct ibv_cq *
     struct hca_chan *chan = container_of(ibchan, struct hca_chan, chan);
     uint64_t user;
     int err = proc_is_forked() ? -EPERM : read_cq(chan->index, ibchan->fd, &user);
+    struct ibv_cq *cq;
+
     if (err) {
         errno = -err;
         return -1;
     }
-    struct ibv_cq *cq = (struct ibv_cq *)(uintptr_t)user;
+    cq = (struct ibv_cq *)(uintptr_t)user;
     pthread_mutex_lock(&cq->mutex);
     container_of(cq, struct hca_cq, cq)->comp_events++;
     pthread_mutex_unlock(&cq->mutex);
@@ -157,6 +172,7 @@ static bool find_subject(struct ibv_async_event *event, struct subject *s)
     switch (event->event_type) {
     case IBV_EVENT_CQ_ERR: {
         struct hca_cq *cq = container_of(event->element.cq, struct hca_cq, cq);
+
         *s = (struct subject){&cq->cq.mutex, &cq->cq.cond, &cq->cq.async_events_completed,
                               &cq->async_events};
         return true;
@@ -170,6 +186,7 @@ static bool find_subject(struct ibv_async_event *event, struct subject *s)
     case IBV_EVENT_PATH_MIG_ERR:
     case IBV_EVENT_QP_LAST_WQE_REACHED: {
         struct hca_qp *qp = container_of(event->element.qp, struct hca_qp, qp);
+
         *s = (struct subject){&qp->qp.mutex, &qp->qp.cond, &qp->qp.events_completed,
                               &qp->async_events};
         return true;
@@ -177,6 +194,7 @@ static bool find_subject(struct ibv_async_event *event, struct subject *s)
     case IBV_EVENT_SRQ_ERR:
     case IBV_EVENT_SRQ_LIMIT_REACHED: {
         struct hca_srq *srq = container_of(event->element.srq, struct hca_srq, srq);
+
         *s = (struct subject){&srq->srq.mutex, &srq->srq.cond, &srq->srq.events_completed,
                               &srq->async_events};
         return true;
@@ -191,6 +209,7 @@ HCA_EXPORT int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_eve
     struct shm_async e;
     struct subject s;
     int err = proc_is_forked() ? -EPERM : read_async(to_ctx(ctx)->chan, ctx->async_fd, &e);
+
     if (err) {
         errno = -err;
         return -1;
@@ -210,6 +229,7 @@ HCA_EXPORT int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_eve
 HCA_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 {
     struct subject s;
+
     if (find_subject(event, &s)) {
         pthread_mutex_lock(s.mutex);
         (*s.completed)++;

@@ -22,6 +22,7 @@ HCA_EXPORT void ibv_copy_path_rec_to_kern(struct ib_user_path_rec *to,
 const char *ibv_get_sysfs_path(void)
 {
     const char *path = getenv("SYSFS_PATH");
+
     return path ? path : "/sys";
 }
 
@@ -29,12 +30,15 @@ const char *ibv_get_sysfs_path(void)
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
 {
     char path[512];
+    int fd;
+    ssize_t n;
+
     snprintf(path, sizeof(path), "%s/%s", dir, file);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return -1;
     }
-    ssize_t n = read(fd, buf, size);
+    n = read(fd, buf, size);
     close(fd);
     if (n > 0 && buf[n - 1] == '\n') {
         buf[--n] = 0;

@@ -27,6 +27,7 @@ void pd_use(struct ibv_pd *pd, int change)
 HCA_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *ctx)
 {
     struct hca_pd *pd = proc_is_forked() ? NULL : calloc(1, sizeof(*pd));
+
     if (!pd) {
         return FAIL_WITH(ENOMEM);
     }
@@ -38,10 +39,12 @@ HCA_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *ctx)
 
 struct ibv_pd *pd_alloc_parent(struct ibv_context *ctx, struct ibv_parent_domain_init_attr *attr)
 {
+    struct hca_pd *pd;
+
     if (!attr->pd || attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) {
         return FAIL_WITH(attr->pd ? EOPNOTSUPP : EINVAL);
     }
-    struct hca_pd *pd = calloc(1, sizeof(*pd));
+    pd = calloc(1, sizeof(*pd));
     if (!pd) {
         return FAIL_WITH(ENOMEM);
     }
@@ -56,6 +59,7 @@ struct ibv_pd *pd_alloc_parent(struct ibv_context *ctx, struct ibv_parent_domain
 HCA_EXPORT int ibv_dealloc_pd(struct ibv_pd *ibpd)
 {
     struct hca_pd *pd = to_pd(ibpd);
+
     if (atomic_load(&pd->users)) {
         return EBUSY;
     }
@@ -73,11 +77,13 @@ static int touch(uintptr_t addr, size_t length, unsigned int access)
     uintptr_t from = addr & ~(page - 1), to = (addr + length + page - 1) & ~(page - 1);
     int advice = access & MR_WRITES ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
     unsigned char map[4096];
+
     if (length == 0) {
         return 0;
     }
     for (uintptr_t at = from; at < to; at += sizeof(map) * page) {
         size_t n = to - at < sizeof(map) * page ? to - at : sizeof(map) * page;
+
         if (mincore((void *)at, n, map) != 0 && errno == ENOMEM) {
             return EFAULT;
         }
@@ -108,6 +114,7 @@ static int lock_bytes(uint64_t bytes)
 {
     const struct shm_conf *conf = &shm.head->conf;
     struct shm_proc *p = &shm.procs[proc_self];
+
     if (atomic_fetch_add(&p->locked_bytes, bytes) + bytes > conf->max_locked && conf->max_locked) {
         atomic_fetch_sub(&p->locked_bytes, bytes);
         return ENOMEM;
@@ -119,6 +126,7 @@ static int account(size_t length)
 {
     struct shm_proc *p = &shm.procs[proc_self];
     int err = atomic_fetch_add(&p->mrs, 1) >= shm.head->conf.max_mr ? ENOMEM : lock_bytes(length);
+
     if (err) {
         atomic_fetch_sub(&p->mrs, 1);
     }
@@ -142,6 +150,7 @@ int ring_make(struct shm_ring *ring)
 {
     uint64_t bytes = ring_locks(ring);
     int err = ring->slots ? -lock_bytes(bytes) : 0;
+
     if (err || !ring->slots) {
         return err;
     }
@@ -163,6 +172,8 @@ void ring_free(const struct shm_ring *ring, uint32_t proc)
 static int register_shared(struct hca_mr *mr, uint64_t iova, unsigned int access)
 {
     int err = account(mr->mr.length);
+    struct shm_mr *m;
+
     if (err) {
         return err;
     }
@@ -171,7 +182,7 @@ static int register_shared(struct hca_mr *mr, uint64_t iova, unsigned int access
         unaccount(proc_self, mr->mr.length);
         return err;
     }
-    struct shm_mr *m = &shm.mrs[mr->index];
+    m = &shm.mrs[mr->index];
     m->generation = (m->generation % 0xff) + 1;
     m->proc = proc_self;
     m->pd = pd_id(mr->mr.pd);
@@ -188,13 +199,15 @@ static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t
                           unsigned int access)
 {
     int err = proc_is_forked() ? EPERM : check_access(access);
+    struct hca_mr *mr;
+
     if (!err && ((length == 0 && !addr) || length > shm.head->conf.max_mr_size ||
                  (uintptr_t)addr + length < (uintptr_t)addr)) {
         err = EINVAL;
     }
     err = err ? err : fault_register(length);
     err = err ? err : touch((uintptr_t)addr, length, access);
-    struct hca_mr *mr = err ? NULL : calloc(1, sizeof(*mr));
+    mr = err ? NULL : calloc(1, sizeof(*mr));
     if (!mr) {
         return FAIL_WITH(err ? err : ENOMEM);
     }
@@ -232,6 +245,7 @@ HCA_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t
 void mr_free(uint32_t index)
 {
     struct shm_mr *m = &shm.mrs[index];
+
     atomic_store(&m->key, 0);
     grace_wait();
     unaccount(m->proc, m->length);
@@ -241,6 +255,7 @@ void mr_free(uint32_t index)
 HCA_EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
 {
     struct hca_mr *mr = container_of(ibmr, struct hca_mr, mr);
+
     if (!proc_is_forked()) {
         mr_free(mr->index);
     }
@@ -254,9 +269,11 @@ static int change_shared(struct hca_mr *mr, const struct hca_mr *next, unsigned 
 {
     struct shm_mr *m = &shm.mrs[mr->index];
     uint32_t key = atomic_exchange(&m->key, 0);
+    int err;
+
     grace_wait();
     unaccount(proc_self, m->length);
-    int err = account(next->mr.length);
+    err = account(next->mr.length);
     if (err) {
         return err;
     }
@@ -274,12 +291,15 @@ HCA_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, v
     struct hca_mr *mr = container_of(ibmr, struct hca_mr, mr);
     struct hca_mr next = *mr;
     bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+    unsigned int new_access;
+    int err;
+
     if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED ||
         ((flags & IBV_REREG_MR_CHANGE_PD) && !pd) || (moves && (!addr || !length))) {
         errno = EINVAL;
         return IBV_REREG_MR_ERR_INPUT;
     }
-    unsigned int new_access = shm.mrs[mr->index].access;
+    new_access = shm.mrs[mr->index].access;
     if (flags & IBV_REREG_MR_CHANGE_ACCESS) {
         new_access = (unsigned int)access;
     }
@@ -290,7 +310,7 @@ HCA_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, v
         next.mr.addr = addr;
         next.mr.length = length;
     }
-    int err = proc_is_forked() ? EPERM : check_access(new_access);
+    err = proc_is_forked() ? EPERM : check_access(new_access);
     err = err || !moves ? err : fault_register(length);
     err = err ? err : touch((uintptr_t)next.mr.addr, next.mr.length, new_access);
     if (err) {
@@ -312,10 +332,12 @@ bool mr_translate(uint32_t key, uint32_t proc, uint32_t pd, uint64_t addr, uint6
                   uint32_t access, void **where)
 {
     uint32_t index = (key >> KEY_SHIFT) - 1;
+    const struct shm_mr *m;
+
     if (index >= SHM_MRS) {
         return false;
     }
-    const struct shm_mr *m = &shm.mrs[index];
+    m = &shm.mrs[index];
     if (atomic_load_explicit(&m->key, memory_order_acquire) != key || m->proc != proc ||
         m->pd != pd || (m->access & access) != access) {
         return false;

@@ -17,6 +17,7 @@ HCA_EXPORT const char *ibv_node_type_str(enum ibv_node_type type)
         [IBV_NODE_USNIC_UDP] = "usNIC UDP",
         [IBV_NODE_UNSPECIFIED] = "unspecified",
     };
+
     return NAME_OF(names, type);
 }
 
@@ -30,6 +31,7 @@ HCA_EXPORT const char *ibv_port_state_str(enum ibv_port_state state)
         [IBV_PORT_ACTIVE] = "active",
         [IBV_PORT_ACTIVE_DEFER] = "active defer",
     };
+
     return NAME_OF(names, state);
 }
 
@@ -57,6 +59,7 @@ HCA_EXPORT const char *ibv_event_type_str(enum ibv_event_type type)
         [IBV_EVENT_GID_CHANGE] = "GID table change",
         [IBV_EVENT_WQ_FATAL] = "WQ fatal",
     };
+
     return NAME_OF(names, type);
 }
 
@@ -88,6 +91,7 @@ HCA_EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
         [IBV_WC_TM_ERR] = "TM error",
         [IBV_WC_TM_RNDV_INCOMPLETE] = "TM software rendezvous",
     };
+
     return NAME_OF(names, status);
 }
 

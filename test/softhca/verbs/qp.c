@@ -21,13 +21,15 @@ static int rq_make(struct shm_rq *rq, uint32_t slots, uint32_t sge)
 
 int rq_put(struct shm_rq *rq, uint32_t max_sge, const struct ibv_recv_wr *wr)
 {
+    struct shm_rwqe *w;
+
     if (wr->num_sge < 0 || (uint32_t)wr->num_sge > max_sge) {
         return EINVAL;
     }
     if (atomic_load(&rq->held) >= rq->ring.slots) {
         return ENOMEM;
     }
-    struct shm_rwqe *w = shm_at(&rq->ring, rq->tail);
+    w = shm_at(&rq->ring, rq->tail);
     w->wr_id = wr->wr_id;
     w->nsge = (uint32_t)wr->num_sge;
     memcpy(w->sge, wr->sg_list, w->nsge * sizeof(w->sge[0]));
@@ -39,10 +41,12 @@ int rq_put(struct shm_rq *rq, uint32_t max_sge, const struct ibv_recv_wr *wr)
 static int make_srq(struct hca_srq *srq, const struct ibv_srq_init_attr_ex *attr)
 {
     int err = shm_slot_get(&shm.head->srqs, &srq->index);
+    struct shm_srq *s;
+
     if (err) {
         return -err;
     }
-    struct shm_srq *s = &shm.srqs[srq->index];
+    s = &shm.srqs[srq->index];
     err = rq_make(&s->rq, attr->attr.max_wr, attr->attr.max_sge);
     if (err) {
         shm_slot_put(&shm.head->srqs, srq->index);
@@ -62,6 +66,9 @@ static int make_srq(struct hca_srq *srq, const struct ibv_srq_init_attr_ex *attr
 struct ibv_srq *srq_create_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *attr)
 {
     const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+    struct hca_srq *srq;
+    int err;
+
     if (attr->comp_mask & ~known || shm.head->conf.no_srq ||
         ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && attr->srq_type != IBV_SRQT_BASIC)) {
         return FAIL_WITH(EOPNOTSUPP);
@@ -71,7 +78,7 @@ struct ibv_srq *srq_create_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_
         attr->attr.max_sge > shm.head->conf.max_sge) {
         return FAIL_WITH(EINVAL);
     }
-    struct hca_srq *srq = proc_is_forked() ? NULL : calloc(1, sizeof(*srq));
+    srq = proc_is_forked() ? NULL : calloc(1, sizeof(*srq));
     if (!srq) {
         return FAIL_WITH(ENOMEM);
     }
@@ -81,7 +88,7 @@ struct ibv_srq *srq_create_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_
     srq->srq.context = ctx;
     srq->srq.srq_context = attr->srq_context;
     srq->srq.pd = attr->pd;
-    int err = make_srq(srq, attr);
+    err = make_srq(srq, attr);
     if (err) {
         free(srq);
         return FAIL_WITH(err);
@@ -101,8 +108,10 @@ HCA_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init
         .comp_mask = IBV_SRQ_INIT_ATTR_PD,
         .pd = pd,
     };
+    struct ibv_srq *srq;
+
     attr.attr.srq_limit = 0;
-    struct ibv_srq *srq = srq_create_ex(pd->context, &attr);
+    srq = srq_create_ex(pd->context, &attr);
     if (srq) {
         init->attr.max_wr = attr.attr.max_wr;
         init->attr.max_sge = attr.attr.max_sge;
@@ -114,12 +123,15 @@ static int resize(struct shm_srq *s, uint32_t max_wr)
 {
     struct shm_rq next;
     int err = rq_make(&next, max_wr, s->max_sge);
+    bool fits;
+    struct shm_rq old;
+
     if (err) {
         return -err;
     }
     lock_take(&s->lock);
-    bool fits = atomic_load(&s->rq.held) <= max_wr;
-    struct shm_rq old = fits ? s->rq : next;
+    fits = atomic_load(&s->rq.held) <= max_wr;
+    old = fits ? s->rq : next;
     if (fits) {
         for (uint64_t i = s->rq.head; i != s->rq.tail; i++) {
             memcpy(shm_at(&next.ring, i), shm_at(&s->rq.ring, i), s->rq.ring.stride);
@@ -136,6 +148,7 @@ HCA_EXPORT int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, 
 {
     struct shm_srq *s = &shm.srqs[container_of(ibsrq, struct hca_srq, srq)->index];
     int err = 0;
+
     if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) {
         return EINVAL;
     }
@@ -159,6 +172,7 @@ HCA_EXPORT int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, 
 HCA_EXPORT int ibv_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
 {
     const struct shm_srq *s = &shm.srqs[container_of(ibsrq, struct hca_srq, srq)->index];
+
     attr->max_wr = s->rq.ring.slots;
     attr->max_sge = s->max_sge;
     attr->srq_limit = s->limit;
@@ -174,6 +188,7 @@ int srq_post(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 {
     struct shm_srq *s = &shm.srqs[container_of(ibsrq, struct hca_srq, srq)->index];
     int err = proc_is_forked() ? EPERM : 0;
+
     if (err) {
         *bad = wr;
         return err;
@@ -194,6 +209,7 @@ int srq_post(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 void srq_free(uint32_t index)
 {
     struct shm_srq *s = &shm.srqs[index];
+
     lock_take(&s->lock);
     atomic_store(&s->number, 0);
     lock_drop(&s->lock);
@@ -205,6 +221,7 @@ void srq_free(uint32_t index)
 HCA_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
 {
     struct hca_srq *srq = container_of(ibsrq, struct hca_srq, srq);
+
     if (atomic_load(&srq->users)) {
         return EBUSY;
     }
@@ -221,6 +238,7 @@ HCA_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
 uint32_t qp_find(uint32_t number)
 {
     uint32_t index = number & ((1u << QP_INDEX_BITS) - 1);
+
     return number && atomic_load_explicit(&shm.qps[index].number, memory_order_acquire) == number
                ? index
                : SHM_NONE;
@@ -235,18 +253,21 @@ bool qp_share_partition(const struct shm_qp *a, const struct shm_qp *b)
 {
     const uint16_t full = 0x8000;
     uint16_t x = key_of(a), y = key_of(b);
+
     return (x & ~full) != 0 && ((x ^ y) & ~full) == 0 && ((x | y) & full) != 0;
 }
 
 static int make_rings(struct shm_qp *s, const struct ibv_qp_cap *cap, bool has_srq)
 {
     size_t tail = cap->max_send_sge * sizeof(struct ibv_sge);
+    int err;
+
     tail = tail > cap->max_inline_data ? tail : cap->max_inline_data;
     s->sq = (struct shm_ring){
         .stride = (uint32_t)(sizeof(struct shm_wqe) + tail + 15) & ~15u,
         .slots = cap->max_send_wr,
     };
-    int err = ring_make(&s->sq);
+    err = ring_make(&s->sq);
     if (err) {
         return err;
     }
@@ -266,11 +287,14 @@ static int make_shared(struct hca_qp *qp, const struct ibv_qp_init_attr_ex *attr
 {
     struct hca_ctx *ctx = to_ctx(qp->qp.context);
     int err = shm_slot_get(&shm.head->qps, &qp->index);
+    struct shm_qp *s;
+    uint32_t generation;
+
     if (err) {
         return err;
     }
-    struct shm_qp *s = &shm.qps[qp->index];
-    uint32_t generation = s->generation;
+    s = &shm.qps[qp->index];
+    generation = s->generation;
     memset(s, 0, sizeof(*s));
     s->proc = proc_self;
     err = make_rings(s, &attr->cap, attr->srq != NULL);
@@ -302,6 +326,7 @@ static int check_attr(const struct ibv_qp_init_attr_ex *a)
     const struct shm_conf *conf = &shm.head->conf;
     const uint32_t known =
         IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+
     if (a->comp_mask & ~known) {
         return EOPNOTSUPP;
     }
@@ -355,6 +380,7 @@ static uint32_t grant_inline(uint32_t asked)
 {
     const struct shm_conf *conf = &shm.head->conf;
     uint32_t granted = (asked + conf->inline_step - 1) / conf->inline_step * conf->inline_step;
+
     return granted < conf->max_inline ? granted : conf->max_inline;
 }
 
@@ -362,6 +388,7 @@ struct ibv_qp *qp_create_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex 
 {
     int err = proc_is_forked() ? EPERM : check_attr(attr);
     struct hca_qp *qp = err ? NULL : calloc(1, sizeof(*qp));
+
     if (!qp) {
         return FAIL_WITH(err ? err : ENOMEM);
     }
@@ -386,10 +413,12 @@ struct ibv_qp *qp_create_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex 
 HCA_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
     struct ibv_qp_init_attr_ex attr = {0};
+    struct ibv_qp *qp;
+
     memcpy(&attr, init, sizeof(*init)); /* the short form is the long one's beginning */
     attr.comp_mask = IBV_QP_INIT_ATTR_PD;
     attr.pd = pd;
-    struct ibv_qp *qp = qp_create_ex(pd->context, &attr);
+    qp = qp_create_ex(pd->context, &attr);
     if (qp) {
         init->cap = attr.cap;
     }
@@ -399,12 +428,14 @@ HCA_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_at
 HCA_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *ibqp)
 {
     struct hca_qp *qp = container_of(ibqp, struct hca_qp, qp);
+
     return qp->build ? &qp->ex : NULL;
 }
 
 void qp_free(uint32_t index)
 {
     struct shm_qp *s = &shm.qps[index];
+
     lock_take(&s->sq_lock);
     wire_drop(index);
     lock_take(&s->rq_lock);
@@ -427,6 +458,7 @@ void qp_free(uint32_t index)
 HCA_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 {
     struct hca_qp *qp = container_of(ibqp, struct hca_qp, qp);
+
     if (qp->groups) {
         return EBUSY;
     }
@@ -448,6 +480,7 @@ HCA_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int m
 {
     struct hca_qp *qp = container_of(ibqp, struct hca_qp, qp);
     struct shm_qp *s = &shm.qps[qp->index];
+
     lock_take(&s->sq_lock);
     *attr = s->attr;
     attr->qp_state = attr->cur_qp_state = (enum ibv_qp_state)atomic_load(&s->state);
@@ -469,6 +502,7 @@ HCA_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *ibqp, enum ibv_wr_opcod
 {
     struct hca_qp *qp = container_of(ibqp, struct hca_qp, qp);
     uint32_t state = atomic_load(&shm.qps[qp->index].state);
+
     return shm.head->conf.in_order && flags == 0 && (state == IBV_QPS_RTR || state == IBV_QPS_RTS);
 }
 
@@ -480,6 +514,7 @@ void qp_flush_receives(uint32_t index)
                         .qp = index,
                         .srq = SHM_NONE,
                         .qp_num = s->number};
+
     if (s->srq != SHM_NONE) {
         if (s->number && !atomic_exchange(&s->last_wqe, 1)) {
             chan_signal_async(s->ctx, IBV_EVENT_QP_LAST_WQE_REACHED, s->user, 0);
@@ -489,6 +524,7 @@ void qp_flush_receives(uint32_t index)
     lock_take(&s->rq_lock);
     while (s->number && s->rq.head != s->rq.tail) {
         const struct shm_rwqe *w = shm_at(&s->rq.ring, s->rq.head);
+
         e.wr_id = w->wr_id;
         s->rq.head++;
         cq_push(s->recv_cq, &e);

@@ -13,15 +13,19 @@
 
 static const char *moved(const char *path, char *buffer)
 {
+    const char *dir;
+
     static const struct {
         const char *prefix, *place;
+
     } moves[] = {
         {"/dev/infiniband/uverbs", "dev/uverbs"},
         {"/sys/class/infiniband/softhca", "class/infiniband/softhca"},
     };
-    const char *dir = path ? getenv("SOFTHCA_DIR") : NULL;
+    dir = path ? getenv("SOFTHCA_DIR") : NULL;
     for (size_t i = 0; dir && i < sizeof(moves) / sizeof(moves[0]); i++) {
         size_t n = strlen(moves[i].prefix);
+
         if (strncmp(path, moves[i].prefix, n) == 0) {
             snprintf(buffer, PATH_MAX, "%s/%s%s", dir, moves[i].place, path + n);
             return buffer;
@@ -43,6 +47,7 @@ HCA_EXPORT int stat(const char *restrict path, struct stat *restrict st)
 {
     char buffer[PATH_MAX];
     int err = NEXT(stat)(moved(path, buffer), st);
+
     if (err == 0 && is_device(path)) {
         st->st_mode = S_IFCHR | 0666;
     }
@@ -52,6 +57,7 @@ HCA_EXPORT int stat(const char *restrict path, struct stat *restrict st)
 HCA_EXPORT int access(const char *path, int mode)
 {
     char buffer[PATH_MAX];
+
     return NEXT(access)(moved(path, buffer), mode);
 }
 
@@ -59,8 +65,10 @@ HCA_EXPORT int open(const char *path, int flags, ...)
 {
     char buffer[PATH_MAX];
     va_list args;
+    mode_t mode;
+
     va_start(args, flags);
-    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
+    mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
     va_end(args);
     return NEXT(open)(moved(path, buffer), flags, mode);
 }

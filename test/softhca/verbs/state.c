@@ -71,8 +71,10 @@ static int check_mask(const struct shm_qp *qp, enum ibv_qp_state from, enum ibv_
     }
     for (size_t i = 0; i < sizeof(transitions) / sizeof(transitions[0]); i++) {
         const struct transition *t = &transitions[i];
+
         if (t->from == from && t->to == to && t->type == (enum ibv_qp_type)qp->type) {
             bool fits = (mask & t->needs) == t->needs && !(mask & ~(t->needs | t->allows));
+
             return fits ? 0 : EINVAL;
         }
     }
@@ -99,6 +101,7 @@ static int check_values(const struct shm_qp *qp, const struct ibv_qp_attr *a, in
         ((mask & IBV_QP_RNR_RETRY) && a->rnr_retry > 7) ||
         ((mask & IBV_QP_DEST_QPN) && a->dest_qp_num >> 24) ||
         ((mask & IBV_QP_CUR_STATE) && a->cur_qp_state != (enum ibv_qp_state)qp->state);
+
     if (bad) {
         return EINVAL;
     }
@@ -110,6 +113,7 @@ static void reset(uint32_t index)
 {
     struct shm_qp *s = &shm.qps[index];
     struct ibv_qp_cap cap = s->attr.cap;
+
     memset(&s->attr, 0, sizeof(s->attr));
     s->attr.cap = cap;
     wire_drop(index);
@@ -159,9 +163,11 @@ static int apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
 {
     struct shm_qp *s = &shm.qps[qp->index];
     struct hca_ctx *ctx = to_ctx(qp->qp.context);
+
     if (mask & IBV_QP_AV) {
         int err = av_make(ctx, &a->ah_attr, &s->av);
         uint32_t port = err ? SHM_NONE : av_port(&s->av);
+
         if (err || port == SHM_NONE) { /* a path to nowhere is legal: requests get lost */
             port = SHM_NONE;
         }
@@ -183,6 +189,7 @@ static int change(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
     enum ibv_qp_state from = (enum ibv_qp_state)atomic_load(&s->state);
     enum ibv_qp_state to = mask & IBV_QP_STATE ? a->qp_state : from;
     int err = check_mask(s, from, to, mask);
+
     err = err ? err : check_values(s, a, mask);
     err = err ? err : apply(qp, a, mask);
     if (err) {
@@ -204,12 +211,14 @@ HCA_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int 
     struct shm_qp *s = &shm.qps[qp->index];
     bool to_error = (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_ERR;
     bool to_reset = (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET;
+    int err;
+
     if (proc_is_forked()) {
         return EPERM;
     }
     lock_take(&s->sq_lock);
     lock_take(&s->rq_lock);
-    int err = change(qp, attr, mask);
+    err = change(qp, attr, mask);
     lock_drop(&s->rq_lock);
     lock_drop(&s->sq_lock);
     if (!err && to_error) {

@@ -39,6 +39,8 @@ static bool is_atomic(uint32_t opcode)
 
 static int check_request(const struct shm_qp *s, const struct ibv_send_wr *wr)
 {
+    bool reads;
+
     if (wr->opcode >= sizeof(supported) || !(supported[wr->opcode] & 1u << s->type)) {
         return EINVAL;
     }
@@ -46,13 +48,15 @@ static int check_request(const struct shm_qp *s, const struct ibv_send_wr *wr)
         wr->send_flags & ~(unsigned int)SEND_FLAGS) {
         return EINVAL;
     }
-    bool reads = is_atomic(wr->opcode) || wr->opcode == IBV_WR_RDMA_READ;
+    reads = is_atomic(wr->opcode) || wr->opcode == IBV_WR_RDMA_READ;
     return reads && (wr->send_flags & IBV_SEND_INLINE) ? EINVAL : 0;
 }
 
 static int fill_data(const struct shm_qp *s, const struct ibv_send_wr *wr, struct shm_wqe *w)
 {
     uint64_t length = 0;
+    char *to;
+
     for (int i = 0; i < wr->num_sge; i++) {
         length += wr->sg_list[i].length;
     }
@@ -69,7 +73,7 @@ static int fill_data(const struct shm_qp *s, const struct ibv_send_wr *wr, struc
     if (length > s->attr.cap.max_inline_data) {
         return EINVAL;
     }
-    char *to = (char *)w->sge;
+    to = (char *)w->sge;
     for (int i = 0; i < wr->num_sge; i++) {
         memcpy(to, (void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
         to += wr->sg_list[i].length;
@@ -103,13 +107,15 @@ static int post_one(struct hca_qp *qp, const struct ibv_send_wr *wr)
 {
     struct shm_qp *s = &shm.qps[qp->index];
     int err = check_request(s, wr);
+    struct shm_wqe *w;
+
     if (err) {
         return err;
     }
     if (s->sq_tail - atomic_load_explicit(&s->sq_free, memory_order_acquire) >= s->sq.slots) {
         return ENOMEM;
     }
-    struct shm_wqe *w = shm_at(&s->sq, s->sq_tail);
+    w = shm_at(&s->sq, s->sq_tail);
     w->wr_id = wr->wr_id;
     w->opcode = wr->opcode;
     w->flags = wr->send_flags;
@@ -130,6 +136,7 @@ static int post_one(struct hca_qp *qp, const struct ibv_send_wr *wr)
 static int check_sending_state(const struct shm_qp *s)
 {
     uint32_t state = atomic_load_explicit(&s->state, memory_order_relaxed);
+
     return state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR ? EINVAL : 0;
 }
 
@@ -139,6 +146,7 @@ int post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **
     struct shm_qp *s = &shm.qps[qp->index];
     struct run run;
     int err = proc_is_forked() ? EPERM : check_sending_state(s);
+
     if (err) {
         *bad = wr;
         return err;
@@ -164,6 +172,7 @@ int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **
     struct hca_qp *qp = container_of(ibqp, struct hca_qp, qp);
     struct shm_qp *s = &shm.qps[qp->index];
     int err = proc_is_forked() ? EPERM : 0;
+
     if (err || ibqp->srq || atomic_load(&s->state) == IBV_QPS_RESET) {
         *bad = wr;
         return err ? err : EINVAL;
@@ -207,12 +216,15 @@ static struct hca_build *build_of(struct ibv_qp_ex *ex)
 
 static bool grow(struct hca_build *b, void **array, uint32_t *room, uint32_t need, size_t size)
 {
+    uint32_t next;
+    void *moved;
+
     if (need <= *room) {
         return true;
     }
-    uint32_t next = *room ? *room * 2 : BATCH_MIN;
+    next = *room ? *room * 2 : BATCH_MIN;
     next = next < need ? need : next;
-    void *moved = realloc(*array, next * size);
+    moved = realloc(*array, next * size);
     if (!moved) {
         b->err = ENOMEM;
         return false;
@@ -226,10 +238,12 @@ static struct ibv_send_wr *add(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
 {
     static __thread struct ibv_send_wr nowhere;
     struct hca_build *b = build_of(ex);
+    struct build_item *item;
+
     if (!grow(b, (void **)&b->items, &b->room, b->n + 1, sizeof(*b->items))) {
         return &nowhere;
     }
-    struct build_item *item = &b->items[b->n++];
+    item = &b->items[b->n++];
     memset(item, 0, sizeof(*item));
     item->wr.wr_id = ex->wr_id;
     item->wr.send_flags = ex->wr_flags;
@@ -250,6 +264,7 @@ static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t radd
                               uint64_t swap)
 {
     struct ibv_send_wr *wr = add(ex, IBV_WR_ATOMIC_CMP_AND_SWP);
+
     wr->wr.atomic.rkey = rkey;
     wr->wr.atomic.remote_addr = raddr;
     wr->wr.atomic.compare_add = compare;
@@ -259,6 +274,7 @@ static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t radd
 static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t raddr, uint64_t value)
 {
     struct ibv_send_wr *wr = add(ex, IBV_WR_ATOMIC_FETCH_AND_ADD);
+
     wr->wr.atomic.rkey = rkey;
     wr->wr.atomic.remote_addr = raddr;
     wr->wr.atomic.compare_add = value;
@@ -268,6 +284,7 @@ static struct ibv_send_wr *add_rdma(struct ibv_qp_ex *ex, enum ibv_wr_opcode opc
                                     uint64_t raddr)
 {
     struct ibv_send_wr *wr = add(ex, opcode);
+
     wr->wr.rdma.rkey = rkey;
     wr->wr.rdma.remote_addr = raddr;
     return wr;
@@ -301,6 +318,7 @@ static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm)
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
     struct build_item *item = last(build_of(ex));
+
     if (item) {
         item->wr.wr.ud.ah = ah;
         item->wr.wr.ud.remote_qpn = qpn;
@@ -312,6 +330,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge
 {
     struct hca_build *b = build_of(ex);
     struct build_item *item = last(b);
+
     if (!item || n > COPY_MAX_SGE ||
         !grow(b, (void **)&b->sges, &b->sge_room, b->sge_n + (uint32_t)n, sizeof(*b->sges))) {
         b->err = b->err ? b->err : EINVAL;
@@ -326,6 +345,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge
 static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
 {
     struct ibv_sge sge = {.addr = addr, .length = length, .lkey = lkey};
+
     wr_set_sge_list(ex, 1, &sge);
 }
 
@@ -335,22 +355,26 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t n, const struct
     struct hca_qp *qp = container_of(ex, struct hca_qp, ex);
     struct build_item *item = last(b);
     uint64_t total = 0;
+    uint32_t room;
+    uint64_t at;
+    struct ibv_sge sge;
+
     for (size_t i = 0; i < n; i++) {
         total += list[i].length;
     }
-    uint32_t room = (uint32_t)b->byte_room;
+    room = (uint32_t)b->byte_room;
     if (!item || total > qp->init.cap.max_inline_data ||
         !grow(b, (void **)&b->bytes, &room, (uint32_t)(b->byte_n + total), 1)) {
         b->err = b->err ? b->err : EINVAL;
         return;
     }
     b->byte_room = room;
-    uint64_t at = b->byte_n;
+    at = b->byte_n;
     for (size_t i = 0; i < n; i++) {
         memcpy(b->bytes + b->byte_n, list[i].addr, list[i].length);
         b->byte_n += list[i].length;
     }
-    struct ibv_sge sge = {.addr = at, .length = (uint32_t)total};
+    sge = (struct ibv_sge){.addr = at, .length = (uint32_t)total};
     item->wr.send_flags |= IBV_SEND_INLINE;
     wr_set_sge_list(ex, 1, &sge);
 }
@@ -358,12 +382,14 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t n, const struct
 static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 {
     struct ibv_data_buf buf = {.addr = addr, .length = length};
+
     wr_set_inline_data_list(ex, 1, &buf);
 }
 
 static void wr_start(struct ibv_qp_ex *ex)
 {
     struct hca_build *b = build_of(ex);
+
     b->n = b->sge_n = 0;
     b->byte_n = 0;
     b->err = 0;
@@ -374,13 +400,16 @@ static int post_built(struct hca_qp *qp)
     struct hca_build *b = qp->build;
     struct shm_qp *s = &shm.qps[qp->index];
     uint64_t before = s->sq_tail;
+
     for (uint32_t i = 0; i < b->n; i++) {
         struct build_item *item = &b->items[i];
+        int err;
+
         item->wr.sg_list = &b->sges[item->first_sge];
         if (item->wr.send_flags & IBV_SEND_INLINE && item->wr.num_sge) {
             item->wr.sg_list[0].addr += (uintptr_t)b->bytes;
         }
-        int err = post_one(qp, &item->wr);
+        err = post_one(qp, &item->wr);
         if (err) {
             s->sq_tail = before;
             return err;
@@ -395,6 +424,8 @@ static int wr_complete(struct ibv_qp_ex *ex)
     struct shm_qp *s = &shm.qps[qp->index];
     struct run run;
     uint32_t state = atomic_load(&s->state);
+    int err;
+
     if (qp->build->err) {
         return qp->build->err;
     }
@@ -404,7 +435,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
     }
     section_enter();
     lock_take(&s->sq_lock);
-    int err = post_built(qp);
+    err = post_built(qp);
     run_locked(&run, qp->index);
     lock_drop(&s->sq_lock);
     run_after(&run);
@@ -433,6 +464,7 @@ static int set_ops(struct hca_qp *qp, uint64_t ops)
                         IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
     struct ibv_qp_ex *ex = &qp->ex;
     enum ibv_qp_type type = qp->qp.qp_type;
+
     if (ops & ~(type == IBV_QPT_RC ? rc : type == IBV_QPT_UC ? uc : ud)) {
         return EOPNOTSUPP;
     }
@@ -467,10 +499,12 @@ static int set_ops(struct hca_qp *qp, uint64_t ops)
 struct ibv_qp *wr_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
 {
     struct ibv_qp *ibqp = qp_create_ex(ctx, attr);
+    int err;
+
     if (!ibqp || !(attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)) {
         return ibqp;
     }
-    int err = set_ops(container_of(ibqp, struct hca_qp, qp), attr->send_ops_flags);
+    err = set_ops(container_of(ibqp, struct hca_qp, qp), attr->send_ops_flags);
     if (err) {
         ibv_destroy_qp(ibqp);
         return FAIL_WITH(err);
