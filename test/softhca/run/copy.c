@@ -32,6 +32,7 @@ static bool runs;
 static void wait_while(_Atomic uint32_t *word, uint32_t value, int ms)
 {
     struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
+
     syscall(SYS_futex, word, FUTEX_WAIT, value, ms ? &t : NULL, NULL, 0);
 }
 
@@ -51,14 +52,18 @@ static int move(const struct iovec *iov, uint32_t n, uint64_t bytes, uint64_t of
 {
     ssize_t moved = to_file ? pwritev(file, iov, (int)n, (off_t)offset)
                             : preadv(file, iov, (int)n, (off_t)offset);
+
     return moved == (ssize_t)bytes ? 0 : -EFAULT;
 }
 
 static void *agent_main(void *arg)
 {
     struct shm_agent *a = arg;
+
     for (;;) {
         uint32_t state = atomic_load(&a->state);
+        uint32_t asked;
+
         if (state == STOPPED) {
             return NULL;
         }
@@ -67,7 +72,7 @@ static void *agent_main(void *arg)
             continue;
         }
         a->result = move(a->iov, a->n, a->length, offset_of(a), a->to_file);
-        uint32_t asked = ASKED;
+        asked = ASKED;
         if (atomic_compare_exchange_strong(&a->state, &asked, ANSWERED)) {
             set_and_wake(&a->state, ANSWERED);
         }
@@ -77,6 +82,8 @@ static void *agent_main(void *arg)
 /* One chunk through another process's agent; its lock is held. */
 static int ask(struct shm_agent *a, uint32_t proc, const struct pieces *p, bool to_file)
 {
+    bool is_answered;
+
     memcpy(a->iov, p->iov, p->n * sizeof(a->iov[0]));
     a->n = p->n;
     a->length = p->bytes;
@@ -88,7 +95,7 @@ static int ask(struct shm_agent *a, uint32_t proc, const struct pieces *p, bool 
             return -ESRCH;
         }
     }
-    bool is_answered = atomic_load(&a->state) == ANSWERED;
+    is_answered = atomic_load(&a->state) == ANSWERED;
     return is_answered ? a->result : -ESRCH;
 }
 
@@ -96,11 +103,13 @@ static int copy_chunk(struct shm_agent *a, uint32_t other, const struct pieces *
                       const struct pieces *to)
 {
     bool is_push = other == to->proc;
+    int err;
+
     if (is_push) {
-        int err = move(from->iov, from->n, from->bytes, offset_of(a), true);
+        err = move(from->iov, from->n, from->bytes, offset_of(a), true);
         return err ? err : ask(a, other, to, false);
     }
-    int err = ask(a, other, from, true);
+    err = ask(a, other, from, true);
     return err ? err : move(to->iov, to->n, to->bytes, offset_of(a), false);
 }
 
@@ -112,16 +121,19 @@ static int agent_copy(const struct pieces *from, const struct pieces *to)
     struct shm_agent *a = &shm.agents[other == SHM_NONE ? proc_self : other];
     struct lock *lock = other == SHM_NONE ? &a->own_lock : &a->lock;
     int err = 0;
+
     lock_take(lock);
     for (uint64_t at = 0; at < from->bytes && !err; at += AGENT_BYTES) {
         struct pieces f, t;
         uint64_t n = from->bytes - at < AGENT_BYTES ? from->bytes - at : AGENT_BYTES;
+
         pieces_slice(from, at, n, &f);
         pieces_slice(to, at, n, &t);
         if (other != SHM_NONE) {
             err = copy_chunk(a, other, &f, &t);
         } else { /* both here: a part of the file that the agent does not use */
             uint64_t offset = offset_of(a) + AGENT_BYTES;
+
             err = move(f.iov, f.n, n, offset, true);
             err = err ? err : move(t.iov, t.n, n, offset, false);
         }
@@ -135,6 +147,8 @@ int agent_start(void)
     sigset_t all, before;
     struct shm_agent *a = &shm.agents[proc_self];
     char path[sizeof(shm.head->dir) + 8];
+    int err;
+
     snprintf(path, sizeof(path), "%s/shm", shm.head->dir);
     if (file < 0) {
         file = open(path, O_RDWR | O_CLOEXEC);
@@ -145,7 +159,7 @@ int agent_start(void)
     atomic_store(&a->state, IDLE);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int err = pthread_create(&thread, NULL, agent_main, a);
+    err = pthread_create(&thread, NULL, agent_main, a);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     runs = err == 0;
     return -err;
@@ -168,6 +182,7 @@ void agent_forget(void)
 static int explain(int error)
 {
     static bool said;
+
     if (error == EPERM && !said) {
         said = true;
         fprintf(stderr,
@@ -180,18 +195,22 @@ static int explain(int error)
 
 int copy_whole(const struct pieces *from, const struct pieces *to)
 {
+    bool is_push;
+    uint32_t other;
+    pid_t pid;
+    ssize_t n;
+
     if (shm.head->conf.bounce) {
         return agent_copy(from, to);
     }
-    bool is_push = from->proc == SHM_NONE || from->proc == proc_self;
-    uint32_t other = is_push ? to->proc : from->proc;
-    pid_t pid =
-        other == SHM_NONE || other == proc_self ? getpid() : atomic_load(&shm.procs[other].pid);
+    is_push = from->proc == SHM_NONE || from->proc == proc_self;
+    other = is_push ? to->proc : from->proc;
+    pid = other == SHM_NONE || other == proc_self ? getpid() : atomic_load(&shm.procs[other].pid);
     if (pid <= 0) {
         return -ESRCH;
     }
-    ssize_t n = is_push ? process_vm_writev(pid, from->iov, from->n, to->iov, to->n, 0)
-                        : process_vm_readv(pid, to->iov, to->n, from->iov, from->n, 0);
+    n = is_push ? process_vm_writev(pid, from->iov, from->n, to->iov, to->n, 0)
+                : process_vm_readv(pid, to->iov, to->n, from->iov, from->n, 0);
     if (n == (ssize_t)from->bytes) {
         return 0;
     }
@@ -202,6 +221,7 @@ static int copy_range(const struct pieces *from, const struct pieces *to, uint64
                       uint64_t bytes)
 {
     struct pieces f, t;
+
     pieces_slice(from, at, bytes, &f);
     pieces_slice(to, at, bytes, &t);
     return copy_whole(&f, &t);
@@ -211,10 +231,13 @@ static int copy_range(const struct pieces *from, const struct pieces *to, uint64
 static int copy_tail_first(const struct pieces *from, const struct pieces *to)
 {
     uint64_t end = from->bytes;
+
     for (int i = 0; end > 0; i++) {
         uint64_t bytes = i < CHUNKS_MAX ? 1 + shm_random(CHUNK_MAX) : end;
+        int err;
+
         bytes = bytes < end ? bytes : end;
-        int err = copy_range(from, to, end - bytes, bytes);
+        err = copy_range(from, to, end - bytes, bytes);
         if (err) {
             return err;
         }
@@ -229,6 +252,7 @@ static int copy_tail_first(const struct pieces *from, const struct pieces *to)
 int copy_pieces(const struct pieces *from, const struct pieces *to)
 {
     const uint64_t most = 1u << 30; /* the system moves less than 2 GiB at once */
+
     if (from->bytes == 0) {
         return 0;
     }
@@ -241,6 +265,7 @@ int copy_pieces(const struct pieces *from, const struct pieces *to)
     for (uint64_t at = 0; at < from->bytes; at += most) {
         uint64_t bytes = from->bytes - at < most ? from->bytes - at : most;
         int err = copy_range(from, to, at, bytes);
+
         if (err) {
             return err;
         }

@@ -23,11 +23,13 @@ static void fill_grh(const struct flight *f, struct ibv_grh *grh)
 {
     const struct shm_av *av = &f->wqe->av;
     const struct shm_port *port = &shm.ports[f->run->qp->port];
+    uint32_t first;
+
     memset(grh, av->is_global ? 0 : RUBBISH, sizeof(*grh));
     if (!av->is_global) {
         return; /* undefined on hardware as well */
     }
-    uint32_t first = 6u << 28 | (uint32_t)av->traffic_class << 20 | (av->flow_label & 0xfffff);
+    first = 6u << 28 | (uint32_t)av->traffic_class << 20 | (av->flow_label & 0xfffff);
     grh->version_tclass_flow = htobe32(first);
     grh->paylen = htobe16((uint16_t)(f->wqe->length + 24)); /* with transport headers and CRC */
     grh->next_hdr = GRH_NEXT;
@@ -41,6 +43,7 @@ static void deliver(const struct flight *f, const struct receive *r, enum ibv_wc
     const struct shm_wqe *wqe = f->wqe;
     const struct shm_qp *qp = f->run->qp;
     struct shm_cqe e;
+
     receive_fill(r, &e);
     e.status = status;
     e.byte_len = wqe->length + GRH_BYTES;
@@ -64,6 +67,8 @@ static void deliver(const struct flight *f, const struct receive *r, enum ibv_wc
 static int place(const struct flight *f, const struct receive *r, struct ibv_grh *grh)
 {
     struct pieces from, to = r->to, rest;
+    int err;
+
     pieces_clear(&from, SHM_NONE);
     pieces_add(&from, grh, sizeof(*grh));
     if (f->payload.proc == SHM_NONE || f->payload.proc == proc_self) { /* one call for both */
@@ -75,7 +80,7 @@ static int place(const struct flight *f, const struct receive *r, struct ibv_grh
     }
     pieces_slice(&r->to, GRH_BYTES, f->payload.bytes, &rest);
     pieces_cut(&to, GRH_BYTES);
-    int err = copy_pieces(&from, &to);
+    err = copy_pieces(&from, &to);
     return err ? err : copy_pieces(&f->payload, &rest);
 }
 
@@ -86,6 +91,7 @@ static void arrive(struct flight *f, uint32_t target)
     struct receive r;
     struct ibv_grh grh;
     uint32_t state = atomic_load_explicit(&peer->state, memory_order_acquire);
+
     if (peer->type != IBV_QPT_UD || peer->attr.qkey != f->qkey || state < IBV_QPS_RTR ||
         state == IBV_QPS_ERR || !receive_take(target, &r)) {
         return;
@@ -105,11 +111,13 @@ static void multicast(struct flight *f)
 {
     uint32_t members[SHM_MEMBERS];
     uint32_t n = mcast_members(&f->wqe->av, members);
+
     f->at_once = true;
     for (uint32_t i = 0; i < n; i++) {
         bool is_self = members[i] == f->run->index &&
                        (f->run->qp->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB);
         uint32_t port = shm.qps[members[i]].port;
+
         if (!is_self && port != SHM_NONE && qp_share_partition(f->run->qp, &shm.qps[members[i]]) &&
             fault_fate(f->run->qp, port, f->wqe) == FATE_DELIVER) {
             arrive(f, members[i]);
@@ -121,6 +129,8 @@ enum verdict exec_datagram(struct run *run, struct shm_wqe *wqe)
 {
     struct shm_qp *qp = run->qp;
     struct flight f; /* large: only what is used gets set */
+    uint32_t port, target;
+
     f.run = run;
     f.wqe = wqe;
     f.at_once = false;
@@ -137,8 +147,8 @@ enum verdict exec_datagram(struct run *run, struct shm_wqe *wqe)
         multicast(&f);
         return VERDICT_LANDED;
     }
-    uint32_t port = av_port(&wqe->av);
-    uint32_t target = qp_find(wqe->remote_qpn);
+    port = av_port(&wqe->av);
+    target = qp_find(wqe->remote_qpn);
     if (port != SHM_NONE && target != SHM_NONE && shm.qps[target].port == port &&
         qp_share_partition(qp, &shm.qps[target]) && fault_fate(qp, port, wqe) == FATE_DELIVER) {
         arrive(&f, target);

@@ -35,6 +35,7 @@ bool exec_gather(const struct shm_qp *qp, struct shm_wqe *wqe, uint32_t access, 
     for (uint32_t i = 0; i < wqe->nsge; i++) {
         const struct ibv_sge *s = &wqe->sge[i];
         void *where;
+
         if (s->length == 0) {
             continue;
         }
@@ -50,6 +51,7 @@ bool exec_gather(const struct shm_qp *qp, struct shm_wqe *wqe, uint32_t access, 
 void exec_deliver(struct run *run, struct shm_wqe *wqe, struct shm_cqe *e)
 {
     uint32_t cq = shm.qps[e->qp].recv_cq;
+
     e->stamp = wqe->t_recv ? wqe->t_recv : e->stamp;
     if (e->status != IBV_WC_SUCCESS) { /* the flush of the others follows at once */
         run->receive_all(run);
@@ -66,14 +68,18 @@ void exec_deliver(struct run *run, struct shm_wqe *wqe, struct shm_cqe *e)
 static bool find_peer(struct visit *v)
 {
     struct shm_qp *qp = v->run->qp;
+    struct shm_qp *peer;
+    uint32_t state;
+    bool listens;
+
     v->peer_index = qp_find(qp->attr.dest_qp_num);
     if (v->peer_index == SHM_NONE || qp->peer_port == SHM_NONE) {
         return false;
     }
-    struct shm_qp *peer = v->peer = &shm.qps[v->peer_index];
-    uint32_t state = atomic_load_explicit(&peer->state, memory_order_acquire);
-    bool listens = state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD ||
-                   state == IBV_QPS_SQE;
+    peer = v->peer = &shm.qps[v->peer_index];
+    state = atomic_load_explicit(&peer->state, memory_order_acquire);
+    listens = state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD ||
+              state == IBV_QPS_SQE;
     qp->peer = v->peer_index;
     return listens && qp_share_partition(qp, peer) && peer->type == qp->type &&
            peer->attr.dest_qp_num == qp->number && peer->port == qp->peer_port &&
@@ -83,6 +89,7 @@ static bool find_peer(struct visit *v)
 static uint32_t packets(const struct shm_qp *qp, uint64_t bytes)
 {
     uint32_t mtu = 128u << qp->attr.path_mtu;
+
     return bytes <= mtu ? 1 : (uint32_t)((bytes + mtu - 1) / mtu);
 }
 
@@ -91,6 +98,7 @@ static void advance_psn(struct visit *v)
 {
     struct shm_qp *qp = v->run->qp;
     uint32_t n = packets(qp, v->wqe->length);
+
     qp->sq_psn = (qp->sq_psn + n) & PSN_MASK;
     atomic_store_explicit(&v->peer->epsn, qp->sq_psn, memory_order_relaxed);
 }
@@ -118,6 +126,7 @@ static enum verdict finish_copy(struct visit *v, int err)
 static bool remote_memory(struct visit *v, uint64_t length, uint32_t access, struct pieces *p)
 {
     void *where;
+
     pieces_clear(p, v->peer->proc);
     if (length == 0) {
         return true;
@@ -134,6 +143,7 @@ static void deliver(struct visit *v, const struct receive *r, enum ibv_wc_status
                     enum ibv_wc_opcode opcode)
 {
     struct shm_cqe e;
+
     receive_fill(r, &e);
     e.status = status;
     e.opcode = opcode;
@@ -155,6 +165,7 @@ static enum verdict not_ready(struct visit *v)
                                              16,    24,   32,   48,    64,    96,    128,   192,
                                              256,   384,  512,  768,   1024,  1536,  2048,  3072,
                                              4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
+
     if (v->run->qp->type == IBV_QPT_UC) {
         return VERDICT_LOST;
     }
@@ -165,6 +176,8 @@ static enum verdict not_ready(struct visit *v)
 static enum verdict do_send(struct visit *v)
 {
     struct receive r;
+    enum verdict verdict;
+
     if (!receive_take(v->peer_index, &r)) {
         return not_ready(v);
     }
@@ -177,7 +190,7 @@ static enum verdict do_send(struct visit *v)
         return refuse(v, IBV_WC_REM_OP_ERR, 0);
     }
     pieces_cut(&r.to, v->local.bytes);
-    enum verdict verdict = finish_copy(v, copy_pieces(&v->local, &r.to));
+    verdict = finish_copy(v, copy_pieces(&v->local, &r.to));
     if (verdict == VERDICT_LANDED) {
         deliver(v, &r, v->wqe->status ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS, IBV_WC_RECV);
     }
@@ -187,6 +200,7 @@ static enum verdict do_send(struct visit *v)
 static int copy_part(const struct visit *v, const struct pieces *to, uint64_t first, uint64_t bytes)
 {
     struct pieces from, part;
+
     pieces_slice(&v->local, first, bytes, &from);
     pieces_slice(to, first, bytes, &part);
     return copy_pieces(&from, &part);
@@ -197,8 +211,10 @@ static int copy_packets(const struct visit *v, const struct pieces *to, uint64_t
 {
     const uint64_t mtu = 128u << v->run->qp->attr.path_mtu, length = v->wqe->length;
     int err = 0;
+
     for (uint32_t i = 0; i * mtu < length && i < WQE_PACKETS && !err; i++) {
         uint64_t bytes = i + 1 < WQE_PACKETS && length - i * mtu > mtu ? mtu : length - i * mtu;
+
         err = which >> i & 1 ? copy_part(v, to, i * mtu, bytes) : 0;
     }
     return err;
@@ -208,14 +224,17 @@ static int copy_packets(const struct visit *v, const struct pieces *to, uint64_t
 static int fill_with_rubbish(const struct pieces *to)
 {
     char rubbish[RUBBISH_BYTES];
+
     memset(rubbish, RUBBISH, sizeof(rubbish));
     for (uint64_t at = 0; at < to->bytes; at += sizeof(rubbish)) {
         struct pieces from, part;
         uint64_t left = to->bytes - at;
+        int err;
+
         pieces_clear(&from, SHM_NONE);
         pieces_add(&from, rubbish, left < sizeof(rubbish) ? left : sizeof(rubbish));
         pieces_slice(to, at, from.bytes, &part);
-        int err = copy_whole(&from, &part);
+        err = copy_whole(&from, &part);
         if (err) {
             return err;
         }
@@ -228,6 +247,10 @@ static enum verdict do_write(struct visit *v)
     struct pieces to;
     struct receive r;
     bool with_imm = v->wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+    uint32_t ahead;
+    int err;
+    enum verdict verdict;
+
     if (!(v->peer->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE)) {
         return refuse(v, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
     }
@@ -237,12 +260,12 @@ static enum verdict do_write(struct visit *v)
     if (with_imm && !receive_take(v->peer_index, &r)) {
         return not_ready(v);
     }
-    uint32_t ahead = v->wqe->ahead;
-    int err = v->wqe->scattered         ? copy_packets(v, &to, ~v->wqe->scattered)
-              : ahead == v->wqe->length ? 0
-              : ahead                   ? copy_part(v, &to, ahead, v->wqe->length - ahead)
-                                        : copy_pieces(&v->local, &to);
-    enum verdict verdict = finish_copy(v, err);
+    ahead = v->wqe->ahead;
+    err = v->wqe->scattered         ? copy_packets(v, &to, ~v->wqe->scattered)
+          : ahead == v->wqe->length ? 0
+          : ahead                   ? copy_part(v, &to, ahead, v->wqe->length - ahead)
+                                    : copy_pieces(&v->local, &to);
+    verdict = finish_copy(v, err);
     if (verdict == VERDICT_LANDED && v->wqe->status == IBV_WC_SUCCESS && with_imm) {
         deliver(v, &r, IBV_WC_SUCCESS, IBV_WC_RECV_RDMA_WITH_IMM);
     }
@@ -260,6 +283,7 @@ static bool has_too_many_reads(const struct visit *v)
 {
     struct shm_qp *qp = v->run->qp;
     uint32_t places = v->peer->attr.max_dest_rd_atomic, n = 0;
+
     if (places >= qp->attr.max_rd_atomic) {
         return false;
     }
@@ -272,6 +296,7 @@ static bool has_too_many_reads(const struct visit *v)
 static enum verdict do_read(struct visit *v)
 {
     struct pieces from;
+
     if (!(v->peer->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) || has_too_many_reads(v)) {
         return refuse(v, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
     }
@@ -288,6 +313,7 @@ static enum verdict do_read(struct visit *v)
 static int bring_old(struct shm_wqe *wqe, const struct pieces *local)
 {
     struct pieces old;
+
     pieces_clear(&old, SHM_NONE);
     pieces_add(&old, &wqe->compare, sizeof(wqe->compare));
     return copy_pieces(&old, local);
@@ -297,6 +323,9 @@ static enum verdict do_atomic(struct visit *v)
 {
     struct pieces remote, value;
     uint64_t old, next;
+    struct lock *lock;
+    int err;
+
     if (!(v->peer->attr.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC) || has_too_many_reads(v) ||
         v->wqe->raddr % sizeof(old)) {
         return refuse(v, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
@@ -304,11 +333,11 @@ static enum verdict do_atomic(struct visit *v)
     if (!remote_memory(v, sizeof(old), IBV_ACCESS_REMOTE_ATOMIC, &remote)) {
         return refuse(v, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
     }
-    struct lock *lock = &shm.head->atomic_lock[(v->wqe->raddr >> 3) % 64];
+    lock = &shm.head->atomic_lock[(v->wqe->raddr >> 3) % 64];
     lock_take(lock);
     pieces_clear(&value, SHM_NONE);
     pieces_add(&value, &old, sizeof(old));
-    int err = copy_pieces(&remote, &value);
+    err = copy_pieces(&remote, &value);
     if (v->wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
         next = old + v->wqe->compare;
     } else {
@@ -345,6 +374,8 @@ enum verdict exec_connected(struct run *run, struct shm_wqe *wqe)
 {
     struct shm_qp *qp = run->qp;
     struct visit v; /* large: only what is used gets set */
+    enum verdict verdict;
+
     v.run = run;
     v.wqe = wqe;
     v.is_late = false;
@@ -374,7 +405,7 @@ enum verdict exec_connected(struct run *run, struct shm_wqe *wqe)
     if (v.peer->state == IBV_QPS_RTR && !atomic_exchange(&v.peer->established, 1)) {
         chan_signal_async(v.peer->ctx, IBV_EVENT_COMM_EST, v.peer->user, 0);
     }
-    enum verdict verdict = act(&v);
+    verdict = act(&v);
     if (verdict == VERDICT_LANDED && wqe->status == IBV_WC_SUCCESS) {
         advance_psn(&v);
     }
@@ -389,6 +420,7 @@ bool exec_is_late(const struct shm_wqe *wqe)
 void exec_bring_late(struct run *run, struct shm_wqe *wqe)
 {
     struct visit v;
+
     v.run = run;
     v.wqe = wqe;
     v.is_late = true;
@@ -406,6 +438,7 @@ void exec_bring_late(struct run *run, struct shm_wqe *wqe)
 static bool find_place(struct visit *v, struct pieces *to)
 {
     struct receive r;
+
     if (v->wqe->opcode == IBV_WR_RDMA_WRITE || v->wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
         return (v->peer->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE) &&
                remote_memory(v, v->wqe->length, IBV_ACCESS_REMOTE_WRITE, to);
@@ -427,6 +460,7 @@ static bool is_write(const struct shm_wqe *wqe)
 static bool prepare_early(struct run *run, struct shm_wqe *wqe, struct visit *v, struct pieces *to)
 {
     struct shm_qp *qp = run->qp;
+
     v->run = run;
     v->wqe = wqe;
     v->is_late = false;
@@ -442,8 +476,10 @@ void exec_early(struct run *run, struct shm_wqe *wqe)
 {
     struct visit v;
     struct pieces to, tail, end;
+
     if (prepare_early(run, wqe, &v, &to)) {
         uint64_t bytes = 1 + shm_random(v.local.bytes);
+
         pieces_slice(&v.local, v.local.bytes - bytes, bytes, &tail);
         pieces_slice(&to, v.local.bytes - bytes, bytes, &end);
         copy_whole(&tail, &end);
@@ -456,6 +492,7 @@ static void scatter(struct run *run, struct shm_wqe *wqe)
     struct visit v;
     struct pieces to;
     uint64_t which = shm_random(UINT64_MAX);
+
     if (wqe->opcode == IBV_WR_RDMA_WRITE && prepare_early(run, wqe, &v, &to) &&
         copy_packets(&v, &to, which) == 0) {
         wqe->scattered = which;
@@ -467,10 +504,12 @@ static void scatter(struct run *run, struct shm_wqe *wqe)
 void exec_swap(struct run *run, uint64_t end)
 {
     struct shm_qp *qp = run->qp;
+
     for (uint64_t i = qp->sq_landed; i < end; i++) {
         struct shm_wqe *wqe = shm_at(&qp->sq, i);
         struct visit v;
         struct pieces to;
+
         if (!is_write(wqe) || wqe->flags & IBV_SEND_FENCE) {
             return;
         }
@@ -492,6 +531,7 @@ void exec_ahead(struct run *run, struct shm_wqe *wqe)
     struct visit v;
     struct pieces to;
     uint32_t last = 128u << shm.head->conf.mtu;
+
     if (wqe->inlined || wqe->length <= last || !is_write(wqe) ||
         !prepare_early(run, wqe, &v, &to)) {
         return;

@@ -34,6 +34,7 @@ void pending_resume_by(void (*run)(uint32_t qp))
 void pending_due_by(struct shm_qp *qp, uint64_t when)
 {
     uint64_t due = atomic_load_explicit(&qp->due, memory_order_relaxed);
+
     while (when < due && !atomic_compare_exchange_weak_explicit(
                              &qp->due, &due, when, memory_order_relaxed, memory_order_relaxed)) {
     }
@@ -43,6 +44,7 @@ static void enlist(uint32_t index, int role, uint32_t proc)
 {
     struct shm_proc *p = &shm.procs[proc];
     struct shm_pend *e = &shm.qps[index].pend[role];
+
     lock_take(&p->pend_lock);
     if (!e->listed) {
         e->listed = 1;
@@ -61,10 +63,12 @@ static void enlist(uint32_t index, int role, uint32_t proc)
 static void delist(uint32_t index, int role)
 {
     struct shm_pend *e = &shm.qps[index].pend[role];
+    struct shm_proc *p;
+
     if (!e->listed) {
         return;
     }
-    struct shm_proc *p = &shm.procs[e->proc];
+    p = &shm.procs[e->proc];
     lock_take(&p->pend_lock);
     if (e->listed) {
         if (e->prev != SHM_NONE) {
@@ -86,6 +90,7 @@ static uint32_t collect(int role, uint64_t now, uint32_t *found)
 {
     struct shm_proc *p = &shm.procs[proc_self];
     uint32_t n = 0;
+
     if (!lock_try(&p->pend_lock)) {
         return 0;
     }
@@ -102,13 +107,16 @@ static uint32_t collect(int role, uint64_t now, uint32_t *found)
 void pending_run(void)
 {
     uint32_t found[BATCH];
+    uint64_t now;
+
     if (proc_self == SHM_NONE ||
         atomic_load_explicit(&shm.procs[proc_self].pending, memory_order_relaxed) == 0) {
         return;
     }
-    uint64_t now = shm_now();
+    now = shm_now();
     for (int role = ROLE_SOURCE; role <= ROLE_TARGET; role++) {
         uint32_t n = collect(role, now, found);
+
         for (uint32_t i = 0; i < n; i++) {
             resume(found[i]);
         }
@@ -119,10 +127,12 @@ void pending_run(void)
 static uint64_t earliest(uint64_t limit)
 {
     struct shm_proc *p = &shm.procs[proc_self];
+
     if (lock_try(&p->pend_lock)) {
         for (uint32_t i = p->pend_head[ROLE_SOURCE]; i != SHM_NONE;
              i = shm.qps[i].pend[ROLE_SOURCE].next) {
             uint64_t due = atomic_load_explicit(&shm.qps[i].due, memory_order_relaxed);
+
             limit = due < limit ? due : limit;
         }
         lock_drop(&p->pend_lock);
@@ -139,12 +149,14 @@ static void sleep_a_tick(void)
     uint64_t until = shm.head->wired ? earliest(now + tick) : now + tick;
     uint64_t least = now + LEAST_NS;
     long pause = (long)((until > least ? until : least) - now);
+
     nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
 }
 
 static void *timer_main(void *unused)
 {
     int idle = 0;
+
     pthread_mutex_lock(&timer_mutex);
     while (!timer_stops) {
         if (idle > IDLE_TICKS) {
@@ -169,6 +181,7 @@ static void *timer_main(void *unused)
 static void wake_timer(void)
 {
     sigset_t all, before;
+
     if (atomic_load_explicit(&timer_is_awake, memory_order_relaxed)) {
         return;
     }
@@ -187,9 +200,11 @@ static void wake_timer(void)
 
 void pending_stop(void)
 {
+    bool joins;
+
     pthread_mutex_lock(&timer_mutex);
     timer_stops = true;
-    bool joins = timer_exists;
+    joins = timer_exists;
     pthread_cond_signal(&timer_cond);
     pthread_mutex_unlock(&timer_mutex);
     if (joins) {
@@ -219,6 +234,7 @@ void pending_drop(uint32_t index)
 void pending_update(uint32_t index, bool is_unfinished)
 {
     struct shm_qp *qp = &shm.qps[index];
+
     if (!is_unfinished) {
         if (qp->pend[ROLE_SOURCE].listed | qp->pend[ROLE_TARGET].listed) {
             pending_drop(index);
@@ -241,6 +257,7 @@ bool pending_break(uint32_t index, uint32_t event)
 {
     struct shm_qp *s = &shm.qps[index];
     uint32_t state = atomic_load(&s->state);
+
     do {
         if (state == IBV_QPS_ERR || state == IBV_QPS_RESET) {
             return false;

@@ -11,6 +11,7 @@ void pieces_add(struct pieces *p, void *addr, uint64_t length)
 void pieces_cut(struct pieces *p, uint64_t bytes)
 {
     uint64_t seen = 0;
+
     for (uint32_t i = 0; i < p->n; i++) {
         if (seen + p->iov[i].iov_len >= bytes) {
             p->iov[i].iov_len = bytes - seen;
@@ -25,12 +26,15 @@ void pieces_cut(struct pieces *p, uint64_t bytes)
 void pieces_slice(const struct pieces *p, uint64_t from, uint64_t bytes, struct pieces *out)
 {
     uint64_t seen = 0;
+
     pieces_clear(out, p->proc);
     for (uint32_t i = 0; i < p->n && out->bytes < bytes; i++) {
         uint64_t length = p->iov[i].iov_len;
+
         if (from < seen + length) {
             uint64_t skip = from > seen ? from - seen : 0;
             uint64_t take = length - skip;
+
             take = take < bytes - out->bytes ? take : bytes - out->bytes;
             pieces_add(out, (char *)p->iov[i].iov_base + skip, take);
         }

@@ -6,11 +6,13 @@
 static void read_entry(struct shm_rq *rq, uint32_t proc, uint32_t pd, struct receive *r)
 {
     const struct shm_rwqe *w = shm_at(&rq->ring, rq->head);
+
     r->wr_id = w->wr_id;
     r->bad_key = false;
     pieces_clear(&r->to, proc);
     for (uint32_t i = 0; i < w->nsge; i++) {
         void *where = NULL;
+
         if (w->sge[i].length == 0) {
             continue;
         }
@@ -24,9 +26,11 @@ static void read_entry(struct shm_rq *rq, uint32_t proc, uint32_t pd, struct rec
 
 static bool take_shared(struct shm_srq *s, struct receive *r)
 {
+    bool found, is_low;
+
     lock_take(&s->lock);
-    bool found = s->number && s->rq.head != s->rq.tail;
-    bool is_low = false;
+    found = s->number && s->rq.head != s->rq.tail;
+    is_low = false;
     if (found) {
         read_entry(&s->rq, s->proc, s->pd, r);
         s->rq.head++;
@@ -44,8 +48,10 @@ static bool take_shared(struct shm_srq *s, struct receive *r)
 
 static bool visit_own(struct shm_qp *qp, struct receive *r, bool takes)
 {
+    bool found;
+
     lock_take(&qp->rq_lock);
-    bool found = qp->number && qp->rq.head != qp->rq.tail;
+    found = qp->number && qp->rq.head != qp->rq.tail;
     if (found) {
         read_entry(&qp->rq, qp->proc, qp->pd, r);
         qp->rq.head += takes;
@@ -57,6 +63,7 @@ static bool visit_own(struct shm_qp *qp, struct receive *r, bool takes)
 bool receive_take(uint32_t index, struct receive *r)
 {
     struct shm_qp *qp = &shm.qps[index];
+
     r->qp = index;
     r->srq = qp->srq;
     return qp->srq != SHM_NONE ? take_shared(&shm.srqs[qp->srq], r) : visit_own(qp, r, true);
@@ -65,12 +72,14 @@ bool receive_take(uint32_t index, struct receive *r)
 bool receive_peek(uint32_t index, struct receive *r)
 {
     struct shm_qp *qp = &shm.qps[index];
+
     return qp->srq == SHM_NONE && visit_own(qp, r, false);
 }
 
 void receive_fill(const struct receive *r, struct shm_cqe *e)
 {
     const struct shm_qp *qp = &shm.qps[r->qp];
+
     *e = (struct shm_cqe){
         .wr_id = r->wr_id,
         .qp_num = qp->number,

@@ -35,11 +35,13 @@ static bool is_fenced(const struct shm_qp *qp, const struct shm_wqe *wqe, uint64
 static void start(struct run *run, uint64_t now)
 {
     struct shm_qp *qp = run->qp;
+
     if (qp->sq_started < qp->sq_landed) {
         qp->sq_started = qp->sq_landed;
     }
     while (qp->sq_started != qp->sq_tail && atomic_load(&qp->state) == IBV_QPS_RTS) {
         struct shm_wqe *wqe = shm_at(&qp->sq, qp->sq_started);
+
         if (is_fenced(qp, wqe, qp->sq_started)) {
             return;
         }
@@ -58,11 +60,13 @@ static void start(struct run *run, uint64_t now)
 static uint64_t go_ahead(struct run *run, struct shm_wqe *wqe, uint64_t now, uint64_t end)
 {
     const struct shm_conf *conf = &shm.head->conf;
+    uint64_t half;
+
     if (wqe->early || wqe->length < LONG_BYTES || end == TIME_NEVER || conf->defer_us ||
         conf->adversarial) {
         return end;
     }
-    uint64_t half = wqe->posted + (end > wqe->posted ? end - wqe->posted : 0) / 2;
+    half = wqe->posted + (end > wqe->posted ? end - wqe->posted : 0) / 2;
     if (now < half) {
         return half;
     }
@@ -77,11 +81,13 @@ static void delay_times(struct wire_times *times)
     const struct shm_conf *conf = &shm.head->conf;
     /* Without delays no write would wait for another. */
     bool swaps = (conf->swap || conf->scatter) && !shm.head->wired;
+    uint64_t longest, delay;
+
     if (!conf->defer_us && !conf->adversarial && !swaps) {
         return;
     }
-    uint64_t longest = (conf->defer_us ? conf->defer_us : ADVERSARIAL_US) * 1000ull;
-    uint64_t delay = shm_random(longest);
+    longest = (conf->defer_us ? conf->defer_us : ADVERSARIAL_US) * 1000ull;
+    delay = shm_random(longest);
     times->land += delay;
     times->recv = times->land;
     times->done += delay + shm_random(longest);
@@ -94,6 +100,7 @@ static void delay_times(struct wire_times *times)
 static bool set_times(struct run *run, struct shm_wqe *wqe, uint64_t now)
 {
     struct wire_times t = {now, now, now};
+
     if (wqe->timed == WQE_TIMED) {
         return true;
     }
@@ -122,6 +129,7 @@ static bool give_up(struct run *run, struct shm_wqe *wqe, enum verdict verdict, 
 {
     struct shm_qp *qp = run->qp;
     uint64_t pause;
+
     if (verdict == VERDICT_LOST) {
         if (qp->type != IBV_QPT_RC) {
             wqe->status = IBV_WC_SUCCESS; /* nobody tells the source */
@@ -153,10 +161,12 @@ static bool is_exhausted(const struct shm_qp *qp)
 static void fail(struct run *run)
 {
     struct shm_qp *qp = run->qp;
+
     if (qp->type == IBV_QPT_RC) { /* receives are flushed when all requests have completed */
         atomic_store(&qp->state, IBV_QPS_ERR);
     } else {
         uint32_t rts = IBV_QPS_RTS;
+
         atomic_compare_exchange_strong(&qp->state, &rts, IBV_QPS_SQE);
     }
 }
@@ -166,6 +176,9 @@ static bool land(struct run *run, struct shm_wqe *wqe, uint64_t now)
 {
     struct shm_qp *qp = run->qp;
     uint32_t state = atomic_load(&qp->state);
+    uint64_t at;
+    enum verdict verdict;
+
     if (state == IBV_QPS_ERR || state == IBV_QPS_SQE) {
         wqe->status = IBV_WC_WR_FLUSH_ERR;
         wqe->t_recv = wqe->t_done = 0;
@@ -183,13 +196,14 @@ static bool land(struct run *run, struct shm_wqe *wqe, uint64_t now)
     }
     if (!qp->is_held && atomic_load_explicit(&shm.head->faults, memory_order_relaxed)) {
         uint64_t delay = fault_delay(qp);
+
         qp->is_held = 1;
         qp->retry_at = delay ? shm_now() + delay : 0;
         if (delay) {
             wqe->t_recv = wqe->t_done = 0; /* the model does not know about it */
         }
     }
-    uint64_t at = wqe->t_land > qp->retry_at ? wqe->t_land : qp->retry_at;
+    at = wqe->t_land > qp->retry_at ? wqe->t_land : qp->retry_at;
     if (at && !is_time(qp, at, now ? now : shm_now())) {
         if (shm.head->conf.adversarial && !wqe->early) {
             wqe->early = 1;
@@ -197,7 +211,7 @@ static bool land(struct run *run, struct shm_wqe *wqe, uint64_t now)
         }
         return false;
     }
-    enum verdict verdict = VERDICT_LOST;
+    verdict = VERDICT_LOST;
     if (!is_exhausted(qp)) {
         wqe->status = IBV_WC_SUCCESS;
         check_landing(qp, wqe);
@@ -231,10 +245,12 @@ static void complete(struct run *run, const struct shm_wqe *wqe)
     };
     struct shm_qp *qp = run->qp;
     bool is_signaled = qp->sig_all || (wqe->flags & IBV_SEND_SIGNALED);
+    struct shm_cqe e;
+
     if (!is_signaled && wqe->status == IBV_WC_SUCCESS) {
         return;
     }
-    struct shm_cqe e = {
+    e = (struct shm_cqe){
         .wr_id = wqe->wr_id,
         .sq_position = qp->sq_done,
         .status = wqe->status,
@@ -252,8 +268,10 @@ static void complete(struct run *run, const struct shm_wqe *wqe)
 static void run_received(struct run *run, uint64_t now)
 {
     struct shm_qp *qp = run->qp;
+
     while (qp->sq_received != qp->sq_landed) {
         struct shm_wqe *wqe = shm_at(&qp->sq, qp->sq_received);
+
         if (wqe->rx_cq != SHM_NONE) {
             if (!is_time(qp, wqe->t_recv, now)) {
                 return;
@@ -268,8 +286,10 @@ static void run_received(struct run *run, uint64_t now)
 static void run_done(struct run *run, uint64_t now)
 {
     struct shm_qp *qp = run->qp;
+
     while (qp->sq_done != qp->sq_received) {
         struct shm_wqe *wqe = shm_at(&qp->sq, qp->sq_done);
+
         if (wqe->t_done && !is_time(qp, wqe->t_done, now)) {
             return;
         }
@@ -302,12 +322,13 @@ void run_locked(struct run *run, uint32_t index)
 {
     struct shm_qp *qp = &shm.qps[index];
     uint64_t now = shm.head->timed ? shm_now() : 0;
+    uint64_t before;
+
     *run = (struct run){.index = index, .qp = qp, .hurt = SHM_NONE, .receive_all = receive_all};
     if (!atomic_load_explicit(&qp->number, memory_order_relaxed)) {
         return;
     }
     atomic_store_explicit(&qp->due, TIME_NEVER, memory_order_relaxed);
-    uint64_t before;
     do { /* again when what is done has let a fenced request go */
         before = qp->sq_done;
         if (shm.head->wired) {
@@ -340,6 +361,7 @@ void run_after(struct run *run)
     if (run->hurt != SHM_NONE) {
         uint32_t hurt = run->hurt;
         struct run other;
+
         qp_flush_receives(hurt);
         lock_take(&shm.qps[hurt].sq_lock);
         run_locked(&other, hurt);
@@ -350,6 +372,7 @@ void run_after(struct run *run)
 void run_queue(uint32_t index)
 {
     struct run run;
+
     section_enter();
     lock_take(&shm.qps[index].sq_lock);
     run_locked(&run, index);
@@ -361,6 +384,7 @@ void run_queue(uint32_t index)
 void run_try(uint32_t index)
 {
     struct run run;
+
     section_enter();
     if (lock_try(&shm.qps[index].sq_lock)) {
         run_locked(&run, index);
