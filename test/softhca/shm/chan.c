@@ -24,10 +24,13 @@ int chan_open(uint32_t *index, int *fd, uint32_t host, uint32_t hca, bool is_asy
 {
     struct sockaddr_un name;
     int err = shm_slot_get(&shm.head->chans, index);
+    struct shm_chan *c;
+    socklen_t length;
+
     if (err) {
         return err;
     }
-    struct shm_chan *c = &shm.chans[*index];
+    c = &shm.chans[*index];
     c->proc = proc_self;
     c->generation++;
     c->signaled = 0;
@@ -37,7 +40,7 @@ int chan_open(uint32_t *index, int *fd, uint32_t host, uint32_t hca, bool is_asy
     c->is_async = is_async;
     c->async_head = c->async_tail = 0;
     *fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    socklen_t length = name_of(&name, *index);
+    length = name_of(&name, *index);
     unlink(name.sun_path);
     if (*fd < 0 || bind(*fd, (struct sockaddr *)&name, length) != 0) {
         err = -errno;
@@ -58,6 +61,7 @@ void chan_free(uint32_t index)
 {
     struct sockaddr_un name;
     struct shm_chan *c = &shm.chans[index];
+
     lock_take(&c->lock);
     atomic_store(&c->used, 0);
     lock_drop(&c->lock);
@@ -76,6 +80,8 @@ void chan_close(uint32_t index, int fd)
 static void make_readable(struct shm_chan *c, uint32_t index)
 {
     struct sockaddr_un name;
+    socklen_t length;
+
     if (c->signaled) {
         return;
     }
@@ -83,7 +89,7 @@ static void make_readable(struct shm_chan *c, uint32_t index)
         sender = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         sender_pid = getpid();
     }
-    socklen_t length = name_of(&name, index);
+    length = name_of(&name, index);
     if (sendto(sender, "e", 1, 0, (struct sockaddr *)&name, length) == 1) {
         c->signaled = 1;
     }
@@ -93,6 +99,7 @@ void chan_signal_cq(uint32_t chan, uint32_t cq)
 {
     struct shm_chan *c = &shm.chans[chan];
     struct shm_cq *q = &shm.cqs[cq];
+
     lock_take(&c->lock);
     if (c->used) {
         if (q->events++ == 0) {
@@ -112,13 +119,17 @@ void chan_signal_cq(uint32_t chan, uint32_t cq)
 void chan_forget_cq(uint32_t chan, uint32_t cq)
 {
     struct shm_chan *c = &shm.chans[chan];
+    uint32_t before;
+
     lock_take(&c->lock);
-    uint32_t before = SHM_NONE;
+    before = SHM_NONE;
     for (uint32_t i = c->head; i != SHM_NONE; before = i, i = shm.cqs[i].next) {
+        uint32_t next;
+
         if (i != cq) {
             continue;
         }
-        uint32_t next = shm.cqs[i].next;
+        next = shm.cqs[i].next;
         if (before == SHM_NONE) {
             c->head = next;
         } else {
@@ -136,9 +147,11 @@ void chan_forget_cq(uint32_t chan, uint32_t cq)
 void chan_signal_async(uint32_t chan, uint32_t type, uint64_t element, uint32_t port)
 {
     struct shm_chan *c = &shm.chans[chan];
+
     lock_take(&c->lock);
     if (c->used && c->async_tail - c->async_head < SHM_ASYNC) {
         struct shm_async *e = &c->async[c->async_tail % SHM_ASYNC];
+
         e->type = type;
         e->element = element;
         e->port = port;
@@ -151,10 +164,13 @@ void chan_signal_async(uint32_t chan, uint32_t type, uint64_t element, uint32_t 
 void chan_forget_element(uint32_t chan, uint64_t element)
 {
     struct shm_chan *c = &shm.chans[chan];
+    uint32_t keep;
+
     lock_take(&c->lock);
-    uint32_t keep = c->async_head;
+    keep = c->async_head;
     for (uint32_t i = c->async_head; i != c->async_tail; i++) {
         struct shm_async e = c->async[i % SHM_ASYNC];
+
         if (e.element != element) {
             c->async[keep++ % SHM_ASYNC] = e;
         }

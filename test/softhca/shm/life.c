@@ -13,15 +13,19 @@
 uint64_t life_start_time(int32_t pid)
 {
     char path[64], text[1024];
+    int fd;
+    ssize_t n;
+    const char *field;
+
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return 0;
     }
-    ssize_t n = read(fd, text, sizeof(text) - 1);
+    n = read(fd, text, sizeof(text) - 1);
     close(fd);
     text[n > 0 ? n : 0] = 0;
-    const char *field = strrchr(text, ')'); /* the name may hold anything */
+    field = strrchr(text, ')'); /* the name may hold anything */
     for (int i = 0; field && i < 20; i++) {
         field = strchr(field + 1, ' ');
     }
@@ -31,15 +35,19 @@ uint64_t life_start_time(int32_t pid)
 static bool is_zombie(int32_t pid)
 {
     char path[64], text[512];
+    int fd;
+    ssize_t n;
+    const char *state;
+
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return errno == ENOENT; /* else it cannot be told, for want of descriptors: it lives */
     }
-    ssize_t n = read(fd, text, sizeof(text) - 1);
+    n = read(fd, text, sizeof(text) - 1);
     close(fd);
     text[n > 0 ? n : 0] = 0;
-    const char *state = strrchr(text, ')');
+    state = strrchr(text, ')');
     return state && state[1] && (state[2] == 'Z' || state[2] == 'X');
 }
 
@@ -47,6 +55,7 @@ static bool is_zombie(int32_t pid)
 static bool is_alive(int32_t pid, uint64_t start_time)
 {
     uint64_t now;
+
     if ((kill(pid, 0) != 0 && errno == ESRCH) || is_zombie(pid)) {
         return false;
     }
@@ -57,6 +66,7 @@ static bool is_alive(int32_t pid, uint64_t start_time)
 bool proc_is_alive(uint32_t proc)
 {
     int32_t pid = atomic_load(&shm.procs[proc].pid);
+
     if (pid == PROC_CLAIMED) {
         return true;
     }

@@ -23,6 +23,7 @@ static struct shm_thread *place_of(uint32_t id)
 static void thread_leave(void *slot)
 {
     struct shm_thread *t = slot;
+
     if (shm.head && atomic_load(&t->proc) == proc_self + 1) {
         atomic_store(&t->proc, 0);
     }
@@ -38,15 +39,17 @@ void thread_join(void)
 {
     for (uint32_t i = 0; i < SHM_THREADS; i++) {
         uint32_t free = 0;
+        uint32_t high, turn;
+
         if (!atomic_compare_exchange_strong(&shm.threads[i].proc, &free, proc_self + 1)) {
             continue;
         }
         atomic_store(&shm.threads[i].seq, 0);
-        uint32_t high = atomic_load(&shm.head->threads.high);
+        high = atomic_load(&shm.head->threads.high);
         while (high < i + 1 &&
                !atomic_compare_exchange_weak(&shm.head->threads.high, &high, i + 1)) {
         }
-        uint32_t turn = (atomic_load(&shm.threads[i].id) >> THREAD_INDEX_BITS) + 1;
+        turn = (atomic_load(&shm.threads[i].id) >> THREAD_INDEX_BITS) + 1;
         thread_self = turn << THREAD_INDEX_BITS | (i + 1);
         atomic_store(&shm.threads[i].id, thread_self);
         pthread_once(&exit_once, make_key);
@@ -66,6 +69,7 @@ static bool is_holder_dead(uint32_t holder)
 {
     struct shm_thread *t = place_of(holder);
     uint32_t proc = atomic_load(&t->proc);
+
     return proc == 0 || atomic_load(&t->id) != holder || !proc_is_alive(proc - 1);
 }
 
@@ -73,6 +77,7 @@ void lock_take_slow(struct lock *lock)
 {
     for (uint32_t i = 1;; i++) {
         uint32_t holder = atomic_load_explicit(&lock->holder, memory_order_relaxed);
+
         if (holder == 0) {
             if (lock_try(lock)) {
                 return;
@@ -91,6 +96,7 @@ void section_enter(void)
 {
     struct shm_thread *t = place_of(thread_id());
     uint64_t seq = atomic_load_explicit(&t->seq, memory_order_relaxed);
+
     atomic_exchange(&t->seq, seq + 1);
 }
 
@@ -98,14 +104,17 @@ void section_leave(void)
 {
     struct shm_thread *t = place_of(thread_self);
     uint64_t seq = atomic_load_explicit(&t->seq, memory_order_relaxed);
+
     atomic_store_explicit(&t->seq, seq + 1, memory_order_release);
 }
 
 static void wait_for_thread(struct shm_thread *t)
 {
     uint64_t seq = atomic_load(&t->seq);
+
     for (uint32_t i = 1; (seq & 1) && atomic_load(&t->seq) == seq; i++) {
         uint32_t proc = atomic_load(&t->proc);
+
         if (proc == 0 || (i % YIELDS_PER_CHECK == 0 && !proc_is_alive(proc - 1))) {
             return;
         }
@@ -115,11 +124,14 @@ static void wait_for_thread(struct shm_thread *t)
 
 void grace_wait(void)
 {
+    uint32_t high;
+    const struct shm_thread *self;
+
     if (skips_grace) {
         return;
     }
-    uint32_t high = atomic_load(&shm.head->threads.high);
-    const struct shm_thread *self = thread_self ? place_of(thread_self) : NULL;
+    high = atomic_load(&shm.head->threads.high);
+    self = thread_self ? place_of(thread_self) : NULL;
     atomic_thread_fence(memory_order_seq_cst);
     for (uint32_t i = 0; i < high; i++) {
         if (&shm.threads[i] != self) {

@@ -22,6 +22,7 @@ static long env_number(const char *const *names)
 {
     for (; *names; names++) {
         const char *value = getenv(*names);
+
         if (value && *value) {
             return strtol(value, NULL, 10);
         }
@@ -45,6 +46,7 @@ static long launcher_rank(void)
 {
     static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                         "SLURM_PROCID", NULL};
+
     return env_number(ranks);
 }
 
@@ -53,21 +55,24 @@ static uint32_t choose_host(long rank, uint32_t arrival)
 {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", NULL};
     uint32_t hosts = shm.head->conf.hosts;
-    long size = env_number(sizes);
+    long size = env_number(sizes), needed;
     const char *named = getenv("SOFTHCA_HOST");
+    uint32_t per_host;
+
     if (named && *named) {
         return (uint32_t)strtoul(named, NULL, 10) % hosts;
     }
     if (rank < 0) {
         return arrival % hosts;
     }
-    uint32_t per_host = shm.head->conf.per_host;
-    long needed = size > rank ? size : rank + 1;
+    per_host = shm.head->conf.per_host;
+    needed = size > rank ? size : rank + 1;
     if (per_host && needed > (long)hosts * per_host) {
         refuse(needed, hosts, per_host);
     }
     if (size > (long)hosts) {
         long block = (size + hosts - 1) / hosts;
+
         return (uint32_t)(rank / block) % hosts;
     }
     return (uint32_t)rank % hosts;
@@ -96,8 +101,10 @@ __attribute__((destructor)) static void detach(void)
 void proc_reap(void)
 {
     uint32_t high = atomic_load(&shm.head->procs.high);
+
     for (uint32_t i = 0; i < high; i++) {
         int32_t pid = atomic_load(&shm.procs[i].pid);
+
         if (i != proc_self && pid > 0 && !proc_is_alive(i) &&
             atomic_compare_exchange_strong(&shm.procs[i].pid, &pid, PROC_CLAIMED)) {
             give_slot(i);
@@ -118,8 +125,10 @@ static int claim_slot(uint32_t *slot)
 {
     for (uint32_t i = 0; i < SHM_PROCS; i++) {
         int32_t free = 0;
+
         if (atomic_compare_exchange_strong(&shm.procs[i].pid, &free, PROC_CLAIMED)) {
             uint32_t high = atomic_load(&shm.head->procs.high);
+
             while (high < i + 1 &&
                    !atomic_compare_exchange_weak(&shm.head->procs.high, &high, i + 1)) {
             }
@@ -135,18 +144,22 @@ static int take_slot(void)
 {
     uint32_t slot;
     int err = claim_slot(&slot);
+    struct shm_proc *p;
+    uint32_t arrival;
+    long rank;
+
     if (err) {
         return err;
     }
-    struct shm_proc *p = &shm.procs[slot];
+    p = &shm.procs[slot];
     p->generation++;
     p->start_time = life_start_time(getpid());
     p->pend_head[0] = p->pend_head[1] = SHM_NONE;
     atomic_store(&p->pending, 0);
     atomic_store(&p->mrs, 0);
     atomic_store(&p->locked_bytes, 0);
-    long rank = launcher_rank();
-    uint32_t arrival = rank < 0 ? atomic_fetch_add(&shm.head->arrived, 1) : 0;
+    rank = launcher_rank();
+    arrival = rank < 0 ? atomic_fetch_add(&shm.head->arrived, 1) : 0;
     p->host = choose_host(rank, arrival);
     p->rank = rank < 0 ? arrival : (uint32_t)rank;
     atomic_store(&p->pid, getpid());
@@ -161,10 +174,12 @@ static int take_slot(void)
 static int map_path(const char *path)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC);
+    int err;
+
     if (fd < 0) {
         return -errno;
     }
-    int err = shm_map(fd, 0, 0);
+    err = shm_map(fd, 0, 0);
     close(fd);
     return err;
 }
@@ -174,12 +189,14 @@ static int map_file(void)
     static bool registered;
     char path[256];
     const char *dir = getenv("SOFTHCA_DIR");
+    int err;
+
     if (!dir) {
         fprintf(stderr, "softhca: SOFTHCA_DIR is not set: start programs with softhca-run\n");
         return -ENODEV;
     }
     snprintf(path, sizeof(path), "%s/shm", dir);
-    int err = shm.head ? 0 : map_path(path);
+    err = shm.head ? 0 : map_path(path);
     if (err) {
         fprintf(stderr, "softhca: %s: %s: %s\n", path, strerror(-err),
                 shm_advice(err, "start programs with softhca-run of the same build"));
@@ -195,8 +212,10 @@ static int map_file(void)
 
 int proc_attach(const struct proc_hooks *hooks)
 {
+    int err;
+
     pthread_mutex_lock(&attach_mutex);
-    int err = 0;
+    err = 0;
     above = hooks;
     if (proc_self == SHM_NONE) {
         err = map_file();

@@ -17,6 +17,7 @@ struct shm shm;
 static void *part(uint64_t *next, uint64_t count, uint64_t size)
 {
     void *p = shm.base + *next;
+
     *next += (count * size + PAGE - 1) / PAGE * PAGE;
     return p;
 }
@@ -24,6 +25,7 @@ static void *part(uint64_t *next, uint64_t count, uint64_t size)
 static void lay_out(void)
 {
     uint64_t next = 0;
+
     shm.head = part(&next, 1, sizeof(*shm.head));
     shm.ports = part(&next, SHM_PORTS, sizeof(*shm.ports));
     shm.procs = part(&next, SHM_PROCS + 1, sizeof(*shm.procs));
@@ -45,15 +47,18 @@ static void lay_out(void)
 static void make_tables(void)
 {
     struct shm_head *h = shm.head;
+    uint64_t map;
+
     struct {
         struct shm_table *table;
         uint32_t slots;
+
     } all[] = {{&h->qps, SHM_QPS},
                {&h->cqs, SHM_CQS},
                {&h->srqs, SHM_SRQS},
                {&h->chans, SHM_CHANS},
                {&h->mrs, SHM_MRS}};
-    uint64_t map = shm.maps;
+    map = shm.maps;
     for (uint32_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         all[i].table->map = map;
         all[i].table->slots = all[i].slots;
@@ -64,6 +69,7 @@ static void make_tables(void)
 int shm_map(int fd, uint32_t create_gib, uint64_t wire_bytes)
 {
     struct stat st;
+
     if ((create_gib != 0 && ftruncate(fd, (off_t)create_gib << 30) != 0) || fstat(fd, &st) != 0) {
         return -errno;
     }
@@ -95,6 +101,7 @@ int shm_map(int fd, uint32_t create_gib, uint64_t wire_bytes)
 const char *shm_advice(int err, const char *otherwise)
 {
     static char text[128];
+
     snprintf(text, sizeof(text),
              "%u GiB of address space are needed: raise its limit (ulimit -v), or softhca-run "
              "--memory less",
@@ -112,6 +119,7 @@ int shm_slot_get(struct shm_table *table, uint32_t *index)
 {
     uint8_t *map = (uint8_t *)shm.base + table->map;
     int err = -ENOMEM;
+
     lock_take(&table->lock);
     for (uint32_t i = table->hint; i < table->slots; i++) {
         if (map[i] == 0) {
@@ -147,6 +155,7 @@ bool shm_slot_is_live(const struct shm_table *table, uint32_t index)
 uint64_t shm_random(uint64_t n)
 {
     uint64_t z = atomic_fetch_add(&shm.head->random, 0x9e3779b97f4a7c15ull);
+
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
     return n ? (z ^ (z >> 31)) % n : 0;
@@ -155,6 +164,7 @@ uint64_t shm_random(uint64_t n)
 uint64_t shm_now(void)
 {
     struct timespec t;
+
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
@@ -162,6 +172,7 @@ uint64_t shm_now(void)
 static uint32_t class_of(uint64_t bytes)
 {
     uint32_t c = SMALLEST_CLASS;
+
     while ((1ull << c) < bytes) {
         c++;
     }
@@ -171,6 +182,7 @@ static uint32_t class_of(uint64_t bytes)
 static bool has_room(uint64_t bytes)
 {
     struct statvfs vfs;
+
     return statvfs(shm.head->dir, &vfs) != 0 ||
            (uint64_t)vfs.f_bavail * vfs.f_frsize > bytes + (1 << 20);
 }
@@ -180,6 +192,8 @@ int shm_alloc(uint64_t bytes, uint64_t *offset)
     struct shm_arena *a = &shm.head->arena;
     uint32_t c = class_of(bytes);
     uint64_t size = 1ull << c;
+    uint64_t at;
+
     if (!has_room(bytes)) {
         fprintf(stderr,
                 "softhca: %s has no room for %llu bytes: enlarge it or name a larger folder "
@@ -188,7 +202,7 @@ int shm_alloc(uint64_t bytes, uint64_t *offset)
         return -ENOMEM;
     }
     lock_take(&a->lock);
-    uint64_t at = a->free[c];
+    at = a->free[c];
     if (size >= PAGE) {
         a->next = (a->next + PAGE - 1) / PAGE * PAGE;
     }
@@ -212,6 +226,7 @@ void shm_free(uint64_t offset, uint64_t bytes)
 {
     struct shm_arena *a = &shm.head->arena;
     uint32_t c = class_of(bytes);
+
     if (!offset) {
         return;
     }
