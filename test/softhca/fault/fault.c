@@ -36,8 +36,10 @@ static bool strikes(struct shm_fault *f)
 static struct shm_fault *next_rule(uint32_t *i, const struct event *e, uint64_t now)
 {
     uint32_t high = atomic_load_explicit(&shm.head->faults, memory_order_acquire);
+
     while (*i < high) {
         struct shm_fault *f = &shm.faults[(*i)++];
+
         if (atomic_load_explicit(&f->kind, memory_order_acquire) && is_meant(f, e, now)) {
             return f;
         }
@@ -49,6 +51,7 @@ static enum fate search(const struct shm_qp *source, const struct event *e)
 {
     uint64_t now = shm_now();
     struct shm_fault *f;
+
     for (uint32_t i = 0; (f = next_rule(&i, e, now));) {
         switch (atomic_load_explicit(&f->kind, memory_order_relaxed)) {
         case FAULT_KILL:
@@ -87,14 +90,16 @@ static bool is_up(uint32_t port)
 
 enum fate fault_fate(const struct shm_qp *source, uint32_t port, const struct shm_wqe *wqe)
 {
+    struct event e;
+
     if (!is_up(source->port) || !is_up(port)) {
         return FATE_LOSE;
     }
     if (atomic_load_explicit(&shm.head->faults, memory_order_relaxed) == 0) {
         return FATE_DELIVER;
     }
-    struct event e = {source->proc, shm.ports[source->port].host, shm.ports[port].host,
-                      takes_receive(wqe->opcode)};
+    e = (struct event){source->proc, shm.ports[source->port].host, shm.ports[port].host,
+                       takes_receive(wqe->opcode)};
     return search(source, &e);
 }
 
@@ -103,6 +108,7 @@ uint64_t fault_delay(const struct shm_qp *source)
     struct event e = {source->proc, shm.ports[source->port].host, SHM_NONE, false};
     uint64_t now = shm_now(), delay = 0;
     struct shm_fault *f;
+
     for (uint32_t i = 0; (f = next_rule(&i, &e, now));) {
         if (atomic_load_explicit(&f->kind, memory_order_relaxed) == FAULT_SLOW && strikes(f)) {
             delay = delay > f->delay_ns ? delay : f->delay_ns;
@@ -113,16 +119,21 @@ uint64_t fault_delay(const struct shm_qp *source)
 
 int fault_register(uint64_t length)
 {
+    const struct shm_proc *self;
+    struct event e;
+    uint64_t now;
+    struct shm_fault *f;
+
     if (atomic_load_explicit(&shm.head->faults, memory_order_relaxed) == 0) {
         return 0;
     }
-    const struct shm_proc *self = &shm.procs[proc_self];
-    struct event e = {proc_self, self->host, SHM_NONE, false};
-    uint64_t now = shm_now();
-    struct shm_fault *f;
+    self = &shm.procs[proc_self];
+    e = (struct event){proc_self, self->host, SHM_NONE, false};
+    now = shm_now();
     for (uint32_t i = 0; (f = next_rule(&i, &e, now));) {
         uint32_t kind = atomic_load_explicit(&f->kind, memory_order_relaxed);
         bool is_over = kind == FAULT_LIMIT && atomic_load(&self->locked_bytes) + length > f->bytes;
+
         if ((kind == FAULT_REFUSE || is_over) && strikes(f)) {
             return ENOMEM;
         }

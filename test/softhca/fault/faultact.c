@@ -24,6 +24,7 @@ static bool is_quiet;
 __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 {
     va_list args;
+
     if (is_quiet) {
         return;
     }
@@ -46,9 +47,11 @@ static int kill_processes(const struct shm_fault *f)
 {
     uint32_t high = atomic_load(&shm.head->procs.high);
     int killed = 0;
+
     for (uint32_t i = 0; i < high; i++) {
         const struct shm_proc *p = &shm.procs[i];
         int32_t pid = atomic_load(&p->pid);
+
         if (pid > 0 && proc_is_alive(i) && matches(f->rank, p->rank) && matches(f->host, p->host) &&
             kill(pid, SIGKILL) == 0) {
             say("softhca: fault %s: killed process %d (rank %u, host %u)\n", f->text, pid, p->rank,
@@ -63,8 +66,10 @@ static int kill_processes(const struct shm_fault *f)
 static void raise_event(const struct shm_port *port, uint32_t type)
 {
     uint32_t high = atomic_load(&shm.head->chans.high);
+
     for (uint32_t i = 0; i < high; i++) {
         const struct shm_chan *c = &shm.chans[i];
+
         if (atomic_load(&c->used) && c->is_async && c->host == port->host && c->hca == port->hca) {
             chan_signal_async(i, type, 0, port->num);
         }
@@ -82,6 +87,7 @@ static void change_ports(const struct shm_fault *f)
 {
     for (uint32_t i = 0; i < shm.head->port_count; i++) {
         struct shm_port *port = &shm.ports[i];
+
         if (!matches(f->host, port->host) || !matches(f->hca, port->hca) ||
             !matches(f->port, port->num)) {
             continue;
@@ -98,6 +104,7 @@ static void clear_all(void)
 {
     const struct shm_fault up = {
         .kind = FAULT_UP, .host = SHM_NONE, .hca = SHM_NONE, .port = SHM_NONE};
+
     for (uint32_t i = 0; i < SHM_FAULTS; i++) {
         atomic_store(&shm.faults[i].kind, FAULT_NONE);
         actions[i].when = 0;
@@ -110,13 +117,16 @@ static void clear_all(void)
 static int add_rule(const struct shm_fault *f)
 {
     static uint32_t last;
+
     for (uint32_t i = 0; i < SHM_FAULTS; i++) {
         uint32_t at = (last + i) % SHM_FAULTS;
         struct shm_fault *rule = &shm.faults[at];
+        struct shm_fault next;
+
         if (atomic_load(&rule->kind) && rule->until > shm_now()) {
             continue;
         }
-        struct shm_fault next = *f;
+        next = *f;
         next.kind = FAULT_NONE;
         next.from = shm_now() + f->in_ns;
         next.until = f->for_ns ? next.from + f->for_ns : TIME_NEVER;
@@ -152,6 +162,7 @@ int faultact_begin(const struct shm_fault *f)
 static void act(struct action *a)
 {
     struct shm_fault f = a->f;
+
     a->when = 0;
     switch (f.kind) {
     case FAULT_KILL:
@@ -166,6 +177,7 @@ static void act(struct action *a)
         change_ports(&f);
         if (f.kind == FAULT_DOWN && f.for_ns) {
             uint64_t for_ns = f.for_ns;
+
             f.kind = FAULT_UP;
             schedule(&f, for_ns); /* into the place that has just become free */
             f.kind = FAULT_DOWN;
@@ -177,6 +189,7 @@ static void act(struct action *a)
 uint64_t faultact_run(void)
 {
     uint64_t next = TIME_NEVER, now = shm_now();
+
     for (uint32_t i = 0; i < SHM_FAULTS; i++) {
         if (actions[i].when && actions[i].when <= now) {
             act(&actions[i]);
@@ -195,6 +208,7 @@ void faultact_report(void)
     for (uint32_t i = 0; i < SHM_FAULTS; i++) {
         struct shm_fault *f = &shm.faults[i];
         uint64_t hits = atomic_load(&f->hits);
+
         if (atomic_load(&f->kind)) {
             say("softhca: fault %s: hit %llu of %llu\n", f->text,
                 (unsigned long long)(hits < f->count ? hits : f->count),

@@ -94,6 +94,7 @@ struct reader {
 __attribute__((format(printf, 2, 3))) static int refuse(struct reader *r, const char *format, ...)
 {
     va_list args;
+
     va_start(args, format);
     vsnprintf(r->why, r->size, format, args);
     va_end(args);
@@ -106,6 +107,7 @@ static int find(struct reader *r, const char *what, struct names names, const ch
     size_t row;
     const char *nearest;
     bool is_exact = names_find(&names, name, &row, &nearest);
+
     return is_exact ? (int)row
                     : refuse(r, "unknown %s '%s', the nearest is '%s'", what, name, nearest);
 }
@@ -120,6 +122,7 @@ static int read_scaled(const char *text, const struct unit *units, size_t n, uin
 {
     char *end;
     double number = strtod(text, &end);
+
     if (!isdigit((unsigned char)text[0])) {
         return -EINVAL;
     }
@@ -139,6 +142,7 @@ static int read_value(struct reader *r, const struct key *key, const char *text,
         {"", 1}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"T", 1ull << 40}};
     static const struct unit chance[] = {{"", FAULT_ALWAYS}};
     char *end;
+
     switch (key->value) {
     case VALUE_TIME:
         return read_scaled(text, times, COUNT_OF(times), value)
@@ -155,6 +159,7 @@ static int read_value(struct reader *r, const struct key *key, const char *text,
                    : 0;
     case VALUE_EVENT: {
         int row = find(r, "event", NAMES(events), text);
+
         *value = row < 0 ? 0 : events[row].type;
         return row < 0 ? row : 0;
     }
@@ -169,6 +174,7 @@ static int read_value(struct reader *r, const struct key *key, const char *text,
 static int check_number(struct reader *r, const struct key *key, uint64_t value)
 {
     const struct shm_conf *c = r->conf;
+
     if ((key->bit & (HOST | TO)) && value >= c->hosts) {
         return refuse(r, "%s=%u: there are hosts 0 to %u", key->name, (uint32_t)value,
                       c->hosts - 1);
@@ -187,26 +193,31 @@ static int read_pair(struct reader *r, const struct kind *kind, char *pair, uint
 {
     uint64_t value = 0;
     char *text = strchr(pair, '=');
+    int row;
+    const struct key *key;
+    int err;
+    void *field;
+
     if (text) {
         *text++ = 0;
     }
-    int row = find(r, "key", NAMES(keys), pair);
+    row = find(r, "key", NAMES(keys), pair);
     if (row < 0) {
         return row;
     }
-    const struct key *key = &keys[row];
+    key = &keys[row];
     if (!(kind->keys & key->bit)) {
         return refuse(r, "%s takes no %s", kind->name, key->name);
     }
     if (!text || !*text || (*given & key->bit)) {
         return refuse(r, "%s wants one %s=VALUE", kind->name, key->name);
     }
-    int err = read_value(r, key, text, &value);
+    err = read_value(r, key, text, &value);
     err = err ? err : check_number(r, key, value);
     if (err) {
         return err;
     }
-    void *field = (char *)r->f + key->offset;
+    field = (char *)r->f + key->offset;
     if (key->width == 4) {
         *(uint32_t *)field = (uint32_t)value;
     } else {
@@ -220,15 +231,19 @@ static int read_all(struct reader *r, char *text)
 {
     char *pairs = strchr(text, ':'), *rest = NULL;
     uint32_t given = 0;
+    int row;
+    const struct kind *kind;
+    int err;
+
     if (pairs) {
         *pairs++ = 0;
     }
-    int row = find(r, "fault", NAMES(kinds), text);
+    row = find(r, "fault", NAMES(kinds), text);
     if (row < 0) {
         return row;
     }
-    const struct kind *kind = &kinds[row];
-    int err = 0;
+    kind = &kinds[row];
+    err = 0;
     for (char *p = pairs ? strtok_r(pairs, ",", &rest) : NULL; p && !err;
          p = strtok_r(NULL, ",", &rest)) {
         err = read_pair(r, kind, p, &given);
@@ -253,6 +268,7 @@ int fault_parse(const char *text, const struct shm_conf *conf, struct shm_fault 
 {
     struct reader r = {conf, f, why, size};
     char copy[FAULT_TEXT];
+
     memset(f, 0, sizeof(*f));
     f->rank = f->host = f->to = f->hca = f->port = SHM_NONE;
     f->chance = FAULT_ALWAYS;
