@@ -11,6 +11,7 @@ static void moved(uint32_t owner, uint64_t when)
 static struct wire_net the_net(void)
 {
     struct shm_wire *w = shm.wire;
+
     return (struct wire_net){.clock = &w->clock,
                              .links = w->links,
                              .lanes = w->lanes,
@@ -26,6 +27,7 @@ uint32_t wire_path(uint32_t from, uint32_t to, uint16_t lid, uint32_t links[WIRE
 {
     const struct shm_wire *w = shm.wire;
     uint32_t n = 0;
+
     if (from == to) {
         return 0;
     }
@@ -41,6 +43,7 @@ uint32_t wire_path(uint32_t from, uint32_t to, uint16_t lid, uint32_t links[WIRE
         uint16_t goal = lid ? lid : shm.ports[to].lid;
         const uint32_t *cell = (const uint32_t *)(const void *)(shm.base + w->cells) +
                                ((uint64_t)w->leaf[from] * w->columns + w->column[goal]) * w->width;
+
         for (uint32_t i = 0; i < w->width && cell[i]; i++) {
             links[n++] = cell[i] - 1;
         }
@@ -72,15 +75,18 @@ bool wire_start(uint32_t index, struct shm_wqe *wqe, uint64_t now)
                              .bytes = wqe->length,
                              .limit = shm.wire->limit,
                              .links = links};
+    struct wire_net net;
+
     r.hops = wire_path(source->port, to, av->dlid, links);
     if (wqe->opcode == IBV_WR_RDMA_READ && to != SHM_NONE) {
         uint16_t back = (uint16_t)(shm.ports[source->port].lid + av->path_bits);
+
         r.reads = true;
         r.back_gate = to;
         r.hops = wire_path(to, source->port, back, links);
     }
     r.latency = latency(r.hops);
-    struct wire_net net = the_net();
+    net = the_net();
     lock_take(&shm.wire->lock);
     wqe->wire = wire_net_send(&net, &r, now);
     lock_drop(&shm.wire->lock);
@@ -91,8 +97,10 @@ bool wire_start(uint32_t index, struct shm_wqe *wqe, uint64_t now)
 bool wire_look(uint32_t index, struct shm_wqe *wqe, uint64_t now, struct wire_times *times)
 {
     struct wire_net net = the_net();
+    bool lands;
+
     lock_take(&shm.wire->lock);
-    bool lands = wire_net_look(&net, wqe->wire, index, now, &times->land);
+    lands = wire_net_look(&net, wqe->wire, index, now, &times->land);
     lock_drop(&shm.wire->lock);
     times->recv = times->done = times->land;
     if (lands && wqe->opcode == IBV_WR_RDMA_READ) {
@@ -106,6 +114,7 @@ bool wire_look(uint32_t index, struct shm_wqe *wqe, uint64_t now, struct wire_ti
 void wire_forget(uint32_t index, struct shm_wqe *wqe)
 {
     struct wire_net net = the_net();
+
     lock_take(&shm.wire->lock);
     wire_net_forget(&net, wqe->wire, index);
     lock_drop(&shm.wire->lock);
@@ -115,8 +124,10 @@ void wire_forget(uint32_t index, struct shm_wqe *wqe)
 void wire_drop(uint32_t index)
 {
     struct shm_qp *qp = &shm.qps[index];
+
     for (; qp->sq_landed < qp->sq_started; qp->sq_landed++) {
         struct shm_wqe *wqe = shm_at(&qp->sq, qp->sq_landed);
+
         if (wqe->timed == WQE_ON_WIRE) {
             wire_forget(index, wqe);
         }

@@ -29,6 +29,7 @@ static uint32_t rise(struct wire_net *net, uint32_t place, uint32_t id)
 static uint32_t sink(struct wire_net *net, uint32_t place, uint32_t id)
 {
     uint32_t events = net->clock->events, child;
+
     while ((child = 2 * place + 1) < events) {
         if (child + 1 < events && is_before(net, net->heap[child + 1], net->heap[child])) {
             child++;
@@ -46,6 +47,7 @@ static uint32_t sink(struct wire_net *net, uint32_t place, uint32_t id)
 static void heap_put(struct wire_net *net, uint32_t id)
 {
     uint32_t place = net->messages[id].heap;
+
     if (place == WIRE_NONE) {
         place = net->clock->events++;
     }
@@ -56,6 +58,7 @@ static void heap_drop(struct wire_net *net, uint32_t id)
 {
     uint32_t place = net->messages[id].heap;
     uint32_t last = net->heap[--net->clock->events];
+
     net->messages[id].heap = WIRE_NONE;
     if (last != id) {
         net->messages[last].heap = place;
@@ -72,6 +75,7 @@ static void schedule(struct wire_net *net, uint32_t id, uint64_t when)
 {
     struct wire_message *m = &net->messages[id];
     bool is_sooner = m->heap == WIRE_NONE || when < m->when;
+
     m->when = when;
     heap_put(net, id);
     if (is_sooner && net->moved && !m->forgotten) {
@@ -93,11 +97,13 @@ static void settle(struct wire_net *net, struct wire_message *m, uint64_t now)
 static void share_out(struct wire_net *net, uint32_t id, uint64_t now)
 {
     struct wire_message *m = &net->messages[id];
+
     settle(net, m, now);
     m->rate = m->limit;
     for (uint32_t h = 0; h < m->hops; h++) {
         const struct wire_link *l = &net->links[m->link[h]];
         double share = l->rate / l->flows;
+
         m->rate = share < m->rate ? share : m->rate;
     }
     schedule(net, id, now + (uint64_t)ceil(m->left / m->rate));
@@ -116,6 +122,7 @@ static uint32_t *before_of(struct wire_net *net, uint32_t place)
 static void share_out_link(struct wire_net *net, uint32_t link, uint64_t now)
 {
     uint32_t place = net->links[link].first;
+
     while (place) {
         share_out(net, (place - 1) / WIRE_HOPS, now);
         place = *after_of(net, place);
@@ -127,6 +134,7 @@ static void join_link(struct wire_net *net, uint32_t id, uint32_t hop)
     struct wire_message *m = &net->messages[id];
     struct wire_link *l = &net->links[m->link[hop]];
     uint32_t place = id * WIRE_HOPS + hop + 1;
+
     m->before[hop] = 0;
     m->after[hop] = l->first;
     if (l->first) {
@@ -142,6 +150,7 @@ static void leave_link(struct wire_net *net, const struct wire_message *m, uint3
 {
     struct wire_link *l = &net->links[m->link[hop]];
     uint32_t before = m->before[hop], after = m->after[hop];
+
     if (before) {
         *after_of(net, before) = after;
     } else {
@@ -168,6 +177,7 @@ static void pop(struct wire_net *net, struct wire_lane *lane, uint64_t now)
     lane->head = net->messages[lane->head - 1].next;
     while (lane->head && net->messages[lane->head - 1].forgotten) {
         uint32_t dropped = lane->head - 1;
+
         lane->head = net->messages[dropped].next;
         put_free(net, dropped);
     }
@@ -182,6 +192,7 @@ static void push(struct wire_net *net, uint32_t id, uint64_t now)
 {
     struct wire_message *m = &net->messages[id];
     struct wire_lane *lane = lane_of(net, m);
+
     m->next = 0;
     m->stage = WIRE_QUEUED;
     if (lane->tail) {
@@ -197,6 +208,7 @@ static void arrive(struct wire_net *net, uint32_t id, uint64_t now)
 {
     struct wire_message *m = &net->messages[id];
     struct wire_lane *lane = lane_of(net, m);
+
     m->stage = WIRE_LANDED;
     m->when = now + m->latency;
     if (net->moved && !m->forgotten) {
@@ -211,6 +223,7 @@ static void arrive(struct wire_net *net, uint32_t id, uint64_t now)
 static uint64_t turn_bytes(const struct wire_net *net, const struct wire_message *m)
 {
     uint64_t burst = net->clock->burst;
+
     return burst && burst < m->bytes ? burst : m->bytes;
 }
 
@@ -219,6 +232,7 @@ static void flow(struct wire_net *net, uint32_t id, uint64_t now)
 {
     struct wire_message *m = &net->messages[id];
     uint64_t bytes = turn_bytes(net, m);
+
     m->left = (double)bytes;
     m->bytes -= bytes;
     m->rate = 0;
@@ -244,6 +258,7 @@ static bool has_turn(const struct wire_clock *c, const struct wire_gate *gate)
 static void count_run(struct wire_net *net, struct wire_gate *gate, const struct wire_message *m)
 {
     uint64_t before = gate->last == m->owner + 1 ? gate->run : 0;
+
     gate->run = gate->head ? before + turn_bytes(net, m) : 0;
     gate->last = m->owner + 1;
     if (gate->run > net->clock->longest) {
@@ -256,6 +271,7 @@ static void serve(struct wire_net *net, struct wire_gate *gate, uint64_t now)
 {
     while (gate->head && has_turn(net->clock, gate)) {
         uint32_t id = gate->head - 1;
+
         gate->head = net->messages[id].turn;
         gate->bursts++;
         count_run(net, gate, &net->messages[id]);
@@ -268,6 +284,7 @@ static void stand_in(struct wire_net *net, uint32_t id)
 {
     struct wire_message *m = &net->messages[id];
     struct wire_gate *gate = &net->gates[m->gate];
+
     m->stage = WIRE_TURNING;
     m->turn = 0;
     if (gate->head) {
@@ -282,6 +299,7 @@ static void end_flow(struct wire_net *net, uint32_t id, uint64_t now)
 {
     struct wire_message *m = &net->messages[id];
     struct wire_gate *gate = &net->gates[m->gate];
+
     settle(net, m, now);
     gate->bursts--;
     for (uint32_t h = 0; h < m->hops; h++) {
@@ -302,6 +320,7 @@ static void end_flow(struct wire_net *net, uint32_t id, uint64_t now)
 static void turn_round(struct wire_net *net, uint32_t id, uint64_t now)
 {
     struct wire_message *m = &net->messages[id];
+
     pop(net, lane_of(net, m), now);
     m->reads = false;
     m->lane = 1;
@@ -324,13 +343,16 @@ static void leave(struct wire_net *net, uint32_t id, uint64_t now)
 static void begin(struct wire_net *net, uint32_t id, uint64_t now)
 {
     struct wire_message *m = &net->messages[id];
+    struct wire_gate *gate;
+    uint64_t start;
+
     if (m->ready > now) {
         m->stage = WIRE_COMING;
         schedule(net, id, m->ready);
         return;
     }
-    struct wire_gate *gate = &net->gates[m->gate];
-    uint64_t start = gate->open > now ? gate->open : now;
+    gate = &net->gates[m->gate];
+    start = gate->open > now ? gate->open : now;
     gate->open = start + net->clock->gap;
     m->stage = WIRE_GATED;
     schedule(net, id, start);
@@ -355,9 +377,11 @@ static void handle(struct wire_net *net, uint32_t id, uint64_t now)
 static void recover(struct wire_net *net)
 {
     struct wire_clock *c = net->clock;
+
     c->events = c->free = 0;
     for (uint32_t i = 0; i < c->used; i++) {
         struct wire_message *m = &net->messages[i];
+
         for (uint32_t h = 0; h < m->hops && m->stage == WIRE_FLOWING; h++) {
             net->links[m->link[h]].flows = 0;
             net->links[m->link[h]].first = 0;
@@ -385,9 +409,11 @@ static void enter(struct wire_net *net)
 static void catch_up(struct wire_net *net, uint64_t now)
 {
     struct wire_clock *c = net->clock;
+
     while (c->events && net->messages[net->heap[0]].when <= now) {
         uint32_t id = net->heap[0];
         uint64_t when = net->messages[id].when;
+
         c->now = when > c->now ? when : c->now;
         heap_drop(net, id);
         handle(net, id, c->now);
@@ -406,6 +432,7 @@ static uint32_t take_free(struct wire_net *net)
 {
     struct wire_clock *c = net->clock;
     uint32_t id = c->free ? c->free - 1 : c->used;
+
     if (c->free) {
         c->free = net->messages[id].next;
     } else if (c->used < net->room) {
@@ -418,11 +445,14 @@ static uint32_t take_free(struct wire_net *net)
 
 uint32_t wire_net_send(struct wire_net *net, const struct wire_request *request, uint64_t now)
 {
+    uint32_t id;
+
     enter(net);
     catch_up(net, now);
-    uint32_t id = take_free(net);
+    id = take_free(net);
     if (id != WIRE_NONE) {
         struct wire_message *m = &net->messages[id];
+
         m->owner = request->owner;
         m->gate = request->gate;
         m->back_gate = request->back_gate;
@@ -447,11 +477,13 @@ bool wire_net_look(struct wire_net *net, uint32_t message, uint32_t owner, uint6
                    uint64_t *when)
 {
     struct wire_message *m = &net->messages[message];
+    bool is_taken, lands, waits;
+
     enter(net);
     catch_up(net, now);
-    bool is_taken = m->stage == WIRE_FREE || m->owner != owner;
-    bool lands = m->stage == WIRE_LANDED && !is_taken;
-    bool waits = m->stage == WIRE_QUEUED || m->stage == WIRE_TURNING;
+    is_taken = m->stage == WIRE_FREE || m->owner != owner;
+    lands = m->stage == WIRE_LANDED && !is_taken;
+    waits = m->stage == WIRE_QUEUED || m->stage == WIRE_TURNING;
     *when = is_taken ? now : waits ? WIRE_NEVER : m->when;
     if (m->stage == WIRE_FLOWING && !is_taken) {
         *when += (uint64_t)((double)m->bytes / m->limit); /* the least that the other bursts take */
@@ -466,6 +498,7 @@ bool wire_net_look(struct wire_net *net, uint32_t message, uint32_t owner, uint6
 void wire_net_forget(struct wire_net *net, uint32_t message, uint32_t owner)
 {
     struct wire_message *m = &net->messages[message];
+
     enter(net);
     if (m->stage != WIRE_FREE && m->owner == owner) {
         m->forgotten = true;
