@@ -43,8 +43,10 @@ static int make_name(const char *path, struct sockaddr_un *name)
 static int dial(const struct sockaddr_un *name)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
     if (fd >= 0 && connect(fd, (const struct sockaddr *)name, sizeof(*name)) != 0) {
         int err = errno;
+
         close(fd);
         errno = err;
         return -1;
@@ -57,6 +59,7 @@ static void remove_stale(const struct sockaddr_un *name)
 {
     struct stat st;
     int fd = dial(name);
+
     if (fd >= 0) {
         close(fd);
     } else if (errno == ECONNREFUSED && lstat(name->sun_path, &st) == 0 && S_ISSOCK(st.st_mode)) {
@@ -68,14 +71,16 @@ int control_open(const char *path)
 {
     struct sockaddr_un name;
     int err = make_name(path, &name);
+    mode_t before;
+    bool is_bound;
+
     if (err) {
         return err;
     }
     remove_stale(&name);
-    mode_t before = umask(077);
+    before = umask(077);
     listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool is_bound =
-        listener >= 0 && bind(listener, (const struct sockaddr *)&name, sizeof(name)) == 0;
+    is_bound = listener >= 0 && bind(listener, (const struct sockaddr *)&name, sizeof(name)) == 0;
     err = is_bound && listen(listener, BACKLOG) == 0 ? 0 : -errno;
     umask(before);
     if (err) {
@@ -108,22 +113,27 @@ void control_remove(void)
 static void show(FILE *out)
 {
     uint32_t high = atomic_load(&shm.head->procs.high);
+
     for (uint32_t i = 0; i < high; i++) {
         const struct shm_proc *p = &shm.procs[i];
         int32_t pid = atomic_load(&p->pid);
+
         if (pid > 0 && proc_is_alive(i)) {
             fprintf(out, "process %d rank %u host %u\n", pid, p->rank, p->host);
         }
     }
     for (uint32_t i = 0; i < shm.head->port_count; i++) {
         const struct shm_port *p = &shm.ports[i];
+
         fprintf(out, "port host %u softhca%u/%u %s\n", p->host, p->hca, p->num,
                 atomic_load(&p->state) == IBV_PORT_ACTIVE ? "active" : "down");
     }
     for (uint32_t i = 0; i < SHM_FAULTS; i++) {
         struct shm_fault *f = &shm.faults[i];
+
         if (atomic_load(&f->kind)) {
             uint64_t hits = atomic_load(&f->hits);
+
             fprintf(out, "fault %s hit %llu of %llu\n", f->text,
                     (unsigned long long)(hits < f->count ? hits : f->count),
                     (unsigned long long)atomic_load(&f->seen));
@@ -135,6 +145,7 @@ static void obey(const char *line, FILE *out)
 {
     struct shm_fault f;
     char why[256];
+
     if (fault_parse(line, conf, &f, why, sizeof(why)) != 0) {
         fprintf(out, "error: fault '%.128s': %s\n", line, why);
     } else if (f.kind == FAULT_SHOW) {
@@ -155,13 +166,16 @@ static void serve(void)
     struct timeval patience = {.tv_sec = PATIENCE_S};
     char line[2 * FAULT_TEXT];
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    FILE *in;
+    FILE *out;
+
     if (fd < 0) {
         return;
     }
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-    FILE *in = fdopen(fd, "r");
-    FILE *out = fdopen(fcntl(fd, F_DUPFD_CLOEXEC, 0), "w");
+    in = fdopen(fd, "r");
+    out = fdopen(fcntl(fd, F_DUPFD_CLOEXEC, 0), "w");
     while (in && out && fgets(line, sizeof(line), in)) {
         line[strcspn(line, "\n")] = 0;
         obey(line, out);
@@ -185,6 +199,7 @@ static void *control_main(void *unused)
         uint64_t next = faultact_run(), now = shm_now();
         uint64_t ms = next <= now ? 0 : (next - now) / 1000000 + 1;
         struct pollfd fds[2] = {{ends[0], POLLIN, 0}, {listener, POLLIN, 0}};
+
         poll(fds, 2, ms > LONGEST_MS ? LONGEST_MS : (int)ms);
         if (fds[0].revents) {
             return NULL;
@@ -198,13 +213,15 @@ static void *control_main(void *unused)
 int control_start(const struct shm_conf *of_run)
 {
     sigset_t all, before;
+    int err;
+
     conf = of_run;
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return -errno;
     }
     sigfillset(&all); /* the main thread forwards signals; a client that hangs up is no reason */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int err = -pthread_create(&thread, NULL, control_main, NULL);
+    err = -pthread_create(&thread, NULL, control_main, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     has_thread = err == 0;
     return err;
@@ -225,6 +242,7 @@ static bool print_answer(FILE *in)
 {
     char line[512];
     bool is_error = false;
+
     while (fgets(line, sizeof(line), in)) {
         if (line[0] == '\n') {
             return !is_error;
@@ -243,22 +261,27 @@ static bool print_answer(FILE *in)
 int control_tell(const char *path, char **faults)
 {
     struct sockaddr_un name;
+    int fd;
+    FILE *in;
+    int code;
+
     if (make_name(path, &name) != 0) {
         return 2;
     }
-    int fd = dial(&name);
-    FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
+    fd = dial(&name);
+    in = fd < 0 ? NULL : fdopen(fd, "r");
     if (!in) {
         fprintf(stderr, "softhca-run: --tell %s: %s; is softhca-run --control %s running?\n", path,
                 strerror(errno), path);
         return 2;
     }
-    int code = 0;
+    code = 0;
     for (; *faults && code == 0; faults++) {
         size_t length = strlen(*faults);
         bool is_said = !strchr(*faults, '\n') && length < FAULT_TEXT &&
                        send(fd, *faults, length, MSG_NOSIGNAL) == (ssize_t)length &&
                        send(fd, "\n", 1, MSG_NOSIGNAL) == 1;
+
         if (!is_said) {
             fprintf(stderr, "softhca-run: fault '%.32s...' is longer than %d characters\n", *faults,
                     FAULT_TEXT - 1);

@@ -9,6 +9,7 @@
 static void add_gid(struct shm_port *p, uint64_t prefix, uint64_t id, uint8_t type)
 {
     union ibv_gid *g = &p->gid[p->gids];
+
     g->global.subnet_prefix = htobe64(prefix);
     g->global.interface_id = htobe64(id);
     p->gid_type[p->gids] = type;
@@ -20,6 +21,7 @@ static void add_roce_gids(struct shm_port *p, uint32_t index)
 {
     const uint64_t link_local = 0xfe80ull << 48, mapped = 0xffffull << 32;
     uint32_t ipv4 = 10u << 24 | (index + 1);
+
     add_gid(p, link_local, p->guid ^ 0x0200000000000000ull, IBV_GID_TYPE_ROCE_V1);
     add_gid(p, link_local, p->guid ^ 0x0200000000000000ull, IBV_GID_TYPE_ROCE_V2);
     add_gid(p, 0, mapped | ipv4, IBV_GID_TYPE_ROCE_V1);
@@ -48,6 +50,8 @@ static void take_port(struct shm_port *p, uint32_t index, const struct ibshift_p
 static void make_port(struct shm_port *p, uint32_t index)
 {
     const struct shm_conf *conf = &shm.head->conf;
+    uint32_t first;
+
     p->num = index % conf->ports + 1;
     p->hca = index / conf->ports % conf->hcas;
     p->host = index / conf->ports / conf->hcas;
@@ -58,13 +62,14 @@ static void make_port(struct shm_port *p, uint32_t index)
         add_roce_gids(p, index);
         return;
     }
-    uint32_t first = ((SHM_FIRST_LID - 1) >> conf->lmc << conf->lmc) + (1u << conf->lmc);
+    first = ((SHM_FIRST_LID - 1) >> conf->lmc << conf->lmc) + (1u << conf->lmc);
     give_lids(p, index, first + (index << conf->lmc));
 }
 
 static bool needs_grh(const struct shm_port *p)
 {
     const struct shm_conf *conf = &shm.head->conf;
+
     return conf->link == IBV_LINK_LAYER_ETHERNET || conf->grh == PORTS_ALL ||
            (conf->grh == PORTS_ODD && p->host % 2 == 1);
 }
@@ -72,6 +77,7 @@ static bool needs_grh(const struct shm_port *p)
 static void give_keys(struct shm_port *p)
 {
     const struct shm_conf *conf = &shm.head->conf;
+
     if (conf->link == IBV_LINK_LAYER_ETHERNET) {
         p->pkey[0] = 0xffff; /* there are no partitions, and every port says so */
         return;
@@ -82,6 +88,7 @@ static void give_keys(struct shm_port *p)
 void fabric_make_ports(const struct place *place)
 {
     const struct shm_conf *conf = &shm.head->conf;
+
     shm.head->port_count = conf->hosts * conf->hcas * conf->ports;
     for (uint32_t i = 0; i < SHM_LIDS; i++) {
         shm.head->lid_port[i] = SHM_NONE;

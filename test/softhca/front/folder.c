@@ -35,10 +35,12 @@ static void empty(int folder);
 
 static void remove_entry(int folder, const char *name)
 {
+    int inner;
+
     if (unlinkat(folder, name, 0) == 0 || errno == ENOENT) {
         return;
     }
-    int inner = openat(folder, name, OPEN_FOLDER);
+    inner = openat(folder, name, OPEN_FOLDER);
     if (inner >= 0) {
         empty(inner);
         close(inner);
@@ -52,6 +54,7 @@ static void empty(int folder)
     int listed = openat(folder, ".", OPEN_FOLDER);
     DIR *d = listed < 0 ? NULL : fdopendir(listed);
     struct dirent *e;
+
     while (d && (e = readdir(d))) {
         if (!is_dots(e->d_name) && strcmp(e->d_name, SHARED) != 0) {
             remove_entry(folder, e->d_name);
@@ -79,6 +82,7 @@ static bool is_own_run(int folder, int file)
 {
     struct stat of_folder, of_file;
     uint64_t magic = 0;
+
     return fstat(folder, &of_folder) == 0 && of_folder.st_uid == geteuid() &&
            fstat(file, &of_file) == 0 && of_file.st_uid == geteuid() && S_ISREG(of_file.st_mode) &&
            pread(file, &magic, sizeof(magic), offsetof(struct shm_head, magic)) == sizeof(magic) &&
@@ -91,6 +95,7 @@ static void sweep(const char *name)
     int folder = openat(base_fd, name, OPEN_FOLDER);
     int file =
         folder < 0 ? -1 : openat(folder, SHARED, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
     if (file >= 0 && is_own_run(folder, file) && flock(file, LOCK_EX | LOCK_NB) == 0) {
         remove_folder(base_fd, folder, name);
     }
@@ -107,6 +112,7 @@ static void sweep_all(void)
     int listed = openat(base_fd, ".", OPEN_FOLDER);
     DIR *d = listed < 0 ? NULL : fdopendir(listed);
     struct dirent *e;
+
     while (d && (e = readdir(d))) {
         if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) == 0) {
             sweep(e->d_name);
@@ -123,6 +129,7 @@ static int make_file(uint32_t gib)
     int fd = openat(self_fd, UNLOCKED, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     int err =
         fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0 ? -errno : shm_map(fd, gib, sizeof(*shm.wire));
+
     return err ? err : renameat(self_fd, UNLOCKED, self_fd, SHARED) != 0 ? -errno : 0;
 }
 
@@ -149,6 +156,7 @@ int folder_make(const char *base, uint32_t gib)
 {
     static char dir[LONGEST];
     int err = open_folder(base, dir);
+
     if (err) {
         fprintf(stderr, "softhca-run: cannot make a folder in %s: %s; name another with --dir\n",
                 base, strerror(-err));

@@ -159,6 +159,7 @@ static void print_help(void)
            "       softhca-run --tell SOCKET FAULT...\n\n");
     for (int i = 0; i < OPTIONS; i++) {
         char left[64];
+
         snprintf(left, sizeof(left), "--%s%s%s", options[i].name, options[i].argument ? " " : "",
                  options[i].argument ? options[i].argument : "");
         printf("  %-22s %s", left, options[i].help);
@@ -171,6 +172,7 @@ static void print_help(void)
     printf("\nPersonalities:\n");
     for (size_t i = 0; i < COUNT_OF(personalities); i++) {
         const struct personality *p = &personalities[i];
+
         printf("  %-22s %s [%s]\n", p->name, p->help, p->settings);
     }
     fault_print_help();
@@ -182,6 +184,7 @@ static void print_help(void)
 static void put(struct options *o, const struct option *opt, uint64_t value)
 {
     void *field = (char *)o + opt->offset;
+
     if (opt->kind == KIND_PKEYS) {
         o->conf.pkeys[0][0] = o->conf.pkeys[1][0] = (uint16_t)value;
     } else if (opt->kind == KIND_U64) {
@@ -195,6 +198,7 @@ static void put(struct options *o, const struct option *opt, uint64_t value)
 static int complain(const char *format, const char *a, const char *b)
 {
     char text[512];
+
     snprintf(text, sizeof(text), format, a, b);
     for (char *c = text; *c; c++) {
         *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c;
@@ -207,6 +211,7 @@ static int put_mtu(struct options *o, const struct option *opt, const char *text
 {
     for (uint32_t mtu = IBV_MTU_256; mtu <= IBV_MTU_4096; mtu++) {
         char bytes[16];
+
         snprintf(bytes, sizeof(bytes), "%u", 128u << mtu);
         if (strcmp(bytes, text) == 0) {
             put(o, opt, mtu);
@@ -219,15 +224,17 @@ static int put_mtu(struct options *o, const struct option *opt, const char *text
 static int put_word(struct options *o, const struct option *opt, const char *text)
 {
     uint64_t value = opt->least;
+    char wanted[96];
+
     for (const char *word = opt->argument; word; value++) {
         size_t length = strcspn(word, "|");
+
         if (strlen(text) == length && strncmp(word, text, length) == 0) {
             put(o, opt, value);
             return 0;
         }
         word = word[length] ? word + length + 1 : NULL;
     }
-    char wanted[96];
     snprintf(wanted, sizeof(wanted), "%s wants %s", opt->name, opt->argument);
     return complain("--%s, not '%s'", wanted, text);
 }
@@ -237,9 +244,11 @@ static int put_pkeys(struct options *o, const struct option *opt, const char *te
 {
     uint16_t keys[2][SHM_PKEYS] = {{0}};
     int list = 0, n = 0;
+
     for (const char *at = text;; at++) {
         char *end;
         unsigned long key = strtoul(at, &end, 16);
+
         if (!isxdigit((unsigned char)*at) || key < opt->least || key > opt->most ||
             n == SHM_PKEYS || (*end && *end != ',' && (*end != '/' || list == 1))) {
             return complain(
@@ -265,10 +274,13 @@ static int put_pkeys(struct options *o, const struct option *opt, const char *te
 static int put_number(struct options *o, const struct option *opt, const char *text)
 {
     char *end;
+    unsigned long long value;
+
     errno = 0;
-    unsigned long long value = strtoull(text, &end, 0);
+    value = strtoull(text, &end, 0);
     if (*text < '0' || *text > '9' || *end || errno || value < opt->least || value > opt->most) {
         char wanted[96];
+
         snprintf(wanted, sizeof(wanted), "%s wants a number from %llu to %llu", opt->name,
                  (unsigned long long)opt->least, (unsigned long long)opt->most);
         return complain("--%s, not '%s'", wanted, text);
@@ -285,10 +297,13 @@ static int put_burst(struct options *o, const struct option *opt, const char *te
         uint64_t bytes;
     } units[] = {{"", WIRE_PACKET}, {"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}};
     char *end, wanted[96];
+    unsigned long long value;
+
     errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
+    value = strtoull(text, &end, 10);
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) && *text >= '0' && *text <= '9'; i++) {
         uint64_t packets = value <= UINT32_MAX ? value * units[i].bytes / WIRE_PACKET : 0;
+
         if (strcmp(end, units[i].name) == 0 && packets >= opt->least && packets <= opt->most &&
             packets * WIRE_PACKET == value * units[i].bytes) {
             put(o, opt, packets);
@@ -304,6 +319,7 @@ static int put_burst(struct options *o, const struct option *opt, const char *te
 static int put_fault(struct options *o, const char *text)
 {
     const uint32_t most = sizeof(o->fault) / sizeof(o->fault[0]);
+
     if (o->faults == most || strlen(text) >= FAULT_TEXT) {
         return complain("--fault '%.32s'%s", text,
                         o->faults == most ? " is one too many" : " is too long");
@@ -316,6 +332,7 @@ int options_faults(struct options *o)
 {
     for (uint32_t i = 0; i < o->faults; i++) {
         char text[FAULT_TEXT], why[256] = "show is for --tell";
+
         memcpy(text, o->fault[i].text, sizeof(text));
         if (fault_parse(text, &o->conf, &o->fault[i], why, sizeof(why)) != 0 ||
             o->fault[i].kind == FAULT_SHOW) {
@@ -344,13 +361,15 @@ static int put_settings(struct options *o, const struct personality *p, uint64_t
         size_t length = strcspn(at, " "), name = strcspn(at, "=");
         const struct option *opt = find(at, name);
         char value[64];
+        int err;
+
         snprintf(value, sizeof(value), "%.*s", (int)(length - name - 1), at + name + 1);
         if (*set & 1ull << (opt - options)) {
             return complain("--personality: %s excludes another there: both set --%s", p->name,
                             opt->name);
         }
         *set |= 1ull << (opt - options);
-        int err = put_text(o, opt, value);
+        err = put_text(o, opt, value);
         if (err) {
             return err;
         }
@@ -363,15 +382,18 @@ static int put_personalities(struct options *o, const char *text)
 {
     struct names names = NAMES(personalities);
     uint64_t set = 0;
+
     for (const char *at = text;; at++) {
         char name[32];
         const char *nearest;
         size_t row, length = strcspn(at, ",");
+        int err;
+
         snprintf(name, sizeof(name), "%.*s", length < sizeof(name) ? (int)length : 31, at);
         if (!names_find(&names, name, &row, &nearest)) {
             return complain("--personality: there is no '%s', the nearest is '%s'", name, nearest);
         }
-        int err = put_settings(o, &personalities[row], &set);
+        err = put_settings(o, &personalities[row], &set);
         at += length;
         if (err || !*at) {
             return err;
@@ -405,6 +427,7 @@ static int put_text(struct options *o, const struct option *opt, const char *tex
 static int check_together(const struct options *o)
 {
     uint64_t ports = (uint64_t)(o->conf.hosts ? o->conf.hosts : 1) * o->conf.hcas * o->conf.ports;
+
     if ((ports << o->conf.lmc) + SHM_FIRST_LID > SHM_LIDS - 1024) {
         return complain("%s give more ports than there are LIDs%s",
                         "--hosts, --hcas, --ports and --lmc", ": ask for fewer");
@@ -432,21 +455,27 @@ static bool has_told(const char *option)
 
 int options_parse(int argc, char **argv, struct options *o, int *command)
 {
+    int i;
+
     memset(o, 0, sizeof(*o));
     if (argc > 1 && has_told(argv[1])) {
         return 1;
     }
-    for (int i = 0; i < OPTIONS; i++) {
+    for (i = 0; i < OPTIONS; i++) {
         put(o, &options[i], options[i].initial);
     }
-    int i = 1;
-    for (; i < argc && strncmp(argv[i], "--", 2) == 0 && argv[i][2]; i++) {
+    for (i = 1; i < argc && strncmp(argv[i], "--", 2) == 0 && argv[i][2]; i++) {
         const char *name = argv[i] + 2;
+        const char *equals;
+        const struct option *opt;
+        const char *text;
+        int err;
+
         if (has_told(argv[i])) {
             return 1;
         }
-        const char *equals = strchr(name, '=');
-        const struct option *opt = find(name, equals ? (size_t)(equals - name) : strlen(name));
+        equals = strchr(name, '=');
+        opt = find(name, equals ? (size_t)(equals - name) : strlen(name));
         if (!opt) {
             return complain("unknown option '%s'%s", argv[i], "");
         }
@@ -454,10 +483,10 @@ int options_parse(int argc, char **argv, struct options *o, int *command)
             put(o, opt, 1);
             continue;
         }
-        const char *text = equals ? equals + 1 : i + 1 < argc ? argv[++i] : NULL;
-        int err = opt->kind == KIND_FLAG ? complain("--%s takes no value%s", opt->name, "")
-                  : !text                ? complain("--%s wants %s", opt->name, opt->argument)
-                                         : put_text(o, opt, text);
+        text = equals ? equals + 1 : i + 1 < argc ? argv[++i] : NULL;
+        err = opt->kind == KIND_FLAG ? complain("--%s takes no value%s", opt->name, "")
+              : !text                ? complain("--%s wants %s", opt->name, opt->argument)
+                                     : put_text(o, opt, text);
         if (err) {
             return err;
         }

@@ -20,6 +20,7 @@ static int load(const struct options *o, struct ibshift_fabric **f)
     struct ibshift_notes notes = {0};
     struct ibshift_error err;
     int status = ibshift_fabric_load(o->fabric, o->lfts, f, &notes, &err);
+
     if (status) {
         return complain(status, err.text);
     }
@@ -39,6 +40,7 @@ static int in_routing_order(struct place *p, struct ibshift_error *err)
 {
     struct ibshift_shape shape;
     int status = ibshift_shape_find(p->fabric, &shape, err);
+
     if (status == 0) {
         status = ibshift_order_routing(p->fabric, &shape, &p->host, err);
         ibshift_shape_free(&shape);
@@ -50,12 +52,15 @@ static int in_routing_order(struct place *p, struct ibshift_error *err)
 static int at_random(struct place *p, const char *seed, struct ibshift_error *err)
 {
     char *end;
+    uint64_t state;
+    int status;
+
     errno = 0;
-    uint64_t state = strtoull(seed, &end, 10);
+    state = strtoull(seed, &end, 10);
     if (*seed < '0' || *seed > '9' || *end || errno) {
         return ibshift_fail(err, -EINVAL, "--place random:SEED wants a number, not '%s'", seed);
     }
-    int status = in_routing_order(p, err); /* the seed says all, whatever the source's order */
+    status = in_routing_order(p, err); /* the seed says all, whatever the source's order */
     if (status == 0) {
         ibshift_random_shuffle(&state, p->host, p->hosts);
     }
@@ -65,10 +70,12 @@ static int at_random(struct place *p, const char *seed, struct ibshift_error *er
 static int by_file(struct place *p, const char *path, struct ibshift_error *err)
 {
     int status = ibshift_order_load(path, p->fabric, false, &p->host, &p->hosts, err);
+    uint8_t *seen;
+
     if (status) {
         return status;
     }
-    uint8_t *seen = calloc(p->fabric->host_count, 1);
+    seen = calloc(p->fabric->host_count, 1);
     for (uint32_t i = 0; seen && i < p->hosts && status == 0; i++) {
         if (seen[p->host[i]]++) {
             status = ibshift_fail(err, -EINVAL, "%s: '%s' is there twice", path,
@@ -87,6 +94,7 @@ static int choose(struct place *p, const char *how)
     int status = !how || strcmp(how, "order") == 0 ? in_routing_order(p, &err)
                  : strncmp(how, "random:", 7) == 0 ? at_random(p, how + 7, &err)
                                                    : by_file(p, how, &err);
+
     return status ? complain(status, err.text) : 0;
 }
 
@@ -94,10 +102,12 @@ static int choose(struct place *p, const char *how)
 static int check_lids(const struct place *p, struct options *o)
 {
     struct ibshift_error err;
+
     o->conf.lmc = p->fabric->ports[p->fabric->hosts[p->host[0]]].lmc;
     for (uint32_t i = 0; i < o->conf.hosts; i++) {
         const struct ibshift_port *port = &p->fabric->ports[p->fabric->hosts[p->host[i]]];
         const char *name = ibshift_host_name(p->fabric, p->host[i]);
+
         if (port->lid == 0) {
             ibshift_fail(&err, 0, "'%s' has no LID: neither %s nor the tables name one", name,
                          o->fabric);
@@ -128,8 +138,10 @@ static int check_together(const struct options *o)
 int place_load(struct options *o, struct place *p)
 {
     char text[160];
+    int status;
+
     memset(p, 0, sizeof(*p));
-    int status = check_together(o);
+    status = check_together(o);
     if (status || !o->fabric) {
         o->conf.hosts = o->conf.hosts ? o->conf.hosts : 1;
         return status;

@@ -44,11 +44,14 @@ static int guard = -1;
 static void start_guard(void)
 {
     int ends[2];
+
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return;
     }
     if (fork() == 0) {
         char byte;
+        ssize_t got;
+
         setsid();
         prctl(PR_SET_NAME, "softhca-guard", 0, 0, 0);
         close(ends[1]);
@@ -56,7 +59,6 @@ static void start_guard(void)
         for (int fd = 0; fd < 3; fd++) {
             close(fd);
         }
-        ssize_t got;
         while ((got = read(ends[0], &byte, 1)) < 0 && errno == EINTR) {
         }
         folder_remove();
@@ -82,15 +84,18 @@ static bool is_vm_refused(void)
 {
     int word = 0, got, status = 1;
     pid_t target = fork();
+    pid_t reader;
+
     if (target == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
         pause();
         _exit(0);
     }
-    pid_t reader = fork();
+    reader = fork();
     if (reader == 0) {
         struct iovec to = {&got, sizeof(got)}, from = {&word, sizeof(word)};
+
         for (int i = 0; i < 100; i++) { /* the target may not have called prctl yet */
             if (process_vm_readv(target, &to, 1, &from, 1, 0) == sizeof(got)) {
                 _exit(0);
@@ -129,6 +134,8 @@ static int make_run(struct options *o)
 static void banner(const struct options *o)
 {
     const struct shm_conf *c = &o->conf;
+    bool has_faults;
+
     if (o->quiet) {
         return;
     }
@@ -142,7 +149,7 @@ static void banner(const struct options *o)
                 "softhca: copies go through the shared file (slower); where the system refuses "
                 "process_vm_readv, allow ptrace to avoid that\n");
     }
-    bool has_faults = o->faults || o->control;
+    has_faults = o->faults || o->control;
     if (profile) {
         fprintf(stderr,
                 "softhca: wire: a model of %s over %s, time x %u: nothing here was measured on "
@@ -160,8 +167,10 @@ static void library_path(char *path, size_t size)
 {
     const char *named = getenv("SOFTHCA_LIBRARY");
     ssize_t n = readlink("/proc/self/exe", path, size - 1);
+    char *slash;
+
     path[n > 0 ? n : 0] = 0;
-    char *slash = strrchr(path, '/');
+    slash = strrchr(path, '/');
     if (named) {
         snprintf(path, size, "%s", named);
     } else if (slash) {
@@ -182,6 +191,8 @@ static int find_sanitizer(struct dl_phdr_info *info, size_t size, void *path)
 static int set_environment(void)
 {
     char library[PATH_MAX], sanitizer[PATH_MAX] = "", preload[3 * PATH_MAX];
+    const char *before;
+
     library_path(library, sizeof(library));
     if (access(library, R_OK) != 0) {
         fprintf(stderr,
@@ -189,7 +200,7 @@ static int set_environment(void)
                 library, strerror(errno));
         return -1;
     }
-    const char *before = getenv("LD_PRELOAD");
+    before = getenv("LD_PRELOAD");
     dl_iterate_phdr(find_sanitizer, sanitizer);
     snprintf(preload, sizeof(preload), "%s%s%s%s", sanitizer, library, before && *before ? ":" : "",
              before ? before : "");
@@ -202,6 +213,7 @@ static int set_environment(void)
 static int wait_for_child(void)
 {
     int status;
+
     while (waitpid((pid_t)child, &status, 0) < 0) {
         if (errno != EINTR) {
             return EXIT_NOT_STARTED;
@@ -223,7 +235,9 @@ static void begin_faults(const struct options *o)
 
 static int run(const struct options *o, char **argv)
 {
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
     pid_t parent = getpid();
+
     child = fork();
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -236,7 +250,6 @@ static int run(const struct options *o, char **argv)
         }
         _exit(EXIT_NOT_STARTED);
     }
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
         signal(signals[i], forward);
     }
@@ -250,6 +263,7 @@ static int run(const struct options *o, char **argv)
 static void fill_standard(void)
 {
     int fd;
+
     while ((fd = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && fd <= STDERR_FILENO) {
     }
     close(fd);
@@ -257,10 +271,12 @@ static void fill_standard(void)
 
 int main(int argc, char **argv)
 {
-    fill_standard();
     struct options o;
-    int command;
-    int err = options_parse(argc, argv, &o, &command);
+    int command, err, code;
+    uint32_t reports;
+
+    fill_standard();
+    err = options_parse(argc, argv, &o, &command);
     if (err) {
         return err > 0 ? 0 : EXIT_USAGE;
     }
@@ -277,11 +293,11 @@ int main(int argc, char **argv)
     start_guard();
     banner(&o);
     begin_faults(&o);
-    int code = run(&o, argv + command);
+    code = run(&o, argv + command);
     dismiss_guard();
     control_stop();
     faultact_report();
-    uint32_t reports = atomic_load(&shm.head->reports);
+    reports = atomic_load(&shm.head->reports);
     if (reports) {
         fprintf(stderr, "softhca: %u wrong uses of verbs were found\n", reports);
     }

@@ -15,6 +15,7 @@ __attribute__((format(printf, 1, 2))) static void folder(const char *format, ...
 {
     char path[512];
     va_list args;
+
     va_start(args, format);
     vsnprintf(path, sizeof(path), format, args);
     va_end(args);
@@ -27,8 +28,10 @@ __attribute__((format(printf, 1, 2))) static void folder(const char *format, ...
 static void text_file(const char *folder_name, const char *name, const char *text)
 {
     char path[600];
+    FILE *f;
+
     snprintf(path, sizeof(path), "%s/%s", folder_name, name);
-    FILE *f = fopen(path, "w");
+    f = fopen(path, "w");
     if (!f || fputs(text, f) < 0 || fclose(f) != 0) {
         if (!failed) {
             fprintf(stderr, "softhca-run: %s: %s\n", path, strerror(errno));
@@ -40,6 +43,7 @@ static void text_file(const char *folder_name, const char *name, const char *tex
 static void port_files(const char *hca, const struct shm_port *p)
 {
     char at[500], name[16], gid[64];
+
     folder("%s/ports/%u", hca, p->num);
     folder("%s/ports/%u/gids", hca, p->num);
     folder("%s/ports/%u/gid_attrs", hca, p->num);
@@ -47,6 +51,7 @@ static void port_files(const char *hca, const struct shm_port *p)
     folder("%s/ports/%u/gid_attrs/ndevs", hca, p->num);
     for (uint32_t i = 0; i < p->gids; i++) {
         const uint8_t *g = p->gid[i].raw;
+
         snprintf(name, sizeof(name), "%u", i);
         snprintf(at, sizeof(at), "%s/ports/%u/gid_attrs/types", hca, p->num);
         text_file(at, name, p->gid_type[i] == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2\n" : "IB/RoCE v1\n");
@@ -63,19 +68,20 @@ int sysfs_make(const char *dir, bool has_bus)
 {
     const struct shm_conf *conf = &shm.head->conf;
     char hca[400], dev[400];
+
     folder("%s/class", dir);
     folder("%s/class/infiniband", dir);
     folder("%s/class/infiniband_verbs", dir);
     folder("%s/dev", dir);
     snprintf(dev, sizeof(dev), "%s/dev", dir);
     for (uint32_t h = 0; h < conf->hcas && !failed; h++) {
-        char name[32];
+        char name[32], device[420];
+
         snprintf(hca, sizeof(hca), "%s/class/infiniband/softhca%u", dir, h);
         folder("%s", hca);
         folder("%s/class/infiniband_verbs/uverbs%u", dir, h);
         folder("%s/device", hca);
         folder("%s/ports", hca);
-        char device[420];
         snprintf(device, sizeof(device), "%s/device", hca);
         text_file(device, "numa_node", "-1\n");
         if (has_bus) {

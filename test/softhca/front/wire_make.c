@@ -39,8 +39,10 @@ static const char *list_profiles(void)
 {
     static char text[128];
     size_t at = 0;
+
     for (size_t i = 0; i < COUNT_OF(profiles); i++) {
         const char *comma = i ? ", " : "";
+
         at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", comma, profiles[i].name);
     }
     return text;
@@ -53,6 +55,7 @@ int wire_choose(const struct options *o, const struct profile **profile)
     struct names names = NAMES(profiles);
     size_t row;
     const char *nearest;
+
     *profile = NULL;
     if (names_find(&names, name, &row, &nearest)) {
         *profile = &profiles[row];
@@ -82,12 +85,14 @@ static void rate_links(const struct place *p, double rate)
 {
     const struct ibshift_fabric *f = p->fabric;
     uint32_t fastest = ibshift_rate_of_hosts(f, NULL, f->host_count);
+
     for (uint32_t l = 0; l < f->port_count; l++) {
         shm.wire->links[l].rate = rate / ibshift_link_cost(f, l, fastest);
     }
     for (uint32_t h = 0; h < shm.head->conf.hosts; h++) {
         uint32_t out = f->hosts[p->host[h]], in = f->ports[out].peer;
         double least = fmin(shm.wire->links[out].rate, shm.wire->limit);
+
         shm.wire->links[out].rate = shm.wire->links[in].rate = least;
     }
 }
@@ -98,9 +103,11 @@ static uint32_t number(const struct place *p, uint32_t (*two)[2], uint32_t *leaf
     const struct ibshift_fabric *f = p->fabric;
     struct shm_wire *w = shm.wire;
     uint32_t leaves = 0;
+
     for (uint32_t h = 0; h < shm.head->conf.hosts; h++) {
         uint32_t port = f->hosts[p->host[h]], node = ibshift_port_neighbour(f, port);
         uint32_t *leaf = &leaf_of_node[node];
+
         if (*leaf == 0) {
             *leaf = ++leaves;
             two[leaves - 1][0] = two[leaves - 1][1] = h;
@@ -123,6 +130,7 @@ static int route(const struct place *p, uint32_t from, unsigned lid, uint32_t *c
     struct ibshift_error err;
     int walked,
         n = ibshift_route_walk(p->fabric, p->host[from], lid, links, IBSHIFT_ROUTE_MAX, &walked);
+
     if (n >= 0 && n <= WIRE_HOPS) {
         for (int i = 1; i < n && cell; i++) {
             cell[i - 1] = links[i] + 1;
@@ -143,13 +151,17 @@ static int walk(const struct place *p, uint32_t leaves, const uint32_t (*two)[2]
 {
     const struct shm_wire *w = shm.wire;
     int longest = 0;
+
     for (uint32_t h = 0; h < shm.head->conf.hosts; h++) {
         const struct shm_port *to = &shm.ports[h];
+
         for (uint32_t leaf = 0; leaf < leaves; leaf++) {
             uint32_t from = two[leaf][0] != h ? two[leaf][0] : two[leaf][1];
+
             for (unsigned lid = to->lid; lid < to->lid + (1u << shm.head->conf.lmc); lid++) {
                 uint64_t at = ((uint64_t)leaf * w->columns + w->column[lid]) * w->width;
                 int n = route(p, from, lid, cells ? cells + at : NULL);
+
                 if (n < 0) {
                     return n;
                 }
@@ -163,11 +175,15 @@ static int walk(const struct place *p, uint32_t leaves, const uint32_t (*two)[2]
 static int make_routes(const struct place *p)
 {
     struct shm_wire *w = shm.wire;
+    uint32_t *leaf_of_node;
+    int status;
+
     uint32_t(*two)[2] = calloc(shm.head->conf.hosts, sizeof(*two));
-    uint32_t *leaf_of_node = calloc(p->fabric->node_count, sizeof(*leaf_of_node));
-    int status = -ENOMEM;
+    leaf_of_node = calloc(p->fabric->node_count, sizeof(*leaf_of_node));
+    status = -ENOMEM;
     if (two && leaf_of_node) {
         uint32_t leaves = number(p, two, leaf_of_node);
+
         status = walk(p, leaves, (const uint32_t(*)[2])two, NULL);
         if (status >= 0) {
             w->width = status ? (uint32_t)status : 1;
@@ -177,6 +193,7 @@ static int make_routes(const struct place *p)
         }
         if (status == 0) {
             uint32_t *cells = (uint32_t *)(void *)(shm.base + w->cells);
+
             status = walk(p, leaves, (const uint32_t(*)[2])two, cells);
         }
     } else {
@@ -191,15 +208,18 @@ static int make_slices(const struct options *o, const struct place *place)
 {
     char text[128];
     uint32_t links = place_links(place);
+    int status;
+
     if (links > SLICED_LINKS) {
         snprintf(text, sizeof(text),
                  "--wire-timeline: the fabric has %u links, at most %d can be followed", links,
                  SLICED_LINKS);
         return complain(-E2BIG, text);
     }
-    int status = shm_alloc(wire_slices_bytes(links), &shm.wire->slices);
+    status = shm_alloc(wire_slices_bytes(links), &shm.wire->slices);
     if (status == 0) {
         struct wire_slices *slices = (void *)(shm.base + shm.wire->slices);
+
         slices->width = 1000ull * o->slice_us * o->scale;
         slices->links = links;
     }
@@ -210,6 +230,8 @@ int wire_make(const struct profile *profile, const struct options *o, const stru
 {
     struct shm_wire *w = shm.wire;
     uint32_t scale = o->scale;
+    int status;
+
     if (!profile) {
         return 0;
     }
@@ -220,7 +242,7 @@ int wire_make(const struct profile *profile, const struct options *o, const stru
     w->clock.burst = (uint64_t)o->burst * WIRE_PACKET;
     w->clock.buffer = WIRE_BUFFER;
     shm.head->wired = shm.head->timed = 1;
-    int status = o->timeline ? make_slices(o, place) : 0;
+    status = o->timeline ? make_slices(o, place) : 0;
     if (status != 0) {
         return status;
     }

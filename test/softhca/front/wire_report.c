@@ -10,12 +10,14 @@
 
 static void name_link(const struct place *place, uint32_t link, char *text, size_t size)
 {
+    const struct shm_port *p;
+    char end[64];
+
     if (place->fabric) {
         ibshift_link_name(place->fabric, link, text, size);
         return;
     }
-    const struct shm_port *p = &shm.ports[link / 2];
-    char end[64];
+    p = &shm.ports[link / 2];
     snprintf(end, sizeof(end), "host %u softhca%u port %u", p->host, p->hca, p->num);
     snprintf(text, size, link % 2 ? "switch -> %s" : "%s -> switch", end);
 }
@@ -25,6 +27,7 @@ static void print_report(FILE *f, const struct options *o, const struct profile 
 {
     char name[512], burst[64] = "";
     uint32_t links = place_links(place);
+
     if (o->burst) {
         snprintf(burst, sizeof(burst), "; bursts of %u packets of %d bytes", o->burst, WIRE_PACKET);
     }
@@ -41,6 +44,7 @@ static void print_report(FILE *f, const struct options *o, const struct profile 
     fprintf(f, "# %14s %10s %8s  link\n", "bytes", "most flows", "GB/s");
     for (uint32_t l = 0; l < links; l++) {
         const struct wire_link *link = &shm.wire->links[l];
+
         if (link->most) {
             name_link(place, l, name, sizeof(name));
             fprintf(f, "%16llu %10u %8.2f  %s\n", (unsigned long long)link->bytes, link->most,
@@ -66,6 +70,7 @@ static void print_timeline(FILE *f, const struct options *o, const struct profil
     const struct wire_slices *s = (const void *)(shm.base + shm.wire->slices);
     uint64_t first = s->last < WIRE_SLICES ? 0 : s->last - WIRE_SLICES + 1;
     char name[512];
+
     fprintf(f,
             "# modelled wire %s, scale %u: bytes of links in slices of %u us of modelled time\n"
             "# links that carried nothing are left out\n# link\tGB/s\tbytes of each slice...\n",
@@ -92,11 +97,13 @@ static int write_to(const char *path, const char *option,
 {
     bool is_standard = strcmp(path, "-") == 0;
     FILE *f = is_standard ? stdout : fopen(path, "w");
+
     if (f) {
         print(f, o, profile, place);
     }
     if (!f || (is_standard ? fflush(f) : fclose(f)) != 0) {
         int err = errno;
+
         fprintf(stderr, "softhca-run: %s: %s: %s\n", option, path, strerror(err));
         return -err;
     }
@@ -110,5 +117,6 @@ int wire_report(const struct options *o, const struct profile *profile, const st
     int timeline = o->timeline
                        ? write_to(o->timeline, "--wire-timeline", print_timeline, o, profile, place)
                        : 0;
+
     return report ? report : timeline;
 }
