@@ -12,13 +12,14 @@ static const char *runner, *control;
 static void tell(const char *fault)
 {
     pid_t pid = fork();
+    int status;
+
     VT_CHECK(pid >= 0, "fork: %s", vt_errname(errno));
     if (pid == 0) {
         unsetenv("LD_PRELOAD");
         execl(runner, runner, "--tell", control, fault, (char *)NULL);
         _exit(127);
     }
-    int status;
     VT_CHECK(waitpid(pid, &status, 0) == pid && status == 0, "'%s': expected ok, got status %d",
              fault, status);
 }
@@ -26,12 +27,14 @@ static void tell(const char *fault)
 static void write_now(struct vt_side *side, uint64_t id)
 {
     struct vt_wr w = vt_wr(side, IBV_WR_RDMA_WRITE, id, 0, 4096);
+
     VT_OK(vt_post(side, &w));
 }
 
 static struct vt_conf few_retries(void)
 {
     struct vt_conf conf = vt_conf();
+
     conf.timeout = 10;
     conf.retry_cnt = 2;
     return conf;
@@ -42,6 +45,7 @@ static void lose_reliable(void)
 {
     struct vt_conf conf = few_retries();
     struct vt_pair p;
+
     vt_connect(&p, &conf);
     tell("lose:count=2");
     vt_fill(p.a.buf, 4096, 1);
@@ -59,21 +63,24 @@ static void lose_reliable(void)
 static void lose_unreliable(void)
 {
     struct vt_conf conf = vt_conf();
-    conf.type = IBV_QPT_UC;
     struct vt_pair p;
+    struct ibv_wc first, second;
+
+    conf.type = IBV_QPT_UC;
     vt_connect(&p, &conf);
     VT_OK(vt_recv(&p.b, 9, 0, 64));
     tell("lose:after=1,count=1");
     for (uint64_t id = 1; id <= 3; id++) {
         struct vt_wr w = vt_wr(&p.a, IBV_WR_SEND, id, 0, 16 * id);
+
         if (id == 2) {
             VT_OK(vt_recv(&p.b, 10, 0, 64));
         }
         VT_OK(vt_post(&p.a, &w));
         VT_WC(p.a.scq, id, IBV_WC_SUCCESS);
     }
-    struct ibv_wc first = VT_WC(p.b.rcq, 9, IBV_WC_SUCCESS);
-    struct ibv_wc second = VT_WC(p.b.rcq, 10, IBV_WC_SUCCESS);
+    first = VT_WC(p.b.rcq, 9, IBV_WC_SUCCESS);
+    second = VT_WC(p.b.rcq, 10, IBV_WC_SUCCESS);
     VT_CHECK(first.byte_len == 16 && second.byte_len == 48,
              "expected the messages of 16 and 48 bytes, got %u and %u", first.byte_len,
              second.byte_len);
@@ -83,6 +90,7 @@ static void lose_unreliable(void)
 static void check_port(enum ibv_port_state state)
 {
     struct ibv_port_attr port;
+
     VT_OK(ibv_query_port(vt.ctx, (uint8_t)vt.port_num, &port));
     VT_CHECK(port.state == state, "expected port state %d, got %d", state, port.state);
 }
@@ -91,6 +99,7 @@ static void down(void)
 {
     struct vt_conf conf = vt_conf();
     struct vt_pair p;
+
     conf.timeout = 20; /* 4 s: the first retry comes after the port is up */
     vt_connect(&p, &conf);
     tell("down:host=0,port=1");
@@ -112,13 +121,15 @@ static void rnr(void)
 {
     struct vt_conf conf = vt_conf();
     struct vt_pair p;
+    struct vt_wr w;
+
     conf.rnr_retry = 2;
     vt_connect(&p, &conf);
     VT_OK(vt_recv(&p.b, 9, 0, 64));
     tell("rnr:count=2");
     write_now(&p.a, 1); /* needs no receive */
     VT_WC(p.a.scq, 1, IBV_WC_SUCCESS);
-    struct vt_wr w = vt_wr(&p.a, IBV_WR_SEND, 2, 0, 64);
+    w = vt_wr(&p.a, IBV_WR_SEND, 2, 0, 64);
     VT_OK(vt_post(&p.a, &w));
     VT_WC(p.a.scq, 2, IBV_WC_SUCCESS);
     VT_WC(p.b.rcq, 9, IBV_WC_SUCCESS);
@@ -134,17 +145,19 @@ static void slow(void)
 {
     struct vt_conf conf = vt_conf();
     struct vt_pair p;
+    uint64_t start, took;
+
     vt_connect(&p, &conf);
     tell("slow:rank=7,delay=60s"); /* somebody else */
     tell("slow:rank=0,delay=50ms,count=2");
-    uint64_t start = vt_now_ms();
+    start = vt_now_ms();
     for (uint64_t id = 1; id <= 3; id++) {
         write_now(&p.a, id);
     }
     for (uint64_t id = 1; id <= 3; id++) {
         VT_WC(p.a.scq, id, IBV_WC_SUCCESS);
     }
-    uint64_t took = vt_now_ms() - start;
+    took = vt_now_ms() - start;
     VT_CHECK(took >= 99, "expected two delays of 50 ms, got %d ms in all", (int)took);
     vt_disconnect(&p);
 }
@@ -157,17 +170,19 @@ static struct ibv_mr *reg(char *buf, size_t length)
 static void registration(void)
 {
     static char buf[65536];
+    struct ibv_mr *first, *second, *third;
+
     tell("refuse:after=1,count=1");
-    struct ibv_mr *first = VT_PTR(reg(buf, 4096));
+    first = VT_PTR(reg(buf, 4096));
     errno = 0;
     VT_CHECK(!reg(buf, 4096) && errno == ENOMEM, "expected ENOMEM, got %s", vt_errname(errno));
-    struct ibv_mr *second = VT_PTR(reg(buf, 4096));
+    second = VT_PTR(reg(buf, 4096));
     tell("limit:bytes=16K");
     errno = 0;
     VT_CHECK(!reg(buf, 8193) && errno == ENOMEM, "expected ENOMEM, got %s", vt_errname(errno));
     VT_CHECK(ibv_rereg_mr(second, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, buf, 65536, 0) != 0,
              "expected a refused registration anew, got success");
-    struct ibv_mr *third = VT_PTR(reg(buf, 8192));
+    third = VT_PTR(reg(buf, 8192));
     VT_OK(ibv_dereg_mr(first));
     first = VT_PTR(reg(buf, 4096));
     VT_OK(ibv_dereg_mr(first));
@@ -188,16 +203,18 @@ static _Noreturn void writes_until_killed(int in, int out)
 {
     struct vt_conf conf = vt_conf();
     struct vt_side side;
-    struct vt_address theirs;
+    struct vt_address theirs, mine;
+
     vt_open(1, (char *[]){"faults", NULL}, "the process to be killed");
     vt_side_create(&side, vt.pd, &conf, true);
-    struct vt_address mine = vt_address(&side);
+    mine = vt_address(&side);
     VT_CHECK(write(out, &mine, sizeof(mine)) == sizeof(mine), "write: %s", vt_errname(errno));
     VT_CHECK(read(in, &theirs, sizeof(theirs)) == sizeof(theirs), "read: %s", vt_errname(errno));
     vt_side_connect(&side, &conf, &theirs);
     VT_CHECK(write(out, "x", 1) == 1, "write: %s", vt_errname(errno));
     for (uint64_t id = 1;; id++) {
         struct vt_wr w = vt_wr(&side, IBV_WR_RDMA_WRITE, id, 0, 64);
+
         w.wr.wr.rdma.remote_addr = theirs.addr;
         w.wr.wr.rdma.rkey = theirs.rkey;
         VT_OK(vt_post(&side, &w));
@@ -214,14 +231,18 @@ static void kill_child(const char *fault)
     struct vt_side side;
     struct vt_address to;
     char c;
+    pid_t pid;
+    struct vt_address mine;
+    struct vt_wr w;
+
     VT_CHECK(!pipe(down_pipe) && !pipe(up_pipe), "pipe: %s", vt_errname(errno));
     vt_side_create(&side, vt.pd, &conf, false);
-    pid_t pid = fork();
+    pid = fork();
     VT_CHECK(pid >= 0, "fork: %s", vt_errname(errno));
     if (pid == 0) {
         writes_until_killed(down_pipe[0], up_pipe[1]);
     }
-    struct vt_address mine = vt_address(&side);
+    mine = vt_address(&side);
     VT_CHECK(write(down_pipe[1], &mine, sizeof(mine)) == sizeof(mine), "write failed");
     VT_CHECK(read(up_pipe[0], &to, sizeof(to)) == sizeof(to), "the other process did not start");
     vt_side_connect(&side, &conf, &to);
@@ -229,7 +250,7 @@ static void kill_child(const char *fault)
     tell(fault);
     VT_CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
              "expected a killed process, got status %d", status);
-    struct vt_wr w = vt_wr(&side, IBV_WR_RDMA_WRITE, 1, 0, 64);
+    w = vt_wr(&side, IBV_WR_RDMA_WRITE, 1, 0, 64);
     w.wr.wr.rdma.remote_addr = to.addr;
     w.wr.wr.rdma.rkey = to.rkey;
     VT_OK(vt_post(&side, &w));
@@ -253,6 +274,7 @@ static void seeded(void)
     struct vt_conf conf = vt_conf();
     struct vt_pair p;
     int arrived = 0;
+
     conf.type = IBV_QPT_UC;
     vt_connect(&p, &conf);
     VT_OK(vt_recv(&p.b, 0, 0, 64));
@@ -260,6 +282,7 @@ static void seeded(void)
     for (uint64_t i = 1; i <= 400; i++) {
         struct ibv_wc wc;
         struct vt_wr w = vt_wr(&p.a, IBV_WR_SEND, i, 0, 64);
+
         VT_OK(vt_post(&p.a, &w));
         VT_WC(p.a.scq, i, IBV_WC_SUCCESS);
         if (ibv_poll_cq(p.b.rcq, 1, &wc) == 1) {

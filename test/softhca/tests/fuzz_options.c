@@ -94,6 +94,7 @@ static const char *word(void)
 static void make_argument(char *arg)
 {
     size_t n = 0;
+
     switch (pick(8)) {
     case 0:
         for (n = pick(ARG_BYTES); n > 0; n--) {
@@ -119,11 +120,15 @@ static bool is_fine(int argc, char **argv, const char *said)
     struct options o;
     int command = -1;
     int err = options_parse(argc, argv, &o, &command);
+    size_t length;
+    const char *end;
+
     fflush(stderr);
-    size_t length = strlen(said);
-    const char *end = strchr(said, '\n');
+    length = strlen(said);
+    end = strchr(said, '\n');
     if (err == 0) {
         const struct shm_conf *c = &o.conf;
+
         return length == 0 && command > 0 && command < argc && c->hosts <= 8192 && c->hcas >= 1 &&
                c->hcas <= 8 && c->ports >= 1 && c->ports <= 2 && c->lmc <= 7;
     }
@@ -135,6 +140,7 @@ int main(int argc, char **argv)
     static char text[1 << 16], args[ARGS_MAX][ARG_BYTES];
     FILE *real = stderr;
     unsigned long runs = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000;
+
     state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     printf("seed %llu\n", (unsigned long long)state);
     fflush(stdout);
@@ -144,6 +150,8 @@ int main(int argc, char **argv)
     for (unsigned long i = 0; i < runs; i++) {
         char *list[ARGS_MAX + 2] = {"softhca-run"};
         int n = 1 + (int)pick(ARGS_MAX);
+        bool fine;
+
         for (int j = 0; j < n; j++) {
             memset(args[j], 0, ARG_BYTES);
             make_argument(args[j]);
@@ -151,7 +159,7 @@ int main(int argc, char **argv)
         }
         memset(text, 0, sizeof(text));
         stderr = fmemopen(text, sizeof(text), "w");
-        bool fine = stderr && is_fine(n + 1, list, text);
+        fine = stderr && is_fine(n + 1, list, text);
         fclose(stderr);
         stderr = real;
         if (!fine) {

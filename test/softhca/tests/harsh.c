@@ -12,6 +12,7 @@ static struct vt_pair p;
 static void turn(void)
 {
     struct ibv_wc wc;
+
     VT_CHECK(ibv_poll_cq(p.b.scq, 1, &wc) == 0, "expected no completion at the target's sends");
 }
 
@@ -23,18 +24,22 @@ static bool is_partial(void)
 static int count_partial(enum ibv_wr_opcode opcode)
 {
     int seen = 0;
+
     for (int i = 0; i < ROUNDS; i++) {
+        struct vt_wr w;
+
         memset(p.b.buf, 0, LEN);
         vt_fill(p.a.buf, LEN, SEED);
         if (opcode == IBV_WR_SEND) {
             VT_OK(vt_recv(&p.b, 2, 0, LEN));
         }
-        struct vt_wr w = vt_wr(&p.a, opcode, 1, 0, LEN);
+        w = vt_wr(&p.a, opcode, 1, 0, LEN);
         VT_OK(vt_post(&p.a, &w));
         seen += is_partial();
         VT_WC(p.a.scq, 1, IBV_WC_SUCCESS);
         if (opcode == IBV_WR_SEND) {
             struct ibv_wc wc = VT_WC(p.b.rcq, 2, IBV_WC_SUCCESS);
+
             VT_CHECK(wc.src_qp != p.a.qp->qp_num, "src_qp: it is defined for datagrams only");
         }
         VT_CHECK(vt_filled(p.b.buf, LEN, SEED), "expected all bytes with the completion");
@@ -46,10 +51,13 @@ static int count_partial(enum ibv_wr_opcode opcode)
 static int count_rubbish(void)
 {
     int seen = 0;
+
     for (int i = 0; i < ROUNDS; i++) {
+        struct vt_wr w;
+
         memset(p.a.buf, 0, LEN);
         vt_fill(p.b.buf, LEN, SEED);
-        struct vt_wr w = vt_wr(&p.a, IBV_WR_RDMA_READ, 1, 0, LEN);
+        w = vt_wr(&p.a, IBV_WR_RDMA_READ, 1, 0, LEN);
         VT_OK(vt_post(&p.a, &w));
         for (int j = 0; j < 1000 && p.a.buf[7] == 0; j++) {
             turn();
@@ -66,9 +74,11 @@ static int count_late_answers(void)
 {
     int seen = 0;
     volatile uint64_t *there = (void *)p.b.buf, *here = (void *)p.a.buf;
+
     *there = 100;
     for (uint64_t i = 0; i < ROUNDS; i++) {
         struct vt_wr w = vt_wr(&p.a, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 8);
+
         w.wr.wr.atomic.compare_add = 1;
         *here = 0;
         VT_OK(vt_post(&p.a, &w));
@@ -85,19 +95,24 @@ static int count_late_answers(void)
 static void check_error_fields(void)
 {
     struct vt_wr w = vt_wr(&p.a, IBV_WR_RDMA_WRITE, 9, 0, 64);
+    struct ibv_wc wc;
+
     w.wr.wr.rdma.rkey ^= 0x5a5a5a;
     VT_OK(vt_post(&p.a, &w));
-    struct ibv_wc wc = VT_WC(p.a.scq, 9, IBV_WC_REM_ACCESS_ERR);
+    wc = VT_WC(p.a.scq, 9, IBV_WC_REM_ACCESS_ERR);
     VT_CHECK(wc.qp_num == p.a.qp->qp_num, "qp_num of an error: expected the queue pair's");
     VT_CHECK(wc.opcode != IBV_WC_RDMA_WRITE, "opcode of an error: expected rubbish");
 }
 
 int main(int argc, char **argv)
 {
+    struct vt_conf conf;
+    int n;
+
     vt_open(argc, argv, "what is undefined before a completion is not what programs hope for");
-    struct vt_conf conf = vt_conf();
+    conf = vt_conf();
     vt_connect(&p, &conf);
-    int n = count_partial(IBV_WR_RDMA_WRITE);
+    n = count_partial(IBV_WR_RDMA_WRITE);
     VT_CHECK(n > 0, "expected a write to land in parts, saw none");
     n = count_partial(IBV_WR_SEND);
     VT_CHECK(n > 0, "expected a message to land in parts, saw none");

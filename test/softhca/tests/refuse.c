@@ -21,6 +21,7 @@ int main(int argc, char **argv)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
     };
     struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
+
     if (argc < 2) {
         fprintf(stderr, "usage: refuse COMMAND [ARGUMENT...]\n");
         return 2;

@@ -46,6 +46,7 @@ static void need(bool ok, const char *what)
 static long now_ms(void)
 {
     struct timespec t;
+
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
@@ -54,17 +55,22 @@ static void make_objects(void)
 {
     struct ibv_port_attr port;
     struct ibv_device **list = ibv_get_device_list(NULL);
+    struct ibv_context *ctx;
+    struct ibv_pd *pd;
+    char *buffer;
+    struct ibv_qp_init_attr init;
+
     need(list && list[0], "device list");
-    struct ibv_context *ctx = ibv_open_device(list[0]);
+    ctx = ibv_open_device(list[0]);
     need(ctx && !ibv_query_port(ctx, 1, &port), "device");
-    struct ibv_pd *pd = ibv_alloc_pd(ctx);
-    char *buffer = calloc(1, BUFFER);
+    pd = ibv_alloc_pd(ctx);
+    buffer = calloc(1, BUFFER);
     need(pd && buffer, "memory");
     mine.lid = port.lid;
     mine.mr = ibv_reg_mr(pd, buffer, BUFFER, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
     mine.cq = ibv_create_cq(ctx, MAX, NULL, NULL, 0);
     need(mine.mr && mine.cq, "objects");
-    struct ibv_qp_init_attr init = {
+    init = (struct ibv_qp_init_attr){
         .send_cq = mine.cq,
         .recv_cq = mine.cq,
         .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
@@ -93,6 +99,7 @@ static void connect_to(int i)
     };
     int err = ibv_modify_qp(mine.qp[i], &a,
                             IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+
     a.qp_state = IBV_QPS_RTR;
     err |= ibv_modify_qp(mine.qp[i], &a,
                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
@@ -117,10 +124,12 @@ static bool write_to(int i)
     struct ibv_send_wr *bad;
     struct ibv_wc wc;
     int got = 0;
+    long end;
+
     wr.wr.rdma.remote_addr = all->buffer[i] + BUFFER / 2;
     wr.wr.rdma.rkey = all->rkey[i];
     need(ibv_post_send(mine.qp[i], &wr, &bad) == 0, "post");
-    long end = now_ms() + DEADLINE_MS;
+    end = now_ms() + DEADLINE_MS;
     while (got == 0) {
         got = ibv_poll_cq(mine.cq, 1, &wc);
         errno = ETIMEDOUT;
@@ -148,6 +157,7 @@ static void live(int me, unsigned int seed)
     }
     while (!all->stop) {
         int i = rand() % all->n;
+
         if (all->failed[me][i] == IBV_WC_SUCCESS) {
             write_to(i);
         }
@@ -162,6 +172,7 @@ static void live(int me, unsigned int seed)
 static bool judge(const bool *killed, const int *status)
 {
     bool ok = true;
+
     for (int i = 0; i < all->n; i++) {
         if (!killed[i] && status[i] != 0) {
             fprintf(stderr, "softhca-stress: process %d ended with status 0x%x\n", i, status[i]);
@@ -169,6 +180,7 @@ static bool judge(const bool *killed, const int *status)
         }
         for (int j = 0; j < all->n && !killed[i]; j++) {
             int s = all->failed[i][j];
+
             if (s != IBV_WC_SUCCESS && (!killed[j] || s != IBV_WC_RETRY_EXC_ERR)) {
                 fprintf(stderr, "softhca-stress: a write of %d to %s %d ended with: %s\n", i,
                         killed[j] ? "the killed" : "the living", j, ibv_wc_status_str(s));
@@ -186,11 +198,14 @@ int main(int argc, char **argv)
     int status[MAX];
     int dead = 0;
     int n = argc == 5 ? atoi(argv[1]) : 0, kills = n ? atoi(argv[2]) : 0;
+    unsigned int seed;
+    long end, pause_us;
+
     if (n < 1 || n > MAX || kills > n) {
         fprintf(stderr, "usage: softhca-stress PROCESSES(1..%d) KILLS MILLISECONDS SEED\n", MAX);
         return 2;
     }
-    unsigned int seed = (unsigned int)atoi(argv[4]);
+    seed = (unsigned int)atoi(argv[4]);
     all = mmap(NULL, sizeof(*all), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     all->n = n;
     for (int i = 0; i < n; i++) {
@@ -199,15 +214,17 @@ int main(int argc, char **argv)
             live(i, seed);
         }
     }
-    long end = now_ms() + DEADLINE_MS;
+    end = now_ms() + DEADLINE_MS;
     while (all->connected < n && now_ms() < end) {
         usleep(1000);
     }
     srand(seed);
-    long pause_us = atol(argv[3]) * 1000 / (kills + 1);
+    pause_us = atol(argv[3]) * 1000 / (kills + 1);
     for (int i = 0; i < kills; i++) {
+        int victim;
+
         usleep((useconds_t)pause_us);
-        int victim = rand() % n;
+        victim = rand() % n;
         dead += !killed[victim];
         killed[victim] = true;
         kill(pid[victim], SIGKILL);

@@ -38,6 +38,7 @@ static struct rank {
 static double number(double most)
 {
     double value;
+
     if (scanf("%lf", &value) != 1 || value < 0 || value > most) {
         fprintf(stderr, "wire_shift: a number from 0 to %g was expected\n", most);
         exit(2);
@@ -50,6 +51,7 @@ static void read_routes(uint32_t ranks, uint32_t count)
     for (uint32_t a = 0; a < ranks; a++) {
         for (uint32_t b = 0; b < ranks; b++) {
             struct route *r = &routes[a][b];
+
             r->hops = a == b ? 0 : (uint32_t)number(WIRE_HOPS);
             for (uint32_t h = 0; h < r->hops; h++) {
                 r->links[h] = (uint32_t)number(count - 1);
@@ -62,6 +64,7 @@ static uint64_t post(uint32_t ranks, struct wire_request *w, uint32_t me, uint64
                      uint64_t hop)
 {
     uint32_t to = (me + rank[me].stage) % ranks;
+
     w->owner = me * RANKS + to;
     w->gate = me;
     w->hops = routes[me][to].hops;
@@ -76,9 +79,11 @@ static uint64_t post(uint32_t ranks, struct wire_request *w, uint32_t me, uint64
 static uint64_t look(uint32_t ranks, const uint64_t *latency)
 {
     uint64_t next = WIRE_NEVER;
+
     for (uint32_t i = 0; i < ranks; i++) {
         uint32_t to = (i + rank[i].stage) % ranks;
         uint64_t when;
+
         if (rank[i].stage >= ranks) {
             continue;
         }
@@ -92,8 +97,10 @@ static uint64_t look(uint32_t ranks, const uint64_t *latency)
     }
     for (uint32_t i = 0; i < ranks; i++) {
         uint64_t there = rank[i].there[(i + ranks - rank[i].stage % ranks) % ranks];
+
         if (rank[i].stage < ranks && rank[i].done && there) {
             uint64_t both = rank[i].done > there ? rank[i].done : there;
+
             next = both < next ? both : next;
         }
     }
@@ -104,6 +111,7 @@ static uint64_t run(uint32_t ranks, struct wire_request *w, uint64_t hca, uint64
 {
     uint64_t latency[RANKS], next = 0;
     uint32_t left = ranks;
+
     for (uint32_t i = 0; i < ranks; i++) {
         rank[i].stage = 1;
         latency[i] = post(ranks, w, i, hca, hop);
@@ -113,6 +121,7 @@ static uint64_t run(uint32_t ranks, struct wire_request *w, uint64_t hca, uint64
         wire_net_advance(&net, next);
         for (uint32_t i = 0; i < ranks; i++) {
             uint64_t there = rank[i].there[(i + ranks - rank[i].stage % ranks) % ranks];
+
             if (rank[i].stage < ranks && rank[i].done && rank[i].done <= next && there &&
                 there <= next) {
                 left -= ++rank[i].stage == ranks;
@@ -127,9 +136,13 @@ int main(void)
 {
     uint32_t ranks = (uint32_t)number(RANKS);
     struct wire_request w = {.bytes = (uint64_t)number(1e9), .limit = number(1e3)};
+    uint64_t hca, hop;
+    uint32_t count;
+
     ticks.gap = (uint64_t)number(1e6);
-    uint64_t hca = (uint64_t)number(1e6), hop = (uint64_t)number(1e6);
-    uint32_t count = (uint32_t)number(LINKS);
+    hca = (uint64_t)number(1e6);
+    hop = (uint64_t)number(1e6);
+    count = (uint32_t)number(LINKS);
     for (uint32_t i = 0; i < count; i++) {
         links[i].rate = number(1e3);
     }
