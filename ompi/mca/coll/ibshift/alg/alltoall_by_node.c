@@ -16,7 +16,7 @@
  * With one leader IN is OWN; with a team of one OWN is DEALT.
  */
 #include "plan/alg_emit.h"
-#include "plan/nodes.h"
+#include "plan/teams.h"
 
 enum { UNITS = IBSHIFT_ROUND_STEPS / 2 }; /* copies, or pairs of a receive and a send, a round */
 
@@ -35,66 +35,38 @@ struct seat {
     uint32_t out, in, across, own, dealt, end;
 };
 
-/* The first place of a team in a node of that size. */
-static uint32_t team_start(uint32_t size, uint32_t leaders, uint32_t team)
-{
-    return (uint32_t)((uint64_t)team * size / leaders);
-}
-
 static uint32_t team_size(const struct seat *seat, uint32_t node, uint32_t team)
 {
-    uint32_t size = ibshift_nodes_size(seat->plan, node);
-
-    return team_start(size, seat->leaders, team + 1) - team_start(size, seat->leaders, team);
+    return ibshift_team_size(seat->plan, seat->leaders, node, team);
 }
 
-/* Ranks of teams before that one, in all nodes. */
 static uint32_t sources_before(const struct seat *seat, uint32_t team)
 {
-    uint32_t sum = 0;
-
-    for (uint32_t node = 0; node < seat->nodes; node++) {
-        sum += team_start(ibshift_nodes_size(seat->plan, node), seat->leaders, team);
-    }
-    return sum;
+    return ibshift_teams_before(seat->plan, seat->leaders, team);
 }
 
-/* Ranks of the team of that number in the nodes before that one. */
 static uint32_t team_before(const struct seat *seat, uint32_t node, uint32_t team)
 {
-    uint32_t sum = 0;
-
-    for (uint32_t before = 0; before < node; before++) {
-        sum += team_size(seat, before, team);
-    }
-    return sum;
+    return ibshift_team_before(seat->plan, seat->leaders, node, team);
 }
 
 static uint32_t leader_rank(const struct seat *seat, uint32_t node, uint32_t team)
 {
     uint32_t size = ibshift_nodes_size(seat->plan, node);
 
-    return ibshift_nodes_rank(seat->plan, node, team_start(size, seat->leaders, team));
-}
-
-static uint32_t team_of(uint32_t place, uint32_t size, uint32_t leaders)
-{
-    uint32_t team = (uint32_t)((uint64_t)place * leaders / size);
-
-    return team + 1 < leaders && team_start(size, leaders, team + 1) <= place ? team + 1 : team;
+    return ibshift_nodes_rank(seat->plan, node, ibshift_team_start(size, seat->leaders, team));
 }
 
 static struct seat seat_of(const struct ibshift_plan *plan, uint32_t rank)
 {
     uint32_t place = ibshift_nodes_place(plan, rank), ranks = plan->ranks, gathered;
-    uint32_t least = plan->nodes != NULL ? plan->nodes->least : 1;
     struct seat seat = {.plan = plan, .rank = rank, .nodes = ibshift_nodes_count(plan)};
 
-    seat.leaders = plan->leaders < 1 ? 1 : plan->leaders < least ? plan->leaders : least;
+    seat.leaders = ibshift_teams_count(plan);
     seat.node = ibshift_nodes_of(plan, rank);
     seat.size = ibshift_nodes_size(plan, seat.node);
-    seat.team = team_of(place, seat.size, seat.leaders);
-    seat.start = team_start(seat.size, seat.leaders, seat.team);
+    seat.team = ibshift_team_of(place, seat.size, seat.leaders);
+    seat.start = ibshift_team_start(seat.size, seat.leaders, seat.team);
     seat.members = team_size(&seat, seat.node, seat.team);
     seat.leads = place == seat.start;
     seat.sources = sources_before(&seat, seat.team + 1) - sources_before(&seat, seat.team);
@@ -233,7 +205,7 @@ static struct ibshift_step *emit_exchange(const struct seat *seat, struct ibshif
 static struct ibshift_step *emit_split(const struct seat *seat, struct ibshift_step *step,
                                        uint32_t team, uint32_t need)
 {
-    uint32_t start = team_start(seat->size, seat->leaders, team);
+    uint32_t start = ibshift_team_start(seat->size, seat->leaders, team);
     uint32_t size = team_size(seat, seat->node, team);
     uint32_t to = team == seat->team ? seat->own + sources_before(seat, team) * seat->members
                                      : seat->across + seat->sources * start;
@@ -256,7 +228,7 @@ static struct ibshift_step *emit_swap(const struct seat *seat, struct ibshift_st
                      TAG_SWAP, 0, 0);
     return emit_send(
         step, leader_rank(seat, seat->node, to),
-        tmp_blocks(seat->across + seat->sources * team_start(seat->size, seat->leaders, to),
+        tmp_blocks(seat->across + seat->sources * ibshift_team_start(seat->size, seat->leaders, to),
                    seat->sources * team_size(seat, seat->node, to)),
         TAG_SWAP, need);
 }
@@ -286,7 +258,7 @@ static struct ibshift_step *emit_unpack(const struct seat *seat, struct ibshift_
                                         uint32_t unit, uint32_t need)
 {
     uint32_t team = unit / seat->nodes, node = unit % seat->nodes;
-    uint32_t start = team_start(ibshift_nodes_size(seat->plan, node), seat->leaders, team);
+    uint32_t start = ibshift_team_start(ibshift_nodes_size(seat->plan, node), seat->leaders, team);
     uint32_t from = seat->dealt + sources_before(seat, team) + team_before(seat, node, team);
 
     step = emit_copy(step,

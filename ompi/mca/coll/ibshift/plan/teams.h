@@ -1,0 +1,58 @@
+/*
+ * The ranks of each node cut into as many teams, l, as plan->leaders says, at most one for each rank
+ * of the emptiest node. A team's ranks are neighbours among the node's places; its first leads it.
+ *
+ * In the order of teams a rank's position is that of its team, then its node, then its place: the
+ * ranks of one number of team follow each other whatever their node. With one team it is the order
+ * of nodes.
+ */
+#ifndef IBSHIFT_PLAN_TEAMS_H
+#define IBSHIFT_PLAN_TEAMS_H
+
+#include "plan/nodes.h"
+
+static inline uint32_t ibshift_teams_count(const struct ibshift_plan *plan)
+{
+    uint32_t least = plan->nodes != NULL ? plan->nodes->least : 1;
+
+    return plan->leaders < 1 ? 1 : plan->leaders < least ? plan->leaders : least;
+}
+
+/* All nodes have as many ranks: sums are products. */
+static inline bool ibshift_teams_are_even(const struct ibshift_plan *plan)
+{
+    return plan->nodes == NULL || plan->nodes->most == plan->nodes->least;
+}
+
+/* The first place of a team in a node of that size. */
+static inline uint32_t ibshift_team_start(uint32_t size, uint32_t teams, uint32_t team)
+{
+    return (uint32_t)((uint64_t)team * size / teams);
+}
+
+static inline uint32_t ibshift_team_size(const struct ibshift_plan *plan, uint32_t teams,
+                                         uint32_t node, uint32_t team)
+{
+    uint32_t size = ibshift_nodes_size(plan, node);
+
+    return ibshift_team_start(size, teams, team + 1) - ibshift_team_start(size, teams, team);
+}
+
+/* The team of a place in a node of that size. */
+static inline uint32_t ibshift_team_of(uint32_t place, uint32_t size, uint32_t teams)
+{
+    uint32_t team = (uint32_t)((uint64_t)place * teams / size);
+
+    return team + 1 < teams && ibshift_team_start(size, teams, team + 1) <= place ? team + 1 : team;
+}
+
+/* Ranks of the teams before that one, in all nodes. */
+uint32_t ibshift_teams_before(const struct ibshift_plan *plan, uint32_t teams, uint32_t team);
+/* Ranks of the team of that number in the nodes before that one. */
+uint32_t ibshift_team_before(const struct ibshift_plan *plan, uint32_t teams, uint32_t node,
+                             uint32_t team);
+/* The rank at a position, and the position of a rank. */
+uint32_t ibshift_teams_rank(const struct ibshift_plan *plan, uint32_t teams, uint32_t position);
+uint32_t ibshift_teams_position(const struct ibshift_plan *plan, uint32_t teams, uint32_t rank);
+
+#endif
