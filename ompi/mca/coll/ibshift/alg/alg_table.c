@@ -20,9 +20,11 @@
     ROW(scatter_linear)                                                                            \
     ROW(scatter_nway)                                                                              \
     ROW(scatter_split)                                                                             \
+    ROW(scatter_by_node)                                                                           \
     ROW(gather_linear)                                                                             \
     ROW(gather_nway)                                                                               \
     ROW(gather_split)                                                                              \
+    ROW(gather_by_node)                                                                            \
     ROW(allgather_ring)                                                                            \
     ROW(allgather_modified_ring)                                                                   \
     ROW(allgather_neighbor_exchange)                                                               \
@@ -31,6 +33,7 @@
     ROW(allgather_dissemination)                                                                   \
     ROW(allgather_gather_bcast)                                                                    \
     ROW(allgather_sparbit)                                                                         \
+    ROW(allgather_by_node)                                                                         \
     ROW(alltoall_linear)                                                                           \
     ROW(alltoall_pairwise)                                                                         \
     ROW(alltoall_bruck)                                                                            \
@@ -51,6 +54,7 @@
     ROW(reduce_scatter_linear)                                                                     \
     ROW(reduce_scatter_recursive_halving)                                                          \
     ROW(reduce_scatter_ring)                                                                       \
+    ROW(reduce_scatter_by_node)                                                                    \
     ROW(scan_linear)                                                                               \
     ROW(scan_recursive_doubling)                                                                   \
     ROW(exscan_linear)                                                                             \

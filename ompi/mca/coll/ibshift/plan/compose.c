@@ -1,22 +1,7 @@
 #include "plan/compose.h"
 
-/* A rank's view of its plan: what does not depend on the round. */
-struct view {
-    const struct ibshift_composition *composition;
-    const struct ibshift_plan *plan;
-    uint32_t rank, node;
-    uint32_t segments, leaders;
-    uint32_t pieces; /* of a part */
-};
-
-/* A phase of one leader's part, as the rank takes part in it. */
-struct inner {
-    const struct ibshift_phase *phase;
-    struct ibshift_plan plan;
-    uint32_t rank;
-    uint32_t rounds; /* 0: it does not */
-    uint32_t scale;  /* blocks of ours that one of its blocks is */
-};
+#include "plan/compose_blocks.h"
+#include "plan/teams.h"
 
 /* Which phase of which part a round belongs to. */
 struct stretch {
@@ -26,14 +11,18 @@ struct stretch {
     uint32_t tags;   /* its first tag */
 };
 
-static uint32_t leader_of(const struct view *view, uint32_t node, uint32_t leader)
+static uint32_t leader_of(const struct compose_view *view, uint32_t node, uint32_t leader)
 {
     const struct ibshift_plan *plan = view->plan;
+    uint32_t size = ibshift_nodes_size(plan, node);
 
     if (view->composition->is_rooted && node == ibshift_nodes_of(plan, plan->root)) {
         return plan->root;
     }
-    return ibshift_nodes_rank(plan, node, leader % ibshift_nodes_size(plan, node));
+    return ibshift_nodes_rank(plan, node,
+                              view->composition->is_blocks
+                                  ? ibshift_team_start(size, view->leaders, leader)
+                                  : leader % size);
 }
 
 static uint32_t pieces_of(const struct ibshift_alg *alg, const struct ibshift_plan *plan)
@@ -41,9 +30,15 @@ static uint32_t pieces_of(const struct ibshift_alg *alg, const struct ibshift_pl
     return alg->pieces != NULL ? alg->pieces(plan) : 1;
 }
 
+/* The first place of a team on the rank's node. */
+static uint32_t team_start(const struct compose_view *view, uint32_t team)
+{
+    return ibshift_team_start(ibshift_nodes_size(view->plan, view->node), view->leaders, team);
+}
+
 /* The plan that a phase's ranks run among themselves. */
-static struct ibshift_plan inner_plan(const struct view *view, const struct ibshift_phase *phase,
-                                      uint32_t leader)
+static struct ibshift_plan inner_plan(const struct compose_view *view,
+                                      const struct ibshift_phase *phase, uint32_t leader)
 {
     const struct ibshift_plan *plan = view->plan;
     struct ibshift_plan inner = {
@@ -54,6 +49,10 @@ static struct ibshift_plan inner_plan(const struct view *view, const struct ibsh
     if (phase->among == IBSHIFT_AMONG_LEADERS) {
         inner.ranks = ibshift_nodes_count(plan);
         inner.root = view->composition->is_rooted ? ibshift_nodes_of(plan, plan->root) : 0;
+    } else if (phase->among == IBSHIFT_AMONG_TEAM) {
+        inner.ranks = ibshift_team_size(plan, view->leaders, view->node, leader);
+        inner.root = ibshift_nodes_place(plan, leader_of(view, view->node, leader)) -
+                     team_start(view, leader);
     } else {
         inner.ranks = ibshift_nodes_size(plan, view->node);
         inner.root = ibshift_nodes_place(plan, leader_of(view, view->node, leader));
@@ -61,32 +60,66 @@ static struct ibshift_plan inner_plan(const struct view *view, const struct ibsh
     return inner;
 }
 
-static struct inner inner_of(const struct view *view, uint32_t phase, uint32_t leader)
+static bool takes_part(const struct compose_view *view, enum ibshift_among among, uint32_t leader)
 {
-    struct inner inner = {.phase = &view->composition->phase[phase]};
-    bool is_out = inner.phase->among == IBSHIFT_AMONG_LEADERS &&
-                  leader_of(view, view->node, leader) != view->rank;
+    return among == IBSHIFT_AMONG_NODE ||
+           (among == IBSHIFT_AMONG_LEADERS ? leader_of(view, view->node, leader) == view->rank
+                                           : view->team == leader);
+}
 
+static uint32_t inner_rank(const struct compose_view *view, enum ibshift_among among)
+{
+    uint32_t place = ibshift_nodes_place(view->plan, view->rank);
+
+    return among == IBSHIFT_AMONG_LEADERS ? view->node
+           : among == IBSHIFT_AMONG_TEAM  ? place - team_start(view, view->team)
+                                          : place;
+}
+
+static struct compose_inner inner_of(const struct compose_view *view, uint32_t phase,
+                                     uint32_t leader)
+{
+    struct compose_inner inner = {.phase = &view->composition->phase[phase], .leader = leader};
+    enum ibshift_among among = inner.phase->among;
+
+    if (inner.phase->alg == NULL) {
+        inner.rounds = leader == 0 ? compose_blocks_sort_rounds(view) : 0;
+        return inner;
+    }
     inner.plan = inner_plan(view, inner.phase, leader);
-    inner.rank = inner.phase->among == IBSHIFT_AMONG_LEADERS
-                     ? view->node
-                     : ibshift_nodes_place(view->plan, view->rank);
-    inner.rounds = is_out ? 0 : inner.phase->alg->rounds(&inner.plan, inner.rank);
+    inner.rank = inner_rank(view, among);
+    inner.rounds =
+        takes_part(view, among, leader) ? inner.phase->alg->rounds(&inner.plan, inner.rank) : 0;
     inner.scale = view->pieces / pieces_of(inner.phase->alg, &inner.plan);
     return inner;
 }
 
-static struct view view_of(const struct ibshift_composition *composition,
-                           const struct ibshift_plan *plan, uint32_t rank)
+/* Of blocks: the rank's team, and the one piece that a block is. */
+static void find_team(struct compose_view *view)
 {
-    struct view view = {.composition = composition,
-                        .plan = plan,
-                        .rank = rank,
-                        .node = ibshift_nodes_of(plan, rank),
-                        .segments = composition->is_cut ? plan->segments : 1,
-                        .leaders = composition->is_cut && plan->leaders > 0 ? plan->leaders : 1,
-                        .pieces = 1};
+    uint32_t place = ibshift_nodes_place(view->plan, view->rank);
 
+    view->leaders = view->composition->is_rooted ? 1 : ibshift_teams_count(view->plan);
+    view->team = ibshift_team_of(place, ibshift_nodes_size(view->plan, view->node), view->leaders);
+    view->leads = leader_of(view, view->node, view->team) == view->rank;
+}
+
+static struct compose_view view_of(const struct ibshift_composition *composition,
+                                   const struct ibshift_plan *plan, uint32_t rank)
+{
+    struct compose_view view = {.composition = composition,
+                                .plan = plan,
+                                .rank = rank,
+                                .node = ibshift_nodes_of(plan, rank),
+                                .segments = composition->is_cut ? plan->segments : 1,
+                                .leaders =
+                                    composition->is_cut && plan->leaders > 0 ? plan->leaders : 1,
+                                .pieces = 1};
+
+    if (composition->is_blocks) {
+        find_team(&view);
+        return view;
+    }
     for (uint32_t p = 0; p < composition->count; p++) {
         const struct ibshift_phase *phase = &composition->phase[p];
         struct ibshift_plan inner = inner_plan(&view, phase, 0);
@@ -98,7 +131,7 @@ static struct view view_of(const struct ibshift_composition *composition,
 }
 
 /* Of each phase, for one segment. Returns their sum. */
-static uint32_t count_rounds(const struct view *view, uint32_t rounds[IBSHIFT_PHASES_MAX])
+static uint32_t count_rounds(const struct compose_view *view, uint32_t rounds[IBSHIFT_PHASES_MAX])
 {
     uint32_t sum = 0;
 
@@ -115,21 +148,21 @@ static uint32_t count_rounds(const struct view *view, uint32_t rounds[IBSHIFT_PH
 uint32_t ibshift_compose_rounds(const struct ibshift_composition *composition,
                                 const struct ibshift_plan *plan, uint32_t rank)
 {
-    struct view view = view_of(composition, plan, rank);
+    struct compose_view view = view_of(composition, plan, rank);
     uint32_t rounds[IBSHIFT_PHASES_MAX];
 
     return view.segments * count_rounds(&view, rounds);
 }
 
 /* Does the phase work on any segment in that wave? */
-static bool is_at_work(const struct view *view, uint32_t wave, uint32_t phase)
+static bool is_at_work(const struct compose_view *view, uint32_t wave, uint32_t phase)
 {
     return wave >= phase && wave - phase < view->segments;
 }
 
 /* The wave of a round; `before` gets the rounds of those before it. From the last phase's first
  * wave to the last segment's all phases are at work, so that those waves are alike. */
-static uint32_t find_wave(const struct view *view, uint32_t round, uint32_t *before)
+static uint32_t find_wave(const struct compose_view *view, uint32_t round, uint32_t *before)
 {
     uint32_t rounds[IBSHIFT_PHASES_MAX], all = count_rounds(view, rounds), wave = 0;
     uint32_t phases = view->composition->count;
@@ -170,10 +203,11 @@ uint64_t ibshift_compose_tags(const struct ibshift_plan *plan)
            tags_of_phase(plan);
 }
 
-static struct inner find(const struct view *view, uint32_t round, struct stretch *at)
+static struct compose_inner find(const struct compose_view *view, uint32_t round,
+                                 struct stretch *at)
 {
     uint32_t wave = find_wave(view, round, &at->before), phases = view->composition->count;
-    struct inner inner;
+    struct compose_inner inner;
 
     at->start = at->before;
     for (at->phase = phases; at->phase-- > 0;) {
@@ -194,19 +228,27 @@ static struct inner find(const struct view *view, uint32_t round, struct stretch
     __builtin_unreachable(); /* a round of the plan is in one of its waves */
 }
 
-static uint32_t inner_tmp(const struct inner *inner)
+static uint32_t inner_tmp(const struct compose_view *view, const struct compose_inner *inner)
 {
-    return inner->rounds == 0 || inner->phase->alg->tmp == NULL ||
-                   inner->phase->send == IBSHIFT_NOWHERE
-               ? 0
-               : inner->phase->alg->tmp(&inner->plan, inner->rank) * inner->scale;
+    uint32_t slots;
+
+    if (inner->rounds == 0 || inner->phase->alg == NULL || inner->phase->alg->tmp == NULL ||
+        inner->phase->send == IBSHIFT_NOWHERE) {
+        return 0;
+    }
+    slots = inner->phase->alg->tmp(&inner->plan, inner->rank);
+    return view->composition->is_blocks ? compose_blocks_tmp(view, inner, slots)
+                                        : slots * inner->scale;
 }
 
 /* Blocks of TMP that hold a result on its way to the root. */
-static uint32_t held(const struct view *view)
+static uint32_t held(const struct compose_view *view)
 {
     bool is_held = false;
 
+    if (view->composition->is_blocks) {
+        return compose_blocks_held(view);
+    }
     if (view->rank == view->plan->root) {
         return 0;
     }
@@ -225,19 +267,19 @@ static uint32_t held(const struct view *view)
  * TMP: what is held, then for each phase, segment and leader what the inner plan wants. None shares
  * it with another, so that parts may differ in size and be on their way at once.
  */
-static uint32_t phase_tmp(const struct view *view, uint32_t phase)
+static uint32_t phase_tmp(const struct compose_view *view, uint32_t phase)
 {
     uint32_t sum = 0;
 
     for (uint32_t leader = 0; leader < view->leaders; leader++) {
-        struct inner inner = inner_of(view, phase, leader);
+        struct compose_inner inner = inner_of(view, phase, leader);
 
-        sum += inner_tmp(&inner);
+        sum += inner_tmp(view, &inner);
     }
     return sum;
 }
 
-static uint32_t first_tmp(const struct view *view, const struct stretch *at)
+static uint32_t first_tmp(const struct compose_view *view, const struct stretch *at)
 {
     uint32_t first = held(view) + at->segment * phase_tmp(view, at->phase);
 
@@ -245,9 +287,9 @@ static uint32_t first_tmp(const struct view *view, const struct stretch *at)
         first += view->segments * phase_tmp(view, p);
     }
     for (uint32_t leader = 0; leader < at->leader; leader++) {
-        struct inner inner = inner_of(view, at->phase, leader);
+        struct compose_inner inner = inner_of(view, at->phase, leader);
 
-        first += inner_tmp(&inner);
+        first += inner_tmp(view, &inner);
     }
     return first;
 }
@@ -255,7 +297,7 @@ static uint32_t first_tmp(const struct view *view, const struct stretch *at)
 uint32_t ibshift_compose_tmp(const struct ibshift_composition *composition,
                              const struct ibshift_plan *plan, uint32_t rank)
 {
-    struct view view = view_of(composition, plan, rank);
+    struct compose_view view = view_of(composition, plan, rank);
     uint32_t sum = held(&view);
 
     for (uint32_t p = 0; p < composition->count; p++) {
@@ -264,19 +306,22 @@ uint32_t ibshift_compose_tmp(const struct ibshift_composition *composition,
     return sum;
 }
 
-static uint32_t first_block(const struct view *view, uint32_t segment, uint32_t leader)
+static uint32_t first_block(const struct compose_view *view, uint32_t segment, uint32_t leader)
 {
     return (segment * view->leaders + leader) * view->pieces;
 }
 
-/* The piece of the whole vector whose size a slot of an inner plan's TMP has. */
-static uint32_t inner_tmp_block(const struct view *view, const struct inner *inner,
+/* The piece of the whole vector, or the rank's block, whose size a slot of an inner plan's TMP has. */
+static uint32_t inner_tmp_block(const struct compose_view *view, const struct compose_inner *inner,
                                 uint32_t segment, uint32_t leader, uint32_t slot)
 {
     const struct ibshift_alg *alg = inner->phase->alg;
-    uint32_t own = slot / inner->scale, pieces = pieces_of(alg, &inner->plan);
-    uint32_t block =
-        alg->tmp_block != NULL ? alg->tmp_block(&inner->plan, inner->rank, own) : own % pieces;
+    uint32_t own = slot / inner->scale, pieces = pieces_of(alg, &inner->plan), block;
+
+    if (view->composition->is_blocks) {
+        return compose_blocks_tmp_rank(view, inner, slot);
+    }
+    block = alg->tmp_block != NULL ? alg->tmp_block(&inner->plan, inner->rank, own) : own % pieces;
 
     return first_block(view, segment, leader) + block * inner->scale + slot % inner->scale;
 }
@@ -284,11 +329,11 @@ static uint32_t inner_tmp_block(const struct view *view, const struct inner *inn
 uint32_t ibshift_compose_tmp_block(const struct ibshift_composition *composition,
                                    const struct ibshift_plan *plan, uint32_t rank, uint32_t slot)
 {
-    struct view view = view_of(composition, plan, rank);
+    struct compose_view view = view_of(composition, plan, rank);
     uint32_t hold = held(&view);
 
     if (slot < hold) {
-        return slot;
+        return composition->is_blocks ? compose_blocks_held_rank(&view, slot) : slot;
     }
     slot -= hold;
     for (uint32_t p = 0; p < composition->count; p++) {
@@ -300,12 +345,12 @@ uint32_t ibshift_compose_tmp_block(const struct ibshift_composition *composition
         }
         slot %= size;
         for (uint32_t leader = 0; leader < view.leaders; leader++) {
-            struct inner inner = inner_of(&view, p, leader);
+            struct compose_inner inner = inner_of(&view, p, leader);
 
-            if (slot < inner_tmp(&inner)) {
+            if (slot < inner_tmp(&view, &inner)) {
                 return inner_tmp_block(&view, &inner, segment, leader, slot);
             }
-            slot -= inner_tmp(&inner);
+            slot -= inner_tmp(&view, &inner);
         }
     }
     return 0;
@@ -314,42 +359,50 @@ uint32_t ibshift_compose_tmp_block(const struct ibshift_composition *composition
 uint32_t ibshift_compose_pieces(const struct ibshift_composition *composition,
                                 const struct ibshift_plan *plan)
 {
-    struct view view = view_of(composition, plan, 0);
+    struct compose_view view = view_of(composition, plan, 0);
 
     return view.segments * view.leaders * view.pieces;
 }
 
-/* Where the inner plan's buffers begin in ours. */
-struct base {
-    uint8_t buf;
-    uint32_t first;
-};
-
-static struct base base_of(const struct view *view, const struct inner *inner,
-                           const struct stretch *at, uint8_t buf)
+/* Where blocks of the inner plan's buffers lie in ours. */
+static struct compose_place place_of(const struct compose_view *view,
+                                     const struct compose_inner *inner, const struct stretch *at,
+                                     uint8_t buf, uint32_t first, uint32_t count)
 {
-    uint32_t first = first_block(view, at->segment, at->leader);
     enum ibshift_where where = buf == IBSHIFT_SEND ? inner->phase->send : inner->phase->recv;
+    struct compose_place place = {where == IBSHIFT_AT_SEND ? IBSHIFT_SEND : IBSHIFT_RECV,
+                                  first_block(view, at->segment, at->leader) + first * inner->scale,
+                                  count * inner->scale};
 
     if (buf == IBSHIFT_TMP) {
-        return (struct base){IBSHIFT_TMP, first_tmp(view, at)};
+        place.buf = IBSHIFT_TMP;
+        place.first = first_tmp(view, at) + first * inner->scale;
+        if (view->composition->is_blocks) {
+            uint32_t begin = compose_blocks_tmp(view, inner, first);
+
+            place.first = first_tmp(view, at) + begin;
+            place.count = compose_blocks_tmp(view, inner, first + count) - begin;
+        }
+    } else if (view->composition->is_blocks) {
+        return compose_blocks_place(view, inner, (enum ibshift_buffer)buf, first, count);
+    } else if (where == IBSHIFT_AT_RESULT && view->rank != view->plan->root) {
+        place.buf = IBSHIFT_TMP; /* what is held comes first there */
     }
-    if (where == IBSHIFT_AT_RESULT && view->rank != view->plan->root) {
-        return (struct base){IBSHIFT_TMP, first}; /* what is held comes first there */
-    }
-    return (struct base){where == IBSHIFT_AT_SEND ? IBSHIFT_SEND : IBSHIFT_RECV, first};
+    return place;
 }
 
 /* The inner plan's ranks in ours. */
-static uint32_t rank_of(const struct view *view, const struct inner *inner,
+static uint32_t rank_of(const struct compose_view *view, const struct compose_inner *inner,
                         const struct stretch *at, uint32_t rank)
 {
-    return inner->phase->among == IBSHIFT_AMONG_LEADERS
-               ? leader_of(view, rank, at->leader)
-               : ibshift_nodes_rank(view->plan, view->node, rank);
+    if (inner->phase->among == IBSHIFT_AMONG_LEADERS) {
+        return leader_of(view, rank, at->leader);
+    }
+    rank += inner->phase->among == IBSHIFT_AMONG_TEAM ? team_start(view, at->leader) : 0;
+    return ibshift_nodes_rank(view->plan, view->node, rank);
 }
 
-static void translate_message(const struct view *view, const struct inner *inner,
+static void translate_message(const struct compose_view *view, const struct compose_inner *inner,
                               const struct stretch *at, struct ibshift_step *step)
 {
     step->peer = rank_of(view, inner, at, step->peer);
@@ -360,32 +413,35 @@ static void translate_message(const struct view *view, const struct inner *inner
     }
 }
 
-static void translate_local(const struct base *source, uint32_t scale, struct ibshift_step *step)
+static void translate_local(const struct compose_place *source, uint32_t scale,
+                            struct ibshift_step *step)
 {
-    step->src = source->buf;
-    step->from = source->first + step->from * scale;
-    step->run *= scale;
+    bool is_strided = step->strided != IBSHIFT_CONTIGUOUS;
+
+    step->src = (uint8_t)source->buf;
+    step->from = source->first;
+    step->run = is_strided ? step->run * scale : source->count;
     step->stride *= (int32_t)scale;
 }
 
 /* False for a step that there is nothing left of. */
-static bool translate(const struct view *view, const struct inner *inner, const struct stretch *at,
-                      struct ibshift_step *step)
+static bool translate(const struct compose_view *view, const struct compose_inner *inner,
+                      const struct stretch *at, struct ibshift_step *step)
 {
     bool is_local = ibshift_step_is_local(step), is_empty = inner->phase->send == IBSHIFT_NOWHERE;
-    struct base source, target;
+    struct compose_place source, target;
 
     if (is_local && is_empty) {
         return false;
     }
-    target = base_of(view, inner, at, step->buf);
+    target = place_of(view, inner, at, step->buf, step->first, step->count);
     if (is_local) {
-        source = base_of(view, inner, at, step->src);
+        source = place_of(view, inner, at, step->src, step->from, step->count);
         translate_local(&source, inner->scale, step);
     }
-    step->buf = target.buf;
-    step->first = target.first + step->first * inner->scale;
-    step->count *= inner->scale;
+    step->buf = (uint8_t)target.buf;
+    step->first = target.first;
+    step->count = target.count;
     if (!is_local) {
         translate_message(view, inner, at, step);
     }
@@ -403,12 +459,15 @@ uint32_t ibshift_compose_emit(const struct ibshift_composition *composition,
                               const struct ibshift_plan *plan, uint32_t rank, uint32_t round,
                               struct ibshift_step *out)
 {
-    struct view view = view_of(composition, plan, rank);
+    struct compose_view view = view_of(composition, plan, rank);
     struct stretch at;
-    struct inner inner = find(&view, round, &at);
-    uint32_t kept = 0,
-             count = inner.phase->alg->emit(&inner.plan, inner.rank, round - at.start, out);
+    struct compose_inner inner = find(&view, round, &at);
+    uint32_t kept = 0, count;
 
+    if (inner.phase->alg == NULL) {
+        return compose_blocks_sort(&view, round - at.start, at.before, out);
+    }
+    count = inner.phase->alg->emit(&inner.plan, inner.rank, round - at.start, out);
     for (uint32_t i = 0; i < count; i++) {
         struct ibshift_step step = out[i];
 
