@@ -67,16 +67,17 @@ static void prove_nodes(const struct ibshift_alg *alg, const struct ibshift_node
 {
     static const uint32_t radices[] = {1, 2, 7}, segments[] = {1, 2, 7};
     struct ibshift_plan plan = {.ranks = ranks, .nodes = nodes};
+    uint32_t leaders = (alg->flags & IBSHIFT_ALG_LEADERS) != 0 ? 4 : 1;
 
     for (plan.root = 0; plan.root < (is_rooted(alg) ? ranks : 1); plan.root += 1 + ranks / 5) {
-        for (plan.leaders = 1; plan.leaders <= 4; plan.leaders += 3) {
+        for (plan.leaders = 1; plan.leaders <= leaders; plan.leaders += 3) {
             for (uint32_t i = 0; i < 3; i++) {
                 plan.radix = alg->radix_max > 0 ? radices[(i + plan.root) % 3] : 1;
                 plan.segments = segments[i];
-                plan.commutative = false;
-                prove_all_ways(alg, &plan);
-                plan.commutative = true;
-                prove_all_ways(alg, &plan);
+                for (int folds = alg->collective >= IBSHIFT_REDUCE; folds >= 0; folds--) {
+                    plan.commutative = folds == 0;
+                    prove_all_ways(alg, &plan);
+                }
             }
         }
     }
@@ -128,11 +129,9 @@ static void few_messages_leave_their_node(void **state)
     static const struct {
         enum ibshift_collective collective;
         uint64_t messages; /* of four nodes, one segment, one leader */
-    } expected[] = {{IBSHIFT_BARRIER, 8},
-                    {IBSHIFT_BCAST, 3},
-                    {IBSHIFT_REDUCE, 3},
-                    {IBSHIFT_ALLREDUCE, 8},
-                    {IBSHIFT_ALLTOALL, 12}};
+    } expected[] = {{IBSHIFT_BARRIER, 8},   {IBSHIFT_BCAST, 3},           {IBSHIFT_REDUCE, 3},
+                    {IBSHIFT_ALLREDUCE, 8}, {IBSHIFT_GATHER, 4},          {IBSHIFT_SCATTER, 4},
+                    {IBSHIFT_ALLGATHER, 9}, {IBSHIFT_REDUCE_SCATTER, 12}, {IBSHIFT_ALLTOALL, 12}};
     uint32_t host_of[32];
     struct ibshift_nodes nodes;
     struct ibshift_plan plan = {
