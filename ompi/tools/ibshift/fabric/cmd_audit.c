@@ -1,0 +1,464 @@
+/* `ibshift fabric audit`: what an order for the routes would have gained the jobs that have run here.
+ */
+#include "fabric/cmd.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "draw/chart.h"
+#include "fabric/joblist.h"
+#include "fabric/nodes.h"
+#include "fabric/paths/contend.h"
+#include "fabric/table/arrange.h"
+
+enum {
+    HOSTS_LEAST = 3, /* of a job: with fewer there is one order */
+    TABLE_HOSTS =
+        256, /* up to so many a table of stages is looked for, too: beyond it takes long */
+    TOP = 20,
+    ID_SIZE = 32,
+};
+
+struct row {
+    char id[ID_SIZE];
+    double seconds;
+    uint32_t hosts;
+    double rank, best; /* of the bound: a shift in rank order, and the cheapest way */
+};
+
+struct audit {
+    const struct cli_args *args;
+    const char *jobs, *output;
+    bool is_json;
+    const struct ibshift_fabric *fabric;
+    struct fabric_nodes nodes;
+    uint32_t *order, order_count;
+    struct row *rows;
+    uint32_t count, room;
+    uint32_t small, unknown, unrouted; /* jobs left out, and why */
+    struct row now;                    /* the line that is being read */
+    uint32_t *hosts, *seen, stamp;
+    bool is_unknown;
+    struct ibshift_error err;
+};
+
+/* ---- a job ---- */
+
+static int job_begins(void *context, const char *name, double seconds)
+{
+    struct audit *a = context;
+
+    a->now = (struct row){.seconds = seconds};
+    snprintf(a->now.id, sizeof(a->now.id), "%s", name);
+    a->is_unknown = false;
+    a->stamp++;
+    return 0;
+}
+
+static int job_node(void *context, const char *name)
+{
+    struct audit *a = context;
+    uint32_t host = fabric_nodes_find(&a->nodes, name);
+
+    if (host == IBSHIFT_NO_HOST) {
+        a->is_unknown = true;
+    } else if (a->seen[host] != a->stamp) {
+        a->seen[host] = a->stamp;
+        a->hosts[a->now.hosts++] = host;
+    }
+    return 0;
+}
+
+static int price_by_rank(const struct ibshift_placement *placement, struct row *row)
+{
+    struct ibshift_seats seats = {.rank_at = NULL};
+    struct ibshift_contention result = {.stages = 0};
+    struct ibshift_stage_source source;
+    struct ibshift_error err;
+    int rc = ibshift_seats_by_rank(placement, &seats, &err);
+
+    if (rc == 0) {
+        source = ibshift_source_shift(&seats.order, placement->ranks, placement->member_of);
+        rc = ibshift_contend(placement->paths, &source, 1, &result);
+    }
+    if (rc == 0) {
+        row->rank = result.bound > 0 ? result.sum / result.bound : 1;
+        ibshift_contention_free(&result);
+    }
+    ibshift_seats_free(&seats);
+    return rc;
+}
+
+static int price(struct audit *a, struct row *row)
+{
+    struct ibshift_placement *placement = NULL;
+    struct ibshift_arrangement found = {.cost = 0};
+    unsigned ways = IBSHIFT_WAYS_ALL;
+    int rc = ibshift_placement_open(a->fabric, a->hosts, row->hosts, &placement, &a->err);
+
+    if (row->hosts > TABLE_HOSTS) {
+        ways &= ~(1u << IBSHIFT_WAY_TABLE);
+    }
+    rc = rc == 0 ? ibshift_placement_routes(placement, true, &a->err) : rc;
+    rc = rc == 0 ? price_by_rank(placement, row) : rc;
+    if (rc == 0) {
+        rc = ibshift_arrange(placement, a->order, a->order_count, ways, &found, &a->err);
+    }
+    if (rc == 0) {
+        row->best = found.bound > 0 ? found.cost / found.bound : 1;
+        row->best = row->best < row->rank ? row->best : row->rank;
+        ibshift_arrangement_free(&found);
+    }
+    ibshift_placement_close(placement);
+    return rc;
+}
+
+static int job_ends(void *context)
+{
+    struct audit *a = context;
+    int rc;
+
+    if (a->is_unknown || a->now.hosts < HOSTS_LEAST) {
+        *(a->is_unknown ? &a->unknown : &a->small) += 1;
+        return 0;
+    }
+    if (a->count == a->room) {
+        uint32_t room = 2 * a->room + 64;
+        struct row *rows = realloc(a->rows, room * sizeof(*rows));
+
+        if (rows == NULL) {
+            return -ENOMEM;
+        }
+        a->rows = rows;
+        a->room = room;
+    }
+    rc = price(a, &a->now);
+    if (rc == 0) {
+        a->rows[a->count++] = a->now;
+    } else if (rc != -ENOMEM) {
+        a->unrouted++;
+        rc = 0;
+    }
+    return rc;
+}
+
+/* ---- all jobs ---- */
+
+static double gain_of(const struct row *row)
+{
+    return row->rank / row->best;
+}
+
+static double weight_of(const struct row *row)
+{
+    return row->seconds * row->hosts;
+}
+
+static int by_gain(const void *a, const void *b)
+{
+    double x = gain_of(a), y = gain_of(b);
+
+    return x != y ? (x > y ? -1 : 1)
+                  : strcmp(((const struct row *)a)->id, ((const struct row *)b)->id);
+}
+
+struct sums {
+    double weight, rank, best; /* the last two: weighted */
+    uint32_t above;            /* jobs that an order gains more than a tenth */
+};
+
+static struct sums add_up(const struct audit *a)
+{
+    struct sums s = {.weight = 0};
+
+    for (uint32_t i = 0; i < a->count; i++) {
+        s.weight += weight_of(&a->rows[i]);
+        s.rank += weight_of(&a->rows[i]) * a->rows[i].rank;
+        s.best += weight_of(&a->rows[i]) * a->rows[i].best;
+        s.above += gain_of(&a->rows[i]) > 1.1;
+    }
+    if (s.weight > 0) {
+        s.rank /= s.weight;
+        s.best /= s.weight;
+    }
+    return s;
+}
+
+static void report(const struct audit *a)
+{
+    struct sums s = add_up(a);
+
+    printf("%u jobs on %u hosts or more", a->count, HOSTS_LEAST);
+    printf("; left out: %u smaller, %u on nodes that the fabric has not, %u without routes\n",
+           a->small, a->unknown, a->unrouted);
+    if (a->count == 0) {
+        return;
+    }
+    printf("a long all-to-all in rank order takes %.3f of the bound, in ibshift's order %.3f "
+           "(mean over node hours)\n",
+           s.rank, s.best);
+    printf("%u jobs gain more than 10 %%; the most: %s, %u hosts, %.2f times\n", s.above,
+           a->rows[0].id, a->rows[0].hosts, gain_of(&a->rows[0]));
+}
+
+static void report_json(const struct audit *a)
+{
+    struct sums s = add_up(a);
+    struct json j;
+
+    json_begin(&j, stdout);
+    json_value(&j, "jobs", "%u", a->count);
+    json_value(&j, "small", "%u", a->small);
+    json_value(&j, "unknown", "%u", a->unknown);
+    json_value(&j, "unrouted", "%u", a->unrouted);
+    json_value(&j, "rank", "%.6g", s.rank);
+    json_value(&j, "best", "%.6g", s.best);
+    json_value(&j, "above", "%u", s.above);
+    json_open(&j, "job", '[');
+    for (uint32_t i = 0; i < a->count; i++) {
+        json_open(&j, NULL, '{');
+        json_text(&j, "id", a->rows[i].id);
+        json_value(&j, "hosts", "%u", a->rows[i].hosts);
+        json_value(&j, "seconds", "%.6g", a->rows[i].seconds);
+        json_value(&j, "rank", "%.6g", a->rows[i].rank);
+        json_value(&j, "best", "%.6g", a->rows[i].best);
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    json_end(&j);
+}
+
+/* ---- the page ---- */
+
+static void write_text(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+
+        if (c == '<' || c == '>' || c == '&' || c == '"' || c < 0x20) {
+            fprintf(out, "&#%u;", c < 0x20 ? '?' : c);
+        } else {
+            fputc(c, out);
+        }
+    }
+}
+
+/* Jobs by their gain, from the most, over the share of the node hours that they and those before
+ * them took. */
+static int draw_gains(const struct audit *a, FILE *out)
+{
+    struct sums s = add_up(a);
+    double *x = calloc(2 * (size_t)a->count + 2, sizeof(*x));
+    double *y = calloc(2 * (size_t)a->count + 2, sizeof(*y)), before = 0;
+    int count = 0;
+
+    if (x == NULL || y == NULL) {
+        free(x);
+        free(y);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < a->count; i++) {
+        double share = s.weight > 0 ? 100 * weight_of(&a->rows[i]) / s.weight : 0;
+
+        x[count] = before;
+        y[count++] = gain_of(&a->rows[i]);
+        before += share;
+        x[count] = before;
+        y[count++] = gain_of(&a->rows[i]);
+    }
+    chart_write(out,
+                &(struct chart){
+                    .title = "What an order would have gained",
+                    .subtitle = "time of a long all-to-all in rank order over that "
+                                "in ibshift's order, counted on the links",
+                    .x_title = "node hours, %, jobs with the most to gain first",
+                    .y_title = "times",
+                    .series =
+                        &(struct chart_series){
+                            .label = "all jobs", .color = SVG_BLUE, .count = count, .x = x, .y = y},
+                    .series_count = 1});
+    free(x);
+    free(y);
+    return 0;
+}
+
+static int draw_sizes(const struct audit *a, FILE *out)
+{
+    double *values = calloc(3 * (size_t)a->count + 1, sizeof(*values));
+    double *hosts = values, *rank = values + a->count, *best = rank + a->count;
+    struct chart_series series[] = {
+        {.label = "in rank order", .color = SVG_VERMILION, .has_dots = 1},
+        {.label = "in ibshift's order", .color = SVG_BLUE, .has_dots = 1},
+    };
+
+    if (values == NULL) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < a->count; i++) {
+        hosts[i] = a->rows[i].hosts;
+        rank[i] = a->rows[i].rank;
+        best[i] = a->rows[i].best;
+    }
+    for (int i = 0; i < 2; i++) {
+        series[i].count = (int)a->count;
+        series[i].x = hosts;
+        series[i].y = i == 0 ? rank : best;
+    }
+    chart_write(out,
+                &(struct chart){.title = "Each job, by its size",
+                                .subtitle = "time of a long all-to-all over the least that any "
+                                            "order can take",
+                                .x_title = "hosts of the job",
+                                .y_title = "times the bound",
+                                .is_log = 1,
+                                .series = series,
+                                .series_count = 2});
+    free(values);
+    return 0;
+}
+
+static void write_rows(const struct audit *a, FILE *out)
+{
+    fputs("<table><tr><th>job</th><th>hosts</th><th>node hours</th><th>rank order</th>"
+          "<th>ibshift</th><th>gain</th></tr>\n",
+          out);
+    for (uint32_t i = 0; i < a->count && i < TOP; i++) {
+        const struct row *r = &a->rows[i];
+
+        fputs("<tr><td>", out);
+        write_text(out, r->id);
+        fprintf(out, "</td><td>%u</td><td>%.1f</td><td>%.3f</td><td>%.3f</td><td>%.2f</td></tr>\n",
+                r->hosts, weight_of(r) / 3600, r->rank, r->best, gain_of(r));
+    }
+    fputs("</table>\n", out);
+}
+
+static int write_page(const struct audit *a, FILE *out)
+{
+    struct sums s = add_up(a);
+    int rc;
+
+    fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+          "<title>What an order would have gained</title>\n<style>body{font-family:sans-serif;"
+          "max-width:60em;margin:2em auto}table{border-collapse:collapse}td,th{padding:.2em 1em;"
+          "text-align:right;border-bottom:1px solid #ccc}svg{max-width:100%;height:auto}</style>"
+          "</head><body>\n<h1>What an order would have gained</h1>\n<p>",
+          out);
+    fprintf(
+        out,
+        "%u jobs on %u hosts or more. A long all-to-all takes %.3f of the bound in rank order "
+        "and %.3f in ibshift's order (means over node hours). %u jobs gain more than 10 %%.</p>\n",
+        a->count, HOSTS_LEAST, s.rank, s.best, s.above);
+    rc = draw_gains(a, out);
+    rc = rc == 0 ? draw_sizes(a, out) : rc;
+    fputs("<h2>The jobs with the most to gain</h2>\n", out);
+    write_rows(a, out);
+    fprintf(
+        out,
+        "<h2>What this is</h2>\n<p>Counted, not measured: the flows on the most loaded link, stage "
+        "by stage, on the fabric's own forwarding tables, one rank for each host, in the order "
+        "of the job's list of nodes. It is the time of an exchange that goes in step and waits for "
+        "the links. Programs that exchange little, or that send all messages at once through "
+        "adapters that share fairly, gain less. Beyond %d hosts no table of stages was looked "
+        "for, so more could be had. Left out: %u jobs on fewer hosts, %u on nodes that the "
+        "fabric has not, %u without routes.</p>\n</body></html>\n",
+        TABLE_HOSTS, a->small, a->unknown, a->unrouted);
+    return rc;
+}
+
+static int write_file(const struct audit *a)
+{
+    FILE *out = fopen(a->output, "w");
+    int rc;
+
+    if (out == NULL) {
+        return cli_error(a->args->command, "%s: %s", a->output, strerror(errno));
+    }
+    rc = write_page(a, out) != 0 || ferror(out) != 0;
+    rc |= fclose(out) != 0;
+    return rc == 0 ? CLI_OK : cli_error(a->args->command, "%s: cannot be written", a->output);
+}
+
+/* ---- */
+
+static int read_jobs(struct audit *a)
+{
+    const struct fabric_joblist to = {a, job_begins, job_node, job_ends};
+    bool is_standard = strcmp(a->jobs, "-") == 0;
+    FILE *file = is_standard ? stdin : fopen(a->jobs, "re");
+    int rc;
+
+    if (file == NULL) {
+        return ibshift_fail(&a->err, -errno, "%s: %s", a->jobs, strerror(errno));
+    }
+    rc = fabric_joblist_read(file, is_standard ? "standard input" : a->jobs, &to, &a->err);
+    if (!is_standard) {
+        fclose(file);
+    }
+    return rc;
+}
+
+static int open_audit(struct audit *a)
+{
+    uint32_t hosts = a->fabric->host_count;
+    int rc = fabric_nodes_open(a->fabric, &a->nodes, &a->err);
+
+    if (rc == 0 && a->fabric->lft == NULL) {
+        rc = ibshift_fail(&a->err, -ENODATA, "%s has no tables: name a file of them",
+                          a->args->positional[0]);
+    }
+    rc = rc == 0 ? ibshift_placement_order(a->fabric, &a->order, &a->order_count, &a->err) : rc;
+    if (rc == 0) {
+        a->hosts = calloc((size_t)hosts + 1, sizeof(*a->hosts));
+        a->seen = calloc((size_t)hosts + 1, sizeof(*a->seen));
+        rc = a->hosts == NULL || a->seen == NULL ? ibshift_fail(&a->err, -ENOMEM, "no memory") : 0;
+    }
+    return rc;
+}
+
+static int audit(const struct cli_args *args, struct ibshift_fabric *f)
+{
+    struct audit *a = args->context;
+    int status = CLI_OK;
+
+    a->args = args;
+    a->fabric = f;
+    if (open_audit(a) != 0 || read_jobs(a) != 0) {
+        status = fabric_args_fail(args, &a->err);
+    } else {
+        qsort(a->rows, a->count, sizeof(*a->rows), by_gain);
+        status = a->output != NULL && a->count > 0 ? write_file(a) : CLI_OK;
+        (a->is_json ? report_json : report)(a);
+    }
+    fabric_nodes_close(&a->nodes);
+    free(a->order);
+    free(a->rows);
+    free(a->hosts);
+    free(a->seen);
+    return status;
+}
+
+int cmd_fabric_audit(int argc, char **argv)
+{
+    struct audit a = {.jobs = NULL};
+    const struct cli_option options[] = {
+        {"--jobs", 0, CLI_TEXT, "FILE",
+         "lines of ID|SECONDS|NODES, as sacct -n -P -o JobID,ElapsedRaw,NodeList prints them, or "
+         "of "
+         "NODES (needed)",
+         .where = &a.jobs, .is_needed = true},
+        cli_output_option(&a.output, "write a page with pictures (HTML)"),
+        cli_json_option(&a.is_json),
+        {.name = NULL},
+    };
+    struct cli_args args = {.command = "fabric audit",
+                            .usage = "--jobs FILE FABRIC [LFTS]",
+                            .options = options,
+                            .least = 1,
+                            .most = 2,
+                            .context = &a};
+
+    return fabric_command(&args, argc, argv, audit);
+}

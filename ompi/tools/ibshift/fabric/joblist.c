@@ -1,0 +1,160 @@
+#include "fabric/joblist.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_SIZE = 256, DIGITS_MAX = 9 };
+
+struct reader {
+    const struct fabric_joblist *to;
+    uint32_t nodes; /* of this line */
+    int rc;
+};
+
+static int give(struct reader *r, const char *name)
+{
+    if (r->nodes++ == FABRIC_JOBLIST_NODES) {
+        return -E2BIG;
+    }
+    r->rc = r->to->node(r->to->context, name);
+    return r->rc;
+}
+
+/* "[003-018,020]suffix" behind the prefix, and further brackets within the suffix. */
+static int expand(struct reader *r, const char *prefix, size_t length, const char *rest)
+{
+    const char *open = memchr(rest, '[', length), *close;
+    char name[NAME_SIZE];
+    int rc = 0;
+
+    if (open == NULL) {
+        return snprintf(name, sizeof(name), "%s%.*s", prefix, (int)length, rest) >= NAME_SIZE
+                   ? -EINVAL
+                   : give(r, name);
+    }
+    close = memchr(open, ']', length - (size_t)(open - rest));
+    if (close == NULL || close == open + 1) {
+        return -EINVAL;
+    }
+    for (const char *at = open + 1; rc == 0 && at < close;) {
+        size_t digits = strspn(at, "0123456789"), more;
+        unsigned long from = strtoul(at, NULL, 10), to = from;
+
+        if (digits == 0 || digits > DIGITS_MAX) {
+            return -EINVAL;
+        }
+        at += digits;
+        if (*at == '-') {
+            more = strspn(++at, "0123456789");
+            to = strtoul(at, NULL, 10);
+            if (more == 0 || more > DIGITS_MAX || to < from) {
+                return -EINVAL;
+            }
+            at += more;
+        }
+        if (at != close && *at++ != ',') {
+            return -EINVAL;
+        }
+        for (unsigned long number = from; rc == 0 && number <= to; number++) {
+            if (snprintf(name, sizeof(name), "%s%.*s%0*lu", prefix, (int)(open - rest), rest,
+                         (int)digits, number) >= NAME_SIZE) {
+                return -EINVAL;
+            }
+            rc = expand(r, name, length - (size_t)(close + 1 - rest), close + 1);
+        }
+    }
+    return rc;
+}
+
+/* Commas outside of brackets, and blanks, stand between the nodes. */
+static int read_nodes(struct reader *r, const char *list)
+{
+    int rc = 0;
+
+    while (rc == 0) {
+        bool is_inside = false;
+        size_t length = 0;
+
+        list += strspn(list, ", \t");
+        if (*list == '\0') {
+            return 0;
+        }
+        while (list[length] != '\0' &&
+               (is_inside || (list[length] != ',' && !isspace((unsigned char)list[length])))) {
+            is_inside = list[length] == '[' || (is_inside && list[length] != ']');
+            length++;
+        }
+        rc = expand(r, "", length, list);
+        list += length;
+    }
+    return rc;
+}
+
+/* "ID|SECONDS|NODES", "ID|NODES" or "NODES". */
+static int read_line(struct reader *r, char *line, unsigned number)
+{
+    char *bar = strchr(line, '|'), *second = bar != NULL ? strchr(bar + 1, '|') : NULL;
+    char name[NAME_SIZE];
+    double seconds = 1;
+    int rc;
+
+    snprintf(name, sizeof(name), "line %u", number);
+    if (bar != NULL) {
+        *bar = '\0';
+        snprintf(name, sizeof(name), "%s", line);
+        line = bar + 1;
+    }
+    if (second != NULL) {
+        char *end;
+
+        seconds = strtod(line, &end);
+        line = second + 1;
+        if (end != second || !(seconds >= 0 && seconds < 1e12)) {
+            return -EINVAL;
+        }
+    }
+    if (strstr(line, "assigned") != NULL) { /* Slurm's "None assigned": it never ran */
+        return 0;
+    }
+    r->nodes = 0;
+    r->rc = 0;
+    rc = r->to->job(r->to->context, name, seconds);
+    rc = rc == 0 ? read_nodes(r, line) : rc;
+    return rc == 0 ? r->to->end(r->to->context) : rc;
+}
+
+int fabric_joblist_read(FILE *file, const char *name, const struct fabric_joblist *to,
+                        struct ibshift_error *err)
+{
+    struct reader r = {.to = to};
+    char *line = NULL;
+    size_t room = 0;
+    unsigned number = 0;
+    int rc = 0;
+
+    while (rc == 0 && getline(&line, &room, file) >= 0) {
+        number++;
+        line[strcspn(line, "\r\n")] = '\0';
+        if (line[strspn(line, " \t")] != '\0' && line[0] != '#') {
+            rc = read_line(&r, line, number);
+        }
+    }
+    free(line);
+    if (rc == -EINVAL) {
+        return ibshift_fail(err, rc,
+                            "%s:%u: wants ID|SECONDS|NODES, ID|NODES or NODES, as "
+                            "node[001-016],login1",
+                            name, number);
+    }
+    if (rc == -E2BIG) {
+        return ibshift_fail(err, rc, "%s:%u: more than %d nodes", name, number,
+                            FABRIC_JOBLIST_NODES);
+    }
+    if (rc == 0 && ferror(file)) {
+        return ibshift_fail(err, -EIO, "%s: cannot be read", name);
+    }
+    return rc == -ENOMEM ? ibshift_fail(err, rc, "no memory") : rc;
+}

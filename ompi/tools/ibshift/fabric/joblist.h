@@ -1,0 +1,26 @@
+/* Jobs that have run: a line each, as `sacct -n -P -o JobID,ElapsedRaw,NodeList` prints them, or lists of
+ * nodes alone. */
+#ifndef IBSHIFT_FABRIC_JOBLIST_H
+#define IBSHIFT_FABRIC_JOBLIST_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "fabric/graph/error.h"
+
+enum { FABRIC_JOBLIST_NODES = 100000 }; /* of one job, at most */
+
+/* What reads it: job() at each line, then node() for each of its nodes, then end(). Each returns 0, or
+ * what fabric_joblist_read() ends with. */
+struct fabric_joblist {
+    void *context;
+    int (*job)(void *context, const char *name, double seconds);
+    int (*node)(void *context, const char *name);
+    int (*end)(void *context);
+};
+
+/* 0; -EINVAL: a line that is no list of nodes, err has its number; -ENOMEM. */
+int fabric_joblist_read(FILE *file, const char *name, const struct fabric_joblist *to,
+                        struct ibshift_error *err);
+
+#endif
