@@ -1,5 +1,6 @@
 /* The program `ibshift`: one row a subcommand. */
 #include "cli.h"
+#include "doctor/doctor.h"
 #include "fabric/cmd.h"
 #include "info/cmd.h"
 #include "plan/cmd.h"
@@ -10,6 +11,7 @@
 #include <string.h>
 
 static const struct cli_command commands[] = {
+    {"doctor", cmd_doctor, "what this machine's adapters really do, alone or with another node"},
     {"fabric", cmd_fabric, "read, check and draw a fabric and what its routing costs"},
     {"info", cmd_info, "what is installed, and what a process started here would use"},
     {"plan", cmd_plan, "print, draw, prove and price the collective algorithms"},

@@ -1,0 +1,175 @@
+/* `ibshift doctor`: what this machine's adapters really do, for a plain user, in two minutes. */
+#include "doctor/doctor.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "json.h"
+#include "options.h"
+
+static const char *const verdicts[] = {
+    [DOCTOR_FACT] = "fact", [DOCTOR_NOTE] = "note", [DOCTOR_BAD] = "bad"};
+
+struct request {
+    const char *peer, *service, *rules;
+    bool listens, is_json;
+};
+
+static bool has_bad(const struct doctor *d)
+{
+    for (int i = 0; i < d->count; i++) {
+        if (d->lines[i].verdict == DOCTOR_BAD) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void print_text(const struct doctor *d)
+{
+    static const char *const marks[] = {
+        [DOCTOR_FACT] = " ", [DOCTOR_NOTE] = "*", [DOCTOR_BAD] = "!"};
+
+    for (int i = 0; i < d->count; i++) {
+        printf("%s %-16s %s\n", marks[d->lines[i].verdict], d->lines[i].name, d->lines[i].text);
+    }
+    puts("* costs something    ! keeps ibshift from running natively");
+}
+
+static void print_json(const struct doctor *d)
+{
+    struct json j;
+
+    json_begin(&j, stdout);
+    json_text(&j, "version", IBSHIFT_VERSION);
+    json_open(&j, "lines", '[');
+    for (int i = 0; i < d->count; i++) {
+        json_open(&j, NULL, '{');
+        json_text(&j, "name", d->lines[i].name);
+        json_text(&j, "verdict", verdicts[d->lines[i].verdict]);
+        json_text(&j, "text", d->lines[i].text);
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    json_end(&j);
+}
+
+static void choice(struct doctor *d)
+{
+    const struct info_devices *devices = &d->info.devices;
+
+    if (devices->why[0] != '\0') {
+        doctor_say(d, DOCTOR_BAD, "choice", "no adapter: %s", devices->why);
+        return;
+    }
+    for (int i = 0; i < devices->count; i++) {
+        if (devices->ports[i].place == 1) {
+            doctor_say(d, DOCTOR_FACT, "choice", "%s:%u, %s", devices->ports[i].device,
+                       devices->ports[i].number,
+                       d->info.fabric[0] != '\0' ? "orders by the fabric file"
+                                                 : "without a fabric file (coll_ibshift_fabric)");
+        }
+    }
+}
+
+static void component(struct doctor *d)
+{
+    const struct info_component *c = &d->info.component;
+
+    if (c->program[0] == '\0') {
+        doctor_say(d, DOCTOR_BAD, "component", "left out: built without Open MPI");
+    } else if (!c->is_found) {
+        doctor_say(d, DOCTOR_BAD, "component",
+                   "Open MPI %s does not find it in %s: run make install, or see ibshift info",
+                   c->release, c->folder);
+    } else {
+        doctor_say(d, DOCTOR_FACT, "component", "in %s, for Open MPI %s%s", c->folder, c->release,
+                   c->needs_path ? "; ibshift-run adds the folder" : "");
+    }
+}
+
+/* fd: the other process. Returns an enum cli_exit. */
+static int examine(struct doctor *d, const struct request *request, int fd)
+{
+    char host[256] = "";
+
+    (void)gethostname(host, sizeof(host) - 1);
+    doctor_say(d, DOCTOR_FACT, "host", "%s, user %u, ibshift %s", host, (unsigned)geteuid(),
+               IBSHIFT_VERSION);
+    info_machine(&d->info);
+    component(d);
+    doctor_machine(d);
+    choice(d);
+    doctor_tries(d);
+    doctor_counters(d, true);
+    if (!has_bad(d)) {
+        (void)doctor_pair(d, fd, 0);
+    }
+    doctor_counters(d, false);
+    int rc = request->rules != NULL ? doctor_rules(d, request->rules) : CLI_OK;
+    doctor_port_close(d);
+    if (rc != CLI_OK) {
+        return rc;
+    }
+    request->is_json ? print_json(d) : print_text(d);
+    return has_bad(d) ? CLI_FAILED : CLI_OK;
+}
+
+/* The process at the other end: it does its part of the pair, and tells only what keeps it from it. */
+static int serve(struct doctor *d, int fd)
+{
+    int rc = doctor_pair(d, fd, 1);
+
+    for (int i = 0; i < d->count && rc != 0; i++) {
+        fprintf(stderr, "ibshift doctor: %s\n", d->lines[i].text);
+    }
+    return rc == 0 ? CLI_OK : CLI_FAILED;
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+    struct request request = {.service = "19875"};
+    const struct cli_option options[] = {
+        {"--listen", 0, CLI_FLAG, NULL, "wait for the doctor of another node, and be its peer",
+         .where = &request.listens},
+        {"--peer", 0, CLI_TEXT, "HOST",
+         "the node where a doctor listens (none: a second process here)", .where = &request.peer},
+        {"--port", 0, CLI_TEXT, "N", "TCP port of both [19875]", .where = &request.service},
+        {"--rules", 0, CLI_TEXT, "FOLDER",
+         "run the programs of test/verbs there too: one rule of verbs each",
+         .where = &request.rules},
+        cli_json_option(&request.is_json),
+        {.name = NULL},
+    };
+    struct cli_args args = {.command = "doctor", .usage = "", .options = options};
+    long port;
+    int rc = cli_parse(&args, argc, argv);
+
+    if (rc != CLI_OK || args.helped) {
+        return rc;
+    }
+    if (request.listens && request.peer != NULL) {
+        return cli_error("doctor", "--listen and --peer: one node listens, the other names it");
+    }
+    if (cli_parse_long(request.service, 1, 65535, &port) != 0) {
+        return cli_bad_value("doctor", "--port", request.service, "1 to 65535");
+    }
+    struct doctor *d = calloc(1, sizeof(*d));
+    if (d == NULL) {
+        return cli_error("doctor", "out of memory");
+    }
+    int fd = request.listens        ? doctor_listen(request.service)
+             : request.peer != NULL ? doctor_connect(request.peer, request.service)
+                                    : doctor_fork();
+    if (fd < 0) {
+        free(d);
+        return CLI_USAGE;
+    }
+    rc = request.listens || fd == STDIN_FILENO ? serve(d, fd) : examine(d, &request, fd);
+    info_free(&d->info);
+    close(fd);
+    free(d);
+    return rc;
+}

@@ -1,0 +1,72 @@
+/* `ibshift doctor`: what it finds, as lines that are printed as text or as JSON. */
+#ifndef IBSHIFT_DOCTOR_H
+#define IBSHIFT_DOCTOR_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "info/cmd.h"
+
+enum { DOCTOR_LINES = 256, DOCTOR_NAME = 24, DOCTOR_TEXT = 512 };
+
+enum doctor_verdict {
+    DOCTOR_FACT,
+    DOCTOR_NOTE, /* costs something: the text says what to do */
+    DOCTOR_BAD,  /* the component cannot run natively */
+};
+
+struct doctor_line {
+    char name[DOCTOR_NAME];
+    char text[DOCTOR_TEXT];
+    enum doctor_verdict verdict;
+};
+
+/* The port that is tried: the component's first one, or an active one where it has none. */
+struct doctor_port {
+    struct ibv_context *context; /* NULL: there is none */
+    struct ibv_pd *pd;
+    struct ibv_cq *cq;
+    struct ibv_port_attr attr;
+    struct ibv_device_attr device;
+    union ibv_gid gid;
+    char name[64];
+    uint8_t number, gid_index;
+    uint16_t pkey_index;
+};
+
+struct doctor {
+    struct doctor_line lines[DOCTOR_LINES];
+    int count;
+    struct info info;
+    struct doctor_port port;
+};
+
+/* lines.c */
+__attribute__((format(printf, 4, 5))) void doctor_say(struct doctor *d, enum doctor_verdict verdict,
+                                                      const char *name, const char *format, ...);
+
+/* machine.c: devices, ports, keys, GIDs and limits as they are told. */
+void doctor_machine(struct doctor *d);
+void doctor_port_close(struct doctor *d);
+
+/* counters.c: before true remembers, then tells which have grown. */
+void doctor_counters(struct doctor *d, bool is_before);
+
+/* tries.c: what the device does when it is asked to. */
+void doctor_tries(struct doctor *d);
+
+/* pair.c: two processes over the net itself. fd leads to the other one. 0, or -errno and a line. */
+int doctor_pair(struct doctor *d, int fd, int self);
+
+/* peer.c: who the other process is. A descriptor, or a negative value after a message. */
+int doctor_fork(void);
+int doctor_listen(const char *service);
+int doctor_connect(const char *host, const char *service);
+
+/* rules.c: the programs of test/verbs, one after another. */
+int doctor_rules(struct doctor *d, const char *folder);
+
+int cmd_doctor(int argc, char **argv);
+
+#endif
