@@ -250,6 +250,73 @@ static void what_is_tried_leaves(void **state)
     close_all();
 }
 
+static bool tried(const struct message *m)
+{
+    struct ibshift_net_message message = {
+        .peer = m->from, .key = m->key, .buffer = m->in, .length = m->length};
+
+    return nets[m->to]->ops->try_recv(nets[m->to], &message);
+}
+
+/* As the sender does it, but no more than one part; the ring has not come round yet. */
+static void put_part(const struct message *m, uint64_t offset, uint32_t size)
+{
+    struct ibshift_node_peer *to = ibshift_nn_peer(ibshift_node(nets[m->from]), m->to);
+    struct ibshift_node_cell *cell;
+
+    assert_int_equal(ibshift_nn_meet(ibshift_node(nets[m->from]), to), 0);
+    cell = &to->out.cells[to->out_cells % IBSHIFT_NODE_CELLS];
+    memcpy(to->out.ring + to->out_ring, m->out + offset, size);
+    cell->kind = IBSHIFT_NODE_PART;
+    cell->flags = 0;
+    cell->size = (uint16_t)size;
+    cell->key = m->key;
+    cell->at = to->out_ring;
+    cell->part.length = m->length;
+    cell->part.offset = offset;
+    to->out_ring += size;
+    ibshift_node_publish(to, cell);
+}
+
+/* What was tried and has come in part is there when the rest is, whoever waits for it then. */
+static void a_late_part(void **state)
+{
+    const struct ibshift_node_peer *from;
+    struct message m, other;
+
+    (void)state;
+    open_all(1 << 20, true);
+    for (uint32_t i = 0; i < 4; i++) {
+        bool is_posted = i % 2 != 0, is_parted = i >= 2;
+
+        make(&m, 0, 1, 2 * i, 4096);
+        make(&other, 0, 1, 2 * i + 1, 24);
+        put_part(&m, 0, 2048);
+        if (is_parted) {
+            (void)post(&other, true);
+        }
+        assert_false(tried(&m));
+        assert_false(tried(&m));
+        if (is_posted) {
+            assert_int_equal(post(&m, false), IBSHIFT_NET_PENDING);
+        }
+        put_part(&m, 2048, 2048);
+        m.send_status = 0;
+        if (is_posted) {
+            take_all(2);
+        } else {
+            m.recv_status = tried(&m) ? 0 : WAITING;
+        }
+        assert_arrived(&m);
+        assert_true(!is_parted || tried(&other));
+        unmake(&m);
+        unmake(&other);
+    }
+    from = ibshift_nn_peer(ibshift_node(nets[1]), 0);
+    assert_int_equal(from->in_quota, from->in_returned);
+    close_all();
+}
+
 static void other_length(void **state)
 {
     static const size_t pairs[][2] = {
@@ -499,6 +566,9 @@ static void hostile(void **state)
         assert_int_equal(ibshift_nn_meet(ibshift_node(nets[0]), victim), 0);
         for (uint32_t i = 0; i < 60; i++) {
             write_cell(victim, IBSHIFT_NODE_BREAK + 2);
+            if (!m[i % POSTED].is_received && draw(2) == 0) {
+                (void)tried(&m[i % POSTED]);
+            }
             take(1);
         }
         ibshift_nn_break(ibshift_node(nets[0]), victim, -EIO, "enough");
@@ -563,6 +633,7 @@ int main(void)
         cmocka_unit_test(traffic),
         cmocka_unit_test(what_is_waited_for_comes),
         cmocka_unit_test(what_is_tried_leaves),
+        cmocka_unit_test(a_late_part),
         cmocka_unit_test(other_length),
         cmocka_unit_test(given_up_here),
         cmocka_unit_test(taken_back),

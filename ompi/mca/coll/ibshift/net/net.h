@@ -117,7 +117,8 @@ struct ibshift_net_ops {
      * For those who keep nothing of a message (exec/tape.h); up to max_eager bytes; mem, cookie and
      * pacing are not looked at. True: it is over, the buffer is the caller's, no event. False:
      * nothing happened, whatever the reason: it can be tried again, after try_recv() without a
-     * poll, and send() or recv() tells of errors. Both are NULL in a net that has no such way.
+     * poll, and send() or recv() tells of errors. try_recv() may look for the message more than
+     * once, for less time than a yield takes. Both are NULL in a net that has no such way.
      */
     bool (*try_send)(struct ibshift_net *net, const struct ibshift_net_message *message);
     bool (*try_recv)(struct ibshift_net *net, const struct ibshift_net_message *message);

@@ -45,8 +45,8 @@ static void grant_what_is_stuck(struct ibshift_net_node *nn, struct ibshift_node
 }
 
 /* The message that was held, or the part of it that has come, is the receive's now. */
-static int take_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                     struct ibshift_node_note *held, const struct ibshift_net_message *m)
+int ibshift_nn_take_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                         struct ibshift_node_note *held, const struct ibshift_net_message *m)
 {
     if (held->length != m->length) {
         ibshift_nn_mismatch(nn, peer, &m->key, m->length, held->length);
@@ -84,7 +84,7 @@ int ibshift_nn_recv(struct ibshift_net *net, const struct ibshift_net_message *m
     }
     held = nn->rx.count > 0 ? ibshift_match_find(&nn->rx, m->peer, &m->key) : NULL;
     if (held != NULL) {
-        return take_held(nn, peer, (struct ibshift_node_note *)held, m);
+        return ibshift_nn_take_held(nn, peer, (struct ibshift_node_note *)held, m);
     }
     if (nn->given_up.peer_count > 0 && ibshift_given_up_by(&nn->given_up, m->peer, &m->key)) {
         return -ECONNABORTED;
@@ -105,47 +105,28 @@ int ibshift_nn_recv(struct ibshift_net *net, const struct ibshift_net_message *m
     return IBSHIFT_NET_PENDING;
 }
 
-/* Of a message that nobody has posted a receive for. */
-static bool try_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                     const struct ibshift_net_message *m)
+/* A note for a message that comes early; it counts against the quota. NULL: the peer has failed. */
+struct ibshift_node_note *ibshift_nn_hold(struct ibshift_net_node *nn,
+                                          struct ibshift_node_peer *peer,
+                                          const struct ibshift_net_key *key, uint64_t length)
 {
-    struct ibshift_node_note *held =
-        nn->rx.count > 0 ? (struct ibshift_node_note *)ibshift_match_find(&nn->rx, m->peer, &m->key)
-                         : NULL;
+    struct ibshift_node_note *note = ibshift_nn_note_new(nn, peer, IBSHIFT_NODE_HELD, key);
 
-    return held != NULL && held->kind == IBSHIFT_NODE_HELD && held->length == m->length &&
-           held->done == held->length && take_held(nn, peer, held, m) == IBSHIFT_NET_DONE;
-}
-
-bool ibshift_nn_try_recv(struct ibshift_net *net, const struct ibshift_net_message *m)
-{
-    struct ibshift_net_node *nn = ibshift_node(net);
-    struct ibshift_node_peer *peer = ibshift_nn_peer(nn, m->peer);
-    bool is_there;
-
-    if (peer == NULL || peer->status != 0 ||
-        (nn->given_up.peer_count > 0 && ibshift_given_up_by(&nn->given_up, m->peer, &m->key))) {
-        return false;
+    if (note != NULL &&
+        (note->buffer = length <= sizeof(note->small) ? note->small : malloc(length)) == NULL) {
+        note->kind = IBSHIFT_NODE_NEWS; /* owns nothing */
+        ibshift_nn_note_free(nn, note);
+        note = NULL;
     }
-    if (try_held(nn, peer, m)) {
-        return true;
+    if (note == NULL) {
+        ibshift_nn_break(nn, peer, -ENOMEM, "out of memory");
+        return NULL;
     }
-    nn->wanted = m;
-    ibshift_nn_take(nn, peer);
-    is_there = nn->wanted == NULL;
-    nn->wanted = NULL;
-    return is_there || try_held(nn, peer, m);
-}
-
-/* The message that is looked for, not posted. */
-static bool is_wanted(const struct ibshift_net_node *nn, const struct ibshift_node_peer *peer,
-                      const struct ibshift_node_cell *cell, uint64_t length)
-{
-    const struct ibshift_net_message *m = nn->wanted;
-
-    return m != NULL && m->peer == peer->number && m->length == length &&
-           memcmp(&m->key, &cell->key, sizeof(cell->key)) == 0 &&
-           !(cell->flags & IBSHIFT_NODE_FREE_OF_QUOTA);
+    note->length = length;
+    nn->stats.held++;
+    ibshift_nn_enter(&nn->rx, note);
+    ibshift_nn_note_move(&peer->resting, note);
+    return note;
 }
 
 /* Where bytes of a message go: its receive, or a note that holds it. NULL: nowhere. */
@@ -172,33 +153,15 @@ static struct ibshift_node_note *place_for(struct ibshift_net_node *nn,
         ibshift_nn_break(nn, peer, -EPROTO, "it sent a message that it had no grant for");
         return NULL;
     }
-    note = ibshift_nn_note_new(nn, peer, IBSHIFT_NODE_HELD, &cell->key);
-    if (note != NULL &&
-        (note->buffer = length <= sizeof(note->small) ? note->small : malloc(length)) == NULL) {
-        note->kind = IBSHIFT_NODE_NEWS; /* owns nothing */
-        ibshift_nn_note_free(nn, note);
-        note = NULL;
-    }
-    if (note == NULL) {
-        ibshift_nn_break(nn, peer, -ENOMEM, "out of memory");
-        return NULL;
-    }
-    note->length = length;
-    nn->stats.held++;
-    ibshift_nn_enter(&nn->rx, note);
-    ibshift_nn_note_move(&peer->resting, note);
-    return note;
+    return ibshift_nn_hold(nn, peer, &cell->key, length);
 }
 
 /* The first bytes of a message that may have to be held. False: the sender has overrun us. */
-static bool count_quota(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                        const struct ibshift_node_cell *cell, uint64_t length)
+bool ibshift_nn_count_quota(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                            uint64_t length)
 {
     uint32_t cost = ibshift_node_cost(length);
 
-    if ((cell->flags & IBSHIFT_NODE_FREE_OF_QUOTA) != 0) {
-        return true;
-    }
     if (length > ibshift_node_short(nn->card.ring) || cost > quota_left(nn, peer)) {
         ibshift_nn_break(nn, peer, -EPROTO, "it sent more than it may");
         return false;
@@ -229,15 +192,8 @@ static void data_came(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
         ibshift_nn_break(nn, peer, -EPROTO, "a cell of its holds more than a cell can");
         return;
     }
-    if (!count_quota(nn, peer, cell, cell->size)) {
-        return;
-    }
-    if (is_wanted(nn, peer, cell, cell->size)) {
-        if (cell->size > 0) {
-            memcpy(nn->wanted->buffer, cell->data, cell->size);
-        }
-        nn->wanted = NULL;
-        ibshift_nn_give_back(peer, cell->size);
+    if (!(cell->flags & IBSHIFT_NODE_FREE_OF_QUOTA) &&
+        !ibshift_nn_count_quota(nn, peer, cell->size)) {
         return;
     }
     note = place_for(nn, peer, cell, cell->size);
@@ -265,11 +221,13 @@ static void copy_from_ring(struct ibshift_net_node *nn, struct ibshift_node_peer
     uint32_t first = nn->card.ring - at < n ? nn->card.ring - at : n;
 
     memcpy(to, peer->in.ring + at, first);
-    memcpy(to + first, peer->in.ring, n - first);
+    if (first < n) {
+        memcpy(to + first, peer->in.ring, n - first);
+    }
 }
 
-static bool is_part_right(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                          const struct ibshift_node_cell *cell)
+bool ibshift_nn_is_part_right(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                              const struct ibshift_node_cell *cell)
 {
     if (cell->at != peer->in_ring || cell->size == 0 || cell->size > nn->card.ring ||
         cell->part.offset > cell->part.length ||
@@ -280,24 +238,15 @@ static bool is_part_right(struct ibshift_net_node *nn, struct ibshift_node_peer 
     return true;
 }
 
-static void ring_taken(struct ibshift_node_peer *peer, uint32_t size)
+/* to NULL: nobody wants it. */
+void ibshift_nn_take_part(struct ibshift_net_node *nn, struct ibshift_node_peer *peer, uint8_t *to,
+                          uint32_t size)
 {
+    if (to != NULL) {
+        copy_from_ring(nn, peer, to, size);
+    }
     peer->in_ring += size;
     atomic_store_explicit(&peer->in.taken->ring, peer->in_ring, memory_order_release);
-}
-
-/* A message of one part that is looked for. */
-static bool take_wanted_part(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                             const struct ibshift_node_cell *cell)
-{
-    if (cell->size != cell->part.length || !is_wanted(nn, peer, cell, cell->part.length)) {
-        return false;
-    }
-    copy_from_ring(nn, peer, nn->wanted->buffer, cell->size);
-    nn->wanted = NULL;
-    ibshift_nn_give_back(peer, cell->part.length);
-    ring_taken(peer, cell->size);
-    return true;
 }
 
 static void part_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
@@ -306,11 +255,9 @@ static void part_came(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
     bool is_first = cell->part.offset == 0;
     struct ibshift_node_note *note;
 
-    if (!is_part_right(nn, peer, cell) ||
-        (is_first && !count_quota(nn, peer, cell, cell->part.length))) {
-        return;
-    }
-    if (take_wanted_part(nn, peer, cell)) {
+    if (!ibshift_nn_is_part_right(nn, peer, cell) ||
+        (is_first && !(cell->flags & IBSHIFT_NODE_FREE_OF_QUOTA) &&
+         !ibshift_nn_count_quota(nn, peer, cell->part.length))) {
         return;
     }
     note = place_for(nn, peer, cell, cell->part.length);
@@ -329,12 +276,9 @@ static void part_came(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
         ibshift_nn_break(nn, peer, -EPROTO, "a part of a message is missing");
         return;
     }
+    ibshift_nn_take_part(nn, peer, note != NULL ? note->buffer + note->done : NULL, cell->size);
     if (note != NULL) {
-        copy_from_ring(nn, peer, note->buffer + note->done, cell->size);
         note->done += cell->size;
-    }
-    ring_taken(peer, cell->size);
-    if (note != NULL) {
         came(nn, peer, note);
     }
 }
@@ -377,8 +321,8 @@ static void broken_by_peer(struct ibshift_net_node *nn, struct ibshift_node_peer
                                  : "it has given up the connection to this process");
 }
 
-static void cell_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                      const struct ibshift_node_cell *cell)
+void ibshift_nn_cell_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                          const struct ibshift_node_cell *cell)
 {
     switch (cell->kind) {
     case IBSHIFT_NODE_HELLO:
@@ -419,24 +363,13 @@ static void cell_came(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
     }
 }
 
-/* All that has come from a peer, within bounds; no further than to the message that is wanted. */
+/* All that has come from a peer, within bounds. */
 void ibshift_nn_take(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
 {
-    const struct ibshift_net_message *wanted = nn->wanted;
-    uint32_t before = peer->in_cells;
+    struct ibshift_node_cell cell;
 
-    while (peer->status == 0 && nn->wanted == wanted && peer->in_cells - before < CELLS_AT_ONCE) {
-        struct ibshift_node_cell *shared = &peer->in.cells[peer->in_cells % IBSHIFT_NODE_CELLS];
-        struct ibshift_node_cell cell;
-
-        if (atomic_load_explicit(&shared->turn, memory_order_acquire) != peer->in_cells + 1) {
-            break;
-        }
-        memcpy(&cell, shared, sizeof(cell));
-        peer->in_cells++;
-        if (peer->in_cells % (IBSHIFT_NODE_CELLS / 4) == 0) {
-            atomic_store_explicit(&peer->in.taken->cells, peer->in_cells, memory_order_release);
-        }
-        cell_came(nn, peer, &cell);
+    for (int i = 0; i < CELLS_AT_ONCE && peer->status == 0 && ibshift_node_has_cell(peer); i++) {
+        ibshift_node_take_cell(peer, &cell);
+        ibshift_nn_cell_came(nn, peer, &cell);
     }
 }

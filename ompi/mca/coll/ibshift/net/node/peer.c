@@ -145,9 +145,15 @@ static struct ibshift_node_peer *add(struct ibshift_net_node *nn, uint32_t numbe
 /* NULL: it is not on this host, or there is no memory. */
 struct ibshift_node_peer *ibshift_nn_peer(struct ibshift_net_node *nn, uint32_t number)
 {
-    uint32_t slot = slot_of(nn, number);
+    uint32_t slot;
 
-    return nn->places[slot].peer != 0 ? nn->peers[nn->places[slot].place] : add(nn, number, slot);
+    if (nn->last != NULL && nn->last->number == number) {
+        return nn->last;
+    }
+    slot = slot_of(nn, number);
+    nn->last =
+        nn->places[slot].peer != 0 ? nn->peers[nn->places[slot].place] : add(nn, number, slot);
+    return nn->last;
 }
 
 static void say_copies(struct ibshift_net_node *nn, int error)

@@ -3,6 +3,8 @@
 
 /* The inside of the node's net. The owner's one-call-at-a-time rule (net.h) covers all of it. */
 
+#include <string.h>
+
 #include "net/given_up.h"
 #include "net/match.h"
 #include "net/node/layout.h"
@@ -77,8 +79,8 @@ struct ibshift_net_node {
     uint32_t place_mask;
     uint32_t *met; /* places of those that were met */
     uint32_t met_count;
+    struct ibshift_node_peer *last; /* that was looked up; may be NULL */
     struct ibshift_match_table rx, tx;
-    const struct ibshift_net_message *wanted; /* by try_recv() now; NULL: nothing is, or it came */
     struct ibshift_given_up given_up;
     struct ibshift_node_list ended;
     struct ibshift_node_note *free_notes;
@@ -127,6 +129,25 @@ static inline void ibshift_node_publish(struct ibshift_node_peer *peer,
     atomic_store_explicit(&cell->turn, ++peer->out_cells, memory_order_release);
 }
 
+/* Whether the next cell of the own box is there. */
+static inline bool ibshift_node_has_cell(const struct ibshift_node_peer *peer)
+{
+    const struct ibshift_node_cell *cell = &peer->in.cells[peer->in_cells % IBSHIFT_NODE_CELLS];
+
+    return atomic_load_explicit(&cell->turn, memory_order_acquire) == peer->in_cells + 1;
+}
+
+/* Takes it: what lies there may change at any time. */
+static inline void ibshift_node_take_cell(struct ibshift_node_peer *peer,
+                                          struct ibshift_node_cell *cell)
+{
+    memcpy(cell, &peer->in.cells[peer->in_cells % IBSHIFT_NODE_CELLS], sizeof(*cell));
+    peer->in_cells++;
+    if (peer->in_cells % (IBSHIFT_NODE_CELLS / 4) == 0) {
+        atomic_store_explicit(&peer->in.taken->cells, peer->in_cells, memory_order_release);
+    }
+}
+
 /* peer.c: notes, peers, news to them */
 struct ibshift_node_note *ibshift_nn_note_new(struct ibshift_net_node *nn,
                                               struct ibshift_node_peer *peer,
@@ -171,8 +192,23 @@ void ibshift_nn_ask(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
 
 /* in.c */
 int ibshift_nn_recv(struct ibshift_net *net, const struct ibshift_net_message *message);
-bool ibshift_nn_try_recv(struct ibshift_net *net, const struct ibshift_net_message *message);
 void ibshift_nn_take(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
+void ibshift_nn_cell_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                          const struct ibshift_node_cell *cell);
+struct ibshift_node_note *ibshift_nn_hold(struct ibshift_net_node *nn,
+                                          struct ibshift_node_peer *peer,
+                                          const struct ibshift_net_key *key, uint64_t length);
+int ibshift_nn_take_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                         struct ibshift_node_note *held, const struct ibshift_net_message *message);
+bool ibshift_nn_count_quota(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                            uint64_t length);
+bool ibshift_nn_is_part_right(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                              const struct ibshift_node_cell *cell);
+void ibshift_nn_take_part(struct ibshift_net_node *nn, struct ibshift_node_peer *peer, uint8_t *to,
+                          uint32_t size);
+
+/* try.c */
+bool ibshift_nn_try_recv(struct ibshift_net *net, const struct ibshift_net_message *message);
 
 /* give_up.c */
 void ibshift_nn_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq);
