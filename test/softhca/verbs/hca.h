@@ -71,7 +71,6 @@ struct hca_qp {
     uint32_t index;
     uint32_t async_events;
     struct ibv_qp_init_attr init;
-    uint64_t send_ops;
     struct hca_build *build;
     void (*drop_build)(struct hca_qp *qp);
     struct hca_group_ref {

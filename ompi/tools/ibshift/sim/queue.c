@@ -119,13 +119,3 @@ struct sim_event sim_queue_pop_heap(struct sim_queue *queue, int *kind)
     *kind = first.turn & 0xff;
     return first.event;
 }
-
-uint64_t sim_queue_next(const struct sim_queue *queue)
-{
-    uint64_t time = SIM_NEVER;
-
-    for (unsigned i = 0; i <= queue->lanes; i++) {
-        time = queue->next[i] < time ? queue->next[i] : time;
-    }
-    return time;
-}

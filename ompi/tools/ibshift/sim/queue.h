@@ -79,9 +79,6 @@ void sim_queue_at(struct sim_queue *queue, uint64_t time, int kind, uint32_t a, 
 
 struct sim_event sim_queue_pop_heap(struct sim_queue *queue, int *kind);
 
-/* Time of the next event, SIM_NEVER: none is left. */
-uint64_t sim_queue_next(const struct sim_queue *queue);
-
 /* Takes the next event and moves the clock to it; false: none is left, or memory ran out. */
 static inline bool sim_queue_pop(struct sim_queue *queue, struct sim_event *event, int *kind)
 {

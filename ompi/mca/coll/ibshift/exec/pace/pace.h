@@ -44,7 +44,6 @@ enum {
 /* What all ops of one kind and size on a communicator have learned; under the engine's lock. */
 struct ibshift_pace_memory {
     uint64_t unit; /* ns that a message takes when nothing is in its way; 0: not known */
-    uint64_t lag;  /* ns that messages start behind their slots, on average */
     uint32_t runs;
     uint32_t jumps;          /* the clock had to be given up */
     uint64_t messages, left; /* sends that had slots; that missed them */
