@@ -419,6 +419,29 @@ static bool are_apart(const struct ompi_communicator_t *comm, struct keys_apart 
     return false;
 }
 
+/* Whether all have adapters, and keys keep two of them apart: then text says which and what to do. */
+static bool have_keys_apart(const struct ompi_communicator_t *comm, char *text, size_t size)
+{
+    struct ibshift_card_place place;
+    struct keys_apart apart;
+
+    for (int i = 0; i < ompi_group_size(comm->c_local_group); i++) {
+        uint32_t peer = ompi_group_get_proc_name(comm->c_local_group, i).vpid;
+        if (!ibshift_card_place(peer, &place) || !place.has_adapter) {
+            return false;
+        }
+    }
+    if (!are_apart(comm, &apart)) {
+        return false;
+    }
+    snprintf(text, size,
+             "ranks %d and %d have partition keys 0x%04x and 0x%04x, which do not reach each "
+             "other (the upper bit: full member): name one that all ranks have with "
+             "coll_ibshift_pkey, or have the subnet manager make them full members",
+             apart.rank[0], apart.rank[1], apart.key[0], apart.key[1]);
+    return true;
+}
+
 /* Over the adapters of all of them, or in the memory of the one host that they are all on. */
 static bool can_reach_each_other(const struct ompi_communicator_t *comm)
 {
@@ -447,8 +470,13 @@ uint32_t *ibshift_cards_peers(struct ompi_communicator_t *comm)
     uint32_t *peers;
 
     if (!can_reach_each_other(comm)) {
+        char text[TEXT];
+
         if (cards.is_used && comm == &ompi_mpi_comm_world.comm && 0 == OMPI_PROC_MY_NAME->vpid) {
             report_absent(comm);
+            if (!ibshift_params.explain && have_keys_apart(comm, text, sizeof(text))) {
+                ibshift_help("keys-apart", text);
+            }
         }
         return NULL;
     }
@@ -464,23 +492,16 @@ void ibshift_cards_why_not(struct ompi_communicator_t *comm, char *text, size_t 
     char complaint[TEXT];
     uint32_t rank = 0, ranks = (uint32_t)ompi_comm_size(comm);
     struct ibshift_card_place place;
-    struct keys_apart apart;
 
     if (ranks < 2) {
         snprintf(text, size, "a process alone has nobody to talk to");
         return;
     }
+    if (have_keys_apart(comm, text, size)) {
+        return;
+    }
     while (rank + 1 < ranks && ibshift_card_place(rank, &place) && place.has_adapter) {
         rank++;
-    }
-    if (rank + 1 == ranks && ibshift_card_place(rank, &place) && place.has_adapter &&
-        are_apart(comm, &apart)) {
-        snprintf(text, size,
-                 "ranks %d and %d have partition keys 0x%04x and 0x%04x, which do not reach each "
-                 "other (the upper bit: full member): name one that all ranks have with "
-                 "coll_ibshift_pkey, or have the subnet manager make them full members",
-                 apart.rank[0], apart.rank[1], apart.key[0], apart.key[1]);
-        return;
     }
     (void)complain(rank, complaint, sizeof(complaint));
     snprintf(text, size, "rank %u: %s", rank, complaint);
