@@ -191,7 +191,11 @@ static int open_adapter(char *error, size_t size)
     options.retry = ibshift_params.retry;
     options.cache = open_cache();
     fit_memory(&options);
-    return ibshift_net_verbs_create(own.verbs, &options, &own.adapter, error, size);
+    rc = ibshift_net_verbs_create(own.verbs, &options, &own.adapter, error, size);
+    if (0 == rc && '\0' != error[0] && 0 == ompi_process_info.my_local_rank) {
+        say(NULL, error); /* once a host */
+    }
+    return rc;
 }
 
 /* Without it the ranks of a host talk over the adapter, or not natively. */

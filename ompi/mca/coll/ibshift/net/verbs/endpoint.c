@@ -490,8 +490,9 @@ static void add_advice(size_t memory, char *error, size_t size)
     }
     snprintf(
         error + length, size - length,
-        "; %zu KiB and the queues must fit into locked memory (limit here: %s): raise ulimit -l, "
-        "memlock in limits.d, LimitMEMLOCK= of slurmd, docker's --ulimit memlock=-1",
+        "; %zu KiB and the queues must fit into locked memory (limit here: %s): raise ulimit -l to "
+        "unlimited by docker's --ulimit memlock=-1, memlock in PAM's limits.d, or systemd's "
+        "LimitMEMLOCK=infinity, of slurmd too",
         memory >> 10, now);
 }
 
@@ -512,7 +513,13 @@ int ibshift_net_verbs_create(struct ibshift_verbs *verbs,
         less.memory = less.memory / 2 > least ? less.memory / 2 : least;
         rc = create(verbs, &less, net, error, error_size);
     }
-    if (rc == -ENOMEM) {
+    if (rc == 0) {
+        error[0] = '\0';
+    }
+    if (rc == 0 && less.memory < options->memory) {
+        snprintf(error, error_size, "only %zu KiB of memory are registered", less.memory >> 10);
+        add_advice(options->memory, error, error_size);
+    } else if (rc == -ENOMEM) {
         add_advice(less.memory, error, error_size);
     }
     return rc;

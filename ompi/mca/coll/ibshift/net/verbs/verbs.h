@@ -113,7 +113,8 @@ extern const struct ibshift_net_verbs_options ibshift_net_verbs_defaults;
 /* The least that options.memory may be with the other options. */
 size_t ibshift_net_verbs_memory_min(const struct ibshift_net_verbs_options *options);
 
-/* 0 or a negative errno with a line in error. */
+/* 0, with a line in error when less memory could be registered than was asked for, else with none;
+   or a negative errno with a line in error. */
 int ibshift_net_verbs_create(struct ibshift_verbs *verbs,
                              const struct ibshift_net_verbs_options *options,
                              struct ibshift_net **net, char *error, size_t error_size);
