@@ -26,36 +26,38 @@ struct orderer {
 };
 
 /* Component of level l that the host hangs on; level 0: its switch. */
-static uint32_t component_of(const struct orderer *o, uint32_t host, unsigned l)
+static uint32_t component_of(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
+                             uint32_t host, unsigned l)
 {
-    uint32_t leaf = ibshift_port_neighbour(o->f, o->f->hosts[host]);
-    uint32_t sw = leaf == IBSHIFT_NO_NODE ? IBSHIFT_NO_SWITCH : o->f->nodes[leaf].switch_index;
+    uint32_t leaf = ibshift_port_neighbour(f, f->hosts[host]);
+    uint32_t sw = leaf == IBSHIFT_NO_NODE ? IBSHIFT_NO_SWITCH : f->nodes[leaf].switch_index;
 
-    return l == 0 || sw == IBSHIFT_NO_SWITCH ? sw : o->shape->down[l][sw];
+    return l == 0 || sw == IBSHIFT_NO_SWITCH ? sw : shape->down[l][sw];
 }
 
-/* The highest switch of a route, and the link it sends into; without levels, the second switch. */
-static void find_turn(const struct orderer *o, uint32_t from, struct member *member)
+/* The highest switch of a route, and the link it sends into; without levels, the second switch.
+ * IBSHIFT_NO_SWITCH without tables. */
+static uint32_t find_turn(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
+                          uint32_t from, uint32_t to, uint32_t *out)
 {
-    const struct ibshift_fabric *f = o->f;
-    const uint8_t *level = o->shape->levels != 0 ? o->shape->node_level : NULL;
-    uint32_t links[IBSHIFT_ROUTE_MAX];
+    const uint8_t *level = shape->levels != 0 ? shape->node_level : NULL;
+    uint32_t links[IBSHIFT_ROUTE_MAX], turn = IBSHIFT_NO_SWITCH;
     unsigned highest = 0;
-    int walked, count = ibshift_route_walk(f, from, ibshift_host_lid(f, member->host), links,
+    int walked, count = ibshift_route_walk(f, from, ibshift_host_lid(f, to), links,
                                            IBSHIFT_ROUTE_MAX, &walked);
 
-    member->turn = IBSHIFT_NO_SWITCH;
-    member->out = 0;
+    *out = 0;
     for (int i = 1; i < count; i++) {
         uint32_t node = f->ports[links[i]].node;
         unsigned height = level != NULL ? level[node] : i == 2;
 
         if (height > highest) {
             highest = height;
-            member->turn = f->nodes[node].switch_index;
-            member->out = links[i];
+            turn = f->nodes[node].switch_index;
+            *out = links[i];
         }
     }
+    return turn;
 }
 
 static int by_part(const void *x, const void *y)
@@ -134,7 +136,7 @@ static void order_component(struct orderer *o, struct member *members, uint32_t 
     uint32_t start, end;
 
     for (uint32_t i = 0; i < n; i++) {
-        members[i].part = component_of(o, members[i].host, l - 1);
+        members[i].part = component_of(o->f, o->shape, members[i].host, l - 1);
         members[i].place = i;
     }
     qsort(members, n, sizeof(*members), by_part);
@@ -144,7 +146,8 @@ static void order_component(struct orderer *o, struct member *members, uint32_t 
     for (uint32_t i = 0; o->by_tables && i < n; i++) {
         uint32_t other = members[i].part != members[0].part ? 0 : n - 1;
 
-        find_turn(o, members[other].host, &members[i]);
+        members[i].turn =
+            find_turn(o->f, o->shape, members[other].host, members[i].host, &members[i].out);
     }
     memset(o->latest, 0, o->f->switch_count * sizeof(*o->latest));
     for (start = 0; start < n; start = end) {
@@ -160,7 +163,7 @@ static void order_level(struct orderer *o, unsigned l, bool top)
     uint32_t start, end;
 
     for (uint32_t i = 0; i < o->count; i++) {
-        o->members[i].part = top ? 0 : component_of(o, o->members[i].host, l);
+        o->members[i].part = top ? 0 : component_of(o->f, o->shape, o->members[i].host, l);
         o->members[i].place = i;
     }
     qsort(o->members, o->count, sizeof(*o->members), by_part);
@@ -179,7 +182,7 @@ static void start_order(struct orderer *o)
     const struct ibshift_shape *t = o->shape;
 
     for (uint32_t h = 0; h < o->f->host_count; h++) {
-        uint32_t port = o->f->ports[o->f->hosts[h]].peer, part = component_of(o, h, 0);
+        uint32_t port = o->f->ports[o->f->hosts[h]].peer, part = component_of(o->f, o->shape, h, 0);
 
         if (t->kind == IBSHIFT_SHAPE_TORUS && part != IBSHIFT_NO_SWITCH) {
             const uint16_t *digits = t->digits + (size_t)part * (IBSHIFT_LEVELS_MAX + 1);
@@ -275,7 +278,7 @@ int ibshift_order_routing(const struct ibshift_fabric *f, const struct ibshift_s
  * place whose host turns at the same switch; places that nobody takes are kept.
  */
 
-#define MOULD_MAX 65536
+#define TEMPLATE_MAX 65536
 
 struct keeper {
     const struct ibshift_fabric *f;
@@ -287,32 +290,11 @@ struct keeper {
         made_size; /* places of a part of the last level done; of the level at hand */
 };
 
-static uint32_t keeper_component(const struct keeper *k, uint32_t host, unsigned l)
-{
-    uint32_t leaf = ibshift_port_neighbour(k->f, k->f->hosts[host]);
-    uint32_t sw = leaf == IBSHIFT_NO_NODE ? IBSHIFT_NO_SWITCH : k->f->nodes[leaf].switch_index;
-
-    return sw == IBSHIFT_NO_SWITCH ? sw : k->t->down[l][sw];
-}
-
-/* Highest switch on the way to a host from another part; IBSHIFT_NO_SWITCH without tables. */
 static uint32_t turn_of(const struct keeper *k, uint32_t from, uint32_t to)
 {
-    const struct ibshift_fabric *f = k->f;
-    uint32_t links[IBSHIFT_ROUTE_MAX], turn = IBSHIFT_NO_SWITCH;
-    unsigned highest = 0;
-    int walked, count = ibshift_route_walk(f, from, ibshift_host_lid(f, to), links,
-                                           IBSHIFT_ROUTE_MAX, &walked);
+    uint32_t out;
 
-    for (int i = 1; i < count; i++) {
-        uint32_t node = f->ports[links[i]].node;
-
-        if (k->t->node_level[node] > highest) {
-            highest = k->t->node_level[node];
-            turn = f->nodes[node].switch_index;
-        }
-    }
-    return turn;
+    return find_turn(k->f, k->t, from, to, &out);
 }
 
 /* The places of one component; size counts hosts. */
@@ -332,11 +314,12 @@ static uint32_t any_host(const struct keeper *k, const struct part *part)
 
 /* The places of the parts of one component; all have the shape of the fullest, which is their
  * template. */
-struct mould {
-    uint32_t turns[MOULD_MAX]; /* by place of a part: IBSHIFT_NO_SWITCH until a host says it */
-    uint32_t size, block;      /* places of a part; of a part of that part */
-    uint32_t from;             /* a host of the fullest part */
-    uint32_t block_of[MOULD_MAX], offset_of[MOULD_MAX]; /* where the part at hand went */
+struct template
+{
+    uint32_t turns[TEMPLATE_MAX]; /* by place of a part: IBSHIFT_NO_SWITCH until a host says it */
+    uint32_t size, block;         /* places of a part; of a part of that part */
+    uint32_t from;                /* a host of the fullest part */
+    uint32_t block_of[TEMPLATE_MAX], offset_of[TEMPLATE_MAX]; /* where the part at hand went */
 };
 
 static int emit(struct keeper *k, uint32_t host)
@@ -348,95 +331,100 @@ static int emit(struct keeper *k, uint32_t host)
     return 0;
 }
 
-/* First free place whose turn is as wanted; mould->size if there is none. */
-static uint32_t free_place(const struct keeper *k, const struct mould *mould, uint32_t at,
+/* First free place whose turn is as wanted; template->size if there is none. */
+static uint32_t free_place(const struct keeper *k, const struct template *template, uint32_t at,
                            uint32_t turn)
 {
-    for (uint32_t i = 0; i < mould->size; i++) {
-        if (mould->turns[i] == turn && k->next[at + i] == IBSHIFT_NO_HOST) {
+    for (uint32_t i = 0; i < template->size; i++) {
+        if (template->turns[i] == turn && k->next[at + i] == IBSHIFT_NO_HOST) {
             return i;
         }
     }
-    return mould->size;
+    return template->size;
 }
 
-static void take(struct keeper *k, struct mould *mould, uint32_t at, uint32_t place, uint32_t i,
-                 uint32_t turn)
+static void take(struct keeper *k, struct template *template, uint32_t at, uint32_t place,
+                 uint32_t i, uint32_t turn)
 {
     k->next[at + place] = k->places[i];
     k->places[i] = IBSHIFT_NO_HOST;
-    if (mould->turns[place] == IBSHIFT_NO_SWITCH) {
-        mould->turns[place] = turn;
+    if (template->turns[place] == IBSHIFT_NO_SWITCH) {
+        template->turns[place] = turn;
     }
 }
 
 /* Hosts whose turn is known take its place; they teach where their neighbours' blocks and offsets
  * went. */
-static void fit_by_turn(struct keeper *k, struct mould *mould, uint32_t at, const struct part *part)
+static void fill_by_turn(struct keeper *k, struct template *template, uint32_t at,
+                         const struct part *part)
 {
-    memset(mould->block_of, 0xff, sizeof(mould->block_of));
-    memset(mould->offset_of, 0xff, sizeof(mould->offset_of));
-    for (uint32_t i = 0; i < part->end - part->start && i < MOULD_MAX; i++) {
+    memset(template->block_of, 0xff, sizeof(template->block_of));
+    memset(template->offset_of, 0xff, sizeof(template->offset_of));
+    for (uint32_t i = 0; i < part->end - part->start && i < TEMPLATE_MAX; i++) {
         uint32_t host = k->places[part->start + i], place, turn;
 
         if (host == IBSHIFT_NO_HOST) {
             continue;
         }
-        turn = turn_of(k, mould->from, host);
-        place = turn == IBSHIFT_NO_SWITCH ? mould->size : free_place(k, mould, at, turn);
-        if (place < mould->size) {
-            mould->block_of[i / mould->block] = place / mould->block;
-            mould->offset_of[i % mould->block] = place % mould->block;
-            take(k, mould, at, place, part->start + i, turn);
+        turn = turn_of(k, template->from, host);
+        place = turn == IBSHIFT_NO_SWITCH ? template->size : free_place(k, template, at, turn);
+        if (place < template->size) {
+            template->block_of[i / template->block] = place / template->block;
+            template->offset_of[i % template->block] = place % template->block;
+            take(k, template, at, place, part->start + i, turn);
         }
     }
 }
 
-/* The place that the lesson gives to the host at i of its part, or mould->size. */
-static uint32_t taught_place(const struct keeper *k, const struct mould *mould, uint32_t at,
+/* The place that the lesson gives to the host at i of its part, or template->size. */
+static uint32_t taught_place(const struct keeper *k, const struct template *template, uint32_t at,
                              uint32_t i)
 {
-    uint32_t block = mould->block_of[i / mould->block], offset = mould->offset_of[i % mould->block];
-    uint32_t place =
-        block == UINT32_MAX || offset == UINT32_MAX ? mould->size : block * mould->block + offset;
+    uint32_t block = template->block_of[i / template->block],
+             offset = template->offset_of[i % template->block];
+    uint32_t place = block == UINT32_MAX || offset == UINT32_MAX ? template->size
+                                                                 : block * template->block + offset;
 
-    return place < mould->size && k->next[at + place] == IBSHIFT_NO_HOST &&
-                   mould->turns[place] == IBSHIFT_NO_SWITCH
+    return place < template->size && k->next[at + place] == IBSHIFT_NO_HOST &&
+                   template->turns[place] == IBSHIFT_NO_SWITCH
                ? place
-               : mould->size;
+               : template->size;
 }
 
-static uint32_t any_place(const struct keeper *k, const struct mould *mould, uint32_t at,
+static uint32_t any_place(const struct keeper *k, const struct template *template, uint32_t at,
                           uint32_t low, uint32_t high)
 {
-    for (uint32_t i = low; i < high && i < mould->size; i++) {
+    for (uint32_t i = low; i < high && i < template->size; i++) {
         if (k->next[at + i] == IBSHIFT_NO_HOST) {
             return i;
         }
     }
-    return mould->size;
+    return template->size;
 }
 
 /* Hosts left over: where they are taught to go, then beside their neighbours, then anywhere. */
-static int fit_rest(struct keeper *k, struct mould *mould, uint32_t at, const struct part *part)
+static int fill_rest(struct keeper *k, struct template *template, uint32_t at,
+                     const struct part *part)
 {
     for (int pass = 0; pass < 3; pass++) {
-        for (uint32_t i = 0; i < part->end - part->start && i < MOULD_MAX; i++) {
-            uint32_t host = k->places[part->start + i], block = mould->block_of[i / mould->block];
-            uint32_t place = mould->size;
+        for (uint32_t i = 0; i < part->end - part->start && i < TEMPLATE_MAX; i++) {
+            uint32_t host = k->places[part->start + i],
+                     block = template->block_of[i / template->block];
+            uint32_t place = template->size;
 
             if (host == IBSHIFT_NO_HOST) {
                 continue;
             }
             if (pass == 0) {
-                place = taught_place(k, mould, at, i);
+                place = taught_place(k, template, at, i);
             } else if (pass == 1 && block != UINT32_MAX) {
-                place = any_place(k, mould, at, block * mould->block, (block + 1) * mould->block);
+                place = any_place(k, template, at, block * template->block,
+                                  (block + 1) * template->block);
             } else if (pass == 2) {
-                place = any_place(k, mould, at, 0, mould->size);
+                place = any_place(k, template, at, 0, template->size);
             }
-            if (place < mould->size) {
-                take(k, mould, at, place, part->start + i, turn_of(k, mould->from, host));
+            if (place < template->size) {
+                take(k, template, at, place, part->start + i, turn_of(k, template->from, host));
             } else if (pass == 2 && emit(k, host) != 0) {
                 return -E2BIG;
             }
@@ -445,40 +433,40 @@ static int fit_rest(struct keeper *k, struct mould *mould, uint32_t at, const st
     return 0;
 }
 
-static int fit(struct keeper *k, const struct part *part, struct mould *mould)
+static int fit(struct keeper *k, const struct part *part, struct template *template)
 {
     uint32_t at = k->written;
 
-    for (uint32_t i = 0; i < mould->size; i++) {
+    for (uint32_t i = 0; i < template->size; i++) {
         if (emit(k, IBSHIFT_NO_HOST) != 0) {
             return -E2BIG;
         }
     }
-    if (part->end - part->start > MOULD_MAX) {
+    if (part->end - part->start > TEMPLATE_MAX) {
         return -E2BIG;
     }
-    fit_by_turn(k, mould, at, part);
-    return fit_rest(k, mould, at, part);
+    fill_by_turn(k, template, at, part);
+    return fill_rest(k, template, at, part);
 }
 
 /* The fullest part as it is; its turns are those of routes from another part. */
 static int cast(struct keeper *k, const struct part *full, uint32_t other, unsigned l,
-                struct mould *mould)
+                struct template *template)
 {
     uint32_t whole = l == 2 ? k->t->hosts_per_leaf : 0, size = full->end - full->start;
     int rc = 0;
 
     size = size > whole ? size : whole;
-    if (size > MOULD_MAX) {
+    if (size > TEMPLATE_MAX) {
         return -E2BIG;
     }
-    mould->size = size;
-    mould->block = l == 2 ? 1 : k->part_size;
-    mould->from = any_host(k, full);
+    template->size = size;
+    template->block = l == 2 ? 1 : k->part_size;
+    template->from = any_host(k, full);
     for (uint32_t i = 0; rc == 0 && i < size; i++) {
         uint32_t host = full->start + i < full->end ? k->places[full->start + i] : IBSHIFT_NO_HOST;
 
-        mould->turns[i] = host == IBSHIFT_NO_HOST ? IBSHIFT_NO_SWITCH : turn_of(k, other, host);
+        template->turns[i] = host == IBSHIFT_NO_HOST ? IBSHIFT_NO_SWITCH : turn_of(k, other, host);
         rc = emit(k, host);
     }
     return rc;
@@ -486,7 +474,7 @@ static int cast(struct keeper *k, const struct part *full, uint32_t other, unsig
 
 /* Parts of one component of level l; the fullest goes first. */
 static int keep_component(struct keeper *k, const struct part *parts, uint32_t count, unsigned l,
-                          struct mould *mould)
+                          struct template *template)
 {
     uint32_t full = 0;
     int rc;
@@ -494,36 +482,36 @@ static int keep_component(struct keeper *k, const struct part *parts, uint32_t c
     for (uint32_t i = 1; i < count; i++) {
         full = parts[i].size > parts[full].size ? i : full;
     }
-    rc = cast(k, &parts[full], any_host(k, &parts[count == 1 ? 0 : full == 0]), l, mould);
+    rc = cast(k, &parts[full], any_host(k, &parts[count == 1 ? 0 : full == 0]), l, template);
     for (uint32_t i = 0; rc == 0 && i < count; i++) {
-        rc = i == full ? 0 : fit(k, &parts[i], mould);
+        rc = i == full ? 0 : fit(k, &parts[i], template);
     }
-    for (uint32_t i = count * mould->size; rc == 0 && i < k->t->level[l].groups_down * mould->size;
-         i++) {
+    for (uint32_t i = count * template->size;
+         rc == 0 && i < k->t->level[l].groups_down * template->size; i++) {
         rc = emit(k, IBSHIFT_NO_HOST); /* parts without any host */
     }
-    k->made_size = mould->size;
+    k->made_size = template->size;
     return rc;
 }
 
 /* parts[0 .. *count) are the components of level l - 1, and become those of level l. */
 static int keep_level(struct keeper *k, unsigned l, struct part *parts, uint32_t *count,
-                      struct mould *mould)
+                      struct template *template)
 {
     uint32_t made = 0, *done;
     int rc = 0;
 
     k->written = 0;
     for (uint32_t i = 0, run; rc == 0 && i < *count; i += run) {
-        uint32_t component = keeper_component(k, any_host(k, &parts[i]), l);
+        uint32_t component = component_of(k->f, k->t, any_host(k, &parts[i]), l);
         struct part whole = {.start = k->written};
 
-        for (run = 0;
-             i + run < *count && keeper_component(k, any_host(k, &parts[i + run]), l) == component;
+        for (run = 0; i + run < *count &&
+                      component_of(k->f, k->t, any_host(k, &parts[i + run]), l) == component;
              run++) {
             whole.size += parts[i + run].size;
         }
-        rc = keep_component(k, parts + i, run, l, mould);
+        rc = keep_component(k, parts + i, run, l, template);
         whole.end = k->written;
         parts[made++] = whole;
     }
@@ -544,9 +532,9 @@ static uint32_t list_leaves(const struct keeper *k, struct part *parts)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < k->count; i++) {
-        uint32_t leaf = keeper_component(k, k->places[i], 1);
+        uint32_t leaf = component_of(k->f, k->t, k->places[i], 1);
 
-        if (count == 0 || keeper_component(k, k->places[i - 1], 1) != leaf) {
+        if (count == 0 || component_of(k->f, k->t, k->places[i - 1], 1) != leaf) {
             parts[count++] = (struct part){.start = i};
         }
         parts[count - 1].end = i + 1;
@@ -555,13 +543,13 @@ static uint32_t list_leaves(const struct keeper *k, struct part *parts)
     return count;
 }
 
-static int keep_all(struct keeper *k, struct part *parts, struct mould *mould)
+static int keep_all(struct keeper *k, struct part *parts, struct template *template)
 {
     uint32_t count = list_leaves(k, parts);
     int rc = 0;
 
     for (unsigned l = 2; rc == 0 && l <= k->t->levels; l++) {
-        rc = keep_level(k, l, parts, &count, mould);
+        rc = keep_level(k, l, parts, &count, template);
     }
     return rc;
 }
@@ -579,13 +567,13 @@ int ibshift_order_spread(const struct ibshift_fabric *f, const struct ibshift_sh
                        .places = malloc(room * sizeof(*k.places)),
                        .next = malloc(room * sizeof(*k.next))};
     struct part *parts = malloc(room * sizeof(*parts));
-    struct mould *mould = malloc(sizeof(*mould));
-    bool ok = k.places && k.next && parts && mould;
+    struct template *template = malloc(sizeof(*template));
+    bool ok = k.places && k.next && parts && template;
     int rc = 0;
 
     if (ok) {
         memcpy(k.places, order, f->host_count * sizeof(*order));
-        rc = keep_all(&k, parts, mould);
+        rc = keep_all(&k, parts, template);
         if (rc != 0) {
             memcpy(k.places, order, f->host_count * sizeof(*order));
             k.count = f->host_count;
@@ -597,6 +585,6 @@ int ibshift_order_spread(const struct ibshift_fabric *f, const struct ibshift_sh
     free(k.places);
     free(k.next);
     free(parts);
-    free(mould);
+    free(template);
     return ok ? 0 : ibshift_fail(err, -ENOMEM, "no memory to order %u hosts", f->host_count);
 }
