@@ -7,7 +7,7 @@
 #include "exec/op_run.h"
 
 enum {
-    EVENTS_AT_ONCE = 32,
+    EVENTS_AT_ONCE = 32,  /* the steps that they free start before more are fetched */
     CALLS_PER_LOOK = 256, /* reading the clock costs more than an idle poll */
     FIRST_SLOTS = 16,
 };
@@ -301,6 +301,8 @@ bool ibshift_engine_sprint(struct ibshift_engine *engine, struct ibshift_tape_ru
     return is_over;
 }
 
+/* Those that are queued now: one that asks for another turn waits for the next poll, which may bring
+ * the room that it lacks. */
 static int run_queue(struct ibshift_engine *engine)
 {
     struct ibshift_op *op = engine->queue_first;
@@ -373,7 +375,7 @@ static int fail_given_up(struct ibshift_engine *engine)
             count++;
         }
     }
-    engine->exec.is_given_up = false;
+    engine->exec.is_given_up = false; /* only now: each failure has set it */
     return count;
 }
 

@@ -7,6 +7,7 @@
 #include "exec/pace/pace.h"
 #include "plan/print.h"
 
+/* In one turn of an op: others, and threads that wait for the lock, come in between. */
 enum { STEPS_AT_ONCE = 256 };
 
 void ibshift_op_init(struct ibshift_op *op)
@@ -131,13 +132,12 @@ static int hand_over(struct ibshift_op *op, struct ibshift_exec *exec, enum ibsh
 static int post(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which,
                 const struct ibshift_step *step)
 {
-    uint32_t index = ibshift_walk_next_flight(&op->walk, which);
-    uint32_t rank = step->peer;
+    uint32_t index = ibshift_walk_next_flight(&op->walk, which); /* the cookie has to name it */
     int rc = hand_over(op, exec, which, step, index);
 
     if (rc < 0) {
         if (rc != -EAGAIN) {
-            ibshift_op_fail(op, exec, rank, rc);
+            ibshift_op_fail(op, exec, step->peer, rc);
         }
         return rc;
     }

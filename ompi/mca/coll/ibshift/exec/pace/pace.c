@@ -98,9 +98,13 @@ static const struct ibshift_pace_plug plug_rate = {
  * Slots on one clock. Stage s may start at base + s x slot, as soon as no more than the lead of the
  * message before is left, and not later than the limit: then it is deferred. A receiver grants in
  * its own order, one at a time. The receiver's slot travels with the grant: the sender moves its
- * own half way there, so that all keep together where clocks differ and hosts are slow.
+ * own half way there, so that all keep together where clocks differ and hosts are slow. A rank that
+ * is further off than it can defer sends is not late: its clock is wrong, and it gives it up.
  */
-enum { JUMP_SLOTS = 64, SLIP = 8 };
+enum {
+    JUMP_SLOTS = IBSHIFT_DEFERRED_MAX,
+    SLIP = 8 /* a rank moves its slots by this part of its own delay, so that it catches up */
+};
 
 static int64_t slot_of(const struct ibshift_op *op, const struct ibshift_step *step)
 {

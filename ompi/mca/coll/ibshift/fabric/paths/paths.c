@@ -7,7 +7,7 @@
 #include "fabric/graph/rate.h"
 #include "fabric/paths/route.h"
 
-#define CELLS_MAX ((size_t)1 << 28)
+#define CELLS_MAX ((size_t)1 << 28) /* of four bytes: 1 GiB */
 
 /* Who uses a directed link: the first source leaf or host seen, and whether there are more. */
 struct usage {

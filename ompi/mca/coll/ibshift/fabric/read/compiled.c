@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define BYTE_ORDER_MARK 0x01020304u
-#define SECTION_ALIGN   64
+#define SECTION_ALIGN   64          /* sections are arrays, used where they lie in the image */
 #define IMAGE_MAX       (512 << 20) /* bytes; 48k LIDs on 6,700 switches take 330 MB */
 
 struct section {

@@ -278,7 +278,7 @@ int ibshift_order_routing(const struct ibshift_fabric *f, const struct ibshift_s
  * place whose host turns at the same switch; places that nobody takes are kept.
  */
 
-#define TEMPLATE_MAX 65536
+#define TEMPLATE_MAX 65536 /* places: a subnet has fewer LIDs */
 
 struct keeper {
     const struct ibshift_fabric *f;

@@ -8,7 +8,7 @@
 
 #include "fabric/paths/contend.h"
 
-#define IBSHIFT_SCHEDULE_RANKS 65000 /* at most */
+#define IBSHIFT_SCHEDULE_RANKS (UINT16_MAX - 1) /* at most: the search counts them in 16 bits */
 
 struct ibshift_schedule {
     struct ibshift_stages table; /* all rows; table.to and table.from are owned here */
