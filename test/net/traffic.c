@@ -94,7 +94,7 @@ static void finish(struct ranks *r, struct entry *e, int status)
 /* Such that the last piece is shorter, as long as the others, or the only one. */
 static size_t piece_of(uint32_t tag)
 {
-    static const size_t pieces[] = {4096, 1000, 2048, 8192, 50000, 4097};
+    static const size_t pieces[] = {4096, 1000, 2048, 8193, 50000, 4097};
 
     return pieces[tag / 3 % (sizeof(pieces) / sizeof(pieces[0]))];
 }

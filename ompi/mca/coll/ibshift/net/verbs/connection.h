@@ -25,14 +25,14 @@
 struct ibshift_lane;
 
 enum {
-    IBSHIFT_RING_PAYLOAD = 4096, /* bytes: a longer record's fingerprint takes both sides more time
-                                    than the completion of a send does */
+    IBSHIFT_RING_PAYLOAD = 8192, /* bytes: twice as many take longer, fingerprinted and copied by
+                                    both sides, than a grant does */
     IBSHIFT_RING_LINE = 64, /* bytes: records are whole lines, of which the last has the header */
     IBSHIFT_RING_LINES = 1024, /* a power of two, so that the count may wrap */
     IBSHIFT_RING_MARGIN = IBSHIFT_RING_PAYLOAD / IBSHIFT_RING_LINE, /* below the last line */
     IBSHIFT_RING_BYTES = (IBSHIFT_RING_MARGIN + IBSHIFT_RING_LINES) * IBSHIFT_RING_LINE,
     IBSHIFT_RING_HOT = 32, /* messages lately that make a peer hot */
-    IBSHIFT_SLOTS_MIN = 128,
+    IBSHIFT_SLOTS_MIN = 88,
     IBSHIFT_UD_STRIDE = 192, /* a datagram behind the 40 bytes of its route header */
     IBSHIFT_UD_BYTES = 2 * IBSHIFT_UD_DEPTH * IBSHIFT_UD_STRIDE,
 };

@@ -18,7 +18,7 @@ static const uint64_t linger = 2000 * 1000 * 1000ull;  /* ns, for the last sends
 
 const struct ibshift_net_verbs_options ibshift_net_verbs_defaults = {
     .memory = 8 << 20,
-    .max_eager = 4096,
+    .max_eager = 8192,
     .queue = 64,
     .inlined = 128,
     .rings = 16,

@@ -28,7 +28,7 @@ enum { IBSHIFT_PEER_CHUNK = 4096, IBSHIFT_GRANTS = 1 << 16 };
 
 /* Memory that is not registered, for a record that nobody waits for yet: 256 bytes, or four times
    as much, or so on. Rings bound it; what was taken once is kept. */
-enum { IBSHIFT_CELL_LEAST = 256, IBSHIFT_CELL_SIZES = 3 };
+enum { IBSHIFT_CELL_LEAST = 256, IBSHIFT_CELL_SIZES = 4 };
 static_assert(IBSHIFT_CELL_LEAST << 2 * (IBSHIFT_CELL_SIZES - 1) >= IBSHIFT_RING_PAYLOAD,
               "the longest record fits into a cell");
 
