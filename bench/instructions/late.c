@@ -1,6 +1,7 @@
 /*
- * Two ranks, of which rank 0 enters each collective when the other has done its part: what it
- * executes in counted() is the work of the operation, without a poll that found nothing.
+ * Rank 0 enters each collective when the others have done their part, as far as that needs no word
+ * of it: what it executes in counted() is the work of the operation, mostly without a poll that
+ * found nothing.
  *   late COLLECTIVE BYTES RUNS
  */
 #include <mpi.h>
@@ -9,9 +10,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { WARMUPS = 200, BYTES_MAX = 1 << 20, PAUSE = 3 * 1000 * 1000 /* ns */ };
+enum { WARMUPS = 200, BYTES_MAX = 1 << 20, RANKS = 4, PAUSE = 3 * 1000 * 1000 /* ns */ };
 
-static char in[2 * BYTES_MAX], out[2 * BYTES_MAX];
+static char in[RANKS * BYTES_MAX], out[RANKS * BYTES_MAX];
+static int counts[RANKS], displs[RANKS];
+static MPI_Datatype types[RANKS];
 
 static void barrier(int n)
 {
@@ -61,13 +64,80 @@ static void allreduce(int n)
     MPI_Allreduce(in, out, n / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
+static void scan(int n)
+{
+    MPI_Scan(in, out, n / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void exscan(int n)
+{
+    MPI_Exscan(in, out, n / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void reduce_scatter_block(int n)
+{
+    MPI_Reduce_scatter_block(in, out, n / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+/* The block of each rank has n bytes: the vector variants with the work of the others. */
+static void prepare(int n)
+{
+    for (int i = 0; i < RANKS; i++) {
+        counts[i] = n;
+        displs[i] = i * n;
+        types[i] = MPI_BYTE;
+    }
+}
+
+static void gatherv(int n)
+{
+    prepare(n);
+    MPI_Gatherv(in, n, MPI_BYTE, out, counts, displs, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+static void scatterv(int n)
+{
+    prepare(n);
+    MPI_Scatterv(in, counts, displs, MPI_BYTE, out, n, MPI_BYTE, 1, MPI_COMM_WORLD);
+}
+
+static void allgatherv(int n)
+{
+    prepare(n);
+    MPI_Allgatherv(in, n, MPI_BYTE, out, counts, displs, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static void alltoallv(int n)
+{
+    prepare(n);
+    MPI_Alltoallv(in, counts, displs, MPI_BYTE, out, counts, displs, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static void alltoallw(int n)
+{
+    prepare(n);
+    MPI_Alltoallw(in, counts, displs, types, out, counts, displs, types, MPI_COMM_WORLD);
+}
+
+static void reduce_scatter(int n)
+{
+    prepare(n / (int)sizeof(double));
+    MPI_Reduce_scatter(in, out, counts, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
 static const struct {
     const char *name;
     void (*run)(int n);
 } table[] = {
-    {"barrier", barrier},   {"bcast", bcast},   {"root_bcast", root_bcast},
-    {"scatter", scatter},   {"gather", gather}, {"allgather", allgather},
-    {"alltoall", alltoall}, {"reduce", reduce}, {"allreduce", allreduce},
+    {"barrier", barrier},       {"bcast", bcast},
+    {"root_bcast", root_bcast}, {"scatter", scatter},
+    {"gather", gather},         {"allgather", allgather},
+    {"alltoall", alltoall},     {"reduce", reduce},
+    {"allreduce", allreduce},   {"scan", scan},
+    {"exscan", exscan},         {"reduce_scatter_block", reduce_scatter_block},
+    {"gatherv", gatherv},       {"scatterv", scatterv},
+    {"allgatherv", allgatherv}, {"alltoallv", alltoallv},
+    {"alltoallw", alltoallw},   {"reduce_scatter", reduce_scatter},
 };
 
 static __attribute__((noinline)) void counted(void (*run)(int n), int n)
@@ -78,9 +148,13 @@ static __attribute__((noinline)) void counted(void (*run)(int n), int n)
 
 static void run_all(void (*run)(int n), int n, int runs)
 {
-    int rank;
+    int rank, ranks;
 
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (ranks > RANKS) {
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
     for (int i = 0; i < WARMUPS; i++) {
         run(n);
         MPI_Barrier(MPI_COMM_WORLD);
