@@ -41,6 +41,15 @@ static _Thread_local struct {
     uint32_t peer;
     int status;
 } unseen;
+static atomic_bool any_unseen; /* ever, on any thread: until then nobody looks at the above */
+
+/* Something of ours comes after it. */
+static void see(void)
+{
+    if (atomic_load_explicit(&any_unseen, memory_order_relaxed)) {
+        unseen.code = OMPI_SUCCESS;
+    }
+}
 
 void ibshift_call_key(const struct ibshift_op *op, char *key, size_t size)
 {
@@ -74,11 +83,11 @@ static int give_up(mca_coll_ibshift_module_t *module, int code)
 
 void ibshift_requests_enter(mca_coll_ibshift_module_t *module)
 {
-    if (OMPI_SUCCESS != unseen.code) {
+    if (atomic_load_explicit(&any_unseen, memory_order_relaxed) && OMPI_SUCCESS != unseen.code) {
         ibshift_engine_give_up(ibshift_endpoint.engine, module->wire_id, unseen.peer,
                                unseen.status);
         (void)give_up(module, unseen.code);
-        unseen.code = OMPI_SUCCESS;
+        see();
     }
 }
 
@@ -187,9 +196,14 @@ static int request_free(ompi_request_t **request)
     if (!REQUEST_COMPLETE(*request)) {
         return MPI_ERR_REQUEST;
     }
-    unseen.code = (*request)->req_status.MPI_ERROR;
-    unseen.peer = ibshift_op_peer(&call->op, call->op.failed_rank);
-    unseen.status = call->op.status;
+    if (OMPI_SUCCESS != (*request)->req_status.MPI_ERROR) {
+        unseen.code = (*request)->req_status.MPI_ERROR;
+        unseen.peer = ibshift_op_peer(&call->op, call->op.failed_rank);
+        unseen.status = call->op.status;
+        atomic_store_explicit(&any_unseen, true, memory_order_relaxed);
+    } else {
+        see();
+    }
     OMPI_REQUEST_FINI(*request);
     OBJ_RELEASE(call->request.super.req_mpi_object.comm);
     ibshift_call_give_back(call);
@@ -239,7 +253,7 @@ static int create(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
 {
     int rc = atomic_load_explicit(&module->failed, memory_order_relaxed);
 
-    unseen.code = OMPI_SUCCESS;
+    see();
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
@@ -360,7 +374,7 @@ static int run_tape(mca_coll_ibshift_module_t *module, struct ompi_communicator_
     ibshift_call_t *call = NULL;
     int rc = OMPI_SUCCESS;
 
-    unseen.code = OMPI_SUCCESS;
+    see();
     if (NULL != job->op) {
         reducer = ibshift_call_operator(job);
         run.element = reducer.extent;
@@ -392,7 +406,7 @@ bool ibshift_call_again(mca_coll_ibshift_module_t *module, enum ibshift_collecti
         run->tape = NULL;
         return false;
     }
-    unseen.code = OMPI_SUCCESS;
+    see();
     run->seq = next_seq(module);
     return sprint(run);
 }
@@ -487,7 +501,7 @@ static int request_start(size_t count, ompi_request_t **requests)
         requests[i]->req_complete = REQUEST_PENDING;
         requests[i]->req_state = OMPI_REQUEST_ACTIVE;
         requests[i]->req_status.MPI_ERROR = MPI_SUCCESS;
-        unseen.code = OMPI_SUCCESS;
+        see();
         start(call, call->first_seq | run);
     }
     return OMPI_SUCCESS;
@@ -495,7 +509,7 @@ static int request_start(size_t count, ompi_request_t **requests)
 
 static int progress(void)
 {
-    unseen.code = OMPI_SUCCESS;
+    see();
     return ibshift_engine_progress(ibshift_endpoint.engine);
 }
 
