@@ -244,6 +244,7 @@ static void open_engine(ibshift_trace_t *(*open_trace)(void))
     struct ibshift_engine_options options = {
         .patience = second,
         .deadline = (uint64_t)ibshift_params.deadline * second,
+        .has_threads = &opal_uses_threads,
     };
     char error[LINE] = "";
     int rc = open_net(error, sizeof(error));

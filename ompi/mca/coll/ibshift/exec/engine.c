@@ -60,6 +60,24 @@ void ibshift_engine_free(struct ibshift_engine *engine)
     free(engine);
 }
 
+/* Whether it has been taken: the answer is for leave(), for threads may come to be in between. */
+static bool enter(struct ibshift_engine *engine)
+{
+    bool has_threads = engine->options.has_threads == NULL || *engine->options.has_threads;
+
+    if (has_threads) {
+        pthread_mutex_lock(&engine->lock);
+    }
+    return has_threads;
+}
+
+static void leave(struct ibshift_engine *engine, bool is_taken)
+{
+    if (is_taken) {
+        pthread_mutex_unlock(&engine->lock);
+    }
+}
+
 static int grow(struct ibshift_engine *engine)
 {
     uint32_t slots = engine->slots == 0 ? FIRST_SLOTS : engine->slots * 2;
@@ -218,8 +236,8 @@ static void tell(struct ibshift_op *op)
     }
 }
 
-/* Of the steps that a tape has done. */
-static void count_messages(struct ibshift_engine *engine, const struct ibshift_tape_run *run)
+/* Of the steps that a tape has done, which the op does not do. */
+static void count_done(struct ibshift_engine *engine, const struct ibshift_tape_run *run)
 {
     struct ibshift_engine_stats *stats = &engine->exec.stats;
 
@@ -237,17 +255,17 @@ static void count_messages(struct ibshift_engine *engine, const struct ibshift_t
 static void start(struct ibshift_engine *engine, struct ibshift_op *op, uint32_t seq,
                   const struct ibshift_tape_run *run)
 {
+    bool is_locked = enter(engine);
     struct ibshift_op *ended;
 
-    pthread_mutex_lock(&engine->lock);
     if (run != NULL) {
-        count_messages(engine, run);
+        count_done(engine, run);
     }
     ibshift_op_begin(op, &engine->exec, seq, run);
     link_active(engine, op);
     (void)turn(engine, op);
     ended = take_ended(engine);
-    pthread_mutex_unlock(&engine->lock);
+    leave(engine, is_locked);
     tell(ended);
 }
 
@@ -279,13 +297,21 @@ static void trace_steps(struct ibshift_engine *engine, const struct ibshift_tape
     }
 }
 
+static void count_whole(struct ibshift_engine_stats *stats, const struct ibshift_tape *tape)
+{
+    stats->ops++;
+    stats->taped++;
+    stats->sends += tape->sends;
+    stats->send_bytes += tape->send_bytes;
+    stats->recvs += tape->recvs;
+}
+
 bool ibshift_engine_sprint(struct ibshift_engine *engine, struct ibshift_tape_run *run)
 {
+    bool is_locked = enter(engine), may_run, is_over;
     uint32_t first = run->next;
     struct ibshift_net_cause why;
-    bool may_run, is_over;
 
-    pthread_mutex_lock(&engine->lock);
     may_run = first > 0 || (engine->active == NULL &&
                             !ibshift_net_has_given_up(engine->exec.net, run->comm, &why));
     is_over = may_run && ibshift_tape_play(run, engine->exec.net);
@@ -293,11 +319,9 @@ bool ibshift_engine_sprint(struct ibshift_engine *engine, struct ibshift_tape_ru
         trace_steps(engine, run, first);
     }
     if (is_over) {
-        engine->exec.stats.ops++;
-        engine->exec.stats.taped++;
-        count_messages(engine, run);
+        count_whole(&engine->exec.stats, run->tape);
     }
-    pthread_mutex_unlock(&engine->lock);
+    leave(engine, is_locked);
     return is_over;
 }
 
@@ -381,11 +405,12 @@ static int fail_given_up(struct ibshift_engine *engine)
 
 int ibshift_engine_progress(struct ibshift_engine *engine)
 {
+    bool has_threads = engine->options.has_threads == NULL || *engine->options.has_threads;
     struct ibshift_net_event events[EVENTS_AT_ONCE];
     struct ibshift_op *ended;
     int count;
 
-    if (pthread_mutex_trylock(&engine->lock) != 0) {
+    if (has_threads && pthread_mutex_trylock(&engine->lock) != 0) {
         return 0;
     }
     count = ibshift_net_poll(engine->exec.net, events, EVENTS_AT_ONCE);
@@ -405,7 +430,7 @@ int ibshift_engine_progress(struct ibshift_engine *engine)
         count += fail_given_up(engine);
     }
     ended = take_ended(engine);
-    pthread_mutex_unlock(&engine->lock);
+    leave(engine, has_threads);
     tell(ended);
     return count;
 }

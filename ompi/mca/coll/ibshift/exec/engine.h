@@ -4,7 +4,8 @@
 /*
  * The progress engine of one net: any number of collectives in flight, from any number of threads.
  *
- * One lock covers the net and all ops. start() takes it; progress() returns at once when another
+ * One lock covers the net and all ops; while there is one thread, what runs often does without.
+ * start() takes it; progress() returns at once when another
  * thread has it, for then that thread makes the progress. Reductions run under it; ended() does
  * not. Nobody else calls the net while an engine has it, except where net.h allows it.
  */
@@ -16,6 +17,7 @@ struct ibshift_engine_options {
     uint64_t deadline; /* ns without progress until an op fails with -ETIME; 0: never */
     void (*trace)(void *context, const struct ibshift_op *op, const char *line); /* each step */
     void *trace_context;
+    const bool *has_threads;     /* whether several may call, now; NULL: they may */
     struct ibshift_pages *pages; /* shared with engines of the same thread; NULL: its own */
 };
 

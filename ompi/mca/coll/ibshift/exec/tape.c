@@ -158,6 +158,19 @@ static int unroll(struct maker *maker)
     return rc;
 }
 
+static void count_messages(struct ibshift_tape *tape)
+{
+    for (uint32_t i = 0; i < tape->count; i++) {
+        const struct ibshift_tape_step *step = &tape->steps[i];
+
+        if (step->action == IBSHIFT_TAPE_SEND) {
+            tape->sends++;
+            tape->send_bytes += step->length;
+        }
+        tape->recvs += step->action == IBSHIFT_TAPE_RECV;
+    }
+}
+
 struct ibshift_tape *ibshift_tape_make(const struct ibshift_op_params *params, size_t most,
                                        size_t tmp)
 {
@@ -181,28 +194,13 @@ struct ibshift_tape *ibshift_tape_make(const struct ibshift_op_params *params, s
 
         tape = malloc(sizeof(*tape) + size);
         if (tape != NULL) {
-            tape->count = maker->count;
-            tape->tmp = tmp;
+            *tape = (struct ibshift_tape){.count = maker->count, .tmp = tmp};
             memcpy(tape->steps, maker->steps, size);
+            count_messages(tape);
         }
     }
     free(maker);
     return tape;
-}
-
-static bool send_or_receive(const struct ibshift_tape_run *run,
-                            const struct ibshift_tape_step *step, struct ibshift_net *net)
-{
-    struct ibshift_net_message message;
-
-    message.peer = step->peer;
-    message.key.comm = run->comm;
-    message.key.seq = run->seq;
-    message.key.tag = step->tag;
-    message.buffer = run->base[step->buf] + step->at;
-    message.length = step->length;
-    return step->action == IBSHIFT_TAPE_SEND ? net->ops->try_send(net, &message)
-                                             : net->ops->try_recv(net, &message);
 }
 
 static void reduce(const struct ibshift_tape_run *run, const struct ibshift_tape_step *step)
@@ -230,32 +228,50 @@ static void copy(const struct ibshift_tape_run *run, const struct ibshift_tape_s
     }
 }
 
+/* The rest of the message is the same for the whole run. */
+static void aim(struct ibshift_net_message *message, const struct ibshift_tape_run *run,
+                const struct ibshift_tape_step *step)
+{
+    message->peer = step->peer;
+    message->key.tag = step->tag;
+    message->buffer = run->base[step->buf] + step->at;
+    message->length = step->length;
+}
+
+/* False: it cannot be done now. */
+static bool play_step(const struct ibshift_tape_run *run, const struct ibshift_tape_step *step,
+                      struct ibshift_net *net, struct ibshift_net_message *message)
+{
+    switch (step->action) {
+    case IBSHIFT_TAPE_SEND:
+        aim(message, run, step);
+        return net->ops->try_send(net, message);
+    case IBSHIFT_TAPE_RECV:
+        aim(message, run, step);
+        return net->ops->try_recv(net, message);
+    case IBSHIFT_TAPE_COPY:
+        copy(run, step);
+        return true;
+    case IBSHIFT_TAPE_REDUCE:
+    case IBSHIFT_TAPE_REDUCE_AFTER:
+        reduce(run, step);
+        return true;
+    default:
+        return true;
+    }
+}
+
 bool ibshift_tape_play(struct ibshift_tape_run *run, struct ibshift_net *net)
 {
     const struct ibshift_tape *tape = run->tape;
+    struct ibshift_net_message message;
 
-    for (; run->next < tape->count; run->next++) {
-        const struct ibshift_tape_step *step = &tape->steps[run->next];
-
-        switch (step->action) {
-        case IBSHIFT_TAPE_SEND:
-        case IBSHIFT_TAPE_RECV:
-            if (!send_or_receive(run, step, net)) {
-                return false;
-            }
-            break;
-        case IBSHIFT_TAPE_COPY:
-            copy(run, step);
-            break;
-        case IBSHIFT_TAPE_REDUCE:
-        case IBSHIFT_TAPE_REDUCE_AFTER:
-            reduce(run, step);
-            break;
-        default:
-            break;
-        }
+    message.key.comm = run->comm;
+    message.key.seq = run->seq;
+    while (run->next < tape->count && play_step(run, &tape->steps[run->next], net, &message)) {
+        run->next++;
     }
-    return true;
+    return run->next == tape->count;
 }
 
 void ibshift_tape_skip(const struct ibshift_tape_run *run, struct ibshift_walk *walk)

@@ -45,6 +45,8 @@ static_assert(sizeof(struct ibshift_tape_step) == 32, "two to a cache line");
 
 struct ibshift_tape {
     uint32_t count;
+    uint32_t sends, recvs;
+    uint64_t send_bytes;
     size_t tmp; /* bytes of TMP */
     struct ibshift_tape_step steps[];
 };
