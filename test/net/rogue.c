@@ -98,10 +98,12 @@ static void put_record(struct ranks *r, struct ibshift_connection *c, struct ibs
 {
     uint64_t end = c->out.ring_address + ibshift_ring_end(c->out.ring_used);
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
+    struct ibshift_wire_words words;
 
     head.mark = ibshift_ring_mark(c->out.ring_used, c->out.ring_seed);
     c->out.ring_used += ibshift_ring_lines(head.length);
-    head.offset = ibshift_wire_check(&head, memory, head.length);
+    words = ibshift_wire_words_at(&head);
+    head.offset = ibshift_wire_check(&words, memory, head.length);
     memcpy(memory + head.length, &head, sizeof(head));
     wr.wr.rdma.remote_addr = end - sizeof(head) - head.length;
     wr.wr.rdma.rkey = c->out.ring_key;

@@ -12,17 +12,6 @@ static const uint64_t tick_pause = 1000 * 1000;             /* ns */
 static const uint64_t patience = 1000 * 1000 * 1000;        /* ns, before others are asked */
 static const uint64_t report_pause = 3000 * 1000 * 1000ull; /* ns */
 
-struct ibshift_connection *ibshift_nv_peer_known(const struct ibshift_net_verbs *nv, uint32_t peer)
-{
-    if (peer / IBSHIFT_PEER_CHUNK >= IBSHIFT_PEER_CHUNK) {
-        return NULL;
-    }
-    struct ibshift_connection **chunk =
-        __atomic_load_n(&nv->chunks[peer / IBSHIFT_PEER_CHUNK], __ATOMIC_ACQUIRE);
-    return chunk == NULL ? NULL
-                         : __atomic_load_n(&chunk[peer % IBSHIFT_PEER_CHUNK], __ATOMIC_ACQUIRE);
-}
-
 /* 0; -EPROTO, -EINVAL: not of this version; else why there is none. */
 static int get_card(struct ibshift_net_verbs *nv, uint32_t peer, struct ibshift_verbs_blob *card)
 {

@@ -272,7 +272,7 @@ static bool try_recv(struct ibshift_net *net, const struct ibshift_net_message *
         (nv->given_up.peer_count > 0 && ibshift_given_up_by(&nv->given_up, m->peer, &m->key))) {
         return false;
     }
-    if (ibshift_nv_try_held(nv, c, m)) {
+    if ((c->in.ring != NULL && ibshift_nv_try_record(nv, c, m)) || ibshift_nv_try_held(nv, c, m)) {
         return true;
     }
     nv->wanted = m;

@@ -87,13 +87,14 @@ struct ibshift_net_verbs {
     uint32_t ud_next;
     uint32_t requests; /* posted and not retired, all rails */
     uint32_t cq_room;
-    uint32_t queued;    /* messages whose end only a completion queue tells */
-    uint32_t in_pieces; /* messages, ever: they take the rails in turn */
-    uint32_t looks;     /* at the rings */
-    uint32_t polls;     /* of the completion queues */
-    uint64_t time;      /* as of the last slow round */
-    uint64_t next_tick; /* of the handshakes */
-    uint64_t next_walk; /* over all connections */
+    uint32_t queued;           /* messages whose end only a completion queue tells */
+    uint32_t in_pieces;        /* messages, ever: they take the rails in turn */
+    uint32_t looks;            /* at the rings */
+    uint32_t polls;            /* of the completion queues */
+    uint64_t time;             /* as of the last slow round */
+    uint64_t next_tick;        /* of the handshakes */
+    uint64_t next_walk;        /* over all connections */
+    struct ibv_send_wr record; /* of the record that is being sent, zero beyond what each sets */
     uint32_t noise;
     bool has_said_copy;
     struct ibshift_net_verbs_stats stats;
@@ -102,6 +103,18 @@ struct ibshift_net_verbs {
 static inline struct ibshift_net_verbs *ibshift_nv(struct ibshift_net *net)
 {
     return (struct ibshift_net_verbs *)net;
+}
+
+static inline struct ibshift_connection *ibshift_nv_peer_known(const struct ibshift_net_verbs *nv,
+                                                               uint32_t peer)
+{
+    if (peer / IBSHIFT_PEER_CHUNK >= IBSHIFT_PEER_CHUNK) {
+        return NULL;
+    }
+    struct ibshift_connection **chunk =
+        __atomic_load_n(&nv->chunks[peer / IBSHIFT_PEER_CHUNK], __ATOMIC_ACQUIRE);
+    return chunk == NULL ? NULL
+                         : __atomic_load_n(&chunk[peer % IBSHIFT_PEER_CHUNK], __ATOMIC_ACQUIRE);
 }
 
 static inline struct ibshift_note *ibshift_note_find(const struct ibshift_match_table *table,
@@ -177,6 +190,9 @@ void ibshift_nv_async_poll(struct ibshift_net_verbs *nv);
 /* out.c: a message over the ring or the shared queue */
 int ibshift_nv_put(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                    struct ibshift_wire *head, const void *payload, bool may_ring);
+/* A message that fits into the request and the peer's ring. False: it did not leave. */
+bool ibshift_nv_put_record(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                           const struct ibshift_net_message *m);
 void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_flush(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_control(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
@@ -187,7 +203,6 @@ void ibshift_nv_blocked_poll(struct ibshift_net_verbs *nv);
 
 /* connect.c: connections */
 struct ibshift_connection *ibshift_nv_peer(struct ibshift_net_verbs *nv, uint32_t peer);
-struct ibshift_connection *ibshift_nv_peer_known(const struct ibshift_net_verbs *nv, uint32_t peer);
 void ibshift_nv_connect(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_wireup_poll(struct ibshift_net_verbs *nv);
 void ibshift_nv_heard(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
@@ -248,6 +263,9 @@ int ibshift_nv_send_note(struct ibshift_net_verbs *nv, struct ibshift_note *note
 bool ibshift_nv_try_send(struct ibshift_net *net, const struct ibshift_net_message *m);
 bool ibshift_nv_try_held(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                          const struct ibshift_net_message *m);
+/* The next record of its peer's ring, if it is the message. */
+bool ibshift_nv_try_record(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                           const struct ibshift_net_message *m);
 int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                     const struct ibshift_net_message *m);
 /* head is a copy that the peer cannot change any more, payload is not. slot: where it is, or NULL

@@ -135,29 +135,54 @@ static bool fits_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     return c->out.ring - c->out.ring_used >= lines;
 }
 
+static bool asks_with(const struct ibshift_connection *c, uint32_t length)
+{
+    return ibshift_ring_asks(c->out.ring, c->out.ring_used + ibshift_ring_lines(length),
+                             c->out.ring_asked, IBSHIFT_RING_LINES);
+}
+
+/* Zero, but for what each record sets. */
+static struct ibv_send_wr *record_request(struct ibshift_net_verbs *nv,
+                                          const struct ibshift_connection *c, uint32_t length)
+{
+    struct ibv_send_wr *wr = &nv->record;
+
+    wr->opcode = IBV_WR_RDMA_WRITE;
+    wr->send_flags = 0;
+    wr->wr_id = 0;
+    wr->wr.rdma.remote_addr = c->out.ring_address + ibshift_ring_end(c->out.ring_used) -
+                              sizeof(struct ibshift_wire) - length;
+    wr->wr.rdma.rkey = c->out.ring_key;
+    return wr;
+}
+
+static void record_left(struct ibshift_connection *c, uint32_t length, bool asks)
+{
+    c->out.ring_used += ibshift_ring_lines(length);
+    if (asks) {
+        c->out.ring_asked = c->out.ring;
+    }
+}
+
 static int put_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                     struct ibshift_wire *head, const void *payload)
 {
-    uint64_t end = c->out.ring_address + ibshift_ring_end(c->out.ring_used);
-    uint32_t used = c->out.ring_used + ibshift_ring_lines(head->length);
-    struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
+    struct ibshift_wire_words words;
     struct ibv_sge sge[2];
-    bool asks = ibshift_ring_asks(c->out.ring, used, c->out.ring_asked, IBSHIFT_RING_LINES);
+    bool asks = asks_with(c, head->length);
 
     head->flags |= asks ? IBSHIFT_WIRE_TELL : 0;
     head->mark = ibshift_ring_mark(c->out.ring_used, c->out.ring_seed);
-    head->offset = ibshift_wire_check(head, payload, c->out.is_ordered ? 0 : head->length);
-    wr.wr.rdma.remote_addr = end - sizeof(*head) - head->length;
-    wr.wr.rdma.rkey = c->out.ring_key;
+    words = ibshift_wire_words_at(head);
+    head->offset = ibshift_wire_check(&words, payload, c->out.is_ordered ? 0 : head->length);
     if (head->length > 0) {
         set_parts(sge, payload, head->length, head, sizeof(*head));
     } else {
         set_parts(sge, head, sizeof(*head), NULL, 0);
     }
-    int rc = post_parts(nv, c, &wr, sge, false);
+    int rc = post_parts(nv, c, record_request(nv, c, head->length), sge, false);
     if (rc == 0) {
-        c->out.ring_used = used;
-        c->out.ring_asked = asks ? c->out.ring : c->out.ring_asked;
+        record_left(c, head->length, asks);
         count(nv, head, &nv->stats.ring);
     }
     return rc;
@@ -180,6 +205,55 @@ int ibshift_nv_put(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
         told(c, ring_limit);
     }
     return rc;
+}
+
+/* The header of a message that nobody may be waiting for, as a record. */
+static inline struct ibshift_wire_words record_head(const struct ibshift_connection *c,
+                                                    const struct ibshift_net_message *m,
+                                                    uint32_t ring_limit, bool asks)
+{
+    uint8_t flags = (uint8_t)(IBSHIFT_WIRE_UNASKED | (asks ? IBSHIFT_WIRE_TELL : 0));
+    uint64_t mark = ibshift_ring_mark(c->out.ring_used, c->out.ring_seed);
+    struct ibshift_wire_words head = {
+        {ibshift_wire_word(&m->key), m->key.tag | (uint64_t)m->length << 32,
+         ibshift_wire_limits(c->in.slots, c->in.quota, ring_limit, IBSHIFT_WIRE_DATA, flags),
+         mark << 32}};
+
+    head.of[3] |= ibshift_wire_check(&head, m->buffer, c->out.is_ordered ? 0 : (uint32_t)m->length);
+    return head;
+}
+
+bool ibshift_nv_put_record(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                           const struct ibshift_net_message *m)
+{
+    struct ibshift_rail *rail = &c->rail[0];
+    uint32_t length = (uint32_t)m->length;
+
+    if (sizeof(struct ibshift_wire) + length > rail->inlined ||
+        ibshift_rail_room(nv, rail) <= RESERVED_REQUESTS || !fits_ring(nv, c, length)) {
+        return false;
+    }
+    uint32_t ring_limit = ibshift_ring_limit(c);
+    bool asks = asks_with(c, length);
+    struct ibshift_wire_words head = record_head(c, m, ring_limit, asks);
+    struct ibv_send_wr *wr = record_request(nv, c, length);
+    struct ibv_sge sge[2];
+
+    sge[0].addr = (uintptr_t)m->buffer;
+    sge[0].length = length;
+    sge[1].addr = (uintptr_t)&head;
+    sge[1].length = sizeof(head);
+    wr->send_flags = IBV_SEND_INLINE;
+    wr->sg_list = length > 0 ? sge : sge + 1;
+    wr->num_sge = length > 0 ? 2 : 1;
+    if (ibshift_rail_post(nv, rail, wr, false) != 0) {
+        return false;
+    }
+    record_left(c, length, asks);
+    nv->stats.ring++;
+    nv->stats.bytes += length;
+    told(c, ring_limit);
+    return true;
 }
 
 static bool is_word_away(const struct ibshift_connection *c)

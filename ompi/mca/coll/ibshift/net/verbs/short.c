@@ -6,26 +6,46 @@
 
 enum { RECORDS_PER_POLL = 8 };
 
+/* The next record of a ring, if all of it is there: what is behind its data, or NULL. */
+__attribute__((always_inline)) static inline const uint8_t *
+next_record(const struct ibshift_ring *ring, uint32_t number, struct ibshift_wire_words *head)
+{
+    uint8_t *end = ring->data + ibshift_ring_end(number);
+    uint32_t *mark = (uint32_t *)(void *)(end - sizeof(*mark));
+
+    if (__atomic_load_n(mark, __ATOMIC_ACQUIRE) != ibshift_ring_mark(number, ring->seed)) {
+        return NULL;
+    }
+    *head = ibshift_wire_words_at(end - sizeof(*head));
+    uint32_t length = (uint32_t)(head->of[1] >> 32);
+    const uint8_t *header = end - sizeof(*head);
+    if (length > IBSHIFT_RING_PAYLOAD ||
+        (uint32_t)head->of[3] !=
+            ibshift_wire_check(head, header - length, ring->is_ordered ? 0 : length)) {
+        return NULL; /* the mark has overtaken the rest */
+    }
+    return header;
+}
+
+static inline void record_taken(struct ibshift_connection *c, uint32_t length, uint8_t flags)
+{
+    c->in.ring_head += ibshift_ring_lines(length);
+    c->in.ring_asked |= (flags & IBSHIFT_WIRE_TELL) != 0;
+}
+
 /* Takes the next record if it is there; returns whether it was. */
 static bool take_record(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
-    const struct ibshift_ring *ring = c->in.ring;
-    uint8_t *end = ring->data + ibshift_ring_end(c->in.ring_head);
+    struct ibshift_wire_words words;
+    const uint8_t *end = next_record(c->in.ring, c->in.ring_head, &words);
     struct ibshift_wire head;
 
-    uint32_t *mark = (uint32_t *)(void *)(end - sizeof(head.mark));
-    if (__atomic_load_n(mark, __ATOMIC_ACQUIRE) != ibshift_ring_mark(c->in.ring_head, ring->seed)) {
+    if (end == NULL) {
         return false;
     }
-    memcpy(&head, end - sizeof(head), sizeof(head));
-    const uint8_t *payload = end - sizeof(head) - head.length;
-    if (head.length > IBSHIFT_RING_PAYLOAD ||
-        head.offset != ibshift_wire_check(&head, payload, ring->is_ordered ? 0 : head.length)) {
-        return false; /* the mark has overtaken the rest */
-    }
-    (void)ibshift_nv_arrive(nv, c, &head, payload, NULL);
-    c->in.ring_head += ibshift_ring_lines(head.length);
-    c->in.ring_asked |= (head.flags & IBSHIFT_WIRE_TELL) != 0;
+    memcpy(&head, &words, sizeof(head));
+    (void)ibshift_nv_arrive(nv, c, &head, end - head.length, NULL);
+    record_taken(c, head.length, head.flags);
     return c->status == 0;
 }
 
@@ -139,7 +159,8 @@ bool ibshift_nv_try_send(struct ibshift_net *net, const struct ibshift_net_messa
         (nv->given_up.peer_count > 0 && ibshift_given_up_by(&nv->given_up, m->peer, &m->key))) {
         return false;
     }
-    return put_data(nv, c, &m->key, m->buffer, m->length, false) == 0;
+    return ibshift_nv_put_record(nv, c, m) ||
+           (c->status == 0 && put_data(nv, c, &m->key, m->buffer, m->length, false) == 0);
 }
 
 int ibshift_nv_send_note(struct ibshift_net_verbs *nv, struct ibshift_note *note)
@@ -432,6 +453,44 @@ static void control_came(struct ibshift_net_verbs *nv, struct ibshift_connection
     }
 }
 
+static inline void limits_came(struct ibshift_connection *c, uint16_t slots, uint16_t quota,
+                               uint16_t ring)
+{
+    ibshift_limit_advance(&c->out.slots, slots);
+    ibshift_limit_advance(&c->out.quota, quota);
+    if (c->out.ring_address != 0) {
+        ibshift_limit_advance(&c->out.ring, ring);
+    }
+}
+
+/* A message that is not posted is in no table, so nothing else can be meant by its key. */
+bool ibshift_nv_try_record(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                           const struct ibshift_net_message *m)
+{
+    struct ibshift_wire_words head;
+    const uint8_t *end = next_record(c->in.ring, c->in.ring_head, &head);
+    uint8_t flags;
+
+    if (end == NULL || head.of[0] != ibshift_wire_word(&m->key) ||
+        head.of[1] != (m->key.tag | (uint64_t)m->length << 32) ||
+        (uint8_t)(head.of[2] >> 48) != IBSHIFT_WIRE_DATA) {
+        return false;
+    }
+    flags = (uint8_t)(head.of[2] >> 56);
+    if (!(flags & IBSHIFT_WIRE_UNASKED)) {
+        return false;
+    }
+    ibshift_nv_copy(m->buffer, end - m->length, m->length);
+    limits_came(c, (uint16_t)head.of[2], (uint16_t)(head.of[2] >> 16),
+                (uint16_t)(head.of[2] >> 32));
+    c->in.recent++;
+    record_taken(c, (uint32_t)m->length, flags);
+    if (c->in.ring_asked || c->in.ring->is_closing) {
+        ibshift_nv_ring_settle(nv, c);
+    }
+    return true;
+}
+
 bool ibshift_nv_arrive(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                        const struct ibshift_wire *head, const uint8_t *payload,
                        struct ibshift_slot *slot)
@@ -441,11 +500,7 @@ bool ibshift_nv_arrive(struct ibshift_net_verbs *nv, struct ibshift_connection *
                          head->length, nv->net.max_eager);
         return false;
     }
-    ibshift_limit_advance(&c->out.slots, head->slots);
-    ibshift_limit_advance(&c->out.quota, head->quota);
-    if (c->out.ring_address != 0) {
-        ibshift_limit_advance(&c->out.ring, head->ring);
-    }
+    limits_came(c, head->slots, head->quota, head->ring);
     if (head->length <= IBSHIFT_RING_PAYLOAD && ++c->in.recent == IBSHIFT_RING_HOT) {
         ibshift_nv_ring_wanted(nv, c);
     }
