@@ -144,10 +144,33 @@ void ibshift_call_reduce(void *context, const void *in, void *inout, size_t elem
     }
 }
 
+/* Open MPI's own operators have a function for each of its own types. */
+static int function_of(struct ompi_op_t *op, const struct ompi_datatype_t *type)
+{
+    return ompi_op_is_intrinsic(op) && ompi_datatype_is_predefined(type) ? ompi_op_ddt_map[type->id]
+                                                                         : -1;
+}
+
+static void reduce_few(void *context, const void *in, void *inout, size_t elements)
+{
+    struct ibshift_operator *reducer = context;
+    int count = (int)elements, function = reducer->function;
+
+    reducer->op->o_func.intrinsic.fns[function]((void *)(uintptr_t)in, inout, &count,
+                                                &reducer->type,
+                                                reducer->op->o_func.intrinsic.modules[function]);
+}
+
+ibshift_reduce_fn ibshift_call_reducer(const struct ibshift_operator *reducer)
+{
+    return reducer->function >= 0 && 0 == reducer->lower_bound ? reduce_few : ibshift_call_reduce;
+}
+
 struct ibshift_operator ibshift_call_operator(const struct ibshift_job *job)
 {
     return (struct ibshift_operator){.op = job->op,
                                      .type = job->send.type,
+                                     .function = function_of(job->op, job->send.type),
                                      .lower_bound = ibshift_type_lower_bound(job->send.type),
                                      .extent = (size_t)ibshift_type_extent(job->send.type)};
 }

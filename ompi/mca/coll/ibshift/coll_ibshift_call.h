@@ -25,6 +25,7 @@ enum ibshift_form { IBSHIFT_BLOCKING, IBSHIFT_NONBLOCKING, IBSHIFT_PERSISTENT };
 struct ibshift_operator {
     struct ompi_op_t *op;
     struct ompi_datatype_t *type;
+    int function; /* of the operator for the type; -1: it is not known ahead */
     ptrdiff_t lower_bound;
     size_t extent;
 };
@@ -61,6 +62,9 @@ int ibshift_call_choose(mca_coll_ibshift_module_t *module, const struct ompi_com
                         struct ibshift_op_params *params);
 struct ibshift_operator ibshift_call_operator(const struct ibshift_job *job);
 void ibshift_call_reduce(void *context, const void *in, void *inout, size_t elements);
+/* Of few elements, as a tape has them: at once the operator's function for the type, if it is so
+ * simple. */
+ibshift_reduce_fn ibshift_call_reducer(const struct ibshift_operator *reducer);
 
 /* Idle calls are kept for the next one, with their memory and their place in the engine. */
 void ibshift_call_give_back(ibshift_call_t *call);

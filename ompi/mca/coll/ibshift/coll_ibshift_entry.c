@@ -332,7 +332,7 @@ static struct ibshift_raw raw_gatherv(const void *sbuf, int scount, struct ompi_
     struct ibshift_raw raw =
         ibshift_raw_of(sbuf, scount, stype, rbuf, 0, is_root ? rtype : NULL, root);
 
-    raw.is_vector = true;
+    raw.form |= IBSHIFT_RAW_VECTOR;
     raw.rcounts = is_root ? rcounts : NULL;
     raw.rdispls = is_root ? displs : NULL;
     return raw;
@@ -347,7 +347,7 @@ static struct ibshift_raw raw_scatterv(const void *sbuf, const int *scounts, con
     struct ibshift_raw raw =
         ibshift_raw_of(sbuf, 0, is_root ? stype : NULL, rbuf, rcount, rtype, root);
 
-    raw.is_vector = true;
+    raw.form |= IBSHIFT_RAW_VECTOR;
     raw.scounts = is_root ? scounts : NULL;
     raw.sdispls = is_root ? displs : NULL;
     return raw;
@@ -361,7 +361,7 @@ static struct ibshift_raw raw_allgatherv(const void *sbuf, int scount,
 {
     struct ibshift_raw raw = ibshift_raw_of(sbuf, scount, stype, rbuf, 0, rtype, 0);
 
-    raw.is_vector = true;
+    raw.form |= IBSHIFT_RAW_VECTOR;
     raw.rcounts = rcounts;
     raw.rdispls = displs;
     return raw;
@@ -375,7 +375,7 @@ static struct ibshift_raw raw_alltoallv(const void *sbuf, const int *scounts, co
 {
     struct ibshift_raw raw = ibshift_raw_of(sbuf, 0, stype, rbuf, 0, rtype, 0);
 
-    raw.is_vector = true;
+    raw.form |= IBSHIFT_RAW_VECTOR;
     raw.scounts = scounts;
     raw.sdispls = sdispls;
     raw.rcounts = rcounts;
@@ -390,7 +390,7 @@ static struct ibshift_raw raw_alltoallw(const void *sbuf, const int *scounts, co
                                         struct ompi_datatype_t *const *rtypes,
                                         const mca_coll_ibshift_module_t *module)
 {
-    return (struct ibshift_raw){.is_unfit = true};
+    return (struct ibshift_raw){.form = IBSHIFT_RAW_UNFIT};
 }
 
 IBSHIFT_ENTRIES(gatherv, IBSHIFT_GATHER,
@@ -583,7 +583,7 @@ static struct ibshift_raw raw_reduce_scatter(const void *sbuf, void *rbuf, const
 {
     struct ibshift_raw raw = raw_vector(sbuf, rbuf, 0, type, op);
 
-    raw.is_vector = true;
+    raw.form |= IBSHIFT_RAW_VECTOR;
     raw.scounts = rcounts;
     return raw;
 }

@@ -61,7 +61,7 @@ IBSHIFT_NATIVE(IBSHIFT_INSTALLER)
     {                                                                                              \
         mca_coll_ibshift_module_t *module = (mca_coll_ibshift_module_t *)base;                     \
         struct ibshift_raw raw = raw_##coll(IBSHIFT_LIST args module);                             \
-        struct ibshift_tape_run run;                                                               \
+        struct ibshift_tape_run *run = NULL;                                                       \
         struct ibshift_job job;                                                                    \
         int rc;                                                                                    \
                                                                                                    \
@@ -71,7 +71,7 @@ IBSHIFT_NATIVE(IBSHIFT_INSTALLER)
         job = (struct ibshift_job){.name = #coll};                                                 \
         rc = describe_##coll(IBSHIFT_LIST args module, &job);                                      \
         if (OMPI_SUCCESS == rc) {                                                                  \
-            rc = ibshift_call_blocking(module, comm, &job, &raw, &run);                            \
+            rc = ibshift_call_blocking(module, comm, &job, &raw, run);                             \
         }                                                                                          \
         return OMPI_ERR_NOT_SUPPORTED != rc                                                        \
                    ? rc                                                                            \

@@ -324,33 +324,39 @@ static struct ibshift_kept_tape *find_tape(mca_coll_ibshift_module_t *module,
     return ibshift_tape_find(module, job, &params);
 }
 
-/*
- * As wait_for(), but not for long: then an op waits, which also sees what went wrong. A receive
- * looks for itself; that there is room for a send again is news that only polls bring.
- */
-static bool sprint(struct ibshift_tape_run *run)
+/* A receive looks for itself; that there is room for a send again is news that only polls bring. */
+static void wait_a_little(const struct ibshift_tape_run *run, int turn)
 {
-    struct ibshift_engine *engine = ibshift_endpoint.engine;
-    bool is_crowded = ibshift_endpoint.is_crowded;
+    if (IBSHIFT_TAPE_SEND == run->tape->steps[run->next].action) {
+        (void)ibshift_engine_progress(ibshift_endpoint.engine);
+    }
+    if (0 == turn % IDLE_TURNS) {
+        opal_progress();
+    } else if (ibshift_endpoint.is_crowded) {
+        (void)sched_yield();
+    }
+}
+
+/* As wait_for(), but not for long: then an op waits, which also sees what went wrong. */
+__attribute__((noinline)) static bool go_on(struct ibshift_tape_run *run)
+{
     uint32_t before = 0;
     int turns = 0;
 
-    while (!ibshift_engine_sprint(engine, run)) {
+    do {
         turns = run->next == before ? turns + 1 : 1;
         before = run->next;
-        if (IBSHIFT_TAPE_SEND == run->tape->steps[run->next].action) {
-            (void)ibshift_engine_progress(engine);
-        }
         if (turns == SPRINT_TURNS) {
             return false;
         }
-        if (0 == turns % IDLE_TURNS) {
-            opal_progress();
-        } else if (is_crowded) {
-            (void)sched_yield();
-        }
-    }
+        wait_a_little(run, turns);
+    } while (!ibshift_engine_sprint(ibshift_endpoint.engine, run));
     return true;
+}
+
+static bool sprint(struct ibshift_tape_run *run)
+{
+    return ibshift_engine_sprint(ibshift_endpoint.engine, run) || go_on(run);
 }
 
 /* An op goes on where the run has stopped. */
@@ -367,31 +373,23 @@ static int take_over(ibshift_call_t *call, const struct ibshift_tape_run *run)
 
 /* A trace needs the op for its headlines. */
 static int run_tape(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                    const struct ibshift_job *job, const struct ibshift_kept_tape *kept)
+                    const struct ibshift_job *job, struct ibshift_tape_run *run)
 {
-    struct ibshift_operator reducer;
-    struct ibshift_tape_run run = {.comm = module->wire_id, .reduce = ibshift_call_reduce};
     ibshift_call_t *call = NULL;
     int rc = OMPI_SUCCESS;
 
     see();
-    if (NULL != job->op) {
-        reducer = ibshift_call_operator(job);
-        run.element = reducer.extent;
-        run.reduce_context = &reducer;
-    }
-    ibshift_tape_aim(kept, job, &run);
     if ('\0' != ibshift_params.trace[0]) {
         rc = create(module, comm, job, IBSHIFT_BLOCKING, &call);
     }
-    run.seq = next_seq(module);
+    run->seq = next_seq(module);
     if (NULL != call) {
-        call->op.seq = run.seq;
-        run.op = &call->op;
+        call->op.seq = run->seq;
+        run->op = &call->op;
     }
-    if (OMPI_SUCCESS == rc && !sprint(&run)) {
+    if (OMPI_SUCCESS == rc && !sprint(run)) {
         rc = NULL == call ? create(module, comm, job, IBSHIFT_BLOCKING, &call) : rc;
-        rc = OMPI_SUCCESS == rc ? take_over(call, &run) : rc;
+        rc = OMPI_SUCCESS == rc ? take_over(call, run) : rc;
     }
     if (NULL != call) {
         ibshift_call_give_back(call);
@@ -400,12 +398,14 @@ static int run_tape(mca_coll_ibshift_module_t *module, struct ompi_communicator_
 }
 
 bool ibshift_call_again(mca_coll_ibshift_module_t *module, enum ibshift_collective collective,
-                        const struct ibshift_raw *raw, struct ibshift_tape_run *run)
+                        const struct ibshift_raw *raw, struct ibshift_tape_run **out)
 {
-    if (!ibshift_tape_again(module, collective, raw, run)) {
-        run->tape = NULL;
+    struct ibshift_tape_run *run = ibshift_tape_again(module, collective, raw);
+
+    if (NULL == run) {
         return false;
     }
+    *out = run;
     see();
     run->seq = next_seq(module);
     return sprint(run);
@@ -432,13 +432,12 @@ int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communi
     ibshift_call_t *call;
     int rc;
 
-    if (NULL != run->tape) {
+    if (NULL != run) {
         return leave_tape(module, comm, job, run);
     }
     kept = find_tape(module, comm, job);
     if (NULL != ibshift_tape_of(kept)) {
-        ibshift_tape_remember(module, kept, job, raw);
-        return run_tape(module, comm, job, kept);
+        return run_tape(module, comm, job, ibshift_tape_prepare(module, kept, job, raw));
     }
     rc = create(module, comm, job, IBSHIFT_BLOCKING, &call);
     if (OMPI_SUCCESS != rc) {

@@ -39,13 +39,14 @@ struct ibshift_kept_tape {
 
     /* Of the arguments of the last call that had the key; only once there is a tape. */
     bool has_raw;
-    bool is_derived; /* a type, or the operator, is the program's */
+    bool is_plain; /* no arrays; types and operator are not the program's */
     bool commutes;
     struct ibshift_raw raw;
     struct type_numbers stype, rtype;
     ptrdiff_t send, recv; /* the sides' bases behind their buffers */
     struct ibshift_operator reducer;
     const struct ibshift_choice *choice;
+    struct ibshift_tape_run run;
 };
 
 struct ibshift_tapes {
@@ -239,28 +240,29 @@ static bool holds(const mca_coll_ibshift_module_t *module, enum ibshift_collecti
            tapes->order == module->order.state;
 }
 
-static bool has_raw(const struct ibshift_kept_tape *kept, const struct ibshift_raw *raw)
+/* What it takes more to compare. */
+__attribute__((noinline)) static bool has_details(const struct ibshift_kept_tape *kept,
+                                                  const struct ibshift_raw *raw)
+{
+    const int *const arrays[ARRAYS] = {raw->scounts, raw->sdispls, raw->rcounts, raw->rdispls};
+
+    return has_numbers(raw->stype, &kept->stype) && has_numbers(raw->rtype, &kept->rtype) &&
+           commutes(raw->op) == kept->commutes && has_arrays(kept, arrays);
+}
+
+static inline bool has_raw(const struct ibshift_kept_tape *kept, const struct ibshift_raw *raw)
 {
     const struct ibshift_raw *own = &kept->raw;
 
-    return kept->has_raw && own->scount == raw->scount && own->stype == raw->stype &&
-           own->rcount == raw->rcount && own->rtype == raw->rtype && own->op == raw->op &&
-           own->root == raw->root && own->in_place == raw->in_place &&
-           own->is_vector == raw->is_vector &&
-           (!kept->is_derived ||
-            (has_numbers(raw->stype, &kept->stype) && has_numbers(raw->rtype, &kept->rtype) &&
-             commutes(raw->op) == kept->commutes)) &&
-           (0 == kept->key.counts ||
-            has_arrays(kept, (const int *[ARRAYS]){raw->scounts, raw->sdispls, raw->rcounts,
-                                                   raw->rdispls}));
+    return own->scount == raw->scount && own->rcount == raw->rcount && own->stype == raw->stype &&
+           own->rtype == raw->rtype && own->op == raw->op && own->root == raw->root &&
+           own->form == raw->form && kept->has_raw && (kept->is_plain || has_details(kept, raw));
 }
 
-static struct ibshift_kept_tape *find_raw(struct ibshift_tapes *tapes,
-                                          const struct ibshift_raw *raw)
+/* The latest has already been looked at. */
+__attribute__((noinline)) static struct ibshift_kept_tape *find_raw(struct ibshift_tapes *tapes,
+                                                                    const struct ibshift_raw *raw)
 {
-    if (has_raw(tapes->latest, raw)) {
-        return tapes->latest;
-    }
     for (int i = 0; i < KEPT; i++) {
         if (has_raw(&tapes->kept[i], raw)) {
             return tapes->latest = &tapes->kept[i];
@@ -269,30 +271,32 @@ static struct ibshift_kept_tape *find_raw(struct ibshift_tapes *tapes,
     return NULL;
 }
 
-bool ibshift_tape_again(mca_coll_ibshift_module_t *module, enum ibshift_collective collective,
-                        const struct ibshift_raw *raw, struct ibshift_tape_run *run)
+static bool is_in_place(const struct ibshift_raw *raw)
+{
+    return 0 != (raw->form & IBSHIFT_RAW_IN_PLACE);
+}
+
+struct ibshift_tape_run *ibshift_tape_again(mca_coll_ibshift_module_t *module,
+                                            enum ibshift_collective collective,
+                                            const struct ibshift_raw *raw)
 {
     struct ibshift_tapes *tapes = module->tapes[collective];
-    struct ibshift_kept_tape *kept;
+    struct ibshift_kept_tape *kept = NULL == tapes ? NULL : tapes->latest;
+    struct ibshift_tape_run *run;
 
-    if (NULL == tapes || NULL == tapes->latest || !ibshift_params.tapes ||
+    if (NULL == kept || !ibshift_params.tapes ||
         OMPI_SUCCESS != atomic_load_explicit(&module->failed, memory_order_relaxed) ||
-        !holds(module, collective, tapes) || NULL == (kept = find_raw(tapes, raw))) {
-        return false;
+        !holds(module, collective, tapes) ||
+        (!has_raw(kept, raw) && NULL == (kept = find_raw(tapes, raw)))) {
+        return NULL;
     }
     atomic_store_explicit(&module->choices.last[collective], kept->choice, memory_order_relaxed);
-    run->tape = kept->tape;
+    run = &kept->run;
     run->base[IBSHIFT_SEND] =
-        (char *)((uintptr_t)(raw->in_place ? raw->rbuf : raw->sbuf) + (uintptr_t)kept->send);
+        (char *)((uintptr_t)(is_in_place(raw) ? raw->rbuf : raw->sbuf) + (uintptr_t)kept->send);
     run->base[IBSHIFT_RECV] = (char *)((uintptr_t)raw->rbuf + (uintptr_t)kept->recv);
-    run->base[IBSHIFT_TMP] = kept->tmp;
-    run->comm = module->wire_id;
     run->next = 0;
-    run->element = kept->reducer.extent;
-    run->reduce = ibshift_call_reduce;
-    run->reduce_context = &kept->reducer;
-    run->op = NULL;
-    return true;
+    return run;
 }
 
 static char *base_of(const struct ibshift_side *side)
@@ -300,15 +304,6 @@ static char *base_of(const struct ibshift_side *side)
     return NULL == side->user || NULL == side->type
                ? side->user
                : side->user + ibshift_type_lower_bound(side->type);
-}
-
-void ibshift_tape_aim(const struct ibshift_kept_tape *kept, const struct ibshift_job *job,
-                      struct ibshift_tape_run *run)
-{
-    run->tape = kept->tape;
-    run->base[IBSHIFT_SEND] = base_of(&job->send);
-    run->base[IBSHIFT_RECV] = base_of(&job->recv);
-    run->base[IBSHIFT_TMP] = kept->tmp;
 }
 
 /* All that are remembered have the parameters of now. */
@@ -324,31 +319,47 @@ static void keep_up(const mca_coll_ibshift_module_t *module, enum ibshift_collec
     tapes->order = module->order.state;
 }
 
-void ibshift_tape_remember(mca_coll_ibshift_module_t *module, struct ibshift_kept_tape *kept,
-                           const struct ibshift_job *job, const struct ibshift_raw *raw)
+static void remember(mca_coll_ibshift_module_t *module, struct ibshift_kept_tape *kept,
+                     const struct ibshift_job *job, const struct ibshift_raw *raw)
 {
-    struct ibshift_tapes *tapes = module->tapes[job->collective];
-    const void *from = raw->in_place ? raw->rbuf : raw->sbuf;
+    const void *from = is_in_place(raw) ? raw->rbuf : raw->sbuf;
 
-    if (raw->is_unfit || '\0' != ibshift_params.trace[0]) {
-        return;
-    }
-    keep_up(module, job->collective, tapes);
+    keep_up(module, job->collective, module->tapes[job->collective]);
     kept->has_raw = true;
     kept->raw = *raw;
-    kept->is_derived = is_of_the_program(raw->stype) || is_of_the_program(raw->rtype) ||
-                       (NULL != raw->op && !ompi_op_is_intrinsic(raw->op));
+    kept->is_plain = 0 == kept->key.counts && !is_of_the_program(raw->stype) &&
+                     !is_of_the_program(raw->rtype) &&
+                     (NULL == raw->op || ompi_op_is_intrinsic(raw->op));
     kept->commutes = commutes(raw->op);
     kept->stype = numbers_of(raw->stype);
     kept->rtype = numbers_of(raw->rtype);
     kept->send = (intptr_t)base_of(&job->send) - (intptr_t)from;
     kept->recv = (intptr_t)base_of(&job->recv) - (intptr_t)raw->rbuf;
-    if (NULL != job->op) {
-        kept->reducer = ibshift_call_operator(job);
-    }
     kept->choice =
         atomic_load_explicit(&module->choices.last[job->collective], memory_order_relaxed);
-    tapes->latest = kept;
+    module->tapes[job->collective]->latest = kept;
+}
+
+struct ibshift_tape_run *ibshift_tape_prepare(mca_coll_ibshift_module_t *module,
+                                              struct ibshift_kept_tape *kept,
+                                              const struct ibshift_job *job,
+                                              const struct ibshift_raw *raw)
+{
+    kept->run = (struct ibshift_tape_run){.tape = kept->tape, .comm = module->wire_id};
+    kept->run.base[IBSHIFT_SEND] = base_of(&job->send);
+    kept->run.base[IBSHIFT_RECV] = base_of(&job->recv);
+    kept->run.base[IBSHIFT_TMP] = kept->tmp;
+    if (NULL != job->op) {
+        kept->reducer = ibshift_call_operator(job);
+        kept->run.element = kept->reducer.extent;
+        kept->run.reduce = ibshift_call_reducer(&kept->reducer);
+        kept->run.reduce_context = &kept->reducer;
+    }
+    /* A trace has its headlines from an op. */
+    if (0 == (raw->form & IBSHIFT_RAW_UNFIT) && '\0' == ibshift_params.trace[0]) {
+        remember(module, kept, job, raw);
+    }
+    return &kept->run;
 }
 
 /* Making one costs about as much as a call does, so a call that never comes again gets none. */

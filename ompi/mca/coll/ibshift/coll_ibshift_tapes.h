@@ -15,6 +15,12 @@
 
 struct ibshift_kept_tape;
 
+enum ibshift_raw_form {
+    IBSHIFT_RAW_IN_PLACE = 1,
+    IBSHIFT_RAW_VECTOR = 2, /* allgatherv, not allgather: they have different plans */
+    IBSHIFT_RAW_UNFIT = 4,  /* never looked up */
+};
+
 /*
  * A blocking call as the program wrote it: what a tape is looked up by before anything is derived.
  * 0 where an argument has no meaning on this rank.
@@ -26,9 +32,7 @@ struct ibshift_raw {
     struct ompi_datatype_t *stype, *rtype;
     struct ompi_op_t *op;
     int scount, rcount, root;
-    bool in_place;
-    bool is_vector; /* allgatherv, not allgather: they have different plans */
-    bool is_unfit;  /* never looked up */
+    int form; /* enum ibshift_raw_form, together */
     const int *scounts, *sdispls, *rcounts, *rdispls;
 };
 
@@ -46,19 +50,25 @@ static inline struct ibshift_raw ibshift_raw_of(const void *sbuf, int scount,
                                 .rtype = rtype,
                                 .rcount = rcount,
                                 .root = root,
-                                .in_place = in_place || MPI_IN_PLACE == rbuf};
+                                .form =
+                                    in_place || MPI_IN_PLACE == rbuf ? IBSHIFT_RAW_IN_PLACE : 0};
 }
 
 /*
- * Prepares a run of the tape of an earlier call with the same arguments, if the parameters are the
- * same too. False: there is none, or it takes more to find it.
+ * The run of the tape of an earlier call with the same arguments, if the parameters are the same
+ * too; seq is missing. NULL: there is none, or it takes more to find it. It is the communicator's,
+ * which has one such call at a time.
  */
-bool ibshift_tape_again(mca_coll_ibshift_module_t *module, enum ibshift_collective collective,
-                        const struct ibshift_raw *raw, struct ibshift_tape_run *run);
+struct ibshift_tape_run *ibshift_tape_again(mca_coll_ibshift_module_t *module,
+                                            enum ibshift_collective collective,
+                                            const struct ibshift_raw *raw);
 
-/* The kept tape serves calls with these arguments: what the job was derived from. */
-void ibshift_tape_remember(mca_coll_ibshift_module_t *module, struct ibshift_kept_tape *kept,
-                           const struct ibshift_job *job, const struct ibshift_raw *raw);
+/* The same of a kept tape, which from now on serves calls with these arguments: what the job was
+ * derived from. */
+struct ibshift_tape_run *ibshift_tape_prepare(mca_coll_ibshift_module_t *module,
+                                              struct ibshift_kept_tape *kept,
+                                              const struct ibshift_job *job,
+                                              const struct ibshift_raw *raw);
 
 /* Whether a tape can serve it at all: short, nothing is staged, no order that calls must count. */
 bool ibshift_tape_may(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job);
@@ -73,10 +83,6 @@ struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
 
 /* NULL: there is no tape yet, or none is possible. */
 const struct ibshift_tape *ibshift_tape_of(const struct ibshift_kept_tape *kept);
-
-/* Where the job's buffers are now. */
-void ibshift_tape_aim(const struct ibshift_kept_tape *kept, const struct ibshift_job *job,
-                      struct ibshift_tape_run *run);
 
 /* The call has run as an op, with so much scratch: when it was not the first, it gets a tape. */
 void ibshift_tape_keep(struct ibshift_kept_tape *kept, const struct ibshift_op_params *params,
