@@ -60,7 +60,7 @@ struct sim_port {
 struct sim_rate {
     uint64_t megabits;
     uint64_t full;              /* ps of a full packet */
-    int sent, credit, delivery; /* event lanes of full packets */
+    int sent, credit, delivery; /* event buckets of full packets */
 };
 
 struct sim_active {          /* a message that has packets to send */
@@ -80,8 +80,8 @@ struct sim_fabric {
     struct sim_fabric_user user;
     struct sim_queue *queue;
     struct sim_port *ports;
-    int words;     /* of 64 bits in a mask of a switch's ports */
-    int head_lane; /* event lane of SIM_HEAD */
+    int words;       /* of 64 bits in a mask of a switch's ports */
+    int head_bucket; /* event bucket of SIM_HEAD */
     struct sim_rate rate[SIM_RATES_MAX];
     unsigned rates;
     int32_t *credit;  /* [port * lanes + lane] bytes free behind the cable */
@@ -130,13 +130,13 @@ static inline uint64_t sim_time_of(const struct sim_fabric *f, const struct sim_
     return bytes == f->options.mtu ? rate->full : sim_bytes_time(rate, bytes);
 }
 
-/* An event after the time of a packet, plus `more`; lane: for full packets. */
+/* An event after the time of a packet, plus `more`; bucket: for full packets. */
 static inline void sim_after_packet(struct sim_fabric *f, const struct sim_rate *rate,
-                                    uint32_t bytes, int lane, uint64_t more, int kind, uint32_t a,
+                                    uint32_t bytes, int bucket, uint64_t more, int kind, uint32_t a,
                                     uint32_t b)
 {
     if (bytes == f->options.mtu) {
-        sim_queue_after(f->queue, lane, a, b);
+        sim_queue_after(f->queue, bucket, a, b);
     } else {
         sim_queue_at(f->queue, f->queue->now + sim_bytes_time(rate, bytes) + more, kind, a, b);
     }

@@ -53,9 +53,9 @@ static int rate_class(struct sim_fabric *f, uint32_t port, struct ibshift_error 
     rate->megabits = megabits;
     rate->full = sim_bytes_time(rate, f->options.mtu);
     f->slot_length = rate->full < f->slot_length ? rate->full : f->slot_length;
-    rate->sent = sim_queue_lane(f->queue, SIM_SENT, rate->full);
-    rate->credit = sim_queue_lane(f->queue, SIM_CREDIT, rate->full + f->options.flight);
-    rate->delivery = sim_queue_lane(f->queue, SIM_DELIVERY, rate->full + f->options.flight);
+    rate->sent = sim_queue_bucket(f->queue, SIM_SENT, rate->full);
+    rate->credit = sim_queue_bucket(f->queue, SIM_CREDIT, rate->full + f->options.flight);
+    rate->delivery = sim_queue_bucket(f->queue, SIM_DELIVERY, rate->full + f->options.flight);
     return (int)f->rates++;
 }
 
@@ -162,7 +162,7 @@ int sim_fabric_create(const struct ibshift_fabric *graph, const struct sim_fabri
     f->queue = queue;
     f->slot_length = SIM_NEVER;
     f->unused_packet = f->unused_flow = SIM_NONE;
-    f->head_lane = sim_queue_lane(queue, SIM_HEAD, options->flight + options->routing);
+    f->head_bucket = sim_queue_bucket(queue, SIM_HEAD, options->flight + options->routing);
     rc = allocate(f);
     rc = rc == 0 ? set_ports(f, err) : ibshift_fail(err, rc, "no memory for the fabric");
     if (rc != 0) {

@@ -76,7 +76,7 @@ static void cable_start(struct sim_fabric *f, uint32_t port, uint32_t packet, un
     }
     if (out->to_switch) {
         f->credit[(size_t)port * f->options.lanes + lane] -= p->bytes;
-        sim_queue_after(f->queue, f->head_lane, packet, out->peer);
+        sim_queue_after(f->queue, f->head_bucket, packet, out->peer);
     } else {
         sim_after_packet(f, rate, p->bytes, rate->delivery, f->options.flight, SIM_DELIVERY, packet,
                          out->peer);

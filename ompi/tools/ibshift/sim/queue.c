@@ -13,47 +13,47 @@ void sim_queue_init(struct sim_queue *queue)
 
 void sim_queue_free(struct sim_queue *queue)
 {
-    for (unsigned i = 0; i < queue->lanes; i++) {
-        free(queue->lane[i].ring);
+    for (unsigned i = 0; i < queue->buckets; i++) {
+        free(queue->bucket[i].ring);
     }
     free(queue->heap);
 }
 
-int sim_queue_lane(struct sim_queue *queue, int kind, uint64_t delay)
+int sim_queue_bucket(struct sim_queue *queue, int kind, uint64_t delay)
 {
-    unsigned lanes = queue->lanes;
+    unsigned buckets = queue->buckets;
 
-    for (unsigned i = 0; i < lanes; i++) {
-        if (queue->lane[i].kind == kind && queue->lane[i].delay == delay) {
+    for (unsigned i = 0; i < buckets; i++) {
+        if (queue->bucket[i].kind == kind && queue->bucket[i].delay == delay) {
             return (int)i;
         }
     }
-    if (lanes == SIM_QUEUE_LANES) {
+    if (buckets == SIM_QUEUE_BUCKETS) {
         return -1;
     }
-    queue->lane[lanes] = (struct sim_lane){.kind = kind, .delay = delay};
-    queue->next[lanes + 1] = queue->next[lanes]; /* the heap's place is behind all lanes */
-    queue->next[lanes] = SIM_NEVER;
-    queue->lanes++;
-    return (int)lanes;
+    queue->bucket[buckets] = (struct sim_bucket){.kind = kind, .delay = delay};
+    queue->next[buckets + 1] = queue->next[buckets]; /* the heap's place is behind all buckets */
+    queue->next[buckets] = SIM_NEVER;
+    queue->buckets++;
+    return (int)buckets;
 }
 
-void sim_queue_grow_lane(struct sim_queue *queue, struct sim_lane *lane)
+void sim_queue_grow_bucket(struct sim_queue *queue, struct sim_bucket *bucket)
 {
-    uint32_t room = lane->room == 0 ? FIRST_ROOM : lane->room * 2;
+    uint32_t room = bucket->room == 0 ? FIRST_ROOM : bucket->room * 2;
     struct sim_event *ring = malloc(room * sizeof(*ring));
 
     if (ring == NULL) {
         queue->is_broken = true;
         return;
     }
-    for (uint32_t i = 0; i < lane->count; i++) {
-        ring[i] = lane->ring[(lane->first + i) & (lane->room - 1)];
+    for (uint32_t i = 0; i < bucket->count; i++) {
+        ring[i] = bucket->ring[(bucket->first + i) & (bucket->room - 1)];
     }
-    free(lane->ring);
-    lane->ring = ring;
-    lane->room = room;
-    lane->first = 0;
+    free(bucket->ring);
+    bucket->ring = ring;
+    bucket->room = room;
+    bucket->first = 0;
 }
 
 static bool is_earlier(const struct sim_heap_event *one, const struct sim_heap_event *other)
@@ -85,7 +85,7 @@ void sim_queue_at(struct sim_queue *queue, uint64_t time, int kind, uint32_t a, 
         at = (at - 1) / HEAP_WAYS;
     }
     queue->heap[at] = entry;
-    queue->next[queue->lanes] = queue->heap[0].event.time;
+    queue->next[queue->buckets] = queue->heap[0].event.time;
 }
 
 static size_t earliest_child(const struct sim_queue *queue, size_t parent)
@@ -115,7 +115,7 @@ struct sim_event sim_queue_pop_heap(struct sim_queue *queue, int *kind)
     if (queue->heaped > 0) {
         queue->heap[at] = last;
     }
-    queue->next[queue->lanes] = queue->heaped > 0 ? queue->heap[0].event.time : SIM_NEVER;
+    queue->next[queue->buckets] = queue->heaped > 0 ? queue->heap[0].event.time : SIM_NEVER;
     *kind = first.turn & 0xff;
     return first.event;
 }

@@ -1,7 +1,7 @@
 /*
  * Events of a simulation, in the order of their times. Most of them happen a constant time after
- * another one (a packet's length, a cable's), so each such delay has a lane: a ring in which events
- * are in order by themselves. All others go through a heap. Equal times: lanes first, by number,
+ * another one (a packet's length, a cable's), so each such delay has a bucket: a ring in which events
+ * are in order by themselves. All others go through a heap. Equal times: buckets first, by number,
  * then the heap in the order of insertion, so that a run depends on its seed alone.
  */
 #ifndef IBSHIFT_SIM_QUEUE_H
@@ -13,14 +13,14 @@
 
 #define SIM_NEVER UINT64_MAX
 
-enum { SIM_QUEUE_LANES = 64 };
+enum { SIM_QUEUE_BUCKETS = 64 };
 
 struct sim_event {
     uint64_t time; /* ps */
     uint32_t a, b;
 };
 
-struct sim_lane {
+struct sim_bucket {
     struct sim_event *ring;
     uint32_t room; /* a power of two */
     uint32_t first, count;
@@ -35,9 +35,10 @@ struct sim_heap_event {
 
 struct sim_queue {
     uint64_t now;
-    uint64_t next[SIM_QUEUE_LANES + 1]; /* time of each lane's first event; then that of the heap */
-    struct sim_lane lane[SIM_QUEUE_LANES];
-    unsigned lanes;
+    uint64_t
+        next[SIM_QUEUE_BUCKETS + 1]; /* time of each bucket's first event; then that of the heap */
+    struct sim_bucket bucket[SIM_QUEUE_BUCKETS];
+    unsigned buckets;
     struct sim_heap_event *heap;
     size_t heaped, heap_room;
     uint64_t turns, events;
@@ -47,29 +48,29 @@ struct sim_queue {
 void sim_queue_init(struct sim_queue *queue);
 void sim_queue_free(struct sim_queue *queue);
 
-/* The lane for events of this kind that come `delay` after the event that causes them; -1 when
- * there are no more lanes: use sim_queue_at(). */
-int sim_queue_lane(struct sim_queue *queue, int kind, uint64_t delay);
+/* The bucket for events of this kind that come `delay` after the event that causes them; -1 when
+ * there are no more buckets: use sim_queue_at(). */
+int sim_queue_bucket(struct sim_queue *queue, int kind, uint64_t delay);
 
-void sim_queue_grow_lane(struct sim_queue *queue, struct sim_lane *lane);
+void sim_queue_grow_bucket(struct sim_queue *queue, struct sim_bucket *bucket);
 
-/* An event of the lane's kind, the lane's delay from now. */
+/* An event of the bucket's kind, the bucket's delay from now. */
 static inline void sim_queue_after(struct sim_queue *queue, int which, uint32_t a, uint32_t b)
 {
-    struct sim_lane *lane = &queue->lane[which];
+    struct sim_bucket *bucket = &queue->bucket[which];
     struct sim_event *event;
 
-    if (__builtin_expect(lane->count == lane->room, 0)) {
-        sim_queue_grow_lane(queue, lane);
+    if (__builtin_expect(bucket->count == bucket->room, 0)) {
+        sim_queue_grow_bucket(queue, bucket);
         if (queue->is_broken) {
             return;
         }
     }
-    event = &lane->ring[(lane->first + lane->count) & (lane->room - 1)];
-    event->time = queue->now + lane->delay;
+    event = &bucket->ring[(bucket->first + bucket->count) & (bucket->room - 1)];
+    event->time = queue->now + bucket->delay;
     event->a = a;
     event->b = b;
-    if (lane->count++ == 0) {
+    if (bucket->count++ == 0) {
         queue->next[which] = event->time;
     }
 }
@@ -85,7 +86,7 @@ static inline bool sim_queue_pop(struct sim_queue *queue, struct sim_event *even
     uint64_t time = queue->next[0];
     unsigned best = 0;
 
-    for (unsigned i = 1; i <= queue->lanes; i++) {
+    for (unsigned i = 1; i <= queue->buckets; i++) {
         if (queue->next[i] < time) {
             time = queue->next[i];
             best = i;
@@ -96,16 +97,16 @@ static inline bool sim_queue_pop(struct sim_queue *queue, struct sim_event *even
     }
     queue->now = time;
     queue->events++;
-    if (best == queue->lanes) {
+    if (best == queue->buckets) {
         *event = sim_queue_pop_heap(queue, kind);
     } else {
-        struct sim_lane *lane = &queue->lane[best];
+        struct sim_bucket *bucket = &queue->bucket[best];
 
-        *event = lane->ring[lane->first];
-        *kind = lane->kind;
-        lane->first = (lane->first + 1) & (lane->room - 1);
-        lane->count--;
-        queue->next[best] = lane->count > 0 ? lane->ring[lane->first].time : SIM_NEVER;
+        *event = bucket->ring[bucket->first];
+        *kind = bucket->kind;
+        bucket->first = (bucket->first + 1) & (bucket->room - 1);
+        bucket->count--;
+        queue->next[best] = bucket->count > 0 ? bucket->ring[bucket->first].time : SIM_NEVER;
     }
     return true;
 }
