@@ -84,7 +84,7 @@ static void every_lane_is_clean(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct route_proof proof = proof_of(engines[i], "kary:4,3", 2);
 
-        assert_int_equal(proof.lanes, 4);
+        assert_int_equal(proof.lids, 4);
         assert_int_equal(proof.worst, 1);
     }
 }

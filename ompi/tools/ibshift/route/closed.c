@@ -247,8 +247,8 @@ static void mend_aims(const struct damage *d)
     const struct ibshift_fabric *f = d->c->t->f;
 
     for (uint32_t h = 0; h < f->host_count; h++) {
-        for (unsigned lane = 0; lane < ibshift_host_lid_count(f, h); lane++) {
-            mend_aim(d, &d->c->aims[ibshift_host_lid(f, h) + lane]);
+        for (unsigned lid_offset = 0; lid_offset < ibshift_host_lid_count(f, h); lid_offset++) {
+            mend_aim(d, &d->c->aims[ibshift_host_lid(f, h) + lid_offset]);
         }
     }
 }
@@ -469,12 +469,12 @@ static void set_aims(struct route_closed *c)
         uint32_t leaf = route_host_switch(f, h);
         uint64_t place = t->place[h] != ROUTE_NO_PLACE ? t->place[h] : next++;
 
-        for (unsigned lane = 0; lane < ibshift_host_lid_count(f, h); lane++) {
-            struct route_aim *aim = &c->aims[ibshift_host_lid(f, h) + lane];
+        for (unsigned lid_offset = 0; lid_offset < ibshift_host_lid_count(f, h); lid_offset++) {
+            struct route_aim *aim = &c->aims[ibshift_host_lid(f, h) + lid_offset];
 
             aim->leaf = leaf;
             aim->host_port = f->ports[f->ports[f->hosts[h]].peer].number;
-            aim_up(t, (place + lane) % t->places, aim);
+            aim_up(t, (place + lid_offset) % t->places, aim);
             aim_down(t, aim);
             aim->down[1] = aim->host_port;
         }

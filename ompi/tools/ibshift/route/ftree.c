@@ -4,8 +4,8 @@
  * over the least used ports, in the order of the tuples; at every switch on its way the rest of the
  * part below is led up to it. Hosts that a leaf lacks are routed as if they were there.
  *
- * With an LMC, lane k deals the hosts of each leaf out beginning with host k, so that a host's
- * LIDs climb to different switches and each lane is as clean as the first.
+ * With an LMC, LID offset k deals the hosts of each leaf out beginning with host k, so that a host's
+ * LIDs climb to different switches and each LID offset is as clean as the first.
  */
 #include "route/tree.h"
 
@@ -106,11 +106,11 @@ static void climb(struct ftree *e, uint32_t s)
     }
 }
 
-static void route_place(struct ftree *e, uint32_t leaf, uint32_t host, unsigned lane)
+static void route_place(struct ftree *e, uint32_t leaf, uint32_t host, unsigned lid_offset)
 {
     struct ibshift_fabric *f = e->r->fabric;
     bool is_kept = host == 0;
-    unsigned lid = is_kept ? 0 : ibshift_host_lid(f, host - 1) + lane;
+    unsigned lid = is_kept ? 0 : ibshift_host_lid(f, host - 1) + lid_offset;
 
     memset(e->column, 0, f->switch_count);
     e->column[leaf] = is_kept ? 1 : f->ports[f->ports[f->hosts[host - 1]].peer].number;
@@ -120,8 +120,8 @@ static void route_place(struct ftree *e, uint32_t leaf, uint32_t host, unsigned 
     }
 }
 
-/* Algorithm 2, once a lane. */
-static void route_lane_of_all(struct ftree *e, unsigned lane)
+/* Algorithm 2, once for each LID offset. */
+static void route_offset_of_all(struct ftree *e, unsigned lid_offset)
 {
     const struct route_tree *t = e->t;
     unsigned hosts = t->children[1];
@@ -130,10 +130,10 @@ static void route_lane_of_all(struct ftree *e, unsigned lane)
         uint32_t leaf = e->leaf[start / hosts];
 
         for (unsigned i = 0; leaf != 0 && i < hosts; i++) {
-            uint32_t host = e->host[start + (i + lane) % hosts];
+            uint32_t host = e->host[start + (i + lid_offset) % hosts];
 
-            if (host == 0 || lane < ibshift_host_lid_count(t->f, host - 1)) {
-                route_place(e, leaf - 1, host, lane);
+            if (host == 0 || lid_offset < ibshift_host_lid_count(t->f, host - 1)) {
+                route_place(e, leaf - 1, host, lid_offset);
             }
         }
     }
@@ -151,16 +151,6 @@ static void seat_hosts(struct ftree *e)
     }
 }
 
-static unsigned most_lanes(const struct ibshift_fabric *f)
-{
-    unsigned most = 1;
-
-    for (uint32_t h = 0; h < f->host_count; h++) {
-        most = ibshift_host_lid_count(f, h) > most ? ibshift_host_lid_count(f, h) : most;
-    }
-    return most;
-}
-
 static int route_all(struct ftree *e, struct ibshift_error *err)
 {
     const struct ibshift_fabric *f = e->t->f;
@@ -174,8 +164,8 @@ static int route_all(struct ftree *e, struct ibshift_error *err)
         return ibshift_fail(err, -ENOMEM, "no memory for %u ports", f->port_count);
     }
     seat_hosts(e);
-    for (unsigned lane = 0, lanes = most_lanes(f); lane < lanes; lane++) {
-        route_lane_of_all(e, lane);
+    for (unsigned lid_offset = 0, lids = route_most_lids(f); lid_offset < lids; lid_offset++) {
+        route_offset_of_all(e, lid_offset);
     }
     return route_tree_fill(e->r, e->t, err);
 }

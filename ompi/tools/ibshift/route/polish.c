@@ -19,7 +19,7 @@
 struct polish {
     const struct route_closed *c;
     const struct route_leaf_ways *w;
-    unsigned lane;
+    unsigned lid_offset;
     unsigned crowd;           /* flows of one stage on one link that are worth a look */
     const uint32_t *place_of; /* [host] */
     uint32_t places, links;
@@ -237,7 +237,7 @@ static void aim_at(struct polish *p, uint32_t host)
     p->descent = p->w->descent + row;
     p->way = p->w->way + row;
     p->goal_place = p->place_of[host];
-    p->lid = ibshift_host_lid(t->f, host) + p->lane;
+    p->lid = ibshift_host_lid(t->f, host) + p->lid_offset;
 }
 
 static void count_all(struct polish *p)
@@ -314,7 +314,7 @@ static void list_places(struct polish *p)
     first[p->w->leaf_count] = t->f->host_count;
 }
 
-/* What the stages of a lane cost: the sum of their busiest links. */
+/* What the stages of one LID offset cost: the sum of their busiest links. */
 static uint64_t cost_of_stages(const struct polish *p)
 {
     uint64_t sum = 0;
@@ -325,11 +325,11 @@ static uint64_t cost_of_stages(const struct polish *p)
     return sum;
 }
 
-static uint64_t polish_lanes(struct polish *p, unsigned lanes)
+static uint64_t polish_lids(struct polish *p, unsigned lids)
 {
     uint64_t cost = 0;
 
-    for (p->lane = 0; p->lane < lanes; p->lane++) {
+    for (p->lid_offset = 0; p->lid_offset < lids; p->lid_offset++) {
         count_all(p);
         for (p->crowd = 3; p->crowd >= 2; p->crowd--) {
             for (unsigned pass = 0; pass < PASSES && improve_all(p); pass++) {
@@ -371,7 +371,7 @@ static int polish_order(const struct route_closed *c, const struct route_leaf_wa
     bool ok = polish_open(&p);
 
     if (ok) {
-        *cost = polish_lanes(&p, ibshift_host_lid_count(c->t->f, 0));
+        *cost = polish_lids(&p, ibshift_host_lid_count(c->t->f, 0));
     }
     free(p.id);
     free(p.flows);

@@ -233,6 +233,16 @@ void route_close(struct route *r)
     memset(r, 0, sizeof(*r));
 }
 
+unsigned route_most_lids(const struct ibshift_fabric *f)
+{
+    unsigned most = 1;
+
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        most = ibshift_host_lid_count(f, h) > most ? ibshift_host_lid_count(f, h) : most;
+    }
+    return most;
+}
+
 int route_lanes_new(struct route *r, unsigned vls, struct ibshift_error *err)
 {
     const struct ibshift_fabric *f = r->fabric;

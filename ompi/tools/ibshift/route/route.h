@@ -60,6 +60,9 @@ int route_open(const struct ibshift_fabric *source, int lmc, struct route *r,
                struct ibshift_error *err);
 void route_close(struct route *r);
 
+/* LIDs of the host that has most. */
+unsigned route_most_lids(const struct ibshift_fabric *f);
+
 /* Nodes, cables and LIDs, with the same indices, but no cable of the nodes left out (NULL: none).
  */
 int route_copy_graph(const struct ibshift_fabric *from, const bool *is_left_out,

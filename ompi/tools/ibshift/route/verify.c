@@ -455,7 +455,7 @@ static int find_cycle(const struct route *r, const struct route_deps *deps,
 struct shifter {
     const struct route *r;
     const uint32_t *order;
-    uint32_t places, shifts, lane;
+    uint32_t places, shifts, lid_offset;
     uint64_t seed;
     uint32_t *leaf; /* [place]: switch */
     struct route_proof *proof;
@@ -481,8 +481,8 @@ static void add_flow(const struct shifter *s, uint32_t from, uint32_t to, struct
     const struct ibshift_fabric *f = s->r->fabric;
     uint32_t host = s->order[to], sw = s->leaf[from];
     uint32_t goal = f->hosts[host];
-    unsigned lanes = ibshift_host_lid_count(f, host);
-    unsigned lid = ibshift_host_lid(f, host) + (s->lane < lanes ? s->lane : 0);
+    unsigned lids = ibshift_host_lid_count(f, host);
+    unsigned lid = ibshift_host_lid(f, host) + (s->lid_offset < lids ? s->lid_offset : 0);
 
     for (unsigned hops = 0; hops <= f->switch_count; hops++) {
         uint32_t link = route_next_link(f, sw, lid), peer;
@@ -535,12 +535,12 @@ static int count_stages(void *context, uint32_t first, uint32_t end)
         pthread_mutex_lock(&s->lock);
         s->sum += stage.worst;
         if (stage.worst > s->proof->worst ||
-            (stage.worst == s->proof->worst && s->proof->worst_lane == s->lane &&
+            (stage.worst == s->proof->worst && s->proof->worst_lid_offset == s->lid_offset &&
              distance < s->proof->worst_shift)) {
             s->proof->worst = stage.worst;
             s->proof->worst_shift = distance;
             s->proof->worst_link = stage.link;
-            s->proof->worst_lane = s->lane;
+            s->proof->worst_lid_offset = s->lid_offset;
         }
         pthread_mutex_unlock(&s->lock);
     }
@@ -559,19 +559,7 @@ static uint32_t *every_host(const struct ibshift_fabric *f)
     return hosts;
 }
 
-static unsigned most_lanes(const struct ibshift_fabric *f)
-{
-    unsigned most = 1;
-
-    for (uint32_t h = 0; h < f->host_count; h++) {
-        unsigned lanes = ibshift_host_lid_count(f, h);
-
-        most = lanes > most ? lanes : most;
-    }
-    return most;
-}
-
-static int count_lanes(struct shifter *s)
+static int count_lids(struct shifter *s)
 {
     const struct ibshift_fabric *f = s->r->fabric;
     struct route_proof *proof = s->proof;
@@ -584,8 +572,8 @@ static int count_lanes(struct shifter *s)
 
         s->leaf[i] = node == IBSHIFT_NO_NODE ? 0 : f->nodes[node].switch_index;
     }
-    proof->lanes = most_lanes(f);
-    for (s->lane = 0; rc == 0 && s->lane < proof->lanes; s->lane++) {
+    proof->lids = route_most_lids(f);
+    for (s->lid_offset = 0; rc == 0 && s->lid_offset < proof->lids; s->lid_offset++) {
         s->sum = 0;
         rc = route_parallel(s->r->threads, s->shifts, count_stages, s);
         if (s->shifts > 0 && s->sum / s->shifts > proof->average) {
@@ -616,7 +604,7 @@ static int count_shifts(const struct route *r, uint64_t seed, struct route_proof
     proof->shift_seed = s.seed;
     pthread_mutex_init(&s.lock, NULL);
     if (s.order != NULL && s.leaf != NULL) {
-        rc = count_lanes(&s);
+        rc = count_lids(&s);
     }
     pthread_mutex_destroy(&s.lock);
     free(s.leaf);

@@ -33,17 +33,17 @@ struct route_proof {
     unsigned cycle_length; /* 0: the channel dependency graph is acyclic */
     struct route_channel cycle[ROUTE_CYCLE_MOST];
 
-    /* All routes of lane 0: of links between switches in use. */
+    /* All routes to the first LIDs: of links between switches in use. */
     uint32_t links_used, load_most, load_least;
     double load_mean;
     uint32_t load_link; /* one with the most */
 
     uint32_t places, shifts; /* of the order; shifts counted */
     uint64_t shift_seed;     /* of the sample; 0: all */
-    uint32_t lanes;          /* LIDs of a host; the figures are those of the worst lane */
+    uint32_t lids;           /* of a host; the figures are those of the worst LID offset */
     uint32_t worst;          /* flows on a link in one stage */
     double average;          /* over stages, of the stage's worst link */
-    uint32_t worst_shift, worst_link, worst_lane;
+    uint32_t worst_shift, worst_link, worst_lid_offset;
 };
 
 /* 0: the proof was made, whatever it says; -ENOMEM. */

@@ -28,8 +28,8 @@ static void print_shifts(const struct route *r, const struct route_proof *p, FIL
     fprintf(out, "worst link %.2f flows on average, %u at worst\n", p->average, p->worst);
     if (p->worst > 1) {
         ibshift_link_name(r->fabric, p->worst_link, name, sizeof(name));
-        fprintf(out, "  shift by %u, LID + %u: %u flows on %s\n", p->worst_shift, p->worst_lane,
-                p->worst, name);
+        fprintf(out, "  shift by %u, LID + %u: %u flows on %s\n", p->worst_shift,
+                p->worst_lid_offset, p->worst, name);
     }
 }
 
