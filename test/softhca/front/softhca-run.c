@@ -163,6 +163,7 @@ static void banner(const struct options *o)
     }
 }
 
+/* Beside the program, as in a folder that was moved; else where it was installed. */
 static void library_path(char *path, size_t size)
 {
     const char *named = getenv("SOFTHCA_LIBRARY");
@@ -175,6 +176,9 @@ static void library_path(char *path, size_t size)
         snprintf(path, size, "%s", named);
     } else if (slash) {
         snprintf(slash, size - (size_t)(slash - path), "/../lib/libsofthca.so");
+        if (access(path, R_OK) != 0 && access(SOFTHCA_LIBDIR "/libsofthca.so", R_OK) == 0) {
+            snprintf(path, size, "%s", SOFTHCA_LIBDIR "/libsofthca.so");
+        }
     }
 }
 
