@@ -49,7 +49,7 @@ static void set_up(struct bench *b, const char *fabric, uint32_t ranks, const ch
                                                    .flight = FLIGHT,
                                                    .routing = ROUTING,
                                                    .rate = 32000},
-                                        .net = {.max_eager = SIZE_MAX, .local_rate = 80000}};
+                                        .net = {.max_eager = SIZE_MAX, .copy_rate = 80000}};
     assert_non_null(b->params.alg);
 }
 
@@ -97,6 +97,43 @@ static void granted_shift(void **state)
     run(&b);
     assert_int_equal(b.job.status, 0);
     assert_int_equal(b.job.time, b.params.net.control + STAGE + 2 * (STAGE + 50000));
+    tear_down(&b);
+}
+
+/* Two ranks of a host copy to each other at once; their host's memory may have less than both. */
+static void copies_share_memory(void **state)
+{
+    const uint64_t copy = UINT64_C(20) * MTU * 8000000 / 80000;
+    struct bench b;
+
+    (void)state;
+    for (uint32_t memory = 0; memory <= 80000; memory += 80000) {
+        set_up(&b, "kary:4,1", 2, "shift");
+        b.host_of[1] = 0;
+        b.params.net.memory_rate = memory;
+        b.params.net.copy_flight = 5000;
+        run(&b);
+        assert_int_equal(b.job.status, 0);
+        assert_int_equal(b.job.time, (memory > 0 ? 2 * copy : copy) + 5000);
+        tear_down(&b);
+    }
+}
+
+/* A rank copies to one other after the other, however many it has posted. */
+static void a_rank_copies_one_at_a_time(void **state)
+{
+    const uint64_t copy = UINT64_C(20) * MTU * 8000000 / 80000;
+    struct bench b;
+
+    (void)state;
+    set_up(&b, "kary:4,1", 4, "linear");
+    b.params.window = 8;
+    for (uint32_t r = 0; r < 4; r++) {
+        b.host_of[r] = 0;
+    }
+    run(&b);
+    assert_int_equal(b.job.status, 0);
+    assert_int_equal(b.job.time, 3 * copy);
     tear_down(&b);
 }
 
@@ -305,11 +342,18 @@ static void clocks_are_compared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(eager_shift), cmocka_unit_test(granted_shift),
-        cmocka_unit_test(overheads),   cmocka_unit_test(bound_is_the_busiest_cable),
-        cmocka_unit_test(paces),       cmocka_unit_test(clocks_are_compared),
-        cmocka_unit_test(seeds),       cmocka_unit_test(collectives),
-        cmocka_unit_test(deadlock),    cmocka_unit_test(background),
+        cmocka_unit_test(eager_shift),
+        cmocka_unit_test(granted_shift),
+        cmocka_unit_test(overheads),
+        cmocka_unit_test(bound_is_the_busiest_cable),
+        cmocka_unit_test(paces),
+        cmocka_unit_test(clocks_are_compared),
+        cmocka_unit_test(seeds),
+        cmocka_unit_test(collectives),
+        cmocka_unit_test(deadlock),
+        cmocka_unit_test(background),
+        cmocka_unit_test(copies_share_memory),
+        cmocka_unit_test(a_rank_copies_one_at_a_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,23 +49,20 @@ static int make_table(struct contend *c)
 /* The plan's ranks are those of the job in the order asked for. */
 static int make_plan(struct contend *c)
 {
-    const struct ibshift_placement *p = c->job.placement;
     const struct ibshift_alg *alg = NULL;
     struct ibshift_plan plan;
-    int rc, status = fabric_job_plan(&c->args, c->plan, p->ranks, &alg, &plan);
+    int rc, status = make_seats(c);
 
-    status = status == CLI_OK ? make_seats(c) : status;
     if (status != CLI_OK) {
         return status;
     }
-    c->renamed = malloc(((size_t)p->ranks + 1) * sizeof(*c->renamed));
+    c->renamed = fabric_job_members(&c->job, &c->seats);
     if (c->renamed == NULL) {
         return cli_error(c->args.command, "no memory");
     }
-    for (uint32_t seat = 0, at = 0; seat < c->seats.order.places * c->seats.order.slots; seat++) {
-        if (c->seats.rank_at[seat] != IBSHIFT_NO_RANK) {
-            c->renamed[at++] = p->member_of[c->seats.rank_at[seat]];
-        }
+    status = fabric_job_plan(&c->args, &c->job, c->plan, c->renamed, &alg, &plan);
+    if (status != CLI_OK) {
+        return status;
     }
     rc = ibshift_plan_flows_open(alg, &plan, c->renamed, &c->flows);
     c->title = c->plan;
@@ -199,6 +196,9 @@ static int run_contend(struct contend *c)
     unsigned count;
     int status = fabric_job_open(&c->args, &c->job);
 
+    if (status == CLI_OK && c->job.leaders > 0 && c->plan == NULL) {
+        status = cli_error(c->args.command, "--leaders goes with --plan");
+    }
     if (status == CLI_OK && c->schedule && (c->order != NULL || c->plan != NULL)) {
         status = cli_error(c->args.command, "--schedule takes neither --order nor --plan");
     }
@@ -227,6 +227,7 @@ int cmd_fabric_contend(int argc, char **argv)
          .where = &c.schedule},
         {"--plan", 0, CLI_TEXT, "NAME", "the messages of COLLECTIVE/ALGORITHM[:RADIX]",
          .where = &c.plan},
+        FABRIC_JOB_LEADERS_OPTION(c.job),
         cli_json_option(&c.json),
         {.name = NULL},
     };

@@ -253,6 +253,7 @@ void fabric_job_close(struct fabric_job *job)
 {
     ibshift_placement_close(job->placement);
     free(job->order);
+    ibshift_nodes_free(&job->nodes);
     ibshift_fabric_free(job->fabric);
 }
 
@@ -346,8 +347,23 @@ int fabric_job_seats(const struct cli_args *args, const struct fabric_job *job, 
     return rc == 0 ? CLI_OK : fabric_args_fail(args, &err);
 }
 
-int fabric_job_plan(const struct cli_args *args, const char *text, uint32_t ranks,
-                    const struct ibshift_alg **alg, struct ibshift_plan *plan)
+uint32_t *fabric_job_members(const struct fabric_job *job, const struct ibshift_seats *seats)
+{
+    const struct ibshift_placement *p = job->placement;
+    uint32_t *members = malloc(((size_t)p->ranks + 1) * sizeof(*members)), at = 0;
+
+    for (uint32_t seat = 0; members != NULL && seat < seats->order.places * seats->order.slots;
+         seat++) {
+        if (seats->rank_at[seat] != IBSHIFT_NO_RANK) {
+            members[at++] = p->member_of[seats->rank_at[seat]];
+        }
+    }
+    return members;
+}
+
+int fabric_job_plan(const struct cli_args *args, struct fabric_job *job, const char *text,
+                    const uint32_t *members, const struct ibshift_alg **alg,
+                    struct ibshift_plan *plan)
 {
     char name[64], why[160];
     char *slash, *colon;
@@ -374,8 +390,18 @@ int fabric_job_plan(const struct cli_args *args, const char *text, uint32_t rank
         return cli_error(args->command, "--plan %.60s: no such %s; ibshift plan list shows them",
                          text, collective < 0 ? "collective" : "algorithm");
     }
-    *plan = (struct ibshift_plan){
-        .ranks = ranks, .radix = (uint32_t)radix, .segments = 1, .commutative = true};
+    if (ibshift_nodes_make(members, job->placement->ranks, &job->nodes) != 0) {
+        return cli_error(args->command, "no memory");
+    }
+    *plan = (struct ibshift_plan){.ranks = job->placement->ranks,
+                                  .radix = (uint32_t)radix,
+                                  .segments = 1,
+                                  .leaders = job->leaders,
+                                  .commutative = true,
+                                  .nodes = &job->nodes};
+    if (job->leaders > 0 && ((*alg)->flags & IBSHIFT_ALG_LEADERS) == 0) {
+        return cli_error(args->command, "--plan %.60s: takes no --leaders", text);
+    }
     return ibshift_alg_check(*alg, plan, why, sizeof(why)) == 0
                ? CLI_OK
                : cli_error(args->command, "--plan %.60s: %s", text, why);

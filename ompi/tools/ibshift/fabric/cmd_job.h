@@ -5,6 +5,7 @@
 
 #include "fabric/cmd.h"
 #include "plan/alg.h"
+#include "plan/nodes.h"
 #include "fabric/table/arrange.h"
 
 struct fabric_job {
@@ -14,6 +15,8 @@ struct fabric_job {
     struct ibshift_placement *placement;
     uint32_t *order, order_count; /* the fabric's hosts in routing order, with place keepers */
     uint32_t per_host;
+    struct ibshift_nodes nodes;   /* of a plan's ranks; nodes 0: there is none */
+    uint32_t leaders;             /* of a plan by node; 0: not given */
     uint32_t slow_hosts, slow_by; /* the first ranks' hosts have cables so many times slower */
 };
 
@@ -29,6 +32,11 @@ struct fabric_job {
         "--ranks-per-host", 0, CLI_WHOLE, "N",                                                     \
             "ranks on each host, numbered host by host; 1 if not given",                           \
             .where = &(job).ranks_per_host, .low = 1, .high = 1024                                 \
+    }
+#define FABRIC_JOB_LEADERS_OPTION(job)                                                             \
+    {                                                                                              \
+        "--leaders", 0, CLI_WHOLE, "N", "--plan by node: ranks of a host that send to others; 1",  \
+            .where = &(job).leaders, .low = 1, .high = IBSHIFT_LEADERS_MAX                         \
     }
 #define FABRIC_JOB_ORDER_OPTION(order)                                                             \
     {                                                                                              \
@@ -56,8 +64,13 @@ bool fabric_job_numbers(const struct cli_args *args, const char *text, const cha
  */
 int fabric_job_seats(const struct cli_args *args, const struct fabric_job *job, const char *order,
                      struct ibshift_seats *seats, const char **title);
-/* The plan of "alltoall/bruck" or "alltoall/bruck:3" (radix); CLI_OK or CLI_USAGE. */
-int fabric_job_plan(const struct cli_args *args, const char *text, uint32_t ranks,
-                    const struct ibshift_alg **alg, struct ibshift_plan *plan);
+/* The member of the job's placement that each rank of a plan in that order sits on; the caller frees
+ * it, NULL without memory. */
+uint32_t *fabric_job_members(const struct fabric_job *job, const struct ibshift_seats *seats);
+/* The plan of "alltoall/bruck" or "alltoall/bruck:3" (radix) among ranks on these members, which are
+ * its nodes; CLI_OK or CLI_USAGE. */
+int fabric_job_plan(const struct cli_args *args, struct fabric_job *job, const char *text,
+                    const uint32_t *members, const struct ibshift_alg **alg,
+                    struct ibshift_plan *plan);
 
 #endif

@@ -311,29 +311,28 @@ static int place_ranks(struct sim_command *c, const char *order)
 {
     const struct ibshift_placement *p = c->job.placement;
     int status = fabric_job_seats(&c->args, &c->job, order, &c->seats, &c->title);
-    uint32_t at = 0;
 
     if (status != CLI_OK) {
         return status;
     }
-    for (uint32_t seat = 0; seat < c->seats.order.places * c->seats.order.slots; seat++) {
-        uint32_t rank = c->seats.rank_at[seat];
-
-        if (rank != IBSHIFT_NO_RANK) {
-            c->host_of[at++] = p->host[p->member_of[rank]];
-        }
+    c->members = fabric_job_members(&c->job, &c->seats);
+    if (c->members == NULL) {
+        return cli_error(c->args.command, "no memory");
+    }
+    for (uint32_t rank = 0; rank < p->ranks; rank++) {
+        c->host_of[rank] = p->host[c->members[rank]];
     }
     return CLI_OK;
 }
 
 static int choose_plan(struct sim_command *c)
 {
-    uint32_t ranks = c->job.placement->ranks;
-    int status = fabric_job_plan(&c->args, c->plan, ranks, &c->alg, &c->what);
+    int status = place_ranks(c, c->order);
 
-    status = status == CLI_OK ? place_ranks(c, c->order) : status;
     c->title = c->plan;
-    return status;
+    return status != CLI_OK
+               ? status
+               : fabric_job_plan(&c->args, &c->job, c->plan, c->members, &c->alg, &c->what);
 }
 
 static int choose_peer(struct sim_command *c)
@@ -441,7 +440,7 @@ static int find_unit(struct sim_command *c, const struct sim_fabric_options *opt
 
 static int set_params(struct sim_command *c, struct sim_job_params *params)
 {
-    uint64_t rounds = c->alg->rounds(&c->what, 0);
+    uint64_t rounds = c->alg->rounds(&c->what, 0), slots = c->job.placement->slots;
     int status;
 
     *params = (struct sim_job_params){.graph = c->job.fabric,
@@ -459,7 +458,8 @@ static int set_params(struct sim_command *c, struct sim_job_params *params)
         return status;
     }
     sim_options_net(c, &params->net);
-    params->limit = (rounds + params->ranks) * c->unit * 100 + params->net.skew;
+    /* A leader's messages are those of all ranks of its host. */
+    params->limit = (rounds + params->ranks) * slots * c->unit * 100 + params->net.skew;
     if (!c->quiet && isatty(STDERR_FILENO)) {
         params->progress = sim_progress_show;
         params->progress_context = c;
@@ -599,6 +599,9 @@ int cmd_sim(int argc, char **argv)
     if (status != CLI_OK || c.args.helped) {
         return status;
     }
+    if (c.job.leaders > 0 && c.plan == NULL) {
+        return cli_error(c.args.command, "--leaders goes with --plan");
+    }
     if (c.schedule && (c.order != NULL || c.plan != NULL)) {
         return cli_error(c.args.command, "--schedule takes neither --order nor --plan");
     }
@@ -618,6 +621,7 @@ int cmd_sim(int argc, char **argv)
     ibshift_seats_free(&c.seats);
     ibshift_arrangement_free(&c.found);
     free(c.host_of);
+    free(c.members);
     free(c.lane_table);
     free(c.others);
     sim_sizes_free(c.unequal);

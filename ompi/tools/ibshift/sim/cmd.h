@@ -13,6 +13,7 @@ struct sim_numbers {
     double piece;                                /* bytes; 0: whole messages */
     double jitter, skew, control;                /* in times of a message */
     double overhead, grant_bytes, window, eager; /* ns, bytes */
+    double copy_rate, memory_rate, copy_flight;  /* Mb/s, ns */
     double rare, rare_length;                    /* share of messages, times of a message */
     double clock_offset, clock_drift;            /* ns, ppm */
     double seed;
@@ -39,6 +40,7 @@ struct sim_command {
     const struct ibshift_alg *alg;
     struct ibshift_plan what;
     uint32_t *host_of;         /* [rank] */
+    uint32_t *members;         /* likewise, of the placement; NULL: in the ranks' own order */
     struct sim_sizes *unequal; /* NULL: all messages are alike */
     uint8_t *lane_table;
     char peer_text[80];

@@ -174,6 +174,7 @@ static size_t job_rows(struct sim_command *c, struct cli_option *to)
          .where = &c->schedule},
         {"--plan", 0, CLI_TEXT, "NAME", "COLLECTIVE/ALGORITHM[:RADIX] instead of an all-to-all",
          .where = &c->plan},
+        FABRIC_JOB_LEADERS_OPTION(c->job),
         {"--as", 0, CLI_TEXT, "PEER",
          "what a library does: ompi, mpich, ucc, linear, pairwise or scattered:W", .where = &c->as},
         {"--place", 0, CLI_TEXT, "ORDER",
@@ -286,6 +287,13 @@ static size_t number_rows(struct sim_numbers *n, struct cli_option *to)
          .high = 1e6},
         {"--rate", 0, CLI_WHOLE_REAL, "MB", "Mb/s of data on all cables; else each cable's own",
          .where = &n->rate, .low = 0, .high = 4e9},
+        {"--copy-rate", 0, CLI_WHOLE_REAL, "MB", "Mb/s of a rank's copy within its host; 80000",
+         .where = &n->copy_rate, .low = 1, .high = 4e9},
+        {"--memory-rate", 0, CLI_WHOLE_REAL, "MB",
+         "Mb/s of all copies of a host at once; 400000, 0: no limit", .where = &n->memory_rate,
+         .low = 0, .high = 4e9},
+        {"--copy-flight", 0, CLI_WHOLE_REAL, "NS", "from a copy's end to its sight; 120",
+         .where = &n->copy_flight, .low = 0, .high = 1e6},
     };
 
     memcpy(to, rows, sizeof(rows));
@@ -321,6 +329,9 @@ int sim_options_parse(struct sim_command *c, int argc, char **argv)
                                      .lanes = 1,
                                      .reads = 3,
                                      .flight = 25,
+                                     .copy_rate = 80000,
+                                     .memory_rate = 400000,
+                                     .copy_flight = 120,
                                      .routing = 100,
                                      .jobs = 1,
                                      .warm = 100,
@@ -372,6 +383,8 @@ void sim_options_net(const struct sim_command *c, struct sim_net_options *option
                                         .skew = (uint64_t)(n->skew * unit),
                                         .clock_offset = (uint64_t)n->clock_offset,
                                         .clock_drift = n->clock_drift * 1e-6,
-                                        .local_rate = 80000,
+                                        .copy_rate = (uint32_t)n->copy_rate,
+                                        .memory_rate = (uint32_t)n->memory_rate,
+                                        .copy_flight = (uint64_t)(n->copy_flight * 1000),
                                         .seed = (uint64_t)n->seed};
 }

@@ -279,7 +279,8 @@ static int allocate(struct sim_net *n)
 {
     n->ends = calloc(n->ranks + 1u, sizeof(*n->ends));
     n->paused = calloc(n->graph->host_count + 1u, sizeof(*n->paused));
-    return n->ends == NULL || n->paused == NULL ? -ENOMEM : 0;
+    n->memory = calloc(n->graph->host_count + 1u, sizeof(*n->memory));
+    return n->ends == NULL || n->paused == NULL || n->memory == NULL ? -ENOMEM : 0;
 }
 
 int sim_net_create(const struct ibshift_fabric *graph, const struct sim_net_options *options,
@@ -323,6 +324,7 @@ void sim_net_free(struct sim_net *n)
     }
     free(n->ends);
     free(n->paused);
+    free(n->memory);
     for (uint32_t i = 0; i < n->used; i++) {
         free(n->messages[i].flags != 0 ? n->messages[i].held : NULL);
     }

@@ -232,6 +232,22 @@ static uint32_t host_port(const struct sim_net *n, uint32_t rank)
     return n->graph->hosts[n->ends[rank].host];
 }
 
+/* Within a host. */
+static void copy_message(struct sim_net *n, uint32_t message, size_t length)
+{
+    struct sim_end *from = &n->ends[n->messages[message].from];
+    uint64_t *memory = &n->memory[from->host], now = n->queue->now;
+    uint64_t begin = from->copied > now ? from->copied : now, end;
+
+    end = begin + length * 8000000 / n->options.copy_rate;
+    if (n->options.memory_rate > 0) {
+        *memory = (*memory > begin ? *memory : begin) + length * 8000000 / n->options.memory_rate;
+        end = end > *memory ? end : *memory;
+    }
+    from->copied = end;
+    sim_queue_at(n->queue, end + n->options.copy_flight, SIM_LOCAL, message, 0);
+}
+
 /* The whole message, or its next piece. */
 static void enter_fabric(struct sim_net *n, uint32_t message)
 {
@@ -253,8 +269,7 @@ static void enter_fabric(struct sim_net *n, uint32_t message)
         flow.gap = m->spread * 1000 / ((length + n->mtu - 1) / n->mtu);
     }
     if (from->host == to->host) {
-        sim_queue_at(n->queue, n->queue->now + length * 8000000 / n->options.local_rate, SIM_LOCAL,
-                     message, 0);
+        copy_message(n, message, length);
     } else if (sim_fabric_send(n->fabric, &flow) != 0) {
         n->queue->is_broken = true;
     }

@@ -9,6 +9,9 @@
  * With pieces a message goes into the fabric piece by piece: its next one is posted when the
  * processor has seen the completion of the last one, 0.5 to 1.5 us after its arrival, at random.
  *
+ * Between ranks of a host a message is a copy: a rank makes one at a time, and all of a host share its
+ * memory in the order in which they come to it.
+ *
  * Long messages wait for the receiver's grant, which takes `control` on its way, beside the fabric,
  * or goes through it as a packet on service level 1. A send has ended when the receiver's
  * acknowledgement is back: as long as an empty fabric takes for the way.
@@ -31,7 +34,9 @@ struct sim_net_options {
     uint64_t skew;         /* ps: ranks begin within this time */
     uint64_t clock_offset; /* ns: hosts' clocks differ by up to so much */
     double clock_drift;    /* and run faster or slower by up to this share */
-    uint32_t local_rate;   /* Mb/s between ranks of a host */
+    uint32_t copy_rate;    /* Mb/s at which a rank copies to another of its host */
+    uint32_t memory_rate;  /* Mb/s of all copies of a host at once; 0: each at its own rate */
+    uint64_t copy_flight;  /* ps from the end of a copy to its sight */
     bool moves_data;       /* copy the messages' bytes when they arrive */
     uint64_t seed;
 };

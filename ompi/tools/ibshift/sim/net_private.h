@@ -66,6 +66,7 @@ struct sim_end {
     struct sim_net *world;
     uint32_t self, host;
     uint64_t at;                /* ps: its processor is busy until then */
+    uint64_t copied;            /* ps: its last copy to a rank of its host has been made */
     uint64_t wake;              /* when its next turn is, or SIM_NEVER */
     struct sim_notice *notices; /* a ring */
     uint32_t first, count, room;
@@ -86,6 +87,7 @@ struct sim_net {
     struct sim_end *ends;
     uint32_t ranks;
     uint64_t *paused; /* [host]: until when */
+    uint64_t *memory; /* [host]: until when its copies need it */
     struct sim_message *messages;
     uint32_t room, used, unused;
     uint32_t known;  /* messages */
