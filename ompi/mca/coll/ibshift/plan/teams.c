@@ -1,35 +1,5 @@
 #include "plan/teams.h"
 
-uint32_t ibshift_teams_before(const struct ibshift_plan *plan, uint32_t teams, uint32_t team)
-{
-    uint32_t nodes = ibshift_nodes_count(plan), sum = 0;
-
-    if (ibshift_teams_are_even(plan)) {
-        return nodes * ibshift_team_start(ibshift_nodes_size(plan, 0), teams, team);
-    }
-    for (uint32_t node = 0; node < nodes; node++) {
-        sum += ibshift_team_start(ibshift_nodes_size(plan, node), teams, team);
-    }
-    return sum;
-}
-
-uint32_t ibshift_team_before(const struct ibshift_plan *plan, uint32_t teams, uint32_t node,
-                             uint32_t team)
-{
-    uint32_t sum = 0;
-
-    if (ibshift_teams_are_even(plan)) {
-        return node * ibshift_team_size(plan, teams, 0, team);
-    }
-    if (teams == 1) {
-        return plan->nodes->first[node];
-    }
-    for (uint32_t before = 0; before < node; before++) {
-        sum += ibshift_team_size(plan, teams, before, team);
-    }
-    return sum;
-}
-
 uint32_t ibshift_teams_rank(const struct ibshift_plan *plan, uint32_t teams, uint32_t position)
 {
     uint32_t team = 0, node = 0, size;
