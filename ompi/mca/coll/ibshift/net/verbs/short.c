@@ -16,7 +16,10 @@ next_record(const struct ibshift_ring *ring, uint32_t number, struct ibshift_wir
     if (__atomic_load_n(mark, __ATOMIC_ACQUIRE) != ibshift_ring_mark(number, ring->seed)) {
         return NULL;
     }
-    *head = ibshift_wire_words_at(end - sizeof(*head));
+    for (int i = 0; i < 4; i++) { /* once: a second look could see another word */
+        head->of[i] = __atomic_load_n((const uint64_t *)(const void *)(end - sizeof(*head)) + i,
+                                      __ATOMIC_RELAXED);
+    }
     uint32_t length = (uint32_t)(head->of[1] >> 32);
     const uint8_t *header = end - sizeof(*head);
     if (length > IBSHIFT_RING_PAYLOAD ||
@@ -24,6 +27,7 @@ next_record(const struct ibshift_ring *ring, uint32_t number, struct ibshift_wir
             ibshift_wire_check(head, header - length, ring->is_ordered ? 0 : length)) {
         return NULL; /* the mark has overtaken the rest */
     }
+    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* what was checked is what is copied */
     return header;
 }
 
