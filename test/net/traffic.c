@@ -1,7 +1,7 @@
 /*
  * Random messages between all ranks, checked byte by byte.
  *   traffic [-n RANKS] [-m MESSAGES] [-s SEED] [-w WINDOW] [-e MAX_EAGER] [-b MEMORY] [-r RINGS]
- *           [-l LONGEST] [-p PORTS]
+ *           [-l LONGEST] [-p PORTS] [-a]
  * Two thirds of the messages go in pieces, if they are long.
  * All ranks draw the same list of messages and post their own in its order, up to WINDOW at once
  * and shuffled within the window, so that messages come early, late and crosswise.
@@ -185,6 +185,9 @@ static int run(struct ranks *r)
     ranks_barrier(r, 0);
     struct ibshift_net_verbs_stats s;
     ibshift_net_verbs_stats(r->net, &s);
+    if ((s.empty > 0) != (r->options.adaptive && s.rendezvous > 0)) {
+        ranks_fail(r, "%lu writes of immediate data alone", s.empty);
+    }
     if (r->self == 0) {
         printf("rank 0: %lu connections, %lu through slots, %lu through rings, %lu long, %lu held, "
                "%lu pulled, %lu copied, %lu probes, %lu bytes registered, %u told early\n",
@@ -200,7 +203,7 @@ int main(int argc, char **argv)
     struct ranks r = {.count = 4, .max_ports = 4, .options = ibshift_net_verbs_defaults};
     int option;
 
-    while ((option = getopt(argc, argv, "n:m:s:w:e:b:r:l:p:")) != -1) {
+    while ((option = getopt(argc, argv, "n:m:s:w:e:b:r:l:p:a")) != -1) {
         unsigned long value = strtoul(optarg != NULL ? optarg : "0", NULL, 0);
         switch (option) {
         case 'n':
@@ -226,6 +229,9 @@ int main(int argc, char **argv)
             break;
         case 'l':
             longest = value;
+            break;
+        case 'a':
+            r.options.adaptive = true;
             break;
         case 'p':
             r.ports = optarg;

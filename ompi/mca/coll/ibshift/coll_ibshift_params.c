@@ -61,6 +61,10 @@ static const struct param table[] = {
              "before link-local ones, on InfiniBand the first"},
     {PARAM(INT, service_level), .initial = 0, .min = 0, .max = 15, .level = OPAL_INFO_LVL_5,
      .help = "Service level of all connections"},
+    {PARAM(BOOL, adaptive_data), .initial = false, .level = OPAL_INFO_LVL_6,
+     .help = "Where switches route adaptively, all data of a long message may leave the static "
+             "route: the immediate data that ends it goes behind on its own. 0: the last write has "
+             "both and keeps the static route, as switches treat immediate data"},
     {PARAM(INT, pkey), .initial = 0, .min = 0, .max = 0xffff, .level = OPAL_INFO_LVL_5,
      .help = "Partition key of all connections on InfiniBand, such as 0x8001 (the upper bit, the "
              "membership, may be left out). 0: one with full membership, the default partition's "

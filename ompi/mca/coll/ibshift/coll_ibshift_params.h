@@ -15,6 +15,7 @@ struct ibshift_params {
     int ports;
     int gid_index;
     int service_level;
+    bool adaptive_data;
     int traffic_class;
     int pkey;
     size_t memory;

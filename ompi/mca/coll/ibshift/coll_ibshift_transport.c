@@ -189,6 +189,7 @@ static int open_adapter(char *error, size_t size)
     options.max_eager = ibshift_params.eager_limit;
     options.timeout = ibshift_params.timeout;
     options.retry = ibshift_params.retry;
+    options.adaptive = ibshift_params.adaptive_data;
     options.cache = open_cache();
     fit_memory(&options);
     rc = ibshift_net_verbs_create(own.verbs, &options, &own.adapter, error, size);

@@ -189,6 +189,27 @@ static size_t early_end(const struct ibshift_note *note, uint32_t parts)
                : (note->length - note->early) / PACKET * PACKET;
 }
 
+/*
+ * Switches that route adaptively keep writes with immediate data on the static route. Where data is
+ * meant to leave it, the immediate data goes behind on its own: its completion tells the receiver
+ * that all before it is there.
+ */
+static int post_write(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
+                      struct ibv_send_wr *wr, bool is_signaled)
+{
+    struct ibv_send_wr data = *wr;
+
+    if (!nv->options.adaptive || wr->opcode != IBV_WR_RDMA_WRITE_WITH_IMM) {
+        return ibshift_rail_post(nv, rail, wr, is_signaled);
+    }
+    data.opcode = IBV_WR_RDMA_WRITE;
+    data.wr_id = 0;
+    wr->num_sge = 0;
+    nv->stats.empty++;
+    int rc = ibshift_rail_post(nv, rail, &data, false);
+    return rc != 0 ? rc : ibshift_rail_post(nv, rail, wr, is_signaled);
+}
+
 /* Up to the end of a part, or so many bytes. */
 static int write_some(struct ibshift_net_verbs *nv, struct ibshift_note *note, size_t limit)
 {
@@ -220,7 +241,7 @@ static int write_some(struct ibshift_net_verbs *nv, struct ibshift_note *note, s
                              .num_sge = 1,
                              .imm_data = htobe32(ibshift_immediate(note->to.id, is_early, parts))};
 
-    if (ibshift_rail_room(nv, rail) <= RESERVED_REQUESTS ||
+    if (ibshift_rail_room(nv, rail) <= RESERVED_REQUESTS + (uint32_t)nv->options.adaptive ||
         (has_news && !ibshift_nv_has_slot(nv, c))) {
         return -EAGAIN;
     }
@@ -230,7 +251,7 @@ static int write_some(struct ibshift_net_verbs *nv, struct ibshift_note *note, s
     note->done += n;
     c->out.slots_used += (uint32_t)has_news;
     nv->stats.pieces += note->piece > 0;
-    return ibshift_rail_post(nv, rail, &wr, kind != IBSHIFT_WR_PLAIN);
+    return post_write(nv, rail, &wr, kind != IBSHIFT_WR_PLAIN);
 }
 
 static int send_piece(struct ibshift_net_verbs *nv, struct ibshift_note *note)

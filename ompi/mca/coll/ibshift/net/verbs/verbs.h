@@ -106,6 +106,7 @@ struct ibshift_net_verbs_options {
     int mtu;          /* bytes; 0: what both ports can do */
     int timeout;      /* exponent: 4.096 us * 2^timeout until a packet is sent again */
     int retry;        /* 0..7 */
+    bool adaptive;    /* immediate data, which keeps the static route, goes behind the data alone */
 };
 
 extern const struct ibshift_net_verbs_options ibshift_net_verbs_defaults;
@@ -127,6 +128,7 @@ struct ibshift_net_verbs_stats {
     uint64_t held, pulled, copied, probes;
     uint64_t bytes, registered; /* registered: by the net itself, now */
     uint64_t pieces;            /* writes of long messages that go in pieces */
+    uint64_t empty;             /* writes of immediate data alone */
 };
 
 void ibshift_net_verbs_stats(struct ibshift_net *net, struct ibshift_net_verbs_stats *stats);
