@@ -190,7 +190,7 @@ static void report(const struct audit *a)
 {
     struct sums s = add_up(a);
 
-    printf("%u jobs on %u hosts or more", a->count, HOSTS_LEAST);
+    printf("%u jobs on %d hosts or more", a->count, HOSTS_LEAST);
     printf("; left out: %u smaller, %u on nodes that the fabric has not, %u without routes\n",
            a->small, a->unknown, a->unrouted);
     if (a->count == 0) {
@@ -238,7 +238,7 @@ static void write_text(FILE *out, const char *text)
         unsigned char c = (unsigned char)*text;
 
         if (c == '<' || c == '>' || c == '&' || c == '"' || c < 0x20) {
-            fprintf(out, "&#%u;", c < 0x20 ? '?' : c);
+            fprintf(out, "&#%d;", c < 0x20 ? '?' : c);
         } else {
             fputc(c, out);
         }
@@ -287,7 +287,7 @@ static int draw_gains(const struct audit *a, FILE *out)
 static int draw_sizes(const struct audit *a, FILE *out)
 {
     double *values = calloc(3 * (size_t)a->count + 1, sizeof(*values));
-    double *hosts = values, *rank = values + a->count, *best = rank + a->count;
+    double *hosts, *rank, *best;
     struct chart_series series[] = {
         {.label = "in rank order", .color = SVG_VERMILION, .has_dots = 1},
         {.label = "in ibshift's order", .color = SVG_BLUE, .has_dots = 1},
@@ -296,6 +296,9 @@ static int draw_sizes(const struct audit *a, FILE *out)
     if (values == NULL) {
         return -ENOMEM;
     }
+    hosts = values;
+    rank = hosts + a->count;
+    best = rank + a->count;
     for (uint32_t i = 0; i < a->count; i++) {
         hosts[i] = a->rows[i].hosts;
         rank[i] = a->rows[i].rank;
@@ -348,7 +351,7 @@ static int write_page(const struct audit *a, FILE *out)
           out);
     fprintf(
         out,
-        "%u jobs on %u hosts or more. A long all-to-all takes %.3f of the bound in rank order "
+        "%u jobs on %d hosts or more. A long all-to-all takes %.3f of the bound in rank order "
         "and %.3f in ibshift's order (means over node hours). %u jobs gain more than 10 %%.</p>\n",
         a->count, HOSTS_LEAST, s.rank, s.best, s.above);
     rc = draw_gains(a, out);
