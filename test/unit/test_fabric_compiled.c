@@ -168,6 +168,33 @@ static void wrong_indices_are_refused(void **state)
     ibshift_fabric_free(f);
 }
 
+/* A port that a switch has not, at every place of a row; with few ports, and with so many that their
+ * numbers fill a byte. */
+static void ports_out_of_range_are_refused(void **state)
+{
+    static const char *const texts[] = {"kary:4,2", "pgft:1;130;1;1"};
+
+    for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); t++) {
+        struct ibshift_fabric *f = synthetic(texts[t]), *g = NULL;
+        unsigned ports = f->nodes[f->switches[0]].port_count;
+        struct ibshift_error err;
+
+        for (uint32_t i = 0; i < f->lft_stride; i++) {
+            uint8_t keep = f->lft[i];
+
+            f->lft[i] = (uint8_t)ports;
+            assert_int_equal(ibshift_compiled_write(path, f, NULL, 0, &err), 0);
+            assert_int_equal(ibshift_compiled_read(path, &g, &err), 0);
+            ibshift_fabric_free(g);
+            f->lft[i] = (uint8_t)(i % 2 == 0 ? ports + 1 : 255);
+            assert_int_equal(ibshift_compiled_write(path, f, NULL, 0, &err), 0);
+            assert_true(ibshift_compiled_read(path, &g, &err) < 0);
+            f->lft[i] = keep;
+        }
+        ibshift_fabric_free(f);
+    }
+}
+
 /* The file is cut and overwritten where it lies while a job uses it: what was read stays. */
 static void a_file_may_change_after_it_was_read(void **state)
 {
@@ -224,6 +251,7 @@ int main(void)
         cmocka_unit_test(changes_are_told),
         cmocka_unit_test(every_damage_is_refused),
         cmocka_unit_test(wrong_indices_are_refused),
+        cmocka_unit_test(ports_out_of_range_are_refused),
         cmocka_unit_test(a_file_may_change_after_it_was_read),
         cmocka_unit_test(what_is_no_file_is_refused),
     };
