@@ -74,10 +74,10 @@ static void use_routes(const struct ibshift_fabric *f)
         return;
     }
     if (ibshift_placement_routes(p, true, &err) == 0) {
-        struct ibshift_order none = {0};
+        struct ibshift_order none = {.step = 1};
         struct ibshift_stage_source source = ibshift_source_shift(&none, ranks, p->member_of);
 
-        if (ibshift_contend(p->paths, &source, 1, &result) == 0) {
+        if (ibshift_contend(p->paths, &source, 1, 1, &result) == 0) {
             ibshift_contention_free(&result);
         }
         (void)ibshift_alltoall_bound(p->paths, ranks, p->member_of, &bound, &link);

@@ -1,5 +1,6 @@
 /* All-to-all over node orders and tables of stages: place keepers, several ranks a node, own rows.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,7 +68,9 @@ static void shifts_over_any_order(void **state)
     for (seed = 1; seed < 60; seed++) {
         uint64_t start = seed;
         uint32_t slots = 1 + pick(4), places = 2 + pick(SEATS_MAX / 4 - 2);
-        struct ibshift_order order = {places, slots, rank_at, seat_of};
+        double share = (1 + pick(99)) / 100.0;
+        struct ibshift_order order = {places, slots, ibshift_order_step(places, share), rank_at,
+                                      seat_of};
         struct ibshift_plan plan = {.ranks = random_order(places, slots, rank_at, seat_of),
                                     .order = &order};
 
@@ -75,6 +78,8 @@ static void shifts_over_any_order(void **state)
             assert_int_equal(ibshift_order_check(&order, plan.ranks, why, sizeof(why)), 0);
             prove("shift", &plan, 1, 0);
             prove("shift", &plan, 2, start);
+            order.step = places; /* comes to no other place */
+            assert_int_equal(ibshift_order_check(&order, plan.ranks, why, sizeof(why)), -EINVAL);
         }
         seed = start;
     }
@@ -84,7 +89,7 @@ static void shifts_over_any_order(void **state)
 static void shift_follows_the_order(void **state)
 {
     const uint32_t rank_at[] = {4, 1, 0, IBSHIFT_NO_RANK, 2, 3}, seat_of[] = {2, 1, 4, 5, 0};
-    const struct ibshift_order order = {3, 2, rank_at, seat_of};
+    const struct ibshift_order order = {3, 2, 1, rank_at, seat_of};
     const struct ibshift_plan plan = {.ranks = 5, .order = &order};
     const struct ibshift_alg *alg = ibshift_alg_find(IBSHIFT_ALLTOALL, "shift");
     /* rank 4, place 0 slot 0: the first slots of places 1 and 2, then the second ones of all */

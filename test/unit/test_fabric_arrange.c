@@ -82,10 +82,27 @@ static void routing_order_on_a_whole_tree(void **state)
     }
 }
 
+/* On a torus no order's single stages are clean, but those of some steps are even together. */
+static void steps_on_a_torus(void **state)
+{
+    struct world w = world_open("torus:8x8,1", 0, 1, 5);
+    struct ibshift_arrangement a = arrange(&w, IBSHIFT_WAYS_ALL);
+
+    assert_int_equal(a.way, IBSHIFT_WAY_STEPS);
+    assert_true(a.seats.order.step > 1);
+    assert_true(a.cost <= 1.15 * a.bound);
+    assert_true(a.cost < a.tried[IBSHIFT_WAY_TABLE]);
+    assert_true(2 * a.cost < a.tried[IBSHIFT_WAY_ROUTING]);
+    assert_non_null(strstr(a.reason, "stages at once"));
+    ibshift_arrangement_free(&a);
+    world_close(&w);
+}
+
 static void table_for_a_part_of_it(void **state)
 {
     struct world w = world_open("kary:6,3", 70, 1, 5);
-    struct ibshift_arrangement a = arrange(&w, IBSHIFT_WAYS_ALL), shift;
+    struct ibshift_arrangement a = arrange(&w, IBSHIFT_WAYS_ALL & ~(1u << IBSHIFT_WAY_STEPS)),
+                               shift;
 
     shift = arrange(&w, 1u << IBSHIFT_WAY_ROUTING);
     assert_int_equal(a.way, IBSHIFT_WAY_TABLE);
@@ -201,9 +218,9 @@ static void plan_of_the_shift_agrees(void **state)
 
     assert_int_equal(ibshift_seats_by_rank(w.p, &seats, &err), 0);
     source = ibshift_source_shift(&seats.order, 50, w.p->member_of);
-    assert_int_equal(ibshift_contend(w.p->paths, &source, 1, &a), 0);
+    assert_int_equal(ibshift_contend(w.p->paths, &source, 1, 1, &a), 0);
     assert_int_equal(ibshift_plan_flows_open(alg, &plan, w.p->member_of, &flows), 0);
-    assert_int_equal(ibshift_contend(w.p->paths, &flows.source, 2, &b), 0);
+    assert_int_equal(ibshift_contend(w.p->paths, &flows.source, 1, 2, &b), 0);
     assert_int_equal(a.stages, b.stages);
     assert_true(a.sum == b.sum && a.worst == b.worst && a.bound == b.bound);
     assert_memory_equal(a.total, b.total, a.links * sizeof(*a.total));
@@ -218,6 +235,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(routing_order_on_a_whole_tree),
+        cmocka_unit_test(steps_on_a_torus),
         cmocka_unit_test(table_for_a_part_of_it),
         cmocka_unit_test(the_first_order_is_the_cheaper_of_two),
         cmocka_unit_test(place_keepers_keep_a_shift_clean),

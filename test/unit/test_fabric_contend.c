@@ -66,29 +66,36 @@ static void job_close(struct job *j)
     free(j->identity);
 }
 
-static struct ibshift_contention shift(const struct job *j)
+static struct ibshift_contention shift_by(const struct job *j, uint32_t step, uint32_t together)
 {
-    struct ibshift_order order = {j->count, 1, j->identity, j->identity};
+    struct ibshift_order order = {j->count, 1, step, j->identity, j->identity};
     struct ibshift_stage_source source = ibshift_source_shift(&order, j->count, j->identity);
     struct ibshift_contention c = {0};
 
-    assert_int_equal(ibshift_contend(j->paths, &source, 2, &c), 0);
+    assert_int_equal(ibshift_contend(j->paths, &source, together, 2, &c), 0);
     return c;
 }
 
-/* The dearest link of one shift stage, by walking each route link by link. */
-static uint32_t plain_stage(const struct job *j, uint32_t distance)
+static struct ibshift_contention shift(const struct job *j)
+{
+    return shift_by(j, 1, 1);
+}
+
+/* The dearest link of some stages of a shift together, by walking each route link by link. */
+static uint32_t plain_stages(const struct job *j, uint32_t step, uint32_t first, uint32_t end)
 {
     uint32_t *flows = calloc(j->fabric->port_count, sizeof(*flows)), worst = 0;
     uint32_t links[64];
     int walked;
 
     assert_non_null(flows);
-    for (uint32_t i = 0; i < j->count; i++) {
-        unsigned lid = ibshift_host_lid(j->fabric, j->hosts[(i + distance) % j->count]);
-        int count = ibshift_route_walk(j->fabric, j->hosts[i], lid, links, 64, &walked);
+    for (uint32_t i = 0; i < (end - first) * j->count; i++) {
+        uint32_t from = i % j->count, stage = first + i / j->count;
+        unsigned lid = ibshift_host_lid(j->fabric, j->hosts[(from + stage * step) % j->count]);
+        int count =
+            stage == 0 ? 0 : ibshift_route_walk(j->fabric, j->hosts[from], lid, links, 64, &walked);
 
-        assert_true(count > 0);
+        assert_true(count > 0 || stage == 0);
         for (int k = 0; k < count; k++) {
             worst = ++flows[links[k]] > worst ? flows[links[k]] : worst;
         }
@@ -109,7 +116,7 @@ static void same_as_a_plain_walk(void **state)
             double sum = 0;
 
             for (uint32_t d = 1; d < j.count; d++) {
-                sum += plain_stage(&j, d);
+                sum += plain_stages(&j, 1, d, d + 1);
             }
             assert_int_equal(c.stages, j.count - 1);
             assert_int_equal((long)c.sum, (long)sum);
@@ -117,6 +124,54 @@ static void same_as_a_plain_walk(void **state)
             job_close(&j);
         }
     }
+}
+
+/* Some at once: at least one message time for each, or what their dearest link carries. */
+static void stages_together_as_a_plain_walk(void **state)
+{
+    static const char *const fabrics[] = {"kary:4,3", "torus:4x4,2", "kary:4,2/minhop"};
+
+    for (size_t f = 0; f < sizeof(fabrics) / sizeof(fabrics[0]); f++) {
+        for (uint32_t together = 2; together <= 16; together *= 2) {
+            struct job j = job_open(fabrics[f], 0, 42, 1);
+            uint32_t step = ibshift_order_step(j.count, 0.3), sum = 0;
+            struct ibshift_contention c = shift_by(&j, step, together);
+
+            for (uint32_t first = 0; first < j.count; first += together) {
+                uint32_t end = first + together < j.count ? first + together : j.count;
+                uint32_t cost = plain_stages(&j, step, first, end);
+
+                sum += cost > end - first - (first == 0) ? cost : end - first - (first == 0);
+            }
+            assert_int_equal(c.stages, j.count - 1);
+            assert_int_equal((long)c.sum, sum);
+            ibshift_contention_free(&c);
+            job_close(&j);
+        }
+    }
+}
+
+/* Each stage is clean either way; but with the distances in their order those in flight together
+ * leave the cables of one direction idle and fill those of another. */
+static void a_step_spreads_what_is_in_flight(void **state)
+{
+    struct job j = job_open("torus:4x4x4,1", 0, 0, 0);
+    struct ibshift_contention near = shift_by(&j, 1, IBSHIFT_ORDER_FLIGHTS),
+                              mixed =
+                                  shift_by(&j, ibshift_order_step(j.count, IBSHIFT_ORDER_GOLDEN),
+                                           IBSHIFT_ORDER_FLIGHTS);
+    uint32_t most_near = 0, most_mixed = 0;
+
+    for (uint32_t i = 0; i < j.paths->links; i++) {
+        most_near = near.worst_flows[i] > most_near ? near.worst_flows[i] : most_near;
+        most_mixed = mixed.worst_flows[i] > most_mixed ? mixed.worst_flows[i] : most_mixed;
+    }
+    print_message("a cable carries %u of %d in order, %u in steps\n", most_near,
+                  IBSHIFT_ORDER_FLIGHTS, most_mixed);
+    assert_true(most_mixed * 4 <= most_near * 3);
+    ibshift_contention_free(&near);
+    ibshift_contention_free(&mixed);
+    job_close(&j);
 }
 
 static void shift_in_routing_order_is_clean(void **state)
@@ -163,7 +218,7 @@ static void several_ranks_a_host(void **state)
 {
     struct job j = job_open("kary:4,2", 0, 0, 0);
     uint32_t ranks = 2 * j.count, rank_at[64], seat_of[64], member_of[64], link;
-    struct ibshift_order order = {j.count, 2, rank_at, seat_of};
+    struct ibshift_order order = {j.count, 2, 1, rank_at, seat_of};
     struct ibshift_stage_source source = ibshift_source_shift(&order, ranks, member_of);
     struct ibshift_contention c = {0};
     double bound;
@@ -172,7 +227,7 @@ static void several_ranks_a_host(void **state)
         rank_at[r] = seat_of[r] = r;
         member_of[r] = r / 2;
     }
-    assert_int_equal(ibshift_contend(j.paths, &source, 1, &c), 0);
+    assert_int_equal(ibshift_contend(j.paths, &source, 1, 1, &c), 0);
     assert_int_equal(ibshift_alltoall_bound(j.paths, ranks, member_of, &bound, &link), 0);
     assert_true(bound == 2 * (ranks - 2));
     assert_true(c.bound == bound);
@@ -276,6 +331,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_as_a_plain_walk),
+        cmocka_unit_test(stages_together_as_a_plain_walk),
+        cmocka_unit_test(a_step_spreads_what_is_in_flight),
         cmocka_unit_test(shift_in_routing_order_is_clean),
         cmocka_unit_test(bound_agrees_with_the_stages),
         cmocka_unit_test(several_ranks_a_host),

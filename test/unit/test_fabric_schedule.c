@@ -166,7 +166,7 @@ static struct result make_job(const struct job *job)
     assert_int_equal(ibshift_schedule_make(p, ranks, member_of, sequence, MEMORY, 1, &s), 0);
     check_pairs(&s, ranks);
     source = ibshift_source_table(&s.table, ranks, s.lid_offsets, member_of);
-    assert_int_equal(ibshift_contend(p, &source, 1, &c), 0);
+    assert_int_equal(ibshift_contend(p, &source, 1, 1, &c), 0);
     r.stages = s.table.stages;
     r.cost = c.sum;
     r.worst = c.worst;

@@ -24,7 +24,7 @@ enum { SEARCH_BYTES = 5000, UNKNOWN_BYTES = 8192 };
 enum { KEPT = 8 }; /* settled sets without a communicator */
 
 /* What rank 0 tells the others. */
-enum { TOLD_RC, TOLD_KNOWN, TOLD_WAY, TOLD_STAGES, TOLD_PARTS, TOLD_SIZE };
+enum { TOLD_RC, TOLD_KNOWN, TOLD_WAY, TOLD_STEP, TOLD_STAGES, TOLD_PARTS, TOLD_SIZE };
 /* What a rank has of a set of processes; the least of all counts. */
 enum { NO_MEMORY, NEW, KNOWN };
 /* Parts of a rank's row of a table. */
@@ -232,6 +232,7 @@ static void arrange(mca_coll_ibshift_module_t *module, struct ompi_communicator_
         explain(comm, placement, a, rc, err.text);
     }
     told[TOLD_WAY] = 0 == rc ? (int)a->way : IBSHIFT_WAY_ROUTING;
+    told[TOLD_STEP] = 0 == rc ? (int)a->seats.order.step : 0;
     told[TOLD_STAGES] = 0 == rc ? (int)a->schedule.table.stages : 0;
     told[TOLD_PARTS] = NULL != a->schedule.lid_offsets ? PART_LID_OFFSETS + 1 : PART_LID_OFFSETS;
     ibshift_placement_close(placement);
@@ -294,7 +295,8 @@ static int share_table(const mca_coll_ibshift_module_t *module, struct ompi_comm
     return rc;
 }
 
-static int take_shift(const mca_coll_ibshift_module_t *module, enum ibshift_way way,
+/* step 0: the order's own. */
+static int take_shift(const mca_coll_ibshift_module_t *module, enum ibshift_way way, uint32_t step,
                       struct ibshift_settled *settled)
 {
     struct ibshift_placement *placement;
@@ -307,6 +309,7 @@ static int take_shift(const mca_coll_ibshift_module_t *module, enum ibshift_way 
         rc = seat_ranks(placement, way, &settled->seats, &err);
     }
     if (0 == rc) {
+        settled->seats.order.step = step > 0 ? step : settled->seats.order.step;
         settled->order = &settled->seats.order;
     }
     ibshift_placement_close(placement);
@@ -335,7 +338,7 @@ static int *prepare(mca_coll_ibshift_module_t *module, struct ompi_communicator_
 static int find_way(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm, int mine,
                     struct ibshift_settled *fresh, bool *is_known)
 {
-    int told[TOLD_SIZE] = {OMPI_SUCCESS, NEW, IBSHIFT_WAY_ROUTING, 0, PART_LID_OFFSETS};
+    int told[TOLD_SIZE] = {OMPI_SUCCESS, NEW, IBSHIFT_WAY_ROUTING, 0, 0, PART_LID_OFFSETS};
     struct ibshift_arrangement a = {.way = IBSHIFT_WAY_ROUTING};
     int *rows = NULL, least = NO_MEMORY, rc, other;
 
@@ -360,7 +363,8 @@ static int find_way(mca_coll_ibshift_module_t *module, struct ompi_communicator_
     if (OMPI_SUCCESS == rc && !*is_known) {
         rc = IBSHIFT_WAY_TABLE == told[TOLD_WAY]
                  ? share_table(module, comm, rows, told, fresh)
-                 : take_shift(module, (enum ibshift_way)told[TOLD_WAY], fresh);
+                 : take_shift(module, (enum ibshift_way)told[TOLD_WAY], (uint32_t)told[TOLD_STEP],
+                              fresh);
     }
     free(rows);
     ibshift_arrangement_free(&a);

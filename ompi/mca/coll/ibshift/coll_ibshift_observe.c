@@ -41,7 +41,7 @@ static void put_order(const struct ibshift_order *order)
     for (uint32_t seat = 0; seat < order->places * order->slots; seat++) {
         put_rank(order->rank_at[seat], 0 == seat ? "" : ",");
     }
-    fprintf(out, " --slots %u", order->slots);
+    fprintf(out, " --slots %u --step %u", order->slots, order->step);
 }
 
 static void put_nodes(const struct ibshift_nodes *nodes, uint32_t ranks)

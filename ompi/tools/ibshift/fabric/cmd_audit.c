@@ -81,7 +81,7 @@ static int price_by_rank(const struct ibshift_placement *placement, struct row *
 
     if (rc == 0) {
         source = ibshift_source_shift(&seats.order, placement->ranks, placement->member_of);
-        rc = ibshift_contend(placement->paths, &source, 1, &result);
+        rc = ibshift_contend(placement->paths, &source, 1, 1, &result);
     }
     if (rc == 0) {
         row->rank = result.bound > 0 ? result.sum / result.bound : 1;
@@ -95,7 +95,8 @@ static int price(struct audit *a, struct row *row)
 {
     struct ibshift_placement *placement = NULL;
     struct ibshift_arrangement found = {.cost = 0};
-    unsigned ways = IBSHIFT_WAYS_ALL;
+    /* Stage after stage, as rank order is priced beside it. */
+    unsigned ways = IBSHIFT_WAYS_ALL & ~(1u << IBSHIFT_WAY_STEPS);
     int rc = ibshift_placement_open(a->fabric, a->hosts, row->hosts, &placement, &a->err);
 
     if (row->hosts > TABLE_HOSTS) {

@@ -83,7 +83,7 @@ static int count_flows(struct contend *c)
     source = c->plan != NULL ? c->flows.source
              : c->schedule   ? ibshift_arrangement_source(p, &c->table)
                              : ibshift_source_shift(&c->seats.order, p->ranks, p->member_of);
-    if (ibshift_contend(p->paths, &source, 0, &c->result) != 0) {
+    if (ibshift_contend(p->paths, &source, 1, 0, &c->result) != 0) {
         return cli_error(c->args.command, "no memory");
     }
     return CLI_OK;
@@ -265,7 +265,7 @@ static void print_found(const struct schedule *s)
 
 static void print_found_json(const struct schedule *s)
 {
-    static const char *const keys[IBSHIFT_WAYS] = {"rank", "routing", "keepers", "table"};
+    static const char *const keys[IBSHIFT_WAYS] = {"rank", "routing", "keepers", "steps", "table"};
     const struct ibshift_arrangement *a = &s->found;
     struct json j;
 

@@ -119,7 +119,7 @@ static int take_order(struct plan_args *args)
                          args->order_text, slots);
     }
     fill_seats(args->plan.ranks, rank_at, seat_of, count);
-    args->order = (struct ibshift_order){count / slots, slots, rank_at, seat_of};
+    args->order = (struct ibshift_order){count / slots, slots, args->order.step, rank_at, seat_of};
     if (ibshift_order_check(&args->order, args->plan.ranks, why, sizeof(why)) != 0) {
         return cli_error(args->command,
                          "--order '%.40s': each of the %u ranks must be there once: %s",
@@ -426,6 +426,8 @@ static size_t plan_rows(struct plan_args *args, struct cli_option *to)
          .where = &args->order_text},
         {"--slots", 'l', CLI_WHOLE, "N", "ranks a node in --order (1)", .where = &args->order.slots,
          .low = 1, .high = 1024},
+        {"--step", 'b', CLI_WHOLE, "N", "stage s of --order goes s * N nodes on (1)",
+         .where = &args->order.step, .low = 1, .high = IBSHIFT_RANKS_MAX},
         {"--stages", 'T', CLI_TEXT, "FILE",
          "a line a rank: whom it sends to in each stage, '-' for nobody",
          .where = &args->stages_path},
@@ -543,7 +545,7 @@ int plan_args_parse(struct plan_args *args, const struct plan_command *command, 
         .row = command,
         .collective = -1,
         .plan = {.ranks = 8},
-        .order = {.slots = 1},
+        .order = {.slots = 1, .step = 1},
         .ranks_last = 8,
         .rank = -1,
         .sizes = {8},

@@ -1,6 +1,6 @@
 /*
- * Shift over a node order (Zahavi et al. 2009): in stage s every node sends to the node s places
- * on, so that routes which are free of contention for shifts stay so. With several slots a node, all
+ * Shift over a node order (Zahavi et al. 2009): in every stage all nodes send to the node so many
+ * places on, so that routes which are free of contention for shifts stay so. With several slots a node, all
  * distances have a turn for each; missing nodes and ranks keep their places, and their turns pass
  * unused. Round = stage (plan/order.h). Cost: places x slots stages, P - 1 messages of m bytes.
  * Any P.
@@ -38,7 +38,7 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
         return 1;
     }
     if (order != NULL) {
-        uint32_t seat = order->seat_of[rank], distance = round % order->places,
+        uint32_t seat = order->seat_of[rank], distance = ibshift_order_distance(order, round),
                  turn = round / order->places;
 
         from = rank_from(order, seat, distance, turn, true);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,12 +16,36 @@ static int refuse(char *why, size_t size, const char *format, ...)
     return -EINVAL;
 }
 
+static bool has_common_divisor(uint32_t a, uint32_t b)
+{
+    while (b != 0) {
+        uint32_t rest = a % b;
+
+        a = b;
+        b = rest;
+    }
+    return a != 1;
+}
+
+uint32_t ibshift_order_step(uint32_t places, double share)
+{
+    uint32_t step = (uint32_t)(share * places + 0.5);
+
+    while (step > 1 && has_common_divisor(step, places)) {
+        step--;
+    }
+    return step > 0 ? step : 1;
+}
+
 int ibshift_order_check(const struct ibshift_order *o, uint32_t ranks, char *why, size_t size)
 {
     uint64_t seats = (uint64_t)o->places * o->slots, taken = 0;
 
     if (o->places == 0 || o->slots == 0 || seats > UINT32_MAX) {
         return refuse(why, size, "an order of %u places with %u slots", o->places, o->slots);
+    }
+    if (has_common_divisor(o->places, o->step)) {
+        return refuse(why, size, "steps of %u do not come to all %u places", o->step, o->places);
     }
     for (uint32_t rank = 0; rank < ranks; rank++) {
         uint32_t seat = o->seat_of[rank];

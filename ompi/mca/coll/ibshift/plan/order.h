@@ -11,6 +11,9 @@
 
 #define IBSHIFT_NO_RANK UINT32_MAX
 
+/* Messages of a host in flight in an order: fewer are neither mixed nor in step. */
+#define IBSHIFT_ORDER_FLIGHTS 16
+
 /*
  * Places along the routing order. A place is a node; all have the same number of slots, one for
  * each rank that a node may carry. A place whose slots are all empty is a place keeper: its turn
@@ -19,17 +22,33 @@
  *   rank_at[place * slots + slot]  the rank there, or IBSHIFT_NO_RANK
  *   seat_of[rank]                  its place * slots + slot
  *
- * In stage turn * places + distance the rank in slot j of place i sends to slot (j + turn) % slots
- * of place (i + distance) % places: the distance changes fastest, so that the messages that a rank
- * has in flight at a time go to as many nodes as it has messages. Three nodes, the middle one with one rank only:
- *   places 3, slots 2, rank_at = { 4, 1,  0, NO_RANK,  2, 3 }, seat_of = { 2, 1, 4, 5, 0 }
+ * In stage turn * places + k the rank in slot j of place i sends to slot (j + turn) % slots of place
+ * (i + distance) % places, where the distance is k * step % places: it changes fastest, so that the
+ * messages that a rank has in flight at a time go to as many nodes as it has messages. A step other
+ * than 1 mixes near and far nodes among them (ibshift_order_distance). Three nodes, the middle one
+ * with one rank only:
+ *   places 3, slots 2, step 1, rank_at = { 4, 1,  0, NO_RANK,  2, 3 }, seat_of = { 2, 1, 4, 5, 0 }
  */
 struct ibshift_order {
     uint32_t places;
     uint32_t slots;
+    uint32_t step; /* has no divisor in common with places */
     const uint32_t *rank_at;
     const uint32_t *seat_of;
 };
+
+/*
+ * A step near that share of the places, from 0 to 1. With the golden section the distances of any
+ * few stages in a row are spread evenly over all that there are, so that the messages in flight use
+ * all parts of the fabric alike, where distances in their order use the near ones first.
+ */
+#define IBSHIFT_ORDER_GOLDEN 0.6180339887498949
+uint32_t ibshift_order_step(uint32_t places, double share);
+
+static inline uint32_t ibshift_order_distance(const struct ibshift_order *order, uint32_t stage)
+{
+    return (uint32_t)((uint64_t)(stage % order->places) * order->step % order->places);
+}
 
 /*
  * A schedule as a table. Row r is rank first + r, so that a rank may hold its own row only (first =

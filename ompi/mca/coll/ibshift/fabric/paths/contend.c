@@ -8,13 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What one thread counts: its stages are first, first + step, ... */
+/* What one thread counts: its groups of stages are first, first + step, ... */
 struct counter {
     const struct ibshift_paths *paths;
     const struct ibshift_stage_source *source;
-    uint32_t first, step;
+    uint32_t first, step, together;
     struct ibshift_contention result;
-    uint32_t *now; /* flows of the stage at hand, a link each */
+    uint32_t *now; /* flows of the group at hand, a link each */
     float *cost;
     struct ibshift_flow *flows;
     pthread_t thread;
@@ -47,13 +47,14 @@ void ibshift_contention_name(const struct ibshift_paths *p, uint32_t i, char *te
     ibshift_link_name(f, link, text, size);
 }
 
-static void add_flow(struct counter *c, const struct ibshift_flow *flow)
+/* Whether it goes over a cable. */
+static bool add_flow(struct counter *c, const struct ibshift_flow *flow)
 {
     const struct ibshift_paths *p = c->paths;
     const uint32_t *links;
 
     if (flow->from == flow->to) {
-        return;
+        return false;
     }
     links = ibshift_paths_links(p, flow->from, flow->to, flow->lid_offset);
     for (uint32_t i = 0; i < p->width && links[i] != IBSHIFT_NO_LINK; i++) {
@@ -61,12 +62,24 @@ static void add_flow(struct counter *c, const struct ibshift_flow *flow)
     }
     c->now[p->links + flow->from]++;
     c->now[p->links + p->hosts + flow->to]++;
+    return true;
 }
 
-static void end_stage(struct counter *c)
+static bool add_stage(struct counter *c, uint32_t stage)
+{
+    uint32_t count = c->source->flows(c->source, stage, c->flows);
+    bool is_used = false;
+
+    for (uint32_t i = 0; i < count; i++) {
+        is_used = add_flow(c, &c->flows[i]) || is_used;
+    }
+    return is_used;
+}
+
+static void end_group(struct counter *c, uint32_t stages)
 {
     struct ibshift_contention *r = &c->result;
-    float worst = 0;
+    float worst = (float)stages;
     uint32_t bin;
 
     for (uint32_t i = 0; i < r->links; i++) {
@@ -79,7 +92,7 @@ static void end_stage(struct counter *c)
     memset(c->now, 0, r->links * sizeof(*c->now));
     if (worst > 0) {
         bin = (uint32_t)ceilf(worst - 1e-4f);
-        r->stages++;
+        r->stages += stages;
         r->sum += worst;
         r->worst = worst > r->worst ? worst : r->worst;
         r->histogram[bin < IBSHIFT_CONTEND_BINS ? bin : IBSHIFT_CONTEND_BINS - 1]++;
@@ -90,23 +103,25 @@ static void *count_stages(void *context)
 {
     struct counter *c = context;
 
-    for (uint32_t s = c->first; s < c->source->stages; s += c->step) {
-        uint32_t count = c->source->flows(c->source, s, c->flows);
+    for (uint32_t g = c->first; g * c->together < c->source->stages; g += c->step) {
+        uint32_t end = (g + 1) * c->together, used = 0;
 
-        for (uint32_t i = 0; i < count; i++) {
-            add_flow(c, &c->flows[i]);
+        for (uint32_t s = g * c->together; s < end && s < c->source->stages; s++) {
+            used += add_stage(c, s);
         }
-        end_stage(c);
+        end_group(c, used);
     }
     return NULL;
 }
 
 static int counter_open(struct counter *c, const struct ibshift_paths *p,
-                        const struct ibshift_stage_source *source, uint32_t first, uint32_t step)
+                        const struct ibshift_stage_source *source, uint32_t together,
+                        uint32_t first, uint32_t step)
 {
     uint32_t links = links_of(p);
 
-    *c = (struct counter){.paths = p, .source = source, .first = first, .step = step};
+    *c = (struct counter){
+        .paths = p, .source = source, .together = together, .first = first, .step = step};
     c->result.links = links;
     c->result.total = calloc(links + 1, sizeof(*c->result.total));
     c->result.worst_flows = calloc(links + 1, sizeof(*c->result.worst_flows));
@@ -175,21 +190,22 @@ static void run(struct counter *counters, unsigned threads)
 }
 
 int ibshift_contend(const struct ibshift_paths *paths, const struct ibshift_stage_source *source,
-                    unsigned threads, struct ibshift_contention *result)
+                    uint32_t together, unsigned threads, struct ibshift_contention *result)
 {
+    uint32_t groups = source->stages / together + (source->stages % together > 0);
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     struct counter *counters;
     int status = 0;
 
     threads = threads > 0 ? threads : cores > 0 ? (unsigned)cores : 1;
     threads = threads > 64 ? 64 : threads;
-    threads = threads > source->stages && source->stages > 0 ? source->stages : threads;
+    threads = threads > groups && groups > 0 ? groups : threads;
     counters = calloc(threads, sizeof(*counters));
     if (counters == NULL) {
         return -ENOMEM;
     }
     for (unsigned t = 0; t < threads && status == 0; t++) {
-        status = counter_open(&counters[t], paths, source, t, threads);
+        status = counter_open(&counters[t], paths, source, together, t, threads);
     }
     if (status == 0) {
         run(counters, threads);
@@ -221,7 +237,7 @@ static uint32_t shift_flows(const struct ibshift_stage_source *source, uint32_t 
                             struct ibshift_flow *flows)
 {
     const struct ibshift_order *o = source->order;
-    uint32_t distance = stage % o->places, turn = stage / o->places, count = 0;
+    uint32_t distance = ibshift_order_distance(o, stage), turn = stage / o->places, count = 0;
 
     for (uint32_t place = 0; place < o->places; place++) {
         uint32_t to_place = (place + distance) % o->places;

@@ -56,9 +56,13 @@ struct ibshift_contention {
     uint32_t *worst_flows; /* in one stage */
 };
 
-/* threads 0: as many as there are cores. 0 or -ENOMEM. */
+/*
+ * together: stages that are under way at once (1: each ends before the next begins). They count as
+ * one, whose cost is that of its dearest link's flows in all of them; at least 1 for each stage, as
+ * a rank sends one message in it. threads 0: as many as there are cores. 0 or -ENOMEM.
+ */
 int ibshift_contend(const struct ibshift_paths *paths, const struct ibshift_stage_source *source,
-                    unsigned threads, struct ibshift_contention *result);
+                    uint32_t together, unsigned threads, struct ibshift_contention *result);
 void ibshift_contention_free(struct ibshift_contention *result);
 
 /* Time of one flow on link i of a contention, and its name. */

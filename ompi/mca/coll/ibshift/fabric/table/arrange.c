@@ -1,10 +1,13 @@
 #include "fabric/table/arrange.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define SEED 1
+
+enum { FEW = 4, QUARTERS = 4, STEPS_TRIED = 16 };
 
 struct arranger {
     const struct ibshift_placement *p;
@@ -19,9 +22,9 @@ struct arranger {
 
 const char *ibshift_way_name(enum ibshift_way way)
 {
-    static const char *const names[IBSHIFT_WAYS] = {"shift in rank order", "shift in routing order",
-                                                    "shift in routing order, place keepers",
-                                                    "table of stages"};
+    static const char *const names[IBSHIFT_WAYS] = {
+        "shift in rank order", "shift in routing order", "shift in routing order, place keepers",
+        "shift in routing order, distances in steps", "table of stages"};
 
     return names[way];
 }
@@ -35,12 +38,13 @@ struct ibshift_stage_source ibshift_arrangement_source(const struct ibshift_plac
                : ibshift_source_shift(&a->seats.order, p->ranks, p->member_of);
 }
 
-/* Prices the candidate and keeps it if it is the cheapest so far, by more than rounding. */
-static int weigh(struct arranger *a, struct ibshift_arrangement *candidate)
+/* Prices the candidate with so many stages at once, and keeps it if it is the cheapest so far, by
+ * more than rounding. */
+static int weigh(struct arranger *a, struct ibshift_arrangement *candidate, uint32_t together)
 {
     struct ibshift_stage_source source = ibshift_arrangement_source(a->p, candidate);
     struct ibshift_contention c;
-    int status = ibshift_contend(a->p->paths, &source, 0, &c);
+    int status = ibshift_contend(a->p->paths, &source, together, 0, &c);
 
     if (status != 0) {
         return status;
@@ -55,7 +59,7 @@ static int weigh(struct arranger *a, struct ibshift_arrangement *candidate)
         a->best->seats = candidate->seats;
         a->best->schedule = candidate->schedule;
         a->best->cost = c.sum;
-        a->best->worst = c.worst;
+        a->best->worst = c.worst / together;
         a->best->stages = c.stages;
         candidate->seats = seats;
         candidate->schedule = schedule;
@@ -73,7 +77,61 @@ static int try_shift(struct arranger *a, enum ibshift_way way)
                                            &candidate.seats, a->err);
 
     if (status == 0) {
-        status = weigh(a, &candidate);
+        status = weigh(a, &candidate, 1);
+    }
+    ibshift_arrangement_free(&candidate);
+    return status;
+}
+
+/* Stages that are priced together: as many as a host has messages in flight, but of a small job not
+ * all, for then every step is even. */
+static uint32_t stages_at_once(const struct arranger *a)
+{
+    uint32_t most = a->p->hosts / QUARTERS;
+
+    return most > IBSHIFT_ORDER_FLIGHTS ? IBSHIFT_ORDER_FLIGHTS : most > 1 ? most : 1;
+}
+
+/* What a step costs, with few of the stages at once and with all that are in flight. */
+static int price_step(const struct arranger *a, const struct ibshift_arrangement *candidate,
+                      double *price)
+{
+    uint32_t all = stages_at_once(a), together[] = {FEW < all ? FEW : all, all};
+    struct ibshift_stage_source source = ibshift_arrangement_source(a->p, candidate);
+    struct ibshift_contention c;
+    int status = 0;
+
+    *price = 0;
+    for (int i = 0; i < 2 && status == 0; i++) {
+        status = ibshift_contend(a->p->paths, &source, together[i], 0, &c);
+        if (status == 0) {
+            *price += c.sum;
+            ibshift_contention_free(&c);
+        }
+    }
+    return status;
+}
+
+/* Many hosts: the step that all shifts have, for each of the others would take long. */
+static int try_steps(struct arranger *a)
+{
+    struct ibshift_arrangement candidate = {.way = IBSHIFT_WAY_STEPS};
+    struct ibshift_order *order = &candidate.seats.order;
+    int status = ibshift_seats_along(a->p, a->order, a->count, false, &candidate.seats, a->err);
+    uint32_t best = order->step;
+    double price, least = INFINITY;
+
+    for (int i = 0; status == 0 && i < STEPS_TRIED && order->places <= IBSHIFT_FIRST_HOSTS; i++) {
+        order->step = ibshift_order_step(order->places, (i + 0.5) / (2 * STEPS_TRIED));
+        status = price_step(a, &candidate, &price);
+        if (status == 0 && price < least * (1 - 1e-6)) {
+            least = price;
+            best = order->step;
+        }
+    }
+    if (status == 0) {
+        order->step = best;
+        status = weigh(a, &candidate, stages_at_once(a));
     }
     ibshift_arrangement_free(&candidate);
     return status;
@@ -108,7 +166,7 @@ static int try_table(struct arranger *a)
 
     free(sequence);
     if (status == 0) {
-        status = weigh(a, &candidate);
+        status = weigh(a, &candidate, 1);
     }
     ibshift_arrangement_free(&candidate);
     a->too_large = status == -E2BIG;
@@ -143,8 +201,14 @@ static void explain(const struct arranger *a)
     struct ibshift_arrangement *b = a->best;
     char link[160];
     double ratio = b->bound > 0 ? b->cost / b->bound : 1;
-    int n = snprintf(b->reason, sizeof(b->reason), "%s: %.0f message times, %.3f of the bound",
-                     ibshift_way_name(b->way), b->cost, ratio);
+    int n = snprintf(b->reason, sizeof(b->reason), "%s", ibshift_way_name(b->way));
+
+    if (b->way == IBSHIFT_WAY_STEPS) {
+        n += snprintf(b->reason + n, sizeof(b->reason) - (size_t)n, " of %u, %u stages at once",
+                      b->seats.order.step, stages_at_once(a));
+    }
+    n += snprintf(b->reason + n, sizeof(b->reason) - (size_t)n,
+                  ": %.0f message times, %.3f of the bound", b->cost, ratio);
 
     if (b->way == IBSHIFT_WAY_TABLE && b->tried[IBSHIFT_WAY_ROUTING] > 0) {
         n += snprintf(b->reason + n, sizeof(b->reason) - (size_t)n,
@@ -169,7 +233,9 @@ static int try_way(struct arranger *a, enum ibshift_way way)
     if ((a->ways >> way & 1) == 0 || is_enough(a) || a->best->tried[way] > 0) {
         return 0;
     }
-    return way == IBSHIFT_WAY_TABLE ? try_table(a) : try_shift(a, way);
+    return way == IBSHIFT_WAY_TABLE   ? try_table(a)
+           : way == IBSHIFT_WAY_STEPS ? try_steps(a)
+                                      : try_shift(a, way);
 }
 
 /* With place keepers there are as many stages as places, however few ranks there are. */
@@ -186,6 +252,7 @@ static int try_ways(struct arranger *a)
         status = try_way(a, IBSHIFT_WAY_KEEPERS);
     }
     status = status == 0 ? try_way(a, IBSHIFT_WAY_RANK) : status;
+    status = status == 0 ? try_way(a, IBSHIFT_WAY_STEPS) : status;
     status = status == 0 ? try_way(a, IBSHIFT_WAY_TABLE) : status;
     if (status == 0 && keepers_may_gain(a, a->best->cost)) {
         status = try_way(a, IBSHIFT_WAY_KEEPERS);
@@ -237,7 +304,7 @@ static int price_shift(const struct ibshift_placement *p, const struct ibshift_s
     struct ibshift_stage_source source =
         ibshift_source_shift(&seats->order, p->ranks, p->member_of);
     struct ibshift_contention c;
-    int status = ibshift_contend(p->paths, &source, 1, &c);
+    int status = ibshift_contend(p->paths, &source, 1, 1, &c);
 
     if (status == 0) {
         *cost = c.sum;

@@ -1,7 +1,10 @@
 /*
  * Which way an all-to-all among the ranks of a placement goes: a shift in rank order, in routing
  * order, in routing order with place keepers, or a table of stages. The cheapest on the fabric's
- * routes, the simplest among equals. Deterministic.
+ * routes, the simplest among equals. Deterministic. A way costs what its stages cost one after the
+ * other; a shift that takes its distances in steps is priced with as many stages at once as a host
+ * has messages in flight, for single stages need not be free of contention where all that are under
+ * way together are even: on a torus no order has such stages.
  */
 #ifndef IBSHIFT_FABRIC_TABLE_ARRANGE_H
 #define IBSHIFT_FABRIC_TABLE_ARRANGE_H
@@ -13,6 +16,7 @@ enum ibshift_way {
     IBSHIFT_WAY_RANK,
     IBSHIFT_WAY_ROUTING,
     IBSHIFT_WAY_KEEPERS,
+    IBSHIFT_WAY_STEPS, /* in routing order; the step is searched */
     IBSHIFT_WAY_TABLE,
     IBSHIFT_WAYS
 };
@@ -29,7 +33,7 @@ struct ibshift_arrangement {
     struct ibshift_seats seats;       /* of a shift */
     struct ibshift_schedule schedule; /* of a table */
     uint32_t stages;
-    double cost, worst, bound;  /* as in a contention */
+    double cost, worst, bound;  /* as in a contention; worst: of a stage */
     double tried[IBSHIFT_WAYS]; /* what each cost; 0: not tried */
     uint32_t busiest;           /* link that sets the bound, as in a contention */
     double share;               /* of the links' rate that the routing leaves an all-to-all */

@@ -109,7 +109,9 @@ static int seats_open(struct ibshift_seats *seats, uint32_t places, uint32_t slo
     }
     memset(seats->rank_at, 0xff, size);
     memset(seats->seat_of, 0xff, ranks * sizeof(*seats->seat_of));
-    seats->order = (struct ibshift_order){places, slots, seats->rank_at, seats->seat_of};
+    seats->order =
+        (struct ibshift_order){places, slots, ibshift_order_step(places, IBSHIFT_ORDER_GOLDEN),
+                               seats->rank_at, seats->seat_of};
     return 0;
 }
 
