@@ -16,137 +16,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "net/node/private.h"
+#include "node_nets.h"
 
-enum { NETS = 3, COMM = 7 };
-
-static struct ibshift_net *nets[NETS];
-static struct ibshift_node_card cards[NETS];
-static char folder[64];
 static uint64_t seed;
 
 static uint32_t draw(uint32_t below)
 {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(seed >> 33) % below;
-}
-
-static int card_of(void *context, uint32_t peer, struct ibshift_node_card *card)
-{
-    (void)context;
-    if (peer >= NETS) {
-        return -ENOENT;
-    }
-    *card = cards[peer];
-    return 0;
-}
-
-static void open_net(uint32_t i, size_t memory, bool may_copy)
-{
-    struct ibshift_node_options options = {.folder = folder,
-                                           .processes = NETS,
-                                           .place = i,
-                                           .self = i,
-                                           .memory = memory,
-                                           .may_copy = may_copy,
-                                           .card = card_of};
-    char why[200];
-
-    if (ibshift_net_node_create(&options, &nets[i], why, sizeof(why)) != 0) {
-        fail_msg("%s", why);
-    }
-    cards[i] = *ibshift_net_node_card(nets[i]);
-}
-
-static void open_all(size_t memory, bool may_copy)
-{
-    for (uint32_t i = 0; i < NETS; i++) {
-        open_net(i, memory, may_copy);
-    }
-}
-
-static void close_all(void)
-{
-    for (uint32_t i = 0; i < NETS; i++) {
-        ibshift_net_destroy(nets[i]);
-    }
-}
-
-/* One message between two of the nets. */
-struct message {
-    uint32_t from, to;
-    struct ibshift_net_key key;
-    size_t length;
-    uint8_t *out, *in;
-    bool is_sent, is_received; /* posted */
-    int send_status, recv_status;
-};
-
-enum { WAITING = 1 };
-
-static void make(struct message *m, uint32_t from, uint32_t to, uint32_t tag, size_t length)
-{
-    *m = (struct message){.from = from,
-                          .to = to,
-                          .key = {.comm = COMM, .seq = 1, .tag = tag},
-                          .length = length,
-                          .out = malloc(length + 1),
-                          .in = calloc(1, length + 1),
-                          .send_status = WAITING,
-                          .recv_status = WAITING};
-    for (size_t i = 0; i < length; i++) {
-        m->out[i] = (uint8_t)(i * 31 + tag + (i >> 8));
-    }
-}
-
-static void unmake(struct message *m)
-{
-    free(m->out);
-    free(m->in);
-}
-
-static void take(uint32_t net)
-{
-    struct ibshift_net_event events[8];
-    int n = ibshift_net_poll(nets[net], events, 8);
-
-    for (int i = 0; i < n; i++) {
-        *(int *)(uintptr_t)events[i].cookie = events[i].status;
-    }
-}
-
-static void take_all(int rounds)
-{
-    for (int i = 0; i < rounds; i++) {
-        for (uint32_t net = 0; net < NETS; net++) {
-            take(net);
-        }
-    }
-}
-
-static int post(struct message *m, bool is_send)
-{
-    struct ibshift_net_message message = {
-        .peer = is_send ? m->to : m->from,
-        .key = m->key,
-        .buffer = is_send ? m->out : m->in,
-        .length = m->length,
-        .cookie = (uintptr_t)(is_send ? &m->send_status : &m->recv_status)};
-    struct ibshift_net *net = nets[is_send ? m->from : m->to];
-    int rc = is_send ? ibshift_net_send(net, &message) : ibshift_net_recv(net, &message);
-
-    if (rc != IBSHIFT_NET_PENDING && rc != -EAGAIN) {
-        *(is_send ? &m->send_status : &m->recv_status) = rc == IBSHIFT_NET_DONE ? 0 : rc;
-    }
-    *(is_send ? &m->is_sent : &m->is_received) = rc != -EAGAIN;
-    return rc;
-}
-
-static void assert_arrived(const struct message *m)
-{
-    assert_int_equal(m->send_status, 0);
-    assert_int_equal(m->recv_status, 0);
-    assert_memory_equal(m->in, m->out, m->length);
 }
 
 static const size_t lengths[] = {0,    1,    8,     40,    41,    64,    1000,   2048,
@@ -248,14 +125,6 @@ static void what_is_tried_leaves(void **state)
         unmake(&m);
     }
     close_all();
-}
-
-static bool tried(const struct message *m)
-{
-    struct ibshift_net_message message = {
-        .peer = m->from, .key = m->key, .buffer = m->in, .length = m->length};
-
-    return nets[m->to]->ops->try_recv(nets[m->to], &message);
 }
 
 /* As the sender does it, but no more than one part; the ring has not come round yet. */
@@ -612,19 +481,6 @@ static void no_room(void **state)
     options.folder = folder;
     options.processes = 0;
     assert_int_equal(ibshift_net_node_create(&options, &net, why, sizeof(why)), -EINVAL);
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    snprintf(folder, sizeof(folder), "/dev/shm/test-node-XXXXXX");
-    return mkdtemp(folder) == NULL;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    return rmdir(folder);
 }
 
 int main(void)

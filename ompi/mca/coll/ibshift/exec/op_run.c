@@ -117,6 +117,7 @@ static int hand_over(struct ibshift_op *op, struct ibshift_exec *exec, enum ibsh
     message.mem = params->mem[step->buf];
     message.cookie = ibshift_op_cookie(op, which, index);
     message.piece = params->piece;
+    message.is_read_next = params->reduce != NULL;
     if (op->pace != NULL) {
         ibshift_pace_annotate(op, step, &message);
     }

@@ -45,6 +45,7 @@ struct ibshift_net_message {
     size_t length;               /* may be 0; the same on both sides */
     struct ibshift_net_mem *mem; /* registration that covers the buffer; NULL: the net sees to it */
     uint64_t cookie;             /* comes back in the events */
+    bool is_read_next; /* recv(): the caller reads the buffer as soon as it has come; a hint */
 
     /* send() of a long message: the adapter has one piece of so many bytes at a time, and gets the
      * next when that has left; 0: it has the whole message. A hint. */
@@ -114,8 +115,8 @@ struct ibshift_net_ops {
     int (*recv)(struct ibshift_net *net, const struct ibshift_net_message *message);
 
     /*
-     * For those who keep nothing of a message (exec/tape.h); up to max_eager bytes; mem, cookie and
-     * pacing are not looked at. True: it is over, the buffer is the caller's, no event. False:
+     * For those who keep nothing of a message (exec/tape.h); up to max_eager bytes; only peer, key,
+     * buffer and length are looked at. True: it is over, the buffer is the caller's, no event. False:
      * nothing happened, whatever the reason: it can be tried again, after try_recv() without a
      * poll, and send() or recv() tells of errors. try_recv() may look for the message more than
      * once, for less time than a yield takes. Both are NULL in a net that has no such way.

@@ -10,7 +10,10 @@ static void cancel_recv(struct ibshift_net_node *nn, struct ibshift_node_peer *p
         ibshift_nn_tell(nn, peer, note->is_direct ? IBSHIFT_NODE_REVOKE : IBSHIFT_NODE_UNGRANT,
                         &note->match.key, 0, 0);
         if (note->is_direct) {
-            note->is_revoking = true; /* the sender may be writing: its word ends it */
+            note->is_revoking = true;         /* the sender may be writing: its word ends it */
+            if (note->list == &peer->ready) { /* being fetched: no more of it */
+                ibshift_nn_note_move(&peer->resting, note);
+            }
             return;
         }
     }

@@ -23,7 +23,8 @@ static void grant(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
 
     recv->is_granted = true;
     recv->is_direct = is_long;
-    ibshift_nn_tell(nn, peer, IBSHIFT_NODE_GRANT, &recv->match.key, recv->length,
+    ibshift_nn_tell(nn, peer, recv->is_fetched ? IBSHIFT_NODE_FETCH : IBSHIFT_NODE_GRANT,
+                    &recv->match.key, recv->length,
                     is_long ? (uint64_t)(uintptr_t)recv->buffer : 0);
 }
 
@@ -100,6 +101,8 @@ int ibshift_nn_recv(struct ibshift_net *net, const struct ibshift_net_message *m
     ibshift_nn_note_move(&peer->resting, note);
     if (m->length > ibshift_node_short(nn->card.ring) ||
         ibshift_node_cost(m->length) > quota_left(nn, peer)) {
+        note->is_fetched = m->is_read_next && m->length > ibshift_node_short(nn->card.ring) &&
+                           ibshift_nn_can_copy(nn, peer);
         grant(nn, peer, note);
     }
     return IBSHIFT_NET_PENDING;
@@ -334,7 +337,14 @@ void ibshift_nn_cell_came(struct ibshift_net_node *nn, struct ibshift_node_peer 
         part_came(nn, peer, cell);
         break;
     case IBSHIFT_NODE_GRANT:
+    case IBSHIFT_NODE_FETCH:
         ibshift_nn_grant_came(nn, peer, cell);
+        break;
+    case IBSHIFT_NODE_OFFER:
+        ibshift_nn_offer_came(nn, peer, cell);
+        break;
+    case IBSHIFT_NODE_TAKEN:
+        ibshift_nn_taken_came(nn, peer, cell);
         break;
     case IBSHIFT_NODE_UNGRANT:
         ibshift_nn_ungrant_came(nn, peer, cell);

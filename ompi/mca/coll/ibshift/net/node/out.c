@@ -3,14 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
-
-enum {
-    DIRECT_PIECE = 256 * 1024, /* one call of the kernel: polls in between serve others */
-    DIRECT_PIECES = 4,
-};
-
-static const uint64_t fresh = 100 * 1000 * 1000; /* ns: a pid does not come back so soon */
 
 static uint32_t ring_room(struct ibshift_node_peer *peer, uint32_t wanted)
 {
@@ -111,36 +103,6 @@ static int put_message(struct ibshift_net_node *nn, struct ibshift_node_peer *pe
     return rc;
 }
 
-/* The kernel writes into the buffer that the receiver granted. 0, -EAGAIN: goes on later. */
-static int copy_direct(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                       struct ibshift_node_note *note)
-{
-    if (ibshift_net_now(&nn->net) - note->since > fresh && !ibshift_nn_check_alive(nn, peer)) {
-        return peer->status;
-    }
-    for (int i = 0; i < DIRECT_PIECES && note->done < note->length; i++) {
-        uint64_t left = note->length - note->done;
-        struct iovec here = {.iov_base = note->buffer + note->done,
-                             .iov_len = left < DIRECT_PIECE ? left : DIRECT_PIECE};
-        struct iovec there = {.iov_base = (void *)(uintptr_t)(note->target + note->done),
-                              .iov_len = here.iov_len};
-        ssize_t n = process_vm_writev((pid_t)peer->card.pid, &here, 1, &there, 1, 0);
-
-        if (n <= 0) {
-            if (!ibshift_nn_check_alive(nn, peer)) {
-                return peer->status;
-            }
-            peer->reach = IBSHIFT_NODE_CANNOT; /* all of it through the ring, from the start */
-            note->target = 0;
-            note->done = 0;
-            return -EAGAIN;
-        }
-        note->done += (uint64_t)n;
-    }
-    note->since = ibshift_net_now(&nn->net);
-    return note->done == note->length ? 0 : -EAGAIN;
-}
-
 static int go_long(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                    struct ibshift_node_note *note)
 {
@@ -154,7 +116,10 @@ static int go_long(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                            IBSHIFT_NODE_FREE_OF_QUOTA, &note->done);
     }
     if (note->done < note->length) {
-        rc = copy_direct(nn, peer, note);
+        rc = ibshift_nn_copy(nn, peer, note);
+    }
+    if (rc == -EPERM) {
+        return -EAGAIN; /* through the ring, next time */
     }
     if (rc == 0) {
         rc = ibshift_nn_put_news(peer, IBSHIFT_NODE_DONE, &note->match.key, note->length, 0);
@@ -179,6 +144,12 @@ static int go(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
             ibshift_nn_note_free(nn, note);
         }
         return rc;
+    }
+    if (note->kind == IBSHIFT_NODE_RECV) {
+        return ibshift_nn_fetch(nn, peer, note);
+    }
+    if (is_long && note->is_fetched) {
+        return ibshift_nn_offer(nn, peer, note);
     }
     rc = is_long ? go_long(nn, peer, note)
                  : put_message(nn, peer, &note->match.key, note->buffer, note->length,
@@ -245,6 +216,7 @@ static int send_later(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
     note->cookie = m->cookie;
     if (early != NULL) {
         note->is_granted = true;
+        note->is_fetched = early->is_fetched;
         note->target = early->target;
         note->since = early->since;
         ibshift_nn_note_move(&peer->ready, note);
@@ -330,6 +302,8 @@ void ibshift_nn_grant_came(struct ibshift_net_node *nn, struct ibshift_node_peer
         ibshift_nn_note_move(&peer->ready, note);
     }
     note->is_granted = true;
+    note->is_fetched = cell->kind == IBSHIFT_NODE_FETCH;
+    note->is_direct = false;
     note->target = cell->grant.address;
     note->since = ibshift_net_now(&nn->net);
 }
@@ -356,6 +330,7 @@ void ibshift_nn_revoke_came(struct ibshift_net_node *nn, struct ibshift_node_pee
         if (note->kind == IBSHIFT_NODE_SEND &&
             memcmp(&note->match.key, &cell->key, sizeof(cell->key)) == 0) {
             note->is_granted = false;
+            note->is_fetched = false;
             note->target = 0;
             note->done = 0;
             ibshift_nn_enter(&nn->tx, note);

@@ -303,7 +303,8 @@ bool ibshift_nn_untell_grant(struct ibshift_net_node *nn, struct ibshift_node_pe
                              const struct ibshift_net_key *key)
 {
     for (struct ibshift_node_note *note = peer->ready.first; note != NULL; note = note->next) {
-        if (note->kind == IBSHIFT_NODE_NEWS && note->news == IBSHIFT_NODE_GRANT &&
+        if (note->kind == IBSHIFT_NODE_NEWS &&
+            (note->news == IBSHIFT_NODE_GRANT || note->news == IBSHIFT_NODE_FETCH) &&
             memcmp(&note->match.key, key, sizeof(*key)) == 0) {
             ibshift_nn_note_free(nn, note);
             return true;

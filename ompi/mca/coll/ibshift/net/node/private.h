@@ -27,14 +27,16 @@ struct ibshift_node_note {
     uint8_t *buffer; /* HELD: small, or its own */
     uint64_t length;
     uint64_t done;   /* bytes that have gone, or come */
-    uint64_t target; /* SEND, EARLY: where the receiver wants it; 0: through the ring */
+    uint64_t target; /* SEND, EARLY: where the receiver wants it; 0: through the ring; RECV: where
+                        it is fetched from */
     uint64_t since;  /* when the grant came */
     int status;
     uint8_t kind;
     uint8_t news; /* NEWS: of what kind */
     bool is_in_table;
     bool is_granted;  /* RECV: the sender was told; SEND: it has told us */
-    bool is_direct;   /* RECV: it was told where */
+    bool is_direct;   /* RECV: it was told where; SEND: the receiver was */
+    bool is_fetched;  /* RECV: the sender is to say where; SEND, EARLY: it has been asked */
     bool is_revoking; /* RECV: over, but for the sender's word that it writes no more */
     bool is_free;     /* HELD: of quota */
     uint8_t small[IBSHIFT_NODE_CELL_DATA];
@@ -177,6 +179,18 @@ bool ibshift_nn_untell_grant(struct ibshift_net_node *nn, struct ibshift_node_pe
                              const struct ibshift_net_key *key);
 void ibshift_nn_mismatch(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                          const struct ibshift_net_key *key, uint64_t here, uint64_t there);
+
+/* copy.c: 0, -EAGAIN: goes on later, -EPERM: the kernel refuses */
+int ibshift_nn_copy(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                    struct ibshift_node_note *note);
+int ibshift_nn_offer(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                     struct ibshift_node_note *send);
+void ibshift_nn_offer_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                           const struct ibshift_node_cell *cell);
+int ibshift_nn_fetch(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                     struct ibshift_node_note *recv);
+void ibshift_nn_taken_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                           const struct ibshift_node_cell *cell);
 
 /* out.c */
 int ibshift_nn_send(struct ibshift_net *net, const struct ibshift_net_message *message);

@@ -1,0 +1,45 @@
+#ifndef TEST_UNIT_NODE_NETS_H
+#define TEST_UNIT_NODE_NETS_H
+
+/* Three endpoints of a node's net in this process, and messages between them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "net/node/private.h"
+
+enum { NETS = 3, COMM = 7 };
+
+extern struct ibshift_net *nets[NETS];
+extern struct ibshift_node_card cards[NETS];
+extern char folder[64];
+
+/* One message between two of the nets. */
+struct message {
+    uint32_t from, to;
+    struct ibshift_net_key key;
+    size_t length;
+    uint8_t *out, *in;
+    bool is_sent, is_received; /* posted */
+    int send_status, recv_status;
+};
+
+enum { WAITING = 1 };
+
+int card_of(void *context, uint32_t peer, struct ibshift_node_card *card);
+void open_net(uint32_t i, size_t memory, bool may_copy);
+void open_all(size_t memory, bool may_copy);
+void close_all(void);
+void make(struct message *m, uint32_t from, uint32_t to, uint32_t tag, size_t length);
+void unmake(struct message *m);
+void take(uint32_t net);
+void take_all(int rounds);
+int post(struct message *m, bool is_send);
+void assert_arrived(const struct message *m);
+bool tried(const struct message *m);
+int make_folder(void **state);
+int remove_folder(void **state);
+
+#endif
