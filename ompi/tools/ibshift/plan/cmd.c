@@ -542,14 +542,14 @@ static int plan_price(struct plan_args *args)
 
 static const struct plan_command plan_commands[] = {
     {"list", "c", "jo", "all algorithms, or those of one collective", plan_list},
-    {"print", "CA", "PrRkScOlTxHDNLmpjo", "the steps, one line each, as the executor traces them",
+    {"print", "CA", "PrRkScOlbTxHDNLmpjo", "the steps, one line each, as the executor traces them",
      plan_print},
-    {"draw", "CA", "PRkScOlTxHDNLmepMdfo", "a picture of the data, of time or of the tree",
+    {"draw", "CA", "PRkScOlbTxHDNLmepMdfo", "a picture of the data, of time or of the tree",
      plan_draw},
-    {"check", "CA", "PRkScOlTxHDNLmpwisj", "prove it right: all ranks, all blocks, no deadlock",
+    {"check", "CA", "PRkScOlbTxHDNLmpwisj", "prove it right: all ranks, all blocks, no deadlock",
      plan_check},
-    {"price", "CA", "PRkScOlTxHDNLCnmewpMtjo", "the modelled time", plan_price},
-    {"compare", "C", "PRkScOlTHDLCnmewpMtfjo",
+    {"price", "CA", "PRkScOlbTxHDNLCnmewpMtjo", "the modelled time", plan_price},
+    {"compare", "C", "PRkScOlbTHDLCnmewpMtfjo",
      "the modelled times of all algorithms, and who wins where", plan_compare},
     {NULL, NULL, NULL, NULL, NULL},
 };
