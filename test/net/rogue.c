@@ -74,8 +74,8 @@ static struct ibshift_connection *become_hot(struct ranks *r)
     return c;
 }
 
-static void post(struct ranks *r, struct ibshift_connection *c, struct ibv_send_wr *wr,
-                 uint32_t length)
+static void post_from(struct ranks *r, struct ibshift_connection *c, struct ibv_send_wr *wr,
+                      size_t from, size_t length)
 {
     static struct ibshift_net_mem *mem;
 
@@ -83,8 +83,8 @@ static void post(struct ranks *r, struct ibshift_connection *c, struct ibv_send_
     if (mem == NULL) {
         ranks_fail(r, "the rogue cannot register its memory");
     }
-    struct ibv_sge sge = {.addr = (uintptr_t)memory,
-                          .length = length,
+    struct ibv_sge sge = {.addr = (uintptr_t)memory + from,
+                          .length = (uint32_t)length,
                           .lkey = ((struct ibshift_region *)mem)->mr[0]->lkey};
     wr->sg_list = &sge;
     wr->num_sge = 1;
@@ -93,21 +93,44 @@ static void post(struct ranks *r, struct ibshift_connection *c, struct ibv_send_
     }
 }
 
+static void post(struct ranks *r, struct ibshift_connection *c, struct ibv_send_wr *wr,
+                 uint32_t length)
+{
+    post_from(r, c, wr, 0, length);
+}
+
+/* Writes a piece of the memory to before an address in the victim's ring. */
+static void write_memory(struct ranks *r, struct ibshift_connection *c, size_t from, size_t length,
+                         uint64_t end)
+{
+    struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
+
+    wr.wr.rdma.remote_addr = end - length;
+    wr.wr.rdma.rkey = c->out.ring_key;
+    post_from(r, c, &wr, from, length);
+}
+
+/* Puts the next record's header behind its data in the memory. */
+static void make_record(const struct ibshift_connection *c, struct ibshift_wire head,
+                        uint32_t length)
+{
+    struct ibshift_wire_words words;
+
+    head.length = length;
+    head.mark = ibshift_ring_mark(c->out.ring_used, c->out.ring_seed);
+    words = ibshift_wire_words_at(&head);
+    head.offset = ibshift_wire_check(&words, memory, length);
+    memcpy(memory + length, &head, sizeof(head));
+}
+
 /* A record that is right but for what the header says. */
 static void put_record(struct ranks *r, struct ibshift_connection *c, struct ibshift_wire head)
 {
     uint64_t end = c->out.ring_address + ibshift_ring_end(c->out.ring_used);
-    struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
-    struct ibshift_wire_words words;
 
-    head.mark = ibshift_ring_mark(c->out.ring_used, c->out.ring_seed);
+    make_record(c, head, head.length);
     c->out.ring_used += ibshift_ring_lines(head.length);
-    words = ibshift_wire_words_at(&head);
-    head.offset = ibshift_wire_check(&words, memory, head.length);
-    memcpy(memory + head.length, &head, sizeof(head));
-    wr.wr.rdma.remote_addr = end - sizeof(head) - head.length;
-    wr.wr.rdma.rkey = c->out.ring_key;
-    post(r, c, &wr, head.length + (uint32_t)sizeof(head));
+    write_memory(r, c, 0, head.length + sizeof(head), end);
 }
 
 static const struct ibshift_wire early = {
@@ -163,6 +186,44 @@ static int double_piece(struct ranks *r)
         }
     }
     return message(r, 0, 0, 4001, memory, SHORT) == 0;
+}
+
+/*
+ * The end of a record lands before its beginning, as it may. With an equal record's data in its
+ * place it would count, and the rest land in the midst of what comes there next. The ring is
+ * new, so all of it would be equal.
+ */
+static int late_data(struct ranks *r)
+{
+    struct ibshift_connection *c = become_hot(r);
+    struct ibshift_net_message m = {.peer = 1, .key = early.key, .buffer = memory, .length = EAGER};
+    struct ibshift_net_event event = {.status = 1};
+    uint64_t ring = c->out.ring_address;
+    uint64_t end = ring + ibshift_ring_end(c->out.ring_used);
+    int rc;
+
+    if (r->self == 0) {
+        if (c->is_ordered) {
+            ranks_fail(r, "this device promises that data lands in order");
+        }
+        pass(r, 0, 1, 6000); /* behind the end of the record */
+        rc = ibshift_net_recv(r->net, &m);
+        if (rc != IBSHIFT_NET_PENDING) {
+            ranks_fail(r, "half a record was taken for a whole one: %d", rc);
+        }
+        ranks_barrier(r, 0);
+        while (ibshift_net_poll(r->net, &event, 1) == 0) {
+        }
+        return event.status;
+    }
+    make_record(c, early, EAGER);
+    write_memory(r, c, EAGER / 2, EAGER / 2 + sizeof(struct ibshift_wire), end);
+    c->out.ring_address = 0;
+    pass(r, 1, 0, 6000);
+    c->out.ring_address = ring;
+    ranks_barrier(r, 0);
+    write_memory(r, c, 0, EAGER / 2, end - IBSHIFT_RING_LINE);
+    return 0;
 }
 
 /* The ring's last record says, in the ring, that it is the last but one. */
@@ -273,7 +334,8 @@ static const struct {
 } cases[] = {
     {"long_record", long_record, 2},   {"long_message", long_message, 2},
     {"double_piece", double_piece, 2}, {"closed_ring", closed_ring, 2},
-    {"datagrams", datagrams, 4},       {"hearsay", hearsay, 2},
+    {"late_data", late_data, 2},       {"datagrams", datagrams, 4},
+    {"hearsay", hearsay, 2},
 };
 
 int main(int argc, char **argv)
@@ -288,6 +350,7 @@ int main(int argc, char **argv)
         }
     }
     fprintf(stderr,
-            "cases: long_record, long_message, double_piece, closed_ring, datagrams or hearsay\n");
+            "cases: long_record, long_message, double_piece, closed_ring, late_data, datagrams or "
+            "hearsay\n");
     return 2;
 }

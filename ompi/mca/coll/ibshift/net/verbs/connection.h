@@ -17,6 +17,7 @@
  */
 
 #include <assert.h>
+#include <string.h>
 
 #include "net/verbs/device.h"
 #include "net/verbs/hello.h"
@@ -166,6 +167,18 @@ static inline uint32_t ibshift_ring_lines(uint32_t length)
 static inline uint32_t ibshift_ring_mark(uint32_t place, uint32_t seed)
 {
     return place * 0x9e3779b1u ^ seed;
+}
+
+/*
+ * The last word of a line. Data lands in any order, and may be equal to an older record's in the same
+ * place: then a record would count before it is there, and land in the midst of a later one. So
+ * what lies in a ring is spoilt before its lines are written again.
+ */
+static inline void ibshift_ring_spoil(uint8_t *line_end)
+{
+    uint64_t spoilt = 0xa53c96e7d2184f7bu;
+
+    memcpy(line_end - sizeof(spoilt), &spoilt, sizeof(spoilt));
 }
 
 /* What the peer may write into its ring: held records keep their lines. */

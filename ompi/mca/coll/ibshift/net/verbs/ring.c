@@ -4,7 +4,7 @@
  */
 #include "net/verbs/inside.h"
 
-enum { MUCH_HOTTER = 4, PAGE = 4096 };
+enum { MUCH_HOTTER = 4 };
 
 static struct ibshift_ring *free_ring(struct ibshift_net_verbs *nv)
 {
@@ -26,9 +26,9 @@ static void offer(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                                       .pieces = c->is_ordered,
                                       .key = {nv->lanes[0].mr->rkey}};
 
-    /* Its pages are there at once, or its first round is slower than all others. */
-    for (size_t at = 0; at < IBSHIFT_RING_BYTES; at += PAGE) {
-        ring->data[at] = 0;
+    /* This also brings all its pages, or its first round would be slower than all others. */
+    for (size_t at = 0; at < IBSHIFT_RING_BYTES; at += IBSHIFT_RING_LINE) {
+        ibshift_ring_spoil(ring->data + at + IBSHIFT_RING_LINE);
     }
     ring->seed = nv->noise = nv->noise * 1664525u + 1013904223u;
     body.note = ring->seed;

@@ -31,17 +31,28 @@ next_record(const struct ibshift_ring *ring, uint32_t number, struct ibshift_wir
     return header;
 }
 
-static inline void record_taken(struct ibshift_connection *c, uint32_t length, uint8_t flags)
+/* The header's line has a mark, which no other record has. */
+static inline void record_taken(struct ibshift_connection *c, const struct ibshift_ring *ring,
+                                uint32_t length, uint8_t flags)
 {
-    c->in.ring_head += ibshift_ring_lines(length);
+    uint32_t lines = ibshift_ring_lines(length);
+
+    if (lines > 1 && !ring->is_ordered) {
+        uint8_t *end = ring->data + ibshift_ring_end(c->in.ring_head);
+        for (uint32_t i = 1; i < lines; i++) {
+            ibshift_ring_spoil(end - (size_t)i * IBSHIFT_RING_LINE);
+        }
+    }
+    c->in.ring_head += lines;
     c->in.ring_asked |= (flags & IBSHIFT_WIRE_TELL) != 0;
 }
 
 /* Takes the next record if it is there; returns whether it was. */
 static bool take_record(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
+    const struct ibshift_ring *ring = c->in.ring; /* the record may be the word that it is left */
     struct ibshift_wire_words words;
-    const uint8_t *end = next_record(c->in.ring, c->in.ring_head, &words);
+    const uint8_t *end = next_record(ring, c->in.ring_head, &words);
     struct ibshift_wire head;
 
     if (end == NULL) {
@@ -49,7 +60,7 @@ static bool take_record(struct ibshift_net_verbs *nv, struct ibshift_connection 
     }
     memcpy(&head, &words, sizeof(head));
     (void)ibshift_nv_arrive(nv, c, &head, end - head.length, NULL);
-    record_taken(c, head.length, head.flags);
+    record_taken(c, ring, head.length, head.flags);
     return c->status == 0;
 }
 
@@ -471,8 +482,9 @@ static inline void limits_came(struct ibshift_connection *c, uint16_t slots, uin
 bool ibshift_nv_try_record(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                            const struct ibshift_net_message *m)
 {
+    const struct ibshift_ring *ring = c->in.ring;
     struct ibshift_wire_words head;
-    const uint8_t *end = next_record(c->in.ring, c->in.ring_head, &head);
+    const uint8_t *end = next_record(ring, c->in.ring_head, &head);
     uint8_t flags;
 
     if (end == NULL || head.of[0] != ibshift_wire_word(&m->key) ||
@@ -488,8 +500,8 @@ bool ibshift_nv_try_record(struct ibshift_net_verbs *nv, struct ibshift_connecti
     limits_came(c, (uint16_t)head.of[2], (uint16_t)(head.of[2] >> 16),
                 (uint16_t)(head.of[2] >> 32));
     c->in.recent++;
-    record_taken(c, (uint32_t)m->length, flags);
-    if (c->in.ring_asked || c->in.ring->is_closing) {
+    record_taken(c, ring, (uint32_t)m->length, flags);
+    if (c->in.ring_asked || ring->is_closing) {
         ibshift_nv_ring_settle(nv, c);
     }
     return true;
