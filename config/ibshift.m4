@@ -72,6 +72,17 @@ AC_DEFUN([_IBSHIFT_FIND_OMPI], [
     MPI_LIBS=`"$MPICC" --showme:link`
     # Open MPI's headers are not ours to warn about. The stand-in comes last: a full tree wins.
     coll_ibshift_CPPFLAGS="-isystem $ompi_include `"$MPICC" --showme:compile | sed 's/-I */-isystem /g'` -idirafter `cd "$srcdir" && pwd`/config/stand-in"
+    # Packages leave some of them out: Debian 13's libopenmpi-dev 5.0.7 has none of opal/mca/threads.
+    AC_MSG_CHECKING([whether they are complete])
+    ibshift_saved_CPPFLAGS=$CPPFLAGS
+    CPPFLAGS="$CPPFLAGS $coll_ibshift_CPPFLAGS"
+    AC_PREPROC_IFELSE([AC_LANG_SOURCE([[#include "ompi_config.h"
+#include "ompi/mca/coll/coll.h"
+#include "ompi/communicator/communicator.h"]])],
+                      [AC_MSG_RESULT([yes])],
+                      [AC_MSG_RESULT([no])
+                       AC_MSG_ERROR([the internal headers of Open MPI $OMPI_VERSION in $ompi_include lack some that they include themselves (config.log names it). Take an Open MPI of your own, configured with --with-devel-headers, or put ompi/mca/coll/ibshift into its source tree (docs/install.md); --without-ompi builds the tools alone])])
+    CPPFLAGS=$ibshift_saved_CPPFLAGS
     coll_ibshift_LDFLAGS="`"$MPICC" --showme:libdirs | sed 's/@<:@^ @:>@* */-L&/g'`"
     coll_ibshift_LIBS="-lmpi -lopen-pal"
     AS_CASE([$with_component_dir],
