@@ -12,7 +12,7 @@
 #include "proof/check.h"
 #include "plan/order.h"
 
-enum { SEATS_MAX = 96, RANKS_MAX = 48 };
+enum { SLOTS_MAX = 96, RANKS_MAX = 48 };
 
 static uint64_t seed;
 
@@ -36,24 +36,24 @@ static void prove(const char *name, const struct ibshift_plan *plan, uint32_t wi
 }
 
 /* Seats at random: some nodes are full, some lack ranks, some are place keepers. */
-static uint32_t random_order(uint32_t places, uint32_t slots, uint32_t *rank_at, uint32_t *seat_of)
+static uint32_t random_order(uint32_t places, uint32_t slots, uint32_t *rank_at, uint32_t *slot_of)
 {
-    uint32_t seats = places * slots, ranks = 0;
+    uint32_t all = places * slots, ranks = 0;
 
-    for (uint32_t seat = 0; seat < seats; seat++) {
+    for (uint32_t slot = 0; slot < all; slot++) {
         bool used = pick(4) > 0 && ranks < RANKS_MAX;
 
-        rank_at[seat] = used ? ranks++ : IBSHIFT_NO_RANK;
+        rank_at[slot] = used ? ranks++ : IBSHIFT_NO_RANK;
     }
-    for (uint32_t i = seats - 1; i > 0; i--) {
+    for (uint32_t i = all - 1; i > 0; i--) {
         uint32_t j = pick(i + 1), other = rank_at[j];
 
         rank_at[j] = rank_at[i];
         rank_at[i] = other;
     }
-    for (uint32_t seat = 0; seat < seats; seat++) {
-        if (rank_at[seat] != IBSHIFT_NO_RANK) {
-            seat_of[rank_at[seat]] = seat;
+    for (uint32_t slot = 0; slot < all; slot++) {
+        if (rank_at[slot] != IBSHIFT_NO_RANK) {
+            slot_of[rank_at[slot]] = slot;
         }
     }
     return ranks;
@@ -61,17 +61,17 @@ static uint32_t random_order(uint32_t places, uint32_t slots, uint32_t *rank_at,
 
 static void shifts_over_any_order(void **state)
 {
-    uint32_t rank_at[SEATS_MAX], seat_of[SEATS_MAX];
+    uint32_t rank_at[SLOTS_MAX], slot_of[SLOTS_MAX];
     char why[160];
 
     (void)state;
     for (seed = 1; seed < 60; seed++) {
         uint64_t start = seed;
-        uint32_t slots = 1 + pick(4), places = 2 + pick(SEATS_MAX / 4 - 2);
+        uint32_t slots = 1 + pick(4), places = 2 + pick(SLOTS_MAX / 4 - 2);
         double share = (1 + pick(99)) / 100.0;
         struct ibshift_order order = {places, slots, ibshift_order_step(places, share), rank_at,
-                                      seat_of};
-        struct ibshift_plan plan = {.ranks = random_order(places, slots, rank_at, seat_of),
+                                      slot_of};
+        struct ibshift_plan plan = {.ranks = random_order(places, slots, rank_at, slot_of),
                                     .order = &order};
 
         if (plan.ranks > 0) {
@@ -88,8 +88,8 @@ static void shifts_over_any_order(void **state)
 /* The example of order.h, stage by stage. */
 static void shift_follows_the_order(void **state)
 {
-    const uint32_t rank_at[] = {4, 1, 0, IBSHIFT_NO_RANK, 2, 3}, seat_of[] = {2, 1, 4, 5, 0};
-    const struct ibshift_order order = {3, 2, 1, rank_at, seat_of};
+    uint32_t rank_at[] = {4, 1, 0, IBSHIFT_NO_RANK, 2, 3}, slot_of[] = {2, 1, 4, 5, 0};
+    const struct ibshift_order order = {3, 2, 1, rank_at, slot_of};
     const struct ibshift_plan plan = {.ranks = 5, .order = &order};
     const struct ibshift_alg *alg = ibshift_alg_find(IBSHIFT_ALLTOALL, "shift");
     /* rank 4, place 0 slot 0: the first slots of places 1 and 2, then the second ones of all */

@@ -191,9 +191,9 @@ static void a_leader_gathers_within_bounds(void **state)
 
 static void an_order_is_followed(void **state)
 {
-    static const uint32_t ranks[] = {2, 0, 3, 1}, seats[] = {1, 3, 0, 2};
+    static uint32_t ranks[] = {2, 0, 3, 1}, slots[] = {1, 3, 0, 2};
     static const struct ibshift_order order = {
-        .places = 4, .slots = 1, .step = 1, .rank_at = ranks, .seat_of = seats};
+        .places = 4, .slots = 1, .step = 1, .rank_at = ranks, .slot_of = slots};
     struct ibshift_plan plan = {.ranks = 4, .order = &order};
     struct ibshift_question question = ask(IBSHIFT_ALLTOALL, &plan, 8192);
 

@@ -1,4 +1,4 @@
-/* Which way an all-to-all goes: the shift where it is clean, a table where it is not, and why. */
+/* The order of an all-to-all: the shift where it is clean, a table where it is not, and why. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,19 +50,19 @@ static void world_close(struct world *w)
     ibshift_fabric_free(w->f);
 }
 
-static struct ibshift_arrangement arrange(const struct world *w, unsigned ways)
+static struct ibshift_arrangement arrange(const struct world *w, unsigned kinds)
 {
     struct ibshift_arrangement a;
     struct ibshift_error err = {""};
     char why[200];
 
-    if (ibshift_arrange(w->p, w->order, w->count, ways, &a, &err) != 0) {
+    if (ibshift_arrange(w->p, w->order, w->count, kinds, &a, &err) != 0) {
         fail_msg("%s", err.text);
     }
-    if (a.way == IBSHIFT_WAY_TABLE) {
+    if (a.kind == IBSHIFT_ARRANGE_TABLE) {
         assert_int_equal(ibshift_stages_check(&a.schedule.table, w->p->ranks, why, sizeof(why)), 0);
     } else {
-        assert_int_equal(ibshift_order_check(&a.seats.order, w->p->ranks, why, sizeof(why)), 0);
+        assert_int_equal(ibshift_order_check(&a.shift, w->p->ranks, why, sizeof(why)), 0);
     }
     return a;
 }
@@ -71,9 +71,9 @@ static void routing_order_on_a_whole_tree(void **state)
 {
     for (uint32_t per_host = 1; per_host <= 2; per_host++) {
         struct world w = world_open("kary:4,3", 0, per_host, 3);
-        struct ibshift_arrangement a = arrange(&w, IBSHIFT_WAYS_ALL);
+        struct ibshift_arrangement a = arrange(&w, IBSHIFT_ARRANGE_ALL);
 
-        assert_int_equal(a.way, IBSHIFT_WAY_ROUTING);
+        assert_int_equal(a.kind, IBSHIFT_ARRANGE_ROUTING);
         assert_true(a.cost == a.bound);
         assert_true(a.worst == per_host);
         assert_non_null(strstr(a.reason, "routing order"));
@@ -86,13 +86,13 @@ static void routing_order_on_a_whole_tree(void **state)
 static void steps_on_a_torus(void **state)
 {
     struct world w = world_open("torus:8x8,1", 0, 1, 5);
-    struct ibshift_arrangement a = arrange(&w, IBSHIFT_WAYS_ALL);
+    struct ibshift_arrangement a = arrange(&w, IBSHIFT_ARRANGE_ALL);
 
-    assert_int_equal(a.way, IBSHIFT_WAY_STEPS);
-    assert_true(a.seats.order.step > 1);
+    assert_int_equal(a.kind, IBSHIFT_ARRANGE_STEPS);
+    assert_true(a.shift.step > 1);
     assert_true(a.cost <= 1.15 * a.bound);
-    assert_true(a.cost < a.tried[IBSHIFT_WAY_TABLE]);
-    assert_true(2 * a.cost < a.tried[IBSHIFT_WAY_ROUTING]);
+    assert_true(a.cost < a.tried[IBSHIFT_ARRANGE_TABLE]);
+    assert_true(2 * a.cost < a.tried[IBSHIFT_ARRANGE_ROUTING]);
     assert_non_null(strstr(a.reason, "stages at once"));
     ibshift_arrangement_free(&a);
     world_close(&w);
@@ -101,23 +101,24 @@ static void steps_on_a_torus(void **state)
 static void table_for_a_part_of_it(void **state)
 {
     struct world w = world_open("kary:6,3", 70, 1, 5);
-    struct ibshift_arrangement a = arrange(&w, IBSHIFT_WAYS_ALL & ~(1u << IBSHIFT_WAY_STEPS)),
+    struct ibshift_arrangement a = arrange(&w,
+                                           IBSHIFT_ARRANGE_ALL & ~(1u << IBSHIFT_ARRANGE_STEPS)),
                                shift;
 
-    shift = arrange(&w, 1u << IBSHIFT_WAY_ROUTING);
-    assert_int_equal(a.way, IBSHIFT_WAY_TABLE);
+    shift = arrange(&w, 1u << IBSHIFT_ARRANGE_ROUTING);
+    assert_int_equal(a.kind, IBSHIFT_ARRANGE_TABLE);
     assert_true(a.worst == 1);
     assert_true(a.cost <= 1.03 * a.bound);
     assert_true(shift.cost > 1.3 * a.cost);
-    assert_true(a.tried[IBSHIFT_WAY_ROUTING] == shift.cost);
+    assert_true(a.tried[IBSHIFT_ARRANGE_ROUTING] == shift.cost);
     ibshift_arrangement_free(&a);
     ibshift_arrangement_free(&shift);
     world_close(&w);
 }
 
-static double cost_of(const struct world *w, enum ibshift_way way)
+static double cost_of(const struct world *w, enum ibshift_arrange_kind kind)
 {
-    struct ibshift_arrangement a = arrange(w, 1u << way);
+    struct ibshift_arrangement a = arrange(w, 1u << kind);
     double cost = a.cost;
 
     ibshift_arrangement_free(&a);
@@ -128,37 +129,39 @@ static double cost_of(const struct world *w, enum ibshift_way way)
 static void the_first_order_is_the_cheaper_of_two(void **state)
 {
     static const char *const texts[] = {"kary:4,3", "kary:3,3/minhop", "torus:4x4,1"};
-    int taken[IBSHIFT_WAYS] = {0};
+    int taken[IBSHIFT_ARRANGE_KINDS] = {0};
 
     for (uint64_t seed = 1; seed <= 60; seed++) {
         struct world w = world_open(texts[seed % 3], seed < 4 ? 0 : 5 + (uint32_t)seed % 7,
                                     1 + (uint32_t)seed / 4 % 2, seed);
-        double rank = cost_of(&w, IBSHIFT_WAY_RANK), routing = cost_of(&w, IBSHIFT_WAY_ROUTING);
-        struct ibshift_seats seats, wanted;
+        double rank = cost_of(&w, IBSHIFT_ARRANGE_RANK),
+               routing = cost_of(&w, IBSHIFT_ARRANGE_ROUTING);
+        struct ibshift_order shift, wanted;
         struct ibshift_error err = {""};
-        enum ibshift_way way;
+        enum ibshift_arrange_kind kind;
 
-        assert_int_equal(ibshift_arrange_first(w.p, w.order, w.count, &seats, &way, &err), 0);
-        assert_int_equal(way, rank < routing * (1 - 1e-6) ? IBSHIFT_WAY_RANK : IBSHIFT_WAY_ROUTING);
-        assert_int_equal(way == IBSHIFT_WAY_RANK
-                             ? ibshift_seats_by_rank(w.p, &wanted, &err)
-                             : ibshift_seats_along(w.p, w.order, w.count, false, &wanted, &err),
+        assert_int_equal(ibshift_arrange_first(w.p, w.order, w.count, &shift, &kind, &err), 0);
+        assert_int_equal(kind, rank < routing * (1 - 1e-6) ? IBSHIFT_ARRANGE_RANK
+                                                           : IBSHIFT_ARRANGE_ROUTING);
+        assert_int_equal(kind == IBSHIFT_ARRANGE_RANK
+                             ? ibshift_placement_by_rank(w.p, &wanted, &err)
+                             : ibshift_placement_along(w.p, w.order, w.count, false, &wanted, &err),
                          0);
-        assert_memory_equal(seats.seat_of, wanted.seat_of, w.p->ranks * sizeof(*seats.seat_of));
-        taken[way]++;
-        ibshift_seats_free(&seats);
-        ibshift_seats_free(&wanted);
+        assert_memory_equal(shift.slot_of, wanted.slot_of, w.p->ranks * sizeof(*shift.slot_of));
+        taken[kind]++;
+        ibshift_order_free(&shift);
+        ibshift_order_free(&wanted);
         world_close(&w);
     }
-    print_message("routing order %d times, rank order %d times\n", taken[IBSHIFT_WAY_ROUTING],
-                  taken[IBSHIFT_WAY_RANK]);
-    assert_true(taken[IBSHIFT_WAY_ROUTING] > 5 && taken[IBSHIFT_WAY_RANK] > 0);
+    print_message("routing order %d times, rank order %d times\n", taken[IBSHIFT_ARRANGE_ROUTING],
+                  taken[IBSHIFT_ARRANGE_RANK]);
+    assert_true(taken[IBSHIFT_ARRANGE_ROUTING] > 5 && taken[IBSHIFT_ARRANGE_RANK] > 0);
 }
 
 static void place_keepers_keep_a_shift_clean(void **state)
 {
     struct world w = world_open("kary:6,3", 200, 1, 5);
-    struct ibshift_arrangement a = arrange(&w, 1u << IBSHIFT_WAY_KEEPERS);
+    struct ibshift_arrangement a = arrange(&w, 1u << IBSHIFT_ARRANGE_KEEPERS);
 
     assert_true(a.worst == 1);
     assert_int_equal(a.stages, 215);
@@ -169,7 +172,7 @@ static void place_keepers_keep_a_shift_clean(void **state)
 static void the_routing_is_named_as_the_limit(void **state)
 {
     struct world w = world_open("torus:4x4,4", 0, 1, 1);
-    struct ibshift_arrangement a = arrange(&w, IBSHIFT_WAYS_ALL);
+    struct ibshift_arrangement a = arrange(&w, IBSHIFT_ARRANGE_ALL);
 
     assert_true(a.share < 0.9);
     assert_non_null(strstr(a.reason, "The routing limits an all-to-all to 1/"));
@@ -182,8 +185,8 @@ static void the_routing_is_named_as_the_limit(void **state)
 static void same_every_time(void **state)
 {
     struct world w = world_open("kary:6,3", 90, 2, 8);
-    struct ibshift_arrangement a = arrange(&w, 1u << IBSHIFT_WAY_TABLE),
-                               b = arrange(&w, 1u << IBSHIFT_WAY_TABLE);
+    struct ibshift_arrangement a = arrange(&w, 1u << IBSHIFT_ARRANGE_TABLE),
+                               b = arrange(&w, 1u << IBSHIFT_ARRANGE_TABLE);
     size_t cells = (size_t)w.p->ranks * a.schedule.table.stages;
 
     assert_int_equal(a.schedule.table.stages, b.schedule.table.stages);
@@ -196,10 +199,10 @@ static void same_every_time(void **state)
 static void a_host_missing_in_the_order_is_named(void **state)
 {
     struct world w = world_open("kary:4,2", 0, 1, 1);
-    struct ibshift_seats seats;
+    struct ibshift_order shift;
     struct ibshift_error err;
 
-    assert_true(ibshift_seats_along(w.p, w.order, w.count - 1, false, &seats, &err) < 0);
+    assert_true(ibshift_placement_along(w.p, w.order, w.count - 1, false, &shift, &err) < 0);
     assert_non_null(strstr(err.text, ibshift_host_name(w.f, w.order[w.count - 1])));
     world_close(&w);
 }
@@ -210,14 +213,14 @@ static void plan_of_the_shift_agrees(void **state)
     const struct ibshift_alg *alg = ibshift_alg_find(IBSHIFT_ALLTOALL, "shift");
     struct world w = world_open("kary:4,3", 50, 1, 2);
     struct ibshift_plan plan = {.ranks = 50, .radix = 1, .segments = 1};
-    struct ibshift_seats seats;
+    struct ibshift_order shift;
     struct ibshift_stage_source source;
     struct ibshift_plan_flows flows;
     struct ibshift_contention a, b;
     struct ibshift_error err;
 
-    assert_int_equal(ibshift_seats_by_rank(w.p, &seats, &err), 0);
-    source = ibshift_source_shift(&seats.order, 50, w.p->member_of);
+    assert_int_equal(ibshift_placement_by_rank(w.p, &shift, &err), 0);
+    source = ibshift_source_shift(&shift, 50, w.p->member_of);
     assert_int_equal(ibshift_contend(w.p->paths, &source, 1, 1, &a), 0);
     assert_int_equal(ibshift_plan_flows_open(alg, &plan, w.p->member_of, &flows), 0);
     assert_int_equal(ibshift_contend(w.p->paths, &flows.source, 1, 2, &b), 0);
@@ -227,7 +230,7 @@ static void plan_of_the_shift_agrees(void **state)
     ibshift_contention_free(&a);
     ibshift_contention_free(&b);
     ibshift_plan_flows_close(&flows);
-    ibshift_seats_free(&seats);
+    ibshift_order_free(&shift);
     world_close(&w);
 }
 

@@ -217,14 +217,14 @@ static void bound_agrees_with_the_stages(void **state)
 static void several_ranks_a_host(void **state)
 {
     struct job j = job_open("kary:4,2", 0, 0, 0);
-    uint32_t ranks = 2 * j.count, rank_at[64], seat_of[64], member_of[64], link;
-    struct ibshift_order order = {j.count, 2, 1, rank_at, seat_of};
+    uint32_t ranks = 2 * j.count, rank_at[64], slot_of[64], member_of[64], link;
+    struct ibshift_order order = {j.count, 2, 1, rank_at, slot_of};
     struct ibshift_stage_source source = ibshift_source_shift(&order, ranks, member_of);
     struct ibshift_contention c = {0};
     double bound;
 
     for (uint32_t r = 0; r < ranks; r++) {
-        rank_at[r] = seat_of[r] = r;
+        rank_at[r] = slot_of[r] = r;
         member_of[r] = r / 2;
     }
     assert_int_equal(ibshift_contend(j.paths, &source, 1, 1, &c), 0);

@@ -41,13 +41,12 @@ struct ibshift_choices {
 
 /*
  * The ranks in routing order, those of one host together: the rank map of rings and trees. The
- * plan counts places along the line, emit() never sees the communicator's ranks.
+ * plan counts places of the order, emit() never sees the communicator's ranks.
  */
-struct ibshift_line {
-    uint32_t *rank_at;  /* place -> rank */
-    uint32_t *place_of; /* rank -> place */
-    uint32_t *peers;    /* place -> peer of the net */
-    int *ones;          /* blocks of one unit each, at the places' ranks */
+struct ibshift_rank_map {
+    struct ibshift_order order; /* of as many places as ranks */
+    uint32_t *peers;            /* place -> peer of the net */
+    int *ones;                  /* blocks of one unit each, at the places' ranks */
 };
 
 enum ibshift_order_state {
@@ -59,9 +58,9 @@ enum ibshift_order_state {
 
 struct ibshift_comm_order {
     enum ibshift_order_state state;
-    struct ibshift_seats located;
-    enum ibshift_way way;     /* of an all-to-all with an order, or stages */
-    struct ibshift_line line; /* rank_at NULL: none */
+    struct ibshift_order located;
+    enum ibshift_arrange_kind kind; /* of an all-to-all with an order, or stages */
+    struct ibshift_rank_map map;    /* no places: none */
     struct ibshift_settled *settled;
     uint64_t moved;                    /* bytes that a rank has sent each other one */
     const struct ibshift_order *order; /* of all-to-alls, now; NULL: rank order */

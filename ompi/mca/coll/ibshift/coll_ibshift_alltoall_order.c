@@ -15,7 +15,7 @@
 #define INTEGERS MPI_INT
 
 /*
- * The search for a way takes about half a microsecond a pair of ranks. It is begun when a
+ * The search takes about half a microsecond a pair of ranks. It is begun when a
  * communicator's all-to-alls have taken as long: at 10 GB/s, after so many bytes from each rank to
  * each, a rank.
  */
@@ -24,20 +24,20 @@ enum { SEARCH_BYTES = 5000, UNKNOWN_BYTES = 8192 };
 enum { KEPT = 8 }; /* settled sets without a communicator */
 
 /* What rank 0 tells the others. */
-enum { TOLD_RC, TOLD_KNOWN, TOLD_WAY, TOLD_STEP, TOLD_STAGES, TOLD_PARTS, TOLD_SIZE };
+enum { TOLD_RC, TOLD_KNOWN, TOLD_KIND, TOLD_STEP, TOLD_STAGES, TOLD_PARTS, TOLD_SIZE };
 /* What a rank has of a set of processes; the least of all counts. */
 enum { NO_MEMORY, NEW, KNOWN };
 /* Parts of a rank's row of a table. */
 enum { PART_TO, PART_FROM, PART_LID_OFFSETS };
 
-/* The way that the all-to-alls of a set of processes go. Shared by the communicators of the same
+/* The order of the all-to-alls of a set of processes. Shared by the communicators of the same
  * processes; read-only. */
 struct ibshift_settled {
     unsigned users; /* under the lock */
     uint32_t size;
     uint32_t *peers;            /* in the order of their ranks: what it is for */
-    struct ibshift_seats seats; /* of a shift */
-    enum ibshift_way way;
+    struct ibshift_order shift; /* unless it is a table */
+    enum ibshift_arrange_kind kind;
     uint32_t *row; /* of this rank in a table: to, from, and LIDs where there are several */
     struct ibshift_stages table;
     const struct ibshift_order *order;   /* NULL: stages */
@@ -80,74 +80,70 @@ static struct ibshift_placement *place_ranks(const mca_coll_ibshift_module_t *mo
     return placement;
 }
 
-static int seat_ranks(const struct ibshift_placement *placement, enum ibshift_way way,
-                      struct ibshift_seats *seats, struct ibshift_error *err)
+static int place_along(const struct ibshift_placement *placement, enum ibshift_arrange_kind kind,
+                       struct ibshift_order *shift, struct ibshift_error *err)
 {
     const struct ibshift_fabric_file *file = &ibshift_fabric_file;
 
-    return IBSHIFT_WAY_RANK == way ? ibshift_seats_by_rank(placement, seats, err)
-                                   : ibshift_seats_along(placement, file->order, file->order_count,
-                                                         IBSHIFT_WAY_KEEPERS == way, seats, err);
+    return IBSHIFT_ARRANGE_RANK == kind
+               ? ibshift_placement_by_rank(placement, shift, err)
+               : ibshift_placement_along(placement, file->order, file->order_count,
+                                         IBSHIFT_ARRANGE_KEEPERS == kind, shift, err);
 }
 
-static void free_line(struct ibshift_line *line)
+static void free_map(struct ibshift_rank_map *map)
 {
-    free(line->rank_at);
-    free(line->place_of);
-    free(line->peers);
-    free(line->ones);
-    *line = (struct ibshift_line){NULL};
+    ibshift_order_free(&map->order);
+    free(map->peers);
+    free(map->ones);
+    *map = (struct ibshift_rank_map){.peers = NULL};
 }
 
 /* Rank order is for all-to-alls alone: rings and trees go along the routing order anyway. */
-static int draw_line(const mca_coll_ibshift_module_t *module,
-                     const struct ibshift_placement *placement, struct ibshift_line *line)
+static int make_map(const mca_coll_ibshift_module_t *module,
+                    const struct ibshift_placement *placement, struct ibshift_rank_map *map)
 {
-    size_t size = module->size;
-    uint32_t place = 0;
-    struct ibshift_seats seats;
+    uint32_t size = (uint32_t)module->size, place = 0;
+    struct ibshift_order shift;
     struct ibshift_error err;
-    const struct ibshift_order *order = &seats.order;
-    int rc = seat_ranks(placement, IBSHIFT_WAY_ROUTING, &seats, &err);
+    int rc = place_along(placement, IBSHIFT_ARRANGE_ROUTING, &shift, &err);
 
     if (0 != rc) {
         return rc;
     }
 
-    *line = (struct ibshift_line){.rank_at = malloc(size * sizeof(*line->rank_at)),
-                                  .place_of = malloc(size * sizeof(*line->place_of)),
-                                  .peers = malloc(size * sizeof(*line->peers)),
-                                  .ones = malloc(size * sizeof(*line->ones))};
-    if (NULL == line->rank_at || NULL == line->place_of || NULL == line->peers ||
-        NULL == line->ones) {
-        free_line(line);
-        ibshift_seats_free(&seats);
+    *map = (struct ibshift_rank_map){.peers = malloc(size * sizeof(*map->peers)),
+                                     .ones = malloc(size * sizeof(*map->ones))};
+    rc = ibshift_order_open(&map->order, size, 1, size);
+    if (0 != rc || NULL == map->peers || NULL == map->ones) {
+        free_map(map);
+        ibshift_order_free(&shift);
         return -ENOMEM;
     }
-    for (uint32_t seat = 0; seat < order->places * order->slots; seat++) {
-        uint32_t rank = order->rank_at[seat];
+    for (uint32_t slot = 0; slot < shift.places * shift.slots; slot++) {
+        uint32_t rank = shift.rank_at[slot];
 
         if (IBSHIFT_NO_RANK != rank) {
-            line->rank_at[place] = rank;
-            line->place_of[rank] = place;
-            line->peers[place] = module->peers[rank];
-            line->ones[place++] = 1;
+            map->order.rank_at[place] = rank;
+            map->order.slot_of[rank] = place;
+            map->peers[place] = module->peers[rank];
+            map->ones[place++] = 1;
         }
     }
-    ibshift_seats_free(&seats);
+    ibshift_order_free(&shift);
     return 0;
 }
 
 /* What was asked for is taken; otherwise the better one of two that cost no search. */
-static int seat_first(struct ibshift_placement *placement, struct ibshift_seats *seats,
-                      enum ibshift_way *way, struct ibshift_error *err)
+static int place_first(struct ibshift_placement *placement, struct ibshift_order *shift,
+                       enum ibshift_arrange_kind *kind, struct ibshift_error *err)
 {
     const struct ibshift_fabric_file *file = &ibshift_fabric_file;
 
-    *way = IBSHIFT_WAY_ROUTING;
+    *kind = IBSHIFT_ARRANGE_ROUTING;
     return IBSHIFT_ORDER_AUTO == ibshift_fabric_file.wish
-               ? ibshift_arrange_first(placement, file->order, file->order_count, seats, way, err)
-               : seat_ranks(placement, IBSHIFT_WAY_ROUTING, seats, err);
+               ? ibshift_arrange_first(placement, file->order, file->order_count, shift, kind, err)
+               : place_along(placement, IBSHIFT_ARRANGE_ROUTING, shift, err);
 }
 
 /* A file or cluster that does not fit is no error: all ranks find the same, rank order it is. */
@@ -160,10 +156,10 @@ static int locate(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
     struct ibshift_placement *placement = place_ranks(module, why, sizeof(why), &rc);
 
     if (0 == rc) {
-        rc = seat_first(placement, &order->located, &order->way, &err);
+        rc = place_first(placement, &order->located, &order->kind, &err);
     }
     if (0 == rc) {
-        rc = draw_line(module, placement, &order->line);
+        rc = make_map(module, placement, &order->map);
     }
     ibshift_placement_close(placement);
     if (-ENOENT == rc) {
@@ -174,23 +170,23 @@ static int locate(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
         return OMPI_SUCCESS;
     }
     if (0 == rc) {
-        order->order = &order->located.order;
+        order->order = &order->located;
         order->state = IBSHIFT_ORDER_LOCATED;
     } else {
-        ibshift_seats_free(&order->located);
+        ibshift_order_free(&order->located);
     }
     return code_of(rc);
 }
 
-static unsigned ways_wished(void)
+static unsigned kinds_wished(void)
 {
     switch (ibshift_fabric_file.wish) {
     case IBSHIFT_ORDER_SCHEDULE:
-        return 1u << IBSHIFT_WAY_TABLE;
+        return 1u << IBSHIFT_ARRANGE_TABLE;
     case IBSHIFT_ORDER_AUTO:
-        return IBSHIFT_WAYS_ALL;
+        return IBSHIFT_ARRANGE_ALL;
     default:
-        return 1u << IBSHIFT_WAY_ROUTING;
+        return 1u << IBSHIFT_ARRANGE_ROUTING;
     }
 }
 
@@ -214,7 +210,8 @@ static void explain(const struct ompi_communicator_t *comm,
     }
 }
 
-/* Rank 0: the way, and the arrangement if it is a table. What fails leaves the routing order. */
+/* Rank 0: the kind of order, and the arrangement if it is a table. After an error the routing order
+ * stays. */
 static void arrange(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                     struct ibshift_arrangement *a, int *told)
 {
@@ -227,12 +224,13 @@ static void arrange(mca_coll_ibshift_module_t *module, struct ompi_communicator_
     if (0 == rc) {
         rc = ibshift_placement_routes(placement, true, &err);
         if (0 == rc) {
-            rc = ibshift_arrange(placement, file->order, file->order_count, ways_wished(), a, &err);
+            rc =
+                ibshift_arrange(placement, file->order, file->order_count, kinds_wished(), a, &err);
         }
         explain(comm, placement, a, rc, err.text);
     }
-    told[TOLD_WAY] = 0 == rc ? (int)a->way : IBSHIFT_WAY_ROUTING;
-    told[TOLD_STEP] = 0 == rc ? (int)a->seats.order.step : 0;
+    told[TOLD_KIND] = 0 == rc ? (int)a->kind : IBSHIFT_ARRANGE_ROUTING;
+    told[TOLD_STEP] = 0 == rc ? (int)a->shift.step : 0;
     told[TOLD_STAGES] = 0 == rc ? (int)a->schedule.table.stages : 0;
     told[TOLD_PARTS] = NULL != a->schedule.lid_offsets ? PART_LID_OFFSETS + 1 : PART_LID_OFFSETS;
     ibshift_placement_close(placement);
@@ -296,8 +294,8 @@ static int share_table(const mca_coll_ibshift_module_t *module, struct ompi_comm
 }
 
 /* step 0: the order's own. */
-static int take_shift(const mca_coll_ibshift_module_t *module, enum ibshift_way way, uint32_t step,
-                      struct ibshift_settled *settled)
+static int take_shift(const mca_coll_ibshift_module_t *module, enum ibshift_arrange_kind kind,
+                      uint32_t step, struct ibshift_settled *settled)
 {
     struct ibshift_placement *placement;
     struct ibshift_error err;
@@ -306,11 +304,11 @@ static int take_shift(const mca_coll_ibshift_module_t *module, enum ibshift_way 
 
     placement = place_ranks(module, why, sizeof(why), &rc);
     if (0 == rc) {
-        rc = seat_ranks(placement, way, &settled->seats, &err);
+        rc = place_along(placement, kind, &settled->shift, &err);
     }
     if (0 == rc) {
-        settled->seats.order.step = step > 0 ? step : settled->seats.order.step;
-        settled->order = &settled->seats.order;
+        settled->shift.step = step > 0 ? step : settled->shift.step;
+        settled->order = &settled->shift;
     }
     ibshift_placement_close(placement);
     return code_of(rc);
@@ -323,7 +321,7 @@ static int *prepare(mca_coll_ibshift_module_t *module, struct ompi_communicator_
     int *rows = NULL;
 
     arrange(module, comm, a, told);
-    if (IBSHIFT_WAY_TABLE == told[TOLD_WAY]) {
+    if (IBSHIFT_ARRANGE_TABLE == told[TOLD_KIND]) {
         rows = rows_of(a, module->size, (size_t)told[TOLD_PARTS]);
         told[TOLD_RC] = NULL == rows ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
     }
@@ -335,11 +333,11 @@ static int *prepare(mca_coll_ibshift_module_t *module, struct ompi_communicator_
  * one of them has no memory for fails on all. Along trees to and from rank 0, which leave most
  * pairs without a connection: those are still to get their LIDs.
  */
-static int find_way(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm, int mine,
-                    struct ibshift_settled *fresh, bool *is_known)
+static int find_order(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm, int mine,
+                      struct ibshift_settled *fresh, bool *is_known)
 {
-    int told[TOLD_SIZE] = {OMPI_SUCCESS, NEW, IBSHIFT_WAY_ROUTING, 0, 0, PART_LID_OFFSETS};
-    struct ibshift_arrangement a = {.way = IBSHIFT_WAY_ROUTING};
+    int told[TOLD_SIZE] = {OMPI_SUCCESS, NEW, IBSHIFT_ARRANGE_ROUTING, 0, 0, PART_LID_OFFSETS};
+    struct ibshift_arrangement a = {.kind = IBSHIFT_ARRANGE_ROUTING};
     int *rows = NULL, least = NO_MEMORY, rc, other;
 
     rc = comm->c_coll->coll_reduce(&mine, &least, 1, INTEGERS, MPI_MIN, 0, comm,
@@ -358,13 +356,13 @@ static int find_way(mca_coll_ibshift_module_t *module, struct ompi_communicator_
     rc = OMPI_SUCCESS != rc ? rc : OMPI_SUCCESS != other ? other : told[TOLD_RC];
     *is_known = KNOWN == told[TOLD_KNOWN];
     if (NULL != fresh) {
-        fresh->way = (enum ibshift_way)told[TOLD_WAY];
+        fresh->kind = (enum ibshift_arrange_kind)told[TOLD_KIND];
     }
     if (OMPI_SUCCESS == rc && !*is_known) {
-        rc = IBSHIFT_WAY_TABLE == told[TOLD_WAY]
+        rc = IBSHIFT_ARRANGE_TABLE == told[TOLD_KIND]
                  ? share_table(module, comm, rows, told, fresh)
-                 : take_shift(module, (enum ibshift_way)told[TOLD_WAY], (uint32_t)told[TOLD_STEP],
-                              fresh);
+                 : take_shift(module, (enum ibshift_arrange_kind)told[TOLD_KIND],
+                              (uint32_t)told[TOLD_STEP], fresh);
     }
     free(rows);
     ibshift_arrangement_free(&a);
@@ -373,7 +371,7 @@ static int find_way(mca_coll_ibshift_module_t *module, struct ompi_communicator_
 
 static void drop(struct ibshift_settled *settled)
 {
-    ibshift_seats_free(&settled->seats);
+    ibshift_order_free(&settled->shift);
     free(settled->row);
     free(settled->peers);
     free(settled);
@@ -461,7 +459,7 @@ static int settle(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
     struct ibshift_settled *before = find_known(module), *fresh = make(module);
     int mine = NULL == fresh ? NO_MEMORY : NULL == before ? NEW : KNOWN;
     bool is_known;
-    int rc = find_way(module, comm, mine, fresh, &is_known);
+    int rc = find_order(module, comm, mine, fresh, &is_known);
 
     if (OMPI_SUCCESS == rc && !is_known) {
         remember(fresh);
@@ -474,7 +472,7 @@ static int settle(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
     if (OMPI_SUCCESS == rc) {
         order->settled = is_known ? before : fresh;
         order->order = NULL != order->settled->order ? order->settled->order : order->order;
-        order->way = order->settled->way;
+        order->kind = order->settled->kind;
         order->stages = order->settled->stages;
         order->state = IBSHIFT_ORDER_SETTLED;
     }
@@ -530,8 +528,8 @@ int ibshift_comm_order_find(mca_coll_ibshift_module_t *module, struct ompi_commu
 
 void ibshift_comm_order_free(struct ibshift_comm_order *order)
 {
-    ibshift_seats_free(&order->located);
-    free_line(&order->line);
+    ibshift_order_free(&order->located);
+    free_map(&order->map);
     release(order->settled);
 }
 
@@ -545,15 +543,15 @@ const char *ibshift_comm_order_words(const mca_coll_ibshift_module_t *module,
     if (IBSHIFT_ORDER_FILE == ibshift_fabric_file.wish) {
         return "in the order of coll_ibshift_order";
     }
-    return IBSHIFT_WAY_RANK == module->order.way      ? "in rank order"
-           : IBSHIFT_WAY_KEEPERS == module->order.way ? "in routing order with place keepers"
-                                                      : "in routing order";
+    return IBSHIFT_ARRANGE_RANK == module->order.kind      ? "in rank order"
+           : IBSHIFT_ARRANGE_KEEPERS == module->order.kind ? "in routing order with place keepers"
+                                                           : "in routing order";
 }
 
 bool ibshift_comm_order_renames(const mca_coll_ibshift_module_t *module,
                                 const struct ibshift_job *job, const struct ibshift_alg *alg)
 {
-    return NULL != module->order.line.rank_at && may_rename(job) &&
+    return 0 != module->order.map.order.places && may_rename(job) &&
            0 == (alg->flags & IBSHIFT_ALG_NODES) &&
            (IBSHIFT_ALLGATHER != job->collective || 0 != (alg->flags & IBSHIFT_ALG_SINGLE));
 }

@@ -199,11 +199,11 @@ static size_t scratch_bytes(const struct ibshift_side *side)
 }
 
 /* Block i is that of the rank at place i. */
-static void place_blocks(const struct ibshift_line *line, struct ibshift_blocks *blocks)
+static void place_blocks(const struct ibshift_rank_map *map, struct ibshift_blocks *blocks)
 {
     blocks->layout = IBSHIFT_INT_COUNTS;
-    blocks->counts = line->ones;
-    blocks->displs = (const int *)line->rank_at;
+    blocks->counts = map->ones;
+    blocks->displs = (const int *)map->order.rank_at;
 }
 
 static void set_blocks(ibshift_call_t *call)
@@ -213,8 +213,8 @@ static void set_blocks(ibshift_call_t *call)
 
     ibshift_side_blocks(&call->send, pieces, &params->blocks[IBSHIFT_SEND]);
     ibshift_side_blocks(&call->recv, pieces, &params->blocks[IBSHIFT_RECV]);
-    if (NULL != call->line && IBSHIFT_ALLGATHER == params->alg->collective) {
-        place_blocks(call->line, &params->blocks[IBSHIFT_RECV]);
+    if (NULL != call->map && IBSHIFT_ALLGATHER == params->alg->collective) {
+        place_blocks(call->map, &params->blocks[IBSHIFT_RECV]);
     }
 }
 
@@ -288,16 +288,16 @@ static void fill_params(ibshift_call_t *call, mca_coll_ibshift_module_t *module,
     }
 }
 
-/* Ranks become places along the line. */
-static void follow_line(ibshift_call_t *call, const struct ibshift_line *line)
+/* Ranks become places of the order. */
+static void follow_map(ibshift_call_t *call, const struct ibshift_rank_map *map)
 {
     struct ibshift_op_params *params = &call->op.params;
 
-    call->line = line;
-    params->rank = line->place_of[params->rank];
-    params->plan.root = line->place_of[params->plan.root];
-    params->peers = line->peers;
-    params->names = line->rank_at;
+    call->map = map;
+    params->rank = map->order.slot_of[params->rank];
+    params->plan.root = map->order.slot_of[params->plan.root];
+    params->peers = map->peers;
+    params->names = map->order.rank_at;
 }
 
 /* What the algorithm cannot do on the user's memory. */
@@ -341,12 +341,12 @@ int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicato
     }
     call->op.params = (struct ibshift_op_params){0};
     call->module = module;
-    call->line = NULL;
+    call->map = NULL;
     fill_params(call, module, job);
     rc = ibshift_call_choose(module, comm, job, IBSHIFT_BLOCKING == form, &call->op.params);
     if (OMPI_SUCCESS == rc) {
         if (ibshift_comm_order_renames(module, job, call->op.params.alg)) {
-            follow_line(call, &module->order.line);
+            follow_map(call, &module->order.map);
         }
         call->name = job->name;
         call->send = job->send;

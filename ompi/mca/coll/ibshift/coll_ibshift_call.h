@@ -36,7 +36,8 @@ struct ibshift_call_t {
     struct ibshift_op op;
     struct ibshift_side send, recv;
     mca_coll_ibshift_module_t *module;
-    const struct ibshift_line *line; /* the plan's ranks are places along it; NULL: they are not */
+    const struct ibshift_rank_map
+        *map; /* the plan's ranks are places along it; NULL: they are not */
     const char *name;
     struct ibshift_operator reducer; /* op NULL: it does not reduce */
     size_t tmp;                      /* bytes of TMP */

@@ -471,7 +471,7 @@ static void decide_pace(mca_coll_ibshift_module_t *module, const struct ibshift_
         .kib = 0 != kib ? (double)kib : 1024e3 * model->gap_byte,
         .latency = 1e3 * model->latency,
         .ranks = module->size,
-        .on_host = module->order.located.order.slots,
+        .on_host = module->order.located.slots,
         .all_hosts = all_hosts(module),
         .ring = ibshift_fabric_file.ring,
         .window = params->window,

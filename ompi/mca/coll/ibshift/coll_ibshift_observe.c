@@ -38,8 +38,8 @@ static void put_rank(uint32_t rank, const char *before)
 static void put_order(const struct ibshift_order *order)
 {
     fputs(" --order ", out);
-    for (uint32_t seat = 0; seat < order->places * order->slots; seat++) {
-        put_rank(order->rank_at[seat], 0 == seat ? "" : ",");
+    for (uint32_t slot = 0; slot < order->places * order->slots; slot++) {
+        put_rank(order->rank_at[slot], 0 == slot ? "" : ",");
     }
     fprintf(out, " --slots %u --step %u", order->slots, order->step);
 }

@@ -87,7 +87,7 @@ static void make_key(const mca_coll_ibshift_module_t *module, const struct ibshi
 {
     const struct ibshift_plan *plan = &params->plan;
     bool renames =
-        NULL != module->order.line.rank_at && ibshift_comm_order_renames(module, job, params->alg);
+        0 != module->order.map.order.places && ibshift_comm_order_renames(module, job, params->alg);
 
     key->words[0] = (uintptr_t)params->alg;
     key->words[1] = (uint64_t)plan->radix << 32 | plan->segments;

@@ -73,21 +73,21 @@ static int job_node(void *context, const char *name)
 
 static int price_by_rank(const struct ibshift_placement *placement, struct row *row)
 {
-    struct ibshift_seats seats = {.rank_at = NULL};
+    struct ibshift_order shift = {.rank_at = NULL};
     struct ibshift_contention result = {.stages = 0};
     struct ibshift_stage_source source;
     struct ibshift_error err;
-    int rc = ibshift_seats_by_rank(placement, &seats, &err);
+    int rc = ibshift_placement_by_rank(placement, &shift, &err);
 
     if (rc == 0) {
-        source = ibshift_source_shift(&seats.order, placement->ranks, placement->member_of);
+        source = ibshift_source_shift(&shift, placement->ranks, placement->member_of);
         rc = ibshift_contend(placement->paths, &source, 1, 1, &result);
     }
     if (rc == 0) {
         row->rank = result.bound > 0 ? result.sum / result.bound : 1;
         ibshift_contention_free(&result);
     }
-    ibshift_seats_free(&seats);
+    ibshift_order_free(&shift);
     return rc;
 }
 
@@ -96,16 +96,16 @@ static int price(struct audit *a, struct row *row)
     struct ibshift_placement *placement = NULL;
     struct ibshift_arrangement found = {.cost = 0};
     /* Stage after stage, as rank order is priced beside it. */
-    unsigned ways = IBSHIFT_WAYS_ALL & ~(1u << IBSHIFT_WAY_STEPS);
+    unsigned kinds = IBSHIFT_ARRANGE_ALL & ~(1u << IBSHIFT_ARRANGE_STEPS);
     int rc = ibshift_placement_open(a->fabric, a->hosts, row->hosts, &placement, &a->err);
 
     if (row->hosts > TABLE_HOSTS) {
-        ways &= ~(1u << IBSHIFT_WAY_TABLE);
+        kinds &= ~(1u << IBSHIFT_ARRANGE_TABLE);
     }
     rc = rc == 0 ? ibshift_placement_routes(placement, true, &a->err) : rc;
     rc = rc == 0 ? price_by_rank(placement, row) : rc;
     if (rc == 0) {
-        rc = ibshift_arrange(placement, a->order, a->order_count, ways, &found, &a->err);
+        rc = ibshift_arrange(placement, a->order, a->order_count, kinds, &found, &a->err);
     }
     if (rc == 0) {
         row->best = found.bound > 0 ? found.cost / found.bound : 1;

@@ -18,7 +18,7 @@ struct contend {
     bool schedule, json;
     const char *title; /* of what is counted */
     struct ibshift_arrangement table;
-    struct ibshift_seats seats;
+    struct ibshift_order shift;
     struct ibshift_plan_flows flows;
     uint32_t *renamed; /* plan's rank -> member */
     struct ibshift_contention result;
@@ -29,20 +29,20 @@ static int fail(const struct contend *c, const struct ibshift_error *err)
     return fabric_args_fail(&c->args, err);
 }
 
-static int make_seats(struct contend *c)
+static int make_shift(struct contend *c)
 {
-    return fabric_job_seats(&c->args, &c->job, c->order, &c->seats, &c->title);
+    return fabric_job_shift(&c->args, &c->job, c->order, &c->shift, &c->title);
 }
 
 static int make_table(struct contend *c)
 {
     struct ibshift_error err;
 
-    if (ibshift_arrange(c->job.placement, c->job.order, c->job.order_count, 1u << IBSHIFT_WAY_TABLE,
-                        &c->table, &err) != 0) {
+    if (ibshift_arrange(c->job.placement, c->job.order, c->job.order_count,
+                        1u << IBSHIFT_ARRANGE_TABLE, &c->table, &err) != 0) {
         return fail(c, &err);
     }
-    c->title = ibshift_way_name(c->table.way);
+    c->title = ibshift_arrange_name(c->table.kind);
     return CLI_OK;
 }
 
@@ -51,12 +51,12 @@ static int make_plan(struct contend *c)
 {
     const struct ibshift_alg *alg = NULL;
     struct ibshift_plan plan;
-    int rc, status = make_seats(c);
+    int rc, status = make_shift(c);
 
     if (status != CLI_OK) {
         return status;
     }
-    c->renamed = fabric_job_members(&c->job, &c->seats);
+    c->renamed = fabric_job_members(&c->job, &c->shift);
     if (c->renamed == NULL) {
         return cli_error(c->args.command, "no memory");
     }
@@ -75,14 +75,14 @@ static int count_flows(struct contend *c)
 {
     const struct ibshift_placement *p = c->job.placement;
     struct ibshift_stage_source source;
-    int status = c->plan != NULL ? make_plan(c) : c->schedule ? make_table(c) : make_seats(c);
+    int status = c->plan != NULL ? make_plan(c) : c->schedule ? make_table(c) : make_shift(c);
 
     if (status != CLI_OK) {
         return status;
     }
     source = c->plan != NULL ? c->flows.source
              : c->schedule   ? ibshift_arrangement_source(p, &c->table)
-                             : ibshift_source_shift(&c->seats.order, p->ranks, p->member_of);
+                             : ibshift_source_shift(&c->shift, p->ranks, p->member_of);
     if (ibshift_contend(p->paths, &source, 1, 0, &c->result) != 0) {
         return cli_error(c->args.command, "no memory");
     }
@@ -210,7 +210,7 @@ static int run_contend(struct contend *c)
     }
     ibshift_contention_free(&c->result);
     ibshift_plan_flows_close(&c->flows);
-    ibshift_seats_free(&c->seats);
+    ibshift_order_free(&c->shift);
     ibshift_arrangement_free(&c->table);
     free(c->renamed);
     fabric_job_close(&c->job);
@@ -253,35 +253,36 @@ static void print_found(const struct schedule *s)
     const struct ibshift_arrangement *a = &s->found;
 
     printf("%u ranks on %u hosts: %s\n%s\n\n", s->job.placement->ranks,
-           s->job.placement->paths->hosts, ibshift_way_name(a->way), a->reason);
+           s->job.placement->paths->hosts, ibshift_arrange_name(a->kind), a->reason);
     printf("stages %u, worst %.4g, sum %.6g, bound %.6g\n", a->stages, a->worst, a->cost, a->bound);
-    for (int way = 0; way < IBSHIFT_WAYS; way++) {
-        if (a->tried[way] > 0 && a->bound > 0) {
-            printf("%8.3f of the bound: %s\n", a->tried[way] / a->bound,
-                   ibshift_way_name((enum ibshift_way)way));
+    for (int kind = 0; kind < IBSHIFT_ARRANGE_KINDS; kind++) {
+        if (a->tried[kind] > 0 && a->bound > 0) {
+            printf("%8.3f of the bound: %s\n", a->tried[kind] / a->bound,
+                   ibshift_arrange_name((enum ibshift_arrange_kind)kind));
         }
     }
 }
 
 static void print_found_json(const struct schedule *s)
 {
-    static const char *const keys[IBSHIFT_WAYS] = {"rank", "routing", "keepers", "steps", "table"};
+    static const char *const keys[IBSHIFT_ARRANGE_KINDS] = {"rank", "routing", "keepers", "steps",
+                                                            "table"};
     const struct ibshift_arrangement *a = &s->found;
     struct json j;
 
     json_begin(&j, stdout);
     json_value(&j, "hosts", "%u", s->job.placement->paths->hosts);
     json_value(&j, "ranks", "%u", s->job.placement->ranks);
-    json_text(&j, "way", keys[a->way]);
+    json_text(&j, "way", keys[a->kind]);
     json_value(&j, "stages", "%u", a->stages);
     json_value(&j, "worst", "%.6g", a->worst);
     json_value(&j, "sum", "%.9g", a->cost);
     json_value(&j, "bound", "%.9g", a->bound);
     json_value(&j, "share", "%.6g", a->share);
     json_open(&j, "tried", '{');
-    for (int way = 0; way < IBSHIFT_WAYS; way++) {
-        if (a->tried[way] > 0) {
-            json_value(&j, keys[way], "%.9g", a->tried[way]);
+    for (int kind = 0; kind < IBSHIFT_ARRANGE_KINDS; kind++) {
+        if (a->tried[kind] > 0) {
+            json_value(&j, keys[kind], "%.9g", a->tried[kind]);
         }
     }
     json_close(&j, '}');
@@ -304,18 +305,18 @@ static void write_found(const struct schedule *s, const struct fabric_names *nam
 {
     const struct ibshift_placement *p = s->job.placement;
     const struct ibshift_fabric *f = s->job.fabric;
-    const struct ibshift_order *o = &s->found.seats.order;
+    const struct ibshift_order *o = &s->found.shift;
     const struct ibshift_stages *t = &s->found.schedule.table;
     char name[FABRIC_NAME_SIZE];
 
-    for (uint32_t r = 0; s->found.way == IBSHIFT_WAY_TABLE && r < t->rows; r++) {
+    for (uint32_t r = 0; s->found.kind == IBSHIFT_ARRANGE_TABLE && r < t->rows; r++) {
         fprintf(out, "%u:", r);
         for (uint32_t stage = 0; stage < t->stages; stage++) {
             write_rank(out, t->to[(size_t)r * t->stages + stage]);
         }
         fputc('\n', out);
     }
-    for (uint32_t place = 0; s->found.way != IBSHIFT_WAY_TABLE && place < o->places; place++) {
+    for (uint32_t place = 0; s->found.kind != IBSHIFT_ARRANGE_TABLE && place < o->places; place++) {
         uint32_t rank = o->rank_at[(size_t)place * o->slots], host;
 
         if (rank == IBSHIFT_NO_RANK) {
@@ -323,7 +324,7 @@ static void write_found(const struct schedule *s, const struct fabric_names *nam
             continue;
         }
         host = p->paths->host[p->member_of[rank]];
-        if (place == 0 || s->found.way != IBSHIFT_WAY_RANK ||
+        if (place == 0 || s->found.kind != IBSHIFT_ARRANGE_RANK ||
             p->member_of[rank] != p->member_of[o->rank_at[place - 1]]) {
             fprintf(out, "0x%04x\t%s\n", ibshift_host_lid(f, host),
                     fabric_names_get(names, host, name, sizeof(name)));
@@ -357,7 +358,7 @@ static int run_schedule(struct schedule *s)
     int status = fabric_job_open(&s->args, &s->job);
 
     if (status == CLI_OK && ibshift_arrange(s->job.placement, s->job.order, s->job.order_count,
-                                            IBSHIFT_WAYS_ALL, &s->found, &err) != 0) {
+                                            IBSHIFT_ARRANGE_ALL, &s->found, &err) != 0) {
         status = fabric_args_fail(&s->args, &err);
     }
     if (status == CLI_OK && s->output != NULL) {

@@ -285,31 +285,31 @@ void fabric_job_next(const struct cli_args *args, const struct fabric_job *job, 
 
 /* Options that say what a job does: in which order, by which plan. */
 
-static int shuffled_seats(const struct cli_args *args, const struct fabric_job *job, uint64_t seed,
-                          struct ibshift_seats *seats)
+static int shuffled_shift(const struct cli_args *args, const struct fabric_job *job, uint64_t seed,
+                          struct ibshift_order *shift)
 {
     struct ibshift_error err;
     uint32_t ranks = job->placement->ranks;
 
-    if (ibshift_seats_by_rank(job->placement, seats, &err) != 0) {
+    if (ibshift_placement_by_rank(job->placement, shift, &err) != 0) {
         return fabric_args_fail(args, &err);
     }
-    ibshift_random_shuffle(&seed, seats->rank_at, ranks);
+    ibshift_random_shuffle(&seed, shift->rank_at, ranks);
     for (uint32_t place = 0; place < ranks; place++) {
-        seats->seat_of[seats->rank_at[place]] = place;
+        shift->slot_of[shift->rank_at[place]] = place;
     }
     return CLI_OK;
 }
 
-static int seats_from_file(const struct cli_args *args, const struct fabric_job *job,
-                           const char *path, struct ibshift_seats *seats)
+static int shift_from_file(const struct cli_args *args, const struct fabric_job *job,
+                           const char *path, struct ibshift_order *shift)
 {
     uint32_t *hosts = NULL, count;
     struct ibshift_error err;
     int rc = ibshift_order_load(path, job->fabric, true, &hosts, &count, &err);
 
     if (rc == 0) {
-        rc = ibshift_seats_along(job->placement, hosts, count, false, seats, &err);
+        rc = ibshift_placement_along(job->placement, hosts, count, false, shift, &err);
         if (rc == -ENOENT) {
             free(hosts);
             return cli_error(args->command, "%s: %s", path, err.text);
@@ -319,8 +319,8 @@ static int seats_from_file(const struct cli_args *args, const struct fabric_job 
     return rc == 0 ? CLI_OK : fabric_args_fail(args, &err);
 }
 
-int fabric_job_seats(const struct cli_args *args, const struct fabric_job *job, const char *order,
-                     struct ibshift_seats *seats, const char **title)
+int fabric_job_shift(const struct cli_args *args, const struct fabric_job *job, const char *order,
+                     struct ibshift_order *shift, const char **title)
 {
     struct ibshift_error err;
     uint64_t seed;
@@ -330,32 +330,31 @@ int fabric_job_seats(const struct cli_args *args, const struct fabric_job *job, 
 
     if (fabric_job_numbers(args, order, "random", 1, &seed, &status)) {
         *title = "shift in random order";
-        return status != CLI_OK ? status : shuffled_seats(args, job, seed, seats);
+        return status != CLI_OK ? status : shuffled_shift(args, job, seed, shift);
     }
     if (strcmp(order, "rank") == 0) {
-        rc = ibshift_seats_by_rank(job->placement, seats, &err);
+        rc = ibshift_placement_by_rank(job->placement, shift, &err);
     } else if (strcmp(order, "routing") == 0 || strcmp(order, "keepers") == 0) {
-        rc = ibshift_seats_along(job->placement, job->order, job->order_count, order[0] == 'k',
-                                 seats, &err);
+        rc = ibshift_placement_along(job->placement, job->order, job->order_count, order[0] == 'k',
+                                     shift, &err);
     } else {
         *title = order;
-        return seats_from_file(args, job, order, seats);
+        return shift_from_file(args, job, order, shift);
     }
-    *title = ibshift_way_name(order[0] == 'k'   ? IBSHIFT_WAY_KEEPERS
-                              : order[1] == 'o' ? IBSHIFT_WAY_ROUTING
-                                                : IBSHIFT_WAY_RANK);
+    *title = ibshift_arrange_name(order[0] == 'k'   ? IBSHIFT_ARRANGE_KEEPERS
+                                  : order[1] == 'o' ? IBSHIFT_ARRANGE_ROUTING
+                                                    : IBSHIFT_ARRANGE_RANK);
     return rc == 0 ? CLI_OK : fabric_args_fail(args, &err);
 }
 
-uint32_t *fabric_job_members(const struct fabric_job *job, const struct ibshift_seats *seats)
+uint32_t *fabric_job_members(const struct fabric_job *job, const struct ibshift_order *shift)
 {
     const struct ibshift_placement *p = job->placement;
     uint32_t *members = malloc(((size_t)p->ranks + 1) * sizeof(*members)), at = 0;
 
-    for (uint32_t seat = 0; members != NULL && seat < seats->order.places * seats->order.slots;
-         seat++) {
-        if (seats->rank_at[seat] != IBSHIFT_NO_RANK) {
-            members[at++] = p->member_of[seats->rank_at[seat]];
+    for (uint32_t slot = 0; members != NULL && slot < shift->places * shift->slots; slot++) {
+        if (shift->rank_at[slot] != IBSHIFT_NO_RANK) {
+            members[at++] = p->member_of[shift->rank_at[slot]];
         }
     }
     return members;

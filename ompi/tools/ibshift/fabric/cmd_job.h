@@ -59,14 +59,14 @@ bool fabric_job_numbers(const struct cli_args *args, const char *text, const cha
                         unsigned count, uint64_t *numbers, int *status);
 
 /*
- * The ranks' seats in the order asked for: rank, routing, keepers, random:SEED or a file of hosts;
+ * The ranks' shift in the order asked for: rank, routing, keepers, random:SEED or a file of hosts;
  * NULL: rank. *title: what that is, for people. CLI_OK or CLI_USAGE with a message.
  */
-int fabric_job_seats(const struct cli_args *args, const struct fabric_job *job, const char *order,
-                     struct ibshift_seats *seats, const char **title);
+int fabric_job_shift(const struct cli_args *args, const struct fabric_job *job, const char *order,
+                     struct ibshift_order *shift, const char **title);
 /* The member of the job's placement that each rank of a plan in that order sits on; the caller frees
  * it, NULL without memory. */
-uint32_t *fabric_job_members(const struct fabric_job *job, const struct ibshift_seats *seats);
+uint32_t *fabric_job_members(const struct fabric_job *job, const struct ibshift_order *shift);
 /* The plan of "alltoall/bruck" or "alltoall/bruck:3" (radix) among ranks on these members, which are
  * its nodes; CLI_OK or CLI_USAGE. */
 int fabric_job_plan(const struct cli_args *args, struct fabric_job *job, const char *text,

@@ -88,22 +88,22 @@ static int parse_order(struct plan_args *args, uint32_t *rank_at, uint32_t *coun
     return -EINVAL;
 }
 
-/* The seat of each rank that has one. */
-static void fill_seats(uint32_t ranks, const uint32_t *rank_at, uint32_t *seat_of, uint32_t count)
+/* The slot of each rank that has one. */
+static void fill_slots(uint32_t ranks, const uint32_t *rank_at, uint32_t *slot_of, uint32_t count)
 {
     for (uint32_t rank = 0; rank < ranks; rank++) {
-        seat_of[rank] = IBSHIFT_NO_RANK;
+        slot_of[rank] = IBSHIFT_NO_RANK;
     }
-    for (uint32_t seat = 0; seat < count; seat++) {
-        if (rank_at[seat] < ranks) {
-            seat_of[rank_at[seat]] = seat;
+    for (uint32_t slot = 0; slot < count; slot++) {
+        if (rank_at[slot] < ranks) {
+            slot_of[rank_at[slot]] = slot;
         }
     }
 }
 
 static int take_order(struct plan_args *args)
 {
-    uint32_t *rank_at, *seat_of, count = 0, slots = args->order.slots;
+    uint32_t *rank_at, *slot_of, count = 0, slots = args->order.slots;
     size_t size = strlen(args->order_text) + 1 + args->plan.ranks;
     char why[120];
 
@@ -111,15 +111,15 @@ static int take_order(struct plan_args *args)
     if (args->order_memory == NULL) {
         return cli_error(args->command, "out of memory");
     }
-    seat_of = args->order_memory;
-    rank_at = seat_of + args->plan.ranks;
+    slot_of = args->order_memory;
+    rank_at = slot_of + args->plan.ranks;
     if (parse_order(args, rank_at, &count) != 0 || count % slots != 0) {
         return cli_error(args->command,
                          "--order '%.40s': must be a list like 4,1,0,-,2,3 with %u a node",
                          args->order_text, slots);
     }
-    fill_seats(args->plan.ranks, rank_at, seat_of, count);
-    args->order = (struct ibshift_order){count / slots, slots, args->order.step, rank_at, seat_of};
+    fill_slots(args->plan.ranks, rank_at, slot_of, count);
+    args->order = (struct ibshift_order){count / slots, slots, args->order.step, rank_at, slot_of};
     if (ibshift_order_check(&args->order, args->plan.ranks, why, sizeof(why)) != 0) {
         return cli_error(args->command,
                          "--order '%.40s': each of the %u ranks must be there once: %s",

@@ -272,16 +272,16 @@ static int sim_sizes_take(struct sim_command *c)
 static int choose_order(struct sim_command *c)
 {
     const struct ibshift_placement *p = c->job.placement;
-    unsigned ways = c->schedule ? 1u << IBSHIFT_WAY_TABLE : IBSHIFT_WAYS_ALL;
+    unsigned ways = c->schedule ? 1u << IBSHIFT_ARRANGE_TABLE : IBSHIFT_ARRANGE_ALL;
     struct ibshift_error err;
 
     if (c->order != NULL) {
-        return fabric_job_seats(&c->args, &c->job, c->order, &c->seats, &c->title);
+        return fabric_job_shift(&c->args, &c->job, c->order, &c->shift, &c->title);
     }
     if (ibshift_arrange(p, c->job.order, c->job.order_count, ways, &c->found, &err) != 0) {
         return fabric_args_fail(&c->args, &err);
     }
-    c->title = ibshift_way_name(c->found.way);
+    c->title = ibshift_arrange_name(c->found.kind);
     return CLI_OK;
 }
 
@@ -289,7 +289,7 @@ static int choose_alltoall(struct sim_command *c)
 {
     char why[160];
     int status = choose_order(c);
-    bool is_table = c->found.way == IBSHIFT_WAY_TABLE;
+    bool is_table = c->found.kind == IBSHIFT_ARRANGE_TABLE;
 
     if (status != CLI_OK) {
         return status;
@@ -298,7 +298,7 @@ static int choose_alltoall(struct sim_command *c)
     if (is_table) {
         c->what.stages = &c->found.schedule.table;
     } else {
-        c->what.order = c->order != NULL ? &c->seats.order : &c->found.seats.order;
+        c->what.order = c->order != NULL ? &c->shift : &c->found.shift;
     }
     c->alg = ibshift_alg_find(IBSHIFT_ALLTOALL, is_table ? "stages" : "shift");
     return ibshift_alg_check(c->alg, &c->what, why, sizeof(why)) == 0
@@ -310,12 +310,12 @@ static int choose_alltoall(struct sim_command *c)
 static int place_ranks(struct sim_command *c, const char *order)
 {
     const struct ibshift_placement *p = c->job.placement;
-    int status = fabric_job_seats(&c->args, &c->job, order, &c->seats, &c->title);
+    int status = fabric_job_shift(&c->args, &c->job, order, &c->shift, &c->title);
 
     if (status != CLI_OK) {
         return status;
     }
-    c->members = fabric_job_members(&c->job, &c->seats);
+    c->members = fabric_job_members(&c->job, &c->shift);
     if (c->members == NULL) {
         return cli_error(c->args.command, "no memory");
     }
@@ -618,7 +618,7 @@ int cmd_sim(int argc, char **argv)
         status = status == CLI_OK ? choose(&c) : status;
         status = status == CLI_OK ? run(&c) : status;
     }
-    ibshift_seats_free(&c.seats);
+    ibshift_order_free(&c.shift);
     ibshift_arrangement_free(&c.found);
     free(c.host_of);
     free(c.members);

@@ -36,7 +36,7 @@ struct sim_command {
 
     const char *title; /* of the order or plan */
     struct ibshift_arrangement found;
-    struct ibshift_seats seats;
+    struct ibshift_order shift;
     const struct ibshift_alg *alg;
     struct ibshift_plan what;
     uint32_t *host_of;         /* [rank] */

@@ -35,8 +35,8 @@ static int list_members(struct curve *v)
 {
     struct sim_command *c = v->c;
     const struct ibshift_placement *p = c->job.placement;
-    int status = fabric_job_seats(&c->args, &c->job, c->order != NULL ? c->order : "routing",
-                                  &c->seats, &c->title);
+    int status = fabric_job_shift(&c->args, &c->job, c->order != NULL ? c->order : "routing",
+                                  &c->shift, &c->title);
 
     if (status != CLI_OK) {
         return status;
@@ -50,8 +50,8 @@ static int list_members(struct curve *v)
     if (v->member == NULL || v->group == NULL) {
         return cli_error(c->args.command, "no memory");
     }
-    for (uint32_t seat = 0; seat < c->seats.order.places * c->seats.order.slots; seat++) {
-        uint32_t rank = c->seats.rank_at[seat];
+    for (uint32_t slot = 0; slot < c->shift.places * c->shift.slots; slot++) {
+        uint32_t rank = c->shift.rank_at[slot];
 
         if (rank != IBSHIFT_NO_RANK) {
             v->member[v->count++] = p->host[p->member_of[rank]];

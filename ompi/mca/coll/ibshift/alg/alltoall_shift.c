@@ -14,11 +14,11 @@ static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
     return plan->order != NULL ? plan->order->places * plan->order->slots : plan->ranks;
 }
 
-/* The rank in the seat `distance` places and `turn` slots on (or back). */
-static uint32_t rank_from(const struct ibshift_order *order, uint32_t seat, uint32_t distance,
+/* The rank in the slot `distance` places and `turn` slots on (or back). */
+static uint32_t rank_from(const struct ibshift_order *order, uint32_t at, uint32_t distance,
                           uint32_t turn, bool back)
 {
-    uint32_t place = seat / order->slots, slot = seat % order->slots;
+    uint32_t place = at / order->slots, slot = at % order->slots;
 
     place =
         back ? emit_sub(place, distance, order->places) : emit_add(place, distance, order->places);
@@ -38,11 +38,11 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
         return 1;
     }
     if (order != NULL) {
-        uint32_t seat = order->seat_of[rank], distance = ibshift_order_distance(order, round),
+        uint32_t at = order->slot_of[rank], distance = ibshift_order_distance(order, round),
                  turn = round / order->places;
 
-        from = rank_from(order, seat, distance, turn, true);
-        to = rank_from(order, seat, distance, turn, false);
+        from = rank_from(order, at, distance, turn, true);
+        to = rank_from(order, at, distance, turn, false);
     } else {
         from = emit_sub(rank, round, plan->ranks);
         to = emit_add(rank, round, plan->ranks);

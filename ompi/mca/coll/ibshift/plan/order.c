@@ -5,6 +5,32 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+int ibshift_order_open(struct ibshift_order *order, uint32_t places, uint32_t slots, uint32_t ranks)
+{
+    size_t size = (size_t)places * slots * sizeof(*order->rank_at);
+
+    *order = (struct ibshift_order){.places = places,
+                                    .slots = slots,
+                                    .step = ibshift_order_step(places, IBSHIFT_ORDER_GOLDEN),
+                                    .rank_at = malloc(size + 1),
+                                    .slot_of = malloc(ranks * sizeof(*order->slot_of) + 1)};
+    if (order->rank_at == NULL || order->slot_of == NULL) {
+        ibshift_order_free(order);
+        return -ENOMEM;
+    }
+    memset(order->rank_at, 0xff, size);
+    memset(order->slot_of, 0xff, ranks * sizeof(*order->slot_of));
+    return 0;
+}
+
+void ibshift_order_free(struct ibshift_order *order)
+{
+    free(order->rank_at);
+    free(order->slot_of);
+    *order = (struct ibshift_order){0};
+}
 
 static int refuse(char *why, size_t size, const char *format, ...)
 {
@@ -39,26 +65,26 @@ uint32_t ibshift_order_step(uint32_t places, double share)
 
 int ibshift_order_check(const struct ibshift_order *o, uint32_t ranks, char *why, size_t size)
 {
-    uint64_t seats = (uint64_t)o->places * o->slots, taken = 0;
+    uint64_t slots = (uint64_t)o->places * o->slots, taken = 0;
 
-    if (o->places == 0 || o->slots == 0 || seats > UINT32_MAX) {
+    if (o->places == 0 || o->slots == 0 || slots > UINT32_MAX) {
         return refuse(why, size, "an order of %u places with %u slots", o->places, o->slots);
     }
     if (has_common_divisor(o->places, o->step)) {
         return refuse(why, size, "steps of %u do not come to all %u places", o->step, o->places);
     }
     for (uint32_t rank = 0; rank < ranks; rank++) {
-        uint32_t seat = o->seat_of[rank];
+        uint32_t slot = o->slot_of[rank];
 
-        if (seat >= seats || o->rank_at[seat] != rank) {
-            return refuse(why, size, "rank %u is not on the seat %u that it claims", rank, seat);
+        if (slot >= slots || o->rank_at[slot] != rank) {
+            return refuse(why, size, "rank %u is not on the slot %u that it claims", rank, slot);
         }
     }
-    for (uint32_t seat = 0; seat < seats; seat++) {
-        taken += o->rank_at[seat] != IBSHIFT_NO_RANK;
+    for (uint32_t slot = 0; slot < slots; slot++) {
+        taken += o->rank_at[slot] != IBSHIFT_NO_RANK;
     }
     if (taken != ranks) {
-        return refuse(why, size, "%llu seats are taken by %u ranks", (unsigned long long)taken,
+        return refuse(why, size, "%llu slots are taken by %u ranks", (unsigned long long)taken,
                       ranks);
     }
     return 0;

@@ -1,5 +1,5 @@
 /*
- * The two ways a fabric orders an all-to-all. Both belong to the caller, are read by emit() only,
+ * The two forms in which a fabric orders an all-to-all. Both belong to the caller, are read by emit() only,
  * and do not change while a plan uses them. ibshift_order_check() and ibshift_stages_check() refuse
  * broken ones.
  */
@@ -20,21 +20,21 @@
  * passes unused.
  *
  *   rank_at[place * slots + slot]  the rank there, or IBSHIFT_NO_RANK
- *   seat_of[rank]                  its place * slots + slot
+ *   slot_of[rank]                  its place * slots + slot
  *
  * In stage turn * places + k the rank in slot j of place i sends to slot (j + turn) % slots of place
  * (i + distance) % places, where the distance is k * step % places: it changes fastest, so that the
  * messages that a rank has in flight at a time go to as many nodes as it has messages. A step other
  * than 1 mixes near and far nodes among them (ibshift_order_distance). Three nodes, the middle one
  * with one rank only:
- *   places 3, slots 2, step 1, rank_at = { 4, 1,  0, NO_RANK,  2, 3 }, seat_of = { 2, 1, 4, 5, 0 }
+ *   places 3, slots 2, step 1, rank_at = { 4, 1,  0, NO_RANK,  2, 3 }, slot_of = { 2, 1, 4, 5, 0 }
  */
 struct ibshift_order {
     uint32_t places;
     uint32_t slots;
     uint32_t step; /* has no divisor in common with places */
-    const uint32_t *rank_at;
-    const uint32_t *seat_of;
+    uint32_t *rank_at;
+    uint32_t *slot_of;
 };
 
 /*
@@ -65,6 +65,11 @@ struct ibshift_stages {
     const uint32_t *to;
     const uint32_t *from;
 };
+
+/* With arrays of its own, in which no rank has a slot yet; 0 or -ENOMEM. */
+int ibshift_order_open(struct ibshift_order *order, uint32_t places, uint32_t slots,
+                       uint32_t ranks);
+void ibshift_order_free(struct ibshift_order *order);
 
 /* 0, or -EINVAL with one line in why that names the first thing wrong. */
 int ibshift_order_check(const struct ibshift_order *order, uint32_t ranks, char *why, size_t size);

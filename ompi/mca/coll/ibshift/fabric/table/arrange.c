@@ -14,28 +14,28 @@ struct arranger {
     const uint32_t *order;
     uint32_t count;
     struct ibshift_arrangement *best;
-    unsigned ways;
+    unsigned kinds;
     bool found;
     bool too_large; /* for a table */
     struct ibshift_error *err;
 };
 
-const char *ibshift_way_name(enum ibshift_way way)
+const char *ibshift_arrange_name(enum ibshift_arrange_kind kind)
 {
-    static const char *const names[IBSHIFT_WAYS] = {
+    static const char *const names[IBSHIFT_ARRANGE_KINDS] = {
         "shift in rank order", "shift in routing order", "shift in routing order, place keepers",
         "shift in routing order, distances in steps", "table of stages"};
 
-    return names[way];
+    return names[kind];
 }
 
 struct ibshift_stage_source ibshift_arrangement_source(const struct ibshift_placement *p,
                                                        const struct ibshift_arrangement *a)
 {
-    return a->way == IBSHIFT_WAY_TABLE
+    return a->kind == IBSHIFT_ARRANGE_TABLE
                ? ibshift_source_table(&a->schedule.table, p->ranks, a->schedule.lid_offsets,
                                       p->member_of)
-               : ibshift_source_shift(&a->seats.order, p->ranks, p->member_of);
+               : ibshift_source_shift(&a->shift, p->ranks, p->member_of);
 }
 
 /* Prices the candidate with so many stages at once, and keeps it if it is the cheapest so far, by
@@ -50,31 +50,32 @@ static int weigh(struct arranger *a, struct ibshift_arrangement *candidate, uint
         return status;
     }
     ibshift_contention_free(&c);
-    a->best->tried[candidate->way] = c.sum;
+    a->best->tried[candidate->kind] = c.sum;
     if (!a->found || c.sum < a->best->cost - 1e-6 * a->best->cost) {
-        struct ibshift_seats seats = a->best->seats;
+        struct ibshift_order shift = a->best->shift;
         struct ibshift_schedule schedule = a->best->schedule;
 
-        a->best->way = candidate->way;
-        a->best->seats = candidate->seats;
+        a->best->kind = candidate->kind;
+        a->best->shift = candidate->shift;
         a->best->schedule = candidate->schedule;
         a->best->cost = c.sum;
         a->best->worst = c.worst / together;
         a->best->stages = c.stages;
-        candidate->seats = seats;
+        candidate->shift = shift;
         candidate->schedule = schedule;
         a->found = true;
     }
     return 0;
 }
 
-static int try_shift(struct arranger *a, enum ibshift_way way)
+static int try_shift(struct arranger *a, enum ibshift_arrange_kind kind)
 {
-    struct ibshift_arrangement candidate = {.way = way};
-    int status = way == IBSHIFT_WAY_RANK
-                     ? ibshift_seats_by_rank(a->p, &candidate.seats, a->err)
-                     : ibshift_seats_along(a->p, a->order, a->count, way == IBSHIFT_WAY_KEEPERS,
-                                           &candidate.seats, a->err);
+    struct ibshift_arrangement candidate = {.kind = kind};
+    int status =
+        kind == IBSHIFT_ARRANGE_RANK
+            ? ibshift_placement_by_rank(a->p, &candidate.shift, a->err)
+            : ibshift_placement_along(a->p, a->order, a->count, kind == IBSHIFT_ARRANGE_KEEPERS,
+                                      &candidate.shift, a->err);
 
     if (status == 0) {
         status = weigh(a, &candidate, 1);
@@ -115,9 +116,9 @@ static int price_step(const struct arranger *a, const struct ibshift_arrangement
 /* Many hosts: the step that all shifts have, for each of the others would take long. */
 static int try_steps(struct arranger *a)
 {
-    struct ibshift_arrangement candidate = {.way = IBSHIFT_WAY_STEPS};
-    struct ibshift_order *order = &candidate.seats.order;
-    int status = ibshift_seats_along(a->p, a->order, a->count, false, &candidate.seats, a->err);
+    struct ibshift_arrangement candidate = {.kind = IBSHIFT_ARRANGE_STEPS};
+    struct ibshift_order *order = &candidate.shift;
+    int status = ibshift_placement_along(a->p, a->order, a->count, false, &candidate.shift, a->err);
     uint32_t best = order->step;
     double price, least = INFINITY;
 
@@ -157,7 +158,7 @@ static uint32_t *sequence_of(const struct arranger *a)
 
 static int try_table(struct arranger *a)
 {
-    struct ibshift_arrangement candidate = {.way = IBSHIFT_WAY_TABLE};
+    struct ibshift_arrangement candidate = {.kind = IBSHIFT_ARRANGE_TABLE};
     uint32_t *sequence = sequence_of(a);
     int status = sequence == NULL
                      ? -ENOMEM
@@ -193,7 +194,7 @@ static int set_bound(struct arranger *a)
 
 static bool is_enough(const struct arranger *a)
 {
-    return a->found && a->best->cost <= IBSHIFT_WAY_ENOUGH * a->best->bound;
+    return a->found && a->best->cost <= IBSHIFT_ARRANGE_ENOUGH * a->best->bound;
 }
 
 static void explain(const struct arranger *a)
@@ -201,20 +202,20 @@ static void explain(const struct arranger *a)
     struct ibshift_arrangement *b = a->best;
     char link[160];
     double ratio = b->bound > 0 ? b->cost / b->bound : 1;
-    int n = snprintf(b->reason, sizeof(b->reason), "%s", ibshift_way_name(b->way));
+    int n = snprintf(b->reason, sizeof(b->reason), "%s", ibshift_arrange_name(b->kind));
 
-    if (b->way == IBSHIFT_WAY_STEPS) {
+    if (b->kind == IBSHIFT_ARRANGE_STEPS) {
         n += snprintf(b->reason + n, sizeof(b->reason) - (size_t)n, " of %u, %u stages at once",
-                      b->seats.order.step, stages_at_once(a));
+                      b->shift.step, stages_at_once(a));
     }
     n += snprintf(b->reason + n, sizeof(b->reason) - (size_t)n,
                   ": %.0f message times, %.3f of the bound", b->cost, ratio);
 
-    if (b->way == IBSHIFT_WAY_TABLE && b->tried[IBSHIFT_WAY_ROUTING] > 0) {
+    if (b->kind == IBSHIFT_ARRANGE_TABLE && b->tried[IBSHIFT_ARRANGE_ROUTING] > 0) {
         n += snprintf(b->reason + n, sizeof(b->reason) - (size_t)n,
                       ", where the shift in routing order takes %.3f",
-                      b->tried[IBSHIFT_WAY_ROUTING] / b->bound);
-    } else if (a->too_large && ratio > IBSHIFT_WAY_ENOUGH) {
+                      b->tried[IBSHIFT_ARRANGE_ROUTING] / b->bound);
+    } else if (a->too_large && ratio > IBSHIFT_ARRANGE_ENOUGH) {
         n +=
             snprintf(b->reason + n, sizeof(b->reason) - (size_t)n,
                      "; a table of stages would take more than %zu MB", IBSHIFT_TABLE_MEMORY >> 20);
@@ -227,15 +228,15 @@ static void explain(const struct arranger *a)
     }
 }
 
-/* Tries a way that is allowed and was not tried, unless what is there is good enough. */
-static int try_way(struct arranger *a, enum ibshift_way way)
+/* Tries a kind that is allowed and was not tried, unless what is there is good enough. */
+static int try_kind(struct arranger *a, enum ibshift_arrange_kind kind)
 {
-    if ((a->ways >> way & 1) == 0 || is_enough(a) || a->best->tried[way] > 0) {
+    if ((a->kinds >> kind & 1) == 0 || is_enough(a) || a->best->tried[kind] > 0) {
         return 0;
     }
-    return way == IBSHIFT_WAY_TABLE   ? try_table(a)
-           : way == IBSHIFT_WAY_STEPS ? try_steps(a)
-                                      : try_shift(a, way);
+    return kind == IBSHIFT_ARRANGE_TABLE   ? try_table(a)
+           : kind == IBSHIFT_ARRANGE_STEPS ? try_steps(a)
+                                           : try_shift(a, kind);
 }
 
 /* With place keepers there are as many stages as places, however few ranks there are. */
@@ -244,30 +245,30 @@ static bool keepers_may_gain(const struct arranger *a, double cost)
     return !a->found || a->count - 1 <= cost;
 }
 
-static int try_ways(struct arranger *a)
+static int try_kinds(struct arranger *a)
 {
-    int status = try_way(a, IBSHIFT_WAY_ROUTING);
+    int status = try_kind(a, IBSHIFT_ARRANGE_ROUTING);
 
-    if (status == 0 && keepers_may_gain(a, IBSHIFT_WAY_ENOUGH * a->best->bound)) {
-        status = try_way(a, IBSHIFT_WAY_KEEPERS);
+    if (status == 0 && keepers_may_gain(a, IBSHIFT_ARRANGE_ENOUGH * a->best->bound)) {
+        status = try_kind(a, IBSHIFT_ARRANGE_KEEPERS);
     }
-    status = status == 0 ? try_way(a, IBSHIFT_WAY_RANK) : status;
-    status = status == 0 ? try_way(a, IBSHIFT_WAY_STEPS) : status;
-    status = status == 0 ? try_way(a, IBSHIFT_WAY_TABLE) : status;
+    status = status == 0 ? try_kind(a, IBSHIFT_ARRANGE_RANK) : status;
+    status = status == 0 ? try_kind(a, IBSHIFT_ARRANGE_STEPS) : status;
+    status = status == 0 ? try_kind(a, IBSHIFT_ARRANGE_TABLE) : status;
     if (status == 0 && keepers_may_gain(a, a->best->cost)) {
-        status = try_way(a, IBSHIFT_WAY_KEEPERS);
+        status = try_kind(a, IBSHIFT_ARRANGE_KEEPERS);
     }
     return status;
 }
 
 int ibshift_arrange(const struct ibshift_placement *placement, const uint32_t *order,
-                    uint32_t count, unsigned ways, struct ibshift_arrangement *arrangement,
+                    uint32_t count, unsigned kinds, struct ibshift_arrangement *arrangement,
                     struct ibshift_error *err)
 {
     struct arranger a = {.p = placement,
                          .order = order,
                          .count = count,
-                         .ways = ways,
+                         .kinds = kinds,
                          .best = arrangement,
                          .err = err};
     int status;
@@ -275,7 +276,7 @@ int ibshift_arrange(const struct ibshift_placement *placement, const uint32_t *o
     *arrangement = (struct ibshift_arrangement){0};
     status = set_bound(&a);
     if (status == 0) {
-        status = try_ways(&a);
+        status = try_kinds(&a);
     }
     if (status == 0 && !a.found) {
         status = ibshift_fail(err, -EDOM, "a table of stages would take more than %zu MB",
@@ -293,16 +294,15 @@ int ibshift_arrange(const struct ibshift_placement *placement, const uint32_t *o
 
 void ibshift_arrangement_free(struct ibshift_arrangement *a)
 {
-    ibshift_seats_free(&a->seats);
+    ibshift_order_free(&a->shift);
     ibshift_schedule_free(&a->schedule);
 }
 
 /* In one thread: sums in another order might decide otherwise on another host. */
-static int price_shift(const struct ibshift_placement *p, const struct ibshift_seats *seats,
+static int price_shift(const struct ibshift_placement *p, const struct ibshift_order *shift,
                        double *cost)
 {
-    struct ibshift_stage_source source =
-        ibshift_source_shift(&seats->order, p->ranks, p->member_of);
+    struct ibshift_stage_source source = ibshift_source_shift(shift, p->ranks, p->member_of);
     struct ibshift_contention c;
     int status = ibshift_contend(p->paths, &source, 1, 1, &c);
 
@@ -314,14 +314,14 @@ static int price_shift(const struct ibshift_placement *p, const struct ibshift_s
 }
 
 int ibshift_arrange_first(struct ibshift_placement *placement, const uint32_t *order,
-                          uint32_t count, struct ibshift_seats *seats, enum ibshift_way *way,
-                          struct ibshift_error *err)
+                          uint32_t count, struct ibshift_order *shift,
+                          enum ibshift_arrange_kind *kind, struct ibshift_error *err)
 {
-    struct ibshift_seats by_rank = {.rank_at = NULL};
+    struct ibshift_order by_rank = {.rank_at = NULL};
     double routing, rank;
-    int status = ibshift_seats_along(placement, order, count, false, seats, err);
+    int status = ibshift_placement_along(placement, order, count, false, shift, err);
 
-    *way = IBSHIFT_WAY_ROUTING;
+    *kind = IBSHIFT_ARRANGE_ROUTING;
     if (status != 0 || placement->hosts > IBSHIFT_FIRST_HOSTS ||
         placement->ranks > IBSHIFT_FIRST_RANKS) {
         return status;
@@ -330,16 +330,16 @@ int ibshift_arrange_first(struct ibshift_placement *placement, const uint32_t *o
     if (status != 0 && status != -ENOMEM) {
         return 0; /* a route that does not arrive is the search's to tell */
     }
-    status = status == 0 ? ibshift_seats_by_rank(placement, &by_rank, err) : status;
-    status = status == 0 ? price_shift(placement, seats, &routing) : status;
+    status = status == 0 ? ibshift_placement_by_rank(placement, &by_rank, err) : status;
+    status = status == 0 ? price_shift(placement, shift, &routing) : status;
     status = status == 0 ? price_shift(placement, &by_rank, &rank) : status;
     if (status == 0 && rank < routing - 1e-6 * routing) {
-        struct ibshift_seats dear = *seats;
+        struct ibshift_order dear = *shift;
 
-        *seats = by_rank;
+        *shift = by_rank;
         by_rank = dear;
-        *way = IBSHIFT_WAY_RANK;
+        *kind = IBSHIFT_ARRANGE_RANK;
     }
-    ibshift_seats_free(&by_rank);
+    ibshift_order_free(&by_rank);
     return status;
 }

@@ -95,31 +95,12 @@ void ibshift_placement_close(struct ibshift_placement *p)
     }
 }
 
-static int seats_open(struct ibshift_seats *seats, uint32_t places, uint32_t slots, uint32_t ranks,
+static int open_order(struct ibshift_order *shift, uint32_t places, uint32_t slots, uint32_t ranks,
                       struct ibshift_error *err)
 {
-    size_t size = (size_t)places * slots * sizeof(*seats->rank_at);
-
-    *seats =
-        (struct ibshift_seats){.rank_at = malloc(size + 1),
-                               .seat_of = malloc(((size_t)ranks + 1) * sizeof(*seats->seat_of))};
-    if (seats->rank_at == NULL || seats->seat_of == NULL) {
-        ibshift_seats_free(seats);
-        return ibshift_fail(err, -ENOMEM, "no memory for %u places", places);
-    }
-    memset(seats->rank_at, 0xff, size);
-    memset(seats->seat_of, 0xff, ranks * sizeof(*seats->seat_of));
-    seats->order =
-        (struct ibshift_order){places, slots, ibshift_order_step(places, IBSHIFT_ORDER_GOLDEN),
-                               seats->rank_at, seats->seat_of};
-    return 0;
-}
-
-void ibshift_seats_free(struct ibshift_seats *seats)
-{
-    free(seats->rank_at);
-    free(seats->seat_of);
-    *seats = (struct ibshift_seats){0};
+    return ibshift_order_open(shift, places, slots, ranks) == 0
+               ? 0
+               : ibshift_fail(err, -ENOMEM, "no memory for %u places", places);
 }
 
 static uint32_t member_of_host(const struct ibshift_placement *p, uint32_t host)
@@ -127,37 +108,38 @@ static uint32_t member_of_host(const struct ibshift_placement *p, uint32_t host)
     return host == IBSHIFT_NO_HOST ? IBSHIFT_NO_HOST : p->member_at[host];
 }
 
-static void seat_member(const struct ibshift_placement *p, uint32_t member, uint32_t place,
-                        struct ibshift_seats *seats)
+static void place_member(const struct ibshift_placement *p, uint32_t member, uint32_t place,
+                         struct ibshift_order *shift)
 {
     for (uint32_t i = p->start[member]; i < p->start[member + 1]; i++) {
-        uint32_t seat = place * p->slots + i - p->start[member];
+        uint32_t slot = place * p->slots + i - p->start[member];
 
-        seats->rank_at[seat] = p->rank_on[i];
-        seats->seat_of[p->rank_on[i]] = seat;
+        shift->rank_at[slot] = p->rank_on[i];
+        shift->slot_of[p->rank_on[i]] = slot;
     }
 }
 
-int ibshift_seats_along(const struct ibshift_placement *p, const uint32_t *hosts, uint32_t count,
-                        bool keepers, struct ibshift_seats *seats, struct ibshift_error *err)
+int ibshift_placement_along(const struct ibshift_placement *p, const uint32_t *hosts,
+                            uint32_t count, bool keepers, struct ibshift_order *shift,
+                            struct ibshift_error *err)
 {
-    uint32_t places = keepers ? count : p->hosts, place = 0, seated = 0;
-    int status = seats_open(seats, places, p->slots, p->ranks, err);
+    uint32_t places = keepers ? count : p->hosts, place = 0, placed = 0;
+    int status = open_order(shift, places, p->slots, p->ranks, err);
 
     for (uint32_t i = 0; status == 0 && i < count; i++) {
         uint32_t member = member_of_host(p, hosts[i]);
 
         if (member != IBSHIFT_NO_HOST && place < places) {
-            seat_member(p, member, place, seats);
-            seated += p->start[member + 1] - p->start[member];
+            place_member(p, member, place, shift);
+            placed += p->start[member + 1] - p->start[member];
         }
         place += keepers || member != IBSHIFT_NO_HOST;
     }
-    for (uint32_t r = 0; status == 0 && seated < p->ranks && r < p->ranks; r++) {
-        if (seats->seat_of[r] == IBSHIFT_NO_RANK) {
+    for (uint32_t r = 0; status == 0 && placed < p->ranks && r < p->ranks; r++) {
+        if (shift->slot_of[r] == IBSHIFT_NO_RANK) {
             uint32_t host = p->host[p->member_of[r]];
 
-            ibshift_seats_free(seats);
+            ibshift_order_free(shift);
             return ibshift_fail(err, -ENOENT, "the order lacks host '%s'",
                                 ibshift_host_name(p->fabric, host));
         }
@@ -165,13 +147,13 @@ int ibshift_seats_along(const struct ibshift_placement *p, const uint32_t *hosts
     return status;
 }
 
-int ibshift_seats_by_rank(const struct ibshift_placement *p, struct ibshift_seats *seats,
-                          struct ibshift_error *err)
+int ibshift_placement_by_rank(const struct ibshift_placement *p, struct ibshift_order *shift,
+                              struct ibshift_error *err)
 {
-    int status = seats_open(seats, p->ranks, 1, p->ranks, err);
+    int status = open_order(shift, p->ranks, 1, p->ranks, err);
 
     for (uint32_t r = 0; status == 0 && r < p->ranks; r++) {
-        seats->rank_at[r] = seats->seat_of[r] = r;
+        shift->rank_at[r] = shift->slot_of[r] = r;
     }
     return status;
 }

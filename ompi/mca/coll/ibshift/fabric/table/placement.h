@@ -30,23 +30,17 @@ int ibshift_placement_routes(struct ibshift_placement *placement, bool all_lids,
                              struct ibshift_error *err);
 void ibshift_placement_close(struct ibshift_placement *placement);
 
-/* An order of ranks that owns its arrays. */
-struct ibshift_seats {
-    struct ibshift_order order;
-    uint32_t *rank_at, *seat_of;
-};
-
 /*
- * Seats along hosts[count]; hosts without ranks and IBSHIFT_NO_HOST become place keepers, or are
+ * The ranks along hosts[count]; hosts without ranks and IBSHIFT_NO_HOST become place keepers, or are
  * left out if keepers is false. -ENOENT: a host with ranks is missing there.
  */
-int ibshift_seats_along(const struct ibshift_placement *placement, const uint32_t *hosts,
-                        uint32_t count, bool keepers, struct ibshift_seats *seats,
-                        struct ibshift_error *err);
+int ibshift_placement_along(const struct ibshift_placement *placement, const uint32_t *hosts,
+                            uint32_t count, bool keepers, struct ibshift_order *shift,
+                            struct ibshift_error *err);
 /* One rank a place, in their own order: what a library does that knows no fabric. */
-int ibshift_seats_by_rank(const struct ibshift_placement *placement, struct ibshift_seats *seats,
-                          struct ibshift_error *err);
-void ibshift_seats_free(struct ibshift_seats *seats);
+int ibshift_placement_by_rank(const struct ibshift_placement *placement,
+                              struct ibshift_order *shift, struct ibshift_error *err);
+void ibshift_order_free(struct ibshift_order *shift);
 
 /* The hosts' order that a compiled fabric carries, or the one found in its tables, with place
  * keepers. *order is the caller's to free. */
