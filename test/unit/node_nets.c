@@ -51,7 +51,7 @@ void close_all(void)
     }
 }
 
-void make(struct message *m, uint32_t from, uint32_t to, uint32_t tag, size_t length)
+void nets_make(struct message *m, uint32_t from, uint32_t to, uint32_t tag, size_t length)
 {
     *m = (struct message){.from = from,
                           .to = to,
@@ -66,13 +66,13 @@ void make(struct message *m, uint32_t from, uint32_t to, uint32_t tag, size_t le
     }
 }
 
-void unmake(struct message *m)
+void nets_unmake(struct message *m)
 {
     free(m->out);
     free(m->in);
 }
 
-void take(uint32_t net)
+void nets_take(uint32_t net)
 {
     struct ibshift_net_event events[8];
     int n = ibshift_net_poll(nets[net], events, 8);
@@ -82,16 +82,16 @@ void take(uint32_t net)
     }
 }
 
-void take_all(int rounds)
+void nets_take_all(int rounds)
 {
     for (int i = 0; i < rounds; i++) {
         for (uint32_t net = 0; net < NETS; net++) {
-            take(net);
+            nets_take(net);
         }
     }
 }
 
-int post(struct message *m, bool is_send)
+int nets_post(struct message *m, bool is_send)
 {
     struct ibshift_net_message message = {
         .peer = is_send ? m->to : m->from,
@@ -117,7 +117,7 @@ void assert_arrived(const struct message *m)
     assert_memory_equal(m->in, m->out, m->length);
 }
 
-bool tried(const struct message *m)
+bool nets_tried(const struct message *m)
 {
     struct ibshift_net_message message = {
         .peer = m->from, .key = m->key, .buffer = m->in, .length = m->length};

@@ -38,8 +38,8 @@ static void random_traffic(size_t memory, bool may_copy)
     open_all(memory, may_copy);
     for (uint32_t i = 0; i < MESSAGES; i++) {
         uint32_t from = draw(NETS);
-        make(&m[i], from, (from + 1 + draw(NETS - 1)) % NETS, i,
-             lengths[draw(i % 8 == 0 ? LENGTHS : LENGTHS - 3)]);
+        nets_make(&m[i], from, (from + 1 + draw(NETS - 1)) % NETS, i,
+                  lengths[draw(i % 8 == 0 ? LENGTHS : LENGTHS - 3)]);
     }
     while (left > 0) {
         uint32_t i = draw(MESSAGES);
@@ -49,15 +49,15 @@ static void random_traffic(size_t memory, bool may_copy)
             i = (i + 1) % MESSAGES;
             is_send = i == 0 ? !is_send : is_send;
         }
-        left -= post(&m[i], is_send) != -EAGAIN;
+        left -= nets_post(&m[i], is_send) != -EAGAIN;
         if (draw(3) == 0) {
-            take(draw(NETS));
+            nets_take(draw(NETS));
         }
     }
-    take_all(2000);
+    nets_take_all(2000);
     for (uint32_t i = 0; i < MESSAGES; i++) {
         assert_arrived(&m[i]);
-        unmake(&m[i]);
+        nets_unmake(&m[i]);
     }
     free(m);
     close_all();
@@ -82,19 +82,19 @@ static void what_is_waited_for_comes(void **state)
     (void)state;
     open_all(1 << 20, true);
     for (uint32_t i = 0; i < MANY; i++) {
-        make(&m[i], 0, 1, i, 1000);
-        assert_true(post(&m[i], true) >= 0);
+        nets_make(&m[i], 0, 1, i, 1000);
+        assert_true(nets_post(&m[i], true) >= 0);
     }
-    take_all(20);
+    nets_take_all(20);
     for (uint32_t i = MANY; i-- > 0;) {
-        assert_true(post(&m[i], false) >= 0);
-        take_all(3);
+        assert_true(nets_post(&m[i], false) >= 0);
+        nets_take_all(3);
         assert_int_equal(m[i].recv_status, 0);
     }
-    take_all(20);
+    nets_take_all(20);
     for (uint32_t i = 0; i < MANY; i++) {
         assert_arrived(&m[i]);
-        unmake(&m[i]);
+        nets_unmake(&m[i]);
     }
     close_all();
 }
@@ -110,7 +110,7 @@ static void what_is_tried_leaves(void **state)
         struct message m;
         struct ibshift_net_message message;
 
-        make(&m, 0, 1, i, lengths[i % 10]);
+        nets_make(&m, 0, 1, i, lengths[i % 10]);
         message = (struct ibshift_net_message){
             .peer = 1, .key = m.key, .buffer = m.out, .length = m.length};
         if (!nets[0]->ops->try_send(nets[0], &message)) {
@@ -122,7 +122,7 @@ static void what_is_tried_leaves(void **state)
             assert_int_equal(ibshift_net_poll(nets[1], NULL, 0), 0);
         }
         assert_memory_equal(m.in, m.out, m.length);
-        unmake(&m);
+        nets_unmake(&m);
     }
     close_all();
 }
@@ -158,28 +158,28 @@ static void a_late_part(void **state)
     for (uint32_t i = 0; i < 4; i++) {
         bool is_posted = i % 2 != 0, is_parted = i >= 2;
 
-        make(&m, 0, 1, 2 * i, 4096);
-        make(&other, 0, 1, 2 * i + 1, 24);
+        nets_make(&m, 0, 1, 2 * i, 4096);
+        nets_make(&other, 0, 1, 2 * i + 1, 24);
         put_part(&m, 0, 2048);
         if (is_parted) {
-            (void)post(&other, true);
+            (void)nets_post(&other, true);
         }
-        assert_false(tried(&m));
-        assert_false(tried(&m));
+        assert_false(nets_tried(&m));
+        assert_false(nets_tried(&m));
         if (is_posted) {
-            assert_int_equal(post(&m, false), IBSHIFT_NET_PENDING);
+            assert_int_equal(nets_post(&m, false), IBSHIFT_NET_PENDING);
         }
         put_part(&m, 2048, 2048);
         m.send_status = 0;
         if (is_posted) {
-            take_all(2);
+            nets_take_all(2);
         } else {
-            m.recv_status = tried(&m) ? 0 : WAITING;
+            m.recv_status = nets_tried(&m) ? 0 : WAITING;
         }
         assert_arrived(&m);
-        assert_true(!is_parted || tried(&other));
-        unmake(&m);
-        unmake(&other);
+        assert_true(!is_parted || nets_tried(&other));
+        nets_unmake(&m);
+        nets_unmake(&other);
     }
     from = ibshift_nn_peer(ibshift_node(nets[1]), 0);
     assert_int_equal(from->in_quota, from->in_returned);
@@ -197,20 +197,20 @@ static void other_length(void **state)
             struct message m;
 
             open_all(1 << 20, true);
-            make(&m, 0, 1, 1, 200000);
+            nets_make(&m, 0, 1, 1, 200000);
             m.length = pairs[i][first == 0];
-            (void)post(&m, first == 0);
-            take_all(2);
+            (void)nets_post(&m, first == 0);
+            nets_take_all(2);
             m.length = pairs[i][first != 0];
-            (void)post(&m, first != 0);
-            take_all(10);
+            (void)nets_post(&m, first != 0);
+            nets_take_all(10);
             ibshift_net_probe(nets[0], 1); /* as the engine does when nothing moves */
-            take_all(10);
+            nets_take_all(10);
             print_message("%zu sent, %zu expected, %s first: %d %d\n", pairs[i][1], pairs[i][0],
                           first ? "receive" : "send", m.send_status, m.recv_status);
             assert_int_equal(m.recv_status, -EMSGSIZE);
             assert_true(m.send_status == -EMSGSIZE || (m.send_status == 0 && pairs[i][1] <= 16384));
-            unmake(&m);
+            nets_unmake(&m);
             close_all();
         }
     }
@@ -222,31 +222,31 @@ static void given_up_here(void **state)
 
     (void)state;
     open_all(1 << 20, true);
-    make(&posted, 0, 1, 1, 100000);
-    assert_true(post(&posted, false) >= 0);
-    take_all(2); /* the grant is there */
+    nets_make(&posted, 0, 1, 1, 100000);
+    assert_true(nets_post(&posted, false) >= 0);
+    nets_take_all(2); /* the grant is there */
     ibshift_net_cancel(nets[1], COMM, 1);
     ibshift_net_abort(nets[1], 0, COMM, 1);
-    take_all(5);
+    nets_take_all(5);
     assert_int_equal(posted.recv_status, -ECANCELED);
-    assert_int_equal(post(&posted, true), -ECONNABORTED);
+    assert_int_equal(nets_post(&posted, true), -ECONNABORTED);
     for (uint32_t i = 0; i < 3; i++) { /* what was sent before the abort was seen is dropped */
-        make(&rest[i], 2, 1, 10 + i, lengths[4 * i]);
-        assert_true(post(&rest[i], true) >= 0);
+        nets_make(&rest[i], 2, 1, 10 + i, lengths[4 * i]);
+        assert_true(nets_post(&rest[i], true) >= 0);
     }
-    take_all(5);
+    nets_take_all(5);
     ibshift_net_forget(nets[1], COMM);
     ibshift_net_forget(nets[0], COMM);
     for (uint32_t i = 0; i < 3; i++) {
-        unmake(&rest[i]);
+        nets_unmake(&rest[i]);
     }
-    unmake(&posted);
-    make(&posted, 0, 1, 1, 100000);
+    nets_unmake(&posted);
+    nets_make(&posted, 0, 1, 1, 100000);
     posted.key.seq = 2;
-    assert_true(post(&posted, true) >= 0 && post(&posted, false) >= 0);
-    take_all(10);
+    assert_true(nets_post(&posted, true) >= 0 && nets_post(&posted, false) >= 0);
+    nets_take_all(10);
     assert_arrived(&posted);
-    unmake(&posted);
+    nets_unmake(&posted);
     close_all();
 }
 
@@ -257,17 +257,17 @@ static void taken_back(void **state)
 
     (void)state;
     open_all(1 << 20, true);
-    make(&m, 0, 1, 1, 100000);
-    assert_true(post(&m, false) >= 0);
-    take_all(2);
+    nets_make(&m, 0, 1, 1, 100000);
+    assert_true(nets_post(&m, false) >= 0);
+    nets_take_all(2);
     ibshift_net_cancel(nets[1], COMM, 1);
-    take(1);
+    nets_take(1);
     assert_int_equal(m.recv_status, WAITING);
-    take(0);
-    take(1);
+    nets_take(0);
+    nets_take(1);
     assert_int_equal(m.recv_status, -ECANCELED);
     ibshift_net_cancel(nets[0], COMM, 1);
-    unmake(&m);
+    nets_unmake(&m);
     close_all();
 }
 
@@ -314,16 +314,16 @@ static void a_dead_process(void **state)
     assert_int_equal(read(end, &cards[0], sizeof(cards[0])), sizeof(cards[0]));
     close(end);
     open_net(1, 1 << 20, true);
-    make(&m[0], 0, 1, 1, 8);
-    make(&m[1], 0, 1, 2, 100000);
-    assert_true(post(&m[0], false) >= 0 && post(&m[1], false) >= 0);
+    nets_make(&m[0], 0, 1, 1, 8);
+    nets_make(&m[1], 0, 1, 2, 100000);
+    assert_true(nets_post(&m[0], false) >= 0 && nets_post(&m[1], false) >= 0);
     ibshift_net_probe(nets[1], 0);
-    take(1);
+    nets_take(1);
     assert_int_equal(m[0].recv_status, WAITING); /* late is not dead */
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     ibshift_net_probe(nets[1], 0);
-    take(1);
+    nets_take(1);
     assert_int_equal(m[0].recv_status, -ETIMEDOUT);
     assert_int_equal(m[1].recv_status, -ETIMEDOUT);
     assert_int_equal(segments_left(), 2);
@@ -332,8 +332,8 @@ static void a_dead_process(void **state)
     ibshift_net_destroy(nets[1]);
     ibshift_net_destroy(nets[2]);
     assert_int_equal(segments_left(), 0);
-    unmake(&m[0]);
-    unmake(&m[1]);
+    nets_unmake(&m[0]);
+    nets_unmake(&m[1]);
 }
 
 /* Two threads, a net each: what one writes the other reads, with nothing but the box between. */
@@ -426,9 +426,9 @@ static void hostile(void **state)
         seed = run;
         open_all(1 << 17, true);
         for (uint32_t i = 0; i < POSTED; i++) {
-            make(&m[i], 0, 1, i, lengths[draw(13)]);
+            nets_make(&m[i], 0, 1, i, lengths[draw(13)]);
             if (draw(2) == 0) {
-                (void)post(&m[i], false);
+                (void)nets_post(&m[i], false);
             }
         }
         victim = ibshift_nn_peer(ibshift_node(nets[0]), 1);
@@ -436,15 +436,15 @@ static void hostile(void **state)
         for (uint32_t i = 0; i < 60; i++) {
             write_cell(victim, IBSHIFT_NODE_BREAK + 2);
             if (!m[i % POSTED].is_received && draw(2) == 0) {
-                (void)tried(&m[i % POSTED]);
+                (void)nets_tried(&m[i % POSTED]);
             }
-            take(1);
+            nets_take(1);
         }
         ibshift_nn_break(ibshift_node(nets[0]), victim, -EIO, "enough");
-        take_all(70);
+        nets_take_all(70);
         for (uint32_t i = 0; i < POSTED; i++) {
             assert_true(!m[i].is_received || m[i].recv_status != WAITING);
-            unmake(&m[i]);
+            nets_unmake(&m[i]);
         }
         close_all();
     }

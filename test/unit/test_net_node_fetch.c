@@ -10,10 +10,10 @@ enum { FETCHED = 1, LONG = 100000 };
 /* A long message from 0 to 1 that the receiver has asked for, and been told where it is. */
 static void offer(struct message *m)
 {
-    make(m, 0, 1, FETCHED, LONG);
-    assert_int_equal(post(m, true), IBSHIFT_NET_PENDING);
-    assert_int_equal(post(m, false), IBSHIFT_NET_PENDING);
-    take(0);
+    nets_make(m, 0, 1, FETCHED, LONG);
+    assert_int_equal(nets_post(m, true), IBSHIFT_NET_PENDING);
+    assert_int_equal(nets_post(m, false), IBSHIFT_NET_PENDING);
+    nets_take(0);
     assert_int_equal(m->in[LONG / 2], 0); /* nothing was written */
 }
 
@@ -25,15 +25,15 @@ static void what_is_read_next_is_fetched(void **state)
     (void)state;
     open_all(1 << 20, true);
     offer(&m);
-    take(1);
+    nets_take(1);
     assert_memory_equal(m.in, m.out, LONG);
     assert_int_equal(m.recv_status, WAITING); /* for the word that the message was still there */
-    take(0);
-    take(1);
+    nets_take(0);
+    nets_take(1);
     assert_arrived(&m);
     ibshift_net_node_stats(nets[0], &stats);
     assert_int_equal(stats.direct, 1);
-    unmake(&m);
+    nets_unmake(&m);
     close_all();
 }
 
@@ -46,26 +46,26 @@ static void a_fetch_taken_back(void **state)
     open_all(1 << 20, true);
     offer(&m);
     ibshift_net_cancel(nets[0], COMM, 1);
-    take_all(3);
+    nets_take_all(3);
     assert_int_equal(m.send_status, -ECANCELED);
     assert_int_equal(m.recv_status, WAITING);
     ibshift_net_abort(nets[0], 1, COMM, 1);
-    take_all(2);
+    nets_take_all(2);
     assert_int_equal(m.recv_status, -ECONNABORTED);
-    unmake(&m);
+    nets_unmake(&m);
     close_all();
 
     open_all(1 << 20, true);
     offer(&m);
     ibshift_net_cancel(nets[1], COMM, 1);
-    take_all(3);
+    nets_take_all(3);
     assert_int_equal(m.recv_status, -ECANCELED);
     assert_int_equal(m.send_status, WAITING);
     assert_int_equal(m.in[LONG / 2], 0);
     ibshift_net_cancel(nets[0], COMM, 1);
-    take_all(1);
+    nets_take_all(1);
     assert_int_equal(m.send_status, -ECANCELED);
-    unmake(&m);
+    nets_unmake(&m);
     close_all();
 }
 
@@ -79,22 +79,22 @@ static void a_fetch_that_fails(void **state)
     (void)state;
     assert_true(pages != MAP_FAILED);
     open_all(1 << 20, true);
-    make(&m, 0, 1, FETCHED, LONG);
+    nets_make(&m, 0, 1, FETCHED, LONG);
     out = m.out;
     memcpy(pages, out, LONG);
     m.out = pages;
-    (void)post(&m, true);
-    (void)post(&m, false);
-    take(0);
+    (void)nets_post(&m, true);
+    (void)nets_post(&m, false);
+    nets_take(0);
     assert_int_equal(mprotect(pages, LONG, PROT_NONE), 0);
-    take(1);
+    nets_take(1);
     assert_int_equal(mprotect(pages, LONG, PROT_READ), 0);
-    take_all(50);
+    nets_take_all(50);
     assert_arrived(&m);
     close_all();
     munmap(pages, LONG);
     m.out = out;
-    unmake(&m);
+    nets_unmake(&m);
 }
 
 int main(void)
