@@ -69,6 +69,20 @@ static void what_is_read_is_what_was_written(void **state)
     ibshift_fabric_free(f);
 }
 
+static void a_host_has_one_place_in_the_order(void **state)
+{
+    struct ibshift_fabric *f = synthetic("kary:4,2"), *g = NULL;
+    struct ibshift_error err;
+    uint32_t order[] = {3, 1, IBSHIFT_NO_HOST, 3};
+
+    assert_int_equal(ibshift_compiled_write(path, f, order, 3, &err), 0);
+    assert_int_equal(ibshift_compiled_read(path, &g, &err), 0);
+    ibshift_fabric_free(g);
+    assert_int_equal(ibshift_compiled_write(path, f, order, 4, &err), 0);
+    assert_int_not_equal(ibshift_compiled_read(path, &g, &err), 0);
+    ibshift_fabric_free(f);
+}
+
 static void changes_are_told(void **state)
 {
     struct ibshift_fabric *f = synthetic("kary:4,3"), *g;
@@ -248,6 +262,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_read_is_what_was_written),
+        cmocka_unit_test(a_host_has_one_place_in_the_order),
         cmocka_unit_test(changes_are_told),
         cmocka_unit_test(every_damage_is_refused),
         cmocka_unit_test(wrong_indices_are_refused),

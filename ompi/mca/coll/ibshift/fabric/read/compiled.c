@@ -277,6 +277,24 @@ static bool are_ports_sound(const struct ibshift_fabric *f)
     return true;
 }
 
+/* A host has one place in the order; other places may be empty. */
+static bool is_order_sound(const struct ibshift_fabric *f)
+{
+    bool *is_placed = calloc(f->host_count + 1, sizeof(*is_placed));
+    bool is_sound = is_placed != NULL;
+
+    for (uint32_t i = 0; is_sound && i < f->order_count; i++) {
+        uint32_t host = f->order[i];
+
+        if (host != IBSHIFT_NO_HOST) {
+            is_sound = host < f->host_count && !is_placed[host];
+            is_placed[is_sound ? host : 0] = true;
+        }
+    }
+    free(is_placed);
+    return is_sound;
+}
+
 static bool are_lists_sound(const struct ibshift_fabric *f)
 {
     for (uint32_t h = 0; h < f->host_count; h++) {
@@ -291,12 +309,7 @@ static bool are_lists_sound(const struct ibshift_fabric *f)
             return false;
         }
     }
-    for (uint32_t i = 0; i < f->order_count; i++) {
-        if (f->order[i] != IBSHIFT_NO_HOST && f->order[i] >= f->host_count) {
-            return false;
-        }
-    }
-    return true;
+    return is_order_sound(f);
 }
 
 /*
