@@ -112,10 +112,17 @@ static uint64_t mix(uint64_t sum, uint64_t value)
     return (sum ^ value) * 0x9e3779b97f4a7c15ull + (sum >> 29);
 }
 
+/* Ranks that read the same may choose alike: it depends on the numbers of hosts and on rates too. */
 static uint64_t identify(const struct ibshift_fabric_file *file)
 {
-    uint64_t sum = mix(mix(file->fabric->guid_sum, file->fabric->tables_sum), file->wish);
+    const struct ibshift_fabric *fabric = file->fabric;
+    uint64_t sum = mix(mix(fabric->guid_sum, fabric->tables_sum), file->wish);
 
+    for (uint32_t p = 0; p < fabric->port_count; p++) {
+        const struct ibshift_port *port = &fabric->ports[p];
+        sum = mix(sum, fabric->nodes[port->node].guid + port->number);
+        sum = mix(sum, port->rate.mbps);
+    }
     for (uint32_t i = 0; i < file->order_count; i++) {
         sum = mix(sum, file->order[i]);
     }
