@@ -277,6 +277,16 @@ static void waiting_for_a_slot_asks_to_be_woken(void **state)
     (void)state;
 }
 
+/* A turn of the executor may have begun before the comparison that it ends with. */
+static void a_clock_is_read_before_its_comparison(void **state)
+{
+    struct ibshift_clock clock = {.offset = 5, .drift = 1e-4, .since = 1000000, .is_known = true};
+
+    assert_int_equal(ibshift_clock_common(&clock, 900000), 900000 + 5 - 10);
+    assert_int_equal(ibshift_clock_common(&clock, 1100000), 1100000 + 5 + 10);
+    (void)state;
+}
+
 /* Whatever the clocks show, what they make of it is right within the error that they tell. */
 static int64_t worst_error(struct scene *scene, uint64_t *told)
 {
@@ -403,6 +413,7 @@ static void a_clock_that_jumps_in_a_run_harms_nobody(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_clock_is_read_before_its_comparison),
         cmocka_unit_test(any_pace_is_right),
         cmocka_unit_test(clk_leaves_and_makes_up),
         cmocka_unit_test(a_clock_that_is_far_off_is_given_up),

@@ -40,7 +40,9 @@ static inline int64_t ibshift_clock_common(const struct ibshift_clock *clock, ui
     if (clock == 0) {
         return (int64_t)own;
     }
-    return (int64_t)own + clock->offset + (int64_t)(clock->drift * (double)(own - clock->since));
+    int64_t passed = (int64_t)(own - clock->since); /* below 0 when a turn began before it */
+
+    return (int64_t)own + clock->offset + (int64_t)(clock->drift * (double)passed);
 }
 
 /* The own time when the common clock shows this, never before 0. */
