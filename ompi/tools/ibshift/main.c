@@ -7,8 +7,12 @@
 #include "route/cmd.h"
 #include "sim/cmd.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct cli_command commands[] = {
     {"doctor", cmd_doctor, "what this machine's adapters really do, alone or with another node"},
@@ -33,9 +37,26 @@ static void usage(FILE *out)
     fputs("  -V, --version\n", out);
 }
 
+/* What a disk had no room for must not end well. */
 static int run_command(int argc, char **argv)
 {
-    return cli_run(NULL, commands, COMMAND_COUNT, argc, argv);
+    int rc = cli_run(NULL, commands, COMMAND_COUNT, argc, argv);
+
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        return cli_error(NULL, "the output could not be written: %s", strerror(errno));
+    }
+    return rc;
+}
+
+/* A file or socket that takes the place of a closed standard stream would be taken for it. */
+static void open_standard_streams(void)
+{
+    int fd;
+
+    do {
+        fd = open("/dev/null", O_RDWR);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    close(fd);
 }
 
 /* `ibshift help sim` is `ibshift sim --help`. */
@@ -54,6 +75,7 @@ static bool is_any(const char *text, const char *one, const char *other)
 
 int main(int argc, char **argv)
 {
+    open_standard_streams();
     if (argc < 2) {
         usage(stderr);
         return CLI_USAGE;

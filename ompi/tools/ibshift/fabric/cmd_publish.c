@@ -96,7 +96,8 @@ static void set_imprint(struct publish *p)
     const struct fabric_facts *facts = &p->sources.facts;
     struct ibshift_fabric *f = p->fabric;
     uint64_t now = time_now();
-    uint32_t port = facts->sm_lid == 0 ? IBSHIFT_NO_PORT : f->lid_port[facts->sm_lid];
+    bool has_lid = facts->sm_lid != 0 && facts->sm_lid <= IBSHIFT_LID_MAX;
+    uint32_t port = has_lid ? f->lid_port[facts->sm_lid] : IBSHIFT_NO_PORT;
 
     f->imprint = (struct ibshift_imprint){.subnet_prefix = facts->subnet_prefix,
                                           .sm_guid = facts->sm_guid,

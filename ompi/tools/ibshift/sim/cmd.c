@@ -438,6 +438,14 @@ static int find_unit(struct sim_command *c, const struct sim_fabric_options *opt
     return rc == 0 ? CLI_OK : fabric_args_fail(&c->args, &err);
 }
 
+/* Without end where it does not fit. */
+static uint64_t times(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
 static int set_params(struct sim_command *c, struct sim_job_params *params)
 {
     uint64_t rounds = c->alg->rounds(&c->what, 0), slots = c->job.placement->slots;
@@ -459,7 +467,8 @@ static int set_params(struct sim_command *c, struct sim_job_params *params)
     }
     sim_options_net(c, &params->net);
     /* A leader's messages are those of all ranks of its host. */
-    params->limit = (rounds + params->ranks) * slots * c->unit * 100 + params->net.skew;
+    params->limit = times(times(rounds + params->ranks, slots), times(c->unit, 100));
+    params->limit += params->limit < UINT64_MAX - params->net.skew ? params->net.skew : 0;
     if (!c->quiet && isatty(STDERR_FILENO)) {
         params->progress = sim_progress_show;
         params->progress_context = c;
