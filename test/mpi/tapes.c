@@ -374,6 +374,31 @@ static void buffers_are_in_place_by_turns(void)
     }
 }
 
+/* Buffers that the arguments do not name: the type does, or the rank uses none. */
+static void buffers_are_elsewhere(void)
+{
+    enum { N = 6 };
+    static int mine[TIMES * N];
+    MPI_Datatype at_to;
+    MPI_Aint place;
+
+    MPI_Get_address(to, &place);
+    MPI_Type_create_hindexed(1, (int[]){N}, &place, MPI_INT, &at_to);
+    MPI_Type_commit(&at_to);
+    for (int i = 0; i < TIMES; i++) {
+        fill(to, rank == 0 ? N : 0, i);
+        MPI_Bcast(MPI_BOTTOM, 1, at_to, 0, MPI_COMM_WORLD);
+        compare(to, N, 0, 0, i, "bcast from MPI_BOTTOM");
+        fill(mine + i * N, N, i);
+        MPI_Reduce(mine + i * N, rank == 0 ? to : MPI_IN_PLACE, N, MPI_INT, MPI_SUM, 0,
+                   MPI_COMM_WORLD);
+        if (rank == 0) {
+            compare_sums(to, N, ranks - 1, 0, i, "reduce, others in place");
+        }
+    }
+    MPI_Type_free(&at_to);
+}
+
 static void communicators_come_and_go(void)
 {
     for (int i = 0; i < TIMES / 4; i++) {
@@ -490,6 +515,7 @@ int main(int argc, char **argv)
     order_of_ranks_comes_and_goes();
     blocks_and_vectors_alternate();
     buffers_are_in_place_by_turns();
+    buffers_are_elsewhere();
     communicators_come_and_go();
     parameters_change();
     parameters_take_effect();

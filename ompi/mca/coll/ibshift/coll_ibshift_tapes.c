@@ -301,9 +301,7 @@ struct ibshift_tape_run *ibshift_tape_again(mca_coll_ibshift_module_t *module,
 
 static char *base_of(const struct ibshift_side *side)
 {
-    return NULL == side->user || NULL == side->type
-               ? side->user
-               : side->user + ibshift_type_lower_bound(side->type);
+    return NULL == side->type ? side->user : side->user + ibshift_type_lower_bound(side->type);
 }
 
 /* All that are remembered have the parameters of now. */
@@ -325,7 +323,8 @@ static void remember(mca_coll_ibshift_module_t *module, struct ibshift_kept_tape
     const void *from = is_in_place(raw) ? raw->rbuf : raw->sbuf;
 
     keep_up(module, job->collective, module->tapes[job->collective]);
-    kept->has_raw = true;
+    /* Then a buffer is found by another argument, or is none that this rank uses. */
+    kept->has_raw = MPI_IN_PLACE != raw->rbuf;
     kept->raw = *raw;
     kept->is_plain = 0 == kept->key.counts && !is_of_the_program(raw->stype) &&
                      !is_of_the_program(raw->rtype) &&
