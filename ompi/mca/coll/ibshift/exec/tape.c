@@ -206,11 +206,12 @@ struct ibshift_tape *ibshift_tape_make(const struct ibshift_op_params *params, s
 static void reduce(const struct ibshift_tape_run *run, const struct ibshift_tape_step *step)
 {
     char *to = run->base[step->buf] + step->at, *from = run->base[step->src] + step->from;
-    size_t elements = step->length / run->element;
+    size_t elements;
 
     if (step->length == 0) {
         return;
     }
+    elements = step->length / run->element;
     if (step->action == IBSHIFT_TAPE_REDUCE) {
         run->reduce(run->reduce_context, from, to, elements);
     } else {
