@@ -500,7 +500,9 @@ static const struct ibshift_net_ops loop_ops = {
 
 static int endpoint_init(struct endpoint *endpoint, struct ibshift_loop *loop, uint32_t self)
 {
-    endpoint->net = (struct ibshift_net){.ops = &loop_ops, .max_eager = loop->options.max_eager};
+    endpoint->net = (struct ibshift_net){.ops = &loop_ops,
+                                         .max_eager = loop->options.max_eager,
+                                         .max_tried = loop->options.max_eager};
     endpoint->loop = loop;
     endpoint->self = self;
     endpoint->sends_to_live = UINT64_MAX;

@@ -282,7 +282,7 @@ void ibshift_engine_take_over(struct ibshift_engine *engine, struct ibshift_op *
 
 size_t ibshift_engine_tape_limit(const struct ibshift_engine *engine)
 {
-    return engine->exec.net->ops->try_send == NULL ? 0 : engine->exec.net->max_eager;
+    return engine->exec.net->ops->try_send == NULL ? 0 : engine->exec.net->max_tried;
 }
 
 static void trace_steps(struct ibshift_engine *engine, const struct ibshift_tape_run *run,

@@ -188,7 +188,10 @@ struct ibshift_net *ibshift_net_by_peer_create(struct ibshift_net *near, struct 
     if (both == NULL) {
         return NULL;
     }
-    both->net = (struct ibshift_net){.ops = &ops, .max_eager = far->max_eager};
+    both->net = (struct ibshift_net){
+        .ops = &ops,
+        .max_eager = far->max_eager,
+        .max_tried = near->max_tried < far->max_tried ? near->max_tried : far->max_tried};
     both->near = near;
     both->far = far;
     both->is_near = is_near;

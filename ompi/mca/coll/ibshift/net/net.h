@@ -210,6 +210,7 @@ struct ibshift_net_ops {
 struct ibshift_net {
     const struct ibshift_net_ops *ops;
     size_t max_eager; /* the same on all peers */
+    size_t max_tried; /* bytes that try_send() may take to any peer */
 };
 
 static inline int ibshift_net_send(struct ibshift_net *net,

@@ -460,7 +460,7 @@ static int create(struct ibshift_verbs *verbs, const struct ibshift_net_verbs_op
     }
     nv->net.ops = &ops;
     nv->senders = &senders;
-    nv->net.max_eager = options->max_eager;
+    nv->net.max_eager = nv->net.max_tried = options->max_eager;
     nv->verbs = verbs;
     nv->options = *options;
     nv->asking_end = &nv->asking;
