@@ -8,7 +8,7 @@
  *   data_came     slot_used, data_came, hold, pull_all
  *   post          ibshift_nv_recv, pull
  *   control_came  pull_came, unpull_came
- *   tell, land    ibshift_nv_tell, is_word_away, read_word, ibshift_limit_advance32
+ *   tell, land    ibshift_nv_tell, complete_send, read_word, ibshift_limit_advance32
  *   is_news       ibshift_limit_is_news
  *
  * Peer 0 has slots of its own; peer 1 came when all were given and asks for single ones by datagram. Each

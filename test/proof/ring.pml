@@ -9,7 +9,7 @@
  *   take_back    take_back, leave_if_done
  *   ring_came    ibshift_nv_ring_came
  *   mark         ibshift_ring_mark
- *   tell, landed ibshift_nv_tell, is_word_away, read_word, ibshift_limit_advance32
+ *   tell, landed ibshift_nv_tell, complete_send, read_word, ibshift_limit_advance32
  *
  * A record lands in two parts, payload and header, in any order, and with -DSWAP whole writes land in any
  * order; a word waits for the one before it. Messages have one of two contents, so that an older one in the

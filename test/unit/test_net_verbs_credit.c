@@ -17,10 +17,13 @@ static void news_may_come_in_any_order(void **state)
     assert_int_equal(limit, 4);
     ibshift_limit_advance(&limit, 0xfffa);
     assert_int_equal(limit, 4);
-    ibshift_limit_advance32(&limit, 0xffffffffu);
+    ibshift_limit_advance32(&limit, 0xffffffffu, 64);
     assert_int_equal(limit, 4);
-    ibshift_limit_advance32(&limit, 9);
+    ibshift_limit_advance32(&limit, 9, 64);
     assert_int_equal(limit, 9);
+    limit = 0x90000000u;
+    ibshift_limit_advance32(&limit, 0, 64); /* a word that nobody has written for long */
+    assert_int_equal(limit, 0x90000000u);
 }
 
 static void shares_never_pass_the_stock(void **state)

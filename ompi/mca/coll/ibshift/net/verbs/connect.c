@@ -5,7 +5,7 @@
 
 #include "net/verbs/inside.h"
 
-enum { SLOTS_MOST = 64, QUOTA_MOST = 32, ASKING_RESERVE = 32 };
+enum { QUOTA_MOST = IBSHIFT_CREDIT_MOST / 2, ASKING_RESERVE = 32 };
 enum { NEIGHBOURS = 2 }; /* on each side: whoever is asked has a place among the connections */
 
 static const uint64_t tick_pause = 1000 * 1000;             /* ns */
@@ -117,7 +117,7 @@ static int prepare(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
         return c->status;
     }
     c->in.slots = c->in.slots_told = c->in.slots_window =
-        ibshift_stock_share(nv->slot_stock, ASKING_RESERVE, SLOTS_MOST);
+        ibshift_stock_share(nv->slot_stock, ASKING_RESERVE, IBSHIFT_CREDIT_MOST);
     c->in.quota = c->in.quota_told = c->in.quota_window =
         ibshift_stock_share(nv->quota_stock, 0, QUOTA_MOST);
     nv->slot_stock -= c->in.slots_window;

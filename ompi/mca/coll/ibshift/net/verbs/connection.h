@@ -117,7 +117,8 @@ struct ibshift_connection {
     uint8_t rails;
     uint8_t path;               /* added to their first port's LID, fixed once there are rails */
     bool must_tell;             /* the word is out of date and could not be written */
-    uint32_t word_end;          /* requests of the first rail up to the last word */
+    bool is_word_away;          /* the last word is not complete */
+    uint32_t word_end;          /* requests of the first rail up to it */
     bool is_ordered;            /* what the peer writes lands in order */
     bool is_asking;             /* the peer has no slot and waits for one */
     bool is_blocked;            /* on the net's list of connections with something to send */
@@ -181,10 +182,11 @@ static inline void ibshift_ring_spoil(uint8_t *line_end)
     memcpy(line_end - sizeof(spoilt), &spoilt, sizeof(spoilt));
 }
 
-/* What the peer may write into its ring: held records keep their lines. */
+/* What the peer may write into its ring: held records keep their lines. Without a ring it is what
+   the peer has written, so that the news may come after that of the next ring. */
 static inline uint32_t ibshift_ring_limit(const struct ibshift_connection *c)
 {
-    return c->in.ring != NULL ? c->in.ring_head + IBSHIFT_RING_LINES - c->in.ring_held : 0;
+    return c->in.ring_head + (c->in.ring != NULL ? IBSHIFT_RING_LINES - c->in.ring_held : 0);
 }
 
 static inline void ibshift_nv_ring_free(struct ibshift_connection *c)

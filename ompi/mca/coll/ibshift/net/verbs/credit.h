@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { IBSHIFT_CREDIT_MOST = 64 }; /* slots that a peer may have at a time */
+
 /* Moves a limit forward to the news; old news changes nothing. */
 static inline void ibshift_limit_advance(uint32_t *limit, uint16_t news)
 {
@@ -18,9 +20,10 @@ static inline void ibshift_limit_advance(uint32_t *limit, uint16_t news)
     }
 }
 
-static inline void ibshift_limit_advance32(uint32_t *limit, uint32_t news)
+/* The same for a word, which may be very old: a limit never moves by more than its window. */
+static inline void ibshift_limit_advance32(uint32_t *limit, uint32_t news, uint32_t window)
 {
-    if ((int32_t)(news - *limit) > 0) {
+    if (news - *limit <= window) {
         *limit = news;
     }
 }

@@ -135,6 +135,9 @@ static void complete_send(struct ibshift_net_verbs *nv, struct ibshift_lane *lan
         ibshift_nv_wc_error(nv, c, wc);
     } else {
         ibshift_rail_retire(nv, rail);
+        if (rail == &c->rail[0] && (int32_t)(rail->retired - c->word_end) >= 0) {
+            c->is_word_away = false;
+        }
         if (kind == IBSHIFT_WR_WRITE || kind == IBSHIFT_WR_EARLY || kind == IBSHIFT_WR_PIECE) {
             ibshift_nv_written(nv, object, kind);
         }

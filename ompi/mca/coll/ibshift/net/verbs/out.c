@@ -12,9 +12,12 @@ static void read_word(struct ibshift_net_verbs *nv, struct ibshift_connection *c
 {
     struct ibshift_word *word = &nv->words[c->number];
 
-    ibshift_limit_advance32(&c->out.slots, __atomic_load_n(&word->slots, __ATOMIC_ACQUIRE));
-    ibshift_limit_advance32(&c->out.quota, __atomic_load_n(&word->quota, __ATOMIC_ACQUIRE));
-    ibshift_limit_advance32(&c->out.ring, __atomic_load_n(&word->ring, __ATOMIC_ACQUIRE));
+    ibshift_limit_advance32(&c->out.slots, __atomic_load_n(&word->slots, __ATOMIC_ACQUIRE),
+                            IBSHIFT_CREDIT_MOST);
+    ibshift_limit_advance32(&c->out.quota, __atomic_load_n(&word->quota, __ATOMIC_ACQUIRE),
+                            IBSHIFT_CREDIT_MOST);
+    ibshift_limit_advance32(&c->out.ring, __atomic_load_n(&word->ring, __ATOMIC_ACQUIRE),
+                            IBSHIFT_RING_LINES);
 }
 
 bool ibshift_nv_has_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
@@ -256,11 +259,6 @@ bool ibshift_nv_put_record(struct ibshift_net_verbs *nv, struct ibshift_connecti
     return true;
 }
 
-static bool is_word_away(const struct ibshift_connection *c)
-{
-    return (int32_t)(c->word_end - c->rail[0].retired) > 0;
-}
-
 /*
  * Writes the peer's word: no receive is needed there, and a newer word replaces the older one. Two
  * writes of a queue pair may land in either order, so the newer one waits for the older one's
@@ -275,7 +273,7 @@ void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 
     c->must_tell = true;
     if (c->state != IBSHIFT_CONNECTION_READY ||
-        ibshift_rail_room(nv, &c->rail[0]) < RESERVED_REQUESTS || is_word_away(c)) {
+        ibshift_rail_room(nv, &c->rail[0]) < RESERVED_REQUESTS || c->is_word_away) {
         return;
     }
     wr.wr.rdma.remote_addr = c->out.word_address;
@@ -283,6 +281,7 @@ void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
     set_parts(sge, &word, sizeof(word), NULL, 0);
     if (post_parts(nv, c, &wr, sge, true) == 0) {
         c->must_tell = false;
+        c->is_word_away = true;
         c->word_end = c->rail[0].posted;
         nv->stats.words++;
         told(c, word.ring);
@@ -338,7 +337,7 @@ void ibshift_nv_flush(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     }
     if (c->state == IBSHIFT_CONNECTION_READY &&
         (c->ready.first != NULL || c->waiting.first != NULL || c->slow.first != NULL ||
-         (c->must_tell && !is_word_away(c)))) {
+         (c->must_tell && !c->is_word_away))) {
         block(nv, c);
     }
 }

@@ -126,7 +126,7 @@ void ibshift_nv_ring_came(struct ibshift_net_verbs *nv, struct ibshift_connectio
         c->out.ring_key = body->key[0];
         c->out.ring_seed = (uint32_t)body->note;
         c->out.is_ordered = body->pieces != 0;
-        ibshift_limit_advance32(&c->out.ring, body->id);
+        ibshift_limit_advance32(&c->out.ring, body->id, IBSHIFT_RING_LINES);
     } else if (body->pieces == 0) {
         struct ibshift_wire_grant left = {.pieces = 1, .id = c->out.ring_used};
         c->out.ring_address = 0;
