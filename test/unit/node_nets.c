@@ -28,6 +28,7 @@ void open_net(uint32_t i, size_t memory, bool may_copy)
                                            .self = i,
                                            .memory = memory,
                                            .may_copy = may_copy,
+                                           .looks = 1,
                                            .card = card_of};
     char why[200];
 

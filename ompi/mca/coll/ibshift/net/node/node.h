@@ -23,6 +23,7 @@ struct ibshift_node_options {
     uint32_t self;      /* its number as a peer */
     size_t memory;      /* bytes of the segment at the most */
     bool may_copy;      /* the kernel may be asked to copy between processes */
+    uint32_t looks;     /* at the cell of a message that is tried, before anything else is done */
     /* The card of a peer: 0, or a negative errno. */
     int (*card)(void *context, uint32_t peer, struct ibshift_node_card *card);
     /* Whether a communicator of this number is on this side, and has this peer as a member, or

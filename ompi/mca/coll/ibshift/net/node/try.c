@@ -6,12 +6,9 @@
 
 #include <string.h>
 
-/* A peer with a processor of its own has answered by then, and a yield costs more. */
-enum { LOOKS = 512 };
-
-static bool is_there_soon(struct ibshift_node_peer *peer)
+static bool is_there_soon(const struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
 {
-    for (int i = 0; i < LOOKS; i++) {
+    for (uint32_t i = 0; i < nn->options.looks; i++) {
         if (ibshift_node_has_cell(peer)) {
             return true;
         }
@@ -71,7 +68,7 @@ static bool take_parts(struct ibshift_net_node *nn, struct ibshift_node_peer *pe
             ibshift_nn_give_back(peer, m->length);
             return true;
         }
-        if (!is_there_soon(peer)) {
+        if (!is_there_soon(nn, peer)) {
             hold(nn, peer, m, done);
             return false;
         }
@@ -123,7 +120,7 @@ bool ibshift_nn_try_recv(struct ibshift_net *net, const struct ibshift_net_messa
     if (try_held(nn, peer, m)) {
         return true;
     }
-    for (int i = 0; i < IBSHIFT_NODE_CELLS && peer->status == 0 && is_there_soon(peer); i++) {
+    for (int i = 0; i < IBSHIFT_NODE_CELLS && peer->status == 0 && is_there_soon(nn, peer); i++) {
         ibshift_node_take_cell(peer, &cell);
         if (take(nn, peer, &cell, m) || try_held(nn, peer, m)) {
             return true;
