@@ -1,9 +1,11 @@
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -106,6 +108,7 @@ int ranks_run(struct ranks *ranks, int (*body)(struct ranks *), uint64_t may_die
         fflush(NULL);
         pids[i] = fork();
         if (pids[i] == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL); /* or it would poll for ever for who is gone */
             ranks->self = i;
             int rc = run_rank(ranks, body);
             fflush(NULL);
