@@ -27,7 +27,8 @@ next_record(const struct ibshift_ring *ring, uint32_t number, struct ibshift_wir
             ibshift_wire_check(head, header - length, ring->is_ordered ? 0 : length)) {
         return NULL; /* the mark has overtaken the rest */
     }
-    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* what was checked is what is copied */
+    /* What was checked is what is copied: processors keep the order of reads of one place. */
+    __atomic_signal_fence(__ATOMIC_ACQUIRE);
     return header;
 }
 
