@@ -530,11 +530,11 @@ static int locked(struct ranks *r)
 }
 
 static const struct test_case cases[] = {
-    {"paced", paced, 2, 0},   {"flood", flood, 4, 0},         {"late", late, 3, 0},
-    {"cancel", cancel, 3, 0}, {"mismatch", mismatch, 8, 0},   {"aborted", aborted, 2, 0},
-    {"stale", stale, 2, 0},   {"many", many, 16, 0},          {"locked", locked, 2, 0},
-    {"heat", heat, 3, 0, 1},  {"forgotten", forgotten, 2, 0}, {"one_way", one_way, 2, 0},
-    {"pieces", pieces, 2, 0}, {"cut_short", cut_short, 4, 8},
+    {"paced", paced, 2, 0, 0},   {"flood", flood, 4, 0, 0},         {"late", late, 3, 0, 0},
+    {"cancel", cancel, 3, 0, 0}, {"mismatch", mismatch, 8, 0, 0},   {"aborted", aborted, 2, 0, 0},
+    {"stale", stale, 2, 0, 0},   {"many", many, 16, 0, 0},          {"locked", locked, 2, 0, 0},
+    {"heat", heat, 3, 0, 1},     {"forgotten", forgotten, 2, 0, 0}, {"one_way", one_way, 2, 0, 0},
+    {"pieces", pieces, 2, 0, 0}, {"cut_short", cut_short, 4, 8, 0},
 };
 
 int main(int argc, char **argv)
