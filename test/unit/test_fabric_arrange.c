@@ -101,9 +101,7 @@ static void steps_on_a_torus(void **state)
 static void table_for_a_part_of_it(void **state)
 {
     struct world w = world_open("kary:6,3", 70, 1, 5);
-    struct ibshift_arrangement a = arrange(&w,
-                                           IBSHIFT_ARRANGE_ALL & ~(1u << IBSHIFT_ARRANGE_STEPS)),
-                               shift;
+    struct ibshift_arrangement a = arrange(&w, IBSHIFT_ARRANGE_ALL), shift;
 
     shift = arrange(&w, 1u << IBSHIFT_ARRANGE_ROUTING);
     assert_int_equal(a.kind, IBSHIFT_ARRANGE_TABLE);
@@ -113,6 +111,21 @@ static void table_for_a_part_of_it(void **state)
     assert_true(a.tried[IBSHIFT_ARRANGE_ROUTING] == shift.cost);
     ibshift_arrangement_free(&a);
     ibshift_arrangement_free(&shift);
+    world_close(&w);
+}
+
+/* Though steps would be as cheap in the mean of 16 stages. */
+static void clean_stages_are_taken(void **state)
+{
+    struct world w = world_open("kary:12,3", 144, 1, 1);
+    struct ibshift_arrangement a = arrange(&w, IBSHIFT_ARRANGE_ALL),
+                               steps = arrange(&w, 1u << IBSHIFT_ARRANGE_STEPS);
+
+    assert_int_equal(a.kind, IBSHIFT_ARRANGE_TABLE);
+    assert_true(a.cost <= IBSHIFT_ARRANGE_ENOUGH * a.bound);
+    assert_true(steps.cost <= a.cost);
+    ibshift_arrangement_free(&a);
+    ibshift_arrangement_free(&steps);
     world_close(&w);
 }
 
@@ -240,6 +253,7 @@ int main(void)
         cmocka_unit_test(routing_order_on_a_whole_tree),
         cmocka_unit_test(steps_on_a_torus),
         cmocka_unit_test(table_for_a_part_of_it),
+        cmocka_unit_test(clean_stages_are_taken),
         cmocka_unit_test(the_first_order_is_the_cheaper_of_two),
         cmocka_unit_test(place_keepers_keep_a_shift_clean),
         cmocka_unit_test(the_routing_is_named_as_the_limit),

@@ -246,20 +246,53 @@ struct schedule {
     const char *output;
     bool json;
     struct ibshift_arrangement found;
+    double control; /* where steps were tried: rank order, with as many stages at once */
 };
+
+/* With several stages at once every order is cheaper: steps have a control of their own. */
+static int price_control(struct schedule *s, struct ibshift_error *err)
+{
+    const struct ibshift_placement *p = s->job.placement;
+    struct ibshift_order by_rank = {.rank_at = NULL};
+    struct ibshift_stage_source source;
+    struct ibshift_contention c;
+    int rc;
+
+    if (s->found.together == 0) {
+        return 0;
+    }
+    rc = ibshift_placement_by_rank(p, &by_rank, err);
+    if (rc == 0) {
+        source = ibshift_source_shift(&by_rank, p->ranks, p->member_of);
+        rc = ibshift_contend(p->paths, &source, s->found.together, 0, &c);
+    }
+    if (rc == 0) {
+        s->control = c.sum;
+        ibshift_contention_free(&c);
+    }
+    ibshift_order_free(&by_rank);
+    return rc;
+}
 
 static void print_found(const struct schedule *s)
 {
     const struct ibshift_arrangement *a = &s->found;
+    char at_once[40];
 
+    snprintf(at_once, sizeof(at_once), ", %u stages at once", a->together);
     printf("%u ranks on %u hosts: %s\n%s\n\n", s->job.placement->ranks,
            s->job.placement->paths->hosts, ibshift_arrange_name(a->kind), a->reason);
     printf("stages %u, worst %.4g, sum %.6g, bound %.6g\n", a->stages, a->worst, a->cost, a->bound);
     for (int kind = 0; kind < IBSHIFT_ARRANGE_KINDS; kind++) {
         if (a->tried[kind] > 0 && a->bound > 0) {
-            printf("%8.3f of the bound: %s\n", a->tried[kind] / a->bound,
-                   ibshift_arrange_name((enum ibshift_arrange_kind)kind));
+            printf("%8.3f of the bound: %s%s\n", a->tried[kind] / a->bound,
+                   ibshift_arrange_name((enum ibshift_arrange_kind)kind),
+                   kind == IBSHIFT_ARRANGE_STEPS ? at_once : "");
         }
+    }
+    if (a->together > 0 && a->bound > 0) {
+        printf("%8.3f of the bound: %s%s\n", s->control / a->bound,
+               ibshift_arrange_name(IBSHIFT_ARRANGE_RANK), at_once);
     }
 }
 
@@ -286,6 +319,10 @@ static void print_found_json(const struct schedule *s)
         }
     }
     json_close(&j, '}');
+    if (a->together > 0) {
+        json_value(&j, "together", "%u", a->together);
+        json_value(&j, "rank_together", "%.9g", s->control);
+    }
     json_text(&j, "reason", a->reason);
     json_end(&j);
 }
@@ -359,6 +396,9 @@ static int run_schedule(struct schedule *s)
 
     if (status == CLI_OK && ibshift_arrange(s->job.placement, s->job.order, s->job.order_count,
                                             IBSHIFT_ARRANGE_ALL, &s->found, &err) != 0) {
+        status = fabric_args_fail(&s->args, &err);
+    }
+    if (status == CLI_OK && price_control(s, &err) != 0) {
         status = fabric_args_fail(&s->args, &err);
     }
     if (status == CLI_OK && s->output != NULL) {

@@ -132,7 +132,8 @@ static int try_steps(struct arranger *a)
     }
     if (status == 0) {
         order->step = best;
-        status = weigh(a, &candidate, stages_at_once(a));
+        a->best->together = stages_at_once(a);
+        status = weigh(a, &candidate, a->best->together);
     }
     ibshift_arrangement_free(&candidate);
     return status;
@@ -206,7 +207,7 @@ static void explain(const struct arranger *a)
 
     if (b->kind == IBSHIFT_ARRANGE_STEPS) {
         n += snprintf(b->reason + n, sizeof(b->reason) - (size_t)n, " of %u, %u stages at once",
-                      b->shift.step, stages_at_once(a));
+                      b->shift.step, b->together);
     }
     n += snprintf(b->reason + n, sizeof(b->reason) - (size_t)n,
                   ": %.0f message times, %.3f of the bound", b->cost, ratio);
@@ -253,8 +254,9 @@ static int try_kinds(struct arranger *a)
         status = try_kind(a, IBSHIFT_ARRANGE_KEEPERS);
     }
     status = status == 0 ? try_kind(a, IBSHIFT_ARRANGE_RANK) : status;
-    status = status == 0 ? try_kind(a, IBSHIFT_ARRANGE_STEPS) : status;
     status = status == 0 ? try_kind(a, IBSHIFT_ARRANGE_TABLE) : status;
+    /* Last: with several stages at once every order is cheaper, and clean stages are worth more. */
+    status = status == 0 ? try_kind(a, IBSHIFT_ARRANGE_STEPS) : status;
     if (status == 0 && keepers_may_gain(a, a->best->cost)) {
         status = try_kind(a, IBSHIFT_ARRANGE_KEEPERS);
     }

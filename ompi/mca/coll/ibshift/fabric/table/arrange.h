@@ -35,6 +35,7 @@ struct ibshift_arrangement {
     uint32_t stages;
     double cost, worst, bound;           /* as in a contention; worst: of a stage */
     double tried[IBSHIFT_ARRANGE_KINDS]; /* what each cost; 0: not tried */
+    uint32_t together;                   /* stages at once in the cost of steps; 0: not tried */
     uint32_t busiest;                    /* link that sets the bound, as in a contention */
     double share;     /* of the links' rate that the routing leaves an all-to-all */
     char reason[400]; /* one sentence, two where the routing is the limit */
