@@ -115,6 +115,13 @@ static void bad_text_is_refused_with_its_line(void **state)
         {"f = 0\n", "p:1: f must be a whole number from 1 to 1024"},
         {"f = 1.5\n", "p:1: f must be a whole number from 1 to 1024"},
         {"", "p: L is missing"},
+        {"[made]\ndevice = x\n", "p: L is missing"},
+        {"[fabric]\n" REQUIRED "[node]\nL = 1 us\n", "p:6: g is missing"},
+        {"[fabric]\n" REQUIRED "[fabric]\n", "p:6: [fabric] was begun on line 1 already"},
+        {REQUIRED "[fabric]\n", "p:5: [fabric] was begun on line 1 already"},
+        {"[nodes]\n", "p:1: unknown heading '[nodes]'; the headings are [fabric], [node], [made]"},
+        {"[made]\nmaker = x\n",
+         "p:2: unknown key 'maker' under [made]; the keys are device, speed, ompi, host, date"},
         {"L = 1 us\ng = 1 us\no_s_max = 1 us\no_r = 1 us\n",
          "p: o_s is missing (or o_s_max and o_s_min)"},
         {"L = 1 us\ng = 1 us\no_s_max = 1 us\no_s_min = 2 us\no_r = 1 us\n",
@@ -130,6 +137,46 @@ static void bad_text_is_refused_with_its_line(void **state)
         assert_string_equal(cases[i].error, error);
         assert_true(m.latency == 77);
     }
+}
+
+static void headings_part_the_levels(void **state)
+{
+    static const char text[] = "[made]\ndevice = mlx5 101b\nspeed = 200000 Mb/s # cable\n"
+                               "[fabric]\n" REQUIRED "[node]\nL = 5 us\ng = 0 us\no_s = 1 us\n"
+                               "o_r = 2 us\n";
+    char error[IBSHIFT_MODEL_ERROR_SIZE], again[2048];
+    struct ibshift_costs costs, same;
+    struct ibshift_model m;
+
+    (void)state;
+    assert_int_equal(0, ibshift_costs_parse(text, sizeof(text) - 1, "p", &costs, error));
+    assert_true(costs.has_far && costs.has_near);
+    assert_true(costs.far.latency == 1 && costs.near.latency == 5 && costs.near.recv_max == 2);
+    assert_string_equal("mlx5 101b", costs.made.device);
+    assert_string_equal("200000 Mb/s", costs.made.speed);
+    assert_string_equal("", costs.made.ompi);
+    assert_int_equal(0, parse(text, &m, error));
+    assert_memory_equal(&m, &costs.far, sizeof(m));
+
+    int length = ibshift_costs_format(&costs, again, sizeof(again));
+    assert_in_range(length, 1, sizeof(again) - 1);
+    assert_int_equal(length, ibshift_costs_format(&costs, NULL, 0));
+    assert_int_equal(0, ibshift_costs_parse(again, (size_t)length, "p", &same, error));
+    assert_memory_equal(&same, &costs, sizeof(same));
+}
+
+static void a_file_of_a_node_alone(void **state)
+{
+    static const char text[] = "[node]\n" REQUIRED;
+    char error[IBSHIFT_MODEL_ERROR_SIZE];
+    struct ibshift_costs costs;
+    struct ibshift_model m;
+
+    (void)state;
+    assert_int_equal(0, ibshift_costs_parse(text, sizeof(text) - 1, "p", &costs, error));
+    assert_true(!costs.has_far && costs.has_near);
+    assert_int_equal(0, parse(text, &m, error));
+    assert_true(m.latency == 1);
 }
 
 static void hostile_bytes_are_refused(void **state)
@@ -160,8 +207,8 @@ static uint32_t pick(uint32_t bound)
 static size_t spoil(char *text, size_t length, size_t room)
 {
     static const char *const pieces[] = {
-        "= ", "-",  "1e999", "nan",  "inf", "0x1p9", "us/B", "GB/s",
-        "#",  "\n", "f = ",  "G = ", "\t",  "%s",    "\r",   "1e-320"};
+        "= ",   "-",    "1e999", "nan", "inf", "0x1p9",  "us/B", "GB/s",     "#",       "\n",
+        "f = ", "G = ", "\t",    "%s",  "\r",  "1e-320", "[",    "[node]\n", "[made]\n"};
     const char *piece = pieces[pick(sizeof(pieces) / sizeof(pieces[0]))];
     size_t at = pick((uint32_t)length + 1), size = strlen(piece);
 
@@ -230,6 +277,8 @@ int main(void)
         cmocka_unit_test(overhead_falls_from_max_to_min),
         cmocka_unit_test(special_cases_drop_what_the_model_ignores),
         cmocka_unit_test(bad_text_is_refused_with_its_line),
+        cmocka_unit_test(headings_part_the_levels),
+        cmocka_unit_test(a_file_of_a_node_alone),
         cmocka_unit_test(hostile_bytes_are_refused),
         cmocka_unit_test(spoilt_text_is_refused_or_sane),
     };

@@ -32,20 +32,31 @@ static void fill_limit(struct ibshift_model *m)
     }
 }
 
+/* A file of one level without headings speaks for all. */
+static void take_costs(const struct ibshift_costs *costs)
+{
+    if (costs->has_far) {
+        models.hardware = models.software = models.node = costs->far;
+    }
+    if (costs->has_near) {
+        models.node = costs->near;
+    }
+}
+
 void ibshift_choose_open(void)
 {
     char error[IBSHIFT_MODEL_ERROR_SIZE];
+    struct ibshift_costs costs;
 
     models.hardware = ibshift_model_typical;
     models.software = ibshift_model_software;
     models.node = ibshift_model_node;
     if ('\0' != ibshift_params.model[0]) {
         if (!ibshift_params_may_open(ibshift_params.model, error, sizeof(error)) ||
-            0 != ibshift_model_read(ibshift_params.model, &models.hardware, error)) {
+            0 != ibshift_costs_read(ibshift_params.model, &costs, error)) {
             ibshift_help_once_a_job("bad-model", error);
-            models.hardware = ibshift_model_typical;
         } else {
-            models.software = models.node = models.hardware;
+            take_costs(&costs);
         }
     }
     fill_limit(&models.hardware);

@@ -386,15 +386,18 @@ static int set_node_params(void *where, const char *text)
 {
     struct plan_args *args = where;
     char error[IBSHIFT_MODEL_ERROR_SIZE];
+    struct ibshift_costs costs;
 
     args->is_one_level = strcmp(text, "none") == 0;
     if (args->is_one_level || strcmp(text, "typical") == 0) {
         args->near = ibshift_model_node;
         return CLI_OK;
     }
-    return ibshift_model_read(text, &args->near, error) == 0
-               ? CLI_OK
-               : cli_error(args->command, "%s", error);
+    if (ibshift_costs_read(text, &costs, error) != 0) {
+        return cli_error(args->command, "%s", error);
+    }
+    args->near = costs.has_near ? costs.near : costs.far;
+    return CLI_OK;
 }
 
 static const char *const model_words[] = {"combined", "loggp", "logfp", NULL};

@@ -125,11 +125,31 @@ const struct ibshift_model ibshift_model_example = {
     .free_messages = 2,
 };
 
+enum section { FABRIC, NODE, MADE, SECTIONS };
+
+static const char *const sections[SECTIONS] = {
+    [FABRIC] = "fabric", [NODE] = "node", [MADE] = "made"};
+
+#define MADE_AT(field) offsetof(struct ibshift_made, field)
+
+static const struct {
+    const char *name;
+    size_t offset;
+} made_keys[] = {
+    {"device", MADE_AT(device)}, {"speed", MADE_AT(speed)}, {"ompi", MADE_AT(ompi)},
+    {"host", MADE_AT(host)},     {"date", MADE_AT(date)},
+};
+
+#define MADE_COUNT (sizeof(made_keys) / sizeof(made_keys[0]))
+
 struct parser {
     const char *name;
     int line;
-    int set_on[KEY_COUNT]; /* line, 0 when not set */
+    enum section section;
+    int begun_on[SECTIONS]; /* line of the heading, or of the first key without any; 0: not */
+    int set_on[KEY_COUNT];  /* line, 0 when not set; of this section */
     struct ibshift_model model;
+    struct ibshift_costs costs;
     locale_t numbers; /* with a decimal point, whatever the program has set */
     char *error;
 };
@@ -206,12 +226,36 @@ static int fail_unknown(struct parser *p, const char *name)
     return fail(p, "unknown key '%.20s'; the keys are %s", name, known);
 }
 
+static int set_made(struct parser *p, const char *name, const char *text)
+{
+    size_t i = 0, length = strlen(text);
+
+    while (i < MADE_COUNT && strcmp(made_keys[i].name, name) != 0) {
+        i++;
+    }
+    if (i == MADE_COUNT) {
+        return fail(p,
+                    "unknown key '%.20s' under [made]; the keys are device, speed, ompi, host, "
+                    "date",
+                    name);
+    }
+    if (length >= IBSHIFT_MADE_TEXT) {
+        return fail(p, "%s is longer than %d characters", name, IBSHIFT_MADE_TEXT - 1);
+    }
+    memcpy((char *)&p->costs.made + made_keys[i].offset, text, length + 1);
+    return 0;
+}
+
 static int set_key(struct parser *p, const char *name, const char *text)
 {
     size_t i = 0;
     char *unit;
     double number;
 
+    if (p->section == MADE) {
+        return set_made(p, name, text);
+    }
+    p->begun_on[p->section] = p->begun_on[p->section] > 0 ? p->begun_on[p->section] : p->line;
     while (i < KEY_COUNT && strcmp(keys[i].name, name) != 0) {
         i++;
     }
@@ -240,6 +284,75 @@ static void trim_end(char *text)
     }
 }
 
+static int is_set(const struct parser *p, const char *name)
+{
+    for (size_t i = 0; i < KEY_COUNT; i++) {
+        if (strcmp(keys[i].name, name) == 0) {
+            return p->set_on[i] != 0;
+        }
+    }
+    return 0;
+}
+
+static int check_whole(struct parser *p)
+{
+    const struct ibshift_model *m = &p->model;
+
+    if (!is_set(p, "L") || !is_set(p, "g")) {
+        return fail(p, "%s is missing", is_set(p, "L") ? "g" : "L");
+    }
+    if (!is_set(p, "o_s") && !(is_set(p, "o_s_max") && is_set(p, "o_s_min"))) {
+        return fail(p, "o_s is missing (or o_s_max and o_s_min)");
+    }
+    if (!is_set(p, "o_r") && !(is_set(p, "o_r_max") && is_set(p, "o_r_min"))) {
+        return fail(p, "o_r is missing (or o_r_max and o_r_min)");
+    }
+    if (m->send_min > m->send_max || m->recv_min > m->recv_max) {
+        return fail(p, "%s_min is larger than %s_max", m->send_min > m->send_max ? "o_s" : "o_r",
+                    m->send_min > m->send_max ? "o_s" : "o_r");
+    }
+    return 0;
+}
+
+/* What was read since the last heading is whole, and its model kept. */
+static int end_section(struct parser *p)
+{
+    int rc, line = p->line;
+
+    if (p->section == MADE || p->begun_on[p->section] == 0) {
+        return 0;
+    }
+    p->line = p->begun_on[NODE] > 0 || p->begun_on[MADE] > 0 ? p->begun_on[p->section] : 0;
+    rc = check_whole(p);
+    p->line = line;
+    *(p->section == NODE ? &p->costs.near : &p->costs.far) = p->model;
+    *(p->section == NODE ? &p->costs.has_near : &p->costs.has_far) = true;
+    return rc;
+}
+
+static int begin_section(struct parser *p, const char *text)
+{
+    int rc = end_section(p);
+
+    for (int i = 0; rc == 0 && i < SECTIONS; i++) {
+        size_t length = strlen(sections[i]);
+
+        if (strncmp(text + 1, sections[i], length) == 0 && strcmp(text + 1 + length, "]") == 0) {
+            if (p->begun_on[i] > 0) {
+                return fail(p, "[%s] was begun on line %d already", sections[i], p->begun_on[i]);
+            }
+            p->section = (enum section)i;
+            p->begun_on[i] = p->line;
+            p->model = (struct ibshift_model){.free_messages = 1};
+            memset(p->set_on, 0, sizeof(p->set_on));
+            return 0;
+        }
+    }
+    return rc != 0 ? rc
+                   : fail(p, "unknown heading '%.20s'; the headings are [fabric], [node], [made]",
+                          text);
+}
+
 static int parse_line(struct parser *p, const char *start, size_t length)
 {
     char line[LINE_LIMIT + 1];
@@ -259,6 +372,9 @@ static int parse_line(struct parser *p, const char *start, size_t length)
     if (*name == '\0') {
         return 0;
     }
+    if (*name == '[') {
+        return begin_section(p, name);
+    }
     value = strchr(name, '=');
     if (value == NULL) {
         return fail(p, "expected 'key = number unit' (found '%.40s')", name);
@@ -268,45 +384,14 @@ static int parse_line(struct parser *p, const char *start, size_t length)
     return set_key(p, name, value + strspn(value, " \t"));
 }
 
-static int is_set(const struct parser *p, const char *name)
-{
-    for (size_t i = 0; i < KEY_COUNT; i++) {
-        if (strcmp(keys[i].name, name) == 0) {
-            return p->set_on[i] != 0;
-        }
-    }
-    return 0;
-}
-
-static int check_whole(struct parser *p)
-{
-    const struct ibshift_model *m = &p->model;
-
-    p->line = 0;
-    if (!is_set(p, "L") || !is_set(p, "g")) {
-        return fail(p, "%s is missing", is_set(p, "L") ? "g" : "L");
-    }
-    if (!is_set(p, "o_s") && !(is_set(p, "o_s_max") && is_set(p, "o_s_min"))) {
-        return fail(p, "o_s is missing (or o_s_max and o_s_min)");
-    }
-    if (!is_set(p, "o_r") && !(is_set(p, "o_r_max") && is_set(p, "o_r_min"))) {
-        return fail(p, "o_r is missing (or o_r_max and o_r_min)");
-    }
-    if (m->send_min > m->send_max || m->recv_min > m->recv_max) {
-        return fail(p, "%s_min is larger than %s_max", m->send_min > m->send_max ? "o_s" : "o_r",
-                    m->send_min > m->send_max ? "o_s" : "o_r");
-    }
-    return 0;
-}
-
 static int parse_text(struct parser *p, const char *text, size_t length)
 {
     const char *end = text + length;
+    int rc;
 
     while (text < end) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         const char *stop = newline != NULL ? newline : end;
-        int rc;
 
         p->line++;
         rc = parse_line(p, text, (size_t)(stop - text));
@@ -315,11 +400,13 @@ static int parse_text(struct parser *p, const char *text, size_t length)
         }
         text = newline != NULL ? newline + 1 : end;
     }
-    return check_whole(p);
+    rc = end_section(p);
+    p->line = 0;
+    return rc != 0 || p->costs.has_far || p->costs.has_near ? rc : fail(p, "L is missing");
 }
 
-int ibshift_model_parse(const char *text, size_t length, const char *name,
-                        struct ibshift_model *model, char *error)
+int ibshift_costs_parse(const char *text, size_t length, const char *name,
+                        struct ibshift_costs *costs, char *error)
 {
     struct parser p = {.name = name, .error = error, .model = {.free_messages = 1}};
     int rc;
@@ -332,12 +419,12 @@ int ibshift_model_parse(const char *text, size_t length, const char *name,
     rc = parse_text(&p, text, length);
     freelocale(p.numbers);
     if (rc == 0) {
-        *model = p.model;
+        *costs = p.costs;
     }
     return rc;
 }
 
-int ibshift_model_read(const char *path, struct ibshift_model *model, char *error)
+int ibshift_costs_read(const char *path, struct ibshift_costs *costs, char *error)
 {
     struct parser p = {.name = path, .error = error};
     FILE *file = fopen(path, "rb");
@@ -358,10 +445,38 @@ int ibshift_model_read(const char *path, struct ibshift_model *model, char *erro
     } else if (length > FILE_LIMIT) {
         rc = fail(&p, "larger than %d bytes: this is not a parameter file", FILE_LIMIT);
     } else {
-        rc = ibshift_model_parse(text, length, path, model, error);
+        rc = ibshift_costs_parse(text, length, path, costs, error);
     }
     free(text);
     fclose(file);
+    return rc;
+}
+
+static void take_model(const struct ibshift_costs *costs, struct ibshift_model *model)
+{
+    *model = costs->has_far ? costs->far : costs->near;
+}
+
+int ibshift_model_parse(const char *text, size_t length, const char *name,
+                        struct ibshift_model *model, char *error)
+{
+    struct ibshift_costs costs;
+    int rc = ibshift_costs_parse(text, length, name, &costs, error);
+
+    if (rc == 0) {
+        take_model(&costs, model);
+    }
+    return rc;
+}
+
+int ibshift_model_read(const char *path, struct ibshift_model *model, char *error)
+{
+    struct ibshift_costs costs;
+    int rc = ibshift_costs_read(path, &costs, error);
+
+    if (rc == 0) {
+        take_model(&costs, model);
+    }
     return rc;
 }
 
@@ -384,6 +499,33 @@ int ibshift_model_format(const struct ibshift_model *m, char *text, size_t size)
         }
     }
     return (int)length;
+}
+
+static int add_section(const struct ibshift_model *m, enum section section, char *text, size_t size,
+                       int length)
+{
+    size_t at = (size_t)length < size ? (size_t)length : size;
+    int heading = snprintf(size > at ? text + at : NULL, size - at, "[%s]\n", sections[section]);
+
+    at = (size_t)(length + heading) < size ? (size_t)(length + heading) : size;
+    return heading + ibshift_model_format(m, size > at ? text + at : NULL, size - at);
+}
+
+int ibshift_costs_format(const struct ibshift_costs *costs, char *text, size_t size)
+{
+    int length = snprintf(text, size, "[made]\n");
+
+    for (size_t i = 0; i < MADE_COUNT; i++) {
+        const char *value = (const char *)&costs->made + made_keys[i].offset;
+        size_t at = (size_t)length < size ? (size_t)length : size;
+
+        length += value[0] == '\0' ? 0
+                                   : snprintf(size > at ? text + at : NULL, size - at, "%s = %s\n",
+                                              made_keys[i].name, value);
+    }
+    length += costs->has_far ? add_section(&costs->far, FABRIC, text, size, length) : 0;
+    length += costs->has_near ? add_section(&costs->near, NODE, text, size, length) : 0;
+    return length;
 }
 
 double ibshift_model_send_overhead(const struct ibshift_model *model, int n)

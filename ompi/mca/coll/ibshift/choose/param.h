@@ -16,10 +16,15 @@
  *     reduce  = 0.2 ns/B
  *
  * L, o_s, o_r and g must be there; G, O, copy and reduce are 0 and f is 1 when they are not, and
- * without S no message waits. */
+ * without S no message waits.
+ *
+ * Such lines are those of messages over the adapter, under [fabric] or without a heading; under
+ * [node] those of messages between ranks that share memory. What a measured file was made on stands
+ * under [made], as `key = text`: device, speed, ompi, host and date (`ibshift tune`). */
 #ifndef IBSHIFT_CHOOSE_PARAM_H
 #define IBSHIFT_CHOOSE_PARAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Times in microseconds, per-byte costs in microseconds per byte. */
@@ -60,6 +65,28 @@ extern const struct ibshift_model ibshift_model_node;
 int ibshift_model_parse(const char *text, size_t length, const char *name,
                         struct ibshift_model *model, char *error);
 int ibshift_model_read(const char *path, struct ibshift_model *model, char *error);
+
+/* What a file was measured on; empty texts: it does not say. */
+enum { IBSHIFT_MADE_TEXT = 64 };
+struct ibshift_made {
+    char device[IBSHIFT_MADE_TEXT], speed[IBSHIFT_MADE_TEXT], ompi[IBSHIFT_MADE_TEXT];
+    char host[IBSHIFT_MADE_TEXT], date[IBSHIFT_MADE_TEXT];
+};
+
+/* A whole file, which has at least one of the two. */
+struct ibshift_costs {
+    struct ibshift_model far, near;
+    bool has_far, has_near;
+    struct ibshift_made made;
+};
+
+/* As above, where the model of a file is far, or near when it has no other. */
+int ibshift_costs_parse(const char *text, size_t length, const char *name,
+                        struct ibshift_costs *costs, char *error);
+int ibshift_costs_read(const char *path, struct ibshift_costs *costs, char *error);
+
+/* Text that parses to the same costs; the length as snprintf counts it. */
+int ibshift_costs_format(const struct ibshift_costs *costs, char *text, size_t size);
 
 /* Writes the model, each of its fields, as text that parses to the same model; the length as
  * snprintf counts it. */
