@@ -1,16 +1,56 @@
-/* One row a collective; adding one is adding a row. */
+/* One row a collective; adding one is adding a row. The counts of those that take one for every rank are equal, so
+ * that their columns can be compared with those of their plain sisters. */
 #include "nbcbench.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* Byte i of the block that rank `from` has for rank `to`; bcast and the like use to = 0. */
-static unsigned char pattern(int from, int to, size_t i)
-{
-    return (unsigned char)(31 * from + 7 * to + (int)(i % 251) + 1);
-}
+/* Before Open MPI 5 the persistent collectives carry the prefix of an extension. */
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
+#include <mpi-ext.h>
+#define PERSISTENT(name) MPIX_##name##_init
+#else
+#define PERSISTENT(name) MPI_##name##_init
+#endif
+
+#define OPERATION(name, Name, ...)                                                                 \
+    static void name(struct bench *b)                                                              \
+    {                                                                                              \
+        MPI_##Name(__VA_ARGS__, b->comm);                                                          \
+    }                                                                                              \
+    static void i##name(struct bench *b, MPI_Request *r)                                           \
+    {                                                                                              \
+        MPI_I##name(__VA_ARGS__, b->comm, r);                                                      \
+    }                                                                                              \
+    static void name##_init(struct bench *b, MPI_Request *r)                                       \
+    {                                                                                              \
+        PERSISTENT(Name)(__VA_ARGS__, b->comm, MPI_INFO_NULL, r);                                  \
+    }
+
+#define SENT     b->from, b->count, b->type
+#define SENT_V   b->from, b->counts, b->places, b->type
+#define SENT_W   b->from, b->counts, b->byte_places, b->types
+#define GIVEN    b->to, b->count, b->type
+#define GIVEN_V  b->to, b->counts, b->places, b->type
+#define GIVEN_W  b->to, b->counts, b->byte_places, b->types
+#define SUMMED   b->from, b->to, b->count, b->type, MPI_SUM
+#define SUMMED_V b->from, b->to, b->counts, b->type, MPI_SUM
+
+OPERATION(bcast, Bcast, SENT, b->root)
+OPERATION(scatter, Scatter, SENT, GIVEN, b->root)
+OPERATION(gather, Gather, SENT, GIVEN, b->root)
+OPERATION(allgather, Allgather, SENT, GIVEN)
+OPERATION(alltoall, Alltoall, SENT, GIVEN)
+OPERATION(reduce, Reduce, SUMMED, b->root)
+OPERATION(allreduce, Allreduce, SUMMED)
+OPERATION(reduce_scatter_block, Reduce_scatter_block, SUMMED)
+OPERATION(scan, Scan, SUMMED)
+OPERATION(exscan, Exscan, SUMMED)
+OPERATION(scatterv, Scatterv, SENT_V, GIVEN, b->root)
+OPERATION(gatherv, Gatherv, SENT, GIVEN_V, b->root)
+OPERATION(allgatherv, Allgatherv, SENT, GIVEN_V)
+OPERATION(alltoallv, Alltoallv, SENT_V, GIVEN_V)
+OPERATION(alltoallw, Alltoallw, SENT_W, GIVEN_W)
+OPERATION(reduce_scatter, Reduce_scatter, SUMMED_V)
 
 static void barrier(struct bench *b)
 {
@@ -22,217 +62,105 @@ static void ibarrier(struct bench *b, MPI_Request *r)
     MPI_Ibarrier(b->comm, r);
 }
 
-static void bcast(struct bench *b)
+static void barrier_init(struct bench *b, MPI_Request *r)
 {
-    MPI_Bcast(b->send, b->count, MPI_BYTE, 0, b->comm);
+    PERSISTENT(Barrier)(b->comm, MPI_INFO_NULL, r);
 }
 
-static void ibcast(struct bench *b, MPI_Request *r)
+static bool bcast_is_right(struct bench *b)
 {
-    MPI_Ibcast(b->send, b->count, MPI_BYTE, 0, b->comm, r);
+    return block_is(b, b->from, b->root, 0);
 }
 
-static void scatter(struct bench *b)
+static bool scatter_is_right(struct bench *b)
 {
-    MPI_Scatter(b->send, b->count, MPI_BYTE, b->recv, b->count, MPI_BYTE, 0, b->comm);
-}
-
-static void iscatter(struct bench *b, MPI_Request *r)
-{
-    MPI_Iscatter(b->send, b->count, MPI_BYTE, b->recv, b->count, MPI_BYTE, 0, b->comm, r);
-}
-
-static void gather(struct bench *b)
-{
-    MPI_Gather(b->send, b->count, MPI_BYTE, b->recv, b->count, MPI_BYTE, 0, b->comm);
-}
-
-static void igather(struct bench *b, MPI_Request *r)
-{
-    MPI_Igather(b->send, b->count, MPI_BYTE, b->recv, b->count, MPI_BYTE, 0, b->comm, r);
-}
-
-static void allgather(struct bench *b)
-{
-    MPI_Allgather(b->send, b->count, MPI_BYTE, b->recv, b->count, MPI_BYTE, b->comm);
-}
-
-static void iallgather(struct bench *b, MPI_Request *r)
-{
-    MPI_Iallgather(b->send, b->count, MPI_BYTE, b->recv, b->count, MPI_BYTE, b->comm, r);
-}
-
-static void alltoall(struct bench *b)
-{
-    MPI_Alltoall(b->send, b->count, MPI_BYTE, b->recv, b->count, MPI_BYTE, b->comm);
-}
-
-static void ialltoall(struct bench *b, MPI_Request *r)
-{
-    MPI_Ialltoall(b->send, b->count, MPI_BYTE, b->recv, b->count, MPI_BYTE, b->comm, r);
-}
-
-static void reduce(struct bench *b)
-{
-    MPI_Reduce(b->send, b->recv, b->count, MPI_INT, MPI_SUM, 0, b->comm);
-}
-
-static void ireduce(struct bench *b, MPI_Request *r)
-{
-    MPI_Ireduce(b->send, b->recv, b->count, MPI_INT, MPI_SUM, 0, b->comm, r);
-}
-
-static void allreduce(struct bench *b)
-{
-    MPI_Allreduce(b->send, b->recv, b->count, MPI_INT, MPI_SUM, b->comm);
-}
-
-static void iallreduce(struct bench *b, MPI_Request *r)
-{
-    MPI_Iallreduce(b->send, b->recv, b->count, MPI_INT, MPI_SUM, b->comm, r);
-}
-
-static void reduce_scatter_block(struct bench *b)
-{
-    MPI_Reduce_scatter_block(b->send, b->recv, b->count, MPI_INT, MPI_SUM, b->comm);
-}
-
-static void ireduce_scatter_block(struct bench *b, MPI_Request *r)
-{
-    MPI_Ireduce_scatter_block(b->send, b->recv, b->count, MPI_INT, MPI_SUM, b->comm, r);
-}
-
-static void scan(struct bench *b)
-{
-    MPI_Scan(b->send, b->recv, b->count, MPI_INT, MPI_SUM, b->comm);
-}
-
-static void iscan(struct bench *b, MPI_Request *r)
-{
-    MPI_Iscan(b->send, b->recv, b->count, MPI_INT, MPI_SUM, b->comm, r);
-}
-
-static void exscan(struct bench *b)
-{
-    MPI_Exscan(b->send, b->recv, b->count, MPI_INT, MPI_SUM, b->comm);
-}
-
-static void iexscan(struct bench *b, MPI_Request *r)
-{
-    MPI_Iexscan(b->send, b->recv, b->count, MPI_INT, MPI_SUM, b->comm, r);
-}
-
-static bool block_is(const char *block, size_t size, int from, int to)
-{
-    for (size_t i = 0; i < size; i++) {
-        if ((unsigned char)block[i] != pattern(from, to, i)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool bcast_is_right(const struct bench *b)
-{
-    return block_is(b->send, b->size, 0, 0);
-}
-
-bool scatter_is_right(const struct bench *b)
-{
-    return block_is(b->recv, b->size, 0, b->rank);
+    return b->to == MPI_IN_PLACE || block_is(b, b->to, b->root, b->rank);
 }
 
 /* Block k came from rank k, which had it for rank `to`. */
-static bool all_blocks_are(const struct bench *b, int to)
+static bool all_blocks_are(struct bench *b, int to)
 {
     for (int from = 0; from < b->ranks; from++) {
-        if (!block_is(b->recv + (size_t)from * b->size, b->size, from, to)) {
+        if (!block_is(b, (char *)b->to + (size_t)from * b->block_space, from, to)) {
             return false;
         }
     }
     return true;
 }
 
-bool gather_is_right(const struct bench *b)
+static bool gather_is_right(struct bench *b)
 {
-    return b->rank != 0 || all_blocks_are(b, 0);
+    return b->rank != b->root || all_blocks_are(b, 0);
 }
 
-bool allgather_is_right(const struct bench *b)
+static bool allgather_is_right(struct bench *b)
 {
     return all_blocks_are(b, 0);
 }
 
-bool alltoall_is_right(const struct bench *b)
+static bool alltoall_is_right(struct bench *b)
 {
     return all_blocks_are(b, b->rank);
 }
 
-/* Reductions: rank r gives r + element index (of the whole vector); sums over ranks low..high-1 are
- * known. */
-static bool sums_are(const struct bench *b, int low, int high, size_t first_element)
+static bool reduce_is_right(struct bench *b)
 {
-    const int *got = (const int *)(const void *)b->recv;
-
-    for (int i = 0; i < b->count; i++) {
-        long index = (long)((first_element + (size_t)i) % 1000);
-        long ranks_sum = (long)high * (high - 1) / 2 - (long)low * (low - 1) / 2;
-
-        if (got[i] != (int)(ranks_sum + (high - low) * index)) {
-            return false;
-        }
-    }
-    return true;
+    return b->rank != b->root || sums_are(b, b->to, 0, b->ranks, 0);
 }
 
-static bool reduce_is_right(const struct bench *b)
+static bool allreduce_is_right(struct bench *b)
 {
-    return b->rank != 0 || sums_are(b, 0, b->ranks, 0);
+    return sums_are(b, b->to, 0, b->ranks, 0);
 }
 
-static bool allreduce_is_right(const struct bench *b)
+static bool reduce_scatter_is_right(struct bench *b)
 {
-    return sums_are(b, 0, b->ranks, 0);
+    return sums_are(b, b->to, 0, b->ranks, (size_t)b->rank * (size_t)b->count);
 }
 
-bool reduce_scatter_is_right(const struct bench *b)
+static bool scan_is_right(struct bench *b)
 {
-    return sums_are(b, 0, b->ranks, (size_t)b->rank * (size_t)b->count);
+    return sums_are(b, b->to, 0, b->rank + 1, 0);
 }
 
-static bool scan_is_right(const struct bench *b)
+static bool exscan_is_right(struct bench *b)
 {
-    return sums_are(b, 0, b->rank + 1, 0);
+    return b->rank == 0 || sums_are(b, b->to, 0, b->rank, 0);
 }
 
-static bool exscan_is_right(const struct bench *b)
-{
-    return b->rank == 0 || sums_are(b, 0, b->rank, 0);
-}
-
-#define INTS sizeof(int)
+#define CALLS(name) name, i##name, name##_init
+#define ALL         true
+#define ONE         false
+/* clang-format off */
 static const struct collective collectives[] = {
-    {"MPI_Barrier", 1, false, false, false, barrier, ibarrier, NULL},
-    {"MPI_Bcast", 1, true, false, false, bcast, ibcast, bcast_is_right},
-    {"MPI_Scatter", 1, true, true, false, scatter, iscatter, scatter_is_right},
-    {"MPI_Gather", 1, true, false, true, gather, igather, gather_is_right},
-    {"MPI_Allgather", 1, true, false, true, allgather, iallgather, allgather_is_right},
-    {"MPI_Alltoall", 1, true, true, true, alltoall, ialltoall, alltoall_is_right},
-    {"MPI_Reduce", INTS, true, false, false, reduce, ireduce, reduce_is_right},
-    {"MPI_Allreduce", INTS, true, false, false, allreduce, iallreduce, allreduce_is_right},
-    {"MPI_Reduce_scatter_block", INTS, true, true, false, reduce_scatter_block,
-     ireduce_scatter_block, reduce_scatter_is_right},
-    {"MPI_Scan", INTS, true, false, false, scan, iscan, scan_is_right},
-    {"MPI_Exscan", INTS, true, false, false, exscan, iexscan, exscan_is_right},
+    {"MPI_Barrier", "Barrier", false, false, ONE, ONE, PLACE_NONE, CALLS(barrier), NULL},
+    {"MPI_Bcast", "Broadcast", true, false, ONE, ONE, PLACE_NONE, CALLS(bcast), bcast_is_right},
+    {"MPI_Scatter", "Scatter", true, false, ALL, ONE, PLACE_RECV_AT_ROOT, CALLS(scatter), scatter_is_right},
+    {"MPI_Gather", "Gather", true, false, ONE, ALL, PLACE_SEND_AT_ROOT, CALLS(gather), gather_is_right},
+    {"MPI_Allgather", "Allgather", true, false, ONE, ALL, PLACE_SEND, CALLS(allgather), allgather_is_right},
+    {"MPI_Alltoall", "All-to-All Personalized Exchange", true, false, ALL, ALL, PLACE_SEND, CALLS(alltoall),
+     alltoall_is_right},
+    {"MPI_Reduce", "Reduce", true, true, ONE, ONE, PLACE_SEND_AT_ROOT, CALLS(reduce), reduce_is_right},
+    {"MPI_Allreduce", "Allreduce", true, true, ONE, ONE, PLACE_SEND, CALLS(allreduce), allreduce_is_right},
+    {"MPI_Reduce_scatter_block", "Reduce_scatter_block", true, true, ALL, ONE, PLACE_SEND,
+     CALLS(reduce_scatter_block), reduce_scatter_is_right},
+    {"MPI_Scan", "Scan", true, true, ONE, ONE, PLACE_SEND, CALLS(scan), scan_is_right},
+    {"MPI_Exscan", "Exscan", true, true, ONE, ONE, PLACE_SEND, CALLS(exscan), exscan_is_right},
+    {"MPI_Scatterv", "Scatterv", true, false, ALL, ONE, PLACE_RECV_AT_ROOT, CALLS(scatterv), scatter_is_right},
+    {"MPI_Gatherv", "Gatherv", true, false, ONE, ALL, PLACE_SEND_AT_ROOT, CALLS(gatherv), gather_is_right},
+    {"MPI_Allgatherv", "Allgatherv", true, false, ONE, ALL, PLACE_SEND, CALLS(allgatherv), allgather_is_right},
+    {"MPI_Alltoallv", "All-to-Allv Personalized Exchange", true, false, ALL, ALL, PLACE_SEND, CALLS(alltoallv),
+     alltoall_is_right},
+    {"MPI_Alltoallw", "All-to-Allw Personalized Exchange", true, false, ALL, ALL, PLACE_SEND, CALLS(alltoallw),
+     alltoall_is_right},
+    {"MPI_Reduce_scatter", "Reduce_scatter", true, true, ALL, ONE, PLACE_SEND, CALLS(reduce_scatter),
+     reduce_scatter_is_right},
 };
+/* clang-format on */
 
 const struct collective *collective_at(size_t place)
 {
-    const size_t count = sizeof(collectives) / sizeof(collectives[0]);
-
-    return place < count                        ? &collectives[place]
-           : place < count + COLLECTIVES_VECTOR ? &collectives_vector[place - count]
-                                                : NULL;
+    return place < sizeof(collectives) / sizeof(collectives[0]) ? &collectives[place] : NULL;
 }
 
 const struct collective *collective_find(const char *name, size_t length)
@@ -245,64 +173,4 @@ const struct collective *collective_find(const char *name, size_t length)
         }
     }
     return NULL;
-}
-
-/* counts, places and types in one piece of memory. */
-static int open_vectors(struct bench *b, size_t element)
-{
-    size_t ranks = (size_t)b->ranks;
-
-    b->types = malloc(ranks * (sizeof(MPI_Datatype) + 2 * sizeof(int)));
-    if (b->types == NULL) {
-        return -ENOMEM;
-    }
-    b->counts = (int *)(void *)(b->types + ranks);
-    b->places = b->counts + ranks;
-    for (int i = 0; i < b->ranks; i++) {
-        b->types[i] = element == 1 ? MPI_BYTE : MPI_INT;
-        b->counts[i] = b->count;
-        b->places[i] = i * b->count;
-    }
-    return 0;
-}
-
-int bench_open(struct bench *b, const struct collective *c, MPI_Comm comm, size_t size)
-{
-    size_t elements = c->sized ? (size + c->element - 1) / c->element : 0;
-
-    *b = (struct bench){.comm = comm, .size = elements * c->element, .count = (int)elements};
-    MPI_Comm_rank(comm, &b->rank);
-    MPI_Comm_size(comm, &b->ranks);
-    b->send_bytes = b->size * (c->sends_all ? (size_t)b->ranks : 1);
-    b->recv_bytes = b->size * (c->receives_all ? (size_t)b->ranks : 1);
-    b->send = malloc(b->send_bytes + 1);
-    b->recv = malloc(b->recv_bytes + 1);
-    if (b->send == NULL || b->recv == NULL || open_vectors(b, c->element) != 0) {
-        bench_close(b);
-        return -ENOMEM;
-    }
-    return 0;
-}
-
-void bench_fill(struct bench *b, const struct collective *c)
-{
-    memset(b->recv, 0, b->recv_bytes);
-    if (c->element == INTS) {
-        int *values = (int *)(void *)b->send;
-
-        for (size_t i = 0; i < b->send_bytes / INTS; i++) {
-            values[i] = b->rank + (int)(i % 1000);
-        }
-        return;
-    }
-    for (size_t i = 0; i < b->send_bytes; i++) {
-        b->send[i] = (char)pattern(b->rank, b->size > 0 ? (int)(i / b->size) : 0, i % b->size);
-    }
-}
-
-void bench_close(struct bench *b)
-{
-    free(b->send);
-    free(b->recv);
-    free(b->types);
 }

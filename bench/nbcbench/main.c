@@ -1,52 +1,52 @@
 #include "nbcbench.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-static int run_size(const struct options *o, const struct collective *c, MPI_Comm comm, size_t size)
+static bool run_size(const struct options *o, const struct collective *c, MPI_Comm comm,
+                     size_t size)
 {
-    struct result result;
+    struct result result = {0};
     struct bench b;
-    int status = bench_open(&b, c, comm, size);
 
-    if (status != 0) {
+    if (bench_open(&b, c, o, comm, size) != 0 || measure(&b, &result) != 0) {
         fprintf(stderr, "nbcbench: no memory for blocks of %zu bytes\n", size);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    status = measure(&b, c, o, &result);
     if (b.rank == 0) {
-        report_row(o, &b, c, &result);
-        if (status == -EILSEQ) {
+        report_row(&b, &result);
+        if (result.is_wrong) {
             fprintf(stderr, "nbcbench: WRONG DATA: %s, %d ranks, %zu bytes\n", c->name, b.ranks,
                     b.size);
         }
     }
     bench_close(&b);
-    return status;
+    return !result.is_wrong;
 }
 
-static int run_sizes(const struct options *o, const struct collective *c, MPI_Comm comm)
+static bool run_sizes(const struct options *o, const struct collective *c, MPI_Comm comm)
 {
-    int worst = 0;
+    bool right = true;
     size_t last = 0;
 
     if (!c->sized) {
         return run_size(o, c, comm, 0);
     }
     for (int i = 0; i < o->size_count; i++) {
-        size_t rounded = (o->sizes[i] + c->element - 1) / c->element * c->element;
+        size_t size = block_size(o, c, o->sizes[i]);
 
-        if (rounded != last) {
-            worst = run_size(o, c, comm, o->sizes[i]) != 0 ? 1 : worst;
-        }
-        last = rounded;
+        right = (size == last || run_size(o, c, comm, size)) && right;
+        last = size;
     }
-    return worst;
+    return right;
 }
 
+/* MPI's operations know no derived types. */
 static bool is_wanted(const struct options *o, const struct collective *c)
 {
+    if (c->reduces && o->derived != DERIVED_NONE) {
+        return false;
+    }
     if (strcmp(o->tests, "all") == 0) {
         return true;
     }
@@ -72,7 +72,7 @@ static int run(const struct options *o, int rank)
         MPI_Comm_split(MPI_COMM_WORLD, rank < ranks ? 0 : MPI_UNDEFINED, rank, &comm);
         for (size_t i = 0; comm != MPI_COMM_NULL && (c = collective_at(i)) != NULL; i++) {
             if (is_wanted(o, c)) {
-                wrong |= run_sizes(o, c, comm) != 0;
+                wrong |= !run_sizes(o, c, comm);
             }
         }
         if (comm != MPI_COMM_NULL) {
@@ -97,14 +97,13 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return status == 1 ? 0 : 2;
     }
-    if (rank == 0) {
-        if (report_open(&options) != 0) {
-            MPI_Abort(MPI_COMM_WORLD, 2);
-        }
-        report_header(&options);
+    if (rank == 0 && report_open(&options, argc, argv) != 0) {
+        MPI_Abort(MPI_COMM_WORLD, 2);
     }
     status = run(&options, rank);
-    report_close();
+    if (rank == 0) {
+        report_close();
+    }
     MPI_Finalize();
     return status;
 }

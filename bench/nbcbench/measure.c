@@ -1,12 +1,20 @@
 #include "nbcbench.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 enum { MOST_TRIES = 4 };
 #define LATE_SHARE 0.05
 
-typedef void (*sample_fn)(struct bench *b, const struct collective *c);
+typedef void (*run_fn)(struct bench *b);
+
+/* Times of one sample in us. */
+struct sample {
+    double time; /* the maximum over the ranks */
+    double late; /* behind the common start, the maximum too */
+    double own;  /* of this rank */
+};
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -15,28 +23,22 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Samples become their maxima over the ranks, sorted; the same on every rank. */
-static void reduce_samples(double *samples, int count, MPI_Comm comm)
-{
-    MPI_Allreduce(MPI_IN_PLACE, samples, count, MPI_DOUBLE, MPI_MAX, comm);
-    qsort(samples, (size_t)count, sizeof(double), compare_doubles);
-}
-
 static double median(const double *sorted, int count)
 {
     return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
+}
+
+static double median_over_ranks(double *samples, int count, MPI_Comm comm)
+{
+    MPI_Allreduce(MPI_IN_PLACE, samples, count, MPI_DOUBLE, MPI_MAX, comm);
+    qsort(samples, (size_t)count, sizeof(double), compare_doubles);
+    return median(samples, count);
 }
 
 static double microseconds(double since)
 {
     return (bench_now() - since) * 1e6;
 }
-
-/* Times of one sample in us, the maxima over the ranks. */
-struct sample {
-    double time;
-    double late; /* behind the common start */
-};
 
 static bool is_together(const struct sample *s)
 {
@@ -52,100 +54,140 @@ static int compare_lateness(const void *a, const void *b)
     return compare_doubles(&first, &second);
 }
 
-static void take_samples(struct bench *b, const struct collective *c, sample_fn run, int count,
-                         struct sample *samples)
+static void take_samples(struct bench *b, run_fn run, int count, struct sample *samples,
+                         double *maxima)
 {
     for (int i = 0; i < count; i++) {
         double start;
 
-        samples[i].late = together_leave(b);
+        bench_next(b);
+        maxima[2 * i] = together_leave(b);
         start = bench_now();
-        run(b, c);
-        samples[i].time = microseconds(start);
+        run(b);
+        maxima[2 * i + 1] = samples[i].own = microseconds(start);
     }
-    MPI_Allreduce(MPI_IN_PLACE, samples, 2 * count, MPI_DOUBLE, MPI_MAX, b->comm);
+    MPI_Allreduce(MPI_IN_PLACE, maxima, 2 * count, MPI_DOUBLE, MPI_MAX, b->comm);
+    for (int i = 0; i < count; i++) {
+        samples[i].late = maxima[2 * i];
+        samples[i].time = maxima[2 * i + 1];
+    }
 }
 
-/* So many sorted times. Where a busy machine keeps ranks from starting, there are more samples, of
- * which those count that were together best. */
-static void measure_alone(struct bench *b, const struct collective *c, const struct options *o,
-                          sample_fn run, double *times)
+/* Order statistics: that many samples of n on either side of the median are beyond it by chance in
+ * one case of twenty. */
+static int beyond_median(int n)
 {
-    struct sample *samples = (struct sample *)(void *)(times + o->repetitions);
+    int beyond = (int)floor((n - 1.96 * sqrt(n)) / 2);
+
+    return beyond > 0 ? beyond : 0;
+}
+
+static void summarize_ranks(struct bench *b, const struct sample *samples, int count,
+                            struct timing *t)
+{
+    double own = 0;
+
+    for (int i = 0; i < count; i++) {
+        own += samples[i].own / count;
+    }
+    MPI_Allreduce(&own, &t->least, 1, MPI_DOUBLE, MPI_MIN, b->comm);
+    MPI_Allreduce(&own, &t->most, 1, MPI_DOUBLE, MPI_MAX, b->comm);
+    MPI_Allreduce(&own, &t->average, 1, MPI_DOUBLE, MPI_SUM, b->comm);
+    t->average /= b->ranks;
+}
+
+static void summarize(struct bench *b, const double *sorted, struct timing *t)
+{
+    const struct options *o = b->options;
+    int n = o->repetitions, beyond = beyond_median(n);
+
+    t->median = median(sorted, n);
+    t->p10 = sorted[n / 10];
+    t->p90 = sorted[n - 1 - n / 10];
+    t->low = sorted[beyond];
+    t->high = sorted[n - 1 - beyond];
+    t->is_noisy = t->is_noisy || (n >= 10 && t->high - t->low > 0.2 * t->median);
+    for (int i = 0; i < o->tail_count; i++) {
+        int place = (int)ceil(n * o->tails[i] / 100.0) - 1;
+
+        t->tails[i] = sorted[place < 0 ? 0 : place];
+    }
+}
+
+/* Where a busy machine keeps ranks from starting, there are more samples, of which those count that
+ * were together best. */
+static void measure_alone(struct bench *b, run_fn run, struct sample *samples, double *times,
+                          struct timing *t)
+{
+    const struct options *o = b->options;
     int count = 0, good = 0;
 
-    take_samples(b, c, run, o->warmups, samples);
+    take_samples(b, run, o->warmups, samples, times);
     while (good < o->repetitions && count < MOST_TRIES * o->repetitions) {
-        take_samples(b, c, run, o->repetitions, samples + count);
+        take_samples(b, run, o->repetitions, samples + count, times);
         for (int i = 0; i < o->repetitions; i++) {
             good += is_together(&samples[count++]);
         }
     }
     qsort(samples, (size_t)count, sizeof(*samples), compare_lateness);
+    summarize_ranks(b, samples, o->repetitions, t);
+    t->is_noisy = good < o->repetitions;
     for (int i = 0; i < o->repetitions; i++) {
         times[i] = samples[i].time;
     }
     qsort(times, (size_t)o->repetitions, sizeof(double), compare_doubles);
+    summarize(b, times, t);
 }
 
-static void run_blocking(struct bench *b, const struct collective *c)
+static void run_blocking(struct bench *b)
 {
-    c->blocking(b);
+    b->what->blocking(b);
 }
 
-static void run_nonblocking(struct bench *b, const struct collective *c)
+static void run_persistent(struct bench *b)
+{
+    MPI_Start(&b->persistent[b->turn]);
+    MPI_Wait(&b->persistent[b->turn], MPI_STATUS_IGNORE);
+}
+
+static void run_nonblocking(struct bench *b)
 {
     MPI_Request request;
 
-    c->start(b, &request);
+    b->what->start(b, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-}
-
-static void measure_blocking(struct bench *b, const struct collective *c, const struct options *o,
-                             double *times, struct result *result)
-{
-    measure_alone(b, c, o, run_blocking, times);
-    result->blocking = median(times, o->repetitions);
-    result->blocking_p10 = times[o->repetitions / 10];
-    result->blocking_p90 = times[o->repetitions - 1 - o->repetitions / 10];
-}
-
-static void measure_nonblocking(struct bench *b, const struct collective *c,
-                                const struct options *o, double *times, struct result *result)
-{
-    measure_alone(b, c, o, run_nonblocking, times);
-    result->nonblocking = median(times, o->repetitions);
 }
 
 /* How much the counter grows by so many operations, and by what brings the ranks together around
  * them: nobody may start before the first rank has looked, nor before the last one is done. */
-static double count_growth(struct bench *b, const struct collective *c, const char *counter,
-                           int operations)
+static double count_growth(struct bench *b, run_fn run, int operations)
 {
     double before = 0, after = 0;
 
     if (b->rank == 0) {
-        before = counter_read(counter);
+        before = counter_read(b->options->counter);
     }
     (void)together_leave(b);
     for (int i = 0; i < operations; i++) {
-        c->blocking(b);
+        bench_next(b);
+        run(b);
     }
     (void)together_leave(b);
     if (b->rank == 0) {
-        after = counter_read(counter);
+        after = counter_read(b->options->counter);
     }
     together_leave(b);
     return after - before;
 }
 
 /* Twice as many operations less the single ones: what surrounds them cancels out. */
-static double count_operation(struct bench *b, const struct collective *c, const struct options *o)
+static double count_operation(struct bench *b, run_fn run)
 {
-    double once = count_growth(b, c, o->counter, o->repetitions);
-    double twice = count_growth(b, c, o->counter, 2 * o->repetitions);
+    int operations = b->options->repetitions;
+    double once = count_growth(b, run, operations);
+    double twice = count_growth(b, run, 2 * operations);
 
-    return (twice - once) / o->repetitions;
+    return (twice - once) / operations;
 }
 
 /* Computes for so many microseconds. The clock is the work: it yields to nobody and touches no
@@ -159,18 +201,18 @@ static void compute(double duration)
 }
 
 /* One sample: start, computation as long as the operation alone, cut by tests, wait. */
-static void overlap_once(struct bench *b, const struct collective *c, const struct options *o,
-                         const struct result *result, double parts[5])
+static void overlap_once(struct bench *b, const struct result *result, double parts[5])
 {
-    int tests = 1 + (int)(b->size / (size_t)o->test_bytes);
-    double piece = result->nonblocking / tests;
+    int tests = 1 + (int)(b->size / (size_t)b->options->test_bytes);
+    double piece = result->nonblocking.median / tests;
     MPI_Request request;
     double start, mark;
     int done = 0;
 
+    bench_next(b);
     (void)together_leave(b);
     start = mark = bench_now();
-    c->start(b, &request);
+    b->what->start(b, &request);
     parts[1] = microseconds(mark);
     parts[2] = parts[4] = 0;
     for (int i = 0; i < tests; i++) {
@@ -189,76 +231,67 @@ static void overlap_once(struct bench *b, const struct collective *c, const stru
     parts[0] = microseconds(start);
 }
 
-static void measure_overlap(struct bench *b, const struct collective *c, const struct options *o,
-                            double *samples, struct result *result)
+static void measure_overlap(struct bench *b, double *samples, struct result *result)
 {
     double *const medians[5] = {&result->overlapped, &result->start, &result->test, &result->wait,
                                 &result->compute};
-    double shorter, hidden;
+    const struct options *o = b->options;
+    double alone = result->nonblocking.median, hidden;
 
     for (int i = -o->warmups; i < o->repetitions; i++) {
         double parts[5];
 
-        overlap_once(b, c, o, result, parts);
+        overlap_once(b, result, parts);
         for (int k = 0; k < 5; k++) {
             samples[k * o->repetitions + (i < 0 ? 0 : i)] = parts[k];
         }
     }
     for (int k = 0; k < 5; k++) {
-        reduce_samples(samples + k * o->repetitions, o->repetitions, b->comm);
-        *medians[k] = median(samples + k * o->repetitions, o->repetitions);
+        *medians[k] = median_over_ranks(samples + k * o->repetitions, o->repetitions, b->comm);
     }
-    shorter = result->nonblocking < result->compute ? result->nonblocking : result->compute;
-    hidden = (result->nonblocking + result->compute - result->overlapped) / shorter;
-    result->overlap_percent = 100 * (hidden < 0 ? 0 : hidden > 1 ? 1 : hidden);
+    hidden = (alone + result->compute - result->overlapped) / fmin(alone, result->compute);
+    result->overlap_percent = 100 * fmin(fmax(hidden, 0), 1);
 }
 
-static int verify_result(struct bench *b, const struct collective *c)
+static bool is_run_right(struct bench *b, run_fn run)
 {
-    int right = c->is_right == NULL || c->is_right(b);
+    int right;
 
+    bench_fill(b);
+    bench_next(b);
+    run(b);
+    right = b->what->is_right == NULL || b->what->is_right(b);
     MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_LAND, b->comm);
-    return right ? 0 : -EILSEQ;
+    return right != 0;
 }
 
-static int verify(struct bench *b, const struct collective *c, bool nonblocking)
+int measure(struct bench *b, struct result *result)
 {
-    MPI_Request request;
-    int status;
+    const struct options *o = b->options;
+    run_fn run = o->persistent ? run_persistent : run_blocking;
+    size_t most = (size_t)(o->repetitions > o->warmups ? o->repetitions : o->warmups);
+    struct sample *samples = calloc(MOST_TRIES * most, sizeof(*samples));
+    double *times = calloc(5 * most, sizeof(*times));
 
-    bench_fill(b, c);
-    c->blocking(b);
-    status = verify_result(b, c);
-    if (status == 0 && nonblocking) {
-        bench_fill(b, c);
-        c->start(b, &request);
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-        status = verify_result(b, c);
-    }
-    return status;
-}
-
-int measure(struct bench *b, const struct collective *c, const struct options *options,
-            struct result *result)
-{
-    size_t room =
-        (size_t)options->repetitions * (1 + 2 * MOST_TRIES) + 2 * (size_t)options->warmups;
-    double *samples = calloc(room, sizeof(double));
-
-    if (samples == NULL) {
+    *result = (struct result){0};
+    if (samples == NULL || times == NULL) {
+        free(samples);
+        free(times);
         return -ENOMEM;
     }
-    *result = (struct result){0};
     together_open(b);
-    bench_fill(b, c);
-    measure_blocking(b, c, options, samples, result);
-    if (options->nonblocking) {
-        measure_nonblocking(b, c, options, samples, result);
-        measure_overlap(b, c, options, samples, result);
+    bench_fill(b);
+    measure_alone(b, run, samples, times, &result->blocking);
+    if (o->nonblocking) {
+        measure_alone(b, run_nonblocking, samples, times, &result->nonblocking);
+        measure_overlap(b, times, result);
     }
-    if (options->counter != NULL) {
-        result->counted = count_operation(b, c, options);
+    if (o->counter != NULL) {
+        result->counted = count_operation(b, run);
     }
+    result->is_wrong = o->verify && (!is_run_right(b, run) ||
+                                     (o->nonblocking && !is_run_right(b, run_nonblocking)));
     free(samples);
-    return options->verify ? verify(b, c, options->nonblocking) : 0;
+    free(times);
+    return 0;
 }

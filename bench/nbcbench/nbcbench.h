@@ -10,7 +10,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { BENCH_SIZES = 64 };
+enum { BENCH_SIZES = 64, BENCH_TAILS = 8, ROOT_ROTATES = -1 };
+
+enum format { FORMAT_TABLE, FORMAT_OSU, FORMAT_IMB, FORMAT_CSV, FORMAT_JSON };
+enum derived { DERIVED_NONE, DERIVED_CONTIGUOUS, DERIVED_VECTOR, DERIVED_INDEXED };
+
+/* What the elements are. The names are in data.c. */
+enum element { ELEMENT_BYTE, ELEMENT_INT, ELEMENT_INT64, ELEMENT_FLOAT, ELEMENT_DOUBLE, ELEMENTS };
 
 struct options {
     const char *tests; /* comma-separated names, or "all" */
@@ -20,58 +26,82 @@ struct options {
     int repetitions;
     int warmups;
     int test_bytes; /* MPI_Test once for so many bytes of the message */
-    bool nonblocking;
+    bool nonblocking, persistent, in_place;
+    int root;
+    int element; /* enum element; -1: bytes, and integers in reductions */
+    enum derived derived;
+    int buffers;  /* pairs of buffers, taken in turn */
+    bool barrier; /* samples start behind a barrier, not by the clock */
     bool verify;
     const char *counter; /* file with a number that grows with each packet, or NULL */
-    const char *csv;     /* file, "-" for stdout, or NULL */
+    enum format format;
+    bool full, metadata;
+    int tails[BENCH_TAILS], tail_count; /* percentiles */
+    const char *csv;                    /* file, "-" for stdout, or NULL */
     const char *label;
 };
 
 /* Fills *options; prints what is wrong on rank 0. Returns 0, 1 after --help, or -EINVAL. */
 int options_parse(int argc, char **argv, int rank, struct options *options);
 
+/* Which rank may pass MPI_IN_PLACE, and for which argument. */
+enum in_place { PLACE_NONE, PLACE_SEND, PLACE_SEND_AT_ROOT, PLACE_RECV_AT_ROOT };
+
 /* One collective on buffers of its own. "size" is the bytes of one block: what one rank gives to
  * one other. */
 struct bench {
+    const struct collective *what;
+    const struct options *options;
     MPI_Comm comm;
-    int rank, ranks;
+    int rank, ranks, root;
     size_t size;
-    int count; /* of elements of the collective's datatype in one block */
-    char *send, *recv;
-    size_t send_bytes, recv_bytes;
-    int *counts, *places; /* of the collectives that want them for every rank */
+    enum element element;
+    MPI_Datatype type;
+    int count;          /* of "type" in one block */
+    size_t block_space; /* memory of a block; with derived types more than its size */
+    void *from, *to;    /* what this call passes: a buffer, or MPI_IN_PLACE */
+    char *send, *recv;  /* the first pair of buffers */
+    size_t send_space, recv_space;
+    int turn;
+    char *scratch;                      /* a block without gaps */
+    int *counts, *places, *byte_places; /* of the collectives that want them for every rank */
     MPI_Datatype *types;
-    double offset, margin; /* together.c */
+    MPI_Request *persistent; /* for each pair of buffers, where they are wanted */
+    double offset, margin;   /* together.c */
 };
 
 struct collective {
     const char *name;
-    size_t element;               /* sizes are rounded down to it, at least one */
+    const char *osu;              /* as the title of OSU's test has it */
     bool sized;                   /* false: the barrier */
+    bool reduces;                 /* operates on its elements */
     bool sends_all, receives_all; /* a block for every rank in the buffer, else one */
+    enum in_place in_place;
     void (*blocking)(struct bench *b);
     void (*start)(struct bench *b, MPI_Request *request);
-    /* The byte (or double) that a correct result holds at block k, for verification; NULL: nothing
-     * to see. */
-    bool (*is_right)(const struct bench *b);
+    void (*init)(struct bench *b, MPI_Request *request); /* persistent */
+    bool (*is_right)(struct bench *b);                   /* NULL: nothing to see */
 };
 
-enum { COLLECTIVES_VECTOR = 6 };
-extern const struct collective collectives_vector[COLLECTIVES_VECTOR];
-
-/* What both tables check by. */
-bool scatter_is_right(const struct bench *b);
-bool gather_is_right(const struct bench *b);
-bool allgather_is_right(const struct bench *b);
-bool alltoall_is_right(const struct bench *b);
-bool reduce_scatter_is_right(const struct bench *b);
-
-/* The rows of all tables; NULL behind the last. */
+/* NULL behind the last. */
 const struct collective *collective_at(size_t place);
 const struct collective *collective_find(const char *name, size_t length);
-int bench_open(struct bench *b, const struct collective *c, MPI_Comm comm, size_t size);
-void bench_fill(struct bench *b, const struct collective *c);
+
+/* data.c: buffers and what is in them. */
+const char *element_name(int element);
+/* The bytes of a block that is measured where "size" is asked for: whole elements. */
+size_t block_size(const struct options *o, const struct collective *c, size_t size);
+/* 0, or -ENOMEM, after which nothing can be closed. */
+int bench_open(struct bench *b, const struct collective *c, const struct options *o, MPI_Comm comm,
+               size_t size);
+void bench_fill(struct bench *b);
 void bench_close(struct bench *b);
+/* Before each operation: the next buffers, the next root. */
+void bench_next(struct bench *b);
+/* The block at "buffer" is what rank "from" has for rank "to" (0 where all get the same). */
+bool block_is(struct bench *b, const char *buffer, int from, int to);
+/* Element i of the block is the sum over ranks low to high - 1 of element first + i of theirs. */
+bool sums_are(struct bench *b, const char *buffer, int low, int high, size_t first);
 
 /* A file that holds one number. counter_check: 0, or -EINVAL after printing what is wrong on rank
  * 0. */
@@ -85,25 +115,32 @@ double bench_now(void); /* s, the same for all processes of a host */
 void together_open(struct bench *b);
 double together_leave(struct bench *b);
 
-/* Medians over the samples, in microseconds; the same numbers on every rank. */
+/* Of one form of an operation, in microseconds; the same numbers on every rank. */
+struct timing {
+    double median, p10, p90;     /* of the samples, each the maximum over the ranks */
+    double low, high;            /* the median is between them with 95 % confidence */
+    double tails[BENCH_TAILS];   /* the percentiles that were asked for */
+    double least, average, most; /* over the ranks, of the means of their own times */
+    bool is_noisy;
+};
+
 struct result {
-    double blocking, blocking_p10, blocking_p90;
-    double nonblocking; /* start and wait, nothing between */
-    double compute;     /* the computation alone */
-    double overlapped;  /* start, compute with tests, wait */
+    struct timing blocking;    /* or persistent */
+    struct timing nonblocking; /* start and wait, nothing between */
+    double compute;            /* the computation alone */
+    double overlapped;         /* start, compute with tests, wait */
     double start, test, wait;
     double overlap_percent;
     double counted; /* growth of the counter by one operation; not rounded */
+    bool is_wrong;
 };
 
-/* 0, or -EILSEQ when the data was wrong on some rank. */
-int measure(struct bench *b, const struct collective *c, const struct options *options,
-            struct result *result);
+/* 0, or -ENOMEM. */
+int measure(struct bench *b, struct result *result);
 
-void report_header(const struct options *options);
-void report_row(const struct options *options, const struct bench *b, const struct collective *c,
-                const struct result *r);
-int report_open(const struct options *options);
+/* Rank 0 alone calls these. */
+int report_open(const struct options *o, int argc, char **argv);
+void report_row(const struct bench *b, const struct result *r);
 void report_close(void);
 
 #endif
