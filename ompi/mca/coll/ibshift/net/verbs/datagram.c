@@ -5,8 +5,6 @@
 
 enum { ROUTE_HEADER = 40, BATCH = 16 };
 
-static const uint64_t ask_pause = 1000 * 1000; /* ns */
-
 static uint8_t *receive_at(const struct ibshift_net_verbs *nv, uint32_t i)
 {
     return nv->ud_memory + (size_t)i * IBSHIFT_UD_STRIDE;
@@ -180,15 +178,5 @@ void ibshift_nv_bye(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
     if (c->card.ports != 0) {
         ibshift_nv_hello(nv, c, IBSHIFT_HELLO_BYE);
-    }
-}
-
-void ibshift_nv_ask(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
-{
-    uint64_t now = ibshift_net_now(&nv->net);
-
-    if (now - c->out.asked > ask_pause) {
-        c->out.asked = now;
-        ibshift_nv_hello(nv, c, IBSHIFT_HELLO_ASK);
     }
 }

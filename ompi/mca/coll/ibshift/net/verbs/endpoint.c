@@ -1,20 +1,15 @@
-/* The verbs net as a whole: made, polled, taken down. */
+/* The verbs net as net.h sees it: made, taken down, collectives given up, a peer in words. */
 #include <errno.h>
-#include <endian.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
+#include "net/verbs/gid.h"
 #include "net/verbs/inside.h"
 
-enum { WC_BATCH = 16, SLOW_EVERY = 32, SLOW_EVERY_BUSY = 4, LOOK_EVERY = 2, SENDS_MOST = 8192 };
-
-static const uint64_t walk_pause = 50 * 1000 * 1000;   /* ns */
-static const uint64_t alive_pause = 500 * 1000 * 1000; /* ns */
-static const uint64_t linger = 2000 * 1000 * 1000ull;  /* ns, for the last sends at destroy */
+enum { SENDS_MOST = 8192 };
 
 const struct ibshift_net_verbs_options ibshift_net_verbs_defaults = {
     .memory = 8 << 20,
@@ -67,254 +62,215 @@ static int net_recv(struct ibshift_net *net, const struct ibshift_net_message *m
     return c->status != 0 ? c->status : ibshift_nv_recv(nv, c, m);
 }
 
-/* A receive of the shared queue was used, by a message or by the end of a write. */
-static bool slot_used(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                      const struct ibv_wc *wc, struct ibshift_slot *slot)
+static bool is_of(const struct ibshift_note *note, uint32_t comm, uint32_t seq)
 {
-    struct ibshift_wire head = {.length = UINT32_MAX};
-    bool is_kept = false;
-
-    if (slot != NULL && wc->byte_len >= sizeof(head)) {
-        memcpy(&head, slot->data, sizeof(head)); /* peers may write there: it is read once */
-    }
-
-    c->in.slots_arrived++;
-    if (c->in.slots_window > 0) {
-        c->in.slots++;
-    } else {
-        nv->slot_stock++;
-        ibshift_nv_serve(nv);
-    }
-    ibshift_nv_heard(nv, c);
-    if (wc->wc_flags & IBV_WC_WITH_IMM) {
-        ibshift_nv_part_came(nv, c, be32toh(wc->imm_data));
-    } else if (head.length != wc->byte_len - sizeof(head)) {
-        ibshift_nv_break(nv, c, -EIO, "it sent a message of %u bytes without a header",
-                         wc->byte_len);
-    } else {
-        is_kept = ibshift_nv_arrive(nv, c, &head, slot->data + sizeof(head), slot);
-    }
-    if (c->status == 0 && ibshift_limit_is_news(c->in.slots, c->in.slots_told, c->in.slots_arrived,
-                                                c->in.slots_window)) {
-        ibshift_nv_tell(nv, c);
-    }
-    return is_kept;
+    return note->kind != IBSHIFT_NOTE_CONTROL && note->match.key.comm == comm &&
+           note->match.key.seq == seq;
 }
 
-static void complete_recv(struct ibshift_net_verbs *nv, struct ibshift_lane *lane,
-                          const struct ibv_wc *wc, struct ibshift_slot *slot)
+/* Ends what can end now, marks the rest; returns whether a buffer is granted or half written. */
+static bool cancel_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list, uint32_t comm,
+                        uint32_t seq)
 {
-    struct ibshift_rail *rail = ibshift_lane_rail(lane, wc->qp_num);
-    bool is_kept = false;
+    struct ibshift_connection *c = list->first != NULL ? list->first->connection : NULL;
+    struct ibshift_note *next;
+    bool must_break = false;
+    int held = 0;
 
-    lane->missing++;
-    if (rail != NULL && rail->connection->status == 0) {
-        if (wc->status == IBV_WC_SUCCESS) {
-            is_kept = slot_used(nv, rail->connection, wc, slot);
-        } else {
-            ibshift_nv_wc_error(nv, rail->connection, wc);
+    for (struct ibshift_note *n = list->first; n != NULL; n = next) {
+        next = n->next;
+        if (!is_of(n, comm, seq)) {
+            continue;
         }
+        if (ibshift_note_is_with_device(n)) {
+            bool is_written = n->kind == IBSHIFT_NOTE_LONG && n->done == n->length;
+            must_break |= !is_written;
+            n->is_cancelled = !is_written;
+            continue;
+        }
+        held += n->kind == IBSHIFT_NOTE_HELD;
+        ibshift_nv_note_end(nv, n, -ECANCELED);
     }
-    if (slot != NULL && !is_kept) {
-        ibshift_nv_slot_free(nv, slot);
+    if (held > 0) {
+        ibshift_nv_held_ended(nv, c); /* may find the connection broken, and end all notes */
     }
+    return must_break;
 }
 
-static void complete_send(struct ibshift_net_verbs *nv, struct ibshift_lane *lane,
-                          const struct ibv_wc *wc, void *object, enum ibshift_wr_kind kind)
+static void net_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
 {
-    struct ibshift_rail *rail = ibshift_lane_rail(lane, wc->qp_num);
+    struct ibshift_net_verbs *nv = ibshift_nv(net);
 
-    if (rail == NULL) {
-        return;
-    }
-    struct ibshift_connection *c = rail->connection;
-    if (kind == IBSHIFT_WR_MARKER) {
-        c->markers--;
-    } else if (wc->status != IBV_WC_SUCCESS) {
-        ibshift_nv_wc_error(nv, c, wc);
-    } else {
-        ibshift_rail_retire(nv, rail);
-        if (rail == &c->rail[0] && (int32_t)(rail->retired - c->word_end) >= 0) {
-            c->is_word_away = false;
-        }
-        if (kind == IBSHIFT_WR_WRITE || kind == IBSHIFT_WR_EARLY || kind == IBSHIFT_WR_PIECE) {
-            ibshift_nv_written(nv, object, kind);
-        }
-        if (c->must_tell) { /* perhaps for the word that this completes */
-            ibshift_nv_flush(nv, c);
-        }
-    }
-}
-
-static int poll_lane(struct ibshift_net_verbs *nv, struct ibshift_lane *lane)
-{
-    struct ibv_wc wc[WC_BATCH];
-    int n = ibv_poll_cq(lane->cq, WC_BATCH, wc);
-
-    for (int i = 0; i < n; i++) {
-        enum ibshift_wr_kind kind = wc[i].wr_id & (IBSHIFT_WR_KINDS - 1);
-        void *object = (void *)(uintptr_t)(wc[i].wr_id & ~(uint64_t)(IBSHIFT_WR_KINDS - 1));
-        if (kind == IBSHIFT_WR_RECV || kind == IBSHIFT_WR_EMPTY) {
-            complete_recv(nv, lane, &wc[i], object);
-        } else {
-            complete_send(nv, lane, &wc[i], object, kind);
-        }
-    }
-    ibshift_nv_receives_post(nv, lane);
-    return n;
-}
-
-/* Whoever waits for a peer writes its word now and then: a dead peer shows as an error. */
-static void check_alive(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
-{
-    bool is_waiting =
-        c->resting.first != NULL || c->waiting.first != NULL || c->ready.first != NULL;
-
-    if (is_waiting && nv->time - c->alive > alive_pause) {
-        c->alive = nv->time;
-        ibshift_nv_tell(nv, c);
-    }
-}
-
-/* Now and then: late grants are asked after, rings move. */
-static void walk(struct ibshift_net_verbs *nv)
-{
-    nv->next_walk = nv->time + walk_pause;
+    ibshift_given_up_add_here(&nv->given_up, comm, seq);
     for (uint32_t i = 0; i < nv->connection_count; i++) {
         struct ibshift_connection *c = nv->connections[i];
-        if (c->state == IBSHIFT_CONNECTION_READY) {
-            if (c->must_tell) {
-                ibshift_nv_flush(nv, c);
-            }
-            ibshift_nv_probe(nv, c);
-            check_alive(nv, c);
+        bool must_break = cancel_list(nv, &c->ready, comm, seq);
+        must_break |= cancel_list(nv, &c->waiting, comm, seq);
+        must_break |= cancel_list(nv, &c->slow, comm, seq);
+        must_break |= cancel_list(nv, &c->resting, comm, seq);
+        if (must_break) {
+            const struct ibshift_given_up_comm *known = ibshift_given_up_comm(&nv->given_up, comm);
+            c->root = known != NULL ? known->root : c->root;
+            ibshift_nv_break(nv, c, -ECONNRESET,
+                             "collective %u on communicator %u was given up "
+                             "while the peer could write into its buffer",
+                             seq, comm);
         }
     }
-    ibshift_nv_rings_balance(nv);
-    ibshift_nv_async_poll(nv);
 }
 
-static void slow_round(struct ibshift_net_verbs *nv)
+/*
+ * A communicator that this side has given up, with the reason, which goes with every answer; and a
+ * collective that a peer has given up: what waits for the peer ends, here and now. The peer has
+ * cancelled its own messages before it says so, on the same queue pairs, so nothing of them
+ * follows.
+ */
+
+/* What a peer gave up because of another one began with that one. */
+static struct ibshift_net_cause root_of(const struct ibshift_net_verbs *nv,
+                                        const struct ibshift_net_cause *why)
 {
-    nv->time = ibshift_net_now(&nv->net);
-    ibshift_nv_wireup_poll(nv);
-    if (nv->time >= nv->next_walk) {
-        walk(nv);
+    const struct ibshift_connection *c = ibshift_nv_peer_known(nv, why->peer);
+
+    if (why->status != -ECONNABORTED || c == NULL || c->cause == 0) {
+        return *why;
     }
+    return (struct ibshift_net_cause){.peer = (uint32_t)(c->cause >> 32),
+                                      .status = -(int32_t)(c->cause & 0xffff)};
 }
 
-static int poll_queues(struct ibshift_net_verbs *nv)
-{
-    int completions = 0;
-
-    for (int i = 0; i < nv->lane_count; i++) {
-        completions += poll_lane(nv, &nv->lanes[i]);
-    }
-    return completions;
-}
-
-/* Rings are cheaper to look at than a completion queue, so they come first, and every other time
-   alone; but messages that fit into no ring end in the queue, and then it is the queue. */
-static void progress(struct ibshift_net_verbs *nv)
-{
-    bool is_queue_first = nv->rings_used == 0 || nv->queued > 0;
-    bool are_both_due = nv->looks++ % LOOK_EVERY == 0;
-    int seen = is_queue_first ? poll_queues(nv) : ibshift_nv_rings_poll(nv);
-
-    if (is_queue_first && (are_both_due || seen == 0)) {
-        seen += ibshift_nv_rings_poll(nv);
-    } else if (!is_queue_first) {
-        if (!are_both_due) {
-            return;
-        }
-        seen += poll_queues(nv);
-    }
-    if (nv->blocked != NULL) {
-        ibshift_nv_blocked_poll(nv);
-    }
-    if (nv->draining > 0 && seen == 0) {
-        ibshift_nv_drain_poll(nv);
-        ibshift_nv_serve(nv);
-    }
-    if (++nv->polls % (nv->shaking > 0 ? SLOW_EVERY_BUSY : SLOW_EVERY) == 0) {
-        slow_round(nv);
-    }
-}
-
-static int net_poll(struct ibshift_net *net, struct ibshift_net_event *events, int max)
+static void net_give_up(struct ibshift_net *net, uint32_t comm, const struct ibshift_net_cause *why)
 {
     struct ibshift_net_verbs *nv = ibshift_nv(net);
-    int n = 0;
+    struct ibshift_net_cause root = root_of(nv, why);
 
-    progress(nv);
-    while (n < max && nv->event_first != nv->event_last) {
-        events[n++] = nv->events[nv->event_first++ & nv->event_mask];
-    }
-    return n;
+    ibshift_given_up_add_comm(&nv->given_up, comm, why, &root);
 }
 
-/* Where it can be, and now and then everywhere. */
-static void look(struct ibshift_net_verbs *nv, struct ibshift_connection *c, size_t length)
+static bool net_has_given_up(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why)
 {
-    struct ibshift_ring *ring = length <= IBSHIFT_RING_PAYLOAD ? c->in.ring : NULL;
-    int seen = ring != NULL ? ibshift_nv_ring_poll(nv, ring) : poll_queues(nv);
+    const struct ibshift_given_up_comm *known =
+        ibshift_given_up_comm(&ibshift_nv(net)->given_up, comm);
 
-    if (seen == 0) {
-        progress(nv);
-    }
-}
-
-static bool try_recv(struct ibshift_net *net, const struct ibshift_net_message *m)
-{
-    struct ibshift_net_verbs *nv = ibshift_nv(net);
-    struct ibshift_connection *c = ibshift_nv_peer_known(nv, m->peer);
-    bool is_there;
-
-    if (c == NULL || c->status != 0 ||
-        (nv->given_up.peer_count > 0 && ibshift_given_up_by(&nv->given_up, m->peer, &m->key))) {
+    if (known == NULL || known->is_gone) {
         return false;
     }
-    if ((c->in.ring != NULL && ibshift_nv_try_record(nv, c, m)) || ibshift_nv_try_held(nv, c, m)) {
-        return true;
-    }
-    nv->wanted = m;
-    look(nv, c, m->length);
-    is_there = nv->wanted == NULL;
-    nv->wanted = NULL;
-    return is_there || ibshift_nv_try_held(nv, c, m);
+    *why = known->with;
+    return true;
 }
 
-static bool has_unsent(const struct ibshift_net_verbs *nv)
+static void net_enter(struct ibshift_net *net, uint32_t comm)
 {
-    for (uint32_t i = 0; i < nv->connection_count; i++) {
-        const struct ibshift_connection *c = nv->connections[i];
-        if (c->state == IBSHIFT_CONNECTION_READY && c->rail[0].posted != c->rail[0].retired) {
-            return true;
-        }
-    }
-    return nv->ud_sends > 0 || nv->draining > 0;
+    ibshift_given_up_enter(&ibshift_nv(net)->given_up, comm);
 }
 
-/* The last messages of a program are posted and perhaps not sent: a signaled request behind them
-   says when they are there. */
-static void let_sends_leave(struct ibshift_net_verbs *nv)
+static void net_ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
 {
-    uint64_t until = ibshift_net_now(&nv->net) + linger;
+    struct ibshift_net_verbs *nv = ibshift_nv(net);
+    struct ibshift_connection *c = ibshift_nv_peer_known(nv, peer);
+    struct ibshift_net_key key = {.comm = comm, .seq = seq};
 
-    for (uint32_t i = 0; i < nv->connection_count; i++) {
-        struct ibshift_connection *c = nv->connections[i];
-        struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
-        if (c->state == IBSHIFT_CONNECTION_READY && c->rail[0].posted != c->rail[0].signaled) {
-            wr.wr.rdma.remote_addr = c->out.word_address;
-            wr.wr.rdma.rkey = c->out.word_key;
-            (void)ibshift_rail_post(nv, &c->rail[0], &wr, true);
+    if (c != NULL && c->state == IBSHIFT_CONNECTION_READY && c->ready.first == NULL) {
+        ibshift_nv_control(nv, c, &key, IBSHIFT_WIRE_ASK, NULL);
+    }
+}
+
+/* Early messages, and early requests for messages, of a communicator that is gone. */
+static void drop_early(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint32_t comm)
+{
+    struct ibshift_note *next;
+    int held = 0;
+
+    for (struct ibshift_note *n = c->resting.first; n != NULL; n = next) {
+        next = n->next;
+        if (n->match.key.comm == comm &&
+            (n->kind == IBSHIFT_NOTE_HELD || (n->kind == IBSHIFT_NOTE_GRANT && n->is_pulled))) {
+            held += n->kind == IBSHIFT_NOTE_HELD;
+            ibshift_nv_note_end(nv, n, 0);
         }
     }
-    while (has_unsent(nv) && ibshift_net_now(&nv->net) < until) {
-        progress(nv);
-        sched_yield(); /* a peer may need this processor to take them */
+    if (held > 0) {
+        ibshift_nv_held_ended(nv, c);
     }
+}
+
+static void net_forget(struct ibshift_net *net, uint32_t comm)
+{
+    struct ibshift_net_verbs *nv = ibshift_nv(net);
+
+    if (!ibshift_given_up_forget(&nv->given_up, comm)) {
+        return; /* nothing ever failed: all messages have met */
+    }
+    for (uint32_t i = 0; i < nv->connection_count; i++) {
+        drop_early(nv, nv->connections[i], comm);
+    }
+}
+
+/* A peer in words. */
+
+static void address_text(const struct ibshift_verbs_address *a, unsigned path, char *out,
+                         size_t size)
+{
+    char gid[46];
+
+    if (a->is_ethernet) {
+        snprintf(out, size, "%s", ibshift_gid_text(a->gid, gid));
+    } else {
+        snprintf(out, size, "lid %u gid %s", a->lid + path, ibshift_gid_text(a->gid, gid));
+    }
+}
+
+static const char *state_text(const struct ibshift_connection *c)
+{
+    switch (c->state) {
+    case IBSHIFT_CONNECTION_IDLE:
+        return "not connected";
+    case IBSHIFT_CONNECTION_SHAKING:
+        return c->shake.has_theirs
+                   ? "connecting: it has not confirmed yet"
+                   : "connecting: no answer yet (it has not entered a collective, has died, or the "
+                     "network does not carry datagrams to it: ibping, ping, GID index)";
+    default:
+        return "connected, no error so far";
+    }
+}
+
+/* May run beside any other call: reads what is written once, and status before text. */
+static void net_describe(struct ibshift_net *net, uint32_t peer, char *text, size_t size)
+{
+    struct ibshift_net_verbs *nv = ibshift_nv(net);
+    struct ibshift_connection *c = ibshift_nv_peer_known(nv, peer);
+    char mine[80], theirs[80], ports[160], strangers[96] = "", given_up[128] = "";
+
+    if (c == NULL) {
+        snprintf(text, size, "peer %u: nothing was sent to it or received from it", peer);
+        return;
+    }
+    const char *what = state_text(c);
+    uint64_t cause = __atomic_load_n(&c->cause, __ATOMIC_RELAXED);
+    if (cause != 0) {
+        snprintf(given_up, sizeof(given_up), "; it failed with peer %u: %s",
+                 (uint32_t)(cause >> 32), strerror((int)(cause & 0xffff)));
+    }
+    if (__atomic_load_n(&c->status, __ATOMIC_ACQUIRE) != 0) {
+        what = c->text != NULL ? c->text : "out of memory";
+    }
+    if (c->card.ports == 0) {
+        snprintf(text, size, "peer %u: %s", peer, what);
+        return;
+    }
+    if (c->state == IBSHIFT_CONNECTION_SHAKING && nv->strangers > 0) {
+        snprintf(strangers, sizeof(strangers),
+                 "; %u datagrams here did not come from the address of their sender",
+                 nv->strangers);
+    }
+    ibshift_verbs_describe(nv->verbs, ports, sizeof(ports));
+    address_text(&nv->verbs->blob.address[0], 0, mine, sizeof(mine));
+    address_text(&c->card.address[0], c->path, theirs, sizeof(theirs));
+    snprintf(text, size,
+             "peer %u on %s (%s, queue pair 0x%x) from %s (%s, queue pair 0x%x): %s%s%s", peer,
+             c->card.hostname, theirs, c->their_qpn, ports, mine, c->my_qpn, what, given_up,
+             strangers);
 }
 
 static void close_connections(struct ibshift_net_verbs *nv)
@@ -353,7 +309,7 @@ static void net_destroy(struct ibshift_net *net)
 {
     struct ibshift_net_verbs *nv = ibshift_nv(net);
 
-    let_sends_leave(nv);
+    ibshift_nv_let_sends_leave(nv);
     ibshift_nv_ud_close(nv);
     close_connections(nv);
     close_lanes(nv);
@@ -361,24 +317,67 @@ static void net_destroy(struct ibshift_net *net)
     free(nv);
 }
 
+/* A struct ibshift_net_mem is a struct ibshift_region of ours. */
+static int net_mem_register(struct ibshift_net *net, void *base, size_t length,
+                            struct ibshift_net_mem **mem)
+{
+    return ibshift_nv_region_get(ibshift_nv(net), base, length, (struct ibshift_region **)mem);
+}
+
+static void net_mem_release(struct ibshift_net *net, struct ibshift_net_mem *mem)
+{
+    ibshift_nv_region_put(ibshift_nv(net), (struct ibshift_region *)mem);
+}
+
+/* Also true where send() would fail at once: nobody waits for a grant that cannot come. */
+static bool net_is_granted(struct ibshift_net *net, uint32_t peer,
+                           const struct ibshift_net_key *key, uint64_t *note)
+{
+    struct ibshift_net_verbs *nv = ibshift_nv(net);
+    const struct ibshift_connection *c = ibshift_nv_peer(nv, peer);
+    const struct ibshift_note *grant;
+
+    *note = 0;
+    if (c == NULL || c->status != 0 || ibshift_given_up_by(&nv->given_up, peer, key)) {
+        return true;
+    }
+    grant = c->out.grants > 0 ? (const struct ibshift_note *)ibshift_match_find(&nv->tx, peer, key)
+                              : NULL;
+    if (grant == NULL || grant->kind != IBSHIFT_NOTE_GRANT) {
+        return false;
+    }
+    *note = grant->to.note;
+    return true;
+}
+
+static void net_leave(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key)
+{
+    struct ibshift_net_verbs *nv = ibshift_nv(net);
+    struct ibshift_connection *c = ibshift_nv_peer(nv, peer);
+
+    if (c != NULL && c->state == IBSHIFT_CONNECTION_READY) {
+        ibshift_nv_control(nv, c, key, IBSHIFT_WIRE_LEAVE, NULL);
+    }
+}
+
 static const struct ibshift_net_ops ops = {
     .send = net_send,
     .recv = net_recv,
     .try_send = ibshift_nv_try_send,
-    .try_recv = try_recv,
-    .poll = net_poll,
-    .cancel = ibshift_nv_cancel,
+    .try_recv = ibshift_nv_try_recv,
+    .poll = ibshift_nv_poll,
+    .cancel = net_cancel,
     .abort = ibshift_nv_abort,
-    .give_up = ibshift_nv_give_up,
-    .has_given_up = ibshift_nv_has_given_up,
-    .enter = ibshift_nv_enter,
-    .ask = ibshift_nv_ask_after,
-    .forget = ibshift_nv_forget,
-    .granted = ibshift_nv_is_granted,
-    .leave = ibshift_nv_leave,
-    .mem_register = ibshift_nv_mem_register,
-    .mem_release = ibshift_nv_mem_release,
-    .describe = ibshift_nv_describe,
+    .give_up = net_give_up,
+    .has_given_up = net_has_given_up,
+    .enter = net_enter,
+    .ask = net_ask_after,
+    .forget = net_forget,
+    .granted = net_is_granted,
+    .leave = net_leave,
+    .mem_register = net_mem_register,
+    .mem_release = net_mem_release,
+    .describe = net_describe,
     .now = net_now,
     .destroy = net_destroy,
 };

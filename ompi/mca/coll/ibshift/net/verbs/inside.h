@@ -142,9 +142,7 @@ void ibshift_note_append(struct ibshift_notes *list, struct ibshift_note *note);
 void ibshift_note_move(struct ibshift_notes *list, struct ibshift_note *note);
 int ibshift_nv_region_get(struct ibshift_net_verbs *nv, void *base, size_t length,
                           struct ibshift_region **region);
-int ibshift_nv_mem_register(struct ibshift_net *net, void *base, size_t length,
-                            struct ibshift_net_mem **mem);
-void ibshift_nv_mem_release(struct ibshift_net *net, struct ibshift_net_mem *mem);
+void ibshift_nv_region_put(struct ibshift_net_verbs *nv, struct ibshift_region *region);
 
 /* datagram.c: what endpoints tell each other without a connection */
 typedef void ibshift_hello_came_t(struct ibshift_net_verbs *nv, const struct ibshift_hello *hello,
@@ -156,11 +154,10 @@ void ibshift_nv_ud_send(struct ibshift_net_verbs *nv, struct ibshift_connection 
 void ibshift_nv_ud_poll(struct ibshift_net_verbs *nv, ibshift_hello_came_t *came);
 void ibshift_nv_hello(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint8_t kind);
 void ibshift_nv_bye(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
-void ibshift_nv_ask(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_address(const struct ibshift_net_verbs *nv, const struct ibshift_connection *c,
                         int my_port, int their_port, struct ibv_ah_attr *ah);
 
-/* queue.c: queue pairs, how they break, and what devices report */
+/* queue.c: queue pairs, and how they break */
 int ibshift_nv_rails_create(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 int ibshift_nv_rails_connect(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                              const struct ibshift_hello *hello);
@@ -182,10 +179,6 @@ void ibshift_nv_break_no_memory(struct ibshift_net_verbs *nv, struct ibshift_con
 int ibshift_nv_mismatch(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                         const struct ibshift_net_key *key, uint64_t ours, uint64_t theirs);
 void ibshift_nv_drain_poll(struct ibshift_net_verbs *nv);
-void ibshift_nv_wc_error(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                         const struct ibv_wc *wc);
-int ibshift_nv_async_open(struct ibshift_net_verbs *nv);
-void ibshift_nv_async_poll(struct ibshift_net_verbs *nv);
 
 /* out.c: a message over the ring or the shared queue */
 int ibshift_nv_put(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
@@ -219,21 +212,6 @@ void ibshift_nv_rings_balance(struct ibshift_net_verbs *nv);
 /* Held messages were matched or dropped: tells their sender when it should know. */
 void ibshift_nv_held_ended(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 
-/* fail.c: collectives given up, peers in words */
-void ibshift_nv_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq);
-void ibshift_nv_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
-void ibshift_nv_forget(struct ibshift_net *net, uint32_t comm);
-void ibshift_nv_abort_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                           const struct ibshift_net_key *key, const struct ibshift_net_cause *why);
-void ibshift_nv_give_up(struct ibshift_net *net, uint32_t comm,
-                        const struct ibshift_net_cause *why);
-bool ibshift_nv_has_given_up(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why);
-void ibshift_nv_enter(struct ibshift_net *net, uint32_t comm);
-void ibshift_nv_ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
-void ibshift_nv_ask_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                         const struct ibshift_net_key *key);
-void ibshift_nv_describe(struct ibshift_net *net, uint32_t peer, char *text, size_t size);
-
 /* long.c: long messages, what pacing asks */
 int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                          const struct ibshift_net_message *m);
@@ -241,22 +219,15 @@ void ibshift_nv_grant(struct ibshift_net_verbs *nv, struct ibshift_note *recv,
                       struct ibshift_net_mem *mem);
 void ibshift_nv_granted(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                         const struct ibshift_net_key *key, const struct ibshift_wire_grant *grant);
-void ibshift_nv_probe(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 int ibshift_nv_write(struct ibshift_net_verbs *nv, struct ibshift_note *note);
 void ibshift_nv_write_slowly(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
-void ibshift_nv_written(struct ibshift_net_verbs *nv, struct ibshift_note *note,
-                        enum ibshift_wr_kind kind);
-void ibshift_nv_part_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                          uint32_t immediate);
 void ibshift_nv_piece_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                            const struct ibshift_wire *head, const uint8_t *payload);
-bool ibshift_nv_is_granted(struct ibshift_net *net, uint32_t peer,
-                           const struct ibshift_net_key *key, uint64_t *note);
-void ibshift_nv_leave(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key);
 void ibshift_nv_leave_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                            const struct ibshift_net_key *key);
 
-/* short.c: short messages */
+/* short.c: short messages, and the end of what a peer gives up */
+void ibshift_nv_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
 int ibshift_nv_send_short(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                           const struct ibshift_net_message *m);
 int ibshift_nv_send_note(struct ibshift_net_verbs *nv, struct ibshift_note *note);
@@ -275,5 +246,11 @@ bool ibshift_nv_arrive(struct ibshift_net_verbs *nv, struct ibshift_connection *
                        struct ibshift_slot *slot);
 int ibshift_nv_rings_poll(struct ibshift_net_verbs *nv);
 int ibshift_nv_ring_poll(struct ibshift_net_verbs *nv, struct ibshift_ring *ring);
+
+/* progress.c: what the devices report */
+int ibshift_nv_poll(struct ibshift_net *net, struct ibshift_net_event *events, int max);
+bool ibshift_nv_try_recv(struct ibshift_net *net, const struct ibshift_net_message *m);
+void ibshift_nv_let_sends_leave(struct ibshift_net_verbs *nv);
+int ibshift_nv_async_open(struct ibshift_net_verbs *nv);
 
 #endif

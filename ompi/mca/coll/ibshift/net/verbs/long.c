@@ -8,8 +8,6 @@
 
 enum { RESERVED_REQUESTS = 2, PART_MIN = 64 * 1024, PACKET = 4096, SLOW_PIECE = 16 * 1024 };
 
-static const uint64_t probe_pause = 200 * 1000 * 1000; /* ns */
-
 static int device_of(const struct ibshift_net_verbs *nv, const struct ibshift_rail *rail)
 {
     return (int)(rail->lane - nv->lanes);
@@ -306,43 +304,6 @@ void ibshift_nv_write_slowly(struct ibshift_net_verbs *nv, struct ibshift_connec
     }
 }
 
-/*
- * A write is complete. The next piece goes at the queue's end: with several messages to one peer,
- * and after a device was full, all get their turns.
- */
-void ibshift_nv_written(struct ibshift_net_verbs *nv, struct ibshift_note *note,
-                        enum ibshift_wr_kind kind)
-{
-    struct ibshift_connection *c = note->connection;
-
-    if (kind == IBSHIFT_WR_EARLY) {
-        ibshift_nv_event(nv, note->cookie, c->peer, IBSHIFT_NET_EARLY);
-    }
-    if (kind == IBSHIFT_WR_WRITE && --note->parts == 0 && note->done == note->length) {
-        ibshift_nv_note_end(nv, note, 0);
-    } else if (note->piece > 0) {
-        ibshift_note_move(&c->ready, note);
-        ibshift_nv_flush(nv, c);
-    }
-}
-
-void ibshift_nv_part_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                          uint32_t immediate)
-{
-    uint32_t id = ibshift_immediate_id(immediate);
-    struct ibshift_note *note = nv->grants[id & (IBSHIFT_GRANTS - 1)];
-
-    if (note == NULL || note->grant != id || note->connection != c) {
-        ibshift_nv_break(nv, c, -EIO, "it wrote a message that it had no grant for");
-        return;
-    }
-    if (ibshift_immediate_is_early(immediate)) {
-        ibshift_nv_event(nv, note->cookie, c->peer, IBSHIFT_NET_EARLY);
-    } else if (++note->parts == ibshift_immediate_parts(immediate)) {
-        ibshift_nv_note_end(nv, note, 0);
-    }
-}
-
 void ibshift_nv_piece_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                            const struct ibshift_wire *head, const uint8_t *payload)
 {
@@ -361,57 +322,7 @@ void ibshift_nv_piece_came(struct ibshift_net_verbs *nv, struct ibshift_connecti
     }
 }
 
-/* Asks after grants that are late: finds lengths that differ, and a peer that is dead. */
-void ibshift_nv_probe(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
-{
-    struct ibshift_wire_grant body = {0};
-    struct ibshift_note *next;
-
-    for (struct ibshift_note *n = c->resting.first; n != NULL; n = next) {
-        next = n->next;
-        if (n->kind == IBSHIFT_NOTE_LONG && !n->is_granted && c->ready.first == NULL &&
-            nv->time - n->since > probe_pause) {
-            n->since = nv->time;
-            body.length = n->length;
-            nv->stats.probes++;
-            ibshift_nv_control(nv, c, &n->match.key, IBSHIFT_WIRE_PROBE, &body);
-            return;
-        }
-    }
-}
-
 /* What pacing asks of the net: which grants are here, and who leaves what aside. */
-
-/* Also true where send() would fail at once: nobody waits for a grant that cannot come. */
-bool ibshift_nv_is_granted(struct ibshift_net *net, uint32_t peer,
-                           const struct ibshift_net_key *key, uint64_t *note)
-{
-    struct ibshift_net_verbs *nv = ibshift_nv(net);
-    const struct ibshift_connection *c = ibshift_nv_peer(nv, peer);
-    const struct ibshift_note *grant;
-
-    *note = 0;
-    if (c == NULL || c->status != 0 || ibshift_given_up_by(&nv->given_up, peer, key)) {
-        return true;
-    }
-    grant = c->out.grants > 0 ? (const struct ibshift_note *)ibshift_match_find(&nv->tx, peer, key)
-                              : NULL;
-    if (grant == NULL || grant->kind != IBSHIFT_NOTE_GRANT) {
-        return false;
-    }
-    *note = grant->to.note;
-    return true;
-}
-
-void ibshift_nv_leave(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key)
-{
-    struct ibshift_net_verbs *nv = ibshift_nv(net);
-    struct ibshift_connection *c = ibshift_nv_peer(nv, peer);
-
-    if (c != NULL && c->state == IBSHIFT_CONNECTION_READY) {
-        ibshift_nv_control(nv, c, key, IBSHIFT_WIRE_LEAVE, NULL);
-    }
-}
 
 void ibshift_nv_leave_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                            const struct ibshift_net_key *key)

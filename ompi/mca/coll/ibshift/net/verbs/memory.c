@@ -74,7 +74,7 @@ int ibshift_nv_region_get(struct ibshift_net_verbs *nv, void *base, size_t lengt
     return 0;
 }
 
-static void region_put(struct ibshift_net_verbs *nv, struct ibshift_region *region)
+void ibshift_nv_region_put(struct ibshift_net_verbs *nv, struct ibshift_region *region)
 {
     const struct ibshift_region_cache *cache = nv->options.cache;
 
@@ -84,18 +84,6 @@ static void region_put(struct ibshift_net_verbs *nv, struct ibshift_region *regi
     }
     (void)ibshift_region_deregister(region);
     free(region);
-}
-
-/* A struct ibshift_net_mem is a struct ibshift_region of ours. */
-int ibshift_nv_mem_register(struct ibshift_net *net, void *base, size_t length,
-                            struct ibshift_net_mem **mem)
-{
-    return ibshift_nv_region_get(ibshift_nv(net), base, length, (struct ibshift_region **)mem);
-}
-
-void ibshift_nv_mem_release(struct ibshift_net *net, struct ibshift_net_mem *mem)
-{
-    region_put(ibshift_nv(net), (struct ibshift_region *)mem);
 }
 
 enum { NOTES_PER_BLOCK = 64 };
@@ -499,7 +487,7 @@ void ibshift_nv_note_end(struct ibshift_net_verbs *nv, struct ibshift_note *note
         release_grant(nv, note);
     }
     if (note->region != NULL) {
-        region_put(nv, note->region);
+        ibshift_nv_region_put(nv, note->region);
     }
     if (is_message) {
         ibshift_nv_event(nv, note->cookie, c->peer, note->is_cancelled ? -ECANCELED : status);

@@ -1,11 +1,12 @@
 /* One message out over a connection, and what waits until it can go. */
 #include <errno.h>
-#include <string.h>
 
 #include "net/verbs/inside.h"
 
 /* Reserved: one for a word, one for the marker of a broken connection. */
 enum { RESERVED_REQUESTS = 2, BLOCKED_PER_POLL = 16, BATCHED_COPY = 1024 + 32 };
+
+static const uint64_t ask_pause = 1000 * 1000; /* ns */
 
 /* Limits that the peer has written into our word since we looked last. */
 static void read_word(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
@@ -20,6 +21,16 @@ static void read_word(struct ibshift_net_verbs *nv, struct ibshift_connection *c
                             IBSHIFT_RING_LINES);
 }
 
+static void ask(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    uint64_t now = ibshift_net_now(&nv->net);
+
+    if (now - c->out.asked > ask_pause) {
+        c->out.asked = now;
+        ibshift_nv_hello(nv, c, IBSHIFT_HELLO_ASK);
+    }
+}
+
 bool ibshift_nv_has_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
     if (c->out.slots_used != c->out.slots) {
@@ -27,7 +38,7 @@ bool ibshift_nv_has_slot(struct ibshift_net_verbs *nv, struct ibshift_connection
     }
     read_word(nv, c);
     if (c->out.slots_used == c->out.slots) {
-        ibshift_nv_ask(nv, c);
+        ask(nv, c);
     }
     return c->out.slots_used != c->out.slots;
 }

@@ -426,6 +426,78 @@ static void probe_came(struct ibshift_net_verbs *nv, struct ibshift_connection *
     }
 }
 
+static void send_abort(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                       const struct ibshift_net_key *key, const struct ibshift_net_cause *why)
+{
+    struct ibshift_wire_grant body = {.id = why->peer, .pieces = (uint32_t)-why->status};
+
+    ibshift_nv_control(nv, c, key, IBSHIFT_WIRE_ABORT, &body);
+}
+
+/* The peer waits in a collective that this side may never come to. */
+static void ask_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                     const struct ibshift_net_key *key)
+{
+    const struct ibshift_net_cause *why =
+        ibshift_given_up_answer(&nv->given_up, key->comm, ibshift_net_now(&nv->net),
+                                nv->options.has_comm, nv->options.context);
+
+    if (why != NULL) {
+        send_abort(nv, c, key, why);
+    }
+}
+
+/* Returns whether a buffer is still granted to the peer: only a break takes that back. */
+static bool abort_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list,
+                       const struct ibshift_net_key *key)
+{
+    struct ibshift_note *next;
+    bool is_granted = false;
+
+    for (struct ibshift_note *n = list->first; n != NULL; n = next) {
+        next = n->next;
+        if (n->match.key.comm != key->comm || n->match.key.seq != key->seq) {
+            continue;
+        }
+        if (n->kind == IBSHIFT_NOTE_RECV && n->is_granted) {
+            is_granted = true;
+        } else if (n->kind == IBSHIFT_NOTE_RECV || n->kind == IBSHIFT_NOTE_SEND ||
+                   (n->kind == IBSHIFT_NOTE_LONG && n->done == 0)) {
+            ibshift_nv_note_end(nv, n, -ECONNABORTED);
+        }
+    }
+    return is_granted;
+}
+
+static void abort_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                       const struct ibshift_net_key *key, const struct ibshift_net_cause *why)
+{
+    bool is_granted;
+
+    ibshift_nv_cause_came(nv, c, why);
+    if (ibshift_given_up_here(&nv->given_up, key) ||
+        ibshift_given_up_by(&nv->given_up, c->peer, key)) {
+        return;
+    }
+    if (!ibshift_given_up_add_by(&nv->given_up, c->peer, key)) {
+        ibshift_nv_break(nv, c, -ECONNABORTED,
+                         "it gave up more collectives than can be remembered, the last was %u on "
+                         "communicator %u",
+                         key->seq, key->comm);
+        return;
+    }
+    is_granted = abort_list(nv, &c->ready, key);
+    is_granted |= abort_list(nv, &c->waiting, key);
+    is_granted |= abort_list(nv, &c->slow, key);
+    is_granted |= abort_list(nv, &c->resting, key);
+    if (is_granted) {
+        c->root = *why; /* for the peer's other collectives, which end with the connection */
+        ibshift_nv_break(nv, c, -ECONNABORTED,
+                         "it gave up collective %u on communicator %u, whose buffer it may write",
+                         key->seq, key->comm);
+    }
+}
+
 static void control_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                          const struct ibshift_wire *head, const uint8_t *payload)
 {
@@ -457,12 +529,12 @@ static void control_came(struct ibshift_net_verbs *nv, struct ibshift_connection
         ibshift_nv_leave_came(nv, c, &head->key);
         break;
     case IBSHIFT_WIRE_ABORT:
-        ibshift_nv_abort_came(nv, c, &head->key,
-                              &(struct ibshift_net_cause){
-                                  .peer = body.id, .status = -(int32_t)(body.pieces & 0xffff)});
+        abort_came(nv, c, &head->key,
+                   &(struct ibshift_net_cause){.peer = body.id,
+                                               .status = -(int32_t)(body.pieces & 0xffff)});
         break;
     case IBSHIFT_WIRE_ASK:
-        ibshift_nv_ask_came(nv, c, &head->key);
+        ask_came(nv, c, &head->key);
         break;
     default:
         ibshift_nv_break(nv, c, -EIO, "it sent a message of unknown kind %u", head->kind);
@@ -530,4 +602,20 @@ bool ibshift_nv_arrive(struct ibshift_net_verbs *nv, struct ibshift_connection *
         control_came(nv, c, head, payload);
     }
     return false;
+}
+
+void ibshift_nv_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
+{
+    struct ibshift_net_verbs *nv = ibshift_nv(net);
+    struct ibshift_connection *c = ibshift_nv_peer(nv, peer);
+    struct ibshift_net_key key = {.comm = comm, .seq = seq};
+
+    if (c == NULL || c->status != 0) {
+        return; /* a broken connection tells the peer by itself */
+    }
+    ibshift_nv_connect(nv, c);
+    if (c->status == 0) {
+        const struct ibshift_given_up_comm *known = ibshift_given_up_comm(&nv->given_up, comm);
+        send_abort(nv, c, &key, known != NULL ? &known->root : &(struct ibshift_net_cause){0, 0});
+    }
 }
