@@ -1,11 +1,153 @@
-#include "net/node/private.h"
-
+/* The node's net as net.h sees it: made, polled, taken down, collectives given up. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
+
+#include "net/node/private.h"
+
+/* A grant that waits for room is taken back. */
+static bool untell_grant(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                         const struct ibshift_net_key *key)
+{
+    for (struct ibshift_node_note *note = peer->ready.first; note != NULL; note = note->next) {
+        if (note->kind == IBSHIFT_NODE_NEWS &&
+            (note->news == IBSHIFT_NODE_GRANT || note->news == IBSHIFT_NODE_FETCH) &&
+            memcmp(&note->match.key, key, sizeof(*key)) == 0) {
+            ibshift_nn_note_free(nn, note);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void cancel_recv(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                        struct ibshift_node_note *note)
+{
+    if (note->is_granted && !untell_grant(nn, peer, &note->match.key)) {
+        ibshift_nn_tell(nn, peer, note->is_direct ? IBSHIFT_NODE_REVOKE : IBSHIFT_NODE_UNGRANT,
+                        &note->match.key, 0, 0);
+        if (note->is_direct) {
+            note->is_revoking = true;         /* the sender may be writing: its word ends it */
+            if (note->list == &peer->ready) { /* being fetched: no more of it */
+                ibshift_nn_note_move(&peer->resting, note);
+            }
+            return;
+        }
+    }
+    ibshift_nn_note_end(nn, note, -ECANCELED);
+}
+
+static void cancel_list(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                        struct ibshift_node_list *list, uint32_t comm, uint32_t seq)
+{
+    struct ibshift_node_note *next;
+
+    for (struct ibshift_node_note *note = list->first; note != NULL; note = next) {
+        next = note->next;
+        if (note->match.key.comm != comm || note->match.key.seq != seq) {
+            continue;
+        }
+        switch (note->kind) {
+        case IBSHIFT_NODE_SEND:
+            ibshift_nn_note_end(nn, note, -ECANCELED);
+            break;
+        case IBSHIFT_NODE_RECV:
+            cancel_recv(nn, peer, note);
+            break;
+        case IBSHIFT_NODE_HELD:
+            ibshift_nn_drop_held(nn, peer, note);
+            break;
+        case IBSHIFT_NODE_EARLY:
+            ibshift_nn_note_free(nn, note);
+            break;
+        default: /* news goes on */
+            break;
+        }
+    }
+}
+
+static void cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
+{
+    struct ibshift_net_node *nn = ibshift_node(net);
+
+    ibshift_given_up_add_here(&nn->given_up, comm, seq);
+    for (uint32_t i = 0; i < nn->met_count; i++) {
+        struct ibshift_node_peer *peer = nn->peers[nn->met[i]];
+
+        /* resting first: taking a grant back changes the list of those that are ready */
+        cancel_list(nn, peer, &peer->resting, comm, seq);
+        cancel_list(nn, peer, &peer->waiting, comm, seq);
+        cancel_list(nn, peer, &peer->ready, comm, seq);
+    }
+}
+
+/* What a peer gave up because of another one began with that one. */
+static void give_up(struct ibshift_net *net, uint32_t comm, const struct ibshift_net_cause *why)
+{
+    struct ibshift_net_node *nn = ibshift_node(net);
+    const struct ibshift_node_peer *peer =
+        why->status == -ECONNABORTED ? ibshift_nn_peer(nn, why->peer) : NULL;
+
+    ibshift_given_up_add_comm(&nn->given_up, comm, why,
+                              peer != NULL && peer->cause.status != 0 ? &peer->cause : why);
+}
+
+static bool has_given_up(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why)
+{
+    const struct ibshift_given_up_comm *known =
+        ibshift_given_up_comm(&ibshift_node(net)->given_up, comm);
+
+    if (known == NULL || known->is_gone) {
+        return false;
+    }
+    *why = known->with;
+    return true;
+}
+
+static void enter_comm(struct ibshift_net *net, uint32_t comm)
+{
+    ibshift_given_up_enter(&ibshift_node(net)->given_up, comm);
+}
+
+static void ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
+{
+    struct ibshift_net_node *nn = ibshift_node(net);
+    struct ibshift_node_peer *to = ibshift_nn_peer(nn, peer);
+    struct ibshift_net_key key = {.comm = comm, .seq = seq};
+
+    if (to != NULL && to->status == 0 && to->ready.first == NULL) {
+        ibshift_nn_tell(nn, to, IBSHIFT_NODE_ASK_AFTER, &key, 0, 0);
+    }
+}
+
+static void forget_list(struct ibshift_net_node *nn, struct ibshift_node_peer *peer, uint32_t comm)
+{
+    struct ibshift_node_note *next;
+
+    for (struct ibshift_node_note *note = peer->resting.first; note != NULL; note = next) {
+        next = note->next;
+        if (note->match.key.comm == comm && note->kind == IBSHIFT_NODE_HELD) {
+            ibshift_nn_drop_held(nn, peer, note);
+        } else if (note->match.key.comm == comm && note->kind == IBSHIFT_NODE_EARLY) {
+            ibshift_nn_note_free(nn, note);
+        }
+    }
+}
+
+static void forget(struct ibshift_net *net, uint32_t comm)
+{
+    struct ibshift_net_node *nn = ibshift_node(net);
+
+    if (!ibshift_given_up_forget(&nn->given_up, comm)) {
+        return; /* nothing ever failed: all messages have met */
+    }
+    for (uint32_t i = 0; i < nn->met_count; i++) {
+        forget_list(nn, nn->peers[nn->met[i]], comm);
+    }
+}
 
 static const char default_folder[] = "/dev/shm";
 
@@ -60,13 +202,26 @@ static int poll_net(struct ibshift_net *net, struct ibshift_net_event *events, i
     return deliver(nn, events, max);
 }
 
+/* Asks after grants that are late: so lengths that differ are found. */
+static void ask_after_grants(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
+{
+    struct ibshift_node_note *next;
+
+    for (struct ibshift_node_note *note = peer->resting.first; note != NULL; note = next) {
+        next = note->next;
+        if (note->kind == IBSHIFT_NODE_SEND && peer->ready.first == NULL) {
+            ibshift_nn_tell(nn, peer, IBSHIFT_NODE_ASK, &note->match.key, note->length, 0);
+        }
+    }
+}
+
 static void probe(struct ibshift_net *net, uint32_t number)
 {
     struct ibshift_net_node *nn = ibshift_node(net);
     struct ibshift_node_peer *peer = ibshift_nn_peer(nn, number);
 
     if (peer != NULL && peer->status == 0 && ibshift_nn_check_alive(nn, peer)) {
-        ibshift_nn_ask(nn, peer);
+        ask_after_grants(nn, peer);
     }
 }
 
@@ -146,13 +301,13 @@ static const struct ibshift_net_ops ops = {
     .try_send = ibshift_nn_try_send,
     .try_recv = ibshift_nn_try_recv,
     .poll = poll_net,
-    .cancel = ibshift_nn_cancel,
+    .cancel = cancel,
     .abort = ibshift_nn_abort,
-    .give_up = ibshift_nn_give_up,
-    .has_given_up = ibshift_nn_has_given_up,
-    .enter = ibshift_nn_enter_comm,
-    .ask = ibshift_nn_ask_after,
-    .forget = ibshift_nn_forget,
+    .give_up = give_up,
+    .has_given_up = has_given_up,
+    .enter = enter_comm,
+    .ask = ask_after,
+    .forget = forget,
     .probe = probe,
     .describe = describe,
     .now = now,

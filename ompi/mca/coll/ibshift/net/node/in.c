@@ -2,11 +2,11 @@
  * Messages in: out of the own boxes. Their writers can change what lies there at any time, so a
  * cell is copied before it is looked at, and every number in it is checked.
  */
-#include "net/node/private.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "net/node/private.h"
 
 enum { CELLS_AT_ONCE = IBSHIFT_NODE_CELLS };
 
@@ -46,8 +46,8 @@ static void grant_what_is_stuck(struct ibshift_net_node *nn, struct ibshift_node
 }
 
 /* The message that was held, or the part of it that has come, is the receive's now. */
-int ibshift_nn_take_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                         struct ibshift_node_note *held, const struct ibshift_net_message *m)
+static int take_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                     struct ibshift_node_note *held, const struct ibshift_net_message *m)
 {
     if (held->length != m->length) {
         ibshift_nn_mismatch(nn, peer, &m->key, m->length, held->length);
@@ -85,7 +85,7 @@ int ibshift_nn_recv(struct ibshift_net *net, const struct ibshift_net_message *m
     }
     held = nn->rx.count > 0 ? ibshift_match_find(&nn->rx, m->peer, &m->key) : NULL;
     if (held != NULL) {
-        return ibshift_nn_take_held(nn, peer, (struct ibshift_node_note *)held, m);
+        return take_held(nn, peer, (struct ibshift_node_note *)held, m);
     }
     if (nn->given_up.peer_count > 0 && ibshift_given_up_by(&nn->given_up, m->peer, &m->key)) {
         return -ECONNABORTED;
@@ -109,9 +109,8 @@ int ibshift_nn_recv(struct ibshift_net *net, const struct ibshift_net_message *m
 }
 
 /* A note for a message that comes early; it counts against the quota. NULL: the peer has failed. */
-struct ibshift_node_note *ibshift_nn_hold(struct ibshift_net_node *nn,
-                                          struct ibshift_node_peer *peer,
-                                          const struct ibshift_net_key *key, uint64_t length)
+static struct ibshift_node_note *hold(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                                      const struct ibshift_net_key *key, uint64_t length)
 {
     struct ibshift_node_note *note = ibshift_nn_note_new(nn, peer, IBSHIFT_NODE_HELD, key);
 
@@ -156,12 +155,12 @@ static struct ibshift_node_note *place_for(struct ibshift_net_node *nn,
         ibshift_nn_break(nn, peer, -EPROTO, "it sent a message that it had no grant for");
         return NULL;
     }
-    return ibshift_nn_hold(nn, peer, &cell->key, length);
+    return hold(nn, peer, &cell->key, length);
 }
 
 /* The first bytes of a message that may have to be held. False: the sender has overrun us. */
-bool ibshift_nn_count_quota(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                            uint64_t length)
+static bool count_quota(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                        uint64_t length)
 {
     uint32_t cost = ibshift_node_cost(length);
 
@@ -195,8 +194,7 @@ static void data_came(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
         ibshift_nn_break(nn, peer, -EPROTO, "a cell of its holds more than a cell can");
         return;
     }
-    if (!(cell->flags & IBSHIFT_NODE_FREE_OF_QUOTA) &&
-        !ibshift_nn_count_quota(nn, peer, cell->size)) {
+    if (!(cell->flags & IBSHIFT_NODE_FREE_OF_QUOTA) && !count_quota(nn, peer, cell->size)) {
         return;
     }
     note = place_for(nn, peer, cell, cell->size);
@@ -229,8 +227,8 @@ static void copy_from_ring(struct ibshift_net_node *nn, struct ibshift_node_peer
     }
 }
 
-bool ibshift_nn_is_part_right(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                              const struct ibshift_node_cell *cell)
+static bool is_part_right(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                          const struct ibshift_node_cell *cell)
 {
     if (cell->at != peer->in_ring || cell->size == 0 || cell->size > nn->card.ring ||
         cell->part.offset > cell->part.length ||
@@ -242,8 +240,8 @@ bool ibshift_nn_is_part_right(struct ibshift_net_node *nn, struct ibshift_node_p
 }
 
 /* to NULL: nobody wants it. */
-void ibshift_nn_take_part(struct ibshift_net_node *nn, struct ibshift_node_peer *peer, uint8_t *to,
-                          uint32_t size)
+static void take_part(struct ibshift_net_node *nn, struct ibshift_node_peer *peer, uint8_t *to,
+                      uint32_t size)
 {
     if (to != NULL) {
         copy_from_ring(nn, peer, to, size);
@@ -258,9 +256,9 @@ static void part_came(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
     bool is_first = cell->part.offset == 0;
     struct ibshift_node_note *note;
 
-    if (!ibshift_nn_is_part_right(nn, peer, cell) ||
+    if (!is_part_right(nn, peer, cell) ||
         (is_first && !(cell->flags & IBSHIFT_NODE_FREE_OF_QUOTA) &&
-         !ibshift_nn_count_quota(nn, peer, cell->part.length))) {
+         !count_quota(nn, peer, cell->part.length))) {
         return;
     }
     note = place_for(nn, peer, cell, cell->part.length);
@@ -279,7 +277,7 @@ static void part_came(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
         ibshift_nn_break(nn, peer, -EPROTO, "a part of a message is missing");
         return;
     }
-    ibshift_nn_take_part(nn, peer, note != NULL ? note->buffer + note->done : NULL, cell->size);
+    take_part(nn, peer, note != NULL ? note->buffer + note->done : NULL, cell->size);
     if (note != NULL) {
         note->done += cell->size;
         came(nn, peer, note);
@@ -324,8 +322,94 @@ static void broken_by_peer(struct ibshift_net_node *nn, struct ibshift_node_peer
                                  : "it has given up the connection to this process");
 }
 
-void ibshift_nn_cell_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                          const struct ibshift_node_cell *cell)
+static void offer_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                       const struct ibshift_node_cell *cell)
+{
+    struct ibshift_node_note *note =
+        (struct ibshift_node_note *)ibshift_match_find(&nn->rx, peer->number, &cell->key);
+
+    if (note == NULL || !note->is_fetched || note->is_revoking) {
+        return; /* ended meanwhile, or about to */
+    }
+    if (note->length != cell->grant.length) {
+        ibshift_nn_mismatch(nn, peer, &cell->key, note->length, cell->grant.length);
+        return;
+    }
+    note->is_fetched = false;
+    note->target = cell->grant.address;
+    note->since = ibshift_net_now(&nn->net);
+    ibshift_nn_note_move(&peer->ready, note);
+}
+
+static void tell_abort(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                       const struct ibshift_net_key *key, const struct ibshift_net_cause *why)
+{
+    ibshift_nn_tell(nn, peer, IBSHIFT_NODE_ABORT, key, (uint64_t)(int64_t)why->status, why->peer);
+}
+
+void ibshift_nn_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
+{
+    static const struct ibshift_net_cause no_cause;
+    struct ibshift_net_node *nn = ibshift_node(net);
+    struct ibshift_node_peer *to = ibshift_nn_peer(nn, peer);
+    const struct ibshift_given_up_comm *known = ibshift_given_up_comm(&nn->given_up, comm);
+    struct ibshift_net_key key = {.comm = comm, .seq = seq};
+
+    if (to != NULL && to->status == 0) {
+        tell_abort(nn, to, &key, known != NULL ? &known->root : &no_cause);
+    }
+}
+
+static void asked_after(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                        const struct ibshift_net_key *key)
+{
+    const struct ibshift_net_cause *why =
+        ibshift_given_up_answer(&nn->given_up, key->comm, ibshift_net_now(&nn->net),
+                                nn->options.has_comm, nn->options.context);
+
+    if (why != NULL) {
+        tell_abort(nn, peer, key, why);
+    }
+}
+
+/*
+ * The peer has cancelled its own messages before it said so, in the same box, so nothing of them
+ * follows: also what was granted to it is ours again.
+ */
+static void end_list(struct ibshift_net_node *nn, struct ibshift_node_list *list,
+                     const struct ibshift_net_key *key)
+{
+    struct ibshift_node_note *next;
+
+    for (struct ibshift_node_note *note = list->first; note != NULL; note = next) {
+        next = note->next;
+        if (note->match.key.comm == key->comm && note->match.key.seq == key->seq &&
+            (note->kind == IBSHIFT_NODE_SEND || note->kind == IBSHIFT_NODE_RECV)) {
+            ibshift_nn_note_end(nn, note, note->is_revoking ? -ECANCELED : -ECONNABORTED);
+        }
+    }
+}
+
+static void abort_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                       const struct ibshift_node_cell *cell)
+{
+    const struct ibshift_net_key *key = &cell->key;
+
+    peer->cause = (struct ibshift_net_cause){.peer = (uint32_t)cell->grant.address,
+                                             .status = (int32_t)(int64_t)cell->grant.length};
+    end_list(nn, &peer->resting, key);
+    end_list(nn, &peer->waiting, key);
+    end_list(nn, &peer->ready, key);
+    if (!ibshift_given_up_here(&nn->given_up, key) &&
+        !ibshift_given_up_by(&nn->given_up, peer->number, key) &&
+        !ibshift_given_up_add_by(&nn->given_up, peer->number, key)) {
+        ibshift_nn_break(nn, peer, -ECONNABORTED,
+                         "it gave up more collectives than can be remembered");
+    }
+}
+
+static void cell_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                      const struct ibshift_node_cell *cell)
 {
     switch (cell->kind) {
     case IBSHIFT_NODE_HELLO:
@@ -341,7 +425,7 @@ void ibshift_nn_cell_came(struct ibshift_net_node *nn, struct ibshift_node_peer 
         ibshift_nn_grant_came(nn, peer, cell);
         break;
     case IBSHIFT_NODE_OFFER:
-        ibshift_nn_offer_came(nn, peer, cell);
+        offer_came(nn, peer, cell);
         break;
     case IBSHIFT_NODE_TAKEN:
         ibshift_nn_taken_came(nn, peer, cell);
@@ -360,10 +444,10 @@ void ibshift_nn_cell_came(struct ibshift_net_node *nn, struct ibshift_node_peer 
         asked(nn, peer, cell);
         break;
     case IBSHIFT_NODE_ASK_AFTER:
-        ibshift_nn_asked_after(nn, peer, &cell->key);
+        asked_after(nn, peer, &cell->key);
         break;
     case IBSHIFT_NODE_ABORT:
-        ibshift_nn_abort_came(nn, peer, cell);
+        abort_came(nn, peer, cell);
         break;
     case IBSHIFT_NODE_BREAK:
         broken_by_peer(nn, peer, cell->value);
@@ -380,6 +464,132 @@ void ibshift_nn_take(struct ibshift_net_node *nn, struct ibshift_node_peer *peer
 
     for (int i = 0; i < CELLS_AT_ONCE && peer->status == 0 && ibshift_node_has_cell(peer); i++) {
         ibshift_node_take_cell(peer, &cell);
-        ibshift_nn_cell_came(nn, peer, &cell);
+        cell_came(nn, peer, &cell);
     }
+}
+
+/*
+ * Messages that are tried, not posted: some looks at the one cell that the peer writes next, and
+ * the bytes go from the box to who waits for them.
+ */
+
+static bool is_there_soon(const struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
+{
+    for (uint32_t i = 0; i < nn->options.looks; i++) {
+        if (ibshift_node_has_cell(peer)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of a message that nobody has posted a receive for. */
+static bool try_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                     const struct ibshift_net_message *m)
+{
+    struct ibshift_node_note *held =
+        nn->rx.count > 0 ? (struct ibshift_node_note *)ibshift_match_find(&nn->rx, m->peer, &m->key)
+                         : NULL;
+
+    return held != NULL && held->kind == IBSHIFT_NODE_HELD && held->length == m->length &&
+           held->done == held->length && take_held(nn, peer, held, m) == IBSHIFT_NET_DONE;
+}
+
+static bool is_of(const struct ibshift_node_cell *cell, const struct ibshift_net_message *m)
+{
+    return cell->flags == 0 && memcmp(&m->key, &cell->key, sizeof(m->key)) == 0;
+}
+
+/* The part of the message that follows so many bytes of it. */
+static bool is_part(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                    const struct ibshift_node_cell *cell, const struct ibshift_net_message *m,
+                    uint64_t done)
+{
+    return cell->kind == IBSHIFT_NODE_PART && is_of(cell, m) && cell->part.length == m->length &&
+           cell->part.offset == done && is_part_right(nn, peer, cell);
+}
+
+/* The rest is late: what has come is held until it does. */
+static void hold_rest(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                      const struct ibshift_net_message *m, uint64_t done)
+{
+    struct ibshift_node_note *note = hold(nn, peer, &m->key, m->length);
+
+    if (note != NULL) {
+        memcpy(note->buffer, m->buffer, done);
+        note->done = done;
+    }
+}
+
+/* From its first part on. Its sender has put all of it into the box, or is about to. */
+static bool take_parts(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                       struct ibshift_node_cell *cell, const struct ibshift_net_message *m)
+{
+    uint64_t done = 0;
+
+    for (;;) {
+        take_part(nn, peer, (uint8_t *)m->buffer + done, cell->size);
+        done += cell->size;
+        if (done == m->length) {
+            ibshift_nn_give_back(peer, m->length);
+            return true;
+        }
+        if (!is_there_soon(nn, peer)) {
+            hold_rest(nn, peer, m, done);
+            return false;
+        }
+        ibshift_node_take_cell(peer, cell);
+        if (!is_part(nn, peer, cell, m, done)) {
+            if (peer->status == 0) {
+                hold_rest(nn, peer, m, done);
+            }
+            if (peer->status == 0) {
+                cell_came(nn, peer, cell);
+            }
+            return false;
+        }
+    }
+}
+
+/* A cell that was taken. True: it was the message, or began it, and all of that has come. */
+static bool take(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                 struct ibshift_node_cell *cell, const struct ibshift_net_message *m)
+{
+    if (cell->kind == IBSHIFT_NODE_DATA && is_of(cell, m) && cell->size == m->length &&
+        cell->size <= IBSHIFT_NODE_CELL_DATA && count_quota(nn, peer, m->length)) {
+        if (cell->size > 0) {
+            memcpy(m->buffer, cell->data, cell->size);
+        }
+        ibshift_nn_give_back(peer, cell->size);
+        return true;
+    }
+    if (peer->status == 0 && is_part(nn, peer, cell, m, 0) && count_quota(nn, peer, m->length)) {
+        return take_parts(nn, peer, cell, m);
+    }
+    if (peer->status == 0) {
+        cell_came(nn, peer, cell);
+    }
+    return false;
+}
+
+bool ibshift_nn_try_recv(struct ibshift_net *net, const struct ibshift_net_message *m)
+{
+    struct ibshift_net_node *nn = ibshift_node(net);
+    struct ibshift_node_peer *peer = ibshift_nn_peer(nn, m->peer);
+    struct ibshift_node_cell cell;
+
+    if (peer == NULL || peer->status != 0 ||
+        (nn->given_up.peer_count > 0 && ibshift_given_up_by(&nn->given_up, m->peer, &m->key))) {
+        return false;
+    }
+    if (try_held(nn, peer, m)) {
+        return true;
+    }
+    for (int i = 0; i < IBSHIFT_NODE_CELLS && peer->status == 0 && is_there_soon(nn, peer); i++) {
+        ibshift_node_take_cell(peer, &cell);
+        if (take(nn, peer, &cell, m) || try_held(nn, peer, m)) {
+            return true;
+        }
+    }
+    return false;
 }

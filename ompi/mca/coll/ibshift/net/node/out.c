@@ -1,8 +1,88 @@
-/* Messages out: into the peer's box, or straight into its buffer. */
-#include "net/node/private.h"
-
+/*
+ * Messages out: into the peer's box. Long ones are copied by the kernel from buffer to buffer: the
+ * sender writes where the grant says; or, where the receiver reads them at once, the receiver
+ * fetches them, so that they come to be in its own caches. A fetch ends with the sender's word that
+ * it still had the message then.
+ */
 #include <errno.h>
 #include <string.h>
+#include <sys/uio.h>
+
+#include "net/node/private.h"
+
+enum {
+    PIECE = 256 * 1024, /* one call of the kernel: polls in between serve others */
+    PIECES = 4,
+};
+
+static const uint64_t fresh = 100 * 1000 * 1000; /* ns: a pid does not come back so soon */
+
+/* The next pieces. 0: all of it is there; -EAGAIN: goes on later; -EPERM: the kernel refuses. */
+static int copy(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                struct ibshift_node_note *note)
+{
+    if (ibshift_net_now(&nn->net) - note->since > fresh && !ibshift_nn_check_alive(nn, peer)) {
+        return peer->status;
+    }
+    for (int i = 0; i < PIECES && note->done < note->length; i++) {
+        uint64_t left = note->length - note->done;
+        struct iovec here = {.iov_base = note->buffer + note->done,
+                             .iov_len = left < PIECE ? left : PIECE};
+        struct iovec there = {.iov_base = (void *)(uintptr_t)(note->target + note->done),
+                              .iov_len = here.iov_len};
+        pid_t pid = (pid_t)peer->card.pid;
+        ssize_t n = note->kind == IBSHIFT_NODE_RECV
+                        ? process_vm_readv(pid, &here, 1, &there, 1, 0)
+                        : process_vm_writev(pid, &here, 1, &there, 1, 0);
+
+        if (n <= 0) {
+            if (!ibshift_nn_check_alive(nn, peer)) {
+                return peer->status;
+            }
+            peer->reach = IBSHIFT_NODE_CANNOT; /* all of it through the ring, from the start */
+            note->target = 0;
+            note->done = 0;
+            return -EPERM;
+        }
+        note->done += (uint64_t)n;
+    }
+    note->since = ibshift_net_now(&nn->net);
+    return note->done == note->length ? 0 : -EAGAIN;
+}
+
+static int offer(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                 struct ibshift_node_note *send)
+{
+    int rc = ibshift_nn_put_news(peer, IBSHIFT_NODE_OFFER, &send->match.key, send->length,
+                                 (uint64_t)(uintptr_t)send->buffer);
+
+    if (rc == 0) {
+        send->is_fetched = false;
+        send->is_granted = false;
+        send->is_direct = true;
+        ibshift_nn_enter(&nn->tx, send);
+        ibshift_nn_note_move(&peer->resting, send);
+    }
+    return rc;
+}
+
+static int fetch(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                 struct ibshift_node_note *recv)
+{
+    int rc = recv->done < recv->length ? copy(nn, peer, recv) : 0;
+
+    if (rc == 0) {
+        rc = ibshift_nn_put_news(peer, IBSHIFT_NODE_TAKEN, &recv->match.key, recv->length, 0);
+    }
+    if (rc == 0 || rc == -EPERM) {
+        ibshift_nn_note_move(&peer->resting, recv);
+    }
+    if (rc == -EPERM) {
+        ibshift_nn_tell(nn, peer, IBSHIFT_NODE_GRANT, &recv->match.key, recv->length, 0);
+        rc = peer->status;
+    }
+    return rc;
+}
 
 static uint32_t ring_room(struct ibshift_node_peer *peer, uint32_t wanted)
 {
@@ -116,7 +196,7 @@ static int go_long(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                            IBSHIFT_NODE_FREE_OF_QUOTA, &note->done);
     }
     if (note->done < note->length) {
-        rc = ibshift_nn_copy(nn, peer, note);
+        rc = copy(nn, peer, note);
     }
     if (rc == -EPERM) {
         return -EAGAIN; /* through the ring, next time */
@@ -146,10 +226,10 @@ static int go(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
         return rc;
     }
     if (note->kind == IBSHIFT_NODE_RECV) {
-        return ibshift_nn_fetch(nn, peer, note);
+        return fetch(nn, peer, note);
     }
     if (is_long && note->is_fetched) {
-        return ibshift_nn_offer(nn, peer, note);
+        return offer(nn, peer, note);
     }
     rc = is_long ? go_long(nn, peer, note)
                  : put_message(nn, peer, &note->match.key, note->buffer, note->length,
@@ -341,15 +421,17 @@ void ibshift_nn_revoke_came(struct ibshift_net_node *nn, struct ibshift_node_pee
     ibshift_nn_tell(nn, peer, IBSHIFT_NODE_REVOKED, &cell->key, 0, 0);
 }
 
-/* After grants that are late: so lengths that differ are found. */
-void ibshift_nn_ask(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
+void ibshift_nn_taken_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                           const struct ibshift_node_cell *cell)
 {
-    struct ibshift_node_note *next;
+    struct ibshift_node_note *note =
+        (struct ibshift_node_note *)ibshift_match_find(&nn->tx, peer->number, &cell->key);
 
-    for (struct ibshift_node_note *note = peer->resting.first; note != NULL; note = next) {
-        next = note->next;
-        if (note->kind == IBSHIFT_NODE_SEND && peer->ready.first == NULL) {
-            ibshift_nn_tell(nn, peer, IBSHIFT_NODE_ASK, &note->match.key, note->length, 0);
-        }
+    if (note == NULL || note->kind != IBSHIFT_NODE_SEND || !note->is_direct) {
+        return; /* given up here: the receiver is told so */
     }
+    nn->stats.direct++;
+    nn->stats.bytes += note->length;
+    ibshift_nn_tell(nn, peer, IBSHIFT_NODE_DONE, &cell->key, note->length, 0);
+    ibshift_nn_note_end(nn, note, peer->status);
 }

@@ -2,14 +2,14 @@
  * Other processes of the host: found by their cards, met with the first message, lost in one way;
  * the notes about messages with them, and the news that goes to them.
  */
-#include "net/node/private.h"
-
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+
+#include "net/node/private.h"
 
 static void unlink_note(struct ibshift_node_note *note)
 {
@@ -296,21 +296,6 @@ void ibshift_nn_tell(struct ibshift_net_node *nn, struct ibshift_node_peer *peer
     note->length = length;
     note->target = address;
     ibshift_nn_note_move(&peer->ready, note);
-}
-
-/* A grant that waits for room is taken back. */
-bool ibshift_nn_untell_grant(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                             const struct ibshift_net_key *key)
-{
-    for (struct ibshift_node_note *note = peer->ready.first; note != NULL; note = note->next) {
-        if (note->kind == IBSHIFT_NODE_NEWS &&
-            (note->news == IBSHIFT_NODE_GRANT || note->news == IBSHIFT_NODE_FETCH) &&
-            memcmp(&note->match.key, key, sizeof(*key)) == 0) {
-            ibshift_nn_note_free(nn, note);
-            return true;
-        }
-    }
-    return false;
 }
 
 void ibshift_nn_mismatch(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,

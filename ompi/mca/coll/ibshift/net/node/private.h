@@ -175,24 +175,10 @@ int ibshift_nn_put_news(struct ibshift_node_peer *peer, enum ibshift_node_kind k
 void ibshift_nn_tell(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                      enum ibshift_node_kind kind, const struct ibshift_net_key *key,
                      uint64_t length, uint64_t address);
-bool ibshift_nn_untell_grant(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                             const struct ibshift_net_key *key);
 void ibshift_nn_mismatch(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                          const struct ibshift_net_key *key, uint64_t here, uint64_t there);
 
-/* copy.c: 0, -EAGAIN: goes on later, -EPERM: the kernel refuses */
-int ibshift_nn_copy(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                    struct ibshift_node_note *note);
-int ibshift_nn_offer(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                     struct ibshift_node_note *send);
-void ibshift_nn_offer_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                           const struct ibshift_node_cell *cell);
-int ibshift_nn_fetch(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                     struct ibshift_node_note *recv);
-void ibshift_nn_taken_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                           const struct ibshift_node_cell *cell);
-
-/* out.c */
+/* out.c: messages to peers, and what peers say of them */
 int ibshift_nn_send(struct ibshift_net *net, const struct ibshift_net_message *message);
 bool ibshift_nn_try_send(struct ibshift_net *net, const struct ibshift_net_message *message);
 void ibshift_nn_flush(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
@@ -202,40 +188,13 @@ void ibshift_nn_ungrant_came(struct ibshift_net_node *nn, struct ibshift_node_pe
                              const struct ibshift_node_cell *cell);
 void ibshift_nn_revoke_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                             const struct ibshift_node_cell *cell);
-void ibshift_nn_ask(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
+void ibshift_nn_taken_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                           const struct ibshift_node_cell *cell);
 
-/* in.c */
+/* in.c: all that peers write into our boxes */
 int ibshift_nn_recv(struct ibshift_net *net, const struct ibshift_net_message *message);
 void ibshift_nn_take(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
-void ibshift_nn_cell_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                          const struct ibshift_node_cell *cell);
-struct ibshift_node_note *ibshift_nn_hold(struct ibshift_net_node *nn,
-                                          struct ibshift_node_peer *peer,
-                                          const struct ibshift_net_key *key, uint64_t length);
-int ibshift_nn_take_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                         struct ibshift_node_note *held, const struct ibshift_net_message *message);
-bool ibshift_nn_count_quota(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                            uint64_t length);
-bool ibshift_nn_is_part_right(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                              const struct ibshift_node_cell *cell);
-void ibshift_nn_take_part(struct ibshift_net_node *nn, struct ibshift_node_peer *peer, uint8_t *to,
-                          uint32_t size);
-
-/* try.c */
 bool ibshift_nn_try_recv(struct ibshift_net *net, const struct ibshift_net_message *message);
-
-/* give_up.c */
-void ibshift_nn_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq);
 void ibshift_nn_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
-void ibshift_nn_abort_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                           const struct ibshift_node_cell *cell);
-void ibshift_nn_give_up(struct ibshift_net *net, uint32_t comm,
-                        const struct ibshift_net_cause *why);
-bool ibshift_nn_has_given_up(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why);
-void ibshift_nn_enter_comm(struct ibshift_net *net, uint32_t comm);
-void ibshift_nn_ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
-void ibshift_nn_asked_after(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                            const struct ibshift_net_key *key);
-void ibshift_nn_forget(struct ibshift_net *net, uint32_t comm);
 
 #endif
