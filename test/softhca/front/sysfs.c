@@ -64,11 +64,24 @@ static void port_files(const char *hca, const struct shm_port *p)
     }
 }
 
+/* Of the modelled hosts: as if each had booted by itself. */
+static void boot_files(const char *dir)
+{
+    for (uint32_t host = 0; host < shm.head->conf.hosts && !failed; host++) {
+        char name[32], boot[64];
+
+        snprintf(name, sizeof(name), "boot_id.%u", host);
+        snprintf(boot, sizeof(boot), "50f74ca0-0000-4000-8000-%012x\n", host);
+        text_file(dir, name, boot);
+    }
+}
+
 int sysfs_make(const char *dir, bool has_bus)
 {
     const struct shm_conf *conf = &shm.head->conf;
     char hca[400], dev[400];
 
+    boot_files(dir);
     folder("%s/class", dir);
     folder("%s/class/infiniband", dir);
     folder("%s/class/infiniband_verbs", dir);

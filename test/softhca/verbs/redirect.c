@@ -1,4 +1,7 @@
-/* UCX looks for device files and sysfs files under fixed names: shows it the run's own. */
+/*
+ * UCX looks for device files and sysfs files under fixed names: shows it the run's own. And a modelled
+ * host has booted by itself, so that only its own processes take each other for neighbours.
+ */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,6 +13,11 @@
 #include <unistd.h>
 
 #include "verbs/hca.h"
+
+static bool has_other_hosts(void)
+{
+    return proc_self != SHM_NONE && shm.head->conf.hosts > 1;
+}
 
 static const char *moved(const char *path, char *buffer)
 {
@@ -23,6 +31,10 @@ static const char *moved(const char *path, char *buffer)
         {"/sys/class/infiniband/softhca", "class/infiniband/softhca"},
     };
     dir = path ? getenv("SOFTHCA_DIR") : NULL;
+    if (dir && has_other_hosts() && strcmp(path, "/proc/sys/kernel/random/boot_id") == 0) {
+        snprintf(buffer, PATH_MAX, "%s/boot_id.%u", dir, shm.procs[proc_self].host);
+        return buffer;
+    }
     for (size_t i = 0; dir && i < sizeof(moves) / sizeof(moves[0]); i++) {
         size_t n = strlen(moves[i].prefix);
 
