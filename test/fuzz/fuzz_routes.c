@@ -40,10 +40,10 @@ static uint64_t seal(uint8_t *image)
     h->version = IBSHIFT_COMPILED_VERSION;
     h->byte_order = BYTE_ORDER_MARK;
     h->header_size = sizeof(*h);
-    h->flags &= IBSHIFT_COMPILED_ADAPTIVE;
+    h->flags &= IBSHIFT_COMPILED_FLAGS;
     h->lft_stride %= 1024;
     for (int i = 0; i < IBSHIFT_SECTION_COUNT; i++) {
-        uint64_t element = i == IBSHIFT_SECTION_LFT ? h->lft_stride : element_size[i];
+        uint64_t element = element_size(h, i);
 
         at = (at + SECTION_ALIGN - 1) / SECTION_ALIGN * SECTION_ALIGN;
         if (at > IMAGE_SIZE || h->count[i] * element > IMAGE_SIZE - at) {

@@ -26,6 +26,8 @@ void ibshift_fabric_free(struct ibshift_fabric *f)
         free(f->hosts);
         free(f->switches);
         free(f->lft);
+        free(f->sl);
+        free(f->sl_row);
     }
     free(f->lid_port);
     free(f);

@@ -25,6 +25,7 @@
 #define IBSHIFT_LID_MAX         0xBFFFu /* the highest unicast LID */
 #define IBSHIFT_PORT_MAX        254
 #define IBSHIFT_LMC_MAX         7
+#define IBSHIFT_SL_MAX          15 /* service levels */
 #define IBSHIFT_NO_PORT         UINT32_MAX
 #define IBSHIFT_NO_NODE         UINT32_MAX
 #define IBSHIFT_NO_HOST         UINT32_MAX
@@ -102,6 +103,11 @@ struct ibshift_fabric {
     uint32_t order_count;
     uint32_t lft_stride; /* highest LID + 1 */
     bool is_adaptive;    /* switches choose ports by load: the tables are no routes */
+    bool has_loop;       /* with one service level for all, packets may wait in a circle */
+    uint8_t *sl;         /* [sl_rows][lft_stride]: service level of packets to a host's LID, or
+                            NULL: not known */
+    uint32_t *sl_row;    /* [host_count]: the row that the host's packets have */
+    uint32_t sl_rows;
     struct ibshift_imprint imprint;
     uint64_t guid_sum; /* identity of the graph, tables_sum that of the tables */
     uint64_t tables_sum;
@@ -189,6 +195,15 @@ static inline const char *ibshift_host_name(const struct ibshift_fabric *f, uint
 static inline unsigned ibshift_lft_get(const struct ibshift_fabric *f, uint32_t sw, unsigned lid)
 {
     return f->lft[(size_t)sw * f->lft_stride + lid];
+}
+
+/* Service level of what a host sends to a LID of another; 0 where none is known. */
+static inline unsigned ibshift_fabric_sl(const struct ibshift_fabric *f, uint32_t host,
+                                         unsigned lid)
+{
+    return f->sl == NULL || lid >= f->lft_stride
+               ? 0
+               : f->sl[(size_t)f->sl_row[host] * f->lft_stride + lid];
 }
 
 static inline void ibshift_lft_set(struct ibshift_fabric *f, uint32_t sw, unsigned lid,

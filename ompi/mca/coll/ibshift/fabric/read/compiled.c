@@ -35,6 +35,10 @@ static void list_sections(const struct ibshift_fabric *f, const uint32_t *order,
     s[IBSHIFT_SECTION_LFT] = (struct section){f->lft, lft, lft != 0 ? f->switch_count : 0};
     s[IBSHIFT_SECTION_ORDER] = (struct section){order, order == NULL ? 0 : order_count * 4ull,
                                                 order == NULL ? 0 : order_count};
+    s[IBSHIFT_SECTION_SL] =
+        (struct section){f->sl, (uint64_t)f->sl_rows * f->lft_stride, f->sl_rows};
+    s[IBSHIFT_SECTION_SL_ROW] = (struct section){
+        f->sl_row, f->sl == NULL ? 0 : f->host_count * 4ull, f->sl == NULL ? 0 : f->host_count};
 }
 
 /* sum over 8-byte words, the last padded with zeros. */
@@ -84,7 +88,8 @@ static void fill_header(const struct ibshift_fabric *f, const struct section *se
     header->guid_sum = f->guid_sum;
     header->tables_sum = f->tables_sum;
     header->lft_stride = f->lft == NULL ? 0 : f->lft_stride;
-    header->flags = f->is_adaptive ? IBSHIFT_COMPILED_ADAPTIVE : 0;
+    header->flags = (f->is_adaptive ? IBSHIFT_COMPILED_ADAPTIVE : 0) |
+                    (f->has_loop ? IBSHIFT_COMPILED_LOOP : 0);
     header->imprint = f->imprint;
     for (int i = 0; i < IBSHIFT_SECTION_COUNT; i++) {
         at = (at + SECTION_ALIGN - 1) / SECTION_ALIGN * SECTION_ALIGN;
@@ -152,8 +157,14 @@ int ibshift_compiled_write(const char *path, const struct ibshift_fabric *f, con
     return write_beside(path, &header, sections, err);
 }
 
-static const uint64_t element_size[IBSHIFT_SECTION_COUNT] = {
-    sizeof(struct ibshift_node), sizeof(struct ibshift_port), 1, 4, 4, 0, 4};
+/* Of a section; rows of tables are as long as the header says. */
+static uint64_t element_size(const struct ibshift_compiled_header *h, int section)
+{
+    static const uint64_t sizes[IBSHIFT_SECTION_COUNT] = {
+        sizeof(struct ibshift_node), sizeof(struct ibshift_port), 1, 4, 4, 0, 4, 0, 4};
+
+    return sizes[section] != 0 ? sizes[section] : h->lft_stride;
+}
 
 /* The sections lie within the file, one after the other; sections[] point into it. */
 static bool are_within(const char *base, uint64_t size, struct section *sections)
@@ -162,7 +173,7 @@ static bool are_within(const char *base, uint64_t size, struct section *sections
     uint64_t at = sizeof(*h);
 
     for (int i = 0; i < IBSHIFT_SECTION_COUNT; i++) {
-        uint64_t element = i == IBSHIFT_SECTION_LFT ? h->lft_stride : element_size[i];
+        uint64_t element = element_size(h, i);
 
         if (h->offset[i] < at || h->offset[i] % SECTION_ALIGN != 0 || h->offset[i] > size ||
             h->count[i] * element > size - h->offset[i]) {
@@ -183,7 +194,7 @@ static int check_version(const char *path, const struct ibshift_compiled_header 
         return ibshift_fail(err, -EINVAL, "%s: not a compiled fabric", path);
     }
     if (h->byte_order != BYTE_ORDER_MARK || h->version != IBSHIFT_COMPILED_VERSION ||
-        h->header_size != sizeof(*h) || (h->flags & ~IBSHIFT_COMPILED_ADAPTIVE) != 0) {
+        h->header_size != sizeof(*h) || (h->flags & ~IBSHIFT_COMPILED_FLAGS) != 0) {
         return ibshift_fail(err, -EINVAL,
                             "%s: version %u of the compiled form, this ibshift reads %d: run "
                             "ibshift fabric compile again",
@@ -214,7 +225,8 @@ static void take_sections(struct ibshift_fabric *f, const struct section *s)
 {
     const struct ibshift_compiled_header *h = f->image;
 
-    f->is_adaptive = h->flags != 0;
+    f->is_adaptive = (h->flags & IBSHIFT_COMPILED_ADAPTIVE) != 0;
+    f->has_loop = (h->flags & IBSHIFT_COMPILED_LOOP) != 0;
     f->imprint = h->imprint;
     f->nodes = (void *)(uintptr_t)s[IBSHIFT_SECTION_NODES].data;
     f->ports = (void *)(uintptr_t)s[IBSHIFT_SECTION_PORTS].data;
@@ -233,6 +245,11 @@ static void take_sections(struct ibshift_fabric *f, const struct section *s)
     if (s[IBSHIFT_SECTION_ORDER].count != 0) {
         f->order = s[IBSHIFT_SECTION_ORDER].data;
         f->order_count = s[IBSHIFT_SECTION_ORDER].count;
+    }
+    if (s[IBSHIFT_SECTION_SL].count != 0) {
+        f->sl = (void *)(uintptr_t)s[IBSHIFT_SECTION_SL].data;
+        f->sl_row = (void *)(uintptr_t)s[IBSHIFT_SECTION_SL_ROW].data;
+        f->sl_rows = s[IBSHIFT_SECTION_SL].count;
     }
     f->guid_sum = h->guid_sum;
     f->tables_sum = h->tables_sum;
@@ -343,9 +360,33 @@ static bool are_tables_sound(const struct ibshift_fabric *f)
     return true;
 }
 
-static bool is_sound(const struct ibshift_fabric *f, uint32_t tables)
+static bool are_sl_sound(const struct ibshift_fabric *f, uint32_t hosts)
 {
+    if (f->sl == NULL) {
+        return hosts == 0;
+    }
+    if (f->lft == NULL || hosts != f->host_count) {
+        return false;
+    }
+    for (uint32_t h = 0; h < hosts; h++) {
+        if (f->sl_row[h] >= f->sl_rows) {
+            return false;
+        }
+    }
+    for (uint32_t row = 0; row < f->sl_rows; row++) {
+        if (has_above(f->sl + (size_t)row * f->lft_stride, f->lft_stride, IBSHIFT_SL_MAX)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_sound(const struct ibshift_fabric *f, const struct section *s)
+{
+    uint32_t tables = s[IBSHIFT_SECTION_LFT].count;
+
     return (tables == 0 || tables == f->switch_count) &&
+           are_sl_sound(f, s[IBSHIFT_SECTION_SL_ROW].count) &&
            (f->names_size == 0 || f->names[f->names_size - 1] == '\0') && are_nodes_sound(f) &&
            are_ports_sound(f) && are_lists_sound(f) && are_tables_sound(f);
 }
@@ -359,7 +400,7 @@ static int check_image(const char *path, struct ibshift_fabric *f, struct ibshif
         return rc;
     }
     take_sections(f, sections);
-    if (!is_sound(f, sections[IBSHIFT_SECTION_LFT].count)) {
+    if (!is_sound(f, sections)) {
         return ibshift_fail(err, -EINVAL, "%s: damaged (an index is out of range)", path);
     }
     return ibshift_fabric_index(f, err);

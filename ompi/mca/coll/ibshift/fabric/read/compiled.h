@@ -1,5 +1,5 @@
 /*
- * The compiled form: graph, tables and routing order in one file. It is read whole and then
+ * The compiled form: graph, tables, service levels and routing order in one file. It is read whole and then
  * checked: a mapping would change with the file, and end the process where the file was cut short.
  * Written for the machine at hand (byte order and version are checked, not converted).
  */
@@ -9,9 +9,12 @@
 #include "fabric/graph/fabric.h"
 
 #define IBSHIFT_COMPILED_MAGIC   "ibshift\x1a"
-#define IBSHIFT_COMPILED_VERSION 3
+#define IBSHIFT_COMPILED_VERSION 4
 
-#define IBSHIFT_COMPILED_ADAPTIVE 1u /* the fabric's is_adaptive; other flags are refused */
+/* Flags; others are refused. */
+#define IBSHIFT_COMPILED_ADAPTIVE 1u /* the fabric's is_adaptive */
+#define IBSHIFT_COMPILED_LOOP     2u /* its has_loop */
+#define IBSHIFT_COMPILED_FLAGS    (IBSHIFT_COMPILED_ADAPTIVE | IBSHIFT_COMPILED_LOOP)
 
 enum ibshift_section {
     IBSHIFT_SECTION_NODES,
@@ -21,6 +24,8 @@ enum ibshift_section {
     IBSHIFT_SECTION_SWITCHES,
     IBSHIFT_SECTION_LFT,
     IBSHIFT_SECTION_ORDER,
+    IBSHIFT_SECTION_SL,
+    IBSHIFT_SECTION_SL_ROW,
     IBSHIFT_SECTION_COUNT
 };
 
@@ -31,11 +36,11 @@ struct ibshift_compiled_header {
     uint64_t file_size, checksum;          /* of what follows the header */
     uint64_t guid_sum, tables_sum;
     uint64_t offset[IBSHIFT_SECTION_COUNT];
-    uint32_t lft_stride, flags; /* IBSHIFT_COMPILED_ADAPTIVE */
+    uint32_t lft_stride, flags; /* IBSHIFT_COMPILED_FLAGS */
     struct ibshift_imprint imprint;
 };
 
-_Static_assert(sizeof(struct ibshift_compiled_header) == 184,
+_Static_assert(sizeof(struct ibshift_compiled_header) == 208,
                "changes of the layout need a new version");
 
 /* Writes beside path, then renames: readers see the old file or the new one. order (with keepers)

@@ -8,8 +8,9 @@
 
 static const char *format_name(enum ibshift_format format)
 {
-    static const char *const names[] = {"unknown",       "netlist",    "subnet list", "tables",
-                                        "tables (fdbs)", "host order", "compiled"};
+    static const char *const names[] = {"unknown",  "netlist",       "subnet list",
+                                        "tables",   "tables (fdbs)", "host order",
+                                        "compiled", "path records"};
 
     return names[format];
 }
@@ -27,6 +28,9 @@ static enum ibshift_format format_of_line(const char *line, size_t size)
         const char *word;
         enum ibshift_format format;
     } words[] = {
+        {"Channel Adapter 0x", IBSHIFT_FORMAT_PATHS},
+        {"Switch 0x", IBSHIFT_FORMAT_PATHS},
+        {"PathRecord dump:", IBSHIFT_FORMAT_PATHS},
         {"Switch\t", IBSHIFT_FORMAT_NETLIST},
         {"Switch ", IBSHIFT_FORMAT_NETLIST},
         {"Hca\t", IBSHIFT_FORMAT_NETLIST},

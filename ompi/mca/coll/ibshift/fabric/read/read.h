@@ -4,7 +4,7 @@
  * Graphs:  ibnetdiscover's output and ibsim's netlists, opensm-subnet.lst, synthetic fabrics
  * (synth.h), the compiled form (compiled.h), which also has tables. Tables:  dump_fts and
  * dump_lfts, opensm-lfts.dump, opensm.fdbs. Orders:  opensm-ftree-ca-order.dump, or a list of host
- * names.
+ * names. Service levels:  opensm-path-records.dump, or what "saquery PathRecord" prints.
  */
 #ifndef IBSHIFT_FABRIC_READ_READ_H
 #define IBSHIFT_FABRIC_READ_READ_H
@@ -21,6 +21,7 @@ enum ibshift_format {
     IBSHIFT_FORMAT_FDBS,     /* opensm.fdbs */
     IBSHIFT_FORMAT_ORDER,    /* opensm-ftree-ca-order.dump */
     IBSHIFT_FORMAT_COMPILED, /* ibshift fabric compile */
+    IBSHIFT_FORMAT_PATHS,    /* opensm-path-records.dump, saquery's path records */
 };
 
 /* By the first bytes of a file. */
@@ -57,5 +58,13 @@ int ibshift_ranks_load(const char *path, const struct ibshift_fabric *f, uint32_
                        uint32_t *ranks, struct ibshift_error *err);
 int ibshift_order_load(const char *path, const struct ibshift_fabric *f, bool dummies,
                        uint32_t **order, uint32_t *count, struct ibshift_error *err);
+
+/*
+ * The service level of each pair of hosts, for a fabric with tables that are finished. -ENODATA: the
+ * file lacks a pair.
+ */
+int ibshift_read_sl(struct ibshift_lines *lines, struct ibshift_fabric *f,
+                    struct ibshift_error *err);
+int ibshift_sl_load(const char *path, struct ibshift_fabric *f, struct ibshift_error *err);
 
 #endif
