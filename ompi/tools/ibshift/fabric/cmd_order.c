@@ -11,6 +11,7 @@
 #include "fabric/read/compiled.h"
 #include "fabric/shape/check.h"
 #include "fabric/shape/order.h"
+#include "route/verify.h"
 
 int fabric_find_order(const struct cli_args *args, const struct ibshift_fabric *f, bool keepers,
                       uint32_t **order, uint32_t *count)
@@ -151,14 +152,35 @@ int fabric_check_routes(const struct cli_args *args, const struct ibshift_fabric
     return CLI_OK;
 }
 
+/* What jobs must know of the tables: whether packets on one service level may wait in a circle. */
+int fabric_find_loop(const struct cli_args *args, struct ibshift_fabric *f)
+{
+    struct route_proof proof = {.routes = 0};
+    struct ibshift_error err;
+
+    if (route_verify_tables(f, &proof, &err) != 0) {
+        return fabric_args_fail(args, &err);
+    }
+    f->has_loop = proof.cycle_length != 0;
+    if (f->has_loop && f->sl == NULL) {
+        fprintf(stderr,
+                "ibshift %s: note: on one virtual lane these tables may deadlock: without the "
+                "service levels of all pairs (path records of the subnet manager) jobs leave long "
+                "all-to-alls to other components\n",
+                args->command);
+    }
+    return CLI_OK;
+}
+
 struct compile_options {
-    const char *output;
+    const char *output, *sl;
     bool is_adaptive;
 };
 
 static int compile(const struct cli_args *args, struct ibshift_fabric *f)
 {
     const struct compile_options *o = args->context;
+    struct ibshift_error err;
     int rc;
 
     f->is_adaptive |= o->is_adaptive;
@@ -166,7 +188,15 @@ static int compile(const struct cli_args *args, struct ibshift_fabric *f)
         return cli_error(args->command, "%s has no tables: name a file of them",
                          args->positional[0]);
     }
+    if (o->sl != NULL && f->image != NULL) {
+        return cli_error(args->command, "%s is compiled: name what it was compiled from",
+                         args->positional[0]);
+    }
+    if (o->sl != NULL && ibshift_sl_load(o->sl, f, &err) != 0) {
+        return fabric_args_fail(args, &err);
+    }
     rc = fabric_check_routes(args, f);
+    rc = rc == CLI_OK ? fabric_find_loop(args, f) : rc;
     return rc == CLI_OK ? fabric_compile(args, f, o->output) : rc;
 }
 
@@ -179,6 +209,10 @@ int cmd_fabric_compile(int argc, char **argv)
         {"--adaptive", 0, CLI_FLAG, NULL,
          "the fabric routes adaptively: jobs keep to rank order, and say why",
          .where = &o.is_adaptive},
+        {"--sl", 0, CLI_TEXT, "FILE",
+         "path records with the service level of each pair: opensm-path-records.dump, or what "
+         "saquery prints",
+         .where = &o.sl},
         {.name = NULL},
     };
     struct cli_args args = {.command = "fabric compile",
@@ -205,7 +239,8 @@ static int discover(const struct cli_args *args, const struct fabric_live *live,
         fabric_args_fail(args, &err);
         return CLI_UNFIT;
     }
-    rc = fabric_compile(args, f, output);
+    rc = fabric_find_loop(args, f);
+    rc = rc == CLI_OK ? fabric_compile(args, f, output) : rc;
     ibshift_fabric_free(f);
     return rc;
 }

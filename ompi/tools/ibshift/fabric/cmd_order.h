@@ -9,5 +9,7 @@ int fabric_find_order(const struct cli_args *args, const struct ibshift_fabric *
                       uint32_t **order, uint32_t *count);
 /* Refuses tables that lead in circles or to other hosts, tells of gaps; CLI_OK or CLI_USAGE. */
 int fabric_check_routes(const struct cli_args *args, const struct ibshift_fabric *f);
+/* Sets has_loop; says so where no service levels are known. */
+int fabric_find_loop(const struct cli_args *args, struct ibshift_fabric *f);
 
 #endif

@@ -16,7 +16,6 @@
 #include "fabric/live.h"
 #include "fabric/read/compiled.h"
 #include "fabric/sources.h"
-#include "route/verify.h"
 
 #define PLACE "/etc/ibshift/fabric"
 
@@ -78,7 +77,7 @@ static int load_files(struct publish *p, struct ibshift_error *err)
                             "output, opensm-lfts.dump or an .fdbs file",
                             s->graph);
     }
-    return rc;
+    return rc == 0 && s->sl != NULL ? ibshift_sl_load(s->sl, p->fabric, err) : rc;
 }
 
 /* Or what SOURCE_DATE_EPOCH says, for files that are the same whenever they are made. */
@@ -113,6 +112,15 @@ static void set_imprint(struct publish *p)
 
 /* ---- what it is worth ---- */
 
+static bool are_sl_unchanged(const struct ibshift_fabric *old, const struct ibshift_fabric *now)
+{
+    return (old->sl == NULL) == (now->sl == NULL) && old->sl_rows == now->sl_rows &&
+           (now->sl == NULL ||
+            (memcmp(old->sl, now->sl, (size_t)now->sl_rows * now->lft_stride) == 0 &&
+             memcmp(old->sl_row, now->sl_row, (size_t)now->host_count * sizeof(*now->sl_row)) ==
+                 0));
+}
+
 /* With the same numbers for hosts too, so that the old file's order holds. */
 static bool is_unchanged(const struct ibshift_fabric *old, const struct ibshift_fabric *now)
 {
@@ -123,7 +131,8 @@ static bool is_unchanged(const struct ibshift_fabric *old, const struct ibshift_
            memcmp(old->nodes, now->nodes, now->node_count * sizeof(*now->nodes)) == 0 &&
            memcmp(old->ports, now->ports, now->port_count * sizeof(*now->ports)) == 0 &&
            memcmp(old->names, now->names, now->names_size) == 0 &&
-           memcmp(old->lft, now->lft, (size_t)now->switch_count * now->lft_stride) == 0;
+           memcmp(old->lft, now->lft, (size_t)now->switch_count * now->lft_stride) == 0 &&
+           are_sl_unchanged(old, now);
 }
 
 /* Sets old where there is a file that says something about this fabric. */
@@ -136,7 +145,8 @@ static void look_at_old(struct publish *p)
                  access(p->output, F_OK) != 0 ? "there was no file" : err.text);
     } else if (p->old->lft == NULL || !is_unchanged(p->old, p->fabric)) {
         if (ibshift_fabric_compare(p->old, p->fabric, &err) == 0) {
-            snprintf(err.text, sizeof(err.text), "names, rates of cables, or adaptive routing");
+            snprintf(err.text, sizeof(err.text),
+                     "names, rates of cables, service levels, or adaptive routing");
         }
         snprintf(p->changed, sizeof(p->changed), "%s", err.text);
     }
@@ -144,23 +154,9 @@ static void look_at_old(struct publish *p)
 
 static int check(const struct publish *p)
 {
-    struct route_proof proof = {.routes = 0};
-    struct ibshift_error err;
     int rc = fabric_check_routes(p->args, p->fabric);
 
-    if (rc != CLI_OK) {
-        return rc;
-    }
-    if (route_verify_tables(p->fabric, &proof, &err) != 0) {
-        return fabric_args_fail(p->args, &err);
-    }
-    if (proof.cycle_length != 0) {
-        fprintf(stderr,
-                "ibshift %s: note: on one virtual lane these tables may deadlock: jobs need the "
-                "service levels that the subnet manager gives\n",
-                p->args->command);
-    }
-    return CLI_OK;
+    return rc == CLI_OK ? fabric_find_loop(p->args, p->fabric) : rc;
 }
 
 static int write_new(struct publish *p)

@@ -12,7 +12,7 @@
 /* In a folder only these are looked at: a log may begin like a dump. */
 static const char *const names[] = {"opensm-subnet.lst", "opensm-lfts.dump", "opensm.fdbs",
                                     "*ibnetdiscover*",   "ibdiagnet*.lst",   "ibdiagnet*.fdbs",
-                                    "ibdiagnet*.db_csv", "*sminfo*"};
+                                    "ibdiagnet*.db_csv", "*sminfo*",         "*path-records*"};
 
 static bool is_looked_at(const char *name)
 {
@@ -75,6 +75,8 @@ static int add_file(struct fabric_sources *s, const char *path, bool is_named,
         rc = keep(&s->graph, &s->graph_format, path, format, is_named, err);
     } else if (format == IBSHIFT_FORMAT_LFTS || format == IBSHIFT_FORMAT_FDBS) {
         rc = keep(&s->tables, &s->tables_format, path, format, is_named, err);
+    } else if (format == IBSHIFT_FORMAT_PATHS) {
+        rc = keep(&s->sl, &s->sl_format, path, format, is_named, err);
     } else if (is_named) {
         rc = ibshift_fail(err, -EINVAL,
                           "%s: nothing that is known here: wants files of OpenSM, ibdiagnet, "
@@ -131,5 +133,6 @@ void fabric_sources_free(struct fabric_sources *s)
 {
     free(s->graph);
     free(s->tables);
+    free(s->sl);
     *s = (struct fabric_sources){.graph = NULL};
 }

@@ -6,8 +6,8 @@
 #include "fabric/read/read.h"
 
 struct fabric_sources {
-    char *graph, *tables; /* paths, or NULL */
-    enum ibshift_format graph_format, tables_format;
+    char *graph, *tables, *sl; /* paths, or NULL */
+    enum ibshift_format graph_format, tables_format, sl_format;
     struct fabric_facts facts;
 };
 
