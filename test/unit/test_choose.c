@@ -242,10 +242,10 @@ static void places_are_numbered_as_ranks_come(void **state)
 static void every_field_of_a_model_counts(void **state)
 {
     struct ibshift_model model = ibshift_model_typical;
-    double *const fields[] = {&model.latency,   &model.send_max,  &model.send_min,
-                              &model.recv_max,  &model.recv_min,  &model.gap,
-                              &model.gap_byte,  &model.copy_byte, &model.reduce_byte,
-                              &model.send_byte, &model.at_once};
+    double *const fields[] = {
+        &model.latency,    &model.send_max, &model.send_min,  &model.recv_max,    &model.recv_min,
+        &model.gap,        &model.gap_byte, &model.copy_byte, &model.reduce_byte, &model.send_byte,
+        &model.eager_byte, &model.wake,     &model.at_once};
     uint64_t before = ibshift_digest_model(IBSHIFT_DIGEST, &model);
 
     (void)state;

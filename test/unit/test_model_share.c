@@ -112,6 +112,61 @@ static void the_sender_moves_its_bytes(void **state)
                        3 * (1 + 10) + 10 + 2, 1e-9);
 }
 
+/* Up to S both sides copy; above it neither does, and the bytes move when the grant is there. */
+static void both_sides_copy_a_short_message(void **state)
+{
+    struct ibshift_model copied = model;
+
+    (void)state;
+    copied.gap = copied.gap_byte = 0;
+    copied.send_byte = 0.1;
+    copied.eager_byte = 0.01;
+    copied.at_once = 100;
+    assert_float_equal(price("linear", IBSHIFT_SCATTER, 100, NULL, &copied).last,
+                       3 * (1 + 10 + 1) + 10 + 2 + 1, 1e-9);
+    copied.eager_byte = 0;
+    assert_float_equal(price("linear", IBSHIFT_SCATTER, 100, NULL, &copied).last,
+                       3 * (1 + 10) + 10 + 2, 1e-9);
+    copied.at_once = 99; /* grants come after 1 + 10, and are received for 2 each */
+    copied.eager_byte = 0.01;
+    assert_float_equal(price("linear", IBSHIFT_SCATTER, 100, NULL, &copied).last,
+                       11 + 3 * (2 + 10) + 2 * 10, 1e-9);
+}
+
+/* A chain of three hops, on hosts with fewer processors than ranks. */
+static void each_hop_waits_for_its_turn(void **state)
+{
+    struct ibshift_model waiting = model;
+
+    (void)state;
+    waiting.wake = 5;
+    for (uint32_t c = 1; c <= 5; c++) {
+        const uint32_t processors[] = {c, c, c, c};
+        struct ibshift_crowd crowd = crowd_of(together, apart, processors);
+        struct ibshift_price p = price("linear", IBSHIFT_SCAN, 1, &crowd, &waiting);
+        double without = price("linear", IBSHIFT_SCAN, 1, &crowd, &model).last;
+        double path = 3 * (1 + 10 + 2), shared = 3 * (1 + 2) / (double)c + path * (1 - 1.0 / c);
+
+        assert_int_equal(p.hops, 3);
+        if (c < 4) {
+            shared += 3 * 5 * (4.0 / c - 1);
+            assert_float_equal(p.last, shared > path ? shared : path, 1e-9);
+        } else {
+            assert_float_equal(p.last, without, 1e-9);
+        }
+    }
+}
+
+static void hops_are_of_the_longest_chain(void **state)
+{
+    (void)state;
+    assert_int_equal(price("linear", IBSHIFT_ALLTOALL, 8, NULL, &model).hops, 1);
+    assert_int_equal(price("linear", IBSHIFT_GATHER, 8, NULL, &model).hops, 1);
+    assert_int_equal(price("ring", IBSHIFT_ALLGATHER, 8, NULL, &model).hops, 3);
+    assert_int_equal(price("recursive_doubling", IBSHIFT_ALLREDUCE, 8, NULL, &model).hops, 2);
+    assert_int_equal(price("linear", IBSHIFT_GATHER, 20000, NULL, &model).hops, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +175,9 @@ int main(void)
         cmocka_unit_test(a_port_lets_out_one_after_another),
         cmocka_unit_test(fewer_messages_win_on_shared_processors),
         cmocka_unit_test(the_sender_moves_its_bytes),
+        cmocka_unit_test(both_sides_copy_a_short_message),
+        cmocka_unit_test(each_hop_waits_for_its_turn),
+        cmocka_unit_test(hops_are_of_the_longest_chain),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

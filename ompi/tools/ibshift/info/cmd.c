@@ -313,11 +313,11 @@ static void look_at_model(struct info *info)
     }
     snprintf(info->model_text, sizeof(info->model_text),
              "L %g us, o_s %g to %g us, o_r %g to %g us, g %g us after %d messages, G %g ns/B, O "
-             "%g ns/B, "
+             "%g ns/B, E %g ns/B, w %g us, "
              "copy %g ns/B, reduce %g ns/B",
              model.latency, model.send_max, model.send_min, model.recv_max, model.recv_min,
              model.gap, model.free_messages, model.gap_byte * 1e3, model.send_byte * 1e3,
-             model.copy_byte * 1e3, model.reduce_byte * 1e3);
+             model.eager_byte * 1e3, model.wake, model.copy_byte * 1e3, model.reduce_byte * 1e3);
 }
 
 /* An InfiniBand GID ends in the GUID of its port. */

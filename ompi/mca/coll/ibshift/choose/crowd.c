@@ -109,35 +109,40 @@ double ibshift_port_take(const struct ibshift_model *model, struct ibshift_port_
 /*
  * Who never leaves one of c processors idle while a rank could run needs at most
  *     work / c + path (1 - 1 / c)
- * (Graham 1966, Brent 1974), the path being what a processor for each rank takes. A host that has
- * one for each has nothing to share out.
+ * (Graham 1966, Brent 1974), the path being what a processor for each rank takes. But a rank that a
+ * message has come for does not run: it waits for its turn after those that poll in vain, n / c - 1
+ * of them, at each message of the longest chain. A host that has a processor for each rank has
+ * nothing to share out.
  */
-static double share_processors(const struct ibshift_crowd *crowd, const struct ibshift_load *loads,
-                               uint32_t ranks, double path, double *sums)
+static double share_processors(const struct ibshift_crowd *crowd, const struct ibshift_run *run,
+                               double wake, double *sums)
 {
     double *worked = sums, *on_host = sums + crowd->hosts, most = 0;
 
-    for (uint32_t rank = 0; rank < ranks; rank++) {
-        worked[crowd->host_of[rank]] += loads[rank].worked;
+    for (uint32_t rank = 0; rank < run->ranks; rank++) {
+        worked[crowd->host_of[rank]] += run->loads[rank].worked;
         on_host[crowd->host_of[rank]] += 1;
     }
     for (uint32_t host = 0; host < crowd->hosts; host++) {
-        double processors = crowd->processors[host];
+        double c = crowd->processors[host];
 
-        if (on_host[host] > processors) {
-            most = fmax(most, worked[host] / processors + path * (1 - 1 / processors));
+        if (on_host[host] > c) {
+            most = fmax(most, worked[host] / c + run->path * (1 - 1 / c) +
+                                  run->hops * wake * (on_host[host] / c - 1));
         }
     }
     return most;
 }
 
-static double share_ports(const struct ibshift_crowd *crowd, const struct ibshift_load *loads,
-                          uint32_t ranks, bool is_in, double free_gaps, double *sums)
+/* free_gaps: us of gaps that a port does not feel. */
+static double share_ports(const struct ibshift_crowd *crowd, const struct ibshift_run *run,
+                          bool is_in, double free_gaps, double *sums)
 {
     double *gaps = sums, *bytes = sums + crowd->ports, most = 0;
 
-    for (uint32_t rank = 0; rank < ranks; rank++) {
-        const struct ibshift_port_load *port = is_in ? &loads[rank].in : &loads[rank].out;
+    for (uint32_t rank = 0; rank < run->ranks; rank++) {
+        const struct ibshift_load *load = &run->loads[rank];
+        const struct ibshift_port_load *port = is_in ? &load->in : &load->out;
 
         gaps[crowd->port_of[rank]] += port->gaps;
         bytes[crowd->port_of[rank]] += port->bytes;
@@ -148,11 +153,11 @@ static double share_ports(const struct ibshift_crowd *crowd, const struct ibshif
     return most;
 }
 
-int ibshift_crowd_share(const struct ibshift_crowd *crowd, const struct ibshift_load *loads,
-                        uint32_t ranks, double free_gaps, double path, double *processors,
-                        double *ports)
+int ibshift_crowd_share(const struct ibshift_crowd *crowd, const struct ibshift_run *run,
+                        const struct ibshift_model *model, double *time, enum ibshift_price_of *of)
 {
     double *sums = calloc(2 * (size_t)crowd->hosts + 4 * (size_t)crowd->ports, sizeof(*sums));
+    double free_gaps = model->free_messages * model->gap, processors, ports;
     double *in, *out;
 
     if (sums == NULL) {
@@ -160,9 +165,13 @@ int ibshift_crowd_share(const struct ibshift_crowd *crowd, const struct ibshift_
     }
     out = sums + 2 * (size_t)crowd->hosts;
     in = out + 2 * (size_t)crowd->ports;
-    *processors = share_processors(crowd, loads, ranks, path, sums);
-    *ports = fmax(share_ports(crowd, loads, ranks, false, free_gaps, out),
-                  share_ports(crowd, loads, ranks, true, free_gaps, in));
+    processors = share_processors(crowd, run, model->wake, sums);
+    ports = fmax(share_ports(crowd, run, false, free_gaps, out),
+                 share_ports(crowd, run, true, free_gaps, in));
     free(sums);
+    *time = fmax(run->path, fmax(processors, ports));
+    *of = *time == run->path   ? IBSHIFT_PRICE_PATH
+          : ports > processors ? IBSHIFT_PRICE_PORT
+                               : IBSHIFT_PRICE_PROCESSORS;
     return 0;
 }

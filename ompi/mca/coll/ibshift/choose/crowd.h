@@ -48,13 +48,20 @@ struct ibshift_load {
     struct ibshift_port_load out, in;
 };
 
-/*
- * How long the busiest host and the busiest port take at the least with the loads of all their
- * ranks. free_gaps: us of gaps that a port does not feel; path: us of the slowest rank if each had a
- * processor of its own. 0 or -ENOMEM.
- */
-int ibshift_crowd_share(const struct ibshift_crowd *crowd, const struct ibshift_load *loads,
-                        uint32_t ranks, double free_gaps, double path, double *processors,
-                        double *ports);
+/* What the time is that of. */
+enum ibshift_price_of { IBSHIFT_PRICE_PATH, IBSHIFT_PRICE_PROCESSORS, IBSHIFT_PRICE_PORT };
+
+/* What ranks have done as if each had a processor and a port of its own. */
+struct ibshift_run {
+    uint32_t ranks;
+    const struct ibshift_load *loads; /* by rank */
+    double path;                      /* us of the slowest rank */
+    uint32_t hops;                    /* messages of the longest chain, each waiting for the last */
+};
+
+/* How long the run takes at the least where these share processors and ports, and what of them
+ * takes so long. 0 or -ENOMEM. */
+int ibshift_crowd_share(const struct ibshift_crowd *crowd, const struct ibshift_run *run,
+                        const struct ibshift_model *model, double *time, enum ibshift_price_of *of);
 
 #endif

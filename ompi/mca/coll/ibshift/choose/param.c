@@ -36,9 +36,11 @@ static const struct key keys[] = {
     {"G", KIND_PER_BYTE, AT(gap_byte), AT(gap_byte)},
     {"f", KIND_COUNT, AT(free_messages), AT(free_messages)},
     {"O", KIND_PER_BYTE, AT(send_byte), AT(send_byte)},
+    {"E", KIND_PER_BYTE, AT(eager_byte), AT(eager_byte)},
     {"S", KIND_BYTES, AT(at_once), AT(at_once)},
     {"copy", KIND_PER_BYTE, AT(copy_byte), AT(copy_byte)},
     {"reduce", KIND_PER_BYTE, AT(reduce_byte), AT(reduce_byte)},
+    {"w", KIND_TIME, AT(wake), AT(wake)},
 };
 
 #define KEY_COUNT (sizeof(keys) / sizeof(keys[0]))
@@ -89,14 +91,16 @@ const struct ibshift_model ibshift_model_typical = {
 };
 
 const struct ibshift_model ibshift_model_software = {
-    .latency = 0.5,
-    .send_max = 1.0,
-    .send_min = 1.0,
-    .recv_max = 1.0,
-    .recv_min = 1.0,
-    .send_byte = 2.5e-4, /* 4 GB/s */
-    .copy_byte = 1e-4,
-    .reduce_byte = 2e-4,
+    .latency = 0.8,
+    .send_max = 0.7,
+    .send_min = 0.7,
+    .recv_max = 0.7,
+    .recv_min = 0.7,
+    .send_byte = 1.8e-4, /* 5.6 GB/s */
+    .eager_byte = 7.5e-5,
+    .wake = 2.7,
+    .copy_byte = 4e-5,
+    .reduce_byte = 7e-5,
     .free_messages = 1,
 };
 
@@ -556,5 +560,6 @@ struct ibshift_model ibshift_model_logfp(const struct ibshift_model *model)
     out.copy_byte = 0;
     out.reduce_byte = 0;
     out.send_byte = 0;
+    out.eager_byte = 0;
     return out;
 }

@@ -12,11 +12,13 @@
  *     f       = 2           # messages that go out before g is felt
  *     S       = 4096 B      # longer messages wait for their receiver
  *     O       = 0.2 ns/B    # the sender's processor moves the bytes: its time per byte
+ *     E       = 0.1 ns/B    # both sides copy a message up to S: the time per byte of each
+ *     w       = 2.0 us      # a turn of a processor that ranks share, for each that waits for it
  *     copy    = 0.1 ns/B    # local copy and reduction, per byte
  *     reduce  = 0.2 ns/B
  *
- * L, o_s, o_r and g must be there; G, O, copy and reduce are 0 and f is 1 when they are not, and
- * without S no message waits.
+ * L, o_s, o_r and g must be there; G, O, E, w, copy and reduce are 0 and f is 1 when they are not,
+ * and without S no message waits, or is copied.
  *
  * Such lines are those of messages over the adapter, under [fabric] or without a heading; under
  * [node] those of messages between ranks that share memory. What a measured file was made on stands
@@ -37,6 +39,8 @@ struct ibshift_model {
     double copy_byte;
     double reduce_byte;
     double send_byte;  /* O */
+    double eager_byte; /* E */
+    double wake;       /* w */
     double at_once;    /* S, in bytes; 0: messages of any length */
     int free_messages; /* f */
 };
@@ -52,7 +56,7 @@ extern const struct ibshift_model ibshift_model_example;
 extern const struct ibshift_model ibshift_model_typical;
 
 /* The same where the device is a driver's software, and its wire processor time: o in place of L, O
- * in place of G, and nothing goes for free. */
+ * in place of G, and nothing goes for free. Fitted to bench/beside.csv (docs/models.md). */
 extern const struct ibshift_model ibshift_model_software;
 
 /* The memory that the ranks of a host share, as a trial on one machine found it: all of a message's

@@ -8,24 +8,10 @@
 
 #include "choose/burst.h"
 #include "choose/heap.h"
+#include "choose/message.h"
 #include "choose/size.h"
 #include "plan/nodes.h"
 #include "plan/walk.h"
-
-#define NO_MESSAGE   (-1)
-#define MESSAGES_MAX (1 << 24)
-
-/* From its sending to its processing; or the grant of one, which has no bytes. */
-struct message {
-    double ready;      /* the last byte is there */
-    double begin, end; /* of the sender's processor's part */
-    uint64_t bytes;
-    uint32_t from, to, key;
-    uint32_t round, index; /* the send's; the receive's, once it is known */
-    uint32_t flight;       /* of its rank's walk, while that is the one in sim->walk */
-    bool is_grant;
-    int32_t next;
-};
 
 struct posted {
     uint32_t from, key, round, index, flight;
@@ -49,6 +35,7 @@ struct node {
     int32_t asked;   /* sends that wait for their grant */
     int32_t grants;  /* that wait for their send */
     uint32_t posted_count, unacked_first, unacked_count;
+    uint32_t hops; /* of the longest chain that has come */
     uint64_t sent;
 };
 
@@ -65,8 +52,7 @@ struct simulation {
     struct ibshift_load *loads; /* by rank, as nodes */
     struct posted *posted;      /* slots a rank */
     struct unacked *unacked;    /* slots a rank, used as a ring */
-    struct message *messages;
-    int32_t message_count, message_capacity, message_free;
+    struct ibshift_price_messages messages;
     uint64_t message_total, byte_total;
     int error;
 };
@@ -85,71 +71,24 @@ static const struct ibshift_model *model_between(const struct simulation *sim, u
     return is_near(sim, a, b) ? sim->request->near : &sim->model;
 }
 
+/* Of a message that is not to wait, on either side. */
+static double copying(const struct ibshift_model *model, uint64_t bytes)
+{
+    return model->at_once > 0 && (double)bytes <= model->at_once ? (double)bytes * model->eager_byte
+                                                                 : 0;
+}
+
 static bool needs_grant(const struct ibshift_model *model, uint64_t bytes)
 {
     return model->at_once > 0 && (double)bytes > model->at_once;
 }
 
-/* NO_MESSAGE: there is no memory for one. */
 static int32_t take_message(struct simulation *sim)
 {
-    if (sim->message_free != NO_MESSAGE) {
-        int32_t index = sim->message_free;
+    int32_t at = ibshift_price_message_new(&sim->messages);
 
-        sim->message_free = sim->messages[index].next;
-        return index;
-    }
-    if (sim->message_count == sim->message_capacity) {
-        int32_t capacity = sim->message_capacity > 0 ? 2 * sim->message_capacity : 1024;
-        struct message *messages =
-            capacity <= MESSAGES_MAX ? realloc(sim->messages, (size_t)capacity * sizeof(*messages))
-                                     : NULL;
-
-        if (messages == NULL) {
-            sim->error = -ENOMEM;
-            return NO_MESSAGE;
-        }
-        sim->messages = messages;
-        sim->message_capacity = capacity;
-    }
-    return sim->message_count++;
-}
-
-static void give_message(struct simulation *sim, int32_t index)
-{
-    sim->messages[index].next = sim->message_free;
-    sim->message_free = index;
-}
-
-static void put(struct simulation *sim, int32_t *list, int32_t index)
-{
-    sim->messages[index].next = *list;
-    *list = index;
-}
-
-static void insert_by_ready(struct simulation *sim, int32_t *list, int32_t index)
-{
-    struct message *messages = sim->messages;
-
-    while (*list != NO_MESSAGE && messages[*list].ready <= messages[index].ready) {
-        list = &messages[*list].next;
-    }
-    put(sim, list, index);
-}
-
-/* The first of the list between these ranks with that key leaves it. */
-static int32_t take(struct simulation *sim, int32_t *list, uint32_t from, uint32_t to, uint32_t key)
-{
-    for (; *list != NO_MESSAGE; list = &sim->messages[*list].next) {
-        const struct message *m = &sim->messages[*list];
-        int32_t index = *list;
-
-        if (m->from == from && m->to == to && m->key == key) {
-            *list = m->next;
-            return index;
-        }
-    }
-    return NO_MESSAGE;
+    sim->error = at == IBSHIFT_NO_MESSAGE ? -ENOMEM : sim->error;
+    return at;
 }
 
 static void push(struct simulation *sim, double time, uint32_t rank, int32_t item)
@@ -164,7 +103,8 @@ static double later(double a, double b)
 
 /* A send, or a receive, of the rank: event has its times. */
 static void report_message(const struct simulation *sim, uint32_t rank,
-                           const struct message *message, struct ibshift_price_event event)
+                           const struct ibshift_price_message *message,
+                           struct ibshift_price_event event)
 {
     const struct ibshift_price_request *r = sim->request;
     struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
@@ -235,13 +175,13 @@ static void acknowledged(struct simulation *sim, uint32_t rank, uint32_t round, 
     }
     hold_until_acknowledged(sim, rank, round, flight, done);
     node->finish = later(node->finish, done);
-    push(sim, done, rank, NO_MESSAGE);
+    push(sim, done, rank, IBSHIFT_NO_MESSAGE);
 }
 
 /* The bytes of a send leave at `begin` or when the port lets them, but not before `earliest`. */
 static void leave(struct simulation *sim, int32_t index, double begin, double earliest)
 {
-    const struct message *message = &sim->messages[index];
+    const struct ibshift_price_message *message = &sim->messages.all[index];
     const struct ibshift_model *model = model_between(sim, message->from, message->to);
     struct ibshift_port_load *port = &sim->loads[message->from].out;
     double leaves = later(begin, earliest), end = leaves;
@@ -273,70 +213,85 @@ static void send_grant(struct simulation *sim, uint32_t rank, const struct ibshi
     const struct ibshift_model *model = model_between(sim, rank, step->peer);
     int32_t at = take_message(sim);
 
-    if (at == NO_MESSAGE) {
+    if (at == IBSHIFT_NO_MESSAGE) {
         return;
     }
     node->clock += model->send_min;
     sim->loads[rank].worked += model->send_min;
-    sim->messages[at] = (struct message){
+    sim->messages.all[at] = (struct ibshift_price_message){
         .from = rank, .to = step->peer, .key = ibshift_step_key(step), .is_grant = true};
     push(sim, node->clock + model->latency, step->peer, at);
+}
+
+/* A long message may leave: its bytes pass through the sender's processor now. */
+static void move(struct simulation *sim, int32_t index, double begin)
+{
+    const struct ibshift_price_message *message = &sim->messages.all[index];
+    uint32_t rank = message->from;
+
+    work(sim, rank, sim->nodes[rank].clock,
+         (double)message->bytes * model_between(sim, rank, message->to)->send_byte);
+    leave(sim, index, begin, sim->nodes[rank].clock);
 }
 
 /* A grant is at its rank, whose send may leave now if it is there. */
 static void arrive_grant(struct simulation *sim, uint32_t rank, double now, int32_t index)
 {
     struct node *node = &sim->nodes[rank];
-    const struct message *grant = &sim->messages[index];
+    const struct ibshift_price_message *grant = &sim->messages.all[index];
     double time = model_between(sim, rank, grant->from)->recv_min;
-    int32_t at = take(sim, &node->asked, rank, grant->from, grant->key);
+    int32_t at =
+        ibshift_price_message_take(&sim->messages, &node->asked, rank, grant->from, grant->key);
 
-    if (at == NO_MESSAGE) {
-        put(sim, &node->grants, index);
+    if (at == IBSHIFT_NO_MESSAGE) {
+        ibshift_price_message_put(&sim->messages, &node->grants, index);
         return;
     }
-    give_message(sim, index);
+    ibshift_price_message_free(&sim->messages, index);
     now = later(now, node->clock) + time;
     node->clock = now;
     sim->loads[rank].worked += time;
-    leave(sim, at, now, now);
+    sim->messages.all[at].hops++;
+    move(sim, at, now);
 }
 
 /* A long send: true when its grant is there, else it waits for that. */
 static bool ask_grant(struct simulation *sim, uint32_t rank, int32_t index)
 {
     struct node *node = &sim->nodes[rank];
-    const struct message *message = &sim->messages[index];
-    int32_t grant = take(sim, &node->grants, message->to, rank, message->key);
+    const struct ibshift_price_message *message = &sim->messages.all[index];
+    int32_t grant =
+        ibshift_price_message_take(&sim->messages, &node->grants, message->to, rank, message->key);
 
-    if (grant == NO_MESSAGE) {
-        put(sim, &node->asked, index);
+    if (grant == IBSHIFT_NO_MESSAGE) {
+        ibshift_price_message_put(&sim->messages, &node->asked, index);
         return false;
     }
-    give_message(sim, grant);
+    ibshift_price_message_free(&sim->messages, grant);
     return true;
 }
 
 /* A message and its receive have found each other. */
 static void meet(struct simulation *sim, uint32_t rank, int32_t index, const struct posted *posted)
 {
-    struct message *message = &sim->messages[index];
+    struct ibshift_price_message *message = &sim->messages.all[index];
 
     message->round = posted->round;
     message->index = posted->index;
     message->flight = posted->flight;
-    insert_by_ready(sim, &sim->nodes[rank].arrived, index);
+    ibshift_price_message_insert(&sim->messages, &sim->nodes[rank].arrived, index);
 }
 
 static void post_one(struct simulation *sim, uint32_t rank, const struct posted *posted)
 {
     struct node *node = &sim->nodes[rank];
-    int32_t index = take(sim, &node->early, posted->from, rank, posted->key);
+    int32_t index =
+        ibshift_price_message_take(&sim->messages, &node->early, posted->from, rank, posted->key);
 
-    if (index == NO_MESSAGE) {
+    if (index == IBSHIFT_NO_MESSAGE) {
         sim->posted[(size_t)rank * sim->slots + node->posted_count++] = *posted;
     } else {
-        sim->messages[index].ready = later(sim->messages[index].ready, node->clock);
+        sim->messages.all[index].ready = later(sim->messages.all[index].ready, node->clock);
         meet(sim, rank, index, posted);
     }
 }
@@ -370,7 +325,7 @@ static bool arrive(struct simulation *sim, uint32_t rank, double now, int32_t in
 {
     struct node *node = &sim->nodes[rank];
     struct posted *posted = &sim->posted[(size_t)rank * sim->slots];
-    struct message *message = &sim->messages[index];
+    struct ibshift_price_message *message = &sim->messages.all[index];
     const struct ibshift_model *model = model_between(sim, message->from, rank);
     int32_t *list = &node->early;
 
@@ -388,10 +343,10 @@ static bool arrive(struct simulation *sim, uint32_t rank, double now, int32_t in
             return true;
         }
     }
-    while (*list != NO_MESSAGE) {
-        list = &sim->messages[*list].next;
+    while (*list != IBSHIFT_NO_MESSAGE) {
+        list = &sim->messages.all[*list].next;
     }
-    put(sim, list, index);
+    ibshift_price_message_put(&sim->messages, list, index);
     return false;
 }
 
@@ -420,29 +375,34 @@ static void do_send(struct simulation *sim, uint32_t rank, struct ibshift_step s
     struct ibshift_burst_place place = {IBSHIFT_STEP_SEND, rank, at_step->round, at_step->index};
     uint32_t flight = ibshift_walk_start(&sim->walk, IBSHIFT_CLASS_SEND);
     const struct ibshift_model *model = model_between(sim, rank, step.peer);
+    bool is_long = needs_grant(model, bytes);
     double time =
         ibshift_burst_overhead(&node->sends, model, sim->request->alg, sim->request->plan, &place) +
-        (double)bytes * model->send_byte;
+        (is_long ? 0 : (double)bytes * model->send_byte + copying(model, bytes));
     int32_t at = take_message(sim);
 
-    if (at == NO_MESSAGE) {
+    if (at == IBSHIFT_NO_MESSAGE) {
         return;
     }
-    sim->messages[at] = (struct message){.begin = begin,
-                                         .end = begin + time,
-                                         .bytes = bytes,
-                                         .from = rank,
-                                         .to = step.peer,
-                                         .key = ibshift_step_key(&step),
-                                         .round = place.round,
-                                         .index = place.index,
-                                         .flight = flight};
+    sim->messages.all[at] =
+        (struct ibshift_price_message){.begin = begin,
+                                       .end = begin + time,
+                                       .bytes = bytes,
+                                       .from = rank,
+                                       .to = step.peer,
+                                       .key = ibshift_step_key(&step),
+                                       .round = place.round,
+                                       .index = place.index,
+                                       .flight = flight,
+                                       .hops = step.need > 0 ? node->hops + 1 : 1};
     work(sim, rank, begin, time);
     node->sent++;
     sim->message_total++;
     sim->byte_total += bytes;
-    if (!needs_grant(model, bytes) || ask_grant(sim, rank, at)) {
+    if (!is_long) {
         leave(sim, at, begin, begin + time);
+    } else if (ask_grant(sim, rank, at)) {
+        move(sim, at, begin);
     }
 }
 
@@ -450,15 +410,18 @@ static void do_recv(struct simulation *sim, uint32_t rank)
 {
     struct node *node = &sim->nodes[rank];
     int32_t at = node->arrived;
-    struct message message = sim->messages[at];
+    struct ibshift_price_message message = sim->messages.all[at];
+    const struct ibshift_model *model = model_between(sim, message.from, rank);
     struct ibshift_burst_place place = {IBSHIFT_STEP_RECV, rank, message.round, message.index};
     double begin = later(node->clock, message.ready);
 
     node->arrived = message.next;
-    give_message(sim, at);
-    work(sim, rank, begin,
-         ibshift_burst_overhead(&node->recvs, model_between(sim, message.from, rank),
-                                sim->request->alg, sim->request->plan, &place));
+    node->hops = message.hops > node->hops ? message.hops : node->hops;
+    ibshift_price_message_free(&sim->messages, at);
+    work(
+        sim, rank, begin,
+        ibshift_burst_overhead(&node->recvs, model, sim->request->alg, sim->request->plan, &place) +
+            copying(model, message.bytes));
     report_message(
         sim, rank, &message,
         (struct ibshift_price_event){.begin = begin, .end = node->clock, .ready = message.ready});
@@ -492,7 +455,7 @@ static void sleep_until(struct simulation *sim, uint32_t rank, double time)
     if (!node->is_asleep || time < node->wake) {
         node->is_asleep = true;
         node->wake = time;
-        push(sim, time, rank, NO_MESSAGE);
+        push(sim, time, rank, IBSHIFT_NO_MESSAGE);
     }
 }
 
@@ -519,8 +482,8 @@ static bool act(struct simulation *sim, uint32_t rank)
                       : later(node->clock, sim->loads[rank].out.turn -
                                                (sim->model.free_messages - 1) * sim->model.gap);
     }
-    if (node->arrived != NO_MESSAGE) {
-        recv_at = later(node->clock, sim->messages[node->arrived].ready);
+    if (node->arrived != IBSHIFT_NO_MESSAGE) {
+        recv_at = later(node->clock, sim->messages.all[node->arrived].ready);
     }
     other_at = awaited_acknowledgement(sim, rank);
     if (send_at <= node->clock || (send_at <= recv_at && isfinite(recv_at))) {
@@ -554,8 +517,8 @@ static void go_on(struct simulation *sim, uint32_t rank)
 
 static void fly_list(struct simulation *sim, int32_t first, enum ibshift_class which)
 {
-    for (int32_t i = first; i != NO_MESSAGE; i = sim->messages[i].next) {
-        struct message *message = &sim->messages[i];
+    for (int32_t i = first; i != IBSHIFT_NO_MESSAGE; i = sim->messages.all[i].next) {
+        struct ibshift_price_message *message = &sim->messages.all[i];
 
         message->flight = ibshift_walk_fly(&sim->walk, which, message->round, message->index);
     }
@@ -595,8 +558,10 @@ static int begin(struct simulation *sim)
         return -ENOMEM;
     }
     for (uint32_t rank = 0; rank < ranks; rank++) {
-        sim->nodes[rank] = (struct node){
-            .arrived = NO_MESSAGE, .early = NO_MESSAGE, .asked = NO_MESSAGE, .grants = NO_MESSAGE};
+        sim->nodes[rank] = (struct node){.arrived = IBSHIFT_NO_MESSAGE,
+                                         .early = IBSHIFT_NO_MESSAGE,
+                                         .asked = IBSHIFT_NO_MESSAGE,
+                                         .grants = IBSHIFT_NO_MESSAGE};
     }
     for (uint32_t rank = 0; rank < ranks && sim->error == 0; rank++) {
         ibshift_walk_begin(&sim->walk, &sim->pages, r->alg, r->plan, rank, sim->window);
@@ -611,9 +576,9 @@ static int run(struct simulation *sim)
         struct ibshift_event event = ibshift_heap_pop(&sim->heap);
         struct node *node = &sim->nodes[event.rank];
 
-        if (event.item != NO_MESSAGE && sim->messages[event.item].is_grant) {
+        if (event.item != IBSHIFT_NO_MESSAGE && sim->messages.all[event.item].is_grant) {
             arrive_grant(sim, event.rank, event.time, event.item);
-        } else if (event.item != NO_MESSAGE) {
+        } else if (event.item != IBSHIFT_NO_MESSAGE) {
             if (!arrive(sim, event.rank, event.time, event.item)) {
                 continue;
             }
@@ -625,23 +590,6 @@ static int run(struct simulation *sim)
         go_on(sim, event.rank);
     }
     return sim->error;
-}
-
-/* Where processors or ports are shared, these may take longer than the path of any rank. */
-static int share(const struct simulation *sim, struct ibshift_price *price)
-{
-    const struct ibshift_crowd *crowd = sim->request->crowd;
-    uint32_t ranks = sim->request->plan->ranks;
-    double processors, ports, free_gaps = sim->model.free_messages * sim->model.gap;
-    int rc =
-        ibshift_crowd_share(crowd, sim->loads, ranks, free_gaps, price->last, &processors, &ports);
-
-    if (rc != 0 || (processors <= price->last && ports <= price->last)) {
-        return rc;
-    }
-    price->of = ports > processors ? IBSHIFT_PRICE_PORT : IBSHIFT_PRICE_PROCESSORS;
-    price->last = later(processors, ports);
-    return 0;
 }
 
 static int finish(struct simulation *sim, struct ibshift_price *price)
@@ -658,6 +606,7 @@ static int finish(struct simulation *sim, struct ibshift_price *price)
             return -EDEADLK;
         }
         sum.most = node->sent > sum.most ? node->sent : sum.most;
+        sum.hops = node->hops > sum.hops ? node->hops : sum.hops;
         if (node->was_busy) {
             sum.last = later(node->finish, sum.last);
             sum.first = is_first || node->finish < sum.first ? node->finish : sum.first;
@@ -665,7 +614,12 @@ static int finish(struct simulation *sim, struct ibshift_price *price)
         }
     }
     *price = sum;
-    return sim->request->crowd != NULL ? share(sim, price) : 0;
+    return sim->request->crowd == NULL
+               ? 0
+               : ibshift_crowd_share(sim->request->crowd,
+                                     &(struct ibshift_run){sim->request->plan->ranks, sim->loads,
+                                                           sum.last, sum.hops},
+                                     &sim->model, &price->last, &price->of);
 }
 
 int ibshift_price(const struct ibshift_price_request *request, struct ibshift_price *price)
@@ -675,7 +629,7 @@ int ibshift_price(const struct ibshift_price_request *request, struct ibshift_pr
         .model = *request->model,
         .window = request->window > 0 && request->window < IBSHIFT_WINDOW_MAX ? request->window
                                                                               : IBSHIFT_WINDOW_MAX,
-        .message_free = NO_MESSAGE,
+        .messages = {.unused = IBSHIFT_NO_MESSAGE},
     };
     int rc;
 
@@ -689,7 +643,7 @@ int ibshift_price(const struct ibshift_price_request *request, struct ibshift_pr
     rc = rc == 0 ? run(&sim) : rc;
     rc = rc == 0 ? finish(&sim, price) : rc;
     free(sim.heap.events);
-    free(sim.messages);
+    free(sim.messages.all);
     free(sim.unacked);
     free(sim.posted);
     free(sim.loads);

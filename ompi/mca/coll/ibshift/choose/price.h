@@ -16,10 +16,12 @@
  *   receive is posted; its send is complete when the acknowledgement of its end is back (LogGPS).
  *
  * - Between ranks of a node that share memory, parameters of their own hold, and no port is used.
- * - With O, the sender's processor moves the bytes: o_s(n) + s O.
- * - Ranks that share the c processors of a host, and are more, need their work / c + path (1 - 1 /
+ * - With O, the sender's processor moves the bytes, when the message may leave: o_s(n) + s O.
+ * - With E, both sides copy a message of up to S bytes: s E more on either processor.
+ * - n ranks that share the c processors of a host, and are more, need their work / c + path (1 - 1 /
  * c) (Graham, Brent): what they spend of processors, all together, and the time that they would
- * need with one each. Ranks that share a port need at least what it takes to let all out, or in.
+ * need with one each; and for each message of the longest chain w (n / c - 1) until the rank that
+ * waits for it has its turn. A grant that is waited for counts as one. Ranks that share a port need at least what it takes to let all out, or in.
  *
  * Of what a processor could do it does local steps first, then sends, then receives. Ranks enter
  * together. With f = 1 and constant overheads this is LogGP, with G = 0 LogfP. The result is a
@@ -57,9 +59,6 @@ struct ibshift_price_request {
     void *context;
 };
 
-/* What the time is that of. */
-enum ibshift_price_of { IBSHIFT_PRICE_PATH, IBSHIFT_PRICE_PROCESSORS, IBSHIFT_PRICE_PORT };
-
 struct ibshift_price {
     double last; /* us until the last rank has done its last step */
     enum ibshift_price_of of;
@@ -67,6 +66,7 @@ struct ibshift_price {
     uint64_t messages;
     uint64_t bytes; /* sum of all messages */
     uint64_t most;  /* messages sent by the rank that sends most */
+    uint32_t hops;  /* messages of the longest chain in which each waits for the one before */
 };
 
 /* 0, -ENOMEM, -E2BIG beyond the limit, or -EDEADLK when the plans do not fit together. */

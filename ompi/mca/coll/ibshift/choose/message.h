@@ -1,0 +1,41 @@
+/* Messages of a priced run (choose/price.c): one memory for all, from which lists take them. */
+#ifndef IBSHIFT_CHOOSE_MESSAGE_H
+#define IBSHIFT_CHOOSE_MESSAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define IBSHIFT_NO_MESSAGE (-1)
+
+/* From its sending to its processing; or the grant of one, which has no bytes. */
+struct ibshift_price_message {
+    double ready;      /* the last byte is there */
+    double begin, end; /* of the sender's processor's part */
+    uint64_t bytes;
+    uint32_t from, to, key;
+    uint32_t round, index; /* the send's; the receive's, once it is known */
+    uint32_t flight;       /* of its rank's walk, while that is the one in sim->walk */
+    uint32_t hops;         /* of the chain that ends with it */
+    bool is_grant;
+    int32_t next;
+};
+
+struct ibshift_price_messages {
+    struct ibshift_price_message *all; /* for free() */
+    int32_t count, capacity, unused;
+};
+
+/* Its place, or IBSHIFT_NO_MESSAGE: there is no memory for one. */
+int32_t ibshift_price_message_new(struct ibshift_price_messages *messages);
+void ibshift_price_message_free(struct ibshift_price_messages *messages, int32_t index);
+
+/* Lists: *list is the place of the first message. */
+void ibshift_price_message_put(struct ibshift_price_messages *messages, int32_t *list,
+                               int32_t index);
+void ibshift_price_message_insert(struct ibshift_price_messages *messages, int32_t *list,
+                                  int32_t index); /* by ready */
+/* The first of the list between these ranks with that key leaves it. */
+int32_t ibshift_price_message_take(struct ibshift_price_messages *messages, int32_t *list,
+                                   uint32_t from, uint32_t to, uint32_t key);
+
+#endif
