@@ -262,17 +262,19 @@ static void add_choice(struct line *line, const struct decision *decision)
         add(line, ", %s", order);
     }
     add(line, ", window %u", decision->question->window);
-    if (decision->answer->best.price >= 0) {
-        add(line, "; modelled %.2f us%s", decision->answer->best.price,
-            shared[decision->answer->best.of]);
+    if (decision->answer->best.price.last >= 0) {
+        add(line, "; modelled %.2f us%s", decision->answer->best.price.last,
+            shared[decision->answer->best.price.of]);
     }
 }
 
 static void add_reason(struct line *line, const struct decision *decision)
 {
     const struct ibshift_alg *forced = decision->question->wish.alg;
+    const struct ibshift_choice *best = &decision->answer->best;
+    const struct ibshift_choice *second = &decision->answer->second;
 
-    if (NULL != forced && forced == decision->answer->best.alg) {
+    if (NULL != forced && forced == best->alg) {
         add(line, "; asked for by coll_ibshift_%s_algorithm",
             ibshift_collective_name(decision->job->collective));
         return;
@@ -280,10 +282,13 @@ static void add_reason(struct line *line, const struct decision *decision)
     if (NULL != forced) {
         add(line, "; %s, asked for, cannot do it", forced->name);
     }
-    if (NULL != decision->answer->second.alg && decision->answer->second.price >= 0) {
+    if (NULL != second->alg && second->price.last >= 0) {
         add(line, ", best of %d plans; next: ", decision->answer->candidates);
-        add_plan(line, &decision->answer->second, &decision->module->choices.nodes);
-        add(line, " with %.2f us", decision->answer->second.price);
+        add_plan(line, second, &decision->module->choices.nodes);
+        add(line, " with %.2f us%s", second->price.last,
+            second->price.last >= best->price.last  ? ""
+            : second->price.hops > best->price.hops ? ", but more hops"
+                                                    : ", but more messages");
     }
 }
 

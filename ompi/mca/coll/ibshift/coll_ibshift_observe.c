@@ -294,7 +294,7 @@ static int read_price(const mca_base_pvar_t *pvar, void *value, void *object)
 {
     const struct ibshift_choice *choice = last_choice(pvar, object);
 
-    *(double *)value = NULL == choice ? 0 : choice->price;
+    *(double *)value = NULL == choice ? 0 : choice->price.last;
     return OMPI_SUCCESS;
 }
 

@@ -20,9 +20,10 @@ struct entry {
     uint32_t radix;
     bool is_optimal; /* split as LogGP has it */
     char label[48];
-    double *times;      /* NAN where it cannot run */
-    double *formula;    /* as published; NAN where there is none */
-    uint32_t *segments; /* in which it takes that time */
+    double *times;                /* NAN where it cannot run */
+    double *formula;              /* as published; NAN where there is none */
+    struct ibshift_price *prices; /* whose times they are */
+    uint32_t *segments;           /* in which it takes that time */
 };
 
 struct comparison {
@@ -33,6 +34,7 @@ struct comparison {
     int point_count;
     bool is_over_ranks;
     double *memory;
+    struct ibshift_price *prices_memory;
     uint32_t *segments_memory;
 };
 
@@ -132,6 +134,7 @@ static int price_entry(const struct comparison *c, const struct entry *entry, in
         }
         if (isnan(entry->times[point]) || price.last < entry->times[point]) {
             entry->times[point] = price.last;
+            entry->prices[point] = price;
             entry->segments[point] = plan->segments;
         }
     }
@@ -205,6 +208,7 @@ static int fill(struct comparison *c)
     for (int e = 0; e < c->entry_count; e++) {
         c->entries[e].times = c->memory + (size_t)(2 * e) * (size_t)c->point_count;
         c->entries[e].formula = c->entries[e].times + c->point_count;
+        c->entries[e].prices = c->prices_memory + (size_t)e * (size_t)c->point_count;
         c->entries[e].segments = c->segments_memory + (size_t)e * (size_t)c->point_count;
         for (int i = 0; i < c->point_count; i++) {
             int rc = price_point(c, &c->entries[e], i, &model);
@@ -219,7 +223,7 @@ static int fill(struct comparison *c)
 }
 
 /* The first of the fastest at a point, or -1 when none can run. */
-static int winner_at(const struct comparison *c, int point)
+static int fastest_at(const struct comparison *c, int point)
 {
     int best = -1;
 
@@ -227,6 +231,21 @@ static int winner_at(const struct comparison *c, int point)
         double time = c->entries[e].times[point];
 
         if (!isnan(time) && (best < 0 || time < c->entries[best].times[point] - 1e-9)) {
+            best = e;
+        }
+    }
+    return best;
+}
+
+/* The simplest of those that are as good as the fastest, as the component has it. */
+static int winner_at(const struct comparison *c, int point)
+{
+    int fastest = fastest_at(c, point), best = fastest;
+
+    for (int e = 0; fastest >= 0 && e < c->entry_count; e++) {
+        if (c->entries[e].times[point] <= c->entries[fastest].times[point] * IBSHIFT_PRICE_EQUAL &&
+            ibshift_price_is_simpler(&c->entries[e].prices[point],
+                                     &c->entries[best].prices[point])) {
             best = e;
         }
     }
@@ -563,9 +582,12 @@ static int begin(struct comparison *c)
     add_entries(c);
     c->points = malloc((size_t)c->point_count * sizeof(double));
     c->memory = malloc(2 * (size_t)c->point_count * (size_t)c->entry_count * sizeof(double));
+    c->prices_memory =
+        malloc((size_t)c->point_count * (size_t)c->entry_count * sizeof(*c->prices_memory));
     c->segments_memory =
         malloc((size_t)c->point_count * (size_t)c->entry_count * sizeof(*c->segments_memory));
-    if (c->points == NULL || c->memory == NULL || c->segments_memory == NULL) {
+    if (c->points == NULL || c->memory == NULL || c->prices_memory == NULL ||
+        c->segments_memory == NULL) {
         return -ENOMEM;
     }
     for (int i = 0; i < c->point_count; i++) {
@@ -622,6 +644,7 @@ int plan_compare(struct plan_args *args)
     }
     free(c->points);
     free(c->memory);
+    free(c->prices_memory);
     free(c->segments_memory);
     free(c);
     return rc;

@@ -2,7 +2,7 @@
 
 #include "plan/nodes.h"
 
-enum { FIRST_SEGMENT = 4096, LAST_SEGMENT = 1 << 20, GATHERED_MOST = 1 << 25 };
+enum { FIRST_SEGMENT = 4096, LAST_SEGMENT = 1 << 20, GATHERED_MOST = 1 << 25, NEAR_MOST = 64 };
 
 int ibshift_size_class(uint64_t bytes)
 {
@@ -99,17 +99,67 @@ static void price(const struct ibshift_question *question, struct ibshift_choice
     plan.segments = choice->segments;
     plan.leaders = choice->leaders;
     plan.stages = NULL;
-    choice->price = -1;
     if (ibshift_price(&request, &found) == 0) {
-        choice->price = found.last;
-        choice->of = found.of;
+        choice->price = found;
+    } else {
+        choice->price = (struct ibshift_price){.last = -1};
     }
 }
 
 /* One without a price is better than nothing only. */
-static bool is_better(const struct ibshift_choice *now, const struct ibshift_choice *best)
+static bool is_cheaper(const struct ibshift_choice *now, const struct ibshift_choice *best)
 {
-    return best->alg == NULL || (now->price >= 0 && (best->price < 0 || now->price < best->price));
+    return best->alg == NULL ||
+           (now->price.last >= 0 && (best->price.last < 0 || now->price.last < best->price.last));
+}
+
+static bool is_near(const struct ibshift_choice *choice, const struct ibshift_choice *cheapest)
+{
+    return choice->price.last >= 0 &&
+           choice->price.last <= cheapest->price.last * IBSHIFT_PRICE_EQUAL;
+}
+
+/* The cheapest two so far are in the answer. */
+struct search {
+    const struct ibshift_question *question;
+    struct ibshift_answer answer;
+    struct ibshift_choice near[NEAR_MOST]; /* were near the cheapest when they were found */
+    int near_count;
+};
+
+static void weigh(struct search *search, const struct ibshift_choice *now)
+{
+    struct ibshift_answer *answer = &search->answer;
+
+    answer->candidates++;
+    if (is_cheaper(now, &answer->best)) {
+        answer->second = answer->best;
+        answer->best = *now;
+    } else if (is_cheaper(now, &answer->second)) {
+        answer->second = *now;
+    }
+    if (search->near_count < NEAR_MOST && is_near(now, &answer->best)) {
+        search->near[search->near_count++] = *now;
+    }
+}
+
+static struct ibshift_answer settle(const struct search *search)
+{
+    const struct ibshift_choice *cheapest = &search->answer.best, *simplest = cheapest;
+    struct ibshift_answer answer = search->answer;
+
+    for (int i = 0; i < search->near_count; i++) {
+        const struct ibshift_choice *near = &search->near[i];
+
+        if (is_near(near, cheapest) && ibshift_price_is_simpler(&near->price, &simplest->price)) {
+            simplest = near;
+        }
+    }
+    if (simplest != cheapest) {
+        answer.second = *cheapest;
+        answer.best = *simplest;
+    }
+    return answer;
 }
 
 /* A leader has what its team sends to all, several times over: the one of the fullest node most. */
@@ -130,9 +180,9 @@ static bool gathers_too_much(const struct ibshift_alg *alg, const struct ibshift
            GATHERED_MOST / ((uint64_t)alg->tmp(plan, ibshift_nodes_rank(plan, fullest, 0)) + 1);
 }
 
-static void consider(const struct ibshift_question *question, struct ibshift_answer *answer,
-                     const struct ibshift_choice *asked)
+static void consider(struct search *search, const struct ibshift_choice *asked)
 {
+    const struct ibshift_question *question = search->question;
     struct ibshift_plan plan = *question->plan;
     struct ibshift_choice now = *asked;
     char why[128];
@@ -144,29 +194,22 @@ static void consider(const struct ibshift_question *question, struct ibshift_ans
         (now.alg != question->wish.alg && gathers_too_much(now.alg, &plan, question->bytes))) {
         return;
     }
-    answer->candidates++;
     price(question, &now);
-    if (is_better(&now, &answer->best)) {
-        answer->second = answer->best;
-        answer->best = now;
-    } else if (is_better(&now, &answer->second)) {
-        answer->second = now;
-    }
+    weigh(search, &now);
 }
 
-static void consider_row(const struct ibshift_question *question, struct ibshift_answer *answer,
-                         const struct ibshift_alg *alg)
+static void consider_row(struct search *search, const struct ibshift_alg *alg)
 {
+    const struct ibshift_question *question = search->question;
     struct ibshift_candidate found[IBSHIFT_CANDIDATES_MAX];
     int count =
         ibshift_candidates(alg, question->plan->ranks, question->bytes, &question->wish, found);
 
     for (int i = 0; i < count; i++) {
-        consider(question, answer,
-                 &(struct ibshift_choice){.alg = alg,
-                                          .radix = found[i].radix,
-                                          .segments = found[i].segments,
-                                          .leaders = found[i].leaders});
+        consider(search, &(struct ibshift_choice){.alg = alg,
+                                                  .radix = found[i].radix,
+                                                  .segments = found[i].segments,
+                                                  .leaders = found[i].leaders});
     }
 }
 
@@ -193,12 +236,12 @@ static bool has_nodes(const struct ibshift_alg *alg, const struct ibshift_plan *
 struct ibshift_answer ibshift_choose_best(const struct ibshift_question *question)
 {
     const struct ibshift_alg *wished = question->wish.alg;
-    struct ibshift_answer answer = {.candidates = 0};
+    struct search search = {.question = question};
 
     if (wished != NULL && ibshift_alg_serves(wished, question->collective, question->needs)) {
-        consider_row(question, &answer, wished);
-        if (answer.best.alg != NULL) {
-            return answer;
+        consider_row(&search, wished);
+        if (search.answer.best.alg != NULL) {
+            return settle(&search);
         }
     }
     for (size_t i = 0; i < ibshift_alg_count; i++) {
@@ -206,8 +249,8 @@ struct ibshift_answer ibshift_choose_best(const struct ibshift_question *questio
 
         if (ibshift_alg_serves(alg, question->collective, question->needs) &&
             takes_order(alg, question->plan) && has_nodes(alg, question->plan)) {
-            consider_row(question, &answer, alg);
+            consider_row(&search, alg);
         }
     }
-    return answer;
+    return settle(&search);
 }

@@ -37,8 +37,7 @@ struct ibshift_choice {
     uint32_t radix;
     uint32_t segments;
     uint32_t leaders;
-    double price; /* us; negative: not known */
-    enum ibshift_price_of of;
+    struct ibshift_price price; /* last: negative: not known */
 };
 
 struct ibshift_question {
@@ -53,6 +52,8 @@ struct ibshift_question {
     struct ibshift_wish wish;
 };
 
+/* best: of those that cost at most IBSHIFT_PRICE_EQUAL times the cheapest, the simplest; second: the
+ * cheapest of the others. */
 struct ibshift_answer {
     struct ibshift_choice best, second; /* alg NULL: there is none */
     int candidates;                     /* that were looked at */

@@ -69,6 +69,20 @@ struct ibshift_price {
     uint32_t hops;  /* messages of the longest chain in which each waits for the one before */
 };
 
+/* Of two plans whose prices are as good as equal, whether a is the better one: fewer hops, then fewer
+ * messages, then the lower price. */
+static inline bool ibshift_price_is_simpler(const struct ibshift_price *a,
+                                            const struct ibshift_price *b)
+{
+    if (a->hops != b->hops) {
+        return a->hops < b->hops;
+    }
+    return a->messages != b->messages ? a->messages < b->messages : a->last < b->last;
+}
+
+/* No model tells prices apart that are nearer than that. */
+#define IBSHIFT_PRICE_EQUAL 1.02
+
 /* 0, -ENOMEM, -E2BIG beyond the limit, or -EDEADLK when the plans do not fit together. */
 int ibshift_price(const struct ibshift_price_request *request, struct ibshift_price *price);
 
