@@ -318,6 +318,19 @@ static void land(struct ibshift_op *op, enum ibshift_class which, uint32_t index
     op->moves++;
 }
 
+/* It has gone to the net, or at once through it: its place is free. */
+static void remove_deferred(struct ibshift_op *op, int place, bool is_flying)
+{
+    struct ibshift_pace_state *state = op->pace;
+
+    state->flight[IBSHIFT_CLASS_SEND][state->deferred[place].index].is_catching_up = is_flying;
+    state->catching_up += is_flying;
+    state->deferred_count--;
+    for (uint32_t i = (uint32_t)place; i < state->deferred_count; i++) {
+        state->deferred[i] = state->deferred[i + 1];
+    }
+}
+
 /* Sends that were deferred. */
 static void send_deferred(struct ibshift_op *op, struct ibshift_exec *exec)
 {
@@ -340,7 +353,7 @@ static void send_deferred(struct ibshift_op *op, struct ibshift_exec *exec)
                   ibshift_walk_flight_round(&op->walk, IBSHIFT_CLASS_SEND, index));
         }
         op->moves++;
-        ibshift_pace_remove_deferred(op, place, rc == IBSHIFT_NET_PENDING);
+        remove_deferred(op, place, rc == IBSHIFT_NET_PENDING);
         if (rc == IBSHIFT_NET_DONE) {
             land(op, IBSHIFT_CLASS_SEND, index);
         }

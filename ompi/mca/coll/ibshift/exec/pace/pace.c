@@ -464,12 +464,6 @@ void ibshift_pace_child_ended(struct ibshift_op *op)
     }
 }
 
-void ibshift_pace_enter(struct ibshift_op *op, struct ibshift_net *net)
-{
-    op->pace->now = ibshift_net_now(net);
-    op->pace->wake = UINT64_MAX;
-}
-
 static void defer(struct ibshift_op *op, struct ibshift_net *net, const struct ibshift_step *step)
 {
     struct ibshift_pace_state *state = op->pace;
@@ -530,12 +524,6 @@ void ibshift_pace_annotate(const struct ibshift_op *op, const struct ibshift_ste
     }
 }
 
-void ibshift_pace_started(struct ibshift_op *op, enum ibshift_class which, uint32_t index)
-{
-    op->pace->flight[which][index] = (struct ibshift_pace_flight){.since = op->pace->now};
-    op->pace->flying[which]++;
-}
-
 void ibshift_pace_ended(struct ibshift_op *op, struct ibshift_net *net, enum ibshift_class which,
                         uint32_t index)
 {
@@ -567,18 +555,6 @@ int ibshift_pace_next_deferred(struct ibshift_op *op, struct ibshift_net *net)
         }
     }
     return state->deferred_count > 0 && state->catching_up == 0 ? 0 : -1;
-}
-
-void ibshift_pace_remove_deferred(struct ibshift_op *op, int place, bool is_flying)
-{
-    struct ibshift_pace_state *state = op->pace;
-
-    state->flight[IBSHIFT_CLASS_SEND][state->deferred[place].index].is_catching_up = is_flying;
-    state->catching_up += is_flying;
-    state->deferred_count--;
-    for (uint32_t i = (uint32_t)place; i < state->deferred_count; i++) {
-        state->deferred[i] = state->deferred[i + 1];
-    }
 }
 
 void ibshift_pace_uncount(struct ibshift_op *op, enum ibshift_class which, uint32_t index)

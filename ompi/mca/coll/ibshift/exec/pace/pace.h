@@ -153,7 +153,11 @@ struct ibshift_op *ibshift_pace_child(struct ibshift_op *op, struct ibshift_net 
 void ibshift_pace_child_ended(struct ibshift_op *op);
 
 /* Reads the clock: once in each turn of the op. */
-void ibshift_pace_enter(struct ibshift_op *op, struct ibshift_net *net);
+static inline void ibshift_pace_enter(struct ibshift_op *op, struct ibshift_net *net)
+{
+    op->pace->now = ibshift_net_now(net);
+    op->pace->wake = UINT64_MAX;
+}
 
 /* The step that the walk would start, or a later one when sends are deferred, or NULL. */
 const struct ibshift_step *ibshift_pace_next(struct ibshift_op *op, struct ibshift_net *net,
@@ -162,7 +166,13 @@ const struct ibshift_step *ibshift_pace_next(struct ibshift_op *op, struct ibshi
 
 void ibshift_pace_annotate(const struct ibshift_op *op, const struct ibshift_step *step,
                            struct ibshift_net_message *message);
-void ibshift_pace_started(struct ibshift_op *op, enum ibshift_class which, uint32_t index);
+static inline void ibshift_pace_started(struct ibshift_op *op, enum ibshift_class which,
+                                        uint32_t index)
+{
+    op->pace->flight[which][index] = (struct ibshift_pace_flight){.since = op->pace->now};
+    op->pace->flying[which]++;
+}
+
 void ibshift_pace_ended(struct ibshift_op *op, struct ibshift_net *net, enum ibshift_class which,
                         uint32_t index);
 
@@ -171,7 +181,5 @@ void ibshift_pace_uncount(struct ibshift_op *op, enum ibshift_class which, uint3
 
 /* The place in op->pace->deferred of a send that may go now, or -1. */
 int ibshift_pace_next_deferred(struct ibshift_op *op, struct ibshift_net *net);
-/* It has gone to the net, or at once through it: its place is free. */
-void ibshift_pace_remove_deferred(struct ibshift_op *op, int place, bool is_flying);
 
 #endif
