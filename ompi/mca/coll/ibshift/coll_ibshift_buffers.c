@@ -29,14 +29,6 @@ size_t ibshift_type_size(const struct ompi_datatype_t *type)
     return size;
 }
 
-bool ibshift_type_is_separate(const struct ompi_datatype_t *type)
-{
-    ptrdiff_t lower, true_extent;
-
-    ompi_datatype_get_true_extent(type, &lower, &true_extent);
-    return true_extent <= ibshift_type_extent(type);
-}
-
 /* n elements lie in one piece of n times their size. */
 static bool is_one_piece(const struct ompi_datatype_t *type, size_t n)
 {

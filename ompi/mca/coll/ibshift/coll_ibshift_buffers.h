@@ -77,9 +77,6 @@ void ibshift_side_store(const struct ibshift_side *side);
 ptrdiff_t ibshift_type_lower_bound(const struct ompi_datatype_t *type);
 ptrdiff_t ibshift_type_extent(const struct ompi_datatype_t *type);
 size_t ibshift_type_size(const struct ompi_datatype_t *type);
-/* Operands of a reduction lie one behind the other, whatever gaps they have inside. */
-bool ibshift_type_is_separate(const struct ompi_datatype_t *type);
-
 /*
  * What an MPI collective asks for, before an algorithm is chosen. Written by the entry points
  * (coll_ibshift_entry.c), the same on all ranks where MPI says so.

@@ -428,12 +428,21 @@ static struct ibshift_side operand(const void *user, size_t count, struct ompi_d
                                  .is_operand = true};
 }
 
+/* Operands of a reduction lie one behind the other, whatever gaps they have inside. */
+static bool type_is_separate(const struct ompi_datatype_t *type)
+{
+    ptrdiff_t lower, true_extent;
+
+    ompi_datatype_get_true_extent(type, &lower, &true_extent);
+    return true_extent <= ibshift_type_extent(type);
+}
+
 /* A vector on both sides. */
 static int describe_vector(enum ibshift_collective collective, const void *sbuf, void *rbuf,
                            int count, struct ompi_datatype_t *type, struct ompi_op_t *op,
                            struct ibshift_job *job)
 {
-    if (!ibshift_type_is_separate(type)) {
+    if (!type_is_separate(type)) {
         return OMPI_ERR_NOT_SUPPORTED;
     }
     job->collective = collective;
@@ -493,7 +502,7 @@ static int describe_reduce_scatter(const void *sbuf, void *rbuf, const int *rcou
     for (uint32_t i = 0; i < module->size; i++) {
         sum += (size_t)rcounts[i];
     }
-    if (!ibshift_type_is_separate(type)) {
+    if (!type_is_separate(type)) {
         return OMPI_ERR_NOT_SUPPORTED;
     }
     job->collective = IBSHIFT_REDUCE_SCATTER;
@@ -518,7 +527,7 @@ static int describe_reduce_scatter_block(const void *sbuf, void *rbuf, int rcoun
                                          const mca_coll_ibshift_module_t *module,
                                          struct ibshift_job *job)
 {
-    if (!ibshift_type_is_separate(type)) {
+    if (!type_is_separate(type)) {
         return OMPI_ERR_NOT_SUPPORTED;
     }
     job->collective = IBSHIFT_REDUCE_SCATTER;

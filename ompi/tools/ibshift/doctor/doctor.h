@@ -59,11 +59,6 @@ void doctor_tries(struct doctor *d);
 /* pair.c: two processes over the net itself. fd leads to the other one. 0, or -errno and a line. */
 int doctor_pair(struct doctor *d, int fd, int self);
 
-/* peer.c: who the other process is. A descriptor, or a negative value after a message. */
-int doctor_fork(void);
-int doctor_listen(const char *service);
-int doctor_connect(const char *host, const char *service);
-
 /* rules.c: the programs of test/verbs, one after another. */
 int doctor_rules(struct doctor *d, const char *folder);
 

@@ -39,8 +39,6 @@ struct synth {
     bool complete;
 };
 
-int synth_parse(const char *text, struct synth_spec *spec, struct ibshift_error *err);
-
 /* The complete graph, without tables. */
 int synth_tree_build(struct synth *s, struct ibshift_error *err);
 int synth_torus_build(struct synth *s, struct ibshift_error *err);
