@@ -205,16 +205,18 @@ static void so_many_bursts_are_under_way(void **state)
     uint64_t when;
     take_turns(100, 300);
     uint32_t m[4];
+    links[1].rate = 0.5;
     for (uint32_t i = 0; i < 4; i++) {
-        m[i] = put_at(0, i, 100, 0, 1, 0);
+        m[i] = put_at(0, i, 100, 0, 2, 0);
     }
     assert_false(wire_net_look(&net, m[3], 3, 0, &when));
     assert_int_equal(when, WIRE_NEVER);
-    for (uint32_t i = 0; i < 3; i++) { /* a third of 2 each */
-        assert_int_equal(landing(m[i], i), 150 + 100);
-    }
-    assert_int_equal(landing(m[3], 3), 200 + 100);
-    assert_int_equal(links[0].most, 3);
+    /* They begin at 0, 50 and 100, when the cable's rate of 2 has carried the one before. At 100
+       the first has 100 - 25 - 12.5 bytes left, for a third of 0.5. */
+    assert_int_equal(landing(m[0], 0), 475 + 100);
+    assert_int_equal(links[1].most, 3);
+    assert_true(landing(m[3], 3) > 800);
+    assert_int_equal(links[1].most, 3);
 }
 
 static void the_rest_counts_for_the_landing(void **state)
@@ -228,7 +230,11 @@ static void the_rest_counts_for_the_landing(void **state)
     soonest[0] = UINT64_MAX;
     wire_net_advance(&net, 50);
     assert_int_equal(soonest[0], 100); /* each burst's end wants a look */
-    assert_int_equal(landing(a, 0), 550 + 100);
+    uint32_t b = put_at(0, 1, 100, 0, 1, 60);
+    assert_false(wire_net_look(&net, a, 0, 60, &when));
+    assert_int_equal(when, 100); /* no rest: another one waits for the end of this burst */
+    assert_int_equal(landing(a, 0), 600 + 100);
+    assert_int_equal(landing(b, 1), 150 + 100);
 }
 
 static void a_read_returns_in_turns_of_the_other_gate(void **state)

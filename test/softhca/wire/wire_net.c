@@ -266,12 +266,25 @@ static void count_run(struct wire_net *net, struct wire_gate *gate, const struct
     }
 }
 
+/* What an adapter sends leaves one after another: ns of a burst on its cable, or of all of it. */
+static uint64_t cable_time(const struct wire_net *net, const struct wire_message *m)
+{
+    double rate = m->hops > 0 ? net->links[m->link[0]].rate : m->limit;
+
+    return (uint64_t)((double)turn_bytes(net, m) / (rate < m->limit ? rate : m->limit));
+}
+
 /* Lets those go on whose turn has come. */
 static void serve(struct wire_net *net, struct wire_gate *gate, uint64_t now)
 {
     while (gate->head && has_turn(net->clock, gate)) {
         uint32_t id = gate->head - 1;
 
+        if (net->clock->burst && gate->busy > now) {
+            schedule(net, id, gate->busy);
+            return;
+        }
+        gate->busy = now + cable_time(net, &net->messages[id]);
         gate->head = net->messages[id].turn;
         gate->bursts++;
         count_run(net, gate, &net->messages[id]);
@@ -366,6 +379,9 @@ static void handle(struct wire_net *net, uint32_t id, uint64_t now)
         break;
     case WIRE_GATED:
         leave(net, id, now);
+        break;
+    case WIRE_TURNING:
+        serve(net, &net->gates[net->messages[id].gate], now);
         break;
     default:
         end_flow(net, id, now);
@@ -485,7 +501,8 @@ bool wire_net_look(struct wire_net *net, uint32_t message, uint32_t owner, uint6
     lands = m->stage == WIRE_LANDED && !is_taken;
     waits = m->stage == WIRE_QUEUED || m->stage == WIRE_TURNING;
     *when = is_taken ? now : waits ? WIRE_NEVER : m->when;
-    if (m->stage == WIRE_FLOWING && !is_taken) {
+    /* Others that wait for the end of its burst are late when nobody looks until its own. */
+    if (m->stage == WIRE_FLOWING && !is_taken && !net->gates[m->gate].head) {
         *when += (uint64_t)((double)m->bytes / m->limit); /* the least that the other bursts take */
     }
     if (lands) {

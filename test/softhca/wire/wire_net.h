@@ -10,8 +10,10 @@
  *
  * How many bytes of one message an adapter sends before it turns to another queue pair's message is
  * not known in general. Without a burst it is next to none: all of a gate's messages flow at once.
- * With one, a gate's messages take turns of a burst each, and a burst begins when it and those of
- * its gate that are under way fit into the buffers of the switches, or when none is.
+ * With one, a gate's messages take turns of a burst each. A burst begins when the one before it has
+ * had its time on the gate's own cable, and when it and those of its gate that are under way fit
+ * into the buffers of the switches, or none is under way: several are where links behind it are
+ * slower.
  *
  * Time is an argument: nothing here reads a clock, events are handled in the order of their times
  * however late wire_net_advance() is called. The arrays are the caller's (in shared memory, or of a
@@ -46,7 +48,7 @@ enum wire_stage {
     WIRE_QUEUED,  /* behind another of its lane */
     WIRE_COMING,  /* a READ's request is on its way until `when` */
     WIRE_GATED,   /* leaves at `when` */
-    WIRE_TURNING, /* waits for its next turn at the gate */
+    WIRE_TURNING, /* waits for its next turn at the gate; the first one until `when`, perhaps */
     WIRE_FLOWING, /* its burst has left at `when`, as things stand */
     WIRE_LANDED,  /* arrives, or has arrived, at `when` */
 };
@@ -73,6 +75,7 @@ struct wire_lane {
 
 struct wire_gate {
     uint64_t open;       /* when it may let the next message leave */
+    uint64_t busy;       /* until then its cable carries the burst that began last */
     uint32_t head, tail; /* of those that wait for their turn: message + 1; 0: none */
     uint32_t bursts;     /* under way */
     uint32_t last;       /* who had the last turn: owner + 1 */
