@@ -207,8 +207,8 @@ static int examine(struct doctor *d, const struct request *request, int fd)
     choice(d);
     doctor_tries(d);
     doctor_counters(d, true);
-    if (!has_bad(d)) {
-        (void)doctor_pair(d, fd, 0);
+    if (!has_bad(d) && doctor_pair(d, fd, 0) == 0) {
+        doctor_turns(d, fd, 0);
     }
     doctor_counters(d, false);
     int rc = request->rules != NULL ? doctor_rules(d, request->rules) : CLI_OK;
@@ -223,8 +223,15 @@ static int examine(struct doctor *d, const struct request *request, int fd)
 /* The process at the other end: it does its part of the pair, and tells only what keeps it from it. */
 static int serve(struct doctor *d, int fd)
 {
+    info_machine(&d->info);
+    doctor_machine(d);
+    d->count = 0; /* they are this node's, and the other one prints the page */
     int rc = doctor_pair(d, fd, 1);
 
+    if (rc == 0) {
+        doctor_turns(d, fd, 1);
+    }
+    doctor_port_close(d);
     for (int i = 0; i < d->count && rc != 0; i++) {
         fprintf(stderr, "ibshift doctor: %s\n", d->lines[i].text);
     }

@@ -35,11 +35,20 @@ struct doctor_port {
     uint16_t pkey_index;
 };
 
+/* A queue pair as its peer knows it. */
+struct doctor_end {
+    union ibv_gid gid;
+    uint32_t number;
+    uint16_t lid;
+    enum ibv_mtu mtu; /* of the port */
+};
+
 struct doctor {
     struct doctor_line lines[DOCTOR_LINES];
     int count;
     struct info info;
     struct doctor_port port;
+    uint32_t burst; /* bytes of one message in a turn, the most of all adapters; 0: not measured */
 };
 
 /* lines.c */
@@ -55,9 +64,17 @@ void doctor_counters(struct doctor *d, bool is_before);
 
 /* tries.c: what the device does when it is asked to. */
 void doctor_tries(struct doctor *d);
+/* To the state in which it sends; 0 or an errno. */
+int doctor_qp_connect(const struct doctor_port *port, struct ibv_qp *qp,
+                      const struct doctor_end *to, uint8_t level);
 
 /* pair.c: two processes over the net itself. fd leads to the other one. 0, or -errno and a line. */
 int doctor_pair(struct doctor *d, int fd, int self);
+/* 0, or -errno when the other one says nothing for long. */
+int doctor_read_all(int fd, void *to, size_t size);
+
+/* turns.c: how many bytes of one message each of the two adapters sends in a turn. */
+void doctor_turns(struct doctor *d, int fd, int self);
 
 /* rules.c: the programs of test/verbs, one after another. */
 int doctor_rules(struct doctor *d, const char *folder);

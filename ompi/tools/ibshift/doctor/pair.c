@@ -37,7 +37,7 @@ static uint64_t now(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static int read_all(int fd, void *to, size_t size)
+int doctor_read_all(int fd, void *to, size_t size)
 {
     uint8_t *at = to;
 
@@ -65,12 +65,12 @@ static int exchange(int fd, const struct ibshift_verbs *verbs, struct pair *p)
         send(fd, mine, size, MSG_NOSIGNAL) != (ssize_t)size) {
         return -errno;
     }
-    rc = read_all(fd, &length, sizeof(length));
+    rc = doctor_read_all(fd, &length, sizeof(length));
     if (rc == 0 && length > CARD) {
         return -EPROTO;
     }
     p->card_size = length;
-    return rc != 0 ? rc : read_all(fd, p->card, length);
+    return rc != 0 ? rc : doctor_read_all(fd, p->card, length);
 }
 
 static int give_card(void *context, uint32_t peer, void *card, size_t size)
@@ -182,7 +182,7 @@ static int with_verbs(struct doctor *d, int fd, struct ibshift_verbs *verbs, str
     rc = measure(d, p);
     if (rc == 0 &&
         send(fd, &byte, 1, MSG_NOSIGNAL) == 1) { /* neither goes before the other is done */
-        (void)read_all(fd, &byte, 1);
+        (void)doctor_read_all(fd, &byte, 1);
     }
     ibshift_net_destroy(p->net);
     return rc;
@@ -194,7 +194,8 @@ int doctor_pair(struct doctor *d, int fd, int self)
     struct ibshift_verbs *verbs;
     struct pair p = {.self = self};
     char error[DOCTOR_TEXT] = "", go = 1;
-    int rc = self == 0 ? (send(fd, &go, 1, MSG_NOSIGNAL) == 1 ? 0 : -errno) : read_all(fd, &go, 1);
+    int rc = self == 0 ? (send(fd, &go, 1, MSG_NOSIGNAL) == 1 ? 0 : -errno)
+                       : doctor_read_all(fd, &go, 1);
 
     p.data = rc == 0 ? calloc(1, LONG) : NULL;
     if (p.data == NULL) {

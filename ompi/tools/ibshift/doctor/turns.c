@@ -1,0 +1,270 @@
+/*
+ * How many bytes of one message the adapters of a pair send in a turn: each sends to the other, who
+ * looks at the order of arrivals (turn.h). Three queue pairs begin with a message that keeps them
+ * busy until everything is posted; that of the first is the longest, so that short messages of the
+ * others are under way when the long one behind it begins.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "doctor/doctor.h"
+#include "doctor/turn.h"
+
+enum {
+    QPS = 1 + TURN_SHORTS,
+    LONG = 256 << 10,
+    FIRST = 512 << 10,       /* before it */
+    FIRST_SHORT = 384 << 10, /* before the short ones: they begin a quarter of FIRST earlier */
+    SHORT = 1024,            /* a packet of most paths */
+    TRAIN = 511,             /* short messages of a queue pair */
+    POSTS = TRAIN + 1,
+    ROUNDS = 5,
+    PATIENCE = 30, /* seconds for a round */
+};
+
+/* What one end says of itself. The same version is at both ends of a pair. */
+struct card {
+    struct doctor_end end[QPS];
+    uint64_t address;
+    uint32_t key;
+    int32_t status; /* 0: all that follows can be had */
+};
+
+struct turns {
+    const struct doctor_port *port;
+    int fd;
+    struct ibv_cq *sent, *received;
+    struct ibv_qp *qp[QPS];
+    struct ibv_mr *mr;
+    uint8_t *data;
+    struct card other;
+};
+
+static uint64_t now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int open_queues(struct turns *t)
+{
+    struct ibv_qp_init_attr attr = {
+        .qp_type = IBV_QPT_RC,
+        .cap = {.max_send_wr = POSTS, .max_recv_wr = POSTS, .max_send_sge = 1, .max_recv_sge = 1}};
+
+    t->sent = ibv_create_cq(t->port->context, QPS, NULL, NULL, 0);
+    t->received = ibv_create_cq(t->port->context, TURN_ARRIVALS, NULL, NULL, 0);
+    t->data = calloc(1, FIRST);
+    t->mr = t->data != NULL ? ibv_reg_mr(t->port->pd, t->data, FIRST,
+                                         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
+                            : NULL;
+    attr.send_cq = t->sent;
+    attr.recv_cq = t->received;
+    for (int i = 0; i < QPS && t->sent != NULL && t->received != NULL && t->mr != NULL; i++) {
+        t->qp[i] = ibv_create_qp(t->port->pd, &attr);
+        if (t->qp[i] == NULL) {
+            return errno;
+        }
+    }
+    return t->qp[QPS - 1] != NULL ? 0 : errno;
+}
+
+static void close_queues(struct turns *t)
+{
+    for (int i = 0; i < QPS; i++) {
+        if (t->qp[i] != NULL) {
+            (void)ibv_destroy_qp(t->qp[i]);
+        }
+    }
+    if (t->mr != NULL) {
+        (void)ibv_dereg_mr(t->mr);
+    }
+    free(t->data);
+    if (t->sent != NULL) {
+        (void)ibv_destroy_cq(t->sent);
+    }
+    if (t->received != NULL) {
+        (void)ibv_destroy_cq(t->received);
+    }
+}
+
+static int say(const struct turns *t, const void *what, size_t size)
+{
+    return send(t->fd, what, size, MSG_NOSIGNAL) == (ssize_t)size ? 0 : EPIPE;
+}
+
+/* Both say who they are, and join their queue pairs. */
+static int meet(struct turns *t, int status)
+{
+    struct card mine = {.status = status};
+
+    for (int i = 0; i < QPS && status == 0; i++) {
+        mine.end[i] = (struct doctor_end){.gid = t->port->gid,
+                                          .number = t->qp[i]->qp_num,
+                                          .lid = t->port->attr.lid,
+                                          .mtu = t->port->attr.active_mtu};
+        mine.address = (uintptr_t)t->data;
+        mine.key = t->mr->rkey;
+    }
+    if (say(t, &mine, sizeof(mine)) != 0 ||
+        doctor_read_all(t->fd, &t->other, sizeof(t->other)) != 0) {
+        return EPIPE;
+    }
+    status = status != 0 ? status : t->other.status;
+    for (int i = 0; i < QPS && status == 0; i++) {
+        status = doctor_qp_connect(t->port, t->qp[i], &t->other.end[i], 0);
+    }
+    return status;
+}
+
+static int post_one(struct turns *t, int i, uint32_t length, bool is_signaled)
+{
+    struct ibv_sge sge = {.addr = (uintptr_t)t->data, .length = length, .lkey = t->mr->lkey};
+    struct ibv_send_wr *bad, wr = {.sg_list = &sge,
+                                   .num_sge = 1,
+                                   .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+                                   .send_flags = is_signaled ? IBV_SEND_SIGNALED : 0};
+
+    wr.wr.rdma.remote_addr = t->other.address;
+    wr.wr.rdma.rkey = t->other.key;
+    return ibv_post_send(t->qp[i], &wr, &bad);
+}
+
+/* The shorter messages that keep queue pairs busy before the longest: then it cannot end first. */
+static int post_sends(struct turns *t)
+{
+    int rc = 0;
+
+    for (int i = QPS - 1; i >= 0 && rc == 0; i--) {
+        rc = post_one(t, i, i == TURN_LONG ? FIRST : FIRST_SHORT, false);
+    }
+    rc = rc != 0 ? rc : post_one(t, TURN_LONG, LONG, true);
+    for (int k = 1; k <= TRAIN && rc == 0; k++) {
+        for (int i = 1; i < QPS && rc == 0; i++) {
+            rc = post_one(t, i, SHORT, k == TRAIN);
+        }
+    }
+    return rc;
+}
+
+static int post_receives(struct turns *t)
+{
+    int rc = 0;
+
+    for (int i = 0; i < QPS; i++) {
+        for (int k = 0; k < (i == TURN_LONG ? 2 : POSTS) && rc == 0; k++) {
+            struct ibv_recv_wr *bad, wr = {.wr_id = (uint64_t)i};
+            rc = ibv_post_recv(t->qp[i], &wr, &bad);
+        }
+    }
+    return rc;
+}
+
+/* So many completions, and whose they were; 0 or an errno. */
+static int collect(struct ibv_cq *cq, uint32_t wanted, uint8_t *from)
+{
+    uint64_t until = now() + PATIENCE * 1000000000ull;
+
+    for (uint32_t got = 0; got < wanted;) {
+        struct ibv_wc wc;
+        int n = ibv_poll_cq(cq, 1, &wc);
+        if (n < 0 || (n == 1 && wc.status != IBV_WC_SUCCESS)) {
+            return EIO;
+        }
+        if (n == 0 && now() > until) {
+            return ETIMEDOUT;
+        }
+        if (n == 1) {
+            from[got++] = (uint8_t)wc.wr_id;
+        }
+    }
+    return 0;
+}
+
+/* The other end waits at the descriptor and gets the status of each step, so that both leave. */
+static int receive_round(struct turns *t, uint32_t *bytes)
+{
+    uint8_t from[TURN_ARRIVALS];
+    uint32_t count = 2 + TURN_SHORTS * POSTS;
+    int32_t status = post_receives(t), others;
+
+    if (say(t, &status, sizeof(status)) != 0 || status != 0) {
+        return status != 0 ? status : EPIPE;
+    }
+    status = collect(t->received, count, from);
+    *bytes = status == 0 ? turn_bytes(from, count, LONG) : 0;
+    if (doctor_read_all(t->fd, &others, sizeof(others)) != 0 || others != 0) {
+        return status != 0 ? status : EIO;
+    }
+    return status;
+}
+
+static int send_round(struct turns *t)
+{
+    uint8_t from[QPS];
+    int32_t status;
+
+    if (doctor_read_all(t->fd, &status, sizeof(status)) != 0 || status != 0) {
+        return EIO;
+    }
+    status = post_sends(t);
+    status = status != 0 ? status : collect(t->sent, QPS, from);
+    return say(t, &status, sizeof(status)) != 0 ? EPIPE : status;
+}
+
+/* Of the other end's adapter; sorts what the rounds gave. */
+static int measure(struct turns *t, bool receives, uint32_t bytes[ROUNDS])
+{
+    int rc = 0;
+
+    for (int i = 0; i < ROUNDS && rc == 0; i++) {
+        rc = receives ? receive_round(t, &bytes[i]) : send_round(t);
+    }
+    if (rc == 0 && receives) {
+        (void)turn_median(bytes, ROUNDS);
+        return say(t, bytes, ROUNDS * sizeof(bytes[0]));
+    }
+    return rc != 0 ? rc : doctor_read_all(t->fd, bytes, ROUNDS * sizeof(bytes[0])) != 0 ? EPIPE : 0;
+}
+
+static void tell_of(struct doctor *d, const char *whose, uint32_t bytes[ROUNDS])
+{
+    uint32_t median = turn_median(bytes, ROUNDS);
+
+    if (bytes[0] == 0) {
+        doctor_say(d, DOCTOR_NOTE, "burst", "%s adapter: arrivals did not tell", whose);
+        return;
+    }
+    doctor_say(d, DOCTOR_FACT, "burst",
+               "%s adapter sends %s%u bytes of a message before it turns to another queue pair's "
+               "(%u to %u in %d rounds)",
+               whose, median == LONG ? "at least " : "", median, bytes[0], bytes[ROUNDS - 1],
+               ROUNDS);
+    d->burst = median > d->burst ? median : d->burst;
+}
+
+void doctor_turns(struct doctor *d, int fd, int self)
+{
+    struct turns t = {.port = &d->port, .fd = fd};
+    uint32_t mine[ROUNDS] = {0}, others[ROUNDS] = {0};
+    int rc = d->port.context == NULL ? ENODEV : open_queues(&t);
+
+    rc = meet(&t, rc);
+    for (int turn = 0; turn < 2 && rc == 0; turn++) {
+        bool receives = turn != self;
+        rc = measure(&t, receives, receives ? others : mine);
+    }
+    close_queues(&t);
+    if (rc != 0) {
+        doctor_say(d, DOCTOR_NOTE, "burst", "not measured: %s", strerror(rc));
+        return;
+    }
+    tell_of(d, "this", mine);
+    tell_of(d, "the peer's", others);
+}
