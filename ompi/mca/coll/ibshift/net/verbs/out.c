@@ -229,7 +229,7 @@ static inline struct ibshift_wire_words record_head(const struct ibshift_connect
     uint8_t flags = (uint8_t)(IBSHIFT_WIRE_UNASKED | (asks ? IBSHIFT_WIRE_TELL : 0));
     uint64_t mark = ibshift_ring_mark(c->out.ring_used, c->out.ring_seed);
     struct ibshift_wire_words head = {
-        {ibshift_wire_word(&m->key), m->key.tag | (uint64_t)m->length << 32,
+        {ibshift_fingerprint_word(&m->key), m->key.tag | (uint64_t)m->length << 32,
          ibshift_wire_limits(c->in.slots, c->in.quota, ring_limit, IBSHIFT_WIRE_DATA, flags),
          mark << 32}};
 

@@ -560,7 +560,7 @@ bool ibshift_nv_try_record(struct ibshift_net_verbs *nv, struct ibshift_connecti
     const uint8_t *end = next_record(ring, c->in.ring_head, &head);
     uint8_t flags;
 
-    if (end == NULL || head.of[0] != ibshift_wire_word(&m->key) ||
+    if (end == NULL || head.of[0] != ibshift_fingerprint_word(&m->key) ||
         head.of[1] != (m->key.tag | (uint64_t)m->length << 32) ||
         (uint8_t)(head.of[2] >> 48) != IBSHIFT_WIRE_DATA) {
         return false;

@@ -10,6 +10,7 @@
 
 #include "net/net.h"
 #include "net/verbs/choice.h"
+#include "net/verbs/fingerprint.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire is not swapped");
 
@@ -44,90 +45,54 @@ struct ibshift_wire {
 };
 static_assert(sizeof(struct ibshift_wire) == 32, "the header is a wire format");
 
-/*
- * A fingerprint of a record. The order in which the bytes of a write land is not promised by
- * InfiniBand, though most devices write the last ones last: a record counts when its mark is there
- * and the fingerprint fits. Both sides pay for it, so it takes 16 bytes with one multiplication,
- * and four of those at a time; where the receiver's device promises the order, it covers none of the
- * payload: the header's part tells the mark from an earlier record's data.
- */
-static inline uint64_t ibshift_wire_mix(uint64_t sum, uint64_t a, uint64_t b)
-{
-    __extension__ typedef unsigned __int128 wide;
-    wide product = (wide)(sum ^ a) * (b ^ 0x9e3779b97f4a7c15u);
-
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-static inline uint64_t ibshift_wire_word(const void *at)
-{
-    uint64_t word;
-
-    memcpy(&word, at, sizeof(word));
-    return word;
-}
-
-static inline uint64_t ibshift_wire_mix_at(uint64_t sum, const uint8_t *at)
-{
-    return ibshift_wire_mix(sum, ibshift_wire_word(at), ibshift_wire_word(at + 8));
-}
-
 /* A header as the four words that the fingerprint is made of, so that they stay in registers. */
 struct ibshift_wire_words {
     uint64_t of[4];
 };
 static_assert(sizeof(struct ibshift_wire_words) == sizeof(struct ibshift_wire), "all of it");
 
-/* The four sums of a fingerprint, with the data in them. */
-__attribute__((noinline, unused)) static void ibshift_wire_sum(uint64_t sums[4], const uint8_t *at,
-                                                               uint32_t left)
+/*
+ * A fingerprint of a record. The order in which the bytes of a write land is not promised by
+ * InfiniBand, though most devices write the last ones last: a record counts when its mark is there
+ * and the fingerprint fits. Where the receiver's device promises the order, it covers none of the
+ * payload: the header's part tells the mark from an earlier record's data. The lower half of the last
+ * word, where it goes, does not count.
+ */
+static inline uint64_t ibshift_wire_check_head(const struct ibshift_wire_words *head)
 {
-    uint64_t word = 0;
+    uint64_t sum = ibshift_fingerprint_mix(head->of[0] ^ 0xa0761d6478bd642fu,
+                                           head->of[1] ^ 0xe7037ed1a0b428dbu);
 
-    for (; left >= 64; left -= 64, at += 64) {
-        for (int i = 0; i < 4; i++) {
-            sums[i] = ibshift_wire_mix_at(sums[i], at + 16 * i);
-        }
-    }
-    for (; left >= 8; left -= 8, at += 8) {
-        sums[2] = ibshift_wire_mix(sums[2], ibshift_wire_word(at), 0);
-    }
-    if (left > 0) {
-        memcpy(&word, at, left);
-        sums[3] = ibshift_wire_mix(sums[3], word, 0);
-    }
+    return ibshift_fingerprint_mix(sum ^ head->of[2],
+                                   (head->of[3] & ~0xffffffffull) ^ 0x8ebc6af09c88c6e3u);
 }
 
-/* The lower half of the last word, where it goes, does not count. In line: half of what a short
- * record costs would be the way of its header through memory. */
-__attribute__((always_inline)) static inline uint32_t
-ibshift_wire_check(const struct ibshift_wire_words *head, const void *payload, uint32_t covered)
+/* data: a word, or the fingerprint of more or less than that. */
+static inline uint32_t ibshift_wire_check_data(uint64_t head, uint64_t data)
 {
-    uint64_t a = ibshift_wire_mix(0xa0761d6478bd642fu, head->of[0], head->of[1]),
-             b = ibshift_wire_mix(0xe7037ed1a0b428dbu, head->of[2], head->of[3] & ~0xffffffffull),
-             c = 0x8ebc6af09c88c6e3u, d = 0x589965cc75374cc3u;
+    return (uint32_t)(ibshift_fingerprint_mix(head ^ data, 0x9e3779b97f4a7c15u) >> 32);
+}
 
-    if (covered == sizeof(uint64_t)) {
-        c = ibshift_wire_mix(c, ibshift_wire_word(payload), 0);
-    } else if (covered > 0) {
-        uint64_t sums[4] = {a, b, c, d};
+static inline uint32_t ibshift_wire_check(const struct ibshift_wire_words *words,
+                                          const void *payload, uint32_t covered)
+{
+    uint64_t head = ibshift_wire_check_head(words);
 
-        ibshift_wire_sum(sums, payload, covered);
-        a = sums[0];
-        b = sums[1];
-        c = sums[2];
-        d = sums[3];
+    if (covered == 0) {
+        return (uint32_t)(head >> 32);
     }
-    return (uint32_t)(ibshift_wire_mix(ibshift_wire_mix(a, b, c), d, 0) >> 32);
+    return ibshift_wire_check_data(head, covered == sizeof(uint64_t)
+                                             ? ibshift_fingerprint_word(payload)
+                                             : ibshift_fingerprint(payload, covered));
 }
 
 static inline struct ibshift_wire_words ibshift_wire_words_at(const void *at)
 {
     const uint8_t *head = at;
 
-    return (struct ibshift_wire_words){{ibshift_wire_word(head), ibshift_wire_word(head + 8),
-                                        ibshift_wire_word(head + 16),
-                                        ibshift_wire_word(head + 24)}};
+    return (struct ibshift_wire_words){
+        {ibshift_fingerprint_word(head), ibshift_fingerprint_word(head + 8),
+         ibshift_fingerprint_word(head + 16), ibshift_fingerprint_word(head + 24)}};
 }
 
 /* The third word of a header. */
