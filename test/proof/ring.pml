@@ -2,8 +2,8 @@
  * One peer writes short messages into a ring, which the receiver takes back and offers again. Each takes one line.
  *
  * Stands for:
- *   write        put_ring, fits_ring, ibshift_ring_asks
- *   take, spoil  take_record, ibshift_nv_try_record, next_record, ibshift_wire_check, ibshift_ring_spoil
+ *   write        put_ring, fits_ring, ibshift_ring_asks, ibshift_nv_try_send
+ *   take, spoil  take_record, ibshift_nv_record_taken, ibshift_nv_try_recv, next_record, ibshift_wire_check, ibshift_ring_spoil
  *   settle       ibshift_nv_ring_settle, ibshift_ring_answers, ibshift_ring_limit
  *   offer        offer
  *   take_back    take_back, leave_if_done

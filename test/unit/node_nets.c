@@ -120,10 +120,10 @@ void assert_arrived(const struct message *m)
 
 bool nets_tried(const struct message *m)
 {
-    struct ibshift_net_message message = {
-        .peer = m->from, .key = m->key, .buffer = m->in, .length = m->length};
+    struct ibshift_net_channel *from = nets[m->to]->ops->channel(nets[m->to], m->from);
 
-    return nets[m->to]->ops->try_recv(nets[m->to], &message);
+    return from->try_recv(from, ibshift_net_comm_seq(m->key.comm, m->key.seq), m->key.tag, m->in,
+                          m->length);
 }
 
 int make_folder(void **state)

@@ -46,7 +46,8 @@ static bool is_possible(const struct work_options *options)
 
 static struct ibshift_tape *tape_of(const struct work *work, uint32_t rank)
 {
-    return ibshift_tape_make(&work->ops[rank].params, 4096, work->rank[rank].length[IBSHIFT_TMP]);
+    return ibshift_engine_tape(work->world->engines[work->peers[rank]], &work->ops[rank].params,
+                               work->rank[rank].length[IBSHIFT_TMP]);
 }
 
 /* What of a plan is over, step by step, without a walk. */

@@ -374,8 +374,7 @@ void ibshift_tape_keep(struct ibshift_kept_tape *kept, const struct ibshift_op_p
     }
     kept->tmp = 0 == tmp ? NULL : aligned_alloc(64, (tmp + 63) / 64 * 64);
     if (0 == tmp || NULL != kept->tmp) {
-        kept->tape =
-            ibshift_tape_make(params, ibshift_engine_tape_limit(ibshift_endpoint.engine), tmp);
+        kept->tape = ibshift_engine_tape(ibshift_endpoint.engine, params, tmp);
     }
 }
 

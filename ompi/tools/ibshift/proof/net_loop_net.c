@@ -293,17 +293,14 @@ static bool is_in_the_mood(struct ibshift_loop *loop)
     return loop->options.seed == 0 || ibshift_loop_random(loop, 8) != 0;
 }
 
-/* What a try looks at. */
-static struct ibshift_net_message plain(const struct ibshift_net_message *m)
+static bool try_send(struct ibshift_net_channel *channel, uint64_t comm_seq, uint32_t tag,
+                     const void *buffer, size_t length)
 {
-    return (struct ibshift_net_message){
-        .peer = m->peer, .key = m->key, .buffer = m->buffer, .length = m->length};
-}
-
-static bool loop_try_send(struct ibshift_net *net, const struct ibshift_net_message *tried)
-{
-    struct ibshift_net_message as_posted = plain(tried), *posted = &as_posted;
-    struct endpoint *endpoint = ibshift_loop_lock(net);
+    struct loop_channel *to = (struct loop_channel *)channel;
+    struct ibshift_net_message as_posted =
+        ibshift_net_tried(to->peer, comm_seq, tag, buffer, length);
+    const struct ibshift_net_message *posted = &as_posted;
+    struct endpoint *endpoint = ibshift_loop_lock(&to->endpoint->net);
     struct ibshift_loop *loop = endpoint->loop;
     struct message *message = NULL;
 
@@ -321,10 +318,14 @@ static bool loop_try_send(struct ibshift_net *net, const struct ibshift_net_mess
     return ibshift_loop_unlock(endpoint, message != NULL);
 }
 
-static bool loop_try_recv(struct ibshift_net *net, const struct ibshift_net_message *tried)
+static bool try_recv(struct ibshift_net_channel *channel, uint64_t comm_seq, uint32_t tag,
+                     void *buffer, size_t length)
 {
-    struct ibshift_net_message as_posted = plain(tried), *posted = &as_posted;
-    struct endpoint *endpoint = ibshift_loop_lock(net);
+    struct loop_channel *from = (struct loop_channel *)channel;
+    struct ibshift_net_message as_posted =
+        ibshift_net_tried(from->peer, comm_seq, tag, buffer, length);
+    const struct ibshift_net_message *posted = &as_posted;
+    struct endpoint *endpoint = ibshift_loop_lock(&from->endpoint->net);
     struct ibshift_loop *loop = endpoint->loop;
     struct message **link = NULL;
 
@@ -338,6 +339,16 @@ static bool loop_try_recv(struct ibshift_net *net, const struct ibshift_net_mess
         return ibshift_loop_unlock(endpoint, false);
     }
     return ibshift_loop_unlock(endpoint, take_held(endpoint, link, posted) == IBSHIFT_NET_DONE);
+}
+
+static struct ibshift_net_channel *loop_channel(struct ibshift_net *net, uint32_t peer)
+{
+    struct endpoint *endpoint = (struct endpoint *)net;
+    struct loop_channel *channel = &endpoint->channels[peer];
+
+    *channel =
+        (struct loop_channel){.channel = {try_send, try_recv}, .endpoint = endpoint, .peer = peer};
+    return &channel->channel;
 }
 
 static int loop_poll(struct ibshift_net *net, struct ibshift_net_event *events, int max)
@@ -480,8 +491,7 @@ static void loop_destroy(struct ibshift_net *net)
 static const struct ibshift_net_ops loop_ops = {
     .send = loop_send,
     .recv = loop_recv,
-    .try_send = loop_try_send,
-    .try_recv = loop_try_recv,
+    .channel = loop_channel,
     .poll = loop_poll,
     .cancel = loop_cancel,
     .abort = loop_abort,
@@ -500,9 +510,11 @@ static const struct ibshift_net_ops loop_ops = {
 
 static int endpoint_init(struct endpoint *endpoint, struct ibshift_loop *loop, uint32_t self)
 {
-    endpoint->net = (struct ibshift_net){.ops = &loop_ops,
-                                         .max_eager = loop->options.max_eager,
-                                         .max_tried = loop->options.max_eager};
+    endpoint->net = (struct ibshift_net){
+        .ops = &loop_ops,
+        .max_eager = loop->options.max_eager,
+        .max_tried = loop->options.max_eager,
+        .given_up = {&endpoint->given_up.comm_count, &endpoint->given_up.comm_count}};
     endpoint->loop = loop;
     endpoint->self = self;
     endpoint->sends_to_live = UINT64_MAX;
@@ -515,7 +527,8 @@ static int endpoint_init(struct endpoint *endpoint, struct ibshift_loop *loop, u
     ibshift_loop_list_init(&endpoint->arriving);
     ibshift_loop_list_init(&endpoint->ended);
     endpoint->failed = calloc(loop->options.peers, sizeof(*endpoint->failed));
-    return endpoint->failed == NULL ? -ENOMEM : 0;
+    endpoint->channels = calloc(loop->options.peers, sizeof(*endpoint->channels));
+    return endpoint->failed == NULL || endpoint->channels == NULL ? -ENOMEM : 0;
 }
 
 struct ibshift_loop *ibshift_loop_create(const struct ibshift_loop_options *options)
@@ -585,6 +598,7 @@ void ibshift_loop_free(struct ibshift_loop *loop)
         free_chain(loop, loop->endpoints[i].arriving.first);
         free_chain(loop, loop->endpoints[i].ended.first);
         free(loop->endpoints[i].failed);
+        free(loop->endpoints[i].channels);
         ibshift_given_up_free(&loop->endpoints[i].given_up);
     }
     free(loop->table.heads);

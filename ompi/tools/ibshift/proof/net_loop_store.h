@@ -55,6 +55,12 @@ struct ibshift_net_mem {
     size_t length;
 };
 
+struct loop_channel {
+    struct ibshift_net_channel channel;
+    struct endpoint *endpoint;
+    uint32_t peer;
+};
+
 struct endpoint {
     struct ibshift_net net;
     struct ibshift_loop *loop;
@@ -71,6 +77,7 @@ struct endpoint {
     struct memory aborted;            /* given up by a peer */
     struct ibshift_given_up given_up; /* its communicators */
     int *failed;                      /* per peer: 0, or the status of its failure */
+    struct loop_channel *channels;    /* by peer */
 };
 
 /* lock covers the loop, its endpoints and all messages, and every copy from buffer to buffer. */

@@ -282,7 +282,17 @@ void ibshift_engine_take_over(struct ibshift_engine *engine, struct ibshift_op *
 
 size_t ibshift_engine_tape_limit(const struct ibshift_engine *engine)
 {
-    return engine->exec.net->ops->try_send == NULL ? 0 : engine->exec.net->max_tried;
+    return engine->exec.net->ops->channel == NULL ? 0 : engine->exec.net->max_tried;
+}
+
+struct ibshift_tape *ibshift_engine_tape(struct ibshift_engine *engine,
+                                         const struct ibshift_op_params *params, size_t tmp)
+{
+    bool is_locked = enter(engine);
+    struct ibshift_tape *tape = ibshift_tape_make(params, engine->exec.net, tmp);
+
+    leave(engine, is_locked);
+    return tape;
 }
 
 static void trace_steps(struct ibshift_engine *engine, const struct ibshift_tape_run *run,
@@ -306,15 +316,22 @@ static void count_whole(struct ibshift_engine_stats *stats, const struct ibshift
     stats->recvs += tape->recvs;
 }
 
-bool ibshift_engine_sprint(struct ibshift_engine *engine, struct ibshift_tape_run *run)
+/* Not while ops are in flight, nor on a communicator that was given up. */
+static bool may_begin(struct ibshift_engine *engine, const struct ibshift_tape_run *run)
 {
-    bool is_locked = enter(engine), may_run, is_over;
-    uint32_t first = run->next;
+    struct ibshift_net *net = engine->exec.net;
     struct ibshift_net_cause why;
 
-    may_run = first > 0 || (engine->active == NULL &&
-                            !ibshift_net_has_given_up(engine->exec.net, run->comm, &why));
-    is_over = may_run && ibshift_tape_play(run, engine->exec.net);
+    return engine->active == NULL && ((*net->given_up[0] | *net->given_up[1]) == 0 ||
+                                      !ibshift_net_has_given_up(net, run->comm, &why));
+}
+
+bool ibshift_engine_sprint(struct ibshift_engine *engine, struct ibshift_tape_run *run)
+{
+    bool is_locked = enter(engine), is_over;
+    uint32_t first = run->next;
+
+    is_over = (first > 0 || may_begin(engine, run)) && ibshift_tape_play(run);
     if (run->op != NULL && engine->exec.trace != NULL) {
         trace_steps(engine, run, first);
     }

@@ -55,8 +55,12 @@ bool ibshift_engine_sprint(struct ibshift_engine *engine, struct ibshift_tape_ru
 void ibshift_engine_take_over(struct ibshift_engine *engine, struct ibshift_op *op,
                               const struct ibshift_tape_run *run);
 
-/* Whether the net can run tapes, and the longest message that it sends at once; 0: it cannot. */
+/* Whether the net can run tapes, and the longest message that they have; 0: it cannot. */
 size_t ibshift_engine_tape_limit(const struct ibshift_engine *engine);
+
+/* As ibshift_tape_make(), for this engine. */
+struct ibshift_tape *ibshift_engine_tape(struct ibshift_engine *engine,
+                                         const struct ibshift_op_params *params, size_t tmp);
 
 /* Bounded work; returns the number of things that happened, so 0 means: do something else. */
 int ibshift_engine_progress(struct ibshift_engine *engine);

@@ -7,7 +7,7 @@
 /* What making a tape needs for a while. */
 struct maker {
     const struct ibshift_op_params *params;
-    size_t most;
+    struct ibshift_net *net;
     uint32_t count;
     struct ibshift_walk walk;
     struct ibshift_pages pages;
@@ -27,7 +27,7 @@ static struct ibshift_tape_step *add(struct maker *maker, enum ibshift_class whi
     *step = (struct ibshift_tape_step){.which = (uint8_t)which,
                                        .is_last = true,
                                        .index = (uint8_t)cursor->index,
-                                       .round = cursor->round};
+                                       .round = (uint8_t)cursor->round};
     return step;
 }
 
@@ -56,7 +56,7 @@ static int add_message(struct maker *maker, const struct ibshift_step *step)
     int rc =
         to == NULL ? -ENOSPC : place(maker, step->buf, step->first, step->count, &to->at, &length);
 
-    if (rc != 0 || length > maker->most) {
+    if (rc != 0 || length > maker->net->max_tried) {
         return -ENOTSUP;
     }
     to->buf = step->buf;
@@ -65,8 +65,9 @@ static int add_message(struct maker *maker, const struct ibshift_step *step)
     to->length = (uint32_t)length;
     if (length > 0 || step->count == 0) {
         to->action = which == IBSHIFT_CLASS_SEND ? IBSHIFT_TAPE_SEND : IBSHIFT_TAPE_RECV;
+        to->channel = maker->net->ops->channel(maker->net, to->peer);
     }
-    return 0;
+    return to->action == IBSHIFT_TAPE_NOTHING || to->channel != NULL ? 0 : -ENOTSUP;
 }
 
 /* A copy or reduction of blocks that lie in one piece on both sides. */
@@ -171,13 +172,13 @@ static void count_messages(struct ibshift_tape *tape)
     }
 }
 
-struct ibshift_tape *ibshift_tape_make(const struct ibshift_op_params *params, size_t most,
-                                       size_t tmp)
+struct ibshift_tape *ibshift_tape_make(const struct ibshift_op_params *params,
+                                       struct ibshift_net *net, size_t tmp)
 {
     struct ibshift_tape *tape = NULL;
     struct maker *maker;
 
-    if (params->pace != NULL || tmp > IBSHIFT_TAPE_TMP ||
+    if (net->ops->channel == NULL || params->pace != NULL || tmp > IBSHIFT_TAPE_TMP ||
         params->alg->rounds(&params->plan, params->rank) > IBSHIFT_TAPE_STEPS) {
         return NULL;
     }
@@ -186,7 +187,7 @@ struct ibshift_tape *ibshift_tape_make(const struct ibshift_op_params *params, s
         return NULL;
     }
     maker->params = params;
-    maker->most = most;
+    maker->net = net;
     ibshift_walk_begin(&maker->walk, &maker->pages, params->alg, &params->plan, params->rank,
                        params->window);
     if (unroll(maker) == 0) {
@@ -229,50 +230,31 @@ static void copy(const struct ibshift_tape_run *run, const struct ibshift_tape_s
     }
 }
 
-/* The rest of the message is the same for the whole run. */
-static void aim(struct ibshift_net_message *message, const struct ibshift_tape_run *run,
-                const struct ibshift_tape_step *step)
+bool ibshift_tape_play(struct ibshift_tape_run *run)
 {
-    message->peer = step->peer;
-    message->key.tag = step->tag;
-    message->buffer = run->base[step->buf] + step->at;
-    message->length = step->length;
-}
+    const struct ibshift_tape_step *first = run->tape->steps, *end = first + run->tape->count,
+                                   *step = first + run->next;
+    uint64_t comm_seq = ibshift_net_comm_seq(run->comm, run->seq);
+    bool is_done = true;
 
-/* False: it cannot be done now. */
-static bool play_step(const struct ibshift_tape_run *run, const struct ibshift_tape_step *step,
-                      struct ibshift_net *net, struct ibshift_net_message *message)
-{
-    switch (step->action) {
-    case IBSHIFT_TAPE_SEND:
-        aim(message, run, step);
-        return net->ops->try_send(net, message);
-    case IBSHIFT_TAPE_RECV:
-        aim(message, run, step);
-        return net->ops->try_recv(net, message);
-    case IBSHIFT_TAPE_COPY:
-        copy(run, step);
-        return true;
-    case IBSHIFT_TAPE_REDUCE:
-    case IBSHIFT_TAPE_REDUCE_AFTER:
-        reduce(run, step);
-        return true;
-    default:
-        return true;
+    for (; step != end; step++) {
+        if (step->action == IBSHIFT_TAPE_SEND) {
+            is_done = step->channel->try_send(step->channel, comm_seq, step->tag,
+                                              run->base[step->buf] + step->at, step->length);
+        } else if (step->action == IBSHIFT_TAPE_RECV) {
+            is_done = step->channel->try_recv(step->channel, comm_seq, step->tag,
+                                              run->base[step->buf] + step->at, step->length);
+        } else if (step->action == IBSHIFT_TAPE_COPY) {
+            copy(run, step);
+        } else if (step->action != IBSHIFT_TAPE_NOTHING) {
+            reduce(run, step);
+        }
+        if (!is_done) {
+            break;
+        }
     }
-}
-
-bool ibshift_tape_play(struct ibshift_tape_run *run, struct ibshift_net *net)
-{
-    const struct ibshift_tape *tape = run->tape;
-    struct ibshift_net_message message;
-
-    message.key.comm = run->comm;
-    message.key.seq = run->seq;
-    while (run->next < tape->count && play_step(run, &tape->steps[run->next], net, &message)) {
-        run->next++;
-    }
-    return run->next == tape->count;
+    run->next = (uint32_t)(step - first);
+    return is_done;
 }
 
 void ibshift_tape_skip(const struct ibshift_tape_run *run, struct ibshift_walk *walk)

@@ -33,15 +33,19 @@ struct ibshift_tape_step {
     uint8_t action; /* enum ibshift_tape_action */
     uint8_t which;  /* enum ibshift_class */
     uint8_t buf, src;
-    bool is_last; /* of its step of the plan: a copy with gaps is several */
-    uint8_t index;
-    uint32_t round; /* round and index: which step of the plan it is */
-    uint32_t peer;  /* of the net */
+    bool is_last;         /* of its step of the plan: a copy with gaps is several */
+    uint8_t round, index; /* which step of the plan it is */
     uint32_t tag;
     uint32_t length;
-    int32_t at, from; /* bytes behind the base of buf and src */
+    int32_t at; /* bytes behind the base of buf */
+    union {
+        int32_t from;  /* the same of src */
+        uint32_t peer; /* of the net: of a message */
+    };
+    struct ibshift_net_channel *channel; /* to the peer */
 };
 static_assert(sizeof(struct ibshift_tape_step) == 32, "two to a cache line");
+static_assert(IBSHIFT_TAPE_STEPS <= UINT8_MAX + 1, "a round without a step ends no plan");
 
 struct ibshift_tape {
     uint32_t count;
@@ -63,13 +67,13 @@ struct ibshift_tape_run {
     const struct ibshift_op *op; /* for the trace; NULL: the run is not traced */
 };
 
-/* NULL: this op can have none, or there is no memory. most: bytes of a message that the net sends
- * at once; tmp: bytes of TMP. For free(). */
-struct ibshift_tape *ibshift_tape_make(const struct ibshift_op_params *params, size_t most,
-                                       size_t tmp);
+/* NULL: this op can have none, or there is no memory. tmp: bytes of TMP. For free(); of no use after
+ * the net, and the caller may call that. */
+struct ibshift_tape *ibshift_tape_make(const struct ibshift_op_params *params,
+                                       struct ibshift_net *net, size_t tmp);
 
 /* Does what can be done now. True: all of it. */
-bool ibshift_tape_play(struct ibshift_tape_run *run, struct ibshift_net *net);
+bool ibshift_tape_play(struct ibshift_tape_run *run);
 
 /* Brings a walk that has just begun to where the run is. */
 void ibshift_tape_skip(const struct ibshift_tape_run *run, struct ibshift_walk *walk);

@@ -44,18 +44,11 @@ static int recv(struct ibshift_net *net, const struct ibshift_net_message *messa
     return ibshift_net_recv(net_of(by_peer(net), message->peer), message);
 }
 
-static bool try_send(struct ibshift_net *net, const struct ibshift_net_message *message)
+static struct ibshift_net_channel *channel(struct ibshift_net *net, uint32_t peer)
 {
-    struct ibshift_net *one = net_of(by_peer(net), message->peer);
+    struct ibshift_net *one = net_of(by_peer(net), peer);
 
-    return one->ops->try_send(one, message);
-}
-
-static bool try_recv(struct ibshift_net *net, const struct ibshift_net_message *message)
-{
-    struct ibshift_net *one = net_of(by_peer(net), message->peer);
-
-    return one->ops->try_recv(one, message);
+    return one->ops->channel(one, peer);
 }
 
 static int poll(struct ibshift_net *net, struct ibshift_net_event *events, int max)
@@ -158,8 +151,7 @@ static void destroy(struct ibshift_net *net)
 static const struct ibshift_net_ops ops = {
     .send = send,
     .recv = recv,
-    .try_send = try_send,
-    .try_recv = try_recv,
+    .channel = channel,
     .poll = poll,
     .cancel = cancel,
     .abort = abort_collective,
@@ -188,10 +180,11 @@ struct ibshift_net *ibshift_net_by_peer_create(struct ibshift_net *near, struct 
     if (both == NULL) {
         return NULL;
     }
-    both->net = (struct ibshift_net){
-        .ops = &ops,
-        .max_eager = far->max_eager,
-        .max_tried = near->max_tried < far->max_tried ? near->max_tried : far->max_tried};
+    both->net = (struct ibshift_net){.ops = &ops,
+                                     .max_eager = far->max_eager,
+                                     .max_tried = near->max_tried < far->max_tried ? near->max_tried
+                                                                                   : far->max_tried,
+                                     .given_up = {near->given_up[0], far->given_up[0]}};
     both->near = near;
     both->far = far;
     both->is_near = is_near;

@@ -94,6 +94,38 @@ struct ibshift_net_cause {
 
 struct ibshift_net;
 
+/*
+ * A peer as those see it who try messages and keep nothing of them (exec/tape.h): found once, it lives
+ * as long as its net, and is a net's own struct from here on. Messages have up to max_tried bytes;
+ * comm_seq is the first two words of the key as they lie in it. True: it is over, the buffer is the
+ * caller's, no event. False: nothing happened, whatever the reason, but that a try to receive may
+ * have written to the buffer: it can be tried again, after try_recv() without a poll, and send() or
+ * recv() tells of errors. try_recv() may look for the message more than once, for less time than a yield
+ * takes.
+ */
+struct ibshift_net_channel {
+    bool (*try_send)(struct ibshift_net_channel *channel, uint64_t comm_seq, uint32_t tag,
+                     const void *buffer, size_t length);
+    bool (*try_recv)(struct ibshift_net_channel *channel, uint64_t comm_seq, uint32_t tag,
+                     void *buffer, size_t length);
+};
+
+static inline uint64_t ibshift_net_comm_seq(uint32_t comm, uint32_t seq)
+{
+    return comm | (uint64_t)seq << 32;
+}
+
+/* The same as for send() and recv(). */
+static inline struct ibshift_net_message
+ibshift_net_tried(uint32_t peer, uint64_t comm_seq, uint32_t tag, const void *buffer, size_t length)
+{
+    return (struct ibshift_net_message){
+        .peer = peer,
+        .key = {.comm = (uint32_t)comm_seq, .seq = (uint32_t)(comm_seq >> 32), .tag = tag},
+        .buffer = (void *)(uintptr_t)buffer,
+        .length = length};
+}
+
 struct ibshift_net_ops {
     /*
      * The message is ready to go: up to max_eager bytes it leaves at once, as far as the receiver
@@ -114,15 +146,8 @@ struct ibshift_net_ops {
      */
     int (*recv)(struct ibshift_net *net, const struct ibshift_net_message *message);
 
-    /*
-     * For those who keep nothing of a message (exec/tape.h); up to max_eager bytes; only peer, key,
-     * buffer and length are looked at. True: it is over, the buffer is the caller's, no event. False:
-     * nothing happened, whatever the reason: it can be tried again, after try_recv() without a
-     * poll, and send() or recv() tells of errors. try_recv() may look for the message more than
-     * once, for less time than a yield takes. Both are NULL in a net that has no such way.
-     */
-    bool (*try_send)(struct ibshift_net *net, const struct ibshift_net_message *message);
-    bool (*try_recv)(struct ibshift_net *net, const struct ibshift_net_message *message);
+    /* NULL: the peer has none; so may be the function. */
+    struct ibshift_net_channel *(*channel)(struct ibshift_net *net, uint32_t peer);
 
     /*
      * Moves everything a little and delivers up to max events; returns their number. Bounded work.
@@ -210,7 +235,9 @@ struct ibshift_net_ops {
 struct ibshift_net {
     const struct ibshift_net_ops *ops;
     size_t max_eager; /* the same on all peers */
-    size_t max_tried; /* bytes that try_send() may take to any peer */
+    size_t max_tried; /* bytes of a message over any channel */
+    /* Of a net with channels: while both are 0, has_given_up() has nothing to tell. */
+    const uint32_t *given_up[2];
 };
 
 static inline int ibshift_net_send(struct ibshift_net *net,

@@ -295,11 +295,22 @@ static void destroy(struct ibshift_net *net)
     free(nn);
 }
 
+static struct ibshift_net_channel *channel(struct ibshift_net *net, uint32_t number)
+{
+    struct ibshift_node_peer *peer = ibshift_nn_peer(ibshift_node(net), number);
+
+    if (peer == NULL) {
+        return NULL;
+    }
+    peer->net = ibshift_node(net);
+    peer->channel = (struct ibshift_net_channel){ibshift_nn_try_send, ibshift_nn_try_recv};
+    return &peer->channel;
+}
+
 static const struct ibshift_net_ops ops = {
     .send = ibshift_nn_send,
     .recv = ibshift_nn_recv,
-    .try_send = ibshift_nn_try_send,
-    .try_recv = ibshift_nn_try_recv,
+    .channel = channel,
     .poll = poll_net,
     .cancel = cancel,
     .abort = ibshift_nn_abort,
@@ -343,6 +354,7 @@ int ibshift_net_node_create(const struct ibshift_node_options *options, struct i
         return rc;
     }
     nn->net.ops = &ops;
+    nn->net.given_up[0] = nn->net.given_up[1] = &nn->given_up.comm_count;
     nn->take = ibshift_nn_take;
     nn->options = *options;
     if (nn->options.folder == NULL) {

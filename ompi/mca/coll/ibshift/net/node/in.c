@@ -572,22 +572,24 @@ static bool take(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
     return false;
 }
 
-bool ibshift_nn_try_recv(struct ibshift_net *net, const struct ibshift_net_message *m)
+bool ibshift_nn_try_recv(struct ibshift_net_channel *channel, uint64_t comm_seq, uint32_t tag,
+                         void *buffer, size_t length)
 {
-    struct ibshift_net_node *nn = ibshift_node(net);
-    struct ibshift_node_peer *peer = ibshift_nn_peer(nn, m->peer);
+    struct ibshift_node_peer *peer = (struct ibshift_node_peer *)channel;
+    struct ibshift_net_node *nn = peer->net;
+    struct ibshift_net_message m = ibshift_net_tried(peer->number, comm_seq, tag, buffer, length);
     struct ibshift_node_cell cell;
 
-    if (peer == NULL || peer->status != 0 ||
-        (nn->given_up.peer_count > 0 && ibshift_given_up_by(&nn->given_up, m->peer, &m->key))) {
+    if (peer->status != 0 ||
+        (nn->given_up.peer_count > 0 && ibshift_given_up_by(&nn->given_up, m.peer, &m.key))) {
         return false;
     }
-    if (try_held(nn, peer, m)) {
+    if (try_held(nn, peer, &m)) {
         return true;
     }
     for (int i = 0; i < IBSHIFT_NODE_CELLS && peer->status == 0 && is_there_soon(nn, peer); i++) {
         ibshift_node_take_cell(peer, &cell);
-        if (take(nn, peer, &cell, m) || try_held(nn, peer, m)) {
+        if (take(nn, peer, &cell, &m) || try_held(nn, peer, &m)) {
             return true;
         }
     }

@@ -341,18 +341,19 @@ int ibshift_nn_send(struct ibshift_net *net, const struct ibshift_net_message *m
     return send_later(nn, peer, m, found != NULL ? &early : NULL);
 }
 
-bool ibshift_nn_try_send(struct ibshift_net *net, const struct ibshift_net_message *m)
+bool ibshift_nn_try_send(struct ibshift_net_channel *channel, uint64_t comm_seq, uint32_t tag,
+                         const void *buffer, size_t length)
 {
-    struct ibshift_net_node *nn = ibshift_node(net);
-    struct ibshift_node_peer *peer = ibshift_nn_peer(nn, m->peer);
+    struct ibshift_node_peer *peer = (struct ibshift_node_peer *)channel;
+    struct ibshift_net_node *nn = peer->net;
+    struct ibshift_net_message m = ibshift_net_tried(peer->number, comm_seq, tag, buffer, length);
 
-    if (peer == NULL || ibshift_nn_meet(nn, peer) != 0 ||
-        m->length > ibshift_node_short(peer->card.ring) ||
-        (nn->given_up.peer_count > 0 && ibshift_given_up_by(&nn->given_up, m->peer, &m->key)) ||
-        (nn->tx.count > 0 && ibshift_match_find(&nn->tx, m->peer, &m->key) != NULL)) {
+    if (ibshift_nn_meet(nn, peer) != 0 || length > ibshift_node_short(peer->card.ring) ||
+        (nn->given_up.peer_count > 0 && ibshift_given_up_by(&nn->given_up, m.peer, &m.key)) ||
+        (nn->tx.count > 0 && ibshift_match_find(&nn->tx, m.peer, &m.key) != NULL)) {
         return false;
     }
-    return send_now(nn, peer, m, false) == 0;
+    return send_now(nn, peer, &m, false) == 0;
 }
 
 void ibshift_nn_grant_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,

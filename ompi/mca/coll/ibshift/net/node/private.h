@@ -49,6 +49,8 @@ struct ibshift_node_list {
 enum ibshift_node_reach { IBSHIFT_NODE_UNTRIED, IBSHIFT_NODE_CAN, IBSHIFT_NODE_CANNOT };
 
 struct ibshift_node_peer {
+    struct ibshift_net_channel channel; /* first: it stands for the peer */
+    struct ibshift_net_node *net;
     uint32_t number; /* as a peer of the net */
     int status;      /* not 0: why it has failed */
     struct ibshift_node_card card;
@@ -180,7 +182,8 @@ void ibshift_nn_mismatch(struct ibshift_net_node *nn, struct ibshift_node_peer *
 
 /* out.c: messages to peers, and what peers say of them */
 int ibshift_nn_send(struct ibshift_net *net, const struct ibshift_net_message *message);
-bool ibshift_nn_try_send(struct ibshift_net *net, const struct ibshift_net_message *message);
+bool ibshift_nn_try_send(struct ibshift_net_channel *channel, uint64_t comm_seq, uint32_t tag,
+                         const void *buffer, size_t length);
 void ibshift_nn_flush(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
 void ibshift_nn_grant_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                            const struct ibshift_node_cell *cell);
@@ -194,7 +197,8 @@ void ibshift_nn_taken_came(struct ibshift_net_node *nn, struct ibshift_node_peer
 /* in.c: all that peers write into our boxes */
 int ibshift_nn_recv(struct ibshift_net *net, const struct ibshift_net_message *message);
 void ibshift_nn_take(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
-bool ibshift_nn_try_recv(struct ibshift_net *net, const struct ibshift_net_message *message);
+bool ibshift_nn_try_recv(struct ibshift_net_channel *channel, uint64_t comm_seq, uint32_t tag,
+                         void *buffer, size_t length);
 void ibshift_nn_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
 
 #endif

@@ -24,6 +24,7 @@
 #include "net/verbs/note.h"
 
 struct ibshift_lane;
+struct ibshift_net_verbs;
 
 enum {
     IBSHIFT_RING_PAYLOAD = 8192, /* bytes: twice as many take longer, fingerprinted and copied by
@@ -32,7 +33,9 @@ enum {
     IBSHIFT_RING_LINES = 1024, /* a power of two, so that the count may wrap */
     IBSHIFT_RING_MARGIN = IBSHIFT_RING_PAYLOAD / IBSHIFT_RING_LINE, /* below the last line */
     IBSHIFT_RING_BYTES = (IBSHIFT_RING_MARGIN + IBSHIFT_RING_LINES) * IBSHIFT_RING_LINE,
-    IBSHIFT_RING_HOT = 32, /* messages lately that make a peer hot */
+    IBSHIFT_RING_HOT = 32,         /* messages lately that make a peer hot */
+    IBSHIFT_REQUESTS_RESERVED = 2, /* for a word, and the marker of a broken connection */
+    IBSHIFT_PLAIN_BYTES = 128,     /* of a record that a try sends, with its header */
     IBSHIFT_SLOTS_MIN = 88,
     IBSHIFT_UD_STRIDE = 192, /* a datagram behind the 40 bytes of its route header */
     IBSHIFT_UD_BYTES = 2 * IBSHIFT_UD_DEPTH * IBSHIFT_UD_STRIDE,
@@ -54,10 +57,11 @@ struct ibshift_rail {
     struct ibv_qp *qp;
     uint32_t posted, retired;   /* requests, ever */
     uint32_t signaled;          /* posted at the last signaled one */
+    uint32_t plain_until;       /* posted, before one must be signaled or there is no room */
     struct ibshift_mark *marks; /* signaled ones that are not complete; a ring */
     uint32_t first_mark, last_mark;
     struct ibshift_slot *copies; /* of requests behind the last mark */
-    uint32_t inlined;
+    uint32_t inlined, plain_bytes;
     uint32_t psn, their_qpn;
     uint8_t my_port, their_port;
 };
@@ -83,6 +87,7 @@ struct ibshift_ring {
 
 /* What goes to one peer: limits that it has given us and what we have used of them. */
 struct ibshift_outbound {
+    uint32_t heard; /* of slots and quota, in the last record that was tried */
     uint32_t slots, slots_used;
     uint32_t quota, quota_used;
     uint32_t ring, ring_used; /* in lines */
@@ -98,8 +103,8 @@ struct ibshift_outbound {
 
 /* What comes from one peer: the limits that we have given. */
 struct ibshift_inbound {
-    uint32_t slots, slots_told, slots_arrived, slots_window;
-    uint32_t quota, quota_told, quota_arrived, quota_window;
+    uint32_t slots, quota, slots_told, quota_told;
+    uint32_t slots_arrived, slots_window, quota_arrived, quota_window;
     uint32_t held;      /* within the quota */
     uint32_t ring_held; /* lines, of records in cells */
     uint32_t recent;    /* messages lately that fit into a ring: the measure for one */
@@ -110,6 +115,8 @@ struct ibshift_inbound {
 };
 
 struct ibshift_connection {
+    struct ibshift_net_channel channel; /* first: it stands for the connection */
+    struct ibshift_net_verbs *net;
     uint32_t peer;
     uint32_t number; /* its word */
     int status;      /* 0, or why it is broken; written after text */
@@ -180,6 +187,19 @@ static inline void ibshift_ring_spoil(uint8_t *line_end)
     uint64_t spoilt = 0xa53c96e7d2184f7bu;
 
     memcpy(line_end - sizeof(spoilt), &spoilt, sizeof(spoilt));
+}
+
+/* A record was taken: what it had below its header's line, which has a mark that no other has. */
+static inline void ibshift_nv_record_taken(struct ibshift_connection *c,
+                                           const struct ibshift_ring *ring, uint32_t lines)
+{
+    if (lines > 1 && !ring->is_ordered) {
+        uint8_t *end = ring->data + ibshift_ring_end(c->in.ring_head);
+        for (uint32_t i = 1; i < lines; i++) {
+            ibshift_ring_spoil(end - (size_t)i * IBSHIFT_RING_LINE);
+        }
+    }
+    c->in.ring_head += lines;
 }
 
 /* What the peer may write into its ring: held records keep their lines. Without a ring it is what

@@ -360,11 +360,23 @@ static void net_leave(struct ibshift_net *net, uint32_t peer, const struct ibshi
     }
 }
 
+static struct ibshift_net_channel *channel(struct ibshift_net *net, uint32_t peer)
+{
+    struct ibshift_connection *c = ibshift_nv_peer(ibshift_nv(net), peer);
+
+    if (c == NULL) {
+        return NULL;
+    }
+    c->net = ibshift_nv(net);
+    c->channel = (struct ibshift_net_channel){.try_send = ibshift_nv_try_send,
+                                              .try_recv = ibshift_nv_try_recv};
+    return &c->channel;
+}
+
 static const struct ibshift_net_ops ops = {
     .send = net_send,
     .recv = net_recv,
-    .try_send = ibshift_nv_try_send,
-    .try_recv = ibshift_nv_try_recv,
+    .channel = channel,
     .poll = ibshift_nv_poll,
     .cancel = net_cancel,
     .abort = ibshift_nv_abort,
@@ -461,12 +473,17 @@ static int create(struct ibshift_verbs *verbs, const struct ibshift_net_verbs_op
         return -ENOMEM;
     }
     nv->net.ops = &ops;
+    nv->net.given_up[0] = nv->net.given_up[1] = &nv->given_up.comm_count;
     nv->senders = &senders;
     nv->net.max_eager = nv->net.max_tried = options->max_eager;
     nv->verbs = verbs;
     nv->options = *options;
     nv->asking_end = &nv->asking;
     nv->blocked_end = &nv->blocked;
+    nv->plain.request.opcode = IBV_WR_RDMA_WRITE;
+    nv->plain.request.send_flags = IBV_SEND_INLINE;
+    nv->plain.request.sg_list = &nv->plain.sge;
+    nv->plain.request.num_sge = 1;
     nv->noise = (uint32_t)verbs->blob.incarnation;
     nv->time = net_now(NULL);
     int rc = open_all(nv, &what);

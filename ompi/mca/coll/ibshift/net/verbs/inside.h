@@ -32,6 +32,13 @@ enum { IBSHIFT_CELL_LEAST = 256, IBSHIFT_CELL_SIZES = 4 };
 static_assert(IBSHIFT_CELL_LEAST << 2 * (IBSHIFT_CELL_SIZES - 1) >= IBSHIFT_RING_PAYLOAD,
               "the longest record fits into a cell");
 
+/* A short record as it is sent: what is the same for all of them is set once. */
+struct ibshift_nv_plain {
+    struct ibv_send_wr request;
+    struct ibv_sge sge;
+    _Alignas(8) uint8_t record[IBSHIFT_PLAIN_BYTES]; /* at its end: payload, header */
+};
+
 /* How messages that waited in a queue go out: told when the endpoint opens, by those who know. */
 struct ibshift_nv_senders {
     int (*send_note)(struct ibshift_net_verbs *nv, struct ibshift_note *note);
@@ -95,6 +102,7 @@ struct ibshift_net_verbs {
     uint64_t next_tick;        /* of the handshakes */
     uint64_t next_walk;        /* over all connections */
     struct ibv_send_wr record; /* of the record that is being sent, zero beyond what each sets */
+    struct ibshift_nv_plain plain;
     uint32_t noise;
     bool has_said_copy;
     struct ibshift_net_verbs_stats stats;
@@ -172,6 +180,22 @@ static inline uint32_t ibshift_rail_room(const struct ibshift_net_verbs *nv,
     uint32_t taken = rail->posted - rail->retired;
     return nv->requests >= nv->cq_room ? 0 : nv->options.queue - taken;
 }
+void ibshift_rail_refused(struct ibshift_net_verbs *nv, struct ibshift_rail *rail, int error);
+/* Before plain_until, when it is inlined and nobody wants its completion. False: the connection
+   broke. */
+static inline bool ibshift_rail_post_plain(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
+                                           struct ibv_send_wr *wr)
+{
+    struct ibv_send_wr *bad;
+
+    rail->posted++;
+    nv->requests++;
+    int rc = ibv_post_send(rail->qp, wr, &bad);
+    if (rc != 0) {
+        ibshift_rail_refused(nv, rail, rc);
+    }
+    return rc == 0;
+}
 __attribute__((format(printf, 4, 5))) void ibshift_nv_break(struct ibshift_net_verbs *nv,
                                                             struct ibshift_connection *c,
                                                             int status, const char *format, ...);
@@ -183,9 +207,6 @@ void ibshift_nv_drain_poll(struct ibshift_net_verbs *nv);
 /* out.c: a message over the ring or the shared queue */
 int ibshift_nv_put(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                    struct ibshift_wire *head, const void *payload, bool may_ring);
-/* A message that fits into the request and the peer's ring. False: it did not leave. */
-bool ibshift_nv_put_record(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                           const struct ibshift_net_message *m);
 void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_flush(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_control(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
@@ -231,12 +252,10 @@ void ibshift_nv_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uin
 int ibshift_nv_send_short(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                           const struct ibshift_net_message *m);
 int ibshift_nv_send_note(struct ibshift_net_verbs *nv, struct ibshift_note *note);
-bool ibshift_nv_try_send(struct ibshift_net *net, const struct ibshift_net_message *m);
+bool ibshift_nv_try_send_rarely(struct ibshift_net_channel *channel, uint64_t comm_seq,
+                                uint32_t tag, const void *buffer, size_t length);
 bool ibshift_nv_try_held(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                          const struct ibshift_net_message *m);
-/* The next record of its peer's ring, if it is the message. */
-bool ibshift_nv_try_record(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                           const struct ibshift_net_message *m);
 int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                     const struct ibshift_net_message *m);
 /* head is a copy that the peer cannot change any more, payload is not. slot: where it is, or NULL
@@ -249,8 +268,15 @@ int ibshift_nv_ring_poll(struct ibshift_net_verbs *nv, struct ibshift_ring *ring
 
 /* progress.c: what the devices report */
 int ibshift_nv_poll(struct ibshift_net *net, struct ibshift_net_event *events, int max);
-bool ibshift_nv_try_recv(struct ibshift_net *net, const struct ibshift_net_message *m);
+bool ibshift_nv_try_recv_rarely(struct ibshift_net_channel *channel, uint64_t comm_seq,
+                                uint32_t tag, void *buffer, size_t length);
 void ibshift_nv_let_sends_leave(struct ibshift_net_verbs *nv);
 int ibshift_nv_async_open(struct ibshift_net_verbs *nv);
+
+/* try.c: channels */
+bool ibshift_nv_try_send(struct ibshift_net_channel *channel, uint64_t comm_seq, uint32_t tag,
+                         const void *buffer, size_t length);
+bool ibshift_nv_try_recv(struct ibshift_net_channel *channel, uint64_t comm_seq, uint32_t tag,
+                         void *buffer, size_t length);
 
 #endif

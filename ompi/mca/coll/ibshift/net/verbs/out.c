@@ -3,8 +3,7 @@
 
 #include "net/verbs/inside.h"
 
-/* Reserved: one for a word, one for the marker of a broken connection. */
-enum { RESERVED_REQUESTS = 2, BLOCKED_PER_POLL = 16, BATCHED_COPY = 1024 + 32 };
+enum { BLOCKED_PER_POLL = 16, BATCHED_COPY = 1024 + 32 };
 
 static const uint64_t ask_pause = 1000 * 1000; /* ns */
 
@@ -206,7 +205,7 @@ static int put_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
 int ibshift_nv_put(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                    struct ibshift_wire *head, const void *payload, bool may_ring)
 {
-    if (ibshift_rail_room(nv, &c->rail[0]) <= RESERVED_REQUESTS) {
+    if (ibshift_rail_room(nv, &c->rail[0]) <= IBSHIFT_REQUESTS_RESERVED) {
         return -EAGAIN;
     }
     uint32_t ring_limit = ibshift_ring_limit(c);
@@ -219,55 +218,6 @@ int ibshift_nv_put(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
         told(c, ring_limit);
     }
     return rc;
-}
-
-/* The header of a message that nobody may be waiting for, as a record. */
-static inline struct ibshift_wire_words record_head(const struct ibshift_connection *c,
-                                                    const struct ibshift_net_message *m,
-                                                    uint32_t ring_limit, bool asks)
-{
-    uint8_t flags = (uint8_t)(IBSHIFT_WIRE_UNASKED | (asks ? IBSHIFT_WIRE_TELL : 0));
-    uint64_t mark = ibshift_ring_mark(c->out.ring_used, c->out.ring_seed);
-    struct ibshift_wire_words head = {
-        {ibshift_fingerprint_word(&m->key), m->key.tag | (uint64_t)m->length << 32,
-         ibshift_wire_limits(c->in.slots, c->in.quota, ring_limit, IBSHIFT_WIRE_DATA, flags),
-         mark << 32}};
-
-    head.of[3] |= ibshift_wire_check(&head, m->buffer, c->out.is_ordered ? 0 : (uint32_t)m->length);
-    return head;
-}
-
-bool ibshift_nv_put_record(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                           const struct ibshift_net_message *m)
-{
-    struct ibshift_rail *rail = &c->rail[0];
-    uint32_t length = (uint32_t)m->length;
-
-    if (sizeof(struct ibshift_wire) + length > rail->inlined ||
-        ibshift_rail_room(nv, rail) <= RESERVED_REQUESTS || !fits_ring(nv, c, length)) {
-        return false;
-    }
-    uint32_t ring_limit = ibshift_ring_limit(c);
-    bool asks = asks_with(c, length);
-    struct ibshift_wire_words head = record_head(c, m, ring_limit, asks);
-    struct ibv_send_wr *wr = record_request(nv, c, length);
-    struct ibv_sge sge[2];
-
-    sge[0].addr = (uintptr_t)m->buffer;
-    sge[0].length = length;
-    sge[1].addr = (uintptr_t)&head;
-    sge[1].length = sizeof(head);
-    wr->send_flags = IBV_SEND_INLINE;
-    wr->sg_list = length > 0 ? sge : sge + 1;
-    wr->num_sge = length > 0 ? 2 : 1;
-    if (ibshift_rail_post(nv, rail, wr, false) != 0) {
-        return false;
-    }
-    record_left(c, length, asks);
-    nv->stats.ring++;
-    nv->stats.bytes += length;
-    told(c, ring_limit);
-    return true;
 }
 
 /*
@@ -284,7 +234,7 @@ void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 
     c->must_tell = true;
     if (c->state != IBSHIFT_CONNECTION_READY ||
-        ibshift_rail_room(nv, &c->rail[0]) < RESERVED_REQUESTS || c->is_word_away) {
+        ibshift_rail_room(nv, &c->rail[0]) < IBSHIFT_REQUESTS_RESERVED || c->is_word_away) {
         return;
     }
     wr.wr.rdma.remote_addr = c->out.word_address;

@@ -390,24 +390,27 @@ static void look(struct ibshift_net_verbs *nv, struct ibshift_connection *c, siz
     }
 }
 
-bool ibshift_nv_try_recv(struct ibshift_net *net, const struct ibshift_net_message *m)
+/* Of a message that is tried, where ibshift_nv_try_recv() is not enough. */
+bool ibshift_nv_try_recv_rarely(struct ibshift_net_channel *channel, uint64_t comm_seq,
+                                uint32_t tag, void *buffer, size_t length)
 {
-    struct ibshift_net_verbs *nv = ibshift_nv(net);
-    struct ibshift_connection *c = ibshift_nv_peer_known(nv, m->peer);
+    struct ibshift_connection *c = (struct ibshift_connection *)channel;
+    struct ibshift_net_verbs *nv = c->net;
+    struct ibshift_net_message m = ibshift_net_tried(c->peer, comm_seq, tag, buffer, length);
     bool is_there;
 
-    if (c == NULL || c->status != 0 ||
-        (nv->given_up.peer_count > 0 && ibshift_given_up_by(&nv->given_up, m->peer, &m->key))) {
+    if (c->status != 0 ||
+        (nv->given_up.peer_count > 0 && ibshift_given_up_by(&nv->given_up, c->peer, &m.key))) {
         return false;
     }
-    if ((c->in.ring != NULL && ibshift_nv_try_record(nv, c, m)) || ibshift_nv_try_held(nv, c, m)) {
+    if (ibshift_nv_try_held(nv, c, &m)) {
         return true;
     }
-    nv->wanted = m;
-    look(nv, c, m->length);
+    nv->wanted = &m;
+    look(nv, c, length);
     is_there = nv->wanted == NULL;
     nv->wanted = NULL;
-    return is_there || ibshift_nv_try_held(nv, c, m);
+    return is_there || ibshift_nv_try_held(nv, c, &m);
 }
 
 static bool has_unsent(const struct ibshift_net_verbs *nv)

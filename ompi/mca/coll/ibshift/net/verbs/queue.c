@@ -111,6 +111,15 @@ static struct ibv_qp *make_qp(struct ibshift_net_verbs *nv, struct ibshift_lane 
     return qp;
 }
 
+/* Until then requests need neither a completion nor a look at the room. */
+static void set_plain(const struct ibshift_net_verbs *nv, struct ibshift_rail *rail)
+{
+    uint32_t signal = rail->signaled + (nv->options.queue + 3) / 4;
+    uint32_t full = rail->retired + nv->options.queue - IBSHIFT_REQUESTS_RESERVED;
+
+    rail->plain_until = (int32_t)(full - signal) < 0 ? full : signal;
+}
+
 static int create_rail(struct ibshift_net_verbs *nv, struct ibshift_rail *rail)
 {
     rail->lane = lane_of(nv, rail->my_port);
@@ -122,6 +131,8 @@ static int create_rail(struct ibshift_net_verbs *nv, struct ibshift_rail *rail)
     if (rail->qp == NULL) {
         return errno != 0 ? -errno : -EIO;
     }
+    rail->plain_bytes = rail->inlined < IBSHIFT_PLAIN_BYTES ? rail->inlined : IBSHIFT_PLAIN_BYTES;
+    set_plain(nv, rail);
     rail->psn = (nv->noise = nv->noise * 1664525u + 1013904223u) >> 8;
     int rc = rail_to_init(nv, rail);
     return rc != 0 ? rc : enter_rail(rail->lane, rail);
@@ -384,6 +395,12 @@ int ibshift_nv_mismatch(struct ibshift_net_verbs *nv, struct ibshift_connection 
     return -EMSGSIZE;
 }
 
+void ibshift_rail_refused(struct ibshift_net_verbs *nv, struct ibshift_rail *rail, int error)
+{
+    ibshift_nv_break(nv, rail->connection, -EIO, "a request could not be posted: %s",
+                     strerror(error));
+}
+
 /* The caller has checked that there is room. A request is signaled now and then even when nobody
    needs its completion: only completions make room. */
 int ibshift_rail_post(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
@@ -398,13 +415,13 @@ int ibshift_rail_post(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
         rail->marks[rail->last_mark++ % nv->options.queue] =
             (struct ibshift_mark){.upto = rail->signaled, .copies = rail->copies};
         rail->copies = NULL;
+        set_plain(nv, rail);
     }
     rail->posted++;
     nv->requests++;
     int rc = ibv_post_send(rail->qp, wr, &bad);
     if (rc != 0) {
-        ibshift_nv_break(nv, rail->connection, -EIO, "a request could not be posted: %s",
-                         strerror(rc));
+        ibshift_rail_refused(nv, rail, rc);
     }
     return -rc;
 }
@@ -417,6 +434,7 @@ void ibshift_rail_retire(struct ibshift_net_verbs *nv, struct ibshift_rail *rail
     const struct ibshift_mark *mark = &rail->marks[rail->first_mark++ % nv->options.queue];
     nv->requests -= mark->upto - rail->retired;
     rail->retired = mark->upto;
+    set_plain(nv, rail);
     free_copies(nv, mark->copies);
 }
 

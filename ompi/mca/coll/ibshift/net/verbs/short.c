@@ -32,22 +32,6 @@ next_record(const struct ibshift_ring *ring, uint32_t number, struct ibshift_wir
     return header;
 }
 
-/* The header's line has a mark, which no other record has. */
-static inline void record_taken(struct ibshift_connection *c, const struct ibshift_ring *ring,
-                                uint32_t length, uint8_t flags)
-{
-    uint32_t lines = ibshift_ring_lines(length);
-
-    if (lines > 1 && !ring->is_ordered) {
-        uint8_t *end = ring->data + ibshift_ring_end(c->in.ring_head);
-        for (uint32_t i = 1; i < lines; i++) {
-            ibshift_ring_spoil(end - (size_t)i * IBSHIFT_RING_LINE);
-        }
-    }
-    c->in.ring_head += lines;
-    c->in.ring_asked |= (flags & IBSHIFT_WIRE_TELL) != 0;
-}
-
 /* Takes the next record if it is there; returns whether it was. */
 static bool take_record(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
@@ -61,7 +45,8 @@ static bool take_record(struct ibshift_net_verbs *nv, struct ibshift_connection 
     }
     memcpy(&head, &words, sizeof(head));
     (void)ibshift_nv_arrive(nv, c, &head, end - head.length, NULL);
-    record_taken(c, ring, head.length, head.flags);
+    ibshift_nv_record_taken(c, ring, ibshift_ring_lines(head.length));
+    c->in.ring_asked |= (head.flags & IBSHIFT_WIRE_TELL) != 0;
     return c->status == 0;
 }
 
@@ -165,18 +150,18 @@ int ibshift_nv_send_short(struct ibshift_net_verbs *nv, struct ibshift_connectio
     return IBSHIFT_NET_PENDING;
 }
 
-bool ibshift_nv_try_send(struct ibshift_net *net, const struct ibshift_net_message *m)
+/* Of a message that is tried, where ibshift_nv_try_send() is not enough. */
+bool ibshift_nv_try_send_rarely(struct ibshift_net_channel *channel, uint64_t comm_seq,
+                                uint32_t tag, const void *buffer, size_t length)
 {
-    struct ibshift_net_verbs *nv = ibshift_nv(net);
-    struct ibshift_connection *c = ibshift_nv_peer_known(nv, m->peer);
+    struct ibshift_connection *c = (struct ibshift_connection *)channel;
+    struct ibshift_net_verbs *nv = c->net;
+    struct ibshift_net_message m = ibshift_net_tried(c->peer, comm_seq, tag, buffer, length);
 
-    if (c == NULL || c->state != IBSHIFT_CONNECTION_READY || c->status != 0 ||
-        c->ready.first != NULL || c->waiting.first != NULL || c->out.grants > 0 ||
-        (nv->given_up.peer_count > 0 && ibshift_given_up_by(&nv->given_up, m->peer, &m->key))) {
-        return false;
-    }
-    return ibshift_nv_put_record(nv, c, m) ||
-           (c->status == 0 && put_data(nv, c, &m->key, m->buffer, m->length, false) == 0);
+    return c->state == IBSHIFT_CONNECTION_READY && c->status == 0 && c->ready.first == NULL &&
+           c->waiting.first == NULL && c->out.grants == 0 &&
+           (nv->given_up.peer_count == 0 || !ibshift_given_up_by(&nv->given_up, c->peer, &m.key)) &&
+           put_data(nv, c, &m.key, buffer, length, false) == 0;
 }
 
 int ibshift_nv_send_note(struct ibshift_net_verbs *nv, struct ibshift_note *note)
@@ -549,35 +534,6 @@ static inline void limits_came(struct ibshift_connection *c, uint16_t slots, uin
     if (c->out.ring_address != 0) {
         ibshift_limit_advance(&c->out.ring, ring);
     }
-}
-
-/* A message that is not posted is in no table, so nothing else can be meant by its key. */
-bool ibshift_nv_try_record(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                           const struct ibshift_net_message *m)
-{
-    const struct ibshift_ring *ring = c->in.ring;
-    struct ibshift_wire_words head;
-    const uint8_t *end = next_record(ring, c->in.ring_head, &head);
-    uint8_t flags;
-
-    if (end == NULL || head.of[0] != ibshift_fingerprint_word(&m->key) ||
-        head.of[1] != (m->key.tag | (uint64_t)m->length << 32) ||
-        (uint8_t)(head.of[2] >> 48) != IBSHIFT_WIRE_DATA) {
-        return false;
-    }
-    flags = (uint8_t)(head.of[2] >> 56);
-    if (!(flags & IBSHIFT_WIRE_UNASKED)) {
-        return false;
-    }
-    ibshift_nv_copy(m->buffer, end - m->length, m->length);
-    limits_came(c, (uint16_t)head.of[2], (uint16_t)(head.of[2] >> 16),
-                (uint16_t)(head.of[2] >> 32));
-    c->in.recent++;
-    record_taken(c, ring, (uint32_t)m->length, flags);
-    if (c->in.ring_asked || ring->is_closing) {
-        ibshift_nv_ring_settle(nv, c);
-    }
-    return true;
 }
 
 bool ibshift_nv_arrive(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
