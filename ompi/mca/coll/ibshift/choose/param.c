@@ -112,6 +112,7 @@ const struct ibshift_model ibshift_model_node = {
     .recv_min = 0.2,
     .gap = 0.1,
     .send_byte = 1e-4,
+    .wake = 1.5,
     .copy_byte = 1e-4,
     .reduce_byte = 2e-4,
     .at_once = 16384,
