@@ -463,14 +463,10 @@ static void sleep_until(struct simulation *sim, uint32_t rank, double time)
 static bool act(struct simulation *sim, uint32_t rank)
 {
     struct node *node = &sim->nodes[rank];
-    const struct ibshift_step *step;
+    const struct ibshift_step *step, *local;
     double send_at = INFINITY, recv_at = INFINITY, other_at;
     uint64_t bytes = 0;
 
-    if ((step = ibshift_walk_next(&sim->walk, IBSHIFT_CLASS_LOCAL)) != NULL) {
-        do_local(sim, rank, *step);
-        return true;
-    }
     if ((step = ibshift_walk_next(&sim->walk, IBSHIFT_CLASS_SEND)) != NULL) {
         bytes = ibshift_sizes_step(&sim->sizes, rank, step);
         if (bytes == 0 && step->count > 0) {
@@ -481,6 +477,11 @@ static bool act(struct simulation *sim, uint32_t rank)
                       ? node->clock
                       : later(node->clock, sim->loads[rank].out.turn -
                                                (sim->model.free_messages - 1) * sim->model.gap);
+    }
+    if (send_at > node->clock &&
+        (local = ibshift_walk_next(&sim->walk, IBSHIFT_CLASS_LOCAL)) != NULL) {
+        do_local(sim, rank, *local);
+        return true;
     }
     if (node->arrived != IBSHIFT_NO_MESSAGE) {
         recv_at = later(node->clock, sim->messages.all[node->arrived].ready);

@@ -23,8 +23,8 @@
  * need with one each; and for each message of the longest chain w (n / c - 1) until the rank that
  * waits for it has its turn. A grant that is waited for counts as one. Ranks that share a port need at least what it takes to let all out, or in.
  *
- * Of what a processor could do it does local steps first, then sends, then receives. Ranks enter
- * together. With f = 1 and constant overheads this is LogGP, with G = 0 LogfP. The result is a
+ * Of what a processor could do it does sends first, as the executor does, then local steps, then
+ * receives. Ranks enter together. With f = 1 and constant overheads this is LogGP, with G = 0 LogfP. The result is a
  * model's.
  */
 #ifndef IBSHIFT_CHOOSE_PRICE_H
