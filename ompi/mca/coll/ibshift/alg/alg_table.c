@@ -17,6 +17,7 @@
     ROW(bcast_chain)                                                                               \
     ROW(bcast_scatter_allgather)                                                                   \
     ROW(bcast_by_node)                                                                             \
+    ROW(bcast_scatter_exchange)                                                                    \
     ROW(scatter_linear)                                                                            \
     ROW(scatter_nway)                                                                              \
     ROW(scatter_split)                                                                             \
@@ -45,12 +46,14 @@
     ROW(reduce_chain)                                                                              \
     ROW(reduce_rabenseifner)                                                                       \
     ROW(reduce_by_node)                                                                            \
+    ROW(reduce_exchange)                                                                           \
     ROW(allreduce_recursive_doubling)                                                              \
     ROW(allreduce_linear)                                                                          \
     ROW(allreduce_knomial)                                                                         \
     ROW(allreduce_ring)                                                                            \
     ROW(allreduce_rabenseifner)                                                                    \
     ROW(allreduce_by_node)                                                                         \
+    ROW(allreduce_exchange)                                                                        \
     ROW(reduce_scatter_linear)                                                                     \
     ROW(reduce_scatter_recursive_halving)                                                          \
     ROW(reduce_scatter_ring)                                                                       \

@@ -14,7 +14,8 @@ static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t round,
                      struct ibshift_step *out)
 {
-    struct ibshift_step *step = collect_round(plan, out, rank, round, 0);
+    struct ibshift_step *step =
+        collect_round(plan, out, rank, round, 0, emit_blocks(IBSHIFT_RECV, 0, 1));
     uint32_t to =
         plan->commutative && round < plan->ranks ? emit_add(rank, round, plan->ranks) : round;
 

@@ -1,6 +1,6 @@
 /*
  * Linear reduction: the rank that wants a result takes the operand of every rank and folds it into
- * `acc`. When the operator commutes, operand j is that of rank - 1 - j, so that no two ranks take
+ * `acc`, which is one block. When the operator commutes, operand j is that of rank - 1 - j, so that no two ranks take
  * from the same one at a time, and its own comes last: acc begins as what arrives first, and nothing
  * is copied. Else operands come from the highest rank down, each to the left of what is there.
  * Operand j arrives in round j and is folded in round j + 1; TMP is a ring of slots, so that a few
@@ -34,9 +34,9 @@ static inline uint32_t collect_tmp(const struct ibshift_plan *plan)
 /* The receiving side of one round, 0 <= round <= ranks; `own` is this rank's operand in SEND. */
 static inline struct ibshift_step *collect_round(const struct ibshift_plan *plan,
                                                  struct ibshift_step *step, uint32_t rank,
-                                                 uint32_t round, uint32_t own)
+                                                 uint32_t round, uint32_t own,
+                                                 struct emit_range acc)
 {
-    struct emit_range acc = emit_blocks(IBSHIFT_RECV, 0, 1);
     uint32_t slots = collect_tmp(plan), from;
 
     if (round < plan->ranks) {
@@ -57,6 +57,22 @@ static inline struct ibshift_step *collect_round(const struct ibshift_plan *plan
                    ? emit_local(step, IBSHIFT_STEP_REDUCE, acc, IBSHIFT_SEND, own, round, 0)
                    : emit_local(step, IBSHIFT_STEP_REDUCE, acc, IBSHIFT_TMP, (round - 1) % slots,
                                 round, 0);
+    }
+    return step;
+}
+
+/* Both sides of one round where rank r wants the sum of all ranks' blocks r of SEND. */
+static inline struct ibshift_step *collect_exchange(const struct ibshift_plan *plan,
+                                                    struct ibshift_step *step, uint32_t rank,
+                                                    uint32_t round, struct emit_range acc)
+{
+    uint32_t to =
+        plan->commutative && round < plan->ranks ? emit_add(rank, round, plan->ranks) : round;
+
+    step = collect_round(plan, step, rank, round, rank, acc);
+    if (round < plan->ranks && to != rank) {
+        step = emit_send(step, to, emit_blocks(IBSHIFT_SEND, to, 1), collect_number(plan, to, rank),
+                         0);
     }
     return step;
 }

@@ -14,7 +14,9 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
                      struct ibshift_step *out)
 {
     if (rank == plan->root) {
-        return (uint32_t)(collect_round(plan, out, rank, round, 0) - out);
+        return (
+            uint32_t)(collect_round(plan, out, rank, round, 0, emit_blocks(IBSHIFT_RECV, 0, 1)) -
+                      out);
     }
     emit_send(out, plan->root, emit_blocks(IBSHIFT_SEND, 0, 1),
               collect_number(plan, plan->root, rank), 0);

@@ -13,15 +13,8 @@ static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t round,
                      struct ibshift_step *out)
 {
-    struct ibshift_step *step = collect_round(plan, out, rank, round, rank);
-    uint32_t to =
-        plan->commutative && round < plan->ranks ? emit_add(rank, round, plan->ranks) : round;
-
-    if (round < plan->ranks && to != rank) {
-        step = emit_send(step, to, emit_blocks(IBSHIFT_SEND, to, 1), collect_number(plan, to, rank),
-                         0);
-    }
-    return (uint32_t)(step - out);
+    return (uint32_t)(collect_exchange(plan, out, rank, round, emit_blocks(IBSHIFT_RECV, 0, 1)) -
+                      out);
 }
 
 static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
