@@ -196,17 +196,33 @@ static void a_wish_that_cannot_be_is_as_none(void **state)
     assert_ptr_equal(answer.best.alg, free_choice.best.alg);
 }
 
-/* Beyond the limit nobody knows a price: the first row that can do it is taken. */
-static void without_prices_the_first_row_is_taken(void **state)
+/* A pipeline beyond the limit has no price; who asks for it gets it all the same. */
+static void a_wish_needs_no_price(void **state)
+{
+    struct ibshift_plan plan = {.ranks = 1 << 14};
+    struct ibshift_question question = ask(IBSHIFT_BCAST, &plan, 1 << 20);
+    struct ibshift_answer answer;
+
+    (void)state;
+    question.wish.alg = ibshift_alg_find(IBSHIFT_BCAST, "chain");
+    question.wish.segment = 1024;
+    answer = ibshift_choose_best(&question);
+    assert_ptr_equal(answer.best.alg, question.wish.alg);
+    assert_int_equal(answer.best.segments, 1024);
+    assert_true(answer.best.price.last < 0);
+}
+
+/* Of 16,384 ranks every row has a price. */
+static void the_largest_have_prices(void **state)
 {
     struct ibshift_plan plan = {.ranks = 1 << 14, .commutative = true};
     struct ibshift_question question = ask(IBSHIFT_ALLTOALL, &plan, 8);
     struct ibshift_answer answer = ibshift_choose_best(&question);
 
     (void)state;
-    assert_non_null(answer.best.alg);
-    assert_true(answer.best.price.last < 0);
-    assert_int_equal(ibshift_alg_place(answer.best.alg), 1);
+    assert_true(answer.best.price.last > 0);
+    assert_true(answer.second.price.last >= answer.best.price.last / IBSHIFT_PRICE_EQUAL);
+    assert_string_equal(answer.best.alg->name, "bruck");
 }
 
 /* With sizes that only a rank knows for itself, an order of the fabric leaves the rows that take
@@ -246,14 +262,44 @@ static void an_order_is_followed(void **state)
     assert_true(ibshift_choose_best(&question).best.alg->flags & IBSHIFT_ALG_ORDER);
 }
 
-static void classes_end_at_powers_of_two(void **state)
+/* 128 ranks send each other more messages than are looked at. */
+static void many_messages_are_estimated(void **state)
+{
+    struct ibshift_plan plan = {.ranks = 128};
+    struct ibshift_question question = ask(IBSHIFT_ALLTOALL, &plan, 65536);
+    struct ibshift_answer answer = ibshift_choose_best(&question);
+    struct ibshift_price_request request = {.alg = answer.best.alg,
+                                            .plan = &plan,
+                                            .model = question.model,
+                                            .bytes = 65536,
+                                            .window = question.window};
+    struct ibshift_price price;
+
+    (void)state;
+    plan.radix = answer.best.radix;
+    assert_int_equal(answer.best.alg->radix_max, 0); /* not Bruck, which sends all several times */
+    assert_int_equal(ibshift_price(&request, &price), 0);
+    assert_true(answer.best.price.last > 0.97 * price.last);
+    assert_true(answer.best.price.last < 1.03 * price.last);
+}
+
+static void classes_end_at_powers_and_halves(void **state)
 {
     (void)state;
+    for (int class = 2; class < IBSHIFT_SIZE_CLASSES; class ++) {
+        assert_int_equal(ibshift_size_class(ibshift_class_size(class)), class);
+        assert_int_equal(ibshift_size_class(ibshift_class_size(class) + 1),
+                         class + (class + 1 < IBSHIFT_SIZE_CLASSES));
+    }
     assert_int_equal(ibshift_size_class(0), 0);
     assert_int_equal(ibshift_size_class(1), 0);
-    assert_int_equal(ibshift_size_class(2), 1);
-    assert_int_equal(ibshift_size_class(4096), 12);
-    assert_int_equal(ibshift_size_class(4097), 13);
+    assert_int_equal(ibshift_size_class(2), 2);
+    assert_int_equal(ibshift_size_class(3), 3);
+    assert_int_equal(ibshift_size_class(4), 4);
+    assert_int_equal(ibshift_size_class(4096), 24);
+    assert_int_equal(ibshift_size_class(4097), 25);
+    assert_int_equal(ibshift_size_class(6144), 25);
+    assert_int_equal(ibshift_size_class(6145), 26);
     assert_int_equal(ibshift_size_class(UINT64_MAX), IBSHIFT_SIZE_CLASSES - 1);
 }
 
@@ -317,10 +363,12 @@ int main(void)
         cmocka_unit_test(the_cheapest_wins),
         cmocka_unit_test(equal_prices_are_told_by_hops),
         cmocka_unit_test(a_wish_that_cannot_be_is_as_none),
-        cmocka_unit_test(without_prices_the_first_row_is_taken),
+        cmocka_unit_test(a_wish_needs_no_price),
+        cmocka_unit_test(the_largest_have_prices),
         cmocka_unit_test(a_leader_gathers_within_bounds),
         cmocka_unit_test(an_order_is_followed),
-        cmocka_unit_test(classes_end_at_powers_of_two),
+        cmocka_unit_test(many_messages_are_estimated),
+        cmocka_unit_test(classes_end_at_powers_and_halves),
         cmocka_unit_test(places_are_numbered_as_ranks_come),
         cmocka_unit_test(every_field_of_a_model_counts),
     };

@@ -378,7 +378,7 @@ static uint64_t bytes_to_price(const struct ibshift_job *job)
     if (IBSHIFT_ALG_SIZES == job->needs) {
         return UNKNOWN_SIZE;
     }
-    return job->bytes == 0 ? 0 : 1ull << ibshift_size_class(job->bytes);
+    return job->bytes == 0 ? 0 : ibshift_class_size(ibshift_size_class(job->bytes));
 }
 
 /* MPI_T may have changed the parameters since. */

@@ -1,14 +1,28 @@
 #include "choose/choose.h"
 
+#include <errno.h>
+#include <math.h>
+
+#include "choose/size.h"
 #include "plan/nodes.h"
 
 enum { FIRST_SEGMENT = 4096, LAST_SEGMENT = 1 << 20, GATHERED_MOST = 1 << 25, NEAR_MOST = 64 };
 
 int ibshift_size_class(uint64_t bytes)
 {
-    int class = bytes <= 1 ? 0 : 64 - __builtin_clzll(bytes - 1);
+    int octave, class;
 
+    if (bytes <= 2) {
+        return bytes == 2 ? 2 : 0;
+    }
+    octave = 63 - __builtin_clzll(bytes - 1);
+    class = 2 * octave + 1 + (int)((bytes - 1) >> (octave - 1) & 1);
     return class < IBSHIFT_SIZE_CLASSES ? class : IBSHIFT_SIZE_CLASSES - 1;
+}
+
+uint64_t ibshift_class_size(int class)
+{
+    return class % 2 == 0 ? UINT64_C(1) << class / 2 : UINT64_C(3) << (class - 3) / 2;
 }
 
 bool ibshift_alg_serves(const struct ibshift_alg *alg, enum ibshift_collective collective,
@@ -60,7 +74,7 @@ static int add_leaders(uint32_t ranks, struct ibshift_candidate *found)
 int ibshift_candidates(const struct ibshift_alg *alg, uint32_t ranks, uint64_t bytes,
                        const struct ibshift_wish *wish, struct ibshift_candidate *found)
 {
-    static const uint32_t radices[] = {1, 2, 3, 4, 7, 8, 15};
+    static const uint32_t radices[] = {1, 2, 3, 4, 5, 6, 7, 8, 15};
     int count = 0;
 
     if (alg->collective == IBSHIFT_ALLTOALL && (alg->flags & IBSHIFT_ALG_LEADERS) != 0) {
@@ -79,29 +93,96 @@ int ibshift_candidates(const struct ibshift_alg *alg, uint32_t ranks, uint64_t b
     return count;
 }
 
-/* A rank has its own row of a table only: the shift in its place has as many messages.
- * A row that nobody can price here costs nothing that is known: it stays behind all others. */
-static void price(const struct ibshift_question *question, struct ibshift_choice *choice)
+/* What a price is asked for; a rank has its own row of a table only: the shift in its place has as
+ * many messages. */
+static int price_plan(const struct ibshift_question *question, const struct ibshift_alg *alg,
+                      const struct ibshift_plan *plan, uint64_t bytes, struct ibshift_price *found)
 {
-    struct ibshift_plan plan = *question->plan;
-    struct ibshift_price_request request = {.alg = choice->alg,
-                                            .plan = &plan,
+    struct ibshift_price_request request = {.alg = alg,
+                                            .plan = plan,
                                             .model = question->model,
                                             .near = question->near,
                                             .crowd = question->crowd,
-                                            .bytes = question->bytes,
+                                            .bytes = bytes,
                                             .element = 1,
                                             .window = question->window,
                                             .limit = IBSHIFT_CHOOSE_LIMIT};
-    struct ibshift_price found;
+
+    return ibshift_price(&request, found);
+}
+
+/* Its price among fewer ranks, with as much for each piece of a vector. */
+static int price_fewer(const struct ibshift_question *question, const struct ibshift_alg *alg,
+                       const struct ibshift_plan *plan, uint32_t ranks, struct ibshift_price *found)
+{
+    struct ibshift_plan fewer = *plan;
+    char why[128];
+    double share;
+
+    fewer.ranks = ranks;
+    fewer.root = plan->root % ranks;
+    fewer.order = NULL;
+    if (ibshift_alg_check(alg, &fewer, why, sizeof(why)) != 0) {
+        return -ENOTSUP;
+    }
+    share = (double)ibshift_alg_pieces(alg, &fewer) / ibshift_alg_pieces(alg, plan);
+    return price_plan(question, alg, &fewer, (uint64_t)ceil(share * (double)question->bytes),
+                      found);
+}
+
+/* Of more messages than are looked at: what a doubling of the ranks adds grows on as it did over the
+ * last two, from not at all (logarithmic) to twofold (linear). */
+static int estimate(const struct ibshift_question *question, const struct ibshift_alg *alg,
+                    const struct ibshift_plan *plan, struct ibshift_price *found)
+{
+    struct ibshift_price fewer[3]; /* of a quarter, half and all of `ranks` */
+    uint32_t ranks = plan->ranks / 2, doublings = 1;
+    struct ibshift_plan half = *plan;
+    double growth, added;
+
+    for (half.ranks = ranks; ibshift_plan_exceeds(alg, &half, IBSHIFT_CHOOSE_LIMIT);
+         half.ranks = ranks) {
+        ranks /= 2;
+        doublings++;
+    }
+    if (ranks < 4 || (alg->flags & (IBSHIFT_ALG_NODES | IBSHIFT_ALG_SPLIT)) != 0) {
+        return -E2BIG;
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        int rc = price_fewer(question, alg, plan, ranks >> (2 - i), &fewer[i]);
+
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    *found = fewer[2];
+    added = fewer[2].last - fewer[1].last;
+    growth = added / (fewer[1].last - fewer[0].last);
+    growth = growth >= 1 ? growth < 2 ? growth : 2 : 1;
+    for (uint32_t i = 0; i < doublings; i++) {
+        added *= growth;
+        found->last += added;
+        found->messages *= 2;
+        found->hops += fewer[2].hops - fewer[1].hops;
+    }
+    return 0;
+}
+
+/* A row that nobody can price here costs nothing that is known: it stays behind all others. */
+static void price(const struct ibshift_question *question, struct ibshift_choice *choice)
+{
+    struct ibshift_plan plan = *question->plan;
+    int rc;
 
     plan.radix = choice->radix;
     plan.segments = choice->segments;
     plan.leaders = choice->leaders;
     plan.stages = NULL;
-    if (ibshift_price(&request, &found) == 0) {
-        choice->price = found;
-    } else {
+    rc = price_plan(question, choice->alg, &plan, question->bytes, &choice->price);
+    if (rc == -E2BIG && plan.segments <= 1) {
+        rc = estimate(question, choice->alg, &plan, &choice->price);
+    }
+    if (rc != 0) {
         choice->price = (struct ibshift_price){.last = -1};
     }
 }
