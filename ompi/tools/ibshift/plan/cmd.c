@@ -551,6 +551,8 @@ static const struct plan_command plan_commands[] = {
     {"price", "CA", "PRkScOlbTxHDNLCnmewpMtjo", "the modelled time", plan_price},
     {"compare", "C", "PRkScOlbTHDLCnmewpMtfjo",
      "the modelled times of all algorithms, and who wins where", plan_compare},
+    {"guidelines", "", "PHDCnmwpjo", "which choices take longer than what does the same by others",
+     plan_guidelines},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -558,7 +560,7 @@ static void plan_usage(FILE *out)
 {
     fputs("usage: ibshift plan COMMAND [COLLECTIVE [ALGORITHM]] [OPTION...]\n\n", out);
     for (const struct plan_command *c = plan_commands; c->name != NULL; c++) {
-        fprintf(out, "  %-8s %s\n", c->name, c->summary);
+        fprintf(out, "  %-10s %s\n", c->name, c->summary);
     }
     fputs("\n  -h, --help   this text; ibshift plan COMMAND --help for that of a command\n", out);
 }

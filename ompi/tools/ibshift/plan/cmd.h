@@ -3,7 +3,7 @@
 #define IBSHIFT_PLAN_CMD_H
 
 #include "plan/alg.h"
-#include "choose/price.h"
+#include "choose/choose.h"
 #include "json.h"
 #include "options.h"
 #include "plan/nodes.h"
@@ -89,6 +89,10 @@ const char *plan_model_name(enum plan_model which);
 int plan_price_shared(const struct plan_args *args, struct ibshift_price_request *request,
                       struct ibshift_price *price);
 
+/* ibshift_choose_best(), likewise. */
+struct ibshift_answer plan_choose_shared(const struct plan_args *args,
+                                         struct ibshift_question *question);
+
 /* "scatter binomial, 9 ranks, root 0, radix 2", as far as the algorithm knows them. */
 void plan_title(const struct plan_args *args, char *text, size_t size);
 
@@ -106,6 +110,7 @@ void plan_json_end(struct json *j);
 
 int plan_draw(struct plan_args *args);
 int plan_compare(struct plan_args *args);
+int plan_guidelines(struct plan_args *args);
 
 /* CLI_OK or CLI_FAILED with a message. */
 int plan_draw_data(const struct plan_args *args, FILE *out);

@@ -411,8 +411,9 @@ enum { ROWS_MOST = 40 };
 static size_t plan_rows(struct plan_args *args, struct cli_option *to)
 {
     const struct cli_option rows[] = {
-        {"--ranks", 'P', CLI_TAKEN, "N", "number of ranks (8); compare: also a range, 2..64",
-         .where = args, .take = set_ranks},
+        {"--ranks", 'P', CLI_TAKEN, "N",
+         "number of ranks (8); compare, guidelines: also a range, 2..64", .where = args,
+         .take = set_ranks},
         {"--rank", 'r', CLI_TAKEN, "RANK", "the steps of this rank only ('all')", .where = args,
          .take = set_rank},
         {"--root", 'R', CLI_WHOLE, "RANK", "the root of a rooted collective (0)",
