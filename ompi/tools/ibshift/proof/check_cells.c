@@ -190,12 +190,6 @@ int check_cells_expect(struct check_state *state)
     return 0;
 }
 
-bool check_cells_equal(const struct check_cell *a, const struct check_cell *b)
-{
-    return a->block == b->block && a->lo == b->lo && a->count == b->count && a->lost == b->lost &&
-           a->sum == b->sum;
-}
-
 /* Whose size a block of a buffer has: a rank, or a piece of the vector. */
 static uint32_t size_of_block(const struct check_state *state, uint32_t rank,
                               enum ibshift_buffer buf, uint32_t block)

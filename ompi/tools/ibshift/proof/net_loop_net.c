@@ -32,7 +32,7 @@ static bool granted(struct ibshift_net *net, uint32_t peer, const struct ibshift
         ibshift_loop_table_find(&loop->table, POSTED, endpoint->self, peer, key);
     bool is_granted = link != NULL && (*link)->due <= loop->now;
     bool is_lost = endpoint->is_dead || endpoint->failed[peer] != 0 ||
-                   ibshift_loop_remembers(&endpoint->aborted, peer, key->comm, key->seq);
+                   ibshift_given_up_by(&endpoint->given_up, peer, key);
 
     *note = is_granted ? (*link)->note : 0;
     return ibshift_loop_unlock(endpoint, is_granted || is_lost);
@@ -137,9 +137,7 @@ static void arrive(struct ibshift_loop *loop, struct endpoint *endpoint, struct 
 
     loop->endpoints[send->from].on_the_wire--;
     if (link == NULL && is_short(loop, send) &&
-        (ibshift_loop_has_given_up(endpoint, send->key.comm) ||
-         ibshift_loop_remembers(&endpoint->dropped, endpoint->self, send->key.comm,
-                                send->key.seq))) {
+        ibshift_given_up_here(&endpoint->given_up, &send->key)) {
         ibshift_loop_message_end(loop, send, 0, loop->now);
         return;
     }
@@ -165,8 +163,7 @@ static int refusal(const struct endpoint *endpoint, const struct ibshift_net_mes
                         (char *)message->buffer + message->length > mem->base + mem->length)) {
         return -EINVAL;
     }
-    if (ibshift_loop_remembers(&endpoint->aborted, message->peer, message->key.comm,
-                               message->key.seq)) {
+    if (ibshift_given_up_by(&endpoint->given_up, message->peer, &message->key)) {
         return -ECONNABORTED;
     }
     return endpoint->is_dead ? -EIO : endpoint->failed[message->peer];

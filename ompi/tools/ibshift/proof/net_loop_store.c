@@ -3,30 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-void ibshift_loop_list_init(struct list *list)
-{
-    list->first = NULL;
-    list->end = &list->first;
-}
-
-void ibshift_loop_list_append(struct list *list, struct message *message)
-{
-    message->next = NULL;
-    *list->end = message;
-    list->end = &message->next;
-}
-
-struct message *ibshift_loop_list_take(struct list *list, struct message **link)
-{
-    struct message *message = *link;
-
-    *link = message->next;
-    if (list->end == &message->next) {
-        list->end = link;
-    }
-    return message;
-}
-
 int ibshift_loop_table_init(struct table *table, uint32_t peers)
 {
     table->buckets = 64;
@@ -76,12 +52,6 @@ struct message **ibshift_loop_table_find(struct table *table, enum place place, 
     return NULL;
 }
 
-void ibshift_loop_message_free(struct ibshift_loop *loop, struct message *message)
-{
-    loop->messages--;
-    free(message);
-}
-
 void ibshift_loop_message_end(struct ibshift_loop *loop, struct message *message, int status,
                               uint64_t due)
 {
@@ -104,23 +74,6 @@ void ibshift_loop_message_news(struct ibshift_loop *loop, const struct message *
         loop->messages++;
         ibshift_loop_message_end(loop, news, status, loop->now);
     }
-}
-
-uint64_t ibshift_loop_random(struct ibshift_loop *loop, uint64_t bound)
-{
-    uint64_t x = loop->random;
-
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    loop->random = x;
-    return (x >> 11) % bound;
-}
-
-uint64_t ibshift_loop_after_delay(struct ibshift_loop *loop)
-{
-    return loop->now +
-           (loop->options.delay ? ibshift_loop_random(loop, loop->options.delay + 1) : 0);
 }
 
 /* Which messages a fault takes from the wire and out of the table. */
@@ -223,34 +176,9 @@ void ibshift_loop_die(struct endpoint *endpoint)
     sweep_all(endpoint->loop, &(struct sweep){.why = DEATH, .self = endpoint->self});
 }
 
-bool ibshift_loop_remembers(const struct memory *memory, uint32_t peer, uint32_t comm, uint32_t seq)
-{
-    for (uint32_t i = 0; i < memory->count && i < REMEMBERED; i++) {
-        if (memory->entries[i].peer == peer && memory->entries[i].comm == comm &&
-            memory->entries[i].seq == seq) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void remember(struct memory *memory, uint32_t peer, uint32_t comm, uint32_t seq)
-{
-    uint32_t slot = memory->count++ % REMEMBERED;
-
-    memory->entries[slot].peer = peer;
-    memory->entries[slot].comm = comm;
-    memory->entries[slot].seq = seq;
-}
-
-bool ibshift_loop_has_given_up(const struct endpoint *endpoint, uint32_t comm)
-{
-    return ibshift_given_up_comm(&endpoint->given_up, comm) != NULL;
-}
-
 void ibshift_loop_drop(struct endpoint *endpoint, uint32_t comm, uint32_t seq)
 {
-    remember(&endpoint->dropped, endpoint->self, comm, seq);
+    ibshift_given_up_add_here(&endpoint->given_up, comm, seq);
     sweep_all(endpoint->loop,
               &(struct sweep){.why = CANCEL, .self = endpoint->self, .comm = comm, .seq = seq});
 }
@@ -258,12 +186,17 @@ void ibshift_loop_drop(struct endpoint *endpoint, uint32_t comm, uint32_t seq)
 void ibshift_loop_give_up(struct endpoint *endpoint, uint32_t peer, uint32_t comm, uint32_t seq)
 {
     struct endpoint *other = &endpoint->loop->endpoints[peer];
+    struct ibshift_net_key key = {.comm = comm, .seq = seq};
 
-    if (endpoint->is_dead || other->is_dead || ibshift_loop_has_given_up(other, comm) ||
-        ibshift_loop_remembers(&other->aborted, endpoint->self, comm, seq)) {
+    if (endpoint->is_dead || other->is_dead ||
+        ibshift_given_up_comm(&other->given_up, comm) != NULL ||
+        ibshift_given_up_by(&other->given_up, endpoint->self, &key)) {
         return;
     }
-    remember(&other->aborted, endpoint->self, comm, seq);
+    if (!ibshift_given_up_add_by(&other->given_up, endpoint->self, &key)) {
+        ibshift_loop_fail_peer(other, endpoint->self, -ECONNABORTED);
+        return;
+    }
     sweep_all(endpoint->loop,
               &(struct sweep){
                   .why = ABORT, .self = peer, .peer = endpoint->self, .comm = comm, .seq = seq});

@@ -7,6 +7,7 @@
 #include "proof/net_loop.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 
 enum place { ON_THE_WIRE, PARKED, POSTED, ENDED };
 
@@ -40,16 +41,6 @@ struct table {
     struct message **heads;
 };
 
-enum { REMEMBERED = 64 };
-
-/* Collectives that ended early; the oldest is overwritten. */
-struct memory {
-    struct {
-        uint32_t peer, comm, seq;
-    } entries[REMEMBERED];
-    uint32_t count;
-};
-
 struct ibshift_net_mem {
     char *base;
     size_t length;
@@ -71,13 +62,11 @@ struct endpoint {
     uint64_t ahead; /* of its clock */
     double drift;
     bool is_dead;
-    struct list arriving;             /* sends to this endpoint */
-    struct list ended;                /* events to be polled */
-    struct memory dropped;            /* cancelled here: late messages go nowhere */
-    struct memory aborted;            /* given up by a peer */
-    struct ibshift_given_up given_up; /* its communicators */
-    int *failed;                      /* per peer: 0, or the status of its failure */
-    struct loop_channel *channels;    /* by peer */
+    struct list arriving; /* sends to this endpoint */
+    struct list ended;    /* events to be polled */
+    struct ibshift_given_up given_up;
+    int *failed;                   /* per peer: 0, or the status of its failure */
+    struct loop_channel *channels; /* by peer */
 };
 
 /* lock covers the loop, its endpoints and all messages, and every copy from buffer to buffer. */
@@ -92,8 +81,22 @@ struct ibshift_loop {
     struct endpoint *endpoints;
 };
 
-uint64_t ibshift_loop_random(struct ibshift_loop *loop, uint64_t bound);
-uint64_t ibshift_loop_after_delay(struct ibshift_loop *loop);
+static inline uint64_t ibshift_loop_random(struct ibshift_loop *loop, uint64_t bound)
+{
+    uint64_t x = loop->random;
+
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    loop->random = x;
+    return (x >> 11) % bound;
+}
+
+static inline uint64_t ibshift_loop_after_delay(struct ibshift_loop *loop)
+{
+    return loop->now +
+           (loop->options.delay ? ibshift_loop_random(loop, loop->options.delay + 1) : 0);
+}
 
 static inline struct endpoint *ibshift_loop_lock(struct ibshift_net *net)
 {
@@ -109,9 +112,29 @@ static inline int ibshift_loop_unlock(struct endpoint *endpoint, int result)
     return result;
 }
 
-void ibshift_loop_list_init(struct list *list);
-void ibshift_loop_list_append(struct list *list, struct message *message);
-struct message *ibshift_loop_list_take(struct list *list, struct message **link);
+static inline void ibshift_loop_list_init(struct list *list)
+{
+    list->first = NULL;
+    list->end = &list->first;
+}
+
+static inline void ibshift_loop_list_append(struct list *list, struct message *message)
+{
+    message->next = NULL;
+    *list->end = message;
+    list->end = &message->next;
+}
+
+static inline struct message *ibshift_loop_list_take(struct list *list, struct message **link)
+{
+    struct message *message = *link;
+
+    *link = message->next;
+    if (list->end == &message->next) {
+        list->end = link;
+    }
+    return message;
+}
 
 int ibshift_loop_table_init(struct table *table, uint32_t peers);
 void ibshift_loop_table_put(struct table *table, struct message *message);
@@ -136,16 +159,17 @@ void ibshift_loop_message_end(struct ibshift_loop *loop, struct message *message
 /* News for the owner of a message that has not ended; dropped where there is no memory. */
 void ibshift_loop_message_news(struct ibshift_loop *loop, const struct message *message,
                                int status);
-void ibshift_loop_message_free(struct ibshift_loop *loop, struct message *message);
+
+static inline void ibshift_loop_message_free(struct ibshift_loop *loop, struct message *message)
+{
+    loop->messages--;
+    free(message);
+}
 
 /* Faults; all under the lock. */
 void ibshift_loop_die(struct endpoint *endpoint);
 void ibshift_loop_fail_peer(struct endpoint *endpoint, uint32_t peer, int status);
-/* Whether what comes for the communicator goes nowhere. */
-bool ibshift_loop_has_given_up(const struct endpoint *endpoint, uint32_t comm);
 void ibshift_loop_drop(struct endpoint *endpoint, uint32_t comm, uint32_t seq);
 void ibshift_loop_give_up(struct endpoint *endpoint, uint32_t peer, uint32_t comm, uint32_t seq);
-bool ibshift_loop_remembers(const struct memory *memory, uint32_t peer, uint32_t comm,
-                            uint32_t seq);
 
 #endif
