@@ -648,8 +648,3 @@ int route_verify_tables(const struct ibshift_fabric *f, struct route_proof *proo
 
     return prove_routes(&r, proof, err);
 }
-
-bool route_is_proven(const struct route_proof *proof)
-{
-    return proof->lost + proof->circles + proof->strays == 0 && proof->cycle_length == 0;
-}

@@ -184,14 +184,6 @@ void sim_message_end(struct sim_net *n, uint32_t message, int side, int status)
     sim_message_forget(n, message);
 }
 
-/* Whether the sender's message may go into the fabric; both ends' lengths decide alike unless they
- * differ, which the arrival tells. */
-bool sim_message_may_start(const struct sim_net *n, const struct sim_message *m)
-{
-    return (m->flags & SIM_HAS_SEND) && !(m->flags & (SIM_STARTED | SIM_SEND_ENDED)) &&
-           (sim_is_short(n, m->length[SIM_SENDER]) || (m->flags & SIM_GRANTED));
-}
-
 /* In the sender's turn: it leaves after its jitter, or when the pause that it meets is over. */
 void sim_message_start(struct sim_net *n, uint32_t message)
 {

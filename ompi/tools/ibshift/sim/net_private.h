@@ -108,9 +108,19 @@ uint32_t sim_message_find(const struct sim_net *n, uint32_t from, uint32_t to,
 uint32_t sim_message_make(struct sim_net *n, uint32_t from, uint32_t to,
                           const struct ibshift_net_key *key);
 
+static inline bool sim_is_short(const struct sim_net *n, size_t length)
+{
+    return length <= n->options.max_eager;
+}
+
 /* Whether the sender's message may go into the fabric. Both ends decide by their lengths whether a
  * grant is needed; lengths that differ are told when it arrives. */
-bool sim_message_may_start(const struct sim_net *n, const struct sim_message *m);
+static inline bool sim_message_may_start(const struct sim_net *n, const struct sim_message *m)
+{
+    return (m->flags & SIM_HAS_SEND) && !(m->flags & (SIM_STARTED | SIM_SEND_ENDED)) &&
+           (sim_is_short(n, m->length[SIM_SENDER]) || (m->flags & SIM_GRANTED));
+}
+
 /* In the sender's turn: it leaves after its jitter, or when the pause that it meets is over. */
 void sim_message_start(struct sim_net *n, uint32_t message);
 /* In the receiver's turn. */
@@ -119,11 +129,6 @@ void sim_message_grant(struct sim_net *n, uint32_t message);
 int sim_message_deliver(struct sim_net *n, struct sim_message *m);
 /* Forgets the message if nothing about it is to come. */
 void sim_message_forget(struct sim_net *n, uint32_t message);
-
-static inline bool sim_is_short(const struct sim_net *n, size_t length)
-{
-    return length <= n->options.max_eager;
-}
 
 /* The rank's next turn is at that time, or when its processor and host are free again. */
 void sim_end_wake(struct sim_net *n, uint32_t rank, uint64_t time);

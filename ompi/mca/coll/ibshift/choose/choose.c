@@ -25,12 +25,6 @@ uint64_t ibshift_class_size(int class)
     return class % 2 == 0 ? UINT64_C(1) << class / 2 : UINT64_C(3) << (class - 3) / 2;
 }
 
-bool ibshift_alg_serves(const struct ibshift_alg *alg, enum ibshift_collective collective,
-                        uint32_t needs)
-{
-    return alg->collective == collective && (needs == 0 || (alg->flags & needs) != 0);
-}
-
 static int add_segments(const struct ibshift_alg *alg, uint64_t bytes,
                         const struct ibshift_wish *wish, uint32_t radix,
                         struct ibshift_candidate *found)

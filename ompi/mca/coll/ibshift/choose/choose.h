@@ -29,8 +29,11 @@ int ibshift_candidates(const struct ibshift_alg *alg, uint32_t ranks, uint64_t b
                        const struct ibshift_wish *wish, struct ibshift_candidate *found);
 
 /* needs: the row must have one of these flags; 0: any row of the collective will do. */
-bool ibshift_alg_serves(const struct ibshift_alg *alg, enum ibshift_collective collective,
-                        uint32_t needs);
+static inline bool ibshift_alg_serves(const struct ibshift_alg *alg,
+                                      enum ibshift_collective collective, uint32_t needs)
+{
+    return alg->collective == collective && (needs == 0 || (alg->flags & needs) != 0);
+}
 
 struct ibshift_choice {
     const struct ibshift_alg *alg; /* NULL: none fits */

@@ -26,18 +26,6 @@ int32_t ibshift_price_message_new(struct ibshift_price_messages *messages)
     return messages->count++;
 }
 
-void ibshift_price_message_free(struct ibshift_price_messages *messages, int32_t index)
-{
-    ibshift_price_message_put(messages, &messages->unused, index);
-}
-
-void ibshift_price_message_put(struct ibshift_price_messages *messages, int32_t *list,
-                               int32_t index)
-{
-    messages->all[index].next = *list;
-    *list = index;
-}
-
 void ibshift_price_message_insert(struct ibshift_price_messages *messages, int32_t *list,
                                   int32_t index)
 {

@@ -27,11 +27,21 @@ struct ibshift_price_messages {
 
 /* Its place, or IBSHIFT_NO_MESSAGE: there is no memory for one. */
 int32_t ibshift_price_message_new(struct ibshift_price_messages *messages);
-void ibshift_price_message_free(struct ibshift_price_messages *messages, int32_t index);
 
 /* Lists: *list is the place of the first message. */
-void ibshift_price_message_put(struct ibshift_price_messages *messages, int32_t *list,
-                               int32_t index);
+static inline void ibshift_price_message_put(struct ibshift_price_messages *messages, int32_t *list,
+                                             int32_t index)
+{
+    messages->all[index].next = *list;
+    *list = index;
+}
+
+static inline void ibshift_price_message_free(struct ibshift_price_messages *messages,
+                                              int32_t index)
+{
+    ibshift_price_message_put(messages, &messages->unused, index);
+}
+
 void ibshift_price_message_insert(struct ibshift_price_messages *messages, int32_t *list,
                                   int32_t index); /* by ready */
 /* The first of the list between these ranks with that key leaves it. */

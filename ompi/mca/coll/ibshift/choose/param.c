@@ -533,16 +533,6 @@ int ibshift_costs_format(const struct ibshift_costs *costs, char *text, size_t s
     return length;
 }
 
-double ibshift_model_send_overhead(const struct ibshift_model *model, int n)
-{
-    return model->send_min + (model->send_max - model->send_min) / n;
-}
-
-double ibshift_model_recv_overhead(const struct ibshift_model *model, int n)
-{
-    return model->recv_min + (model->recv_max - model->recv_min) / n;
-}
-
 struct ibshift_model ibshift_model_loggp(const struct ibshift_model *model)
 {
     struct ibshift_model out = *model;

@@ -98,8 +98,15 @@ int ibshift_model_format(const struct ibshift_model *model, char *text, size_t s
 
 /* What one of n equal messages in a row costs the sender (receiver): the whole series costs the
  * maximum once and the minimum for each further message. */
-double ibshift_model_send_overhead(const struct ibshift_model *model, int n);
-double ibshift_model_recv_overhead(const struct ibshift_model *model, int n);
+static inline double ibshift_model_send_overhead(const struct ibshift_model *model, int n)
+{
+    return model->send_min + (model->send_max - model->send_min) / n;
+}
+
+static inline double ibshift_model_recv_overhead(const struct ibshift_model *model, int n)
+{
+    return model->recv_min + (model->recv_max - model->recv_min) / n;
+}
 
 /* The two published models as special cases: LogGP knows neither f nor a falling overhead, LogfP
  * ignores the message size. */

@@ -1,6 +1,5 @@
 #include "plan/walk.h"
 
-#include <stddef.h>
 #include <string.h>
 
 static void emit(const struct ibshift_walk *walk, struct ibshift_page *page, uint32_t round)
@@ -213,16 +212,6 @@ uint32_t ibshift_walk_flight_peer(const struct ibshift_walk *walk, enum ibshift_
 
     walk->alg->emit(walk->plan, walk->rank, flights->round[flight], steps);
     return steps[flights->step[flight]].peer;
-}
-
-void ibshift_walk_mark(const struct ibshift_walk *walk, struct ibshift_walk_mark *mark)
-{
-    for (int which = 0; which < IBSHIFT_CLASSES; which++) {
-        mark->round[which] = walk->cursor[which].round;
-        mark->index[which] = walk->cursor[which].index;
-        mark->has_step[which] = walk->cursor[which].has_step;
-    }
-    mark->progress = walk->progress;
 }
 
 /* Back to the step of that index in the cursor's round. */

@@ -142,7 +142,16 @@ static inline uint32_t ibshift_walk_flight_round(const struct ibshift_walk *walk
 uint32_t ibshift_walk_flight_peer(const struct ibshift_walk *walk, enum ibshift_class which,
                                   uint32_t flight);
 
-void ibshift_walk_mark(const struct ibshift_walk *walk, struct ibshift_walk_mark *mark);
+static inline void ibshift_walk_mark(const struct ibshift_walk *walk,
+                                     struct ibshift_walk_mark *mark)
+{
+    for (int which = 0; which < IBSHIFT_CLASSES; which++) {
+        mark->round[which] = walk->cursor[which].round;
+        mark->index[which] = walk->cursor[which].index;
+        mark->has_step[which] = walk->cursor[which].has_step;
+    }
+    mark->progress = walk->progress;
+}
 
 /* The walk has the same pages, algorithm, plan and window as the one that was marked; nothing is in
  * flight until the caller has called ibshift_walk_fly() for each step that was. */

@@ -37,13 +37,6 @@ static uint32_t rank_in(const struct ibshift_packing *packing, uint32_t rank)
     return first_rank(packing) + packing->ranks + rank;
 }
 
-uint32_t ibshift_packing_capacity(double stage_cost, double cost)
-{
-    double flows = stage_cost / cost + 1e-3; /* more than the rounding of a float's quotient */
-
-    return flows > IBSHIFT_PACKING_SLOTS ? IBSHIFT_PACKING_SLOTS : (uint32_t)flows;
-}
-
 /* A rank sends once in a stage, and not at all where its cable is too slow. */
 static uint32_t capacity(const struct ibshift_packing *packing, uint32_t resource, bool dear)
 {
@@ -422,12 +415,6 @@ int ibshift_packing_own(struct ibshift_packing *packing)
         }
     }
     return 0;
-}
-
-void ibshift_packing_disown(struct ibshift_packing *packing)
-{
-    free(packing->owner);
-    packing->owner = NULL;
 }
 
 /*

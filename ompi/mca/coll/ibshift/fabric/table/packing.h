@@ -7,6 +7,8 @@
 #ifndef IBSHIFT_FABRIC_TABLE_PACKING_H
 #define IBSHIFT_FABRIC_TABLE_PACKING_H
 
+#include <stdlib.h>
+
 #include "fabric/paths/paths.h"
 
 #define IBSHIFT_NOBODY            UINT16_MAX
@@ -39,7 +41,12 @@ struct ibshift_pair {
 #define IBSHIFT_PAIR(from, to) ((struct ibshift_pair){(uint16_t)(from), (uint16_t)(to), UINT32_MAX})
 
 /* Flows that a resource of this cost carries in a stage of that cost. */
-uint32_t ibshift_packing_capacity(double stage_cost, double cost);
+static inline uint32_t ibshift_packing_capacity(double stage_cost, double cost)
+{
+    double flows = stage_cost / cost + 1e-3; /* more than the rounding of a float's quotient */
+
+    return flows > IBSHIFT_PACKING_SLOTS ? IBSHIFT_PACKING_SLOTS : (uint32_t)flows;
+}
 
 /* Without stages. 0 or -ENOMEM, as in the next two. */
 int ibshift_packing_open(struct ibshift_packing *packing, const struct ibshift_paths *paths,
@@ -48,7 +55,13 @@ int ibshift_packing_open(struct ibshift_packing *packing, const struct ibshift_p
 int ibshift_packing_add_stages(struct ibshift_packing *packing, uint32_t count, bool dear);
 /* From here on the owners of all slots are known, as ibshift_packing_walk() needs them. */
 int ibshift_packing_own(struct ibshift_packing *packing);
-void ibshift_packing_disown(struct ibshift_packing *packing);
+
+static inline void ibshift_packing_disown(struct ibshift_packing *packing)
+{
+    free(packing->owner);
+    packing->owner = NULL;
+}
+
 void ibshift_packing_close(struct ibshift_packing *packing);
 
 /* Whom the rank sends to in a stage, or IBSHIFT_NOBODY. */

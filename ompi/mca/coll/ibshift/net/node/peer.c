@@ -50,32 +50,10 @@ struct ibshift_node_note *ibshift_nn_note_new(struct ibshift_net_node *nn,
     return note;
 }
 
-void ibshift_nn_enter(struct ibshift_match_table *table, struct ibshift_node_note *note)
-{
-    ibshift_match_add(table, &note->match);
-    note->is_in_table = true;
-}
-
-void ibshift_nn_leave(struct ibshift_match_table *table, struct ibshift_node_note *note)
-{
-    if (note->is_in_table) {
-        ibshift_match_remove(table, &note->match);
-        note->is_in_table = false;
-    }
-}
-
 static struct ibshift_match_table *table_of(struct ibshift_net_node *nn,
                                             const struct ibshift_node_note *note)
 {
     return note->kind == IBSHIFT_NODE_RECV || note->kind == IBSHIFT_NODE_HELD ? &nn->rx : &nn->tx;
-}
-
-/* Of one that was held. */
-void ibshift_nn_drop_buffer(struct ibshift_node_note *note)
-{
-    if (note->buffer != note->small) {
-        free(note->buffer);
-    }
 }
 
 void ibshift_nn_note_free(struct ibshift_net_node *nn, struct ibshift_node_note *note)
@@ -95,12 +73,6 @@ void ibshift_nn_note_end(struct ibshift_net_node *nn, struct ibshift_node_note *
     ibshift_nn_leave(table_of(nn, note), note);
     note->status = status;
     ibshift_nn_note_move(&nn->ended, note);
-}
-
-void ibshift_nn_give_back(struct ibshift_node_peer *peer, uint64_t length)
-{
-    peer->in_returned += ibshift_node_cost(length);
-    atomic_store_explicit(&peer->in.taken->quota, peer->in_returned, memory_order_release);
 }
 
 void ibshift_nn_drop_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,

@@ -3,6 +3,7 @@
 
 /* The inside of the node's net. The owner's one-call-at-a-time rule (net.h) covers all of it. */
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "net/given_up.h"
@@ -158,18 +159,47 @@ struct ibshift_node_note *ibshift_nn_note_new(struct ibshift_net_node *nn,
                                               enum ibshift_node_note_kind kind,
                                               const struct ibshift_net_key *key);
 void ibshift_nn_note_free(struct ibshift_net_node *nn, struct ibshift_node_note *note);
-void ibshift_nn_drop_buffer(struct ibshift_node_note *note);
+
+/* Of one that was held. */
+static inline void ibshift_nn_drop_buffer(struct ibshift_node_note *note)
+{
+    if (note->buffer != note->small) {
+        free(note->buffer);
+    }
+}
+
 void ibshift_nn_note_end(struct ibshift_net_node *nn, struct ibshift_node_note *note, int status);
 void ibshift_nn_note_move(struct ibshift_node_list *list, struct ibshift_node_note *note);
-void ibshift_nn_enter(struct ibshift_match_table *table, struct ibshift_node_note *note);
-void ibshift_nn_leave(struct ibshift_match_table *table, struct ibshift_node_note *note);
+
+static inline void ibshift_nn_enter(struct ibshift_match_table *table,
+                                    struct ibshift_node_note *note)
+{
+    ibshift_match_add(table, &note->match);
+    note->is_in_table = true;
+}
+
+static inline void ibshift_nn_leave(struct ibshift_match_table *table,
+                                    struct ibshift_node_note *note)
+{
+    if (note->is_in_table) {
+        ibshift_match_remove(table, &note->match);
+        note->is_in_table = false;
+    }
+}
+
 struct ibshift_node_peer *ibshift_nn_peer(struct ibshift_net_node *nn, uint32_t number);
 int ibshift_nn_meet(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
 bool ibshift_nn_can_copy(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
 void ibshift_nn_break(struct ibshift_net_node *nn, struct ibshift_node_peer *peer, int status,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 bool ibshift_nn_check_alive(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
-void ibshift_nn_give_back(struct ibshift_node_peer *peer, uint64_t length);
+
+static inline void ibshift_nn_give_back(struct ibshift_node_peer *peer, uint64_t length)
+{
+    peer->in_returned += ibshift_node_cost(length);
+    atomic_store_explicit(&peer->in.taken->quota, peer->in_returned, memory_order_release);
+}
+
 void ibshift_nn_drop_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                           struct ibshift_node_note *note);
 int ibshift_nn_put_news(struct ibshift_node_peer *peer, enum ibshift_node_kind kind,

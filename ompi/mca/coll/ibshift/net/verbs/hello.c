@@ -123,9 +123,3 @@ unsigned ibshift_handshake_tick(struct ibshift_handshake *h, uint64_t now, uint3
     h->next = now + pause + pause / 4 * (noise % 256) / 256;
     return IBSHIFT_SHAKE_SEND;
 }
-
-uint8_t ibshift_handshake_flags(const struct ibshift_handshake *h)
-{
-    return (uint8_t)((h->has_theirs ? IBSHIFT_HELLO_HAVE : 0) |
-                     (h->they_have_mine ? 0 : IBSHIFT_HELLO_WANT));
-}

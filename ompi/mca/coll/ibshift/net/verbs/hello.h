@@ -86,7 +86,12 @@ enum {
 unsigned ibshift_handshake_begin(struct ibshift_handshake *h, uint64_t now);
 unsigned ibshift_handshake_receive(struct ibshift_handshake *h, uint8_t flags, uint64_t now);
 unsigned ibshift_handshake_tick(struct ibshift_handshake *h, uint64_t now, uint32_t noise);
-uint8_t ibshift_handshake_flags(const struct ibshift_handshake *h);
+
+static inline uint8_t ibshift_handshake_flags(const struct ibshift_handshake *h)
+{
+    return (uint8_t)((h->has_theirs ? IBSHIFT_HELLO_HAVE : 0) |
+                     (h->they_have_mine ? 0 : IBSHIFT_HELLO_WANT));
+}
 
 static inline int ibshift_handshake_is_done(const struct ibshift_handshake *h)
 {
