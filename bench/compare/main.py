@@ -29,7 +29,7 @@ def arguments():
                                      "UCX, unmodified, on the same software HCA. The wire is this machine's memory, "
                                      "or with --wire a modelled one: neither is InfiniBand.")
     parser.add_argument("--ranks", help="numbers of ranks (default 2,4; one with --placements, there 16)")
-    parser.add_argument("--sizes", help="bytes of a block: A or A-B, doubling,... (default 8-65536, in slow motion "
+    parser.add_argument("--sizes", help="bytes of a block: A or A-B, doubling,... (default 1-1048576, in slow motion "
                         "8,512,4096,65536,1048576)")
     parser.add_argument("--tests", default=PLAIN, help="collectives as nbcbench names them, or all (default: without "
                         "those that take a count for every rank)")
@@ -57,7 +57,7 @@ def arguments():
         args.wire = slowmotion.options(args.slow_motion)
         args.eager = args.eager or slowmotion.EAGER_BYTES
         args.sizes = args.sizes or "8,512,4096,65536,1048576"
-    args.sizes = args.sizes or "8-65536"
+    args.sizes = args.sizes or "1-1048576"
     args.ranks = [number(parser, text) for text in (args.ranks or ("16" if args.placements else "2,4")).split(",")]
     if args.placements and len(args.ranks) > 1:
         parser.error("--placements takes one number of ranks")
