@@ -100,6 +100,7 @@ int nets_post(struct message *m, bool is_send)
         .buffer = is_send ? m->out : m->in,
         .length = m->length,
         .is_read_next = m->key.tag % 2 != 0,
+        .is_busy = m->is_busy,
         .cookie = (uintptr_t)(is_send ? &m->send_status : &m->recv_status)};
     struct ibshift_net *net = nets[is_send ? m->from : m->to];
     int rc = is_send ? ibshift_net_send(net, &message) : ibshift_net_recv(net, &message);

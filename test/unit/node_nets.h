@@ -23,6 +23,7 @@ struct message {
     size_t length;
     uint8_t *out, *in;
     bool is_sent, is_received; /* posted */
+    bool is_busy;              /* its receiver */
     int send_status, recv_status;
 };
 

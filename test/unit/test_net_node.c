@@ -256,7 +256,8 @@ static void taken_back(void **state)
 
     (void)state;
     open_all(1 << 20, true);
-    nets_make(&m, 0, 1, 1, 100000);
+    nets_make(&m, 0, 1, 2, 100000);
+    m.is_busy = true; /* so the sender is to write */
     assert_true(nets_post(&m, false) >= 0);
     nets_take_all(2);
     ibshift_net_cancel(nets[1], COMM, 1);

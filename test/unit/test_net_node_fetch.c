@@ -5,66 +5,222 @@
 
 #include "node_nets.h"
 
-enum { FETCHED = 1, LONG = 100000 };
+enum { LONG = 100000, OTHER = 2 };
 
-/* A long message from 0 to 1 that the receiver has asked for, and been told where it is. */
-static void offer(struct message *m)
-{
-    nets_make(m, 0, 1, FETCHED, LONG);
-    assert_int_equal(nets_post(m, true), IBSHIFT_NET_PENDING);
-    assert_int_equal(nets_post(m, false), IBSHIFT_NET_PENDING);
-    nets_take(0);
-    assert_int_equal(m->in[LONG / 2], 0); /* nothing was written */
-}
-
-static void what_is_read_next_is_fetched(void **state)
+static struct ibshift_node_stats stats_of(uint32_t net)
 {
     struct ibshift_node_stats stats;
+
+    ibshift_net_node_stats(nets[net], &stats);
+    return stats;
+}
+
+/* A long message from 0 to 1, posted there first or last. */
+static void offer(struct message *m, bool is_receiver_first)
+{
+    nets_make(m, 0, 1, OTHER, LONG);
+    assert_int_equal(nets_post(m, !is_receiver_first), IBSHIFT_NET_PENDING);
+    nets_take_all(2);
+    assert_int_equal(nets_post(m, is_receiver_first), IBSHIFT_NET_PENDING);
+}
+
+/* Nobody asks before, nobody answers after: the receiver has it at the first look. */
+static void what_was_offered_is_fetched(void **state)
+{
     struct message m;
 
     (void)state;
     open_all(1 << 20, true);
-    offer(&m);
+    offer(&m, false);
     nets_take(1);
-    assert_memory_equal(m.in, m.out, LONG);
-    assert_int_equal(m.recv_status, WAITING); /* for the word that the message was still there */
+    assert_int_equal(m.recv_status, 0);
+    assert_int_equal(m.send_status, WAITING);
     nets_take(0);
-    nets_take(1);
     assert_arrived(&m);
-    ibshift_net_node_stats(nets[0], &stats);
-    assert_int_equal(stats.direct, 1);
+    assert_int_equal(stats_of(0).control, 0);
+    assert_int_equal(stats_of(1).control, 0);
+    assert_int_equal(stats_of(0).direct, 1);
     nets_unmake(&m);
     close_all();
 }
 
-/* Whoever takes it back, what was fetched of it meanwhile is no message. */
-static void a_fetch_taken_back(void **state)
+/* It asks for it, and the sender's call offers it: nothing is written. */
+static void a_receiver_that_waits_fetches(void **state)
 {
     struct message m;
 
     (void)state;
     open_all(1 << 20, true);
-    offer(&m);
+    offer(&m, true);
+    assert_int_equal(m.in[LONG / 2], 0);
+    nets_take(1);
+    assert_int_equal(m.recv_status, 0);
+    nets_take(0);
+    assert_arrived(&m);
+    assert_int_equal(stats_of(1).control, 1);
+    nets_unmake(&m);
+    close_all();
+}
+
+/* Who asks has already been offered it: it comes once. */
+static void an_offer_that_crosses(void **state)
+{
+    struct message m;
+
+    (void)state;
+    open_all(1 << 20, true);
+    nets_make(&m, 0, 1, OTHER, LONG);
+    (void)nets_post(&m, true);
+    (void)nets_post(&m, false);
+    nets_take_all(4);
+    assert_arrived(&m);
+    nets_take_all(2);
+    assert_int_equal(ibshift_node(nets[1])->rx.count, 0);
+    assert_int_equal(ibshift_node(nets[0])->tx.count, 0);
+    nets_unmake(&m);
+    close_all();
+}
+
+/* The sender writes where the receiver is busy, or has another long one to get, or sends one. */
+static void the_sender_writes(void **state)
+{
+    struct message m, other;
+
+    (void)state;
+    for (int why = 0; why < 3; why++) {
+        open_all(1 << 20, true);
+        nets_make(&m, 0, 1, OTHER, LONG);
+        nets_make(&other, why == 2 ? 1 : 2, why == 2 ? 0 : 1, OTHER + 2, LONG);
+        m.is_busy = why == 0;
+        (void)nets_post(&m, true);
+        if (why > 0) {
+            (void)nets_post(&other, why == 2);
+        }
+        nets_take(1);
+        (void)nets_post(&m, false);
+        nets_take(1);
+        assert_int_equal(m.recv_status, WAITING);
+        nets_take(0);
+        assert_int_equal(m.send_status, 0); /* it has written */
+        if (why > 0) {
+            (void)nets_post(&other, why != 2);
+        }
+        nets_take_all(3);
+        assert_arrived(&m);
+        if (why > 0) {
+            assert_arrived(&other);
+        }
+        nets_unmake(&m);
+        nets_unmake(&other);
+        close_all();
+    }
+}
+
+/* Given up by its sender: before its receive is posted, or before that has looked. */
+static void an_offer_taken_back(void **state)
+{
+    struct message m;
+
+    (void)state;
+    for (int is_late = 0; is_late < 2; is_late++) {
+        open_all(1 << 20, true);
+        nets_make(&m, 0, 1, OTHER, LONG);
+        (void)nets_post(&m, true);
+        if (is_late) {
+            (void)nets_post(&m, false);
+        } else {
+            nets_take(1);
+        }
+        ibshift_net_cancel(nets[0], COMM, 1);
+        assert_int_equal(m.send_status, WAITING); /* until the peer has been told */
+        nets_take(0);
+        assert_int_equal(m.send_status, -ECANCELED);
+        memset(m.out, 0xee, LONG);
+        if (!is_late) {
+            nets_take(1);
+            (void)nets_post(&m, false);
+        }
+        nets_take_all(3);
+        assert_int_equal(m.recv_status, WAITING);
+        ibshift_net_abort(nets[0], 1, COMM, 1);
+        nets_take_all(2);
+        assert_int_equal(m.recv_status, -ECONNABORTED);
+        nets_unmake(&m);
+        close_all();
+    }
+}
+
+/* It is fetched, and only then does the receiver see that it was taken back. */
+static void taken_back_meanwhile(void **state)
+{
+    struct message m;
+
+    (void)state;
+    open_all(1 << 20, true);
+    nets_make(&m, 0, 1, OTHER, LONG);
+    (void)nets_post(&m, true);
+    nets_take(1);
     ibshift_net_cancel(nets[0], COMM, 1);
-    nets_take_all(3);
+    nets_take(0);
     assert_int_equal(m.send_status, -ECANCELED);
+    (void)nets_post(&m, false); /* copies at once, before it looks into its box */
+    assert_memory_equal(m.in, m.out, LONG);
+    assert_int_equal(m.recv_status, WAITING);
+    nets_take_all(3);
     assert_int_equal(m.recv_status, WAITING);
     ibshift_net_abort(nets[0], 1, COMM, 1);
     nets_take_all(2);
     assert_int_equal(m.recv_status, -ECONNABORTED);
     nets_unmake(&m);
     close_all();
+}
 
+/* A box that is full has a cell left for the word that nothing holds any more. */
+static void broken_while_the_box_is_full(void **state)
+{
+    struct message m, small[IBSHIFT_NODE_CELLS];
+    struct ibshift_node_peer *peer;
+
+    (void)state;
     open_all(1 << 20, true);
-    offer(&m);
-    ibshift_net_cancel(nets[1], COMM, 1);
+    nets_make(&m, 0, 1, OTHER, LONG);
+    (void)nets_post(&m, true);
+    nets_take(1);
+    for (uint32_t i = 0; i < IBSHIFT_NODE_CELLS; i++) {
+        nets_make(&small[i], 0, 1, 2 * i + 10, 8);
+        (void)nets_post(&small[i], true);
+    }
+    peer = ibshift_nn_peer(ibshift_node(nets[0]), 1);
+    ibshift_nn_break(ibshift_node(nets[0]), peer, -EPROTO, "for a test");
+    (void)nets_post(&m, false);
     nets_take_all(3);
+    assert_int_equal(m.recv_status, -ECONNRESET);
+    for (uint32_t i = 0; i < IBSHIFT_NODE_CELLS; i++) {
+        nets_unmake(&small[i]);
+    }
+    nets_unmake(&m);
+    close_all();
+}
+
+/* Its receiver gives up: at once, since nobody else writes into its buffer. */
+static void a_fetch_given_up(void **state)
+{
+    struct message m;
+
+    (void)state;
+    open_all(1 << 20, true);
+    nets_make(&m, 0, 1, OTHER, LONG);
+    (void)nets_post(&m, false);
+    ibshift_net_cancel(nets[1], COMM, 1);
+    nets_take(1);
     assert_int_equal(m.recv_status, -ECANCELED);
+    (void)nets_post(&m, true);
+    nets_take_all(3);
     assert_int_equal(m.send_status, WAITING);
     assert_int_equal(m.in[LONG / 2], 0);
-    ibshift_net_cancel(nets[0], COMM, 1);
-    nets_take_all(1);
-    assert_int_equal(m.send_status, -ECANCELED);
+    ibshift_net_abort(nets[1], 0, COMM, 1);
+    nets_take_all(2);
+    assert_int_equal(m.send_status, -ECONNABORTED);
     nets_unmake(&m);
     close_all();
 }
@@ -79,7 +235,7 @@ static void a_fetch_that_fails(void **state)
     (void)state;
     assert_true(pages != MAP_FAILED);
     open_all(1 << 20, true);
-    nets_make(&m, 0, 1, FETCHED, LONG);
+    nets_make(&m, 0, 1, OTHER, LONG);
     out = m.out;
     memcpy(pages, out, LONG);
     m.out = pages;
@@ -100,8 +256,14 @@ static void a_fetch_that_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_read_next_is_fetched),
-        cmocka_unit_test(a_fetch_taken_back),
+        cmocka_unit_test(what_was_offered_is_fetched),
+        cmocka_unit_test(a_receiver_that_waits_fetches),
+        cmocka_unit_test(an_offer_that_crosses),
+        cmocka_unit_test(the_sender_writes),
+        cmocka_unit_test(an_offer_taken_back),
+        cmocka_unit_test(taken_back_meanwhile),
+        cmocka_unit_test(broken_while_the_box_is_full),
+        cmocka_unit_test(a_fetch_given_up),
         cmocka_unit_test(a_fetch_that_fails),
     };
 

@@ -30,14 +30,23 @@ static void cancel_recv(struct ibshift_net_node *nn, struct ibshift_node_peer *p
         ibshift_nn_tell(nn, peer, note->is_direct ? IBSHIFT_NODE_REVOKE : IBSHIFT_NODE_UNGRANT,
                         &note->match.key, 0, 0);
         if (note->is_direct) {
-            note->is_revoking = true;         /* the sender may be writing: its word ends it */
-            if (note->list == &peer->ready) { /* being fetched: no more of it */
-                ibshift_nn_note_move(&peer->resting, note);
-            }
+            note->is_revoking = true; /* the sender may be writing: its word ends it */
             return;
         }
     }
     ibshift_nn_note_end(nn, note, -ECANCELED);
+}
+
+/* One that was offered ends when the peer has been told: it may be fetching it. */
+static void cancel_send(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                        struct ibshift_node_note *note)
+{
+    if (!note->is_direct) {
+        ibshift_nn_note_end(nn, note, -ECANCELED);
+    } else if (!note->is_revoking) {
+        note->is_revoking = true;
+        ibshift_nn_note_move(&peer->ready, note);
+    }
 }
 
 static void cancel_list(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
@@ -52,7 +61,7 @@ static void cancel_list(struct ibshift_net_node *nn, struct ibshift_node_peer *p
         }
         switch (note->kind) {
         case IBSHIFT_NODE_SEND:
-            ibshift_nn_note_end(nn, note, -ECANCELED);
+            cancel_send(nn, peer, note);
             break;
         case IBSHIFT_NODE_RECV:
             cancel_recv(nn, peer, note);
@@ -61,6 +70,7 @@ static void cancel_list(struct ibshift_net_node *nn, struct ibshift_node_peer *p
             ibshift_nn_drop_held(nn, peer, note);
             break;
         case IBSHIFT_NODE_EARLY:
+        case IBSHIFT_NODE_OFFERED:
             ibshift_nn_note_free(nn, note);
             break;
         default: /* news goes on */
@@ -131,7 +141,8 @@ static void forget_list(struct ibshift_net_node *nn, struct ibshift_node_peer *p
         next = note->next;
         if (note->match.key.comm == comm && note->kind == IBSHIFT_NODE_HELD) {
             ibshift_nn_drop_held(nn, peer, note);
-        } else if (note->match.key.comm == comm && note->kind == IBSHIFT_NODE_EARLY) {
+        } else if (note->match.key.comm == comm &&
+                   (note->kind == IBSHIFT_NODE_EARLY || note->kind == IBSHIFT_NODE_OFFERED)) {
             ibshift_nn_note_free(nn, note);
         }
     }

@@ -15,17 +15,20 @@ static uint32_t quota_left(const struct ibshift_net_node *nn, const struct ibshi
     return nn->card.ring - (peer->in_quota - peer->in_returned);
 }
 
+static bool is_long(const struct ibshift_net_node *nn, uint64_t length)
+{
+    return length > ibshift_node_short(nn->card.ring);
+}
+
 /* Tells the sender that the receive is posted; of short ones when the quota may keep them back. */
 static void grant(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                   struct ibshift_node_note *recv)
 {
-    bool is_long = recv->length > ibshift_node_short(nn->card.ring);
-
     recv->is_granted = true;
-    recv->is_direct = is_long;
+    recv->is_direct = is_long(nn, recv->length) && !recv->is_fetched;
     ibshift_nn_tell(nn, peer, recv->is_fetched ? IBSHIFT_NODE_FETCH : IBSHIFT_NODE_GRANT,
                     &recv->match.key, recv->length,
-                    is_long ? (uint64_t)(uintptr_t)recv->buffer : 0);
+                    recv->is_direct ? (uint64_t)(uintptr_t)recv->buffer : 0);
 }
 
 /* Messages that are waited for, and that the sender may now have no quota for. */
@@ -70,12 +73,70 @@ static int take_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer
     return IBSHIFT_NET_PENDING;
 }
 
+static bool sends_long_to(const struct ibshift_net_node *nn, const struct ibshift_node_peer *peer)
+{
+    const struct ibshift_node_list *lists[] = {&peer->ready, &peer->resting};
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        for (const struct ibshift_node_note *n = lists[i]->first; n != NULL; n = n->next) {
+            if (n->kind == IBSHIFT_NODE_SEND && is_long(nn, n->length)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/*
+ * Who copies a long message? A receiver that has nothing else to do: its sender may have several to
+ * serve, one after another. Where it gets several itself, or is busy, its senders share the work; in
+ * an exchange both sides write at once.
+ */
+static bool is_to_fetch(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                        const struct ibshift_net_message *m)
+{
+    return (m->is_read_next ||
+            (!m->is_busy && nn->longs == peer->longs && !sends_long_to(nn, peer))) &&
+           ibshift_nn_can_copy(nn, peer);
+}
+
+/* The receive of a long message, which may have been offered already. */
+static int recv_long(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                     struct ibshift_node_note *note, const struct ibshift_net_message *m)
+{
+    bool is_offered = note->kind == IBSHIFT_NODE_OFFERED;
+
+    if (is_offered && ibshift_nn_meet(nn, peer) != 0) {
+        return peer->status;
+    }
+    if (is_offered && note->length != m->length) {
+        ibshift_nn_mismatch(nn, peer, &m->key, m->length, note->length);
+        return peer->status;
+    }
+    note->kind = IBSHIFT_NODE_RECV;
+    note->buffer = m->buffer;
+    note->length = m->length;
+    note->cookie = m->cookie;
+    note->is_fetched = is_to_fetch(nn, peer, m);
+    note->is_counted = true;
+    nn->longs++;
+    peer->longs++;
+    if (is_offered && note->is_fetched) {
+        note->since = ibshift_net_now(&nn->net);
+        ibshift_nn_note_move(&peer->ready, note);
+        ibshift_nn_flush(nn, peer);
+    } else {
+        note->target = 0;
+        grant(nn, peer, note);
+    }
+    return IBSHIFT_NET_PENDING;
+}
+
 int ibshift_nn_recv(struct ibshift_net *net, const struct ibshift_net_message *m)
 {
     struct ibshift_net_node *nn = ibshift_node(net);
     struct ibshift_node_peer *peer = ibshift_nn_peer(nn, m->peer);
-    struct ibshift_match *held;
-    struct ibshift_node_note *note;
+    struct ibshift_node_note *held, *note;
 
     if (peer == NULL) {
         return -EHOSTUNREACH;
@@ -83,9 +144,12 @@ int ibshift_nn_recv(struct ibshift_net *net, const struct ibshift_net_message *m
     if (peer->status != 0) {
         return peer->status;
     }
-    held = nn->rx.count > 0 ? ibshift_match_find(&nn->rx, m->peer, &m->key) : NULL;
+    held = nn->rx.count > 0
+               ? (struct ibshift_node_note *)ibshift_match_find(&nn->rx, m->peer, &m->key)
+               : NULL;
     if (held != NULL) {
-        return take_held(nn, peer, (struct ibshift_node_note *)held, m);
+        return held->kind == IBSHIFT_NODE_OFFERED ? recv_long(nn, peer, held, m)
+                                                  : take_held(nn, peer, held, m);
     }
     if (nn->given_up.peer_count > 0 && ibshift_given_up_by(&nn->given_up, m->peer, &m->key)) {
         return -ECONNABORTED;
@@ -94,15 +158,15 @@ int ibshift_nn_recv(struct ibshift_net *net, const struct ibshift_net_message *m
     if (note == NULL) {
         return -ENOMEM;
     }
+    ibshift_nn_enter(&nn->rx, note);
+    ibshift_nn_note_move(&peer->resting, note);
+    if (is_long(nn, m->length)) {
+        return recv_long(nn, peer, note, m);
+    }
     note->buffer = m->buffer;
     note->length = m->length;
     note->cookie = m->cookie;
-    ibshift_nn_enter(&nn->rx, note);
-    ibshift_nn_note_move(&peer->resting, note);
-    if (m->length > ibshift_node_short(nn->card.ring) ||
-        ibshift_node_cost(m->length) > quota_left(nn, peer)) {
-        note->is_fetched = m->is_read_next && m->length > ibshift_node_short(nn->card.ring) &&
-                           ibshift_nn_can_copy(nn, peer);
+    if (ibshift_node_cost(m->length) > quota_left(nn, peer)) {
         grant(nn, peer, note);
     }
     return IBSHIFT_NET_PENDING;
@@ -140,6 +204,10 @@ static struct ibshift_node_note *place_for(struct ibshift_net_node *nn,
     struct ibshift_node_note *note =
         (struct ibshift_node_note *)ibshift_match_find(&nn->rx, peer->number, &cell->key);
 
+    if (note != NULL && note->kind == IBSHIFT_NODE_OFFERED) {
+        ibshift_nn_break(nn, peer, -EPROTO, "it sent a message that it had offered");
+        return NULL;
+    }
     if (note != NULL) {
         if (note->kind == IBSHIFT_NODE_RECV && note->done == 0 && note->is_granted && !is_free &&
             !note->is_revoking) {
@@ -322,25 +390,6 @@ static void broken_by_peer(struct ibshift_net_node *nn, struct ibshift_node_peer
                                  : "it has given up the connection to this process");
 }
 
-static void offer_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                       const struct ibshift_node_cell *cell)
-{
-    struct ibshift_node_note *note =
-        (struct ibshift_node_note *)ibshift_match_find(&nn->rx, peer->number, &cell->key);
-
-    if (note == NULL || !note->is_fetched || note->is_revoking) {
-        return; /* ended meanwhile, or about to */
-    }
-    if (note->length != cell->grant.length) {
-        ibshift_nn_mismatch(nn, peer, &cell->key, note->length, cell->grant.length);
-        return;
-    }
-    note->is_fetched = false;
-    note->target = cell->grant.address;
-    note->since = ibshift_net_now(&nn->net);
-    ibshift_nn_note_move(&peer->ready, note);
-}
-
 static void tell_abort(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                        const struct ibshift_net_key *key, const struct ibshift_net_cause *why)
 {
@@ -425,7 +474,10 @@ static void cell_came(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
         ibshift_nn_grant_came(nn, peer, cell);
         break;
     case IBSHIFT_NODE_OFFER:
-        offer_came(nn, peer, cell);
+        ibshift_nn_offer_came(nn, peer, cell);
+        break;
+    case IBSHIFT_NODE_WITHDRAWN:
+        ibshift_nn_withdrawn(nn, peer, cell);
         break;
     case IBSHIFT_NODE_TAKEN:
         ibshift_nn_taken_came(nn, peer, cell);

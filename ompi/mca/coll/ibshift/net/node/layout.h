@@ -23,7 +23,7 @@
 
 enum {
     IBSHIFT_NODE_MAGIC = 0x6e736269,
-    IBSHIFT_NODE_VERSION = 2,
+    IBSHIFT_NODE_VERSION = 3,
     IBSHIFT_NODE_CELLS = 64,
     IBSHIFT_NODE_CELL_DATA = 40,
     IBSHIFT_NODE_LINE =
@@ -36,8 +36,9 @@ enum ibshift_node_kind {
     IBSHIFT_NODE_PART,  /* bytes of a message, in the ring */
     IBSHIFT_NODE_GRANT, /* the receive is posted: where it wants the message, or that it may come */
     IBSHIFT_NODE_FETCH, /* the receive is posted, and the receiver copies: where is the message? */
-    IBSHIFT_NODE_OFFER, /* there */
-    IBSHIFT_NODE_TAKEN, /* it has been fetched; DONE or, given up, ABORT answers */
+    IBSHIFT_NODE_OFFER, /* a long message is there, asked for or not */
+    IBSHIFT_NODE_TAKEN, /* it has been fetched */
+    IBSHIFT_NODE_WITHDRAWN, /* it is there no more: its buffer is about to be used again */
     IBSHIFT_NODE_UNGRANT,   /* the grant of a short message has crossed with it, or is taken back */
     IBSHIFT_NODE_DONE,      /* a long message has been written where the grant said */
     IBSHIFT_NODE_REVOKE,    /* nothing may be written under this grant any more */

@@ -1,8 +1,8 @@
 /*
  * Messages out: into the peer's box. Long ones are copied by the kernel from buffer to buffer: the
- * sender writes where the grant says; or, where the receiver reads them at once, the receiver
- * fetches them, so that they come to be in its own caches. A fetch ends with the sender's word that
- * it still had the message then.
+ * sender offers them, and the receiver fetches them, or grants them, and the sender writes where the
+ * grant says. Whoever fetches looks afterwards whether the offer still stands: a sender that takes it
+ * back says so before the buffer is used again.
  */
 #include <errno.h>
 #include <string.h>
@@ -60,8 +60,87 @@ static int offer(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
         send->is_fetched = false;
         send->is_granted = false;
         send->is_direct = true;
-        ibshift_nn_enter(&nn->tx, send);
+        if (!send->is_in_table) {
+            ibshift_nn_enter(&nn->tx, send);
+        }
         ibshift_nn_note_move(&peer->resting, send);
+    }
+    return rc;
+}
+
+/* Of a message that nobody waits for yet. NULL: the peer has failed. */
+static struct ibshift_node_note *hold_offer(struct ibshift_net_node *nn,
+                                            struct ibshift_node_peer *peer,
+                                            const struct ibshift_node_cell *cell)
+{
+    struct ibshift_node_note *note =
+        ibshift_nn_note_new(nn, peer, IBSHIFT_NODE_OFFERED, &cell->key);
+
+    if (note == NULL) {
+        ibshift_nn_break(nn, peer, -ENOMEM, "out of memory");
+        return NULL;
+    }
+    note->length = cell->grant.length;
+    ibshift_nn_enter(&nn->rx, note);
+    ibshift_nn_note_move(&peer->resting, note);
+    return note;
+}
+
+void ibshift_nn_offer_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                           const struct ibshift_node_cell *cell)
+{
+    struct ibshift_node_note *note =
+        (struct ibshift_node_note *)ibshift_match_find(&nn->rx, peer->number, &cell->key);
+
+    if (note == NULL && (ibshift_given_up_here(&nn->given_up, &cell->key) ||
+                         ibshift_given_up_by(&nn->given_up, peer->number, &cell->key))) {
+        return; /* it hears of it, or knows */
+    }
+    if (cell->grant.length <= ibshift_node_short(nn->card.ring)) {
+        ibshift_nn_break(nn, peer, -EPROTO, "it offered a message that is not long");
+        return;
+    }
+    if (note == NULL) {
+        note = hold_offer(nn, peer, cell);
+    }
+    if (note == NULL || note->is_revoking) {
+        return;
+    }
+    if (note->length != cell->grant.length) {
+        ibshift_nn_mismatch(nn, peer, &cell->key, note->length, cell->grant.length);
+        return;
+    }
+    note->target = cell->grant.address;
+    if (note->kind == IBSHIFT_NODE_RECV && note->is_fetched) {
+        note->since = ibshift_net_now(&nn->net);
+        ibshift_nn_note_move(&peer->ready, note);
+    }
+}
+
+/* Before the sender uses the buffer again: what has been fetched of it meanwhile is no message. */
+void ibshift_nn_withdrawn(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                          const struct ibshift_node_cell *cell)
+{
+    struct ibshift_node_note *note =
+        (struct ibshift_node_note *)ibshift_match_find(&nn->rx, peer->number, &cell->key);
+
+    if (note != NULL && note->kind == IBSHIFT_NODE_OFFERED) {
+        ibshift_nn_note_free(nn, note);
+    } else if (note != NULL && note->kind == IBSHIFT_NODE_RECV && note->is_fetched) {
+        note->done = 0;
+        ibshift_nn_note_move(&peer->resting, note);
+    }
+}
+
+/* The fence: what was fetched is older than what is said here. */
+static int withdraw(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                    struct ibshift_node_note *send)
+{
+    int rc = ibshift_nn_put_news(peer, IBSHIFT_NODE_WITHDRAWN, &send->match.key, send->length, 0);
+
+    if (rc == 0) {
+        atomic_thread_fence(memory_order_seq_cst);
+        ibshift_nn_note_end(nn, send, -ECANCELED);
     }
     return rc;
 }
@@ -71,15 +150,23 @@ static int fetch(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
 {
     int rc = recv->done < recv->length ? copy(nn, peer, recv) : 0;
 
+    if (rc == -EPERM) {
+        recv->is_fetched = false;
+        recv->is_granted = true;
+        ibshift_nn_note_move(&peer->resting, recv);
+        ibshift_nn_tell(nn, peer, IBSHIFT_NODE_GRANT, &recv->match.key, recv->length, 0);
+        return peer->status;
+    }
     if (rc == 0) {
+        atomic_thread_fence(memory_order_seq_cst);
+        nn->take(nn, peer);
+        if (recv->list != &peer->ready) {
+            return peer->status; /* it was withdrawn */
+        }
         rc = ibshift_nn_put_news(peer, IBSHIFT_NODE_TAKEN, &recv->match.key, recv->length, 0);
     }
-    if (rc == 0 || rc == -EPERM) {
-        ibshift_nn_note_move(&peer->resting, recv);
-    }
-    if (rc == -EPERM) {
-        ibshift_nn_tell(nn, peer, IBSHIFT_NODE_GRANT, &recv->match.key, recv->length, 0);
-        rc = peer->status;
+    if (rc == 0) {
+        ibshift_nn_note_end(nn, recv, 0);
     }
     return rc;
 }
@@ -228,6 +315,9 @@ static int go(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
     if (note->kind == IBSHIFT_NODE_RECV) {
         return fetch(nn, peer, note);
     }
+    if (note->is_revoking) {
+        return withdraw(nn, peer, note);
+    }
     if (is_long && note->is_fetched) {
         return offer(nn, peer, note);
     }
@@ -302,7 +392,11 @@ static int send_later(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
         ibshift_nn_note_move(&peer->ready, note);
     } else {
         ibshift_nn_enter(&nn->tx, note);
-        ibshift_nn_note_move(is_long ? &peer->resting : &peer->waiting, note);
+        note->is_fetched = is_long && ibshift_nn_can_copy(nn, peer);
+        ibshift_nn_note_move(note->is_fetched ? &peer->ready
+                             : is_long        ? &peer->resting
+                                              : &peer->waiting,
+                             note);
     }
     ibshift_nn_flush(nn, peer);
     return IBSHIFT_NET_PENDING;
@@ -378,6 +472,9 @@ void ibshift_nn_grant_came(struct ibshift_net_node *nn, struct ibshift_node_peer
         note->length = cell->grant.length;
         ibshift_nn_enter(&nn->tx, note);
         ibshift_nn_note_move(&peer->resting, note);
+    } else if (note->kind == IBSHIFT_NODE_SEND && note->is_direct &&
+               cell->kind == IBSHIFT_NODE_FETCH) {
+        return; /* it has crossed with the offer */
     } else if (note->kind == IBSHIFT_NODE_SEND) {
         ibshift_nn_leave(&nn->tx, note);
         ibshift_nn_note_move(&peer->ready, note);
@@ -408,7 +505,7 @@ void ibshift_nn_revoke_came(struct ibshift_net_node *nn, struct ibshift_node_pee
 
     ibshift_nn_ungrant_came(nn, peer, cell);
     for (note = peer->ready.first; note != NULL; note = note->next) {
-        if (note->kind == IBSHIFT_NODE_SEND &&
+        if (note->kind == IBSHIFT_NODE_SEND && !note->is_revoking &&
             memcmp(&note->match.key, &cell->key, sizeof(cell->key)) == 0) {
             note->is_granted = false;
             note->is_fetched = false;
@@ -433,6 +530,5 @@ void ibshift_nn_taken_came(struct ibshift_net_node *nn, struct ibshift_node_peer
     }
     nn->stats.direct++;
     nn->stats.bytes += note->length;
-    ibshift_nn_tell(nn, peer, IBSHIFT_NODE_DONE, &cell->key, note->length, 0);
-    ibshift_nn_note_end(nn, note, peer->status);
+    ibshift_nn_note_end(nn, note, note->is_revoking ? -ECANCELED : 0);
 }

@@ -53,7 +53,10 @@ struct ibshift_node_note *ibshift_nn_note_new(struct ibshift_net_node *nn,
 static struct ibshift_match_table *table_of(struct ibshift_net_node *nn,
                                             const struct ibshift_node_note *note)
 {
-    return note->kind == IBSHIFT_NODE_RECV || note->kind == IBSHIFT_NODE_HELD ? &nn->rx : &nn->tx;
+    return note->kind == IBSHIFT_NODE_RECV || note->kind == IBSHIFT_NODE_HELD ||
+                   note->kind == IBSHIFT_NODE_OFFERED
+               ? &nn->rx
+               : &nn->tx;
 }
 
 void ibshift_nn_note_free(struct ibshift_net_node *nn, struct ibshift_node_note *note)
@@ -71,6 +74,10 @@ void ibshift_nn_note_free(struct ibshift_net_node *nn, struct ibshift_node_note 
 void ibshift_nn_note_end(struct ibshift_net_node *nn, struct ibshift_node_note *note, int status)
 {
     ibshift_nn_leave(table_of(nn, note), note);
+    if (note->is_counted) {
+        nn->longs--;
+        ibshift_nn_peer(nn, note->match.peer)->longs--;
+    }
     note->status = status;
     ibshift_nn_note_move(&nn->ended, note);
 }
@@ -179,15 +186,11 @@ static void end_all(struct ibshift_net_node *nn, struct ibshift_node_list *list,
     }
 }
 
-/* 0, or -EAGAIN: there is no room now. */
-int ibshift_nn_put_news(struct ibshift_node_peer *peer, enum ibshift_node_kind kind,
-                        const struct ibshift_net_key *key, uint64_t length, uint64_t address)
+static void put_in(struct ibshift_node_peer *peer, enum ibshift_node_kind kind,
+                   const struct ibshift_net_key *key, uint64_t length, uint64_t address)
 {
-    struct ibshift_node_cell *cell = ibshift_node_next_cell(peer);
+    struct ibshift_node_cell *cell = &peer->out.cells[peer->out_cells % IBSHIFT_NODE_CELLS];
 
-    if (cell == NULL) {
-        return -EAGAIN;
-    }
     cell->kind = (uint8_t)kind;
     cell->flags = 0;
     cell->size = 0;
@@ -195,6 +198,16 @@ int ibshift_nn_put_news(struct ibshift_node_peer *peer, enum ibshift_node_kind k
     cell->grant.length = length;
     cell->grant.address = address;
     ibshift_node_publish(peer, cell);
+}
+
+/* 0, or -EAGAIN: there is no room now. */
+int ibshift_nn_put_news(struct ibshift_node_peer *peer, enum ibshift_node_kind kind,
+                        const struct ibshift_net_key *key, uint64_t length, uint64_t address)
+{
+    if (!ibshift_node_has_cells(peer, 1)) {
+        return -EAGAIN;
+    }
+    put_in(peer, kind, key, length, address);
     return 0;
 }
 
@@ -211,9 +224,9 @@ void ibshift_nn_break(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
     va_start(arguments, format);
     vsnprintf(peer->text, sizeof(peer->text), format, arguments);
     va_end(arguments);
-    end_all(nn, &peer->ready, status);
-    if (status != -EHOSTUNREACH) { /* else it cannot be told */
-        ibshift_nn_tell(nn, peer, IBSHIFT_NODE_BREAK, &no_key, (uint64_t)(int64_t)status, 0);
+    if (status != -EHOSTUNREACH && ibshift_nn_meet(nn, peer) == 0 && /* else it cannot be told */
+        ibshift_node_has_cells_of(peer, IBSHIFT_NODE_CELLS, 1)) {
+        put_in(peer, IBSHIFT_NODE_BREAK, &no_key, (uint64_t)(int64_t)status, 0);
     }
     peer->status = status;
     end_all(nn, &peer->ready, status);
@@ -259,9 +272,7 @@ void ibshift_nn_tell(struct ibshift_net_node *nn, struct ibshift_node_peer *peer
     }
     note = ibshift_nn_note_new(nn, peer, IBSHIFT_NODE_NEWS, key);
     if (note == NULL) {
-        if (kind != IBSHIFT_NODE_BREAK) {
-            ibshift_nn_break(nn, peer, -ENOMEM, "out of memory");
-        }
+        ibshift_nn_break(nn, peer, -ENOMEM, "out of memory");
         return;
     }
     note->news = (uint8_t)kind;

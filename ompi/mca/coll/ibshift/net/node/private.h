@@ -12,11 +12,12 @@
 #include "net/node/node.h"
 
 enum ibshift_node_note_kind {
-    IBSHIFT_NODE_RECV,  /* posted; in table rx */
-    IBSHIFT_NODE_HELD,  /* came early, perhaps not all of it yet; in table rx */
-    IBSHIFT_NODE_SEND,  /* in table tx until it has a grant, or needs none */
-    IBSHIFT_NODE_EARLY, /* the grant of a send that is not posted yet; in table tx */
-    IBSHIFT_NODE_NEWS,  /* a cell that waits for room */
+    IBSHIFT_NODE_RECV,    /* posted; in table rx */
+    IBSHIFT_NODE_HELD,    /* came early, perhaps not all of it yet; in table rx */
+    IBSHIFT_NODE_OFFERED, /* a long one whose receive is not posted yet; in table rx */
+    IBSHIFT_NODE_SEND,    /* in table tx until it has a grant, or needs none */
+    IBSHIFT_NODE_EARLY,   /* the grant of a send that is not posted yet; in table tx */
+    IBSHIFT_NODE_NEWS,    /* a cell that waits for room */
 };
 
 /* One message, or news about one. On one list of its peer, or on the net's list of the ended. */
@@ -27,19 +28,22 @@ struct ibshift_node_note {
     uint64_t cookie;
     uint8_t *buffer; /* HELD: small, or its own */
     uint64_t length;
-    uint64_t done;   /* bytes that have gone, or come */
-    uint64_t target; /* SEND, EARLY: where the receiver wants it; 0: through the ring; RECV: where
-                        it is fetched from */
-    uint64_t since;  /* when the grant came */
+    uint64_t done; /* bytes that have gone, or come */
+    uint64_t
+        target;     /* SEND, EARLY: where the receiver wants it; 0: through the ring; RECV, OFFERED:
+                        where it is fetched from */
+    uint64_t since; /* when the grant came */
     int status;
     uint8_t kind;
     uint8_t news; /* NEWS: of what kind */
     bool is_in_table;
     bool is_granted;  /* RECV: the sender was told; SEND: it has told us */
     bool is_direct;   /* RECV: it was told where; SEND: the receiver was */
-    bool is_fetched;  /* RECV: the sender is to say where; SEND, EARLY: it has been asked */
-    bool is_revoking; /* RECV: over, but for the sender's word that it writes no more */
+    bool is_fetched;  /* RECV: the receiver copies; SEND, EARLY: so it is to be told where */
+    bool is_revoking; /* RECV: over, but for the sender's word that it writes no more; SEND: over,
+                         but for ours that the message is there no more */
     bool is_free;     /* HELD: of quota */
+    bool is_counted;  /* RECV: among the long ones */
     uint8_t small[IBSHIFT_NODE_CELL_DATA];
 };
 
@@ -63,6 +67,7 @@ struct ibshift_node_peer {
     } seen;                           /* of what the peer has taken, when we looked last */
     uint32_t in_cells, in_ring;       /* what we have taken, ever */
     uint32_t in_quota, in_returned;   /* what has come, and what is no more held */
+    uint32_t longs;                   /* long receives that are posted */
     uint8_t reach;                    /* by the kernel's copy; enum ibshift_node_reach */
     struct ibshift_node_list ready;   /* SEND, NEWS: go as soon as there is room */
     struct ibshift_node_list waiting; /* SEND: for quota */
@@ -87,6 +92,7 @@ struct ibshift_net_node {
     struct ibshift_node_peer *last; /* that was looked up; may be NULL */
     struct ibshift_match_table rx, tx;
     struct ibshift_given_up given_up;
+    uint32_t longs; /* of all peers */
     struct ibshift_node_list ended;
     struct ibshift_node_note *free_notes;
     bool has_said_copy;
@@ -112,13 +118,20 @@ static inline uint32_t ibshift_node_cost(uint64_t length)
     return (uint32_t)length + 64;
 }
 
-/* Whether the peer's box has so many cells left, of which it has IBSHIFT_NODE_CELLS. */
-static inline bool ibshift_node_has_cells(struct ibshift_node_peer *peer, uint32_t wanted)
+/* Whether the peer's box has so many cells left of those that may be written. */
+static inline bool ibshift_node_has_cells_of(struct ibshift_node_peer *peer, uint32_t all,
+                                             uint32_t wanted)
 {
-    if (peer->out_cells - peer->seen.cells > IBSHIFT_NODE_CELLS - wanted) {
+    if (peer->out_cells - peer->seen.cells > all - wanted) {
         peer->seen.cells = atomic_load_explicit(&peer->out.taken->cells, memory_order_acquire);
     }
-    return peer->out_cells - peer->seen.cells <= IBSHIFT_NODE_CELLS - wanted;
+    return peer->out_cells - peer->seen.cells <= all - wanted;
+}
+
+/* The last one is for the word that all is over: a peer that fetches must not miss it. */
+static inline bool ibshift_node_has_cells(struct ibshift_node_peer *peer, uint32_t wanted)
+{
+    return ibshift_node_has_cells_of(peer, IBSHIFT_NODE_CELLS - 1, wanted);
 }
 
 /* The next cell of the peer's box, or NULL: full. */
@@ -221,6 +234,10 @@ void ibshift_nn_ungrant_came(struct ibshift_net_node *nn, struct ibshift_node_pe
                              const struct ibshift_node_cell *cell);
 void ibshift_nn_revoke_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                             const struct ibshift_node_cell *cell);
+void ibshift_nn_offer_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                           const struct ibshift_node_cell *cell);
+void ibshift_nn_withdrawn(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                          const struct ibshift_node_cell *cell);
 void ibshift_nn_taken_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                            const struct ibshift_node_cell *cell);
 
