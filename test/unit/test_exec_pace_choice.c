@@ -41,40 +41,55 @@ static void words_are_read_and_written(void **state)
     (void)state;
 }
 
+static const struct {
+    struct ibshift_pace_facts facts;
+    const char *pace;
+} cases[] = {
+    /* bytes, eager, kib, latency, ranks, on a host, hosts, ring, share, burst, window, free,
+       attended */
+    {{1 << 20, 4096, 256, 500, 64, 1, 64, 0, 0, 0, 32, true, true}, "window:16/4096"},
+    {{1 << 20, 4096, 256, 500, 1728, 1, 1728, 0, 0, 0, 32, true, true}, "window:16/4096"},
+    {{8192, 4096, 256, 500, 64, 1, 64, 0, 0, 0, 32, true, true}, "window:16/4096"},
+    {{1 << 20, 4096, 256, 500, 12, 1, 64, 0, 0, 0, 32, true, true}, "window:11/4096"},
+    {{1 << 20, 4096, 82, 1500, 64, 1, 64, 0, 0, 0, 32, true, true},
+     "window:31/4096"}, /* 100 Gb/s */
+    {{1 << 20, 4096, 41, 1500, 64, 1, 64, 0, 0, 0, 32, true, true}, "window:31/8192"},
+    {{1 << 20, 4096, 10, 1500, 64, 1, 64, 0, 0, 0, 32, true, true}, "window:48/8192"},
+    {{1 << 20, 4096, 256, 500, 256, 4, 64, 0, 0, 0, 32, true, true}, "window:4/4096"},
+    {{1 << 20, 4096, 82, 1500, 256, 4, 64, 0, 0, 0, 32, true, true}, "window:8/4096"},
+    {{1 << 20, 4096, 256, 500, 1024, 16, 64, 0, 0, 0, 32, true, true}, "window:4/4096"},
+    {{1 << 20, 4096, 256, 500, 64, 1, 64, 4, 0, 0, 32, true, true}, "window:16/4096"},
+    {{1 << 20, 4096, 82, 1500, 64, 1, 64, 8, 0, 0, 32, true, true}, "window:20/2048"},
+    {{1 << 20, 4096, 82, 1500, 64, 1, 64, 0, 0, 0, 32, true, false},
+     "window:16"}, /* nobody looks */
+    {{1 << 20, 4096, 82, 1500, 64, 1, 64, 8, 0, 0, 32, true, false}, "window:16"},
+    {{1 << 20, 4096, 256, 500, 64, 0, 0, 0, 0, 0, 32, true, true},
+     "window:63/2048"}, /* no routes */
+    {{1 << 20, 4096, 256, 500, 1728, 0, 0, 0, 0, 0, 32, true, true}, "window:256/2048"},
+    {{1 << 20, 4096, 256, 500, 64, 0, 0, 0, 0, 0, 32, true, false}, "window:63"},
+    {{0, 4096, 256, 500, 64, 1, 64, 0, 0, 0, 32, true, true}, "window:32/4096"}, /* they differ */
+    {{0, 4096, 256, 500, 64, 0, 0, 0, 0, 0, 40, true, true}, "window:40/4096"},
+    {{0, 4096, 256, 500, 64, 0, 0, 0, 0, 0, 40, true, false}, "window:40"},
+    {{1 << 20, 4096, 256, 500, 2, 1, 64, 0, 0, 0, 32, true, true}, "none"},
+    {{1 << 20, 4096, 256, 500, 64, 1, 64, 0, 0, 0, 32, false, true}, "none"}, /* steps wait */
+    {{4096, 4096, 256, 500, 64, 1, 64, 0, 0, 0, 32, true, true}, "none"},     /* no grant */
+    {{1 << 20, 4096, 0, 500, 64, 1, 64, 0, 0, 0, 32, true, true}, "window:16/4096"}, /* no rate */
+    {{1 << 20, 4096, 82, 1500, 64, 1, 64, 8, 984, 0, 32, true, true}, "window:19/2048"},
+    {{1 << 20, 4096, 82, 1500, 128, 1, 128, 8, 496, 0, 32, true, true}, "window:9/2048"},
+    {{1 << 20, 4096, 82, 1500, 256, 1, 256, 8, 199, 0, 32, true, true}, "window:4/2048"},
+    {{1 << 20, 4096, 82, 1500, 256, 4, 64, 8, 0, 0, 32, true, true}, "window:5/2048"},
+    {{1 << 20, 4096, 256, 500, 64, 1, 64, 0, 500, 0, 32, true, true},
+     "window:16/4096"}, /* a tree */
+    {{1 << 20, 4096, 256, 500, 64, 1, 64, 0, 0, 2048, 32, true, true}, "window:16"},
+    {{1 << 20, 4096, 256, 500, 64, 1, 64, 0, 0, 3072, 32, true, true}, "window:16/4096"},
+    {{1 << 20, 4096, 256, 500, 64, 1, 64, 8, 0, 2048, 32, true, true}, "window:20/2048"},
+    {{1 << 20, 4096, 256, 500, 64, 0, 0, 0, 0, 1024, 32, true, true}, "window:63"},
+    {{0, 4096, 256, 500, 64, 1, 64, 0, 0, 2048, 32, true, true}, "window:32"},
+};
+
 /* What auto takes; the noise is not asked. */
 static void what_suits_is_chosen(void **state)
 {
-    static const struct {
-        struct ibshift_pace_facts facts;
-        const char *pace;
-    } cases[] = {
-        /* bytes, eager, kib, latency, ranks, on a host, hosts, ring, window, free, attended */
-        {{1 << 20, 4096, 256, 500, 64, 1, 64, 0, 32, true, true}, "window:16/4096"},
-        {{1 << 20, 4096, 256, 500, 1728, 1, 1728, 0, 32, true, true}, "window:16/4096"},
-        {{8192, 4096, 256, 500, 64, 1, 64, 0, 32, true, true}, "window:16/4096"},
-        {{1 << 20, 4096, 256, 500, 12, 1, 64, 0, 32, true, true}, "window:11/4096"},
-        {{1 << 20, 4096, 82, 1500, 64, 1, 64, 0, 32, true, true}, "window:31/4096"}, /* 100 Gb/s */
-        {{1 << 20, 4096, 41, 1500, 64, 1, 64, 0, 32, true, true}, "window:31/8192"},
-        {{1 << 20, 4096, 10, 1500, 64, 1, 64, 0, 32, true, true}, "window:48/8192"},
-        {{1 << 20, 4096, 256, 500, 256, 4, 64, 0, 32, true, true}, "window:4/4096"},
-        {{1 << 20, 4096, 82, 1500, 256, 4, 64, 0, 32, true, true}, "window:8/4096"},
-        {{1 << 20, 4096, 256, 500, 1024, 16, 64, 0, 32, true, true}, "window:4/4096"},
-        {{1 << 20, 4096, 256, 500, 64, 1, 64, 4, 32, true, true}, "window:16/4096"},
-        {{1 << 20, 4096, 82, 1500, 64, 1, 64, 8, 32, true, true}, "window:16/2048"},
-        {{1 << 20, 4096, 82, 1500, 64, 1, 64, 0, 32, true, false}, "window:16"}, /* nobody looks */
-        {{1 << 20, 4096, 82, 1500, 64, 1, 64, 8, 32, true, false}, "window:16"},
-        {{1 << 20, 4096, 256, 500, 64, 0, 0, 0, 32, true, true}, "window:63/2048"}, /* no routes */
-        {{1 << 20, 4096, 256, 500, 1728, 0, 0, 0, 32, true, true}, "window:256/2048"},
-        {{1 << 20, 4096, 256, 500, 64, 0, 0, 0, 32, true, false}, "window:63"},
-        {{0, 4096, 256, 500, 64, 1, 64, 0, 32, true, true}, "window:32/4096"}, /* they differ */
-        {{0, 4096, 256, 500, 64, 0, 0, 0, 40, true, true}, "window:40/4096"},
-        {{0, 4096, 256, 500, 64, 0, 0, 0, 40, true, false}, "window:40"},
-        {{1 << 20, 4096, 256, 500, 2, 1, 64, 0, 32, true, true}, "none"},
-        {{1 << 20, 4096, 256, 500, 64, 1, 64, 0, 32, false, true}, "none"},        /* steps wait */
-        {{4096, 4096, 256, 500, 64, 1, 64, 0, 32, true, true}, "none"},            /* no grant */
-        {{1 << 20, 4096, 0, 500, 64, 1, 64, 0, 32, true, true}, "window:16/4096"}, /* no rate */
-    };
-
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct ibshift_pace pace;
         const char *reason = NULL;

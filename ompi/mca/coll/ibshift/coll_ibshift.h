@@ -62,7 +62,8 @@ struct ibshift_comm_order {
     enum ibshift_arrange_kind kind; /* of an all-to-all with an order, or stages */
     struct ibshift_rank_map map;    /* no places: none */
     struct ibshift_settled *settled;
-    uint64_t moved;                    /* bytes that a rank has sent each other one */
+    unsigned share; /* of the hosts' rate that the routes leave, in thousandths; 0: not known */
+    uint64_t moved; /* bytes that a rank has sent each other one */
     const struct ibshift_order *order; /* of all-to-alls, now; NULL: rank order */
     const struct ibshift_stages *stages;
 };
@@ -75,6 +76,7 @@ struct ibshift_paced {
     struct ibshift_pace pace;
     struct ibshift_pace_memory memory;
     const char *reason;
+    unsigned share; /* of the order that it was chosen for */
 };
 
 /* Unequal: the messages differ in length. */

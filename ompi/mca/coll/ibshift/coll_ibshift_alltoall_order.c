@@ -24,7 +24,7 @@ enum { SEARCH_BYTES = 5000, UNKNOWN_BYTES = 8192 };
 enum { KEPT = 8 }; /* settled sets without a communicator */
 
 /* What rank 0 tells the others. */
-enum { TOLD_RC, TOLD_KNOWN, TOLD_KIND, TOLD_STEP, TOLD_STAGES, TOLD_PARTS, TOLD_SIZE };
+enum { TOLD_RC, TOLD_KNOWN, TOLD_KIND, TOLD_STEP, TOLD_STAGES, TOLD_PARTS, TOLD_SHARE, TOLD_SIZE };
 /* What a rank has of a set of processes; the least of all counts. */
 enum { NO_MEMORY, NEW, KNOWN };
 /* Parts of a rank's row of a table. */
@@ -34,6 +34,7 @@ enum { PART_TO, PART_FROM, PART_LID_OFFSETS };
  * processes; read-only. */
 struct ibshift_settled {
     unsigned users; /* under the lock */
+    unsigned share; /* as in the communicator's order */
     uint32_t size;
     uint32_t *peers;            /* in the order of their ranks: what it is for */
     struct ibshift_order shift; /* unless it is a table */
@@ -232,6 +233,7 @@ static void arrange(mca_coll_ibshift_module_t *module, struct ompi_communicator_
     told[TOLD_KIND] = 0 == rc ? (int)a->kind : IBSHIFT_ARRANGE_ROUTING;
     told[TOLD_STEP] = 0 == rc ? (int)a->shift.step : 0;
     told[TOLD_STAGES] = 0 == rc ? (int)a->schedule.table.stages : 0;
+    told[TOLD_SHARE] = 0 == rc ? (int)(1000 * a->share) : 0;
     told[TOLD_PARTS] = NULL != a->schedule.lid_offsets ? PART_LID_OFFSETS + 1 : PART_LID_OFFSETS;
     ibshift_placement_close(placement);
 }
@@ -336,7 +338,7 @@ static int *prepare(mca_coll_ibshift_module_t *module, struct ompi_communicator_
 static int find_order(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm, int mine,
                       struct ibshift_settled *fresh, bool *is_known)
 {
-    int told[TOLD_SIZE] = {OMPI_SUCCESS, NEW, IBSHIFT_ARRANGE_ROUTING, 0, 0, PART_LID_OFFSETS};
+    int told[TOLD_SIZE] = {OMPI_SUCCESS, NEW, IBSHIFT_ARRANGE_ROUTING, 0, 0, PART_LID_OFFSETS, 0};
     struct ibshift_arrangement a = {.kind = IBSHIFT_ARRANGE_ROUTING};
     int *rows = NULL, least = NO_MEMORY, rc, other;
 
@@ -357,6 +359,7 @@ static int find_order(mca_coll_ibshift_module_t *module, struct ompi_communicato
     *is_known = KNOWN == told[TOLD_KNOWN];
     if (NULL != fresh) {
         fresh->kind = (enum ibshift_arrange_kind)told[TOLD_KIND];
+        fresh->share = (unsigned)told[TOLD_SHARE];
     }
     if (OMPI_SUCCESS == rc && !*is_known) {
         rc = IBSHIFT_ARRANGE_TABLE == told[TOLD_KIND]
@@ -473,6 +476,7 @@ static int settle(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
         order->settled = is_known ? before : fresh;
         order->order = NULL != order->settled->order ? order->settled->order : order->order;
         order->kind = order->settled->kind;
+        order->share = order->settled->share;
         order->stages = order->settled->stages;
         order->state = IBSHIFT_ORDER_SETTLED;
     }

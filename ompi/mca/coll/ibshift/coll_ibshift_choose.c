@@ -490,6 +490,8 @@ static void decide_pace(mca_coll_ibshift_module_t *module, const struct ibshift_
         .on_host = module->order.located.slots,
         .all_hosts = all_hosts(module),
         .ring = ibshift_fabric_file.ring,
+        .share = module->order.share,
+        .burst = ibshift_params.burst,
         .window = params->window,
         .has_free_steps = 0 != (params->alg->flags & (IBSHIFT_ALG_ORDER | IBSHIFT_ALG_STAGES)),
         .is_attended = 0 != (form & IBSHIFT_PACED_ATTENDED),
@@ -501,6 +503,7 @@ static void decide_pace(mca_coll_ibshift_module_t *module, const struct ibshift_
         paced->pace = pacing.wish;
         paced->reason = "asked for";
     }
+    paced->share = facts.share;
     paced->pace.delay = (uint64_t)facts.latency;
     paced->pace.kib = (uint64_t)facts.kib;
     paced->pace.sync = resync;
@@ -526,6 +529,7 @@ static int choose_pace(mca_coll_ibshift_module_t *module, const struct ompi_comm
     unsigned form =
         (is_unequal ? IBSHIFT_PACED_UNEQUAL : 0) | (is_blocking ? IBSHIFT_PACED_ATTENDED : 0);
     struct ibshift_paced **place = &module->pacing.by_class[form][ibshift_size_class(job->bytes)];
+    bool is_new = false;
 
     params->pace = NULL;
     if (IBSHIFT_ALLTOALL != job->collective || module->size < 2 ||
@@ -538,6 +542,9 @@ static int choose_pace(mca_coll_ibshift_module_t *module, const struct ompi_comm
         if (NULL == *place) {
             return OMPI_ERR_OUT_OF_RESOURCE;
         }
+        is_new = true;
+    }
+    if (is_new || (pacing.is_auto && (*place)->share != module->order.share)) {
         decide_pace(module, job, form, params, *place);
         if (ibshift_params.explain && 0 == module->rank) {
             explain_pace(comm, job, *place);

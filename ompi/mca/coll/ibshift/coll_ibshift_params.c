@@ -134,6 +134,12 @@ static const struct param table[] = {
          "a barrier first, then a receiver lets W messages come at once, 1 to 16; clk: stages "
          "have their times; rate:W or rate:W/N: W messages at once, each at an Nth of the link's "
          "rate"},
+    {PARAM(SIZE, burst), .initial = 0, .min = 0, .max = 1 << 30, .level = OPAL_INFO_LVL_5,
+     .all_ranks = true,
+     .help =
+         "Bytes of one message that an adapter sends before it turns to another one's, the most of "
+         "all adapters of the cluster, as \"ibshift doctor --peer\" measures them. Up to 2048, "
+         "the pace auto sends long messages whole instead of in pieces. 0: not known"},
     {PARAM(BOOL, explain), .initial = false, .level = OPAL_INFO_LVL_1,
      .help = "Print what was chosen, for each communicator, collective and size, and why"},
     {PARAM(STRING, trace), .initial_text = "", .level = OPAL_INFO_LVL_3,

@@ -32,6 +32,7 @@ struct ibshift_params {
     const char *order;
     bool order_reductions;
     const char *pace;
+    size_t burst;
     bool explain;
     const char *trace;
     /* By collective; 0: chosen. algorithm: 1 + place among the collective's rows. */

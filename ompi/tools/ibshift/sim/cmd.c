@@ -371,6 +371,8 @@ static void choose_pace(struct sim_command *c)
         .on_host = c->job.placement->slots,
         .all_hosts = c->job.fabric->host_count,
         .ring = ibshift_shape_ring(c->job.fabric),
+        .share = (uint32_t)(1000 * c->found.share),
+        .burst = c->knows_burst ? c->burst_packets * (uint64_t)c->number.mtu : 0,
         .window = COMPONENT_WINDOW,
         .has_free_steps = (c->alg->flags & (IBSHIFT_ALG_ORDER | IBSHIFT_ALG_STAGES)) != 0,
         .is_attended = true};

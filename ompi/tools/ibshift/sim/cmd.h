@@ -45,6 +45,7 @@ struct sim_command {
     uint8_t *lane_table;
     char peer_text[80];
     uint32_t burst_packets;
+    bool knows_burst;
     enum sim_arbiter switches;
     uint32_t *others; /* hosts that are not the job's */
     struct ibshift_pace paced;

@@ -193,6 +193,8 @@ static size_t job_rows(struct sim_command *c, struct cli_option *to)
         {"--burst", 0, CLI_TEXT, "N",
          "packets, or bytes like 16KiB, of a message that a host sends in a turn; 1",
          .where = &c->burst},
+        {"--known-burst", 0, CLI_FLAG, NULL, "--pace auto knows it, as from coll_ibshift_burst",
+         .where = &c->knows_burst},
         {"--piece", 0, CLI_TEXT, "BYTES",
          "messages are posted in pieces, or like 4KiB, the next at the completion of the last one",
          .where = &c->piece},

@@ -135,7 +135,9 @@ enum {
     SMALL_PIECE = 2048,
     LARGE_PIECE = 8192, /* at half the posts */
     ROUND_TRIPS = 3,    /* of a piece, that the bytes in flight cover at the link's rate */
-    RING_LOOSE = 4,     /* longer rings of a torus take larger pieces badly */
+    RING_LOOSE = 4,     /* longer rings of a torus take larger pieces badly, */
+    IN_RINGS = 20,      /* and this window if the hosts' own cables are their limit */
+    WHOLE = 1000,       /* of a share */
 };
 
 /* As many messages of a host as keep its link busy while the completion of a piece is seen. */
@@ -145,6 +147,17 @@ static uint32_t needed(const struct ibshift_pace_facts *facts, uint32_t piece)
     double messages = time > 0 ? ROUND_TRIPS * (2 * facts->latency + time) / time : 0;
 
     return messages < UNORDERED_MOST ? (uint32_t)messages + 1 : UNORDERED_MOST;
+}
+
+/* Where an adapter takes such turns by itself, pieces would gain nothing for their posts. */
+static bool takes_small_turns(const struct ibshift_pace_facts *facts)
+{
+    return facts->burst > 0 && facts->burst <= SMALL_PIECE;
+}
+
+static bool has_pieces(const struct ibshift_pace_facts *facts)
+{
+    return facts->is_attended && !takes_small_turns(facts);
 }
 
 static void choose_in_order(const struct ibshift_pace_facts *facts, struct ibshift_pace *pace,
@@ -157,15 +170,20 @@ static void choose_in_order(const struct ibshift_pace_facts *facts, struct ibshi
                   "messages in their order";
     } else if (facts->ring > RING_LOOSE) {
         pace->piece = SMALL_PIECE;
-        *reason = "a torus of long rings: some messages in order, each in small pieces, one at a "
-                  "time";
+        window = facts->share > 0 ? IN_RINGS * facts->share / WHOLE : IN_RINGS;
+        *reason = "a torus of long rings: as many messages as these carry, in order, each in small "
+                  "pieces, one at a time";
+    } else if (takes_small_turns(facts)) {
+        *reason = "routes are known, and adapters take small turns: some whole messages in their "
+                  "order";
     } else {
         pace->piece = needed(facts, PIECE) > IN_ORDER_MOST ? LARGE_PIECE : PIECE;
         window = needed(facts, pace->piece);
+        window = window > IN_ORDER ? window : IN_ORDER;
         *reason = "routes are known: some messages in their order, each in pieces, one at a time, "
                   "so that no adapter sends more than a piece of one in a row";
     }
-    window = window < IN_ORDER ? IN_ORDER : window > IN_ORDER_MOST ? IN_ORDER_MOST : window;
+    window = window > IN_ORDER_MOST ? IN_ORDER_MOST : window;
     window = (window + on_host - 1) / on_host;
     pace->window = window > RANK_LEAST ? window : RANK_LEAST;
 }
@@ -195,20 +213,19 @@ void ibshift_pace_choose(const struct ibshift_pace_facts *facts, struct ibshift_
         return;
     }
     ibshift_pace_default(pace, IBSHIFT_PACE_WINDOW);
-    if (facts->bytes == 0) {
-        pace->window = facts->window;
-        pace->piece = facts->is_attended ? PIECE : 0;
-        *reason = facts->is_attended ? "messages differ in length: each in pieces, one at a time"
-                                     : "messages differ in length";
-    } else if (facts->all_hosts == 0) {
-        pace->window = UNORDERED_MOST;
-        pace->piece = facts->is_attended ? SMALL_PIECE : 0;
-        *reason = facts->is_attended
-                      ? "no routes are known, so no order helps: all at once, each in small "
-                        "pieces, one at a time"
-                      : "no routes are known, so no order helps: all at once";
-    } else {
+    if (facts->bytes != 0 && facts->all_hosts != 0) {
         choose_in_order(facts, pace, reason);
+    } else if (facts->bytes == 0) {
+        pace->window = facts->window;
+        pace->piece = has_pieces(facts) ? PIECE : 0;
+        *reason = pace->piece > 0 ? "messages differ in length: each in pieces, one at a time"
+                                  : "messages differ in length";
+    } else {
+        pace->window = UNORDERED_MOST;
+        pace->piece = has_pieces(facts) ? SMALL_PIECE : 0;
+        *reason = pace->piece > 0 ? "no routes are known, so no order helps: all at once, each in "
+                                    "small pieces, one at a time"
+                                  : "no routes are known, so no order helps: all at once";
     }
     pace->window = pace->window < facts->ranks - 1 ? pace->window : facts->ranks - 1;
 }
