@@ -12,6 +12,8 @@
 #include "json.h"
 #include "options.h"
 
+enum { CONNECT_TRIES = 15, CONNECT_PAUSE = 200000 }; /* us */
+
 /*
  * The other process of a pair: a child here, or a doctor on another node. Each returns a descriptor,
  * or a negative value after a message.
@@ -97,11 +99,14 @@ static int connect_to_peer(const char *host, const char *service)
     if (look_up(host, service, &found) != 0) {
         return -1;
     }
-    for (a = found; a != NULL && fd < 0; a = a->ai_next) {
-        fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
-        if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen) != 0) {
-            close(fd);
-            fd = -1;
+    for (int tries = 0; tries < CONNECT_TRIES && fd < 0; tries++) {
+        (void)usleep(tries > 0 ? CONNECT_PAUSE : 0); /* it may come in a moment */
+        for (a = found; a != NULL && fd < 0; a = a->ai_next) {
+            fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
+            if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen) != 0) {
+                close(fd);
+                fd = -1;
+            }
         }
     }
     freeaddrinfo(found);
@@ -116,7 +121,7 @@ static const char *const verdicts[] = {
     [DOCTOR_FACT] = "fact", [DOCTOR_NOTE] = "note", [DOCTOR_BAD] = "bad"};
 
 struct request {
-    const char *peer, *service, *rules;
+    const char *peer, *service, *rules, *save;
     bool listens, is_json;
 };
 
@@ -193,6 +198,63 @@ static void component(struct doctor *d)
     }
 }
 
+static void meet(struct doctor *d, int fd)
+{
+    if (!has_bad(d) && doctor_pair(d, fd, 0) == 0) {
+        doctor_turns(d, fd, 0);
+    }
+}
+
+/* The first node of "a,b,c" that a doctor is met on, and where the next one's name begins. */
+static const char *next_peer(const char *peers, char *name, size_t size)
+{
+    size_t length = strcspn(peers, ",");
+
+    snprintf(name, size, "%.*s", (int)(length < size ? length : size - 1), peers);
+    return peers[length] == ',' ? peers + length + 1 : NULL;
+}
+
+/* fd: the doctor on the first of them, or a process of this node. */
+static int meet_all(struct doctor *d, const struct request *request, int fd)
+{
+    char name[256];
+    const char *rest = request->peer != NULL ? next_peer(request->peer, name, sizeof(name)) : NULL;
+
+    if (request->peer != NULL) {
+        doctor_say(d, DOCTOR_FACT, "peer", "%s", name);
+    }
+    meet(d, fd);
+    while (rest != NULL) {
+        rest = next_peer(rest, name, sizeof(name));
+        fd = connect_to_peer(name, request->service);
+        if (fd < 0) {
+            return CLI_USAGE;
+        }
+        doctor_say(d, DOCTOR_FACT, "peer", "%s", name);
+        meet(d, fd);
+        close(fd);
+    }
+    return CLI_OK;
+}
+
+/* What a message of one adapter costs the others hangs on the longest turn. */
+static int take_burst(struct doctor *d, const struct request *request)
+{
+    if (d->burst == 0) {
+        return request->save == NULL ? CLI_OK
+                                     : cli_error("doctor", "--save: the burst was not measured");
+    }
+    if (d->least_burst < d->burst) {
+        doctor_say(d, DOCTOR_NOTE, "bursts differ",
+                   "%u to %u bytes: the most counts, coll_ibshift_burst = %u", d->least_burst,
+                   d->burst, d->burst);
+    } else {
+        doctor_say(d, DOCTOR_FACT, "parameter", "coll_ibshift_burst = %u%s", d->burst,
+                   request->peer == NULL ? ", if other nodes' adapters say the same: --peer" : "");
+    }
+    return request->save == NULL ? CLI_OK : doctor_save(request->save, d->burst);
+}
+
 /* fd: the other process. Returns an enum cli_exit. */
 static int examine(struct doctor *d, const struct request *request, int fd)
 {
@@ -207,11 +269,10 @@ static int examine(struct doctor *d, const struct request *request, int fd)
     choice(d);
     doctor_tries(d);
     doctor_counters(d, true);
-    if (!has_bad(d) && doctor_pair(d, fd, 0) == 0) {
-        doctor_turns(d, fd, 0);
-    }
+    int rc = meet_all(d, request, fd);
     doctor_counters(d, false);
-    int rc = request->rules != NULL ? doctor_rules(d, request->rules) : CLI_OK;
+    rc = rc == CLI_OK ? take_burst(d, request) : rc;
+    rc = rc == CLI_OK && request->rules != NULL ? doctor_rules(d, request->rules) : rc;
     doctor_port_close(d);
     if (rc != CLI_OK) {
         return rc;
@@ -244,12 +305,15 @@ int cmd_doctor(int argc, char **argv)
     const struct cli_option options[] = {
         {"--listen", 0, CLI_FLAG, NULL, "wait for the doctor of another node, and be its peer",
          .where = &request.listens},
-        {"--peer", 0, CLI_TEXT, "HOST",
-         "the node where a doctor listens (none: a second process here)", .where = &request.peer},
+        {"--peer", 0, CLI_TEXT, "HOST,...",
+         "the nodes where a doctor listens (none: a second process here)", .where = &request.peer},
         {"--port", 0, CLI_TEXT, "N", "TCP port of both [19875]", .where = &request.service},
         {"--rules", 0, CLI_TEXT, "FOLDER",
          "run the programs of test/verbs there too: one rule of verbs each",
          .where = &request.rules},
+        {"--save", 0, CLI_TEXT, "FILE",
+         "with --peer: coll_ibshift_burst in this parameter file, unless a larger one is there",
+         .where = &request.save},
         cli_json_option(&request.is_json),
         {.name = NULL},
     };
@@ -263,6 +327,9 @@ int cmd_doctor(int argc, char **argv)
     if (request.listens && request.peer != NULL) {
         return cli_error("doctor", "--listen and --peer: one node listens, the other names it");
     }
+    if (request.save != NULL && request.peer == NULL) {
+        return cli_error("doctor", "--save wants --peer: within a node messages take no cable");
+    }
     if (cli_parse_long(request.service, 1, 65535, &port) != 0) {
         return cli_bad_value("doctor", "--port", request.service, "1 to 65535");
     }
@@ -270,8 +337,12 @@ int cmd_doctor(int argc, char **argv)
     if (d == NULL) {
         return cli_error("doctor", "out of memory");
     }
+    char first[256];
+    if (request.peer != NULL) {
+        (void)next_peer(request.peer, first, sizeof(first));
+    }
     int fd = request.listens        ? listen_for_peer(request.service)
-             : request.peer != NULL ? connect_to_peer(request.peer, request.service)
+             : request.peer != NULL ? connect_to_peer(first, request.service)
                                     : fork_peer();
     if (fd < 0) {
         free(d);

@@ -48,7 +48,8 @@ struct doctor {
     int count;
     struct info info;
     struct doctor_port port;
-    uint32_t burst; /* bytes of one message in a turn, the most of all adapters; 0: not measured */
+    /* Bytes of one message in a turn, the least and the most of all adapters; 0: not measured. */
+    uint32_t least_burst, burst;
 };
 
 /* lines.c */
@@ -75,6 +76,9 @@ int doctor_read_all(int fd, void *to, size_t size);
 
 /* turns.c: how many bytes of one message each of the two adapters sends in a turn. */
 void doctor_turns(struct doctor *d, int fd, int self);
+
+/* save.c: the burst in a parameter file, unless a larger one is there. An enum cli_exit. */
+int doctor_save(const char *path, uint32_t burst);
 
 /* rules.c: the programs of test/verbs, one after another. */
 int doctor_rules(struct doctor *d, const char *folder);

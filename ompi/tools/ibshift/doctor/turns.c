@@ -1,6 +1,6 @@
 /*
  * How many bytes of one message the adapters of a pair send in a turn: each sends to the other, who
- * looks at the order of arrivals (turn.h). Three queue pairs begin with a message that keeps them
+ * looks at the order of arrivals (turn.h), by the adapter's stamps where it has any. Three queue pairs begin with a message that keeps them
  * busy until everything is posted; that of the first is the longest, so that short messages of the
  * others are under way when the long one behind it begins.
  */
@@ -38,6 +38,7 @@ struct turns {
     const struct doctor_port *port;
     int fd;
     struct ibv_cq *sent, *received;
+    struct ibv_cq_ex *stamped; /* the latter, if what is received has a time */
     struct ibv_qp *qp[QPS];
     struct ibv_mr *mr;
     uint8_t *data;
@@ -58,8 +59,14 @@ static int open_queues(struct turns *t)
         .qp_type = IBV_QPT_RC,
         .cap = {.max_send_wr = POSTS, .max_recv_wr = POSTS, .max_send_sge = 1, .max_recv_sge = 1}};
 
+    struct ibv_cq_init_attr_ex wanted = {.cqe = TURN_ARRIVALS,
+                                         .wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP};
+
     t->sent = ibv_create_cq(t->port->context, QPS, NULL, NULL, 0);
-    t->received = ibv_create_cq(t->port->context, TURN_ARRIVALS, NULL, NULL, 0);
+    t->stamped = ibv_create_cq_ex(t->port->context, &wanted);
+    t->received = t->stamped != NULL
+                      ? ibv_cq_ex_to_cq(t->stamped)
+                      : ibv_create_cq(t->port->context, TURN_ARRIVALS, NULL, NULL, 0);
     t->data = calloc(1, FIRST);
     t->mr = t->data != NULL ? ibv_reg_mr(t->port->pd, t->data, FIRST,
                                          IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
@@ -166,23 +173,67 @@ static int post_receives(struct turns *t)
     return rc;
 }
 
-/* So many completions, and whose they were; 0 or an errno. */
-static int collect(struct ibv_cq *cq, uint32_t wanted, uint8_t *from)
+struct arrival {
+    uint64_t time; /* the adapter's, if it has any: who looks late sees them out of order */
+    uint32_t place;
+    uint8_t from;
+};
+
+static int by_time(const void *a, const void *b)
 {
+    const struct arrival *one = a, *other = b;
+
+    return one->time != other->time ? (one->time > other->time) - (one->time < other->time)
+                                    : (one->place > other->place) - (one->place < other->place);
+}
+
+/* 1, 0 when there is none, or a negative value. */
+static int poll_stamped(struct ibv_cq_ex *cq, struct arrival *arrival)
+{
+    struct ibv_poll_cq_attr attr = {0};
+    int rc = ibv_start_poll(cq, &attr);
+
+    if (rc != 0) {
+        return rc == ENOENT ? 0 : -1;
+    }
+    *arrival = (struct arrival){.time = ibv_wc_read_completion_ts(cq), .from = (uint8_t)cq->wr_id};
+    rc = cq->status == IBV_WC_SUCCESS ? 1 : -1;
+    ibv_end_poll(cq);
+    return rc;
+}
+
+static int poll_plain(struct ibv_cq *cq, struct arrival *arrival)
+{
+    struct ibv_wc wc;
+    int n = ibv_poll_cq(cq, 1, &wc);
+
+    if (n == 1) {
+        *arrival = (struct arrival){.from = (uint8_t)wc.wr_id};
+    }
+    return n == 1 && wc.status != IBV_WC_SUCCESS ? -1 : n;
+}
+
+/* So many completions, and whose they were; 0 or an errno. */
+static int collect(struct ibv_cq *cq, struct ibv_cq_ex *stamped, uint32_t wanted, uint8_t *from)
+{
+    static struct arrival arrivals[TURN_ARRIVALS];
     uint64_t until = now() + PATIENCE * 1000000000ull;
 
     for (uint32_t got = 0; got < wanted;) {
-        struct ibv_wc wc;
-        int n = ibv_poll_cq(cq, 1, &wc);
-        if (n < 0 || (n == 1 && wc.status != IBV_WC_SUCCESS)) {
+        int n = stamped != NULL ? poll_stamped(stamped, &arrivals[got])
+                                : poll_plain(cq, &arrivals[got]);
+        if (n < 0) {
             return EIO;
         }
         if (n == 0 && now() > until) {
             return ETIMEDOUT;
         }
-        if (n == 1) {
-            from[got++] = (uint8_t)wc.wr_id;
-        }
+        arrivals[got].place = got;
+        got += (uint32_t)n;
+    }
+    qsort(arrivals, wanted, sizeof(arrivals[0]), by_time);
+    for (uint32_t i = 0; i < wanted; i++) {
+        from[i] = arrivals[i].from;
     }
     return 0;
 }
@@ -197,7 +248,7 @@ static int receive_round(struct turns *t, uint32_t *bytes)
     if (say(t, &status, sizeof(status)) != 0 || status != 0) {
         return status != 0 ? status : EPIPE;
     }
-    status = collect(t->received, count, from);
+    status = collect(t->received, t->stamped, count, from);
     *bytes = status == 0 ? turn_bytes(from, count, LONG) : 0;
     if (doctor_read_all(t->fd, &others, sizeof(others)) != 0 || others != 0) {
         return status != 0 ? status : EIO;
@@ -214,7 +265,7 @@ static int send_round(struct turns *t)
         return EIO;
     }
     status = post_sends(t);
-    status = status != 0 ? status : collect(t->sent, QPS, from);
+    status = status != 0 ? status : collect(t->sent, NULL, QPS, from);
     return say(t, &status, sizeof(status)) != 0 ? EPIPE : status;
 }
 
@@ -247,6 +298,7 @@ static void tell_of(struct doctor *d, const char *whose, uint32_t bytes[ROUNDS])
                whose, median == LONG ? "at least " : "", median, bytes[0], bytes[ROUNDS - 1],
                ROUNDS);
     d->burst = median > d->burst ? median : d->burst;
+    d->least_burst = d->least_burst == 0 || median < d->least_burst ? median : d->least_burst;
 }
 
 void doctor_turns(struct doctor *d, int fd, int self)
