@@ -114,6 +114,39 @@ static int route_write_order(const struct route *r, FILE *out)
     return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
 }
 
+/* Service levels as OpenSM's plug-in for path records has them, by the LID of the destination. */
+static void write_levels(const struct route *r, uint32_t host, FILE *out)
+{
+    const struct ibshift_fabric *f = r->fabric;
+    const struct ibshift_port *port = &f->ports[f->hosts[host]];
+    uint32_t node = ibshift_port_neighbour(f, f->hosts[host]);
+    uint32_t leaf = node == IBSHIFT_NO_NODE ? IBSHIFT_NO_SWITCH : f->nodes[node].switch_index;
+
+    fprintf(out,
+            "Channel Adapter 0x%016" PRIx64 ", base LID %u, \"%s\", port %u\n"
+            "# LID  : SL : MTU : RATE\n",
+            port->guid, port->lid, ibshift_host_name(f, host), port->number);
+    for (uint32_t to = 0; to < f->host_count; to++) {
+        for (unsigned i = 0; i < ibshift_host_lid_count(f, to); i++) {
+            unsigned lid = ibshift_host_lid(f, to) + i;
+            unsigned level = r->sl == NULL || leaf == IBSHIFT_NO_SWITCH
+                                 ? 0
+                                 : r->sl[(size_t)leaf * f->lft_stride + lid];
+
+            fprintf(out, "0x%04X : %-2u : 0   : 0   \n", lid, level); /* 0: not known here */
+        }
+    }
+    fputc('\n', out);
+}
+
+static int route_write_sl(const struct route *r, FILE *out)
+{
+    for (uint32_t host = 0; host < r->fabric->host_count; host++) {
+        write_levels(r, host, out);
+    }
+    return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
+}
+
 #define ENGINES_MOST 32
 #define LMC_KEPT     UINT32_MAX /* as in the fabric */
 
@@ -121,7 +154,7 @@ struct route_run {
     const struct cli_args *args;
     const struct route_engine *engine;
     bool json, no_verify, times, force;
-    const char *tables, *order;       /* files; NULL: none */
+    const char *tables, *order, *sl;  /* files; NULL: none */
     uint32_t lmc, vls, seed, threads; /* LMC_KEPT; threads 0: as many as processors */
     double seconds, cpu;              /* of the engine: by the clock, of all its threads */
 };
@@ -175,6 +208,9 @@ static int write_files(const struct route_run *run, const struct route *r)
     }
     if (rc == CLI_OK && run->order != NULL) {
         rc = write_to(run->order, r, route_write_order);
+    }
+    if (rc == CLI_OK && run->sl != NULL) {
+        rc = write_to(run->sl, r, route_write_sl);
     }
     return rc;
 }
@@ -271,11 +307,15 @@ static int check_without_lanes(const struct route_run *run, const struct route *
     return run->force ? CLI_OK : CLI_FAILED;
 }
 
+static bool is_dash(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
 /* Nothing is written of tables that are not proven. */
 static int finish(const struct route_run *run, const struct route *r)
 {
-    bool is_piped = (run->tables != NULL && strcmp(run->tables, "-") == 0) ||
-                    (run->order != NULL && strcmp(run->order, "-") == 0);
+    bool is_piped = is_dash(run->tables) || is_dash(run->order) || is_dash(run->sl);
     FILE *out = is_piped ? stderr : stdout;
     struct ibshift_error err = {""};
     struct route_proof proof;
@@ -325,6 +365,9 @@ int cmd_route(int argc, char **argv)
             "write the tables there, as opensm -R file -U reads them; -: standard output"),
         {"--order", 0, CLI_TEXT, "FILE", "write the order whose shift the tables are made for",
          .where = &run.order},
+        {"--sl", 0, CLI_TEXT, "FILE",
+         "write the service level of each pair, as ibshift fabric compile --sl reads it",
+         .where = &run.sl},
         {"--lmc", 0, CLI_WHOLE, "N",
          "2^N LIDs a host, on different ways; without: as in the fabric", .where = &run.lmc,
          .low = 0, .high = IBSHIFT_LMC_MAX},
