@@ -51,6 +51,12 @@ static void print_report(FILE *f, const struct options *o, const struct profile 
                     link->rate * o->scale, name);
         }
     }
+    for (unsigned sl = 0; sl < sizeof(shm.wire->by_sl) / sizeof(shm.wire->by_sl[0]); sl++) {
+        if (shm.wire->by_sl[sl]) {
+            fprintf(f, "# service level %u: %llu bytes\n", sl,
+                    (unsigned long long)shm.wire->by_sl[sl]);
+        }
+    }
 }
 
 /* The bytes of each link over time, as a table: a line for each link, a column for each slice. */

@@ -89,6 +89,9 @@ bool wire_start(uint32_t index, struct shm_wqe *wqe, uint64_t now)
     net = the_net();
     lock_take(&shm.wire->lock);
     wqe->wire = wire_net_send(&net, &r, now);
+    if (wqe->wire != WIRE_NONE) {
+        shm.wire->by_sl[av->sl] += wqe->length;
+    }
     lock_drop(&shm.wire->lock);
     wqe->back = source->type == IBV_QPT_RC ? r.latency : 0;
     return wqe->wire != WIRE_NONE;

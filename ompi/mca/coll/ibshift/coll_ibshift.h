@@ -61,6 +61,7 @@ struct ibshift_comm_order {
     struct ibshift_order located;
     enum ibshift_arrange_kind kind; /* of an all-to-all with an order, or stages */
     struct ibshift_rank_map map;    /* no places: none */
+    bool may_deadlock;              /* the tables want service levels that the file lacks */
     struct ibshift_settled *settled;
     unsigned share; /* of the hosts' rate that the routes leave, in thousandths; 0: not known */
     uint64_t moved; /* bytes that a rank has sent each other one */

@@ -163,6 +163,9 @@ static int locate(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
         rc = make_map(module, placement, &order->map);
     }
     ibshift_placement_close(placement);
+    order->may_deadlock = 0 == rc && ibshift_fabric_file.fabric->has_loop &&
+                          NULL == ibshift_fabric_file.fabric->sl &&
+                          ibshift_params.service_level < 0;
     if (-ENOENT == rc) {
         if (is_first_told()) {
             ibshift_help_once_a_job("other-fabric", '\0' != why[0] ? why : err.text, comm->c_name);

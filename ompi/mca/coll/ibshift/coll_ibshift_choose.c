@@ -337,6 +337,34 @@ static void explain_unfit(const struct decision *decision)
                             able.length > 0 ? able.text : "none of ibshift's");
 }
 
+static uint64_t bytes_to_price(const struct ibshift_job *job)
+{
+    if (IBSHIFT_ALG_SIZES == job->needs) {
+        return UNKNOWN_SIZE;
+    }
+    return job->bytes == 0 ? 0 : ibshift_class_size(ibshift_size_class(job->bytes));
+}
+
+/*
+ * Packets of a long all-to-all would fill the buffers of a circle of links. Those of eager messages
+ * and of other collectives, with few flows at once, hardly do.
+ */
+static bool may_deadlock(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job)
+{
+    return module->order.may_deadlock && IBSHIFT_ALLTOALL == job->collective &&
+           (IBSHIFT_ALG_SIZES == job->needs || bytes_to_price(job) > ibshift_params.eager_limit);
+}
+
+static void leave_long(const struct ompi_communicator_t *comm, struct ibshift_answer *answer)
+{
+    static atomic_bool is_told;
+
+    answer->best.alg = NULL;
+    if (!atomic_exchange(&is_told, true)) {
+        ibshift_help_once_a_job("no-service-levels", comm->c_name);
+    }
+}
+
 static void explain(const struct decision *decision)
 {
     struct line line = {.length = 0};
@@ -345,7 +373,10 @@ static void explain(const struct decision *decision)
     ibshift_make_plain(line.text);
     add_what(&line, decision);
     if (NULL == decision->answer->best.alg) {
-        add(&line, ": no algorithm fits, runs in the component beneath");
+        add(&line, ": %s, runs in the component beneath",
+            may_deadlock(decision->module, decision->job)
+                ? "the fabric's service levels are not known"
+                : "no algorithm fits");
     } else {
         add_choice(&line, decision);
         add_reason(&line, decision);
@@ -371,14 +402,6 @@ static struct ibshift_kept_choice *remembered(struct ibshift_choices *choices,
         *table = calloc(IBSHIFT_SIZE_CLASSES, sizeof(**table));
     }
     return NULL == *table ? NULL : &(*table)[ibshift_size_class(job->bytes)];
-}
-
-static uint64_t bytes_to_price(const struct ibshift_job *job)
-{
-    if (IBSHIFT_ALG_SIZES == job->needs) {
-        return UNKNOWN_SIZE;
-    }
-    return job->bytes == 0 ? 0 : ibshift_class_size(ibshift_size_class(job->bytes));
 }
 
 /* MPI_T may have changed the parameters since. */
@@ -412,6 +435,9 @@ static int decide(mca_coll_ibshift_module_t *module, const struct ompi_communica
     question.near = module->choices.near;
     answer = ibshift_choose_best(&question);
     explain_unfit(&decision);
+    if (may_deadlock(module, job)) {
+        leave_long(comm, &answer);
+    }
     if (ibshift_params.explain && 0 == module->rank) {
         explain(&decision);
     }

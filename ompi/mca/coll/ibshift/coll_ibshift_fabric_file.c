@@ -118,6 +118,8 @@ static uint64_t identify(const struct ibshift_fabric_file *file)
     const struct ibshift_fabric *fabric = file->fabric;
     uint64_t sum = mix(mix(fabric->guid_sum, fabric->tables_sum), file->wish);
 
+    sum = mix(sum, (fabric->has_loop ? 2 : 0) + (NULL != fabric->sl));
+
     for (uint32_t p = 0; p < fabric->port_count; p++) {
         const struct ibshift_port *port = &fabric->ports[p];
         sum = mix(sum, fabric->nodes[port->node].guid + port->number);
@@ -132,7 +134,8 @@ static uint64_t identify(const struct ibshift_fabric_file *file)
 /* The administrator's file says to nobody that it is of no use: all jobs would have to hear it. */
 static void say_adaptive(const char *path)
 {
-    if ('\0' != ibshift_params.fabric[0] || ibshift_params.explain) {
+    if (IBSHIFT_ORDER_RANK != ibshift_fabric_file.wish &&
+        ('\0' != ibshift_params.fabric[0] || ibshift_params.explain)) {
         ibshift_help_once_a_job("adaptive-fabric", path);
     }
 }
@@ -145,7 +148,7 @@ void ibshift_fabric_file_open(const struct ibshift_verbs_subnet *subnet)
     int rc;
 
     file->wish = wish_of(ibshift_params.order);
-    if (IBSHIFT_ORDER_RANK == file->wish || !find_path(path, sizeof(path))) {
+    if (!find_path(path, sizeof(path))) {
         return;
     }
     rc = load(path, subnet, &err);
@@ -159,7 +162,7 @@ void ibshift_fabric_file_open(const struct ibshift_verbs_subnet *subnet)
         say_adaptive(path);
         ibshift_fabric_file_close();
     } else {
-        file->identity = identify(file);
+        file->identity = IBSHIFT_ORDER_RANK == file->wish ? 0 : identify(file);
         file->ring = ibshift_shape_ring(file->fabric);
     }
 }
@@ -211,6 +214,30 @@ static uint64_t guid_of(const struct ibshift_verbs_address *address)
         guid = guid << 8 | address->gid[i];
     }
     return guid;
+}
+
+/* The host whose port has this LID and GUID in the file. */
+static uint32_t host_at(const struct ibshift_verbs_address *address)
+{
+    const struct ibshift_fabric *fabric = ibshift_fabric_file.fabric;
+    uint32_t host = ibshift_fabric_host_of_lid(fabric, address->lid);
+
+    return IBSHIFT_NO_HOST != host && fabric->ports[fabric->hosts[host]].guid == guid_of(address)
+               ? host
+               : IBSHIFT_NO_HOST;
+}
+
+int ibshift_fabric_service_level(void *context, const struct ibshift_verbs_address *from,
+                                 const struct ibshift_verbs_address *to, unsigned path)
+{
+    const struct ibshift_fabric *fabric = ibshift_fabric_file.fabric;
+    uint32_t host;
+
+    if (NULL == fabric || NULL == fabric->sl || from->is_ethernet ||
+        IBSHIFT_NO_HOST == (host = host_at(from)) || IBSHIFT_NO_HOST == host_at(to)) {
+        return -1;
+    }
+    return (int)ibshift_fabric_sl(fabric, host, to->lid + path);
 }
 
 /* A host whose LID has changed was routed anew: the tables in the file are old. */

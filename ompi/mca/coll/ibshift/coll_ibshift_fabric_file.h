@@ -42,6 +42,9 @@ void ibshift_fabric_file_close(void);
 /* Which LID of a process's port data goes to, as what is added to its LID; for net_verbs.h. Set
  * before the connection is made, or it has no effect. */
 unsigned ibshift_fabric_path(void *context, uint32_t peer);
+/* The service level of a pair in the file, -1: it has none; for net_verbs.h. */
+int ibshift_fabric_service_level(void *context, const struct ibshift_verbs_address *from,
+                                 const struct ibshift_verbs_address *to, unsigned path);
 void ibshift_fabric_set_path(uint32_t peer, uint32_t path);
 
 /* host_of[i]: the host of the process peers[i]. 0, or -ENOENT with the reason in why: the same on

@@ -59,8 +59,9 @@ static const struct param table[] = {
     {PARAM(INT, gid_index), .initial = -1, .min = -1, .max = 255, .level = OPAL_INFO_LVL_5,
      .help = "Index of the port's GID. -1: on Ethernet RoCE v2 before v1 and routable addresses "
              "before link-local ones, on InfiniBand the first"},
-    {PARAM(INT, service_level), .initial = 0, .min = 0, .max = 15, .level = OPAL_INFO_LVL_5,
-     .help = "Service level of all connections"},
+    {PARAM(INT, service_level), .initial = -1, .min = -1, .max = 15, .level = OPAL_INFO_LVL_5,
+     .help = "Service level of all connections. -1: that of each pair in the fabric file, 0 where "
+             "the file has none"},
     {PARAM(BOOL, adaptive_data), .initial = false, .level = OPAL_INFO_LVL_6,
      .help = "Where switches route adaptively, all data of a long message may leave the static "
              "route: the immediate data that ends it goes behind on its own. 0: the last write has "

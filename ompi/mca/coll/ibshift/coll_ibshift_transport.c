@@ -166,7 +166,7 @@ static int open_adapter(char *error, size_t size)
         .ports = ibshift_params.device,
         .max_ports = ibshift_params.ports,
         .gid_index = ibshift_params.gid_index,
-        .service_level = ibshift_params.service_level,
+        .service_level = ibshift_params.service_level < 0 ? 0 : ibshift_params.service_level,
         .traffic_class = ibshift_params.traffic_class,
         .pkey = ibshift_params.pkey,
         .fork = -1,
@@ -182,6 +182,7 @@ static int open_adapter(char *error, size_t size)
     options.peers = ompi_process_info.num_procs;
     options.card = ibshift_card_copy;
     options.path = ibshift_fabric_path;
+    options.service_level = ibshift_params.service_level < 0 ? ibshift_fabric_service_level : NULL;
     options.say = say;
     options.has_comm = has_comm;
     options.has_ended = ibshift_card_has_ended;

@@ -53,15 +53,27 @@ void ibshift_nv_ud_close(struct ibshift_net_verbs *nv)
     }
 }
 
+static uint8_t service_level(const struct ibshift_net_verbs *nv,
+                             const struct ibshift_verbs_address *from,
+                             const struct ibshift_verbs_address *to, unsigned path)
+{
+    int level = nv->options.service_level == NULL
+                    ? -1
+                    : nv->options.service_level(nv->options.context, from, to, path);
+
+    return level < 0 ? nv->verbs->service_level : (uint8_t)level;
+}
+
+/* Of the peer's port: the LID that is `path` above its first. */
 void ibshift_nv_address(const struct ibshift_net_verbs *nv, const struct ibshift_connection *c,
-                        int my_port, int their_port, struct ibv_ah_attr *ah)
+                        int my_port, int their_port, unsigned path, struct ibv_ah_attr *ah)
 {
     const struct ibshift_verbs_address *from = &nv->verbs->blob.address[my_port];
     const struct ibshift_verbs_address *to = &c->card.address[their_port];
 
     memset(ah, 0, sizeof(*ah));
-    ah->dlid = to->lid;
-    ah->sl = nv->verbs->service_level;
+    ah->dlid = (uint16_t)(to->lid + path);
+    ah->sl = service_level(nv, from, to, path);
     ah->port_num = nv->verbs->ports[my_port].number;
     /* Where either port asks for the header: a port that does refuses paths without one, and drops
        packets that come without one. */
@@ -78,7 +90,7 @@ static struct ibv_ah *address_handle(struct ibshift_net_verbs *nv, struct ibshif
 {
     if (c->ah == NULL) {
         struct ibv_ah_attr attr;
-        ibshift_nv_address(nv, c, 0, 0, &attr);
+        ibshift_nv_address(nv, c, 0, 0, 0, &attr);
         c->ah = ibv_create_ah(nv->lanes[0].device->pd, &attr);
     }
     return c->ah;

@@ -163,7 +163,7 @@ void ibshift_nv_ud_poll(struct ibshift_net_verbs *nv, ibshift_hello_came_t *came
 void ibshift_nv_hello(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint8_t kind);
 void ibshift_nv_bye(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_address(const struct ibshift_net_verbs *nv, const struct ibshift_connection *c,
-                        int my_port, int their_port, struct ibv_ah_attr *ah);
+                        int my_port, int their_port, unsigned path, struct ibv_ah_attr *ah);
 
 /* queue.c: queue pairs, and how they break */
 int ibshift_nv_rails_create(struct ibshift_net_verbs *nv, struct ibshift_connection *c);

@@ -178,17 +178,17 @@ static uint8_t path_mtu(const struct ibshift_net_verbs *nv, const struct ibshift
  * side names the other's choice as its own source, since a queue pair may check where packets are
  * from.
  */
-static int set_path(const struct ibshift_net_verbs *nv, const struct ibshift_rail *rail,
-                    unsigned path, struct ibv_ah_attr *ah)
+static int find_address(const struct ibshift_net_verbs *nv, const struct ibshift_rail *rail,
+                        unsigned path, struct ibv_ah_attr *ah)
 {
-    if (rail->my_port != 0 || rail->their_port != 0) {
-        return 0;
-    }
-    if (path >> nv->verbs->blob.address[0].lmc != 0) {
+    bool is_first = rail->my_port == 0 && rail->their_port == 0;
+
+    if (is_first && path >> nv->verbs->blob.address[0].lmc != 0) {
         return -EPROTO;
     }
-    ah->dlid = (uint16_t)(ah->dlid + rail->connection->path);
-    ah->src_path_bits = (uint8_t)path;
+    ibshift_nv_address(nv, rail->connection, rail->my_port, rail->their_port,
+                       is_first ? rail->connection->path : 0, ah);
+    ah->src_path_bits = is_first ? (uint8_t)path : 0;
     return 0;
 }
 
@@ -207,8 +207,7 @@ static int connect_rail(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
                               .rnr_retry = 7};
 
     rail->their_qpn = hello->rail[i].qpn;
-    ibshift_nv_address(nv, rail->connection, rail->my_port, rail->their_port, &rtr.ah_attr);
-    int rc = set_path(nv, rail, hello->path, &rtr.ah_attr);
+    int rc = find_address(nv, rail, hello->path, &rtr.ah_attr);
     if (rc != 0) {
         return rc;
     }

@@ -77,6 +77,8 @@ struct ibshift_region_cache {
     void (*put)(void *context, struct ibshift_region *region);
 };
 
+struct ibshift_verbs_address; /* blob.h */
+
 struct ibshift_net_verbs_options {
     uint32_t self;  /* this process as a peer */
     uint32_t peers; /* of the job: their numbers are below this */
@@ -88,6 +90,13 @@ struct ibshift_net_verbs_options {
      * once, when the connection is made. NULL, or a port without so many: 0.
      */
     unsigned (*path)(void *context, uint32_t peer);
+    /*
+     * The service level of what goes from one of our ports to one of a peer's, by the LID that it is
+     * sent to; asked when connections and addresses are made. -1, or NULL: that of the options of
+     * the ports.
+     */
+    int (*service_level)(void *context, const struct ibshift_verbs_address *from,
+                         const struct ibshift_verbs_address *to, unsigned path);
     void (*say)(void *context, const char *line); /* a warning for people; may be NULL */
     /* Whether a communicator of this number is on this side, and has this peer as a member, or
      * IBSHIFT_ANY_MEMBER; may be NULL: nobody knows. */
