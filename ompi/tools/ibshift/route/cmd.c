@@ -147,6 +147,11 @@ static int route_write_sl(const struct route *r, FILE *out)
     return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
 }
 
+static int route_write_sl2vl(const struct route *r, FILE *out)
+{
+    return fabric_sl2vl_write(r->fabric, &r->lanes, out);
+}
+
 #define ENGINES_MOST 32
 #define LMC_KEPT     UINT32_MAX /* as in the fabric */
 
@@ -154,9 +159,9 @@ struct route_run {
     const struct cli_args *args;
     const struct route_engine *engine;
     bool json, no_verify, times, force;
-    const char *tables, *order, *sl;  /* files; NULL: none */
-    uint32_t lmc, vls, seed, threads; /* LMC_KEPT; threads 0: as many as processors */
-    double seconds, cpu;              /* of the engine: by the clock, of all its threads */
+    const char *tables, *order, *sl, *sl2vl; /* files; NULL: none */
+    uint32_t lmc, vls, seed, threads;        /* LMC_KEPT; threads 0: as many as processors */
+    double seconds, cpu;                     /* of the engine: by the clock, of all its threads */
 };
 
 static void help(void)
@@ -211,6 +216,9 @@ static int write_files(const struct route_run *run, const struct route *r)
     }
     if (rc == CLI_OK && run->sl != NULL) {
         rc = write_to(run->sl, r, route_write_sl);
+    }
+    if (rc == CLI_OK && run->sl2vl != NULL) {
+        rc = write_to(run->sl2vl, r, route_write_sl2vl);
     }
     return rc;
 }
@@ -287,7 +295,8 @@ static int check_without_lanes(const struct route_run *run, const struct route *
     if (run->tables == NULL || r->sl == NULL) {
         return CLI_OK;
     }
-    bare.sl = bare.vl = NULL;
+    bare.sl = NULL;
+    bare.lanes.vl = NULL;
     bare.vls_used = 1;
     rc = route_verify(&bare, run->seed, &proof, &err);
     if (rc != 0) {
@@ -315,7 +324,8 @@ static bool is_dash(const char *path)
 /* Nothing is written of tables that are not proven. */
 static int finish(const struct route_run *run, const struct route *r)
 {
-    bool is_piped = is_dash(run->tables) || is_dash(run->order) || is_dash(run->sl);
+    bool is_piped =
+        is_dash(run->tables) || is_dash(run->order) || is_dash(run->sl) || is_dash(run->sl2vl);
     FILE *out = is_piped ? stderr : stdout;
     struct ibshift_error err = {""};
     struct route_proof proof;
@@ -368,6 +378,9 @@ int cmd_route(int argc, char **argv)
         {"--sl", 0, CLI_TEXT, "FILE",
          "write the service level of each pair, as ibshift fabric compile --sl reads it",
          .where = &run.sl},
+        {"--sl2vl", 0, CLI_TEXT, "FILE",
+         "write the SL-to-VL tables of the switches, as opensm-sl2vl.dump has them",
+         .where = &run.sl2vl},
         {"--lmc", 0, CLI_WHOLE, "N",
          "2^N LIDs a host, on different ways; without: as in the fabric", .where = &run.lmc,
          .low = 0, .high = IBSHIFT_LMC_MAX},

@@ -214,7 +214,9 @@ static void fill_lanes(struct torus *t)
 
         for (unsigned in = 0; in <= ports; in++) {
             for (unsigned sl = 0; sl < 1u << t->shape.dims; sl++) {
-                t->r->vl[route_lane(t->r, arc->from, in, arc->port, sl)] = lane(t, a, sl);
+                t->r->lanes
+                    .vl[fabric_sl2vl_at(t->r->fabric, &t->r->lanes, arc->from, in, arc->port, sl)] =
+                    lane(t, a, sl);
             }
         }
     }
@@ -230,9 +232,9 @@ static int route_torus(struct torus *t, struct ibshift_error *err)
     if (t->shape.kind != IBSHIFT_SHAPE_TORUS) {
         return refuse(&t->net, err);
     }
-    if (1u << t->shape.dims > ROUTE_SLS) {
+    if (1u << t->shape.dims > FABRIC_SLS) {
         return ibshift_fail(err, -ENOTSUP, "a torus of %u dimensions needs %u SLs, there are %u",
-                            t->shape.dims, 1u << t->shape.dims, ROUTE_SLS);
+                            t->shape.dims, 1u << t->shape.dims, FABRIC_SLS);
     }
     t->dim = malloc(t->net.arc_count + 1u);
     t->side = malloc(t->net.arc_count + 1u);

@@ -228,8 +228,7 @@ void route_close(struct route *r)
     ibshift_fabric_free(r->fabric);
     free(r->order);
     free(r->sl);
-    free(r->vl);
-    free(r->vl_from);
+    fabric_sl2vl_free(&r->lanes);
     memset(r, 0, sizeof(*r));
 }
 
@@ -246,29 +245,16 @@ unsigned route_most_lids(const struct ibshift_fabric *f)
 int route_lanes_new(struct route *r, unsigned vls, struct ibshift_error *err)
 {
     const struct ibshift_fabric *f = r->fabric;
-    uint64_t size = 0;
 
     if (vls > r->vls) {
         return ibshift_fail(err, -ENOTSUP, "this needs %u VLs, the fabric has %u (--vls)", vls,
                             r->vls);
     }
-    r->vl_from = calloc((size_t)f->switch_count + 1, sizeof(*r->vl_from));
-    if (r->vl_from == NULL) {
-        return ibshift_fail(err, -ENOMEM, "no memory for %u switches", f->switch_count);
-    }
-    for (uint32_t s = 0; s < f->switch_count; s++) {
-        uint64_t ports = f->nodes[f->switches[s]].port_count + 1u;
-
-        r->vl_from[s] = size;
-        size += ports * ports * ROUTE_SLS;
-    }
     r->sl = calloc((size_t)f->switch_count + 1, f->lft_stride);
-    r->vl = calloc(size + 1, 1);
     r->vls_used = vls;
-    return r->sl != NULL && r->vl != NULL
-               ? 0
-               : ibshift_fail(err, -ENOMEM, "no memory for the SL-to-VL tables of %u switches",
-                              f->switch_count);
+    return r->sl != NULL ? fabric_sl2vl_new(f, &r->lanes, err)
+                         : ibshift_fail(err, -ENOMEM, "no memory for the SLs of %u switches",
+                                        f->switch_count);
 }
 
 #define PARTS_A_THREAD 16

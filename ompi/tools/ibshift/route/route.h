@@ -11,8 +11,8 @@
 #include <stdio.h>
 
 #include "fabric/graph/fabric.h"
+#include "fabric/sl2vl.h"
 
-#define ROUTE_SLS      16
 #define ROUTE_VLS_MOST 15 /* data VLs */
 
 /*
@@ -33,10 +33,9 @@ struct route {
     uint32_t order_count;
 
     /* Only of engines that need them (NULL: SL 0, VL 0): see route_lanes_new(). */
-    uint8_t *sl;       /* [switch * lft_stride + LID]: of packets from hosts of that switch */
-    uint8_t *vl;       /* at route_lane(): SL -> VL of the outgoing link */
-    uint64_t *vl_from; /* by switch: where its part of vl begins */
-    unsigned vls_used; /* 1 + highest VL */
+    uint8_t *sl; /* [switch * lft_stride + LID]: of packets from hosts of that switch */
+    struct fabric_sl2vl lanes; /* SL -> VL of the outgoing link */
+    unsigned vls_used;         /* 1 + highest VL */
 };
 
 /*
@@ -70,15 +69,6 @@ int route_copy_graph(const struct ibshift_fabric *from, const bool *is_left_out,
 
 /* Arrays for SLs and for SL-to-VL tables, all 0; -ENOTSUP: the fabric has fewer than vls VLs. */
 int route_lanes_new(struct route *r, unsigned vls, struct ibshift_error *err);
-
-/* Place in vl of the SL for packets from port `in` (0: the switch itself) to port `out`. */
-static inline size_t route_lane(const struct route *r, uint32_t sw, unsigned in, unsigned out,
-                                unsigned sl)
-{
-    unsigned ports = r->fabric->nodes[r->fabric->switches[sw]].port_count;
-
-    return r->vl_from[sw] + ((size_t)in * (ports + 1) + out) * ROUTE_SLS + sl;
-}
 
 /*
  * work(context, first, end) on parts of 0 .. count - 1, in several threads; results must not

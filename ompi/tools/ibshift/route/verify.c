@@ -68,7 +68,9 @@ static void depend(const struct walker *w, uint32_t link, unsigned vl, unsigned 
 
 static unsigned lane_of(const struct route *r, uint32_t sw, unsigned in, unsigned out, unsigned sl)
 {
-    return r->vl == NULL ? 0 : r->vl[route_lane(r, sw, in, out, sl)];
+    return r->lanes.vl == NULL
+               ? 0
+               : r->lanes.vl[fabric_sl2vl_at(r->fabric, &r->lanes, sw, in, out, sl)];
 }
 
 static void tell(struct tally *tally, const struct walker *w, uint32_t leaf, unsigned lid,
@@ -615,7 +617,7 @@ static int count_shifts(const struct route *r, uint64_t seed, struct route_proof
 static int prove_routes(const struct route *r, struct route_proof *proof, struct ibshift_error *err)
 {
     const struct ibshift_fabric *f = r->fabric;
-    struct route_deps deps = {.vls = r->vl == NULL ? 1 : r->vls_used};
+    struct route_deps deps = {.vls = r->lanes.vl == NULL ? 1 : r->vls_used};
     int rc;
 
     memset(proof, 0, sizeof(*proof));

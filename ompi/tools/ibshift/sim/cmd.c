@@ -515,6 +515,54 @@ static int take_lanes(struct sim_command *c)
     return rc == 0 ? CLI_OK : cli_error(c->args.command, "no memory");
 }
 
+static int take_tables_of_lanes(struct sim_command *c, unsigned *lanes)
+{
+    const struct ibshift_fabric *f = c->job.fabric;
+    struct ibshift_error err;
+
+    if (c->sl2vl != NULL) {
+        return fabric_sl2vl_load(c->sl2vl, f, &c->lanes, lanes, &err) == 0
+                   ? CLI_OK
+                   : fabric_args_fail(&c->args, &err);
+    }
+    for (unsigned used = fabric_sls_used(f); used >> *lanes != 0;) {
+        (*lanes)++;
+    }
+    return *lanes <= SIM_LANES_MAX
+               ? CLI_OK
+               : cli_error(c->args.command,
+                           "service level %u has no virtual lane: %d are simulated, and --sl2vl "
+                           "says which one a level takes",
+                           *lanes - 1, SIM_LANES_MAX);
+}
+
+static int take_service_levels(struct sim_command *c)
+{
+    struct ibshift_fabric *f = c->job.fabric;
+    struct ibshift_error err;
+    unsigned lanes = 0;
+    int rc;
+
+    if (c->sl != NULL && f->image != NULL) {
+        return cli_error(c->args.command, "--sl: FABRIC is compiled: compile it with --sl");
+    }
+    if (c->sl != NULL && ibshift_sl_load(c->sl, f, &err) != 0) {
+        return fabric_args_fail(&c->args, &err);
+    }
+    if (f->sl == NULL) {
+        return c->sl2vl == NULL
+                   ? CLI_OK
+                   : cli_error(c->args.command,
+                               "--sl2vl: no service levels are known: --sl has a file of them");
+    }
+    if (c->torus_lanes) {
+        return cli_error(c->args.command, "--torus-lanes and service levels: one or the other");
+    }
+    rc = take_tables_of_lanes(c, &lanes);
+    c->number.lanes = c->number.lanes < lanes ? lanes : c->number.lanes;
+    return rc;
+}
+
 /* The simulated fabric follows the tables without looking, so that every route must exist. */
 static int check_others(struct sim_command *c, uint32_t count)
 {
@@ -621,6 +669,7 @@ int cmd_sim(int argc, char **argv)
     }
     status = sim_peer_check(&c);
     status = status == CLI_OK ? fabric_job_open(&c.args, &c.job) : status;
+    status = status == CLI_OK ? take_service_levels(&c) : status;
     status = status == CLI_OK && c.torus_lanes ? take_lanes(&c) : status;
     if (status == CLI_OK && c.traffic != NULL) {
         status = sim_traffic_curve(&c);
@@ -634,6 +683,7 @@ int cmd_sim(int argc, char **argv)
     free(c.host_of);
     free(c.members);
     free(c.lane_table);
+    fabric_sl2vl_free(&c.lanes);
     free(c.others);
     sim_sizes_free(c.unequal);
     fabric_job_close(&c.job);

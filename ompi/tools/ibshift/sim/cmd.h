@@ -30,7 +30,7 @@ struct sim_command {
     const char *order, *plan, *pace; /* as given, or NULL */
     const char *rare, *clock, *svg;
     const char *traffic, *load, *background, *fragments;
-    const char *sizes, *slow, *burst, *arbiter, *piece, *as, *place;
+    const char *sizes, *slow, *burst, *arbiter, *piece, *as, *place, *sl, *sl2vl;
     bool schedule, verify, json, csv, quiet, torus_lanes, steady, compare;
     struct sim_numbers number;
 
@@ -43,6 +43,7 @@ struct sim_command {
     uint32_t *members;         /* likewise, of the placement; NULL: in the ranks' own order */
     struct sim_sizes *unequal; /* NULL: all messages are alike */
     uint8_t *lane_table;
+    struct fabric_sl2vl lanes; /* the switches' own tables; none: vl is NULL */
     char peer_text[80];
     uint32_t burst_packets;
     bool knows_burst;

@@ -210,8 +210,6 @@ static size_t job_rows(struct sim_command *c, struct cli_option *to)
          .where = &c->verify},
         {"--background", 0, CLI_TEXT, "LOAD:BYTES",
          "all other hosts send messages at random, at this load", .where = &c->background},
-        {"--torus-lanes", 0, CLI_FLAG, NULL, "two lanes that keep a torus free of deadlock",
-         .where = &c->torus_lanes},
         {"--svg", 0, CLI_TEXT, "FILE", "draw the links' use over time; the curve of --traffic",
          .where = &c->svg},
         {"--until", 0, CLI_REAL, "US", "--svg: where its time axis ends, unless the run ends later",
@@ -219,6 +217,23 @@ static size_t job_rows(struct sim_command *c, struct cli_option *to)
         {"--csv", 0, CLI_FLAG, NULL, "the result as two lines of CSV", .where = &c->csv},
         cli_json_option(&c->json),
         cli_quiet_option(&c->quiet),
+    };
+
+    memcpy(to, rows, sizeof(rows));
+    return sizeof(rows) / sizeof(rows[0]);
+}
+
+static size_t lane_rows(struct sim_command *c, struct cli_option *to)
+{
+    const struct cli_option rows[] = {
+        {"--torus-lanes", 0, CLI_FLAG, NULL, "two lanes that keep a torus free of deadlock",
+         .where = &c->torus_lanes},
+        {"--sl", 0, CLI_TEXT, "FILE",
+         "service level of each pair of hosts: path records, as ibshift fabric compile --sl takes",
+         .where = &c->sl},
+        {"--sl2vl", 0, CLI_TEXT, "FILE",
+         "SL-to-VL tables of the switches (opensm-sl2vl.dump); without, level N goes on lane N",
+         .where = &c->sl2vl},
     };
 
     memcpy(to, rows, sizeof(rows));
@@ -338,6 +353,7 @@ int sim_options_parse(struct sim_command *c, int argc, char **argv)
                                      .jobs = 1,
                                      .warm = 100,
                                      .span = 200};
+    count += lane_rows(c, options + count);
     count += number_rows(&c->number, options + count);
     count += traffic_rows(c, options + count);
     options[count] = (struct cli_option){.name = NULL};
@@ -368,7 +384,8 @@ void sim_options_fabric(const struct sim_command *c, struct sim_fabric_options *
                                            .flight = (uint64_t)(n->flight * 1000),
                                            .routing = (uint64_t)(n->routing * 1000),
                                            .rate = (uint32_t)n->rate,
-                                           .lane_table = c->lane_table};
+                                           .lane_table = c->lane_table,
+                                           .sl2vl = c->lanes.vl != NULL ? &c->lanes : NULL};
 }
 
 void sim_options_net(const struct sim_command *c, struct sim_net_options *options)

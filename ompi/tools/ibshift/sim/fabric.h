@@ -13,6 +13,7 @@
 #define IBSHIFT_SIM_FABRIC_H
 
 #include "fabric/graph/fabric.h"
+#include "fabric/sl2vl.h"
 #include "sim/queue.h"
 
 enum {
@@ -48,6 +49,7 @@ struct sim_fabric_options {
     /* The lane that a switch sends packets to a LID on, [switch * lft_stride + lid], instead of the
      * service level's; NULL: none. The caller's. */
     const uint8_t *lane_table;
+    const struct fabric_sl2vl *sl2vl; /* the switches' own tables instead; NULL: none */
 };
 
 /* One message. Handed to sim_fabric_send(), which copies it. */
@@ -72,6 +74,13 @@ struct sim_fabric_user {
     /* NULL, or: the last packet begins to leave its host. May not send before the next event. */
     void (*left)(void *context, uint32_t user);
 };
+
+/* Of what a host sends to a LID, where the graph knows it. */
+static inline uint8_t sim_service_level(const struct ibshift_fabric *graph, uint32_t host,
+                                        unsigned lid, unsigned otherwise)
+{
+    return (uint8_t)(graph->sl != NULL ? ibshift_fabric_sl(graph, host, lid) : otherwise);
+}
 
 struct sim_fabric;
 

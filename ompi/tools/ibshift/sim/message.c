@@ -253,6 +253,7 @@ static void enter_fabric(struct sim_net *n, uint32_t message)
                             .bytes = piece > 0 && piece < left ? piece : left,
                             .lid = (uint16_t)ibshift_host_lid(n->graph, to->host)};
 
+    flow.sl = sim_service_level(n->graph, flow.from, flow.lid, 0);
     m->entered += flow.bytes;
     if (early > before && early < length && early <= m->entered) {
         flow.early = early - before;
@@ -283,10 +284,10 @@ static void grant_enters_fabric(struct sim_net *n, uint32_t message)
     struct sim_flow flow = {.user = message | SIM_USER_GRANT,
                             .from = n->ends[m->to].host,
                             .bytes = n->options.grant_bytes,
-                            .sl = 1,
                             .is_other = true,
                             .lid = (uint16_t)ibshift_host_lid(n->graph, n->ends[m->from].host)};
 
+    flow.sl = sim_service_level(n->graph, flow.from, flow.lid, 1);
     if (sim_fabric_send(n->fabric, &flow) != 0) {
         n->queue->is_broken = true;
     }

@@ -266,11 +266,24 @@ static void match(struct sim_fabric *f, uint32_t port)
     }
 }
 
+/* On which the packet leaves through the switch's port out. */
+static uint8_t lane_of(const struct sim_fabric *f, const struct sim_port *in,
+                       const struct sim_packet *p, unsigned out)
+{
+    const struct fabric_sl2vl *t = f->options.sl2vl;
+
+    if (t != NULL) { /* ports are numbered from 1 there */
+        return t->vl[fabric_sl2vl_at(f->graph, t, in->sw, in->number + 1u, out + 1, p->sl)];
+    }
+    return f->options.lane_table != NULL
+               ? f->options.lane_table[(size_t)in->sw * f->graph->lft_stride + p->lid]
+               : (uint8_t)(p->sl % f->options.lanes);
+}
+
 static void head_arrives(struct sim_fabric *f, uint32_t packet, uint32_t port, bool is_ready)
 {
     struct sim_packet *p = &f->packets[packet];
     struct sim_port *in = &f->ports[port];
-    size_t entry = (size_t)in->sw * f->graph->lft_stride + p->lid;
     unsigned number = sim_port_out(f, in, p);
     uint32_t out = in->first + number;
     unsigned from = f->ports[in->peer].rate, to = f->ports[out].rate;
@@ -285,8 +298,7 @@ static void head_arrives(struct sim_fabric *f, uint32_t packet, uint32_t port, b
             return;
         }
     }
-    p->lane = f->options.lane_table != NULL ? f->options.lane_table[entry]
-                                            : (uint8_t)(p->sl % f->options.lanes);
+    p->lane = lane_of(f, in, p, number);
     p->next = SIM_NONE;
     ends = sim_queue_of(f, in, p->lane, number);
     if (ends->first != SIM_NONE) {

@@ -167,10 +167,11 @@ static void give_birth(struct sim_traffic *t, uint32_t source)
                              .from = s->host,
                              .bytes = t->options.bytes,
                              .gap = t->options.is_steady ? (uint64_t)s->interval : 0,
-                             .sl = t->options.takes_all_lanes ? s->born % SIM_LANES_MAX : 0,
                              .is_serial = true,
                              .is_other = true,
                              .lid = (uint16_t)ibshift_host_lid(t->graph, t->sources[to].host)};
+    flow.sl = sim_service_level(t->graph, flow.from, flow.lid,
+                                t->options.takes_all_lanes ? s->born % SIM_LANES_MAX : 0);
     if (sim_fabric_send(t->fabric, &flow) != 0) {
         t->queue->is_broken = true;
     }
