@@ -3,7 +3,10 @@
 
 #include "opal/datatype/opal_convertor.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "device/device.h"
 
 ptrdiff_t ibshift_type_lower_bound(const struct ompi_datatype_t *type)
 {
@@ -169,6 +172,33 @@ static bool has_whole_types(const struct ibshift_side *side)
     return true;
 }
 
+/* The first byte that the user gave; NULL: there is none. */
+static const char *first_byte(const struct ibshift_side *side)
+{
+    uint32_t block = 0;
+
+    if (side->bytes == 0 || NULL == side->user) {
+        return NULL;
+    }
+    if (!has_displs(side)) {
+        return side->user + ibshift_type_lower_bound(side->type);
+    }
+    while (block_bytes(side, block) == 0) {
+        block++;
+    }
+    return side->user +
+           side->displs[block] *
+               (side->shape == IBSHIFT_SIDE_TYPES ? 1 : ibshift_type_extent(side->type)) +
+           ibshift_type_lower_bound(type_of(side, block));
+}
+
+static void find_where(struct ibshift_side *side)
+{
+    side->is_device = NULL != ibshift_device && (side->loads || side->stores) &&
+                      ibshift_device_is(first_byte(side));
+    side->is_staged |= side->is_device;
+}
+
 void ibshift_side_prepare(struct ibshift_side *side)
 {
     if (side->shape == IBSHIFT_SIDE_ABSENT) {
@@ -187,6 +217,7 @@ void ibshift_side_prepare(struct ibshift_side *side)
         side->bytes = n * unit_of(side);
         side->is_staged = side->is_apart || !is_one_piece(side->type, side->is_operand ? 2 : n);
     }
+    find_where(side);
 }
 
 size_t ibshift_side_offsets(const struct ibshift_side *side)
@@ -282,8 +313,47 @@ void ibshift_side_blocks(const struct ibshift_side *side, uint32_t pieces,
     }
 }
 
-static void convert(const struct ibshift_side *side, char *user, struct ompi_datatype_t *type,
-                    size_t count, char *packed, bool pack)
+/* Nobody could go on: others wait for these data. */
+static void copy_device(void *to, const void *from, size_t bytes)
+{
+    if (0 != ibshift_device->copy(to, from, bytes)) {
+        ibshift_help("device-copy", ompi_process_info.nodename, bytes, ibshift_device->name);
+        ompi_mpi_abort(&ompi_mpi_comm_world.comm, 1);
+    }
+}
+
+/* What elements touch, counted from their address. */
+struct reach {
+    ptrdiff_t lower;
+    size_t bytes;
+};
+
+static struct reach reach_of(const struct ompi_datatype_t *type, size_t count)
+{
+    ptrdiff_t lower, size, extent = ibshift_type_extent(type), last;
+
+    ompi_datatype_get_true_extent(type, &lower, &size);
+    last = (ptrdiff_t)(count - 1) * extent;
+    return last < 0 ? (struct reach){lower + last, (size_t)(size - last)}
+                    : (struct reach){lower, (size_t)(size + last)};
+}
+
+/* The device's elements in memory of the host, with the gaps between them. */
+static char *bring(const char *user, const struct reach *reach)
+{
+    char *image = malloc(reach->bytes);
+
+    if (NULL == image) {
+        ibshift_help("device-copy", ompi_process_info.nodename, reach->bytes, "malloc");
+        ompi_mpi_abort(&ompi_mpi_comm_world.comm, 1);
+        return NULL;
+    }
+    copy_device(image, user + reach->lower, reach->bytes);
+    return image;
+}
+
+static void convert_host(char *user, struct ompi_datatype_t *type, size_t count, char *packed,
+                         bool pack)
 {
     struct iovec piece = {.iov_base = packed};
     uint32_t pieces = 1;
@@ -307,13 +377,47 @@ static void convert(const struct ibshift_side *side, char *user, struct ompi_dat
     OBJ_DESTRUCT(&convertor);
 }
 
+static void convert(const struct ibshift_side *side, char *user, struct ompi_datatype_t *type,
+                    size_t count, char *packed, bool pack)
+{
+    struct reach reach;
+    char *image;
+
+    if (!side->is_device || 0 == count * ibshift_type_size(type)) {
+        convert_host(user, type, count, packed, pack);
+        return;
+    }
+    reach = reach_of(type, count);
+    if (is_one_piece(type, count)) {
+        user += reach.lower;
+        copy_device(pack ? packed : user, pack ? user : packed, reach.bytes);
+        return;
+    }
+    image = bring(user, &reach);
+    convert_host(image - reach.lower, type, count, packed, pack);
+    if (!pack) {
+        copy_device(user + reach.lower, image, reach.bytes);
+    }
+    free(image);
+}
+
 /* Gaps stay as they are on both sides. */
 static void copy_operands(const struct ibshift_side *side, bool pack)
 {
-    char *origin = side->scratch - ibshift_type_lower_bound(side->type);
+    char *origin = side->scratch - ibshift_type_lower_bound(side->type), *user = side->user;
+    struct reach reach = reach_of(side->type, elements(side));
+    char *image = NULL;
 
-    ompi_datatype_copy_content_same_ddt(side->type, elements(side), pack ? origin : side->user,
-                                        pack ? side->user : origin);
+    if (side->is_device) {
+        image = bring(user, &reach);
+        user = image - reach.lower;
+    }
+    ompi_datatype_copy_content_same_ddt(side->type, elements(side), pack ? origin : user,
+                                        pack ? user : origin);
+    if (side->is_device && !pack) {
+        copy_device(side->user + reach.lower, image, reach.bytes);
+    }
+    free(image);
 }
 
 static void convert_counts(const struct ibshift_side *side, bool pack)

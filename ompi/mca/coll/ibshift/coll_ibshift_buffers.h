@@ -39,6 +39,7 @@ struct ibshift_side {
     bool is_apart; /* staged in any case */
 
     bool is_staged;
+    bool is_device;  /* the user's memory is a device's */
     char *scratch;   /* set by the owner before load() */
     size_t bytes;    /* of the blocks without gaps */
     size_t *offsets; /* set by the owner as well; of the blocks, in units or in scratch */

@@ -13,6 +13,11 @@
 #include "ompi/communicator/communicator.h"
 #include "ompi/mca/coll/coll.h"
 
+#include <errno.h>
+#include <string.h>
+
+#include "device/device.h"
+
 #if OMPI_MAJOR_VERSION == 4 && OMPI_MINOR_VERSION == 1
 #define IBSHIFT_COLL_BASE_VERSION MCA_COLL_BASE_VERSION_2_0_0
 #include "ompi/mca/rte/rte.h"
@@ -28,6 +33,11 @@
     "ibshift knows Open MPI 4.1 and 5.0; say in coll_ibshift_compat.h what differs in this release"
 #endif
 
+#if OMPI_MAJOR_VERSION >= 5
+#include "opal/mca/accelerator/accelerator.h"
+#include "opal/mca/accelerator/base/base.h"
+#endif
+
 #define IBSHIFT_TEXT_OF(x)          #x
 #define IBSHIFT_VERSION_OF(a, b, c) IBSHIFT_TEXT_OF(a) "." IBSHIFT_TEXT_OF(b) "." IBSHIFT_TEXT_OF(c)
 #define IBSHIFT_OMPI_RELEASE                                                                       \
@@ -35,6 +45,41 @@
 
 /* The number of a job among those that one mpirun has started: 1, and more when one spawns. */
 #define IBSHIFT_LOCAL_JOB(jobid) ((jobid)&0xffff)
+
+/* What Open MPI itself knows of memory of devices, where it was built for them. */
+#if OMPI_MAJOR_VERSION >= 5
+static inline bool ibshift_compat_is_device(const void *address)
+{
+    uint64_t flags;
+    int device;
+
+    return opal_accelerator.check_addr(address, &device, &flags) > 0;
+}
+
+static inline int ibshift_compat_copy(void *to, const void *from, size_t bytes)
+{
+    return OPAL_SUCCESS == opal_accelerator.mem_copy(MCA_ACCELERATOR_NO_DEVICE_ID,
+                                                     MCA_ACCELERATOR_NO_DEVICE_ID, to, from, bytes,
+                                                     MCA_ACCELERATOR_TRANSFER_UNSPEC)
+               ? 0
+               : -EIO;
+}
+
+static const struct ibshift_device_hooks ibshift_compat_device = {
+    "Open MPI's accelerator framework", ibshift_compat_is_device, ibshift_compat_copy};
+
+static inline const struct ibshift_device_hooks *ibshift_compat_devices(void)
+{
+    const char *name = opal_accelerator_base_selected_component.base_version.mca_component_name;
+
+    return 0 != strcmp(name, "null") ? &ibshift_compat_device : NULL;
+}
+#else
+static inline const struct ibshift_device_hooks *ibshift_compat_devices(void)
+{
+    return NULL; /* 4.1 has its own for CUDA alone, whose driver it has loaded then */
+}
+#endif
 
 /*
  * A number that is the same on all ranks of the communicator and that no other communicator of

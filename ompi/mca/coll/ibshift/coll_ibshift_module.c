@@ -114,6 +114,7 @@ static _Atomic int modules; /* that live */
 
 static void module_construct(mca_coll_ibshift_module_t *module)
 {
+    ibshift_device_look(ibshift_compat_devices());
     atomic_fetch_add_explicit(&modules, 1, memory_order_relaxed);
     memset(&module->fallback, 0, sizeof(module->fallback));
     memset(&module->choices, 0, sizeof(module->choices));

@@ -4,6 +4,7 @@
 #include "coll_ibshift_fabric_file.h"
 #include "coll_ibshift_params.h"
 #include "coll_ibshift_transport.h"
+#include "device/device.h"
 
 #include "ompi/op/op.h"
 
@@ -157,7 +158,7 @@ static bool has_few_counts(const struct ibshift_side *side)
 
 bool ibshift_tape_may(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job)
 {
-    return ibshift_params.tapes &&
+    return ibshift_params.tapes && NULL == ibshift_device && /* tapes know no staging */
            job->bytes <= ibshift_engine_tape_limit(ibshift_endpoint.engine) &&
            has_order(module, job) && has_few_counts(&job->send) && has_few_counts(&job->recv) &&
            ibshift_side_is_whole(&job->send) && ibshift_side_is_whole(&job->recv);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    OPTIONS_MOST = 56,
+    OPTIONS_MOST = 64,
     EAGER = 8192, /* as the component does; UCX and openib send about so many without asking */
 };
 
