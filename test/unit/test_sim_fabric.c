@@ -157,6 +157,39 @@ static void one_to_two(void **state)
     tear_down(&b);
 }
 
+/* When the last of three messages of a leaf has arrived, whose tables lead them through one spine:
+ * that of the first hosts of other leaves. */
+static uint64_t through_spines(bool is_adaptive)
+{
+    struct bench b;
+    struct sim_fabric_options options = usual();
+    uint64_t last = 0;
+
+    options.is_adaptive = is_adaptive;
+    set_up(&b, "kary:4,2", &options);
+    for (uint32_t i = 0; i < 3; i++) {
+        send(&b, i, i, 4 * (i + 1), 10 * MTU);
+    }
+    run(&b);
+    assert_int_equal(b.count, 3);
+    assert_int_equal(sim_fabric_stats(b.fabric).in_flight, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        last = b.arrived[i] > last ? b.arrived[i] : last;
+    }
+    tear_down(&b);
+    return last;
+}
+
+/* Packets of a message overtake each other, and it has arrived when all of them have. */
+static void adaptive_switches(void **state)
+{
+    uint64_t alone = 3 * (FLIGHT + ROUTING) + 10 * PACKET + FLIGHT;
+
+    (void)state;
+    assert_true(through_spines(false) >= alone + 20 * PACKET);
+    assert_true(through_spines(true) <= alone + 2 * PACKET);
+}
+
 /* The same with turns of several packets: 0 0 0 1 1 1 0 0 0 ..., and so on. */
 static void bursts(void **state)
 {
@@ -480,6 +513,7 @@ int main(void)
         cmocka_unit_test(five_switches),
         cmocka_unit_test(two_to_one),
         cmocka_unit_test(one_to_two),
+        cmocka_unit_test(adaptive_switches),
         cmocka_unit_test(bursts),
         cmocka_unit_test(one_credit),
         cmocka_unit_test(output_queues),

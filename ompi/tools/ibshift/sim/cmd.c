@@ -369,7 +369,7 @@ static void choose_pace(struct sim_command *c)
         .latency = 4 * (c->number.flight + c->number.routing),
         .ranks = c->job.placement->ranks,
         .on_host = c->job.placement->slots,
-        .all_hosts = c->job.fabric->host_count,
+        .all_hosts = c->adaptive ? 0 : c->job.fabric->host_count, /* nobody knows the routes */
         .ring = ibshift_shape_ring(c->job.fabric),
         .share = (uint32_t)(1000 * c->found.share),
         .burst = c->knows_burst ? c->burst_packets * (uint64_t)c->number.mtu : 0,

@@ -31,7 +31,7 @@ struct sim_command {
     const char *rare, *clock, *svg;
     const char *traffic, *load, *background, *fragments;
     const char *sizes, *slow, *burst, *arbiter, *piece, *as, *place, *sl, *sl2vl;
-    bool schedule, verify, json, csv, quiet, torus_lanes, steady, compare;
+    bool schedule, verify, json, csv, quiet, torus_lanes, adaptive, steady, compare;
     struct sim_numbers number;
 
     const char *title; /* of the order or plan */

@@ -202,6 +202,9 @@ static size_t job_rows(struct sim_command *c, struct cli_option *to)
          "of switches: rr (outputs in turn), islip (matching in slots) or fifo (one queue an "
          "input); rr",
          .where = &c->arbiter},
+        {"--adaptive", 0, CLI_FLAG, NULL,
+         "switches choose among shortest ways, packet by packet, by what waits",
+         .where = &c->adaptive},
         {"--clock", 0, CLI_TEXT, "NS:PPM", "hosts' clocks differ by so much and run so wrong",
          .where = &c->clock},
         {"--compare-clocks", 0, CLI_FLAG, NULL, "ranks do not know them: they compare them first",
@@ -317,6 +320,32 @@ static size_t number_rows(struct sim_numbers *n, struct cli_option *to)
     return sizeof(rows) / sizeof(rows[0]);
 }
 
+/* An order or table is made for the forwarding tables. */
+static int take_adaptive(struct sim_command *c)
+{
+    bool is_ordered = c->schedule || (c->order != NULL && strcmp(c->order, "rank") != 0);
+
+    if (!c->adaptive) {
+        return CLI_OK;
+    }
+    if (c->torus_lanes) {
+        return cli_error(c->args.command,
+                         "--adaptive and --torus-lanes: such lanes keep the tables' routes free of "
+                         "deadlock, not those that switches choose");
+    }
+    if (is_ordered) {
+        fprintf(stderr,
+                "ibshift sim: adaptive switches do not follow the tables that %s was made "
+                "for: everything at once in rank order\n",
+                c->schedule ? "--schedule" : "--order");
+    }
+    if (c->as == NULL && c->plan == NULL && c->traffic == NULL) {
+        c->order = "rank";
+        c->schedule = false;
+    }
+    return CLI_OK;
+}
+
 static int take_size(struct sim_command *c)
 {
     struct sim_numbers *n = &c->number;
@@ -368,6 +397,7 @@ int sim_options_parse(struct sim_command *c, int argc, char **argv)
     status = status == CLI_OK ? take_burst(c) : status;
     status = status == CLI_OK ? take_piece(c) : status;
     status = status == CLI_OK ? take_arbiter(c) : status;
+    status = status == CLI_OK ? take_adaptive(c) : status;
     return status == CLI_OK ? take_pairs(c) : status;
 }
 
@@ -381,6 +411,7 @@ void sim_options_fabric(const struct sim_command *c, struct sim_fabric_options *
                                            .reads = (uint32_t)n->reads,
                                            .burst = c->burst_packets,
                                            .arbiter = c->switches,
+                                           .is_adaptive = c->adaptive,
                                            .flight = (uint64_t)(n->flight * 1000),
                                            .routing = (uint64_t)(n->routing * 1000),
                                            .rate = (uint32_t)n->rate,

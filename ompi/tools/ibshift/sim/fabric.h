@@ -43,6 +43,9 @@ struct sim_fabric_options {
     uint32_t reads;  /* packets that leave the buffer of one port at once */
     uint32_t burst;  /* packets of one message that a host sends before the next one's; 0: 1 */
     enum sim_arbiter arbiter;
+    /* A packet may leave through any port that is on a shortest way to its host's switch, and takes
+     * the one behind which fewest wait; else as the forwarding tables say. */
+    bool is_adaptive;
     uint64_t flight;  /* ps on a cable */
     uint64_t routing; /* ps in a switch */
     uint32_t rate;    /* data rate of all cables in Mb/s; 0: that of each cable's own speed */

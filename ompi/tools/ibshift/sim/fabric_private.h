@@ -21,7 +21,7 @@ enum sim_fabric_kind {
     SIM_SLOT,     /* the switch of port a matches its inputs and outputs */
 };
 
-enum sim_packet_flag { SIM_PACKET_EARLY = 1, SIM_PACKET_LAST = 2, SIM_PACKET_OTHER = 4 };
+enum sim_packet_flag { SIM_PACKET_EARLY = 1, SIM_PACKET_OTHER = 2 };
 
 struct sim_packet {
     uint32_t next; /* in its queue, or among the unused */
@@ -30,8 +30,8 @@ struct sim_packet {
     uint16_t bytes;
     uint8_t lane_in; /* whose place it takes in the buffer where it is */
     uint8_t lane;    /* that it leaves on */
-    uint8_t flags;
-    uint8_t sl;
+    uint8_t flags : 4, sl : 4;
+    uint8_t out; /* the output that it waits for, in its switch */
 };
 static_assert(sizeof(struct sim_packet) == 16, "a quarter of a cache line");
 
@@ -53,6 +53,7 @@ struct sim_port {
     uint8_t turn;      /* the input that is next for this output */
     uint8_t lane_turn; /* the lane that is next */
     uint8_t read_turn; /* the output that is next for this input */
+    uint32_t waiting;  /* packets for this output */
     uint64_t queues;   /* the first of its input's, in sim_fabric.queues */
     uint64_t busy[2];  /* ps: the job's packets, others */
 };
@@ -67,6 +68,7 @@ struct sim_active {          /* a message that has packets to send */
     uint32_t next, previous; /* of the same host, in a ring; next: among the unused too */
     uint32_t user;
     uint64_t left;     /* bytes */
+    uint64_t coming;   /* bytes that have not arrived: packets may overtake each other */
     uint64_t early;    /* bytes to go until the early mark; 0: none */
     uint64_t gap, due; /* ps */
     uint16_t lid;
@@ -87,6 +89,7 @@ struct sim_fabric {
     int32_t *credit;  /* [port * lanes + lane] bytes free behind the cable */
     uint64_t *wanted; /* [(output * lanes + lane) * words] inputs that have packets for it */
     uint64_t *wants;  /* [input * words] outputs that its packets wait for */
+    uint64_t *nearer; /* [(switch * switches + that of a host) * words] outputs; NULL: static */
     uint64_t *full;   /* [switch * words] inputs that may not start another packet */
     struct sim_queue_ends *queues; /* see sim_queue_of() */
     struct sim_packet *packets;
@@ -112,12 +115,11 @@ sim_queue_of(const struct sim_fabric *f, const struct sim_port *in, unsigned lan
                       (f->options.arbiter == SIM_FIFO ? 0 : out)];
 }
 
-/* The output, as the forwarding tables of the input's switch say. */
-static inline unsigned sim_port_out(const struct sim_fabric *f, const struct sim_port *in,
-                                    const struct sim_packet *p)
-{
-    return f->graph->lft[(size_t)in->sw * f->graph->lft_stride + p->lid] - 1u;
-}
+/* adaptive.c: fills f->nearer. -ENOMEM. */
+int sim_adaptive_open(struct sim_fabric *f);
+/* The output by which a packet leaves that the tables would send through `fixed`. */
+unsigned sim_adaptive_out(const struct sim_fabric *f, const struct sim_port *in, uint16_t lid,
+                          unsigned fixed);
 
 static inline uint64_t sim_bytes_time(const struct sim_rate *rate, uint64_t bytes)
 {

@@ -164,6 +164,7 @@ int sim_fabric_create(const struct ibshift_fabric *graph, const struct sim_fabri
     f->unused_packet = f->unused_flow = SIM_NONE;
     f->head_bucket = sim_queue_bucket(queue, SIM_HEAD, options->flight + options->routing);
     rc = allocate(f);
+    rc = rc == 0 && options->is_adaptive ? sim_adaptive_open(f) : rc;
     rc = rc == 0 ? set_ports(f, err) : ibshift_fail(err, rc, "no memory for the fabric");
     if (rc != 0) {
         sim_fabric_free(f);
@@ -183,6 +184,7 @@ void sim_fabric_free(struct sim_fabric *f)
     free(f->wanted);
     free(f->wants);
     free(f->full);
+    free(f->nearer);
     free(f->ring);
     free(f->woken);
     free(f->row);
@@ -276,7 +278,7 @@ static bool visit(struct view *v, bool count, uint32_t input, unsigned lane, uns
     for (; packet != SIM_NONE; packet = f->packets[packet].next) {
         const struct sim_packet *p = &f->packets[packet];
         size_t held = index_of(v, in->peer, p->lane_in);
-        size_t out = index_of(v, in->first + sim_port_out(f, in, p), lane);
+        size_t out = index_of(v, in->first + p->out, lane);
 
         v->queued[held] += count ? p->bytes : 0;
         if (blocked == SIM_NONE && !v->moves[out]) {

@@ -114,7 +114,7 @@ static uint32_t take_packet(struct sim_fabric *f, struct sim_port *in, uint32_t 
 
     ends->first = next;
     if (next != SIM_NONE && f->options.arbiter == SIM_FIFO) {
-        then = sim_port_out(f, in, &f->packets[next]);
+        then = f->packets[next].out;
     }
     if (next == SIM_NONE || then != number) {
         unwant(f, in, out, lane);
@@ -139,6 +139,7 @@ static void forward(struct sim_fabric *f, uint32_t out, uint32_t input, unsigned
     }
     port->turn = (uint8_t)(in->number + 1);
     port->lane_turn = (uint8_t)(lane + 1);
+    port->waiting--;
     cable_start(f, out, packet, lane);
     sim_after_packet(f, rate, bytes, rate->sent, 0, SIM_SENT, out, input);
     sim_after_packet(f, rate, bytes, rate->credit, f->options.flight, SIM_CREDIT, in->peer,
@@ -284,7 +285,8 @@ static void head_arrives(struct sim_fabric *f, uint32_t packet, uint32_t port, b
 {
     struct sim_packet *p = &f->packets[packet];
     struct sim_port *in = &f->ports[port];
-    unsigned number = sim_port_out(f, in, p);
+    unsigned fixed = ibshift_lft_get(f->graph, in->sw, p->lid) - 1u;
+    unsigned number = f->nearer != NULL ? sim_adaptive_out(f, in, p->lid, fixed) : fixed;
     uint32_t out = in->first + number;
     unsigned from = f->ports[in->peer].rate, to = f->ports[out].rate;
     struct sim_queue_ends *ends;
@@ -300,6 +302,8 @@ static void head_arrives(struct sim_fabric *f, uint32_t packet, uint32_t port, b
     }
     p->lane = lane_of(f, in, p, number);
     p->next = SIM_NONE;
+    p->out = (uint8_t)number;
+    f->ports[out].waiting++;
     ends = sim_queue_of(f, in, p->lane, number);
     if (ends->first != SIM_NONE) {
         f->packets[ends->last].next = packet;
@@ -443,14 +447,13 @@ static void send_packet(struct sim_fabric *f, uint32_t port, uint32_t index, uns
     *p = (struct sim_packet){.flow = index,
                              .lid = active->lid,
                              .bytes = (uint16_t)bytes,
-                             .sl = active->sl,
+                             .sl = active->sl & 15,
                              .flags = active->is_other ? SIM_PACKET_OTHER : 0};
     if (active->early > 0) {
         p->flags |= active->early <= bytes ? SIM_PACKET_EARLY : 0;
         active->early -= active->early < bytes ? active->early : bytes;
     }
     if (active->left == 0) {
-        p->flags |= SIM_PACKET_LAST;
         leave_ring(f, port, index);
         if (f->user.left != NULL) {
             f->user.left(f->user.context, active->user);
@@ -502,17 +505,18 @@ static void deliver(struct sim_fabric *f, uint32_t packet)
 {
     uint32_t index = f->packets[packet].flow, user = f->flows[index].user;
     unsigned flags = f->packets[packet].flags;
+    bool is_last = (f->flows[index].coming -= f->packets[packet].bytes) == 0;
 
     f->stats.packets++;
     packet_drop(f, packet);
-    if (flags & SIM_PACKET_LAST) {
+    if (is_last) {
         f->flows[index].next = f->unused_flow;
         f->unused_flow = index;
     }
     if (flags & SIM_PACKET_EARLY) {
         f->user.arrived(f->user.context, user, SIM_EARLY);
     }
-    if (flags & SIM_PACKET_LAST) {
+    if (is_last) {
         f->user.arrived(f->user.context, user, SIM_COMPLETE);
     }
 }
@@ -528,6 +532,7 @@ int sim_fabric_send(struct sim_fabric *f, const struct sim_flow *flow)
     active = &f->flows[index];
     *active = (struct sim_active){.user = flow->user,
                                   .left = flow->bytes,
+                                  .coming = flow->bytes,
                                   .early = flow->early,
                                   .gap = flow->gap,
                                   .due = f->queue->now,
