@@ -136,8 +136,8 @@ enum {
     LARGE_PIECE = 8192, /* at half the posts */
     ROUND_TRIPS = 3,    /* of a piece, that the bytes in flight cover at the link's rate */
     RING_LOOSE = 4,     /* longer rings of a torus take larger pieces badly, */
-    IN_RINGS = 20,      /* and this window if the hosts' own cables are their limit */
-    WHOLE = 1000,       /* of a share */
+    IN_RINGS = 20,      /* and take more messages if the hosts' own cables are their limit, */
+    WHOLE = 950,        /* which is so from this share on, in thousandths */
 };
 
 /* As many messages of a host as keep its link busy while the completion of a piece is seen. */
@@ -170,7 +170,8 @@ static void choose_in_order(const struct ibshift_pace_facts *facts, struct ibshi
                   "messages in their order";
     } else if (facts->ring > RING_LOOSE) {
         pace->piece = SMALL_PIECE;
-        window = facts->share > 0 ? IN_RINGS * facts->share / WHOLE : IN_RINGS;
+        window =
+            facts->share > 0 && facts->share < WHOLE ? IN_ORDER * facts->share / 1000 : IN_RINGS;
         *reason = "a torus of long rings: as many messages as these carry, in order, each in small "
                   "pieces, one at a time";
     } else if (takes_small_turns(facts)) {
