@@ -226,7 +226,8 @@ static bool complain(uint32_t peer, char *text, size_t size)
                      "it has other algorithms to choose from: another build of ibshift");
         }
     } else if (head.values.model != cards.values.model) {
-        snprintf(text, size, "its file coll_ibshift_model says something else");
+        snprintf(text, size,
+                 "its file coll_ibshift_model or coll_ibshift_rules says something else");
     }
     free(received);
     return is_to_be_said;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "choose/digest.h"
+#include "choose/rules.h"
 #include "choose/size.h"
 
 enum { UNKNOWN_SIZE = 8192 /* what is priced when no rank knows all sizes */ };
@@ -18,6 +19,8 @@ enum { UNKNOWN_SIZE = 8192 /* what is priced when no rank knows all sizes */ };
 static struct {
     struct ibshift_model hardware, software, node;
 } models;
+
+static struct ibshift_rules rules;
 
 /* What coll_ibshift_pace asks for. */
 static struct {
@@ -43,6 +46,19 @@ static void take_costs(const struct ibshift_costs *costs)
     }
 }
 
+/* What is wrong is reported; then the model chooses. */
+static void read_rules(void)
+{
+    char error[IBSHIFT_RULES_ERROR_SIZE];
+
+    ibshift_rules_free(&rules);
+    if ('\0' != ibshift_params.rules[0] &&
+        (!ibshift_params_may_open(ibshift_params.rules, error, sizeof(error)) ||
+         0 != ibshift_rules_read(ibshift_params.rules, &rules, error))) {
+        ibshift_help_once_a_job("bad-rules", error);
+    }
+}
+
 void ibshift_choose_open(void)
 {
     char error[IBSHIFT_MODEL_ERROR_SIZE];
@@ -62,6 +78,7 @@ void ibshift_choose_open(void)
     fill_limit(&models.hardware);
     fill_limit(&models.software);
     fill_limit(&models.node);
+    read_rules();
     pacing.is_auto = 0 == strcmp(ibshift_params.pace, "auto");
     if (!pacing.is_auto &&
         0 != ibshift_pace_parse(ibshift_params.pace, &pacing.wish, error, sizeof(error))) {
@@ -74,7 +91,8 @@ uint64_t ibshift_choose_digest(void)
 {
     uint64_t sum = ibshift_digest_model(IBSHIFT_DIGEST, &models.hardware);
 
-    return ibshift_digest_model(ibshift_digest_model(sum, &models.software), &models.node);
+    sum = ibshift_digest_model(ibshift_digest_model(sum, &models.software), &models.node);
+    return ibshift_rules_digest(&rules, sum);
 }
 
 void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collective collective)
@@ -275,8 +293,12 @@ static void add_reason(struct line *line, const struct decision *decision)
     const struct ibshift_choice *second = &decision->answer->second;
 
     if (NULL != forced && forced == best->alg) {
-        add(line, "; asked for by coll_ibshift_%s_algorithm",
-            ibshift_collective_name(decision->job->collective));
+        if (NULL == ibshift_params_wish(decision->job->collective).alg) {
+            add(line, "; asked for by coll_ibshift_rules");
+        } else {
+            add(line, "; asked for by coll_ibshift_%s_algorithm",
+                ibshift_collective_name(decision->job->collective));
+        }
         return;
     }
     if (NULL != forced) {
@@ -412,6 +434,16 @@ static bool holds(const struct ibshift_kept_choice *kept, enum ibshift_collectiv
            kept->segment == ibshift_params.segment[collective];
 }
 
+/* A parameter's, else a rule's for that many ranks and bytes. */
+static struct ibshift_wish wish_for(const struct ibshift_job *job, uint32_t ranks)
+{
+    struct ibshift_wish wish = ibshift_params_wish(job->collective);
+    const struct ibshift_rule *rule =
+        ibshift_rules_find(&rules, job->collective, job->needs, ranks, bytes_to_price(job));
+
+    return NULL == wish.alg && NULL != rule && NULL != rule->wish.alg ? rule->wish : wish;
+}
+
 static int decide(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
                   const struct ibshift_job *job, struct ibshift_op_params *params,
                   struct ibshift_kept_choice *kept)
@@ -422,7 +454,7 @@ static int decide(mca_coll_ibshift_module_t *module, const struct ompi_communica
                                         .bytes = bytes_to_price(job),
                                         .window = params->window,
                                         .crowd = &module->choices.crowd,
-                                        .wish = ibshift_params_wish(job->collective)};
+                                        .wish = wish_for(job, module->size)};
     struct ibshift_answer answer;
     struct decision decision = {module, comm, job, &question, &answer};
     int rc = find_crowd(module, comm);

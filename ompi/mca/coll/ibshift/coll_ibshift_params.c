@@ -106,6 +106,11 @@ static const struct param table[] = {
      .help = "File with the parameters of the cost model that chooses algorithms; empty: typical "
              "values of a device in hardware, or in software, not measured here. The files of all "
              "ranks must say the same"},
+    {PARAM(STRING, rules), .initial_text = "", .level = OPAL_INFO_LVL_5,
+     .help = "File of rules that choose algorithms by communicator and message size in the model's "
+             "place: the dynamic rules of Open MPI's component tuned, as text or JSON, or what "
+             "\"ibshift plan rules\" writes. A parameter that names an algorithm goes before. The "
+             "files of all ranks must say the same"},
     {PARAM(STRING, fabric), .initial_text = "", .level = OPAL_INFO_LVL_1,
      .help = "File of the fabric and its forwarding tables, as \"ibshift fabric publish\" or "
              "\"compile\" writes it: all-to-alls go in an order that suits the routes. Empty: the "

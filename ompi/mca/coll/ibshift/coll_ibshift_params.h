@@ -27,6 +27,7 @@ struct ibshift_params {
     int window;
     bool tapes;
     const char *model;
+    const char *rules;
     const char *fabric;
     const char *site;
     const char *order;

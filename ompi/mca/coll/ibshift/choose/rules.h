@@ -1,0 +1,39 @@
+/*
+ * Selection files of others: the dynamic rules of Open MPI's component tuned, as text (version 1 and 2) and as JSON, read as wishes for
+ * algorithms. Sizes are what that component counts: the vector of bcast, reductions and scans, elsewhere the blocks of all ranks together.
+ * In JSON our own names are taken too, before theirs, with faninout as the radix and seg_size as the segment.
+ */
+#ifndef IBSHIFT_CHOOSE_RULES_H
+#define IBSHIFT_CHOOSE_RULES_H
+
+#include "choose/choose.h"
+
+enum { IBSHIFT_RULES_ERROR_SIZE = 256 };
+
+struct ibshift_rule {
+    enum ibshift_collective collective;
+    bool is_vector; /* of the form with counts */
+    uint64_t ranks_min, ranks_max, bytes_min, bytes_max;
+    struct ibshift_wish wish; /* alg NULL: chosen as ever */
+};
+
+struct ibshift_rules {
+    struct ibshift_rule *all; /* the first that fits is meant */
+    size_t count;
+    size_t foreign; /* named an algorithm that tuned has and we have not: chosen as ever */
+};
+
+/* 0, or a negative errno with an error that names file and line. The caller frees what was read. */
+int ibshift_rules_read(const char *path, struct ibshift_rules *rules, char *error);
+int ibshift_rules_parse(const char *text, size_t length, const char *name,
+                        struct ibshift_rules *rules, char *error);
+void ibshift_rules_free(struct ibshift_rules *rules);
+
+/* needs, bytes: as in a question. NULL: no rule is for that. */
+const struct ibshift_rule *ibshift_rules_find(const struct ibshift_rules *rules,
+                                              enum ibshift_collective collective, uint32_t needs,
+                                              uint32_t ranks, uint64_t bytes);
+
+uint64_t ibshift_rules_digest(const struct ibshift_rules *rules, uint64_t sum);
+
+#endif
