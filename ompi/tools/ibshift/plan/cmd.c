@@ -553,6 +553,8 @@ static const struct plan_command plan_commands[] = {
      "the modelled times of all algorithms, and who wins where", plan_compare},
     {"guidelines", "", "PHDCnmwpjo", "which choices take longer than what does the same by others",
      plan_guidelines},
+    {"rules", "c", "PHDCnwpo", "what the component would choose, as a file of rules for it",
+     plan_rules},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

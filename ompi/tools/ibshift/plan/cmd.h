@@ -111,6 +111,7 @@ void plan_json_end(struct json *j);
 int plan_draw(struct plan_args *args);
 int plan_compare(struct plan_args *args);
 int plan_guidelines(struct plan_args *args);
+int plan_rules(struct plan_args *args);
 
 /* CLI_OK or CLI_FAILED with a message. */
 int plan_draw_data(const struct plan_args *args, FILE *out);

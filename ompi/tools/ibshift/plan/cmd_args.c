@@ -412,7 +412,7 @@ static size_t plan_rows(struct plan_args *args, struct cli_option *to)
 {
     const struct cli_option rows[] = {
         {"--ranks", 'P', CLI_TAKEN, "N",
-         "number of ranks (8); compare, guidelines: also a range, 2..64", .where = args,
+         "number of ranks (8); compare, guidelines, rules: also a range, 2..64", .where = args,
          .take = set_ranks},
         {"--rank", 'r', CLI_TAKEN, "RANK", "the steps of this rank only ('all')", .where = args,
          .take = set_rank},
