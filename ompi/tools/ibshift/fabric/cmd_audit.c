@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "draw/chart.h"
 #include "fabric/joblist.h"
@@ -372,17 +373,33 @@ static int write_page(const struct audit *a, FILE *out)
     return rc;
 }
 
+/* Beside the page that is there, and then in its place: who reads it, or a full disk, meets no half.
+ * What is no file, such as a pipe, is written as it is. */
 static int write_file(const struct audit *a)
 {
-    FILE *out = fopen(a->output, "w");
+    struct stat there;
+    bool is_file = stat(a->output, &there) != 0 || S_ISREG(there.st_mode);
+    char path[4096];
+    FILE *out;
     int rc;
 
+    if ((size_t)snprintf(path, sizeof(path), "%s%s", a->output, is_file ? ".new" : "") >=
+        sizeof(path)) {
+        return cli_error(a->args->command, "%.200s..: path too long", a->output);
+    }
+    out = fopen(path, "w");
     if (out == NULL) {
-        return cli_error(a->args->command, "%s: %s", a->output, strerror(errno));
+        return cli_error(a->args->command, "%s: %s", path, strerror(errno));
     }
     rc = write_page(a, out) != 0 || ferror(out) != 0;
     rc |= fclose(out) != 0;
-    return rc == 0 ? CLI_OK : cli_error(a->args->command, "%s: cannot be written", a->output);
+    if (rc == 0 && (!is_file || rename(path, a->output) == 0)) {
+        return CLI_OK;
+    }
+    if (is_file) {
+        (void)remove(path);
+    }
+    return cli_error(a->args->command, "%s: cannot be written", a->output);
 }
 
 /* ---- */
