@@ -1,0 +1,37 @@
+"""ibshift for Spack: copy this folder to var/spack/repos/builtin/packages/ibshift of a repository of yours, then
+`spack install ibshift ^openmpi@4.1.6`. The component is for the Open MPI that it is built with, so each has its own installation."""
+from spack.package import *
+
+
+class Ibshift(AutotoolsPackage):
+    """Open MPI collectives that follow an InfiniBand fabric's routes, and the tool that shows them."""
+
+    homepage = "https://ibshift.invalid/"
+    # There is no release yet: a tarball of `make dist`, or a clone.
+    git = "https://ibshift.invalid/ibshift.git"
+    license("BSD-3-Clause")
+
+    version("main", branch="main")
+
+    variant("component", default=True, description="the component of Open MPI and nbcbench, not the tools alone")
+
+    depends_on("c", type="build")
+    depends_on("autoconf", type="build")
+    depends_on("automake", type="build")
+    depends_on("libtool", type="build")
+    depends_on("pkgconfig", type="build")
+    depends_on("rdma-core")
+    depends_on("hwloc")
+    # Internal headers: openmpi +internal-headers; a component fits one release exactly.
+    depends_on("openmpi@4.1:5.0 +internal-headers", when="+component")
+
+    def configure_args(self):
+        """The component goes below the prefix of its own; the environment names it to Open MPI."""
+        if "+component" not in self.spec:
+            return ["--without-ompi"]
+        return [f"--with-ompi={self.spec['openmpi'].prefix}", f"--with-component-dir={self.prefix.lib.openmpi}"]
+
+    def setup_run_environment(self, env):
+        """Open MPI's own components stay, by SYS_DEFAULT."""
+        if "+component" in self.spec:
+            env.set("OMPI_MCA_mca_base_component_path", f"{self.prefix.lib.openmpi}:SYS_DEFAULT")
