@@ -99,7 +99,7 @@ inline leave_if_done()
 inline settle()
 {
     if
-    :: is_ours && is_asked && ring_limit - told >= RECORDS / 4 -> tell()
+    :: is_ours && is_asked && ring_limit - told > RECORDS / 4 -> tell()
     :: else
     fi;
     leave_if_done()

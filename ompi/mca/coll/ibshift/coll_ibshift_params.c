@@ -83,7 +83,7 @@ static const struct param table[] = {
      .level = OPAL_INFO_LVL_5,
      .help = "Bytes of shared memory that a process takes for messages from the others of its "
              "host, at the most"},
-    {PARAM(SIZE, eager_limit), .initial = 8192, .min = 64, .max = 65536, .level = OPAL_INFO_LVL_5,
+    {PARAM(SIZE, eager_limit), .initial = 16384, .min = 64, .max = 65536, .level = OPAL_INFO_LVL_5,
      .all_ranks = true,
      .help = "Longest message in bytes that is sent before its receiver is known to wait for it"},
     {PARAM(INT, timeout), .initial = 14, .min = 1, .max = 31, .level = OPAL_INFO_LVL_5,

@@ -27,7 +27,7 @@ struct ibshift_lane;
 struct ibshift_net_verbs;
 
 enum {
-    IBSHIFT_RING_PAYLOAD = 8192, /* bytes: twice as many take longer, fingerprinted and copied by
+    IBSHIFT_RING_PAYLOAD = 16384, /* bytes: twice as many take longer, fingerprinted and copied by
                                     both sides, than a grant does */
     IBSHIFT_RING_LINE = 64, /* bytes: records are whole lines, of which the last has the header */
     IBSHIFT_RING_LINES = 1024, /* a power of two, so that the count may wrap */

@@ -61,10 +61,11 @@ static inline bool ibshift_ring_asks(uint32_t limit, uint32_t used, uint32_t ask
     return limit - used <= size / 4 && asked != limit;
 }
 
-/* The answer waits until it is worth a word: places of held records come back one by one. */
+/* The answer waits until it is worth a word: places of held records come back one by one, and the
+   longest record takes one line more than a quarter. */
 static inline bool ibshift_ring_answers(uint32_t limit, uint32_t told, uint32_t size)
 {
-    return limit - told >= size / 4;
+    return limit - told > size / 4;
 }
 
 #endif

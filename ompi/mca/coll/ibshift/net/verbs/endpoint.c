@@ -13,7 +13,7 @@ enum { SENDS_MOST = 8192 };
 
 const struct ibshift_net_verbs_options ibshift_net_verbs_defaults = {
     .memory = 8 << 20,
-    .max_eager = 8192,
+    .max_eager = 16384,
     .queue = 64,
     .inlined = 128,
     .rings = 16,
