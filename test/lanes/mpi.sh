@@ -25,8 +25,8 @@ mpi_run() {
         "${selection[@]}" ${MPI_OPTIONS-} "$@"
 }
 
-hca() { # OPTION OF SOFTHCA-RUN... -- RANKS LIST PROGRAM...
-    local options=()
+hca() { # OPTION OF SOFTHCA-RUN... -- RANKS LIST PROGRAM...; PERSONALITY: of all runs (lane personalities_all)
+    local options=(${PERSONALITY:+--personality "$PERSONALITY"})
     while [ "$1" != -- ]; do
         options+=("$1")
         shift
