@@ -42,6 +42,18 @@ static void list_names_what_is_taken(void **state)
     assert_int_equal(ibshift_port_choose(node, NODE, "mlx5_2,mlx5_3", 1, out), 1);
 }
 
+/* For bonded cables, of which each queue pair has one. */
+static void a_port_comes_as_often_as_it_is_named(void **state)
+{
+    int out[4];
+    assert_int_equal(ibshift_port_choose(node, NODE, "mlx5_2:1,mlx5_2:1", 4, out), 2);
+    assert_int_equal(out[0], 4);
+    assert_int_equal(out[1], 4);
+    assert_int_equal(ibshift_port_choose(node, NODE, "mlx5_2:1,mlx5_2:1", 1, out), 1);
+    assert_int_equal(ibshift_port_choose(node, NODE, "mlx5_2,mlx5_2", 4, out), 1);
+    assert_int_equal(ibshift_port_choose(node, NODE, "mlx5_2:1,mlx5_2", 4, out), 1);
+}
+
 static void bad_lists_are_refused_at_their_place(void **state)
 {
     static const struct {
@@ -64,6 +76,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nearest_fastest_active_of_one_network),
         cmocka_unit_test(list_names_what_is_taken),
+        cmocka_unit_test(a_port_comes_as_often_as_it_is_named),
         cmocka_unit_test(bad_lists_are_refused_at_their_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

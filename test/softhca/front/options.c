@@ -76,6 +76,8 @@ static const struct option options[] = {
     {"burst", "N", KIND_BURST, offsetof(struct options, burst), 0, 1, 1 << 20,
      "packets of 2 KiB, or bytes as in 16KiB, that a modelled HCA sends of one message before it "
      "turns to another queue pair's (default: all flow at once)"},
+    {"bond", NULL, KIND_FLAG, offsetof(struct options, bond), 0, 0, 1,
+     "with --wire, a port is two cables in a bond: each queue pair gets the rate of one"},
     {"fabric", "FILE", KIND_TEXT, offsetof(struct options, fabric), 0, 0, 0,
      "netlist, compiled or synthetic fabric (pgft:2;4,4;1,4;1,1) in place of one switch"},
     {"lfts", "FILE", KIND_TEXT, offsetof(struct options, lfts), 0, 0, 0,
@@ -134,6 +136,7 @@ enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
 static const struct personality {
     const char *name, *settings, *help;
 } personalities[] = {
+    {"bond-roce", "link=eth bond=1", "RoCE over two bonded cables, each queue pair on one of them"},
     {"cx5-ib", "in-order=1", "static routes: the device promises that data lands in order"},
     {"cx7-ar", "scatter=1", "adaptive routing: packets of writes land in any order"},
     {"cx8-ddp", "swap=1", "out-of-order placement: two writes of a queue pair may swap"},
@@ -431,6 +434,9 @@ static int check_together(const struct options *o)
     if ((ports << o->conf.lmc) + SHM_FIRST_LID > SHM_LIDS - 1024) {
         return complain("%s give more ports than there are LIDs%s",
                         "--hosts, --hcas, --ports and --lmc", ": ask for fewer");
+    }
+    if (o->bond && o->fabric) {
+        return complain("--bond excludes %s%s", "--fabric", ": its cables are those of the fabric");
     }
     if (o->conf.in_order && (o->conf.swap || o->conf.scatter || o->conf.adversarial)) {
         return complain("--in-order excludes %s%s", "--swap, --scatter and --adversarial",

@@ -12,6 +12,7 @@ struct options {
     const char *wire, *fabric, *lfts, *place, *report, *timeline; /* NULL: not given */
     uint32_t gib;                                                 /* of the shared file */
     uint32_t scale, slice_us;
+    uint32_t bond;  /* a port has two cables, and a queue pair one of them */
     uint32_t burst; /* packets of the wire; 0: not given */
     int quiet, keep;
     uint32_t faults;

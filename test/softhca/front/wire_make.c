@@ -247,7 +247,10 @@ int wire_make(const struct profile *profile, const struct options *o, const stru
         return status;
     }
     if (!place->fabric) {
-        make_crossbar(fmin(profile->link_rate / scale, w->limit));
+        double cable = fmin(profile->link_rate / scale, w->limit);
+
+        w->limit = o->bond ? cable : w->limit; /* a queue pair's requests leave one by one */
+        make_crossbar(o->bond ? 2 * cable : cable);
         return 0;
     }
     rate_links(place, profile->link_rate / scale);

@@ -53,7 +53,9 @@ static const struct param table[] = {
              "communicators made from then on"},
     {PARAM(STRING, device), .initial_text = "", .level = OPAL_INFO_LVL_4,
      .help =
-         "Devices and ports to use, as name[:port],... ; empty: the ones nearest to the process"},
+         "Devices and ports to use, as name[:port],... ; empty: the ones nearest to the process. A "
+         "port that is named twice has two queue pairs for each peer, which a bond of cables needs "
+         "for the rate of both (coll_ibshift_ports 2)"},
     {PARAM(INT, ports), .initial = 1, .min = 1, .max = 4, .level = OPAL_INFO_LVL_5,
      .help = "How many ports a process uses at most"},
     {PARAM(INT, gid_index), .initial = -1, .min = -1, .max = 255, .level = OPAL_INFO_LVL_5,

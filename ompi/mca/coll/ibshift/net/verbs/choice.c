@@ -56,10 +56,11 @@ int ibshift_port_list_check(const char *list, const char **error)
     return taken;
 }
 
-static int is_chosen(const int *out, int chosen, int place)
+/* named: bit i: the port at place i was named with its number. Such a port may come again. */
+static int is_chosen(const int *out, int chosen, int place, unsigned named)
 {
     for (int i = 0; i < chosen; i++) {
-        if (out[i] == place) {
+        if (out[i] == place && !(named >> i & 1)) {
             return 1;
         }
     }
@@ -72,14 +73,18 @@ static int has_name(const struct ibshift_port_candidate *c, const struct item *i
            (item->port == 0 || item->port == c->port);
 }
 
+/* A port that is named with its number comes as often as it is named so. */
 static int choose_listed(const struct ibshift_port_candidate *c, int n, const char *list, int max,
                          int *out)
 {
     struct item item;
+    unsigned named = 0;
     int chosen = 0;
     while (next_item(&list, &item) > 0) {
         for (int i = 0; i < n && chosen < max; i++) {
-            if (c[i].is_active && has_name(&c[i], &item) && !is_chosen(out, chosen, i)) {
+            if (c[i].is_active && has_name(&c[i], &item) &&
+                !is_chosen(out, chosen, i, item.port != 0 ? named : 0)) {
+                named |= (item.port != 0 ? 1u : 0u) << chosen;
                 out[chosen++] = i;
             }
         }
