@@ -1,13 +1,15 @@
 /*
- * connections [MOST [CALLS]]: every collective once, or the first CALLS of them, and how many
- * connections the rank with most has after each. With MOST: there are never more.
+ * connections [MOST [CALLS [AGAIN]]]: every collective, AGAIN times over (0: the first CALLS), and how many
+ * connections the rank with most has made after each. With MOST: the first CALLS of them make no more
+ * than that, and after the others no rank has more, once those that are not used are taken down.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "check.h"
 
-enum { RANKS_MOST = 1024 };
+enum { RANKS_MOST = 1024, SETTLE_ROUNDS = 1000 };
 
 static int from[RANKS_MOST], to[RANKS_MOST], counts[RANKS_MOST], places[RANKS_MOST];
 static MPI_Datatype types[RANKS_MOST];
@@ -129,21 +131,31 @@ static const struct {
 
 static MPI_T_pvar_session session;
 
-static MPI_T_pvar_handle connections(void)
+static MPI_T_pvar_handle open_variable(const char *name)
 {
     MPI_T_pvar_handle handle;
     int index, count;
 
-    CHECK(MPI_T_pvar_get_index("coll_ibshift_connections", MPI_T_PVAR_CLASS_COUNTER, &index) ==
-              MPI_SUCCESS,
-          "there is no variable of connections");
+    CHECK(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index) == MPI_SUCCESS,
+          "there is no variable %s", name);
     CHECK(MPI_T_pvar_handle_alloc(session, index, &comm, &handle, &count) == MPI_SUCCESS,
-          "the variable of connections cannot be bound");
+          "the variable %s cannot be bound", name);
     (void)MPI_T_pvar_start(session, handle);
     return handle;
 }
 
-static unsigned long long made(MPI_T_pvar_handle handle)
+static MPI_T_pvar_handle made, closed;
+
+/* On the rank where it is most. */
+static unsigned long long most_of(unsigned long long value)
+{
+    unsigned long long most;
+
+    MPI_Allreduce(&value, &most, 1, MPI_UNSIGNED_LONG_LONG, MPI_MAX, comm);
+    return most;
+}
+
+static unsigned long long read_variable(MPI_T_pvar_handle handle)
 {
     unsigned long long value = 0;
 
@@ -151,11 +163,28 @@ static unsigned long long made(MPI_T_pvar_handle handle)
     return value;
 }
 
+static unsigned long long most_now(void)
+{
+    return most_of(read_variable(made) - read_variable(closed));
+}
+
+/* The connections that are left once those that nobody uses have been taken down. */
+static unsigned long long settle(unsigned long long most)
+{
+    unsigned long long now;
+
+    for (int i = 0; (now = most_now()) > most && i < SETTLE_ROUNDS; i++) {
+        usleep(20000);
+    }
+    return now;
+}
+
 int main(int argc, char **argv)
 {
-    unsigned long long most = argc > 1 ? strtoull(argv[1], NULL, 10) : 0, now, all = 0;
-    size_t count = argc > 2 ? strtoull(argv[2], NULL, 10) : sizeof(calls) / sizeof(calls[0]);
-    MPI_T_pvar_handle handle;
+    unsigned long long most = argc > 1 ? strtoull(argv[1], NULL, 10) : 0, all = 0;
+    size_t few = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
+    size_t count = sizeof(calls) / sizeof(calls[0]);
+    size_t again = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
     int rank, size, level;
 
     MPI_Init(&argc, &argv);
@@ -170,17 +199,23 @@ int main(int argc, char **argv)
         places[i] = i;
         types[i] = MPI_INT;
     }
-    handle = connections();
-    for (size_t i = 0; i < count && i < sizeof(calls) / sizeof(calls[0]); i++) {
-        calls[i].run();
-        now = made(handle);
-        MPI_Allreduce(&now, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_MAX, comm);
+    made = open_variable("coll_ibshift_connections");
+    closed = open_variable("coll_ibshift_connections_closed");
+    for (size_t i = 0; i < (again > 0 ? again * count : few); i++) {
+        calls[i % count].run();
+        all = most_of(read_variable(made));
         if (rank == 0) {
-            printf("%d ranks, after %s: at most %llu connections a rank\n", size, calls[i].name,
-                   all);
+            printf("%d ranks, after %s: at most %llu connections made\n", size,
+                   calls[i % count].name, all);
         }
-        CHECK(most == 0 || all <= most, "%llu connections on a rank, at most %llu are allowed", all,
-              most);
+        CHECK(most == 0 || i >= few || all <= most, "%s makes connection %llu on a rank",
+              calls[i].name, all);
+        if (most > 0) {
+            unsigned long long left = settle(most);
+
+            CHECK(left <= most, "%llu connections on a rank after %s, at most %llu are allowed",
+                  left, calls[i % count].name, most);
+        }
     }
     CHECK(most == 0 || all > 0, "no connection was made: are all ranks on one host?");
     MPI_T_finalize();

@@ -223,6 +223,8 @@ static const struct counter counters[] = {
     {"node_early", AT(node.held), MCA_BASE_PVAR_CLASS_COUNTER,
      "Messages from ranks of this host that came before their receive was posted"},
     {"connections", AT(net.connections), MCA_BASE_PVAR_CLASS_COUNTER, "Connections made"},
+    {"connections_closed", AT(net.closed), MCA_BASE_PVAR_CLASS_COUNTER,
+     "Connections taken down because there were too many and nobody used them"},
     {"registration_hits", AT(registration_hits), MCA_BASE_PVAR_CLASS_COUNTER,
      "Buffers that were found registered"},
     {"registrations", AT(registrations), MCA_BASE_PVAR_CLASS_COUNTER,

@@ -78,6 +78,9 @@ static const struct param table[] = {
      .level = OPAL_INFO_LVL_5,
      .help = "Bytes of memory that a process registers for short messages, however many peers it "
              "talks to"},
+    {PARAM(INT, connections), .initial = 0, .min = 0, .max = 1 << 20, .level = OPAL_INFO_LVL_5,
+     .help = "Above so many connections a process takes down those that neither side has used for "
+             "long; the next message makes them again. 0: they stay"},
     {PARAM(BOOL, node), .initial = 1, .level = OPAL_INFO_LVL_4,
      .help = "Ranks of one host talk through shared memory. 0: over the adapter, as those of "
              "different hosts"},

@@ -209,7 +209,7 @@ void ibshift_nv_serve(struct ibshift_net_verbs *nv)
  */
 static void hear_ask(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint16_t known)
 {
-    if (c->status != 0 || c->in.slots_window > 0 || c->is_asking) {
+    if (c->state != IBSHIFT_CONNECTION_READY || c->in.slots_window > 0 || c->is_asking) {
         return;
     }
     if (c->in.slots != c->in.slots_arrived || known != (uint16_t)c->in.slots) {
@@ -234,6 +234,12 @@ static void hear_connect(struct ibshift_net_verbs *nv, struct ibshift_connection
     if (c->status != 0) {
         ibshift_nv_bye(nv, c);
         return;
+    }
+    if (hello->age == c->age + 1 && ibshift_nv_has_agreed(c)) {
+        ibshift_nv_close(nv, c); /* the peer has been faster */
+    }
+    if (hello->age != c->age) {
+        return; /* of a connection that is no more; or not yet, and then it is repeated */
     }
     if (prepare(nv, c) == 0) {
         uint64_t now = ibshift_net_now(&nv->net);

@@ -164,7 +164,8 @@ void ibshift_nv_hello(struct ibshift_net_verbs *nv, struct ibshift_connection *c
                               .quota = (uint16_t)c->in.quota_window,
                               .rails = c->rails,
                               .path = c->path,
-                              .status = c->status};
+                              .status = c->status,
+                              .age = c->age};
 
     if (kind == IBSHIFT_HELLO_ASK) {
         h.credits = (uint16_t)c->out.slots;

@@ -23,6 +23,7 @@ static void swap_all(struct ibshift_hello *h)
     h->credits = htole16(h->credits);
     h->quota = htole16(h->quota);
     h->status = (int32_t)htole32((uint32_t)h->status);
+    h->age = htole32(h->age);
     for (int i = 0; i < IBSHIFT_PORTS_MAX; i++) {
         h->rail[i].qpn = htole32(h->rail[i].qpn);
         h->rail[i].psn = htole32(h->rail[i].psn);

@@ -18,7 +18,7 @@
  *      |---- HAVE ---------->|  may send    HAVE: I have yours. WANT: I don't know that you have
  *   may send                                mine; a HELLO with WANT is always answered.
  */
-enum { IBSHIFT_HELLO_MAGIC = 0x6f6c4c48, IBSHIFT_HELLO_VERSION = 6 };
+enum { IBSHIFT_HELLO_MAGIC = 0x6f6c4c48, IBSHIFT_HELLO_VERSION = 7 };
 
 enum ibshift_hello_kind {
     IBSHIFT_HELLO_CONNECT = 1,
@@ -54,7 +54,7 @@ struct ibshift_hello {
      * * 2^32 + word_key where this HELLO goes. -ECONNABORTED: a collective was given up, which began
      * with peer word_key and errno max_eager. */
     int32_t status;
-    uint32_t reserved2;
+    uint32_t age; /* how often the sender has taken this connection down */
     struct {
         uint32_t qpn;
         uint32_t psn;

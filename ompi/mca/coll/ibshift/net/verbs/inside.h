@@ -76,6 +76,7 @@ struct ibshift_net_verbs {
     struct ibshift_connection **connections;
     uint32_t connection_count, connection_room;
     uint32_t shaking, draining; /* connections in that state */
+    uint32_t closing;           /* CLOSING or CLOSED */
     struct ibshift_connection *asking, **asking_end;
     struct ibshift_connection *blocked, **blocked_end;
 
@@ -208,12 +209,21 @@ void ibshift_nv_drain_poll(struct ibshift_net_verbs *nv);
 int ibshift_nv_put(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                    struct ibshift_wire *head, const void *payload, bool may_ring);
 void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_tell_nothing(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_flush(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_control(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                         const struct ibshift_net_key *key, enum ibshift_wire_kind kind,
                         const struct ibshift_wire_grant *grant);
 bool ibshift_nv_has_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_blocked_poll(struct ibshift_net_verbs *nv);
+
+/* close.c: connections that are taken down because nobody uses them */
+void ibshift_nv_close_unused(struct ibshift_net_verbs *nv);
+void ibshift_nv_close_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                           enum ibshift_wire_kind kind, const struct ibshift_wire_grant *body);
+bool ibshift_nv_has_agreed(const struct ibshift_connection *c);
+bool ibshift_nv_is_closed(const struct ibshift_connection *c);
+void ibshift_nv_close(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 
 /* connect.c: connections */
 struct ibshift_connection *ibshift_nv_peer(struct ibshift_net_verbs *nv, uint32_t peer);

@@ -249,6 +249,16 @@ void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
     }
 }
 
+/* No bytes, but a completion: all requests before it are complete then, or fail. */
+void ibshift_nv_tell_nothing(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
+
+    wr.wr.rdma.remote_addr = c->out.word_address;
+    wr.wr.rdma.rkey = c->out.word_key;
+    (void)ibshift_rail_post(nv, &c->rail[0], &wr, true);
+}
+
 static int try_note(struct ibshift_net_verbs *nv, struct ibshift_note *note)
 {
     struct ibshift_connection *c = note->connection;

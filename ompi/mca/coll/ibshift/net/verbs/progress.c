@@ -256,6 +256,8 @@ static void complete_send(struct ibshift_net_verbs *nv, struct ibshift_lane *lan
     struct ibshift_connection *c = rail->connection;
     if (kind == IBSHIFT_WR_MARKER) {
         c->markers--;
+    } else if (wc->status != IBV_WC_SUCCESS && c->state == IBSHIFT_CONNECTION_CLOSED) {
+        c->has_peer_closed = true;
     } else if (wc->status != IBV_WC_SUCCESS) {
         wc_error(nv, c, wc);
     } else {
@@ -315,9 +317,30 @@ static void walk(struct ibshift_net_verbs *nv)
             probe(nv, c);
             check_alive(nv, c);
         }
+        if (c->state == IBSHIFT_CONNECTION_CLOSING && nv->time - c->alive > alive_pause) {
+            c->alive = nv->time;
+            ibshift_nv_tell_nothing(nv, c);
+        }
     }
+    ibshift_nv_close_unused(nv);
     ibshift_nv_rings_balance(nv);
     async_poll(nv);
+}
+
+/* Connections that are taken down; what was to be sent meanwhile makes them again. */
+static void close_poll(struct ibshift_net_verbs *nv)
+{
+    for (uint32_t i = 0; i < nv->connection_count && nv->closing > 0; i++) {
+        struct ibshift_connection *c = nv->connections[i];
+
+        if (ibshift_nv_is_closed(c)) {
+            ibshift_nv_close(nv, c);
+            if (c->ready.first != NULL || c->waiting.first != NULL || c->resting.first != NULL) {
+                ibshift_nv_connect(nv, c);
+            }
+            ibshift_nv_serve(nv);
+        }
+    }
 }
 
 static void slow_round(struct ibshift_net_verbs *nv)
@@ -361,6 +384,9 @@ static void progress(struct ibshift_net_verbs *nv)
     if (nv->draining > 0 && seen == 0) {
         ibshift_nv_drain_poll(nv);
         ibshift_nv_serve(nv);
+    }
+    if (nv->closing > 0) {
+        close_poll(nv);
     }
     if (++nv->polls % (nv->shaking > 0 ? SLOW_EVERY_BUSY : SLOW_EVERY) == 0) {
         slow_round(nv);

@@ -351,6 +351,9 @@ void ibshift_nv_break(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     if (c->state == IBSHIFT_CONNECTION_SHAKING) {
         nv->shaking--;
     }
+    if (c->state == IBSHIFT_CONNECTION_CLOSING || c->state == IBSHIFT_CONNECTION_CLOSED) {
+        nv->closing--;
+    }
     if (c->state == IBSHIFT_CONNECTION_IDLE) {
         bury(nv, c);
         return;

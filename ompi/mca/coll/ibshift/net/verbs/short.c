@@ -521,6 +521,11 @@ static void control_came(struct ibshift_net_verbs *nv, struct ibshift_connection
     case IBSHIFT_WIRE_ASK:
         ask_came(nv, c, &head->key);
         break;
+    case IBSHIFT_WIRE_CLOSE:
+    case IBSHIFT_WIRE_CLOSED:
+    case IBSHIFT_WIRE_KEEP:
+        ibshift_nv_close_came(nv, c, (enum ibshift_wire_kind)head->kind, &body);
+        break;
     default:
         ibshift_nv_break(nv, c, -EIO, "it sent a message of unknown kind %u", head->kind);
     }
