@@ -335,7 +335,7 @@ static void every_field_of_a_model_counts(void **state)
     double *const fields[] = {
         &model.latency,    &model.send_max, &model.send_min,  &model.recv_max,    &model.recv_min,
         &model.gap,        &model.gap_byte, &model.copy_byte, &model.reduce_byte, &model.send_byte,
-        &model.eager_byte, &model.wake,     &model.at_once};
+        &model.eager_byte, &model.wake,     &model.at_once,   &model.granted};
     uint64_t before = ibshift_digest_model(IBSHIFT_DIGEST, &model);
 
     (void)state;

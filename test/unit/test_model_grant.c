@@ -70,11 +70,29 @@ static void short_pieces_do_not_wait(void **state)
                 price("chain", IBSHIFT_BCAST, 8, 64000, 32, &without) + model.latency);
 }
 
+/* R comes with each message that needs a grant, whether it had to wait for it or not. */
+static void a_granted_message_costs_more(void **state)
+{
+    struct ibshift_model more = model;
+    double before, after;
+
+    (void)state;
+    more.granted = 5;
+    assert_true(price("linear", IBSHIFT_BCAST, 2, 1000, 1, &more) ==
+                price("linear", IBSHIFT_BCAST, 2, 1000, 1, &model));
+    assert_float_equal(price("linear", IBSHIFT_BCAST, 2, 2000, 1, &more),
+                       5 + price("linear", IBSHIFT_BCAST, 2, 2000, 1, &model), 1e-9);
+    before = price("ring", IBSHIFT_ALLGATHER, 8, 2000, 1, &model);
+    after = price("ring", IBSHIFT_ALLGATHER, 8, 2000, 1, &more);
+    assert_float_equal(after, before + 7 * 5, 1e-6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grant_goes_before_a_long_message),
         cmocka_unit_test(later_grants_are_there),
+        cmocka_unit_test(a_granted_message_costs_more),
         cmocka_unit_test(short_pieces_do_not_wait),
     };
 

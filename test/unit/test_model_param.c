@@ -98,7 +98,7 @@ static void bad_text_is_refused_with_its_line(void **state)
         const char *text, *error;
     } cases[] = {
         {REQUIRED "x = 1 us\n", "p:5: unknown key 'x'; the keys are L, o_s, o_s_max, o_s_min, o_r, "
-                                "o_r_max, o_r_min, g, G, f, O, E, S, copy, reduce, w"},
+                                "o_r_max, o_r_min, g, G, f, O, E, S, R, copy, reduce, w"},
         {"L = -1.3 us\n", "p:1: L is negative: it must be 0 or more"},
         {"L = 1\n", "p:1: L needs a unit of: ns, us, ms, s (found '')"},
         {"G = 1 us\n",
@@ -233,7 +233,7 @@ static bool is_sane(const struct ibshift_model *m)
     const double *value[] = {&m->latency,     &m->send_max, &m->send_min,  &m->recv_max,
                              &m->recv_min,    &m->gap_byte, &m->gap,       &m->copy_byte,
                              &m->reduce_byte, &m->at_once,  &m->send_byte, &m->eager_byte,
-                             &m->wake};
+                             &m->wake,        &m->granted};
 
     for (size_t i = 0; i < sizeof(value) / sizeof(value[0]); i++) {
         if (!(*value[i] >= 0 && *value[i] < 1e300)) {

@@ -38,6 +38,7 @@ static const struct key keys[] = {
     {"O", KIND_PER_BYTE, AT(send_byte), AT(send_byte)},
     {"E", KIND_PER_BYTE, AT(eager_byte), AT(eager_byte)},
     {"S", KIND_BYTES, AT(at_once), AT(at_once)},
+    {"R", KIND_TIME, AT(granted), AT(granted)},
     {"copy", KIND_PER_BYTE, AT(copy_byte), AT(copy_byte)},
     {"reduce", KIND_PER_BYTE, AT(reduce_byte), AT(reduce_byte)},
     {"w", KIND_TIME, AT(wake), AT(wake)},
@@ -485,6 +486,15 @@ int ibshift_model_read(const char *path, struct ibshift_model *model, char *erro
     return rc;
 }
 
+/* With as few digits as parse to the same number. */
+static void write_number(double value, char *text, size_t size)
+{
+    snprintf(text, size, "%.15g", value);
+    if (strtod(text, NULL) != value) {
+        snprintf(text, size, "%.17g", value);
+    }
+}
+
 int ibshift_model_format(const struct ibshift_model *m, char *text, size_t size)
 {
     static const char *const unit_of[] = {
@@ -493,14 +503,16 @@ int ibshift_model_format(const struct ibshift_model *m, char *text, size_t size)
 
     for (size_t i = 0; i < KEY_COUNT; i++) {
         double value = m->free_messages;
+        char number[32];
 
         if (keys[i].kind != KIND_COUNT) {
             memcpy(&value, (const char *)m + keys[i].offset, sizeof(value));
         }
         if (keys[i].offset == keys[i].twin) { /* another key sets two, each of which has its own */
+            write_number(value, number, sizeof(number));
             length += (size_t)snprintf(length < size ? text + length : NULL,
-                                       length < size ? size - length : 0, "%s = %.17g%s\n",
-                                       keys[i].name, value, unit_of[keys[i].kind]);
+                                       length < size ? size - length : 0, "%s = %s%s\n",
+                                       keys[i].name, number, unit_of[keys[i].kind]);
         }
     }
     return (int)length;

@@ -11,14 +11,15 @@
  *     G       = 1.0 GB/s    # gap per byte: a time per byte or a rate
  *     f       = 2           # messages that go out before g is felt
  *     S       = 4096 B      # longer messages wait for their receiver
+ *     R       = 1.0 us      # what such a message costs the sender's processor besides
  *     O       = 0.2 ns/B    # the sender's processor moves the bytes: its time per byte
  *     E       = 0.1 ns/B    # both sides copy a message up to S: the time per byte of each
  *     w       = 2.0 us      # a turn of a processor that ranks share, for each that waits for it
  *     copy    = 0.1 ns/B    # local copy and reduction, per byte
  *     reduce  = 0.2 ns/B
  *
- * L, o_s, o_r and g must be there; G, O, E, w, copy and reduce are 0 and f is 1 when they are not,
- * and without S no message waits, or is copied.
+ * L, o_s, o_r and g must be there; G, O, E, R, w, copy and reduce are 0 and f is 1 when they are
+ * not, and without S no message waits, or is copied.
  *
  * Such lines are those of messages over the adapter, under [fabric] or without a heading; under
  * [node] those of messages between ranks that share memory. What a measured file was made on stands
@@ -42,6 +43,7 @@ struct ibshift_model {
     double eager_byte; /* E */
     double wake;       /* w */
     double at_once;    /* S, in bytes; 0: messages of any length */
+    double granted;    /* R */
     int free_messages; /* f */
 };
 

@@ -228,9 +228,10 @@ static void move(struct simulation *sim, int32_t index, double begin)
 {
     const struct ibshift_price_message *message = &sim->messages.all[index];
     uint32_t rank = message->from;
+    const struct ibshift_model *model = model_between(sim, rank, message->to);
 
     work(sim, rank, sim->nodes[rank].clock,
-         (double)message->bytes * model_between(sim, rank, message->to)->send_byte);
+         model->granted + (double)message->bytes * model->send_byte);
     leave(sim, index, begin, sim->nodes[rank].clock);
 }
 

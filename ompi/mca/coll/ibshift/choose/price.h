@@ -15,6 +15,7 @@
  *   processor. A longer one leaves when its receiver's grant is there, which is sent when the
  *   receive is posted; its send is complete when the acknowledgement of its end is back (LogGPS).
  *
+ * - With R, a message that has its grant costs the sender's processor R more.
  * - Between ranks of a node that share memory, parameters of their own hold, and no port is used.
  * - With O, the sender's processor moves the bytes, when the message may leave: o_s(n) + s O.
  * - With E, both sides copy a message of up to S bytes: s E more on either processor.
