@@ -6,6 +6,7 @@
 #include "plan/cmd.h"
 #include "route/cmd.h"
 #include "sim/cmd.h"
+#include "tune/cmd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,7 @@ static const struct cli_command commands[] = {
     {"plan", cmd_plan, "print, draw, prove and price the collective algorithms"},
     {"route", cmd_route, "forwarding tables that OpenSM loads, by engine, with their proof"},
     {"sim", cmd_sim, "run a collective on a simulated fabric, packet by packet"},
+    {"tune", cmd_tune, "measure what messages cost here, for the choice of algorithms"},
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))

@@ -103,6 +103,19 @@ static uint32_t rate_of(const struct ibv_port_attr *attr)
     return speed * width;
 }
 
+void ibshift_verbs_kind(const struct ibshift_verbs *verbs, char *device, size_t size,
+                        uint32_t *mbps)
+{
+    const struct ibshift_port *port = &verbs->ports[0];
+    const char *name = ibv_get_device_name(port->device->context->device);
+    const char *number = strrchr(name, '_');
+    int length = (int)(number != NULL ? (size_t)(number - name) : strlen(name));
+
+    snprintf(device, size, "%.*s %04x:%04x", length, name, port->device->attr.vendor_id,
+             port->device->attr.vendor_part_id);
+    *mbps = rate_of(&port->attr);
+}
+
 /* Fills in one port of an open device; devices that carry no InfiniBand transport are left out. */
 static int look_at_port(struct ibv_context *context, uint8_t number, uint32_t distance,
                         struct ibshift_port_candidate *c)

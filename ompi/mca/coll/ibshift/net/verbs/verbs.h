@@ -52,6 +52,11 @@ struct ibshift_verbs_subnet ibshift_verbs_subnet(const struct ibshift_verbs *ver
 /* No bus is behind the first port's device: a driver does its work on the host's processors. */
 bool ibshift_verbs_is_software(const struct ibshift_verbs *verbs);
 
+/* What measured costs are kept under: the device without its number, with vendor and part, and the
+ * port's rate. */
+void ibshift_verbs_kind(const struct ibshift_verbs *verbs, char *device, size_t size,
+                        uint32_t *mbps);
+
 /* Processors of this machine that processes may use; topology as above. At least 1. */
 uint32_t ibshift_processors_count(void *topology);
 

@@ -1,0 +1,69 @@
+#include "tune/cmd.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+enum { BEFORE = 4, WORDS = 64 };
+
+/* The program of that name beside this one. */
+static int beside(const char *name, char *path, size_t size)
+{
+    ssize_t length = readlink("/proc/self/exe", path, size - 1);
+    char *slash;
+
+    if (length < 0) {
+        return -errno;
+    }
+    path[length] = '\0';
+    slash = strrchr(path, '/');
+    return (size_t)snprintf(slash + 1, size - (size_t)(slash + 1 - path), "%s", name) <
+                   size - (size_t)(slash + 1 - path)
+               ? 0
+               : -ENAMETOOLONG;
+}
+
+static bool wants_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Without a launcher: two processes of this machine. */
+int cmd_tune(int argc, char **argv)
+{
+    char program[PATH_MAX], launcher[PATH_MAX], np[] = "-np", two[] = "2";
+    char *words[BEFORE + WORDS] = {launcher, np, two, program};
+    bool is_alone = getenv("OMPI_COMM_WORLD_SIZE") == NULL && !wants_help(argc, argv);
+
+    if (argc > WORDS) {
+        return cli_error("tune", "too many arguments");
+    }
+    if (beside("ibshift-tune", program, sizeof(program)) != 0 ||
+        beside("ibshift-run", launcher, sizeof(launcher)) != 0 || access(program, X_OK) != 0) {
+        cli_error("tune", "%s is not there: ibshift was built without Open MPI, which it needs",
+                  program);
+        return CLI_UNFIT;
+    }
+    for (int i = 1; i < argc; i++) {
+        words[BEFORE + i - 1] = argv[i];
+    }
+    if (is_alone) {
+        fputs(
+            "ibshift tune: two processes of this machine; on a cluster: mpirun -np 2 --map-by node "
+            "ibshift tune\n",
+            stderr);
+    }
+    execv(is_alone ? launcher : program, is_alone ? words : words + BEFORE - 1);
+    return cli_error("tune", "cannot run %s: %s", program, strerror(errno));
+}

@@ -1,0 +1,344 @@
+/* `ibshift-tune`, what `ibshift tune` starts: an MPI program, one process a rank. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "choose/tuned.h"
+#include "options.h"
+#include "tune/report.h"
+
+enum { REDUCED = 1 << 16, REPEATED = 50, LONG = 1 << 20, PATH = 4096 };
+
+static const double too_noisy = 0.15;
+
+enum install { INSTALL_NOT, INSTALL_USER, INSTALL_SYSTEM };
+
+struct request {
+    double seconds;
+    const char *output;
+    int install; /* enum install */
+    bool is_forced, is_quiet;
+};
+
+static bool is_quiet;
+
+static const char *const level_names[] = {[TUNE_FABRIC] = "fabric", [TUNE_NODE] = "node"};
+
+static bool asks_version(int argc, char **argv)
+{
+    return argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0);
+}
+
+static int parse(int argc, char **argv, struct request *request, bool *helped)
+{
+    static const char *const places[] = {"no", "user", "system", NULL};
+    const struct cli_option options[] = {
+        {"--time", 't', CLI_REAL, "SECONDS", "how long each level is measured [20]",
+         .where = &request->seconds, .low = 1, .high = 600},
+        {"--install", 'i', CLI_CHOICE, "WHO",
+         "where jobs find the file by themselves: user, in ~/.ibshift; system, in /etc/ibshift",
+         .where = &request->install, .words = places},
+        cli_output_option(&request->output, "write the parameter file there [standard output]"),
+        {"--force", 'f', CLI_FLAG, NULL, "write it though the machine is too noisy",
+         .where = &request->is_forced},
+        {"--quiet", 'q', CLI_FLAG, NULL, "no line for each pass", .where = &request->is_quiet},
+        {.name = NULL},
+    };
+    struct cli_args args = {
+        .command = "tune",
+        .usage = "",
+        .summary =
+            "Measures what messages cost here, for the model that chooses algorithms. Started "
+            "alone: two processes of this machine. On a cluster: mpirun --map-by node -np 2 "
+            "ibshift tune, or with two ranks on each of two nodes.",
+        .options = options};
+    int rc = cli_parse(&args, argc, argv);
+
+    *helped = args.helped;
+    return rc;
+}
+
+/* One line from one of the ranks. */
+static bool is_first(void)
+{
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+
+    return rank == NULL || strcmp(rank, "0") == 0;
+}
+
+static void heard(enum tune_level level, int pass)
+{
+    if (!is_quiet) {
+        fprintf(stderr, "ibshift tune: %s, pass %d of %d\n", level_names[level], pass + 1,
+                TUNE_PASSES);
+    }
+}
+
+/* Those that do not measure leave the processors alone. */
+static void meet(void)
+{
+    MPI_Request request;
+    int is_done = 0;
+
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    while (!is_done) {
+        MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
+        if (!is_done) {
+            usleep(1000);
+        }
+    }
+}
+
+static double reduce_rate(MPI_Datatype type)
+{
+    char *data = calloc(2, REDUCED);
+    double least = INFINITY;
+    int size;
+
+    MPI_Type_size(type, &size);
+    for (int i = 0; data != NULL && i < REPEATED; i++) {
+        double begin = MPI_Wtime();
+
+        MPI_Reduce_local(data, data + REDUCED, REDUCED / size, type, MPI_SUM);
+        least = fmin(least, MPI_Wtime() - begin);
+    }
+    free(data);
+    return isfinite(least) ? least * 1e6 / REDUCED : ibshift_model_typical.reduce_byte;
+}
+
+/* us for a region of so many bytes, or -1. */
+static double register_time(struct ibshift_verbs *verbs, size_t bytes)
+{
+    struct ibshift_region region;
+    char *data = verbs != NULL ? calloc(1, bytes) : NULL;
+    double least = -1;
+
+    for (int i = 0; data != NULL && i < REPEATED; i++) {
+        double begin = MPI_Wtime(), time;
+
+        if (ibshift_region_register(verbs, data, bytes, &region) != 0) {
+            break;
+        }
+        time = (MPI_Wtime() - begin) * 1e6;
+        least = least < 0 || time < least ? time : least;
+        (void)ibshift_region_deregister(&region);
+    }
+    free(data);
+    return least;
+}
+
+/* What a rank does by itself, in the model and in words. */
+static void measure_local(const struct tune_wires *wires, struct ibshift_model *model, char *words,
+                          size_t size)
+{
+    double real = reduce_rate(MPI_FLOAT), whole = reduce_rate(MPI_INT);
+    double small = register_time(wires->verbs, 4096), large = register_time(wires->verbs, LONG);
+    int length;
+
+    *model = (struct ibshift_model){
+        .copy_byte = tune_copy_rate(), .reduce_byte = reduce_rate(MPI_DOUBLE), .free_messages = 1};
+    length = snprintf(words, size,
+                      "reduce is the sum of doubles; floats take %.3g ns/B, ints %.3g ns/B.",
+                      real * 1e3, whole * 1e3);
+    if (large >= 0 && small >= 0) {
+        snprintf(words + length, size - (size_t)length,
+                 " Registering 4 KiB takes %.3g us, 1 MiB %.3g us.", small, large);
+    }
+}
+
+static void fill_made(const struct tune_wires *wires, struct ibshift_made *made)
+{
+    const struct tune_card *own = &wires->cards[0];
+    time_t seconds = time(NULL);
+    struct tm day;
+
+    *made = (struct ibshift_made){.ompi = ""};
+    snprintf(made->device, sizeof(made->device), "%s",
+             own->device[0] != '\0' ? own->device : "memory");
+    if (own->mbps > 0) {
+        snprintf(made->speed, sizeof(made->speed), "%u Mb/s", own->mbps);
+    }
+    snprintf(made->ompi, sizeof(made->ompi), "%d.%d.%d", OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION,
+             OMPI_RELEASE_VERSION);
+    snprintf(made->host, sizeof(made->host), "%s", own->hostname);
+    if (gmtime_r(&seconds, &day) != NULL) {
+        strftime(made->date, sizeof(made->date), "%Y-%m-%d %H:%M UTC", &day);
+    }
+}
+
+/* All ranks call it; rank 0 and the partner work. */
+static int measure_level(struct tune_wires *wires, enum tune_level level, double seconds,
+                         struct tune_level_found *found)
+{
+    int partner = tune_wires_partner(wires, level, found->how, sizeof(found->how)), rc = 0;
+
+    if (partner < 0) {
+        return 0;
+    }
+    if (wires->engine[level] == NULL) {
+        fprintf(stderr, "ibshift tune: rank %d: %s\n", wires->rank, wires->why[level]);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    snprintf(found->how, sizeof(found->how), "ranks 0 and %d, hosts %.60s and %.60s", partner,
+             wires->cards[0].hostname, wires->cards[partner].hostname);
+    found->is_there = true;
+    found->is_moved = level == TUNE_NODE || ibshift_verbs_is_software(wires->verbs);
+    found->eager = tune_wires_eager(wires, level);
+    if (wires->rank == 0 || wires->rank == partner) {
+        rc = tune_measure(wires, level, partner, seconds, heard, &found->points);
+    }
+    meet();
+    return rc;
+}
+
+/* Where the file goes; false: a line says why there is no such place. */
+static bool target(const struct request *request, const struct ibshift_made *made, char *path,
+                   size_t size)
+{
+    const char *site = getenv("OMPI_MCA_coll_ibshift_site");
+    char folder[PATH], name[4 * IBSHIFT_MADE_TEXT];
+
+    if (request->install == INSTALL_NOT) {
+        snprintf(path, size, "%s", request->output);
+        return true;
+    }
+    snprintf(folder, sizeof(folder), "%s", site != NULL && site[0] != '\0' ? site : "/etc/ibshift");
+    if (request->install == INSTALL_USER && !ibshift_tuned_folder(folder, sizeof(folder))) {
+        cli_error("tune", "--install user: HOME is not set, so there is no folder ~/.ibshift");
+        return false;
+    }
+    if (mkdir(folder, 0755) != 0 && errno != EEXIST) {
+        cli_error("tune", "--install: cannot make %s: %s", folder, strerror(errno));
+        return false;
+    }
+    ibshift_tuned_name(made, name, sizeof(name));
+    return (size_t)snprintf(path, size, "%s/%s", folder, name) < size;
+}
+
+static int deliver(const struct request *request, const struct tune_found *found)
+{
+    char *text = tune_report(found), path[2 * PATH];
+    int rc = CLI_FAILED, status;
+
+    if (text == NULL) {
+        return cli_error("tune", "out of memory");
+    }
+    if (request->output == NULL && request->install == INSTALL_NOT) {
+        fputs(text, stdout);
+        rc = CLI_OK;
+    } else if (target(request, &found->made, path, sizeof(path))) {
+        status = tune_write(path, text);
+        rc = status == 0 ? CLI_OK
+                         : cli_error("tune", "cannot write %s: %s", path, strerror(-status));
+        if (status == 0) {
+            fprintf(stderr, "ibshift tune: written: %s\n", path);
+        }
+    }
+    free(text);
+    return rc;
+}
+
+/* Fits what was measured; an enum cli_exit. */
+static int judge(const struct request *request, struct tune_found *found,
+                 struct ibshift_model *local)
+{
+    bool is_noisy = false, is_any = false;
+
+    for (int level = 0; level < TUNE_LEVELS; level++) {
+        struct tune_level_found *one = &found->level[level];
+
+        if (!one->is_there) {
+            fprintf(stderr, "ibshift tune: %s is not measured: %s\n", level_names[level], one->how);
+            continue;
+        }
+        is_any = true;
+        local->at_once = (double)one->eager;
+        local->wake = level == TUNE_NODE ? ibshift_model_node.wake
+                      : one->is_moved    ? ibshift_model_software.wake
+                                         : ibshift_model_typical.wake;
+        if (!tune_found(one, local)) {
+            cli_error("tune", "%s: the times make no sense; is the machine busy?",
+                      level_names[level]);
+            return CLI_FAILED;
+        }
+        if (one->noise > too_noisy) {
+            is_noisy = true;
+            fprintf(stderr,
+                    "ibshift tune: %s: too noisy: the passes differ by %.0f %%. Leave the machine "
+                    "alone, or measure longer (--time)%s\n",
+                    level_names[level], one->noise * 100,
+                    request->is_forced ? "" : "; nothing is written (--force writes all the same)");
+        }
+    }
+    if (!is_any) {
+        cli_error("tune", "no level could be measured: start at least two ranks");
+        return CLI_UNFIT;
+    }
+    return is_noisy && !request->is_forced ? CLI_FAILED : deliver(request, found);
+}
+
+static int tune(const struct request *request)
+{
+    static struct tune_found found;
+    struct tune_wires wires = {.verbs = NULL};
+    struct ibshift_model local;
+    int rc = tune_wires_open(&wires);
+
+    if (rc == 0 && wires.rank == 0) {
+        measure_local(&wires, &local, found.rates, sizeof(found.rates));
+        fill_made(&wires, &found.made);
+    }
+    meet();
+    for (int level = 0; level < TUNE_LEVELS && rc == 0; level++) {
+        rc = measure_level(&wires, (enum tune_level)level, request->seconds, &found.level[level]);
+    }
+    if (rc != 0) {
+        fprintf(stderr, "ibshift tune: rank %d: %s\n", wires.rank, strerror(-rc));
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    rc = wires.rank == 0 ? judge(request, &found, &local) : CLI_OK;
+    MPI_Bcast(&rc, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    tune_wires_close(&wires);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct request request = {.seconds = 20};
+    bool helped = false;
+    int rc;
+
+    if (asks_version(argc, argv)) {
+        puts("ibshift " IBSHIFT_VERSION);
+        return CLI_OK;
+    }
+    if (!is_first() && freopen("/dev/null", "w", stdout) != NULL) {
+        int null = open("/dev/null", O_WRONLY), own = dup(STDERR_FILENO);
+
+        dup2(null, STDERR_FILENO); /* wrong options are said once */
+        rc = parse(argc, argv, &request, &helped);
+        dup2(own, STDERR_FILENO);
+        close(null);
+        close(own);
+    } else {
+        rc = parse(argc, argv, &request, &helped);
+    }
+    if (rc != CLI_OK || helped) {
+        return rc;
+    }
+    is_quiet = request.is_quiet;
+    /* The component would have nets of its own beside ours, and a process has one place in shared
+     * memory: its record locks tell no two of its segments apart. */
+    setenv("OMPI_MCA_coll_ibshift_native", "0", 1);
+    MPI_Init(&argc, &argv);
+    rc = tune(&request);
+    MPI_Finalize();
+    return rc;
+}

@@ -1,0 +1,183 @@
+#include "tune/report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tune/fit.h"
+
+static const double nothing = 1e-7; /* us, us per byte */
+
+enum { FIELDS = offsetof(struct ibshift_model, free_messages) / sizeof(double), PATH = 4096 };
+
+/* Four digits: more would be noise. What the search has left of nothing is nothing. */
+static void tidy(struct ibshift_model *model)
+{
+    double *field = &model->latency;
+    char text[32];
+
+    for (int i = 0; i < FIELDS; i++) {
+        snprintf(text, sizeof(text), "%.4g", field[i]);
+        field[i] = field[i] < nothing ? 0 : strtod(text, NULL);
+    }
+}
+
+static void widen(struct ibshift_model *low, struct ibshift_model *high,
+                  const struct ibshift_model *one)
+{
+    const double *from = &one->latency;
+
+    for (int i = 0; i < FIELDS; i++) {
+        (&low->latency)[i] = fmin((&low->latency)[i], from[i]);
+        (&high->latency)[i] = fmax((&high->latency)[i], from[i]);
+    }
+}
+
+bool tune_found(struct tune_level_found *level, const struct ibshift_model *model)
+{
+    struct tune_point points[TUNE_PROBES];
+    int count = level->points.count;
+    double spread, streams = 0;
+
+    level->noise = 0;
+    for (int i = 0; i < count; i++) {
+        points[i].probe = level->points.probes[i];
+        points[i].us = tune_least(&level->points, i, &points[i].weight, &spread);
+        if (points[i].probe.kind == TUNE_STREAM) {
+            level->noise += spread;
+            streams++;
+        }
+    }
+    level->noise /= fmax(streams, 1);
+    level->model = *model;
+    level->error = tune_fit(points, count, level->is_moved, &level->model);
+    if (level->error < 0) {
+        return false;
+    }
+    level->low = level->high = level->model;
+    for (int pass = 0; pass < TUNE_PASSES; pass++) {
+        struct ibshift_model one = *model;
+
+        for (int i = 0; i < count; i++) {
+            points[i].us = level->points.us[pass][i];
+            points[i].weight = 1;
+        }
+        if (tune_fit(points, count, level->is_moved, &one) >= 0) {
+            widen(&level->low, &level->high, &one);
+        }
+    }
+    tidy(&level->model);
+    return true;
+}
+
+static void say_intervals(FILE *out, const struct tune_level_found *level)
+{
+    static const struct {
+        const char *name, *unit;
+        size_t offset;
+        double scale;
+    } rows[] = {
+        {"L", "us", offsetof(struct ibshift_model, latency), 1},
+        {"o_s_max", "us", offsetof(struct ibshift_model, send_max), 1},
+        {"o_s_min", "us", offsetof(struct ibshift_model, send_min), 1},
+        {"o_r_max", "us", offsetof(struct ibshift_model, recv_max), 1},
+        {"o_r_min", "us", offsetof(struct ibshift_model, recv_min), 1},
+        {"g", "us", offsetof(struct ibshift_model, gap), 1},
+        {"R", "us", offsetof(struct ibshift_model, granted), 1},
+        {"G", "ns/B", offsetof(struct ibshift_model, gap_byte), 1e3},
+        {"E", "ns/B", offsetof(struct ibshift_model, eager_byte), 1e3},
+        {"O", "ns/B", offsetof(struct ibshift_model, send_byte), 1e3},
+    };
+
+    fprintf(out, "# In %d passes alone:\n", TUNE_PASSES);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        double low, high;
+
+        memcpy(&low, (const char *)&level->low + rows[i].offset, sizeof(low));
+        memcpy(&high, (const char *)&level->high + rows[i].offset, sizeof(high));
+        fprintf(out, "#   %-8s %.4g to %.4g %s\n", rows[i].name, low * rows[i].scale,
+                high * rows[i].scale, rows[i].unit);
+    }
+}
+
+static void say_points(FILE *out, const struct tune_level_found *level)
+{
+    static const char *const kinds[] = {
+        [TUNE_POST] = "post", [TUNE_TAKE] = "take", [TUNE_STREAM] = "stream"};
+
+    fprintf(out,
+            "# Measured and modelled us of messages in a row; the fit is off by %.1f %% in the "
+            "mean square, the noise is %.1f %%.\n",
+            level->error * 100, level->noise * 100);
+    for (int i = 0; i < level->points.count; i++) {
+        const struct tune_probe *probe = &level->points.probes[i];
+        double weight, spread, us = tune_least(&level->points, i, &weight, &spread);
+        double price = tune_price(probe, &level->model);
+
+        fprintf(out, "#   %-6s %3u x %6llu B %10.3f %10.3f  ratio %.3f  spread %.1f %%\n",
+                kinds[probe->kind], probe->count, (unsigned long long)probe->bytes, us, price,
+                us / price, spread * 100);
+    }
+}
+
+static void say_level(FILE *out, const char *heading, const struct tune_level_found *level)
+{
+    char text[1024];
+
+    if (!level->is_there) {
+        fprintf(out, "\n# %s was not measured: %s.\n", heading, level->how);
+        return;
+    }
+    (void)ibshift_model_format(&level->model, text, sizeof(text));
+    fprintf(out, "\n%s # %s\n%s", heading, level->how, text);
+    say_intervals(out, level);
+    say_points(out, level);
+}
+
+char *tune_report(const struct tune_found *found)
+{
+    struct ibshift_costs costs = {.made = found->made};
+    char *text = NULL, made[8 * IBSHIFT_MADE_TEXT];
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    if (out == NULL) {
+        return NULL;
+    }
+    (void)ibshift_costs_format(&costs, made, sizeof(made));
+    fprintf(out, "# Costs of messages, measured by ibshift tune %s.\n%s# %s\n", IBSHIFT_VERSION,
+            made, found->rates);
+    say_level(out, "[fabric]", &found->level[TUNE_FABRIC]);
+    say_level(out, "[node]", &found->level[TUNE_NODE]);
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+int tune_write(const char *path, const char *text)
+{
+    char aside[PATH];
+    size_t length = strlen(text);
+    FILE *out;
+
+    if ((size_t)snprintf(aside, sizeof(aside), "%s~%ld", path, (long)getpid()) >= sizeof(aside)) {
+        return -ENAMETOOLONG;
+    }
+    out = fopen(aside, "wx");
+    if (out == NULL) {
+        return -errno;
+    }
+    bool is_written = fwrite(text, 1, length, out) == length;
+    if (fclose(out) != 0 || !is_written || rename(aside, path) != 0) {
+        int rc = errno != 0 ? -errno : -EIO;
+
+        unlink(aside);
+        return rc;
+    }
+    return 0;
+}
