@@ -35,6 +35,7 @@ struct ibshift_choices {
     const struct ibshift_choice *_Atomic last[IBSHIFT_COLLECTIVES]; /* that ran; NULL: none has */
     const struct ibshift_model *model; /* NULL: nobody has looked at the crowd yet */
     const struct ibshift_model *near;  /* between ranks of a node; NULL: as model */
+    bool is_measured;                  /* both are from `ibshift tune` */
     struct ibshift_crowd crowd;
     struct ibshift_nodes nodes; /* of ranks that share memory, or a host without any */
 };

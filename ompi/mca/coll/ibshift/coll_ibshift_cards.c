@@ -265,7 +265,8 @@ static bool read_place(const struct card_head *head, const char *card,
     *place = (struct ibshift_card_place){.processors = head->processors > 0 ? head->processors : 1,
                                          .is_software = 0 != head->is_software,
                                          .has_adapter = 0 != head->has_endpoint,
-                                         .fabric = head->values.fabric};
+                                         .fabric = head->values.fabric,
+                                         .costs = head->values.costs};
     if (0 == ibshift_node_card_decode(&head->node, sizeof(head->node), &node)) {
         place->node = place->host = node.host;
         place->port = node.secret;

@@ -21,6 +21,7 @@ struct ibshift_card_values {
     uint64_t
         params;     /* digest of the parameters that all ranks must have alike: publish() sets it */
     uint64_t model; /* digest of the cost model */
+    uint64_t costs; /* digest of measured costs; 0: none, does not matter otherwise */
 };
 
 struct ibshift_card {
@@ -42,6 +43,7 @@ struct ibshift_card_place {
     uint64_t host, port; /* identities */
     uint64_t node;       /* the same for processes that share memory; 0: with nobody */
     uint64_t fabric;     /* identity of its fabric file; 0: none */
+    uint64_t costs;      /* digest of its measured costs; 0: none */
     uint32_t processors; /* of the host */
     bool is_software;    /* its device: processors do the wire's work */
     bool has_adapter;

@@ -5,20 +5,29 @@
 #include "coll_ibshift_params.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "choose/digest.h"
 #include "choose/rules.h"
 #include "choose/size.h"
+#include "choose/tuned.h"
 
 enum { UNKNOWN_SIZE = 8192 /* what is priced when no rank knows all sizes */ };
 
+/* As coll_ibshift_model says, or typical ones; and as `ibshift tune` measured them here. */
+static struct ibshift_levels models, measured;
+
+static struct ibshift_made given; /* what coll_ibshift_model says of itself */
+
+/* Of the measured ones. */
 static struct {
-    struct ibshift_model hardware, software, node;
-} models;
+    uint64_t digest; /* 0: there are none */
+    char path[PATH_MAX];
+    char note[512]; /* why they are not used, or doubtful; empty: they are */
+} tuned;
 
 static struct ibshift_rules rules;
 
@@ -27,24 +36,6 @@ static struct {
     bool is_auto;
     struct ibshift_pace wish;
 } pacing;
-
-static void fill_limit(struct ibshift_model *m)
-{
-    if (0 == m->at_once) {
-        m->at_once = (double)ibshift_params.eager_limit;
-    }
-}
-
-/* A file of one level without headings speaks for all. */
-static void take_costs(const struct ibshift_costs *costs)
-{
-    if (costs->has_far) {
-        models.hardware = models.software = models.node = costs->far;
-    }
-    if (costs->has_near) {
-        models.node = costs->near;
-    }
-}
 
 /* What is wrong is reported; then the model chooses. */
 static void read_rules(void)
@@ -64,20 +55,18 @@ void ibshift_choose_open(void)
     char error[IBSHIFT_MODEL_ERROR_SIZE];
     struct ibshift_costs costs;
 
-    models.hardware = ibshift_model_typical;
-    models.software = ibshift_model_software;
-    models.node = ibshift_model_node;
+    given = (struct ibshift_made){.ompi = ""};
+    models = ibshift_levels_typical();
     if ('\0' != ibshift_params.model[0]) {
         if (!ibshift_params_may_open(ibshift_params.model, error, sizeof(error)) ||
             0 != ibshift_costs_read(ibshift_params.model, &costs, error)) {
             ibshift_help_once_a_job("bad-model", error);
         } else {
-            take_costs(&costs);
+            ibshift_levels_take(&models, &costs);
+            given = costs.made;
         }
     }
-    fill_limit(&models.hardware);
-    fill_limit(&models.software);
-    fill_limit(&models.node);
+    ibshift_levels_limit(&models, ibshift_params.eager_limit);
     read_rules();
     pacing.is_auto = 0 == strcmp(ibshift_params.pace, "auto");
     if (!pacing.is_auto &&
@@ -89,10 +78,48 @@ void ibshift_choose_open(void)
 
 uint64_t ibshift_choose_digest(void)
 {
-    uint64_t sum = ibshift_digest_model(IBSHIFT_DIGEST, &models.hardware);
+    return ibshift_rules_digest(&rules, ibshift_levels_digest(&models));
+}
 
-    sum = ibshift_digest_model(ibshift_digest_model(sum, &models.software), &models.node);
-    return ibshift_rules_digest(&rules, sum);
+/* Reads the file; those of another machine, copied to this name, are not used either. */
+static void take_tuned(const struct ibshift_made *own, bool is_stale)
+{
+    char error[IBSHIFT_MODEL_ERROR_SIZE];
+    struct ibshift_costs costs;
+
+    if (!ibshift_params_may_open(tuned.path, error, sizeof(error)) ||
+        0 != ibshift_costs_read(tuned.path, &costs, error)) {
+        ibshift_help_once_a_job("warning", ompi_process_info.nodename, error);
+        return;
+    }
+    ibshift_tuned_differ(&costs.made, own, tuned.path, tuned.note, sizeof(tuned.note));
+    if (is_stale || '\0' != tuned.note[0]) {
+        return;
+    }
+    measured = ibshift_levels_typical();
+    ibshift_levels_take(&measured, &costs);
+    measured.hardware.at_once = measured.software.at_once = 0; /* as it is in this job */
+    ibshift_levels_limit(&measured, ibshift_params.eager_limit);
+    tuned.digest = ibshift_levels_digest(&measured);
+}
+
+uint64_t ibshift_choose_tuned(const char *device, uint32_t mbps)
+{
+    const struct ibshift_made own = ibshift_tuned_made(device, mbps, OMPI_MAJOR_VERSION,
+                                                       OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION);
+    enum ibshift_tuned found;
+
+    tuned.digest = 0;
+    tuned.note[0] = '\0';
+    if ('\0' != ibshift_params.model[0]) {
+        ibshift_tuned_differ(&given, &own, ibshift_params.model, tuned.note, sizeof(tuned.note));
+        return 0;
+    }
+    found = ibshift_tuned_find(ibshift_params.site, &own, tuned.path, sizeof(tuned.path));
+    if (IBSHIFT_TUNED_NONE != found) {
+        take_tuned(&own, IBSHIFT_TUNED_STALE == found);
+    }
+    return tuned.digest;
 }
 
 void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collective collective)
@@ -120,23 +147,38 @@ void ibshift_choices_free(mca_coll_ibshift_module_t *module)
     }
 }
 
+/* Where the prices come from. */
+static void add_source(const mca_coll_ibshift_module_t *module, char *text, size_t size)
+{
+    const struct ibshift_model *model = module->choices.model;
+    const char *source = '\0' != ibshift_params.model[0] ? "as coll_ibshift_model says"
+                         : &models.node == model         ? "typical of shared memory"
+                         : &models.software == model     ? "typical of a device in software"
+                                                         : "typical of a device in hardware";
+
+    if (module->choices.is_measured) {
+        snprintf(text, size, "as ibshift tune measured them, %.200s", tuned.path);
+    } else if (0 != tuned.digest) {
+        snprintf(text, size, "%s, for the ranks have different files of measured ones", source);
+    } else {
+        snprintf(text, size, "%s%s%s", source, '\0' != tuned.note[0] ? "; " : "", tuned.note);
+    }
+}
+
 static void explain_crowd(const mca_coll_ibshift_module_t *module,
                           const struct ompi_communicator_t *comm)
 {
     const struct ibshift_crowd *crowd = &module->choices.crowd;
-    const struct ibshift_model *model = module->choices.model;
+    char source[768];
     uint32_t host, port;
     uint32_t on_host = ibshift_crowd_most(crowd->host_of, module->size, crowd->hosts, &host);
     uint32_t on_port = ibshift_crowd_most(crowd->port_of, module->size, crowd->ports, &port);
 
+    add_source(module, source, sizeof(source));
     fprintf(stderr,
             "ibshift: %s, %u ranks: at most %u share a host (of %u processors) and %u a port; "
             "costs %s\n",
-            comm->c_name, module->size, on_host, crowd->processors[host], on_port,
-            '\0' != ibshift_params.model[0] ? "as coll_ibshift_model says"
-            : &models.node == model         ? "typical of shared memory"
-            : &models.software == model     ? "typical of a device in software"
-                                            : "typical of a device in hardware");
+            comm->c_name, module->size, on_host, crowd->processors[host], on_port, source);
 }
 
 /* places: as cards tell them, but node by node. */
@@ -155,7 +197,8 @@ static int make_nodes(const struct ibshift_place *places, uint32_t ranks,
 
 /* Processes of one host that share no memory, as in containers, are several nodes. From the cards,
  * which all ranks see alike, so that they come to the same nodes and plans. */
-static int find_nodes(mca_coll_ibshift_module_t *module, struct ibshift_place *places)
+static int find_nodes(mca_coll_ibshift_module_t *module, const struct ibshift_levels *levels,
+                      struct ibshift_place *places)
 {
     bool share_memory = true;
 
@@ -166,7 +209,7 @@ static int find_nodes(mca_coll_ibshift_module_t *module, struct ibshift_place *p
         places[rank].host = 0 != card.node ? card.node : card.host;
         share_memory = share_memory && 0 != card.node;
     }
-    module->choices.near = share_memory ? &models.node : NULL;
+    module->choices.near = share_memory ? &levels->node : NULL;
     return make_nodes(places, module->size, &module->choices.nodes);
 }
 
@@ -174,6 +217,7 @@ static int find_nodes(mca_coll_ibshift_module_t *module, struct ibshift_place *p
 static int find_crowd(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm)
 {
     struct ibshift_choices *choices = &module->choices;
+    const struct ibshift_levels *levels;
     struct ibshift_place *places;
     bool is_software = false, is_node = true;
     uint64_t node = 0;
@@ -183,12 +227,14 @@ static int find_crowd(mca_coll_ibshift_module_t *module, const struct ompi_commu
         return OMPI_SUCCESS;
     }
     places = malloc(module->size * sizeof(*places));
+    choices->is_measured = 0 != tuned.digest;
     for (uint32_t rank = 0; NULL != places && rank < module->size; rank++) {
         struct ibshift_card_place card;
 
         (void)ibshift_card_place(module->peers[rank], &card);
         places[rank] = (struct ibshift_place){card.host, card.port, card.processors};
         is_software |= card.is_software;
+        choices->is_measured = choices->is_measured && card.costs == tuned.digest;
         node = 0 == rank ? card.node : node;
         is_node = is_node && 0 != node && card.node == node;
     }
@@ -196,13 +242,14 @@ static int find_crowd(mca_coll_ibshift_module_t *module, const struct ompi_commu
         free(places);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    rc = find_nodes(module, places);
+    levels = choices->is_measured ? &measured : &models;
+    rc = find_nodes(module, levels, places);
     free(places);
     if (0 != rc) {
         ibshift_crowd_free(&choices->crowd);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    choices->model = is_node ? &models.node : is_software ? &models.software : &models.hardware;
+    choices->model = is_node ? &levels->node : is_software ? &levels->software : &levels->hardware;
     if (ibshift_params.explain && 0 == module->rank) {
         explain_crowd(module, comm);
     }
@@ -538,7 +585,8 @@ static void decide_pace(mca_coll_ibshift_module_t *module, const struct ibshift_
                         struct ibshift_paced *paced)
 {
     uint64_t kib = link_kib();
-    const struct ibshift_model *model = &models.hardware;
+    const struct ibshift_model *model =
+        module->choices.is_measured ? &measured.hardware : &models.hardware;
     struct ibshift_pace_facts facts = {
         .bytes = 0 != (form & IBSHIFT_PACED_UNEQUAL) ? 0 : job->bytes,
         .eager = ibshift_params.eager_limit,

@@ -16,7 +16,12 @@
 /* Reads the model's parameters and that of the pace. What is wrong is reported; then the typical
  * values stay, of hardware or of devices in software, and the pace that suits. */
 void ibshift_choose_open(void);
-uint64_t ibshift_choose_digest(void); /* of the models in use, all of their fields */
+uint64_t ibshift_choose_digest(void); /* of these models, all of their fields */
+
+/* Looks for costs that `ibshift tune` measured with this device, or "memory", in the user's folder
+ * and in the administrator's. Their digest; 0: there are none. They are used where all ranks have
+ * the same. */
+uint64_t ibshift_choose_tuned(const char *device, uint32_t mbps);
 
 /* Algorithm, plan, window, pieces and pace. OMPI_SUCCESS or OMPI_ERR_NOT_SUPPORTED, the same on all
  * ranks. params->plan has ranks, root and commutative. Blocking: the caller looks at completions

@@ -108,9 +108,12 @@ static const struct param table[] = {
      .help = "Short blocking collectives that come again run down a list of resolved steps instead "
              "of walking their plan anew. Results and messages are the same"},
     {PARAM(STRING, model), .initial_text = "", .level = OPAL_INFO_LVL_5,
-     .help = "File with the parameters of the cost model that chooses algorithms; empty: typical "
-             "values of a device in hardware, or in software, not measured here. The files of all "
-             "ranks must say the same"},
+     .help =
+         "File with the parameters of the cost model that chooses algorithms; empty: what "
+         "\"ibshift tune --install\" has measured with this device, speed and Open MPI, from "
+         "~/.ibshift or the folder of coll_ibshift_site, where all ranks have the same; or else "
+         "typical values of a device in hardware, or in software. The files of all ranks must "
+         "say the same"},
     {PARAM(STRING, rules), .initial_text = "", .level = OPAL_INFO_LVL_5,
      .help = "File of rules that choose algorithms by communicator and message size in the model's "
              "place: the dynamic rules of Open MPI's component tuned, as text or JSON, or what "

@@ -308,6 +308,17 @@ static void open_fabric_file(void)
     ibshift_fabric_file_open(&subnet);
 }
 
+static uint64_t find_costs(void)
+{
+    char device[IBSHIFT_MADE_TEXT] = "memory";
+    uint32_t mbps = 0;
+
+    if (NULL != own.adapter) {
+        ibshift_verbs_kind(own.verbs, device, sizeof(device), &mbps);
+    }
+    return ibshift_choose_tuned(device, mbps);
+}
+
 void ibshift_transport_open(ibshift_trace_t *(*open_trace)(void))
 {
     struct ibshift_card card = {.error = own.why_not, .values = {.model = ibshift_choose_digest()}};
@@ -326,6 +337,7 @@ void ibshift_transport_open(ibshift_trace_t *(*open_trace)(void))
         card.processors = processors;
         card.is_software = NULL == own.adapter || ibshift_verbs_is_software(own.verbs);
         open_fabric_file();
+        card.values.costs = find_costs();
     }
     card.values.fabric = ibshift_fabric_file.identity;
     card.is_to_be_said = own.is_to_be_said;

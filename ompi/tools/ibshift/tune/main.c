@@ -159,14 +159,8 @@ static void fill_made(const struct tune_wires *wires, struct ibshift_made *made)
     time_t seconds = time(NULL);
     struct tm day;
 
-    *made = (struct ibshift_made){.ompi = ""};
-    snprintf(made->device, sizeof(made->device), "%s",
-             own->device[0] != '\0' ? own->device : "memory");
-    if (own->mbps > 0) {
-        snprintf(made->speed, sizeof(made->speed), "%u Mb/s", own->mbps);
-    }
-    snprintf(made->ompi, sizeof(made->ompi), "%d.%d.%d", OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION,
-             OMPI_RELEASE_VERSION);
+    *made = ibshift_tuned_made(own->device[0] != '\0' ? own->device : "memory", own->mbps,
+                               OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION);
     snprintf(made->host, sizeof(made->host), "%s", own->hostname);
     if (gmtime_r(&seconds, &day) != NULL) {
         strftime(made->date, sizeof(made->date), "%Y-%m-%d %H:%M UTC", &day);

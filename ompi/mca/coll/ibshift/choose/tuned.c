@@ -8,7 +8,45 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "choose/digest.h"
+
 static const char prefix[] = "costs-";
+
+struct ibshift_levels ibshift_levels_typical(void)
+{
+    return (struct ibshift_levels){.hardware = ibshift_model_typical,
+                                   .software = ibshift_model_software,
+                                   .node = ibshift_model_node};
+}
+
+void ibshift_levels_take(struct ibshift_levels *levels, const struct ibshift_costs *costs)
+{
+    if (costs->has_far) {
+        levels->hardware = levels->software = costs->far;
+    }
+    if (costs->has_far && costs->made.device[0] == '\0') {
+        levels->node = costs->far;
+    }
+    if (costs->has_near) {
+        levels->node = costs->near;
+    }
+}
+
+void ibshift_levels_limit(struct ibshift_levels *levels, size_t limit)
+{
+    struct ibshift_model *const all[] = {&levels->hardware, &levels->software, &levels->node};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        all[i]->at_once = all[i]->at_once > 0 ? all[i]->at_once : (double)limit;
+    }
+}
+
+uint64_t ibshift_levels_digest(const struct ibshift_levels *levels)
+{
+    uint64_t sum = ibshift_digest_model(IBSHIFT_DIGEST, &levels->hardware);
+
+    return ibshift_digest_model(ibshift_digest_model(sum, &levels->software), &levels->node);
+}
 
 void ibshift_tuned_name(const struct ibshift_made *made, char *name, size_t size)
 {
@@ -86,21 +124,43 @@ enum ibshift_tuned ibshift_tuned_find(const char *site, const struct ibshift_mad
     return look(site, made, path, size);
 }
 
-static void add(const char *what, const char *theirs, const char *ours, char *words, size_t size)
+static void add(const char *what, const char *theirs, const char *ours, const char *path,
+                char *words, size_t size)
 {
     size_t length = strlen(words);
 
-    if (theirs[0] != '\0' && strcmp(theirs, ours) != 0) {
-        snprintf(words + length, size - length, "%s%s %s in place of %s", length > 0 ? ", " : "",
-                 what, theirs, ours[0] != '\0' ? ours : "none");
+    if (theirs[0] == '\0' || strcmp(theirs, ours) == 0) {
+        return;
+    }
+    if (length == 0) {
+        length = (size_t)snprintf(words, size, "%.100s was measured with ", path);
+    } else {
+        length += (size_t)snprintf(words + length, size - length, ", ");
+    }
+    if (length < size) {
+        snprintf(words + length, size - length, "%s %s in place of %s", what, theirs,
+                 ours[0] != '\0' ? ours : "none");
     }
 }
 
 void ibshift_tuned_differ(const struct ibshift_made *file, const struct ibshift_made *own,
-                          char *words, size_t size)
+                          const char *path, char *words, size_t size)
 {
     words[0] = '\0';
-    add("device", file->device, own->device, words, size);
-    add("speed", file->speed, own->speed, words, size);
-    add("Open MPI", file->ompi, own->ompi, words, size);
+    add("device", file->device, own->device, path, words, size);
+    add("speed", file->speed, own->speed, path, words, size);
+    add("Open MPI", file->ompi, own->ompi, path, words, size);
+}
+
+struct ibshift_made ibshift_tuned_made(const char *device, uint32_t mbps, int major, int minor,
+                                       int release)
+{
+    struct ibshift_made made = {.ompi = ""};
+
+    snprintf(made.device, sizeof(made.device), "%s", device);
+    snprintf(made.ompi, sizeof(made.ompi), "%d.%d.%d", major, minor, release);
+    if (mbps > 0) {
+        snprintf(made.speed, sizeof(made.speed), "%u Mb/s", mbps);
+    }
+    return made;
 }

@@ -1,9 +1,31 @@
-/* Measured parameter files that jobs find by themselves: in a folder of the user's or of the
+/* What messages cost, by what they pass; and measured parameter files that jobs find by themselves: in a folder of the user's or of the
  * administrator's, under a name that says what they were measured on. */
 #ifndef IBSHIFT_CHOOSE_TUNED_H
 #define IBSHIFT_CHOOSE_TUNED_H
 
+#include <stdint.h>
+
 #include "choose/param.h"
+
+/* A device on a bus, one in software, shared memory. */
+struct ibshift_levels {
+    struct ibshift_model hardware, software, node;
+};
+
+struct ibshift_levels ibshift_levels_typical(void);
+
+/* A level that the file does not have stays as it is; a file that nobody measured, of one level
+ * without a heading, speaks for all. */
+void ibshift_levels_take(struct ibshift_levels *levels, const struct ibshift_costs *costs);
+
+/* S where no file says it. */
+void ibshift_levels_limit(struct ibshift_levels *levels, size_t limit);
+
+uint64_t ibshift_levels_digest(const struct ibshift_levels *levels);
+
+/* What this process would measure on; 0 Mb/s: without a speed. */
+struct ibshift_made ibshift_tuned_made(const char *device, uint32_t mbps, int major, int minor,
+                                       int release);
 
 /* "costs-mlx5-15b3-101b-200000-Mb-s-4.1.4": from device, speed and ompi. */
 void ibshift_tuned_name(const struct ibshift_made *made, char *name, size_t size);
@@ -22,8 +44,9 @@ enum ibshift_tuned {
 enum ibshift_tuned ibshift_tuned_find(const char *site, const struct ibshift_made *made, char *path,
                                       size_t size);
 
-/* Which of device, speed and Open MPI differ, in words; empty: none, or the file does not say. */
+/* "PATH was measured with speed 5 Mb/s in place of 6 Mb/s": device, speed and Open MPI; empty: none
+ * differs, or the file does not say. */
 void ibshift_tuned_differ(const struct ibshift_made *file, const struct ibshift_made *own,
-                          char *words, size_t size);
+                          const char *path, char *words, size_t size);
 
 #endif
