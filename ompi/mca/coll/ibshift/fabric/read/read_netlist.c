@@ -271,8 +271,9 @@ static bool read_guid(struct netlist *n, const char *line)
 
 static bool is_harmless(const char *line)
 {
-    static const char *const words[] = {"vendid=", "devid=",  "sysimgguid=", "width=", "speed=",
-                                        "Chassis", "ibwarn:", "DR path",     "\t",     " "};
+    static const char *const words[] = {
+        "vendid=", "devid=",  "sysimgguid=", "width=", "speed=",     "Chassis",
+        "ibwarn:", "DR path", "\t",          " ",      "Non-Chassis"};
 
     if (line[0] == '\0' || line[0] == '#') {
         return true;
