@@ -13,7 +13,7 @@
 #include "plan/nodes.h"
 
 struct ompi_communicator_t;
-struct ibshift_settled;
+struct ibshift_found_order;
 struct ibshift_tapes;
 
 /* Found by Open MPI under this name in the DSO. */
@@ -54,7 +54,7 @@ enum ibshift_order_state {
     IBSHIFT_ORDER_UNKNOWN, /* not looked at yet: rank order */
     IBSHIFT_ORDER_BY_RANK, /* the file does not fit these ranks: rank order for good */
     IBSHIFT_ORDER_LOCATED, /* what serves before a search */
-    IBSHIFT_ORDER_SETTLED  /* what the search has found */
+    IBSHIFT_ORDER_FOUND    /* by the search */
 };
 
 struct ibshift_comm_order {
@@ -63,7 +63,7 @@ struct ibshift_comm_order {
     enum ibshift_arrange_kind kind; /* of an all-to-all with an order, or stages */
     struct ibshift_rank_map map;    /* no places: none */
     bool may_deadlock;              /* the tables want service levels that the file lacks */
-    struct ibshift_settled *settled;
+    struct ibshift_found_order *found;
     unsigned share; /* of the hosts' rate that the routes leave, in thousandths; 0: not known */
     uint64_t moved; /* bytes that a rank has sent each other one */
     const struct ibshift_order *order; /* of all-to-alls, now; NULL: rank order */

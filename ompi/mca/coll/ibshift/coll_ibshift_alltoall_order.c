@@ -21,7 +21,7 @@
  */
 enum { SEARCH_BYTES = 5000, UNKNOWN_BYTES = 8192 };
 
-enum { KEPT = 8 }; /* settled sets without a communicator */
+enum { KEPT = 8 }; /* orders whose processes have no communicator any more */
 
 /* What rank 0 tells the others. */
 enum { TOLD_RC, TOLD_KNOWN, TOLD_KIND, TOLD_STEP, TOLD_STAGES, TOLD_PARTS, TOLD_SHARE, TOLD_SIZE };
@@ -32,7 +32,7 @@ enum { PART_TO, PART_FROM, PART_LID_OFFSETS };
 
 /* The order of the all-to-alls of a set of processes. Shared by the communicators of the same
  * processes; read-only. */
-struct ibshift_settled {
+struct ibshift_found_order {
     unsigned users; /* under the lock */
     unsigned share; /* as in the communicator's order */
     uint32_t size;
@@ -43,11 +43,11 @@ struct ibshift_settled {
     struct ibshift_stages table;
     const struct ibshift_order *order;   /* NULL: stages */
     const struct ibshift_stages *stages; /* NULL: a shift */
-    struct ibshift_settled *next;
+    struct ibshift_found_order *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers known and users */
-static struct ibshift_settled *known;                    /* the latest first */
+static struct ibshift_found_order *known;                /* the latest first */
 
 static int code_of(int rc)
 {
@@ -259,40 +259,40 @@ static int *rows_of(const struct ibshift_arrangement *a, uint32_t ranks, size_t 
 }
 
 /* Connections that are not made yet will send to these LIDs. */
-static void choose_paths(const struct ibshift_settled *settled)
+static void choose_paths(const struct ibshift_found_order *found)
 {
-    const struct ibshift_stages *t = &settled->table;
+    const struct ibshift_stages *t = &found->table;
 
     for (uint32_t s = 0; s < t->stages; s++) {
         if (IBSHIFT_NO_RANK != t->to[s]) {
-            ibshift_fabric_set_path(settled->peers[t->to[s]],
-                                    settled->row[PART_LID_OFFSETS * (size_t)t->stages + s]);
+            ibshift_fabric_set_path(found->peers[t->to[s]],
+                                    found->row[PART_LID_OFFSETS * (size_t)t->stages + s]);
         }
     }
 }
 
 static int share_table(const mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                       const int *rows, const int *told, struct ibshift_settled *settled)
+                       const int *rows, const int *told, struct ibshift_found_order *found)
 {
     size_t stages = (size_t)told[TOLD_STAGES], cells = stages * (size_t)told[TOLD_PARTS];
     int rc;
 
-    settled->row = malloc(cells * sizeof(*settled->row) + 1);
-    if (NULL == settled->row) {
+    found->row = malloc(cells * sizeof(*found->row) + 1);
+    if (NULL == found->row) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    rc = comm->c_coll->coll_scatter((void *)(uintptr_t)rows, (int)cells, INTEGERS, settled->row,
+    rc = comm->c_coll->coll_scatter((void *)(uintptr_t)rows, (int)cells, INTEGERS, found->row,
                                     (int)cells, INTEGERS, 0, comm,
                                     comm->c_coll->coll_scatter_module);
     if (OMPI_SUCCESS == rc) {
-        settled->table = (struct ibshift_stages){.stages = (uint32_t)stages,
-                                                 .first = module->rank,
-                                                 .rows = 1,
-                                                 .to = settled->row + PART_TO * stages,
-                                                 .from = settled->row + PART_FROM * stages};
-        settled->stages = &settled->table;
+        found->table = (struct ibshift_stages){.stages = (uint32_t)stages,
+                                               .first = module->rank,
+                                               .rows = 1,
+                                               .to = found->row + PART_TO * stages,
+                                               .from = found->row + PART_FROM * stages};
+        found->stages = &found->table;
         if (told[TOLD_PARTS] > PART_LID_OFFSETS) {
-            choose_paths(settled);
+            choose_paths(found);
         }
     }
     return rc;
@@ -300,7 +300,7 @@ static int share_table(const mca_coll_ibshift_module_t *module, struct ompi_comm
 
 /* step 0: the order's own. */
 static int take_shift(const mca_coll_ibshift_module_t *module, enum ibshift_arrange_kind kind,
-                      uint32_t step, struct ibshift_settled *settled)
+                      uint32_t step, struct ibshift_found_order *found)
 {
     struct ibshift_placement *placement;
     struct ibshift_error err;
@@ -309,11 +309,11 @@ static int take_shift(const mca_coll_ibshift_module_t *module, enum ibshift_arra
 
     placement = place_ranks(module, why, sizeof(why), &rc);
     if (0 == rc) {
-        rc = place_along(placement, kind, &settled->shift, &err);
+        rc = place_along(placement, kind, &found->shift, &err);
     }
     if (0 == rc) {
-        settled->shift.step = step > 0 ? step : settled->shift.step;
-        settled->order = &settled->shift;
+        found->shift.step = step > 0 ? step : found->shift.step;
+        found->order = &found->shift;
     }
     ibshift_placement_close(placement);
     return code_of(rc);
@@ -339,7 +339,7 @@ static int *prepare(mca_coll_ibshift_module_t *module, struct ompi_communicator_
  * pairs without a connection: those are still to get their LIDs.
  */
 static int find_order(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm, int mine,
-                      struct ibshift_settled *fresh, bool *is_known)
+                      struct ibshift_found_order *fresh, bool *is_known)
 {
     int told[TOLD_SIZE] = {OMPI_SUCCESS, NEW, IBSHIFT_ARRANGE_ROUTING, 0, 0, PART_LID_OFFSETS, 0};
     struct ibshift_arrangement a = {.kind = IBSHIFT_ARRANGE_ROUTING};
@@ -375,33 +375,33 @@ static int find_order(mca_coll_ibshift_module_t *module, struct ompi_communicato
     return rc;
 }
 
-static void drop(struct ibshift_settled *settled)
+static void drop(struct ibshift_found_order *found)
 {
-    ibshift_order_free(&settled->shift);
-    free(settled->row);
-    free(settled->peers);
-    free(settled);
+    ibshift_order_free(&found->shift);
+    free(found->row);
+    free(found->peers);
+    free(found);
 }
 
 /* Of those that nobody uses, the latest stay. Under the lock. */
 static void drop_old(unsigned kept)
 {
-    for (struct ibshift_settled **at = &known; NULL != *at;) {
-        struct ibshift_settled *settled = *at;
+    for (struct ibshift_found_order **at = &known; NULL != *at;) {
+        struct ibshift_found_order *found = *at;
 
-        if (0 == settled->users && 0 == kept) {
-            *at = settled->next;
-            drop(settled);
+        if (0 == found->users && 0 == kept) {
+            *at = found->next;
+            drop(found);
         } else {
-            kept -= 0 == settled->users;
-            at = &settled->next;
+            kept -= 0 == found->users;
+            at = &found->next;
         }
     }
 }
 
-static struct ibshift_settled *find_known(const mca_coll_ibshift_module_t *module)
+static struct ibshift_found_order *find_known(const mca_coll_ibshift_module_t *module)
 {
-    struct ibshift_settled *at;
+    struct ibshift_found_order *at;
 
     pthread_mutex_lock(&lock);
     for (at = known; NULL != at; at = at->next) {
@@ -415,37 +415,37 @@ static struct ibshift_settled *find_known(const mca_coll_ibshift_module_t *modul
     return at;
 }
 
-static struct ibshift_settled *make(const mca_coll_ibshift_module_t *module)
+static struct ibshift_found_order *make(const mca_coll_ibshift_module_t *module)
 {
-    struct ibshift_settled *settled = calloc(1, sizeof(*settled));
+    struct ibshift_found_order *found = calloc(1, sizeof(*found));
 
-    if (NULL != settled) {
-        settled->users = 1;
-        settled->size = module->size;
-        settled->peers = malloc((size_t)module->size * sizeof(*settled->peers));
-        if (NULL == settled->peers) {
-            free(settled);
+    if (NULL != found) {
+        found->users = 1;
+        found->size = module->size;
+        found->peers = malloc((size_t)module->size * sizeof(*found->peers));
+        if (NULL == found->peers) {
+            free(found);
             return NULL;
         }
-        memcpy(settled->peers, module->peers, module->size * sizeof(*settled->peers));
+        memcpy(found->peers, module->peers, module->size * sizeof(*found->peers));
     }
-    return settled;
+    return found;
 }
 
-static void remember(struct ibshift_settled *settled)
+static void remember(struct ibshift_found_order *found)
 {
     pthread_mutex_lock(&lock);
-    settled->next = known;
-    known = settled;
+    found->next = known;
+    known = found;
     drop_old(KEPT);
     pthread_mutex_unlock(&lock);
 }
 
-static void release(struct ibshift_settled *settled)
+static void release(struct ibshift_found_order *found)
 {
-    if (NULL != settled) {
+    if (NULL != found) {
         pthread_mutex_lock(&lock);
-        settled->users--;
+        found->users--;
         drop_old(KEPT);
         pthread_mutex_unlock(&lock);
     }
@@ -458,11 +458,11 @@ void ibshift_comm_order_forget(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* Second step, by all ranks together. */
-static int settle(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm)
+/* The second step, by all ranks together. */
+static int search_together(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm)
 {
     struct ibshift_comm_order *order = &module->order;
-    struct ibshift_settled *before = find_known(module), *fresh = make(module);
+    struct ibshift_found_order *before = find_known(module), *fresh = make(module);
     int mine = NULL == fresh ? NO_MEMORY : NULL == before ? NEW : KNOWN;
     bool is_known;
     int rc = find_order(module, comm, mine, fresh, &is_known);
@@ -476,12 +476,12 @@ static int settle(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
         release(before);
     }
     if (OMPI_SUCCESS == rc) {
-        order->settled = is_known ? before : fresh;
-        order->order = NULL != order->settled->order ? order->settled->order : order->order;
-        order->kind = order->settled->kind;
-        order->share = order->settled->share;
-        order->stages = order->settled->stages;
-        order->state = IBSHIFT_ORDER_SETTLED;
+        order->found = is_known ? before : fresh;
+        order->order = NULL != order->found->order ? order->found->order : order->order;
+        order->kind = order->found->kind;
+        order->share = order->found->share;
+        order->stages = order->found->stages;
+        order->state = IBSHIFT_ORDER_FOUND;
     }
     return rc;
 }
@@ -528,7 +528,7 @@ int ibshift_comm_order_find(mca_coll_ibshift_module_t *module, struct ompi_commu
     }
     if (OMPI_SUCCESS == rc && IBSHIFT_ALLTOALL == job->collective &&
         IBSHIFT_ORDER_LOCATED == order->state && does_search_pay(module, order, job, patience)) {
-        rc = settle(module, comm);
+        rc = search_together(module, comm);
     }
     return rc;
 }
@@ -537,7 +537,7 @@ void ibshift_comm_order_free(struct ibshift_comm_order *order)
 {
     ibshift_order_free(&order->located);
     free_map(&order->map);
-    release(order->settled);
+    release(order->found);
 }
 
 const char *ibshift_comm_order_words(const mca_coll_ibshift_module_t *module,

@@ -8,8 +8,8 @@
  *     located   at the first collective that an order serves, by every rank alone, from the cards
  *               and the file: all-to-alls are a shift in routing order, or in rank order where
  *               that is cheaper; rings and trees go along the routing order
- *     settled   at the first all-to-all that may wait (blocking, or the making of a persistent one)
- *               and by which the search pays: rank 0 prices the ways and tells the others, who
+ *     found     at the first all-to-all that may wait (blocking, or the making of a persistent one)
+ *               and by which the search pays: rank 0 searches for the cheapest and tells the others, who
  *               keep their own part of it. Kept for the next communicator of the same processes
  *
  * What a call has taken stays valid until the communicator goes.
@@ -29,7 +29,7 @@ enum ibshift_patience {
 int ibshift_comm_order_find(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                             const struct ibshift_job *job, enum ibshift_patience patience);
 void ibshift_comm_order_free(struct ibshift_comm_order *order);
-/* Forgets what was settled for processes that no communicator has. */
+/* Forgets what was found for processes that no communicator has. */
 void ibshift_comm_order_forget(void);
 
 /* Which order the row takes of the plan's, for explain: "in routing order". NULL: none. */

@@ -314,7 +314,7 @@ static void stage_what_must(ibshift_call_t *call, const struct ibshift_job *job)
     }
 }
 
-/* What has settled the order of all-to-alls has other plans to choose from. */
+/* A communicator whose order of all-to-alls was just found has other plans to choose from. */
 static int find_order(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                       const struct ibshift_job *job, enum ibshift_form form)
 {
@@ -324,7 +324,7 @@ static int find_order(mca_coll_ibshift_module_t *module, struct ompi_communicato
     enum ibshift_order_state before = module->order.state;
     int rc = ibshift_comm_order_find(module, comm, job, patience[form]);
 
-    if (IBSHIFT_ORDER_SETTLED == module->order.state && IBSHIFT_ORDER_SETTLED != before) {
+    if (IBSHIFT_ORDER_FOUND == module->order.state && IBSHIFT_ORDER_FOUND != before) {
         ibshift_choices_forget(&module->choices, IBSHIFT_ALLTOALL);
     }
     return rc;

@@ -108,7 +108,7 @@ static void put(void *context, struct ibshift_region *region)
 }
 
 /* Nobody has said whether registrations may outlive their use: they may when unmapping is seen. */
-static void settle_leave_pinned(void)
+static void allow_leave_pinned(void)
 {
     int needed = OPAL_MEMORY_FREE_SUPPORT | OPAL_MEMORY_MUNMAP_SUPPORT;
 
@@ -134,7 +134,7 @@ static const struct ibshift_region_cache *open_cache(void)
         .deregister_mem = deregister_memory,
     };
 
-    settle_leave_pinned();
+    allow_leave_pinned();
     cache.rcache = mca_rcache_base_module_create("grdma", NULL, &resources);
     return NULL != cache.rcache ? &regions : NULL;
 }

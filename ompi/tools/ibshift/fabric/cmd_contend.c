@@ -306,7 +306,7 @@ static void print_found_json(const struct schedule *s)
     json_begin(&j, stdout);
     json_value(&j, "hosts", "%u", s->job.placement->paths->hosts);
     json_value(&j, "ranks", "%u", s->job.placement->ranks);
-    json_text(&j, "way", keys[a->kind]);
+    json_text(&j, "kind", keys[a->kind]);
     json_value(&j, "stages", "%u", a->stages);
     json_value(&j, "worst", "%.6g", a->worst);
     json_value(&j, "sum", "%.9g", a->cost);

@@ -105,7 +105,7 @@ static bool is_swept(const struct ibshift_loop *loop, const struct sweep *sweep,
     return false;
 }
 
-static void settle(struct ibshift_loop *loop, const struct sweep *sweep, struct message *m)
+static void end_swept(struct ibshift_loop *loop, const struct sweep *sweep, struct message *m)
 {
     static const int own_status[] = {[DEATH] = -EIO,
                                      [FAILED_PEER] = -ECONNRESET,
@@ -157,7 +157,7 @@ static void sweep_all(struct ibshift_loop *loop, const struct sweep *sweep)
         }
     }
     while (taken.first != NULL) {
-        settle(loop, sweep, ibshift_loop_list_take(&taken, &taken.first));
+        end_swept(loop, sweep, ibshift_loop_list_take(&taken, &taken.first));
     }
 }
 

@@ -218,7 +218,7 @@ static void weigh(struct search *search, const struct ibshift_choice *now)
     }
 }
 
-static struct ibshift_answer settle(const struct search *search)
+static struct ibshift_answer decide(const struct search *search)
 {
     const struct ibshift_choice *cheapest = &search->answer.best, *simplest = cheapest;
     struct ibshift_answer answer = search->answer;
@@ -316,7 +316,7 @@ struct ibshift_answer ibshift_choose_best(const struct ibshift_question *questio
     if (wished != NULL && ibshift_alg_serves(wished, question->collective, question->needs)) {
         consider_row(&search, wished);
         if (search.answer.best.alg != NULL) {
-            return settle(&search);
+            return decide(&search);
         }
     }
     for (size_t i = 0; i < ibshift_alg_count; i++) {
@@ -327,5 +327,5 @@ struct ibshift_answer ibshift_choose_best(const struct ibshift_question *questio
             consider_row(&search, alg);
         }
     }
-    return settle(&search);
+    return decide(&search);
 }

@@ -233,7 +233,7 @@ static int read_line(struct tables *t)
 
 /* LIDs first .. last belong to a port GUID: gives them to the port, or compares with what the
  * fabric says. */
-static int settle_lids(struct tables *t, unsigned first, unsigned last, uint64_t guid)
+static int assign_lids(struct tables *t, unsigned first, unsigned last, uint64_t guid)
 {
     struct ibshift_fabric *f = t->fabric;
     uint32_t node = ibshift_fabric_find_guid(f, guid), port = port_by_guid(f, guid);
@@ -303,7 +303,7 @@ static int tell_ages(struct tables *t, struct ibshift_notes *notes)
     return rc;
 }
 
-static int settle_owners(struct tables *t)
+static int assign_owners(struct tables *t)
 {
     int rc = 0;
 
@@ -316,7 +316,7 @@ static int settle_owners(struct tables *t)
         while (last < IBSHIFT_LID_MAX && last - lid < 127 && t->owner[last + 1] == t->owner[lid]) {
             last++;
         }
-        rc = settle_lids(t, lid, last, t->owner[lid]);
+        rc = assign_lids(t, lid, last, t->owner[lid]);
         lid = last;
     }
     return rc;
@@ -390,7 +390,7 @@ static int read_all(struct tables *t, struct ibshift_notes *notes)
     }
     if (rc == 0) {
         note_missing_lid(t, notes);
-        rc = settle_owners(t);
+        rc = assign_owners(t);
         rc = rc == 0 ? tell_ages(t, notes) : rc;
     }
     return rc == 0 ? ibshift_fabric_finish(t->fabric, t->err) : rc;
