@@ -4,12 +4,12 @@
 static bool has_dummies;
 
 static int read_order(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                      struct ibshift_notes *notes, struct ibshift_error *err)
+                      struct ibshift_warnings *warnings, struct ibshift_error *err)
 {
     uint32_t *order, count;
     int rc = ibshift_read_order(lines, f, has_dummies, &order, &count, err);
 
-    (void)notes;
+    (void)warnings;
     if (rc == 0) {
         free(order);
     }

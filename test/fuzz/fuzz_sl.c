@@ -2,9 +2,9 @@
 #include "fuzz_fabric.h"
 
 static int read_sl(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                   struct ibshift_notes *notes, struct ibshift_error *err)
+                   struct ibshift_warnings *warnings, struct ibshift_error *err)
 {
-    (void)notes;
+    (void)warnings;
     return ibshift_read_sl(lines, f, err);
 }
 

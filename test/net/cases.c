@@ -54,7 +54,7 @@ static int flood(struct ranks *r)
     return 0;
 }
 
-/* What pacing sees: the note in a grant, a message that is left, the news of one nearly there. */
+/* What pacing sees: the hint in a grant, a message that is left, the news of one nearly there. */
 static int paced(struct ranks *r)
 {
     enum { LENGTH = 1 << 20 };
@@ -65,9 +65,9 @@ static int paced(struct ranks *r)
                                     .buffer = data,
                                     .length = LENGTH,
                                     .early = LENGTH / 4,
-                                    .note = 0x123456789abcdefull,
+                                    .hint = 0x123456789abcdefull,
                                     .cookie = 5};
-    uint64_t note = 1;
+    uint64_t hint = 1;
 
     if (r->self == 1) {
         memset(data, 0, LENGTH);
@@ -82,14 +82,14 @@ static int paced(struct ranks *r)
         }
     } else {
         ranks_fill(data, LENGTH, 5);
-        if (ibshift_net_granted(r->net, 1, &m.key, &note) || note != 0) {
+        if (ibshift_net_granted(r->net, 1, &m.key, &hint) || hint != 0) {
             ranks_fail(r, "a grant before any");
         }
-        while (!ibshift_net_granted(r->net, 1, &m.key, &note)) {
+        while (!ibshift_net_granted(r->net, 1, &m.key, &hint)) {
             test_poll_once(&t);
         }
-        if (note != m.note) {
-            ranks_fail(r, "note %llx", (unsigned long long)note);
+        if (hint != m.hint) {
+            ranks_fail(r, "hint %llx", (unsigned long long)hint);
         }
         ibshift_net_leave(r->net, 1, &m.key);
         t.left++;
@@ -126,7 +126,7 @@ static int pieces(struct ranks *r)
     static uint8_t data[2][LONGEST];
     const struct ibshift_net_key key = {.comm = 7, .tag = TAG + 1};
     struct test t = {.r = r, .piece = PIECE};
-    uint64_t before, note;
+    uint64_t before, hint;
     uint32_t i;
 
     for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
@@ -142,7 +142,7 @@ static int pieces(struct ranks *r)
             ranks_fail(r, "the data differs");
         }
     }
-    while (r->self == 0 && !ibshift_net_granted(r->net, 1, &key, &note)) {
+    while (r->self == 0 && !ibshift_net_granted(r->net, 1, &key, &hint)) {
         test_poll_once(&t);
     }
     test_begin(&t, r->self == 0, !r->self, TAG, data[0], LONGEST);

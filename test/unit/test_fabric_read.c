@@ -12,7 +12,7 @@
 #include "fabric/read/read.h"
 #include "fabric/paths/route.h"
 
-static struct ibshift_notes notes;
+static struct ibshift_warnings warnings;
 
 static const char *path_of(const char *fabric, const char *file, char *text, size_t size)
 {
@@ -26,12 +26,12 @@ static struct ibshift_fabric *load(const char *fabric, const char *graph, const 
     struct ibshift_fabric *f = NULL;
     struct ibshift_error err = {""};
 
-    notes.count = 0;
+    warnings.count = 0;
     path_of(fabric, graph, graph_path, sizeof(graph_path));
     if (ibshift_fabric_load(
             graph_path,
             tables == NULL ? NULL : path_of(fabric, tables, tables_path, sizeof(tables_path)), &f,
-            &notes, &err) != 0) {
+            &warnings, &err) != 0) {
         fail_msg("%s", err.text);
     }
     return f;
@@ -66,7 +66,7 @@ static void one(const char *fabric, const char *graph, const char *tables, uint3
 
     assert_int_equal(f->host_count, hosts);
     assert_int_equal(f->switch_count, switches);
-    assert_int_equal(notes.count, 0);
+    assert_int_equal(warnings.count, 0);
     assert_int_equal(f->guid_sum, same->guid_sum);
     assert_int_equal(f->tables_sum, same->tables_sum);
     check_routes(f);
@@ -125,11 +125,11 @@ static void the_lid_that_dump_fts_loses(void **state)
 {
     struct ibshift_fabric *f = load("lid64", "ibnetdiscover", "dump_fts");
 
-    assert_int_equal(notes.count, 1);
-    assert_non_null(strstr(notes.text[0], "LID 64 is missing from 8 tables"));
+    assert_int_equal(warnings.count, 1);
+    assert_non_null(strstr(warnings.text[0], "LID 64 is missing from 8 tables"));
     ibshift_fabric_free(f);
     f = load("lid64", "ibnetdiscover", "opensm-lfts.dump");
-    assert_int_equal(notes.count, 0);
+    assert_int_equal(warnings.count, 0);
     check_routes(f);
     ibshift_fabric_free(f);
 }

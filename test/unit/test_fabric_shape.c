@@ -17,10 +17,10 @@
 static struct ibshift_fabric *load(const char *graph, const char *tables)
 {
     struct ibshift_fabric *f = NULL;
-    struct ibshift_notes notes = {.count = 0};
+    struct ibshift_warnings warnings = {.count = 0};
     struct ibshift_error err = {""};
 
-    if (ibshift_fabric_load(graph, tables, &f, &notes, &err) != 0) {
+    if (ibshift_fabric_load(graph, tables, &f, &warnings, &err) != 0) {
         fail_msg("%s", err.text);
     }
     return f;

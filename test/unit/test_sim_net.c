@@ -182,7 +182,7 @@ static void early(struct bench *b, uint32_t rank)
     if (rank == 1 || rank == 2) {
         m = message(b, rank, 3 - rank, rank == 1);
         m.early = 1000; /* the last packet */
-        m.note = 77;
+        m.hint = 77;
         assert_int_equal(rank == 1 ? ibshift_net_send(sim_net_end(b->net, 1), &m)
                                    : ibshift_net_recv(sim_net_end(b->net, 2), &m),
                          IBSHIFT_NET_PENDING);
@@ -228,15 +228,15 @@ static void early_news(void **state)
 
 static void granted_later(struct bench *b, uint32_t rank)
 {
-    uint64_t note;
+    uint64_t hint;
 
     if (rank == 2) {
         struct ibshift_net_message m = message(b, 2, 1, false);
 
-        m.note = 77;
+        m.hint = 77;
         assert_int_equal(ibshift_net_recv(sim_net_end(b->net, 2), &m), IBSHIFT_NET_PENDING);
     } else if (rank == 1) {
-        assert_false(ibshift_net_granted(sim_net_end(b->net, 1), 2, &key, &note));
+        assert_false(ibshift_net_granted(sim_net_end(b->net, 1), 2, &key, &hint));
         sim_net_wake_at(b->net, 1, ibshift_net_now(sim_net_end(b->net, 1)) + 1000);
         b->script = one_to_two;
         b->has_begun[1] = false; /* the grant's coming wakes it, and it sends */

@@ -17,9 +17,9 @@ static int complain(int err, const char *text)
 
 static int load(const struct options *o, struct ibshift_fabric **f)
 {
-    struct ibshift_notes notes = {0};
+    struct ibshift_warnings warnings = {0};
     struct ibshift_error err;
-    int status = ibshift_fabric_load(o->fabric, o->lfts, f, &notes, &err);
+    int status = ibshift_fabric_load(o->fabric, o->lfts, f, &warnings, &err);
 
     if (status) {
         return complain(status, err.text);

@@ -82,7 +82,7 @@ static int load(const char *path, const struct ibshift_verbs_subnet *subnet,
 {
     struct ibshift_fabric_file *file = &ibshift_fabric_file;
     bool is_listed = IBSHIFT_ORDER_FILE == file->wish;
-    struct ibshift_notes notes = {.count = 0};
+    struct ibshift_warnings warnings = {.count = 0};
     int rc;
 
     if (!ibshift_params_may_open(path, err->text, sizeof(err->text)) ||
@@ -91,7 +91,7 @@ static int load(const char *path, const struct ibshift_verbs_subnet *subnet,
         return -EINVAL;
     }
     rc = check_imprint(path, subnet, err);
-    rc = 0 == rc ? ibshift_fabric_load(path, NULL, &file->fabric, &notes, err) : rc;
+    rc = 0 == rc ? ibshift_fabric_load(path, NULL, &file->fabric, &warnings, err) : rc;
     if (0 == rc && NULL == file->fabric->lft) {
         return ibshift_fail(err, -EINVAL,
                             "%.200s has no forwarding tables: make one file of both with "

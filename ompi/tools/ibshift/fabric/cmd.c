@@ -408,10 +408,10 @@ static int check(const struct cli_args *args, const struct ibshift_fabric *f, bo
 static int compare(const struct cli_args *args, const struct ibshift_fabric *now,
                    const char *old_name)
 {
-    struct ibshift_notes notes = {.count = 0};
+    struct ibshift_warnings warnings = {.count = 0};
     struct ibshift_error err;
     struct ibshift_fabric *old;
-    int rc = ibshift_fabric_load(old_name, NULL, &old, &notes, &err);
+    int rc = ibshift_fabric_load(old_name, NULL, &old, &warnings, &err);
 
     if (rc != 0) {
         return fabric_args_fail(args, &err);

@@ -337,7 +337,7 @@ static int export_slurm(const struct cli_args *args, const struct ibshift_fabric
     }
     if (unnamed != 0) {
         fprintf(stderr,
-                "ibshift %s: note: %u hosts are left out: their adapters have no node's name\n",
+                "ibshift %s: warning: %u hosts are left out: their adapters have no node's name\n",
                 args->command, unnamed);
     }
     return CLI_OK;

@@ -19,18 +19,19 @@ int fabric_args_fail(const struct cli_args *args, const struct ibshift_error *er
     return cli_error(args->command, "%s", err->text);
 }
 
-/* Loads positional 0 (fabric) and 1 (tables, if given); prints notes and errors; CLI_OK or
+/* Loads positional 0 (fabric) and 1 (tables, if given); prints warnings and errors; CLI_OK or
  * CLI_USAGE. */
 static int fabric_args_load(const struct cli_args *args, struct ibshift_fabric **fabric)
 {
-    struct ibshift_notes notes = {.count = 0};
+    struct ibshift_warnings warnings = {.count = 0};
     struct ibshift_error err = {""};
     const char *name = args->positional[0];
     int rc = ibshift_fabric_load(strcmp(name, "-") == 0 ? "/dev/stdin" : name, args->positional[1],
-                                 fabric, &notes, &err);
+                                 fabric, &warnings, &err);
 
-    for (unsigned i = 0; i < notes.count && i < sizeof(notes.text) / sizeof(notes.text[0]); i++) {
-        fprintf(stderr, "ibshift %s: note: %s\n", args->command, notes.text[i]);
+    for (unsigned i = 0; i < warnings.count && i < sizeof(warnings.text) / sizeof(warnings.text[0]);
+         i++) {
+        fprintf(stderr, "ibshift %s: warning: %s\n", args->command, warnings.text[i]);
     }
     return rc == 0 ? CLI_OK : fabric_args_fail(args, &err);
 }

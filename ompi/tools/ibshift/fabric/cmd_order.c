@@ -139,7 +139,7 @@ int fabric_check_routes(const struct cli_args *args, const struct ibshift_fabric
     }
     if (check.lost != 0) {
         fprintf(stderr,
-                "ibshift %s: note: %" PRIu64 " of %" PRIu64
+                "ibshift %s: warning: %" PRIu64 " of %" PRIu64
                 " routes have no way on; jobs that need them are refused:\n",
                 args->command, check.lost, check.routes);
     }
@@ -164,7 +164,7 @@ int fabric_find_loop(const struct cli_args *args, struct ibshift_fabric *f)
     f->has_loop = proof.cycle_length != 0;
     if (f->has_loop && f->sl == NULL) {
         fprintf(stderr,
-                "ibshift %s: note: on one virtual lane these tables may deadlock: without the "
+                "ibshift %s: warning: on one virtual lane these tables may deadlock: without the "
                 "service levels of all pairs (path records of the subnet manager) jobs leave long "
                 "all-to-alls to other components\n",
                 args->command);

@@ -59,7 +59,7 @@ static int load_live(struct publish *p, struct ibshift_error *err)
 static int load_files(struct publish *p, struct ibshift_error *err)
 {
     const struct fabric_sources *s = &p->sources;
-    struct ibshift_notes notes = {.count = 0};
+    struct ibshift_warnings warnings = {.count = 0};
     int rc;
 
     if (s->graph == NULL) {
@@ -67,9 +67,10 @@ static int load_files(struct publish *p, struct ibshift_error *err)
                             "nothing says what the cables are: wants ibnetdiscover's output, "
                             "opensm-subnet.lst or ibdiagnet's .lst");
     }
-    rc = ibshift_fabric_load(s->graph, s->tables, &p->fabric, &notes, err);
-    for (unsigned i = 0; i < notes.count && i < sizeof(notes.text) / sizeof(notes.text[0]); i++) {
-        fprintf(stderr, "ibshift %s: note: %s\n", p->args->command, notes.text[i]);
+    rc = ibshift_fabric_load(s->graph, s->tables, &p->fabric, &warnings, err);
+    for (unsigned i = 0; i < warnings.count && i < sizeof(warnings.text) / sizeof(warnings.text[0]);
+         i++) {
+        fprintf(stderr, "ibshift %s: warning: %s\n", p->args->command, warnings.text[i]);
     }
     if (rc == 0 && p->fabric->lft == NULL) {
         return ibshift_fail(err, -ENODATA,

@@ -24,7 +24,7 @@ static void come_early(struct endpoint *endpoint, struct message *send)
 }
 
 static bool granted(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key,
-                    uint64_t *note)
+                    uint64_t *hint)
 {
     struct endpoint *endpoint = ibshift_loop_lock(net);
     struct ibshift_loop *loop = endpoint->loop;
@@ -34,7 +34,7 @@ static bool granted(struct ibshift_net *net, uint32_t peer, const struct ibshift
     bool is_lost = endpoint->is_dead || endpoint->failed[peer] != 0 ||
                    ibshift_given_up_by(&endpoint->given_up, peer, key);
 
-    *note = is_granted ? (*link)->note : 0;
+    *hint = is_granted ? (*link)->hint : 0;
     return ibshift_loop_unlock(endpoint, is_granted || is_lost);
 }
 
@@ -71,7 +71,7 @@ static struct message *message_create(struct ibshift_loop *loop, uint32_t from, 
                                     .length = posted->length,
                                     .buffer = posted->buffer,
                                     .cookie = posted->cookie,
-                                    .note = posted->note,
+                                    .hint = posted->hint,
                                     .early = posted->early};
         loop->messages++;
     }

@@ -25,7 +25,7 @@ struct message {
     void *buffer;
     uint64_t cookie;
     uint64_t due; /* a receive: when the sender may know of its grant */
-    uint64_t note;
+    uint64_t hint;
     size_t early;       /* 0: nobody wants to know, or both do already */
     uint64_t early_due; /* on the wire */
     unsigned char copy[];

@@ -121,7 +121,7 @@ static int post(struct sim_end *end, const struct ibshift_net_message *posted, i
         m->spread = posted->spread;
         m->piece = sim_is_short(n, posted->length) ? 0 : posted->piece;
     } else {
-        m->note = posted->note;
+        m->hint = posted->hint;
     }
     end->at += n->options.overhead;
     return IBSHIFT_NET_PENDING;
@@ -193,7 +193,7 @@ static int net_poll(struct ibshift_net *net, struct ibshift_net_event *events, i
 }
 
 static bool net_granted(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key,
-                        uint64_t *note)
+                        uint64_t *hint)
 {
     const struct sim_end *end = (struct sim_end *)net;
     const struct sim_net *n = end->world;
@@ -202,7 +202,7 @@ static bool net_granted(struct ibshift_net *net, uint32_t peer, const struct ibs
     if (i == SIM_NO_MESSAGE || !(n->messages[i].flags & SIM_GRANTED)) {
         return false;
     }
-    *note = n->messages[i].note;
+    *hint = n->messages[i].hint;
     return true;
 }
 

@@ -121,9 +121,9 @@ static void mem_release(struct ibshift_net *net, struct ibshift_net_mem *mem)
 }
 
 static bool granted(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key,
-                    uint64_t *note)
+                    uint64_t *hint)
 {
-    return ibshift_net_granted(net_of(by_peer(net), peer), peer, key, note);
+    return ibshift_net_granted(net_of(by_peer(net), peer), peer, key, hint);
 }
 
 static void leave(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key)

@@ -53,7 +53,7 @@ struct ibshift_net_message {
     size_t piece;
 
     /* Pacing (exec/pace/pace.h); for long messages, hints, 0 in all others. */
-    uint64_t note;   /* recv(): travels with the grant, granted() shows it to the sender */
+    uint64_t hint;   /* recv(): travels with the grant, granted() shows it to the sender */
     size_t early;    /* both sides want EARLY when no more than so many bytes are left */
     uint64_t spread; /* send(): the message leaves evenly over so many ns, or longer */
 };
@@ -216,12 +216,12 @@ struct ibshift_net_ops {
     /*
      * For pacing; both NULL in a net without grants.
      * granted(): whether send() would have no grant to wait for: that of this long message is here,
-     * and note is set, or the peer has failed and it is 0. leave(): tells the peer that this
+     * and hint is set, or the peer has failed and it is 0. leave(): tells the peer that this
      * message is not going to be sent now, though it was its turn: a receive that is posted there
      * gets LEFT. May be lost.
      */
     bool (*granted)(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key,
-                    uint64_t *note);
+                    uint64_t *hint);
     void (*leave)(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key);
 
     /* One line about the peer for an error message: host, address, queue pair, what failed last. */
@@ -316,9 +316,9 @@ static inline void ibshift_net_probe(struct ibshift_net *net, uint32_t peer)
 }
 
 static inline bool ibshift_net_granted(struct ibshift_net *net, uint32_t peer,
-                                       const struct ibshift_net_key *key, uint64_t *note)
+                                       const struct ibshift_net_key *key, uint64_t *hint)
 {
-    return net->ops->granted == NULL || net->ops->granted(net, peer, key, note);
+    return net->ops->granted == NULL || net->ops->granted(net, peer, key, hint);
 }
 
 static inline void ibshift_net_leave(struct ibshift_net *net, uint32_t peer,

@@ -22,19 +22,19 @@ struct ibshift_pace_plug {
     void (*sent)(struct ibshift_op *op, uint64_t took);
 };
 
-/* Whether the net would send this at once, as far as the receiver goes. note: 0 when it gave none. */
+/* Whether the net would send this at once, as far as the receiver goes. hint: 0 when it gave none. */
 static bool is_granted(const struct ibshift_op *op, struct ibshift_net *net,
-                       const struct ibshift_step *step, uint64_t *note)
+                       const struct ibshift_step *step, uint64_t *hint)
 {
     struct ibshift_net_key key = {op->params.comm, op->seq, ibshift_step_key(step)};
     char *address;
     size_t length = 0;
 
-    *note = 0;
+    *hint = 0;
     (void)ibshift_blocks_range(&op->params.blocks[step->buf], step->first, step->count, &address,
                                &length);
     return length <= net->max_eager ||
-           ibshift_net_granted(net, ibshift_op_peer(op, step->peer), &key, note);
+           ibshift_net_granted(net, ibshift_op_peer(op, step->peer), &key, hint);
 }
 
 /* Sleeping until then is all right, as far as own time goes. */
@@ -162,9 +162,9 @@ static enum ibshift_verdict may_send_clockless(struct ibshift_op *op)
 }
 
 /* What the receiver's grant tells of its clock, and the own delay, move the slots. */
-static enum ibshift_verdict adjust(struct ibshift_op *op, int64_t slot, int64_t late, uint64_t note)
+static enum ibshift_verdict adjust(struct ibshift_op *op, int64_t slot, int64_t late, uint64_t hint)
 {
-    int64_t ahead = note != 0 ? (int64_t)note - slot : 0;
+    int64_t ahead = hint != 0 ? (int64_t)hint - slot : 0;
     int64_t jump = JUMP_SLOTS * (int64_t)op->pace->slot;
 
     if (ahead > jump || ahead < -jump) {
@@ -179,7 +179,7 @@ static enum ibshift_verdict may_send_clk(struct ibshift_op *op, struct ibshift_n
                                          const struct ibshift_step *step)
 {
     int64_t slot = slot_of(op, step), now = common_now(op), late = now - slot;
-    uint64_t note;
+    uint64_t hint;
 
     if (op->pace->is_clockless) {
         return may_send_clockless(op);
@@ -196,11 +196,11 @@ static enum ibshift_verdict may_send_clk(struct ibshift_op *op, struct ibshift_n
         return IBSHIFT_DEFER;
     }
     if (op->pace->flying[IBSHIFT_CLASS_SEND] >= op->params.pace->window ||
-        !is_granted(op, net, step, &note)) {
+        !is_granted(op, net, step, &hint)) {
         wake_at(op, slot + limit_of(op) + 1);
         return IBSHIFT_WAIT;
     }
-    return adjust(op, slot, late, note);
+    return adjust(op, slot, late, hint);
 }
 
 /* One that should have been here for long does not keep the others away. */
@@ -265,7 +265,7 @@ static void annotate_clk(const struct ibshift_op *op, const struct ibshift_step 
 {
     message->early = message->length * op->params.pace->lead / 100;
     if (step->kind == IBSHIFT_STEP_RECV && !op->pace->is_clockless) {
-        message->note = (uint64_t)slot_of(op, step);
+        message->hint = (uint64_t)slot_of(op, step);
     }
 }
 
@@ -548,9 +548,9 @@ int ibshift_pace_next_deferred(struct ibshift_op *op, struct ibshift_net *net)
         return -1;
     }
     for (uint32_t i = 0; i < state->deferred_count; i++) {
-        uint64_t note;
+        uint64_t hint;
 
-        if (is_granted(op, net, &state->deferred[i].step, &note)) {
+        if (is_granted(op, net, &state->deferred[i].step, &hint)) {
             return (int)i;
         }
     }

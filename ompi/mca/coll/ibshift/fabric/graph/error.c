@@ -15,16 +15,16 @@ int ibshift_fail(struct ibshift_error *err, int code, const char *format, ...)
     return code;
 }
 
-void ibshift_note(struct ibshift_notes *notes, const char *format, ...)
+void ibshift_warn(struct ibshift_warnings *warnings, const char *format, ...)
 {
-    size_t room = sizeof(notes->text) / sizeof(notes->text[0]);
+    size_t room = sizeof(warnings->text) / sizeof(warnings->text[0]);
 
-    if (notes->count < room) {
+    if (warnings->count < room) {
         va_list args;
 
         va_start(args, format);
-        vsnprintf(notes->text[notes->count], sizeof(notes->text[0]), format, args);
+        vsnprintf(warnings->text[warnings->count], sizeof(warnings->text[0]), format, args);
         va_end(args);
     }
-    notes->count++;
+    warnings->count++;
 }

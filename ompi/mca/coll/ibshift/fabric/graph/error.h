@@ -11,12 +11,12 @@ int ibshift_fail(struct ibshift_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Things worth saying that stop nobody. */
-struct ibshift_notes {
+struct ibshift_warnings {
     unsigned count; /* may exceed the room: the rest was dropped */
     char text[6][320];
 };
 
-void ibshift_note(struct ibshift_notes *notes, const char *format, ...)
+void ibshift_warn(struct ibshift_warnings *warnings, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 #endif

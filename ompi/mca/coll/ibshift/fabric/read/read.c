@@ -78,7 +78,7 @@ enum ibshift_format ibshift_format_of(const char *head, size_t size)
 }
 
 static int read_graph(struct ibshift_lines *lines, struct ibshift_fabric **fabric,
-                      struct ibshift_notes *notes, struct ibshift_error *err)
+                      struct ibshift_warnings *warnings, struct ibshift_error *err)
 {
     size_t size;
     const char *head = ibshift_lines_head(lines, &size);
@@ -99,8 +99,8 @@ static int read_graph(struct ibshift_lines *lines, struct ibshift_fabric **fabri
     if (f == NULL) {
         return ibshift_fail(err, -ENOMEM, "no memory");
     }
-    rc = format == IBSHIFT_FORMAT_NETLIST ? ibshift_read_netlist(lines, f, notes, err)
-                                          : ibshift_read_subnet(lines, f, notes, err);
+    rc = format == IBSHIFT_FORMAT_NETLIST ? ibshift_read_netlist(lines, f, warnings, err)
+                                          : ibshift_read_subnet(lines, f, warnings, err);
     if (rc == 0) {
         rc = ibshift_fabric_finish(f, err);
     }
@@ -112,8 +112,8 @@ static int read_graph(struct ibshift_lines *lines, struct ibshift_fabric **fabri
     return 0;
 }
 
-static int load_graph(const char *name, struct ibshift_fabric **f, struct ibshift_notes *notes,
-                      struct ibshift_error *err)
+static int load_graph(const char *name, struct ibshift_fabric **f,
+                      struct ibshift_warnings *warnings, struct ibshift_error *err)
 {
     struct ibshift_lines *lines;
     int rc;
@@ -125,15 +125,15 @@ static int load_graph(const char *name, struct ibshift_fabric **f, struct ibshif
     rc = lines == NULL ? ibshift_fail(err, -ENOMEM, "no memory")
                        : ibshift_lines_open(lines, name, err);
     if (rc == 0) {
-        rc = read_graph(lines, f, notes, err);
+        rc = read_graph(lines, f, warnings, err);
         ibshift_lines_close(lines);
     }
     free(lines);
     return rc;
 }
 
-static int load_tables(const char *name, struct ibshift_fabric *f, struct ibshift_notes *notes,
-                       struct ibshift_error *err)
+static int load_tables(const char *name, struct ibshift_fabric *f,
+                       struct ibshift_warnings *warnings, struct ibshift_error *err)
 {
     struct ibshift_lines *lines = malloc(sizeof(*lines));
     int rc = lines == NULL ? ibshift_fail(err, -ENOMEM, "no memory")
@@ -145,7 +145,7 @@ static int load_tables(const char *name, struct ibshift_fabric *f, struct ibshif
         enum ibshift_format format = ibshift_format_of(head, size);
 
         rc = format == IBSHIFT_FORMAT_LFTS || format == IBSHIFT_FORMAT_FDBS
-                 ? ibshift_read_tables(lines, f, notes, err)
+                 ? ibshift_read_tables(lines, f, warnings, err)
                  : ibshift_fail(err, -EINVAL,
                                 "%s: %s, not forwarding tables: wants dump_fts' output, "
                                 "opensm-lfts.dump or opensm.fdbs",
@@ -158,7 +158,7 @@ static int load_tables(const char *name, struct ibshift_fabric *f, struct ibshif
 
 /* Tables are of no use for hosts whose LID nobody said. */
 static int check_lids(const char *tables, const struct ibshift_fabric *f,
-                      struct ibshift_notes *notes, struct ibshift_error *err)
+                      struct ibshift_warnings *warnings, struct ibshift_error *err)
 {
     uint32_t without = 0, first = 0;
 
@@ -175,17 +175,17 @@ static int check_lids(const char *tables, const struct ibshift_fabric *f,
                             tables);
     }
     if (without != 0) {
-        ibshift_note(notes, "%u of %u hosts have no LID, '%s' for one", without, f->host_count,
+        ibshift_warn(warnings, "%u of %u hosts have no LID, '%s' for one", without, f->host_count,
                      ibshift_host_name(f, first));
     }
     return 0;
 }
 
 int ibshift_fabric_load(const char *fabric, const char *tables, struct ibshift_fabric **out,
-                        struct ibshift_notes *notes, struct ibshift_error *err)
+                        struct ibshift_warnings *warnings, struct ibshift_error *err)
 {
     struct ibshift_fabric *f = NULL;
-    int rc = load_graph(fabric, &f, notes, err);
+    int rc = load_graph(fabric, &f, warnings, err);
 
     if (rc != 0) {
         return rc;
@@ -202,8 +202,8 @@ int ibshift_fabric_load(const char *fabric, const char *tables, struct ibshift_f
         return 0;
     }
     if (tables != NULL && strcmp(tables, "-") != 0) {
-        rc = load_tables(tables, f, notes, err);
-        rc = rc == 0 ? check_lids(tables, f, notes, err) : rc;
+        rc = load_tables(tables, f, warnings, err);
+        rc = rc == 0 ? check_lids(tables, f, warnings, err) : rc;
     }
     if (rc != 0) {
         ibshift_fabric_free(f);

@@ -32,16 +32,16 @@ enum ibshift_format ibshift_format_of(const char *head, size_t size);
  * those that the fabric carries, if any. On failure err says file:line and reason.
  */
 int ibshift_fabric_load(const char *fabric, const char *tables, struct ibshift_fabric **f,
-                        struct ibshift_notes *notes, struct ibshift_error *err);
+                        struct ibshift_warnings *warnings, struct ibshift_error *err);
 
 /* The parts of the above; lines stand at the start. The graph readers do not call
  * ibshift_fabric_finish(). */
 int ibshift_read_netlist(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                         struct ibshift_notes *notes, struct ibshift_error *err);
+                         struct ibshift_warnings *warnings, struct ibshift_error *err);
 int ibshift_read_subnet(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                        struct ibshift_notes *notes, struct ibshift_error *err);
+                        struct ibshift_warnings *warnings, struct ibshift_error *err);
 int ibshift_read_tables(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                        struct ibshift_notes *notes, struct ibshift_error *err);
+                        struct ibshift_warnings *warnings, struct ibshift_error *err);
 
 /*
  * Hosts in an order: one name a line (as ibshift_fabric_find_host() takes them, blank lines and #

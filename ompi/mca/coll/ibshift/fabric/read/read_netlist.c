@@ -331,7 +331,7 @@ static int connect_cable(struct netlist *n, const struct cable *cable)
     return rc == 0 ? 0 : ibshift_lines_fail(n->lines, n->err, rc, "%s", reason.text);
 }
 
-static int connect_all(struct netlist *n, struct ibshift_notes *notes)
+static int connect_all(struct netlist *n, struct ibshift_warnings *warnings)
 {
     uint32_t linked = 0;
     int rc = 0;
@@ -343,14 +343,14 @@ static int connect_all(struct netlist *n, struct ibshift_notes *notes)
         linked += n->fabric->ports[p].peer != IBSHIFT_NO_PORT;
     }
     if (rc == 0 && linked > n->cable_count) {
-        ibshift_note(notes, "%s: %u cables are listed at one end only", n->lines->name,
+        ibshift_warn(warnings, "%s: %u cables are listed at one end only", n->lines->name,
                      linked - n->cable_count);
     }
     return rc;
 }
 
 int ibshift_read_netlist(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                         struct ibshift_notes *notes, struct ibshift_error *err)
+                         struct ibshift_warnings *warnings, struct ibshift_error *err)
 {
     struct netlist n = {.lines = lines,
                         .fabric = f,
@@ -366,7 +366,7 @@ int ibshift_read_netlist(struct ibshift_lines *lines, struct ibshift_fabric *f,
         }
     }
     if (rc == 0) {
-        rc = connect_all(&n, notes);
+        rc = connect_all(&n, warnings);
     }
     if (rc == 0 && f->node_count == 0) {
         rc = ibshift_lines_fail(lines, err, -ENODATA, "no node in the file");

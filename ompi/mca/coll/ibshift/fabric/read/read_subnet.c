@@ -140,11 +140,11 @@ static int read_link(struct ibshift_lines *lines, struct ibshift_fabric *f,
 }
 
 int ibshift_read_subnet(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                        struct ibshift_notes *notes, struct ibshift_error *err)
+                        struct ibshift_warnings *warnings, struct ibshift_error *err)
 {
     int rc;
 
-    (void)notes;
+    (void)warnings;
     while ((rc = ibshift_lines_next(lines, err)) > 0) {
         if (lines->text[0] != '\0') {
             rc = read_link(lines, f, err);

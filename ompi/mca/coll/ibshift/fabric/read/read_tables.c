@@ -272,7 +272,7 @@ static int assign_lids(struct tables *t, unsigned first, unsigned last, uint64_t
 }
 
 /* Differences of a few are those of a fabric in use: a host that started between two tools. */
-static int tell_or_refuse(struct tables *t, struct ibshift_notes *notes, uint32_t count,
+static int tell_or_refuse(struct tables *t, struct ibshift_warnings *warnings, uint32_t count,
                           const char *what, const char *one)
 {
     if (count > t->owners / 10 + 1) {
@@ -282,23 +282,23 @@ static int tell_or_refuse(struct tables *t, struct ibshift_notes *notes, uint32_
                             t->lines->name, one, count - 1, t->owners);
     }
     if (count != 0) {
-        ibshift_note(notes, "%s: %s: %u (%s)", t->lines->name, what, count, one);
+        ibshift_warn(warnings, "%s: %s: %u (%s)", t->lines->name, what, count, one);
     }
     return 0;
 }
 
-static int tell_ages(struct tables *t, struct ibshift_notes *notes)
+static int tell_ages(struct tables *t, struct ibshift_warnings *warnings)
 {
-    int rc = tell_or_refuse(t, notes, t->gone, "LIDs of ports that are not in the fabric, ignored",
-                            t->gone_one);
+    int rc = tell_or_refuse(t, warnings, t->gone,
+                            "LIDs of ports that are not in the fabric, ignored", t->gone_one);
 
     if (rc == 0) {
-        rc = tell_or_refuse(t, notes, t->moved, "LIDs of ports that have another one, ignored",
+        rc = tell_or_refuse(t, warnings, t->moved, "LIDs of ports that have another one, ignored",
                             t->moved_one);
     }
     if (rc == 0) {
-        rc =
-            tell_or_refuse(t, notes, t->argued, "rows that other tables contradict", t->argued_one);
+        rc = tell_or_refuse(t, warnings, t->argued, "rows that other tables contradict",
+                            t->argued_one);
     }
     return rc;
 }
@@ -333,7 +333,7 @@ static bool has_cable(const struct ibshift_fabric *f, uint32_t node)
 }
 
 /* As many tables may be missing as the tool that read them says it could not read. */
-static int check_complete(struct tables *t, struct ibshift_notes *notes)
+static int check_complete(struct tables *t, struct ibshift_warnings *warnings)
 {
     const struct ibshift_fabric *f = t->fabric;
     uint32_t missing = 0, first = 0;
@@ -345,7 +345,7 @@ static int check_complete(struct tables *t, struct ibshift_notes *notes)
         }
     }
     if (missing != 0 && missing <= t->errors && missing <= f->switch_count / 10 + 1) {
-        ibshift_note(notes,
+        ibshift_warn(warnings,
                      "%s: the tables of %u of %u switches could not be read, '%s' for one: "
                      "no route goes through it",
                      t->lines->name, missing, f->switch_count, ibshift_node_name(f, first));
@@ -358,10 +358,10 @@ static int check_complete(struct tables *t, struct ibshift_notes *notes)
     return 0;
 }
 
-static void note_missing_lid(const struct tables *t, struct ibshift_notes *notes)
+static void note_missing_lid(const struct tables *t, struct ibshift_warnings *warnings)
 {
     if (t->cut_off != 0) {
-        ibshift_note(notes,
+        ibshift_warn(warnings,
                      "%s: LID %u is missing from %u tables: dump_fts of infiniband-diags 44 and "
                      "older omits the last LID when it is a multiple of 64; take OpenSM's "
                      "opensm-lfts.dump or ibshift fabric discover instead",
@@ -369,7 +369,7 @@ static void note_missing_lid(const struct tables *t, struct ibshift_notes *notes
     }
 }
 
-static int read_all(struct tables *t, struct ibshift_notes *notes)
+static int read_all(struct tables *t, struct ibshift_warnings *warnings)
 {
     int rc;
 
@@ -386,18 +386,18 @@ static int read_all(struct tables *t, struct ibshift_notes *notes)
     }
     if (rc == 0) {
         end_table(t);
-        rc = check_complete(t, notes);
+        rc = check_complete(t, warnings);
     }
     if (rc == 0) {
-        note_missing_lid(t, notes);
+        note_missing_lid(t, warnings);
         rc = assign_owners(t);
-        rc = rc == 0 ? tell_ages(t, notes) : rc;
+        rc = rc == 0 ? tell_ages(t, warnings) : rc;
     }
     return rc == 0 ? ibshift_fabric_finish(t->fabric, t->err) : rc;
 }
 
 int ibshift_read_tables(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                        struct ibshift_notes *notes, struct ibshift_error *err)
+                        struct ibshift_warnings *warnings, struct ibshift_error *err)
 {
     struct tables t = {.lines = lines,
                        .fabric = f,
@@ -409,7 +409,7 @@ int ibshift_read_tables(struct ibshift_lines *lines, struct ibshift_fabric *f,
                                                : ibshift_fabric_tables_new(f, err);
 
     if (rc == 0) {
-        rc = read_all(&t, notes);
+        rc = read_all(&t, warnings);
     }
     free(t.owner);
     free(t.seen);

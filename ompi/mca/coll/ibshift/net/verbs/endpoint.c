@@ -331,13 +331,13 @@ static void net_mem_release(struct ibshift_net *net, struct ibshift_net_mem *mem
 
 /* Also true where send() would fail at once: nobody waits for a grant that cannot come. */
 static bool net_is_granted(struct ibshift_net *net, uint32_t peer,
-                           const struct ibshift_net_key *key, uint64_t *note)
+                           const struct ibshift_net_key *key, uint64_t *hint)
 {
     struct ibshift_net_verbs *nv = ibshift_nv(net);
     const struct ibshift_connection *c = ibshift_nv_peer(nv, peer);
     const struct ibshift_note *grant;
 
-    *note = 0;
+    *hint = 0;
     if (c == NULL || c->status != 0 || ibshift_given_up_by(&nv->given_up, peer, key)) {
         return true;
     }
@@ -346,7 +346,7 @@ static bool net_is_granted(struct ibshift_net *net, uint32_t peer,
     if (grant == NULL || grant->kind != IBSHIFT_NOTE_GRANT) {
         return false;
     }
-    *note = grant->to.note;
+    *hint = grant->to.hint;
     return true;
 }
 

@@ -61,7 +61,7 @@ void ibshift_nv_grant(struct ibshift_net_verbs *nv, struct ibshift_note *recv,
                       struct ibshift_net_mem *mem)
 {
     struct ibshift_connection *c = recv->connection;
-    struct ibshift_wire_grant grant = {.length = recv->length, .note = recv->to.note};
+    struct ibshift_wire_grant grant = {.length = recv->length, .hint = recv->to.hint};
     struct ibshift_region *region = NULL;
 
     enter_grant(nv, recv);

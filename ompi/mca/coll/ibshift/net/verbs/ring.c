@@ -31,7 +31,7 @@ static void offer(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
         ibshift_ring_spoil(ring->data + at + IBSHIFT_RING_LINE);
     }
     ring->seed = nv->noise = nv->noise * 1664525u + 1013904223u;
-    body.note = ring->seed;
+    body.hint = ring->seed;
     ring->connection = c;
     ring->is_closing = false;
     ring->is_closed = false;
@@ -124,7 +124,7 @@ void ibshift_nv_ring_came(struct ibshift_net_verbs *nv, struct ibshift_connectio
     if (body->address != 0) {
         c->out.ring_address = body->address;
         c->out.ring_key = body->key[0];
-        c->out.ring_seed = (uint32_t)body->note;
+        c->out.ring_seed = (uint32_t)body->hint;
         c->out.is_ordered = body->pieces != 0;
         ibshift_limit_advance32(&c->out.ring, body->id, IBSHIFT_RING_LINES);
     } else if (body->pieces == 0) {

@@ -249,7 +249,7 @@ int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
         return IBSHIFT_NET_PENDING; /* connecting failed at once, the event is there */
     }
     if (m->length > nv->net.max_eager) {
-        note->to.note = m->note;
+        note->to.hint = m->hint;
         ibshift_nv_grant(nv, note, m->mem);
     } else if (c->in.held >= c->in.quota_window) {
         pull(nv, note);

@@ -114,7 +114,7 @@ struct ibshift_wire_grant {
     uint32_t pieces;                 /* 1: send pieces instead of writing; RING: data lands in
                                         order, fingerprints cover the header alone */
     uint32_t key[IBSHIFT_PORTS_MAX]; /* one a rail */
-    uint64_t note;                   /* of net.h, untouched */
+    uint64_t hint;                   /* of net.h, untouched */
 };
 static_assert(sizeof(struct ibshift_wire_grant) == 48, "the grant is a wire format");
 
