@@ -1,7 +1,7 @@
 /*
  * Routing engines: a fabric's graph goes in, forwarding tables come out.
  *
- * `ibshift route` copies the graph, gives LIDs to all ports that need one (copy.c), lets one
+ * `ibshift route` copies the graph, gives LIDs to all ports that need one (route.c), lets one
  * engine fill the tables, verifies them (verify.h) and writes what OpenSM loads. An engine is
  * one function and one row of engines.c; it knows nothing of files, options or proofs.
  */
