@@ -15,6 +15,7 @@
 struct ompi_communicator_t;
 struct ibshift_found_order;
 struct ibshift_tapes;
+struct ibshift_again;
 
 /* Found by Open MPI under this name in the DSO. */
 OMPI_DECLSPEC extern mca_coll_base_component_t mca_coll_ibshift_component;
@@ -109,6 +110,8 @@ struct mca_coll_ibshift_module_t {
     struct ibshift_comm_order order;
     struct ibshift_pacing pacing;
     struct ibshift_tapes *tapes[IBSHIFT_COLLECTIVES]; /* NULL: nothing has run yet */
+    struct ibshift_again
+        *latest[IBSHIFT_COLLECTIVES]; /* whose arguments are soon compared, or NULL */
 };
 typedef struct mca_coll_ibshift_module_t mca_coll_ibshift_module_t;
 OBJ_CLASS_DECLARATION(mca_coll_ibshift_module_t);

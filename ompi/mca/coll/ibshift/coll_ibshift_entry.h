@@ -56,19 +56,20 @@ IBSHIFT_NATIVE(IBSHIFT_INSTALLER)
  * behind it. What describe() or the choice refuses runs in the fallback.
  */
 #define IBSHIFT_ENTRIES(coll, kind, params, args)                                                  \
-    static int coll##_blocking(IBSHIFT_LIST params struct ompi_communicator_t *comm,               \
-                               mca_coll_base_module_t *base)                                       \
+    __attribute__((noinline)) static int coll##_slowly(                                            \
+        IBSHIFT_LIST params struct ompi_communicator_t *comm, mca_coll_ibshift_module_t *module,   \
+        struct ibshift_tape_run *run)                                                              \
     {                                                                                              \
-        mca_coll_ibshift_module_t *module = (mca_coll_ibshift_module_t *)base;                     \
         struct ibshift_raw raw = raw_##coll(IBSHIFT_LIST args module);                             \
-        struct ibshift_tape_run *run = NULL;                                                       \
-        struct ibshift_job job;                                                                    \
+        struct ibshift_job job = {.name = #coll};                                                  \
         int rc;                                                                                    \
                                                                                                    \
-        if (ibshift_call_again(module, kind, &raw, &run)) {                                        \
-            return OMPI_SUCCESS;                                                                   \
+        if (NULL == run) {                                                                         \
+            run = ibshift_tape_again(module, kind, &raw);                                          \
+            if (NULL != run && ibshift_call_run(module, run)) {                                    \
+                return OMPI_SUCCESS;                                                               \
+            }                                                                                      \
         }                                                                                          \
-        job = (struct ibshift_job){.name = #coll};                                                 \
         rc = describe_##coll(IBSHIFT_LIST args module, &job);                                      \
         if (OMPI_SUCCESS == rc) {                                                                  \
             rc = ibshift_call_blocking(module, comm, &job, &raw, run);                             \
@@ -77,6 +78,18 @@ IBSHIFT_NATIVE(IBSHIFT_INSTALLER)
                    ? rc                                                                            \
                    : module->fallback.coll_##coll(IBSHIFT_LIST args comm,                          \
                                                   module->fallback.coll_##coll##_module);          \
+    }                                                                                              \
+                                                                                                   \
+    static int coll##_blocking(IBSHIFT_LIST params struct ompi_communicator_t *comm,               \
+                               mca_coll_base_module_t *base)                                       \
+    {                                                                                              \
+        mca_coll_ibshift_module_t *module = (mca_coll_ibshift_module_t *)base;                     \
+        struct ibshift_tape_run *run =                                                             \
+            ibshift_tape_latest(module, kind, raw_##coll(IBSHIFT_LIST args module));               \
+                                                                                                   \
+        return NULL != run && ibshift_call_run(module, run)                                        \
+                   ? OMPI_SUCCESS                                                                  \
+                   : coll##_slowly(IBSHIFT_LIST args comm, module, run);                           \
     }                                                                                              \
                                                                                                    \
     static int coll##_nonblocking(IBSHIFT_LIST params struct ompi_communicator_t *comm,            \

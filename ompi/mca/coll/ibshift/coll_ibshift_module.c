@@ -121,6 +121,7 @@ static void module_construct(mca_coll_ibshift_module_t *module)
     memset(&module->order, 0, sizeof(module->order));
     memset(&module->pacing, 0, sizeof(module->pacing));
     memset(module->tapes, 0, sizeof(module->tapes));
+    memset(module->latest, 0, sizeof(module->latest));
     module->peers = NULL;
     atomic_init(&module->seq, 0);
     atomic_init(&module->persistent, 0);

@@ -354,11 +354,6 @@ __attribute__((noinline)) static bool go_on(struct ibshift_tape_run *run)
     return true;
 }
 
-static bool sprint(struct ibshift_tape_run *run)
-{
-    return ibshift_engine_sprint(ibshift_endpoint.engine, run) || go_on(run);
-}
-
 /* An op goes on where the run has stopped. */
 static int take_over(ibshift_call_t *call, const struct ibshift_tape_run *run)
 {
@@ -387,7 +382,7 @@ static int run_tape(mca_coll_ibshift_module_t *module, struct ompi_communicator_
         call->op.seq = run->seq;
         run->op = &call->op;
     }
-    if (OMPI_SUCCESS == rc && !sprint(run)) {
+    if (OMPI_SUCCESS == rc && !ibshift_engine_sprint(ibshift_endpoint.engine, run) && !go_on(run)) {
         rc = NULL == call ? create(module, comm, job, IBSHIFT_BLOCKING, &call) : rc;
         rc = OMPI_SUCCESS == rc ? take_over(call, run) : rc;
     }
@@ -397,18 +392,11 @@ static int run_tape(mca_coll_ibshift_module_t *module, struct ompi_communicator_
     return rc;
 }
 
-bool ibshift_call_again(mca_coll_ibshift_module_t *module, enum ibshift_collective collective,
-                        const struct ibshift_raw *raw, struct ibshift_tape_run **out)
+bool ibshift_call_run(mca_coll_ibshift_module_t *module, struct ibshift_tape_run *run)
 {
-    struct ibshift_tape_run *run = ibshift_tape_again(module, collective, raw);
-
-    if (NULL == run) {
-        return false;
-    }
-    *out = run;
     see();
     run->seq = next_seq(module);
-    return sprint(run);
+    return ibshift_engine_sprint(ibshift_endpoint.engine, run) || go_on(run);
 }
 
 static int leave_tape(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,

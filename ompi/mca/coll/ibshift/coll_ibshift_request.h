@@ -12,14 +12,12 @@
 
 #include "exec/op.h"
 
-/*
- * The short way of a blocking call: down the tape of an earlier one with the same arguments. False:
- * it is not done, and ibshift_call_blocking() does the rest of it; run is NULL if that is all.
- */
-bool ibshift_call_again(mca_coll_ibshift_module_t *module, enum ibshift_collective collective,
-                        const struct ibshift_raw *raw, struct ibshift_tape_run **run);
+/* The short way of a blocking call: down the tape of an earlier one with the same arguments. False:
+ * ibshift_call_blocking() does the rest. */
+bool ibshift_call_run(mca_coll_ibshift_module_t *module, struct ibshift_tape_run *run);
 
-/* OMPI codes. In all forms OMPI_ERR_NOT_SUPPORTED means: nothing happened, take the fallback. */
+/* OMPI codes. In all forms OMPI_ERR_NOT_SUPPORTED means: nothing happened, take the fallback. run: of
+ * this call, that was not done; NULL: it has not begun. */
 int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                           const struct ibshift_job *job, const struct ibshift_raw *raw,
                           const struct ibshift_tape_run *run);

@@ -42,23 +42,14 @@ struct ibshift_kept_tape {
     bool has_raw;
     bool is_plain; /* no arrays; types and operator are not the program's */
     bool commutes;
-    struct ibshift_raw raw;
     struct type_numbers stype, rtype;
-    ptrdiff_t send, recv; /* the sides' bases behind their buffers */
     struct ibshift_operator reducer;
-    const struct ibshift_choice *choice;
-    struct ibshift_tape_run run;
+    struct ibshift_again again;
 };
 
 struct ibshift_tapes {
     struct ibshift_kept_tape kept[KEPT];
-    struct ibshift_kept_tape *latest; /* that was found by raw arguments; NULL: none was */
     uint32_t oldest;
-
-    /* What all raw arguments were remembered under. */
-    int algorithm, radix;
-    size_t segment;
-    enum ibshift_order_state order;
 };
 
 static size_t unit_of(const struct ibshift_side *side)
@@ -187,6 +178,9 @@ struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
         }
     }
     kept = &tapes->kept[tapes->oldest++ % KEPT];
+    if (module->latest[job->collective] == &kept->again) {
+        module->latest[job->collective] = NULL;
+    }
     empty(kept);
     kept->key = key;
     if (!copy_arrays(kept, job)) {
@@ -231,19 +225,8 @@ static bool is_of_the_program(struct ompi_datatype_t *type)
     return NULL != type && !ompi_datatype_is_predefined(type);
 }
 
-/* MPI_T may have changed the parameters, and a first call finds the order of the ranks. */
-static bool holds(const mca_coll_ibshift_module_t *module, enum ibshift_collective collective,
-                  const struct ibshift_tapes *tapes)
-{
-    return tapes->algorithm == ibshift_params.algorithm[collective] &&
-           tapes->radix == ibshift_params.radix[collective] &&
-           tapes->segment == ibshift_params.segment[collective] &&
-           tapes->order == module->order.state;
-}
-
 /* What it takes more to compare. */
-__attribute__((noinline)) static bool has_details(const struct ibshift_kept_tape *kept,
-                                                  const struct ibshift_raw *raw)
+static bool has_details(const struct ibshift_kept_tape *kept, const struct ibshift_raw *raw)
 {
     const int *const arrays[ARRAYS] = {raw->scounts, raw->sdispls, raw->rcounts, raw->rdispls};
 
@@ -251,30 +234,10 @@ __attribute__((noinline)) static bool has_details(const struct ibshift_kept_tape
            commutes(raw->op) == kept->commutes && has_arrays(kept, arrays);
 }
 
-static inline bool has_raw(const struct ibshift_kept_tape *kept, const struct ibshift_raw *raw)
+static void set_latest(mca_coll_ibshift_module_t *module, enum ibshift_collective collective,
+                       struct ibshift_kept_tape *kept)
 {
-    const struct ibshift_raw *own = &kept->raw;
-
-    return own->scount == raw->scount && own->rcount == raw->rcount && own->stype == raw->stype &&
-           own->rtype == raw->rtype && own->op == raw->op && own->root == raw->root &&
-           own->form == raw->form && kept->has_raw && (kept->is_plain || has_details(kept, raw));
-}
-
-/* The latest has already been looked at. */
-__attribute__((noinline)) static struct ibshift_kept_tape *find_raw(struct ibshift_tapes *tapes,
-                                                                    const struct ibshift_raw *raw)
-{
-    for (int i = 0; i < KEPT; i++) {
-        if (has_raw(&tapes->kept[i], raw)) {
-            return tapes->latest = &tapes->kept[i];
-        }
-    }
-    return NULL;
-}
-
-static bool is_in_place(const struct ibshift_raw *raw)
-{
-    return 0 != (raw->form & IBSHIFT_RAW_IN_PLACE);
+    module->latest[collective] = kept->has_raw && kept->is_plain ? &kept->again : NULL;
 }
 
 struct ibshift_tape_run *ibshift_tape_again(mca_coll_ibshift_module_t *module,
@@ -282,22 +245,17 @@ struct ibshift_tape_run *ibshift_tape_again(mca_coll_ibshift_module_t *module,
                                             const struct ibshift_raw *raw)
 {
     struct ibshift_tapes *tapes = module->tapes[collective];
-    struct ibshift_kept_tape *kept = NULL == tapes ? NULL : tapes->latest;
-    struct ibshift_tape_run *run;
 
-    if (NULL == kept || !ibshift_params.tapes ||
-        OMPI_SUCCESS != atomic_load_explicit(&module->failed, memory_order_relaxed) ||
-        !holds(module, collective, tapes) ||
-        (!has_raw(kept, raw) && NULL == (kept = find_raw(tapes, raw)))) {
-        return NULL;
+    for (int i = 0; NULL != tapes && ibshift_tapes_serve(module) && i < KEPT; i++) {
+        struct ibshift_kept_tape *kept = &tapes->kept[i];
+
+        if (kept->has_raw && ibshift_again_is_like(&kept->again, module, collective, raw) &&
+            (kept->is_plain || has_details(kept, raw))) {
+            set_latest(module, collective, kept);
+            return ibshift_again_run(&kept->again, module, collective, raw);
+        }
     }
-    atomic_store_explicit(&module->choices.last[collective], kept->choice, memory_order_relaxed);
-    run = &kept->run;
-    run->base[IBSHIFT_SEND] =
-        (char *)((uintptr_t)(is_in_place(raw) ? raw->rbuf : raw->sbuf) + (uintptr_t)kept->send);
-    run->base[IBSHIFT_RECV] = (char *)((uintptr_t)raw->rbuf + (uintptr_t)kept->recv);
-    run->next = 0;
-    return run;
+    return NULL;
 }
 
 static char *base_of(const struct ibshift_side *side)
@@ -305,39 +263,30 @@ static char *base_of(const struct ibshift_side *side)
     return NULL == side->type ? side->user : side->user + ibshift_type_lower_bound(side->type);
 }
 
-/* All that are remembered have the parameters of now. */
-static void keep_up(const mca_coll_ibshift_module_t *module, enum ibshift_collective collective,
-                    struct ibshift_tapes *tapes)
-{
-    for (int i = 0; i < KEPT && !holds(module, collective, tapes); i++) {
-        tapes->kept[i].has_raw = false;
-    }
-    tapes->algorithm = ibshift_params.algorithm[collective];
-    tapes->radix = ibshift_params.radix[collective];
-    tapes->segment = ibshift_params.segment[collective];
-    tapes->order = module->order.state;
-}
-
 static void remember(mca_coll_ibshift_module_t *module, struct ibshift_kept_tape *kept,
                      const struct ibshift_job *job, const struct ibshift_raw *raw)
 {
-    const void *from = is_in_place(raw) ? raw->rbuf : raw->sbuf;
+    const void *from = 0 != (raw->form & IBSHIFT_RAW_IN_PLACE) ? raw->rbuf : raw->sbuf;
+    struct ibshift_again *again = &kept->again;
 
-    keep_up(module, job->collective, module->tapes[job->collective]);
     /* Then a buffer is found by another argument, or is none that this rank uses. */
     kept->has_raw = MPI_IN_PLACE != raw->rbuf;
-    kept->raw = *raw;
     kept->is_plain = 0 == kept->key.counts && !is_of_the_program(raw->stype) &&
                      !is_of_the_program(raw->rtype) &&
                      (NULL == raw->op || ompi_op_is_intrinsic(raw->op));
     kept->commutes = commutes(raw->op);
     kept->stype = numbers_of(raw->stype);
     kept->rtype = numbers_of(raw->rtype);
-    kept->send = (intptr_t)base_of(&job->send) - (intptr_t)from;
-    kept->recv = (intptr_t)base_of(&job->recv) - (intptr_t)raw->rbuf;
-    kept->choice =
+    again->raw = *raw;
+    again->algorithm = ibshift_params.algorithm[job->collective];
+    again->radix = ibshift_params.radix[job->collective];
+    again->segment = ibshift_params.segment[job->collective];
+    again->order = module->order.state;
+    again->send = (intptr_t)base_of(&job->send) - (intptr_t)from;
+    again->recv = (intptr_t)base_of(&job->recv) - (intptr_t)raw->rbuf;
+    again->choice =
         atomic_load_explicit(&module->choices.last[job->collective], memory_order_relaxed);
-    module->tapes[job->collective]->latest = kept;
+    set_latest(module, job->collective, kept);
 }
 
 struct ibshift_tape_run *ibshift_tape_prepare(mca_coll_ibshift_module_t *module,
@@ -345,21 +294,23 @@ struct ibshift_tape_run *ibshift_tape_prepare(mca_coll_ibshift_module_t *module,
                                               const struct ibshift_job *job,
                                               const struct ibshift_raw *raw)
 {
-    kept->run = (struct ibshift_tape_run){.tape = kept->tape, .comm = module->wire_id};
-    kept->run.base[IBSHIFT_SEND] = base_of(&job->send);
-    kept->run.base[IBSHIFT_RECV] = base_of(&job->recv);
-    kept->run.base[IBSHIFT_TMP] = kept->tmp;
+    struct ibshift_tape_run *run = &kept->again.run;
+
+    *run = (struct ibshift_tape_run){.tape = kept->tape, .comm = module->wire_id};
+    run->base[IBSHIFT_SEND] = base_of(&job->send);
+    run->base[IBSHIFT_RECV] = base_of(&job->recv);
+    run->base[IBSHIFT_TMP] = kept->tmp;
     if (NULL != job->op) {
         kept->reducer = ibshift_call_operator(job);
-        kept->run.element = kept->reducer.extent;
-        kept->run.reduce = ibshift_call_reducer(&kept->reducer);
-        kept->run.reduce_context = &kept->reducer;
+        run->element = kept->reducer.extent;
+        run->reduce = ibshift_call_reducer(&kept->reducer);
+        run->reduce_context = &kept->reducer;
     }
     /* A trace has its headlines from an op. */
     if (0 == (raw->form & IBSHIFT_RAW_UNFIT) && '\0' == ibshift_params.trace[0]) {
         remember(module, kept, job, raw);
     }
-    return &kept->run;
+    return run;
 }
 
 /* Making one costs about as much as a call does, so a call that never comes again gets none. */
@@ -387,5 +338,6 @@ void ibshift_tapes_free(mca_coll_ibshift_module_t *module)
         }
         free(module->tapes[i]);
         module->tapes[i] = NULL;
+        module->latest[i] = NULL;
     }
 }

@@ -10,6 +10,7 @@
 
 #include "coll_ibshift.h"
 #include "coll_ibshift_buffers.h"
+#include "coll_ibshift_params.h"
 
 #include "exec/tape.h"
 
@@ -52,6 +53,70 @@ static inline struct ibshift_raw ibshift_raw_of(const void *sbuf, int scount,
                                 .root = root,
                                 .form =
                                     in_place || MPI_IN_PLACE == rbuf ? IBSHIFT_RAW_IN_PLACE : 0};
+}
+
+/* An earlier call that has a tape, and how the tape is run for a call like it. */
+struct ibshift_again {
+    struct ibshift_raw raw;
+    int algorithm, radix; /* the parameters, which MPI_T may change */
+    size_t segment;
+    enum ibshift_order_state order; /* which a first call finds */
+    ptrdiff_t send, recv;           /* the sides' bases behind their buffers */
+    const struct ibshift_choice *choice;
+    struct ibshift_tape_run run;
+};
+
+/* What is the same in all calls from one place of the code need not be compared: those from others
+ * that share the collective have another form. */
+#define IBSHIFT_HAS_SAME(again, now, field)                                                        \
+    (__builtin_constant_p((now)->field) || (again)->raw.field == (now)->field)
+
+/* Whether it has the same arguments, but for their contents. */
+__attribute__((always_inline)) static inline bool
+ibshift_again_is_like(const struct ibshift_again *again, const mca_coll_ibshift_module_t *module,
+                      enum ibshift_collective collective, const struct ibshift_raw *raw)
+{
+    return again->raw.form == raw->form && IBSHIFT_HAS_SAME(again, raw, rcount) &&
+           IBSHIFT_HAS_SAME(again, raw, rtype) && IBSHIFT_HAS_SAME(again, raw, scount) &&
+           IBSHIFT_HAS_SAME(again, raw, stype) && IBSHIFT_HAS_SAME(again, raw, op) &&
+           IBSHIFT_HAS_SAME(again, raw, root) &&
+           again->algorithm == ibshift_params.algorithm[collective] &&
+           again->radix == ibshift_params.radix[collective] &&
+           again->segment == ibshift_params.segment[collective] &&
+           again->order == module->order.state;
+}
+
+/* Its run, for a call that is like it; seq is missing. */
+__attribute__((always_inline)) static inline struct ibshift_tape_run *
+ibshift_again_run(struct ibshift_again *again, mca_coll_ibshift_module_t *module,
+                  enum ibshift_collective collective, const struct ibshift_raw *raw)
+{
+    const void *from = 0 != (raw->form & IBSHIFT_RAW_IN_PLACE) ? raw->rbuf : raw->sbuf;
+
+    atomic_store_explicit(&module->choices.last[collective], again->choice, memory_order_relaxed);
+    again->run.base[IBSHIFT_SEND] = (char *)((uintptr_t)from + (uintptr_t)again->send);
+    again->run.base[IBSHIFT_RECV] = (char *)((uintptr_t)raw->rbuf + (uintptr_t)again->recv);
+    again->run.next = 0;
+    return &again->run;
+}
+
+static inline bool ibshift_tapes_serve(mca_coll_ibshift_module_t *module)
+{
+    return ibshift_params.tapes &&
+           OMPI_SUCCESS == atomic_load_explicit(&module->failed, memory_order_relaxed);
+}
+
+/* As ibshift_tape_again(), of the latest call only. In line, so that raw is never in memory. */
+__attribute__((always_inline)) static inline struct ibshift_tape_run *
+ibshift_tape_latest(mca_coll_ibshift_module_t *module, enum ibshift_collective collective,
+                    const struct ibshift_raw raw)
+{
+    struct ibshift_again *latest = module->latest[collective];
+
+    return NULL != latest && ibshift_again_is_like(latest, module, collective, &raw) &&
+                   ibshift_tapes_serve(module)
+               ? ibshift_again_run(latest, module, collective, &raw)
+               : NULL;
 }
 
 /*

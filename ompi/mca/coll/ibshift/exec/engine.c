@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "exec/op_run.h"
 
@@ -316,6 +317,60 @@ static void count_whole(struct ibshift_engine_stats *stats, const struct ibshift
     stats->recvs += tape->recvs;
 }
 
+static void reduce_step(const struct ibshift_tape_run *run, const struct ibshift_tape_step *step)
+{
+    char *to = run->base[step->buf] + step->at, *from = run->base[step->src] + step->from;
+    size_t elements;
+
+    if (step->length == 0) {
+        return;
+    }
+    elements = step->length / run->element;
+    if (step->action == IBSHIFT_TAPE_REDUCE) {
+        run->reduce(run->reduce_context, from, to, elements);
+    } else {
+        run->reduce(run->reduce_context, to, from, elements);
+        memcpy(to, from, step->length);
+    }
+}
+
+static void copy_step(const struct ibshift_tape_run *run, const struct ibshift_tape_step *step)
+{
+    char *to = run->base[step->buf] + step->at, *from = run->base[step->src] + step->from;
+
+    if (to != from && step->length > 0) {
+        memmove(to, from, step->length);
+    }
+}
+
+/* Does what can be done now. True: all of it. */
+static bool play(struct ibshift_tape_run *run)
+{
+    const struct ibshift_tape_step *first = run->tape->steps, *end = first + run->tape->count,
+                                   *step = first + run->next;
+    uint64_t comm_seq = ibshift_net_comm_seq(run->comm, run->seq);
+    bool is_done = true;
+
+    for (; step != end; step++) {
+        if (step->action == IBSHIFT_TAPE_SEND) {
+            is_done = step->channel->try_send(step->channel, comm_seq, step->tag,
+                                              run->base[step->buf] + step->at, step->length);
+        } else if (step->action == IBSHIFT_TAPE_RECV) {
+            is_done = step->channel->try_recv(step->channel, comm_seq, step->tag,
+                                              run->base[step->buf] + step->at, step->length);
+        } else if (step->action == IBSHIFT_TAPE_COPY) {
+            copy_step(run, step);
+        } else if (step->action != IBSHIFT_TAPE_NOTHING) {
+            reduce_step(run, step);
+        }
+        if (!is_done) {
+            break;
+        }
+    }
+    run->next = (uint32_t)(step - first);
+    return is_done;
+}
+
 /* Not while ops are in flight, nor on a communicator that was given up. */
 static bool may_begin(struct ibshift_engine *engine, const struct ibshift_tape_run *run)
 {
@@ -331,7 +386,7 @@ bool ibshift_engine_sprint(struct ibshift_engine *engine, struct ibshift_tape_ru
     bool is_locked = enter(engine), is_over;
     uint32_t first = run->next;
 
-    is_over = (first > 0 || may_begin(engine, run)) && ibshift_tape_play(run);
+    is_over = (first > 0 || may_begin(engine, run)) && play(run);
     if (run->op != NULL && engine->exec.trace != NULL) {
         trace_steps(engine, run, first);
     }

@@ -204,59 +204,6 @@ struct ibshift_tape *ibshift_tape_make(const struct ibshift_op_params *params,
     return tape;
 }
 
-static void reduce(const struct ibshift_tape_run *run, const struct ibshift_tape_step *step)
-{
-    char *to = run->base[step->buf] + step->at, *from = run->base[step->src] + step->from;
-    size_t elements;
-
-    if (step->length == 0) {
-        return;
-    }
-    elements = step->length / run->element;
-    if (step->action == IBSHIFT_TAPE_REDUCE) {
-        run->reduce(run->reduce_context, from, to, elements);
-    } else {
-        run->reduce(run->reduce_context, to, from, elements);
-        memcpy(to, from, step->length);
-    }
-}
-
-static void copy(const struct ibshift_tape_run *run, const struct ibshift_tape_step *step)
-{
-    char *to = run->base[step->buf] + step->at, *from = run->base[step->src] + step->from;
-
-    if (to != from && step->length > 0) {
-        memmove(to, from, step->length);
-    }
-}
-
-bool ibshift_tape_play(struct ibshift_tape_run *run)
-{
-    const struct ibshift_tape_step *first = run->tape->steps, *end = first + run->tape->count,
-                                   *step = first + run->next;
-    uint64_t comm_seq = ibshift_net_comm_seq(run->comm, run->seq);
-    bool is_done = true;
-
-    for (; step != end; step++) {
-        if (step->action == IBSHIFT_TAPE_SEND) {
-            is_done = step->channel->try_send(step->channel, comm_seq, step->tag,
-                                              run->base[step->buf] + step->at, step->length);
-        } else if (step->action == IBSHIFT_TAPE_RECV) {
-            is_done = step->channel->try_recv(step->channel, comm_seq, step->tag,
-                                              run->base[step->buf] + step->at, step->length);
-        } else if (step->action == IBSHIFT_TAPE_COPY) {
-            copy(run, step);
-        } else if (step->action != IBSHIFT_TAPE_NOTHING) {
-            reduce(run, step);
-        }
-        if (!is_done) {
-            break;
-        }
-    }
-    run->next = (uint32_t)(step - first);
-    return is_done;
-}
-
 void ibshift_tape_skip(const struct ibshift_tape_run *run, struct ibshift_walk *walk)
 {
     for (uint32_t i = 0; i < run->next; i++) {

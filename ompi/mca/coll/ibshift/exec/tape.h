@@ -72,9 +72,6 @@ struct ibshift_tape_run {
 struct ibshift_tape *ibshift_tape_make(const struct ibshift_op_params *params,
                                        struct ibshift_net *net, size_t tmp);
 
-/* Does what can be done now. True: all of it. */
-bool ibshift_tape_play(struct ibshift_tape_run *run);
-
 /* Brings a walk that has just begun to where the run is. */
 void ibshift_tape_skip(const struct ibshift_tape_run *run, struct ibshift_walk *walk);
 
