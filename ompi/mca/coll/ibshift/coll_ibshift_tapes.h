@@ -100,7 +100,8 @@ ibshift_again_run(struct ibshift_again *again, mca_coll_ibshift_module_t *module
     return &again->run;
 }
 
-static inline bool ibshift_tapes_serve(mca_coll_ibshift_module_t *module)
+__attribute__((always_inline)) static inline bool
+ibshift_tapes_serve(mca_coll_ibshift_module_t *module)
 {
     return ibshift_params.tapes &&
            OMPI_SUCCESS == atomic_load_explicit(&module->failed, memory_order_relaxed);

@@ -201,9 +201,16 @@ static inline void ibshift_nv_record_taken(struct ibshift_connection *c,
                                            const struct ibshift_ring *ring, uint32_t lines)
 {
     if (lines > 1 && !ring->is_ordered) {
-        uint8_t *end = ring->data + ibshift_ring_end(c->in.ring_head);
-        for (uint32_t i = 1; i < lines; i++) {
-            ibshift_ring_spoil(end - (size_t)i * IBSHIFT_RING_LINE);
+        uint8_t *at = ring->data + ibshift_ring_end(c->in.ring_head) - IBSHIFT_RING_LINE;
+        uint32_t left = lines - 1;
+        for (; left >= 4; left -= 4, at -= (size_t)4 * IBSHIFT_RING_LINE) {
+            ibshift_ring_spoil(at);
+            ibshift_ring_spoil(at - IBSHIFT_RING_LINE);
+            ibshift_ring_spoil(at - (size_t)2 * IBSHIFT_RING_LINE);
+            ibshift_ring_spoil(at - (size_t)3 * IBSHIFT_RING_LINE);
+        }
+        for (; left > 0; left--, at -= IBSHIFT_RING_LINE) {
+            ibshift_ring_spoil(at);
         }
     }
     c->in.ring_head += lines;

@@ -16,6 +16,13 @@ enum { SUMS = 16, WORD = sizeof(uint64_t), BLOCK = SUMS * WORD };
 static const uint64_t factor = 0x9e3779b97f4a7c15u;
 static const uint64_t first_sum = 0xa0761d6478bd642fu;
 
+/* No two alike; as data, for to compute them would take as long as 1 KiB does. */
+static const uint64_t first_sums[SUMS] = {
+    0xa0761d6478bd642f, 0x3ead971df807e044, 0xdce510d777525c59, 0x7b1c8a90f69cd86e,
+    0x1954044a75e75483, 0xb78b7e03f531d098, 0x55c2f7bd747c4cad, 0xf3fa7176f3c6c8c2,
+    0x9231eb30731144d7, 0x306964e9f25bc0ec, 0xcea0dea371a63d01, 0x6cd8585cf0f0b916,
+    0x0b0fd216703b352b, 0xa9474bcfef85b140, 0x477ec5896ed02d55, 0xe5b63f42ee1aa96a};
+
 /* A word that is summed and stored as it was when it was looked at: who may write to it is asked once. */
 static inline uint64_t look(const uint8_t *at)
 {
@@ -94,6 +101,9 @@ __attribute__((target("avx2"))) static void vector_look(uint64_t sums[SUMS], con
 __attribute__((target("avx2"))) static void vector_copy(uint64_t sums[SUMS], uint8_t *to,
                                                         const uint8_t *from, size_t length)
 {
+    if (to == NULL) {
+        __builtin_unreachable(); /* else each vector would look */
+    }
     vector_blocks(sums, to, from, length);
 }
 
@@ -124,9 +134,7 @@ __attribute__((noinline)) static uint64_t sum_blocks(uint8_t *to, const uint8_t 
 {
     uint64_t sums[SUMS], sum = first_sum;
 
-    for (int i = 0; i < SUMS; i++) {
-        sums[i] = first_sum + factor * (uint64_t)i;
-    }
+    memcpy(sums, first_sums, sizeof(sums));
     if (!may_vector || !has_vectors()) {
         plain_blocks(sums, to, from, length);
     } else if (to != NULL) {

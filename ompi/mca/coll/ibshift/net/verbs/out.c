@@ -67,43 +67,53 @@ static void set_parts(struct ibv_sge *sge, const void *first, uint32_t first_len
     sge[1] = (struct ibv_sge){.addr = (uintptr_t)second, .length = second_length};
 }
 
-/* Copies what does not fit into the request. 0 or -EAGAIN. */
-static int copy_parts(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
-                      struct ibv_send_wr *wr, struct ibv_sge *sge)
+/* For what does not fit into the request; NULL: there is none now. It goes with the next request. */
+static struct ibshift_slot *copy_slot(struct ibshift_net_verbs *nv, struct ibshift_rail *rail)
 {
     struct ibshift_slot *slot = nv->copy_stock > 0 ? ibshift_nv_slot_take(nv) : NULL;
 
-    if (slot == NULL) {
-        return -EAGAIN;
+    if (slot != NULL) {
+        nv->copy_stock--;
+        slot->next = rail->copies;
+        rail->copies = slot;
     }
-    nv->copy_stock--;
-    ibshift_nv_copy(slot->data, (void *)(uintptr_t)sge[0].addr, sge[0].length);
-    ibshift_nv_copy(slot->data + sge[0].length, (void *)(uintptr_t)sge[1].addr, sge[1].length);
-    sge[0] = (struct ibv_sge){.addr = (uintptr_t)slot->data,
-                              .length = sge[0].length + sge[1].length,
-                              .lkey = nv->lanes[0].mr->lkey};
+    return slot;
+}
+
+/* As many bytes of the slot as the entry says. Each of the second half comes back at once, whatever
+ * becomes of the others. */
+static int post_copy(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                     struct ibv_send_wr *wr, struct ibv_sge *sge, const struct ibshift_slot *slot,
+                     bool is_signaled)
+{
+    sge->addr = (uintptr_t)slot->data;
+    sge->lkey = nv->lanes[0].mr->lkey;
+    wr->sg_list = sge;
     wr->num_sge = 1;
-    slot->next = rail->copies;
-    rail->copies = slot;
-    return 0;
+    return ibshift_rail_post(nv, &c->rail[0], wr,
+                             is_signaled || nv->copy_stock * 2 < nv->copy_count);
 }
 
 static int post_parts(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                       struct ibv_send_wr *wr, struct ibv_sge *sge, bool is_signaled)
 {
     struct ibshift_rail *rail = &c->rail[0];
+    struct ibshift_slot *slot;
 
-    wr->sg_list = sge;
-    wr->num_sge = sge[1].length > 0 ? 2 : 1;
     if (sge[0].length + sge[1].length <= rail->inlined) {
+        wr->sg_list = sge;
+        wr->num_sge = sge[1].length > 0 ? 2 : 1;
         wr->send_flags |= IBV_SEND_INLINE;
         return ibshift_rail_post(nv, rail, wr, is_signaled);
     }
-    int rc = copy_parts(nv, rail, wr, sge);
-    /* Long copies come back at once, while they are in the cache; and so does each of the second
-       half, whatever becomes of the others. */
-    is_signaled |= sge[0].length > BATCHED_COPY || nv->copy_stock * 2 < nv->copy_count;
-    return rc != 0 ? rc : ibshift_rail_post(nv, rail, wr, is_signaled);
+    slot = copy_slot(nv, rail);
+    if (slot == NULL) {
+        return -EAGAIN;
+    }
+    ibshift_nv_copy(slot->data, (void *)(uintptr_t)sge[0].addr, sge[0].length);
+    ibshift_nv_copy(slot->data + sge[0].length, (void *)(uintptr_t)sge[1].addr, sge[1].length);
+    sge[0].length += sge[1].length;
+    return post_copy(nv, c, wr, sge, slot, is_signaled);
 }
 
 static void count(struct ibshift_net_verbs *nv, const struct ibshift_wire *head, uint64_t *messages)
@@ -177,23 +187,56 @@ static void record_left(struct ibshift_connection *c, uint32_t length, bool asks
     }
 }
 
-static int put_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                    struct ibshift_wire *head, const void *payload)
+/* A record that does not fit into the request: its payload is copied and looked at in one pass. */
+static int put_copied(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                      struct ibshift_wire *head, const void *payload)
 {
-    struct ibshift_wire_words words;
-    struct ibv_sge sge[2];
-    bool asks = asks_with(c, head->length);
+    struct ibshift_wire_words words = ibshift_wire_words_at(head);
+    struct ibshift_slot *slot = copy_slot(nv, &c->rail[0]);
+    struct ibv_sge sge = {.length = head->length + (uint32_t)sizeof(*head)};
 
-    head->flags |= asks ? IBSHIFT_WIRE_TELL : 0;
-    head->mark = ibshift_ring_mark(c->out.ring_used, c->out.ring_seed);
-    words = ibshift_wire_words_at(head);
+    if (slot == NULL) {
+        return -EAGAIN;
+    }
+    if (c->out.is_ordered || head->length <= sizeof(uint64_t)) {
+        ibshift_nv_copy(slot->data, payload, head->length);
+        head->offset = ibshift_wire_check(&words, payload, c->out.is_ordered ? 0 : head->length);
+    } else {
+        head->offset =
+            ibshift_wire_check_data(ibshift_wire_check_head(&words),
+                                    ibshift_fingerprint_copy(slot->data, payload, head->length));
+    }
+    memcpy(slot->data + head->length, head, sizeof(*head));
+    /* Long copies come back at once, while they are in the cache. */
+    return post_copy(nv, c, record_request(nv, c, head->length), &sge, slot,
+                     head->length > BATCHED_COPY);
+}
+
+static int put_inlined(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                       struct ibshift_wire *head, const void *payload)
+{
+    struct ibshift_wire_words words = ibshift_wire_words_at(head);
+    struct ibv_sge sge[2];
+
     head->offset = ibshift_wire_check(&words, payload, c->out.is_ordered ? 0 : head->length);
     if (head->length > 0) {
         set_parts(sge, payload, head->length, head, sizeof(*head));
     } else {
         set_parts(sge, head, sizeof(*head), NULL, 0);
     }
-    int rc = post_parts(nv, c, record_request(nv, c, head->length), sge, false);
+    return post_parts(nv, c, record_request(nv, c, head->length), sge, false);
+}
+
+static int put_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                    struct ibshift_wire *head, const void *payload)
+{
+    bool asks = asks_with(c, head->length);
+    int rc;
+
+    head->flags |= asks ? IBSHIFT_WIRE_TELL : 0;
+    head->mark = ibshift_ring_mark(c->out.ring_used, c->out.ring_seed);
+    rc = head->length + sizeof(*head) <= c->rail[0].inlined ? put_inlined(nv, c, head, payload)
+                                                            : put_copied(nv, c, head, payload);
     if (rc == 0) {
         record_left(c, head->length, asks);
         count(nv, head, &nv->stats.ring);

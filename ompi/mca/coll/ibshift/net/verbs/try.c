@@ -80,7 +80,10 @@ bool ibshift_nv_try_send(struct ibshift_net_channel *channel, uint64_t comm_seq,
     head.of[3] = (uint64_t)ibshift_ring_mark(c->out.ring_used, c->out.ring_seed) << 32;
     head.of[3] |=
         put_payload(header, ibshift_wire_check_head(&head), buffer, length, c->out.is_ordered);
-    memcpy(header, &head, sizeof(head));
+    memcpy(header, &head.of[0], sizeof(uint64_t)); /* one by one, so that they stay in registers */
+    memcpy(header + 8, &head.of[1], sizeof(uint64_t));
+    memcpy(header + 16, &head.of[2], sizeof(uint64_t));
+    memcpy(header + 24, &head.of[3], sizeof(uint64_t));
     plain->sge.addr = (uintptr_t)header - length;
     plain->sge.length = (uint32_t)(sizeof(head) + length);
     plain->request.wr.rdma.remote_addr =
