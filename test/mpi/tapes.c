@@ -246,6 +246,62 @@ static void types_come_and_go(void)
     }
 }
 
+/* Bytes of the type land where `lands` has an x, and nowhere else; blocks are 16 bytes apart. */
+static void exchange(MPI_Datatype type, int count, const char *lands, bool in_place, int salt)
+{
+    static MPI_Datatype types[LOTS];
+    static int counts[LOTS], displs[LOTS];
+    char *mine = (char *)from, *theirs = (char *)to;
+
+    for (int i = 0; i < ranks; i++) {
+        types[i] = type;
+        counts[i] = count;
+        displs[i] = 16 * i;
+    }
+    memset(theirs, 0x7f, (size_t)ranks * 16);
+    for (int k = 0; k < 16 * ranks; k++) {
+        mine[k] = (char)(rank * 31 + k + salt);
+    }
+    if (in_place) {
+        memcpy(theirs, mine, (size_t)ranks * 16);
+    }
+    MPI_Alltoallw(in_place ? MPI_IN_PLACE : mine, counts, displs, types, theirs, counts, displs,
+                  types, MPI_COMM_WORLD);
+    for (int k = 0; k < 16 * ranks; k++) {
+        int of = k / 16, index = 16 * rank + k % 16;
+        char old = (char)(in_place ? rank * 31 + k + salt : 0x7f);
+        char expected = lands[k % 16] == 'x' ? (char)(of * 31 + index + salt) : old;
+
+        CHECK(theirs[k] == expected, "alltoallw: byte %d is %d, not %d", k, theirs[k], expected);
+    }
+}
+
+/* Of the program's types one gets the other's address. */
+static void types_of_blocks_change(void)
+{
+    for (int i = 0; i < TIMES; i++) {
+        MPI_Datatype type;
+
+        for (int again = 0; again < 3; again++) {
+            exchange(MPI_INT, 2, "xxxxxxxx........", false, i + again);
+            exchange(MPI_SHORT, 2, "xxxx............", false, i + again);
+            exchange(MPI_SHORT, 4, "xxxxxxxx........", i % 2 == 0, i + again);
+            exchange(MPI_DOUBLE_INT, 1, "xxxxxxxxxxxx....", false, i);
+        }
+        if (i % 3 == 2) {
+            MPI_Type_vector(2, 1, 2, MPI_SHORT, &type);
+        } else {
+            MPI_Type_contiguous(2, MPI_SHORT, &type);
+        }
+        MPI_Type_commit(&type);
+        for (int again = 0; again < 3; again++) {
+            exchange(type, 1, i % 3 == 2 ? "xx..xx.........." : "xxxx............", false,
+                     i + again);
+        }
+        MPI_Type_free(&type);
+    }
+}
+
 static void add(void *in, void *inout, int *n, MPI_Datatype *type)
 {
     for (int i = 0; i < *n; i++) {
@@ -511,6 +567,7 @@ int main(int argc, char **argv)
     messages_are_the_same();
     buffers_move_and_are_unmapped();
     types_come_and_go();
+    types_of_blocks_change();
     operators_come_and_go();
     order_of_ranks_comes_and_goes();
     blocks_and_vectors_alternate();

@@ -155,10 +155,22 @@ bool ibshift_side_is_dense(const struct ibshift_side *side)
     return true;
 }
 
+/* Types of the program come back as others at the same address. */
+static bool are_known_and_whole(const struct ibshift_side *side)
+{
+    for (uint32_t i = 0; i < side->blocks; i++) {
+        if (!ompi_datatype_is_predefined(side->types[i]) || !is_one_piece(side->types[i], 2)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool ibshift_side_is_whole(const struct ibshift_side *side)
 {
     return side->shape == IBSHIFT_SIDE_ABSENT ||
-           (!side->is_apart && side->shape != IBSHIFT_SIDE_TYPES && is_one_piece(side->type, 2));
+           (!side->is_apart && (side->shape == IBSHIFT_SIDE_TYPES ? are_known_and_whole(side)
+                                                                  : is_one_piece(side->type, 2)));
 }
 
 /* Each block lies in one piece, whatever its type. */

@@ -2,6 +2,9 @@
 
 #include "coll_ibshift_entry.h"
 
+/* Of what a call is remembered by only numbers in registers are wanted, as a rule. */
+#define IN_LINE __attribute__((always_inline)) static inline
+
 static struct ibshift_side blocks(const void *user, size_t count, struct ompi_datatype_t *type,
                                   uint32_t n)
 {
@@ -119,20 +122,20 @@ static int describe_alltoall(const void *sbuf, int scount, struct ompi_datatype_
     return OMPI_SUCCESS;
 }
 
-static struct ibshift_raw raw_barrier(const mca_coll_ibshift_module_t *module)
+IN_LINE struct ibshift_raw raw_barrier(const mca_coll_ibshift_module_t *module)
 {
     return (struct ibshift_raw){.root = 0};
 }
 
-static struct ibshift_raw raw_bcast(void *buffer, int count, struct ompi_datatype_t *type, int root,
-                                    const mca_coll_ibshift_module_t *module)
+IN_LINE struct ibshift_raw raw_bcast(void *buffer, int count, struct ompi_datatype_t *type,
+                                     int root, const mca_coll_ibshift_module_t *module)
 {
     return ibshift_raw_of(NULL, 0, NULL, buffer, count, type, root);
 }
 
-static struct ibshift_raw raw_gather(const void *sbuf, int scount, struct ompi_datatype_t *stype,
-                                     void *rbuf, int rcount, struct ompi_datatype_t *rtype,
-                                     int root, const mca_coll_ibshift_module_t *module)
+IN_LINE struct ibshift_raw raw_gather(const void *sbuf, int scount, struct ompi_datatype_t *stype,
+                                      void *rbuf, int rcount, struct ompi_datatype_t *rtype,
+                                      int root, const mca_coll_ibshift_module_t *module)
 {
     bool is_root = module->rank == (uint32_t)root;
 
@@ -140,9 +143,9 @@ static struct ibshift_raw raw_gather(const void *sbuf, int scount, struct ompi_d
                           root);
 }
 
-static struct ibshift_raw raw_scatter(const void *sbuf, int scount, struct ompi_datatype_t *stype,
-                                      void *rbuf, int rcount, struct ompi_datatype_t *rtype,
-                                      int root, const mca_coll_ibshift_module_t *module)
+IN_LINE struct ibshift_raw raw_scatter(const void *sbuf, int scount, struct ompi_datatype_t *stype,
+                                       void *rbuf, int rcount, struct ompi_datatype_t *rtype,
+                                       int root, const mca_coll_ibshift_module_t *module)
 {
     bool is_root = module->rank == (uint32_t)root;
 
@@ -150,16 +153,17 @@ static struct ibshift_raw raw_scatter(const void *sbuf, int scount, struct ompi_
                           root);
 }
 
-static struct ibshift_raw raw_allgather(const void *sbuf, int scount, struct ompi_datatype_t *stype,
-                                        void *rbuf, int rcount, struct ompi_datatype_t *rtype,
-                                        const mca_coll_ibshift_module_t *module)
+IN_LINE struct ibshift_raw raw_allgather(const void *sbuf, int scount,
+                                         struct ompi_datatype_t *stype, void *rbuf, int rcount,
+                                         struct ompi_datatype_t *rtype,
+                                         const mca_coll_ibshift_module_t *module)
 {
     return ibshift_raw_of(sbuf, scount, stype, rbuf, rcount, rtype, 0);
 }
 
-static struct ibshift_raw raw_alltoall(const void *sbuf, int scount, struct ompi_datatype_t *stype,
-                                       void *rbuf, int rcount, struct ompi_datatype_t *rtype,
-                                       const mca_coll_ibshift_module_t *module)
+IN_LINE struct ibshift_raw raw_alltoall(const void *sbuf, int scount, struct ompi_datatype_t *stype,
+                                        void *rbuf, int rcount, struct ompi_datatype_t *rtype,
+                                        const mca_coll_ibshift_module_t *module)
 {
     return ibshift_raw_of(sbuf, scount, stype, rbuf, rcount, rtype, 0);
 }
@@ -323,10 +327,10 @@ static int describe_alltoallw(const void *sbuf, const int *scounts, const int *s
     return OMPI_SUCCESS;
 }
 
-static struct ibshift_raw raw_gatherv(const void *sbuf, int scount, struct ompi_datatype_t *stype,
-                                      void *rbuf, const int *rcounts, const int *displs,
-                                      struct ompi_datatype_t *rtype, int root,
-                                      const mca_coll_ibshift_module_t *module)
+IN_LINE struct ibshift_raw raw_gatherv(const void *sbuf, int scount, struct ompi_datatype_t *stype,
+                                       void *rbuf, const int *rcounts, const int *displs,
+                                       struct ompi_datatype_t *rtype, int root,
+                                       const mca_coll_ibshift_module_t *module)
 {
     bool is_root = module->rank == (uint32_t)root;
     struct ibshift_raw raw =
@@ -338,10 +342,10 @@ static struct ibshift_raw raw_gatherv(const void *sbuf, int scount, struct ompi_
     return raw;
 }
 
-static struct ibshift_raw raw_scatterv(const void *sbuf, const int *scounts, const int *displs,
-                                       struct ompi_datatype_t *stype, void *rbuf, int rcount,
-                                       struct ompi_datatype_t *rtype, int root,
-                                       const mca_coll_ibshift_module_t *module)
+IN_LINE struct ibshift_raw raw_scatterv(const void *sbuf, const int *scounts, const int *displs,
+                                        struct ompi_datatype_t *stype, void *rbuf, int rcount,
+                                        struct ompi_datatype_t *rtype, int root,
+                                        const mca_coll_ibshift_module_t *module)
 {
     bool is_root = module->rank == (uint32_t)root;
     struct ibshift_raw raw =
@@ -353,11 +357,11 @@ static struct ibshift_raw raw_scatterv(const void *sbuf, const int *scounts, con
     return raw;
 }
 
-static struct ibshift_raw raw_allgatherv(const void *sbuf, int scount,
-                                         struct ompi_datatype_t *stype, void *rbuf,
-                                         const int *rcounts, const int *displs,
-                                         struct ompi_datatype_t *rtype,
-                                         const mca_coll_ibshift_module_t *module)
+IN_LINE struct ibshift_raw raw_allgatherv(const void *sbuf, int scount,
+                                          struct ompi_datatype_t *stype, void *rbuf,
+                                          const int *rcounts, const int *displs,
+                                          struct ompi_datatype_t *rtype,
+                                          const mca_coll_ibshift_module_t *module)
 {
     struct ibshift_raw raw = ibshift_raw_of(sbuf, scount, stype, rbuf, 0, rtype, 0);
 
@@ -367,11 +371,11 @@ static struct ibshift_raw raw_allgatherv(const void *sbuf, int scount,
     return raw;
 }
 
-static struct ibshift_raw raw_alltoallv(const void *sbuf, const int *scounts, const int *sdispls,
-                                        struct ompi_datatype_t *stype, void *rbuf,
-                                        const int *rcounts, const int *rdispls,
-                                        struct ompi_datatype_t *rtype,
-                                        const mca_coll_ibshift_module_t *module)
+IN_LINE struct ibshift_raw raw_alltoallv(const void *sbuf, const int *scounts, const int *sdispls,
+                                         struct ompi_datatype_t *stype, void *rbuf,
+                                         const int *rcounts, const int *rdispls,
+                                         struct ompi_datatype_t *rtype,
+                                         const mca_coll_ibshift_module_t *module)
 {
     struct ibshift_raw raw = ibshift_raw_of(sbuf, 0, stype, rbuf, 0, rtype, 0);
 
@@ -383,14 +387,19 @@ static struct ibshift_raw raw_alltoallv(const void *sbuf, const int *scounts, co
     return raw;
 }
 
-/* A type for each rank: staged in any case. */
-static struct ibshift_raw raw_alltoallw(const void *sbuf, const int *scounts, const int *sdispls,
-                                        struct ompi_datatype_t *const *stypes, void *rbuf,
-                                        const int *rcounts, const int *rdispls,
-                                        struct ompi_datatype_t *const *rtypes,
-                                        const mca_coll_ibshift_module_t *module)
+IN_LINE struct ibshift_raw raw_alltoallw(const void *sbuf, const int *scounts, const int *sdispls,
+                                         struct ompi_datatype_t *const *stypes, void *rbuf,
+                                         const int *rcounts, const int *rdispls,
+                                         struct ompi_datatype_t *const *rtypes,
+                                         const mca_coll_ibshift_module_t *module)
 {
-    return (struct ibshift_raw){.form = IBSHIFT_RAW_UNFIT};
+    struct ibshift_raw raw =
+        raw_alltoallv(sbuf, scounts, sdispls, NULL, rbuf, rcounts, rdispls, NULL, module);
+
+    raw.form |= IBSHIFT_RAW_TYPES;
+    raw.stypes = stypes;
+    raw.rtypes = rtypes;
+    return raw;
 }
 
 IBSHIFT_ENTRIES(gatherv, IBSHIFT_GATHER,
@@ -546,8 +555,8 @@ static int describe_reduce_scatter_block(const void *sbuf, void *rbuf, int rcoun
     return OMPI_SUCCESS;
 }
 
-static struct ibshift_raw raw_vector(const void *sbuf, void *rbuf, int count,
-                                     struct ompi_datatype_t *type, struct ompi_op_t *op)
+IN_LINE struct ibshift_raw raw_vector(const void *sbuf, void *rbuf, int count,
+                                      struct ompi_datatype_t *type, struct ompi_op_t *op)
 {
     struct ibshift_raw raw = ibshift_raw_of(sbuf, count, type, rbuf, count, type, 0);
 
@@ -555,9 +564,9 @@ static struct ibshift_raw raw_vector(const void *sbuf, void *rbuf, int count,
     return raw;
 }
 
-static struct ibshift_raw raw_reduce(const void *sbuf, void *rbuf, int count,
-                                     struct ompi_datatype_t *type, struct ompi_op_t *op, int root,
-                                     const mca_coll_ibshift_module_t *module)
+IN_LINE struct ibshift_raw raw_reduce(const void *sbuf, void *rbuf, int count,
+                                      struct ompi_datatype_t *type, struct ompi_op_t *op, int root,
+                                      const mca_coll_ibshift_module_t *module)
 {
     struct ibshift_raw raw = raw_vector(sbuf, rbuf, count, type, op);
 
@@ -565,30 +574,30 @@ static struct ibshift_raw raw_reduce(const void *sbuf, void *rbuf, int count,
     return raw;
 }
 
-static struct ibshift_raw raw_allreduce(const void *sbuf, void *rbuf, int count,
-                                        struct ompi_datatype_t *type, struct ompi_op_t *op,
-                                        const mca_coll_ibshift_module_t *module)
+IN_LINE struct ibshift_raw raw_allreduce(const void *sbuf, void *rbuf, int count,
+                                         struct ompi_datatype_t *type, struct ompi_op_t *op,
+                                         const mca_coll_ibshift_module_t *module)
 {
     return raw_vector(sbuf, rbuf, count, type, op);
 }
 
-static struct ibshift_raw raw_scan(const void *sbuf, void *rbuf, int count,
-                                   struct ompi_datatype_t *type, struct ompi_op_t *op,
-                                   const mca_coll_ibshift_module_t *module)
+IN_LINE struct ibshift_raw raw_scan(const void *sbuf, void *rbuf, int count,
+                                    struct ompi_datatype_t *type, struct ompi_op_t *op,
+                                    const mca_coll_ibshift_module_t *module)
 {
     return raw_vector(sbuf, rbuf, count, type, op);
 }
 
-static struct ibshift_raw raw_exscan(const void *sbuf, void *rbuf, int count,
-                                     struct ompi_datatype_t *type, struct ompi_op_t *op,
-                                     const mca_coll_ibshift_module_t *module)
+IN_LINE struct ibshift_raw raw_exscan(const void *sbuf, void *rbuf, int count,
+                                      struct ompi_datatype_t *type, struct ompi_op_t *op,
+                                      const mca_coll_ibshift_module_t *module)
 {
     return raw_vector(sbuf, rbuf, count, type, op);
 }
 
-static struct ibshift_raw raw_reduce_scatter(const void *sbuf, void *rbuf, const int *rcounts,
-                                             struct ompi_datatype_t *type, struct ompi_op_t *op,
-                                             const mca_coll_ibshift_module_t *module)
+IN_LINE struct ibshift_raw raw_reduce_scatter(const void *sbuf, void *rbuf, const int *rcounts,
+                                              struct ompi_datatype_t *type, struct ompi_op_t *op,
+                                              const mca_coll_ibshift_module_t *module)
 {
     struct ibshift_raw raw = raw_vector(sbuf, rbuf, 0, type, op);
 
@@ -597,10 +606,10 @@ static struct ibshift_raw raw_reduce_scatter(const void *sbuf, void *rbuf, const
     return raw;
 }
 
-static struct ibshift_raw raw_reduce_scatter_block(const void *sbuf, void *rbuf, int count,
-                                                   struct ompi_datatype_t *type,
-                                                   struct ompi_op_t *op,
-                                                   const mca_coll_ibshift_module_t *module)
+IN_LINE struct ibshift_raw raw_reduce_scatter_block(const void *sbuf, void *rbuf, int count,
+                                                    struct ompi_datatype_t *type,
+                                                    struct ompi_op_t *op,
+                                                    const mca_coll_ibshift_module_t *module)
 {
     return raw_vector(sbuf, rbuf, count, type, op);
 }

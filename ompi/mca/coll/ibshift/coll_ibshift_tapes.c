@@ -32,15 +32,15 @@ struct type_numbers {
 
 struct ibshift_kept_tape {
     struct key key;
-    int *arrays;     /* counts and displacements of both sides */
-    uint32_t calls;  /* that had the key, as far as 2; 0: free */
-    bool is_refused; /* no tape is possible */
+    int *arrays;                    /* counts and displacements of both sides */
+    struct ompi_datatype_t **types; /* of both sides, for each block; NULL: none is for a block */
+    uint32_t calls;                 /* that had the key, as far as 2; 0: free */
+    bool is_refused;                /* no tape is possible */
     struct ibshift_tape *tape;
     char *tmp;
 
     /* Of the arguments of the last call that had the key; only once there is a tape. */
     bool has_raw;
-    bool is_plain; /* no arrays; types and operator are not the program's */
     bool commutes;
     struct type_numbers stype, rtype;
     struct ibshift_operator reducer;
@@ -107,8 +107,19 @@ static bool has_arrays(const struct ibshift_kept_tape *kept, const int *const ar
     return true;
 }
 
+static bool has_types(const struct ibshift_kept_tape *kept, struct ompi_datatype_t *const *stypes,
+                      struct ompi_datatype_t *const *rtypes)
+{
+    size_t count = kept->key.counts, size = count * sizeof(struct ompi_datatype_t *);
+
+    return NULL == kept->types ||
+           ((NULL == stypes || 0 == memcmp(stypes, kept->types, size)) &&
+            (NULL == rtypes || 0 == memcmp(rtypes, kept->types + count, size)));
+}
+
 static void empty(struct ibshift_kept_tape *kept)
 {
+    free(kept->types);
     free(kept->arrays);
     free(kept->tape);
     free(kept->tmp);
@@ -132,6 +143,21 @@ static bool copy_arrays(struct ibshift_kept_tape *kept, const struct ibshift_job
         }
     }
     return NULL != kept->arrays;
+}
+
+static bool copy_types(struct ibshift_kept_tape *kept, const struct ibshift_job *job)
+{
+    size_t count = kept->key.counts, size = count * sizeof(struct ompi_datatype_t *);
+
+    if (NULL == job->recv.types) {
+        return true;
+    }
+    kept->types = malloc(2 * size);
+    if (NULL != kept->types) {
+        memcpy(kept->types, job->send.types, size);
+        memcpy(kept->types + count, job->recv.types, size);
+    }
+    return NULL != kept->types;
 }
 
 /* Along a fabric, all-to-alls count what they move, and the first call of others looks for the
@@ -172,7 +198,8 @@ struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
     for (int i = 0; i < KEPT; i++) {
         kept = &tapes->kept[i];
         if (kept->calls > 0 && 0 == memcmp(kept->key.words, key.words, sizeof(key.words)) &&
-            kept->key.counts == key.counts && has_arrays(kept, arrays)) {
+            kept->key.counts == key.counts && has_arrays(kept, arrays) &&
+            has_types(kept, job->send.types, job->recv.types)) {
             kept->calls = 2;
             return kept;
         }
@@ -183,7 +210,7 @@ struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
     }
     empty(kept);
     kept->key = key;
-    if (!copy_arrays(kept, job)) {
+    if (!copy_arrays(kept, job) || !copy_types(kept, job)) {
         return NULL;
     }
     kept->calls = 1;
@@ -225,19 +252,16 @@ static bool is_of_the_program(struct ompi_datatype_t *type)
     return NULL != type && !ompi_datatype_is_predefined(type);
 }
 
-/* What it takes more to compare. */
-static bool has_details(const struct ibshift_kept_tape *kept, const struct ibshift_raw *raw)
+bool ibshift_again_has_details(const struct ibshift_again *again, const struct ibshift_raw *raw)
 {
+    const struct ibshift_kept_tape *kept =
+        (const struct ibshift_kept_tape *)((const char *)again -
+                                           offsetof(struct ibshift_kept_tape, again));
     const int *const arrays[ARRAYS] = {raw->scounts, raw->sdispls, raw->rcounts, raw->rdispls};
 
     return has_numbers(raw->stype, &kept->stype) && has_numbers(raw->rtype, &kept->rtype) &&
-           commutes(raw->op) == kept->commutes && has_arrays(kept, arrays);
-}
-
-static void set_latest(mca_coll_ibshift_module_t *module, enum ibshift_collective collective,
-                       struct ibshift_kept_tape *kept)
-{
-    module->latest[collective] = kept->has_raw && kept->is_plain ? &kept->again : NULL;
+           commutes(raw->op) == kept->commutes && has_arrays(kept, arrays) &&
+           has_types(kept, raw->stypes, raw->rtypes);
 }
 
 struct ibshift_tape_run *ibshift_tape_again(mca_coll_ibshift_module_t *module,
@@ -250,8 +274,8 @@ struct ibshift_tape_run *ibshift_tape_again(mca_coll_ibshift_module_t *module,
         struct ibshift_kept_tape *kept = &tapes->kept[i];
 
         if (kept->has_raw && ibshift_again_is_like(&kept->again, module, collective, raw) &&
-            (kept->is_plain || has_details(kept, raw))) {
-            set_latest(module, collective, kept);
+            (kept->again.is_plain || ibshift_again_has_details(&kept->again, raw))) {
+            module->latest[collective] = &kept->again;
             return ibshift_again_run(&kept->again, module, collective, raw);
         }
     }
@@ -271,9 +295,9 @@ static void remember(mca_coll_ibshift_module_t *module, struct ibshift_kept_tape
 
     /* Then a buffer is found by another argument, or is none that this rank uses. */
     kept->has_raw = MPI_IN_PLACE != raw->rbuf;
-    kept->is_plain = 0 == kept->key.counts && !is_of_the_program(raw->stype) &&
-                     !is_of_the_program(raw->rtype) &&
-                     (NULL == raw->op || ompi_op_is_intrinsic(raw->op));
+    again->is_plain = 0 == kept->key.counts && !is_of_the_program(raw->stype) &&
+                      !is_of_the_program(raw->rtype) &&
+                      (NULL == raw->op || ompi_op_is_intrinsic(raw->op));
     kept->commutes = commutes(raw->op);
     kept->stype = numbers_of(raw->stype);
     kept->rtype = numbers_of(raw->rtype);
@@ -286,7 +310,7 @@ static void remember(mca_coll_ibshift_module_t *module, struct ibshift_kept_tape
     again->recv = (intptr_t)base_of(&job->recv) - (intptr_t)raw->rbuf;
     again->choice =
         atomic_load_explicit(&module->choices.last[job->collective], memory_order_relaxed);
-    set_latest(module, job->collective, kept);
+    module->latest[job->collective] = kept->has_raw ? again : NULL;
 }
 
 struct ibshift_tape_run *ibshift_tape_prepare(mca_coll_ibshift_module_t *module,
@@ -307,7 +331,7 @@ struct ibshift_tape_run *ibshift_tape_prepare(mca_coll_ibshift_module_t *module,
         run->reduce_context = &kept->reducer;
     }
     /* A trace has its headlines from an op. */
-    if (0 == (raw->form & IBSHIFT_RAW_UNFIT) && '\0' == ibshift_params.trace[0]) {
+    if ('\0' == ibshift_params.trace[0]) {
         remember(module, kept, job, raw);
     }
     return run;

@@ -19,7 +19,7 @@ struct ibshift_kept_tape;
 enum ibshift_raw_form {
     IBSHIFT_RAW_IN_PLACE = 1,
     IBSHIFT_RAW_VECTOR = 2, /* allgatherv, not allgather: they have different plans */
-    IBSHIFT_RAW_UNFIT = 4,  /* never looked up */
+    IBSHIFT_RAW_TYPES = 4,  /* alltoallw */
 };
 
 /*
@@ -35,6 +35,7 @@ struct ibshift_raw {
     int scount, rcount, root;
     int form; /* enum ibshift_raw_form, together */
     const int *scounts, *sdispls, *rcounts, *rdispls;
+    struct ompi_datatype_t *const *stypes, *const *rtypes;
 };
 
 /* Without op and arrays. A side that has no meaning on this rank: 0, NULL. */
@@ -58,6 +59,7 @@ static inline struct ibshift_raw ibshift_raw_of(const void *sbuf, int scount,
 /* An earlier call that has a tape, and how the tape is run for a call like it. */
 struct ibshift_again {
     struct ibshift_raw raw;
+    bool is_plain;        /* no arrays; types and operator are not the program's */
     int algorithm, radix; /* the parameters, which MPI_T may change */
     size_t segment;
     enum ibshift_order_state order; /* which a first call finds */
@@ -107,17 +109,31 @@ ibshift_tapes_serve(mca_coll_ibshift_module_t *module)
            OMPI_SUCCESS == atomic_load_explicit(&module->failed, memory_order_relaxed);
 }
 
-/* As ibshift_tape_again(), of the latest call only. In line, so that raw is never in memory. */
+/* What an earlier call that is like this one but not plain has besides. */
+bool ibshift_again_has_details(const struct ibshift_again *again, const struct ibshift_raw *raw);
+
+/* As ibshift_tape_again(), of the latest call only. In line, so that raw is in memory only where it has
+ * arrays, which the compiler sees. */
 __attribute__((always_inline)) static inline struct ibshift_tape_run *
 ibshift_tape_latest(mca_coll_ibshift_module_t *module, enum ibshift_collective collective,
                     const struct ibshift_raw raw)
 {
     struct ibshift_again *latest = module->latest[collective];
 
-    return NULL != latest && ibshift_again_is_like(latest, module, collective, &raw) &&
-                   ibshift_tapes_serve(module)
-               ? ibshift_again_run(latest, module, collective, &raw)
-               : NULL;
+    if (NULL == latest || !ibshift_again_is_like(latest, module, collective, &raw) ||
+        !ibshift_tapes_serve(module)) {
+        return NULL;
+    }
+    if (!latest->is_plain) {
+        if (0 == (raw.form & IBSHIFT_RAW_VECTOR)) {
+            return NULL; /* types or an operator of the program: the slower way compares them */
+        }
+        const struct ibshift_raw copy = raw;
+        if (!ibshift_again_has_details(latest, &copy)) {
+            return NULL;
+        }
+    }
+    return ibshift_again_run(latest, module, collective, &raw);
 }
 
 /*
