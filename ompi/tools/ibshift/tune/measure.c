@@ -11,8 +11,6 @@
 
 enum { TAG = 17, CHUNK = 5, MOST = 2000, EMPTY = 200, COPY = 1 << 16, COPIES = 200 };
 
-static const double believed = 2e-3; /* nothing is measured better than that */
-
 struct pair {
     struct tune_wires *wires;
     struct ibshift_engine *engine;
@@ -257,26 +255,6 @@ int tune_measure(struct tune_wires *wires, enum tune_level level, int partner, d
     }
     close_pair(&p);
     return 0;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-double tune_least(const struct tune_points *points, int probe, double *weight, double *spread)
-{
-    double sorted[TUNE_PASSES] = {0};
-
-    for (int pass = 0; pass < TUNE_PASSES; pass++) {
-        sorted[pass] = points->us[pass][probe];
-    }
-    qsort(sorted, TUNE_PASSES, sizeof(sorted[0]), compare);
-    *weight = 1 / (believed + sorted[1] / sorted[0] - 1);
-    *spread = sorted[TUNE_PASSES / 2] / sorted[0] - 1;
-    return sorted[0];
 }
 
 double tune_copy_rate(void)

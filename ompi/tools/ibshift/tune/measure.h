@@ -21,10 +21,6 @@ struct tune_points {
 int tune_measure(struct tune_wires *wires, enum tune_level level, int partner, double seconds,
                  void (*heard)(enum tune_level level, int pass), struct tune_points *points);
 
-/* The least of all passes. spread: how far the median of the passes is above it, in proportion;
- * weight: the more, the closer another pass came to it. */
-double tune_least(const struct tune_points *points, int probe, double *weight, double *spread);
-
 /* us per byte. */
 double tune_copy_rate(void);
 
