@@ -7,7 +7,8 @@
 
 enum {
     OPTIONS_MOST = 64,
-    EAGER = 8192, /* as the component does; UCX and openib send about so many without asking */
+    EAGER = 16384,       /* as the component does */
+    OTHERS_EAGER = 8192, /* UCX and openib send about so many without asking */
 };
 
 const char *const sim_arbiter_names[] = {"rr", "islip", "fifo"};
@@ -280,8 +281,9 @@ static size_t number_rows(struct sim_numbers *n, struct cli_option *to)
          .where = &n->seed, .low = 0, .high = 9e15},
         {"--window", 0, CLI_WHOLE_REAL, "W", "sends and receives in flight; 32, as in a job",
          .where = &n->window, .low = 1, .high = 256},
-        {"--eager", 0, CLI_WHOLE_REAL, "BYTES", "messages up to this wait for no grant (8192)",
-         .where = &n->eager, .low = 256, .high = 1e12},
+        {"--eager", 0, CLI_WHOLE_REAL, "BYTES",
+         "messages up to this wait for no grant (16384; --as: 8192)", .where = &n->eager,
+         .low = 256, .high = 1e12},
         {"--jitter", 0, CLI_REAL, "F", "a message leaves 0 .. 2F of its time late; 0",
          .where = &n->jitter, .low = 0, .high = 1e3},
         {"--skew", 0, CLI_REAL, "U", "ranks begin within U times of a message; 0",
@@ -351,7 +353,7 @@ static int take_size(struct sim_command *c)
     struct sim_numbers *n = &c->number;
 
     if (n->eager == 0) {
-        n->eager = EAGER;
+        n->eager = c->as != NULL ? OTHERS_EAGER : EAGER;
     }
     if (n->packets > 0 && n->size > 0) {
         return cli_error(c->args.command, "--packets or --size, not both");
