@@ -223,6 +223,12 @@ bool ibshift_nv_try_held(struct ibshift_net_verbs *nv, struct ibshift_connection
            take_held(nv, c, held, m) == IBSHIFT_NET_DONE;
 }
 
+/* It may come back with less quota than it has now. */
+static bool is_going(const struct ibshift_connection *c)
+{
+    return c->state == IBSHIFT_CONNECTION_CLOSING || c->state == IBSHIFT_CONNECTION_CLOSED;
+}
+
 int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                     const struct ibshift_net_message *m)
 {
@@ -251,7 +257,7 @@ int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     if (m->length > nv->net.max_eager) {
         note->to.hint = m->hint;
         ibshift_nv_grant(nv, note, m->mem);
-    } else if (c->in.held >= c->in.quota_window) {
+    } else if (c->in.held >= c->in.quota_window || is_going(c)) {
         pull(nv, note);
     }
     return IBSHIFT_NET_PENDING;
