@@ -627,6 +627,15 @@ static void explain_pace(const struct ompi_communicator_t *comm, const struct ib
             (unsigned long long)job->bytes, pace, paced->reason);
 }
 
+/* Short messages need a narrower window where they go along the fabric, if all of a window are many
+ * bytes. */
+static bool is_short(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                     uint32_t window)
+{
+    return job->bytes <= ibshift_params.eager_limit &&
+           (!pacing.is_auto || job->bytes * window <= IBSHIFT_PACE_BYTES || 0 == all_hosts(module));
+}
+
 static int choose_pace(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
                        const struct ibshift_job *job, bool is_blocking,
                        struct ibshift_op_params *params)
@@ -640,7 +649,7 @@ static int choose_pace(mca_coll_ibshift_module_t *module, const struct ompi_comm
     params->pace = NULL;
     if (IBSHIFT_ALLTOALL != job->collective || module->size < 2 ||
         (is_unequal ? !pacing.is_auto && IBSHIFT_PACE_CLK == pacing.wish.kind
-                    : job->bytes <= ibshift_params.eager_limit)) {
+                    : is_short(module, job, params->window))) {
         return OMPI_SUCCESS;
     }
     if (NULL == *place) {

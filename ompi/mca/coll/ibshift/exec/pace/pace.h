@@ -121,6 +121,9 @@ void ibshift_pace_default(struct ibshift_pace *pace, enum ibshift_pace_kind kind
 int ibshift_pace_parse(const char *text, struct ibshift_pace *pace, char *why, size_t size);
 void ibshift_pace_format(const struct ibshift_pace *pace, char *text, size_t size);
 
+/* Of a host in flight, where an order is kept. As many short messages, and more, are not paced. */
+enum { IBSHIFT_PACE_BYTES = 65536 };
+
 /* What the choice looks at; the same on all ranks. Times in ns. */
 struct ibshift_pace_facts {
     uint64_t bytes;      /* of a message; 0: they differ */

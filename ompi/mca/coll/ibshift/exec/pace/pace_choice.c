@@ -131,7 +131,7 @@ enum {
     IN_ORDER_MOST = 48, /* and more lose the order again */
     RANK_LEAST = 4,
     UNORDERED_MOST = 256,
-    PIECE = 4096,
+    PIECE = IBSHIFT_PACE_BYTES / IN_ORDER,
     SMALL_PIECE = 2048,
     LARGE_PIECE = 8192, /* at half the posts */
     ROUND_TRIPS = 3,    /* of a piece, that the bytes in flight cover at the link's rate */
@@ -189,6 +189,25 @@ static void choose_in_order(const struct ibshift_pace_facts *facts, struct ibshi
     pace->window = window > RANK_LEAST ? window : RANK_LEAST;
 }
 
+/* Nobody grants a short message: as many bytes as the pieces of long ones, where there is an order. */
+static void choose_short(const struct ibshift_pace_facts *facts, struct ibshift_pace *pace,
+                         const char **reason)
+{
+    uint32_t on_host = facts->on_host > 0 ? facts->on_host : 1;
+    uint64_t bytes = facts->bytes * on_host, window = (IBSHIFT_PACE_BYTES + bytes - 1) / bytes;
+    uint32_t least = needed(facts, (uint32_t)bytes);
+
+    window = window > least ? window : least;
+    window = window > RANK_LEAST ? window : RANK_LEAST;
+    *reason = "short messages";
+    if (facts->all_hosts == 0 || window >= facts->window) {
+        return;
+    }
+    ibshift_pace_default(pace, IBSHIFT_PACE_WINDOW);
+    pace->window = window < facts->ranks - 1 ? (uint32_t)window : facts->ranks - 1;
+    *reason = "routes are known, and messages are short: few of them in their order";
+}
+
 /*
  * Many messages in flight, taking turns, forget a late rank by themselves: without a clock, a
  * barrier, or a question about the noise. How many packets of one message an adapter sends before
@@ -205,12 +224,12 @@ void ibshift_pace_choose(const struct ibshift_pace_facts *facts, struct ibshift_
         *reason = "steps wait for one another";
         return;
     }
-    if (facts->bytes != 0 && facts->bytes <= facts->eager) {
-        *reason = "short messages";
-        return;
-    }
     if (facts->ranks <= 2) {
         *reason = "nobody is in the way of two";
+        return;
+    }
+    if (facts->bytes != 0 && facts->bytes <= facts->eager) {
+        choose_short(facts, pace, reason);
         return;
     }
     ibshift_pace_default(pace, IBSHIFT_PACE_WINDOW);
