@@ -2,6 +2,7 @@
 #include "sim/cmd.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,23 @@ enum {
     OTHERS_EAGER = 8192, /* UCX and openib send about so many without asking */
 };
 
+/* Ends with a row without a name. */
+struct option_list {
+    struct cli_option row[OPTIONS_MOST + 1];
+    size_t count;
+};
+
 const char *const sim_arbiter_names[] = {"rr", "islip", "fifo"};
+
+static void add(struct option_list *to, const struct cli_option *rows, size_t count)
+{
+    if (to->count + count > OPTIONS_MOST) {
+        fputs("ibshift sim has more options than OPTIONS_MOST\n", stderr);
+        abort();
+    }
+    memcpy(to->row + to->count, rows, count * sizeof(*rows));
+    to->count += count;
+}
 
 /* The whole text is a number within the bounds. */
 static bool scan(const char *text, double low, double high, double *value)
@@ -166,7 +183,7 @@ static int take_pairs(struct sim_command *c)
 }
 
 /* Which job, what it does, how it is told. */
-static size_t job_rows(struct sim_command *c, struct cli_option *to)
+static void job_rows(struct sim_command *c, struct option_list *to)
 {
     const struct cli_option rows[] = {
         FABRIC_JOB_OPTIONS(c->job),
@@ -223,11 +240,10 @@ static size_t job_rows(struct sim_command *c, struct cli_option *to)
         cli_quiet_option(&c->quiet),
     };
 
-    memcpy(to, rows, sizeof(rows));
-    return sizeof(rows) / sizeof(rows[0]);
+    add(to, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
-static size_t lane_rows(struct sim_command *c, struct cli_option *to)
+static void lane_rows(struct sim_command *c, struct option_list *to)
 {
     const struct cli_option rows[] = {
         {"--torus-lanes", 0, CLI_FLAG, NULL, "two lanes that keep a torus free of deadlock",
@@ -240,11 +256,10 @@ static size_t lane_rows(struct sim_command *c, struct cli_option *to)
          .where = &c->sl2vl},
     };
 
-    memcpy(to, rows, sizeof(rows));
-    return sizeof(rows) / sizeof(rows[0]);
+    add(to, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
-static size_t traffic_rows(struct sim_command *c, struct cli_option *to)
+static void traffic_rows(struct sim_command *c, struct option_list *to)
 {
     struct sim_numbers *n = &c->number;
     const struct cli_option rows[] = {
@@ -266,11 +281,10 @@ static size_t traffic_rows(struct sim_command *c, struct cli_option *to)
          .low = 1, .high = 1e9},
     };
 
-    memcpy(to, rows, sizeof(rows));
-    return sizeof(rows) / sizeof(rows[0]);
+    add(to, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
-static size_t number_rows(struct sim_numbers *n, struct cli_option *to)
+static void number_rows(struct sim_numbers *n, struct option_list *to)
 {
     const struct cli_option rows[] = {
         {"--packets", 0, CLI_WHOLE_REAL, "N", "full packets of each message; 64 if not given",
@@ -318,8 +332,7 @@ static size_t number_rows(struct sim_numbers *n, struct cli_option *to)
          .where = &n->copy_flight, .low = 0, .high = 1e6},
     };
 
-    memcpy(to, rows, sizeof(rows));
-    return sizeof(rows) / sizeof(rows[0]);
+    add(to, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 /* An order or table is made for the forwarding tables. */
@@ -366,8 +379,7 @@ static int take_size(struct sim_command *c)
 
 int sim_options_parse(struct sim_command *c, int argc, char **argv)
 {
-    struct cli_option options[OPTIONS_MOST];
-    size_t count = job_rows(c, options);
+    struct option_list options = {.count = 0};
     int status;
 
     c->number = (struct sim_numbers){.seed = 1,
@@ -384,12 +396,12 @@ int sim_options_parse(struct sim_command *c, int argc, char **argv)
                                      .jobs = 1,
                                      .warm = 100,
                                      .span = 200};
-    count += lane_rows(c, options + count);
-    count += number_rows(&c->number, options + count);
-    count += traffic_rows(c, options + count);
-    options[count] = (struct cli_option){.name = NULL};
+    job_rows(c, &options);
+    lane_rows(c, &options);
+    number_rows(&c->number, &options);
+    traffic_rows(c, &options);
     c->args = (struct cli_args){
-        .command = "sim", .usage = "FABRIC [LFTS]", .options = options, .least = 1, .most = 2};
+        .command = "sim", .usage = "FABRIC [LFTS]", .options = options.row, .least = 1, .most = 2};
     status = cli_parse(&c->args, argc, argv);
     c->args.options = NULL;
     if (status != CLI_OK || c->args.helped) {
