@@ -26,7 +26,8 @@ struct tune_point {
     double weight; /* above 0: how much it is believed */
 };
 
-enum { TUNE_COUNT_MAX = 32, TUNE_SHORT = 8, TUNE_PROBES = 48 };
+/* One byte: the model adds the time of the others to the gap. */
+enum { TUNE_COUNT_MAX = 32, TUNE_SHORT = 1, TUNE_PROBES = 48 };
 
 /* The probes for messages that are sent at once up to `eager` bytes; how many, at most TUNE_PROBES.
  */
