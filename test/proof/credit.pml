@@ -3,7 +3,7 @@
  *
  * Stands for:
  *   send          ibshift_nv_send_short, ibshift_nv_send_note, put_slot, ibshift_nv_flush
- *   ask           ibshift_nv_has_slot, ibshift_nv_ask
+ *   ask           ibshift_nv_has_slot, ask
  *   hear_ask      hear_ask, ibshift_nv_serve
  *   data_came     slot_used, data_came, hold, pull_all
  *   post          ibshift_nv_recv, pull

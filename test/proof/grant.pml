@@ -4,11 +4,11 @@
  *
  * Stands for:
  *   grant        ibshift_nv_grant, enter_grant, ibshift_nv_granted
- *   write        write_some, ibshift_nv_written
- *   part_came    ibshift_nv_part_came
- *   cancel       ibshift_nv_cancel, cancel_list, ibshift_nv_break
+ *   write        write_some, written
+ *   part_came    part_came
+ *   cancel       net_cancel, cancel_list, ibshift_nv_break
  *   drained      ibshift_nv_drain_poll
- *   abort_came   ibshift_nv_abort_came, abort_list
+ *   abort_came   abort_came, abort_list
  *   probe        check_alive
  *
  * A write goes out with the key of the buffer, lands later, and only then is complete. A connection that
