@@ -167,25 +167,38 @@ static void fill_made(const struct tune_wires *wires, struct ibshift_made *made)
     }
 }
 
+/* All ranks call it: whether one of those that shall measure has no net; how says which, and why. */
+static bool is_lacking(const struct tune_wires *wires, int level, bool is_measuring, char *how,
+                       size_t size)
+{
+    int own = is_measuring && wires->engine[level] == NULL ? wires->rank : -1, rank;
+    char why[TUNE_TEXT];
+
+    MPI_Allreduce(&own, &rank, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (rank >= 0) {
+        memcpy(why, wires->why[level], sizeof(why));
+        MPI_Bcast(why, sizeof(why), MPI_CHAR, rank, MPI_COMM_WORLD);
+        snprintf(how, size, "rank %d: %.200s", rank, why);
+    }
+    return rank >= 0;
+}
+
 /* All ranks call it; rank 0 and the partner work. */
 static int measure_level(struct tune_wires *wires, enum tune_level level, double seconds,
                          struct tune_level_found *found)
 {
     int partner = tune_wires_partner(wires, level, found->how, sizeof(found->how)), rc = 0;
+    bool is_measuring = wires->rank == 0 || wires->rank == partner;
 
-    if (partner < 0) {
+    if (partner < 0 || is_lacking(wires, level, is_measuring, found->how, sizeof(found->how))) {
         return 0;
     }
-    if (wires->engine[level] == NULL) {
-        fprintf(stderr, "ibshift tune: rank %d: %s\n", wires->rank, wires->why[level]);
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-    snprintf(found->how, sizeof(found->how), "ranks 0 and %d, hosts %.60s and %.60s", partner,
-             wires->cards[0].hostname, wires->cards[partner].hostname);
-    found->is_there = true;
-    found->is_moved = level == TUNE_NODE || ibshift_verbs_is_software(wires->verbs);
-    found->eager = tune_wires_eager(wires, level);
-    if (wires->rank == 0 || wires->rank == partner) {
+    if (is_measuring) {
+        snprintf(found->how, sizeof(found->how), "ranks 0 and %d, hosts %.60s and %.60s", partner,
+                 wires->cards[0].hostname, wires->cards[partner].hostname);
+        found->is_there = true;
+        found->is_moved = level == TUNE_NODE || ibshift_verbs_is_software(wires->verbs);
+        found->eager = tune_wires_eager(wires, level);
         rc = tune_measure(wires, level, partner, seconds, heard, &found->points);
     }
     meet();
