@@ -1,4 +1,4 @@
-/* What `ibshift tune` makes of its passes: noise, and a file that the model takes. */
+/* What `ibshift tune` makes of its passes: noise, a file that the model takes, and where it goes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tune/report.h"
+#include "cli.h"
+#include "tune/judge.h"
+
+/* The program's is beside its table of options. */
+int cli_error(const char *command, const char *format, ...)
+{
+    (void)command;
+    (void)format;
+    return CLI_USAGE;
+}
 
 static const struct ibshift_model known = {.latency = 670,
                                            .gap = 5,
@@ -114,6 +123,74 @@ static void the_report_is_a_parameter_file(void **state)
     free(text);
 }
 
+static void make_folder(char *folder)
+{
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(0, setenv("HOME", folder, 1));
+}
+
+/* Of two levels the other one is quiet. */
+static int judge_noise(double more, const struct tune_target *target)
+{
+    static struct tune_found found;
+    struct ibshift_model model = local();
+
+    found = (struct tune_found){.made = {.device = "memory", .ompi = "4.1.4"}, .rates = "rates"};
+    measure(&found.level[TUNE_FABRIC], 0);
+    measure(&found.level[TUNE_NODE], more);
+    found.level[TUNE_FABRIC].eager = found.level[TUNE_NODE].eager = (uint64_t)known.at_once;
+    return tune_judge(target, &found, &model);
+}
+
+/* The median is two steps of a pass above the least, and 15 % are allowed. */
+static void what_is_too_noisy_is_not_written(void **state)
+{
+    char folder[] = "/tmp/ibshift-judge-XXXXXX", file[64];
+    struct tune_target target = {.output = file};
+
+    (void)state;
+    make_folder(folder);
+    snprintf(file, sizeof(file), "%s/costs", folder);
+    assert_int_equal(CLI_FAILED, judge_noise(0.08, &target));
+    assert_int_not_equal(0, access(file, F_OK));
+    assert_int_equal(CLI_OK, judge_noise(0.07, &target));
+    assert_int_equal(0, unlink(file));
+    target.is_forced = true;
+    assert_int_equal(CLI_OK, judge_noise(0.08, &target));
+    assert_int_equal(0, unlink(file));
+    assert_int_equal(0, rmdir(folder));
+}
+
+static void a_file_and_the_installed_one_are_both_written(void **state)
+{
+    char folder[] = "/tmp/ibshift-judge-XXXXXX", file[64], place[64], installed[96];
+    struct tune_target target = {.output = file, .install = TUNE_INSTALL_USER};
+
+    (void)state;
+    make_folder(folder);
+    snprintf(file, sizeof(file), "%s/costs", folder);
+    snprintf(place, sizeof(place), "%s/.ibshift", folder);
+    snprintf(installed, sizeof(installed), "%s/costs-memory--4.1.4", place);
+    assert_int_equal(CLI_OK, judge_noise(0, &target));
+    assert_int_equal(0, unlink(file));
+    assert_int_equal(0, unlink(installed));
+    target.output = "/nonexistent/costs";
+    assert_int_equal(CLI_USAGE, judge_noise(0, &target));
+    assert_int_equal(0, unlink(installed));
+    assert_int_equal(0, rmdir(place));
+    assert_int_equal(0, rmdir(folder));
+}
+
+static void nothing_measured_is_nothing_to_write(void **state)
+{
+    static struct tune_found found = {.rates = ""};
+    const struct tune_target target = {.output = "/nonexistent/costs"};
+    struct ibshift_model model = local();
+
+    (void)state;
+    assert_int_equal(CLI_UNFIT, tune_judge(&target, &found, &model));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +198,9 @@ int main(void)
         cmocka_unit_test(the_noise_is_how_far_the_median_is_off),
         cmocka_unit_test(times_that_make_no_sense_are_refused),
         cmocka_unit_test(the_report_is_a_parameter_file),
+        cmocka_unit_test(what_is_too_noisy_is_not_written),
+        cmocka_unit_test(a_file_and_the_installed_one_are_both_written),
+        cmocka_unit_test(nothing_measured_is_nothing_to_write),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,35 +1,26 @@
 /* `ibshift-tune`, what `ibshift tune` starts: an MPI program, one process a rank. */
-#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "choose/tuned.h"
 #include "options.h"
-#include "tune/report.h"
+#include "tune/judge.h"
 
-enum { REDUCED = 1 << 16, REPEATED = 50, LONG = 1 << 20, PATH = 4096 };
-
-static const double too_noisy = 0.15;
-
-enum install { INSTALL_NOT, INSTALL_USER, INSTALL_SYSTEM };
+enum { REDUCED = 1 << 16, REPEATED = 50, LONG = 1 << 20 };
 
 struct request {
     double seconds;
-    const char *output;
-    int install; /* enum install */
-    bool is_forced, is_quiet;
+    struct tune_target target;
+    bool is_quiet;
 };
 
 static bool is_quiet;
-
-static const char *const level_names[] = {[TUNE_FABRIC] = "fabric", [TUNE_NODE] = "node"};
 
 static bool asks_version(int argc, char **argv)
 {
@@ -44,10 +35,11 @@ static int parse(int argc, char **argv, struct request *request, bool *helped)
          .where = &request->seconds, .low = 1, .high = 600},
         {"--install", 'i', CLI_CHOICE, "WHO",
          "where jobs find the file by themselves: user, in ~/.ibshift; system, in /etc/ibshift",
-         .where = &request->install, .words = places},
-        cli_output_option(&request->output, "write the parameter file there [standard output]"),
+         .where = &request->target.install, .words = places},
+        cli_output_option(&request->target.output,
+                          "write the parameter file there [standard output]"),
         {"--force", 'f', CLI_FLAG, NULL, "write it though the machine is too noisy",
-         .where = &request->is_forced},
+         .where = &request->target.is_forced},
         {"--quiet", 'q', CLI_FLAG, NULL, "no line for each pass", .where = &request->is_quiet},
         {.name = NULL},
     };
@@ -76,7 +68,7 @@ static bool is_first(void)
 static void heard(enum tune_level level, int pass)
 {
     if (!is_quiet) {
-        fprintf(stderr, "ibshift tune: %s, pass %d of %d\n", level_names[level], pass + 1,
+        fprintf(stderr, "ibshift tune: %s, pass %d of %d\n", tune_level_names[level], pass + 1,
                 TUNE_PASSES);
     }
 }
@@ -205,92 +197,6 @@ static int measure_level(struct tune_wires *wires, enum tune_level level, double
     return rc;
 }
 
-/* Where the file goes; false: a line says why there is no such place. */
-static bool target(const struct request *request, const struct ibshift_made *made, char *path,
-                   size_t size)
-{
-    const char *site = getenv("OMPI_MCA_coll_ibshift_site");
-    char folder[PATH], name[4 * IBSHIFT_MADE_TEXT];
-
-    if (request->install == INSTALL_NOT) {
-        snprintf(path, size, "%s", request->output);
-        return true;
-    }
-    snprintf(folder, sizeof(folder), "%s", site != NULL && site[0] != '\0' ? site : "/etc/ibshift");
-    if (request->install == INSTALL_USER && !ibshift_tuned_folder(folder, sizeof(folder))) {
-        cli_error("tune", "--install user: HOME is not set, so there is no folder ~/.ibshift");
-        return false;
-    }
-    if (mkdir(folder, 0755) != 0 && errno != EEXIST) {
-        cli_error("tune", "--install: cannot make %s: %s", folder, strerror(errno));
-        return false;
-    }
-    ibshift_tuned_name(made, name, sizeof(name));
-    return (size_t)snprintf(path, size, "%s/%s", folder, name) < size;
-}
-
-static int deliver(const struct request *request, const struct tune_found *found)
-{
-    char *text = tune_report(found), path[2 * PATH];
-    int rc = CLI_FAILED, status;
-
-    if (text == NULL) {
-        return cli_error("tune", "out of memory");
-    }
-    if (request->output == NULL && request->install == INSTALL_NOT) {
-        fputs(text, stdout);
-        rc = CLI_OK;
-    } else if (target(request, &found->made, path, sizeof(path))) {
-        status = tune_write(path, text);
-        rc = status == 0 ? CLI_OK
-                         : cli_error("tune", "cannot write %s: %s", path, strerror(-status));
-        if (status == 0) {
-            fprintf(stderr, "ibshift tune: written: %s\n", path);
-        }
-    }
-    free(text);
-    return rc;
-}
-
-/* Fits what was measured; an enum cli_exit. */
-static int judge(const struct request *request, struct tune_found *found,
-                 struct ibshift_model *local)
-{
-    bool is_noisy = false, is_any = false;
-
-    for (int level = 0; level < TUNE_LEVELS; level++) {
-        struct tune_level_found *one = &found->level[level];
-
-        if (!one->is_there) {
-            fprintf(stderr, "ibshift tune: %s is not measured: %s\n", level_names[level], one->how);
-            continue;
-        }
-        is_any = true;
-        local->at_once = (double)one->eager;
-        local->wake = level == TUNE_NODE ? ibshift_model_node.wake
-                      : one->is_moved    ? ibshift_model_software.wake
-                                         : ibshift_model_typical.wake;
-        if (!tune_found(one, local)) {
-            cli_error("tune", "%s: the times make no sense; is the machine busy?",
-                      level_names[level]);
-            return CLI_FAILED;
-        }
-        if (one->noise > too_noisy) {
-            is_noisy = true;
-            fprintf(stderr,
-                    "ibshift tune: %s: too noisy: the passes differ by %.0f %%. Leave the machine "
-                    "alone, or measure longer (--time)%s\n",
-                    level_names[level], one->noise * 100,
-                    request->is_forced ? "" : "; nothing is written (--force writes all the same)");
-        }
-    }
-    if (!is_any) {
-        cli_error("tune", "no level could be measured: start at least two ranks");
-        return CLI_UNFIT;
-    }
-    return is_noisy && !request->is_forced ? CLI_FAILED : deliver(request, found);
-}
-
 static int tune(const struct request *request)
 {
     static struct tune_found found;
@@ -310,7 +216,7 @@ static int tune(const struct request *request)
         fprintf(stderr, "ibshift tune: rank %d: %s\n", wires.rank, strerror(-rc));
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    rc = wires.rank == 0 ? judge(request, &found, &local) : CLI_OK;
+    rc = wires.rank == 0 ? tune_judge(&request->target, &found, &local) : CLI_OK;
     MPI_Bcast(&rc, 1, MPI_INT, 0, MPI_COMM_WORLD);
     tune_wires_close(&wires);
     return rc;
