@@ -51,7 +51,9 @@ int cmd_tune(int argc, char **argv)
     }
     if (beside("ibshift-tune", program, sizeof(program)) != 0 ||
         beside("ibshift-run", launcher, sizeof(launcher)) != 0 || access(program, X_OK) != 0) {
-        cli_error("tune", "%s is not there: ibshift was built without Open MPI, which it needs",
+        cli_error("tune",
+                  "%s is not there: package openmpi-ibshift is not installed, or ibshift was "
+                  "built without Open MPI",
                   program);
         return CLI_UNFIT;
     }
