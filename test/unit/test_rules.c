@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -86,6 +87,24 @@ static void json_is_read(void **state)
     ibshift_rules_free(&rules);
 }
 
+/* What is not read may be any text: "parameters" of ibshift plan rules is a path. */
+static void what_is_ignored_may_be_any_text(void **state)
+{
+    char text[600], path[201], error[IBSHIFT_RULES_ERROR_SIZE];
+    struct ibshift_rules rules;
+
+    (void)state;
+    memset(path, 'p', sizeof(path));
+    path[sizeof(path) - 1] = '\0';
+    snprintf(text, sizeof(text),
+             "{\"parameters\": \"%s\\\"\\u00e4\\\\\", \"collectives\":\n"
+             "{\"scan\": [{\"rules\": [{\"remark\": \"%s\", \"alg\": \"linear\"}]}]}}",
+             path, path);
+    assert_int_equal(parse(text, &rules, error), 0);
+    assert_string_equal(found(&rules, IBSHIFT_SCAN, 0, 4, 8), "linear");
+    ibshift_rules_free(&rules);
+}
+
 static void what_is_wrong_has_its_line(void **state)
 {
     static const struct {
@@ -113,6 +132,8 @@ static void what_is_wrong_has_its_line(void **state)
          "msg_size_max must be a whole number or \"inf\", not 'much'"},
         {"{\"collectives\": {\"scan\": [", "a '{' is missing here"},
         {"{\"other\": [[[", "ends within a value"},
+        {"{\"other\": [\n\"text\\", "rules:2: a text that does not end"},
+        {"{\"other\":\n\"text\n\"}", "rules:2: a text that does not end"},
         {"{\"other\": }", "a value is missing here"},
         {"{\"collectives\": {}} more", "more behind the end of the object"},
     };
@@ -163,6 +184,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_is_read),
         cmocka_unit_test(json_is_read),
+        cmocka_unit_test(what_is_ignored_may_be_any_text),
         cmocka_unit_test(what_is_wrong_has_its_line),
         cmocka_unit_test(any_part_is_refused_or_read),
         cmocka_unit_test(every_field_counts),

@@ -2,7 +2,6 @@
 #include "plan/cmd.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "choose/rules_names.h"
 #include "choose/size.h"
@@ -149,9 +148,9 @@ int plan_rules(struct plan_args *args)
     if (w.out == NULL) {
         return CLI_FAILED;
     }
-    fprintf(w.out,
-            "{\n  \"rule_file_version\": 3,\n  \"parameters\": \"%s\",\n  \"collectives\": {",
-            strpbrk(args->model_source, "\"\\") == NULL ? args->model_source : "a file");
+    fputs("{\n  \"rule_file_version\": 3,\n  ", w.out);
+    json_text(&(struct json){.out = w.out}, "parameters", args->model_source);
+    fputs(",\n  \"collectives\": {", w.out);
     for (int i = 0; rc == CLI_OK && i < IBSHIFT_RULES_COLLECTIVES; i++) {
         w.row = &ibshift_rules_collectives[i];
         if (w.row->collective == IBSHIFT_COLLECTIVES ||
