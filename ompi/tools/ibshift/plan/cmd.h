@@ -31,7 +31,7 @@ struct plan_args {
     struct ibshift_stages stages;
     uint32_t ranks_last; /* compare: of a range; else the same as plan.ranks */
     long rank;           /* -1: all */
-    bool has_radix, has_ranks, has_segments;
+    bool has_radix, has_ranks, has_segments, has_sizes;
     int split; /* 1: optimal, not half */
     uint64_t sizes[PLAN_SIZES_MAX];
     int size_count;

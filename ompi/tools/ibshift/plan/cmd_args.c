@@ -328,6 +328,7 @@ static int set_sizes(void *where, const char *text)
     static const char wanted[] =
         "sizes up to 1024G: '8', '8,4K,1M' or '8..1M' (doubling), suffixes K, M, G";
 
+    args->has_sizes = true;
     args->size_count = 0;
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ",");

@@ -626,7 +626,7 @@ int plan_compare(struct plan_args *args)
         return CLI_FAILED;
     }
     c->args = args;
-    if (args->ranks_last == args->plan.ranks && args->size_count == 1) {
+    if (args->ranks_last == args->plan.ranks && !args->has_sizes) {
         args->size_count = 0;
         for (uint64_t bytes = 8; bytes <= 1 << 20; bytes *= 8) {
             args->sizes[args->size_count++] = bytes;

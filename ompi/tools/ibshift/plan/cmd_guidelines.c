@@ -393,7 +393,7 @@ int plan_guidelines(struct plan_args *args)
     }
     s->args = args;
     s->slack = slack_of(&args->model);
-    if (args->size_count == 1 && args->sizes[0] == 8) {
+    if (!args->has_sizes) {
         args->size_count = 0;
         for (uint64_t bytes = 1; bytes <= 1 << 20; bytes *= 2) {
             args->sizes[args->size_count++] = bytes;
