@@ -139,7 +139,7 @@ static int withdraw(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
     int rc = ibshift_nn_put_news(peer, IBSHIFT_NODE_WITHDRAWN, &send->match.key, send->length, 0);
 
     if (rc == 0) {
-        atomic_thread_fence(memory_order_seq_cst);
+        ibshift_nn_fence();
         ibshift_nn_note_end(nn, send, -ECANCELED);
     }
     return rc;
@@ -158,7 +158,7 @@ static int fetch(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
         return peer->status;
     }
     if (rc == 0) {
-        atomic_thread_fence(memory_order_seq_cst);
+        ibshift_nn_fence();
         nn->take(nn, peer);
         if (recv->list != &peer->ready) {
             return peer->status; /* it was withdrawn */

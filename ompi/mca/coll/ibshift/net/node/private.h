@@ -106,6 +106,18 @@ static inline struct ibshift_net_node *ibshift_node(struct ibshift_net *net)
     return (struct ibshift_net_node *)net;
 }
 
+/* What is written before is seen by the others before what is written after, and nothing is read ahead of it. */
+static inline void ibshift_nn_fence(void)
+{
+#ifdef __SANITIZE_THREAD__
+    static _Atomic int word; /* the thread sanitizer knows no fences */
+
+    atomic_fetch_add(&word, 0);
+#else
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
 /* Up to so many bytes a message is short, on its way to the owner of a ring of that size. */
 static inline uint64_t ibshift_node_short(uint32_t ring)
 {
