@@ -202,6 +202,34 @@ static void broken_while_the_box_is_full(void **state)
     close_all();
 }
 
+/* The peer takes back what it has not granted: the message is still found by its key, once. */
+static void revoked_without_a_grant(void **state)
+{
+    struct ibshift_node_cell cell = {.kind = IBSHIFT_NODE_REVOKE};
+    struct message m, small[IBSHIFT_NODE_CELLS];
+    struct ibshift_net_node *nn;
+    uint32_t count;
+
+    (void)state;
+    open_all(1 << 20, true);
+    for (uint32_t i = 0; i < IBSHIFT_NODE_CELLS; i++) { /* so that it is offered later */
+        nets_make(&small[i], 0, 1, 2 * i + 10, 8);
+        (void)nets_post(&small[i], true);
+    }
+    nets_make(&m, 0, 1, OTHER, LONG);
+    (void)nets_post(&m, true);
+    nn = ibshift_node(nets[0]);
+    count = nn->tx.count;
+    cell.key = m.key;
+    ibshift_nn_revoke_came(nn, ibshift_nn_peer(nn, 1), &cell);
+    assert_int_equal(nn->tx.count, count);
+    for (uint32_t i = 0; i < IBSHIFT_NODE_CELLS; i++) {
+        nets_unmake(&small[i]);
+    }
+    nets_unmake(&m);
+    close_all();
+}
+
 /* Its receiver gives up: at once, since nobody else writes into its buffer. */
 static void a_fetch_given_up(void **state)
 {
@@ -263,6 +291,7 @@ int main(void)
         cmocka_unit_test(an_offer_taken_back),
         cmocka_unit_test(taken_back_meanwhile),
         cmocka_unit_test(broken_while_the_box_is_full),
+        cmocka_unit_test(revoked_without_a_grant),
         cmocka_unit_test(a_fetch_given_up),
         cmocka_unit_test(a_fetch_that_fails),
     };

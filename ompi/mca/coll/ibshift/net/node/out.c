@@ -511,7 +511,9 @@ void ibshift_nn_revoke_came(struct ibshift_net_node *nn, struct ibshift_node_pee
             note->is_fetched = false;
             note->target = 0;
             note->done = 0;
-            ibshift_nn_enter(&nn->tx, note);
+            if (!note->is_in_table) { /* it is in there where nothing had been granted */
+                ibshift_nn_enter(&nn->tx, note);
+            }
             ibshift_nn_note_move(&peer->resting, note);
             break;
         }

@@ -227,6 +227,8 @@ void ibshift_nn_break(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
     if (status != -EHOSTUNREACH && ibshift_nn_meet(nn, peer) == 0 && /* else it cannot be told */
         ibshift_node_has_cells_of(peer, IBSHIFT_NODE_CELLS, 1)) {
         put_in(peer, IBSHIFT_NODE_BREAK, &no_key, (uint64_t)(int64_t)status, 0);
+        /* Who fetches sees the word before the buffers that end here can change. */
+        atomic_thread_fence(memory_order_seq_cst);
     }
     peer->status = status;
     end_all(nn, &peer->ready, status);
