@@ -1,16 +1,18 @@
 /*
- * Collectives on memory of a device, which host code cannot touch (stub_cuda.c, preloaded): the results
- * are those on memory of the host. On all ranks, on some, for what is sent or for what comes.
+ * Collectives on memory of a device, which host code cannot touch (stub_cuda.c): the results are
+ * those on memory of the host. On all ranks, on some, for what is sent or for what comes. With the
+ * argument "late" the driver is loaded when calls have tapes already, else before MPI_Init().
  */
+#include <dlfcn.h>
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int cuMemAlloc(uint64_t *address, size_t size);
-int cuMemcpy(uint64_t to, uint64_t from, size_t bytes);
-unsigned long stub_cuda_copies(void);
+static int (*allocate)(uint64_t *address, size_t size);
+static int (*copy)(uint64_t to, uint64_t from, size_t bytes);
+static unsigned long (*copies)(void);
 
 enum { MOST = 20000, RANKS = 8, WHERES = 5, TIMES = 3 };
 
@@ -76,6 +78,18 @@ static void do_bcast(const struct call *c)
     MPI_Bcast(c->recv, c->count, MPI_INT, 1 % size, MPI_COMM_WORLD);
 }
 
+/* Only the type says where. */
+static void do_bcast_bottom(const struct call *c)
+{
+    MPI_Datatype there;
+    MPI_Aint place = (MPI_Aint)(intptr_t)c->recv;
+
+    MPI_Type_create_hindexed(1, &c->count, &place, MPI_INT, &there);
+    MPI_Type_commit(&there);
+    MPI_Bcast(MPI_BOTTOM, 1, there, 1 % size, MPI_COMM_WORLD);
+    MPI_Type_free(&there);
+}
+
 static void do_gather(const struct call *c)
 {
     MPI_Gather(c->send, c->count, MPI_INT, c->recv, c->count, MPI_INT, 0, MPI_COMM_WORLD);
@@ -123,6 +137,7 @@ static const struct {
     {"allgather", do_allgather},
     {"allgather in place", do_allgather_in_place},
     {"bcast", do_bcast},
+    {"bcast from MPI_BOTTOM", do_bcast_bottom},
     {"gather", do_gather},
     {"scatter", do_scatter},
     {"allreduce", do_allreduce},
@@ -150,13 +165,13 @@ static int compare(size_t call, int count, int where, size_t bytes)
     calls[call].run(&c);
     fill(host[0], 1, bytes);
     fill(host[2], 2, bytes);
-    cuMemcpy((uintptr_t)device[0], (uintptr_t)host[0], bytes);
-    cuMemcpy((uintptr_t)device[1], (uintptr_t)host[2], bytes);
+    copy((uintptr_t)device[0], (uintptr_t)host[0], bytes);
+    copy((uintptr_t)device[1], (uintptr_t)host[2], bytes);
     c.send = is_here && (bits & 1) ? device[0] : host[0];
     c.recv = is_here && (bits & 2) ? device[1] : host[2];
     calls[call].run(&c);
     if (c.recv != host[2]) {
-        cuMemcpy((uintptr_t)host[2], (uintptr_t)c.recv, bytes);
+        copy((uintptr_t)host[2], (uintptr_t)c.recv, bytes);
     }
     if (memcmp(host[1], host[2], bytes) != 0) {
         fprintf(stderr, "device: rank %d: %s of %d integers, %s%s%s: the result differs\n", rank,
@@ -167,12 +182,43 @@ static int compare(size_t call, int count, int where, size_t bytes)
     return 0;
 }
 
+static void load_driver(void)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+
+    if (driver == NULL) {
+        fprintf(stderr, "device: %s\n", dlerror());
+        exit(1);
+    }
+    *(void **)&allocate = dlsym(driver, "cuMemAlloc");
+    *(void **)&copy = dlsym(driver, "cuMemcpy");
+    *(void **)&copies = dlsym(driver, "stub_cuda_copies");
+}
+
+/* Calls on memory of the host get tapes; the next communicator finds the driver. */
+static void load_late(void)
+{
+    MPI_Comm next;
+
+    for (size_t call = 0; call < sizeof(calls) / sizeof(calls[0]); call++) {
+        for (int i = 0; i < 2 * TIMES; i++) {
+            calls[call].run(&(struct call){host[0], host[1], 2});
+        }
+    }
+    load_driver();
+    MPI_Comm_dup(MPI_COMM_WORLD, &next);
+    MPI_Comm_free(&next);
+}
+
 int main(int argc, char **argv)
 {
     static const int counts[] = {2, 100, MOST};
-    int bad = 0;
+    int bad = 0, is_late = argc > 1 && strcmp(argv[1], "late") == 0;
     size_t bytes;
 
+    if (!is_late) {
+        load_driver();
+    }
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -181,12 +227,15 @@ int main(int argc, char **argv)
     MPI_Type_create_resized(pairs, 0, 2 * sizeof(int), &pairs);
     MPI_Type_commit(&pairs);
     for (int i = 0; i < 3; i++) {
-        host[i] = malloc(bytes);
+        host[i] = calloc(1, bytes);
+    }
+    if (is_late) {
+        load_late();
     }
     for (int i = 0; i < 2; i++) {
         uint64_t address = 0;
 
-        if (size > RANKS || cuMemAlloc(&address, bytes) != 0) {
+        if (size > RANKS || allocate(&address, bytes) != 0) {
             MPI_Abort(MPI_COMM_WORLD, 1);
         }
         device[i] = (int *)(uintptr_t)address;
@@ -200,7 +249,7 @@ int main(int argc, char **argv)
     }
     MPI_Allreduce(MPI_IN_PLACE, &bad, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0 && bad == 0) {
-        printf("device: %lu copies by the driver\n", stub_cuda_copies());
+        printf("device: %lu copies by the driver\n", copies());
     }
     MPI_Finalize();
     return bad != 0;

@@ -184,12 +184,12 @@ static bool has_whole_types(const struct ibshift_side *side)
     return true;
 }
 
-/* The first byte that the user gave; NULL: there is none. */
+/* The first byte that the user gave, from MPI_BOTTOM too; NULL: there is none. */
 static const char *first_byte(const struct ibshift_side *side)
 {
     uint32_t block = 0;
 
-    if (side->bytes == 0 || NULL == side->user) {
+    if (side->bytes == 0) {
         return NULL;
     }
     if (!has_displs(side)) {

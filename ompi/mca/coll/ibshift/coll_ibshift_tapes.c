@@ -4,7 +4,6 @@
 #include "coll_ibshift_fabric_file.h"
 #include "coll_ibshift_params.h"
 #include "coll_ibshift_transport.h"
-#include "device/device.h"
 
 #include "ompi/op/op.h"
 

@@ -12,6 +12,7 @@
 #include "coll_ibshift_buffers.h"
 #include "coll_ibshift_params.h"
 
+#include "device/device.h"
 #include "exec/tape.h"
 
 struct ibshift_kept_tape;
@@ -106,6 +107,7 @@ __attribute__((always_inline)) static inline bool
 ibshift_tapes_serve(mca_coll_ibshift_module_t *module)
 {
     return ibshift_params.tapes &&
+           NULL == ibshift_device && /* found since: tapes know no staging */
            OMPI_SUCCESS == atomic_load_explicit(&module->failed, memory_order_relaxed);
 }
 
