@@ -209,7 +209,8 @@ void ibshift_nv_serve(struct ibshift_net_verbs *nv)
  */
 static void hear_ask(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint16_t known)
 {
-    if (c->state != IBSHIFT_CONNECTION_READY || c->in.slots_window > 0 || c->is_asking) {
+    if ((c->state != IBSHIFT_CONNECTION_READY && c->state != IBSHIFT_CONNECTION_CLOSING) ||
+        c->in.slots_window > 0 || c->is_asking) {
         return;
     }
     if (c->in.slots != c->in.slots_arrived || known != (uint16_t)c->in.slots) {

@@ -266,7 +266,8 @@ int ibshift_nv_put(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
 /*
  * Writes the peer's word: no receive is needed there, and a newer word replaces the older one. Two
  * writes of a queue pair may land in either order, so the newer one waits for the older one's
- * completion: else an old limit could stay there, and the peer would wait without reason.
+ * completion: else an old limit could stay there, and the peer would wait without reason. Also when
+ * the peer was asked to take the connection down: without a slot it could never answer.
  */
 void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
@@ -276,7 +277,7 @@ void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
 
     c->must_tell = true;
-    if (c->state != IBSHIFT_CONNECTION_READY ||
+    if ((c->state != IBSHIFT_CONNECTION_READY && c->state != IBSHIFT_CONNECTION_CLOSING) ||
         ibshift_rail_room(nv, &c->rail[0]) < IBSHIFT_REQUESTS_RESERVED || c->is_word_away) {
         return;
     }
@@ -314,7 +315,8 @@ static int try_note(struct ibshift_net_verbs *nv, struct ibshift_note *note)
     }
     struct ibshift_wire head = {
         .key = note->match.key, .kind = note->wire_kind, .length = sizeof(note->to)};
-    bool is_ordered = head.kind == IBSHIFT_WIRE_PULL || head.kind == IBSHIFT_WIRE_UNPULL;
+    bool is_ordered = head.kind == IBSHIFT_WIRE_PULL || head.kind == IBSHIFT_WIRE_UNPULL ||
+                      head.kind == IBSHIFT_WIRE_KEEP; /* the next CLOSE goes by the queue, too */
     int rc = ibshift_nv_put(nv, c, &head, &note->to, !is_ordered);
     if (rc == 0) {
         ibshift_nv_note_end(nv, note, 0);
@@ -337,7 +339,7 @@ void ibshift_nv_flush(struct ibshift_net_verbs *nv, struct ibshift_connection *c
 {
     int rc = c->state == IBSHIFT_CONNECTION_READY ? 0 : -EAGAIN;
 
-    if (rc == 0 && c->must_tell) {
+    if (c->must_tell) {
         ibshift_nv_tell(nv, c);
     }
     while (rc == 0 && c->ready.first != NULL) {
