@@ -46,7 +46,10 @@ static void offer(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
 void ibshift_nv_ring_wanted(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
     struct ibshift_ring *ring =
-        c->in.ring == NULL && c->in.recent >= IBSHIFT_RING_HOT ? free_ring(nv) : NULL;
+        c->in.ring == NULL && c->in.recent >= IBSHIFT_RING_HOT &&
+                c->state == IBSHIFT_CONNECTION_READY /* else the offer could outlive it */
+            ? free_ring(nv)
+            : NULL;
 
     if (ring != NULL) {
         offer(nv, c, ring);
