@@ -48,6 +48,7 @@ static int say(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
 
     if (rc == 0) {
         ibshift_nv_tell_nothing(nv, c);
+        rc = c->status;
     }
     return rc;
 }
@@ -127,6 +128,9 @@ static void close_came(struct ibshift_net_verbs *nv, struct ibshift_connection *
         nv->closing++;
     } else if (c->status == 0) {
         ibshift_nv_control(nv, c, &none, IBSHIFT_WIRE_KEEP, NULL);
+    }
+    if (has_asked) {
+        ibshift_nv_flush(nv, c); /* what waited for the answer to our own */
     }
 }
 
