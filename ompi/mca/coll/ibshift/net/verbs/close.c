@@ -2,13 +2,14 @@
  * Connections that nobody has used for long are taken down when there are more of them than wanted,
  * and made again at the next message.
  *
- *   CLOSE   may we? With what has been sent so far; nothing follows before the answer.
+ *   CLOSE   may we? With what has been sent and received so far; nothing follows before the answer.
  *   CLOSED  yes, likewise; nothing follows at all. Or KEEP: no.
  *
- * Both sides agree only when nothing of the connection is under way, posted or held there and all
- * that the other says to have sent has been seen. Whose requests are all complete destroys its queue
- * pairs; a request that fails after the agreement tells that the other side has been faster. The
- * number of the connection tells its handshake from those of earlier ones.
+ * Both sides agree only when nothing of the connection is under way, posted or held there, all that
+ * the other says to have sent has been seen, and the asker had seen all that was sent to it: what
+ * comes while it waits for the answer may have to be held. Whose requests are all complete destroys
+ * its queue pairs; a request that fails after the agreement tells that the other side has been
+ * faster. The number of the connection tells its handshake from those of earlier ones.
  */
 #include "net/verbs/inside.h"
 
@@ -42,7 +43,10 @@ static bool has_all(const struct ibshift_connection *c)
 static int say(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                enum ibshift_wire_kind kind)
 {
-    struct ibshift_wire_grant body = {.id = c->out.ring_used, .pieces = c->out.slots_used + 1};
+    struct ibshift_wire_grant body = {.id = c->out.ring_used,
+                                      .pieces = c->out.slots_used + 1,
+                                      .address = c->in.slots_arrived,
+                                      .length = c->in.ring_head};
     struct ibshift_wire head = {.kind = (uint8_t)kind, .length = sizeof(body)};
     int rc = ibshift_nv_put(nv, c, &head, &body, false);
 
@@ -108,6 +112,14 @@ static void note_last(struct ibshift_connection *c, const struct ibshift_wire_gr
     c->last_ring = body->id;
 }
 
+/* The asker had seen all that was sent to it, but for a CLOSE that crossed its own. */
+static bool had_all(const struct ibshift_connection *c, const struct ibshift_wire_grant *body,
+                    bool is_crossed)
+{
+    return (uint32_t)body->address == c->out.slots_used - is_crossed &&
+           (uint32_t)body->length == c->out.ring_used;
+}
+
 /* Both ask at once: the answer of the one with the greater number counts. */
 static void close_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                        const struct ibshift_wire_grant *body)
@@ -123,7 +135,8 @@ static void close_came(struct ibshift_net_verbs *nv, struct ibshift_connection *
         nv->closing--;
     }
     note_last(c, body);
-    if (is_idle(c) && has_all(c) && say(nv, c, IBSHIFT_WIRE_CLOSED) == 0) {
+    if (is_idle(c) && has_all(c) && had_all(c, body, has_asked) &&
+        say(nv, c, IBSHIFT_WIRE_CLOSED) == 0) {
         c->state = IBSHIFT_CONNECTION_CLOSED;
         nv->closing++;
     } else if (c->status == 0) {

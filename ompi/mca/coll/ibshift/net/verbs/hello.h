@@ -18,7 +18,7 @@
  *      |---- HAVE ---------->|  may send    HAVE: I have yours. WANT: I don't know that you have
  *   may send                                mine; a HELLO with WANT is always answered.
  */
-enum { IBSHIFT_HELLO_MAGIC = 0x6f6c4c48, IBSHIFT_HELLO_VERSION = 7 };
+enum { IBSHIFT_HELLO_MAGIC = 0x6f6c4c48, IBSHIFT_HELLO_VERSION = 8 };
 
 enum ibshift_hello_kind {
     IBSHIFT_HELLO_CONNECT = 1,
