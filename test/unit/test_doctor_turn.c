@@ -93,6 +93,17 @@ static void the_median_of_rounds(void **state)
     (void)state;
 }
 
+static void what_a_peer_says_has_bounds(void **state)
+{
+    static const uint32_t all[] = {0, 2048, LENGTH}, longer[] = {1024, LENGTH + TURN_UNIT},
+                          odd[] = {1023};
+
+    assert_true(turn_is_heard(all, 3, LENGTH));
+    assert_false(turn_is_heard(longer, 2, LENGTH));
+    assert_false(turn_is_heard(odd, 1, LENGTH));
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -101,6 +112,7 @@ int main(void)
         cmocka_unit_test(a_late_look_changes_nothing),
         cmocka_unit_test(whole_messages_and_none),
         cmocka_unit_test(the_median_of_rounds),
+        cmocka_unit_test(what_a_peer_says_has_bounds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* The burst in a parameter file of Open MPI: other nodes' doctors may have written there before. */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,17 +11,18 @@
 
 #define PARAMETER "coll_ibshift_burst"
 
-/* The number behind the parameter's name, or -1: it is another line. */
-static long burst_in(const char *line)
+/* Whether the line sets the parameter, whatever to: `value`, 0 where it is no number. */
+static bool is_burst(const char *line, long *value)
 {
     size_t length = strlen(PARAMETER);
     const char *at = line + strspn(line, " \t");
 
     if (strncmp(at, PARAMETER, length) != 0) {
-        return -1;
+        return false;
     }
     at += length + strspn(at + length, " \t");
-    return *at == '=' ? strtol(at + 1, NULL, 10) : -1;
+    *value = *at == '=' ? strtol(at + 1, NULL, 10) : 0;
+    return *at == '=';
 }
 
 /* All other lines, and last the most of what was there and what is new; 0 or an errno. */
@@ -32,9 +34,10 @@ static int copy(FILE *from, FILE *to, uint32_t burst)
     bool ends = true;
 
     while (from != NULL && getline(&line, &room, from) > 0) {
-        long before = burst_in(line);
-        most = before > most ? before : most;
-        if (before < 0) {
+        long before;
+        if (is_burst(line, &before)) {
+            most = before > most ? before : most;
+        } else {
             ends = line[strlen(line) - 1] == '\n';
             (void)fputs(line, to);
         }
@@ -46,15 +49,18 @@ static int copy(FILE *from, FILE *to, uint32_t burst)
 
 int doctor_save(const char *path, uint32_t burst)
 {
-    char beside[4096];
+    char beside[4096]; /* Linux opens no longer path */
     struct stat before;
     FILE *from = fopen(path, "r"), *to = NULL;
     int rc = from == NULL && errno != ENOENT ? errno : 0;
 
-    if (rc == 0 && snprintf(beside, sizeof(beside), "%s.new", path) < (int)sizeof(beside)) {
-        to = fopen(beside, "w");
+    if (rc == 0 && snprintf(beside, sizeof(beside), "%s.new", path) >= (int)sizeof(beside)) {
+        rc = ENAMETOOLONG;
     }
-    rc = rc != 0 ? rc : to == NULL ? errno : copy(from, to, burst);
+    if (rc == 0) {
+        to = fopen(beside, "w");
+        rc = to == NULL ? errno : copy(from, to, burst);
+    }
     if (rc == 0 && from != NULL && fstat(fileno(from), &before) == 0) {
         (void)fchmod(fileno(to), before.st_mode & 0777);
     }

@@ -53,6 +53,16 @@ uint32_t turn_bytes(const uint8_t *from, uint32_t count, uint32_t length)
     return bytes >= length ? length : (uint32_t)(bytes / TURN_UNIT + 0.5) * TURN_UNIT;
 }
 
+bool turn_is_heard(const uint32_t *bytes, uint32_t count, uint32_t length)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (bytes[i] > length || bytes[i] % TURN_UNIT != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 uint32_t turn_median(uint32_t *bytes, uint32_t count)
 {
     qsort(bytes, count, sizeof(bytes[0]), by_length);

@@ -20,6 +20,10 @@ enum {
    arrivals do not tell. from: the queue pair of each arrival, in their order. */
 uint32_t turn_bytes(const uint8_t *from, uint32_t count, uint32_t length);
 
+/* Whether turn_bytes() may have said all of these: the peer's come from a socket that anybody may
+   write to, and what is said goes into a parameter file. */
+bool turn_is_heard(const uint32_t *bytes, uint32_t count, uint32_t length);
+
 /* The median; sorts. 0 of none. */
 uint32_t turn_median(uint32_t *bytes, uint32_t count);
 

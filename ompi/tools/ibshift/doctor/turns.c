@@ -281,7 +281,8 @@ static int measure(struct turns *t, bool receives, uint32_t bytes[ROUNDS])
         (void)turn_median(bytes, ROUNDS);
         return say(t, bytes, ROUNDS * sizeof(bytes[0]));
     }
-    return rc != 0 ? rc : doctor_read_all(t->fd, bytes, ROUNDS * sizeof(bytes[0])) != 0 ? EPIPE : 0;
+    rc = rc != 0 ? rc : doctor_read_all(t->fd, bytes, ROUNDS * sizeof(bytes[0])) != 0 ? EPIPE : 0;
+    return rc != 0 || turn_is_heard(bytes, ROUNDS, LONG) ? rc : EPROTO;
 }
 
 static void tell_of(struct doctor *d, const char *whose, uint32_t bytes[ROUNDS])
