@@ -5,6 +5,9 @@
 
 #include "sim/fabric_private.h"
 
+/* 1 GiB: 11,585 switches of at most 64 ports. */
+enum { MASKS_MOST = 1 << 27 };
+
 /* The switch behind a port of a switch, or SIM_NO_SWITCH. */
 static uint32_t switch_behind(const struct ibshift_fabric *g, uint32_t port)
 {
@@ -43,6 +46,11 @@ int sim_adaptive_open(struct sim_fabric *f)
     uint32_t *steps = malloc((switches + 1) * sizeof(*steps));
     uint32_t *row = malloc((switches + 1) * sizeof(*row));
 
+    if (switches * switches * f->words > MASKS_MOST) {
+        free(steps);
+        free(row);
+        return -E2BIG;
+    }
     f->nearer = calloc(switches * switches * f->words + 1, sizeof(*f->nearer));
     for (uint32_t to = 0; f->nearer != NULL && steps != NULL && row != NULL && to < switches;
          to++) {

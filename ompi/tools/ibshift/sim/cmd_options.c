@@ -339,6 +339,7 @@ static void number_rows(struct sim_numbers *n, struct option_list *to)
 static int take_adaptive(struct sim_command *c)
 {
     bool is_ordered = c->schedule || (c->order != NULL && strcmp(c->order, "rank") != 0);
+    bool is_left = c->as != NULL || c->plan != NULL || c->traffic != NULL;
 
     if (!c->adaptive) {
         return CLI_OK;
@@ -348,13 +349,14 @@ static int take_adaptive(struct sim_command *c)
                          "--adaptive and --torus-lanes: such lanes keep the tables' routes free of "
                          "deadlock, not those that switches choose");
     }
-    if (is_ordered) {
+    if (is_ordered && c->as == NULL) { /* --as takes no order */
         fprintf(stderr,
                 "ibshift sim: adaptive switches do not follow the tables that %s was made "
-                "for: everything at once in rank order\n",
-                c->schedule ? "--schedule" : "--order");
+                "for: %s\n",
+                c->schedule ? "--schedule" : "--order",
+                is_left ? "it is kept all the same" : "everything at once in rank order");
     }
-    if (c->as == NULL && c->plan == NULL && c->traffic == NULL) {
+    if (!is_left) {
         c->order = "rank";
         c->schedule = false;
     }

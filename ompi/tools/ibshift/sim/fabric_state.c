@@ -165,7 +165,12 @@ int sim_fabric_create(const struct ibshift_fabric *graph, const struct sim_fabri
     f->head_bucket = sim_queue_bucket(queue, SIM_HEAD, options->flight + options->routing);
     rc = allocate(f);
     rc = rc == 0 && options->is_adaptive ? sim_adaptive_open(f) : rc;
-    rc = rc == 0 ? set_ports(f, err) : ibshift_fail(err, rc, "no memory for the fabric");
+    rc = rc == 0 ? set_ports(f, err)
+         : rc == -E2BIG
+             ? ibshift_fail(err, rc,
+                            "%u switches are too many for adaptive ones: leave out --adaptive",
+                            graph->switch_count)
+             : ibshift_fail(err, rc, "no memory for the fabric");
     if (rc != 0) {
         sim_fabric_free(f);
         return rc;
