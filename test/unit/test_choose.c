@@ -212,7 +212,7 @@ static void a_wish_needs_no_price(void **state)
     assert_true(answer.best.price.last < 0);
 }
 
-/* Of 16,384 ranks every row has a price. */
+/* Of 16,384 ranks the two best have prices, both estimated; the answer does not tell those of the others. */
 static void the_largest_have_prices(void **state)
 {
     struct ibshift_plan plan = {.ranks = 1 << 14, .commutative = true};
