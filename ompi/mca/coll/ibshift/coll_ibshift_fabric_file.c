@@ -119,6 +119,8 @@ static uint64_t identify(const struct ibshift_fabric_file *file)
     uint64_t sum = mix(mix(fabric->guid_sum, fabric->tables_sum), file->wish);
 
     sum = mix(sum, (fabric->has_loop ? 2 : 0) + (NULL != fabric->sl));
+    /* Whether long all-to-alls are native: the rank that names a level says that it prevents the loop. */
+    sum = mix(sum, fabric->has_loop && NULL == fabric->sl && ibshift_params.service_level >= 0);
 
     for (uint32_t p = 0; p < fabric->port_count; p++) {
         const struct ibshift_port *port = &fabric->ports[p];
@@ -284,7 +286,9 @@ int ibshift_fabric_find_hosts(const uint32_t *peers, uint32_t count, uint32_t *h
             return -ENOENT;
         }
         if (!ibshift_card_place(peers[i], &place) || place.fabric != ibshift_fabric_file.identity) {
-            snprintf(why, size, "host %s has another file, or another coll_ibshift_order",
+            snprintf(why, size,
+                     "host %s has another file, or another coll_ibshift_order, or only one of them "
+                     "names a coll_ibshift_service_level",
                      blob.hostname);
             return -ENOENT;
         }

@@ -63,7 +63,8 @@ static const struct param table[] = {
              "before link-local ones, on InfiniBand the first"},
     {PARAM(INT, service_level), .initial = -1, .min = -1, .max = 15, .level = OPAL_INFO_LVL_5,
      .help = "Service level of all connections. -1: that of each pair in the fabric file, 0 where "
-             "the file has none"},
+             "the file has none. Where the file lacks the levels that its tables need, all ranks "
+             "must name one (which may differ) or none"},
     {PARAM(BOOL, adaptive_data), .initial = false, .level = OPAL_INFO_LVL_6,
      .help = "Where switches route adaptively, all data of a long message may leave the static "
              "route: the immediate data that ends it goes behind on its own. 0: the last write has "
