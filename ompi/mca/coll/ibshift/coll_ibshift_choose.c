@@ -355,9 +355,9 @@ static void add_reason(struct line *line, const struct decision *decision)
         add(line, ", best of %d plans; next: ", decision->answer->candidates);
         add_plan(line, second, &decision->module->choices.nodes);
         add(line, " with %.2f us%s", second->price.last,
-            second->price.last >= best->price.last  ? ""
-            : second->price.hops > best->price.hops ? ", but more hops"
-                                                    : ", but more messages");
+            second->price.last >= best->price.last          ? ""
+            : second->price.messages > best->price.messages ? ", but more messages"
+                                                            : ", but more hops");
     }
 }
 

@@ -70,12 +70,17 @@ struct ibshift_price {
     uint32_t hops;  /* messages of the longest chain in which each waits for the one before */
 };
 
-/* Of two plans whose prices are as good as equal, whether a is the better one: fewer hops, then fewer
- * messages, then the lower price. */
+/*
+ * Of two plans whose prices are as good as equal, whether a is the better one: fewer hops, then fewer
+ * messages, then the lower price. Where ranks share processors the price has the hops in it, and
+ * every message takes a turn from somebody, also from who comes next: there fewer messages first.
+ */
 static inline bool ibshift_price_is_simpler(const struct ibshift_price *a,
                                             const struct ibshift_price *b)
 {
-    if (a->hops != b->hops) {
+    bool is_shared = a->of == IBSHIFT_PRICE_PROCESSORS && b->of == IBSHIFT_PRICE_PROCESSORS;
+
+    if (a->hops != b->hops && !(is_shared && a->messages != b->messages)) {
         return a->hops < b->hops;
     }
     return a->messages != b->messages ? a->messages < b->messages : a->last < b->last;
