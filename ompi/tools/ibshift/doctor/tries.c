@@ -166,8 +166,8 @@ static void try_shared_receives(struct doctor *d)
     struct ibv_srq *srq = ibv_create_srq(d->port.pd, &attr);
 
     if (srq == NULL) {
-        doctor_say(d, DOCTOR_BAD, "shared receives", "none (%s): ibshift needs them",
-                   strerror(errno));
+        doctor_say(d, DOCTOR_NOTE, "shared receives",
+                   "none (%s): each peer gets receives of its own, over one port", strerror(errno));
         return;
     }
     (void)ibv_destroy_srq(srq);

@@ -15,7 +15,7 @@ struct ibshift_port_candidate {
     uint32_t rate;          /* Mbit/s */
     uint32_t distance;      /* 0 = nearest to this process */
     uint64_t subnet_prefix; /* InfiniBand only */
-    uint8_t lacks_srq;      /* why it is not fit */
+    uint8_t lacks_srq;      /* its device has no shared receive queues */
 };
 
 /* Checks the text of a list "name[:port],..."; error points to the first place that does not parse.

@@ -106,6 +106,7 @@ static int prepare(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
         return 0;
     }
     c->path = choose_path(nv, c);
+    c->in.slots_window = ibshift_stock_share(nv->slot_stock, ASKING_RESERVE, IBSHIFT_CREDIT_MOST);
     int rc = ibshift_nv_rails_create(nv, c);
     if (rc != 0) {
         ibshift_nv_break(nv, c, rc == -ENOMEM ? rc : -EHOSTUNREACH, "%s",
@@ -116,11 +117,15 @@ static int prepare(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
                                "memory: ulimit -l)");
         return c->status;
     }
-    c->in.slots = c->in.slots_told = c->in.slots_window =
-        ibshift_stock_share(nv->slot_stock, ASKING_RESERVE, IBSHIFT_CREDIT_MOST);
+    while (c->in.slots != c->in.slots_window && c->status == 0) {
+        ibshift_nv_slot_give(nv, c);
+    }
+    if (c->status != 0) {
+        return c->status;
+    }
+    c->in.slots_told = c->in.slots;
     c->in.quota = c->in.quota_told = c->in.quota_window =
         ibshift_stock_share(nv->quota_stock, 0, QUOTA_MOST);
-    nv->slot_stock -= c->in.slots_window;
     nv->quota_stock -= c->in.quota_window;
     memset(&nv->words[c->number], 0, sizeof(nv->words[c->number]));
     c->my_qpn = c->rail[0].qp->qp_num;
@@ -196,8 +201,7 @@ void ibshift_nv_serve(struct ibshift_net_verbs *nv)
         }
         c->is_asking = false;
         if (c->status == 0) {
-            nv->slot_stock--;
-            c->in.slots++;
+            ibshift_nv_slot_give(nv, c);
             ibshift_nv_tell(nv, c);
         }
     }

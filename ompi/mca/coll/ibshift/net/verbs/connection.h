@@ -5,7 +5,7 @@
  * A connection with one peer, and the limits that both sides have given each other.
  *
  * Two kinds of credit keep a receiver from being overrun, whatever the number of its peers:
- *   slots  a message that takes a receive of the shared queue needs one. They come back as soon
+ *   slots  a message that takes a posted receive needs one. They come back as soon
  *          as the message was looked at, whether anyone waited for it or not, so nothing that
  *          waits for slots waits for the program.
  *   quota  a short message that nobody may be waiting for yet needs one more: the right to be
@@ -60,7 +60,8 @@ struct ibshift_rail {
     uint32_t plain_until;       /* posted, before one must be signaled or there is no room */
     struct ibshift_mark *marks; /* signaled ones that are not complete; a ring */
     uint32_t first_mark, last_mark;
-    struct ibshift_slot *copies; /* of requests behind the last mark */
+    struct ibshift_slot *copies;         /* of requests behind the last mark */
+    struct ibshift_slot *own, **own_end; /* without a shared queue: posted receives, in order */
     uint32_t inlined, plain_bytes;
     uint32_t psn, their_qpn;
     uint8_t my_port, their_port;

@@ -155,12 +155,9 @@ static int look_at_device(struct ibv_device *device, void *topology,
     if (ibv_query_device(context, &attr) == 0) {
         uint32_t distance = measure_distance(topology, device);
         for (int p = 1; p <= attr.phys_port_cnt && found < room; p++) {
-            int is_port = look_at_port(context, (uint8_t)p, distance, c + found);
-            if (is_port && attr.max_srq == 0) {
-                c[found].is_active = 0;
-                c[found].lacks_srq = 1;
+            if (look_at_port(context, (uint8_t)p, distance, c + found)) {
+                c[found++].lacks_srq = attr.max_srq == 0;
             }
-            found += is_port;
         }
     }
     (void)ibv_close_device(context);
@@ -186,7 +183,8 @@ static int check_device(const struct ibshift_device *device, char *error, size_t
         const char *what;
         int has, needs;
     } limits[] = {
-        {"receives in a shared queue (max_srq_wr)", a->max_srq_wr, IBSHIFT_RECEIVES_MIN},
+        {"receives in a shared queue (max_srq_wr)",
+         a->max_srq > 0 ? a->max_srq_wr : IBSHIFT_RECEIVES_MIN, IBSHIFT_RECEIVES_MIN},
         {"entries in a completion queue (max_cqe)", a->max_cqe, 2 * IBSHIFT_UD_DEPTH},
         {"requests in a queue pair (max_qp_wr)", a->max_qp_wr, IBSHIFT_UD_DEPTH},
         {"pieces in a request (max_sge)", a->max_sge, 2},
@@ -498,13 +496,21 @@ static int say_none(const struct ibshift_port_candidate *c, int n, const char *w
                                      n > 0 ? "are" : "is none");
 
     for (int i = 0; i < n && length < size; i++) {
-        length += (size_t)snprintf(
-            error + length, size - length, "%s%s:%u%s", i > 0 ? ", " : " ", c[i].device, c[i].port,
-            c[i].lacks_srq   ? " (no shared receive queues, which ibshift needs)"
-            : c[i].is_active ? ""
-                             : " (not active)");
+        length += (size_t)snprintf(error + length, size - length, "%s%s:%u%s", i > 0 ? ", " : " ",
+                                   c[i].device, c[i].port, c[i].is_active ? "" : " (not active)");
     }
     return -ENODEV;
+}
+
+/* Receive queues of single peers are filled as messages are granted, which one port alone can say. */
+static int count_with_receives(const struct ibshift_port_candidate *c, const int *chosen, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (c[chosen[i]].lacks_srq) {
+            return 1;
+        }
+    }
+    return count;
 }
 
 static int open_ports(struct ibshift_verbs *verbs, struct ibv_device **list,
@@ -521,6 +527,7 @@ static int open_ports(struct ibshift_verbs *verbs, struct ibv_device **list,
     if (count == 0) {
         rc = say_none(c, n, o->ports, error, size);
     }
+    count = count_with_receives(c, chosen, count);
     for (int i = 0; i < count && rc == 0; i++) {
         rc = add_port(verbs, list, &c[chosen[i]], o);
         if (rc == -ENOENT) {

@@ -409,6 +409,9 @@ static int open_lane(struct ibshift_net_verbs *nv, struct ibshift_lane *lane)
     if (lane->cq == NULL) {
         return -errno;
     }
+    if (lane->device->attr.max_srq == 0) {
+        return 0;
+    }
     lane->srq = ibv_create_srq(lane->device->pd, &attr);
     if (lane->srq == NULL) {
         return -errno;

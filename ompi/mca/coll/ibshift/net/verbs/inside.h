@@ -17,7 +17,7 @@ struct ibshift_net_verbs;
 struct ibshift_lane {
     struct ibshift_device *device;
     struct ibv_cq *cq;
-    struct ibv_srq *srq;
+    struct ibv_srq *srq;         /* NULL: each queue pair has receives of its own */
     struct ibv_mr *mr;           /* the net's own memory */
     uint32_t missing;            /* receives to post */
     struct ibshift_rail **rails; /* by queue pair number, open addressing */
@@ -171,6 +171,9 @@ int ibshift_nv_rails_create(struct ibshift_net_verbs *nv, struct ibshift_connect
 int ibshift_nv_rails_connect(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                              const struct ibshift_hello *hello);
 void ibshift_nv_rails_destroy(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+/* One more message from the peer; the receive for it is there before the peer knows. */
+void ibshift_nv_slot_give(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_rail_received(struct ibshift_rail *rail);
 struct ibshift_rail *ibshift_lane_rail(const struct ibshift_lane *lane, uint32_t qpn);
 int ibshift_rail_post(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
                       struct ibv_send_wr *wr, bool is_signaled);
@@ -205,7 +208,7 @@ int ibshift_nv_mismatch(struct ibshift_net_verbs *nv, struct ibshift_connection 
                         const struct ibshift_net_key *key, uint64_t ours, uint64_t theirs);
 void ibshift_nv_drain_poll(struct ibshift_net_verbs *nv);
 
-/* out.c: a message over the ring or the shared queue */
+/* out.c: a message over the ring or into a posted receive */
 int ibshift_nv_put(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                    struct ibshift_wire *head, const void *payload, bool may_ring);
 void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c);

@@ -115,9 +115,11 @@ static uint32_t most_receives(const struct ibshift_net_verbs *nv)
     uint32_t most = UINT32_MAX;
 
     for (int i = 0; i < nv->lane_count; i++) {
-        uint32_t posted = (uint32_t)nv->lanes[i].device->attr.max_srq_wr;
-        uint32_t completed = (uint32_t)nv->lanes[i].device->attr.max_cqe / 2;
-        most = posted < most ? posted : most;
+        const struct ibv_device_attr *attr = &nv->lanes[i].device->attr;
+        uint32_t completed = (uint32_t)attr->max_cqe / 2;
+        if (attr->max_srq > 0 && (uint32_t)attr->max_srq_wr < most) {
+            most = (uint32_t)attr->max_srq_wr;
+        }
         most = completed < most ? completed : most;
     }
     return most;

@@ -11,7 +11,7 @@
 
 struct ibshift_connection;
 
-/* A piece of registered memory: a receive of the shared queue, a held message, or a copy on its
+/* A piece of registered memory: a posted receive, a held message, or a copy on its
    way out. */
 struct ibshift_slot {
     struct ibshift_slot *next;
@@ -22,7 +22,7 @@ struct ibshift_slot {
 enum ibshift_wr_kind {
     IBSHIFT_WR_PLAIN,  /* nothing to do at completion */
     IBSHIFT_WR_WRITE,  /* struct ibshift_note: a part of a long message is written */
-    IBSHIFT_WR_RECV,   /* struct ibshift_slot of the shared queue */
+    IBSHIFT_WR_RECV,   /* struct ibshift_slot that a message takes */
     IBSHIFT_WR_EMPTY,  /* a receive without memory, of a device other than the first */
     IBSHIFT_WR_MARKER, /* the last request of a broken queue pair */
     IBSHIFT_WR_EARLY,  /* struct ibshift_note: all but its last bytes are written */

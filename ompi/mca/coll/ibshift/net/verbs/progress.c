@@ -74,7 +74,7 @@ static void probe(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
     }
 }
 
-/* A receive of the shared queue was used, by a message or by the end of a write. */
+/* A posted receive was used, by a message or by the end of a write. */
 static bool slot_used(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                       const struct ibv_wc *wc, struct ibshift_slot *slot)
 {
@@ -86,11 +86,14 @@ static bool slot_used(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     }
 
     c->in.slots_arrived++;
+    nv->slot_stock++;
     if (c->in.slots_window > 0) {
-        c->in.slots++;
+        ibshift_nv_slot_give(nv, c);
     } else {
-        nv->slot_stock++;
         ibshift_nv_serve(nv);
+    }
+    if (c->status != 0) {
+        return false;
     }
     ibshift_nv_heard(nv, c);
     if (wc->wc_flags & IBV_WC_WITH_IMM) {
@@ -232,7 +235,13 @@ static void complete_recv(struct ibshift_net_verbs *nv, struct ibshift_lane *lan
     struct ibshift_rail *rail = ibshift_lane_rail(lane, wc->qp_num);
     bool is_kept = false;
 
-    lane->missing++;
+    if (lane->srq != NULL) {
+        lane->missing++;
+    } else if (rail != NULL) {
+        ibshift_rail_received(rail);
+    } else {
+        return; /* it went with its queue pair */
+    }
     if (rail != NULL && rail->connection->status == 0) {
         if (wc->status == IBV_WC_SUCCESS) {
             is_kept = slot_used(nv, rail->connection, wc, slot);

@@ -90,7 +90,7 @@ static int rail_to_init(struct ibshift_net_verbs *nv, struct ibshift_rail *rail)
 }
 
 static struct ibv_qp *make_qp(struct ibshift_net_verbs *nv, struct ibshift_lane *lane,
-                              uint32_t *inlined)
+                              uint32_t receives, uint32_t *inlined)
 {
     struct ibv_qp_init_attr attr = {
         .send_cq = lane->cq,
@@ -99,6 +99,8 @@ static struct ibv_qp *make_qp(struct ibshift_net_verbs *nv, struct ibshift_lane 
         .qp_type = IBV_QPT_RC,
         .cap = {.max_send_wr = nv->options.queue,
                 .max_send_sge = 2,
+                .max_recv_wr = receives,
+                .max_recv_sge = receives > 0,
                 .max_inline_data = nv->options.inlined},
     };
     struct ibv_qp *qp = ibv_create_qp(lane->device->pd, &attr);
@@ -120,6 +122,16 @@ static void set_plain(const struct ibshift_net_verbs *nv, struct ibshift_rail *r
     rail->plain_until = (int32_t)(full - signal) < 0 ? full : signal;
 }
 
+static uint32_t own_receives(const struct ibshift_rail *rail)
+{
+    uint32_t window = rail->connection->in.slots_window;
+
+    if (rail->lane->srq != NULL) {
+        return 0;
+    }
+    return window > 0 ? window : 1; /* without a window slots are given one by one */
+}
+
 static int create_rail(struct ibshift_net_verbs *nv, struct ibshift_rail *rail)
 {
     rail->lane = lane_of(nv, rail->my_port);
@@ -127,7 +139,8 @@ static int create_rail(struct ibshift_net_verbs *nv, struct ibshift_rail *rail)
     if (rail->marks == NULL) {
         return -ENOMEM;
     }
-    rail->qp = make_qp(nv, rail->lane, &rail->inlined);
+    rail->own_end = &rail->own;
+    rail->qp = make_qp(nv, rail->lane, own_receives(rail), &rail->inlined);
     if (rail->qp == NULL) {
         return errno != 0 ? -errno : -EIO;
     }
@@ -245,6 +258,15 @@ int ibshift_nv_rails_connect(struct ibshift_net_verbs *nv, struct ibshift_connec
     return rc;
 }
 
+/* The first of its receives is no longer posted. */
+void ibshift_rail_received(struct ibshift_rail *rail)
+{
+    rail->own = rail->own->next;
+    if (rail->own == NULL) {
+        rail->own_end = &rail->own;
+    }
+}
+
 static void free_copies(struct ibshift_net_verbs *nv, struct ibshift_slot *copies)
 {
     while (copies != NULL) {
@@ -263,6 +285,11 @@ void ibshift_nv_rails_destroy(struct ibshift_net_verbs *nv, struct ibshift_conne
         if (rail->qp != NULL) {
             leave_rail(rail->lane, rail);
             (void)ibv_destroy_qp(rail->qp);
+        }
+        while (rail->own != NULL) {
+            struct ibshift_slot *slot = rail->own;
+            ibshift_rail_received(rail);
+            ibshift_nv_slot_free(nv, slot);
         }
         while (rail->first_mark != rail->last_mark) {
             free_copies(nv, rail->marks[rail->first_mark++ % nv->options.queue].copies);
@@ -401,6 +428,41 @@ void ibshift_rail_refused(struct ibshift_net_verbs *nv, struct ibshift_rail *rai
 {
     ibshift_nv_break(nv, rail->connection, -EIO, "a request could not be posted: %s",
                      strerror(error));
+}
+
+static int post_own(struct ibshift_net_verbs *nv, struct ibshift_rail *rail)
+{
+    struct ibshift_slot *slot = ibshift_nv_slot_take(nv);
+    struct ibv_recv_wr *bad, wr = {.num_sge = 1};
+    struct ibv_sge sge = {.length = nv->slot_size, .lkey = rail->lane->mr->lkey};
+
+    if (slot == NULL) {
+        return ENOMEM;
+    }
+    sge.addr = (uintptr_t)slot->data;
+    wr.sg_list = &sge;
+    wr.wr_id = ibshift_wr_id(slot, IBSHIFT_WR_RECV);
+    int rc = ibv_post_recv(rail->qp, &wr, &bad);
+    if (rc != 0) {
+        ibshift_nv_slot_free(nv, slot);
+        return rc;
+    }
+    slot->next = NULL;
+    *rail->own_end = slot;
+    rail->own_end = &slot->next;
+    return 0;
+}
+
+void ibshift_nv_slot_give(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+{
+    int rc = c->rail[0].lane->srq == NULL ? post_own(nv, &c->rail[0]) : 0;
+
+    if (rc != 0) {
+        ibshift_rail_refused(nv, &c->rail[0], rc);
+        return;
+    }
+    nv->slot_stock--;
+    c->in.slots++;
 }
 
 /* The caller has checked that there is room. A request is signaled now and then even when nobody
