@@ -6,6 +6,7 @@
  *   ask           ibshift_nv_has_slot, ask
  *   hear_ask      hear_ask, ibshift_nv_serve
  *   data_came     slot_used, data_came, hold, pull_all
+ *   give          ibshift_nv_slot_give
  *   post          ibshift_nv_recv, pull
  *   control_came  pull_came, unpull_came
  *   tell, land    ibshift_nv_tell, complete_send, read_word, ibshift_limit_advance32
@@ -19,7 +20,7 @@
  * must not keep peer 1 from ending. With -DRING messages of peer 0 may also go through a ring, which
  * needs neither slot nor quota, and so may overtake the others.
  *
- * Claims: no message comes without a receive for it, none is held beyond the quota, all arrive, and at
+ * Claims: no message comes without a receive for it, of a shared queue or of its connection's own, none is held beyond the quota, all arrive, and at
  * the end no slot, quota or request is missing.
  */
 #define M 3 /* messages a peer */
@@ -58,6 +59,10 @@ byte back[P], back_told[P], back_arrived[P];              /* slots for what the 
 byte posted[P], is_pulled[P], held[P], done[P];           /* sets of keys */
 byte in_cells;                                            /* held messages that came through the ring */
 byte in_slots[P], in_told[P], in_arrived[P];
+byte own[P];                                              /* receives, without a shared queue */
+#ifdef MUTANT_TELL_FIRST
+byte owed;                                                /* of peer 1, that it has been told of */
+#endif
 byte in_quota[P], quota_told[P], quota_arrived[P];
 byte out_slots[P], out_used[P];
 byte unsaid[P], unsaid_un[P];                             /* PULL and UNPULL that wait for a slot */
@@ -108,6 +113,19 @@ inline tell_if_news(p)
     fi
 }
 
+inline give(p)
+{
+#ifdef MUTANT_TELL_FIRST
+    if
+    :: p == 0 -> own[0]++
+    :: p == 1 -> owed++
+    fi;
+#else
+    own[p]++;
+#endif
+    in_slots[p]++
+}
+
 inline serve()
 {
     if
@@ -118,7 +136,7 @@ inline serve()
         stock--;
 #endif
         is_asking = 0;
-        in_slots[1]++;
+        give(1);
         tell(1)
     :: else
     fi
@@ -202,9 +220,10 @@ inline data_came(p, k, unasked)
 {
     assert(!(done[p] & bit(k)));
     in_arrived[p]++;
+    own[p]--;
     quota_arrived[p] = quota_arrived[p] + unasked;
     if
-    :: p == 0 -> in_slots[0]++
+    :: p == 0 -> give(0)
     :: p == 1 -> stock++; serve()
     fi;
     if
@@ -237,6 +256,7 @@ inline send(p, k, unasked)
     quota_used[p] = quota_used[p] + unasked;
     sent[p] = sent[p] | bit(k);
     assert(in_flight(0) + in_flight(1) <= window(0) + STOCK); /* there is a receive for each */
+    assert(in_flight(p) <= own[p]);
     data[p]!k, unasked, back[p];
     back_told[p] = back[p];
     rounds = 0
@@ -343,6 +363,9 @@ end:
         :: !is_asking && in_slots[1] == in_arrived[1] && n == in_slots[1] -> is_asking = 1; serve()
 #endif
         fi }
+#ifdef MUTANT_TELL_FIRST
+    :: atomic { p == 1 && owed > 0 -> owed--; own[1]++ }
+#endif
     od
 }
 
@@ -392,7 +415,7 @@ end:
 init
 {
     d_step {
-        slots[0] = 2; memory_slots[0] = 2; in_slots[0] = 2; in_told[0] = 2;
+        own[0] = 2; slots[0] = 2; memory_slots[0] = 2; in_slots[0] = 2; in_told[0] = 2;
         quota[0] = QUOTA; in_quota[0] = QUOTA; quota_told[0] = QUOTA;
         quota[1] = QUOTA; in_quota[1] = QUOTA; quota_told[1] = QUOTA;
         back[0] = 1; back_told[0] = 1; out_slots[0] = 1;
