@@ -12,7 +12,8 @@ from statistics import median
 from contenders import common, contenders
 
 
-EXPLAINED = re.compile(r"^ibshift: .*, (\d+) ranks: (\w+)(?: up to (\d+) B[ a-z]*)?: (.*?); modelled ([\d.]+) us")
+EXPLAINED = re.compile(r"^ibshift: .*, (\d+) ranks: (\w+)(?: up to (\d+) B[ a-z]*|(, any size))?: (.*?); modelled ([\d.]+) us")
+ANY_SIZE = 1 << 62
 
 
 class RunFailed(Exception):
@@ -46,7 +47,8 @@ def run_once(line, limit):
 def explained(text):
     """{(collective, ranks, size): (plan, modelled us)} from the lines of coll_ibshift_explain."""
     found = (EXPLAINED.match(line) for line in text.splitlines())
-    return {("MPI_" + m.group(2).capitalize(), int(m.group(1)), int(m.group(3) or 0)): (m.group(4), float(m.group(5))) for m in found if m}
+    return {("MPI_" + m.group(2).capitalize(), int(m.group(1)), ANY_SIZE if m.group(4) else int(m.group(3) or 0)):
+            (m.group(5), float(m.group(6))) for m in found if m}
 
 
 class Progress:
