@@ -139,6 +139,33 @@ static void two_to_one(void **state)
     tear_down(&b);
 }
 
+/* A host at half its cable's rate: packets wait in its buffer, and with room for one only, the next
+ * one leaves the switch when word of the free place is back. */
+static void slow_intake(void **state)
+{
+    struct bench b;
+    struct sim_fabric_options options = usual();
+    uint64_t head = FLIGHT + ROUTING, one = PACKET + FLIGHT + 2 * PACKET;
+
+    (void)state;
+    options.intake = 16000;
+    set_up(&b, "kary:4,1", &options);
+    send(&b, 0, 0, 1, 10 * MTU);
+    send(&b, 1, 2, 3, MTU / 2); /* each host takes for itself */
+    run(&b);
+    assert_int_equal(b.arrived[0], head + PACKET + FLIGHT + 10 * 2 * PACKET);
+    assert_int_equal(b.arrived[1], head + PACKET / 2 + FLIGHT + PACKET);
+    tear_down(&b);
+
+    options.buffer = MTU;
+    set_up(&b, "kary:4,1", &options);
+    send(&b, 0, 0, 1, 5 * MTU);
+    run(&b);
+    assert_int_equal(b.arrived[0], head + 5 * one + 4 * FLIGHT);
+    assert_int_equal(sim_fabric_stats(b.fabric).in_flight, 0);
+    tear_down(&b);
+}
+
 /* Two messages of one host take turns on its cable. */
 static void one_to_two(void **state)
 {
@@ -159,13 +186,14 @@ static void one_to_two(void **state)
 
 /* When the last of three messages of a leaf has arrived, whose tables lead them through one spine:
  * that of the first hosts of other leaves. */
-static uint64_t through_spines(bool is_adaptive)
+static uint64_t through_spines(bool is_adaptive, bool keeps_ways)
 {
     struct bench b;
     struct sim_fabric_options options = usual();
     uint64_t last = 0;
 
     options.is_adaptive = is_adaptive;
+    options.keeps_ways = keeps_ways;
     set_up(&b, "kary:4,2", &options);
     for (uint32_t i = 0; i < 3; i++) {
         send(&b, i, i, 4 * (i + 1), 10 * MTU);
@@ -186,8 +214,37 @@ static void adaptive_switches(void **state)
     uint64_t alone = 3 * (FLIGHT + ROUTING) + 10 * PACKET + FLIGHT;
 
     (void)state;
-    assert_true(through_spines(false) >= alone + 20 * PACKET);
-    assert_true(through_spines(true) <= alone + 2 * PACKET);
+    assert_true(through_spines(false, false) >= alone + 20 * PACKET);
+    assert_true(through_spines(true, false) <= alone + 2 * PACKET);
+    assert_true(through_spines(true, true) <= alone + 2 * PACKET);
+}
+
+/* Ports of host 0's leaf that its message to another leaf has left through. */
+static unsigned ways_of_a_message(bool keeps_ways)
+{
+    struct bench b;
+    struct sim_fabric_options options = usual();
+    unsigned ways = 0;
+
+    options.is_adaptive = true;
+    options.keeps_ways = keeps_ways;
+    set_up(&b, "kary:4,2", &options);
+    send(&b, 0, 0, 4, 10 * MTU);
+    run(&b);
+    assert_int_equal(b.count, 1);
+    for (uint32_t port = 0; port < b.graph->port_count; port++) {
+        ways += b.graph->ports[port].node == ibshift_port_neighbour(b.graph, b.graph->hosts[0]) &&
+                sim_fabric_busy(b.fabric, port, false) > 0;
+    }
+    tear_down(&b);
+    return ways;
+}
+
+static void ways_are_kept(void **state)
+{
+    (void)state;
+    assert_true(ways_of_a_message(false) > 1);
+    assert_int_equal(ways_of_a_message(true), 1);
 }
 
 /* The same with turns of several packets: 0 0 0 1 1 1 0 0 0 ..., and so on. */
@@ -513,7 +570,9 @@ int main(void)
         cmocka_unit_test(five_switches),
         cmocka_unit_test(two_to_one),
         cmocka_unit_test(one_to_two),
+        cmocka_unit_test(slow_intake),
         cmocka_unit_test(adaptive_switches),
+        cmocka_unit_test(ways_are_kept),
         cmocka_unit_test(bursts),
         cmocka_unit_test(one_credit),
         cmocka_unit_test(output_queues),

@@ -1,4 +1,5 @@
-/* Switches that choose among the shortest ways, packet by packet, by what waits for their outputs. */
+/* Switches that choose among the shortest ways, by what waits for their outputs: for each packet anew,
+ * or once for a message. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,18 @@ static uint32_t switch_behind(const struct ibshift_fabric *g, uint32_t port)
 
     return node != IBSHIFT_NO_NODE && ibshift_node_is_switch(g, node) ? g->nodes[node].switch_index
                                                                       : SIM_NO_SWITCH;
+}
+
+static void keep_steps(struct sim_fabric *f, uint32_t to, const uint32_t *steps)
+{
+    size_t switches = f->graph->switch_count;
+
+    for (uint32_t s = 0; f->steps != NULL && s < switches; s++) {
+        f->steps[s * switches + to] = (uint16_t)steps[s];
+        if (steps[s] != UINT32_MAX && steps[s] >= f->way_length) {
+            f->way_length = steps[s] + 1;
+        }
+    }
 }
 
 /* Steps of each switch to `to`; breadth first. */
@@ -52,9 +65,13 @@ int sim_adaptive_open(struct sim_fabric *f)
         return -E2BIG;
     }
     f->nearer = calloc(switches * switches * f->words + 1, sizeof(*f->nearer));
+    if (f->options.keeps_ways) {
+        f->steps = calloc(switches * switches + 1, sizeof(*f->steps));
+    }
     for (uint32_t to = 0; f->nearer != NULL && steps != NULL && row != NULL && to < switches;
          to++) {
         measure(g, to, steps, row);
+        keep_steps(f, to, steps);
         for (uint32_t s = 0; s < switches; s++) {
             const struct ibshift_node *node = &g->nodes[g->switches[s]];
             uint64_t *mask = &f->nearer[(s * switches + to) * f->words];
@@ -68,26 +85,20 @@ int sim_adaptive_open(struct sim_fabric *f)
             }
         }
     }
-    bool has_memory = f->nearer != NULL && steps != NULL && row != NULL;
+    bool has_memory = f->nearer != NULL && steps != NULL && row != NULL &&
+                      (f->steps != NULL || !f->options.keeps_ways);
     free(steps);
     free(row);
     return has_memory ? 0 : -ENOMEM;
 }
 
 /* Ties go round, so that packets that come at once do not all take the same way. */
-unsigned sim_adaptive_out(const struct sim_fabric *f, const struct sim_port *in, uint16_t lid,
-                          unsigned fixed)
+static unsigned least_waiting(const struct sim_fabric *f, const struct sim_port *in,
+                              const uint64_t *mask, unsigned fixed)
 {
-    uint32_t host = f->graph->lid_port[lid];
-    uint32_t to = f->ports[f->graph->ports[host].peer].sw;
-    const uint64_t *mask;
     unsigned best = fixed;
     uint32_t least = UINT32_MAX;
 
-    if (to == in->sw || to == SIM_NO_SWITCH) {
-        return fixed;
-    }
-    mask = &f->nearer[((size_t)in->sw * f->graph->switch_count + to) * f->words];
     for (unsigned i = 0; i < in->ports; i++) {
         unsigned number = (unsigned)((f->stats.hops + i) % in->ports);
         const struct sim_port *out = &f->ports[in->first + number];
@@ -98,4 +109,31 @@ unsigned sim_adaptive_out(const struct sim_fabric *f, const struct sim_port *in,
         }
     }
     return best;
+}
+
+/* Each step brings it nearer, so a message passes at most one switch at each distance. */
+unsigned sim_adaptive_out(const struct sim_fabric *f, const struct sim_port *in,
+                          const struct sim_packet *p, unsigned fixed)
+{
+    uint32_t host = f->graph->lid_port[p->lid];
+    uint32_t to = f->ports[f->graph->ports[host].peer].sw;
+    uint8_t *kept = NULL;
+    unsigned out;
+    size_t at;
+
+    if (to == in->sw || to == SIM_NO_SWITCH) {
+        return fixed;
+    }
+    at = (size_t)in->sw * f->graph->switch_count + to;
+    if (f->steps != NULL) {
+        kept = &f->way[(size_t)p->flow * f->way_length + f->steps[at]];
+        if (*kept != SIM_NO_WAY) {
+            return *kept;
+        }
+    }
+    out = least_waiting(f, in, &f->nearer[at * f->words], fixed);
+    if (kept != NULL) {
+        *kept = (uint8_t)out;
+    }
+    return out;
 }

@@ -375,7 +375,7 @@ static void choose_pace(struct sim_command *c)
         .burst = c->knows_burst ? c->burst_packets * (uint64_t)c->number.mtu : 0,
         .window = COMPONENT_WINDOW,
         .has_free_steps = (c->alg->flags & (IBSHIFT_ALG_ORDER | IBSHIFT_ALG_STAGES)) != 0,
-        .is_attended = true};
+        .is_attended = !c->unattended};
     const char *reason;
 
     ibshift_pace_choose(&facts, &c->paced, &reason);

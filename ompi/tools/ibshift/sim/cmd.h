@@ -9,6 +9,7 @@
 /* Numbers that options give, with their defaults in the table of cmd_sim_options.c. */
 struct sim_numbers {
     double mtu, buffer, lanes, reads, flight, routing, rate; /* bytes, ns, Mb/s */
+    double intake;                                           /* Mb/s; 0: as the cable */
     double packets, size;
     double piece;                                /* bytes; 0: whole messages */
     double jitter, skew, control;                /* in times of a message */
@@ -31,7 +32,8 @@ struct sim_command {
     const char *rare, *clock, *svg;
     const char *traffic, *load, *background, *fragments;
     const char *sizes, *slow, *burst, *arbiter, *piece, *as, *place, *sl, *sl2vl;
-    bool schedule, verify, json, csv, quiet, torus_lanes, adaptive, steady, compare;
+    bool schedule, verify, json, csv, quiet, torus_lanes, adaptive, keeps_ways, steady, compare;
+    bool unattended;
     struct sim_numbers number;
 
     const char *title; /* of the order or plan */

@@ -213,16 +213,12 @@ static void job_rows(struct sim_command *c, struct option_list *to)
          .where = &c->burst},
         {"--known-burst", 0, CLI_FLAG, NULL, "--pace auto knows it, as from coll_ibshift_burst",
          .where = &c->knows_burst},
+        {"--unattended", 0, CLI_FLAG, NULL,
+         "--pace auto chooses as for a nonblocking call: nobody looks at completions all the time",
+         .where = &c->unattended},
         {"--piece", 0, CLI_TEXT, "BYTES",
          "messages are posted in pieces, or like 4KiB, the next at the completion of the last one",
          .where = &c->piece},
-        {"--arbiter", 0, CLI_TEXT, "NAME",
-         "of switches: rr (outputs in turn), islip (matching in slots) or fifo (one queue an "
-         "input); rr",
-         .where = &c->arbiter},
-        {"--adaptive", 0, CLI_FLAG, NULL,
-         "switches choose among shortest ways, packet by packet, by what waits",
-         .where = &c->adaptive},
         {"--clock", 0, CLI_TEXT, "NS:PPM", "hosts' clocks differ by so much and run so wrong",
          .where = &c->clock},
         {"--compare-clocks", 0, CLI_FLAG, NULL, "ranks do not know them: they compare them first",
@@ -246,6 +242,15 @@ static void job_rows(struct sim_command *c, struct option_list *to)
 static void lane_rows(struct sim_command *c, struct option_list *to)
 {
     const struct cli_option rows[] = {
+        {"--arbiter", 0, CLI_TEXT, "NAME",
+         "of switches: rr (outputs in turn), islip (matching in slots) or fifo (one queue an "
+         "input); rr",
+         .where = &c->arbiter},
+        {"--adaptive", 0, CLI_FLAG, NULL,
+         "switches choose among shortest ways, packet by packet, by what waits",
+         .where = &c->adaptive},
+        {"--adaptive-messages", 0, CLI_FLAG, NULL,
+         "the same once for each message, whose packets all take one way", .where = &c->keeps_ways},
         {"--torus-lanes", 0, CLI_FLAG, NULL, "two lanes that keep a torus free of deadlock",
          .where = &c->torus_lanes},
         {"--sl", 0, CLI_TEXT, "FILE",
@@ -323,6 +328,9 @@ static void number_rows(struct sim_numbers *n, struct option_list *to)
          .high = 1e6},
         {"--rate", 0, CLI_WHOLE_REAL, "MB", "Mb/s of data on all cables; else each cable's own",
          .where = &n->rate, .low = 0, .high = 4e9},
+        {"--receive-rate", 0, CLI_WHOLE_REAL, "MB",
+         "Mb/s that a host takes of what has come; 0: as its cable brings it", .where = &n->intake,
+         .low = 0, .high = 4e9},
         {"--copy-rate", 0, CLI_WHOLE_REAL, "MB", "Mb/s of a rank's copy within its host; 80000",
          .where = &n->copy_rate, .low = 1, .high = 4e9},
         {"--memory-rate", 0, CLI_WHOLE_REAL, "MB",
@@ -341,6 +349,7 @@ static int take_adaptive(struct sim_command *c)
     bool is_ordered = c->schedule || (c->order != NULL && strcmp(c->order, "rank") != 0);
     bool is_left = c->as != NULL || c->plan != NULL || c->traffic != NULL;
 
+    c->adaptive |= c->keeps_ways;
     if (!c->adaptive) {
         return CLI_OK;
     }
@@ -428,9 +437,11 @@ void sim_options_fabric(const struct sim_command *c, struct sim_fabric_options *
                                            .burst = c->burst_packets,
                                            .arbiter = c->switches,
                                            .is_adaptive = c->adaptive,
+                                           .keeps_ways = c->keeps_ways,
                                            .flight = (uint64_t)(n->flight * 1000),
                                            .routing = (uint64_t)(n->routing * 1000),
                                            .rate = (uint32_t)n->rate,
+                                           .intake = (uint32_t)n->intake,
                                            .lane_table = c->lane_table,
                                            .sl2vl = c->lanes.vl != NULL ? &c->lanes : NULL};
 }

@@ -7,7 +7,8 @@
  * Timing of one packet that starts on a cable at t: its head asks for the next output at
  * t + flight + routing; the cable is free at t + length / rate; so is, where it comes from, its
  * place in the buffer, which the sender before knows a flight later. A host that receives takes
- * everything at the rate of its cable.
+ * everything at the rate of its cable, or packet after packet at its intake, from a buffer like that
+ * of a switch's port.
  */
 #ifndef IBSHIFT_SIM_FABRIC_H
 #define IBSHIFT_SIM_FABRIC_H
@@ -46,9 +47,11 @@ struct sim_fabric_options {
     /* A packet may leave through any port that is on a shortest way to its host's switch, and takes
      * the one behind which fewest wait; else as the forwarding tables say. */
     bool is_adaptive;
+    bool keeps_ways;  /* adaptive: all packets of a message take the way that its first one took */
     uint64_t flight;  /* ps on a cable */
     uint64_t routing; /* ps in a switch */
     uint32_t rate;    /* data rate of all cables in Mb/s; 0: that of each cable's own speed */
+    uint32_t intake;  /* Mb/s that a host takes of what has come; 0: as its cable brings it */
     /* The lane that a switch sends packets to a LID on, [switch * lft_stride + lid], instead of the
      * service level's; NULL: none. The caller's. */
     const uint8_t *lane_table;

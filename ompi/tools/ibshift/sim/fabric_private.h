@@ -9,7 +9,7 @@
 #define SIM_NO_SWITCH UINT32_MAX
 #define SIM_NONE      UINT32_MAX
 
-enum { SIM_RATES_MAX = 8 };
+enum { SIM_RATES_MAX = 8, SIM_NO_WAY = 0xff };
 
 enum sim_fabric_kind {
     SIM_HEAD,     /* packet a is at the switch, port b */
@@ -90,7 +90,10 @@ struct sim_fabric {
     uint64_t *wanted; /* [(output * lanes + lane) * words] inputs that have packets for it */
     uint64_t *wants;  /* [input * words] outputs that its packets wait for */
     uint64_t *nearer; /* [(switch * switches + that of a host) * words] outputs; NULL: static */
-    uint64_t *full;   /* [switch * words] inputs that may not start another packet */
+    uint16_t *steps;  /* [switch * switches + that of a host]; NULL: ways are not kept */
+    uint8_t *way;     /* [flow * way_length + steps to go] outputs, or SIM_NO_WAY */
+    uint32_t way_length;
+    uint64_t *full;                /* [switch * words] inputs that may not start another packet */
     struct sim_queue_ends *queues; /* see sim_queue_of() */
     struct sim_packet *packets;
     uint32_t packet_room, packet_used, unused_packet;
@@ -101,6 +104,7 @@ struct sim_fabric {
     uint64_t *slot; /* [switch]: when SIM_SLOT is on its way, or SIM_NEVER */
     uint64_t slot_length;
     uint64_t *woken; /* [host port]: when SIM_DUE is on its way, or SIM_NEVER */
+    uint64_t *taken; /* [host port]: when its host has taken all that comes by now */
     struct sim_fabric_stats stats;
     uint64_t *bins; /* [port * bin_count + bin], or NULL */
     uint32_t bin_count;
@@ -115,11 +119,11 @@ sim_queue_of(const struct sim_fabric *f, const struct sim_port *in, unsigned lan
                       (f->options.arbiter == SIM_FIFO ? 0 : out)];
 }
 
-/* adaptive.c: fills f->nearer. -ENOMEM. */
+/* adaptive.c: fills f->nearer, and f->steps where ways are kept. -ENOMEM, -E2BIG. */
 int sim_adaptive_open(struct sim_fabric *f);
 /* The output by which a packet leaves that the tables would send through `fixed`. */
-unsigned sim_adaptive_out(const struct sim_fabric *f, const struct sim_port *in, uint16_t lid,
-                          unsigned fixed);
+unsigned sim_adaptive_out(const struct sim_fabric *f, const struct sim_port *in,
+                          const struct sim_packet *p, unsigned fixed);
 
 static inline uint64_t sim_bytes_time(const struct sim_rate *rate, uint64_t bytes)
 {

@@ -83,7 +83,9 @@ static int set_ports(struct sim_fabric *f, struct ibshift_error *err)
         f->woken[i] = SIM_NEVER;
         for (unsigned lane = 0; lane < f->options.lanes; lane++) {
             f->credit[(size_t)i * f->options.lanes + lane] =
-                port->to_switch ? (int32_t)(f->options.buffer / f->options.lanes) : INT32_MAX;
+                port->to_switch || f->options.intake > 0
+                    ? (int32_t)(f->options.buffer / f->options.lanes)
+                    : INT32_MAX;
         }
     }
     return 0;
@@ -125,11 +127,12 @@ static int allocate(struct sim_fabric *f)
     f->full = calloc(switches * f->words, sizeof(*f->full));
     f->ring = calloc(ports, sizeof(*f->ring));
     f->woken = calloc(ports, sizeof(*f->woken));
+    f->taken = calloc(ports, sizeof(*f->taken));
     f->row = calloc(ports, sizeof(*f->row));
     f->slot = malloc(switches * sizeof(*f->slot));
     if (f->ports == NULL || f->credit == NULL || f->wanted == NULL || f->wants == NULL ||
-        f->full == NULL || f->ring == NULL || f->woken == NULL || f->row == NULL ||
-        f->slot == NULL) {
+        f->full == NULL || f->ring == NULL || f->woken == NULL || f->taken == NULL ||
+        f->row == NULL || f->slot == NULL) {
         return -ENOMEM;
     }
     memset(f->slot, 0xff, switches * sizeof(*f->slot)); /* SIM_NEVER */
@@ -190,8 +193,11 @@ void sim_fabric_free(struct sim_fabric *f)
     free(f->wants);
     free(f->full);
     free(f->nearer);
+    free(f->steps);
+    free(f->way);
     free(f->ring);
     free(f->woken);
+    free(f->taken);
     free(f->row);
     free(f->slot);
     free(f->queues);

@@ -60,6 +60,19 @@ static void keep_use(struct sim_fabric *f, uint32_t port, uint64_t length)
     f->bins[(size_t)port * f->bin_count + bin] += length;
 }
 
+/* A host that takes packets one after the other: until then they hold their places in its buffer. */
+static void host_takes(struct sim_fabric *f, uint32_t port, uint32_t packet, unsigned lane,
+                       uint64_t length)
+{
+    uint32_t host = f->ports[port].peer, bytes = f->packets[packet].bytes;
+    uint64_t come = f->queue->now + length + f->options.flight, *taken = &f->taken[host];
+
+    *taken = (*taken > come ? *taken : come) + bytes * 8000000ull / f->options.intake;
+    f->credit[(size_t)port * f->options.lanes + lane] -= (int32_t)bytes;
+    sim_queue_at(f->queue, *taken, SIM_DELIVERY, packet, host);
+    sim_queue_at(f->queue, *taken + f->options.flight, SIM_CREDIT, port, bytes | lane << 16);
+}
+
 static void cable_start(struct sim_fabric *f, uint32_t port, uint32_t packet, unsigned lane)
 {
     struct sim_port *out = &f->ports[port];
@@ -77,6 +90,8 @@ static void cable_start(struct sim_fabric *f, uint32_t port, uint32_t packet, un
     if (out->to_switch) {
         f->credit[(size_t)port * f->options.lanes + lane] -= p->bytes;
         sim_queue_after(f->queue, f->head_bucket, packet, out->peer);
+    } else if (f->options.intake > 0) {
+        host_takes(f, port, packet, lane, length);
     } else {
         sim_after_packet(f, rate, p->bytes, rate->delivery, f->options.flight, SIM_DELIVERY, packet,
                          out->peer);
@@ -286,7 +301,7 @@ static void head_arrives(struct sim_fabric *f, uint32_t packet, uint32_t port, b
     struct sim_packet *p = &f->packets[packet];
     struct sim_port *in = &f->ports[port];
     unsigned fixed = ibshift_lft_get(f->graph, in->sw, p->lid) - 1u;
-    unsigned number = f->nearer != NULL ? sim_adaptive_out(f, in, p->lid, fixed) : fixed;
+    unsigned number = f->nearer != NULL ? sim_adaptive_out(f, in, p, fixed) : fixed;
     uint32_t out = in->first + number;
     unsigned from = f->ports[in->peer].rate, to = f->ports[out].rate;
     struct sim_queue_ends *ends;
@@ -395,9 +410,13 @@ static uint32_t flow_new(struct sim_fabric *f)
         f->unused_flow = f->flows[flow].next;
         return flow;
     }
-    if (f->flow_used == f->flow_room &&
-        grow((void **)&f->flows, &f->flow_room, sizeof(*f->flows)) != 0) {
-        return SIM_NONE;
+    if (f->flow_used == f->flow_room) {
+        uint32_t room = f->flow_room;
+
+        if (grow((void **)&f->flows, &f->flow_room, sizeof(*f->flows)) != 0 ||
+            (f->steps != NULL && grow((void **)&f->way, &room, f->way_length) != 0)) {
+            return SIM_NONE;
+        }
     }
     return f->flow_used++;
 }
@@ -528,6 +547,9 @@ int sim_fabric_send(struct sim_fabric *f, const struct sim_flow *flow)
 
     if (index == SIM_NONE) {
         return -ENOMEM;
+    }
+    if (f->steps != NULL) {
+        memset(&f->way[(size_t)index * f->way_length], SIM_NO_WAY, f->way_length);
     }
     active = &f->flows[index];
     *active = (struct sim_active){.user = flow->user,
