@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         }
         ibshift_hello_encode(&hello, again);
-        (void)ibshift_handshake_receive(&shake, hello.flags, 1);
+        (void)ibshift_handshake_receive(&shake, hello.flags, hello.rail[0].ece_vendor != 0, 1);
         (void)ibshift_handshake_tick(&shake, UINT64_MAX / 2, hello.flags);
     }
     return 0;

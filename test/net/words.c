@@ -93,8 +93,11 @@ static int run(struct ranks *r)
     }
     ibshift_net_verbs_stats(r->net, &s);
     if (r->self == 1) {
-        printf("%lu words for %lu slots, data %s\n", (unsigned long)s.words,
-               (unsigned long)rounds * EACH, c->is_ordered ? "in order" : "in any order");
+        struct ibv_ece ece = {0};
+        (void)ibv_query_ece(c->rail[0].qp, &ece);
+        printf("%lu words for %lu slots, data %s, connection options 0x%x\n",
+               (unsigned long)s.words, (unsigned long)rounds * EACH,
+               c->is_ordered ? "in order" : "in any order", ece.options);
     }
     return r->self == 1 && s.words < rounds;
 }

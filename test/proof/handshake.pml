@@ -8,16 +8,19 @@
  *   is_ours    sender_of
  *   bring_up   bring_up, become_ready
  *   heard      ibshift_nv_heard
+ *   counts     ibshift_nv_is_second
  *   who, gone  ask_around, hear_who, hear_gone, look_for_death
  *
  * Datagrams are lost, doubled and overtaken, each so often as the budgets say, and one of an earlier
  * process at peer 1's address is on its way from the beginning. Peer 1 may die at any step (-DDEATH);
  * then peer 2, which was connected with it, finds that by a probe. Timers run early as often as
- * EARLY says, and whenever nothing else can happen.
+ * EARLY says, and whenever nothing else can happen. With -DECE both have options of their connection:
+ * peer 0 sets what both can, and peer 1 takes that.
  *
  * Claims: who may send is heard: a ready side's peer has brought its queue pair up with the numbers
- * of this process. And every wait ends: so many rounds of the timers in which nothing can be lost any
- * more connect both sides, or tell the living one of the death.
+ * of this process. Peer 1 takes options that peer 0 has set. And every wait ends: so many rounds of
+ * the timers in which nothing can be lost any more connect both sides, or tell the living one of
+ * the death.
  */
 #define HAVE 1
 #define WANT 2
@@ -41,6 +44,11 @@ bool has_asked;     /* peer 0 has asked after peer 1 */
 byte losses, doubles, early, rounds;
 
 #define qp(me) ((me) + 1)
+#if defined(ECE) && !defined(MUTANT_WISH)
+#define counts(me, flags) ((me) == 0 || ((flags) & HAVE))
+#else
+#define counts(me, flags) true
+#endif
 #define flags_of(me) ((has_theirs[me] -> HAVE : 0) | (they_have_mine[me] -> 0 : WANT))
 
 /* A datagram for which there is no room is as good as lost. */
@@ -79,7 +87,11 @@ inline receive(me, flags, number)
 {
     begun[me] = true;
     if
-    :: !has_theirs[me] -> has_theirs[me] = true; their_qp[me] = number; rounds = 0
+    :: !has_theirs[me] && counts(me, flags) ->
+#ifdef ECE
+        assert(me == 0 || has_theirs[0]);
+#endif
+        has_theirs[me] = true; their_qp[me] = number; rounds = 0
     :: else
     fi;
     if

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,7 +26,8 @@ struct datagram {
 };
 
 struct channel {
-    uint32_t loss; /* percent */
+    uint32_t loss;   /* percent */
+    bool has_second; /* side 1 takes the options that side 0 has set */
     struct datagram way[256];
     int count;
     int sent;
@@ -49,6 +51,7 @@ static void act(struct channel *c, struct side *side, int me, unsigned todo, uin
 {
     if (todo & IBSHIFT_SHAKE_CONNECT) {
         assert_int_equal(side[me].connects++, 0);
+        assert_true(!c->has_second || me == 0 || side[0].connects == 1);
     }
     if (todo & IBSHIFT_SHAKE_SEND) {
         put(c, !me, ibshift_handshake_flags(&side[me].h), now);
@@ -69,23 +72,24 @@ static void deliver(struct channel *c, struct side *side, uint64_t now)
         }
         struct datagram d = c->way[i];
         c->way[i] = c->way[--c->count];
-        act(c, side, d.to, ibshift_handshake_receive(&side[d.to].h, d.flags, now), now);
+        bool is_second = c->has_second && d.to == 1;
+        act(c, side, d.to, ibshift_handshake_receive(&side[d.to].h, d.flags, is_second, now), now);
     }
 }
 
 /* Runs one handshake; returns the number of datagrams sent. */
-static int shake(uint64_t s, uint32_t loss, int both_start)
+static int shake(uint64_t s, uint32_t loss, int first, int both_start, bool has_second)
 {
     static struct channel c;
     struct side side[2] = {0};
     uint64_t now = 0;
 
     seed = s;
-    c = (struct channel){.loss = loss};
-    act(&c, side, 0, ibshift_handshake_begin(&side[0].h, now), now);
-    for (int step = 0; step < 400000; step++, now += 500000) {
+    c = (struct channel){.loss = loss, .has_second = has_second};
+    act(&c, side, first, ibshift_handshake_begin(&side[first].h, now), now);
+    for (int step = 0; step < 4000000; step++, now += 500000) {
         if (step == 3 && both_start) {
-            act(&c, side, 1, ibshift_handshake_begin(&side[1].h, now), now);
+            act(&c, side, !first, ibshift_handshake_begin(&side[!first].h, now), now);
         }
         deliver(&c, side, now);
         for (int i = 0; i < 2; i++) {
@@ -105,7 +109,8 @@ static void ends_on_every_channel(void **state)
     for (int l = 0; l < 4; l++) {
         int sent = 0;
         for (uint64_t s = 1; s <= 500; s++) {
-            sent += shake(s, losses[l], s % 2 != 0);
+            sent += shake(s, losses[l], 0, s % 2 != 0, false);
+            (void)shake(s, losses[l], s % 4 < 2, s % 2 != 0, true);
         }
         printf("loss %2u %%: %.1f datagrams a handshake (seeds 1..500)\n", losses[l], sent / 500.0);
     }
@@ -123,9 +128,11 @@ static void survives_the_wire(void **state)
     uint8_t wire[sizeof(h)];
 
     h.rail[1].qpn = 0xabcdef;
+    h.rail[1].ece_options = 0x10000005;
     ibshift_hello_encode(&h, wire);
     assert_int_equal(ibshift_hello_decode(wire, sizeof(wire), &back), 0);
     assert_int_equal(back.rail[1].qpn, 0xabcdef);
+    assert_int_equal(back.rail[1].ece_options, 0x10000005);
     assert_int_equal(ibshift_hello_decode(wire, sizeof(wire) - 1, &back), -EPROTO);
     h.rail[1].qpn = 1u << 24;
     ibshift_hello_encode(&h, wire);

@@ -112,6 +112,9 @@ static const struct option options[] = {
      "ibv_query_qp_data_in_order says that the bytes of a write land in order"},
     {"relaxed-only", NULL, KIND_FLAG, CONF(relaxed_only), 0, 0, 1,
      "memory is registered with relaxed ordering or not at all"},
+    {"ece", "BITS", KIND_U32, CONF(ece), 0, 0, UINT32_MAX,
+     "options of enhanced connection establishment; HCAs of hosts 1, 3, ... lack the lowest, and "
+     "what goes between queue pairs with different ones gets lost"},
     {"grh", "none|all|odd", KIND_WORD, CONF(grh), PORTS_NONE, PORTS_NONE, 0,
      "InfiniBand ports that want a global header, as virtual functions do: all, or those of hosts "
      "1, 3, ..."},

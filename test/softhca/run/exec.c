@@ -81,9 +81,9 @@ static bool find_peer(struct visit *v)
     listens = state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD ||
               state == IBV_QPS_SQE;
     qp->peer = v->peer_index;
-    return listens && qp_share_partition(qp, peer) && peer->type == qp->type &&
-           peer->attr.dest_qp_num == qp->number && peer->port == qp->peer_port &&
-           peer->peer_port == qp->port;
+    return listens && qp_share_partition(qp, peer) && qp_have_agreed(qp, peer) &&
+           peer->type == qp->type && peer->attr.dest_qp_num == qp->number &&
+           peer->port == qp->peer_port && peer->peer_port == qp->port;
 }
 
 static uint32_t packets(const struct shm_qp *qp, uint64_t bytes)

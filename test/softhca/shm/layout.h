@@ -68,7 +68,8 @@ struct shm_conf {
     uint32_t swap, scatter;             /* writes, or packets of writes, land in any order */
     uint32_t in_order;                  /* says that they do not */
     uint32_t relaxed_only;              /* memory keys */
-    uint32_t grh;                       /* enum which_ports: which want a global header */
+    uint32_t ece; /* options of connections; of hosts 1, 3, ... all but the lowest */
+    uint32_t grh; /* enum which_ports: which want a global header */
     uint64_t seed;
 };
 
@@ -241,6 +242,7 @@ struct shm_qp {
     uint32_t port; /* index of the own port, from INIT on */
     uint32_t peer; /* index of the connected queue pair, SHM_NONE until found */
     uint32_t peer_port;
+    uint32_t has_ece, ece; /* agreed with the peer */
 
     /* send side, under sq_lock: positions count requests since RESET */
     struct shm_ring sq;

@@ -35,7 +35,7 @@ static void fill_device(const struct hca_ctx *c, struct ibv_device_attr *a)
     a->sys_image_guid = a->node_guid;
     a->max_mr_size = conf->max_mr_size;
     a->page_size_cap = 0xfffff000;
-    a->vendor_id = 0x0250f0; /* locally administered: nobody's */
+    a->vendor_id = HCA_VENDOR;
     a->vendor_part_id = 1;
     a->max_qp = SHM_QPS - 2;
     a->max_qp_wr = (int)conf->max_qp_wr;

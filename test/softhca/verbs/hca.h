@@ -54,6 +54,8 @@ struct hca_cq {
     uint32_t wc_flags;
 };
 
+enum { HCA_VENDOR = 0x0250f0 }; /* locally administered: nobody's */
+
 struct hca_srq {
     struct ibv_srq srq;
     uint32_t index;

@@ -66,16 +66,6 @@ HCA_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, 
     return FAIL_WITH(EOPNOTSUPP);
 }
 
-HCA_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
-{
-    return EOPNOTSUPP;
-}
-
-HCA_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
-{
-    return EOPNOTSUPP;
-}
-
 HCA_EXPORT void ibv_register_driver(const char *name, void *init);
 
 /* Drivers of before libibverbs 1.1: there is no hardware that they could find. */

@@ -257,6 +257,16 @@ bool qp_share_partition(const struct shm_qp *a, const struct shm_qp *b)
     return (x & ~full) != 0 && ((x ^ y) & ~full) == 0 && ((x | y) & full) != 0;
 }
 
+static uint32_t ece_of(const struct shm_qp *qp)
+{
+    return qp->has_ece ? qp->ece : 0;
+}
+
+bool qp_have_agreed(const struct shm_qp *a, const struct shm_qp *b)
+{
+    return ece_of(a) == ece_of(b);
+}
+
 static int make_rings(struct shm_qp *s, const struct ibv_qp_cap *cap, bool has_srq)
 {
     size_t tail = cap->max_send_sge * sizeof(struct ibv_sge);
@@ -493,6 +503,46 @@ HCA_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int m
         *init = qp->init;
         init->cap = s->attr.cap;
     }
+    return 0;
+}
+
+static uint32_t own_ece(const struct shm_qp *s)
+{
+    uint32_t all = shm.head->conf.ece;
+
+    return s->host % 2 ? all & (all - 1) : all;
+}
+
+static int refused(int error)
+{
+    errno = error;
+    return error;
+}
+
+HCA_EXPORT int ibv_query_ece(struct ibv_qp *ibqp, struct ibv_ece *ece)
+{
+    const struct shm_qp *s = &shm.qps[container_of(ibqp, struct hca_qp, qp)->index];
+
+    if (!shm.head->conf.ece) {
+        return refused(EOPNOTSUPP);
+    }
+    *ece = (struct ibv_ece){.vendor_id = HCA_VENDOR, .options = s->has_ece ? s->ece : own_ece(s)};
+    return 0;
+}
+
+/* Before it is connected; what it has not is left out, and told. */
+HCA_EXPORT int ibv_set_ece(struct ibv_qp *ibqp, struct ibv_ece *ece)
+{
+    struct shm_qp *s = &shm.qps[container_of(ibqp, struct hca_qp, qp)->index];
+
+    if (!shm.head->conf.ece) {
+        return refused(EOPNOTSUPP);
+    }
+    if (ece->vendor_id != HCA_VENDOR || ece->comp_mask || atomic_load(&s->state) > IBV_QPS_INIT) {
+        return refused(EINVAL);
+    }
+    s->ece = ece->options &= own_ece(s);
+    s->has_ece = 1;
     return 0;
 }
 

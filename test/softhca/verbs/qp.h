@@ -12,6 +12,9 @@ void qp_free(uint32_t index);
 /* The index of the queue pair with this number, SHM_NONE when there is none. */
 uint32_t qp_find(uint32_t number);
 
+/* Whether both have the same options of their connection. */
+bool qp_have_agreed(const struct shm_qp *a, const struct shm_qp *b);
+
 /* Whether packets of one may enter the other: a key of the same partition, not both as limited
    members. Others vanish. */
 bool qp_share_partition(const struct shm_qp *a, const struct shm_qp *b);

@@ -123,6 +123,7 @@ static void reset(uint32_t index)
     s->losses = s->rnr_waits = 0;
     s->port = s->peer_port = s->peer = SHM_NONE;
     s->retry_at = 0;
+    s->has_ece = 0;
     s->rq.head = s->rq.tail = 0;
     atomic_store(&s->rq.held, 0);
     atomic_store(&s->established, 0);

@@ -137,6 +137,16 @@ static int post_write(struct loop *loop, const struct ibv_mr *from, const struct
     return ibv_post_send(loop->qp[0], &wr, &bad);
 }
 
+static void say_options(struct doctor *d, struct ibv_qp *qp)
+{
+    struct ibv_ece ece = {0};
+
+    if (ibv_query_ece(qp, &ece) == 0 && ece.vendor_id != 0) {
+        doctor_say(d, DOCTOR_FACT, "connection options",
+                   "0x%x of vendor 0x%06x, agreed upon with each peer", ece.options, ece.vendor_id);
+    }
+}
+
 static void try_inline(struct doctor *d)
 {
     uint32_t wanted = ibshift_net_verbs_defaults.inlined, granted = wanted;
@@ -151,6 +161,7 @@ static void try_inline(struct doctor *d)
         doctor_say(d, DOCTOR_BAD, "inline", "no connected queue pair: %s", strerror(errno));
         return;
     }
+    say_options(d, qp);
     (void)ibv_destroy_qp(qp);
     if (refused != 0) {
         doctor_say(d, DOCTOR_NOTE, "inline", "%u bytes refused (%s), %u granted", wanted,

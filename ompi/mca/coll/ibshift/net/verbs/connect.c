@@ -248,7 +248,8 @@ static void hear_connect(struct ibshift_net_verbs *nv, struct ibshift_connection
     }
     if (prepare(nv, c) == 0) {
         uint64_t now = ibshift_net_now(&nv->net);
-        unsigned todo = ibshift_handshake_receive(&c->shake, hello->flags, now);
+        unsigned todo = ibshift_handshake_receive(&c->shake, hello->flags,
+                                                  ibshift_nv_is_second(nv, c, hello), now);
         if (!(todo & IBSHIFT_SHAKE_CONNECT) || bring_up(nv, c, hello) == 0) {
             act(nv, c, todo);
         }

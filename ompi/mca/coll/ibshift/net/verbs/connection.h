@@ -64,6 +64,7 @@ struct ibshift_rail {
     struct ibshift_slot *own, **own_end; /* without a shared queue: posted receives, in order */
     uint32_t inlined, plain_bytes;
     uint32_t psn, their_qpn;
+    struct ibv_ece ece; /* what it can, then what both can; vendor 0: neither */
     uint8_t my_port, their_port;
 };
 

@@ -183,6 +183,8 @@ void ibshift_nv_hello(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     for (int i = 0; i < c->rails; i++) {
         h.rail[i].qpn = c->rail[i].qp->qp_num;
         h.rail[i].psn = c->rail[i].psn;
+        h.rail[i].ece_vendor = c->rail[i].ece.vendor_id;
+        h.rail[i].ece_options = c->rail[i].ece.options;
     }
     ibshift_nv_ud_send(nv, c, &h);
 }

@@ -27,6 +27,8 @@ static void swap_all(struct ibshift_hello *h)
     for (int i = 0; i < IBSHIFT_PORTS_MAX; i++) {
         h->rail[i].qpn = htole32(h->rail[i].qpn);
         h->rail[i].psn = htole32(h->rail[i].psn);
+        h->rail[i].ece_vendor = htole32(h->rail[i].ece_vendor);
+        h->rail[i].ece_options = htole32(h->rail[i].ece_options);
     }
 }
 
@@ -86,7 +88,8 @@ unsigned ibshift_handshake_begin(struct ibshift_handshake *h, uint64_t now)
     return IBSHIFT_SHAKE_SEND;
 }
 
-unsigned ibshift_handshake_receive(struct ibshift_handshake *h, uint8_t flags, uint64_t now)
+unsigned ibshift_handshake_receive(struct ibshift_handshake *h, uint8_t flags, bool is_second,
+                                   uint64_t now)
 {
     unsigned todo = 0;
     int was_done = ibshift_handshake_is_done(h);
@@ -95,7 +98,7 @@ unsigned ibshift_handshake_receive(struct ibshift_handshake *h, uint8_t flags, u
         h->is_begun = 1;
         h->next = now + first_pause;
     }
-    if (!h->has_theirs) {
+    if (!h->has_theirs && (!is_second || (flags & IBSHIFT_HELLO_HAVE))) {
         h->has_theirs = 1;
         h->tries = 0;
         todo |= IBSHIFT_SHAKE_CONNECT;

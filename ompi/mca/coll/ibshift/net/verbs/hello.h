@@ -2,6 +2,7 @@
 #define IBSHIFT_NET_VERBS_HELLO_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,8 +18,13 @@
  *      |<--- HAVE|WANT ------|
  *      |---- HAVE ---------->|  may send    HAVE: I have yours. WANT: I don't know that you have
  *   may send                                mine; a HELLO with WANT is always answered.
+ *
+ * Enhanced connection establishment (ECE): queue pairs have options of their vendor's, and both must
+ * have the same. Then the sides differ: the second one's HELLOs say what it can, the first one sets as
+ * much of it as its device has, and what that is stands in its HELLOs with HAVE, which alone
+ * connect the second one.
  */
-enum { IBSHIFT_HELLO_MAGIC = 0x6f6c4c48, IBSHIFT_HELLO_VERSION = 8 };
+enum { IBSHIFT_HELLO_MAGIC = 0x6f6c4c48, IBSHIFT_HELLO_VERSION = 9 };
 
 enum ibshift_hello_kind {
     IBSHIFT_HELLO_CONNECT = 1,
@@ -58,9 +64,11 @@ struct ibshift_hello {
     struct {
         uint32_t qpn;
         uint32_t psn;
+        uint32_t ece_vendor; /* 0: none */
+        uint32_t ece_options;
     } rail[IBSHIFT_PORTS_MAX];
 };
-static_assert(sizeof(struct ibshift_hello) == 96, "the datagram is a wire format");
+static_assert(sizeof(struct ibshift_hello) == 128, "the datagram is a wire format");
 
 void ibshift_hello_encode(const struct ibshift_hello *hello, void *wire);
 
@@ -84,7 +92,9 @@ enum {
 };
 
 unsigned ibshift_handshake_begin(struct ibshift_handshake *h, uint64_t now);
-unsigned ibshift_handshake_receive(struct ibshift_handshake *h, uint8_t flags, uint64_t now);
+/* is_second: this side takes the options from the other one. */
+unsigned ibshift_handshake_receive(struct ibshift_handshake *h, uint8_t flags, bool is_second,
+                                   uint64_t now);
 unsigned ibshift_handshake_tick(struct ibshift_handshake *h, uint64_t now, uint32_t noise);
 
 static inline uint8_t ibshift_handshake_flags(const struct ibshift_handshake *h)

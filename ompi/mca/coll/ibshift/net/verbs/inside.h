@@ -170,6 +170,8 @@ void ibshift_nv_address(const struct ibshift_net_verbs *nv, const struct ibshift
 int ibshift_nv_rails_create(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 int ibshift_nv_rails_connect(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                              const struct ibshift_hello *hello);
+bool ibshift_nv_is_second(const struct ibshift_net_verbs *nv, const struct ibshift_connection *c,
+                          const struct ibshift_hello *hello);
 void ibshift_nv_rails_destroy(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 /* One more message from the peer; the receive for it is there before the peer knows. */
 void ibshift_nv_slot_give(struct ibshift_net_verbs *nv, struct ibshift_connection *c);

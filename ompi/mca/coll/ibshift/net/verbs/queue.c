@@ -132,6 +132,14 @@ static uint32_t own_receives(const struct ibshift_rail *rail)
     return window > 0 ? window : 1; /* without a window slots are given one by one */
 }
 
+/* What the device does beyond the specification where both sides do, as selective repeat on RoCE. */
+static void ask_options(struct ibshift_rail *rail)
+{
+    if (ibv_query_ece(rail->qp, &rail->ece) != 0) {
+        memset(&rail->ece, 0, sizeof(rail->ece));
+    }
+}
+
 static int create_rail(struct ibshift_net_verbs *nv, struct ibshift_rail *rail)
 {
     rail->lane = lane_of(nv, rail->my_port);
@@ -148,6 +156,7 @@ static int create_rail(struct ibshift_net_verbs *nv, struct ibshift_rail *rail)
     set_plain(nv, rail);
     rail->psn = (nv->noise = nv->noise * 1664525u + 1013904223u) >> 8;
     int rc = rail_to_init(nv, rail);
+    ask_options(rail);
     return rc != 0 ? rc : enter_rail(rail->lane, rail);
 }
 
@@ -205,6 +214,41 @@ static int find_address(const struct ibshift_net_verbs *nv, const struct ibshift
     return 0;
 }
 
+static bool have_options(const struct ibshift_rail *rail, const struct ibshift_hello *hello, int i)
+{
+    return rail->ece.vendor_id != 0 && rail->ece.vendor_id == hello->rail[i].ece_vendor;
+}
+
+/* Of two sides with options the one with the greater number takes what the other one has set. */
+bool ibshift_nv_is_second(const struct ibshift_net_verbs *nv, const struct ibshift_connection *c,
+                          const struct ibshift_hello *hello)
+{
+    bool have = false;
+
+    for (int i = 0; i < c->rails && i < hello->rails; i++) {
+        have |= have_options(&c->rail[i], hello, i);
+    }
+    return have && nv->options.self > c->peer;
+}
+
+/* What the first side cannot set neither side has. */
+static int set_options(const struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
+                       const struct ibshift_hello *hello, int i)
+{
+    struct ibv_ece ece = {.vendor_id = hello->rail[i].ece_vendor,
+                          .options = hello->rail[i].ece_options};
+
+    if (!have_options(rail, hello, i)) {
+        return 0;
+    }
+    int rc = ibv_set_ece(rail->qp, &ece);
+    if (rc != 0 && nv->options.self < rail->connection->peer) {
+        memset(&rail->ece, 0, sizeof(rail->ece));
+        rc = 0;
+    }
+    return rc;
+}
+
 static int connect_rail(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
                         const struct ibshift_hello *hello, int i)
 {
@@ -224,6 +268,10 @@ static int connect_rail(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
     if (rc != 0) {
         return rc;
     }
+    rc = set_options(nv, rail, hello, i);
+    if (rc != 0) {
+        return -rc;
+    }
     rc = ibv_modify_qp(rail->qp, &rtr,
                        IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                            IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
@@ -231,6 +279,9 @@ static int connect_rail(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
                  : ibv_modify_qp(rail->qp, &rts,
                                  IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
                                      IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+    if (rc == 0 && have_options(rail, hello, i)) {
+        ask_options(rail); /* what the device has made of the other side's */
+    }
     return -rc;
 }
 
