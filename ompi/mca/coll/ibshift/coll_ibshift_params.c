@@ -13,6 +13,7 @@
 
 #include "choose/digest.h"
 #include "choose/size.h"
+#include "choose/text.h"
 
 #define PREFIX "OMPI_MCA_coll_ibshift_"
 
@@ -541,43 +542,23 @@ bool ibshift_params_differ(const char *theirs, const char *ours, char *words, si
     return difference.is_found;
 }
 
-/* A word and the known name that begins most like it. */
-struct nearest {
-    const char *word;
-    char name[64];
-    size_t alike;
-    bool is_known;
-};
-
 static void compare(void *context, const struct param *p)
 {
-    struct nearest *nearest = context;
-    const char *name = p->name;
-    size_t alike = 0;
-
-    while ('\0' != name[alike] && name[alike] == nearest->word[alike]) {
-        alike++;
-    }
-    nearest->is_known |= '\0' == name[alike] && '\0' == nearest->word[alike];
-    if (alike >= nearest->alike) {
-        nearest->alike = alike;
-        snprintf(nearest->name, sizeof(nearest->name), "%s", name);
-    }
+    ibshift_nearest_compare(context, p->name);
 }
 
 /* mpirun hands over whatever it was given; Open MPI is silent about names that nobody registers. */
 static void check_names(void)
 {
     for (char **entry = environ; NULL != *entry; entry++) {
-        struct nearest nearest = {.alike = 0};
         char word[64];
+        struct ibshift_nearest nearest = {.word = word};
 
         if (0 != strncmp(*entry, PREFIX, sizeof(PREFIX) - 1)) {
             continue;
         }
         snprintf(word, sizeof(word), "%s", *entry + sizeof(PREFIX) - 1);
         word[strcspn(word, "=")] = '\0';
-        nearest.word = word;
         visit_rows(compare, &nearest);
         if (!nearest.is_known) {
             ibshift_help_once_a_job("unknown-parameter", word, nearest.name);

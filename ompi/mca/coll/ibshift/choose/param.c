@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "choose/text.h"
+
 #define FILE_LIMIT 65536
 #define LINE_LIMIT 200
 #define MOST       1e9 /* us, bytes */
@@ -432,29 +434,15 @@ int ibshift_costs_parse(const char *text, size_t length, const char *name,
 
 int ibshift_costs_read(const char *path, struct ibshift_costs *costs, char *error)
 {
-    struct parser p = {.name = path, .error = error};
-    FILE *file = fopen(path, "rb");
     char *text;
     size_t length;
-    int rc;
+    int rc = ibshift_text_read(path, FILE_LIMIT, "parameter file", &text, &length, error,
+                               IBSHIFT_MODEL_ERROR_SIZE);
 
-    if (file == NULL) {
-        rc = -errno;
-        fail(&p, "cannot open: %s", strerror(-rc));
-        return rc;
-    }
-    text = malloc(FILE_LIMIT + 1);
-    length = text != NULL ? fread(text, 1, FILE_LIMIT + 1, file) : 0;
-    if (text == NULL || ferror(file)) {
-        rc = text == NULL ? -ENOMEM : -EIO;
-        fail(&p, "cannot read: %s", strerror(-rc));
-    } else if (length > FILE_LIMIT) {
-        rc = fail(&p, "larger than %d bytes: this is not a parameter file", FILE_LIMIT);
-    } else {
+    if (rc == 0) {
         rc = ibshift_costs_parse(text, length, path, costs, error);
+        free(text);
     }
-    free(text);
-    fclose(file);
     return rc;
 }
 

@@ -10,6 +10,7 @@
 #include "choose/digest.h"
 #include "choose/rules_names.h"
 #include "choose/size.h"
+#include "choose/text.h"
 
 enum { FILE_LIMIT = 1 << 22, RULES_MOST = 1 << 16, WORD = 64, DEPTH_MOST = 32 };
 
@@ -33,41 +34,22 @@ __attribute__((format(printf, 2, 3))) static int fail(const struct parser *p, co
     return -EINVAL;
 }
 
-/* Letters that both have at their beginning: enough for names of which few begin alike. */
-static size_t alike(const char *a, const char *b)
-{
-    size_t n = 0;
-
-    while (a[n] != '\0' && a[n] == b[n]) {
-        n++;
-    }
-    return n;
-}
-
 static int unknown_algorithm(const struct parser *p, int which, const char *word)
 {
-    const char *nearest = "";
-    size_t most = 0;
+    struct ibshift_nearest nearest = {.word = word};
 
     for (size_t i = 0; i < ibshift_alg_count; i++) {
-        const char *name = ibshift_alg_table[i]->name;
-
-        if (ibshift_alg_table[i]->collective == ibshift_rules_collectives[which].collective &&
-            alike(name, word) > most) {
-            most = alike(name, word);
-            nearest = name;
+        if (ibshift_alg_table[i]->collective == ibshift_rules_collectives[which].collective) {
+            ibshift_nearest_compare(&nearest, ibshift_alg_table[i]->name);
         }
     }
     for (const struct ibshift_theirs *t = ibshift_rules_algorithms[which]; t->name != NULL; t++) {
-        if (alike(t->name, word) > most) {
-            most = alike(t->name, word);
-            nearest = t->name;
-        }
+        ibshift_nearest_compare(&nearest, t->name);
     }
-    return most > 0 ? fail(p, "%s has no algorithm '%.40s'; the nearest is '%s'",
-                           ibshift_rules_collectives[which].name, word, nearest)
-                    : fail(p, "%s has no algorithm '%.40s'; ibshift plan list shows ours",
-                           ibshift_rules_collectives[which].name, word);
+    return nearest.alike > 0 ? fail(p, "%s has no algorithm '%.40s'; the nearest is '%s'",
+                                    ibshift_rules_collectives[which].name, word, nearest.name)
+                             : fail(p, "%s has no algorithm '%.40s'; ibshift plan list shows ours",
+                                    ibshift_rules_collectives[which].name, word);
 }
 
 static int add_rule(struct parser *p, int which, const struct ibshift_rule *rule)
@@ -578,30 +560,16 @@ int ibshift_rules_parse(const char *text, size_t length, const char *name,
 
 int ibshift_rules_read(const char *path, struct ibshift_rules *rules, char *error)
 {
-    struct parser p = {.name = path, .error = error};
-    FILE *file = fopen(path, "rb");
     char *text;
     size_t length;
-    int rc;
+    int rc = ibshift_text_read(path, FILE_LIMIT, "file of rules", &text, &length, error,
+                               IBSHIFT_RULES_ERROR_SIZE);
 
     *rules = (struct ibshift_rules){.count = 0};
-    if (file == NULL) {
-        rc = -errno;
-        fail(&p, "cannot open: %s", strerror(-rc));
-        return rc;
-    }
-    text = malloc(FILE_LIMIT + 1);
-    length = text != NULL ? fread(text, 1, FILE_LIMIT + 1, file) : 0;
-    if (text == NULL || ferror(file)) {
-        rc = text == NULL ? -ENOMEM : -EIO;
-        fail(&p, "cannot read: %s", strerror(-rc));
-    } else if (length > FILE_LIMIT) {
-        rc = fail(&p, "larger than %d bytes: this is no file of rules", FILE_LIMIT);
-    } else {
+    if (rc == 0) {
         rc = ibshift_rules_parse(text, length, path, rules, error);
+        free(text);
     }
-    free(text);
-    fclose(file);
     return rc;
 }
 
