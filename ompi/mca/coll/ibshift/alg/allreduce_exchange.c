@@ -33,19 +33,6 @@ static uint32_t pieces(const struct ibshift_plan *plan)
     return plan->ranks;
 }
 
-static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
-{
-    (void)rank;
-    return collect_tmp(plan);
-}
-
-static uint32_t tmp_block(const struct ibshift_plan *plan, uint32_t rank, uint32_t slot)
-{
-    (void)plan;
-    (void)slot;
-    return rank;
-}
-
 const struct ibshift_alg ibshift_alg_allreduce_exchange = {
     .collective = IBSHIFT_ALLREDUCE,
     .name = "exchange",
@@ -54,6 +41,6 @@ const struct ibshift_alg ibshift_alg_allreduce_exchange = {
     .rounds = rounds,
     .emit = emit,
     .pieces = pieces,
-    .tmp = tmp,
-    .tmp_block = tmp_block,
+    .tmp = collect_tmp_of,
+    .tmp_block = collect_tmp_block,
 };

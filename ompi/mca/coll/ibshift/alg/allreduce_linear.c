@@ -26,12 +26,6 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
     return (uint32_t)(step - out);
 }
 
-static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
-{
-    (void)rank;
-    return collect_tmp(plan);
-}
-
 const struct ibshift_alg ibshift_alg_allreduce_linear = {
     .collective = IBSHIFT_ALLREDUCE,
     .name = "linear",
@@ -39,5 +33,5 @@ const struct ibshift_alg ibshift_alg_allreduce_linear = {
     .cost = "P-1 messages of n bytes, P-1 reductions, one latency",
     .rounds = rounds,
     .emit = emit,
-    .tmp = tmp,
+    .tmp = collect_tmp_of,
 };

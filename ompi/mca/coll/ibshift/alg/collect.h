@@ -31,6 +31,21 @@ static inline uint32_t collect_tmp(const struct ibshift_plan *plan)
     return plan->ranks - 1 < COLLECT_SLOTS ? plan->ranks - 1 : COLLECT_SLOTS;
 }
 
+/* As functions of an algorithm: every rank has the slots, and a slot the size of the rank's own block. */
+static inline uint32_t collect_tmp_of(const struct ibshift_plan *plan, uint32_t rank)
+{
+    (void)rank;
+    return collect_tmp(plan);
+}
+
+static inline uint32_t collect_tmp_block(const struct ibshift_plan *plan, uint32_t rank,
+                                         uint32_t slot)
+{
+    (void)plan;
+    (void)slot;
+    return rank;
+}
+
 /* The receiving side of one round, 0 <= round <= ranks; `own` is this rank's operand in SEND. */
 static inline struct ibshift_step *collect_round(const struct ibshift_plan *plan,
                                                  struct ibshift_step *step, uint32_t rank,

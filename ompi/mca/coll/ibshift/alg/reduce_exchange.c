@@ -45,13 +45,6 @@ static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
     return collect_tmp(plan) + (rank != plan->root);
 }
 
-static uint32_t tmp_block(const struct ibshift_plan *plan, uint32_t rank, uint32_t slot)
-{
-    (void)plan;
-    (void)slot;
-    return rank;
-}
-
 const struct ibshift_alg ibshift_alg_reduce_exchange = {
     .collective = IBSHIFT_REDUCE,
     .name = "exchange",
@@ -61,5 +54,5 @@ const struct ibshift_alg ibshift_alg_reduce_exchange = {
     .emit = emit,
     .pieces = pieces,
     .tmp = tmp,
-    .tmp_block = tmp_block,
+    .tmp_block = collect_tmp_block,
 };

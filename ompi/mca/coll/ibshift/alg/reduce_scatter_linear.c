@@ -17,19 +17,6 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
                       out);
 }
 
-static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
-{
-    (void)rank;
-    return collect_tmp(plan);
-}
-
-static uint32_t tmp_block(const struct ibshift_plan *plan, uint32_t rank, uint32_t slot)
-{
-    (void)plan;
-    (void)slot;
-    return rank;
-}
-
 const struct ibshift_alg ibshift_alg_reduce_scatter_linear = {
     .collective = IBSHIFT_REDUCE_SCATTER,
     .name = "linear",
@@ -38,6 +25,6 @@ const struct ibshift_alg ibshift_alg_reduce_scatter_linear = {
     .flags = IBSHIFT_ALG_SIZES,
     .rounds = rounds,
     .emit = emit,
-    .tmp = tmp,
-    .tmp_block = tmp_block,
+    .tmp = collect_tmp_of,
+    .tmp_block = collect_tmp_block,
 };
