@@ -1,6 +1,8 @@
 /* What a reader of the numbers wants to know about the run. */
 #include "report.h"
 
+#include "json.h"
+
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,23 +165,14 @@ void metadata_collect(const struct options *o, int argc, char **argv)
     add_fabric();
 }
 
-void metadata_write(FILE *file, bool as_json)
+void metadata_write(FILE *file, struct json *json)
 {
-    if (as_json) {
-        fputc('{', file);
-    }
     for (int i = 0; i < count; i++) {
-        if (as_json) {
-            fputs(i > 0 ? ",\n  " : "\n  ", file);
-            json_text(file, entries[i].key);
-            fputs(": ", file);
-            json_text(file, entries[i].value);
+        if (json != NULL) {
+            json_text(json, entries[i].key, entries[i].value);
         } else {
             fprintf(file, "# %s: %s\n", entries[i].key, entries[i].value);
         }
-    }
-    if (as_json) {
-        fputc('}', file);
     }
 }
 

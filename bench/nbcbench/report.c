@@ -115,7 +115,7 @@ int report_open(const struct options *o, int argc, char **argv)
         csv_open(csv, o);
     }
     if (o->metadata && o->format != FORMAT_JSON) {
-        metadata_write(stdout, false);
+        metadata_write(stdout, NULL);
     }
     if (format_of(o)->open != NULL) {
         format_of(o)->open(stdout, o);

@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+struct json;
+
 struct format_functions {
     void (*open)(FILE *file, const struct options *o);
     /* Before the first size of a collective with so many ranks. */
@@ -16,15 +18,12 @@ struct format_functions {
 
 extern const struct format_functions format_osu, format_imb, format_csv, format_json;
 
-/* What is known of the run, as lines behind "# " or as members of an object. */
-void metadata_write(FILE *file, bool as_json);
+/* What is known of the run, as lines behind "# " or, where json is given, as members of the open object. */
+void metadata_write(FILE *file, struct json *json);
 void metadata_collect(const struct options *o, int argc, char **argv);
 /* Load of this host before the ranks began, per processor. */
 double metadata_load(void);
 /* Ranks on this host for each processor. */
 double metadata_crowd(void);
-
-/* Escaped, between quotes. */
-void json_text(FILE *file, const char *text);
 
 #endif
