@@ -153,13 +153,15 @@ static void the_cheapest_wins(void **state)
     }
 }
 
-/* Four ranks on two processors: a linear scan and one by recursive doubling have equally many
- * messages, and cost the same but for the hops. */
+/* Four ranks on a host of two processors. */
+static const uint32_t together[] = {0, 0, 0, 0}, two_processors[] = {2};
+static const struct ibshift_crowd four_on_two = {
+    .hosts = 1, .ports = 1, .host_of = together, .port_of = together, .processors = two_processors};
+
+/* A linear scan and one by recursive doubling have equally many messages, and cost the same but for
+ * the hops. */
 static void equal_prices_are_told_by_hops(void **state)
 {
-    static const uint32_t together[] = {0, 0, 0, 0}, processors[] = {2, 2, 2, 2};
-    static const struct ibshift_crowd crowd = {
-        .hosts = 4, .ports = 4, .host_of = together, .port_of = together, .processors = processors};
     static const struct ibshift_model model = {.latency = 0.5,
                                                .send_max = 1,
                                                .send_min = 1,
@@ -172,13 +174,35 @@ static void equal_prices_are_told_by_hops(void **state)
 
     (void)state;
     question.model = &model;
-    question.crowd = &crowd;
+    question.crowd = &four_on_two;
     answer = ibshift_choose_best(&question);
     assert_string_equal(answer.best.alg->name, "recursive_doubling");
     assert_int_equal(answer.best.price.hops, 2);
     assert_string_equal(answer.second.alg->name, "linear");
     assert_int_equal(answer.second.price.hops, 3);
     assert_true(answer.second.price.last <= answer.best.price.last * IBSHIFT_PRICE_EQUAL);
+}
+
+/* A linear allreduce has the fewest hops, and twice the messages of those that cost the same. */
+static void equal_prices_of_processors_are_told_by_messages(void **state)
+{
+    struct ibshift_plan plan = {.ranks = 4, .commutative = true};
+    struct ibshift_question question = ask(IBSHIFT_ALLREDUCE, &plan, 8);
+    struct ibshift_choice best, linear;
+
+    (void)state;
+    question.model = &ibshift_model_software;
+    question.crowd = &four_on_two;
+    best = ibshift_choose_best(&question).best;
+    question.wish.alg = ibshift_alg_find(IBSHIFT_ALLREDUCE, "linear");
+    linear = ibshift_choose_best(&question).best;
+    assert_int_equal(best.price.of, IBSHIFT_PRICE_PROCESSORS);
+    assert_int_equal(linear.price.of, IBSHIFT_PRICE_PROCESSORS);
+    assert_int_equal(best.price.messages, 6);
+    assert_int_equal(linear.price.messages, 12);
+    assert_true(linear.price.hops < best.price.hops);
+    assert_true(linear.price.last <= best.price.last * IBSHIFT_PRICE_EQUAL);
+    assert_true(best.price.last <= linear.price.last * IBSHIFT_PRICE_EQUAL);
 }
 
 static void a_wish_that_cannot_be_is_as_none(void **state)
@@ -362,6 +386,7 @@ int main(void)
         cmocka_unit_test(what_is_asked_for_is_the_only_candidate),
         cmocka_unit_test(the_cheapest_wins),
         cmocka_unit_test(equal_prices_are_told_by_hops),
+        cmocka_unit_test(equal_prices_of_processors_are_told_by_messages),
         cmocka_unit_test(a_wish_that_cannot_be_is_as_none),
         cmocka_unit_test(a_wish_needs_no_price),
         cmocka_unit_test(the_largest_have_prices),

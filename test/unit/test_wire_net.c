@@ -215,7 +215,10 @@ static void so_many_bursts_are_under_way(void **state)
        the first has 100 - 25 - 12.5 bytes left, for a third of 0.5. */
     assert_int_equal(landing(m[0], 0), 475 + 100);
     assert_int_equal(links[1].most, 3);
-    assert_true(landing(m[3], 3) > 800);
+    /* The fourth begins then, when the others have 25 and 37.5 left: a third each, and so on. */
+    assert_int_equal(landing(m[1], 1), 475 + 150 + 100);
+    assert_int_equal(landing(m[2], 2), 625 + 50 + 100);
+    assert_int_equal(landing(m[3], 3), 675 + 125 + 100);
     assert_int_equal(links[1].most, 3);
 }
 
