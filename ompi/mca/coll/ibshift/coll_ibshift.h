@@ -20,6 +20,9 @@ struct ibshift_again;
 /* Found by Open MPI under this name in the DSO. */
 OMPI_DECLSPEC extern mca_coll_base_component_t mca_coll_ibshift_component;
 
+enum ibshift_form { IBSHIFT_BLOCKING, IBSHIFT_NONBLOCKING, IBSHIFT_PERSISTENT };
+enum { IBSHIFT_TAPED_FORMS = IBSHIFT_PERSISTENT }; /* those before: a persistent call has its own */
+
 enum { IBSHIFT_CHOICE_KINDS = 6 /* which sizes ranks know (3), is the operator commutative (2) */ };
 
 /* A choice, and the parameters under which it was made. */
@@ -109,9 +112,12 @@ struct mca_coll_ibshift_module_t {
     struct ibshift_choices choices;
     struct ibshift_comm_order order;
     struct ibshift_pacing pacing;
-    struct ibshift_tapes *tapes[IBSHIFT_COLLECTIVES]; /* NULL: nothing has run yet */
+    /* Nonblocking calls may come in the middle of a blocking one: Open MPI makes communicators so. */
+    struct ibshift_tapes
+        *tapes[IBSHIFT_TAPED_FORMS][IBSHIFT_COLLECTIVES]; /* NULL: nothing has run yet */
     struct ibshift_again
-        *latest[IBSHIFT_COLLECTIVES]; /* whose arguments are soon compared, or NULL */
+        *latest[IBSHIFT_TAPED_FORMS]
+               [IBSHIFT_COLLECTIVES]; /* whose arguments are soon compared, or NULL */
 };
 typedef struct mca_coll_ibshift_module_t mca_coll_ibshift_module_t;
 OBJ_CLASS_DECLARATION(mca_coll_ibshift_module_t);

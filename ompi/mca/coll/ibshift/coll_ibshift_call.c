@@ -64,6 +64,8 @@ void ibshift_call_give_back(ibshift_call_t *call)
     if (call->keeps) {
         let_go(call);
     }
+    free(call->tape);
+    call->tape = NULL;
     if (call->scratch.size > SCRATCH_KEPT) {
         drop(&call->scratch);
     }
@@ -80,6 +82,7 @@ static void call_construct(ibshift_call_t *call)
     call->kept = call->offsets = call->tmp_offsets = call->scratch =
         (struct ibshift_memory){NULL, 0};
     call->keeps = false;
+    call->tape = NULL;
     ibshift_op_init(&call->op);
     call->op.owner = call;
 }

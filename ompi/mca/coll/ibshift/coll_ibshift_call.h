@@ -19,8 +19,6 @@ struct ibshift_memory {
     size_t size;
 };
 
-enum ibshift_form { IBSHIFT_BLOCKING, IBSHIFT_NONBLOCKING, IBSHIFT_PERSISTENT };
-
 /* The operator of a reduction: what ibshift_call_reduce() wants for its context. */
 struct ibshift_operator {
     struct ompi_op_t *op;
@@ -43,6 +41,8 @@ struct ibshift_call_t {
     size_t tmp;                      /* bytes of TMP */
     uint32_t first_seq; /* of a persistent call: its id, where the runs are counted from */
     uint32_t runs;
+    struct ibshift_tape *tape; /* of a persistent call; NULL: none yet, or none is possible */
+    bool has_tried_tape;
     bool keeps; /* has copied the arguments' arrays to kept, holds types and operator */
     struct ibshift_memory kept, offsets, tmp_offsets, scratch;
     struct ibshift_call_t *next; /* idle */

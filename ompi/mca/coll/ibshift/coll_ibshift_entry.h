@@ -47,8 +47,8 @@ IBSHIFT_NATIVE(IBSHIFT_INSTALLER)
 #define IBSHIFT_LIST(...) __VA_ARGS__
 
 /*
- * The three forms of a collective from one description, and from what a blocking call is looked up
- * by among the last ones:
+ * The three forms of a collective from one description, and from what a call is looked up by among
+ * the last ones:
  *     static int describe_<name>(<its arguments>, const mca_coll_ibshift_module_t *,
  *                                struct ibshift_job *);
  *     static struct ibshift_raw raw_<name>(<its arguments>, const mca_coll_ibshift_module_t *);
@@ -65,7 +65,7 @@ IBSHIFT_NATIVE(IBSHIFT_INSTALLER)
         int rc;                                                                                    \
                                                                                                    \
         if (NULL == run) {                                                                         \
-            run = ibshift_tape_again(module, kind, &raw);                                          \
+            run = ibshift_tape_again(module, IBSHIFT_BLOCKING, kind, &raw);                        \
             if (NULL != run && ibshift_call_run(module, run)) {                                    \
                 return OMPI_SUCCESS;                                                               \
             }                                                                                      \
@@ -84,28 +84,48 @@ IBSHIFT_NATIVE(IBSHIFT_INSTALLER)
                                mca_coll_base_module_t *base)                                       \
     {                                                                                              \
         mca_coll_ibshift_module_t *module = (mca_coll_ibshift_module_t *)base;                     \
-        struct ibshift_tape_run *run =                                                             \
-            ibshift_tape_latest(module, kind, raw_##coll(IBSHIFT_LIST args module));               \
+        struct ibshift_tape_run *run = ibshift_tape_latest(module, IBSHIFT_BLOCKING, kind,         \
+                                                           raw_##coll(IBSHIFT_LIST args module));  \
                                                                                                    \
         return NULL != run && ibshift_call_run(module, run)                                        \
                    ? OMPI_SUCCESS                                                                  \
                    : coll##_slowly(IBSHIFT_LIST args comm, module, run);                           \
     }                                                                                              \
                                                                                                    \
-    static int coll##_nonblocking(IBSHIFT_LIST params struct ompi_communicator_t *comm,            \
-                                  ompi_request_t **request, mca_coll_base_module_t *base)          \
+    __attribute__((noinline)) static int i##coll##_slowly(                                         \
+        IBSHIFT_LIST params struct ompi_communicator_t *comm, ompi_request_t **request,            \
+        mca_coll_ibshift_module_t *module, struct ibshift_tape_run *run)                           \
     {                                                                                              \
-        mca_coll_ibshift_module_t *module = (mca_coll_ibshift_module_t *)base;                     \
+        struct ibshift_raw raw = raw_##coll(IBSHIFT_LIST args module);                             \
         struct ibshift_job job = {.name = "i" #coll};                                              \
-        int rc = describe_##coll(IBSHIFT_LIST args module, &job);                                  \
+        int rc;                                                                                    \
                                                                                                    \
+        if (NULL == run) {                                                                         \
+            run = ibshift_tape_again(module, IBSHIFT_NONBLOCKING, kind, &raw);                     \
+            if (NULL != run && ibshift_call_at_once(module, run, request)) {                       \
+                return OMPI_SUCCESS;                                                               \
+            }                                                                                      \
+        }                                                                                          \
+        rc = describe_##coll(IBSHIFT_LIST args module, &job);                                      \
         if (OMPI_SUCCESS == rc) {                                                                  \
-            rc = ibshift_call_nonblocking(module, comm, &job, request);                            \
+            rc = ibshift_call_nonblocking(module, comm, &job, &raw, run, request);                 \
         }                                                                                          \
         return OMPI_ERR_NOT_SUPPORTED != rc                                                        \
                    ? rc                                                                            \
                    : module->fallback.coll_i##coll(IBSHIFT_LIST args comm, request,                \
                                                    module->fallback.coll_i##coll##_module);        \
+    }                                                                                              \
+                                                                                                   \
+    static int coll##_nonblocking(IBSHIFT_LIST params struct ompi_communicator_t *comm,            \
+                                  ompi_request_t **request, mca_coll_base_module_t *base)          \
+    {                                                                                              \
+        mca_coll_ibshift_module_t *module = (mca_coll_ibshift_module_t *)base;                     \
+        struct ibshift_tape_run *run = ibshift_tape_latest(module, IBSHIFT_NONBLOCKING, kind,      \
+                                                           raw_##coll(IBSHIFT_LIST args module));  \
+                                                                                                   \
+        return NULL != run && ibshift_call_at_once(module, run, request)                           \
+                   ? OMPI_SUCCESS                                                                  \
+                   : i##coll##_slowly(IBSHIFT_LIST args comm, request, module, run);               \
     }                                                                                              \
                                                                                                    \
     static int coll##_persistent(IBSHIFT_LIST params struct ompi_communicator_t *comm,             \

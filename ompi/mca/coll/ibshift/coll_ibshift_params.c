@@ -107,7 +107,7 @@ static const struct param table[] = {
     {PARAM(INT, window), .initial = 32, .min = 1, .max = 256, .level = OPAL_INFO_LVL_5,
      .all_ranks = true, .help = "Sends, and receives, that a collective has in flight at most"},
     {PARAM(BOOL, tapes), .initial = true, .level = OPAL_INFO_LVL_5, .is_settable = true,
-     .help = "Short blocking collectives that come again run down a list of resolved steps instead "
+     .help = "Short collectives that come again run down a list of resolved steps instead "
              "of walking their plan anew. Results and messages are the same"},
     {PARAM(STRING, model), .initial_text = "", .level = OPAL_INFO_LVL_5,
      .help =

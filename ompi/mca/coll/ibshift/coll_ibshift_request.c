@@ -308,6 +308,7 @@ static void wait_for(ibshift_call_t *call)
 
 /* The plan as it would be chosen for an op. */
 static struct ibshift_kept_tape *find_tape(mca_coll_ibshift_module_t *module,
+                                           enum ibshift_form form,
                                            const struct ompi_communicator_t *comm,
                                            const struct ibshift_job *job)
 {
@@ -317,11 +318,11 @@ static struct ibshift_kept_tape *find_tape(mca_coll_ibshift_module_t *module,
         OMPI_SUCCESS != atomic_load_explicit(&module->failed, memory_order_relaxed)) {
         return NULL;
     }
-    if (OMPI_SUCCESS != ibshift_call_choose(module, comm, job, true, &params) ||
+    if (OMPI_SUCCESS != ibshift_call_choose(module, comm, job, IBSHIFT_BLOCKING == form, &params) ||
         NULL != params.pace) {
         return NULL;
     }
-    return ibshift_tape_find(module, job, &params);
+    return ibshift_tape_find(module, form, job, &params);
 }
 
 /* A receive looks for itself; that there is room for a send again is news that only polls bring. */
@@ -355,13 +356,18 @@ __attribute__((noinline)) static bool go_on(struct ibshift_tape_run *run)
 }
 
 /* An op goes on where the run has stopped. */
-static int take_over(ibshift_call_t *call, const struct ibshift_tape_run *run)
+static void hand_over(ibshift_call_t *call, const struct ibshift_tape_run *run)
 {
-    if (run->tape->tmp > 0) {
+    if (run->next > 0 && run->tape->tmp > 0) {
         memcpy(call->op.params.blocks[IBSHIFT_TMP].base, run->base[IBSHIFT_TMP], run->tape->tmp);
     }
-    call->op.ended = NULL;
     ibshift_engine_take_over(ibshift_endpoint.engine, &call->op, run);
+}
+
+static int take_over(ibshift_call_t *call, const struct ibshift_tape_run *run)
+{
+    call->op.ended = NULL;
+    hand_over(call, run);
     wait_for(call);
     return finish(call);
 }
@@ -423,9 +429,10 @@ int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communi
     if (NULL != run) {
         return leave_tape(module, comm, job, run);
     }
-    kept = find_tape(module, comm, job);
+    kept = find_tape(module, IBSHIFT_BLOCKING, comm, job);
     if (NULL != ibshift_tape_of(kept)) {
-        return run_tape(module, comm, job, ibshift_tape_prepare(module, kept, job, raw));
+        return run_tape(module, comm, job,
+                        ibshift_tape_prepare(module, IBSHIFT_BLOCKING, kept, job, raw));
     }
     rc = create(module, comm, job, IBSHIFT_BLOCKING, &call);
     if (OMPI_SUCCESS != rc) {
@@ -441,8 +448,23 @@ int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communi
     return rc;
 }
 
-int ibshift_call_nonblocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                             const struct ibshift_job *job, ompi_request_t **request)
+/* Then it needs no request of its own. */
+bool ibshift_call_at_once(mca_coll_ibshift_module_t *module, struct ibshift_tape_run *run,
+                          ompi_request_t **request)
+{
+    see();
+    run->seq = next_seq(module);
+    if (!ibshift_engine_sprint(ibshift_endpoint.engine, run)) {
+        return false;
+    }
+    *request = &ompi_request_empty;
+    return true;
+}
+
+/* run: where its tape has been left, or NULL; kept: where one may be put, or NULL. */
+static int start_request(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                         const struct ibshift_job *job, const struct ibshift_tape_run *run,
+                         struct ibshift_kept_tape *kept, ompi_request_t **request)
 {
     ibshift_call_t *call;
     int rc = create(module, comm, job, IBSHIFT_NONBLOCKING, &call);
@@ -453,8 +475,33 @@ int ibshift_call_nonblocking(mca_coll_ibshift_module_t *module, struct ompi_comm
     become_request(call);
     call->request.super.req_state = OMPI_REQUEST_ACTIVE;
     *request = &call->request.super;
-    start(call, next_seq(module));
+    if (NULL != run) {
+        hand_over(call, run);
+    } else {
+        start(call, next_seq(module));
+        ibshift_tape_keep(kept, &call->op.params, call->tmp,
+                          call->send.is_staged || call->recv.is_staged);
+    }
     return OMPI_SUCCESS;
+}
+
+int ibshift_call_nonblocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                             const struct ibshift_job *job, const struct ibshift_raw *raw,
+                             struct ibshift_tape_run *run, ompi_request_t **request)
+{
+    struct ibshift_kept_tape *kept = NULL;
+
+    /* A trace has its headlines from an op. */
+    if (NULL == run && '\0' == ibshift_params.trace[0]) {
+        kept = find_tape(module, IBSHIFT_NONBLOCKING, comm, job);
+        if (NULL != ibshift_tape_of(kept)) {
+            run = ibshift_tape_prepare(module, IBSHIFT_NONBLOCKING, kept, job, raw);
+            if (ibshift_call_at_once(module, run, request)) {
+                return OMPI_SUCCESS;
+            }
+        }
+    }
+    return start_request(module, comm, job, run, kept, request);
 }
 
 int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
@@ -474,9 +521,59 @@ int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_commu
     atomic_store_explicit(&module->persistent, id + 1, memory_order_relaxed);
     call->first_seq = PERSISTENT_SEQ | id << RUN_BITS;
     call->runs = 0;
+    call->has_tried_tape = false;
     become_request(call);
     *request = &call->request.super;
     return OMPI_SUCCESS;
+}
+
+/* The second run makes the tape: many requests are started once. */
+static const struct ibshift_tape *tape_of(ibshift_call_t *call)
+{
+    if (!ibshift_params.tapes) {
+        return NULL;
+    }
+    if (!call->has_tried_tape && call->runs > 1) {
+        call->has_tried_tape = true;
+        call->tape = ibshift_engine_tape(ibshift_endpoint.engine, &call->op.params, call->tmp);
+    }
+    return call->tape;
+}
+
+/* On the op's own memory, whoever staged it. True: it has ended. */
+static bool sprint(ibshift_call_t *call, struct ibshift_tape_run *run)
+{
+    const struct ibshift_op_params *params = &call->op.params;
+
+    for (int i = 0; i < IBSHIFT_BUFFERS; i++) {
+        run->base[i] = params->blocks[i].base;
+    }
+    if (NULL != call->reducer.op) {
+        run->element = params->element;
+        run->reduce = ibshift_call_reducer(&call->reducer);
+        run->reduce_context = &call->reducer;
+    }
+    call->op.seq = run->seq;
+    return ibshift_engine_sprint(ibshift_endpoint.engine, run);
+}
+
+static void start_again(ibshift_call_t *call, uint32_t seq)
+{
+    struct ibshift_tape_run run = {
+        .tape = tape_of(call), .comm = call->op.params.comm, .seq = seq, .op = &call->op};
+
+    if (NULL == run.tape) {
+        start(call, seq);
+        return;
+    }
+    ibshift_side_load(&call->send);
+    ibshift_side_load(&call->recv);
+    if (sprint(call, &run)) {
+        call->op.status = 0;
+        ended(&call->op);
+    } else {
+        ibshift_engine_take_over(ibshift_endpoint.engine, &call->op, &run);
+    }
 }
 
 static int request_start(size_t count, ompi_request_t **requests)
@@ -489,7 +586,7 @@ static int request_start(size_t count, ompi_request_t **requests)
         requests[i]->req_state = OMPI_REQUEST_ACTIVE;
         requests[i]->req_status.MPI_ERROR = MPI_SUCCESS;
         see();
-        start(call, call->first_seq | run);
+        start_again(call, call->first_seq | run);
     }
     return OMPI_SUCCESS;
 }

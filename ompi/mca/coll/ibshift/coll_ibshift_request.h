@@ -16,13 +16,18 @@
  * ibshift_call_blocking() does the rest. */
 bool ibshift_call_run(mca_coll_ibshift_module_t *module, struct ibshift_tape_run *run);
 
+/* The same of a nonblocking call, which does not wait. */
+bool ibshift_call_at_once(mca_coll_ibshift_module_t *module, struct ibshift_tape_run *run,
+                          struct ompi_request_t **request);
+
 /* OMPI codes. In all forms OMPI_ERR_NOT_SUPPORTED means: nothing happened, take the fallback. run: of
  * this call, that was not done; NULL: it has not begun. */
 int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                           const struct ibshift_job *job, const struct ibshift_raw *raw,
                           const struct ibshift_tape_run *run);
 int ibshift_call_nonblocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                             const struct ibshift_job *job, struct ompi_request_t **request);
+                             const struct ibshift_job *job, const struct ibshift_raw *raw,
+                             struct ibshift_tape_run *run, struct ompi_request_t **request);
 int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                             const struct ibshift_job *job, struct ompi_request_t **request);
 

@@ -181,10 +181,10 @@ bool ibshift_tape_may(const mca_coll_ibshift_module_t *module, const struct ibsh
 }
 
 struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
-                                            const struct ibshift_job *job,
+                                            enum ibshift_form form, const struct ibshift_job *job,
                                             const struct ibshift_op_params *params)
 {
-    struct ibshift_tapes **place = &module->tapes[job->collective], *tapes = *place;
+    struct ibshift_tapes **place = &module->tapes[form][job->collective], *tapes = *place;
     struct ibshift_kept_tape *kept;
     const int *arrays[ARRAYS];
     struct key key;
@@ -204,8 +204,8 @@ struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
         }
     }
     kept = &tapes->kept[tapes->oldest++ % KEPT];
-    if (module->latest[job->collective] == &kept->again) {
-        module->latest[job->collective] = NULL;
+    if (module->latest[form][job->collective] == &kept->again) {
+        module->latest[form][job->collective] = NULL;
     }
     empty(kept);
     kept->key = key;
@@ -264,17 +264,18 @@ bool ibshift_again_has_details(const struct ibshift_again *again, const struct i
 }
 
 struct ibshift_tape_run *ibshift_tape_again(mca_coll_ibshift_module_t *module,
+                                            enum ibshift_form form,
                                             enum ibshift_collective collective,
                                             const struct ibshift_raw *raw)
 {
-    struct ibshift_tapes *tapes = module->tapes[collective];
+    struct ibshift_tapes *tapes = module->tapes[form][collective];
 
     for (int i = 0; NULL != tapes && ibshift_tapes_serve(module) && i < KEPT; i++) {
         struct ibshift_kept_tape *kept = &tapes->kept[i];
 
         if (kept->has_raw && ibshift_again_is_like(&kept->again, module, collective, raw) &&
             (kept->again.is_plain || ibshift_again_has_details(&kept->again, raw))) {
-            module->latest[collective] = &kept->again;
+            module->latest[form][collective] = &kept->again;
             return ibshift_again_run(&kept->again, module, collective, raw);
         }
     }
@@ -286,8 +287,9 @@ static char *base_of(const struct ibshift_side *side)
     return NULL == side->type ? side->user : side->user + ibshift_type_lower_bound(side->type);
 }
 
-static void remember(mca_coll_ibshift_module_t *module, struct ibshift_kept_tape *kept,
-                     const struct ibshift_job *job, const struct ibshift_raw *raw)
+static void remember(mca_coll_ibshift_module_t *module, enum ibshift_form form,
+                     struct ibshift_kept_tape *kept, const struct ibshift_job *job,
+                     const struct ibshift_raw *raw)
 {
     const void *from = 0 != (raw->form & IBSHIFT_RAW_IN_PLACE) ? raw->rbuf : raw->sbuf;
     struct ibshift_again *again = &kept->again;
@@ -309,10 +311,11 @@ static void remember(mca_coll_ibshift_module_t *module, struct ibshift_kept_tape
     again->recv = (intptr_t)base_of(&job->recv) - (intptr_t)raw->rbuf;
     again->choice =
         atomic_load_explicit(&module->choices.last[job->collective], memory_order_relaxed);
-    module->latest[job->collective] = kept->has_raw ? again : NULL;
+    module->latest[form][job->collective] = kept->has_raw ? again : NULL;
 }
 
 struct ibshift_tape_run *ibshift_tape_prepare(mca_coll_ibshift_module_t *module,
+                                              enum ibshift_form form,
                                               struct ibshift_kept_tape *kept,
                                               const struct ibshift_job *job,
                                               const struct ibshift_raw *raw)
@@ -331,7 +334,7 @@ struct ibshift_tape_run *ibshift_tape_prepare(mca_coll_ibshift_module_t *module,
     }
     /* A trace has its headlines from an op. */
     if ('\0' == ibshift_params.trace[0]) {
-        remember(module, kept, job, raw);
+        remember(module, form, kept, job, raw);
     }
     return run;
 }
@@ -353,14 +356,21 @@ void ibshift_tape_keep(struct ibshift_kept_tape *kept, const struct ibshift_op_p
     }
 }
 
+static void free_tapes(struct ibshift_tapes *tapes)
+{
+    for (int i = 0; NULL != tapes && i < KEPT; i++) {
+        empty(&tapes->kept[i]);
+    }
+    free(tapes);
+}
+
 void ibshift_tapes_free(mca_coll_ibshift_module_t *module)
 {
-    for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
-        for (int k = 0; NULL != module->tapes[i] && k < KEPT; k++) {
-            empty(&module->tapes[i]->kept[k]);
+    for (int form = 0; form < IBSHIFT_TAPED_FORMS; form++) {
+        for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
+            free_tapes(module->tapes[form][i]);
+            module->tapes[form][i] = NULL;
+            module->latest[form][i] = NULL;
         }
-        free(module->tapes[i]);
-        module->tapes[i] = NULL;
-        module->latest[i] = NULL;
     }
 }

@@ -2,7 +2,7 @@
 #define IBSHIFT_COLL_TAPES_H
 
 /*
- * The tapes (exec/tape.h) of a communicator's last blocking calls. What a tape depends on is kept
+ * The tapes (exec/tape.h) of a communicator's last calls, blocking and nonblocking ones apart. What a tape depends on is kept
  * beside it and compared at each call, numbers only: the plan that was chosen now, and how the
  * arguments lie in memory. So types, operators and buffers may be freed and come back as others.
  * Callers serialize the collectives of a communicator, as MPI wants it.
@@ -24,7 +24,7 @@ enum ibshift_raw_form {
 };
 
 /*
- * A blocking call as the program wrote it: what a tape is looked up by before anything is derived.
+ * A call as the program wrote it: what a tape is looked up by before anything is derived.
  * 0 where an argument has no meaning on this rank.
  */
 struct ibshift_raw {
@@ -117,10 +117,10 @@ bool ibshift_again_has_details(const struct ibshift_again *again, const struct i
 /* As ibshift_tape_again(), of the latest call only. In line, so that raw is in memory only where it has
  * arrays, which the compiler sees. */
 __attribute__((always_inline)) static inline struct ibshift_tape_run *
-ibshift_tape_latest(mca_coll_ibshift_module_t *module, enum ibshift_collective collective,
-                    const struct ibshift_raw raw)
+ibshift_tape_latest(mca_coll_ibshift_module_t *module, enum ibshift_form form,
+                    enum ibshift_collective collective, const struct ibshift_raw raw)
 {
-    struct ibshift_again *latest = module->latest[collective];
+    struct ibshift_again *latest = module->latest[form][collective];
 
     if (NULL == latest || !ibshift_again_is_like(latest, module, collective, &raw) ||
         !ibshift_tapes_serve(module)) {
@@ -144,12 +144,14 @@ ibshift_tape_latest(mca_coll_ibshift_module_t *module, enum ibshift_collective c
  * which has one such call at a time.
  */
 struct ibshift_tape_run *ibshift_tape_again(mca_coll_ibshift_module_t *module,
+                                            enum ibshift_form form,
                                             enum ibshift_collective collective,
                                             const struct ibshift_raw *raw);
 
 /* The same of a kept tape, which from now on serves calls with these arguments: what the job was
  * derived from. */
 struct ibshift_tape_run *ibshift_tape_prepare(mca_coll_ibshift_module_t *module,
+                                              enum ibshift_form form,
                                               struct ibshift_kept_tape *kept,
                                               const struct ibshift_job *job,
                                               const struct ibshift_raw *raw);
@@ -162,7 +164,7 @@ bool ibshift_tape_may(const mca_coll_ibshift_module_t *module, const struct ibsh
  * NULL: no memory. alg and plan are those that were chosen for the job.
  */
 struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
-                                            const struct ibshift_job *job,
+                                            enum ibshift_form form, const struct ibshift_job *job,
                                             const struct ibshift_op_params *params);
 
 /* NULL: there is no tape yet, or none is possible. */
