@@ -1,7 +1,8 @@
 /*
  * Collectives that come again run down a tape (coll_ibshift_tapes). Here everything that a tape
  * could remember wrongly changes between the calls: counts, roots, buffers, types, operators,
- * communicators, parameters. Every result is compared with what it must be.
+ * communicators, parameters. Every result is compared with what it must be. All of it once with
+ * blocking calls and once with nonblocking ones; persistent ones, whose tapes are their own, besides.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,14 @@
 enum { LOTS = 24, MOST = 4096, TIMES = 40 };
 
 static int rank, ranks;
+static enum form form;
+
+#define CALL(Name, name, ...)                                                                      \
+    do {                                                                                           \
+        struct run run = run_begin(form);                                                          \
+        RUN(&run, Name, name, __VA_ARGS__);                                                        \
+    } while (0)
+
 static int from[LOTS * MOST], to[LOTS * MOST];
 
 static int value(int of, int index, int salt)
@@ -66,41 +75,41 @@ static void all_of_them(MPI_Comm comm, int n, int salt)
         total += counts[i];
     }
     fill(from, ranks * n, salt);
-    MPI_Barrier(comm);
+    CALL(Barrier, barrier, comm);
     memcpy(to, from, (size_t)n * sizeof(int));
-    MPI_Bcast(to, n, MPI_INT, root, comm);
+    CALL(Bcast, bcast, to, n, MPI_INT, root, comm);
     compare(to, n, root, 0, salt, "bcast");
-    MPI_Scatter(from, n, MPI_INT, to, n, MPI_INT, root, comm);
+    CALL(Scatter, scatter, from, n, MPI_INT, to, n, MPI_INT, root, comm);
     compare(to, n, root, rank * n, salt, "scatter");
-    MPI_Gather(from, n, MPI_INT, to, n, MPI_INT, root, comm);
-    MPI_Allgather(from, n, MPI_INT, to, n, MPI_INT, comm);
+    CALL(Gather, gather, from, n, MPI_INT, to, n, MPI_INT, root, comm);
+    CALL(Allgather, allgather, from, n, MPI_INT, to, n, MPI_INT, comm);
     for (int i = 0; i < ranks; i++) {
         compare(to + i * n, n, i, 0, salt, "allgather");
     }
-    MPI_Allgatherv(from, counts[rank], MPI_INT, to, counts, displs, MPI_INT, comm);
+    CALL(Allgatherv, allgatherv, from, counts[rank], MPI_INT, to, counts, displs, MPI_INT, comm);
     for (int i = 0; i < ranks; i++) {
         compare(to + displs[i], counts[i], i, 0, salt, "allgatherv");
     }
-    MPI_Alltoall(from, n, MPI_INT, to, n, MPI_INT, comm);
+    CALL(Alltoall, alltoall, from, n, MPI_INT, to, n, MPI_INT, comm);
     for (int i = 0; i < ranks; i++) {
         compare(to + i * n, n, i, rank * n, salt, "alltoall");
     }
-    MPI_Reduce(from, to, n, MPI_INT, MPI_SUM, root, comm);
+    CALL(Reduce, reduce, from, to, n, MPI_INT, MPI_SUM, root, comm);
     if (rank == root) {
         compare_sums(to, n, ranks - 1, 0, salt, "reduce");
     }
-    MPI_Allreduce(from, to, n, MPI_INT, MPI_SUM, comm);
+    CALL(Allreduce, allreduce, from, to, n, MPI_INT, MPI_SUM, comm);
     compare_sums(to, n, ranks - 1, 0, salt, "allreduce");
     memcpy(to, from, (size_t)n * sizeof(int));
-    MPI_Allreduce(MPI_IN_PLACE, to, n, MPI_INT, MPI_SUM, comm);
+    CALL(Allreduce, allreduce, MPI_IN_PLACE, to, n, MPI_INT, MPI_SUM, comm);
     compare_sums(to, n, ranks - 1, 0, salt, "allreduce in place");
-    MPI_Reduce_scatter_block(from, to, n, MPI_INT, MPI_SUM, comm);
+    CALL(Reduce_scatter_block, reduce_scatter_block, from, to, n, MPI_INT, MPI_SUM, comm);
     compare_sums(to, n, ranks - 1, rank * n, salt, "reduce_scatter_block");
-    MPI_Reduce_scatter(from, to, counts, MPI_INT, MPI_SUM, comm);
+    CALL(Reduce_scatter, reduce_scatter, from, to, counts, MPI_INT, MPI_SUM, comm);
     compare_sums(to, counts[rank], ranks - 1, displs[rank], salt, "reduce_scatter");
-    MPI_Scan(from, to, n, MPI_INT, MPI_SUM, comm);
+    CALL(Scan, scan, from, to, n, MPI_INT, MPI_SUM, comm);
     compare_sums(to, n, rank, 0, salt, "scan");
-    MPI_Exscan(from, to, n, MPI_INT, MPI_SUM, comm);
+    CALL(Exscan, exscan, from, to, n, MPI_INT, MPI_SUM, comm);
     if (rank > 0) {
         compare_sums(to, n, rank - 1, 0, salt, "exscan");
     }
@@ -136,6 +145,15 @@ static unsigned long long counter_end(struct counter *c)
     return result;
 }
 
+static void check_taped(struct counter *counter)
+{
+    const char *expected = getenv("EXPECT_TAPES");
+    unsigned long long taped = counter_end(counter);
+
+    CHECK(expected == NULL || (taped > 0) == (atoi(expected) != 0), "%llu calls ran down a tape",
+          taped);
+}
+
 static void set(const char *name, int number)
 {
     MPI_T_cvar_handle handle;
@@ -153,15 +171,11 @@ static void set(const char *name, int number)
 static void again_and_again(void)
 {
     struct counter counter = counter_begin("coll_ibshift_taped");
-    const char *expected = getenv("EXPECT_TAPES");
-    unsigned long long taped;
 
     for (int i = 0; i < TIMES; i++) {
         all_of_them(MPI_COMM_WORLD, 3, 1);
     }
-    taped = counter_end(&counter);
-    CHECK(expected == NULL || (taped > 0) == (atoi(expected) != 0), "%llu calls ran down a tape",
-          taped);
+    check_taped(&counter);
 }
 
 static void counts_and_roots_alternate(void)
@@ -204,7 +218,7 @@ static void buffers_move_and_are_unmapped(void)
 
         CHECK(mine != MAP_FAILED && theirs != MAP_FAILED, "no memory");
         fill(mine + i, 8, i);
-        MPI_Allreduce(mine + i, theirs + 3 * i, 8, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        CALL(Allreduce, allreduce, mine + i, theirs + 3 * i, 8, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
         compare_sums(theirs + 3 * i, 8, ranks - 1, 0, i, "allreduce of memory that moves");
         munmap(mine, size);
         munmap(theirs, size);
@@ -217,7 +231,7 @@ static void bcast_of_type(MPI_Datatype type, bool has_gaps, int salt)
     if (rank == 0) {
         fill(to, 8, salt);
     }
-    MPI_Bcast(to, 1, type, 0, MPI_COMM_WORLD);
+    CALL(Bcast, bcast, to, 1, type, 0, MPI_COMM_WORLD);
     for (int k = 0; k < 8; k++) {
         bool is_sent = rank == 0 || (has_gaps ? k % 2 == 0 && k < 7 : k < 4);
 
@@ -265,8 +279,8 @@ static void exchange(MPI_Datatype type, int count, const char *lands, bool in_pl
     if (in_place) {
         memcpy(theirs, mine, (size_t)ranks * 16);
     }
-    MPI_Alltoallw(in_place ? MPI_IN_PLACE : mine, counts, displs, types, theirs, counts, displs,
-                  types, MPI_COMM_WORLD);
+    CALL(Alltoallw, alltoallw, in_place ? MPI_IN_PLACE : mine, counts, displs, types, theirs,
+         counts, displs, types, MPI_COMM_WORLD);
     for (int k = 0; k < 16 * ranks; k++) {
         int of = k / 16, index = 16 * rank + k % 16;
         char old = (char)(in_place ? rank * 31 + k + salt : 0x7f);
@@ -329,7 +343,7 @@ static void operators_come_and_go(void)
 
         MPI_Op_create(adds ? add : largest, i % 4 < 2, &op);
         fill(from, 6, i);
-        MPI_Allreduce(from, to, 6, MPI_INT, op, MPI_COMM_WORLD);
+        CALL(Allreduce, allreduce, from, to, 6, MPI_INT, op, MPI_COMM_WORLD);
         if (adds) {
             compare_sums(to, 6, ranks - 1, 0, i, "allreduce with an operator of the program");
         } else {
@@ -360,7 +374,7 @@ static void check_composition(MPI_Op op, MPI_Datatype pair)
         expected[1] = expected[1] * (3 + 2 * i) + 7 + i;
         expected[0] *= 3 + 2 * i;
     }
-    MPI_Allreduce(mine, all, 1, pair, op, MPI_COMM_WORLD);
+    CALL(Allreduce, allreduce, mine, all, 1, pair, op, MPI_COMM_WORLD);
     CHECK(all[0] == expected[0] && all[1] == expected[1], "composed to %u, %u, not %u, %u", all[0],
           all[1], expected[0], expected[1]);
 }
@@ -393,7 +407,7 @@ static void order_of_ranks_comes_and_goes(void)
         for (int again = 0; again < 4; again++) {
             if (i % 2 == 0) {
                 fill(from, 2, i);
-                MPI_Allreduce(from, to, 1, pair, op, MPI_COMM_WORLD);
+                CALL(Allreduce, allreduce, from, to, 1, pair, op, MPI_COMM_WORLD);
                 compare_sums(to, 2, ranks - 1, 0, i, "allreduce of pairs");
             } else {
                 check_composition(op, pair);
@@ -412,18 +426,21 @@ static void buffers_are_in_place_by_turns(void)
 
         fill(from, 3 * ranks, i);
         memset(to, 0xff, sizeof(int) * 3);
-        MPI_Scatter(from, 3, MPI_INT, in_place ? MPI_IN_PLACE : to, 3, MPI_INT, 0, MPI_COMM_WORLD);
+        CALL(Scatter, scatter, from, 3, MPI_INT, in_place ? MPI_IN_PLACE : to, 3, MPI_INT, 0,
+             MPI_COMM_WORLD);
         if (!in_place) {
             compare(to, 3, 0, 3 * rank, i, "scatter");
         }
         fill(from, 3, i);
         memcpy(to, from, sizeof(int) * 3);
-        MPI_Gather(in_place ? MPI_IN_PLACE : from, 3, MPI_INT, to, 3, MPI_INT, 0, MPI_COMM_WORLD);
+        CALL(Gather, gather, in_place ? MPI_IN_PLACE : from, 3, MPI_INT, to, 3, MPI_INT, 0,
+             MPI_COMM_WORLD);
         for (int k = 0; rank == 0 && k < ranks; k++) {
             compare(to + 3 * k, 3, k, 0, i, "gather");
         }
         memcpy(to, from, sizeof(int) * 3);
-        MPI_Reduce(in_place ? MPI_IN_PLACE : from, to, 3, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+        CALL(Reduce, reduce, in_place ? MPI_IN_PLACE : from, to, 3, MPI_INT, MPI_SUM, 0,
+             MPI_COMM_WORLD);
         if (rank == 0) {
             compare_sums(to, 3, ranks - 1, 0, i, "reduce");
         }
@@ -443,11 +460,11 @@ static void buffers_are_elsewhere(void)
     MPI_Type_commit(&at_to);
     for (int i = 0; i < TIMES; i++) {
         fill(to, rank == 0 ? N : 0, i);
-        MPI_Bcast(MPI_BOTTOM, 1, at_to, 0, MPI_COMM_WORLD);
+        CALL(Bcast, bcast, MPI_BOTTOM, 1, at_to, 0, MPI_COMM_WORLD);
         compare(to, N, 0, 0, i, "bcast from MPI_BOTTOM");
         fill(mine + i * N, N, i);
-        MPI_Reduce(mine + i * N, rank == 0 ? to : MPI_IN_PLACE, N, MPI_INT, MPI_SUM, 0,
-                   MPI_COMM_WORLD);
+        CALL(Reduce, reduce, mine + i * N, rank == 0 ? to : MPI_IN_PLACE, N, MPI_INT, MPI_SUM, 0,
+             MPI_COMM_WORLD);
         if (rank == 0) {
             compare_sums(to, N, ranks - 1, 0, i, "reduce, others in place");
         }
@@ -471,11 +488,11 @@ static void communicators_come_and_go(void)
 static void parameters_change(void)
 {
     for (int i = 0; i < TIMES; i++) {
-        MPI_Barrier(MPI_COMM_WORLD);
+        CALL(Barrier, barrier, MPI_COMM_WORLD);
         set("coll_ibshift_allreduce_algorithm", i % 6 < 3 ? 0 : 2);
         set("coll_ibshift_bcast_radix", i % 8 < 4 ? 0 : 2);
         set("coll_ibshift_tapes", i % 10 < 8);
-        MPI_Barrier(MPI_COMM_WORLD);
+        CALL(Barrier, barrier, MPI_COMM_WORLD);
         all_of_them(MPI_COMM_WORLD, 4, 2);
     }
     set("coll_ibshift_allreduce_algorithm", 0);
@@ -498,15 +515,17 @@ static void blocks_and_vectors_alternate(void)
 
         fill(from, 2 * ranks, i);
         if (is_vector) {
-            MPI_Scatterv(from, counts, displs, MPI_INT, to, 2, MPI_INT, 0, MPI_COMM_WORLD);
+            CALL(Scatterv, scatterv, from, counts, displs, MPI_INT, to, 2, MPI_INT, 0,
+                 MPI_COMM_WORLD);
         } else {
-            MPI_Scatter(from, 2, MPI_INT, to, 2, MPI_INT, 0, MPI_COMM_WORLD);
+            CALL(Scatter, scatter, from, 2, MPI_INT, to, 2, MPI_INT, 0, MPI_COMM_WORLD);
         }
         compare(to, 2, 0, 2 * rank, i, is_vector ? "scatterv" : "scatter");
         if (is_vector) {
-            MPI_Allgatherv(from, 2, MPI_INT, to, counts, displs, MPI_INT, MPI_COMM_WORLD);
+            CALL(Allgatherv, allgatherv, from, 2, MPI_INT, to, counts, displs, MPI_INT,
+                 MPI_COMM_WORLD);
         } else {
-            MPI_Allgather(from, 2, MPI_INT, to, 2, MPI_INT, MPI_COMM_WORLD);
+            CALL(Allgather, allgather, from, 2, MPI_INT, to, 2, MPI_INT, MPI_COMM_WORLD);
         }
         for (int k = 0; k < ranks; k++) {
             compare(to + 2 * k, 2, k, 0, i, is_vector ? "allgatherv" : "allgather");
@@ -526,7 +545,7 @@ static void parameters_take_effect(void)
 
         set("coll_ibshift_bcast_radix", i % 2 == 0 ? 1 : 4);
         for (int k = 0; k < TIMES; k++) {
-            MPI_Bcast(to, 3, MPI_INT, 0, MPI_COMM_WORLD);
+            CALL(Bcast, bcast, to, 3, MPI_INT, 0, MPI_COMM_WORLD);
         }
         sent[i % 2] = counter_end(&counter);
         if (ranks == 5 && rank == 0) {
@@ -538,20 +557,121 @@ static void parameters_take_effect(void)
     set("coll_ibshift_bcast_radix", 0);
 }
 
+static void be_late(bool is_late)
+{
+    for (volatile unsigned turns = 0; is_late && turns < 1000000; turns++) {
+    }
+}
+
 /* Some ranks come late: the others leave their tapes in the middle. */
 static void some_are_late(void)
 {
-    volatile unsigned idle = 0;
-
     for (int i = 0; i < TIMES; i++) {
-        if (i % ranks == rank) {
-            for (int k = 0; k < 1000000; k++) {
-                idle++;
-            }
-        }
+        be_late(i % ranks == rank);
         all_of_them(MPI_COMM_WORLD, 4, 5);
     }
 }
+
+/* Several at a time, and all that they were called with is freed before they end. */
+static void freed_while_pending(void)
+{
+    enum { AT_ONCE = 5, N = 4 };
+    static int mine[AT_ONCE][N], sums[AT_ONCE][N], all[LOTS * N];
+
+    for (int i = 0; i < TIMES; i++) {
+        MPI_Request requests[AT_ONCE + 2];
+        MPI_Datatype type;
+        MPI_Comm comm;
+        MPI_Op op;
+
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Type_contiguous(N, MPI_INT, &type);
+        MPI_Type_commit(&type);
+        MPI_Op_create(i % 2 == 0 ? add : largest, i % 4 < 2, &op);
+        be_late(i % (2 * ranks) == rank);
+        for (int k = 0; k < AT_ONCE; k++) {
+            fill(mine[k], N, i + k);
+            MPI_Iallreduce(mine[k], sums[k], N, MPI_INT, op, comm, &requests[k]);
+        }
+        MPI_Iallgather(mine[0], 1, type, all, 1, type, comm, &requests[AT_ONCE]);
+        MPI_Ibarrier(comm, &requests[AT_ONCE + 1]);
+        MPI_Op_free(&op);
+        MPI_Type_free(&type);
+        MPI_Comm_free(&comm);
+        MPI_Waitall(AT_ONCE + 2, requests, MPI_STATUSES_IGNORE);
+        for (int k = 0; k < AT_ONCE; k++) {
+            i % 2 == 0 ? compare_sums(sums[k], N, ranks - 1, 0, i + k, "a freed operator's sums")
+                       : compare(sums[k], N, ranks - 1, 0, i + k, "another freed operator's");
+        }
+        for (int k = 0; k < ranks; k++) {
+            compare(all + k * N, N, k, 0, i, "iallgather of a freed type");
+        }
+    }
+}
+
+/* Started in another order each time, one rank late; operator and type are freed before the first. */
+static void persistent_ones_start_again(void)
+{
+    enum { MANY = 3, N = 4 };
+    static int mine[MANY][N], sums[MANY][N], all[LOTS * N];
+    struct counter counter = counter_begin("coll_ibshift_taped");
+    MPI_Request requests[MANY + 1];
+    MPI_Datatype type;
+    MPI_Op op;
+
+    MPI_Type_vector(2, N / 2, N / 2 + 1, MPI_INT, &type); /* with a gap: it is staged */
+    MPI_Type_commit(&type);
+    MPI_Op_create(add, true, &op);
+    for (int k = 0; k < MANY; k++) {
+        PERSISTENT(Allreduce)
+        (mine[k], sums[k], N, MPI_INT, op, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[k]);
+    }
+    PERSISTENT(Bcast)(all, 1, type, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[MANY]);
+    MPI_Op_free(&op);
+    MPI_Type_free(&type);
+    for (int i = 0; i < 4 * TIMES; i++) {
+        set("coll_ibshift_tapes", i % 8 != 7);
+        fill(all, N + 1, i);
+        be_late(i % (3 * ranks) == rank);
+        for (int k = 0; k <= MANY; k++) {
+            int which = (k + i + rank) % (MANY + 1);
+
+            if (which < MANY) {
+                fill(mine[which], N, i + which);
+            }
+            MPI_Start(&requests[which]);
+        }
+        MPI_Waitall(MANY + 1, requests, MPI_STATUSES_IGNORE);
+        for (int k = 0; k < MANY; k++) {
+            compare_sums(sums[k], N, ranks - 1, 0, i + k, "persistent allreduce");
+        }
+        compare(all, N / 2, 1, 0, i, "persistent bcast");
+        compare(all + N / 2, 1, rank, N / 2, i, "the gap of a persistent bcast");
+        compare(all + N / 2 + 1, N / 2, 1, N / 2 + 1, i, "persistent bcast");
+    }
+    for (int k = 0; k <= MANY; k++) {
+        MPI_Request_free(&requests[k]);
+    }
+    if (rank == 1) { /* it only sends in the bcast, and so waits for nobody */
+        check_taped(&counter);
+    }
+}
+
+static void (*const checks[])(void) = {again_and_again,
+                                       counts_and_roots_alternate,
+                                       messages_are_the_same,
+                                       buffers_move_and_are_unmapped,
+                                       types_come_and_go,
+                                       types_of_blocks_change,
+                                       operators_come_and_go,
+                                       order_of_ranks_comes_and_goes,
+                                       blocks_and_vectors_alternate,
+                                       buffers_are_in_place_by_turns,
+                                       buffers_are_elsewhere,
+                                       communicators_come_and_go,
+                                       parameters_change,
+                                       parameters_take_effect,
+                                       some_are_late};
 
 int main(int argc, char **argv)
 {
@@ -562,21 +682,13 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     CHECK(ranks <= LOTS, "at most %d ranks", LOTS);
-    again_and_again();
-    counts_and_roots_alternate();
-    messages_are_the_same();
-    buffers_move_and_are_unmapped();
-    types_come_and_go();
-    types_of_blocks_change();
-    operators_come_and_go();
-    order_of_ranks_comes_and_goes();
-    blocks_and_vectors_alternate();
-    buffers_are_in_place_by_turns();
-    buffers_are_elsewhere();
-    communicators_come_and_go();
-    parameters_change();
-    parameters_take_effect();
-    some_are_late();
+    for (form = FORM_BLOCKING; form <= FORM_NONBLOCKING; form++) {
+        for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+            checks[i]();
+        }
+    }
+    freed_while_pending();
+    persistent_ones_start_again();
     if (rank == 0) {
         printf("tapes: right\n");
     }
