@@ -328,7 +328,7 @@ void run_locked(struct run *run, uint32_t index)
     if (!atomic_load_explicit(&qp->number, memory_order_relaxed)) {
         return;
     }
-    atomic_store_explicit(&qp->due, TIME_NEVER, memory_order_relaxed);
+    pending_begin(qp);
     do { /* again when what is done has let a fenced request go */
         before = qp->sq_done;
         if (shm.head->wired) {
@@ -349,6 +349,7 @@ void run_locked(struct run *run, uint32_t index)
         run_done(run, now);
     } while (now && qp->sq_done != before && qp->sq_landed != qp->sq_tail);
     tell_drained(qp);
+    pending_end(qp);
     pending_update(index, qp->sq_done != qp->sq_tail);
     if (atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_ERR &&
         qp->sq_done == qp->sq_tail) {
@@ -386,7 +387,7 @@ void run_try(uint32_t index)
     struct run run;
 
     section_enter();
-    if (lock_try(&shm.qps[index].sq_lock)) {
+    if (lock_try_again(&shm.qps[index].sq_lock)) {
         run_locked(&run, index);
         lock_drop(&shm.qps[index].sq_lock);
         run_after(&run);
