@@ -2,6 +2,7 @@
 
 #include "fault/fault.h"
 #include "shm/chan.h"
+#include "shm/life.h"
 #include "shm/shm.h"
 #include "verbs/check.h"
 #include "verbs/cq.h"
@@ -276,8 +277,10 @@ static void run_received(struct run *run, uint64_t now)
             if (!is_time(qp, wqe->t_recv, now)) {
                 return;
             }
-            cq_push(wqe->rx_cq, &wqe->rx);
-            wqe->rx_cq = SHM_NONE;
+            uint32_t cq = wqe->rx_cq;
+
+            wqe->rx_cq = SHM_NONE; /* first: should its source die here, it must not come twice */
+            cq_push(cq, &wqe->rx);
         }
         qp->sq_received++;
     }
@@ -318,6 +321,28 @@ static void receive_all(struct run *run)
     run_received(run, UINT64_MAX);
 }
 
+/* Whoever ran the queue died at it. Of a dead owner nothing comes any more; what a living one's
+   request has completed already does not complete again. */
+static void take_up(struct run *run)
+{
+    struct shm_qp *qp = run->qp;
+    uint64_t sent;
+
+    if (!proc_is_alive(qp->proc)) {
+        atomic_store(&qp->state, IBV_QPS_ERR);
+    } else {
+        sent = cq_mend(qp->send_cq, run->index);
+        sent = sent > qp->sq_free ? sent : qp->sq_free;
+        if (sent > qp->sq_done && sent <= qp->sq_received) {
+            qp->sq_done = sent;
+        }
+    }
+    if (qp->peer != SHM_NONE && shm.qps[qp->peer].number) {
+        cq_mend(shm.qps[qp->peer].recv_cq, SHM_NONE);
+    }
+    qp->sq_lock.broken = 0;
+}
+
 void run_locked(struct run *run, uint32_t index)
 {
     struct shm_qp *qp = &shm.qps[index];
@@ -327,6 +352,9 @@ void run_locked(struct run *run, uint32_t index)
     *run = (struct run){.index = index, .qp = qp, .hurt = SHM_NONE, .receive_all = receive_all};
     if (!atomic_load_explicit(&qp->number, memory_order_relaxed)) {
         return;
+    }
+    if (qp->sq_lock.broken) {
+        take_up(run);
     }
     pending_begin(qp);
     do { /* again when what is done has let a fenced request go */
