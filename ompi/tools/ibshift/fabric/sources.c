@@ -72,7 +72,7 @@ static int add_file(struct fabric_sources *s, const char *path, bool is_named,
         rewind(lines->file);
         rc = fabric_facts_read(lines->file, path, fabric_facts_kind(head, size), &s->facts, err);
     } else if (format == IBSHIFT_FORMAT_NETLIST || format == IBSHIFT_FORMAT_SUBNET ||
-               format == IBSHIFT_FORMAT_NET_DUMP || format == IBSHIFT_FORMAT_COMPILED) {
+               format == IBSHIFT_FORMAT_ROWS || format == IBSHIFT_FORMAT_COMPILED) {
         rc = keep(&s->graph, &s->graph_format, path, format, is_named, err);
     } else if (format == IBSHIFT_FORMAT_LFTS || format == IBSHIFT_FORMAT_FDBS ||
                format == IBSHIFT_FORMAT_FAR) {

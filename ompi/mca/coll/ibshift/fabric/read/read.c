@@ -9,7 +9,7 @@
 static const char *format_name(enum ibshift_format format)
 {
     static const char *const names[] = {
-        "unknown", "netlist",       "subnet list", "net_dump", "tables (far)",
+        "unknown", "netlist",       "subnet list", "ports",    "tables (far)",
         "tables",  "tables (fdbs)", "host order",  "compiled", "path records"};
 
     return names[format];
@@ -53,9 +53,13 @@ static enum ibshift_format format_of_line(const char *line, size_t size)
             return words[i].format;
         }
     }
+    if ((starts(line, size, "SW ") || starts(line, size, "CA ")) &&
+        memmem(line, size, " 0x", 3) != NULL) {
+        return IBSHIFT_FORMAT_ROWS;
+    }
     if (starts(line, size, "\"") && memmem(line, size, "\", ", 3) != NULL &&
         memmem(line, size, ", LID ", 6) != NULL) {
-        return IBSHIFT_FORMAT_NET_DUMP;
+        return IBSHIFT_FORMAT_ROWS;
     }
     return size > 7 && starts(line, size, "0x") && memchr(line, '\t', size < 9 ? size : 9) != NULL
                ? IBSHIFT_FORMAT_ORDER
@@ -99,7 +103,7 @@ static int read_graph(struct ibshift_lines *lines, struct ibshift_fabric **fabri
         return ibshift_compiled_read(lines->name, fabric, err);
     }
     if (format != IBSHIFT_FORMAT_NETLIST && format != IBSHIFT_FORMAT_SUBNET &&
-        format != IBSHIFT_FORMAT_NET_DUMP) {
+        format != IBSHIFT_FORMAT_ROWS) {
         return ibshift_fail(err, -EINVAL,
                             "%s: %s, not a fabric: wants ibnetdiscover's output, an ibsim "
                             "netlist, opensm-subnet.lst, ibdiagnet's .lst or .net_dump, or a "
@@ -112,7 +116,7 @@ static int read_graph(struct ibshift_lines *lines, struct ibshift_fabric **fabri
     }
     rc = format == IBSHIFT_FORMAT_NETLIST  ? ibshift_read_netlist(lines, f, warnings, err)
          : format == IBSHIFT_FORMAT_SUBNET ? ibshift_read_subnet(lines, f, warnings, err)
-                                           : ibshift_read_net_dump(lines, f, warnings, err);
+                                           : ibshift_read_rows(lines, f, warnings, err);
     if (rc == 0) {
         rc = ibshift_fabric_finish(f, err);
     }

@@ -170,6 +170,12 @@ static int read_row(struct tables *t, const char *line)
         return ibshift_lines_fail(t->lines, t->err, -EINVAL,
                                   "wants a row: 0xLID PORT, LIDs to 0x%x", IBSHIFT_LID_MAX);
     }
+    if (t->rows != 0 && lid == t->last) { /* some versions of ibroute print all LIDs from 64 so */
+        return ibshift_lines_fail(t->lines, t->err, -EEXIST,
+                                  "LID %" PRIu64 " a second time: which LIDs these rows are of is "
+                                  "not known",
+                                  lid);
+    }
     t->rows++;
     t->last = (unsigned)lid;
     if (port == 255) {

@@ -4,7 +4,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct ibshift_fabric *f = ibshift_fabric_new();
 
-    if (fuzz_text(ibshift_read_net_dump, f, data, size) == 0) {
+    if (fuzz_text(ibshift_read_rows, f, data, size) == 0) {
         fuzz_use(f);
     }
     ibshift_fabric_free(f);

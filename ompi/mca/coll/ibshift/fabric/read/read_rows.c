@@ -1,12 +1,18 @@
 /*
- * ibdiagnet2.net_dump: each switch with the state of its ports.
+ * Reports with a row per port.
+ *
+ * ibdiagnet2.net_dump: each switch with the state of its ports; adapters are known from these rows
+ * alone. Releases differ in the columns, so they are found by name; the description is the last and
+ * may have colons.
  *
  *   "NAME", VENDOR, 0xGUID, LID 7
  *   # : IB# : Sta : PhysSta : MTU : LWA : LSA : ... : Neighbor Guid : N# : NLID : Neighbor Description
  *   1 : 1 : ACT : LINK UP : 5 : 4x : 100 : ... : 0x... : 1 : 12 : "host1 mlx5_0"
  *
- * Releases differ in the columns, so they are found by name; the description is the last and may have
- * colons. Adapters are known from the switches' rows alone.
+ * ibnetdiscover --ports: each port, what it is joined with, and the descriptions of both.
+ *
+ *   SW     7  1 0x... 4x EDR - CA    12  1 0x... ( 'leaf1' - 'host1 mlx5_0' )
+ *   SW     7  2 0x... 4x ???                       'leaf1'
  */
 #include "fabric/graph/rate.h"
 #include "fabric/read/read.h"
@@ -33,7 +39,7 @@ struct cable {
     struct ibshift_rate rate;
 };
 
-struct net_dump {
+struct rows {
     struct ibshift_lines *lines;
     struct ibshift_fabric *fabric;
     struct ibshift_error *err;
@@ -43,6 +49,7 @@ struct net_dump {
     struct ibshift_map64 by_guid;
     uint32_t current; /* the switch whose rows these are; node_count before the first */
     int column[COLUMNS];
+    bool has_port_guids; /* adapters are named by their ports' GUIDs, else by their own */
 };
 
 /* Room for one more of an array that doubles. */
@@ -53,7 +60,7 @@ static void *grown(void *array, uint32_t count, size_t size)
 }
 
 /* The node with this GUID, added when new; negative: err. */
-static int64_t node_of(struct net_dump *d, uint64_t guid, const char *name)
+static int64_t node_of(struct rows *d, uint64_t guid, const char *name)
 {
     uint32_t known = ibshift_map64_get(&d->by_guid, guid);
     struct node *moved;
@@ -78,7 +85,7 @@ static int64_t node_of(struct net_dump *d, uint64_t guid, const char *name)
     return d->node_count++;
 }
 
-static int read_switch(struct net_dump *d, const char *line)
+static int read_switch(struct rows *d, const char *line)
 {
     char name[512];
     const char *rest = ibshift_scan_quoted(line, name, sizeof(name));
@@ -114,7 +121,7 @@ static bool is_named(const char *cell, size_t length, const char *name)
     return strlen(name) == length && strncmp(cell, name, length) == 0;
 }
 
-static int read_columns(struct net_dump *d, const char *line)
+static int read_columns(struct rows *d, const char *line)
 {
     static const char *const names[COLUMNS] = {
         "IB#", "Sta", "LWA", "LSA", "Neighbor Guid", "N#", "NLID", "Neighbor Description"};
@@ -167,7 +174,7 @@ static struct ibshift_rate rate_of(const char *width, const char *speed)
                : IBSHIFT_NO_RATE;
 }
 
-static int add_cable(struct net_dump *d, const struct cable *cable)
+static int add_cable(struct rows *d, const struct cable *cable)
 {
     struct cable *moved = grown(d->cables, d->cable_count, sizeof(*moved));
 
@@ -185,7 +192,7 @@ static void raise_ports(struct node *node, unsigned port)
 }
 
 /* The other end of a row, from its GUID on. */
-static int read_remote(struct net_dump *d, const char *const *at, struct cable *cable)
+static int read_remote(struct rows *d, const char *const *at, struct cable *cable)
 {
     uint64_t guid, remote, lid;
     int64_t node;
@@ -209,7 +216,7 @@ static int read_remote(struct net_dump *d, const char *const *at, struct cable *
     return add_cable(d, cable);
 }
 
-static int read_port(struct net_dump *d, const char *line)
+static int read_port(struct rows *d, const char *line)
 {
     const char *at[COLUMNS];
     struct cable cable = {.node = d->current, .line = d->lines->number};
@@ -235,10 +242,109 @@ static int read_port(struct net_dump *d, const char *line)
     return read_remote(d, at, &cable);
 }
 
-static int read_line(struct net_dump *d)
+struct end {
+    uint64_t lid, port, guid;
+    enum ibshift_node_kind kind;
+};
+
+/* "SW   LID PORT 0xGUID" */
+static const char *scan_end(const char *at, struct end *end)
+{
+    end->kind = strncmp(at, "SW ", 3) == 0   ? IBSHIFT_NODE_SWITCH
+                : strncmp(at, "CA ", 3) == 0 ? IBSHIFT_NODE_HCA
+                                             : IBSHIFT_NODE_OTHER;
+    at = at[0] == '\0' || at[1] == '\0' ? NULL : ibshift_scan_decimal(at + 2, &end->lid);
+    at = at == NULL ? NULL : ibshift_scan_decimal(at, &end->port);
+    at = at == NULL ? NULL : ibshift_scan_hex(at, &end->guid);
+    return at != NULL && end->lid <= IBSHIFT_LID_MAX && end->port >= 1 &&
+                   end->port <= IBSHIFT_PORT_MAX
+               ? at
+               : NULL;
+}
+
+/* The node of an end, known by the text from `at` to `end`. */
+static int64_t node_of_end(struct rows *d, const struct end *e, const char *at, const char *end)
+{
+    char name[512];
+    int64_t node;
+
+    snprintf(name, sizeof(name), "%.*s", (int)(end - at), at);
+    node = node_of(d, e->guid, name);
+    if (node >= 0) {
+        d->nodes[node].kind =
+            d->nodes[node].kind == IBSHIFT_NODE_HCA ? e->kind : d->nodes[node].kind;
+        d->nodes[node].lid = (unsigned)e->lid;
+        raise_ports(&d->nodes[node], (unsigned)e->port);
+    }
+    return node;
+}
+
+static const char bad_row[] = "wants a row: SW|CA LID PORT 0xGUID WIDTH SPEED [- SW|CA LID PORT "
+                              "0xGUID ( 'NAME' - 'NAME' )]";
+
+static int read_pair(struct rows *d, const struct end *near, const char *at, const char *far_at)
+{
+    struct end far;
+    const char *rest = scan_end(ibshift_scan_blanks(far_at), &far);
+    const char *from = rest == NULL ? NULL : strstr(rest, "( '");
+    const char *middle = from == NULL ? NULL : strstr(from, "' - '");
+    const char *end = middle == NULL ? NULL : strstr(middle + 5, "' )");
+    struct cable cable = {.line = d->lines->number, .port = (unsigned)near->port};
+    char width[8] = "", speed[8] = "", rate[20];
+    int64_t a, b;
+
+    if (end == NULL || sscanf(at, " %7[0-9x] %7s", width, speed) != 2) {
+        return ibshift_lines_fail(d->lines, d->err, -EINVAL, "%s", bad_row);
+    }
+    a = node_of_end(d, near, from + 3, middle);
+    b = a < 0 ? a : node_of_end(d, &far, middle + 5, end);
+    if (b < 0) {
+        return (int)b;
+    }
+    snprintf(rate, sizeof(rate), "%s%s", width, speed);
+    cable.rate = ibshift_rate_parse(rate);
+    cable.node = (uint32_t)a;
+    cable.remote = (uint32_t)b;
+    cable.remote_port = (unsigned)far.port;
+    cable.lid = (unsigned)far.lid;
+    return add_cable(d, &cable);
+}
+
+static int read_report(struct rows *d, const char *line)
+{
+    struct end near;
+    const char *at = scan_end(line, &near), *joined = at == NULL ? NULL : strstr(at, " - ");
+    const char *name = at == NULL ? NULL : strchr(at, '\''), *end;
+    int64_t node;
+
+    if (name == NULL) {
+        return ibshift_lines_fail(d->lines, d->err, -EINVAL, "%s", bad_row);
+    }
+    d->has_port_guids = true;
+    if (joined != NULL && joined < name) {
+        return read_pair(d, &near, at, joined + 3);
+    }
+    end = strrchr(name + 1, '\'');
+    node = node_of_end(d, &near, name + 1, end != NULL ? end : name + strlen(name));
+    return node < 0 ? (int)node : 0;
+}
+
+static bool is_report(const char *line)
+{
+    return strncmp(line, "SW ", 3) == 0 || strncmp(line, "CA ", 3) == 0 ||
+           strncmp(line, "RT ", 3) == 0;
+}
+
+static int read_line(struct rows *d)
 {
     const char *line = d->lines->text;
 
+    if (is_report(line)) {
+        return read_report(d, line);
+    }
+    if (strncmp(line, "DR path ", 8) == 0 || strncmp(line, "ibwarn:", 7) == 0) {
+        return 0; /* --show */
+    }
     if (line[0] == '"') {
         return read_switch(d, line);
     }
@@ -249,7 +355,7 @@ static int read_line(struct net_dump *d)
                                                                             : read_port(d, line);
 }
 
-static int add_nodes(struct net_dump *d)
+static int add_nodes(struct rows *d)
 {
     struct ibshift_error reason;
 
@@ -271,7 +377,7 @@ static int add_nodes(struct net_dump *d)
 
 /* ibdiagnet names the node's GUID. That of its first port is the same in adapters since ConnectX-4;
  * further ports of one adapter are those of older ones, where it is one more per port. */
-static int set_adapter(struct net_dump *d, const struct cable *cable, uint32_t port,
+static int set_adapter(struct rows *d, const struct cable *cable, uint32_t port,
                        struct ibshift_error *reason)
 {
     const struct node *n = &d->nodes[cable->remote];
@@ -287,7 +393,7 @@ static int set_adapter(struct net_dump *d, const struct cable *cable, uint32_t p
                                                     cable->remote_port, cable->lid, 0, reason);
 }
 
-static int connect_all(struct net_dump *d)
+static int connect_all(struct rows *d)
 {
     int rc = add_nodes(d);
 
@@ -308,10 +414,10 @@ static int connect_all(struct net_dump *d)
     return rc;
 }
 
-int ibshift_read_net_dump(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                          struct ibshift_warnings *warnings, struct ibshift_error *err)
+int ibshift_read_rows(struct ibshift_lines *lines, struct ibshift_fabric *f,
+                      struct ibshift_warnings *warnings, struct ibshift_error *err)
 {
-    struct net_dump d = {.lines = lines, .fabric = f, .err = err};
+    struct rows d = {.lines = lines, .fabric = f, .err = err};
     int rc;
 
     (void)warnings;
@@ -324,7 +430,7 @@ int ibshift_read_net_dump(struct ibshift_lines *lines, struct ibshift_fabric *f,
     }
     rc = rc == 0 ? connect_all(&d) : rc;
     if (rc == 0 && f->node_count == 0) {
-        rc = ibshift_lines_fail(lines, err, -ENODATA, "no switch in the file");
+        rc = ibshift_lines_fail(lines, err, -ENODATA, "no port in the file");
     }
     for (uint32_t i = 0; i < d.node_count; i++) {
         free(d.nodes[i].name);
