@@ -110,6 +110,8 @@ static const struct option options[] = {
      "which keep the route"},
     {"in-order", NULL, KIND_FLAG, CONF(in_order), 0, 0, 1,
      "ibv_query_qp_data_in_order says that the bytes of a write land in order"},
+    {"stalls", NULL, KIND_FLAG, CONF(stalls), 0, 0, 1,
+     "say the longest time in which all processes polled and none posted, a poll taken as 1 us"},
     {"relaxed-only", NULL, KIND_FLAG, CONF(relaxed_only), 0, 0, 1,
      "memory is registered with relaxed ordering or not at all"},
     {"ece", "BITS", KIND_U32, CONF(ece), 0, 0, UINT32_MAX,

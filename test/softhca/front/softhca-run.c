@@ -120,6 +120,7 @@ static int make_run(struct options *o)
     o->conf.bounce |= is_vm_refused();
     shm.head->conf = o->conf;
     shm.head->random = o->conf.seed;
+    shm.head->moves = 1;
     shm.head->timed = o->conf.defer_us || o->conf.adversarial || o->conf.swap || o->conf.scatter;
     shm.procs[SHM_PROCS].start_time = life_start_time(getpid());
     atomic_store(&shm.procs[SHM_PROCS].pid, getpid());
@@ -301,6 +302,11 @@ int main(int argc, char **argv)
     dismiss_guard();
     control_stop();
     faultact_report();
+    if (o.conf.stalls) {
+        uint64_t polls = atomic_load(&shm.head->stall);
+        fprintf(stderr, "softhca: longest stall: %llu.%03llu ms\n",
+                (unsigned long long)polls / 1000, (unsigned long long)polls % 1000);
+    }
     reports = atomic_load(&shm.head->reports);
     if (reports) {
         fprintf(stderr, "softhca: %u wrong uses of verbs were found\n", reports);

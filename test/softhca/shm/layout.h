@@ -66,6 +66,7 @@ struct shm_conf {
     uint32_t inline_errno, inline_step; /* refuses too much with it; answers in multiples */
     uint32_t count_queues;              /* their memory is locked memory too */
     uint32_t swap, scatter;             /* writes, or packets of writes, land in any order */
+    uint32_t stalls;                    /* are looked for */
     uint32_t in_order;                  /* says that they do not */
     uint32_t relaxed_only;              /* memory keys */
     uint32_t ece; /* options of connections; of hosts 1, 3, ... all but the lowest */
@@ -76,7 +77,6 @@ struct shm_conf {
 /* Of lock.h. */
 struct lock {
     _Atomic uint32_t holder; /* thread_id(); 0 = free */
-    uint32_t broken;         /* a holder died; until whoever has it now has mended the data */
 };
 
 /* A table of fixed-size slots; freed slots are used again, lowest first, after a grace period. */
@@ -109,6 +109,7 @@ struct shm_proc {
     _Atomic uint32_t pending; /* entries of the two lists below */
     uint32_t pend_head[2];    /* queue pairs with unfinished requests: as source, as target */
     _Atomic uint64_t mrs, locked_bytes;
+    _Atomic uint64_t still, still_since; /* empty polls since head->moves was that; 0 = none ever */
 };
 
 struct shm_mr {
@@ -255,8 +256,7 @@ struct shm_qp {
     uint32_t losses, rnr_waits; /* of the oldest request that has not landed */
     uint32_t is_held;           /* it has been asked whether a fault delays that request */
     uint64_t retry_at;
-    _Atomic uint64_t due;      /* when the oldest unfinished request can go on */
-    _Atomic uint64_t next_due; /* what a run that is not over yet has found of it */
+    _Atomic uint64_t due; /* when the oldest unfinished request can go on */
 
     /* receive side, under rq_lock */
     struct shm_rq rq;
@@ -346,6 +346,7 @@ struct shm_head {
     _Atomic uint32_t reports; /* errors of use that were found */
     _Atomic uint32_t faults;  /* no fault rule at or above */
     _Atomic uint64_t random;
+    _Atomic uint64_t moves, stall; /* cq.h: posts, and most empty polls of all between two */
     uint32_t port_count;
     struct shm_table procs, threads, qps, cqs, srqs, chans, mrs;
     struct shm_arena arena;

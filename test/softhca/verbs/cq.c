@@ -76,11 +76,46 @@ static bool take(struct shm_cq *q, struct shm_cqe *e)
     return found;
 }
 
+static void count_still(void)
+{
+    struct shm_proc *p = &shm.procs[proc_self];
+    uint64_t moves = atomic_load(&shm.head->moves);
+
+    if (atomic_exchange(&p->still_since, moves) != moves) {
+        atomic_store(&p->still, 0);
+    }
+    atomic_fetch_add(&p->still, 1);
+}
+
+void cq_moved(void)
+{
+    uint64_t moves = atomic_load(&shm.head->moves), least = UINT64_MAX;
+    uint64_t longest = atomic_load(&shm.head->stall);
+
+    for (uint32_t i = 0; i < atomic_load(&shm.head->procs.high); i++) {
+        struct shm_proc *p = &shm.procs[i];
+        uint64_t since = atomic_load(&p->still_since);
+        uint64_t still = since == moves ? atomic_load(&p->still) : 0;
+
+        if (atomic_load(&p->pid) != 0 && since != 0 && still < least) {
+            least = still;
+        }
+    }
+    while (least != UINT64_MAX && least > longest &&
+           !atomic_compare_exchange_weak(&shm.head->stall, &longest, least)) {
+    }
+    atomic_fetch_add(&shm.head->moves, 1);
+}
+
 static void idle(void)
 {
     static __thread uint32_t empty;
     static __thread uint32_t cores;
     uint32_t limit;
+
+    if (shm.head->conf.stalls) {
+        count_still();
+    }
 
     if (cores == 0) {
         cpu_set_t set;
@@ -355,40 +390,12 @@ static void overrun(uint32_t index, struct shm_cq *q)
     }
 }
 
-/* Under the lock: an event for completions that came before the queue was armed. */
-static void tell_waiting(struct shm_cq *q, uint32_t index)
-{
-    bool is_wanted = q->armed == ARM_NEXT;
-
-    for (uint64_t i = q->head; i != q->tail && !is_wanted; i++) {
-        const struct shm_cqe *e = shm_at(&q->ring, i);
-
-        is_wanted = e->solicited || e->status != IBV_WC_SUCCESS;
-    }
-    if (is_wanted && q->head != q->tail && q->chan != SHM_NONE) {
-        chan_signal_cq(q->chan, index);
-        q->armed = ARM_NONE;
-    }
-}
-
-/* Under the lock, which a process may have had when it died. */
-static void mend(struct shm_cq *q, uint32_t index)
-{
-    if (q->lock.broken) {
-        if (q->armed != ARM_NONE) {
-            tell_waiting(q, index);
-        }
-        q->lock.broken = 0;
-    }
-}
-
 void cq_push(uint32_t index, const struct shm_cqe *e)
 {
     struct shm_cq *q = &shm.cqs[index];
     bool is_over = false;
 
     lock_take(&q->lock);
-    mend(q, index);
     if (q->number && q->tail - q->head >= q->ring.slots) {
         is_over = !q->ignore_overrun && !q->overrun;
         q->overrun = !q->ignore_overrun;
@@ -406,34 +413,16 @@ void cq_push(uint32_t index, const struct shm_cqe *e)
         armed = q->armed;
         if (armed == ARM_NEXT ||
             (armed == ARM_SOLICITED && (e->solicited || e->status != IBV_WC_SUCCESS))) {
+            q->armed = ARM_NONE;
             if (q->chan != SHM_NONE) {
                 chan_signal_cq(q->chan, index);
             }
-            q->armed = ARM_NONE; /* last: it says that the event has been given */
         }
     }
     lock_drop(&q->lock);
     if (is_over) {
         overrun(index, q);
     }
-}
-
-uint64_t cq_mend(uint32_t index, uint32_t qp)
-{
-    struct shm_cq *q = &shm.cqs[index];
-    uint64_t sent = 0;
-
-    lock_take(&q->lock);
-    mend(q, index);
-    for (uint64_t i = q->head; i != q->tail; i++) {
-        const struct shm_cqe *e = shm_at(&q->ring, i);
-
-        if (e->qp == qp && e->is_send) {
-            sent = e->sq_position + 1;
-        }
-    }
-    lock_drop(&q->lock);
-    return sent;
 }
 
 void cq_clean(uint32_t index, uint32_t qp)
@@ -505,6 +494,22 @@ int cq_poll(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
     return got == 0 && q->overrun ? -1 : got;
 }
 
+/* Under the lock: an event for completions that came before the queue was armed. */
+static void tell_waiting(struct shm_cq *q, uint32_t index)
+{
+    bool is_wanted = q->armed == ARM_NEXT;
+
+    for (uint64_t i = q->head; i != q->tail && !is_wanted; i++) {
+        const struct shm_cqe *e = shm_at(&q->ring, i);
+
+        is_wanted = e->solicited || e->status != IBV_WC_SUCCESS;
+    }
+    if (is_wanted && q->head != q->tail && q->chan != SHM_NONE) {
+        q->armed = ARM_NONE;
+        chan_signal_cq(q->chan, index);
+    }
+}
+
 int cq_arm(struct ibv_cq *ibcq, int solicited_only)
 {
     uint32_t index = container_of(ibcq, struct hca_cq, cq)->index;
@@ -519,7 +524,6 @@ int cq_arm(struct ibv_cq *ibcq, int solicited_only)
     if (q->armed < want) {
         q->armed = want;
     }
-    mend(q, index);
     if (shm.head->conf.arm_waiting) {
         tell_waiting(q, index);
     }

@@ -10,11 +10,15 @@ struct ibv_cq_ex *cq_create_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_
 int cq_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int cq_arm(struct ibv_cq *cq, int solicited_only);
 
+/*
+ * --stalls: the longest time in which nothing moved though everybody was there to see it. A process
+ * that has no processor does not poll, so the machine's load is not in it: between two requests, of
+ * whomever, the process counts that has polled least. A poll is taken as 1 us, more than a device needs.
+ */
+void cq_moved(void);
+
 /* Makes a completion visible; overrun kills the queue and the queue pairs that use it. */
 void cq_push(uint32_t cq, const struct shm_cqe *e);
-/* Whoever pushed to it may have died at that: gives the event that is missing. Returns the position
-   behind the last completed request of the queue pair that is still to be polled, or 0. */
-uint64_t cq_mend(uint32_t cq, uint32_t qp);
 /* Removes the completions of a queue pair or shared receive queue (table indexes, SHM_NONE = any).
  */
 void cq_clean(uint32_t cq, uint32_t qp);

@@ -13,6 +13,7 @@
 #include "run/run.h"
 #include "verbs/ah.h"
 #include "verbs/check.h"
+#include "verbs/cq.h"
 #include "verbs/qp.h"
 
 #define RC (1u << IBV_QPT_RC)
@@ -150,6 +151,9 @@ int post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **
     if (err) {
         *bad = wr;
         return err;
+    }
+    if (shm.head->conf.stalls) {
+        cq_moved();
     }
     section_enter();
     lock_take(&s->sq_lock);
