@@ -12,6 +12,14 @@ level, source = {}, None
 for line in open(records, encoding="utf-8"):
     if line.startswith("Channel Adapter"):
         source = int(re.search(r"base LID (\d+)", line)[1])
+    elif match := re.match(r"\s*(slid|dlid|sl)\.+(\S+)$", line):  # saquery
+        name, value = match[1], int(match[2], 0)
+        if name == "dlid":
+            target = value
+        elif name == "slid":
+            source = value
+        else:
+            level[source, target] = value
     elif line.startswith("0x"):
         lid, sl = line.split(":")[:2]
         level[source, int(lid, 16)] = int(sl)
