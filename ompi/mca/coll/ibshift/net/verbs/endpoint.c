@@ -519,7 +519,8 @@ static void add_advice(size_t memory, char *error, size_t size)
 }
 
 /* A container's limit may be as large as our default, with nothing left for queues: less memory
-   costs credits, no memory costs everything. */
+   costs credits, no memory costs everything. Of what was left the users' buffers get half, since
+   queue pairs that come later need locked memory, too, and buffers can do without: they are copied. */
 int ibshift_net_verbs_create(struct ibshift_verbs *verbs,
                              const struct ibshift_net_verbs_options *options,
                              struct ibshift_net **net, char *error, size_t error_size)
@@ -537,6 +538,7 @@ int ibshift_net_verbs_create(struct ibshift_verbs *verbs,
     }
     if (rc == 0) {
         error[0] = '\0';
+        verbs->regions_most = (options->memory - less.memory) / 2;
     }
     if (rc == 0 && less.memory < options->memory) {
         snprintf(error, error_size, "only %zu KiB of memory are registered", less.memory >> 10);

@@ -25,9 +25,14 @@ static struct ibv_mr *register_relaxed(struct ibv_pd *pd, void *base, size_t len
 int ibshift_region_register(struct ibshift_verbs *verbs, void *base, size_t length,
                             struct ibshift_region *region)
 {
+    if (verbs->regions_most != 0 && length > verbs->regions_most - verbs->regions) {
+        return -ENOMEM;
+    }
     memset(region->mr, 0, sizeof(region->mr));
+    region->verbs = verbs;
     region->base = base;
     region->length = length;
+    verbs->regions += length;
     for (int i = 0; i < verbs->device_count; i++) {
         region->mr[i] = register_relaxed(verbs->devices[i].pd, base, length);
         if (region->mr[i] == NULL) {
@@ -42,6 +47,8 @@ int ibshift_region_register(struct ibshift_verbs *verbs, void *base, size_t leng
 int ibshift_region_deregister(struct ibshift_region *region)
 {
     int rc = 0;
+
+    region->verbs->regions -= region->length;
 
     for (int i = 0; i < IBSHIFT_PORTS_MAX; i++) {
         if (region->mr[i] != NULL) {

@@ -64,6 +64,7 @@ void ibshift_verbs_close(struct ibshift_verbs *verbs);
 
 /* Memory that the devices of verbs may reach; the owner of the cache embeds it where it likes. */
 struct ibshift_region {
+    struct ibshift_verbs *verbs;
     void *base;
     size_t length;
     struct ibv_mr *mr[IBSHIFT_PORTS_MAX]; /* one a device */
