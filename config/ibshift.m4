@@ -24,6 +24,10 @@ AC_DEFUN([IBSHIFT_CHECK_OMPI], [
                 [AS_HELP_STRING([--with-ompi=PREFIX],
                                 [the Open MPI to build for (default: that of the mpicc on PATH); --without-ompi leaves the component out])],
                 [], [with_ompi=yes])
+    AC_ARG_WITH([ompi-source],
+                [AS_HELP_STRING([--with-ompi-source=DIR],
+                                [the unpacked source of that Open MPI, for the headers that its installation lacks])],
+                [], [with_ompi_source=no])
     AC_ARG_WITH([component-dir],
                 [AS_HELP_STRING([--with-component-dir=system|user|DIR],
                                 [where make install puts the component: Open MPI's own component folder (system, the default), ~/.openmpi/components (user), or DIR])],
@@ -70,19 +74,16 @@ AC_DEFUN([_IBSHIFT_FIND_OMPI], [
     # What an MPI program (test/mpi, bench/nbcbench) is built with.
     MPI_CFLAGS=`"$MPICC" --showme:compile`
     MPI_LIBS=`"$MPICC" --showme:link`
-    # Open MPI's headers are not ours to warn about. The stand-in comes last: a full tree wins.
-    coll_ibshift_CPPFLAGS="-isystem $ompi_include `"$MPICC" --showme:compile | sed 's/-I */-isystem /g'` -idirafter `cd "$srcdir" && pwd`/config/stand-in"
-    # Packages leave some of them out: Debian 13's libopenmpi-dev 5.0.7 has none of opal/mca/threads.
+    # Open MPI's headers are not ours to warn about. The stand-in comes last: a full tree wins. Those of 5.0 include PMIx's.
+    ibshift_headers="-isystem $ompi_include `"$MPICC" --showme:compile | sed 's/-I */-isystem /g'`"
+    ibshift_pmix=`${PKG_CONFIG-pkg-config} --cflags-only-I pmix 2>/dev/null | sed 's/-I */-idirafter /g'`
+    ibshift_stand_in="-idirafter `cd "$srcdir" && pwd`/config/stand-in"
+    coll_ibshift_CPPFLAGS="$ibshift_headers $ibshift_pmix $ibshift_stand_in"
+    # 5.0 installs no header of opal/mca/threads/pthreads, though its own include them.
     AC_MSG_CHECKING([whether they are complete])
-    ibshift_saved_CPPFLAGS=$CPPFLAGS
-    CPPFLAGS="$CPPFLAGS $coll_ibshift_CPPFLAGS"
-    AC_PREPROC_IFELSE([AC_LANG_SOURCE([[#include "ompi_config.h"
-#include "ompi/mca/coll/coll.h"
-#include "ompi/communicator/communicator.h"]])],
-                      [AC_MSG_RESULT([yes])],
-                      [AC_MSG_RESULT([no])
-                       AC_MSG_ERROR([the internal headers of Open MPI $OMPI_VERSION in $ompi_include lack some that they include themselves (config.log names it). Take an Open MPI of your own, configured with --with-devel-headers, or put ompi/mca/coll/ibshift into its source tree (docs/install.md); --without-ompi builds the tools alone])])
-    CPPFLAGS=$ibshift_saved_CPPFLAGS
+    _IBSHIFT_TRY_HEADERS([AC_MSG_RESULT([yes])],
+                         [AC_MSG_RESULT([no])
+                          _IBSHIFT_TAKE_SOURCE])
     coll_ibshift_LDFLAGS="`"$MPICC" --showme:libdirs | sed 's/@<:@^ @:>@* */-L&/g'`"
     coll_ibshift_LIBS="-lmpi -lopen-pal"
     AS_CASE([$with_component_dir],
@@ -91,6 +92,34 @@ AC_DEFUN([_IBSHIFT_FIND_OMPI], [
                      AS_IF([test "$prefix" = NONE], [prefix=$HOME/.local])],
             [/*|'${'*], [ompilibdir=$with_component_dir ompidatadir='${datadir}/openmpi' component_place=other],
             [AC_MSG_ERROR([--with-component-dir=$with_component_dir: say system, user or a folder from / on])])
+])
+
+AC_DEFUN([_IBSHIFT_TRY_HEADERS], [
+    ibshift_saved_CPPFLAGS=$CPPFLAGS
+    CPPFLAGS="$CPPFLAGS $coll_ibshift_CPPFLAGS"
+    AC_PREPROC_IFELSE([AC_LANG_SOURCE([[#include "ompi_config.h"
+#include "ompi/mca/coll/coll.h"
+#include "ompi/communicator/communicator.h"]])], [$1], [$2])
+    CPPFLAGS=$ibshift_saved_CPPFLAGS
+])
+
+# Of the same release, since the headers of both must fit together.
+AC_DEFUN([_IBSHIFT_TAKE_SOURCE], [
+    AS_IF([test "$with_ompi_source" = no],
+          [AC_MSG_ERROR([the internal headers of Open MPI $OMPI_VERSION in $ompi_include lack some that they include themselves (config.log names it). They are in its source: unpack that of the same release (Debian: apt-get source openmpi) and say --with-ompi-source=DIR; ./bootstrap does both. --without-ompi builds the tools alone])])
+    AC_MSG_CHECKING([for them in $with_ompi_source])
+    AS_IF([test ! -f "$with_ompi_source/VERSION"],
+          [AC_MSG_RESULT([no])
+           AC_MSG_ERROR([--with-ompi-source=$with_ompi_source: no source of Open MPI, which has a file VERSION])])
+    ompi_source=`cd "$with_ompi_source" && pwd`
+    ompi_source_version=`sed -n 's/^\(major\|minor\|release\)=//p' "$ompi_source/VERSION" | paste -sd.`
+    AS_IF([test "$ompi_source_version" != "$OMPI_VERSION"],
+          [AC_MSG_RESULT([no])
+           AC_MSG_ERROR([--with-ompi-source=$with_ompi_source is the source of Open MPI $ompi_source_version, but $MPICC is of $OMPI_VERSION])])
+    coll_ibshift_CPPFLAGS="$ibshift_headers $ibshift_pmix -idirafter $ompi_source -idirafter $ompi_source/opal/include $ibshift_stand_in"
+    _IBSHIFT_TRY_HEADERS([AC_MSG_RESULT([yes])],
+                         [AC_MSG_RESULT([no])
+                          AC_MSG_ERROR([headers of Open MPI $OMPI_VERSION are missing in $ompi_include and in $ompi_source too (config.log names them)])])
 ])
 
 AC_DEFUN([IBSHIFT_CHECK_VERBS], [

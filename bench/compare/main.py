@@ -44,6 +44,9 @@ def arguments():
                         "or of --ranks up to 64, at random places of a modelled fabric, on the wall clock (seeds 1,2,3)")
     parser.add_argument("--scale", type=int, default=100, help="of its modelled time (100)")
     parser.add_argument("--block", type=int, default=262144, help="of its all-to-alls (262144)")
+    parser.add_argument("--burst", default="", help="there: packets, or bytes like 16KiB, of one message that a modelled adapter "
+                        "sends in a turn (softhca-run's own)")
+    parser.add_argument("--no-fabric-file", action="store_true", help="there: ibshift knows no routes")
     parser.add_argument("--pace", default="", help="coll_ibshift_pace there (default: ibshift chooses)")
     parser.add_argument("--contenders", default="", help="there, instead of all: ibshift, tuned/openib, tuned/UCX, "
                         "pairwise/openib, pairwise/UCX")

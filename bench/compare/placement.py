@@ -63,6 +63,7 @@ def command(stage, tree, name, options, seed, args):
     hca = [os.path.join(stage, "bin", "softhca-run"), "--quiet", "--arm-waiting", "--wire", WIRE, "--scale", str(args.scale),
            "--fabric", tree.netlist, "--lfts", tree.tables, "--place", f"random:{seed}",
            "--wire-timeline", record_path(name, seed, args, "txt"), "--wire-slice", str(slice_us), "--"]
+    hca[-1:-1] = ["--burst", args.burst] if args.burst else []
     bench = [os.path.join(stage, "bin", "nbcbench"), "-p", str(args.ranks), "-l", "x", "-t", "MPI_Alltoall", "-w", "1",
              "-r", str(args.repetitions), "-s", f"{args.block}-{args.block}"]
     return hca + ["mpirun"] + common(args.ranks) + options + ["-np", str(args.ranks)] + bench
@@ -123,7 +124,7 @@ def chosen(stage, tree, args):
     compiled = os.path.abspath(os.path.join(args.out, os.path.basename(tree.folder)))
     compiler = [os.path.join(stage, "bin", "ibshift"), "fabric", "compile", "--output", compiled, tree.netlist, tree.tables]
     subprocess.run(compiler, check=True, stdout=subprocess.DEVNULL)
-    more = ["--mca", "coll_ibshift_fabric", compiled]
+    more = [] if args.no_fabric_file else ["--mca", "coll_ibshift_fabric", compiled]
     more += ["--mca", "coll_ibshift_pace", args.pace] if args.pace else []
     who = dict(contenders(os.path.join(stage, "lib", "openmpi"), more), **pairwise())
     names = args.contenders.split(",") if args.contenders else list(who)
@@ -171,6 +172,8 @@ def main(stage, args):
     table, bad = measure(stage, tree, who, args)
     subtitle = (f"software HCA, modelled wire {WIRE}, scale {args.scale}, {tree.leaves}x{tree.leaves} leaf/spine, "
                 f"{args.ranks} ranks, {args.block} B")
+    subtitle += f", bursts of {args.burst}" if args.burst else ""
+    subtitle += ", no fabric file" if args.no_fabric_file else ""
     print(f"# {subtitle}; wall-clock ms, median of {args.repetitions}; the model's ideal {ideal:.1f}")
     print_table(table, names, ideal)
     csv_path, svg_path = (os.path.join(args.out, f"placements-{args.ranks}." + end) for end in ("csv", "svg"))

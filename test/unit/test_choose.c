@@ -205,6 +205,54 @@ static void equal_prices_of_processors_are_told_by_messages(void **state)
     assert_true(best.price.last <= linear.price.last * IBSHIFT_PRICE_EQUAL);
 }
 
+/* Ranks of one host with two processors, as bench/nodes/cells.csv has them: what ran then, and how
+ * long it took. The built-in prices of shared memory are near, and the choice is what took less. */
+static void shared_memory_is_priced_as_it_was_measured(void **state)
+{
+    static const struct {
+        enum ibshift_collective collective;
+        const char *ran;
+        uint32_t ranks, bytes, radix;
+        double us;
+        const char *now;
+    } cells[] = {
+        {IBSHIFT_ALLGATHER, "ring", 2, 8, 0, 0.36, "ring"},
+        {IBSHIFT_ALLGATHER, "ring", 2, 16384, 0, 0.96, "ring"},
+        {IBSHIFT_GATHER, "linear", 2, 16384, 0, 0.65, "linear"},
+        {IBSHIFT_REDUCE, "linear", 2, 4096, 0, 0.43, "linear"},
+        {IBSHIFT_REDUCE, "exchange", 2, 16384, 0, 0.97, "linear"},
+        {IBSHIFT_REDUCE, "linear", 4, 16384, 0, 4.74, "linear"},
+        {IBSHIFT_ALLTOALL, "linear", 4, 1024, 0, 3.82, "linear"},
+        {IBSHIFT_ALLREDUCE, "linear", 4, 64, 0, 3.63, "linear"},
+        {IBSHIFT_ALLREDUCE, "knomial", 4, 512, 3, 6.35, "linear"},
+        {IBSHIFT_ALLREDUCE, "knomial", 4, 4096, 3, 6.52, "linear"},
+        {IBSHIFT_REDUCE_SCATTER, "linear", 4, 16384, 0, 8.47, "linear"},
+        {IBSHIFT_SCATTER, "linear", 4, 16384, 0, 4.55, "linear"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
+        struct ibshift_plan plan = {
+            .ranks = cells[i].ranks, .commutative = true, .radix = cells[i].radix, .segments = 1};
+        struct ibshift_question question = ask(cells[i].collective, &plan, cells[i].bytes);
+        struct ibshift_price_request request = {
+            .alg = ibshift_alg_find(cells[i].collective, cells[i].ran),
+            .plan = &plan,
+            .model = &ibshift_model_node,
+            .crowd = &four_on_two,
+            .bytes = cells[i].bytes};
+        struct ibshift_price price;
+
+        question.model = &ibshift_model_node;
+        question.crowd = &four_on_two;
+        assert_int_equal(ibshift_price(&request, &price), 0);
+        print_message("%s %s: %.2f us, took %.2f\n", ibshift_collective_name(cells[i].collective),
+                      cells[i].ran, price.last, cells[i].us);
+        assert_true(price.last < 1.4 * cells[i].us && price.last > cells[i].us / 1.4);
+        assert_string_equal(ibshift_choose_best(&question).best.alg->name, cells[i].now);
+    }
+}
+
 static void a_wish_that_cannot_be_is_as_none(void **state)
 {
     struct ibshift_plan plan = {.ranks = 7, .commutative = true};
@@ -387,6 +435,7 @@ int main(void)
         cmocka_unit_test(the_cheapest_wins),
         cmocka_unit_test(equal_prices_are_told_by_hops),
         cmocka_unit_test(equal_prices_of_processors_are_told_by_messages),
+        cmocka_unit_test(shared_memory_is_priced_as_it_was_measured),
         cmocka_unit_test(a_wish_that_cannot_be_is_as_none),
         cmocka_unit_test(a_wish_needs_no_price),
         cmocka_unit_test(the_largest_have_prices),

@@ -1,11 +1,11 @@
-/* Long messages that the receiver fetches. */
+/* Long messages that the receiver fetches, and those that both sides copy. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "node_nets.h"
 
-enum { LONG = 100000, OTHER = 2 };
+enum { LONG = 300000, FITTING = 200000, OTHER = 2 };
 
 static struct ibshift_node_stats stats_of(uint32_t net)
 {
@@ -281,6 +281,78 @@ static void a_fetch_that_fails(void **state)
     nets_unmake(&m);
 }
 
+/* What fits into the ring, with nothing beside it, needs no call of the kernel, whoever comes first. */
+static void both_copy_what_fits(void **state)
+{
+    struct message m;
+
+    (void)state;
+    for (int order = 0; order < 3; order++) {
+        open_all(1 << 20, true);
+        assert_int_equal(nets[0]->max_eager, 65536);
+        nets_make(&m, 0, 1, OTHER + order, FITTING);
+        assert_int_equal(nets_post(&m, order > 0), IBSHIFT_NET_PENDING);
+        if (order < 2) {
+            nets_take_all(2);
+        } /* else the offer and the grant cross */
+        assert_int_equal(nets_post(&m, order == 0), IBSHIFT_NET_PENDING);
+        nets_take_all(4);
+        assert_arrived(&m);
+        assert_int_equal(stats_of(0).rings, 1);
+        assert_int_equal(stats_of(0).direct, 0);
+        assert_int_equal(ibshift_node(nets[1])->rx.count, 0);
+        assert_int_equal(ibshift_node(nets[0])->tx.count, 0);
+        nets_unmake(&m);
+        close_all();
+    }
+}
+
+/* Each side would first write all of its own, then read: the kernel copies one way at a time. */
+static void an_exchange_does_not(void **state)
+{
+    struct message m, back;
+
+    (void)state;
+    open_all(1 << 20, true);
+    nets_make(&m, 0, 1, OTHER, FITTING);
+    nets_make(&back, 1, 0, OTHER, FITTING);
+    (void)nets_post(&m, true);
+    (void)nets_post(&back, true);
+    (void)nets_post(&m, false);
+    (void)nets_post(&back, false);
+    nets_take_all(4);
+    assert_arrived(&m);
+    assert_arrived(&back);
+    assert_int_equal(stats_of(0).direct + stats_of(1).direct, 2);
+    nets_unmake(&m);
+    nets_unmake(&back);
+    close_all();
+}
+
+/* Either side gives up between the offer and the grant: nothing comes, and nothing is left. */
+static void given_up_before_it_flows(void **state)
+{
+    struct message m;
+
+    (void)state;
+    for (uint32_t who = 0; who < 2; who++) {
+        open_all(1 << 20, true);
+        nets_make(&m, 0, 1, OTHER, FITTING);
+        (void)nets_post(&m, true);
+        nets_take(1);
+        (void)nets_post(&m, false); /* grants */
+        ibshift_net_cancel(nets[who], COMM, 1);
+        ibshift_net_abort(nets[who], 1 - who, COMM, 1);
+        nets_take_all(4);
+        assert_int_equal(who == 0 ? m.send_status : m.recv_status, -ECANCELED);
+        assert_int_equal(who == 0 ? m.recv_status : m.send_status, -ECONNABORTED);
+        assert_int_equal(ibshift_node(nets[1])->rx.count, 0);
+        assert_int_equal(ibshift_node(nets[0])->tx.count, 0);
+        nets_unmake(&m);
+        close_all();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +366,9 @@ int main(void)
         cmocka_unit_test(revoked_without_a_grant),
         cmocka_unit_test(a_fetch_given_up),
         cmocka_unit_test(a_fetch_that_fails),
+        cmocka_unit_test(both_copy_what_fits),
+        cmocka_unit_test(an_exchange_does_not),
+        cmocka_unit_test(given_up_before_it_flows),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

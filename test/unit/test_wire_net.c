@@ -328,6 +328,26 @@ static void a_dead_caller_stops_nothing(void **state)
     assert_int_equal(landing(put(0, 1000, 0, 1, 3000000), 0), 3000000 + 500 + 100);
 }
 
+/* Those that were told to wait for a call would wait for ever. */
+static void a_dead_caller_leaves_nobody_asleep(void **state)
+{
+    uint64_t when;
+    uint32_t a = put(0, 1000, 0, 1, 0), b = put(0, 1000, 0, 1, 0), c = put(1, 100, 1, 1, 0);
+    assert_false(wire_net_look(&net, a, 0, 0, &when));
+    assert_int_equal(when, 500);
+    assert_false(wire_net_look(&net, b, 0, 0, &when));
+    assert_int_equal(when, WIRE_NEVER);
+    wire_net_advance(&net, 50); /* c has left, and arrives at 150 */
+    memset(soonest, 0xff, sizeof(soonest));
+    clock_.busy = 1; /* died before it called anybody */
+    wire_net_advance(&net, 60);
+    assert_int_equal(soonest[0], 50);
+    assert_int_equal(soonest[1], 150);
+    assert_int_equal(landing(a, 0), 50);
+    assert_int_equal(landing(b, 0), 50);
+    assert_int_equal(landing(c, 1), 150);
+}
+
 static void many_by_chance(uint32_t gate_count)
 {
     uint64_t seed = 1, sent = 0, now = 0, when;
@@ -412,6 +432,7 @@ int main(void)
         TEST(room_comes_back),
         TEST(what_is_forgotten_makes_room),
         TEST(a_dead_caller_stops_nothing),
+        TEST(a_dead_caller_leaves_nobody_asleep),
         TEST(many_by_chance_keep_their_bytes),
         TEST(many_in_turns_keep_their_bytes),
         TEST(a_dead_caller_leaves_no_turns),

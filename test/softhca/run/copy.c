@@ -79,24 +79,27 @@ static void *agent_main(void *arg)
     }
 }
 
+/* False when the agent's process has died. */
+static bool await_answer(struct shm_agent *a, uint32_t proc)
+{
+    while (atomic_load(&a->state) == ASKED) {
+        wait_while(&a->state, ASKED, CHECK_MS);
+        if (atomic_load(&a->state) == ASKED && !proc_is_alive(proc)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* One chunk through another process's agent; its lock is held. */
 static int ask(struct shm_agent *a, uint32_t proc, const struct pieces *p, bool to_file)
 {
-    bool is_answered;
-
     memcpy(a->iov, p->iov, p->n * sizeof(a->iov[0]));
     a->n = p->n;
     a->length = p->bytes;
     a->to_file = to_file;
     set_and_wake(&a->state, ASKED);
-    while (atomic_load(&a->state) == ASKED) {
-        wait_while(&a->state, ASKED, CHECK_MS);
-        if (atomic_load(&a->state) == ASKED && !proc_is_alive(proc)) {
-            return -ESRCH;
-        }
-    }
-    is_answered = atomic_load(&a->state) == ANSWERED;
-    return is_answered ? a->result : -ESRCH;
+    return await_answer(a, proc) && atomic_load(&a->state) == ANSWERED ? a->result : -ESRCH;
 }
 
 static int copy_chunk(struct shm_agent *a, uint32_t other, const struct pieces *from,
@@ -123,6 +126,10 @@ static int agent_copy(const struct pieces *from, const struct pieces *to)
     int err = 0;
 
     lock_take(lock);
+    if (lock->broken && other != SHM_NONE) { /* a dead requester's chunk may be under way */
+        await_answer(a, other);
+        lock->broken = 0;
+    }
     for (uint64_t at = 0; at < from->bytes && !err; at += AGENT_BYTES) {
         struct pieces f, t;
         uint64_t n = from->bytes - at < AGENT_BYTES ? from->bytes - at : AGENT_BYTES;

@@ -31,33 +31,104 @@ void pending_resume_by(void (*run)(uint32_t qp))
 }
 
 /* Later positions wait for earlier ones, so the earliest time is that of the oldest request. */
+static void lower(_Atomic uint64_t *time, uint64_t when)
+{
+    uint64_t old = atomic_load(time);
+
+    while (when < old && !atomic_compare_exchange_weak(time, &old, when)) {
+    }
+}
+
+/* In this order: a run that ends between the two takes the time over, or is overruled. */
 void pending_due_by(struct shm_qp *qp, uint64_t when)
 {
-    uint64_t due = atomic_load_explicit(&qp->due, memory_order_relaxed);
+    lower(&qp->next_due, when);
+    lower(&qp->due, when);
+}
 
-    while (when < due && !atomic_compare_exchange_weak_explicit(
-                             &qp->due, &due, when, memory_order_relaxed, memory_order_relaxed)) {
+void pending_begin(struct shm_qp *qp)
+{
+    atomic_store(&qp->next_due, TIME_NEVER);
+}
+
+void pending_end(struct shm_qp *qp)
+{
+    uint64_t due;
+
+    do {
+        due = atomic_load(&qp->next_due);
+        atomic_store(&qp->due, due);
+    } while (atomic_load(&qp->next_due) != due);
+}
+
+/* Under the lists' lock: `listed` and `proc` say what belongs there. */
+static void link_in(uint32_t index, int role)
+{
+    struct shm_pend *e = &shm.qps[index].pend[role];
+    struct shm_proc *p = &shm.procs[e->proc];
+
+    e->prev = SHM_NONE;
+    e->next = p->pend_head[role];
+    if (e->next != SHM_NONE) {
+        shm.qps[e->next].pend[role].prev = index;
     }
+    p->pend_head[role] = index;
+    atomic_fetch_add(&p->pending, 1);
+}
+
+/* Links all anew that are listed with the process; with `keeps` false none is any more. */
+static void make_lists(uint32_t proc, bool keeps)
+{
+    struct shm_proc *p = &shm.procs[proc];
+    uint32_t high = atomic_load(&shm.head->qps.high);
+
+    p->pend_head[ROLE_SOURCE] = p->pend_head[ROLE_TARGET] = SHM_NONE;
+    atomic_store(&p->pending, 0);
+    for (uint32_t i = 0; i < 2 * high; i++) {
+        struct shm_pend *e = &shm.qps[i / 2].pend[i % 2];
+
+        if (e->listed && e->proc == proc) {
+            e->listed = keeps;
+            if (keeps) {
+                link_in(i / 2, (int)(i % 2));
+            }
+        }
+    }
+    p->pend_lock.broken = 0;
+}
+
+static void lock_lists(uint32_t proc)
+{
+    lock_take(&shm.procs[proc].pend_lock);
+    if (shm.procs[proc].pend_lock.broken) {
+        make_lists(proc, true);
+    }
+}
+
+static bool try_own_lists(void)
+{
+    struct lock *lock = &shm.procs[proc_self].pend_lock;
+
+    if (!lock_try_again(lock)) {
+        return false;
+    }
+    if (lock->broken) {
+        make_lists(proc_self, true);
+    }
+    return true;
 }
 
 static void enlist(uint32_t index, int role, uint32_t proc)
 {
-    struct shm_proc *p = &shm.procs[proc];
     struct shm_pend *e = &shm.qps[index].pend[role];
 
-    lock_take(&p->pend_lock);
+    lock_lists(proc);
     if (!e->listed) {
-        e->listed = 1;
         e->proc = proc;
-        e->prev = SHM_NONE;
-        e->next = p->pend_head[role];
-        if (e->next != SHM_NONE) {
-            shm.qps[e->next].pend[role].prev = index;
-        }
-        p->pend_head[role] = index;
-        atomic_fetch_add(&p->pending, 1);
+        e->listed = 1;
+        link_in(index, role);
     }
-    lock_drop(&p->pend_lock);
+    lock_drop(&shm.procs[proc].pend_lock);
 }
 
 static void delist(uint32_t index, int role)
@@ -69,7 +140,7 @@ static void delist(uint32_t index, int role)
         return;
     }
     p = &shm.procs[e->proc];
-    lock_take(&p->pend_lock);
+    lock_lists(e->proc);
     if (e->listed) {
         if (e->prev != SHM_NONE) {
             shm.qps[e->prev].pend[role].next = e->next;
@@ -91,7 +162,7 @@ static uint32_t collect(int role, uint64_t now, uint32_t *found)
     struct shm_proc *p = &shm.procs[proc_self];
     uint32_t n = 0;
 
-    if (!lock_try(&p->pend_lock)) {
+    if (!try_own_lists()) {
         return 0;
     }
     for (uint32_t i = p->pend_head[role]; i != SHM_NONE && n < BATCH;
@@ -128,7 +199,7 @@ static uint64_t earliest(uint64_t limit)
 {
     struct shm_proc *p = &shm.procs[proc_self];
 
-    if (lock_try(&p->pend_lock)) {
+    if (try_own_lists()) {
         for (uint32_t i = p->pend_head[ROLE_SOURCE]; i != SHM_NONE;
              i = shm.qps[i].pend[ROLE_SOURCE].next) {
             uint64_t due = atomic_load_explicit(&shm.qps[i].due, memory_order_relaxed);
@@ -231,6 +302,13 @@ void pending_drop(uint32_t index)
     delist(index, ROLE_TARGET);
 }
 
+void pending_clear(uint32_t proc)
+{
+    lock_take(&shm.procs[proc].pend_lock);
+    make_lists(proc, false);
+    lock_drop(&shm.procs[proc].pend_lock);
+}
+
 void pending_update(uint32_t index, bool is_unfinished)
 {
     struct shm_qp *qp = &shm.qps[index];
@@ -263,7 +341,7 @@ bool pending_break(uint32_t index, uint32_t event)
             return false;
         }
     } while (!atomic_compare_exchange_weak(&s->state, &state, IBV_QPS_ERR));
-    atomic_store(&s->due, 0);
+    pending_due_by(s, 0);
     if (event) {
         chan_signal_async(s->ctx, event, s->user, 0);
     }

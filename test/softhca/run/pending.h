@@ -17,6 +17,10 @@ void pending_resume_by(void (*run)(uint32_t qp));
 
 /* There may be something to do for the queue pair at `when`; from any process. */
 void pending_due_by(struct shm_qp *qp, uint64_t when);
+/* Around a run, under the queue pair's sq_lock: what is due next is found anew. Until the end it is
+   due as before, for the case that whoever runs it dies. */
+void pending_begin(struct shm_qp *qp);
+void pending_end(struct shm_qp *qp);
 
 /* To the error state, with an asynchronous event (0: none), and listed for whoever next runs it,
    who flushes its queues: for callers that may hold a receive queue's lock. False: it was there. */
@@ -27,6 +31,8 @@ void pending_update(uint32_t qp, bool is_unfinished);
 /* Lists it with its owner, without the lock. */
 void pending_list(uint32_t qp);
 void pending_drop(uint32_t qp);
+/* The lists of a dead process, whose place another will have. */
+void pending_clear(uint32_t proc);
 
 /* Resumes what is due of the calling process. Not inside a section, no lock held. */
 void pending_run(void);

@@ -2,6 +2,7 @@
 
 #include "fault/fault.h"
 #include "shm/chan.h"
+#include "shm/life.h"
 #include "shm/shm.h"
 #include "verbs/check.h"
 #include "verbs/cq.h"
@@ -276,8 +277,10 @@ static void run_received(struct run *run, uint64_t now)
             if (!is_time(qp, wqe->t_recv, now)) {
                 return;
             }
-            cq_push(wqe->rx_cq, &wqe->rx);
-            wqe->rx_cq = SHM_NONE;
+            uint32_t cq = wqe->rx_cq;
+
+            wqe->rx_cq = SHM_NONE; /* first: should its source die here, it must not come twice */
+            cq_push(cq, &wqe->rx);
         }
         qp->sq_received++;
     }
@@ -318,6 +321,28 @@ static void receive_all(struct run *run)
     run_received(run, UINT64_MAX);
 }
 
+/* Whoever ran the queue died at it. Of a dead owner nothing comes any more; what a living one's
+   request has completed already does not complete again. */
+static void take_up(struct run *run)
+{
+    struct shm_qp *qp = run->qp;
+    uint64_t sent;
+
+    if (!proc_is_alive(qp->proc)) {
+        atomic_store(&qp->state, IBV_QPS_ERR);
+    } else {
+        sent = cq_mend(qp->send_cq, run->index);
+        sent = sent > qp->sq_free ? sent : qp->sq_free;
+        if (sent > qp->sq_done && sent <= qp->sq_received) {
+            qp->sq_done = sent;
+        }
+    }
+    if (qp->peer != SHM_NONE && shm.qps[qp->peer].number) {
+        cq_mend(shm.qps[qp->peer].recv_cq, SHM_NONE);
+    }
+    qp->sq_lock.broken = 0;
+}
+
 void run_locked(struct run *run, uint32_t index)
 {
     struct shm_qp *qp = &shm.qps[index];
@@ -328,7 +353,10 @@ void run_locked(struct run *run, uint32_t index)
     if (!atomic_load_explicit(&qp->number, memory_order_relaxed)) {
         return;
     }
-    atomic_store_explicit(&qp->due, TIME_NEVER, memory_order_relaxed);
+    if (qp->sq_lock.broken) {
+        take_up(run);
+    }
+    pending_begin(qp);
     do { /* again when what is done has let a fenced request go */
         before = qp->sq_done;
         if (shm.head->wired) {
@@ -349,6 +377,7 @@ void run_locked(struct run *run, uint32_t index)
         run_done(run, now);
     } while (now && qp->sq_done != before && qp->sq_landed != qp->sq_tail);
     tell_drained(qp);
+    pending_end(qp);
     pending_update(index, qp->sq_done != qp->sq_tail);
     if (atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_ERR &&
         qp->sq_done == qp->sq_tail) {
@@ -386,7 +415,7 @@ void run_try(uint32_t index)
     struct run run;
 
     section_enter();
-    if (lock_try(&shm.qps[index].sq_lock)) {
+    if (lock_try_again(&shm.qps[index].sq_lock)) {
         run_locked(&run, index);
         lock_drop(&shm.qps[index].sq_lock);
         run_after(&run);

@@ -95,12 +95,38 @@ static void make_readable(struct shm_chan *c, uint32_t index)
     }
 }
 
+/* Whoever had the lock before may have died between counting an event and queueing it. */
+static void mend(struct shm_chan *c)
+{
+    uint32_t high = atomic_load(&shm.head->cqs.high), index = (uint32_t)(c - shm.chans);
+
+    c->head = c->tail = SHM_NONE;
+    for (uint32_t i = 0; i < high; i++) {
+        struct shm_cq *q = &shm.cqs[i];
+
+        if (q->number && q->chan == index && q->events) {
+            q->next = SHM_NONE;
+            *(c->tail == SHM_NONE ? &c->head : &shm.cqs[c->tail].next) = i;
+            c->tail = i;
+        }
+    }
+    c->lock.broken = 0;
+}
+
+void chan_lock(struct shm_chan *c)
+{
+    lock_take(&c->lock);
+    if (c->lock.broken) {
+        mend(c);
+    }
+}
+
 void chan_signal_cq(uint32_t chan, uint32_t cq)
 {
     struct shm_chan *c = &shm.chans[chan];
     struct shm_cq *q = &shm.cqs[cq];
 
-    lock_take(&c->lock);
+    chan_lock(c);
     if (c->used) {
         if (q->events++ == 0) {
             q->next = SHM_NONE;
@@ -121,7 +147,7 @@ void chan_forget_cq(uint32_t chan, uint32_t cq)
     struct shm_chan *c = &shm.chans[chan];
     uint32_t before;
 
-    lock_take(&c->lock);
+    chan_lock(c);
     before = SHM_NONE;
     for (uint32_t i = c->head; i != SHM_NONE; before = i, i = shm.cqs[i].next) {
         uint32_t next;
@@ -148,7 +174,7 @@ void chan_signal_async(uint32_t chan, uint32_t type, uint64_t element, uint32_t 
 {
     struct shm_chan *c = &shm.chans[chan];
 
-    lock_take(&c->lock);
+    chan_lock(c);
     if (c->used && c->async_tail - c->async_head < SHM_ASYNC) {
         struct shm_async *e = &c->async[c->async_tail % SHM_ASYNC];
 
@@ -166,7 +192,7 @@ void chan_forget_element(uint32_t chan, uint64_t element)
     struct shm_chan *c = &shm.chans[chan];
     uint32_t keep;
 
-    lock_take(&c->lock);
+    chan_lock(c);
     keep = c->async_head;
     for (uint32_t i = c->async_head; i != c->async_tail; i++) {
         struct shm_async e = c->async[i % SHM_ASYNC];

@@ -12,6 +12,9 @@ int chan_open(uint32_t *index, int *fd, uint32_t host, uint32_t hca, bool is_asy
 void chan_close(uint32_t index, int fd);
 void chan_free(uint32_t index); /* what chan_open left in shared memory */
 
+/* Takes the channel's lock, to be dropped by lock_drop(). */
+void chan_lock(struct shm_chan *chan);
+
 /* A completion event of `cq`; its lock is held. */
 void chan_signal_cq(uint32_t chan, uint32_t cq);
 /* Takes the unread events of a dying completion queue back. */

@@ -77,6 +77,7 @@ struct shm_conf {
 /* Of lock.h. */
 struct lock {
     _Atomic uint32_t holder; /* thread_id(); 0 = free */
+    uint32_t broken;         /* a holder died; until whoever has it now has mended the data */
 };
 
 /* A table of fixed-size slots; freed slots are used again, lowest first, after a grace period. */
@@ -256,7 +257,8 @@ struct shm_qp {
     uint32_t losses, rnr_waits; /* of the oldest request that has not landed */
     uint32_t is_held;           /* it has been asked whether a fault delays that request */
     uint64_t retry_at;
-    _Atomic uint64_t due; /* when the oldest unfinished request can go on */
+    _Atomic uint64_t due;      /* when the oldest unfinished request can go on */
+    _Atomic uint64_t next_due; /* what a run that is not over yet has found of it */
 
     /* receive side, under rq_lock */
     struct shm_rq rq;

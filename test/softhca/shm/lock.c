@@ -8,7 +8,7 @@
 
 #include "shm/life.h"
 
-enum { SPINS = 100, YIELDS_PER_CHECK = 2000 };
+enum { SPINS = 100, YIELDS_PER_CHECK = 2000, TRIES_PER_CHECK = 97 };
 
 __thread uint32_t thread_self __attribute__((tls_model("initial-exec")));
 static __thread bool skips_grace;
@@ -73,6 +73,31 @@ static bool is_holder_dead(uint32_t holder)
     return proc == 0 || atomic_load(&t->id) != holder || !proc_is_alive(proc - 1);
 }
 
+/* What the dead one was doing may be half done: the lock says so. */
+static bool inherit(struct lock *lock, uint32_t holder)
+{
+    if (!is_holder_dead(holder) ||
+        !atomic_compare_exchange_strong(&lock->holder, &holder, thread_id())) {
+        return false;
+    }
+    lock->broken = 1;
+    return true;
+}
+
+/* Whether a process lives costs system calls, so one failure of many asks: a prime number of them,
+   or it might always be the same lock of several that are tried in turn. */
+bool lock_try_again(struct lock *lock)
+{
+    static __thread uint32_t failures;
+    uint32_t holder;
+
+    if (lock_try(lock)) {
+        return true;
+    }
+    holder = atomic_load_explicit(&lock->holder, memory_order_relaxed);
+    return ++failures % TRIES_PER_CHECK == 0 && holder != 0 && inherit(lock, holder);
+}
+
 void lock_take_slow(struct lock *lock)
 {
     for (uint32_t i = 1;; i++) {
@@ -82,8 +107,7 @@ void lock_take_slow(struct lock *lock)
             if (lock_try(lock)) {
                 return;
             }
-        } else if (i % YIELDS_PER_CHECK == 0 && is_holder_dead(holder) &&
-                   atomic_compare_exchange_strong(&lock->holder, &holder, thread_id())) {
+        } else if (i % YIELDS_PER_CHECK == 0 && inherit(lock, holder)) {
             return;
         }
         if (i > SPINS) {

@@ -4,7 +4,8 @@
  *
  * lock_take() spins, yields, and after a while looks whether the holder's process still lives; the
  * lock of a dead one is taken over. All data under a lock is changed so that a stop between any two
- * stores leaves it usable.
+ * stores leaves it usable, or so that it can be mended: the lock then stays `broken` until that is
+ * done.
  */
 #ifndef SOFTHCA_LOCK_H
 #define SOFTHCA_LOCK_H
@@ -34,6 +35,9 @@ static inline bool lock_try(struct lock *lock)
     return atomic_compare_exchange_strong_explicit(&lock->holder, &free, thread_id(),
                                                    memory_order_acquire, memory_order_relaxed);
 }
+
+/* For callers that come again: fails while another holds it, but not for ever when that one is dead. */
+bool lock_try_again(struct lock *lock);
 
 static inline void lock_take(struct lock *lock)
 {

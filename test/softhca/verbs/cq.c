@@ -390,12 +390,40 @@ static void overrun(uint32_t index, struct shm_cq *q)
     }
 }
 
+/* Under the lock: an event for completions that came before the queue was armed. */
+static void tell_waiting(struct shm_cq *q, uint32_t index)
+{
+    bool is_wanted = q->armed == ARM_NEXT;
+
+    for (uint64_t i = q->head; i != q->tail && !is_wanted; i++) {
+        const struct shm_cqe *e = shm_at(&q->ring, i);
+
+        is_wanted = e->solicited || e->status != IBV_WC_SUCCESS;
+    }
+    if (is_wanted && q->head != q->tail && q->chan != SHM_NONE) {
+        chan_signal_cq(q->chan, index);
+        q->armed = ARM_NONE;
+    }
+}
+
+/* Under the lock, which a process may have had when it died. */
+static void mend(struct shm_cq *q, uint32_t index)
+{
+    if (q->lock.broken) {
+        if (q->armed != ARM_NONE) {
+            tell_waiting(q, index);
+        }
+        q->lock.broken = 0;
+    }
+}
+
 void cq_push(uint32_t index, const struct shm_cqe *e)
 {
     struct shm_cq *q = &shm.cqs[index];
     bool is_over = false;
 
     lock_take(&q->lock);
+    mend(q, index);
     if (q->number && q->tail - q->head >= q->ring.slots) {
         is_over = !q->ignore_overrun && !q->overrun;
         q->overrun = !q->ignore_overrun;
@@ -413,16 +441,34 @@ void cq_push(uint32_t index, const struct shm_cqe *e)
         armed = q->armed;
         if (armed == ARM_NEXT ||
             (armed == ARM_SOLICITED && (e->solicited || e->status != IBV_WC_SUCCESS))) {
-            q->armed = ARM_NONE;
             if (q->chan != SHM_NONE) {
                 chan_signal_cq(q->chan, index);
             }
+            q->armed = ARM_NONE; /* last: it says that the event has been given */
         }
     }
     lock_drop(&q->lock);
     if (is_over) {
         overrun(index, q);
     }
+}
+
+uint64_t cq_mend(uint32_t index, uint32_t qp)
+{
+    struct shm_cq *q = &shm.cqs[index];
+    uint64_t sent = 0;
+
+    lock_take(&q->lock);
+    mend(q, index);
+    for (uint64_t i = q->head; i != q->tail; i++) {
+        const struct shm_cqe *e = shm_at(&q->ring, i);
+
+        if (e->qp == qp && e->is_send) {
+            sent = e->sq_position + 1;
+        }
+    }
+    lock_drop(&q->lock);
+    return sent;
 }
 
 void cq_clean(uint32_t index, uint32_t qp)
@@ -494,22 +540,6 @@ int cq_poll(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
     return got == 0 && q->overrun ? -1 : got;
 }
 
-/* Under the lock: an event for completions that came before the queue was armed. */
-static void tell_waiting(struct shm_cq *q, uint32_t index)
-{
-    bool is_wanted = q->armed == ARM_NEXT;
-
-    for (uint64_t i = q->head; i != q->tail && !is_wanted; i++) {
-        const struct shm_cqe *e = shm_at(&q->ring, i);
-
-        is_wanted = e->solicited || e->status != IBV_WC_SUCCESS;
-    }
-    if (is_wanted && q->head != q->tail && q->chan != SHM_NONE) {
-        q->armed = ARM_NONE;
-        chan_signal_cq(q->chan, index);
-    }
-}
-
 int cq_arm(struct ibv_cq *ibcq, int solicited_only)
 {
     uint32_t index = container_of(ibcq, struct hca_cq, cq)->index;
@@ -524,6 +554,7 @@ int cq_arm(struct ibv_cq *ibcq, int solicited_only)
     if (q->armed < want) {
         q->armed = want;
     }
+    mend(q, index);
     if (shm.head->conf.arm_waiting) {
         tell_waiting(q, index);
     }

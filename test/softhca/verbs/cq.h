@@ -19,6 +19,9 @@ void cq_moved(void);
 
 /* Makes a completion visible; overrun kills the queue and the queue pairs that use it. */
 void cq_push(uint32_t cq, const struct shm_cqe *e);
+/* Whoever pushed to it may have died at that: gives the event that is missing. Returns the position
+   behind the last completed request of the queue pair that is still to be polled, or 0. */
+uint64_t cq_mend(uint32_t cq, uint32_t qp);
 /* Removes the completions of a queue pair or shared receive queue (table indexes, SHM_NONE = any).
  */
 void cq_clean(uint32_t cq, uint32_t qp);

@@ -302,6 +302,7 @@ static void free_all(uint32_t proc)
     }
     hide_all(proc);
     grace_wait();
+    pending_clear(proc);
     grace_skip(true);
     EACH(i, qps, qps) /* first: they refer to the others */
     {

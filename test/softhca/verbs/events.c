@@ -66,7 +66,7 @@ static bool take_cq(struct shm_chan *c, int fd, uint64_t *user)
 {
     bool found;
 
-    lock_take(&c->lock);
+    chan_lock(c);
     found = c->head != SHM_NONE;
     if (found) {
         struct shm_cq *q = &shm.cqs[c->head];
@@ -90,7 +90,7 @@ static bool take_async(struct shm_chan *c, int fd, struct shm_async *event)
 {
     bool found;
 
-    lock_take(&c->lock);
+    chan_lock(c);
     found = c->async_head != c->async_tail;
     if (found) {
         *event = c->async[c->async_head++ % SHM_ASYNC];

@@ -389,7 +389,7 @@ static void handle(struct wire_net *net, uint32_t id, uint64_t now)
 }
 
 /* The one that was changing the net has died: what is in flight lands now, the rest stands still
-   no longer than that. */
+   no longer than that. All owners hear of it: it was to tell them, and they would look late or never. */
 static void recover(struct wire_net *net)
 {
     struct wire_clock *c = net->clock;
@@ -410,6 +410,9 @@ static void recover(struct wire_net *net)
         } else if (m->stage != WIRE_LANDED) {
             m->stage = WIRE_LANDED;
             m->when = c->now;
+        }
+        if (m->stage == WIRE_LANDED && net->moved) {
+            net->moved(m->owner, m->when);
         }
     }
 }

@@ -59,8 +59,36 @@ static void let_go(ibshift_call_t *call)
     call->keeps = false;
 }
 
+static bool is_home_again(ibshift_call_t *call)
+{
+    ibshift_call_t *none = NULL;
+
+    return NULL != call->home && !call->keeps &&
+           atomic_compare_exchange_strong(&call->home->call, &none, call);
+}
+
+ibshift_call_t *ibshift_call_take_spare(struct ibshift_spare *spare)
+{
+    ibshift_call_t *call = atomic_load_explicit(&spare->call, memory_order_relaxed);
+
+    if (NULL == call) {
+        return NULL;
+    }
+    call = atomic_exchange(&spare->call, NULL);
+    if (NULL != call && call->home_id != spare->id) {
+        call->home = NULL;
+        ibshift_call_give_back(call);
+        call = NULL;
+    }
+    return call;
+}
+
 void ibshift_call_give_back(ibshift_call_t *call)
 {
+    if (is_home_again(call)) {
+        return;
+    }
+    call->home = NULL;
     if (call->keeps) {
         let_go(call);
     }
@@ -83,6 +111,7 @@ static void call_construct(ibshift_call_t *call)
         (struct ibshift_memory){NULL, 0};
     call->keeps = false;
     call->tape = NULL;
+    call->home = NULL;
     ibshift_op_init(&call->op);
     call->op.owner = call;
 }

@@ -28,6 +28,12 @@ struct ibshift_operator {
     size_t extent;
 };
 
+/* Of what comes again, a call made ready and idle; whoever takes it has it alone. */
+struct ibshift_spare {
+    struct ibshift_call_t *_Atomic call;
+    uint32_t id; /* what it must have for its home_id: others may come home late */
+};
+
 /* One collective under way; as a request it starts with what Open MPI expects. */
 struct ibshift_call_t {
     ompi_coll_base_nbc_request_t request;
@@ -46,6 +52,8 @@ struct ibshift_call_t {
     bool keeps; /* has copied the arguments' arrays to kept, holds types and operator */
     struct ibshift_memory kept, offsets, tmp_offsets, scratch;
     struct ibshift_call_t *next; /* idle */
+    struct ibshift_spare *home;  /* where it waits for a call like it; NULL: it is anybody's */
+    uint32_t home_id;
 };
 typedef struct ibshift_call_t ibshift_call_t;
 
@@ -66,6 +74,9 @@ void ibshift_call_reduce(void *context, const void *in, void *inout, size_t elem
 /* Of few elements, as a tape has them: at once the operator's function for the type, if it is so
  * simple. */
 ibshift_reduce_fn ibshift_call_reducer(const struct ibshift_operator *reducer);
+
+/* Ready, but for the places of send and recv; NULL: there is none. */
+ibshift_call_t *ibshift_call_take_spare(struct ibshift_spare *spare);
 
 /* Idle calls are kept for the next one, with their memory and their place in the engine. */
 void ibshift_call_give_back(ibshift_call_t *call);

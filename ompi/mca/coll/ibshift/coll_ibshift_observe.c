@@ -197,7 +197,7 @@ static const struct counter counters[] = {
     {"taped", AT(engine.taped), MCA_BASE_PVAR_CLASS_COUNTER,
      "Those of them that ran down the resolved steps of an earlier call (coll_ibshift_tapes)"},
     {"messages", AT(engine.sends), MCA_BASE_PVAR_CLASS_COUNTER,
-     "Messages sent: the send steps of the plans, without those of no bytes"},
+     "Messages sent: the send steps of the plans, without those whose blocks have no bytes"},
     {"bytes", AT(engine.send_bytes), MCA_BASE_PVAR_CLASS_AGGREGATE, "Bytes of the messages sent"},
     {"messages_received", AT(engine.recvs), MCA_BASE_PVAR_CLASS_COUNTER, "Messages received"},
     {"eager", AT(net.eager), MCA_BASE_PVAR_CLASS_COUNTER,

@@ -192,6 +192,7 @@ static int request_cancel(ompi_request_t *request, int flag)
 static int request_free(ompi_request_t **request)
 {
     ibshift_call_t *call = (ibshift_call_t *)*request;
+    struct ompi_communicator_t *comm;
 
     if (!REQUEST_COMPLETE(*request)) {
         return MPI_ERR_REQUEST;
@@ -205,8 +206,9 @@ static int request_free(ompi_request_t **request)
         see();
     }
     OMPI_REQUEST_FINI(*request);
-    OBJ_RELEASE(call->request.super.req_mpi_object.comm);
-    ibshift_call_give_back(call);
+    comm = call->request.super.req_mpi_object.comm;
+    ibshift_call_give_back(call); /* first: where it waits may end with the communicator */
+    OBJ_RELEASE(comm);
     *request = MPI_REQUEST_NULL;
     return OMPI_SUCCESS;
 }
@@ -247,6 +249,20 @@ static void become_request(ibshift_call_t *call)
     call->op.ended = ended;
 }
 
+static void init_request(ibshift_call_t *call, struct ompi_communicator_t *comm,
+                         enum ibshift_form form)
+{
+    ompi_request_t *request = &call->request.super;
+
+    OMPI_REQUEST_INIT(request, IBSHIFT_PERSISTENT == form);
+    request->req_start = request_start;
+    request->req_cancel = request_cancel;
+    request->req_free = request_free; /* Open MPI hooks into it while it is in use */
+    request->req_mpi_object.comm = comm;
+    request->req_status.MPI_ERROR = MPI_SUCCESS;
+    memset(&call->request.data, 0, sizeof(call->request.data)); /* hooks of the last use */
+}
+
 /* What fails here on one rank alone must end the collective on all. */
 static int create(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                   const struct ibshift_job *job, enum ibshift_form form, ibshift_call_t **out)
@@ -265,15 +281,7 @@ static int create(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
         rc = give_up(module, rc);
     }
     if (OMPI_SUCCESS == rc) {
-        ompi_request_t *request = &(*out)->request.super;
-
-        OMPI_REQUEST_INIT(request, IBSHIFT_PERSISTENT == form);
-        request->req_start = request_start;
-        request->req_cancel = request_cancel;
-        request->req_free = request_free; /* Open MPI hooks into it while it is in use */
-        request->req_mpi_object.comm = comm;
-        request->req_status.MPI_ERROR = MPI_SUCCESS;
-        memset(&(*out)->request.data, 0, sizeof((*out)->request.data)); /* hooks of the last use */
+        init_request(*out, comm, form);
     }
     return rc;
 }
@@ -405,11 +413,30 @@ bool ibshift_call_run(mca_coll_ibshift_module_t *module, struct ibshift_tape_run
     return ibshift_engine_sprint(ibshift_endpoint.engine, run) || go_on(run);
 }
 
+/* The call of an earlier run that was left, or a new one. */
+static int create_like(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                       const struct ibshift_job *job, enum ibshift_form form,
+                       const struct ibshift_tape_run *run, ibshift_call_t **out)
+{
+    int rc = OMPI_SUCCESS;
+
+    *out = ibshift_tape_take_call(run);
+    if (NULL != *out) {
+        init_request(*out, comm, form);
+    } else {
+        rc = create(module, comm, job, form, out);
+    }
+    if (OMPI_SUCCESS == rc) {
+        ibshift_tape_adopt(run, *out);
+    }
+    return rc;
+}
+
 static int leave_tape(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                       const struct ibshift_job *job, const struct ibshift_tape_run *run)
 {
     ibshift_call_t *call;
-    int rc = create(module, comm, job, IBSHIFT_BLOCKING, &call);
+    int rc = create_like(module, comm, job, IBSHIFT_BLOCKING, run, &call);
 
     if (OMPI_SUCCESS == rc) {
         rc = take_over(call, run);
@@ -467,7 +494,8 @@ static int start_request(mca_coll_ibshift_module_t *module, struct ompi_communic
                          struct ibshift_kept_tape *kept, ompi_request_t **request)
 {
     ibshift_call_t *call;
-    int rc = create(module, comm, job, IBSHIFT_NONBLOCKING, &call);
+    int rc = NULL != run ? create_like(module, comm, job, IBSHIFT_NONBLOCKING, run, &call)
+                         : create(module, comm, job, IBSHIFT_NONBLOCKING, &call);
 
     if (OMPI_SUCCESS != rc) {
         return rc;

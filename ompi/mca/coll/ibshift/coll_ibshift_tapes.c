@@ -44,6 +44,8 @@ struct ibshift_kept_tape {
     struct type_numbers stype, rtype;
     struct ibshift_operator reducer;
     struct ibshift_again again;
+
+    struct ibshift_spare spare; /* outlives the rest: calls in flight know its address */
 };
 
 struct ibshift_tapes {
@@ -122,7 +124,9 @@ static void empty(struct ibshift_kept_tape *kept)
     free(kept->arrays);
     free(kept->tape);
     free(kept->tmp);
-    *kept = (struct ibshift_kept_tape){.calls = 0};
+    memset(kept, 0, offsetof(struct ibshift_kept_tape, spare));
+    kept->spare.id++;
+    (void)ibshift_call_take_spare(&kept->spare); /* it is another's */
 }
 
 /* The key is the caller's. */
@@ -337,6 +341,39 @@ struct ibshift_tape_run *ibshift_tape_prepare(mca_coll_ibshift_module_t *module,
         remember(module, form, kept, job, raw);
     }
     return run;
+}
+
+static struct ibshift_kept_tape *kept_of(const struct ibshift_tape_run *run)
+{
+    return (struct ibshift_kept_tape *)((uintptr_t)run -
+                                        offsetof(struct ibshift_kept_tape, again.run));
+}
+
+ibshift_call_t *ibshift_tape_take_call(const struct ibshift_tape_run *run)
+{
+    struct ibshift_kept_tape *kept = kept_of(run);
+    ibshift_call_t *call = kept->again.is_plain ? ibshift_call_take_spare(&kept->spare) : NULL;
+
+    if (NULL != call) { /* the operator is no part of the key */
+        if (NULL != call->reducer.op) {
+            call->reducer = kept->reducer;
+        }
+        call->op.params.blocks[IBSHIFT_SEND].base = run->base[IBSHIFT_SEND];
+        call->op.params.blocks[IBSHIFT_RECV].base = run->base[IBSHIFT_RECV];
+    }
+    return call;
+}
+
+/* Types and operators of the program would have to be held for as long as it waits. */
+void ibshift_tape_adopt(const struct ibshift_tape_run *run, ibshift_call_t *call)
+{
+    struct ibshift_kept_tape *kept = kept_of(run);
+
+    if (kept->has_raw && kept->again.is_plain) {
+        call->home = &kept->spare;
+        call->home_id = kept->spare.id;
+        call->keeps = false; /* there is nothing that could be freed or changed */
+    }
 }
 
 /* Making one costs about as much as a call does, so a call that never comes again gets none. */

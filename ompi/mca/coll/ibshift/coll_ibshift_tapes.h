@@ -10,6 +10,7 @@
 
 #include "coll_ibshift.h"
 #include "coll_ibshift_buffers.h"
+#include "coll_ibshift_call.h"
 #include "coll_ibshift_params.h"
 
 #include "device/device.h"
@@ -155,6 +156,11 @@ struct ibshift_tape_run *ibshift_tape_prepare(mca_coll_ibshift_module_t *module,
                                               struct ibshift_kept_tape *kept,
                                               const struct ibshift_job *job,
                                               const struct ibshift_raw *raw);
+
+/* Of a run that was found or prepared: a call that waits for the like of it, or NULL; and one that may
+ * do so when it is given back. */
+ibshift_call_t *ibshift_tape_take_call(const struct ibshift_tape_run *run);
+void ibshift_tape_adopt(const struct ibshift_tape_run *run, ibshift_call_t *call);
 
 /* Whether a tape can serve it at all: short, nothing is staged, no order that calls must count. */
 bool ibshift_tape_may(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job);

@@ -201,10 +201,6 @@ static int open_adapter(char *error, size_t size)
     return rc;
 }
 
-/* A peer with a processor of its own has answered by then, and a yield costs more; one that waits
- * for this rank's processor cannot (4 ranks on 2 processors: 512 looks take 1.2 times as long). */
-enum { LOOKS = 512, LOOKS_CROWDED = 4 };
-
 /* Without it the ranks of a host talk over the adapter, or not natively. */
 static void open_node(void)
 {
@@ -214,7 +210,7 @@ static void open_node(void)
         .self = OMPI_PROC_MY_NAME->vpid,
         .memory = ibshift_params.node_memory,
         .may_copy = true,
-        .looks = ibshift_endpoint.is_crowded ? LOOKS_CROWDED : LOOKS,
+        .looks = ibshift_endpoint.is_crowded ? IBSHIFT_NODE_LOOKS_CROWDED : IBSHIFT_NODE_LOOKS,
         .card = ibshift_card_node,
         .has_comm = has_comm,
         .say = say};

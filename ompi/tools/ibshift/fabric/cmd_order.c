@@ -137,6 +137,12 @@ int fabric_check_routes(const struct cli_args *args, const struct ibshift_fabric
         return cli_error(args->command, "%" PRIu64 " of %" PRIu64 " routes do not arrive: %s",
                          check.circles + check.strays, check.routes, check.problem[0]);
     }
+    if (check.lost > check.routes / 2) { /* not hosts that are down */
+        return cli_error(args->command,
+                         "%" PRIu64 " of %" PRIu64
+                         " routes have no way on: the tables are not whole: %s",
+                         check.lost, check.routes, check.problem[0]);
+    }
     if (check.lost != 0) {
         fprintf(stderr,
                 "ibshift %s: warning: %" PRIu64 " of %" PRIu64

@@ -65,7 +65,7 @@ static int load_files(struct publish *p, struct ibshift_error *err)
     if (s->graph == NULL) {
         return ibshift_fail(err, -ENOENT,
                             "nothing says what the cables are: wants ibnetdiscover's output, "
-                            "opensm-subnet.lst or ibdiagnet's .lst");
+                            "opensm-subnet.lst, ibdiagnet's .lst or .net_dump");
     }
     rc = ibshift_fabric_load(s->graph, s->tables, &p->fabric, &warnings, err);
     for (unsigned i = 0; i < warnings.count && i < sizeof(warnings.text) / sizeof(warnings.text[0]);
@@ -75,7 +75,7 @@ static int load_files(struct publish *p, struct ibshift_error *err)
     if (rc == 0 && p->fabric->lft == NULL) {
         return ibshift_fail(err, -ENODATA,
                             "%s has no forwarding tables, and no other file has: wants dump_fts' "
-                            "output, opensm-lfts.dump or an .fdbs file",
+                            "output, opensm-lfts.dump, a .far or an .fdbs file",
                             s->graph);
     }
     return rc == 0 && s->sl != NULL ? ibshift_sl_load(s->sl, p->fabric, err) : rc;

@@ -10,9 +10,10 @@
 #include "fabric/read/synth.h"
 
 /* In a folder only these are looked at: a log may begin like a dump. */
-static const char *const names[] = {"opensm-subnet.lst", "opensm-lfts.dump", "opensm.fdbs",
-                                    "*ibnetdiscover*",   "ibdiagnet*.lst",   "ibdiagnet*.fdbs",
-                                    "ibdiagnet*.db_csv", "*sminfo*",         "*path-records*"};
+static const char *const names[] = {"opensm-subnet.lst", "opensm-lfts.dump",   "opensm.fdbs",
+                                    "*ibnetdiscover*",   "ibdiagnet*.lst",     "ibdiagnet*.fdbs",
+                                    "ibdiagnet*.db_csv", "*sminfo*",           "*path-records*",
+                                    "ibdiagnet*.far",    "ibdiagnet*.net_dump"};
 
 static bool is_looked_at(const char *name)
 {
@@ -24,8 +25,8 @@ static bool is_looked_at(const char *name)
     return false;
 }
 
-/* ibnetdiscover says more than a subnet list, dump_fts more than an fdbs file; in the order of enum
- * ibshift_format. */
+/* ibnetdiscover says more than a subnet list, a .far file more than dump_fts, that more than an fdbs
+ * file; in the order of enum ibshift_format. */
 static int keep(char **slot, enum ibshift_format *slot_format, const char *path,
                 enum ibshift_format format, bool is_named, struct ibshift_error *err)
 {
@@ -71,9 +72,10 @@ static int add_file(struct fabric_sources *s, const char *path, bool is_named,
         rewind(lines->file);
         rc = fabric_facts_read(lines->file, path, fabric_facts_kind(head, size), &s->facts, err);
     } else if (format == IBSHIFT_FORMAT_NETLIST || format == IBSHIFT_FORMAT_SUBNET ||
-               format == IBSHIFT_FORMAT_COMPILED) {
+               format == IBSHIFT_FORMAT_ROWS || format == IBSHIFT_FORMAT_COMPILED) {
         rc = keep(&s->graph, &s->graph_format, path, format, is_named, err);
-    } else if (format == IBSHIFT_FORMAT_LFTS || format == IBSHIFT_FORMAT_FDBS) {
+    } else if (format == IBSHIFT_FORMAT_LFTS || format == IBSHIFT_FORMAT_FDBS ||
+               format == IBSHIFT_FORMAT_FAR) {
         rc = keep(&s->tables, &s->tables_format, path, format, is_named, err);
     } else if (format == IBSHIFT_FORMAT_PATHS) {
         rc = keep(&s->sl, &s->sl_format, path, format, is_named, err);

@@ -103,7 +103,9 @@ int tune_judge(const struct tune_target *to, struct tune_found *found, struct ib
         }
     }
     if (!is_any) {
-        cli_error("tune", "no level could be measured: start at least two ranks");
+        cli_error("tune", "no level could be measured: start at least two ranks, on one host or on "
+                          "hosts with an adapter; ranks that have a partner said above what is "
+                          "missing");
         return CLI_UNFIT;
     }
     return is_noisy && !to->is_forced ? CLI_FAILED : deliver(to, found);

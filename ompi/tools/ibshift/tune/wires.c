@@ -10,8 +10,6 @@
 #include "choose/digest.h"
 #include "net/verbs/blob.h"
 
-enum { LOOKS = 512, LOOKS_CROWDED = 4, ROOM_FACTOR = 2048 };
-
 /* The component's parameter, where the environment has it. */
 static const char *setting(const char *name)
 {
@@ -67,7 +65,6 @@ static void open_node(struct tune_wires *w)
     struct ibshift_node_options options = {.self = (uint32_t)w->rank,
                                            .memory = 4 << 20,
                                            .may_copy = true,
-                                           .looks = LOOKS,
                                            .card = give_node,
                                            .context = w};
     int local, place;
@@ -78,7 +75,7 @@ static void open_node(struct tune_wires *w)
     MPI_Comm_rank(host, &place);
     MPI_Comm_free(&host);
     w->is_crowded = (uint32_t)local > ibshift_processors_count(NULL);
-    options.looks = w->is_crowded ? LOOKS_CROWDED : LOOKS;
+    options.looks = w->is_crowded ? IBSHIFT_NODE_LOOKS_CROWDED : IBSHIFT_NODE_LOOKS;
     options.processes = (uint32_t)local;
     options.place = (uint32_t)place;
     if (local < 2 || strcmp(setting("node"), "0") == 0) {
@@ -96,15 +93,15 @@ static void open_far_net(struct tune_wires *w)
 {
     struct ibshift_net_verbs_options options = ibshift_net_verbs_defaults;
     uint64_t eager = strtoull(setting("eager_limit"), NULL, 0);
+    size_t least;
 
     options.self = (uint32_t)w->rank;
     options.peers = (uint32_t)w->ranks;
     options.card = give_address;
     options.context = w;
     options.max_eager = eager >= 64 && eager <= 65536 ? eager : options.max_eager;
-    if (options.memory < ROOM_FACTOR * options.max_eager) {
-        options.memory = ROOM_FACTOR * options.max_eager;
-    }
+    least = ibshift_net_verbs_memory_min(&options);
+    options.memory = options.memory < least ? least : options.memory;
     if (ibshift_net_verbs_create(w->verbs, &options, &w->net[TUNE_FABRIC], w->why[TUNE_FABRIC],
                                  TUNE_TEXT) != 0) {
         w->net[TUNE_FABRIC] = NULL;

@@ -109,16 +109,17 @@ const struct ibshift_model ibshift_model_software = {
 
 const struct ibshift_model ibshift_model_node = {
     .latency = 0.1,
-    .send_max = 0.3,
-    .send_min = 0.2,
-    .recv_max = 0.3,
-    .recv_min = 0.2,
+    .send_max = 0.1,
+    .send_min = 0.1,
+    .recv_max = 0.1,
+    .recv_min = 0.1,
     .gap = 0.1,
-    .send_byte = 1e-4,
-    .wake = 1.5,
-    .copy_byte = 1e-4,
-    .reduce_byte = 2e-4,
-    .at_once = 16384,
+    .send_byte = 3.4e-5, /* 29 GB/s: both sides copy at once */
+    .wake = 2.2,
+    .copy_byte = 2.5e-5,
+    .reduce_byte = 2e-5,
+    .at_once = 65536,
+    .granted = 6,
     .free_messages = 64,
 };
 

@@ -58,11 +58,11 @@ extern const struct ibshift_model ibshift_model_example;
 extern const struct ibshift_model ibshift_model_typical;
 
 /* The same where the device is a driver's software, and its wire processor time: o in place of L, O
- * in place of G, and nothing goes for free. Fitted to bench/beside.csv (docs/models.md). */
+ * in place of G, and nothing goes for free. docs/models.md says what it was fitted to. */
 extern const struct ibshift_model ibshift_model_software;
 
-/* The memory that the ranks of a host share, as a trial on one machine found it: all of a message's
- * way is processor time. */
+/* The memory that the ranks of a host share: all of a message's way is processor time. Fitted to
+ * bench/nodes/cells.csv (docs/models.md). */
 extern const struct ibshift_model ibshift_model_node;
 
 /* Both return 0 or -EINVAL (-errno when the file cannot be read) with one line in error, which has

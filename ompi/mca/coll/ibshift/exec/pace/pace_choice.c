@@ -22,10 +22,10 @@ void ibshift_pace_default(struct ibshift_pace *pace, enum ibshift_pace_kind kind
                                   .grants = kind == IBSHIFT_PACE_RATE ? 16 : 1,
                                   .window = windows[kind],
                                   .is_gated = true,
-                                  .stretch = 110,
+                                  .stretch = 105,
                                   .lead = 20,
-                                  .limit = 40,
-                                  .catch_up = 2,
+                                  .limit = 30,
+                                  .catch_up = 3,
                                   .part = 16};
 }
 
@@ -129,6 +129,7 @@ enum {
     IN_ORDER = 16,      /* messages of a host in flight where the fabric's order is kept: fewer are
                       neither mixed nor in step, */
     IN_ORDER_MOST = 48, /* and more lose the order again */
+    WHOLE_IN_ORDER = 8, /* whole ones: the adapter's turns may be long */
     RANK_LEAST = 4,
     UNORDERED_MOST = 256,
     PIECE = IBSHIFT_PACE_BYTES / IN_ORDER,
@@ -160,13 +161,25 @@ static bool has_pieces(const struct ibshift_pace_facts *facts)
     return facts->is_attended && !takes_small_turns(facts);
 }
 
+/* Whole messages of adapters that may take long turns: half as many as elsewhere, unless the link
+ * sends more in three round trips. */
+static uint32_t whole_window(const struct ibshift_pace_facts *facts)
+{
+    uint32_t bytes = facts->bytes < UINT32_MAX ? (uint32_t)facts->bytes : UINT32_MAX;
+    uint32_t window = needed(facts, bytes);
+
+    window = window < IN_ORDER ? window : IN_ORDER;
+    return window > WHOLE_IN_ORDER ? window : WHOLE_IN_ORDER;
+}
+
 static void choose_in_order(const struct ibshift_pace_facts *facts, struct ibshift_pace *pace,
                             const char **reason)
 {
     uint32_t window = IN_ORDER, on_host = facts->on_host > 0 ? facts->on_host : 1;
 
-    if (!facts->is_attended) {
-        *reason = "routes are known, and nobody looks at completions all the time: some whole "
+    if (!facts->is_attended && (facts->ring > RING_LOOSE || !takes_small_turns(facts))) {
+        window = facts->ring > RING_LOOSE ? RANK_LEAST : whole_window(facts);
+        *reason = "routes are known, and nobody looks at completions all the time: few whole "
                   "messages in their order";
     } else if (facts->ring > RING_LOOSE) {
         pace->piece = SMALL_PIECE;

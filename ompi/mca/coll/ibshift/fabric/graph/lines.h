@@ -16,7 +16,7 @@ struct ibshift_lines {
     unsigned number;  /* of the line in text, from 1 */
     char text[IBSHIFT_LINE_MAX];
     size_t at, filled;
-    char buffer[32768];
+    char buffer[131072];
 };
 
 int ibshift_lines_open(struct ibshift_lines *lines, const char *path, struct ibshift_error *err);

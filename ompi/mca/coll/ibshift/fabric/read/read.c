@@ -8,9 +8,9 @@
 
 static const char *format_name(enum ibshift_format format)
 {
-    static const char *const names[] = {"unknown",  "netlist",       "subnet list",
-                                        "tables",   "tables (fdbs)", "host order",
-                                        "compiled", "path records"};
+    static const char *const names[] = {
+        "unknown", "netlist",       "subnet list", "ports",    "tables (far)",
+        "tables",  "tables (fdbs)", "host order",  "compiled", "path records"};
 
     return names[format];
 }
@@ -53,6 +53,14 @@ static enum ibshift_format format_of_line(const char *line, size_t size)
             return words[i].format;
         }
     }
+    if ((starts(line, size, "SW ") || starts(line, size, "CA ")) &&
+        memmem(line, size, " 0x", 3) != NULL) {
+        return IBSHIFT_FORMAT_ROWS;
+    }
+    if (starts(line, size, "\"") && memmem(line, size, "\", ", 3) != NULL &&
+        memmem(line, size, ", LID ", 6) != NULL) {
+        return IBSHIFT_FORMAT_ROWS;
+    }
     return size > 7 && starts(line, size, "0x") && memchr(line, '\t', size < 9 ? size : 9) != NULL
                ? IBSHIFT_FORMAT_ORDER
                : IBSHIFT_FORMAT_UNKNOWN;
@@ -60,8 +68,13 @@ static enum ibshift_format format_of_line(const char *line, size_t size)
 
 enum ibshift_format ibshift_format_of(const char *head, size_t size)
 {
+    static const char far_word[] = "\nGroups Definition:";
+
     if (starts(head, size, "ibshift\x1a")) {
         return IBSHIFT_FORMAT_COMPILED;
+    }
+    if (memmem(head, size, far_word, strlen(far_word)) != NULL) {
+        return IBSHIFT_FORMAT_FAR; /* its switches begin as those of path records do */
     }
     while (size > 0) {
         const char *end = memchr(head, '\n', size);
@@ -89,18 +102,21 @@ static int read_graph(struct ibshift_lines *lines, struct ibshift_fabric **fabri
     if (format == IBSHIFT_FORMAT_COMPILED) {
         return ibshift_compiled_read(lines->name, fabric, err);
     }
-    if (format != IBSHIFT_FORMAT_NETLIST && format != IBSHIFT_FORMAT_SUBNET) {
+    if (format != IBSHIFT_FORMAT_NETLIST && format != IBSHIFT_FORMAT_SUBNET &&
+        format != IBSHIFT_FORMAT_ROWS) {
         return ibshift_fail(err, -EINVAL,
                             "%s: %s, not a fabric: wants ibnetdiscover's output, an ibsim "
-                            "netlist, opensm-subnet.lst or a compiled fabric",
+                            "netlist, opensm-subnet.lst, ibdiagnet's .lst or .net_dump, or a "
+                            "compiled fabric",
                             lines->name, size == 0 ? "empty" : format_name(format));
     }
     f = ibshift_fabric_new();
     if (f == NULL) {
         return ibshift_fail(err, -ENOMEM, "no memory");
     }
-    rc = format == IBSHIFT_FORMAT_NETLIST ? ibshift_read_netlist(lines, f, warnings, err)
-                                          : ibshift_read_subnet(lines, f, warnings, err);
+    rc = format == IBSHIFT_FORMAT_NETLIST  ? ibshift_read_netlist(lines, f, warnings, err)
+         : format == IBSHIFT_FORMAT_SUBNET ? ibshift_read_subnet(lines, f, warnings, err)
+                                           : ibshift_read_rows(lines, f, warnings, err);
     if (rc == 0) {
         rc = ibshift_fabric_finish(f, err);
     }
@@ -144,11 +160,12 @@ static int load_tables(const char *name, struct ibshift_fabric *f,
         const char *head = ibshift_lines_head(lines, &size);
         enum ibshift_format format = ibshift_format_of(head, size);
 
-        rc = format == IBSHIFT_FORMAT_LFTS || format == IBSHIFT_FORMAT_FDBS
+        rc = format == IBSHIFT_FORMAT_LFTS || format == IBSHIFT_FORMAT_FDBS ||
+                     format == IBSHIFT_FORMAT_FAR
                  ? ibshift_read_tables(lines, f, warnings, err)
                  : ibshift_fail(err, -EINVAL,
                                 "%s: %s, not forwarding tables: wants dump_fts' output, "
-                                "opensm-lfts.dump or opensm.fdbs",
+                                "opensm-lfts.dump, opensm.fdbs or ibdiagnet's .far",
                                 name, size == 0 ? "empty" : format_name(format));
         ibshift_lines_close(lines);
     }

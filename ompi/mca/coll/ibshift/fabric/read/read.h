@@ -1,10 +1,11 @@
 /*
  * Readers of what InfiniBand's own tools write; the format is found by looking at the content.
  *
- * Graphs:  ibnetdiscover's output and ibsim's netlists, opensm-subnet.lst, synthetic fabrics
- * (synth.h), the compiled form (compiled.h), which also has tables. Tables:  dump_fts and
- * dump_lfts, opensm-lfts.dump, opensm.fdbs. Orders:  opensm-ftree-ca-order.dump, or a list of host
- * names. Service levels:  opensm-path-records.dump, or what "saquery PathRecord" prints.
+ * Graphs:  ibnetdiscover's output (--ports too), ibsim's netlists, opensm-subnet.lst, ibdiagnet's
+ * .lst and .net_dump, synthetic fabrics (synth.h), the compiled form (compiled.h), which also has
+ * tables. Tables:  dump_fts and dump_lfts, opensm-lfts.dump, opensm.fdbs, ibdiagnet's .far. Orders:
+ * opensm-ftree-ca-order.dump, or a list of host names. Service levels:  opensm-path-records.dump, or
+ * what "saquery PathRecord" prints.
  */
 #ifndef IBSHIFT_FABRIC_READ_READ_H
 #define IBSHIFT_FABRIC_READ_READ_H
@@ -17,6 +18,8 @@ enum ibshift_format {
     IBSHIFT_FORMAT_UNKNOWN,
     IBSHIFT_FORMAT_NETLIST,  /* ibnetdiscover, ibsim */
     IBSHIFT_FORMAT_SUBNET,   /* opensm-subnet.lst */
+    IBSHIFT_FORMAT_ROWS,     /* ibnetdiscover --ports, ibdiagnet2.net_dump */
+    IBSHIFT_FORMAT_FAR,      /* ibdiagnet2.far */
     IBSHIFT_FORMAT_LFTS,     /* dump_fts, opensm-lfts.dump */
     IBSHIFT_FORMAT_FDBS,     /* opensm.fdbs */
     IBSHIFT_FORMAT_ORDER,    /* opensm-ftree-ca-order.dump */
@@ -40,6 +43,8 @@ int ibshift_read_netlist(struct ibshift_lines *lines, struct ibshift_fabric *f,
                          struct ibshift_warnings *warnings, struct ibshift_error *err);
 int ibshift_read_subnet(struct ibshift_lines *lines, struct ibshift_fabric *f,
                         struct ibshift_warnings *warnings, struct ibshift_error *err);
+int ibshift_read_rows(struct ibshift_lines *lines, struct ibshift_fabric *f,
+                      struct ibshift_warnings *warnings, struct ibshift_error *err);
 int ibshift_read_tables(struct ibshift_lines *lines, struct ibshift_fabric *f,
                         struct ibshift_warnings *warnings, struct ibshift_error *err);
 

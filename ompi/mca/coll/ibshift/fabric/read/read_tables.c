@@ -1,5 +1,5 @@
 /* Forwarding tables: dump_fts, opensm-lfts.dump and opensm.fdbs differ in headers and punctuation
- * only. */
+ * only; ibdiagnet's .far says besides where a switch may choose. */
 #include "fabric/read/read.h"
 
 #include <errno.h>
@@ -24,7 +24,13 @@ struct tables {
                                      rows that name another port than the tables before */
     char gone_one[64], moved_one[160], argued_one[160];
     bool has_ends; /* tables end with a count: the last must, too */
+    /* A .far file: where in a switch's part we are, its groups of ports, rows that leave the choice. */
+    enum { FAR_NOT, FAR_SWITCH, FAR_GROUPS, FAR_ROWS, FAR_PRIVATE } far;
+    uint8_t *group_ports; /* [FAR_GROUPS_MOST]: ports of the group, 2 for more than one */
+    uint32_t free_rows, private_rows;
 };
+
+enum { FAR_GROUPS_MOST = 65536 };
 
 static uint32_t switch_by_lid(const struct ibshift_fabric *f, uint64_t lid)
 {
@@ -164,6 +170,12 @@ static int read_row(struct tables *t, const char *line)
         return ibshift_lines_fail(t->lines, t->err, -EINVAL,
                                   "wants a row: 0xLID PORT, LIDs to 0x%x", IBSHIFT_LID_MAX);
     }
+    if (t->rows != 0 && lid == t->last) { /* some versions of ibroute print all LIDs from 64 so */
+        return ibshift_lines_fail(t->lines, t->err, -EEXIST,
+                                  "LID %" PRIu64 " a second time: which LIDs these rows are of is "
+                                  "not known",
+                                  lid);
+    }
     t->rows++;
     t->last = (unsigned)lid;
     if (port == 255) {
@@ -197,18 +209,106 @@ static int read_count(struct tables *t, const char *line)
     return 0;
 }
 
+/* "GROUP SUBGROUP [WHBF] 1,2,3,": the ports are the last, and may be on several rows. */
+static int read_far_group(struct tables *t, const char *line)
+{
+    uint64_t group;
+    unsigned ports = 0;
+
+    if (ibshift_scan_decimal(line, &group) == NULL || group >= FAR_GROUPS_MOST) {
+        return ibshift_lines_fail(t->lines, t->err, -EINVAL,
+                                  "wants a group: GROUP SUBGROUP [WHBF] PORT,..., groups to %d",
+                                  FAR_GROUPS_MOST - 1);
+    }
+    for (const char *at = strchr(line, ','); at != NULL; at = strchr(at + 1, ',')) {
+        ports++;
+    }
+    if (ports > 0 && line[strlen(line) - 1] != ',' && line[strlen(line) - 1] != ' ') {
+        ports++; /* commas between the ports only */
+    }
+    ports += t->group_ports[group];
+    t->group_ports[group] = (uint8_t)(ports < 2 ? ports : 2);
+    return 0;
+}
+
+/* "0xLID PORT STATE GROUP": of a row that is not static the port is what the switch takes where it
+ * does not choose, and all that it has where the group is of one port. */
+static int read_far_row(struct tables *t, const char *line)
+{
+    const char *state = ibshift_scan_blanks(line + strcspn(line, " \t"));
+    uint64_t group = 0;
+
+    state = ibshift_scan_blanks(state + strcspn(state, " \t"));
+    if (*state == '\0') {
+        return ibshift_lines_fail(t->lines, t->err, -EINVAL,
+                                  "wants a row: 0xLID PORT Static|HBF|Free GROUP");
+    }
+    if (strncmp(state, "Static", 6) != 0 &&
+        (ibshift_scan_decimal(state + strcspn(state, " \t"), &group) == NULL ||
+         group >= FAR_GROUPS_MOST || t->group_ports[group] != 1)) {
+        t->free_rows++;
+    }
+    return read_row(t, line);
+}
+
+/* Each switch has its groups of ports, then tables; those but number 0 are of other service levels.
+ */
+static int read_far_line(struct tables *t, const char *line)
+{
+    const char *number = strstr(line, "PLFT_NUM:");
+    uint64_t table, top = 0, guid;
+
+    if (strncmp(line, "Switch ", 7) == 0) {
+        if (ibshift_scan_hex(line + 7, &guid) == NULL) {
+            return ibshift_lines_fail(t->lines, t->err, -EINVAL, "no switch GUID in this header");
+        }
+        t->far = FAR_SWITCH;
+        t->top = 0;
+        memset(t->group_ports, 0, FAR_GROUPS_MOST);
+        return begin_table(t, ibshift_fabric_find_guid(t->fabric, guid));
+    }
+    if (number != NULL) {
+        if (ibshift_scan_decimal(number + 9, &table) == NULL) {
+            return ibshift_lines_fail(t->lines, t->err, -EINVAL, "wants PLFT_NUM: NUMBER");
+        }
+        number = strstr(number, "top:");
+        if (number != NULL && ibshift_scan_hex(number + 4, &top) != NULL &&
+            top <= IBSHIFT_LID_MAX) {
+            t->top = (unsigned)top;
+        }
+        t->far = table == 0 ? FAR_ROWS : FAR_PRIVATE;
+        return 0;
+    }
+    if (strncmp(line, "Groups Definition:", 18) == 0) {
+        t->far = FAR_GROUPS;
+    } else if (strncmp(line, "LFT Definition:", 15) == 0) {
+        t->far = FAR_ROWS;
+    } else if (strncmp(line, "0x", 2) == 0 && t->far == FAR_ROWS && t->sw != IBSHIFT_NO_SWITCH) {
+        return read_far_row(t, line);
+    } else if (line[0] >= '0' && line[0] <= '9' && t->far == FAR_GROUPS) {
+        return read_far_group(t, line);
+    } else {
+        t->private_rows += t->far == FAR_PRIVATE && strncmp(line, "0x", 2) == 0;
+    }
+    return 0; /* headings, and what else it says of a switch */
+}
+
 static bool is_heading(const char *line)
 {
     line = ibshift_scan_blanks(line);
     return line[0] == '\0' || line[0] == '#' || strncmp(line, "Lid ", 4) == 0 ||
-           strncmp(line, "LID ", 4) == 0 || strncmp(line, "Port ", 5) == 0 ||
-           strncmp(line, "ibwarn:", 7) == 0 || strncmp(line, "*** WARNING", 11) == 0;
+           strncmp(line, "LID ", 4) == 0 || strncmp(line, "File version:", 13) == 0 ||
+           strncmp(line, "Port ", 5) == 0 || strncmp(line, "ibwarn:", 7) == 0 ||
+           strncmp(line, "*** WARNING", 11) == 0;
 }
 
 static int read_line(struct tables *t)
 {
     const char *line = t->lines->text;
 
+    if (t->far != FAR_NOT || strncmp(line, "Switch 0x", 9) == 0) {
+        return read_far_line(t, line);
+    }
     if (strncmp(line, "Unicast lids", 12) == 0) {
         return read_lfts_header(t, line);
     }
@@ -369,6 +469,15 @@ static void note_missing_lid(const struct tables *t, struct ibshift_warnings *wa
     }
 }
 
+static void note_choices(const struct tables *t, struct ibshift_warnings *warnings)
+{
+    t->fabric->is_adaptive |= t->free_rows != 0;
+    if (t->private_rows != 0) {
+        ibshift_warn(warnings, "%s: %u rows of tables of other service levels, ignored",
+                     t->lines->name, t->private_rows);
+    }
+}
+
 static int read_all(struct tables *t, struct ibshift_warnings *warnings)
 {
     int rc;
@@ -390,6 +499,7 @@ static int read_all(struct tables *t, struct ibshift_warnings *warnings)
     }
     if (rc == 0) {
         note_missing_lid(t, warnings);
+        note_choices(t, warnings);
         rc = assign_owners(t);
         rc = rc == 0 ? tell_ages(t, warnings) : rc;
     }
@@ -404,14 +514,17 @@ int ibshift_read_tables(struct ibshift_lines *lines, struct ibshift_fabric *f,
                        .err = err,
                        .sw = IBSHIFT_NO_SWITCH,
                        .owner = calloc(IBSHIFT_LID_MAX + 1, sizeof(*t.owner)),
-                       .seen = calloc((size_t)f->switch_count + 1, sizeof(*t.seen))};
-    int rc = t.owner == NULL || t.seen == NULL ? ibshift_fail(err, -ENOMEM, "no memory")
-                                               : ibshift_fabric_tables_new(f, err);
+                       .seen = calloc((size_t)f->switch_count + 1, sizeof(*t.seen)),
+                       .group_ports = calloc(FAR_GROUPS_MOST, sizeof(*t.group_ports))};
+    int rc = t.owner == NULL || t.seen == NULL || t.group_ports == NULL
+                 ? ibshift_fail(err, -ENOMEM, "no memory")
+                 : ibshift_fabric_tables_new(f, err);
 
     if (rc == 0) {
         rc = read_all(&t, warnings);
     }
     free(t.owner);
     free(t.seen);
+    free(t.group_ports);
     return rc;
 }

@@ -25,7 +25,7 @@ static void grant(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                   struct ibshift_node_note *recv)
 {
     recv->is_granted = true;
-    recv->is_direct = is_long(nn, recv->length) && !recv->is_fetched;
+    recv->is_direct = is_long(nn, recv->length) && !recv->is_fetched && !recv->is_streamed;
     ibshift_nn_tell(nn, peer, recv->is_fetched ? IBSHIFT_NODE_FETCH : IBSHIFT_NODE_GRANT,
                     &recv->match.key, recv->length,
                     recv->is_direct ? (uint64_t)(uintptr_t)recv->buffer : 0);
@@ -90,14 +90,17 @@ static bool sends_long_to(const struct ibshift_net_node *nn, const struct ibshif
 /*
  * Who copies a long message? A receiver that has nothing else to do: its sender may have several to
  * serve, one after another. Where it gets several itself, or is busy, its senders share the work; in
- * an exchange both sides write at once.
+ * an exchange both sides write at once. For a message that fits into the ring and has nothing
+ * beside it, both sides copy at once: the kernel, which looks every page up, takes twice as long.
  */
-static bool is_to_fetch(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                        const struct ibshift_net_message *m)
+static void choose_way(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                       struct ibshift_node_note *recv, const struct ibshift_net_message *m)
 {
-    return (m->is_read_next ||
-            (!m->is_busy && nn->longs == peer->longs && !sends_long_to(nn, peer))) &&
-           ibshift_nn_can_copy(nn, peer);
+    bool is_alone = !m->is_busy && nn->longs == peer->longs && !sends_long_to(nn, peer);
+
+    recv->is_streamed = is_alone && m->length <= nn->card.ring;
+    recv->is_fetched =
+        !recv->is_streamed && (is_alone || m->is_read_next) && ibshift_nn_can_copy(nn, peer);
 }
 
 /* The receive of a long message, which may have been offered already. */
@@ -117,7 +120,7 @@ static int recv_long(struct ibshift_net_node *nn, struct ibshift_node_peer *peer
     note->buffer = m->buffer;
     note->length = m->length;
     note->cookie = m->cookie;
-    note->is_fetched = is_to_fetch(nn, peer, m);
+    choose_way(nn, peer, note, m);
     note->is_counted = true;
     nn->longs++;
     peer->longs++;

@@ -40,6 +40,7 @@ struct ibshift_node_note {
     bool is_granted;  /* RECV: the sender was told; SEND: it has told us */
     bool is_direct;   /* RECV: it was told where; SEND: the receiver was */
     bool is_fetched;  /* RECV: the receiver copies; SEND, EARLY: so it is to be told where */
+    bool is_streamed; /* RECV: through the ring, though it is long */
     bool is_revoking; /* RECV: over, but for the sender's word that it writes no more; SEND: over,
                          but for ours that the message is there no more */
     bool is_free;     /* HELD: of quota */

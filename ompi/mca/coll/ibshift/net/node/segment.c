@@ -12,7 +12,7 @@
 
 #include "net/node/layout.h"
 
-enum { RING_MIN = 8 * 1024, RING_MAX = 64 * 1024, BOXES_MAX = 4096 };
+enum { RING_MIN = 8 * 1024, RING_MAX = 256 * 1024, BOXES_MAX = 4096 };
 
 static const char prefix[] = "ibshift-";
 

@@ -1,0 +1,19 @@
+# Sourced by lanes. The commands of a page that are marked <!-- MARK -->, and whether they print what the page promises.
+# shellcheck shell=bash
+
+marked() { # PAGE K [MARK]: the commands of its block number K that is marked, with "runs" where nothing is said
+    awk -v want="$2" -v mark_is="<!-- ${3-runs} -->" '$0 == mark_is { n++; mark = 1; next }
+        /^```/ { inside = mark && n == want; mark = 0; next }
+        inside' "$IBSHIFT_TOP/$1"
+}
+
+block() { # FILE: the commands one after the other, and what a comment behind "=>" promises is printed
+    local promise
+    [ -s "$1" ] || return 1
+    # shellcheck disable=SC1090
+    (set -eux && . "$1") >said 2>&1 || { cat said; return 1; }
+    cat said
+    while IFS= read -r promise; do
+        grep -qF -e "$promise" said || { echo "nothing printed says: $promise"; return 1; }
+    done < <(sed -n 's|.*# .*=> ||p; t; s|.*# => ||p' "$1")
+}
