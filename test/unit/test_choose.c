@@ -321,6 +321,33 @@ static void a_leader_gathers_within_bounds(void **state)
     ibshift_nodes_free(&nodes);
 }
 
+/* On two nodes both kinds of plans have a price; on one node, or one rank a node, only flat ones. */
+static void both_kinds_are_told(void **state)
+{
+    static const uint32_t host_of[] = {0, 0, 0, 0, 1, 1, 1, 1}, alone[] = {0, 0, 0, 0, 0, 0, 0, 0};
+    struct ibshift_nodes nodes;
+    struct ibshift_plan plan = {.ranks = 8, .commutative = true};
+    struct ibshift_question question = ask(IBSHIFT_ALLREDUCE, &plan, 8);
+    struct ibshift_answer answer;
+
+    (void)state;
+    question.near = &ibshift_model_node;
+    assert_int_equal(ibshift_nodes_make(host_of, 8, &nodes), 0);
+    plan.nodes = &nodes;
+    for (uint64_t bytes = 8; bytes <= 1 << 20; bytes <<= 17) {
+        question.bytes = bytes;
+        answer = ibshift_choose_best(&question);
+        assert_non_null(answer.other.alg);
+        assert_true(((answer.best.alg->flags ^ answer.other.alg->flags) & IBSHIFT_ALG_NODES) != 0);
+        nothing_is_better(&answer.best, &answer.second, &answer.other);
+    }
+    ibshift_nodes_free(&nodes);
+    assert_int_equal(ibshift_nodes_make(alone, 8, &nodes), 0);
+    answer = ibshift_choose_best(&question);
+    assert_null(answer.other.alg);
+    ibshift_nodes_free(&nodes);
+}
+
 static void an_order_is_followed(void **state)
 {
     static uint32_t ranks[] = {2, 0, 3, 1}, slots[] = {1, 3, 0, 2};
@@ -440,6 +467,7 @@ int main(void)
         cmocka_unit_test(a_wish_needs_no_price),
         cmocka_unit_test(the_largest_have_prices),
         cmocka_unit_test(a_leader_gathers_within_bounds),
+        cmocka_unit_test(both_kinds_are_told),
         cmocka_unit_test(an_order_is_followed),
         cmocka_unit_test(many_messages_are_estimated),
         cmocka_unit_test(classes_end_at_powers_and_halves),

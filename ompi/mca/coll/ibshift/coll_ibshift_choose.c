@@ -338,14 +338,14 @@ static void add_reason(struct line *line, const struct decision *decision)
     const struct ibshift_alg *forced = decision->question->wish.alg;
     const struct ibshift_choice *best = &decision->answer->best;
     const struct ibshift_choice *second = &decision->answer->second;
+    const struct ibshift_choice *other = &decision->answer->other;
 
     if (NULL != forced && forced == best->alg) {
-        if (NULL == ibshift_params_wish(decision->job->collective).alg) {
-            add(line, "; asked for by coll_ibshift_rules");
-        } else {
-            add(line, "; asked for by coll_ibshift_%s_algorithm",
-                ibshift_collective_name(decision->job->collective));
-        }
+        bool is_rule = NULL == ibshift_params_wish(decision->job->collective).alg;
+
+        add(line, "; asked for by coll_ibshift_%s%s",
+            is_rule ? "rules" : ibshift_collective_name(decision->job->collective),
+            is_rule ? "" : "_algorithm");
         return;
     }
     if (NULL != forced) {
@@ -358,6 +358,11 @@ static void add_reason(struct line *line, const struct decision *decision)
             second->price.last >= best->price.last          ? ""
             : second->price.messages > best->price.messages ? ", but more messages"
                                                             : ", but more hops");
+    }
+    if (NULL != other->alg && other->alg != second->alg && other->price.last >= 0) {
+        add(line, 0 != (other->alg->flags & IBSHIFT_ALG_NODES) ? "; by nodes: " : "; flat: ");
+        add_plan(line, other, &decision->module->choices.nodes);
+        add(line, " with %.2f us", other->price.last);
     }
 }
 

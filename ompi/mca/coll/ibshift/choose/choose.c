@@ -198,15 +198,25 @@ static bool is_near(const struct ibshift_choice *choice, const struct ibshift_ch
 struct search {
     const struct ibshift_question *question;
     struct ibshift_answer answer;
+    struct ibshift_choice cheapest[2];     /* flat, by node */
     struct ibshift_choice near[NEAR_MOST]; /* were near the cheapest when they were found */
     int near_count;
 };
 
+static bool is_by_node(const struct ibshift_choice *choice)
+{
+    return (choice->alg->flags & IBSHIFT_ALG_NODES) != 0;
+}
+
 static void weigh(struct search *search, const struct ibshift_choice *now)
 {
     struct ibshift_answer *answer = &search->answer;
+    struct ibshift_choice *alike = &search->cheapest[is_by_node(now)];
 
     answer->candidates++;
+    if (is_cheaper(now, alike)) {
+        *alike = *now;
+    }
     if (is_cheaper(now, &answer->best)) {
         answer->second = answer->best;
         answer->best = *now;
@@ -233,6 +243,9 @@ static struct ibshift_answer decide(const struct search *search)
     if (simplest != cheapest) {
         answer.second = *cheapest;
         answer.best = *simplest;
+    }
+    if (answer.best.alg != NULL) {
+        answer.other = search->cheapest[!is_by_node(&answer.best)];
     }
     return answer;
 }

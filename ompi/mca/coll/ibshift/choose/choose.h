@@ -56,10 +56,11 @@ struct ibshift_question {
 };
 
 /* best: of those that cost at most IBSHIFT_PRICE_EQUAL times the cheapest, the simplest; second: the
- * cheapest of the others. */
+ * cheapest of the others; other: the cheapest that goes by node where best does not, or does not
+ * where best does. */
 struct ibshift_answer {
-    struct ibshift_choice best, second; /* alg NULL: there is none */
-    int candidates;                     /* that were looked at */
+    struct ibshift_choice best, second, other; /* alg NULL: there is none */
+    int candidates;                            /* that were looked at */
 };
 
 /* A wish that cannot be fulfilled is as none. The same on all ranks that ask the same. */
