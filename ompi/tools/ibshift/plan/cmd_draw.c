@@ -7,11 +7,13 @@
 
 #include "choose/price.h"
 #include "draw/svg.h"
+#include "plan/nodes.h"
 
 /* The picture of time: what each rank's processor does when, and the messages between, under a
  * model. */
 
-static const double LEFT = 76, RIGHT = 30, TOP = 104, BOTTOM = 56, CHART_WIDTH = 1000;
+static const double LEFT = 76, RIGHT = 30, TOP = 104, BOTTOM = 56, CHART_WIDTH = 1000,
+                    NODE_NAME = 70;
 
 struct bar {
     enum ibshift_kind kind;
@@ -56,6 +58,7 @@ static void collect(void *context, const struct ibshift_price_event *event)
 
 struct view {
     FILE *out;
+    const struct ibshift_plan *plan;
     double lane, per_us;
 };
 
@@ -64,9 +67,31 @@ static double x_at(const struct view *view, double time)
     return LEFT + time * view->per_us;
 }
 
+/* Ranks of a node are one below the other. */
 static double y_at(const struct view *view, uint32_t rank)
 {
-    return TOP + (rank + 0.5) * view->lane;
+    const struct ibshift_nodes *nodes = view->plan->nodes;
+    uint32_t row =
+        nodes != NULL ? nodes->first[nodes->node_of[rank]] + nodes->place_of[rank] : rank;
+
+    return TOP + (row + 0.5) * view->lane;
+}
+
+/* Each node is a band, every second one pale, with its name at the right. */
+static void draw_bands(const struct view *view)
+{
+    const struct ibshift_nodes *nodes = view->plan->nodes;
+
+    for (uint32_t node = 0; nodes != NULL && node < nodes->nodes; node++) {
+        double top = TOP + nodes->first[node] * view->lane;
+        double height = ibshift_nodes_size(view->plan, node) * view->lane;
+
+        if (node % 2 == 0) {
+            svg_rect(view->out, 0, top, LEFT + CHART_WIDTH + NODE_NAME, height, SVG_PALE);
+        }
+        svg_text(view->out, (struct svg_point){LEFT + CHART_WIDTH + 12, top + height / 2 + 4}, 12,
+                 SVG_START, "node %u", node);
+    }
 }
 
 static enum svg_color bar_color(enum ibshift_kind kind)
@@ -115,7 +140,7 @@ static const struct bar *receive_of(const struct bars *all, const struct bar *se
 
 static void draw_messages(const struct view *view, const struct bars *all)
 {
-    double half = view->lane * 0.42 < 16 ? view->lane * 0.21 : 8;
+    double out = view->lane * 0.42 < 16 ? view->lane * 0.21 : 8, half;
 
     for (size_t i = 0; i < all->count; i++) {
         const struct bar *send = &all->bars[i], *recv;
@@ -123,13 +148,11 @@ static void draw_messages(const struct view *view, const struct bars *all)
         if (send->kind != IBSHIFT_STEP_SEND || (recv = receive_of(all, send)) == NULL) {
             continue;
         }
-        svg_arrow(
-            view->out,
-            (struct svg_point){x_at(view, send->end),
-                               y_at(view, send->rank) + (recv->rank > send->rank ? half : -half)},
-            (struct svg_point){x_at(view, recv->begin),
-                               y_at(view, recv->rank) - (recv->rank > send->rank ? half : -half)},
-            SVG_GREY, 0);
+        half = y_at(view, recv->rank) > y_at(view, send->rank) ? out : -out;
+        svg_arrow(view->out,
+                  (struct svg_point){x_at(view, send->end), y_at(view, send->rank) + half},
+                  (struct svg_point){x_at(view, recv->begin), y_at(view, recv->rank) - half},
+                  SVG_GREY, 0);
     }
 }
 
@@ -150,8 +173,8 @@ static void draw_frame(const struct view *view, const struct plan_args *args, do
     for (int i = 0; i * step <= last * 1.0001; i++) {
         double x = x_at(view, i * step);
 
-        svg_line(view->out, (struct svg_point){x, TOP}, (struct svg_point){x, bottom}, SVG_PALE, 1,
-                 SVG_SOLID);
+        svg_line(view->out, (struct svg_point){x, TOP}, (struct svg_point){x, bottom},
+                 args->plan.nodes != NULL ? SVG_WHITE : SVG_PALE, 1, SVG_SOLID);
         svg_text(view->out, (struct svg_point){x, bottom + 18}, 12, SVG_MIDDLE, "%.6g", i * step);
     }
     svg_text(view->out, (struct svg_point){LEFT + CHART_WIDTH / 2, bottom + 42}, 13, SVG_MIDDLE,
@@ -197,12 +220,14 @@ static void draw_head(FILE *out, const struct plan_args *args, double last)
 static void draw(const struct plan_args *args, FILE *out, const struct bars *all, double last)
 {
     double lane = args->plan.ranks <= 16 ? 44 : args->plan.ranks <= 32 ? 26 : 18;
-    struct view view = {out, lane, CHART_WIDTH / (last > 0 ? last : 1)};
+    struct view view = {out, &args->plan, lane, CHART_WIDTH / (last > 0 ? last : 1)};
+    double right = args->plan.nodes != NULL ? NODE_NAME : RIGHT;
     char title[160];
 
     plan_title(args, title, sizeof(title));
-    svg_begin(out, LEFT + CHART_WIDTH + RIGHT, TOP + args->plan.ranks * lane + BOTTOM, title);
+    svg_begin(out, LEFT + CHART_WIDTH + right, TOP + args->plan.ranks * lane + BOTTOM, title);
     draw_head(out, args, last);
+    draw_bands(&view);
     draw_frame(&view, args, last);
     draw_messages(&view, all);
     draw_bars(&view, all);
