@@ -1,7 +1,10 @@
 /* Long messages that the receiver fetches, and those that both sides copy. */
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "node_nets.h"
 
@@ -353,6 +356,81 @@ static void given_up_before_it_flows(void **state)
     }
 }
 
+/* A process that sends the message to net 1, tells when some of it has gone, and waits for its end.
+ * The receiver fetches: it has offered all. */
+static void send_some(const struct message *m, bool may_copy, bool is_fetched, const int ends[2])
+{
+    struct ibshift_node_peer *peer;
+    struct message own = *m;
+
+    open_net(0, 1 << 20, may_copy);
+    if (write(ends[1], &cards[0], sizeof(cards[0])) != (ssize_t)sizeof(cards[0])) {
+        _exit(1);
+    }
+    (void)nets_post(&own, true);
+    peer = ibshift_nn_peer(ibshift_node(nets[0]), 1);
+    while (!is_fetched && (peer->ready.first == NULL || peer->ready.first->done == 0)) {
+        nets_take(0);
+    }
+    if (write(ends[1], "", 1) != 1) {
+        _exit(1);
+    }
+    pause();
+    _exit(0);
+}
+
+/* In the middle of a message its sender is killed, whoever copies: the receive fails, and so does
+ * what is posted after it. */
+static void killed_in_the_middle(void **state)
+{
+    enum { VERY_LONG = 5000000 };
+    static const struct {
+        bool may_copy, is_busy;
+    } ways[] = {{false, false}, {true, false}, {true, true}}; /* ring, fetched, written */
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        bool is_fetched = ways[i].may_copy && !ways[i].is_busy;
+        struct message m, after;
+        int ends[2];
+        char byte;
+        pid_t pid;
+
+        assert_int_equal(pipe(ends), 0);
+        open_net(1, 1 << 20, ways[i].may_copy);
+        nets_make(&m, 0, 1, OTHER, VERY_LONG);
+        nets_make(&after, 0, 1, OTHER + 2, 8);
+        m.is_busy = ways[i].is_busy;
+        pid = fork();
+        if (pid == 0) {
+            send_some(&m, ways[i].may_copy, is_fetched, ends);
+        }
+        assert_int_equal(read(ends[0], &cards[0], sizeof(cards[0])), sizeof(cards[0]));
+        assert_int_equal(nets_post(&m, false), IBSHIFT_NET_PENDING);
+        assert_int_equal(read(ends[0], &byte, 1), 1);
+        nets_take(1);
+        assert_int_equal(m.recv_status, WAITING);
+        assert_memory_equal(m.in, m.out, 100000);
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        for (int turn = 0; turn < 3; turn++) {
+            nets_take(1);
+            ibshift_net_probe(nets[1], 0);
+        }
+        nets_take(1);
+        assert_int_equal(m.recv_status, -ETIMEDOUT);
+        assert_int_equal(nets_post(&after, false), -ETIMEDOUT);
+        assert_int_equal(ibshift_node(nets[1])->rx.count, 0);
+        nets_unmake(&m);
+        nets_unmake(&after);
+        ibshift_net_destroy(nets[1]);
+        close(ends[0]);
+        close(ends[1]);
+    }
+    open_net(2, 1 << 20, true); /* sweeps what the last one has left */
+    ibshift_net_destroy(nets[2]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +447,7 @@ int main(void)
         cmocka_unit_test(both_copy_what_fits),
         cmocka_unit_test(an_exchange_does_not),
         cmocka_unit_test(given_up_before_it_flows),
+        cmocka_unit_test(killed_in_the_middle),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
