@@ -126,7 +126,7 @@ void cli_print_help(FILE *out, const char *left, int indent, const char *text)
     int width = cli_width(), at = fprintf(out, "%-*s", indent, left);
     bool is_first = true;
 
-    if ((int)strlen(left) >= indent) { /* it fills its column, or more */
+    if (indent > 0 && (int)strlen(left) >= indent) { /* it fills its column, or more */
         at += fprintf(out, " ");
     }
     while (*text != '\0') {

@@ -13,8 +13,11 @@ static void print_usage(const struct cli_args *args)
 {
     char left[64];
 
-    printf(USAGE "\n%s%s\n", args->command, args->usage, args->summary != NULL ? args->summary : "",
-           args->summary != NULL ? "\n" : "");
+    printf(USAGE "\n", args->command, args->usage);
+    if (args->summary != NULL) {
+        cli_print_help(stdout, "", 0, args->summary);
+    }
+    putchar('\n');
     if (args->preface != NULL) {
         args->preface();
     }
