@@ -137,7 +137,7 @@ enum {
     LARGE_PIECE = 8192, /* at half the posts */
     ROUND_TRIPS = 3,    /* of a piece, that the bytes in flight cover at the link's rate */
     RING_LOOSE = 4,     /* longer rings of a torus take larger pieces badly, */
-    IN_RINGS = 20,      /* and take more messages if the hosts' own cables are their limit, */
+    IN_RINGS = 24,      /* and take more messages if the hosts' own cables are their limit, */
     WHOLE = 950,        /* which is so from this share on, in thousandths */
 };
 
@@ -213,7 +213,9 @@ static void choose_short(const struct ibshift_pace_facts *facts, struct ibshift_
     window = window > least ? window : least;
     window = window > RANK_LEAST ? window : RANK_LEAST;
     *reason = "short messages";
-    if (facts->all_hosts == 0 || window >= facts->window) {
+    /* Rings take many where adapters take small turns by themselves, and few where they do not. */
+    if (facts->all_hosts == 0 || window >= facts->window ||
+        (facts->ring > RING_LOOSE && takes_small_turns(facts))) {
         return;
     }
     ibshift_pace_default(pace, IBSHIFT_PACE_WINDOW);
