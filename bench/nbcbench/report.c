@@ -84,7 +84,7 @@ static void csv_row(FILE *file, const struct bench *b, const struct result *r)
 }
 
 static const struct format_functions format_table = {table_open, NULL, table_row, NULL};
-const struct format_functions format_csv = {csv_open, NULL, csv_row, NULL};
+static const struct format_functions format_csv = {csv_open, NULL, csv_row, NULL};
 
 static const struct format_functions *format_of(const struct options *o)
 {

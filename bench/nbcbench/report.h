@@ -16,7 +16,7 @@ struct format_functions {
     void (*close)(FILE *file);
 };
 
-extern const struct format_functions format_osu, format_imb, format_csv, format_json;
+extern const struct format_functions format_osu, format_imb, format_json;
 
 /* What is known of the run, as lines behind "# " or, where json is given, as members of the open object. */
 void metadata_write(FILE *file, struct json *json);

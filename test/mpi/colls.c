@@ -12,7 +12,7 @@ static double seconds(void)
 }
 
 /* Nobody leaves before the last one came; one rank in turn comes late. */
-void check_barrier(MPI_Comm comm, const struct how *how)
+static void check_barrier(MPI_Comm comm, const struct how *how)
 {
     struct run run = run_begin(how->form);
     double entered, left, last, first;

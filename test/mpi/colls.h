@@ -21,7 +21,6 @@ void check_collectives(MPI_Comm comm, const struct how *how);
 void check_communicator(MPI_Comm comm);
 
 /* The parts of check_collectives(). */
-void check_barrier(MPI_Comm comm, const struct how *how);
 void check_data_movement(MPI_Comm comm, const struct how *how);
 void check_vectors(MPI_Comm comm, const struct how *how);
 void check_reductions(MPI_Comm comm, const struct how *how);

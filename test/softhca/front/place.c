@@ -135,6 +135,13 @@ static int check_together(const struct options *o)
     return 0;
 }
 
+static void forget(struct place *p)
+{
+    free(p->host);
+    ibshift_fabric_free(p->fabric);
+    memset(p, 0, sizeof(*p));
+}
+
 int place_load(struct options *o, struct place *p)
 {
     char text[160];
@@ -149,29 +156,22 @@ int place_load(struct options *o, struct place *p)
     status = load(o, &p->fabric);
     status = status ? status : choose(p, o->place);
     if (status) {
-        place_free(p);
+        forget(p);
         return status;
     }
     if (o->conf.hosts > p->hosts) {
         snprintf(text, sizeof(text), "--hosts %u: the fabric, or the order, has %u", o->conf.hosts,
                  p->hosts);
-        place_free(p);
+        forget(p);
         return complain(-EINVAL, text);
     }
     o->conf.hosts = o->conf.hosts ? o->conf.hosts : p->hosts;
     o->conf.per_host = o->conf.per_host ? o->conf.per_host : 1;
     status = check_lids(p, o);
     if (status) {
-        place_free(p);
+        forget(p);
     }
     return status;
-}
-
-void place_free(struct place *p)
-{
-    free(p->host);
-    ibshift_fabric_free(p->fabric);
-    memset(p, 0, sizeof(*p));
 }
 
 uint32_t place_links(const struct place *place)

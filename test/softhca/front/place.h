@@ -14,7 +14,6 @@ struct place {
 /* Reads what the options name and settles conf.hosts, conf.lmc and conf.per_host. 0, or a negative
    errno after a message. */
 int place_load(struct options *o, struct place *place);
-void place_free(struct place *place);
 
 /* Directed links: the fabric's, or a cable each way for every port at one crossbar switch. */
 uint32_t place_links(const struct place *place);

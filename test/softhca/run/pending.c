@@ -291,7 +291,8 @@ void pending_forget(void)
     timer_is_awake = false;
 }
 
-void pending_list(uint32_t index)
+/* With its owner, without the lock. */
+static void list(uint32_t index)
 {
     enlist(index, ROLE_SOURCE, shm.qps[index].proc);
 }
@@ -345,6 +346,6 @@ bool pending_break(uint32_t index, uint32_t event)
     if (event) {
         chan_signal_async(s->ctx, event, s->user, 0);
     }
-    pending_list(index);
+    list(index);
     return true;
 }

@@ -28,8 +28,6 @@ bool pending_break(uint32_t qp, uint32_t event);
 
 /* Under the queue pair's sq_lock. */
 void pending_update(uint32_t qp, bool is_unfinished);
-/* Lists it with its owner, without the lock. */
-void pending_list(uint32_t qp);
 void pending_drop(uint32_t qp);
 /* The lists of a dead process, whose place another will have. */
 void pending_clear(uint32_t proc);

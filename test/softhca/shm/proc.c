@@ -96,9 +96,9 @@ __attribute__((destructor)) static void detach(void)
     proc_self = SHM_NONE;
 }
 
-/* Who leaves by itself gives its slot back meanwhile, and another process may have it: only the
+/* Frees everything that dead processes left. Who leaves by itself gives its slot back meanwhile, and another process may have it: only the
  * slot that is still the dead one's is taken. */
-void proc_reap(void)
+static void reap(void)
 {
     uint32_t high = atomic_load(&shm.head->procs.high);
 
@@ -166,7 +166,7 @@ static int take_slot(void)
     atomic_fetch_add(&shm.head->live, 1);
     proc_self = slot;
     lock_take(&shm.head->attach_lock);
-    proc_reap();
+    reap();
     lock_drop(&shm.head->attach_lock);
     return 0;
 }

@@ -16,9 +16,6 @@ struct proc_hooks {
 /* Attaches at the first call, and again after fork. 0, or -errno after a message. */
 int proc_attach(const struct proc_hooks *hooks);
 
-/* Frees everything that dead processes left in the shared file. */
-void proc_reap(void);
-
 /* True in a child that inherited its parent's objects and may not use them. */
 bool proc_is_forked(void);
 

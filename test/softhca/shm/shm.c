@@ -92,7 +92,8 @@ int shm_map(int fd, uint32_t create_gib, uint64_t wire_bytes)
         make_tables();
         shm.head->magic = SHM_MAGIC;
     } else if (shm.bytes < shm.arena || shm.head->magic != SHM_MAGIC) {
-        shm_unmap();
+        munmap(shm.base, shm.bytes);
+        memset(&shm, 0, sizeof(shm));
         return -EPROTO;
     }
     return 0;
@@ -107,12 +108,6 @@ const char *shm_advice(int err, const char *otherwise)
              "--memory less",
              (uint32_t)(shm.bytes >> 30));
     return err == -ENOMEM ? text : otherwise;
-}
-
-void shm_unmap(void)
-{
-    munmap(shm.base, shm.bytes);
-    memset(&shm, 0, sizeof(shm));
 }
 
 int shm_slot_get(struct shm_table *table, uint32_t *index)

@@ -10,7 +10,6 @@
 int shm_map(int fd, uint32_t create_gib, uint64_t wire_bytes);
 /* What to do when that failed with `err`. */
 const char *shm_advice(int err, const char *otherwise);
-void shm_unmap(void);
 
 /* A free slot's index, or -ENOMEM. The caller makes it live. */
 int shm_slot_get(struct shm_table *table, uint32_t *index);

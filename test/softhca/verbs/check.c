@@ -11,7 +11,8 @@
 
 enum { BLOCK = 16384, REPORTS_MAX = 20 };
 
-void hca_report(const char *format, ...)
+/* A use that works here by chance and breaks on hardware; softhca-run then fails. */
+__attribute__((format(printf, 1, 2))) static void report(const char *format, ...)
 {
     va_list args;
     char text[512];
@@ -96,10 +97,10 @@ static void check_one(const struct shm_qp *qp, const struct shm_wqe *wqe, const 
     if (is_there && hash == wqe->hash) {
         return;
     }
-    hca_report(
-        "queue pair 0x%x, request with wr_id 0x%llx, buffer 0x%llx of %u bytes: %s before %s",
-        (unsigned)qp->number, (unsigned long long)wqe->wr_id, (unsigned long long)wqe->sge[0].addr,
-        wqe->length, is_there ? "changed" : "freed or deregistered", when);
+    report("queue pair 0x%x, request with wr_id 0x%llx, buffer 0x%llx of %u bytes: %s before %s",
+           (unsigned)qp->number, (unsigned long long)wqe->wr_id,
+           (unsigned long long)wqe->sge[0].addr, wqe->length,
+           is_there ? "changed" : "freed or deregistered", when);
 }
 
 void check_landing(const struct shm_qp *qp, struct shm_wqe *wqe)

@@ -496,7 +496,7 @@ void cq_clean(uint32_t index, uint32_t qp)
     lock_drop(&q->lock);
 }
 
-void cq_fill_wc(const struct shm_cqe *e, struct ibv_wc *wc)
+static void fill_wc(const struct shm_cqe *e, struct ibv_wc *wc)
 {
     wc->wr_id = e->wr_id;
     wc->status = (enum ibv_wc_status)e->status;
@@ -519,7 +519,7 @@ static int take_some(struct shm_cq *q, int n, struct ibv_wc *wc)
     int got = 0;
 
     while (got < n && take(q, &e)) {
-        cq_fill_wc(&e, &wc[got++]);
+        fill_wc(&e, &wc[got++]);
     }
     return got;
 }

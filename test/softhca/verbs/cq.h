@@ -26,6 +26,5 @@ uint64_t cq_mend(uint32_t cq, uint32_t qp);
  */
 void cq_clean(uint32_t cq, uint32_t qp);
 void cq_free(uint32_t cq);
-void cq_fill_wc(const struct shm_cqe *e, struct ibv_wc *wc);
 
 #endif

@@ -107,7 +107,4 @@ static inline struct shm_port *ctx_port(const struct hca_ctx *c, uint32_t num)
 void hca_wait_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
                    const uint32_t *handed_out);
 
-/* Reports a use that works here by chance and breaks on hardware; softhca-run then fails. */
-__attribute__((format(printf, 1, 2))) void hca_report(const char *format, ...);
-
 #endif

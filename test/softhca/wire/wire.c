@@ -23,7 +23,9 @@ static struct wire_net the_net(void)
                              .slices = w->slices ? (void *)(shm.base + w->slices) : NULL};
 }
 
-uint32_t wire_path(uint32_t from, uint32_t to, uint16_t lid, uint32_t links[WIRE_HOPS])
+/* Links from a port to the one that owns the LID `lid` (0: only `to` counts); SHM_NONE: nobody
+   does. Returns their number; none from a port to itself. */
+static uint32_t path(uint32_t from, uint32_t to, uint16_t lid, uint32_t links[WIRE_HOPS])
 {
     const struct shm_wire *w = shm.wire;
     uint32_t n = 0;
@@ -77,13 +79,13 @@ bool wire_start(uint32_t index, struct shm_wqe *wqe, uint64_t now)
                              .links = links};
     struct wire_net net;
 
-    r.hops = wire_path(source->port, to, av->dlid, links);
+    r.hops = path(source->port, to, av->dlid, links);
     if (wqe->opcode == IBV_WR_RDMA_READ && to != SHM_NONE) {
         uint16_t back = (uint16_t)(shm.ports[source->port].lid + av->path_bits);
 
         r.reads = true;
         r.back_gate = to;
-        r.hops = wire_path(to, source->port, back, links);
+        r.hops = path(to, source->port, back, links);
     }
     r.latency = latency(r.hops);
     net = the_net();

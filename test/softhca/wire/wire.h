@@ -29,10 +29,6 @@ struct shm_wire {
     struct wire_link links[WIRE_LINKS];
 };
 
-/* Links from a port to the one that owns the LID `lid` (0: only `to` counts); SHM_NONE: nobody
-   does. Returns their number; none from a port to itself. */
-uint32_t wire_path(uint32_t from, uint32_t to, uint16_t lid, uint32_t links[WIRE_HOPS]);
-
 struct wire_times {
     uint64_t land; /* all bytes are in the target's memory (a READ: have left it) */
     uint64_t recv; /* the target sees its completion */

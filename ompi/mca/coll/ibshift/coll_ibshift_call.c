@@ -159,7 +159,7 @@ void ibshift_calls_free(void)
     }
 }
 
-void ibshift_call_reduce(void *context, const void *in, void *inout, size_t elements)
+static void reduce_many(void *context, const void *in, void *inout, size_t elements)
 {
     const struct ibshift_operator *reducer = context;
     ptrdiff_t extent = (ptrdiff_t)reducer->extent;
@@ -195,7 +195,7 @@ static void reduce_few(void *context, const void *in, void *inout, size_t elemen
 
 ibshift_reduce_fn ibshift_call_reducer(const struct ibshift_operator *reducer)
 {
-    return reducer->function >= 0 && 0 == reducer->lower_bound ? reduce_few : ibshift_call_reduce;
+    return reducer->function >= 0 && 0 == reducer->lower_bound ? reduce_few : reduce_many;
 }
 
 struct ibshift_operator ibshift_call_operator(const struct ibshift_job *job)
@@ -315,7 +315,7 @@ static void fill_params(ibshift_call_t *call, mca_coll_ibshift_module_t *module,
     if (NULL != job->op) {
         call->reducer = ibshift_call_operator(job);
         params->element = call->reducer.extent;
-        params->reduce = ibshift_call_reduce;
+        params->reduce = reduce_many;
         params->reduce_context = &call->reducer;
     }
 }

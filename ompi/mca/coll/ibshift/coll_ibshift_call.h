@@ -19,7 +19,7 @@ struct ibshift_memory {
     size_t size;
 };
 
-/* The operator of a reduction: what ibshift_call_reduce() wants for its context. */
+/* The operator of a reduction: the context of what ibshift_call_reducer() returns. */
 struct ibshift_operator {
     struct ompi_op_t *op;
     struct ompi_datatype_t *type;
@@ -70,7 +70,6 @@ int ibshift_call_choose(mca_coll_ibshift_module_t *module, const struct ompi_com
                         const struct ibshift_job *job, bool is_blocking,
                         struct ibshift_op_params *params);
 struct ibshift_operator ibshift_call_operator(const struct ibshift_job *job);
-void ibshift_call_reduce(void *context, const void *in, void *inout, size_t elements);
 /* Of few elements, as a tape has them: at once the operator's function for the type, if it is so
  * simple. */
 ibshift_reduce_fn ibshift_call_reducer(const struct ibshift_operator *reducer);

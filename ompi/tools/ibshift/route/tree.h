@@ -83,10 +83,6 @@ static inline uint32_t route_host_switch(const struct ibshift_fabric *f, uint32_
 void route_tree_ways(const struct route_tree *t, uint32_t target, uint8_t *descent, uint8_t *way,
                      uint32_t *queue);
 
-/* The port of s on a way to that switch, the spread-th of the equally good ones; 0: none. */
-unsigned route_tree_port(const struct route_tree *t, uint32_t s, const uint8_t *descent,
-                         const uint8_t *way, uint32_t spread);
-
 /* -ENOTSUP, with names: a host cannot go up, then down to the target of route_tree_ways(). */
 int route_tree_check_ways(const struct route_tree *t, uint32_t target, const uint8_t *way,
                           struct ibshift_error *err);

@@ -57,8 +57,9 @@ struct ways {
     struct ibshift_error *err;
 };
 
-unsigned route_tree_port(const struct route_tree *t, uint32_t s, const uint8_t *descent,
-                         const uint8_t *way, uint32_t spread)
+/* The port of s on a way to that switch, the spread-th of the equally good ones; 0: none. */
+static unsigned port_of(const struct route_tree *t, uint32_t s, const uint8_t *descent,
+                        const uint8_t *way, uint32_t spread)
 {
     bool is_down = descent[s] != ROUTE_FAR;
     const uint8_t *links = is_down ? descent : way;
@@ -109,7 +110,7 @@ static void fill_column(const struct ways *w, uint32_t target, unsigned lid, con
     for (uint32_t s = 0; s < f->switch_count; s++) {
         if (t->level[s] != 0 && ibshift_lft_get(f, s, lid) == 0 && s != target &&
             way[s] != ROUTE_FAR) {
-            ibshift_lft_set(f, s, lid, route_tree_port(t, s, descent, way, lid));
+            ibshift_lft_set(f, s, lid, port_of(t, s, descent, way, lid));
         }
     }
 }
@@ -250,7 +251,7 @@ static int search_ways(void *context, uint32_t first, uint32_t end)
         route_tree_ways(t, target, descent, way, queue);
         for (uint32_t s = 0; s < f->switch_count; s++) {
             if (s != target && t->level[s] != 0 && way[s] != ROUTE_FAR) {
-                ibshift_lft_set(f, s, lid, route_tree_port(t, s, descent, way, target));
+                ibshift_lft_set(f, s, lid, port_of(t, s, descent, way, target));
             }
         }
     }

@@ -21,7 +21,9 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-double tune_least(const struct tune_points *points, int probe, double *weight, double *spread)
+/* The least of all passes. spread: how far the median of the passes is above it, in proportion;
+ * weight: the more, the closer another pass came to it. */
+static double least_of(const struct tune_points *points, int probe, double *weight, double *spread)
 {
     double sorted[TUNE_PASSES] = {0};
 
@@ -66,7 +68,7 @@ bool tune_found(struct tune_level_found *level, const struct ibshift_model *mode
     level->noise = 0;
     for (int i = 0; i < count; i++) {
         points[i].probe = level->points.probes[i];
-        points[i].us = tune_least(&level->points, i, &points[i].weight, &spread);
+        points[i].us = least_of(&level->points, i, &points[i].weight, &spread);
         if (points[i].probe.kind == TUNE_STREAM) {
             level->noise += spread;
             streams++;
@@ -135,7 +137,7 @@ static void say_points(FILE *out, const struct tune_level_found *level)
             level->error * 100, level->noise * 100);
     for (int i = 0; i < level->points.count; i++) {
         const struct tune_probe *probe = &level->points.probes[i];
-        double weight, spread, us = tune_least(&level->points, i, &weight, &spread);
+        double weight, spread, us = least_of(&level->points, i, &weight, &spread);
         double price = tune_price(probe, &level->model);
 
         fprintf(out, "#   %-6s %3u x %6llu B %10.3f %10.3f  ratio %.3f  spread %.1f %%\n",

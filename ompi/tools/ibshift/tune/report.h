@@ -21,10 +21,6 @@ struct tune_found {
     char rates[2 * TUNE_TEXT]; /* local work, in words */
 };
 
-/* The least of all passes. spread: how far the median of the passes is above it, in proportion;
- * weight: the more, the closer another pass came to it. */
-double tune_least(const struct tune_points *points, int probe, double *weight, double *spread);
-
 /* Fits the level's points: model has S, copy and reduce. False: they make no sense. The noise is how
  * far the median of the passes is above the least, in the mean of the probes that stream. */
 bool tune_found(struct tune_level_found *level, const struct ibshift_model *model);

@@ -29,7 +29,9 @@ void ibshift_clock_fit(struct ibshift_trip *trips, uint32_t count, struct ibshif
     fit->time = trips[kept - 1].time;
 }
 
-bool ibshift_clock_set(struct ibshift_clock *clock, uint64_t own, int64_t offset, uint64_t error)
+/* A comparison at this own time. From two, some time apart, comes the drift. False: a clock has
+ * jumped in between. */
+static bool set_clock(struct ibshift_clock *clock, uint64_t own, int64_t offset, uint64_t error)
 {
     uint64_t passed = own - clock->since;
     bool is_smooth = true;
@@ -103,7 +105,7 @@ void ibshift_comparison_begin(struct ibshift_comparison *comparison, struct ibsh
 {
     *comparison = (struct ibshift_comparison){.net = net, .clock = clock, .is_root = is_root};
     if (is_root) {
-        ibshift_clock_set(clock, ibshift_net_now(net), 0, 0);
+        set_clock(clock, ibshift_net_now(net), 0, 0);
     }
 }
 
@@ -118,7 +120,7 @@ static void take_answer(struct ibshift_comparison *comparison, uint64_t now)
     if (comparison->stamps == IBSHIFT_CLOCK_TRIPS) {
         ibshift_clock_fit(comparison->trips, IBSHIFT_CLOCK_TRIPS, &fit);
         comparison->has_jumped =
-            !ibshift_clock_set(comparison->clock, now, fit.offset, fit.time / 2 + in->error);
+            !set_clock(comparison->clock, now, fit.offset, fit.time / 2 + in->error);
     }
 }
 

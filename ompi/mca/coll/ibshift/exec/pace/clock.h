@@ -29,12 +29,6 @@ struct ibshift_trip {
 /* From the trips that took least: their mean offset, and the longest time among them. Sorts. */
 void ibshift_clock_fit(struct ibshift_trip *trips, uint32_t count, struct ibshift_trip *fit);
 
-/*
- * A comparison at this own time. From two, some time apart, comes the drift. False: a clock has
- * jumped in between.
- */
-bool ibshift_clock_set(struct ibshift_clock *clock, uint64_t own, int64_t offset, uint64_t error);
-
 static inline int64_t ibshift_clock_common(const struct ibshift_clock *clock, uint64_t own)
 {
     if (clock == 0) {

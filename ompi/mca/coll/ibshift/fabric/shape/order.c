@@ -242,23 +242,6 @@ static int order_hosts(const struct ibshift_fabric *f, const struct ibshift_shap
     return ok ? 0 : ibshift_fail(err, -ENOMEM, "no memory to order %u hosts", f->host_count);
 }
 
-int ibshift_order_keepers(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
-                          uint32_t **kept, uint32_t *count, struct ibshift_error *err)
-{
-    bool spread = shape->missing_hosts != 0 && f->lft != NULL && f->host_count > 1;
-    uint32_t *order;
-    int rc = order_hosts(f, shape, !spread, &order, err);
-
-    if (rc != 0 || !spread) {
-        *kept = rc == 0 ? order : *kept;
-        *count = f->host_count;
-        return rc;
-    }
-    rc = ibshift_order_spread(f, shape, order, kept, count, err);
-    free(order);
-    return rc;
-}
-
 int ibshift_order_routing(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
                           uint32_t **order, struct ibshift_error *err)
 {
@@ -554,10 +537,10 @@ static int keep_all(struct keeper *k, struct part *parts, struct template *templ
     return rc;
 }
 
-/* Where the places would be too many, the order itself. */
-int ibshift_order_spread(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
-                         const uint32_t *order, uint32_t **kept, uint32_t *count,
-                         struct ibshift_error *err)
+/* An order of all hosts with place keepers added, and its parts rearranged for them; where the places would be too many, the order itself. */
+static int spread_order(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
+                        const uint32_t *order, uint32_t **kept, uint32_t *count,
+                        struct ibshift_error *err)
 {
     uint32_t room = 4 * f->host_count + 64;
     struct keeper k = {.f = f,
@@ -587,4 +570,21 @@ int ibshift_order_spread(const struct ibshift_fabric *f, const struct ibshift_sh
     free(parts);
     free(template);
     return ok ? 0 : ibshift_fail(err, -ENOMEM, "no memory to order %u hosts", f->host_count);
+}
+
+int ibshift_order_keepers(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
+                          uint32_t **kept, uint32_t *count, struct ibshift_error *err)
+{
+    bool spread = shape->missing_hosts != 0 && f->lft != NULL && f->host_count > 1;
+    uint32_t *order;
+    int rc = order_hosts(f, shape, !spread, &order, err);
+
+    if (rc != 0 || !spread) {
+        *kept = rc == 0 ? order : *kept;
+        *count = f->host_count;
+        return rc;
+    }
+    rc = spread_order(f, shape, order, kept, count, err);
+    free(order);
+    return rc;
 }

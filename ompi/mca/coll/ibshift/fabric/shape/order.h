@@ -25,10 +25,4 @@ int ibshift_order_routing(const struct ibshift_fabric *f, const struct ibshift_s
 int ibshift_order_keepers(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
                           uint32_t **kept, uint32_t *count, struct ibshift_error *err);
 
-/* The step between the two: an order of all hosts with place keepers added, and its parts
- * rearranged for them. */
-int ibshift_order_spread(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
-                         const uint32_t *order, uint32_t **kept, uint32_t *count,
-                         struct ibshift_error *err);
-
 #endif

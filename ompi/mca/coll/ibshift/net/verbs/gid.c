@@ -7,7 +7,7 @@
 
 static const uint8_t ipv4_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
-int ibshift_gid_is_empty(const uint8_t raw[16])
+static int is_empty(const uint8_t raw[16])
 {
     static const uint8_t zero[8];
     return memcmp(raw + 8, zero, 8) == 0;
@@ -40,7 +40,7 @@ int ibshift_gid_choose(const struct ibshift_gid *table, int n, int is_ethernet, 
 {
     int best = -ENOENT;
     for (int i = 0; i < n; i++) {
-        if (ibshift_gid_is_empty(table[i].raw)) {
+        if (is_empty(table[i].raw)) {
             continue;
         }
         if (forced >= 0) {

@@ -21,7 +21,6 @@ struct ibshift_gid {
    chosen. */
 int ibshift_gid_choose(const struct ibshift_gid *table, int n, int is_ethernet, int forced);
 
-int ibshift_gid_is_empty(const uint8_t raw[16]);
 int ibshift_gid_is_ipv4(const uint8_t raw[16]);
 
 /* Text of a GID as an address; out holds at least 46 bytes. */

@@ -98,14 +98,6 @@ static inline struct ibshift_wire_words ibshift_wire_words_at(const void *at)
          ibshift_fingerprint_word(head + 16), ibshift_fingerprint_word(head + 24)}};
 }
 
-/* The third word of a header. */
-static inline uint64_t ibshift_wire_limits(uint32_t slots, uint32_t quota, uint32_t ring,
-                                           uint8_t kind, uint8_t flags)
-{
-    return (slots & 0xffff) | (uint64_t)(quota & 0xffff) << 16 | (uint64_t)(ring & 0xffff) << 32 |
-           (uint64_t)kind << 48 | (uint64_t)flags << 56;
-}
-
 /* The payload of GRANT, PULL, PROBE, RING and ABORT. */
 struct ibshift_wire_grant {
     uint64_t address;
