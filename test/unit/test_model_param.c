@@ -12,9 +12,21 @@
 
 #define REQUIRED "L = 1 us\ng = 1 us\no_s = 1 us\no_r = 1 us\n"
 
+/* The model that ibshift_model_read() takes. */
+static int parse_bytes(const char *text, size_t length, struct ibshift_model *model, char *error)
+{
+    struct ibshift_costs costs;
+    int rc = ibshift_costs_parse(text, length, "p", &costs, error);
+
+    if (rc == 0) {
+        *model = costs.has_far ? costs.far : costs.near;
+    }
+    return rc;
+}
+
 static int parse(const char *text, struct ibshift_model *model, char *error)
 {
-    return ibshift_model_parse(text, strlen(text), "p", model, error);
+    return parse_bytes(text, strlen(text), model, error);
 }
 
 static void units_are_converted(void **state)
@@ -186,9 +198,9 @@ static void hostile_bytes_are_refused(void **state)
 
     (void)state;
     memset(text, 'L', sizeof(text));
-    assert_int_equal(-EINVAL, ibshift_model_parse(text, sizeof(text), "p", &m, error));
+    assert_int_equal(-EINVAL, parse_bytes(text, sizeof(text), &m, error));
     assert_string_equal("p:1: line is longer than 200 characters", error);
-    assert_int_equal(-EINVAL, ibshift_model_parse("L\0= 1 us\n", 9, "p", &m, error));
+    assert_int_equal(-EINVAL, parse_bytes("L\0= 1 us\n", 9, &m, error));
     assert_string_equal("p:1: line has a zero byte: this is not a text file", error);
     assert_int_equal(-ENOENT, ibshift_model_read("/nonexistent/file", &m, error));
     assert_string_equal("/nonexistent/file: cannot open: No such file or directory", error);
@@ -259,7 +271,7 @@ static void spoilt_text_is_refused_or_sane(void **state)
         for (uint32_t changes = 1 + pick(6); changes > 0; changes--) {
             size = spoil(text, size, sizeof(text) - 1);
         }
-        if (ibshift_model_parse(text, size, "p", &m, error) != 0) {
+        if (parse_bytes(text, size, &m, error) != 0) {
             refused++;
             assert_true(error[0] != '\0' && strchr(error, '\n') == NULL);
         } else {

@@ -447,30 +447,13 @@ int ibshift_costs_read(const char *path, struct ibshift_costs *costs, char *erro
     return rc;
 }
 
-static void take_model(const struct ibshift_costs *costs, struct ibshift_model *model)
-{
-    *model = costs->has_far ? costs->far : costs->near;
-}
-
-int ibshift_model_parse(const char *text, size_t length, const char *name,
-                        struct ibshift_model *model, char *error)
-{
-    struct ibshift_costs costs;
-    int rc = ibshift_costs_parse(text, length, name, &costs, error);
-
-    if (rc == 0) {
-        take_model(&costs, model);
-    }
-    return rc;
-}
-
 int ibshift_model_read(const char *path, struct ibshift_model *model, char *error)
 {
     struct ibshift_costs costs;
     int rc = ibshift_costs_read(path, &costs, error);
 
     if (rc == 0) {
-        take_model(&costs, model);
+        *model = costs.has_far ? costs.far : costs.near;
     }
     return rc;
 }

@@ -65,13 +65,6 @@ extern const struct ibshift_model ibshift_model_software;
  * bench/nodes/cells.csv (docs/models.md). */
 extern const struct ibshift_model ibshift_model_node;
 
-/* Both return 0 or -EINVAL (-errno when the file cannot be read) with one line in error, which has
- * IBSHIFT_MODEL_ERROR_SIZE bytes and says "name:line: what is wrong". *model is set on success
- * only. */
-int ibshift_model_parse(const char *text, size_t length, const char *name,
-                        struct ibshift_model *model, char *error);
-int ibshift_model_read(const char *path, struct ibshift_model *model, char *error);
-
 /* What a file was measured on; empty texts: it does not say. */
 enum { IBSHIFT_MADE_TEXT = 64 };
 struct ibshift_made {
@@ -86,10 +79,14 @@ struct ibshift_costs {
     struct ibshift_made made;
 };
 
-/* As above, where the model of a file is far, or near when it has no other. */
+/* Both return 0 or -EINVAL (-errno when the file cannot be read) with one line in error, which has
+ * IBSHIFT_MODEL_ERROR_SIZE bytes and says "name:line: what is wrong". *costs is set on success
+ * only. */
 int ibshift_costs_parse(const char *text, size_t length, const char *name,
                         struct ibshift_costs *costs, char *error);
 int ibshift_costs_read(const char *path, struct ibshift_costs *costs, char *error);
+/* A file's far model, or the near one when it has no other. */
+int ibshift_model_read(const char *path, struct ibshift_model *model, char *error);
 
 /* Text that parses to the same costs; the length as snprintf counts it. */
 int ibshift_costs_format(const struct ibshift_costs *costs, char *text, size_t size);
