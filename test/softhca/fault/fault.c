@@ -47,6 +47,16 @@ static struct shm_fault *next_rule(uint32_t *i, const struct event *e, uint64_t 
     return NULL;
 }
 
+/* Not a number that stands for more than one process: somebody may be emptying the slot by now. */
+static void kill_process(uint32_t proc)
+{
+    int32_t pid = atomic_load(&shm.procs[proc].pid);
+
+    if (pid > 0) {
+        kill(pid, SIGKILL);
+    }
+}
+
 static enum fate search(const struct shm_qp *source, const struct event *e)
 {
     uint64_t now = shm_now();
@@ -56,7 +66,7 @@ static enum fate search(const struct shm_qp *source, const struct event *e)
         switch (atomic_load_explicit(&f->kind, memory_order_relaxed)) {
         case FAULT_KILL:
             if (strikes(f) && proc_is_alive(source->proc)) {
-                kill(atomic_load(&shm.procs[source->proc].pid), SIGKILL);
+                kill_process(source->proc);
                 return FATE_LOSE;
             }
             break;

@@ -102,7 +102,7 @@ struct shm_port {
 };
 
 struct shm_proc {
-    _Atomic int32_t pid; /* 0 = free slot */
+    _Atomic int32_t pid; /* 0 = free slot; below 0: minus the one that takes or empties it */
     uint32_t generation;
     uint64_t start_time; /* from /proc/PID/stat: tells a reused pid */
     uint32_t host, rank; /* rank: the launcher's, else the order of arrival */

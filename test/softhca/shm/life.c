@@ -67,8 +67,12 @@ bool proc_is_alive(uint32_t proc)
 {
     int32_t pid = atomic_load(&shm.procs[proc].pid);
 
-    if (pid == PROC_CLAIMED) {
-        return true;
-    }
-    return pid != 0 && is_alive(pid, shm.procs[proc].start_time);
+    return pid > 0 && is_alive(pid, shm.procs[proc].start_time);
+}
+
+bool proc_is_left(uint32_t proc)
+{
+    int32_t pid = atomic_load(&shm.procs[proc].pid);
+
+    return pid < 0 ? !is_alive(-pid, 0) : pid > 0 && !is_alive(pid, shm.procs[proc].start_time);
 }

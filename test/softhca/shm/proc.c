@@ -81,7 +81,6 @@ static uint32_t choose_host(long rank, uint32_t arrival)
 static void give_slot(uint32_t proc)
 {
     above->free_all(proc);
-    atomic_fetch_sub(&shm.head->live, 1);
     atomic_store(&shm.procs[proc].pid, 0);
 }
 
@@ -91,6 +90,7 @@ __attribute__((destructor)) static void detach(void)
         return;
     }
     above->end();
+    atomic_fetch_sub(&shm.head->live, 1);
     give_slot(proc_self);
     thread_forget();
     proc_self = SHM_NONE;
@@ -105,8 +105,11 @@ static void reap(void)
     for (uint32_t i = 0; i < high; i++) {
         int32_t pid = atomic_load(&shm.procs[i].pid);
 
-        if (i != proc_self && pid > 0 && !proc_is_alive(i) &&
-            atomic_compare_exchange_strong(&shm.procs[i].pid, &pid, PROC_CLAIMED)) {
+        if (i != proc_self && proc_is_left(i) &&
+            atomic_compare_exchange_strong(&shm.procs[i].pid, &pid, -getpid())) {
+            if (pid > 0) {
+                atomic_fetch_sub(&shm.head->live, 1);
+            }
             give_slot(i);
         }
     }
@@ -126,7 +129,7 @@ static int claim_slot(uint32_t *slot)
     for (uint32_t i = 0; i < SHM_PROCS; i++) {
         int32_t free = 0;
 
-        if (atomic_compare_exchange_strong(&shm.procs[i].pid, &free, PROC_CLAIMED)) {
+        if (atomic_compare_exchange_strong(&shm.procs[i].pid, &free, -getpid())) {
             uint32_t high = atomic_load(&shm.head->procs.high);
 
             while (high < i + 1 &&

@@ -161,11 +161,15 @@ int ring_make(struct shm_ring *ring)
     return err;
 }
 
-void ring_free(const struct shm_ring *ring, uint32_t proc)
+/* Forgotten first: who dies here leaves a queue that is freed once more. */
+void ring_free(struct shm_ring *ring, uint32_t proc)
 {
-    if (ring->offset) {
+    uint64_t offset = ring->offset;
+
+    if (offset) {
+        ring->offset = 0;
         atomic_fetch_sub(&shm.procs[proc].locked_bytes, ring_locks(ring));
-        shm_free(ring->offset, (uint64_t)ring->slots * ring->stride);
+        shm_free(offset, (uint64_t)ring->slots * ring->stride);
     }
 }
 

@@ -19,6 +19,6 @@ void mr_free(uint32_t index);
 
 /* A queue's memory, of ring->slots times ring->stride bytes. 0 or -errno. */
 int ring_make(struct shm_ring *ring);
-void ring_free(const struct shm_ring *ring, uint32_t proc);
+void ring_free(struct shm_ring *ring, uint32_t proc);
 
 #endif
