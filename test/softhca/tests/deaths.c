@@ -76,27 +76,42 @@ static void take_down(void)
     vt_side_destroy(&side);
 }
 
+/* It also clears up after the victim of the round before. */
+static void join(void)
+{
+    char *name[] = {"victim", NULL};
+
+    vt_open(1, name, "the victim");
+    vt_side_create(&side, vt.pd, &conf, false);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
-    bool writes; /* the survivor has a write to the victim under way */
+    enum { APART, CONNECTED, WRITING } survivor; /* WRITING: a write to the victim is under way */
+    int stride;                                  /* of theirs, in one of the others */
 } actions[] = {
-    {"poll", poll_once, true},
-    {"write", write_once, false},
-    {"send", send_once, false},
-    {"destroy", take_down, true},
+    {"poll", poll_once, WRITING, 1},   {"write", write_once, CONNECTED, 1},
+    {"send", send_once, CONNECTED, 1}, {"destroy", take_down, WRITING, 1},
+    {"join", join, APART, 100},
 };
 
-static void be_victim(int argc, char **argv, int round)
+static void meet_survivor(int round)
 {
-    vt_open(argc, argv, "the victim");
-    vt_side_create(&side, vt.pd, &conf, false);
+    join();
     all->victim = vt_address(&side);
     atomic_store(&all->victim_made, round);
     wait_for(&all->survivor_made, round);
     vt_side_connect(&side, &conf, &all->survivor);
     atomic_store(&all->victim_connected, round);
     wait_for(&all->connected, round);
+}
+
+static void be_victim(int round)
+{
+    if (actions[action].survivor != APART) {
+        meet_survivor(round);
+    }
     if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) {
         _exit(77);
     }
@@ -143,7 +158,7 @@ static void check_write(void)
     VT_CHECK(ibv_poll_cq(side.scq, 1, &wc) == 0, "it completed twice");
 }
 
-static void survive(struct vt_pair *loop, int round)
+static void meet_victim(int round)
 {
     vt_side_create(&side, vt.pd, &conf, true);
     all->survivor = vt_address(&side);
@@ -156,26 +171,39 @@ static void survive(struct vt_pair *loop, int round)
     write_to(&all->victim); /* from the first one on, the victim has a hand in what comes */
     VT_WC(side.scq, 1, IBV_WC_SUCCESS);
     atomic_store(&all->connected, round);
+}
+
+static void survive(struct vt_pair *loop, int round)
+{
+    bool is_apart = actions[action].survivor == APART;
+    bool writes = actions[action].survivor == WRITING;
+
+    if (!is_apart) {
+        meet_victim(round);
+    }
     wait_for(&all->traced, round);
-    if (actions[action].writes) {
+    if (writes) {
         write_to(&all->victim);
     }
     raise(SIGSTOP); /* or this process would do all the work itself */
     wait_for(&all->killed, round);
-    if (actions[action].writes) {
+    if (writes) {
         check_write();
     }
     check_loop(loop);
-    vt_side_destroy(&side);
+    if (!is_apart) {
+        vt_side_destroy(&side);
+    }
     check_loop(loop);
     atomic_store(&all->checked, round);
 }
 
-static void be_survivor(int argc, char **argv, int round)
+static void be_survivor(int round)
 {
+    char *name[] = {"survivor", NULL};
     struct vt_pair loop;
 
-    vt_open(argc, argv, "who lives on has what is due to it");
+    vt_open(1, name, "who lives on has what is due to it");
     conf.events = VT_PTR(ibv_create_comp_channel(vt.ctx));
     vt_connect(&loop, &conf);
     for (;; round++) {
@@ -209,14 +237,14 @@ static bool walk(pid_t victim, int steps)
 }
 
 /* One death. True when there is none to come further on. */
-static bool play(int argc, char **argv, pid_t survivor, int round, int steps)
+static bool play(pid_t survivor, int round, int steps)
 {
     pid_t victim = start_process();
     bool is_over;
     int status;
 
     if (victim == 0) {
-        be_victim(argc, argv, round);
+        be_victim(round);
     }
     if (!is_stopped(victim)) {
         vt_skip("tracing is not allowed here");
@@ -237,15 +265,15 @@ static bool play(int argc, char **argv, pid_t survivor, int round, int steps)
     return is_over || steps >= STEPS_MAX;
 }
 
-static void sweep(int argc, char **argv, int stride)
+static void sweep(int stride)
 {
     int first = atomic_load(&all->checked) + 1, round = first;
     pid_t survivor = start_process();
 
     if (survivor == 0) {
-        be_survivor(argc, argv, round);
+        be_survivor(round);
     }
-    while (!play(argc, argv, survivor, round, (round - first) * stride)) {
+    while (!play(survivor, round, (round - first) * stride)) {
         round++;
     }
     kill(survivor, SIGKILL);
@@ -259,7 +287,7 @@ int main(int argc, char **argv)
     const char *only = argc > 2 ? argv[2] : NULL;
 
     if (stride < 1) {
-        fprintf(stderr, "usage: softhca-deaths [STRIDE(from 1) [poll|write|send|destroy]]\n");
+        fprintf(stderr, "usage: softhca-deaths [STRIDE(from 1) [poll|write|send|destroy|join]]\n");
         return 2;
     }
     all = mmap(NULL, sizeof(*all), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -270,7 +298,7 @@ int main(int argc, char **argv)
     conf.retry_cnt = 1;
     for (action = 0; action < (int)(sizeof(actions) / sizeof(actions[0])); action++) {
         if (!only || strcmp(only, actions[action].name) == 0) {
-            sweep(1, argv, stride);
+            sweep(actions[action].stride * stride);
         }
     }
     return 0;
