@@ -410,12 +410,14 @@ void run_queue(uint32_t index)
     section_leave();
 }
 
+/* The index may be of a moment ago, and the queue pair freed since: its place, with the lock, is made
+   anew without regard to anybody, so the lock is touched only where this section keeps it there. */
 void run_try(uint32_t index)
 {
     struct run run;
 
     section_enter();
-    if (lock_try_again(&shm.qps[index].sq_lock)) {
+    if (atomic_load(&shm.qps[index].number) && lock_try_again(&shm.qps[index].sq_lock)) {
         run_locked(&run, index);
         lock_drop(&shm.qps[index].sq_lock);
         run_after(&run);
