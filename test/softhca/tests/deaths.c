@@ -212,11 +212,9 @@ static void be_survivor(int round)
     }
 }
 
-static bool is_stopped(pid_t pid)
+static bool is_stopped(pid_t pid, int *status)
 {
-    int status;
-
-    return waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status);
+    return waitpid(pid, status, WUNTRACED) == pid && WIFSTOPPED(*status);
 }
 
 /* True when the action was over before its `steps` instructions. */
@@ -246,11 +244,14 @@ static bool play(pid_t survivor, int round, int steps)
     if (victim == 0) {
         be_victim(round);
     }
-    if (!is_stopped(victim)) {
-        vt_skip("tracing is not allowed here");
+    if (!is_stopped(victim, &status)) {
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+            vt_skip("tracing is not allowed here");
+        }
+        VT_FAIL("round %d of '%s': the victim ended at once", round, actions[action].name);
     }
     atomic_store(&all->traced, round);
-    VT_CHECK(is_stopped(survivor), "the survivor ended");
+    VT_CHECK(is_stopped(survivor, &status), "the survivor ended");
     usleep(SETTLE_US); /* what was posted is due */
     is_over = walk(victim, steps);
     kill(victim, SIGKILL);
