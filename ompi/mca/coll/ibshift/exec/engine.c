@@ -334,11 +334,25 @@ static void reduce_step(const struct ibshift_tape_run *run, const struct ibshift
     }
 }
 
-static void copy_step(const struct ibshift_tape_run *run, const struct ibshift_tape_step *step)
+/* From 8 to 16 bytes: both ends are read before one is written, for they may overlap. */
+static inline void copy_words(char *to, const char *from, uint32_t length)
+{
+    uint64_t first, last;
+
+    memcpy(&first, from, sizeof(first));
+    memcpy(&last, from + length - sizeof(last), sizeof(last));
+    memcpy(to, &first, sizeof(first));
+    memcpy(to + length - sizeof(last), &last, sizeof(last));
+}
+
+static inline void copy_step(const struct ibshift_tape_run *run,
+                             const struct ibshift_tape_step *step)
 {
     char *to = run->base[step->buf] + step->at, *from = run->base[step->src] + step->from;
 
-    if (to != from && step->length > 0) {
+    if (step->length - sizeof(uint64_t) <= sizeof(uint64_t)) {
+        copy_words(to, from, step->length);
+    } else if (to != from && step->length > 0) {
         memmove(to, from, step->length);
     }
 }
