@@ -119,7 +119,7 @@ static void make_record(const struct ibshift_connection *c, struct ibshift_wire 
     head.length = length;
     head.mark = ibshift_ring_mark(c->out.ring_used, c->out.ring_seed);
     words = ibshift_wire_words_at(&head);
-    head.offset = ibshift_wire_check(&words, memory, length);
+    head.offset = ibshift_wire_check(&words, memory, c->out.is_ordered ? 0 : length);
     memcpy(memory + length, &head, sizeof(head));
 }
 
