@@ -87,17 +87,25 @@ static void count_still(void)
     atomic_fetch_add(&p->still, 1);
 }
 
+HCA_EXPORT void softhca_stalls_end(void)
+{
+    atomic_store(&shm.head->moves, 0);
+}
+
 void cq_moved(void)
 {
     uint64_t moves = atomic_load(&shm.head->moves), least = UINT64_MAX;
     uint64_t longest = atomic_load(&shm.head->stall);
 
+    if (moves == 0) {
+        return;
+    }
     for (uint32_t i = 0; i < atomic_load(&shm.head->procs.high); i++) {
         struct shm_proc *p = &shm.procs[i];
         uint64_t since = atomic_load(&p->still_since);
         uint64_t still = since == moves ? atomic_load(&p->still) : 0;
 
-        if (atomic_load(&p->pid) != 0 && since != 0 && still < least) {
+        if (atomic_load(&p->pid) != 0 && since != 0 && moves > 1 && still < least) {
             least = still;
         }
     }

@@ -16,6 +16,9 @@ int cq_arm(struct ibv_cq *cq, int solicited_only);
  * whomever, the process counts that has polled least. A poll is taken as 1 us, more than a device needs.
  */
 void cq_moved(void);
+/* For test programs: what comes now, such as MPI_Finalize(), which waits for others by other means, is
+   not looked at any more. */
+HCA_EXPORT void softhca_stalls_end(void);
 
 /* Makes a completion visible; overrun kills the queue and the queue pairs that use it. */
 void cq_push(uint32_t cq, const struct shm_cqe *e);
