@@ -1,9 +1,11 @@
 /*
- * Plays CUDA's driver: memory that only its own functions may touch. Each allocation is mapped twice,
+ * Plays CUDA's driver: memory that only its own functions may touch. With STUB_CUDA_COPIES it refuses
+ * all copies after so many. Each allocation is mapped twice,
  * for programs without any access (so that host code that touches it dies), and for the copies.
  */
 #define _GNU_SOURCE
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -66,7 +68,11 @@ int cuPointerGetAttribute(void *data, int attribute, uint64_t address)
 int cuMemcpy(uint64_t to, uint64_t from, size_t bytes)
 {
     char *target = inside_of(to, bytes), *source = inside_of(from, bytes);
+    const char *most = getenv("STUB_CUDA_COPIES");
 
+    if (most != NULL && copies >= strtoul(most, NULL, 10)) {
+        return INVALID;
+    }
     copies++;
     memcpy(target != NULL ? target : (char *)(uintptr_t)to,
            source != NULL ? source : (char *)(uintptr_t)from, bytes);
