@@ -58,9 +58,9 @@ inside() {
 }
 
 page_inside() { # K: README's block K that is marked "runs", there as it stands
-    marked README.md "$1" >"$machine/root/ibshift/commands"
+    marked README.md "$1" >"$machine/root/commands"
     cp "$IBSHIFT_TOP/test/lanes/pages.sh" "$machine/root/pages.sh"
-    inside ". /root/pages.sh && block ./commands"
+    inside ". /root/pages.sh && block /root/commands"
 }
 
 once_inside() { # K: the commands of README's block K that "runs once"; all tests are run lane by lane below

@@ -8,12 +8,12 @@ marked() { # PAGE K [MARK]: the commands of its block number K that is marked, w
 }
 
 block() { # FILE: the commands one after the other, and what a comment behind "=>" promises is printed
-    local promise
+    local promise said=$1.said
     [ -s "$1" ] || return 1
     # shellcheck disable=SC1090
-    (set -eux && . "$1") >said 2>&1 || { cat said; return 1; }
-    cat said
+    (set -eux && . "$1") >"$said" 2>&1 || { cat "$said"; return 1; }
+    cat "$said"
     while IFS= read -r promise; do
-        grep -qF -e "$promise" said || { echo "nothing printed says: $promise"; return 1; }
+        grep -qF -e "$promise" "$said" || { echo "nothing printed says: $promise"; return 1; }
     done < <(sed -n 's|.*# .*=> ||p; t; s|.*# => ||p' "$1")
 }
