@@ -79,6 +79,11 @@ static int add_file(struct fabric_sources *s, const char *path, bool is_named,
         rc = keep(&s->tables, &s->tables_format, path, format, is_named, err);
     } else if (format == IBSHIFT_FORMAT_PATHS) {
         rc = keep(&s->sl, &s->sl_format, path, format, is_named, err);
+    } else if (is_named && format == IBSHIFT_FORMAT_TOPOLOGY) {
+        rc = ibshift_fail(err, -EINVAL,
+                          "%s: Slurm's topology, as topograph writes it too, has neither ports nor "
+                          "routes: name what it was made from, as ibnetdiscover's output",
+                          path);
     } else if (is_named) {
         rc = ibshift_fail(err, -EINVAL,
                           "%s: nothing that is known here: wants files of OpenSM, ibdiagnet, "

@@ -9,8 +9,17 @@
 static const char *format_name(enum ibshift_format format)
 {
     static const char *const names[] = {
-        "unknown", "netlist",       "subnet list", "ports",    "tables (far)",
-        "tables",  "tables (fdbs)", "host order",  "compiled", "path records"};
+        "unknown",
+        "netlist",
+        "subnet list",
+        "ports",
+        "tables (far)",
+        "tables",
+        "tables (fdbs)",
+        "host order",
+        "compiled",
+        "path records",
+        "Slurm's topology (as topograph's), without ports and routes"};
 
     return names[format];
 }
@@ -31,6 +40,7 @@ static enum ibshift_format format_of_line(const char *line, size_t size)
         {"Channel Adapter 0x", IBSHIFT_FORMAT_PATHS},
         {"Switch 0x", IBSHIFT_FORMAT_PATHS},
         {"PathRecord dump:", IBSHIFT_FORMAT_PATHS},
+        {"SwitchName=", IBSHIFT_FORMAT_TOPOLOGY},
         {"Switch\t", IBSHIFT_FORMAT_NETLIST},
         {"Switch ", IBSHIFT_FORMAT_NETLIST},
         {"Hca\t", IBSHIFT_FORMAT_NETLIST},

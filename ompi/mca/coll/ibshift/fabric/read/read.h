@@ -25,6 +25,7 @@ enum ibshift_format {
     IBSHIFT_FORMAT_ORDER,    /* opensm-ftree-ca-order.dump */
     IBSHIFT_FORMAT_COMPILED, /* ibshift fabric compile */
     IBSHIFT_FORMAT_PATHS,    /* opensm-path-records.dump, saquery's path records */
+    IBSHIFT_FORMAT_TOPOLOGY, /* Slurm's topology.conf: known, and not read */
 };
 
 /* By the first bytes of a file. */
