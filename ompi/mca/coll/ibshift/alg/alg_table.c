@@ -18,6 +18,9 @@
     ROW(bcast_scatter_allgather)                                                                   \
     ROW(bcast_by_node)                                                                             \
     ROW(bcast_scatter_exchange)                                                                    \
+    ROW(bcast_spread_bruck)                                                                        \
+    ROW(bcast_spread_doubling)                                                                     \
+    ROW(bcast_spread_ring)                                                                         \
     ROW(scatter_linear)                                                                            \
     ROW(scatter_nway)                                                                              \
     ROW(scatter_split)                                                                             \
@@ -47,6 +50,8 @@
     ROW(reduce_rabenseifner)                                                                       \
     ROW(reduce_by_node)                                                                            \
     ROW(reduce_exchange)                                                                           \
+    ROW(reduce_halving_gather)                                                                     \
+    ROW(reduce_exchange_gather)                                                                    \
     ROW(allreduce_recursive_doubling)                                                              \
     ROW(allreduce_linear)                                                                          \
     ROW(allreduce_knomial)                                                                         \
@@ -54,10 +59,13 @@
     ROW(allreduce_rabenseifner)                                                                    \
     ROW(allreduce_by_node)                                                                         \
     ROW(allreduce_exchange)                                                                        \
+    ROW(allreduce_halving_bruck)                                                                   \
+    ROW(allreduce_exchange_bruck)                                                                  \
     ROW(reduce_scatter_linear)                                                                     \
     ROW(reduce_scatter_recursive_halving)                                                          \
     ROW(reduce_scatter_ring)                                                                       \
     ROW(reduce_scatter_by_node)                                                                    \
+    ROW(reduce_scatter_tree)                                                                       \
     ROW(scan_linear)                                                                               \
     ROW(scan_recursive_doubling)                                                                   \
     ROW(exscan_linear)                                                                             \
