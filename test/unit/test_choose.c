@@ -385,20 +385,20 @@ static void many_messages_are_estimated(void **state)
 static void classes_end_at_powers_and_halves(void **state)
 {
     (void)state;
-    for (int class = 2; class < IBSHIFT_SIZE_CLASSES; class ++) {
+    for (int class = 0; class < IBSHIFT_SIZE_CLASSES; class ++) {
         assert_int_equal(ibshift_size_class(ibshift_class_size(class)), class);
         assert_int_equal(ibshift_size_class(ibshift_class_size(class) + 1),
                          class + (class + 1 < IBSHIFT_SIZE_CLASSES));
     }
     assert_int_equal(ibshift_size_class(0), 0);
     assert_int_equal(ibshift_size_class(1), 0);
-    assert_int_equal(ibshift_size_class(2), 2);
-    assert_int_equal(ibshift_size_class(3), 3);
-    assert_int_equal(ibshift_size_class(4), 4);
-    assert_int_equal(ibshift_size_class(4096), 24);
-    assert_int_equal(ibshift_size_class(4097), 25);
-    assert_int_equal(ibshift_size_class(6144), 25);
-    assert_int_equal(ibshift_size_class(6145), 26);
+    assert_int_equal(ibshift_size_class(2), 1);
+    assert_int_equal(ibshift_size_class(8), 7);
+    assert_int_equal(ibshift_size_class(9), 8);
+    assert_int_equal(ibshift_size_class(4096), 43);
+    assert_int_equal(ibshift_size_class(4097), 44);
+    assert_int_equal(ibshift_size_class(5120), 44);
+    assert_int_equal(ibshift_size_class(5121), 45);
     assert_int_equal(ibshift_size_class(UINT64_MAX), IBSHIFT_SIZE_CLASSES - 1);
 }
 

@@ -86,7 +86,7 @@ static void write_sizes(struct writer *w)
     struct run run = {.is_open = false};
 
     w->has_rule = false;
-    for (int class = 0; ibshift_class_size(class) <= most_bytes; class += 1 + (class == 0)) {
+    for (int class = 0; ibshift_class_size(class) <= most_bytes; class ++) {
         uint64_t bytes = ibshift_class_size(class), segment;
         struct ibshift_choice choice = choose(w, needs_of(w->row), bytes);
 

@@ -7,7 +7,7 @@
 
 enum {
     IBSHIFT_CANDIDATES_MAX = 64,   /* of one row */
-    IBSHIFT_SIZE_CLASSES = 96,     /* two for each doubling of the bytes */
+    IBSHIFT_SIZE_CLASSES = 192,    /* four for each doubling of the bytes */
     IBSHIFT_CHOOSE_LIMIT = 1 << 13 /* messages that are looked at for a price: a few milliseconds */
 };
 
@@ -66,7 +66,7 @@ struct ibshift_answer {
 /* A wish that cannot be fulfilled is as none. The same on all ranks that ask the same. */
 struct ibshift_answer ibshift_choose_best(const struct ibshift_question *question);
 
-/* The class of that size; the largest size of a class: 1, 2, 3, 4, 6, 8, 12, ... (class 1 is empty). */
+/* The class of that size; the largest size of a class: 1, 2, 3, ... 8, 10, 12, 14, 16, 20, ... */
 int ibshift_size_class(uint64_t bytes);
 uint64_t ibshift_class_size(int class);
 
