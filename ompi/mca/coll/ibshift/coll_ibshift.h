@@ -16,6 +16,7 @@ struct ompi_communicator_t;
 struct ibshift_found_order;
 struct ibshift_tapes;
 struct ibshift_again;
+struct ibshift_correction;
 
 /* Found by Open MPI under this name in the DSO. */
 OMPI_DECLSPEC extern mca_coll_base_component_t mca_coll_ibshift_component;
@@ -31,6 +32,7 @@ struct ibshift_kept_choice {
     bool is_known;
     int algorithm, radix;
     size_t segment;
+    double measured; /* us, as a trial took it in the mean of the ranks; 0: there was none */
 };
 
 /* All choices of a communicator, by kind and class of sizes, and what their prices depend on. */
@@ -110,6 +112,8 @@ struct mca_coll_ibshift_module_t {
     _Atomic uint32_t persistent; /* persistent ones created so far */
     _Atomic int failed;          /* OMPI code: a collective has failed, none is started any more */
     struct ibshift_choices choices;
+    struct ibshift_correction *corrections; /* of the choices; a list */
+    bool is_agreeing;                       /* on one of them */
     struct ibshift_comm_order order;
     struct ibshift_pacing pacing;
     /* Nonblocking calls may come in the middle of a blocking one: Open MPI makes communicators so. */
@@ -139,6 +143,10 @@ static inline mca_coll_ibshift_module_t *ibshift_module_of(const struct ompi_com
     }
     return NULL;
 }
+
+/* The performance variables of MPI_T: counters of the process, and what a communicator's
+ * collectives last ran. Once, with the component's parameters. */
+void ibshift_pvars_register(void);
 
 /* Gives back all that the component has of Open MPI's lower layers and of the device. */
 void ibshift_end(void);

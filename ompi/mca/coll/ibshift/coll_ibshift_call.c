@@ -284,10 +284,11 @@ static int prepare_memory(ibshift_call_t *call)
     return OMPI_SUCCESS;
 }
 
-static void fill_plan(struct ibshift_plan *plan, const mca_coll_ibshift_module_t *module,
-                      const struct ibshift_job *job)
+void ibshift_call_plan(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                       struct ibshift_plan *plan)
 {
-    *plan = (struct ibshift_plan){.ranks = module->size, .root = job->root};
+    *plan = (struct ibshift_plan){
+        .ranks = module->size, .root = job->root, .nodes = &module->choices.nodes};
     if (IBSHIFT_ALLTOALL == job->collective) {
         plan->order = module->order.order;
         plan->stages = module->order.stages;
@@ -299,7 +300,7 @@ int ibshift_call_choose(mca_coll_ibshift_module_t *module, const struct ompi_com
                         const struct ibshift_job *job, bool is_blocking,
                         struct ibshift_op_params *params)
 {
-    fill_plan(&params->plan, module, job);
+    ibshift_call_plan(module, job, &params->plan);
     return ibshift_choose(module, comm, job, is_blocking, params);
 }
 

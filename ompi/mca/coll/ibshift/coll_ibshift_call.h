@@ -65,6 +65,10 @@ typedef struct ibshift_call_t ibshift_call_t;
 int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                       const struct ibshift_job *job, enum ibshift_form form, ibshift_call_t **out);
 
+/* All of a job's plan but what is chosen. */
+void ibshift_call_plan(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                       struct ibshift_plan *plan);
+
 /* Of a job that needs no call: the plan as it would be chosen, and the operator. */
 int ibshift_call_choose(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
                         const struct ibshift_job *job, bool is_blocking,

@@ -486,6 +486,17 @@ static bool holds(const struct ibshift_kept_choice *kept, enum ibshift_collectiv
            kept->segment == ibshift_params.segment[collective];
 }
 
+struct ibshift_kept_choice *ibshift_choices_known(mca_coll_ibshift_module_t *module,
+                                                  const struct ibshift_job *job,
+                                                  const struct ibshift_plan *plan)
+{
+    struct ibshift_kept_choice *table = module->choices.table[job->collective][kind_of(job, plan)];
+    struct ibshift_kept_choice *kept =
+        NULL == table ? NULL : &table[ibshift_size_class(job->bytes)];
+
+    return NULL != kept && holds(kept, job->collective) ? kept : NULL;
+}
+
 /* A parameter's, else a rule's for that many ranks and bytes. */
 static struct ibshift_wish wish_for(const struct ibshift_job *job, uint32_t ranks)
 {
@@ -496,17 +507,25 @@ static struct ibshift_wish wish_for(const struct ibshift_job *job, uint32_t rank
     return NULL == wish.alg && NULL != rule && NULL != rule->wish.alg ? rule->wish : wish;
 }
 
+void ibshift_choose_question(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                             const struct ibshift_plan *plan, struct ibshift_question *question)
+{
+    *question = (struct ibshift_question){.collective = job->collective,
+                                          .needs = job->needs,
+                                          .plan = plan,
+                                          .bytes = bytes_to_price(job),
+                                          .window = (uint32_t)ibshift_params.window,
+                                          .crowd = &module->choices.crowd,
+                                          .model = module->choices.model,
+                                          .near = module->choices.near,
+                                          .wish = wish_for(job, module->size)};
+}
+
 static int decide(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
                   const struct ibshift_job *job, struct ibshift_op_params *params,
                   struct ibshift_kept_choice *kept)
 {
-    struct ibshift_question question = {.collective = job->collective,
-                                        .needs = job->needs,
-                                        .plan = &params->plan,
-                                        .bytes = bytes_to_price(job),
-                                        .window = params->window,
-                                        .crowd = &module->choices.crowd,
-                                        .wish = wish_for(job, module->size)};
+    struct ibshift_question question;
     struct ibshift_answer answer;
     struct decision decision = {module, comm, job, &question, &answer};
     int rc = find_crowd(module, comm);
@@ -515,8 +534,7 @@ static int decide(mca_coll_ibshift_module_t *module, const struct ompi_communica
         return rc;
     }
     params->plan.nodes = &module->choices.nodes;
-    question.model = module->choices.model;
-    question.near = module->choices.near;
+    ibshift_choose_question(module, job, &params->plan, &question);
     answer = ibshift_choose_best(&question);
     explain_unfit(&decision);
     if (may_deadlock(module, job)) {
@@ -570,26 +588,12 @@ static uint32_t all_hosts(const mca_coll_ibshift_module_t *module)
                                                             : 0;
 }
 
-/* Of the slowest host's cable, from the file that all ranks have; 0: it does not say. */
-static uint64_t link_kib(void)
-{
-    const struct ibshift_fabric *fabric = ibshift_fabric_file.fabric;
-    uint32_t rate = 0;
-
-    for (uint32_t i = 0; NULL != fabric && i < fabric->host_count; i++) {
-        uint32_t cable = fabric->ports[fabric->hosts[i]].rate.mbps;
-
-        rate = 0 == rate || (0 != cable && cable < rate) ? cable : rate;
-    }
-    return 0 == rate ? 0 : 8192ull * 1000 / rate;
-}
-
 /* Model times are in us. A table of stages has the hosts of the order that was found first. */
 static void decide_pace(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
                         unsigned form, const struct ibshift_op_params *params,
                         struct ibshift_paced *paced)
 {
-    uint64_t kib = link_kib();
+    uint64_t kib = ibshift_fabric_file_kib();
     const struct ibshift_model *model =
         module->choices.is_measured ? &measured.hardware : &models.hardware;
     struct ibshift_pace_facts facts = {
@@ -686,15 +690,4 @@ int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communic
     int rc = choose_plan(module, comm, job, params);
 
     return OMPI_SUCCESS == rc ? choose_pace(module, comm, job, is_blocking, params) : rc;
-}
-
-void ibshift_choose_look(const struct ompi_communicator_t *comm,
-                         const struct ibshift_op_params *params)
-{
-    static bool has_said; /* a race says it twice */
-
-    if (NULL != params->pace && params->pace->memory->jumps > 0 && !has_said) {
-        has_said = true;
-        ibshift_help("clock-jumped", comm->c_name, params->rank, ompi_process_info.nodename);
-    }
 }

@@ -30,12 +30,43 @@ int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communic
                    const struct ibshift_job *job, bool is_blocking,
                    struct ibshift_op_params *params);
 
-/* After a run: says, once, that this rank's clock had to be given up. */
-void ibshift_choose_look(const struct ompi_communicator_t *comm,
-                         const struct ibshift_op_params *params);
+/* What was chosen for such a job; NULL: nothing yet, or by other parameters. */
+struct ibshift_kept_choice *ibshift_choices_known(mca_coll_ibshift_module_t *module,
+                                                  const struct ibshift_job *job,
+                                                  const struct ibshift_plan *plan);
+/* What was asked then. */
+void ibshift_choose_question(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                             const struct ibshift_plan *plan, struct ibshift_question *question);
 
 /* The choices of one collective are made anew. */
 void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collective collective);
 void ibshift_choices_free(mca_coll_ibshift_module_t *module);
+
+/*
+ * Correction of choices by measured times (choose/trial.h), of blocking calls, where coll_ibshift_correct asks
+ * for it. Of each collective and class of sizes of a communicator every so many-th call runs a rival's plan.
+ * All ranks make the same calls in the same order, so counting is enough to run the same plan. Only to
+ * compare do they have to agree, which waits for a collective in which every rank waits for every other anyway: no
+ * call gets to wait for a rank that it did not wait for before.
+ *
+ * Nonblocking and persistent calls take what was found so far, and are not counted: they may be under way while a
+ * choice changes, but not begin in different orders.
+ */
+
+/* One call, from its begin to its end. */
+struct ibshift_corrected {
+    struct ibshift_correction *correction; /* NULL: neither measured nor changed */
+    int turn;
+    uint64_t begin; /* ns */
+};
+
+/* Around a blocking call, which ended with rc; end() returns the code for the program. */
+void ibshift_correct_begin(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                           struct ibshift_corrected *call);
+int ibshift_correct_end(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                        const struct ibshift_job *job, const struct ibshift_corrected *call,
+                        int rc);
+
+void ibshift_corrections_free(mca_coll_ibshift_module_t *module);
 
 #endif

@@ -1,6 +1,5 @@
 #include "coll_ibshift.h"
 #include "coll_ibshift_choose.h"
-#include "coll_ibshift_observe.h"
 #include "coll_ibshift_params.h"
 #include "coll_ibshift_request.h"
 #include "coll_ibshift_transport.h"

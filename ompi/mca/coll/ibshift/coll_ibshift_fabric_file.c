@@ -304,3 +304,16 @@ int ibshift_fabric_find_hosts(const uint32_t *peers, uint32_t count, uint32_t *h
     }
     return 0;
 }
+
+uint64_t ibshift_fabric_file_kib(void)
+{
+    const struct ibshift_fabric *fabric = ibshift_fabric_file.fabric;
+    uint32_t rate = 0;
+
+    for (uint32_t i = 0; NULL != fabric && i < fabric->host_count; i++) {
+        uint32_t cable = fabric->ports[fabric->hosts[i]].rate.mbps;
+
+        rate = 0 == rate || (0 != cable && cable < rate) ? cable : rate;
+    }
+    return 0 == rate ? 0 : 8192ull * 1000 / rate;
+}

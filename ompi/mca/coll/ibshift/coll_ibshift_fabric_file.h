@@ -52,4 +52,7 @@ void ibshift_fabric_set_path(uint32_t peer, uint32_t path);
 int ibshift_fabric_find_hosts(const uint32_t *peers, uint32_t count, uint32_t *host_of, char *why,
                               size_t size);
 
+/* How many ns a KiB takes the slowest host's cable; 0: the file does not say, or there is none. */
+uint64_t ibshift_fabric_file_kib(void);
+
 #endif

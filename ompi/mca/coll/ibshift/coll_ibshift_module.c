@@ -3,7 +3,6 @@
 #include "coll_ibshift_cards.h"
 #include "coll_ibshift_choose.h"
 #include "coll_ibshift_entry.h"
-#include "coll_ibshift_observe.h"
 #include "coll_ibshift_params.h"
 #include "coll_ibshift_tapes.h"
 #include "coll_ibshift_transport.h"
@@ -122,6 +121,8 @@ static void module_construct(mca_coll_ibshift_module_t *module)
     memset(&module->pacing, 0, sizeof(module->pacing));
     memset(module->tapes, 0, sizeof(module->tapes));
     memset(module->latest, 0, sizeof(module->latest));
+    module->corrections = NULL;
+    module->is_agreeing = false;
     module->peers = NULL;
     atomic_init(&module->seq, 0);
     atomic_init(&module->persistent, 0);
@@ -134,6 +135,7 @@ static void module_construct(mca_coll_ibshift_module_t *module)
 static void module_destruct(mca_coll_ibshift_module_t *module)
 {
     give_back_fallbacks(module);
+    ibshift_corrections_free(module);
     ibshift_choices_free(module);
     ibshift_tapes_free(module);
     ibshift_comm_order_free(&module->order);

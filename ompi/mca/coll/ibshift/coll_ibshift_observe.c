@@ -1,5 +1,5 @@
 /* What the user can see of the collectives: the trace, and the variables of MPI_T. */
-#include "coll_ibshift_observe.h"
+#include "coll_ibshift_transport.h"
 #include "coll_ibshift.h"
 #include "coll_ibshift_params.h"
 #include "coll_ibshift_request.h"
@@ -300,6 +300,15 @@ static int read_price(const mca_base_pvar_t *pvar, void *value, void *object)
     return OMPI_SUCCESS;
 }
 
+static int read_measured(const mca_base_pvar_t *pvar, void *value, void *object)
+{
+    const struct ibshift_choice *choice = last_choice(pvar, object);
+
+    /* choices.last points to what is kept */
+    *(double *)value = NULL == choice ? 0 : ((const struct ibshift_kept_choice *)choice)->measured;
+    return OMPI_SUCCESS;
+}
+
 static const struct {
     const char *name;
     int class;
@@ -314,6 +323,9 @@ static const struct {
      "Pieces that it cut the vector into"},
     {"chosen_modelled_us", MCA_BASE_PVAR_CLASS_LEVEL, MCA_BASE_VAR_TYPE_DOUBLE, read_price,
      "Microseconds that the cost model foretold; negative: not priced"},
+    {"chosen_measured_us", MCA_BASE_PVAR_CLASS_LEVEL, MCA_BASE_VAR_TYPE_DOUBLE, read_measured,
+     "Microseconds that it took where choices are corrected (coll_ibshift_correct); 0: not "
+     "measured"},
 };
 
 /*

@@ -109,6 +109,12 @@ static const struct param table[] = {
     {PARAM(BOOL, tapes), .initial = true, .level = OPAL_INFO_LVL_5, .is_settable = true,
      .help = "Short collectives that come again run down a list of resolved steps instead "
              "of walking their plan anew. Results and messages are the same"},
+    {PARAM(INT, correct), .initial = 0, .max = 1 << 20, .level = OPAL_INFO_LVL_5, .all_ranks = true,
+     .help =
+         "Each so many-th blocking call of a collective and size runs another plan than the one "
+         "that was chosen, and the one that takes less stays; all ranks agree on that in calls "
+         "where all wait for all. 100 tries one call in a hundred. 0: choices stay as the cost "
+         "model made them"},
     {PARAM(STRING, model), .initial_text = "", .level = OPAL_INFO_LVL_5,
      .help =
          "File with the parameters of the cost model that chooses algorithms; empty: what "

@@ -27,6 +27,7 @@ struct ibshift_params {
     int deadline; /* seconds */
     int window;
     bool tapes;
+    int correct;
     const char *model;
     const char *rules;
     const char *fabric;

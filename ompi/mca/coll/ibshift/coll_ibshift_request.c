@@ -220,6 +220,18 @@ static void start(ibshift_call_t *call, uint32_t seq)
     ibshift_engine_start(ibshift_endpoint.engine, &call->op, seq);
 }
 
+/* Says, once, that this rank's clock had to be given up. */
+static void look_at_clock(const struct ompi_communicator_t *comm,
+                          const struct ibshift_op_params *params)
+{
+    static bool has_said; /* a race says it twice */
+
+    if (NULL != params->pace && params->pace->memory->jumps > 0 && !has_said) {
+        has_said = true;
+        ibshift_help("clock-jumped", comm->c_name, params->rank, ompi_process_info.nodename);
+    }
+}
+
 /* After the end; the OMPI code of the collective. */
 static int finish(ibshift_call_t *call)
 {
@@ -230,7 +242,7 @@ static int finish(ibshift_call_t *call)
         return code;
     }
     ibshift_side_store(&call->recv);
-    ibshift_choose_look(call->request.super.req_mpi_object.comm, &call->op.params);
+    look_at_clock(call->request.super.req_mpi_object.comm, &call->op.params);
     return OMPI_SUCCESS;
 }
 
@@ -445,9 +457,9 @@ static int leave_tape(mca_coll_ibshift_module_t *module, struct ompi_communicato
     return rc;
 }
 
-int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                          const struct ibshift_job *job, const struct ibshift_raw *raw,
-                          const struct ibshift_tape_run *run)
+static int run_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                        const struct ibshift_job *job, const struct ibshift_raw *raw,
+                        const struct ibshift_tape_run *run)
 {
     struct ibshift_kept_tape *kept;
     ibshift_call_t *call;
@@ -473,6 +485,21 @@ int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communi
                       call->send.is_staged || call->recv.is_staged);
     ibshift_call_give_back(call);
     return rc;
+}
+
+int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                          const struct ibshift_job *job, const struct ibshift_raw *raw,
+                          const struct ibshift_tape_run *run)
+{
+    struct ibshift_corrected corrected;
+    int rc;
+
+    if (0 == ibshift_params.correct) {
+        return run_blocking(module, comm, job, raw, run);
+    }
+    ibshift_correct_begin(module, job, &corrected);
+    rc = run_blocking(module, comm, job, raw, run);
+    return ibshift_correct_end(module, comm, job, &corrected, rc);
 }
 
 /* Then it needs no request of its own. */

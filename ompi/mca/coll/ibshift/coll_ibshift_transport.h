@@ -40,4 +40,16 @@ struct ibshift_transport_counters {
 /* All 0 without an endpoint. */
 void ibshift_transport_counters(struct ibshift_transport_counters *counters);
 
+/*
+ * coll_ibshift_trace: each step as it starts, in the printer's words. A file has the bare lines,
+ * and before those of another collective than the last line's one that begins with '#': its key
+ * (communicator and number, the same on all ranks), what MPI calls it, and the command that prints
+ * its plan. On standard error the key stands before every line.
+ *
+ * NULL: nobody asked, or the file does not open (which is said). Close it when the endpoint has
+ * gone.
+ */
+ibshift_trace_t *ibshift_trace_open(void);
+void ibshift_trace_close(void);
+
 #endif

@@ -321,6 +321,13 @@ static bool has_nodes(const struct ibshift_alg *alg, const struct ibshift_plan *
            (plan->nodes != NULL && plan->nodes->nodes > 1 && plan->nodes->most > 1);
 }
 
+/* Whether the row is worth a look without a wish. */
+static bool is_fit(const struct ibshift_question *question, const struct ibshift_alg *alg)
+{
+    return ibshift_alg_serves(alg, question->collective, question->needs) &&
+           takes_order(alg, question->plan) && has_nodes(alg, question->plan);
+}
+
 struct ibshift_answer ibshift_choose_best(const struct ibshift_question *question)
 {
     const struct ibshift_alg *wished = question->wish.alg;
@@ -335,10 +342,41 @@ struct ibshift_answer ibshift_choose_best(const struct ibshift_question *questio
     for (size_t i = 0; i < ibshift_alg_count; i++) {
         const struct ibshift_alg *alg = ibshift_alg_table[i];
 
-        if (ibshift_alg_serves(alg, question->collective, question->needs) &&
-            takes_order(alg, question->plan) && has_nodes(alg, question->plan)) {
+        if (is_fit(question, alg)) {
             consider_row(&search, alg);
         }
     }
     return decide(&search);
+}
+
+int ibshift_choose_rivals(const struct ibshift_question *question, const struct ibshift_choice *own,
+                          double times, struct ibshift_choice *found, int most)
+{
+    int count = 0;
+
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        const struct ibshift_alg *alg = ibshift_alg_table[i];
+        struct search search = {.question = question};
+        struct ibshift_choice best;
+        int at;
+
+        if (alg == own->alg || !is_fit(question, alg)) {
+            continue;
+        }
+        consider_row(&search, alg);
+        best = decide(&search).best;
+        if (best.alg == NULL || best.price.last < 0 || best.price.last > times * own->price.last) {
+            continue;
+        }
+        for (at = count; at > 0 && found[at - 1].price.last > best.price.last; at--) {
+            if (at < most) {
+                found[at] = found[at - 1];
+            }
+        }
+        if (at < most) {
+            found[at] = best;
+            count += count < most;
+        }
+    }
+    return count;
 }

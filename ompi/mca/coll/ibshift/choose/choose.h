@@ -66,6 +66,11 @@ struct ibshift_answer {
 /* A wish that cannot be fulfilled is as none. The same on all ranks that ask the same. */
 struct ibshift_answer ibshift_choose_best(const struct ibshift_question *question);
 
+/* The cheapest plan of each row but one, that of `own`, of those that cost at most `times` as much as
+ * it; the cheapest first. Returns how many of `most` there are. The question has no wish for a row. */
+int ibshift_choose_rivals(const struct ibshift_question *question, const struct ibshift_choice *own,
+                          double times, struct ibshift_choice *found, int most);
+
 /* The class of that size; the largest size of a class: 1, 2, 3, ... 8, 10, 12, 14, 16, 20, ... */
 int ibshift_size_class(uint64_t bytes);
 uint64_t ibshift_class_size(int class);
