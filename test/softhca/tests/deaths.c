@@ -268,7 +268,8 @@ static bool play(pid_t survivor, int round, int steps)
 
 static void sweep(int stride)
 {
-    int first = atomic_load(&all->checked) + 1, round = first;
+    /* The sweep's survivor before had begun the next round when it was ended. */
+    int first = atomic_load(&all->checked) + 2, round = first;
     pid_t survivor = start_process();
 
     if (survivor == 0) {
