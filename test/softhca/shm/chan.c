@@ -31,7 +31,6 @@ int chan_open(uint32_t *index, int *fd, uint32_t host, uint32_t hca, bool is_asy
         return err;
     }
     c = &shm.chans[*index];
-    c->proc = proc_self;
     c->generation++;
     c->signaled = 0;
     c->head = c->tail = SHM_NONE;

@@ -2,8 +2,8 @@
  * The layout of the shared-memory file that is the software HCA: what all processes of a run see of one another.
  * One sparse file, mapped whole by every process; places in it are offsets or table indexes.
  *
- * Ownership: an object belongs to the process in its `proc` field, which creates, changes and frees
- * it. Other processes touch it only inside a section (lock.h) and under the object's lock.
+ * Ownership: an object belongs to the process that has its slot (shm_slot_owner; a `proc` field says it too where requests ask), which creates,
+ * changes and frees it. Other processes touch it only inside a section (lock.h) and under the object's lock.
  * Lock order: qp.sq_lock, then qp.rq_lock or srq.lock, then cq.lock, then chan.lock;
  * proc.pend_lock, table.lock and arena.lock are leaves.
  */
@@ -83,7 +83,7 @@ struct lock {
 /* A table of fixed-size slots; freed slots are used again, lowest first, after a grace period. */
 struct shm_table {
     struct lock lock;
-    uint64_t map;          /* offset of a byte per slot: 1 = live */
+    uint64_t map;          /* offset of the slots' owners: shm.c */
     uint32_t slots;        /* limit */
     uint32_t hint;         /* no free slot below */
     _Atomic uint32_t high; /* no slot at or above was ever used */
@@ -201,7 +201,7 @@ struct shm_srq {
 struct shm_cq {
     struct lock lock;
     _Atomic uint32_t number; /* 0 = free, else generation << 16 | index */
-    uint32_t proc, generation, ctx, chan;
+    uint32_t generation, ctx, chan;
     uint64_t user; /* struct ibv_cq of the owner */
     struct shm_ring ring;
     _Atomic uint64_t head, tail;
@@ -224,7 +224,7 @@ struct shm_async {
 struct shm_chan {
     struct lock lock;
     _Atomic uint32_t used;
-    uint32_t proc, generation, signaled;
+    uint32_t generation, signaled;
     uint32_t head, tail; /* completion queues with unread events */
     uint32_t host, hca;  /* of the context */
     uint32_t is_async;

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+typedef _Atomic uint16_t owner_t; /* of a slot: its process + 1, 0 = free */
+
 enum { PAGE = 4096, SMALLEST_CLASS = 8, PUNCH_FROM = 1 << 16 };
 
 struct shm shm;
@@ -41,7 +43,8 @@ static void lay_out(void)
     shm.wire = part(&next, 1, shm.head->wire_bytes);
     shm.maps = next;
     shm.arena =
-        next + (SHM_QPS + SHM_CQS + SHM_SRQS + SHM_CHANS + SHM_MRS + PAGE - 1) / PAGE * PAGE;
+        next +
+        (SHM_QPS + SHM_CQS + SHM_SRQS + SHM_CHANS + SHM_MRS) * sizeof(owner_t) / PAGE * PAGE + PAGE;
 }
 
 static void make_tables(void)
@@ -62,7 +65,7 @@ static void make_tables(void)
     for (uint32_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         all[i].table->map = map;
         all[i].table->slots = all[i].slots;
-        map += all[i].slots;
+        map += all[i].slots * sizeof(owner_t);
     }
 }
 
@@ -110,19 +113,26 @@ const char *shm_advice(int err, const char *otherwise)
     return err == -ENOMEM ? text : otherwise;
 }
 
+static owner_t *owner_of(const struct shm_table *table, uint32_t index)
+{
+    return (owner_t *)(void *)(shm.base + table->map) + index;
+}
+
+/* What is stored last is what others find the slot by. */
 int shm_slot_get(struct shm_table *table, uint32_t *index)
 {
-    uint8_t *map = (uint8_t *)shm.base + table->map;
     int err = -ENOMEM;
 
     lock_take(&table->lock);
     for (uint32_t i = table->hint; i < table->slots; i++) {
-        if (map[i] == 0) {
-            map[i] = 1;
+        owner_t *owner = owner_of(table, i);
+
+        if (*owner == 0) {
             table->hint = i + 1;
             if (table->high <= i) {
                 table->high = i + 1;
             }
+            *owner = (uint16_t)(proc_self + 1);
             *index = i;
             err = 0;
             break;
@@ -135,16 +145,16 @@ int shm_slot_get(struct shm_table *table, uint32_t *index)
 void shm_slot_put(struct shm_table *table, uint32_t index)
 {
     lock_take(&table->lock);
-    ((uint8_t *)shm.base + table->map)[index] = 0;
     if (table->hint > index) {
         table->hint = index;
     }
+    *owner_of(table, index) = 0;
     lock_drop(&table->lock);
 }
 
-bool shm_slot_is_live(const struct shm_table *table, uint32_t index)
+uint32_t shm_slot_owner(const struct shm_table *table, uint32_t index)
 {
-    return index < table->slots && ((uint8_t *)shm.base + table->map)[index] != 0;
+    return *owner_of(table, index) - 1u;
 }
 
 uint64_t shm_random(uint64_t n)

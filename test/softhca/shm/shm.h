@@ -11,10 +11,11 @@ int shm_map(int fd, uint32_t create_gib, uint64_t wire_bytes);
 /* What to do when that failed with `err`. */
 const char *shm_advice(int err, const char *otherwise);
 
-/* A free slot's index, or -ENOMEM. The caller makes it live. */
+/* A free slot's index, or -ENOMEM. It is this process's from then on, before there is anything in it. */
 int shm_slot_get(struct shm_table *table, uint32_t *index);
 void shm_slot_put(struct shm_table *table, uint32_t index);
-bool shm_slot_is_live(const struct shm_table *table, uint32_t index);
+/* The process that has the slot, or SHM_NONE. */
+uint32_t shm_slot_owner(const struct shm_table *table, uint32_t index);
 
 /* Memory of the arena, zeroed; freed memory of large blocks goes back to the system. */
 int shm_alloc(uint64_t bytes, uint64_t *offset);

@@ -235,7 +235,6 @@ static int make_shared(struct hca_cq *cq, const struct ibv_cq_init_attr_ex *attr
         return err;
     }
     q = &shm.cqs[cq->index];
-    q->proc = proc_self;
     q->ctx = to_ctx(cq->cq.context)->chan;
     q->chan = attr->channel ? container_of(attr->channel, struct hca_chan, chan)->index : SHM_NONE;
     q->user = (uintptr_t)&cq->cq;
@@ -352,12 +351,13 @@ void cq_free(uint32_t index)
 
     lock_take(&q->lock);
     atomic_store(&q->number, 0);
+    q->tail = q->head; /* a slot that a dead process had only just taken may name this queue */
     lock_drop(&q->lock);
     if (q->chan != SHM_NONE) {
         chan_forget_cq(q->chan, index);
     }
     grace_wait();
-    ring_free(&q->ring, q->proc);
+    ring_free(&q->ring, shm_slot_owner(&shm.head->cqs, index));
     shm_slot_put(&shm.head->cqs, index);
 }
 

@@ -270,26 +270,26 @@ static void free_threads(uint32_t proc)
     }
 }
 
-#define EACH(i, table, slots)                                                                      \
+#define EACH(i, table)                                                                             \
     for (uint32_t i = 0; i < shm.head->table.high; i++)                                            \
-        if (shm_slot_is_live(&shm.head->table, i) && shm.slots[i].proc == proc)
+        if (shm_slot_owner(&shm.head->table, i) == proc)
 
 /* After this nobody finds them any more. */
 static void hide_all(uint32_t proc)
 {
-    EACH(i, qps, qps)
+    EACH(i, qps)
     {
         atomic_store(&shm.qps[i].number, 0);
     }
-    EACH(i, srqs, srqs)
+    EACH(i, srqs)
     {
         atomic_store(&shm.srqs[i].number, 0);
     }
-    EACH(i, cqs, cqs)
+    EACH(i, cqs)
     {
         atomic_store(&shm.cqs[i].number, 0);
     }
-    EACH(i, mrs, mrs)
+    EACH(i, mrs)
     {
         atomic_store(&shm.mrs[i].key, 0);
     }
@@ -304,23 +304,23 @@ static void free_all(uint32_t proc)
     grace_wait();
     pending_clear(proc);
     grace_skip(true);
-    EACH(i, qps, qps) /* first: they refer to the others */
+    EACH(i, qps) /* first: they refer to the others */
     {
         qp_free(i);
     }
-    EACH(i, srqs, srqs)
+    EACH(i, srqs)
     {
         srq_free(i);
     }
-    EACH(i, cqs, cqs)
+    EACH(i, cqs)
     {
         cq_free(i);
     }
-    EACH(i, mrs, mrs)
+    EACH(i, mrs)
     {
         mr_free(i);
     }
-    EACH(i, chans, chans)
+    EACH(i, chans)
     {
         chan_free(i);
     }

@@ -252,7 +252,7 @@ void mr_free(uint32_t index)
 
     atomic_store(&m->key, 0);
     grace_wait();
-    unaccount(m->proc, m->length);
+    unaccount(shm_slot_owner(&shm.head->mrs, index), m->length); /* m->proc may not be set yet */
     shm_slot_put(&shm.head->mrs, index);
 }
 

@@ -47,12 +47,12 @@ static int make_srq(struct hca_srq *srq, const struct ibv_srq_init_attr_ex *attr
         return -err;
     }
     s = &shm.srqs[srq->index];
+    s->proc = proc_self; /* first: what the ring locks is counted there */
     err = rq_make(&s->rq, attr->attr.max_wr, attr->attr.max_sge);
     if (err) {
         shm_slot_put(&shm.head->srqs, srq->index);
         return -err;
     }
-    s->proc = proc_self;
     s->pd = pd_id(attr->pd);
     s->ctx = to_ctx(srq->srq.context)->chan;
     s->user = (uintptr_t)&srq->srq;
