@@ -375,14 +375,16 @@ static int add_nodes(struct rows *d)
     return 0;
 }
 
-/* ibdiagnet names the node's GUID. That of its first port is the same in adapters since ConnectX-4;
- * further ports of one adapter are those of older ones, where it is one more per port. */
+/* A report of ports names the port's GUID, ibdiagnet the node's. That of its first port is the same
+ * in adapters since ConnectX-4; further ports of one adapter are those of older ones, where it is
+ * one more per port. */
 static int set_adapter(struct rows *d, const struct cable *cable, uint32_t port,
                        struct ibshift_error *reason)
 {
     const struct node *n = &d->nodes[cable->remote];
-    int rc = ibshift_fabric_set_port_guid(d->fabric, port,
-                                          n->ports == 1 ? n->guid : n->guid + cable->remote_port);
+    int rc = ibshift_fabric_set_port_guid(
+        d->fabric, port,
+        d->has_port_guids || n->ports == 1 ? n->guid : n->guid + cable->remote_port);
 
     if (rc != 0) {
         return ibshift_fail(reason, rc, "the GUID of port %u of '%s' is another's",
