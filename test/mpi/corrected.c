@@ -1,8 +1,8 @@
 /*
  * Choices that measured times correct (coll_ibshift_correct). The cost model has been given wrong parameters, by which a
- * chain is the best broadcast; after some calls all ranks must have left it, though one of them is late now and then, and
- * every result must be right, whichever plan ran. Nonblocking calls come between, and a communicator whose ranks never
- * wait for each other.
+ * chain is the best broadcast; after some calls all ranks must have left it, though one of them is late in every call,
+ * and every result must be right, whichever plan ran. Nonblocking calls come between, and keep the model's choice; a
+ * communicator whose ranks never wait for each other keeps it too, and so does one where MPI_T asks for it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,11 @@
 
 #include "check.h"
 
-enum { COUNT = 48, CALLS = 22 };
+enum {
+    COUNT = 48,
+    CALLS = 22,      /* enough to judge one rival, not two */
+    LATE = 60 * 1000 /* us: on the wire of the lane as long as several hops */
+};
 
 static int rank, ranks;
 
@@ -61,10 +65,79 @@ static void broadcast(MPI_Comm comm, int salt, bool is_blocking)
     }
 }
 
+/* By all ranks between the same two calls. */
+static void ask_for(int algorithm)
+{
+    MPI_T_cvar_handle handle;
+    int index, count;
+
+    CHECK(MPI_T_cvar_get_index("coll_ibshift_bcast_algorithm", &index) == MPI_SUCCESS &&
+              MPI_T_cvar_handle_alloc(index, NULL, &handle, &count) == MPI_SUCCESS &&
+              MPI_T_cvar_write(handle, &algorithm) == MPI_SUCCESS,
+          "the algorithm cannot be written");
+    MPI_T_cvar_handle_free(&handle);
+}
+
+static double measured(MPI_Comm comm)
+{
+    double us = 0;
+
+    read_variable("coll_ibshift_bcast_chosen_measured_us", MPI_T_PVAR_CLASS_LEVEL, comm, &us);
+    return us;
+}
+
+static void call_often(MPI_Comm comm, int calls)
+{
+    for (int i = 1; i <= calls; i++) {
+        broadcast(comm, i, true);
+        MPI_Barrier(comm); /* here all agree */
+    }
+}
+
+static int correct_late(int before)
+{
+    int after;
+
+    for (int i = 1; i <= CALLS; i++) {
+        if (rank == 2) {
+            usleep(LATE);
+        }
+        broadcast(MPI_COMM_WORLD, i, true);
+        if (i % 5 == 0) {
+            broadcast(MPI_COMM_WORLD, i, false);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    broadcast(MPI_COMM_WORLD, CALLS + 1, true);
+    after = chosen(MPI_COMM_WORLD);
+    CHECK(after != before, "after %d calls all ranks still broadcast by algorithm %d", CALLS,
+          before);
+    CHECK(measured(MPI_COMM_WORLD) > 0, "the broadcast has no measured time");
+    broadcast(MPI_COMM_WORLD, 0, false);
+    CHECK(chosen(MPI_COMM_WORLD) == before, "a nonblocking call has a choice of blocking ones");
+    return after;
+}
+
+/* The model's choice is asked for in the middle of a trial; nothing is tried then, but from the start again later. */
+static void force(int before)
+{
+    MPI_Comm comm;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_name(comm, "asked");
+    call_often(comm, CALLS / 2);
+    ask_for(before);
+    call_often(comm, CALLS);
+    CHECK(chosen(comm) == before && !(measured(comm) > 0), "what MPI_T asks for is on trial");
+    ask_for(0);
+    call_often(comm, CALLS);
+    CHECK(chosen(comm) != before, "nothing is tried after MPI_T has asked for an algorithm");
+    MPI_Comm_free(&comm);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Comm loose;
-    double us = 0;
     int provided, before, after;
 
     MPI_Init(&argc, &argv);
@@ -75,27 +148,13 @@ int main(int argc, char **argv)
     broadcast(MPI_COMM_WORLD, 0, true);
     broadcast(loose, 0, true);
     before = chosen(MPI_COMM_WORLD);
-    for (int i = 1; i <= CALLS; i++) {
-        if (i % 7 == 0 && rank == 2) {
-            usleep(5000);
-        }
-        broadcast(MPI_COMM_WORLD, i, true);
-        if (i % 5 == 0) {
-            broadcast(MPI_COMM_WORLD, i, false);
-        }
-        MPI_Barrier(MPI_COMM_WORLD); /* here all agree */
-    }
+    after = correct_late(before);
     for (int i = 1; i <= CALLS; i++) {
         broadcast(loose, i, true);
     }
-    after = chosen(MPI_COMM_WORLD);
-    CHECK(after != before, "after %d calls all ranks still broadcast by algorithm %d", CALLS,
-          before);
-    read_variable("coll_ibshift_bcast_chosen_measured_us", MPI_T_PVAR_CLASS_LEVEL, MPI_COMM_WORLD,
-                  &us);
-    CHECK(us > 0, "the broadcast has no measured time");
     CHECK(chosen(loose) == before, "a choice changed where no rank waits for all others");
     MPI_Comm_free(&loose);
+    force(before);
     if (rank == 0) {
         printf("corrected: algorithm %d in place of %d\n", after, before);
     }

@@ -300,8 +300,11 @@ int ibshift_call_choose(mca_coll_ibshift_module_t *module, const struct ompi_com
                         const struct ibshift_job *job, bool is_blocking,
                         struct ibshift_op_params *params)
 {
+    int rc;
+
     ibshift_call_plan(module, job, &params->plan);
-    return ibshift_choose(module, comm, job, is_blocking, params);
+    rc = ibshift_choose(module, comm, job, is_blocking, params);
+    return OMPI_SUCCESS == rc && is_blocking ? ibshift_correct_plan(module, job, params) : rc;
 }
 
 static void fill_params(ibshift_call_t *call, mca_coll_ibshift_module_t *module,

@@ -479,7 +479,8 @@ static struct ibshift_kept_choice *remembered(struct ibshift_choices *choices,
 }
 
 /* MPI_T may have changed the parameters since. */
-static bool holds(const struct ibshift_kept_choice *kept, enum ibshift_collective collective)
+bool ibshift_choice_holds(const struct ibshift_kept_choice *kept,
+                          enum ibshift_collective collective)
 {
     return kept->is_known && kept->algorithm == ibshift_params.algorithm[collective] &&
            kept->radix == ibshift_params.radix[collective] &&
@@ -494,7 +495,7 @@ struct ibshift_kept_choice *ibshift_choices_known(mca_coll_ibshift_module_t *mod
     struct ibshift_kept_choice *kept =
         NULL == table ? NULL : &table[ibshift_size_class(job->bytes)];
 
-    return NULL != kept && holds(kept, job->collective) ? kept : NULL;
+    return NULL != kept && ibshift_choice_holds(kept, job->collective) ? kept : NULL;
 }
 
 /* A parameter's, else a rule's for that many ranks and bytes. */
@@ -561,7 +562,7 @@ static int choose_plan(mca_coll_ibshift_module_t *module, const struct ompi_comm
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     params->window = (uint32_t)ibshift_params.window;
-    if (!holds(kept, job->collective)) {
+    if (!ibshift_choice_holds(kept, job->collective)) {
         int rc = decide(module, comm, job, params, kept);
 
         if (OMPI_SUCCESS != rc) {
@@ -570,11 +571,8 @@ static int choose_plan(mca_coll_ibshift_module_t *module, const struct ompi_comm
     }
     choice = &kept->choice;
     atomic_store_explicit(&module->choices.last[job->collective], choice, memory_order_relaxed);
-    params->alg = choice->alg;
     params->plan.nodes = &module->choices.nodes;
-    params->plan.radix = choice->radix;
-    params->plan.segments = choice->segments;
-    params->plan.leaders = choice->leaders;
+    ibshift_choice_take(choice, params);
     return NULL == choice->alg ? OMPI_ERR_NOT_SUPPORTED : OMPI_SUCCESS;
 }
 

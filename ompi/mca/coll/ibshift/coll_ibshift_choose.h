@@ -34,6 +34,19 @@ int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communic
 struct ibshift_kept_choice *ibshift_choices_known(mca_coll_ibshift_module_t *module,
                                                   const struct ibshift_job *job,
                                                   const struct ibshift_plan *plan);
+/* It was made, and by the parameters as they are now. */
+bool ibshift_choice_holds(const struct ibshift_kept_choice *kept,
+                          enum ibshift_collective collective);
+
+static inline void ibshift_choice_take(const struct ibshift_choice *choice,
+                                       struct ibshift_op_params *params)
+{
+    params->alg = choice->alg;
+    params->plan.radix = choice->radix;
+    params->plan.segments = choice->segments;
+    params->plan.leaders = choice->leaders;
+}
+
 /* What was asked then. */
 void ibshift_choose_question(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
                              const struct ibshift_plan *plan, struct ibshift_question *question);
@@ -49,8 +62,9 @@ void ibshift_choices_free(mca_coll_ibshift_module_t *module);
  * compare do they have to agree, which waits for a collective in which every rank waits for every other anyway: no
  * call gets to wait for a rank that it did not wait for before.
  *
- * Nonblocking and persistent calls take what was found so far, and are not counted: they may be under way while a
- * choice changes, but not begin in different orders.
+ * All of it serves blocking calls alone, and depends on them alone. Nonblocking ones may start in the middle of a
+ * blocking call of one rank and before or after it on another (coll_ibshift.h), so they keep the choice that does
+ * not depend on what ran before; persistent ones do too.
  */
 
 /* One call, from its begin to its end. */
@@ -66,6 +80,13 @@ void ibshift_correct_begin(mca_coll_ibshift_module_t *module, const struct ibshi
 int ibshift_correct_end(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                         const struct ibshift_job *job, const struct ibshift_corrected *call,
                         int rc);
+
+/*
+ * A blocking call's plan in the place of the one that ibshift_choose() gave; the first call of its kind opens the trials,
+ * also after its parameters have changed. OMPI_SUCCESS or OMPI_ERR_OUT_OF_RESOURCE.
+ */
+int ibshift_correct_plan(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                         struct ibshift_op_params *params);
 
 void ibshift_corrections_free(mca_coll_ibshift_module_t *module);
 

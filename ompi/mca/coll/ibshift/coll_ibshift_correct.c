@@ -1,4 +1,3 @@
-#include "coll_ibshift_call.h"
 #include "coll_ibshift_choose.h"
 #include "coll_ibshift_fabric_file.h"
 #include "coll_ibshift_params.h"
@@ -24,10 +23,10 @@ struct ibshift_correction {
     enum ibshift_collective collective;
     int class;
     bool commutes;
-    struct ibshift_kept_choice *kept; /* lives as long as the communicator */
-    struct ibshift_choice own;        /* what is kept, unless parameters have changed it */
+    struct ibshift_kept_choice own; /* the model's, until a rival was better */
     struct ibshift_choice rival[RIVALS];
     int rivals, now; /* now == rivals: done */
+    bool is_rivals;  /* the call that is under way */
     struct ibshift_trial trial;
 };
 
@@ -79,57 +78,58 @@ static struct ibshift_correction *find(mca_coll_ibshift_module_t *module,
     return c;
 }
 
-static bool is_same(const struct ibshift_choice *a, const struct ibshift_choice *b)
-{
-    return a->alg == b->alg && a->radix == b->radix && a->segments == b->segments &&
-           a->leaders == b->leaders;
-}
-
-/* What is kept is the plan to beat. */
-static void open_trials(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+/* What the model chose, or a parameter, is the plan to beat. */
+static void open_trials(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                        const struct ibshift_plan *plan, const struct ibshift_kept_choice *kept,
                         struct ibshift_correction *c)
 {
     struct ibshift_question question;
-    struct ibshift_plan plan;
 
-    c->own = c->kept->choice;
+    c->own = *kept;
     c->now = c->rivals = 0;
+    c->is_rivals = false;
     c->trial = (struct ibshift_trial){.calls = 0};
-    if (NULL == c->own.alg || c->own.price.last < 0) {
-        return;
-    }
-    ibshift_call_plan(module, job, &plan);
-    ibshift_choose_question(module, job, &plan, &question);
-    if (NULL == question.wish.alg) {
-        c->rivals = ibshift_choose_rivals(&question, &c->own, TOO_DEAR, c->rival, RIVALS);
+    ibshift_choose_question(module, job, plan, &question);
+    if (NULL == question.wish.alg && c->own.choice.price.last >= 0) {
+        c->rivals = ibshift_choose_rivals(&question, &c->own.choice, TOO_DEAR, c->rival, RIVALS);
     }
 }
 
-/* The first call finds the choice; from the second on it is counted. NULL: no memory, or too early. */
-static struct ibshift_correction *correction_of(mca_coll_ibshift_module_t *module,
-                                                const struct ibshift_job *job)
+static struct ibshift_correction *add_correction(mca_coll_ibshift_module_t *module,
+                                                 const struct ibshift_job *job)
 {
-    struct ibshift_correction *c = find(module, job);
-    struct ibshift_kept_choice *kept;
-    struct ibshift_plan plan;
+    struct ibshift_correction *c = calloc(1, sizeof(*c));
 
-    ibshift_call_plan(module, job, &plan);
-    kept = ibshift_choices_known(module, job, &plan);
-    if (NULL == kept) {
-        return NULL;
-    }
-    if (NULL == c && NULL != (c = calloc(1, sizeof(*c)))) {
+    if (NULL != c) {
         c->collective = job->collective;
         c->class = ibshift_size_class(job->bytes);
         c->commutes = commutes(job);
-        c->kept = kept;
         c->next = module->corrections;
         module->corrections = c;
-        open_trials(module, job, c);
-    } else if (NULL != c && !is_same(&c->own, &kept->choice)) {
-        open_trials(module, job, c); /* MPI_T has changed parameters */
     }
     return c;
+}
+
+int ibshift_correct_plan(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                         struct ibshift_op_params *params)
+{
+    const struct ibshift_kept_choice *kept;
+    struct ibshift_correction *c;
+
+    if (!is_free(job) || NULL == (kept = ibshift_choices_known(module, job, &params->plan))) {
+        return OMPI_SUCCESS;
+    }
+    c = find(module, job);
+    if (NULL == c && NULL == (c = add_correction(module, job))) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    if (!ibshift_choice_holds(&c->own, job->collective)) {
+        open_trials(module, job, &params->plan, kept, c);
+    }
+    atomic_store_explicit(&module->choices.last[job->collective], &c->own.choice,
+                          memory_order_relaxed);
+    ibshift_choice_take(c->is_rivals ? &c->rival[c->now] : &c->own.choice, params);
+    return OMPI_SUCCESS;
 }
 
 void ibshift_correct_begin(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
@@ -141,8 +141,9 @@ void ibshift_correct_begin(mca_coll_ibshift_module_t *module, const struct ibshi
     if (!is_free(job) || module->is_agreeing) {
         return;
     }
-    c = correction_of(module, job);
-    if (NULL == c || c->now == c->rivals || ibshift_trial_is_full(&c->trial)) {
+    c = find(module, job);
+    if (NULL == c || !ibshift_choice_holds(&c->own, job->collective) || c->now == c->rivals ||
+        ibshift_trial_is_full(&c->trial)) {
         return;
     }
     call->turn = ibshift_trial_next(
@@ -151,9 +152,7 @@ void ibshift_correct_begin(mca_coll_ibshift_module_t *module, const struct ibshi
         call->correction = c;
         call->begin = time_ns();
     }
-    if (IBSHIFT_TRIAL_RIVAL == call->turn) {
-        c->kept->choice = c->rival[c->now];
-    }
+    c->is_rivals = IBSHIFT_TRIAL_RIVAL == call->turn;
 }
 
 static void add_plan(const struct ibshift_choice *choice, char *text, size_t size)
@@ -171,7 +170,7 @@ static void explain(const struct ompi_communicator_t *comm, const struct ibshift
     const struct ibshift_choice *rival = &c->rival[c->now];
     char own[64], other[64];
 
-    add_plan(&c->own, own, sizeof(own));
+    add_plan(&c->own.choice, own, sizeof(own));
     add_plan(rival, other, sizeof(other));
     fprintf(
         stderr,
@@ -179,7 +178,7 @@ static void explain(const struct ompi_communicator_t *comm, const struct ibshift
         "(modelled %.2f) in the mean of the ranks: %s from now on\n",
         comm->c_name, ranks, ibshift_collective_name(c->collective),
         (unsigned long long)(IBSHIFT_BARRIER == c->collective ? 0 : ibshift_class_size(c->class)),
-        own, us[IBSHIFT_TRIAL_OWN], c->own.price.last, other, us[IBSHIFT_TRIAL_RIVAL],
+        own, us[IBSHIFT_TRIAL_OWN], c->own.choice.price.last, other, us[IBSHIFT_TRIAL_RIVAL],
         rival->price.last, is_better ? other : own);
 }
 
@@ -197,10 +196,9 @@ static void judge(mca_coll_ibshift_module_t *module, const struct ompi_communica
         explain(comm, c, module->size, us, is_better);
     }
     if (is_better) {
-        c->own = c->rival[c->now];
-        c->kept->choice = c->own;
+        c->own.choice = c->rival[c->now];
     }
-    c->kept->measured = us[is_better ? IBSHIFT_TRIAL_RIVAL : IBSHIFT_TRIAL_OWN];
+    c->own.measured = us[is_better ? IBSHIFT_TRIAL_RIVAL : IBSHIFT_TRIAL_OWN];
     c->now++;
     c->trial = (struct ibshift_trial){.calls = 0};
 }
@@ -240,7 +238,7 @@ int ibshift_correct_end(mca_coll_ibshift_module_t *module, struct ompi_communica
 
     if (NULL != c) {
         ibshift_trial_take(&c->trial, (enum ibshift_trial_turn)call->turn, time_ns() - call->begin);
-        c->kept->choice = c->own;
+        c->is_rivals = false;
     }
     if (OMPI_SUCCESS != rc || NULL == module->corrections || module->is_agreeing ||
         !meets_all(job)) {

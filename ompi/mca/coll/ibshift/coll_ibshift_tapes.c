@@ -299,8 +299,8 @@ static void remember(mca_coll_ibshift_module_t *module, enum ibshift_form form,
     struct ibshift_again *again = &kept->again;
 
     /* Then a buffer is found by another argument, or is none that this rank uses. */
-    kept->has_raw =
-        MPI_IN_PLACE != raw->rbuf && 0 == ibshift_params.correct; /* calls are counted */
+    kept->has_raw = MPI_IN_PLACE != raw->rbuf &&
+                    (IBSHIFT_BLOCKING != form || 0 == ibshift_params.correct); /* else counted */
     again->is_plain = 0 == kept->key.counts && !is_of_the_program(raw->stype) &&
                       !is_of_the_program(raw->rtype) &&
                       (NULL == raw->op || ompi_op_is_intrinsic(raw->op));
