@@ -94,7 +94,7 @@ static void make_readable(struct shm_chan *c, uint32_t index)
     }
 }
 
-/* Whoever had the lock before may have died between counting an event and queueing it. */
+/* Whoever had the lock before may have died between counting an event and queueing it, or before telling of it. */
 static void mend(struct shm_chan *c)
 {
     uint32_t high = atomic_load(&shm.head->cqs.high), index = (uint32_t)(c - shm.chans);
@@ -108,6 +108,9 @@ static void mend(struct shm_chan *c)
             *(c->tail == SHM_NONE ? &c->head : &shm.cqs[c->tail].next) = i;
             c->tail = i;
         }
+    }
+    if (c->used && (c->head != SHM_NONE || c->async_head != c->async_tail)) {
+        make_readable(c, index);
     }
     c->lock.broken = 0;
 }
