@@ -78,20 +78,17 @@ static uint32_t choose_host(long rank, uint32_t arrival)
     return (uint32_t)rank % hosts;
 }
 
-static void give_slot(uint32_t proc)
-{
-    above->free_all(proc);
-    atomic_store(&shm.procs[proc].pid, 0);
-}
-
 __attribute__((destructor)) static void detach(void)
 {
     if (proc_self == SHM_NONE || attached_pid != getpid()) {
         return;
     }
     above->end();
+    above->free_all(proc_self);
+    /* Below 0 before it is counted out: who dies in between is not counted out again. */
+    atomic_store(&shm.procs[proc_self].pid, -getpid());
     atomic_fetch_sub(&shm.head->live, 1);
-    give_slot(proc_self);
+    atomic_store(&shm.procs[proc_self].pid, 0);
     thread_forget();
     proc_self = SHM_NONE;
 }
@@ -110,7 +107,8 @@ static void reap(void)
             if (pid > 0) {
                 atomic_fetch_sub(&shm.head->live, 1);
             }
-            give_slot(i);
+            above->free_all(i);
+            atomic_store(&shm.procs[i].pid, 0);
         }
     }
 }
@@ -165,8 +163,9 @@ static int take_slot(void)
     arrival = rank < 0 ? atomic_fetch_add(&shm.head->arrived, 1) : 0;
     p->host = choose_host(rank, arrival);
     p->rank = rank < 0 ? arrival : (uint32_t)rank;
-    atomic_store(&p->pid, getpid());
+    /* Counted before it can be found: a death in between leaves one too many, never one too few. */
     atomic_fetch_add(&shm.head->live, 1);
+    atomic_store(&p->pid, getpid());
     proc_self = slot;
     lock_take(&shm.head->attach_lock);
     reap();
