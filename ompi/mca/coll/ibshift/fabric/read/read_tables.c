@@ -209,24 +209,38 @@ static int read_count(struct tables *t, const char *line)
     return 0;
 }
 
-/* "GROUP SUBGROUP [WHBF] 1,2,3,": the ports are the last, and may be on several rows. */
+/* Of "GROUP SUBGROUP [WHBF] 1,2,3,": releases differ in whether a comma follows the last. */
+static unsigned group_ports_of(const char *line)
+{
+    const char *comma = strrchr(line, ','), *last = line;
+    unsigned ports = 0, words = 0;
+
+    for (const char *at = strchr(line, ','); at != NULL; at = strchr(at + 1, ',')) {
+        ports++;
+    }
+    if (comma != NULL) {
+        return ports + (strpbrk(comma, "0123456789") != NULL);
+    }
+    for (const char *at = ibshift_scan_blanks(line); *at != '\0'; at = ibshift_scan_blanks(at)) {
+        last = at;
+        words++;
+        at += strcspn(at, " \t");
+    }
+    return words >= 3 && strspn(last, "0123456789") == strcspn(last, " \t");
+}
+
+/* The ports of a group may be on several rows. */
 static int read_far_group(struct tables *t, const char *line)
 {
     uint64_t group;
-    unsigned ports = 0;
+    unsigned ports;
 
     if (ibshift_scan_decimal(line, &group) == NULL || group >= FAR_GROUPS_MOST) {
         return ibshift_lines_fail(t->lines, t->err, -EINVAL,
                                   "wants a group: GROUP SUBGROUP [WHBF] PORT,..., groups to %d",
                                   FAR_GROUPS_MOST - 1);
     }
-    for (const char *at = strchr(line, ','); at != NULL; at = strchr(at + 1, ',')) {
-        ports++;
-    }
-    if (ports > 0 && line[strlen(line) - 1] != ',' && line[strlen(line) - 1] != ' ') {
-        ports++; /* commas between the ports only */
-    }
-    ports += t->group_ports[group];
+    ports = group_ports_of(line) + t->group_ports[group];
     t->group_ports[group] = (uint8_t)(ports < 2 ? ports : 2);
     return 0;
 }
