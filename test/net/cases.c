@@ -542,12 +542,27 @@ static int locked(struct ranks *r)
     return s.copied == 0;
 }
 
+/* A cache whose region could not be given back may ask once more. */
+static int returned(struct ranks *r)
+{
+    static uint8_t data[4096];
+    struct ibshift_region region;
+    size_t before = r->verbs->regions;
+    int rc = ibshift_region_register(r->verbs, data, sizeof(data), &region);
+
+    for (int i = 0; i < 2 && rc == 0; i++) {
+        rc = ibshift_region_deregister(&region);
+    }
+    ranks_barrier(r, 0);
+    return rc != 0 || r->verbs->regions != before;
+}
+
 static const struct test_case cases[] = {
     {"paced", paced, 2, 0, 0},   {"flood", flood, 4, 0, 0},         {"late", late, 3, 0, 0},
     {"cancel", cancel, 3, 0, 0}, {"mismatch", mismatch, 8, 0, 0},   {"aborted", aborted, 2, 0, 0},
     {"stale", stale, 2, 0, 0},   {"many", many, 16, 0, 0},          {"locked", locked, 2, 0, 0},
     {"heat", heat, 3, 0, 1},     {"forgotten", forgotten, 2, 0, 0}, {"one_way", one_way, 2, 0, 0},
-    {"pieces", pieces, 2, 0, 0}, {"cut_short", cut_short, 4, 8, 0},
+    {"pieces", pieces, 2, 0, 0}, {"cut_short", cut_short, 4, 8, 0}, {"returned", returned, 2, 0, 0},
 };
 
 int main(int argc, char **argv)

@@ -49,7 +49,7 @@ int ibshift_region_deregister(struct ibshift_region *region)
     int rc = 0;
 
     region->verbs->regions -= region->length;
-
+    region->length = 0; /* a cache may try again what has failed */
     for (int i = 0; i < IBSHIFT_PORTS_MAX; i++) {
         if (region->mr[i] != NULL) {
             int failed = ibv_dereg_mr(region->mr[i]);
