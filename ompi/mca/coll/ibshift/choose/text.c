@@ -17,9 +17,10 @@ int ibshift_text_read(const char *path, size_t limit, const char *what, char **t
         return rc;
     }
     *text = malloc(limit + 1);
+    errno = 0;
     *length = *text != NULL ? fread(*text, 1, limit + 1, file) : 0;
     if (*text == NULL || ferror(file)) {
-        rc = *text == NULL ? -ENOMEM : -errno;
+        rc = *text == NULL ? -ENOMEM : errno != 0 ? -errno : -EIO;
         snprintf(error, size, "%.100s: cannot read: %s", path, strerror(-rc));
     } else if (*length > limit) {
         rc = -EINVAL;
