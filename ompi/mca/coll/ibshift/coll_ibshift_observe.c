@@ -201,7 +201,7 @@ static const struct counter counters[] = {
     {"bytes", AT(engine.send_bytes), MCA_BASE_PVAR_CLASS_AGGREGATE, "Bytes of the messages sent"},
     {"messages_received", AT(engine.recvs), MCA_BASE_PVAR_CLASS_COUNTER, "Messages received"},
     {"eager", AT(net.eager), MCA_BASE_PVAR_CLASS_COUNTER,
-     "Messages sent into the peer's shared receive queue"},
+     "Messages sent into receives that the peer keeps posted"},
     {"ring", AT(net.ring), MCA_BASE_PVAR_CLASS_COUNTER,
      "Messages written into the ring of a peer that hears from us often"},
     {"rendezvous", AT(net.rendezvous), MCA_BASE_PVAR_CLASS_COUNTER,
