@@ -127,6 +127,10 @@ AC_DEFUN([IBSHIFT_CHECK_VERBS], [
                     [AC_MSG_ERROR([infiniband/verbs.h is missing: install libibverbs-dev (rdma-core-devel elsewhere)])])
     AC_CHECK_LIB([ibverbs], [ibv_open_device], [VERBS_LIBS=-libverbs],
                  [AC_MSG_ERROR([libibverbs does not link: install libibverbs-dev])])
+    # The youngest of the functions that the code cannot do without: rdma-core 32; ibv_query_ece is of 31.
+    AC_CHECK_DECL([ibv_query_gid_table], [],
+                  [AC_MSG_ERROR([libibverbs has no ibv_query_gid_table: it is older than rdma-core 32])],
+                  [[#include <infiniband/verbs.h>]])
     coll_ibshift_LIBS="$coll_ibshift_LIBS $VERBS_LIBS"
     AC_SUBST([VERBS_LIBS])
 ])

@@ -3,12 +3,13 @@
 AC_DEFUN([MCA_ompi_coll_ibshift_CONFIG], [
     AC_CONFIG_FILES([ompi/mca/coll/ibshift/Makefile])
 
+    # _ibv_query_gid_table came with rdma-core 32, the oldest that will do.
     # 5.0 brings OAC_CHECK_PACKAGE, 4.1 OPAL_CHECK_PACKAGE, with the arguments in another order.
     m4_ifdef([OAC_CHECK_PACKAGE],
              [OAC_CHECK_PACKAGE([ibverbs], [coll_ibshift], [infiniband/verbs.h], [ibverbs],
-                                [ibv_open_device], [coll_ibshift_happy=yes], [coll_ibshift_happy=no])],
+                                [_ibv_query_gid_table], [coll_ibshift_happy=yes], [coll_ibshift_happy=no])],
              [AC_ARG_WITH([verbs], [AS_HELP_STRING([--with-verbs(=DIR)], [where the verbs library is])])
-              OPAL_CHECK_PACKAGE([coll_ibshift], [infiniband/verbs.h], [ibverbs], [ibv_open_device], [],
+              OPAL_CHECK_PACKAGE([coll_ibshift], [infiniband/verbs.h], [ibverbs], [_ibv_query_gid_table], [],
                                  [], [], [coll_ibshift_happy=yes], [coll_ibshift_happy=no])])
 
     AS_IF([test "$coll_ibshift_happy" = yes],
