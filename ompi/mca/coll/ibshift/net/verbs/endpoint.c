@@ -518,9 +518,44 @@ static void add_advice(size_t memory, char *error, size_t size)
         memory >> 10, now);
 }
 
+/* By registering the arena once more: what counts against a limit, and whether it holds for this
+   process, nobody tells. */
+static size_t find_left(struct ibshift_net_verbs *nv)
+{
+    struct ibshift_region region;
+    size_t left = nv->arena_size;
+
+    while (left > IBSHIFT_RING_BYTES &&
+           ibshift_region_register(nv->verbs, nv->arena, left, &region) != 0) {
+        left -= left / 8;
+    }
+    if (left > IBSHIFT_RING_BYTES) {
+        (void)ibshift_region_deregister(&region);
+    }
+    return left;
+}
+
+/* Of what is left the users' buffers get half, since queue pairs that come later need locked memory,
+   too, and buffers can do without: they are copied. 0: no limit is near. */
+static size_t most_of_users(struct ibshift_net_verbs *nv, size_t asked)
+{
+    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+    size_t locked = nv->arena_size * (size_t)nv->lane_count, left;
+
+    (void)getrlimit(RLIMIT_MEMLOCK, &limit);
+    if (limit.rlim_cur == RLIM_INFINITY && nv->arena_size == asked) {
+        return 0;
+    }
+    left = find_left(nv);
+    if (left == nv->arena_size) { /* or more: as much as the limit says, if it holds */
+        bool holds = limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur > 2 * locked;
+        return holds ? (limit.rlim_cur - locked) / 2 / (size_t)nv->lane_count : 0;
+    }
+    return left / 2;
+}
+
 /* A container's limit may be as large as our default, with nothing left for queues: less memory
-   costs credits, no memory costs everything. Of what was left the users' buffers get half, since
-   queue pairs that come later need locked memory, too, and buffers can do without: they are copied. */
+   costs credits, no memory costs everything. */
 int ibshift_net_verbs_create(struct ibshift_verbs *verbs,
                              const struct ibshift_net_verbs_options *options,
                              struct ibshift_net **net, char *error, size_t error_size)
@@ -538,7 +573,7 @@ int ibshift_net_verbs_create(struct ibshift_verbs *verbs,
     }
     if (rc == 0) {
         error[0] = '\0';
-        verbs->regions_most = (options->memory - less.memory) / 2;
+        verbs->regions_most = most_of_users(ibshift_nv(*net), options->memory);
     }
     if (rc == 0 && less.memory < options->memory) {
         snprintf(error, error_size, "only %zu KiB of memory are registered", less.memory >> 10);
