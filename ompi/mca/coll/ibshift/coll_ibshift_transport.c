@@ -207,6 +207,7 @@ static void open_node(void)
     struct ibshift_node_options options = {
         .processes = (uint32_t)ompi_process_info.num_local_peers + 1,
         .place = (uint32_t)ompi_process_info.my_local_rank,
+        .job = OMPI_PROC_MY_NAME->jobid,
         .self = OMPI_PROC_MY_NAME->vpid,
         .memory = ibshift_params.node_memory,
         .may_copy = true,

@@ -357,6 +357,8 @@ static int make_tables(struct ibshift_net_node *nn, uint32_t processes)
 int ibshift_net_node_create(const struct ibshift_node_options *options, struct ibshift_net **net,
                             char *why, size_t size)
 {
+    struct ibshift_node_wish wish = {
+        .boxes = options->processes, .job = options->job, .memory = options->memory};
     struct ibshift_net_node *nn = calloc(1, sizeof(*nn));
     int rc = -ENOMEM;
 
@@ -373,8 +375,7 @@ int ibshift_net_node_create(const struct ibshift_node_options *options, struct i
     }
     rc = make_tables(nn, options->processes);
     if (rc == 0) {
-        rc = ibshift_node_segment_make(nn->options.folder, options->processes, options->memory,
-                                       &nn->own, &nn->card, why, size);
+        rc = ibshift_node_segment_make(nn->options.folder, &wish, &nn->own, &nn->card, why, size);
     }
     if (rc != 0) {
         destroy(&nn->net);

@@ -85,7 +85,8 @@ struct ibshift_node_head {
     uint64_t process; /* random; the same for all segments of one process */
     uint32_t boxes;
     uint32_t ring; /* bytes of each, a power of two */
-    uint8_t rest[IBSHIFT_NODE_LINE - 32];
+    uint32_t job;  /* of the owner */
+    uint8_t rest[IBSHIFT_NODE_LINE - 36];
 };
 
 static inline size_t ibshift_node_box_size(uint32_t ring)

@@ -24,8 +24,9 @@ struct ibshift_node_options {
     const char *folder; /* NULL: /dev/shm */
     uint32_t processes; /* of the job on this host */
     uint32_t place;     /* of this one among them */
+    uint32_t job;       /* tells it from the other jobs of the host */
     uint32_t self;      /* its number as a peer */
-    size_t memory;      /* bytes of the segment at the most */
+    size_t memory;      /* bytes of the segment at the most; its share of the folder may be less */
     bool may_copy;      /* the kernel may be asked to copy between processes */
     uint32_t looks;     /* at the cell of a message that is tried, before anything else is done */
     /* The card of a peer: 0, or a negative errno. */

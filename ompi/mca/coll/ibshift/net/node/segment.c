@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "net/node/layout.h"
@@ -45,29 +46,41 @@ bool ibshift_node_segment_is_alive(const struct ibshift_node_segment *segment)
     return is_alive(segment->file, segment->base);
 }
 
-/* Files of this user that are segments and whose owner is dead. */
-static void sweep(int folder)
+/* Removes a segment of this user whose owner is dead. Bytes that it holds if it is of a living process of this job. */
+static uint64_t look_at(int folder, const char *name, const struct ibshift_node_wish *wish)
+{
+    int file = openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    struct ibshift_node_head head = {0};
+    uint64_t bytes = 0;
+    struct stat st;
+
+    if (file < 0) {
+        return 0;
+    }
+    if (fstat(file, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+        pread(file, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+        head.magic == IBSHIFT_NODE_MAGIC) {
+        if (!is_alive(file, &head)) {
+            (void)unlinkat(folder, name, 0);
+        } else if (head.job == wish->job && head.boxes == wish->boxes) {
+            bytes = (uint64_t)st.st_blocks * 512; /* the unit of st_blocks, whatever the system */
+        }
+    }
+    close(file);
+    return bytes;
+}
+
+/* Removes what dead processes of this user have left; bytes that the segments of this job hold. */
+static uint64_t sweep(int folder, const struct ibshift_node_wish *wish)
 {
     int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = copy < 0 ? NULL : fdopendir(copy);
     const struct dirent *entry;
+    uint64_t bytes = 0;
 
     while (dir != NULL && (entry = readdir(dir)) != NULL) {
-        struct ibshift_node_head head = {0};
-        struct stat st;
-        int file;
-
-        if (strncmp(entry->d_name, prefix, sizeof(prefix) - 1) != 0) {
-            continue;
-        }
-        file = openat(folder, entry->d_name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-        if (file >= 0 && fstat(file, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-            pread(file, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
-            head.magic == IBSHIFT_NODE_MAGIC && !is_alive(file, &head)) {
-            (void)unlinkat(folder, entry->d_name, 0);
-        }
-        if (file >= 0) {
-            close(file);
+        if (strncmp(entry->d_name, prefix, sizeof(prefix) - 1) == 0) {
+            bytes += look_at(folder, entry->d_name, wish);
         }
     }
     if (dir != NULL) {
@@ -75,6 +88,24 @@ static void sweep(int folder)
     } else if (copy >= 0) {
         close(copy);
     }
+    return bytes;
+}
+
+/*
+ * Bytes of a segment at the most. What the others of the job have taken already counts as free, so
+ * whoever comes when, all find the same. Free space is read first: what is taken in between is then
+ * counted twice, and not left out.
+ */
+static uint64_t share_of(int folder, const struct ibshift_node_wish *wish)
+{
+    struct statvfs fs;
+    uint64_t share;
+
+    if (fstatvfs(folder, &fs) != 0 || fs.f_blocks == 0) { /* without a limit */
+        return wish->memory;
+    }
+    share = ((uint64_t)fs.f_bavail * fs.f_frsize + sweep(folder, wish)) / 2 / wish->boxes;
+    return share < wish->memory ? share : wish->memory;
 }
 
 static uint64_t mix(uint64_t h, uint64_t value)
@@ -106,18 +137,18 @@ static int identify(int folder, uint64_t *host)
 }
 
 /* The memory is taken now: where there is none, touching it later would be SIGBUS. */
-static uint32_t reserve(int file, uint32_t boxes, size_t memory)
+static uint32_t reserve(int file, uint32_t boxes, uint64_t most)
 {
     uint32_t ring = RING_MAX;
 
-    while (ring > RING_MIN && ibshift_node_segment_size(boxes, ring) > memory) {
+    while (ring > RING_MIN && ibshift_node_segment_size(boxes, ring) > most) {
         ring /= 2;
     }
     while (ring >= RING_MIN) {
         if (posix_fallocate(file, 0, (off_t)ibshift_node_segment_size(boxes, ring)) == 0) {
             return ring;
         }
-        if (ftruncate(file, 0) != 0) {
+        if (ftruncate(file, sizeof(struct ibshift_node_head)) != 0) {
             return 0;
         }
         ring /= 2;
@@ -125,43 +156,57 @@ static uint32_t reserve(int file, uint32_t boxes, size_t memory)
     return 0;
 }
 
-/* Fills and locks a file that has no name yet. */
-static int fill(int file, uint32_t boxes, size_t memory, struct ibshift_node_segment *segment,
-                struct ibshift_node_card *card)
+/* Takes the memory of a file that is there for others to count, and maps it. */
+static int fill(int file, uint64_t most, struct ibshift_node_head head,
+                struct ibshift_node_segment *segment)
 {
-    struct flock lock = whole();
-    struct ibshift_node_head *head;
-
-    card->ring = reserve(file, boxes, memory);
-    if (card->ring == 0) {
+    head.ring = reserve(file, head.boxes, most);
+    if (head.ring == 0) {
         return -ENOSPC;
     }
-    if (fcntl(file, F_SETLK, &lock) != 0) {
-        return -errno;
-    }
-    segment->size = ibshift_node_segment_size(boxes, card->ring);
+    segment->size = ibshift_node_segment_size(head.boxes, head.ring);
     segment->base = mmap(NULL, segment->size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (segment->base == MAP_FAILED) {
+        segment->base = NULL;
         return -errno;
     }
     segment->file = file;
-    head = segment->base;
-    head->version = IBSHIFT_NODE_VERSION;
-    head->secret = card->secret;
-    head->process = this_process;
-    head->boxes = boxes;
-    head->ring = card->ring;
-    head->magic = IBSHIFT_NODE_MAGIC;
+    *(struct ibshift_node_head *)segment->base = head;
     return 0;
 }
 
-static int make_in(int folder, uint32_t boxes, size_t memory, struct ibshift_node_segment *segment,
-                   struct ibshift_node_card *card)
+/* A file with the head alone, locked, and only then with its name; or a negative errno. */
+static int make_file(int folder, const char *name, const struct ibshift_node_head *head)
 {
+    int file = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    struct flock lock = whole();
     char path[64];
+    int rc = 0;
+
+    if (file < 0) {
+        return -errno;
+    }
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+    if (pwrite(file, head, sizeof(*head), 0) != (ssize_t)sizeof(*head) ||
+        fcntl(file, F_SETLK, &lock) != 0 ||
+        linkat(AT_FDCWD, path, folder, name, AT_SYMLINK_FOLLOW) != 0) {
+        rc = -errno;
+        close(file);
+    }
+    return rc != 0 ? rc : file;
+}
+
+static int make_in(int folder, const struct ibshift_node_wish *wish,
+                   struct ibshift_node_segment *segment, struct ibshift_node_card *card)
+{
+    struct ibshift_node_head head = {.magic = IBSHIFT_NODE_MAGIC,
+                                     .version = IBSHIFT_NODE_VERSION,
+                                     .boxes = wish->boxes,
+                                     .job = wish->job};
+    uint64_t most;
     int file, rc;
 
-    if (boxes == 0 || boxes > BOXES_MAX) {
+    if (wish->boxes == 0 || wish->boxes > BOXES_MAX) {
         return -EINVAL;
     }
     if (getrandom(&card->secret, sizeof(card->secret), 0) != (ssize_t)sizeof(card->secret)) {
@@ -175,25 +220,25 @@ static int make_in(int folder, uint32_t boxes, size_t memory, struct ibshift_nod
     if (rc != 0) {
         return rc;
     }
-    file = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (file < 0) {
-        return -errno;
-    }
-    rc = fill(file, boxes, memory, segment, card);
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
     snprintf(card->name, sizeof(card->name), "%s%016llx", prefix, (unsigned long long)card->secret);
-    if (rc == 0 && linkat(AT_FDCWD, path, folder, card->name, AT_SYMLINK_FOLLOW) != 0) {
-        rc = -errno;
-        munmap(segment->base, segment->size);
+    head.secret = card->secret;
+    head.process = this_process;
+    most = share_of(folder, wish); /* before its file: who closes it again loses the lock */
+    file = make_file(folder, card->name, &head);
+    if (file < 0) {
+        return file;
     }
+    rc = fill(file, most, head, segment);
     if (rc != 0) {
-        segment->base = NULL;
+        (void)unlinkat(folder, card->name, 0);
         close(file);
+        return rc;
     }
-    return rc;
+    card->ring = ((struct ibshift_node_head *)segment->base)->ring;
+    return 0;
 }
 
-int ibshift_node_segment_make(const char *folder, uint32_t boxes, size_t memory,
+int ibshift_node_segment_make(const char *folder, const struct ibshift_node_wish *wish,
                               struct ibshift_node_segment *segment, struct ibshift_node_card *card,
                               char *why, size_t size)
 {
@@ -203,17 +248,17 @@ int ibshift_node_segment_make(const char *folder, uint32_t boxes, size_t memory,
     *card = (struct ibshift_node_card){.magic = IBSHIFT_NODE_MAGIC,
                                        .version = IBSHIFT_NODE_VERSION,
                                        .pid = (uint32_t)getpid(),
-                                       .boxes = boxes};
+                                       .boxes = wish->boxes};
     if (dir < 0) {
         return refuse(why, size, folder, "the folder cannot be opened", errno);
     }
-    sweep(dir);
-    rc = make_in(dir, boxes, memory, segment, card);
+    (void)sweep(dir, wish);
+    rc = make_in(dir, wish, segment, card);
     close(dir);
     if (rc == -ENOSPC) {
         snprintf(why, size,
                  "shared memory in %s: no room for %zu bytes; make it larger, or free it", folder,
-                 ibshift_node_segment_size(boxes, RING_MIN));
+                 ibshift_node_segment_size(wish->boxes, RING_MIN));
         return rc;
     }
     if (rc != 0) {

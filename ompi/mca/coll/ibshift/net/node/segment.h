@@ -7,7 +7,7 @@
  * A record lock on the file says that its owner lives: the kernel takes it back with the process,
  * whatever the process ids of the two are to each other. So a segment that nobody has locked was
  * left by a process that was killed, and the next one to come removes it. A file gets its name
- * only when it is complete and locked.
+ * only when it is locked, and is told to others when it is complete.
  */
 
 #include <stdbool.h>
@@ -38,13 +38,20 @@ struct ibshift_node_segment {
     uint64_t secret; /* of the own one: others read it here to be sure whose memory a pid names */
 };
 
+/* What a segment is made for. */
+struct ibshift_node_wish {
+    uint32_t boxes; /* processes of the job on the host */
+    uint32_t job;   /* tells it from the other jobs of the host */
+    size_t memory;  /* bytes at the most */
+};
+
 /*
- * Makes, fills and locks a segment of boxes in folder, with the largest ring up to `memory` bytes
- * in all for which there is room, and removes what dead processes have left there. The card is
- * filled but for place; *segment must stay where it is. 0 or a negative errno, with one line in
- * why.
+ * Makes, fills and locks a segment in folder, and removes what dead processes have left there. Its
+ * ring is the largest for which there is room when all processes of the job take as much and half
+ * of what was free before they came stays so. The card is filled but for place; *segment must stay
+ * where it is. 0 or a negative errno, with one line in why.
  */
-int ibshift_node_segment_make(const char *folder, uint32_t boxes, size_t memory,
+int ibshift_node_segment_make(const char *folder, const struct ibshift_node_wish *wish,
                               struct ibshift_node_segment *segment, struct ibshift_node_card *card,
                               char *why, size_t size);
 
