@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "shm/chan.h"
+#include "shm/life.h"
 #include "verbs/cq.h"
 #include "fault/fault.h"
 #include "verbs/mr.h"
@@ -166,7 +167,8 @@ static enum verdict not_ready(struct visit *v)
                                              256,   384,  512,  768,   1024,  1536,  2048,  3072,
                                              4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
 
-    if (v->run->qp->type == IBV_QPT_UC) {
+    /* Nothing is copied here, which would find a dead process. */
+    if (v->run->qp->type == IBV_QPT_UC || !proc_is_alive(v->peer->proc)) {
         return VERDICT_LOST;
     }
     v->run->rnr_wait = timers_10us[v->peer->attr.min_rnr_timer & 31] * 10000ull;

@@ -224,7 +224,7 @@ static _Noreturn void writes_until_killed(int in, int out)
 }
 
 /* The child is rank 1: it attaches second. Its peer hears of its end and cleans up. */
-static void kill_child(const char *fault)
+static void kill_child(const char *fault, enum ibv_wr_opcode opcode)
 {
     struct vt_conf conf = few_retries();
     int down_pipe[2], up_pipe[2], status;
@@ -250,9 +250,11 @@ static void kill_child(const char *fault)
     tell(fault);
     VT_CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
              "expected a killed process, got status %d", status);
-    w = vt_wr(&side, IBV_WR_RDMA_WRITE, 1, 0, 64);
-    w.wr.wr.rdma.remote_addr = to.addr;
-    w.wr.wr.rdma.rkey = to.rkey;
+    w = vt_wr(&side, opcode, 1, 0, 64);
+    if (opcode == IBV_WR_RDMA_WRITE) {
+        w.wr.wr.rdma.remote_addr = to.addr;
+        w.wr.wr.rdma.rkey = to.rkey;
+    }
     VT_OK(vt_post(&side, &w));
     VT_WC(side.scq, 1, IBV_WC_RETRY_EXC_ERR);
     vt_side_destroy(&side);
@@ -260,12 +262,18 @@ static void kill_child(const char *fault)
 
 static void kill_now(void)
 {
-    kill_child("kill:rank=1");
+    kill_child("kill:rank=1", IBV_WR_RDMA_WRITE);
+}
+
+/* It has posted no receive, and there are tries without end for that: but nobody is there. */
+static void kill_unready(void)
+{
+    kill_child("kill:rank=1", IBV_WR_SEND);
 }
 
 static void kill_after(void)
 {
-    kill_child("kill:rank=1,after=20");
+    kill_child("kill:rank=1,after=20", IBV_WR_RDMA_WRITE);
 }
 
 /* How many of 400 messages arrive: the same number with the same seed. */
@@ -307,6 +315,7 @@ static const struct {
     {"registration", registration},
     {"event", event},
     {"kill_now", kill_now},
+    {"kill_unready", kill_unready},
     {"kill_after", kill_after},
     {"seeded", seeded},
 };
