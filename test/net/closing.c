@@ -8,6 +8,7 @@
 #include "net/verbs/inside.h"
 
 enum { RANKS = 3, LENGTH = 70000, GRANTS = 100, WALKS = 10, TAG = 100 };
+enum { CONNECTED = 1, ASKED }; /* how far a rank is */
 
 static struct ibshift_net_verbs *nv_of(const struct ranks *r)
 {
@@ -41,6 +42,10 @@ static void connect_all(struct test *t)
     }
     test_finish(t);
     ranks_barrier(t->r, 0);
+    reach(t->r, CONNECTED); /* who is still in the barrier polls */
+    for (int peer = 0; peer < t->r->count; peer++) {
+        wait_for(t->r, peer, CONNECTED);
+    }
 }
 
 /* Wants one connection of two, and asks that peer. */
@@ -68,8 +73,8 @@ static int early(struct ranks *r)
     connect_all(&t);
     if (r->self == 0) {
         const struct ibshift_connection *c = ask(r, 1);
-        reach(r, 1);
-        wait_for(r, 1, 1);
+        reach(r, ASKED);
+        wait_for(r, 1, ASKED);
         while (c->state == IBSHIFT_CONNECTION_CLOSING) {
             test_poll_once(&t);
         }
@@ -80,13 +85,13 @@ static int early(struct ranks *r)
             ranks_fail(r, "the message was not held, or differs");
         }
     } else if (r->self == 1) {
-        wait_for(r, 0, 1);
+        wait_for(r, 0, ASKED);
         ranks_fill(data, sizeof(data), TAG);
         test_begin(&t, 1, 0, TAG, data, sizeof(data));
         if (t.left > 0) {
             ranks_fail(r, "the message waits");
         }
-        reach(r, 1);
+        reach(r, ASKED);
     }
     ranks_barrier(r, 1);
     return 0;
@@ -101,18 +106,18 @@ static int spent(struct ranks *r)
     connect_all(&t);
     if (r->self == 0) {
         (void)ask(r, 1);
-        reach(r, 1);
-        wait_for(r, 1, 1);
+        reach(r, ASKED);
+        wait_for(r, 1, ASKED);
     } else if (r->self == 1) {
         const struct ibshift_connection *c = ibshift_nv_peer(nv_of(r), 0);
-        wait_for(r, 0, 1);
+        wait_for(r, 0, ASKED);
         for (uint32_t i = 0; i < GRANTS; i++) {
             test_begin(&t, 0, 0, TAG + i, data[i], LENGTH);
         }
         if (c->out.slots_used != c->out.slots) {
             ranks_fail(r, "there are slots left");
         }
-        reach(r, 1);
+        reach(r, ASKED);
     }
     for (uint32_t i = 0; r->self == 0 && i < GRANTS; i++) {
         ranks_fill(data[i], LENGTH, i);
@@ -134,8 +139,8 @@ static void ask_each_other(struct test *t)
     connect_all(t);
     if (t->r->self < 2) {
         (void)ask(t->r, (uint32_t)!t->r->self);
-        reach(t->r, 1);
-        wait_for(t->r, !t->r->self, 1);
+        reach(t->r, ASKED);
+        wait_for(t->r, !t->r->self, ASKED);
     }
 }
 
