@@ -81,9 +81,9 @@ AC_DEFUN([_IBSHIFT_FIND_OMPI], [
     coll_ibshift_CPPFLAGS="$ibshift_headers $ibshift_pmix $ibshift_stand_in"
     # 5.0 installs no header of opal/mca/threads/pthreads, though its own include them.
     AC_MSG_CHECKING([whether they are complete])
-    _IBSHIFT_TRY_HEADERS([AC_MSG_RESULT([yes])],
-                         [AC_MSG_RESULT([no])
-                          _IBSHIFT_TAKE_SOURCE])
+    _IBSHIFT_TRY_HEADERS
+    AC_MSG_RESULT([$ibshift_complete])
+    AS_IF([test $ibshift_complete = no], [_IBSHIFT_TAKE_SOURCE])
     coll_ibshift_LDFLAGS="`"$MPICC" --showme:libdirs | sed 's/@<:@^ @:>@* */-L&/g'`"
     coll_ibshift_LIBS="-lmpi -lopen-pal"
     AS_CASE([$with_component_dir],
@@ -94,12 +94,13 @@ AC_DEFUN([_IBSHIFT_FIND_OMPI], [
             [AC_MSG_ERROR([--with-component-dir=$with_component_dir: say system, user or a folder from / on])])
 ])
 
+# Into ibshift_complete. No branches as arguments: one that came here again would lose the saved flags.
 AC_DEFUN([_IBSHIFT_TRY_HEADERS], [
     ibshift_saved_CPPFLAGS=$CPPFLAGS
     CPPFLAGS="$CPPFLAGS $coll_ibshift_CPPFLAGS"
     AC_PREPROC_IFELSE([AC_LANG_SOURCE([[#include "ompi_config.h"
 #include "ompi/mca/coll/coll.h"
-#include "ompi/communicator/communicator.h"]])], [$1], [$2])
+#include "ompi/communicator/communicator.h"]])], [ibshift_complete=yes], [ibshift_complete=no])
     CPPFLAGS=$ibshift_saved_CPPFLAGS
 ])
 
@@ -112,14 +113,16 @@ AC_DEFUN([_IBSHIFT_TAKE_SOURCE], [
           [AC_MSG_RESULT([no])
            AC_MSG_ERROR([--with-ompi-source=$with_ompi_source: no source of Open MPI, which has a file VERSION])])
     ompi_source=`cd "$with_ompi_source" && pwd`
-    ompi_source_version=`sed -n 's/^\(major\|minor\|release\)=//p' "$ompi_source/VERSION" | paste -sd.`
+    # "rc1" and the like follow the number without a dot.
+    ompi_source_version=`sed -n 's/^\(major\|minor\|release\)=//p' "$ompi_source/VERSION" | paste -sd.``sed -n 's/^greek=//p' "$ompi_source/VERSION"`
     AS_IF([test "$ompi_source_version" != "$OMPI_VERSION"],
           [AC_MSG_RESULT([no])
            AC_MSG_ERROR([--with-ompi-source=$with_ompi_source is the source of Open MPI $ompi_source_version, but $MPICC is of $OMPI_VERSION])])
     coll_ibshift_CPPFLAGS="$ibshift_headers $ibshift_pmix -idirafter $ompi_source -idirafter $ompi_source/opal/include $ibshift_stand_in"
-    _IBSHIFT_TRY_HEADERS([AC_MSG_RESULT([yes])],
-                         [AC_MSG_RESULT([no])
-                          AC_MSG_ERROR([headers of Open MPI $OMPI_VERSION are missing in $ompi_include and in $ompi_source too (config.log names them)])])
+    _IBSHIFT_TRY_HEADERS
+    AC_MSG_RESULT([$ibshift_complete])
+    AS_IF([test $ibshift_complete = no],
+          [AC_MSG_ERROR([headers of Open MPI $OMPI_VERSION are missing in $ompi_include and in $ompi_source too (config.log names them)])])
 ])
 
 AC_DEFUN([IBSHIFT_CHECK_VERBS], [
