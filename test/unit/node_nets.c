@@ -101,6 +101,7 @@ int nets_post(struct message *m, bool is_send)
         .length = m->length,
         .is_read_next = m->key.tag % 2 != 0,
         .is_busy = m->is_busy,
+        .is_attended = m->is_attended,
         .cookie = (uintptr_t)(is_send ? &m->send_status : &m->recv_status)};
     struct ibshift_net *net = nets[is_send ? m->from : m->to];
     int rc = is_send ? ibshift_net_send(net, &message) : ibshift_net_recv(net, &message);

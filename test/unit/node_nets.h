@@ -24,6 +24,7 @@ struct message {
     uint8_t *out, *in;
     bool is_sent, is_received; /* posted */
     bool is_busy;              /* its receiver */
+    bool is_attended;          /* by both */
     int send_status, recv_status;
 };
 

@@ -294,6 +294,7 @@ static void both_copy_what_fits(void **state)
         open_all(1 << 20, true);
         assert_int_equal(nets[0]->max_eager, 65536);
         nets_make(&m, 0, 1, OTHER + order, FITTING);
+        m.is_attended = true;
         assert_int_equal(nets_post(&m, order > 0), IBSHIFT_NET_PENDING);
         if (order < 2) {
             nets_take_all(2);
@@ -310,6 +311,26 @@ static void both_copy_what_fits(void **state)
     }
 }
 
+/* A sender that is not inside its call is not needed: the receiver has all of what was offered. */
+static void a_sender_that_computes(void **state)
+{
+    struct message m;
+
+    (void)state;
+    open_all(1 << 20, true);
+    nets_make(&m, 0, 1, OTHER, FITTING);
+    (void)nets_post(&m, true);
+    (void)nets_post(&m, false); /* before it has seen the offer: then asks, and looks */
+    for (int i = 0; i < 3; i++) {
+        nets_take(1); /* nobody takes for 0 */
+    }
+    assert_int_equal(m.recv_status, 0);
+    nets_take_all(2);
+    assert_arrived(&m);
+    nets_unmake(&m);
+    close_all();
+}
+
 /* Each side would first write all of its own, then read: the kernel copies one way at a time. */
 static void an_exchange_does_not(void **state)
 {
@@ -319,6 +340,7 @@ static void an_exchange_does_not(void **state)
     open_all(1 << 20, true);
     nets_make(&m, 0, 1, OTHER, FITTING);
     nets_make(&back, 1, 0, OTHER, FITTING);
+    m.is_attended = back.is_attended = true;
     (void)nets_post(&m, true);
     (void)nets_post(&back, true);
     (void)nets_post(&m, false);
@@ -341,6 +363,7 @@ static void given_up_before_it_flows(void **state)
     for (uint32_t who = 0; who < 2; who++) {
         open_all(1 << 20, true);
         nets_make(&m, 0, 1, OTHER, FITTING);
+        m.is_attended = true;
         (void)nets_post(&m, true);
         nets_take(1);
         (void)nets_post(&m, false); /* grants */
@@ -445,6 +468,7 @@ int main(void)
         cmocka_unit_test(a_fetch_given_up),
         cmocka_unit_test(a_fetch_that_fails),
         cmocka_unit_test(both_copy_what_fits),
+        cmocka_unit_test(a_sender_that_computes),
         cmocka_unit_test(an_exchange_does_not),
         cmocka_unit_test(given_up_before_it_flows),
         cmocka_unit_test(killed_in_the_middle),

@@ -29,6 +29,7 @@ struct ibshift_op_params {
     uint32_t rank;
     uint32_t window;
     size_t piece;          /* of long messages, as in net.h */
+    bool is_attended;      /* all ranks wait inside the call until the end */
     const uint32_t *peers; /* rank to peer of the net; NULL: the same */
     const uint32_t *names; /* rank to what people call it; NULL: the same */
     uint32_t comm;         /* for the message keys */

@@ -117,6 +117,7 @@ static int hand_over(struct ibshift_op *op, struct ibshift_exec *exec, enum ibsh
     message.mem = params->mem[step->buf];
     message.cookie = ibshift_op_cookie(op, which, index);
     message.piece = params->piece;
+    message.is_attended = params->is_attended;
     message.is_read_next = params->reduce != NULL;
     message.is_busy = which == IBSHIFT_CLASS_RECV && message.length > exec->net->max_eager &&
                       ibshift_walk_next(&op->walk, IBSHIFT_CLASS_LOCAL) != NULL;

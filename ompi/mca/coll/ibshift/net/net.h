@@ -47,6 +47,7 @@ struct ibshift_net_message {
     uint64_t cookie;             /* comes back in the events */
     bool is_read_next; /* recv(): the caller reads the buffer as soon as it has come; a hint */
     bool is_busy;      /* recv(): the caller has other work meanwhile; a hint */
+    bool is_attended;  /* recv(): both sides wait for the end and do nothing else; a hint */
 
     /* send() of a long message: the adapter has one piece of so many bytes at a time, and gets the
      * next when that has left; 0: it has the whole message. A hint. */

@@ -92,13 +92,15 @@ static bool sends_long_to(const struct ibshift_net_node *nn, const struct ibshif
  * serve, one after another. Where it gets several itself, or is busy, its senders share the work; in
  * an exchange both sides write at once. For a message that fits into the ring and has nothing
  * beside it, both sides copy at once: the kernel, which looks every page up, takes twice as long.
+ * That takes a sender that looks: one that computes meanwhile has offered the message, and is not
+ * needed where the receiver fetches it.
  */
 static void choose_way(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                        struct ibshift_node_note *recv, const struct ibshift_net_message *m)
 {
     bool is_alone = !m->is_busy && nn->longs == peer->longs && !sends_long_to(nn, peer);
 
-    recv->is_streamed = is_alone && m->length <= nn->card.ring;
+    recv->is_streamed = is_alone && m->is_attended && m->length <= nn->card.ring;
     recv->is_fetched =
         !recv->is_streamed && (is_alone || m->is_read_next) && ibshift_nn_can_copy(nn, peer);
 }
