@@ -1,18 +1,23 @@
 /*
- * A process dies anywhere in what it does to others: softhca-run -- softhca-deaths [STRIDE [ACTION]].
+ * A process dies anywhere in what it does to others: softhca-run -- softhca-deaths [STRIDE [SEED [ACTION]]].
  * The victim is traced into an action instruction by instruction, and killed there; STRIDE
- * instructions later the next time, until it comes through. Afterwards a process that it was
- * connected to must have its completions and events, and take its objects down.
+ * instructions later the next time, until it comes through; SEED says where the first dies. In a
+ * start, which is long, it is killed up to so many instructions after some of its system calls.
+ * Afterwards a process that it was connected to must have its completions and events, and take its
+ * objects down, and the dead must not be counted out more often than they came.
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "../../verbs/vt.h"
+#include "shm/layout.h"
 
 enum { LEN = 3000, SETTLE_US = 300, STEPS_MAX = 200000 };
 
@@ -23,6 +28,7 @@ static struct {
 } * all;
 
 static int action; /* of this round */
+static const struct shm_head *head;
 static struct vt_conf conf;
 static struct vt_side side; /* to the other process */
 
@@ -90,10 +96,11 @@ static const struct {
     void (*run)(void);
     enum { APART, CONNECTED, WRITING } survivor; /* WRITING: a write to the victim is under way */
     int stride;                                  /* of theirs, in one of the others */
+    bool by_calls; /* a random part of that after some system calls: it is long */
 } actions[] = {
-    {"poll", poll_once, WRITING, 1},   {"write", write_once, CONNECTED, 1},
-    {"send", send_once, CONNECTED, 1}, {"destroy", take_down, WRITING, 1},
-    {"join", join, APART, 100},
+    {"poll", poll_once, WRITING, 1, false},   {"write", write_once, CONNECTED, 1, false},
+    {"send", send_once, CONNECTED, 1, false}, {"destroy", take_down, WRITING, 1, false},
+    {"join", join, APART, 6, true},
 };
 
 static void meet_survivor(int round)
@@ -234,8 +241,40 @@ static bool walk(pid_t victim, int steps)
     return false;
 }
 
-/* One death. True when there is none to come further on. */
-static bool play(pid_t survivor, int round, int steps)
+/* Through the last system call before it claims a place in the run, and so many more. True when
+   the action was over before. */
+static bool skip_calls(pid_t victim, int calls)
+{
+    struct __ptrace_syscall_info info = {0};
+    bool is_near = false;
+    int status;
+
+    ptrace(PTRACE_SETOPTIONS, victim, NULL, PTRACE_O_TRACESYSGOOD); /* or there is no information */
+    for (int stops = 2 * (calls + 1); stops > 0; stops -= is_near) {
+        ptrace(PTRACE_SYSCALL, victim, NULL, NULL);
+        VT_CHECK(is_stopped(victim, &status), "the victim ended by itself");
+        if (WSTOPSIG(status) == SIGSTOP) {
+            VT_CHECK(is_near, "the victim never claimed a place");
+            return true;
+        }
+        ptrace(PTRACE_GET_SYSCALL_INFO, victim, sizeof(info), &info);
+        is_near |= info.op == PTRACE_SYSCALL_INFO_ENTRY && info.entry.nr == SYS_prctl;
+    }
+    return false;
+}
+
+/* Few more than there are, since a death may leave one too many; a number that wrapped is not. */
+static void check_count(int round, int steps)
+{
+    uint32_t live = atomic_load(&head->live);
+
+    VT_CHECK(live <= (uint32_t)round + 2, "%d instructions into '%s': %u processes are attached",
+             steps, actions[action].name, live);
+}
+
+/* One death, so many system calls (below 0: none are skipped) and instructions on. True when there
+   is none to come further on. */
+static bool play(pid_t survivor, int round, int calls, int steps)
 {
     pid_t victim = start_process();
     bool is_over;
@@ -253,7 +292,7 @@ static bool play(pid_t survivor, int round, int steps)
     atomic_store(&all->traced, round);
     VT_CHECK(is_stopped(survivor, &status), "the survivor ended");
     usleep(SETTLE_US); /* what was posted is due */
-    is_over = walk(victim, steps);
+    is_over = (calls >= 0 && skip_calls(victim, calls)) || walk(victim, steps);
     kill(victim, SIGKILL);
     waitpid(victim, &status, 0);
     atomic_store(&all->killed, round);
@@ -263,44 +302,75 @@ static bool play(pid_t survivor, int round, int steps)
                  actions[action].name);
         usleep(100);
     }
+    check_count(round, steps);
     return is_over || steps >= STEPS_MAX;
 }
 
-static void sweep(int stride)
+static void sweep(int stride, unsigned int seed)
 {
     /* The sweep's survivor before had begun the next round when it was ended. */
-    int first = atomic_load(&all->checked) + 2, round = first;
+    int first = atomic_load(&all->checked) + 2, round = first, calls = -1;
+    int steps = (int)(seed % (unsigned int)stride);
     pid_t survivor = start_process();
 
     if (survivor == 0) {
         be_survivor(round);
     }
-    while (!play(survivor, round, (round - first) * stride)) {
+    if (actions[action].by_calls) {
+        calls = 0;
+    }
+    while (!play(survivor, round, calls, steps)) {
         round++;
+        if (calls < 0) {
+            steps += stride;
+        } else {
+            calls += 1 + rand_r(&seed) % (1 + calls / 2); /* densest after the claim */
+            steps = rand_r(&seed) % (1 + rand_r(&seed) % stride);
+        }
     }
     kill(survivor, SIGKILL);
     waitpid(survivor, NULL, 0);
     printf("%s: %d deaths\n", actions[action].name, round - first + 1);
 }
 
+static const struct shm_head *map_head(void)
+{
+    const char *dir = getenv("SOFTHCA_DIR");
+    char path[256];
+    void *map;
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/shm", dir ? dir : "");
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    VT_CHECK(fd >= 0, "%s: %s: start this with softhca-run", path, strerror(errno));
+    map = mmap(NULL, sizeof(*head), PROT_READ, MAP_SHARED, fd, 0);
+    VT_CHECK(map != MAP_FAILED, "%s: %s", path, strerror(errno));
+    close(fd);
+    return map;
+}
+
 int main(int argc, char **argv)
 {
     int stride = argc > 1 ? atoi(argv[1]) : 101;
-    const char *only = argc > 2 ? argv[2] : NULL;
+    unsigned int seed = argc > 2 ? (unsigned int)strtoul(argv[2], NULL, 10) : 0;
+    const char *only = argc > 3 ? argv[3] : NULL;
 
     if (stride < 1) {
-        fprintf(stderr, "usage: softhca-deaths [STRIDE(from 1) [poll|write|send|destroy|join]]\n");
+        fprintf(stderr,
+                "usage: softhca-deaths [STRIDE(from 1) [SEED [poll|write|send|destroy|join]]]\n");
         return 2;
     }
     all = mmap(NULL, sizeof(*all), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     setvbuf(stdout, NULL, _IOLBF, 0);
     vt.rule = "deaths";
+    head = map_head();
+    printf("seed %u\n", seed);
     conf = vt_conf();
     conf.timeout = 8;
     conf.retry_cnt = 1;
     for (action = 0; action < (int)(sizeof(actions) / sizeof(actions[0])); action++) {
         if (!only || strcmp(only, actions[action].name) == 0) {
-            sweep(actions[action].stride * stride);
+            sweep(actions[action].stride * stride, seed);
         }
     }
     return 0;
