@@ -285,7 +285,7 @@ static int connect_rail(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
     return -rc;
 }
 
-/* Releases of libibverbs before 40 do not have it. */
+/* Releases of rdma-core before 36 do not have it. */
 extern int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
     __attribute__((weak));
 
