@@ -192,6 +192,7 @@ static int open_pair(struct pair *p, enum tune_level level, int partner,
     p->op.params.rank = (uint32_t)p->self;
     p->op.params.peers = p->peers;
     p->op.params.window = IBSHIFT_WINDOW_MAX;
+    p->op.params.is_attended = true;
     p->op.params.comm = 1;
     p->op.params.element = 1;
     return ibshift_engine_attach(p->engine, &p->op);
