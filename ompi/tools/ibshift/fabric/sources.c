@@ -10,10 +10,10 @@
 #include "fabric/read/synth.h"
 
 /* In a folder only these are looked at: a log may begin like a dump. */
-static const char *const names[] = {"opensm-subnet.lst", "opensm-lfts.dump",   "opensm.fdbs",
-                                    "*ibnetdiscover*",   "ibdiagnet*.lst",     "ibdiagnet*.fdbs",
-                                    "ibdiagnet*.db_csv", "*sminfo*",           "*path-records*",
-                                    "ibdiagnet*.far",    "ibdiagnet*.net_dump"};
+static const char *const names[] = {
+    "opensm-subnet.lst",   "opensm-lfts.dump",  "opensm.fdbs", "*ibnetdiscover*", "ibdiagnet*.lst",
+    "ibdiagnet*.fdbs",     "ibdiagnet*.db_csv", "*sminfo*",    "*path-records*",  "ibdiagnet*.far",
+    "ibdiagnet*.net_dump", "*ports*.json",      "*links*.json"};
 
 static bool is_looked_at(const char *name)
 {
@@ -71,8 +71,7 @@ static int add_file(struct fabric_sources *s, const char *path, bool is_named,
     if (fabric_facts_kind(head, size) != FABRIC_FACTS_NONE) {
         rewind(lines->file);
         rc = fabric_facts_read(lines->file, path, fabric_facts_kind(head, size), &s->facts, err);
-    } else if (format == IBSHIFT_FORMAT_NETLIST || format == IBSHIFT_FORMAT_SUBNET ||
-               format == IBSHIFT_FORMAT_ROWS || format == IBSHIFT_FORMAT_COMPILED) {
+    } else if (ibshift_format_is_graph(format) || format == IBSHIFT_FORMAT_COMPILED) {
         rc = keep(&s->graph, &s->graph_format, path, format, is_named, err);
     } else if (format == IBSHIFT_FORMAT_LFTS || format == IBSHIFT_FORMAT_FDBS ||
                format == IBSHIFT_FORMAT_FAR) {
@@ -86,7 +85,7 @@ static int add_file(struct fabric_sources *s, const char *path, bool is_named,
                           path);
     } else if (is_named) {
         rc = ibshift_fail(err, -EINVAL,
-                          "%s: nothing that is known here: wants files of OpenSM, ibdiagnet, "
+                          "%s: nothing that is known here: wants files of OpenSM, ibdiagnet, UFM, "
                           "ibnetdiscover, dump_fts or sminfo",
                           path);
     }

@@ -26,6 +26,8 @@ void ibshift_lines_close(struct ibshift_lines *lines);
 /* 1: text holds the next line without its end (and a carriage return before it); 0: no more;
  * negative: err. */
 int ibshift_lines_next(struct ibshift_lines *lines, struct ibshift_error *err);
+/* For formats that are not lines: the next character, EOF at the end or where it cannot be read on. */
+int ibshift_lines_char(struct ibshift_lines *lines);
 /* The first bytes of the file, not taken from it. */
 const char *ibshift_lines_head(struct ibshift_lines *lines, size_t *size);
 /* "file:line: reason" */

@@ -13,6 +13,8 @@ static const char *format_name(enum ibshift_format format)
         "netlist",
         "subnet list",
         "ports",
+        "UFM's ports",
+        "UFM's links",
         "tables (far)",
         "tables",
         "tables (fdbs)",
@@ -86,6 +88,12 @@ enum ibshift_format ibshift_format_of(const char *head, size_t size)
     if (memmem(head, size, far_word, strlen(far_word)) != NULL) {
         return IBSHIFT_FORMAT_FAR; /* its switches begin as those of path records do */
     }
+    if (starts(head, size, "[") && memmem(head, size, "\"source_guid\"", 13) != NULL) {
+        return IBSHIFT_FORMAT_LINKS;
+    }
+    if (starts(head, size, "[") && memmem(head, size, "\"logical_state\"", 15) != NULL) {
+        return IBSHIFT_FORMAT_PORTS;
+    }
     while (size > 0) {
         const char *end = memchr(head, '\n', size);
         size_t length = end != NULL ? (size_t)(end - head) + 1 : size;
@@ -100,6 +108,11 @@ enum ibshift_format ibshift_format_of(const char *head, size_t size)
     return IBSHIFT_FORMAT_UNKNOWN;
 }
 
+bool ibshift_format_is_graph(enum ibshift_format format)
+{
+    return format >= IBSHIFT_FORMAT_NETLIST && format <= IBSHIFT_FORMAT_LINKS;
+}
+
 static int read_graph(struct ibshift_lines *lines, struct ibshift_fabric **fabric,
                       struct ibshift_warnings *warnings, struct ibshift_error *err)
 {
@@ -112,12 +125,11 @@ static int read_graph(struct ibshift_lines *lines, struct ibshift_fabric **fabri
     if (format == IBSHIFT_FORMAT_COMPILED) {
         return ibshift_compiled_read(lines->name, fabric, err);
     }
-    if (format != IBSHIFT_FORMAT_NETLIST && format != IBSHIFT_FORMAT_SUBNET &&
-        format != IBSHIFT_FORMAT_ROWS) {
+    if (!ibshift_format_is_graph(format)) {
         return ibshift_fail(err, -EINVAL,
                             "%s: %s, not a fabric: wants ibnetdiscover's output, an ibsim "
-                            "netlist, opensm-subnet.lst, ibdiagnet's .lst or .net_dump, or a "
-                            "compiled fabric",
+                            "netlist, opensm-subnet.lst, ibdiagnet's .lst or .net_dump, UFM's "
+                            "ports or links, or a compiled fabric",
                             lines->name, size == 0 ? "empty" : format_name(format));
     }
     f = ibshift_fabric_new();
@@ -126,7 +138,8 @@ static int read_graph(struct ibshift_lines *lines, struct ibshift_fabric **fabri
     }
     rc = format == IBSHIFT_FORMAT_NETLIST  ? ibshift_read_netlist(lines, f, warnings, err)
          : format == IBSHIFT_FORMAT_SUBNET ? ibshift_read_subnet(lines, f, warnings, err)
-                                           : ibshift_read_rows(lines, f, warnings, err);
+         : format == IBSHIFT_FORMAT_ROWS   ? ibshift_read_rows(lines, f, warnings, err)
+                                           : ibshift_read_ufm(lines, f, warnings, err);
     if (rc == 0) {
         rc = ibshift_fabric_finish(f, err);
     }

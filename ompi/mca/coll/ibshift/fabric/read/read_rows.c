@@ -15,16 +15,14 @@
  *   SW     7  2 0x... 4x ???                       'leaf1'
  */
 #include "fabric/graph/rate.h"
-#include "fabric/read/read.h"
+#include "fabric/read/rows.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum column { PORT, STATE, WIDTH, SPEED, GUID, REMOTE, LID, NAME, COLUMNS };
-
-struct node {
+struct ibshift_rows_node {
     uint64_t guid;
     char *name;
     unsigned lid, ports; /* of an adapter the LID is of its first port that a row names */
@@ -33,23 +31,10 @@ struct node {
     int64_t added;     /* its number in the fabric */
 };
 
-struct cable {
+struct ibshift_rows_cable {
     uint32_t node, remote; /* in nodes */
     unsigned port, remote_port, lid, line;
     struct ibshift_rate rate;
-};
-
-struct rows {
-    struct ibshift_lines *lines;
-    struct ibshift_fabric *fabric;
-    struct ibshift_error *err;
-    struct node *nodes;
-    struct cable *cables;
-    uint32_t node_count, cable_count;
-    struct ibshift_map64 by_guid;
-    uint32_t current; /* the switch whose rows these are; node_count before the first */
-    int column[COLUMNS];
-    bool has_port_guids; /* adapters are named by their ports' GUIDs, else by their own */
 };
 
 /* Room for one more of an array that doubles. */
@@ -60,10 +45,10 @@ static void *grown(void *array, uint32_t count, size_t size)
 }
 
 /* The node with this GUID, added when new; negative: err. */
-static int64_t node_of(struct rows *d, uint64_t guid, const char *name)
+static int64_t node_of(struct ibshift_rows *d, uint64_t guid, const char *name)
 {
     uint32_t known = ibshift_map64_get(&d->by_guid, guid);
-    struct node *moved;
+    struct ibshift_rows_node *moved;
 
     if (known != IBSHIFT_MAP_MISS) {
         return known;
@@ -73,7 +58,7 @@ static int64_t node_of(struct rows *d, uint64_t guid, const char *name)
         return ibshift_lines_fail(d->lines, d->err, -ENOMEM, "no memory for more nodes");
     }
     d->nodes = moved;
-    d->nodes[d->node_count] = (struct node){
+    d->nodes[d->node_count] = (struct ibshift_rows_node){
         .guid = guid,
         .name = strdup(name),
         .kind = ibshift_is_aggregation_node(name) ? IBSHIFT_NODE_OTHER : IBSHIFT_NODE_HCA};
@@ -85,7 +70,7 @@ static int64_t node_of(struct rows *d, uint64_t guid, const char *name)
     return d->node_count++;
 }
 
-static int read_switch(struct rows *d, const char *line)
+static int read_switch(struct ibshift_rows *d, const char *line)
 {
     char name[512];
     const char *rest = ibshift_scan_quoted(line, name, sizeof(name));
@@ -121,7 +106,7 @@ static bool is_named(const char *cell, size_t length, const char *name)
     return strlen(name) == length && strncmp(cell, name, length) == 0;
 }
 
-static int read_columns(struct rows *d, const char *line)
+static int read_columns(struct ibshift_rows *d, const char *line)
 {
     static const char *const names[COLUMNS] = {
         "IB#", "Sta", "LWA", "LSA", "Neighbor Guid", "N#", "NLID", "Neighbor Description"};
@@ -174,9 +159,9 @@ static struct ibshift_rate rate_of(const char *width, const char *speed)
                : IBSHIFT_NO_RATE;
 }
 
-static int add_cable(struct rows *d, const struct cable *cable)
+static int add_cable(struct ibshift_rows *d, const struct ibshift_rows_cable *cable)
 {
-    struct cable *moved = grown(d->cables, d->cable_count, sizeof(*moved));
+    struct ibshift_rows_cable *moved = grown(d->cables, d->cable_count, sizeof(*moved));
 
     if (moved == NULL) {
         return ibshift_lines_fail(d->lines, d->err, -ENOMEM, "no memory for more cables");
@@ -186,13 +171,14 @@ static int add_cable(struct rows *d, const struct cable *cable)
     return 0;
 }
 
-static void raise_ports(struct node *node, unsigned port)
+static void raise_ports(struct ibshift_rows_node *node, unsigned port)
 {
     node->ports = node->ports < port ? port : node->ports;
 }
 
 /* The other end of a row, from its GUID on. */
-static int read_remote(struct rows *d, const char *const *at, struct cable *cable)
+static int read_remote(struct ibshift_rows *d, const char *const *at,
+                       struct ibshift_rows_cable *cable)
 {
     uint64_t guid, remote, lid;
     int64_t node;
@@ -216,10 +202,10 @@ static int read_remote(struct rows *d, const char *const *at, struct cable *cabl
     return add_cable(d, cable);
 }
 
-static int read_port(struct rows *d, const char *line)
+static int read_port(struct ibshift_rows *d, const char *line)
 {
     const char *at[COLUMNS];
-    struct cable cable = {.node = d->current, .line = d->lines->number};
+    struct ibshift_rows_cable cable = {.node = d->current, .line = d->lines->number};
     uint64_t port;
 
     for (int c = 0; c < COLUMNS; c++) {
@@ -242,13 +228,8 @@ static int read_port(struct rows *d, const char *line)
     return read_remote(d, at, &cable);
 }
 
-struct end {
-    uint64_t lid, port, guid;
-    enum ibshift_node_kind kind;
-};
-
 /* "SW   LID PORT 0xGUID" */
-static const char *scan_end(const char *at, struct end *end)
+static const char *scan_end(const char *at, struct ibshift_rows_end *end)
 {
     end->kind = strncmp(at, "SW ", 3) == 0   ? IBSHIFT_NODE_SWITCH
                 : strncmp(at, "CA ", 3) == 0 ? IBSHIFT_NODE_HCA
@@ -262,57 +243,67 @@ static const char *scan_end(const char *at, struct end *end)
                : NULL;
 }
 
-/* The node of an end, known by the text from `at` to `end`. */
-static int64_t node_of_end(struct rows *d, const struct end *e, const char *at, const char *end)
+int64_t ibshift_rows_add(struct ibshift_rows *d, const struct ibshift_rows_end *end)
 {
     char name[512];
     int64_t node;
 
-    snprintf(name, sizeof(name), "%.*s", (int)(end - at), at);
-    node = node_of(d, e->guid, name);
+    snprintf(name, sizeof(name), "%.*s", end->length, end->name);
+    node = node_of(d, end->guid, name);
     if (node >= 0) {
         d->nodes[node].kind =
-            d->nodes[node].kind == IBSHIFT_NODE_HCA ? e->kind : d->nodes[node].kind;
-        d->nodes[node].lid = (unsigned)e->lid;
-        raise_ports(&d->nodes[node], (unsigned)e->port);
+            d->nodes[node].kind == IBSHIFT_NODE_HCA ? end->kind : d->nodes[node].kind;
+        d->nodes[node].lid = (unsigned)end->lid;
+        raise_ports(&d->nodes[node], (unsigned)end->port);
     }
     return node;
+}
+
+int ibshift_rows_join(struct ibshift_rows *d, const struct ibshift_rows_end *near,
+                      const struct ibshift_rows_end *far, struct ibshift_rate rate)
+{
+    struct ibshift_rows_cable cable = {.line = d->lines->number,
+                                       .port = (unsigned)near->port,
+                                       .remote_port = (unsigned)far->port,
+                                       .lid = (unsigned)far->lid,
+                                       .rate = rate};
+    int64_t a = ibshift_rows_add(d, near), b = a < 0 ? a : ibshift_rows_add(d, far);
+
+    if (b < 0) {
+        return (int)b;
+    }
+    cable.node = (uint32_t)a;
+    cable.remote = (uint32_t)b;
+    return add_cable(d, &cable);
 }
 
 static const char bad_row[] = "wants a row: SW|CA LID PORT 0xGUID WIDTH SPEED [- SW|CA LID PORT "
                               "0xGUID ( 'NAME' - 'NAME' )]";
 
-static int read_pair(struct rows *d, const struct end *near, const char *at, const char *far_at)
+static int read_pair(struct ibshift_rows *d, struct ibshift_rows_end *near, const char *at,
+                     const char *far_at)
 {
-    struct end far;
+    struct ibshift_rows_end far;
     const char *rest = scan_end(ibshift_scan_blanks(far_at), &far);
     const char *from = rest == NULL ? NULL : strstr(rest, "( '");
     const char *middle = from == NULL ? NULL : strstr(from, "' - '");
     const char *end = middle == NULL ? NULL : strstr(middle + 5, "' )");
-    struct cable cable = {.line = d->lines->number, .port = (unsigned)near->port};
     char width[8] = "", speed[8] = "", rate[20];
-    int64_t a, b;
 
     if (end == NULL || sscanf(at, " %7[0-9x] %7s", width, speed) != 2) {
         return ibshift_lines_fail(d->lines, d->err, -EINVAL, "%s", bad_row);
     }
-    a = node_of_end(d, near, from + 3, middle);
-    b = a < 0 ? a : node_of_end(d, &far, middle + 5, end);
-    if (b < 0) {
-        return (int)b;
-    }
+    near->name = from + 3;
+    near->length = (int)(middle - near->name);
+    far.name = middle + 5;
+    far.length = (int)(end - far.name);
     snprintf(rate, sizeof(rate), "%s%s", width, speed);
-    cable.rate = ibshift_rate_parse(rate);
-    cable.node = (uint32_t)a;
-    cable.remote = (uint32_t)b;
-    cable.remote_port = (unsigned)far.port;
-    cable.lid = (unsigned)far.lid;
-    return add_cable(d, &cable);
+    return ibshift_rows_join(d, near, &far, ibshift_rate_parse(rate));
 }
 
-static int read_report(struct rows *d, const char *line)
+static int read_report(struct ibshift_rows *d, const char *line)
 {
-    struct end near;
+    struct ibshift_rows_end near;
     const char *at = scan_end(line, &near), *joined = at == NULL ? NULL : strstr(at, " - ");
     const char *name = at == NULL ? NULL : strchr(at, '\''), *end;
     int64_t node;
@@ -325,7 +316,9 @@ static int read_report(struct rows *d, const char *line)
         return read_pair(d, &near, at, joined + 3);
     }
     end = strrchr(name + 1, '\'');
-    node = node_of_end(d, &near, name + 1, end != NULL ? end : name + strlen(name));
+    near.name = name + 1;
+    near.length = (int)(end != NULL ? end - near.name : (long)strlen(near.name));
+    node = ibshift_rows_add(d, &near);
     return node < 0 ? (int)node : 0;
 }
 
@@ -335,7 +328,7 @@ static bool is_report(const char *line)
            strncmp(line, "RT ", 3) == 0;
 }
 
-static int read_line(struct rows *d)
+static int read_line(struct ibshift_rows *d)
 {
     const char *line = d->lines->text;
 
@@ -355,12 +348,12 @@ static int read_line(struct rows *d)
                                                                             : read_port(d, line);
 }
 
-static int add_nodes(struct rows *d)
+static int add_nodes(struct ibshift_rows *d)
 {
     struct ibshift_error reason;
 
     for (uint32_t i = 0; i < d->node_count; i++) {
-        struct node *n = &d->nodes[i];
+        struct ibshift_rows_node *n = &d->nodes[i];
         int rc;
 
         n->added = ibshift_fabric_add_node(d->fabric, n->kind, n->guid, n->name, n->ports, &reason);
@@ -378,10 +371,10 @@ static int add_nodes(struct rows *d)
 /* A report of ports names the port's GUID, ibdiagnet the node's. That of its first port is the same
  * in adapters since ConnectX-4; further ports of one adapter are those of older ones, where it is
  * one more per port. */
-static int set_adapter(struct rows *d, const struct cable *cable, uint32_t port,
-                       struct ibshift_error *reason)
+static int set_adapter(struct ibshift_rows *d, const struct ibshift_rows_cable *cable,
+                       uint32_t port, struct ibshift_error *reason)
 {
-    const struct node *n = &d->nodes[cable->remote];
+    const struct ibshift_rows_node *n = &d->nodes[cable->remote];
     int rc = ibshift_fabric_set_port_guid(
         d->fabric, port,
         d->has_port_guids || n->ports == 1 ? n->guid : n->guid + cable->remote_port);
@@ -395,13 +388,13 @@ static int set_adapter(struct rows *d, const struct cable *cable, uint32_t port,
                                                     cable->remote_port, cable->lid, 0, reason);
 }
 
-static int connect_all(struct rows *d)
+int ibshift_rows_finish(struct ibshift_rows *d)
 {
     int rc = add_nodes(d);
 
     for (uint32_t i = 0; rc == 0 && i < d->cable_count; i++) {
-        const struct cable *c = &d->cables[i];
-        const struct node *near = &d->nodes[c->node], *far = &d->nodes[c->remote];
+        const struct ibshift_rows_cable *c = &d->cables[i];
+        const struct ibshift_rows_node *near = &d->nodes[c->node], *far = &d->nodes[c->remote];
         uint32_t from = ibshift_node_port(d->fabric, (uint32_t)near->added, c->port);
         uint32_t to = ibshift_node_port(d->fabric, (uint32_t)far->added, c->remote_port);
         struct ibshift_error reason;
@@ -413,13 +406,26 @@ static int connect_all(struct rows *d)
             ibshift_lines_fail(d->lines, d->err, rc, "%s", reason.text);
         }
     }
+    if (rc == 0 && d->fabric->node_count == 0) {
+        return ibshift_lines_fail(d->lines, d->err, -ENODATA, "no port in the file");
+    }
     return rc;
+}
+
+void ibshift_rows_free(struct ibshift_rows *d)
+{
+    for (uint32_t i = 0; i < d->node_count; i++) {
+        free(d->nodes[i].name);
+    }
+    free(d->nodes);
+    free(d->cables);
+    ibshift_map64_free(&d->by_guid);
 }
 
 int ibshift_read_rows(struct ibshift_lines *lines, struct ibshift_fabric *f,
                       struct ibshift_warnings *warnings, struct ibshift_error *err)
 {
-    struct rows d = {.lines = lines, .fabric = f, .err = err};
+    struct ibshift_rows d = {.lines = lines, .fabric = f, .err = err};
     int rc;
 
     (void)warnings;
@@ -430,15 +436,7 @@ int ibshift_read_rows(struct ibshift_lines *lines, struct ibshift_fabric *f,
             break;
         }
     }
-    rc = rc == 0 ? connect_all(&d) : rc;
-    if (rc == 0 && f->node_count == 0) {
-        rc = ibshift_lines_fail(lines, err, -ENODATA, "no port in the file");
-    }
-    for (uint32_t i = 0; i < d.node_count; i++) {
-        free(d.nodes[i].name);
-    }
-    free(d.nodes);
-    free(d.cables);
-    ibshift_map64_free(&d.by_guid);
+    rc = rc == 0 ? ibshift_rows_finish(&d) : rc;
+    ibshift_rows_free(&d);
     return rc;
 }

@@ -46,6 +46,9 @@ static const char *scan_end(const char *at, struct end *end)
         memcpy(end->name, name + 1, (size_t)(after - name - 1));
         end->name[after - name - 1] = '\0';
     }
+    if (ibshift_is_aggregation_node(end->name)) {
+        end->kind = IBSHIFT_NODE_OTHER;
+    }
     at = scan_field(after, "LID:", &end->lid);
     at = scan_field(at, "PN:", &end->port);
     at = at == NULL ? NULL : ibshift_scan_blanks(at);
