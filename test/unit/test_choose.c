@@ -418,12 +418,29 @@ static void places_are_numbered_as_ranks_come(void **state)
     assert_memory_equal(crowd.host_of, hosts, sizeof(hosts));
     assert_memory_equal(crowd.port_of, ports, sizeof(ports));
     assert_memory_equal(crowd.processors, processors, sizeof(processors));
+    assert_false(crowd.is_crowded);
     assert_int_equal(ibshift_crowd_most(crowd.host_of, 6, crowd.hosts, &which), 3);
     assert_int_equal(which, 0);
     assert_int_equal(ibshift_crowd_most(crowd.port_of + 1, 5, crowd.ports, &which), 2);
     assert_int_equal(which, 1);
     ibshift_crowd_free(&crowd);
     assert_null(crowd.host_of);
+    ibshift_crowd_free(&crowd);
+}
+
+/* One host of many is enough. */
+static void a_rank_without_a_processor_makes_a_crowd(void **state)
+{
+    static const struct ibshift_place places[] = {{1, 1, 2}, {2, 2, 1}, {1, 1, 2}, {2, 2, 1}};
+    struct ibshift_crowd crowd;
+
+    (void)state;
+    assert_int_equal(ibshift_crowd_make(places, 3, &crowd), 0);
+    assert_false(crowd.is_crowded);
+    ibshift_crowd_free(&crowd);
+    assert_int_equal(ibshift_crowd_make(places, 4, &crowd), 0);
+    assert_true(crowd.is_crowded);
+    assert_int_equal(crowd.ports, 2);
     ibshift_crowd_free(&crowd);
 }
 
@@ -472,6 +489,7 @@ int main(void)
         cmocka_unit_test(many_messages_are_estimated),
         cmocka_unit_test(classes_end_at_powers_and_halves),
         cmocka_unit_test(places_are_numbered_as_ranks_come),
+        cmocka_unit_test(a_rank_without_a_processor_makes_a_crowd),
         cmocka_unit_test(every_field_of_a_model_counts),
     };
 

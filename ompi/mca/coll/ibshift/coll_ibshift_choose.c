@@ -607,7 +607,7 @@ static void decide_pace(mca_coll_ibshift_module_t *module, const struct ibshift_
         .burst = ibshift_params.burst,
         .window = params->window,
         .has_free_steps = 0 != (params->alg->flags & (IBSHIFT_ALG_ORDER | IBSHIFT_ALG_STAGES)),
-        .is_attended = 0 != (form & IBSHIFT_PACED_ATTENDED),
+        .is_attended = 0 != (form & IBSHIFT_PACED_ATTENDED) && !module->choices.crowd.is_crowded,
     };
 
     if (pacing.is_auto) {

@@ -37,6 +37,19 @@ static uint32_t number(struct entry *entries, uint32_t ranks, uint32_t *number_o
     return count;
 }
 
+/* on_host: zeros, one for each host. */
+static bool lacks_processors(const struct ibshift_crowd *crowd, uint32_t ranks, uint32_t *on_host)
+{
+    bool lacks = false;
+
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        uint32_t host = crowd->host_of[rank];
+
+        lacks = ++on_host[host] > crowd->processors[host] || lacks;
+    }
+    return lacks;
+}
+
 int ibshift_crowd_make(const struct ibshift_place *places, uint32_t ranks,
                        struct ibshift_crowd *crowd)
 {
@@ -63,6 +76,7 @@ int ibshift_crowd_make(const struct ibshift_place *places, uint32_t ranks,
         *most = places[rank].processors > *most ? places[rank].processors : *most;
         entries[rank] = (struct entry){places[rank].port, rank};
     }
+    crowd->is_crowded = lacks_processors(crowd, ranks, port_of);
     crowd->ports = number(entries, ranks, port_of);
     free(entries);
     return 0;

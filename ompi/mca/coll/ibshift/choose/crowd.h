@@ -14,6 +14,7 @@ struct ibshift_crowd {
     const uint32_t *host_of; /* by rank */
     const uint32_t *port_of;
     const uint32_t *processors; /* by host: of all its ranks together */
+    bool is_crowded;            /* some host has fewer of them than ranks */
 };
 
 /* Where a rank is. Equal identities mean that it is the same. */

@@ -138,7 +138,7 @@ struct ibshift_pace_facts {
     uint64_t burst;      /* bytes of one message that an adapter sends in a turn; 0: not known */
     uint32_t window;     /* of the executor, if nothing is chosen */
     bool has_free_steps; /* no step of the plan waits for another */
-    bool is_attended;    /* a processor looks at completions until the end */
+    bool is_attended;    /* each rank has a processor that looks at completions until the end */
 };
 
 /* reason: the rule in a sentence, for explain. */
