@@ -13,6 +13,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,6 +62,42 @@ static void random_traffic(size_t memory, bool may_copy)
         nets_unmake(&m[i]);
     }
     free(m);
+    close_all();
+}
+
+static long faults(void)
+{
+    struct rusage usage;
+
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_minflt;
+}
+
+/* A page of the ring that is touched for the first time takes longer than a short message. */
+static void a_fresh_ring_is_mapped(void **state)
+{
+    enum { MESSAGES = 60, MOST = 20 };
+    struct message m;
+    long before = 0;
+
+    (void)state;
+    if (madvise(NULL, 0, MADV_POPULATE_WRITE) != 0) { /* Linux before 5.14 */
+        skip();
+    }
+    open_all(1 << 20, true);
+    nets_make(&m, 0, 1, 0, 4096);
+    for (int i = 0; i <= MESSAGES; i++) {
+        if (i == 1) {
+            before = faults();
+        }
+        m.send_status = m.recv_status = WAITING;
+        (void)nets_post(&m, true);
+        (void)nets_post(&m, false);
+        nets_take_all(2);
+        assert_arrived(&m);
+    }
+    assert_in_range(faults() - before, 0, MOST);
+    nets_unmake(&m);
     close_all();
 }
 
@@ -487,6 +525,7 @@ static void no_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_fresh_ring_is_mapped),
         cmocka_unit_test(traffic),
         cmocka_unit_test(what_is_waited_for_comes),
         cmocka_unit_test(what_is_tried_leaves),

@@ -294,6 +294,9 @@ static void copy_from_ring(struct ibshift_net_node *nn, struct ibshift_node_peer
     uint32_t at = peer->in_ring & (nn->card.ring - 1);
     uint32_t first = nn->card.ring - at < n ? nn->card.ring - at : n;
 
+    if (peer->in_ring == 0) {
+        ibshift_node_map_ring(peer->in.ring, nn->card.ring);
+    }
     memcpy(to, peer->in.ring + at, first);
     if (first < n) {
         memcpy(to + first, peer->in.ring, n - first);

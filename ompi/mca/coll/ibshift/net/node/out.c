@@ -203,6 +203,9 @@ static void copy_to_ring(struct ibshift_node_peer *peer, const uint8_t *from, ui
     uint32_t at = peer->out_ring & (peer->card.ring - 1);
     uint32_t first = peer->card.ring - at < n ? peer->card.ring - at : n;
 
+    if (peer->out_ring == 0) {
+        ibshift_node_map_ring(peer->out.ring, peer->card.ring);
+    }
     memcpy(peer->out.ring + at, from, first);
     memcpy(peer->out.ring, from + first, n - first);
 }

@@ -324,6 +324,15 @@ void ibshift_node_segment_close(const char *folder, struct ibshift_node_segment 
     segment->base = NULL;
 }
 
+void ibshift_node_map_ring(uint8_t *ring, uint32_t size)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t start = (uintptr_t)ring & ~(page - 1);
+
+    /* Linux before 5.14 does not know it: then the faults come one by one. */
+    (void)madvise((void *)start, (uintptr_t)ring + size - start, MADV_POPULATE_WRITE);
+}
+
 bool ibshift_node_is_near(const struct ibshift_node_card *a, const struct ibshift_node_card *b)
 {
     return a->host == b->host && a->boxes == b->boxes && a->place != b->place;

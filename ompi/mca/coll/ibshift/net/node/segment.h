@@ -72,4 +72,10 @@ bool ibshift_node_is_near(const struct ibshift_node_card *a, const struct ibshif
 /* 0; -EPROTO: not a card, or of another version; -EINVAL: out of range. */
 int ibshift_node_card_decode(const void *wire, size_t size, struct ibshift_node_card *card);
 
+/*
+ * Maps a ring before its first byte: a fresh one would cost a fault a page, on both sides, and as long
+ * as nothing has gone round once that is most of a short message's time.
+ */
+void ibshift_node_map_ring(uint8_t *ring, uint32_t size);
+
 #endif
