@@ -13,7 +13,8 @@ AC_DEFUN([IBSHIFT_COMPILER_FLAGS], [
     AS_CASE([$enable_sanitizers],
             [no], [],
             [yes], [AC_MSG_ERROR([--enable-sanitizers needs a list, for example address,undefined])],
-            [IBSHIFT_CFLAGS="$IBSHIFT_CFLAGS -fsanitize=$enable_sanitizers -fno-omit-frame-pointer"
+            [IBSHIFT_CFLAGS="$IBSHIFT_CFLAGS -fsanitize=$enable_sanitizers -fno-sanitize-recover=all"
+             IBSHIFT_CFLAGS="$IBSHIFT_CFLAGS -fno-omit-frame-pointer"
              LDFLAGS="$LDFLAGS -fsanitize=$enable_sanitizers"])
     AC_SUBST([IBSHIFT_CFLAGS])
 ])
