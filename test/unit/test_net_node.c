@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "node_nets.h"
+#include "profiler.h"
 
 static uint64_t seed;
 
@@ -507,6 +508,22 @@ static void strangers_stay(void **state)
     unlink(path);
 }
 
+/* A segment gets all its memory, however often they come, and they are not lost. */
+static void profiled(void **state)
+{
+    uint32_t calm;
+
+    (void)state;
+    open_all(1 << 20, true);
+    calm = cards[0].ring;
+    close_all();
+    profiler_start();
+    open_all(1 << 20, true);
+    assert_int_equal(profiler_stop(), NETS);
+    assert_int_equal(cards[0].ring, calm);
+    close_all();
+}
+
 static void no_room(void **state)
 {
     struct ibshift_node_options options = {
@@ -537,6 +554,7 @@ int main(void)
         cmocka_unit_test(two_threads),
         cmocka_unit_test(hostile),
         cmocka_unit_test(strangers_stay),
+        cmocka_unit_test(profiled),
         cmocka_unit_test(no_room),
     };
 
