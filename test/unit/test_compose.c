@@ -35,9 +35,10 @@ static void prove(const struct ibshift_alg *alg, const struct ibshift_plan *plan
     check.sizes = is_sized(alg);
     rc = ibshift_check_plan(alg, plan, &check, &result);
     if (rc == -ENOTSUP) {
-        assert_true(alg->collective < IBSHIFT_REDUCE
-                        ? !plan->nodes->is_spaced
-                        : !plan->commutative && !plan->nodes->is_ordered);
+        assert_true(alg->collective < IBSHIFT_REDUCE ? !plan->nodes->is_spaced
+                    : alg->collective < IBSHIFT_SCAN
+                        ? !plan->commutative && !plan->nodes->is_ordered
+                        : !plan->nodes->is_ordered);
         return;
     }
     if (rc != 0) {
@@ -131,7 +132,8 @@ static void few_messages_leave_their_node(void **state)
         uint64_t messages; /* of four nodes, one segment, one leader */
     } expected[] = {{IBSHIFT_BARRIER, 8},   {IBSHIFT_BCAST, 3},           {IBSHIFT_REDUCE, 3},
                     {IBSHIFT_ALLREDUCE, 8}, {IBSHIFT_GATHER, 4},          {IBSHIFT_SCATTER, 4},
-                    {IBSHIFT_ALLGATHER, 9}, {IBSHIFT_REDUCE_SCATTER, 12}, {IBSHIFT_ALLTOALL, 12}};
+                    {IBSHIFT_ALLGATHER, 9}, {IBSHIFT_REDUCE_SCATTER, 12}, {IBSHIFT_ALLTOALL, 12},
+                    {IBSHIFT_SCAN, 5},      {IBSHIFT_EXSCAN, 5}};
     uint32_t host_of[32];
     struct ibshift_nodes nodes;
     struct ibshift_plan plan = {

@@ -68,8 +68,10 @@
     ROW(reduce_scatter_tree)                                                                       \
     ROW(scan_linear)                                                                               \
     ROW(scan_recursive_doubling)                                                                   \
+    ROW(scan_by_node)                                                                              \
     ROW(exscan_linear)                                                                             \
-    ROW(exscan_recursive_doubling)
+    ROW(exscan_recursive_doubling)                                                                 \
+    ROW(exscan_by_node)
 
 #define DECLARE(name) extern const struct ibshift_alg ibshift_alg_##name;
 #define ENTRY(name)   &ibshift_alg_##name,
@@ -259,6 +261,9 @@ int ibshift_alg_check(const struct ibshift_alg *alg, const struct ibshift_plan *
         limit = "an even number of ranks";
     } else if ((alg->flags & IBSHIFT_ALG_COMMUTATIVE_ONLY) != 0 && !plan->commutative) {
         limit = "a commutative operator";
+    } else if ((alg->flags & IBSHIFT_ALG_NODES) != 0 && alg->collective >= IBSHIFT_SCAN &&
+               plan->nodes != NULL && !plan->nodes->is_ordered) {
+        limit = "ranks in the order of their nodes";
     } else if ((alg->flags & IBSHIFT_ALG_NODES) != 0 && alg->collective >= IBSHIFT_REDUCE &&
                !plan->commutative && plan->nodes != NULL && !plan->nodes->is_ordered) {
         limit = "a commutative operator or ranks in the order of their nodes";

@@ -1,5 +1,6 @@
 #include "plan/compose.h"
 
+#include "plan/alg_emit.h"
 #include "plan/compose_blocks.h"
 #include "plan/teams.h"
 
@@ -18,6 +19,9 @@ static uint32_t leader_of(const struct compose_view *view, uint32_t node, uint32
 
     if (view->composition->is_rooted && node == ibshift_nodes_of(plan, plan->root)) {
         return plan->root;
+    }
+    if (view->composition->is_prefix) {
+        return ibshift_nodes_rank(plan, node, size - 1);
     }
     return ibshift_nodes_rank(plan, node,
                               view->composition->is_blocks
@@ -60,8 +64,14 @@ static struct ibshift_plan inner_plan(const struct compose_view *view,
     return inner;
 }
 
-static bool takes_part(const struct compose_view *view, enum ibshift_among among, uint32_t leader)
+static bool takes_part(const struct compose_view *view, const struct ibshift_phase *phase,
+                       uint32_t leader)
 {
+    enum ibshift_among among = phase->among;
+
+    if (phase->send == IBSHIFT_AT_BEFORE && view->node == 0) {
+        return false;
+    }
     return among == IBSHIFT_AMONG_NODE ||
            (among == IBSHIFT_AMONG_LEADERS ? leader_of(view, view->node, leader) == view->rank
                                            : view->team == leader);
@@ -76,6 +86,15 @@ static uint32_t inner_rank(const struct compose_view *view, enum ibshift_among a
                                           : place;
 }
 
+/* Of the phase without an algorithm. */
+static uint32_t last_rounds(const struct compose_view *view, uint32_t leader)
+{
+    if (view->composition->is_prefix) {
+        return view->composition->is_exclusive ? 2 : 1;
+    }
+    return leader == 0 ? compose_blocks_sort_rounds(view) : 0;
+}
+
 static struct compose_inner inner_of(const struct compose_view *view, uint32_t phase,
                                      uint32_t leader)
 {
@@ -83,13 +102,14 @@ static struct compose_inner inner_of(const struct compose_view *view, uint32_t p
     enum ibshift_among among = inner.phase->among;
 
     if (inner.phase->alg == NULL) {
-        inner.rounds = leader == 0 ? compose_blocks_sort_rounds(view) : 0;
+        inner.rounds = last_rounds(view, leader);
         return inner;
     }
     inner.plan = inner_plan(view, inner.phase, leader);
     inner.rank = inner_rank(view, among);
-    inner.rounds =
-        takes_part(view, among, leader) ? inner.phase->alg->rounds(&inner.plan, inner.rank) : 0;
+    inner.rounds = takes_part(view, inner.phase, leader)
+                       ? inner.phase->alg->rounds(&inner.plan, inner.rank)
+                       : 0;
     inner.scale = view->pieces / pieces_of(inner.phase->alg, &inner.plan);
     return inner;
 }
@@ -107,14 +127,15 @@ static void find_team(struct compose_view *view)
 static struct compose_view view_of(const struct ibshift_composition *composition,
                                    const struct ibshift_plan *plan, uint32_t rank)
 {
-    struct compose_view view = {.composition = composition,
-                                .plan = plan,
-                                .rank = rank,
-                                .node = ibshift_nodes_of(plan, rank),
-                                .segments = composition->is_cut ? plan->segments : 1,
-                                .leaders =
-                                    composition->is_cut && plan->leaders > 0 ? plan->leaders : 1,
-                                .pieces = 1};
+    struct compose_view view = {
+        .composition = composition,
+        .plan = plan,
+        .rank = rank,
+        .node = ibshift_nodes_of(plan, rank),
+        .segments = composition->is_cut ? plan->segments : 1,
+        .leaders =
+            composition->is_cut && !composition->is_prefix && plan->leaders > 0 ? plan->leaders : 1,
+        .pieces = 1};
 
     if (composition->is_blocks) {
         find_team(&view);
@@ -122,9 +143,14 @@ static struct compose_view view_of(const struct ibshift_composition *composition
     }
     for (uint32_t p = 0; p < composition->count; p++) {
         const struct ibshift_phase *phase = &composition->phase[p];
-        struct ibshift_plan inner = inner_plan(&view, phase, 0);
-        uint32_t pieces = pieces_of(phase->alg, &inner);
+        struct ibshift_plan inner;
+        uint32_t pieces;
 
+        if (phase->alg == NULL) {
+            continue;
+        }
+        inner = inner_plan(&view, phase, 0);
+        pieces = pieces_of(phase->alg, &inner);
         view.pieces = pieces > view.pieces ? pieces : view.pieces;
     }
     return view;
@@ -241,13 +267,17 @@ static uint32_t inner_tmp(const struct compose_view *view, const struct compose_
                                         : slots * inner->scale;
 }
 
-/* Blocks of TMP that hold a result on its way to the root. */
+/* Blocks of TMP that hold what passes from phase to phase: a result on its way to the root, or of a
+ * scan what goes before a rank's own sum, and that sum. */
 static uint32_t held(const struct compose_view *view)
 {
     bool is_held = false;
 
     if (view->composition->is_blocks) {
         return compose_blocks_held(view);
+    }
+    if (view->composition->is_prefix) {
+        return (view->composition->is_exclusive ? 2 : 1) * view->segments * view->pieces;
     }
     if (view->rank == view->plan->root) {
         return 0;
@@ -333,7 +363,8 @@ uint32_t ibshift_compose_tmp_block(const struct ibshift_composition *composition
     uint32_t hold = held(&view);
 
     if (slot < hold) {
-        return composition->is_blocks ? compose_blocks_held_rank(&view, slot) : slot;
+        return composition->is_blocks ? compose_blocks_held_rank(&view, slot)
+                                      : slot % (view.segments * view.leaders * view.pieces);
     }
     slot -= hold;
     for (uint32_t p = 0; p < composition->count; p++) {
@@ -387,6 +418,9 @@ static struct compose_place place_of(const struct compose_view *view,
         return compose_blocks_place(view, inner, (enum ibshift_buffer)buf, first, count);
     } else if (where == IBSHIFT_AT_RESULT && view->rank != view->plan->root) {
         place.buf = IBSHIFT_TMP; /* what is held comes first there */
+    } else if (where == IBSHIFT_AT_BEFORE || where == IBSHIFT_AT_OWN) {
+        place.buf = IBSHIFT_TMP;
+        place.first += where == IBSHIFT_AT_OWN ? view->segments * view->pieces : 0;
     }
     return place;
 }
@@ -455,6 +489,50 @@ static bool translate(const struct compose_view *view, const struct compose_inne
            step->buf != step->src || step->first != step->from;
 }
 
+/* What a rank has scanned within its node goes to the next one there: only what is before counts. */
+static uint32_t emit_shift(const struct compose_view *view, const struct stretch *at,
+                           struct ibshift_step *out)
+{
+    const struct ibshift_plan *plan = view->plan;
+    uint32_t place = ibshift_nodes_place(plan, view->rank);
+    uint32_t first = first_block(view, at->segment, 0), count = view->pieces;
+    struct ibshift_step *step = out;
+
+    if (place > 0) {
+        step = emit_recv(step, ibshift_nodes_rank(plan, view->node, place - 1),
+                         emit_blocks(IBSHIFT_RECV, first, count), at->tags, at->before, at->before);
+    }
+    if (place + 1 < ibshift_nodes_size(plan, view->node)) {
+        step = emit_send(step, ibshift_nodes_rank(plan, view->node, place + 1),
+                         emit_blocks(IBSHIFT_TMP, view->segments * view->pieces + first, count),
+                         at->tags, at->before);
+    }
+    return (uint32_t)(step - out);
+}
+
+/* The last phase of a scan. */
+static uint32_t emit_join(const struct compose_view *view, uint32_t round, const struct stretch *at,
+                          struct ibshift_step *out)
+{
+    uint32_t first = first_block(view, at->segment, 0);
+    struct emit_range result = emit_blocks(IBSHIFT_RECV, first, view->pieces);
+    bool is_exclusive = view->composition->is_exclusive;
+
+    if (is_exclusive && round == at->start) {
+        return emit_shift(view, at, out);
+    }
+    if (view->node == 0) {
+        return 0;
+    }
+    if (is_exclusive && ibshift_nodes_place(view->plan, view->rank) == 0) {
+        emit_copy(out, result, IBSHIFT_TMP, first, at->before, at->before);
+    } else {
+        emit_local(out, IBSHIFT_STEP_REDUCE, result, IBSHIFT_TMP, first,
+                   is_exclusive ? round : at->before, at->before);
+    }
+    return 1;
+}
+
 uint32_t ibshift_compose_emit(const struct ibshift_composition *composition,
                               const struct ibshift_plan *plan, uint32_t rank, uint32_t round,
                               struct ibshift_step *out)
@@ -464,6 +542,9 @@ uint32_t ibshift_compose_emit(const struct ibshift_composition *composition,
     struct compose_inner inner = find(&view, round, &at);
     uint32_t kept = 0, count;
 
+    if (inner.phase->alg == NULL && composition->is_prefix) {
+        return emit_join(&view, round, &at, out);
+    }
     if (inner.phase->alg == NULL) {
         return compose_blocks_sort(&view, round - at.start, at.before, out);
     }

@@ -14,6 +14,9 @@
  * it on the same rank. Within a wave later phases come first: others wait for them. Part of a
  * phase's tag is the number of its wave, phase and leader.
  *
+ * Of scans the last rank leads its node, for it has the sum of all; a last phase without an algorithm
+ * puts the sum of the nodes before it before what a rank has.
+ *
  * Where a block is what one rank gives or gets, a part is the blocks of a leader's team on all nodes
  * (plan/teams.h), and a block between leaders those of a team on one node. Where the order of teams
  * is not that of ranks, a phase without an algorithm copies the one into the other.
@@ -39,6 +42,9 @@ enum ibshift_where {
     IBSHIFT_AT_SEND,   /* SEND; of blocks: the rank's own */
     IBSHIFT_AT_RECV,   /* RECV; likewise */
     IBSHIFT_AT_RESULT, /* RECV on the root, TMP on other leaders */
+    /* Of scans, in TMP: */
+    IBSHIFT_AT_BEFORE, /* the sum of the nodes before the rank's; the first node has none */
+    IBSHIFT_AT_OWN,    /* the sum of the node's ranks up to this one */
     /* Of blocks, in the order of teams: */
     IBSHIFT_AT_ALL,  /* those of all ranks, in the buffer of the collective that has them, or TMP */
     IBSHIFT_AT_PART, /* the part's, in the leader's TMP */
@@ -47,7 +53,8 @@ enum ibshift_where {
 
 /*
  * alg of AMONG_NODE is one that cuts no vector into pieces; of blocks, none has strided copies, and
- * one whose SEND lies where its RECV does is right in place. NULL: all blocks change their order.
+ * one whose SEND lies where its RECV does is right in place. NULL: all blocks change their order,
+ * or the results of a scan are put together.
  */
 struct ibshift_phase {
     const struct ibshift_alg *alg;
@@ -58,8 +65,9 @@ struct ibshift_phase {
 struct ibshift_composition {
     bool is_rooted; /* the root leads its node */
     bool is_cut;    /* the vector goes in parts; else plan->segments and leaders are not read */
-    bool is_blocks; /* there is no vector, but the blocks of ranks: */
-    enum ibshift_buffer all; /* the collective has all of them in that buffer */
+    bool is_prefix, is_exclusive; /* scans; exscan */
+    bool is_blocks;               /* there is no vector, but the blocks of ranks: */
+    enum ibshift_buffer all;      /* the collective has all of them in that buffer */
     uint32_t count;
     struct ibshift_phase phase[IBSHIFT_PHASES_MAX];
 };
