@@ -34,7 +34,7 @@ struct cli_option {
     bool is_needed; /* the command does nothing without it */
 };
 
-enum { CLI_POSITIONALS = 3 };
+enum { CLI_POSITIONALS = 8 };
 
 struct cli_args {
     const char *command;              /* "fabric show": for messages */

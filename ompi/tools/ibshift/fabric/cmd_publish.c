@@ -30,6 +30,7 @@ struct publish {
     struct fabric_sources sources;
     struct ibshift_fabric *fabric, *old; /* old: what the file has now, or NULL */
     char changed[512];                   /* the first thing; empty: nothing */
+    struct fabric_apart apart;           /* by partitions, where a source has them */
 };
 
 /* ---- what there is ---- */
@@ -184,6 +185,35 @@ static int write_again(struct publish *p)
                : fabric_args_fail(p->args, &err);
 }
 
+/* No job comes about of hosts that partitions keep apart, so that nothing is refused. */
+static int look_at_partitions(struct publish *p)
+{
+    const struct fabric_apart *apart = &p->apart;
+    const struct ibshift_fabric *f = p->fabric;
+    struct ibshift_error err;
+    const char *command = p->args->command;
+
+    if (p->sources.partitions.count == 0) {
+        return CLI_OK;
+    }
+    if (fabric_partitions_check(&p->sources.partitions, f, &p->sources.facts, &p->apart, &err) !=
+        0) {
+        return fabric_args_fail(p->args, &err);
+    }
+    if (apart->unsaid != 0) {
+        fprintf(stderr, "ibshift %s: warning: %u of %u hosts have no table of partition keys\n",
+                command, apart->unsaid, f->host_count);
+    }
+    if (apart->pairs != 0) {
+        fprintf(stderr,
+                "ibshift %s: warning: %" PRIu64 " of %" PRIu64 " pairs of hosts share no partition "
+                "with a full member, as '%s' and '%s': they cannot talk\n",
+                command, apart->pairs, (uint64_t)f->host_count * (f->host_count - 1) / 2,
+                ibshift_host_name(f, apart->first), ibshift_host_name(f, apart->with));
+    }
+    return CLI_OK;
+}
+
 /* ---- what is said ---- */
 
 static void report_json(const struct publish *p)
@@ -204,6 +234,9 @@ static void report_json(const struct publish *p)
     json_value(&j, "time", "%" PRIu64, f->imprint.time);
     json_value(&j, "expires", "%" PRIu64, f->imprint.expires);
     json_bool(&j, "adaptive", f->is_adaptive);
+    if (p->sources.partitions.count != 0) {
+        json_value(&j, "pairs_apart", "%" PRIu64, p->apart.pairs);
+    }
     json_text(&j, "changed", p->changed);
     json_end(&j);
 }
@@ -242,7 +275,10 @@ static int publish(struct publish *p)
     }
     set_imprint(p);
     look_at_old(p);
-    rc = p->changed[0] == '\0' ? write_again(p) : write_new(p);
+    rc = look_at_partitions(p);
+    if (rc == CLI_OK) {
+        rc = p->changed[0] == '\0' ? write_again(p) : write_new(p);
+    }
     if (rc == CLI_OK) {
         (p->is_json ? report_json : report)(p);
     }
@@ -271,8 +307,8 @@ int cmd_fabric_publish(int argc, char **argv)
     struct cli_args args = {
         .command = "fabric publish",
         .usage = "[SOURCE...]",
-        .summary = "SOURCE: files of OpenSM, ibdiagnet, ibnetdiscover, dump_fts and sminfo, or a "
-                   "folder of them. Without any the fabric itself is asked.",
+        .summary = "SOURCE: files of OpenSM, ibdiagnet, UFM, ibnetdiscover, dump_fts, sminfo and "
+                   "saquery, or a folder of them. Without any the fabric itself is asked.",
         .options = options,
         .most = CLI_POSITIONALS};
     int rc = cli_parse(&args, argc, argv);

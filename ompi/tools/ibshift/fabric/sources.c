@@ -10,10 +10,21 @@
 #include "fabric/read/synth.h"
 
 /* In a folder only these are looked at: a log may begin like a dump. */
-static const char *const names[] = {
-    "opensm-subnet.lst",   "opensm-lfts.dump",  "opensm.fdbs", "*ibnetdiscover*", "ibdiagnet*.lst",
-    "ibdiagnet*.fdbs",     "ibdiagnet*.db_csv", "*sminfo*",    "*path-records*",  "ibdiagnet*.far",
-    "ibdiagnet*.net_dump", "*ports*.json",      "*links*.json"};
+static const char *const names[] = {"opensm-subnet.lst",
+                                    "opensm-lfts.dump",
+                                    "opensm.fdbs",
+                                    "*ibnetdiscover*",
+                                    "ibdiagnet*.lst",
+                                    "ibdiagnet*.fdbs",
+                                    "ibdiagnet*.db_csv",
+                                    "*sminfo*",
+                                    "*path-records*",
+                                    "ibdiagnet*.far",
+                                    "ibdiagnet*.net_dump",
+                                    "*ports*.json",
+                                    "*links*.json",
+                                    "*partitions*.conf",
+                                    "*pkeys*"};
 
 static bool is_looked_at(const char *name)
 {
@@ -78,6 +89,10 @@ static int add_file(struct fabric_sources *s, const char *path, bool is_named,
         rc = keep(&s->tables, &s->tables_format, path, format, is_named, err);
     } else if (format == IBSHIFT_FORMAT_PATHS) {
         rc = keep(&s->sl, &s->sl_format, path, format, is_named, err);
+    } else if (format == IBSHIFT_FORMAT_UNKNOWN && fabric_partitions_are(head, size)) {
+        rc = s->partitions.count != 0
+                 ? ibshift_fail(err, -EINVAL, "%s: partitions a second time: name one file", path)
+                 : fabric_partitions_read(&s->partitions, lines, err);
     } else if (is_named && format == IBSHIFT_FORMAT_TOPOLOGY) {
         rc = ibshift_fail(err, -EINVAL,
                           "%s: Slurm's topology, as topograph writes it too, has neither ports nor "
@@ -140,5 +155,6 @@ void fabric_sources_free(struct fabric_sources *s)
     free(s->graph);
     free(s->tables);
     free(s->sl);
+    fabric_partitions_free(&s->partitions);
     *s = (struct fabric_sources){.graph = NULL};
 }
