@@ -22,12 +22,20 @@ static void first(void *in, void *inout, int *count, MPI_Datatype *type)
 
 static void blocking(MPI_Comm comm, int root)
 {
-    int n = COUNT;
+    int n = COUNT, rank, size, counts[MOST], places[MOST];
 
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    for (int i = 0; i < size; i++) {
+        counts[i] = i;
+        places[i] = i * n;
+    }
     MPI_Barrier(comm);
     MPI_Bcast(from, n, MPI_INT, root, comm);
     MPI_Scatter(from, 1, MPI_INT, to, 1, MPI_INT, root, comm);
     MPI_Gather(from, n, MPI_INT, to, n, MPI_INT, root, comm);
+    MPI_Gatherv(from, rank, MPI_INT, to, counts, places, MPI_INT, root, comm);
+    MPI_Scatterv(from, counts, places, MPI_INT, to, rank, MPI_INT, root, comm);
     MPI_Allgather(from, n, MPI_INT, to, n, MPI_INT, comm);
     MPI_Alltoall(from, n, MPI_INT, to, n, MPI_INT, comm);
     MPI_Alltoall(from, 1, MPI_INT, to, 1, MPI_INT, comm);

@@ -491,7 +491,7 @@ static bool does_search_pay(const mca_coll_ibshift_module_t *module,
                             struct ibshift_comm_order *order, const struct ibshift_job *job,
                             enum ibshift_patience patience)
 {
-    order->moved += IBSHIFT_ALG_SIZES == job->needs ? UNKNOWN_BYTES : job->bytes;
+    order->moved += ibshift_job_is_any_size(job) ? UNKNOWN_BYTES : job->bytes;
     return IBSHIFT_PATIENCE_NONE != patience &&
            (IBSHIFT_PATIENCE_LONG == patience || IBSHIFT_ORDER_AUTO != ibshift_fabric_file.wish ||
             order->moved >= (uint64_t)SEARCH_BYTES * module->size);

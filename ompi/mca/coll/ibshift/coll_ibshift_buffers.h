@@ -94,4 +94,17 @@ struct ibshift_job {
     struct ibshift_side send, recv;
 };
 
+/* A v-variant of which no rank knows all sizes. */
+static inline bool ibshift_job_is_any_size(const struct ibshift_job *job)
+{
+    return 0 != job->needs && 0 == (job->needs & IBSHIFT_ALG_SIZES_ALL);
+}
+
+/* ... and leaders have to hear those of their node first, for that row. */
+static inline bool ibshift_job_tells_counts(const struct ibshift_job *job,
+                                            const struct ibshift_alg *alg)
+{
+    return ibshift_job_is_any_size(job) && 0 == (alg->flags & IBSHIFT_ALG_SIZES);
+}
+
 #endif

@@ -107,7 +107,7 @@ static void call_construct(ibshift_call_t *call)
 {
     call->request.super.req_type = OMPI_REQUEST_COLL;
     call->request.super.req_status._cancelled = 0;
-    call->kept = call->offsets = call->tmp_offsets = call->scratch =
+    call->kept = call->offsets = call->tmp_offsets = call->scratch = call->counts =
         (struct ibshift_memory){NULL, 0};
     call->keeps = false;
     call->tape = NULL;
@@ -122,6 +122,7 @@ static void call_destruct(ibshift_call_t *call)
     drop(&call->offsets);
     drop(&call->tmp_offsets);
     drop(&call->scratch);
+    drop(&call->counts);
 }
 
 static OBJ_CLASS_INSTANCE(ibshift_call_t, ompi_coll_base_nbc_request_t, call_construct,
@@ -208,8 +209,20 @@ struct ibshift_operator ibshift_call_operator(const struct ibshift_job *job)
 }
 
 /* Whose blocks say how large a block of TMP is. */
-static const struct ibshift_blocks *tmp_sizes(const struct ibshift_op_params *params)
+static const struct ibshift_blocks *tmp_sizes(const ibshift_call_t *call,
+                                              struct ibshift_blocks *heard)
 {
+    const struct ibshift_op_params *params = &call->op.params;
+
+    if (call->tells_counts && params->rank == params->plan.root) {
+        return &params->blocks[IBSHIFT_GATHER == params->alg->collective ? IBSHIFT_RECV
+                                                                         : IBSHIFT_SEND];
+    }
+    if (call->tells_counts && NULL != call->counts.at) {
+        *heard = (struct ibshift_blocks){
+            .unit = 1, .layout = IBSHIFT_OFFSETS, .offsets = call->counts.at};
+        return heard;
+    }
     switch (params->alg->collective) {
     case IBSHIFT_BCAST:
     case IBSHIFT_SCATTER:
@@ -251,9 +264,11 @@ static void set_blocks(ibshift_call_t *call)
 }
 
 /* All memory that the runs need: offsets first, for the size of TMP depends on the blocks. */
-static int prepare_memory(ibshift_call_t *call)
+int ibshift_call_lay_out(ibshift_call_t *call)
 {
     struct ibshift_op_params *params = &call->op.params;
+    const struct ibshift_blocks *sizes;
+    struct ibshift_blocks heard;
     size_t sends = ibshift_side_offsets(&call->send), recvs = ibshift_side_offsets(&call->recv);
     size_t *offsets = reserve(&call->offsets, (sends + recvs) * sizeof(size_t));
     size_t tmp_count, tmp_bytes, staged;
@@ -265,11 +280,12 @@ static int prepare_memory(ibshift_call_t *call)
     call->send.offsets = offsets;
     call->recv.offsets = sends + recvs > 0 ? offsets + sends : NULL;
     set_blocks(call);
-    tmp_count = ibshift_tmp_offsets(params->alg, &params->plan, params->rank, tmp_sizes(params));
+    sizes = tmp_sizes(call, &heard);
+    tmp_count = ibshift_tmp_offsets(params->alg, &params->plan, params->rank, sizes);
     if (NULL == reserve(&call->tmp_offsets, tmp_count * sizeof(size_t)) && tmp_count > 0) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    tmp_bytes = ibshift_tmp_layout(params->alg, &params->plan, params->rank, tmp_sizes(params),
+    tmp_bytes = ibshift_tmp_layout(params->alg, &params->plan, params->rank, sizes,
                                    call->tmp_offsets.at, &params->blocks[IBSHIFT_TMP]);
     call->tmp = tmp_bytes;
     staged = scratch_bytes(&call->send) + scratch_bytes(&call->recv);
@@ -282,6 +298,80 @@ static int prepare_memory(ibshift_call_t *call)
     params->blocks[IBSHIFT_TMP].base = NULL == scratch ? NULL : scratch + staged;
     set_blocks(call);
     return OMPI_SUCCESS;
+}
+
+/*
+ * counts.at: the offsets of all ranks' blocks, in bytes; then, on the node's ranks, what each tells,
+ * the rank's own, and their peers.
+ */
+struct told {
+    size_t *offsets; /* size + 1 */
+    uint64_t *sizes, *own;
+    uint32_t *peers;
+};
+
+static struct told told_of(const ibshift_call_t *call, uint32_t ranks)
+{
+    size_t *offsets = call->counts.at;
+    uint64_t *sizes = (uint64_t *)(offsets + call->module->size + 1);
+
+    return (struct told){offsets, sizes, sizes + ranks, (uint32_t *)(sizes + ranks + 1)};
+}
+
+/* The root knows what its node's ranks have. */
+int ibshift_call_ask(ibshift_call_t *call, struct ibshift_op_params *main, bool *has_any)
+{
+    struct ibshift_op_params *params = &call->op.params;
+    const struct ibshift_nodes *nodes = params->plan.nodes;
+    uint32_t node = nodes->node_of[params->rank];
+    uint32_t ranks = nodes->first[node + 1] - nodes->first[node];
+    const uint32_t *names = nodes->rank_at + nodes->first[node];
+    bool is_gather = IBSHIFT_GATHER == params->alg->collective;
+    struct told told;
+
+    *main = *params;
+    *has_any = node != nodes->node_of[params->plan.root];
+    if (!*has_any) {
+        return OMPI_SUCCESS;
+    }
+    if (NULL ==
+        reserve(&call->counts, (call->module->size + 1) * sizeof(size_t) +
+                                   (ranks + 1) * sizeof(uint64_t) + ranks * sizeof(uint32_t))) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    told = told_of(call, ranks);
+    *told.own = is_gather ? call->send.bytes : call->recv.bytes;
+    for (uint32_t place = 0; place < ranks; place++) {
+        told.peers[place] = main->peers[names[place]];
+    }
+    params->alg = ibshift_alg_find(IBSHIFT_GATHER, "linear");
+    params->plan = (struct ibshift_plan){.ranks = ranks};
+    params->rank = nodes->place_of[main->rank];
+    params->peers = told.peers;
+    params->names = names;
+    params->blocks[IBSHIFT_SEND] =
+        (struct ibshift_blocks){.base = (char *)told.own, .unit = sizeof(uint64_t)};
+    params->blocks[IBSHIFT_RECV] =
+        (struct ibshift_blocks){.base = (char *)told.sizes, .unit = sizeof(uint64_t)};
+    return OMPI_SUCCESS;
+}
+
+/* Sizes of ranks elsewhere are not asked for. */
+void ibshift_call_hear(ibshift_call_t *call, const struct ibshift_op_params *main)
+{
+    uint32_t ranks = call->op.params.plan.ranks;
+    const struct ibshift_nodes *nodes = main->plan.nodes;
+    uint32_t node = nodes->node_of[main->rank];
+    struct told told = told_of(call, ranks);
+
+    told.offsets[0] = 0;
+    for (uint32_t rank = 0; rank < call->module->size; rank++) {
+        bool is_here = nodes->node_of[rank] == node && nodes->place_of[main->rank] == 0;
+
+        told.offsets[rank + 1] =
+            told.offsets[rank] + (is_here ? told.sizes[nodes->place_of[rank]] : 0);
+    }
+    call->op.params = *main;
 }
 
 void ibshift_call_plan(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
@@ -349,6 +439,12 @@ static void stage_what_must(ibshift_call_t *call, const struct ibshift_job *job)
         !ibshift_side_is_dense(&call->recv)) {
         call->recv.is_apart = true;
     }
+    if (call->tells_counts && !ibshift_side_is_dense(&call->recv)) {
+        call->recv.is_apart = true;
+    }
+    if (call->tells_counts && !ibshift_side_is_dense(&call->send)) {
+        call->send.is_apart = true;
+    }
 }
 
 /* A communicator whose order of all-to-alls was just found has other plans to choose from. */
@@ -388,13 +484,13 @@ int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicato
         call->name = job->name;
         call->send = job->send;
         call->recv = job->recv;
+        call->tells_counts = ibshift_job_tells_counts(job, call->op.params.alg);
         rc = IBSHIFT_BLOCKING == form ? OMPI_SUCCESS : keep_arguments(call);
     }
     if (OMPI_SUCCESS == rc) {
         stage_what_must(call, job);
         ibshift_side_prepare(&call->send);
         ibshift_side_prepare(&call->recv);
-        rc = prepare_memory(call);
     }
     if (OMPI_SUCCESS != rc) {
         ibshift_call_give_back(call);

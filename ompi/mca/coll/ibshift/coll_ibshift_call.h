@@ -49,21 +49,34 @@ struct ibshift_call_t {
     uint32_t runs;
     struct ibshift_tape *tape; /* of a persistent call; NULL: none yet, or none is possible */
     bool has_tried_tape;
-    bool keeps; /* has copied the arguments' arrays to kept, holds types and operator */
+    bool keeps;        /* has copied the arguments' arrays to kept, holds types and operator */
+    bool tells_counts; /* leaders hear the sizes of their node's blocks before each run */
     struct ibshift_memory kept, offsets, tmp_offsets, scratch;
-    struct ibshift_call_t *next; /* idle */
-    struct ibshift_spare *home;  /* where it waits for a call like it; NULL: it is anybody's */
+    struct ibshift_memory counts; /* what they hear; sizes of all blocks for TMP, from there */
+    struct ibshift_call_t *next;  /* idle */
+    struct ibshift_spare *home;   /* where it waits for a call like it; NULL: it is anybody's */
     uint32_t home_id;
 };
 typedef struct ibshift_call_t ibshift_call_t;
 
 /*
- * Makes a call ready. OMPI codes; OMPI_ERR_NOT_SUPPORTED means that nothing happened, the same on
+ * Chooses a call's plan, and makes it ready but for its memory. OMPI codes; OMPI_ERR_NOT_SUPPORTED means that nothing happened, the same on
  * all ranks. Not a blocking one: the program may free or change what it called with, so types,
  * operator and arrays are kept until the call is given back.
  */
 int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                       const struct ibshift_job *job, enum ibshift_form form, ibshift_call_t **out);
+
+/* The memory of its runs; counts have been heard. */
+int ibshift_call_lay_out(ibshift_call_t *call);
+
+/*
+ * Of a call that tells counts: makes its op the gather of a node's counts at its leader. What the op
+ * was is put into main, for ibshift_call_hear() to put back when it has ended. has_any: there is
+ * something to hear or to tell.
+ */
+int ibshift_call_ask(ibshift_call_t *call, struct ibshift_op_params *main, bool *has_any);
+void ibshift_call_hear(ibshift_call_t *call, const struct ibshift_op_params *main);
 
 /* All of a job's plan but what is chosen. */
 void ibshift_call_plan(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,

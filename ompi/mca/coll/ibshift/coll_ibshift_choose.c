@@ -285,7 +285,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct line *line, const c
 static void add_what(struct line *line, const struct decision *decision)
 {
     add(line, "%s", decision->job->name);
-    if (IBSHIFT_ALG_SIZES == decision->job->needs) {
+    if (ibshift_job_is_any_size(decision->job)) {
         add(line, ", any size");
     } else if (IBSHIFT_BARRIER != decision->job->collective) {
         add(line, " up to %llu B %s", (unsigned long long)decision->question->bytes,
@@ -413,7 +413,7 @@ static void explain_unfit(const struct decision *decision)
 
 static uint64_t bytes_to_price(const struct ibshift_job *job)
 {
-    if (IBSHIFT_ALG_SIZES == job->needs) {
+    if (ibshift_job_is_any_size(job)) {
         return UNKNOWN_SIZE;
     }
     return job->bytes == 0 ? 0 : ibshift_class_size(ibshift_size_class(job->bytes));
@@ -426,7 +426,7 @@ static uint64_t bytes_to_price(const struct ibshift_job *job)
 static bool may_deadlock(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job)
 {
     return module->order.may_deadlock && IBSHIFT_ALLTOALL == job->collective &&
-           (IBSHIFT_ALG_SIZES == job->needs || bytes_to_price(job) > ibshift_params.eager_limit);
+           (ibshift_job_is_any_size(job) || bytes_to_price(job) > ibshift_params.eager_limit);
 }
 
 static void leave_long(const struct ompi_communicator_t *comm, struct ibshift_answer *answer)
@@ -460,7 +460,10 @@ static void explain(const struct decision *decision)
 
 static int kind_of(const struct ibshift_job *job, const struct ibshift_plan *plan)
 {
-    int sizes = 0 == job->needs ? 0 : 0 == (job->needs & IBSHIFT_ALG_SIZES_ALL) ? 1 : 2;
+    int sizes = 0 == job->needs                              ? 0
+                : !ibshift_job_is_any_size(job)              ? 2
+                : 0 == (job->needs & IBSHIFT_ALG_SIZES_NODE) ? 1
+                                                             : 3;
 
     return sizes * 2 + plan->commutative;
 }
@@ -647,7 +650,7 @@ static int choose_pace(mca_coll_ibshift_module_t *module, const struct ompi_comm
                        const struct ibshift_job *job, bool is_blocking,
                        struct ibshift_op_params *params)
 {
-    bool is_unequal = IBSHIFT_ALG_SIZES == job->needs;
+    bool is_unequal = ibshift_job_is_any_size(job);
     unsigned form =
         (is_unequal ? IBSHIFT_PACED_UNEQUAL : 0) | (is_blocking ? IBSHIFT_PACED_ATTENDED : 0);
     struct ibshift_paced **place = &module->pacing.by_class[form][ibshift_size_class(job->bytes)];

@@ -227,7 +227,7 @@ static int describe_gatherv(const void *sbuf, int scount, struct ompi_datatype_t
 
     job->collective = IBSHIFT_GATHER;
     job->root = (uint32_t)root;
-    job->needs = IBSHIFT_ALG_SIZES;
+    job->needs = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_SIZES_NODE;
     job->in_place = is_root && MPI_IN_PLACE == sbuf;
     job->send = job->in_place ? block_of(rbuf, rcounts, displs, rtype, module->rank)
                               : one_block(sbuf, scount, stype);
@@ -248,7 +248,7 @@ static int describe_scatterv(const void *sbuf, const int *scounts, const int *di
 
     job->collective = IBSHIFT_SCATTER;
     job->root = (uint32_t)root;
-    job->needs = IBSHIFT_ALG_SIZES;
+    job->needs = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_SIZES_NODE;
     if (is_root) {
         job->send = counted(sbuf, scounts, displs, stype, module->size);
         job->send.loads = true;

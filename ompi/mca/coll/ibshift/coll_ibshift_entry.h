@@ -53,7 +53,8 @@ IBSHIFT_NATIVE(IBSHIFT_INSTALLER)
  *                                struct ibshift_job *);
  *     static struct ibshift_raw raw_<name>(<its arguments>, const mca_coll_ibshift_module_t *);
  * kind is its enum ibshift_collective. params and args are the arguments before the communicator, in parentheses, each with a comma
- * behind it. What describe() or the choice refuses runs in the fallback.
+ * behind it. What describe() or the choice refuses runs in the fallback. Leaders hear the counts of
+ * their node in blocking calls alone: the others may not wait before they have returned.
  */
 #define IBSHIFT_ENTRIES(coll, kind, params, args)                                                  \
     __attribute__((noinline)) static int coll##_slowly(                                            \
@@ -108,6 +109,7 @@ IBSHIFT_NATIVE(IBSHIFT_INSTALLER)
         }                                                                                          \
         rc = describe_##coll(IBSHIFT_LIST args module, &job);                                      \
         if (OMPI_SUCCESS == rc) {                                                                  \
+            job.needs &= ~(uint32_t)IBSHIFT_ALG_SIZES_NODE;                                        \
             rc = ibshift_call_nonblocking(module, comm, &job, &raw, run, request);                 \
         }                                                                                          \
         return OMPI_ERR_NOT_SUPPORTED != rc                                                        \
@@ -137,6 +139,7 @@ IBSHIFT_NATIVE(IBSHIFT_INSTALLER)
         int rc = describe_##coll(IBSHIFT_LIST args module, &job);                                  \
                                                                                                    \
         if (OMPI_SUCCESS == rc) {                                                                  \
+            job.needs &= ~(uint32_t)IBSHIFT_ALG_SIZES_NODE;                                        \
             rc = ibshift_call_persistent(module, comm, &job, request);                             \
         }                                                                                          \
         return OMPI_ERR_NOT_SUPPORTED != rc ? rc                                                   \

@@ -275,29 +275,6 @@ static void init_request(ibshift_call_t *call, struct ompi_communicator_t *comm,
     memset(&call->request.data, 0, sizeof(call->request.data)); /* hooks of the last use */
 }
 
-/* What fails here on one rank alone must end the collective on all. */
-static int create(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                  const struct ibshift_job *job, enum ibshift_form form, ibshift_call_t **out)
-{
-    int rc = atomic_load_explicit(&module->failed, memory_order_relaxed);
-
-    see();
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    rc = ibshift_call_make(module, comm, job, form, out);
-    if (OMPI_SUCCESS != rc && OMPI_ERR_NOT_SUPPORTED != rc) {
-        ibshift_engine_give_up(ibshift_endpoint.engine, module->wire_id,
-                               module->peers[module->rank],
-                               OMPI_ERR_OUT_OF_RESOURCE == rc ? -ENOMEM : -EIO);
-        rc = give_up(module, rc);
-    }
-    if (OMPI_SUCCESS == rc) {
-        init_request(*out, comm, form);
-    }
-    return rc;
-}
-
 static uint32_t next_seq(mca_coll_ibshift_module_t *module)
 {
     return atomic_fetch_add_explicit(&module->seq, 1, memory_order_relaxed) & ~PERSISTENT_SEQ;
@@ -326,6 +303,57 @@ static void wait_for(ibshift_call_t *call)
     }
 }
 
+/* Leaders must know how much their ranks have before they can place it. */
+static int hear_counts(ibshift_call_t *call)
+{
+    struct ibshift_op_params main;
+    bool has_any;
+    uint32_t seq = next_seq(call->module); /* on all ranks */
+    int rc = ibshift_call_ask(call, &main, &has_any);
+
+    if (OMPI_SUCCESS != rc || !has_any) {
+        return rc;
+    }
+    call->op.ended = NULL;
+    ibshift_engine_start(ibshift_endpoint.engine, &call->op, seq);
+    wait_for(call);
+    if (0 != call->op.status) {
+        return finish(call);
+    }
+    ibshift_call_hear(call, &main);
+    return OMPI_SUCCESS;
+}
+
+/* What fails here on one rank alone must end the collective on all. */
+static int create(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                  const struct ibshift_job *job, enum ibshift_form form, ibshift_call_t **out)
+{
+    int rc = atomic_load_explicit(&module->failed, memory_order_relaxed);
+    ibshift_call_t *call;
+
+    see();
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    rc = ibshift_call_make(module, comm, job, form, &call);
+    if (OMPI_SUCCESS == rc) {
+        init_request(call, comm, form);
+        rc = call->tells_counts ? hear_counts(call) : OMPI_SUCCESS;
+        rc = OMPI_SUCCESS == rc ? ibshift_call_lay_out(call) : rc;
+        if (OMPI_SUCCESS != rc) {
+            ibshift_call_give_back(call);
+        }
+    }
+    if (OMPI_SUCCESS != rc && OMPI_ERR_NOT_SUPPORTED != rc) {
+        ibshift_engine_give_up(ibshift_endpoint.engine, module->wire_id,
+                               module->peers[module->rank],
+                               OMPI_ERR_OUT_OF_RESOURCE == rc ? -ENOMEM : -EIO);
+        rc = give_up(module, rc);
+    }
+    *out = OMPI_SUCCESS == rc ? call : NULL;
+    return rc;
+}
+
 /* The plan as it would be chosen for an op. */
 static struct ibshift_kept_tape *find_tape(mca_coll_ibshift_module_t *module,
                                            enum ibshift_form form,
@@ -339,7 +367,7 @@ static struct ibshift_kept_tape *find_tape(mca_coll_ibshift_module_t *module,
         return NULL;
     }
     if (OMPI_SUCCESS != ibshift_call_choose(module, comm, job, IBSHIFT_BLOCKING == form, &params) ||
-        NULL != params.pace) {
+        NULL != params.pace || ibshift_job_tells_counts(job, params.alg)) {
         return NULL;
     }
     return ibshift_tape_find(module, form, job, &params);

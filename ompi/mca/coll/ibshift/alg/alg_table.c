@@ -25,10 +25,12 @@
     ROW(scatter_nway)                                                                              \
     ROW(scatter_split)                                                                             \
     ROW(scatter_by_node)                                                                           \
+    ROW(scatter_by_node_linear)                                                                    \
     ROW(gather_linear)                                                                             \
     ROW(gather_nway)                                                                               \
     ROW(gather_split)                                                                              \
     ROW(gather_by_node)                                                                            \
+    ROW(gather_by_node_linear)                                                                     \
     ROW(allgather_ring)                                                                            \
     ROW(allgather_modified_ring)                                                                   \
     ROW(allgather_neighbor_exchange)                                                               \

@@ -162,6 +162,30 @@ static int estimate(const struct ibshift_question *question, const struct ibshif
     return 0;
 }
 
+/* Ranks tell their node's leader a size each, before a row that is no other use to them. */
+static void add_counts(const struct ibshift_question *question, struct ibshift_choice *choice)
+{
+    struct ibshift_plan plan = {.ranks = question->plan->nodes != NULL ? question->plan->nodes->most
+                                                                       : 1};
+    struct ibshift_price_request request = {.alg = ibshift_alg_find(IBSHIFT_GATHER, "linear"),
+                                            .plan = &plan,
+                                            .model = question->near != NULL ? question->near
+                                                                            : question->model,
+                                            .bytes = sizeof(uint64_t),
+                                            .element = 1,
+                                            .window = question->window,
+                                            .limit = IBSHIFT_CHOOSE_LIMIT};
+    struct ibshift_price counts;
+
+    if ((choice->alg->flags & question->needs) != IBSHIFT_ALG_SIZES_NODE ||
+        choice->price.last < 0 || ibshift_price(&request, &counts) != 0) {
+        return;
+    }
+    choice->price.last += counts.last;
+    choice->price.messages += counts.messages;
+    choice->price.hops += counts.hops;
+}
+
 /* A row that nobody can price here costs nothing that is known: it stays behind all others. */
 static void price(const struct ibshift_question *question, struct ibshift_choice *choice)
 {
@@ -179,6 +203,7 @@ static void price(const struct ibshift_question *question, struct ibshift_choice
     if (rc != 0) {
         choice->price = (struct ibshift_price){.last = -1};
     }
+    add_counts(question, choice);
 }
 
 /* One without a price is better than nothing only. */

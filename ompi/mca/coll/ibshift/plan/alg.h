@@ -36,7 +36,8 @@ enum ibshift_collective {
 /*
  * Of scatterv and gatherv only the root knows the sizes, so what passes others' blocks on
  * (IBSHIFT_ALG_SIZES_ALL) cannot run for them: to tell the sizes first would cost another tree of
- * messages before the first byte of data. Linear runs instead.
+ * messages before the first byte of data. Within a node that is cheap (IBSHIFT_ALG_SIZES_NODE);
+ * else linear runs.
  */
 enum ibshift_alg_flag {
     IBSHIFT_ALG_POWER_OF_TWO = 1 << 0,     /* of ranks */
@@ -49,9 +50,10 @@ enum ibshift_alg_flag {
     IBSHIFT_ALG_STAGES = 1 << 7,           /* reads plan->stages */
     IBSHIFT_ALG_SPLIT = 1 << 8,            /* reads plan->split */
     IBSHIFT_ALG_SEGMENTS = 1 << 9,         /* reads plan->segments */
-    IBSHIFT_ALG_SINGLE = 1 << 10,  /* moves one block at a time: they need not lie in order */
-    IBSHIFT_ALG_NODES = 1 << 11,   /* reads plan->nodes */
-    IBSHIFT_ALG_LEADERS = 1 << 12, /* reads plan->leaders */
+    IBSHIFT_ALG_SINGLE = 1 << 10,     /* moves one block at a time: they need not lie in order */
+    IBSHIFT_ALG_NODES = 1 << 11,      /* reads plan->nodes */
+    IBSHIFT_ALG_LEADERS = 1 << 12,    /* reads plan->leaders */
+    IBSHIFT_ALG_SIZES_NODE = 1 << 13, /* v-variant once leaders know the sizes of their node */
 };
 
 /*
