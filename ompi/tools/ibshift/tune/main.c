@@ -11,12 +11,15 @@
 #include "choose/tuned.h"
 #include "options.h"
 #include "tune/judge.h"
+#include "tune/stages.h"
 
 enum { REDUCED = 1 << 16, REPEATED = 50, LONG = 1 << 20 };
 
 struct request {
     double seconds;
     struct tune_target target;
+    const char *fabric; /* NULL: parameters are measured; else whether its routes are those there */
+    uint32_t bytes;
     bool is_quiet;
 };
 
@@ -40,6 +43,11 @@ static int parse(int argc, char **argv, struct request *request, bool *helped)
                           "write the parameter file there [standard output]"),
         {"--force", 'f', CLI_FLAG, NULL, "write it though the machine is too noisy",
          .where = &request->target.is_forced},
+        {"--fabric", 0, CLI_TEXT, "FILE",
+         "instead: do stages take what the routes of this file say? One rank on each host",
+         .where = &request->fabric},
+        {"--bytes", 0, CLI_WHOLE, "BYTES", "with --fabric: of a message [1048576]",
+         .where = &request->bytes, .low = 4096, .high = 1 << 28},
         {"--quiet", 'q', CLI_FLAG, NULL, "no line for each pass", .where = &request->is_quiet},
         {.name = NULL},
     };
@@ -224,7 +232,7 @@ static int tune(const struct request *request)
 
 int main(int argc, char **argv)
 {
-    struct request request = {.seconds = 20};
+    struct request request = {.seconds = 20, .bytes = LONG};
     bool helped = false;
     int rc;
 
@@ -249,9 +257,12 @@ int main(int argc, char **argv)
     is_quiet = request.is_quiet;
     /* The component would have nets of its own beside ours, and a process has one place in shared
      * memory: its record locks tell no two of its segments apart. */
-    setenv("OMPI_MCA_coll_ibshift_native", "0", 1);
+    if (request.fabric == NULL) {
+        setenv("OMPI_MCA_coll_ibshift_native", "0", 1);
+    }
     MPI_Init(&argc, &argv);
-    rc = tune(&request);
+    rc = request.fabric != NULL ? tune_stages(request.fabric, (size_t)request.bytes)
+                                : tune(&request);
     MPI_Finalize();
     return rc;
 }
