@@ -1,4 +1,5 @@
 /* The choice: candidates, the best of them, who shares what, and digests. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -151,6 +152,68 @@ static void the_cheapest_wins(void **state)
             assert_int_equal(candidates, all.candidates);
         }
     }
+}
+
+static bool is_same(const struct ibshift_choice *a, const struct ibshift_choice *b)
+{
+    return a->alg == b->alg && a->radix == b->radix && a->segments == b->segments &&
+           a->leaders == b->leaders && a->price.last == b->price.last;
+}
+
+/* Plans that are too dear are not priced to their end, and nothing is chosen otherwise: flat, and on hosts that share. */
+static void a_brief_answer_is_the_same(void **state)
+{
+    enum { RANKS = 12 };
+    struct ibshift_place places[RANKS];
+    struct ibshift_crowd crowd;
+    struct ibshift_nodes nodes;
+
+    (void)state;
+    for (uint32_t rank = 0; rank < RANKS; rank++) {
+        places[rank] = (struct ibshift_place){rank / 5 + 1, rank / 5 + 1, 2};
+    }
+    assert_int_equal(ibshift_crowd_make(places, RANKS, &crowd), 0);
+    assert_int_equal(ibshift_nodes_make(crowd.host_of, RANKS, &nodes), 0);
+    for (int i = 0; i < 2 * IBSHIFT_COLLECTIVES; i++) {
+        for (uint64_t bytes = 8; bytes <= 1 << 18; bytes *= 32) {
+            struct ibshift_plan plan = {.ranks = RANKS, .commutative = true};
+            struct ibshift_question question =
+                ask((enum ibshift_collective)(i % IBSHIFT_COLLECTIVES), &plan, bytes);
+            struct ibshift_answer all, brief;
+
+            if (i >= IBSHIFT_COLLECTIVES) {
+                plan.nodes = &nodes;
+                question.crowd = &crowd;
+                question.near = &ibshift_model_node;
+            }
+            all = ibshift_choose_best(&question);
+            question.is_brief = true;
+            brief = ibshift_choose_best(&question);
+            assert_true(is_same(&all.best, &brief.best));
+            assert_int_equal(all.candidates, brief.candidates);
+        }
+    }
+    ibshift_nodes_free(&nodes);
+    ibshift_crowd_free(&crowd);
+}
+
+/* What it gives up is known to take longer; what it does not is what it is without a bound. */
+static void a_price_has_a_bound(void **state)
+{
+    struct ibshift_plan plan = {.ranks = 12, .commutative = true, .radix = 2, .segments = 1};
+    struct ibshift_price_request request = {.alg = ibshift_alg_find(IBSHIFT_BCAST, "knomial"),
+                                            .plan = &plan,
+                                            .model = &ibshift_model_typical,
+                                            .bytes = 1 << 16};
+    struct ibshift_price price, bounded;
+
+    (void)state;
+    assert_int_equal(ibshift_price(&request, &price), 0);
+    request.most = price.last;
+    assert_int_equal(ibshift_price(&request, &bounded), 0);
+    assert_true(bounded.last == price.last && bounded.hops == price.hops);
+    request.most = price.last * 0.999;
+    assert_int_equal(ibshift_price(&request, &bounded), -ERANGE);
 }
 
 /* Four ranks on a host of two processors. */
@@ -477,6 +540,8 @@ int main(void)
         cmocka_unit_test(segments_go_from_4_kib_to_1_mib),
         cmocka_unit_test(what_is_asked_for_is_the_only_candidate),
         cmocka_unit_test(the_cheapest_wins),
+        cmocka_unit_test(a_brief_answer_is_the_same),
+        cmocka_unit_test(a_price_has_a_bound),
         cmocka_unit_test(equal_prices_are_told_by_hops),
         cmocka_unit_test(equal_prices_of_processors_are_told_by_messages),
         cmocka_unit_test(shared_memory_is_priced_as_it_was_measured),

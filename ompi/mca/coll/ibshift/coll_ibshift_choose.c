@@ -522,6 +522,7 @@ void ibshift_choose_question(const mca_coll_ibshift_module_t *module, const stru
                                           .crowd = &module->choices.crowd,
                                           .model = module->choices.model,
                                           .near = module->choices.near,
+                                          .is_brief = !ibshift_params.explain,
                                           .wish = wish_for(job, module->size)};
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "choose/size.h"
+#include "choose/space.h"
 #include "plan/nodes.h"
 
 enum { FIRST_SEGMENT = 4096, LAST_SEGMENT = 1 << 20, GATHERED_MOST = 1 << 25, NEAR_MOST = 64 };
@@ -90,7 +91,8 @@ int ibshift_candidates(const struct ibshift_alg *alg, uint32_t ranks, uint64_t b
 /* What a price is asked for; a rank has its own row of a table only: the shift in its place has as
  * many messages. */
 static int price_plan(const struct ibshift_question *question, const struct ibshift_alg *alg,
-                      const struct ibshift_plan *plan, uint64_t bytes, struct ibshift_price *found)
+                      const struct ibshift_plan *plan, uint64_t bytes, double most,
+                      struct ibshift_price *found)
 {
     struct ibshift_price_request request = {.alg = alg,
                                             .plan = plan,
@@ -100,7 +102,9 @@ static int price_plan(const struct ibshift_question *question, const struct ibsh
                                             .bytes = bytes,
                                             .element = 1,
                                             .window = question->window,
-                                            .limit = IBSHIFT_CHOOSE_LIMIT};
+                                            .limit = IBSHIFT_CHOOSE_LIMIT,
+                                            .space = question->space,
+                                            .most = most};
 
     return ibshift_price(&request, found);
 }
@@ -120,7 +124,7 @@ static int price_fewer(const struct ibshift_question *question, const struct ibs
         return -ENOTSUP;
     }
     share = (double)ibshift_alg_pieces(alg, &fewer) / ibshift_alg_pieces(alg, plan);
-    return price_plan(question, alg, &fewer, (uint64_t)ceil(share * (double)question->bytes),
+    return price_plan(question, alg, &fewer, (uint64_t)ceil(share * (double)question->bytes), 0,
                       found);
 }
 
@@ -187,7 +191,8 @@ static void add_counts(const struct ibshift_question *question, struct ibshift_c
 }
 
 /* A row that nobody can price here costs nothing that is known: it stays behind all others. */
-static void price(const struct ibshift_question *question, struct ibshift_choice *choice)
+static void price(const struct ibshift_question *question, double most,
+                  struct ibshift_choice *choice)
 {
     struct ibshift_plan plan = *question->plan;
     int rc;
@@ -196,7 +201,7 @@ static void price(const struct ibshift_question *question, struct ibshift_choice
     plan.segments = choice->segments;
     plan.leaders = choice->leaders;
     plan.stages = NULL;
-    rc = price_plan(question, choice->alg, &plan, question->bytes, &choice->price);
+    rc = price_plan(question, choice->alg, &plan, question->bytes, most, &choice->price);
     if (rc == -E2BIG && plan.segments <= 1) {
         rc = estimate(question, choice->alg, &plan, &choice->price);
     }
@@ -293,6 +298,16 @@ static bool gathers_too_much(const struct ibshift_alg *alg, const struct ibshift
            GATHERED_MOST / ((uint64_t)alg->tmp(plan, ibshift_nodes_rank(plan, fullest, 0)) + 1);
 }
 
+/* us that a plan may take to be of interest; 0: any. */
+static double most_of(const struct search *search)
+{
+    const struct ibshift_choice *best = &search->answer.best;
+
+    return search->question->is_brief && best->alg != NULL && best->price.last > 0
+               ? best->price.last * IBSHIFT_PRICE_EQUAL
+               : 0;
+}
+
 static void consider(struct search *search, const struct ibshift_choice *asked)
 {
     const struct ibshift_question *question = search->question;
@@ -307,7 +322,7 @@ static void consider(struct search *search, const struct ibshift_choice *asked)
         (now.alg != question->wish.alg && gathers_too_much(now.alg, &plan, question->bytes))) {
         return;
     }
-    price(question, &now);
+    price(question, most_of(search), &now);
     weigh(search, &now);
 }
 
@@ -353,7 +368,8 @@ static bool is_fit(const struct ibshift_question *question, const struct ibshift
            takes_order(alg, question->plan) && has_nodes(alg, question->plan);
 }
 
-struct ibshift_answer ibshift_choose_best(const struct ibshift_question *question)
+/* The question has the space. */
+static struct ibshift_answer choose_best(const struct ibshift_question *question)
 {
     const struct ibshift_alg *wished = question->wish.alg;
     struct search search = {.question = question};
@@ -372,6 +388,18 @@ struct ibshift_answer ibshift_choose_best(const struct ibshift_question *questio
         }
     }
     return decide(&search);
+}
+
+/* Without memory for a space each price asks for its own. */
+struct ibshift_answer ibshift_choose_best(const struct ibshift_question *question)
+{
+    struct ibshift_question own = *question;
+    struct ibshift_answer answer;
+
+    own.space = ibshift_price_space_new();
+    answer = choose_best(&own);
+    ibshift_price_space_free(own.space);
+    return answer;
 }
 
 int ibshift_choose_rivals(const struct ibshift_question *question, const struct ibshift_choice *own,

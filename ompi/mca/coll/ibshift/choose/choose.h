@@ -53,6 +53,8 @@ struct ibshift_question {
     const struct ibshift_model *near;  /* between ranks of the plan's nodes; NULL: as model */
     const struct ibshift_crowd *crowd; /* NULL: each rank has a processor and a port */
     struct ibshift_wish wish;
+    struct ibshift_price_space *space; /* NULL: the search makes one */
+    bool is_brief; /* nobody reads second and other, so no dear plan is priced to its end */
 };
 
 /* best: of those that cost at most IBSHIFT_PRICE_EQUAL times the cheapest, the simplest; second: the

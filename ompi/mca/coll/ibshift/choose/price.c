@@ -7,11 +7,14 @@
 #include <string.h>
 
 #include "choose/burst.h"
-#include "choose/heap.h"
-#include "choose/message.h"
 #include "choose/size.h"
+#include "choose/space.h"
 #include "plan/nodes.h"
-#include "plan/walk.h"
+
+enum {
+    EMITTED_MOST = 1 << 14, /* rounds that are kept: about a MiB of steps */
+    SLOTS_FOR_ALL = 1 << 16 /* below that the plan is not asked how many of them it can use */
+};
 
 struct posted {
     uint32_t from, key, round, index, flight;
@@ -44,8 +47,9 @@ struct simulation {
     struct ibshift_model model;
     struct ibshift_sizes sizes;
     uint32_t window;
-    struct ibshift_walk walk; /* of the rank that acts */
-    struct ibshift_pages pages;
+    struct ibshift_walk *walk;     /* of the rank that acts */
+    const struct ibshift_alg *alg; /* the request's, whose rounds may be kept */
+    const struct ibshift_plan *plan;
     uint32_t slots; /* entries of posted and unacked a rank: what a rank can use */
     struct ibshift_heap heap;
     struct node *nodes;
@@ -54,6 +58,8 @@ struct simulation {
     struct unacked *unacked;    /* slots a rank, used as a ring */
     struct ibshift_price_messages messages;
     uint64_t message_total, byte_total;
+    double most; /* us, or infinity */
+    struct ibshift_price_space *space;
     int error;
 };
 
@@ -93,7 +99,9 @@ static int32_t take_message(struct simulation *sim)
 
 static void push(struct simulation *sim, double time, uint32_t rank, int32_t item)
 {
-    sim->error = ibshift_heap_push(&sim->heap, (struct ibshift_event){time, 0, rank, item});
+    int rc = ibshift_heap_push(&sim->heap, (struct ibshift_event){time, 0, rank, item});
+
+    sim->error = sim->error != 0 ? sim->error : rc;
 }
 
 static double later(double a, double b)
@@ -127,6 +135,9 @@ static void work(struct simulation *sim, uint32_t rank, double begin, double tim
     sim->loads[rank].worked += time;
     node->finish = later(node->finish, node->clock);
     node->was_busy = true;
+    if (node->clock > sim->most) {
+        sim->error = -ERANGE;
+    }
 }
 
 static struct unacked *unacked_at(const struct simulation *sim, uint32_t rank, uint32_t place)
@@ -135,13 +146,13 @@ static struct unacked *unacked_at(const struct simulation *sim, uint32_t rank, u
                          (sim->nodes[rank].unacked_first + place) % sim->slots];
 }
 
-/* Acknowledgements that are back by then, for the rank in sim->walk. */
+/* Acknowledgements that are back by then, for the rank in sim->walk-> */
 static void acknowledge(struct simulation *sim, uint32_t rank, double now)
 {
     struct node *node = &sim->nodes[rank];
 
     while (node->unacked_count > 0 && unacked_at(sim, rank, 0)->done <= now) {
-        ibshift_walk_complete(&sim->walk, IBSHIFT_CLASS_SEND, unacked_at(sim, rank, 0)->flight);
+        ibshift_walk_complete(sim->walk, IBSHIFT_CLASS_SEND, unacked_at(sim, rank, 0)->flight);
         node->unacked_first = (node->unacked_first + 1) % sim->slots;
         node->unacked_count--;
     }
@@ -202,7 +213,7 @@ static void leave(struct simulation *sim, int32_t index, double begin, double ea
         hold_until_acknowledged(sim, message->from, message->round, message->flight,
                                 end + 2 * model->latency);
     } else {
-        ibshift_walk_complete(&sim->walk, IBSHIFT_CLASS_SEND, message->flight);
+        ibshift_walk_complete(sim->walk, IBSHIFT_CLASS_SEND, message->flight);
     }
 }
 
@@ -300,7 +311,7 @@ static void post_one(struct simulation *sim, uint32_t rank, const struct posted 
 /* Every receive that the rank in sim->walk may post now. */
 static void post(struct simulation *sim, uint32_t rank)
 {
-    struct ibshift_walk *walk = &sim->walk;
+    struct ibshift_walk *walk = sim->walk;
     const struct ibshift_cursor *at = &walk->cursor[IBSHIFT_CLASS_RECV];
     const struct ibshift_step *next;
 
@@ -360,8 +371,8 @@ static void do_local(struct simulation *sim, uint32_t rank, struct ibshift_step 
     event.bytes = ibshift_sizes_step(&sim->sizes, rank, &step);
     work(sim, rank, node->clock, (double)event.bytes * rate);
     event.end = node->clock;
-    event.round = sim->walk.cursor[IBSHIFT_CLASS_LOCAL].round;
-    ibshift_walk_start(&sim->walk, IBSHIFT_CLASS_LOCAL);
+    event.round = sim->walk->cursor[IBSHIFT_CLASS_LOCAL].round;
+    ibshift_walk_start(sim->walk, IBSHIFT_CLASS_LOCAL);
     if (sim->request->seen != NULL) {
         sim->request->seen(sim->request->context, &event);
     }
@@ -372,14 +383,13 @@ static void do_send(struct simulation *sim, uint32_t rank, struct ibshift_step s
                     double begin)
 {
     struct node *node = &sim->nodes[rank];
-    const struct ibshift_cursor *at_step = &sim->walk.cursor[IBSHIFT_CLASS_SEND];
+    const struct ibshift_cursor *at_step = &sim->walk->cursor[IBSHIFT_CLASS_SEND];
     struct ibshift_burst_place place = {IBSHIFT_STEP_SEND, rank, at_step->round, at_step->index};
-    uint32_t flight = ibshift_walk_start(&sim->walk, IBSHIFT_CLASS_SEND);
+    uint32_t flight = ibshift_walk_start(sim->walk, IBSHIFT_CLASS_SEND);
     const struct ibshift_model *model = model_between(sim, rank, step.peer);
     bool is_long = needs_grant(model, bytes);
-    double time =
-        ibshift_burst_overhead(&node->sends, model, sim->request->alg, sim->request->plan, &place) +
-        (is_long ? 0 : (double)bytes * model->send_byte + copying(model, bytes));
+    double time = ibshift_burst_overhead(&node->sends, model, sim->alg, sim->plan, &place) +
+                  (is_long ? 0 : (double)bytes * model->send_byte + copying(model, bytes));
     int32_t at = take_message(sim);
 
     if (at == IBSHIFT_NO_MESSAGE) {
@@ -419,21 +429,20 @@ static void do_recv(struct simulation *sim, uint32_t rank)
     node->arrived = message.next;
     node->hops = message.hops > node->hops ? message.hops : node->hops;
     ibshift_price_message_free(&sim->messages, at);
-    work(
-        sim, rank, begin,
-        ibshift_burst_overhead(&node->recvs, model, sim->request->alg, sim->request->plan, &place) +
-            copying(model, message.bytes));
+    work(sim, rank, begin,
+         ibshift_burst_overhead(&node->recvs, model, sim->alg, sim->plan, &place) +
+             copying(model, message.bytes));
     report_message(
         sim, rank, &message,
         (struct ibshift_price_event){.begin = begin, .end = node->clock, .ready = message.ready});
-    ibshift_walk_complete(&sim->walk, IBSHIFT_CLASS_RECV, message.flight);
+    ibshift_walk_complete(sim->walk, IBSHIFT_CLASS_RECV, message.flight);
 }
 
 /* When an acknowledgement comes that a step waits for, or infinity. */
 static double awaited_acknowledgement(const struct simulation *sim, uint32_t rank)
 {
     const struct node *node = &sim->nodes[rank];
-    const struct ibshift_walk *walk = &sim->walk;
+    const struct ibshift_walk *walk = sim->walk;
 
     if (node->unacked_count == 0) {
         return INFINITY;
@@ -468,10 +477,10 @@ static bool act(struct simulation *sim, uint32_t rank)
     double send_at = INFINITY, recv_at = INFINITY, other_at;
     uint64_t bytes = 0;
 
-    if ((step = ibshift_walk_next(&sim->walk, IBSHIFT_CLASS_SEND)) != NULL) {
+    if ((step = ibshift_walk_next(sim->walk, IBSHIFT_CLASS_SEND)) != NULL) {
         bytes = ibshift_sizes_step(&sim->sizes, rank, step);
         if (bytes == 0 && step->count > 0) {
-            ibshift_walk_skip(&sim->walk, IBSHIFT_CLASS_SEND);
+            ibshift_walk_skip(sim->walk, IBSHIFT_CLASS_SEND);
             return true;
         }
         send_at = is_near(sim, rank, step->peer)
@@ -480,7 +489,7 @@ static bool act(struct simulation *sim, uint32_t rank)
                                                (sim->model.free_messages - 1) * sim->model.gap);
     }
     if (send_at > node->clock &&
-        (local = ibshift_walk_next(&sim->walk, IBSHIFT_CLASS_LOCAL)) != NULL) {
+        (local = ibshift_walk_next(sim->walk, IBSHIFT_CLASS_LOCAL)) != NULL) {
         do_local(sim, rank, *local);
         return true;
     }
@@ -514,7 +523,7 @@ static void go_on(struct simulation *sim, uint32_t rank)
         acknowledge(sim, rank, sim->nodes[rank].clock);
         post(sim, rank);
     } while (sim->error == 0 && act(sim, rank));
-    ibshift_walk_mark(&sim->walk, &sim->nodes[rank].mark);
+    ibshift_walk_mark(sim->walk, &sim->nodes[rank].mark);
 }
 
 static void fly_list(struct simulation *sim, int32_t first, enum ibshift_class which)
@@ -522,7 +531,7 @@ static void fly_list(struct simulation *sim, int32_t first, enum ibshift_class w
     for (int32_t i = first; i != IBSHIFT_NO_MESSAGE; i = sim->messages.all[i].next) {
         struct ibshift_price_message *message = &sim->messages.all[i];
 
-        message->flight = ibshift_walk_fly(&sim->walk, which, message->round, message->index);
+        message->flight = ibshift_walk_fly(sim->walk, which, message->round, message->index);
     }
 }
 
@@ -533,30 +542,43 @@ static void resume(struct simulation *sim, uint32_t rank)
     const struct node *node = &sim->nodes[rank];
     struct posted *posted = &sim->posted[(size_t)rank * sim->slots];
 
-    ibshift_walk_resume(&sim->walk, rank, &node->mark);
+    ibshift_walk_resume(sim->walk, rank, &node->mark);
     for (uint32_t i = 0; i < node->posted_count; i++) {
         posted[i].flight =
-            ibshift_walk_fly(&sim->walk, IBSHIFT_CLASS_RECV, posted[i].round, posted[i].index);
+            ibshift_walk_fly(sim->walk, IBSHIFT_CLASS_RECV, posted[i].round, posted[i].index);
     }
     fly_list(sim, node->arrived, IBSHIFT_CLASS_RECV);
     fly_list(sim, node->asked, IBSHIFT_CLASS_SEND);
     for (uint32_t i = 0; i < node->unacked_count; i++) {
         struct unacked *send = unacked_at(sim, rank, i);
 
-        send->flight = ibshift_walk_fly(&sim->walk, IBSHIFT_CLASS_SEND, send->round, 0);
+        send->flight = ibshift_walk_fly(sim->walk, IBSHIFT_CLASS_SEND, send->round, 0);
     }
+}
+
+/* nodes and loads are zero. */
+static bool make_ranks(struct simulation *sim, uint32_t ranks)
+{
+    size_t zeroed = ranks * (sizeof(*sim->nodes) + sizeof(*sim->loads));
+    size_t slots = (size_t)ranks * sim->slots;
+    size_t size = zeroed + slots * (sizeof(*sim->unacked) + sizeof(*sim->posted));
+
+    sim->nodes = ibshift_price_space_ranks(sim->space, size);
+    if (sim->nodes == NULL) {
+        return false;
+    }
+    memset(sim->nodes, 0, zeroed);
+    sim->loads = (struct ibshift_load *)(sim->nodes + ranks);
+    sim->unacked = (struct unacked *)(sim->loads + ranks);
+    sim->posted = (struct posted *)(sim->unacked + slots);
+    return true;
 }
 
 static int begin(struct simulation *sim)
 {
-    const struct ibshift_price_request *r = sim->request;
-    uint32_t ranks = r->plan->ranks;
+    uint32_t ranks = sim->plan->ranks;
 
-    sim->nodes = calloc(ranks, sizeof(*sim->nodes));
-    sim->loads = calloc(ranks, sizeof(*sim->loads));
-    sim->posted = malloc((size_t)ranks * sim->slots * sizeof(*sim->posted));
-    sim->unacked = malloc((size_t)ranks * sim->slots * sizeof(*sim->unacked));
-    if (sim->nodes == NULL || sim->loads == NULL || sim->posted == NULL || sim->unacked == NULL) {
+    if (!make_ranks(sim, ranks)) {
         return -ENOMEM;
     }
     for (uint32_t rank = 0; rank < ranks; rank++) {
@@ -566,7 +588,7 @@ static int begin(struct simulation *sim)
                                          .grants = IBSHIFT_NO_MESSAGE};
     }
     for (uint32_t rank = 0; rank < ranks && sim->error == 0; rank++) {
-        ibshift_walk_begin(&sim->walk, &sim->pages, r->alg, r->plan, rank, sim->window);
+        ibshift_walk_begin(sim->walk, &sim->space->pages, sim->alg, sim->plan, rank, sim->window);
         go_on(sim, rank);
     }
     return sim->error;
@@ -604,7 +626,7 @@ static int finish(struct simulation *sim, struct ibshift_price *price)
 
         resume(sim, rank);
         acknowledge(sim, rank, INFINITY);
-        if (!ibshift_walk_is_done(&sim->walk)) {
+        if (!ibshift_walk_is_done(sim->walk)) {
             return -EDEADLK;
         }
         sum.most = node->sent > sum.most ? node->sent : sum.most;
@@ -624,31 +646,52 @@ static int finish(struct simulation *sim, struct ibshift_price *price)
                                      &sim->model, &price->last, &price->of);
 }
 
-int ibshift_price(const struct ibshift_price_request *request, struct ibshift_price *price)
+static int price_in(const struct ibshift_price_request *request, struct ibshift_price_space *space,
+                    struct ibshift_price *price)
 {
     struct simulation sim = {
         .request = request,
         .model = *request->model,
         .window = request->window > 0 && request->window < IBSHIFT_WINDOW_MAX ? request->window
                                                                               : IBSHIFT_WINDOW_MAX,
-        .messages = {.unused = IBSHIFT_NO_MESSAGE},
+        .space = space,
+        .walk = &space->walk,
+        .alg = request->alg,
+        .plan = request->plan,
+        .heap = {.events = space->heap.events, .capacity = space->heap.capacity},
+        .messages = {.all = space->messages.all,
+                     .capacity = space->messages.capacity,
+                     .unused = IBSHIFT_NO_MESSAGE},
+        .most = request->most > 0 ? request->most : INFINITY,
     };
     int rc;
 
-    if (ibshift_plan_exceeds(request->alg, request->plan, request->limit)) {
-        return -E2BIG;
-    }
     ibshift_sizes_begin(&sim.sizes, request->alg, request->plan, request->bytes,
                         request->element > 0 ? request->element : 1);
-    sim.slots = ibshift_plan_slots(request->alg, request->plan, sim.window);
+    if (ibshift_emitted_begin(&space->emitted, request->alg, request->plan, EMITTED_MOST)) {
+        sim.alg = &space->emitted.alg;
+        sim.plan = &space->emitted.plan;
+    }
+    if (ibshift_plan_exceeds(sim.alg, sim.plan, request->limit)) {
+        return -E2BIG;
+    }
+    sim.slots = request->plan->ranks <= SLOTS_FOR_ALL / sim.window
+                    ? sim.window
+                    : ibshift_plan_slots(sim.alg, sim.plan, sim.window);
     rc = begin(&sim);
     rc = rc == 0 ? run(&sim) : rc;
     rc = rc == 0 ? finish(&sim, price) : rc;
-    free(sim.heap.events);
-    free(sim.messages.all);
-    free(sim.unacked);
-    free(sim.posted);
-    free(sim.loads);
-    free(sim.nodes);
+    space->heap = sim.heap;
+    space->messages = sim.messages;
+    return rc;
+}
+
+int ibshift_price(const struct ibshift_price_request *request, struct ibshift_price *price)
+{
+    struct ibshift_price_space *own = request->space == NULL ? ibshift_price_space_new() : NULL;
+    struct ibshift_price_space *space = own != NULL ? own : request->space;
+    int rc = space != NULL ? price_in(request, space, price) : -ENOMEM;
+
+    ibshift_price_space_free(own);
     return rc;
 }

@@ -56,6 +56,8 @@ struct ibshift_price_request {
     uint32_t window;                  /* 0: the largest */
     const struct ibshift_crowd *crowd; /* NULL: each rank has a processor and a port */
     uint64_t limit;                    /* refuse to look at more messages than that; 0: 2^32 */
+    struct ibshift_price_space *space; /* choose/space.h; NULL: of its own */
+    double most;                       /* us: give up when it takes longer; 0: never */
     void (*seen)(void *context, const struct ibshift_price_event *event); /* may be NULL */
     void *context;
 };
@@ -89,7 +91,7 @@ static inline bool ibshift_price_is_simpler(const struct ibshift_price *a,
 /* No model tells prices apart that are nearer than that. */
 #define IBSHIFT_PRICE_EQUAL 1.02
 
-/* 0, -ENOMEM, -E2BIG beyond the limit, or -EDEADLK when the plans do not fit together. */
+/* 0, -ENOMEM, -E2BIG beyond the limit, -ERANGE as soon as it is known to take longer than `most`, or -EDEADLK when the plans do not fit together. */
 int ibshift_price(const struct ibshift_price_request *request, struct ibshift_price *price);
 
 #endif

@@ -1,0 +1,26 @@
+/* What pricing needs memory for (choose/price.h): who prices many plans one after the other gives the same to all of them. */
+#ifndef IBSHIFT_CHOOSE_SPACE_H
+#define IBSHIFT_CHOOSE_SPACE_H
+
+#include "plan/emitted.h"
+#include "choose/heap.h"
+#include "choose/message.h"
+#include "plan/walk.h"
+
+struct ibshift_price_space {
+    struct ibshift_emitted emitted;
+    struct ibshift_heap heap;
+    struct ibshift_price_messages messages;
+    struct ibshift_walk walk; /* of the rank that acts */
+    struct ibshift_pages pages;
+    void *ranks; /* what is kept of each rank */
+    size_t ranks_size;
+};
+
+struct ibshift_price_space *ibshift_price_space_new(void); /* NULL: there is no memory */
+void ibshift_price_space_free(struct ibshift_price_space *space);
+
+/* Room of that size for what is kept of each rank; NULL: there is no memory. */
+void *ibshift_price_space_ranks(struct ibshift_price_space *space, size_t size);
+
+#endif
