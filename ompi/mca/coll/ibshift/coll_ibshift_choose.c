@@ -532,15 +532,17 @@ static int decide(mca_coll_ibshift_module_t *module, const struct ompi_communica
 {
     struct ibshift_question question;
     struct ibshift_answer answer;
+    struct ibshift_plan plan = params->plan;
     struct decision decision = {module, comm, job, &question, &answer};
     int rc = find_crowd(module, comm);
 
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
-    params->plan.nodes = &module->choices.nodes;
-    ibshift_choose_question(module, job, &params->plan, &question);
-    answer = ibshift_choose_best(&question);
+    plan.nodes = params->plan.nodes = &module->choices.nodes;
+    plan.root = 0; /* also where ranks come to roots in another order */
+    ibshift_choose_question(module, job, &plan, &question);
+    answer = question.is_brief ? ibshift_choose_known(&question) : ibshift_choose_best(&question);
     explain_unfit(&decision);
     if (may_deadlock(module, job)) {
         leave_long(comm, &answer);

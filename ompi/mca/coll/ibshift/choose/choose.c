@@ -2,12 +2,21 @@
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
+#include <stddef.h>
 
+#include "choose/digest.h"
 #include "choose/size.h"
 #include "choose/space.h"
 #include "plan/nodes.h"
 
-enum { FIRST_SEGMENT = 4096, LAST_SEGMENT = 1 << 20, GATHERED_MOST = 1 << 25, NEAR_MOST = 64 };
+enum {
+    FIRST_SEGMENT = 4096,
+    LAST_SEGMENT = 1 << 20,
+    GATHERED_MOST = 1 << 25,
+    NEAR_MOST = 64,
+    KNOWN = 512
+};
 
 int ibshift_size_class(uint64_t bytes)
 {
@@ -400,6 +409,80 @@ struct ibshift_answer ibshift_choose_best(const struct ibshift_question *questio
     answer = choose_best(&own);
     ibshift_price_space_free(own.space);
     return answer;
+}
+
+/* Up to its last field, behind which the struct may have a gap. */
+static uint64_t digest_model(uint64_t sum, const struct ibshift_model *model)
+{
+    return model == NULL ? ibshift_digest(sum, &model, sizeof(model))
+                         : ibshift_digest(sum, model,
+                                          offsetof(struct ibshift_model, free_messages) +
+                                              sizeof(model->free_messages));
+}
+
+/* Who shares what, and what that costs. */
+static uint64_t shape_of(const struct ibshift_question *question)
+{
+    const struct ibshift_plan *plan = question->plan;
+    const struct ibshift_crowd *crowd = question->crowd;
+    uint64_t sum = ibshift_digest(IBSHIFT_DIGEST, &plan->ranks, sizeof(plan->ranks));
+
+    sum = digest_model(digest_model(sum, question->model), question->near);
+    if (plan->nodes != NULL) {
+        sum = ibshift_digest(sum, plan->nodes->node_of, plan->ranks * sizeof(uint32_t));
+    }
+    if (crowd != NULL) {
+        sum = ibshift_digest(sum, &crowd->hosts, sizeof(crowd->hosts));
+        sum = ibshift_digest(sum, crowd->host_of, plan->ranks * sizeof(uint32_t));
+        sum = ibshift_digest(sum, crowd->port_of, plan->ranks * sizeof(uint32_t));
+        sum = ibshift_digest(sum, crowd->processors, crowd->hosts * sizeof(uint32_t));
+    }
+    return sum;
+}
+
+static uint64_t key_of(const struct ibshift_question *question)
+{
+    const struct {
+        uint64_t shape, bytes, segment;
+        const struct ibshift_alg *alg;
+        uint32_t collective, needs, window, radix, root, is_commutative;
+    } key = {shape_of(question),         question->bytes,      question->wish.segment,
+             question->wish.alg,         question->collective, question->needs,
+             question->window,           question->wish.radix, question->plan->root,
+             question->plan->commutative};
+
+    return ibshift_digest(IBSHIFT_DIGEST, &key, sizeof(key));
+}
+
+/* Who comes to a taken place takes it: what is lost is priced again. */
+static struct {
+    pthread_mutex_t lock;
+    struct known {
+        uint64_t key;
+        struct ibshift_choice choice; /* alg NULL: free */
+    } place[KNOWN];
+} known = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+struct ibshift_answer ibshift_choose_known(const struct ibshift_question *question)
+{
+    uint64_t key = key_of(question);
+    struct known *place = &known.place[key % KNOWN], found;
+    const struct ibshift_plan *plan = question->plan;
+
+    if (plan->order != NULL || plan->stages != NULL || plan->split != NULL) {
+        return ibshift_choose_best(question);
+    }
+    pthread_mutex_lock(&known.lock);
+    found = *place;
+    pthread_mutex_unlock(&known.lock);
+    if (found.choice.alg != NULL && found.key == key) {
+        return (struct ibshift_answer){.best = found.choice};
+    }
+    found = (struct known){key, ibshift_choose_best(question).best};
+    pthread_mutex_lock(&known.lock);
+    *place = found;
+    pthread_mutex_unlock(&known.lock);
+    return (struct ibshift_answer){.best = found.choice};
 }
 
 int ibshift_choose_rivals(const struct ibshift_question *question, const struct ibshift_choice *own,

@@ -68,6 +68,11 @@ struct ibshift_answer {
 /* A wish that cannot be fulfilled is as none. The same on all ranks that ask the same. */
 struct ibshift_answer ibshift_choose_best(const struct ibshift_question *question);
 
+/* ibshift_choose_best() with nothing but the best, found once for all communicators of a process whose ranks
+ * share hosts, ports and memory alike. It is a pure function of the question, so ranks that have
+ * found it before and ranks that have not agree. For any thread. */
+struct ibshift_answer ibshift_choose_known(const struct ibshift_question *question);
+
 /* The cheapest plan of each row but one, that of `own`, of those that cost at most `times` as much as
  * it; the cheapest first. Returns how many of `most` there are. The question has no wish for a row. */
 int ibshift_choose_rivals(const struct ibshift_question *question, const struct ibshift_choice *own,
