@@ -39,6 +39,7 @@ struct options {
     int tails[BENCH_TAILS], tail_count; /* percentiles */
     const char *csv;                    /* file, "-" for stdout, or NULL */
     const char *label;
+    bool plans; /* those of plans_read(), each in turn; its description is the label */
 };
 
 /* Fills *options; prints what is wrong on rank 0. Returns 0, 1 after --help, or -EINVAL. */
@@ -137,6 +138,10 @@ struct result {
 
 /* 0, or -ENOMEM. */
 int measure(struct bench *b, struct result *result);
+
+/* plans.c. 0, or -errno after rank 0 has said what is wrong; plans_measure: a row for each plan of the collective. */
+int plans_read(const char *path, int rank);
+int plans_measure(struct bench *b, struct options *o, struct result *result);
 
 /* Rank 0 alone calls these. */
 int report_open(const struct options *o, int argc, char **argv);

@@ -34,37 +34,27 @@ static const char usage[] =
     "  -M, --metadata        versions, machine, device, parameters and fabric file first\n"
     "  -o, --csv FILE        comma-separated values into FILE (- for stdout)\n"
     "  -l, --label TEXT      first column of the CSV\n"
+    "  -A, --plans FILE      the plans in FILE, each in turn, told to ibshift by MPI_T; lines:\n"
+    "                        MPI_CALL COLLECTIVE ALGORITHM|chosen RADIX SEGMENT\n"
     "  -h, --help            this text\n"
     "  -V, --version\n";
 
 static const struct option long_options[] = {
-    {"tests", required_argument, NULL, 't'},
-    {"ranks", required_argument, NULL, 'p'},
-    {"sizes", required_argument, NULL, 's'},
-    {"repetitions", required_argument, NULL, 'r'},
-    {"warmups", required_argument, NULL, 'w'},
-    {"nonblocking", no_argument, NULL, 'n'},
-    {"test-bytes", required_argument, NULL, 'c'},
-    {"persistent", no_argument, NULL, 'P'},
-    {"in-place", no_argument, NULL, 'I'},
-    {"root", required_argument, NULL, 'R'},
-    {"type", required_argument, NULL, 'T'},
-    {"derived", required_argument, NULL, 'D'},
-    {"buffers", required_argument, NULL, 'B'},
-    {"sync", required_argument, NULL, 'S'},
-    {"counter", required_argument, NULL, 'k'},
-    {"verify", no_argument, NULL, 'v'},
-    {"format", required_argument, NULL, 'F'},
-    {"full", no_argument, NULL, 'f'},
-    {"tail", required_argument, NULL, 'z'},
-    {"metadata", no_argument, NULL, 'M'},
-    {"csv", required_argument, NULL, 'o'},
-    {"label", required_argument, NULL, 'l'},
-    {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},
-    {NULL, 0, NULL, 0},
+    {"tests", required_argument, NULL, 't'},      {"ranks", required_argument, NULL, 'p'},
+    {"sizes", required_argument, NULL, 's'},      {"repetitions", required_argument, NULL, 'r'},
+    {"warmups", required_argument, NULL, 'w'},    {"nonblocking", no_argument, NULL, 'n'},
+    {"test-bytes", required_argument, NULL, 'c'}, {"persistent", no_argument, NULL, 'P'},
+    {"in-place", no_argument, NULL, 'I'},         {"root", required_argument, NULL, 'R'},
+    {"type", required_argument, NULL, 'T'},       {"derived", required_argument, NULL, 'D'},
+    {"buffers", required_argument, NULL, 'B'},    {"sync", required_argument, NULL, 'S'},
+    {"counter", required_argument, NULL, 'k'},    {"verify", no_argument, NULL, 'v'},
+    {"format", required_argument, NULL, 'F'},     {"full", no_argument, NULL, 'f'},
+    {"tail", required_argument, NULL, 'z'},       {"metadata", no_argument, NULL, 'M'},
+    {"csv", required_argument, NULL, 'o'},        {"label", required_argument, NULL, 'l'},
+    {"plans", required_argument, NULL, 'A'},      {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},          {NULL, 0, NULL, 0},
 };
-static const char short_options[] = "t:p:s:r:w:nc:PIR:T:D:B:S:k:vF:fz:Mo:l:hV";
+static const char short_options[] = "t:p:s:r:w:nc:PIR:T:D:B:S:k:vF:fz:Mo:l:A:hV";
 
 static int complain(int rank, const char *option, const char *value, const char *expected)
 {
@@ -318,6 +308,9 @@ static int parse_one(int option, const char *value, int rank, struct options *o)
     case 'k':
         o->counter = value;
         return counter_check(value, rank);
+    case 'A':
+        o->plans = true;
+        return plans_read(value, rank);
     case 'o':
         o->csv = value;
         return 0;
