@@ -1,6 +1,8 @@
 """Who is measured: each contender is a list of mpirun options, on the same software HCA."""
 
+import functools
 import os
+import subprocess
 
 
 def common(ranks):
@@ -15,18 +17,35 @@ UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_d
        "-x", "UCX_TLS=rc_verbs,ud_verbs,self", "-x", "UCX_WARN_UNUSED_ENV_VARS=n"]
 
 
+@functools.lru_cache(None)
+def has_openib():
+    """Open MPI 5 has no openib any more: verbs are UCX's alone there."""
+    told = subprocess.run(["ompi_info", "--parsable"], stdout=subprocess.PIPE, text=True, check=False).stdout
+    return "mca:btl:openib:" in told
+
+
+def below():
+    """What carries the messages that ibshift does not."""
+    return OPENIB if has_openib() else UCX
+
+
+def peers_of(name, options):
+    """The contenders of that name, over each wire that Open MPI has here."""
+    wires = {"openib": OPENIB, "UCX": UCX} if has_openib() else {"UCX": UCX}
+    return {f"{name}/{wire}": options + over for wire, over in wires.items()}
+
+
 def contenders(component_folder, more=()):
     """Name -> mpirun options, ibshift first, with `more`. tuned brings basic and libnbc for what it lacks."""
     # Whatever is not native goes over the same wire, not through shared memory.
     ibshift = ["--mca", "mca_base_component_path", component_folder + ":SYS_DEFAULT", "--mca", "coll", "ibshift,basic",
                "--mca", "coll_ibshift_node", "0"]  # each rank stands for a host
-    ibshift += ["--mca", "coll_ibshift_explain", "1"] + OPENIB + list(more)
-    peers = ["--mca", "coll", "tuned,libnbc,basic,self"]
-    return {"ibshift": ibshift, "tuned/openib": peers + OPENIB, "tuned/UCX": peers + UCX}
+    ibshift += ["--mca", "coll_ibshift_explain", "1"] + below() + list(more)
+    return {"ibshift": ibshift, **peers_of("tuned", ["--mca", "coll", "tuned,libnbc,basic,self"])}
 
 
 def pairwise():
     """The peers, told to send one block after another, which tuned does by itself from 64 ranks and 256 KiB on."""
     peers = ["--mca", "coll", "tuned,libnbc,basic,self", "--mca", "coll_tuned_use_dynamic_rules", "1"]
     peers += ["--mca", "coll_tuned_alltoall_algorithm", "2"]
-    return {"pairwise/openib": peers + OPENIB, "pairwise/UCX": peers + UCX}
+    return peers_of("pairwise", peers)
