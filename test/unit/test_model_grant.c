@@ -87,6 +87,20 @@ static void a_granted_message_costs_more(void **state)
     assert_float_equal(after, before + 7 * 5, 1e-6);
 }
 
+/* Two ranks exchange their vectors: blocking calls that come again have the grants. From the length on
+ * whose scratch is not kept, and for the linear plan's way back, which is not into scratch, they have not. */
+static void grants_that_stand_are_there(void **state)
+{
+    double grant = model.latency + model.recv_min; /* its sending: while the message is prepared */
+
+    (void)state;
+    assert_float_equal(price("recursive_doubling", IBSHIFT_ALLREDUCE, 2, 65536, 1, &model) + grant +
+                           model.gap_byte,
+                       price("recursive_doubling", IBSHIFT_ALLREDUCE, 2, 65537, 1, &model), 1e-6);
+    assert_float_equal(price("exchange", IBSHIFT_REDUCE, 2, 65536, 1, &model) + model.gap_byte,
+                       price("exchange", IBSHIFT_REDUCE, 2, 65537, 1, &model), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -94,6 +108,7 @@ int main(void)
         cmocka_unit_test(later_grants_are_there),
         cmocka_unit_test(a_granted_message_costs_more),
         cmocka_unit_test(short_pieces_do_not_wait),
+        cmocka_unit_test(grants_that_stand_are_there),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

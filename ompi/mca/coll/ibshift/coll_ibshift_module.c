@@ -5,6 +5,7 @@
 #include "coll_ibshift_entry.h"
 #include "coll_ibshift_params.h"
 #include "coll_ibshift_tapes.h"
+#include "coll_ibshift_call.h"
 #include "coll_ibshift_transport.h"
 
 #include "ompi/runtime/mpiruntime.h"
@@ -106,6 +107,7 @@ void ibshift_end(void)
 {
     ibshift_requests_close();
     ibshift_transport_close();
+    ibshift_standing_end();
     ibshift_trace_close();
 }
 
@@ -122,6 +124,7 @@ static void module_construct(mca_coll_ibshift_module_t *module)
     memset(module->tapes, 0, sizeof(module->tapes));
     memset(module->latest, 0, sizeof(module->latest));
     module->corrections = NULL;
+    module->standing = NULL;
     module->is_agreeing = false;
     module->peers = NULL;
     atomic_init(&module->seq, 0);
@@ -142,6 +145,7 @@ static void module_destruct(mca_coll_ibshift_module_t *module)
     if (NULL != module->peers && NULL != ibshift_endpoint.engine) {
         ibshift_engine_forget(ibshift_endpoint.engine, module->wire_id);
     }
+    ibshift_standing_free(module);
     free(module->peers);
     if (1 == atomic_fetch_sub_explicit(&modules, 1, memory_order_relaxed) &&
         ompi_mpi_state >= OMPI_MPI_STATE_FINALIZE_STARTED) {

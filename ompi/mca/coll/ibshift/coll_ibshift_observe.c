@@ -206,6 +206,8 @@ static const struct counter counters[] = {
      "Messages written into the ring of a peer that hears from us often"},
     {"rendezvous", AT(net.rendezvous), MCA_BASE_PVAR_CLASS_COUNTER,
      "Messages written to where the receiver wants them, once it has said so"},
+    {"standing", AT(net.standing), MCA_BASE_PVAR_CLASS_COUNTER,
+     "Of the messages above, those that went with the grant of an earlier one"},
     {"pieces", AT(net.pieces), MCA_BASE_PVAR_CLASS_COUNTER,
      "Pieces that some of these were written in, one at a time"},
     {"early", AT(net.held), MCA_BASE_PVAR_CLASS_COUNTER,

@@ -17,6 +17,7 @@ struct ibshift_price_message {
     uint32_t flight;       /* of its rank's walk, while that is the one in sim->walk */
     uint32_t hops;         /* of the chain that ends with it */
     bool is_grant;
+    bool stands; /* the grant of an earlier call: it was there before this one began */
     int32_t next;
 };
 

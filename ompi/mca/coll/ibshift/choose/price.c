@@ -217,20 +217,39 @@ static void leave(struct simulation *sim, int32_t index, double begin, double ea
     }
 }
 
+/* Of a receive that nothing of the call comes before, into scratch at the same place each time. */
+static bool stands(const struct simulation *sim, uint32_t rank, const struct ibshift_step *step)
+{
+    const struct ibshift_price_request *r = sim->request;
+    bool is_block = r->alg->collective == IBSHIFT_REDUCE_SCATTER;
+
+    return (r->alg->collective == IBSHIFT_ALLREDUCE || is_block) && step->buf == IBSHIFT_TMP &&
+           step->need == 0 && step->drain == 0 && !is_near(sim, rank, step->peer) &&
+           r->bytes * (is_block ? r->plan->ranks : 1) <= IBSHIFT_STANDING_MOST;
+}
+
 /* The rank posts the receive of a long message. */
 static void send_grant(struct simulation *sim, uint32_t rank, const struct ibshift_step *step)
 {
     struct node *node = &sim->nodes[rank];
     const struct ibshift_model *model = model_between(sim, rank, step->peer);
+    bool is_there = stands(sim, rank, step);
     int32_t at = take_message(sim);
 
     if (at == IBSHIFT_NO_MESSAGE) {
         return;
     }
+    sim->messages.all[at] = (struct ibshift_price_message){.from = rank,
+                                                           .to = step->peer,
+                                                           .key = ibshift_step_key(step),
+                                                           .is_grant = true,
+                                                           .stands = is_there};
+    if (is_there) {
+        push(sim, 0, step->peer, at);
+        return;
+    }
     node->clock += model->send_min;
     sim->loads[rank].worked += model->send_min;
-    sim->messages.all[at] = (struct ibshift_price_message){
-        .from = rank, .to = step->peer, .key = ibshift_step_key(step), .is_grant = true};
     push(sim, node->clock + model->latency, step->peer, at);
 }
 
@@ -251,7 +270,8 @@ static void arrive_grant(struct simulation *sim, uint32_t rank, double now, int3
 {
     struct node *node = &sim->nodes[rank];
     const struct ibshift_price_message *grant = &sim->messages.all[index];
-    double time = model_between(sim, rank, grant->from)->recv_min;
+    bool is_late = !grant->stands;
+    double time = is_late ? model_between(sim, rank, grant->from)->recv_min : 0;
     int32_t at =
         ibshift_price_message_take(&sim->messages, &node->asked, rank, grant->from, grant->key);
 
@@ -263,7 +283,7 @@ static void arrive_grant(struct simulation *sim, uint32_t rank, double now, int3
     now = later(now, node->clock) + time;
     node->clock = now;
     sim->loads[rank].worked += time;
-    sim->messages.all[at].hops++;
+    sim->messages.all[at].hops += is_late;
     move(sim, at, now);
 }
 

@@ -13,7 +13,8 @@
  * - Copies and reductions occupy the processor, per byte.
  * - With S, a message of up to S bytes is copied: its send is complete when it has left the
  *   processor. A longer one leaves when its receiver's grant is there, which is sent when the
- *   receive is posted; its send is complete when the acknowledgement of its end is back (LogGPS).
+ *   receive is posted; its send is complete when the acknowledgement of its end is back (LogGPS). The
+ *   grants that stand between blocking calls (net/verbs/long.c) are there from the beginning.
  *
  * - With R, a message that has its grant costs the sender's processor R more.
  * - Between ranks of a node that share memory, parameters of their own hold, and no port is used.
@@ -45,6 +46,10 @@ struct ibshift_price_event {
     double ready;      /* a receive: its last byte is there */
     uint64_t bytes;
 };
+
+/* Bytes of a vector up to which the receiver's grants stand in blocking calls that end on no rank
+   before they have begun on all: those for its scratch. */
+enum { IBSHIFT_STANDING_MOST = 64 * 1024 };
 
 struct ibshift_price_request {
     const struct ibshift_alg *alg;

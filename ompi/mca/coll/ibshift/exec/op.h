@@ -33,6 +33,8 @@ struct ibshift_op_params {
     const uint32_t *peers; /* rank to peer of the net; NULL: the same */
     const uint32_t *names; /* rank to what people call it; NULL: the same */
     uint32_t comm;         /* for the message keys */
+    uint32_t standing;     /* of its messages, as in net.h */
+    bool is_tmp_standing;  /* and TMP is at the same place each time that it has this number */
     uint32_t tags;         /* added to them in an op that runs inside another; 0: it does not */
     struct ibshift_blocks blocks[IBSHIFT_BUFFERS];
     struct ibshift_net_mem *mem[IBSHIFT_BUFFERS]; /* registrations of the buffers, or NULL */

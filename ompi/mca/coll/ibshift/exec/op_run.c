@@ -93,6 +93,12 @@ static void count_message(struct ibshift_exec *exec, enum ibshift_class which, s
     }
 }
 
+/* Of a receive: no step of the same run needs the place before. */
+static bool can_stand(const struct ibshift_step *step)
+{
+    return step->buf == IBSHIFT_TMP && step->need == 0 && step->drain == 0;
+}
+
 /* Gives a send or receive to the net; the result is the net's. */
 static int hand_over(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which,
                      const struct ibshift_step *step, uint32_t index)
@@ -118,6 +124,9 @@ static int hand_over(struct ibshift_op *op, struct ibshift_exec *exec, enum ibsh
     message.cookie = ibshift_op_cookie(op, which, index);
     message.piece = params->piece;
     message.is_attended = params->is_attended;
+    if (which == IBSHIFT_CLASS_SEND || (params->is_tmp_standing && can_stand(step))) {
+        message.standing = params->standing;
+    }
     message.is_read_next = params->reduce != NULL;
     message.is_busy = which == IBSHIFT_CLASS_RECV && message.length > exec->net->max_eager &&
                       ibshift_walk_next(&op->walk, IBSHIFT_CLASS_LOCAL) != NULL;

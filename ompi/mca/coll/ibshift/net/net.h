@@ -49,6 +49,12 @@ struct ibshift_net_message {
     bool is_busy;      /* recv(): the caller has other work meanwhile; a hint */
     bool is_attended;  /* recv(): both sides wait for the end and do nothing else; a hint */
 
+    /* The same number on both sides: a message with this communicator, number and tag comes to the
+       same place each time, has the same length, and its sender sends it only when the receiver does not
+       need any more what came there before. So the first grant may stand until the communicator is
+       forgotten: a hint; 0 where it is not so, or recv() does not want it. */
+    uint32_t standing;
+
     /* send() of a long message: the adapter has one piece of so many bytes at a time, and gets the
      * next when that has left; 0: it has the whole message. A hint. */
     size_t piece;

@@ -144,10 +144,11 @@ struct ibshift_connection {
     struct ibshift_handshake shake;
     struct ibshift_outbound out;
     struct ibshift_inbound in;
-    struct ibshift_notes ready;   /* go out as soon as there is a slot: CONTROL, SEND, LONG */
-    struct ibshift_notes waiting; /* SEND: wait for quota too */
-    struct ibshift_notes slow;    /* LONG: go out by the clock */
-    struct ibshift_notes resting; /* all others: RECV, HELD, LONG, GRANT */
+    struct ibshift_notes ready;    /* go out as soon as there is a slot: CONTROL, SEND, LONG */
+    struct ibshift_notes waiting;  /* SEND: wait for quota too */
+    struct ibshift_notes slow;     /* LONG: go out by the clock */
+    struct ibshift_notes resting;  /* all others: RECV, HELD, LONG, GRANT */
+    struct ibshift_notes standing; /* STANDING: nothing waits for them */
     uint64_t drained_by;
     uint64_t alive; /* when the peer was last heard or probed */
     struct ibv_ah *ah;

@@ -198,6 +198,9 @@ static void net_forget(struct ibshift_net *net, uint32_t comm)
 {
     struct ibshift_net_verbs *nv = ibshift_nv(net);
 
+    struct ibshift_net_cause why;
+
+    ibshift_nv_standing_forget(nv, comm, net_has_given_up(net, comm, &why));
     if (!ibshift_given_up_forget(&nv->given_up, comm)) {
         return; /* nothing ever failed: all messages have met */
     }
@@ -278,6 +281,9 @@ static void close_connections(struct ibshift_net_verbs *nv)
     for (uint32_t i = 0; i < nv->connection_count; i++) {
         struct ibshift_connection *c = nv->connections[i];
         ibshift_nv_rails_destroy(nv, c);
+        while (c->standing.first != NULL) {
+            ibshift_nv_note_end(nv, c->standing.first, 0);
+        }
         if (c->ah != NULL) {
             (void)ibv_destroy_ah(c->ah);
         }

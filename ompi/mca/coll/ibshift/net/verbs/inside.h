@@ -253,6 +253,7 @@ int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection
                          const struct ibshift_net_message *m);
 void ibshift_nv_grant(struct ibshift_net_verbs *nv, struct ibshift_note *recv,
                       struct ibshift_net_mem *mem);
+void ibshift_nv_grant_again(struct ibshift_net_verbs *nv, struct ibshift_note *recv);
 void ibshift_nv_granted(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                         const struct ibshift_net_key *key, const struct ibshift_wire_grant *grant);
 int ibshift_nv_write(struct ibshift_net_verbs *nv, struct ibshift_note *note);
@@ -261,6 +262,16 @@ void ibshift_nv_piece_came(struct ibshift_net_verbs *nv, struct ibshift_connecti
                            const struct ibshift_wire *head, const uint8_t *payload);
 void ibshift_nv_leave_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                            const struct ibshift_net_key *key);
+/* ... and grants that are good for more than one */
+struct ibshift_note *ibshift_nv_standing(const struct ibshift_connection *c, bool is_ours,
+                                         uint32_t standing, const struct ibshift_net_key *key);
+bool ibshift_nv_may_stand(const struct ibshift_net_verbs *nv);
+void ibshift_nv_stand(struct ibshift_net_verbs *nv, struct ibshift_note *recv);
+int ibshift_nv_standing_recv(struct ibshift_net_verbs *nv, struct ibshift_note *note,
+                             const struct ibshift_net_message *m);
+void ibshift_nv_standing_came(struct ibshift_net_verbs *nv, struct ibshift_note *note,
+                              uint32_t parts);
+void ibshift_nv_standing_forget(struct ibshift_net_verbs *nv, uint32_t comm, bool has_failed);
 
 /* short.c: short messages, and the end of what a peer gives up */
 void ibshift_nv_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);

@@ -66,14 +66,150 @@ void ibshift_nv_grant(struct ibshift_net_verbs *nv, struct ibshift_note *recv,
 
     enter_grant(nv, recv);
     grant.id = recv->grant;
-    grant.pieces = cover(nv, recv, mem, &region) != 0;
-    if (!grant.pieces) {
+    if (cover(nv, recv, mem, &region) != 0) {
+        recv->standing = 0;
+        grant.pieces = IBSHIFT_GRANT_PIECES;
+    } else {
+        grant.pieces = recv->standing != 0 ? IBSHIFT_GRANT_STANDS : 0;
         grant.address = (uintptr_t)recv->buffer;
         for (int i = 0; i < c->rails; i++) {
             grant.key[i] = region->mr[device_of(nv, &c->rail[i])]->rkey;
         }
     }
+    recv->to = grant;
     ibshift_nv_control(nv, c, &recv->match.key, IBSHIFT_WIRE_GRANT, &grant);
+}
+
+/* The peer waits for a grant that stands: it had no memory to keep it. */
+void ibshift_nv_grant_again(struct ibshift_net_verbs *nv, struct ibshift_note *recv)
+{
+    recv->is_again = false;
+    ibshift_nv_control(nv, recv->connection, &recv->match.key, IBSHIFT_WIRE_GRANT, &recv->to);
+}
+
+/*
+ * Standing grants. Where the receiver's buffer is the library's own, a message that comes again comes to
+ * the same place (net.h). Its first grant says that it stands: both sides keep it when the message
+ * is over, and the next one with the same communicator, number and tag is written without another. What
+ * the sender may overwrite, and when, is the affair of those who name the number.
+ *
+ * Whether a grant stands the receiver alone decides, with the first one; so both know it when the second
+ * message comes. A grant stands until the communicator is forgotten. Of one on which
+ * something failed, a late write may still be under way: its grants take nothing any more, and hold
+ * their memory, until the connection ends.
+ */
+/* NULL: there is none. */
+struct ibshift_note *ibshift_nv_standing(const struct ibshift_connection *c, bool is_ours,
+                                         uint32_t standing, const struct ibshift_net_key *key)
+{
+    struct ibshift_note *note = standing != 0 ? c->standing.first : NULL;
+
+    while (note != NULL && (note->is_granted != is_ours || note->standing != standing ||
+                            note->match.key.comm != key->comm || note->match.key.tag != key->tag)) {
+        note = note->next;
+    }
+    return note;
+}
+
+/* Most grants stay for messages that come once. */
+bool ibshift_nv_may_stand(const struct ibshift_net_verbs *nv)
+{
+    return nv->free_grant_count > IBSHIFT_GRANTS / 2;
+}
+
+/* A message has come whose grant stands: what is left of its note when it has ended. */
+void ibshift_nv_stand(struct ibshift_net_verbs *nv, struct ibshift_note *recv)
+{
+    ibshift_match_remove(&nv->rx, &recv->match);
+    recv->is_in_table = false;
+    nv->queued -= recv->length > IBSHIFT_RING_PAYLOAD;
+    ibshift_nv_event(nv, recv->cookie, recv->connection->peer, 0);
+    recv->kind = IBSHIFT_NOTE_STANDING;
+    recv->parts = 0;
+    ibshift_note_move(&recv->connection->standing, recv);
+}
+
+/* A send has its grant, which stands. Without memory it is asked for again: see probe(). */
+static void keep_standing(struct ibshift_net_verbs *nv, const struct ibshift_note *send)
+{
+    struct ibshift_connection *c = send->connection;
+    struct ibshift_note *note = ibshift_nv_standing(c, false, send->standing, &send->match.key);
+
+    if (note == NULL) {
+        note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_STANDING, &send->match.key);
+        if (note == NULL) {
+            return;
+        }
+        note->standing = send->standing;
+        ibshift_note_append(&c->standing, note);
+    }
+    note->to = send->to;
+}
+
+/* Of a message whose grant stands; results as of recv() in net.h. */
+int ibshift_nv_standing_recv(struct ibshift_net_verbs *nv, struct ibshift_note *note,
+                             const struct ibshift_net_message *m)
+{
+    struct ibshift_connection *c = note->connection;
+
+    if (note->length != m->length) {
+        return ibshift_nv_mismatch(nv, c, &m->key, m->length, note->length);
+    }
+    if (note->buffer != m->buffer) { /* the peer may write there, and nobody looks */
+        ibshift_nv_break(nv, c, -EIO, "a grant to it stands for another buffer");
+        return c->status;
+    }
+    if (note->has_come) {
+        note->has_come = false;
+        return IBSHIFT_NET_DONE;
+    }
+    note->kind = IBSHIFT_NOTE_RECV;
+    note->is_again = true;
+    note->match.key = m->key;
+    note->cookie = m->cookie;
+    nv->queued += m->length > IBSHIFT_RING_PAYLOAD;
+    ibshift_note_move(&c->resting, note);
+    ibshift_match_add(&nv->rx, &note->match);
+    note->is_in_table = true;
+    return IBSHIFT_NET_PENDING;
+}
+
+/* A part of a message whose receive is not posted yet. */
+void ibshift_nv_standing_came(struct ibshift_net_verbs *nv, struct ibshift_note *note,
+                              uint32_t parts)
+{
+    if (note->has_come) {
+        ibshift_nv_break(nv, note->connection, -EIO, "it wrote a message over another one");
+    } else if (++note->parts == parts) {
+        note->parts = 0;
+        note->has_come = true;
+    }
+}
+
+static void forget(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint32_t comm,
+                   bool has_failed)
+{
+    struct ibshift_note *next;
+
+    for (struct ibshift_note *n = c->standing.first; n != NULL; n = next) {
+        next = n->next;
+        if (n->match.key.comm != comm) {
+            continue;
+        }
+        if (has_failed && n->is_granted) {
+            n->standing = 0; /* found by nobody */
+            n->has_come = false;
+        } else {
+            ibshift_nv_note_end(nv, n, 0);
+        }
+    }
+}
+
+void ibshift_nv_standing_forget(struct ibshift_net_verbs *nv, uint32_t comm, bool has_failed)
+{
+    for (uint32_t i = 0; i < nv->connection_count; i++) {
+        forget(nv, nv->connections[i], comm, has_failed);
+    }
 }
 
 /*
@@ -103,7 +239,11 @@ static void start(struct ibshift_net_verbs *nv, struct ibshift_note *note,
     }
     note->to = *grant;
     note->is_granted = true;
-    note->is_copied = grant->pieces != 0 || cover(nv, note, note->mem, &region) != 0;
+    if ((grant->pieces & IBSHIFT_GRANT_STANDS) != 0 && note->standing != 0) {
+        keep_standing(nv, note);
+    }
+    note->is_copied =
+        (grant->pieces & IBSHIFT_GRANT_PIECES) != 0 || cover(nv, note, note->mem, &region) != 0;
     for (int i = 0; i < c->rails && !note->is_copied; i++) {
         note->local_key[i] = region->mr[device_of(nv, &c->rail[i])]->lkey;
     }
@@ -120,6 +260,8 @@ int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection
 {
     struct ibshift_note *grant = c->out.grants == 0 ? NULL : ibshift_note_find(&nv->tx, c, &m->key);
     struct ibshift_note *note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_LONG, &m->key);
+    const struct ibshift_note *standing =
+        grant == NULL ? ibshift_nv_standing(c, false, m->standing, &m->key) : NULL;
 
     if (note == NULL) {
         return -ENOMEM;
@@ -132,7 +274,12 @@ int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection
     note->early = m->early;
     note->spread = m->spread;
     note->piece = m->piece;
-    if (grant == NULL) {
+    note->standing = m->standing;
+    if (standing != NULL) {
+        nv->stats.standing++;
+        ibshift_note_append(&c->resting, note);
+        start(nv, note, &standing->to);
+    } else if (grant == NULL) {
         ibshift_nv_note_enter(nv, note, &c->resting);
         ibshift_nv_connect(nv, c);
     } else {

@@ -492,7 +492,8 @@ void ibshift_nv_note_end(struct ibshift_net_verbs *nv, struct ibshift_note *note
         c->out.grants--;
     }
     nv->queued -= is_queued(note);
-    if (note->kind == IBSHIFT_NOTE_RECV && note->is_granted) {
+    if ((note->kind == IBSHIFT_NOTE_RECV || note->kind == IBSHIFT_NOTE_STANDING) &&
+        note->is_granted) {
         release_grant(nv, note);
     }
     if (note->region != NULL) {

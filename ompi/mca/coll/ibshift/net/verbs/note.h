@@ -36,12 +36,13 @@ static inline uint64_t ibshift_wr_id(void *object, enum ibshift_wr_kind kind)
 }
 
 enum ibshift_note_kind {
-    IBSHIFT_NOTE_RECV,    /* posted, in table rx */
-    IBSHIFT_NOTE_HELD,    /* came early, in table rx */
-    IBSHIFT_NOTE_SEND,    /* short: waits in a queue */
-    IBSHIFT_NOTE_LONG,    /* long: waits for its grant (table tx), or is being written */
-    IBSHIFT_NOTE_GRANT,   /* the peer's receive for a send that is not posted yet, in table tx */
-    IBSHIFT_NOTE_CONTROL, /* waits in a queue; owned by nobody else */
+    IBSHIFT_NOTE_RECV,     /* posted, in table rx */
+    IBSHIFT_NOTE_HELD,     /* came early, in table rx */
+    IBSHIFT_NOTE_SEND,     /* short: waits in a queue */
+    IBSHIFT_NOTE_LONG,     /* long: waits for its grant (table tx), or is being written */
+    IBSHIFT_NOTE_GRANT,    /* the peer's receive for a send that is not posted yet, in table tx */
+    IBSHIFT_NOTE_CONTROL,  /* waits in a queue; owned by nobody else */
+    IBSHIFT_NOTE_STANDING, /* a grant for messages to come: ours (is_granted), or the peer's */
 };
 
 /* One message, or news about one. On exactly one list of its connection. */
@@ -56,10 +57,13 @@ struct ibshift_note {
     bool is_pulled;  /* RECV: asked for by name; SEND: needs no quota */
     bool is_granted; /* RECV: the peer may write; LONG: so may we */
     bool is_cancelled;
-    bool is_in_cell; /* HELD: came through a ring */
-    bool is_copied;  /* LONG, RECV: in pieces through slots instead of being written */
-    uint8_t parts;   /* LONG: writes that are not complete; RECV: parts that have come */
-    uint8_t rail;    /* LONG: its first part's */
+    bool is_in_cell;   /* HELD: came through a ring */
+    bool is_copied;    /* LONG, RECV: in pieces through slots instead of being written */
+    bool has_come;     /* STANDING: the message is there, and its receive is not posted yet */
+    bool is_again;     /* RECV: its grant has stood since an earlier message */
+    uint32_t standing; /* the number of net.h; 0: none */
+    uint8_t parts;     /* LONG: writes that are not complete; RECV: parts that have come */
+    uint8_t rail;      /* LONG: its first part's */
     void *buffer;
     size_t length;
     size_t done; /* LONG: bytes posted; RECV in pieces: bytes that have come */

@@ -48,9 +48,15 @@ static void part_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c
         ibshift_nv_break(nv, c, -EIO, "it wrote a message that it had no grant for");
         return;
     }
-    if (ibshift_immediate_is_early(immediate)) {
+    if (note->kind == IBSHIFT_NOTE_STANDING) {
+        ibshift_nv_standing_came(nv, note, ibshift_immediate_parts(immediate));
+    } else if (ibshift_immediate_is_early(immediate)) {
         ibshift_nv_event(nv, note->cookie, c->peer, IBSHIFT_NET_EARLY);
-    } else if (++note->parts == ibshift_immediate_parts(immediate)) {
+    } else if (++note->parts < ibshift_immediate_parts(immediate)) {
+        return;
+    } else if (note->standing != 0 && !note->is_cancelled) {
+        ibshift_nv_stand(nv, note);
+    } else {
         ibshift_nv_note_end(nv, note, 0);
     }
 }

@@ -387,6 +387,7 @@ static void bury(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
     ibshift_nv_rails_destroy(nv, c);
     c->state = IBSHIFT_CONNECTION_DEAD;
     end_notes(nv, c, true);
+    end_list(nv, &c->standing, 0, true);
     ibshift_nv_ring_free(c);
     nv->slot_stock += c->in.slots - c->in.slots_arrived;
     nv->quota_stock += c->in.quota_window;

@@ -238,6 +238,12 @@ int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     if (held != NULL) {
         return take_held(nv, c, (struct ibshift_note *)held, m);
     }
+    if (m->length > nv->net.max_eager && m->standing != 0) {
+        struct ibshift_note *granted = ibshift_nv_standing(c, true, m->standing, &m->key);
+        if (granted != NULL) {
+            return ibshift_nv_standing_recv(nv, granted, m);
+        }
+    }
     if (m->length > nv->net.max_eager && nv->free_grant_count == 0) {
         return -EAGAIN;
     }
@@ -256,6 +262,7 @@ int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     }
     if (m->length > nv->net.max_eager) {
         note->to.hint = m->hint;
+        note->standing = ibshift_nv_may_stand(nv) ? m->standing : 0;
         ibshift_nv_grant(nv, note, m->mem);
     } else if (c->in.held >= c->in.quota_window || is_going(c)) {
         pull(nv, note);
@@ -414,6 +421,8 @@ static void probe_came(struct ibshift_net_verbs *nv, struct ibshift_connection *
 
     if (note != NULL && note->length != length) {
         (void)ibshift_nv_mismatch(nv, c, key, note->length, length);
+    } else if (note != NULL && note->is_again) {
+        ibshift_nv_grant_again(nv, note);
     }
 }
 

@@ -146,6 +146,7 @@ struct ibshift_net_verbs_stats {
     uint64_t bytes, registered; /* registered: by the net itself, now */
     uint64_t pieces;            /* writes of long messages that go in pieces */
     uint64_t empty;             /* writes of immediate data alone */
+    uint64_t standing;          /* long messages sent with a grant that stood */
 };
 
 void ibshift_net_verbs_stats(struct ibshift_net *net, struct ibshift_net_verbs_stats *stats);

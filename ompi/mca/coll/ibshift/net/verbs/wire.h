@@ -98,13 +98,18 @@ static inline struct ibshift_wire_words ibshift_wire_words_at(const void *at)
          ibshift_fingerprint_word(head + 16), ibshift_fingerprint_word(head + 24)}};
 }
 
+enum {
+    IBSHIFT_GRANT_PIECES = 1, /* send pieces instead of writing */
+    IBSHIFT_GRANT_STANDS = 2, /* it is good for messages to come, too: long.c */
+};
+
 /* The payload of GRANT, PULL, PROBE, RING and ABORT. */
 struct ibshift_wire_grant {
     uint64_t address;
     uint64_t length;                 /* of the whole message */
     uint32_t id;                     /* comes back as immediate data; RING: records */
-    uint32_t pieces;                 /* 1: send pieces instead of writing; RING: data lands in
-                                        order, fingerprints cover the header alone */
+    uint32_t pieces;                 /* GRANT: IBSHIFT_GRANT_*; RING: 1: data lands in order,
+                                        fingerprints cover the header alone */
     uint32_t key[IBSHIFT_PORTS_MAX]; /* one a rail */
     uint64_t hint;                   /* of net.h, untouched */
 };

@@ -1,0 +1,162 @@
+/*
+ * Allreduce and reduce_scatter_block of vectors beyond the eager limit have their scratch at the same
+ * places, for which grants stand. Here all changes that the places could depend on: counts, more of
+ * them than are remembered, types, operators, parameters, communicators, other collectives and
+ * nonblocking calls between, ranks that come late. Every result is compared with what it must be.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { MOST = 40000, ROUNDS = 60, COMMS = 6 };
+
+static int from[MOST], to[MOST], other[MOST];
+static int rank, ranks;
+
+static int value(int of, int index, int salt)
+{
+    return of * 7 + index % 1013 + salt;
+}
+
+static void allreduce(MPI_Comm comm, int n, int salt, MPI_Op op)
+{
+    for (int i = 0; i < n; i++) {
+        from[i] = value(rank, i, salt);
+    }
+    MPI_Allreduce(from, to, n, MPI_INT, op, comm);
+    for (int i = 0; i < n; i++) {
+        int sum = ranks * (i % 1013 + salt) + 7 * ranks * (ranks - 1) / 2;
+        int must = op == MPI_SUM ? sum : value(op == MPI_MAX ? ranks - 1 : 0, i, salt);
+        CHECK(to[i] == must, "allreduce of %d: element %d is %d, not %d", n, i, to[i], must);
+    }
+}
+
+static void reduce_scatter_block(MPI_Comm comm, int n, int salt)
+{
+    for (int i = 0; i < n * ranks; i++) {
+        from[i] = value(rank, i, salt);
+    }
+    MPI_Reduce_scatter_block(from, to, n, MPI_INT, MPI_SUM, comm);
+    for (int i = 0; i < n; i++) {
+        int index = rank * n + i;
+        int must = ranks * (index % 1013 + salt) + 7 * ranks * (ranks - 1) / 2;
+        CHECK(to[i] == must, "reduce_scatter_block of %d: element %d is %d, not %d", n, i, to[i],
+              must);
+    }
+}
+
+/* Takes the right operand, of two that the order makes different. */
+static void last(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)in, (void)inout, (void)count, (void)type;
+}
+
+static void others(MPI_Comm comm, int salt)
+{
+    MPI_Request request;
+    MPI_Op right;
+    int n = 6000 + salt % 3;
+
+    MPI_Iallreduce(other, other + MOST / 2, n, MPI_INT, MPI_SUM, comm, &request);
+    allreduce(comm, n, salt, MPI_MIN);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Reduce(from, to, n, MPI_INT, MPI_SUM, salt % ranks, comm);
+    MPI_Op_create(last, 0, &right);
+    for (int i = 0; i < n; i++) {
+        from[i] = value(rank, i, salt);
+    }
+    MPI_Allreduce(from, to, n, MPI_INT, right, comm);
+    MPI_Op_free(&right);
+    CHECK(to[n - 1] == value(ranks - 1, n - 1, salt), "the last operand is %d", to[n - 1]);
+}
+
+/* The parameter of that name of all ranks, between two calls. */
+static void set(const char *name, int number)
+{
+    MPI_T_cvar_handle handle;
+    int index, count;
+
+    CHECK(MPI_T_cvar_get_index(name, &index) == MPI_SUCCESS, "there is no %s", name);
+    MPI_T_cvar_handle_alloc(index, NULL, &handle, &count);
+    CHECK(MPI_T_cvar_write(handle, &number) == MPI_SUCCESS, "%s is not written", name);
+    MPI_T_cvar_handle_free(&handle);
+}
+
+/* From here on. */
+static MPI_T_pvar_handle counter(MPI_T_pvar_session session, const char *name)
+{
+    MPI_T_pvar_handle handle;
+    int index, count;
+
+    CHECK(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index) == MPI_SUCCESS,
+          "there is no %s", name);
+    CHECK(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count) == MPI_SUCCESS &&
+              MPI_T_pvar_start(session, handle) == MPI_SUCCESS,
+          "%s does not start", name);
+    return handle;
+}
+
+static void rounds(MPI_Comm comm, int salt)
+{
+    static const int sizes[] = {5000, 8192, 10000, 16384, 20000, 5001, 16383, 7777, 9999, 12345};
+
+    for (int i = 0; i < ROUNDS; i++) {
+        int n = sizes[i % 7 == 6 ? (i / 7) % 10 : i % 2];
+        if ((i + rank) % 5 == 0) {
+            usleep(200);
+        }
+        allreduce(comm, n, salt + i, i % 3 == 0 ? MPI_MAX : MPI_SUM);
+        reduce_scatter_block(comm, n / ranks, salt + i);
+        if (i % 10 == 9) {
+            others(comm, salt + i);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    MPI_T_pvar_session session;
+    MPI_T_pvar_handle handle = MPI_T_PVAR_HANDLE_NULL;
+    unsigned long long stood = 0;
+    MPI_Comm comm;
+    int provided;
+
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    MPI_Init(&argc, &argv);
+    MPI_T_pvar_session_create(&session);
+    if (getenv("EXPECT_STANDING") != NULL) {
+        handle = counter(session, "coll_ibshift_standing");
+    }
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    rounds(MPI_COMM_WORLD, 1);
+    for (int i = 0; i < COMMS; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        rounds(comm, i);
+        MPI_Comm_free(&comm);
+    }
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    for (int algorithm = 1; algorithm < 4; algorithm++) {
+        set("coll_ibshift_allreduce_algorithm", algorithm);
+        rounds(comm, algorithm);
+    }
+    MPI_Comm_free(&comm);
+    set("coll_ibshift_allreduce_algorithm", 0);
+    if (handle != MPI_T_PVAR_HANDLE_NULL) {
+        MPI_T_pvar_read(session, handle, &stood);
+    }
+
+    MPI_Allreduce(MPI_IN_PLACE, &stood, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(stood > 0 || getenv("EXPECT_STANDING") == NULL, "no grant stood");
+    if (rank == 0) {
+        printf("%llu long messages with a grant that stood\n", stood);
+    }
+    MPI_T_pvar_session_free(&session);
+    MPI_T_finalize();
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,159 @@
+/* Grants of the verbs net that stand: long messages that come again to the same place. One case a run. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "messages.h"
+
+enum { LENGTH = 40000, HALVES = 2, RUNS = 40 };
+
+static uint8_t to[RANKS_MAX][HALVES][LENGTH], from[LENGTH];
+
+/* Of the run'th exchange; cookies as test_begin() has them. */
+static void begin(struct test *t, bool is_send, uint32_t peer, uint32_t comm, uint32_t run,
+                  size_t length)
+{
+    struct ibshift_net_message m = {.peer = peer,
+                                    .key = {.comm = comm, .seq = run, .tag = 3},
+                                    .buffer = is_send ? from : to[peer][run % HALVES],
+                                    .length = length,
+                                    .standing = 1 + run % HALVES,
+                                    .cookie = is_send ? run + SENDS : run};
+    int rc = is_send ? ibshift_net_send(t->r->net, &m) : ibshift_net_recv(t->r->net, &m);
+
+    t->status[m.cookie] = rc == IBSHIFT_NET_PENDING ? PENDING : rc == IBSHIFT_NET_DONE ? 0 : rc;
+    t->left += rc == IBSHIFT_NET_PENDING;
+}
+
+static uint64_t seed_of(uint32_t comm, uint32_t run, int rank)
+{
+    return comm * 1000003u + run * 64u + (uint32_t)rank;
+}
+
+/* Both give and take; who is late finds it there. */
+static void exchange(struct test *t, uint32_t peer, uint32_t comm, uint32_t run, uint64_t *random)
+{
+    uint32_t late = (uint32_t)ranks_random(random) % 3;
+
+    ranks_fill(from, LENGTH, seed_of(comm, run, t->r->self));
+    begin(t, true, peer, comm, run, LENGTH);
+    for (uint32_t i = 0; i < late * 500; i++) {
+        test_poll_once(t);
+    }
+    begin(t, false, peer, comm, run, LENGTH);
+    test_finish(t);
+    test_expect(t, run, 0, peer);
+    test_expect(t, run + SENDS, 0, peer);
+    if (ranks_differs(to[peer][run % HALVES], LENGTH, seed_of(comm, run, (int)peer)) >= 0) {
+        ranks_fail(t->r, "run %u on communicator %u differs", run, comm);
+    }
+}
+
+/* One grant a half and communicator; what is forgotten is granted anew. */
+static int again(struct ranks *r)
+{
+    struct test t = {.r = r};
+    struct ibshift_net_verbs_stats s;
+    uint64_t random = (uint64_t)r->self + 1, grants = 0;
+
+    for (uint32_t comm = 7; comm < 10; comm++) {
+        for (uint32_t run = 0; run < RUNS; run++) {
+            exchange(&t, !r->self, comm == 9 ? 7 : comm, run, &random);
+        }
+        ranks_barrier(r, (int)comm);
+        ibshift_net_forget(r->net, comm);
+        grants += HALVES;
+    }
+    ibshift_net_verbs_stats(r->net, &s);
+    printf("%lu long messages, %lu with a grant that stood, %lu control messages\n", s.rendezvous,
+           s.standing, s.control);
+    return s.rendezvous != 3 * (uint64_t)RUNS || s.standing != s.rendezvous - grants ||
+           s.control > grants + 1; /* and a ring */
+}
+
+/* The peer has another length the second time. */
+static int shorter(struct ranks *r)
+{
+    struct test t = {.r = r};
+    uint64_t random = 1;
+
+    for (uint32_t run = 0; run < HALVES; run++) {
+        exchange(&t, !r->self, 7, run, &random);
+    }
+    begin(&t, r->self == 0, !r->self, 7, HALVES, r->self == 0 ? LENGTH : LENGTH / 2);
+    test_finish(&t);
+    test_expect(&t, HALVES + (r->self == 0 ? SENDS : 0),
+                t.status[HALVES + (r->self == 0 ? SENDS : 0)], !r->self);
+    if (r->self == 1 && t.status[HALVES] != -EMSGSIZE) {
+        ranks_fail(r, "half a message into a grant that stands: status %d", t.status[HALVES]);
+    }
+    return 0;
+}
+
+/* Rank 1 is killed while grants stand on both sides; rank 2 lives. */
+static int death(struct ranks *r)
+{
+    struct test t = {.r = r};
+    uint64_t random = 1;
+    uint32_t run = 0;
+
+    for (; run < 4 && r->self != 2; run++) {
+        exchange(&t, !r->self, 7, run, &random);
+    }
+    if (r->self == 1) {
+        raise(SIGKILL);
+    }
+    if (r->self == 0) {
+        begin(&t, false, 1, 7, run, LENGTH);
+        test_finish(&t);
+        if (t.status[run] != -ETIMEDOUT && t.status[run] != -ECONNRESET) {
+            ranks_fail(r, "from a dead rank: status %d", t.status[run]);
+        }
+        test_expect(&t, run, t.status[run], 1);
+    }
+    for (run = 0; run < 4; run++) {
+        exchange(&t, r->self == 0 ? 2 : 0, 8, run, &random);
+    }
+    ibshift_net_forget(r->net, 7);
+    return 0;
+}
+
+/* Rank 0 fails and forgets; what rank 1 writes later is dropped, and the connection lives. */
+static int late(struct ranks *r)
+{
+    const struct ibshift_net_cause why = {.peer = 0, .status = -ENOMEM};
+    struct test t = {.r = r};
+    uint64_t random = 1;
+
+    for (uint32_t run = 0; run < 4; run++) {
+        exchange(&t, !r->self, 7, run, &random);
+    }
+    if (r->self == 0) {
+        ibshift_net_cancel(r->net, 7, 4);
+        ibshift_net_give_up(r->net, 7, &why);
+        ibshift_net_forget(r->net, 7);
+    }
+    ranks_barrier(r, 0);
+    if (r->self == 1) {
+        begin(&t, true, 0, 7, 4, LENGTH);
+        test_finish(&t);
+        test_expect(&t, 4 + SENDS, 0, 0);
+    }
+    ranks_barrier(r, 1);
+    for (uint32_t run = 0; run < 4; run++) {
+        exchange(&t, !r->self, 8, run, &random);
+    }
+    return 0;
+}
+
+static const struct test_case cases[] = {{"again", again, 2, 0, 0},
+                                         {"shorter", shorter, 2, 0, 0},
+                                         {"death", death, 3, 2, 0},
+                                         {"late", late, 2, 0, 0}};
+
+int main(int argc, char **argv)
+{
+    return test_run(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
+}
