@@ -6,7 +6,7 @@
 
 #include "ompi/op/op.h"
 
-#include "choose/price.h"
+#include "choose/size.h"
 
 #include <limits.h>
 #include <pthread.h>

@@ -2,6 +2,8 @@
 #ifndef IBSHIFT_CHOOSE_MESSAGE_H
 #define IBSHIFT_CHOOSE_MESSAGE_H
 
+#include "choose/param.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -48,5 +50,17 @@ void ibshift_price_message_insert(struct ibshift_price_messages *messages, int32
 /* The first of the list between these ranks with that key leaves it. */
 int32_t ibshift_price_message_take(struct ibshift_price_messages *messages, int32_t *list,
                                    uint32_t from, uint32_t to, uint32_t key);
+
+/* Of a message that is not to wait, on either side. */
+static inline double ibshift_model_copying(const struct ibshift_model *model, uint64_t bytes)
+{
+    return model->at_once > 0 && (double)bytes <= model->at_once ? (double)bytes * model->eager_byte
+                                                                 : 0;
+}
+
+static inline bool ibshift_model_needs_grant(const struct ibshift_model *model, uint64_t bytes)
+{
+    return model->at_once > 0 && (double)bytes > model->at_once;
+}
 
 #endif

@@ -77,18 +77,6 @@ static const struct ibshift_model *model_between(const struct simulation *sim, u
     return is_near(sim, a, b) ? sim->request->near : &sim->model;
 }
 
-/* Of a message that is not to wait, on either side. */
-static double copying(const struct ibshift_model *model, uint64_t bytes)
-{
-    return model->at_once > 0 && (double)bytes <= model->at_once ? (double)bytes * model->eager_byte
-                                                                 : 0;
-}
-
-static bool needs_grant(const struct ibshift_model *model, uint64_t bytes)
-{
-    return model->at_once > 0 && (double)bytes > model->at_once;
-}
-
 static int32_t take_message(struct simulation *sim)
 {
     int32_t at = ibshift_price_message_new(&sim->messages);
@@ -207,7 +195,7 @@ static void leave(struct simulation *sim, int32_t index, double begin, double ea
                                                 .leaves = leaves,
                                                 .arrives = leaves + model->latency});
     push(sim, leaves + model->latency, message->to, index);
-    if (needs_grant(model, message->bytes)) {
+    if (ibshift_model_needs_grant(model, message->bytes)) {
         hold_until_acknowledged(sim, message->from, message->round, message->flight, INFINITY);
     } else if (model->at_once == 0) {
         hold_until_acknowledged(sim, message->from, message->round, message->flight,
@@ -217,23 +205,12 @@ static void leave(struct simulation *sim, int32_t index, double begin, double ea
     }
 }
 
-/* Of a receive that nothing of the call comes before, into scratch at the same place each time. */
-static bool stands(const struct simulation *sim, uint32_t rank, const struct ibshift_step *step)
-{
-    const struct ibshift_price_request *r = sim->request;
-    bool is_block = r->alg->collective == IBSHIFT_REDUCE_SCATTER;
-
-    return (r->alg->collective == IBSHIFT_ALLREDUCE || is_block) && step->buf == IBSHIFT_TMP &&
-           step->need == 0 && step->drain == 0 && !is_near(sim, rank, step->peer) &&
-           r->bytes * (is_block ? r->plan->ranks : 1) <= IBSHIFT_STANDING_MOST;
-}
-
 /* The rank posts the receive of a long message. */
 static void send_grant(struct simulation *sim, uint32_t rank, const struct ibshift_step *step)
 {
     struct node *node = &sim->nodes[rank];
     const struct ibshift_model *model = model_between(sim, rank, step->peer);
-    bool is_there = stands(sim, rank, step);
+    bool is_there = !is_near(sim, rank, step->peer) && ibshift_sizes_stand(&sim->sizes, step);
     int32_t at = take_message(sim);
 
     if (at == IBSHIFT_NO_MESSAGE) {
@@ -345,7 +322,7 @@ static void post(struct simulation *sim, uint32_t rank)
             ibshift_walk_complete(walk, IBSHIFT_CLASS_RECV, posted.flight);
             continue;
         }
-        if (needs_grant(model_between(sim, step.peer, rank), bytes)) {
+        if (ibshift_model_needs_grant(model_between(sim, step.peer, rank), bytes)) {
             send_grant(sim, rank, &step);
         }
         post_one(sim, rank, &posted);
@@ -365,7 +342,7 @@ static bool arrive(struct simulation *sim, uint32_t rank, double now, int32_t in
     if (!is_near(sim, message->from, rank)) {
         ibshift_port_take(&sim->model, &sim->loads[rank].in, now, message->bytes, &message->ready);
     }
-    if (needs_grant(model, message->bytes)) {
+    if (ibshift_model_needs_grant(model, message->bytes)) {
         acknowledged(sim, message->from, message->round, message->ready + model->latency);
     }
     for (uint32_t i = 0; i < node->posted_count; i++) {
@@ -407,9 +384,10 @@ static void do_send(struct simulation *sim, uint32_t rank, struct ibshift_step s
     struct ibshift_burst_place place = {IBSHIFT_STEP_SEND, rank, at_step->round, at_step->index};
     uint32_t flight = ibshift_walk_start(sim->walk, IBSHIFT_CLASS_SEND);
     const struct ibshift_model *model = model_between(sim, rank, step.peer);
-    bool is_long = needs_grant(model, bytes);
-    double time = ibshift_burst_overhead(&node->sends, model, sim->alg, sim->plan, &place) +
-                  (is_long ? 0 : (double)bytes * model->send_byte + copying(model, bytes));
+    bool is_long = ibshift_model_needs_grant(model, bytes);
+    double time =
+        ibshift_burst_overhead(&node->sends, model, sim->alg, sim->plan, &place) +
+        (is_long ? 0 : (double)bytes * model->send_byte + ibshift_model_copying(model, bytes));
     int32_t at = take_message(sim);
 
     if (at == IBSHIFT_NO_MESSAGE) {
@@ -451,7 +429,7 @@ static void do_recv(struct simulation *sim, uint32_t rank)
     ibshift_price_message_free(&sim->messages, at);
     work(sim, rank, begin,
          ibshift_burst_overhead(&node->recvs, model, sim->alg, sim->plan, &place) +
-             copying(model, message.bytes));
+             ibshift_model_copying(model, message.bytes));
     report_message(
         sim, rank, &message,
         (struct ibshift_price_event){.begin = begin, .end = node->clock, .ready = message.ready});

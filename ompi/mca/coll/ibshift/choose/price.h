@@ -47,10 +47,6 @@ struct ibshift_price_event {
     uint64_t bytes;
 };
 
-/* Bytes of a vector up to which the receiver's grants stand in blocking calls that end on no rank
-   before they have begun on all: those for its scratch. */
-enum { IBSHIFT_STANDING_MOST = 64 * 1024 };
-
 struct ibshift_price_request {
     const struct ibshift_alg *alg;
     const struct ibshift_plan *plan; /* has passed ibshift_alg_check() */

@@ -102,3 +102,13 @@ uint32_t ibshift_plan_slots(const struct ibshift_alg *alg, const struct ibshift_
     }
     return most < window ? most : window;
 }
+
+bool ibshift_sizes_stand(const struct ibshift_sizes *sizes, const struct ibshift_step *step)
+{
+    bool is_block = sizes->alg->collective == IBSHIFT_REDUCE_SCATTER;
+
+    return (is_block || sizes->alg->collective == IBSHIFT_ALLREDUCE) && step->buf == IBSHIFT_TMP &&
+           step->need == 0 && step->drain == 0 &&
+           sizes->elements * sizes->element * (is_block ? sizes->plan->ranks : 1) <=
+               IBSHIFT_STANDING_MOST;
+}

@@ -9,6 +9,10 @@
 
 #include "plan/alg.h"
 
+/* Bytes of a vector up to which the receiver's grants stand in blocking calls that end on no rank
+   before they have begun on all: those for its scratch. */
+enum { IBSHIFT_STANDING_MOST = 64 * 1024 };
+
 struct ibshift_sizes {
     const struct ibshift_alg *alg;
     const struct ibshift_plan *plan;
@@ -24,6 +28,9 @@ void ibshift_sizes_begin(struct ibshift_sizes *sizes, const struct ibshift_alg *
 /* What the step puts into (a receive, a local step) or takes from (a send) its buffer. */
 uint64_t ibshift_sizes_step(const struct ibshift_sizes *sizes, uint32_t rank,
                             const struct ibshift_step *step);
+
+/* Of a receive: nothing of the call comes before, and it is into scratch for which grants stand. */
+bool ibshift_sizes_stand(const struct ibshift_sizes *sizes, const struct ibshift_step *step);
 
 /* A collective on a vector (else on blocks). */
 bool ibshift_collective_has_vector(enum ibshift_collective collective);
