@@ -62,6 +62,9 @@ AC_DEFUN([_IBSHIFT_FIND_OMPI], [
     AS_IF([test -z "$OMPI_INFO"],
           [AC_MSG_ERROR([$MPICC has no ompi_info beside it: it is not Open MPI's. Say --with-ompi=PREFIX])])
     OMPI_VERSION=`"$OMPI_INFO" --version | sed -n 's/^Open MPI v//p'`
+    AS_CASE([$OMPI_VERSION],
+            [4.1.*|5.0.*], [],
+            [AC_MSG_ERROR([$MPICC is of Open MPI $OMPI_VERSION, and the component is for 4.1 and 5.0: docs/install.md says what differs in others. --without-ompi builds the tools alone])])
     ompi_include=`"$OMPI_INFO" --path pkgincludedir --parsable | sed -n 's/^path:pkgincludedir://p'`
     ompi_pkglib=`"$OMPI_INFO" --path pkglibdir --parsable | sed -n 's/^path:pkglibdir://p'`
     ompi_lib=`"$OMPI_INFO" --path libdir --parsable | sed -n 's/^path:libdir://p'`
