@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "choose/digest.h"
+#include "choose/glance.h"
 #include "choose/size.h"
 #include "choose/space.h"
 #include "plan/nodes.h"
@@ -16,6 +17,16 @@ enum {
     GATHERED_MOST = 1 << 25,
     NEAR_MOST = 64,
     KNOWN = 512
+};
+
+/* Found among 96 to 1,728 ranks: what is taken costs 1.03 of the cheapest in the mean. */
+enum {
+    FEW_RANKS = 64,   /* each candidate is priced as it is */
+    GLANCE = 64,      /* messages that are looked at for a first price, */
+    LOOK = 256,       /* and for that of */
+    LOOKS = 4,        /* so many of the cheapest candidates, */
+    GLANCE_ERROR = 2, /* if they cost at most so many times the cheapest */
+    GLANCES_MOST = 128,
 };
 
 int ibshift_size_class(uint64_t bytes)
@@ -220,6 +231,31 @@ static void price(const struct ibshift_question *question, double most,
     add_counts(question, choice);
 }
 
+/* The same of many ranks, by so many messages of few. */
+static void glance(const struct ibshift_question *question, uint64_t messages,
+                   struct ibshift_choice *choice)
+{
+    struct ibshift_plan plan = *question->plan;
+    struct ibshift_price_request request = {.alg = choice->alg,
+                                            .plan = &plan,
+                                            .model = question->model,
+                                            .near = question->near,
+                                            .crowd = question->crowd,
+                                            .bytes = question->bytes,
+                                            .element = 1,
+                                            .window = question->window,
+                                            .limit = messages,
+                                            .space = question->space};
+
+    plan.radix = choice->radix;
+    plan.segments = choice->segments;
+    plan.leaders = choice->leaders;
+    plan.stages = NULL;
+    if (ibshift_glance(&request, &choice->price) != 0) {
+        price(question, 0, choice);
+    }
+}
+
 /* One without a price is better than nothing only. */
 static bool is_cheaper(const struct ibshift_choice *now, const struct ibshift_choice *best)
 {
@@ -240,7 +276,20 @@ struct search {
     struct ibshift_choice cheapest[2];     /* flat, by node */
     struct ibshift_choice near[NEAR_MOST]; /* were near the cheapest when they were found */
     int near_count;
+    bool has_many; /* ranks: first a glance at all candidates, then a closer look at the best */
+    struct ibshift_choice seen[GLANCES_MOST];
+    int seen_count;
 };
+
+/* Few of them stand for all where each rank has a host and a port. */
+static bool has_many(const struct ibshift_question *question)
+{
+    const struct ibshift_plan *plan = question->plan;
+
+    return plan->ranks > FEW_RANKS && (plan->nodes == NULL || plan->nodes->most <= 1) &&
+           (question->crowd == NULL ||
+            (question->crowd->hosts == plan->ranks && question->crowd->ports == plan->ranks));
+}
 
 static bool is_by_node(const struct ibshift_choice *choice)
 {
@@ -331,8 +380,49 @@ static void consider(struct search *search, const struct ibshift_choice *asked)
         (now.alg != question->wish.alg && gathers_too_much(now.alg, &plan, question->bytes))) {
         return;
     }
-    price(question, most_of(search), &now);
-    weigh(search, &now);
+    if (search->has_many && search->seen_count < GLANCES_MOST) {
+        glance(question, GLANCE, &now);
+        search->seen[search->seen_count++] = now;
+    } else {
+        price(question, most_of(search), &now);
+        weigh(search, &now);
+    }
+}
+
+/* The cheapest at a glance of those that are left; NULL: none is worth a look. */
+static struct ibshift_choice *take_cheapest(struct search *search, double *most)
+{
+    struct ibshift_choice *cheapest = NULL;
+
+    for (int i = 0; i < search->seen_count; i++) {
+        struct ibshift_choice *one = &search->seen[i];
+
+        if (one->alg != NULL && one->price.last >= 0 && one->price.last <= *most &&
+            (cheapest == NULL || one->price.last < cheapest->price.last)) {
+            cheapest = one;
+        }
+    }
+    *most = cheapest == NULL ? *most : fmin(*most, GLANCE_ERROR * cheapest->price.last);
+    return cheapest;
+}
+
+/* Those without a price come last, if nothing has any. */
+static struct ibshift_answer settle(struct search *search)
+{
+    struct ibshift_choice *next;
+    double most = INFINITY;
+
+    for (int i = 0; i < LOOKS && (next = take_cheapest(search, &most)) != NULL; i++) {
+        glance(search->question, LOOK, next);
+        weigh(search, next);
+        next->alg = NULL;
+    }
+    for (int i = 0; i < search->seen_count && search->answer.best.alg == NULL; i++) {
+        weigh(search, &search->seen[i]);
+    }
+    search->answer.candidates =
+        search->seen_count > 0 ? search->seen_count : search->answer.candidates;
+    return decide(search);
 }
 
 static void consider_row(struct search *search, const struct ibshift_alg *alg)
@@ -381,12 +471,14 @@ static bool is_fit(const struct ibshift_question *question, const struct ibshift
 static struct ibshift_answer choose_best(const struct ibshift_question *question)
 {
     const struct ibshift_alg *wished = question->wish.alg;
-    struct search search = {.question = question};
+    struct search search = {.question = question, .has_many = has_many(question)};
+    struct ibshift_answer answer;
 
     if (wished != NULL && ibshift_alg_serves(wished, question->collective, question->needs)) {
         consider_row(&search, wished);
-        if (search.answer.best.alg != NULL) {
-            return decide(&search);
+        answer = settle(&search);
+        if (answer.best.alg != NULL) {
+            return answer;
         }
     }
     for (size_t i = 0; i < ibshift_alg_count; i++) {
@@ -396,7 +488,7 @@ static struct ibshift_answer choose_best(const struct ibshift_question *question
             consider_row(&search, alg);
         }
     }
-    return decide(&search);
+    return settle(&search);
 }
 
 /* Without memory for a space each price asks for its own. */
@@ -492,7 +584,7 @@ int ibshift_choose_rivals(const struct ibshift_question *question, const struct 
 
     for (size_t i = 0; i < ibshift_alg_count; i++) {
         const struct ibshift_alg *alg = ibshift_alg_table[i];
-        struct search search = {.question = question};
+        struct search search = {.question = question, .has_many = has_many(question)};
         struct ibshift_choice best;
         int at;
 
@@ -500,7 +592,7 @@ int ibshift_choose_rivals(const struct ibshift_question *question, const struct 
             continue;
         }
         consider_row(&search, alg);
-        best = decide(&search).best;
+        best = settle(&search).best;
         if (best.alg == NULL || best.price.last < 0 || best.price.last > times * own->price.last) {
             continue;
         }

@@ -1,10 +1,11 @@
-/* Messages of a priced run (choose/price.c): one memory for all, from which lists take them. */
+/* Of a priced run (choose/price.c): messages, in one memory for all, from which lists take them, and the queue of events. */
 #ifndef IBSHIFT_CHOOSE_MESSAGE_H
 #define IBSHIFT_CHOOSE_MESSAGE_H
 
 #include "choose/param.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define IBSHIFT_NO_MESSAGE (-1)
@@ -62,5 +63,25 @@ static inline bool ibshift_model_needs_grant(const struct ibshift_model *model, 
 {
     return model->at_once > 0 && (double)bytes > model->at_once;
 }
+
+/* A queue of events by time; equal times come out in the order they went in. */
+struct ibshift_event {
+    double time;
+    uint32_t sequence; /* set by ibshift_heap_push() */
+    uint32_t rank;
+    int32_t item; /* the caller's */
+};
+
+struct ibshift_heap {
+    struct ibshift_event *events;
+    size_t count, capacity;
+    uint32_t sequence;
+};
+
+/* 0 or -ENOMEM. A heap of zeros is empty; whoever pushed frees heap->events. */
+int ibshift_heap_push(struct ibshift_heap *heap, struct ibshift_event event);
+
+/* The heap is not empty. */
+struct ibshift_event ibshift_heap_pop(struct ibshift_heap *heap);
 
 #endif

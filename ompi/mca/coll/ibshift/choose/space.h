@@ -3,7 +3,6 @@
 #define IBSHIFT_CHOOSE_SPACE_H
 
 #include "plan/emitted.h"
-#include "choose/heap.h"
 #include "choose/message.h"
 #include "plan/walk.h"
 
