@@ -1,6 +1,13 @@
 """ibshift for Spack: copy this folder to var/spack/repos/builtin/packages/ibshift of a repository of yours, then
-`spack install ibshift ^openmpi@4.1.6`. The component is for the Open MPI that it is built with, so each has its own installation."""
+`spack install ibshift` for the tools. The component wants an Open MPI with its internal headers, which Spack's own recipe of openmpi does not install:
+name one that was configured --with-devel-headers as an external package, or add that argument to a copy of the recipe; then
+`spack install ibshift+component ^openmpi@4.1.6`. It is for the Open MPI that it is built with, so each has its own installation."""
 from spack.package import *
+
+try:  # Spack 1.0 and later: no longer among spack.package's names
+    from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
+except ImportError:
+    pass
 
 
 class Ibshift(AutotoolsPackage):
@@ -13,7 +20,7 @@ class Ibshift(AutotoolsPackage):
 
     version("main", branch="main")
 
-    variant("component", default=True, description="the component of Open MPI and nbcbench, not the tools alone")
+    variant("component", default=False, description="the component too, for an openmpi that was configured --with-devel-headers")
 
     depends_on("c", type="build")
     depends_on("autoconf", type="build")
@@ -22,8 +29,8 @@ class Ibshift(AutotoolsPackage):
     depends_on("pkgconfig", type="build")
     depends_on("rdma-core")
     depends_on("hwloc")
-    # Internal headers: openmpi +internal-headers; a component fits one release exactly. Those of 5.0 are not whole (docs/install.md).
-    depends_on("openmpi@4.1 +internal-headers", when="+component")
+    # A component fits one release exactly. The headers of 5.0 are not whole (docs/install.md).
+    depends_on("openmpi@4.1", when="+component")
 
     def configure_args(self):
         """The component goes below the prefix of its own; the environment names it to Open MPI."""
