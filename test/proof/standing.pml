@@ -7,7 +7,7 @@
  *   number       ibshift_nv_standing
  *   post         ibshift_nv_standing_recv
  *   came         part_came, ibshift_nv_standing_came, ibshift_nv_stand
- *   keep         ibshift_nv_standing_keep
+ *   keep         keep_standing
  *   forget       ibshift_nv_standing_forget, net_forget
  *   probe        check_alive
  *
