@@ -73,15 +73,36 @@ static void a_name_says_what_was_measured(void **state)
     char text[PATH];
 
     (void)state;
-    struct ibshift_made made = ibshift_tuned_made(own.device, 200000, 4, 1, 4);
+    struct ibshift_made made = ibshift_tuned_made(own.device, "20.31", 200000, 4, 1, 4);
 
     ibshift_tuned_name(&own, text, sizeof(text));
     assert_string_equal(name, text);
     ibshift_tuned_name(&made, text, sizeof(text));
     assert_string_equal(name, text);
-    made = ibshift_tuned_made("memory", 0, 5, 0, 1);
+    made = ibshift_tuned_made("memory", "", 0, 5, 0, 1);
     ibshift_tuned_name(&made, text, sizeof(text));
     assert_string_equal("costs-memory--5.0.1", text);
+}
+
+/* Of another firmware or release of ours: used, and said. */
+static void other_versions_are_doubtful(void **state)
+{
+    struct ibshift_made file = own, here = own;
+    char words[PATH];
+
+    (void)state;
+    strcpy(here.firmware, "20.31");
+    strcpy(here.ibshift, "0.2.0");
+    ibshift_tuned_doubt(&file, &here, "p", words, sizeof(words)); /* the file does not say */
+    assert_string_equal("", words);
+    strcpy(file.firmware, "20.28");
+    strcpy(file.ibshift, "0.1.0");
+    ibshift_tuned_differ(&file, &here, "p", words, sizeof(words));
+    assert_string_equal("", words);
+    ibshift_tuned_doubt(&file, &here, "p", words, sizeof(words));
+    assert_string_equal(
+        "p was measured with firmware 20.28 in place of 20.31, ibshift 0.1.0 in place of 0.2.0",
+        words);
 }
 
 static void the_user_goes_before_the_administrator(void **state)
@@ -180,6 +201,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_name_says_what_was_measured),
+        cmocka_unit_test(other_versions_are_doubtful),
         cmocka_unit_test(the_user_goes_before_the_administrator),
         cmocka_unit_test(others_are_told_of_where_there_is_no_better),
         cmocka_unit_test(nobody_has_a_folder),

@@ -132,8 +132,8 @@ static void bad_text_is_refused_with_its_line(void **state)
         {"[fabric]\n" REQUIRED "[fabric]\n", "p:6: [fabric] was begun on line 1 already"},
         {REQUIRED "[fabric]\n", "p:5: [fabric] was begun on line 1 already"},
         {"[nodes]\n", "p:1: unknown heading '[nodes]'; the headings are [fabric], [node], [made]"},
-        {"[made]\nmaker = x\n",
-         "p:2: unknown key 'maker' under [made]; the keys are device, speed, ompi, host, date"},
+        {"[made]\nmaker = x\n", "p:2: unknown key 'maker' under [made]; the keys are device, "
+                                "speed, ompi, firmware, ibshift, host, date"},
         {"L = 1 us\ng = 1 us\no_s_max = 1 us\no_r = 1 us\n",
          "p: o_s is missing (or o_s_max and o_s_min)"},
         {"L = 1 us\ng = 1 us\no_s_max = 1 us\no_s_min = 2 us\no_r = 1 us\n",

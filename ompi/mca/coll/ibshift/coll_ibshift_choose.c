@@ -96,6 +96,7 @@ static void take_tuned(const struct ibshift_made *own, bool is_stale)
     if (is_stale || '\0' != tuned.note[0]) {
         return;
     }
+    ibshift_tuned_doubt(&costs.made, own, tuned.path, tuned.note, sizeof(tuned.note));
     measured = ibshift_levels_typical();
     ibshift_levels_take(&measured, &costs);
     measured.hardware.at_once = measured.software.at_once = 0; /* as it is in this job */
@@ -103,9 +104,9 @@ static void take_tuned(const struct ibshift_made *own, bool is_stale)
     tuned.digest = ibshift_levels_digest(&measured);
 }
 
-uint64_t ibshift_choose_tuned(const char *device, uint32_t mbps)
+uint64_t ibshift_choose_tuned(const char *device, uint32_t mbps, const char *firmware)
 {
-    const struct ibshift_made own = ibshift_tuned_made(device, mbps, OMPI_MAJOR_VERSION,
+    const struct ibshift_made own = ibshift_tuned_made(device, firmware, mbps, OMPI_MAJOR_VERSION,
                                                        OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION);
     enum ibshift_tuned found;
 
@@ -157,7 +158,8 @@ static void add_source(const mca_coll_ibshift_module_t *module, char *text, size
                                                          : "typical of a device in hardware";
 
     if (module->choices.is_measured) {
-        snprintf(text, size, "as ibshift tune measured them, %.200s", tuned.path);
+        snprintf(text, size, "as ibshift tune measured them, %.200s%s%s", tuned.path,
+                 '\0' != tuned.note[0] ? "; " : "", tuned.note);
     } else if (0 != tuned.digest) {
         snprintf(text, size, "%s, for the ranks have different files of measured ones", source);
     } else {

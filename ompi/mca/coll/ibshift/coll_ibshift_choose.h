@@ -21,7 +21,7 @@ uint64_t ibshift_choose_digest(void); /* of these models, all of their fields */
 /* Looks for costs that `ibshift tune` measured with this device, or "memory", in the user's folder
  * and in the administrator's. Their digest; 0: there are none. They are used where all ranks have
  * the same. */
-uint64_t ibshift_choose_tuned(const char *device, uint32_t mbps);
+uint64_t ibshift_choose_tuned(const char *device, uint32_t mbps, const char *firmware);
 
 /* Algorithm, plan, window, pieces and pace. OMPI_SUCCESS or OMPI_ERR_NOT_SUPPORTED, the same on all
  * ranks. params->plan has ranks, root and commutative. Blocking: the caller looks at completions

@@ -307,13 +307,14 @@ static void open_fabric_file(void)
 
 static uint64_t find_costs(void)
 {
-    char device[IBSHIFT_MADE_TEXT] = "memory";
+    char device[IBSHIFT_MADE_TEXT] = "memory", firmware[IBSHIFT_MADE_TEXT] = "";
     uint32_t mbps = 0;
 
     if (NULL != own.adapter) {
         ibshift_verbs_kind(own.verbs, device, sizeof(device), &mbps);
+        ibshift_verbs_firmware(own.verbs, firmware, sizeof(firmware));
     }
-    return ibshift_choose_tuned(device, mbps);
+    return ibshift_choose_tuned(device, mbps, firmware);
 }
 
 void ibshift_transport_open(ibshift_trace_t *(*open_trace)(void))

@@ -9,8 +9,9 @@ enum tune_install { TUNE_INSTALL_NOT, TUNE_INSTALL_USER, TUNE_INSTALL_SYSTEM };
 /* Neither a file nor a place to install it: standard output. */
 struct tune_target {
     const char *output;
-    int install;    /* enum tune_install */
-    bool is_forced; /* a noisy one too */
+    const char *plot; /* NULL: no picture */
+    int install;      /* enum tune_install */
+    bool is_forced;   /* a noisy one too */
 };
 
 extern const char *const tune_level_names[];

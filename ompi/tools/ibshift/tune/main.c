@@ -11,6 +11,7 @@
 #include "choose/tuned.h"
 #include "options.h"
 #include "tune/judge.h"
+#include "tune/plot.h"
 #include "tune/stages.h"
 
 enum { REDUCED = 1 << 16, REPEATED = 50, LONG = 1 << 20 };
@@ -41,6 +42,9 @@ static int parse(int argc, char **argv, struct request *request, bool *helped)
          .where = &request->target.install, .words = places},
         cli_output_option(&request->target.output,
                           "write the parameter file there [standard output]"),
+        {"--plot", 'p', CLI_TEXT, "FILE.svg",
+         "draw the measured times and the modelled ones; of two levels the second is FILE-node.svg",
+         .where = &request->target.plot},
         {"--force", 'f', CLI_FLAG, NULL, "write it though the machine is too noisy",
          .where = &request->target.is_forced},
         {"--fabric", 0, CLI_TEXT, "FILE",
@@ -159,8 +163,9 @@ static void fill_made(const struct tune_wires *wires, struct ibshift_made *made)
     time_t seconds = time(NULL);
     struct tm day;
 
-    *made = ibshift_tuned_made(own->device[0] != '\0' ? own->device : "memory", own->mbps,
-                               OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION);
+    *made =
+        ibshift_tuned_made(own->device[0] != '\0' ? own->device : "memory", own->firmware,
+                           own->mbps, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION);
     snprintf(made->host, sizeof(made->host), "%s", own->hostname);
     if (gmtime_r(&seconds, &day) != NULL) {
         strftime(made->date, sizeof(made->date), "%Y-%m-%d %H:%M UTC", &day);
@@ -205,6 +210,33 @@ static int measure_level(struct tune_wires *wires, enum tune_level level, double
     return rc;
 }
 
+/* Every level that was measured has a model. */
+static bool is_fitted(const struct tune_found *found)
+{
+    for (int level = 0; level < TUNE_LEVELS; level++) {
+        if (found->level[level].is_there && found->level[level].error < 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A picture shows why the times are too noisy: it is drawn then too. */
+static int deliver(const struct tune_target *to, struct tune_found *found,
+                   struct ibshift_model *local)
+{
+    int rc = tune_judge(to, found, local), drawn;
+
+    if (to->plot == NULL || rc == CLI_UNFIT || !is_fitted(found)) {
+        return rc;
+    }
+    drawn = tune_plot(to->plot, found);
+    if (drawn != 0) {
+        rc = cli_error("tune", "cannot write %s: %s", to->plot, strerror(-drawn));
+    }
+    return rc;
+}
+
 static int tune(const struct request *request)
 {
     static struct tune_found found;
@@ -224,7 +256,7 @@ static int tune(const struct request *request)
         fprintf(stderr, "ibshift tune: rank %d: %s\n", wires.rank, strerror(-rc));
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    rc = wires.rank == 0 ? tune_judge(&request->target, &found, &local) : CLI_OK;
+    rc = wires.rank == 0 ? deliver(&request->target, &found, &local) : CLI_OK;
     MPI_Bcast(&rc, 1, MPI_INT, 0, MPI_COMM_WORLD);
     tune_wires_close(&wires);
     return rc;

@@ -52,6 +52,7 @@ static void open_verbs(struct tune_wires *w)
     }
     address = ibshift_verbs_card(w->verbs, &size);
     ibshift_verbs_kind(w->verbs, own->device, sizeof(own->device), &own->mbps);
+    ibshift_verbs_firmware(w->verbs, own->firmware, sizeof(own->firmware));
     if (size <= TUNE_ADDRESS && ibshift_verbs_blob_decode(address, size, &blob) == 0) {
         memcpy(own->address, address, size);
         own->address_size = (uint32_t)size;

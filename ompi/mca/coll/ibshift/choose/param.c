@@ -145,8 +145,9 @@ static const struct {
     const char *name;
     size_t offset;
 } made_keys[] = {
-    {"device", MADE_AT(device)}, {"speed", MADE_AT(speed)}, {"ompi", MADE_AT(ompi)},
-    {"host", MADE_AT(host)},     {"date", MADE_AT(date)},
+    {"device", MADE_AT(device)},     {"speed", MADE_AT(speed)},     {"ompi", MADE_AT(ompi)},
+    {"firmware", MADE_AT(firmware)}, {"ibshift", MADE_AT(ibshift)}, {"host", MADE_AT(host)},
+    {"date", MADE_AT(date)},
 };
 
 #define MADE_COUNT (sizeof(made_keys) / sizeof(made_keys[0]))
@@ -244,8 +245,8 @@ static int set_made(struct parser *p, const char *name, const char *text)
     }
     if (i == MADE_COUNT) {
         return fail(p,
-                    "unknown key '%.20s' under [made]; the keys are device, speed, ompi, host, "
-                    "date",
+                    "unknown key '%.20s' under [made]; the keys are device, speed, ompi, "
+                    "firmware, ibshift, host, date",
                     name);
     }
     if (length >= IBSHIFT_MADE_TEXT) {

@@ -23,7 +23,7 @@
  *
  * Such lines are those of messages over the adapter, under [fabric] or without a heading; under
  * [node] those of messages between ranks that share memory. What a measured file was made on stands
- * under [made], as `key = text`: device, speed, ompi, host and date (`ibshift tune`). */
+ * under [made], as `key = text`: device, speed, ompi, firmware, ibshift, host and date (`ibshift tune`). */
 #ifndef IBSHIFT_CHOOSE_PARAM_H
 #define IBSHIFT_CHOOSE_PARAM_H
 
@@ -69,6 +69,7 @@ extern const struct ibshift_model ibshift_model_node;
 enum { IBSHIFT_MADE_TEXT = 64 };
 struct ibshift_made {
     char device[IBSHIFT_MADE_TEXT], speed[IBSHIFT_MADE_TEXT], ompi[IBSHIFT_MADE_TEXT];
+    char firmware[IBSHIFT_MADE_TEXT], ibshift[IBSHIFT_MADE_TEXT];
     char host[IBSHIFT_MADE_TEXT], date[IBSHIFT_MADE_TEXT];
 };
 

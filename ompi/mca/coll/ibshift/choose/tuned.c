@@ -152,11 +152,20 @@ void ibshift_tuned_differ(const struct ibshift_made *file, const struct ibshift_
     add("Open MPI", file->ompi, own->ompi, path, words, size);
 }
 
-struct ibshift_made ibshift_tuned_made(const char *device, uint32_t mbps, int major, int minor,
-                                       int release)
+void ibshift_tuned_doubt(const struct ibshift_made *file, const struct ibshift_made *own,
+                         const char *path, char *words, size_t size)
 {
-    struct ibshift_made made = {.ompi = ""};
+    words[0] = '\0';
+    add("firmware", file->firmware, own->firmware, path, words, size);
+    add("ibshift", file->ibshift, own->ibshift, path, words, size);
+}
 
+struct ibshift_made ibshift_tuned_made(const char *device, const char *firmware, uint32_t mbps,
+                                       int major, int minor, int release)
+{
+    struct ibshift_made made = {.ibshift = IBSHIFT_TUNED_SINCE};
+
+    snprintf(made.firmware, sizeof(made.firmware), "%s", firmware);
     snprintf(made.device, sizeof(made.device), "%s", device);
     snprintf(made.ompi, sizeof(made.ompi), "%d.%d.%d", major, minor, release);
     if (mbps > 0) {

@@ -7,6 +7,9 @@
 
 #include "choose/param.h"
 
+/* The first release whose measures mean what they mean now: another one where the probes or the model change. */
+#define IBSHIFT_TUNED_SINCE "0.1.0"
+
 /* A device on a bus, one in software, shared memory. */
 struct ibshift_levels {
     struct ibshift_model hardware, software, node;
@@ -24,8 +27,8 @@ void ibshift_levels_limit(struct ibshift_levels *levels, size_t limit);
 uint64_t ibshift_levels_digest(const struct ibshift_levels *levels);
 
 /* What this process would measure on; 0 Mb/s: without a speed. */
-struct ibshift_made ibshift_tuned_made(const char *device, uint32_t mbps, int major, int minor,
-                                       int release);
+struct ibshift_made ibshift_tuned_made(const char *device, const char *firmware, uint32_t mbps,
+                                       int major, int minor, int release);
 
 /* "costs-mlx5-15b3-101b-200000-Mb-s-4.1.4": from device, speed and ompi. */
 void ibshift_tuned_name(const struct ibshift_made *made, char *name, size_t size);
@@ -48,5 +51,9 @@ enum ibshift_tuned ibshift_tuned_find(const char *site, const struct ibshift_mad
  * differs, or the file does not say. */
 void ibshift_tuned_differ(const struct ibshift_made *file, const struct ibshift_made *own,
                           const char *path, char *words, size_t size);
+
+/* The same of firmware and ibshift, whose measures are used, but said to be of another version. */
+void ibshift_tuned_doubt(const struct ibshift_made *file, const struct ibshift_made *own,
+                         const char *path, char *words, size_t size);
 
 #endif

@@ -116,6 +116,11 @@ void ibshift_verbs_kind(const struct ibshift_verbs *verbs, char *device, size_t 
     *mbps = rate_of(&port->attr);
 }
 
+void ibshift_verbs_firmware(const struct ibshift_verbs *verbs, char *text, size_t size)
+{
+    snprintf(text, size, "%s", verbs->ports[0].device->attr.fw_ver);
+}
+
 /* Fills in one port of an open device; devices that carry no InfiniBand transport are left out. */
 static int look_at_port(struct ibv_context *context, uint8_t number, uint32_t distance,
                         struct ibshift_port_candidate *c)

@@ -57,6 +57,9 @@ bool ibshift_verbs_is_software(const struct ibshift_verbs *verbs);
 void ibshift_verbs_kind(const struct ibshift_verbs *verbs, char *device, size_t size,
                         uint32_t *mbps);
 
+/* As the first port's device tells it; may be empty. */
+void ibshift_verbs_firmware(const struct ibshift_verbs *verbs, char *text, size_t size);
+
 /* Processors of this machine that processes may use; topology as above. At least 1. */
 uint32_t ibshift_processors_count(void *topology);
 

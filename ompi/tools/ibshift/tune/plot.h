@@ -1,0 +1,10 @@
+/* A picture of what was measured and of what the model says of it. */
+#ifndef IBSHIFT_TUNE_PLOT_H
+#define IBSHIFT_TUNE_PLOT_H
+
+#include "tune/report.h"
+
+/* Of each level that was measured: FILE.svg has the first, FILE-node.svg the second. 0, or a negative errno. */
+int tune_plot(const char *path, const struct tune_found *found);
+
+#endif
