@@ -132,7 +132,7 @@ void ibshift_side_let_go(struct ibshift_side *side)
     }
 }
 
-static size_t block_bytes(const struct ibshift_side *side, uint32_t block)
+size_t ibshift_side_block_bytes(const struct ibshift_side *side, uint32_t block)
 {
     return (size_t)side->counts[block] * ibshift_type_size(type_of(side, block));
 }
@@ -195,7 +195,7 @@ static const char *first_byte(const struct ibshift_side *side)
     if (!has_displs(side)) {
         return side->user + ibshift_type_lower_bound(side->type);
     }
-    while (block_bytes(side, block) == 0) {
+    while (ibshift_side_block_bytes(side, block) == 0) {
         block++;
     }
     return side->user +
@@ -218,7 +218,7 @@ void ibshift_side_prepare(struct ibshift_side *side)
     }
     if (has_displs(side)) {
         for (uint32_t i = 0; i < side->blocks; i++) {
-            side->bytes += block_bytes(side, i);
+            side->bytes += ibshift_side_block_bytes(side, i);
         }
         side->is_staged =
             side->is_apart || (side->shape == IBSHIFT_SIDE_TYPES ? !has_whole_types(side)
@@ -270,7 +270,7 @@ static void typed_blocks(const struct ibshift_side *side, struct ibshift_blocks 
     ptrdiff_t *places = (ptrdiff_t *)(side->offsets + side->blocks);
 
     for (uint32_t i = 0; i < side->blocks; i++) {
-        lengths[i] = block_bytes(side, i);
+        lengths[i] = ibshift_side_block_bytes(side, i);
         places[i] =
             lengths[i] == 0 ? 0 : side->displs[i] + ibshift_type_lower_bound(side->types[i]);
     }
@@ -290,7 +290,7 @@ static void counted_blocks(const struct ibshift_side *side, struct ibshift_block
     }
     side->offsets[0] = 0;
     for (uint32_t i = 0; i < side->blocks; i++) {
-        side->offsets[i + 1] = side->offsets[i] + block_bytes(side, i);
+        side->offsets[i + 1] = side->offsets[i] + ibshift_side_block_bytes(side, i);
     }
     blocks->layout = IBSHIFT_OFFSETS;
     blocks->offsets = side->offsets;

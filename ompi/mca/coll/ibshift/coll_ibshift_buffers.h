@@ -64,6 +64,9 @@ size_t ibshift_side_keep_bytes(const struct ibshift_side *side);
 char *ibshift_side_keep(struct ibshift_side *side, char *memory);
 void ibshift_side_let_go(struct ibshift_side *side);
 
+/* Of a side with counts. */
+size_t ibshift_side_block_bytes(const struct ibshift_side *side, uint32_t block);
+
 /* How many offsets the owner must bring; 0 for most. */
 size_t ibshift_side_offsets(const struct ibshift_side *side);
 

@@ -398,32 +398,14 @@ void ibshift_standing_end(void)
     }
 }
 
-/* All memory that the runs need: offsets first, for the size of TMP depends on the blocks. */
-int ibshift_call_lay_out(ibshift_call_t *call)
+/* What is staged, and TMP. */
+static int place_scratch(ibshift_call_t *call, size_t tmp_bytes)
 {
     struct ibshift_op_params *params = &call->op.params;
-    const struct ibshift_blocks *sizes;
-    struct ibshift_blocks heard;
-    size_t sends = ibshift_side_offsets(&call->send), recvs = ibshift_side_offsets(&call->recv);
-    size_t *offsets = reserve(&call->offsets, (sends + recvs) * sizeof(size_t));
-    size_t tmp_count, tmp_bytes, staged;
+    size_t staged = scratch_bytes(&call->send) + scratch_bytes(&call->recv);
     char *scratch, *tmp;
 
-    if (NULL == offsets && sends + recvs > 0) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    call->send.offsets = offsets;
-    call->recv.offsets = sends + recvs > 0 ? offsets + sends : NULL;
-    set_blocks(call);
-    sizes = tmp_sizes(call, &heard);
-    tmp_count = ibshift_tmp_offsets(params->alg, &params->plan, params->rank, sizes);
-    if (NULL == reserve(&call->tmp_offsets, tmp_count * sizeof(size_t)) && tmp_count > 0) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    tmp_bytes = ibshift_tmp_layout(params->alg, &params->plan, params->rank, sizes,
-                                   call->tmp_offsets.at, &params->blocks[IBSHIFT_TMP]);
     call->tmp = tmp_bytes;
-    staged = scratch_bytes(&call->send) + scratch_bytes(&call->recv);
     tmp = standing_tmp(call->module, params, tmp_bytes);
     params->is_tmp_standing = NULL != tmp;
     tmp_bytes = NULL != tmp ? 0 : tmp_bytes;
@@ -440,22 +422,93 @@ int ibshift_call_lay_out(ibshift_call_t *call)
     return OMPI_SUCCESS;
 }
 
-/*
- * counts.at: the offsets of all ranks' blocks, in bytes; then, on the node's ranks, what each tells,
- * the rank's own, and their peers.
- */
-struct told {
-    size_t *offsets; /* size + 1 */
-    uint64_t *sizes, *own;
-    uint32_t *peers;
-};
-
-static struct told told_of(const ibshift_call_t *call, uint32_t ranks)
+static bool reserve_told(ibshift_call_t *call, const struct ibshift_nodes *nodes)
 {
-    size_t *offsets = call->counts.at;
-    uint64_t *sizes = (uint64_t *)(offsets + call->module->size + 1);
+    return NULL !=
+           reserve(&call->counts, (call->module->size + 1) * sizeof(size_t) +
+                                      2 * ibshift_told_words(call, nodes) * sizeof(uint64_t) +
+                                      nodes->most * sizeof(uint32_t));
+}
 
-    return (struct told){offsets, sizes, sizes + ranks, (uint32_t *)(sizes + ranks + 1)};
+static size_t pair_bytes(const ibshift_call_t *call, const struct ibshift_told *told,
+                         struct ibshift_tmp_pair pair)
+{
+    const struct ibshift_op_params *params = &call->op.params;
+    const struct ibshift_nodes *nodes = params->plan.nodes;
+
+    if (pair.from == params->rank) {
+        return ibshift_side_block_bytes(&call->send, pair.to);
+    }
+    return pair.to == params->rank
+               ? ibshift_side_block_bytes(&call->recv, pair.from)
+               : told->sizes[nodes->place_of[pair.to] * nodes->nodes + nodes->node_of[pair.from]];
+}
+
+/* TMP of an all-to-all: the size of a block depends on both its ranks. */
+static int lay_out_pairs(ibshift_call_t *call)
+{
+    struct ibshift_op_params *params = &call->op.params;
+    struct ibshift_told told = ibshift_told_of(call, params->plan.nodes);
+    uint32_t slots = ibshift_alg_blocks(params->alg, &params->plan, params->rank, IBSHIFT_TMP);
+    size_t *offsets = reserve(&call->tmp_offsets, ((size_t)slots + 1) * sizeof(size_t));
+
+    if (NULL == offsets) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    offsets[0] = 0;
+    for (uint32_t slot = 0; slot < slots; slot++) {
+        struct ibshift_tmp_pair pair = params->alg->tmp_pair(&params->plan, params->rank, slot);
+
+        offsets[slot + 1] = offsets[slot] + pair_bytes(call, &told, pair);
+    }
+    params->blocks[IBSHIFT_TMP] =
+        (struct ibshift_blocks){.unit = 1, .layout = IBSHIFT_OFFSETS, .offsets = offsets};
+    return place_scratch(call, offsets[slots]);
+}
+
+/* All memory that the runs need: offsets first, for the size of TMP depends on the blocks. */
+int ibshift_call_lay_out(ibshift_call_t *call)
+{
+    struct ibshift_op_params *params = &call->op.params;
+    const struct ibshift_blocks *sizes;
+    struct ibshift_blocks heard;
+    size_t sends = ibshift_side_offsets(&call->send), recvs = ibshift_side_offsets(&call->recv);
+    size_t *offsets = reserve(&call->offsets, (sends + recvs) * sizeof(size_t));
+    size_t tmp_count, tmp_bytes;
+
+    if (NULL == offsets && sends + recvs > 0) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    call->send.offsets = offsets;
+    call->recv.offsets = sends + recvs > 0 ? offsets + sends : NULL;
+    set_blocks(call);
+    if (call->tells_counts && IBSHIFT_ALLTOALL == params->alg->collective) {
+        return lay_out_pairs(call);
+    }
+    sizes = tmp_sizes(call, &heard);
+    tmp_count = ibshift_tmp_offsets(params->alg, &params->plan, params->rank, sizes);
+    if (NULL == reserve(&call->tmp_offsets, tmp_count * sizeof(size_t)) && tmp_count > 0) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    tmp_bytes = ibshift_tmp_layout(params->alg, &params->plan, params->rank, sizes,
+                                   call->tmp_offsets.at, &params->blocks[IBSHIFT_TMP]);
+    return place_scratch(call, tmp_bytes);
+}
+
+static void tell(const ibshift_call_t *call, const struct ibshift_nodes *nodes, uint32_t node,
+                 struct ibshift_told *told)
+{
+    uint32_t ranks = nodes->first[node + 1] - nodes->first[node];
+
+    if (IBSHIFT_ALLTOALL != call->collective) {
+        *told->own = IBSHIFT_GATHER == call->collective ? call->send.bytes : call->recv.bytes;
+        return;
+    }
+    for (uint32_t i = 0; i < ranks * nodes->nodes; i++) {
+        uint32_t place = i / nodes->nodes, from = nodes->first[i % nodes->nodes] + place;
+
+        told->own[i] = ibshift_side_block_bytes(&call->recv, nodes->rank_at[from]);
+    }
 }
 
 /* The root knows what its node's ranks have. */
@@ -466,52 +519,55 @@ int ibshift_call_ask(ibshift_call_t *call, struct ibshift_op_params *main, bool 
     uint32_t node = nodes->node_of[params->rank];
     uint32_t ranks = nodes->first[node + 1] - nodes->first[node];
     const uint32_t *names = nodes->rank_at + nodes->first[node];
-    bool is_gather = IBSHIFT_GATHER == params->alg->collective;
-    struct told told;
+    bool is_alltoall = IBSHIFT_ALLTOALL == call->collective;
+    size_t unit = sizeof(uint64_t) * (is_alltoall ? nodes->nodes : 1);
+    struct ibshift_told told;
 
     *main = *params;
-    *has_any = node != nodes->node_of[params->plan.root];
+    *has_any = is_alltoall || node != nodes->node_of[params->plan.root];
     if (!*has_any) {
         return OMPI_SUCCESS;
     }
-    if (NULL ==
-        reserve(&call->counts, (call->module->size + 1) * sizeof(size_t) +
-                                   (ranks + 1) * sizeof(uint64_t) + ranks * sizeof(uint32_t))) {
+    if (!reserve_told(call, nodes)) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    told = told_of(call, ranks);
-    *told.own = is_gather ? call->send.bytes : call->recv.bytes;
+    told = ibshift_told_of(call, nodes);
+    tell(call, nodes, node, &told);
     for (uint32_t place = 0; place < ranks; place++) {
         told.peers[place] = main->peers[names[place]];
     }
-    params->alg = ibshift_alg_find(IBSHIFT_GATHER, "linear");
+    params->alg = ibshift_alg_find(is_alltoall ? IBSHIFT_ALLTOALL : IBSHIFT_GATHER, "linear");
     params->plan = (struct ibshift_plan){.ranks = ranks};
     params->rank = nodes->place_of[main->rank];
     params->peers = told.peers;
     params->names = names;
-    params->blocks[IBSHIFT_SEND] =
-        (struct ibshift_blocks){.base = (char *)told.own, .unit = sizeof(uint64_t)};
+    params->pace = NULL;
+    params->piece = 0;
+    params->blocks[IBSHIFT_SEND] = (struct ibshift_blocks){.base = (char *)told.own, .unit = unit};
     params->blocks[IBSHIFT_RECV] =
-        (struct ibshift_blocks){.base = (char *)told.sizes, .unit = sizeof(uint64_t)};
+        (struct ibshift_blocks){.base = (char *)told.sizes, .unit = unit};
     return OMPI_SUCCESS;
 }
 
 /* Sizes of ranks elsewhere are not asked for. */
 void ibshift_call_hear(ibshift_call_t *call, const struct ibshift_op_params *main)
 {
-    uint32_t ranks = call->op.params.plan.ranks;
     const struct ibshift_nodes *nodes = main->plan.nodes;
     uint32_t node = nodes->node_of[main->rank];
-    struct told told = told_of(call, ranks);
+    struct ibshift_told told = ibshift_told_of(call, nodes);
+    bool is_leader = nodes->place_of[main->rank] == 0;
 
+    call->op.params = *main;
+    if (IBSHIFT_ALLTOALL == call->collective) {
+        return;
+    }
     told.offsets[0] = 0;
     for (uint32_t rank = 0; rank < call->module->size; rank++) {
-        bool is_here = nodes->node_of[rank] == node && nodes->place_of[main->rank] == 0;
+        bool is_here = is_leader && nodes->node_of[rank] == node;
 
         told.offsets[rank + 1] =
             told.offsets[rank] + (is_here ? told.sizes[nodes->place_of[rank]] : 0);
     }
-    call->op.params = *main;
 }
 
 void ibshift_call_plan(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
@@ -579,11 +635,9 @@ static void stage_what_must(ibshift_call_t *call, const struct ibshift_job *job)
         !ibshift_side_is_dense(&call->recv)) {
         call->recv.is_apart = true;
     }
-    if (call->tells_counts && !ibshift_side_is_dense(&call->recv)) {
-        call->recv.is_apart = true;
-    }
-    if (call->tells_counts && !ibshift_side_is_dense(&call->send)) {
-        call->send.is_apart = true;
+    if (call->tells_counts && IBSHIFT_ALLTOALL != alg->collective) {
+        call->recv.is_apart |= !ibshift_side_is_dense(&call->recv);
+        call->send.is_apart |= !ibshift_side_is_dense(&call->send);
     }
 }
 
@@ -624,6 +678,7 @@ int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicato
         call->name = job->name;
         call->send = job->send;
         call->recv = job->recv;
+        call->collective = job->collective;
         call->tells_counts = ibshift_job_tells_counts(job, call->op.params.alg);
         if (IBSHIFT_BLOCKING == form) {
             number_standing(module, job, NULL != call->map, &call->op.params);

@@ -296,7 +296,7 @@ static int describe_alltoallv(const void *sbuf, const int *scounts, const int *s
                               const mca_coll_ibshift_module_t *module, struct ibshift_job *job)
 {
     job->collective = IBSHIFT_ALLTOALL;
-    job->needs = IBSHIFT_ALG_SIZES;
+    job->needs = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_SIZES_NODE;
     job->in_place = MPI_IN_PLACE == sbuf;
     job->recv = counted(rbuf, rcounts, rdispls, rtype, module->size);
     job->send = job->in_place ? job->recv : counted(sbuf, scounts, sdispls, stype, module->size);
@@ -311,7 +311,7 @@ static int describe_alltoallw(const void *sbuf, const int *scounts, const int *s
                               const mca_coll_ibshift_module_t *module, struct ibshift_job *job)
 {
     job->collective = IBSHIFT_ALLTOALL;
-    job->needs = IBSHIFT_ALG_SIZES;
+    job->needs = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_SIZES_NODE;
     job->in_place = MPI_IN_PLACE == sbuf;
     job->recv = counted(rbuf, rcounts, rdispls, NULL, module->size);
     job->recv.shape = IBSHIFT_SIDE_TYPES;

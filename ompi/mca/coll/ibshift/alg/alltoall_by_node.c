@@ -315,14 +315,40 @@ static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
     return seat_of(plan, rank).end;
 }
 
+/* Of teams of one: where every rank leads, what a rank must know of its node's is little. */
+static struct ibshift_tmp_pair tmp_pair(const struct ibshift_plan *plan, uint32_t rank,
+                                        uint32_t slot)
+{
+    struct seat seat = seat_of(plan, rank);
+    uint32_t place = ibshift_nodes_place(plan, rank);
+
+    if (slot < seat.in) {
+        return (struct ibshift_tmp_pair){rank, plan->nodes->rank_at[slot]};
+    }
+    if (slot < seat.across) {
+        slot -= seat.in;
+        return (struct ibshift_tmp_pair){ibshift_nodes_rank(plan, slot / seat.size, place),
+                                         ibshift_nodes_rank(plan, seat.node, slot % seat.size)};
+    }
+    if (slot < seat.own) {
+        slot -= seat.across;
+        return (struct ibshift_tmp_pair){ibshift_nodes_rank(plan, slot % seat.nodes, place),
+                                         ibshift_nodes_rank(plan, seat.node, slot / seat.nodes)};
+    }
+    slot -= seat.own;
+    return (struct ibshift_tmp_pair){ibshift_nodes_rank(plan, slot % seat.nodes, slot / seat.nodes),
+                                     rank};
+}
+
 const struct ibshift_alg ibshift_alg_alltoall_by_node = {
     .collective = IBSHIFT_ALLTOALL,
     .name = "by_node",
     .doc = "leaders of nodes exchange what their teams send, and deal out what comes",
     .cost = "N-1 messages of p^2 m/l bytes between N nodes of p ranks with l leaders",
     .instead = "linear",
-    .flags = IBSHIFT_ALG_NODES | IBSHIFT_ALG_LEADERS,
+    .flags = IBSHIFT_ALG_NODES | IBSHIFT_ALG_LEADERS | IBSHIFT_ALG_SIZES_NODE,
     .rounds = rounds,
     .emit = emit,
     .tmp = tmp,
+    .tmp_pair = tmp_pair,
 };

@@ -186,23 +186,30 @@ static int estimate(const struct ibshift_question *question, const struct ibshif
     return 0;
 }
 
-/* Ranks tell their node's leader a size each, before a row that is no other use to them. */
+/* Ranks tell each other sizes within their node before it runs. */
+static bool tells_counts(const struct ibshift_question *question, const struct ibshift_alg *alg)
+{
+    return (alg->flags & question->needs) == IBSHIFT_ALG_SIZES_NODE;
+}
+
+/* A size each to the leader; of an all-to-all one of each node to each. */
 static void add_counts(const struct ibshift_question *question, struct ibshift_choice *choice)
 {
+    bool is_alltoall = question->collective == IBSHIFT_ALLTOALL;
     struct ibshift_plan plan = {.ranks = question->plan->nodes != NULL ? question->plan->nodes->most
                                                                        : 1};
-    struct ibshift_price_request request = {.alg = ibshift_alg_find(IBSHIFT_GATHER, "linear"),
-                                            .plan = &plan,
-                                            .model = question->near != NULL ? question->near
-                                                                            : question->model,
-                                            .bytes = sizeof(uint64_t),
-                                            .element = 1,
-                                            .window = question->window,
-                                            .limit = IBSHIFT_CHOOSE_LIMIT};
+    struct ibshift_price_request request = {
+        .alg = ibshift_alg_find(is_alltoall ? IBSHIFT_ALLTOALL : IBSHIFT_GATHER, "linear"),
+        .plan = &plan,
+        .model = question->near != NULL ? question->near : question->model,
+        .bytes = sizeof(uint64_t) * (is_alltoall ? ibshift_nodes_count(question->plan) : 1),
+        .element = 1,
+        .window = question->window,
+        .limit = IBSHIFT_CHOOSE_LIMIT};
     struct ibshift_price counts;
 
-    if ((choice->alg->flags & question->needs) != IBSHIFT_ALG_SIZES_NODE ||
-        choice->price.last < 0 || ibshift_price(&request, &counts) != 0) {
+    if (!tells_counts(question, choice->alg) || choice->price.last < 0 ||
+        ibshift_price(&request, &counts) != 0) {
         return;
     }
     choice->price.last += counts.last;
@@ -366,6 +373,18 @@ static double most_of(const struct search *search)
                : 0;
 }
 
+/* Only on a wish: nobody knows how many bytes of others a rank would have to hold. Alltoallv goes by node only
+ * where all ranks of like nodes lead. */
+static bool may_tell_counts(const struct ibshift_question *question, const struct ibshift_alg *alg,
+                            const struct ibshift_plan *plan)
+{
+    const struct ibshift_nodes *nodes = plan->nodes;
+
+    return alg == question->wish.alg && nodes != NULL &&
+           (alg->collective != IBSHIFT_ALLTOALL ||
+            (nodes->most == nodes->least && nodes->most > 1 && plan->leaders >= nodes->most));
+}
+
 static void consider(struct search *search, const struct ibshift_choice *asked)
 {
     const struct ibshift_question *question = search->question;
@@ -377,6 +396,7 @@ static void consider(struct search *search, const struct ibshift_choice *asked)
     plan.segments = now.segments;
     plan.leaders = now.leaders;
     if (ibshift_alg_check(now.alg, &plan, why, sizeof(why)) != 0 ||
+        (tells_counts(question, now.alg) && !may_tell_counts(question, now.alg, &plan)) ||
         (now.alg != question->wish.alg && gathers_too_much(now.alg, &plan, question->bytes))) {
         return;
     }

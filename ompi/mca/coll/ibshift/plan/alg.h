@@ -56,6 +56,10 @@ enum ibshift_alg_flag {
     IBSHIFT_ALG_SIZES_NODE = 1 << 13, /* v-variant once leaders know the sizes of their node */
 };
 
+struct ibshift_tmp_pair {
+    uint32_t from, to;
+};
+
 /*
  * MPI_IN_PLACE is no plan parameter: the caller lets SEND and RECV overlap, and skips copies of
  * blocks onto themselves:
@@ -87,6 +91,9 @@ struct ibshift_alg {
     uint32_t (*tmp)(const struct ibshift_plan *plan, uint32_t rank);
     /* The rank or piece whose block's size a slot of TMP has; NULL: slot modulo their number. */
     uint32_t (*tmp_block)(const struct ibshift_plan *plan, uint32_t rank, uint32_t slot);
+    /* Of an all-to-all with IBSHIFT_ALG_SIZES_NODE: who sends the block in a slot of TMP to whom. */
+    struct ibshift_tmp_pair (*tmp_pair)(const struct ibshift_plan *plan, uint32_t rank,
+                                        uint32_t slot);
 };
 
 /* The table, grouped by collective; the first row of a collective serves every P and operator. */
