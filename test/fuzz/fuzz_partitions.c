@@ -11,8 +11,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fabric_partitions p = {.members = NULL};
     struct fabric_apart apart;
     struct ibshift_error err;
-    FILE *file = size == 0 ? NULL : fmemopen((void *)(uintptr_t)data, size, "r");
+    FILE *file;
 
+    if (size == 0) {
+        return 0;
+    }
+    file = fmemopen((void *)(uintptr_t)data, size, "r");
     if (file == NULL || (f == NULL && ibshift_synth_fabric("kary:2,2", &f, &err) != 0)) {
         return -1;
     }

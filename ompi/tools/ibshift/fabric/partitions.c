@@ -340,10 +340,11 @@ static uint32_t gather(const struct entry *entries, uint32_t count, struct class
 
     for (uint32_t i = 0; i < count; i++) {
         if (i == 0 || entries[i].host != entries[i - 1].host) {
-            classes[hosts++] = (struct class){.entries = entries + i,
-                                              .hosts = 1,
-                                              .first = entries[i].host,
-                                              .second = entries[i].host};
+            hosts++;
+            classes[hosts - 1] = (struct class){.entries = entries + i,
+                                                .hosts = 1,
+                                                .first = entries[i].host,
+                                                .second = entries[i].host};
         }
         classes[hosts - 1].count++;
     }
