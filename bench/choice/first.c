@@ -39,7 +39,7 @@ static int make(uint32_t ranks, uint32_t per_host, struct ibshift_crowd *crowd,
     int rc = -1;
 
     for (uint32_t rank = 0; places != NULL && rank < ranks; rank++) {
-        places[rank] = (struct ibshift_place){rank / per_host + 1, rank / per_host + 1, 4};
+        places[rank] = (struct ibshift_place){rank / per_host + 1, rank / per_host + 1, 4, false};
     }
     if (places != NULL && ibshift_crowd_make(places, ranks, crowd) == 0) {
         rc = ibshift_nodes_make(crowd->host_of, ranks, nodes);

@@ -258,7 +258,7 @@ static void a_brief_answer_is_the_same(void **state)
 
     (void)state;
     for (uint32_t rank = 0; rank < RANKS; rank++) {
-        places[rank] = (struct ibshift_place){rank / 5 + 1, rank / 5 + 1, 2};
+        places[rank] = (struct ibshift_place){rank / 5 + 1, rank / 5 + 1, 2, false};
     }
     assert_int_equal(ibshift_crowd_make(places, RANKS, &crowd), 0);
     assert_int_equal(ibshift_nodes_make(crowd.host_of, RANKS, &nodes), 0);
@@ -579,8 +579,9 @@ static void classes_end_at_powers_and_halves(void **state)
 
 static void places_are_numbered_as_ranks_come(void **state)
 {
-    static const struct ibshift_place places[] = {{9, 70, 4}, {0, 50, 2}, {9, 60, 8},
-                                                  {5, 70, 1}, {0, 50, 2}, {9, 60, 6}};
+    static const struct ibshift_place places[] = {{9, 70, 4, false}, {0, 50, 2, false},
+                                                  {9, 60, 8, false}, {5, 70, 1, false},
+                                                  {0, 50, 2, false}, {9, 60, 6, false}};
     static const uint32_t hosts[] = {0, 1, 0, 2, 1, 0}, ports[] = {0, 1, 2, 0, 1, 2};
     static const uint32_t processors[] = {8, 2, 1};
     struct ibshift_crowd crowd;
@@ -606,7 +607,8 @@ static void places_are_numbered_as_ranks_come(void **state)
 /* One host of many is enough. */
 static void a_rank_without_a_processor_makes_a_crowd(void **state)
 {
-    static const struct ibshift_place places[] = {{1, 1, 2}, {2, 2, 1}, {1, 1, 2}, {2, 2, 1}};
+    static const struct ibshift_place places[] = {
+        {1, 1, 2, false}, {2, 2, 1, false}, {1, 1, 2, false}, {2, 2, 1, false}};
     struct ibshift_crowd crowd;
 
     (void)state;
@@ -616,6 +618,18 @@ static void a_rank_without_a_processor_makes_a_crowd(void **state)
     assert_int_equal(ibshift_crowd_make(places, 4, &crowd), 0);
     assert_true(crowd.is_crowded);
     assert_int_equal(crowd.ports, 2);
+    ibshift_crowd_free(&crowd);
+}
+
+/* A communicator of one rank a host, where others of the job have the rest of one host's. */
+static void ranks_of_others_make_a_crowd(void **state)
+{
+    static const struct ibshift_place places[] = {{1, 1, 2, false}, {2, 2, 2, true}};
+    struct ibshift_crowd crowd;
+
+    (void)state;
+    assert_int_equal(ibshift_crowd_make(places, 2, &crowd), 0);
+    assert_true(crowd.is_crowded);
     ibshift_crowd_free(&crowd);
 }
 
@@ -670,6 +684,7 @@ int main(void)
         cmocka_unit_test(classes_end_at_powers_and_halves),
         cmocka_unit_test(places_are_numbered_as_ranks_come),
         cmocka_unit_test(a_rank_without_a_processor_makes_a_crowd),
+        cmocka_unit_test(ranks_of_others_make_a_crowd),
         cmocka_unit_test(every_field_of_a_model_counts),
     };
 

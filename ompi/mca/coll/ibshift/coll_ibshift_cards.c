@@ -36,7 +36,7 @@ struct card_head {
     struct ibshift_card_values values;
     uint32_t processors, is_software; /* of struct ibshift_card_place; the card says the rest */
     uint32_t is_to_be_said;           /* why there is none */
-    uint32_t reserved;
+    uint32_t is_crowded;              /* the host */
     struct process process;
     struct ibshift_node_card node; /* magic 0: none */
 };
@@ -132,6 +132,7 @@ void ibshift_card_publish(const struct ibshift_card *card)
                              .values = card->values,
                              .processors = card->processors,
                              .is_software = card->is_software,
+                             .is_crowded = card->is_crowded,
                              .is_to_be_said = card->is_to_be_said,
                              .process = this_process()};
     char buffer[sizeof(head) + CARD_MAX + AGREED_MAX];
@@ -263,6 +264,7 @@ static bool read_place(const struct card_head *head, const char *card,
     struct ibshift_verbs_blob blob;
 
     *place = (struct ibshift_card_place){.processors = head->processors > 0 ? head->processors : 1,
+                                         .is_crowded = 0 != head->is_crowded,
                                          .is_software = 0 != head->is_software,
                                          .has_adapter = 0 != head->has_endpoint,
                                          .fabric = head->values.fabric,

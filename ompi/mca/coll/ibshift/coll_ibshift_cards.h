@@ -31,6 +31,7 @@ struct ibshift_card {
     bool is_to_be_said;                   /* the error: even when nobody asks */
     const struct ibshift_node_card *node; /* shared memory (net/node/node.h); NULL: none */
     uint32_t processors;                  /* of the host */
+    bool is_crowded;                      /* it has more ranks of the job than processors */
     bool is_software;                     /* the device: processors do the wire's work */
     struct ibshift_card_values values;
 };
@@ -45,6 +46,7 @@ struct ibshift_card_place {
     uint64_t fabric;     /* identity of its fabric file; 0: none */
     uint64_t costs;      /* digest of its measured costs; 0: none */
     uint32_t processors; /* of the host */
+    bool is_crowded;     /* it has more ranks of the job than processors */
     bool is_software;    /* its device: processors do the wire's work */
     bool has_adapter;
     uint16_t pkey; /* of the adapter's first port */

@@ -234,7 +234,8 @@ static int find_crowd(mca_coll_ibshift_module_t *module, const struct ompi_commu
         struct ibshift_card_place card;
 
         (void)ibshift_card_place(module->peers[rank], &card);
-        places[rank] = (struct ibshift_place){card.host, card.port, card.processors};
+        places[rank] =
+            (struct ibshift_place){card.host, card.port, card.processors, card.is_crowded};
         is_software |= card.is_software;
         choices->is_measured = choices->is_measured && card.costs == tuned.digest;
         node = 0 == rank ? card.node : node;

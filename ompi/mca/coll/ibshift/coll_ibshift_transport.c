@@ -333,6 +333,7 @@ void ibshift_transport_open(ibshift_trace_t *(*open_trace)(void))
         card.address = NULL == own.adapter ? NULL : ibshift_verbs_card(own.verbs, &card.size);
         card.node = NULL == own.node ? NULL : ibshift_net_node_card(own.node);
         card.processors = processors;
+        card.is_crowded = ibshift_endpoint.is_crowded;
         card.is_software = NULL == own.adapter || ibshift_verbs_is_software(own.verbs);
         open_fabric_file();
         card.values.costs = find_costs();

@@ -37,15 +37,16 @@ static uint32_t number(struct entry *entries, uint32_t ranks, uint32_t *number_o
     return count;
 }
 
-/* on_host: zeros, one for each host. */
-static bool lacks_processors(const struct ibshift_crowd *crowd, uint32_t ranks, uint32_t *on_host)
+/* Ranks that a place does not count are those of another job. on_host: zeros, one for each host. */
+static bool lacks_processors(const struct ibshift_crowd *crowd, const struct ibshift_place *places,
+                             uint32_t ranks, uint32_t *on_host)
 {
     bool lacks = false;
 
     for (uint32_t rank = 0; rank < ranks; rank++) {
         uint32_t host = crowd->host_of[rank];
 
-        lacks = ++on_host[host] > crowd->processors[host] || lacks;
+        lacks = ++on_host[host] > crowd->processors[host] || places[rank].is_crowded || lacks;
     }
     return lacks;
 }
@@ -76,7 +77,7 @@ int ibshift_crowd_make(const struct ibshift_place *places, uint32_t ranks,
         *most = places[rank].processors > *most ? places[rank].processors : *most;
         entries[rank] = (struct entry){places[rank].port, rank};
     }
-    crowd->is_crowded = lacks_processors(crowd, ranks, port_of);
+    crowd->is_crowded = lacks_processors(crowd, places, ranks, port_of);
     crowd->ports = number(entries, ranks, port_of);
     free(entries);
     return 0;

@@ -14,13 +14,14 @@ struct ibshift_crowd {
     const uint32_t *host_of; /* by rank */
     const uint32_t *port_of;
     const uint32_t *processors; /* by host: of all its ranks together */
-    bool is_crowded;            /* some host has fewer of them than ranks */
+    bool is_crowded;            /* some host has fewer of them than ranks of the job */
 };
 
 /* Where a rank is. Equal identities mean that it is the same. */
 struct ibshift_place {
     uint64_t host, port;
     uint32_t processors; /* of the host */
+    bool is_crowded;     /* the host: by all ranks of the job, which may be more than ask here */
 };
 
 /* Hosts and ports are numbered as ranks come to them. Ranks of a host that tell different numbers
