@@ -368,7 +368,7 @@ static char *standing_tmp(mca_coll_ibshift_module_t *module, const struct ibshif
                : standing->area + (size_t)((params->standing - 1) % HALVES) * IBSHIFT_STANDING_MOST;
 }
 
-void ibshift_standing_free(mca_coll_ibshift_module_t *module)
+void ibshift_standing_free(mca_coll_ibshift_module_t *module, bool is_given_up)
 {
     struct ibshift_standing *standing = module->standing;
 
@@ -376,7 +376,7 @@ void ibshift_standing_free(mca_coll_ibshift_module_t *module)
         return;
     }
     module->standing = NULL;
-    if (OMPI_SUCCESS != atomic_load(&module->failed)) {
+    if (is_given_up) {
         pthread_mutex_lock(&failed_lock);
         standing->next = failed;
         failed = standing;

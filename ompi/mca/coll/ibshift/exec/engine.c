@@ -141,11 +141,16 @@ void ibshift_engine_give_up(struct ibshift_engine *engine, uint32_t comm, uint32
     pthread_mutex_unlock(&engine->lock);
 }
 
-void ibshift_engine_forget(struct ibshift_engine *engine, uint32_t comm)
+bool ibshift_engine_forget(struct ibshift_engine *engine, uint32_t comm)
 {
+    struct ibshift_net_cause why;
+    bool is_given_up;
+
     pthread_mutex_lock(&engine->lock);
+    is_given_up = ibshift_net_has_given_up(engine->exec.net, comm, &why);
     ibshift_net_forget(engine->exec.net, comm);
     pthread_mutex_unlock(&engine->lock);
+    return is_given_up;
 }
 
 static void enqueue(struct ibshift_engine *engine, struct ibshift_op *op)
