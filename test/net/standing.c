@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "messages.h"
+#include "net/verbs/device.h"
 
 enum { LENGTH = 40000, HALVES = 2, RUNS = 40 };
 
@@ -32,23 +33,39 @@ static uint64_t seed_of(uint32_t comm, uint32_t run, int rank)
     return comm * 1000003u + run * 64u + (uint32_t)rank;
 }
 
+/* From here on no buffer can be registered, or each. */
+static void refuse(struct test *t, bool is_refused)
+{
+    t->r->verbs->regions_most = is_refused ? t->r->verbs->regions + 1 : 0;
+}
+
 /* Both give and take; who is late finds it there. */
-static void exchange(struct test *t, uint32_t peer, uint32_t comm, uint32_t run, uint64_t *random)
+static void exchange_some(struct test *t, uint32_t peer, uint32_t comm, uint32_t run,
+                          uint64_t *random, bool is_copied)
 {
     uint32_t late = (uint32_t)ranks_random(random) % 3;
 
+    refuse(t, is_copied);
     ranks_fill(from, LENGTH, seed_of(comm, run, t->r->self));
     begin(t, true, peer, comm, run, LENGTH);
     for (uint32_t i = 0; i < late * 500; i++) {
         test_poll_once(t);
     }
+    refuse(t, false);
     begin(t, false, peer, comm, run, LENGTH);
+    refuse(t, is_copied);
     test_finish(t);
+    refuse(t, false);
     test_expect(t, run, 0, peer);
     test_expect(t, run + SENDS, 0, peer);
     if (ranks_differs(to[peer][run % HALVES], LENGTH, seed_of(comm, run, (int)peer)) >= 0) {
         ranks_fail(t->r, "run %u on communicator %u differs", run, comm);
     }
+}
+
+static void exchange(struct test *t, uint32_t peer, uint32_t comm, uint32_t run, uint64_t *random)
+{
+    exchange_some(t, peer, comm, run, random, false);
 }
 
 /* One grant a half and communicator; what is forgotten is granted anew. */
@@ -148,10 +165,28 @@ static int late(struct ranks *r)
     return 0;
 }
 
+/* Some senders cannot register their buffer, also where a grant stands: these messages are copied. */
+static int copied(struct ranks *r)
+{
+    struct test t = {.r = r};
+    struct ibshift_net_verbs_stats s;
+    uint64_t random = (uint64_t)r->self + 5;
+
+    for (uint32_t run = 0; run < RUNS; run++) {
+        exchange_some(&t, !r->self, 7, run, &random, ranks_random(&random) % 4 == 0);
+    }
+    ranks_barrier(r, 0);
+    ibshift_net_verbs_stats(r->net, &s);
+    printf("%lu long messages, %lu copied, %lu with a grant that stood, %lu probes\n", s.rendezvous,
+           s.copied, s.standing, s.probes);
+    return s.rendezvous != RUNS || s.copied == 0 || s.standing == 0 || s.probes > s.copied * 8;
+}
+
 static const struct test_case cases[] = {{"again", again, 2, 0, 0},
                                          {"shorter", shorter, 2, 0, 0},
                                          {"death", death, 3, 2, 0},
-                                         {"late", late, 2, 0, 0}};
+                                         {"late", late, 2, 0, 0},
+                                         {"copied", copied, 2, 0, 0}};
 
 int main(int argc, char **argv)
 {

@@ -129,7 +129,7 @@ void ibshift_nv_stand(struct ibshift_net_verbs *nv, struct ibshift_note *recv)
     ibshift_note_move(&recv->connection->standing, recv);
 }
 
-/* A send has its grant, which stands. Without memory it is asked for again: see probe(). */
+/* A send's grant stands, and it is written. Without memory it is asked for again: see probe(). */
 static void keep_standing(struct ibshift_net_verbs *nv, const struct ibshift_note *send)
 {
     struct ibshift_connection *c = send->connection;
@@ -144,6 +144,20 @@ static void keep_standing(struct ibshift_net_verbs *nv, const struct ibshift_not
         ibshift_note_append(&c->standing, note);
     }
     note->to = send->to;
+}
+
+/*
+ * A send is copied: the pieces end the receiver's grant, also one that stood, and with the next
+ * message there comes a new one.
+ */
+static void drop_standing(struct ibshift_net_verbs *nv, const struct ibshift_note *send)
+{
+    struct ibshift_note *note =
+        ibshift_nv_standing(send->connection, false, send->standing, &send->match.key);
+
+    if (note != NULL) {
+        ibshift_nv_note_end(nv, note, 0);
+    }
 }
 
 /* Of a message whose grant stands; results as of recv() in net.h. */
@@ -226,12 +240,23 @@ static void cut(struct ibshift_net_verbs *nv, struct ibshift_note *note)
     }
 }
 
-/* Both a send and its grant are here. */
+/* Finds the keys of a send's buffer, or it is to be copied. */
+static void find_keys(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+{
+    struct ibshift_connection *c = note->connection;
+    struct ibshift_region *region = NULL;
+
+    note->is_copied = cover(nv, note, note->mem, &region) != 0;
+    for (int i = 0; i < c->rails && !note->is_copied; i++) {
+        note->local_key[i] = region->mr[device_of(nv, &c->rail[i])]->lkey;
+    }
+}
+
+/* A send, whose keys have been looked for, and its grant are here. */
 static void start(struct ibshift_net_verbs *nv, struct ibshift_note *note,
                   const struct ibshift_wire_grant *grant)
 {
     struct ibshift_connection *c = note->connection;
-    struct ibshift_region *region = NULL;
 
     if (grant->length != note->length) {
         (void)ibshift_nv_mismatch(nv, c, &note->match.key, note->length, grant->length);
@@ -239,13 +264,10 @@ static void start(struct ibshift_net_verbs *nv, struct ibshift_note *note,
     }
     note->to = *grant;
     note->is_granted = true;
-    if ((grant->pieces & IBSHIFT_GRANT_STANDS) != 0 && note->standing != 0) {
+    if (note->is_copied) {
+        drop_standing(nv, note);
+    } else if ((grant->pieces & IBSHIFT_GRANT_STANDS) != 0 && note->standing != 0) {
         keep_standing(nv, note);
-    }
-    note->is_copied =
-        (grant->pieces & IBSHIFT_GRANT_PIECES) != 0 || cover(nv, note, note->mem, &region) != 0;
-    for (int i = 0; i < c->rails && !note->is_copied; i++) {
-        note->local_key[i] = region->mr[device_of(nv, &c->rail[i])]->lkey;
     }
     cut(nv, note);
     nv->stats.rendezvous++;
@@ -253,6 +275,17 @@ static void start(struct ibshift_net_verbs *nv, struct ibshift_note *note,
     note->since = note->spread > 0 ? ibshift_net_now(&nv->net) : note->since;
     ibshift_note_move(note->spread > 0 && !note->is_copied ? &c->slow : &c->ready, note);
     ibshift_nv_flush(nv, c);
+}
+
+static void grant_came(struct ibshift_net_verbs *nv, struct ibshift_note *note,
+                       const struct ibshift_wire_grant *grant)
+{
+    if ((grant->pieces & IBSHIFT_GRANT_PIECES) != 0) {
+        note->is_copied = true;
+    } else {
+        find_keys(nv, note);
+    }
+    start(nv, note, grant);
 }
 
 int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
@@ -276,6 +309,14 @@ int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection
     note->piece = m->piece;
     note->standing = m->standing;
     if (standing != NULL) {
+        find_keys(nv, note);
+    }
+    if (note->is_copied) { /* the receiver is asked for a grant again, at once */
+        drop_standing(nv, note);
+        note->is_copied = false;
+        note->since = 0;
+        ibshift_nv_note_enter(nv, note, &c->resting);
+    } else if (standing != NULL) {
         nv->stats.standing++;
         ibshift_note_append(&c->resting, note);
         start(nv, note, &standing->to);
@@ -286,7 +327,7 @@ int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection
         ibshift_note_append(&c->resting, note);
         struct ibshift_wire_grant to = grant->to; /* of a PULL: too short, a mismatch */
         ibshift_nv_note_end(nv, grant, 0);
-        start(nv, note, &to);
+        grant_came(nv, note, &to);
     }
     return IBSHIFT_NET_PENDING;
 }
@@ -299,7 +340,7 @@ void ibshift_nv_granted(struct ibshift_net_verbs *nv, struct ibshift_connection 
     if (note != NULL && note->kind == IBSHIFT_NOTE_LONG) {
         ibshift_match_remove(&nv->tx, &note->match);
         note->is_in_table = false;
-        start(nv, note, grant);
+        grant_came(nv, note, grant);
     } else if (note != NULL) {
         (void)ibshift_nv_mismatch(nv, c, key, note->length, grant->length);
     } else if (!ibshift_given_up_here(&nv->given_up, key)) {
