@@ -45,8 +45,10 @@ BEGIN { printf "[" }
     if (what == "links" && (far < guid || (far == guid && remote < port))) {
         next # a cable comes once
     }
-    printf "%s{%s, \"capabilities\": [\"reset\", {\"a\": \"}\"}], %s, ", count++ ? "," : "", end(what == "links" ? "source" : "", guid, port, lid, name, is_switch),
-        end(what == "links" ? "destination" : "peer", far, remote, far_lid, part[4], remote_is_switch)
+    swapped = what == "links" && count % 2 # the source of a link may be either end
+    near_end = end(what == "links" ? (swapped ? "destination" : "source") : "", guid, port, lid, name, is_switch)
+    far_end = end(what == "links" ? (swapped ? "source" : "destination") : "peer", far, remote, far_lid, part[4], remote_is_switch)
+    printf "%s{%s, \"capabilities\": [\"reset\", {\"a\": \"}\"}], %s, ", count++ ? "," : "", swapped ? far_end : near_end, swapped ? near_end : far_end
     printf what == "links" ? "\"width\": \"4x\"}\n" : "\"description\": \"%s IB Port\", \"active_width\": \"4x\", \"active_speed\": \"SDR\", \"logical_state\": \"Active\"}\n", is_switch ? "Switch" : "Computer"
 }
 END { print "]" }

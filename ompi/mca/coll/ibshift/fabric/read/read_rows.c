@@ -33,7 +33,8 @@ struct ibshift_rows_node {
 
 struct ibshift_rows_cable {
     uint32_t node, remote; /* in nodes */
-    unsigned port, remote_port, lid, line;
+    unsigned port, remote_port, line;
+    unsigned lid, remote_lid; /* 0: the row does not say */
     struct ibshift_rate rate;
 };
 
@@ -197,7 +198,7 @@ static int read_remote(struct ibshift_rows *d, const char *const *at,
     }
     cable->remote = (uint32_t)node;
     cable->remote_port = (unsigned)remote;
-    cable->lid = (unsigned)lid;
+    cable->remote_lid = (unsigned)lid;
     raise_ports(&d->nodes[node], cable->remote_port);
     return add_cable(d, cable);
 }
@@ -253,7 +254,7 @@ int64_t ibshift_rows_add(struct ibshift_rows *d, const struct ibshift_rows_end *
     if (node >= 0) {
         d->nodes[node].kind =
             d->nodes[node].kind == IBSHIFT_NODE_HCA ? end->kind : d->nodes[node].kind;
-        d->nodes[node].lid = (unsigned)end->lid;
+        d->nodes[node].lid = end->lid != 0 ? (unsigned)end->lid : d->nodes[node].lid;
         raise_ports(&d->nodes[node], (unsigned)end->port);
     }
     return node;
@@ -265,7 +266,8 @@ int ibshift_rows_join(struct ibshift_rows *d, const struct ibshift_rows_end *nea
     struct ibshift_rows_cable cable = {.line = d->lines->number,
                                        .port = (unsigned)near->port,
                                        .remote_port = (unsigned)far->port,
-                                       .lid = (unsigned)far->lid,
+                                       .lid = (unsigned)near->lid,
+                                       .remote_lid = (unsigned)far->lid,
                                        .rate = rate};
     int64_t a = ibshift_rows_add(d, near), b = a < 0 ? a : ibshift_rows_add(d, far);
 
@@ -371,21 +373,23 @@ static int add_nodes(struct ibshift_rows *d)
 /* A report of ports names the port's GUID, ibdiagnet the node's. That of its first port is the same
  * in adapters since ConnectX-4; further ports of one adapter are those of older ones, where it is
  * one more per port. */
-static int set_adapter(struct ibshift_rows *d, const struct ibshift_rows_cable *cable,
-                       uint32_t port, struct ibshift_error *reason)
+static int set_adapter(struct ibshift_rows *d, const struct ibshift_rows_node *n, unsigned number,
+                       unsigned lid, struct ibshift_error *reason)
 {
-    const struct ibshift_rows_node *n = &d->nodes[cable->remote];
-    int rc = ibshift_fabric_set_port_guid(
-        d->fabric, port,
-        d->has_port_guids || n->ports == 1 ? n->guid : n->guid + cable->remote_port);
+    uint32_t port = ibshift_node_port(d->fabric, (uint32_t)n->added, number);
+    int rc;
 
-    if (rc != 0) {
-        return ibshift_fail(reason, rc, "the GUID of port %u of '%s' is another's",
-                            cable->remote_port, n->name);
+    if (n->kind == IBSHIFT_NODE_SWITCH) {
+        return 0;
     }
-    return cable->lid == 0 ? 0
-                           : ibshift_fabric_set_lid(d->fabric, (uint32_t)n->added,
-                                                    cable->remote_port, cable->lid, 0, reason);
+    rc = ibshift_fabric_set_port_guid(
+        d->fabric, port, d->has_port_guids || n->ports == 1 ? n->guid : n->guid + number);
+    if (rc != 0) {
+        return ibshift_fail(reason, rc, "the GUID of port %u of '%s' is another's", number,
+                            n->name);
+    }
+    return lid == 0 ? 0
+                    : ibshift_fabric_set_lid(d->fabric, (uint32_t)n->added, number, lid, 0, reason);
 }
 
 int ibshift_rows_finish(struct ibshift_rows *d)
@@ -399,7 +403,8 @@ int ibshift_rows_finish(struct ibshift_rows *d)
         uint32_t to = ibshift_node_port(d->fabric, (uint32_t)far->added, c->remote_port);
         struct ibshift_error reason;
 
-        rc = far->kind == IBSHIFT_NODE_SWITCH ? 0 : set_adapter(d, c, to, &reason);
+        rc = set_adapter(d, near, c->port, c->lid, &reason);
+        rc = rc == 0 ? set_adapter(d, far, c->remote_port, c->remote_lid, &reason) : rc;
         rc = rc == 0 ? ibshift_fabric_add_link(d->fabric, from, to, c->rate, &reason) : rc;
         if (rc != 0) {
             d->lines->number = c->line;
