@@ -7,6 +7,11 @@
 
 #include "fault/fault.h"
 
+#ifndef MADV_POPULATE_WRITE /* glibc before 2.35 */
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
+
 enum { KEY_SHIFT = 8 };
 
 static struct hca_pd *to_pd(struct ibv_pd *pd)

@@ -13,6 +13,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
+
+#ifndef MADV_POPULATE_WRITE /* glibc before 2.35 */
+#define MADV_POPULATE_WRITE 23
+#endif
 
 enum { IBSHIFT_NODE_NAME = 32 };
 
