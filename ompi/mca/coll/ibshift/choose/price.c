@@ -11,10 +11,7 @@
 #include "choose/space.h"
 #include "plan/nodes.h"
 
-enum {
-    EMITTED_MOST = 1 << 14, /* rounds that are kept: about a MiB of steps */
-    SLOTS_FOR_ALL = 1 << 16 /* below that the plan is not asked how many of them it can use */
-};
+enum { EMITTED_MOST = 1 << 14 }; /* rounds that are kept: about a MiB of steps */
 
 struct posted {
     uint32_t from, key, round, index, flight;
@@ -58,7 +55,8 @@ struct simulation {
     struct unacked *unacked;    /* slots a rank, used as a ring */
     struct ibshift_price_messages messages;
     uint64_t message_total, byte_total;
-    double most; /* us, or infinity */
+    double most;    /* us, or infinity */
+    bool has_begun; /* until then nobody sends, and grants that stand are put where sends look */
     struct ibshift_price_space *space;
     int error;
 };
@@ -216,30 +214,27 @@ static void send_grant(struct simulation *sim, uint32_t rank, const struct ibshi
     if (at == IBSHIFT_NO_MESSAGE) {
         return;
     }
-    sim->messages.all[at] = (struct ibshift_price_message){.from = rank,
-                                                           .to = step->peer,
-                                                           .key = ibshift_step_key(step),
-                                                           .is_grant = true,
-                                                           .stands = is_there};
-    if (is_there) {
-        push(sim, 0, step->peer, at);
+    sim->messages.all[at] = (struct ibshift_price_message){
+        .from = rank, .to = step->peer, .key = ibshift_step_key(step), .is_grant = true};
+    sim->messages.all[at].stands = is_there;
+    if (is_there && !sim->has_begun) {
+        ibshift_price_message_put(&sim->messages, &sim->nodes[step->peer].grants, at);
         return;
     }
-    node->clock += model->send_min;
-    sim->loads[rank].worked += model->send_min;
-    push(sim, node->clock + model->latency, step->peer, at);
+    node->clock += is_there ? 0 : model->send_min;
+    sim->loads[rank].worked += is_there ? 0 : model->send_min;
+    push(sim, is_there ? 0 : node->clock + model->latency, step->peer, at);
 }
 
 /* A long message may leave: its bytes pass through the sender's processor now. */
 static void move(struct simulation *sim, int32_t index, double begin)
 {
     const struct ibshift_price_message *message = &sim->messages.all[index];
-    uint32_t rank = message->from;
-    const struct ibshift_model *model = model_between(sim, rank, message->to);
+    const struct ibshift_model *model = model_between(sim, message->from, message->to);
+    double *clock = &sim->nodes[message->from].clock;
 
-    work(sim, rank, sim->nodes[rank].clock,
-         model->granted + (double)message->bytes * model->send_byte);
-    leave(sim, index, begin, sim->nodes[rank].clock);
+    work(sim, message->from, *clock, model->granted + (double)message->bytes * model->send_byte);
+    leave(sim, index, begin, *clock);
 }
 
 /* A grant is at its rank, whose send may leave now if it is there. */
@@ -575,6 +570,7 @@ static bool make_ranks(struct simulation *sim, uint32_t ranks)
 static int begin(struct simulation *sim)
 {
     uint32_t ranks = sim->plan->ranks;
+    bool posts_first = ibshift_sizes_may_stand(&sim->sizes);
 
     if (!make_ranks(sim, ranks)) {
         return -ENOMEM;
@@ -585,8 +581,18 @@ static int begin(struct simulation *sim)
                                          .asked = IBSHIFT_NO_MESSAGE,
                                          .grants = IBSHIFT_NO_MESSAGE};
     }
+    sim->has_begun = !posts_first;
     for (uint32_t rank = 0; rank < ranks && sim->error == 0; rank++) {
         ibshift_walk_begin(sim->walk, &sim->space->pages, sim->alg, sim->plan, rank, sim->window);
+        post(sim, rank);
+        ibshift_walk_mark(sim->walk, &sim->nodes[rank].mark);
+        if (!posts_first) {
+            go_on(sim, rank);
+        }
+    }
+    for (uint32_t rank = 0; rank < ranks && posts_first && sim->error == 0; rank++) {
+        sim->has_begun = true;
+        resume(sim, rank);
         go_on(sim, rank);
     }
     return sim->error;
@@ -673,9 +679,7 @@ static int price_in(const struct ibshift_price_request *request, struct ibshift_
     if (ibshift_plan_exceeds(sim.alg, sim.plan, request->limit)) {
         return -E2BIG;
     }
-    sim.slots = request->plan->ranks <= SLOTS_FOR_ALL / sim.window
-                    ? sim.window
-                    : ibshift_plan_slots(sim.alg, sim.plan, sim.window);
+    sim.slots = ibshift_plan_slots(sim.alg, sim.plan, sim.window);
     rc = begin(&sim);
     rc = rc == 0 ? run(&sim) : rc;
     rc = rc == 0 ? finish(&sim, price) : rc;

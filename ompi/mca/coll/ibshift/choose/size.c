@@ -2,6 +2,8 @@
 
 #define LIMIT_DEFAULT ((uint64_t)1 << 32)
 
+enum { SLOTS_FOR_ALL = 1 << 16 }; /* up to that the plan is not asked how many it can use */
+
 bool ibshift_collective_has_vector(enum ibshift_collective collective)
 {
     switch (collective) {
@@ -85,7 +87,7 @@ uint32_t ibshift_plan_slots(const struct ibshift_alg *alg, const struct ibshift_
                             uint32_t window)
 {
     struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
-    uint32_t most = 1;
+    uint32_t most = plan->ranks <= SLOTS_FOR_ALL / window ? window : 1;
 
     for (uint32_t rank = 0; rank < plan->ranks && most < window; rank++) {
         uint32_t rounds = alg->rounds(plan, rank), count[2] = {0, 0};
@@ -103,12 +105,17 @@ uint32_t ibshift_plan_slots(const struct ibshift_alg *alg, const struct ibshift_
     return most < window ? most : window;
 }
 
-bool ibshift_sizes_stand(const struct ibshift_sizes *sizes, const struct ibshift_step *step)
+bool ibshift_sizes_may_stand(const struct ibshift_sizes *sizes)
 {
     bool is_block = sizes->alg->collective == IBSHIFT_REDUCE_SCATTER;
 
-    return (is_block || sizes->alg->collective == IBSHIFT_ALLREDUCE) && step->buf == IBSHIFT_TMP &&
-           step->need == 0 && step->drain == 0 &&
+    return (is_block || sizes->alg->collective == IBSHIFT_ALLREDUCE) &&
            sizes->elements * sizes->element * (is_block ? sizes->plan->ranks : 1) <=
                IBSHIFT_STANDING_MOST;
+}
+
+bool ibshift_sizes_stand(const struct ibshift_sizes *sizes, const struct ibshift_step *step)
+{
+    return step->buf == IBSHIFT_TMP && step->need == 0 && step->drain == 0 &&
+           ibshift_sizes_may_stand(sizes);
 }

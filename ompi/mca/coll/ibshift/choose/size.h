@@ -29,6 +29,9 @@ void ibshift_sizes_begin(struct ibshift_sizes *sizes, const struct ibshift_alg *
 uint64_t ibshift_sizes_step(const struct ibshift_sizes *sizes, uint32_t rank,
                             const struct ibshift_step *step);
 
+/* Has the call scratch for which grants stand? */
+bool ibshift_sizes_may_stand(const struct ibshift_sizes *sizes);
+
 /* Of a receive: nothing of the call comes before, and it is into scratch for which grants stand. */
 bool ibshift_sizes_stand(const struct ibshift_sizes *sizes, const struct ibshift_step *step);
 
@@ -39,7 +42,8 @@ bool ibshift_collective_has_vector(enum ibshift_collective collective);
 bool ibshift_plan_exceeds(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
                           uint64_t limit);
 
-/* The most receives, or sends, of any rank, as far as the window lets them be in flight. */
+/* The most receives, or sends, of any rank, as far as the window lets them be in flight; the window where that takes
+   little memory. */
 uint32_t ibshift_plan_slots(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
                             uint32_t window);
 
