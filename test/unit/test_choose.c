@@ -10,7 +10,6 @@
 #include "choose/choose.h"
 #include "choose/crowd.h"
 #include "choose/digest.h"
-#include "choose/glance.h"
 #include "plan/nodes.h"
 #include "plan/order.h"
 
@@ -186,26 +185,6 @@ static void a_glance_at_many_ranks_is_good_enough(void **state)
         }
     }
     assert_true(sum / cells <= 1.05);
-}
-
-/* Among 1,728 ranks a price does not take more than one among 64: few messages stand for all. */
-static void what_is_seen_of_many_ranks_is_little(void **state)
-{
-    const struct ibshift_alg *alg = ibshift_alg_find(IBSHIFT_ALLTOALL, "linear");
-    struct ibshift_plan plan = {.ranks = 1728};
-    struct ibshift_price_request request = {
-        .alg = alg, .plan = &plan, .model = &ibshift_model_typical, .bytes = 8192, .limit = 64};
-    struct ibshift_plan few = {.ranks = 8};
-    struct ibshift_price many, fewer;
-
-    (void)state;
-    assert_int_equal(ibshift_price(&request, &many), -E2BIG);
-    assert_int_equal(ibshift_glance(&request, &many), 0);
-    request.plan = &few;
-    assert_int_equal(ibshift_price(&request, &fewer), 0);
-    assert_in_range(fewer.messages, 56, 56);
-    assert_true(many.last > 1727.0 / 7 * 0.7 * fewer.last);
-    assert_true(many.last < 1727.0 / 7 * 1.3 * fewer.last);
 }
 
 static void the_cheapest_wins(void **state)
@@ -666,7 +645,6 @@ int main(void)
         cmocka_unit_test(segments_go_from_4_kib_to_1_mib),
         cmocka_unit_test(what_is_asked_for_is_the_only_candidate),
         cmocka_unit_test(a_glance_at_many_ranks_is_good_enough),
-        cmocka_unit_test(what_is_seen_of_many_ranks_is_little),
         cmocka_unit_test(the_cheapest_wins),
         cmocka_unit_test(a_brief_answer_is_the_same),
         cmocka_unit_test(a_price_has_a_bound),

@@ -5,7 +5,11 @@
 
 #include "choose/size.h"
 
-enum { ROUNDS = 16 /* of a rank that are looked at */ };
+enum {
+    ROUNDS = 16,     /* of a rank that are looked at */
+    CHAIN = 4,       /* the shortest in which ranks that pass on wait for each other */
+    SEGMENTS = 2048, /* of a chain that are looked at: CHAIN times as many messages */
+};
 
 /* Pieces of a vector are alike and none is empty: who has which of few bytes depends on the number of
  * ranks. */
@@ -19,15 +23,18 @@ static uint64_t filled(const struct ibshift_price_request *request, uint64_t byt
                                                                                   : each * pieces;
 }
 
-/* The request among fewer ranks, into fewer and its plan. 0 or -ENOTSUP. */
+/* The request among fewer ranks, in fewer segments of the same size, into fewer and its plan. 0 or
+ * -ENOTSUP. */
 static int take_fewer(const struct ibshift_price_request *request, uint32_t ranks,
-                      struct ibshift_plan *plan, struct ibshift_price_request *fewer)
+                      uint32_t segments, struct ibshift_plan *plan,
+                      struct ibshift_price_request *fewer)
 {
     char why[128];
     double share;
 
     *plan = *request->plan;
     plan->ranks = ranks;
+    plan->segments = segments;
     plan->root = request->plan->root % ranks;
     plan->order = NULL;
     if (ibshift_alg_check(request->alg, plan, why, sizeof(why)) != 0) {
@@ -42,14 +49,15 @@ static int take_fewer(const struct ibshift_price_request *request, uint32_t rank
     return 0;
 }
 
-/* With as much for each piece of a vector. */
+/* With as much for each piece of a vector, to the end. */
 static int price_fewer(const struct ibshift_price_request *request, uint32_t ranks,
-                       struct ibshift_price *price)
+                       uint32_t segments, struct ibshift_price *price)
 {
     struct ibshift_price_request fewer;
     struct ibshift_plan plan;
-    int rc = take_fewer(request, ranks, &plan, &fewer);
+    int rc = take_fewer(request, ranks, segments, &plan, &fewer);
 
+    fewer.limit = 0;
     return rc == 0 ? ibshift_price(&fewer, price) : rc;
 }
 
@@ -127,17 +135,32 @@ static void scale(struct ibshift_price *price, double times, double ranks)
     price->messages = (uint64_t)((double)price->messages * ranks);
 }
 
-/* Down a chain each rank adds as much as the last. */
-static int extend_chain(const struct ibshift_price_request *request, uint32_t few,
-                        struct ibshift_price *price)
+/* Each rank more than few, which are CHAIN or more, and each segment adds as much as the last. */
+static int price_chain(const struct ibshift_price_request *request, uint32_t few,
+                       struct ibshift_price *price)
 {
-    struct ibshift_price before;
-    int rc = few > 2 ? price_fewer(request, few - 1, &before) : -E2BIG;
+    const struct ibshift_plan *plan = request->plan;
+    uint32_t segments = plan->segments < SEGMENTS ? plan->segments : SEGMENTS;
+    struct ibshift_price before = {.last = 0};
+    double last;
+    int rc = price_fewer(request, few, segments, price);
 
+    if (rc != 0) {
+        return rc;
+    }
+    last = price->last;
+    if (few < plan->ranks) {
+        rc = price_fewer(request, few - 1, segments, &before);
+        last += (price->last - before.last) * (plan->ranks - few);
+    }
+    if (rc == 0 && segments < plan->segments) {
+        rc = price_fewer(request, few, segments / 2, &before);
+        last +=
+            (price->last - before.last) * (plan->segments - segments) / (segments - segments / 2);
+    }
     if (rc == 0) {
-        double more = (price->last - before.last) * (request->plan->ranks - few);
-
-        scale(price, (price->last + more) / price->last, (double)request->plan->ranks / few);
+        scale(price, last / price->last,
+              (plan->ranks - 1.0) / (few - 1.0) * ((double)plan->segments / segments));
     }
     return rc;
 }
@@ -159,17 +182,15 @@ int ibshift_glance(const struct ibshift_price_request *request, struct ibshift_p
     while (plan.ranks > 4 && ibshift_plan_exceeds(alg, &plan, request->limit)) {
         plan.ranks /= 2;
     }
-    rc = take_fewer(request, plan.ranks, &plan, &fewer);
+    if ((alg->flags & IBSHIFT_ALG_SEGMENTS) != 0) {
+        return price_chain(request, plan.ranks < CHAIN && ranks > CHAIN ? CHAIN : plan.ranks,
+                           price);
+    }
+    rc = take_fewer(request, plan.ranks, plan.segments, &plan, &fewer);
     fewer.limit = 0;
     rc = rc == 0 ? ibshift_price(&fewer, price) : rc;
-    if (rc != 0) {
-        return rc;
+    if (rc == 0) {
+        scale(price, fmax(1, busiest(request) / busiest(&fewer)), (double)ranks / plan.ranks);
     }
-    if ((alg->flags & IBSHIFT_ALG_SEGMENTS) != 0) {
-        fewer = *request;
-        fewer.limit = 0;
-        return extend_chain(&fewer, plan.ranks, price);
-    }
-    scale(price, fmax(1, busiest(request) / busiest(&fewer)), (double)ranks / plan.ranks);
-    return 0;
+    return rc;
 }
