@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "choose/choose.h"
+#include "choose/space.h"
 #include "choose/trial.h"
 
 /* A rival has one call in a period, the one that it is compared with comes just before. */
@@ -76,13 +77,46 @@ static void rivals_are_other_rows(void **state)
     assert_int_equal(ibshift_choose_rivals(&question, &own, 0.5, found, 8), 0);
 }
 
+static int spaces;
+
+struct ibshift_price_space *__real_ibshift_price_space_new(void);
+struct ibshift_price_space *__wrap_ibshift_price_space_new(void);
+
+struct ibshift_price_space *__wrap_ibshift_price_space_new(void)
+{
+    spaces++;
+    return __real_ibshift_price_space_new();
+}
+
+/* All prices of a search are found in one space; the caller's, if there is one. */
+static void a_search_has_one_space(void **state)
+{
+    struct ibshift_plan plan = {.ranks = 16, .commutative = true};
+    struct ibshift_question question = {.collective = IBSHIFT_ALLREDUCE,
+                                        .plan = &plan,
+                                        .bytes = 4096,
+                                        .model = &ibshift_model_typical};
+    struct ibshift_choice own, found[8];
+
+    (void)state;
+    spaces = 0;
+    own = ibshift_choose_best(&question).best;
+    assert_int_equal(spaces, 1);
+    assert_in_range(ibshift_choose_rivals(&question, &own, 4, found, 8), 2, 8);
+    assert_int_equal(spaces, 2);
+    question.space = __real_ibshift_price_space_new();
+    own = ibshift_choose_best(&question).best;
+    assert_in_range(ibshift_choose_rivals(&question, &own, 4, found, 8), 2, 8);
+    assert_int_equal(spaces, 2);
+    ibshift_price_space_free(question.space);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(turns_are_counted),
-        cmocka_unit_test(quartiles_are_kept),
-        cmocka_unit_test(a_rival_must_gain),
-        cmocka_unit_test(rivals_are_other_rows),
+        cmocka_unit_test(turns_are_counted),      cmocka_unit_test(quartiles_are_kept),
+        cmocka_unit_test(a_rival_must_gain),      cmocka_unit_test(rivals_are_other_rows),
+        cmocka_unit_test(a_search_has_one_space),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

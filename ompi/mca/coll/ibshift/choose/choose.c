@@ -205,7 +205,8 @@ static void add_counts(const struct ibshift_question *question, struct ibshift_c
         .bytes = sizeof(uint64_t) * (is_alltoall ? ibshift_nodes_count(question->plan) : 1),
         .element = 1,
         .window = question->window,
-        .limit = IBSHIFT_CHOOSE_LIMIT};
+        .limit = IBSHIFT_CHOOSE_LIMIT,
+        .space = question->space};
     struct ibshift_price counts;
 
     if (!tells_counts(question, choice->alg) || choice->price.last < 0 ||
@@ -511,15 +512,24 @@ static struct ibshift_answer choose_best(const struct ibshift_question *question
     return settle(&search);
 }
 
-/* Without memory for a space each price asks for its own. */
+/* What is to be freed. Without memory for a space each price asks for its own. */
+static struct ibshift_price_space *give_space(struct ibshift_question *question)
+{
+    struct ibshift_price_space *made = NULL;
+
+    if (question->space == NULL) {
+        made = question->space = ibshift_price_space_new();
+    }
+    return made;
+}
+
 struct ibshift_answer ibshift_choose_best(const struct ibshift_question *question)
 {
-    struct ibshift_question own = *question;
-    struct ibshift_answer answer;
+    struct ibshift_question with_space = *question;
+    struct ibshift_price_space *made = give_space(&with_space);
+    struct ibshift_answer answer = choose_best(&with_space);
 
-    own.space = ibshift_price_space_new();
-    answer = choose_best(&own);
-    ibshift_price_space_free(own.space);
+    ibshift_price_space_free(made);
     return answer;
 }
 
@@ -597,8 +607,9 @@ struct ibshift_answer ibshift_choose_known(const struct ibshift_question *questi
     return (struct ibshift_answer){.best = found.choice};
 }
 
-int ibshift_choose_rivals(const struct ibshift_question *question, const struct ibshift_choice *own,
-                          double times, struct ibshift_choice *found, int most)
+/* The question has the space. */
+static int find_rivals(const struct ibshift_question *question, const struct ibshift_choice *own,
+                       double times, struct ibshift_choice *found, int most)
 {
     int count = 0;
 
@@ -626,5 +637,16 @@ int ibshift_choose_rivals(const struct ibshift_question *question, const struct 
             count += count < most;
         }
     }
+    return count;
+}
+
+int ibshift_choose_rivals(const struct ibshift_question *question, const struct ibshift_choice *own,
+                          double times, struct ibshift_choice *found, int most)
+{
+    struct ibshift_question with_space = *question;
+    struct ibshift_price_space *made = give_space(&with_space);
+    int count = find_rivals(&with_space, own, times, found, most);
+
+    ibshift_price_space_free(made);
     return count;
 }
