@@ -32,6 +32,9 @@ static void table_open(FILE *file, const struct options *o)
     if (o->counter != NULL) {
         fprintf(file, " %11s", "counted");
     }
+    if (o->plans) {
+        fputs("  plan: who, algorithm, radix, segments, modelled us", file);
+    }
     fputc('\n', file);
 }
 
@@ -53,6 +56,9 @@ static void table_row(FILE *file, const struct bench *b, const struct result *r)
     }
     if (b->options->counter != NULL) {
         fprintf(file, " %11.2f", r->counted);
+    }
+    if (b->options->plans) {
+        fprintf(file, "  %s", b->options->label);
     }
     fputc('\n', file);
 }
