@@ -29,10 +29,12 @@ static int beside(const char *name, char *path, size_t size)
                : -ENAMETOOLONG;
 }
 
-static bool wants_help(int argc, char **argv)
+/* Whether it is among the options, in full or with its value behind '='. */
+static bool has_option(int argc, char **argv, const char *name)
 {
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+        if (strncmp(argv[i], name, strlen(name)) == 0 &&
+            (argv[i][strlen(name)] == '\0' || argv[i][strlen(name)] == '=')) {
             return true;
         }
     }
@@ -44,7 +46,8 @@ int cmd_tune(int argc, char **argv)
 {
     char program[PATH_MAX], launcher[PATH_MAX], np[] = "-np", two[] = "2";
     char *words[BEFORE + WORDS] = {launcher, np, two, program};
-    bool is_alone = getenv("OMPI_COMM_WORLD_SIZE") == NULL && !wants_help(argc, argv);
+    bool is_alone = getenv("OMPI_COMM_WORLD_SIZE") == NULL && !has_option(argc, argv, "--help") &&
+                    !has_option(argc, argv, "-h");
 
     if (argc > WORDS) {
         return cli_error("tune", "too many arguments");
@@ -59,6 +62,10 @@ int cmd_tune(int argc, char **argv)
     }
     for (int i = 1; i < argc; i++) {
         words[BEFORE + i - 1] = argv[i];
+    }
+    if (is_alone && has_option(argc, argv, "--fabric")) {
+        return cli_error("tune", "--fabric wants three hosts at least, with one rank on each: "
+                                 "mpirun --map-by ppr:1:node ibshift tune --fabric FILE");
     }
     if (is_alone) {
         fputs(

@@ -61,7 +61,8 @@ static int parse(int argc, char **argv, struct request *request, bool *helped)
         .summary =
             "Measures what messages cost here, for the model that chooses algorithms. Started "
             "alone: two processes of this machine. On a cluster: mpirun --map-by node -np 2 "
-            "ibshift tune, or with two ranks on each of two nodes.",
+            "ibshift tune, or with two ranks on each of two nodes. With --fabric: mpirun --map-by "
+            "ppr:1:node ibshift tune --fabric FILE.",
         .options = options};
     int rc = cli_parse(&args, argc, argv);
 
@@ -291,6 +292,8 @@ int main(int argc, char **argv)
      * memory: its record locks tell no two of its segments apart. */
     if (request.fabric == NULL) {
         setenv("OMPI_MCA_coll_ibshift_native", "0", 1);
+    } else { /* its times are those of the component, which nobody gets who does not ask for it */
+        setenv("OMPI_MCA_coll", "ibshift,basic", 0);
     }
     MPI_Init(&argc, &argv);
     rc = request.fabric != NULL ? tune_stages(request.fabric, (size_t)request.bytes)
