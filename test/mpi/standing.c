@@ -74,6 +74,39 @@ static void others(MPI_Comm comm, int salt)
     CHECK(to[n - 1] == value(ranks - 1, n - 1, salt), "the last operand is %d", to[n - 1]);
 }
 
+/* Of as many bytes of data, with a gap in each element and without one. */
+static void gaps(MPI_Comm comm)
+{
+    enum { PAIRS = 4096, NUMBERS = 3072 };
+    static struct {
+        double value;
+        int at;
+    } pair[PAIRS], most[PAIRS];
+    static double number[NUMBERS][2], sum[NUMBERS][2];
+
+    for (int run = 0; run < 8; run++) {
+        for (int i = 0; i < PAIRS; i++) {
+            pair[i].value = value(rank, i, run);
+            pair[i].at = rank;
+        }
+        for (int i = 0; i < NUMBERS; i++) {
+            number[i][0] = i + run;
+            number[i][1] = rank;
+        }
+        if (run / 2 % 2 == 0) {
+            MPI_Allreduce(pair, most, PAIRS, MPI_DOUBLE_INT, MPI_MAXLOC, comm);
+            CHECK(most[PAIRS - 1].value == value(ranks - 1, PAIRS - 1, run) &&
+                      most[PAIRS - 1].at == ranks - 1,
+                  "the most is %f at %d", most[PAIRS - 1].value, most[PAIRS - 1].at);
+        } else {
+            MPI_Allreduce(number, sum, NUMBERS, MPI_C_DOUBLE_COMPLEX, MPI_SUM, comm);
+            CHECK(sum[NUMBERS - 1][0] == (double)ranks * (NUMBERS - 1 + run) &&
+                      sum[NUMBERS - 1][1] == (double)ranks * (ranks - 1) / 2,
+                  "the sum is %f, %f", sum[NUMBERS - 1][0], sum[NUMBERS - 1][1]);
+        }
+    }
+}
+
 /* The parameter of that name of all ranks, between two calls. */
 static void set(const char *name, int number)
 {
@@ -137,6 +170,12 @@ int main(int argc, char **argv)
     for (int i = 0; i < COMMS; i++) {
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         rounds(comm, i);
+        MPI_Comm_free(&comm);
+    }
+    for (int algorithm = 1; algorithm < 4; algorithm++) {
+        set("coll_ibshift_allreduce_algorithm", algorithm);
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        gaps(comm);
         MPI_Comm_free(&comm);
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);

@@ -6,7 +6,8 @@
 
 #include "ompi/op/op.h"
 
-#include "choose/size.h"
+#include "exec/standing.h"
+#include "plan/walk.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -266,135 +267,31 @@ static void set_blocks(ibshift_call_t *call)
     }
 }
 
-/*
- * Which calls have their scratch at the same place each time, so that the grants for it may stand
- * (long.c of net/verbs): blocking ones of collectives that end on no rank before they have begun on all.
- * They take the halves of a communicator's memory in turn. A rank that writes into a half has ended
- * the call before, so that has begun everywhere, and the one before it, which had the half, has
- * ended.
- */
-
-/* Numbers of net.h: one for each kind of call and half, from 1. */
-enum { KINDS = 32, HALVES = 2, WORDS = 4 };
-
-/* What says where messages come to in TMP: the same on all ranks. */
-struct kind {
-    uint64_t words[WORDS];
-};
-
-struct ibshift_standing {
-    struct kind kinds[KINDS]; /* in the order in which they came, until there is no room */
-    uint32_t count, calls;
-    char *area;                    /* NULL: no call has needed it yet */
-    struct ibshift_standing *next; /* of those of communicators that failed */
-};
-
-static pthread_mutex_t failed_lock = PTHREAD_MUTEX_INITIALIZER; /* covers failed */
-/* Of a rank that had no memory when others began to count calls: peers ask it, and ask again. */
-static struct ibshift_standing none;
-/* Peers may still write there, until the endpoint is closed. */
-static struct ibshift_standing *failed;
-
-/* Bytes of the vector; 0: of one that may end on a rank before it has begun on all. */
-static uint64_t total_of(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job)
+/* Elements of the vector; 0: of a call that may end on a rank before it has begun on all. */
+static uint64_t elements_of(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job)
 {
+    size_t size = NULL == job->op ? 0 : ibshift_type_size(job->send.type);
+    uint64_t elements = 0 == size ? 0 : job->bytes / size;
+
     switch (job->collective) {
     case IBSHIFT_ALLREDUCE:
-        return job->bytes;
+        return elements;
     case IBSHIFT_REDUCE_SCATTER: /* with counts, a rank that gets nothing may end first */
-        return NULL == job->recv.counts && NULL == job->send.counts ? job->bytes * module->size : 0;
+        return NULL == job->recv.counts && NULL == job->send.counts ? elements * module->size : 0;
     default:
         return 0;
     }
 }
 
-/* Its place, or KINDS. */
-static uint32_t place_of(struct ibshift_standing *standing, const struct kind *kind)
-{
-    uint32_t place = 0;
-
-    while (place < standing->count && 0 != memcmp(&standing->kinds[place], kind, sizeof(*kind))) {
-        place++;
-    }
-    if (place == standing->count && place < KINDS) {
-        standing->kinds[standing->count++] = *kind;
-    }
-    return place;
-}
-
+/* Of a blocking call. */
 static void number_standing(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
                             bool renames, struct ibshift_op_params *params)
 {
-    const struct ibshift_plan *plan = &params->plan;
-    uint64_t total = total_of(module, job);
-    struct kind kind = {{(uint64_t)job->collective << 32 | (uint32_t)ibshift_alg_place(params->alg),
-                         (uint64_t)plan->radix << 32 | plan->segments, total,
-                         (uint64_t)plan->leaders << 33 | (uint64_t)params->element << 2 |
-                             (uint64_t)plan->commutative << 1 | renames}};
-    uint32_t place;
+    uint64_t elements = elements_of(module, job), total = elements * params->element;
 
-    if (0 == total || total > IBSHIFT_STANDING_MOST || NULL != params->pace ||
-        job->bytes <= ibshift_params.eager_limit) {
-        return;
-    }
-    if (NULL == module->standing) {
-        module->standing = calloc(1, sizeof(*module->standing));
-    }
-    if (NULL == module->standing) {
-        module->standing = &none;
-    }
-    if (&none == module->standing) {
-        return;
-    }
-    place = place_of(module->standing, &kind);
-    if (place < KINDS) {
-        params->standing = 1 + place * HALVES + module->standing->calls++ % HALVES;
-    }
-}
-
-static char *standing_tmp(mca_coll_ibshift_module_t *module, const struct ibshift_op_params *params,
-                          size_t bytes)
-{
-    struct ibshift_standing *standing = module->standing;
-
-    if (0 == params->standing || 0 == bytes || bytes > IBSHIFT_STANDING_MOST) {
-        return NULL;
-    }
-    if (NULL == standing->area) {
-        standing->area = aligned_alloc(4096, (size_t)HALVES * IBSHIFT_STANDING_MOST);
-    }
-    return NULL == standing->area
-               ? NULL
-               : standing->area + (size_t)((params->standing - 1) % HALVES) * IBSHIFT_STANDING_MOST;
-}
-
-void ibshift_standing_free(mca_coll_ibshift_module_t *module, bool is_given_up)
-{
-    struct ibshift_standing *standing = module->standing;
-
-    if (NULL == standing || &none == standing) {
-        return;
-    }
-    module->standing = NULL;
-    if (is_given_up) {
-        pthread_mutex_lock(&failed_lock);
-        standing->next = failed;
-        failed = standing;
-        pthread_mutex_unlock(&failed_lock);
-        return;
-    }
-    free(standing->area);
-    free(standing);
-}
-
-void ibshift_standing_end(void)
-{
-    while (NULL != failed) {
-        struct ibshift_standing *standing = failed;
-
-        failed = standing->next;
-        free(standing->area);
-        free(standing);
+    if (0 != total && total <= IBSHIFT_STANDING_MOST && NULL == params->pace &&
+        job->bytes > ibshift_params.eager_limit) {
+        params->standing = ibshift_standing_number(&module->standing, params, elements, renames);
     }
 }
 
@@ -406,7 +303,7 @@ static int place_scratch(ibshift_call_t *call, size_t tmp_bytes)
     char *scratch, *tmp;
 
     call->tmp = tmp_bytes;
-    tmp = standing_tmp(call->module, params, tmp_bytes);
+    tmp = ibshift_standing_tmp(call->module->standing, params, tmp_bytes);
     params->is_tmp_standing = NULL != tmp;
     tmp_bytes = NULL != tmp ? 0 : tmp_bytes;
     scratch = reserve(&call->scratch, staged + tmp_bytes);

@@ -128,13 +128,4 @@ void ibshift_call_give_back(ibshift_call_t *call);
 /* Frees the idle ones. The engine still lives, nothing runs. */
 void ibshift_calls_free(void);
 
-/*
- * Calls whose scratch is at the same place each time. The communicator's grants are forgotten; peers
- * of one that was given up may still write by theirs.
- */
-void ibshift_standing_free(mca_coll_ibshift_module_t *module, bool is_given_up);
-
-/* The endpoint is closed. */
-void ibshift_standing_end(void);
-
 #endif

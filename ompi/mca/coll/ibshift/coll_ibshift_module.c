@@ -7,6 +7,7 @@
 #include "coll_ibshift_tapes.h"
 #include "coll_ibshift_call.h"
 #include "coll_ibshift_transport.h"
+#include "exec/standing.h"
 
 #include "ompi/runtime/mpiruntime.h"
 
@@ -148,7 +149,8 @@ static void module_destruct(mca_coll_ibshift_module_t *module)
         is_given_up =
             ibshift_engine_forget(ibshift_endpoint.engine, module->wire_id) || is_given_up;
     }
-    ibshift_standing_free(module, is_given_up);
+    ibshift_standing_free(module->standing, is_given_up);
+    module->standing = NULL;
     free(module->peers);
     if (1 == atomic_fetch_sub_explicit(&modules, 1, memory_order_relaxed) &&
         ompi_mpi_state >= OMPI_MPI_STATE_FINALIZE_STARTED) {

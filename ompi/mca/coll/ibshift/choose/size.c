@@ -1,5 +1,7 @@
 #include "choose/size.h"
 
+#include "plan/walk.h"
+
 #define LIMIT_DEFAULT ((uint64_t)1 << 32)
 
 enum { SLOTS_FOR_ALL = 1 << 16 }; /* up to that the plan is not asked how many it can use */

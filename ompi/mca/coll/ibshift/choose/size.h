@@ -9,10 +9,6 @@
 
 #include "plan/alg.h"
 
-/* Bytes of a vector up to which the receiver's grants stand in blocking calls that end on no rank
-   before they have begun on all: those for its scratch. */
-enum { IBSHIFT_STANDING_MOST = 64 * 1024 };
-
 struct ibshift_sizes {
     const struct ibshift_alg *alg;
     const struct ibshift_plan *plan;

@@ -29,6 +29,10 @@ enum {
 
 #define IBSHIFT_NOT_IN_FLIGHT UINT32_MAX /* no round has this number */
 
+/* Bytes of a vector up to which the receiver's grants stand in blocking calls that end on no rank
+   before they have begun on all: those for its scratch. */
+enum { IBSHIFT_STANDING_MOST = 64 * 1024 };
+
 /* One round as emitted. */
 struct ibshift_page {
     uint64_t walk; /* the number of the walk that it was emitted for; 0: of none */
