@@ -502,6 +502,35 @@ static void both_kinds_are_told(void **state)
     ibshift_nodes_free(&nodes);
 }
 
+/* On two nodes of four no tree has more than four ranks: of radices from 3 on one is looked at. */
+static void radices_beyond_the_trees_are_left_out(void **state)
+{
+    static const uint32_t host_of[] = {0, 0, 0, 0, 1, 1, 1, 1};
+    struct ibshift_nodes nodes;
+    struct ibshift_plan plan = {.ranks = 8, .commutative = true, .segments = 1, .leaders = 1};
+    struct ibshift_question question = ask(IBSHIFT_EXSCAN, &plan, 1 << 20);
+
+    (void)state;
+    assert_int_equal(ibshift_nodes_make(host_of, 8, &nodes), 0);
+    plan.nodes = &nodes;
+    assert_int_equal(ibshift_choose_best(&question).candidates, 2 + 3 * 5);
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        const struct ibshift_alg *alg = ibshift_alg_table[i];
+        struct ibshift_price_request request = {
+            .alg = alg, .plan = &plan, .model = question.model, .bytes = 4096};
+        struct ibshift_price there, beyond;
+
+        if ((alg->flags & IBSHIFT_ALG_NODES) != 0 && alg->radix_max > 0) {
+            plan.radix = 3;
+            assert_int_equal(ibshift_price(&request, &there), 0);
+            plan.radix = 15;
+            assert_int_equal(ibshift_price(&request, &beyond), 0);
+            assert_true(there.last == beyond.last);
+        }
+    }
+    ibshift_nodes_free(&nodes);
+}
+
 static void an_order_is_followed(void **state)
 {
     static uint32_t ranks[] = {2, 0, 3, 1}, slots[] = {1, 3, 0, 2};
@@ -658,6 +687,7 @@ int main(void)
         cmocka_unit_test(a_leader_gathers_within_bounds),
         cmocka_unit_test(both_kinds_are_told),
         cmocka_unit_test(an_order_is_followed),
+        cmocka_unit_test(radices_beyond_the_trees_are_left_out),
         cmocka_unit_test(many_messages_are_estimated),
         cmocka_unit_test(classes_end_at_powers_and_halves),
         cmocka_unit_test(places_are_numbered_as_ranks_come),

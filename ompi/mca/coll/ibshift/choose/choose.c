@@ -446,12 +446,23 @@ static struct ibshift_answer settle(struct search *search)
     return decide(search);
 }
 
+/* Of a row by node each tree is one of nodes or of the ranks of a node: radices above are the same again. */
+static uint32_t ranks_of_trees(const struct ibshift_alg *alg, const struct ibshift_plan *plan)
+{
+    uint32_t nodes = ibshift_nodes_count(plan);
+
+    if ((alg->flags & IBSHIFT_ALG_NODES) == 0 || alg->radix_max == 0 || plan->nodes == NULL) {
+        return plan->ranks;
+    }
+    return nodes > plan->nodes->most ? nodes : plan->nodes->most;
+}
+
 static void consider_row(struct search *search, const struct ibshift_alg *alg)
 {
     const struct ibshift_question *question = search->question;
     struct ibshift_candidate found[IBSHIFT_CANDIDATES_MAX];
-    int count =
-        ibshift_candidates(alg, question->plan->ranks, question->bytes, &question->wish, found);
+    int count = ibshift_candidates(alg, ranks_of_trees(alg, question->plan), question->bytes,
+                                   &question->wish, found);
 
     for (int i = 0; i < count; i++) {
         consider(search, &(struct ibshift_choice){.alg = alg,
