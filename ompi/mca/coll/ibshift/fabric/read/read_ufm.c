@@ -11,7 +11,7 @@
  *    "source_port_node_description": "leaf1:37", "destination_guid": "..", ..., "width": "4x"}
  *
  * An adapter is named by its port's GUID, a switch by its own. Only rows of ports say LIDs. What is a
- * switch is told by its description, which ends in a colon and the port's own name.
+ * switch is told by its description, which ends in a colon and the port's own name; links have had none before v6.20.
  */
 #include "fabric/graph/rate.h"
 #include "fabric/read/rows.h"
@@ -144,6 +144,9 @@ static int read_value(struct ufm *u, char *text)
         length++;
         c = next_char(u);
     }
+    if (text != NULL && strcmp(text, "null") == 0) {
+        text[0] = '\0';
+    }
     u->pushed = c;
     return length > 0 ? 0 : fail(u, "wants a value");
 }
@@ -209,16 +212,14 @@ static int read_end(struct ufm *u, int first, struct ibshift_rows_end *end)
     if (rest == NULL || *rest != '\0' || end->guid == 0) {
         return 0; /* "" or "N/A" */
     }
-    end->lid = 0;
     end->name = text[END_NAME];
     end->length = (int)strlen(end->name);
     end->kind = is_switch(end, text[END_DNAME]) ? IBSHIFT_NODE_SWITCH : IBSHIFT_NODE_HCA;
-    if ((text[END_LID][0] != '\0' && ibshift_scan_decimal(text[END_LID], &end->lid) == NULL) ||
-        ibshift_scan_decimal(port, &end->port) == NULL || end->port < 1 ||
-        end->port > IBSHIFT_PORT_MAX) {
-        return fail(u, "wants the GUID, the port and the LID of both ends");
+    if (ibshift_scan_decimal(port, &end->port) == NULL || end->port > IBSHIFT_PORT_MAX) {
+        return ibshift_lines_fail(u->rows.lines, u->rows.err, -EINVAL,
+                                  "the port '%.40s' is not from 0 to %d", port, IBSHIFT_PORT_MAX);
     }
-    if (end->lid > IBSHIFT_LID_MAX) {
+    if (ibshift_scan_decimal(text[END_LID], &end->lid) == NULL || end->lid > IBSHIFT_LID_MAX) {
         end->lid = 0; /* of a port that is down */
     }
     return 1;
@@ -240,10 +241,13 @@ static int take_row(struct ufm *u)
     if (strstr(u->text[KIND_AT], "Switch") != NULL) {
         near.kind = IBSHIFT_NODE_SWITCH;
     }
-    if (is_far == 0) {
+    if (is_far == 0 || near.port == 0 || far.port == 0) { /* 0: a switch's own, without a cable */
         int64_t node = ibshift_rows_add(&u->rows, &near);
 
         return node < 0 ? (int)node : 0;
+    }
+    if (u->text[KIND_AT][0] == '\0' && (near.length == 0 || far.length == 0)) {
+        return fail(u, "this link does not say which ends are switches: export UFM's ports");
     }
     snprintf(rate, sizeof(rate), "%.8s%.8s", u->text[WIDTH_AT], u->text[SPEED_AT]);
     return ibshift_rows_join(&u->rows, &near, &far, ibshift_rate_parse(rate));
