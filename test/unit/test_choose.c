@@ -283,30 +283,6 @@ static void a_price_has_a_bound(void **state)
     assert_int_equal(ibshift_price(&request, &bounded), -ERANGE);
 }
 
-/* The same question, asked again, on other memory, or of another shape. */
-static void what_is_known_is_the_best(void **state)
-{
-    struct ibshift_model slow = ibshift_model_typical;
-
-    (void)state;
-    slow.latency *= 50;
-    for (int again = 0; again < 2; again++) {
-        for (uint32_t ranks = 2; ranks < 12; ranks += 3) {
-            for (int i = 0; i < 2 * IBSHIFT_COLLECTIVES; i++) {
-                struct ibshift_plan plan = {.ranks = ranks, .commutative = true};
-                struct ibshift_question question =
-                    ask((enum ibshift_collective)(i / 2), &plan, 1024);
-                struct ibshift_choice known, best;
-
-                question.model = i % 2 ? &slow : &ibshift_model_typical;
-                known = ibshift_choose_known(&question).best;
-                best = ibshift_choose_best(&question).best;
-                assert_true(is_same(&known, &best));
-            }
-        }
-    }
-}
-
 /* Four ranks on a host of two processors. */
 static const uint32_t together[] = {0, 0, 0, 0}, two_processors[] = {2};
 static const struct ibshift_crowd four_on_two = {
@@ -677,7 +653,6 @@ int main(void)
         cmocka_unit_test(the_cheapest_wins),
         cmocka_unit_test(a_brief_answer_is_the_same),
         cmocka_unit_test(a_price_has_a_bound),
-        cmocka_unit_test(what_is_known_is_the_best),
         cmocka_unit_test(equal_prices_are_told_by_hops),
         cmocka_unit_test(equal_prices_of_processors_are_told_by_messages),
         cmocka_unit_test(shared_memory_is_priced_as_it_was_measured),

@@ -1,0 +1,179 @@
+/* What is found once for all communicators: the same as what each of them would find. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "choose/choose.h"
+#include "choose/crowd.h"
+#include "plan/nodes.h"
+
+static struct ibshift_question ask(enum ibshift_collective collective,
+                                   const struct ibshift_plan *plan, uint64_t bytes)
+{
+    return (struct ibshift_question){.collective = collective,
+                                     .plan = plan,
+                                     .bytes = bytes,
+                                     .window = 32,
+                                     .model = &ibshift_model_typical};
+}
+
+static bool is_same(const struct ibshift_choice *a, const struct ibshift_choice *b)
+{
+    return a->alg == b->alg && a->radix == b->radix && a->segments == b->segments &&
+           a->leaders == b->leaders && a->price.last == b->price.last;
+}
+
+/* The same question, asked again, on other memory, or of another shape. */
+static void what_is_known_is_the_best(void **state)
+{
+    struct ibshift_model slow = ibshift_model_typical;
+
+    (void)state;
+    slow.latency *= 50;
+    for (int again = 0; again < 2; again++) {
+        for (uint32_t ranks = 2; ranks < 12; ranks += 3) {
+            for (int i = 0; i < 2 * IBSHIFT_COLLECTIVES; i++) {
+                struct ibshift_plan plan = {.ranks = ranks, .commutative = true};
+                struct ibshift_question question =
+                    ask((enum ibshift_collective)(i / 2), &plan, 1024);
+                struct ibshift_choice known, best;
+
+                question.model = i % 2 ? &slow : &ibshift_model_typical;
+                known = ibshift_choose_known(&question).best;
+                best = ibshift_choose_best(&question).best;
+                assert_true(is_same(&known, &best));
+            }
+        }
+    }
+}
+
+enum { RANKS = 8 };
+
+static const uint32_t halves[RANKS] = {0, 0, 0, 0, 1, 1, 1, 1};
+static const uint32_t uneven[RANKS] = {0, 1, 1, 1, 1, 1, 1, 1};
+static const uint32_t two[] = {2, 2}, three[] = {3, 3};
+static const struct ibshift_crowd crowd = {
+    .hosts = 2, .ports = 2, .host_of = halves, .port_of = halves, .processors = two};
+static const struct ibshift_crowd hosts = {
+    .hosts = 2, .ports = 2, .host_of = uneven, .port_of = halves, .processors = two};
+static const struct ibshift_crowd ports = {
+    .hosts = 2, .ports = 2, .host_of = halves, .port_of = uneven, .processors = two};
+static const struct ibshift_crowd processors = {
+    .hosts = 2, .ports = 2, .host_of = halves, .port_of = halves, .processors = three};
+
+/* Both questions have answers that differ, so that one must not be taken for the other. */
+static void differ(const char *what, const struct ibshift_question *one,
+                   const struct ibshift_question *other)
+{
+    const struct ibshift_question *questions[] = {one, other, one};
+    struct ibshift_choice best[2];
+
+    print_message("%s\n", what);
+    for (int i = 0; i < 2; i++) {
+        best[i] = ibshift_choose_best(questions[i]).best;
+        assert_non_null(best[i].alg);
+    }
+    assert_false(is_same(&best[0], &best[1]));
+    for (int i = 0; i < 3; i++) {
+        struct ibshift_choice known = ibshift_choose_known(questions[i]).best;
+
+        assert_true(is_same(&known, &best[i % 2]));
+    }
+}
+
+static void what_is_asked_for_counts(void **state)
+{
+    struct ibshift_plan plan = {.ranks = RANKS, .commutative = true}, fixed = plan, fewer = plan,
+                        many = plan;
+    struct ibshift_question one = ask(IBSHIFT_BCAST, &plan, 1 << 16), other = one;
+
+    (void)state;
+    other.collective = IBSHIFT_REDUCE;
+    differ("collective", &one, &other);
+    other = one;
+    other.bytes /= 2;
+    differ("bytes", &one, &other);
+    fewer.ranks--;
+    other = one;
+    other.plan = &fewer;
+    differ("ranks", &one, &other);
+    other = one;
+    other.model = &ibshift_model_software;
+    differ("model", &one, &other);
+    other = one;
+    other.wish.alg = ibshift_alg_find(IBSHIFT_BCAST, "chain");
+    differ("wish", &one, &other);
+    one = other;
+    other.wish.segment = 1000;
+    differ("segment", &one, &other);
+    one.wish.alg = other.wish.alg = ibshift_alg_find(IBSHIFT_BCAST, "knomial");
+    one.wish.segment = other.wish.segment = 0;
+    one.wish.radix = 1;
+    other.wish.radix = 3;
+    differ("radix", &one, &other);
+    one = other = ask(IBSHIFT_ALLTOALL, &plan, 1 << 10);
+    one.wish.alg = other.wish.alg = ibshift_alg_find(IBSHIFT_ALLTOALL, "linear");
+    other.window = 1;
+    differ("window", &one, &other);
+    many.ranks = 64;
+    one = other = ask(IBSHIFT_ALLTOALL, &many, 8);
+    other.needs = IBSHIFT_ALG_SIZES;
+    differ("needs", &one, &other);
+    fixed.commutative = false;
+    one = other = ask(IBSHIFT_REDUCE_SCATTER, &plan, 1 << 16);
+    other.plan = &fixed;
+    differ("commutative", &one, &other);
+}
+
+static void who_shares_what_counts(void **state)
+{
+    static const struct ibshift_crowd *const crowds[] = {NULL, &hosts, &ports, &processors};
+    static const char *const names[] = {"crowd", "hosts", "ports", "processors"};
+    struct ibshift_nodes by_halves, by_one;
+    struct ibshift_plan plan = {.ranks = RANKS, .commutative = true}, nodes = plan, apart, root;
+    struct ibshift_question one, other;
+
+    (void)state;
+    assert_int_equal(ibshift_nodes_make(halves, RANKS, &by_halves), 0);
+    assert_int_equal(ibshift_nodes_make(uneven, RANKS, &by_one), 0);
+    for (int i = 0; i < 4; i++) {
+        one = other = ask(IBSHIFT_ALLTOALL, &plan, 1 << 12);
+        one.model = other.model = i % 2 == 1 ? &ibshift_model_software : one.model;
+        one.crowd = &crowd;
+        other.crowd = crowds[i];
+        differ(names[i], &one, &other);
+    }
+    nodes.nodes = &by_halves;
+    apart = root = nodes;
+    apart.nodes = &by_one;
+    one = other = ask(IBSHIFT_ALLREDUCE, &nodes, 1 << 12);
+    one.near = other.near = &ibshift_model_node;
+    other.plan = &apart;
+    differ("nodes", &one, &other);
+    other = one;
+    other.near = NULL;
+    differ("near", &one, &other);
+    apart.root = 0;
+    root.nodes = &by_one;
+    root.root = RANKS - 1;
+    one = ask(IBSHIFT_BCAST, &apart, 1 << 12);
+    other = ask(IBSHIFT_BCAST, &root, 1 << 12);
+    one.near = other.near = &ibshift_model_node;
+    differ("root", &one, &other);
+    ibshift_nodes_free(&by_halves);
+    ibshift_nodes_free(&by_one);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_known_is_the_best),
+        cmocka_unit_test(what_is_asked_for_counts),
+        cmocka_unit_test(who_shares_what_counts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
