@@ -51,7 +51,7 @@ struct ibshift_call_t {
     bool has_tried_tape;
     bool keeps; /* has copied the arguments' arrays to kept, holds types and operator */
     enum ibshift_collective collective;
-    bool tells_counts; /* leaders hear the sizes of their node's blocks before each run */
+    bool tells_counts; /* sizes are heard within nodes before each run, see ibshift_call_ask() */
     struct ibshift_memory kept, offsets, tmp_offsets, scratch;
     struct ibshift_memory counts; /* what they hear; sizes of all blocks for TMP, from there */
     struct ibshift_call_t *next;  /* idle */
@@ -99,9 +99,9 @@ int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicato
 int ibshift_call_lay_out(ibshift_call_t *call);
 
 /*
- * Of a call that tells counts: makes its op the gather of a node's counts at its leader. What the op
- * was is put into main, for ibshift_call_hear() to put back when it has ended. has_any: there is
- * something to hear or to tell.
+ * Of a call that tells counts: makes its op what tells them within a node, a gather at its leader, of
+ * an all-to-all one among its ranks. What the op was is put into main, for ibshift_call_hear() to
+ * put back when it has ended. has_any: there is something to hear or to tell.
  */
 int ibshift_call_ask(ibshift_call_t *call, struct ibshift_op_params *main, bool *has_any);
 void ibshift_call_hear(ibshift_call_t *call, const struct ibshift_op_params *main);

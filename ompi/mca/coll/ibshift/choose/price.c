@@ -132,7 +132,7 @@ static struct unacked *unacked_at(const struct simulation *sim, uint32_t rank, u
                          (sim->nodes[rank].unacked_first + place) % sim->slots];
 }
 
-/* Acknowledgements that are back by then, for the rank in sim->walk-> */
+/* Acknowledgements that are back by then, for the rank in sim->walk. */
 static void acknowledge(struct simulation *sim, uint32_t rank, double now)
 {
     struct node *node = &sim->nodes[rank];
