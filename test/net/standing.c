@@ -137,8 +137,9 @@ static int death(struct ranks *r)
     return 0;
 }
 
-/* Rank 0 fails and forgets; what rank 1 writes later is dropped, and the connection lives. */
-static int late(struct ranks *r)
+/* Rank 0 fails on `given_up` and forgets 7; what rank 1 writes there later is dropped, and the
+   connection lives. */
+static int late_of(struct ranks *r, uint32_t given_up)
 {
     const struct ibshift_net_cause why = {.peer = 0, .status = -ENOMEM};
     struct test t = {.r = r};
@@ -148,8 +149,8 @@ static int late(struct ranks *r)
         exchange(&t, !r->self, 7, run, &random);
     }
     if (r->self == 0) {
-        ibshift_net_cancel(r->net, 7, 4);
-        ibshift_net_give_up(r->net, 7, &why);
+        ibshift_net_cancel(r->net, given_up, 4);
+        ibshift_net_give_up(r->net, given_up, &why);
         ibshift_net_forget(r->net, 7);
     }
     ranks_barrier(r, 0);
@@ -163,6 +164,17 @@ static int late(struct ranks *r)
         exchange(&t, !r->self, 8, run, &random);
     }
     return 0;
+}
+
+static int late(struct ranks *r)
+{
+    return late_of(r, 7);
+}
+
+/* Peers that have not heard yet of another communicator's failure go on with this one. */
+static int elsewhere(struct ranks *r)
+{
+    return late_of(r, 9);
 }
 
 /* Some senders cannot register their buffer, also where a grant stands: these messages are copied. */
@@ -182,11 +194,9 @@ static int copied(struct ranks *r)
     return s.rendezvous != RUNS || s.copied == 0 || s.standing == 0 || s.probes > s.copied * 8;
 }
 
-static const struct test_case cases[] = {{"again", again, 2, 0, 0},
-                                         {"shorter", shorter, 2, 0, 0},
-                                         {"death", death, 3, 2, 0},
-                                         {"late", late, 2, 0, 0},
-                                         {"copied", copied, 2, 0, 0}};
+static const struct test_case cases[] = {
+    {"again", again, 2, 0, 0}, {"shorter", shorter, 2, 0, 0},     {"death", death, 3, 2, 0},
+    {"late", late, 2, 0, 0},   {"elsewhere", elsewhere, 2, 0, 0}, {"copied", copied, 2, 0, 0}};
 
 int main(int argc, char **argv)
 {

@@ -138,7 +138,7 @@ static void module_construct(mca_coll_ibshift_module_t *module)
 /* Also the way out of a module that was never enabled, or whose slots others took. */
 static void module_destruct(mca_coll_ibshift_module_t *module)
 {
-    bool is_given_up = OMPI_SUCCESS != atomic_load(&module->failed);
+    bool has_failed = false;
 
     give_back_fallbacks(module);
     ibshift_corrections_free(module);
@@ -146,10 +146,9 @@ static void module_destruct(mca_coll_ibshift_module_t *module)
     ibshift_tapes_free(module);
     ibshift_comm_order_free(&module->order);
     if (NULL != module->peers && NULL != ibshift_endpoint.engine) {
-        is_given_up =
-            ibshift_engine_forget(ibshift_endpoint.engine, module->wire_id) || is_given_up;
+        has_failed = ibshift_engine_forget(ibshift_endpoint.engine, module->wire_id);
     }
-    ibshift_standing_free(module->standing, is_given_up);
+    ibshift_standing_free(module->standing, has_failed);
     module->standing = NULL;
     free(module->peers);
     if (1 == atomic_fetch_sub_explicit(&modules, 1, memory_order_relaxed) &&

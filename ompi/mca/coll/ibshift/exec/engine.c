@@ -143,14 +143,13 @@ void ibshift_engine_give_up(struct ibshift_engine *engine, uint32_t comm, uint32
 
 bool ibshift_engine_forget(struct ibshift_engine *engine, uint32_t comm)
 {
-    struct ibshift_net_cause why;
-    bool is_given_up;
+    bool has_failed;
 
     pthread_mutex_lock(&engine->lock);
-    is_given_up = ibshift_net_has_given_up(engine->exec.net, comm, &why);
     ibshift_net_forget(engine->exec.net, comm);
+    has_failed = engine->exec.net->has_failed;
     pthread_mutex_unlock(&engine->lock);
-    return is_given_up;
+    return has_failed;
 }
 
 static void enqueue(struct ibshift_engine *engine, struct ibshift_op *op)

@@ -39,7 +39,8 @@ void ibshift_engine_enter(struct ibshift_engine *engine, uint32_t comm);
 void ibshift_engine_give_up(struct ibshift_engine *engine, uint32_t comm, uint32_t peer,
                             int status);
 
-/* The communicator ends here: its number may come back with another one. Whether it was given up. */
+/* The communicator ends here: its number may come back with another one. Whether anything has failed
+   in the net, so that peers may still write where its grants stood. */
 bool ibshift_engine_forget(struct ibshift_engine *engine, uint32_t comm);
 
 /* seq: the number of the collective on params.comm. The op may have ended when this returns. */

@@ -99,8 +99,12 @@ static void ask(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t 
 
 static void forget(struct ibshift_net *net, uint32_t comm)
 {
-    ibshift_net_forget(by_peer(net)->near, comm);
-    ibshift_net_forget(by_peer(net)->far, comm);
+    struct ibshift_net *near = by_peer(net)->near, *far = by_peer(net)->far;
+
+    net->has_failed |= near->has_failed || far->has_failed;
+    near->has_failed = far->has_failed = net->has_failed;
+    ibshift_net_forget(near, comm);
+    ibshift_net_forget(far, comm);
 }
 
 static void probe(struct ibshift_net *net, uint32_t peer)

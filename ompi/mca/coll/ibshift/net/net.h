@@ -244,6 +244,8 @@ struct ibshift_net {
     const struct ibshift_net_ops *ops;
     size_t max_eager; /* the same on all peers */
     size_t max_tried; /* bytes of a message over any channel */
+    bool
+        has_failed; /* anything ever: peers that have not heard of it may still write where grants stood */
     /* Of a net with channels: while both are 0, has_given_up() has nothing to tell. */
     const uint32_t *given_up[2];
 };
@@ -282,6 +284,7 @@ static inline void ibshift_net_abort(struct ibshift_net *net, uint32_t peer, uin
 static inline void ibshift_net_give_up(struct ibshift_net *net, uint32_t comm,
                                        const struct ibshift_net_cause *why)
 {
+    net->has_failed = true;
     if (net->ops->give_up != NULL) {
         net->ops->give_up(net, comm, why);
     }

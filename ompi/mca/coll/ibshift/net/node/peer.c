@@ -221,6 +221,7 @@ void ibshift_nn_break(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
     if (peer->status != 0) {
         return;
     }
+    nn->net.has_failed = true;
     va_start(arguments, format);
     vsnprintf(peer->text, sizeof(peer->text), format, arguments);
     va_end(arguments);

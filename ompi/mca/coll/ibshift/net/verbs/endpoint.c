@@ -198,9 +198,7 @@ static void net_forget(struct ibshift_net *net, uint32_t comm)
 {
     struct ibshift_net_verbs *nv = ibshift_nv(net);
 
-    struct ibshift_net_cause why;
-
-    ibshift_nv_standing_forget(nv, comm, net_has_given_up(net, comm, &why));
+    ibshift_nv_standing_forget(nv, comm, net->has_failed);
     if (!ibshift_given_up_forget(&nv->given_up, comm)) {
         return; /* nothing ever failed: all messages have met */
     }

@@ -94,9 +94,9 @@ void ibshift_nv_grant_again(struct ibshift_net_verbs *nv, struct ibshift_note *r
  * the sender may overwrite, and when, is the affair of those who name the number.
  *
  * Whether a grant stands the receiver alone decides, with the first one; so both know it when the second
- * message comes. A grant stands until the communicator is forgotten. Of one on which
- * something failed, a late write may still be under way: its grants take nothing any more, and hold
- * their memory, until the connection ends.
+ * message comes. A grant stands until the communicator is forgotten. Once anything has failed in this
+ * process, a peer that has not heard of it may write late, on whatever communicator: the grants of what
+ * is forgotten then take nothing any more, and hold their memory, until the connection ends.
  */
 /* NULL: there is none. */
 struct ibshift_note *ibshift_nv_standing(const struct ibshift_connection *c, bool is_ours,

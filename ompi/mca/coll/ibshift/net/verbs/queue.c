@@ -420,6 +420,7 @@ void ibshift_nv_break(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     if (c->status != 0) {
         return;
     }
+    nv->net.has_failed = true;
     c->text = malloc(TEXT_SIZE);
     if (c->text != NULL) {
         va_start(args, format);
