@@ -8,6 +8,7 @@
 
 #include "choose/price.h"
 #include "choose/size.h"
+#include "plan/walk.h"
 
 static const struct ibshift_model model = {.latency = 10,
                                            .send_max = 1,
