@@ -193,7 +193,7 @@ static int look_at_partitions(struct publish *p)
     struct ibshift_error err;
     const char *command = p->args->command;
 
-    if (p->sources.partitions.count == 0) {
+    if (!p->sources.partitions.are_there) {
         return CLI_OK;
     }
     if (fabric_partitions_check(&p->sources.partitions, f, &p->sources.facts, &p->apart, &err) !=
@@ -234,7 +234,7 @@ static void report_json(const struct publish *p)
     json_value(&j, "time", "%" PRIu64, f->imprint.time);
     json_value(&j, "expires", "%" PRIu64, f->imprint.expires);
     json_bool(&j, "adaptive", f->is_adaptive);
-    if (p->sources.partitions.count != 0) {
+    if (p->sources.partitions.are_there) {
         json_value(&j, "pairs_apart", "%" PRIu64, p->apart.pairs);
     }
     json_text(&j, "changed", p->changed);

@@ -13,7 +13,7 @@ enum member_by { BY_GUID, BY_LID, BY_ALL, BY_MANAGER };
 
 struct fabric_member {
     uint64_t who;
-    uint32_t key; /* above KEY_BITS: of a partition without a number */
+    uint32_t key;
     uint8_t by;
     bool is_full;
 };
@@ -37,21 +37,72 @@ static int add(struct fabric_partitions *p, enum member_by by, uint64_t who, uin
     return 0;
 }
 
-/* ---- OpenSM's partitions.conf: NAME[=KEY][,FLAG]... : PORT[=full|limited|both],... ; ---- */
+/*
+ * OpenSM's partitions.conf: NAME[=KEY][,FLAG]... : PORT[=full|limited|both],... ;
+ *
+ * As its osm_prtn.c and osm_prtn_config.c have it: the default partition begins with all ports as limited members
+ * and the subnet manager's as a full one; the last mention of a port in a partition counts; a name that is a number is the key; one
+ * without a key is the partition that had the name before, or gets the first key that is free by then.
+ */
+
+struct partition_name {
+    char name[NAME_SIZE];
+    uint32_t key;
+};
 
 struct rules {
     struct fabric_partitions *p;
     struct ibshift_lines *lines;
     struct ibshift_error *err;
-    uint32_t key, unnumbered;
-    bool is_full;     /* of members of whom nothing is said */
-    bool is_defined;  /* behind the colon */
-    bool has_default; /* a rule for the default partition was there */
+    struct partition_name *names; /* grows where name_count is a power of two */
+    uint32_t name_count, key, last_free;
+    bool is_full;    /* of members of whom nothing is said */
+    bool is_defined; /* behind the colon */
+    bool is_taken[KEY_BITS + 1];
 };
 
 static bool is_word(const char *text, const char *word)
 {
     return strcasecmp(text, word) == 0;
+}
+
+/* The first to take a key gives the partition its name. */
+static int take_key(struct rules *r, const char *name, uint32_t key)
+{
+    r->key = key;
+    if (r->is_taken[key]) {
+        return 0;
+    }
+    if ((r->name_count & (r->name_count - 1)) == 0) {
+        struct partition_name *moved = realloc(
+            r->names, (r->name_count == 0 ? 1 : 2 * (size_t)r->name_count) * sizeof(*moved));
+
+        if (moved == NULL) {
+            return ibshift_fail(r->err, -ENOMEM, "no memory");
+        }
+        r->names = moved;
+    }
+    snprintf(r->names[r->name_count].name, NAME_SIZE, "%s", name);
+    r->names[r->name_count++].key = key;
+    r->is_taken[key] = true;
+    return 0;
+}
+
+static int take_name(struct rules *r, const char *name)
+{
+    for (uint32_t i = 0; i < r->name_count; i++) {
+        if (strcmp(r->names[i].name, name) == 0) {
+            r->key = r->names[i].key;
+            return 0;
+        }
+    }
+    do {
+        r->last_free++;
+    } while (r->last_free < DEFAULT_KEY && r->is_taken[r->last_free]);
+    return r->last_free < DEFAULT_KEY
+               ? take_key(r, name, r->last_free)
+               : ibshift_lines_fail(r->lines, r->err, -E2BIG, "no key is left for partition '%s'",
+                                    name);
 }
 
 static int define(struct rules *r, const char *name, const char *value, bool is_first)
@@ -60,21 +111,24 @@ static int define(struct rules *r, const char *name, const char *value, bool is_
     unsigned long key;
 
     if (!is_first) {
-        r->is_full |= is_word(name, "defmember") && value != NULL && !is_word(value, "limited");
+        if (is_word(name, "defmember") && value != NULL) {
+            r->is_full = !is_word(value, "limited");
+        }
         return 0; /* or a flag of multicast */
     }
     r->is_full = false;
+    if (value == NULL && name[0] >= '0' && name[0] <= '9') {
+        value = name;
+    }
     if (value == NULL) {
-        r->key = is_word(name, "default") ? DEFAULT_KEY : KEY_BITS + ++r->unnumbered;
-        return 0;
+        return take_name(r, name);
     }
     key = strtoul(value, &end, 0);
     if (end == value || *end != '\0') {
         return ibshift_lines_fail(r->lines, r->err, -EINVAL, "partition '%s' has the key '%s'",
                                   name, value);
     }
-    r->key = key & KEY_BITS;
-    return 0;
+    return (key & KEY_BITS) == 0 ? take_name(r, name) : take_key(r, name, key & KEY_BITS);
 }
 
 static int add_named(struct rules *r, const char *name, const char *value)
@@ -83,7 +137,6 @@ static int add_named(struct rules *r, const char *name, const char *value)
     char *end;
     uint64_t guid;
 
-    r->has_default |= r->key == DEFAULT_KEY;
     if (is_word(name, "ALL") || is_word(name, "ALL_CAS")) {
         return add(r->p, BY_ALL, 0, r->key, is_full, r->err);
     }
@@ -152,7 +205,6 @@ static int read_rule_line(struct rules *r, bool *is_first)
         *is_first = end == ';';
         if (end == ':') {
             r->is_defined = true;
-            r->has_default |= r->key == DEFAULT_KEY;
         } else if (end == ';') {
             r->is_defined = false;
         }
@@ -161,27 +213,37 @@ static int read_rule_line(struct rules *r, bool *is_first)
     return rc;
 }
 
+static int read_all(struct rules *r)
+{
+    bool is_first = true;
+    int rc = take_key(r, "Default", DEFAULT_KEY);
+
+    rc = rc == 0 ? add(r->p, BY_ALL, 0, DEFAULT_KEY, false, r->err) : rc;
+    rc = rc == 0 ? add(r->p, BY_MANAGER, 0, DEFAULT_KEY, true, r->err) : rc;
+    while (rc == 0 && (rc = ibshift_lines_next(r->lines, r->err)) > 0) {
+        rc = read_rule_line(r, &is_first);
+    }
+    return rc == 0 && !is_first
+               ? ibshift_lines_fail(r->lines, r->err, -EINVAL, "the last partition has no ';'")
+               : rc;
+}
+
 static int read_rules(struct fabric_partitions *p, struct ibshift_lines *lines,
                       struct ibshift_error *err)
 {
-    struct rules r = {.p = p, .lines = lines, .err = err};
-    bool is_first = true;
+    struct rules *r = calloc(1, sizeof(*r));
     int rc;
 
+    if (r == NULL) {
+        return ibshift_fail(err, -ENOMEM, "no memory");
+    }
+    r->p = p;
+    r->lines = lines;
+    r->err = err;
     p->has_rules = true;
-    while ((rc = ibshift_lines_next(lines, err)) > 0) {
-        rc = read_rule_line(&r, &is_first);
-        if (rc != 0) {
-            return rc;
-        }
-    }
-    if (rc == 0 && !is_first) {
-        return ibshift_lines_fail(lines, err, -EINVAL, "the last partition has no ';'");
-    }
-    if (rc == 0 && !r.has_default) { /* as OpenSM does */
-        rc = add(p, BY_ALL, 0, DEFAULT_KEY, false, err);
-        rc = rc == 0 ? add(p, BY_MANAGER, 0, DEFAULT_KEY, true, err) : rc;
-    }
+    rc = read_all(r);
+    free(r->names);
+    free(r);
     return rc;
 }
 
@@ -222,12 +284,30 @@ static int read_tables(struct fabric_partitions *p, struct ibshift_lines *lines,
     return rc;
 }
 
+/* "= 0x", with any blanks */
+static bool has_key(const char *head, size_t size)
+{
+    const char *end = head + size, *at = head;
+
+    while ((at = memchr(at, '=', (size_t)(end - at))) != NULL) {
+        do {
+            at++;
+        } while (at < end && (*at == ' ' || *at == '\t'));
+        if (end - at >= 2 && memcmp(at, "0x", 2) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool fabric_partitions_are(const char *head, size_t size)
 {
     return size >= strlen(table_word) &&
            (memcmp(head, table_word, strlen(table_word)) == 0 ||
             (memchr(head, ';', size) != NULL && memchr(head, ':', size) != NULL &&
-             (memmem(head, size, "=0x", 3) != NULL || memmem(head, size, "ALL", 3) != NULL)));
+             (has_key(head, size) || memmem(head, size, "ALL", 3) != NULL ||
+              memmem(head, size, "SELF", 4) != NULL ||
+              memmem(head, size, "defmember", 9) != NULL)));
 }
 
 int fabric_partitions_read(struct fabric_partitions *p, struct ibshift_lines *lines,
@@ -238,6 +318,7 @@ int fabric_partitions_read(struct fabric_partitions *p, struct ibshift_lines *li
     bool are_tables =
         size >= strlen(table_word) && memcmp(head, table_word, strlen(table_word)) == 0;
 
+    p->are_there = true;
     return are_tables ? read_tables(p, lines, err) : read_rules(p, lines, err);
 }
 
@@ -251,7 +332,7 @@ void fabric_partitions_free(struct fabric_partitions *p)
 
 /* A host's membership; a host's lie together, by key, and hosts of equal ones are one class. */
 struct entry {
-    uint32_t host, key;
+    uint32_t host, key, rank; /* rank: of two for one key the higher counts */
     bool is_full;
 };
 
@@ -265,9 +346,10 @@ static int compare_entries(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
 
-    return x->host != y->host ? (x->host < y->host ? -1 : 1)
-           : x->key != y->key ? (x->key < y->key ? -1 : 1)
-                              : (int)y->is_full - (int)x->is_full;
+    return x->host != y->host   ? (x->host < y->host ? -1 : 1)
+           : x->key != y->key   ? (x->key < y->key ? -1 : 1)
+           : x->rank != y->rank ? (x->rank > y->rank ? -1 : 1)
+                                : 0;
 }
 
 static int compare_classes(const void *a, const void *b)
@@ -320,11 +402,14 @@ static uint32_t fill(const struct fabric_partitions *p, const struct ibshift_fab
         uint32_t end = m->by == BY_ALL ? f->host_count : host == IBSHIFT_NO_HOST ? host : host + 1;
 
         for (; host < end; host++) {
-            entries[count++] = (struct entry){.host = host, .key = m->key, .is_full = m->is_full};
+            entries[count++] = (struct entry){.host = host,
+                                              .key = m->key,
+                                              .rank = p->has_rules ? i : m->is_full,
+                                              .is_full = m->is_full};
         }
     }
     qsort(entries, count, sizeof(*entries), compare_entries);
-    for (uint32_t i = 0; i < count; i++) { /* of two for one key the full one comes first */
+    for (uint32_t i = 0; i < count; i++) { /* of two for one key the one that counts comes first */
         if (i == 0 || entries[i].host != entries[i - 1].host ||
             entries[i].key != entries[i - 1].key) {
             entries[kept++] = entries[i];
@@ -401,28 +486,6 @@ static void count_pairs(const struct class *classes, uint32_t count, struct fabr
     }
 }
 
-/* Hosts of whom no rule is are in no partition. */
-static void add_excluded(const struct entry *entries, uint32_t count, uint32_t hosts,
-                         struct fabric_apart *apart)
-{
-    uint64_t none = apart->unsaid;
-    uint32_t at = 0, host = 0;
-
-    apart->unsaid = 0;
-    if (none == 0 || hosts < 2) {
-        return;
-    }
-    while (at < count && entries[at].host <= host) { /* the first that is not there */
-        host += entries[at].host == host && (at + 1 == count || entries[at + 1].host != host);
-        at++;
-    }
-    if (apart->pairs == 0) {
-        apart->first = host;
-        apart->with = host == 0 ? 1 : 0;
-    }
-    apart->pairs += none * (hosts - none) + none * (none - 1) / 2;
-}
-
 int fabric_partitions_check(const struct fabric_partitions *p, const struct ibshift_fabric *f,
                             const struct fabric_facts *facts, struct fabric_apart *apart,
                             struct ibshift_error *err)
@@ -445,13 +508,8 @@ int fabric_partitions_check(const struct fabric_partitions *p, const struct ibsh
         }
         count_pairs(classes, gather(entries, count, classes), apart);
         apart->unsaid = f->host_count - said;
-        if (p->has_rules) {
-            add_excluded(entries, count, f->host_count, apart);
-        }
     }
     free(entries);
     free(classes);
-    return entries == NULL || classes == NULL ? ibshift_fail(err, -ENOMEM, "no memory")
-           : said == 0 ? ibshift_fail(err, -ENODATA, "partitions: of no host of this fabric")
-                       : 0;
+    return entries == NULL || classes == NULL ? ibshift_fail(err, -ENOMEM, "no memory") : 0;
 }

@@ -12,7 +12,8 @@ struct fabric_member;
 struct fabric_partitions {
     struct fabric_member *members;
     uint32_t count;
-    bool has_rules; /* of partitions.conf: who is not named is limited in the default partition */
+    bool are_there; /* a file of them was read */
+    bool has_rules; /* of partitions.conf: the last for a port and key counts; else the full one */
 };
 
 struct fabric_apart {
@@ -26,7 +27,6 @@ bool fabric_partitions_are(const char *head, size_t size);
 /* lines stand at the start. */
 int fabric_partitions_read(struct fabric_partitions *p, struct ibshift_lines *lines,
                            struct ibshift_error *err);
-/* -ENODATA: no table is of a host of this fabric. */
 int fabric_partitions_check(const struct fabric_partitions *p, const struct ibshift_fabric *f,
                             const struct fabric_facts *facts, struct fabric_apart *apart,
                             struct ibshift_error *err);

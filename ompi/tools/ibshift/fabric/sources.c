@@ -36,6 +36,13 @@ static bool is_looked_at(const char *name)
     return false;
 }
 
+static bool is_of_partitions(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return fnmatch("*partitions*.conf", slash == NULL ? path : slash + 1, 0) == 0;
+}
+
 /* ibnetdiscover says more than a subnet list, a .far file more than dump_fts, that more than an fdbs
  * file; in the order of enum ibshift_format. */
 static int keep(char **slot, enum ibshift_format *slot_format, const char *path,
@@ -89,8 +96,9 @@ static int add_file(struct fabric_sources *s, const char *path, bool is_named,
         rc = keep(&s->tables, &s->tables_format, path, format, is_named, err);
     } else if (format == IBSHIFT_FORMAT_PATHS) {
         rc = keep(&s->sl, &s->sl_format, path, format, is_named, err);
-    } else if (format == IBSHIFT_FORMAT_UNKNOWN && fabric_partitions_are(head, size)) {
-        rc = s->partitions.count != 0
+    } else if (format == IBSHIFT_FORMAT_UNKNOWN &&
+               ((!is_named && is_of_partitions(path)) || fabric_partitions_are(head, size))) {
+        rc = s->partitions.are_there
                  ? ibshift_fail(err, -EINVAL, "%s: partitions a second time: name one file", path)
                  : fabric_partitions_read(&s->partitions, lines, err);
     } else if (is_named && format == IBSHIFT_FORMAT_TOPOLOGY) {
@@ -101,7 +109,7 @@ static int add_file(struct fabric_sources *s, const char *path, bool is_named,
     } else if (is_named) {
         rc = ibshift_fail(err, -EINVAL,
                           "%s: nothing that is known here: wants files of OpenSM, ibdiagnet, UFM, "
-                          "ibnetdiscover, dump_fts or sminfo",
+                          "ibnetdiscover, dump_fts, sminfo or saquery PKTR",
                           path);
     }
     ibshift_lines_close(lines);
