@@ -436,12 +436,14 @@ static void measure_all(struct stages *s, int bytes, char *data, double *times)
 static void pass_round(const struct stages *s, char *data)
 {
     int *counts = calloc((size_t)s->ranks * 3, sizeof(*counts));
-    int *from = counts + s->ranks, *at = from + s->ranks;
+    int *from, *at;
 
     if (counts == NULL) {
         fputs("ibshift tune: no memory\n", stderr);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
+    from = counts + s->ranks;
+    at = from + s->ranks;
     counts[(s->rank + 1) % s->ranks] = from[(s->rank + s->ranks - 1) % s->ranks] = 1;
     MPI_Alltoallv(data, counts, at, MPI_CHAR, data + 1, from, at, MPI_CHAR, MPI_COMM_WORLD);
     free(counts);
