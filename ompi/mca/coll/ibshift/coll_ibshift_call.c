@@ -1,5 +1,6 @@
 #include "coll_ibshift_call.h"
 #include "coll_ibshift_alltoall_order.h"
+#include "coll_ibshift_cards.h"
 #include "coll_ibshift_choose.h"
 #include "coll_ibshift_params.h"
 #include "coll_ibshift_transport.h"
@@ -300,10 +301,12 @@ static int place_scratch(ibshift_call_t *call, size_t tmp_bytes)
 {
     struct ibshift_op_params *params = &call->op.params;
     size_t staged = scratch_bytes(&call->send) + scratch_bytes(&call->recv);
+    const struct ibshift_channels over = {.max_eager = ibshift_endpoint.net->max_eager,
+                                          .is_near = ibshift_card_is_near};
     char *scratch, *tmp;
 
     call->tmp = tmp_bytes;
-    tmp = ibshift_standing_tmp(call->module->standing, params, tmp_bytes);
+    tmp = ibshift_standing_tmp(call->module->standing, params, tmp_bytes, &over);
     params->is_tmp_standing = NULL != tmp;
     tmp_bytes = NULL != tmp ? 0 : tmp_bytes;
     scratch = reserve(&call->scratch, staged + tmp_bytes);

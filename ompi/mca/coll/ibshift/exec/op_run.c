@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "exec/pace/pace.h"
+#include "exec/standing.h"
 #include "plan/print.h"
 
 /* In one turn of an op: others, and threads that wait for the lock, come in between. */
@@ -93,12 +94,6 @@ static void count_message(struct ibshift_exec *exec, enum ibshift_class which, s
     }
 }
 
-/* Of a receive: no step of the same run needs the place before. */
-static bool can_stand(const struct ibshift_step *step)
-{
-    return step->buf == IBSHIFT_TMP && step->need == 0 && step->drain == 0;
-}
-
 /* Gives a send or receive to the net; the result is the net's. */
 static int hand_over(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which,
                      const struct ibshift_step *step, uint32_t index)
@@ -124,7 +119,7 @@ static int hand_over(struct ibshift_op *op, struct ibshift_exec *exec, enum ibsh
     message.cookie = ibshift_op_cookie(op, which, index);
     message.piece = params->piece;
     message.is_attended = params->is_attended;
-    if (which == IBSHIFT_CLASS_SEND || (params->is_tmp_standing && can_stand(step))) {
+    if (which == IBSHIFT_CLASS_SEND || (params->is_tmp_standing && ibshift_step_can_stand(step))) {
         message.standing = params->standing;
     }
     message.is_read_next = params->reduce != NULL;

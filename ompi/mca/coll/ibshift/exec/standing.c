@@ -24,6 +24,7 @@ struct kind {
 
 struct ibshift_standing {
     struct kind kinds[KINDS]; /* in the order in which they came, until there is no room */
+    enum { UNKNOWN, WANTED, UNWANTED } area_is[KINDS];
     uint32_t count, calls;
     char *area;                    /* NULL: no call has needed it yet */
     struct ibshift_standing *next; /* of those of communicators that failed */
@@ -74,18 +75,59 @@ uint32_t ibshift_standing_number(struct ibshift_standing **standing,
     return place < KINDS ? 1 + place * HALVES + (*standing)->calls++ % HALVES : 0;
 }
 
-char *ibshift_standing_tmp(struct ibshift_standing *standing,
-                           const struct ibshift_op_params *params, size_t bytes)
+/* Whether a receive that may stand is a long message over the adapter. */
+static bool takes_far(const struct ibshift_op_params *params, const struct ibshift_channels *over,
+                      char *base)
 {
-    if (params->standing == 0 || bytes == 0 || bytes > IBSHIFT_STANDING_MOST) {
+    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
+    struct ibshift_blocks tmp = params->blocks[IBSHIFT_TMP];
+    uint32_t rounds = params->alg->rounds(&params->plan, params->rank);
+
+    tmp.base = base;
+    for (uint32_t round = 0; round < rounds; round++) {
+        int emitted = params->alg->emit(&params->plan, params->rank, round, steps);
+
+        for (int i = 0; i < emitted; i++) {
+            const struct ibshift_step *step = &steps[i];
+            char *at;
+            size_t length;
+
+            if (step->kind == IBSHIFT_STEP_RECV && !ibshift_step_is_local(step) &&
+                ibshift_step_can_stand(step) &&
+                ibshift_blocks_range(&tmp, step->first, step->count, &at, &length) == 0 &&
+                length > over->max_eager &&
+                !over->is_near(over->context,
+                               params->peers == NULL ? step->peer : params->peers[step->peer])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+char *ibshift_standing_tmp(struct ibshift_standing *standing,
+                           const struct ibshift_op_params *params, size_t bytes,
+                           const struct ibshift_channels *over)
+{
+    uint32_t kind = (params->standing - 1) / HALVES;
+    char *area;
+
+    if (params->standing == 0 || bytes == 0 || bytes > IBSHIFT_STANDING_MOST ||
+        standing->area_is[kind] == UNWANTED) {
         return NULL;
     }
-    if (standing->area == NULL) {
-        standing->area = aligned_alloc(4096, (size_t)HALVES * IBSHIFT_STANDING_MOST);
+    area = standing->area != NULL ? standing->area
+                                  : aligned_alloc(4096, (size_t)HALVES * IBSHIFT_STANDING_MOST);
+    if (area != NULL && standing->area_is[kind] == UNKNOWN) {
+        standing->area_is[kind] = takes_far(params, over, area) ? WANTED : UNWANTED;
     }
-    return standing->area == NULL
-               ? NULL
-               : standing->area + (size_t)((params->standing - 1) % HALVES) * IBSHIFT_STANDING_MOST;
+    if (area != NULL && standing->area_is[kind] == UNWANTED) {
+        free(standing->area == NULL ? area : NULL);
+        return NULL;
+    }
+    standing->area = area;
+    return area == NULL ? NULL
+                        : area + (size_t)((params->standing - 1) % HALVES) * IBSHIFT_STANDING_MOST;
 }
 
 void ibshift_standing_free(struct ibshift_standing *standing, bool may_be_written)

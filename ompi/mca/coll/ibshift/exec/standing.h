@@ -16,9 +16,24 @@ uint32_t ibshift_standing_number(struct ibshift_standing **standing,
                                  const struct ibshift_op_params *params, uint64_t elements,
                                  bool renames);
 
-/* The place of so many bytes of TMP; NULL: anywhere. */
+/* Of a receive: no step of the same run needs the place before. */
+static inline bool ibshift_step_can_stand(const struct ibshift_step *step)
+{
+    return step->buf == IBSHIFT_TMP && step->need == 0 && step->drain == 0;
+}
+
+/* Grants stand where longer messages than max_eager come from peers that are not near. */
+struct ibshift_channels {
+    size_t max_eager;
+    bool (*is_near)(void *context, uint32_t peer);
+    void *context;
+};
+
+/* The place of so many bytes of TMP, all of whose blocks but the place are known; NULL: anywhere. Memory
+   is taken when a call first has a receive for which a grant can stand. */
 char *ibshift_standing_tmp(struct ibshift_standing *standing,
-                           const struct ibshift_op_params *params, size_t bytes);
+                           const struct ibshift_op_params *params, size_t bytes,
+                           const struct ibshift_channels *over);
 
 /* The communicator's grants are forgotten; or peers may still write by them until the end. */
 void ibshift_standing_free(struct ibshift_standing *standing, bool may_be_written);
