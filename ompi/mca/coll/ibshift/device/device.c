@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <stdint.h>
 
 const struct ibshift_device_hooks *ibshift_device;
@@ -65,9 +66,31 @@ static bool find(const char *library, const char *attribute, void **attribute_at
     return *attribute_at != NULL && *copy_at != NULL;
 }
 
+/* Of the first object, which knows it of all. */
+static int read_adds(struct dl_phdr_info *info, size_t size, void *adds)
+{
+    (void)size;
+    *(unsigned long long *)adds = info->dlpi_adds;
+    return 1;
+}
+
+/* dlopen() goes through all folders each time for a library that is not there. */
+static bool is_loaded_since(void)
+{
+    static unsigned long long seen;
+    unsigned long long adds = 0;
+
+    (void)dl_iterate_phdr(read_adds, &adds);
+    if (adds == seen) {
+        return false;
+    }
+    seen = adds;
+    return true;
+}
+
 void ibshift_device_look(const struct ibshift_device_hooks *hooks)
 {
-    if (ibshift_device != NULL) {
+    if (ibshift_device != NULL || (hooks == NULL && !is_loaded_since())) {
         return;
     }
     if (hooks != NULL) {
