@@ -283,6 +283,27 @@ static void a_price_has_a_bound(void **state)
     assert_int_equal(ibshift_price(&request, &bounded), -ERANGE);
 }
 
+/* A call whose grants stand costs less than one that asks for each, and both are remembered apart. */
+static void standing_grants_are_part_of_the_question(void **state)
+{
+    struct ibshift_model model = ibshift_model_typical;
+    struct ibshift_plan plan = {.ranks = 8, .commutative = true};
+    struct ibshift_question question = ask(IBSHIFT_ALLREDUCE, &plan, 40000);
+    struct ibshift_choice best[2];
+
+    (void)state;
+    model.at_once = 16384;
+    question.model = &model;
+    question.wish.alg = ibshift_alg_find(IBSHIFT_ALLREDUCE, "recursive_doubling");
+    for (int anew = 0; anew < 2; anew++) {
+        question.grants_anew = anew;
+        struct ibshift_choice known = ibshift_choose_known(&question).best;
+        best[anew] = ibshift_choose_best(&question).best;
+        assert_true(is_same(&known, &best[anew]));
+    }
+    assert_true(best[0].price.last < best[1].price.last);
+}
+
 /* Four ranks on a host of two processors. */
 static const uint32_t together[] = {0, 0, 0, 0}, two_processors[] = {2};
 static const struct ibshift_crowd four_on_two = {
@@ -649,6 +670,7 @@ int main(void)
         cmocka_unit_test(a_radix_is_below_the_ranks),
         cmocka_unit_test(segments_go_from_4_kib_to_1_mib),
         cmocka_unit_test(what_is_asked_for_is_the_only_candidate),
+        cmocka_unit_test(standing_grants_are_part_of_the_question),
         cmocka_unit_test(a_glance_at_many_ranks_is_good_enough),
         cmocka_unit_test(the_cheapest_wins),
         cmocka_unit_test(a_brief_answer_is_the_same),

@@ -25,7 +25,10 @@ OMPI_DECLSPEC extern mca_coll_base_component_t mca_coll_ibshift_component;
 enum ibshift_form { IBSHIFT_BLOCKING, IBSHIFT_NONBLOCKING, IBSHIFT_PERSISTENT };
 enum { IBSHIFT_TAPED_FORMS = IBSHIFT_PERSISTENT }; /* those before: a persistent call has its own */
 
-enum { IBSHIFT_CHOICE_KINDS = 8 /* which sizes ranks know (4), is the operator commutative (2) */ };
+enum {
+    IBSHIFT_CHOICE_KINDS =
+        16 /* which sizes ranks know (4), may grants stand (2), is the operator commutative (2) */
+};
 
 /* A choice, and the parameters under which it was made. */
 struct ibshift_kept_choice {

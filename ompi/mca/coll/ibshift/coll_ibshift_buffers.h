@@ -9,6 +9,7 @@
 
 #include "exec/blocks.h"
 #include "plan/alg.h"
+#include "plan/walk.h"
 
 /*
  * One side of a collective: the blocks in the user's memory, described by MPI's arguments, and how
@@ -108,6 +109,27 @@ static inline bool ibshift_job_tells_counts(const struct ibshift_job *job,
                                             const struct ibshift_alg *alg)
 {
     return ibshift_job_is_any_size(job) && 0 == (alg->flags & IBSHIFT_ALG_SIZES);
+}
+
+/* Where grants stand in blocking calls, but not in this one (number_standing() in coll_ibshift_call.c). */
+static inline bool ibshift_job_grants_anew(const struct ibshift_job *job, bool is_blocking)
+{
+    return job->bytes <= IBSHIFT_STANDING_MOST &&
+           ((IBSHIFT_ALLREDUCE == job->collective && !is_blocking) ||
+            (IBSHIFT_REDUCE_SCATTER == job->collective &&
+             (!is_blocking || NULL != job->recv.counts || NULL != job->send.counts)));
+}
+
+/* Jobs of one kind and size have one plan. */
+static inline int ibshift_job_kind(const struct ibshift_job *job, bool is_commutative,
+                                   bool is_blocking)
+{
+    int sizes = 0 == job->needs                              ? 0
+                : !ibshift_job_is_any_size(job)              ? 2
+                : 0 == (job->needs & IBSHIFT_ALG_SIZES_NODE) ? 1
+                                                             : 3;
+
+    return sizes * 4 + 2 * ibshift_job_grants_anew(job, is_blocking) + is_commutative;
 }
 
 #endif

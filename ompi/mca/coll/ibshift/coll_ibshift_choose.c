@@ -461,22 +461,13 @@ static void explain(const struct decision *decision)
     fprintf(stderr, "%s\n", line.text);
 }
 
-static int kind_of(const struct ibshift_job *job, const struct ibshift_plan *plan)
-{
-    int sizes = 0 == job->needs                              ? 0
-                : !ibshift_job_is_any_size(job)              ? 2
-                : 0 == (job->needs & IBSHIFT_ALG_SIZES_NODE) ? 1
-                                                             : 3;
-
-    return sizes * 2 + plan->commutative;
-}
-
 static struct ibshift_kept_choice *remembered(struct ibshift_choices *choices,
                                               const struct ibshift_job *job,
                                               const struct ibshift_op_params *params)
 {
     struct ibshift_kept_choice **table =
-        &choices->table[job->collective][kind_of(job, &params->plan)];
+        &choices->table[job->collective]
+                       [ibshift_job_kind(job, params->plan.commutative, params->is_attended)];
 
     if (NULL == *table) {
         *table = calloc(IBSHIFT_SIZE_CLASSES, sizeof(**table));
@@ -495,9 +486,11 @@ bool ibshift_choice_holds(const struct ibshift_kept_choice *kept,
 
 struct ibshift_kept_choice *ibshift_choices_known(mca_coll_ibshift_module_t *module,
                                                   const struct ibshift_job *job,
-                                                  const struct ibshift_plan *plan)
+                                                  const struct ibshift_plan *plan, bool is_blocking)
 {
-    struct ibshift_kept_choice *table = module->choices.table[job->collective][kind_of(job, plan)];
+    struct ibshift_kept_choice *table =
+        module->choices
+            .table[job->collective][ibshift_job_kind(job, plan->commutative, is_blocking)];
     struct ibshift_kept_choice *kept =
         NULL == table ? NULL : &table[ibshift_size_class(job->bytes)];
 
@@ -515,13 +508,15 @@ static struct ibshift_wish wish_for(const struct ibshift_job *job, uint32_t rank
 }
 
 void ibshift_choose_question(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
-                             const struct ibshift_plan *plan, struct ibshift_question *question)
+                             const struct ibshift_plan *plan, bool is_blocking,
+                             struct ibshift_question *question)
 {
     *question = (struct ibshift_question){.collective = job->collective,
                                           .needs = job->needs,
                                           .plan = plan,
                                           .bytes = bytes_to_price(job),
                                           .window = (uint32_t)ibshift_params.window,
+                                          .grants_anew = ibshift_job_grants_anew(job, is_blocking),
                                           .crowd = &module->choices.crowd,
                                           .model = module->choices.model,
                                           .near = module->choices.near,
@@ -544,7 +539,7 @@ static int decide(mca_coll_ibshift_module_t *module, const struct ompi_communica
     }
     plan.nodes = params->plan.nodes = &module->choices.nodes;
     plan.root = 0; /* also where ranks come to roots in another order */
-    ibshift_choose_question(module, job, &plan, &question);
+    ibshift_choose_question(module, job, &plan, params->is_attended, &question);
     answer = question.is_brief ? ibshift_choose_known(&question) : ibshift_choose_best(&question);
     explain_unfit(&decision);
     if (may_deadlock(module, job)) {

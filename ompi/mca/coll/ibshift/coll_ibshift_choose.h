@@ -33,7 +33,8 @@ int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communic
 /* What was chosen for such a job; NULL: nothing yet, or by other parameters. */
 struct ibshift_kept_choice *ibshift_choices_known(mca_coll_ibshift_module_t *module,
                                                   const struct ibshift_job *job,
-                                                  const struct ibshift_plan *plan);
+                                                  const struct ibshift_plan *plan,
+                                                  bool is_blocking);
 /* It was made, and by the parameters as they are now. */
 bool ibshift_choice_holds(const struct ibshift_kept_choice *kept,
                           enum ibshift_collective collective);
@@ -49,7 +50,8 @@ static inline void ibshift_choice_take(const struct ibshift_choice *choice,
 
 /* What was asked then. */
 void ibshift_choose_question(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
-                             const struct ibshift_plan *plan, struct ibshift_question *question);
+                             const struct ibshift_plan *plan, bool is_blocking,
+                             struct ibshift_question *question);
 
 /* The choices of one collective are made anew. */
 void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collective collective);

@@ -89,7 +89,7 @@ static void open_trials(const mca_coll_ibshift_module_t *module, const struct ib
     c->now = c->rivals = 0;
     c->is_rivals = false;
     c->trial = (struct ibshift_trial){.calls = 0};
-    ibshift_choose_question(module, job, plan, &question);
+    ibshift_choose_question(module, job, plan, true, &question);
     if (NULL == question.wish.alg && c->own.choice.price.last >= 0) {
         c->rivals = ibshift_choose_rivals(&question, &c->own.choice, TOO_DEAR, c->rival, RIVALS);
     }
@@ -116,7 +116,7 @@ int ibshift_correct_plan(mca_coll_ibshift_module_t *module, const struct ibshift
     const struct ibshift_kept_choice *kept;
     struct ibshift_correction *c;
 
-    if (!is_free(job) || NULL == (kept = ibshift_choices_known(module, job, &params->plan))) {
+    if (!is_free(job) || NULL == (kept = ibshift_choices_known(module, job, &params->plan, true))) {
         return OMPI_SUCCESS;
     }
     c = find(module, job);

@@ -122,6 +122,7 @@ static int price_plan(const struct ibshift_question *question, const struct ibsh
                                             .bytes = bytes,
                                             .element = 1,
                                             .window = question->window,
+                                            .grants_anew = question->grants_anew,
                                             .limit = IBSHIFT_CHOOSE_LIMIT,
                                             .space = question->space,
                                             .most = most};
@@ -252,6 +253,7 @@ static void glance(const struct ibshift_question *question, uint64_t messages,
                                             .bytes = question->bytes,
                                             .element = 1,
                                             .window = question->window,
+                                            .grants_anew = question->grants_anew,
                                             .limit = messages,
                                             .space = question->space};
 
@@ -575,14 +577,16 @@ static uint64_t shape_of(const struct ibshift_question *question)
 
 static uint64_t key_of(const struct ibshift_question *question)
 {
-    const struct {
+    const struct { /* without a gap */
         uint64_t shape, bytes, segment;
         const struct ibshift_alg *alg;
-        uint32_t collective, needs, window, radix, root, is_commutative;
-    } key = {shape_of(question),         question->bytes,      question->wish.segment,
-             question->wish.alg,         question->collective, question->needs,
-             question->window,           question->wish.radix, question->plan->root,
-             question->plan->commutative};
+        uint32_t collective, needs, window, radix, root, flags;
+    } key = {
+        shape_of(question),     question->bytes,
+        question->wish.segment, question->wish.alg,
+        question->collective,   question->needs,
+        question->window,       question->wish.radix,
+        question->plan->root,   question->plan->commutative | (uint32_t)question->grants_anew << 1};
 
     return ibshift_digest(IBSHIFT_DIGEST, &key, sizeof(key));
 }

@@ -52,6 +52,7 @@ struct ibshift_question {
     const struct ibshift_model *model;
     const struct ibshift_model *near;  /* between ranks of the plan's nodes; NULL: as model */
     const struct ibshift_crowd *crowd; /* NULL: each rank has a processor and a port */
+    bool grants_anew;                  /* as in price.h */
     struct ibshift_wish wish;
     struct ibshift_price_space *space; /* NULL: the search makes one */
     bool is_brief; /* nobody reads second and other, so no dear plan is priced to its end */

@@ -208,7 +208,8 @@ static void send_grant(struct simulation *sim, uint32_t rank, const struct ibshi
 {
     struct node *node = &sim->nodes[rank];
     const struct ibshift_model *model = model_between(sim, rank, step->peer);
-    bool is_there = !is_near(sim, rank, step->peer) && ibshift_sizes_stand(&sim->sizes, step);
+    bool is_there = !sim->request->grants_anew && !is_near(sim, rank, step->peer) &&
+                    ibshift_sizes_stand(&sim->sizes, step);
     int32_t at = take_message(sim);
 
     if (at == IBSHIFT_NO_MESSAGE) {

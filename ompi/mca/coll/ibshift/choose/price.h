@@ -56,7 +56,8 @@ struct ibshift_price_request {
     uint32_t element;                 /* bytes of an element; 0 is 1 */
     uint32_t window;                  /* 0: the largest */
     const struct ibshift_crowd *crowd; /* NULL: each rank has a processor and a port */
-    uint64_t limit;                    /* refuse to look at more messages than that; 0: 2^32 */
+    bool grants_anew; /* no grant stands: the call is not blocking, or has counts */
+    uint64_t limit;   /* refuse to look at more messages than that; 0: 2^32 */
     struct ibshift_price_space *space; /* choose/space.h; NULL: of its own */
     double most;                       /* us: give up when it takes longer; 0: never */
     void (*seen)(void *context, const struct ibshift_price_event *event); /* may be NULL */
