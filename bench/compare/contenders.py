@@ -5,8 +5,15 @@ import os
 import subprocess
 
 
-def common(ranks):
+HOST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "host")
+
+
+def common(ranks, per_host=None):
     """Options of all. As many ranks as processors or fewer: each has its own, or luck would decide who shares one."""
+    if per_host:
+        hosts = ",".join(f"h{i}:{per_host}" for i in range(ranks // per_host))
+        return ["--host", hosts, "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1",
+                "--mca", "plm_rsh_agent", HOST, "--mca", "plm_rsh_no_tree_spawn", "1"]
     binding = "core" if ranks <= len(os.sched_getaffinity(0)) else "none"
     return ["--oversubscribe", "--bind-to", binding, "--mca", "mpi_yield_when_idle", "1"]
 
@@ -24,24 +31,33 @@ def has_openib():
     return "mca:btl:openib:" in told
 
 
-def below():
-    """What carries the messages that ibshift does not."""
-    return OPENIB if has_openib() else UCX
+def sharing(options):
+    """The same, with shared memory between the ranks of a host."""
+    # By two rails UCX would send parts of long messages inside a host over the adapter, whose wire may be stretched.
+    more = {"openib,self": "openib,vader,self", "UCX_TLS=rc_verbs,ud_verbs,self": "UCX_TLS=rc_verbs,ud_verbs,posix,cma,self"}
+    rails = ["-x", "UCX_MAX_RNDV_RAILS=1"] if "ucx" in options else []
+    return [more.get(option, option) for option in options] + rails
 
 
-def peers_of(name, options):
-    """The contenders of that name, over each wire that Open MPI has here."""
+def wires_of(shared):
+    """The wires that Open MPI has here."""
     wires = {"openib": OPENIB, "UCX": UCX} if has_openib() else {"UCX": UCX}
+    return {wire: sharing(over) if shared else over for wire, over in wires.items()}
+
+
+def peers_of(name, options, shared=False):
+    """The contenders of that name, over each wire that Open MPI has here."""
+    wires = wires_of(shared)
     return {f"{name}/{wire}": options + over for wire, over in wires.items()}
 
 
-def contenders(component_folder, more=()):
+def contenders(component_folder, more=(), shared=False):
     """Name -> mpirun options, ibshift first, with `more`. tuned brings basic and libnbc for what it lacks."""
-    # Whatever is not native goes over the same wire, not through shared memory.
+    # Whatever is not native goes over the same wire, and through shared memory only where all may: else a rank stands for a host.
     ibshift = ["--mca", "mca_base_component_path", component_folder + ":SYS_DEFAULT", "--mca", "coll", "ibshift,basic",
-               "--mca", "coll_ibshift_node", "0"]  # each rank stands for a host
-    ibshift += ["--mca", "coll_ibshift_explain", "1"] + below() + list(more)
-    return {"ibshift": ibshift, **peers_of("tuned", ["--mca", "coll", "tuned,libnbc,basic,self"])}
+               "--mca", "coll_ibshift_node", "1" if shared else "0"]
+    ibshift += ["--mca", "coll_ibshift_explain", "1"] + next(iter(wires_of(shared).values())) + list(more)
+    return {"ibshift": ibshift, **peers_of("tuned", ["--mca", "coll", "tuned,libnbc,basic,self"], shared)}
 
 
 def pairwise():

@@ -29,6 +29,8 @@ def arguments():
                                      "UCX, unmodified, on the same software HCA. The wire is this machine's memory, "
                                      "or with --wire a modelled one: neither is InfiniBand.")
     parser.add_argument("--ranks", help="numbers of ranks (default 2,4; one with --placements, there 16)")
+    parser.add_argument("--per-host", type=int, metavar="N", help="ranks of a modelled host; all contenders may use "
+                        "shared memory inside it; needs root (default: no shared memory, one where there is a wire)")
     parser.add_argument("--sizes", help="bytes of a block: A or A-B, doubling,... (default 1-1048576, in slow motion "
                         "8,512,4096,65536,1048576)")
     parser.add_argument("--tests", default=PLAIN, help="collectives as nbcbench names them, or all (default: without "
@@ -64,6 +66,8 @@ def arguments():
     args.ranks = [number(parser, text) for text in (args.ranks or ("16" if args.placements else "2,4")).split(",")]
     if args.placements and len(args.ranks) > 1:
         parser.error("--placements takes one number of ranks")
+    if args.per_host is not None and (args.placements or args.per_host < 1 or any(p % args.per_host for p in args.ranks)):
+        parser.error("--per-host wants a number that divides all of --ranks, and no --placements")
     return args
 
 
@@ -92,18 +96,19 @@ def main():
     if args.slow_motion and not args.model:
         args.model = os.path.join(args.out, "model.txt")
         with open(args.model, "w", encoding="ascii") as file:
-            file.write(slowmotion.model(args.slow_motion))
+            file.write(slowmotion.model(args.slow_motion, args.per_host is not None))
     wire = args.wire.split()
     bench = ["-s", args.sizes, "-t", args.tests, "-r", str(args.repetitions)]
     bench += ["-n"] if args.nonblocking else []
     more = ["--mca", "coll_ibshift_model", os.path.abspath(args.model)] if args.model else []
     more += slowmotion.component(args.eager) if args.eager else []
-    table, failures, plans = measure(stage, wire, args.ranks, bench, args.rounds, args.limit, more)
+    table, failures, plans = measure(stage, wire, args.ranks, bench, args.rounds, args.limit, more, args.per_host)
     for name, why in failures.items():
         sys.stderr.write(f"bench/run: {name} failed: {why}\n")
     if not table:
         return 1
     subtitle = "software HCA, " + (f"modelled wire {args.wire}" if wire else "native (memory speed, not a network)")
+    subtitle += f", {args.per_host} ranks a host, which share memory" if args.per_host else ""
     names = [n for n in plots.COLOURS if any(n in cell for cell in table.values())]
     print(f"# {subtitle}; us, median of {args.rounds} interleaved rounds of {args.repetitions} samples")
     report.print_table(table, names, plans, sys.stdout)

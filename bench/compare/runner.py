@@ -20,11 +20,12 @@ class RunFailed(Exception):
     """A contender's run ended badly; the message holds its last lines."""
 
 
-def command(stage, wire, name, options, ranks, bench):
-    """The whole command line of one run. On a modelled wire each rank has a host: within one there is no wire."""
-    hosts = ["--hosts", str(ranks), "--per-host", "1"] if wire else []
+def command(stage, wire, name, options, ranks, bench, per_host=None):
+    """The whole command line of one run. On a modelled wire each rank has a host unless told: within one there is no wire."""
+    there = per_host or (1 if wire else None)
+    hosts = ["--hosts", str(ranks // there), "--per-host", str(there)] if there else []
     hca = [os.path.join(stage, "bin", "softhca-run"), "--arm-waiting"] + wire + hosts + ["--"]
-    return hca + ["mpirun"] + common(ranks) + options + ["-np", str(ranks), os.path.join(stage, "bin", "nbcbench"),
+    return hca + ["mpirun"] + common(ranks, per_host) + options + ["-np", str(ranks), os.path.join(stage, "bin", "nbcbench"),
                                                   "-p", str(ranks), "-l", name] + bench
 
 
@@ -79,9 +80,9 @@ class Progress:
             sys.stderr.write("\r\033[K")
 
 
-def measure(stage, wire, ranks, bench, rounds, limit, more):
+def measure(stage, wire, ranks, bench, rounds, limit, more, per_host=None):
     """{(collective, ranks, size): {contender: {column: median over the rounds}}}, {contender: failure}, plans."""
-    who = contenders(os.path.join(stage, "lib", "openmpi"), more)
+    who = contenders(os.path.join(stage, "lib", "openmpi"), more, per_host is not None)
     samples = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     failures, plans = {}, {}
     progress = Progress(rounds * len(ranks) * len(who))
@@ -92,7 +93,7 @@ def measure(stage, wire, ranks, bench, rounds, limit, more):
                 if name in failures:
                     continue
                 try:
-                    rows, said = run_once(command(stage, wire, name, options, p, bench), limit)
+                    rows, said = run_once(command(stage, wire, name, options, p, bench, per_host), limit)
                 except RunFailed as failure:
                     failures[name] = str(failure)
                     continue
