@@ -365,6 +365,10 @@ static int take_adaptive(struct sim_command *c)
                 c->schedule ? "--schedule" : "--order",
                 is_left ? "it is kept all the same" : "everything at once in rank order");
     }
+    if (is_ordered && !is_left) { /* a narrow pace, or clk, is for stages that share no cable */
+        c->pace = NULL;
+        c->number.window = 0;
+    }
     if (!is_left) {
         c->order = "rank";
         c->schedule = false;
