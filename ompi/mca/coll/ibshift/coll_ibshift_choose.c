@@ -610,7 +610,7 @@ static void decide_pace(mca_coll_ibshift_module_t *module, const struct ibshift_
         .share = module->order.share,
         .burst = ibshift_params.burst,
         .window = params->window,
-        .has_free_steps = 0 != (params->alg->flags & (IBSHIFT_ALG_ORDER | IBSHIFT_ALG_STAGES)),
+        .has_free_steps = 0 != (params->alg->flags & IBSHIFT_ALG_FREE),
         .is_attended = 0 != (form & IBSHIFT_PACED_ATTENDED) && !module->choices.crowd.is_crowded,
     };
 

@@ -374,7 +374,7 @@ static void choose_pace(struct sim_command *c)
         .share = (uint32_t)(1000 * c->found.share),
         .burst = c->knows_burst ? c->burst_packets * (uint64_t)c->number.mtu : 0,
         .window = COMPONENT_WINDOW,
-        .has_free_steps = (c->alg->flags & (IBSHIFT_ALG_ORDER | IBSHIFT_ALG_STAGES)) != 0,
+        .has_free_steps = (c->alg->flags & IBSHIFT_ALG_FREE) != 0,
         .is_attended = !c->unattended};
     const char *reason;
 

@@ -29,7 +29,7 @@ const struct ibshift_alg ibshift_alg_alltoall_linear = {
     .name = "linear",
     .doc = "all partners, nearest first, as far as the window reaches",
     .cost = "P-1 messages of m bytes, no round waits for another",
-    .flags = IBSHIFT_ALG_SIZES,
+    .flags = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_FREE,
     .rounds = rounds,
     .emit = emit,
 };

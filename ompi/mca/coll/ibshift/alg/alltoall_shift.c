@@ -61,7 +61,7 @@ const struct ibshift_alg ibshift_alg_alltoall_shift = {
     .name = "shift",
     .doc = "every node sends to the node s places on in the routing order",
     .cost = "places x slots stages, P-1 messages of m bytes",
-    .flags = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_ORDER,
+    .flags = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_ORDER | IBSHIFT_ALG_FREE,
     .rounds = rounds,
     .emit = emit,
 };

@@ -46,7 +46,7 @@ const struct ibshift_alg ibshift_alg_alltoall_stages = {
     .name = "stages",
     .doc = "partners from a table of stages made for the fabric",
     .cost = "the table's stages, P-1 messages of m bytes",
-    .flags = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_STAGES,
+    .flags = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_STAGES | IBSHIFT_ALG_FREE,
     .rounds = rounds,
     .emit = emit,
 };
