@@ -150,6 +150,23 @@ static uint32_t needed(const struct ibshift_pace_facts *facts, uint32_t piece)
     return messages < UNORDERED_MOST ? (uint32_t)messages + 1 : UNORDERED_MOST;
 }
 
+/*
+ * With messages to all ranks in flight, few of a host, a piece is as large as keeps the link busy
+ * while its completion comes back; 0, whole messages, where that is all of one.
+ */
+static uint32_t busy_piece(const struct ibshift_pace_facts *facts, uint32_t window, uint32_t piece)
+{
+    uint32_t others = window * (facts->on_host > 0 ? facts->on_host : 1) - 1;
+
+    while (piece > 0 && facts->kib > 0 && others * facts->kib * piece / 1024 < 2 * facts->latency) {
+        piece *= 2;
+        if (piece > IBSHIFT_PIECE_MAX || (facts->bytes != 0 && piece >= facts->bytes)) {
+            return 0;
+        }
+    }
+    return piece;
+}
+
 /* Where an adapter takes such turns by itself, pieces would gain nothing for their posts. */
 static bool takes_small_turns(const struct ibshift_pace_facts *facts)
 {
@@ -262,5 +279,10 @@ void ibshift_pace_choose(const struct ibshift_pace_facts *facts, struct ibshift_
                                     "small pieces, one at a time"
                                   : "no routes are known, so no order helps: all at once";
     }
-    pace->window = pace->window < facts->ranks - 1 ? pace->window : facts->ranks - 1;
+    if (pace->window >= facts->ranks - 1) {
+        pace->window = facts->ranks - 1;
+        if (pace->piece > 0 && (pace->piece = busy_piece(facts, pace->window, pace->piece)) == 0) {
+            *reason = "few ranks: whole messages, for pieces would leave the link idle";
+        }
+    }
 }
