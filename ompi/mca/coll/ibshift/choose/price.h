@@ -3,7 +3,7 @@
  * readiness rule and window (plan/walk.h).
  *
  * A rank is one processor and one port, each way.
- * - A send occupies the processor for o_s(n), n being the length of its burst (choose/burst.h). It
+ * - A send occupies the processor for o_s(n), n being the length of its burst (choose/price/burst.h). It
  *   starts when f messages or fewer have gone out for less than g ago each (a message of s bytes
  *   counts as g + (s - 1) G); then its bytes leave one after another, (s - 1) G.
  * - The wire takes L, without contention. The send is complete when an acknowledgement is back, L
@@ -58,7 +58,7 @@ struct ibshift_price_request {
     const struct ibshift_crowd *crowd; /* NULL: each rank has a processor and a port */
     bool grants_anew; /* no grant stands: the call is not blocking, or has counts */
     uint64_t limit;   /* refuse to look at more messages than that; 0: 2^32 */
-    struct ibshift_price_space *space; /* choose/space.h; NULL: of its own */
+    struct ibshift_price_space *space; /* choose/price/space.h; NULL: of its own */
     double most;                       /* us: give up when it takes longer; 0: never */
     void (*seen)(void *context, const struct ibshift_price_event *event); /* may be NULL */
     void *context;

@@ -5,8 +5,8 @@
  * first did. So the sends of a linear scatter or of a modified ring are one burst, those of a tree
  * one burst a round, and those of a ring are alone. It is a property of the plan, not of the
  * timing. */
-#ifndef IBSHIFT_CHOOSE_BURST_H
-#define IBSHIFT_CHOOSE_BURST_H
+#ifndef IBSHIFT_CHOOSE_PRICE_BURST_H
+#define IBSHIFT_CHOOSE_PRICE_BURST_H
 
 #include "choose/param.h"
 #include "plan/alg.h"

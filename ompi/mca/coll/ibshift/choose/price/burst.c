@@ -1,4 +1,4 @@
-#include "choose/burst.h"
+#include "choose/price/burst.h"
 
 /* Overheads have fallen to their minimum long before. */
 #define BURST_LIMIT (1u << 20)

@@ -1,4 +1,4 @@
-#include "choose/space.h"
+#include "choose/price/space.h"
 
 #include <stdlib.h>
 

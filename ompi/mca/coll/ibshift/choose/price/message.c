@@ -1,4 +1,4 @@
-#include "choose/message.h"
+#include "choose/price/message.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
-/* Of a priced run (choose/price.c): messages, in one memory for all, from which lists take them, and the queue of events. */
-#ifndef IBSHIFT_CHOOSE_MESSAGE_H
-#define IBSHIFT_CHOOSE_MESSAGE_H
+/* Of a priced run (choose/price.h): messages, in one memory for all, from which lists take them, and the queue of events. */
+#ifndef IBSHIFT_CHOOSE_PRICE_MESSAGE_H
+#define IBSHIFT_CHOOSE_PRICE_MESSAGE_H
 
 #include "choose/param.h"
 

@@ -1,9 +1,9 @@
 /* What pricing needs memory for (choose/price.h): who prices many plans one after the other gives the same to all of them. */
-#ifndef IBSHIFT_CHOOSE_SPACE_H
-#define IBSHIFT_CHOOSE_SPACE_H
+#ifndef IBSHIFT_CHOOSE_PRICE_SPACE_H
+#define IBSHIFT_CHOOSE_PRICE_SPACE_H
 
 #include "plan/emitted.h"
-#include "choose/message.h"
+#include "choose/price/message.h"
 #include "plan/walk.h"
 
 struct ibshift_price_space {

@@ -1,0 +1,299 @@
+/* What messages do between ranks (choose/price/transfer.h). */
+#include "choose/price/transfer.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static int32_t take_message(struct ibshift_price_run *sim)
+{
+    int32_t at = ibshift_price_message_new(&sim->messages);
+
+    sim->error = at == IBSHIFT_NO_MESSAGE ? -ENOMEM : sim->error;
+    return at;
+}
+
+void ibshift_price_push(struct ibshift_price_run *sim, double time, uint32_t rank, int32_t item)
+{
+    int rc = ibshift_heap_push(&sim->heap, (struct ibshift_event){time, 0, rank, item});
+
+    sim->error = sim->error != 0 ? sim->error : rc;
+}
+
+void ibshift_price_report(const struct ibshift_price_run *sim, uint32_t rank,
+                          const struct ibshift_price_message *message,
+                          struct ibshift_price_event event)
+{
+    const struct ibshift_price_request *r = sim->request;
+    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
+
+    if (r->seen != NULL) {
+        (void)r->alg->emit(r->plan, rank, message->round, steps);
+        event.rank = rank;
+        event.round = message->round;
+        event.step = &steps[message->index];
+        event.bytes = message->bytes;
+        r->seen(r->context, &event);
+    }
+}
+
+void ibshift_price_work(struct ibshift_price_run *sim, uint32_t rank, double begin, double time)
+{
+    struct ibshift_price_rank *node = &sim->nodes[rank];
+
+    node->clock = begin + time;
+    sim->loads[rank].worked += time;
+    node->finish = ibshift_price_later(node->finish, node->clock);
+    node->was_busy = true;
+    if (node->clock > sim->most) {
+        sim->error = -ERANGE;
+    }
+}
+
+void ibshift_price_acknowledge(struct ibshift_price_run *sim, uint32_t rank, double now)
+{
+    struct ibshift_price_rank *node = &sim->nodes[rank];
+
+    while (node->unacked_count > 0 && ibshift_price_unacked_at(sim, rank, 0)->done <= now) {
+        ibshift_walk_complete(sim->walk, IBSHIFT_CLASS_SEND,
+                              ibshift_price_unacked_at(sim, rank, 0)->flight);
+        node->unacked_first = (node->unacked_first + 1) % sim->slots;
+        node->unacked_count--;
+    }
+}
+
+/* In order of their ends: a send that had to wait for its grant may end after a later one. */
+static void hold_until_acknowledged(struct ibshift_price_run *sim, uint32_t rank, uint32_t round,
+                                    uint32_t flight, double done)
+{
+    uint32_t place = sim->nodes[rank].unacked_count++;
+
+    for (; place > 0 && ibshift_price_unacked_at(sim, rank, place - 1)->done > done; place--) {
+        *ibshift_price_unacked_at(sim, rank, place) =
+            *ibshift_price_unacked_at(sim, rank, place - 1);
+    }
+    *ibshift_price_unacked_at(sim, rank, place) =
+        (struct ibshift_price_unacked){done, round, flight};
+}
+
+/* When the acknowledgement of a long send will be back is known once it has arrived. */
+static void acknowledged(struct ibshift_price_run *sim, uint32_t rank, uint32_t round, double done)
+{
+    struct ibshift_price_rank *node = &sim->nodes[rank];
+    uint32_t place = 0, flight;
+
+    while (ibshift_price_unacked_at(sim, rank, place)->round != round ||
+           isfinite(ibshift_price_unacked_at(sim, rank, place)->done)) {
+        place++;
+    }
+    flight = ibshift_price_unacked_at(sim, rank, place)->flight;
+    for (node->unacked_count--; place < node->unacked_count; place++) {
+        *ibshift_price_unacked_at(sim, rank, place) =
+            *ibshift_price_unacked_at(sim, rank, place + 1);
+    }
+    hold_until_acknowledged(sim, rank, round, flight, done);
+    node->finish = ibshift_price_later(node->finish, done);
+    ibshift_price_push(sim, done, rank, IBSHIFT_NO_MESSAGE);
+}
+
+/* The bytes of a send leave at `begin` or when the port lets them, but not before `earliest`. */
+static void leave(struct ibshift_price_run *sim, int32_t index, double begin, double earliest)
+{
+    const struct ibshift_price_message *message = &sim->messages.all[index];
+    const struct ibshift_model *model =
+        ibshift_price_model_between(sim, message->from, message->to);
+    struct ibshift_port_load *port = &sim->loads[message->from].out;
+    double leaves = ibshift_price_later(begin, earliest), end = leaves;
+
+    if (!ibshift_price_is_near(sim, message->from, message->to)) {
+        port->wire = ibshift_price_later(port->wire, earliest);
+        leaves = ibshift_port_take(model, port, begin, message->bytes, &end);
+    }
+    ibshift_price_report(sim, message->from, message,
+                         (struct ibshift_price_event){.begin = message->begin,
+                                                      .end = message->end,
+                                                      .leaves = leaves,
+                                                      .arrives = leaves + model->latency});
+    ibshift_price_push(sim, leaves + model->latency, message->to, index);
+    if (ibshift_model_needs_grant(model, message->bytes)) {
+        hold_until_acknowledged(sim, message->from, message->round, message->flight, INFINITY);
+    } else if (model->at_once == 0) {
+        hold_until_acknowledged(sim, message->from, message->round, message->flight,
+                                end + 2 * model->latency);
+    } else {
+        ibshift_walk_complete(sim->walk, IBSHIFT_CLASS_SEND, message->flight);
+    }
+}
+
+/* The rank posts the receive of a long message. */
+static void send_grant(struct ibshift_price_run *sim, uint32_t rank,
+                       const struct ibshift_step *step)
+{
+    struct ibshift_price_rank *node = &sim->nodes[rank];
+    const struct ibshift_model *model = ibshift_price_model_between(sim, rank, step->peer);
+    bool is_there = !sim->request->grants_anew && !ibshift_price_is_near(sim, rank, step->peer) &&
+                    ibshift_sizes_stand(&sim->sizes, step);
+    int32_t at = take_message(sim);
+
+    if (at == IBSHIFT_NO_MESSAGE) {
+        return;
+    }
+    sim->messages.all[at] = (struct ibshift_price_message){
+        .from = rank, .to = step->peer, .key = ibshift_step_key(step), .is_grant = true};
+    sim->messages.all[at].stands = is_there;
+    if (is_there && !sim->has_begun) {
+        ibshift_price_message_put(&sim->messages, &sim->nodes[step->peer].grants, at);
+        return;
+    }
+    node->clock += is_there ? 0 : model->send_min;
+    sim->loads[rank].worked += is_there ? 0 : model->send_min;
+    ibshift_price_push(sim, is_there ? 0 : node->clock + model->latency, step->peer, at);
+}
+
+/* A long message may leave: its bytes pass through the sender's processor now. */
+static void move(struct ibshift_price_run *sim, int32_t index, double begin)
+{
+    const struct ibshift_price_message *message = &sim->messages.all[index];
+    const struct ibshift_model *model =
+        ibshift_price_model_between(sim, message->from, message->to);
+    double *clock = &sim->nodes[message->from].clock;
+
+    ibshift_price_work(sim, message->from, *clock,
+                       model->granted + (double)message->bytes * model->send_byte);
+    leave(sim, index, begin, *clock);
+}
+
+void ibshift_price_arrive_grant(struct ibshift_price_run *sim, uint32_t rank, double now,
+                                int32_t index)
+{
+    struct ibshift_price_rank *node = &sim->nodes[rank];
+    const struct ibshift_price_message *grant = &sim->messages.all[index];
+    bool is_late = !grant->stands;
+    double time = is_late ? ibshift_price_model_between(sim, rank, grant->from)->recv_min : 0;
+    int32_t at =
+        ibshift_price_message_take(&sim->messages, &node->asked, rank, grant->from, grant->key);
+
+    if (at == IBSHIFT_NO_MESSAGE) {
+        ibshift_price_message_put(&sim->messages, &node->grants, index);
+        return;
+    }
+    ibshift_price_message_free(&sim->messages, index);
+    now = ibshift_price_later(now, node->clock) + time;
+    node->clock = now;
+    sim->loads[rank].worked += time;
+    sim->messages.all[at].hops += is_late;
+    move(sim, at, now);
+}
+
+/* A long send: true when its grant is there, else it waits for that. */
+static bool ask_grant(struct ibshift_price_run *sim, uint32_t rank, int32_t index)
+{
+    struct ibshift_price_rank *node = &sim->nodes[rank];
+    const struct ibshift_price_message *message = &sim->messages.all[index];
+    int32_t grant =
+        ibshift_price_message_take(&sim->messages, &node->grants, message->to, rank, message->key);
+
+    if (grant == IBSHIFT_NO_MESSAGE) {
+        ibshift_price_message_put(&sim->messages, &node->asked, index);
+        return false;
+    }
+    ibshift_price_message_free(&sim->messages, grant);
+    return true;
+}
+
+void ibshift_price_send(struct ibshift_price_run *sim, const struct ibshift_price_message *message)
+{
+    int32_t at = take_message(sim);
+
+    if (at == IBSHIFT_NO_MESSAGE) {
+        return;
+    }
+    sim->messages.all[at] = *message;
+    if (!ibshift_model_needs_grant(ibshift_price_model_between(sim, message->from, message->to),
+                                   message->bytes)) {
+        leave(sim, at, message->begin, message->end);
+    } else if (ask_grant(sim, message->from, at)) {
+        move(sim, at, message->begin);
+    }
+}
+
+/* A message and its receive have found each other. */
+static void meet(struct ibshift_price_run *sim, uint32_t rank, int32_t index,
+                 const struct ibshift_price_posted *posted)
+{
+    struct ibshift_price_message *message = &sim->messages.all[index];
+
+    message->round = posted->round;
+    message->index = posted->index;
+    message->flight = posted->flight;
+    ibshift_price_message_insert(&sim->messages, &sim->nodes[rank].arrived, index);
+}
+
+static void post_one(struct ibshift_price_run *sim, uint32_t rank,
+                     const struct ibshift_price_posted *posted)
+{
+    struct ibshift_price_rank *node = &sim->nodes[rank];
+    int32_t index =
+        ibshift_price_message_take(&sim->messages, &node->early, posted->from, rank, posted->key);
+
+    if (index == IBSHIFT_NO_MESSAGE) {
+        sim->posted[(size_t)rank * sim->slots + node->posted_count++] = *posted;
+    } else {
+        sim->messages.all[index].ready =
+            ibshift_price_later(sim->messages.all[index].ready, node->clock);
+        meet(sim, rank, index, posted);
+    }
+}
+
+void ibshift_price_post(struct ibshift_price_run *sim, uint32_t rank)
+{
+    struct ibshift_walk *walk = sim->walk;
+    const struct ibshift_cursor *at = &walk->cursor[IBSHIFT_CLASS_RECV];
+    const struct ibshift_step *next;
+
+    while ((next = ibshift_walk_next(walk, IBSHIFT_CLASS_RECV)) != NULL) {
+        struct ibshift_step step = *next;
+        uint64_t bytes = ibshift_sizes_step(&sim->sizes, rank, &step);
+        struct ibshift_price_posted posted = {step.peer, ibshift_step_key(&step), at->round,
+                                              at->index, 0};
+
+        posted.flight = ibshift_walk_start(walk, IBSHIFT_CLASS_RECV);
+        if (step.count > 0 && bytes == 0) {
+            ibshift_walk_complete(walk, IBSHIFT_CLASS_RECV, posted.flight);
+            continue;
+        }
+        if (ibshift_model_needs_grant(ibshift_price_model_between(sim, step.peer, rank), bytes)) {
+            send_grant(sim, rank, &step);
+        }
+        post_one(sim, rank, &posted);
+    }
+}
+
+bool ibshift_price_arrive(struct ibshift_price_run *sim, uint32_t rank, double now, int32_t index)
+{
+    struct ibshift_price_rank *node = &sim->nodes[rank];
+    struct ibshift_price_posted *posted = &sim->posted[(size_t)rank * sim->slots];
+    struct ibshift_price_message *message = &sim->messages.all[index];
+    const struct ibshift_model *model = ibshift_price_model_between(sim, message->from, rank);
+    int32_t *list = &node->early;
+
+    message->ready = now;
+    if (!ibshift_price_is_near(sim, message->from, rank)) {
+        ibshift_port_take(&sim->model, &sim->loads[rank].in, now, message->bytes, &message->ready);
+    }
+    if (ibshift_model_needs_grant(model, message->bytes)) {
+        acknowledged(sim, message->from, message->round, message->ready + model->latency);
+    }
+    for (uint32_t i = 0; i < node->posted_count; i++) {
+        if (posted[i].from == message->from && posted[i].key == message->key) {
+            meet(sim, rank, index, &posted[i]);
+            memmove(&posted[i], &posted[i + 1], (--node->posted_count - i) * sizeof(*posted));
+            return true;
+        }
+    }
+    while (*list != IBSHIFT_NO_MESSAGE) {
+        list = &sim->messages.all[*list].next;
+    }
+    ibshift_price_message_put(&sim->messages, list, index);
+    return false;
+}

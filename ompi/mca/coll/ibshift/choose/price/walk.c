@@ -1,0 +1,347 @@
+/* The time of a plan: what each rank does with its processor, in virtual time (choose/price.h). */
+#include "choose/price.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "choose/price/transfer.h"
+#include "plan/emitted.h"
+
+enum { EMITTED_MOST = 1 << 14 }; /* rounds that are kept: about a MiB of steps */
+
+static void do_local(struct ibshift_price_run *sim, uint32_t rank, struct ibshift_step step)
+{
+    struct ibshift_price_rank *node = &sim->nodes[rank];
+    double rate = step.kind == IBSHIFT_STEP_COPY ? sim->model.copy_byte : sim->model.reduce_byte;
+    struct ibshift_price_event event = {.rank = rank, .step = &step, .begin = node->clock};
+
+    event.bytes = ibshift_sizes_step(&sim->sizes, rank, &step);
+    ibshift_price_work(sim, rank, node->clock, (double)event.bytes * rate);
+    event.end = node->clock;
+    event.round = sim->walk->cursor[IBSHIFT_CLASS_LOCAL].round;
+    ibshift_walk_start(sim->walk, IBSHIFT_CLASS_LOCAL);
+    if (sim->request->seen != NULL) {
+        sim->request->seen(sim->request->context, &event);
+    }
+}
+
+/* begin is when the port has a turn for it. */
+static void do_send(struct ibshift_price_run *sim, uint32_t rank, struct ibshift_step step,
+                    uint64_t bytes, double begin)
+{
+    struct ibshift_price_rank *node = &sim->nodes[rank];
+    const struct ibshift_cursor *at_step = &sim->walk->cursor[IBSHIFT_CLASS_SEND];
+    struct ibshift_burst_place place = {IBSHIFT_STEP_SEND, rank, at_step->round, at_step->index};
+    uint32_t flight = ibshift_walk_start(sim->walk, IBSHIFT_CLASS_SEND);
+    const struct ibshift_model *model = ibshift_price_model_between(sim, rank, step.peer);
+    bool is_long = ibshift_model_needs_grant(model, bytes);
+    double time =
+        ibshift_burst_overhead(&node->sends, model, sim->alg, sim->plan, &place) +
+        (is_long ? 0 : (double)bytes * model->send_byte + ibshift_model_copying(model, bytes));
+
+    ibshift_price_work(sim, rank, begin, time);
+    node->sent++;
+    sim->message_total++;
+    sim->byte_total += bytes;
+    ibshift_price_send(sim,
+                       &(struct ibshift_price_message){.begin = begin,
+                                                       .end = begin + time,
+                                                       .bytes = bytes,
+                                                       .from = rank,
+                                                       .to = step.peer,
+                                                       .key = ibshift_step_key(&step),
+                                                       .round = place.round,
+                                                       .index = place.index,
+                                                       .flight = flight,
+                                                       .hops = step.need > 0 ? node->hops + 1 : 1});
+}
+
+static void do_recv(struct ibshift_price_run *sim, uint32_t rank)
+{
+    struct ibshift_price_rank *node = &sim->nodes[rank];
+    int32_t at = node->arrived;
+    struct ibshift_price_message message = sim->messages.all[at];
+    const struct ibshift_model *model = ibshift_price_model_between(sim, message.from, rank);
+    struct ibshift_burst_place place = {IBSHIFT_STEP_RECV, rank, message.round, message.index};
+    double begin = ibshift_price_later(node->clock, message.ready);
+
+    node->arrived = message.next;
+    node->hops = message.hops > node->hops ? message.hops : node->hops;
+    ibshift_price_message_free(&sim->messages, at);
+    ibshift_price_work(sim, rank, begin,
+                       ibshift_burst_overhead(&node->recvs, model, sim->alg, sim->plan, &place) +
+                           ibshift_model_copying(model, message.bytes));
+    ibshift_price_report(
+        sim, rank, &message,
+        (struct ibshift_price_event){.begin = begin, .end = node->clock, .ready = message.ready});
+    ibshift_walk_complete(sim->walk, IBSHIFT_CLASS_RECV, message.flight);
+}
+
+/* When an acknowledgement comes that a step waits for, or infinity. */
+static double awaited_acknowledgement(const struct ibshift_price_run *sim, uint32_t rank)
+{
+    const struct ibshift_price_rank *node = &sim->nodes[rank];
+    const struct ibshift_walk *walk = sim->walk;
+
+    if (node->unacked_count == 0) {
+        return INFINITY;
+    }
+    for (int class = 0; class < IBSHIFT_CLASSES; class ++) {
+        const struct ibshift_cursor *cursor = &walk->cursor[class];
+        bool is_full = class == IBSHIFT_CLASS_SEND && walk->in_flight[class] == walk->window;
+
+        if (cursor->has_step && (is_full || cursor->step.drain > walk->progress.sent)) {
+            return ibshift_price_unacked_at(sim, rank, 0)->done;
+        }
+    }
+    return INFINITY;
+}
+
+static void sleep_until(struct ibshift_price_run *sim, uint32_t rank, double time)
+{
+    struct ibshift_price_rank *node = &sim->nodes[rank];
+
+    if (!node->is_asleep || time < node->wake) {
+        node->is_asleep = true;
+        node->wake = time;
+        ibshift_price_push(sim, time, rank, IBSHIFT_NO_MESSAGE);
+    }
+}
+
+/* The next thing that the rank does; false when it must wait for an event. */
+static bool act(struct ibshift_price_run *sim, uint32_t rank)
+{
+    struct ibshift_price_rank *node = &sim->nodes[rank];
+    const struct ibshift_step *step, *local;
+    double send_at = INFINITY, recv_at = INFINITY, other_at;
+    uint64_t bytes = 0;
+
+    if ((step = ibshift_walk_next(sim->walk, IBSHIFT_CLASS_SEND)) != NULL) {
+        bytes = ibshift_sizes_step(&sim->sizes, rank, step);
+        if (bytes == 0 && step->count > 0) {
+            ibshift_walk_skip(sim->walk, IBSHIFT_CLASS_SEND);
+            return true;
+        }
+        send_at = ibshift_price_is_near(sim, rank, step->peer)
+                      ? node->clock
+                      : ibshift_price_later(node->clock,
+                                            sim->loads[rank].out.turn -
+                                                (sim->model.free_messages - 1) * sim->model.gap);
+    }
+    if (send_at > node->clock &&
+        (local = ibshift_walk_next(sim->walk, IBSHIFT_CLASS_LOCAL)) != NULL) {
+        do_local(sim, rank, *local);
+        return true;
+    }
+    if (node->arrived != IBSHIFT_NO_MESSAGE) {
+        recv_at = ibshift_price_later(node->clock, sim->messages.all[node->arrived].ready);
+    }
+    other_at = awaited_acknowledgement(sim, rank);
+    if (send_at <= node->clock || (send_at <= recv_at && isfinite(recv_at))) {
+        do_send(sim, rank, *step, bytes, send_at);
+        return true;
+    }
+    if (isfinite(recv_at) && recv_at <= other_at) {
+        do_recv(sim, rank);
+        return true;
+    }
+    other_at = other_at < send_at ? other_at : send_at;
+    if (isfinite(recv_at)) {
+        node->clock = ibshift_price_later(node->clock, other_at);
+        return true;
+    }
+    if (isfinite(other_at)) {
+        sleep_until(sim, rank, other_at);
+    }
+    return false;
+}
+
+/* Does all that the rank can do without hearing from others. */
+static void go_on(struct ibshift_price_run *sim, uint32_t rank)
+{
+    do {
+        ibshift_price_acknowledge(sim, rank, sim->nodes[rank].clock);
+        ibshift_price_post(sim, rank);
+    } while (sim->error == 0 && act(sim, rank));
+    ibshift_walk_mark(sim->walk, &sim->nodes[rank].mark);
+}
+
+static void fly_list(struct ibshift_price_run *sim, int32_t first, enum ibshift_class which)
+{
+    for (int32_t i = first; i != IBSHIFT_NO_MESSAGE; i = sim->messages.all[i].next) {
+        struct ibshift_price_message *message = &sim->messages.all[i];
+
+        message->flight = ibshift_walk_fly(sim->walk, which, message->round, message->index);
+    }
+}
+
+/* What was in flight is what is posted, what has come, what waits for a grant and what is not
+ * acknowledged. */
+static void resume(struct ibshift_price_run *sim, uint32_t rank)
+{
+    const struct ibshift_price_rank *node = &sim->nodes[rank];
+    struct ibshift_price_posted *posted = &sim->posted[(size_t)rank * sim->slots];
+
+    ibshift_walk_resume(sim->walk, rank, &node->mark);
+    for (uint32_t i = 0; i < node->posted_count; i++) {
+        posted[i].flight =
+            ibshift_walk_fly(sim->walk, IBSHIFT_CLASS_RECV, posted[i].round, posted[i].index);
+    }
+    fly_list(sim, node->arrived, IBSHIFT_CLASS_RECV);
+    fly_list(sim, node->asked, IBSHIFT_CLASS_SEND);
+    for (uint32_t i = 0; i < node->unacked_count; i++) {
+        struct ibshift_price_unacked *send = ibshift_price_unacked_at(sim, rank, i);
+
+        send->flight = ibshift_walk_fly(sim->walk, IBSHIFT_CLASS_SEND, send->round, 0);
+    }
+}
+
+/* nodes and loads are zero. */
+static bool make_ranks(struct ibshift_price_run *sim, uint32_t ranks)
+{
+    size_t zeroed = ranks * (sizeof(*sim->nodes) + sizeof(*sim->loads));
+    size_t slots = (size_t)ranks * sim->slots;
+    size_t size = zeroed + slots * (sizeof(*sim->unacked) + sizeof(*sim->posted));
+
+    sim->nodes = ibshift_price_space_ranks(sim->space, size);
+    if (sim->nodes == NULL) {
+        return false;
+    }
+    memset(sim->nodes, 0, zeroed);
+    sim->loads = (struct ibshift_load *)(sim->nodes + ranks);
+    sim->unacked = (struct ibshift_price_unacked *)(sim->loads + ranks);
+    sim->posted = (struct ibshift_price_posted *)(sim->unacked + slots);
+    return true;
+}
+
+static int begin(struct ibshift_price_run *sim)
+{
+    uint32_t ranks = sim->plan->ranks;
+    bool posts_first = ibshift_sizes_may_stand(&sim->sizes);
+
+    if (!make_ranks(sim, ranks)) {
+        return -ENOMEM;
+    }
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        sim->nodes[rank] = (struct ibshift_price_rank){.arrived = IBSHIFT_NO_MESSAGE,
+                                                       .early = IBSHIFT_NO_MESSAGE,
+                                                       .asked = IBSHIFT_NO_MESSAGE,
+                                                       .grants = IBSHIFT_NO_MESSAGE};
+    }
+    sim->has_begun = !posts_first;
+    for (uint32_t rank = 0; rank < ranks && sim->error == 0; rank++) {
+        ibshift_walk_begin(sim->walk, &sim->space->pages, sim->alg, sim->plan, rank, sim->window);
+        ibshift_price_post(sim, rank);
+        ibshift_walk_mark(sim->walk, &sim->nodes[rank].mark);
+        if (!posts_first) {
+            go_on(sim, rank);
+        }
+    }
+    for (uint32_t rank = 0; rank < ranks && posts_first && sim->error == 0; rank++) {
+        sim->has_begun = true;
+        resume(sim, rank);
+        go_on(sim, rank);
+    }
+    return sim->error;
+}
+
+static int run(struct ibshift_price_run *sim)
+{
+    while (sim->heap.count > 0 && sim->error == 0) {
+        struct ibshift_event event = ibshift_heap_pop(&sim->heap);
+        struct ibshift_price_rank *node = &sim->nodes[event.rank];
+
+        if (event.item != IBSHIFT_NO_MESSAGE && sim->messages.all[event.item].is_grant) {
+            ibshift_price_arrive_grant(sim, event.rank, event.time, event.item);
+        } else if (event.item != IBSHIFT_NO_MESSAGE) {
+            if (!ibshift_price_arrive(sim, event.rank, event.time, event.item)) {
+                continue;
+            }
+        } else {
+            node->is_asleep = node->is_asleep && node->wake != event.time;
+            node->clock = ibshift_price_later(node->clock, event.time);
+        }
+        resume(sim, event.rank);
+        go_on(sim, event.rank);
+    }
+    return sim->error;
+}
+
+static int finish(struct ibshift_price_run *sim, struct ibshift_price *price)
+{
+    struct ibshift_price sum = {.messages = sim->message_total, .bytes = sim->byte_total};
+    bool is_first = true;
+
+    for (uint32_t rank = 0; rank < sim->request->plan->ranks; rank++) {
+        struct ibshift_price_rank *node = &sim->nodes[rank];
+
+        resume(sim, rank);
+        ibshift_price_acknowledge(sim, rank, INFINITY);
+        if (!ibshift_walk_is_done(sim->walk)) {
+            return -EDEADLK;
+        }
+        sum.most = node->sent > sum.most ? node->sent : sum.most;
+        sum.hops = node->hops > sum.hops ? node->hops : sum.hops;
+        if (node->was_busy) {
+            sum.last = ibshift_price_later(node->finish, sum.last);
+            sum.first = is_first || node->finish < sum.first ? node->finish : sum.first;
+            is_first = false;
+        }
+    }
+    *price = sum;
+    return sim->request->crowd == NULL
+               ? 0
+               : ibshift_crowd_share(sim->request->crowd,
+                                     &(struct ibshift_run){sim->request->plan->ranks, sim->loads,
+                                                           sum.last, sum.hops},
+                                     &sim->model, &price->last, &price->of);
+}
+
+static int price_in(const struct ibshift_price_request *request, struct ibshift_price_space *space,
+                    struct ibshift_price *price)
+{
+    struct ibshift_price_run sim = {
+        .request = request,
+        .model = *request->model,
+        .window = request->window > 0 && request->window < IBSHIFT_WINDOW_MAX ? request->window
+                                                                              : IBSHIFT_WINDOW_MAX,
+        .space = space,
+        .walk = &space->walk,
+        .alg = request->alg,
+        .plan = request->plan,
+        .heap = {.events = space->heap.events, .capacity = space->heap.capacity},
+        .messages = {.all = space->messages.all,
+                     .capacity = space->messages.capacity,
+                     .unused = IBSHIFT_NO_MESSAGE},
+        .most = request->most > 0 ? request->most : INFINITY,
+    };
+    int rc;
+
+    ibshift_sizes_begin(&sim.sizes, request->alg, request->plan, request->bytes,
+                        request->element > 0 ? request->element : 1);
+    if (ibshift_emitted_begin(&space->emitted, request->alg, request->plan, EMITTED_MOST)) {
+        sim.alg = &space->emitted.alg;
+        sim.plan = &space->emitted.plan;
+    }
+    if (ibshift_plan_exceeds(sim.alg, sim.plan, request->limit)) {
+        return -E2BIG;
+    }
+    sim.slots = ibshift_plan_slots(sim.alg, sim.plan, sim.window);
+    rc = begin(&sim);
+    rc = rc == 0 ? run(&sim) : rc;
+    rc = rc == 0 ? finish(&sim, price) : rc;
+    space->heap = sim.heap;
+    space->messages = sim.messages;
+    return rc;
+}
+
+int ibshift_price(const struct ibshift_price_request *request, struct ibshift_price *price)
+{
+    struct ibshift_price_space *own = request->space == NULL ? ibshift_price_space_new() : NULL;
+    struct ibshift_price_space *space = own != NULL ? own : request->space;
+    int rc = space != NULL ? price_in(request, space, price) : -ENOMEM;
+
+    ibshift_price_space_free(own);
+    return rc;
+}
