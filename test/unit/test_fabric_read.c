@@ -148,6 +148,20 @@ static void rates_and_names(void **state)
     ibshift_link_name(f, f->hosts[host], text, sizeof(text));
     assert_string_equal(text, "h00003 HCA-1 port 1 -> s1-00000 port 4");
     assert_null(f->lft);
+
+    /* Switches without management are all called alike. */
+    f->nodes[f->switches[1]].name = f->nodes[f->switches[0]].name;
+    for (uint32_t s = 0; s < 2; s++) {
+        char expected[128];
+        const struct ibshift_node *node = &f->nodes[f->switches[s]];
+
+        snprintf(expected, sizeof(expected), "%s (LID %u) port 1 -> ",
+                 ibshift_node_name(f, f->switches[0]), node->lid);
+        ibshift_link_name(f, node->first_port, text, sizeof(text));
+        assert_memory_equal(text, expected, strlen(expected));
+    }
+    ibshift_link_name(f, f->nodes[f->switches[0]].first_port, text, 20);
+    assert_int_equal(strlen(text), 19);
     ibshift_fabric_free(f);
 }
 

@@ -494,17 +494,32 @@ uint32_t ibshift_fabric_host_of_lid(const struct ibshift_fabric *f, unsigned lid
     return IBSHIFT_NO_HOST;
 }
 
+/*
+ * "NAME port N", with the LID where another node has the same description, as all switches without
+ * management have. Only what is printed pays for looking through the nodes.
+ */
+static int end_name(const struct ibshift_fabric *f, const struct ibshift_port *port, char *text,
+                    size_t size)
+{
+    const struct ibshift_node *node = &f->nodes[port->node];
+    const char *name = ibshift_node_name(f, port->node);
+    unsigned lid = node->kind == IBSHIFT_NODE_SWITCH ? node->lid : port->lid;
+
+    for (uint32_t n = 0; lid != 0 && n < f->node_count; n++) {
+        if (n != port->node && strcmp(ibshift_node_name(f, n), name) == 0) {
+            return snprintf(text, size, "%s (LID %u) port %u", name, lid, port->number);
+        }
+    }
+    return snprintf(text, size, "%s port %u", name, port->number);
+}
+
 void ibshift_link_name(const struct ibshift_fabric *f, uint32_t link, char *text, size_t size)
 {
     const struct ibshift_port *port = &f->ports[link];
-    const char *name = ibshift_node_name(f, port->node);
+    int length = end_name(f, port, text, size);
 
-    if (port->peer == IBSHIFT_NO_PORT) {
-        snprintf(text, size, "%s port %u", name, port->number);
-    } else {
-        const struct ibshift_port *peer = &f->ports[port->peer];
-
-        snprintf(text, size, "%s port %u -> %s port %u", name, port->number,
-                 ibshift_node_name(f, peer->node), peer->number);
+    if (port->peer != IBSHIFT_NO_PORT && length >= 0 && (size_t)length + 4 < size) {
+        memcpy(text + length, " -> ", 5);
+        end_name(f, &f->ports[port->peer], text + length + 4, size - (size_t)length - 4);
     }
 }

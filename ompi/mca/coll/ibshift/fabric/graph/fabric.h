@@ -219,7 +219,8 @@ uint32_t ibshift_fabric_find_guid(const struct ibshift_fabric *f, uint64_t guid)
 int64_t ibshift_fabric_find_host(const struct ibshift_fabric *f, const char *name);
 /* Host that owns the LID, IBSHIFT_NO_HOST. */
 uint32_t ibshift_fabric_host_of_lid(const struct ibshift_fabric *f, unsigned lid);
-/* "h00003 HCA-1 port 1" or "s2-00004 port 7 -> s1-00001 port 20" for a directed link. */
+/* "h00003 HCA-1 port 1" or "s2-00004 port 7 -> s1-00001 port 20" for a directed link; "NAME (LID n)
+ * port 7" where several nodes have the name. */
 void ibshift_link_name(const struct ibshift_fabric *f, uint32_t link, char *text, size_t size);
 
 #endif
