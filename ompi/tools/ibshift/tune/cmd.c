@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "tune/request.h"
 
 enum { BEFORE = 4, WORDS = 64 };
 
@@ -29,26 +30,18 @@ static int beside(const char *name, char *path, size_t size)
                : -ENAMETOOLONG;
 }
 
-/* Whether it is among the options, in full or with its value behind '='. */
-static bool has_option(int argc, char **argv, const char *name)
-{
-    for (int i = 1; i < argc; i++) {
-        if (strncmp(argv[i], name, strlen(name)) == 0 &&
-            (argv[i][strlen(name)] == '\0' || argv[i][strlen(name)] == '=')) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Without a launcher: two processes of this machine. */
 int cmd_tune(int argc, char **argv)
 {
     char program[PATH_MAX], launcher[PATH_MAX], np[] = "-np", two[] = "2";
     char *words[BEFORE + WORDS] = {launcher, np, two, program};
-    bool is_alone = getenv("OMPI_COMM_WORLD_SIZE") == NULL && !has_option(argc, argv, "--help") &&
-                    !has_option(argc, argv, "-h");
+    bool is_alone = getenv("OMPI_COMM_WORLD_SIZE") == NULL, helped = false;
+    struct tune_request request;
+    int rc = is_alone ? tune_parse(argc, argv, &request, &helped) : CLI_OK;
 
+    if (rc != CLI_OK || helped) {
+        return rc;
+    }
     if (argc > WORDS) {
         return cli_error("tune", "too many arguments");
     }
@@ -63,7 +56,7 @@ int cmd_tune(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         words[BEFORE + i - 1] = argv[i];
     }
-    if (is_alone && has_option(argc, argv, "--fabric")) {
+    if (is_alone && request.fabric != NULL) {
         return cli_error("tune", "--fabric wants three hosts at least, with one rank on each: "
                                  "mpirun --map-by ppr:1:node ibshift tune --fabric FILE");
     }

@@ -9,65 +9,19 @@
 #include <unistd.h>
 
 #include "choose/tuned.h"
-#include "options.h"
+#include "cli.h"
 #include "tune/judge.h"
+#include "tune/request.h"
 #include "tune/plot.h"
 #include "tune/stages.h"
 
 enum { REDUCED = 1 << 16, REPEATED = 50, LONG = 1 << 20 };
-
-struct request {
-    double seconds;
-    struct tune_target target;
-    const char *fabric; /* NULL: parameters are measured; else whether its routes are those there */
-    uint32_t bytes;
-    bool is_quiet;
-};
 
 static bool is_quiet;
 
 static bool asks_version(int argc, char **argv)
 {
     return argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0);
-}
-
-static int parse(int argc, char **argv, struct request *request, bool *helped)
-{
-    static const char *const places[] = {"no", "user", "system", NULL};
-    const struct cli_option options[] = {
-        {"--time", 't', CLI_REAL, "SECONDS", "how long each level is measured [20]",
-         .where = &request->seconds, .low = 1, .high = 600},
-        {"--install", 'i', CLI_CHOICE, "WHO",
-         "where jobs find the file by themselves: user, in ~/.ibshift; system, in /etc/ibshift",
-         .where = &request->target.install, .words = places},
-        cli_output_option(&request->target.output,
-                          "write the parameter file there [standard output]"),
-        {"--plot", 'p', CLI_TEXT, "FILE.svg",
-         "draw the measured times and the modelled ones; of two levels the second is FILE-node.svg",
-         .where = &request->target.plot},
-        {"--force", 'f', CLI_FLAG, NULL, "write it though the machine is too noisy",
-         .where = &request->target.is_forced},
-        {"--fabric", 0, CLI_TEXT, "FILE",
-         "instead: do stages take what the routes of this file say? One rank on each host",
-         .where = &request->fabric},
-        {"--bytes", 0, CLI_WHOLE, "BYTES", "with --fabric: of a message [1048576]",
-         .where = &request->bytes, .low = 4096, .high = 1 << 28},
-        {"--quiet", 'q', CLI_FLAG, NULL, "no line for each pass", .where = &request->is_quiet},
-        {.name = NULL},
-    };
-    struct cli_args args = {
-        .command = "tune",
-        .usage = "",
-        .summary =
-            "Measures what messages cost here, for the model that chooses algorithms. Started "
-            "alone: two processes of this machine. On a cluster: mpirun --map-by node -np 2 "
-            "ibshift tune, or with two ranks on each of two nodes. With --fabric: mpirun --map-by "
-            "ppr:1:node ibshift tune --fabric FILE.",
-        .options = options};
-    int rc = cli_parse(&args, argc, argv);
-
-    *helped = args.helped;
-    return rc;
 }
 
 /* One line from one of the ranks. */
@@ -238,7 +192,7 @@ static int deliver(const struct tune_target *to, struct tune_found *found,
     return rc;
 }
 
-static int tune(const struct request *request)
+static int tune(const struct tune_request *request)
 {
     static struct tune_found found;
     struct tune_wires wires = {.verbs = NULL};
@@ -265,7 +219,7 @@ static int tune(const struct request *request)
 
 int main(int argc, char **argv)
 {
-    struct request request = {.seconds = 20, .bytes = LONG};
+    struct tune_request request;
     bool helped = false;
     int rc;
 
@@ -277,12 +231,12 @@ int main(int argc, char **argv)
         int null = open("/dev/null", O_WRONLY), own = dup(STDERR_FILENO);
 
         dup2(null, STDERR_FILENO); /* wrong options are said once */
-        rc = parse(argc, argv, &request, &helped);
+        rc = tune_parse(argc, argv, &request, &helped);
         dup2(own, STDERR_FILENO);
         close(null);
         close(own);
     } else {
-        rc = parse(argc, argv, &request, &helped);
+        rc = tune_parse(argc, argv, &request, &helped);
     }
     if (rc != CLI_OK || helped) {
         return rc;

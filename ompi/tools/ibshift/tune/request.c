@@ -1,0 +1,45 @@
+#include "tune/request.h"
+
+#include "options.h"
+
+int tune_parse(int argc, char **argv, struct tune_request *request, bool *helped)
+{
+    static const char *const places[] = {"no", "user", "system", NULL};
+    const struct cli_option options[] = {
+        {"--time", 't', CLI_REAL, "SECONDS", "how long each level is measured [20]",
+         .where = &request->seconds, .low = 1, .high = 600},
+        {"--install", 'i', CLI_CHOICE, "WHO",
+         "where jobs find the file by themselves: user, in ~/.ibshift; system, in /etc/ibshift",
+         .where = &request->target.install, .words = places},
+        cli_output_option(&request->target.output,
+                          "write the parameter file there [standard output]"),
+        {"--plot", 'p', CLI_TEXT, "FILE.svg",
+         "draw the measured times and the modelled ones; of two levels the second is FILE-node.svg",
+         .where = &request->target.plot},
+        {"--force", 'f', CLI_FLAG, NULL, "write it though the machine is too noisy",
+         .where = &request->target.is_forced},
+        {"--fabric", 0, CLI_TEXT, "FILE",
+         "instead: do stages take what the routes of this file say? One rank on each host",
+         .where = &request->fabric},
+        {"--bytes", 0, CLI_WHOLE, "BYTES", "with --fabric: of a message [1048576]",
+         .where = &request->bytes, .low = 4096, .high = 1 << 28},
+        {"--quiet", 'q', CLI_FLAG, NULL, "no line for each pass", .where = &request->is_quiet},
+        {.name = NULL},
+    };
+    struct cli_args args = {
+        .command = "tune",
+        .usage = "",
+        .summary =
+            "Measures what messages cost here, for the model that chooses algorithms. Started "
+            "alone: two processes of this machine. On a cluster: mpirun --map-by node -np 2 "
+            "ibshift tune, or with two ranks on each of two nodes. With --fabric: mpirun --map-by "
+            "ppr:1:node ibshift tune --fabric FILE.",
+        .options = options};
+    int rc;
+
+    *request = (struct tune_request){.seconds = 20, .bytes = 1 << 20};
+    rc = cli_parse(&args, argc, argv);
+
+    *helped = args.helped;
+    return rc;
+}
