@@ -96,9 +96,8 @@ int plan_close(const struct plan_args *args, FILE *file)
 
     failed |= file == stdout ? fflush(file) : fclose(file);
     if (failed) {
-        cli_error(args->command, "cannot write %s: %s",
-                  args->output != NULL ? args->output : "to the terminal", strerror(errno));
-        return CLI_FAILED;
+        return cli_error(args->command, "cannot write %s: %s",
+                         args->output != NULL ? args->output : "to the terminal", strerror(errno));
     }
     return CLI_OK;
 }
@@ -164,7 +163,7 @@ static int plan_list(struct plan_args *args)
     struct json j;
 
     if (out == NULL) {
-        return CLI_FAILED;
+        return CLI_USAGE;
     }
     if (args->format == PLAN_JSON) {
         plan_json_begin(&j, out, "algorithms");
@@ -251,7 +250,7 @@ static int plan_print(struct plan_args *args)
     struct json j;
 
     if (out == NULL) {
-        return CLI_FAILED;
+        return CLI_USAGE;
     }
     if (is_json) {
         plan_json_begin(&j, out, "steps");
@@ -533,7 +532,7 @@ static int plan_price(struct plan_args *args)
     int rc, closed;
 
     if (out == NULL) {
-        return CLI_FAILED;
+        return CLI_USAGE;
     }
     rc = args->has_table ? write_table(args, out) : price_all(args, out);
     closed = plan_close(args, out);

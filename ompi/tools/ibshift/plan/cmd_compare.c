@@ -273,7 +273,7 @@ static void write_title(const struct comparison *c, char *text, size_t size)
                  ibshift_collective_name((enum ibshift_collective)args->collective),
                  has_vector ? "vector of" : "blocks of", bytes);
     } else {
-        snprintf(text, size, "%s on %u ranks, over the size of %s",
+        snprintf(text, size, "%s on %u ranks, by size of %s",
                  ibshift_collective_name((enum ibshift_collective)args->collective),
                  args->plan.ranks, has_vector ? "the vector" : "a block");
     }
@@ -408,7 +408,7 @@ static void write_text(const struct comparison *c, FILE *out)
     char title[128];
 
     write_title(c, title, sizeof(title));
-    fprintf(out, "%s: us until the last rank is done\nmodelled (%s); parameters: %s\n\n", title,
+    fprintf(out, "%s: us until all are done\nmodelled (%s); parameters: %s\n\n", title,
             plan_model_name(which), c->args->model_source);
     write_times(c, out);
     fputc('\n', out);
@@ -528,10 +528,15 @@ static void fill_series(const struct comparison *c, const int *chosen, int count
                         struct chart_series *series)
 {
     for (int i = 0; i < count; i++) {
+        int look = 0; /* by its place in the table, not by who wins: pictures can be compared */
+
+        for (int other = 0; other < count; other++) {
+            look += chosen[other] < chosen[i];
+        }
         series[i] = (struct chart_series){
             .label = c->entries[chosen[i]].label,
-            .color = (enum svg_color)(SVG_BLUE + i),
-            .dash = (enum svg_dash)(i % 3),
+            .color = (enum svg_color)(SVG_BLUE + look),
+            .dash = (enum svg_dash)(look % 3),
             .count = c->point_count,
             .x = c->points,
             .y = c->entries[chosen[i]].times,
@@ -605,7 +610,7 @@ static int write_out(const struct comparison *c)
     FILE *out = plan_open(c->args);
 
     if (out == NULL) {
-        return CLI_FAILED;
+        return CLI_USAGE;
     }
     if (c->args->format == PLAN_JSON) {
         write_json(c, out);

@@ -507,7 +507,7 @@ int plan_draw(struct plan_args *args)
     }
     out = plan_open(args);
     if (out == NULL) {
-        return CLI_FAILED;
+        return CLI_USAGE;
     }
     rc = pictures[args->picture].draw(args, out);
     closed = plan_close(args, out);

@@ -146,7 +146,7 @@ int plan_rules(struct plan_args *args)
     int rc = CLI_OK, closed;
 
     if (w.out == NULL) {
-        return CLI_FAILED;
+        return CLI_USAGE;
     }
     fputs("{\n  \"rule_file_version\": 3,\n  ", w.out);
     json_text(&(struct json){.out = w.out}, "parameters", args->model_source);
