@@ -121,7 +121,7 @@ static const char *const verdicts[] = {
     [DOCTOR_FACT] = "fact", [DOCTOR_NOTE] = "note", [DOCTOR_BAD] = "bad"};
 
 struct request {
-    const char *peer, *service, *rules, *save;
+    const char *peer, *service, *rules, *save, *fabric;
     bool listens, is_json;
 };
 
@@ -179,6 +179,25 @@ static void choice(struct doctor *d)
                        d->info.fabric[0] != '\0' ? "orders by the fabric file"
                                                  : "without a fabric file (coll_ibshift_fabric)");
         }
+    }
+}
+
+/* A node knows its own port; whether routes hold is asked of the subnet manager's host, or measured. */
+static void fabric_file(struct doctor *d)
+{
+    const char *file = d->info.fabric;
+    char text[INFO_TEXT];
+
+    if (file[0] == '\0') {
+        return;
+    }
+    if (info_fabric(&d->info, text, sizeof(text)) != NULL) {
+        doctor_say(d, DOCTOR_NOTE, "fabric file", "%s: %s: run ibshift fabric publish", file, text);
+    } else {
+        doctor_say(d, DOCTOR_FACT, "fabric file",
+                   "%s: %u hosts, this one at LID %u; do its routes hold: ibshift fabric publish "
+                   "--check, or ibshift tune --fabric",
+                   file, d->info.fabric_hosts, d->info.host_lid);
     }
 }
 
@@ -266,7 +285,9 @@ static int examine(struct doctor *d, const struct request *request, int fd)
     info_machine(&d->info);
     component(d);
     doctor_machine(d);
+    d->info.fabric = request->fabric != NULL ? request->fabric : d->info.fabric;
     choice(d);
+    fabric_file(d);
     doctor_tries(d);
     doctor_counters(d, true);
     int rc = meet_all(d, request, fd);
@@ -308,6 +329,8 @@ int cmd_doctor(int argc, char **argv)
         {"--peer", 0, CLI_TEXT, "HOST,...",
          "the nodes where a doctor listens (none: a second process here)", .where = &request.peer},
         {"--port", 0, CLI_TEXT, "N", "TCP port of both [19875]", .where = &request.service},
+        {"--fabric", 0, CLI_TEXT, "FILE",
+         "this compiled fabric instead of that of coll_ibshift_fabric", .where = &request.fabric},
         {"--rules", 0, CLI_TEXT, "FOLDER",
          "run the programs of test/verbs there too: one rule of verbs each",
          .where = &request.rules},

@@ -72,8 +72,26 @@ static void print_model(const struct info *info, FILE *out)
     fprintf(out, "  %s\n", info->model_text);
 }
 
+/* A port in the file, with its LID, is all that a node knows by itself. */
+static const char *fabric_misfit(const struct info *info, char *text, size_t size)
+{
+    if (info->fabric_error[0] != '\0') {
+        snprintf(text, size, "%s", info->fabric_error);
+    } else if (info->host[0] == '\0') {
+        snprintf(text, size, "this machine's port is not in it");
+    } else if (info->host_lid_now != 0 && info->host_lid_now != info->host_lid) {
+        snprintf(text, size, "stale: this machine's port has LID %u, and LID %u in it",
+                 info->host_lid_now, info->host_lid);
+    } else {
+        return NULL;
+    }
+    return text;
+}
+
 static void print_fabric(const struct info *info, FILE *out)
 {
+    char text[INFO_TEXT];
+
     if (info->fabric[0] == '\0') {
         fputs("Fabric: no file; all-to-alls go in rank order\n", out);
         return;
@@ -87,8 +105,9 @@ static void print_fabric(const struct info *info, FILE *out)
             info->fabric_order > 0 ? ", with a routing order" : "");
     if (info->host[0] != '\0') {
         fprintf(out, "  this machine is \"%s\"\n", info->host);
-    } else {
-        fputs("  this machine's port is not in it\n", out);
+    }
+    if (fabric_misfit(info, text, sizeof(text)) != NULL) {
+        fprintf(out, "  %s\n", text);
     }
 }
 
@@ -297,6 +316,7 @@ static void print_json(const struct info *info, FILE *out)
     json_value(&j, "fabric_hosts", "%u", info->fabric_hosts);
     json_value(&j, "fabric_switches", "%u", info->fabric_switches);
     member(&j, "fabric_host", info->host);
+    json_value(&j, "fabric_lid", "%u", info->host_lid);
     params_json(c, &j);
     algorithms_json(&j);
     json_end(&j);
@@ -339,37 +359,45 @@ static void find_host(struct info *info, const struct ibshift_fabric *f)
 {
     for (int i = 0; i < info->devices.count; i++) {
         const struct info_port *port = &info->devices.ports[i];
-        uint32_t node =
-            port->place == 1 ? ibshift_fabric_find_guid(f, guid_of(port)) : IBSHIFT_NO_NODE;
+        uint64_t guid = port->place == 1 ? guid_of(port) : 0;
+        uint32_t n = guid != 0 ? ibshift_fabric_find_guid(f, guid) : IBSHIFT_NO_NODE;
 
-        if (node != IBSHIFT_NO_NODE) {
-            snprintf(info->host, sizeof(info->host), "%s", ibshift_node_name(f, node));
+        if (n == IBSHIFT_NO_NODE) {
+            continue;
+        }
+        snprintf(info->host, sizeof(info->host), "%s", ibshift_node_name(f, n));
+        for (uint32_t p = 0; p < f->nodes[n].port_count; p++) {
+            const struct ibshift_port *in_file = &f->ports[f->nodes[n].first_port + p];
+
+            if (in_file->guid == guid) {
+                info->host_lid = in_file->lid;
+                info->host_lid_now = in_file->lid != 0 ? port->lid : 0;
+            }
         }
     }
 }
 
-static void look_at_fabric(struct info *info)
+const char *info_fabric(struct info *info, char *text, size_t size)
 {
     struct ibshift_fabric *f = NULL;
     struct ibshift_error err;
 
-    if (info->fabric[0] == '\0') {
-        return;
-    }
     if (ibshift_compiled_read(info->fabric, &f, &err) != 0) {
         snprintf(info->fabric_error, sizeof(info->fabric_error), "%s", err.text);
-        return;
+    } else {
+        info->fabric_hosts = f->host_count;
+        info->fabric_switches = f->switch_count;
+        info->fabric_order = f->order_count;
+        find_host(info, f);
+        ibshift_fabric_free(f);
     }
-    info->fabric_hosts = f->host_count;
-    info->fabric_switches = f->switch_count;
-    info->fabric_order = f->order_count;
-    find_host(info, f);
-    ibshift_fabric_free(f);
+    return fabric_misfit(info, text, size);
 }
 
 int cmd_info(int argc, char **argv)
 {
     const char *model = NULL, *fabric = NULL;
+    char text[INFO_TEXT];
     bool json = false, all = false;
     const struct cli_option options[] = {
         {"--model", 0, CLI_TEXT, "FILE", "this model instead of that of coll_ibshift_model",
@@ -395,7 +423,9 @@ int cmd_info(int argc, char **argv)
     info->model = model != NULL ? model : info->model;
     info->fabric = fabric != NULL ? fabric : info->fabric;
     look_at_model(info);
-    look_at_fabric(info);
+    if (info->fabric[0] != '\0') {
+        info_fabric(info, text, sizeof(text));
+    }
     if (json) {
         print_json(info, stdout);
     } else {

@@ -51,13 +51,17 @@ struct info {
     char site_fabric[PATH_MAX]; /* the administrator's, where fabric is that */
     char model_error[INFO_TEXT], fabric_error[INFO_TEXT];
     uint32_t fabric_hosts, fabric_switches, fabric_order;
-    char host[256];        /* of the fabric that this machine's port is; empty: not in it */
+    char host[256];    /* of the fabric that this machine's port is; empty: not in it */
+    unsigned host_lid; /* of that port in the file, and now; 0: not known */
+    unsigned host_lid_now;
     char model_text[1024]; /* the parameters in use */
 };
 
 /* The component and the devices, and the files that the component's parameters name. info_free()
  * leaves the struct itself. */
 void info_machine(struct info *info);
+/* Reads the fabric file that is named. Returns why it is of no use here, or NULL. */
+const char *info_fabric(struct info *info, char *text, size_t size);
 void info_free(struct info *info);
 
 int cmd_info(int argc, char **argv);
