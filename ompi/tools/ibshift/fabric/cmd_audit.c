@@ -17,7 +17,7 @@
 enum {
     HOSTS_LEAST = 3, /* of a job: with fewer there is one order */
     TABLE_HOSTS =
-        256, /* up to so many a table of stages is looked for, too: beyond it takes long */
+        1024, /* up to so many a table of stages is looked for, in 3 s each: beyond it takes long */
     TOP = 20,
     ID_SIZE = 32,
 };
@@ -39,6 +39,7 @@ struct audit {
     struct row *rows;
     uint32_t count, room;
     uint32_t small, unknown, unrouted; /* jobs left out, and why */
+    uint32_t untabled;                 /* jobs on more than TABLE_HOSTS */
     struct row now;                    /* the line that is being read */
     uint32_t *hosts, *seen, stamp;
     bool is_unknown;
@@ -139,6 +140,7 @@ static int job_ends(void *context)
     rc = price(a, &a->now);
     if (rc == 0) {
         a->rows[a->count++] = a->now;
+        a->untabled += a->now.hosts > TABLE_HOSTS;
     } else if (rc != -ENOMEM) {
         a->unrouted++;
         rc = 0;
@@ -201,6 +203,10 @@ static void report(const struct audit *a)
     printf("a long all-to-all in rank order takes %.3f of the bound, in ibshift's order %.3f "
            "(mean over node hours)\n",
            s.rank, s.best);
+    if (a->untabled != 0) {
+        printf("%u jobs on more than %d hosts may gain more: no table of stages was looked for\n",
+               a->untabled, TABLE_HOSTS);
+    }
     printf("%u jobs gain more than 10 %%; the most: %s, %u hosts, %.2f times\n", s.above,
            a->rows[0].id, a->rows[0].hosts, gain_of(&a->rows[0]));
 }
@@ -215,6 +221,7 @@ static void report_json(const struct audit *a)
     json_value(&j, "small", "%u", a->small);
     json_value(&j, "unknown", "%u", a->unknown);
     json_value(&j, "unrouted", "%u", a->unrouted);
+    json_value(&j, "untabled", "%u", a->untabled);
     json_value(&j, "rank", "%.6g", s.rank);
     json_value(&j, "best", "%.6g", s.best);
     json_value(&j, "above", "%u", s.above);
@@ -272,11 +279,11 @@ static int draw_gains(const struct audit *a, FILE *out)
     }
     chart_write(out,
                 &(struct chart){
-                    .title = "What an order would have gained",
+                    .title = "The gain, over the node hours",
                     .subtitle = "time of a long all-to-all in rank order over that "
                                 "in ibshift's order, counted on the links",
                     .x_title = "node hours, %, jobs with the most to gain first",
-                    .y_title = "times",
+                    .y_title = "times less",
                     .series =
                         &(struct chart_series){
                             .label = "all jobs", .color = SVG_BLUE, .count = count, .x = x, .y = y},
@@ -366,10 +373,11 @@ static int write_page(const struct audit *a, FILE *out)
         "by stage, on the fabric's own forwarding tables, one rank for each host, in the order "
         "of the job's list of nodes. It is the time of an exchange that goes in step and waits for "
         "the links. Programs that exchange little, or that send all messages at once through "
-        "adapters that share fairly, gain less. Beyond %d hosts no table of stages was looked "
-        "for, so more could be had. Left out: %u jobs on fewer hosts, %u on nodes that the "
+        "adapters that share fairly, gain less. For %u jobs on more than %d hosts no table of "
+        "stages was looked for, so they could have more. Left out: %u jobs on fewer hosts, %u on "
+        "nodes that the "
         "fabric has not, %u without routes.</p>\n</body></html>\n",
-        TABLE_HOSTS, a->small, a->unknown, a->unrouted);
+        a->untabled, TABLE_HOSTS, a->small, a->unknown, a->unrouted);
     return rc;
 }
 
@@ -450,7 +458,12 @@ static int audit(const struct cli_args *args, struct ibshift_fabric *f)
         status = fabric_args_fail(args, &a->err);
     } else {
         qsort(a->rows, a->count, sizeof(*a->rows), by_gain);
-        status = a->output != NULL && a->count > 0 ? write_file(a) : CLI_OK;
+        if (a->output != NULL && a->count == 0) {
+            fprintf(stderr, "ibshift %s: %s is not written: there is no job to show\n",
+                    args->command, a->output);
+        } else if (a->output != NULL) {
+            status = write_file(a);
+        }
         (a->is_json ? report_json : report)(a);
     }
     fabric_nodes_close(&a->nodes);
