@@ -25,7 +25,7 @@ struct publish {
     const struct cli_args *args;
     const char *output;
     struct fabric_live live;
-    bool is_adaptive, is_json;
+    bool is_adaptive, is_json, is_checking;
     uint32_t valid; /* seconds; 0: for ever */
     struct fabric_sources sources;
     struct ibshift_fabric *fabric, *old; /* old: what the file has now, or NULL */
@@ -154,6 +154,25 @@ static void look_at_old(struct publish *p)
     }
 }
 
+/* What jobs hold against a file whose cables and routes are right. */
+static void look_at_imprint(struct publish *p)
+{
+    const struct ibshift_imprint *old = &p->old->imprint, *now = &p->fabric->imprint;
+    char *text = p->changed;
+    size_t size = sizeof(p->changed);
+
+    if (old->expires != 0 && old->expires < now->time) {
+        snprintf(text, size, "it was good for %" PRIu64 " s, which are over",
+                 old->expires - old->time);
+    } else if (now->subnet_prefix != 0 && old->subnet_prefix != now->subnet_prefix) {
+        snprintf(text, size, "subnet prefix %016" PRIx64 ", and %016" PRIx64 " before",
+                 now->subnet_prefix, old->subnet_prefix);
+    } else if (now->sm_lid != 0 && old->sm_lid != 0 && old->sm_lid != now->sm_lid) {
+        snprintf(text, size, "the subnet manager is at LID %u, and was at LID %u", now->sm_lid,
+                 old->sm_lid);
+    }
+}
+
 static int check(const struct publish *p)
 {
     int rc = fabric_check_routes(p->args, p->fabric);
@@ -183,6 +202,22 @@ static int write_again(struct publish *p)
     return ibshift_compiled_write(p->output, p->old, p->old->order, p->old->order_count, &err) == 0
                ? CLI_OK
                : fabric_args_fail(p->args, &err);
+}
+
+/* What would be published, and nothing is written. */
+static int compare(struct publish *p)
+{
+    int rc = CLI_OK;
+
+    if (p->changed[0] == '\0') {
+        look_at_imprint(p);
+    } else {
+        rc = check(p);
+    }
+    if (p->old != NULL) {
+        p->fabric->imprint = p->old->imprint;
+    }
+    return rc == CLI_OK && p->changed[0] != '\0' ? CLI_FAILED : rc;
 }
 
 /* No job comes about of hosts that partitions keep apart, so that nothing is refused. */
@@ -248,8 +283,18 @@ static void report(const struct publish *p)
 
     fabric_imprint_text(&f->imprint, text, sizeof(text));
     printf("%s: %u hosts, %u switches\n", p->output, f->host_count, f->switch_count);
-    printf("%s: %s\n", p->changed[0] == '\0' ? "confirmed" : "published", text);
-    if (p->changed[0] != '\0') {
+    if (p->is_checking && p->old == NULL) {
+        printf("no such file can be used: %s\n", p->changed);
+    } else if (p->is_checking && p->changed[0] != '\0') {
+        printf("stale: %s; from %s\n", p->changed, text);
+    } else {
+        printf("%s: %s\n",
+               p->changed[0] != '\0' ? "published"
+               : p->is_checking      ? "holds"
+                                     : "confirmed",
+               text);
+    }
+    if (p->changed[0] != '\0' && !p->is_checking) {
         printf("changed: %s\n", p->changed);
     }
     if (f->is_adaptive) {
@@ -277,9 +322,9 @@ static int publish(struct publish *p)
     look_at_old(p);
     rc = look_at_partitions(p);
     if (rc == CLI_OK) {
-        rc = p->changed[0] == '\0' ? write_again(p) : write_new(p);
+        rc = p->is_checking ? compare(p) : p->changed[0] == '\0' ? write_again(p) : write_new(p);
     }
-    if (rc == CLI_OK) {
+    if (rc == CLI_OK || (p->is_checking && rc == CLI_FAILED)) {
         (p->is_json ? report_json : report)(p);
     }
     return rc;
@@ -297,6 +342,9 @@ int cmd_fabric_publish(int argc, char **argv)
         {"--adaptive", 0, CLI_FLAG, NULL,
          "the fabric routes adaptively: jobs keep to rank order, and say why",
          .where = &p.is_adaptive},
+        {"--check", 0, CLI_FLAG, NULL,
+         "write nothing: does the file say what is there now? Exit code 1 where it does not",
+         .where = &p.is_checking},
         {"--device", 0, CLI_TEXT, "NAME",
          "without SOURCE: the HCA to ask through (default: the first with an active port)",
          .where = &p.live.device},
