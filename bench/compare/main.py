@@ -108,7 +108,7 @@ def main():
     if not table:
         return 1
     subtitle = "software HCA, " + (f"modelled wire {args.wire}" if wire else "native (memory speed, not a network)")
-    subtitle += f", {args.per_host} ranks a host, which share memory" if args.per_host else ""
+    subtitle += f", {args.per_host} ranks per host, which share memory" if args.per_host else ""
     names = [n for n in plots.COLOURS if any(n in cell for cell in table.values())]
     print(f"# {subtitle}; us, median of {args.rounds} interleaved rounds of {args.repetitions} samples")
     report.print_table(table, names, plans, sys.stdout)

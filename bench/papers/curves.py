@@ -18,7 +18,7 @@ def draw(args, name, title, ways, traffic, printed=None, least=False):
     """ways: {label: (fabric, more words)}; printed: {label: saturation}. A line a cell as it comes; then CSV and
     plot."""
     points = {way: [] for way in ways}
-    print("\n%s\n%-26s %5s %12s %12s %12s %12s" % (title, "", "load", "MB/s a host", "least MB/s", "latency us",
+    print("\n%s\n%-26s %5s %12s %12s %12s %12s" % (title, "", "load", "host's MB/s", "least MB/s", "latency us",
                                                   "longest us"))
     for load in (QUICK if args.quick else args.loads).split(","):
         for way, (fabric, more) in ways.items():
@@ -36,13 +36,13 @@ def draw(args, name, title, ways, traffic, printed=None, least=False):
         if least:
             series.append((way + ", least throughput and longest latency",
                            [(p["least"], p["longest"]) for p in points[way]]))
-        print("%-26s at most %.0f MB/s a host" % (way, max(p["throughput"] for p in points[way])))
+        print("%-26s at most %.0f MB/s per host" % (way, max(p["throughput"] for p in points[way])))
     args.write(name, ["way", "load", "throughput", "least", "latency", "longest"], rows)
     marks = [(list(ways).index(way), most, "%s, saturation as printed: %s MB/s" % (way, "{:,}".format(most)))
              for way, most in ({} if args.quick else printed or {}).items()]
     paper, what = title.split(": ")
     plot(os.path.join(args.output, name + ".svg"), what[0].upper() + what[1:],
-         "%s; %s hosts, 128 KB messages" % (paper, "144" if args.quick else "4,536"), "throughput, MB/s a host",
+         "%s; %s hosts, 128 KB messages" % (paper, "144" if args.quick else "4,536"), "throughput, MB/s per host",
          "latency of a message's last packet, us", series, log=True, marks=marks)
 
 
