@@ -133,18 +133,19 @@ enum {
     RANK_LEAST = 4,
     UNORDERED_MOST = 256,
     PIECE = IBSHIFT_PACE_BYTES / IN_ORDER,
-    SMALL_PIECE = 2048,
-    LARGE_PIECE = 8192, /* at half the posts */
-    ROUND_TRIPS = 3,    /* of a piece, that the bytes in flight cover at the link's rate */
-    RING_LOOSE = 4,     /* longer rings of a torus take larger pieces badly, */
-    IN_RINGS = 24,      /* and take more messages if the hosts' own cables are their limit, */
-    WHOLE = 950,        /* which is so from this share on, in thousandths */
+    SMALL_PIECE = 2048, /* a packet: bursts make no difference */
+    LARGE_PIECE = 8192,
+    POSTED = 300,    /* ns between a rank's pieces: twice its work for one */
+    ROUND_TRIPS = 3, /* of a piece, that the bytes in flight cover at the link's rate */
+    RING_LOOSE = 4,  /* longer rings of a torus take larger pieces badly, */
+    IN_RINGS = 24,   /* and take more messages if the hosts' own cables are their limit, */
+    WHOLE = 950,     /* which is so from this share on, in thousandths */
 };
 
-/* As many messages of a host as keep its link busy while the completion of a piece is seen. */
-static uint32_t needed(const struct ibshift_pace_facts *facts, uint32_t piece)
+/* As many messages of a host as keep its link busy, at a piece a time, while a completion is seen.
+ */
+static uint32_t needed(const struct ibshift_pace_facts *facts, double time)
 {
-    double time = facts->kib * piece / 1024;
     double messages = time > 0 ? ROUND_TRIPS * (2 * facts->latency + time) / time : 0;
 
     return messages < UNORDERED_MOST ? (uint32_t)messages + 1 : UNORDERED_MOST;
@@ -183,10 +184,33 @@ static bool has_pieces(const struct ibshift_pace_facts *facts)
 static uint32_t whole_window(const struct ibshift_pace_facts *facts)
 {
     uint32_t bytes = facts->bytes < UINT32_MAX ? (uint32_t)facts->bytes : UINT32_MAX;
-    uint32_t window = needed(facts, bytes);
+    uint32_t window = needed(facts, facts->kib * bytes / 1024);
 
     window = window < IN_ORDER ? window : IN_ORDER;
     return window > WHOLE_IN_ORDER ? window : WHOLE_IN_ORDER;
+}
+
+/*
+ * The smallest piece that ranks have time to post, and of which no more than keep an order fill
+ * the round trip; where the routes leave hosts a part of their rate, there is as much more time.
+ */
+static void choose_piece(const struct ibshift_pace_facts *facts, uint32_t on_host,
+                         struct ibshift_pace *pace)
+{
+    double share = facts->share > 0 ? facts->share / 1000.0 : 1;
+    double time = facts->kib / share * SMALL_PIECE / 1024;
+
+    pace->piece = facts->kib > 0 ? SMALL_PIECE : PIECE;
+    while (facts->kib > 0 && pace->piece < LARGE_PIECE &&
+           (time * on_host < POSTED || needed(facts, time) > IN_ORDER_MOST)) {
+        pace->piece *= 2;
+        time *= 2;
+    }
+    pace->window = needed(facts, time);
+    if (pace->window < IBSHIFT_PACE_BYTES / pace->piece) {
+        pace->window = IBSHIFT_PACE_BYTES / pace->piece;
+    }
+    pace->window = pace->window > IN_ORDER ? pace->window : IN_ORDER;
 }
 
 static void choose_in_order(const struct ibshift_pace_facts *facts, struct ibshift_pace *pace,
@@ -208,9 +232,8 @@ static void choose_in_order(const struct ibshift_pace_facts *facts, struct ibshi
         *reason = "routes are known, and adapters take small turns: some whole messages in their "
                   "order";
     } else {
-        pace->piece = needed(facts, PIECE) > IN_ORDER_MOST ? LARGE_PIECE : PIECE;
-        window = needed(facts, pace->piece);
-        window = window > IN_ORDER ? window : IN_ORDER;
+        choose_piece(facts, on_host, pace);
+        window = pace->window;
         *reason = "routes are known: some messages in their order, each in pieces, one at a time, "
                   "so that no adapter sends more than a piece of one in a row";
     }
@@ -225,7 +248,7 @@ static void choose_short(const struct ibshift_pace_facts *facts, struct ibshift_
 {
     uint32_t on_host = facts->on_host > 0 ? facts->on_host : 1;
     uint64_t bytes = facts->bytes * on_host, window = (IBSHIFT_PACE_BYTES + bytes - 1) / bytes;
-    uint32_t least = needed(facts, (uint32_t)bytes);
+    uint32_t least = needed(facts, facts->kib * (double)bytes / 1024);
 
     window = window > least ? window : least;
     window = window > RANK_LEAST ? window : RANK_LEAST;
