@@ -139,6 +139,7 @@ struct ibshift_pace_facts {
     uint32_t window;     /* of the executor, if nothing is chosen */
     bool has_free_steps; /* no step of the plan waits for another */
     bool is_attended;    /* each rank has a processor that looks at completions until the end */
+    double post;         /* of a processor for a piece: posted, and its end seen */
 };
 
 /* reason: the rule in a sentence, for explain. */

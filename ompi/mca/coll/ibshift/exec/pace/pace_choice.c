@@ -135,7 +135,7 @@ enum {
     PIECE = IBSHIFT_PACE_BYTES / IN_ORDER,
     SMALL_PIECE = 2048, /* a packet: bursts make no difference */
     LARGE_PIECE = 8192,
-    POSTED = 300,    /* ns between a rank's pieces: twice its work for one */
+    POSTED = 300,    /* ns between a rank's pieces, or its work for one if that is more */
     ROUND_TRIPS = 3, /* of a piece, that the bytes in flight cover at the link's rate */
     RING_LOOSE = 4,  /* longer rings of a torus take larger pieces badly, */
     IN_RINGS = 24,   /* and take more messages if the hosts' own cables are their limit, */
@@ -168,15 +168,35 @@ static uint32_t busy_piece(const struct ibshift_pace_facts *facts, uint32_t wind
     return piece;
 }
 
+/* No smaller than the processors of a host can post at its link's rate; 0, whole messages: none is large enough. */
+static uint32_t posted_piece(const struct ibshift_pace_facts *facts, uint32_t piece)
+{
+    double posts = facts->on_host > 0 ? facts->on_host : 1;
+
+    while (facts->kib > 0 && facts->post > posts * facts->kib * piece / 1024) {
+        piece *= 2;
+        if (piece > LARGE_PIECE) {
+            return 0;
+        }
+    }
+    return piece;
+}
+
 /* Where an adapter takes such turns by itself, pieces would gain nothing for their posts. */
 static bool takes_small_turns(const struct ibshift_pace_facts *facts)
 {
     return facts->burst > 0 && facts->burst <= SMALL_PIECE;
 }
 
+/* Who posts a piece as soon as the one before is gone. */
+static bool can_post(const struct ibshift_pace_facts *facts)
+{
+    return facts->is_attended && posted_piece(facts, PIECE) > 0;
+}
+
 static bool has_pieces(const struct ibshift_pace_facts *facts)
 {
-    return facts->is_attended && !takes_small_turns(facts);
+    return can_post(facts) && !takes_small_turns(facts);
 }
 
 /* Whole messages of adapters that may take long turns: half as many as elsewhere, unless the link
@@ -199,10 +219,11 @@ static void choose_piece(const struct ibshift_pace_facts *facts, uint32_t on_hos
 {
     double share = facts->share > 0 ? facts->share / 1000.0 : 1;
     double time = facts->kib / share * SMALL_PIECE / 1024;
+    double posted = facts->post > POSTED ? facts->post : POSTED;
 
     pace->piece = facts->kib > 0 ? SMALL_PIECE : PIECE;
     while (facts->kib > 0 && pace->piece < LARGE_PIECE &&
-           (time * on_host < POSTED || needed(facts, time) > IN_ORDER_MOST)) {
+           (time * on_host < posted || needed(facts, time) > IN_ORDER_MOST)) {
         pace->piece *= 2;
         time *= 2;
     }
@@ -218,12 +239,15 @@ static void choose_in_order(const struct ibshift_pace_facts *facts, struct ibshi
 {
     uint32_t window = IN_ORDER, on_host = facts->on_host > 0 ? facts->on_host : 1;
 
-    if (!facts->is_attended && (facts->ring > RING_LOOSE || !takes_small_turns(facts))) {
+    if (!can_post(facts) && (facts->ring > RING_LOOSE || !takes_small_turns(facts))) {
         window = facts->ring > RING_LOOSE ? RANK_LEAST : whole_window(facts);
-        *reason = "routes are known, and nobody looks at completions all the time: few whole "
-                  "messages in their order";
+        *reason = facts->is_attended
+                      ? "routes are known, and the link is faster than pieces can be posted: few "
+                        "whole messages in their order"
+                      : "routes are known, and nobody looks at completions all the time: few whole "
+                        "messages in their order";
     } else if (facts->ring > RING_LOOSE) {
-        pace->piece = SMALL_PIECE;
+        pace->piece = posted_piece(facts, SMALL_PIECE);
         window =
             facts->share > 0 && facts->share < WHOLE ? IN_ORDER * facts->share / 1000 : IN_RINGS;
         *reason = "a torus of long rings: as many messages as these carry, in order, each in small "
@@ -292,12 +316,12 @@ void ibshift_pace_choose(const struct ibshift_pace_facts *facts, struct ibshift_
         choose_in_order(facts, pace, reason);
     } else if (facts->bytes == 0) {
         pace->window = facts->window;
-        pace->piece = has_pieces(facts) ? PIECE : 0;
+        pace->piece = has_pieces(facts) ? posted_piece(facts, PIECE) : 0;
         *reason = pace->piece > 0 ? "messages differ in length: each in pieces, one at a time"
                                   : "messages differ in length";
     } else {
         pace->window = UNORDERED_MOST;
-        pace->piece = has_pieces(facts) ? SMALL_PIECE : 0;
+        pace->piece = has_pieces(facts) ? posted_piece(facts, SMALL_PIECE) : 0;
         *reason = pace->piece > 0 ? "no routes are known, so no order helps: all at once, each in "
                                     "small pieces, one at a time"
                                   : "no routes are known, so no order helps: all at once";
