@@ -37,6 +37,49 @@ static double price(const char *name, enum ibshift_collective collective, uint32
     return result.last;
 }
 
+/* The same in pieces of so many bytes, and how many messages or pieces are posted. */
+static double price_pieces(uint32_t ranks, uint64_t bytes, uint32_t piece,
+                           const struct ibshift_model *m, uint64_t *posts)
+{
+    struct ibshift_plan plan = {.ranks = ranks, .segments = 1};
+    struct ibshift_price_request request = {.alg = ibshift_alg_find(IBSHIFT_ALLTOALL, "linear"),
+                                            .plan = &plan,
+                                            .model = m,
+                                            .bytes = bytes,
+                                            .element = 1,
+                                            .piece = piece};
+    struct ibshift_price result;
+
+    assert_int_equal(0, ibshift_price(&request, &result));
+    assert_int_equal(result.messages, ranks * (ranks - 1));
+    *posts = result.posts;
+    return result.last;
+}
+
+/* A lone message waits a round trip for each further piece; among many the link is what takes time, until posts
+ * take more; and short messages, or pieces that are no shorter, are as whole ones. */
+static void pieces_cost_posts(void **state)
+{
+    struct ibshift_model dear = model;
+    uint64_t posts;
+    double whole = price_pieces(2, 2000, 0, &model, &posts), many, in_pieces;
+
+    (void)state;
+    assert_int_equal(posts, 2);
+    assert_float_equal(price_pieces(2, 2000, 500, &model, &posts), whole + 3 * 20, 0.1);
+    assert_int_equal(posts, 2 * 4);
+    assert_true(price_pieces(2, 2000, 2000, &model, &posts) == whole);
+    assert_int_equal(posts, 2);
+    assert_true(price_pieces(2, 1000, 500, &model, &posts) ==
+                price_pieces(2, 1000, 0, &model, &posts));
+    many = price_pieces(33, 100000, 0, &model, &posts);
+    in_pieces = price_pieces(33, 100000, 10000, &model, &posts);
+    assert_int_equal(posts, 33 * 32 * 10);
+    assert_true(in_pieces >= many && in_pieces < many * 1.05);
+    dear.send_min = dear.send_max = 500;
+    assert_true(price_pieces(33, 100000, 10000, &dear, &posts) >= 32 * 10 * 500);
+}
+
 /* One message: what two ranks do, in closed form. */
 static void grant_goes_before_a_long_message(void **state)
 {
@@ -151,6 +194,7 @@ static void a_grant_that_stands_makes_nothing_dearer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pieces_cost_posts),
         cmocka_unit_test(grant_goes_before_a_long_message),
         cmocka_unit_test(later_grants_are_there),
         cmocka_unit_test(a_granted_message_costs_more),

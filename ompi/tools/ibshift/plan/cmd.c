@@ -338,6 +338,7 @@ static int price_one(const struct plan_args *args, enum plan_model which, uint64
         .bytes = bytes,
         .element = args->element,
         .window = args->window,
+        .piece = args->piece,
         .limit = 1 << 26,
     };
     int rc = plan_price_shared(args, &request, price);
@@ -382,9 +383,13 @@ static void row_text(const struct plan_args *args, FILE *out, enum plan_model wh
 
     formula_text(args, which, bytes, published, exact);
     plan_size_text(bytes, size);
-    fprintf(out, "%-10s %-13s %12.3f %12.3f %12s %12s %10" PRIu64 " %14" PRIu64 "\n", size,
+    fprintf(out, "%-10s %-13s %12.3f %12.3f %12s %12s %10" PRIu64 " %14" PRIu64, size,
             plan_model_name(which), price->last, price->first, published, exact, price->messages,
             price->bytes);
+    if (args->piece > 0) {
+        fprintf(out, " %10" PRIu64, price->posts);
+    }
+    fputc('\n', out);
 }
 
 static void row_json(struct json *j, enum plan_model which, uint64_t bytes,
@@ -397,20 +402,25 @@ static void row_json(struct json *j, enum plan_model which, uint64_t bytes,
     json_value(j, "first_us", "%.6f", price->first);
     json_value(j, "messages", "%" PRIu64, price->messages);
     json_value(j, "bytes_sent", "%" PRIu64, price->bytes);
+    json_value(j, "posts", "%" PRIu64, price->posts);
     json_close(j, '}');
 }
 
 static void write_head(const struct plan_args *args, FILE *out)
 {
-    char title[160];
+    char title[160], pieces[48] = "";
 
     plan_title(args, title, sizeof(title));
-    fprintf(
-        out,
-        "%s, window %u\nmodelled; parameters: %s\n\n%-10s %-13s %12s %12s %12s %12s %10s %14s\n",
-        title, args->window, args->model_source,
-        ibshift_collective_has_vector(args->alg->collective) ? "vector" : "block", "model",
-        "last us", "first us", "published", "exact", "messages", "bytes sent");
+    if (args->piece > 0) {
+        snprintf(pieces, sizeof(pieces), ", in pieces of %u B", args->piece);
+    }
+    fprintf(out,
+            "%s, window %u%s\nmodelled; parameters: %s\n\n%-10s %-13s %12s %12s %12s %12s %10s "
+            "%14s%s\n",
+            title, args->window, pieces, args->model_source,
+            ibshift_collective_has_vector(args->alg->collective) ? "vector" : "block", "model",
+            "last us", "first us", "published", "exact", "messages", "bytes sent",
+            args->piece > 0 ? "      posts" : "");
 }
 
 /* The head once there is a first row to it: nothing is printed of what cannot be priced. */
@@ -547,8 +557,8 @@ static const struct plan_command plan_commands[] = {
      plan_draw},
     {"check", "CA", "PRkScOlbTxHDNLmpwisj", "prove it right: all ranks, all blocks, no deadlock",
      plan_check},
-    {"price", "CA", "PRkScOlbTxHDNLCnmewpMtjo", "the modelled time", plan_price},
-    {"compare", "C", "PRkScOlbTHDLCnmewpMtfjo",
+    {"price", "CA", "PRkScOlbTxHDNLCnmewzpMtjo", "the modelled time", plan_price},
+    {"compare", "C", "PRkScOlbTHDLCnmewzpMtfjo",
      "the modelled times of all algorithms, and who wins where", plan_compare},
     {"guidelines", "", "PHDCnmwpjo", "which choices take longer than what does the same by others",
      plan_guidelines},

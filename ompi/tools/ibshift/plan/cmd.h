@@ -37,6 +37,7 @@ struct plan_args {
     int size_count;
     uint32_t element;
     uint32_t window;
+    uint32_t piece;      /* price, compare: bytes; 0: whole messages */
     uint32_t per_host;   /* ranks of a host; 0: each has its own */
     uint32_t processors; /* of a host */
     bool is_dealt;       /* to the hosts in turn, not in rank order */

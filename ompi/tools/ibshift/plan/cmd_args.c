@@ -465,6 +465,10 @@ static size_t use_rows(struct plan_args *args, struct cli_option *to)
         {"--window", 'w', CLI_WHOLE, "N",
          "messages in flight a rank and direction (32 as in a job; 256 with --table)",
          .where = &args->window, .low = 1, .high = 256},
+        {"--piece", 'z', CLI_WHOLE, "BYTES",
+         "long messages go in pieces, as at coll_ibshift_pace (compare: of an all-to-all whose "
+         "steps wait for none)",
+         .where = &args->piece, .low = 256, .high = 1 << 20},
         {"--processors", 'C', CLI_WHOLE, "N", "processors of a host (1)",
          .where = &args->processors, .low = 1, .high = 65536},
         {"--in-place", 'i', CLI_FLAG, NULL, "check as for MPI_IN_PLACE", .where = &args->in_place},

@@ -145,13 +145,15 @@ static int price_point(const struct comparison *c, const struct entry *entry, in
                        const struct ibshift_model *model)
 {
     struct ibshift_plan plan = c->args->plan;
-    struct ibshift_price_request request = {.alg = entry->alg,
-                                            .plan = &plan,
-                                            .model = model,
-                                            .bytes = c->args->sizes[0],
-                                            .element = c->args->element,
-                                            .window = c->args->window,
-                                            .limit = 1 << 24};
+    struct ibshift_price_request request = {
+        .alg = entry->alg,
+        .plan = &plan,
+        .model = model,
+        .bytes = c->args->sizes[0],
+        .element = c->args->element,
+        .window = c->args->window,
+        .piece = (entry->alg->flags & IBSHIFT_ALG_FREE) != 0 ? c->args->piece : 0,
+        .limit = 1 << 24};
     struct ibshift_nodes nodes = {.nodes = 0};
     uint32_t *split = NULL;
     int rc = 0;

@@ -17,6 +17,8 @@
  *   grants that stand between blocking calls (net/verbs/long.c) are there from the beginning.
  *
  * - With R, a message that has its grant costs the sender's processor R more.
+ * - In pieces, a message that has its grant goes piece after piece, each posted when the one before is acknowledged: each but
+ * the first costs the sender's processor a post, o_s of a long row, and the message lasts at least their round trips.
  * - Between ranks of a node that share memory, parameters of their own hold, and no port is used.
  * - With O, the sender's processor moves the bytes, when the message may leave: o_s(n) + s O.
  * - With E, both sides copy a message of up to S bytes: s E more on either processor.
@@ -55,6 +57,7 @@ struct ibshift_price_request {
     uint64_t bytes;                   /* as in choose/size.h */
     uint32_t element;                 /* bytes of an element; 0 is 1 */
     uint32_t window;                  /* 0: the largest */
+    uint32_t piece; /* bytes; messages that need a grant, of other nodes, go in such; 0: whole */
     const struct ibshift_crowd *crowd; /* NULL: each rank has a processor and a port */
     bool grants_anew; /* no grant stands: the call is not blocking, or has counts */
     uint64_t limit;   /* refuse to look at more messages than that; 0: 2^32 */
@@ -71,6 +74,7 @@ struct ibshift_price {
     uint64_t messages;
     uint64_t bytes; /* sum of all messages */
     uint64_t most;  /* messages sent by the rank that sends most */
+    uint64_t posts; /* messages, or the pieces of those that go in such */
     uint32_t hops;  /* messages of the longest chain in which each waits for the one before */
 };
 

@@ -14,6 +14,7 @@
 struct ibshift_price_message {
     double ready;      /* the last byte is there */
     double begin, end; /* of the sender's processor's part */
+    double least;      /* its last byte is not there before */
     uint64_t bytes;
     uint32_t from, to, key;
     uint32_t round, index; /* the send's; the receive's, once it is known */

@@ -96,6 +96,33 @@ static void acknowledged(struct ibshift_price_run *sim, uint32_t rank, uint32_t 
     ibshift_price_push(sim, done, rank, IBSHIFT_NO_MESSAGE);
 }
 
+/*
+ * The pieces behind the first, if there are any: each waits for the end of the one before. Messages of the window take turns on the
+ * wire, which the walk fills with one after the other: what it is idle, as too few of them wait for a round trip, comes before.
+ */
+static void post_pieces(struct ibshift_price_run *sim, struct ibshift_price_message *message)
+{
+    const struct ibshift_model *model = &sim->model;
+    struct ibshift_port_load *port = &sim->loads[message->from].out;
+    double began = sim->nodes[message->from].clock, others = sim->plan->ranks - 1, wire, idle;
+    uint64_t piece = sim->request->piece, further;
+
+    if (piece == 0 || message->bytes <= piece ||
+        ibshift_price_is_near(sim, message->from, message->to)) {
+        return;
+    }
+    further = (message->bytes - 1) / piece;
+    wire = (double)piece * model->gap_byte;
+    others = others < sim->window ? others : sim->window;
+    idle = ibshift_price_later((wire + 2 * model->latency) / others - wire, 0) * (double)further;
+    port->wire = ibshift_price_later(port->wire, began) + idle;
+    port->turn += idle;
+    ibshift_price_work(sim, message->from, began, (double)further * model->send_min);
+    message->least = sim->nodes[message->from].clock + model->latency +
+                     (double)(message->bytes - further * piece) * model->gap_byte;
+    sim->post_total += further;
+}
+
 /* The bytes of a send leave at `begin` or when the port lets them, but not before `earliest`. */
 static void leave(struct ibshift_price_run *sim, int32_t index, double begin, double earliest)
 {
@@ -118,8 +145,9 @@ static void leave(struct ibshift_price_run *sim, int32_t index, double begin, do
     if (ibshift_model_needs_grant(model, message->bytes)) {
         hold_until_acknowledged(sim, message->from, message->round, message->flight, INFINITY);
     } else if (model->at_once == 0) {
-        hold_until_acknowledged(sim, message->from, message->round, message->flight,
-                                end + 2 * model->latency);
+        hold_until_acknowledged(
+            sim, message->from, message->round, message->flight,
+            ibshift_price_later(end + 2 * model->latency, message->least + model->latency));
     } else {
         ibshift_walk_complete(sim->walk, IBSHIFT_CLASS_SEND, message->flight);
     }
@@ -153,14 +181,16 @@ static void send_grant(struct ibshift_price_run *sim, uint32_t rank,
 /* A long message may leave: its bytes pass through the sender's processor now. */
 static void move(struct ibshift_price_run *sim, int32_t index, double begin)
 {
-    const struct ibshift_price_message *message = &sim->messages.all[index];
+    struct ibshift_price_message *message = &sim->messages.all[index];
     const struct ibshift_model *model =
         ibshift_price_model_between(sim, message->from, message->to);
-    double *clock = &sim->nodes[message->from].clock;
+    double *clock = &sim->nodes[message->from].clock, moved;
 
     ibshift_price_work(sim, message->from, *clock,
                        model->granted + (double)message->bytes * model->send_byte);
-    leave(sim, index, begin, *clock);
+    moved = *clock;
+    post_pieces(sim, message);
+    leave(sim, index, begin, moved);
 }
 
 void ibshift_price_arrive_grant(struct ibshift_price_run *sim, uint32_t rank, double now,
@@ -203,14 +233,18 @@ static bool ask_grant(struct ibshift_price_run *sim, uint32_t rank, int32_t inde
 
 void ibshift_price_send(struct ibshift_price_run *sim, const struct ibshift_price_message *message)
 {
+    const struct ibshift_model *model =
+        ibshift_price_model_between(sim, message->from, message->to);
     int32_t at = take_message(sim);
 
     if (at == IBSHIFT_NO_MESSAGE) {
         return;
     }
     sim->messages.all[at] = *message;
-    if (!ibshift_model_needs_grant(ibshift_price_model_between(sim, message->from, message->to),
-                                   message->bytes)) {
+    if (!ibshift_model_needs_grant(model, message->bytes)) {
+        if (model->at_once == 0) { /* no message waits, but long ones are no shorter */
+            post_pieces(sim, &sim->messages.all[at]);
+        }
         leave(sim, at, message->begin, message->end);
     } else if (ask_grant(sim, message->from, at)) {
         move(sim, at, message->begin);
@@ -280,6 +314,7 @@ bool ibshift_price_arrive(struct ibshift_price_run *sim, uint32_t rank, double n
     message->ready = now;
     if (!ibshift_price_is_near(sim, message->from, rank)) {
         ibshift_port_take(&sim->model, &sim->loads[rank].in, now, message->bytes, &message->ready);
+        message->ready = ibshift_price_later(message->ready, message->least);
     }
     if (ibshift_model_needs_grant(model, message->bytes)) {
         acknowledged(sim, message->from, message->round, message->ready + model->latency);

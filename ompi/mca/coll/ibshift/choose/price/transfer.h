@@ -50,7 +50,7 @@ struct ibshift_price_run {
     struct ibshift_price_posted *posted;   /* slots a rank */
     struct ibshift_price_unacked *unacked; /* slots a rank, used as a ring */
     struct ibshift_price_messages messages;
-    uint64_t message_total, byte_total;
+    uint64_t message_total, post_total, byte_total;
     double most;    /* us, or infinity */
     bool has_begun; /* until then nobody sends, and grants that stand are put where sends look */
     struct ibshift_price_space *space;

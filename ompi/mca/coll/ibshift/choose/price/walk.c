@@ -43,6 +43,7 @@ static void do_send(struct ibshift_price_run *sim, uint32_t rank, struct ibshift
     ibshift_price_work(sim, rank, begin, time);
     node->sent++;
     sim->message_total++;
+    sim->post_total++;
     sim->byte_total += bytes;
     ibshift_price_send(sim,
                        &(struct ibshift_price_message){.begin = begin,
@@ -270,7 +271,8 @@ static int run(struct ibshift_price_run *sim)
 
 static int finish(struct ibshift_price_run *sim, struct ibshift_price *price)
 {
-    struct ibshift_price sum = {.messages = sim->message_total, .bytes = sim->byte_total};
+    struct ibshift_price sum = {
+        .messages = sim->message_total, .posts = sim->post_total, .bytes = sim->byte_total};
     bool is_first = true;
 
     for (uint32_t rank = 0; rank < sim->request->plan->ranks; rank++) {
