@@ -6,13 +6,13 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "choose/rules.h"
 #include "choose/size.h"
+#include "choose/words.h"
 #include "choose/tuned.h"
 
 enum { UNKNOWN_SIZE = 8192 /* what is priced when no rank knows all sizes */ };
@@ -268,75 +268,47 @@ struct decision {
     const struct ibshift_answer *answer;
 };
 
-struct line {
-    char text[512];
-    size_t length;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct line *line, const char *format, ...)
+static void add_what(struct ibshift_line *line, const struct decision *decision)
 {
-    size_t room = sizeof(line->text) - line->length;
-    va_list arguments;
-    int n;
-
-    va_start(arguments, format);
-    n = vsnprintf(line->text + line->length, room, format, arguments);
-    va_end(arguments);
-    line->length += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
-}
-
-static void add_what(struct line *line, const struct decision *decision)
-{
-    add(line, "%s", decision->job->name);
+    ibshift_line_add(line, "%s", decision->job->name);
     if (ibshift_job_is_any_size(decision->job)) {
-        add(line, ", any size");
+        ibshift_line_add(line, ", any size");
     } else if (IBSHIFT_BARRIER != decision->job->collective) {
-        add(line, " up to %llu B %s", (unsigned long long)decision->question->bytes,
-            ibshift_collective_has_vector(decision->job->collective) ? "of vector" : "a block");
+        ibshift_line_add(line, " up to %llu B %s", (unsigned long long)decision->question->bytes,
+                         ibshift_collective_has_vector(decision->job->collective) ? "of vector"
+                                                                                  : "a block");
     }
 }
 
-static void add_plan(struct line *line, const struct ibshift_choice *choice,
-                     const struct ibshift_nodes *nodes)
-{
-    add(line, "%s", choice->alg->name);
-    if (choice->alg->radix_max > 0) {
-        add(line, ", radix %u", choice->radix);
-    }
-    if (0 != (choice->alg->flags & IBSHIFT_ALG_SEGMENTS)) {
-        add(line, ", %u segment%s", choice->segments, choice->segments == 1 ? "" : "s");
-    }
-    if (0 != (choice->alg->flags & IBSHIFT_ALG_NODES)) {
-        add(line, ", %u node%s", nodes->nodes, 1 == nodes->nodes ? "" : "s");
-        if (choice->leaders > 1) {
-            add(line, ", up to %u leaders", choice->leaders);
-        }
-    }
-}
-
-static void add_choice(struct line *line, const struct decision *decision)
+static void add_choice(struct ibshift_line *line, const struct decision *decision)
 {
     static const char *const shared[] = {[IBSHIFT_PRICE_PATH] = "",
                                          [IBSHIFT_PRICE_PROCESSORS] = " of shared processors",
                                          [IBSHIFT_PRICE_PORT] = " of a shared port"};
     const char *order = ibshift_comm_order_words(decision->module, decision->question->plan,
                                                  decision->answer->best.alg);
+    struct ibshift_sending sending;
 
-    add(line, ": ");
-    add_plan(line, &decision->answer->best, &decision->module->choices.nodes);
+    ibshift_line_add(line, ": ");
+    ibshift_line_add_plan(line, &decision->answer->best, &decision->module->choices.nodes);
     if (ibshift_comm_order_renames(decision->module, decision->job, decision->answer->best.alg)) {
-        add(line, ", in routing order");
+        ibshift_line_add(line, ", in routing order");
     } else if (NULL != order) {
-        add(line, ", %s", order);
+        ibshift_line_add(line, ", %s", order);
     }
-    add(line, ", window %u", decision->question->window);
+    sending = ibshift_choose_sending(decision->question, decision->answer->best.alg);
+    ibshift_line_add(line, ", window %u", sending.window);
+    if (sending.piece > 0) {
+        ibshift_line_add(line, ", in pieces of %u B, %llu posts", sending.piece,
+                         (unsigned long long)decision->answer->best.price.posts);
+    }
     if (decision->answer->best.price.last >= 0) {
-        add(line, "; modelled %.2f us%s", decision->answer->best.price.last,
-            shared[decision->answer->best.price.of]);
+        ibshift_line_add(line, "; modelled %.2f us%s", decision->answer->best.price.last,
+                         shared[decision->answer->best.price.of]);
     }
 }
 
-static void add_reason(struct line *line, const struct decision *decision)
+static void add_reason(struct ibshift_line *line, const struct decision *decision)
 {
     const struct ibshift_alg *forced = decision->question->wish.alg;
     const struct ibshift_choice *best = &decision->answer->best;
@@ -346,30 +318,31 @@ static void add_reason(struct line *line, const struct decision *decision)
     if (NULL != forced && forced == best->alg) {
         bool is_rule = NULL == ibshift_params_wish(decision->job->collective).alg;
 
-        add(line, "; asked for by coll_ibshift_%s%s",
-            is_rule ? "rules" : ibshift_collective_name(decision->job->collective),
-            is_rule ? "" : "_algorithm");
+        ibshift_line_add(line, "; asked for by coll_ibshift_%s%s",
+                         is_rule ? "rules" : ibshift_collective_name(decision->job->collective),
+                         is_rule ? "" : "_algorithm");
         return;
     }
     if (NULL != forced) {
-        add(line, "; %s, asked for, cannot do it", forced->name);
+        ibshift_line_add(line, "; %s, asked for, cannot do it", forced->name);
     }
     if (NULL != second->alg && second->price.last >= 0) {
-        add(line, ", best of %d plans; next: ", decision->answer->candidates);
-        add_plan(line, second, &decision->module->choices.nodes);
-        add(line, " with %.2f us%s", second->price.last,
-            second->price.last >= best->price.last          ? ""
-            : second->price.messages > best->price.messages ? ", but more messages"
-                                                            : ", but more hops");
+        ibshift_line_add(line, ", best of %d plans; next: ", decision->answer->candidates);
+        ibshift_line_add_plan(line, second, &decision->module->choices.nodes);
+        ibshift_line_add(line, " with %.2f us%s", second->price.last,
+                         second->price.last >= best->price.last          ? ""
+                         : second->price.messages > best->price.messages ? ", but more messages"
+                                                                         : ", but more hops");
     }
     if (NULL != other->alg && other->alg != second->alg && other->price.last >= 0) {
-        add(line, 0 != (other->alg->flags & IBSHIFT_ALG_NODES) ? "; by nodes: " : "; flat: ");
-        add_plan(line, other, &decision->module->choices.nodes);
-        add(line, " with %.2f us", other->price.last);
+        ibshift_line_add(line, 0 != (other->alg->flags & IBSHIFT_ALG_NODES) ? "; by nodes: "
+                                                                            : "; flat: ");
+        ibshift_line_add_plan(line, other, &decision->module->choices.nodes);
+        ibshift_line_add(line, " with %.2f us", other->price.last);
     }
 }
 
-static void add_able(struct line *line, const struct decision *decision)
+static void add_able(struct ibshift_line *line, const struct decision *decision)
 {
     struct ibshift_plan plan = *decision->question->plan;
     char why[128];
@@ -381,7 +354,7 @@ static void add_able(struct line *line, const struct decision *decision)
         plan.radix = alg->radix_max > 0 ? 1 : 0;
         if (ibshift_alg_serves(alg, decision->job->collective, decision->job->needs) &&
             0 == ibshift_alg_check(alg, &plan, why, sizeof(why))) {
-            add(line, "%s%s", line->length > 0 ? ", " : "", alg->name);
+            ibshift_line_add(line, "%s%s", line->length > 0 ? ", " : "", alg->name);
         }
     }
 }
@@ -394,7 +367,7 @@ static void explain_unfit(const struct decision *decision)
     const struct ibshift_alg *forced = decision->question->wish.alg;
     const char *name = ibshift_collective_name(collective);
     char why[128] = "the ranks do not know each other's counts there";
-    struct line able = {.length = 0};
+    struct ibshift_line able = {.length = 0};
 
     if (NULL == forced || forced == decision->answer->best.alg ||
         atomic_exchange(&is_told[collective], true)) {
@@ -444,16 +417,17 @@ static void leave_long(const struct ompi_communicator_t *comm, struct ibshift_an
 
 static void explain(const struct decision *decision)
 {
-    struct line line = {.length = 0};
+    struct ibshift_line line = {.length = 0};
 
-    add(&line, "ibshift: %s, %u ranks: ", decision->comm->c_name, decision->question->plan->ranks);
+    ibshift_line_add(&line, "ibshift: %s, %u ranks: ", decision->comm->c_name,
+                     decision->question->plan->ranks);
     ibshift_make_plain(line.text);
     add_what(&line, decision);
     if (NULL == decision->answer->best.alg) {
-        add(&line, ": %s, runs in the component beneath",
-            may_deadlock(decision->module, decision->job)
-                ? "the fabric's service levels are not known"
-                : "no algorithm fits");
+        ibshift_line_add(&line, ": %s, runs in the component beneath",
+                         may_deadlock(decision->module, decision->job)
+                             ? "the fabric's service levels are not known"
+                             : "no algorithm fits");
     } else {
         add_choice(&line, decision);
         add_reason(&line, decision);
@@ -507,6 +481,79 @@ static struct ibshift_wish wish_for(const struct ibshift_job *job, uint32_t rank
     return NULL == wish.alg && NULL != rule && NULL != rule->wish.alg ? rule->wish : wish;
 }
 
+static uint32_t all_hosts(const mca_coll_ibshift_module_t *module)
+{
+    bool is_ordered = NULL != module->order.order || NULL != module->order.stages;
+
+    return is_ordered && NULL != ibshift_fabric_file.fabric ? ibshift_fabric_file.fabric->host_count
+                                                            : 0;
+}
+
+/* Short ones need a narrower window along the fabric alone, if all of a window are many bytes. */
+static bool needs_no_pace(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                          uint32_t window)
+{
+    if (IBSHIFT_ALLTOALL != job->collective || module->size < 2) {
+        return true;
+    }
+    if (ibshift_job_is_any_size(job)) {
+        return !pacing.is_auto && IBSHIFT_PACE_CLK == pacing.wish.kind;
+    }
+    return job->bytes <= ibshift_params.eager_limit &&
+           (!pacing.is_auto || job->bytes * window <= IBSHIFT_PACE_BYTES || 0 == all_hosts(module));
+}
+
+/* The pace of a row whose steps are free, or not, and what was looked at. Model times are in us. A table of stages has the hosts
+ * of the order that was found first. */
+static struct ibshift_pace_facts find_pace(const mca_coll_ibshift_module_t *module,
+                                           const struct ibshift_job *job, bool is_blocking,
+                                           bool is_free, struct ibshift_pace *pace,
+                                           const char **reason)
+{
+    uint64_t kib = ibshift_fabric_file_kib();
+    const struct ibshift_model *model =
+        module->choices.is_measured ? &measured.hardware : &models.hardware;
+    struct ibshift_pace_facts facts = {
+        .bytes = ibshift_job_is_any_size(job) ? 0 : job->bytes,
+        .eager = ibshift_params.eager_limit,
+        .kib = 0 != kib ? (double)kib : 1024e3 * model->gap_byte,
+        .latency = 1e3 * model->latency,
+        .post = 1e3 * model->send_min,
+        .ranks = module->size,
+        .on_host = module->order.located.slots,
+        .all_hosts = all_hosts(module),
+        .ring = ibshift_fabric_file.ring,
+        .share = module->order.share,
+        .burst = ibshift_params.burst,
+        .window = (uint32_t)ibshift_params.window,
+        .has_free_steps = is_free,
+        .is_attended = is_blocking && !module->choices.crowd.is_crowded,
+    };
+
+    if (pacing.is_auto) {
+        ibshift_pace_choose(&facts, pace, reason);
+    } else {
+        *pace = pacing.wish;
+        *reason = "asked for";
+    }
+    return facts;
+}
+
+/* How rows whose steps are free send, for their price. */
+static struct ibshift_sending find_sending(const mca_coll_ibshift_module_t *module,
+                                           const struct ibshift_job *job, bool is_blocking)
+{
+    struct ibshift_pace pace;
+    const char *reason;
+
+    if (needs_no_pace(module, job, (uint32_t)ibshift_params.window)) {
+        return (struct ibshift_sending){.window = 0};
+    }
+    (void)find_pace(module, job, is_blocking, true, &pace, &reason);
+    return IBSHIFT_PACE_WINDOW == pace.kind ? (struct ibshift_sending){pace.window, pace.piece}
+                                            : (struct ibshift_sending){.window = 0};
+}
+
 void ibshift_choose_question(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
                              const struct ibshift_plan *plan, bool is_blocking,
                              struct ibshift_question *question)
@@ -516,6 +563,7 @@ void ibshift_choose_question(const mca_coll_ibshift_module_t *module, const stru
                                           .plan = plan,
                                           .bytes = bytes_to_price(job),
                                           .window = (uint32_t)ibshift_params.window,
+                                          .free = find_sending(module, job, is_blocking),
                                           .grants_anew = ibshift_job_grants_anew(job, is_blocking),
                                           .crowd = &module->choices.crowd,
                                           .model = module->choices.model,
@@ -582,44 +630,12 @@ static int choose_plan(mca_coll_ibshift_module_t *module, const struct ompi_comm
 
 static const uint64_t resync = 10ull * 1000 * 1000 * 1000; /* ns */
 
-static uint32_t all_hosts(const mca_coll_ibshift_module_t *module)
-{
-    bool is_ordered = NULL != module->order.order || NULL != module->order.stages;
-
-    return is_ordered && NULL != ibshift_fabric_file.fabric ? ibshift_fabric_file.fabric->host_count
-                                                            : 0;
-}
-
-/* Model times are in us. A table of stages has the hosts of the order that was found first. */
 static void decide_pace(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
-                        unsigned form, const struct ibshift_op_params *params,
-                        struct ibshift_paced *paced)
+                        bool is_blocking, bool is_free, struct ibshift_paced *paced)
 {
-    uint64_t kib = ibshift_fabric_file_kib();
-    const struct ibshift_model *model =
-        module->choices.is_measured ? &measured.hardware : &models.hardware;
-    struct ibshift_pace_facts facts = {
-        .bytes = 0 != (form & IBSHIFT_PACED_UNEQUAL) ? 0 : job->bytes,
-        .eager = ibshift_params.eager_limit,
-        .kib = 0 != kib ? (double)kib : 1024e3 * model->gap_byte,
-        .latency = 1e3 * model->latency,
-        .ranks = module->size,
-        .on_host = module->order.located.slots,
-        .all_hosts = all_hosts(module),
-        .ring = ibshift_fabric_file.ring,
-        .share = module->order.share,
-        .burst = ibshift_params.burst,
-        .window = params->window,
-        .has_free_steps = 0 != (params->alg->flags & IBSHIFT_ALG_FREE),
-        .is_attended = 0 != (form & IBSHIFT_PACED_ATTENDED) && !module->choices.crowd.is_crowded,
-    };
+    struct ibshift_pace_facts facts =
+        find_pace(module, job, is_blocking, is_free, &paced->pace, &paced->reason);
 
-    if (pacing.is_auto) {
-        ibshift_pace_choose(&facts, &paced->pace, &paced->reason);
-    } else {
-        paced->pace = pacing.wish;
-        paced->reason = "asked for";
-    }
     paced->share = facts.share;
     paced->pace.delay = (uint64_t)facts.latency;
     paced->pace.kib = (uint64_t)facts.kib;
@@ -638,29 +654,17 @@ static void explain_pace(const struct ompi_communicator_t *comm, const struct ib
             (unsigned long long)job->bytes, pace, paced->reason);
 }
 
-/* Short messages need a narrower window where they go along the fabric, if all of a window are many
- * bytes. */
-static bool is_short(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
-                     uint32_t window)
-{
-    return job->bytes <= ibshift_params.eager_limit &&
-           (!pacing.is_auto || job->bytes * window <= IBSHIFT_PACE_BYTES || 0 == all_hosts(module));
-}
-
 static int choose_pace(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
                        const struct ibshift_job *job, bool is_blocking,
                        struct ibshift_op_params *params)
 {
-    bool is_unequal = ibshift_job_is_any_size(job);
-    unsigned form =
-        (is_unequal ? IBSHIFT_PACED_UNEQUAL : 0) | (is_blocking ? IBSHIFT_PACED_ATTENDED : 0);
+    unsigned form = (ibshift_job_is_any_size(job) ? IBSHIFT_PACED_UNEQUAL : 0) |
+                    (is_blocking ? IBSHIFT_PACED_ATTENDED : 0);
     struct ibshift_paced **place = &module->pacing.by_class[form][ibshift_size_class(job->bytes)];
     bool is_new = false;
 
     params->pace = NULL;
-    if (IBSHIFT_ALLTOALL != job->collective || module->size < 2 ||
-        (is_unequal ? !pacing.is_auto && IBSHIFT_PACE_CLK == pacing.wish.kind
-                    : is_short(module, job, params->window))) {
+    if (needs_no_pace(module, job, params->window)) {
         return OMPI_SUCCESS;
     }
     if (NULL == *place) {
@@ -671,7 +675,7 @@ static int choose_pace(mca_coll_ibshift_module_t *module, const struct ompi_comm
         is_new = true;
     }
     if (is_new || (pacing.is_auto && (*place)->share != module->order.share)) {
-        decide_pace(module, job, form, params, *place);
+        decide_pace(module, job, is_blocking, 0 != (params->alg->flags & IBSHIFT_ALG_FREE), *place);
         if (ibshift_params.explain && 0 == module->rank) {
             explain_pace(comm, job, *place);
         }

@@ -108,12 +108,21 @@ int ibshift_candidates(const struct ibshift_alg *alg, uint32_t ranks, uint64_t b
     return count;
 }
 
+struct ibshift_sending ibshift_choose_sending(const struct ibshift_question *question,
+                                              const struct ibshift_alg *alg)
+{
+    bool is_free = (alg->flags & IBSHIFT_ALG_FREE) != 0 && question->free.window > 0;
+
+    return is_free ? question->free : (struct ibshift_sending){question->window, 0};
+}
+
 /* What a price is asked for; a rank has its own row of a table only: the shift in its place has as
  * many messages. */
 static int price_plan(const struct ibshift_question *question, const struct ibshift_alg *alg,
                       const struct ibshift_plan *plan, uint64_t bytes, double most,
                       struct ibshift_price *found)
 {
+    struct ibshift_sending sending = ibshift_choose_sending(question, alg);
     struct ibshift_price_request request = {.alg = alg,
                                             .plan = plan,
                                             .model = question->model,
@@ -121,7 +130,8 @@ static int price_plan(const struct ibshift_question *question, const struct ibsh
                                             .crowd = question->crowd,
                                             .bytes = bytes,
                                             .element = 1,
-                                            .window = question->window,
+                                            .window = sending.window,
+                                            .piece = sending.piece,
                                             .grants_anew = question->grants_anew,
                                             .limit = IBSHIFT_CHOOSE_LIMIT,
                                             .space = question->space,
@@ -244,6 +254,7 @@ static void price(const struct ibshift_question *question, double most,
 static void glance(const struct ibshift_question *question, uint64_t messages,
                    struct ibshift_choice *choice)
 {
+    struct ibshift_sending sending = ibshift_choose_sending(question, choice->alg);
     struct ibshift_plan plan = *question->plan;
     struct ibshift_price_request request = {.alg = choice->alg,
                                             .plan = &plan,
@@ -252,7 +263,8 @@ static void glance(const struct ibshift_question *question, uint64_t messages,
                                             .crowd = question->crowd,
                                             .bytes = question->bytes,
                                             .element = 1,
-                                            .window = question->window,
+                                            .window = sending.window,
+                                            .piece = sending.piece,
                                             .grants_anew = question->grants_anew,
                                             .limit = messages,
                                             .space = question->space};
@@ -581,12 +593,14 @@ static uint64_t key_of(const struct ibshift_question *question)
         uint64_t shape, bytes, segment;
         const struct ibshift_alg *alg;
         uint32_t collective, needs, window, radix, root, flags;
+        struct ibshift_sending free;
     } key = {
         shape_of(question),     question->bytes,
         question->wish.segment, question->wish.alg,
         question->collective,   question->needs,
         question->window,       question->wish.radix,
-        question->plan->root,   question->plan->commutative | (uint32_t)question->grants_anew << 1};
+        question->plan->root,   question->plan->commutative | (uint32_t)question->grants_anew << 1,
+        question->free};
 
     return ibshift_digest(IBSHIFT_DIGEST, &key, sizeof(key));
 }

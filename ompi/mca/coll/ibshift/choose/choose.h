@@ -43,12 +43,18 @@ struct ibshift_choice {
     struct ibshift_price price; /* last: negative: not known */
 };
 
+/* How long messages of a row go: so many at once, in pieces of so many bytes. Zeros: as any row, and whole. */
+struct ibshift_sending {
+    uint32_t window, piece;
+};
+
 struct ibshift_question {
     enum ibshift_collective collective;
     uint32_t needs;
     const struct ibshift_plan *plan; /* all but radix and segments */
     uint64_t bytes;
     uint32_t window;
+    struct ibshift_sending free; /* of rows whose steps wait for none (IBSHIFT_ALG_FREE) */
     const struct ibshift_model *model;
     const struct ibshift_model *near;  /* between ranks of the plan's nodes; NULL: as model */
     const struct ibshift_crowd *crowd; /* NULL: each rank has a processor and a port */
@@ -57,6 +63,10 @@ struct ibshift_question {
     struct ibshift_price_space *space; /* NULL: the search makes one */
     bool is_brief; /* nobody reads second and other, so no dear plan is priced to its end */
 };
+
+/* How the row's messages go in that question. */
+struct ibshift_sending ibshift_choose_sending(const struct ibshift_question *question,
+                                              const struct ibshift_alg *alg);
 
 /* best: of those that cost at most IBSHIFT_PRICE_EQUAL times the cheapest, the simplest; second: the
  * cheapest of the others; other: the cheapest that goes by node where best does not, or does not
