@@ -1,6 +1,7 @@
 # Sourced by the lanes intree41 and intree50.
 # shellcheck shell=bash
 . "$IBSHIFT_TOP/test/lanes/lib.sh"
+. "$IBSHIFT_TOP/test/lanes/ompi_info.sh"
 
 intree_packages=(libevent-dev libpmix-dev libhwloc-dev zlib1g-dev flex perl xz-utils)
 
@@ -25,13 +26,11 @@ intree_compile() { # PROGRAM
     (cd "$IBSHIFT_TOP/test/mpi" && "$prefix/bin/mpicc" -O1 -o "$IBSHIFT_OUT/$1" "$1.c" "${common[@]/%/.c}" -lpthread)
 }
 
-intree_info() { "$prefix/bin/ompi_info" --param coll ibshift --level 9 | grep coll_ibshift_priority; }
-
 # The programs of test/mpi: silent without a device, and over verbs on the software HCA.
 intree_programs() {
     local program
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    t_fn "ompi_info shows the component" intree_info
+    t_fn "ompi_info at every level" ompi_info_lists "$prefix/bin/ompi_info"
     for program in forms comms intercomm neighbor threads spawn many_comms; do
         t_fn "compile $program" intree_compile "$program"
         t_fn "$program without a device" intree_run 4 "$program"
