@@ -130,7 +130,7 @@ static void both_sides_copy_a_short_message(void **state)
     copied.at_once = 99; /* grants come after 1 + 10, and are received for 2 each */
     copied.eager_byte = 0.01;
     assert_float_equal(price("linear", IBSHIFT_SCATTER, 100, NULL, &copied).last,
-                       11 + 3 * (2 + 10) + 2 * 10, 1e-9);
+                       11 + 3 * (2 + 1 + 10) + 2 * 10, 1e-9);
 }
 
 /* A chain of three hops, on hosts with fewer processors than ranks. */

@@ -12,8 +12,8 @@
  *   processor is occupied for o_r(n).
  * - Copies and reductions occupy the processor, per byte.
  * - With S, a message of up to S bytes is copied: its send is complete when it has left the
- *   processor. A longer one leaves when its receiver's grant is there, which is sent when the
- *   receive is posted; its send is complete when the acknowledgement of its end is back (LogGPS). The
+ *   processor. A longer one is posted, for o_s(n), and leaves when its receiver's grant is there, which
+ *   is sent when the receive is posted; its send is complete when the acknowledgement of its end is back (LogGPS). The
  *   grants that stand between blocking calls (net/verbs/long.c) are there from the beginning.
  *
  * - With R, a message that has its grant costs the sender's processor R more.

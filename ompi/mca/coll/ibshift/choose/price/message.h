@@ -15,6 +15,7 @@ struct ibshift_price_message {
     double ready;      /* the last byte is there */
     double begin, end; /* of the sender's processor's part */
     double least;      /* its last byte is not there before */
+    double overhead;   /* of a long message, which is posted when its grant is there */
     uint64_t bytes;
     uint32_t from, to, key;
     uint32_t round, index; /* the send's; the receive's, once it is known */

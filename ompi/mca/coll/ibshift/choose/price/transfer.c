@@ -178,7 +178,7 @@ static void send_grant(struct ibshift_price_run *sim, uint32_t rank,
     ibshift_price_push(sim, is_there ? 0 : node->clock + model->latency, step->peer, at);
 }
 
-/* A long message may leave: its bytes pass through the sender's processor now. */
+/* A long message may leave: it is posted, and its bytes pass through the sender's processor, now. */
 static void move(struct ibshift_price_run *sim, int32_t index, double begin)
 {
     struct ibshift_price_message *message = &sim->messages.all[index];
@@ -186,9 +186,11 @@ static void move(struct ibshift_price_run *sim, int32_t index, double begin)
         ibshift_price_model_between(sim, message->from, message->to);
     double *clock = &sim->nodes[message->from].clock, moved;
 
+    message->begin = *clock;
     ibshift_price_work(sim, message->from, *clock,
-                       model->granted + (double)message->bytes * model->send_byte);
-    moved = *clock;
+                       message->overhead + model->granted +
+                           (double)message->bytes * model->send_byte);
+    moved = message->end = *clock;
     post_pieces(sim, message);
     leave(sim, index, begin, moved);
 }

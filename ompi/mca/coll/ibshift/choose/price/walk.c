@@ -36,9 +36,10 @@ static void do_send(struct ibshift_price_run *sim, uint32_t rank, struct ibshift
     uint32_t flight = ibshift_walk_start(sim->walk, IBSHIFT_CLASS_SEND);
     const struct ibshift_model *model = ibshift_price_model_between(sim, rank, step.peer);
     bool is_long = ibshift_model_needs_grant(model, bytes);
+    double overhead = ibshift_burst_overhead(&node->sends, model, sim->alg, sim->plan, &place);
     double time =
-        ibshift_burst_overhead(&node->sends, model, sim->alg, sim->plan, &place) +
-        (is_long ? 0 : (double)bytes * model->send_byte + ibshift_model_copying(model, bytes));
+        is_long ? 0
+                : overhead + (double)bytes * model->send_byte + ibshift_model_copying(model, bytes);
 
     ibshift_price_work(sim, rank, begin, time);
     node->sent++;
@@ -48,6 +49,7 @@ static void do_send(struct ibshift_price_run *sim, uint32_t rank, struct ibshift
     ibshift_price_send(sim,
                        &(struct ibshift_price_message){.begin = begin,
                                                        .end = begin + time,
+                                                       .overhead = overhead,
                                                        .bytes = bytes,
                                                        .from = rank,
                                                        .to = step.peer,
