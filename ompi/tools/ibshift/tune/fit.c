@@ -14,6 +14,7 @@ struct fit {
     struct ibshift_model model;
     double error; /* of model */
     bool is_moved;
+    bool has_rows; /* also those of messages of a few KiB */
 };
 
 static double *fitted(struct ibshift_model *model, int which)
@@ -39,11 +40,11 @@ static const struct tune_point *find(const struct fit *fit, enum tune_kind kind,
 }
 
 /* Rows of messages of a few KiB are left as a check: the model adds the gap to the time of the bytes,
- * a port may let the two overlap. */
-static bool is_fitted(const struct tune_probe *probe)
+ * a port may let the two overlap. Where processors move all bytes there is no such port. */
+static bool is_fitted(const struct fit *fit, const struct tune_probe *probe)
 {
-    return probe->kind == TUNE_STREAM &&
-           (probe->bytes == TUNE_SHORT || probe->count == 1 || probe->bytes >= LONG);
+    return probe->kind == TUNE_STREAM && (fit->has_rows || probe->bytes == TUNE_SHORT ||
+                                          probe->count == 1 || probe->bytes >= LONG);
 }
 
 /* The root of the mean square of (priced - measured) / measured, each by its weight. */
@@ -54,7 +55,7 @@ static double error_of(const struct fit *fit, const struct ibshift_model *model)
     for (int i = 0; i < fit->count; i++) {
         const struct tune_point *point = &fit->points[i];
 
-        if (is_fitted(&point->probe)) {
+        if (is_fitted(fit, &point->probe)) {
             double off = tune_price(&point->probe, model) / point->us - 1;
 
             sum += point->weight * off * off;
@@ -221,6 +222,10 @@ double tune_fit(const struct tune_point *points, int count, bool is_moved,
     search(&fit, first_step);
     search_warm(&fit);
     search_free(&fit);
+    if (fit.model.gap_byte < tiny * fit.model.send_byte) {
+        fit.has_rows = true;
+        search(&fit, next_step);
+    }
     *model = fit.model;
     return fit.error;
 }

@@ -7,7 +7,7 @@
 
 enum { TUNE_PASSES = 5 };
 
-/* Of each probe the least time of each pass. */
+/* Of each probe the median time of each pass. */
 struct tune_points {
     int count;
     struct tune_probe probes[TUNE_PROBES];
