@@ -146,10 +146,24 @@ static void impossible_points_are_refused(void **state)
     assert_true(found.latency == 77);
 }
 
+/* On one processor all that both ranks do is one after the other, and each of the two messages waits for a turn. */
+static void a_turn_is_found(void **state)
+{
+    struct ibshift_model known = wire(1);
+    double work = 2 * (known.send_max + known.recv_max);
+
+    (void)state;
+    assert_float_equal(tune_turn(&known, work + 2 * 3.5), 3.5, 1e-9);
+    known.latency = 100;
+    assert_float_equal(tune_turn(&known, work + 2 * 3.5), 3.5, 1e-9);
+    assert_true(tune_turn(&known, work / 2) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_wires_are_found),
+        cmocka_unit_test(a_turn_is_found),
         cmocka_unit_test(noise_of_two_percent_is_borne),
         cmocka_unit_test(other_machines_are_explained),
         cmocka_unit_test(adapters_move_the_bytes),

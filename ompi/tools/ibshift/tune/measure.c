@@ -253,6 +253,33 @@ static void pass_once(struct pair *p, double share, double *us, const struct tun
     }
 }
 
+/* A message and its answer between two ranks that share a processor; 0: they are on two machines, or may not move. */
+static double share_processor(struct pair *p, double seconds)
+{
+    static const struct tune_probe one = {TUNE_STREAM, 1, TUNE_SHORT};
+    const struct tune_card *cards = p->wires->cards;
+    bool was_crowded = p->wires->is_crowded;
+    double processor = sched_getcpu(), has_moved = 0, empty = empty_call(p), us = 0;
+    cpu_set_t own, shared;
+
+    if (cards[0].machine != cards[p->peers[1]].machine) {
+        return 0;
+    }
+    tell(p, &processor, 0); /* rank 0 may be there: it is */
+    CPU_ZERO(&shared);
+    CPU_SET(processor < 0 ? 0 : (size_t)processor, &shared);
+    (void)sched_getaffinity(0, sizeof(own), &own);
+    has_moved = sched_setaffinity(0, sizeof(shared), &shared) == 0;
+    tell(p, &has_moved, 1);
+    if (has_moved != 0) {
+        p->wires->is_crowded = true;
+        us = repeat(p, &one, seconds) - empty;
+        p->wires->is_crowded = was_crowded;
+    }
+    (void)sched_setaffinity(0, sizeof(own), &own);
+    return us;
+}
+
 int tune_measure(struct tune_wires *wires, enum tune_level level, int partner, double seconds,
                  void (*heard)(enum tune_level level, int pass), struct tune_points *points)
 {
@@ -276,6 +303,7 @@ int tune_measure(struct tune_wires *wires, enum tune_level level, int partner, d
             heard(level, pass);
         }
     }
+    points->shared = share_processor(&p, seconds / sum);
     close_pair(&p);
     return 0;
 }

@@ -1,5 +1,6 @@
 #include "tune/probe.h"
 
+#include <math.h>
 #include <string.h>
 
 static uint32_t post_rounds(const struct ibshift_plan *plan, uint32_t rank)
@@ -109,4 +110,25 @@ double tune_price(const struct tune_probe *probe, const struct ibshift_model *mo
         return n * ibshift_model_recv_overhead(model, (int)n);
     }
     return ibshift_price(&request, &price) == 0 ? price.last : -1;
+}
+
+double tune_turn(const struct ibshift_model *model, double us)
+{
+    static const struct tune_probe one = {TUNE_STREAM, 1, TUNE_SHORT};
+    static const uint32_t same[2] = {0, 0}, processors[2] = {1, 1};
+    const struct ibshift_crowd crowd = {.hosts = 1,
+                                        .ports = 1,
+                                        .host_of = same,
+                                        .port_of = same,
+                                        .processors = processors,
+                                        .is_crowded = true};
+    struct ibshift_plan plan = tune_plan(&one, (uint64_t)model->at_once);
+    struct ibshift_model still = *model;
+    struct ibshift_price_request request = {
+        .alg = tune_alg(&one), .plan = &plan, .model = &still, .bytes = one.bytes, .crowd = &crowd};
+    struct ibshift_price price;
+
+    still.wake = still.latency =
+        0; /* while a message flies the other rank works: processors alone count */
+    return ibshift_price(&request, &price) == 0 ? fmax(us - price.last, 0) / price.hops : 0;
 }

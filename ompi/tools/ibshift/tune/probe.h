@@ -38,6 +38,9 @@ int tune_probes(uint64_t eager, struct tune_probe *probes);
 const struct ibshift_alg *tune_alg(const struct tune_probe *probe);
 struct ibshift_plan tune_plan(const struct tune_probe *probe, uint64_t eager);
 
+/* The w with which the model prices a short message and its answer on one processor so. */
+double tune_turn(const struct ibshift_model *model, double us);
+
 /* What the model says, in us; negative: it has no price. */
 double tune_price(const struct tune_probe *probe, const struct ibshift_model *model);
 

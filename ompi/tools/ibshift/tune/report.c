@@ -92,6 +92,9 @@ bool tune_found(struct tune_level_found *level, const struct ibshift_model *mode
             widen(&level->low, &level->high, &one);
         }
     }
+    if (level->points.shared > 0) {
+        level->model.wake = tune_turn(&level->model, level->points.shared);
+    }
     tidy(&level->model);
     return true;
 }
@@ -115,6 +118,13 @@ static void say_intervals(FILE *out, const struct tune_level_found *level)
         {"O", "ns/B", offsetof(struct ibshift_model, send_byte), 1e3},
     };
 
+    if (level->points.shared > 0) {
+        fprintf(out,
+                "# w: a message and its answer take %.4g us where both ranks share a processor.\n",
+                level->points.shared);
+    } else {
+        fputs("# w is the typical one: the ranks could not share a processor.\n", out);
+    }
     fprintf(out, "# In %d passes alone:\n", TUNE_PASSES);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         double low, high;

@@ -74,6 +74,8 @@ static void open_node(struct tune_wires *w)
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, w->rank, MPI_INFO_NULL, &host);
     MPI_Comm_size(host, &local);
     MPI_Comm_rank(host, &place);
+    w->cards[w->rank].machine = w->rank;
+    MPI_Bcast(&w->cards[w->rank].machine, 1, MPI_INT, 0, host);
     MPI_Comm_free(&host);
     w->is_crowded = (uint32_t)local > ibshift_processors_count(NULL);
     options.looks = w->is_crowded ? IBSHIFT_NODE_LOOKS_CROWDED : IBSHIFT_NODE_LOOKS;

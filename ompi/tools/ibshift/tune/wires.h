@@ -16,6 +16,7 @@ struct tune_card {
     uint8_t address[TUNE_ADDRESS];
     struct ibshift_node_card node; /* magic 0: it shares no memory */
     uint64_t host, port;           /* identities of the adapter's */
+    int machine;                   /* the first rank of those that it could share memory with */
     char device[IBSHIFT_MADE_TEXT], firmware[IBSHIFT_MADE_TEXT];
     char hostname[IBSHIFT_MADE_TEXT];
     uint32_t mbps;
