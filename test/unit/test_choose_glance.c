@@ -7,7 +7,9 @@
 #include <cmocka.h>
 
 #include "choose/choose.h"
+#include "choose/crowd.h"
 #include "choose/glance.h"
+#include "plan/nodes.h"
 
 /* Among 1,728 ranks a price does not take more than one among 64: few messages stand for all. */
 static void what_is_seen_of_many_ranks_is_little(void **state)
@@ -85,9 +87,109 @@ static void a_glance_at_many_segments_is_good_enough(void **state)
     }
 }
 
+/* Hosts of so many ranks, filled one after the other, or dealt in turn; the last third has half as many if they are not even. */
+static void make_hosts(uint32_t ranks, uint32_t per_host, bool is_dealt, bool is_even,
+                       struct ibshift_crowd *crowd, struct ibshift_nodes *nodes)
+{
+    struct ibshift_place places[512];
+    uint32_t hosts = ranks / per_host, full = is_even ? ranks : ranks * 2 / 3 / per_host * per_host;
+
+    assert_true(ranks <= 512);
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        uint64_t host = is_dealt      ? rank % hosts
+                        : rank < full ? rank / per_host
+                                      : ranks + (rank - full) / (per_host / 2);
+
+        places[rank] = (struct ibshift_place){host + 1, host + 1, 4, false};
+    }
+    assert_int_equal(ibshift_crowd_make(places, ranks, crowd), 0);
+    assert_int_equal(ibshift_nodes_make(crowd->host_of, ranks, nodes), 0);
+}
+
+/* Its price to the end. */
+static double whole(const struct ibshift_question *question, const struct ibshift_choice *choice)
+{
+    struct ibshift_plan plan = *question->plan;
+    struct ibshift_price_request request = {.alg = choice->alg,
+                                            .plan = &plan,
+                                            .model = question->model,
+                                            .near = question->near,
+                                            .crowd = question->crowd,
+                                            .bytes = question->bytes,
+                                            .window = 32};
+    struct ibshift_price price;
+
+    plan.radix = choice->radix;
+    plan.segments = choice->segments;
+    plan.leaders = choice->leaders;
+    assert_int_equal(ibshift_price(&request, &price), 0);
+    return price.last;
+}
+
+/* Four ranks on each of 32 hosts or more: what is taken at a glance is as good as the best of all radices and segments of a few rows
+ * that were found to be good there. */
+static void a_glance_at_hosts_is_good_enough(void **state)
+{
+    static const struct {
+        enum ibshift_collective collective;
+        const char *names[4];
+    } rows[] = {{IBSHIFT_BCAST, {"knomial", "by_node", "spread_ring", NULL}},
+                {IBSHIFT_ALLREDUCE, {"recursive_doubling", "rabenseifner", "by_node", NULL}},
+                {IBSHIFT_ALLTOALL, {"bruck", "linear", NULL}},
+                {IBSHIFT_ALLGATHER, {"ring", "bruck", "by_node", NULL}}};
+
+    (void)state;
+    for (int i = 0; i < 3 * 4 * 2; i++) {
+        struct ibshift_crowd crowd;
+        struct ibshift_nodes nodes;
+        struct ibshift_plan plan = {.ranks = 128, .commutative = true, .nodes = &nodes};
+        struct ibshift_question question = {.collective = rows[i % 4].collective,
+                                            .plan = &plan,
+                                            .bytes = i / 4 % 2 == 0 ? 64 : 16384,
+                                            .window = 32,
+                                            .is_brief = true,
+                                            .model = &ibshift_model_typical,
+                                            .near = &ibshift_model_node,
+                                            .crowd = &crowd};
+        struct ibshift_choice own;
+        double taken;
+
+        make_hosts(128, 4, i / 8 == 1, i / 8 != 2, &crowd, &nodes);
+        own = ibshift_choose_best(&question).best;
+        assert_non_null(own.alg);
+        taken = whole(&question, &own);
+        for (int k = 0; rows[i % 4].names[k] != NULL; k++) {
+            const struct ibshift_alg *alg =
+                ibshift_alg_find(question.collective, rows[i % 4].names[k]);
+            struct ibshift_wish wish = {.alg = alg};
+            struct ibshift_candidate found[IBSHIFT_CANDIDATES_MAX];
+            int count = ibshift_candidates(alg, 128, question.bytes, &wish, found);
+
+            for (int c = 0; c < count; c++) {
+                struct ibshift_choice one = {
+                    alg, found[c].radix, found[c].segments, found[c].leaders, {.last = 0}};
+                struct ibshift_plan other = plan;
+                char why[128];
+
+                other.radix = one.radix;
+                other.segments = one.segments;
+                other.leaders = one.leaders;
+                if (ibshift_alg_check(alg, &other, why, sizeof(why)) == 0 &&
+                    taken > 1.25 * whole(&question, &one)) {
+                    fail_msg("%d: %s %u: %.1f us, but %s %u takes %.1f", i, own.alg->name,
+                             own.radix, taken, alg->name, one.radix, whole(&question, &one));
+                }
+            }
+        }
+        ibshift_nodes_free(&nodes);
+        ibshift_crowd_free(&crowd);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_glance_at_hosts_is_good_enough),
         cmocka_unit_test(what_is_seen_of_many_ranks_is_little),
         cmocka_unit_test(what_is_seen_of_many_segments_is_little),
         cmocka_unit_test(a_glance_at_many_segments_is_good_enough),

@@ -21,10 +21,13 @@ enum {
 
 /* Found among 96 to 1,728 ranks: what is taken costs 1.03 of the cheapest in the mean. */
 enum {
-    FEW_RANKS = 64,   /* each candidate is priced as it is */
-    GLANCE = 64,      /* messages that are looked at for a first price, */
-    LOOK = 256,       /* and for that of */
-    LOOKS = 4,        /* so many of the cheapest candidates, */
+    FEW_RANKS = 64,    /* each candidate is priced as it is */
+    MANY_HOSTS = 16,   /* of several ranks: among fewer it is, too */
+    GLANCE = 64,       /* messages that are looked at for a first price, */
+    LOOK = 256,        /* and for that of */
+    LOOKS = 4,         /* so many of the cheapest candidates, */
+    LOOK_HOSTS = 4096, /* where ranks share hosts: of these four at least are looked at */
+    LOOKS_HOSTS = 6,
     GLANCE_ERROR = 2, /* if they cost at most so many times the cheapest */
     GLANCES_MOST = 128,
 };
@@ -116,8 +119,7 @@ struct ibshift_sending ibshift_choose_sending(const struct ibshift_question *que
     return is_free ? question->free : (struct ibshift_sending){question->window, 0};
 }
 
-/* What a price is asked for; a rank has its own row of a table only: the shift in its place has as
- * many messages. */
+/* Of a table a rank has its own row only: the shift in its place has as many messages. */
 static int price_plan(const struct ibshift_question *question, const struct ibshift_alg *alg,
                       const struct ibshift_plan *plan, uint64_t bytes, double most,
                       struct ibshift_price *found)
@@ -251,7 +253,7 @@ static void price(const struct ibshift_question *question, double most,
 }
 
 /* The same of many ranks, by so many messages of few. */
-static void glance(const struct ibshift_question *question, uint64_t messages,
+static void glance(const struct ibshift_question *question, uint64_t messages, double most,
                    struct ibshift_choice *choice)
 {
     struct ibshift_sending sending = ibshift_choose_sending(question, choice->alg);
@@ -267,14 +269,19 @@ static void glance(const struct ibshift_question *question, uint64_t messages,
                                             .piece = sending.piece,
                                             .grants_anew = question->grants_anew,
                                             .limit = messages,
-                                            .space = question->space};
+                                            .space = question->space,
+                                            .most = most};
+    int rc;
 
     plan.radix = choice->radix;
     plan.segments = choice->segments;
     plan.leaders = choice->leaders;
     plan.stages = NULL;
-    if (ibshift_glance(&request, &choice->price) != 0) {
-        price(question, 0, choice);
+    rc = ibshift_glance(&request, &choice->price);
+    if (rc == -ERANGE) {
+        choice->price = (struct ibshift_price){.last = -1};
+    } else if (rc != 0) {
+        price(question, most, choice);
     }
 }
 
@@ -303,14 +310,24 @@ struct search {
     int seen_count;
 };
 
-/* Few of them stand for all where each rank has a host and a port. */
+static bool has_hosts(const struct ibshift_question *question)
+{
+    return question->plan->nodes != NULL && question->plan->nodes->most > 1;
+}
+
+/* Few of them stand for all where each rank has a host and a port, and where there are many hosts, which are the nodes. */
 static bool has_many(const struct ibshift_question *question)
 {
     const struct ibshift_plan *plan = question->plan;
+    const struct ibshift_crowd *crowd = question->crowd;
 
-    return plan->ranks > FEW_RANKS && (plan->nodes == NULL || plan->nodes->most <= 1) &&
-           (question->crowd == NULL ||
-            (question->crowd->hosts == plan->ranks && question->crowd->ports == plan->ranks));
+    if (plan->ranks <= FEW_RANKS) {
+        return false;
+    }
+    if (has_hosts(question)) {
+        return crowd != NULL && crowd->hosts == plan->nodes->nodes && crowd->hosts >= MANY_HOSTS;
+    }
+    return crowd == NULL || (crowd->hosts == plan->ranks && crowd->ports == plan->ranks);
 }
 
 static bool is_by_node(const struct ibshift_choice *choice)
@@ -416,7 +433,7 @@ static void consider(struct search *search, const struct ibshift_choice *asked)
         return;
     }
     if (search->has_many && search->seen_count < GLANCES_MOST) {
-        glance(question, GLANCE, &now);
+        glance(question, GLANCE, 0, &now);
         search->seen[search->seen_count++] = now;
     } else {
         price(question, most_of(search), &now);
@@ -444,11 +461,13 @@ static struct ibshift_choice *take_cheapest(struct search *search, double *most)
 /* Those without a price come last, if nothing has any. */
 static struct ibshift_answer settle(struct search *search)
 {
+    int looks = has_hosts(search->question) ? LOOKS_HOSTS : LOOKS;
+    uint64_t look = has_hosts(search->question) ? LOOK_HOSTS : LOOK;
     struct ibshift_choice *next;
     double most = INFINITY;
 
-    for (int i = 0; i < LOOKS && (next = take_cheapest(search, &most)) != NULL; i++) {
-        glance(search->question, LOOK, next);
+    for (int i = 0; i < looks && (next = take_cheapest(search, &most)) != NULL; i++) {
+        glance(search->question, look, most_of(search), next);
         weigh(search, next);
         next->alg = NULL;
     }

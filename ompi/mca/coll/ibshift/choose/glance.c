@@ -3,12 +3,16 @@
 #include <errno.h>
 #include <math.h>
 
+#include "choose/hosts.h"
 #include "choose/size.h"
+#include "plan/nodes.h"
 
 enum {
-    ROUNDS = 16,     /* of a rank that are looked at */
-    CHAIN = 4,       /* the shortest in which ranks that pass on wait for each other */
-    SEGMENTS = 2048, /* of a chain that are looked at: CHAIN times as many messages */
+    ROUNDS = 16,         /* of a rank that are looked at */
+    FEW_HOSTS = 4,       /* of several ranks each, that stand for all */
+    CHAIN = 4,           /* the shortest in which ranks that pass on wait for each other */
+    SEGMENTS = 2048,     /* of a chain that are looked at: CHAIN times as many messages */
+    SEGMENTS_HOSTS = 32, /* and of several ranks on each host */
 };
 
 /* Pieces of a vector are alike and none is empty: who has which of few bytes depends on the number of
@@ -23,48 +27,99 @@ static uint64_t filled(const struct ibshift_price_request *request, uint64_t byt
                                                                                   : each * pieces;
 }
 
-/* The request among fewer ranks, in fewer segments of the same size, into fewer and its plan. 0 or
- * -ENOTSUP. */
-static int take_fewer(const struct ibshift_price_request *request, uint32_t ranks,
-                      uint32_t segments, struct ibshift_plan *plan,
-                      struct ibshift_price_request *fewer)
+/* The request among fewer ranks, in fewer segments of the same size: all of some hosts where ranks share them. */
+struct fewer {
+    struct ibshift_price_request request;
+    struct ibshift_plan plan;
+    struct ibshift_hosts hosts;
+};
+
+/* Hosts, or ranks with one each. */
+static uint32_t units_of(const struct ibshift_price_request *request)
+{
+    return ibshift_hosts_are_shared(request) ? request->plan->nodes->nodes : request->plan->ranks;
+}
+
+static void fewer_free(struct fewer *fewer)
+{
+    ibshift_hosts_free(&fewer->hosts);
+}
+
+/* 0, -ENOMEM, or -ENOTSUP; only if 0 it is to be freed. */
+static int fewer_make(const struct ibshift_price_request *request, uint32_t units,
+                      uint32_t segments, struct fewer *fewer)
 {
     char why[128];
     double share;
+    int rc;
 
-    *plan = *request->plan;
-    plan->ranks = ranks;
-    plan->segments = segments;
-    plan->root = request->plan->root % ranks;
-    plan->order = NULL;
-    if (ibshift_alg_check(request->alg, plan, why, sizeof(why)) != 0) {
+    fewer->plan = *request->plan;
+    fewer->plan.segments = segments;
+    fewer->plan.order = NULL;
+    fewer->request = *request;
+    fewer->request.plan = &fewer->plan;
+    fewer->request.limit = 0;
+    fewer->request.most = 0;
+    fewer->hosts = (struct ibshift_hosts){.memory = NULL};
+    if (ibshift_hosts_are_shared(request)) {
+        rc = ibshift_hosts_take(request, units, &fewer->hosts);
+        if (rc != 0) {
+            return rc;
+        }
+        fewer->plan.ranks = fewer->hosts.ranks;
+        fewer->plan.root = fewer->hosts.root;
+        fewer->plan.nodes = &fewer->hosts.nodes;
+        fewer->request.crowd = &fewer->hosts.crowd;
+    } else {
+        fewer->plan.ranks = units;
+        fewer->plan.root = request->plan->root % units;
+    }
+    if (ibshift_alg_check(request->alg, &fewer->plan, why, sizeof(why)) != 0) {
+        fewer_free(fewer);
         return -ENOTSUP;
     }
-    *fewer = *request;
-    fewer->plan = plan;
-    share = (double)ibshift_alg_pieces(request->alg, plan) /
+    share = (double)ibshift_alg_pieces(request->alg, &fewer->plan) /
             ibshift_alg_pieces(request->alg, request->plan);
-    fewer->bytes = (uint64_t)ceil(share * (double)request->bytes);
-    fewer->bytes = filled(fewer, fewer->bytes);
+    fewer->request.bytes = (uint64_t)ceil(share * (double)request->bytes);
+    fewer->request.bytes = filled(&fewer->request, fewer->request.bytes);
     return 0;
 }
 
 /* With as much for each piece of a vector, to the end. */
-static int price_fewer(const struct ibshift_price_request *request, uint32_t ranks,
+static int price_fewer(const struct ibshift_price_request *request, uint32_t units,
                        uint32_t segments, struct ibshift_price *price)
 {
-    struct ibshift_price_request fewer;
-    struct ibshift_plan plan;
-    int rc = take_fewer(request, ranks, segments, &plan, &fewer);
+    struct fewer fewer;
+    int rc = fewer_make(request, units, segments, &fewer);
 
-    fewer.limit = 0;
-    return rc == 0 ? ibshift_price(&fewer, price) : rc;
+    if (rc == 0) {
+        rc = ibshift_price(&fewer.request, price);
+        fewer_free(&fewer);
+    }
+    return rc;
 }
 
-/* us of a rank's port, processor and waits. */
+/* us of a rank's port, processor (its own steps and messages, and what goes to ranks of its node) and waits. */
 struct load {
-    double out, in, local, waits;
+    double out, in, local, near, waits;
 };
+
+static bool is_near(const struct ibshift_price_request *request, uint32_t a, uint32_t b)
+{
+    return request->near != NULL &&
+           ibshift_nodes_of(request->plan, a) == ibshift_nodes_of(request->plan, b);
+}
+
+/* us of the processor of a rank that sends or takes it. */
+static double near_message(const struct ibshift_model *near, int kind, double bytes)
+{
+    bool is_long = near->at_once > 0 && bytes > near->at_once;
+    double copied = is_long ? 0 : bytes * near->eager_byte;
+
+    return kind == IBSHIFT_STEP_RECV
+               ? near->recv_min + copied
+               : near->send_min + copied + bytes * near->send_byte + (is_long ? near->granted : 0);
+}
 
 static void add_round(const struct ibshift_price_request *request,
                       const struct ibshift_sizes *sizes, uint32_t rank, uint32_t round,
@@ -73,7 +128,7 @@ static void add_round(const struct ibshift_price_request *request,
     const struct ibshift_model *model = request->model;
     struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
     uint32_t count = request->alg->emit(request->plan, rank, round, steps);
-    bool waits = false;
+    double waits = 0;
 
     for (uint32_t i = 0; i < count; i++) {
         double bytes = (double)ibshift_sizes_step(sizes, rank, &steps[i]);
@@ -81,9 +136,14 @@ static void add_round(const struct ibshift_price_request *request,
         if (bytes == 0 && steps[i].count > 0) {
             continue;
         }
-        if (steps[i].kind == IBSHIFT_STEP_SEND) {
+        if (steps[i].kind <= IBSHIFT_STEP_SEND && is_near(request, rank, steps[i].peer)) {
+            load->near += near_message(request->near, steps[i].kind, bytes);
+            waits = steps[i].kind == IBSHIFT_STEP_SEND && round > 0 && steps[i].need == round
+                        ? fmax(waits, request->near->latency)
+                        : waits;
+        } else if (steps[i].kind == IBSHIFT_STEP_SEND) {
             load->out += model->gap + bytes * (model->gap_byte + model->send_byte);
-            waits = waits || (round > 0 && steps[i].need == round);
+            waits = round > 0 && steps[i].need == round ? model->latency + model->gap : waits;
         } else if (steps[i].kind == IBSHIFT_STEP_RECV) {
             load->in += model->gap + bytes * model->gap_byte;
         } else {
@@ -91,12 +151,12 @@ static void add_round(const struct ibshift_price_request *request,
                                                                        : model->reduce_byte);
         }
     }
-    load->waits += waits ? model->latency + model->gap : 0;
+    load->waits += waits;
 }
 
 /* Of many rounds one of each of ROUNDS parts, not at equal distances: rounds of a ring come in twos. */
-static double load_of(const struct ibshift_price_request *request,
-                      const struct ibshift_sizes *sizes, uint32_t rank)
+static struct load load_of(const struct ibshift_price_request *request,
+                           const struct ibshift_sizes *sizes, uint32_t rank)
 {
     uint32_t rounds = request->alg->rounds(request->plan, rank);
     uint32_t parts = rounds < ROUNDS ? rounds : ROUNDS;
@@ -108,10 +168,46 @@ static double load_of(const struct ibshift_price_request *request,
 
         add_round(request, sizes, rank, first + i * UINT32_C(7919) % (end - first), &load);
     }
-    return parts == 0 ? 0 : (fmax(load.out, load.in) + load.local + load.waits) * rounds / parts;
+    if (parts > 0) {
+        double times = (double)rounds / parts;
+
+        load = (struct load){load.out * times, load.in * times, load.local * times,
+                             load.near * times, load.waits * times};
+    }
+    return load;
 }
 
-/* What the busiest of three ranks has to do: the root, the last before it, and one between. */
+/* What a host has to do: its busiest rank, or the port that its ranks share. */
+static double load_of_host(const struct ibshift_price_request *request,
+                           const struct ibshift_sizes *sizes, uint32_t rank)
+{
+    const struct ibshift_plan *plan = request->plan;
+    uint32_t node = ibshift_nodes_of(plan, rank);
+    uint32_t count = ibshift_hosts_are_shared(request) ? ibshift_nodes_size(plan, node) : 1;
+    struct load sum = {.out = 0};
+    double most = 0;
+
+    for (uint32_t place = 0; place < count; place++) {
+        struct load one =
+            load_of(request, sizes, count > 1 ? ibshift_nodes_rank(plan, node, place) : rank);
+
+        most = fmax(most, fmax(one.out, one.in) + one.local + one.near + one.waits);
+        sum.out += one.out;
+        sum.in += one.in;
+        sum.local += one.local + one.near;
+    }
+    if (count > 1) {
+        const struct ibshift_crowd *crowd = request->crowd;
+        double ports = fmax(1, (double)crowd->ports / crowd->hosts);
+        double processors = crowd->processors[crowd->host_of[rank]];
+
+        most = fmax(most, fmax(sum.out, sum.in) / ports);
+        most = count > processors ? fmax(most, sum.local / processors) : most;
+    }
+    return most;
+}
+
+/* What the busiest of three hosts, or ranks, has to do: the root's, the last before it, and one between. */
 static double busiest(const struct ibshift_price_request *request)
 {
     uint32_t ranks = request->plan->ranks, root = request->plan->root;
@@ -122,7 +218,7 @@ static double busiest(const struct ibshift_price_request *request)
     ibshift_sizes_begin(&sizes, request->alg, request->plan, filled(request, request->bytes),
                         request->element > 0 ? request->element : 1);
     for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++) {
-        most = fmax(most, load_of(request, &sizes, seen[i]));
+        most = fmax(most, load_of_host(request, &sizes, seen[i]));
     }
     return most;
 }
@@ -135,12 +231,14 @@ static void scale(struct ibshift_price *price, double times, double ranks)
     price->messages = (uint64_t)((double)price->messages * ranks);
 }
 
-/* Each rank more than few, which are CHAIN or more, and each segment adds as much as the last. */
+/* Each unit more than few, which are CHAIN or more, and each segment adds as much as the last. */
 static int price_chain(const struct ibshift_price_request *request, uint32_t few,
                        struct ibshift_price *price)
 {
     const struct ibshift_plan *plan = request->plan;
-    uint32_t segments = plan->segments < SEGMENTS ? plan->segments : SEGMENTS;
+    uint32_t most = ibshift_hosts_are_shared(request) ? SEGMENTS_HOSTS : SEGMENTS;
+    uint32_t segments = plan->segments < most ? plan->segments : most;
+    uint32_t units = units_of(request);
     struct ibshift_price before = {.last = 0};
     double last;
     int rc = price_fewer(request, few, segments, price);
@@ -149,9 +247,9 @@ static int price_chain(const struct ibshift_price_request *request, uint32_t few
         return rc;
     }
     last = price->last;
-    if (few < plan->ranks) {
+    if (few < units) {
         rc = price_fewer(request, few - 1, segments, &before);
-        last += (price->last - before.last) * (plan->ranks - few);
+        last += (price->last - before.last) * (units - few);
     }
     if (rc == 0 && segments < plan->segments) {
         rc = price_fewer(request, few, segments / 2, &before);
@@ -160,37 +258,69 @@ static int price_chain(const struct ibshift_price_request *request, uint32_t few
     }
     if (rc == 0) {
         scale(price, last / price->last,
-              (plan->ranks - 1.0) / (few - 1.0) * ((double)plan->segments / segments));
+              (units - 1.0) / (few - 1.0) * ((double)plan->segments / segments));
     }
     return rc;
+}
+
+static bool exceeds(const struct ibshift_price_request *request, uint32_t units)
+{
+    struct fewer fewer;
+    bool is_more = true;
+
+    if (fewer_make(request, units, request->plan->segments, &fewer) == 0) {
+        is_more = ibshift_plan_exceeds(request->alg, &fewer.plan, request->limit);
+        fewer_free(&fewer);
+    }
+    return is_more;
+}
+
+/* The most by halves that are not too many; of hosts FEW_HOSTS or more, and the smallest are looked at first. */
+static uint32_t few_units(const struct ibshift_price_request *request)
+{
+    uint32_t units = units_of(request);
+
+    if (!ibshift_hosts_are_shared(request)) {
+        struct ibshift_plan plan = *request->plan;
+
+        while (plan.ranks > 4 && ibshift_plan_exceeds(request->alg, &plan, request->limit)) {
+            plan.ranks /= 2;
+        }
+        return plan.ranks;
+    }
+    for (int halves = 31; halves > 0; halves--) {
+        if (units >> halves >= FEW_HOSTS && exceeds(request, units >> (halves - 1))) {
+            return units >> halves;
+        }
+    }
+    return units;
 }
 
 int ibshift_glance(const struct ibshift_price_request *request, struct ibshift_price *price)
 {
     const struct ibshift_alg *alg = request->alg;
-    uint32_t ranks = request->plan->ranks;
-    struct ibshift_price_request fewer;
-    struct ibshift_plan plan = *request->plan;
+    uint32_t units = units_of(request), few;
+    struct fewer fewer;
     int rc;
 
-    if (!ibshift_plan_exceeds(alg, &plan, request->limit)) {
+    if (!ibshift_plan_exceeds(alg, request->plan, request->limit)) {
         return ibshift_price(request, price);
     }
-    if ((alg->flags & IBSHIFT_ALG_NODES) != 0) {
+    if ((alg->flags & IBSHIFT_ALG_NODES) != 0 && !ibshift_hosts_are_shared(request)) {
         return -E2BIG;
     }
-    while (plan.ranks > 4 && ibshift_plan_exceeds(alg, &plan, request->limit)) {
-        plan.ranks /= 2;
-    }
+    few = few_units(request);
     if ((alg->flags & IBSHIFT_ALG_SEGMENTS) != 0) {
-        return price_chain(request, plan.ranks < CHAIN && ranks > CHAIN ? CHAIN : plan.ranks,
-                           price);
+        return price_chain(request, few < CHAIN && units > CHAIN ? CHAIN : few, price);
     }
-    rc = take_fewer(request, plan.ranks, plan.segments, &plan, &fewer);
-    fewer.limit = 0;
-    rc = rc == 0 ? ibshift_price(&fewer, price) : rc;
+    rc = fewer_make(request, few, request->plan->segments, &fewer);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = ibshift_price(&fewer.request, price);
     if (rc == 0) {
-        scale(price, fmax(1, busiest(request) / busiest(&fewer)), (double)ranks / plan.ranks);
+        scale(price, fmax(1, busiest(request) / busiest(&fewer.request)), (double)units / few);
     }
+    fewer_free(&fewer);
     return rc;
 }

@@ -4,7 +4,7 @@
 
 #include "choose/price.h"
 
-/* The request's limit is that of the few ranks. 0, -E2BIG where it goes by nodes, -ENOTSUP where it cannot do it with few, or as ibshift_price(). */
+/* The request's limit is that of the few ranks. 0, -E2BIG where it goes by nodes that are not the hosts, -ENOTSUP where it cannot do it with few, or as ibshift_price(). */
 int ibshift_glance(const struct ibshift_price_request *request, struct ibshift_price *price);
 
 #endif
