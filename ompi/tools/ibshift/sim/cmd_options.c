@@ -343,10 +343,16 @@ static void number_rows(struct sim_numbers *n, struct option_list *to)
     add(to, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
+/* Rank order and a random one know nothing of the forwarding tables: they serve as controls. */
+static bool is_for_tables(const char *order)
+{
+    return order != NULL && strcmp(order, "rank") != 0 && strncmp(order, "random:", 7) != 0;
+}
+
 /* An order or table is made for the forwarding tables. */
 static int take_adaptive(struct sim_command *c)
 {
-    bool is_ordered = c->schedule || (c->order != NULL && strcmp(c->order, "rank") != 0);
+    bool is_ordered = c->schedule || is_for_tables(c->order);
     bool is_left = c->as != NULL || c->plan != NULL || c->traffic != NULL;
 
     c->adaptive |= c->keeps_ways;
@@ -370,7 +376,7 @@ static int take_adaptive(struct sim_command *c)
         c->number.window = 0;
     }
     if (!is_left) {
-        c->order = "rank";
+        c->order = c->order == NULL || is_ordered ? "rank" : c->order;
         c->schedule = false;
     }
     return CLI_OK;
