@@ -20,8 +20,9 @@ struct ibshift_packing {
     const struct ibshift_paths *paths;
     const uint32_t *member_of;
     uint32_t ranks;
-    bool cables;   /* ranks share cables: these are resources beside the ranks */
-    float cost[2]; /* of a cheap stage, of a dear one */
+    bool cables;    /* ranks share cables: these are resources beside the ranks */
+    bool is_single; /* each resource has one slot: its own number */
+    float cost[2];  /* of a cheap stage, of a dear one */
     uint32_t stages, words, slots;
     uint32_t *slot;      /* resource -> its first slot; [resources] = all slots */
     uint8_t *missing;    /* resource -> slots that it has in dear stages alone */
@@ -73,6 +74,9 @@ static inline uint16_t ibshift_packing_to(const struct ibshift_packing *packing,
 
 /* Does the pair need a dear stage? */
 bool ibshift_packing_is_dear(const struct ibshift_packing *packing, struct ibshift_pair pair);
+/* Puts the pair into this stage, over this LID; false: it has no room. Before owners are known. */
+bool ibshift_packing_place_at(struct ibshift_packing *packing, struct ibshift_pair pair,
+                              uint32_t lid_offset, uint32_t stage);
 /* Puts the pair into the first stage that has room, over any LID; false: there is none. */
 bool ibshift_packing_place_first(struct ibshift_packing *packing, struct ibshift_pair pair);
 
