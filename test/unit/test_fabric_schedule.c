@@ -366,6 +366,206 @@ static void same_every_time(void **state)
     assert_true(a.checksum == b.checksum);
 }
 
+/* What becomes of a job: another fabric, hosts that are gone, ranks that are numbered anew. */
+struct change {
+    const char *before, *after;
+    uint32_t keep, ranks_a_host, gone;
+    bool shuffled;
+};
+
+struct side {
+    struct ibshift_fabric *f;
+    struct ibshift_paths *p;
+    uint32_t hosts[RANKS_MAX], member_of[RANKS_MAX], sequence[RANKS_MAX], count, ranks;
+    double bound;
+};
+
+static void open_side(struct side *side, const char *fabric)
+{
+    struct ibshift_error err = {""};
+    uint32_t link;
+
+    assert_int_equal(ibshift_synth_fabric(fabric, &side->f, &err), 0);
+    assert_int_equal(ibshift_paths_build(side->f, side->hosts, side->count, &side->p, &err), 0);
+    assert_int_equal(
+        ibshift_alltoall_bound(side->p, side->ranks, side->member_of, &side->bound, &link), 0);
+    for (uint32_t i = 0; i < side->ranks; i++) {
+        side->sequence[i] = i;
+    }
+}
+
+static void open_counted(struct side *side, const struct change *change, uint64_t seed)
+{
+    struct ibshift_fabric *f = NULL;
+    struct ibshift_error err = {""};
+
+    assert_int_equal(ibshift_synth_fabric(change->before, &f, &err), 0);
+    side->count =
+        seat_ranks(f, change->keep, change->ranks_a_host, seed, side->hosts, side->member_of);
+    side->ranks = side->count * change->ranks_a_host;
+    ibshift_fabric_free(f);
+    open_side(side, change->before);
+}
+
+static void close_side(struct side *side)
+{
+    ibshift_paths_free(side->p);
+    ibshift_fabric_free(side->f);
+}
+
+/* The last hosts of a random order are gone; with their ranks in that order, or in the old one. */
+static void leave(const struct change *change, uint64_t seed, const struct side *before,
+                  struct side *after, uint32_t *now)
+{
+    uint32_t line[RANKS_MAX], seat[RANKS_MAX], per = change->ranks_a_host;
+
+    for (uint32_t i = 0; i < before->count; i++) {
+        uint32_t at = ibshift_random_below(&seed, i + 1);
+
+        line[i] = line[at];
+        line[at] = i;
+    }
+    for (uint32_t i = 0; i < before->count; i++) {
+        seat[line[i]] = i < before->count - change->gone ? i : IBSHIFT_NO_RANK;
+    }
+    for (uint32_t m = 0; m < before->count; m++) {
+        uint32_t member = change->shuffled ? seat[m] : after->count;
+
+        for (uint32_t k = 0; k < per; k++) {
+            now[m * per + k] = seat[m] == IBSHIFT_NO_RANK ? seat[m] : member * per + k;
+        }
+        if (seat[m] != IBSHIFT_NO_RANK) {
+            after->hosts[member] = before->hosts[m];
+            after->count++;
+        }
+    }
+    after->ranks = after->count * per;
+    for (uint32_t r = 0; r < after->ranks; r++) {
+        after->member_of[r] = r / per;
+    }
+}
+
+static double price_of(const struct side *side, const struct ibshift_schedule *s)
+{
+    struct ibshift_stage_source source =
+        ibshift_source_table(&s->table, side->ranks, s->lid_offsets, side->member_of);
+    struct ibshift_contention c = {0};
+    double cost = 0;
+
+    assert_int_equal(ibshift_contend(side->p, &source, 1, 1, &c), 0);
+    for (uint32_t stage = 0; stage < s->table.stages; stage++) {
+        cost += walked_cost(side->f, side->hosts, s, side->ranks, side->member_of, stage);
+    }
+    assert_true(fabs(cost - c.sum) < 1e-4 * cost + 1e-9);
+    ibshift_contention_free(&c);
+    return cost;
+}
+
+static int repair(const struct side *after, const struct ibshift_schedule *old, const uint32_t *now,
+                  struct ibshift_schedule *s)
+{
+    return ibshift_schedule_repair(after->p, after->ranks, after->member_of, after->sequence,
+                                   MEMORY, 1, old, now, s);
+}
+
+/* A repaired table is valid, near what a search finds, and the same every time; true: there is one.
+ */
+static bool survives(const struct change *change, uint64_t seed)
+{
+    static struct side before, after;
+    struct ibshift_schedule old, found, repaired, again;
+    uint32_t now[RANKS_MAX];
+    int status;
+
+    before = after = (struct side){.count = 0};
+    open_counted(&before, change, seed);
+    leave(change, seed, &before, &after, now);
+    open_side(&after, change->after);
+    assert_int_equal(ibshift_schedule_make(before.p, before.ranks, before.member_of,
+                                           before.sequence, MEMORY, 1, &old),
+                     0);
+    status = repair(&after, &old, now, &repaired);
+    if (status == 0) {
+        double cost = price_of(&after, &repaired);
+
+        check_pairs(&repaired, after.ranks);
+        assert_int_equal(ibshift_schedule_make(after.p, after.ranks, after.member_of,
+                                               after.sequence, MEMORY, 1, &found),
+                         0);
+        print_message("%s, %u gone: %g, a search finds %g, bound %g\n", change->after, change->gone,
+                      cost, price_of(&after, &found), after.bound);
+        assert_true(cost <= IBSHIFT_REPAIR_ENOUGH * price_of(&after, &found) + 1e-3);
+        assert_int_equal(repair(&after, &old, now, &again), 0);
+        assert_int_equal(repaired.table.stages, again.table.stages);
+        assert_memory_equal(repaired.to, again.to,
+                            (size_t)after.ranks * again.table.stages * sizeof(*again.to));
+        ibshift_schedule_free(&found);
+        ibshift_schedule_free(&repaired);
+        ibshift_schedule_free(&again);
+    } else {
+        print_message("%s, %u gone: %d\n", change->after, change->gone, status);
+        assert_int_equal(status, -EDOM);
+    }
+    ibshift_schedule_free(&old);
+    close_side(&before);
+    close_side(&after);
+    return status == 0;
+}
+
+static void repaired_after_a_cut(void **state)
+{
+    uint32_t repaired = 0;
+
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        char cut[32];
+
+        snprintf(cut, sizeof(cut), "kary:6,3/cut=1:%u", (unsigned)seed);
+        repaired += survives(
+            &(struct change){.before = "kary:6,3", .after = cut, .keep = 120, .ranks_a_host = 1},
+            seed);
+    }
+    assert_true(repaired >= 7);
+}
+
+static void repaired_without_some(void **state)
+{
+    static const struct change changes[] = {
+        {"kary:6,3", "kary:6,3", 150, 1, 1, false},
+        {"kary:6,3", "kary:6,3", 150, 1, 1, true},
+        {"kary:6,3", "kary:6,3", 150, 1, 0, true}, /* ranks numbered anew, no more */
+        {"kary:4,3/lmc=1", "kary:4,3/lmc=1", 0, 1, 1, false},
+        {"kary:4,3", "kary:4,3", 60, 4, 1, true},
+        {"kary:6,3/minhop", "kary:6,3/minhop", 0, 1, 1, false},
+    };
+
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        for (uint64_t seed = 1; seed <= 3; seed++) {
+            assert_true(survives(&changes[i], seed));
+        }
+    }
+}
+
+/* Too many are gone, or one has come: a search's. */
+static void not_repaired(void **state)
+{
+    static struct side side;
+    struct ibshift_schedule old, s;
+    uint32_t now[RANKS_MAX];
+
+    assert_false(survives(&(struct change){"kary:6,3", "kary:6,3", 100, 1, 50, true}, 1));
+    side = (struct side){.count = 0};
+    open_counted(&side, &(struct change){"kary:4,3", "kary:4,3", 40, 1, 0, false}, 1);
+    assert_int_equal(ibshift_schedule_make(side.p, side.ranks - 1, side.member_of, side.sequence,
+                                           MEMORY, 1, &old),
+                     0);
+    for (uint32_t r = 0; r < side.ranks; r++) {
+        now[r] = r;
+    }
+    assert_int_equal(repair(&side, &old, now, &s), -EDOM);
+    ibshift_schedule_free(&old);
+    close_side(&side);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -373,6 +573,8 @@ int main(void)
         cmocka_unit_test(uneven_ranks),         cmocka_unit_test(mixed_rates),
         cmocka_unit_test(too_large_is_refused), cmocka_unit_test(as_few_as_can_be),
         cmocka_unit_test(lids_of_an_lmc),       cmocka_unit_test(same_every_time),
+        cmocka_unit_test(repaired_after_a_cut), cmocka_unit_test(repaired_without_some),
+        cmocka_unit_test(not_repaired),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

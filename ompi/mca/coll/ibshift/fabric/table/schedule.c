@@ -39,6 +39,9 @@ struct search {
     const uint32_t *member_of, *sequence;
     uint32_t ranks, most_on_member;
     uint32_t sends; /* of the rank that sends to most others */
+    uint32_t least; /* stages that there are to be */
+    uint64_t pairs; /* that do not share a host */
+    double bound;
     size_t memory;
     uint64_t seed;
     struct kind kinds[KINDS];
@@ -71,7 +74,10 @@ static int find_kinds(struct search *s)
     int status = ibshift_alltoall_loads(s->paths, s->ranks, s->member_of, &loads);
 
     for (uint32_t i = 0; status == 0 && i < links; i++) {
-        add_kind(s, ibshift_contention_cost(s->paths, i), loads[i]);
+        double cost = ibshift_contention_cost(s->paths, i);
+
+        add_kind(s, cost, loads[i]);
+        s->bound = fmax(s->bound, cost * loads[i]);
     }
     if (status == 0) {
         free(loads);
@@ -106,7 +112,7 @@ static struct prospect prospect_at(const struct search *s, double cheap)
         many[0] =
             fmax(many[0], capacity > 0 ? stages_for(s->kinds[k].flows - in_dear, capacity) : 0);
     }
-    many[0] = fmax(many[0], s->sends - many[1]);
+    many[0] = fmax(many[0], (s->sends > s->least ? s->sends : s->least) - many[1]);
     return (struct prospect){{(float)cheap, (float)dear},
                              {(uint32_t)many[0], (uint32_t)many[1]},
                              many[0] * cheap + many[1] * dear};
@@ -180,23 +186,31 @@ static int open_stages(struct search *s, uint32_t count, bool dear)
                : ibshift_packing_add_stages(&s->packing, count, dear);
 }
 
+static void place_left(struct search *s)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < s->left_count; i++) {
+        if (!ibshift_packing_place_first(&s->packing, s->left[i])) {
+            s->left[kept++] = s->left[i];
+        }
+    }
+    s->left_count = kept;
+}
+
 /* More stages, dear ones if any pair that is left needs that. */
 static int add_stages(struct search *s, uint32_t count)
 {
     bool dear = false;
-    uint32_t kept = 0;
     int status;
 
     for (uint32_t i = 0; i < s->left_count && !dear; i++) {
         dear = ibshift_packing_is_dear(&s->packing, s->left[i]);
     }
     status = open_stages(s, count, dear);
-    for (uint32_t i = 0; status == 0 && i < s->left_count; i++) {
-        if (!ibshift_packing_place_first(&s->packing, s->left[i])) {
-            s->left[kept++] = s->left[i];
-        }
+    if (status == 0) {
+        place_left(s);
     }
-    s->left_count = status == 0 ? kept : s->left_count;
     return status;
 }
 
@@ -225,6 +239,23 @@ static int first_fit(struct search *s)
     return status;
 }
 
+/* Without memory for the owners nothing is moved. */
+static int walk(struct search *s)
+{
+    int status = 0;
+
+    if (size_of(s, s->packing.stages + 1, true) <= (double)s->memory) {
+        status = ibshift_packing_own(&s->packing);
+    } else {
+        ibshift_packing_disown(&s->packing);
+    }
+    if (s->packing.owner != NULL) {
+        s->left_count = ibshift_packing_walk(&s->packing, s->left, s->left_count, s->room,
+                                             s->left_count + WORK / s->ranks, &s->seed);
+    }
+    return status;
+}
+
 /* First fit, then the walk; a stage more whenever the walk has looked in vain at as many pairs as
  * are left, or, where these are few, for its share of the work. */
 static int search(struct search *s)
@@ -240,20 +271,121 @@ static int search(struct search *s)
         status = s->left == NULL ? -ENOMEM : first_fit(s);
     }
     while (status == 0 && s->left_count > 0) {
-        if (size_of(s, s->packing.stages + 1, true) <= (double)s->memory) {
-            status = ibshift_packing_own(&s->packing);
-        } else {
-            ibshift_packing_disown(&s->packing);
-        }
-        if (s->packing.owner != NULL) {
-            s->left_count = ibshift_packing_walk(&s->packing, s->left, s->left_count, s->room,
-                                                 s->left_count + WORK / s->ranks, &s->seed);
-        }
+        status = walk(s);
         if (status == 0 && s->left_count > 0) {
             status = add_stages(s, 1);
         }
     }
     return status;
+}
+
+/* A table that was made for other routes or for more ranks. */
+struct old_table {
+    const struct ibshift_stages *table;
+    const uint8_t *lid_offsets;
+    const uint32_t *now; /* its rank -> rank, or IBSHIFT_NO_RANK */
+};
+
+/* Whom the old rank sent to in this stage; false: nobody that is there now, or on the same host. */
+static bool old_pair(const struct search *s, const struct old_table *old, uint32_t row,
+                     uint32_t stage, struct ibshift_pair *pair)
+{
+    uint32_t to = old->table->to[(size_t)row * old->table->stages + stage];
+
+    if (old->now[row] == IBSHIFT_NO_RANK || to == IBSHIFT_NO_RANK ||
+        old->now[to] == IBSHIFT_NO_RANK) {
+        return false;
+    }
+    *pair = IBSHIFT_PAIR(old->now[row], old->now[to]);
+    return s->member_of[pair->from] != s->member_of[pair->to];
+}
+
+static uint32_t old_lid(const struct old_table *old, uint32_t row, uint32_t stage)
+{
+    return old->lid_offsets != NULL ? old->lid_offsets[(size_t)row * old->table->stages + stage]
+                                    : 0;
+}
+
+/* Without those at the end in which ranks exchange within their hosts. */
+static uint32_t count_old_stages(const struct search *s, const struct old_table *old)
+{
+    struct ibshift_pair pair;
+    uint32_t count = 0;
+
+    for (uint32_t row = 0; row < old->table->rows; row++) {
+        for (uint32_t stage = old->table->stages; stage > count; stage--) {
+            if (old_pair(s, old, row, stage - 1, &pair)) {
+                count = stage;
+            }
+        }
+    }
+    return count;
+}
+
+/* Row after row, as ranks beside one another share links. */
+static int keep_old(struct search *s, const struct old_table *old, uint32_t stages)
+{
+    struct ibshift_pair pair;
+    uint64_t pairs = 0;
+
+    for (uint32_t row = 0; row < old->table->rows; row++) {
+        for (uint32_t stage = 0; stage < stages; stage++) {
+            if (!old_pair(s, old, row, stage, &pair)) {
+                continue;
+            }
+            pairs++;
+            if (!ibshift_packing_place_at(&s->packing, pair, old_lid(old, row, stage), stage)) {
+                if (s->left_count == s->room / 2) {
+                    return -EDOM;
+                }
+                s->left[s->left_count++] = pair;
+            }
+        }
+    }
+    return pairs == s->pairs ? 0 : -EDOM;
+}
+
+static bool is_last_empty(const struct ibshift_packing *packing)
+{
+    for (uint32_t r = 0; r < packing->ranks; r++) {
+        if (ibshift_packing_to(packing, r, packing->stages - 1) != IBSHIFT_NOBODY) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The stages that there may be are there at once: what has no place in them is a search's. A table
+ * with dear stages does not say which they are. */
+static int repair(struct search *s, const struct old_table *old)
+{
+    struct prospect p;
+    double most;
+    int status;
+
+    s->least = count_old_stages(s, old);
+    p = find_prospect(s);
+    most = IBSHIFT_REPAIR_ENOUGH * s->bound / p.cost[0] + 1e-6;
+    if (p.stages[1] > 0 || p.stages[0] > most) {
+        return -EDOM;
+    }
+    status = ibshift_packing_open(&s->packing, s->paths, s->ranks, s->member_of,
+                                  s->most_on_member > 1, p.cost);
+    status = status == 0 ? open_stages(s, (uint32_t)most, false) : status;
+    if (status == 0) {
+        s->left = malloc(s->room * sizeof(*s->left));
+        status = s->left == NULL ? -ENOMEM : keep_old(s, old, s->least);
+    }
+    if (status == 0) {
+        place_left(s);
+    }
+    if (status == 0 && s->left_count > 0) {
+        status = walk(s);
+    }
+    while (status == 0 && s->packing.stages > 0 && is_last_empty(&s->packing)) {
+        s->packing.stages--;
+    }
+    return status == 0 && s->left_count > 0 ? -EDOM : status;
 }
 
 /* Ranks of one member exchange in stages of their own, behind the others. */
@@ -287,6 +419,7 @@ static void count_members(struct search *s)
         }
         s->most_on_member = next - i > s->most_on_member ? next - i : s->most_on_member;
         least = next - i < least ? next - i : least;
+        s->pairs += (uint64_t)(next - i) * (s->ranks - (next - i));
     }
     s->sends = s->ranks - least;
 }
@@ -340,6 +473,28 @@ static int write_table(const struct search *s, struct ibshift_schedule *t)
     return 0;
 }
 
+/* old.table NULL: a search. */
+static int make_table(struct search *s, const struct old_table *old,
+                      struct ibshift_schedule *schedule)
+{
+    int status;
+
+    if (s->ranks > IBSHIFT_SCHEDULE_RANKS) {
+        return -E2BIG;
+    }
+    s->room = s->ranks * s->ranks / 4 + 64;
+    count_members(s);
+    status = find_kinds(s);
+    if (status == 0) {
+        status = old != NULL ? repair(s, old) : search(s);
+    }
+    ibshift_packing_disown(&s->packing);
+    status = status == 0 ? write_table(s, schedule) : status;
+    ibshift_packing_close(&s->packing);
+    free(s->left);
+    return status;
+}
+
 int ibshift_schedule_make(const struct ibshift_paths *paths, uint32_t ranks,
                           const uint32_t *member_of, const uint32_t *sequence, size_t memory,
                           uint64_t seed, struct ibshift_schedule *schedule)
@@ -349,21 +504,25 @@ int ibshift_schedule_make(const struct ibshift_paths *paths, uint32_t ranks,
                        .sequence = sequence,
                        .ranks = ranks,
                        .memory = memory,
-                       .seed = seed,
-                       .room = ranks * ranks / 4 + 64};
-    int status;
+                       .seed = seed};
 
-    if (ranks > IBSHIFT_SCHEDULE_RANKS) {
-        return -E2BIG;
-    }
-    count_members(&s);
-    status = find_kinds(&s);
-    status = status == 0 ? search(&s) : status;
-    ibshift_packing_disown(&s.packing);
-    status = status == 0 ? write_table(&s, schedule) : status;
-    ibshift_packing_close(&s.packing);
-    free(s.left);
-    return status;
+    return make_table(&s, NULL, schedule);
+}
+
+int ibshift_schedule_repair(const struct ibshift_paths *paths, uint32_t ranks,
+                            const uint32_t *member_of, const uint32_t *sequence, size_t memory,
+                            uint64_t seed, const struct ibshift_schedule *was, const uint32_t *now,
+                            struct ibshift_schedule *schedule)
+{
+    struct old_table old = {&was->table, was->lid_offsets, now};
+    struct search s = {.paths = paths,
+                       .member_of = member_of,
+                       .sequence = sequence,
+                       .ranks = ranks,
+                       .memory = memory,
+                       .seed = seed};
+
+    return make_table(&s, &old, schedule);
 }
 
 void ibshift_schedule_free(struct ibshift_schedule *schedule)

@@ -25,6 +25,19 @@ struct ibshift_schedule {
 int ibshift_schedule_make(const struct ibshift_paths *paths, uint32_t ranks,
                           const uint32_t *member_of, const uint32_t *sequence, size_t memory,
                           uint64_t seed, struct ibshift_schedule *schedule);
+
+/*
+ * The same from a table that was made for other routes or for more ranks: pairs stay in their
+ * stages where these have room for them, the others are placed anew. now: rank of the old table ->
+ * rank, or IBSHIFT_NO_RANK where it is gone; all ranks were there. At most IBSHIFT_REPAIR_ENOUGH of
+ * the bound, so never more than that of what a search finds; -EDOM where that cannot be had from
+ * this table, or it is no table of these ranks.
+ */
+#define IBSHIFT_REPAIR_ENOUGH 1.02
+int ibshift_schedule_repair(const struct ibshift_paths *paths, uint32_t ranks,
+                            const uint32_t *member_of, const uint32_t *sequence, size_t memory,
+                            uint64_t seed, const struct ibshift_schedule *old, const uint32_t *now,
+                            struct ibshift_schedule *schedule);
 void ibshift_schedule_free(struct ibshift_schedule *schedule);
 
 #endif
