@@ -15,6 +15,7 @@ struct arranger {
     uint32_t count;
     struct ibshift_arrangement *best;
     unsigned kinds;
+    struct ibshift_earlier earlier;
     bool found;
     bool too_large; /* for a table */
     struct ibshift_error *err;
@@ -157,15 +158,28 @@ static uint32_t *sequence_of(const struct arranger *a)
     return sequence;
 }
 
+/* -EDOM: there is none to begin with, or not of so many ranks. */
+static int repair_table(const struct arranger *a, const uint32_t *sequence,
+                        struct ibshift_schedule *schedule)
+{
+    return a->earlier.schedule == NULL
+               ? -EDOM
+               : ibshift_schedule_repair(a->p->paths, a->p->ranks, a->p->member_of, sequence,
+                                         IBSHIFT_TABLE_MEMORY, SEED, a->earlier.schedule,
+                                         a->earlier.now, schedule);
+}
+
 static int try_table(struct arranger *a)
 {
     struct ibshift_arrangement candidate = {.kind = IBSHIFT_ARRANGE_TABLE};
     uint32_t *sequence = sequence_of(a);
-    int status = sequence == NULL
-                     ? -ENOMEM
-                     : ibshift_schedule_make(a->p->paths, a->p->ranks, a->p->member_of, sequence,
-                                             IBSHIFT_TABLE_MEMORY, SEED, &candidate.schedule);
+    int status = sequence == NULL ? -ENOMEM : repair_table(a, sequence, &candidate.schedule);
 
+    a->best->is_repaired = status == 0;
+    if (status == -EDOM || status == -E2BIG) {
+        status = ibshift_schedule_make(a->p->paths, a->p->ranks, a->p->member_of, sequence,
+                                       IBSHIFT_TABLE_MEMORY, SEED, &candidate.schedule);
+    }
     free(sequence);
     if (status == 0) {
         status = weigh(a, &candidate, 1);
@@ -203,7 +217,9 @@ static void explain(const struct arranger *a)
     struct ibshift_arrangement *b = a->best;
     char link[160];
     double ratio = b->bound > 0 ? b->cost / b->bound : 1;
-    int n = snprintf(b->reason, sizeof(b->reason), "%s", ibshift_arrange_name(b->kind));
+    int n = snprintf(
+        b->reason, sizeof(b->reason), "%s%s", ibshift_arrange_name(b->kind),
+        b->kind == IBSHIFT_ARRANGE_TABLE && b->is_repaired ? ", repaired from an earlier one" : "");
 
     if (b->kind == IBSHIFT_ARRANGE_STEPS) {
         n += snprintf(b->reason + n, sizeof(b->reason) - (size_t)n, " of %u, %u stages at once",
@@ -267,10 +283,19 @@ int ibshift_arrange(const struct ibshift_placement *placement, const uint32_t *o
                     uint32_t count, unsigned kinds, struct ibshift_arrangement *arrangement,
                     struct ibshift_error *err)
 {
+    return ibshift_arrange_again(placement, order, count, kinds, (struct ibshift_earlier){0},
+                                 arrangement, err);
+}
+
+int ibshift_arrange_again(const struct ibshift_placement *placement, const uint32_t *order,
+                          uint32_t count, unsigned kinds, struct ibshift_earlier earlier,
+                          struct ibshift_arrangement *arrangement, struct ibshift_error *err)
+{
     struct arranger a = {.p = placement,
                          .order = order,
                          .count = count,
                          .kinds = kinds,
+                         .earlier = earlier,
                          .best = arrangement,
                          .err = err};
     int status;
