@@ -21,7 +21,8 @@
  */
 enum { SEARCH_BYTES = 5000, UNKNOWN_BYTES = 8192 };
 
-enum { KEPT = 8 }; /* orders whose processes have no communicator any more */
+enum { KEPT = 8 };                    /* orders whose processes have no communicator any more */
+#define WHOLE_KEPT ((size_t)32 << 20) /* of the last whole table */
 
 /* What rank 0 tells the others. */
 enum { TOLD_RC, TOLD_KNOWN, TOLD_KIND, TOLD_STEP, TOLD_STAGES, TOLD_PARTS, TOLD_SHARE, TOLD_SIZE };
@@ -46,8 +47,17 @@ struct ibshift_found_order {
     struct ibshift_found_order *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers known and users */
+/* All rows of a table, on the rank 0 that had them made. The next one among the same processes, in
+ * another order or without a few, is made from it. */
+struct whole_table {
+    uint32_t size;
+    uint32_t *peers;
+    struct ibshift_schedule schedule;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers known and users, and last */
 static struct ibshift_found_order *known;                /* the latest first */
+static struct whole_table last;                          /* size 0: none, or in use */
 
 static int code_of(int rc)
 {
@@ -214,12 +224,114 @@ static void explain(const struct ompi_communicator_t *comm,
     }
 }
 
+static void drop_whole(struct whole_table *whole)
+{
+    ibshift_schedule_free(&whole->schedule);
+    free(whole->peers);
+    *whole = (struct whole_table){0};
+}
+
+/* In place of the one that is there. */
+static void exchange_last(struct whole_table *whole)
+{
+    struct whole_table before;
+
+    pthread_mutex_lock(&lock);
+    before = last;
+    last = *whole;
+    pthread_mutex_unlock(&lock);
+    *whole = before;
+}
+
+/* The table's ranks in the communicator; NULL: there is no table, no memory, or one of the
+ * communicator's processes has no part in it. */
+static uint32_t *ranks_now(const mca_coll_ibshift_module_t *module, const struct whole_table *whole)
+{
+    uint32_t *now = whole->size < module->size ? NULL : malloc(whole->size * sizeof(*now));
+    uint32_t at = 0, found = 0;
+
+    for (uint32_t r = 0; NULL != now && r < whole->size; r++) {
+        uint32_t tried = 0;
+
+        now[r] = IBSHIFT_NO_RANK;
+        while (tried < module->size && module->peers[at] != whole->peers[r]) {
+            at = at + 1 < module->size ? at + 1 : 0; /* most have kept their order */
+            tried++;
+        }
+        if (tried < module->size) {
+            now[r] = at;
+            found++;
+        }
+    }
+    if (NULL != now && found < module->size) {
+        free(now);
+        now = NULL;
+    }
+    return now;
+}
+
+static bool is_larger_kept(uint32_t size)
+{
+    bool is_larger;
+
+    pthread_mutex_lock(&lock);
+    is_larger = last.size > size;
+    pthread_mutex_unlock(&lock);
+    return is_larger;
+}
+
+/* Takes the arrangement's table, of which the rows are copies. That of more ranks stays: others can
+ * be made from it, and not the other way round. */
+static void keep_whole(const mca_coll_ibshift_module_t *module, struct ibshift_arrangement *a)
+{
+    struct whole_table whole = {.size = module->size, .schedule = a->schedule};
+    size_t cells = (size_t)module->size * a->schedule.table.stages;
+
+    if (cells * sizeof(*a->schedule.to) > WHOLE_KEPT || is_larger_kept(whole.size)) {
+        return;
+    }
+    whole.peers = malloc(module->size * sizeof(*whole.peers));
+    if (NULL == whole.peers) {
+        return;
+    }
+    memcpy(whole.peers, module->peers, module->size * sizeof(*whole.peers));
+    free(whole.schedule.from); /* nobody asks for it */
+    whole.schedule.from = NULL;
+    whole.schedule.table.from = NULL;
+    a->schedule = (struct ibshift_schedule){0};
+    exchange_last(&whole);
+    drop_whole(&whole);
+}
+
+/* The table that is made from another takes its place: the other one is put back where none is. */
+static int arrange_from_last(const mca_coll_ibshift_module_t *module,
+                             const struct ibshift_placement *placement,
+                             struct ibshift_arrangement *a, struct ibshift_error *err)
+{
+    const struct ibshift_fabric_file *file = &ibshift_fabric_file;
+    struct whole_table whole = {0};
+    struct ibshift_earlier earlier = {NULL, NULL};
+    uint32_t *now;
+    int rc;
+
+    exchange_last(&whole);
+    now = ranks_now(module, &whole);
+    if (NULL != now) {
+        earlier = (struct ibshift_earlier){&whole.schedule, now};
+    }
+    rc = ibshift_arrange_again(placement, file->order, file->order_count, kinds_wished(), earlier,
+                               a, err);
+    free(now);
+    exchange_last(&whole);
+    drop_whole(&whole); /* another thread's, which has come meanwhile */
+    return rc;
+}
+
 /* Rank 0: the kind of order, and the arrangement if it is a table. After an error the routing order
  * stays. */
 static void arrange(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                     struct ibshift_arrangement *a, int *told)
 {
-    const struct ibshift_fabric_file *file = &ibshift_fabric_file;
     struct ibshift_error err = {""};
     char why[256];
     int rc;
@@ -228,8 +340,7 @@ static void arrange(mca_coll_ibshift_module_t *module, struct ompi_communicator_
     if (0 == rc) {
         rc = ibshift_placement_routes(placement, true, &err);
         if (0 == rc) {
-            rc =
-                ibshift_arrange(placement, file->order, file->order_count, kinds_wished(), a, &err);
+            rc = arrange_from_last(module, placement, a, &err);
         }
         explain(comm, placement, a, rc, err.text);
     }
@@ -329,6 +440,7 @@ static int *prepare(mca_coll_ibshift_module_t *module, struct ompi_communicator_
     if (IBSHIFT_ARRANGE_TABLE == told[TOLD_KIND]) {
         rows = rows_of(a, module->size, (size_t)told[TOLD_PARTS]);
         told[TOLD_RC] = NULL == rows ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
+        keep_whole(module, a);
     }
     return rows;
 }
@@ -453,6 +565,10 @@ static void release(struct ibshift_found_order *found)
 
 void ibshift_comm_order_forget(void)
 {
+    struct whole_table whole = {0};
+
+    exchange_last(&whole);
+    drop_whole(&whole);
     pthread_mutex_lock(&lock);
     drop_old(0);
     pthread_mutex_unlock(&lock);
