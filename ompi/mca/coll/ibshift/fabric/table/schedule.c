@@ -40,6 +40,7 @@ struct search {
     uint32_t ranks, most_on_member;
     uint32_t sends; /* of the rank that sends to most others */
     uint32_t least; /* stages that there are to be */
+    bool to_itself; /* every rank sends to itself too; each is on a member of its own */
     uint64_t pairs; /* that do not share a host */
     double bound;
     size_t memory;
@@ -164,7 +165,7 @@ static bool shift_pair(const struct search *s, uint64_t i, struct ibshift_pair *
     uint32_t place = (uint32_t)(i % s->ranks), to = place + (uint32_t)(i / s->ranks);
 
     *pair = IBSHIFT_PAIR(s->sequence[place], s->sequence[to < s->ranks ? to : to - s->ranks]);
-    return s->member_of[pair->from] != s->member_of[pair->to];
+    return s->to_itself || s->member_of[pair->from] != s->member_of[pair->to];
 }
 
 /* What the search holds with so many stages; what the table takes at the end, unless both are. */
@@ -421,7 +422,7 @@ static void count_members(struct search *s)
         least = next - i < least ? next - i : least;
         s->pairs += (uint64_t)(next - i) * (s->ranks - (next - i));
     }
-    s->sends = s->ranks - least;
+    s->sends = s->ranks - least + s->to_itself;
 }
 
 static void write_cells(const struct search *s, uint32_t rank, uint32_t first, uint32_t end,
@@ -507,6 +508,129 @@ int ibshift_schedule_make(const struct ibshift_paths *paths, uint32_t ranks,
                        .seed = seed};
 
     return make_table(&s, NULL, schedule);
+}
+
+/* Blocks send to one another, and each to itself, as their first ranks do: in as many stages for
+ * one as a block has ranks, a shift within it. */
+static void lift_block(const struct search *blocks, const uint32_t *sequence, uint32_t length,
+                       uint32_t block, uint32_t stage, struct ibshift_schedule *t)
+{
+    uint32_t to = ibshift_packing_to(&blocks->packing, block, stage), stages = t->table.stages;
+
+    for (uint32_t k = 0; to != IBSHIFT_NOBODY && k < length; k++) {
+        size_t at = (size_t)sequence[block * length + k] * stages + (size_t)stage * length;
+
+        for (uint32_t turn = 0; turn < length; turn++) {
+            uint32_t peer = sequence[to * length + (k + turn) % length];
+
+            t->to[at + turn] = peer != sequence[block * length + k] ? peer : IBSHIFT_NO_RANK;
+            if (t->lid_offsets != NULL) {
+                t->lid_offsets[at + turn] =
+                    blocks->packing.lid_offset[(size_t)stage * blocks->ranks + block];
+            }
+        }
+    }
+}
+
+static int lift(const struct search *blocks, const uint32_t *sequence, uint32_t length,
+                struct ibshift_schedule *t)
+{
+    uint32_t ranks = blocks->ranks * length;
+    uint32_t stages = blocks->packing.stages * length;
+    size_t cells = (size_t)ranks * stages;
+
+    if ((double)cells * sizeof(*t->to) > (double)blocks->memory / 2) {
+        return -E2BIG;
+    }
+    *t = (struct ibshift_schedule){
+        .to = malloc(cells * sizeof(*t->to) + 1),
+        .lid_offsets = blocks->packing.lid_offset != NULL ? calloc(cells + 1, 1) : NULL};
+    if (t->to == NULL || (blocks->packing.lid_offset != NULL && t->lid_offsets == NULL)) {
+        return -ENOMEM;
+    }
+    memset(t->to, 0xff, cells * sizeof(*t->to));
+    t->table = (struct ibshift_stages){.stages = stages, .rows = ranks, .to = t->to};
+    for (uint32_t block = 0; block < blocks->ranks; block++) {
+        for (uint32_t stage = 0; stage < blocks->packing.stages; stage++) {
+            lift_block(blocks, sequence, length, block, stage, t);
+        }
+    }
+    return 0;
+}
+
+/* The table of the blocks' first ranks, lifted. */
+static int make_of_blocks(const struct search *s, uint32_t length, struct ibshift_schedule *lifted)
+{
+    struct search blocks = {.paths = s->paths,
+                            .ranks = s->ranks / length,
+                            .memory = s->memory,
+                            .seed = s->seed,
+                            .to_itself = true};
+    uint32_t *first = malloc(blocks.ranks * sizeof(*first)),
+             *number = malloc(blocks.ranks * sizeof(*number));
+    int status = first == NULL || number == NULL ? -ENOMEM : 0;
+
+    for (uint32_t b = 0; status == 0 && b < blocks.ranks; b++) {
+        first[b] = s->member_of[s->sequence[b * length]];
+        number[b] = b;
+    }
+    blocks.member_of = first;
+    blocks.sequence = number;
+    if (status == 0) {
+        blocks.room = blocks.ranks * blocks.ranks / 4 + 64;
+        count_members(&blocks);
+        status = find_kinds(&blocks);
+    }
+    status = status == 0 ? search(&blocks) : status;
+    status = status == 0 ? lift(&blocks, s->sequence, length, lifted) : status;
+    ibshift_packing_close(&blocks.packing);
+    free(blocks.left);
+    free(first);
+    free(number);
+    return status;
+}
+
+static int try_blocks(struct search s, uint32_t length, const uint32_t *same,
+                      struct ibshift_schedule *schedule)
+{
+    struct ibshift_schedule lifted = {.to = NULL};
+    int status = make_of_blocks(&s, length, &lifted);
+
+    if (status == 0) {
+        struct old_table old = {&lifted.table, lifted.lid_offsets, same};
+
+        status = make_table(&s, &old, schedule);
+    }
+    ibshift_schedule_free(&lifted);
+    return status;
+}
+
+/* Few blocks are soon searched again, and a stage of theirs is many. */
+enum { FEW_BLOCKS = 64, BLOCKS_TRIED = 16 };
+
+int ibshift_schedule_make_of_blocks(const struct ibshift_paths *paths, uint32_t ranks,
+                                    const uint32_t *member_of, const uint32_t *sequence,
+                                    uint32_t length, size_t memory, uint64_t seed,
+                                    struct ibshift_schedule *schedule)
+{
+    struct search s = {.paths = paths,
+                       .member_of = member_of,
+                       .sequence = sequence,
+                       .ranks = ranks,
+                       .memory = memory};
+    uint32_t *same = malloc((size_t)ranks * sizeof(*same) + 1);
+    uint32_t tries = ranks / length <= FEW_BLOCKS ? BLOCKS_TRIED : 1;
+    int status = same == NULL ? -ENOMEM : -EDOM;
+
+    for (uint32_t r = 0; same != NULL && r < ranks; r++) {
+        same[r] = r;
+    }
+    for (uint32_t t = 0; t < tries && status == -EDOM; t++) {
+        s.seed = seed + t;
+        status = try_blocks(s, length, same, schedule);
+    }
+    free(same);
+    return status;
 }
 
 int ibshift_schedule_repair(const struct ibshift_paths *paths, uint32_t ranks,

@@ -27,6 +27,15 @@ int ibshift_schedule_make(const struct ibshift_paths *paths, uint32_t ranks,
                           uint64_t seed, struct ibshift_schedule *schedule);
 
 /*
+ * The same where one rank a member sits in blocks of so many places, whole and aligned, in routing
+ * order: the table of the blocks' first ranks, in which each stage becomes as many as a block has
+ * ranks. -EDOM: these routes make more than IBSHIFT_REPAIR_ENOUGH of the bound of it.
+ */
+int ibshift_schedule_make_of_blocks(const struct ibshift_paths *paths, uint32_t ranks,
+                                    const uint32_t *member_of, const uint32_t *sequence,
+                                    uint32_t length, size_t memory, uint64_t seed,
+                                    struct ibshift_schedule *schedule);
+/*
  * The same from a table that was made for other routes or for more ranks: pairs stay in their
  * stages where these have room for them, the others are placed anew. now: rank of the old table ->
  * rank, or IBSHIFT_NO_RANK where it is gone; all ranks were there. At most IBSHIFT_REPAIR_ENOUGH of
