@@ -114,6 +114,46 @@ static void table_for_a_part_of_it(void **state)
     world_close(&w);
 }
 
+/* So many blocks of so many places in routing order, at random; each host with one rank. */
+static struct world world_of_blocks(const char *text, uint32_t blocks, uint32_t length,
+                                    uint64_t seed)
+{
+    uint32_t block[2048], host_of[4096], all;
+    struct ibshift_error err = {""};
+    struct world w = {0};
+
+    assert_int_equal(ibshift_synth_fabric(text, &w.f, &err), 0);
+    assert_int_equal(ibshift_placement_order(w.f, &w.order, &w.count, &err), 0);
+    all = w.count / length;
+    for (uint32_t b = 0; b < all; b++) {
+        block[b] = b;
+    }
+    ibshift_random_shuffle(&seed, block, all);
+    for (uint32_t r = 0; r < blocks * length; r++) {
+        host_of[r] = w.order[block[r % blocks] * length + r / blocks];
+    }
+    assert_int_equal(ibshift_placement_open(w.f, host_of, blocks * length, &w.p, &err), 0);
+    assert_int_equal(ibshift_placement_routes(w.p, true, &err), 0);
+    return w;
+}
+
+/* What a search for each pair leaves at 1.02 or 1.03 of the bound. */
+static void tables_of_blocks(void **state)
+{
+    uint32_t clean = 0;
+
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        struct world w = world_of_blocks("kary:12,3", 12, 36, seed);
+        struct ibshift_arrangement a = arrange(&w, IBSHIFT_ARRANGE_ALL);
+
+        print_message("%u ranks: %g of %g\n", w.p->ranks, a.cost, a.bound);
+        clean += a.cost <= 1.005 * a.bound;
+        ibshift_arrangement_free(&a);
+        world_close(&w);
+    }
+    assert_true(clean >= 6);
+}
+
 static void table_from_an_earlier_one(void **state)
 {
     struct world w = world_open("kary:6,3", 70, 1, 5);
@@ -278,6 +318,7 @@ int main(void)
         cmocka_unit_test(routing_order_on_a_whole_tree),
         cmocka_unit_test(steps_on_a_torus),
         cmocka_unit_test(table_for_a_part_of_it),
+        cmocka_unit_test(tables_of_blocks),
         cmocka_unit_test(table_from_an_earlier_one),
         cmocka_unit_test(clean_stages_are_taken),
         cmocka_unit_test(the_first_order_is_the_cheaper_of_two),

@@ -51,7 +51,9 @@ static int weigh(struct arranger *a, struct ibshift_arrangement *candidate, uint
         return status;
     }
     ibshift_contention_free(&c);
-    a->best->tried[candidate->kind] = c.sum;
+    if (a->best->tried[candidate->kind] == 0 || c.sum < a->best->tried[candidate->kind]) {
+        a->best->tried[candidate->kind] = c.sum;
+    }
     if (!a->found || c.sum < a->best->cost - 1e-6 * a->best->cost) {
         struct ibshift_order shift = a->best->shift;
         struct ibshift_schedule schedule = a->best->schedule;
@@ -140,6 +142,11 @@ static int try_steps(struct arranger *a)
     return status;
 }
 
+static bool is_enough(const struct arranger *a)
+{
+    return a->found && a->best->cost <= IBSHIFT_ARRANGE_ENOUGH * a->best->bound;
+}
+
 /* Ranks along the order, those of one host together. */
 static uint32_t *sequence_of(const struct arranger *a)
 {
@@ -169,6 +176,52 @@ static int repair_table(const struct arranger *a, const uint32_t *sequence,
                                          a->earlier.now, schedule);
 }
 
+/* The longest blocks that the hosts fill: all runs of them in the order begin and end at multiples.
+ */
+static uint32_t block_length(const struct arranger *a)
+{
+    uint32_t length = 0;
+    bool was_used = false;
+
+    for (uint32_t i = 0; i <= a->count; i++) {
+        bool is_used = i < a->count && a->order[i] != IBSHIFT_NO_HOST &&
+                       a->p->member_at[a->order[i]] != IBSHIFT_NO_HOST;
+
+        if (is_used != was_used) {
+            for (uint32_t rest = i, next; rest != 0; rest = next) {
+                next = length % rest;
+                length = rest;
+            }
+        }
+        was_used = is_used;
+    }
+    return length;
+}
+
+/* Of one rank a host; -EDOM: there are no blocks, or the routes do not repeat with them. */
+static int table_of_blocks(const struct arranger *a, const uint32_t *sequence,
+                           struct ibshift_schedule *schedule)
+{
+    uint32_t length = a->p->ranks == a->p->hosts ? block_length(a) : 0;
+
+    return length < 2 || length >= a->p->ranks
+               ? -EDOM
+               : ibshift_schedule_make_of_blocks(a->p->paths, a->p->ranks, a->p->member_of,
+                                                 sequence, length, IBSHIFT_TABLE_MEMORY, SEED,
+                                                 schedule);
+}
+
+/* Weighs a table that was found; the next way is tried where it could not be. */
+static int weigh_table(struct arranger *a, int status, struct ibshift_arrangement *candidate)
+{
+    if (status == 0) {
+        status = weigh(a, candidate, 1);
+    }
+    ibshift_arrangement_free(candidate);
+    a->too_large = status == -E2BIG;
+    return status == -EDOM || status == -E2BIG ? 0 : status;
+}
+
 static int try_table(struct arranger *a)
 {
     struct ibshift_arrangement candidate = {.kind = IBSHIFT_ARRANGE_TABLE};
@@ -176,17 +229,19 @@ static int try_table(struct arranger *a)
     int status = sequence == NULL ? -ENOMEM : repair_table(a, sequence, &candidate.schedule);
 
     a->best->is_repaired = status == 0;
-    if (status == -EDOM || status == -E2BIG) {
-        status = ibshift_schedule_make(a->p->paths, a->p->ranks, a->p->member_of, sequence,
-                                       IBSHIFT_TABLE_MEMORY, SEED, &candidate.schedule);
+    status = weigh_table(a, status, &candidate);
+    if (status == 0 && !a->best->is_repaired) {
+        status = weigh_table(a, table_of_blocks(a, sequence, &candidate.schedule), &candidate);
+        if (status == 0 && !is_enough(a)) {
+            status = weigh_table(a,
+                                 ibshift_schedule_make(a->p->paths, a->p->ranks, a->p->member_of,
+                                                       sequence, IBSHIFT_TABLE_MEMORY, SEED,
+                                                       &candidate.schedule),
+                                 &candidate);
+        }
     }
     free(sequence);
-    if (status == 0) {
-        status = weigh(a, &candidate, 1);
-    }
-    ibshift_arrangement_free(&candidate);
-    a->too_large = status == -E2BIG;
-    return a->too_large ? 0 : status;
+    return status;
 }
 
 /* The bound; and how far it is above that of the hosts' own cables. */
@@ -205,11 +260,6 @@ static int set_bound(struct arranger *a)
     }
     a->best->share = a->best->bound > 0 ? cables / a->best->bound : 1;
     return status;
-}
-
-static bool is_enough(const struct arranger *a)
-{
-    return a->found && a->best->cost <= IBSHIFT_ARRANGE_ENOUGH * a->best->bound;
 }
 
 static void explain(const struct arranger *a)
