@@ -330,6 +330,16 @@ static bool has_many(const struct ibshift_question *question)
     return crowd == NULL || (crowd->hosts == plan->ranks && crowd->ports == plan->ranks);
 }
 
+/* The two long arrays are left as they are: their counts say what is in them. */
+static void begin_search(struct search *search, const struct ibshift_question *question)
+{
+    search->question = question;
+    search->answer = (struct ibshift_answer){.candidates = 0};
+    search->cheapest[0] = search->cheapest[1] = (struct ibshift_choice){.alg = NULL};
+    search->near_count = search->seen_count = 0;
+    search->has_many = has_many(question);
+}
+
 static bool is_by_node(const struct ibshift_choice *choice)
 {
     return (choice->alg->flags & IBSHIFT_ALG_NODES) != 0;
@@ -536,9 +546,10 @@ static bool is_fit(const struct ibshift_question *question, const struct ibshift
 static struct ibshift_answer choose_best(const struct ibshift_question *question)
 {
     const struct ibshift_alg *wished = question->wish.alg;
-    struct search search = {.question = question, .has_many = has_many(question)};
+    struct search search;
     struct ibshift_answer answer;
 
+    begin_search(&search, question);
     if (wished != NULL && ibshift_alg_serves(wished, question->collective, question->needs)) {
         consider_row(&search, wished);
         answer = settle(&search);
@@ -663,13 +674,14 @@ static int find_rivals(const struct ibshift_question *question, const struct ibs
 
     for (size_t i = 0; i < ibshift_alg_count; i++) {
         const struct ibshift_alg *alg = ibshift_alg_table[i];
-        struct search search = {.question = question, .has_many = has_many(question)};
+        struct search search;
         struct ibshift_choice best;
         int at;
 
         if (alg == own->alg || !is_fit(question, alg)) {
             continue;
         }
+        begin_search(&search, question);
         consider_row(&search, alg);
         best = settle(&search).best;
         if (best.alg == NULL || best.price.last < 0 || best.price.last > times * own->price.last) {

@@ -106,14 +106,20 @@ uint32_t ibshift_crowd_most(const uint32_t *number_of, uint32_t ranks, uint32_t 
     return most;
 }
 
+/* fmax() is a call, and this runs for each message. */
+static double later(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 double ibshift_port_take(const struct ibshift_model *model, struct ibshift_port_load *port,
                          double now, uint64_t bytes, double *end)
 {
     double drain = bytes > 1 ? (double)(bytes - 1) * model->gap_byte : 0;
-    double begin = fmax(now, port->turn - (model->free_messages - 1) * model->gap);
-    double leaves = fmax(begin, port->wire);
+    double begin = later(now, port->turn - (model->free_messages - 1) * model->gap);
+    double leaves = later(begin, port->wire);
 
-    port->turn = fmax(port->turn, begin) + model->gap + drain;
+    port->turn = later(port->turn, begin) + model->gap + drain;
     port->gaps += model->gap;
     port->bytes += drain;
     port->wire = leaves + drain;

@@ -1,10 +1,24 @@
 #include "choose/price/space.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
+/* The pages' steps, most of it, belong to no walk yet. */
 struct ibshift_price_space *ibshift_price_space_new(void)
 {
-    return calloc(1, sizeof(struct ibshift_price_space));
+    struct ibshift_price_space *space = malloc(sizeof(*space));
+
+    if (space == NULL) {
+        return NULL;
+    }
+    memset(space, 0, offsetof(struct ibshift_price_space, pages));
+    space->pages.walks = 0;
+    for (int i = 0; i < IBSHIFT_PAGES; i++) {
+        space->pages.page[i].walk = 0;
+        space->pages.page[i].round = 0;
+    }
+    return space;
 }
 
 void ibshift_price_space_free(struct ibshift_price_space *space)

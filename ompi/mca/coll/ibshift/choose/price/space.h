@@ -11,9 +11,9 @@ struct ibshift_price_space {
     struct ibshift_heap heap;
     struct ibshift_price_messages messages;
     struct ibshift_walk walk; /* of the rank that acts */
-    struct ibshift_pages pages;
-    void *ranks; /* what is kept of each rank */
+    void *ranks;              /* what is kept of each rank */
     size_t ranks_size;
+    struct ibshift_pages pages; /* the last: only its heads are zeros at first */
 };
 
 struct ibshift_price_space *ibshift_price_space_new(void); /* NULL: there is no memory */
