@@ -32,23 +32,6 @@ enum {
     GLANCES_MOST = 128,
 };
 
-int ibshift_size_class(uint64_t bytes)
-{
-    int octave, class;
-
-    if (bytes <= 4) {
-        return bytes == 0 ? 0 : (int)bytes - 1;
-    }
-    octave = 63 - __builtin_clzll(bytes - 1);
-    class = 4 * (octave - 1) + (int)((bytes - 1) >> (octave - 2) & 3);
-    return class < IBSHIFT_SIZE_CLASSES ? class : IBSHIFT_SIZE_CLASSES - 1;
-}
-
-uint64_t ibshift_class_size(int class)
-{
-    return class < 4 ? (uint64_t) class + 1 : (5 + (uint64_t) class % 4) << (class / 4 - 1);
-}
-
 static int add_segments(const struct ibshift_alg *alg, uint64_t bytes,
                         const struct ibshift_wish *wish, uint32_t radix,
                         struct ibshift_candidate *found)

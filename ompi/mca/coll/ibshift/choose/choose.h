@@ -4,10 +4,10 @@
 #define IBSHIFT_CHOOSE_CHOOSE_H
 
 #include "choose/price.h"
+#include "choose/size.h"
 
 enum {
     IBSHIFT_CANDIDATES_MAX = 64,   /* of one row */
-    IBSHIFT_SIZE_CLASSES = 192,    /* four for each doubling of the bytes */
     IBSHIFT_CHOOSE_LIMIT = 1 << 13 /* messages that are looked at for a price: a few milliseconds */
 };
 
@@ -88,9 +88,5 @@ struct ibshift_answer ibshift_choose_known(const struct ibshift_question *questi
  * it; the cheapest first. Returns how many of `most` there are. The question has no wish for a row. */
 int ibshift_choose_rivals(const struct ibshift_question *question, const struct ibshift_choice *own,
                           double times, struct ibshift_choice *found, int most);
-
-/* The class of that size; the largest size of a class: 1, 2, 3, ... 8, 10, 12, 14, 16, 20, ... */
-int ibshift_size_class(uint64_t bytes);
-uint64_t ibshift_class_size(int class);
 
 #endif
