@@ -367,6 +367,7 @@ static void choose_pace(struct sim_command *c)
         .eager = (uint64_t)c->number.eager,
         .kib = (double)c->unit / 1000 / c->number.size * 1024,
         .latency = 4 * (c->number.flight + c->number.routing),
+        .post = 2 * c->number.overhead, /* and the completion of the piece before */
         .ranks = c->job.placement->ranks,
         .on_host = c->job.placement->slots,
         .all_hosts = c->adaptive ? 0 : c->job.fabric->host_count, /* nobody knows the routes */

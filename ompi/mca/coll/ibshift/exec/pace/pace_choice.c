@@ -134,7 +134,7 @@ enum {
     UNORDERED_MOST = 256,
     PIECE = IBSHIFT_PACE_BYTES / IN_ORDER,
     SMALL_PIECE = 2048, /* a packet: bursts make no difference */
-    LARGE_PIECE = 8192,
+    LARGE_PIECE = 16384,
     POSTED = 300,    /* ns between a rank's pieces, or its work for one if that is more */
     ROUND_TRIPS = 3, /* of a piece, that the bytes in flight cover at the link's rate */
     RING_LOOSE = 4,  /* longer rings of a torus take larger pieces badly, */
@@ -152,14 +152,15 @@ static uint32_t needed(const struct ibshift_pace_facts *facts, double time)
 }
 
 /*
- * With messages to all ranks in flight, few of a host, a piece is as large as keeps the link busy
- * while its completion comes back; 0, whole messages, where that is all of one.
+ * With messages to all ranks in flight, few of a host, a piece is as large as lets the pieces of the
+ * others cover round trips without it; 0, whole messages, where that is all of one.
  */
 static uint32_t busy_piece(const struct ibshift_pace_facts *facts, uint32_t window, uint32_t piece)
 {
     uint32_t others = window * (facts->on_host > 0 ? facts->on_host : 1) - 1;
 
-    while (piece > 0 && facts->kib > 0 && others * facts->kib * piece / 1024 < 2 * facts->latency) {
+    while (piece > 0 && facts->kib > 0 &&
+           others * facts->kib * piece / 1024 < ROUND_TRIPS * 2 * facts->latency) {
         piece *= 2;
         if (piece > IBSHIFT_PIECE_MAX || (facts->bytes != 0 && piece >= facts->bytes)) {
             return 0;
@@ -168,12 +169,18 @@ static uint32_t busy_piece(const struct ibshift_pace_facts *facts, uint32_t wind
     return piece;
 }
 
-/* No smaller than the processors of a host can post at its link's rate; 0, whole messages: none is large enough. */
+/* Of a KiB, in ns: where the routes leave hosts a part of their rate, there is as much more time. */
+static double kib_time(const struct ibshift_pace_facts *facts)
+{
+    return facts->share > 0 ? facts->kib * 1000 / facts->share : facts->kib;
+}
+
+/* No smaller than the processors of a host can post at its rate; 0, whole messages: none is large enough. */
 static uint32_t posted_piece(const struct ibshift_pace_facts *facts, uint32_t piece)
 {
     double posts = facts->on_host > 0 ? facts->on_host : 1;
 
-    while (facts->kib > 0 && facts->post > posts * facts->kib * piece / 1024) {
+    while (facts->kib > 0 && facts->post > posts * kib_time(facts) * piece / 1024) {
         piece *= 2;
         if (piece > LARGE_PIECE) {
             return 0;
@@ -210,15 +217,12 @@ static uint32_t whole_window(const struct ibshift_pace_facts *facts)
     return window > WHOLE_IN_ORDER ? window : WHOLE_IN_ORDER;
 }
 
-/*
- * The smallest piece that ranks have time to post, and of which no more than keep an order fill
- * the round trip; where the routes leave hosts a part of their rate, there is as much more time.
- */
+/* The smallest piece that ranks have time to post, and of which no more than keep an order fill the
+ * round trip. */
 static void choose_piece(const struct ibshift_pace_facts *facts, uint32_t on_host,
                          struct ibshift_pace *pace)
 {
-    double share = facts->share > 0 ? facts->share / 1000.0 : 1;
-    double time = facts->kib / share * SMALL_PIECE / 1024;
+    double time = kib_time(facts) * SMALL_PIECE / 1024;
     double posted = facts->post > POSTED ? facts->post : POSTED;
 
     pace->piece = facts->kib > 0 ? SMALL_PIECE : PIECE;
