@@ -8,7 +8,6 @@
 #include "choose/digest.h"
 #include "choose/glance.h"
 #include "choose/size.h"
-#include "choose/price/space.h"
 #include "plan/nodes.h"
 
 enum {

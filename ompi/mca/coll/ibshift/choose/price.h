@@ -61,7 +61,7 @@ struct ibshift_price_request {
     const struct ibshift_crowd *crowd; /* NULL: each rank has a processor and a port */
     bool grants_anew; /* no grant stands: the call is not blocking, or has counts */
     uint64_t limit;   /* refuse to look at more messages than that; 0: 2^32 */
-    struct ibshift_price_space *space; /* choose/price/space.h; NULL: of its own */
+    struct ibshift_price_space *space; /* NULL: of its own */
     double most;                       /* us: give up when it takes longer; 0: never */
     void (*seen)(void *context, const struct ibshift_price_event *event); /* may be NULL */
     void *context;
@@ -99,5 +99,9 @@ static inline bool ibshift_price_is_simpler(const struct ibshift_price *a,
 
 /* 0, -ENOMEM, -E2BIG beyond the limit, -ERANGE as soon as it is known to take longer than `most`, or -EDEADLK when the plans do not fit together. */
 int ibshift_price(const struct ibshift_price_request *request, struct ibshift_price *price);
+
+/* What pricing needs memory for: who prices many plans one after the other gives the same to all of them. */
+struct ibshift_price_space *ibshift_price_space_new(void); /* NULL: there is no memory */
+void ibshift_price_space_free(struct ibshift_price_space *space);
 
 #endif

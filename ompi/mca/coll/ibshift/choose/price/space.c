@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "choose/price.h"
+
 /* The pages' steps, most of it, belong to no walk yet. */
 struct ibshift_price_space *ibshift_price_space_new(void)
 {

@@ -1,4 +1,4 @@
-/* What pricing needs memory for (choose/price.h): who prices many plans one after the other gives the same to all of them. */
+/* What pricing needs memory for (choose/price.h). */
 #ifndef IBSHIFT_CHOOSE_PRICE_SPACE_H
 #define IBSHIFT_CHOOSE_PRICE_SPACE_H
 
@@ -15,9 +15,6 @@ struct ibshift_price_space {
     size_t ranks_size;
     struct ibshift_pages pages; /* the last: only its heads are zeros at first */
 };
-
-struct ibshift_price_space *ibshift_price_space_new(void); /* NULL: there is no memory */
-void ibshift_price_space_free(struct ibshift_price_space *space);
 
 /* Room of that size for what is kept of each rank; NULL: there is no memory. */
 void *ibshift_price_space_ranks(struct ibshift_price_space *space, size_t size);
