@@ -39,6 +39,6 @@ class Ibshift(AutotoolsPackage):
         return [f"--with-ompi={self.spec['openmpi'].prefix}", f"--with-component-dir={self.prefix.lib.openmpi}"]
 
     def setup_run_environment(self, env):
-        """Open MPI's own components stay, by SYS_DEFAULT."""
+        """Open MPI's own components stay, and the user's."""
         if "+component" in self.spec:
-            env.set("OMPI_MCA_mca_base_component_path", f"{self.prefix.lib.openmpi}:SYS_DEFAULT")
+            env.set("OMPI_MCA_mca_base_component_path", f"{self.prefix.lib.openmpi}:SYS_DEFAULT:USER_DEFAULT")

@@ -26,7 +26,9 @@ static void print_component(const struct info_component *c, FILE *out)
     if (!c->is_found) {
         fprintf(out, "  Open MPI     does not find it (%s --param coll ibshift)\n", c->program);
     } else if (c->needs_path) {
-        fprintf(out, "  Open MPI     finds it with --mca mca_base_component_path %s:SYS_DEFAULT\n",
+        fprintf(out,
+                "  Open MPI     finds it with --mca mca_base_component_path "
+                "%s:SYS_DEFAULT:USER_DEFAULT\n",
                 c->folder);
     } else {
         fputs("  Open MPI     finds it\n", out);

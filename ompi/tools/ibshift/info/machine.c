@@ -134,8 +134,8 @@ static void add_folder(const struct info_component *c)
     const char *old = getenv("OMPI_MCA_mca_base_component_path");
     char *path;
 
-    if (asprintf(&path, "%s:%s", c->folder, old != NULL && *old != '\0' ? old : "SYS_DEFAULT") >=
-        0) {
+    if (asprintf(&path, "%s:%s", c->folder,
+                 old != NULL && *old != '\0' ? old : "SYS_DEFAULT:USER_DEFAULT") >= 0) {
         setenv("OMPI_MCA_mca_base_component_path", path, 1);
         free(path);
     }
