@@ -55,7 +55,8 @@ def arguments():
     parser.add_argument("--eager", type=int, help="bytes up to which ibshift sends without a handshake (its default, in "
                         f"slow motion {slowmotion.EAGER_BYTES})")
     parser.add_argument("--model", default="", help="file with the model's parameters by which ibshift chooses")
-    parser.add_argument("--limit", type=int, default=300, help="seconds that one run may take on a quiet machine (300)")
+    parser.add_argument("--limit", type=int, default=300, help="seconds that one run may take on a quiet machine, up to four "
+                        "times as many where the load is high at the start (300)")
     parser.add_argument("--out", default=os.path.join("bench", "out"), help="folder of the CSV and SVG files")
     args = parser.parse_args()
     if args.slow_motion:

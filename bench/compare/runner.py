@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from functools import lru_cache
 from statistics import median
 
 from contenders import common, contenders
@@ -14,6 +15,7 @@ from contenders import common, contenders
 
 EXPLAINED = re.compile(r"^ibshift: .*, (\d+) ranks: (\w+)(?: up to (\d+) B[ a-z]*|(, any size))?: (.*?); modelled ([\d.]+) us")
 ANY_SIZE = 1 << 62
+MOST_LOAD = 4  # per processor: a run that hangs is not waited for longer
 
 
 class RunFailed(Exception):
@@ -29,9 +31,17 @@ def command(stage, wire, name, options, ranks, bench, per_host=None):
                                                   "-p", str(ranks), "-l", name] + bench
 
 
+@lru_cache(maxsize=None)
+def limit_here(limit):
+    """A quiet machine's limit on this one. The load is read once: later on it is that of the contenders' own ranks."""
+    here = round(limit * min(MOST_LOAD, max(1, os.getloadavg()[0] / (os.cpu_count() or 1))))
+    print(f"A run may take {here} s.", file=sys.stderr)
+    return here
+
+
 def run_once(line, limit):
     """Runs one command: the rows of its CSV, and what ibshift said of its plans. The limit is a quiet machine's."""
-    limit = round(limit * max(1, os.getloadavg()[0] / (os.cpu_count() or 1)))
+    limit = limit_here(limit)
     env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     with tempfile.NamedTemporaryFile(suffix=".csv") as out:
         try:
