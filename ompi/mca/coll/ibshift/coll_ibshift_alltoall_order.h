@@ -32,6 +32,12 @@ void ibshift_comm_order_free(struct ibshift_comm_order *order);
 /* Forgets what was found for processes that no communicator has. */
 void ibshift_comm_order_forget(void);
 
+/* Whether all-to-alls go in an order: all ranks have found that they have the same file. */
+static inline bool ibshift_comm_order_is_agreed(const mca_coll_ibshift_module_t *module)
+{
+    return NULL != module->order.order || NULL != module->order.stages;
+}
+
 /* Which order the row takes of the plan's, for explain: "in routing order". NULL: none. */
 const char *ibshift_comm_order_words(const mca_coll_ibshift_module_t *module,
                                      const struct ibshift_plan *plan,

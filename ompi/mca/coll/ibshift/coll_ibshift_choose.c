@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "choose/pacing.h"
 #include "choose/rules.h"
 #include "choose/size.h"
 #include "choose/words.h"
@@ -483,10 +484,7 @@ static struct ibshift_wish wish_for(const struct ibshift_job *job, uint32_t rank
 
 static uint32_t all_hosts(const mca_coll_ibshift_module_t *module)
 {
-    bool is_ordered = NULL != module->order.order || NULL != module->order.stages;
-
-    return is_ordered && NULL != ibshift_fabric_file.fabric ? ibshift_fabric_file.fabric->host_count
-                                                            : 0;
+    return ibshift_comm_order_is_agreed(module) ? ibshift_fabric_file.fabric->host_count : 0;
 }
 
 /* Short ones need a narrower window along the fabric alone, if all of a window are many bytes. */
@@ -503,26 +501,29 @@ static bool needs_no_pace(const mca_coll_ibshift_module_t *module, const struct 
            (!pacing.is_auto || job->bytes * window <= IBSHIFT_PACE_BYTES || 0 == all_hosts(module));
 }
 
-/* The pace of a row whose steps are free, or not, and what was looked at. Model times are in us. A table of stages has the hosts
- * of the order that was found first. */
+/* The price's, so that both mean the same post; of ranks that share memory, as if they did not. */
+static const struct ibshift_model *far_model(const mca_coll_ibshift_module_t *module)
+{
+    const struct ibshift_levels *levels = module->choices.is_measured ? &measured : &models;
+
+    return &levels->node == module->choices.model ? &levels->hardware : module->choices.model;
+}
+
+/* The pace of a row whose steps are free, or not, and what was looked at. A table of stages has the hosts of the order that was
+ * found first. */
 static struct ibshift_pace_facts find_pace(const mca_coll_ibshift_module_t *module,
                                            const struct ibshift_job *job, bool is_blocking,
                                            bool is_free, struct ibshift_pace *pace,
                                            const char **reason)
 {
-    uint64_t kib = ibshift_fabric_file_kib();
-    const struct ibshift_model *model =
-        module->choices.is_measured ? &measured.hardware : &models.hardware;
+    const struct ibshift_pacing_fabric fabric = {.hosts = all_hosts(module),
+                                                 .ring = ibshift_fabric_file.ring,
+                                                 .kib = ibshift_fabric_file_kib()};
     struct ibshift_pace_facts facts = {
         .bytes = ibshift_job_is_any_size(job) ? 0 : job->bytes,
         .eager = ibshift_params.eager_limit,
-        .kib = 0 != kib ? (double)kib : 1024e3 * model->gap_byte,
-        .latency = 1e3 * model->latency,
-        .post = 1e3 * model->send_min,
         .ranks = module->size,
         .on_host = module->order.located.slots,
-        .all_hosts = all_hosts(module),
-        .ring = ibshift_fabric_file.ring,
         .share = module->order.share,
         .burst = ibshift_params.burst,
         .window = (uint32_t)ibshift_params.window,
@@ -530,6 +531,7 @@ static struct ibshift_pace_facts find_pace(const mca_coll_ibshift_module_t *modu
         .is_attended = is_blocking && !module->choices.crowd.is_crowded,
     };
 
+    ibshift_pacing_add(&facts, far_model(module), &fabric);
     if (pacing.is_auto) {
         ibshift_pace_choose(&facts, pace, reason);
     } else {
@@ -550,8 +552,7 @@ static struct ibshift_sending find_sending(const mca_coll_ibshift_module_t *modu
         return (struct ibshift_sending){.window = 0};
     }
     (void)find_pace(module, job, is_blocking, true, &pace, &reason);
-    return IBSHIFT_PACE_WINDOW == pace.kind ? (struct ibshift_sending){pace.window, pace.piece}
-                                            : (struct ibshift_sending){.window = 0};
+    return ibshift_pacing_sending(&pace);
 }
 
 void ibshift_choose_question(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
@@ -628,8 +629,6 @@ static int choose_plan(mca_coll_ibshift_module_t *module, const struct ompi_comm
     return NULL == choice->alg ? OMPI_ERR_NOT_SUPPORTED : OMPI_SUCCESS;
 }
 
-static const uint64_t resync = 10ull * 1000 * 1000 * 1000; /* ns */
-
 static void decide_pace(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
                         bool is_blocking, bool is_free, struct ibshift_paced *paced)
 {
@@ -639,7 +638,7 @@ static void decide_pace(mca_coll_ibshift_module_t *module, const struct ibshift_
     paced->share = facts.share;
     paced->pace.delay = (uint64_t)facts.latency;
     paced->pace.kib = (uint64_t)facts.kib;
-    paced->pace.sync = resync;
+    paced->pace.sync = 10ull * 1000 * 1000 * 1000; /* ns */
     paced->pace.clock = &module->pacing.clock;
     paced->pace.memory = &paced->memory;
 }

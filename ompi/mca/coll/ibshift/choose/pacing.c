@@ -1,0 +1,20 @@
+#include "choose/pacing.h"
+
+void ibshift_pacing_add(struct ibshift_pace_facts *facts, const struct ibshift_model *model,
+                        const struct ibshift_pacing_fabric *fabric)
+{
+    bool is_agreed = fabric->hosts != 0;
+
+    facts->all_hosts = fabric->hosts;
+    facts->ring = is_agreed ? fabric->ring : 0;
+    facts->kib = is_agreed && fabric->kib != 0 ? (double)fabric->kib : 1024e3 * model->gap_byte;
+    facts->latency = 1e3 * model->latency; /* us to ns */
+    facts->post = 1e3 * model->send_min;
+}
+
+struct ibshift_sending ibshift_pacing_sending(const struct ibshift_pace *pace)
+{
+    return pace->kind == IBSHIFT_PACE_WINDOW
+               ? (struct ibshift_sending){.window = pace->window, .piece = pace->piece}
+               : (struct ibshift_sending){.window = 0};
+}

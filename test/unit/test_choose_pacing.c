@@ -1,0 +1,82 @@
+/* How an all-to-all will be sent, as its price has to know: the same on all ranks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "choose/pacing.h"
+
+static struct ibshift_sending sending_of(const struct ibshift_model *model,
+                                         const struct ibshift_pacing_fabric *fabric)
+{
+    struct ibshift_pace_facts facts = {.bytes = 65536,
+                                       .eager = 4096,
+                                       .ranks = 8,
+                                       .on_host = 1,
+                                       .window = 32,
+                                       .has_free_steps = true,
+                                       .is_attended = true};
+    struct ibshift_pace pace;
+    const char *reason;
+
+    ibshift_pacing_add(&facts, model, fabric);
+    ibshift_pace_choose(&facts, &pace, &reason);
+    return ibshift_pacing_sending(&pace);
+}
+
+static bool is_same(struct ibshift_sending a, struct ibshift_sending b)
+{
+    return a.window == b.window && a.piece == b.piece;
+}
+
+/* Some have a file of 400 Gb/s, some one of a torus, some none: none of it counts. */
+static void a_file_that_others_lack_does_not_count(void **state)
+{
+    static const struct ibshift_pacing_fabric fast = {.kib = 20}, slow = {.kib = 1000},
+                                              torus = {.ring = 8}, none = {.kib = 0};
+    struct ibshift_sending sending = sending_of(&ibshift_model_typical, &none);
+
+    (void)state;
+    assert_int_equal(sending.window, 7);
+    assert_true(is_same(sending, sending_of(&ibshift_model_typical, &fast)));
+    assert_true(is_same(sending, sending_of(&ibshift_model_typical, &slow)));
+    assert_true(is_same(sending, sending_of(&ibshift_model_typical, &torus)));
+}
+
+static void the_same_file_counts(void **state)
+{
+    static const struct ibshift_pacing_fabric fast = {.hosts = 64, .kib = 20},
+                                              slow = {.hosts = 64, .kib = 1000};
+
+    (void)state;
+    assert_false(is_same(sending_of(&ibshift_model_typical, &fast),
+                         sending_of(&ibshift_model_typical, &slow)));
+}
+
+/* What a post costs in the price decides whether there are posts to price. */
+static void posts_cost_what_the_price_says(void **state)
+{
+    static const struct ibshift_pacing_fabric none = {.hosts = 0};
+    struct ibshift_model dear = ibshift_model_typical;
+    struct ibshift_pace_facts facts = {.bytes = 0};
+
+    (void)state;
+    ibshift_pacing_add(&facts, &ibshift_model_software, &none);
+    assert_float_equal(facts.post, 1e3 * ibshift_model_software.send_min, 1e-9);
+    assert_float_equal(facts.latency, 1e3 * ibshift_model_software.latency, 1e-9);
+    assert_true(sending_of(&dear, &none).piece > 0);
+    dear.send_min = 5;
+    assert_int_equal(sending_of(&dear, &none).piece, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_that_others_lack_does_not_count),
+        cmocka_unit_test(the_same_file_counts),
+        cmocka_unit_test(posts_cost_what_the_price_says),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
