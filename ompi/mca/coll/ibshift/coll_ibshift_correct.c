@@ -1,5 +1,5 @@
 #include "coll_ibshift_choose.h"
-#include "coll_ibshift_fabric_file.h"
+#include "coll_ibshift_alltoall_order.h"
 #include "coll_ibshift_params.h"
 
 #include "ompi/communicator/communicator.h"
@@ -38,11 +38,12 @@ static uint64_t time_ns(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* Where ranks know unlike sizes, or an order of the fabric decides, nothing is tried. */
-static bool is_free(const struct ibshift_job *job)
+/* Where ranks know unlike sizes, or an order of the fabric decides, nothing is tried. A rank's own
+ * file does not tell: others may have none. */
+static bool is_free(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job)
 {
     return ibshift_params.correct > 0 && 0 == job->needs &&
-           (IBSHIFT_ALLTOALL != job->collective || 0 == ibshift_fabric_file.identity);
+           (IBSHIFT_ALLTOALL != job->collective || !ibshift_comm_order_is_agreed(module));
 }
 
 /* Every rank waits for every other. */
@@ -116,7 +117,8 @@ int ibshift_correct_plan(mca_coll_ibshift_module_t *module, const struct ibshift
     const struct ibshift_kept_choice *kept;
     struct ibshift_correction *c;
 
-    if (!is_free(job) || NULL == (kept = ibshift_choices_known(module, job, &params->plan, true))) {
+    if (!is_free(module, job) ||
+        NULL == (kept = ibshift_choices_known(module, job, &params->plan, true))) {
         return OMPI_SUCCESS;
     }
     c = find(module, job);
@@ -138,7 +140,7 @@ void ibshift_correct_begin(mca_coll_ibshift_module_t *module, const struct ibshi
     struct ibshift_correction *c;
 
     *call = (struct ibshift_corrected){.correction = NULL};
-    if (!is_free(job) || module->is_agreeing) {
+    if (!is_free(module, job) || module->is_agreeing) {
         return;
     }
     c = find(module, job);
