@@ -303,6 +303,10 @@ static void add_choice(struct ibshift_line *line, const struct decision *decisio
         ibshift_line_add(line, ", in pieces of %u B, %llu posts", sending.piece,
                          (unsigned long long)decision->answer->best.price.posts);
     }
+    if (IBSHIFT_ALLTOALL == decision->job->collective && !pacing.is_auto &&
+        0 == (decision->answer->best.alg->flags & IBSHIFT_ALG_FREE)) {
+        ibshift_line_add(line, ", without a pace, for steps wait for one another");
+    }
     if (decision->answer->best.price.last >= 0) {
         ibshift_line_add(line, "; modelled %.2f us%s", decision->answer->best.price.last,
                          shared[decision->answer->best.price.of]);
@@ -509,12 +513,11 @@ static const struct ibshift_model *far_model(const mca_coll_ibshift_module_t *mo
     return &levels->node == module->choices.model ? &levels->hardware : module->choices.model;
 }
 
-/* The pace of a row whose steps are free, or not, and what was looked at. A table of stages has the hosts of the order that was
- * found first. */
+/* The pace of rows whose steps are free, and what was looked at. A table of stages has the hosts of
+ * the order that was found first. */
 static struct ibshift_pace_facts find_pace(const mca_coll_ibshift_module_t *module,
                                            const struct ibshift_job *job, bool is_blocking,
-                                           bool is_free, struct ibshift_pace *pace,
-                                           const char **reason)
+                                           struct ibshift_pace *pace, const char **reason)
 {
     const struct ibshift_pacing_fabric fabric = {.hosts = all_hosts(module),
                                                  .ring = ibshift_fabric_file.ring,
@@ -527,7 +530,7 @@ static struct ibshift_pace_facts find_pace(const mca_coll_ibshift_module_t *modu
         .share = module->order.share,
         .burst = ibshift_params.burst,
         .window = (uint32_t)ibshift_params.window,
-        .has_free_steps = is_free,
+        .has_free_steps = true,
         .is_attended = is_blocking && !module->choices.crowd.is_crowded,
     };
 
@@ -551,7 +554,7 @@ static struct ibshift_sending find_sending(const mca_coll_ibshift_module_t *modu
     if (needs_no_pace(module, job, (uint32_t)ibshift_params.window)) {
         return (struct ibshift_sending){.window = 0};
     }
-    (void)find_pace(module, job, is_blocking, true, &pace, &reason);
+    (void)find_pace(module, job, is_blocking, &pace, &reason);
     return ibshift_pacing_sending(&pace);
 }
 
@@ -630,10 +633,10 @@ static int choose_plan(mca_coll_ibshift_module_t *module, const struct ompi_comm
 }
 
 static void decide_pace(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
-                        bool is_blocking, bool is_free, struct ibshift_paced *paced)
+                        bool is_blocking, struct ibshift_paced *paced)
 {
     struct ibshift_pace_facts facts =
-        find_pace(module, job, is_blocking, is_free, &paced->pace, &paced->reason);
+        find_pace(module, job, is_blocking, &paced->pace, &paced->reason);
 
     paced->share = facts.share;
     paced->pace.delay = (uint64_t)facts.latency;
@@ -653,6 +656,8 @@ static void explain_pace(const struct ompi_communicator_t *comm, const struct ib
             (unsigned long long)job->bytes, pace, paced->reason);
 }
 
+/* Rows whose steps wait for one another have none, also where one is asked for: what a pace holds
+ * back, they wait for, and they are priced without. */
 static int choose_pace(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
                        const struct ibshift_job *job, bool is_blocking,
                        struct ibshift_op_params *params)
@@ -660,21 +665,18 @@ static int choose_pace(mca_coll_ibshift_module_t *module, const struct ompi_comm
     unsigned form = (ibshift_job_is_any_size(job) ? IBSHIFT_PACED_UNEQUAL : 0) |
                     (is_blocking ? IBSHIFT_PACED_ATTENDED : 0);
     struct ibshift_paced **place = &module->pacing.by_class[form][ibshift_size_class(job->bytes)];
-    bool is_new = false;
+    bool is_new = NULL == *place;
 
     params->pace = NULL;
-    if (needs_no_pace(module, job, params->window)) {
+    if (0 == (params->alg->flags & IBSHIFT_ALG_FREE) ||
+        needs_no_pace(module, job, params->window)) {
         return OMPI_SUCCESS;
     }
-    if (NULL == *place) {
-        *place = calloc(1, sizeof(**place));
-        if (NULL == *place) {
-            return OMPI_ERR_OUT_OF_RESOURCE;
-        }
-        is_new = true;
+    if (is_new && NULL == (*place = calloc(1, sizeof(**place)))) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
     }
     if (is_new || (pacing.is_auto && (*place)->share != module->order.share)) {
-        decide_pace(module, job, is_blocking, 0 != (params->alg->flags & IBSHIFT_ALG_FREE), *place);
+        decide_pace(module, job, is_blocking, *place);
         if (ibshift_params.explain && 0 == module->rank) {
             explain_pace(comm, job, *place);
         }
