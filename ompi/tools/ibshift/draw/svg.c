@@ -14,7 +14,8 @@ static const char *const colors[SVG_COLOR_COUNT] = {
 
 static const char *const anchors[] = {"start", "middle", "end"};
 
-static const char *const dashes[] = {"", " stroke-dasharray=\"7 4\"", " stroke-dasharray=\"2 3\""};
+static const char *const dashes[SVG_DASH_COUNT] = {
+    "", " stroke-dasharray=\"7 4\"", " stroke-dasharray=\"2 3\"", " stroke-dasharray=\"8 3 2 3\""};
 
 static void escape(FILE *out, const char *text)
 {

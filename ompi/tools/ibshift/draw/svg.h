@@ -22,7 +22,7 @@ enum svg_color {
 
 enum svg_anchor { SVG_START, SVG_MIDDLE, SVG_END };
 
-enum svg_dash { SVG_SOLID, SVG_DASHED, SVG_DOTTED };
+enum svg_dash { SVG_SOLID, SVG_DASHED, SVG_DOTTED, SVG_DASH_DOTTED, SVG_DASH_COUNT };
 
 struct svg_point {
     double x, y;

@@ -530,22 +530,19 @@ static void fill_series(const struct comparison *c, const int *chosen, int count
                         struct chart_series *series)
 {
     for (int i = 0; i < count; i++) {
-        int look = 0; /* by its place in the table, not by who wins: pictures can be compared */
+        int entry = chosen[i]; /* whoever else is drawn: two pictures can be compared */
 
-        for (int other = 0; other < count; other++) {
-            look += chosen[other] < chosen[i];
-        }
         series[i] = (struct chart_series){
-            .label = c->entries[chosen[i]].label,
-            .color = (enum svg_color)(SVG_BLUE + look),
-            .dash = (enum svg_dash)(look % 3),
+            .label = c->entries[entry].label,
+            .color = (enum svg_color)(SVG_BLUE + entry % CURVES_MAX),
+            .dash = (enum svg_dash)(entry % SVG_DASH_COUNT),
             .count = c->point_count,
             .x = c->points,
-            .y = c->entries[chosen[i]].times,
+            .y = c->entries[entry].times,
         };
         series[count + i] = series[i];
         series[count + i].label = NULL;
-        series[count + i].y = c->entries[chosen[i]].formula;
+        series[count + i].y = c->entries[entry].formula;
         series[count + i].has_dots = true;
     }
 }
