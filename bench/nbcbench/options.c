@@ -9,14 +9,17 @@
 
 static const char usage[] =
     "usage: mpirun -np P nbcbench [OPTION...]\n"
-    "  -t, --tests LIST      collectives, comma-separated, or all (default all): MPI_Alltoall,...\n"
-    "  -p, --ranks A-B       numbers of ranks, doubling from A to B (default: all there are)\n"
-    "  -s, --sizes LIST      bytes of a block: A, or A-B, doubling from A to B,... (default\n"
-    "                        1-65536)\n"
+    "  -t, --tests LIST      collectives, comma-separated, as MPI_Alltoall,...\n"
+    "                        (default all)\n"
+    "  -p, --ranks A-B       numbers of ranks, doubling from A to B (default: all\n"
+    "                        there are)\n"
+    "  -s, --sizes LIST      bytes of a block: A, or A-B, doubling from A to B,...\n"
+    "                        (default 1-65536)\n"
     "  -r, --repetitions N   samples of which the median is the result (default 50)\n"
     "  -w, --warmups N       operations before the first sample (default 5)\n"
     "  -n, --nonblocking     the nonblocking operations as well, with computation\n"
-    "  -c, --test-bytes N    MPI_Test once for so many bytes of the block (default 2048)\n"
+    "  -c, --test-bytes N    MPI_Test once for so many bytes of the block (default\n"
+    "                        2048)\n"
     "  -P, --persistent      persistent operations in place of the blocking ones\n"
     "  -I, --in-place        MPI_IN_PLACE where the operation has it\n"
     "  -R, --root N|rotate   the root, or another one for each operation (default 0)\n"
@@ -24,18 +27,22 @@ static const char usage[] =
     "                        reductions)\n"
     "  -D, --derived KIND    a derived type a block: contiguous, vector or indexed\n"
     "  -B, --buffers N       pairs of buffers that are used in turn (default 1)\n"
-    "  -S, --sync HOW        samples start by the clock or behind a barrier (default clock)\n"
-    "  -k, --counter FILE    growth of the number in FILE by one operation, as column 'counted'\n"
-    "                        (/sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts)\n"
+    "  -S, --sync HOW        samples start by the clock, or behind a barrier (default\n"
+    "                        clock)\n"
+    "  -k, --counter FILE    growth of the number in FILE by one operation, as column\n"
+    "                        'counted' (as a port's hw_counters/sent_pkts)\n"
     "  -v, --verify          look at the data after each size\n"
     "  -F, --format NAME     table, osu, imb, csv or json (default table)\n"
-    "  -f, --full            minimum, mean and maximum over the ranks, confidence interval\n"
+    "  -f, --full            minimum, mean and maximum over the ranks, confidence\n"
+    "                        interval\n"
     "  -z, --tail LIST       percentiles of the samples: 50,90,99\n"
-    "  -M, --metadata        versions, machine, device, parameters and fabric file first\n"
+    "  -M, --metadata        versions, machine, device, parameters and fabric file\n"
+    "                        first\n"
     "  -o, --csv FILE        comma-separated values into FILE (- for stdout)\n"
     "  -l, --label TEXT      first column of the CSV\n"
-    "  -A, --plans FILE      the plans in FILE, each in turn, told to ibshift by MPI_T; lines:\n"
-    "                        MPI_CALL COLLECTIVE ALGORITHM|chosen RADIX SEGMENT\n"
+    "  -A, --plans FILE      the plans in FILE, each in turn, told to ibshift by\n"
+    "                        MPI_T; lines: MPI_CALL COLLECTIVE ALGORITHM|chosen RADIX\n"
+    "                        SEGMENT\n"
     "  -h, --help            this text\n"
     "  -V, --version\n";
 
@@ -354,15 +361,15 @@ int options_parse(int argc, char **argv, int rank, struct options *options)
     (void)parse_sizes("1-65536", options);
     opterr = rank == 0;
     while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
-        if (option == 'h' || option == '?') {
+        if (option == '?') { /* getopt said which */
             if (rank == 0) {
-                fputs(usage, option == 'h' ? stdout : stderr);
+                fputs("nbcbench -h lists the options\n", stderr);
             }
-            return option == 'h' ? 1 : -EINVAL;
+            return -EINVAL;
         }
-        if (option == 'V') {
+        if (option == 'h' || option == 'V') {
             if (rank == 0) {
-                puts("ibshift " PACKAGE_VERSION);
+                fputs(option == 'h' ? usage : "ibshift " PACKAGE_VERSION "\n", stdout);
             }
             return 1;
         }

@@ -231,7 +231,8 @@ static int start_ranks(struct table *table, uint32_t ranks, uint32_t block)
 
 static const char usage[] =
     "usage: softhca-run --hosts RANKS [OPTION...] -- softhca-shift RANKS BLOCK\n"
-    "A shift all-to-all in plain verbs, one rank on each modelled host; prints milliseconds.\n\n"
+    "A shift all-to-all in plain verbs, one rank on each modelled host; prints\n"
+    "milliseconds.\n\n"
     "  RANKS          2 to 64\n"
     "  BLOCK          bytes from each rank to each other, 1 to 67108864\n"
     "  -h, --help     this text\n"

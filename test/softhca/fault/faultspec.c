@@ -35,7 +35,7 @@ static const struct kind kinds[] = {
     {"down", FAULT_DOWN, WHERE | IN | FOR, 0, "takes ports down: requests get lost"},
     {"up", FAULT_UP, WHERE | IN, 0, "takes ports up again"},
     {"event", FAULT_EVENT, WHERE | IN | TYPE, TYPE, "raises an asynchronous event of ports"},
-    {"lose", FAULT_LOSE, WHO | TO | WHEN, 0, "loses requests: RC sends them again"},
+    {"lose", FAULT_LOSE, WHO | TO | WHEN, 0, "loses requests: RC sends again"},
     {"rnr", FAULT_RNR, WHO | TO | WHEN, 0, "RC requests find no receive posted"},
     {"slow", FAULT_SLOW, WHO | WHEN | DELAY, DELAY, "delays each request"},
     {"refuse", FAULT_REFUSE, WHO | WHEN, 0, "refuses registrations with ENOMEM"},

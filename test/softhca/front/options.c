@@ -159,34 +159,54 @@ static const struct personality {
     {"vf-grh", "grh=all", "virtual functions, ports beyond a router: a global header is required"},
 };
 
+/* The text in lines of at most 80 columns beside its option. */
+static void print_beside(const char *left, const char *text)
+{
+    enum { INDENT = 25, WIDTH = 80 };
+    int column = printf("  %-22s", left);
+
+    for (const char *word = text; *word; word += strspn(word, " ")) {
+        int length = (int)strcspn(word, " ");
+
+        if (column > INDENT && column + 1 + length > WIDTH) {
+            column = printf("\n%*s", INDENT - 1, "") - 1;
+        }
+        column += printf(" %.*s", length, word);
+        word += length;
+    }
+    printf("\n");
+}
+
 static void print_help(void)
 {
     printf("Usage: softhca-run [OPTION...] [--] COMMAND [ARGUMENT...]\n"
-           "Runs COMMAND, and all that it starts, on software HCAs in place of InfiniBand "
-           "hardware.\n"
-           "       softhca-run --tell SOCKET FAULT...\n\n");
+           "       softhca-run --tell SOCKET FAULT...\n"
+           "Runs COMMAND, and all that it starts, on software HCAs in place of InfiniBand\n"
+           "hardware.\n\n");
     for (int i = 0; i < OPTIONS; i++) {
-        char left[64];
+        const struct option *o = &options[i];
+        char left[64], initial[32] = "", text[256];
 
-        snprintf(left, sizeof(left), "--%s%s%s", options[i].name, options[i].argument ? " " : "",
-                 options[i].argument ? options[i].argument : "");
-        printf("  %-22s %s", left, options[i].help);
-        if (options[i].kind == KIND_U32 || options[i].kind == KIND_U64) {
-            printf(" [%llu]", (unsigned long long)options[i].initial);
+        snprintf(left, sizeof(left), "--%s%s%s", o->name, o->argument ? " " : "",
+                 o->argument ? o->argument : "");
+        if (o->kind == KIND_U32 || o->kind == KIND_U64) {
+            snprintf(initial, sizeof(initial), " [%llu]", (unsigned long long)o->initial);
         }
-        printf("\n");
+        snprintf(text, sizeof(text), "%s%s", o->help, initial);
+        print_beside(left, text);
     }
     printf("  -h, --help             this text\n  -V, --version\n");
     printf("\nPersonalities:\n");
     for (size_t i = 0; i < COUNT_OF(personalities); i++) {
         const struct personality *p = &personalities[i];
+        char text[256];
 
-        printf("  %-22s %s [%s]\n", p->name, p->help, p->settings);
+        snprintf(text, sizeof(text), "%s [%s]", p->help, p->settings);
+        print_beside(p->name, text);
     }
     fault_print_help();
-    printf(
-        "\nExit code: the command's; 2 for wrong options; 3 when it was 0 but wrong uses of verbs "
-        "were reported.\n");
+    printf("\nExit code: the command's; 2 for wrong options; 3 when it was 0 but wrong uses of\n"
+           "verbs were reported.\n");
 }
 
 static void put(struct options *o, const struct option *opt, uint64_t value)
