@@ -9,6 +9,7 @@
 
 #include "cli.h"
 #include "doctor/doctor.h"
+#include "fabric/read/compiled.h"
 #include "json.h"
 #include "options.h"
 
@@ -191,7 +192,13 @@ static void fabric_file(struct doctor *d)
     if (file[0] == '\0') {
         return;
     }
-    if (info_fabric(&d->info, text, sizeof(text)) != NULL) {
+    const char *misfit = info_fabric(&d->info, text, sizeof(text));
+
+    if (d->info.fabric_error[0] != '\0') {
+        doctor_say(d, DOCTOR_NOTE, "fabric file",
+                   "%s: is coll_ibshift_fabric right? ibshift fabric publish writes such files",
+                   text);
+    } else if (misfit != NULL) {
         doctor_say(d, DOCTOR_NOTE, "fabric file", "%s: %s: run ibshift fabric publish", file, text);
     } else {
         doctor_say(d, DOCTOR_FACT, "fabric file",
@@ -199,6 +206,20 @@ static void fabric_file(struct doctor *d)
                    "--check, or ibshift tune --fabric",
                    file, d->info.fabric_hosts, d->info.host_lid);
     }
+}
+
+/* One that the command line names must be one, before a peer is kept waiting. */
+static bool is_compiled(const char *file)
+{
+    struct ibshift_fabric *f = NULL;
+    struct ibshift_error err;
+
+    if (ibshift_compiled_read(file, &f, &err) != 0) {
+        cli_error("doctor", "--fabric: %s", err.text);
+        return false;
+    }
+    ibshift_fabric_free(f);
+    return true;
 }
 
 static void component(struct doctor *d)
@@ -356,14 +377,15 @@ int cmd_doctor(int argc, char **argv)
     if (cli_parse_long(request.service, 1, 65535, &port) != 0) {
         return cli_bad_value("doctor", "--port", request.service, "1 to 65535");
     }
+    if (request.fabric != NULL && !is_compiled(request.fabric)) {
+        return CLI_USAGE;
+    }
     struct doctor *d = calloc(1, sizeof(*d));
     if (d == NULL) {
         return cli_error("doctor", "out of memory");
     }
     char first[256];
-    if (request.peer != NULL) {
-        (void)next_peer(request.peer, first, sizeof(first));
-    }
+    (void)next_peer(request.peer != NULL ? request.peer : "", first, sizeof(first));
     int fd = request.listens        ? listen_for_peer(request.service)
              : request.peer != NULL ? connect_to_peer(first, request.service)
                                     : fork_peer();
