@@ -118,6 +118,12 @@ static void what_is_asked_for_counts(void **state)
     one.wish.alg = other.wish.alg = ibshift_alg_find(IBSHIFT_ALLTOALL, "linear");
     other.window = 1;
     differ("window", &one, &other);
+    one.bytes = other.bytes = 1 << 16;
+    one.free.window = other.free.window = 32;
+    other.free.piece = 1024;
+    differ("pieces", &one, &other);
+    other.free = (struct ibshift_sending){.window = 1};
+    differ("window of free steps", &one, &other);
     many.ranks = 64;
     one = other = ask(IBSHIFT_ALLTOALL, &many, 8);
     other.needs = IBSHIFT_ALG_SIZES;

@@ -70,12 +70,36 @@ static void posts_cost_what_the_price_says(void **state)
     assert_int_equal(sending_of(&dear, &none).piece, 0);
 }
 
+/* Pieces one at a time are dear, but only for rows that have pieces. */
+static void pieces_change_the_choice(void **state)
+{
+    struct ibshift_plan plan = {.ranks = 16, .commutative = true};
+    struct ibshift_question question = {.collective = IBSHIFT_ALLTOALL,
+                                        .plan = &plan,
+                                        .bytes = 1 << 16,
+                                        .window = 32,
+                                        .free = {.window = 32},
+                                        .model = &ibshift_model_typical};
+    struct ibshift_choice whole = ibshift_choose_best(&question).best, cut;
+
+    (void)state;
+    assert_true((whole.alg->flags & IBSHIFT_ALG_FREE) != 0);
+    question.free = (struct ibshift_sending){.window = 1, .piece = 256};
+    cut = ibshift_choose_best(&question).best;
+    assert_true((cut.alg->flags & IBSHIFT_ALG_FREE) == 0);
+    question.wish.alg = whole.alg;
+    assert_true(ibshift_choose_best(&question).best.price.posts > whole.price.posts);
+    assert_int_equal(ibshift_choose_sending(&question, cut.alg).piece, 0);
+    assert_int_equal(ibshift_choose_sending(&question, cut.alg).window, 32);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_that_others_lack_does_not_count),
         cmocka_unit_test(the_same_file_counts),
         cmocka_unit_test(posts_cost_what_the_price_says),
+        cmocka_unit_test(pieces_change_the_choice),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
