@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <string.h>
 
 #include "choose/price.h"
 #include "choose/size.h"
@@ -148,8 +149,8 @@ static void grants_that_stand_are_there(void **state)
 }
 
 /* From this size on no grant stands, and the vector is as good as the same: a plan that can be had at
- * this price with waiting for its grants is not dearer without, but for what any list scheduling may lose where messages come earlier
- * (Graham 1969): one plan of these, 2.5 %. Plans of messages up to S have none. */
+ * this price with waiting for its grants is not dearer without. One plan of these is: any list scheduling may lose where messages come
+ * earlier (Graham 1969). Plans of messages up to S have no grants. */
 static void a_grant_that_stands_makes_nothing_dearer(void **state)
 {
     static const enum ibshift_collective with[] = {IBSHIFT_ALLREDUCE, IBSHIFT_REDUCE_SCATTER};
@@ -165,7 +166,6 @@ static void a_grant_that_stands_makes_nothing_dearer(void **state)
                                            .at_once = 1000,
                                            .free_messages = 1};
     const struct ibshift_model *models[] = {&model, &switched};
-    const double scheduled = 1.03;
 
     (void)state;
     for (int i = 0; i < 2 * 2 * 7; i++) {
@@ -183,9 +183,11 @@ static void a_grant_that_stands_makes_nothing_dearer(void **state)
             if (alg->collective != collective || ibshift_alg_check(alg, &plan, NULL, 0) != 0) {
                 continue;
             }
+            bool is_overtaken = m == &model && ranks == 48 && collective == IBSHIFT_ALLREDUCE &&
+                                strcmp(alg->name, "exchange") == 0;
             stands = price(alg->name, collective, ranks, most, 1, m);
             waits = price(alg->name, collective, ranks, most + 1, 1, m);
-            if (stands > scheduled * waits) {
+            if (stands > waits * (is_overtaken ? 1.025 : 1 + 1e-9)) {
                 fail_msg("%s, %u ranks, model %d: %g us, waiting %g", alg->name, ranks, i / 14,
                          stands, waits);
             }
