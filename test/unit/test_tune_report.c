@@ -79,6 +79,41 @@ static void the_noise_is_how_far_the_median_is_off(void **state)
     assert_true(level.high.latency > 1.3 * level.low.latency);
 }
 
+/* Both ranks were on one processor, in each pass so much longer. */
+static void measure_turns(struct tune_level_found *level, double us, double more)
+{
+    level->points.is_shared = true;
+    for (int pass = 0; pass < TUNE_PASSES; pass++) {
+        level->points.shared[pass] = us * (1 + pass * more);
+    }
+}
+
+/* It has an interval and a share in the noise as the others have. */
+static void a_turn_is_one_of_the_measures(void **state)
+{
+    struct ibshift_model model = local();
+    struct tune_level_found level;
+    double streams = 0;
+
+    (void)state;
+    measure(&level, 0);
+    model.wake = 7;
+    assert_true(tune_found(&level, &model));
+    assert_true(level.model.wake == 7 && level.low.wake == 7 && level.high.wake == 7);
+    measure_turns(&level, 3000, 0.1);
+    assert_true(tune_found(&level, &model));
+    for (int i = 0; i < level.points.count; i++) {
+        streams += level.points.probes[i].kind == TUNE_STREAM;
+    }
+    assert_float_equal(level.noise, 0.2 / (streams + 1), 1e-9);
+    assert_true(level.model.wake > 100);
+    assert_float_equal(level.low.wake, level.model.wake, 0.02 * level.model.wake);
+    assert_true(level.high.wake > 1.3 * level.low.wake);
+    measure_turns(&level, 0, 0);
+    assert_false(tune_found(&level, &model));
+    assert_true(level.error < 0);
+}
+
 static void times_that_make_no_sense_are_refused(void **state)
 {
     struct ibshift_model model = local();
@@ -196,6 +231,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(passes_that_agree_have_no_noise),
         cmocka_unit_test(the_noise_is_how_far_the_median_is_off),
+        cmocka_unit_test(a_turn_is_one_of_the_measures),
         cmocka_unit_test(times_that_make_no_sense_are_refused),
         cmocka_unit_test(the_report_is_a_parameter_file),
         cmocka_unit_test(what_is_too_noisy_is_not_written),

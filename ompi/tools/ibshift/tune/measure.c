@@ -141,8 +141,14 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the median of as many runs as there is time for: in the least one every look came just in time, which programs cannot
- * count on. Rank 0 says after some runs whether there is time for more: on a busy machine one may take a thousand times as long as
+/* In the least run every look came just in time, which programs cannot count on. */
+static double median(struct pair *p, int runs)
+{
+    qsort(p->times, (size_t)runs, sizeof(p->times[0]), compare);
+    return p->times[runs / 2];
+}
+
+/* Returns the median of as many runs as there is time for. Rank 0 says after some runs whether there is time for more: on a busy machine one may take a thousand times as long as
  * another. */
 static double repeat(struct pair *p, const struct tune_probe *probe, double share)
 {
@@ -157,21 +163,19 @@ static double repeat(struct pair *p, const struct tune_probe *probe, double shar
         more = runs < MOST && now() < end;
         tell(p, &more, 0);
     }
-    qsort(p->times, (size_t)runs, sizeof(p->times[0]), compare);
-    return p->times[runs / 2];
+    return median(p, runs);
 }
 
 /* A call without messages, which every probe begins with. */
 static double empty_call(struct pair *p)
 {
     const struct tune_probe nothing = {.kind = TUNE_POST, .count = 0, .bytes = TUNE_SHORT};
-    double least = INFINITY;
 
     prepare(p, &nothing);
     for (int i = 0; i < EMPTY; i++) {
-        least = fmin(least, run(p));
+        p->times[i] = run(p);
     }
-    return least;
+    return median(p, EMPTY);
 }
 
 /* Connections are made, rings are given out. */
@@ -253,17 +257,18 @@ static void pass_once(struct pair *p, double share, double *us, const struct tun
     }
 }
 
-/* A message and its answer between two ranks that share a processor; 0: they are on two machines, or may not move. */
-static double share_processor(struct pair *p, double seconds)
+/* A message and its answer between two ranks that share a processor, as a crowded job waits; false: they are on two machines, or may
+ * not move. */
+static bool share_processor(struct pair *p, double share, double *us)
 {
     static const struct tune_probe one = {TUNE_STREAM, 1, TUNE_SHORT};
     const struct tune_card *cards = p->wires->cards;
     bool was_crowded = p->wires->is_crowded;
-    double processor = sched_getcpu(), has_moved = 0, empty = empty_call(p), us = 0;
+    double processor = sched_getcpu(), has_moved = 0, empty = empty_call(p);
     cpu_set_t own, shared;
 
     if (cards[0].machine != cards[p->peers[1]].machine) {
-        return 0;
+        return false;
     }
     tell(p, &processor, 0); /* rank 0 may be there: it is */
     CPU_ZERO(&shared);
@@ -272,22 +277,21 @@ static double share_processor(struct pair *p, double seconds)
     has_moved = sched_setaffinity(0, sizeof(shared), &shared) == 0;
     tell(p, &has_moved, 1);
     if (has_moved != 0) {
-        p->wires->is_crowded = true;
-        us = repeat(p, &one, seconds) - empty;
-        p->wires->is_crowded = was_crowded;
+        tune_wires_crowd(p->wires, true);
+        *us = repeat(p, &one, share) - empty;
+        tune_wires_crowd(p->wires, was_crowded);
     }
     (void)sched_setaffinity(0, sizeof(own), &own);
-    return us;
+    return has_moved != 0;
 }
 
 int tune_measure(struct tune_wires *wires, enum tune_level level, int partner, double seconds,
                  void (*heard)(enum tune_level level, int pass), struct tune_points *points)
 {
-    static struct pair p;
-    double sum = 0;
+    struct pair p = {.wires = wires};
+    double sum = 1; /* the processor that is shared */
     int rc;
 
-    p = (struct pair){.wires = wires};
     points->count = tune_probes(tune_wires_eager(wires, level), points->probes);
     rc = open_pair(&p, level, partner, points);
     if (rc != 0) {
@@ -303,7 +307,11 @@ int tune_measure(struct tune_wires *wires, enum tune_level level, int partner, d
             heard(level, pass);
         }
     }
-    points->shared = share_processor(&p, seconds / sum);
+    points->is_shared = true;
+    for (int pass = 0; pass < TUNE_PASSES && points->is_shared; pass++) {
+        /* Behind the other passes: ranks that were together stay so for a while. */
+        points->is_shared = share_processor(&p, seconds / TUNE_PASSES / sum, &points->shared[pass]);
+    }
     close_pair(&p);
     return 0;
 }

@@ -12,7 +12,8 @@ struct tune_points {
     int count;
     struct tune_probe probes[TUNE_PROBES];
     double us[TUNE_PASSES][TUNE_PROBES];
-    double shared; /* us of a short message and its answer on one processor; 0: not measured */
+    bool is_shared;             /* both ranks were put on one processor: */
+    double shared[TUNE_PASSES]; /* us of a short message and its answer there */
 };
 
 /*

@@ -23,17 +23,26 @@ static int compare(const void *a, const void *b)
 
 /* The least of all passes. spread: how far the median of the passes is above it, in proportion;
  * weight: the more, the closer another pass came to it. */
-static double least_of(const struct tune_points *points, int probe, double *weight, double *spread)
+static double least_of(const double *us, double *weight, double *spread)
 {
-    double sorted[TUNE_PASSES] = {0};
+    double sorted[TUNE_PASSES];
 
-    for (int pass = 0; pass < TUNE_PASSES; pass++) {
-        sorted[pass] = points->us[pass][probe];
-    }
+    memcpy(sorted, us, sizeof(sorted));
     qsort(sorted, TUNE_PASSES, sizeof(sorted[0]), compare);
     *weight = 1 / (believed + sorted[1] / sorted[0] - 1);
     *spread = sorted[TUNE_PASSES / 2] / sorted[0] - 1;
     return sorted[0];
+}
+
+static double least_of_probe(const struct tune_points *points, int probe, double *weight,
+                             double *spread)
+{
+    double us[TUNE_PASSES];
+
+    for (int pass = 0; pass < TUNE_PASSES; pass++) {
+        us[pass] = points->us[pass][probe];
+    }
+    return least_of(us, weight, spread);
 }
 
 /* Four digits: more would be noise. What the search has left of nothing is nothing. */
@@ -59,27 +68,41 @@ static void widen(struct ibshift_model *low, struct ibshift_model *high,
     }
 }
 
+/* The model keeps its w where none was measured. */
+static void take_turn(const struct tune_level_found *level, double us, struct ibshift_model *model)
+{
+    if (level->points.is_shared) {
+        model->wake = tune_turn(model, us);
+    }
+}
+
 bool tune_found(struct tune_level_found *level, const struct ibshift_model *model)
 {
     struct tune_point points[TUNE_PROBES];
     int count = level->points.count;
-    double spread, streams = 0;
+    double least = INFINITY, weight, spread, streams = 0;
 
     level->noise = 0;
     for (int i = 0; i < count; i++) {
         points[i].probe = level->points.probes[i];
-        points[i].us = least_of(&level->points, i, &points[i].weight, &spread);
+        points[i].us = least_of_probe(&level->points, i, &points[i].weight, &spread);
         if (points[i].probe.kind == TUNE_STREAM) {
             level->noise += spread;
             streams++;
         }
     }
+    if (level->points.is_shared) {
+        least = least_of(level->points.shared, &weight, &spread);
+        level->noise += spread;
+        streams++;
+    }
     level->noise /= fmax(streams, 1);
     level->model = *model;
-    level->error = tune_fit(points, count, level->is_moved, &level->model);
+    level->error = least > 0 ? tune_fit(points, count, level->is_moved, &level->model) : -1;
     if (level->error < 0) {
         return false;
     }
+    take_turn(level, least, &level->model);
     level->low = level->high = level->model;
     for (int pass = 0; pass < TUNE_PASSES; pass++) {
         struct ibshift_model one = *model;
@@ -89,11 +112,9 @@ bool tune_found(struct tune_level_found *level, const struct ibshift_model *mode
             points[i].weight = 1;
         }
         if (tune_fit(points, count, level->is_moved, &one) >= 0) {
+            take_turn(level, level->points.shared[pass], &one);
             widen(&level->low, &level->high, &one);
         }
-    }
-    if (level->points.shared > 0) {
-        level->model.wake = tune_turn(&level->model, level->points.shared);
     }
     tidy(&level->model);
     return true;
@@ -116,17 +137,22 @@ static void say_intervals(FILE *out, const struct tune_level_found *level)
         {"G", "ns/B", offsetof(struct ibshift_model, gap_byte), 1e3},
         {"E", "ns/B", offsetof(struct ibshift_model, eager_byte), 1e3},
         {"O", "ns/B", offsetof(struct ibshift_model, send_byte), 1e3},
+        {"w", "us", offsetof(struct ibshift_model, wake), 1},
     };
+    size_t count = sizeof(rows) / sizeof(rows[0]) - !level->points.is_shared;
 
-    if (level->points.shared > 0) {
+    if (level->points.is_shared) {
+        double weight, spread, least = least_of(level->points.shared, &weight, &spread);
+
         fprintf(out,
-                "# w: a message and its answer take %.4g us where both ranks share a processor.\n",
-                level->points.shared);
+                "# w: a message and its answer take %.4g us where both ranks share a processor, "
+                "spread %.1f %%.\n",
+                least, spread * 100);
     } else {
         fputs("# w is the typical one: the ranks could not share a processor.\n", out);
     }
     fprintf(out, "# In %d passes alone:\n", TUNE_PASSES);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < count; i++) {
         double low, high;
 
         memcpy(&low, (const char *)&level->low + rows[i].offset, sizeof(low));
@@ -147,7 +173,7 @@ static void say_points(FILE *out, const struct tune_level_found *level)
             level->error * 100, level->noise * 100);
     for (int i = 0; i < level->points.count; i++) {
         const struct tune_probe *probe = &level->points.probes[i];
-        double weight, spread, us = least_of(&level->points, i, &weight, &spread);
+        double weight, spread, us = least_of_probe(&level->points, i, &weight, &spread);
         double price = tune_price(probe, &level->model);
 
         fprintf(out, "#   %-6s %3u x %6llu B %10.3f %10.3f  ratio %.3f  spread %.1f %%\n",

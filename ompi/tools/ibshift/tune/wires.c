@@ -61,6 +61,11 @@ static void open_verbs(struct tune_wires *w)
     }
 }
 
+static uint32_t looks_of(bool is_crowded)
+{
+    return is_crowded ? IBSHIFT_NODE_LOOKS_CROWDED : IBSHIFT_NODE_LOOKS;
+}
+
 static void open_node(struct tune_wires *w)
 {
     struct ibshift_node_options options = {.self = (uint32_t)w->rank,
@@ -78,7 +83,7 @@ static void open_node(struct tune_wires *w)
     MPI_Bcast(&w->cards[w->rank].machine, 1, MPI_INT, 0, host);
     MPI_Comm_free(&host);
     w->is_crowded = (uint32_t)local > ibshift_processors_count(NULL);
-    options.looks = w->is_crowded ? IBSHIFT_NODE_LOOKS_CROWDED : IBSHIFT_NODE_LOOKS;
+    options.looks = looks_of(w->is_crowded);
     options.processes = (uint32_t)local;
     options.place = (uint32_t)place;
     if (local < 2 || strcmp(setting("node"), "0") == 0) {
@@ -162,6 +167,14 @@ void tune_wires_close(struct tune_wires *w)
         ibshift_verbs_close(w->verbs);
     }
     free(w->cards);
+}
+
+void tune_wires_crowd(struct tune_wires *w, bool is_crowded)
+{
+    w->is_crowded = is_crowded;
+    if (w->net[TUNE_NODE] != NULL) {
+        ibshift_net_node_look(w->net[TUNE_NODE], looks_of(is_crowded));
+    }
 }
 
 uint64_t tune_wires_eager(const struct tune_wires *w, enum tune_level level)

@@ -36,6 +36,9 @@ struct tune_wires {
 int tune_wires_open(struct tune_wires *wires);
 void tune_wires_close(struct tune_wires *wires);
 
+/* The waits of this rank are those of a rank that shares its processor, or not. */
+void tune_wires_crowd(struct tune_wires *wires, bool is_crowded);
+
 /* The longest message that the level sends at once. */
 uint64_t tune_wires_eager(const struct tune_wires *wires, enum tune_level level);
 

@@ -393,6 +393,11 @@ const struct ibshift_node_card *ibshift_net_node_card(const struct ibshift_net *
     return &((const struct ibshift_net_node *)net)->card;
 }
 
+void ibshift_net_node_look(struct ibshift_net *net, uint32_t looks)
+{
+    ((struct ibshift_net_node *)net)->options.looks = looks;
+}
+
 void ibshift_net_node_stats(const struct ibshift_net *net, struct ibshift_node_stats *stats)
 {
     *stats = ((const struct ibshift_net_node *)net)->stats;

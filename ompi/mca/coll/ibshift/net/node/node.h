@@ -53,6 +53,9 @@ int ibshift_net_node_create(const struct ibshift_node_options *options, struct i
 
 const struct ibshift_node_card *ibshift_net_node_card(const struct ibshift_net *net);
 
+/* From now on; for whoever measures what a crowded host costs, as a process can have one such net only. */
+void ibshift_net_node_look(struct ibshift_net *net, uint32_t looks);
+
 void ibshift_net_node_stats(const struct ibshift_net *net, struct ibshift_node_stats *stats);
 
 #endif
