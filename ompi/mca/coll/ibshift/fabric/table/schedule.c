@@ -44,7 +44,9 @@ struct search {
     uint64_t pairs; /* that do not share a host */
     double bound;
     size_t memory;
+    double held; /* by the table of blocks that is being repaired */
     uint64_t seed;
+    bool seeded; /* the walk has asked the seed: another one may find another table */
     struct kind kinds[KINDS];
     uint32_t kind_count;
     struct ibshift_pair *left; /* pairs that are not placed: of a quarter of all, or the walk gets
@@ -52,6 +54,18 @@ struct search {
     uint32_t left_count, room;
     struct ibshift_packing packing;
 };
+
+static struct search search_of(const struct ibshift_paths *paths, uint32_t ranks,
+                               const uint32_t *member_of, const uint32_t *sequence, size_t memory,
+                               uint64_t seed)
+{
+    return (struct search){.paths = paths,
+                           .member_of = member_of,
+                           .sequence = sequence,
+                           .ranks = ranks,
+                           .memory = memory,
+                           .seed = seed};
+}
 
 /* A cost that is not told apart any more counts as the dearest one. */
 static void add_kind(struct search *s, double cost, double flows)
@@ -168,14 +182,26 @@ static bool shift_pair(const struct search *s, uint64_t i, struct ibshift_pair *
     return s->to_itself || s->member_of[pair->from] != s->member_of[pair->to];
 }
 
-/* What the search holds with so many stages; what the table takes at the end, unless both are. */
+/* What the stages take while they are filled. */
+static double packing_size(const struct search *s, double stages)
+{
+    return stages * s->packing.slots / 8 +
+           stages * s->ranks * (sizeof(*s->packing.to) + ibshift_paths_have_lmc(s->paths));
+}
+
+static double table_size(uint32_t ranks, double stages, bool both_ways, bool lids)
+{
+    return stages * ranks * (sizeof(uint32_t) * (both_ways ? 2 : 1) + lids);
+}
+
+/* With so many stages, while it searches or while it writes the table, whichever takes more. */
 static double size_of(const struct search *s, double stages, bool owners)
 {
-    double cells = stages * s->ranks, slots = stages * s->packing.slots;
-    double table = cells * (sizeof(uint32_t) + sizeof(uint32_t));
+    double table = table_size(s->ranks, stages, true, ibshift_paths_have_lmc(s->paths));
+    double search = s->held + (double)s->room * sizeof(*s->left) +
+                    (owners ? stages * s->packing.slots * sizeof(*s->packing.owner) : 0);
 
-    return slots / 8 + cells * (sizeof(*s->packing.to) + sizeof(*s->packing.lid_offset)) +
-           fmax(table, owners ? slots * sizeof(*s->packing.owner) : 0);
+    return packing_size(s, stages) + fmax(table, search);
 }
 
 static int open_stages(struct search *s, uint32_t count, bool dear)
@@ -251,6 +277,7 @@ static int walk(struct search *s)
         ibshift_packing_disown(&s->packing);
     }
     if (s->packing.owner != NULL) {
+        s->seeded = true;
         s->left_count = ibshift_packing_walk(&s->packing, s->left, s->left_count, s->room,
                                              s->left_count + WORK / s->ranks, &s->seed);
     }
@@ -356,23 +383,31 @@ static bool is_last_empty(const struct ibshift_packing *packing)
     return true;
 }
 
-/* The stages that there may be are there at once: what has no place in them is a search's. A table
- * with dear stages does not say which they are. */
+/* Stages that there may be if an old table's so many stay; 0: it has too many. A table with dear
+ * stages does not say which they are. */
+static uint32_t most_stages(struct search *s, uint32_t old, struct prospect *p)
+{
+    double most;
+
+    s->least = old;
+    *p = find_prospect(s);
+    most = IBSHIFT_REPAIR_ENOUGH * s->bound / p->cost[0] + 1e-6;
+    return p->stages[1] > 0 || p->stages[0] > most ? 0 : (uint32_t)most;
+}
+
+/* The stages that there may be are there at once: what has no place in them is a search's. */
 static int repair(struct search *s, const struct old_table *old)
 {
     struct prospect p;
-    double most;
+    uint32_t most = most_stages(s, count_old_stages(s, old), &p);
     int status;
 
-    s->least = count_old_stages(s, old);
-    p = find_prospect(s);
-    most = IBSHIFT_REPAIR_ENOUGH * s->bound / p.cost[0] + 1e-6;
-    if (p.stages[1] > 0 || p.stages[0] > most) {
+    if (most == 0) {
         return -EDOM;
     }
     status = ibshift_packing_open(&s->packing, s->paths, s->ranks, s->member_of,
                                   s->most_on_member > 1, p.cost);
-    status = status == 0 ? open_stages(s, (uint32_t)most, false) : status;
+    status = status == 0 ? open_stages(s, most, false) : status;
     if (status == 0) {
         s->left = malloc(s->room * sizeof(*s->left));
         status = s->left == NULL ? -ENOMEM : keep_old(s, old, s->least);
@@ -474,25 +509,36 @@ static int write_table(const struct search *s, struct ibshift_schedule *t)
     return 0;
 }
 
-/* old.table NULL: a search. */
-static int make_table(struct search *s, const struct old_table *old,
-                      struct ibshift_schedule *schedule)
+static int measure(struct search *s)
 {
-    int status;
-
     if (s->ranks > IBSHIFT_SCHEDULE_RANKS) {
         return -E2BIG;
     }
     s->room = s->ranks * s->ranks / 4 + 64;
     count_members(s);
-    status = find_kinds(s);
-    if (status == 0) {
-        status = old != NULL ? repair(s, old) : search(s);
-    }
+    return find_kinds(s);
+}
+
+/* old NULL: a search. What only that needs is given back. */
+static int place_pairs(struct search *s, const struct old_table *old)
+{
+    int status = old != NULL ? repair(s, old) : search(s);
+
     ibshift_packing_disown(&s->packing);
+    free(s->left);
+    s->left = NULL;
+    s->left_count = 0;
+    return status;
+}
+
+static int make_table(struct search *s, const struct old_table *old,
+                      struct ibshift_schedule *schedule)
+{
+    int status = measure(s);
+
+    status = status == 0 ? place_pairs(s, old) : status;
     status = status == 0 ? write_table(s, schedule) : status;
     ibshift_packing_close(&s->packing);
-    free(s->left);
     return status;
 }
 
@@ -500,12 +546,7 @@ int ibshift_schedule_make(const struct ibshift_paths *paths, uint32_t ranks,
                           const uint32_t *member_of, const uint32_t *sequence, size_t memory,
                           uint64_t seed, struct ibshift_schedule *schedule)
 {
-    struct search s = {.paths = paths,
-                       .member_of = member_of,
-                       .sequence = sequence,
-                       .ranks = ranks,
-                       .memory = memory,
-                       .seed = seed};
+    struct search s = search_of(paths, ranks, member_of, sequence, memory, seed);
 
     return make_table(&s, NULL, schedule);
 }
@@ -538,14 +579,11 @@ static int lift(const struct search *blocks, const uint32_t *sequence, uint32_t 
     uint32_t ranks = blocks->ranks * length;
     uint32_t stages = blocks->packing.stages * length;
     size_t cells = (size_t)ranks * stages;
+    bool lids = blocks->packing.lid_offset != NULL;
 
-    if ((double)cells * sizeof(*t->to) > (double)blocks->memory / 2) {
-        return -E2BIG;
-    }
-    *t = (struct ibshift_schedule){
-        .to = malloc(cells * sizeof(*t->to) + 1),
-        .lid_offsets = blocks->packing.lid_offset != NULL ? calloc(cells + 1, 1) : NULL};
-    if (t->to == NULL || (blocks->packing.lid_offset != NULL && t->lid_offsets == NULL)) {
+    *t = (struct ibshift_schedule){.to = malloc(cells * sizeof(*t->to) + 1),
+                                   .lid_offsets = lids ? calloc(cells + 1, 1) : NULL};
+    if (t->to == NULL || (lids && t->lid_offsets == NULL)) {
         return -ENOMEM;
     }
     memset(t->to, 0xff, cells * sizeof(*t->to));
@@ -558,78 +596,80 @@ static int lift(const struct search *blocks, const uint32_t *sequence, uint32_t 
     return 0;
 }
 
-/* The table of the blocks' first ranks, lifted. */
-static int make_of_blocks(const struct search *s, uint32_t length, struct ibshift_schedule *lifted)
-{
-    struct search blocks = {.paths = s->paths,
-                            .ranks = s->ranks / length,
-                            .memory = s->memory,
-                            .seed = s->seed,
-                            .to_itself = true};
-    uint32_t *first = malloc(blocks.ranks * sizeof(*first)),
-             *number = malloc(blocks.ranks * sizeof(*number));
-    int status = first == NULL || number == NULL ? -ENOMEM : 0;
-
-    for (uint32_t b = 0; status == 0 && b < blocks.ranks; b++) {
-        first[b] = s->member_of[s->sequence[b * length]];
-        number[b] = b;
-    }
-    blocks.member_of = first;
-    blocks.sequence = number;
-    if (status == 0) {
-        blocks.room = blocks.ranks * blocks.ranks / 4 + 64;
-        count_members(&blocks);
-        status = find_kinds(&blocks);
-    }
-    status = status == 0 ? search(&blocks) : status;
-    status = status == 0 ? lift(&blocks, s->sequence, length, lifted) : status;
-    ibshift_packing_close(&blocks.packing);
-    free(blocks.left);
-    free(first);
-    free(number);
-    return status;
-}
-
-static int try_blocks(struct search s, uint32_t length, const uint32_t *same,
-                      struct ibshift_schedule *schedule)
+static int lift_and_repair(struct search *s, struct search *blocks, uint32_t length,
+                           const uint32_t *same, struct ibshift_schedule *schedule)
 {
     struct ibshift_schedule lifted = {.to = NULL};
-    int status = make_of_blocks(&s, length, &lifted);
+    double size = table_size(s->ranks, (double)blocks->packing.stages * length, false,
+                             blocks->packing.lid_offset != NULL);
+    int status = packing_size(blocks, blocks->packing.stages) + size > (double)s->memory
+                     ? -E2BIG
+                     : lift(blocks, s->sequence, length, &lifted);
 
+    ibshift_packing_close(&blocks->packing);
     if (status == 0) {
-        struct old_table old = {&lifted.table, lifted.lid_offsets, same};
-
-        status = make_table(&s, &old, schedule);
+        s->held = size;
+        status = place_pairs(s, &(struct old_table){&lifted.table, lifted.lid_offsets, same});
     }
-    ibshift_schedule_free(&lifted);
+    ibshift_schedule_free(&lifted); /* a written table takes its place */
+    status = status == 0 ? write_table(s, schedule) : status;
+    ibshift_packing_close(&s->packing);
     return status;
 }
 
-/* Few blocks are soon searched again, and a stage of theirs is many. */
-enum { FEW_BLOCKS = 64, BLOCKS_TRIED = 16 };
+/* Few blocks are soon searched again, and a stage of theirs is many; a repair takes longer. */
+enum { FEW_BLOCKS = 64, BLOCKS_TRIED = 16, REPAIRS_TRIED = 2 };
+
+/* Tables of the blocks' first ranks, until one has few enough stages and can be repaired, or
+ * another seed cannot help. same: each rank is itself. */
+static int try_blocks(struct search *s, uint32_t length, const uint32_t *first,
+                      const uint32_t *same, struct ibshift_schedule *schedule)
+{
+    const struct search measured = *s;
+    uint32_t count = s->ranks / length, repairs = 0;
+    uint32_t tries = count <= FEW_BLOCKS ? BLOCKS_TRIED : 1;
+    int status = -EDOM;
+    bool again = true;
+
+    for (uint32_t t = 0; t < tries && again && repairs < REPAIRS_TRIED; t++) {
+        struct search blocks =
+            search_of(s->paths, count, first, same, s->memory, measured.seed + t);
+        struct prospect p;
+
+        blocks.to_itself = true;
+        *s = measured;
+        s->seed += t;
+        status = measure(&blocks);
+        status = status == 0 ? place_pairs(&blocks, NULL) : status;
+        if (status == 0 && most_stages(s, blocks.packing.stages * length, &p) > 0) {
+            status = lift_and_repair(s, &blocks, length, same, schedule);
+            repairs++;
+        } else if (status == 0) {
+            status = -EDOM;
+        }
+        ibshift_packing_close(&blocks.packing);
+        again = status == -EDOM && (blocks.seeded || s->seeded);
+    }
+    return status;
+}
 
 int ibshift_schedule_make_of_blocks(const struct ibshift_paths *paths, uint32_t ranks,
                                     const uint32_t *member_of, const uint32_t *sequence,
                                     uint32_t length, size_t memory, uint64_t seed,
                                     struct ibshift_schedule *schedule)
 {
-    struct search s = {.paths = paths,
-                       .member_of = member_of,
-                       .sequence = sequence,
-                       .ranks = ranks,
-                       .memory = memory};
+    struct search s = search_of(paths, ranks, member_of, sequence, memory, seed);
     uint32_t *same = malloc((size_t)ranks * sizeof(*same) + 1);
-    uint32_t tries = ranks / length <= FEW_BLOCKS ? BLOCKS_TRIED : 1;
-    int status = same == NULL ? -ENOMEM : -EDOM;
+    uint32_t *first = malloc((size_t)ranks * sizeof(*first) + 1);
+    int status = same == NULL || first == NULL ? -ENOMEM : measure(&s);
 
-    for (uint32_t r = 0; same != NULL && r < ranks; r++) {
+    for (uint32_t r = 0; status == 0 && r < ranks; r++) {
         same[r] = r;
+        first[r / length] = member_of[sequence[r / length * length]];
     }
-    for (uint32_t t = 0; t < tries && status == -EDOM; t++) {
-        s.seed = seed + t;
-        status = try_blocks(s, length, same, schedule);
-    }
+    status = status == 0 ? try_blocks(&s, length, first, same, schedule) : status;
     free(same);
+    free(first);
     return status;
 }
 
@@ -639,13 +679,14 @@ int ibshift_schedule_repair(const struct ibshift_paths *paths, uint32_t ranks,
                             struct ibshift_schedule *schedule)
 {
     struct old_table old = {&was->table, was->lid_offsets, now};
-    struct search s = {.paths = paths,
-                       .member_of = member_of,
-                       .sequence = sequence,
-                       .ranks = ranks,
-                       .memory = memory,
-                       .seed = seed};
+    double held =
+        table_size(was->table.rows, was->table.stages, was->from != NULL, was->lid_offsets != NULL);
+    struct search s = search_of(paths, ranks, member_of, sequence, memory, seed);
 
+    if (held > (double)memory) {
+        return -E2BIG;
+    }
+    s.memory -= (size_t)held; /* the caller keeps it */
     return make_table(&s, &old, schedule);
 }
 
