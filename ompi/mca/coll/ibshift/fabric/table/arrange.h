@@ -1,7 +1,8 @@
 /*
  * The order of an all-to-all among the ranks of a placement: a shift in rank order, in routing
  * order, in routing order with place keepers, or a table of stages. The cheapest on the fabric's
- * routes, the simplest among equals. Deterministic. A way costs what its stages cost one after the
+ * routes, the simplest among equals. Deterministic, but with an earlier table: then it depends on
+ * which one that is, so on what ran before. A way costs what its stages cost one after the
  * other; a shift that takes its distances in steps is priced with as many stages at once as a host
  * has messages in flight, for single stages need not be free of contention where all that are under
  * way together are even: on a torus no order has such stages.
