@@ -145,7 +145,11 @@ static void look_at_old(struct publish *p)
     if (ibshift_compiled_read(p->output, &p->old, &err) != 0) {
         snprintf(p->changed, sizeof(p->changed), "%s",
                  access(p->output, F_OK) != 0 ? "there was no file" : err.text);
-    } else if (p->old->lft == NULL || !is_unchanged(p->old, p->fabric)) {
+        return;
+    }
+    /* Few sources tell it: a check does not ask for --adaptive again. */
+    p->fabric->is_adaptive |= p->is_checking && p->old->is_adaptive;
+    if (p->old->lft == NULL || !is_unchanged(p->old, p->fabric)) {
         if (ibshift_fabric_compare(p->old, p->fabric, &err) == 0) {
             snprintf(err.text, sizeof(err.text),
                      "names, rates of cables, service levels, or adaptive routing");
@@ -202,22 +206,6 @@ static int write_again(struct publish *p)
     return ibshift_compiled_write(p->output, p->old, p->old->order, p->old->order_count, &err) == 0
                ? CLI_OK
                : fabric_args_fail(p->args, &err);
-}
-
-/* What would be published, and nothing is written. */
-static int compare(struct publish *p)
-{
-    int rc = CLI_OK;
-
-    if (p->changed[0] == '\0') {
-        look_at_imprint(p);
-    } else {
-        rc = check(p);
-    }
-    if (p->old != NULL) {
-        p->fabric->imprint = p->old->imprint;
-    }
-    return rc == CLI_OK && p->changed[0] != '\0' ? CLI_FAILED : rc;
 }
 
 /* No job comes about of hosts that partitions keep apart, so that nothing is refused. */
@@ -302,6 +290,24 @@ static void report(const struct publish *p)
     }
 }
 
+/* What would be published, and nothing is written: what is new is said before it is found wrong. */
+static int compare(struct publish *p)
+{
+    bool is_new = p->changed[0] != '\0';
+    int rc;
+
+    if (!is_new) {
+        look_at_imprint(p);
+    }
+    if (p->old != NULL) {
+        p->fabric->imprint = p->old->imprint;
+    }
+    (p->is_json ? report_json : report)(p);
+    (void)fflush(stdout);
+    rc = is_new ? check(p) : CLI_OK;
+    return rc == CLI_OK && p->changed[0] != '\0' ? CLI_FAILED : rc;
+}
+
 static int publish(struct publish *p)
 {
     struct ibshift_error err;
@@ -321,10 +327,13 @@ static int publish(struct publish *p)
     set_imprint(p);
     look_at_old(p);
     rc = look_at_partitions(p);
-    if (rc == CLI_OK) {
-        rc = p->is_checking ? compare(p) : p->changed[0] == '\0' ? write_again(p) : write_new(p);
+    if (rc == CLI_OK && p->is_checking) {
+        return compare(p);
     }
-    if (rc == CLI_OK || (p->is_checking && rc == CLI_FAILED)) {
+    if (rc == CLI_OK) {
+        rc = p->changed[0] == '\0' ? write_again(p) : write_new(p);
+    }
+    if (rc == CLI_OK) {
         (p->is_json ? report_json : report)(p);
     }
     return rc;
