@@ -156,6 +156,7 @@ static int check_unread(const struct plan_args *args)
                          : args->per_host > 0 && (flags & IBSHIFT_ALG_NODES) == 0 &&
                                  strchr(args->row->options, 'C') == NULL
                              ? "per-host"
+                         : args->piece > 0 && (flags & IBSHIFT_ALG_FREE) == 0             ? "piece"
                          : args->order_text != NULL && (flags & IBSHIFT_ALG_ORDER) == 0   ? "order"
                          : args->stages_path != NULL && (flags & IBSHIFT_ALG_STAGES) == 0 ? "stages"
                          : args->split != 0 && (flags & IBSHIFT_ALG_SPLIT) == 0           ? "split"

@@ -141,19 +141,24 @@ static int price_entry(const struct comparison *c, const struct entry *entry, in
     return 0;
 }
 
+/* Rows whose steps wait for one another send whole messages. */
+static uint32_t piece_of(const struct comparison *c, const struct entry *entry)
+{
+    return (entry->alg->flags & IBSHIFT_ALG_FREE) != 0 ? c->args->piece : 0;
+}
+
 static int price_point(const struct comparison *c, const struct entry *entry, int point,
                        const struct ibshift_model *model)
 {
     struct ibshift_plan plan = c->args->plan;
-    struct ibshift_price_request request = {
-        .alg = entry->alg,
-        .plan = &plan,
-        .model = model,
-        .bytes = c->args->sizes[0],
-        .element = c->args->element,
-        .window = c->args->window,
-        .piece = (entry->alg->flags & IBSHIFT_ALG_FREE) != 0 ? c->args->piece : 0,
-        .limit = 1 << 24};
+    struct ibshift_price_request request = {.alg = entry->alg,
+                                            .plan = &plan,
+                                            .model = model,
+                                            .bytes = c->args->sizes[0],
+                                            .element = c->args->element,
+                                            .window = c->args->window,
+                                            .piece = piece_of(c, entry),
+                                            .limit = 1 << 24};
     struct ibshift_nodes nodes = {.nodes = 0};
     uint32_t *split = NULL;
     int rc = 0;
@@ -267,17 +272,20 @@ static void write_title(const struct comparison *c, char *text, size_t size)
 {
     const struct plan_args *args = c->args;
     bool has_vector = ibshift_collective_has_vector((enum ibshift_collective)args->collective);
-    char bytes[24];
+    char bytes[24], pieces[48] = "";
 
+    if (args->piece > 0) {
+        snprintf(pieces, sizeof(pieces), ", free steps in pieces of %u B", args->piece);
+    }
     plan_size_text(args->sizes[0], bytes);
     if (c->is_over_ranks) {
-        snprintf(text, size, "%s, %s %s",
+        snprintf(text, size, "%s, %s %s%s",
                  ibshift_collective_name((enum ibshift_collective)args->collective),
-                 has_vector ? "vector of" : "blocks of", bytes);
+                 has_vector ? "vector of" : "blocks of", bytes, pieces);
     } else {
-        snprintf(text, size, "%s on %u ranks, by size of %s",
+        snprintf(text, size, "%s on %u ranks, by size of %s%s",
                  ibshift_collective_name((enum ibshift_collective)args->collective),
-                 args->plan.ranks, has_vector ? "the vector" : "a block");
+                 args->plan.ranks, has_vector ? "the vector" : "a block", pieces);
     }
 }
 
@@ -435,6 +443,9 @@ static void write_json(const struct comparison *c, FILE *out)
             json_text(&j, "algorithm", c->entries[e].alg->name);
             json_value(&j, "radix", "%u", c->entries[e].radix);
             json_value(&j, "segments", "%u", c->entries[e].segments[i]);
+            if (piece_of(c, &c->entries[e]) > 0) {
+                json_value(&j, "piece", "%u", piece_of(c, &c->entries[e]));
+            }
             json_value(&j, c->is_over_ranks ? "ranks" : "bytes", "%.0f", c->points[i]);
             json_value(&j, "us", "%.6f", c->entries[e].times[i]);
             json_bool(&j, "wins", winner_at(c, i) == e);
@@ -623,9 +634,13 @@ static int write_out(const struct comparison *c)
 
 int plan_compare(struct plan_args *args)
 {
-    struct comparison *c = calloc(1, sizeof(*c));
+    struct comparison *c;
     int rc;
 
+    if (args->piece > 0 && args->collective != IBSHIFT_ALLTOALL) {
+        return cli_error(args->command, "--piece: of all collectives only alltoall has pieces");
+    }
+    c = calloc(1, sizeof(*c));
     if (c == NULL) {
         return CLI_FAILED;
     }
