@@ -186,10 +186,83 @@ static void a_glance_at_hosts_is_good_enough(void **state)
     }
 }
 
+/* 64 hosts of four ranks but the two that stand between the first and the last, which have one each. */
+static void put_few_between(uint32_t *host_of, uint32_t *ranks)
+{
+    *ranks = 0;
+    for (uint32_t host = 0; host < 64; host++) {
+        for (uint32_t i = 0; i < (host == 21 || host == 42 ? 1 : 4); i++) {
+            host_of[(*ranks)++] = host;
+        }
+    }
+}
+
+/* 32 hosts of four ranks but one, which has 16. */
+static void put_many_on_one(uint32_t *host_of, uint32_t *ranks)
+{
+    *ranks = 0;
+    for (uint32_t host = 0; host < 32; host++) {
+        for (uint32_t i = 0; i < (host == 11 ? 16 : 4); i++) {
+            host_of[(*ranks)++] = host;
+        }
+    }
+}
+
+static void a_glance_at_uneven_hosts_is_good_enough(void **state)
+{
+    static const struct {
+        void (*put)(uint32_t *host_of, uint32_t *ranks);
+        enum ibshift_collective collective;
+        const char *name;
+        uint32_t segments;
+        uint64_t bytes;
+    } of[] = {{put_few_between, IBSHIFT_BCAST, "chain", 1, 64},
+              {put_few_between, IBSHIFT_BCAST, "chain", 64, 1 << 20},
+              {put_few_between, IBSHIFT_REDUCE, "chain", 64, 1 << 20},
+              {put_many_on_one, IBSHIFT_ALLTOALL, "linear", 1, 64},
+              {put_many_on_one, IBSHIFT_ALLTOALL, "linear", 1, 8192}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+        uint32_t host_of[256], ranks;
+        struct ibshift_place places[256];
+        struct ibshift_crowd crowd;
+        struct ibshift_nodes nodes;
+        struct ibshift_plan plan = {.segments = of[i].segments, .radix = 1, .commutative = true};
+        struct ibshift_price_request request = {.alg =
+                                                    ibshift_alg_find(of[i].collective, of[i].name),
+                                                .plan = &plan,
+                                                .model = &ibshift_model_typical,
+                                                .near = &ibshift_model_node,
+                                                .crowd = &crowd,
+                                                .bytes = of[i].bytes,
+                                                .window = 32,
+                                                .limit = 64};
+        struct ibshift_price glanced, whole;
+
+        of[i].put(host_of, &ranks);
+        for (uint32_t rank = 0; rank < ranks; rank++) {
+            places[rank] = (struct ibshift_place){host_of[rank] + 1, host_of[rank] + 1, 16, false};
+        }
+        assert_int_equal(ibshift_crowd_make(places, ranks, &crowd), 0);
+        assert_int_equal(ibshift_nodes_make(crowd.host_of, ranks, &nodes), 0);
+        plan.ranks = ranks;
+        plan.nodes = &nodes;
+        assert_int_equal(ibshift_glance(&request, &glanced), 0);
+        request.limit = 0;
+        assert_int_equal(ibshift_price(&request, &whole), 0);
+        print_message("%zu: %.0f us, %.0f at a glance\n", i, whole.last, glanced.last);
+        assert_true(glanced.last > 0.9 * whole.last && glanced.last < 1.1 * whole.last);
+        ibshift_nodes_free(&nodes);
+        ibshift_crowd_free(&crowd);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_glance_at_hosts_is_good_enough),
+        cmocka_unit_test(a_glance_at_uneven_hosts_is_good_enough),
         cmocka_unit_test(what_is_seen_of_many_ranks_is_little),
         cmocka_unit_test(what_is_seen_of_many_segments_is_little),
         cmocka_unit_test(a_glance_at_many_segments_is_good_enough),

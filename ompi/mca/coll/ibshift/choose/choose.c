@@ -373,18 +373,13 @@ static struct ibshift_answer decide(const struct search *search)
 static bool gathers_too_much(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
                              uint64_t bytes)
 {
-    uint32_t fullest = 0;
+    uint32_t leader;
 
     if (alg->collective != IBSHIFT_ALLTOALL || (alg->flags & IBSHIFT_ALG_LEADERS) == 0) {
         return false;
     }
-    for (uint32_t node = 1; node < ibshift_nodes_count(plan); node++) {
-        if (ibshift_nodes_size(plan, node) > ibshift_nodes_size(plan, fullest)) {
-            fullest = node;
-        }
-    }
-    return bytes >
-           GATHERED_MOST / ((uint64_t)alg->tmp(plan, ibshift_nodes_rank(plan, fullest, 0)) + 1);
+    leader = ibshift_nodes_rank(plan, ibshift_nodes_fullest(plan), 0);
+    return bytes > GATHERED_MOST / ((uint64_t)alg->tmp(plan, leader) + 1);
 }
 
 /* us that a plan may take to be of interest; 0: any. */

@@ -45,8 +45,8 @@ static void fewer_free(struct fewer *fewer)
     ibshift_hosts_free(&fewer->hosts);
 }
 
-/* 0, -ENOMEM, or -ENOTSUP; only if 0 it is to be freed. */
-static int fewer_make(const struct ibshift_price_request *request, uint32_t units,
+/* lacks_one: all but one of these units. 0, -ENOMEM, or -ENOTSUP; only if 0 it is to be freed. */
+static int fewer_make(const struct ibshift_price_request *request, uint32_t units, bool lacks_one,
                       uint32_t segments, struct fewer *fewer)
 {
     char why[128];
@@ -62,7 +62,7 @@ static int fewer_make(const struct ibshift_price_request *request, uint32_t unit
     fewer->request.most = 0;
     fewer->hosts = (struct ibshift_hosts){.memory = NULL};
     if (ibshift_hosts_are_shared(request)) {
-        rc = ibshift_hosts_take(request, units, &fewer->hosts);
+        rc = ibshift_hosts_take(request, units, lacks_one, &fewer->hosts);
         if (rc != 0) {
             return rc;
         }
@@ -71,8 +71,8 @@ static int fewer_make(const struct ibshift_price_request *request, uint32_t unit
         fewer->plan.nodes = &fewer->hosts.nodes;
         fewer->request.crowd = &fewer->hosts.crowd;
     } else {
-        fewer->plan.ranks = units;
-        fewer->plan.root = request->plan->root % units;
+        fewer->plan.ranks = units - lacks_one;
+        fewer->plan.root = request->plan->root % fewer->plan.ranks;
     }
     if (ibshift_alg_check(request->alg, &fewer->plan, why, sizeof(why)) != 0) {
         fewer_free(fewer);
@@ -86,11 +86,11 @@ static int fewer_make(const struct ibshift_price_request *request, uint32_t unit
 }
 
 /* With as much for each piece of a vector, to the end. */
-static int price_fewer(const struct ibshift_price_request *request, uint32_t units,
+static int price_fewer(const struct ibshift_price_request *request, uint32_t units, bool lacks_one,
                        uint32_t segments, struct ibshift_price *price)
 {
     struct fewer fewer;
-    int rc = fewer_make(request, units, segments, &fewer);
+    int rc = fewer_make(request, units, lacks_one, segments, &fewer);
 
     if (rc == 0) {
         rc = ibshift_price(&fewer.request, price);
@@ -207,11 +207,13 @@ static double load_of_host(const struct ibshift_price_request *request,
     return most;
 }
 
-/* What the busiest of three hosts, or ranks, has to do: the root's, the last before it, and one between. */
+/* What the busiest of four hosts, or ranks, has to do: the root's, the last before it, one between, and the fullest. */
 static double busiest(const struct ibshift_price_request *request)
 {
     uint32_t ranks = request->plan->ranks, root = request->plan->root;
-    const uint32_t seen[] = {root, (root + ranks - 1) % ranks, (root + ranks / 2) % ranks};
+    const uint32_t seen[] = {
+        root, (root + ranks - 1) % ranks, (root + ranks / 2) % ranks,
+        ibshift_nodes_rank(request->plan, ibshift_nodes_fullest(request->plan), 0)};
     struct ibshift_sizes sizes;
     double most = 0;
 
@@ -241,18 +243,18 @@ static int price_chain(const struct ibshift_price_request *request, uint32_t few
     uint32_t units = units_of(request);
     struct ibshift_price before = {.last = 0};
     double last;
-    int rc = price_fewer(request, few, segments, price);
+    int rc = price_fewer(request, few, false, segments, price);
 
     if (rc != 0) {
         return rc;
     }
     last = price->last;
     if (few < units) {
-        rc = price_fewer(request, few - 1, segments, &before);
-        last += (price->last - before.last) * (units - few);
+        rc = price_fewer(request, few, true, segments, &before);
+        last += fmax(price->last - before.last, 0) * (units - few);
     }
     if (rc == 0 && segments < plan->segments) {
-        rc = price_fewer(request, few, segments / 2, &before);
+        rc = price_fewer(request, few, false, segments / 2, &before);
         last +=
             (price->last - before.last) * (plan->segments - segments) / (segments - segments / 2);
     }
@@ -268,7 +270,7 @@ static bool exceeds(const struct ibshift_price_request *request, uint32_t units)
     struct fewer fewer;
     bool is_more = true;
 
-    if (fewer_make(request, units, request->plan->segments, &fewer) == 0) {
+    if (fewer_make(request, units, false, request->plan->segments, &fewer) == 0) {
         is_more = ibshift_plan_exceeds(request->alg, &fewer.plan, request->limit);
         fewer_free(&fewer);
     }
@@ -313,7 +315,7 @@ int ibshift_glance(const struct ibshift_price_request *request, struct ibshift_p
     if ((alg->flags & IBSHIFT_ALG_SEGMENTS) != 0) {
         return price_chain(request, few < CHAIN && units > CHAIN ? CHAIN : few, price);
     }
-    rc = fewer_make(request, few, request->plan->segments, &fewer);
+    rc = fewer_make(request, few, false, request->plan->segments, &fewer);
     if (rc != 0) {
         return rc;
     }

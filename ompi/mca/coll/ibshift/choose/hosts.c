@@ -1,17 +1,8 @@
 #include "choose/hosts.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
-
-static uint32_t fullest(const struct ibshift_plan *plan)
-{
-    uint32_t node = 0;
-
-    while (ibshift_nodes_size(plan, node) < plan->nodes->most) {
-        node++;
-    }
-    return node;
-}
 
 /* Its place is that of the nearest before it, unless that is the root's. */
 static void put(const struct ibshift_nodes *nodes, uint32_t *taken, uint32_t count, uint32_t node,
@@ -25,6 +16,27 @@ static void put(const struct ibshift_nodes *nodes, uint32_t *taken, uint32_t cou
     if (taken[place] != roots) {
         taken[place] = node;
     }
+}
+
+/* Leaves that one out; returns how many are left. */
+static uint32_t leave_out(const struct ibshift_plan *plan, uint32_t *taken, uint32_t count,
+                          uint32_t roots)
+{
+    double mean = (double)plan->ranks / plan->nodes->nodes, least = INFINITY;
+    uint32_t out = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        double error = fabs(ibshift_nodes_size(plan, taken[i]) - mean);
+
+        if (taken[i] != roots && error <= least) {
+            least = error;
+            out = i;
+        }
+    }
+    for (count--; out < count; out++) {
+        taken[out] = taken[out + 1];
+    }
+    return count;
 }
 
 static int in_order(const void *a, const void *b)
@@ -66,7 +78,7 @@ static uint32_t number(uint32_t whole, uint32_t *come, uint32_t *count)
     return *count - 1;
 }
 
-int ibshift_hosts_take(const struct ibshift_price_request *request, uint32_t count,
+int ibshift_hosts_take(const struct ibshift_price_request *request, uint32_t count, bool lacks_one,
                        struct ibshift_hosts *hosts)
 {
     const struct ibshift_plan *plan = request->plan;
@@ -89,7 +101,10 @@ int ibshift_hosts_take(const struct ibshift_price_request *request, uint32_t cou
         taken[i] = (uint32_t)((uint64_t)i * (plan->nodes->nodes - 1) / (count - 1));
     }
     put(plan->nodes, taken, count, roots, roots);
-    put(plan->nodes, taken, count, fullest(plan), roots);
+    put(plan->nodes, taken, count, ibshift_nodes_fullest(plan), roots);
+    if (lacks_one) {
+        count = leave_out(plan, taken, count, roots);
+    }
     hosts->ranks = list_ranks(plan, taken, count, ranks);
     for (uint32_t i = 0; i < hosts->ranks; i++) {
         host_of[i] = number(crowd->host_of[ranks[i]], come, &hosts->crowd.hosts);

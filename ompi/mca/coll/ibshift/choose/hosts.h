@@ -22,8 +22,8 @@ static inline bool ibshift_hosts_are_shared(const struct ibshift_price_request *
 }
 
 /* So many of them, two or more, at equal distances, with the root's and the fullest; their ranks are numbered in their order.
- * 0 or -ENOMEM. */
-int ibshift_hosts_take(const struct ibshift_price_request *request, uint32_t count,
+ * lacks_one: of those all but the one, not the root's, that has most nearly as many ranks as hosts have in the mean. 0 or -ENOMEM. */
+int ibshift_hosts_take(const struct ibshift_price_request *request, uint32_t count, bool lacks_one,
                        struct ibshift_hosts *hosts);
 void ibshift_hosts_free(struct ibshift_hosts *hosts);
 

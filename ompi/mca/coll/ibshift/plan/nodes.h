@@ -52,6 +52,17 @@ static inline uint32_t ibshift_nodes_size(const struct ibshift_plan *plan, uint3
     return plan->nodes != NULL ? plan->nodes->first[node + 1] - plan->nodes->first[node] : 1;
 }
 
+/* The first node that no other has more ranks than. */
+static inline uint32_t ibshift_nodes_fullest(const struct ibshift_plan *plan)
+{
+    uint32_t node = 0;
+
+    while (plan->nodes != NULL && ibshift_nodes_size(plan, node) < plan->nodes->most) {
+        node++;
+    }
+    return node;
+}
+
 static inline uint32_t ibshift_nodes_rank(const struct ibshift_plan *plan, uint32_t node,
                                           uint32_t place)
 {
