@@ -31,6 +31,27 @@ static void what_is_seen_of_many_ranks_is_little(void **state)
     assert_true(many.last < 1727.0 / 7 * 1.3 * fewer.last);
 }
 
+/* In pieces, too: the peers of all ranks keep a wire busy that those of few would leave idle. */
+static void pieces_of_many_ranks_fill_the_wire(void **state)
+{
+    struct ibshift_plan plan = {.ranks = 128};
+    struct ibshift_price_request request = {.alg = ibshift_alg_find(IBSHIFT_ALLTOALL, "linear"),
+                                            .plan = &plan,
+                                            .model = &ibshift_model_typical,
+                                            .bytes = 1 << 20,
+                                            .window = 256,
+                                            .piece = 2048,
+                                            .limit = 64};
+    struct ibshift_price glanced, whole;
+
+    (void)state;
+    assert_int_equal(ibshift_glance(&request, &glanced), 0);
+    request.limit = 0;
+    assert_int_equal(ibshift_price(&request, &whole), 0);
+    print_message("%.0f us, %.0f at a glance\n", whole.last, glanced.last);
+    assert_true(glanced.last > 0.9 * whole.last && glanced.last < 1.1 * whole.last);
+}
+
 static void count(void *context, const struct ibshift_price_event *event)
 {
     (void)event;
@@ -258,12 +279,45 @@ static void a_glance_at_uneven_hosts_is_good_enough(void **state)
     }
 }
 
+/* Where ranks tell each other sizes first, that is paid for, too. */
+static void counts_are_in_the_price_of_many_ranks(void **state)
+{
+    struct ibshift_crowd crowd;
+    struct ibshift_nodes nodes;
+    struct ibshift_plan plan = {.ranks = 128, .nodes = &nodes};
+    struct ibshift_question question = {
+        .collective = IBSHIFT_GATHER,
+        .wish = {.alg = ibshift_alg_find(IBSHIFT_GATHER, "by_node_linear")},
+        .plan = &plan,
+        .bytes = 4096,
+        .window = 32,
+        .model = &ibshift_model_typical,
+        .near = &ibshift_model_node,
+        .crowd = &crowd};
+    struct ibshift_choice known, told;
+
+    (void)state;
+    make_hosts(128, 4, false, true, &crowd, &nodes);
+    known = ibshift_choose_best(&question).best;
+    question.needs = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_SIZES_NODE;
+    told = ibshift_choose_best(&question).best;
+    assert_ptr_equal(known.alg, question.wish.alg);
+    assert_ptr_equal(told.alg, question.wish.alg);
+    print_message("%.2f us, %.2f with counts\n", known.price.last, told.price.last);
+    assert_true(told.price.last > known.price.last);
+    assert_true(told.price.messages > known.price.messages);
+    ibshift_nodes_free(&nodes);
+    ibshift_crowd_free(&crowd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_glance_at_hosts_is_good_enough),
         cmocka_unit_test(a_glance_at_uneven_hosts_is_good_enough),
+        cmocka_unit_test(counts_are_in_the_price_of_many_ranks),
         cmocka_unit_test(what_is_seen_of_many_ranks_is_little),
+        cmocka_unit_test(pieces_of_many_ranks_fill_the_wire),
         cmocka_unit_test(what_is_seen_of_many_segments_is_little),
         cmocka_unit_test(a_glance_at_many_segments_is_good_enough),
     };

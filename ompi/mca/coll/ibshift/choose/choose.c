@@ -260,9 +260,11 @@ static void glance(const struct ibshift_question *question, uint64_t messages, d
     plan.leaders = choice->leaders;
     plan.stages = NULL;
     rc = ibshift_glance(&request, &choice->price);
-    if (rc == -ERANGE) {
+    if (rc == 0) {
+        add_counts(question, choice);
+    } else if (rc == -ERANGE) {
         choice->price = (struct ibshift_price){.last = -1};
-    } else if (rc != 0) {
+    } else {
         price(question, most, choice);
     }
 }

@@ -58,6 +58,7 @@ static int fewer_make(const struct ibshift_price_request *request, uint32_t unit
     fewer->plan.order = NULL;
     fewer->request = *request;
     fewer->request.plan = &fewer->plan;
+    fewer->request.peers = request->peers > 0 ? request->peers : request->plan->ranks - 1;
     fewer->request.limit = 0;
     fewer->request.most = 0;
     fewer->hosts = (struct ibshift_hosts){.memory = NULL};

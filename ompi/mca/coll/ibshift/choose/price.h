@@ -58,6 +58,7 @@ struct ibshift_price_request {
     uint32_t element;                 /* bytes of an element; 0 is 1 */
     uint32_t window;                  /* 0: the largest */
     uint32_t piece; /* bytes; messages that need a grant, of other nodes, go in such; 0: whole */
+    uint32_t peers; /* whose pieces share a port's time, up to the window; 0: all other ranks */
     const struct ibshift_crowd *crowd; /* NULL: each rank has a processor and a port */
     bool grants_anew; /* no grant stands: the call is not blocking, or has counts */
     uint64_t limit;   /* refuse to look at more messages than that; 0: 2^32 */

@@ -104,7 +104,7 @@ static void post_pieces(struct ibshift_price_run *sim, struct ibshift_price_mess
 {
     const struct ibshift_model *model = &sim->model;
     struct ibshift_port_load *port = &sim->loads[message->from].out;
-    double began = sim->nodes[message->from].clock, others = sim->plan->ranks - 1, wire, idle;
+    double began = sim->nodes[message->from].clock, others, wire, idle;
     uint64_t piece = sim->request->piece, further;
 
     if (piece == 0 || message->bytes <= piece ||
@@ -113,6 +113,7 @@ static void post_pieces(struct ibshift_price_run *sim, struct ibshift_price_mess
     }
     further = (message->bytes - 1) / piece;
     wire = (double)piece * model->gap_byte;
+    others = sim->request->peers > 0 ? sim->request->peers : sim->plan->ranks - 1;
     others = others < sim->window ? others : sim->window;
     idle = ibshift_price_later((wire + 2 * model->latency) / others - wire, 0) * (double)further;
     port->wire = ibshift_price_later(port->wire, began) + idle;
