@@ -44,7 +44,7 @@ struct ibshift_page {
 /*
  * The rounds that were emitted last, so that cursors in the same round need one emission. Walks
  * that are never turned at the same time share them, and each finds its own again or emits anew.
- * All zero at first.
+ * At first the number of walks, and of each page its walk and round, are zero.
  */
 struct ibshift_pages {
     uint64_t walks; /* that have begun */
