@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "draw/chart.h"
 #include "fabric/joblist.h"
@@ -26,13 +27,14 @@ struct row {
     char id[ID_SIZE];
     double seconds;
     uint32_t hosts;
+    uint64_t where;    /* of the hosts, in their order: jobs on the same ones cost the same */
     double rank, best; /* of the bound: a shift in rank order, and the cheapest way */
 };
 
 struct audit {
     const struct cli_args *args;
     const char *jobs, *output;
-    bool is_json;
+    bool is_json, has_progress;
     const struct ibshift_fabric *fabric;
     struct fabric_nodes nodes;
     uint32_t *order, order_count;
@@ -93,6 +95,30 @@ static int price_by_rank(const struct ibshift_placement *placement, struct row *
     return rc;
 }
 
+static uint64_t where_of(const struct audit *a, uint32_t hosts)
+{
+    uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
+
+    for (uint32_t i = 0; i < hosts; i++) {
+        for (unsigned shift = 0; shift < 32; shift += 8) {
+            hash = (hash ^ ((a->hosts[i] >> shift) & 0xff)) * 0x100000001b3;
+        }
+    }
+    return hash;
+}
+
+static bool was_priced(const struct audit *a, struct row *row)
+{
+    for (uint32_t i = a->count; i-- > 0;) {
+        if (a->rows[i].hosts == row->hosts && a->rows[i].where == row->where) {
+            row->rank = a->rows[i].rank;
+            row->best = a->rows[i].best;
+            return true;
+        }
+    }
+    return false;
+}
+
 static int price(struct audit *a, struct row *row)
 {
     struct ibshift_placement *placement = NULL;
@@ -137,7 +163,11 @@ static int job_ends(void *context)
         a->rows = rows;
         a->room = room;
     }
-    rc = price(a, &a->now);
+    a->now.where = where_of(a, a->now.hosts);
+    rc = was_priced(a, &a->now) ? 0 : price(a, &a->now);
+    if (a->has_progress) {
+        fprintf(stderr, "\r%u jobs ", a->count + 1);
+    }
     if (rc == 0) {
         a->rows[a->count++] = a->now;
         a->untabled += a->now.hosts > TABLE_HOSTS;
@@ -422,7 +452,11 @@ static int read_jobs(struct audit *a)
     if (file == NULL) {
         return ibshift_fail(&a->err, -errno, "%s: %s", a->jobs, strerror(errno));
     }
+    a->has_progress = isatty(STDERR_FILENO);
     rc = fabric_joblist_read(file, is_standard ? "standard input" : a->jobs, &to, &a->err);
+    if (a->has_progress) {
+        fputs("\r", stderr);
+    }
     if (!is_standard) {
         fclose(file);
     }
