@@ -92,16 +92,16 @@ static void other_versions_are_doubtful(void **state)
 
     (void)state;
     strcpy(here.firmware, "20.31");
-    strcpy(here.ibshift, "0.2.0");
+    strcpy(here.ibshift, "1.1.0");
     ibshift_tuned_doubt(&file, &here, "p", words, sizeof(words)); /* the file does not say */
     assert_string_equal("", words);
     strcpy(file.firmware, "20.28");
-    strcpy(file.ibshift, "0.1.0");
+    strcpy(file.ibshift, "1.0.0");
     ibshift_tuned_differ(&file, &here, "p", words, sizeof(words));
     assert_string_equal("", words);
     ibshift_tuned_doubt(&file, &here, "p", words, sizeof(words));
     assert_string_equal(
-        "p was measured with firmware 20.28 in place of 20.31, ibshift 0.1.0 in place of 0.2.0",
+        "p was measured with firmware 20.28 in place of 20.31, ibshift 1.0.0 in place of 1.1.0",
         words);
 }
 

@@ -8,7 +8,7 @@
 #include "choose/param.h"
 
 /* The first release whose measures mean what they mean now: another one where the probes or the model change. */
-#define IBSHIFT_TUNED_SINCE "0.1.0"
+#define IBSHIFT_TUNED_SINCE "1.0.0"
 
 /* A device on a bus, one in software, shared memory. */
 struct ibshift_levels {
