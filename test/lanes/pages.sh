@@ -1,6 +1,15 @@
 # Sourced by lanes. The commands of a page that are marked <!-- MARK -->, and whether they print what the page promises.
 # shellcheck shell=bash
 
+# Where the commands run: it looks like the checkout, and what they write is no part of it.
+checkout_here() {
+    local name
+    mkdir -p "$IBSHIFT_OUT/here" && cd "$IBSHIFT_OUT/here" && ln -sfn "$IBSHIFT_BUILD" build || return
+    for name in README.md bootstrap bench docs ompi test; do
+        ln -sfn "$IBSHIFT_TOP/$name" .
+    done
+}
+
 marked() { # PAGE K [MARK]: the commands of its block number K that is marked, with "runs" where nothing is said
     awk -v want="$2" -v mark_is="<!-- ${3-runs} -->" '$0 == mark_is { n++; mark = 1; next }
         /^```/ { inside = mark && n == want; mark = 0; next }
