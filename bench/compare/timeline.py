@@ -3,8 +3,8 @@ import plots
 
 LEFT, TOP, WIDTH, HEIGHT = 150, 80, 720, 560
 COLUMNS = 360
-STEPS = ((0.9, "#d55e00", "90 % and more"), (0.6, "#e69f00", "60 to 90 %"), (0.3, "#56b4e9", "30 to 60 %"),
-         (0.02, "#dbe9f6", "2 to 30 %"), (0.0, "#ffffff", "idle"))
+STEPS = ((0.9, "#0072b2", "90 % and more"), (0.6, "#56b4e9", "60 to 90 %"), (0.3, "#b8ddf4", "30 to 60 %"),
+         (0.02, "#e4e4e4", "2 to 30 %"), (0.0, "#ffffff", "idle"))
 GROUPS = ("host to leaf", "leaf to spine", "spine to leaf", "leaf to host")
 
 

@@ -8,8 +8,8 @@
 static const char *const colors[SVG_COLOR_COUNT] = {
     [SVG_BLUE] = "#0072b2",   [SVG_VERMILION] = "#d55e00", [SVG_GREEN] = "#009e73",
     [SVG_ORANGE] = "#e69f00", [SVG_PURPLE] = "#cc79a7",    [SVG_SKY] = "#56b4e9",
-    [SVG_YELLOW] = "#f0e442", [SVG_BLACK] = "#222222",     [SVG_GREY] = "#8a8a8a",
-    [SVG_PALE] = "#e4e4e4",   [SVG_WHITE] = "#ffffff",
+    [SVG_LIGHT] = "#b8ddf4",  [SVG_YELLOW] = "#f0e442",    [SVG_BLACK] = "#222222",
+    [SVG_GREY] = "#8a8a8a",   [SVG_PALE] = "#e4e4e4",      [SVG_WHITE] = "#ffffff",
 };
 
 static const char *const anchors[] = {"start", "middle", "end"};

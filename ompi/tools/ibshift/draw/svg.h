@@ -12,6 +12,7 @@ enum svg_color {
     SVG_ORANGE,
     SVG_PURPLE,
     SVG_SKY,
+    SVG_LIGHT,
     SVG_BLACK,
     SVG_YELLOW,
     SVG_GREY,

@@ -68,11 +68,12 @@ static void list_rows(struct picture *p)
     }
 }
 
+/* The fuller the darker: a full link is what an all-to-all wants, so no colour of alarm. */
 static enum svg_color color_of(double share)
 {
-    return share >= 0.9   ? SVG_VERMILION
-           : share >= 0.6 ? SVG_ORANGE
-           : share >= 0.3 ? SVG_SKY
+    return share >= 0.9   ? SVG_BLUE
+           : share >= 0.6 ? SVG_SKY
+           : share >= 0.3 ? SVG_LIGHT
            : share > 0.02 ? SVG_PALE
                           : SVG_WHITE;
 }
