@@ -25,7 +25,7 @@
 #include "front/sysfs.h"
 #include "front/wire_make.h"
 
-enum { EXIT_USAGE = 2, EXIT_REPORTS = 3, EXIT_NOT_STARTED = 126 };
+enum { EXIT_USAGE = 2, EXIT_REPORTS = 3, EXIT_NOT_STARTED = 126, EXIT_NOT_FOUND = 127 };
 
 static volatile sig_atomic_t child;
 static struct place place;
@@ -250,8 +250,12 @@ static int run(const struct options *o, char **argv)
             _exit(EXIT_NOT_STARTED);
         }
         if (set_environment() == 0) {
+            int err;
+
             execvp(argv[0], argv);
-            fprintf(stderr, "softhca-run: cannot start '%s': %s\n", argv[0], strerror(errno));
+            err = errno;
+            fprintf(stderr, "softhca-run: cannot start '%s': %s\n", argv[0], strerror(err));
+            _exit(err == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_STARTED);
         }
         _exit(EXIT_NOT_STARTED);
     }
