@@ -177,8 +177,10 @@ static int locate(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
                           NULL == ibshift_fabric_file.fabric->sl &&
                           ibshift_params.service_level < 0;
     if (-ENOENT == rc) {
-        if (is_first_told()) {
-            ibshift_help_once_a_job("other-fabric", '\0' != why[0] ? why : err.text, comm->c_name);
+        const char *text = '\0' != why[0] ? why : err.text;
+
+        if ('\0' != text[0] && is_first_told()) {
+            ibshift_help_once_a_job("other-fabric", text, comm->c_name);
         }
         order->state = IBSHIFT_ORDER_BY_RANK;
         return OMPI_SUCCESS;

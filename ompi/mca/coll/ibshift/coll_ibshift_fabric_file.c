@@ -37,11 +37,12 @@ static enum ibshift_order_wish wish_of(const char *text)
     return IBSHIFT_ORDER_FILE;
 }
 
-/* What the parameter names, or the administrator's file; false: there is neither. */
-static bool find_path(char *path, size_t size)
+/* What the parameter names, or the administrator's file, which is for adapters; false: there is
+ * neither. */
+static bool find_path(bool has_adapter, char *path, size_t size)
 {
     if ('\0' == ibshift_params.fabric[0]) {
-        return ibshift_params_site_file("fabric", path, size);
+        return has_adapter && ibshift_params_site_file("fabric", path, size);
     }
     return (size_t)snprintf(path, size, "%s", ibshift_params.fabric) < size;
 }
@@ -56,6 +57,9 @@ static int check_imprint(const char *path, const struct ibshift_verbs_subnet *su
     char text[32] = "?";
 
     (void)ibshift_compiled_imprint(path, &imprint, NULL); /* load() says what is wrong with it */
+    if (NULL == subnet) {
+        return 0;
+    }
     if (0 != imprint.subnet_prefix && 0 != subnet->prefix &&
         imprint.subnet_prefix != subnet->prefix) {
         return ibshift_fail(err, -ESTALE,
@@ -150,7 +154,7 @@ void ibshift_fabric_file_open(const struct ibshift_verbs_subnet *subnet)
     int rc;
 
     file->wish = wish_of(ibshift_params.order);
-    if (!find_path(path, sizeof(path))) {
+    if (!find_path(NULL != subnet, path, sizeof(path))) {
         return;
     }
     rc = load(path, subnet, &err);
@@ -280,12 +284,11 @@ int ibshift_fabric_find_hosts(const uint32_t *peers, uint32_t count, uint32_t *h
         int length = ibshift_card_copy(NULL, peers[i], wire, sizeof(wire));
         struct ibshift_card_place place;
 
-        if (length != (int)sizeof(wire) ||
+        if (length != (int)sizeof(wire) || !ibshift_card_place(peers[i], &place) ||
             0 != ibshift_verbs_blob_decode(wire, sizeof(wire), &blob)) {
-            snprintf(why, size, "rank %u tells no address", i);
-            return -ENOENT;
+            return -ENOENT; /* without an adapter: in the memory of one host no order is needed */
         }
-        if (!ibshift_card_place(peers[i], &place) || place.fabric != ibshift_fabric_file.identity) {
+        if (place.fabric != ibshift_fabric_file.identity) {
             snprintf(why, size,
                      "host %s has another file, or another coll_ibshift_order, or only one of them "
                      "names a coll_ibshift_service_level",

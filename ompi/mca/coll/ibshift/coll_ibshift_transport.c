@@ -297,12 +297,12 @@ static bool is_switched_off(char *why, size_t size)
 
 static void open_fabric_file(void)
 {
-    struct ibshift_verbs_subnet subnet = {.prefix = 0};
+    struct ibshift_verbs_subnet subnet;
 
     if (NULL != own.adapter) {
         subnet = ibshift_verbs_subnet(own.verbs);
     }
-    ibshift_fabric_file_open(&subnet);
+    ibshift_fabric_file_open(NULL != own.adapter ? &subnet : NULL);
 }
 
 static uint64_t find_costs(void)
