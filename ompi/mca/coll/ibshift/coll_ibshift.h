@@ -175,12 +175,14 @@ void ibshift_borrow_close(void);
 
 /*
  * Prints a topic of help-mca-coll-ibshift.txt to standard error; once a job means that rank 0
- * alone prints. The topic is a literal: the lint compares it with the file.
+ * alone prints, once a host that the first rank there does which has it to say (and it alone does
+ * again), whatever the numbers in the text. The topic is a literal: the lint compares it with the file.
  * Not through opal_show_help(): between a process and mpirun, Open MPI 4.1.4 over PMIx 4 loses
  * some of those messages.
  */
 void ibshift_help(const char *topic, ...);
 void ibshift_help_once_a_job(const char *topic, ...);
+void ibshift_help_once_a_host(const char *topic, ...);
 
 /* A name that the user gave, such as a communicator's: no control characters are left in text. */
 void ibshift_make_plain(char *text);

@@ -45,7 +45,7 @@ struct registration {
 
 static void say(void *context, const char *line)
 {
-    ibshift_help("warning", ompi_process_info.nodename, line);
+    ibshift_help_once_a_host("warning", ompi_process_info.nodename, line);
 }
 
 /* Ports are chosen by it when there is more than one; NULL: all are as near. */
@@ -195,14 +195,14 @@ static int open_adapter(char *error, size_t size)
     options.cache = open_cache();
     fit_memory(&options);
     rc = ibshift_net_verbs_create(own.verbs, &options, &own.adapter, error, size);
-    if (0 == rc && '\0' != error[0] && 0 == ompi_process_info.my_local_rank) {
-        say(NULL, error); /* once a host */
+    if (0 == rc && '\0' != error[0]) {
+        say(NULL, error);
     }
     return rc;
 }
 
 /* Without it the ranks of a host talk over the adapter, or not natively. */
-static void open_node(void)
+static void open_node(char *error, size_t size)
 {
     struct ibshift_node_options options = {
         .processes = (uint32_t)ompi_process_info.num_local_peers + 1,
@@ -215,22 +215,31 @@ static void open_node(void)
         .card = ibshift_card_node,
         .has_comm = has_comm,
         .say = say};
-    char error[LINE];
 
     if (!ibshift_params.node || options.processes < 2) {
         return;
     }
-    if (0 != ibshift_net_node_create(&options, &own.node, error, sizeof(error))) {
+    if (0 != ibshift_net_node_create(&options, &own.node, error, size)) {
         say(NULL, error);
     }
+}
+
+/* There is no device, and none was asked for. */
+static bool is_unasked(int rc)
+{
+    return -ENODEV == rc && '\0' == ibshift_params.device[0];
 }
 
 /* 0, or why there is no adapter; there may be a net all the same. */
 static int open_net(char *error, size_t size)
 {
     int rc = open_adapter(error, size);
+    char no_memory[LINE] = "";
 
-    open_node();
+    open_node(no_memory, sizeof(no_memory));
+    if (is_unasked(rc) && '\0' != no_memory[0]) {
+        snprintf(error, size, "%s", no_memory); /* such a host is served by its memory, or not */
+    }
     ibshift_endpoint.net = 0 != rc ? own.node : own.adapter;
     if (0 == rc && NULL != own.node) {
         ibshift_endpoint.net = ibshift_net_by_peer_create(
@@ -262,7 +271,7 @@ static void open_engine(ibshift_trace_t *(*open_trace)(void))
         return;
     }
     snprintf(own.why_not, sizeof(own.why_not), "host %s: %s", ompi_process_info.nodename, error);
-    own.is_to_be_said = -ENODEV != rc || '\0' != ibshift_params.device[0];
+    own.is_to_be_said = !is_unasked(rc);
     if (own.is_to_be_said) {
         if (-EINVAL == rc || -ENODEV == rc) {
             ibshift_help_once_a_job("bad-device", own.why_not);

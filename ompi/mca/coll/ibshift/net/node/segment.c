@@ -95,7 +95,7 @@ static uint64_t sweep(int folder, const struct ibshift_node_wish *wish)
 
 /*
  * Bytes of a segment at the most. What the others of the job have taken already counts as free, so
- * whoever comes when, all find the same. Free space is read first: what is taken in between is then
+ * whoever comes when, all find the same: none (0) where there is not enough for all. Free space is read first: what is taken in between is then
  * counted twice, and not left out.
  */
 static uint64_t share_of(int folder, const struct ibshift_node_wish *wish)
@@ -106,8 +106,11 @@ static uint64_t share_of(int folder, const struct ibshift_node_wish *wish)
     if (fstatvfs(folder, &fs) != 0 || fs.f_blocks == 0) { /* without a limit */
         return wish->memory;
     }
-    share = ((uint64_t)fs.f_bavail * fs.f_frsize + sweep(folder, wish)) / 2 / wish->boxes;
-    return share < wish->memory ? share : wish->memory;
+    share = ((uint64_t)fs.f_bavail * fs.f_frsize + sweep(folder, wish)) / wish->boxes;
+    if (share < ibshift_node_segment_size(wish->boxes, RING_MIN)) {
+        return 0;
+    }
+    return share / 2 < wish->memory ? share / 2 : wish->memory;
 }
 
 static uint64_t mix(uint64_t h, uint64_t value)
@@ -176,7 +179,7 @@ static uint32_t reserve(int file, uint32_t boxes, uint64_t most)
 static int fill(int file, uint64_t most, struct ibshift_node_head head,
                 struct ibshift_node_segment *segment)
 {
-    head.ring = reserve(file, head.boxes, most);
+    head.ring = 0 == most ? 0 : reserve(file, head.boxes, most);
     if (head.ring == 0) {
         return -ENOSPC;
     }
@@ -259,6 +262,8 @@ int ibshift_node_segment_make(const char *folder, const struct ibshift_node_wish
                               char *why, size_t size)
 {
     int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    unsigned long long bytes_free;
+    struct statvfs fs;
     int rc;
 
     *card = (struct ibshift_node_card){.magic = IBSHIFT_NODE_MAGIC,
@@ -270,11 +275,16 @@ int ibshift_node_segment_make(const char *folder, const struct ibshift_node_wish
     }
     (void)sweep(dir, wish);
     rc = make_in(dir, wish, segment, card);
+    bytes_free = 0 == fstatvfs(dir, &fs) ? (unsigned long long)fs.f_bavail * fs.f_frsize : 0;
     close(dir);
     if (rc == -ENOSPC) {
+        size_t wanted = wish->boxes * ibshift_node_segment_size(wish->boxes, RING_MIN);
+
         snprintf(why, size,
-                 "shared memory in %s: no room for %zu bytes; make it larger, or free it", folder,
-                 ibshift_node_segment_size(wish->boxes, RING_MIN));
+                 "shared memory in %s: %u ranks need %zu bytes, %llu are free: remove files there, "
+                 "or enlarge it (mount -o remount,size=%zum %s; docker run --shm-size=%zum)",
+                 folder, wish->boxes, wanted, bytes_free, 64 + (wanted >> 19), folder,
+                 64 + (wanted >> 19));
         return rc;
     }
     if (rc != 0) {
