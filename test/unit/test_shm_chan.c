@@ -28,7 +28,7 @@ static int set_up(void **state)
     char dir[] = "/tmp/shm_chan.XXXXXX";
 
     proc_self = SELF;
-    if (file < 0 || !mkdtemp(dir) || shm_map(file, 1, 0) != 0) {
+    if (file < 0 || !mkdtemp(dir) || shm_map(dir, file, 1, 0) != 0) {
         return -1;
     }
     close(file);

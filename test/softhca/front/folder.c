@@ -124,11 +124,12 @@ static void sweep_all(void)
 }
 
 /* The descriptor with the lock stays open until the end of this process, and of the guard. */
-static int make_file(uint32_t gib)
+static int make_file(const char *dir, uint32_t gib)
 {
     int fd = openat(self_fd, UNLOCKED, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    int err =
-        fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0 ? -errno : shm_map(fd, gib, sizeof(*shm.wire));
+    int err = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0
+                  ? -errno
+                  : shm_map(dir, fd, gib, sizeof(*shm.wire));
 
     return err ? err : renameat(self_fd, UNLOCKED, self_fd, SHARED) != 0 ? -errno : 0;
 }
@@ -162,7 +163,7 @@ int folder_make(const char *base, uint32_t gib)
                 base, strerror(-err));
         return -1;
     }
-    err = make_file(gib);
+    err = make_file(dir, gib);
     if (err) {
         fprintf(stderr, "softhca-run: cannot make %s/" SHARED ": %s; %s\n", dir, strerror(-err),
                 shm_advice(err, "name another folder with --dir"));

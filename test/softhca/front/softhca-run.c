@@ -110,6 +110,12 @@ static bool is_vm_refused(void)
     return status != 0;
 }
 
+static void full_before_run(void)
+{
+    folder_remove();
+    control_stop();
+}
+
 static int make_run(struct options *o)
 {
     if (folder_make(o->dir ? o->dir : "/dev/shm", o->gib) != 0) {
@@ -295,11 +301,13 @@ int main(int argc, char **argv)
     if (wire_choose(&o, &profile) != 0 || place_load(&o, &place) != 0 || options_faults(&o) != 0) {
         return EXIT_USAGE;
     }
+    shm_when_full = full_before_run;
     if ((o.control && control_open(o.control) != 0) || make_run(&o) != 0) {
         control_stop();
         return EXIT_USAGE;
     }
     start_guard();
+    shm_when_full = NULL; /* from here on the guard cleans up */
     banner(&o);
     begin_faults(&o);
     code = run(&o, argv + command);

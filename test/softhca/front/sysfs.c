@@ -9,7 +9,23 @@
 
 #include "shm/shm.h"
 
+enum { PAGE = 4096 };
+
 static int failed;
+
+/* The first failure alone is told. */
+static void fail(const char *path, int err)
+{
+    if (failed) {
+        return;
+    }
+    failed = 1;
+    if (err == ENOSPC) {
+        shm_say_full(PAGE);
+    } else {
+        fprintf(stderr, "softhca-run: %s: %s\n", path, strerror(err));
+    }
+}
 
 __attribute__((format(printf, 1, 2))) static void folder(const char *format, ...)
 {
@@ -19,9 +35,8 @@ __attribute__((format(printf, 1, 2))) static void folder(const char *format, ...
     va_start(args, format);
     vsnprintf(path, sizeof(path), format, args);
     va_end(args);
-    if (mkdir(path, 0700) != 0 && errno != EEXIST && !failed) {
-        fprintf(stderr, "softhca-run: %s: %s\n", path, strerror(errno));
-        failed = 1;
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+        fail(path, errno);
     }
 }
 
@@ -33,10 +48,7 @@ static void text_file(const char *folder_name, const char *name, const char *tex
     snprintf(path, sizeof(path), "%s/%s", folder_name, name);
     f = fopen(path, "w");
     if (!f || fputs(text, f) < 0 || fclose(f) != 0) {
-        if (!failed) {
-            fprintf(stderr, "softhca-run: %s: %s\n", path, strerror(errno));
-        }
-        failed = 1;
+        fail(path, errno);
     }
 }
 

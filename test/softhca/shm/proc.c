@@ -173,7 +173,7 @@ static int take_slot(void)
     return 0;
 }
 
-static int map_path(const char *path)
+static int map_path(const char *dir, const char *path)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC);
     int err;
@@ -181,7 +181,7 @@ static int map_path(const char *path)
     if (fd < 0) {
         return -errno;
     }
-    err = shm_map(fd, 0, 0);
+    err = shm_map(dir, fd, 0, 0);
     close(fd);
     return err;
 }
@@ -198,7 +198,7 @@ static int map_file(void)
         return -ENODEV;
     }
     snprintf(path, sizeof(path), "%s/shm", dir);
-    err = shm.head ? 0 : map_path(path);
+    err = shm.head ? 0 : map_path(dir, path);
     if (err) {
         fprintf(stderr, "softhca: %s: %s: %s\n", path, strerror(-err),
                 shm_advice(err, "start programs with softhca-run of the same build"));

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,9 +13,64 @@
 
 typedef _Atomic uint16_t owner_t; /* of a slot: its process + 1, 0 = free */
 
-enum { PAGE = 4096, SMALLEST_CLASS = 8, PUNCH_FROM = 1 << 16 };
+enum { PAGE = 4096, SMALLEST_CLASS = 8, PUNCH_FROM = 1 << 16, EXIT_FULL = 2 };
+enum { SPARE = 1 << 20 }; /* for pages that are touched without asking */
 
 struct shm shm;
+void (*shm_when_full)(void);
+
+static char folder[128]; /* the file's: the file itself may lack the page that has the name */
+
+static uint64_t bytes_free(void)
+{
+    struct statvfs vfs;
+
+    return statvfs(folder, &vfs) != 0 ? UINT64_MAX : (uint64_t)vfs.f_bavail * vfs.f_frsize;
+}
+
+void shm_say_full(uint64_t wanted)
+{
+    char line[512];
+    int n = snprintf(line, sizeof(line),
+                     "softhca: %s has no room for %llu bytes, %llu are free: enlarge it (mount -o "
+                     "remount,size=1g /dev/shm; docker run --shm-size=1g) or name a larger folder "
+                     "with softhca-run --dir\n",
+                     folder, (unsigned long long)wanted, (unsigned long long)bytes_free());
+
+    if (write(STDERR_FILENO, line, (size_t)n) < 0) {
+        return; /* nobody to tell */
+    }
+}
+
+static struct sigaction before;
+
+/* The file is sparse, and a page of it may be touched first anywhere. What is no page of it is the
+   affair of whoever was asked before: the access is tried again. */
+static void page_is_missing(int sig, siginfo_t *info, void *context)
+{
+    const char *at = info->si_addr;
+
+    (void)context;
+    if (at < shm.base || at >= shm.base + shm.bytes) {
+        sigaction(sig, &before, NULL);
+        return;
+    }
+    shm_say_full(PAGE);
+    if (shm_when_full) {
+        shm_when_full();
+    }
+    _exit(EXIT_FULL);
+}
+
+static void watch_pages(void)
+{
+    static bool is_watched;
+    struct sigaction action = {.sa_sigaction = page_is_missing, .sa_flags = SA_SIGINFO};
+
+    if (!is_watched) {
+        is_watched = sigaction(SIGBUS, &action, &before) == 0;
+    }
+}
 
 static void *part(uint64_t *next, uint64_t count, uint64_t size)
 {
@@ -69,7 +125,7 @@ static void make_tables(void)
     }
 }
 
-int shm_map(int fd, uint32_t create_gib, uint64_t wire_bytes)
+int shm_map(const char *dir, int fd, uint32_t create_gib, uint64_t wire_bytes)
 {
     struct stat st;
 
@@ -85,6 +141,8 @@ int shm_map(int fd, uint32_t create_gib, uint64_t wire_bytes)
         return -errno;
     }
     madvise(shm.base, shm.bytes, MADV_DONTDUMP);
+    snprintf(folder, sizeof(folder), "%s", dir);
+    watch_pages();
     if (create_gib != 0) {
         ((struct shm_head *)(void *)shm.base)->wire_bytes = wire_bytes;
     }
@@ -184,14 +242,6 @@ static uint32_t class_of(uint64_t bytes)
     return c;
 }
 
-static bool has_room(uint64_t bytes)
-{
-    struct statvfs vfs;
-
-    return statvfs(shm.head->dir, &vfs) != 0 ||
-           (uint64_t)vfs.f_bavail * vfs.f_frsize > bytes + (1 << 20);
-}
-
 int shm_alloc(uint64_t bytes, uint64_t *offset)
 {
     struct shm_arena *a = &shm.head->arena;
@@ -199,11 +249,8 @@ int shm_alloc(uint64_t bytes, uint64_t *offset)
     uint64_t size = 1ull << c;
     uint64_t at;
 
-    if (!has_room(bytes)) {
-        fprintf(stderr,
-                "softhca: %s has no room for %llu bytes: enlarge it or name a larger folder "
-                "with softhca-run --dir\n",
-                shm.head->dir, (unsigned long long)bytes);
+    if (bytes_free() <= bytes + SPARE) {
+        shm_say_full(bytes + SPARE);
         return -ENOMEM;
     }
     lock_take(&a->lock);

@@ -5,9 +5,12 @@
 #include "shm/layout.h"
 #include "shm/lock.h"
 
-/* Maps the shared file, and first makes an empty one so many GiB large (0: it is there) with so much
-   room for the wire, which lies above. 0 or -errno. */
-int shm_map(int fd, uint32_t create_gib, uint64_t wire_bytes);
+/* Maps the shared file of a folder, and first makes an empty one so many GiB large (0: it is there)
+   with so much room for the wire, which lies above. 0 or -errno. */
+int shm_map(const char *dir, int fd, uint32_t create_gib, uint64_t wire_bytes);
+/* Called before the process ends because the folder is full, unless it is NULL. */
+extern void (*shm_when_full)(void);
+void shm_say_full(uint64_t wanted);
 /* What to do when that failed with `err`. */
 const char *shm_advice(int err, const char *otherwise);
 
