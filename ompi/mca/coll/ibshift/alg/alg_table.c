@@ -258,7 +258,7 @@ int ibshift_alg_check(const struct ibshift_alg *alg, const struct ibshift_plan *
         return rc;
     }
     if ((alg->flags & IBSHIFT_ALG_POWER_OF_TWO) != 0 && (plan->ranks & (plan->ranks - 1)) != 0) {
-        limit = "a power of two of ranks";
+        limit = "a power-of-two number of ranks";
     } else if ((alg->flags & IBSHIFT_ALG_EVEN) != 0 && plan->ranks % 2 != 0 && plan->ranks > 1) {
         limit = "an even number of ranks";
     } else if ((alg->flags & IBSHIFT_ALG_COMMUTATIVE_ONLY) != 0 && !plan->commutative) {

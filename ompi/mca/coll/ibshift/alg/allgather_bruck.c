@@ -2,7 +2,7 @@
  * Bruck with k ports (Bruck, Ho, Kipnis, Upfal, Weathersby 1997): TMP block i is the block of rank
  * + i. In round i, with (k+1)^i blocks there, a rank sends them to the ranks j (k+1)^i to its left,
  * 1 <= j <= k; the last round sends only what is missing. At last TMP is turned into place. Cost:
- * ceil(log_{k+1} P) rounds, k messages a round, (P - 1) m bytes, P m bytes of copying. Any P.
+ * ceil(log_{k+1} P) rounds, k messages per round, (P - 1) m bytes, P m bytes of copying. Any P.
  */
 #include "plan/alg_emit.h"
 
@@ -70,8 +70,8 @@ static uint32_t tmp_block(const struct ibshift_plan *plan, uint32_t rank, uint32
 const struct ibshift_alg ibshift_alg_allgather_bruck = {
     .collective = IBSHIFT_ALLGATHER,
     .name = "bruck",
-    .doc = "k messages a round to the left with all blocks so far, then one rotation",
-    .cost = "log_{k+1} P rounds, k messages a round, (P-1)m bytes, P m copied",
+    .doc = "k messages per round to the left with all blocks so far, then one rotation",
+    .cost = "log_{k+1} P rounds, k messages per round, (P-1)m bytes, P m copied",
     .flags = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_IN_PLACE,
     .radix_max = IBSHIFT_RADIX_MAX,
     .rounds = rounds,

@@ -30,7 +30,7 @@ IBSHIFT_COMPOSED_BLOCKS(by_node)
 const struct ibshift_alg ibshift_alg_allgather_by_node = {
     .collective = IBSHIFT_ALLGATHER,
     .name = "by_node",
-    .doc = "teams gather at leaders, which disseminate among the nodes and tell their own",
+    .doc = "teams gather at leaders, which disseminate between nodes and broadcast in their own",
     .cost = "log_{k+1} p/l + log2 N + log_{k+1} p rounds, (N-1)p m/l bytes between N nodes",
     .flags = IBSHIFT_ALG_NODES | IBSHIFT_ALG_LEADERS | IBSHIFT_ALG_SIZES,
     .radix_max = IBSHIFT_RADIX_MAX,

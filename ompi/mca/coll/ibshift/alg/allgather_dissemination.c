@@ -57,8 +57,8 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
 const struct ibshift_alg ibshift_alg_allgather_dissemination = {
     .collective = IBSHIFT_ALLGATHER,
     .name = "dissemination",
-    .doc = "one partner a round at doubling distance, blocks at their final places",
-    .cost = "log2 P rounds, 1 or 2 messages a round, (P-1)m bytes, no copying",
+    .doc = "one partner per round at doubling distance, blocks at their final places",
+    .cost = "log2 P rounds, 1 or 2 messages per round, (P-1)m bytes, no copying",
     .flags = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_IN_PLACE,
     .rounds = rounds,
     .emit = emit,

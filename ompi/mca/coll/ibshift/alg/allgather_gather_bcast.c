@@ -1,6 +1,6 @@
 /*
  * Gather to rank 0 along the k-nomial tree, then back down: a child gets what its own subtree did
- * not give, in up to two parts. Cost: 2 ceil(log_{k+1} P) rounds, k or 2 k messages a round, (P -
+ * not give, in up to two parts. Cost: 2 ceil(log_{k+1} P) rounds, k or 2 k messages per round, (P -
  * 1) m bytes each way at the root. Any P.
  */
 #include "plan/alg_emit.h"
@@ -92,8 +92,8 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
 const struct ibshift_alg ibshift_alg_allgather_gather_bcast = {
     .collective = IBSHIFT_ALLGATHER,
     .name = "gather_bcast",
-    .doc = "k-nomial gather to rank 0, then all down the same tree",
-    .cost = "2 log_{k+1} P rounds, k or 2k messages a round",
+    .doc = "k-nomial gather to rank 0, then a broadcast down the same tree",
+    .cost = "2 log_{k+1} P rounds, k or 2k messages per round",
     .flags = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_IN_PLACE,
     .radix_max = IBSHIFT_RADIX_MAX,
     .rounds = rounds,

@@ -31,7 +31,7 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
 const struct ibshift_alg ibshift_alg_allgather_modified_ring = {
     .collective = IBSHIFT_ALLGATHER,
     .name = "modified_ring",
-    .doc = "each rank sends its own block to all others, one partner a round",
+    .doc = "each rank sends its own block to all others, one partner per round",
     .cost = "P-1 messages of m bytes, no round waits for another",
     .flags = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_IN_PLACE,
     .rounds = rounds,

@@ -45,7 +45,7 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
 const struct ibshift_alg ibshift_alg_allgather_neighbor_exchange = {
     .collective = IBSHIFT_ALLGATHER,
     .name = "neighbor_exchange",
-    .doc = "pairs of blocks go left and right by turns",
+    .doc = "pairs of blocks go left and right in turn",
     .cost = "P/2 rounds, P/2 messages, (P-1)m bytes",
     .instead = "ring",
     .flags = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_IN_PLACE | IBSHIFT_ALG_EVEN,

@@ -106,7 +106,7 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
 const struct ibshift_alg ibshift_alg_allgather_recursive_doubling = {
     .collective = IBSHIFT_ALLGATHER,
     .name = "recursive_doubling",
-    .doc = "groups that double each round exchange all they have",
+    .doc = "groups that double in size each round exchange all they have",
     .cost = "log2 P rounds, (P-1)m bytes; no power of two: 2 more rounds",
     .flags = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_IN_PLACE,
     .rounds = rounds,

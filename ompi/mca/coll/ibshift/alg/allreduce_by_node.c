@@ -28,7 +28,7 @@ IBSHIFT_COMPOSED(by_node)
 const struct ibshift_alg ibshift_alg_allreduce_by_node = {
     .collective = IBSHIFT_ALLREDUCE,
     .name = "by_node",
-    .doc = "nodes reduce to their leaders, which double recursively and tell their nodes",
+    .doc = "nodes reduce to leaders, which use recursive doubling and broadcast to their nodes",
     .cost = "2 log_{k+1} p rounds in a node, log2 N between N nodes, n/(S l) bytes each",
     .instead = "recursive_doubling",
     .flags = IBSHIFT_ALG_NODES | IBSHIFT_ALG_LEADERS | IBSHIFT_ALG_SEGMENTS | IBSHIFT_ALG_IN_PLACE,

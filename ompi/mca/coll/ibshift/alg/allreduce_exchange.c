@@ -36,7 +36,7 @@ static uint32_t pieces(const struct ibshift_plan *plan)
 const struct ibshift_alg ibshift_alg_allreduce_exchange = {
     .collective = IBSHIFT_ALLREDUCE,
     .name = "exchange",
-    .doc = "every rank folds a piece of all vectors and sends it to all others",
+    .doc = "every rank reduces one part of all vectors and sends it to all others",
     .cost = "2(P-1) messages of n/P bytes, n(P-1)/P reduced, two latencies",
     .rounds = rounds,
     .emit = emit,

@@ -19,7 +19,7 @@ IBSHIFT_RELAYED(relay)
 const struct ibshift_alg ibshift_alg_allreduce_exchange_bruck = {
     .collective = IBSHIFT_ALLREDUCE,
     .name = "exchange_bruck",
-    .doc = "all give all others pieces to reduce, then the allgather of Bruck",
+    .doc = "every rank reduces one part of all vectors, then Bruck's allgather",
     .cost = "P-1 messages of n/P bytes, P-1 reductions of n/P, log_6 P rounds",
     .rounds = rounds,
     .emit = emit,

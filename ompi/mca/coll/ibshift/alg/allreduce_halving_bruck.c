@@ -19,7 +19,7 @@ IBSHIFT_RELAYED(relay)
 const struct ibshift_alg ibshift_alg_allreduce_halving_bruck = {
     .collective = IBSHIFT_ALLREDUCE,
     .name = "halving_bruck",
-    .doc = "reduce_scatter by recursive halving, then the allgather of Bruck",
+    .doc = "reduce_scatter by recursive halving, then Bruck's allgather",
     .cost = "log2 P + log_{k+1} P rounds, 2n(P-1)/P bytes; no power of two: 2 rounds more",
     .instead = "knomial",
     .flags = IBSHIFT_ALG_IN_PLACE | IBSHIFT_ALG_COMMUTATIVE_ONLY,

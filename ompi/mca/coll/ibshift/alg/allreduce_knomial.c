@@ -1,6 +1,6 @@
 /*
  * Reduction to rank 0 up the k-nomial tree (treefold.h), then the result down the same tree.
- * Cost: 2 ceil(log_{k+1} P) rounds, k messages of n bytes a round. Any P, any operator.
+ * Cost: 2 ceil(log_{k+1} P) rounds, k messages of n bytes per round. Any P, any operator.
  */
 #include "alg/treefold.h"
 
@@ -70,8 +70,8 @@ static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
 const struct ibshift_alg ibshift_alg_allreduce_knomial = {
     .collective = IBSHIFT_ALLREDUCE,
     .name = "knomial",
-    .doc = "reduction to rank 0 up a tree, the result down the same tree",
-    .cost = "2 log_{k+1} P rounds, k messages of n bytes a round",
+    .doc = "reduction up a tree to rank 0, then a broadcast down the same tree",
+    .cost = "2 log_{k+1} P rounds, k messages of n bytes per round",
     .flags = IBSHIFT_ALG_IN_PLACE,
     .radix_max = IBSHIFT_RADIX_MAX,
     .rounds = rounds,

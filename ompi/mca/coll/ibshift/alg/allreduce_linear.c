@@ -29,7 +29,7 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
 const struct ibshift_alg ibshift_alg_allreduce_linear = {
     .collective = IBSHIFT_ALLREDUCE,
     .name = "linear",
-    .doc = "every rank folds the vectors of all others",
+    .doc = "every rank reduces the vectors of all others",
     .cost = "P-1 messages of n bytes, P-1 reductions, one latency",
     .rounds = rounds,
     .emit = emit,

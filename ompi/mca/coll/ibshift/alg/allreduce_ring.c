@@ -72,7 +72,7 @@ static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
 const struct ibshift_alg ibshift_alg_allreduce_ring = {
     .collective = IBSHIFT_ALLREDUCE,
     .name = "ring",
-    .doc = "P pieces go around twice, folded and then stored",
+    .doc = "P parts go around the ring twice, first reduced, then stored",
     .cost = "2(P-1) rounds, 2n(P-1)/P bytes",
     .instead = "recursive_doubling",
     .flags = IBSHIFT_ALG_IN_PLACE | IBSHIFT_ALG_COMMUTATIVE_ONLY,

@@ -9,7 +9,7 @@
  * For each place b^t: pack, k messages to the ranks d b^t to the right, unpack. Local steps of two
  * places share a round.
  *
- * Cost: ceil(log_b P) rounds, k messages a round, P m / b bytes each, 2 P m (1 + k/b log_b P)
+ * Cost: ceil(log_b P) rounds, k messages per round, P m / b bytes each, 2 P m (1 + k/b log_b P)
  * copied. Any P.
  */
 #include "plan/alg_emit.h"
@@ -149,8 +149,8 @@ static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
 const struct ibshift_alg ibshift_alg_alltoall_bruck = {
     .collective = IBSHIFT_ALLTOALL,
     .name = "bruck",
-    .doc = "blocks travel digit by digit, k messages a round",
-    .cost = "log_{k+1} P rounds, k messages a round of P m/(k+1) bytes",
+    .doc = "blocks travel digit by digit, k messages per round",
+    .cost = "log_{k+1} P rounds, k messages per round of P m/(k+1) bytes",
     .flags = IBSHIFT_ALG_IN_PLACE,
     .radix_max = IBSHIFT_RADIX_MAX,
     .rounds = rounds,

@@ -343,7 +343,7 @@ static struct ibshift_tmp_pair tmp_pair(const struct ibshift_plan *plan, uint32_
 const struct ibshift_alg ibshift_alg_alltoall_by_node = {
     .collective = IBSHIFT_ALLTOALL,
     .name = "by_node",
-    .doc = "leaders of nodes exchange what their teams send, and deal out what comes",
+    .doc = "leaders of nodes exchange what their teams send, and distribute what arrives",
     .cost = "N-1 messages of p^2 m/l bytes between N nodes of p ranks with l leaders",
     .instead = "linear",
     .flags = IBSHIFT_ALG_NODES | IBSHIFT_ALG_LEADERS | IBSHIFT_ALG_SIZES_NODE,

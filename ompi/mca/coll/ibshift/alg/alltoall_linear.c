@@ -27,7 +27,7 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
 const struct ibshift_alg ibshift_alg_alltoall_linear = {
     .collective = IBSHIFT_ALLTOALL,
     .name = "linear",
-    .doc = "all partners, nearest first, as far as the window reaches",
+    .doc = "all partners, nearest first, as many at once as the window allows",
     .cost = "P-1 messages of m bytes, no round waits for another",
     .flags = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_FREE,
     .rounds = rounds,

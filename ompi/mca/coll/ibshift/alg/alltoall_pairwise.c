@@ -1,5 +1,5 @@
 /*
- * Pairwise exchange: one partner a round, and the next round begins when this one has ended.
+ * Pairwise exchange: one partner per round, and the next round begins when this one has ended.
  * Partners are rank ^ round when P is a power of two; else a rank sends to rank + round and
  * receives from rank - round. Cost: P - 1 rounds of one message of m bytes. Any P.
  */
@@ -31,7 +31,7 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
 const struct ibshift_alg ibshift_alg_alltoall_pairwise = {
     .collective = IBSHIFT_ALLTOALL,
     .name = "pairwise",
-    .doc = "one partner a round, rounds in step",
+    .doc = "one partner per round, rounds in step",
     .cost = "P-1 rounds, 1 message of m bytes each",
     .flags = IBSHIFT_ALG_SIZES,
     .rounds = rounds,

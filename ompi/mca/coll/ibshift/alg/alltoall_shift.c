@@ -59,7 +59,7 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
 const struct ibshift_alg ibshift_alg_alltoall_shift = {
     .collective = IBSHIFT_ALLTOALL,
     .name = "shift",
-    .doc = "every node sends to the node s places on in the routing order",
+    .doc = "in stage s, every node sends to the node s places further in the routing order",
     .cost = "places x slots stages, P-1 messages of m bytes",
     .flags = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_ORDER | IBSHIFT_ALG_FREE,
     .rounds = rounds,

@@ -25,7 +25,7 @@ IBSHIFT_COMPOSED(by_node)
 const struct ibshift_alg ibshift_alg_barrier_by_node = {
     .collective = IBSHIFT_BARRIER,
     .name = "by_node",
-    .doc = "each node tells its leader, leaders tell each other, and then their nodes",
+    .doc = "ranks report to their leader, leaders to each other, and then release their ranks",
     .cost = "2 log_{k+1} p rounds in a node of p ranks, log_{k+1} N between N nodes, no bytes",
     .flags = IBSHIFT_ALG_NODES,
     .radix_max = IBSHIFT_RADIX_MAX,

@@ -30,8 +30,8 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
 const struct ibshift_alg ibshift_alg_barrier_dissemination = {
     .collective = IBSHIFT_BARRIER,
     .name = "dissemination",
-    .doc = "each round tells k ranks at growing distance",
-    .cost = "log_{k+1} P rounds, k messages a round, no bytes",
+    .doc = "in each round a rank signals k ranks at growing distances",
+    .cost = "log_{k+1} P rounds, k messages per round, no bytes",
     .radix_max = IBSHIFT_RADIX_MAX,
     .rounds = rounds,
     .emit = emit,

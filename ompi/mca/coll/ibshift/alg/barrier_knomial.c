@@ -47,7 +47,7 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
 const struct ibshift_alg ibshift_alg_barrier_knomial = {
     .collective = IBSHIFT_BARRIER,
     .name = "knomial",
-    .doc = "word of all comes up a tree to rank 0 and goes down again",
+    .doc = "arrivals go up a tree to rank 0, the release comes down again",
     .cost = "2 log_{k+1} P rounds, 2 (P - 1) messages in all, no bytes",
     .radix_max = IBSHIFT_RADIX_MAX,
     .rounds = rounds,

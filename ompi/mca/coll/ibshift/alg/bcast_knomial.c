@@ -1,6 +1,6 @@
 /*
  * k-nomial tree over ranks counted from the root, largest subtrees first.
- * Cost: ceil(log_{k+1} P) rounds, at most k messages a round, n bytes each. Any P, any root.
+ * Cost: ceil(log_{k+1} P) rounds, at most k messages per round, n bytes each. Any P, any root.
  */
 #include "plan/alg_emit.h"
 #include "alg/tree.h"
@@ -38,8 +38,8 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
 const struct ibshift_alg ibshift_alg_bcast_knomial = {
     .collective = IBSHIFT_BCAST,
     .name = "knomial",
-    .doc = "tree in which every rank that has the data tells k others a round",
-    .cost = "log_{k+1} P rounds, k messages a round, n bytes each",
+    .doc = "tree in which each rank that has the data sends it to k others per round",
+    .cost = "log_{k+1} P rounds, k messages per round, n bytes each",
     .radix_max = IBSHIFT_RADIX_MAX,
     .rounds = rounds,
     .emit = emit,

@@ -73,7 +73,7 @@ static uint32_t pieces(const struct ibshift_plan *plan)
 const struct ibshift_alg ibshift_alg_bcast_scatter_allgather = {
     .collective = IBSHIFT_BCAST,
     .name = "scatter_allgather",
-    .doc = "binomial scatter of P pieces, then a ring",
+    .doc = "binomial scatter of P parts, then a ring",
     .cost = "log2 P + P-1 rounds, about 2n bytes",
     .rounds = rounds,
     .emit = emit,

@@ -46,8 +46,8 @@ static uint32_t pieces(const struct ibshift_plan *plan)
 const struct ibshift_alg ibshift_alg_bcast_scatter_exchange = {
     .collective = IBSHIFT_BCAST,
     .name = "scatter_exchange",
-    .doc = "the root gives each rank a piece, which it passes on to all others",
-    .cost = "P-1 messages of n/(P-1) bytes at the root, P-2 at each other rank",
+    .doc = "the root sends each rank a part, which that rank sends to all others",
+    .cost = "P-1 messages of n/(P-1) bytes at the root, P-2 at every other rank",
     .rounds = rounds,
     .emit = emit,
     .pieces = pieces,

@@ -1,6 +1,6 @@
 /*
  * n-way scatter of P pieces, then Bruck's allgather of them: few rounds for vectors of 8 to 64 KiB among
- * many ranks. Cost: 2 ceil(log_{k+1} P) rounds, k messages a round, about 2 n bytes. Any P, any root.
+ * many ranks. Cost: 2 ceil(log_{k+1} P) rounds, k messages per round, about 2 n bytes. Any P, any root.
  */
 #include "plan/relay.h"
 
@@ -19,8 +19,8 @@ IBSHIFT_RELAYED(relay)
 const struct ibshift_alg ibshift_alg_bcast_spread_bruck = {
     .collective = IBSHIFT_BCAST,
     .name = "spread_bruck",
-    .doc = "n-way scatter of P pieces, then the allgather of Bruck",
-    .cost = "2 log_{k+1} P rounds, k messages a round, about 2n bytes",
+    .doc = "n-way scatter of P parts, then Bruck's allgather",
+    .cost = "2 log_{k+1} P rounds, k messages per round, about 2n bytes",
     .radix_max = IBSHIFT_RADIX_MAX,
     .rounds = rounds,
     .emit = emit,

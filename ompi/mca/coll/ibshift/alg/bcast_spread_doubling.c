@@ -1,5 +1,5 @@
 /*
- * n-way scatter of P pieces, then recursive doubling, in which nobody sends to the root. Cost:
+ * n-way scatter of P parts, then recursive doubling, in which nobody sends to the root. Cost:
  * ceil(log_{k+1} P) + log2 P rounds, about 2 n bytes; no power of two: 2 more rounds. Any P, any
  * root.
  */
@@ -21,7 +21,7 @@ IBSHIFT_RELAYED(relay)
 const struct ibshift_alg ibshift_alg_bcast_spread_doubling = {
     .collective = IBSHIFT_BCAST,
     .name = "spread_doubling",
-    .doc = "n-way scatter of P pieces, then recursive doubling",
+    .doc = "n-way scatter of P parts, then recursive doubling",
     .cost = "log_{k+1} P + log2 P rounds, about 2n bytes; no power of two: 2 more rounds",
     .radix_max = IBSHIFT_RADIX_MAX,
     .rounds = rounds,

@@ -22,7 +22,7 @@ IBSHIFT_RELAYED(relay)
 const struct ibshift_alg ibshift_alg_bcast_spread_ring = {
     .collective = IBSHIFT_BCAST,
     .name = "spread_ring",
-    .doc = "n-way scatter of P pieces, which all give to all others",
+    .doc = "n-way scatter of P parts, then each rank sends its part to all others",
     .cost = "log_6 P rounds, then P-1 messages of n/P bytes",
     .rounds = rounds,
     .emit = emit,

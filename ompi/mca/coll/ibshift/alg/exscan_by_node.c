@@ -31,7 +31,7 @@ IBSHIFT_COMPOSED(by_node)
 const struct ibshift_alg ibshift_alg_exscan_by_node = {
     .collective = IBSHIFT_EXSCAN,
     .name = "by_node",
-    .doc = "nodes scan, their sums are scanned between them, and each adds those before it",
+    .doc = "each node scans, the nodes' sums are scanned, and each node adds those before it",
     .cost = "log2 p + log_{k+1} p + 1 rounds in a node, log2 N between N nodes, n/S bytes each",
     .instead = "recursive_doubling",
     .flags = IBSHIFT_ALG_NODES | IBSHIFT_ALG_SEGMENTS | IBSHIFT_ALG_IN_PLACE,

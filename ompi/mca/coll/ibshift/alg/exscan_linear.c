@@ -40,7 +40,7 @@ static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
 const struct ibshift_alg ibshift_alg_exscan_linear = {
     .collective = IBSHIFT_EXSCAN,
     .name = "linear",
-    .doc = "what comes from the left is the result; folded with the own vector it goes on",
+    .doc = "each rank keeps what its left neighbour sends, adds its own vector and passes it on",
     .cost = "P-1 rounds of n bytes, one reduction each",
     .flags = IBSHIFT_ALG_IN_PLACE,
     .rounds = rounds,

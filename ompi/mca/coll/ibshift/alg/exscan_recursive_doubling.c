@@ -43,7 +43,7 @@ static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
 const struct ibshift_alg ibshift_alg_exscan_recursive_doubling = {
     .collective = IBSHIFT_EXSCAN,
     .name = "recursive_doubling",
-    .doc = "results double their reach each round, with and without the own vector",
+    .doc = "results cover twice as many ranks each round, with and without the rank's own vector",
     .cost = "log2 P rounds of n bytes, two reductions each",
     .flags = IBSHIFT_ALG_IN_PLACE,
     .rounds = rounds,

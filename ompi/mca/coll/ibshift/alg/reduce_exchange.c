@@ -48,7 +48,7 @@ static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
 const struct ibshift_alg ibshift_alg_reduce_exchange = {
     .collective = IBSHIFT_REDUCE,
     .name = "exchange",
-    .doc = "every rank folds a piece of all vectors and sends it to the root",
+    .doc = "every rank reduces one part of all vectors and sends it to the root",
     .cost = "P messages of n/P bytes, n(P-1)/P reduced, two latencies",
     .rounds = rounds,
     .emit = emit,

@@ -20,7 +20,7 @@ IBSHIFT_RELAYED(relay)
 const struct ibshift_alg ibshift_alg_reduce_exchange_gather = {
     .collective = IBSHIFT_REDUCE,
     .name = "exchange_gather",
-    .doc = "all give all others pieces to reduce, then an n-way gather",
+    .doc = "every rank reduces one part of all vectors, then an n-way gather",
     .cost = "P-1 messages of n/P bytes, P-1 reductions of n/P, log_6 P rounds",
     .rounds = rounds,
     .emit = emit,

@@ -1,6 +1,6 @@
 /*
  * k-nomial tree (treefold.h). When the operator commutes, the tree's node 0 is the root; else it is
- * rank 0, which hands the result on. Cost: ceil(log_{k+1} P) rounds, k messages of n bytes a round.
+ * rank 0, which hands the result on. Cost: ceil(log_{k+1} P) rounds, k messages of n bytes per round.
  * Any P, any root, any operator.
  */
 #include "alg/treefold.h"
@@ -61,8 +61,8 @@ static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
 const struct ibshift_alg ibshift_alg_reduce_knomial = {
     .collective = IBSHIFT_REDUCE,
     .name = "knomial",
-    .doc = "tree in which a rank folds k others a round",
-    .cost = "log_{k+1} P rounds, k messages of n bytes and k reductions a round",
+    .doc = "tree in which a rank reduces the vectors of k others per round",
+    .cost = "log_{k+1} P rounds, k messages of n bytes and k reductions per round",
     .flags = IBSHIFT_ALG_IN_PLACE,
     .radix_max = IBSHIFT_RADIX_MAX,
     .rounds = rounds,

@@ -31,7 +31,7 @@ static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
 const struct ibshift_alg ibshift_alg_reduce_linear = {
     .collective = IBSHIFT_REDUCE,
     .name = "linear",
-    .doc = "the root folds one vector after another",
+    .doc = "the root reduces one vector after another",
     .cost = "P-1 messages of n bytes and P-1 reductions at the root",
     .rounds = rounds,
     .emit = emit,

@@ -86,7 +86,7 @@ static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
 const struct ibshift_alg ibshift_alg_reduce_rabenseifner = {
     .collective = IBSHIFT_REDUCE,
     .name = "rabenseifner",
-    .doc = "reduction by halving, then the pieces go to the root",
+    .doc = "reduce_scatter by recursive halving, then a gather to the root",
     .cost = "2 log2 P rounds, 2n(P-1)/P bytes; no power of two: 2 rounds of n bytes more",
     .flags = IBSHIFT_ALG_IN_PLACE,
     .rounds = rounds,

@@ -31,7 +31,7 @@ IBSHIFT_COMPOSED_BLOCKS(by_node)
 const struct ibshift_alg ibshift_alg_reduce_scatter_by_node = {
     .collective = IBSHIFT_REDUCE_SCATTER,
     .name = "by_node",
-    .doc = "nodes reduce to their leaders, which exchange their nodes' shares and deal them out",
+    .doc = "nodes reduce to their leaders, which exchange the nodes' shares and scatter them",
     .cost = "log_{k+1} p rounds of P m/l bytes in a node, N-1 messages of p m/l between N nodes",
     .instead = "linear",
     .flags = IBSHIFT_ALG_NODES | IBSHIFT_ALG_LEADERS | IBSHIFT_ALG_SIZES | IBSHIFT_ALG_IN_PLACE,

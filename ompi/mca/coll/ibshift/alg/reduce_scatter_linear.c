@@ -20,7 +20,7 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
 const struct ibshift_alg ibshift_alg_reduce_scatter_linear = {
     .collective = IBSHIFT_REDUCE_SCATTER,
     .name = "linear",
-    .doc = "every rank folds its block of all others",
+    .doc = "every rank reduces its block of all vectors",
     .cost = "P-1 messages of m bytes, P-1 reductions",
     .flags = IBSHIFT_ALG_SIZES,
     .rounds = rounds,

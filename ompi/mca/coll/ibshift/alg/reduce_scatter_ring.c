@@ -46,7 +46,7 @@ static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
 const struct ibshift_alg ibshift_alg_reduce_scatter_ring = {
     .collective = IBSHIFT_REDUCE_SCATTER,
     .name = "ring",
-    .doc = "partial blocks go around and are folded on the way",
+    .doc = "partial sums go around the ring, and each rank adds its own",
     .cost = "P-1 rounds, P-1 messages of m bytes, P-1 reductions",
     .instead = "linear",
     .flags = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_IN_PLACE | IBSHIFT_ALG_COMMUTATIVE_ONLY,

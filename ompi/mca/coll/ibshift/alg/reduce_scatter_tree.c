@@ -1,6 +1,6 @@
 /*
  * k-nomial reduction to rank 0, then an n-way scatter: the fewest messages, for short blocks. Cost: 2
- * ceil(log_{k+1} P) rounds, up with k messages of P m bytes a round. Any P, any operator.
+ * ceil(log_{k+1} P) rounds, up with k messages of P m bytes per round. Any P, any operator.
  */
 #include "plan/relay.h"
 
@@ -19,7 +19,7 @@ const struct ibshift_alg ibshift_alg_reduce_scatter_tree = {
     .collective = IBSHIFT_REDUCE_SCATTER,
     .name = "tree",
     .doc = "k-nomial reduction to rank 0, then an n-way scatter",
-    .cost = "2 log_{k+1} P rounds, k messages of P m bytes a round up",
+    .cost = "2 log_{k+1} P rounds, k messages of P m bytes per round up",
     .flags = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_IN_PLACE,
     .radix_max = IBSHIFT_RADIX_MAX,
     .rounds = rounds,

@@ -37,7 +37,7 @@ static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
 const struct ibshift_alg ibshift_alg_scan_linear = {
     .collective = IBSHIFT_SCAN,
     .name = "linear",
-    .doc = "each rank folds its vector in and passes the result on",
+    .doc = "each rank adds its own vector and passes the result on",
     .cost = "P-1 rounds of n bytes, one reduction each",
     .flags = IBSHIFT_ALG_IN_PLACE,
     .rounds = rounds,

@@ -46,7 +46,7 @@ static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
 const struct ibshift_alg ibshift_alg_scan_recursive_doubling = {
     .collective = IBSHIFT_SCAN,
     .name = "recursive_doubling",
-    .doc = "results double their reach each round",
+    .doc = "results cover twice as many ranks each round",
     .cost = "log2 P rounds of n bytes, one reduction each",
     .flags = IBSHIFT_ALG_IN_PLACE,
     .rounds = rounds,

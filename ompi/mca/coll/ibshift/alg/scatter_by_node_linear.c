@@ -26,7 +26,7 @@ IBSHIFT_COMPOSED_BLOCKS(by_node)
 const struct ibshift_alg ibshift_alg_scatter_by_node_linear = {
     .collective = IBSHIFT_SCATTER,
     .name = "by_node_linear",
-    .doc = "the root sends to leaders of nodes, these to their ranks",
+    .doc = "the root sends to the leaders of nodes, and they to their ranks",
     .cost = "N-1 messages of p m bytes from the root, p-1 of m bytes from each leader",
     .flags =
         IBSHIFT_ALG_NODES | IBSHIFT_ALG_SIZES_ALL | IBSHIFT_ALG_SIZES_NODE | IBSHIFT_ALG_IN_PLACE,

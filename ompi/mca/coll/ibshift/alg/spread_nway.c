@@ -1,7 +1,7 @@
 /*
  * n-way binomial tree: each round a node with n blocks hands out k + 1 equal parts of them, all but
  * one through k children; a gather is the scatter backwards. (k + 1)^i ranks give the tree T_i of
- * the LogfP papers, fan-out k. Cost: ceil(log_{k+1} P) rounds, k messages a round, P m bytes through
+ * the LogfP papers, fan-out k. Cost: ceil(log_{k+1} P) rounds, k messages per round, P m bytes through
  * the root. Any P, any root.
  */
 #include "alg/spread.h"
@@ -45,8 +45,8 @@ static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
 const struct ibshift_alg ibshift_alg_scatter_nway = {
     .collective = IBSHIFT_SCATTER,
     .name = "nway",
-    .doc = "n-way binomial tree, k children a round",
-    .cost = "log_{k+1} P rounds, k messages a round, (P-1)m bytes at the root",
+    .doc = "n-way binomial tree, k children per round",
+    .cost = "log_{k+1} P rounds, k messages per round, (P-1)m bytes at the root",
     .flags = IBSHIFT_ALG_SIZES_ALL | IBSHIFT_ALG_IN_PLACE,
     .radix_max = IBSHIFT_RADIX_MAX,
     .rounds = rounds,
@@ -58,8 +58,8 @@ const struct ibshift_alg ibshift_alg_scatter_nway = {
 const struct ibshift_alg ibshift_alg_gather_nway = {
     .collective = IBSHIFT_GATHER,
     .name = "nway",
-    .doc = "n-way binomial tree, k children a round",
-    .cost = "log_{k+1} P rounds, k messages a round, (P-1)m bytes at the root",
+    .doc = "n-way binomial tree, k children per round",
+    .cost = "log_{k+1} P rounds, k messages per round, (P-1)m bytes at the root",
     .flags = IBSHIFT_ALG_SIZES_ALL | IBSHIFT_ALG_IN_PLACE,
     .radix_max = IBSHIFT_RADIX_MAX,
     .rounds = rounds,
