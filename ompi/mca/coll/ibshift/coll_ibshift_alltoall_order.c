@@ -217,7 +217,7 @@ static void explain(const struct ompi_communicator_t *comm,
             placement->ranks, placement->hosts);
     if (0 == rc) {
         fprintf(
-            stderr, "%s%s; %u stages, at worst %.3g flows a link, %.3g on average, bound %.6g\n",
+            stderr, "%s%s; %u stages, at worst %.3g flows per link, %.3g on average, bound %.6g\n",
             IBSHIFT_ORDER_FILE == ibshift_fabric_file.wish ? "in the order of coll_ibshift_order: "
                                                            : "",
             a->reason, a->stages, a->worst, a->stages > 0 ? a->cost / a->stages : 0, a->bound);

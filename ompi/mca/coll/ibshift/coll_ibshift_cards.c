@@ -498,7 +498,7 @@ void ibshift_cards_why_not(struct ompi_communicator_t *comm, char *text, size_t 
     struct ibshift_card_place place;
 
     if (ranks < 2) {
-        snprintf(text, size, "a process alone has nobody to talk to");
+        snprintf(text, size, "the job has one process only");
         return;
     }
     if (have_keys_apart(comm, text, size)) {

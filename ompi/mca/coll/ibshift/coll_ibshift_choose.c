@@ -154,9 +154,9 @@ static void add_source(const mca_coll_ibshift_module_t *module, char *text, size
 {
     const struct ibshift_model *model = module->choices.model;
     const char *source = '\0' != ibshift_params.model[0] ? "as coll_ibshift_model says"
-                         : &models.node == model         ? "typical of shared memory"
-                         : &models.software == model     ? "typical of a device in software"
-                                                         : "typical of a device in hardware";
+                         : &models.node == model         ? "typical for shared memory"
+                         : &models.software == model     ? "typical for a device in software"
+                                                         : "typical for a device in hardware";
 
     if (module->choices.is_measured) {
         snprintf(text, size, "as ibshift tune measured them, %.200s%s%s", tuned.path,
@@ -179,7 +179,7 @@ static void explain_crowd(const mca_coll_ibshift_module_t *module,
 
     add_source(module, source, sizeof(source));
     fprintf(stderr,
-            "ibshift: %s, %u ranks: at most %u share a host (of %u processors) and %u a port; "
+            "ibshift: %s, %u ranks: at most %u per host (of %u processors) and %u per port; "
             "costs %s\n",
             comm->c_name, module->size, on_host, crowd->processors[host], on_port, source);
 }
@@ -305,7 +305,7 @@ static void add_choice(struct ibshift_line *line, const struct decision *decisio
     }
     if (IBSHIFT_ALLTOALL == decision->job->collective && !pacing.is_auto &&
         0 == (decision->answer->best.alg->flags & IBSHIFT_ALG_FREE)) {
-        ibshift_line_add(line, ", without a pace, for steps wait for one another");
+        ibshift_line_add(line, ", without a pace, because steps wait for one another");
     }
     if (decision->answer->best.price.last >= 0) {
         ibshift_line_add(line, "; modelled %.2f us%s", decision->answer->best.price.last,
@@ -371,7 +371,7 @@ static void explain_unfit(const struct decision *decision)
     enum ibshift_collective collective = decision->job->collective;
     const struct ibshift_alg *forced = decision->question->wish.alg;
     const char *name = ibshift_collective_name(collective);
-    char why[128] = "the ranks do not know each other's counts there";
+    char why[128] = "the ranks do not know each other's counts";
     struct ibshift_line able = {.length = 0};
 
     if (NULL == forced || forced == decision->answer->best.alg ||

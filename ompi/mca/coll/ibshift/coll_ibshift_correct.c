@@ -177,7 +177,7 @@ static void explain(const struct ompi_communicator_t *comm, const struct ibshift
     fprintf(
         stderr,
         "ibshift: %s, %u ranks: %s up to %llu B measured: %s %.2f us (modelled %.2f), %s %.2f us "
-        "(modelled %.2f) in the mean of the ranks: %s from now on\n",
+        "(modelled %.2f) on average over the ranks: %s from now on\n",
         comm->c_name, ranks, ibshift_collective_name(c->collective),
         (unsigned long long)(IBSHIFT_BARRIER == c->collective ? 0 : ibshift_class_size(c->class)),
         own, us[IBSHIFT_TRIAL_OWN], c->own.choice.price.last, other, us[IBSHIFT_TRIAL_RIVAL],

@@ -76,7 +76,7 @@ static int check_imprint(const char *path, const struct ibshift_verbs_subnet *su
         if (NULL != gmtime_r(&expires, &tm)) {
             (void)strftime(text, sizeof(text), "%F %R UTC", &tm);
         }
-        return ibshift_fail(err, -ESTALE, "%.200s was good until %s", path, text);
+        return ibshift_fail(err, -ESTALE, "%.200s expired at %s", path, text);
     }
     return 0;
 }
@@ -261,12 +261,13 @@ static int find_host(const struct ibshift_verbs_blob *blob, uint32_t *host, char
     snprintf(guid, sizeof(guid), "0x%" PRIx64, guid_of(address));
     found = ibshift_fabric_find_host(fabric, guid);
     if (found < 0) {
-        snprintf(why, size, "host %s, port %s, is not in it: of another cluster, or older",
+        snprintf(why, size,
+                 "host %s, port %s, is not in it: the file is older, or of another cluster",
                  blob->hostname, guid);
         return -ENOENT;
     }
     if (ibshift_host_lid(fabric, (uint32_t)found) != address->lid) {
-        snprintf(why, size, "host %s has LID %u now, in the file %u: make the file anew",
+        snprintf(why, size, "host %s has LID %u now, but %u in the file: make the file again",
                  blob->hostname, address->lid, ibshift_host_lid(fabric, (uint32_t)found));
         return -ENOENT;
     }

@@ -81,57 +81,55 @@ static const struct param table[] = {
      .help = "Bytes of memory that a process registers for short messages, however many peers it "
              "talks to"},
     {PARAM(INT, connections), .initial = 0, .min = 0, .max = 1 << 20, .level = OPAL_INFO_LVL_5,
-     .help = "Above so many connections a process takes down those that neither side has used for "
-             "long; the next message makes them again. 0: they stay"},
+     .help = "Connections above which a process closes those that neither side has used for long; "
+             "the next message opens them again. 0: all are kept"},
     {PARAM(BOOL, node), .initial = 1, .level = OPAL_INFO_LVL_4,
-     .help = "Ranks of one host talk through shared memory. 0: over the adapter, as those of "
-             "different hosts"},
+     .help = "Ranks of one host communicate through shared memory. 0: over the adapter, as ranks "
+             "of different hosts do"},
     {PARAM(SIZE, node_memory), .initial = 4 << 20, .min = 1 << 16, .max = 1LL << 32,
      .level = OPAL_INFO_LVL_5,
-     .help = "Bytes of shared memory that a process takes for messages from the others of its "
-             "host, at the most"},
+     .help = "Bytes of shared memory that a process takes at most for messages from the other "
+             "ranks of its host"},
     {PARAM(SIZE, eager_limit), .initial = 16384, .min = 64, .max = 65536, .level = OPAL_INFO_LVL_5,
      .all_ranks = true,
-     .help = "Longest message in bytes that is sent before its receiver is known to wait for it"},
+     .help = "Longest message in bytes that is sent without waiting for the receiver's grant"},
     {PARAM(INT, timeout), .initial = 14, .min = 1, .max = 31, .level = OPAL_INFO_LVL_5,
      .help = "A packet that is not acknowledged is sent again after 4.096 us times two to the "
              "power of this"},
     {PARAM(INT, retry), .initial = 6, .min = 0, .max = 7, .level = OPAL_INFO_LVL_5,
      .help = "How often a packet is sent again before its connection breaks (Soft-RoCE takes 7 as "
-             "without end)"},
+             "unlimited)"},
     {PARAM(INT, deadline), .initial = 3600, .min = 0, .max = 86400, .level = OPAL_INFO_LVL_1,
      .help = "Seconds without a message after which a collective fails, counted while it is waited "
              "for. Dead peers and broken links are found within seconds by themselves; this is for "
-             "what cannot be told from a rank that computes for long: one that is stopped, or one "
-             "whose death nobody has noticed. 0: never"},
+             "ranks that look like one that computes for long: one that is stopped, or whose death "
+             "was not noticed. 0: never"},
     {PARAM(INT, window), .initial = 32, .min = 1, .max = 256, .level = OPAL_INFO_LVL_5,
-     .all_ranks = true, .help = "Sends, and receives, that a collective has in flight at most"},
+     .all_ranks = true, .help = "Most sends, and most receives, that a collective has in flight"},
     {PARAM(BOOL, tapes), .initial = true, .level = OPAL_INFO_LVL_5, .is_settable = true,
-     .help = "Short collectives that come again run down a list of resolved steps instead "
-             "of walking their plan anew. Results and messages are the same"},
+     .help = "Short collectives that are repeated run a list of resolved steps instead of walking "
+             "their plan again. Results and messages are the same"},
     {PARAM(INT, correct), .initial = 0, .max = 1 << 20, .level = OPAL_INFO_LVL_5, .all_ranks = true,
-     .help =
-         "Each so many-th blocking call of a collective and size runs another plan than the one "
-         "that was chosen, and the one that takes less stays; all ranks agree on that in calls "
-         "where all wait for all. 100 tries one call in a hundred. 0: choices stay as the cost "
-         "model made them"},
+     .help = "One in so many blocking calls of a collective and size runs a plan other than the "
+             "chosen one, and the faster one is kept; the ranks agree on it in collectives where "
+             "all ranks wait for all. 0: the cost model's choices are kept"},
     {PARAM(STRING, model), .initial_text = "", .level = OPAL_INFO_LVL_5,
      .help =
          "File with the parameters of the cost model that chooses algorithms; empty: what "
          "\"ibshift tune --install\" has measured with this device, speed and Open MPI, from "
          "~/.ibshift or the folder of coll_ibshift_site, where all ranks have the same; or else "
-         "typical values of a device in hardware, or in software. The files of all ranks must "
+         "values typical for a device in hardware, or in software. The files of all ranks must "
          "say the same"},
     {PARAM(STRING, rules), .initial_text = "", .level = OPAL_INFO_LVL_5,
-     .help = "File of rules that choose algorithms by communicator and message size in the model's "
-             "place: the dynamic rules of Open MPI's component tuned, as text or JSON, or what "
-             "\"ibshift plan rules\" writes. A parameter that names an algorithm goes before. The "
-             "files of all ranks must say the same"},
+     .help =
+         "File of rules that choose algorithms by communicator and message size in the model's "
+         "place: the dynamic rules of Open MPI's component tuned, as text or JSON, or what "
+         "\"ibshift plan rules\" writes. A parameter that names an algorithm takes precedence. The "
+         "files of all ranks must say the same"},
     {PARAM(STRING, fabric), .initial_text = "", .level = OPAL_INFO_LVL_1,
      .help = "File of the fabric and its forwarding tables, as \"ibshift fabric publish\" or "
-             "\"compile\" writes it: all-to-alls go in an order that suits the routes. Empty: the "
-             "file fabric in the folder of coll_ibshift_site, or in rank order where it is not "
-             "there"},
+             "\"compile\" writes it: all-to-alls go in an order made for the routes. Empty: the "
+             "file fabric in the folder of coll_ibshift_site; without it, rank order"},
     {PARAM(STRING, site), .initial_text = "/etc/ibshift", .level = OPAL_INFO_LVL_9,
      .help = "Folder of the administrator: the file fabric in it is used where "
              "coll_ibshift_fabric is empty, and while a file off is in it, ibshift leaves all "
@@ -145,29 +143,30 @@ static const struct param table[] = {
          "stages; anything else is a file of host names. Rings and trees of broadcasts and "
          "allgathers go along the same order"},
     {PARAM(BOOL, order_reductions), .initial = false, .level = OPAL_INFO_LVL_5, .all_ranks = true,
-     .help = "Rings and trees of reduce and allreduce too, if the operator is commutative: the "
-             "last digits of floating-point results then depend on the hosts that the job got"},
-    {PARAM(STRING, pace), .initial_text = "auto", .level = OPAL_INFO_LVL_5, .all_ranks = true,
      .help =
-         "How all-to-alls of long messages keep their stages together. auto: what suits; none: "
-         "each rank goes as fast as it can; window:W: W messages at once each way, 1 to 256; "
-         "window:W/BYTES: in pieces of so many bytes, 256 to 1048576, of which the adapter has one "
-         "of each message at a time; grants:W: "
-         "a barrier first, then a receiver lets W messages come at once, 1 to 16; clk: stages "
-         "have their times; rate:W or rate:W/N: W messages at once, each at an Nth of the link's "
-         "rate"},
+         "Rings and trees of reduce and allreduce follow that order too, if the operator is "
+         "commutative: the last digits of floating-point results then depend on the job's hosts"},
+    {PARAM(STRING, pace), .initial_text = "auto", .level = OPAL_INFO_LVL_5, .all_ranks = true,
+     .help = "How all-to-alls of long messages keep their stages together. auto: chosen for each "
+             "case; none: each rank sends as fast as it can; window:W: W messages at once in each "
+             "direction, 1 to 256; "
+             "window:W/BYTES: in pieces of so many bytes, 256 to 1048576, one of each message at a "
+             "time; grants:W: a barrier first, then a receiver grants W messages at once, 1 to 16; "
+             "clk: each stage has its time on a common clock; rate:W or rate:W/N: W messages at "
+             "once, each at an Nth of the link's "
+             "rate"},
     {PARAM(SIZE, burst), .initial = 0, .min = 0, .max = 1 << 30, .level = OPAL_INFO_LVL_5,
      .all_ranks = true,
-     .help =
-         "Bytes of one message that an adapter sends before it turns to another one's, the most of "
-         "all adapters of the cluster, as \"ibshift doctor --peer\" measures them. Up to 2048, "
-         "the pace auto sends long messages whole instead of in pieces. 0: not known"},
+     .help = "Bytes of one message that an adapter sends before it sends from another queue pair, "
+             "the most of all adapters of the cluster, as \"ibshift doctor --peer\" measures them. "
+             "Up to 2048, "
+             "the pace auto sends long messages whole instead of in pieces. 0: not known"},
     {PARAM(BOOL, explain), .initial = false, .level = OPAL_INFO_LVL_1,
      .help = "Print what was chosen, for each communicator, collective and size, and why"},
     {PARAM(STRING, trace), .initial_text = "", .level = OPAL_INFO_LVL_3,
-     .help = "Write each step of each collective as it starts, in the words of \"ibshift plan "
-             "print\". A path: a file for each process, with its rank behind a dot; stderr: there. "
-             "Empty: nowhere"},
+     .help = "Write each step of each collective as it starts, in the format of \"ibshift plan "
+             "print\". A path: one file per process, with a dot and its rank appended; stderr: "
+             "standard error. Empty: no trace"},
 };
 
 enum { PARAM_COUNT = sizeof(table) / sizeof(table[0]) };
@@ -190,9 +189,8 @@ static const struct param collective_table[COLLECTIVE_PARAMS] = {
                  .type = PARAM_SIZE,
                  .max = 1ll << 40,
                  .level = OPAL_INFO_LVL_5,
-                 .help =
-                     "Bytes of a piece, where the algorithm cuts the vector into pieces. 0: the "
-                     "cost model's"},
+                 .help = "Bytes of a segment, where the algorithm cuts the vector into segments. "
+                         "0: the cost model's"},
 };
 
 static mca_base_var_type_t var_type(enum param_type type)

@@ -130,7 +130,7 @@ static const char *cause_text(int status)
     case -ECONNABORTED:
         return "it has given this collective up; its own message says why";
     case -ENOMEM:
-        return "memory could not be had or registered";
+        return "memory could not be allocated or registered";
     default:
         return strerror(-status);
     }

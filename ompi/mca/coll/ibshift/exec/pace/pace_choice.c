@@ -248,17 +248,18 @@ static void choose_in_order(const struct ibshift_pace_facts *facts, struct ibshi
         *reason = facts->is_attended
                       ? "routes are known, and the link is faster than pieces can be posted: few "
                         "whole messages in their order"
-                      : "routes are known, and nobody looks at completions all the time: few whole "
+                      : "routes are known, and completions are not polled all the time: few whole "
                         "messages in their order";
     } else if (facts->ring > RING_LOOSE) {
         pace->piece = posted_piece(facts, SMALL_PIECE);
         window =
             facts->share > 0 && facts->share < WHOLE ? IN_ORDER * facts->share / 1000 : IN_RINGS;
-        *reason = "a torus of long rings: as many messages as these carry, in order, each in small "
-                  "pieces, one at a time";
+        *reason =
+            "a torus of long rings: as many messages as the rings carry, in order, each in small "
+            "pieces, one at a time";
     } else if (takes_small_turns(facts)) {
-        *reason = "routes are known, and adapters take small turns: some whole messages in their "
-                  "order";
+        *reason =
+            "routes are known, and adapters send small bursts: some whole messages in their order";
     } else {
         choose_piece(facts, on_host, pace);
         window = pace->window;
@@ -308,7 +309,7 @@ void ibshift_pace_choose(const struct ibshift_pace_facts *facts, struct ibshift_
         return;
     }
     if (facts->ranks <= 2) {
-        *reason = "nobody is in the way of two";
+        *reason = "two ranks do not disturb each other";
         return;
     }
     if (facts->bytes != 0 && facts->bytes <= facts->eager) {
@@ -333,7 +334,7 @@ void ibshift_pace_choose(const struct ibshift_pace_facts *facts, struct ibshift_
     if (pace->window >= facts->ranks - 1) {
         pace->window = facts->ranks - 1;
         if (pace->piece > 0 && (pace->piece = busy_piece(facts, pace->window, pace->piece)) == 0) {
-            *reason = "few ranks: whole messages, for pieces would leave the link idle";
+            *reason = "few ranks: whole messages, because pieces would leave the link idle";
         }
     }
 }
