@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 static const struct cli_command commands[] = {
-    {"doctor", cmd_doctor, "what this machine's adapters really do, alone or with another node"},
+    {"doctor", cmd_doctor, "test what this machine's adapters do, alone or with another node"},
     {"fabric", cmd_fabric, "read, check and draw a fabric and what its routing costs"},
     {"info", cmd_info, "what is installed, and what a process started here would use"},
     {"plan", cmd_plan, "print, draw, prove and price the collective algorithms"},

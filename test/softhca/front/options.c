@@ -35,9 +35,9 @@ struct option {
 
 static const struct option options[] = {
     {"hosts", "N", KIND_U32, CONF(hosts), 0, 0, 8192,
-     "modelled hosts; processes see their host's HCAs (0: 1, or all of the fabric's)"},
+     "modelled hosts; processes see their host's HCAs (0: one, or all hosts of --fabric)"},
     {"per-host", "N", KIND_U32, CONF(per_host), 0, 0, 1024,
-     "most processes a host takes (0: any, 1 with --fabric)"},
+     "most processes per host (0: any number; with --fabric: one)"},
     {"hcas", "N", KIND_U32, CONF(hcas), 1, 1, 8, "HCAs per host: softhca0, softhca1, ..."},
     {"ports", "N", KIND_U32, CONF(ports), 1, 1, 2, "ports per HCA"},
     {"link", "ib|eth", KIND_WORD, CONF(link), IBV_LINK_LAYER_INFINIBAND, IBV_LINK_LAYER_INFINIBAND,
@@ -55,7 +55,7 @@ static const struct option options[] = {
      "arming a completion queue in which completions wait raises an event at once, as Mellanox's "
      "HCAs do; without, only a new one does"},
     {"seed", "N", KIND_U64, CONF(seed), 0, 0, UINT64_MAX,
-     "of all random choices (0: choose and print)"},
+     "seed of all random choices (0: choose and print)"},
     {"max-qp-wr", "N", KIND_U32, CONF(max_qp_wr), 16384, 1, 1 << 20, "requests per queue"},
     {"max-sge", "N", KIND_U32, CONF(max_sge), 30, 1, 32, "pieces per request"},
     {"max-inline", "BYTES", KIND_U32, CONF(max_inline), 512, 0, 4096, "inline data per request"},
@@ -75,7 +75,7 @@ static const struct option options[] = {
      "stretch modelled time, so that few CPUs keep up with the wire"},
     {"burst", "N", KIND_BURST, offsetof(struct options, burst), 0, 1, 1 << 20,
      "packets of 2 KiB, or bytes as in 16KiB, that a modelled HCA sends of one message before it "
-     "turns to another queue pair's (default: all flow at once)"},
+     "sends from another queue pair (default: all flow at once)"},
     {"bond", NULL, KIND_FLAG, offsetof(struct options, bond), 0, 0, 1,
      "with --wire, a port is two cables in a bond: each queue pair gets the rate of one"},
     {"fabric", "FILE", KIND_TEXT, offsetof(struct options, fabric), 0, 0, 0,
@@ -83,23 +83,23 @@ static const struct option options[] = {
     {"lfts", "FILE", KIND_TEXT, offsetof(struct options, lfts), 0, 0, 0,
      "the fabric's forwarding tables (opensm-lfts.dump)"},
     {"place", "HOW", KIND_TEXT, offsetof(struct options, place), 0, 0, 0,
-     "which of the fabric's hosts host 0, 1, ... is: order (of routing), random:SEED, or a FILE "
-     "with a name a line"},
+     "which of the fabric's hosts are host 0, 1, ...: order (of routing), random:SEED, or a FILE "
+     "with one name per line"},
     {"wire-report", "FILE", KIND_TEXT, offsetof(struct options, report), 0, 0, 0,
-     "write bytes and most flows at once of each link there at the end (- is standard output)"},
+     "write at the end the bytes and the most flows at once of each link (-: standard output)"},
     {"wire-timeline", "FILE", KIND_TEXT, offsetof(struct options, timeline), 0, 0, 0,
-     "write the bytes of each link in the last 8192 slices of time there at the end"},
+     "write at the end the bytes of each link in the last 8192 slices of time"},
     {"wire-slice", "US", KIND_U32, offsetof(struct options, slice_us), 10, 1, 1000000,
      "microseconds of modelled time in a slice of --wire-timeline"},
     {"personality", "NAME,...", KIND_PERSONALITY, 0, 0, 0, 0,
-     "what certain adapters do, see below: the options named there, each of which stands alone "
-     "too"},
+     "behave as certain adapters do, see below: sets the options named there, each of which can be "
+     "given alone too"},
     {"no-srq", NULL, KIND_FLAG, CONF(no_srq), 0, 0, 1, "no shared receive queues"},
     {"no-ah", NULL, KIND_FLAG, CONF(no_ah), 0, 0, 1, "no address handles: datagrams reach nobody"},
     {"inline-errno", "N", KIND_U32, CONF(inline_errno), EINVAL, 1, 133,
-     "the error that refuses more than --max-inline"},
+     "the error for more inline data than --max-inline"},
     {"inline-step", "BYTES", KIND_U32, CONF(inline_step), 1, 1, 4096,
-     "what is asked for inline is rounded up to a multiple of it"},
+     "requested inline sizes are rounded up to a multiple of this"},
     {"count-queues", NULL, KIND_FLAG, CONF(count_queues), 0, 0, 1,
      "the memory of queues counts against --max-locked"},
     {"swap", NULL, KIND_FLAG, CONF(swap), 0, 0, 1,
@@ -111,27 +111,29 @@ static const struct option options[] = {
     {"in-order", NULL, KIND_FLAG, CONF(in_order), 0, 0, 1,
      "ibv_query_qp_data_in_order says that the bytes of a write land in order"},
     {"stalls", NULL, KIND_FLAG, CONF(stalls), 0, 0, 1,
-     "say the longest time in which all processes polled and none posted, a poll taken as 1 us"},
+     "report the longest time in which all processes polled and none posted, counting a poll as 1 "
+     "us"},
     {"relaxed-only", NULL, KIND_FLAG, CONF(relaxed_only), 0, 0, 1,
-     "memory is registered with relaxed ordering or not at all"},
+     "memory can be registered with relaxed ordering only"},
     {"ece", "BITS", KIND_U32, CONF(ece), 0, 0, UINT32_MAX,
      "options of enhanced connection establishment; HCAs of hosts 1, 3, ... lack the lowest, and "
-     "what goes between queue pairs with different ones gets lost"},
+     "messages between queue pairs with different options are lost"},
     {"grh", "none|all|odd", KIND_WORD, CONF(grh), PORTS_NONE, PORTS_NONE, 0,
-     "InfiniBand ports that want a global header, as virtual functions do: all, or those of hosts "
+     "InfiniBand ports that require a global header, as virtual functions do: all, or those of "
+     "hosts "
      "1, 3, ..."},
     {"pkeys", "KEYS[/KEYS]", KIND_PKEYS, CONF(pkeys), 0xffff, 1, 0xffff,
-     "the ports' partition keys by index, as in 7fff,8001 (the upper bit: full member); behind the "
+     "the ports' partition keys by index, as in 7fff,8001 (the upper bit: full member); after the "
      "slash those of hosts 1, 3, ... (default: ffff)"},
     {"dir", "DIR", KIND_TEXT, offsetof(struct options, dir), 0, 0, 0,
      "where the shared file lives (default: /dev/shm)"},
     {"memory", "GIB", KIND_U32, offsetof(struct options, gib), SHM_GIB, 1, 1024,
      "address space of the shared file, which bounds the queues of all processes together"},
-    {"fault", "FAULT", KIND_FAULT, 0, 0, 0, 0, "makes something go wrong, see below; repeatable"},
+    {"fault", "FAULT", KIND_FAULT, 0, 0, 0, 0, "inject a fault, see below; repeatable"},
     {"control", "SOCKET", KIND_TEXT, offsetof(struct options, control), 0, 0, 0,
-     "listens for faults in the middle of the run"},
+     "accept faults on this socket during the run"},
     {"tell", "SOCKET", KIND_TEXT, offsetof(struct options, tell), 0, 0, 0,
-     "says the faults that follow to the run with that --control"},
+     "send the faults that follow to the run with that --control"},
     {"quiet", NULL, KIND_FLAG, offsetof(struct options, quiet), 0, 0, 1, "no banner"},
 };
 
@@ -153,7 +155,7 @@ static const struct personality {
      "the default partition has limited members only, another key is full, not always at the same "
      "index"},
     {"small-inline", "max-inline=28 inline-errno=12 inline-step=28",
-     "little inline data, refused with ENOMEM, and more answered than asked"},
+     "little inline data, refused with ENOMEM, and more granted than requested"},
     {"strict-refused", "relaxed-only=1 scatter=1",
      "memory keys with relaxed ordering only: data lands in any order"},
     {"vf-grh", "grh=all", "virtual functions, ports beyond a router: a global header is required"},
@@ -190,7 +192,7 @@ static void print_help(void)
         snprintf(left, sizeof(left), "--%s%s%s", o->name, o->argument ? " " : "",
                  o->argument ? o->argument : "");
         if (o->kind == KIND_U32 || o->kind == KIND_U64) {
-            snprintf(initial, sizeof(initial), " [%llu]", (unsigned long long)o->initial);
+            snprintf(initial, sizeof(initial), " (default: %llu)", (unsigned long long)o->initial);
         }
         snprintf(text, sizeof(text), "%s%s", o->help, initial);
         print_beside(left, text);

@@ -202,7 +202,7 @@ static void fabric_file(struct doctor *d)
         doctor_say(d, DOCTOR_NOTE, "fabric file", "%s: %s: run ibshift fabric publish", file, text);
     } else {
         doctor_say(d, DOCTOR_FACT, "fabric file",
-                   "%s: %u hosts, this one at LID %u; do its routes hold: ibshift fabric publish "
+                   "%s: %u hosts, this one at LID %u; to check its routes: ibshift fabric publish "
                    "--check, or ibshift tune --fabric",
                    file, d->info.fabric_hosts, d->info.host_lid);
     }
@@ -286,7 +286,7 @@ static int take_burst(struct doctor *d, const struct request *request)
     }
     if (d->least_burst < d->burst) {
         doctor_say(d, DOCTOR_NOTE, "bursts differ",
-                   "%u to %u bytes: the most counts, coll_ibshift_burst = %u", d->least_burst,
+                   "%u to %u bytes: the largest counts, coll_ibshift_burst = %u", d->least_burst,
                    d->burst, d->burst);
     } else {
         doctor_say(d, DOCTOR_FACT, "parameter", "coll_ibshift_burst = %u%s", d->burst,
@@ -348,15 +348,17 @@ int cmd_doctor(int argc, char **argv)
         {"--listen", 0, CLI_FLAG, NULL, "wait for the doctor of another node, and be its peer",
          .where = &request.listens},
         {"--peer", 0, CLI_TEXT, "HOST,...",
-         "the nodes where a doctor listens (none: a second process here)", .where = &request.peer},
-        {"--port", 0, CLI_TEXT, "N", "TCP port of both [19875]", .where = &request.service},
+         "the nodes where a doctor listens (default: a second process here)",
+         .where = &request.peer},
+        {"--port", 0, CLI_TEXT, "N", "TCP port of both (default: 19875)",
+         .where = &request.service},
         {"--fabric", 0, CLI_TEXT, "FILE",
-         "this compiled fabric instead of that of coll_ibshift_fabric", .where = &request.fabric},
+         "the compiled fabric (default: that of coll_ibshift_fabric)", .where = &request.fabric},
         {"--rules", 0, CLI_TEXT, "FOLDER",
-         "run the programs of test/verbs there too: one rule of verbs each",
+         "also run the programs of test/verbs in FOLDER: one rule of the verbs each",
          .where = &request.rules},
         {"--save", 0, CLI_TEXT, "FILE",
-         "with --peer: coll_ibshift_burst in this parameter file, unless a larger one is there",
+         "with --peer: store coll_ibshift_burst in this file, unless it has a larger one",
          .where = &request.save},
         cli_json_option(&request.is_json),
         {.name = NULL},
@@ -372,7 +374,7 @@ int cmd_doctor(int argc, char **argv)
         return cli_error("doctor", "--listen and --peer: one node listens, the other names it");
     }
     if (request.save != NULL && request.peer == NULL) {
-        return cli_error("doctor", "--save wants --peer: within a node messages take no cable");
+        return cli_error("doctor", "--save needs --peer: messages within a node take no cable");
     }
     if (cli_parse_long(request.service, 1, 65535, &port) != 0) {
         return cli_bad_value("doctor", "--port", request.service, "1 to 65535");

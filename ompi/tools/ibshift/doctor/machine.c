@@ -188,7 +188,7 @@ static void say_limit(struct doctor *d)
         doctor_say(d, DOCTOR_FACT, "locked memory", "unlimited");
     } else {
         doctor_say(d, DOCTOR_NOTE, "locked memory",
-                   "%llu KiB: devices want unlimited (container: --ulimit memlock=-1; PAM: "
+                   "%llu KiB: devices need unlimited (container: --ulimit memlock=-1; PAM: "
                    "limits.d; systemd: LimitMEMLOCK=infinity, of slurmd too)",
                    (unsigned long long)limit.rlim_cur >> 10);
     }

@@ -165,7 +165,7 @@ static int with_verbs(struct doctor *d, int fd, struct ibshift_verbs *verbs, str
     int rc = exchange(fd, verbs, p);
 
     if (rc != 0) {
-        doctor_say(d, DOCTOR_BAD, "pair", "the other process says nothing: %s", strerror(-rc));
+        doctor_say(d, DOCTOR_BAD, "pair", "the other process does not answer: %s", strerror(-rc));
         return rc;
     }
     options.self = (uint32_t)p->self;

@@ -353,7 +353,7 @@ static void try_relaxed(struct doctor *d)
                    "writes of 1 MiB within the adapter: strict %.2f GB/s, relaxed %.2f GB/s",
                    strict, relaxed);
     } else {
-        doctor_say(d, DOCTOR_NOTE, "relaxed order", "no write within the adapter ended well (%d)",
+        doctor_say(d, DOCTOR_NOTE, "relaxed order", "no write within the adapter succeeded (%d)",
                    strict_error);
     }
     free(data);
@@ -406,7 +406,7 @@ static void try_huge_page(struct doctor *d)
         mmap(NULL, HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
 
     if (data == MAP_FAILED) {
-        doctor_say(d, DOCTOR_FACT, "huge pages", "none to be had (vm.nr_hugepages)");
+        doctor_say(d, DOCTOR_FACT, "huge pages", "none available (vm.nr_hugepages)");
         return;
     }
     double us = cost_of(&d->port, data, HUGE);

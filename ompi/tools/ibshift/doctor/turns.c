@@ -290,11 +290,11 @@ static void tell_of(struct doctor *d, const char *whose, uint32_t bytes[ROUNDS])
     uint32_t median = turn_median(bytes, ROUNDS);
 
     if (bytes[0] == 0) {
-        doctor_say(d, DOCTOR_NOTE, "burst", "%s adapter: arrivals did not tell", whose);
+        doctor_say(d, DOCTOR_NOTE, "burst", "%s adapter: not clear from the arrivals", whose);
         return;
     }
     doctor_say(d, DOCTOR_FACT, "burst",
-               "%s adapter sends %s%u bytes of a message before it turns to another queue pair's "
+               "%s adapter sends %s%u bytes of a message before it sends from another queue pair "
                "(%u to %u in %d rounds)",
                whose, median == LONG ? "at least " : "", median, bytes[0], bytes[ROUNDS - 1],
                ROUNDS);

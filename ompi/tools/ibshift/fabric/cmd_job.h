@@ -26,16 +26,17 @@ struct fabric_job {
      0,                                                                                            \
      CLI_TEXT,                                                                                     \
      "HOSTS",                                                                                      \
-     "FILE, random:K:SEED or fragments:K:LENGTH:SEED; all if not given",                           \
+     "FILE, random:K:SEED or fragments:K:LENGTH:SEED (default: all)",                              \
      .where = &(job).hosts},                                                                       \
     {                                                                                              \
         "--ranks-per-host", 0, CLI_WHOLE, "N",                                                     \
-            "ranks on each host, numbered host by host; 1 if not given",                           \
+            "ranks on each host, numbered host by host (default: 1)",                              \
             .where = &(job).ranks_per_host, .low = 1, .high = 1024                                 \
     }
 #define FABRIC_JOB_LEADERS_OPTION(job)                                                             \
     {                                                                                              \
-        "--leaders", 0, CLI_WHOLE, "N", "--plan by node: ranks of a host that send to others; 1",  \
+        "--leaders", 0, CLI_WHOLE, "N",                                                            \
+            "--plan by_node: ranks of a host that send to others (default: 1)",                    \
             .where = &(job).leaders, .low = 1, .high = IBSHIFT_LEADERS_MAX                         \
     }
 #define FABRIC_JOB_ORDER_OPTION(order)                                                             \

@@ -69,7 +69,7 @@ static void print_model(const struct info *info, FILE *out)
                 ? "typical values of a device in software, not measured here"
                 : "typical values, not measured here");
     if (info->model_error[0] != '\0') {
-        fprintf(out, "  %s\n  a job goes on with the typical values:\n", info->model_error);
+        fprintf(out, "  %s\n  a job uses the typical values:\n", info->model_error);
     }
     fprintf(out, "  %s\n", info->model_text);
 }
@@ -173,7 +173,7 @@ static int print_wrong(const struct info_component *c, FILE *out)
                     near != NULL ? ". Nearest: " : "", near != NULL ? near : "");
             wrong++;
         } else if (is_refused(&c->params[i], given)) {
-            fprintf(out, "  %s = %s: not accepted, a job goes on with %s\n", word, given,
+            fprintf(out, "  %s = %s: not accepted, a job uses %s\n", word, given,
                     c->params[i].value);
             wrong++;
         }
@@ -402,10 +402,10 @@ int cmd_info(int argc, char **argv)
     char text[INFO_TEXT];
     bool json = false, all = false;
     const struct cli_option options[] = {
-        {"--model", 0, CLI_TEXT, "FILE", "this model instead of that of coll_ibshift_model",
-         .where = &model},
+        {"--model", 0, CLI_TEXT, "FILE",
+         "the model's parameters (default: those of coll_ibshift_model)", .where = &model},
         {"--fabric", 0, CLI_TEXT, "FILE",
-         "this compiled fabric instead of that of coll_ibshift_fabric", .where = &fabric},
+         "the compiled fabric (default: that of coll_ibshift_fabric)", .where = &fabric},
         {"--all", 0, CLI_FLAG, NULL, "all parameters, not only those that are set", .where = &all},
         cli_json_option(&json),
         {.name = NULL},

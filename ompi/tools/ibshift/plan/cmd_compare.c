@@ -638,7 +638,7 @@ int plan_compare(struct plan_args *args)
     int rc;
 
     if (args->piece > 0 && args->collective != IBSHIFT_ALLTOALL) {
-        return cli_error(args->command, "--piece: of all collectives only alltoall has pieces");
+        return cli_error(args->command, "--piece: only alltoall has pieces");
     }
     c = calloc(1, sizeof(*c));
     if (c == NULL) {

@@ -456,8 +456,9 @@ static int draw_tree(const struct plan_args *args, FILE *out)
         draw_tree_svg(args, tree, out);
     } else {
         cli_error(args->command,
-                  tree == NULL ? "out of memory"
-                               : "this plan is no tree: one message for each rank but the root");
+                  tree == NULL
+                      ? "out of memory"
+                      : "this plan is not a tree, which has one message per rank except the root");
     }
     free(tree);
     return is_tree ? CLI_OK : CLI_UNFIT;

@@ -112,7 +112,7 @@ static const struct side alone[] = {
 };
 enum { ALONE = sizeof(alone) / sizeof(alone[0]), RULES = GUIDELINES + 2 };
 
-static const char *const own_rules[] = {"more data take no less", "the whole <= two halves"};
+static const char *const own_rules[] = {"more data takes no less time", "the whole <= two halves"};
 
 /* What the component would run, and how long that takes. */
 struct cell {

@@ -57,7 +57,7 @@ int cmd_tune(int argc, char **argv)
         words[BEFORE + i - 1] = argv[i];
     }
     if (is_alone && request.fabric != NULL) {
-        return cli_error("tune", "--fabric wants three hosts at least, with one rank on each: "
+        return cli_error("tune", "--fabric needs at least three hosts, with one rank on each: "
                                  "mpirun --map-by ppr:1:node ibshift tune --fabric FILE");
     }
     if (is_alone) {

@@ -107,7 +107,7 @@ static int find_seats(struct stages *s, const uint64_t *guids, struct seat *seat
     qsort(seats, (size_t)s->ranks, sizeof(*seats), compare_seats);
     for (int i = 1; i < s->ranks; i++) {
         if (seats[i].host == seats[i - 1].host) {
-            return ibshift_fail(err, -EINVAL, "ranks %d and %d are on one host: wants one on each",
+            return ibshift_fail(err, -EINVAL, "ranks %d and %d are on one host: start one on each",
                                 seats[i - 1].rank, seats[i].rank);
         }
     }
@@ -217,7 +217,7 @@ static int meet(struct stages *s)
          : s->ranks < 3
              ? ibshift_fail(
                    &err, -EINVAL,
-                   "wants three ranks at least, one on each host: mpirun --map-by ppr:1:node")
+                   "needs at least three ranks, one on each host: mpirun --map-by ppr:1:node")
              : look(s, guids, &err);
     free(guids);
     if (rc != 0) {
@@ -339,7 +339,7 @@ static void name_links(const struct stages *s, struct blame *blames)
             return;
         }
         ibshift_link_name(s->fabric, s->paths->link[worst], text, sizeof(text));
-        printf("link %s: %u of %u messages that go over it by the file were late\n", text,
+        printf("link %s: %u of %u messages that use it according to the file were late\n", text,
                blames[worst].slow, blames[worst].all);
         blames[worst].slow = 0;
     }
@@ -382,14 +382,13 @@ static int judge(const struct stages *s, size_t bytes)
             late++;
         }
     }
-    printf("%d of %d stages of %d hosts, %zu bytes each, took longer than by %s\n", late,
+    printf("%d of %d stages of %d hosts, %zu bytes each, took longer than %s predicts\n", late,
            rows_of(s) - 1, s->ranks, bytes, s->file);
     if (late != 0) {
         blame_links(s, unit);
-        printf(
-            "fabric file is stale: run ibshift fabric publish; or other jobs were on these links "
-            "in all of %d passes\n",
-            PASSES * ROUNDS);
+        printf("fabric file is stale: run ibshift fabric publish; or other jobs used these links "
+               "in all of the %d passes\n",
+               PASSES * ROUNDS);
     }
     return late != 0 ? CLI_FAILED : CLI_OK;
 }
