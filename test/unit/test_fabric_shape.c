@@ -56,9 +56,9 @@ static void whole_shapes(void **state)
     expect_shape("pgft:2;24,12;1,12;1,1", "PGFT(2; 24,12; 1,12; 1,1)", 0, NULL);
     expect_shape("qft:3;4,2,8;1,2,4;1,2,1", "QFT(3; 4,2,8; 1,2,4; 1,2,1)", 0, NULL);
     expect_shape("qft:3;18,9,36;1,9,18;1,2,1", "QFT(3; 18,9,36; 1,9,18; 1,2,1)", 0, NULL);
-    expect_shape("torus:8x8,4", "8x8 torus, 4 hosts a switch", 0, NULL);
-    expect_shape("torus:2x3x4,1", "2x3x4 torus, 1 host a switch", 0, NULL);
-    expect_shape("torus:4x4x4", "4x4x4 torus, 1 host a switch", 0, NULL);
+    expect_shape("torus:8x8,4", "8x8 torus, 4 hosts per switch", 0, NULL);
+    expect_shape("torus:2x3x4,1", "2x3x4 torus, 1 host per switch", 0, NULL);
+    expect_shape("torus:4x4x4", "4x4x4 torus, 1 host per switch", 0, NULL);
     expect_shape("pgft:4;18,3,18,36;1,3,18,18;1,6,1,1", "PGFT(4; 18,3,18,36; 1,3,18,18; 1,6,1,1)",
                  0, NULL);
 }
@@ -71,7 +71,7 @@ static void damage_is_named(void **state)
                  "level 3 has 15 switches, the whole shape has 16");
     expect_shape("pgft:3;4,2,8;1,2,4;1,2,1/cut=1:1", "PGFT(3; 4,2,8; 1,2,4; 1,2,1)", 2, NULL);
     expect_shape("torus:4x4,1/cut=1:1", "irregular", 1,
-                 "'s1-00000' and 's1-00001' are of the same level 1, yet joined");
+                 "'s1-00000' and 's1-00001' are of the same level 1, yet connected");
 }
 
 static void recorded_shapes(void **state)
@@ -79,8 +79,8 @@ static void recorded_shapes(void **state)
     expect_shape(TOP_SRCDIR "/test/fabrics/tree16/ibnetdiscover", "4-ary-2-tree", 0, NULL);
     expect_shape(TOP_SRCDIR "/test/fabrics/qft64/ibnetdiscover", "QFT(3; 4,2,8; 1,2,4; 1,2,1)", 0,
                  NULL);
-    expect_shape(TOP_SRCDIR "/test/fabrics/torus16/ibnetdiscover", "4x4 torus, 2 hosts a switch", 0,
-                 NULL);
+    expect_shape(TOP_SRCDIR "/test/fabrics/torus16/ibnetdiscover", "4x4 torus, 2 hosts per switch",
+                 0, NULL);
 }
 
 /* Flows on the busiest link, over all stages of the shift over the places. */

@@ -120,7 +120,7 @@ static void what_is_wrong_has_its_line(void **state)
         {"1\n3 1\n4 1\n0 1 99 0\n", "rules:4: a fan-out must be at most 17"},
         {"0\n5\n", "rules:2: more than the 0 collectives it announces"},
         {"rule-file-version-7\n", "rules:1: the version must be at most 2"},
-        {"{}", "rules:1: has no \"collectives\": this is no file of rules"},
+        {"{}", "rules:1: has no \"collectives\": this is not a file of rules"},
         {"{\"collectives\": {\"bcst\": []}}", "no collective is called 'bcst'"},
         {"{\"collectives\":\n{\"bcast\": [{\"rules\": [\n{\"alg\":\n\"scater_exchange\"\n}]}]}}",
          "rules:4: bcast has no algorithm 'scater_exchange'; the nearest is 'scatter_allgather'"},
@@ -135,7 +135,7 @@ static void what_is_wrong_has_its_line(void **state)
         {"{\"other\": [\n\"text\\", "rules:2: a text that does not end"},
         {"{\"other\":\n\"text\n\"}", "rules:2: a text that does not end"},
         {"{\"other\": }", "a value is missing here"},
-        {"{\"collectives\": {}} more", "more behind the end of the object"},
+        {"{\"collectives\": {}} more", "something follows the end of the object"},
     };
     struct ibshift_rules rules;
     char error[IBSHIFT_RULES_ERROR_SIZE];

@@ -77,7 +77,7 @@ static void show_head(const struct show *s)
         printf(" (%u slower, %u faster)", s->slow_cables, s->fast_cables);
     }
     if (s->lmc != 0) {
-        printf(", %u LIDs a host (LMC %u)", 1u << s->lmc, s->lmc);
+        printf(", %u LIDs per host (LMC %u)", 1u << s->lmc, s->lmc);
     }
     printf("\nShape:  %s\n", s->name);
     if (f->imprint.time != 0) {
@@ -124,7 +124,7 @@ static void show_symmetric(const struct ibshift_fabric *f, const struct ibshift_
     if (t->hosts_elsewhere == 0) {
         printf("Verdict: symmetric");
     } else if (t->hosts_elsewhere <= f->host_count / 10) {
-        printf("Verdict: symmetric but for %u host%s not on a leaf switch", t->hosts_elsewhere,
+        printf("Verdict: symmetric except for %u host%s not on a leaf switch", t->hosts_elsewhere,
                plural(t->hosts_elsewhere));
     } else {
         printf("Verdict: not symmetric: %u of %u hosts are not on a leaf switch",
@@ -143,7 +143,7 @@ static void show_verdict(const struct ibshift_fabric *f, const struct ibshift_sh
                t->parts, ibshift_host_name(f, t->part_host[0]),
                ibshift_host_name(f, t->part_host[1]));
     } else if (t->kind == IBSHIFT_SHAPE_OTHER) {
-        printf("Verdict: no tree or torus that is known here: the order comes from the tables\n");
+        printf("Verdict: not a known tree or torus: the order comes from the tables\n");
     } else if (t->findings == 0) {
         show_symmetric(f, t);
     } else {
@@ -180,10 +180,13 @@ static int show_tables(const struct cli_args *args, const struct ibshift_fabric 
     ibshift_load_free(&load);
     if (f->host_count > 1) {
         ibshift_link_name(f, load.link, name, sizeof(name));
-        printf("Tables: an all-to-all of all hosts needs at least %.4g times the time of the "
-               "hosts' own links",
-               load.least);
-        printf(load.least > 1 ? " (%s)\n" : "\n", name);
+        if (load.least > 1) {
+            printf("Tables: an all-to-all of all hosts is limited to 1/%.4g of the hosts' rate by "
+                   "%s\n",
+                   load.least, name);
+        } else {
+            printf("Tables: an all-to-all of all hosts can use the hosts' full rate\n");
+        }
     }
     return CLI_OK;
 }
@@ -337,13 +340,13 @@ static void print_check(const struct ibshift_table_check *c, const struct ibshif
 {
     printf("%" PRIu64 " routes from leaf switches to LIDs, the longest of %u links\n", c->routes,
            c->longest);
-    printf("  %" PRIu64 " have no way on, %" PRIu64 " run in circles, %" PRIu64
+    printf("  %" PRIu64 " have no next hop, %" PRIu64 " run in circles, %" PRIu64
            " end at another host, ",
            c->lost, c->circles, c->strays);
     if (has_levels(shape)) {
         printf("%" PRIu64 " go up after going down\n", c->turns);
     } else {
-        printf("not a tree: no way is up or down\n");
+        printf("not a tree: routes have no up or down\n");
     }
     for (unsigned i = 0; i < c->told; i++) {
         printf("  %s\n", c->problem[i]);
@@ -437,8 +440,8 @@ static int cmd_fabric_check(int argc, char **argv)
 {
     struct check_options o = {.json = false};
     const struct cli_option options[] = {
-        {"--compiled", 0, CLI_TEXT, "FILE", "is this compiled file still true of the fabric?",
-         .where = &o.compiled},
+        {"--compiled", 0, CLI_TEXT, "FILE",
+         "check that this compiled file still describes the fabric", .where = &o.compiled},
         cli_json_option(&o.json),
         {.name = NULL},
     };
@@ -452,12 +455,13 @@ static const struct cli_command commands[] = {
      "read the fabric this machine is on, write the compiled file"},
     {"show", cmd_fabric_show, "levels, port groups, ratios and whether the shape is whole"},
     {"order", cmd_fabric_order, "hosts in the order that the tables were made for"},
-    {"check", cmd_fabric_check, "does every route arrive; is a compiled file still true"},
+    {"check", cmd_fabric_check, "check that routes arrive, or that a compiled file still holds"},
     {"contend", cmd_fabric_contend, "flows per link, stage by stage, of an order, table or plan"},
-    {"schedule", cmd_fabric_schedule, "the cheapest way through an all-to-all of a job, and why"},
+    {"schedule", cmd_fabric_schedule, "the cheapest order for the all-to-all of a job, and why"},
     {"compile", cmd_fabric_compile, "one file for a job's ranks: graph, tables, order"},
-    {"audit", cmd_fabric_audit, "what an order would have gained the jobs that have run"},
-    {"publish", cmd_fabric_publish, "check what other tools left, write the file that jobs find"},
+    {"audit", cmd_fabric_audit, "how much past jobs would have gained from an order"},
+    {"publish", cmd_fabric_publish,
+     "check the files of other tools, write the file that jobs read"},
     {"draw", cmd_fabric_draw, "an SVG picture, cables coloured by load"},
     {"export", cmd_fabric_export, "netlist, tables or topology, for ibsim, OpenSM and Slurm"},
 };

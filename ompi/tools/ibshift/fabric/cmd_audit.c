@@ -225,7 +225,7 @@ static void report(const struct audit *a)
     struct sums s = add_up(a);
 
     printf("%u jobs on %d hosts or more", a->count, HOSTS_LEAST);
-    printf("; left out: %u smaller, %u on nodes that the fabric has not, %u without routes\n",
+    printf("; left out: %u smaller, %u on nodes that are not in the fabric, %u without routes\n",
            a->small, a->unknown, a->unrouted);
     if (a->count == 0) {
         return;
@@ -400,13 +400,13 @@ static int write_page(const struct audit *a, FILE *out)
     fprintf(
         out,
         "<h2>What this is</h2>\n<p>Counted, not measured: the flows on the most loaded link, stage "
-        "by stage, on the fabric's own forwarding tables, one rank for each host, in the order "
-        "of the job's list of nodes. It is the time of an exchange that goes in step and waits for "
-        "the links. Programs that exchange little, or that send all messages at once through "
+        "by stage, on the fabric's own forwarding tables, one rank per host, in the order "
+        "of the job's list of nodes. It is the time of an exchange whose stages stay in step and "
+        "that waits for the links only. Programs that exchange little, or that send all messages "
+        "at once through "
         "adapters that share fairly, gain less. For %u jobs on more than %d hosts no table of "
         "stages was looked for, so they could have more. Left out: %u jobs on fewer hosts, %u on "
-        "nodes that the "
-        "fabric has not, %u without routes.</p>\n</body></html>\n",
+        "nodes that are not in the fabric, %u without routes.</p>\n</body></html>\n",
         a->untabled, TABLE_HOSTS, a->small, a->unknown, a->unrouted);
     return rc;
 }

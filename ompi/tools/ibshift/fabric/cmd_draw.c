@@ -355,9 +355,12 @@ static void describe(const struct ibshift_fabric *f, const struct ibshift_shape 
     int length = snprintf(text, size, "%u hosts, %u switches", f->host_count, f->switch_count);
 
     if (load->on != NULL && f->host_count > 1) {
-        length += snprintf(text + length, size - (size_t)length,
-                           "; an all-to-all takes at least %.3g times what the hosts' cables allow",
-                           load->least);
+        length += load->least > 1
+                      ? snprintf(text + length, size - (size_t)length,
+                                 "; the routing limits an all-to-all to 1/%.3g of the hosts' rate",
+                                 load->least)
+                      : snprintf(text + length, size - (size_t)length,
+                                 "; an all-to-all can use the hosts' full rate");
     }
     if (shape->findings != 0 && shape->kind != IBSHIFT_SHAPE_OTHER) {
         snprintf(text + length, size - (size_t)length, "; broken in %u places", shape->findings);

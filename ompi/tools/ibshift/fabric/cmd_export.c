@@ -337,8 +337,9 @@ static int export_slurm(const struct cli_args *args, const struct ibshift_fabric
     }
     if (unnamed != 0) {
         fprintf(stderr,
-                "ibshift %s: warning: %u hosts are left out: their adapters have no node's name\n",
-                args->command, unnamed);
+                "ibshift %s: warning: %u host%s left out: no name of a node in the name of the "
+                "adapter\n",
+                args->command, unnamed, unnamed == 1 ? " is" : "s are");
     }
     return CLI_OK;
 }
@@ -368,7 +369,7 @@ int cmd_fabric_export(int argc, char **argv)
     struct export_options o = {.netlist = false};
     const struct cli_option options[] = {
         {"--netlist", 0, CLI_FLAG, NULL,
-         "nodes and cables, as ibsim and ibshift read them (the default)", .where = &o.netlist},
+         "nodes and cables, as ibsim and ibshift read them (default: this)", .where = &o.netlist},
         {"--tables", 0, CLI_FLAG, NULL,
          "forwarding tables, as opensm -R file -U and ibshift read them", .where = &o.tables},
         {"--slurm", 0, CLI_FLAG, NULL, "the switches as Slurm's topology.conf has them",

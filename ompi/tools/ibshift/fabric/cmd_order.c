@@ -115,10 +115,11 @@ static int fabric_compile(const struct cli_args *args, const struct ibshift_fabr
     free(order);
     if (rc == CLI_OK) {
         stat(path, &info);
-        printf("%s: %u hosts, %u switches, %.1f MiB\n", path, f->host_count, f->switch_count,
-               (double)info.st_size / (1 << 20));
+        printf("%s: %u host%s, %u switch%s, %lld KiB\n", path, f->host_count,
+               f->host_count == 1 ? "" : "s", f->switch_count, f->switch_count == 1 ? "" : "es",
+               ((long long)info.st_size + 1023) / 1024);
         if (f->is_adaptive) {
-            printf("%s: marked as routed adaptively: jobs keep to rank order\n", path);
+            printf("%s: marked as routed adaptively: jobs keep rank order\n", path);
         }
     }
     return rc;
@@ -140,13 +141,13 @@ int fabric_check_routes(const struct cli_args *args, const struct ibshift_fabric
     if (check.lost > check.routes / 2) { /* not hosts that are down */
         return cli_error(args->command,
                          "%" PRIu64 " of %" PRIu64
-                         " routes have no way on: the tables are not whole: %s",
+                         " routes have no next hop: the tables are not complete: %s",
                          check.lost, check.routes, check.problem[0]);
     }
     if (check.lost != 0) {
         fprintf(stderr,
                 "ibshift %s: warning: %" PRIu64 " of %" PRIu64
-                " routes have no way on; jobs that need them are refused:\n",
+                " routes have no next hop; jobs that need them are refused:\n",
                 args->command, check.lost, check.routes);
     }
     for (unsigned i = 0; i < check.told; i++) {
@@ -213,7 +214,7 @@ int cmd_fabric_compile(int argc, char **argv)
         {"--output", 'o', CLI_TEXT, "FILE", "the file to write (needed)", .where = &o.output,
          .is_needed = true},
         {"--adaptive", 0, CLI_FLAG, NULL,
-         "the fabric routes adaptively: jobs keep to rank order, and say why",
+         "the fabric routes adaptively: jobs keep rank order, and say why",
          .where = &o.is_adaptive},
         {"--sl", 0, CLI_TEXT, "FILE",
          "path records with the service level of each pair: opensm-path-records.dump, or what "
@@ -276,7 +277,7 @@ int cmd_fabric_discover(int argc, char **argv)
          "the HCA to ask through (default: the first with an active port)", .where = &live.device},
         {"--port", 0, CLI_WHOLE, "N", "its port (default: the first active one)", .where = &port,
          .low = 0, .high = 254},
-        {"--in-flight", 0, CLI_WHOLE, "N", "datagrams under way at once, 1 to 128 (default 16)",
+        {"--in-flight", 0, CLI_WHOLE, "N", "datagrams under way at once, 1 to 128 (default: 16)",
          .where = &in_flight, .low = 1, .high = FABRIC_LIVE_FLIGHT_MAX},
         cli_quiet_option(&is_quiet),
         {.name = NULL},

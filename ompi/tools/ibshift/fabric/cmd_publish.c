@@ -166,7 +166,7 @@ static void look_at_imprint(struct publish *p)
     size_t size = sizeof(p->changed);
 
     if (old->expires != 0 && old->expires < now->time) {
-        snprintf(text, size, "it was good for %" PRIu64 " s, which are over",
+        snprintf(text, size, "it was valid for %" PRIu64 " s, which are over",
                  old->expires - old->time);
     } else if (now->subnet_prefix != 0 && old->subnet_prefix != now->subnet_prefix) {
         snprintf(text, size, "subnet prefix %016" PRIx64 ", and %016" PRIx64 " before",
@@ -286,7 +286,7 @@ static void report(const struct publish *p)
         printf("changed: %s\n", p->changed);
     }
     if (f->is_adaptive) {
-        printf("marked as routed adaptively: jobs keep to rank order\n");
+        printf("marked as routed adaptively: jobs keep rank order\n");
     }
 }
 
@@ -344,15 +344,15 @@ int cmd_fabric_publish(int argc, char **argv)
     struct publish p = {.output = PLACE, .live = {.in_flight = 16}};
     bool is_quiet = false;
     const struct cli_option options[] = {
-        cli_output_option(&p.output, "the file to write (default " PLACE ")"),
+        cli_output_option(&p.output, "the file to write (default: " PLACE ")"),
         {"--valid", 0, CLI_WHOLE, "SECONDS",
-         "jobs call the file old so long after it was written (default: never)", .where = &p.valid,
-         .low = 60, .high = YEAR},
+         "jobs call the file old so many seconds after it was written (default: never)",
+         .where = &p.valid, .low = 60, .high = YEAR},
         {"--adaptive", 0, CLI_FLAG, NULL,
-         "the fabric routes adaptively: jobs keep to rank order, and say why",
+         "the fabric routes adaptively: jobs keep rank order, and say why",
          .where = &p.is_adaptive},
         {"--check", 0, CLI_FLAG, NULL,
-         "write nothing: does the file say what is there now? Exit code 1 where it does not",
+         "write nothing, compare the file with the fabric; exit code 1 where they differ",
          .where = &p.is_checking},
         {"--device", 0, CLI_TEXT, "NAME",
          "without SOURCE: the HCA to ask through (default: the first with an active port)",

@@ -445,7 +445,7 @@ static int find_ways(struct filler *f, struct ibshift_error *err)
             memcpy(f->ways[i].length, f->ways[i - 1].length, bytes);
         } else if (!search_ways(f->search, sw, &f->ways[i])) {
             return ibshift_fail(err, -ENOTSUP,
-                                "the turns leave a switch without a way to switch '%s'",
+                                "the permitted turns leave a switch without a route to switch '%s'",
                                 route_net_name(net, sw));
         }
         count(f, &f->ways[i], true);

@@ -4,7 +4,8 @@
 #include <string.h>
 
 const struct route_engine route_engines[] = {
-    {"ftree", route_ftree, "a fat tree", "destination by destination over the least used ports"},
+    {"ftree", route_ftree, "a fat tree",
+     "one destination after another, over the least used ports"},
     {"pgft", route_pgft, "a fat tree, cables may be missing",
      "closed form: shifts over its order are free of contention"},
     {"qft", route_qft, "a quasi fat tree, cables may be missing",

@@ -82,8 +82,8 @@ static int fail_apart(const struct route_tree *t, uint32_t from, uint32_t to,
                       struct ibshift_error *err)
 {
     return ibshift_fail(err, -ENOTSUP,
-                        "too much is missing: no way up, then down from switch '%s' to switch "
-                        "'%s'; engines updn and flexible route any fabric",
+                        "too much is missing: no up/down route from switch '%s' to switch '%s'; "
+                        "engines updn and flexible route any fabric",
                         ibshift_node_name(t->f, t->f->switches[from]),
                         ibshift_node_name(t->f, t->f->switches[to]));
 }

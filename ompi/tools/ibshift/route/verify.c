@@ -120,7 +120,7 @@ static void count_failure(const struct walker *w, struct tally *tally, const str
         tell(tally, w, leaf, lid, "in a circle", at);
     } else if (trips->must_arrive) {
         tally->proof.lost += trips->hosts + trips->others;
-        tell(tally, w, leaf, lid, "no way on", at);
+        tell(tally, w, leaf, lid, "no next hop", at);
     } else {
         tally->proof.others_lost += trips->others;
     }

@@ -40,7 +40,7 @@ void route_proof_print(const struct route *r, const struct route_proof *p, FILE 
     fprintf(out, "routes: %" PRIu64 " from hosts to LIDs", p->routes);
     if (p->broken[0] != '\0') {
         fprintf(out,
-                "; %" PRIu64 " have no way on, %" PRIu64 " run in circles, %" PRIu64
+                "; %" PRIu64 " have no next hop, %" PRIu64 " run in circles, %" PRIu64
                 " end at another host\n  %s\n",
                 p->lost, p->circles, p->strays, p->broken);
     } else {
@@ -52,14 +52,15 @@ void route_proof_print(const struct route *r, const struct route_proof *p, FILE 
         if (p->others_lost == 0) {
             fprintf(out, "all arrive\n");
         } else {
-            fprintf(out, "%" PRIu64 " have no way, none at a switch with hosts\n", p->others_lost);
+            fprintf(out, "%" PRIu64 " do not arrive, none of them at a switch with hosts\n",
+                    p->others_lost);
         }
     }
     if (p->switches_lost != 0) {
-        fprintf(out, "to switches: %" PRIu64 " of %" PRIu64 " routes have no way\n",
+        fprintf(out, "to switches: %" PRIu64 " of %" PRIu64 " routes do not arrive\n",
                 p->switches_lost, p->to_switches);
     }
-    fprintf(out, "links a route:");
+    fprintf(out, "links per route:");
     for (unsigned i = 0; i <= ROUTE_HOPS_MOST; i++) {
         if (p->hops[i] != 0) {
             fprintf(out, " %" PRIu64 " have %u%s", p->hops[i], i,

@@ -533,10 +533,11 @@ static int read_json(struct parser *p)
         rc = more < 0 ? more : rc;
     }
     if (rc == 0 && skip(p, false, '\0')) {
-        rc = fail(p, "more behind the end of the object");
+        rc = fail(p, "something follows the end of the object");
     }
-    return rc == 0 && !has_collectives ? fail(p, "has no \"collectives\": this is no file of rules")
-                                       : rc;
+    return rc == 0 && !has_collectives
+               ? fail(p, "has no \"collectives\": this is not a file of rules")
+               : rc;
 }
 
 int ibshift_rules_parse(const char *text, size_t length, const char *name,
@@ -548,7 +549,7 @@ int ibshift_rules_parse(const char *text, size_t length, const char *name,
 
     *rules = (struct ibshift_rules){.count = 0};
     if (memchr(text, '\0', length) != NULL) {
-        rc = fail(&p, "holds a zero byte: this is no text");
+        rc = fail(&p, "holds a zero byte: this is not a text file");
     } else {
         rc = skip(&p, false, '#') && *p.at == '{' ? read_json(&p) : read_text(&p);
     }

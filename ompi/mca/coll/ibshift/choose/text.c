@@ -24,7 +24,7 @@ int ibshift_text_read(const char *path, size_t limit, const char *what, char **t
         snprintf(error, size, "%.100s: cannot read: %s", path, strerror(-rc));
     } else if (*length > limit) {
         rc = -EINVAL;
-        snprintf(error, size, "%.100s: larger than %zu bytes: this is no %s", path, limit, what);
+        snprintf(error, size, "%.100s: larger than %zu bytes: this is not a %s", path, limit, what);
     }
     if (rc != 0) {
         free(*text);

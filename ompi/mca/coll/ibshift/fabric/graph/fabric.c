@@ -106,7 +106,7 @@ int64_t ibshift_fabric_add_node(struct ibshift_fabric *f, enum ibshift_node_kind
                             IBSHIFT_PORT_MAX);
     }
     if (node >= IBSHIFT_NODES_MAX || f->port_count + ports > IBSHIFT_GRAPH_PORTS_MAX) {
-        return ibshift_fail(err, -E2BIG, "more than %u nodes or %u ports: that is no subnet",
+        return ibshift_fail(err, -E2BIG, "more than %u nodes or %u ports: this cannot be a subnet",
                             IBSHIFT_NODES_MAX, IBSHIFT_GRAPH_PORTS_MAX);
     }
     rc = ibshift_map64_add(&f->by_guid, guid, node);

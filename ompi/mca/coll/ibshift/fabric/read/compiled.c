@@ -511,12 +511,12 @@ static int compare_port(const struct ibshift_fabric *old, const struct ibshift_f
         (a != IBSHIFT_NO_NODE &&
          (old->nodes[a].guid != now->nodes[b].guid ||
           old->ports[before->peer].number != now->ports[now->ports[q].peer].number))) {
-        return ibshift_fail(err, -ESTALE, "port %u of '%s': the cable went to '%s', now %s%s%s",
-                            before->number, name,
-                            a == IBSHIFT_NO_NODE ? "nowhere" : ibshift_node_name(old, a),
-                            b == IBSHIFT_NO_NODE ? "" : "to '",
-                            b == IBSHIFT_NO_NODE ? "there is none" : ibshift_node_name(now, b),
-                            b == IBSHIFT_NO_NODE ? "" : "'");
+        return ibshift_fail(
+            err, -ESTALE, "port %u of '%s': the cable went to '%s', and now goes to %s%s%s",
+            before->number, name, a == IBSHIFT_NO_NODE ? "nowhere" : ibshift_node_name(old, a),
+            b == IBSHIFT_NO_NODE ? "" : "to '",
+            b == IBSHIFT_NO_NODE ? "there is none" : ibshift_node_name(now, b),
+            b == IBSHIFT_NO_NODE ? "" : "'");
     }
     if (before->lid != now->ports[q].lid || before->lmc != now->ports[q].lmc) {
         return ibshift_fail(err, -ESTALE, "'%s' port %u had LID %u, now %u", name, before->number,

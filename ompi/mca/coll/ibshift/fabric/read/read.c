@@ -209,10 +209,11 @@ static int check_lids(const char *tables, const struct ibshift_fabric *f,
         }
     }
     if (without != 0 && without == f->host_count) {
-        return ibshift_fail(err, -ENODATA,
-                            "%s does not say whose the LIDs are, and the fabric has none: take "
-                            "ibnetdiscover's output as the fabric, or opensm-lfts.dump as tables",
-                            tables);
+        return ibshift_fail(
+            err, -ENODATA,
+            "%s does not say to which ports the LIDs belong, and the fabric has none: take "
+            "ibnetdiscover's output as the fabric, or opensm-lfts.dump as tables",
+            tables);
     }
     if (without != 0) {
         ibshift_warn(warnings, "%u of %u hosts have no LID, '%s' for one", without, f->host_count,

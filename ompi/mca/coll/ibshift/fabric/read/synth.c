@@ -87,7 +87,7 @@ static int parse_torus(const char *at, struct synth_spec *spec, struct ibshift_e
     if (*at == ',') {
         at++;
         if (parse_number(&at, 200, &spec->hosts_per_switch) != 0) {
-            return ibshift_fail(err, -EINVAL, "'%s': 0 to 200 hosts a switch", spec->text);
+            return ibshift_fail(err, -EINVAL, "'%s': 0 to 200 hosts per switch", spec->text);
         }
     }
     return *at == '\0' ? 0 : ibshift_fail(err, -EINVAL, "'%s': what is '%s'?", spec->text, at);

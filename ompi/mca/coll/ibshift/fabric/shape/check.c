@@ -143,7 +143,7 @@ static void count_route(const struct walker *w, uint32_t sw, unsigned lid, uint3
     switch (w->fate[sw]) {
     case FATE_LOST:
         check->lost++;
-        tell(check, "'%s' to '%s' (LID %u): no way on", from, to, lid);
+        tell(check, "'%s' to '%s' (LID %u): no next hop", from, to, lid);
         break;
     case FATE_CIRCLES:
         check->circles++;

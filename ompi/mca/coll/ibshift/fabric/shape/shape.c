@@ -352,7 +352,7 @@ static bool are_levels(const struct ibshift_fabric *f, struct ibshift_shape *sha
                        : shape->node_level[a] - shape->node_level[b];
 
         if (step != 1 && step != -1) {
-            note_finding(shape, "'%s' and '%s' are of the same level %u, yet joined",
+            note_finding(shape, "'%s' and '%s' are of the same level %u, yet connected",
                          ibshift_node_name(f, a), ibshift_node_name(f, b), shape->node_level[a]);
             return false;
         }
@@ -644,7 +644,7 @@ void ibshift_shape_name(const struct ibshift_shape *t, char *text, size_t size)
         for (unsigned k = 0; k < t->dims; k++) {
             append(text, size, &at, "%s%u", k == 0 ? "" : "x", t->dim[k]);
         }
-        append(text, size, &at, " torus, %u host%s a switch", t->hosts_per_leaf,
+        append(text, size, &at, " torus, %u host%s per switch", t->hosts_per_leaf,
                t->hosts_per_leaf == 1 ? "" : "s");
     } else if (t->kind == IBSHIFT_SHAPE_OTHER) {
         append(text, size, &at, "irregular");

@@ -54,7 +54,7 @@ int ibshift_shape_find(const struct ibshift_fabric *f, struct ibshift_shape *sha
                        struct ibshift_error *err);
 void ibshift_shape_free(struct ibshift_shape *shape);
 
-/* "18-ary-3-tree", "PGFT(3; 18,9,36; 1,9,18; 1,2,1)", "QFT(..)", "8x8 torus, 4 hosts a switch",
+/* "18-ary-3-tree", "PGFT(3; 18,9,36; 1,9,18; 1,2,1)", "QFT(..)", "8x8 torus, 4 hosts per switch",
  * "irregular". */
 void ibshift_shape_name(const struct ibshift_shape *shape, char *text, size_t size);
 /* "2.0.11": digits from the highest. */

@@ -393,7 +393,8 @@ static int ask_fork_safety(int policy, char *error, size_t size)
     int rc = policy == 0 ? 0 : ibv_fork_init();
     if (rc != 0 && policy > 0) {
         return fail(-rc, error, size,
-                    "fork safety cannot be had (%s): memory was registered before", strerror(rc));
+                    "fork safety is not available (%s): memory was registered before",
+                    strerror(rc));
     }
     return 0;
 }
