@@ -2,6 +2,7 @@
 import csv
 import os
 import sys
+import textwrap
 from collections import defaultdict
 from statistics import median
 
@@ -10,6 +11,8 @@ import plots  # noqa: E402
 from report import geometric_mean, human_size, ratio  # noqa: E402
 
 COLUMNS = ("t_mpi", "t_mpi_p10", "t_mpi_p90", "counted")
+WIDTH = 120  # columns of a line of prose
+BRACKETS = {"uml": "the tenth and the ninetieth percentile", "tcg": "the largest distance of a boot from the median"}
 ENGINES = {"uml": "User-Mode Linux, this machine's time", "tcg": "QEMU, counted time: one instruction is 1 ns"}
 
 
@@ -64,8 +67,14 @@ def cell_text(values, engine):
     return f"{values['t_mpi']:.1f} (+-{spread(values['t_boots']):.1f} %)"
 
 
+def say(out, text, begin="- "):
+    """An item of a list, or a paragraph, in lines of at most WIDTH."""
+    out.write(textwrap.fill(text, WIDTH, initial_indent=begin, subsequent_indent=" " * len(begin),
+                            break_long_words=False, break_on_hyphens=False) + "\n")
+
+
 def write_cells(table, engine, out):
-    """One line a cell."""
+    """One line per cell."""
     names = [n for n in plots.COLOURS if any(n in cell for cell in table.values())]
     out.write("| collective | ranks | block | " + " | ".join(names) + " | better peer / ibshift | packets: "
               + " | ".join(names) + " |\n" + "|---" * (4 + 2 * len(names)) + "|\n")
@@ -83,10 +92,9 @@ def write_times(title, ratios, out):
     if not ratios:
         return
     worst = min(ratios, key=ratios.get)
-    out.write(f"- {title}: ibshift is {geometric_mean(ratios.values()):.2f} times as fast as the better peer "
-              f"(geometric mean of {len(ratios)} cells); {sum(r < 0.95 for r in ratios.values())} cells are "
-              f"under 0.95, the worst is {ratios[worst]:.2f}: {worst[0][4:].lower()}, {worst[1]} ranks, "
-              f"{human_size(worst[2])}.\n")
+    say(out, f"{title}: ibshift is {geometric_mean(ratios.values()):.2f} times as fast as the better peer "
+        f"(geometric mean of {len(ratios)} cells); {sum(r < 0.95 for r in ratios.values())} cells are below 0.95, "
+        f"the worst is {ratios[worst]:.2f}: {worst[0][4:].lower()}, {worst[1]} ranks, {human_size(worst[2])}.")
 
 
 def write_summary(table, out):
@@ -98,11 +106,11 @@ def write_summary(table, out):
         for ranks in sorted({k[1] for k in chosen}):
             write_times(f"{ranks} ranks, {title}", {k: r for k, r in chosen.items() if k[1] == ranks}, out)
     shares = {k: ratio(c, "counted") for k, c in table.items() if (ratio(c, "counted") or 0) > 0}
-    more = sorted(f"{k[0][4:].lower()} {human_size(k[2]) if k[2] else ''}".strip() + f" of {k[1]} ({1 / r:.2f})"
+    more = sorted(f"{k[0][4:].lower()} {human_size(k[2]) if k[2] else ''}".strip() + f", {k[1]} ranks ({1 / r:.2f})"
                   for k, r in shares.items() if r < 1 / 1.01)
     if shares:
-        out.write(f"- Packets: the thriftier peer sends {geometric_mean(shares.values()):.2f} times as many as ibshift (geometric "
-                  f"mean); ibshift sends more in {len(more)} of {len(shares)} cells{': ' if more else ''}{', '.join(more)}.\n")
+        say(out, f"Packets: the peer that sends fewer sends {geometric_mean(shares.values()):.2f} times as many as ibshift "
+            f"(geometric mean). ibshift sends more in {len(more)} of {len(shares)} cells{': ' if more else ''}{'; '.join(more)}.")
 
 
 def write_repeats(table, out):
@@ -110,15 +118,15 @@ def write_repeats(table, out):
     spreads = [spread(v["t_boots"]) for cell in table.values() for v in cell.values() if len(v["t_boots"]) > 1]
     if spreads:
         count = max(len(v["t_boots"]) for cell in table.values() for v in cell.values())
-        out.write(f"- Medians of {count} boots are within 3 % of theirs in {100 * sum(s <= 3 for s in spreads) / len(spreads):.0f} % "
-                  f"of {len(spreads)} cells; the worst is {max(spreads):.1f} % off.\n")
+        say(out, f"Boots repeat: in {100 * sum(s <= 3 for s in spreads) / len(spreads):.0f} % of {len(spreads)} cells all {count} boots "
+            f"are within 3 % of their median; the worst is {max(spreads):.1f} % off.")
 
 
 def write_ends(ends, out):
     """Who ended badly; the cells measured before that are in the table."""
     for end in sorted(set(ends)):
         name, ranks, code, cells = end
-        out.write(f"- {name} with {ranks} ranks ended badly, runs: {ends.count(end)}; exit code {code}, after {cells} cells.\n")
+        say(out, f"{name} with {ranks} ranks failed in {ends.count(end)} run(s): exit code {code}, after {cells} cells.")
 
 
 def write_floor(floors, out):
@@ -137,9 +145,11 @@ def write(engine, boots, ends, folder, name):
     title = "Soft-RoCE, " + ENGINES[engine]
     path = os.path.join(folder, name + ".md")
     with open(path, "w", encoding="ascii") as out:
-        out.write(f"# {title}\n\nWritten by `bench/vm/run --engine {engine}`. us, median of {len(boots)} boot(s); in brackets "
-                  + ("tenth to ninetieth percentile" if engine == "uml" else "how far a boot is from the median")
-                  + "; packets of one operation on the wire, acknowledgements too.\n\n")
+        out.write(f"# {title}\n\n")
+        say(out, "For readers of [soft-roce.md](soft-roce.md), which says what this page measures: every cell of it. "
+            f"Written by `bench/vm/run --engine {engine}`. Times are in microseconds, medians of {len(boots)} boot(s), in brackets "
+            f"{BRACKETS[engine]}. Packets are those of one operation on the wire, with acknowledgements.", "")
+        out.write("\n")
         write_summary(table, out)
         write_repeats(table, out)
         write_ends(ends, out)
