@@ -30,7 +30,7 @@ page_commands() {
     done < <(grep -xE '<!-- runs( once)? -->' "$IBSHIFT_TOP/README.md")
 }
 
-own_program() { inside mpicc -o program test/lanes/program.c; }
+own_program() { inside mpicc -o program docs/examples/alltoall.c; }
 
 # ./test/run, in turns: a run of all lanes is silent for a quarter of an hour, and whoever ends it has no verdict.
 test_run() { # LANE
