@@ -13,8 +13,8 @@ except ImportError:
 class Ibshift(AutotoolsPackage):
     """Open MPI collectives that follow an InfiniBand fabric's routes, and the tool that shows them."""
 
+    # Nothing answers at .invalid: put there the address or the folder of your clone.
     homepage = "https://ibshift.invalid/"
-    # There is no release yet: a tarball of `make dist`, or a clone.
     git = "https://ibshift.invalid/ibshift.git"
     license("BSD-3-Clause")
 
