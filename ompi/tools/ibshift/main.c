@@ -36,7 +36,8 @@ static void usage(FILE *out)
     fputc('\n', out);
     cli_print_help(out, "  -h, --help", 18,
                    "this text; ibshift COMMAND --help, or ibshift help COMMAND, for a command's");
-    fputs("  -V, --version\n", out);
+    fputs("  -V, --version\n\n", out);
+    fputs("See also: ibshift-run(1), coll_ibshift(7), softhca-run(1), ibshift-admin(8)\n", out);
 }
 
 /* What a disk had no room for must not end well. */
