@@ -59,6 +59,24 @@ static uint32_t random_order(uint32_t places, uint32_t slots, uint32_t *rank_at,
     return ranks;
 }
 
+/* In sequence it is the shift that has steps of 1. */
+static void same_in_sequence(const struct ibshift_order *order, uint32_t ranks)
+{
+    const struct ibshift_alg *alg = ibshift_alg_find(IBSHIFT_ALLTOALL, "shift");
+    struct ibshift_order ones = *order;
+    struct ibshift_plan plan = {.ranks = ranks, .order = &ones};
+    struct ibshift_plan in_sequence = {.ranks = ranks, .order = order, .in_sequence = true};
+    struct ibshift_step a[IBSHIFT_ROUND_STEPS], b[IBSHIFT_ROUND_STEPS];
+
+    ones.step = 1;
+    for (uint32_t round = 0; round < alg->rounds(&plan, 0); round++) {
+        uint32_t count = alg->emit(&plan, ranks - 1, round, a);
+
+        assert_int_equal(alg->emit(&in_sequence, ranks - 1, round, b), count);
+        assert_memory_equal(a, b, count * sizeof(*a));
+    }
+}
+
 static void shifts_over_any_order(void **state)
 {
     uint32_t rank_at[SLOTS_MAX], slot_of[SLOTS_MAX];
@@ -78,6 +96,7 @@ static void shifts_over_any_order(void **state)
             assert_int_equal(ibshift_order_check(&order, plan.ranks, why, sizeof(why)), 0);
             prove("shift", &plan, 1, 0);
             prove("shift", &plan, 2, start);
+            same_in_sequence(&order, plan.ranks);
             order.step = places; /* comes to no other place */
             assert_int_equal(ibshift_order_check(&order, plan.ranks, why, sizeof(why)), -EINVAL);
         }

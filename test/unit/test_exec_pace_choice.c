@@ -41,6 +41,23 @@ static void words_are_read_and_written(void **state)
     (void)state;
 }
 
+static void says_what_is_single(void **state)
+{
+    static const struct {
+        const char *text;
+        bool is_single;
+    } paces[] = {{"none", false},     {"window:1", true}, {"window:1/2048", true}, {"clk", true},
+                 {"window:2", false}, {"grants:1", true}, {"rate:2", false}};
+    struct ibshift_pace pace;
+    char why[200];
+
+    for (size_t i = 0; i < sizeof(paces) / sizeof(paces[0]); i++) {
+        assert_int_equal(ibshift_pace_parse(paces[i].text, &pace, why, sizeof(why)), 0);
+        assert_int_equal(ibshift_pace_is_single(&pace), paces[i].is_single);
+    }
+    (void)state;
+}
+
 static const struct {
     struct ibshift_pace_facts facts;
     const char *pace;
@@ -143,6 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_read_and_written),
+        cmocka_unit_test(says_what_is_single),
         cmocka_unit_test(what_suits_is_chosen),
     };
 

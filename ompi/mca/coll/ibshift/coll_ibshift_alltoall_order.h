@@ -38,6 +38,13 @@ static inline bool ibshift_comm_order_is_agreed(const mca_coll_ibshift_module_t 
     return NULL != module->order.order || NULL != module->order.stages;
 }
 
+/* Whether a shift takes its distances in sequence under that pace; steps that were searched stay. */
+static inline bool ibshift_comm_order_in_sequence(const mca_coll_ibshift_module_t *module,
+                                                  const struct ibshift_pace *pace)
+{
+    return ibshift_pace_is_single(pace) && IBSHIFT_ARRANGE_STEPS != module->order.kind;
+}
+
 /* Which order the row takes of the plan's, for explain: "in routing order". NULL: none. */
 const char *ibshift_comm_order_words(const mca_coll_ibshift_module_t *module,
                                      const struct ibshift_plan *plan,

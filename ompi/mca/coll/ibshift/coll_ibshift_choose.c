@@ -687,6 +687,7 @@ static int choose_pace(mca_coll_ibshift_module_t *module, const struct ompi_comm
         params->window = (*place)->pace.window;
         params->piece = (*place)->pace.piece;
     }
+    params->plan.in_sequence = ibshift_comm_order_in_sequence(module, &(*place)->pace);
     return OMPI_SUCCESS;
 }
 

@@ -35,13 +35,15 @@ static void put_rank(uint32_t rank, const char *before)
     }
 }
 
-static void put_order(const struct ibshift_order *order)
+static void put_order(const struct ibshift_plan *plan)
 {
+    const struct ibshift_order *order = plan->order;
+
     fputs(" --order ", out);
     for (uint32_t slot = 0; slot < order->places * order->slots; slot++) {
         put_rank(order->rank_at[slot], 0 == slot ? "" : ",");
     }
-    fprintf(out, " --slots %u --step %u", order->slots, order->step);
+    fprintf(out, " --slots %u --step %u", order->slots, plan->in_sequence ? 1 : order->step);
 }
 
 static void put_nodes(const struct ibshift_nodes *nodes, uint32_t ranks)
@@ -83,7 +85,7 @@ static void put_command(const struct ibshift_op_params *params)
         fputs(" --non-commutative", out);
     }
     if (0 != (alg->flags & IBSHIFT_ALG_ORDER) && NULL != plan->order) {
-        put_order(plan->order);
+        put_order(plan);
     }
     if (0 != (alg->flags & IBSHIFT_ALG_NODES)) {
         put_nodes(plan->nodes, plan->ranks);

@@ -84,8 +84,8 @@ static void make_key(const mca_coll_ibshift_module_t *module, const struct ibshi
 
     key->words[0] = (uintptr_t)params->alg;
     key->words[1] = (uint64_t)plan->radix << 32 | plan->segments;
-    key->words[2] =
-        (uint64_t)job->root << 3 | plan->commutative << 2 | job->in_place << 1 | renames;
+    key->words[2] = (uint64_t)job->root << 4 | plan->in_sequence << 3 | plan->commutative << 2 |
+                    job->in_place << 1 | renames;
     key->words[3] = (uintptr_t)plan->order;
     key->words[4] = (uintptr_t)plan->stages;
     key->words[5] = (uintptr_t)plan->nodes;

@@ -402,6 +402,8 @@ static int take_pace(struct sim_command *c, struct sim_job_params *params)
         return cli_error(c->args.command, "--compare-clocks wants --pace clk");
     }
     ibshift_pace_format(&c->paced, c->pace_text, sizeof(c->pace_text));
+    c->what.in_sequence =
+        ibshift_pace_is_single(&c->paced) && c->found.kind != IBSHIFT_ARRANGE_STEPS;
     if (c->paced.kind == IBSHIFT_PACE_WINDOW) {
         params->window = c->paced.window;
         params->piece = c->paced.piece;

@@ -38,8 +38,9 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
         return 1;
     }
     if (order != NULL) {
-        uint32_t at = order->slot_of[rank], distance = ibshift_order_distance(order, round),
-                 turn = round / order->places;
+        uint32_t at = order->slot_of[rank], turn = round / order->places;
+        uint32_t distance =
+            plan->in_sequence ? round % order->places : ibshift_order_distance(order, round);
 
         from = rank_from(order, at, distance, turn, true);
         to = rank_from(order, at, distance, turn, false);

@@ -111,6 +111,7 @@ struct ibshift_plan {
     uint32_t segments;                   /* pieces of a pipelined vector */
     uint32_t leaders;                    /* ranks of a node that speak to other nodes; 0: 1 */
     bool commutative;                    /* the reduction's operator */
+    bool in_sequence;                    /* a shift's distances are 1, 2, 3, ..., not in steps */
     const struct ibshift_order *order;   /* plan/order.h; NULL: rank order, one rank a node */
     const struct ibshift_stages *stages; /* plan/order.h; NULL: a shift in rank order */
     const struct ibshift_nodes *nodes;   /* plan/nodes.h; NULL: one rank a node */

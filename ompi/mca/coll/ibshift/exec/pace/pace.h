@@ -111,6 +111,16 @@ static inline bool ibshift_pace_is_plug(const struct ibshift_pace *pace)
     return pace->kind > IBSHIFT_PACE_WINDOW;
 }
 
+/*
+ * Whether a rank has one message under way at a time. Single stages are all that counts then: a shift
+ * takes its distances in sequence, so that a rank that is a stage late shares few links with the
+ * others; in steps it shares many (ibshift_plan's in_sequence, which is the same on all ranks).
+ */
+static inline bool ibshift_pace_is_single(const struct ibshift_pace *pace)
+{
+    return pace->kind != IBSHIFT_PACE_NONE && pace->window == 1;
+}
+
 /* Fills everything but clock and memory with what the kind takes by default. */
 void ibshift_pace_default(struct ibshift_pace *pace, enum ibshift_pace_kind kind);
 
