@@ -3,6 +3,7 @@
 #define IBSHIFT_CLI_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 enum cli_exit {
@@ -38,6 +39,12 @@ int cli_run(const char *command, const struct cli_command *commands, size_t coun
 
 /* Whole decimal number within [low, high]; 0 or -EINVAL, *value untouched on failure. */
 int cli_parse_long(const char *text, long low, long high, long *value);
+
+/* Behind a noun of so many. */
+static inline const char *cli_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
 
 /* Columns of a line: COLUMNS, or the terminal's, or 80. */
 int cli_width(void);

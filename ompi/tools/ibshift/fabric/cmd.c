@@ -25,11 +25,6 @@ struct show {
     char name[128];
 };
 
-static const char *plural(uint32_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 /* The rate that most cables have. */
 static void count_cables(struct show *s)
 {
@@ -67,8 +62,8 @@ static void show_head(const struct show *s)
     const struct ibshift_fabric *f = s->f;
     char rate[32], published[256];
 
-    printf("Fabric: %u host%s, %u switch%s, %u cable%s", f->host_count, plural(f->host_count),
-           f->switch_count, f->switch_count == 1 ? "" : "es", s->cables, plural(s->cables));
+    printf("Fabric: %u host%s, %u switch%s, %u cable%s", f->host_count, cli_plural(f->host_count),
+           f->switch_count, f->switch_count == 1 ? "" : "es", s->cables, cli_plural(s->cables));
     if (s->usual_rate.mbps != 0) {
         ibshift_rate_name(s->usual_rate, rate, sizeof(rate));
         printf(" %s", rate);
@@ -103,7 +98,7 @@ static void show_level(const struct ibshift_shape *t, unsigned l)
 
     printf("  Level %u: %u switch%s, ", l, level->switches, level->switches == 1 ? "" : "es");
     if (l == 1) {
-        printf("%u host%s", t->hosts_per_leaf, plural(t->hosts_per_leaf));
+        printf("%u host%s", t->hosts_per_leaf, cli_plural(t->hosts_per_leaf));
     } else {
         show_groups(level->groups_down, level->ports_down, "down");
     }
@@ -125,13 +120,13 @@ static void show_symmetric(const struct ibshift_fabric *f, const struct ibshift_
         printf("Verdict: symmetric");
     } else if (t->hosts_elsewhere <= f->host_count / 10) {
         printf("Verdict: symmetric except for %u host%s not on a leaf switch", t->hosts_elsewhere,
-               plural(t->hosts_elsewhere));
+               cli_plural(t->hosts_elsewhere));
     } else {
         printf("Verdict: not symmetric: %u of %u hosts are not on a leaf switch",
                t->hosts_elsewhere, f->host_count);
     }
     if (t->missing_hosts != 0) {
-        printf(", %u place%s without a host", t->missing_hosts, plural(t->missing_hosts));
+        printf(", %u place%s without a host", t->missing_hosts, cli_plural(t->missing_hosts));
     }
     printf("\n");
 }
@@ -147,7 +142,8 @@ static void show_verdict(const struct ibshift_fabric *f, const struct ibshift_sh
     } else if (t->findings == 0) {
         show_symmetric(f, t);
     } else {
-        printf("Verdict: the symmetry breaks in %u place%s\n", t->findings, plural(t->findings));
+        printf("Verdict: the symmetry breaks in %u place%s\n", t->findings,
+               cli_plural(t->findings));
     }
     for (uint32_t i = 0; i < t->findings && i < IBSHIFT_FINDINGS; i++) {
         printf("  %s\n", t->finding[i]);

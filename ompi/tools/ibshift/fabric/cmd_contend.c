@@ -127,12 +127,12 @@ static void print_flows(const struct contend *c, const uint32_t *guilty, unsigne
     const struct ibshift_contention *r = &c->result;
     char link[200];
 
-    printf("%u ranks on %u hosts: %s\n", c->job.placement->ranks, c->job.placement->paths->hosts,
-           c->title);
+    fabric_job_print(&c->job);
+    printf(": %s\n", c->title);
     printf("stages   %u\nworst    %.4g\naverage  %.4g\nsum      %.6g\nbound    %.6g", r->stages,
            r->worst, average_of(r), r->sum, r->bound);
     printf(r->bound > 0 ? "  (sum is %.3f of it)\n" : "\n", r->sum / r->bound);
-    puts("\nflows on the dearest link  stages");
+    puts("\nflows on the busiest link  stages");
     for (int b = 0; b < IBSHIFT_CONTEND_BINS; b++) {
         if (r->histogram[b] > 0) {
             printf("%s%*d  %u\n", b == IBSHIFT_CONTEND_BINS - 1 ? ">=" : "  ", 23, b,
@@ -196,9 +196,7 @@ static int run_contend(struct contend *c)
     unsigned count;
     int status = fabric_job_open(&c->args, &c->job);
 
-    if (status == CLI_OK && c->job.leaders > 0 && c->plan == NULL) {
-        status = cli_error(c->args.command, "--leaders goes with --plan");
-    }
+    status = status == CLI_OK ? fabric_job_check(&c->args, &c->job, c->plan) : status;
     if (status == CLI_OK && c->schedule && (c->order != NULL || c->plan != NULL)) {
         status = cli_error(c->args.command, "--schedule takes neither --order nor --plan");
     }
@@ -228,6 +226,7 @@ int cmd_fabric_contend(int argc, char **argv)
         {"--plan", 0, CLI_TEXT, "NAME", "the messages of COLLECTIVE/ALGORITHM[:RADIX]",
          .where = &c.plan},
         FABRIC_JOB_LEADERS_OPTION(c.job),
+        FABRIC_JOB_SEGMENTS_OPTION(c.job, "1"),
         cli_json_option(&c.json),
         {.name = NULL},
     };
@@ -280,8 +279,8 @@ static void print_found(const struct schedule *s)
     char at_once[40];
 
     snprintf(at_once, sizeof(at_once), ", %u stages at once", a->together);
-    printf("%u ranks on %u hosts: %s\n%s\n\n", s->job.placement->ranks,
-           s->job.placement->paths->hosts, ibshift_arrange_name(a->kind), a->reason);
+    fabric_job_print(&s->job);
+    printf(": %s\n%s\n\n", ibshift_arrange_name(a->kind), a->reason);
     printf("stages %u, worst %.4g, sum %.6g, bound %.6g\n", a->stages, a->worst, a->cost, a->bound);
     for (int kind = 0; kind < IBSHIFT_ARRANGE_KINDS; kind++) {
         if (a->tried[kind] > 0 && a->bound > 0) {

@@ -258,6 +258,14 @@ void fabric_job_close(struct fabric_job *job)
     ibshift_fabric_free(job->fabric);
 }
 
+void fabric_job_print(const struct fabric_job *job)
+{
+    const struct ibshift_placement *p = job->placement;
+
+    printf("%u rank%s on %u host%s", p->ranks, cli_plural(p->ranks), p->hosts,
+           cli_plural(p->hosts));
+}
+
 /* As a shell takes it: names of synthetic fabrics have semicolons. */
 static void print_word(const char *text)
 {
@@ -361,11 +369,31 @@ uint32_t *fabric_job_members(const struct fabric_job *job, const struct ibshift_
     return members;
 }
 
+int fabric_job_check(const struct cli_args *args, const struct fabric_job *job, const char *plan)
+{
+    const char *unread = job->leaders > 0 ? "leaders" : job->segments > 0 ? "segments" : NULL;
+
+    return plan != NULL || unread == NULL
+               ? CLI_OK
+               : cli_error(args->command, "--%s goes with --plan", unread);
+}
+
+/* What is given and the algorithm does not read; NULL: nothing. */
+static const char *find_unread(const struct fabric_job *job, const struct ibshift_alg *alg,
+                               bool has_radix)
+{
+    return has_radix && alg->radix_max == 0                                ? "radix"
+           : job->leaders > 0 && (alg->flags & IBSHIFT_ALG_LEADERS) == 0   ? "--leaders"
+           : job->segments > 1 && (alg->flags & IBSHIFT_ALG_SEGMENTS) == 0 ? "--segments"
+                                                                           : NULL;
+}
+
 int fabric_job_plan(const struct cli_args *args, struct fabric_job *job, const char *text,
                     const uint32_t *members, const struct ibshift_alg **alg,
                     struct ibshift_plan *plan)
 {
     char name[64], why[160];
+    const char *unread;
     char *slash, *colon;
     long radix = 1;
     int collective;
@@ -390,18 +418,19 @@ int fabric_job_plan(const struct cli_args *args, struct fabric_job *job, const c
         return cli_error(args->command, "--plan %.60s: no such %s; ibshift plan list shows them",
                          text, collective < 0 ? "collective" : "algorithm");
     }
+    unread = find_unread(job, *alg, colon != NULL);
+    if (unread != NULL) {
+        return cli_error(args->command, "--plan %.60s: takes no %s", text, unread);
+    }
     if (ibshift_nodes_make(members, job->placement->ranks, &job->nodes) != 0) {
         return cli_error(args->command, "no memory");
     }
     *plan = (struct ibshift_plan){.ranks = job->placement->ranks,
                                   .radix = (uint32_t)radix,
-                                  .segments = 1,
+                                  .segments = job->segments > 0 ? job->segments : 1,
                                   .leaders = job->leaders,
                                   .commutative = true,
                                   .nodes = &job->nodes};
-    if (job->leaders > 0 && ((*alg)->flags & IBSHIFT_ALG_LEADERS) == 0) {
-        return cli_error(args->command, "--plan %.60s: takes no --leaders", text);
-    }
     return ibshift_alg_check(*alg, plan, why, sizeof(why)) == 0
                ? CLI_OK
                : cli_error(args->command, "--plan %.60s: %s", text, why);

@@ -17,6 +17,7 @@ struct fabric_job {
     uint32_t per_host;
     struct ibshift_nodes nodes;   /* of a plan's ranks; nodes 0: there is none */
     uint32_t leaders;             /* of a plan by node; 0: not given */
+    uint32_t segments;            /* of a plan's vector; 0: not given */
     uint32_t slow_hosts, slow_by; /* the first ranks' hosts have cables so many times slower */
 };
 
@@ -39,6 +40,12 @@ struct fabric_job {
             "--plan by_node: ranks of a host that send to others (default: 1)",                    \
             .where = &(job).leaders, .low = 1, .high = IBSHIFT_LEADERS_MAX                         \
     }
+#define FABRIC_JOB_SEGMENTS_OPTION(job, usual)                                                     \
+    {                                                                                              \
+        "--segments", 0, CLI_WHOLE, "N",                                                           \
+            "--plan: segments of a pipelined vector (default: " usual ")",                         \
+            .where = &(job).segments, .low = 1, .high = IBSHIFT_SEGMENTS_MAX                       \
+    }
 #define FABRIC_JOB_ORDER_OPTION(order)                                                             \
     {                                                                                              \
         "--order", 0, CLI_TEXT, "ORDER", "rank, routing, keepers, random:SEED or a FILE of hosts", \
@@ -48,6 +55,9 @@ struct fabric_job {
 /* Loads the fabric and places the ranks; CLI_OK or CLI_USAGE with a message. */
 int fabric_job_open(const struct cli_args *args, struct fabric_job *job);
 void fabric_job_close(struct fabric_job *job);
+
+/* "64 ranks on 16 hosts", with which what is printed for people begins. */
+void fabric_job_print(const struct fabric_job *job);
 
 /* Who reads a terminal is told the next command, for the same fabric and hosts; files and pipes have
  * nothing of it. */
@@ -68,8 +78,10 @@ int fabric_job_shift(const struct cli_args *args, const struct fabric_job *job, 
 /* The member of the job's placement that each rank of a plan in that order sits on; the caller frees
  * it, NULL without memory. */
 uint32_t *fabric_job_members(const struct fabric_job *job, const struct ibshift_order *shift);
+/* --leaders and --segments want a plan; CLI_OK or CLI_USAGE. */
+int fabric_job_check(const struct cli_args *args, const struct fabric_job *job, const char *plan);
 /* The plan of "alltoall/bruck" or "alltoall/bruck:3" (radix) among ranks on these members, which are
- * its nodes; CLI_OK or CLI_USAGE. */
+ * its nodes, in one segment if none are given; CLI_OK or CLI_USAGE. */
 int fabric_job_plan(const struct cli_args *args, struct fabric_job *job, const char *text,
                     const uint32_t *members, const struct ibshift_alg **alg,
                     struct ibshift_plan *plan);

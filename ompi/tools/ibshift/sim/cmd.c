@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "choose/choose.h"
 #include "exec/pace/pace.h"
 #include "fabric/shape/shape.h"
 #include "sim/lanes.h"
@@ -31,8 +33,9 @@ static void sim_print_text(const struct sim_command *c)
     char link[200];
 
     ibshift_link_name(c->job.fabric, c->busiest, link, sizeof(link));
-    printf("%u ranks on %u hosts: %s; messages of %.0f bytes\n", c->job.placement->ranks,
-           c->job.placement->hosts, c->title, c->number.size);
+    fabric_job_print(&c->job);
+    printf(": %s; %s of %.0f bytes\n", c->title, c->title == c->plan_text ? "a vector" : "messages",
+           c->number.size);
     printf("pace       %s\n", c->pace_text);
     if (has_ended(c)) {
         printf("time       %.3f us\n", (double)c->run.time / 1e6);
@@ -102,6 +105,7 @@ static void sim_print_json(const struct sim_command *c)
     json_value(&j, "hosts", "%u", c->job.placement->hosts);
     json_value(&j, "ranks", "%u", c->job.placement->ranks);
     json_text(&j, "what", c->title);
+    json_value(&j, "segments", "%u", c->plan != NULL ? c->what.segments : 1);
     json_text(&j, "pace", c->pace_text);
     json_value(&j, "seed", "%.0f", c->number.seed);
     json_value(&j, "bytes", "%.0f", c->number.size);
@@ -193,81 +197,6 @@ static void sim_progress_clear(const struct sim_command *c)
     }
 }
 
-/* `ibshift sim --sizes`: messages that differ in length. */
-
-enum { RATIO_MAX = 1000000 };
-
-static int read_sizes(struct sim_command *c)
-{
-    FILE *file = fopen(c->sizes, "r");
-    struct ibshift_error err;
-    int rc;
-
-    if (file == NULL) {
-        return cli_error(c->args.command,
-                         "--sizes %.200s: %s (or spread:RATIO:SEED, "
-                         "builder:RATIO:SEED)",
-                         c->sizes, strerror(errno));
-    }
-    rc = sim_sizes_read(c->unequal, file, c->sizes, &err);
-    fclose(file);
-    return rc == 0 ? CLI_OK : fabric_args_fail(&c->args, &err);
-}
-
-static int draw_sizes(struct sim_command *c, const uint64_t *numbers, bool is_builder)
-{
-    if (numbers[0] < 1 || numbers[0] > RATIO_MAX) {
-        return cli_error(c->args.command, "--sizes %.40s: wants a ratio from 1 to %d", c->sizes,
-                         RATIO_MAX);
-    }
-    sim_sizes_draw(c->unequal, (uint32_t)c->number.size, (double)numbers[0], numbers[1],
-                   is_builder);
-    return CLI_OK;
-}
-
-static int fill(struct sim_command *c)
-{
-    uint64_t numbers[2];
-    int status;
-
-    if (fabric_job_numbers(&c->args, c->sizes, "spread", 2, numbers, &status)) {
-        return status != CLI_OK ? status : draw_sizes(c, numbers, false);
-    }
-    if (fabric_job_numbers(&c->args, c->sizes, "builder", 2, numbers, &status)) {
-        return status != CLI_OK ? status : draw_sizes(c, numbers, true);
-    }
-    return read_sizes(c);
-}
-
-/* `--sizes`, once the ranks are placed: sets unequal, and number.size to the largest. CLI_OK or
- * CLI_USAGE. */
-static int sim_sizes_take(struct sim_command *c)
-{
-    int rc, status;
-
-    if (c->sizes == NULL) {
-        return CLI_OK;
-    }
-    if (c->plan != NULL || c->verify) {
-        return cli_error(c->args.command, "--sizes takes neither --plan nor --verify");
-    }
-    rc = sim_sizes_create(c->job.placement->ranks, &c->unequal);
-    if (rc != 0) {
-        return rc == -E2BIG ? cli_error(c->args.command, "--sizes: at most %d ranks, there are %u",
-                                        SIM_SIZES_RANKS_MAX, c->job.placement->ranks)
-                            : cli_error(c->args.command, "no memory");
-    }
-    status = fill(c);
-    if (status == CLI_OK && sim_sizes_most(c->unequal) == 0) {
-        status = cli_error(c->args.command, "--sizes %.200s: nobody has anything for another rank",
-                           c->sizes);
-    }
-    if (status == CLI_OK) {
-        c->number.size = sim_sizes_most(c->unequal);
-    }
-    return status;
-}
-
 /* What the ranks run, and in which order. */
 static int choose_order(struct sim_command *c)
 {
@@ -325,14 +254,44 @@ static int place_ranks(struct sim_command *c, const char *order)
     return CLI_OK;
 }
 
+#define COMPONENT_WINDOW 32 /* coll_ibshift_window, if not set */
+
+/* As a job without parameters of its own takes them. */
+static uint32_t choose_segments(const struct sim_command *c)
+{
+    const struct ibshift_question question = {.collective = c->alg->collective,
+                                              .plan = &c->what,
+                                              .bytes = (uint64_t)c->number.size,
+                                              .window = COMPONENT_WINDOW,
+                                              .model = &ibshift_model_typical,
+                                              .near = &ibshift_model_node,
+                                              .is_brief = true,
+                                              .wish = {.alg = c->alg, .radix = c->what.radix}};
+    struct ibshift_answer answer = ibshift_choose_best(&question);
+
+    return answer.best.alg == c->alg ? answer.best.segments : 1;
+}
+
 static int choose_plan(struct sim_command *c)
 {
     int status = place_ranks(c, c->order);
 
+    if (status == CLI_OK) {
+        status = fabric_job_plan(&c->args, &c->job, c->plan, c->members, &c->alg, &c->what);
+    }
+    if (status != CLI_OK) {
+        return status;
+    }
+    if (c->job.segments == 0 && (c->alg->flags & IBSHIFT_ALG_SEGMENTS) != 0) {
+        c->what.segments = choose_segments(c);
+    }
     c->title = c->plan;
-    return status != CLI_OK
-               ? status
-               : fabric_job_plan(&c->args, &c->job, c->plan, c->members, &c->alg, &c->what);
+    if (c->what.segments > 1) {
+        snprintf(c->plan_text, sizeof(c->plan_text), "%s in %u segments", c->plan,
+                 c->what.segments);
+        c->title = c->plan_text;
+    }
+    return CLI_OK;
 }
 
 static int choose_peer(struct sim_command *c)
@@ -357,7 +316,11 @@ static int choose(struct sim_command *c)
     return c->as != NULL ? choose_peer(c) : c->plan != NULL ? choose_plan(c) : choose_alltoall(c);
 }
 
-#define COMPONENT_WINDOW 32 /* coll_ibshift_window, if not set */
+/* Of a vector in segments, one of them. */
+static double message_size(const struct sim_command *c)
+{
+    return c->plan != NULL ? ceil(c->number.size / c->what.segments) : c->number.size;
+}
 
 /* As the component chooses for a blocking call on this fabric. */
 static void choose_pace(struct sim_command *c)
@@ -365,7 +328,7 @@ static void choose_pace(struct sim_command *c)
     struct ibshift_pace_facts facts = {
         .bytes = c->unequal != NULL ? 0 : (uint64_t)c->number.size,
         .eager = (uint64_t)c->number.eager,
-        .kib = (double)c->unit / 1000 / c->number.size * 1024,
+        .kib = (double)c->unit / 1000 / message_size(c) * 1024,
         .latency = 4 * (c->number.flight + c->number.routing),
         .post = 2 * c->number.overhead, /* and the completion of the piece before */
         .ranks = c->job.placement->ranks,
@@ -385,7 +348,7 @@ static void choose_pace(struct sim_command *c)
 /* What the pace would measure or be told on a cluster, the simulation knows. */
 static int take_pace(struct sim_command *c, struct sim_job_params *params)
 {
-    uint64_t kib = (uint64_t)((double)c->unit / c->number.size * 1024 / 1000);
+    uint64_t kib = (uint64_t)((double)c->unit / message_size(c) * 1024 / 1000);
     /* A job's own, unless the window is what is tried. */
     const char *usual = c->number.window > 0 ? "none" : "auto";
     const char *pace = c->pace != NULL ? c->pace : usual;
@@ -434,7 +397,7 @@ static int find_unit(struct sim_command *c, const struct sim_fabric_options *opt
     c->unit = SIM_NEVER;
     for (uint32_t i = 0; rc == 0 && i < c->job.placement->hosts; i++) {
         uint32_t port = c->job.fabric->hosts[c->job.placement->host[i]];
-        uint64_t time = sim_fabric_message_time(fabric, port, (uint64_t)c->number.size);
+        uint64_t time = sim_fabric_message_time(fabric, port, (uint64_t)message_size(c));
 
         c->unit = time < c->unit ? time : c->unit;
     }
@@ -661,9 +624,6 @@ int cmd_sim(int argc, char **argv)
     if (status != CLI_OK || c.args.helped) {
         return status;
     }
-    if (c.job.leaders > 0 && c.plan == NULL) {
-        return cli_error(c.args.command, "--leaders goes with --plan");
-    }
     if (c.schedule && (c.order != NULL || c.plan != NULL)) {
         return cli_error(c.args.command, "--schedule takes neither --order nor --plan");
     }
@@ -671,6 +631,7 @@ int cmd_sim(int argc, char **argv)
         return cli_error(c.args.command, "--json or --csv, not both");
     }
     status = sim_peer_check(&c);
+    status = status == CLI_OK ? fabric_job_check(&c.args, &c.job, c.plan) : status;
     status = status == CLI_OK ? fabric_job_open(&c.args, &c.job) : status;
     status = status == CLI_OK ? take_service_levels(&c) : status;
     status = status == CLI_OK && c.torus_lanes ? take_lanes(&c) : status;

@@ -46,7 +46,7 @@ struct sim_command {
     struct sim_sizes *unequal; /* NULL: all messages are alike */
     uint8_t *lane_table;
     struct fabric_sl2vl lanes; /* the switches' own tables; none: vl is NULL */
-    char peer_text[80];
+    char peer_text[80], plan_text[80];
     uint32_t burst_packets;
     bool knows_burst;
     enum sim_arbiter switches;
@@ -67,6 +67,10 @@ int sim_options_parse(struct sim_command *c, int argc, char **argv);
 void sim_options_fabric(const struct sim_command *c, struct sim_fabric_options *options);
 /* Times of a message come in units of c->unit. */
 void sim_options_net(const struct sim_command *c, struct sim_net_options *options);
+
+/* `--sizes`, once the ranks are placed: sets unequal, and number.size to the largest. CLI_OK or
+ * CLI_USAGE. */
+int sim_sizes_take(struct sim_command *c);
 
 /* `--as` and `--place`: whether they make sense, before anything is loaded; CLI_OK or CLI_USAGE. */
 int sim_peer_check(const struct sim_command *c);
