@@ -116,7 +116,6 @@ static int post(struct ranks *r, struct entry *e)
     }
     m.buffer = e->buffer;
     m.early = e->key.tag % 3 == 0 ? e->length / 5 : 0;
-    m.spread = is_send && e->key.tag % 7 == 0 ? e->length / 4 : 0;
     m.piece = is_send && e->key.tag % 3 < 2 ? piece_of(e->key.tag) : 0;
     if (is_send) {
         ranks_fill(e->buffer, e->length, e->key.tag);

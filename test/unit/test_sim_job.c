@@ -181,7 +181,7 @@ static void noise(struct bench *b, uint64_t seed)
 /* All paces end right on noisy hosts, with several ranks on a host too. */
 static void paces(void **state)
 {
-    static const char *const names[] = {"none", "grants:2", "clk", "rate:4"};
+    static const char *const names[] = {"none", "window:4/2048", "clk"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -196,8 +196,7 @@ static void paces(void **state)
         assert_int_equal(ibshift_pace_parse(names[i], &b.pace, why, sizeof(why)), 0);
         b.pace.unit = 1000;
         b.pace.delay = 250;
-        b.pace.kib = 256;
-        b.params.pace = ibshift_pace_is_plug(&b.pace) ? &b.pace : NULL;
+        b.params.pace = ibshift_pace_is_held(&b.pace) ? &b.pace : NULL;
         run(&b);
         if (b.job.status != 0) {
             print_error("pace %s: rank %u: %s\n", names[i], b.job.failed_rank,

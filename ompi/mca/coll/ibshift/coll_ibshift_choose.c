@@ -640,7 +640,6 @@ static void decide_pace(mca_coll_ibshift_module_t *module, const struct ibshift_
 
     paced->share = facts.share;
     paced->pace.delay = (uint64_t)facts.latency;
-    paced->pace.kib = (uint64_t)facts.kib;
     paced->pace.sync = 10ull * 1000 * 1000 * 1000; /* ns */
     paced->pace.clock = &module->pacing.clock;
     paced->pace.memory = &paced->memory;
@@ -681,7 +680,7 @@ static int choose_pace(mca_coll_ibshift_module_t *module, const struct ompi_comm
             explain_pace(comm, job, *place);
         }
     }
-    if (ibshift_pace_is_plug(&(*place)->pace)) {
+    if (ibshift_pace_is_held(&(*place)->pace)) {
         params->pace = &(*place)->pace;
     } else if (IBSHIFT_PACE_WINDOW == (*place)->pace.kind) {
         params->window = (*place)->pace.window;

@@ -151,10 +151,7 @@ static const struct param table[] = {
              "case; none: each rank sends as fast as it can; window:W: W messages at once in each "
              "direction, 1 to 256; "
              "window:W/BYTES: in pieces of so many bytes, 256 to 1048576, one of each message at a "
-             "time; grants:W: a barrier first, then a receiver grants W messages at once, 1 to 16; "
-             "clk: each stage has its time on a common clock; rate:W or rate:W/N: W messages at "
-             "once, each at an Nth of the link's "
-             "rate"},
+             "time; clk: each stage has its time on a common clock"},
     {PARAM(SIZE, burst), .initial = 0, .min = 0, .max = 1 << 30, .level = OPAL_INFO_LVL_5,
      .all_ranks = true,
      .help = "Bytes of one message that an adapter sends before it sends from another queue pair, "

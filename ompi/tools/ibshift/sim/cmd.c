@@ -348,7 +348,6 @@ static void choose_pace(struct sim_command *c)
 /* What the pace would measure or be told on a cluster, the simulation knows. */
 static int take_pace(struct sim_command *c, struct sim_job_params *params)
 {
-    uint64_t kib = (uint64_t)((double)c->unit / message_size(c) * 1024 / 1000);
     /* A job's own, unless the window is what is tried. */
     const char *usual = c->number.window > 0 ? "none" : "auto";
     const char *pace = c->pace != NULL ? c->pace : usual;
@@ -370,11 +369,10 @@ static int take_pace(struct sim_command *c, struct sim_job_params *params)
     if (c->paced.kind == IBSHIFT_PACE_WINDOW) {
         params->window = c->paced.window;
         params->piece = c->paced.piece;
-    } else if (ibshift_pace_is_plug(&c->paced)) {
+    } else if (ibshift_pace_is_held(&c->paced)) {
         c->paced.sync = c->compare ? 1 : 0;
         c->paced.unit = c->unit / 1000;
         c->paced.delay = params->net.control / 1000;
-        c->paced.kib = kib;
         params->pace = &c->paced;
     }
     if (c->number.piece > 0) {

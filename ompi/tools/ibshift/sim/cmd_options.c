@@ -201,8 +201,7 @@ static void job_rows(struct sim_command *c, struct option_list *to)
          "--as: the order in which ranks sit on the hosts, as of --order (default: rank)",
          .where = &c->place},
         {"--pace", 0, CLI_TEXT, "PACE",
-         "none, auto, window:W[/BYTES], grants:W, clk or rate:W (default: auto, as in a job; with "
-         "--window: none)",
+         "none, auto, window:W[/BYTES] or clk (default: auto, as in a job; with --window: none)",
          .where = &c->pace},
         {"--rare", 0, CLI_TEXT, "SHARE:U",
          "before this share of messages the host pauses for the time of U messages",

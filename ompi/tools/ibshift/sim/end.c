@@ -118,7 +118,6 @@ static int post(struct sim_end *end, const struct ibshift_net_message *posted, i
     m->cookie[side] = posted->cookie;
     m->early[side] = posted->early;
     if (side == SIM_SENDER) {
-        m->spread = posted->spread;
         m->piece = sim_is_short(n, posted->length) ? 0 : posted->piece;
     } else {
         m->hint = posted->hint;

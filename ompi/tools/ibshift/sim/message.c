@@ -258,9 +258,6 @@ static void enter_fabric(struct sim_net *n, uint32_t message)
     if (early > before && early < length && early <= m->entered) {
         flow.early = early - before;
     }
-    if (m->spread > 0) {
-        flow.gap = m->spread * 1000 / ((length + n->mtu - 1) / n->mtu);
-    }
     if (from->host == to->host) {
         copy_message(n, message, length);
     } else if (sim_fabric_send(n->fabric, &flow) != 0) {

@@ -46,7 +46,7 @@ struct sim_message {
     void *buffer[2];
     uint64_t cookie[2];
     size_t early[2]; /* see net.h */
-    uint64_t hint, spread;
+    uint64_t hint;
     char *held; /* a copy of what came before its receive, if anybody looks at it */
 };
 

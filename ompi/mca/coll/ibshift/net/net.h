@@ -60,9 +60,8 @@ struct ibshift_net_message {
     size_t piece;
 
     /* Pacing (exec/pace/pace.h); for long messages, hints, 0 in all others. */
-    uint64_t hint;   /* recv(): travels with the grant, granted() shows it to the sender */
-    size_t early;    /* both sides want EARLY when no more than so many bytes are left */
-    uint64_t spread; /* send(): the message leaves evenly over so many ns, or longer */
+    uint64_t hint; /* recv(): travels with the grant, granted() shows it to the sender */
+    size_t early;  /* both sides want EARLY when no more than so many bytes are left */
 };
 
 /* An event of one message; status <= 0 is its last, and the buffer is the caller's again. */

@@ -1,4 +1,4 @@
-/* What is common to all paces: what is in flight, what is deferred, the gate; and each pace. */
+/* The pace that holds steps back, slots on one clock: what is in flight, what is deferred, the gate. */
 #include "exec/pace/pace.h"
 
 #include "exec/op.h"
@@ -7,19 +7,6 @@ enum ibshift_verdict {
     IBSHIFT_GO,
     IBSHIFT_WAIT, /* for news, or until state.wake */
     IBSHIFT_DEFER /* a send: to the end of the collective */
-};
-
-struct ibshift_pace_plug {
-    /* The first gate has opened. */
-    void (*begin)(struct ibshift_op *op);
-    enum ibshift_verdict (*may_send)(struct ibshift_op *op, struct ibshift_net *net,
-                                     const struct ibshift_step *step);
-    enum ibshift_verdict (*may_recv)(struct ibshift_op *op, const struct ibshift_step *step);
-    /* Sets what the message carries for the pace; may be NULL. */
-    void (*annotate)(const struct ibshift_op *op, const struct ibshift_step *step,
-                     struct ibshift_net_message *message);
-    /* A send that had its slot is over after so many ns; may be NULL. */
-    void (*sent)(struct ibshift_op *op, uint64_t took);
 };
 
 /* Whether the net would send this at once, as far as the receiver goes. hint: 0 when it gave none. */
@@ -50,49 +37,6 @@ static void stop_counting(struct ibshift_op *op, enum ibshift_class which, uint3
     op->pace->flying[which] -= !flight->is_uncounted;
     flight->is_uncounted = true;
 }
-
-static void begin_at_once(struct ibshift_op *op)
-{
-    (void)op;
-}
-
-static enum ibshift_verdict may_send(struct ibshift_op *op, struct ibshift_net *net,
-                                     const struct ibshift_step *step)
-{
-    (void)net;
-    (void)step;
-    return op->pace->flying[IBSHIFT_CLASS_SEND] < op->params.pace->window ? IBSHIFT_GO
-                                                                          : IBSHIFT_WAIT;
-}
-
-static enum ibshift_verdict may_recv(struct ibshift_op *op, const struct ibshift_step *step)
-{
-    (void)step;
-    return op->pace->flying[IBSHIFT_CLASS_RECV] < op->params.pace->grants ? IBSHIFT_GO
-                                                                          : IBSHIFT_WAIT;
-}
-
-static const struct ibshift_pace_plug plug_grants = {
-    .begin = begin_at_once,
-    .may_send = may_send,
-    .may_recv = may_recv,
-};
-
-/* At the link's rate a message of so many bytes takes kib ns for each 1024 of them. */
-static void annotate_rate(const struct ibshift_op *op, const struct ibshift_step *step,
-                          struct ibshift_net_message *message)
-{
-    if (step->kind == IBSHIFT_STEP_SEND) {
-        message->spread = message->length * op->params.pace->kib / 1024 * op->params.pace->part;
-    }
-}
-
-static const struct ibshift_pace_plug plug_rate = {
-    .begin = begin_at_once,
-    .may_send = may_send,
-    .may_recv = may_recv,
-    .annotate = annotate_rate,
-};
 
 /*
  * Slots on one clock. Stage s may start at base + s x slot, as soon as no more than the lead of the
@@ -137,7 +81,7 @@ static void give_clock_up(struct ibshift_op *op)
 }
 
 /* The last rank's entry is known only when the news of it is everywhere. */
-static void begin_clk(struct ibshift_op *op)
+static void begin_slots(struct ibshift_op *op)
 {
     const struct ibshift_pace *pace = op->params.pace;
     struct ibshift_pace_state *state = op->pace;
@@ -175,8 +119,8 @@ static enum ibshift_verdict adjust(struct ibshift_op *op, int64_t slot, int64_t 
     return IBSHIFT_GO;
 }
 
-static enum ibshift_verdict may_send_clk(struct ibshift_op *op, struct ibshift_net *net,
-                                         const struct ibshift_step *step)
+static enum ibshift_verdict may_send(struct ibshift_op *op, struct ibshift_net *net,
+                                     const struct ibshift_step *step)
 {
     int64_t slot = slot_of(op, step), now = common_now(op), late = now - slot;
     uint64_t hint;
@@ -238,13 +182,13 @@ static uint64_t oldest_counted(const struct ibshift_op *op)
     return oldest;
 }
 
-static enum ibshift_verdict may_recv_clk(struct ibshift_op *op, const struct ibshift_step *step)
+static enum ibshift_verdict may_recv(struct ibshift_op *op, const struct ibshift_step *step)
 {
     struct ibshift_pace_state *state = op->pace;
     int64_t last = slot_of(op, step) + limit_of(op);
     uint64_t waited;
 
-    if (state->flying[IBSHIFT_CLASS_RECV] < op->params.pace->grants) {
+    if (state->flying[IBSHIFT_CLASS_RECV] < op->params.pace->window) {
         return IBSHIFT_GO;
     }
     waited = state->is_clockless ? state->now - oldest_counted(op) : 0;
@@ -260,8 +204,8 @@ static enum ibshift_verdict may_recv_clk(struct ibshift_op *op, const struct ibs
     return IBSHIFT_WAIT;
 }
 
-static void annotate_clk(const struct ibshift_op *op, const struct ibshift_step *step,
-                         struct ibshift_net_message *message)
+void ibshift_pace_annotate(const struct ibshift_op *op, const struct ibshift_step *step,
+                           struct ibshift_net_message *message)
 {
     message->early = message->length * op->params.pace->lead / 100;
     if (step->kind == IBSHIFT_STEP_RECV && !op->pace->is_clockless) {
@@ -270,7 +214,7 @@ static void annotate_clk(const struct ibshift_op *op, const struct ibshift_step 
 }
 
 /* Low among the times that are seen: those of messages that had their links to themselves. */
-static void sent_clk(struct ibshift_op *op, uint64_t took)
+static void learn(struct ibshift_op *op, uint64_t took)
 {
     struct ibshift_pace_memory *memory = op->params.pace->memory;
 
@@ -285,20 +229,6 @@ static void sent_clk(struct ibshift_op *op, uint64_t took)
             memory->unit / 64 < took - memory->unit ? memory->unit / 64 : took - memory->unit;
     }
 }
-
-static const struct ibshift_pace_plug plug_clk = {
-    .begin = begin_clk,
-    .may_send = may_send_clk,
-    .may_recv = may_recv_clk,
-    .annotate = annotate_clk,
-    .sent = sent_clk,
-};
-
-static const struct ibshift_pace_plug *const plugs[IBSHIFT_PACES] = {
-    [IBSHIFT_PACE_GRANTS] = &plug_grants,
-    [IBSHIFT_PACE_CLK] = &plug_clk,
-    [IBSHIFT_PACE_RATE] = &plug_rate,
-};
 
 enum { TIME, UNIT, NOT_FIRST_STAGE, WANTS_COMPARISON }; /* what ranks tell each other at a gate */
 
@@ -323,8 +253,7 @@ static bool wants_comparison(const struct ibshift_op *op)
     const struct ibshift_pace *pace = op->params.pace;
     const struct ibshift_clock *clock = pace->clock;
 
-    return pace->kind == IBSHIFT_PACE_CLK && clock != NULL && pace->sync != 0 &&
-           !op->pace->has_compared &&
+    return clock != NULL && pace->sync != 0 && !op->pace->has_compared &&
            (!clock->is_known || op->pace->now - clock->since > pace->sync);
 }
 
@@ -340,7 +269,7 @@ static void tell(struct ibshift_op *op)
     state->told[WANTS_COMPARISON] = wants_comparison(op);
 }
 
-static void begin_plug(struct ibshift_op *op, const uint64_t *agreed)
+static void begin(struct ibshift_op *op, const uint64_t *agreed)
 {
     struct ibshift_pace_state *state = op->pace;
 
@@ -348,14 +277,13 @@ static void begin_plug(struct ibshift_op *op, const uint64_t *agreed)
     state->start = (int64_t)(agreed[TIME] ^ no_sign);
     state->unit = op->params.pace->unit != 0 ? op->params.pace->unit : agreed[UNIT];
     state->first_stage = UINT32_MAX - (uint32_t)agreed[NOT_FIRST_STAGE];
-    state->plug->begin(op);
+    begin_slots(op);
 }
 
 void ibshift_pace_begin(struct ibshift_op *op, struct ibshift_net *net)
 {
     struct ibshift_pace_state *state = op->pace;
 
-    state->plug = plugs[op->params.pace->kind];
     state->now = ibshift_net_now(net);
     state->wake = UINT64_MAX;
     state->flying[IBSHIFT_CLASS_RECV] = state->flying[IBSHIFT_CLASS_SEND] = 0;
@@ -364,7 +292,7 @@ void ibshift_pace_begin(struct ibshift_op *op, struct ibshift_net *net)
     state->children = 0;
     if (!op->params.pace->is_gated) {
         tell(op);
-        begin_plug(op, state->told);
+        begin(op, state->told);
     }
 }
 
@@ -460,7 +388,7 @@ void ibshift_pace_child_ended(struct ibshift_op *op)
     } else if (state->agreed[WANTS_COMPARISON] != 0 && !state->has_compared) {
         state->is_comparing = true;
     } else {
-        begin_plug(op, state->agreed);
+        begin(op, state->agreed);
     }
 }
 
@@ -494,7 +422,6 @@ const struct ibshift_step *ibshift_pace_next(struct ibshift_op *op, struct ibshi
                                              enum ibshift_class which,
                                              const struct ibshift_step *step)
 {
-    const struct ibshift_pace_plug *plug = op->pace->plug;
     enum ibshift_verdict verdict = IBSHIFT_DEFER;
 
     if (which == IBSHIFT_CLASS_LOCAL) {
@@ -504,8 +431,7 @@ const struct ibshift_step *ibshift_pace_next(struct ibshift_op *op, struct ibshi
         return NULL;
     }
     while (step != NULL && verdict == IBSHIFT_DEFER) {
-        verdict =
-            which == IBSHIFT_CLASS_RECV ? plug->may_recv(op, step) : plug->may_send(op, net, step);
+        verdict = which == IBSHIFT_CLASS_RECV ? may_recv(op, step) : may_send(op, net, step);
         if (verdict == IBSHIFT_DEFER && !may_defer(op, step)) {
             verdict = IBSHIFT_GO;
         } else if (verdict == IBSHIFT_DEFER) {
@@ -516,14 +442,6 @@ const struct ibshift_step *ibshift_pace_next(struct ibshift_op *op, struct ibshi
     return verdict == IBSHIFT_GO ? step : NULL;
 }
 
-void ibshift_pace_annotate(const struct ibshift_op *op, const struct ibshift_step *step,
-                           struct ibshift_net_message *message)
-{
-    if (op->pace->plug->annotate != NULL) {
-        op->pace->plug->annotate(op, step, message);
-    }
-}
-
 void ibshift_pace_ended(struct ibshift_op *op, struct ibshift_net *net, enum ibshift_class which,
                         uint32_t index)
 {
@@ -531,8 +449,8 @@ void ibshift_pace_ended(struct ibshift_op *op, struct ibshift_net *net, enum ibs
 
     if (which == IBSHIFT_CLASS_SEND && flight->is_catching_up) {
         op->pace->catching_up--;
-    } else if (which == IBSHIFT_CLASS_SEND && op->pace->plug->sent != NULL) {
-        op->pace->plug->sent(op, ibshift_net_now(net) - flight->since);
+    } else if (which == IBSHIFT_CLASS_SEND) {
+        learn(op, ibshift_net_now(net) - flight->since);
     }
     stop_counting(op, which, index);
 }

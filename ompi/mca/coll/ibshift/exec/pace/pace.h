@@ -3,15 +3,12 @@
 
 /*
  * Pacing holds steps back that the plan would allow (plan/ready.h), so that ranks which walk a
- * good order stay in step. A pace is a wish, the same on all ranks; the plug that serves it is a
- * table of functions over the op's state. An op without a pace never comes here, and one with a
- * window has none: the walk keeps it.
+ * good order stay in step. A pace is a wish, the same on all ranks. An op without a pace never comes
+ * here, and one with a window has none: the walk keeps it.
  *
  * - window: so many messages at once each way, and nothing else; whole, or in pieces of which the
  *   adapter has one of each message at a time, so that it cannot send more of one in a row;
- * - grants: a barrier first, then a receiver lets so many messages come at once, in its own order;
- * - clk: stages have slots on one clock; a message that misses its slot is deferred to the end;
- * - rate: many messages at once, each of them slow.
+ * - clk: stages have slots on one clock; a message that misses its slot is deferred to the end.
  *
  * A deferred send has been started for the walk, but the net does not have it yet: later
  * steps go on. That is right only in plans where no step waits for another (all-to-all by a shift
@@ -21,24 +18,14 @@
 #include "exec/op.h"
 #include "exec/pace/clock.h"
 
-struct ibshift_pace_plug;
-
-enum ibshift_pace_kind {
-    IBSHIFT_PACE_NONE,
-    IBSHIFT_PACE_WINDOW,
-    IBSHIFT_PACE_GRANTS,
-    IBSHIFT_PACE_CLK,
-    IBSHIFT_PACE_RATE,
-    IBSHIFT_PACES
-};
+enum ibshift_pace_kind { IBSHIFT_PACE_NONE, IBSHIFT_PACE_WINDOW, IBSHIFT_PACE_CLK, IBSHIFT_PACES };
 
 enum {
-    IBSHIFT_PACE_GRANTS_MAX = 16,
     IBSHIFT_PIECE_MIN = 256,
     IBSHIFT_PIECE_MAX = 1 << 20,
     IBSHIFT_DEFERRED_MAX = 64,
     IBSHIFT_GATE_WORDS = 4,
-    IBSHIFT_PACE_FLIGHTS = IBSHIFT_DEFERRED_MAX + 2 * IBSHIFT_PACE_GRANTS_MAX,
+    IBSHIFT_PACE_FLIGHTS = IBSHIFT_DEFERRED_MAX + 32,
 };
 
 /* What all ops of one kind and size on a communicator have learned; under the engine's lock. */
@@ -53,16 +40,13 @@ struct ibshift_pace_memory {
 /* The same on all ranks, but for clock and memory; left alone while an op runs with it. */
 struct ibshift_pace {
     enum ibshift_pace_kind kind;
-    uint32_t grants;   /* messages that come at once; 1..IBSHIFT_PACE_GRANTS_MAX */
-    uint32_t window;   /* and that leave at once; WINDOW: both, 1..IBSHIFT_WINDOW_MAX */
+    uint32_t window;   /* messages at once each way; 1..IBSHIFT_WINDOW_MAX */
     uint32_t piece;    /* WINDOW: bytes of a message that the adapter has at a time; 0: all */
     bool is_gated;     /* all begin together: a barrier first */
     uint32_t stretch;  /* CLK: a slot in per cent of a message's time */
     uint32_t lead;     /* CLK: the part of a message, in per cent, that overlaps the next one */
     uint32_t limit;    /* CLK: how late a message may start, in per cent of its time */
     uint32_t catch_up; /* CLK: messages at once at the end */
-    uint32_t part;     /* RATE: a message goes at 1/part of the link's rate */
-    uint64_t kib;      /* RATE: ns that 1024 bytes take at the link's whole rate */
     uint64_t unit;     /* ns that a message takes alone; 0: measured */
     uint64_t delay;    /* ns that a short message takes, roughly */
     uint64_t sync;     /* CLK: ns after which the clock is compared anew; 0: it is right */
@@ -84,10 +68,9 @@ struct ibshift_pace_flight {
 
 /* The op's, from its first start with a pace to its end. Times are own ones, but for start and base. */
 struct ibshift_pace_state {
-    const struct ibshift_pace_plug *plug;
     uint64_t now;                         /* when the op was last turned */
     uint64_t wake;                        /* when it wants to be; UINT64_MAX: only after news */
-    uint32_t flying[IBSHIFT_CLASS_LOCAL]; /* that count against window and grants */
+    uint32_t flying[IBSHIFT_CLASS_LOCAL]; /* that count against the window */
     uint32_t deferred_count, catching_up; /* sends that wait for the end; of those now in flight */
     bool has_begun;                       /* all have come, and have told each other: */
     int64_t start;                        /* the last rank's entry, common time */
@@ -106,9 +89,9 @@ struct ibshift_pace_state {
 };
 
 /* Whether an op carries it; else the op's params have its window, if it is one, and no pace. */
-static inline bool ibshift_pace_is_plug(const struct ibshift_pace *pace)
+static inline bool ibshift_pace_is_held(const struct ibshift_pace *pace)
 {
-    return pace->kind > IBSHIFT_PACE_WINDOW;
+    return pace->kind == IBSHIFT_PACE_CLK;
 }
 
 /*
@@ -125,8 +108,7 @@ static inline bool ibshift_pace_is_single(const struct ibshift_pace *pace)
 void ibshift_pace_default(struct ibshift_pace *pace, enum ibshift_pace_kind kind);
 
 /*
- * "none", "window:W", "window:W/PIECE", "grants:W", "clk", "rate:W" or "rate:W/PART"; every number
- * may be left out. 0, or -EINVAL and one line in why.
+ * "none", "window:W", "window:W/PIECE" or "clk"; "window" alone is window:32. 0, or -EINVAL and one line in why.
  */
 int ibshift_pace_parse(const char *text, struct ibshift_pace *pace, char *why, size_t size);
 void ibshift_pace_format(const struct ibshift_pace *pace, char *text, size_t size);

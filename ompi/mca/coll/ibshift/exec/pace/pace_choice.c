@@ -6,27 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[IBSHIFT_PACES] = {"none", "window", "grants", "clk", "rate"};
-
-enum { PART_MAX = 1000 };
+static const char *const names[IBSHIFT_PACES] = {"none", "window", "clk"};
 
 void ibshift_pace_default(struct ibshift_pace *pace, enum ibshift_pace_kind kind)
 {
-    static const uint32_t windows[IBSHIFT_PACES] = {[IBSHIFT_PACE_NONE] = 1,
-                                                    [IBSHIFT_PACE_WINDOW] = 32,
-                                                    [IBSHIFT_PACE_GRANTS] = 1,
-                                                    [IBSHIFT_PACE_CLK] = 1,
-                                                    [IBSHIFT_PACE_RATE] = 16};
-
     *pace = (struct ibshift_pace){.kind = kind,
-                                  .grants = kind == IBSHIFT_PACE_RATE ? 16 : 1,
-                                  .window = windows[kind],
+                                  .window = kind == IBSHIFT_PACE_WINDOW ? 32 : 1,
                                   .is_gated = true,
                                   .stretch = 105,
                                   .lead = 20,
                                   .limit = 30,
-                                  .catch_up = 3,
-                                  .part = 16};
+                                  .catch_up = 3};
 }
 
 /* A number from least to most at *text, which goes on behind it. */
@@ -47,36 +37,15 @@ static int take_number(const char **text, uint32_t least, uint32_t most, uint32_
     return 0;
 }
 
-/* What may follow: a slash and a number. */
-static int take_second(const char **text, uint32_t least, uint32_t most, uint32_t *number)
-{
-    if (**text != '/') {
-        return 0;
-    }
-    ++*text;
-    return take_number(text, least, most, number);
-}
-
 static int take_numbers(const char *text, struct ibshift_pace *pace)
 {
-    int rc = 0;
+    int rc = pace->kind == IBSHIFT_PACE_WINDOW
+                 ? take_number(&text, 1, IBSHIFT_WINDOW_MAX, &pace->window)
+                 : -EINVAL;
 
-    switch (pace->kind) {
-    case IBSHIFT_PACE_WINDOW:
-        rc = take_number(&text, 1, IBSHIFT_WINDOW_MAX, &pace->window);
-        rc = rc == 0 ? take_second(&text, IBSHIFT_PIECE_MIN, IBSHIFT_PIECE_MAX, &pace->piece) : rc;
-        break;
-    case IBSHIFT_PACE_GRANTS:
-        rc = take_number(&text, 1, IBSHIFT_PACE_GRANTS_MAX, &pace->grants);
-        pace->window = pace->grants;
-        break;
-    case IBSHIFT_PACE_RATE:
-        rc = take_number(&text, 1, IBSHIFT_PACE_GRANTS_MAX, &pace->grants);
-        pace->window = pace->part = pace->grants;
-        rc = rc == 0 ? take_second(&text, 1, PART_MAX, &pace->part) : rc;
-        break;
-    default:
-        rc = -EINVAL;
+    if (rc == 0 && *text == '/') {
+        text++;
+        rc = take_number(&text, IBSHIFT_PIECE_MIN, IBSHIFT_PIECE_MAX, &pace->piece);
     }
     return rc == 0 && *text == '\0' ? 0 : -EINVAL;
 }
@@ -94,34 +63,21 @@ int ibshift_pace_parse(const char *text, struct ibshift_pace *pace, char *why, s
             return 0;
         }
     }
-    snprintf(why, size,
-             "\"%s\" is no pace: none, window[:1-%d[/%d-%d]], grants[:1-%d], clk, or "
-             "rate[:1-%d[/1-%d]]",
-             text, IBSHIFT_WINDOW_MAX, IBSHIFT_PIECE_MIN, IBSHIFT_PIECE_MAX,
-             IBSHIFT_PACE_GRANTS_MAX, IBSHIFT_PACE_GRANTS_MAX, PART_MAX);
+    snprintf(why, size, "\"%s\" is no pace: none, window[:1-%d[/%d-%d]], or clk", text,
+             IBSHIFT_WINDOW_MAX, IBSHIFT_PIECE_MIN, IBSHIFT_PIECE_MAX);
     return -EINVAL;
 }
 
 void ibshift_pace_format(const struct ibshift_pace *pace, char *text, size_t size)
 {
     const char *name = names[pace->kind];
-    int used;
 
-    switch (pace->kind) {
-    case IBSHIFT_PACE_WINDOW:
-        used = snprintf(text, size, "%s:%u", name, pace->window);
-        if (pace->piece > 0 && (size_t)used < size) {
-            snprintf(text + used, size - (size_t)used, "/%u", pace->piece);
-        }
-        break;
-    case IBSHIFT_PACE_GRANTS:
-        snprintf(text, size, "%s:%u", name, pace->grants);
-        break;
-    case IBSHIFT_PACE_RATE:
-        snprintf(text, size, "%s:%u/%u", name, pace->grants, pace->part);
-        break;
-    default:
+    if (pace->kind != IBSHIFT_PACE_WINDOW) {
         snprintf(text, size, "%s", name);
+    } else if (pace->piece > 0) {
+        snprintf(text, size, "%s:%u/%u", name, pace->window, pace->piece);
+    } else {
+        snprintf(text, size, "%s:%u", name, pace->window);
     }
 }
 

@@ -17,8 +17,8 @@ enum { UNUSED_WALKS = 2 };
 
 static bool has_notes(const struct ibshift_connection *c)
 {
-    return c->ready.first != NULL || c->waiting.first != NULL || c->slow.first != NULL ||
-           c->resting.first != NULL || c->standing.first != NULL;
+    return c->ready.first != NULL || c->waiting.first != NULL || c->resting.first != NULL ||
+           c->standing.first != NULL;
 }
 
 /* Nothing that either side must do something about is left of it here. */

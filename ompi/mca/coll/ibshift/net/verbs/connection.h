@@ -146,7 +146,6 @@ struct ibshift_connection {
     struct ibshift_inbound in;
     struct ibshift_notes ready;    /* go out as soon as there is a slot: CONTROL, SEND, LONG */
     struct ibshift_notes waiting;  /* SEND: wait for quota too */
-    struct ibshift_notes slow;     /* LONG: go out by the clock */
     struct ibshift_notes resting;  /* all others: RECV, HELD, LONG, GRANT */
     struct ibshift_notes standing; /* STANDING: nothing waits for them */
     uint64_t drained_by;

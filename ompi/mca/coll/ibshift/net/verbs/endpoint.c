@@ -106,7 +106,6 @@ static void net_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
         struct ibshift_connection *c = nv->connections[i];
         bool must_break = cancel_list(nv, &c->ready, comm, seq);
         must_break |= cancel_list(nv, &c->waiting, comm, seq);
-        must_break |= cancel_list(nv, &c->slow, comm, seq);
         must_break |= cancel_list(nv, &c->resting, comm, seq);
         if (must_break) {
             const struct ibshift_given_up_comm *known = ibshift_given_up_comm(&nv->given_up, comm);
@@ -399,8 +398,7 @@ static const struct ibshift_net_ops ops = {
 };
 
 static const struct ibshift_nv_senders senders = {.send_note = ibshift_nv_send_note,
-                                                  .write = ibshift_nv_write,
-                                                  .write_slowly = ibshift_nv_write_slowly};
+                                                  .write = ibshift_nv_write};
 
 static int open_lane(struct ibshift_net_verbs *nv, struct ibshift_lane *lane)
 {

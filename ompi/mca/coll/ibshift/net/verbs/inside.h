@@ -43,7 +43,6 @@ struct ibshift_nv_plain {
 struct ibshift_nv_senders {
     int (*send_note)(struct ibshift_net_verbs *nv, struct ibshift_note *note);
     int (*write)(struct ibshift_net_verbs *nv, struct ibshift_note *note);
-    void (*write_slowly)(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 };
 
 struct ibshift_net_verbs {
@@ -257,7 +256,6 @@ void ibshift_nv_grant_again(struct ibshift_net_verbs *nv, struct ibshift_note *r
 void ibshift_nv_granted(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                         const struct ibshift_net_key *key, const struct ibshift_wire_grant *grant);
 int ibshift_nv_write(struct ibshift_net_verbs *nv, struct ibshift_note *note);
-void ibshift_nv_write_slowly(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_piece_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                            const struct ibshift_wire *head, const uint8_t *payload);
 void ibshift_nv_leave_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,

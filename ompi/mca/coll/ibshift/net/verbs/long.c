@@ -6,7 +6,7 @@
 
 #include "net/verbs/inside.h"
 
-enum { RESERVED_REQUESTS = 2, PART_MIN = 64 * 1024, PACKET = 4096, SLOW_PIECE = 16 * 1024 };
+enum { RESERVED_REQUESTS = 2, PART_MIN = 64 * 1024, PACKET = 4096 };
 
 static int device_of(const struct ibshift_net_verbs *nv, const struct ibshift_rail *rail)
 {
@@ -228,11 +228,11 @@ void ibshift_nv_standing_forget(struct ibshift_net_verbs *nv, uint32_t comm, boo
 
 /*
  * A message in pieces goes over one rail, for only writes of one queue pair land in their order.
- * What goes by the clock, or through slots, has pieces of its own.
+ * What goes through slots has pieces of its own.
  */
 static void cut(struct ibshift_net_verbs *nv, struct ibshift_note *note)
 {
-    if (note->is_copied || note->spread > 0) {
+    if (note->is_copied) {
         note->piece = 0;
     }
     if (note->piece > 0) {
@@ -272,8 +272,7 @@ static void start(struct ibshift_net_verbs *nv, struct ibshift_note *note,
     cut(nv, note);
     nv->stats.rendezvous++;
     nv->stats.bytes += note->length;
-    note->since = note->spread > 0 ? ibshift_net_now(&nv->net) : note->since;
-    ibshift_note_move(note->spread > 0 && !note->is_copied ? &c->slow : &c->ready, note);
+    ibshift_note_move(&c->ready, note);
     ibshift_nv_flush(nv, c);
 }
 
@@ -305,7 +304,6 @@ int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection
     note->mem = m->mem;
     note->since = nv->time;
     note->early = m->early;
-    note->spread = m->spread;
     note->piece = m->piece;
     note->standing = m->standing;
     if (standing != NULL) {
@@ -470,26 +468,6 @@ int ibshift_nv_write(struct ibshift_net_verbs *nv, struct ibshift_note *note)
         ibshift_note_move(&note->connection->resting, note);
     }
     return rc;
-}
-
-/* The pieces of slow messages whose time has come. */
-void ibshift_nv_write_slowly(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
-{
-    uint64_t now = ibshift_net_now(&nv->net);
-    struct ibshift_note *next;
-    int rc = 0;
-
-    for (struct ibshift_note *n = c->slow.first; n != NULL && rc == 0; n = next) {
-        next = n->next;
-        while (rc == 0 && n->done < n->length &&
-               (double)(now - n->since) * (double)n->length >=
-                   (double)n->spread * (double)n->done) {
-            rc = write_some(nv, n, SLOW_PIECE);
-        }
-        if (rc == 0 && n->done == n->length) {
-            ibshift_note_move(&c->resting, n);
-        }
-    }
 }
 
 void ibshift_nv_piece_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,

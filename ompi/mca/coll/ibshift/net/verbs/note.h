@@ -74,9 +74,8 @@ struct ibshift_note {
         uint32_t grant;            /* RECV: its place in the table of grants */
         struct ibshift_slot *slot; /* HELD: where it lies */
         struct {                   /* LONG */
-            uint64_t since;        /* when it began to wait, slow: to be written */
+            uint64_t since;        /* when it began to wait */
             size_t early;          /* hints of net.h */
-            uint64_t spread;
             size_t piece; /* with the device at once, and then no other part of it; 0: all */
             struct ibshift_net_mem *mem;           /* the caller's */
             uint32_t local_key[IBSHIFT_PORTS_MAX]; /* one a rail */

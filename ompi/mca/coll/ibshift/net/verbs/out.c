@@ -345,14 +345,11 @@ void ibshift_nv_flush(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     while (rc == 0 && c->ready.first != NULL) {
         rc = try_note(nv, c->ready.first);
     }
-    if (rc == 0 && c->slow.first != NULL) {
-        nv->senders->write_slowly(nv, c);
-    }
     while (rc == 0 && c->waiting.first != NULL) {
         rc = try_note(nv, c->waiting.first);
     }
     if (c->state == IBSHIFT_CONNECTION_READY &&
-        (c->ready.first != NULL || c->waiting.first != NULL || c->slow.first != NULL ||
+        (c->ready.first != NULL || c->waiting.first != NULL ||
          (c->must_tell && !c->is_word_away))) {
         block(nv, c);
     }

@@ -377,7 +377,6 @@ static void end_notes(struct ibshift_net_verbs *nv, struct ibshift_connection *c
 {
     end_list(nv, &c->ready, c->status, all);
     end_list(nv, &c->waiting, c->status, all);
-    end_list(nv, &c->slow, c->status, all);
     end_list(nv, &c->resting, c->status, all);
 }
 

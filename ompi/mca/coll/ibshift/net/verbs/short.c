@@ -488,7 +488,6 @@ static void abort_came(struct ibshift_net_verbs *nv, struct ibshift_connection *
     }
     is_granted = abort_list(nv, &c->ready, key);
     is_granted |= abort_list(nv, &c->waiting, key);
-    is_granted |= abort_list(nv, &c->slow, key);
     is_granted |= abort_list(nv, &c->resting, key);
     if (is_granted) {
         c->root = *why; /* for the peer's other collectives, which end with the connection */
