@@ -358,7 +358,7 @@ static int take_pace(struct sim_command *c, struct sim_job_params *params)
     if (strcmp(pace, "auto") == 0) {
         choose_pace(c);
     } else if (ibshift_pace_parse(pace, &c->paced, why, sizeof(why)) != 0) {
-        return cli_error(c->args.command, "--pace: %s, or auto", why);
+        return cli_error(c->args.command, "--pace: %s", why);
     }
     if (c->compare && c->paced.kind != IBSHIFT_PACE_CLK) {
         return cli_error(c->args.command, "--compare-clocks wants --pace clk");
