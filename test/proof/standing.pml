@@ -1,7 +1,7 @@
 /*
  * Grants that stand: the receiver's scratch has two halves, which calls take in turn, and the first grant of each is
- * good for the later calls, too. The sender writes as soon as its own call has begun; either may die or give up
- * at any step.
+ * good for the later calls, too. The sender writes as soon as its own call has begun, from its buffer or, where that
+ * cannot be registered, from copies; either may die or give up at any step.
  *
  * Stands for:
  *   number       ibshift_nv_standing
@@ -10,7 +10,6 @@
  *   keep         keep_standing
  *   forget       ibshift_nv_standing_forget, net_forget
  *   probe        check_alive
- *   copied       drop_standing, grant_came, ibshift_nv_piece_came, ibshift_nv_grant_again
  *
  * A call ends on no rank before it has begun on all: the sender's waits for a message that the receiver sends when it
  * begins. What a call has received it looks at in two steps, the last of which ends it.
@@ -19,7 +18,6 @@
  * call sees its own data; every call ends.
  */
 #define CALLS 5
-#define COPIES 2
 #define PATIENCE 3
 #ifdef MUTANT_ONE_HALF
 #define HALVES 1
@@ -33,7 +31,6 @@ mtype = { GRANT, BEGUN, BYE };
 chan told = [6] of { mtype, byte };  /* receiver to sender */
 chan flight = [3] of { byte };       /* data on their way, by call */
 chan news = [3] of { byte };         /* immediate data, behind the data */
-chan pieces = [3] of { byte };       /* of messages that are copied: the receiver puts them there itself */
 
 byte data[2];                        /* what lies in a half: the call's number */
 bit granted[2];                      /* the receiver has told of it */
@@ -41,9 +38,6 @@ bit has_come[2];
 byte call, phase;                    /* the receiver's: 0 outside of calls, 1 waits, 2 and 3 looks at what came */
 bit has_deadline, failed, forgotten, freed, is_closed;
 bit knows[2];                        /* the sender: a grant of this half stands */
-bit fresh[2];                        /* ... and has not been written by yet */
-byte asks;                           /* a call whose half stands, but whose data is copied: asks for its grant again */
-byte copies;
 byte at, wrote, heard;               /* its call; the last that it has written; the last that the receiver has begun */
 bit peer_dead;
 byte rounds;
@@ -72,17 +66,6 @@ end:
         :: is_closed || forgotten
         :: else -> assert(!has_come[HALF(n)]); has_come[HALF(n)] = 1
         fi }
-    :: atomic { nempty(pieces) ->
-        pieces?n;
-        if
-        :: is_closed || forgotten || failed
-        :: else ->
-            assert((phase == 1 || phase == 2) && call == n && granted[HALF(n)]);
-            data[HALF(n)] = n;
-            granted[HALF(n)] = 0;
-            has_come[HALF(n)] = 1
-        fi }
-    :: atomic { phase == 2 && asks == call && granted[HALF(call)] && nfull(told) -> asks = 0; told!GRANT(HALF(call)) }
     /* A deadline, or another rank's failure: it fails the communicator, and the program frees that. */
     :: atomic { phase == 2 && has_deadline && !failed -> failed = 1; phase = 0; if :: nfull(told) -> told!BYE(0) :: full(told) fi }
     :: atomic { phase == 0 && (failed || call == CALLS) && !forgotten ->
@@ -104,7 +87,7 @@ end:
     do
     :: atomic { !peer_dead && nempty(told) ->
         if
-        :: told?GRANT(n) -> knows[n] = 1; fresh[n] = 1
+        :: told?GRANT(n) -> knows[n] = 1
         :: told?BEGUN(n) -> heard = n
         :: told?BYE(n) -> is_closed = 1
         fi }
@@ -115,16 +98,7 @@ end:
 #else
         (heard >= at - 1) /* the call before has ended here */
 #endif
-        -> wrote = at; fresh[HALF(at)] = 0; flight!at }
-    /* The buffer cannot be registered: the grant is used up, or asked for again. */
-    :: atomic { !peer_dead && wrote < at && knows[HALF(at)] && copies < COPIES && heard >= at - 1 && nfull(pieces) ->
-#ifndef MUTANT_KEEPS
-        knows[HALF(at)] = 0;
-#endif
-        if
-        :: fresh[HALF(at)] -> fresh[HALF(at)] = 0; copies++; wrote = at; pieces!at
-        :: else -> asks = at
-        fi }
+        -> wrote = at; flight!at }
 #ifdef DEATH
     :: atomic { !peer_dead -> peer_dead = 1 }
 #endif

@@ -212,6 +212,8 @@ void ibshift_nv_drain_poll(struct ibshift_net_verbs *nv);
 /* out.c: a message over the ring or into a posted receive */
 int ibshift_nv_put(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                    struct ibshift_wire *head, const void *payload, bool may_ring);
+int ibshift_nv_post_copy(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                         struct ibv_send_wr *wr, const void *data, uint32_t length);
 void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_tell_nothing(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_flush(struct ibshift_net_verbs *nv, struct ibshift_connection *c);

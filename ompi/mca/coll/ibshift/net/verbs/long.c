@@ -146,20 +146,6 @@ static void keep_standing(struct ibshift_net_verbs *nv, const struct ibshift_not
     note->to = send->to;
 }
 
-/*
- * A send is copied: the pieces end the receiver's grant, also one that stood, and with the next
- * message there comes a new one.
- */
-static void drop_standing(struct ibshift_net_verbs *nv, const struct ibshift_note *send)
-{
-    struct ibshift_note *note =
-        ibshift_nv_standing(send->connection, false, send->standing, &send->match.key);
-
-    if (note != NULL) {
-        ibshift_nv_note_end(nv, note, 0);
-    }
-}
-
 /* Of a message whose grant stands; results as of recv() in net.h. */
 int ibshift_nv_standing_recv(struct ibshift_net_verbs *nv, struct ibshift_note *note,
                              const struct ibshift_net_message *m)
@@ -264,9 +250,7 @@ static void start(struct ibshift_net_verbs *nv, struct ibshift_note *note,
     }
     note->to = *grant;
     note->is_granted = true;
-    if (note->is_copied) {
-        drop_standing(nv, note);
-    } else if ((grant->pieces & IBSHIFT_GRANT_STANDS) != 0 && note->standing != 0) {
+    if ((grant->pieces & IBSHIFT_GRANT_STANDS) != 0 && note->standing != 0) {
         keep_standing(nv, note);
     }
     cut(nv, note);
@@ -307,15 +291,8 @@ int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection
     note->piece = m->piece;
     note->standing = m->standing;
     if (standing != NULL) {
-        find_keys(nv, note);
-    }
-    if (note->is_copied) { /* the receiver is asked for a grant again, at once */
-        drop_standing(nv, note);
-        note->is_copied = false;
-        note->since = 0;
-        ibshift_nv_note_enter(nv, note, &c->resting);
-    } else if (standing != NULL) {
         nv->stats.standing++;
+        find_keys(nv, note);
         ibshift_note_append(&c->resting, note);
         start(nv, note, &standing->to);
     } else if (grant == NULL) {
@@ -438,6 +415,31 @@ static int write_some(struct ibshift_net_verbs *nv, struct ibshift_note *note, s
     return post_write(nv, rail, &wr, kind != IBSHIFT_WR_PLAIN);
 }
 
+/* Of a buffer that cannot be registered: a copy is written to where it belongs, as the buffer would be. */
+static int write_copy(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+{
+    struct ibshift_connection *c = note->connection;
+    size_t left = note->length - note->done;
+    size_t n = left < nv->net.max_eager ? left : nv->net.max_eager;
+    bool is_last = n == left;
+    struct ibv_send_wr wr = {.opcode = is_last ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
+                             .imm_data = htobe32(ibshift_immediate(note->to.id, false, 1))};
+
+    if (ibshift_rail_room(nv, &c->rail[0]) <= IBSHIFT_REQUESTS_RESERVED ||
+        (is_last && !ibshift_nv_has_slot(nv, c))) {
+        return -EAGAIN;
+    }
+    wr.wr.rdma.remote_addr = note->to.address + note->done;
+    wr.wr.rdma.rkey = note->to.key[0];
+    int rc = ibshift_nv_post_copy(nv, c, &wr, (uint8_t *)note->buffer + note->done, (uint32_t)n);
+    if (rc == 0) {
+        note->done += n;
+        c->out.slots_used += is_last;
+    }
+    return rc;
+}
+
+/* To a buffer that cannot be registered. */
 static int send_piece(struct ibshift_net_verbs *nv, struct ibshift_note *note)
 {
     size_t n = note->length - note->done;
@@ -460,7 +462,9 @@ int ibshift_nv_write(struct ibshift_net_verbs *nv, struct ibshift_note *note)
     int rc;
 
     do {
-        rc = note->is_copied ? send_piece(nv, note) : write_some(nv, note, limit);
+        rc = !note->is_copied                                ? write_some(nv, note, limit)
+             : (note->to.pieces & IBSHIFT_GRANT_PIECES) != 0 ? send_piece(nv, note)
+                                                             : write_copy(nv, note);
     } while (rc == 0 && note->piece == 0 && note->done < note->length);
     if (rc == 0 && note->is_copied) {
         ibshift_nv_note_end(nv, note, 0);

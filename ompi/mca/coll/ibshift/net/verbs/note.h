@@ -58,7 +58,7 @@ struct ibshift_note {
     bool is_granted; /* RECV: the peer may write; LONG: so may we */
     bool is_cancelled;
     bool is_in_cell;   /* HELD: came through a ring */
-    bool is_copied;    /* LONG, RECV: in pieces through slots instead of being written */
+    bool is_copied;    /* LONG: through slots instead of from the buffer */
     bool has_come;     /* STANDING: the message is there, and its receive is not posted yet */
     bool is_again;     /* RECV: its grant has stood since an earlier message */
     uint32_t standing; /* the number of net.h; 0: none */

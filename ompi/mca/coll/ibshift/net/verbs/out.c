@@ -116,6 +116,15 @@ static int post_parts(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     return post_copy(nv, c, wr, sge, slot, is_signaled);
 }
 
+int ibshift_nv_post_copy(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                         struct ibv_send_wr *wr, const void *data, uint32_t length)
+{
+    struct ibv_sge sge[2];
+
+    set_parts(sge, data, length, NULL, 0);
+    return post_parts(nv, c, wr, sge, false);
+}
+
 static void count(struct ibshift_net_verbs *nv, const struct ibshift_wire *head, uint64_t *messages)
 {
     if (head->kind == IBSHIFT_WIRE_DATA) {
