@@ -51,7 +51,7 @@ unsigned fabric_sls_used(const struct ibshift_fabric *f)
 struct reader {
     struct ibshift_lines lines;
     const struct ibshift_fabric *f;
-    struct fabric_sl2vl *t; /* of lane + 1; 0: not said */
+    struct fabric_sl2vl *t; /* of VL + 1; 0: not said */
     uint32_t sw;            /* whose rows follow, or IBSHIFT_NO_SWITCH */
 };
 

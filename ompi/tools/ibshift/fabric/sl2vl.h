@@ -1,4 +1,4 @@
-/* SL-to-VL tables: the virtual lane on which a switch sends a packet, by its service level and by the
+/* SL-to-VL tables: the VL on which a switch sends a packet, by its service level and by the
  * ports where it comes in and goes out. In the form of opensm-sl2vl.dump. */
 #ifndef IBSHIFT_FABRIC_SL2VL_H
 #define IBSHIFT_FABRIC_SL2VL_H
@@ -29,8 +29,8 @@ int fabric_sl2vl_new(const struct ibshift_fabric *f, struct fabric_sl2vl *t,
 void fabric_sl2vl_free(struct fabric_sl2vl *t);
 
 /*
- * *vls: 1 + the highest lane of the service levels that f->sl has. -EINVAL: it cannot be read, or one of
- * those levels has no lane between two cabled ports of a switch.
+ * *vls: 1 + the highest VL of the service levels that f->sl has. -EINVAL: it cannot be read, or one of
+ * those levels has no VL between two cabled ports of a switch.
  */
 int fabric_sl2vl_load(const char *path, const struct ibshift_fabric *f, struct fabric_sl2vl *t,
                       unsigned *vls, struct ibshift_error *err);

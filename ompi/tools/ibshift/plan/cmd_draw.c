@@ -59,7 +59,7 @@ static void collect(void *context, const struct ibshift_price_event *event)
 struct view {
     FILE *out;
     const struct ibshift_plan *plan;
-    double lane, per_us;
+    double row_height, per_us;
 };
 
 static double x_at(const struct view *view, double time)
@@ -74,7 +74,7 @@ static double y_at(const struct view *view, uint32_t rank)
     uint32_t row =
         nodes != NULL ? nodes->first[nodes->node_of[rank]] + nodes->place_of[rank] : rank;
 
-    return TOP + (row + 0.5) * view->lane;
+    return TOP + (row + 0.5) * view->row_height;
 }
 
 /* Each node is a band, every second one pale, with its name at the right. */
@@ -83,8 +83,8 @@ static void draw_bands(const struct view *view)
     const struct ibshift_nodes *nodes = view->plan->nodes;
 
     for (uint32_t node = 0; nodes != NULL && node < nodes->nodes; node++) {
-        double top = TOP + nodes->first[node] * view->lane;
-        double height = ibshift_nodes_size(view->plan, node) * view->lane;
+        double top = TOP + nodes->first[node] * view->row_height;
+        double height = ibshift_nodes_size(view->plan, node) * view->row_height;
 
         if (node % 2 == 0) {
             svg_rect(view->out, 0, top, LEFT + CHART_WIDTH + NODE_NAME, height, SVG_PALE);
@@ -103,7 +103,7 @@ static enum svg_color bar_color(enum ibshift_kind kind)
 
 static void draw_bars(const struct view *view, const struct bars *all)
 {
-    double height = view->lane * 0.42 < 16 ? view->lane * 0.42 : 16;
+    double height = view->row_height * 0.42 < 16 ? view->row_height * 0.42 : 16;
 
     for (size_t i = 0; i < all->count; i++) {
         const struct bar *bar = &all->bars[i];
@@ -140,7 +140,7 @@ static const struct bar *receive_of(const struct bars *all, const struct bar *se
 
 static void draw_messages(const struct view *view, const struct bars *all)
 {
-    double out = view->lane * 0.42 < 16 ? view->lane * 0.21 : 8, half;
+    double out = view->row_height * 0.42 < 16 ? view->row_height * 0.21 : 8, half;
 
     for (size_t i = 0; i < all->count; i++) {
         const struct bar *send = &all->bars[i], *recv;
@@ -168,7 +168,7 @@ static double round_step(double span)
 
 static void draw_frame(const struct view *view, const struct plan_args *args, double last)
 {
-    double bottom = TOP + args->plan.ranks * view->lane, step = round_step(last);
+    double bottom = TOP + args->plan.ranks * view->row_height, step = round_step(last);
 
     for (int i = 0; i * step <= last * 1.0001; i++) {
         double x = x_at(view, i * step);
@@ -184,7 +184,7 @@ static void draw_frame(const struct view *view, const struct plan_args *args, do
 
         svg_line(view->out, (struct svg_point){LEFT, y}, (struct svg_point){x_at(view, last), y},
                  SVG_GREY, 0.8, SVG_SOLID);
-        svg_text(view->out, (struct svg_point){LEFT - 10, y + 4.5}, view->lane < 18 ? 9 : 13,
+        svg_text(view->out, (struct svg_point){LEFT - 10, y + 4.5}, view->row_height < 18 ? 9 : 13,
                  SVG_END, rank == 0 ? "rank %u" : "%u", rank);
     }
 }
@@ -219,13 +219,13 @@ static void draw_head(FILE *out, const struct plan_args *args, double last)
 
 static void draw(const struct plan_args *args, FILE *out, const struct bars *all, double last)
 {
-    double lane = args->plan.ranks <= 16 ? 44 : args->plan.ranks <= 32 ? 26 : 18;
-    struct view view = {out, &args->plan, lane, CHART_WIDTH / (last > 0 ? last : 1)};
+    double row_height = args->plan.ranks <= 16 ? 44 : args->plan.ranks <= 32 ? 26 : 18;
+    struct view view = {out, &args->plan, row_height, CHART_WIDTH / (last > 0 ? last : 1)};
     double right = args->plan.nodes != NULL ? NODE_NAME : RIGHT;
     char title[160];
 
     plan_title(args, title, sizeof(title));
-    svg_begin(out, LEFT + CHART_WIDTH + right, TOP + args->plan.ranks * lane + BOTTOM, title);
+    svg_begin(out, LEFT + CHART_WIDTH + right, TOP + args->plan.ranks * row_height + BOTTOM, title);
     draw_head(out, args, last);
     draw_bands(&view);
     draw_frame(&view, args, last);

@@ -1,4 +1,4 @@
-/* What engines have in common: the copy of the fabric that they fill, arrays for lanes, work in
+/* What engines have in common: the copy of the fabric that they fill, arrays for VLs, work in
  * several threads, and routes to switches, which most engines leave to be done at the end. */
 #include "route/route.h"
 

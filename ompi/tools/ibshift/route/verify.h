@@ -14,7 +14,7 @@
 #define ROUTE_SHIFTS_ALL  11664 /* so many places: all shifts are counted, above it a sample */
 #define ROUTE_SHIFTS_SOME 2000
 
-/* A directed link and a virtual lane of it. */
+/* A directed link and a VL of it. */
 struct route_channel {
     uint32_t link;
     unsigned vl;

@@ -371,7 +371,7 @@ static int take_adaptive(struct sim_command *c)
     }
     if (c->torus_lanes) {
         return cli_error(c->args.command,
-                         "--adaptive and --torus-lanes: such lanes keep the tables' routes free of "
+                         "--adaptive and --torus-lanes: such VLs keep the tables' routes free of "
                          "deadlock, not those that switches choose");
     }
     if (is_ordered && c->as == NULL) { /* --as takes no order */

@@ -1,6 +1,6 @@
 /*
  * A fabric at work, packet by packet: messages are cut into packets, each follows the forwarding
- * tables through switches with one buffer a port and virtual lane, credits, and an arbiter (see
+ * tables through switches with one buffer a port and VL, credits, and an arbiter (see
  * enum sim_arbiter) that takes from any input which has less than `reads` packets leaving it.
  * Cut-through: a packet may leave while it still comes in.
  *
@@ -33,14 +33,14 @@ enum sim_arbiter {
     /* The same queues, but once in the time of a full packet outputs grant and inputs accept, each
      * in turn, until nothing more can be matched. */
     SIM_MATCH,
-    /* One queue for each input and lane: who waits behind its head waits for the head's output. */
+    /* One queue for each input and VL: who waits behind its head waits for the head's output. */
     SIM_FIFO,
 };
 
 struct sim_fabric_options {
     uint32_t mtu;    /* bytes of a full packet on the wire, headers and all */
     uint32_t buffer; /* bytes of an input port, shared equally by its lanes */
-    uint32_t lanes;  /* virtual lanes, 1 .. SIM_LANES_MAX; a service level uses lane sl % lanes */
+    uint32_t lanes;  /* VLs, 1 .. SIM_LANES_MAX; a service level uses VL sl % lanes */
     uint32_t reads;  /* packets that leave the buffer of one port at once */
     uint32_t burst;  /* packets of one message that a host sends before the next one's; 0: 1 */
     enum sim_arbiter arbiter;
@@ -52,7 +52,7 @@ struct sim_fabric_options {
     uint64_t routing; /* ps in a switch */
     uint32_t rate;    /* data rate of all cables in Mb/s; 0: that of each cable's own speed */
     uint32_t intake;  /* Mb/s that a host takes of what has come; 0: as its cable brings it */
-    /* The lane that a switch sends packets to a LID on, [switch * lft_stride + lid], instead of the
+    /* The VL that a switch sends packets to a LID on, [switch * lft_stride + lid], instead of the
      * service level's; NULL: none. The caller's. */
     const uint8_t *lane_table;
     const struct fabric_sl2vl *sl2vl; /* the switches' own tables instead; NULL: none */

@@ -51,7 +51,7 @@ struct sim_port {
     uint8_t to_switch; /* what the cable leads to */
     uint8_t reads;     /* packets that leave the buffer now */
     uint8_t turn;      /* the input that is next for this output */
-    uint8_t lane_turn; /* the lane that is next */
+    uint8_t lane_turn; /* the VL that is next */
     uint8_t read_turn; /* the output that is next for this input */
     uint32_t waiting;  /* packets for this output */
     uint64_t queues;   /* the first of its input's, in sim_fabric.queues */
@@ -111,7 +111,7 @@ struct sim_fabric {
     uint64_t bin_width;
 };
 
-/* Packets from an input for an output on a lane; in a FIFO those for all outputs. */
+/* Packets from an input for an output on a VL; in a FIFO those for all outputs. */
 static inline struct sim_queue_ends *
 sim_queue_of(const struct sim_fabric *f, const struct sim_port *in, unsigned lane, unsigned out)
 {

@@ -19,7 +19,7 @@ static int check_options(const struct sim_fabric_options *o, struct ibshift_erro
     }
     if (o->buffer / o->lanes < o->mtu || o->buffer > SIM_BUFFER_MAX) {
         return ibshift_fail(err, -EINVAL,
-                            "a buffer of %u bytes a port: each of the %u lane%s needs room for a "
+                            "a buffer of %u bytes a port: each of the %u VL%s needs room for a "
                             "packet of %u, and %d in all are the most",
                             o->buffer, o->lanes, o->lanes == 1 ? "" : "s", o->mtu, SIM_BUFFER_MAX);
     }
@@ -257,10 +257,10 @@ uint64_t sim_fabric_busy_in(const struct sim_fabric *f, uint32_t port, uint32_t 
 }
 
 /*
- * Deadlock, exactly: the least set of (cable, lane) that can still move, found by iteration from
+ * Deadlock, exactly: the least set of (cable, VL) that can still move, found by iteration from
  * those that obviously can. Everything else that packets wait for is stuck for ever.
  *
- * A (cable, lane) can move if it sends now, has credit, ends at a host, has bytes under way (its
+ * A (cable, VL) can move if it sends now, has credit, ends at a host, has bytes under way (its
  * credit and what is queued behind it do not add up to the buffer), or if a packet queued behind it
  * waits for one that can move.
  */

@@ -104,7 +104,7 @@ static void want(struct sim_fabric *f, const struct sim_port *in, uint32_t out, 
     set_bit(&f->wants[(in->first + in->number) * (size_t)f->words], f->ports[out].number);
 }
 
-/* The input has nothing to offer to the output on this lane; on another one it may have. */
+/* The input has nothing to offer to the output on this VL; on another one it may have. */
 static void unwant(struct sim_fabric *f, const struct sim_port *in, uint32_t out, unsigned lane)
 {
     bool is_wanted = false;
@@ -161,7 +161,7 @@ static void forward(struct sim_fabric *f, uint32_t out, uint32_t input, unsigned
                      bytes | lane_in << 16);
 }
 
-/* The input from which the output can take a packet now, and its lane; -1: none. */
+/* The input from which the output can take a packet now, and its VL; -1: none. */
 static int next_input(const struct sim_fabric *f, uint32_t out, unsigned *lane)
 {
     const struct sim_port *port = &f->ports[out];
