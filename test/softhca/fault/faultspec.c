@@ -32,7 +32,7 @@ struct kind {
 
 static const struct kind kinds[] = {
     {"kill", FAULT_KILL, WHO | IN | AFTER, 0, "kills processes"},
-    {"down", FAULT_DOWN, WHERE | IN | FOR, 0, "takes ports down: requests get lost"},
+    {"down", FAULT_DOWN, WHERE | IN | FOR, 0, "takes ports down: requests are lost"},
     {"up", FAULT_UP, WHERE | IN, 0, "takes ports up again"},
     {"event", FAULT_EVENT, WHERE | IN | TYPE, TYPE, "raises an asynchronous event of ports"},
     {"lose", FAULT_LOSE, WHO | TO | WHEN, 0, "loses requests: RC sends again"},
@@ -56,8 +56,8 @@ static const struct key {
     const char *help;
 } keys[] = {
     {"rank", RANK, VALUE_NUMBER, AT(rank), 4, "the launcher's rank, else the order of arrival"},
-    {"host", HOST, VALUE_NUMBER, AT(host), 4, "what is on, or leaves, this host"},
-    {"to", TO, VALUE_NUMBER, AT(to), 4, "what goes to this host"},
+    {"host", HOST, VALUE_NUMBER, AT(host), 4, "processes on this host, or requests that leave it"},
+    {"to", TO, VALUE_NUMBER, AT(to), 4, "requests to this host"},
     {"hca", HCA, VALUE_NUMBER, AT(hca), 4, "HCA, from 0"},
     {"port", PORT, VALUE_NUMBER, AT(port), 4, "port, from 1"},
     {"in", IN, VALUE_TIME, AT(in_ns), 8, "starts after this time, such as 200ms"},
@@ -293,7 +293,7 @@ void fault_print_help(void)
         }
         printf("\n");
     }
-    printf("Keys (! = needed; without rank, host, to, hca or port: any)\n");
+    printf("Keys (! = required; without rank, host, to, hca or port: any)\n");
     for (size_t k = 0; k < COUNT_OF(keys); k++) {
         printf("  %-8s %s\n", keys[k].name, keys[k].help);
     }
