@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "choose/pacing.h"
+#include "plan/nodes.h"
 
 static struct ibshift_sending sending_of(const struct ibshift_model *model,
                                          const struct ibshift_pacing_fabric *fabric)
@@ -93,6 +94,48 @@ static void pieces_change_the_choice(void **state)
     assert_int_equal(ibshift_choose_sending(&question, cut.alg).window, 32);
 }
 
+/* As the walk of all ranks counts them, also of more ranks than a choice walks. */
+static void posts_are_those_of_the_walk(void **state)
+{
+    (void)state;
+    for (uint32_t ranks = 4; ranks <= 128; ranks *= 2) {
+        for (uint64_t bytes = 1000; bytes <= 100000; bytes *= 10) {
+            struct ibshift_plan plan = {.ranks = ranks, .commutative = true};
+            struct ibshift_question question = {
+                .plan = &plan, .bytes = bytes, .model = &ibshift_model_typical};
+            struct ibshift_price_request request = {.alg =
+                                                        ibshift_alg_find(IBSHIFT_ALLTOALL, "shift"),
+                                                    .plan = &plan,
+                                                    .model = &ibshift_model_typical,
+                                                    .bytes = bytes,
+                                                    .element = 1,
+                                                    .window = 2,
+                                                    .piece = 3000};
+            struct ibshift_price price;
+
+            assert_int_equal(ibshift_price(&request, &price), 0);
+            assert_int_equal(ranks * ibshift_pacing_posts(&question, 3000), price.posts);
+        }
+    }
+}
+
+/* Ranks of a node share memory, where messages go whole. */
+static void posts_within_a_node_are_whole(void **state)
+{
+    static const uint32_t node_of[] = {0, 0, 0, 1, 1, 2};
+    struct ibshift_nodes nodes;
+    struct ibshift_plan plan = {.ranks = 6, .nodes = &nodes};
+    struct ibshift_question question = {.plan = &plan,
+                                        .bytes = 20000,
+                                        .model = &ibshift_model_typical,
+                                        .near = &ibshift_model_typical};
+
+    (void)state;
+    assert_int_equal(ibshift_nodes_make(node_of, 6, &nodes), 0);
+    assert_int_equal(ibshift_pacing_posts(&question, 4000), 2 + 3 * 5);
+    ibshift_nodes_free(&nodes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -100,6 +143,8 @@ int main(void)
         cmocka_unit_test(the_same_file_counts),
         cmocka_unit_test(posts_cost_what_the_price_says),
         cmocka_unit_test(pieces_change_the_choice),
+        cmocka_unit_test(posts_are_those_of_the_walk),
+        cmocka_unit_test(posts_within_a_node_are_whole),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

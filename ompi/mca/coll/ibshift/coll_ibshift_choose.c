@@ -300,8 +300,8 @@ static void add_choice(struct ibshift_line *line, const struct decision *decisio
     sending = ibshift_choose_sending(decision->question, decision->answer->best.alg);
     ibshift_line_add(line, ", window %u", sending.window);
     if (sending.piece > 0) {
-        ibshift_line_add(line, ", in pieces of %u B, %llu posts", sending.piece,
-                         (unsigned long long)decision->answer->best.price.posts);
+        ibshift_line_add(line, ", in pieces of %u B, %llu posts by rank 0", sending.piece,
+                         ibshift_pacing_posts(decision->question, sending.piece));
     }
     if (IBSHIFT_ALLTOALL == decision->job->collective && !pacing.is_auto &&
         0 == (decision->answer->best.alg->flags & IBSHIFT_ALG_FREE)) {

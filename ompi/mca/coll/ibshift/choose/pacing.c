@@ -1,5 +1,7 @@
 #include "choose/pacing.h"
 
+#include "plan/nodes.h"
+
 void ibshift_pacing_add(struct ibshift_pace_facts *facts, const struct ibshift_model *model,
                         const struct ibshift_pacing_fabric *fabric)
 {
@@ -17,4 +19,13 @@ struct ibshift_sending ibshift_pacing_sending(const struct ibshift_pace *pace)
     return pace->kind == IBSHIFT_PACE_WINDOW
                ? (struct ibshift_sending){.window = pace->window, .piece = pace->piece}
                : (struct ibshift_sending){.window = 0};
+}
+
+unsigned long long ibshift_pacing_posts(const struct ibshift_question *question, uint32_t piece)
+{
+    const struct ibshift_plan *plan = question->plan;
+    uint32_t near =
+        question->near != NULL ? ibshift_nodes_size(plan, ibshift_nodes_of(plan, 0)) : 1;
+
+    return near - 1 + (plan->ranks - near) * ((question->bytes + piece - 1) / piece);
 }

@@ -21,4 +21,7 @@ void ibshift_pacing_add(struct ibshift_pace_facts *facts, const struct ibshift_m
 /* How long messages go under the pace. */
 struct ibshift_sending ibshift_pacing_sending(const struct ibshift_pace *pace);
 
+/* Requests that rank 0 posts in an all-to-all whose steps wait for none; piece > 0. Of many ranks the price has a sample alone. */
+unsigned long long ibshift_pacing_posts(const struct ibshift_question *question, uint32_t piece);
+
 #endif
