@@ -252,7 +252,7 @@ static const struct mutant mutants[] = {
     {"receives into SEND", IBSHIFT_ALLGATHER, "ring", 5, 1, 0, true, writes_to_send,
      "writes to SEND"},
     {"talks to itself", IBSHIFT_ALLGATHER, "ring", 5, 1, 0, true, talks_to_itself,
-     "has a peer that is no other rank"},
+     "has a peer that is not another rank"},
     {"beyond the buffer", IBSHIFT_ALLGATHER, "ring", 5, 1, 0, true, beyond_the_end,
      "touches RECV block 5 of 5"},
     {"forgets its own block", IBSHIFT_ALLGATHER, "modified_ring", 5, 1, 0, true, forgets_itself,

@@ -39,7 +39,7 @@ static void words_are_read_and_written(void **state)
     }
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_true(ibshift_pace_parse(bad[i], &pace, why, sizeof(why)) < 0);
-        assert_non_null(strstr(why, "is no pace"));
+        assert_non_null(strstr(why, "is not a pace"));
     }
     (void)state;
 }

@@ -153,10 +153,10 @@ static void what_is_wrong_is_told_with_its_line(void **state)
         {"PathRecord dump:\n dlid....1\n slid....1\n sl......0x10\n",
          "records:4: service level 16"},
         {"PathRecord dump:\n dlid....47000\n slid....1\n sl....0x1\n", "LID 47000 is not in the"},
-        {"PathRecord dump:\n sl....0x1\n", "behind the LIDs of a pair"},
+        {"PathRecord dump:\n sl....0x1\n", "after the LIDs of a pair"},
         {"PathRecord dump:\n dlid....fe80::1\n", "wants a LID"},
         {"0x0001 , 2\n", "wants '0xLID : SL"},
-        {"0x0001 : x\n", "wants a service level behind the LID"},
+        {"0x0001 : x\n", "wants a service level after the LID"},
         {"# nothing\n", "no service level from"},
     };
 

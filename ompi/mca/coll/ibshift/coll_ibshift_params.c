@@ -68,7 +68,8 @@ static const struct param table[] = {
              "must name one (which may differ) or none"},
     {PARAM(BOOL, adaptive_data), .initial = false, .level = OPAL_INFO_LVL_6,
      .help = "Where switches route adaptively, all data of a long message may leave the static "
-             "route: the immediate data that ends it goes behind on its own. 0: the last write has "
+             "route: the immediate data that ends it is sent separately afterwards. 0: the last "
+             "write has "
              "both and keeps the static route, as switches treat immediate data"},
     {PARAM(INT, pkey), .initial = 0, .min = 0, .max = 0xffff, .level = OPAL_INFO_LVL_5,
      .help = "Partition key of all connections on InfiniBand, such as 0x8001 (the upper bit, the "
@@ -132,7 +133,7 @@ static const struct param table[] = {
              "file fabric in the folder of coll_ibshift_site; without it, rank order"},
     {PARAM(STRING, site), .initial_text = "/etc/ibshift", .level = OPAL_INFO_LVL_9,
      .help = "Folder of the administrator: the file fabric in it is used where "
-             "coll_ibshift_fabric is empty, and while a file off is in it, ibshift leaves all "
+             "coll_ibshift_fabric is empty, and while it has a file off, ibshift leaves all "
              "collectives to other components. Empty: there is no such folder"},
     {PARAM(STRING, order), .initial_text = "auto", .level = OPAL_INFO_LVL_5,
      .help =

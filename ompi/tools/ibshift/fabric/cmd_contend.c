@@ -420,7 +420,7 @@ int cmd_fabric_schedule(int argc, char **argv)
     struct schedule s = {.output = NULL};
     const struct cli_option options[] = {
         FABRIC_JOB_OPTIONS(s.job),
-        cli_output_option(&s.output, "write the table (a line a rank) or the order of hosts"),
+        cli_output_option(&s.output, "write the table (one line per rank) or the order of hosts"),
         cli_json_option(&s.json),
         {.name = NULL},
     };

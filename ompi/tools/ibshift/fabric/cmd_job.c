@@ -72,7 +72,7 @@ bool fabric_job_numbers(const struct cli_args *args, const char *text, const cha
         at = *at == ':' ? ibshift_scan_decimal(at + 1, &numbers[i]) : NULL;
     }
     if (at == NULL || *at != '\0') {
-        *status = cli_error(args->command, "'%.60s': wants %u number%s behind '%s:'", text, count,
+        *status = cli_error(args->command, "'%.60s': wants %u number%s after '%s:'", text, count,
                             count == 1 ? "" : "s", word);
     }
     return true;

@@ -230,7 +230,7 @@ static int look_at_partitions(struct publish *p)
     if (apart->pairs != 0) {
         fprintf(stderr,
                 "ibshift %s: warning: %" PRIu64 " of %" PRIu64 " pairs of hosts share no partition "
-                "with a full member, as '%s' and '%s': they cannot talk\n",
+                "with a full member, as '%s' and '%s': they cannot communicate\n",
                 command, apart->pairs, (uint64_t)f->host_count * (f->host_count - 1) / 2,
                 ibshift_host_name(f, apart->first), ibshift_host_name(f, apart->with));
     }
@@ -272,7 +272,7 @@ static void report(const struct publish *p)
     fabric_imprint_text(&f->imprint, text, sizeof(text));
     printf("%s: %u hosts, %u switches\n", p->output, f->host_count, f->switch_count);
     if (p->is_checking && p->old == NULL) {
-        printf("no such file can be used: %s\n", p->changed);
+        printf("such a file cannot be used: %s\n", p->changed);
     } else if (p->is_checking && p->changed[0] != '\0') {
         printf("stale: %s; from %s\n", p->changed, text);
     } else {

@@ -269,8 +269,7 @@ static int read_tables(struct fabric_partitions *p, struct ibshift_lines *lines,
         while (strncmp(at, "0x", 2) == 0) {
             at = ibshift_scan_hex(at, &key);
             if (at == NULL || key > (FULL_BIT | KEY_BITS) || lid == 0) {
-                return ibshift_lines_fail(lines, err, -EINVAL,
-                                          "wants keys of 16 bits behind a LID");
+                return ibshift_lines_fail(lines, err, -EINVAL, "wants keys of 16 bits after a LID");
             }
             rc = (key & KEY_BITS) == 0
                      ? 0

@@ -91,7 +91,7 @@ static int read_row(struct reader *r, struct ibshift_error *err)
         at = ibshift_scan_decimal(at, &vl);
         if (at == NULL || vl > FABRIC_NO_VL) {
             return ibshift_lines_fail(&r->lines, err, -EINVAL,
-                                      "wants %d virtual lanes of 0 to %d behind the ports",
+                                      "wants %d virtual lanes of 0 to %d after the ports",
                                       FABRIC_SLS, FABRIC_NO_VL);
         }
         r->t->vl[fabric_sl2vl_at(r->f, r->t, r->sw, (unsigned)in, (unsigned)out, sl)] =

@@ -397,7 +397,7 @@ static int check_shape(struct walk_order *walk)
         wrong = "writes to SEND";
     } else if (!local &&
                (step->peer >= walk->state->plan->ranks || step->peer == walk->place.rank)) {
-        wrong = "has a peer that is no other rank";
+        wrong = "has a peer that is not another rank";
     } else if (step->strided != IBSHIFT_CONTIGUOUS &&
                (step->kind != IBSHIFT_STEP_COPY || step->run == 0)) {
         wrong = "is strided but no copy, or has no runs";

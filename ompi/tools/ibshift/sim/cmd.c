@@ -473,7 +473,7 @@ static int take_lanes(struct sim_command *c)
     rc = sim_lanes_torus(c->job.fabric, &shape, &c->lane_table);
     ibshift_shape_free(&shape);
     if (rc == -EINVAL) {
-        return cli_error(c->args.command, "--torus-lanes: the fabric is no torus");
+        return cli_error(c->args.command, "--torus-lanes: the fabric is not a torus");
     }
     c->number.lanes = c->number.lanes < 2 ? 2 : c->number.lanes;
     return rc == 0 ? CLI_OK : cli_error(c->args.command, "no memory");

@@ -63,7 +63,7 @@ int ibshift_pace_parse(const char *text, struct ibshift_pace *pace, char *why, s
             return 0;
         }
     }
-    snprintf(why, size, "\"%s\" is no pace: auto, none, window[:1-%d[/%d-%d]] or clk", text,
+    snprintf(why, size, "\"%s\" is not a pace: auto, none, window[:1-%d[/%d-%d]] or clk", text,
              IBSHIFT_WINDOW_MAX, IBSHIFT_PIECE_MIN, IBSHIFT_PIECE_MAX);
     return -EINVAL;
 }

@@ -306,7 +306,7 @@ static int read_line(struct netlist *n)
     }
     return ibshift_lines_fail(
         n->lines, n->err, -EINVAL,
-        "'%.40s' is no line of a netlist: wants Switch, Ca, Hca, Rt or [PORT]", line);
+        "'%.40s' is not a line of a netlist: wants Switch, Ca, Hca, Rt or [PORT]", line);
 }
 
 static int connect_cable(struct netlist *n, const struct cable *cable)

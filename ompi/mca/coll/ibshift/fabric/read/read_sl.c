@@ -103,7 +103,7 @@ static int read_pair(struct ibshift_lines *lines, struct pairs *p, struct ibshif
     }
     at = ibshift_scan_blanks(at + 1);
     if (strncmp(at, "UNREACHABLE", 11) != 0 && ibshift_scan_decimal(at, &level) == NULL) {
-        return ibshift_lines_fail(lines, err, -EINVAL, "wants a service level behind the LID");
+        return ibshift_lines_fail(lines, err, -EINVAL, "wants a service level after the LID");
     }
     return set_level(lines, p, lid, level, err);
 }
@@ -137,7 +137,7 @@ static int read_field(struct ibshift_lines *lines, struct pairs *p, const char *
     }
     if (ibshift_scan_hex(sl, &level) == NULL || p->slid == 0 || p->slid >= p->f->lft_stride) {
         return ibshift_lines_fail(lines, err, -EINVAL,
-                                  "wants a service level behind the LIDs of a pair of the fabric");
+                                  "wants a service level after the LIDs of a pair of the fabric");
     }
     p->from = p->host_at[p->slid];
     return set_level(lines, p, p->dlid, level, err);

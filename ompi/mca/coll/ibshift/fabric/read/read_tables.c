@@ -340,9 +340,10 @@ static int read_line(struct tables *t)
         t->errors++;
         return 0;
     }
-    return is_heading(line) ? 0
-                            : ibshift_lines_fail(t->lines, t->err, -EINVAL,
-                                                 "'%.40s' is no line of a forwarding table", line);
+    return is_heading(line)
+               ? 0
+               : ibshift_lines_fail(t->lines, t->err, -EINVAL,
+                                    "'%.40s' is not a line of a forwarding table", line);
 }
 
 /* LIDs first .. last belong to a port GUID: gives them to the port, or compares with what the

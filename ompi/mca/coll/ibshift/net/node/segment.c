@@ -327,7 +327,7 @@ int ibshift_node_segment_open(const char *folder, const struct ibshift_node_card
             munmap(base, wanted);
         }
         close(file);
-        return refuse(why, size, folder, "not the segment that the process told of", EPROTO);
+        return refuse(why, size, folder, "not the segment that the process announced", EPROTO);
     }
     *segment = (struct ibshift_node_segment){.base = base, .size = wanted, .file = file};
     return 0;

@@ -26,10 +26,10 @@ static void read_card(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     int rc = get_card(nv, c->peer, &c->card);
 
     if (rc < 0 && rc != -EPROTO && rc != -EINVAL) {
-        ibshift_nv_break(nv, c, -EHOSTUNREACH,
-                         "it has told nobody its address: no usable port "
-                         "there, or another version of ibshift (%s)",
-                         strerror(-rc));
+        ibshift_nv_break(
+            nv, c, -EHOSTUNREACH,
+            "it has published no address: no usable port there, or another version of ibshift (%s)",
+            strerror(-rc));
         return;
     }
     if (rc != 0) {
