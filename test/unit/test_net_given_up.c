@@ -173,6 +173,48 @@ static void the_first_reason_stays(void **state)
     drop(given_up);
 }
 
+/* What a peer calls under a number, and what this side does. */
+static bool is_unlike(struct ibshift_ledger *ledger, uint32_t badge, uint32_t seq)
+{
+    struct ibshift_given_up *given_up = calloc(1, sizeof(*given_up));
+    struct ibshift_net_key theirs = {.comm = ASKED | badge << IBSHIFT_NET_COMM_BITS, .seq = seq},
+                           ours;
+    bool is = ibshift_given_up_unlike(given_up, ledger, BUSY, &theirs, &ours);
+
+    assert_int_equal(is, ibshift_given_up_here(given_up, &theirs));
+    if (is) {
+        assert_int_equal(ibshift_net_comm(ours.comm), ASKED);
+        assert_int_not_equal(ours.comm, theirs.comm);
+        assert_cause(&ibshift_given_up_comm(given_up, ASKED)->root, BUSY, -EBADMSG);
+        assert_false(ibshift_given_up_unlike(given_up, ledger, BUSY, &theirs, &ours)); /* once */
+    }
+    drop(given_up);
+    return is;
+}
+
+static void who_calls_something_else_is_told_from_who_is_late(void **state)
+{
+    const uint32_t persistent = IBSHIFT_PERSISTENT_SEQ | 5 << IBSHIFT_RUN_BITS;
+    struct ibshift_ledger ledger;
+
+    ibshift_ledger_init(&ledger);
+    for (uint32_t seq = 0; seq < 100; seq++) {
+        ibshift_ledger_write(&ledger,
+                             ibshift_net_comm_seq(ASKED | (seq % 3) << IBSHIFT_NET_COMM_BITS, seq));
+    }
+    ibshift_ledger_write_persistent(
+        &ledger, ibshift_net_comm_seq(ASKED | 9 << IBSHIFT_NET_COMM_BITS, persistent));
+    for (uint32_t seq = 0; seq < 100; seq++) { /* of the oldest nothing is known */
+        assert_false(is_unlike(&ledger, seq % 3, seq));
+        assert_int_equal(is_unlike(&ledger, seq % 3 + 1, seq), seq >= 100 - IBSHIFT_LEDGER_CALLS);
+    }
+    assert_false(is_unlike(&ledger, 7, 100));            /* it has not begun here */
+    assert_false(is_unlike(&ledger, 9, persistent + 4)); /* any of its runs */
+    assert_true(is_unlike(&ledger, 8, persistent + 4));
+    assert_false(is_unlike(&ledger, 8, persistent + (1 << IBSHIFT_RUN_BITS)));
+    assert_false(is_unlike(NULL, 1, 99));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +226,7 @@ int main(void)
         cmocka_unit_test(questions_far_apart_do_not_add_up),
         cmocka_unit_test(a_number_that_comes_back_is_another_communicator),
         cmocka_unit_test(the_first_reason_stays),
+        cmocka_unit_test(who_calls_something_else_is_told_from_who_is_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

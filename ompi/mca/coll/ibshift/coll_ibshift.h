@@ -10,9 +10,12 @@
 #include "choose/crowd.h"
 #include "exec/pace/pace.h"
 #include "fabric/table/arrange.h"
+#include "net/ledger.h"
 #include "plan/nodes.h"
 
 struct ompi_communicator_t;
+struct ibshift_job;
+struct ibshift_op;
 struct ibshift_found_order;
 struct ibshift_tapes;
 struct ibshift_again;
@@ -111,10 +114,12 @@ struct mca_coll_ibshift_module_t {
     /* Of a communicator with native collectives; the rest is NULL or 0. */
     uint32_t rank, size;
     uint32_t wire_id;
-    uint32_t *peers;             /* rank to peer of the net */
-    _Atomic uint32_t seq;        /* blocking and nonblocking collectives so far */
+    uint32_t *peers; /* rank to peer of the net */
+    _Atomic uint64_t
+        seq; /* blocking and nonblocking collectives so far, twice, shifted by 32 bits */
     _Atomic uint32_t persistent; /* persistent ones created so far */
-    _Atomic int failed;          /* OMPI code: a collective has failed, none is started any more */
+    struct ibshift_ledger ledger;
+    _Atomic int failed; /* OMPI code: a collective has failed, none is started any more */
     struct ibshift_choices choices;
     struct ibshift_correction *corrections; /* of the choices; a list */
     bool is_agreeing;                       /* on one of them */
@@ -183,6 +188,23 @@ void ibshift_borrow_close(void);
 void ibshift_help(const char *topic, ...);
 void ibshift_help_once_a_job(const char *topic, ...);
 void ibshift_help_once_a_host(const char *topic, ...);
+
+/*
+ * The badge (net.h), in its place: which collective of MPI, and a hash of what must be the same on
+ * all ranks: root, operator, type of a reduction, and the plan, which may differ when counts do.
+ */
+uint32_t ibshift_badge(const struct ibshift_job *job, const struct ibshift_alg *alg, uint32_t radix,
+                       uint32_t segments);
+
+/* The number of a call, the same on all ranks: communicator.number, or communicator.pID.RUN of a
+ * persistent one. */
+enum { IBSHIFT_CALL_NUMBER = 40 };
+void ibshift_call_number(uint32_t comm, uint32_t seq, char *text, size_t size);
+
+/* Tells people of the op, which has failed, once for each peer and cause; returns the OMPI code.
+ * name: of its collective. */
+int ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
+                   const struct ibshift_op *op, const char *name);
 
 /* A name that the user gave, such as a communicator's: no control characters are left in text. */
 void ibshift_make_plain(char *text);

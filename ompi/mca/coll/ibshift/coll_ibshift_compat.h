@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "device/device.h"
+#include "net/net.h"
 
 #if OMPI_MAJOR_VERSION == 4 && OMPI_MINOR_VERSION == 1
 #define IBSHIFT_COLL_BASE_VERSION MCA_COLL_BASE_VERSION_2_0_0
@@ -83,16 +84,17 @@ static inline const struct ibshift_device_hooks *ibshift_compat_devices(void)
 
 /*
  * A number that is the same on all ranks of the communicator and that no other communicator of
- * these processes has at the same time. False: there is none (made from an MPI session).
+ * these processes has at the same time. False: there is none (made from an MPI session), or it is
+ * beyond what keys have room for (net.h).
  */
 static inline bool ibshift_comm_wire_id(const struct ompi_communicator_t *comm, uint32_t *id)
 {
 #if OMPI_MAJOR_VERSION == 4
     *id = comm->c_contextid;
-    return true;
+    return *id == ibshift_net_comm(*id);
 #else
     *id = comm->c_index;
-    return OMPI_COMM_IS_GLOBAL_INDEX(comm);
+    return OMPI_COMM_IS_GLOBAL_INDEX(comm) && *id == ibshift_net_comm(*id);
 #endif
 }
 

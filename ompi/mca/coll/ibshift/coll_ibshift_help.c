@@ -1,5 +1,8 @@
 #include "coll_ibshift.h"
+#include "coll_ibshift_buffers.h"
+#include "coll_ibshift_transport.h"
 
+#include "ompi/op/op.h"
 #include "opal/util/show_help.h"
 
 #include <ctype.h>
@@ -9,12 +12,14 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "choose/digest.h"
 
+enum { NAME = 40, PEER_TEXT = 768, MOST_REPORTS = 32 };
 enum { SAID_MAX = 8 }; /* texts of which a process is the sayer */
 
 /* The sayer of a text on this host holds a name that the kernel gives to one process alone, and
@@ -107,4 +112,189 @@ void ibshift_make_plain(char *text)
             *text = '?';
         }
     }
+}
+
+/*
+ * A badge:   bits 0 to 3  collective   4, 5  variant   6 and up  a hash of the arguments
+ */
+enum { COLLECTIVE_MASK = 15, VARIANT_SHIFT = 4, VARIANT_MASK = 3, CHECK_SHIFT = 6 };
+_Static_assert(IBSHIFT_COLLECTIVES <= COLLECTIVE_MASK + 1, "they fit");
+
+/* Blocks of one size, of a count for each, of a type for each too; reduce_scatter_block is EVEN. */
+enum variant { EVEN, COUNTED, TYPED };
+
+static uint64_t mix(uint64_t sum, uint64_t next)
+{
+    sum = (sum ^ next) * 0x9e3779b97f4a7c15u;
+    return sum ^ sum >> 32;
+}
+
+/* What the program has made has no number that all ranks know. */
+static uint64_t check_of_operator(const struct ibshift_job *job)
+{
+    const struct ompi_datatype_t *type = job->send.type;
+
+    return NULL == job->op || !ompi_op_is_intrinsic(job->op) || NULL == type ||
+                   !ompi_datatype_is_predefined(type)
+               ? 0
+               : (uint64_t)job->op->o_f_to_c_index << 32 | type->super.id;
+}
+
+uint32_t ibshift_badge(const struct ibshift_job *job, const struct ibshift_alg *alg, uint32_t radix,
+                       uint32_t segments)
+{
+    enum variant variant = 0 == job->needs ? EVEN : NULL == job->recv.types ? COUNTED : TYPED;
+    uint64_t check = mix(job->root, check_of_operator(job));
+
+    check = mix(check, (uint64_t)ibshift_alg_place(alg) << 32 | radix);
+    check = mix(check, segments);
+    return ((uint32_t)job->collective | (uint32_t)variant << VARIANT_SHIFT |
+            (uint32_t)check << CHECK_SHIFT)
+           << IBSHIFT_NET_COMM_BITS;
+}
+
+/* MPI's name of what the first word of a key says, and whether two say the same collective. */
+static const char *called(uint32_t word, char *text, size_t size)
+{
+    uint32_t badge = word >> IBSHIFT_NET_COMM_BITS;
+    enum ibshift_collective collective = badge & COLLECTIVE_MASK;
+    enum variant variant = badge >> VARIANT_SHIFT & VARIANT_MASK;
+    const char *suffix = IBSHIFT_REDUCE_SCATTER == collective ? (EVEN == variant ? "_block" : "")
+                         : EVEN == variant                    ? ""
+                         : COUNTED == variant                 ? "v"
+                                                              : "w";
+
+    snprintf(text, size, "%s%s", ibshift_collective_name(collective), suffix);
+    return text;
+}
+
+static bool is_same_collective(uint32_t a, uint32_t b)
+{
+    return 0 == ((a ^ b) >> IBSHIFT_NET_COMM_BITS & ((1u << CHECK_SHIFT) - 1));
+}
+
+void ibshift_call_number(uint32_t comm, uint32_t seq, char *key, size_t size)
+{
+    uint32_t number = seq & ~IBSHIFT_PERSISTENT_SEQ;
+
+    if (0 == (seq & IBSHIFT_PERSISTENT_SEQ)) {
+        snprintf(key, size, "%u.%u", comm, number);
+    } else {
+        snprintf(key, size, "%u.p%u.%u", comm, number >> IBSHIFT_RUN_BITS,
+                 number & ((1u << IBSHIFT_RUN_BITS) - 1));
+    }
+}
+
+/* A dead peer fails every collective with it: it is told of once, not each time. */
+static bool is_news(uint32_t peer, int status)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers told and count */
+    static struct {
+        uint32_t peer;
+        int status;
+    } told[MOST_REPORTS];
+    static int count;
+    bool is_known = false;
+
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < count; i++) {
+        is_known |= told[i].peer == peer && told[i].status == status;
+    }
+    is_known |= count == MOST_REPORTS;
+    if (!is_known) {
+        told[count].peer = peer;
+        told[count++].status = status;
+    }
+    pthread_mutex_unlock(&lock);
+    return !is_known;
+}
+
+static const char *cause_text(int status)
+{
+    switch (status) {
+    case -ETIME:
+        return "no message moved within the seconds of coll_ibshift_deadline: it is late, stopped, "
+               "has died before it was connected, or called something else";
+    case -ETIMEDOUT:
+        return "it does not answer: it has died, is stopped, or a link on the way is down";
+    case -EHOSTUNREACH:
+        return "it cannot be reached";
+    case -ECONNRESET:
+        return "the connection to it broke";
+    case -ECONNABORTED:
+        return "it has given this collective up; its own message says why";
+    case -EBADMSG:
+        return "it called another collective";
+    case -ENOMEM:
+        return "memory could not be allocated or registered";
+    default:
+        return strerror(-status);
+    }
+}
+
+static uint32_t name_of(const struct ibshift_op *op, uint32_t rank)
+{
+    return NULL == op->params.names ? rank : op->params.names[rank];
+}
+
+static int code_of(int status)
+{
+    switch (status) {
+    case -ENOMEM:
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    case -EMSGSIZE:
+        return MPI_ERR_TRUNCATE;
+    default:
+        return MPI_ERR_OTHER;
+    }
+}
+
+/* Each communicator has it once: after that it has failed. */
+static void report_unlike(const struct ompi_communicator_t *comm, const struct ibshift_op *op,
+                          const struct ibshift_unlike *unlike, const char *text)
+{
+    char key[IBSHIFT_CALL_NUMBER], here[NAME], there[NAME];
+
+    ibshift_call_number(op->params.comm, unlike->seq, key, sizeof(key));
+    ibshift_help("collective-unlike", comm->c_name, key, called(unlike->ours, here, sizeof(here)),
+                 name_of(op, op->params.rank), ompi_process_info.nodename,
+                 called(unlike->theirs, there, sizeof(there)),
+                 is_same_collective(unlike->ours, unlike->theirs)
+                     ? " with another root, operator, type or count"
+                     : "",
+                 name_of(op, op->failed_rank), text);
+}
+
+int ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
+                   const struct ibshift_op *op, const char *name)
+{
+    struct ibshift_unlike *unlike = &module->ledger.unlike;
+    uint32_t peer = ibshift_op_peer(op, op->failed_rank);
+    char text[PEER_TEXT] = "(this rank itself)", key[IBSHIFT_CALL_NUMBER];
+
+    if (op->failed_rank != op->params.rank) {
+        ibshift_net_describe(ibshift_endpoint.net, peer, text, sizeof(text));
+    }
+    if (-EBADMSG == op->status && unlike->ours != unlike->theirs) {
+        report_unlike(comm, op, unlike, text);
+        unlike->theirs = unlike->ours;
+        return code_of(op->status);
+    }
+    if (!is_news(peer, op->status)) {
+        return code_of(op->status);
+    }
+    if (-EMSGSIZE == op->status) {
+        ibshift_call_number(op->params.comm, op->seq, key, sizeof(key));
+        ibshift_help("collective-mismatch", name, comm->c_name, key, ompi_process_info.nodename,
+                     name_of(op, op->params.rank), name_of(op, op->failed_rank), text);
+    } else if (-ECONNABORTED == op->status) {
+        ibshift_help("collective-given-up", name, comm->c_name, ompi_process_info.nodename,
+                     name_of(op, op->params.rank), name_of(op, op->failed_rank),
+                     cause_text(op->status), text);
+    } else {
+        ibshift_help("collective-failed", name, comm->c_name, ompi_process_info.nodename,
+                     name_of(op, op->params.rank), name_of(op, op->failed_rank),
+                     cause_text(op->status), text);
+    }
+    return code_of(op->status);
 }

@@ -130,6 +130,7 @@ static void module_construct(mca_coll_ibshift_module_t *module)
     module->peers = NULL;
     atomic_init(&module->seq, 0);
     atomic_init(&module->persistent, 0);
+    ibshift_ledger_init(&module->ledger);
     atomic_init(&module->failed, OMPI_SUCCESS);
     module->super.coll_module_enable = module_enable;
     module->super.coll_module_disable = module_disable;

@@ -13,7 +13,9 @@
 
 /* Of the trace: under the engine's lock, but for open and close. */
 static FILE *out;
-static char last_key[IBSHIFT_CALL_KEY];
+static char last_key[IBSHIFT_CALL_NUMBER];
+
+enum { TITLE = 160 };
 
 static bool reduces(enum ibshift_collective collective)
 {
@@ -101,9 +103,11 @@ static void put_command(const struct ibshift_op_params *params)
 /* A communicator's name is the user's: no line of ours may begin in it. */
 static void put_title(const struct ibshift_op *op)
 {
-    char title[IBSHIFT_CALL_TITLE];
+    const ibshift_call_t *call = op->owner;
+    char title[TITLE];
 
-    ibshift_call_title(op, title, sizeof(title));
+    snprintf(title, sizeof(title), "%s on %s", call->name,
+             call->request.super.req_mpi_object.comm->c_name);
     ibshift_make_plain(title);
     fputs(title, out);
 }
@@ -111,9 +115,9 @@ static void put_title(const struct ibshift_op *op)
 static void trace(void *context, const struct ibshift_op *op, const char *line)
 {
     bool is_file = stderr != out;
-    char key[IBSHIFT_CALL_KEY];
+    char key[IBSHIFT_CALL_NUMBER];
 
-    ibshift_call_key(op, key, sizeof(key));
+    ibshift_call_number(op->params.comm, op->seq, key, sizeof(key));
     if (0 != strcmp(key, last_key)) {
         strcpy(last_key, key);
         fprintf(out, "%s# %s ", is_file ? "" : "ibshift: ", key);

@@ -12,24 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/*
- * The numbers of collectives on a communicator. Blocking and nonblocking ones count upwards:
- * all ranks start them in the same order. Persistent ones are created in the same order but may be
- * started in any: each has an id and counts its runs.
- *
- *     bit 31  0: number, 31 bits        1: id, 19 bits    run, 12 bits
- *
- * Only neighbouring runs can be on the way at a time, so the run may wrap; an id may not.
- */
 enum {
-    RUN_BITS = 12,
-    MAX_PERSISTENT = 1 << 19,
     IDLE_TURNS = 4, /* of our own, for one of Open MPI's */
-    SPRINT_TURNS = 64,
-    PEER_TEXT = 768,
-    MOST_REPORTS = 32
+    SPRINT_TURNS = 64
 };
-#define PERSISTENT_SEQ 0x80000000u
 
 /*
  * The failed request that this thread freed last, when nothing of ours has come after it. Open MPI
@@ -51,25 +37,6 @@ static void see(void)
     }
 }
 
-void ibshift_call_key(const struct ibshift_op *op, char *key, size_t size)
-{
-    uint32_t number = op->seq & ~PERSISTENT_SEQ;
-
-    if (0 == (op->seq & PERSISTENT_SEQ)) {
-        snprintf(key, size, "%u.%u", op->params.comm, number);
-    } else {
-        snprintf(key, size, "%u.p%u.%u", op->params.comm, number >> RUN_BITS,
-                 number & ((1u << RUN_BITS) - 1));
-    }
-}
-
-void ibshift_call_title(const struct ibshift_op *op, char *title, size_t size)
-{
-    const ibshift_call_t *call = op->owner;
-
-    snprintf(title, size, "%s on %s", call->name, call->request.super.req_mpi_object.comm->c_name);
-}
-
 /*
  * No rank may leave out a collective that the others are in, and then come to the next one: after
  * an error there is no next one on the communicator. Returns the first error's code.
@@ -89,97 +56,6 @@ void ibshift_requests_enter(mca_coll_ibshift_module_t *module)
         (void)give_up(module, unseen.code);
         see();
     }
-}
-
-/* A dead peer fails every collective with it: it is told of once, not each time. */
-static bool is_news(uint32_t peer, int status)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers told and count */
-    static struct {
-        uint32_t peer;
-        int status;
-    } told[MOST_REPORTS];
-    static int count;
-    bool is_known = false;
-
-    pthread_mutex_lock(&lock);
-    for (int i = 0; i < count; i++) {
-        is_known |= told[i].peer == peer && told[i].status == status;
-    }
-    is_known |= count == MOST_REPORTS;
-    if (!is_known) {
-        told[count].peer = peer;
-        told[count++].status = status;
-    }
-    pthread_mutex_unlock(&lock);
-    return !is_known;
-}
-
-static const char *cause_text(int status)
-{
-    switch (status) {
-    case -ETIME:
-        return "no message moved within the seconds of coll_ibshift_deadline: it is late, stopped, "
-               "has died before it was connected, or called something else";
-    case -ETIMEDOUT:
-        return "it does not answer: it has died, is stopped, or a link on the way is down";
-    case -EHOSTUNREACH:
-        return "it cannot be reached";
-    case -ECONNRESET:
-        return "the connection to it broke";
-    case -ECONNABORTED:
-        return "it has given this collective up; its own message says why";
-    case -ENOMEM:
-        return "memory could not be allocated or registered";
-    default:
-        return strerror(-status);
-    }
-}
-
-static uint32_t name_of(const struct ibshift_op *op, uint32_t rank)
-{
-    return NULL == op->params.names ? rank : op->params.names[rank];
-}
-
-static int code_of(int status)
-{
-    switch (status) {
-    case -ENOMEM:
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    case -EMSGSIZE:
-        return MPI_ERR_TRUNCATE;
-    default:
-        return MPI_ERR_OTHER;
-    }
-}
-
-static int report(struct ompi_communicator_t *comm, const struct ibshift_op *op,
-                  const char *collective)
-{
-    uint32_t peer = ibshift_op_peer(op, op->failed_rank);
-    char text[PEER_TEXT] = "(this rank itself)", key[IBSHIFT_CALL_KEY];
-
-    if (op->failed_rank != op->params.rank) {
-        ibshift_net_describe(ibshift_endpoint.net, peer, text, sizeof(text));
-    }
-    if (!is_news(peer, op->status)) {
-        return code_of(op->status);
-    }
-    if (-EMSGSIZE == op->status) {
-        ibshift_call_key(op, key, sizeof(key));
-        ibshift_help("collective-mismatch", collective, comm->c_name, key,
-                     ompi_process_info.nodename, name_of(op, op->params.rank),
-                     name_of(op, op->failed_rank), text);
-    } else if (-ECONNABORTED == op->status) {
-        ibshift_help("collective-given-up", collective, comm->c_name, ompi_process_info.nodename,
-                     name_of(op, op->params.rank), name_of(op, op->failed_rank),
-                     cause_text(op->status), text);
-    } else {
-        ibshift_help("collective-failed", collective, comm->c_name, ompi_process_info.nodename,
-                     name_of(op, op->params.rank), name_of(op, op->failed_rank),
-                     cause_text(op->status), text);
-    }
-    return code_of(op->status);
 }
 
 static int request_start(size_t count, ompi_request_t **requests);
@@ -236,7 +112,8 @@ static void look_at_clock(const struct ompi_communicator_t *comm,
 static int finish(ibshift_call_t *call)
 {
     if (0 != call->op.status) {
-        int code = report(call->request.super.req_mpi_object.comm, &call->op, call->name);
+        int code = ibshift_report(call->module, call->request.super.req_mpi_object.comm, &call->op,
+                                  call->name);
 
         (void)give_up(call->module, code);
         return code;
@@ -275,9 +152,20 @@ static void init_request(ibshift_call_t *call, struct ompi_communicator_t *comm,
     memset(&call->request.data, 0, sizeof(call->request.data)); /* hooks of the last use */
 }
 
-static uint32_t next_seq(mca_coll_ibshift_module_t *module)
+/* The next call's first two words of keys; word: the first. */
+static uint64_t next_comm_seq(mca_coll_ibshift_module_t *module, uint32_t word)
 {
-    return atomic_fetch_add_explicit(&module->seq, 1, memory_order_relaxed) & ~PERSISTENT_SEQ;
+    const uint64_t one = ibshift_net_comm_seq(0, 2); /* wraps as the number's 31 bits do */
+    uint64_t number = atomic_fetch_add_explicit(&module->seq, one, memory_order_relaxed) / 2;
+
+    ibshift_ledger_write(&module->ledger, number | word);
+    return number | word;
+}
+
+/* Of a call that has an op. */
+static uint32_t next_seq(ibshift_call_t *call)
+{
+    return (uint32_t)(next_comm_seq(call->module, ibshift_op_word(&call->op)) >> 32);
 }
 
 /*
@@ -308,7 +196,7 @@ static int hear_counts(ibshift_call_t *call)
 {
     struct ibshift_op_params main;
     bool has_any;
-    uint32_t seq = next_seq(call->module); /* on all ranks */
+    uint32_t seq = next_seq(call); /* on all ranks */
     int rc = ibshift_call_ask(call, &main, &has_any);
 
     if (OMPI_SUCCESS != rc || !has_any) {
@@ -431,7 +319,7 @@ static int run_tape(mca_coll_ibshift_module_t *module, struct ompi_communicator_
     if ('\0' != ibshift_params.trace[0]) {
         rc = create(module, comm, job, IBSHIFT_BLOCKING, &call);
     }
-    run->seq = next_seq(module);
+    run->comm_seq = next_comm_seq(module, run->comm);
     if (NULL != call) {
         call->op.seq = run->seq;
         run->op = &call->op;
@@ -449,7 +337,7 @@ static int run_tape(mca_coll_ibshift_module_t *module, struct ompi_communicator_
 bool ibshift_call_run(mca_coll_ibshift_module_t *module, struct ibshift_tape_run *run)
 {
     see();
-    run->seq = next_seq(module);
+    run->comm_seq = next_comm_seq(module, run->comm);
     return ibshift_engine_sprint(ibshift_endpoint.engine, run) || go_on(run);
 }
 
@@ -506,7 +394,7 @@ static int run_blocking(mca_coll_ibshift_module_t *module, struct ompi_communica
         return rc;
     }
     call->op.ended = NULL;
-    start(call, next_seq(module));
+    start(call, next_seq(call));
     wait_for(call);
     rc = finish(call);
     ibshift_tape_keep(kept, &call->op.params, call->tmp,
@@ -535,7 +423,7 @@ bool ibshift_call_at_once(mca_coll_ibshift_module_t *module, struct ibshift_tape
                           ompi_request_t **request)
 {
     see();
-    run->seq = next_seq(module);
+    run->comm_seq = next_comm_seq(module, run->comm);
     if (!ibshift_engine_sprint(ibshift_endpoint.engine, run)) {
         return false;
     }
@@ -561,7 +449,7 @@ static int start_request(mca_coll_ibshift_module_t *module, struct ompi_communic
     if (NULL != run) {
         hand_over(call, run);
     } else {
-        start(call, next_seq(module));
+        start(call, next_seq(call));
         ibshift_tape_keep(kept, &call->op.params, call->tmp,
                           call->send.is_staged || call->recv.is_staged);
     }
@@ -594,7 +482,7 @@ int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_commu
     uint32_t id = atomic_load_explicit(&module->persistent, memory_order_relaxed);
     int rc;
 
-    if (id >= MAX_PERSISTENT) {
+    if (id >= IBSHIFT_PERSISTENT_MAX) {
         return OMPI_ERR_NOT_SUPPORTED;
     }
     rc = create(module, comm, job, IBSHIFT_PERSISTENT, &call);
@@ -602,7 +490,9 @@ int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_commu
         return rc;
     }
     atomic_store_explicit(&module->persistent, id + 1, memory_order_relaxed);
-    call->first_seq = PERSISTENT_SEQ | id << RUN_BITS;
+    call->first_seq = IBSHIFT_PERSISTENT_SEQ | id << IBSHIFT_RUN_BITS;
+    ibshift_ledger_write_persistent(
+        &module->ledger, ibshift_net_comm_seq(ibshift_op_word(&call->op), call->first_seq));
     call->runs = 0;
     call->has_tried_tape = false;
     become_request(call);
@@ -643,7 +533,7 @@ static bool sprint(ibshift_call_t *call, struct ibshift_tape_run *run)
 static void start_again(ibshift_call_t *call, uint32_t seq)
 {
     struct ibshift_tape_run run = {
-        .tape = tape_of(call), .comm = call->op.params.comm, .seq = seq, .op = &call->op};
+        .tape = tape_of(call), .comm = ibshift_op_word(&call->op), .seq = seq, .op = &call->op};
 
     if (NULL == run.tape) {
         start(call, seq);
@@ -663,7 +553,7 @@ static int request_start(size_t count, ompi_request_t **requests)
 {
     for (size_t i = 0; i < count; i++) {
         ibshift_call_t *call = (ibshift_call_t *)requests[i];
-        uint32_t run = call->runs++ & ((1u << RUN_BITS) - 1);
+        uint32_t run = call->runs++ & ((1u << IBSHIFT_RUN_BITS) - 1);
 
         requests[i]->req_complete = REQUEST_PENDING;
         requests[i]->req_state = OMPI_REQUEST_ACTIVE;

@@ -31,13 +31,6 @@ int ibshift_call_nonblocking(mca_coll_ibshift_module_t *module, struct ompi_comm
 int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                             const struct ibshift_job *job, struct ompi_request_t **request);
 
-enum { IBSHIFT_CALL_KEY = 40, IBSHIFT_CALL_TITLE = 160 };
-
-/* Of an op that belongs to a call. The key is the same on all ranks: communicator.number, or
- * communicator.pID.RUN of a persistent one. The title: "iallgather on MPI_COMM_WORLD". */
-void ibshift_call_key(const struct ibshift_op *op, char *key, size_t size);
-void ibshift_call_title(const struct ibshift_op *op, char *title, size_t size);
-
 /*
  * A communicator begins. Open MPI makes one with nonblocking collectives on another, whose errors
  * it does not look at (4.1, 5.0): after such an error the new one has failed before it begins.

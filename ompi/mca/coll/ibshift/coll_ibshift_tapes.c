@@ -326,8 +326,13 @@ struct ibshift_tape_run *ibshift_tape_prepare(mca_coll_ibshift_module_t *module,
                                               const struct ibshift_raw *raw)
 {
     struct ibshift_tape_run *run = &kept->again.run;
+    const struct ibshift_alg *alg = (const struct ibshift_alg *)(uintptr_t)kept->key.words[0];
+    uint64_t radix_segments = kept->key.words[1];
 
-    *run = (struct ibshift_tape_run){.tape = kept->tape, .comm = module->wire_id};
+    *run = (struct ibshift_tape_run){
+        .tape = kept->tape,
+        .comm = module->wire_id | ibshift_badge(job, alg, (uint32_t)(radix_segments >> 32),
+                                                (uint32_t)radix_segments)};
     run->base[IBSHIFT_SEND] = base_of(&job->send);
     run->base[IBSHIFT_RECV] = base_of(&job->recv);
     run->base[IBSHIFT_TMP] = kept->tmp;
@@ -356,6 +361,7 @@ ibshift_call_t *ibshift_tape_take_call(const struct ibshift_tape_run *run)
     ibshift_call_t *call = kept->again.is_plain ? ibshift_call_take_spare(&kept->spare) : NULL;
 
     if (NULL != call) { /* the operator is no part of the key */
+        call->op.params.badge = run->comm ^ ibshift_net_comm(run->comm);
         if (NULL != call->reducer.op) {
             call->reducer = kept->reducer;
         }

@@ -160,6 +160,16 @@ static bool has_comm(void *context, uint32_t id, uint32_t member)
     return NULL != module->peers && rank < ompi_comm_size(comm);
 }
 
+static struct ibshift_ledger *ledger(void *context, uint32_t id)
+{
+    struct ompi_communicator_t *comm = ompi_comm_lookup(id);
+    mca_coll_ibshift_module_t *module =
+        NULL != comm && NULL != comm->c_coll ? ibshift_module_of(comm) : NULL;
+
+    return NULL != module && NULL != module->peers && module->wire_id == id ? &module->ledger
+                                                                            : NULL;
+}
+
 static int open_adapter(char *error, size_t size)
 {
     struct ibshift_verbs_options ports = {
@@ -185,6 +195,7 @@ static int open_adapter(char *error, size_t size)
     options.service_level = ibshift_params.service_level < 0 ? ibshift_fabric_service_level : NULL;
     options.say = say;
     options.has_comm = has_comm;
+    options.ledger = ledger;
     options.has_ended = ibshift_card_has_ended;
     options.memory = ibshift_params.memory;
     options.connections = (uint32_t)ibshift_params.connections;
@@ -214,6 +225,7 @@ static void open_node(char *error, size_t size)
         .looks = ibshift_endpoint.is_crowded ? IBSHIFT_NODE_LOOKS_CROWDED : IBSHIFT_NODE_LOOKS,
         .card = ibshift_card_node,
         .has_comm = has_comm,
+        .ledger = ledger,
         .say = say};
 
     if (!ibshift_params.node || options.processes < 2) {

@@ -314,7 +314,6 @@ static void trace_steps(struct ibshift_engine *engine, const struct ibshift_tape
 
 static void count_whole(struct ibshift_engine_stats *stats, const struct ibshift_tape *tape)
 {
-    stats->ops++;
     stats->taped++;
     stats->sends += tape->sends;
     stats->send_bytes += tape->send_bytes;
@@ -366,7 +365,7 @@ static bool play(struct ibshift_tape_run *run)
 {
     const struct ibshift_tape_step *first = run->tape->steps, *end = first + run->tape->count,
                                    *step = first + run->next;
-    uint64_t comm_seq = ibshift_net_comm_seq(run->comm, run->seq);
+    uint64_t comm_seq = run->comm_seq;
     bool is_done = true;
 
     for (; step != end; step++) {
@@ -395,8 +394,9 @@ static bool may_begin(struct ibshift_engine *engine, const struct ibshift_tape_r
     struct ibshift_net *net = engine->exec.net;
     struct ibshift_net_cause why;
 
-    return engine->active == NULL && ((*net->given_up[0] | *net->given_up[1]) == 0 ||
-                                      !ibshift_net_has_given_up(net, run->comm, &why));
+    return engine->active == NULL &&
+           ((*net->given_up[0] | *net->given_up[1]) == 0 ||
+            !ibshift_net_has_given_up(net, ibshift_net_comm(run->comm), &why));
 }
 
 bool ibshift_engine_sprint(struct ibshift_engine *engine, struct ibshift_tape_run *run)
@@ -555,6 +555,7 @@ struct ibshift_engine_stats ibshift_engine_stats(struct ibshift_engine *engine)
 
     pthread_mutex_lock(&engine->lock);
     stats = engine->exec.stats;
+    stats.ops += stats.taped; /* counted once where it is run */
     pthread_mutex_unlock(&engine->lock);
     return stats;
 }

@@ -33,6 +33,7 @@ struct ibshift_op_params {
     const uint32_t *peers; /* rank to peer of the net; NULL: the same */
     const uint32_t *names; /* rank to what people call it; NULL: the same */
     uint32_t comm;         /* for the message keys */
+    uint32_t badge;        /* in its place above the communicator (net.h) */
     uint32_t standing;     /* of its messages, as in net.h */
     bool is_tmp_standing;  /* and TMP is at the same place each time that it has this number */
     uint32_t tags;         /* added to them in an op that runs inside another; 0: it does not */
@@ -102,6 +103,12 @@ static inline bool ibshift_op_is_done(struct ibshift_op *op)
 static inline uint32_t ibshift_op_peer(const struct ibshift_op *op, uint32_t rank)
 {
     return op->params.peers != NULL ? op->params.peers[rank] : rank;
+}
+
+/* The first word of its messages' keys. */
+static inline uint32_t ibshift_op_word(const struct ibshift_op *op)
+{
+    return op->params.comm | op->params.badge;
 }
 
 /* An op that runs inside another one (exec/pace/pace.h) has the other's place in the engine's

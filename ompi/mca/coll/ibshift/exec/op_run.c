@@ -111,7 +111,7 @@ static int hand_over(struct ibshift_op *op, struct ibshift_exec *exec, enum ibsh
         return IBSHIFT_NET_DONE; /* nobody sends it */
     }
     message.peer = ibshift_op_peer(op, step->peer);
-    message.key.comm = params->comm;
+    message.key.comm = ibshift_op_word(op);
     message.key.seq = op->seq;
     message.key.tag = params->tags | ibshift_step_key(step);
     message.buffer = address;
@@ -443,7 +443,12 @@ static void end_flight(struct ibshift_op *op, struct ibshift_exec *exec, enum ib
         ibshift_pace_ended(op, exec->net, which, index);
     }
     land(op, which, index);
-    if (status != 0 && state_of(op) == IBSHIFT_OP_RUNNING) {
+    if (status == 0 || state_of(op) != IBSHIFT_OP_RUNNING) {
+        return;
+    }
+    /* The net may know more than that the peer went. */
+    if ((status != -ECONNABORTED && status != -ECONNRESET) ||
+        !ibshift_op_fail_if_given_up(op, exec)) {
         ibshift_op_fail(op, exec, rank, status);
     }
 }
@@ -475,7 +480,8 @@ static void abort_peers(struct ibshift_op *op, struct ibshift_exec *exec)
         for (int i = 0; i < count; i++) {
             if (!ibshift_step_is_local(&steps[i]) && steps[i].peer != last) {
                 last = steps[i].peer;
-                ibshift_net_abort(exec->net, ibshift_op_peer(op, last), op->params.comm, op->seq);
+                ibshift_net_abort(exec->net, ibshift_op_peer(op, last), ibshift_op_word(op),
+                                  op->seq);
             }
         }
     }
@@ -561,7 +567,7 @@ uint32_t ibshift_op_awaited_rank(const struct ibshift_op *op)
 static void probe(const struct ibshift_op *op, struct ibshift_net *net, uint32_t rank)
 {
     ibshift_net_probe(net, ibshift_op_peer(op, rank));
-    ibshift_net_ask(net, ibshift_op_peer(op, rank), op->params.comm, op->seq);
+    ibshift_net_ask(net, ibshift_op_peer(op, rank), ibshift_op_word(op), op->seq);
 }
 
 static void probe_flights(const struct ibshift_op *op, struct ibshift_net *net)

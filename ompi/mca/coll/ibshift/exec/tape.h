@@ -59,7 +59,12 @@ struct ibshift_tape {
 struct ibshift_tape_run {
     const struct ibshift_tape *tape;
     char *base[IBSHIFT_BUFFERS];
-    uint32_t comm, seq;
+    union {
+        struct {
+            uint32_t comm, seq; /* comm: with the badge (net.h) */
+        };
+        uint64_t comm_seq; /* of both, written at once: they are read so */
+    };
     uint32_t next;
     size_t element;
     ibshift_reduce_fn reduce;

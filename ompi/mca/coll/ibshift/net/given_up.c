@@ -30,7 +30,7 @@ bool ibshift_given_up_here(const struct ibshift_given_up *given_up,
         return true;
     }
     for (uint32_t i = 0; i < remembered(given_up); i++) {
-        if (given_up->here[i].comm == key->comm && given_up->here[i].seq == key->seq) {
+        if (ibshift_net_is_of(key, given_up->here[i].comm, given_up->here[i].seq)) {
             return true;
         }
     }
@@ -41,8 +41,8 @@ bool ibshift_given_up_by(const struct ibshift_given_up *given_up, uint32_t peer,
                          const struct ibshift_net_key *key)
 {
     for (uint32_t i = 0; i < given_up->peer_count; i++) {
-        if (given_up->by_peers[i].peer == peer && given_up->by_peers[i].comm == key->comm &&
-            given_up->by_peers[i].seq == key->seq) {
+        if (given_up->by_peers[i].peer == peer &&
+            ibshift_net_is_of(key, given_up->by_peers[i].comm, given_up->by_peers[i].seq)) {
             return true;
         }
     }
@@ -69,15 +69,15 @@ bool ibshift_given_up_add_by(struct ibshift_given_up *given_up, uint32_t peer,
         return false;
     }
     given_up->by_peers[given_up->peer_count].peer = peer;
-    given_up->by_peers[given_up->peer_count].comm = key->comm;
+    given_up->by_peers[given_up->peer_count].comm = ibshift_net_comm(key->comm);
     given_up->by_peers[given_up->peer_count++].seq = key->seq;
     return true;
 }
 
-static struct ibshift_given_up_comm *find(const struct ibshift_given_up *given_up, uint32_t comm)
+static struct ibshift_given_up_comm *find(const struct ibshift_given_up *given_up, uint32_t word)
 {
     for (uint32_t i = 0; i < given_up->comm_count; i++) {
-        if (given_up->comms[i].comm == comm) {
+        if (given_up->comms[i].comm == ibshift_net_comm(word)) {
             return &given_up->comms[i];
         }
     }
@@ -107,8 +107,26 @@ void ibshift_given_up_add_comm(struct ibshift_given_up *given_up, uint32_t comm,
         given_up->comms = bigger;
         given_up->comm_room = room;
     }
-    given_up->comms[given_up->comm_count++] =
-        (struct ibshift_given_up_comm){.comm = comm, .with = *with, .root = *root};
+    given_up->comms[given_up->comm_count++] = (struct ibshift_given_up_comm){
+        .comm = ibshift_net_comm(comm), .with = *with, .root = *root};
+}
+
+bool ibshift_given_up_unlike(struct ibshift_given_up *given_up, struct ibshift_ledger *ledger,
+                             uint32_t peer, const struct ibshift_net_key *theirs,
+                             struct ibshift_net_key *ours)
+{
+    const struct ibshift_net_cause why = {.peer = peer, .status = -EBADMSG};
+
+    *ours = *theirs;
+    if (ledger == NULL || !ibshift_ledger_find(ledger, theirs->seq, &ours->comm) ||
+        ours->comm == theirs->comm || find(given_up, theirs->comm) != NULL) {
+        return false;
+    }
+    if (ledger->unlike.ours == ledger->unlike.theirs) {
+        ledger->unlike = (struct ibshift_unlike){peer, theirs->seq, ours->comm, theirs->comm};
+    }
+    ibshift_given_up_add_comm(given_up, theirs->comm, &why, &why);
+    return true;
 }
 
 void ibshift_given_up_enter(struct ibshift_given_up *given_up, uint32_t comm)

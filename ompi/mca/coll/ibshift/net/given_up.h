@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#include "net/net.h"
+#include "net/ledger.h"
 
 enum { IBSHIFT_GIVEN_UP_HERE = 64, IBSHIFT_GIVEN_UP_BY_PEERS = 256, IBSHIFT_ASKED_AFTER = 16 };
 
@@ -61,6 +61,15 @@ bool ibshift_given_up_add_by(struct ibshift_given_up *given_up, uint32_t peer,
 void ibshift_given_up_add_comm(struct ibshift_given_up *given_up, uint32_t comm,
                                const struct ibshift_net_cause *with,
                                const struct ibshift_net_cause *root);
+
+/*
+ * A peer's key says what it calls. True, once a communicator: this side calls something else under
+ * that number, so the communicator is given up, and `ours` is to be told to the peer. ledger: of the
+ * communicator; NULL: nobody knows.
+ */
+bool ibshift_given_up_unlike(struct ibshift_given_up *given_up, struct ibshift_ledger *ledger,
+                             uint32_t peer, const struct ibshift_net_key *theirs,
+                             struct ibshift_net_key *ours);
 
 /* NULL: it was not. */
 const struct ibshift_given_up_comm *ibshift_given_up_comm(const struct ibshift_given_up *given_up,

@@ -29,11 +29,28 @@
  * Goes over the wire as it is here, in little endian.
  */
 struct ibshift_net_key {
-    uint32_t comm; /* the communicator's id on the wire, the same on all its ranks */
+    uint32_t comm; /* the communicator's id, the same on all its ranks; above it a badge */
     uint32_t seq;  /* which collective on this communicator; wraps */
     uint32_t tag;  /* which message of this collective */
 };
 static_assert(sizeof(struct ibshift_net_key) == 12, "the key is part of the wire format");
+
+/*
+ * The badge says what the sender calls, so that messages of two collectives that do not match never
+ * meet. Where a call of this header takes a communicator, its badge does not count; ask() and abort()
+ * show it to the peer.
+ */
+enum { IBSHIFT_NET_COMM_BITS = 18, IBSHIFT_NET_BADGE_BITS = 32 - IBSHIFT_NET_COMM_BITS };
+
+static inline uint32_t ibshift_net_comm(uint32_t word)
+{
+    return word & ((1u << IBSHIFT_NET_COMM_BITS) - 1);
+}
+
+static inline bool ibshift_net_is_of(const struct ibshift_net_key *key, uint32_t comm, uint32_t seq)
+{
+    return ibshift_net_comm(key->comm ^ comm) == 0 && key->seq == seq;
+}
 
 struct ibshift_net_mem; /* a registration; the net's own */
 
@@ -81,6 +98,7 @@ enum {
  *   -EMSGSIZE    the other side's length differs
  *   -ECANCELED   cancel() ended it
  *   -ECONNABORTED  the peer gave the collective up, by abort()
+ *   -EBADMSG     the peer calls another collective under this number (ledger.h)
  *   -ECONNRESET  the connection to this peer broke, for this or another message
  *   -EHOSTUNREACH, -ETIMEDOUT  the peer cannot be reached, or stopped answering
  *   -ENOMEM      memory could not be registered, and copying was not possible either

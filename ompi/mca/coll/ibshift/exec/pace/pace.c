@@ -13,7 +13,7 @@ enum ibshift_verdict {
 static bool is_granted(const struct ibshift_op *op, struct ibshift_net *net,
                        const struct ibshift_step *step, uint64_t *hint)
 {
-    struct ibshift_net_key key = {op->params.comm, op->seq, ibshift_step_key(step)};
+    struct ibshift_net_key key = {ibshift_op_word(op), op->seq, ibshift_step_key(step)};
     char *address;
     size_t length = 0;
 
@@ -309,6 +309,7 @@ static void prepare_child(struct ibshift_op *op, const struct ibshift_alg *alg, 
         .peers = op->params.peers,
         .names = op->params.names,
         .comm = op->params.comm,
+        .badge = op->params.badge,
         .tags = IBSHIFT_CHILD_TAG | op->pace->children++ << IBSHIFT_CHILD_SHIFT,
         .element = bytes};
     for (int buf = 0; buf < IBSHIFT_BUFFERS; buf++) {
@@ -397,7 +398,7 @@ static void defer(struct ibshift_op *op, struct ibshift_net *net, const struct i
     struct ibshift_pace_state *state = op->pace;
     struct ibshift_pace_memory *memory = op->params.pace->memory;
     struct ibshift_deferred *deferred = &state->deferred[state->deferred_count++];
-    struct ibshift_net_key key = {op->params.comm, op->seq, ibshift_step_key(step)};
+    struct ibshift_net_key key = {ibshift_op_word(op), op->seq, ibshift_step_key(step)};
 
     deferred->step = *step;
     deferred->index = ibshift_walk_start(&op->walk, IBSHIFT_CLASS_SEND);

@@ -56,7 +56,7 @@ static void cancel_list(struct ibshift_net_node *nn, struct ibshift_node_peer *p
 
     for (struct ibshift_node_note *note = list->first; note != NULL; note = next) {
         next = note->next;
-        if (note->match.key.comm != comm || note->match.key.seq != seq) {
+        if (!ibshift_net_is_of(&note->match.key, comm, seq)) {
             continue;
         }
         switch (note->kind) {
@@ -139,10 +139,12 @@ static void forget_list(struct ibshift_net_node *nn, struct ibshift_node_peer *p
 
     for (struct ibshift_node_note *note = peer->resting.first; note != NULL; note = next) {
         next = note->next;
-        if (note->match.key.comm == comm && note->kind == IBSHIFT_NODE_HELD) {
+        if (ibshift_net_comm(note->match.key.comm) != comm) {
+            continue;
+        }
+        if (note->kind == IBSHIFT_NODE_HELD) {
             ibshift_nn_drop_held(nn, peer, note);
-        } else if (note->match.key.comm == comm &&
-                   (note->kind == IBSHIFT_NODE_EARLY || note->kind == IBSHIFT_NODE_OFFERED)) {
+        } else if (note->kind == IBSHIFT_NODE_EARLY || note->kind == IBSHIFT_NODE_OFFERED) {
             ibshift_nn_note_free(nn, note);
         }
     }

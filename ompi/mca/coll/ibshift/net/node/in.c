@@ -220,6 +220,7 @@ static struct ibshift_node_note *place_for(struct ibshift_net_node *nn,
         }
         return note;
     }
+    (void)ibshift_nn_is_unlike(nn, peer, &cell->key);
     if (ibshift_given_up_here(&nn->given_up, &cell->key) ||
         ibshift_given_up_by(&nn->given_up, peer->number, &cell->key)) {
         return NULL;
@@ -383,7 +384,9 @@ static void asked(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
     const struct ibshift_node_note *note =
         (struct ibshift_node_note *)ibshift_match_find(&nn->rx, peer->number, &cell->key);
 
-    if (note != NULL && note->length != cell->grant.length) {
+    if (note == NULL) {
+        (void)ibshift_nn_is_unlike(nn, peer, &cell->key);
+    } else if (note->length != cell->grant.length) {
         ibshift_nn_mismatch(nn, peer, &cell->key, note->length, cell->grant.length);
     }
 }
@@ -398,12 +401,6 @@ static void broken_by_peer(struct ibshift_net_node *nn, struct ibshift_node_peer
                                  : "it has given up the connection to this process");
 }
 
-static void tell_abort(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                       const struct ibshift_net_key *key, const struct ibshift_net_cause *why)
-{
-    ibshift_nn_tell(nn, peer, IBSHIFT_NODE_ABORT, key, (uint64_t)(int64_t)why->status, why->peer);
-}
-
 void ibshift_nn_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
 {
     static const struct ibshift_net_cause no_cause;
@@ -413,19 +410,23 @@ void ibshift_nn_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uin
     struct ibshift_net_key key = {.comm = comm, .seq = seq};
 
     if (to != NULL && to->status == 0) {
-        tell_abort(nn, to, &key, known != NULL ? &known->root : &no_cause);
+        ibshift_nn_tell_abort(nn, to, &key, known != NULL ? &known->root : &no_cause);
     }
 }
 
 static void asked_after(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                         const struct ibshift_net_key *key)
 {
-    const struct ibshift_net_cause *why =
-        ibshift_given_up_answer(&nn->given_up, key->comm, ibshift_net_now(&nn->net),
-                                nn->options.has_comm, nn->options.context);
+    const struct ibshift_net_cause *why;
 
+    if (ibshift_nn_is_unlike(nn, peer, key)) {
+        return; /* it has been told */
+    }
+    why = ibshift_given_up_answer(&nn->given_up, ibshift_net_comm(key->comm),
+                                  ibshift_net_now(&nn->net), nn->options.has_comm,
+                                  nn->options.context);
     if (why != NULL) {
-        tell_abort(nn, peer, key, why);
+        ibshift_nn_tell_abort(nn, peer, key, why);
     }
 }
 
@@ -440,7 +441,7 @@ static void end_list(struct ibshift_net_node *nn, struct ibshift_node_list *list
 
     for (struct ibshift_node_note *note = list->first; note != NULL; note = next) {
         next = note->next;
-        if (note->match.key.comm == key->comm && note->match.key.seq == key->seq &&
+        if (ibshift_net_is_of(&note->match.key, key->comm, key->seq) &&
             (note->kind == IBSHIFT_NODE_SEND || note->kind == IBSHIFT_NODE_RECV)) {
             ibshift_nn_note_end(nn, note, note->is_revoking ? -ECANCELED : -ECONNABORTED);
         }
@@ -454,6 +455,7 @@ static void abort_came(struct ibshift_net_node *nn, struct ibshift_node_peer *pe
 
     peer->cause = (struct ibshift_net_cause){.peer = (uint32_t)cell->grant.address,
                                              .status = (int32_t)(int64_t)cell->grant.length};
+    (void)ibshift_nn_is_unlike(nn, peer, key);
     end_list(nn, &peer->resting, key);
     end_list(nn, &peer->waiting, key);
     end_list(nn, &peer->ready, key);

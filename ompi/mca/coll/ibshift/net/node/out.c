@@ -92,7 +92,8 @@ void ibshift_nn_offer_came(struct ibshift_net_node *nn, struct ibshift_node_peer
     struct ibshift_node_note *note =
         (struct ibshift_node_note *)ibshift_match_find(&nn->rx, peer->number, &cell->key);
 
-    if (note == NULL && (ibshift_given_up_here(&nn->given_up, &cell->key) ||
+    if (note == NULL && (ibshift_nn_is_unlike(nn, peer, &cell->key) ||
+                         ibshift_given_up_here(&nn->given_up, &cell->key) ||
                          ibshift_given_up_by(&nn->given_up, peer->number, &cell->key))) {
         return; /* it hears of it, or knows */
     }
@@ -463,7 +464,8 @@ void ibshift_nn_grant_came(struct ibshift_net_node *nn, struct ibshift_node_peer
         ibshift_nn_mismatch(nn, peer, &cell->key, note->length, cell->grant.length);
         return;
     }
-    if (note == NULL && ibshift_given_up_here(&nn->given_up, &cell->key)) {
+    if (note == NULL && (ibshift_nn_is_unlike(nn, peer, &cell->key) ||
+                         ibshift_given_up_here(&nn->given_up, &cell->key))) {
         return; /* the abort is on its way, and nothing will be written */
     }
     if (note == NULL) {

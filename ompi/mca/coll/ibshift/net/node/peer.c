@@ -284,12 +284,35 @@ void ibshift_nn_tell(struct ibshift_net_node *nn, struct ibshift_node_peer *peer
     ibshift_nn_note_move(&peer->ready, note);
 }
 
+void ibshift_nn_tell_abort(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                           const struct ibshift_net_key *key, const struct ibshift_net_cause *why)
+{
+    ibshift_nn_tell(nn, peer, IBSHIFT_NODE_ABORT, key, (uint64_t)(int64_t)why->status, why->peer);
+}
+
+bool ibshift_nn_is_unlike(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                          const struct ibshift_net_key *theirs)
+{
+    struct ibshift_ledger *ledger =
+        nn->options.ledger == NULL
+            ? NULL
+            : nn->options.ledger(nn->options.context, ibshift_net_comm(theirs->comm));
+    struct ibshift_net_key ours;
+
+    if (!ibshift_given_up_unlike(&nn->given_up, ledger, peer->number, theirs, &ours)) {
+        return false;
+    }
+    nn->net.has_failed = true;
+    ibshift_nn_tell_abort(nn, peer, &ours, &(struct ibshift_net_cause){nn->options.self, -EBADMSG});
+    return true;
+}
+
 void ibshift_nn_mismatch(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                          const struct ibshift_net_key *key, uint64_t here, uint64_t there)
 {
     ibshift_nn_break(nn, peer, -EMSGSIZE,
                      "message %u of collective %u on communicator %u: %llu bytes here, %llu there",
-                     key->tag, key->seq, key->comm, (unsigned long long)here,
+                     key->tag, key->seq, ibshift_net_comm(key->comm), (unsigned long long)here,
                      (unsigned long long)there);
 }
 

@@ -64,8 +64,7 @@ static int net_recv(struct ibshift_net *net, const struct ibshift_net_message *m
 
 static bool is_of(const struct ibshift_note *note, uint32_t comm, uint32_t seq)
 {
-    return note->kind != IBSHIFT_NOTE_CONTROL && note->match.key.comm == comm &&
-           note->match.key.seq == seq;
+    return note->kind != IBSHIFT_NOTE_CONTROL && ibshift_net_is_of(&note->match.key, comm, seq);
 }
 
 /* Ends what can end now, marks the rest; returns whether a buffer is granted or half written. */
@@ -182,7 +181,7 @@ static void drop_early(struct ibshift_net_verbs *nv, struct ibshift_connection *
 
     for (struct ibshift_note *n = c->resting.first; n != NULL; n = next) {
         next = n->next;
-        if (n->match.key.comm == comm &&
+        if (ibshift_net_comm(n->match.key.comm) == comm &&
             (n->kind == IBSHIFT_NOTE_HELD || (n->kind == IBSHIFT_NOTE_GRANT && n->is_pulled))) {
             held += n->kind == IBSHIFT_NOTE_HELD;
             ibshift_nv_note_end(nv, n, 0);
@@ -250,7 +249,9 @@ static void net_describe(struct ibshift_net *net, uint32_t peer, char *text, siz
     uint64_t cause = __atomic_load_n(&c->cause, __ATOMIC_RELAXED);
     if (cause != 0) {
         snprintf(given_up, sizeof(given_up), "; it failed with peer %u: %s",
-                 (uint32_t)(cause >> 32), strerror((int)(cause & 0xffff)));
+                 (uint32_t)(cause >> 32),
+                 (cause & 0xffff) == EBADMSG ? "another collective is called there"
+                                             : strerror((int)(cause & 0xffff)));
     }
     if (__atomic_load_n(&c->status, __ATOMIC_ACQUIRE) != 0) {
         what = c->text != NULL ? c->text : "out of memory";

@@ -236,6 +236,15 @@ struct ibshift_connection *ibshift_nv_peer(struct ibshift_net_verbs *nv, uint32_
 void ibshift_nv_connect(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
 void ibshift_nv_wireup_poll(struct ibshift_net_verbs *nv);
 void ibshift_nv_heard(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+/* That this side has given the key's collective up, and why. */
+void ibshift_nv_tell_abort(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                           const struct ibshift_net_key *key, const struct ibshift_net_cause *why);
+
+/* A key that nothing here fits says what its sender calls: another collective than this side under the
+ * same number ends both. True: it has just been noticed, and the peer is told. */
+bool ibshift_nv_is_unlike(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                          const struct ibshift_net_key *theirs);
+
 void ibshift_nv_cause_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                            const struct ibshift_net_cause *why);
 void ibshift_nv_serve(struct ibshift_net_verbs *nv);

@@ -193,7 +193,7 @@ static void forget(struct ibshift_net_verbs *nv, struct ibshift_connection *c, u
 
     for (struct ibshift_note *n = c->standing.first; n != NULL; n = next) {
         next = n->next;
-        if (n->match.key.comm != comm) {
+        if (ibshift_net_comm(n->match.key.comm) != comm) {
             continue;
         }
         if (has_failed && n->is_granted) {
@@ -318,7 +318,7 @@ void ibshift_nv_granted(struct ibshift_net_verbs *nv, struct ibshift_connection 
         grant_came(nv, note, grant);
     } else if (note != NULL) {
         (void)ibshift_nv_mismatch(nv, c, key, note->length, grant->length);
-    } else if (!ibshift_given_up_here(&nv->given_up, key)) {
+    } else if (!ibshift_nv_is_unlike(nv, c, key) && !ibshift_given_up_here(&nv->given_up, key)) {
         note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_GRANT, key);
         if (note == NULL) {
             ibshift_nv_break_no_memory(nv, c);

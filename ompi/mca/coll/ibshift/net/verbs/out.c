@@ -400,3 +400,28 @@ void ibshift_nv_control(struct ibshift_net_verbs *nv, struct ibshift_connection 
         ibshift_nv_flush(nv, c);
     }
 }
+
+void ibshift_nv_tell_abort(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                           const struct ibshift_net_key *key, const struct ibshift_net_cause *why)
+{
+    struct ibshift_wire_grant body = {.id = why->peer, .pieces = (uint32_t)-why->status};
+
+    ibshift_nv_control(nv, c, key, IBSHIFT_WIRE_ABORT, &body);
+}
+
+bool ibshift_nv_is_unlike(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
+                          const struct ibshift_net_key *theirs)
+{
+    struct ibshift_ledger *ledger =
+        nv->options.ledger == NULL
+            ? NULL
+            : nv->options.ledger(nv->options.context, ibshift_net_comm(theirs->comm));
+    struct ibshift_net_key ours;
+
+    if (!ibshift_given_up_unlike(&nv->given_up, ledger, c->peer, theirs, &ours)) {
+        return false;
+    }
+    nv->net.has_failed = true;
+    ibshift_nv_tell_abort(nv, c, &ours, &(struct ibshift_net_cause){nv->options.self, -EBADMSG});
+    return true;
+}

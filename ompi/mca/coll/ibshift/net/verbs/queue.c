@@ -471,7 +471,7 @@ int ibshift_nv_mismatch(struct ibshift_net_verbs *nv, struct ibshift_connection 
     ibshift_nv_break(nv, c, -EMSGSIZE,
                      "message %u of collective %u on communicator %u has %llu bytes here and %llu "
                      "there",
-                     key->tag, key->seq, key->comm, (unsigned long long)ours,
+                     key->tag, key->seq, ibshift_net_comm(key->comm), (unsigned long long)ours,
                      (unsigned long long)theirs);
     return -EMSGSIZE;
 }

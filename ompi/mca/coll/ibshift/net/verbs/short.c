@@ -357,7 +357,8 @@ static bool data_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c
         (void)ibshift_nv_mismatch(nv, c, &head->key, note->length, head->length);
         return false;
     }
-    if (note == NULL && !ibshift_given_up_here(&nv->given_up, &head->key)) {
+    if (note == NULL && !ibshift_nv_is_unlike(nv, c, &head->key) &&
+        !ibshift_given_up_here(&nv->given_up, &head->key)) {
         return hold(nv, c, head, payload, slot);
     }
     if (note != NULL) {
@@ -381,7 +382,7 @@ static void pull_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     struct ibshift_note *note = ibshift_note_find(&nv->tx, c, key);
 
     if (note == NULL) {
-        if (ibshift_given_up_here(&nv->given_up, key)) {
+        if (ibshift_nv_is_unlike(nv, c, key) || ibshift_given_up_here(&nv->given_up, key)) {
             return;
         }
         note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_GRANT, key);
@@ -419,31 +420,29 @@ static void probe_came(struct ibshift_net_verbs *nv, struct ibshift_connection *
 {
     struct ibshift_note *note = ibshift_note_find(&nv->rx, c, key);
 
-    if (note != NULL && note->length != length) {
+    if (note == NULL) {
+        (void)ibshift_nv_is_unlike(nv, c, key);
+    } else if (note->length != length) {
         (void)ibshift_nv_mismatch(nv, c, key, note->length, length);
-    } else if (note != NULL && note->is_again) {
+    } else if (note->is_again) {
         ibshift_nv_grant_again(nv, note);
     }
-}
-
-static void send_abort(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                       const struct ibshift_net_key *key, const struct ibshift_net_cause *why)
-{
-    struct ibshift_wire_grant body = {.id = why->peer, .pieces = (uint32_t)-why->status};
-
-    ibshift_nv_control(nv, c, key, IBSHIFT_WIRE_ABORT, &body);
 }
 
 /* The peer waits in a collective that this side may never come to. */
 static void ask_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                      const struct ibshift_net_key *key)
 {
-    const struct ibshift_net_cause *why =
-        ibshift_given_up_answer(&nv->given_up, key->comm, ibshift_net_now(&nv->net),
-                                nv->options.has_comm, nv->options.context);
+    const struct ibshift_net_cause *why;
 
+    if (ibshift_nv_is_unlike(nv, c, key)) {
+        return; /* it has been told */
+    }
+    why = ibshift_given_up_answer(&nv->given_up, ibshift_net_comm(key->comm),
+                                  ibshift_net_now(&nv->net), nv->options.has_comm,
+                                  nv->options.context);
     if (why != NULL) {
-        send_abort(nv, c, key, why);
+        ibshift_nv_tell_abort(nv, c, key, why);
     }
 }
 
@@ -456,7 +455,7 @@ static bool abort_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list,
 
     for (struct ibshift_note *n = list->first; n != NULL; n = next) {
         next = n->next;
-        if (n->match.key.comm != key->comm || n->match.key.seq != key->seq) {
+        if (!ibshift_net_is_of(&n->match.key, key->comm, key->seq)) {
             continue;
         }
         if (n->kind == IBSHIFT_NOTE_RECV && n->is_granted) {
@@ -475,7 +474,7 @@ static void abort_came(struct ibshift_net_verbs *nv, struct ibshift_connection *
     bool is_granted;
 
     ibshift_nv_cause_came(nv, c, why);
-    if (ibshift_given_up_here(&nv->given_up, key) ||
+    if (ibshift_nv_is_unlike(nv, c, key) || ibshift_given_up_here(&nv->given_up, key) ||
         ibshift_given_up_by(&nv->given_up, c->peer, key)) {
         return;
     }
@@ -483,7 +482,7 @@ static void abort_came(struct ibshift_net_verbs *nv, struct ibshift_connection *
         ibshift_nv_break(nv, c, -ECONNABORTED,
                          "it gave up more collectives than can be remembered, the last was %u on "
                          "communicator %u",
-                         key->seq, key->comm);
+                         key->seq, ibshift_net_comm(key->comm));
         return;
     }
     is_granted = abort_list(nv, &c->ready, key);
@@ -493,7 +492,7 @@ static void abort_came(struct ibshift_net_verbs *nv, struct ibshift_connection *
         c->root = *why; /* for the peer's other collectives, which end with the connection */
         ibshift_nv_break(nv, c, -ECONNABORTED,
                          "it gave up collective %u on communicator %u, whose buffer it may write",
-                         key->seq, key->comm);
+                         key->seq, ibshift_net_comm(key->comm));
     }
 }
 
@@ -591,6 +590,7 @@ void ibshift_nv_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uin
     ibshift_nv_connect(nv, c);
     if (c->status == 0) {
         const struct ibshift_given_up_comm *known = ibshift_given_up_comm(&nv->given_up, comm);
-        send_abort(nv, c, &key, known != NULL ? &known->root : &(struct ibshift_net_cause){0, 0});
+        ibshift_nv_tell_abort(nv, c, &key,
+                              known != NULL ? &known->root : &(struct ibshift_net_cause){0, 0});
     }
 }
