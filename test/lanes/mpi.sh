@@ -25,6 +25,32 @@ mpi_run() {
         "${selection[@]}" ${MPI_OPTIONS-} "$@"
 }
 
+# Ranks that call different collectives at one place. Each rank's messages are in a file of their own: together they must name both
+# collectives of so many pairs.
+unlike_calls() { # PAIRS LONE RUN...: of test/mpi/unlike
+    local pairs=$1 lone=$2 said=$IBSHIFT_OUT/unlike
+    shift 2
+    rm -rf "$said"
+    MPI_OPTIONS="--mca coll_ibshift_deadline 20 --output-filename $said ${MPI_OPTIONS-}" "$@" >"$said.out" 2>&1 || {
+        grep -E 'unlike\.c|hangs' "$said.out"
+        return 1
+    }
+    grep 'pairs of' "$said.out"
+    cat "$said"/1/rank.*/stderr | awk -v pairs="$pairs" -v lone="$lone" '
+        { sub(",", "", $2) }
+        $1 == "Here:" { here = $2; is_lone = $0 ~ "rank " lone " on host" }
+        $1 == "There:" {
+            pair = is_lone ? here " " $2 : $2 " " here
+            if ((is_lone || $NF == lone) && !named[pair]++) {
+                count++
+            }
+        }
+        END {
+            print count + 0 " pairs are named"
+            exit count != pairs
+        }'
+}
+
 hca() { # OPTION OF SOFTHCA-RUN... -- RANKS LIST PROGRAM...; PERSONALITY: of all runs (lane personalities_all)
     local options=(${PERSONALITY:+--personality "$PERSONALITY"})
     while [ "$1" != -- ]; do
