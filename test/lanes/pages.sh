@@ -11,9 +11,16 @@ checkout_here() {
 }
 
 marked() { # PAGE K [MARK]: the commands of its block number K that is marked, with "runs" where nothing is said
-    awk -v want="$2" -v mark_is="<!-- ${3-runs} -->" '$0 == mark_is { n++; mark = 1; next }
-        /^```/ { inside = mark && n == want; mark = 0; next }
-        inside' "$IBSHIFT_TOP/$1"
+    case $1 in
+    *.md) marked_in '^```' '^```' "<!-- ${3-runs} -->" "$2" <"$IBSHIFT_TOP/$1" ;;
+    *) marked_in '^[.](nf|EX)' '^[.](fi|EE)' ".\\\" ${3-runs}" "$2" <"$IBSHIFT_TOP/$1" | sed 's/\\-/-/g; s/\\(aq/'"'"'/g; s/\\e/\\/g' ;;
+    esac
+}
+
+marked_in() { # BEGIN END MARK K
+    mark_is=$3 awk -v begin="$1" -v end="$2" -v want="$4" '$0 == ENVIRON["mark_is"] { n++; mark = 1; next }
+        inside && $0 ~ end { inside = 0 } !inside && $0 ~ begin { inside = mark && n == want; mark = 0; next }
+        inside'
 }
 
 block() { # FILE: the commands one after the other, and what a comment behind "=>" promises is printed
