@@ -224,7 +224,7 @@ static void report(const struct audit *a)
 {
     struct sums s = add_up(a);
 
-    printf("%u jobs on %d hosts or more", a->count, HOSTS_LEAST);
+    printf("%u job%s on %d hosts or more", a->count, a->count == 1 ? "" : "s", HOSTS_LEAST);
     printf("; left out: %u smaller, %u on nodes that are not in the fabric, %u without routes\n",
            a->small, a->unknown, a->unrouted);
     if (a->count == 0) {
@@ -234,11 +234,11 @@ static void report(const struct audit *a)
            "(mean over node hours)\n",
            s.rank, s.best);
     if (a->untabled != 0) {
-        printf("%u jobs on more than %d hosts may gain more: no table of stages was looked for\n",
-               a->untabled, TABLE_HOSTS);
+        printf("%u job%s on more than %d hosts may gain more: no table of stages was looked for\n",
+               a->untabled, a->untabled == 1 ? "" : "s", TABLE_HOSTS);
     }
-    printf("%u jobs gain more than 10 %%; the most: %s, %u hosts, %.2f times\n", s.above,
-           a->rows[0].id, a->rows[0].hosts, gain_of(&a->rows[0]));
+    printf("a gain above 10 %%: %u job%s; the most: %s, %u hosts, %.2f times\n", s.above,
+           s.above == 1 ? "" : "s", a->rows[0].id, a->rows[0].hosts, gain_of(&a->rows[0]));
 }
 
 static void report_json(const struct audit *a)

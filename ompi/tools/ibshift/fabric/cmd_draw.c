@@ -352,7 +352,9 @@ static void write_picture(FILE *out, const struct picture *p, const char *title,
 static void describe(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
                      const struct ibshift_load *load, char *text, size_t size)
 {
-    int length = snprintf(text, size, "%u hosts, %u switches", f->host_count, f->switch_count);
+    int length =
+        snprintf(text, size, "%u host%s, %u switch%s", f->host_count, f->host_count == 1 ? "" : "s",
+                 f->switch_count, f->switch_count == 1 ? "" : "es");
 
     if (load->on != NULL && f->host_count > 1) {
         length += load->least > 1
@@ -363,7 +365,8 @@ static void describe(const struct ibshift_fabric *f, const struct ibshift_shape 
                                  "; an all-to-all can use the hosts' full rate");
     }
     if (shape->findings != 0 && shape->kind != IBSHIFT_SHAPE_OTHER) {
-        snprintf(text + length, size - (size_t)length, "; broken in %u places", shape->findings);
+        snprintf(text + length, size - (size_t)length, "; broken in %u place%s", shape->findings,
+                 shape->findings == 1 ? "" : "s");
     }
 }
 

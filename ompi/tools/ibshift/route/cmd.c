@@ -244,8 +244,8 @@ static void print(const struct route_run *run, const struct route *r,
         json_end(&j);
         return;
     }
-    fprintf(out, "%s: tables of %u switches for %u hosts\n", run->engine->name, f->switch_count,
-            f->host_count);
+    fprintf(out, "%s: tables of %u switch%s for %u host%s\n", run->engine->name, f->switch_count,
+            f->switch_count == 1 ? "" : "es", f->host_count, f->host_count == 1 ? "" : "s");
     if (run->times) {
         fprintf(out, "time: %.3f s for the tables in memory, %.3f s of CPU time\n", run->seconds,
                 run->cpu);
