@@ -94,9 +94,9 @@ static uint64_t sweep(int folder, const struct ibshift_node_wish *wish)
 }
 
 /*
- * Bytes of a segment at the most. What the others of the job have taken already counts as free, so
- * whoever comes when, all find the same: none (0) where there is not enough for all. Free space is read first: what is taken in between is then
- * counted twice, and not left out.
+ * Bytes of a segment at the most; 0 where there is not enough for all. What the others of the job
+ * have taken already counts as free, so whoever comes when, all find the same. Free space is read
+ * first: what is taken in between is then counted twice, and not left out.
  */
 static uint64_t share_of(int folder, const struct ibshift_node_wish *wish)
 {
@@ -179,7 +179,7 @@ static uint32_t reserve(int file, uint32_t boxes, uint64_t most)
 static int fill(int file, uint64_t most, struct ibshift_node_head head,
                 struct ibshift_node_segment *segment)
 {
-    head.ring = 0 == most ? 0 : reserve(file, head.boxes, most);
+    head.ring = most == 0 ? 0 : reserve(file, head.boxes, most);
     if (head.ring == 0) {
         return -ENOSPC;
     }
