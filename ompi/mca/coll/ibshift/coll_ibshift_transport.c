@@ -170,6 +170,8 @@ static struct ibshift_ledger *ledger(void *context, uint32_t id)
                                                                             : NULL;
 }
 
+static const struct ibshift_net_comms comms = {.is_here = has_comm, .ledger = ledger};
+
 static int open_adapter(char *error, size_t size)
 {
     struct ibshift_verbs_options ports = {
@@ -194,8 +196,7 @@ static int open_adapter(char *error, size_t size)
     options.path = ibshift_fabric_path;
     options.service_level = ibshift_params.service_level < 0 ? ibshift_fabric_service_level : NULL;
     options.say = say;
-    options.has_comm = has_comm;
-    options.ledger = ledger;
+    options.comms = comms;
     options.has_ended = ibshift_card_has_ended;
     options.memory = ibshift_params.memory;
     options.connections = (uint32_t)ibshift_params.connections;
@@ -224,8 +225,7 @@ static void open_node(char *error, size_t size)
         .may_copy = true,
         .looks = ibshift_endpoint.is_crowded ? IBSHIFT_NODE_LOOKS_CROWDED : IBSHIFT_NODE_LOOKS,
         .card = ibshift_card_node,
-        .has_comm = has_comm,
-        .ledger = ledger,
+        .comms = comms,
         .say = say};
 
     if (!ibshift_params.node || options.processes < 2) {

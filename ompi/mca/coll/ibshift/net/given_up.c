@@ -12,7 +12,7 @@ static const uint64_t in_vain = 3000 * 1000 * 1000ull,
 
 void ibshift_given_up_free(struct ibshift_given_up *given_up)
 {
-    free(given_up->comms);
+    free(given_up->failed);
 }
 
 static uint32_t remembered(const struct ibshift_given_up *given_up)
@@ -77,8 +77,8 @@ bool ibshift_given_up_add_by(struct ibshift_given_up *given_up, uint32_t peer,
 static struct ibshift_given_up_comm *find(const struct ibshift_given_up *given_up, uint32_t word)
 {
     for (uint32_t i = 0; i < given_up->comm_count; i++) {
-        if (given_up->comms[i].comm == ibshift_net_comm(word)) {
-            return &given_up->comms[i];
+        if (given_up->failed[i].comm == ibshift_net_comm(word)) {
+            return &given_up->failed[i];
         }
     }
     return NULL;
@@ -99,33 +99,50 @@ void ibshift_given_up_add_comm(struct ibshift_given_up *given_up, uint32_t comm,
     }
     if (given_up->comm_count == given_up->comm_room) {
         uint32_t room = given_up->comm_room * 2 + 8;
-        void *bigger = realloc(given_up->comms, room * sizeof(*given_up->comms));
+        void *bigger = realloc(given_up->failed, room * sizeof(*given_up->failed));
 
         if (bigger == NULL) {
             return; /* the peers of this collective are told all the same */
         }
-        given_up->comms = bigger;
+        given_up->failed = bigger;
         given_up->comm_room = room;
     }
-    given_up->comms[given_up->comm_count++] = (struct ibshift_given_up_comm){
+    given_up->failed[given_up->comm_count++] = (struct ibshift_given_up_comm){
         .comm = ibshift_net_comm(comm), .with = *with, .root = *root};
 }
 
-bool ibshift_given_up_unlike(struct ibshift_given_up *given_up, struct ibshift_ledger *ledger,
-                             uint32_t peer, const struct ibshift_net_key *theirs,
-                             struct ibshift_net_key *ours)
+const struct ibshift_net_cause *ibshift_given_up_unlike(struct ibshift_given_up *given_up,
+                                                        uint32_t peer,
+                                                        const struct ibshift_net_key *theirs,
+                                                        struct ibshift_net_key *ours)
 {
     const struct ibshift_net_cause why = {.peer = peer, .status = -EBADMSG};
+    const struct ibshift_net_comms *comms = &given_up->comms;
+    uint32_t comm = ibshift_net_comm(theirs->comm);
+    struct ibshift_ledger *ledger =
+        comms->ledger != NULL ? comms->ledger(comms->context, comm) : NULL;
 
     *ours = *theirs;
     if (ledger == NULL || !ibshift_ledger_find(ledger, theirs->seq, &ours->comm) ||
-        ours->comm == theirs->comm || find(given_up, theirs->comm) != NULL) {
-        return false;
+        ours->comm == theirs->comm || find(given_up, comm) != NULL) {
+        return NULL;
     }
     if (ledger->unlike.ours == ledger->unlike.theirs) {
         ledger->unlike = (struct ibshift_unlike){peer, theirs->seq, ours->comm, theirs->comm};
     }
-    ibshift_given_up_add_comm(given_up, theirs->comm, &why, &why);
+    ibshift_given_up_add_comm(given_up, comm, &why, &why);
+    return find(given_up, comm) != NULL ? &find(given_up, comm)->root : NULL;
+}
+
+bool ibshift_given_up_why(const struct ibshift_given_up *given_up, uint32_t comm,
+                          struct ibshift_net_cause *why)
+{
+    const struct ibshift_given_up_comm *known = find(given_up, comm);
+
+    if (known == NULL || known->is_gone) {
+        return false;
+    }
+    *why = known->with;
     return true;
 }
 
@@ -134,7 +151,7 @@ void ibshift_given_up_enter(struct ibshift_given_up *given_up, uint32_t comm)
     struct ibshift_given_up_comm *known = find(given_up, comm);
 
     if (known != NULL) {
-        *known = given_up->comms[--given_up->comm_count];
+        *known = given_up->failed[--given_up->comm_count];
     }
     for (uint32_t i = 0; i < IBSHIFT_ASKED_AFTER; i++) {
         if (given_up->asked[i].comm == comm) {
@@ -184,14 +201,15 @@ static bool is_asked_in_vain(struct ibshift_given_up *given_up, uint32_t comm, u
 }
 
 /* A communicator that is here, and was not given up: NULL, or what one of its members died of. */
-static const struct ibshift_given_up_comm *
-find_dead_member(struct ibshift_given_up *given_up, uint32_t comm,
-                 bool (*is_here)(void *context, uint32_t comm, uint32_t member), void *context)
+static const struct ibshift_given_up_comm *find_dead_member(struct ibshift_given_up *given_up,
+                                                            uint32_t comm)
 {
-    for (uint32_t i = 0; i < given_up->comm_count; i++) {
-        struct ibshift_net_cause root = given_up->comms[i].root;
+    const struct ibshift_net_comms *comms = &given_up->comms;
 
-        if (root.status == -ETIMEDOUT && is_here(context, comm, root.peer)) {
+    for (uint32_t i = 0; i < given_up->comm_count; i++) {
+        struct ibshift_net_cause root = given_up->failed[i].root;
+
+        if (root.status == -ETIMEDOUT && comms->is_here(comms->context, comm, root.peer)) {
             ibshift_given_up_add_comm(given_up, comm, &root, &root);
             return find(given_up, comm);
         }
@@ -199,21 +217,21 @@ find_dead_member(struct ibshift_given_up *given_up, uint32_t comm,
     return NULL;
 }
 
-const struct ibshift_net_cause *
-ibshift_given_up_answer(struct ibshift_given_up *given_up, uint32_t comm, uint64_t now,
-                        bool (*is_here)(void *context, uint32_t comm, uint32_t member),
-                        void *context)
+const struct ibshift_net_cause *ibshift_given_up_answer(struct ibshift_given_up *given_up,
+                                                        uint32_t word, uint64_t now)
 {
+    const struct ibshift_net_comms *comms = &given_up->comms;
+    uint32_t comm = ibshift_net_comm(word);
     const struct ibshift_given_up_comm *known = find(given_up, comm);
 
     if ((known == NULL || known->is_gone) && given_up->comm_count > 0) {
-        if (is_here == NULL) {
+        if (comms->is_here == NULL) {
             return NULL;
         }
-        if (is_here(context, comm, IBSHIFT_ANY_MEMBER)) {
-            known = find_dead_member(given_up, comm, is_here, context);
+        if (comms->is_here(comms->context, comm, IBSHIFT_ANY_MEMBER)) {
+            known = find_dead_member(given_up, comm);
         } else {
-            known = known != NULL ? known : &given_up->comms[given_up->comm_count - 1];
+            known = known != NULL ? known : &given_up->failed[given_up->comm_count - 1];
             known = is_asked_in_vain(given_up, comm, now) ? known : NULL;
         }
     }

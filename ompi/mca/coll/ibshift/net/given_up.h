@@ -25,6 +25,7 @@ struct ibshift_given_up_comm {
 };
 
 struct ibshift_given_up {
+    struct ibshift_net_comms comms; /* written by the net that has it */
     struct {
         uint32_t comm, seq;
     } here[IBSHIFT_GIVEN_UP_HERE];
@@ -33,7 +34,7 @@ struct ibshift_given_up {
         uint32_t peer, comm, seq;
     } by_peers[IBSHIFT_GIVEN_UP_BY_PEERS];
     uint32_t peer_count;
-    struct ibshift_given_up_comm *comms;
+    struct ibshift_given_up_comm *failed;
     uint32_t comm_count, comm_room;
     struct {
         uint32_t comm;
@@ -63,17 +64,22 @@ void ibshift_given_up_add_comm(struct ibshift_given_up *given_up, uint32_t comm,
                                const struct ibshift_net_cause *root);
 
 /*
- * A peer's key says what it calls. True, once a communicator: this side calls something else under
- * that number, so the communicator is given up, and `ours` is to be told to the peer. ledger: of the
- * communicator; NULL: nobody knows.
+ * A peer's key says what it calls. Once a communicator, this side calls something else under that
+ * number: then the communicator is given up, and `ours` and the reason are to be told to the peer.
+ * Else NULL.
  */
-bool ibshift_given_up_unlike(struct ibshift_given_up *given_up, struct ibshift_ledger *ledger,
-                             uint32_t peer, const struct ibshift_net_key *theirs,
-                             struct ibshift_net_key *ours);
+const struct ibshift_net_cause *ibshift_given_up_unlike(struct ibshift_given_up *given_up,
+                                                        uint32_t peer,
+                                                        const struct ibshift_net_key *theirs,
+                                                        struct ibshift_net_key *ours);
 
 /* NULL: it was not. */
 const struct ibshift_given_up_comm *ibshift_given_up_comm(const struct ibshift_given_up *given_up,
                                                           uint32_t comm);
+
+/* has_given_up() */
+bool ibshift_given_up_why(const struct ibshift_given_up *given_up, uint32_t comm,
+                          struct ibshift_net_cause *why);
 
 /* enter() */
 void ibshift_given_up_enter(struct ibshift_given_up *given_up, uint32_t comm);
@@ -85,11 +91,9 @@ bool ibshift_given_up_forget(struct ibshift_given_up *given_up, uint32_t comm);
  * A peer asks after a communicator: why it waits in vain, or NULL: it is only late. It was given up
  * here; or it is not here, though asked after for a while, and an error has kept it from being
  * made; or it has a member that does not answer, as another communicator has shown: then it is given
- * up now. is_here() as in the options of the nets; may be NULL: nobody knows.
+ * up now.
  */
-const struct ibshift_net_cause *
-ibshift_given_up_answer(struct ibshift_given_up *given_up, uint32_t comm, uint64_t now,
-                        bool (*is_here)(void *context, uint32_t comm, uint32_t member),
-                        void *context);
+const struct ibshift_net_cause *ibshift_given_up_answer(struct ibshift_given_up *given_up,
+                                                        uint32_t comm, uint64_t now);
 
 #endif

@@ -151,6 +151,16 @@ ibshift_net_tried(uint32_t peer, uint64_t comm_seq, uint32_t tag, const void *bu
         .length = length};
 }
 
+/* What a net asks its owner about communicators; a function that is NULL: nobody knows. */
+struct ibshift_ledger; /* ledger.h */
+
+struct ibshift_net_comms {
+    void *context;
+    /* Whether one of this number is on this side, and has this peer, or IBSHIFT_ANY_MEMBER. */
+    bool (*is_here)(void *context, uint32_t comm, uint32_t member);
+    struct ibshift_ledger *(*ledger)(void *context, uint32_t comm); /* may return NULL as well */
+};
+
 struct ibshift_net_ops {
     /*
      * The message is ready to go: up to max_eager bytes it leaves at once, as far as the receiver

@@ -107,14 +107,7 @@ static void give_up(struct ibshift_net *net, uint32_t comm, const struct ibshift
 
 static bool has_given_up(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why)
 {
-    const struct ibshift_given_up_comm *known =
-        ibshift_given_up_comm(&ibshift_node(net)->given_up, comm);
-
-    if (known == NULL || known->is_gone) {
-        return false;
-    }
-    *why = known->with;
-    return true;
+    return ibshift_given_up_why(&ibshift_node(net)->given_up, comm, why);
 }
 
 static void enter_comm(struct ibshift_net *net, uint32_t comm)
@@ -369,6 +362,7 @@ int ibshift_net_node_create(const struct ibshift_node_options *options, struct i
         return rc;
     }
     nn->net.ops = &ops;
+    nn->given_up.comms = options->comms;
     nn->net.given_up[0] = nn->net.given_up[1] = &nn->given_up.comm_count;
     nn->take = ibshift_nn_take;
     nn->options = *options;

@@ -422,9 +422,7 @@ static void asked_after(struct ibshift_net_node *nn, struct ibshift_node_peer *p
     if (ibshift_nn_is_unlike(nn, peer, key)) {
         return; /* it has been told */
     }
-    why = ibshift_given_up_answer(&nn->given_up, ibshift_net_comm(key->comm),
-                                  ibshift_net_now(&nn->net), nn->options.has_comm,
-                                  nn->options.context);
+    why = ibshift_given_up_answer(&nn->given_up, key->comm, ibshift_net_now(&nn->net));
     if (why != NULL) {
         ibshift_nn_tell_abort(nn, peer, key, why);
     }

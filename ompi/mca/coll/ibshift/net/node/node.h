@@ -20,8 +20,6 @@
  * that waits for this rank's processor cannot (4 ranks on 2 processors: 512 looks take 1.2 times as long). */
 enum { IBSHIFT_NODE_LOOKS = 512, IBSHIFT_NODE_LOOKS_CROWDED = 4 };
 
-struct ibshift_ledger; /* net/ledger.h */
-
 struct ibshift_node_options {
     const char *folder; /* NULL: /dev/shm */
     uint32_t processes; /* of the job on this host */
@@ -33,11 +31,7 @@ struct ibshift_node_options {
     uint32_t looks;     /* at the cell of a message that is tried, before anything else is done */
     /* The card of a peer: 0, or a negative errno. */
     int (*card)(void *context, uint32_t peer, struct ibshift_node_card *card);
-    /* Whether a communicator of this number is on this side, and has this peer as a member, or
-     * IBSHIFT_ANY_MEMBER; may be NULL: nobody knows. */
-    bool (*has_comm)(void *context, uint32_t comm, uint32_t member);
-    /* Of a communicator on this side; NULL, or the function: nobody knows what is called. */
-    struct ibshift_ledger *(*ledger)(void *context, uint32_t comm);
+    struct ibshift_net_comms comms;
     void (*say)(void *context, const char *line); /* one line for people; NULL: nobody listens */
     void *context;
 };

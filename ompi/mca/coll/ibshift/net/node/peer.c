@@ -293,18 +293,15 @@ void ibshift_nn_tell_abort(struct ibshift_net_node *nn, struct ibshift_node_peer
 bool ibshift_nn_is_unlike(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                           const struct ibshift_net_key *theirs)
 {
-    struct ibshift_ledger *ledger =
-        nn->options.ledger == NULL
-            ? NULL
-            : nn->options.ledger(nn->options.context, ibshift_net_comm(theirs->comm));
     struct ibshift_net_key ours;
+    const struct ibshift_net_cause *why =
+        ibshift_given_up_unlike(&nn->given_up, peer->number, theirs, &ours);
 
-    if (!ibshift_given_up_unlike(&nn->given_up, ledger, peer->number, theirs, &ours)) {
-        return false;
+    if (why != NULL) {
+        nn->net.has_failed = true;
+        ibshift_nn_tell_abort(nn, peer, &ours, why);
     }
-    nn->net.has_failed = true;
-    ibshift_nn_tell_abort(nn, peer, &ours, &(struct ibshift_net_cause){nn->options.self, -EBADMSG});
-    return true;
+    return why != NULL;
 }
 
 void ibshift_nn_mismatch(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,

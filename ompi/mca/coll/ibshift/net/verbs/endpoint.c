@@ -147,14 +147,7 @@ static void net_give_up(struct ibshift_net *net, uint32_t comm, const struct ibs
 
 static bool net_has_given_up(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why)
 {
-    const struct ibshift_given_up_comm *known =
-        ibshift_given_up_comm(&ibshift_nv(net)->given_up, comm);
-
-    if (known == NULL || known->is_gone) {
-        return false;
-    }
-    *why = known->with;
-    return true;
+    return ibshift_given_up_why(&ibshift_nv(net)->given_up, comm, why);
 }
 
 static void net_enter(struct ibshift_net *net, uint32_t comm)
@@ -479,6 +472,7 @@ static int create(struct ibshift_verbs *verbs, const struct ibshift_net_verbs_op
         return -ENOMEM;
     }
     nv->net.ops = &ops;
+    nv->given_up.comms = options->comms;
     nv->net.given_up[0] = nv->net.given_up[1] = &nv->given_up.comm_count;
     nv->senders = &senders;
     nv->net.max_eager = nv->net.max_tried = options->max_eager;

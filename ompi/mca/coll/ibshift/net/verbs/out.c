@@ -412,16 +412,13 @@ void ibshift_nv_tell_abort(struct ibshift_net_verbs *nv, struct ibshift_connecti
 bool ibshift_nv_is_unlike(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                           const struct ibshift_net_key *theirs)
 {
-    struct ibshift_ledger *ledger =
-        nv->options.ledger == NULL
-            ? NULL
-            : nv->options.ledger(nv->options.context, ibshift_net_comm(theirs->comm));
     struct ibshift_net_key ours;
+    const struct ibshift_net_cause *why =
+        ibshift_given_up_unlike(&nv->given_up, c->peer, theirs, &ours);
 
-    if (!ibshift_given_up_unlike(&nv->given_up, ledger, c->peer, theirs, &ours)) {
-        return false;
+    if (why != NULL) {
+        nv->net.has_failed = true;
+        ibshift_nv_tell_abort(nv, c, &ours, why);
     }
-    nv->net.has_failed = true;
-    ibshift_nv_tell_abort(nv, c, &ours, &(struct ibshift_net_cause){nv->options.self, -EBADMSG});
-    return true;
+    return why != NULL;
 }

@@ -438,9 +438,7 @@ static void ask_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     if (ibshift_nv_is_unlike(nv, c, key)) {
         return; /* it has been told */
     }
-    why = ibshift_given_up_answer(&nv->given_up, ibshift_net_comm(key->comm),
-                                  ibshift_net_now(&nv->net), nv->options.has_comm,
-                                  nv->options.context);
+    why = ibshift_given_up_answer(&nv->given_up, key->comm, ibshift_net_now(&nv->net));
     if (why != NULL) {
         ibshift_nv_tell_abort(nv, c, key, why);
     }

@@ -87,8 +87,6 @@ struct ibshift_region_cache {
 };
 
 struct ibshift_verbs_address; /* blob.h */
-struct ibshift_ledger;        /* net/ledger.h */
-
 struct ibshift_net_verbs_options {
     uint32_t self;  /* this process as a peer */
     uint32_t peers; /* of the job: their numbers are below this */
@@ -108,11 +106,7 @@ struct ibshift_net_verbs_options {
     int (*service_level)(void *context, const struct ibshift_verbs_address *from,
                          const struct ibshift_verbs_address *to, unsigned path);
     void (*say)(void *context, const char *line); /* a warning for people; may be NULL */
-    /* Whether a communicator of this number is on this side, and has this peer as a member, or
-     * IBSHIFT_ANY_MEMBER; may be NULL: nobody knows. */
-    bool (*has_comm)(void *context, uint32_t comm, uint32_t member);
-    /* Of a communicator on this side; NULL, or the function: nobody knows what is called. */
-    struct ibshift_ledger *(*ledger)(void *context, uint32_t comm);
+    struct ibshift_net_comms comms;
     /*
      * Whether the peer's process is known to have ended: how it is known, or NULL. Asked again and
      * again while a connection is not answered. May be NULL.
