@@ -65,6 +65,13 @@ int cli_bad_value(const char *command, const char *option, const char *value, co
     return cli_error(command, "%s '%.40s': must be %s", option, value, wanted);
 }
 
+static int cli_written(const char *command, const char *path, int rc)
+{
+    return rc == 0 ? CLI_OK
+                   : cli_error(command, "%s: %s", strcmp(path, "-") == 0 ? "standard output" : path,
+                               strerror(-rc));
+}
+
 static int take_whole(const struct cli_args *args, const struct cli_option *o, const char *text)
 {
     uint32_t *number = o->where;
@@ -119,6 +126,7 @@ static int take_value(const struct cli_args *args, const struct cli_option *o, c
         *(bool *)o->where = true;
         return CLI_OK;
     case CLI_TEXT:
+    case CLI_OUTPUT:
         *(const char **)o->where = text;
         return CLI_OK;
     case CLI_WHOLE:
@@ -181,6 +189,61 @@ static int check_needed(const struct cli_args *args)
                : CLI_OK;
 }
 
+const char *const cli_svg_only[] = {"svg", NULL};
+
+int cli_check_ending(const char *command, const char *path, const char *const *formats)
+{
+    static const char *const known[] = {"svg", "png", "pdf", "eps", "ps",  "jpg",  "jpeg", "gif",
+                                        "dot", "gv",  "txt", "csv", "htm", "html", "json", NULL};
+    const char *dot = strrchr(path, '.');
+    bool is_known = false, is_written = false;
+    char list[64] = "";
+
+    for (int i = 0; dot != NULL && known[i] != NULL; i++) {
+        is_known |= strcmp(dot + 1, known[i]) == 0;
+    }
+    for (int i = 0; is_known && formats[i] != NULL; i++) {
+        is_written |= strcmp(dot + 1, formats[i]) == 0;
+        snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s.%s", i > 0 ? ", " : "",
+                 formats[i]);
+    }
+    return is_known && !is_written
+               ? cli_error(command, "%s: the format is not %s; endings that fit: %s", path, dot + 1,
+                           list)
+               : CLI_OK;
+}
+
+int cli_check_output(const char *command, const char *path, const char *const *formats)
+{
+    int rc = formats != NULL ? cli_check_ending(command, path, formats) : CLI_OK;
+
+    return rc == CLI_OK ? cli_written(command, path, output_check(path)) : rc;
+}
+
+int cli_output_open(const char *command, const char *path, struct output *out)
+{
+    return cli_written(command, path, output_open(out, path));
+}
+
+int cli_output_close(const char *command, const char *path, struct output *out, int status)
+{
+    int rc = output_close(out, status == CLI_OK);
+
+    return status == CLI_OK ? cli_written(command, path, rc) : status;
+}
+
+static int check_outputs(const struct cli_args *args)
+{
+    int rc = CLI_OK;
+
+    for (const struct cli_option *o = args->options; rc == CLI_OK && o->name != NULL; o++) {
+        if (o->kind == CLI_OUTPUT && *(const char **)o->where != NULL) {
+            rc = cli_check_output(args->command, *(const char **)o->where, o->words);
+        }
+    }
+    return rc;
+}
+
 int cli_parse(struct cli_args *args, int argc, char **argv)
 {
     int status = CLI_OK;
@@ -194,5 +257,6 @@ int cli_parse(struct cli_args *args, int argc, char **argv)
         status = argv[i][0] == '-' && argv[i][1] != '\0' ? take_option(args, argc, argv, &i)
                                                          : take_word(args, argv[i]);
     }
-    return status == CLI_OK ? check_needed(args) : status;
+    status = status == CLI_OK ? check_needed(args) : status;
+    return status == CLI_OK ? check_outputs(args) : status;
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "cli.h"
+#include "output.h"
 
 enum cli_kind {
     CLI_FLAG,       /* bool: it was given; takes no value */
@@ -19,6 +20,7 @@ enum cli_kind {
     CLI_REAL,       /* double: within low and high */
     CLI_CHOICE,     /* int: which of the words */
     CLI_TAKEN,      /* take(where, text) reads it: CLI_OK, or CLI_USAGE with its message */
+    CLI_OUTPUT,     /* const char *: a file to write, which can be; words: as cli_check_output() */
 };
 
 struct cli_option {
@@ -56,6 +58,16 @@ int cli_parse(struct cli_args *args, int argc, char **argv);
 /* "--ranks '0': must be WANTED"; CLI_USAGE. */
 int cli_bad_value(const char *command, const char *option, const char *value, const char *wanted);
 
+/* Before the work: can the file be written, and in the format that its ending promises? formats: "svg",
+ * ..., ends with NULL; or NULL where the command has no say in it. */
+int cli_check_output(const char *command, const char *path, const char *const *formats);
+extern const char *const cli_svg_only[];
+int cli_check_ending(const char *command, const char *path, const char *const *formats);
+/* output_open() and output_close() with their messages: CLI_OK or CLI_USAGE. A status other than CLI_OK
+ * is returned, and what was there before stays. */
+int cli_output_open(const char *command, const char *path, struct output *out);
+int cli_output_close(const char *command, const char *path, struct output *out, int status);
+
 /* The rows that look the same in every command. */
 static inline struct cli_option cli_json_option(bool *is_json)
 {
@@ -65,7 +77,7 @@ static inline struct cli_option cli_json_option(bool *is_json)
 
 static inline struct cli_option cli_output_option(const char **path, const char *help)
 {
-    return (struct cli_option){"--output", 'o', CLI_TEXT, "FILE", help, .where = path};
+    return (struct cli_option){"--output", 'o', CLI_OUTPUT, "FILE", help, .where = path};
 }
 
 static inline struct cli_option cli_quiet_option(bool *is_quiet)

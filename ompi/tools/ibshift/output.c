@@ -1,0 +1,228 @@
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LINKS_MOST = 40 }; /* as the kernel has it */
+
+/* "/dev/stdout" is standard output too; but what a program says may go to the same terminal, or nowhere. */
+static bool is_standard(const char *path)
+{
+    struct stat named, standard;
+
+    return strcmp(path, "-") == 0 ||
+           (stat(path, &named) == 0 && fstat(STDOUT_FILENO, &standard) == 0 &&
+            !S_ISCHR(named.st_mode) && named.st_dev == standard.st_dev &&
+            named.st_ino == standard.st_ino);
+}
+
+/* Another descriptor of standard output, whose place standard error has taken. */
+static int take_standard(void)
+{
+    static int taken = -1;
+
+    if (taken < 0) {
+        (void)fflush(stdout);
+        taken = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        if (taken < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+            return -errno;
+        }
+    }
+    return taken;
+}
+
+/* The folder of a path, with its slash; empty: the current one. */
+static int folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash == NULL ? 0 : (int)(slash + 1 - path);
+}
+
+/* What the link at *path names takes its place. */
+static int follow(char **path)
+{
+    char text[PATH_MAX], *joined;
+    ssize_t length = readlink(*path, text, sizeof(text));
+
+    if (length < 0 || asprintf(&joined, "%.*s%.*s", text[0] == '/' ? 0 : folder_length(*path),
+                               *path, (int)length, text) < 0) {
+        return -errno;
+    }
+    free(*path);
+    *path = joined;
+    return 0;
+}
+
+/* The file behind the links, which need not be there. */
+static int resolve(const char *path, char **target)
+{
+    struct stat info;
+    int rc = 0, links = 0;
+
+    *target = strdup(path);
+    if (*target == NULL) {
+        return -ENOMEM;
+    }
+    while (rc == 0 && lstat(*target, &info) == 0 && S_ISLNK(info.st_mode)) {
+        rc = links++ < LINKS_MOST ? follow(target) : -ELOOP;
+    }
+    return rc == 0 && (*target)[0] == '\0' ? -ENOENT : rc;
+}
+
+static mode_t new_mode(void)
+{
+    mode_t mask = umask(0);
+
+    (void)umask(mask);
+    return 0666 & ~mask;
+}
+
+/* A descriptor; there: the file whose place it will take, or NULL. */
+static int open_beside(struct output *out, const struct stat *there)
+{
+    int fd;
+
+    /* It would be replaced for all that. */
+    if (there != NULL && access(out->target, W_OK) != 0) {
+        return -errno;
+    }
+    if (asprintf(&out->beside, "%.*s.ibshift-XXXXXX", folder_length(out->target), out->target) <
+        0) {
+        out->beside = NULL;
+        return -ENOMEM;
+    }
+    fd = mkostemp(out->beside, O_CLOEXEC);
+    if (fd < 0) {
+        fd = -errno;
+        free(out->beside);
+        out->beside = NULL;
+    } else if (there == NULL) {
+        (void)fchmod(fd, new_mode());
+    } else {
+        (void)!fchown(fd, there->st_uid, there->st_gid); /* root's right */
+        (void)fchmod(fd, there->st_mode & 0777);
+    }
+    return fd;
+}
+
+static int open_in_place(const char *path, int flags)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | flags, 0666);
+
+    return fd < 0 ? -errno : fd;
+}
+
+static int open_target(struct output *out, const char *path, bool is_rows)
+{
+    struct stat info;
+    bool is_there = stat(path, &info) == 0;
+    int rc;
+
+    if (is_there && S_ISDIR(info.st_mode)) {
+        return -EISDIR;
+    }
+    if (is_rows || (is_there && !S_ISREG(info.st_mode))) {
+        return open_in_place(path, is_rows ? O_CREAT | O_TRUNC : 0);
+    }
+    rc = resolve(path, &out->target);
+    return rc == 0 ? open_beside(out, is_there ? &info : NULL) : rc;
+}
+
+static void drop(struct output *out)
+{
+    if (out->beside != NULL) {
+        (void)unlink(out->beside);
+    }
+    free(out->beside);
+    free(out->target);
+    *out = (struct output){.file = NULL};
+}
+
+static int open_any(struct output *out, const char *path, bool is_rows)
+{
+    int fd;
+
+    *out = (struct output){.file = NULL};
+    if (is_standard(path)) {
+        fd = take_standard();
+        fd = fd < 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        fd = fd == -1 ? -errno : fd;
+    } else {
+        fd = open_target(out, path, is_rows);
+    }
+    out->file = fd < 0 ? NULL : fdopen(fd, "w");
+    if (out->file == NULL) {
+        int rc = fd < 0 ? fd : -errno;
+
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        drop(out);
+        return rc;
+    }
+    return 0;
+}
+
+int output_open(struct output *out, const char *path)
+{
+    return open_any(out, path, false);
+}
+
+int output_open_rows(struct output *out, const char *path)
+{
+    return open_any(out, path, true);
+}
+
+int output_close(struct output *out, bool is_whole)
+{
+    bool is_lost = ferror(out->file) != 0;
+    int rc = 0;
+
+    /* A disk that has no room may say so late. */
+    if (fflush(out->file) != 0 ||
+        (is_whole && out->beside != NULL && fsync(fileno(out->file)) != 0)) {
+        rc = -errno;
+    }
+    if (rc == 0 && is_lost) { /* the reason was that write's: a write more asks for it */
+        rc = fputc('\n', out->file) == EOF || fflush(out->file) != 0 ? -errno : -EIO;
+    }
+    if (fclose(out->file) != 0 && rc == 0) {
+        rc = -errno;
+    }
+    if (rc == 0 && is_whole && out->beside != NULL) {
+        rc = rename(out->beside, out->target) != 0 ? -errno : 0;
+        if (rc == 0) {
+            free(out->beside);
+            out->beside = NULL;
+        }
+    }
+    drop(out);
+    return rc;
+}
+
+int output_check(const char *path)
+{
+    struct output out;
+    struct stat info;
+    int rc;
+
+    if (is_standard(path)) {
+        rc = take_standard(); /* for what is said before the output is opened */
+        return rc < 0 ? rc : 0;
+    }
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
+        /* To open a pipe is to tell its reader that there is a writer. */
+        return S_ISDIR(info.st_mode) ? -EISDIR : access(path, W_OK) != 0 ? -errno : 0;
+    }
+    rc = output_open(&out, path);
+    if (rc == 0) {
+        (void)output_close(&out, false);
+    }
+    return rc;
+}
