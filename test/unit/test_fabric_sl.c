@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "fabric/read/compiled.h"
+#include "compiled.h"
 #include "fabric/read/read.h"
 #include "fabric/read/synth.h"
 
@@ -176,18 +176,18 @@ static void the_compiled_form_has_them(void **state)
 
     read_records();
     f->has_loop = true;
-    assert_int_equal(ibshift_compiled_write(path, f, NULL, 0, &err), 0);
+    write_compiled(path, f, NULL, 0);
     assert_int_equal(ibshift_compiled_read(path, &g, &err), 0);
     assert_levels(g);
     assert_true(g->has_loop);
     assert_false(g->is_adaptive);
     ibshift_fabric_free(g);
     f->sl_row[2] = f->sl_rows;
-    assert_int_equal(ibshift_compiled_write(path, f, NULL, 0, &err), 0);
+    write_compiled(path, f, NULL, 0);
     assert_int_equal(ibshift_compiled_read(path, &g, &err), -EINVAL);
     f->sl_row[2] = 0;
     f->sl[f->lft_stride + 1] = 16;
-    assert_int_equal(ibshift_compiled_write(path, f, NULL, 0, &err), 0);
+    write_compiled(path, f, NULL, 0);
     assert_int_equal(ibshift_compiled_read(path, &g, &err), -EINVAL);
     assert_non_null(strstr(err.text, "out of range"));
 }

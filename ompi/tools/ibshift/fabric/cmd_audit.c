@@ -411,33 +411,16 @@ static int write_page(const struct audit *a, FILE *out)
     return rc;
 }
 
-/* Beside the page that is there, and then in its place: who reads it, or a full disk, meets no half.
- * What is no file, such as a pipe, is written as it is. */
 static int write_file(const struct audit *a)
 {
-    struct stat there;
-    bool is_file = stat(a->output, &there) != 0 || S_ISREG(there.st_mode);
-    char path[4096];
-    FILE *out;
-    int rc;
+    struct output out;
+    int rc = cli_output_open(a->args->command, a->output, &out);
 
-    if ((size_t)snprintf(path, sizeof(path), "%s%s", a->output, is_file ? ".new" : "") >=
-        sizeof(path)) {
-        return cli_error(a->args->command, "%.200s..: path too long", a->output);
+    if (rc != CLI_OK) {
+        return rc;
     }
-    out = fopen(path, "w");
-    if (out == NULL) {
-        return cli_error(a->args->command, "%s: %s", path, strerror(errno));
-    }
-    rc = write_page(a, out) != 0 || ferror(out) != 0;
-    rc |= fclose(out) != 0;
-    if (rc == 0 && (!is_file || rename(path, a->output) == 0)) {
-        return CLI_OK;
-    }
-    if (is_file) {
-        (void)remove(path);
-    }
-    return cli_error(a->args->command, "%s: cannot be written", a->output);
+    rc = write_page(a, out.file) == 0 ? CLI_OK : cli_error(a->args->command, "no memory");
+    return cli_output_close(a->args->command, a->output, &out, rc);
 }
 
 /* ---- */
@@ -510,6 +493,7 @@ static int audit(const struct cli_args *args, struct ibshift_fabric *f)
 
 int cmd_fabric_audit(int argc, char **argv)
 {
+    static const char *const formats[] = {"html", "htm", NULL};
     struct audit a = {.jobs = NULL};
     const struct cli_option options[] = {
         {"--jobs", 0, CLI_TEXT, "FILE",
@@ -517,7 +501,8 @@ int cmd_fabric_audit(int argc, char **argv)
          "of "
          "NODES (needed)",
          .where = &a.jobs, .is_needed = true},
-        cli_output_option(&a.output, "write a page with pictures (HTML)"),
+        {"--output", 'o', CLI_OUTPUT, "FILE", "write a page with pictures (HTML)",
+         .where = &a.output, .words = formats},
         cli_json_option(&a.is_json),
         {.name = NULL},
     };

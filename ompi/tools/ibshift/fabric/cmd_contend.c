@@ -370,22 +370,20 @@ static void write_found(const struct schedule *s, const struct fabric_names *nam
 
 static int write_file(const struct schedule *s)
 {
-    FILE *out = fopen(s->output, "w");
     struct fabric_names names;
-    int rc;
+    struct output out;
+    int rc = CLI_OK;
 
-    if (out == NULL) {
-        return cli_error(s->args.command, "%s: %s", s->output, strerror(errno));
-    }
     if (fabric_names_open(s->job.fabric, &names) != 0) {
-        fclose(out);
         return cli_error(s->args.command, "no memory for the names of the hosts");
     }
-    write_found(s, &names, out);
+    rc = cli_output_open(s->args.command, s->output, &out);
+    if (rc == CLI_OK) {
+        write_found(s, &names, out.file);
+        rc = cli_output_close(s->args.command, s->output, &out, rc);
+    }
     fabric_names_close(&names);
-    rc = ferror(out) != 0;
-    rc |= fclose(out) != 0;
-    return rc == 0 ? CLI_OK : cli_error(s->args.command, "%s: %s", s->output, strerror(errno));
+    return rc;
 }
 
 static int run_schedule(struct schedule *s)

@@ -401,24 +401,23 @@ static int draw_into(const struct cli_args *args, const struct ibshift_fabric *f
 static int draw(const struct cli_args *args, struct ibshift_fabric *f)
 {
     const char *path = *(const char **)args->context;
-    FILE *out = path == NULL ? stdout : fopen(path, "w");
+    struct output out;
     int rc;
 
-    if (out == NULL) {
-        return cli_error(args->command, "%s: %s", path, strerror(errno));
+    if (path == NULL) {
+        return draw_into(args, f, stdout);
     }
-    rc = draw_into(args, f, out);
-    if (path != NULL && fclose(out) != 0) {
-        return cli_error(args->command, "%s: %s", path, strerror(errno));
-    }
-    return rc;
+    rc = cli_output_open(args->command, path, &out);
+    return rc == CLI_OK ? cli_output_close(args->command, path, &out, draw_into(args, f, out.file))
+                        : rc;
 }
 
 int cmd_fabric_draw(int argc, char **argv)
 {
     const char *output = NULL;
     const struct cli_option options[] = {
-        cli_output_option(&output, "where to write the SVG (default: standard output)"),
+        {"--output", 'o', CLI_OUTPUT, "FILE", "where to write the SVG (default: standard output)",
+         .where = &output, .words = cli_svg_only},
         {.name = NULL},
     };
     struct cli_args args = fabric_args("fabric draw", options, &output);

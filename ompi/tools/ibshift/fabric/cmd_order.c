@@ -100,24 +100,35 @@ int cmd_fabric_order(int argc, char **argv)
     return fabric_command(&args, argc, argv, order);
 }
 
+int fabric_write(const struct cli_args *args, const char *path, const struct ibshift_fabric *f,
+                 const uint32_t *order, uint32_t count, int64_t *bytes)
+{
+    struct output out;
+    int rc;
+
+    (void)umask(022); /* all users' jobs read it, whoever writes it */
+    rc = cli_output_open(args->command, path, &out);
+    if (rc != CLI_OK) {
+        return rc;
+    }
+    *bytes = ibshift_compiled_write(out.file, f, order, count);
+    return cli_output_close(args->command, path, &out, rc);
+}
+
 /* Writes the compiled form with the routing order and says so; CLI_OK or CLI_USAGE. */
 static int fabric_compile(const struct cli_args *args, const struct ibshift_fabric *f,
                           const char *path)
 {
     uint32_t *order = NULL, count = 0;
-    struct ibshift_error err;
-    struct stat info = {.st_size = 0};
+    int64_t bytes = 0;
     int rc = fabric_find_order(args, f, true, &order, &count);
 
-    if (rc == CLI_OK && ibshift_compiled_write(path, f, order, count, &err) != 0) {
-        rc = fabric_args_fail(args, &err);
-    }
+    rc = rc == CLI_OK ? fabric_write(args, path, f, order, count, &bytes) : rc;
     free(order);
     if (rc == CLI_OK) {
-        stat(path, &info);
         printf("%s: %u host%s, %u switch%s, %lld KiB\n", path, f->host_count,
                f->host_count == 1 ? "" : "s", f->switch_count, f->switch_count == 1 ? "" : "es",
-               ((long long)info.st_size + 1023) / 1024);
+               ((long long)bytes + 1023) / 1024);
         if (f->is_adaptive) {
             printf("%s: marked as routed adaptively: jobs keep rank order\n", path);
         }
@@ -211,7 +222,7 @@ int cmd_fabric_compile(int argc, char **argv)
 {
     struct compile_options o = {.output = NULL};
     const struct cli_option options[] = {
-        {"--output", 'o', CLI_TEXT, "FILE", "the file to write (needed)", .where = &o.output,
+        {"--output", 'o', CLI_OUTPUT, "FILE", "the file to write (needed)", .where = &o.output,
          .is_needed = true},
         {"--adaptive", 0, CLI_FLAG, NULL,
          "the fabric routes adaptively: jobs keep rank order, and say why",
@@ -271,8 +282,8 @@ int cmd_fabric_discover(int argc, char **argv)
     const char *output = NULL;
     bool is_quiet = false;
     const struct cli_option options[] = {
-        {"--output", 'o', CLI_TEXT, "FILE", "the compiled file to write (needed)", .where = &output,
-         .is_needed = true},
+        {"--output", 'o', CLI_OUTPUT, "FILE", "the compiled file to write (needed)",
+         .where = &output, .is_needed = true},
         {"--device", 0, CLI_TEXT, "NAME",
          "the HCA to ask through (default: the first with an active port)", .where = &live.device},
         {"--port", 0, CLI_WHOLE, "N", "its port (default: the first active one)", .where = &port,

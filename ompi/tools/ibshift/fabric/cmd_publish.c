@@ -187,25 +187,21 @@ static int check(const struct publish *p)
 static int write_new(struct publish *p)
 {
     uint32_t *order = NULL, count = 0;
-    struct ibshift_error err;
+    int64_t bytes;
     int rc = check(p);
 
     rc = rc == CLI_OK ? fabric_find_order(p->args, p->fabric, true, &order, &count) : rc;
-    if (rc == CLI_OK && ibshift_compiled_write(p->output, p->fabric, order, count, &err) != 0) {
-        rc = fabric_args_fail(p->args, &err);
-    }
+    rc = rc == CLI_OK ? fabric_write(p->args, p->output, p->fabric, order, count, &bytes) : rc;
     free(order);
     return rc;
 }
 
 static int write_again(struct publish *p)
 {
-    struct ibshift_error err;
+    int64_t bytes;
 
     p->old->imprint = p->fabric->imprint;
-    return ibshift_compiled_write(p->output, p->old, p->old->order, p->old->order_count, &err) == 0
-               ? CLI_OK
-               : fabric_args_fail(p->args, &err);
+    return fabric_write(p->args, p->output, p->old, p->old->order, p->old->order_count, &bytes);
 }
 
 /* No job comes about of hosts that partitions keep apart, so that nothing is refused. */
@@ -311,8 +307,11 @@ static int compare(struct publish *p)
 static int publish(struct publish *p)
 {
     struct ibshift_error err;
-    int rc = 0;
+    int rc = p->is_checking ? CLI_OK : cli_check_output(p->args->command, p->output, NULL);
 
+    if (rc != CLI_OK) {
+        return rc;
+    }
     for (unsigned i = 0; rc == 0 && i < p->args->count; i++) {
         rc = fabric_sources_add(&p->sources, p->args->positional[i], &err);
     }
@@ -344,7 +343,9 @@ int cmd_fabric_publish(int argc, char **argv)
     struct publish p = {.output = PLACE, .live = {.in_flight = 16}};
     bool is_quiet = false;
     const struct cli_option options[] = {
-        cli_output_option(&p.output, "the file to write (default: " PLACE ")"),
+        /* --check reads it: nothing need be writable. */
+        {"--output", 'o', CLI_TEXT, "FILE", "the file to write (default: " PLACE ")",
+         .where = &p.output},
         {"--valid", 0, CLI_WHOLE, "SECONDS",
          "jobs call the file old so many seconds after it was written (default: never)",
          .where = &p.valid, .low = 60, .high = YEAR},

@@ -101,60 +101,26 @@ static void fill_header(const struct ibshift_fabric *f, const struct section *se
     header->checksum = sum_of(header, sections);
 }
 
-static bool put(FILE *file, const struct ibshift_compiled_header *header,
-                const struct section *sections)
-{
-    bool ok = fwrite(header, sizeof(*header), 1, file) == 1;
-
-    for (int i = 0; ok && i < IBSHIFT_SECTION_COUNT; i++) {
-        while (ok && (uint64_t)ftello(file) < header->offset[i]) {
-            ok = putc(0, file) == 0;
-        }
-        ok = ok &&
-             (sections[i].size == 0 || fwrite(sections[i].data, sections[i].size, 1, file) == 1);
-    }
-    return ok && fflush(file) == 0 && fsync(fileno(file)) == 0;
-}
-
-static int write_beside(const char *path, const struct ibshift_compiled_header *header,
-                        const struct section *sections, struct ibshift_error *err)
-{
-    char temporary[4096];
-    FILE *file;
-    int fd, saved;
-
-    if ((size_t)snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= sizeof(temporary)) {
-        return ibshift_fail(err, -ENAMETOOLONG, "%.200s..: path too long", path);
-    }
-    fd = mkstemp(temporary);
-    file = fd < 0 ? NULL : fdopen(fd, "wb");
-    if (file == NULL) {
-        saved = errno;
-        if (fd >= 0) {
-            close(fd);
-            unlink(temporary);
-        }
-        return ibshift_fail(err, -saved, "%s: %s", path, strerror(saved));
-    }
-    errno = 0;
-    if (fchmod(fd, 0644) != 0 || !put(file, header, sections) || rename(temporary, path) != 0) {
-        saved = errno != 0 ? errno : EIO;
-        fclose(file);
-        unlink(temporary);
-        return ibshift_fail(err, -saved, "%s: %s", path, strerror(saved));
-    }
-    return fclose(file) == 0 ? 0 : ibshift_fail(err, -EIO, "%s: %s", path, strerror(errno));
-}
-
-int ibshift_compiled_write(const char *path, const struct ibshift_fabric *f, const uint32_t *order,
-                           uint32_t order_count, struct ibshift_error *err)
+int64_t ibshift_compiled_write(FILE *file, const struct ibshift_fabric *f, const uint32_t *order,
+                               uint32_t order_count)
 {
     struct section sections[IBSHIFT_SECTION_COUNT];
     struct ibshift_compiled_header header;
+    uint64_t at = sizeof(header);
+    bool ok;
 
     list_sections(f, order, order_count, sections);
     fill_header(f, sections, &header);
-    return write_beside(path, &header, sections, err);
+    ok = fwrite(&header, sizeof(header), 1, file) == 1;
+    for (int i = 0; ok && i < IBSHIFT_SECTION_COUNT; i++) {
+        for (; ok && at < header.offset[i]; at++) {
+            ok = putc(0, file) == 0;
+        }
+        at += sections[i].size;
+        ok = ok &&
+             (sections[i].size == 0 || fwrite(sections[i].data, sections[i].size, 1, file) == 1);
+    }
+    return ok ? (int64_t)at : -errno;
 }
 
 /* Of a section; rows of tables are as long as the header says. */

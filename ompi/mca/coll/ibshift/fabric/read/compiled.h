@@ -6,6 +6,8 @@
 #ifndef IBSHIFT_FABRIC_READ_COMPILED_H
 #define IBSHIFT_FABRIC_READ_COMPILED_H
 
+#include <stdio.h>
+
 #include "fabric/graph/fabric.h"
 
 #define IBSHIFT_COMPILED_MAGIC   "ibshift\x1a"
@@ -43,10 +45,9 @@ struct ibshift_compiled_header {
 _Static_assert(sizeof(struct ibshift_compiled_header) == 208,
                "changes of the layout need a new version");
 
-/* Writes beside path, then renames: readers see the old file or the new one. order (with keepers)
- * may be NULL. */
-int ibshift_compiled_write(const char *path, const struct ibshift_fabric *f, const uint32_t *order,
-                           uint32_t order_count, struct ibshift_error *err);
+/* order (with keepers) may be NULL. The bytes of the file, or a negative errno. */
+int64_t ibshift_compiled_write(FILE *file, const struct ibshift_fabric *f, const uint32_t *order,
+                               uint32_t order_count);
 
 /* What the head of the file says, without reading the rest: for a file that may be of another
  * fabric, or old. The checksum is not looked at. */
