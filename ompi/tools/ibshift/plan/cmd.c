@@ -76,30 +76,19 @@ void plan_title(const struct plan_args *args, char *text, size_t size)
     }
 }
 
-FILE *plan_open(const struct plan_args *args)
+FILE *plan_open(struct plan_args *args)
 {
-    FILE *file;
-
     if (args->output == NULL) {
         return stdout;
     }
-    file = fopen(args->output, "w");
-    if (file == NULL) {
-        cli_error(args->command, "cannot write '%s': %s", args->output, strerror(errno));
-    }
-    return file;
+    return cli_output_open(args->command, args->output, &args->out) == CLI_OK ? args->out.file
+                                                                              : NULL;
 }
 
-int plan_close(const struct plan_args *args, FILE *file)
+int plan_close(struct plan_args *args, int status)
 {
-    int failed = ferror(file);
-
-    failed |= file == stdout ? fflush(file) : fclose(file);
-    if (failed) {
-        return cli_error(args->command, "cannot write %s: %s",
-                         args->output != NULL ? args->output : "to the terminal", strerror(errno));
-    }
-    return CLI_OK;
+    return args->output == NULL ? status
+                                : cli_output_close(args->command, args->output, &args->out, status);
 }
 
 void plan_json_begin(struct json *j, FILE *out, const char *list)
@@ -187,7 +176,7 @@ static int plan_list(struct plan_args *args)
     if (args->format == PLAN_JSON) {
         plan_json_end(&j);
     }
-    return plan_close(args, out);
+    return plan_close(args, CLI_OK);
 }
 
 static void step_json(struct json *j, const struct ibshift_step *step, uint32_t rank,
@@ -261,7 +250,7 @@ static int plan_print(struct plan_args *args)
     if (is_json) {
         plan_json_end(&j);
     }
-    return plan_close(args, out);
+    return plan_close(args, CLI_OK);
 }
 
 /* `ibshift plan check`: proves one plan on all its ranks. */
@@ -539,14 +528,13 @@ static int write_table(struct plan_args *args, FILE *out)
 static int plan_price(struct plan_args *args)
 {
     FILE *out = plan_open(args);
-    int rc, closed;
+    int rc;
 
     if (out == NULL) {
         return CLI_USAGE;
     }
     rc = args->has_table ? write_table(args, out) : price_all(args, out);
-    closed = plan_close(args, out);
-    return rc != CLI_OK ? rc : closed;
+    return plan_close(args, rc);
 }
 
 static const struct plan_command plan_commands[] = {

@@ -54,6 +54,7 @@ struct plan_args {
     int picture; /* enum plan_picture */
     int format;  /* enum plan_format, -1: not said */
     const char *output;
+    struct output out;
     uint32_t *order_memory;
     uint32_t *stages_memory;
     uint32_t *split_memory;
@@ -74,6 +75,8 @@ int cmd_plan(int argc, char **argv);
 int plan_args_parse(struct plan_args *args, const struct plan_command *command, int argc,
                     char **argv, bool *is_helped);
 void plan_args_end(struct plan_args *args);
+/* Of a picture: bits of enum plan_format. */
+unsigned plan_formats(int picture);
 
 /* Reads args->stages_path into args->plan; args->plan.ranks are known. */
 int plan_args_stages(struct plan_args *args);
@@ -100,10 +103,9 @@ void plan_title(const struct plan_args *args, char *text, size_t size);
 /* "64 B", "4 KiB"; text has room for 24. */
 void plan_size_text(uint64_t bytes, char *text);
 
-/* args->output, or stdout; NULL with a message. plan_close() says whether all was written: CLI_OK
- * or CLI_FAILED. */
-FILE *plan_open(const struct plan_args *args);
-int plan_close(const struct plan_args *args, FILE *file);
+/* args->output, or stdout; NULL with a message. plan_close() is the end of it, as cli_output_close(). */
+FILE *plan_open(struct plan_args *args);
+int plan_close(struct plan_args *args, int status);
 
 /* The JSON of a command that prints a list: an object around it. */
 void plan_json_begin(struct json *j, FILE *out, const char *list);

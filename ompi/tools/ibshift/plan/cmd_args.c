@@ -518,6 +518,48 @@ static void fill_rows(struct plan_args *args, struct cli_option rows[ROWS_MOST])
     rows[kept] = (struct cli_option){.name = NULL};
 }
 
+unsigned plan_formats(int picture)
+{
+    return picture == PLAN_DATA   ? 1u << PLAN_TEXT | 1u << PLAN_SVG
+           : picture == PLAN_TIME ? 1u << PLAN_SVG
+                                  : 1u << PLAN_SVG | 1u << PLAN_DOT;
+}
+
+/* The ending of the output's name says the format where nothing else does. */
+static int take_ending(struct plan_args *args)
+{
+    static const struct {
+        const char *word;
+        enum plan_format format;
+    } endings[] = {{"txt", PLAN_TEXT},
+                   {"svg", PLAN_SVG},
+                   {"dot", PLAN_DOT},
+                   {"gv", PLAN_DOT},
+                   {"json", PLAN_JSON}};
+    enum { ENDINGS = sizeof(endings) / sizeof(endings[0]) };
+    const char *name = args->row->name, *formats[ENDINGS + 1] = {NULL}, *dot;
+    unsigned fit = strcmp(name, "draw") == 0      ? plan_formats(args->picture)
+                   : strcmp(name, "rules") == 0   ? 1u << PLAN_JSON
+                   : strcmp(name, "compare") == 0 ? 1u << PLAN_TEXT | 1u << PLAN_SVG
+                                                  : 1u << PLAN_TEXT;
+    int count = 0, format = args->format;
+
+    if (args->output == NULL) {
+        return CLI_OK;
+    }
+    dot = strrchr(args->output, '.');
+    fit = format >= 0 ? 1u << format : fit;
+    for (int i = 0; i < ENDINGS; i++) {
+        if ((fit & 1u << endings[i].format) != 0) {
+            formats[count++] = endings[i].word;
+            args->format = dot != NULL && strcmp(dot + 1, endings[i].word) == 0
+                               ? (int)endings[i].format
+                               : args->format;
+        }
+    }
+    return cli_check_ending(args->command, args->output, formats);
+}
+
 /* What was not given, and what follows from what was. */
 static int complete(struct plan_args *args)
 {
@@ -535,6 +577,7 @@ static int complete(struct plan_args *args)
     if (args->window == 0) { /* the formulas know none */
         args->window = args->has_table ? 256 : 32;
     }
+    rc = rc == CLI_OK ? take_ending(args) : rc;
     return rc == CLI_OK ? plan_args_finish(args) : rc;
 }
 

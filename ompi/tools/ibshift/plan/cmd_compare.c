@@ -613,10 +613,6 @@ static int begin(struct comparison *c)
 
 static int write_out(const struct comparison *c)
 {
-    const char *output = c->args->output;
-    size_t length = output != NULL ? strlen(output) : 0;
-    bool is_svg = c->args->format == PLAN_SVG ||
-                  (c->args->format < 0 && length > 4 && strcmp(output + length - 4, ".svg") == 0);
     FILE *out = plan_open(c->args);
 
     if (out == NULL) {
@@ -624,12 +620,12 @@ static int write_out(const struct comparison *c)
     }
     if (c->args->format == PLAN_JSON) {
         write_json(c, out);
-    } else if (is_svg) {
+    } else if (c->args->format == PLAN_SVG) {
         write_chart(c, out);
     } else {
         write_text(c, out);
     }
-    return plan_close(c->args, out);
+    return plan_close(c->args, CLI_OK);
 }
 
 int plan_compare(struct plan_args *args)

@@ -411,7 +411,7 @@ int plan_guidelines(struct plan_args *args)
     } else if (out != NULL) {
         write_text(s, out);
     }
-    rc = out == NULL ? CLI_USAGE : plan_close(args, out);
+    rc = out == NULL ? CLI_USAGE : plan_close(args, CLI_OK);
     rc = rc == CLI_OK && broken_of(s, &cells) > 0 ? CLI_FAILED : rc;
     free(s);
     return rc;

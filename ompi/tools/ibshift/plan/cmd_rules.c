@@ -143,7 +143,7 @@ int plan_rules(struct plan_args *args)
 {
     struct writer w = {.args = args, .out = plan_open(args)};
     bool is_first = true;
-    int rc = CLI_OK, closed;
+    int rc = CLI_OK;
 
     if (w.out == NULL) {
         return CLI_USAGE;
@@ -163,6 +163,5 @@ int plan_rules(struct plan_args *args)
         fputc(']', w.out);
     }
     fputs("\n  }\n}\n", w.out);
-    closed = plan_close(args, w.out);
-    return rc != CLI_OK ? rc : closed;
+    return plan_close(args, rc);
 }
