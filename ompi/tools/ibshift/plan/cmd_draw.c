@@ -479,9 +479,9 @@ int plan_draw(struct plan_args *args)
     FILE *out;
 
     if (args->plan.ranks > pictures[args->picture].most) {
-        return cli_error(args->command, "%u ranks are too many for the picture '%s': at most %u",
-                         args->plan.ranks, pictures[args->picture].name,
-                         pictures[args->picture].most);
+        cli_error(args->command, "%u ranks are too many for the picture '%s': at most %u",
+                  args->plan.ranks, pictures[args->picture].name, pictures[args->picture].most);
+        return CLI_UNFIT;
     }
     if (args->format < 0) {
         args->format = args->picture == PLAN_DATA ? PLAN_TEXT : PLAN_SVG;
