@@ -357,7 +357,7 @@ int cmd_doctor(int argc, char **argv)
         {"--rules", 0, CLI_TEXT, "FOLDER",
          "also run the programs of test/verbs in FOLDER: one rule of the verbs each",
          .where = &request.rules},
-        {"--save", 0, CLI_TEXT, "FILE",
+        {"--save", 0, CLI_OUTPUT, "FILE",
          "with --peer: store coll_ibshift_burst in this file, unless it has a larger one",
          .where = &request.save},
         cli_json_option(&request.is_json),

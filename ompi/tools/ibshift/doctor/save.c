@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "cli.h"
 #include "doctor/doctor.h"
+#include "options.h"
 
 #define PARAMETER "coll_ibshift_burst"
 
@@ -25,8 +24,8 @@ static bool is_burst(const char *line, long *value)
     return *at == '=';
 }
 
-/* All other lines, and last the most of what was there and what is new; 0 or an errno. */
-static int copy(FILE *from, FILE *to, uint32_t burst)
+/* All other lines, and last the most of what was there and what is new. */
+static void copy(FILE *from, FILE *to, uint32_t burst)
 {
     char *line = NULL;
     size_t room = 0;
@@ -44,37 +43,26 @@ static int copy(FILE *from, FILE *to, uint32_t burst)
     }
     (void)fprintf(to, "%s" PARAMETER " = %ld\n", ends ? "" : "\n", most);
     free(line);
-    return (from != NULL && ferror(from)) || fflush(to) != 0 || ferror(to) ? EIO : 0;
 }
 
 int doctor_save(const char *path, uint32_t burst)
 {
-    char beside[4096]; /* Linux opens no longer path */
     struct stat before;
-    FILE *from = fopen(path, "r"), *to = NULL;
-    int rc = from == NULL && errno != ENOENT ? errno : 0;
+    bool is_there = stat(path, &before) == 0 && S_ISREG(before.st_mode);
+    FILE *from = is_there ? fopen(path, "r") : NULL;
+    struct output out;
+    int rc = is_there && from == NULL ? cli_error("doctor", "%s: %s", path, strerror(errno))
+                                      : cli_output_open("doctor", path, &out);
 
-    if (rc == 0 && snprintf(beside, sizeof(beside), "%s.new", path) >= (int)sizeof(beside)) {
-        rc = ENAMETOOLONG;
-    }
-    if (rc == 0) {
-        to = fopen(beside, "w");
-        rc = to == NULL ? errno : copy(from, to, burst);
-    }
-    if (rc == 0 && from != NULL && fstat(fileno(from), &before) == 0) {
-        (void)fchmod(fileno(to), before.st_mode & 0777);
+    if (rc == CLI_OK) {
+        copy(from, out.file, burst);
+        if (from != NULL && ferror(from)) {
+            rc = cli_error("doctor", "%s: cannot be read further", path);
+        }
+        rc = cli_output_close("doctor", path, &out, rc);
     }
     if (from != NULL) {
         (void)fclose(from);
     }
-    if (to != NULL && fclose(to) != 0 && rc == 0) {
-        rc = errno;
-    }
-    if (rc == 0 && rename(beside, path) != 0) {
-        rc = errno;
-    }
-    if (rc != 0 && to != NULL) {
-        (void)unlink(beside);
-    }
-    return rc == 0 ? CLI_OK : cli_error("doctor", "--save '%s': %s", path, strerror(rc));
+    return rc;
 }

@@ -195,13 +195,19 @@ static int find_engine(struct route_run *run)
 static int write_to(const char *path, const struct route *r,
                     int (*write)(const struct route *r, FILE *out))
 {
-    FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
-    int rc = out == NULL ? -errno : write(r, out);
+    struct output out;
+    int rc = cli_output_open("route", path, &out);
 
-    if (out != NULL && out != stdout && fclose(out) != 0) {
-        rc = rc != 0 ? rc : -errno;
+    if (rc != CLI_OK) {
+        return rc;
     }
-    return rc == 0 ? CLI_OK : cli_error("route", "%s: %s", path, strerror(-rc));
+    rc = write(r, out.file);
+    if (rc != 0 && !ferror(out.file)) {
+        rc = cli_error("route", "%s: %s", path, strerror(-rc));
+    } else {
+        rc = CLI_OK; /* what could not be written, closing says */
+    }
+    return cli_output_close("route", path, &out, rc);
 }
 
 static int write_files(const struct route_run *run, const struct route *r)
@@ -316,17 +322,9 @@ static int check_without_lanes(const struct route_run *run, const struct route *
     return run->force ? CLI_OK : CLI_FAILED;
 }
 
-static bool is_dash(const char *path)
-{
-    return path != NULL && strcmp(path, "-") == 0;
-}
-
 /* Nothing is written of tables that are not proven. */
 static int finish(const struct route_run *run, const struct route *r)
 {
-    bool is_piped =
-        is_dash(run->tables) || is_dash(run->order) || is_dash(run->sl) || is_dash(run->sl2vl);
-    FILE *out = is_piped ? stderr : stdout;
     struct ibshift_error err = {""};
     struct route_proof proof;
     int rc;
@@ -337,7 +335,7 @@ static int finish(const struct route_run *run, const struct route *r)
             return refuse(rc, &err);
         }
     }
-    print(run, r, run->no_verify ? NULL : &proof, out);
+    print(run, r, run->no_verify ? NULL : &proof, stdout);
     if (!run->no_verify && !route_is_proven(&proof)) {
         cli_error("route", "the tables are not right: nothing is written");
         return CLI_FAILED;
@@ -373,12 +371,12 @@ int cmd_route(int argc, char **argv)
         cli_output_option(
             &run.tables,
             "write the tables there, as opensm -R file -U reads them; -: standard output"),
-        {"--order", 0, CLI_TEXT, "FILE", "write the order whose shift the tables are made for",
+        {"--order", 0, CLI_OUTPUT, "FILE", "write the order whose shift the tables are made for",
          .where = &run.order},
-        {"--sl", 0, CLI_TEXT, "FILE",
+        {"--sl", 0, CLI_OUTPUT, "FILE",
          "write the service level of each pair, as ibshift fabric compile --sl reads it",
          .where = &run.sl},
-        {"--sl2vl", 0, CLI_TEXT, "FILE",
+        {"--sl2vl", 0, CLI_OUTPUT, "FILE",
          "write the SL-to-VL tables of the switches, as opensm-sl2vl.dump has them",
          .where = &run.sl2vl},
         {"--lmc", 0, CLI_WHOLE, "N",

@@ -218,7 +218,7 @@ static void draw(struct picture *p)
     svg_end(p->out);
 }
 
-static int open_picture(struct picture *p, const struct sim_command *c, const char *path)
+static int open_picture(struct picture *p, const struct sim_command *c)
 {
     struct ibshift_error err;
     double until = c->number.until * 1e6;
@@ -230,31 +230,28 @@ static int open_picture(struct picture *p, const struct sim_command *c, const ch
         free(p->rows);
         return cli_error(c->args.command, "no memory");
     }
-    p->out = fopen(path, "w");
-    if (p->out == NULL) {
-        free(p->rows);
-        ibshift_shape_free(&p->shape);
-        return cli_error(c->args.command, "%s: cannot be written", path);
-    }
     return CLI_OK;
 }
 
 int sim_draw_use(const struct sim_command *c, const char *path)
 {
     struct picture picture;
-    int status = open_picture(&picture, c, path);
-    bool failed;
+    struct output out;
+    int status = open_picture(&picture, c);
 
     if (status != CLI_OK) {
         return status;
     }
-    list_rows(&picture);
-    if (picture.count > 0) {
-        draw(&picture);
+    status = cli_output_open(c->args.command, path, &out);
+    if (status == CLI_OK) {
+        picture.out = out.file;
+        list_rows(&picture);
+        if (picture.count > 0) {
+            draw(&picture);
+        }
+        status = cli_output_close(c->args.command, path, &out, status);
     }
-    failed = ferror(picture.out) != 0;
-    failed |= fclose(picture.out) != 0;
     free(picture.rows);
     ibshift_shape_free(&picture.shape);
-    return failed ? cli_error(c->args.command, "%s: cannot be written", path) : CLI_OK;
+    return status;
 }

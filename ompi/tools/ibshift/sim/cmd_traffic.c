@@ -273,18 +273,18 @@ static int draw_curve(const struct curve *v)
                           .y_title = "mean latency, us",
                           .series = &series,
                           .series_count = 1};
-    FILE *out = fopen(v->c->svg, "w");
+    struct output out;
+    int status = cli_output_open(v->c->args.command, v->c->svg, &out);
 
-    if (out == NULL) {
-        return cli_error(v->c->args.command, "%s: cannot be written", v->c->svg);
+    if (status != CLI_OK) {
+        return status;
     }
     for (int i = 0; i < v->points; i++) {
         x[i] = rate_of(&v->point[i], v->point[i].figures.bytes_per_host);
         y[i] = v->point[i].figures.latency_mean / 1e6;
     }
-    chart_write(out, &chart);
-    return fclose(out) == 0 ? CLI_OK
-                            : cli_error(v->c->args.command, "%s: cannot be written", v->c->svg);
+    chart_write(out.file, &chart);
+    return cli_output_close(v->c->args.command, v->c->svg, &out, status);
 }
 
 static int run_curve(struct curve *v)
