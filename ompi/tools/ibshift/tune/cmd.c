@@ -37,7 +37,8 @@ int cmd_tune(int argc, char **argv)
     char *words[BEFORE + WORDS] = {launcher, np, two, program};
     bool is_alone = getenv("OMPI_COMM_WORLD_SIZE") == NULL, helped = false;
     struct tune_request request;
-    int rc = is_alone ? tune_parse(argc, argv, &request, &helped) : CLI_OK;
+    int standard = dup(STDOUT_FILENO);
+    int rc = is_alone ? tune_parse(argc, argv, true, &request, &helped) : CLI_OK;
 
     if (rc != CLI_OK || helped) {
         return rc;
@@ -66,6 +67,8 @@ int cmd_tune(int argc, char **argv)
             "ibshift tune\n",
             stderr);
     }
+    (void)dup2(standard, STDOUT_FILENO); /* which "-" took: it is the first rank's */
+    (void)close(standard);
     execv(is_alone ? launcher : program, is_alone ? words : words + BEFORE - 1);
     return cli_error("tune", "cannot run %s: %s", program, strerror(errno));
 }

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "choose/tuned.h"
-#include "cli.h"
+#include "options.h"
 
 enum { PATH = 4096 };
 
@@ -16,14 +16,14 @@ static const double too_noisy = 0.15;
 const char *const tune_level_names[] = {[TUNE_FABRIC] = "fabric", [TUNE_NODE] = "node"};
 
 /* The file that jobs find; false: a line says why there is no such place. */
-static bool installed(enum tune_install install, const struct ibshift_made *made, char *path,
+static bool installed(const struct tune_target *to, const struct ibshift_made *made, char *path,
                       size_t size)
 {
     const char *site = getenv("OMPI_MCA_coll_ibshift_site");
     char folder[PATH], name[4 * IBSHIFT_MADE_TEXT];
 
     snprintf(folder, sizeof(folder), "%s", site != NULL && site[0] != '\0' ? site : "/etc/ibshift");
-    if (install == TUNE_INSTALL_USER && !ibshift_tuned_folder(folder, sizeof(folder))) {
+    if (to->install == TUNE_INSTALL_USER && !ibshift_tuned_folder(folder, sizeof(folder))) {
         cli_error("tune", "--install user: HOME is not set, so there is no folder ~/.ibshift");
         return false;
     }
@@ -37,13 +37,17 @@ static bool installed(enum tune_install install, const struct ibshift_made *made
 
 static int put(const char *path, const char *text)
 {
-    int status = tune_write(path, text);
+    struct output out;
+    int rc = cli_output_open("tune", path, &out);
 
-    if (status != 0) {
-        return cli_error("tune", "cannot write %s: %s", path, strerror(-status));
+    if (rc == CLI_OK) {
+        (void)fputs(text, out.file);
+        rc = cli_output_close("tune", path, &out, rc);
     }
-    fprintf(stderr, "ibshift tune: written: %s\n", path);
-    return CLI_OK;
+    if (rc == CLI_OK && strcmp(path, "-") != 0) {
+        fprintf(stderr, "ibshift tune: written: %s\n", path);
+    }
+    return rc;
 }
 
 /* What was measured in a minute goes to one place though the other takes no file. */
@@ -56,19 +60,26 @@ static int deliver(const struct tune_target *to, const struct tune_found *found)
         cli_error("tune", "out of memory");
         return CLI_FAILED;
     }
-    if (to->output == NULL && to->install == TUNE_INSTALL_NOT) {
-        fputs(text, stdout);
-    }
-    if (to->output != NULL) {
-        rc = put(to->output, text);
+    if (to->output != NULL || to->install == TUNE_INSTALL_NOT) {
+        rc = put(to->output != NULL ? to->output : "-", text);
     }
     if (to->install != TUNE_INSTALL_NOT &&
-        (!installed((enum tune_install)to->install, &found->made, path, sizeof(path)) ||
-         put(path, text) != CLI_OK)) {
+        (!installed(to, &found->made, path, sizeof(path)) || put(path, text) != CLI_OK)) {
         rc = CLI_USAGE;
     }
     free(text);
     return rc;
+}
+
+int tune_check_place(const struct tune_target *to, const struct ibshift_made *made)
+{
+    char path[2 * PATH];
+
+    if (to->install == TUNE_INSTALL_NOT) {
+        return CLI_OK;
+    }
+    return installed(to, made, path, sizeof(path)) ? cli_check_output("tune", path, NULL)
+                                                   : CLI_USAGE;
 }
 
 int tune_judge(const struct tune_target *to, struct tune_found *found, struct ibshift_model *local)

@@ -16,6 +16,9 @@ struct tune_target {
 
 extern const char *const tune_level_names[];
 
+/* Before the measurement: is there a place to install what will be found? CLI_OK or CLI_USAGE. */
+int tune_check_place(const struct tune_target *to, const struct ibshift_made *made);
+
 /* Fits what was measured and writes it; local has the copy and reduce rates. An enum cli_exit, with
  * a line for each reason. */
 int tune_judge(const struct tune_target *to, struct tune_found *found, struct ibshift_model *local);

@@ -186,10 +186,7 @@ static int deliver(const struct tune_target *to, struct tune_found *found,
         return rc;
     }
     drawn = tune_plot(to->plot, found);
-    if (drawn != 0) {
-        rc = cli_error("tune", "cannot write %s: %s", to->plot, strerror(-drawn));
-    }
-    return rc;
+    return drawn == CLI_OK ? rc : drawn;
 }
 
 static int tune(const struct tune_request *request)
@@ -197,13 +194,19 @@ static int tune(const struct tune_request *request)
     static struct tune_found found;
     struct tune_wires wires = {.verbs = NULL};
     struct ibshift_model local;
-    int rc = tune_wires_open(&wires);
+    int rc = tune_wires_open(&wires), place = CLI_OK;
 
     if (rc == 0 && wires.rank == 0) {
         measure_local(&wires, &local, found.rates, sizeof(found.rates));
         fill_made(&wires, &found.made);
+        place = tune_check_place(&request->target, &found.made);
     }
     meet();
+    MPI_Bcast(&place, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (rc == 0 && place != CLI_OK) {
+        tune_wires_close(&wires);
+        return place;
+    }
     for (int level = 0; level < TUNE_LEVELS && rc == 0; level++) {
         rc = measure_level(&wires, (enum tune_level)level, request->seconds, &found.level[level]);
     }
@@ -231,12 +234,12 @@ int main(int argc, char **argv)
         int null = open("/dev/null", O_WRONLY), own = dup(STDERR_FILENO);
 
         dup2(null, STDERR_FILENO); /* wrong options are said once */
-        rc = tune_parse(argc, argv, &request, &helped);
+        rc = tune_parse(argc, argv, false, &request, &helped);
         dup2(own, STDERR_FILENO);
         close(null);
         close(own);
     } else {
-        rc = tune_parse(argc, argv, &request, &helped);
+        rc = tune_parse(argc, argv, true, &request, &helped);
     }
     if (rc != CLI_OK || helped) {
         return rc;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "draw/chart.h"
+#include "options.h"
 #include "tune/judge.h"
 
 enum { ROWS = 6, PATH = 4096, LABEL = 48, CURVE = 64, TITLE = 2 * TUNE_TEXT };
@@ -122,19 +123,13 @@ static void draw(FILE *out, const char *name, const struct tune_level_found *lev
 
 static int draw_into(const char *path, const char *name, const struct tune_level_found *level)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    int rc = -ENOMEM;
+    struct output out;
+    int rc = cli_output_open("tune", path, &out);
 
-    if (out == NULL) {
-        return rc;
+    if (rc == CLI_OK) {
+        draw(out.file, name, level);
+        rc = cli_output_close("tune", path, &out, rc);
     }
-    draw(out, name, level);
-    if (fclose(out) == 0) {
-        rc = tune_write(path, text);
-    }
-    free(text);
     return rc;
 }
 
@@ -143,15 +138,15 @@ int tune_plot(const char *path, const struct tune_found *found)
     const char *dot = strrchr(path, '.');
     size_t stem = dot != NULL && strchr(dot, '/') == NULL ? (size_t)(dot - path) : strlen(path);
     char other[PATH];
-    int drawn = 0, rc = 0;
+    int drawn = 0, rc = CLI_OK;
 
-    for (int level = 0; level < TUNE_LEVELS && rc == 0; level++) {
+    for (int level = 0; level < TUNE_LEVELS && rc == CLI_OK; level++) {
         if (!found->level[level].is_there) {
             continue;
         }
         if ((size_t)snprintf(other, sizeof(other), "%.*s-%s%s", (int)stem, path,
                              tune_level_names[level], path + stem) >= sizeof(other)) {
-            return -ENAMETOOLONG;
+            return cli_error("tune", "%s: %s", path, strerror(ENAMETOOLONG));
         }
         rc = draw_into(drawn++ == 0 ? path : other, tune_level_names[level], &found->level[level]);
     }

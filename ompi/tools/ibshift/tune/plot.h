@@ -4,7 +4,7 @@
 
 #include "tune/report.h"
 
-/* Of each level that was measured: FILE.svg has the first, FILE-node.svg the second. 0, or a negative errno. */
+/* Of each level that was measured: FILE.svg has the first, FILE-node.svg the second. CLI_OK or CLI_USAGE. */
 int tune_plot(const char *path, const struct tune_found *found);
 
 #endif

@@ -1,18 +1,16 @@
 #include "tune/report.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tune/fit.h"
 
 static const double believed = 2e-3; /* nothing is measured better than that */
 static const double nothing = 1e-7;  /* us, us per byte */
 
-enum { FIELDS = offsetof(struct ibshift_model, free_messages) / sizeof(double), PATH = 4096 };
+enum { FIELDS = offsetof(struct ibshift_model, free_messages) / sizeof(double) };
 
 static int compare(const void *a, const void *b)
 {
@@ -216,27 +214,4 @@ char *tune_report(const struct tune_found *found)
         return NULL;
     }
     return text;
-}
-
-int tune_write(const char *path, const char *text)
-{
-    char aside[PATH];
-    size_t length = strlen(text);
-    FILE *out;
-
-    if ((size_t)snprintf(aside, sizeof(aside), "%s~%ld", path, (long)getpid()) >= sizeof(aside)) {
-        return -ENAMETOOLONG;
-    }
-    out = fopen(aside, "wx");
-    if (out == NULL) {
-        return -errno;
-    }
-    bool is_written = fwrite(text, 1, length, out) == length;
-    if (fclose(out) != 0 || !is_written || rename(aside, path) != 0) {
-        int rc = errno != 0 ? -errno : -EIO;
-
-        unlink(aside);
-        return rc;
-    }
-    return 0;
 }

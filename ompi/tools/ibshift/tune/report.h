@@ -28,7 +28,4 @@ bool tune_found(struct tune_level_found *level, const struct ibshift_model *mode
 /* The file's text, for free(); NULL: no memory. */
 char *tune_report(const struct tune_found *found);
 
-/* Writes it as a whole or not at all; 0, or a negative errno. */
-int tune_write(const char *path, const char *text);
-
 #endif

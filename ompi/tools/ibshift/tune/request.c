@@ -2,10 +2,10 @@
 
 #include "options.h"
 
-int tune_parse(int argc, char **argv, struct tune_request *request, bool *helped)
+int tune_parse(int argc, char **argv, bool is_writer, struct tune_request *request, bool *helped)
 {
     static const char *const places[] = {"no", "user", "system", NULL};
-    const struct cli_option options[] = {
+    struct cli_option options[] = {
         {"--time", 't', CLI_REAL, "SECONDS", "how long each level is measured (default: 20)",
          .where = &request->seconds, .low = 1, .high = 600},
         {"--install", 'i', CLI_CHOICE, "WHO",
@@ -13,9 +13,9 @@ int tune_parse(int argc, char **argv, struct tune_request *request, bool *helped
          .where = &request->target.install, .words = places},
         cli_output_option(&request->target.output,
                           "the parameter file to write (default: standard output)"),
-        {"--plot", 'p', CLI_TEXT, "FILE.svg",
+        {"--plot", 'p', CLI_OUTPUT, "FILE.svg",
          "draw the measured and the modelled times; a second level goes to FILE-node.svg",
-         .where = &request->target.plot},
+         .where = &request->target.plot, .words = cli_svg_only},
         {"--force", 'f', CLI_FLAG, NULL, "write the file even if the machine is too noisy",
          .where = &request->target.is_forced},
         {"--fabric", 0, CLI_TEXT, "FILE",
@@ -37,6 +37,9 @@ int tune_parse(int argc, char **argv, struct tune_request *request, bool *helped
         .options = options};
     int rc;
 
+    for (struct cli_option *o = options; !is_writer && o->name != NULL; o++) {
+        o->kind = o->kind == CLI_OUTPUT ? CLI_TEXT : o->kind;
+    }
     *request = (struct tune_request){.seconds = 20, .bytes = 1 << 20};
     rc = cli_parse(&args, argc, argv);
 

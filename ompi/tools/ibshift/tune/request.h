@@ -16,7 +16,8 @@ struct tune_request {
     bool is_quiet;
 };
 
-/* An enum cli_exit; helped: the help was asked for and has been printed. */
-int tune_parse(int argc, char **argv, struct tune_request *request, bool *helped);
+/* An enum cli_exit; is_writer: the process that will write the files; helped: the help was asked for
+ * and has been printed. */
+int tune_parse(int argc, char **argv, bool is_writer, struct tune_request *request, bool *helped);
 
 #endif
