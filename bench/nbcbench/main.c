@@ -103,8 +103,8 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     status = run(&options, rank);
-    if (rank == 0) {
-        report_close();
+    if (rank == 0 && report_close() != 0 && status == 0) {
+        status = 2;
     }
     MPI_Finalize();
     return status;

@@ -146,6 +146,6 @@ int plans_measure(struct bench *b, struct options *o, struct result *result);
 /* Rank 0 alone calls these. */
 int report_open(const struct options *o, int argc, char **argv);
 void report_row(const struct bench *b, const struct result *r);
-void report_close(void);
+int report_close(void);
 
 #endif

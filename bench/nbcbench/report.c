@@ -1,13 +1,14 @@
 #include "report.h"
 
-#include <errno.h>
 #include <string.h>
+
+#include "output.h"
 
 /* From this load per processor on, before our own ranks began, other work takes a share that shows. */
 #define BUSY_LOAD 0.3
 
 static const struct options *options;
-static FILE *csv; /* beside the output */
+static struct output csv; /* beside the output */
 static const struct collective *last_collective;
 static int last_ranks;
 static int results, noisy;
@@ -108,17 +109,23 @@ static const struct format_functions *format_of(const struct options *o)
     }
 }
 
+static int cannot_write(int rc)
+{
+    fprintf(stderr, "nbcbench: cannot write %s: %s\n", options->csv, strerror(-rc));
+    return rc;
+}
+
 int report_open(const struct options *o, int argc, char **argv)
 {
     options = o;
     metadata_collect(o, argc, argv);
     if (o->csv != NULL && strcmp(o->csv, "-") != 0) {
-        csv = fopen(o->csv, "w");
-        if (csv == NULL) {
-            fprintf(stderr, "nbcbench: cannot write %s: %s\n", o->csv, strerror(errno));
-            return -errno;
+        int rc = output_open_rows(&csv, o->csv);
+
+        if (rc != 0) {
+            return cannot_write(rc);
         }
-        csv_open(csv, o);
+        csv_open(csv.file, o);
     }
     if (o->metadata && o->format != FORMAT_JSON) {
         metadata_write(stdout, NULL);
@@ -135,9 +142,9 @@ void report_row(const struct bench *b, const struct result *r)
 
     results++;
     noisy += r->blocking.is_noisy || r->nonblocking.is_noisy;
-    if (csv != NULL) {
-        csv_row(csv, b, r);
-        fflush(csv);
+    if (csv.file != NULL) {
+        csv_row(csv.file, b, r);
+        fflush(csv.file);
     }
     if (format->begin != NULL && (b->what != last_collective || b->ranks != last_ranks)) {
         format->begin(stdout, b);
@@ -174,14 +181,17 @@ static void warn(void)
     }
 }
 
-void report_close(void)
+int report_close(void)
 {
+    int rc = 0;
+
     if (format_of(options)->close != NULL) {
         format_of(options)->close(stdout);
     }
     fflush(stdout);
-    if (csv != NULL) {
-        fclose(csv);
+    if (csv.file != NULL) {
+        rc = output_close(&csv, true);
     }
     warn();
+    return rc == 0 ? 0 : cannot_write(rc);
 }

@@ -298,7 +298,8 @@ int main(int argc, char **argv)
     if (o.tell) {
         return control_tell(o.tell, argv + command);
     }
-    if (wire_choose(&o, &profile) != 0 || place_load(&o, &place) != 0 || options_faults(&o) != 0) {
+    if (wire_choose(&o, &profile) != 0 || wire_report_check(&o) != 0 ||
+        place_load(&o, &place) != 0 || options_faults(&o) != 0) {
         return EXIT_USAGE;
     }
     shm_when_full = full_before_run;

@@ -21,6 +21,8 @@ int wire_make(const struct profile *profile, const struct options *o, const stru
 /* Finds the profile and checks what goes with it; *profile NULL: no wire. */
 int wire_choose(const struct options *o, const struct profile **profile);
 
+/* Before the run: can that be written? */
+int wire_report_check(const struct options *o);
 /* Writes what the options ask for, at the end of the run: what each link carried, and when. 0, or a
    negative errno after a message. */
 int wire_report(const struct options *o, const struct profile *profile, const struct place *place);

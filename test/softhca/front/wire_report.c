@@ -1,10 +1,10 @@
 /* What the links carried. */
 #include "front/wire_make.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "output.h"
 #include "wire/wire.h"
 #include "wire/wire_slices.h"
 
@@ -94,26 +94,41 @@ static void print_timeline(FILE *f, const struct options *o, const struct profil
     }
 }
 
-/* `path`: "-" for the standard output. */
+static int say(const char *option, const char *path, int err)
+{
+    if (err) {
+        fprintf(stderr, "softhca-run: %s: %s: %s\n", option, path, strerror(-err));
+    }
+    return err;
+}
+
+/* Standard output is the program's until it has ended. */
+static int check(const char *option, const char *path)
+{
+    return path && strcmp(path, "-") != 0 ? say(option, path, output_check(path)) : 0;
+}
+
+int wire_report_check(const struct options *o)
+{
+    int err = check("--wire-report", o->report);
+
+    return err ? err : check("--wire-timeline", o->timeline);
+}
+
 static int write_to(const char *path, const char *option,
                     void (*print)(FILE *f, const struct options *o, const struct profile *profile,
                                   const struct place *place),
                     const struct options *o, const struct profile *profile,
                     const struct place *place)
 {
-    bool is_standard = strcmp(path, "-") == 0;
-    FILE *f = is_standard ? stdout : fopen(path, "w");
+    struct output out;
+    int err = output_open(&out, path);
 
-    if (f) {
-        print(f, o, profile, place);
+    if (!err) {
+        print(out.file, o, profile, place);
+        err = output_close(&out, true);
     }
-    if (!f || (is_standard ? fflush(f) : fclose(f)) != 0) {
-        int err = errno;
-
-        fprintf(stderr, "softhca-run: %s: %s: %s\n", option, path, strerror(err));
-        return -err;
-    }
-    return 0;
+    return say(option, path, err);
 }
 
 int wire_report(const struct options *o, const struct profile *profile, const struct place *place)
