@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proof/compare.h"
 #include "fabric/graph/rate.h"
 #include "fabric/imprint.h"
 #include "fabric/paths/load.h"
@@ -415,7 +416,7 @@ static int compare(const struct cli_args *args, const struct ibshift_fabric *now
     if (rc != 0) {
         return fabric_args_fail(args, &err);
     }
-    rc = ibshift_fabric_compare(old, now, &err);
+    rc = fabric_compare(old, now, false, &err);
     ibshift_fabric_free(old);
     if (rc == 0) {
         printf("%s still holds\n", old_name);

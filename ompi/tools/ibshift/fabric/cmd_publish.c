@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "fabric/cmd_order.h"
+#include "proof/compare.h"
 #include "fabric/imprint.h"
 #include "fabric/live.h"
 #include "fabric/read/compiled.h"
@@ -114,29 +115,6 @@ static void set_imprint(struct publish *p)
 
 /* ---- what it is worth ---- */
 
-static bool are_sl_unchanged(const struct ibshift_fabric *old, const struct ibshift_fabric *now)
-{
-    return (old->sl == NULL) == (now->sl == NULL) && old->sl_rows == now->sl_rows &&
-           (now->sl == NULL ||
-            (memcmp(old->sl, now->sl, (size_t)now->sl_rows * now->lft_stride) == 0 &&
-             memcmp(old->sl_row, now->sl_row, (size_t)now->host_count * sizeof(*now->sl_row)) ==
-                 0));
-}
-
-/* With the same numbers for hosts too, so that the old file's order holds. */
-static bool is_unchanged(const struct ibshift_fabric *old, const struct ibshift_fabric *now)
-{
-    return old->is_adaptive == now->is_adaptive && old->guid_sum == now->guid_sum &&
-           old->tables_sum == now->tables_sum && old->node_count == now->node_count &&
-           old->port_count == now->port_count && old->names_size == now->names_size &&
-           old->host_count == now->host_count && old->lft_stride == now->lft_stride &&
-           memcmp(old->nodes, now->nodes, now->node_count * sizeof(*now->nodes)) == 0 &&
-           memcmp(old->ports, now->ports, now->port_count * sizeof(*now->ports)) == 0 &&
-           memcmp(old->names, now->names, now->names_size) == 0 &&
-           memcmp(old->lft, now->lft, (size_t)now->switch_count * now->lft_stride) == 0 &&
-           are_sl_unchanged(old, now);
-}
-
 /* Sets old where there is a file that says something about this fabric. */
 static void look_at_old(struct publish *p)
 {
@@ -149,11 +127,9 @@ static void look_at_old(struct publish *p)
     }
     /* Few sources tell it: a check does not ask for --adaptive again. */
     p->fabric->is_adaptive |= p->is_checking && p->old->is_adaptive;
-    if (p->old->lft == NULL || !is_unchanged(p->old, p->fabric)) {
-        if (ibshift_fabric_compare(p->old, p->fabric, &err) == 0) {
-            snprintf(err.text, sizeof(err.text),
-                     "names, rates of cables, service levels, or adaptive routing");
-        }
+    if (p->old->lft == NULL) {
+        snprintf(p->changed, sizeof(p->changed), "the file has no tables");
+    } else if (fabric_compare(p->old, p->fabric, !p->is_checking, &err) != 0) {
         snprintf(p->changed, sizeof(p->changed), "%s", err.text);
     }
 }
@@ -168,7 +144,8 @@ static void look_at_imprint(struct publish *p)
     if (old->expires != 0 && old->expires < now->time) {
         snprintf(text, size, "it was valid for %" PRIu64 " s, which are over",
                  old->expires - old->time);
-    } else if (now->subnet_prefix != 0 && old->subnet_prefix != now->subnet_prefix) {
+    } else if (now->subnet_prefix != 0 && old->subnet_prefix != 0 &&
+               old->subnet_prefix != now->subnet_prefix) {
         snprintf(text, size, "subnet prefix %016" PRIx64 ", and %016" PRIx64 " before",
                  now->subnet_prefix, old->subnet_prefix);
     } else if (now->sm_lid != 0 && old->sm_lid != 0 && old->sm_lid != now->sm_lid) {

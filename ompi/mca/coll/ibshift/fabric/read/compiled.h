@@ -58,9 +58,4 @@ int ibshift_compiled_imprint(const char *path, struct ibshift_imprint *imprint,
 int ibshift_compiled_read(const char *path, struct ibshift_fabric **fabric,
                           struct ibshift_error *err);
 
-/* 0 if both are the same nodes, cables, LIDs and tables; else -ESTALE, err telling the first
- * difference. */
-int ibshift_fabric_compare(const struct ibshift_fabric *old, const struct ibshift_fabric *now,
-                           struct ibshift_error *err);
-
 #endif
