@@ -45,6 +45,7 @@ struct audit {
     struct row now;                    /* the line that is being read */
     uint32_t *hosts, *seen, stamp;
     bool is_unknown;
+    char stranger[64]; /* the first node that the fabric lacks */
     struct ibshift_error err;
 };
 
@@ -68,6 +69,9 @@ static int job_node(void *context, const char *name)
 
     if (host == IBSHIFT_NO_HOST) {
         a->is_unknown = true;
+        if (a->stranger[0] == '\0') {
+            snprintf(a->stranger, sizeof(a->stranger), "%s", name);
+        }
     } else if (a->seen[host] != a->stamp) {
         a->seen[host] = a->stamp;
         a->hosts[a->now.hosts++] = host;
@@ -473,6 +477,10 @@ static int audit(const struct cli_args *args, struct ibshift_fabric *f)
     a->fabric = f;
     if (open_audit(a) != 0 || read_jobs(a) != 0) {
         status = fabric_args_fail(args, &a->err);
+    } else if (a->unknown != 0 && a->count + a->small + a->unrouted == 0) {
+        status = cli_error(args->command,
+                           "%s: none of its %u jobs ran on nodes of this fabric, which has no '%s'",
+                           a->jobs, a->unknown, a->stranger);
     } else {
         qsort(a->rows, a->count, sizeof(*a->rows), by_gain);
         if (a->output != NULL && a->count == 0) {
