@@ -325,6 +325,7 @@ static int run_tape(mca_coll_ibshift_module_t *module, struct ompi_communicator_
         run->op = &call->op;
     }
     if (OMPI_SUCCESS == rc && !ibshift_engine_sprint(ibshift_endpoint.engine, run) && !go_on(run)) {
+        ibshift_tape_left(module, IBSHIFT_BLOCKING, job->collective, run);
         rc = NULL == call ? create(module, comm, job, IBSHIFT_BLOCKING, &call) : rc;
         rc = OMPI_SUCCESS == rc ? take_over(call, run) : rc;
     }
@@ -348,6 +349,7 @@ static int create_like(mca_coll_ibshift_module_t *module, struct ompi_communicat
 {
     int rc = OMPI_SUCCESS;
 
+    ibshift_tape_left(module, form, job->collective, run);
     *out = ibshift_tape_take_call(run);
     if (NULL != *out) {
         init_request(*out, comm, form);

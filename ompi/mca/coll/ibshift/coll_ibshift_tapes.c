@@ -34,7 +34,8 @@ struct ibshift_kept_tape {
     int *arrays;                    /* counts and displacements of both sides */
     struct ompi_datatype_t **types; /* of both sides, for each block; NULL: none is for a block */
     uint32_t calls;                 /* that had the key, as far as 2; 0: free */
-    bool is_refused;                /* no tape is possible */
+    bool is_refused;                /* no tape is possible, or there is one */
+    bool is_left;                   /* its messages are too long by now */
     struct ibshift_tape *tape;
     char *tmp;
 
@@ -222,7 +223,7 @@ struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
 
 const struct ibshift_tape *ibshift_tape_of(const struct ibshift_kept_tape *kept)
 {
-    return NULL == kept ? NULL : kept->tape;
+    return NULL == kept || kept->is_left ? NULL : kept->tape;
 }
 
 static struct type_numbers numbers_of(const struct ompi_datatype_t *type)
@@ -353,6 +354,19 @@ static struct ibshift_kept_tape *kept_of(const struct ibshift_tape_run *run)
 {
     return (struct ibshift_kept_tape *)((uintptr_t)run -
                                         offsetof(struct ibshift_kept_tape, again.run));
+}
+
+void ibshift_tape_left(mca_coll_ibshift_module_t *module, enum ibshift_form form,
+                       enum ibshift_collective collective, const struct ibshift_tape_run *run)
+{
+    struct ibshift_kept_tape *kept = kept_of(run);
+
+    if (run->next < run->tape->count &&
+        ibshift_engine_tape_limit(ibshift_endpoint.engine) < run->tape->steps[run->next].length) {
+        kept->is_left = true;
+        kept->has_raw = false;
+        module->latest[form][collective] = NULL;
+    }
 }
 
 ibshift_call_t *ibshift_tape_take_call(const struct ibshift_tape_run *run)

@@ -157,6 +157,11 @@ struct ibshift_tape_run *ibshift_tape_prepare(mca_coll_ibshift_module_t *module,
                                               const struct ibshift_job *job,
                                               const struct ibshift_raw *raw);
 
+/* A run that was found or prepared has been left: if that is because the net has come to try shorter messages
+ * only, no other call begins with its tape. */
+void ibshift_tape_left(mca_coll_ibshift_module_t *module, enum ibshift_form form,
+                       enum ibshift_collective collective, const struct ibshift_tape_run *run);
+
 /* Of a run that was found or prepared: a call that waits for the like of it, or NULL; and one that may
  * do so when it is given back. */
 ibshift_call_t *ibshift_tape_take_call(const struct ibshift_tape_run *run);

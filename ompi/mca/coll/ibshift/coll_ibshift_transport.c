@@ -223,6 +223,7 @@ static void open_node(char *error, size_t size)
         .self = OMPI_PROC_MY_NAME->vpid,
         .memory = ibshift_params.node_memory,
         .may_copy = true,
+        .is_gauged = !ibshift_endpoint.is_crowded, /* there an answer costs a turn, too */
         .looks = ibshift_endpoint.is_crowded ? IBSHIFT_NODE_LOOKS_CROWDED : IBSHIFT_NODE_LOOKS,
         .card = ibshift_card_node,
         .comms = comms,

@@ -83,6 +83,7 @@ static void open_node(struct tune_wires *w)
     MPI_Bcast(&w->cards[w->rank].machine, 1, MPI_INT, 0, host);
     MPI_Comm_free(&host);
     w->is_crowded = (uint32_t)local > ibshift_processors_count(NULL);
+    options.is_gauged = !w->is_crowded;
     options.looks = looks_of(w->is_crowded);
     options.processes = (uint32_t)local;
     options.place = (uint32_t)place;

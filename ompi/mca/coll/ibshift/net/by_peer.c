@@ -51,6 +51,13 @@ static struct ibshift_net_channel *channel(struct ibshift_net *net, uint32_t pee
     return one->ops->channel(one, peer);
 }
 
+/* The near net may try less after it has measured what a ring takes. */
+static void limit_tries(struct by_peer *both)
+{
+    both->net.max_tried =
+        both->near->max_tried < both->far->max_tried ? both->near->max_tried : both->far->max_tried;
+}
+
 static int poll(struct ibshift_net *net, struct ibshift_net_event *events, int max)
 {
     struct by_peer *both = by_peer(net);
@@ -60,6 +67,7 @@ static int poll(struct ibshift_net *net, struct ibshift_net_event *events, int m
         return count;
     }
     both->turns = 0;
+    limit_tries(both);
     return count < max ? count + ibshift_net_poll(both->far, events + count, max - count) : count;
 }
 
@@ -186,13 +194,12 @@ struct ibshift_net *ibshift_net_by_peer_create(struct ibshift_net *near, struct 
     }
     both->net = (struct ibshift_net){.ops = &ops,
                                      .max_eager = far->max_eager,
-                                     .max_tried = near->max_tried < far->max_tried ? near->max_tried
-                                                                                   : far->max_tried,
                                      .given_up = {near->given_up[0], far->given_up[0]}};
     both->near = near;
     both->far = far;
     both->is_near = is_near;
     both->context = context;
     both->peers = peers;
+    limit_tries(both);
     return &both->net;
 }

@@ -378,7 +378,7 @@ int ibshift_net_node_create(const struct ibshift_node_options *options, struct i
         return rc;
     }
     nn->card.place = (uint16_t)options->place;
-    nn->net.max_eager = nn->net.max_tried = ibshift_node_short(nn->card.ring);
+    nn->net.max_eager = nn->net.max_tried = nn->at_once = ibshift_node_short(nn->card.ring);
     (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* under Yama, others may copy */
     *net = &nn->net;
     return 0;

@@ -25,7 +25,7 @@ static void grant(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                   struct ibshift_node_note *recv)
 {
     recv->is_granted = true;
-    recv->is_direct = is_long(nn, recv->length) && !recv->is_fetched && !recv->is_streamed;
+    recv->is_direct = recv->is_counted && !recv->is_fetched && !recv->is_streamed;
     ibshift_nn_tell(nn, peer, recv->is_fetched ? IBSHIFT_NODE_FETCH : IBSHIFT_NODE_GRANT,
                     &recv->match.key, recv->length,
                     recv->is_direct ? (uint64_t)(uintptr_t)recv->buffer : 0);
@@ -89,20 +89,24 @@ static bool sends_long_to(const struct ibshift_net_node *nn, const struct ibshif
 
 /*
  * Who copies a long message? A receiver that has nothing else to do: its sender may have several to
- * serve, one after another. Where it gets several itself, or is busy, its senders share the work; in
- * an exchange both sides write at once. For a message that fits into the ring and has nothing
- * beside it, both sides copy at once: the kernel, which looks every page up, takes twice as long.
- * That takes a sender that looks: one that computes meanwhile has offered the message, and is not
- * needed where the receiver fetches it.
+ * serve, one after another. Where it gets several itself, or is busy, its senders share the work. In
+ * an exchange both are as busy, and both fetch: a line that is written into the receiver's buffer
+ * goes to the sender's processor first and comes back when it is read, one that is fetched moves
+ * once. For a message that fits into the ring and has nothing beside it, both sides copy at once,
+ * unless the gauge has found the ring dear. That takes a sender that looks: one that computes
+ * meanwhile has offered the message, and is not needed where the receiver fetches it.
  */
 static void choose_way(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                        struct ibshift_node_note *recv, const struct ibshift_net_message *m)
 {
-    bool is_alone = !m->is_busy && nn->longs == peer->longs && !sends_long_to(nn, peer);
+    bool is_dear = ibshift_nn_is_ring_dear(nn), is_exchange = sends_long_to(nn, peer);
+    bool is_only = nn->longs == peer->longs;
 
-    recv->is_streamed = is_alone && m->is_attended && m->length <= nn->card.ring;
-    recv->is_fetched =
-        !recv->is_streamed && (is_alone || m->is_read_next) && ibshift_nn_can_copy(nn, peer);
+    recv->is_streamed = is_only && !m->is_busy && !is_exchange && m->is_attended &&
+                        m->length <= nn->card.ring && !is_dear;
+    recv->is_fetched = !recv->is_streamed &&
+                       (m->is_read_next || (is_only && (!m->is_busy || is_exchange || is_dear))) &&
+                       ibshift_nn_can_copy(nn, peer);
 }
 
 /* The receive of a long message, which may have been offered already. */
@@ -640,7 +644,7 @@ bool ibshift_nn_try_recv(struct ibshift_net_channel *channel, uint64_t comm_seq,
     struct ibshift_net_message m = ibshift_net_tried(peer->number, comm_seq, tag, buffer, length);
     struct ibshift_node_cell cell;
 
-    if (peer->status != 0 ||
+    if (peer->status != 0 || length > nn->at_once ||
         (nn->given_up.peer_count > 0 && ibshift_given_up_by(&nn->given_up, m.peer, &m.key))) {
         return false;
     }
@@ -651,6 +655,9 @@ bool ibshift_nn_try_recv(struct ibshift_net_channel *channel, uint64_t comm_seq,
         ibshift_node_take_cell(peer, &cell);
         if (take(nn, peer, &cell, &m) || try_held(nn, peer, &m)) {
             return true;
+        }
+        if (cell.kind == IBSHIFT_NODE_OFFER) {
+            return false; /* it may be of this message, which is then posted */
         }
     }
     return false;

@@ -57,7 +57,7 @@ struct ibshift_node_cell {
     uint8_t flags;
     uint16_t size; /* DATA: bytes in the cell; PART: in the ring */
     struct ibshift_net_key key;
-    uint32_t at; /* PART: where in the ring */
+    uint32_t at; /* PART: where in the ring; OFFER: what the sender sends at once */
     union {
         uint8_t data[IBSHIFT_NODE_CELL_DATA];
         struct {

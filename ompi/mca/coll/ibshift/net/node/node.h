@@ -28,7 +28,8 @@ struct ibshift_node_options {
     uint32_t self;      /* its number as a peer */
     size_t memory;      /* bytes of the segment at the most; its share of the folder may be less */
     bool may_copy;      /* the kernel may be asked to copy between processes */
-    uint32_t looks;     /* at the cell of a message that is tried, before anything else is done */
+    bool is_gauged; /* what the ring takes is measured, and the kernel copies where it takes less */
+    uint32_t looks; /* at the cell of a message that is tried, before anything else is done */
     /* The card of a peer: 0, or a negative errno. */
     int (*card)(void *context, uint32_t peer, struct ibshift_node_card *card);
     struct ibshift_net_comms comms;

@@ -53,19 +53,22 @@ static int copy(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
 static int offer(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                  struct ibshift_node_note *send)
 {
-    int rc = ibshift_nn_put_news(peer, IBSHIFT_NODE_OFFER, &send->match.key, send->length,
-                                 (uint64_t)(uintptr_t)send->buffer);
+    struct ibshift_node_cell *cell = ibshift_node_next_cell(peer);
 
-    if (rc == 0) {
-        send->is_fetched = false;
-        send->is_granted = false;
-        send->is_direct = true;
-        if (!send->is_in_table) {
-            ibshift_nn_enter(&nn->tx, send);
-        }
-        ibshift_nn_note_move(&peer->resting, send);
+    if (cell == NULL) {
+        return -EAGAIN;
     }
-    return rc;
+    cell->at = (uint32_t)nn->at_once;
+    ibshift_nn_fill(peer, cell, IBSHIFT_NODE_OFFER, &send->match.key, send->length,
+                    (uint64_t)(uintptr_t)send->buffer);
+    send->is_fetched = false;
+    send->is_granted = false;
+    send->is_direct = true;
+    if (!send->is_in_table) {
+        ibshift_nn_enter(&nn->tx, send);
+    }
+    ibshift_nn_note_move(&peer->resting, send);
+    return 0;
 }
 
 /* Of a message that nobody waits for yet. NULL: the peer has failed. */
@@ -86,6 +89,17 @@ static struct ibshift_node_note *hold_offer(struct ibshift_net_node *nn,
     return note;
 }
 
+/* The sender's ring is dear: this side expected the message in its own. */
+static void take_short_offer(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                             struct ibshift_node_note *recv)
+{
+    recv->is_fetched = ibshift_nn_meet(nn, peer) == 0 && ibshift_nn_can_copy(nn, peer);
+    if (!recv->is_fetched && peer->status == 0) {
+        recv->is_granted = true;
+        ibshift_nn_tell(nn, peer, IBSHIFT_NODE_GRANT, &recv->match.key, recv->length, 0);
+    }
+}
+
 void ibshift_nn_offer_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                            const struct ibshift_node_cell *cell)
 {
@@ -97,9 +111,12 @@ void ibshift_nn_offer_came(struct ibshift_net_node *nn, struct ibshift_node_peer
                          ibshift_given_up_by(&nn->given_up, peer->number, &cell->key))) {
         return; /* it hears of it, or knows */
     }
-    if (cell->grant.length <= ibshift_node_short(nn->card.ring)) {
-        ibshift_nn_break(nn, peer, -EPROTO, "it offered a message that is not long");
+    if (cell->grant.length <= IBSHIFT_NODE_CELL_DATA) {
+        ibshift_nn_break(nn, peer, -EPROTO, "it offered a message that fits into a cell");
         return;
+    }
+    if (cell->grant.length <= nn->at_once && cell->at >= IBSHIFT_NODE_LIMIT_LEAST) {
+        ibshift_nn_limit(nn, cell->at); /* as the sender: who tries longer ones waits in vain */
     }
     if (note == NULL) {
         note = hold_offer(nn, peer, cell);
@@ -112,7 +129,10 @@ void ibshift_nn_offer_came(struct ibshift_net_node *nn, struct ibshift_node_peer
         return;
     }
     note->target = cell->grant.address;
-    if (note->kind == IBSHIFT_NODE_RECV && note->is_fetched) {
+    if (note->kind == IBSHIFT_NODE_RECV && !note->is_counted && !note->is_granted) {
+        take_short_offer(nn, peer, note);
+    }
+    if (peer->status == 0 && note->kind == IBSHIFT_NODE_RECV && note->is_fetched) {
         note->since = ibshift_net_now(&nn->net);
         ibshift_nn_note_move(&peer->ready, note);
     }
@@ -211,9 +231,24 @@ static void copy_to_ring(struct ibshift_node_peer *peer, const uint8_t *from, ui
     memcpy(peer->out.ring, from + first, n - first);
 }
 
+/* The first part of a message, so that the samples are not all of one moment. */
+static void copy_first(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                       const uint8_t *from, uint32_t n)
+{
+    bool is_sample = nn->options.is_gauged && nn->gauge.rounds < IBSHIFT_NODE_ROUNDS &&
+                     n >= IBSHIFT_NODE_LIMIT_LEAST && peer->out_ring >= peer->card.ring;
+    uint64_t begin = is_sample ? ibshift_net_now(&nn->net) : 0;
+
+    copy_to_ring(peer, from, n);
+    if (is_sample) {
+        ibshift_nn_gauge_add(nn, (double)(ibshift_net_now(&nn->net) - begin) / n);
+    }
+}
+
 /* 0 when all has gone, or -EAGAIN; *done says how much. */
-static int put_parts(struct ibshift_node_peer *peer, const struct ibshift_net_key *key,
-                     const uint8_t *from, uint64_t length, uint8_t flags, uint64_t *done)
+static int put_parts(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                     const struct ibshift_net_key *key, const uint8_t *from, uint64_t length,
+                     uint8_t flags, uint64_t *done)
 {
     uint32_t part = part_size(peer, length);
 
@@ -224,7 +259,11 @@ static int put_parts(struct ibshift_node_peer *peer, const struct ibshift_net_ke
         if (cell == NULL || ring_room(peer, n) < n) {
             return -EAGAIN;
         }
-        copy_to_ring(peer, from + *done, n);
+        if (*done == 0) {
+            copy_first(nn, peer, from, n);
+        } else {
+            copy_to_ring(peer, from + *done, n);
+        }
         cell->kind = IBSHIFT_NODE_PART;
         cell->flags = flags;
         cell->size = (uint16_t)n;
@@ -264,7 +303,7 @@ static int put_message(struct ibshift_net_node *nn, struct ibshift_node_peer *pe
 {
     bool is_small = length <= IBSHIFT_NODE_CELL_DATA;
     int rc = is_small ? put_data(peer, key, from, length, flags)
-                      : put_parts(peer, key, from, length, flags, done);
+                      : put_parts(nn, peer, key, from, length, flags, done);
 
     if (rc == 0) {
         nn->stats.bytes += length;
@@ -274,8 +313,8 @@ static int put_message(struct ibshift_net_node *nn, struct ibshift_node_peer *pe
     return rc;
 }
 
-static int go_long(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                   struct ibshift_node_note *note)
+static int go_granted(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
+                      struct ibshift_node_note *note)
 {
     int rc = 0;
 
@@ -306,7 +345,6 @@ static int go_long(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
 static int go(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
               struct ibshift_node_note *note)
 {
-    bool is_long = note->length > ibshift_node_short(peer->card.ring);
     int rc;
 
     if (note->kind == IBSHIFT_NODE_NEWS) {
@@ -322,12 +360,12 @@ static int go(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
     if (note->is_revoking) {
         return withdraw(nn, peer, note);
     }
-    if (is_long && note->is_fetched) {
+    if (note->is_fetched) {
         return offer(nn, peer, note);
     }
-    rc = is_long ? go_long(nn, peer, note)
-                 : put_message(nn, peer, &note->match.key, note->buffer, note->length,
-                               note->is_granted ? IBSHIFT_NODE_FREE_OF_QUOTA : 0, &note->done);
+    rc = note->is_granted
+             ? go_granted(nn, peer, note)
+             : put_message(nn, peer, &note->match.key, note->buffer, note->length, 0, &note->done);
     if (rc == 0) {
         ibshift_nn_note_end(nn, note, 0);
     }
@@ -396,7 +434,8 @@ static int send_later(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
         ibshift_nn_note_move(&peer->ready, note);
     } else {
         ibshift_nn_enter(&nn->tx, note);
-        note->is_fetched = is_long && ibshift_nn_can_copy(nn, peer);
+        note->is_fetched =
+            !ibshift_nn_goes_at_once(nn, peer, m->length) && ibshift_nn_can_copy(nn, peer);
         ibshift_nn_note_move(note->is_fetched ? &peer->ready
                              : is_long        ? &peer->resting
                                               : &peer->waiting,
@@ -432,7 +471,8 @@ int ibshift_nn_send(struct ibshift_net *net, const struct ibshift_net_message *m
             return peer->status;
         }
     }
-    if (m->length <= ibshift_node_short(peer->card.ring) &&
+    if ((found != NULL ? m->length <= ibshift_node_short(peer->card.ring)
+                       : ibshift_nn_goes_at_once(nn, peer, m->length)) &&
         send_now(nn, peer, m, found != NULL) == 0) {
         return IBSHIFT_NET_DONE;
     }
@@ -446,7 +486,7 @@ bool ibshift_nn_try_send(struct ibshift_net_channel *channel, uint64_t comm_seq,
     struct ibshift_net_node *nn = peer->net;
     struct ibshift_net_message m = ibshift_net_tried(peer->number, comm_seq, tag, buffer, length);
 
-    if (ibshift_nn_meet(nn, peer) != 0 || length > ibshift_node_short(peer->card.ring) ||
+    if (ibshift_nn_meet(nn, peer) != 0 || !ibshift_nn_goes_at_once(nn, peer, length) ||
         (nn->given_up.peer_count > 0 && ibshift_given_up_by(&nn->given_up, m.peer, &m.key)) ||
         (nn->tx.count > 0 && ibshift_match_find(&nn->tx, m.peer, &m.key) != NULL)) {
         return false;

@@ -3,13 +3,17 @@
  * the notes about messages with them, and the news that goes to them.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "net/node/private.h"
+
+enum { PASSES = 5, MANY = 64 * 1024 }; /* of the kernel's copy that is measured */
 
 static void unlink_note(struct ibshift_node_note *note)
 {
@@ -173,6 +177,88 @@ bool ibshift_nn_can_copy(struct ibshift_net_node *nn, struct ibshift_node_peer *
     return peer->reach == IBSHIFT_NODE_CAN;
 }
 
+/* ns that the kernel takes to copy so many bytes within this process, the least of some; INFINITY: it
+ * does not. */
+static double kernel_takes(struct ibshift_net_node *nn, uint8_t *from, uint8_t *to, size_t n)
+{
+    struct iovec there = {.iov_base = from, .iov_len = n}, here = {.iov_base = to, .iov_len = n};
+    double least = INFINITY;
+
+    for (int i = 0; i < PASSES; i++) {
+        uint64_t begin = ibshift_net_now(&nn->net);
+
+        if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) != (ssize_t)n) {
+            return INFINITY;
+        }
+        least = fmin(least, (double)(ibshift_net_now(&nn->net) - begin));
+    }
+    return least;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* INFINITY where it does not copy, or there is no memory to try it with. */
+static void time_kernel(struct ibshift_net_node *nn)
+{
+    uint8_t *memory = malloc(2 * MANY);
+    double few = INFINITY, many = INFINITY;
+
+    if (memory != NULL) {
+        memset(memory, 1, 2 * MANY);
+        few = kernel_takes(nn, memory, memory + MANY, IBSHIFT_NODE_LIMIT_LEAST);
+        many = kernel_takes(nn, memory, memory + MANY, MANY);
+    }
+    free(memory);
+    nn->gauge.byte =
+        many < INFINITY ? fmax(0, many - few) / (MANY - IBSHIFT_NODE_LIMIT_LEAST) : INFINITY;
+    nn->gauge.call = fmax(0, few - nn->gauge.byte * IBSHIFT_NODE_LIMIT_LEAST);
+}
+
+/*
+ * From how many bytes on does the kernel take less time for all of its copy than a copy into a ring
+ * takes, whose every line the reader's processor has to give up? The kernel has a call and then the
+ * bytes, and what is told before and after takes about as long as the call. ring: ns for a byte.
+ */
+static uint64_t crossing(struct ibshift_net_node *nn, double ring)
+{
+    double most = (double)ibshift_node_short(nn->card.ring);
+
+    if (nn->gauge.byte == 0) {
+        time_kernel(nn);
+    }
+    if (ring > nn->gauge.byte) {
+        most = fmin(most,
+                    fmax(IBSHIFT_NODE_LIMIT_LEAST, 2 * nn->gauge.call / (ring - nn->gauge.byte)));
+    }
+    return (uint64_t)most;
+}
+
+/* Nothing longer goes at once from now on, nor is it tried. */
+void ibshift_nn_limit(struct ibshift_net_node *nn, uint64_t most)
+{
+    nn->at_once = most < nn->at_once ? most : nn->at_once;
+    nn->net.max_tried = nn->at_once;
+}
+
+void ibshift_nn_gauge_add(struct ibshift_net_node *nn, double took)
+{
+    struct ibshift_node_gauge *gauge = &nn->gauge;
+
+    gauge->took[gauge->count++] = took;
+    if (gauge->count < IBSHIFT_NODE_SAMPLES) {
+        return;
+    }
+    qsort(gauge->took, IBSHIFT_NODE_SAMPLES, sizeof(gauge->took[0]), compare);
+    ibshift_nn_limit(nn, crossing(nn, gauge->took[IBSHIFT_NODE_SAMPLES / 2]));
+    gauge->count = 0;
+    gauge->rounds = ibshift_nn_is_ring_dear(nn) ? IBSHIFT_NODE_ROUNDS : gauge->rounds + 1;
+}
+
 static void end_all(struct ibshift_net_node *nn, struct ibshift_node_list *list, int status)
 {
     while (list->first != NULL) {
@@ -186,11 +272,10 @@ static void end_all(struct ibshift_net_node *nn, struct ibshift_node_list *list,
     }
 }
 
-static void put_in(struct ibshift_node_peer *peer, enum ibshift_node_kind kind,
-                   const struct ibshift_net_key *key, uint64_t length, uint64_t address)
+void ibshift_nn_fill(struct ibshift_node_peer *peer, struct ibshift_node_cell *cell,
+                     enum ibshift_node_kind kind, const struct ibshift_net_key *key,
+                     uint64_t length, uint64_t address)
 {
-    struct ibshift_node_cell *cell = &peer->out.cells[peer->out_cells % IBSHIFT_NODE_CELLS];
-
     cell->kind = (uint8_t)kind;
     cell->flags = 0;
     cell->size = 0;
@@ -204,10 +289,12 @@ static void put_in(struct ibshift_node_peer *peer, enum ibshift_node_kind kind,
 int ibshift_nn_put_news(struct ibshift_node_peer *peer, enum ibshift_node_kind kind,
                         const struct ibshift_net_key *key, uint64_t length, uint64_t address)
 {
-    if (!ibshift_node_has_cells(peer, 1)) {
+    struct ibshift_node_cell *cell = ibshift_node_next_cell(peer);
+
+    if (cell == NULL) {
         return -EAGAIN;
     }
-    put_in(peer, kind, key, length, address);
+    ibshift_nn_fill(peer, cell, kind, key, length, address);
     return 0;
 }
 
@@ -227,7 +314,8 @@ void ibshift_nn_break(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
     va_end(arguments);
     if (status != -EHOSTUNREACH && ibshift_nn_meet(nn, peer) == 0 && /* else it cannot be told */
         ibshift_node_has_cells_of(peer, IBSHIFT_NODE_CELLS, 1)) {
-        put_in(peer, IBSHIFT_NODE_BREAK, &no_key, (uint64_t)(int64_t)status, 0);
+        ibshift_nn_fill(peer, &peer->out.cells[peer->out_cells % IBSHIFT_NODE_CELLS],
+                        IBSHIFT_NODE_BREAK, &no_key, (uint64_t)(int64_t)status, 0);
         /* Who fetches sees the word before the buffers that end here can change. */
         atomic_thread_fence(memory_order_seq_cst);
     }

@@ -77,6 +77,18 @@ struct ibshift_node_peer {
     char text[160];                 /* what broke */
 };
 
+/*
+ * What copies into a ring take that has gone round once: only then has its reader's processor the
+ * lines. The median of so many samples counts, and is asked for again as long as it changes nothing,
+ * up to so many rounds.
+ */
+enum { IBSHIFT_NODE_SAMPLES = 15, IBSHIFT_NODE_ROUNDS = 16, IBSHIFT_NODE_LIMIT_LEAST = 4096 };
+struct ibshift_node_gauge {
+    uint32_t count, rounds;
+    double took[IBSHIFT_NODE_SAMPLES]; /* ns for a byte */
+    double call, byte;                 /* ns of the kernel's copy; byte 0: not measured yet */
+};
+
 struct ibshift_net_node {
     struct ibshift_net net;
     struct ibshift_node_options options;
@@ -94,6 +106,9 @@ struct ibshift_net_node {
     struct ibshift_match_table rx, tx;
     struct ibshift_given_up given_up;
     uint32_t longs; /* of all peers */
+    uint64_t
+        at_once; /* bytes: longer ones are offered. A quarter of a ring, less where that is dear */
+    struct ibshift_node_gauge gauge;
     struct ibshift_node_list ended;
     struct ibshift_node_note *free_notes;
     bool has_said_copy;
@@ -123,6 +138,20 @@ static inline void ibshift_nn_fence(void)
 static inline uint64_t ibshift_node_short(uint32_t ring)
 {
     return ring / 4;
+}
+
+/* Whether a message goes into the peer's ring as soon as it is sent; others are offered, or asked for. */
+static inline bool ibshift_nn_goes_at_once(const struct ibshift_net_node *nn,
+                                           const struct ibshift_node_peer *peer, uint64_t length)
+{
+    return length <= ibshift_node_short(peer->card.ring) &&
+           (length <= nn->at_once || peer->reach == IBSHIFT_NODE_CANNOT);
+}
+
+/* Whether the kernel takes less time for a short message than the ring does. */
+static inline bool ibshift_nn_is_ring_dear(const struct ibshift_net_node *nn)
+{
+    return nn->at_once < ibshift_node_short(nn->card.ring);
 }
 
 /* What a held message takes of the quota, which is as large as the ring. */
@@ -216,6 +245,8 @@ static inline void ibshift_nn_leave(struct ibshift_match_table *table,
 struct ibshift_node_peer *ibshift_nn_peer(struct ibshift_net_node *nn, uint32_t number);
 int ibshift_nn_meet(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
 bool ibshift_nn_can_copy(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
+void ibshift_nn_limit(struct ibshift_net_node *nn, uint64_t most);
+void ibshift_nn_gauge_add(struct ibshift_net_node *nn, double took);
 void ibshift_nn_break(struct ibshift_net_node *nn, struct ibshift_node_peer *peer, int status,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 bool ibshift_nn_check_alive(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
@@ -228,6 +259,9 @@ static inline void ibshift_nn_give_back(struct ibshift_node_peer *peer, uint64_t
 
 void ibshift_nn_drop_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                           struct ibshift_node_note *note);
+void ibshift_nn_fill(struct ibshift_node_peer *peer, struct ibshift_node_cell *cell,
+                     enum ibshift_node_kind kind, const struct ibshift_net_key *key,
+                     uint64_t length, uint64_t address);
 int ibshift_nn_put_news(struct ibshift_node_peer *peer, enum ibshift_node_kind kind,
                         const struct ibshift_net_key *key, uint64_t length, uint64_t address);
 void ibshift_nn_tell(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
