@@ -24,9 +24,6 @@ void ibshift_levels_take(struct ibshift_levels *levels, const struct ibshift_cos
     if (costs->has_far) {
         levels->hardware = levels->software = costs->far;
     }
-    if (costs->has_far && costs->made.device[0] == '\0') {
-        levels->node = costs->far;
-    }
     if (costs->has_near) {
         levels->node = costs->near;
     }
