@@ -240,6 +240,8 @@ static void a_glance_at_uneven_hosts_is_good_enough(void **state)
     } of[] = {{put_few_between, IBSHIFT_BCAST, "chain", 1, 64},
               {put_few_between, IBSHIFT_BCAST, "chain", 64, 1 << 20},
               {put_few_between, IBSHIFT_REDUCE, "chain", 64, 1 << 20},
+              {put_few_between, IBSHIFT_BCAST, "by_node", 64, 1 << 20},
+              {put_many_on_one, IBSHIFT_BCAST, "by_node", 64, 1 << 20},
               {put_many_on_one, IBSHIFT_ALLTOALL, "linear", 1, 64},
               {put_many_on_one, IBSHIFT_ALLTOALL, "linear", 1, 8192}};
 
@@ -274,6 +276,46 @@ static void a_glance_at_uneven_hosts_is_good_enough(void **state)
         assert_int_equal(ibshift_price(&request, &whole), 0);
         print_message("%zu: %.0f us, %.0f at a glance\n", i, whole.last, glanced.last);
         assert_true(glanced.last > 0.9 * whole.last && glanced.last < 1.1 * whole.last);
+        ibshift_nodes_free(&nodes);
+        ibshift_crowd_free(&crowd);
+    }
+}
+
+/* Among few hosts, which are priced whole: a plan in segments that has too many messages for that has a price all
+ * the same, and may be chosen. */
+static void many_segments_of_few_hosts_have_a_price(void **state)
+{
+    static const struct {
+        enum ibshift_collective collective;
+        const char *name;
+    } rows[] = {{IBSHIFT_EXSCAN, "by_node"}, {IBSHIFT_BCAST, "by_node"}, {IBSHIFT_BCAST, "chain"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct ibshift_crowd crowd;
+        struct ibshift_nodes nodes;
+        struct ibshift_plan plan = {.ranks = 64, .commutative = true, .nodes = &nodes};
+        struct ibshift_question question = {
+            .collective = rows[i].collective,
+            .plan = &plan,
+            .bytes = 256 * 4096,
+            .window = 32,
+            .model = &ibshift_model_typical,
+            .near = &ibshift_model_node,
+            .crowd = &crowd,
+            .wish = {.alg = ibshift_alg_find(rows[i].collective, rows[i].name),
+                     .radix = 1,
+                     .segment = 4096}};
+        struct ibshift_choice own;
+        double all;
+
+        make_hosts(64, 4, false, true, &crowd, &nodes);
+        own = ibshift_choose_best(&question).best;
+        assert_ptr_equal(own.alg, question.wish.alg);
+        assert_int_equal(own.segments, 256);
+        all = whole(&question, &own);
+        print_message("%s: %.0f us, %.0f of few segments\n", rows[i].name, all, own.price.last);
+        assert_true(own.price.last > 0.8 * all && own.price.last < 1.25 * all);
         ibshift_nodes_free(&nodes);
         ibshift_crowd_free(&crowd);
     }
@@ -315,6 +357,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_glance_at_hosts_is_good_enough),
         cmocka_unit_test(a_glance_at_uneven_hosts_is_good_enough),
+        cmocka_unit_test(many_segments_of_few_hosts_have_a_price),
         cmocka_unit_test(counts_are_in_the_price_of_many_ranks),
         cmocka_unit_test(what_is_seen_of_many_ranks_is_little),
         cmocka_unit_test(pieces_of_many_ranks_fill_the_wire),

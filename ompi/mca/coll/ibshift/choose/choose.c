@@ -102,32 +102,33 @@ struct ibshift_sending ibshift_choose_sending(const struct ibshift_question *que
 }
 
 /* Of a table a rank has its own row only: the shift in its place has as many messages. */
-static int price_plan(const struct ibshift_question *question, const struct ibshift_alg *alg,
-                      const struct ibshift_plan *plan, uint64_t bytes, double most,
-                      struct ibshift_price *found)
+static struct ibshift_price_request request_of(const struct ibshift_question *question,
+                                               const struct ibshift_alg *alg,
+                                               const struct ibshift_plan *plan, uint64_t messages,
+                                               double most)
 {
     struct ibshift_sending sending = ibshift_choose_sending(question, alg);
-    struct ibshift_price_request request = {.alg = alg,
-                                            .plan = plan,
-                                            .model = question->model,
-                                            .near = question->near,
-                                            .crowd = question->crowd,
-                                            .bytes = bytes,
-                                            .element = 1,
-                                            .window = sending.window,
-                                            .piece = sending.piece,
-                                            .grants_anew = question->grants_anew,
-                                            .limit = IBSHIFT_CHOOSE_LIMIT,
-                                            .space = question->space,
-                                            .most = most};
 
-    return ibshift_price(&request, found);
+    return (struct ibshift_price_request){.alg = alg,
+                                          .plan = plan,
+                                          .model = question->model,
+                                          .near = question->near,
+                                          .crowd = question->crowd,
+                                          .bytes = question->bytes,
+                                          .element = 1,
+                                          .window = sending.window,
+                                          .piece = sending.piece,
+                                          .grants_anew = question->grants_anew,
+                                          .limit = messages,
+                                          .space = question->space,
+                                          .most = most};
 }
 
 /* Its price among fewer ranks, with as much for each piece of a vector. */
 static int price_fewer(const struct ibshift_question *question, const struct ibshift_alg *alg,
                        const struct ibshift_plan *plan, uint32_t ranks, struct ibshift_price *found)
 {
+    struct ibshift_price_request request = request_of(question, alg, plan, IBSHIFT_CHOOSE_LIMIT, 0);
     struct ibshift_plan fewer = *plan;
     char why[128];
     double share;
@@ -139,8 +140,9 @@ static int price_fewer(const struct ibshift_question *question, const struct ibs
         return -ENOTSUP;
     }
     share = (double)ibshift_alg_pieces(alg, &fewer) / ibshift_alg_pieces(alg, plan);
-    return price_plan(question, alg, &fewer, (uint64_t)ceil(share * (double)question->bytes), 0,
-                      found);
+    request.plan = &fewer;
+    request.bytes = (uint64_t)ceil(share * (double)question->bytes);
+    return ibshift_price(&request, found);
 }
 
 /* Of more messages than are looked at: what a doubling of the ranks adds grows on as it did over the
@@ -213,60 +215,39 @@ static void add_counts(const struct ibshift_question *question, struct ibshift_c
     choice->price.hops += counts.hops;
 }
 
-/* A row that nobody can price here costs nothing that is known: it stays behind all others. */
-static void price(const struct ibshift_question *question, double most,
-                  struct ibshift_choice *choice)
+static struct ibshift_plan plan_of(const struct ibshift_question *question,
+                                   const struct ibshift_choice *choice)
 {
     struct ibshift_plan plan = *question->plan;
-    int rc;
 
     plan.radix = choice->radix;
     plan.segments = choice->segments;
     plan.leaders = choice->leaders;
     plan.stages = NULL;
-    rc = price_plan(question, choice->alg, &plan, question->bytes, most, &choice->price);
-    if (rc == -E2BIG && plan.segments <= 1) {
+    return plan;
+}
+
+/* By so many messages of few of its ranks, where it has more. A row that nobody can price here costs
+ * nothing that is known: it stays behind all others. */
+static void price(const struct ibshift_question *question, uint64_t messages, double most,
+                  struct ibshift_choice *choice)
+{
+    struct ibshift_plan plan = plan_of(question, choice);
+    struct ibshift_price_request request = request_of(question, choice->alg, &plan, messages, most);
+    bool is_glance = messages < IBSHIFT_CHOOSE_LIMIT || plan.segments > 1;
+    int rc = is_glance ? ibshift_glance(&request, &choice->price)
+                       : ibshift_price(&request, &choice->price);
+
+    if (rc == -E2BIG && !is_glance) {
         rc = estimate(question, choice->alg, &plan, &choice->price);
+    } else if (rc != 0 && rc != -ERANGE && messages < IBSHIFT_CHOOSE_LIMIT) {
+        price(question, IBSHIFT_CHOOSE_LIMIT, most, choice);
+        return;
     }
     if (rc != 0) {
         choice->price = (struct ibshift_price){.last = -1};
     }
     add_counts(question, choice);
-}
-
-/* The same of many ranks, by so many messages of few. */
-static void glance(const struct ibshift_question *question, uint64_t messages, double most,
-                   struct ibshift_choice *choice)
-{
-    struct ibshift_sending sending = ibshift_choose_sending(question, choice->alg);
-    struct ibshift_plan plan = *question->plan;
-    struct ibshift_price_request request = {.alg = choice->alg,
-                                            .plan = &plan,
-                                            .model = question->model,
-                                            .near = question->near,
-                                            .crowd = question->crowd,
-                                            .bytes = question->bytes,
-                                            .element = 1,
-                                            .window = sending.window,
-                                            .piece = sending.piece,
-                                            .grants_anew = question->grants_anew,
-                                            .limit = messages,
-                                            .space = question->space,
-                                            .most = most};
-    int rc;
-
-    plan.radix = choice->radix;
-    plan.segments = choice->segments;
-    plan.leaders = choice->leaders;
-    plan.stages = NULL;
-    rc = ibshift_glance(&request, &choice->price);
-    if (rc == 0) {
-        add_counts(question, choice);
-    } else if (rc == -ERANGE) {
-        choice->price = (struct ibshift_price){.last = -1};
-    } else {
-        price(question, most, choice);
-    }
 }
 
 /* One without a price is better than nothing only. */
@@ -422,10 +403,10 @@ static void consider(struct search *search, const struct ibshift_choice *asked)
         return;
     }
     if (search->has_many && search->seen_count < GLANCES_MOST) {
-        glance(question, GLANCE, 0, &now);
+        price(question, GLANCE, 0, &now);
         search->seen[search->seen_count++] = now;
     } else {
-        price(question, most_of(search), &now);
+        price(question, IBSHIFT_CHOOSE_LIMIT, most_of(search), &now);
         weigh(search, &now);
     }
 }
@@ -456,7 +437,7 @@ static struct ibshift_answer settle(struct search *search)
     double most = INFINITY;
 
     for (int i = 0; i < looks && (next = take_cheapest(search, &most)) != NULL; i++) {
-        glance(search->question, look, most_of(search), next);
+        price(search->question, look, most_of(search), next);
         weigh(search, next);
         next->alg = NULL;
     }

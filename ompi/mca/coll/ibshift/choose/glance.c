@@ -302,27 +302,31 @@ static uint32_t few_units(const struct ibshift_price_request *request)
 int ibshift_glance(const struct ibshift_price_request *request, struct ibshift_price *price)
 {
     const struct ibshift_alg *alg = request->alg;
-    uint32_t units = units_of(request), few;
+    uint32_t units = units_of(request), segments = request->plan->segments, few;
+    bool is_by_node = (alg->flags & IBSHIFT_ALG_NODES) != 0;
     struct fewer fewer;
     int rc;
 
     if (!ibshift_plan_exceeds(alg, request->plan, request->limit)) {
         return ibshift_price(request, price);
     }
-    if ((alg->flags & IBSHIFT_ALG_NODES) != 0 && !ibshift_hosts_are_shared(request)) {
+    if (is_by_node && !ibshift_hosts_are_shared(request)) {
         return -E2BIG;
     }
     few = few_units(request);
-    if ((alg->flags & IBSHIFT_ALG_SEGMENTS) != 0) {
+    if ((alg->flags & IBSHIFT_ALG_SEGMENTS) != 0 && !is_by_node) {
         return price_chain(request, few < CHAIN && units > CHAIN ? CHAIN : few, price);
     }
-    rc = fewer_make(request, few, false, request->plan->segments, &fewer);
+    segments = is_by_node && segments > SEGMENTS_HOSTS ? SEGMENTS_HOSTS : segments;
+    rc = fewer_make(request, few, false, segments, &fewer);
     if (rc != 0) {
         return rc;
     }
     rc = ibshift_price(&fewer.request, price);
     if (rc == 0) {
-        scale(price, fmax(1, busiest(request) / busiest(&fewer.request)), (double)units / few);
+        scale(price, fmax(1, busiest(request) / busiest(&fewer.request)),
+              (double)units / few *
+                  (segments > 0 ? (double)request->plan->segments / segments : 1));
     }
     fewer_free(&fewer);
     return rc;
