@@ -49,6 +49,11 @@ static void check_split(void)
     check_and_free(comm);
     MPI_Comm_split(MPI_COMM_WORLD, 0, world_rank == 0 ? 0 : world_size - world_rank, &comm);
     check_and_free(comm);
+    for (int turned = 0; turned < 2; turned++) { /* the same ranks twice, fewer than all */
+        MPI_Comm_split(MPI_COMM_WORLD, world_rank == world_size - 1 ? MPI_UNDEFINED : 0,
+                       turned && world_rank > 0 ? world_size - world_rank : world_rank, &comm);
+        check_and_free(comm);
+    }
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm);
     check_and_free(comm);
 }

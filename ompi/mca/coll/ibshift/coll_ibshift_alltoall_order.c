@@ -282,14 +282,16 @@ static bool is_larger_kept(uint32_t size)
     return is_larger;
 }
 
-/* Takes the arrangement's table, of which the rows are copies. That of more ranks stays: others can
- * be made from it, and not the other way round. */
+/* Takes the arrangement's table, of which the rows are copies. One that was repaired does not replace
+ * the table of more ranks that it came from: others can be made from that, and not the other way
+ * round. One that was searched for does, since a table that was no help now would only keep it out. */
 static void keep_whole(const mca_coll_ibshift_module_t *module, struct ibshift_arrangement *a)
 {
     struct whole_table whole = {.size = module->size, .schedule = a->schedule};
     size_t cells = (size_t)module->size * a->schedule.table.stages;
 
-    if (cells * sizeof(*a->schedule.to) > WHOLE_KEPT || is_larger_kept(whole.size)) {
+    if (cells * sizeof(*a->schedule.to) > WHOLE_KEPT ||
+        (a->is_repaired && is_larger_kept(whole.size))) {
         return;
     }
     whole.peers = malloc(module->size * sizeof(*whole.peers));
