@@ -11,7 +11,8 @@ sys.path.insert(0, os.path.join(TOP, "bench", "compare"))
 from contenders import common  # noqa: E402
 
 NBCBENCH = os.path.join(TOP, "bench", "nbcbench")
-TOOL = os.path.join(TOP, "ompi", "tools", "ibshift")  # its writer of JSON
+TOOL = os.path.join(TOP, "ompi", "tools", "ibshift")
+BORROWED = [os.path.join(TOOL, name) for name in ("json.c", "json.h", "output.c", "output.h")]  # what nbcbench has of the tool
 MPICH_PACKAGES = ["mpich", "libmpich-dev"]
 # Without an adapter, and nothing else than shared memory: what UCX finds by itself may be a network's loopback.
 UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any",
@@ -30,7 +31,7 @@ def high(component):
 def compiled(compiler, name, build):
     """nbcbench as that compiler of MPI programs makes it: its own binary, made again when a source is newer."""
     program = os.path.join(build, "nodes", "nbcbench-" + name)
-    sources = sorted(glob.glob(os.path.join(NBCBENCH, "*.[ch]")) + glob.glob(os.path.join(TOOL, "json.[ch]")))
+    sources = sorted(glob.glob(os.path.join(NBCBENCH, "*.[ch]"))) + BORROWED
     if not os.path.exists(program) or os.path.getmtime(program) < max(map(os.path.getmtime, sources)):
         os.makedirs(os.path.dirname(program), exist_ok=True)
         subprocess.run([compiler, "-std=gnu11", "-O2", '-DPACKAGE_VERSION="beside ibshift"', "-I", TOOL, "-o", program]
