@@ -281,14 +281,17 @@ static void a_glance_at_uneven_hosts_is_good_enough(void **state)
     }
 }
 
-/* Among few hosts, which are priced whole: a plan in segments that has too many messages for that has a price all
+/* Among few hosts or on one, which are priced whole: a plan in segments that has too many messages for that has a price all
  * the same, and may be chosen. */
 static void many_segments_of_few_hosts_have_a_price(void **state)
 {
     static const struct {
         enum ibshift_collective collective;
         const char *name;
-    } rows[] = {{IBSHIFT_EXSCAN, "by_node"}, {IBSHIFT_BCAST, "by_node"}, {IBSHIFT_BCAST, "chain"}};
+        uint32_t per_host;
+    } rows[] = {{IBSHIFT_EXSCAN, "by_node", 4}, {IBSHIFT_BCAST, "by_node", 4},
+                {IBSHIFT_BCAST, "chain", 4},    {IBSHIFT_BCAST, "chain", 32},
+                {IBSHIFT_BCAST, "chain", 64},   {IBSHIFT_REDUCE, "chain", 64}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -309,12 +312,13 @@ static void many_segments_of_few_hosts_have_a_price(void **state)
         struct ibshift_choice own;
         double all;
 
-        make_hosts(64, 4, false, true, &crowd, &nodes);
+        make_hosts(64, rows[i].per_host, false, true, &crowd, &nodes);
         own = ibshift_choose_best(&question).best;
         assert_ptr_equal(own.alg, question.wish.alg);
         assert_int_equal(own.segments, 256);
         all = whole(&question, &own);
-        print_message("%s: %.0f us, %.0f of few segments\n", rows[i].name, all, own.price.last);
+        print_message("%s, %u a host: %.0f us, %.0f of few segments\n", rows[i].name,
+                      (unsigned)rows[i].per_host, all, own.price.last);
         assert_true(own.price.last > 0.8 * all && own.price.last < 1.25 * all);
         ibshift_nodes_free(&nodes);
         ibshift_crowd_free(&crowd);

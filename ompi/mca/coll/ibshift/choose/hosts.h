@@ -12,12 +12,13 @@ struct ibshift_hosts {
     uint32_t *memory; /* NULL: nothing is to be freed */
 };
 
-/* Some host has several ranks, and each is one of the plan's nodes. */
+/* There are several hosts, some with several ranks, and each is one of the plan's nodes. Of a single host, some of its
+ * ranks are taken. */
 static inline bool ibshift_hosts_are_shared(const struct ibshift_price_request *request)
 {
     const struct ibshift_nodes *nodes = request->plan->nodes;
 
-    return nodes != NULL && nodes->most > 1 && request->crowd != NULL &&
+    return nodes != NULL && nodes->nodes > 1 && nodes->most > 1 && request->crowd != NULL &&
            request->crowd->hosts == nodes->nodes;
 }
 
