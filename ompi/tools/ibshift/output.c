@@ -124,6 +124,10 @@ static int open_target(struct output *out, const char *path, bool is_rows)
     bool is_there = stat(path, &info) == 0;
     int rc;
 
+    /* What stands there is not known, as behind a stranger's link in a folder for all. */
+    if (!is_there && errno != ENOENT) {
+        return -errno;
+    }
     if (is_there && S_ISDIR(info.st_mode)) {
         return -EISDIR;
     }
@@ -131,7 +135,11 @@ static int open_target(struct output *out, const char *path, bool is_rows)
         return open_in_place(path, is_rows ? O_CREAT | O_TRUNC : 0);
     }
     rc = resolve(path, &out->target);
-    return rc == 0 ? open_beside(out, is_there ? &info : NULL) : rc;
+    rc = rc == 0 ? open_beside(out, is_there ? &info : NULL) : rc;
+    /* A file that may be written in a folder that may not. */
+    return is_there && (rc == -EACCES || rc == -EPERM || rc == -EROFS)
+               ? open_in_place(path, O_TRUNC)
+               : rc;
 }
 
 static void drop(struct output *out)
@@ -216,8 +224,8 @@ int output_check(const char *path)
         rc = take_standard(); /* for what is said before the output is opened */
         return rc < 0 ? rc : 0;
     }
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
-        /* To open a pipe is to tell its reader that there is a writer. */
+    if (stat(path, &info) == 0) {
+        /* To open a pipe is to tell its reader that there is a writer; a file may lose its content. */
         return S_ISDIR(info.st_mode) ? -EISDIR : access(path, W_OK) != 0 ? -errno : 0;
     }
     rc = output_open(&out, path);
