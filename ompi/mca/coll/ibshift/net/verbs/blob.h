@@ -11,7 +11,7 @@
  * What a process tells all others about itself before anyone connects: goes through the
  * launcher's key-value store, little endian.
  */
-enum { IBSHIFT_BLOB_MAGIC = 0x66534249, IBSHIFT_BLOB_VERSION = 2 };
+enum { IBSHIFT_BLOB_MAGIC = 0x66534249, IBSHIFT_BLOB_VERSION = 3 };
 
 /* A partition key names a partition and says whether the port is a full member there. Limited
    members reach full ones alone. */
