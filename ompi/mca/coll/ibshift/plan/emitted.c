@@ -48,13 +48,17 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
     uint32_t count;
 
     if (kept->count != UINT32_MAX) {
-        memcpy(out, &emitted->steps[kept->at], kept->count * sizeof(*out));
+        for (uint32_t i = 0; i < kept->count; i++) {
+            out[i] = emitted->steps[kept->at + i];
+        }
         return kept->count;
     }
     count = emitted->of->emit(emitted->of_plan, rank, round, out);
     if (make_room(&steps, &emitted->steps_room, emitted->steps_count + count, sizeof(*out))) {
         emitted->steps = steps;
-        memcpy(&emitted->steps[emitted->steps_count], out, count * sizeof(*out));
+        for (uint32_t i = 0; i < count; i++) { /* a first round may have none, and no room */
+            emitted->steps[emitted->steps_count + i] = out[i];
+        }
         *kept = (struct ibshift_emitted_round){(uint32_t)emitted->steps_count, count};
         emitted->steps_count += count;
     }
