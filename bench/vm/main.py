@@ -33,8 +33,8 @@ def arguments():
     parser.add_argument("--rounds", type=int, help="interleaved rounds in each boot (default: uml 3, tcg 1)")
     parser.add_argument("--time-limit", type=int, help="seconds a boot may take (default: uml 600, tcg 3600)")
     parser.add_argument("--out", default=os.path.join("bench", "out", "vm"), help="folder of the results")
-    parser.add_argument("--publish", action="store_true", help="write the tables and pictures into docs/ instead: "
-                        "soft-roce-ENGINE.md, figures/soft-roce-ENGINE-ratio.svg")
+    parser.add_argument("--publish", action="store_true", help="write the tables and pictures into docs/figures/ "
+                        "instead: soft-roce-ENGINE.md, soft-roce-ENGINE-ratio.svg")
     args = parser.parse_args()
     for name, uml, tcg in (("boots", 1, 3), ("repetitions", 20, 7), ("rounds", 3, 1), ("time_limit", 600, 3600)):
         if getattr(args, name) is None:
@@ -79,7 +79,7 @@ def main():
         sys.stderr.write(f"bench/vm: nothing was measured; see {args.out}\n")
         return 1
     if args.publish:
-        tables.write(args.engine, boots, ends, "docs", "soft-roce-" + args.engine)
+        tables.write(args.engine, boots, ends, os.path.join("docs", "figures"), "soft-roce-" + args.engine)
     else:
         tables.write(args.engine, boots, ends, args.out, args.engine)
     return 1 if failed else 0

@@ -139,14 +139,14 @@ def write_floor(floors, out):
 
 
 def write(engine, boots, ends, folder, name):
-    """FOLDER/NAME.md, FOLDER/figures/NAME-ratio.svg, and the page on standard output."""
+    """FOLDER/NAME.md, FOLDER/NAME-ratio.svg, and the page on standard output."""
     table = merge([table for table, _ in boots])
     floors = [floor for _, floor in boots if floor]
     title = "Soft-RoCE, " + ENGINES[engine]
     path = os.path.join(folder, name + ".md")
     with open(path, "w", encoding="ascii") as out:
         out.write(f"# {title}\n\n")
-        say(out, "For readers of [soft-roce.md](soft-roce.md), which says what this page measures: every cell of it. "
+        say(out, "For readers of [soft-roce.md](../soft-roce.md), which says what this page measures: every cell of it. "
             f"Written by `bench/vm/run --engine {engine}`. Times are in microseconds, medians of {len(boots)} boot(s), in brackets "
             f"{BRACKETS[engine]}. Packets are those of one operation on the wire, with acknowledgements.", "")
         out.write("\n")
@@ -156,9 +156,8 @@ def write(engine, boots, ends, folder, name):
         out.write("\n")
         write_cells(table, engine, out)
         write_floor(floors, out)
-    os.makedirs(os.path.join(folder, "figures"), exist_ok=True)
-    with open(os.path.join(folder, "figures", f"{name}-ratio.svg"), "w", encoding="ascii") as out:
+    with open(os.path.join(folder, f"{name}-ratio.svg"), "w", encoding="ascii") as out:
         out.write(plots.heat_map(table, title))
     with open(path, encoding="ascii") as file:
         sys.stdout.write(file.read())
-    print(f"\nwritten: {path}, {folder}/figures/{name}-ratio.svg")
+    print(f"\nwritten: {path}, {folder}/{name}-ratio.svg")

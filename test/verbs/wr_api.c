@@ -42,7 +42,7 @@ static void use(struct vt_side *a, struct ibv_qp_ex *qx, struct vt_side *b)
     ibv_wr_set_sge(qx, a->mr->lkey, (uintptr_t)a->buf, 4096);
     qx->wr_id = 2;
     /* Soft-RoCE takes inline data for inline only when the flag says so too
-     * (docs/verbs-differences.md). */
+     * (docs/soft-roce.md). */
     qx->wr_flags |= vt.strict ? 0 : IBV_SEND_INLINE;
     ibv_wr_send_imm(qx, htonl(5));
     ibv_wr_set_inline_data(qx, "inline", 7);

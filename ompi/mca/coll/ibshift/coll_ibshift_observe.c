@@ -338,7 +338,7 @@ static const struct {
 
 /*
  * The names stand in the description and not in an enumeration: ompi_info crashes on a variable
- * that has both (docs/ompi-info-crash.md).
+ * that has both (docs/troubleshooting.md).
  */
 static void describe_numbers(enum ibshift_collective collective, char *text, size_t size)
 {
