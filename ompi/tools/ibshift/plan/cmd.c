@@ -548,8 +548,6 @@ static const struct plan_command plan_commands[] = {
     {"price", "CA", "PRkScOlbTxHDNLCnmewzpMtjo", "the modelled time", plan_price},
     {"compare", "C", "PRkScOlbTHDLCnmewzpMtfjo",
      "the modelled times of all algorithms, and who wins where", plan_compare},
-    {"guidelines", "", "PHDCnmwpjo",
-     "choices that take longer than other collectives that do the same", plan_guidelines},
     {"rules", "c", "PHDCnwpo", "the component's choices, as a file of rules for it", plan_rules},
     {NULL, NULL, NULL, NULL, NULL},
 };

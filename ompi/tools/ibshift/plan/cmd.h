@@ -113,7 +113,6 @@ void plan_json_end(struct json *j);
 
 int plan_draw(struct plan_args *args);
 int plan_compare(struct plan_args *args);
-int plan_guidelines(struct plan_args *args);
 int plan_rules(struct plan_args *args);
 
 /* CLI_OK or CLI_FAILED with a message. */

@@ -414,7 +414,7 @@ static size_t plan_rows(struct plan_args *args, struct cli_option *to)
 {
     const struct cli_option rows[] = {
         {"--ranks", 'P', CLI_TAKEN, "N",
-         "number of ranks; compare, guidelines, rules: also a range, 2..64 (default: 8)",
+         "number of ranks; compare, rules: also a range, 2..64 (default: 8)",
          .where = args, .take = set_ranks},
         {"--rank", 'r', CLI_TAKEN, "RANK", "the steps of this rank only (default: all)",
          .where = args, .take = set_rank},
