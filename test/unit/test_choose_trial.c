@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "choose/choose.h"
-#include "choose/price/space.h"
+#include "choose/price/run.h"
 #include "choose/trial.h"
 
 /* A rival has one call in a period, the one that it is compared with comes just before. */

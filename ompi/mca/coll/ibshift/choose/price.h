@@ -3,7 +3,7 @@
  * readiness rule and window (plan/walk.h).
  *
  * A rank is one processor and one port, each way.
- * - A send occupies the processor for o_s(n), n being the length of its burst (choose/price/burst.h). It
+ * - A send occupies the processor for o_s(n), n being the length of its burst (choose/price/walk.c). It
  *   starts when f messages or fewer have gone out for less than g ago each (a message of s bytes
  *   counts as g + (s - 1) G); then its bytes leave one after another, (s - 1) G.
  * - The wire takes L, without contention. The send is complete when an acknowledgement is back, L

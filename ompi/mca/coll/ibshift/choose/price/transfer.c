@@ -1,21 +1,126 @@
-/* What messages do between ranks (choose/price/transfer.h). */
-#include "choose/price/transfer.h"
+/* What messages do between ranks, and the memory of it (choose/price/run.h). */
+#include "choose/price/run.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-static int32_t take_message(struct ibshift_price_run *sim)
-{
-    int32_t at = ibshift_price_message_new(&sim->messages);
+enum { FIRST = 1024, MOST = 1 << 24 };
 
-    sim->error = at == IBSHIFT_NO_MESSAGE ? -ENOMEM : sim->error;
-    return at;
+/* Its place, or IBSHIFT_NO_MESSAGE: there is no memory for one. */
+static int32_t make_message(struct ibshift_price_run *sim)
+{
+    struct ibshift_price_messages *messages = &sim->messages;
+
+    if (messages->unused != IBSHIFT_NO_MESSAGE) {
+        int32_t index = messages->unused;
+
+        messages->unused = messages->all[index].next;
+        return index;
+    }
+    if (messages->count == messages->capacity) {
+        int32_t capacity = messages->capacity > 0 ? 2 * messages->capacity : FIRST;
+        struct ibshift_price_message *all =
+            capacity <= MOST ? realloc(messages->all, (size_t)capacity * sizeof(*all)) : NULL;
+
+        if (all == NULL) {
+            sim->error = -ENOMEM;
+            return IBSHIFT_NO_MESSAGE;
+        }
+        messages->all = all;
+        messages->capacity = capacity;
+    }
+    return messages->count++;
+}
+
+/* The first of the list between these ranks with that key leaves it. */
+static int32_t take_message(struct ibshift_price_messages *messages, int32_t *list, uint32_t from,
+                            uint32_t to, uint32_t key)
+{
+    for (; *list != IBSHIFT_NO_MESSAGE; list = &messages->all[*list].next) {
+        const struct ibshift_price_message *m = &messages->all[*list];
+        int32_t index = *list;
+
+        if (m->from == from && m->to == to && m->key == key) {
+            *list = m->next;
+            return index;
+        }
+    }
+    return IBSHIFT_NO_MESSAGE;
+}
+
+static bool is_before(const struct ibshift_event *a, const struct ibshift_event *b)
+{
+    return a->time < b->time || (a->time == b->time && (int32_t)(a->sequence - b->sequence) < 0);
+}
+
+static int grow(struct ibshift_heap *heap)
+{
+    size_t capacity = heap->capacity > 0 ? 2 * heap->capacity : FIRST;
+    struct ibshift_event *events = realloc(heap->events, capacity * sizeof(*events));
+
+    if (events == NULL) {
+        return -ENOMEM;
+    }
+    heap->events = events;
+    heap->capacity = capacity;
+    return 0;
+}
+
+/* Four children a node: half the levels of two, and the four lie in two cache lines. */
+static int push(struct ibshift_heap *heap, struct ibshift_event event)
+{
+    size_t at = heap->count;
+
+    if (at == heap->capacity && grow(heap) != 0) {
+        return -ENOMEM;
+    }
+    event.sequence = heap->sequence++;
+    heap->count++;
+    while (at > 0 && is_before(&event, &heap->events[(at - 1) / 4])) {
+        heap->events[at] = heap->events[(at - 1) / 4];
+        at = (at - 1) / 4;
+    }
+    heap->events[at] = event;
+    return 0;
+}
+
+static size_t least_child(const struct ibshift_heap *heap, size_t at)
+{
+    size_t child = 4 * at + 1, least = child;
+    size_t end = child + 4 < heap->count ? child + 4 : heap->count;
+
+    while (++child < end) {
+        if (is_before(&heap->events[child], &heap->events[least])) {
+            least = child;
+        }
+    }
+    return least;
+}
+
+struct ibshift_event ibshift_price_pop(struct ibshift_heap *heap)
+{
+    struct ibshift_event first = heap->events[0];
+    struct ibshift_event last = heap->events[--heap->count];
+    size_t at = 0;
+
+    while (4 * at + 1 < heap->count) {
+        size_t child = least_child(heap, at);
+
+        if (!is_before(&heap->events[child], &last)) {
+            break;
+        }
+        heap->events[at] = heap->events[child];
+        at = child;
+    }
+    heap->events[at] = last;
+    return first;
 }
 
 void ibshift_price_push(struct ibshift_price_run *sim, double time, uint32_t rank, int32_t item)
 {
-    int rc = ibshift_heap_push(&sim->heap, (struct ibshift_event){time, 0, rank, item});
+    int rc = push(&sim->heap, (struct ibshift_event){time, 0, rank, item});
 
     sim->error = sim->error != 0 ? sim->error : rc;
 }
@@ -162,7 +267,7 @@ static void send_grant(struct ibshift_price_run *sim, uint32_t rank,
     const struct ibshift_model *model = ibshift_price_model_between(sim, rank, step->peer);
     bool is_there = !sim->request->grants_anew && !ibshift_price_is_near(sim, rank, step->peer) &&
                     ibshift_sizes_stand(&sim->sizes, step);
-    int32_t at = take_message(sim);
+    int32_t at = make_message(sim);
 
     if (at == IBSHIFT_NO_MESSAGE) {
         return;
@@ -203,8 +308,7 @@ void ibshift_price_arrive_grant(struct ibshift_price_run *sim, uint32_t rank, do
     const struct ibshift_price_message *grant = &sim->messages.all[index];
     bool is_late = !grant->stands;
     double time = is_late ? ibshift_price_model_between(sim, rank, grant->from)->recv_min : 0;
-    int32_t at =
-        ibshift_price_message_take(&sim->messages, &node->asked, rank, grant->from, grant->key);
+    int32_t at = take_message(&sim->messages, &node->asked, rank, grant->from, grant->key);
 
     if (at == IBSHIFT_NO_MESSAGE) {
         ibshift_price_message_put(&sim->messages, &node->grants, index);
@@ -223,8 +327,7 @@ static bool ask_grant(struct ibshift_price_run *sim, uint32_t rank, int32_t inde
 {
     struct ibshift_price_rank *node = &sim->nodes[rank];
     const struct ibshift_price_message *message = &sim->messages.all[index];
-    int32_t grant =
-        ibshift_price_message_take(&sim->messages, &node->grants, message->to, rank, message->key);
+    int32_t grant = take_message(&sim->messages, &node->grants, message->to, rank, message->key);
 
     if (grant == IBSHIFT_NO_MESSAGE) {
         ibshift_price_message_put(&sim->messages, &node->asked, index);
@@ -238,7 +341,7 @@ void ibshift_price_send(struct ibshift_price_run *sim, const struct ibshift_pric
 {
     const struct ibshift_model *model =
         ibshift_price_model_between(sim, message->from, message->to);
-    int32_t at = take_message(sim);
+    int32_t at = make_message(sim);
 
     if (at == IBSHIFT_NO_MESSAGE) {
         return;
@@ -254,24 +357,27 @@ void ibshift_price_send(struct ibshift_price_run *sim, const struct ibshift_pric
     }
 }
 
-/* A message and its receive have found each other. */
+/* A message and its receive have found each other: it is in line by the time that it is ready. */
 static void meet(struct ibshift_price_run *sim, uint32_t rank, int32_t index,
                  const struct ibshift_price_posted *posted)
 {
-    struct ibshift_price_message *message = &sim->messages.all[index];
+    struct ibshift_price_message *all = sim->messages.all, *message = &all[index];
+    int32_t *list = &sim->nodes[rank].arrived;
 
     message->round = posted->round;
     message->index = posted->index;
     message->flight = posted->flight;
-    ibshift_price_message_insert(&sim->messages, &sim->nodes[rank].arrived, index);
+    while (*list != IBSHIFT_NO_MESSAGE && all[*list].ready <= message->ready) {
+        list = &all[*list].next;
+    }
+    ibshift_price_message_put(&sim->messages, list, index);
 }
 
 static void post_one(struct ibshift_price_run *sim, uint32_t rank,
                      const struct ibshift_price_posted *posted)
 {
     struct ibshift_price_rank *node = &sim->nodes[rank];
-    int32_t index =
-        ibshift_price_message_take(&sim->messages, &node->early, posted->from, rank, posted->key);
+    int32_t index = take_message(&sim->messages, &node->early, posted->from, rank, posted->key);
 
     if (index == IBSHIFT_NO_MESSAGE) {
         sim->posted[(size_t)rank * sim->slots + node->posted_count++] = *posted;

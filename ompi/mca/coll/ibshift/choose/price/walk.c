@@ -3,12 +3,97 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "choose/price/transfer.h"
-#include "plan/emitted.h"
+#include "choose/price/run.h"
 
 enum { EMITTED_MOST = 1 << 14 }; /* rounds that are kept: about a MiB of steps */
+
+/* How many messages a rank posts (or takes in) in a row: the n of o_s(n) and o_r(n).
+ *
+ * Messages in a row belong together when they are of one round as the literature draws it (one tag)
+ * or of one size, and nothing that the rank does between them waits for more receives than the
+ * first did. So the sends of a linear scatter or of a modified ring are one burst, those of a tree
+ * one burst a round, and those of a ring are alone. It is a property of the plan, not of the
+ * timing. */
+struct burst_place {
+    int kind; /* of a step: a send or a receive */
+    uint32_t rank, round, index;
+};
+
+/* Overheads have fallen to their minimum long before. */
+#define BURST_LIMIT (1u << 20)
+
+static bool is_alike(const struct ibshift_step *step, const struct ibshift_step *first)
+{
+    return step->tag == first->tag || step->count == first->count;
+}
+
+/* A step of the round that is no receive waits for a receive of round `first` or later. */
+static bool has_user(const struct ibshift_step *steps, uint32_t count, uint32_t first)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (steps[i].kind != IBSHIFT_STEP_RECV && steps[i].need > first) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A send that needs more than the first did had to wait for something in between. */
+static bool belongs(const struct ibshift_step *step, const struct ibshift_step *first)
+{
+    return is_alike(step, first) && (step->kind != IBSHIFT_STEP_SEND || step->need <= first->need);
+}
+
+/* Of the burst that begins there; at least 1. */
+static uint32_t burst_length(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                             const struct burst_place *place)
+{
+    uint32_t rounds = alg->rounds(plan, place->rank), round = place->round, index = place->index;
+    uint32_t length = 0;
+    int kind = place->kind;
+    struct ibshift_step steps[IBSHIFT_ROUND_STEPS], first;
+
+    for (; round < rounds && length < BURST_LIMIT; round++, index = 0) {
+        uint32_t count = (uint32_t)alg->emit(plan, place->rank, round, steps);
+
+        if (length == 0) {
+            first = steps[index];
+        } else if (kind == IBSHIFT_STEP_RECV && has_user(steps, count, place->round)) {
+            return length;
+        }
+        for (; index < count; index++) {
+            if (steps[index].kind == kind && !belongs(&steps[index], &first)) {
+                return length;
+            }
+            length += steps[index].kind == kind;
+        }
+    }
+    return length;
+}
+
+/* What the next message of the burst, or of a new one that begins there, costs its rank's processor
+ * beside its bytes. */
+static double burst_overhead(const struct ibshift_price_run *sim, struct ibshift_burst *burst,
+                             const struct ibshift_model *model, const struct burst_place *place)
+{
+    bool is_send = place->kind == IBSHIFT_STEP_SEND;
+    double max = is_send ? model->send_max : model->recv_max;
+    double min = is_send ? model->send_min : model->recv_min;
+
+    if (max == min) {
+        return max;
+    }
+    if (burst->left == 0) {
+        burst->length = burst_length(sim->alg, sim->plan, place);
+        burst->left = burst->length;
+    }
+    burst->left--;
+    return min + (max - min) / burst->length;
+}
 
 static void do_local(struct ibshift_price_run *sim, uint32_t rank, struct ibshift_step step)
 {
@@ -32,11 +117,11 @@ static void do_send(struct ibshift_price_run *sim, uint32_t rank, struct ibshift
 {
     struct ibshift_price_rank *node = &sim->nodes[rank];
     const struct ibshift_cursor *at_step = &sim->walk->cursor[IBSHIFT_CLASS_SEND];
-    struct ibshift_burst_place place = {IBSHIFT_STEP_SEND, rank, at_step->round, at_step->index};
+    struct burst_place place = {IBSHIFT_STEP_SEND, rank, at_step->round, at_step->index};
     uint32_t flight = ibshift_walk_start(sim->walk, IBSHIFT_CLASS_SEND);
     const struct ibshift_model *model = ibshift_price_model_between(sim, rank, step.peer);
     bool is_long = ibshift_model_needs_grant(model, bytes);
-    double overhead = ibshift_burst_overhead(&node->sends, model, sim->alg, sim->plan, &place);
+    double overhead = burst_overhead(sim, &node->sends, model, &place);
     double time =
         is_long ? 0
                 : overhead + (double)bytes * model->send_byte + ibshift_model_copying(model, bytes);
@@ -66,14 +151,14 @@ static void do_recv(struct ibshift_price_run *sim, uint32_t rank)
     int32_t at = node->arrived;
     struct ibshift_price_message message = sim->messages.all[at];
     const struct ibshift_model *model = ibshift_price_model_between(sim, message.from, rank);
-    struct ibshift_burst_place place = {IBSHIFT_STEP_RECV, rank, message.round, message.index};
+    struct burst_place place = {IBSHIFT_STEP_RECV, rank, message.round, message.index};
     double begin = ibshift_price_later(node->clock, message.ready);
 
     node->arrived = message.next;
     node->hops = message.hops > node->hops ? message.hops : node->hops;
     ibshift_price_message_free(&sim->messages, at);
     ibshift_price_work(sim, rank, begin,
-                       ibshift_burst_overhead(&node->recvs, model, sim->alg, sim->plan, &place) +
+                       burst_overhead(sim, &node->recvs, model, &place) +
                            ibshift_model_copying(model, message.bytes));
     ibshift_price_report(
         sim, rank, &message,
@@ -200,17 +285,23 @@ static void resume(struct ibshift_price_run *sim, uint32_t rank)
     }
 }
 
-/* nodes and loads are zero. */
+/* nodes and loads are zero, the rest belongs to them. */
 static bool make_ranks(struct ibshift_price_run *sim, uint32_t ranks)
 {
     size_t zeroed = ranks * (sizeof(*sim->nodes) + sizeof(*sim->loads));
     size_t slots = (size_t)ranks * sim->slots;
     size_t size = zeroed + slots * (sizeof(*sim->unacked) + sizeof(*sim->posted));
 
-    sim->nodes = ibshift_price_space_ranks(sim->space, size);
-    if (sim->nodes == NULL) {
-        return false;
+    if (size > sim->space->ranks_size) {
+        void *memory = realloc(sim->space->ranks, size);
+
+        if (memory == NULL) {
+            return false;
+        }
+        sim->space->ranks = memory;
+        sim->space->ranks_size = size;
     }
+    sim->nodes = sim->space->ranks;
     memset(sim->nodes, 0, zeroed);
     sim->loads = (struct ibshift_load *)(sim->nodes + ranks);
     sim->unacked = (struct ibshift_price_unacked *)(sim->loads + ranks);
@@ -252,7 +343,7 @@ static int begin(struct ibshift_price_run *sim)
 static int run(struct ibshift_price_run *sim)
 {
     while (sim->heap.count > 0 && sim->error == 0) {
-        struct ibshift_event event = ibshift_heap_pop(&sim->heap);
+        struct ibshift_event event = ibshift_price_pop(&sim->heap);
         struct ibshift_price_rank *node = &sim->nodes[event.rank];
 
         if (event.item != IBSHIFT_NO_MESSAGE && sim->messages.all[event.item].is_grant) {
@@ -338,6 +429,34 @@ static int price_in(const struct ibshift_price_request *request, struct ibshift_
     space->heap = sim.heap;
     space->messages = sim.messages;
     return rc;
+}
+
+/* The pages' steps, most of it, belong to no walk yet. */
+struct ibshift_price_space *ibshift_price_space_new(void)
+{
+    struct ibshift_price_space *space = malloc(sizeof(*space));
+
+    if (space == NULL) {
+        return NULL;
+    }
+    memset(space, 0, offsetof(struct ibshift_price_space, pages));
+    space->pages.walks = 0;
+    for (int i = 0; i < IBSHIFT_PAGES; i++) {
+        space->pages.page[i].walk = 0;
+        space->pages.page[i].round = 0;
+    }
+    return space;
+}
+
+void ibshift_price_space_free(struct ibshift_price_space *space)
+{
+    if (space != NULL) {
+        free(space->heap.events);
+        free(space->messages.all);
+        free(space->ranks);
+        ibshift_emitted_free(&space->emitted);
+        free(space);
+    }
 }
 
 int ibshift_price(const struct ibshift_price_request *request, struct ibshift_price *price)

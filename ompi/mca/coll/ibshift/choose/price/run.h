@@ -1,13 +1,95 @@
-/* Of a priced run (choose/price.h): the messages between its ranks, from their sending to their receive, with grants and
- * acknowledgements. All functions are of the rank in run->walk, whose number is given, or of one that a message is for. */
-#ifndef IBSHIFT_CHOOSE_PRICE_TRANSFER_H
-#define IBSHIFT_CHOOSE_PRICE_TRANSFER_H
+/*
+ * A priced run (choose/price.h): walk.c lets ranks act, one after the other, and transfer.c moves their messages, from their sending
+ * to their receive, with grants and acknowledgements. All functions are of the rank in run->walk, whose number is given, or of
+ * one that a message is for.
+ */
+#ifndef IBSHIFT_CHOOSE_PRICE_RUN_H
+#define IBSHIFT_CHOOSE_PRICE_RUN_H
 
 #include "choose/price.h"
-#include "choose/price/burst.h"
-#include "choose/price/space.h"
 #include "choose/size.h"
+#include "plan/emitted.h"
 #include "plan/nodes.h"
+#include "plan/walk.h"
+
+#define IBSHIFT_NO_MESSAGE (-1)
+
+/* From its sending to its processing; or the grant of one, which has no bytes. */
+struct ibshift_price_message {
+    double ready;      /* the last byte is there */
+    double begin, end; /* of the sender's processor's part */
+    double least;      /* its last byte is not there before */
+    double overhead;   /* of a long message, which is posted when its grant is there */
+    uint64_t bytes;
+    uint32_t from, to, key;
+    uint32_t round, index; /* the send's; the receive's, once it is known */
+    uint32_t flight;       /* of its rank's walk, while that is the one in sim->walk */
+    uint32_t hops;         /* of the chain that ends with it */
+    bool is_grant;
+    bool stands; /* the grant of an earlier call: it was there before this one began */
+    int32_t next;
+};
+
+struct ibshift_price_messages {
+    struct ibshift_price_message *all; /* for free() */
+    int32_t count, capacity, unused;
+};
+
+/* Lists: *list is the place of the first message. */
+static inline void ibshift_price_message_put(struct ibshift_price_messages *messages, int32_t *list,
+                                             int32_t index)
+{
+    messages->all[index].next = *list;
+    *list = index;
+}
+
+static inline void ibshift_price_message_free(struct ibshift_price_messages *messages,
+                                              int32_t index)
+{
+    ibshift_price_message_put(messages, &messages->unused, index);
+}
+
+/* Of a message that is not to wait, on either side. */
+static inline double ibshift_model_copying(const struct ibshift_model *model, uint64_t bytes)
+{
+    return model->at_once > 0 && (double)bytes <= model->at_once ? (double)bytes * model->eager_byte
+                                                                 : 0;
+}
+
+static inline bool ibshift_model_needs_grant(const struct ibshift_model *model, uint64_t bytes)
+{
+    return model->at_once > 0 && (double)bytes > model->at_once;
+}
+
+/* A queue of events by time; equal times come out in the order they went in. */
+struct ibshift_event {
+    double time;
+    uint32_t sequence; /* in which they were pushed */
+    uint32_t rank;
+    int32_t item; /* the caller's */
+};
+
+struct ibshift_heap {
+    struct ibshift_event *events;
+    size_t count, capacity;
+    uint32_t sequence;
+};
+
+/* What pricing needs memory for. */
+struct ibshift_price_space {
+    struct ibshift_emitted emitted;
+    struct ibshift_heap heap;
+    struct ibshift_price_messages messages;
+    struct ibshift_walk walk; /* of the rank that acts */
+    void *ranks;              /* what is kept of each rank */
+    size_t ranks_size;
+    struct ibshift_pages pages; /* the last: only its heads are zeros at first */
+};
+
+/* Messages in a row (walk.c): those that are still to come, of how many. All zero at first. */
+struct ibshift_burst {
+    uint32_t left, length;
+};
 
 struct ibshift_price_posted {
     uint32_t from, key, round, index, flight;
@@ -86,6 +168,9 @@ static inline double ibshift_price_later(double a, double b)
 
 /* The rank is to be looked at again at that time: by itself (item: IBSHIFT_NO_MESSAGE), or for that message. */
 void ibshift_price_push(struct ibshift_price_run *sim, double time, uint32_t rank, int32_t item);
+
+/* The first event; there is one. */
+struct ibshift_event ibshift_price_pop(struct ibshift_heap *heap);
 
 /* The rank's processor is busy for so long. */
 void ibshift_price_work(struct ibshift_price_run *sim, uint32_t rank, double begin, double time);
