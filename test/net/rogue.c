@@ -181,7 +181,7 @@ static int double_piece(struct ranks *r)
         ibshift_net_poll(r->net, NULL, 0);
     }
     for (int i = 0; i < 2; i++) {
-        if (ibshift_nv_put(nv_of(r), c, &head, memory, 0) != 0) {
+        if (ibshift_nv_put(c, &head, memory, 0) != 0) {
             ranks_fail(r, "piece %d did not go", i);
         }
     }
@@ -271,7 +271,7 @@ static void forge(struct ranks *r, uint8_t kind, uint32_t from, uint64_t incarna
                               .status = kind == IBSHIFT_HELLO_BYE ? -ECONNRESET : 0,
                               .rail = {{.qpn = 4711, .psn = 1}}};
 
-    ibshift_nv_ud_send(nv_of(r), to, &h);
+    ibshift_nv_ud_send(to, &h);
 }
 
 static void forge_all(struct ranks *r, uint8_t kind)

@@ -62,8 +62,8 @@ static void compare(struct test *t, const struct ibshift_net_verbs *nv,
 static void give(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 {
     for (int i = 0; i < EACH; i++) {
-        ibshift_nv_slot_give(nv, c);
-        ibshift_nv_tell(nv, c);
+        ibshift_nv_slot_give(c);
+        ibshift_nv_tell(c);
     }
 }
 

@@ -9,48 +9,45 @@
 #include "net/node/private.h"
 
 /* A grant that waits for room is taken back. */
-static bool untell_grant(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                         const struct ibshift_net_key *key)
+static bool untell_grant(struct ibshift_node_peer *peer, const struct ibshift_net_key *key)
 {
     for (struct ibshift_node_note *note = peer->ready.first; note != NULL; note = note->next) {
         if (note->kind == IBSHIFT_NODE_NEWS &&
             (note->news == IBSHIFT_NODE_GRANT || note->news == IBSHIFT_NODE_FETCH) &&
             memcmp(&note->match.key, key, sizeof(*key)) == 0) {
-            ibshift_nn_note_free(nn, note);
+            ibshift_nn_note_free(note);
             return true;
         }
     }
     return false;
 }
 
-static void cancel_recv(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                        struct ibshift_node_note *note)
+static void cancel_recv(struct ibshift_node_peer *peer, struct ibshift_node_note *note)
 {
-    if (note->is_granted && !untell_grant(nn, peer, &note->match.key)) {
-        ibshift_nn_tell(nn, peer, note->is_direct ? IBSHIFT_NODE_REVOKE : IBSHIFT_NODE_UNGRANT,
+    if (note->is_granted && !untell_grant(peer, &note->match.key)) {
+        ibshift_nn_tell(peer, note->is_direct ? IBSHIFT_NODE_REVOKE : IBSHIFT_NODE_UNGRANT,
                         &note->match.key, 0, 0);
         if (note->is_direct) {
             note->is_revoking = true; /* the sender may be writing: its word ends it */
             return;
         }
     }
-    ibshift_nn_note_end(nn, note, -ECANCELED);
+    ibshift_nn_note_end(note, -ECANCELED);
 }
 
 /* One that was offered ends when the peer has been told: it may be fetching it. */
-static void cancel_send(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                        struct ibshift_node_note *note)
+static void cancel_send(struct ibshift_node_peer *peer, struct ibshift_node_note *note)
 {
     if (!note->is_direct) {
-        ibshift_nn_note_end(nn, note, -ECANCELED);
+        ibshift_nn_note_end(note, -ECANCELED);
     } else if (!note->is_revoking) {
         note->is_revoking = true;
         ibshift_nn_note_move(&peer->ready, note);
     }
 }
 
-static void cancel_list(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                        struct ibshift_node_list *list, uint32_t comm, uint32_t seq)
+static void cancel_list(struct ibshift_node_peer *peer, struct ibshift_node_list *list,
+                        uint32_t comm, uint32_t seq)
 {
     struct ibshift_node_note *next;
 
@@ -61,17 +58,17 @@ static void cancel_list(struct ibshift_net_node *nn, struct ibshift_node_peer *p
         }
         switch (note->kind) {
         case IBSHIFT_NODE_SEND:
-            cancel_send(nn, peer, note);
+            cancel_send(peer, note);
             break;
         case IBSHIFT_NODE_RECV:
-            cancel_recv(nn, peer, note);
+            cancel_recv(peer, note);
             break;
         case IBSHIFT_NODE_HELD:
-            ibshift_nn_drop_held(nn, peer, note);
+            ibshift_nn_drop_held(peer, note);
             break;
         case IBSHIFT_NODE_EARLY:
         case IBSHIFT_NODE_OFFERED:
-            ibshift_nn_note_free(nn, note);
+            ibshift_nn_note_free(note);
             break;
         default: /* news goes on */
             break;
@@ -88,9 +85,9 @@ static void cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
         struct ibshift_node_peer *peer = nn->peers[nn->met[i]];
 
         /* resting first: taking a grant back changes the list of those that are ready */
-        cancel_list(nn, peer, &peer->resting, comm, seq);
-        cancel_list(nn, peer, &peer->waiting, comm, seq);
-        cancel_list(nn, peer, &peer->ready, comm, seq);
+        cancel_list(peer, &peer->resting, comm, seq);
+        cancel_list(peer, &peer->waiting, comm, seq);
+        cancel_list(peer, &peer->ready, comm, seq);
     }
 }
 
@@ -122,11 +119,11 @@ static void ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm, uin
     struct ibshift_net_key key = {.comm = comm, .seq = seq};
 
     if (to != NULL && to->status == 0 && to->ready.first == NULL) {
-        ibshift_nn_tell(nn, to, IBSHIFT_NODE_ASK_AFTER, &key, 0, 0);
+        ibshift_nn_tell(to, IBSHIFT_NODE_ASK_AFTER, &key, 0, 0);
     }
 }
 
-static void forget_list(struct ibshift_net_node *nn, struct ibshift_node_peer *peer, uint32_t comm)
+static void forget_list(struct ibshift_node_peer *peer, uint32_t comm)
 {
     struct ibshift_node_note *next;
 
@@ -136,9 +133,9 @@ static void forget_list(struct ibshift_net_node *nn, struct ibshift_node_peer *p
             continue;
         }
         if (note->kind == IBSHIFT_NODE_HELD) {
-            ibshift_nn_drop_held(nn, peer, note);
+            ibshift_nn_drop_held(peer, note);
         } else if (note->kind == IBSHIFT_NODE_EARLY || note->kind == IBSHIFT_NODE_OFFERED) {
-            ibshift_nn_note_free(nn, note);
+            ibshift_nn_note_free(note);
         }
     }
 }
@@ -151,7 +148,7 @@ static void forget(struct ibshift_net *net, uint32_t comm)
         return; /* nothing ever failed: all messages have met */
     }
     for (uint32_t i = 0; i < nn->met_count; i++) {
-        forget_list(nn, nn->peers[nn->met[i]], comm);
+        forget_list(nn->peers[nn->met[i]], comm);
     }
 }
 
@@ -185,7 +182,7 @@ static int deliver(struct ibshift_net_node *nn, struct ibshift_net_event *events
 
         events[count++] = (struct ibshift_net_event){
             .cookie = note->cookie, .peer = note->match.peer, .status = note->status};
-        ibshift_nn_note_free(nn, note);
+        ibshift_nn_note_free(note);
     }
     return count;
 }
@@ -200,23 +197,23 @@ static int poll_net(struct ibshift_net *net, struct ibshift_net_event *events, i
     for (uint32_t i = 0; i < nn->met_count; i++) {
         struct ibshift_node_peer *peer = nn->peers[nn->met[i]];
 
-        ibshift_nn_take(nn, peer);
+        ibshift_nn_take(peer);
         if (peer->status == 0 && (peer->ready.first != NULL || peer->waiting.first != NULL)) {
-            ibshift_nn_flush(nn, peer);
+            ibshift_nn_flush(peer);
         }
     }
     return deliver(nn, events, max);
 }
 
 /* Asks after grants that are late: so lengths that differ are found. */
-static void ask_after_grants(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
+static void ask_after_grants(struct ibshift_node_peer *peer)
 {
     struct ibshift_node_note *next;
 
     for (struct ibshift_node_note *note = peer->resting.first; note != NULL; note = next) {
         next = note->next;
         if (note->kind == IBSHIFT_NODE_SEND && peer->ready.first == NULL) {
-            ibshift_nn_tell(nn, peer, IBSHIFT_NODE_ASK, &note->match.key, note->length, 0);
+            ibshift_nn_tell(peer, IBSHIFT_NODE_ASK, &note->match.key, note->length, 0);
         }
     }
 }
@@ -226,8 +223,8 @@ static void probe(struct ibshift_net *net, uint32_t number)
     struct ibshift_net_node *nn = ibshift_node(net);
     struct ibshift_node_peer *peer = ibshift_nn_peer(nn, number);
 
-    if (peer != NULL && peer->status == 0 && ibshift_nn_check_alive(nn, peer)) {
-        ask_after_grants(nn, peer);
+    if (peer != NULL && peer->status == 0 && ibshift_nn_check_alive(peer)) {
+        ask_after_grants(peer);
     }
 }
 
@@ -264,12 +261,14 @@ static uint64_t now(struct ibshift_net *net)
 static void free_list(struct ibshift_net_node *nn, struct ibshift_node_list *list)
 {
     while (list->first != NULL) {
-        ibshift_nn_note_free(nn, list->first);
+        ibshift_nn_note_free(list->first);
     }
 }
 
-static void free_peer(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
+static void free_peer(struct ibshift_node_peer *peer)
 {
+    struct ibshift_net_node *nn = peer->net;
+
     free_list(nn, &peer->ready);
     free_list(nn, &peer->waiting);
     free_list(nn, &peer->resting);
@@ -282,7 +281,7 @@ static void destroy(struct ibshift_net *net)
     struct ibshift_net_node *nn = ibshift_node(net);
 
     for (uint32_t i = 0; i < nn->met_count; i++) {
-        free_peer(nn, nn->peers[nn->met[i]]);
+        free_peer(nn->peers[nn->met[i]]);
     }
     free_list(nn, &nn->ended);
     while (nn->free_notes != NULL) {
@@ -308,7 +307,6 @@ static struct ibshift_net_channel *channel(struct ibshift_net *net, uint32_t num
     if (peer == NULL) {
         return NULL;
     }
-    peer->net = ibshift_node(net);
     peer->channel = (struct ibshift_net_channel){ibshift_nn_try_send, ibshift_nn_try_recv};
     return &peer->channel;
 }

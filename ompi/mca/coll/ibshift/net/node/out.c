@@ -18,10 +18,9 @@ enum {
 static const uint64_t fresh = 100 * 1000 * 1000; /* ns: a pid does not come back so soon */
 
 /* The next pieces. 0: all of it is there; -EAGAIN: goes on later; -EPERM: the kernel refuses. */
-static int copy(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                struct ibshift_node_note *note)
+static int copy(struct ibshift_node_peer *peer, struct ibshift_node_note *note)
 {
-    if (ibshift_net_now(&nn->net) - note->since > fresh && !ibshift_nn_check_alive(nn, peer)) {
+    if (ibshift_net_now(&peer->net->net) - note->since > fresh && !ibshift_nn_check_alive(peer)) {
         return peer->status;
     }
     for (int i = 0; i < PIECES && note->done < note->length; i++) {
@@ -36,7 +35,7 @@ static int copy(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                         : process_vm_writev(pid, &here, 1, &there, 1, 0);
 
         if (n <= 0) {
-            if (!ibshift_nn_check_alive(nn, peer)) {
+            if (!ibshift_nn_check_alive(peer)) {
                 return peer->status;
             }
             peer->reach = IBSHIFT_NODE_CANNOT; /* all of it through the ring, from the start */
@@ -46,91 +45,87 @@ static int copy(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
         }
         note->done += (uint64_t)n;
     }
-    note->since = ibshift_net_now(&nn->net);
+    note->since = ibshift_net_now(&peer->net->net);
     return note->done == note->length ? 0 : -EAGAIN;
 }
 
-static int offer(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                 struct ibshift_node_note *send)
+static int offer(struct ibshift_node_peer *peer, struct ibshift_node_note *send)
 {
     struct ibshift_node_cell *cell = ibshift_node_next_cell(peer);
 
     if (cell == NULL) {
         return -EAGAIN;
     }
-    cell->at = (uint32_t)nn->at_once;
+    cell->at = (uint32_t)peer->net->at_once;
     ibshift_nn_fill(peer, cell, IBSHIFT_NODE_OFFER, &send->match.key, send->length,
                     (uint64_t)(uintptr_t)send->buffer);
     send->is_fetched = false;
     send->is_granted = false;
     send->is_direct = true;
     if (!send->is_in_table) {
-        ibshift_nn_enter(&nn->tx, send);
+        ibshift_nn_enter(&peer->net->tx, send);
     }
     ibshift_nn_note_move(&peer->resting, send);
     return 0;
 }
 
 /* Of a message that nobody waits for yet. NULL: the peer has failed. */
-static struct ibshift_node_note *hold_offer(struct ibshift_net_node *nn,
-                                            struct ibshift_node_peer *peer,
+static struct ibshift_node_note *hold_offer(struct ibshift_node_peer *peer,
                                             const struct ibshift_node_cell *cell)
 {
-    struct ibshift_node_note *note =
-        ibshift_nn_note_new(nn, peer, IBSHIFT_NODE_OFFERED, &cell->key);
+    struct ibshift_node_note *note = ibshift_nn_note_new(peer, IBSHIFT_NODE_OFFERED, &cell->key);
 
     if (note == NULL) {
-        ibshift_nn_break(nn, peer, -ENOMEM, "out of memory");
+        ibshift_nn_break(peer, -ENOMEM, "out of memory");
         return NULL;
     }
     note->length = cell->grant.length;
-    ibshift_nn_enter(&nn->rx, note);
+    ibshift_nn_enter(&peer->net->rx, note);
     ibshift_nn_note_move(&peer->resting, note);
     return note;
 }
 
 /* The sender's ring is dear: this side expected the message in its own. */
-static void take_short_offer(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                             struct ibshift_node_note *recv)
+static void take_short_offer(struct ibshift_node_peer *peer, struct ibshift_node_note *recv)
 {
-    recv->is_fetched = ibshift_nn_meet(nn, peer) == 0 && ibshift_nn_can_copy(nn, peer);
+    recv->is_fetched = ibshift_nn_meet(peer) == 0 && ibshift_nn_can_copy(peer);
     if (!recv->is_fetched && peer->status == 0) {
         recv->is_granted = true;
-        ibshift_nn_tell(nn, peer, IBSHIFT_NODE_GRANT, &recv->match.key, recv->length, 0);
+        ibshift_nn_tell(peer, IBSHIFT_NODE_GRANT, &recv->match.key, recv->length, 0);
     }
 }
 
-void ibshift_nn_offer_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                           const struct ibshift_node_cell *cell)
+void ibshift_nn_offer_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
 {
+    struct ibshift_net_node *nn = peer->net;
     struct ibshift_node_note *note =
         (struct ibshift_node_note *)ibshift_match_find(&nn->rx, peer->number, &cell->key);
 
-    if (note == NULL && (ibshift_nn_is_unlike(nn, peer, &cell->key) ||
+    if (note == NULL && (ibshift_nn_is_unlike(peer, &cell->key) ||
                          ibshift_given_up_here(&nn->given_up, &cell->key) ||
                          ibshift_given_up_by(&nn->given_up, peer->number, &cell->key))) {
         return; /* it hears of it, or knows */
     }
     if (cell->grant.length <= IBSHIFT_NODE_CELL_DATA) {
-        ibshift_nn_break(nn, peer, -EPROTO, "it offered a message that fits into a cell");
+        ibshift_nn_break(peer, -EPROTO, "it offered a message that fits into a cell");
         return;
     }
     if (cell->grant.length <= nn->at_once && cell->at >= IBSHIFT_NODE_LIMIT_LEAST) {
         ibshift_nn_limit(nn, cell->at); /* as the sender: who tries longer ones waits in vain */
     }
     if (note == NULL) {
-        note = hold_offer(nn, peer, cell);
+        note = hold_offer(peer, cell);
     }
     if (note == NULL || note->is_revoking) {
         return;
     }
     if (note->length != cell->grant.length) {
-        ibshift_nn_mismatch(nn, peer, &cell->key, note->length, cell->grant.length);
+        ibshift_nn_mismatch(peer, &cell->key, note->length, cell->grant.length);
         return;
     }
     note->target = cell->grant.address;
     if (note->kind == IBSHIFT_NODE_RECV && !note->is_counted && !note->is_granted) {
-        take_short_offer(nn, peer, note);
+        take_short_offer(peer, note);
     }
     if (peer->status == 0 && note->kind == IBSHIFT_NODE_RECV && note->is_fetched) {
         note->since = ibshift_net_now(&nn->net);
@@ -139,14 +134,13 @@ void ibshift_nn_offer_came(struct ibshift_net_node *nn, struct ibshift_node_peer
 }
 
 /* Before the sender uses the buffer again: what has been fetched of it meanwhile is no message. */
-void ibshift_nn_withdrawn(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                          const struct ibshift_node_cell *cell)
+void ibshift_nn_withdrawn(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
 {
     struct ibshift_node_note *note =
-        (struct ibshift_node_note *)ibshift_match_find(&nn->rx, peer->number, &cell->key);
+        (struct ibshift_node_note *)ibshift_match_find(&peer->net->rx, peer->number, &cell->key);
 
     if (note != NULL && note->kind == IBSHIFT_NODE_OFFERED) {
-        ibshift_nn_note_free(nn, note);
+        ibshift_nn_note_free(note);
     } else if (note != NULL && note->kind == IBSHIFT_NODE_RECV && note->is_fetched) {
         note->done = 0;
         ibshift_nn_note_move(&peer->resting, note);
@@ -154,40 +148,38 @@ void ibshift_nn_withdrawn(struct ibshift_net_node *nn, struct ibshift_node_peer 
 }
 
 /* The fence: what was fetched is older than what is said here. */
-static int withdraw(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                    struct ibshift_node_note *send)
+static int withdraw(struct ibshift_node_peer *peer, struct ibshift_node_note *send)
 {
     int rc = ibshift_nn_put_news(peer, IBSHIFT_NODE_WITHDRAWN, &send->match.key, send->length, 0);
 
     if (rc == 0) {
         ibshift_nn_fence();
-        ibshift_nn_note_end(nn, send, -ECANCELED);
+        ibshift_nn_note_end(send, -ECANCELED);
     }
     return rc;
 }
 
-static int fetch(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                 struct ibshift_node_note *recv)
+static int fetch(struct ibshift_node_peer *peer, struct ibshift_node_note *recv)
 {
-    int rc = recv->done < recv->length ? copy(nn, peer, recv) : 0;
+    int rc = recv->done < recv->length ? copy(peer, recv) : 0;
 
     if (rc == -EPERM) {
         recv->is_fetched = false;
         recv->is_granted = true;
         ibshift_nn_note_move(&peer->resting, recv);
-        ibshift_nn_tell(nn, peer, IBSHIFT_NODE_GRANT, &recv->match.key, recv->length, 0);
+        ibshift_nn_tell(peer, IBSHIFT_NODE_GRANT, &recv->match.key, recv->length, 0);
         return peer->status;
     }
     if (rc == 0) {
         ibshift_nn_fence();
-        nn->take(nn, peer);
+        peer->net->take(peer);
         if (recv->list != &peer->ready) {
             return peer->status; /* it was withdrawn */
         }
         rc = ibshift_nn_put_news(peer, IBSHIFT_NODE_TAKEN, &recv->match.key, recv->length, 0);
     }
     if (rc == 0) {
-        ibshift_nn_note_end(nn, recv, 0);
+        ibshift_nn_note_end(recv, 0);
     }
     return rc;
 }
@@ -232,9 +224,9 @@ static void copy_to_ring(struct ibshift_node_peer *peer, const uint8_t *from, ui
 }
 
 /* The first part of a message, so that the samples are not all of one moment. */
-static void copy_first(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                       const uint8_t *from, uint32_t n)
+static void copy_first(struct ibshift_node_peer *peer, const uint8_t *from, uint32_t n)
 {
+    struct ibshift_net_node *nn = peer->net;
     bool is_sample = nn->options.is_gauged && nn->gauge.rounds < IBSHIFT_NODE_ROUNDS &&
                      n >= IBSHIFT_NODE_LIMIT_LEAST && peer->out_ring >= peer->card.ring;
     uint64_t begin = is_sample ? ibshift_net_now(&nn->net) : 0;
@@ -246,9 +238,8 @@ static void copy_first(struct ibshift_net_node *nn, struct ibshift_node_peer *pe
 }
 
 /* 0 when all has gone, or -EAGAIN; *done says how much. */
-static int put_parts(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                     const struct ibshift_net_key *key, const uint8_t *from, uint64_t length,
-                     uint8_t flags, uint64_t *done)
+static int put_parts(struct ibshift_node_peer *peer, const struct ibshift_net_key *key,
+                     const uint8_t *from, uint64_t length, uint8_t flags, uint64_t *done)
 {
     uint32_t part = part_size(peer, length);
 
@@ -260,7 +251,7 @@ static int put_parts(struct ibshift_net_node *nn, struct ibshift_node_peer *peer
             return -EAGAIN;
         }
         if (*done == 0) {
-            copy_first(nn, peer, from, n);
+            copy_first(peer, from, n);
         } else {
             copy_to_ring(peer, from + *done, n);
         }
@@ -297,13 +288,13 @@ static int put_data(struct ibshift_node_peer *peer, const struct ibshift_net_key
     return 0;
 }
 
-static int put_message(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                       const struct ibshift_net_key *key, const uint8_t *from, uint64_t length,
-                       uint8_t flags, uint64_t *done)
+static int put_message(struct ibshift_node_peer *peer, const struct ibshift_net_key *key,
+                       const uint8_t *from, uint64_t length, uint8_t flags, uint64_t *done)
 {
+    struct ibshift_net_node *nn = peer->net;
     bool is_small = length <= IBSHIFT_NODE_CELL_DATA;
     int rc = is_small ? put_data(peer, key, from, length, flags)
-                      : put_parts(nn, peer, key, from, length, flags, done);
+                      : put_parts(peer, key, from, length, flags, done);
 
     if (rc == 0) {
         nn->stats.bytes += length;
@@ -313,20 +304,19 @@ static int put_message(struct ibshift_net_node *nn, struct ibshift_node_peer *pe
     return rc;
 }
 
-static int go_granted(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                      struct ibshift_node_note *note)
+static int go_granted(struct ibshift_node_peer *peer, struct ibshift_node_note *note)
 {
     int rc = 0;
 
-    if (note->target != 0 && !ibshift_nn_can_copy(nn, peer)) {
+    if (note->target != 0 && !ibshift_nn_can_copy(peer)) {
         note->target = 0;
     }
     if (note->target == 0) {
-        return put_message(nn, peer, &note->match.key, note->buffer, note->length,
+        return put_message(peer, &note->match.key, note->buffer, note->length,
                            IBSHIFT_NODE_FREE_OF_QUOTA, &note->done);
     }
     if (note->done < note->length) {
-        rc = copy(nn, peer, note);
+        rc = copy(peer, note);
     }
     if (rc == -EPERM) {
         return -EAGAIN; /* through the ring, next time */
@@ -335,63 +325,62 @@ static int go_granted(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
         rc = ibshift_nn_put_news(peer, IBSHIFT_NODE_DONE, &note->match.key, note->length, 0);
     }
     if (rc == 0) {
-        nn->stats.direct++;
-        nn->stats.bytes += note->length;
+        peer->net->stats.direct++;
+        peer->net->stats.bytes += note->length;
     }
     return rc;
 }
 
 /* A note of the list of those that are ready: 0 when it is over and off the list. */
-static int go(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-              struct ibshift_node_note *note)
+static int go(struct ibshift_node_peer *peer, struct ibshift_node_note *note)
 {
     int rc;
 
     if (note->kind == IBSHIFT_NODE_NEWS) {
         rc = ibshift_nn_put_news(peer, note->news, &note->match.key, note->length, note->target);
         if (rc == 0) {
-            ibshift_nn_note_free(nn, note);
+            ibshift_nn_note_free(note);
         }
         return rc;
     }
     if (note->kind == IBSHIFT_NODE_RECV) {
-        return fetch(nn, peer, note);
+        return fetch(peer, note);
     }
     if (note->is_revoking) {
-        return withdraw(nn, peer, note);
+        return withdraw(peer, note);
     }
     if (note->is_fetched) {
-        return offer(nn, peer, note);
+        return offer(peer, note);
     }
     rc = note->is_granted
-             ? go_granted(nn, peer, note)
-             : put_message(nn, peer, &note->match.key, note->buffer, note->length, 0, &note->done);
+             ? go_granted(peer, note)
+             : put_message(peer, &note->match.key, note->buffer, note->length, 0, &note->done);
     if (rc == 0) {
-        ibshift_nn_note_end(nn, note, 0);
+        ibshift_nn_note_end(note, 0);
     }
     return rc;
 }
 
-void ibshift_nn_flush(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
+void ibshift_nn_flush(struct ibshift_node_peer *peer)
 {
     int rc = 0;
 
     while (rc == 0 && peer->ready.first != NULL) {
-        rc = go(nn, peer, peer->ready.first);
+        rc = go(peer, peer->ready.first);
     }
     while (rc == 0 && peer->waiting.first != NULL && has_quota(peer, peer->waiting.first->length)) {
         struct ibshift_node_note *note = peer->waiting.first;
 
         peer->out_quota += ibshift_node_cost(note->length);
-        ibshift_nn_leave(&nn->tx, note);
+        ibshift_nn_leave(&peer->net->tx, note);
         ibshift_nn_note_move(&peer->ready, note);
-        rc = go(nn, peer, note);
+        rc = go(peer, note);
     }
 }
 
 /* A short one that can leave whole at once: 0, or -EAGAIN and nothing has happened. */
-static int send_now(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                    const struct ibshift_net_message *m, bool is_granted)
+static int send_now(struct ibshift_node_peer *peer, const struct ibshift_net_message *m,
+                    bool is_granted)
 {
     uint32_t part = part_size(peer, m->length);
     uint32_t cells = (uint32_t)((m->length + part - 1) / part);
@@ -405,7 +394,7 @@ static int send_now(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
                                                ring_room(peer, (uint32_t)m->length) < m->length)) {
         return -EAGAIN;
     }
-    if (put_message(nn, peer, &m->key, m->buffer, m->length,
+    if (put_message(peer, &m->key, m->buffer, m->length,
                     is_granted ? IBSHIFT_NODE_FREE_OF_QUOTA : 0, &done) != 0) {
         return -EAGAIN;
     }
@@ -414,11 +403,11 @@ static int send_now(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
 }
 
 /* Whatever cannot leave now: a note, on the list of what it waits for. */
-static int send_later(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                      const struct ibshift_net_message *m, const struct ibshift_node_note *early)
+static int send_later(struct ibshift_node_peer *peer, const struct ibshift_net_message *m,
+                      const struct ibshift_node_note *early)
 {
     bool is_long = m->length > ibshift_node_short(peer->card.ring);
-    struct ibshift_node_note *note = ibshift_nn_note_new(nn, peer, IBSHIFT_NODE_SEND, &m->key);
+    struct ibshift_node_note *note = ibshift_nn_note_new(peer, IBSHIFT_NODE_SEND, &m->key);
 
     if (note == NULL) {
         return -ENOMEM;
@@ -433,15 +422,14 @@ static int send_later(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
         note->since = early->since;
         ibshift_nn_note_move(&peer->ready, note);
     } else {
-        ibshift_nn_enter(&nn->tx, note);
-        note->is_fetched =
-            !ibshift_nn_goes_at_once(nn, peer, m->length) && ibshift_nn_can_copy(nn, peer);
+        ibshift_nn_enter(&peer->net->tx, note);
+        note->is_fetched = !ibshift_nn_goes_at_once(peer, m->length) && ibshift_nn_can_copy(peer);
         ibshift_nn_note_move(note->is_fetched ? &peer->ready
                              : is_long        ? &peer->resting
                                               : &peer->waiting,
                              note);
     }
-    ibshift_nn_flush(nn, peer);
+    ibshift_nn_flush(peer);
     return IBSHIFT_NET_PENDING;
 }
 
@@ -454,7 +442,7 @@ int ibshift_nn_send(struct ibshift_net *net, const struct ibshift_net_message *m
     if (peer == NULL) {
         return -EHOSTUNREACH;
     }
-    if (ibshift_nn_meet(nn, peer) != 0) {
+    if (ibshift_nn_meet(peer) != 0) {
         return peer->status;
     }
     if (nn->given_up.peer_count > 0 && ibshift_given_up_by(&nn->given_up, m->peer, &m->key)) {
@@ -465,18 +453,18 @@ int ibshift_nn_send(struct ibshift_net *net, const struct ibshift_net_message *m
     }
     if (found != NULL) {
         early = *found;
-        ibshift_nn_note_free(nn, found);
+        ibshift_nn_note_free(found);
         if (early.length != m->length) {
-            ibshift_nn_mismatch(nn, peer, &m->key, m->length, early.length);
+            ibshift_nn_mismatch(peer, &m->key, m->length, early.length);
             return peer->status;
         }
     }
     if ((found != NULL ? m->length <= ibshift_node_short(peer->card.ring)
-                       : ibshift_nn_goes_at_once(nn, peer, m->length)) &&
-        send_now(nn, peer, m, found != NULL) == 0) {
+                       : ibshift_nn_goes_at_once(peer, m->length)) &&
+        send_now(peer, m, found != NULL) == 0) {
         return IBSHIFT_NET_DONE;
     }
-    return send_later(nn, peer, m, found != NULL ? &early : NULL);
+    return send_later(peer, m, found != NULL ? &early : NULL);
 }
 
 bool ibshift_nn_try_send(struct ibshift_net_channel *channel, uint64_t comm_seq, uint32_t tag,
@@ -486,32 +474,32 @@ bool ibshift_nn_try_send(struct ibshift_net_channel *channel, uint64_t comm_seq,
     struct ibshift_net_node *nn = peer->net;
     struct ibshift_net_message m = ibshift_net_tried(peer->number, comm_seq, tag, buffer, length);
 
-    if (ibshift_nn_meet(nn, peer) != 0 || !ibshift_nn_goes_at_once(nn, peer, length) ||
+    if (ibshift_nn_meet(peer) != 0 || !ibshift_nn_goes_at_once(peer, length) ||
         (nn->given_up.peer_count > 0 && ibshift_given_up_by(&nn->given_up, m.peer, &m.key)) ||
         (nn->tx.count > 0 && ibshift_match_find(&nn->tx, m.peer, &m.key) != NULL)) {
         return false;
     }
-    return send_now(nn, peer, &m, false) == 0;
+    return send_now(peer, &m, false) == 0;
 }
 
-void ibshift_nn_grant_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                           const struct ibshift_node_cell *cell)
+void ibshift_nn_grant_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
 {
+    struct ibshift_net_node *nn = peer->net;
     struct ibshift_node_note *note =
         (struct ibshift_node_note *)ibshift_match_find(&nn->tx, peer->number, &cell->key);
 
     if (note != NULL && note->length != cell->grant.length) {
-        ibshift_nn_mismatch(nn, peer, &cell->key, note->length, cell->grant.length);
+        ibshift_nn_mismatch(peer, &cell->key, note->length, cell->grant.length);
         return;
     }
-    if (note == NULL && (ibshift_nn_is_unlike(nn, peer, &cell->key) ||
+    if (note == NULL && (ibshift_nn_is_unlike(peer, &cell->key) ||
                          ibshift_given_up_here(&nn->given_up, &cell->key))) {
         return; /* the abort is on its way, and nothing will be written */
     }
     if (note == NULL) {
-        note = ibshift_nn_note_new(nn, peer, IBSHIFT_NODE_EARLY, &cell->key);
+        note = ibshift_nn_note_new(peer, IBSHIFT_NODE_EARLY, &cell->key);
         if (note == NULL) {
-            ibshift_nn_break(nn, peer, -ENOMEM, "out of memory");
+            ibshift_nn_break(peer, -ENOMEM, "out of memory");
             return;
         }
         note->length = cell->grant.length;
@@ -531,24 +519,22 @@ void ibshift_nn_grant_came(struct ibshift_net_node *nn, struct ibshift_node_peer
     note->since = ibshift_net_now(&nn->net);
 }
 
-void ibshift_nn_ungrant_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                             const struct ibshift_node_cell *cell)
+void ibshift_nn_ungrant_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
 {
     struct ibshift_node_note *note =
-        (struct ibshift_node_note *)ibshift_match_find(&nn->tx, peer->number, &cell->key);
+        (struct ibshift_node_note *)ibshift_match_find(&peer->net->tx, peer->number, &cell->key);
 
     if (note != NULL && note->kind == IBSHIFT_NODE_EARLY) {
-        ibshift_nn_note_free(nn, note);
+        ibshift_nn_note_free(note);
     }
 }
 
 /* What has been written so far may stay; no more is written after the answer. */
-void ibshift_nn_revoke_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                            const struct ibshift_node_cell *cell)
+void ibshift_nn_revoke_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
 {
     struct ibshift_node_note *note;
 
-    ibshift_nn_ungrant_came(nn, peer, cell);
+    ibshift_nn_ungrant_came(peer, cell);
     for (note = peer->ready.first; note != NULL; note = note->next) {
         if (note->kind == IBSHIFT_NODE_SEND && !note->is_revoking &&
             memcmp(&note->match.key, &cell->key, sizeof(cell->key)) == 0) {
@@ -557,18 +543,18 @@ void ibshift_nn_revoke_came(struct ibshift_net_node *nn, struct ibshift_node_pee
             note->target = 0;
             note->done = 0;
             if (!note->is_in_table) { /* it is in there where nothing had been granted */
-                ibshift_nn_enter(&nn->tx, note);
+                ibshift_nn_enter(&peer->net->tx, note);
             }
             ibshift_nn_note_move(&peer->resting, note);
             break;
         }
     }
-    ibshift_nn_tell(nn, peer, IBSHIFT_NODE_REVOKED, &cell->key, 0, 0);
+    ibshift_nn_tell(peer, IBSHIFT_NODE_REVOKED, &cell->key, 0, 0);
 }
 
-void ibshift_nn_taken_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                           const struct ibshift_node_cell *cell)
+void ibshift_nn_taken_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
 {
+    struct ibshift_net_node *nn = peer->net;
     struct ibshift_node_note *note =
         (struct ibshift_node_note *)ibshift_match_find(&nn->tx, peer->number, &cell->key);
 
@@ -577,5 +563,5 @@ void ibshift_nn_taken_came(struct ibshift_net_node *nn, struct ibshift_node_peer
     }
     nn->stats.direct++;
     nn->stats.bytes += note->length;
-    ibshift_nn_note_end(nn, note, note->is_revoking ? -ECANCELED : 0);
+    ibshift_nn_note_end(note, note->is_revoking ? -ECANCELED : 0);
 }

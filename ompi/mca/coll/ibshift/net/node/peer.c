@@ -37,35 +37,37 @@ void ibshift_nn_note_move(struct ibshift_node_list *list, struct ibshift_node_no
     list->last = note;
 }
 
-struct ibshift_node_note *ibshift_nn_note_new(struct ibshift_net_node *nn,
-                                              struct ibshift_node_peer *peer,
+struct ibshift_node_note *ibshift_nn_note_new(struct ibshift_node_peer *peer,
                                               enum ibshift_node_note_kind kind,
                                               const struct ibshift_net_key *key)
 {
-    struct ibshift_node_note *note = nn->free_notes;
+    struct ibshift_node_note *note = peer->net->free_notes;
 
     if (note != NULL) {
-        nn->free_notes = note->next;
+        peer->net->free_notes = note->next;
     } else if ((note = malloc(sizeof(*note))) == NULL) {
         return NULL;
     }
-    *note = (struct ibshift_node_note){.match = {.peer = peer->number, .key = *key},
-                                       .kind = (uint8_t)kind};
+    *note = (struct ibshift_node_note){
+        .match = {.peer = peer->number, .key = *key}, .peer = peer, .kind = (uint8_t)kind};
     return note;
 }
 
-static struct ibshift_match_table *table_of(struct ibshift_net_node *nn,
-                                            const struct ibshift_node_note *note)
+static struct ibshift_match_table *table_of(const struct ibshift_node_note *note)
 {
+    struct ibshift_net_node *nn = note->peer->net;
+
     return note->kind == IBSHIFT_NODE_RECV || note->kind == IBSHIFT_NODE_HELD ||
                    note->kind == IBSHIFT_NODE_OFFERED
                ? &nn->rx
                : &nn->tx;
 }
 
-void ibshift_nn_note_free(struct ibshift_net_node *nn, struct ibshift_node_note *note)
+void ibshift_nn_note_free(struct ibshift_node_note *note)
 {
-    ibshift_nn_leave(table_of(nn, note), note);
+    struct ibshift_net_node *nn = note->peer->net;
+
+    ibshift_nn_leave(table_of(note), note);
     unlink_note(note);
     if (note->kind == IBSHIFT_NODE_HELD) {
         ibshift_nn_drop_buffer(note);
@@ -75,24 +77,25 @@ void ibshift_nn_note_free(struct ibshift_net_node *nn, struct ibshift_node_note 
 }
 
 /* Its event follows with the next poll. */
-void ibshift_nn_note_end(struct ibshift_net_node *nn, struct ibshift_node_note *note, int status)
+void ibshift_nn_note_end(struct ibshift_node_note *note, int status)
 {
-    ibshift_nn_leave(table_of(nn, note), note);
+    struct ibshift_net_node *nn = note->peer->net;
+
+    ibshift_nn_leave(table_of(note), note);
     if (note->is_counted) {
         nn->longs--;
-        ibshift_nn_peer(nn, note->match.peer)->longs--;
+        note->peer->longs--;
     }
     note->status = status;
     ibshift_nn_note_move(&nn->ended, note);
 }
 
-void ibshift_nn_drop_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                          struct ibshift_node_note *note)
+void ibshift_nn_drop_held(struct ibshift_node_peer *peer, struct ibshift_node_note *note)
 {
     if (!note->is_free) {
         ibshift_nn_give_back(peer, note->length);
     }
-    ibshift_nn_note_free(nn, note);
+    ibshift_nn_note_free(note);
 }
 
 static uint32_t slot_of(const struct ibshift_net_node *nn, uint32_t number)
@@ -115,6 +118,7 @@ static struct ibshift_node_peer *add(struct ibshift_net_node *nn, uint32_t numbe
         (peer = calloc(1, sizeof(*peer))) == NULL) {
         return NULL;
     }
+    peer->net = nn;
     peer->number = number;
     peer->card = card;
     peer->in = ibshift_node_box(nn->own.base, card.place, nn->card.ring);
@@ -156,8 +160,9 @@ static void say_copies(struct ibshift_net_node *nn, int error)
 }
 
 /* Read its secret where its card says that it is: so the pid means that process, and we may. */
-bool ibshift_nn_can_copy(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
+bool ibshift_nn_can_copy(struct ibshift_node_peer *peer)
 {
+    struct ibshift_net_node *nn = peer->net;
     uint64_t found = 0;
     struct iovec here = {.iov_base = &found, .iov_len = sizeof(found)};
     struct iovec there = {.iov_base = (void *)(uintptr_t)peer->card.secret_at,
@@ -265,9 +270,9 @@ static void end_all(struct ibshift_net_node *nn, struct ibshift_node_list *list,
         struct ibshift_node_note *note = list->first;
 
         if (note->kind == IBSHIFT_NODE_SEND || note->kind == IBSHIFT_NODE_RECV) {
-            ibshift_nn_note_end(nn, note, status);
+            ibshift_nn_note_end(note, status);
         } else {
-            ibshift_nn_note_free(nn, note);
+            ibshift_nn_note_free(note);
         }
     }
 }
@@ -299,9 +304,9 @@ int ibshift_nn_put_news(struct ibshift_node_peer *peer, enum ibshift_node_kind k
 }
 
 /* What it has written before it ended counts: callers take its cells first. */
-void ibshift_nn_break(struct ibshift_net_node *nn, struct ibshift_node_peer *peer, int status,
-                      const char *format, ...)
+void ibshift_nn_break(struct ibshift_node_peer *peer, int status, const char *format, ...)
 {
+    struct ibshift_net_node *nn = peer->net;
     static const struct ibshift_net_key no_key;
     va_list arguments;
 
@@ -312,7 +317,7 @@ void ibshift_nn_break(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
     va_start(arguments, format);
     vsnprintf(peer->text, sizeof(peer->text), format, arguments);
     va_end(arguments);
-    if (status != -EHOSTUNREACH && ibshift_nn_meet(nn, peer) == 0 && /* else it cannot be told */
+    if (status != -EHOSTUNREACH && ibshift_nn_meet(peer) == 0 && /* else it cannot be told */
         ibshift_node_has_cells_of(peer, IBSHIFT_NODE_CELLS, 1)) {
         ibshift_nn_fill(peer, &peer->out.cells[peer->out_cells % IBSHIFT_NODE_CELLS],
                         IBSHIFT_NODE_BREAK, &no_key, (uint64_t)(int64_t)status, 0);
@@ -326,8 +331,9 @@ void ibshift_nn_break(struct ibshift_net_node *nn, struct ibshift_node_peer *pee
 }
 
 /* Before anything is sent: opens the peer's segment and says who comes. 0, or why it has failed. */
-int ibshift_nn_meet(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
+int ibshift_nn_meet(struct ibshift_node_peer *peer)
 {
+    struct ibshift_net_node *nn = peer->net;
     char why[160];
     int rc;
 
@@ -337,7 +343,7 @@ int ibshift_nn_meet(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
     rc =
         ibshift_node_segment_open(nn->options.folder, &peer->card, &peer->theirs, why, sizeof(why));
     if (rc != 0) {
-        ibshift_nn_break(nn, peer, -EHOSTUNREACH, "%s", why);
+        ibshift_nn_break(peer, -EHOSTUNREACH, "%s", why);
         return peer->status;
     }
     peer->out = ibshift_node_box(peer->theirs.base, nn->card.place, peer->card.ring);
@@ -348,22 +354,21 @@ int ibshift_nn_meet(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
 }
 
 /* Goes now, or as soon as there is room. */
-void ibshift_nn_tell(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                     enum ibshift_node_kind kind, const struct ibshift_net_key *key,
-                     uint64_t length, uint64_t address)
+void ibshift_nn_tell(struct ibshift_node_peer *peer, enum ibshift_node_kind kind,
+                     const struct ibshift_net_key *key, uint64_t length, uint64_t address)
 {
     struct ibshift_node_note *note;
 
-    if (ibshift_nn_meet(nn, peer) != 0) {
+    if (ibshift_nn_meet(peer) != 0) {
         return;
     }
-    nn->stats.control++;
+    peer->net->stats.control++;
     if (peer->ready.first == NULL && ibshift_nn_put_news(peer, kind, key, length, address) == 0) {
         return;
     }
-    note = ibshift_nn_note_new(nn, peer, IBSHIFT_NODE_NEWS, key);
+    note = ibshift_nn_note_new(peer, IBSHIFT_NODE_NEWS, key);
     if (note == NULL) {
-        ibshift_nn_break(nn, peer, -ENOMEM, "out of memory");
+        ibshift_nn_break(peer, -ENOMEM, "out of memory");
         return;
     }
     note->news = (uint8_t)kind;
@@ -372,44 +377,43 @@ void ibshift_nn_tell(struct ibshift_net_node *nn, struct ibshift_node_peer *peer
     ibshift_nn_note_move(&peer->ready, note);
 }
 
-void ibshift_nn_tell_abort(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                           const struct ibshift_net_key *key, const struct ibshift_net_cause *why)
+void ibshift_nn_tell_abort(struct ibshift_node_peer *peer, const struct ibshift_net_key *key,
+                           const struct ibshift_net_cause *why)
 {
-    ibshift_nn_tell(nn, peer, IBSHIFT_NODE_ABORT, key, (uint64_t)(int64_t)why->status, why->peer);
+    ibshift_nn_tell(peer, IBSHIFT_NODE_ABORT, key, (uint64_t)(int64_t)why->status, why->peer);
 }
 
-bool ibshift_nn_is_unlike(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                          const struct ibshift_net_key *theirs)
+bool ibshift_nn_is_unlike(struct ibshift_node_peer *peer, const struct ibshift_net_key *theirs)
 {
     struct ibshift_net_key ours;
     const struct ibshift_net_cause *why =
-        ibshift_given_up_unlike(&nn->given_up, peer->number, theirs, &ours);
+        ibshift_given_up_unlike(&peer->net->given_up, peer->number, theirs, &ours);
 
     if (why != NULL) {
-        nn->net.has_failed = true;
-        ibshift_nn_tell_abort(nn, peer, &ours, why);
+        peer->net->net.has_failed = true;
+        ibshift_nn_tell_abort(peer, &ours, why);
     }
     return why != NULL;
 }
 
-void ibshift_nn_mismatch(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                         const struct ibshift_net_key *key, uint64_t here, uint64_t there)
+void ibshift_nn_mismatch(struct ibshift_node_peer *peer, const struct ibshift_net_key *key,
+                         uint64_t here, uint64_t there)
 {
-    ibshift_nn_break(nn, peer, -EMSGSIZE,
+    ibshift_nn_break(peer, -EMSGSIZE,
                      "message %u of collective %u on communicator %u: %llu bytes here, %llu there",
                      key->tag, key->seq, ibshift_net_comm(key->comm), (unsigned long long)here,
                      (unsigned long long)there);
 }
 
-bool ibshift_nn_check_alive(struct ibshift_net_node *nn, struct ibshift_node_peer *peer)
+bool ibshift_nn_check_alive(struct ibshift_node_peer *peer)
 {
-    if (ibshift_nn_meet(nn, peer) != 0) {
+    if (ibshift_nn_meet(peer) != 0) {
         return false;
     }
     if (ibshift_node_segment_is_alive(&peer->theirs)) {
         return true;
     }
-    nn->take(nn, peer);
-    ibshift_nn_break(nn, peer, -ETIMEDOUT, "the process has ended");
+    peer->net->take(peer);
+    ibshift_nn_break(peer, -ETIMEDOUT, "the process has ended");
     return false;
 }

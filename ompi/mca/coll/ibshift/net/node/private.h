@@ -25,6 +25,7 @@ struct ibshift_node_note {
     struct ibshift_match match; /* first: the tables hold these */
     struct ibshift_node_note *next, *previous;
     struct ibshift_node_list *list;
+    struct ibshift_node_peer *peer;
     uint64_t cookie;
     uint8_t *buffer; /* HELD: small, or its own */
     uint64_t length;
@@ -113,7 +114,7 @@ struct ibshift_net_node {
     struct ibshift_node_note *free_notes;
     bool has_said_copy;
     /* What a peer has written before it ended counts: set when the net opens, by those who read. */
-    void (*take)(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
+    void (*take)(struct ibshift_node_peer *peer);
     struct ibshift_node_stats stats;
 };
 
@@ -141,11 +142,10 @@ static inline uint64_t ibshift_node_short(uint32_t ring)
 }
 
 /* Whether a message goes into the peer's ring as soon as it is sent; others are offered, or asked for. */
-static inline bool ibshift_nn_goes_at_once(const struct ibshift_net_node *nn,
-                                           const struct ibshift_node_peer *peer, uint64_t length)
+static inline bool ibshift_nn_goes_at_once(const struct ibshift_node_peer *peer, uint64_t length)
 {
     return length <= ibshift_node_short(peer->card.ring) &&
-           (length <= nn->at_once || peer->reach == IBSHIFT_NODE_CANNOT);
+           (length <= peer->net->at_once || peer->reach == IBSHIFT_NODE_CANNOT);
 }
 
 /* Whether the kernel takes less time for a short message than the ring does. */
@@ -209,11 +209,10 @@ static inline void ibshift_node_take_cell(struct ibshift_node_peer *peer,
 }
 
 /* peer.c: notes, peers, news to them */
-struct ibshift_node_note *ibshift_nn_note_new(struct ibshift_net_node *nn,
-                                              struct ibshift_node_peer *peer,
+struct ibshift_node_note *ibshift_nn_note_new(struct ibshift_node_peer *peer,
                                               enum ibshift_node_note_kind kind,
                                               const struct ibshift_net_key *key);
-void ibshift_nn_note_free(struct ibshift_net_node *nn, struct ibshift_node_note *note);
+void ibshift_nn_note_free(struct ibshift_node_note *note);
 
 /* Of one that was held. */
 static inline void ibshift_nn_drop_buffer(struct ibshift_node_note *note)
@@ -223,7 +222,7 @@ static inline void ibshift_nn_drop_buffer(struct ibshift_node_note *note)
     }
 }
 
-void ibshift_nn_note_end(struct ibshift_net_node *nn, struct ibshift_node_note *note, int status);
+void ibshift_nn_note_end(struct ibshift_node_note *note, int status);
 void ibshift_nn_note_move(struct ibshift_node_list *list, struct ibshift_node_note *note);
 
 static inline void ibshift_nn_enter(struct ibshift_match_table *table,
@@ -243,13 +242,13 @@ static inline void ibshift_nn_leave(struct ibshift_match_table *table,
 }
 
 struct ibshift_node_peer *ibshift_nn_peer(struct ibshift_net_node *nn, uint32_t number);
-int ibshift_nn_meet(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
-bool ibshift_nn_can_copy(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
+int ibshift_nn_meet(struct ibshift_node_peer *peer);
+bool ibshift_nn_can_copy(struct ibshift_node_peer *peer);
 void ibshift_nn_limit(struct ibshift_net_node *nn, uint64_t most);
 void ibshift_nn_gauge_add(struct ibshift_net_node *nn, double took);
-void ibshift_nn_break(struct ibshift_net_node *nn, struct ibshift_node_peer *peer, int status,
-                      const char *format, ...) __attribute__((format(printf, 4, 5)));
-bool ibshift_nn_check_alive(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
+void ibshift_nn_break(struct ibshift_node_peer *peer, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+bool ibshift_nn_check_alive(struct ibshift_node_peer *peer);
 
 static inline void ibshift_nn_give_back(struct ibshift_node_peer *peer, uint64_t length)
 {
@@ -257,49 +256,40 @@ static inline void ibshift_nn_give_back(struct ibshift_node_peer *peer, uint64_t
     atomic_store_explicit(&peer->in.taken->quota, peer->in_returned, memory_order_release);
 }
 
-void ibshift_nn_drop_held(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                          struct ibshift_node_note *note);
+void ibshift_nn_drop_held(struct ibshift_node_peer *peer, struct ibshift_node_note *note);
 void ibshift_nn_fill(struct ibshift_node_peer *peer, struct ibshift_node_cell *cell,
                      enum ibshift_node_kind kind, const struct ibshift_net_key *key,
                      uint64_t length, uint64_t address);
 int ibshift_nn_put_news(struct ibshift_node_peer *peer, enum ibshift_node_kind kind,
                         const struct ibshift_net_key *key, uint64_t length, uint64_t address);
-void ibshift_nn_tell(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                     enum ibshift_node_kind kind, const struct ibshift_net_key *key,
-                     uint64_t length, uint64_t address);
+void ibshift_nn_tell(struct ibshift_node_peer *peer, enum ibshift_node_kind kind,
+                     const struct ibshift_net_key *key, uint64_t length, uint64_t address);
 /* That this side has given the key's collective up, and why. */
-void ibshift_nn_tell_abort(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                           const struct ibshift_net_key *key, const struct ibshift_net_cause *why);
+void ibshift_nn_tell_abort(struct ibshift_node_peer *peer, const struct ibshift_net_key *key,
+                           const struct ibshift_net_cause *why);
 
 /* A key that nothing here fits says what its sender calls: another collective than this side under the
  * same number ends both. True: it has just been noticed, and the peer is told. */
-bool ibshift_nn_is_unlike(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                          const struct ibshift_net_key *theirs);
+bool ibshift_nn_is_unlike(struct ibshift_node_peer *peer, const struct ibshift_net_key *theirs);
 
-void ibshift_nn_mismatch(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                         const struct ibshift_net_key *key, uint64_t here, uint64_t there);
+void ibshift_nn_mismatch(struct ibshift_node_peer *peer, const struct ibshift_net_key *key,
+                         uint64_t here, uint64_t there);
 
 /* out.c: messages to peers, and what peers say of them */
 int ibshift_nn_send(struct ibshift_net *net, const struct ibshift_net_message *message);
 bool ibshift_nn_try_send(struct ibshift_net_channel *channel, uint64_t comm_seq, uint32_t tag,
                          const void *buffer, size_t length);
-void ibshift_nn_flush(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
-void ibshift_nn_grant_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                           const struct ibshift_node_cell *cell);
-void ibshift_nn_ungrant_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                             const struct ibshift_node_cell *cell);
-void ibshift_nn_revoke_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                            const struct ibshift_node_cell *cell);
-void ibshift_nn_offer_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                           const struct ibshift_node_cell *cell);
-void ibshift_nn_withdrawn(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                          const struct ibshift_node_cell *cell);
-void ibshift_nn_taken_came(struct ibshift_net_node *nn, struct ibshift_node_peer *peer,
-                           const struct ibshift_node_cell *cell);
+void ibshift_nn_flush(struct ibshift_node_peer *peer);
+void ibshift_nn_grant_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell);
+void ibshift_nn_ungrant_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell);
+void ibshift_nn_revoke_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell);
+void ibshift_nn_offer_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell);
+void ibshift_nn_withdrawn(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell);
+void ibshift_nn_taken_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell);
 
 /* in.c: all that peers write into our boxes */
 int ibshift_nn_recv(struct ibshift_net *net, const struct ibshift_net_message *message);
-void ibshift_nn_take(struct ibshift_net_node *nn, struct ibshift_node_peer *peer);
+void ibshift_nn_take(struct ibshift_node_peer *peer);
 bool ibshift_nn_try_recv(struct ibshift_net_channel *channel, uint64_t comm_seq, uint32_t tag,
                          void *buffer, size_t length);
 void ibshift_nn_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);

@@ -40,30 +40,29 @@ static bool has_all(const struct ibshift_connection *c)
 }
 
 /* 0, or it cannot be said now. A signaled request behind it: completions of all before it come. */
-static int say(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-               enum ibshift_wire_kind kind)
+static int say(struct ibshift_connection *c, enum ibshift_wire_kind kind)
 {
     struct ibshift_wire_grant body = {.id = c->out.ring_used,
                                       .pieces = c->out.slots_used + 1,
                                       .address = c->in.slots_arrived,
                                       .length = c->in.ring_head};
     struct ibshift_wire head = {.kind = (uint8_t)kind, .length = sizeof(body)};
-    int rc = ibshift_nv_put(nv, c, &head, &body, false);
+    int rc = ibshift_nv_put(c, &head, &body, false);
 
     if (rc == 0) {
-        ibshift_nv_tell_nothing(nv, c);
+        ibshift_nv_tell_nothing(c);
         rc = c->status;
     }
     return rc;
 }
 
-static void ask(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+static void ask(struct ibshift_connection *c)
 {
     c->unused = 0;
-    if (say(nv, c, IBSHIFT_WIRE_CLOSE) == 0) {
+    if (say(c, IBSHIFT_WIRE_CLOSE) == 0) {
         c->state = IBSHIFT_CONNECTION_CLOSING;
-        c->alive = nv->time;
-        nv->closing++;
+        c->alive = c->net->time;
+        c->net->closing++;
     }
 }
 
@@ -100,7 +99,7 @@ void ibshift_nv_close_unused(struct ibshift_net_verbs *nv)
 
         if (c->state == IBSHIFT_CONNECTION_READY && is_unused(c) &&
             count > nv->options.connections && is_idle(c)) {
-            ask(nv, c);
+            ask(c);
             count--;
         }
     }
@@ -121,9 +120,9 @@ static bool had_all(const struct ibshift_connection *c, const struct ibshift_wir
 }
 
 /* Both ask at once: the answer of the one with the greater number counts. */
-static void close_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                       const struct ibshift_wire_grant *body)
+static void close_came(struct ibshift_connection *c, const struct ibshift_wire_grant *body)
 {
+    struct ibshift_net_verbs *nv = c->net;
     struct ibshift_net_key none = {0};
     bool has_asked = c->state == IBSHIFT_CONNECTION_CLOSING;
 
@@ -136,29 +135,29 @@ static void close_came(struct ibshift_net_verbs *nv, struct ibshift_connection *
     }
     note_last(c, body);
     if (is_idle(c) && has_all(c) && had_all(c, body, has_asked) &&
-        say(nv, c, IBSHIFT_WIRE_CLOSED) == 0) {
+        say(c, IBSHIFT_WIRE_CLOSED) == 0) {
         c->state = IBSHIFT_CONNECTION_CLOSED;
         nv->closing++;
     } else if (c->status == 0) {
-        ibshift_nv_control(nv, c, &none, IBSHIFT_WIRE_KEEP, NULL);
+        ibshift_nv_control(c, &none, IBSHIFT_WIRE_KEEP, NULL);
     }
     if (has_asked) {
-        ibshift_nv_flush(nv, c); /* what waited for the answer to our own */
+        ibshift_nv_flush(c); /* what waited for the answer to our own */
     }
 }
 
-void ibshift_nv_close_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                           enum ibshift_wire_kind kind, const struct ibshift_wire_grant *body)
+void ibshift_nv_close_came(struct ibshift_connection *c, enum ibshift_wire_kind kind,
+                           const struct ibshift_wire_grant *body)
 {
     if (kind == IBSHIFT_WIRE_CLOSE) {
-        close_came(nv, c, body);
+        close_came(c, body);
     } else if (c->state == IBSHIFT_CONNECTION_CLOSING && kind == IBSHIFT_WIRE_CLOSED) {
         note_last(c, body);
         c->state = IBSHIFT_CONNECTION_CLOSED;
     } else if (c->state == IBSHIFT_CONNECTION_CLOSING) {
         c->state = IBSHIFT_CONNECTION_READY;
-        nv->closing--;
-        ibshift_nv_flush(nv, c);
+        c->net->closing--;
+        ibshift_nv_flush(c);
     }
 }
 
@@ -175,9 +174,11 @@ bool ibshift_nv_is_closed(const struct ibshift_connection *c)
 }
 
 /* As if it had never been; what waits to be sent stays. */
-void ibshift_nv_close(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+void ibshift_nv_close(struct ibshift_connection *c)
 {
-    ibshift_nv_rails_destroy(nv, c);
+    struct ibshift_net_verbs *nv = c->net;
+
+    ibshift_nv_rails_destroy(c);
     ibshift_nv_ring_free(c);
     nv->slot_stock += c->in.slots - c->in.slots_arrived;
     nv->quota_stock += c->in.quota_window;

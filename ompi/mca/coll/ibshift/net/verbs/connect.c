@@ -21,28 +21,29 @@ static int get_card(struct ibshift_net_verbs *nv, uint32_t peer, struct ibshift_
     return rc < 0 ? rc : ibshift_verbs_blob_decode(wire, (size_t)rc, card);
 }
 
-static void read_card(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+static void read_card(struct ibshift_connection *c)
 {
+    struct ibshift_net_verbs *nv = c->net;
     int rc = get_card(nv, c->peer, &c->card);
 
     if (rc < 0 && rc != -EPROTO && rc != -EINVAL) {
         ibshift_nv_break(
-            nv, c, -EHOSTUNREACH,
+            c, -EHOSTUNREACH,
             "it has published no address: no usable port there, or another version of ibshift (%s)",
             strerror(-rc));
         return;
     }
     if (rc != 0) {
-        ibshift_nv_break(nv, c, -EHOSTUNREACH,
-                         "its address card is not of this version of ibshift");
+        ibshift_nv_break(c, -EHOSTUNREACH, "its address card is not of this version of ibshift");
     } else if (c->number >= nv->word_count) {
-        ibshift_nv_break(nv, c, -ENOMEM, "%u connections are all that fit into the memory granted",
+        ibshift_nv_break(c, -ENOMEM, "%u connections are all that fit into the memory granted",
                          nv->word_count);
     }
 }
 
-static int remember(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+static int remember(struct ibshift_connection *c)
 {
+    struct ibshift_net_verbs *nv = c->net;
     struct ibshift_connection ***chunk = &nv->chunks[c->peer / IBSHIFT_PEER_CHUNK];
 
     if (nv->connection_count == nv->connection_room) {
@@ -76,21 +77,23 @@ struct ibshift_connection *ibshift_nv_peer(struct ibshift_net_verbs *nv, uint32_
     if (c == NULL) {
         return NULL;
     }
+    c->net = nv;
     c->peer = peer;
-    if (remember(nv, c) != 0) {
+    if (remember(c) != 0) {
         free(c);
         return NULL;
     }
     c->number = nv->connection_count;
     nv->connections[nv->connection_count++] = c;
-    read_card(nv, c);
+    read_card(c);
     __atomic_store_n(&nv->chunks[peer / IBSHIFT_PEER_CHUNK][peer % IBSHIFT_PEER_CHUNK], c,
                      __ATOMIC_RELEASE);
     return c;
 }
 
-static uint8_t choose_path(const struct ibshift_net_verbs *nv, const struct ibshift_connection *c)
+static uint8_t choose_path(const struct ibshift_connection *c)
 {
+    const struct ibshift_net_verbs *nv = c->net;
     const struct ibshift_verbs_address *to = &c->card.address[0];
     unsigned path = nv->options.path != NULL && !to->is_ethernet
                         ? nv->options.path(nv->options.context, c->peer)
@@ -100,16 +103,18 @@ static uint8_t choose_path(const struct ibshift_net_verbs *nv, const struct ibsh
 }
 
 /* Queue pairs, and this peer's share of our memory. */
-static int prepare(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+static int prepare(struct ibshift_connection *c)
 {
+    struct ibshift_net_verbs *nv = c->net;
+
     if (c->state != IBSHIFT_CONNECTION_IDLE) {
         return 0;
     }
-    c->path = choose_path(nv, c);
+    c->path = choose_path(c);
     c->in.slots_window = ibshift_stock_share(nv->slot_stock, ASKING_RESERVE, IBSHIFT_CREDIT_MOST);
-    int rc = ibshift_nv_rails_create(nv, c);
+    int rc = ibshift_nv_rails_create(c);
     if (rc != 0) {
-        ibshift_nv_break(nv, c, rc == -ENOMEM ? rc : -EHOSTUNREACH, "%s",
+        ibshift_nv_break(c, rc == -ENOMEM ? rc : -EHOSTUNREACH, "%s",
                          rc == -EHOSTUNREACH
                              ? "its ports and ours are on different networks (link layer, subnet "
                                "prefix or GID type); choose ports or GIDs that reach each other"
@@ -118,7 +123,7 @@ static int prepare(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
         return c->status;
     }
     while (c->in.slots != c->in.slots_window && c->status == 0) {
-        ibshift_nv_slot_give(nv, c);
+        ibshift_nv_slot_give(c);
     }
     if (c->status != 0) {
         return c->status;
@@ -136,24 +141,23 @@ static int prepare(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
     return 0;
 }
 
-static void become_ready(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+static void become_ready(struct ibshift_connection *c)
 {
     if (c->state == IBSHIFT_CONNECTION_SHAKING) {
         c->state = IBSHIFT_CONNECTION_READY;
-        c->alive = ibshift_net_now(&nv->net);
-        nv->shaking--;
-        ibshift_nv_flush(nv, c);
+        c->alive = ibshift_net_now(&c->net->net);
+        c->net->shaking--;
+        ibshift_nv_flush(c);
     }
 }
 
 /* Their HELLO has what our queue pairs need. Returns c->status. */
-static int bring_up(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                    const struct ibshift_hello *hello)
+static int bring_up(struct ibshift_connection *c, const struct ibshift_hello *hello)
 {
-    int rc = ibshift_nv_rails_connect(nv, c, hello);
+    int rc = ibshift_nv_rails_connect(c, hello);
 
     if (rc != 0) {
-        ibshift_nv_break(nv, c, -EHOSTUNREACH, "the queue pair did not come up: %s", strerror(-rc));
+        ibshift_nv_break(c, -EHOSTUNREACH, "the queue pair did not come up: %s", strerror(-rc));
         return c->status;
     }
     c->their_qpn = hello->rail[0].qpn;
@@ -164,29 +168,29 @@ static int bring_up(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     return 0;
 }
 
-static void act(struct ibshift_net_verbs *nv, struct ibshift_connection *c, unsigned todo)
+static void act(struct ibshift_connection *c, unsigned todo)
 {
     if (todo & IBSHIFT_SHAKE_SEND) {
-        ibshift_nv_hello(nv, c, IBSHIFT_HELLO_CONNECT);
+        ibshift_nv_hello(c, IBSHIFT_HELLO_CONNECT);
     }
     if (todo & IBSHIFT_SHAKE_READY) {
-        become_ready(nv, c);
+        become_ready(c);
     }
 }
 
-void ibshift_nv_connect(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+void ibshift_nv_connect(struct ibshift_connection *c)
 {
-    if (c->state == IBSHIFT_CONNECTION_IDLE && c->status == 0 && prepare(nv, c) == 0) {
-        act(nv, c, ibshift_handshake_begin(&c->shake, ibshift_net_now(&nv->net)));
+    if (c->state == IBSHIFT_CONNECTION_IDLE && c->status == 0 && prepare(c) == 0) {
+        act(c, ibshift_handshake_begin(&c->shake, ibshift_net_now(&c->net->net)));
     }
 }
 
 /* Data came: so they have our HELLO, even if their word on it was lost. */
-void ibshift_nv_heard(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+void ibshift_nv_heard(struct ibshift_connection *c)
 {
     if (c->state == IBSHIFT_CONNECTION_SHAKING && c->shake.has_theirs) {
         c->shake.they_have_mine = 1;
-        become_ready(nv, c);
+        become_ready(c);
     }
 }
 
@@ -201,8 +205,8 @@ void ibshift_nv_serve(struct ibshift_net_verbs *nv)
         }
         c->is_asking = false;
         if (c->status == 0) {
-            ibshift_nv_slot_give(nv, c);
-            ibshift_nv_tell(nv, c);
+            ibshift_nv_slot_give(c);
+            ibshift_nv_tell(c);
         }
     }
 }
@@ -211,14 +215,16 @@ void ibshift_nv_serve(struct ibshift_net_verbs *nv)
  * An ask from before the last slot was given is old news: a slot for it would stay with a peer that
  * has nothing to send, and others would wait for it.
  */
-static void hear_ask(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint16_t known)
+static void hear_ask(struct ibshift_connection *c, uint16_t known)
 {
+    struct ibshift_net_verbs *nv = c->net;
+
     if ((c->state != IBSHIFT_CONNECTION_READY && c->state != IBSHIFT_CONNECTION_CLOSING) ||
         c->in.slots_window > 0 || c->is_asking) {
         return;
     }
     if (c->in.slots != c->in.slots_arrived || known != (uint16_t)c->in.slots) {
-        ibshift_nv_tell(nv, c);
+        ibshift_nv_tell(c);
         return;
     }
     c->is_asking = true;
@@ -228,30 +234,31 @@ static void hear_ask(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     ibshift_nv_serve(nv);
 }
 
-static void hear_connect(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                         const struct ibshift_hello *hello)
+static void hear_connect(struct ibshift_connection *c, const struct ibshift_hello *hello)
 {
+    struct ibshift_net_verbs *nv = c->net;
+
     if (c->status == 0 && hello->max_eager != nv->options.max_eager) {
-        ibshift_nv_break(nv, c, -EHOSTUNREACH,
+        ibshift_nv_break(c, -EHOSTUNREACH,
                          "its eager limit is %u, ours %zu: they must be the same on all ranks",
                          hello->max_eager, nv->options.max_eager);
     }
     if (c->status != 0) {
-        ibshift_nv_bye(nv, c);
+        ibshift_nv_bye(c);
         return;
     }
     if (hello->age == c->age + 1 && ibshift_nv_has_agreed(c)) {
-        ibshift_nv_close(nv, c); /* the peer has been faster */
+        ibshift_nv_close(c); /* the peer has been faster */
     }
     if (hello->age != c->age) {
         return; /* of a connection that is no more; or not yet, and then it is repeated */
     }
-    if (prepare(nv, c) == 0) {
+    if (prepare(c) == 0) {
         uint64_t now = ibshift_net_now(&nv->net);
-        unsigned todo = ibshift_handshake_receive(&c->shake, hello->flags,
-                                                  ibshift_nv_is_second(nv, c, hello), now);
-        if (!(todo & IBSHIFT_SHAKE_CONNECT) || bring_up(nv, c, hello) == 0) {
-            act(nv, c, todo);
+        unsigned todo =
+            ibshift_handshake_receive(&c->shake, hello->flags, ibshift_nv_is_second(c, hello), now);
+        if (!(todo & IBSHIFT_SHAKE_CONNECT) || bring_up(c, hello) == 0) {
+            act(c, todo);
         }
     }
 }
@@ -300,11 +307,10 @@ static void reported(struct ibshift_net_verbs *nv, uint32_t peer, uint32_t repor
 }
 
 /* The peer has given a collective up: why, what began it. */
-void ibshift_nv_cause_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                           const struct ibshift_net_cause *why)
+void ibshift_nv_cause_came(struct ibshift_connection *c, const struct ibshift_net_cause *why)
 {
     if (why->status == -ETIMEDOUT) {
-        reported(nv, why->peer, c->peer);
+        reported(c->net, why->peer, c->peer);
     }
     if (why->status < 0) {
         __atomic_store_n(&c->cause, (uint64_t)why->peer << 32 | (uint32_t)-why->status,
@@ -312,40 +318,37 @@ void ibshift_nv_cause_came(struct ibshift_net_verbs *nv, struct ibshift_connecti
     }
 }
 
-static void hear_bye(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                     const struct ibshift_hello *hello)
+static void hear_bye(struct ibshift_connection *c, const struct ibshift_hello *hello)
 {
     if (c->status == 0 && hello->status == -EMSGSIZE) {
         c->lengths[0] = (uint64_t)hello->max_eager << 32 | hello->word_key;
         c->lengths[1] = hello->word_address;
-        ibshift_nv_break(nv, c, -EMSGSIZE,
+        ibshift_nv_break(c, -EMSGSIZE,
                          "it gave the connection up: a message has %llu bytes here and %llu there",
                          (unsigned long long)c->lengths[0], (unsigned long long)c->lengths[1]);
     } else if (c->status == 0 && hello->max_eager != 0) {
         struct ibshift_net_cause why = {.peer = hello->word_key,
                                         .status = -(int)(hello->max_eager & 0xffff)};
-        ibshift_nv_cause_came(nv, c, &why);
-        ibshift_nv_break(nv, c, -ECONNABORTED,
+        ibshift_nv_cause_came(c, &why);
+        ibshift_nv_break(c, -ECONNABORTED,
                          "it gave a collective up while this process could write into its buffer");
     } else {
-        ibshift_nv_break(nv, c, -ECONNRESET, "it gave the connection up: %s",
-                         strerror(-hello->status));
+        ibshift_nv_break(c, -ECONNRESET, "it gave the connection up: %s", strerror(-hello->status));
     }
 }
 
 /* About a third one. */
-static void say_about(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint8_t kind,
-                      uint32_t about)
+static void say_about(struct ibshift_connection *c, uint8_t kind, uint32_t about)
 {
     struct ibshift_hello h = {.kind = kind,
-                              .from_incarnation = nv->verbs->blob.incarnation,
+                              .from_incarnation = c->net->verbs->blob.incarnation,
                               .to_incarnation = c->card.incarnation,
-                              .from_peer = nv->options.self,
+                              .from_peer = c->net->options.self,
                               .to_peer = c->peer,
                               .word_key = about};
 
     if (c->card.ports != 0) {
-        ibshift_nv_ud_send(nv, c, &h);
+        ibshift_nv_ud_send(c, &h);
     }
 }
 
@@ -355,26 +358,27 @@ static const char *how_it_ended(const struct ibshift_net_verbs *nv, uint32_t pee
 }
 
 /* A connection that nobody waits on is not probed; this does it, for whoever asks the next time. */
-static void hear_who(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint32_t about)
+static void hear_who(struct ibshift_connection *c, uint32_t about)
 {
+    struct ibshift_net_verbs *nv = c->net;
     struct ibshift_connection *known = ibshift_nv_peer_known(nv, about);
 
     if (about == nv->options.self || about >= nv->options.peers) {
         return;
     }
     if ((known != NULL && known->status == -ETIMEDOUT) || how_it_ended(nv, about) != NULL) {
-        say_about(nv, c, IBSHIFT_HELLO_GONE, about);
+        say_about(c, IBSHIFT_HELLO_GONE, about);
     } else if (known != NULL && known->state == IBSHIFT_CONNECTION_READY) {
-        ibshift_nv_tell(nv, known);
+        ibshift_nv_tell(known);
     }
 }
 
-static void hear_gone(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint32_t about)
+static void hear_gone(struct ibshift_connection *c, uint32_t about)
 {
-    const struct ibshift_connection *known = ibshift_nv_peer_known(nv, about);
+    const struct ibshift_connection *known = ibshift_nv_peer_known(c->net, about);
 
     if (known != NULL && known->asked > 0) {
-        reported(nv, about, c->peer);
+        reported(c->net, about, c->peer);
     }
 }
 
@@ -389,19 +393,19 @@ static void hello_came(struct ibshift_net_verbs *nv, const struct ibshift_hello 
     }
     switch (hello->kind) {
     case IBSHIFT_HELLO_CONNECT:
-        hear_connect(nv, c, hello);
+        hear_connect(c, hello);
         break;
     case IBSHIFT_HELLO_ASK:
-        hear_ask(nv, c, hello->credits);
+        hear_ask(c, hello->credits);
         break;
     case IBSHIFT_HELLO_WHO:
-        hear_who(nv, c, hello->word_key);
+        hear_who(c, hello->word_key);
         break;
     case IBSHIFT_HELLO_GONE:
-        hear_gone(nv, c, hello->word_key);
+        hear_gone(c, hello->word_key);
         break;
     default:
-        hear_bye(nv, c, hello);
+        hear_bye(c, hello);
     }
 }
 
@@ -409,9 +413,9 @@ static void hello_came(struct ibshift_net_verbs *nv, const struct ibshift_hello 
  * Who may know of a peer that does not answer: its neighbours in rank, which mostly share its host,
  * then whoever is known here. Each is asked twice, since the first time may only begin a probe.
  */
-static struct ibshift_connection *next_witness(struct ibshift_net_verbs *nv,
-                                               struct ibshift_connection *c)
+static struct ibshift_connection *next_witness(struct ibshift_connection *c)
 {
+    struct ibshift_net_verbs *nv = c->net;
     uint32_t i = c->asked++ / 2, step = i / 2 + 1;
     uint32_t neighbour = i % 2 == 0 ? c->peer - step : c->peer + step; /* below 0: no such peer */
 
@@ -421,30 +425,30 @@ static struct ibshift_connection *next_witness(struct ibshift_net_verbs *nv,
     return neighbour < nv->options.peers ? ibshift_nv_peer(nv, neighbour) : NULL;
 }
 
-static void ask_around(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+static void ask_around(struct ibshift_connection *c)
 {
     struct ibshift_connection *witness;
 
-    if (c->reported != 0 || nv->time - c->began < patience) {
+    if (c->reported != 0 || c->net->time - c->began < patience) {
         return;
     }
-    witness = next_witness(nv, c);
+    witness = next_witness(c);
     if (witness != NULL && witness != c && witness->status == 0) {
-        say_about(nv, witness, IBSHIFT_HELLO_WHO, c->peer);
+        say_about(witness, IBSHIFT_HELLO_WHO, c->peer);
     }
 }
 
 /* Nobody answers: has the process ended, or has another one found that it does not answer? */
-static void look_for_death(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+static void look_for_death(struct ibshift_connection *c)
 {
+    struct ibshift_net_verbs *nv = c->net;
     const char *how = how_it_ended(nv, c->peer);
 
     if (how != NULL) {
-        ibshift_nv_break(nv, c, -ETIMEDOUT, "its process has ended before it was connected (%s)",
-                         how);
+        ibshift_nv_break(c, -ETIMEDOUT, "its process has ended before it was connected (%s)", how);
     } else if (c->reported != 0 && nv->time - c->reported > report_pause &&
                nv->time - c->began > report_pause) {
-        ibshift_nv_break(nv, c, -ETIMEDOUT,
+        ibshift_nv_break(c, -ETIMEDOUT,
                          "no answer to the first message, and it does not answer peer %u either",
                          c->reporter);
     }
@@ -463,10 +467,10 @@ void ibshift_nv_wireup_poll(struct ibshift_net_verbs *nv)
         if (c->state == IBSHIFT_CONNECTION_SHAKING) {
             nv->noise = nv->noise * 1664525u + 1013904223u;
             unsigned todo = ibshift_handshake_tick(&c->shake, nv->time, nv->noise >> 24);
-            act(nv, c, todo);
+            act(c, todo);
             if (todo != 0) {
-                look_for_death(nv, c);
-                ask_around(nv, c);
+                look_for_death(c);
+                ask_around(c);
             }
         }
     }

@@ -65,9 +65,10 @@ static uint8_t service_level(const struct ibshift_net_verbs *nv,
 }
 
 /* Of the peer's port: the LID that is `path` above its first. */
-void ibshift_nv_address(const struct ibshift_net_verbs *nv, const struct ibshift_connection *c,
-                        int my_port, int their_port, unsigned path, struct ibv_ah_attr *ah)
+void ibshift_nv_address(const struct ibshift_connection *c, int my_port, int their_port,
+                        unsigned path, struct ibv_ah_attr *ah)
 {
+    const struct ibshift_net_verbs *nv = c->net;
     const struct ibshift_verbs_address *from = &nv->verbs->blob.address[my_port];
     const struct ibshift_verbs_address *to = &c->card.address[their_port];
 
@@ -86,21 +87,22 @@ void ibshift_nv_address(const struct ibshift_net_verbs *nv, const struct ibshift
     }
 }
 
-static struct ibv_ah *address_handle(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+static struct ibv_ah *address_handle(struct ibshift_connection *c)
 {
     if (c->ah == NULL) {
         struct ibv_ah_attr attr;
-        ibshift_nv_address(nv, c, 0, 0, 0, &attr);
-        c->ah = ibv_create_ah(nv->lanes[0].device->pd, &attr);
+        ibshift_nv_address(c, 0, 0, 0, &attr);
+        c->ah = ibv_create_ah(c->net->lanes[0].device->pd, &attr);
     }
     return c->ah;
 }
 
 /* A datagram for which there is no room is as good as lost: all of them are repeated. */
-void ibshift_nv_ud_send(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                        const struct ibshift_hello *hello)
+void ibshift_nv_ud_send(struct ibshift_connection *c, const struct ibshift_hello *hello)
 {
-    if (nv->ud_sends >= IBSHIFT_UD_DEPTH || address_handle(nv, c) == NULL) {
+    struct ibshift_net_verbs *nv = c->net;
+
+    if (nv->ud_sends >= IBSHIFT_UD_DEPTH || address_handle(c) == NULL) {
         return;
     }
     uint8_t *data = receive_at(nv, IBSHIFT_UD_DEPTH + nv->ud_next++ % IBSHIFT_UD_DEPTH);
@@ -149,8 +151,9 @@ void ibshift_nv_ud_poll(struct ibshift_net_verbs *nv, ibshift_hello_came_t *came
     }
 }
 
-void ibshift_nv_hello(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint8_t kind)
+void ibshift_nv_hello(struct ibshift_connection *c, uint8_t kind)
 {
+    struct ibshift_net_verbs *nv = c->net;
     struct ibshift_hello h = {.kind = kind,
                               .flags = ibshift_handshake_flags(&c->shake),
                               .from_incarnation = nv->verbs->blob.incarnation,
@@ -186,12 +189,12 @@ void ibshift_nv_hello(struct ibshift_net_verbs *nv, struct ibshift_connection *c
         h.rail[i].ece_vendor = c->rail[i].ece.vendor_id;
         h.rail[i].ece_options = c->rail[i].ece.options;
     }
-    ibshift_nv_ud_send(nv, c, &h);
+    ibshift_nv_ud_send(c, &h);
 }
 
-void ibshift_nv_bye(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+void ibshift_nv_bye(struct ibshift_connection *c)
 {
     if (c->card.ports != 0) {
-        ibshift_nv_hello(nv, c, IBSHIFT_HELLO_BYE);
+        ibshift_nv_hello(c, IBSHIFT_HELLO_BYE);
     }
 }

@@ -44,8 +44,7 @@ static int net_send(struct ibshift_net *net, const struct ibshift_net_message *m
     if (nv->given_up.peer_count > 0 && ibshift_given_up_by(&nv->given_up, m->peer, &m->key)) {
         return -ECONNABORTED;
     }
-    return m->length <= net->max_eager ? ibshift_nv_send_short(nv, c, m)
-                                       : ibshift_nv_send_long(nv, c, m);
+    return m->length <= net->max_eager ? ibshift_nv_send_short(c, m) : ibshift_nv_send_long(c, m);
 }
 
 static int net_recv(struct ibshift_net *net, const struct ibshift_net_message *m)
@@ -59,7 +58,7 @@ static int net_recv(struct ibshift_net *net, const struct ibshift_net_message *m
     if (nv->given_up.peer_count > 0 && ibshift_given_up_by(&nv->given_up, m->peer, &m->key)) {
         return -ECONNABORTED;
     }
-    return c->status != 0 ? c->status : ibshift_nv_recv(nv, c, m);
+    return c->status != 0 ? c->status : ibshift_nv_recv(c, m);
 }
 
 static bool is_of(const struct ibshift_note *note, uint32_t comm, uint32_t seq)
@@ -88,10 +87,10 @@ static bool cancel_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list
             continue;
         }
         held += n->kind == IBSHIFT_NOTE_HELD;
-        ibshift_nv_note_end(nv, n, -ECANCELED);
+        ibshift_nv_note_end(n, -ECANCELED);
     }
     if (held > 0) {
-        ibshift_nv_held_ended(nv, c); /* may find the connection broken, and end all notes */
+        ibshift_nv_held_ended(c); /* may find the connection broken, and end all notes */
     }
     return must_break;
 }
@@ -109,7 +108,7 @@ static void net_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
         if (must_break) {
             const struct ibshift_given_up_comm *known = ibshift_given_up_comm(&nv->given_up, comm);
             c->root = known != NULL ? known->root : c->root;
-            ibshift_nv_break(nv, c, -ECONNRESET,
+            ibshift_nv_break(c, -ECONNRESET,
                              "collective %u on communicator %u was given up "
                              "while the peer could write into its buffer",
                              seq, comm);
@@ -162,12 +161,12 @@ static void net_ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm,
     struct ibshift_net_key key = {.comm = comm, .seq = seq};
 
     if (c != NULL && c->state == IBSHIFT_CONNECTION_READY && c->ready.first == NULL) {
-        ibshift_nv_control(nv, c, &key, IBSHIFT_WIRE_ASK, NULL);
+        ibshift_nv_control(c, &key, IBSHIFT_WIRE_ASK, NULL);
     }
 }
 
 /* Early messages, and early requests for messages, of a communicator that is gone. */
-static void drop_early(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint32_t comm)
+static void drop_early(struct ibshift_connection *c, uint32_t comm)
 {
     struct ibshift_note *next;
     int held = 0;
@@ -177,11 +176,11 @@ static void drop_early(struct ibshift_net_verbs *nv, struct ibshift_connection *
         if (ibshift_net_comm(n->match.key.comm) == comm &&
             (n->kind == IBSHIFT_NOTE_HELD || (n->kind == IBSHIFT_NOTE_GRANT && n->is_pulled))) {
             held += n->kind == IBSHIFT_NOTE_HELD;
-            ibshift_nv_note_end(nv, n, 0);
+            ibshift_nv_note_end(n, 0);
         }
     }
     if (held > 0) {
-        ibshift_nv_held_ended(nv, c);
+        ibshift_nv_held_ended(c);
     }
 }
 
@@ -194,7 +193,7 @@ static void net_forget(struct ibshift_net *net, uint32_t comm)
         return; /* nothing ever failed: all messages have met */
     }
     for (uint32_t i = 0; i < nv->connection_count; i++) {
-        drop_early(nv, nv->connections[i], comm);
+        drop_early(nv->connections[i], comm);
     }
 }
 
@@ -271,9 +270,9 @@ static void close_connections(struct ibshift_net_verbs *nv)
 {
     for (uint32_t i = 0; i < nv->connection_count; i++) {
         struct ibshift_connection *c = nv->connections[i];
-        ibshift_nv_rails_destroy(nv, c);
+        ibshift_nv_rails_destroy(c);
         while (c->standing.first != NULL) {
-            ibshift_nv_note_end(nv, c->standing.first, 0);
+            ibshift_nv_note_end(c->standing.first, 0);
         }
         if (c->ah != NULL) {
             (void)ibv_destroy_ah(c->ah);
@@ -353,7 +352,7 @@ static void net_leave(struct ibshift_net *net, uint32_t peer, const struct ibshi
     struct ibshift_connection *c = ibshift_nv_peer(nv, peer);
 
     if (c != NULL && c->state == IBSHIFT_CONNECTION_READY) {
-        ibshift_nv_control(nv, c, key, IBSHIFT_WIRE_LEAVE, NULL);
+        ibshift_nv_control(c, key, IBSHIFT_WIRE_LEAVE, NULL);
     }
 }
 
@@ -364,7 +363,6 @@ static struct ibshift_net_channel *channel(struct ibshift_net *net, uint32_t pee
     if (c == NULL) {
         return NULL;
     }
-    c->net = ibshift_nv(net);
     c->channel = (struct ibshift_net_channel){.try_send = ibshift_nv_try_send,
                                               .try_recv = ibshift_nv_try_recv};
     return &c->channel;

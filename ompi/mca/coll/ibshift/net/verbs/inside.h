@@ -41,8 +41,8 @@ struct ibshift_nv_plain {
 
 /* How messages that waited in a queue go out: told when the endpoint opens, by those who know. */
 struct ibshift_nv_senders {
-    int (*send_note)(struct ibshift_net_verbs *nv, struct ibshift_note *note);
-    int (*write)(struct ibshift_net_verbs *nv, struct ibshift_note *note);
+    int (*send_note)(struct ibshift_note *note);
+    int (*write)(struct ibshift_note *note);
 };
 
 struct ibshift_net_verbs {
@@ -139,13 +139,12 @@ struct ibshift_slot *ibshift_nv_slot_take(struct ibshift_net_verbs *nv);
 void *ibshift_nv_cell_take(struct ibshift_net_verbs *nv, size_t length);
 void ibshift_nv_slot_free(struct ibshift_net_verbs *nv, struct ibshift_slot *slot);
 void ibshift_nv_receives_post(struct ibshift_net_verbs *nv, struct ibshift_lane *lane);
-struct ibshift_note *ibshift_nv_note_new(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                                         uint8_t kind, const struct ibshift_net_key *key);
+struct ibshift_note *ibshift_nv_note_new(struct ibshift_connection *c, uint8_t kind,
+                                         const struct ibshift_net_key *key);
 void ibshift_nv_event(struct ibshift_net_verbs *nv, uint64_t cookie, uint32_t peer, int status);
-void ibshift_nv_note_end(struct ibshift_net_verbs *nv, struct ibshift_note *note, int status);
+void ibshift_nv_note_end(struct ibshift_note *note, int status);
 /* Enters it into the table of its kind, and at the end of the list. */
-void ibshift_nv_note_enter(struct ibshift_net_verbs *nv, struct ibshift_note *note,
-                           struct ibshift_notes *list);
+void ibshift_nv_note_enter(struct ibshift_note *note, struct ibshift_notes *list);
 void ibshift_note_append(struct ibshift_notes *list, struct ibshift_note *note);
 void ibshift_note_move(struct ibshift_notes *list, struct ibshift_note *note);
 int ibshift_nv_region_get(struct ibshift_net_verbs *nv, void *base, size_t length,
@@ -157,23 +156,20 @@ typedef void ibshift_hello_came_t(struct ibshift_net_verbs *nv, const struct ibs
                                   const struct ibshift_verbs_source *source);
 int ibshift_nv_ud_open(struct ibshift_net_verbs *nv);
 void ibshift_nv_ud_close(struct ibshift_net_verbs *nv);
-void ibshift_nv_ud_send(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                        const struct ibshift_hello *hello);
+void ibshift_nv_ud_send(struct ibshift_connection *c, const struct ibshift_hello *hello);
 void ibshift_nv_ud_poll(struct ibshift_net_verbs *nv, ibshift_hello_came_t *came);
-void ibshift_nv_hello(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint8_t kind);
-void ibshift_nv_bye(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
-void ibshift_nv_address(const struct ibshift_net_verbs *nv, const struct ibshift_connection *c,
-                        int my_port, int their_port, unsigned path, struct ibv_ah_attr *ah);
+void ibshift_nv_hello(struct ibshift_connection *c, uint8_t kind);
+void ibshift_nv_bye(struct ibshift_connection *c);
+void ibshift_nv_address(const struct ibshift_connection *c, int my_port, int their_port,
+                        unsigned path, struct ibv_ah_attr *ah);
 
 /* queue.c: queue pairs, and how they break */
-int ibshift_nv_rails_create(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
-int ibshift_nv_rails_connect(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                             const struct ibshift_hello *hello);
-bool ibshift_nv_is_second(const struct ibshift_net_verbs *nv, const struct ibshift_connection *c,
-                          const struct ibshift_hello *hello);
-void ibshift_nv_rails_destroy(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+int ibshift_nv_rails_create(struct ibshift_connection *c);
+int ibshift_nv_rails_connect(struct ibshift_connection *c, const struct ibshift_hello *hello);
+bool ibshift_nv_is_second(const struct ibshift_connection *c, const struct ibshift_hello *hello);
+void ibshift_nv_rails_destroy(struct ibshift_connection *c);
 /* One more message from the peer; the receive for it is there before the peer knows. */
-void ibshift_nv_slot_give(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_slot_give(struct ibshift_connection *c);
 void ibshift_rail_received(struct ibshift_rail *rail);
 struct ibshift_rail *ibshift_lane_rail(const struct ibshift_lane *lane, uint32_t qpn);
 int ibshift_rail_post(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
@@ -201,103 +197,89 @@ static inline bool ibshift_rail_post_plain(struct ibshift_net_verbs *nv, struct 
     }
     return rc == 0;
 }
-__attribute__((format(printf, 4, 5))) void ibshift_nv_break(struct ibshift_net_verbs *nv,
-                                                            struct ibshift_connection *c,
+__attribute__((format(printf, 3, 4))) void ibshift_nv_break(struct ibshift_connection *c,
                                                             int status, const char *format, ...);
-void ibshift_nv_break_no_memory(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
-int ibshift_nv_mismatch(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                        const struct ibshift_net_key *key, uint64_t ours, uint64_t theirs);
+void ibshift_nv_break_no_memory(struct ibshift_connection *c);
+int ibshift_nv_mismatch(struct ibshift_connection *c, const struct ibshift_net_key *key,
+                        uint64_t ours, uint64_t theirs);
 void ibshift_nv_drain_poll(struct ibshift_net_verbs *nv);
 
 /* out.c: a message over the ring or into a posted receive */
-int ibshift_nv_put(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                   struct ibshift_wire *head, const void *payload, bool may_ring);
-int ibshift_nv_post_copy(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                         struct ibv_send_wr *wr, const void *data, uint32_t length);
-void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
-void ibshift_nv_tell_nothing(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
-void ibshift_nv_flush(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
-void ibshift_nv_control(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                        const struct ibshift_net_key *key, enum ibshift_wire_kind kind,
-                        const struct ibshift_wire_grant *grant);
-bool ibshift_nv_has_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+int ibshift_nv_put(struct ibshift_connection *c, struct ibshift_wire *head, const void *payload,
+                   bool may_ring);
+int ibshift_nv_post_copy(struct ibshift_connection *c, struct ibv_send_wr *wr, const void *data,
+                         uint32_t length);
+void ibshift_nv_tell(struct ibshift_connection *c);
+void ibshift_nv_tell_nothing(struct ibshift_connection *c);
+void ibshift_nv_flush(struct ibshift_connection *c);
+void ibshift_nv_control(struct ibshift_connection *c, const struct ibshift_net_key *key,
+                        enum ibshift_wire_kind kind, const struct ibshift_wire_grant *grant);
+bool ibshift_nv_has_slot(struct ibshift_connection *c);
 void ibshift_nv_blocked_poll(struct ibshift_net_verbs *nv);
 
 /* close.c: connections that are taken down because nobody uses them */
 void ibshift_nv_close_unused(struct ibshift_net_verbs *nv);
-void ibshift_nv_close_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                           enum ibshift_wire_kind kind, const struct ibshift_wire_grant *body);
+void ibshift_nv_close_came(struct ibshift_connection *c, enum ibshift_wire_kind kind,
+                           const struct ibshift_wire_grant *body);
 bool ibshift_nv_has_agreed(const struct ibshift_connection *c);
 bool ibshift_nv_is_closed(const struct ibshift_connection *c);
-void ibshift_nv_close(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_close(struct ibshift_connection *c);
 
 /* connect.c: connections */
 struct ibshift_connection *ibshift_nv_peer(struct ibshift_net_verbs *nv, uint32_t peer);
-void ibshift_nv_connect(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_connect(struct ibshift_connection *c);
 void ibshift_nv_wireup_poll(struct ibshift_net_verbs *nv);
-void ibshift_nv_heard(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_heard(struct ibshift_connection *c);
 /* That this side has given the key's collective up, and why. */
-void ibshift_nv_tell_abort(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                           const struct ibshift_net_key *key, const struct ibshift_net_cause *why);
+void ibshift_nv_tell_abort(struct ibshift_connection *c, const struct ibshift_net_key *key,
+                           const struct ibshift_net_cause *why);
 
 /* A key that nothing here fits says what its sender calls: another collective than this side under the
  * same number ends both. True: it has just been noticed, and the peer is told. */
-bool ibshift_nv_is_unlike(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                          const struct ibshift_net_key *theirs);
+bool ibshift_nv_is_unlike(struct ibshift_connection *c, const struct ibshift_net_key *theirs);
 
-void ibshift_nv_cause_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                           const struct ibshift_net_cause *why);
+void ibshift_nv_cause_came(struct ibshift_connection *c, const struct ibshift_net_cause *why);
 void ibshift_nv_serve(struct ibshift_net_verbs *nv);
 
 /* ring.c: rings that we give, and what we tell of our limits */
-void ibshift_nv_ring_wanted(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
-void ibshift_nv_ring_settle(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
-void ibshift_nv_ring_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                          const struct ibshift_wire_grant *body);
+void ibshift_nv_ring_wanted(struct ibshift_connection *c);
+void ibshift_nv_ring_settle(struct ibshift_connection *c);
+void ibshift_nv_ring_came(struct ibshift_connection *c, const struct ibshift_wire_grant *body);
 void ibshift_nv_rings_balance(struct ibshift_net_verbs *nv);
 /* Held messages were matched or dropped: tells their sender when it should know. */
-void ibshift_nv_held_ended(struct ibshift_net_verbs *nv, struct ibshift_connection *c);
+void ibshift_nv_held_ended(struct ibshift_connection *c);
 
 /* long.c: long messages, what pacing asks */
-int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                         const struct ibshift_net_message *m);
-void ibshift_nv_grant(struct ibshift_net_verbs *nv, struct ibshift_note *recv,
-                      struct ibshift_net_mem *mem);
-void ibshift_nv_grant_again(struct ibshift_net_verbs *nv, struct ibshift_note *recv);
-void ibshift_nv_granted(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                        const struct ibshift_net_key *key, const struct ibshift_wire_grant *grant);
-int ibshift_nv_write(struct ibshift_net_verbs *nv, struct ibshift_note *note);
-void ibshift_nv_piece_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                           const struct ibshift_wire *head, const uint8_t *payload);
-void ibshift_nv_leave_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                           const struct ibshift_net_key *key);
+int ibshift_nv_send_long(struct ibshift_connection *c, const struct ibshift_net_message *m);
+void ibshift_nv_grant(struct ibshift_note *recv, struct ibshift_net_mem *mem);
+void ibshift_nv_grant_again(struct ibshift_note *recv);
+void ibshift_nv_granted(struct ibshift_connection *c, const struct ibshift_net_key *key,
+                        const struct ibshift_wire_grant *grant);
+int ibshift_nv_write(struct ibshift_note *note);
+void ibshift_nv_piece_came(struct ibshift_connection *c, const struct ibshift_wire *head,
+                           const uint8_t *payload);
+void ibshift_nv_leave_came(struct ibshift_connection *c, const struct ibshift_net_key *key);
 /* ... and grants that are good for more than one */
 struct ibshift_note *ibshift_nv_standing(const struct ibshift_connection *c, bool is_ours,
                                          uint32_t standing, const struct ibshift_net_key *key);
 bool ibshift_nv_may_stand(const struct ibshift_net_verbs *nv);
-void ibshift_nv_stand(struct ibshift_net_verbs *nv, struct ibshift_note *recv);
-int ibshift_nv_standing_recv(struct ibshift_net_verbs *nv, struct ibshift_note *note,
-                             const struct ibshift_net_message *m);
-void ibshift_nv_standing_came(struct ibshift_net_verbs *nv, struct ibshift_note *note,
-                              uint32_t parts);
+void ibshift_nv_stand(struct ibshift_note *recv);
+int ibshift_nv_standing_recv(struct ibshift_note *note, const struct ibshift_net_message *m);
+void ibshift_nv_standing_came(struct ibshift_note *note, uint32_t parts);
 void ibshift_nv_standing_forget(struct ibshift_net_verbs *nv, uint32_t comm, bool has_failed);
 
 /* short.c: short messages, and the end of what a peer gives up */
 void ibshift_nv_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
-int ibshift_nv_send_short(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                          const struct ibshift_net_message *m);
-int ibshift_nv_send_note(struct ibshift_net_verbs *nv, struct ibshift_note *note);
+int ibshift_nv_send_short(struct ibshift_connection *c, const struct ibshift_net_message *m);
+int ibshift_nv_send_note(struct ibshift_note *note);
 bool ibshift_nv_try_send_rarely(struct ibshift_net_channel *channel, uint64_t comm_seq,
                                 uint32_t tag, const void *buffer, size_t length);
-bool ibshift_nv_try_held(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                         const struct ibshift_net_message *m);
-int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                    const struct ibshift_net_message *m);
+bool ibshift_nv_try_held(struct ibshift_connection *c, const struct ibshift_net_message *m);
+int ibshift_nv_recv(struct ibshift_connection *c, const struct ibshift_net_message *m);
 /* head is a copy that the peer cannot change any more, payload is not. slot: where it is, or NULL
  * when it is in a ring. Returns whether the slot is kept. */
-bool ibshift_nv_arrive(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                       const struct ibshift_wire *head, const uint8_t *payload,
-                       struct ibshift_slot *slot);
+bool ibshift_nv_arrive(struct ibshift_connection *c, const struct ibshift_wire *head,
+                       const uint8_t *payload, struct ibshift_slot *slot);
 int ibshift_nv_rings_poll(struct ibshift_net_verbs *nv);
 int ibshift_nv_ring_poll(struct ibshift_net_verbs *nv, struct ibshift_ring *ring);
 

@@ -30,8 +30,9 @@ static void say_copied(struct ibshift_net_verbs *nv, size_t length, int rc)
     nv->options.say(nv->options.context, line);
 }
 
-static void enter_grant(struct ibshift_net_verbs *nv, struct ibshift_note *recv)
+static void enter_grant(struct ibshift_note *recv)
 {
+    struct ibshift_net_verbs *nv = recv->connection->net;
     uint32_t place = nv->free_grants[--nv->free_grant_count];
 
     nv->grants[place] = recv;
@@ -40,9 +41,11 @@ static void enter_grant(struct ibshift_net_verbs *nv, struct ibshift_note *recv)
 }
 
 /* Registers unless mem covers it already; the note then owns the region. */
-static int cover(struct ibshift_net_verbs *nv, struct ibshift_note *note,
-                 struct ibshift_net_mem *mem, struct ibshift_region **region)
+static int cover(struct ibshift_note *note, struct ibshift_net_mem *mem,
+                 struct ibshift_region **region)
 {
+    struct ibshift_net_verbs *nv = note->connection->net;
+
     if (mem != NULL) {
         *region = (struct ibshift_region *)mem;
         return 0;
@@ -57,16 +60,16 @@ static int cover(struct ibshift_net_verbs *nv, struct ibshift_note *note,
 }
 
 /* Tells the sender of a posted receive where to write. */
-void ibshift_nv_grant(struct ibshift_net_verbs *nv, struct ibshift_note *recv,
-                      struct ibshift_net_mem *mem)
+void ibshift_nv_grant(struct ibshift_note *recv, struct ibshift_net_mem *mem)
 {
+    struct ibshift_net_verbs *nv = recv->connection->net;
     struct ibshift_connection *c = recv->connection;
     struct ibshift_wire_grant grant = {.length = recv->length, .hint = recv->to.hint};
     struct ibshift_region *region = NULL;
 
-    enter_grant(nv, recv);
+    enter_grant(recv);
     grant.id = recv->grant;
-    if (cover(nv, recv, mem, &region) != 0) {
+    if (cover(recv, mem, &region) != 0) {
         recv->standing = 0;
         grant.pieces = IBSHIFT_GRANT_PIECES;
     } else {
@@ -77,14 +80,14 @@ void ibshift_nv_grant(struct ibshift_net_verbs *nv, struct ibshift_note *recv,
         }
     }
     recv->to = grant;
-    ibshift_nv_control(nv, c, &recv->match.key, IBSHIFT_WIRE_GRANT, &grant);
+    ibshift_nv_control(c, &recv->match.key, IBSHIFT_WIRE_GRANT, &grant);
 }
 
 /* The peer waits for a grant that stands: it had no memory to keep it. */
-void ibshift_nv_grant_again(struct ibshift_net_verbs *nv, struct ibshift_note *recv)
+void ibshift_nv_grant_again(struct ibshift_note *recv)
 {
     recv->is_again = false;
-    ibshift_nv_control(nv, recv->connection, &recv->match.key, IBSHIFT_WIRE_GRANT, &recv->to);
+    ibshift_nv_control(recv->connection, &recv->match.key, IBSHIFT_WIRE_GRANT, &recv->to);
 }
 
 /*
@@ -118,8 +121,10 @@ bool ibshift_nv_may_stand(const struct ibshift_net_verbs *nv)
 }
 
 /* A message has come whose grant stands: what is left of its note when it has ended. */
-void ibshift_nv_stand(struct ibshift_net_verbs *nv, struct ibshift_note *recv)
+void ibshift_nv_stand(struct ibshift_note *recv)
 {
+    struct ibshift_net_verbs *nv = recv->connection->net;
+
     ibshift_match_remove(&nv->rx, &recv->match);
     recv->is_in_table = false;
     nv->queued -= recv->length > IBSHIFT_RING_PAYLOAD;
@@ -130,13 +135,13 @@ void ibshift_nv_stand(struct ibshift_net_verbs *nv, struct ibshift_note *recv)
 }
 
 /* A send's grant stands, and it is written. Without memory it is asked for again: see probe(). */
-static void keep_standing(struct ibshift_net_verbs *nv, const struct ibshift_note *send)
+static void keep_standing(const struct ibshift_note *send)
 {
     struct ibshift_connection *c = send->connection;
     struct ibshift_note *note = ibshift_nv_standing(c, false, send->standing, &send->match.key);
 
     if (note == NULL) {
-        note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_STANDING, &send->match.key);
+        note = ibshift_nv_note_new(c, IBSHIFT_NOTE_STANDING, &send->match.key);
         if (note == NULL) {
             return;
         }
@@ -147,16 +152,16 @@ static void keep_standing(struct ibshift_net_verbs *nv, const struct ibshift_not
 }
 
 /* Of a message whose grant stands; results as of recv() in net.h. */
-int ibshift_nv_standing_recv(struct ibshift_net_verbs *nv, struct ibshift_note *note,
-                             const struct ibshift_net_message *m)
+int ibshift_nv_standing_recv(struct ibshift_note *note, const struct ibshift_net_message *m)
 {
+    struct ibshift_net_verbs *nv = note->connection->net;
     struct ibshift_connection *c = note->connection;
 
     if (note->length != m->length) {
-        return ibshift_nv_mismatch(nv, c, &m->key, m->length, note->length);
+        return ibshift_nv_mismatch(c, &m->key, m->length, note->length);
     }
     if (note->buffer != m->buffer) { /* the peer may write there, and nobody looks */
-        ibshift_nv_break(nv, c, -EIO, "a grant to it stands for another buffer");
+        ibshift_nv_break(c, -EIO, "a grant to it stands for another buffer");
         return c->status;
     }
     if (note->has_come) {
@@ -175,19 +180,17 @@ int ibshift_nv_standing_recv(struct ibshift_net_verbs *nv, struct ibshift_note *
 }
 
 /* A part of a message whose receive is not posted yet. */
-void ibshift_nv_standing_came(struct ibshift_net_verbs *nv, struct ibshift_note *note,
-                              uint32_t parts)
+void ibshift_nv_standing_came(struct ibshift_note *note, uint32_t parts)
 {
     if (note->has_come) {
-        ibshift_nv_break(nv, note->connection, -EIO, "it wrote a message over another one");
+        ibshift_nv_break(note->connection, -EIO, "it wrote a message over another one");
     } else if (++note->parts == parts) {
         note->parts = 0;
         note->has_come = true;
     }
 }
 
-static void forget(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint32_t comm,
-                   bool has_failed)
+static void forget(struct ibshift_connection *c, uint32_t comm, bool has_failed)
 {
     struct ibshift_note *next;
 
@@ -200,7 +203,7 @@ static void forget(struct ibshift_net_verbs *nv, struct ibshift_connection *c, u
             n->standing = 0; /* found by nobody */
             n->has_come = false;
         } else {
-            ibshift_nv_note_end(nv, n, 0);
+            ibshift_nv_note_end(n, 0);
         }
     }
 }
@@ -208,7 +211,7 @@ static void forget(struct ibshift_net_verbs *nv, struct ibshift_connection *c, u
 void ibshift_nv_standing_forget(struct ibshift_net_verbs *nv, uint32_t comm, bool has_failed)
 {
     for (uint32_t i = 0; i < nv->connection_count; i++) {
-        forget(nv, nv->connections[i], comm, has_failed);
+        forget(nv->connections[i], comm, has_failed);
     }
 }
 
@@ -216,8 +219,10 @@ void ibshift_nv_standing_forget(struct ibshift_net_verbs *nv, uint32_t comm, boo
  * A message in pieces goes over one rail, for only writes of one queue pair land in their order.
  * What goes through slots has pieces of its own.
  */
-static void cut(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+static void cut(struct ibshift_note *note)
 {
+    struct ibshift_net_verbs *nv = note->connection->net;
+
     if (note->is_copied) {
         note->piece = 0;
     }
@@ -227,55 +232,55 @@ static void cut(struct ibshift_net_verbs *nv, struct ibshift_note *note)
 }
 
 /* Finds the keys of a send's buffer, or it is to be copied. */
-static void find_keys(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+static void find_keys(struct ibshift_note *note)
 {
+    struct ibshift_net_verbs *nv = note->connection->net;
     struct ibshift_connection *c = note->connection;
     struct ibshift_region *region = NULL;
 
-    note->is_copied = cover(nv, note, note->mem, &region) != 0;
+    note->is_copied = cover(note, note->mem, &region) != 0;
     for (int i = 0; i < c->rails && !note->is_copied; i++) {
         note->local_key[i] = region->mr[device_of(nv, &c->rail[i])]->lkey;
     }
 }
 
 /* A send, whose keys have been looked for, and its grant are here. */
-static void start(struct ibshift_net_verbs *nv, struct ibshift_note *note,
-                  const struct ibshift_wire_grant *grant)
+static void start(struct ibshift_note *note, const struct ibshift_wire_grant *grant)
 {
+    struct ibshift_net_verbs *nv = note->connection->net;
     struct ibshift_connection *c = note->connection;
 
     if (grant->length != note->length) {
-        (void)ibshift_nv_mismatch(nv, c, &note->match.key, note->length, grant->length);
+        (void)ibshift_nv_mismatch(c, &note->match.key, note->length, grant->length);
         return;
     }
     note->to = *grant;
     note->is_granted = true;
     if ((grant->pieces & IBSHIFT_GRANT_STANDS) != 0 && note->standing != 0) {
-        keep_standing(nv, note);
+        keep_standing(note);
     }
-    cut(nv, note);
+    cut(note);
     nv->stats.rendezvous++;
     nv->stats.bytes += note->length;
     ibshift_note_move(&c->ready, note);
-    ibshift_nv_flush(nv, c);
+    ibshift_nv_flush(c);
 }
 
-static void grant_came(struct ibshift_net_verbs *nv, struct ibshift_note *note,
-                       const struct ibshift_wire_grant *grant)
+static void grant_came(struct ibshift_note *note, const struct ibshift_wire_grant *grant)
 {
     if ((grant->pieces & IBSHIFT_GRANT_PIECES) != 0) {
         note->is_copied = true;
     } else {
-        find_keys(nv, note);
+        find_keys(note);
     }
-    start(nv, note, grant);
+    start(note, grant);
 }
 
-int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                         const struct ibshift_net_message *m)
+int ibshift_nv_send_long(struct ibshift_connection *c, const struct ibshift_net_message *m)
 {
+    struct ibshift_net_verbs *nv = c->net;
     struct ibshift_note *grant = c->out.grants == 0 ? NULL : ibshift_note_find(&nv->tx, c, &m->key);
-    struct ibshift_note *note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_LONG, &m->key);
+    struct ibshift_note *note = ibshift_nv_note_new(c, IBSHIFT_NOTE_LONG, &m->key);
     const struct ibshift_note *standing =
         grant == NULL ? ibshift_nv_standing(c, false, m->standing, &m->key) : NULL;
 
@@ -292,40 +297,41 @@ int ibshift_nv_send_long(struct ibshift_net_verbs *nv, struct ibshift_connection
     note->standing = m->standing;
     if (standing != NULL) {
         nv->stats.standing++;
-        find_keys(nv, note);
+        find_keys(note);
         ibshift_note_append(&c->resting, note);
-        start(nv, note, &standing->to);
+        start(note, &standing->to);
     } else if (grant == NULL) {
-        ibshift_nv_note_enter(nv, note, &c->resting);
-        ibshift_nv_connect(nv, c);
+        ibshift_nv_note_enter(note, &c->resting);
+        ibshift_nv_connect(c);
     } else {
         ibshift_note_append(&c->resting, note);
         struct ibshift_wire_grant to = grant->to; /* of a PULL: too short, a mismatch */
-        ibshift_nv_note_end(nv, grant, 0);
-        grant_came(nv, note, &to);
+        ibshift_nv_note_end(grant, 0);
+        grant_came(note, &to);
     }
     return IBSHIFT_NET_PENDING;
 }
 
-void ibshift_nv_granted(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                        const struct ibshift_net_key *key, const struct ibshift_wire_grant *grant)
+void ibshift_nv_granted(struct ibshift_connection *c, const struct ibshift_net_key *key,
+                        const struct ibshift_wire_grant *grant)
 {
+    struct ibshift_net_verbs *nv = c->net;
     struct ibshift_note *note = ibshift_note_find(&nv->tx, c, key);
 
     if (note != NULL && note->kind == IBSHIFT_NOTE_LONG) {
         ibshift_match_remove(&nv->tx, &note->match);
         note->is_in_table = false;
-        grant_came(nv, note, grant);
+        grant_came(note, grant);
     } else if (note != NULL) {
-        (void)ibshift_nv_mismatch(nv, c, key, note->length, grant->length);
-    } else if (!ibshift_nv_is_unlike(nv, c, key) && !ibshift_given_up_here(&nv->given_up, key)) {
-        note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_GRANT, key);
+        (void)ibshift_nv_mismatch(c, key, note->length, grant->length);
+    } else if (!ibshift_nv_is_unlike(c, key) && !ibshift_given_up_here(&nv->given_up, key)) {
+        note = ibshift_nv_note_new(c, IBSHIFT_NOTE_GRANT, key);
         if (note == NULL) {
-            ibshift_nv_break_no_memory(nv, c);
+            ibshift_nv_break_no_memory(c);
             return;
         }
         note->to = *grant;
-        ibshift_nv_note_enter(nv, note, &c->resting);
+        ibshift_nv_note_enter(note, &c->resting);
         c->out.grants++;
     }
 }
@@ -372,8 +378,9 @@ static int post_write(struct ibshift_net_verbs *nv, struct ibshift_rail *rail,
 }
 
 /* Up to the end of a part, or so many bytes. */
-static int write_some(struct ibshift_net_verbs *nv, struct ibshift_note *note, size_t limit)
+static int write_some(struct ibshift_note *note, size_t limit)
 {
+    struct ibshift_net_verbs *nv = note->connection->net;
     size_t step;
     uint32_t parts = parts_of(note, &step);
     uint32_t part = (uint32_t)(note->done / step);
@@ -403,7 +410,7 @@ static int write_some(struct ibshift_net_verbs *nv, struct ibshift_note *note, s
                              .imm_data = htobe32(ibshift_immediate(note->to.id, is_early, parts))};
 
     if (ibshift_rail_room(nv, rail) <= RESERVED_REQUESTS + (uint32_t)nv->options.adaptive ||
-        (has_news && !ibshift_nv_has_slot(nv, c))) {
+        (has_news && !ibshift_nv_has_slot(c))) {
         return -EAGAIN;
     }
     wr.wr.rdma.remote_addr = note->to.address + note->done;
@@ -416,8 +423,9 @@ static int write_some(struct ibshift_net_verbs *nv, struct ibshift_note *note, s
 }
 
 /* Of a buffer that cannot be registered: a copy is written to where it belongs, as the buffer would be. */
-static int write_copy(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+static int write_copy(struct ibshift_note *note)
 {
+    struct ibshift_net_verbs *nv = note->connection->net;
     struct ibshift_connection *c = note->connection;
     size_t left = note->length - note->done;
     size_t n = left < nv->net.max_eager ? left : nv->net.max_eager;
@@ -426,12 +434,12 @@ static int write_copy(struct ibshift_net_verbs *nv, struct ibshift_note *note)
                              .imm_data = htobe32(ibshift_immediate(note->to.id, false, 1))};
 
     if (ibshift_rail_room(nv, &c->rail[0]) <= IBSHIFT_REQUESTS_RESERVED ||
-        (is_last && !ibshift_nv_has_slot(nv, c))) {
+        (is_last && !ibshift_nv_has_slot(c))) {
         return -EAGAIN;
     }
     wr.wr.rdma.remote_addr = note->to.address + note->done;
     wr.wr.rdma.rkey = note->to.key[0];
-    int rc = ibshift_nv_post_copy(nv, c, &wr, (uint8_t *)note->buffer + note->done, (uint32_t)n);
+    int rc = ibshift_nv_post_copy(c, &wr, (uint8_t *)note->buffer + note->done, (uint32_t)n);
     if (rc == 0) {
         note->done += n;
         c->out.slots_used += is_last;
@@ -440,67 +448,66 @@ static int write_copy(struct ibshift_net_verbs *nv, struct ibshift_note *note)
 }
 
 /* To a buffer that cannot be registered. */
-static int send_piece(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+static int send_piece(struct ibshift_note *note)
 {
+    struct ibshift_net_verbs *nv = note->connection->net;
     size_t n = note->length - note->done;
     struct ibshift_wire head = {.key = note->match.key, .kind = IBSHIFT_WIRE_PIECE};
 
     n = n < nv->net.max_eager ? n : nv->net.max_eager;
     head.length = (uint32_t)n;
     head.offset = (uint32_t)(note->done / nv->net.max_eager);
-    int rc =
-        ibshift_nv_put(nv, note->connection, &head, (uint8_t *)note->buffer + note->done, false);
+    int rc = ibshift_nv_put(note->connection, &head, (uint8_t *)note->buffer + note->done, false);
     note->done += rc == 0 ? n : 0;
     return rc;
 }
 
 /* 0: all is posted, or a piece, and the note has left the queue; -EAGAIN: later; else the
  * connection broke. */
-int ibshift_nv_write(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+int ibshift_nv_write(struct ibshift_note *note)
 {
     size_t limit = note->piece > 0 ? note->piece : SIZE_MAX;
     int rc;
 
     do {
-        rc = !note->is_copied                                ? write_some(nv, note, limit)
-             : (note->to.pieces & IBSHIFT_GRANT_PIECES) != 0 ? send_piece(nv, note)
-                                                             : write_copy(nv, note);
+        rc = !note->is_copied                                ? write_some(note, limit)
+             : (note->to.pieces & IBSHIFT_GRANT_PIECES) != 0 ? send_piece(note)
+                                                             : write_copy(note);
     } while (rc == 0 && note->piece == 0 && note->done < note->length);
     if (rc == 0 && note->is_copied) {
-        ibshift_nv_note_end(nv, note, 0);
+        ibshift_nv_note_end(note, 0);
     } else if (rc == 0) {
         ibshift_note_move(&note->connection->resting, note);
     }
     return rc;
 }
 
-void ibshift_nv_piece_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                           const struct ibshift_wire *head, const uint8_t *payload)
+void ibshift_nv_piece_came(struct ibshift_connection *c, const struct ibshift_wire *head,
+                           const uint8_t *payload)
 {
-    struct ibshift_note *note = ibshift_note_find(&nv->rx, c, &head->key);
-    size_t offset = (size_t)head->offset * nv->net.max_eager; /* they come in order */
+    struct ibshift_note *note = ibshift_note_find(&c->net->rx, c, &head->key);
+    size_t offset = (size_t)head->offset * c->net->net.max_eager; /* they come in order */
 
     if (note == NULL || note->kind != IBSHIFT_NOTE_RECV || !note->is_granted ||
         offset != note->done || head->length > note->length - offset) {
-        ibshift_nv_break(nv, c, -EIO, "it sent a piece of a message that it had no grant for");
+        ibshift_nv_break(c, -EIO, "it sent a piece of a message that it had no grant for");
         return;
     }
     memcpy((uint8_t *)note->buffer + offset, payload, head->length);
     note->done += head->length;
     if (note->done == note->length) {
-        ibshift_nv_note_end(nv, note, 0);
+        ibshift_nv_note_end(note, 0);
     }
 }
 
 /* What pacing asks of the net: which grants are here, and who leaves what aside. */
 
-void ibshift_nv_leave_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                           const struct ibshift_net_key *key)
+void ibshift_nv_leave_came(struct ibshift_connection *c, const struct ibshift_net_key *key)
 {
     const struct ibshift_note *recv =
-        (const struct ibshift_note *)ibshift_match_find(&nv->rx, c->peer, key);
+        (const struct ibshift_note *)ibshift_match_find(&c->net->rx, c->peer, key);
 
     if (recv != NULL && recv->kind == IBSHIFT_NOTE_RECV) {
-        ibshift_nv_event(nv, recv->cookie, c->peer, IBSHIFT_NET_LEFT);
+        ibshift_nv_event(c->net, recv->cookie, c->peer, IBSHIFT_NET_LEFT);
     }
 }

@@ -370,9 +370,11 @@ void ibshift_nv_receives_post(struct ibshift_net_verbs *nv, struct ibshift_lane 
     }
 }
 
-struct ibshift_note *ibshift_nv_note_new(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                                         uint8_t kind, const struct ibshift_net_key *key)
+struct ibshift_note *ibshift_nv_note_new(struct ibshift_connection *c, uint8_t kind,
+                                         const struct ibshift_net_key *key)
 {
+    struct ibshift_net_verbs *nv = c->net;
+
     if (nv->free_notes == NULL) {
         struct ibshift_note_block *block = malloc(sizeof(*block));
         if (block == NULL) {
@@ -396,15 +398,17 @@ struct ibshift_note *ibshift_nv_note_new(struct ibshift_net_verbs *nv, struct ib
     return note;
 }
 
-static void note_free(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+static void note_free(struct ibshift_note *note)
 {
+    struct ibshift_net_verbs *nv = note->connection->net;
+
     note->next = nv->free_notes;
     nv->free_notes = note;
 }
 
-static struct ibshift_match_table *table_of(struct ibshift_net_verbs *nv,
-                                            const struct ibshift_note *note)
+static struct ibshift_match_table *table_of(const struct ibshift_note *note)
 {
+    struct ibshift_net_verbs *nv = note->connection->net;
     bool is_rx = note->kind == IBSHIFT_NOTE_RECV || note->kind == IBSHIFT_NOTE_HELD;
 
     return is_rx ? &nv->rx : &nv->tx;
@@ -434,16 +438,16 @@ void ibshift_note_move(struct ibshift_notes *list, struct ibshift_note *note)
     ibshift_note_append(list, note);
 }
 
-void ibshift_nv_note_enter(struct ibshift_net_verbs *nv, struct ibshift_note *note,
-                           struct ibshift_notes *list)
+void ibshift_nv_note_enter(struct ibshift_note *note, struct ibshift_notes *list)
 {
-    ibshift_match_add(table_of(nv, note), &note->match);
+    ibshift_match_add(table_of(note), &note->match);
     note->is_in_table = true;
     ibshift_note_append(list, note);
 }
 
-static void end_held(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+static void end_held(struct ibshift_note *note)
 {
+    struct ibshift_net_verbs *nv = note->connection->net;
     struct ibshift_inbound *in = &note->connection->in;
 
     if (note->is_in_cell) {
@@ -456,8 +460,9 @@ static void end_held(struct ibshift_net_verbs *nv, struct ibshift_note *note)
     }
 }
 
-static void release_grant(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+static void release_grant(struct ibshift_note *note)
 {
+    struct ibshift_net_verbs *nv = note->connection->net;
     uint32_t place = note->grant & (IBSHIFT_GRANTS - 1);
 
     nv->grants[place] = NULL;
@@ -473,20 +478,21 @@ static bool is_queued(const struct ibshift_note *note)
 }
 
 /* The end of a note of any kind: whatever it holds goes back; a message gets its event. */
-void ibshift_nv_note_end(struct ibshift_net_verbs *nv, struct ibshift_note *note, int status)
+void ibshift_nv_note_end(struct ibshift_note *note, int status)
 {
+    struct ibshift_net_verbs *nv = note->connection->net;
     struct ibshift_connection *c = note->connection;
     bool is_message = note->kind == IBSHIFT_NOTE_RECV || note->kind == IBSHIFT_NOTE_SEND ||
                       note->kind == IBSHIFT_NOTE_LONG;
 
     if (note->is_in_table) {
-        ibshift_match_remove(table_of(nv, note), &note->match);
+        ibshift_match_remove(table_of(note), &note->match);
     }
     if (note->list != NULL) {
         note_remove(note);
     }
     if (note->kind == IBSHIFT_NOTE_HELD) {
-        end_held(nv, note);
+        end_held(note);
     }
     if (note->kind == IBSHIFT_NOTE_GRANT) {
         c->out.grants--;
@@ -494,7 +500,7 @@ void ibshift_nv_note_end(struct ibshift_net_verbs *nv, struct ibshift_note *note
     nv->queued -= is_queued(note);
     if ((note->kind == IBSHIFT_NOTE_RECV || note->kind == IBSHIFT_NOTE_STANDING) &&
         note->is_granted) {
-        release_grant(nv, note);
+        release_grant(note);
     }
     if (note->region != NULL) {
         ibshift_nv_region_put(nv, note->region);
@@ -502,7 +508,7 @@ void ibshift_nv_note_end(struct ibshift_net_verbs *nv, struct ibshift_note *note
     if (is_message) {
         ibshift_nv_event(nv, note->cookie, c->peer, note->is_cancelled ? -ECANCELED : status);
     }
-    note_free(nv, note);
+    note_free(note);
 }
 
 static int grow_events(struct ibshift_net_verbs *nv)

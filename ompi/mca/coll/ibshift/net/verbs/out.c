@@ -8,9 +8,9 @@ enum { BLOCKED_PER_POLL = 16, BATCHED_COPY = 1024 + 32 };
 static const uint64_t ask_pause = 1000 * 1000; /* ns */
 
 /* Limits that the peer has written into our word since we looked last. */
-static void read_word(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+static void read_word(struct ibshift_connection *c)
 {
-    struct ibshift_word *word = &nv->words[c->number];
+    struct ibshift_word *word = &c->net->words[c->number];
 
     ibshift_limit_advance32(&c->out.slots, __atomic_load_n(&word->slots, __ATOMIC_ACQUIRE),
                             IBSHIFT_CREDIT_MOST);
@@ -20,32 +20,32 @@ static void read_word(struct ibshift_net_verbs *nv, struct ibshift_connection *c
                             IBSHIFT_RING_LINES);
 }
 
-static void ask(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+static void ask(struct ibshift_connection *c)
 {
-    uint64_t now = ibshift_net_now(&nv->net);
+    uint64_t now = ibshift_net_now(&c->net->net);
 
     if (now - c->out.asked > ask_pause) {
         c->out.asked = now;
-        ibshift_nv_hello(nv, c, IBSHIFT_HELLO_ASK);
+        ibshift_nv_hello(c, IBSHIFT_HELLO_ASK);
     }
 }
 
-bool ibshift_nv_has_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+bool ibshift_nv_has_slot(struct ibshift_connection *c)
 {
     if (c->out.slots_used != c->out.slots) {
         return true;
     }
-    read_word(nv, c);
+    read_word(c);
     if (c->out.slots_used == c->out.slots) {
-        ask(nv, c);
+        ask(c);
     }
     return c->out.slots_used != c->out.slots;
 }
 
-static bool has_quota(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+static bool has_quota(struct ibshift_connection *c)
 {
     if (c->out.quota_used == c->out.quota) {
-        read_word(nv, c);
+        read_word(c);
     }
     return c->out.quota_used != c->out.quota;
 }
@@ -82,10 +82,11 @@ static struct ibshift_slot *copy_slot(struct ibshift_net_verbs *nv, struct ibshi
 
 /* As many bytes of the slot as the entry says. Each of the second half comes back at once, whatever
  * becomes of the others. */
-static int post_copy(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                     struct ibv_send_wr *wr, struct ibv_sge *sge, const struct ibshift_slot *slot,
-                     bool is_signaled)
+static int post_copy(struct ibshift_connection *c, struct ibv_send_wr *wr, struct ibv_sge *sge,
+                     const struct ibshift_slot *slot, bool is_signaled)
 {
+    struct ibshift_net_verbs *nv = c->net;
+
     sge->addr = (uintptr_t)slot->data;
     sge->lkey = nv->lanes[0].mr->lkey;
     wr->sg_list = sge;
@@ -94,8 +95,8 @@ static int post_copy(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                              is_signaled || nv->copy_stock * 2 < nv->copy_count);
 }
 
-static int post_parts(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                      struct ibv_send_wr *wr, struct ibv_sge *sge, bool is_signaled)
+static int post_parts(struct ibshift_connection *c, struct ibv_send_wr *wr, struct ibv_sge *sge,
+                      bool is_signaled)
 {
     struct ibshift_rail *rail = &c->rail[0];
     struct ibshift_slot *slot;
@@ -104,25 +105,25 @@ static int post_parts(struct ibshift_net_verbs *nv, struct ibshift_connection *c
         wr->sg_list = sge;
         wr->num_sge = sge[1].length > 0 ? 2 : 1;
         wr->send_flags |= IBV_SEND_INLINE;
-        return ibshift_rail_post(nv, rail, wr, is_signaled);
+        return ibshift_rail_post(c->net, rail, wr, is_signaled);
     }
-    slot = copy_slot(nv, rail);
+    slot = copy_slot(c->net, rail);
     if (slot == NULL) {
         return -EAGAIN;
     }
     ibshift_nv_copy(slot->data, (void *)(uintptr_t)sge[0].addr, sge[0].length);
     ibshift_nv_copy(slot->data + sge[0].length, (void *)(uintptr_t)sge[1].addr, sge[1].length);
     sge[0].length += sge[1].length;
-    return post_copy(nv, c, wr, sge, slot, is_signaled);
+    return post_copy(c, wr, sge, slot, is_signaled);
 }
 
-int ibshift_nv_post_copy(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                         struct ibv_send_wr *wr, const void *data, uint32_t length)
+int ibshift_nv_post_copy(struct ibshift_connection *c, struct ibv_send_wr *wr, const void *data,
+                         uint32_t length)
 {
     struct ibv_sge sge[2];
 
     set_parts(sge, data, length, NULL, 0);
-    return post_parts(nv, c, wr, sge, false);
+    return post_parts(c, wr, sge, false);
 }
 
 static void count(struct ibshift_net_verbs *nv, const struct ibshift_wire *head, uint64_t *messages)
@@ -134,27 +135,26 @@ static void count(struct ibshift_net_verbs *nv, const struct ibshift_wire *head,
     }
 }
 
-static int put_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                    struct ibshift_wire *head, const void *payload)
+static int put_slot(struct ibshift_connection *c, struct ibshift_wire *head, const void *payload)
 {
     struct ibv_send_wr wr = {.opcode = IBV_WR_SEND};
     struct ibv_sge sge[2];
     bool is_unasked = (head->flags & IBSHIFT_WIRE_UNASKED) != 0;
 
-    if ((is_unasked && !has_quota(nv, c)) || !ibshift_nv_has_slot(nv, c)) {
+    if ((is_unasked && !has_quota(c)) || !ibshift_nv_has_slot(c)) {
         return -EAGAIN;
     }
     set_parts(sge, head, sizeof(*head), payload, head->length);
-    int rc = post_parts(nv, c, &wr, sge, false);
+    int rc = post_parts(c, &wr, sge, false);
     if (rc == 0) {
         c->out.slots_used++;
         c->out.quota_used += is_unasked;
-        count(nv, head, &nv->stats.eager);
+        count(c->net, head, &c->net->stats.eager);
     }
     return rc;
 }
 
-static bool fits_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c, uint32_t length)
+static bool fits_ring(struct ibshift_connection *c, uint32_t length)
 {
     uint32_t lines = ibshift_ring_lines(length);
 
@@ -162,7 +162,7 @@ static bool fits_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c
         return false;
     }
     if (c->out.ring - c->out.ring_used < lines) {
-        read_word(nv, c);
+        read_word(c);
     }
     return c->out.ring - c->out.ring_used >= lines;
 }
@@ -174,10 +174,9 @@ static bool asks_with(const struct ibshift_connection *c, uint32_t length)
 }
 
 /* Zero, but for what each record sets. */
-static struct ibv_send_wr *record_request(struct ibshift_net_verbs *nv,
-                                          const struct ibshift_connection *c, uint32_t length)
+static struct ibv_send_wr *record_request(const struct ibshift_connection *c, uint32_t length)
 {
-    struct ibv_send_wr *wr = &nv->record;
+    struct ibv_send_wr *wr = &c->net->record;
 
     wr->opcode = IBV_WR_RDMA_WRITE;
     wr->send_flags = 0;
@@ -197,11 +196,10 @@ static void record_left(struct ibshift_connection *c, uint32_t length, bool asks
 }
 
 /* A record that does not fit into the request: its payload is copied and looked at in one pass. */
-static int put_copied(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                      struct ibshift_wire *head, const void *payload)
+static int put_copied(struct ibshift_connection *c, struct ibshift_wire *head, const void *payload)
 {
     struct ibshift_wire_words words = ibshift_wire_words_at(head);
-    struct ibshift_slot *slot = copy_slot(nv, &c->rail[0]);
+    struct ibshift_slot *slot = copy_slot(c->net, &c->rail[0]);
     struct ibv_sge sge = {.length = head->length + (uint32_t)sizeof(*head)};
 
     if (slot == NULL) {
@@ -217,12 +215,10 @@ static int put_copied(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     }
     memcpy(slot->data + head->length, head, sizeof(*head));
     /* Long copies come back at once, while they are in the cache. */
-    return post_copy(nv, c, record_request(nv, c, head->length), &sge, slot,
-                     head->length > BATCHED_COPY);
+    return post_copy(c, record_request(c, head->length), &sge, slot, head->length > BATCHED_COPY);
 }
 
-static int put_inlined(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                       struct ibshift_wire *head, const void *payload)
+static int put_inlined(struct ibshift_connection *c, struct ibshift_wire *head, const void *payload)
 {
     struct ibshift_wire_words words = ibshift_wire_words_at(head);
     struct ibv_sge sge[2];
@@ -233,39 +229,38 @@ static int put_inlined(struct ibshift_net_verbs *nv, struct ibshift_connection *
     } else {
         set_parts(sge, head, sizeof(*head), NULL, 0);
     }
-    return post_parts(nv, c, record_request(nv, c, head->length), sge, false);
+    return post_parts(c, record_request(c, head->length), sge, false);
 }
 
-static int put_ring(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                    struct ibshift_wire *head, const void *payload)
+static int put_ring(struct ibshift_connection *c, struct ibshift_wire *head, const void *payload)
 {
     bool asks = asks_with(c, head->length);
     int rc;
 
     head->flags |= asks ? IBSHIFT_WIRE_TELL : 0;
     head->mark = ibshift_ring_mark(c->out.ring_used, c->out.ring_seed);
-    rc = head->length + sizeof(*head) <= c->rail[0].inlined ? put_inlined(nv, c, head, payload)
-                                                            : put_copied(nv, c, head, payload);
+    rc = head->length + sizeof(*head) <= c->rail[0].inlined ? put_inlined(c, head, payload)
+                                                            : put_copied(c, head, payload);
     if (rc == 0) {
         record_left(c, head->length, asks);
-        count(nv, head, &nv->stats.ring);
+        count(c->net, head, &c->net->stats.ring);
     }
     return rc;
 }
 
 /* 0; -EAGAIN: no room now, nothing happened; else the connection broke. */
-int ibshift_nv_put(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                   struct ibshift_wire *head, const void *payload, bool may_ring)
+int ibshift_nv_put(struct ibshift_connection *c, struct ibshift_wire *head, const void *payload,
+                   bool may_ring)
 {
-    if (ibshift_rail_room(nv, &c->rail[0]) <= IBSHIFT_REQUESTS_RESERVED) {
+    if (ibshift_rail_room(c->net, &c->rail[0]) <= IBSHIFT_REQUESTS_RESERVED) {
         return -EAGAIN;
     }
     uint32_t ring_limit = ibshift_ring_limit(c);
     head->slots = (uint16_t)c->in.slots;
     head->quota = (uint16_t)c->in.quota;
     head->ring = (uint16_t)ring_limit;
-    int rc = may_ring && fits_ring(nv, c, head->length) ? put_ring(nv, c, head, payload)
-                                                        : put_slot(nv, c, head, payload);
+    int rc = may_ring && fits_ring(c, head->length) ? put_ring(c, head, payload)
+                                                    : put_slot(c, head, payload);
     if (rc == 0) {
         told(c, ring_limit);
     }
@@ -278,7 +273,7 @@ int ibshift_nv_put(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
  * completion: else an old limit could stay there, and the peer would wait without reason. Also when
  * the peer was asked to take the connection down: without a slot it could never answer.
  */
-void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+void ibshift_nv_tell(struct ibshift_connection *c)
 {
     struct ibshift_word word = {
         .slots = c->in.slots, .quota = c->in.quota, .ring = ibshift_ring_limit(c)};
@@ -287,80 +282,81 @@ void ibshift_nv_tell(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
 
     c->must_tell = true;
     if ((c->state != IBSHIFT_CONNECTION_READY && c->state != IBSHIFT_CONNECTION_CLOSING) ||
-        ibshift_rail_room(nv, &c->rail[0]) < IBSHIFT_REQUESTS_RESERVED || c->is_word_away) {
+        ibshift_rail_room(c->net, &c->rail[0]) < IBSHIFT_REQUESTS_RESERVED || c->is_word_away) {
         return;
     }
     wr.wr.rdma.remote_addr = c->out.word_address;
     wr.wr.rdma.rkey = c->out.word_key;
     set_parts(sge, &word, sizeof(word), NULL, 0);
-    if (post_parts(nv, c, &wr, sge, true) == 0) {
+    if (post_parts(c, &wr, sge, true) == 0) {
         c->must_tell = false;
         c->is_word_away = true;
         c->word_end = c->rail[0].posted;
-        nv->stats.words++;
+        c->net->stats.words++;
         told(c, word.ring);
     }
 }
 
 /* No bytes, but a completion: all requests before it are complete then, or fail. */
-void ibshift_nv_tell_nothing(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+void ibshift_nv_tell_nothing(struct ibshift_connection *c)
 {
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
 
     wr.wr.rdma.remote_addr = c->out.word_address;
     wr.wr.rdma.rkey = c->out.word_key;
-    (void)ibshift_rail_post(nv, &c->rail[0], &wr, true);
+    (void)ibshift_rail_post(c->net, &c->rail[0], &wr, true);
 }
 
-static int try_note(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+static int try_note(struct ibshift_note *note)
 {
+    struct ibshift_net_verbs *nv = note->connection->net;
     struct ibshift_connection *c = note->connection;
 
     if (note->kind == IBSHIFT_NOTE_LONG) {
-        return nv->senders->write(nv, note);
+        return nv->senders->write(note);
     }
     if (note->kind == IBSHIFT_NOTE_SEND) {
-        return nv->senders->send_note(nv, note);
+        return nv->senders->send_note(note);
     }
     struct ibshift_wire head = {
         .key = note->match.key, .kind = note->wire_kind, .length = sizeof(note->to)};
     bool is_ordered = head.kind == IBSHIFT_WIRE_PULL || head.kind == IBSHIFT_WIRE_UNPULL ||
                       head.kind == IBSHIFT_WIRE_KEEP; /* the next CLOSE goes by the queue, too */
-    int rc = ibshift_nv_put(nv, c, &head, &note->to, !is_ordered);
+    int rc = ibshift_nv_put(c, &head, &note->to, !is_ordered);
     if (rc == 0) {
-        ibshift_nv_note_end(nv, note, 0);
+        ibshift_nv_note_end(note, 0);
     }
     return rc;
 }
 
-static void block(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+static void block(struct ibshift_connection *c)
 {
     if (!c->is_blocked) {
         c->is_blocked = true;
         c->next_blocked = NULL;
-        *nv->blocked_end = c;
-        nv->blocked_end = &c->next_blocked;
+        *c->net->blocked_end = c;
+        c->net->blocked_end = &c->next_blocked;
     }
 }
 
 /* Sends what can go; a note that went is gone, and a connection that broke has none left. */
-void ibshift_nv_flush(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+void ibshift_nv_flush(struct ibshift_connection *c)
 {
     int rc = c->state == IBSHIFT_CONNECTION_READY ? 0 : -EAGAIN;
 
     if (c->must_tell) {
-        ibshift_nv_tell(nv, c);
+        ibshift_nv_tell(c);
     }
     while (rc == 0 && c->ready.first != NULL) {
-        rc = try_note(nv, c->ready.first);
+        rc = try_note(c->ready.first);
     }
     while (rc == 0 && c->waiting.first != NULL) {
-        rc = try_note(nv, c->waiting.first);
+        rc = try_note(c->waiting.first);
     }
     if (c->state == IBSHIFT_CONNECTION_READY &&
         (c->ready.first != NULL || c->waiting.first != NULL ||
          (c->must_tell && !c->is_word_away))) {
-        block(nv, c);
+        block(c);
     }
 }
 
@@ -376,19 +372,18 @@ void ibshift_nv_blocked_poll(struct ibshift_net_verbs *nv)
             nv->blocked_end = &nv->blocked;
         }
         c->is_blocked = false;
-        ibshift_nv_flush(nv, c);
+        ibshift_nv_flush(c);
         last = last == NULL && c->is_blocked ? c : last;
     }
 }
 
-void ibshift_nv_control(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                        const struct ibshift_net_key *key, enum ibshift_wire_kind kind,
-                        const struct ibshift_wire_grant *grant)
+void ibshift_nv_control(struct ibshift_connection *c, const struct ibshift_net_key *key,
+                        enum ibshift_wire_kind kind, const struct ibshift_wire_grant *grant)
 {
-    struct ibshift_note *note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_CONTROL, key);
+    struct ibshift_note *note = ibshift_nv_note_new(c, IBSHIFT_NOTE_CONTROL, key);
 
     if (note == NULL) {
-        ibshift_nv_break_no_memory(nv, c);
+        ibshift_nv_break_no_memory(c);
         return;
     }
     note->wire_kind = (uint8_t)kind;
@@ -397,28 +392,27 @@ void ibshift_nv_control(struct ibshift_net_verbs *nv, struct ibshift_connection 
     }
     ibshift_note_append(&c->ready, note);
     if (note->previous == NULL) {
-        ibshift_nv_flush(nv, c);
+        ibshift_nv_flush(c);
     }
 }
 
-void ibshift_nv_tell_abort(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                           const struct ibshift_net_key *key, const struct ibshift_net_cause *why)
+void ibshift_nv_tell_abort(struct ibshift_connection *c, const struct ibshift_net_key *key,
+                           const struct ibshift_net_cause *why)
 {
     struct ibshift_wire_grant body = {.id = why->peer, .pieces = (uint32_t)-why->status};
 
-    ibshift_nv_control(nv, c, key, IBSHIFT_WIRE_ABORT, &body);
+    ibshift_nv_control(c, key, IBSHIFT_WIRE_ABORT, &body);
 }
 
-bool ibshift_nv_is_unlike(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                          const struct ibshift_net_key *theirs)
+bool ibshift_nv_is_unlike(struct ibshift_connection *c, const struct ibshift_net_key *theirs)
 {
     struct ibshift_net_key ours;
     const struct ibshift_net_cause *why =
-        ibshift_given_up_unlike(&nv->given_up, c->peer, theirs, &ours);
+        ibshift_given_up_unlike(&c->net->given_up, c->peer, theirs, &ours);
 
     if (why != NULL) {
-        nv->net.has_failed = true;
-        ibshift_nv_tell_abort(nv, c, &ours, why);
+        c->net->net.has_failed = true;
+        ibshift_nv_tell_abort(c, &ours, why);
     }
     return why != NULL;
 }

@@ -22,48 +22,48 @@ static const uint64_t probe_pause = 200 * 1000 * 1000; /* ns */
  * A write is complete. The next piece goes at the queue's end: with several messages to one peer,
  * and after a device was full, all get their turns.
  */
-static void written(struct ibshift_net_verbs *nv, struct ibshift_note *note,
-                    enum ibshift_wr_kind kind)
+static void written(struct ibshift_note *note, enum ibshift_wr_kind kind)
 {
+    struct ibshift_net_verbs *nv = note->connection->net;
     struct ibshift_connection *c = note->connection;
 
     if (kind == IBSHIFT_WR_EARLY) {
         ibshift_nv_event(nv, note->cookie, c->peer, IBSHIFT_NET_EARLY);
     }
     if (kind == IBSHIFT_WR_WRITE && --note->parts == 0 && note->done == note->length) {
-        ibshift_nv_note_end(nv, note, 0);
+        ibshift_nv_note_end(note, 0);
     } else if (note->piece > 0) {
         ibshift_note_move(&c->ready, note);
-        ibshift_nv_flush(nv, c);
+        ibshift_nv_flush(c);
     }
 }
 
-static void part_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                      uint32_t immediate)
+static void part_came(struct ibshift_connection *c, uint32_t immediate)
 {
     uint32_t id = ibshift_immediate_id(immediate);
-    struct ibshift_note *note = nv->grants[id & (IBSHIFT_GRANTS - 1)];
+    struct ibshift_note *note = c->net->grants[id & (IBSHIFT_GRANTS - 1)];
 
     if (note == NULL || note->grant != id || note->connection != c) {
-        ibshift_nv_break(nv, c, -EIO, "it wrote a message that it had no grant for");
+        ibshift_nv_break(c, -EIO, "it wrote a message that it had no grant for");
         return;
     }
     if (note->kind == IBSHIFT_NOTE_STANDING) {
-        ibshift_nv_standing_came(nv, note, ibshift_immediate_parts(immediate));
+        ibshift_nv_standing_came(note, ibshift_immediate_parts(immediate));
     } else if (ibshift_immediate_is_early(immediate)) {
-        ibshift_nv_event(nv, note->cookie, c->peer, IBSHIFT_NET_EARLY);
+        ibshift_nv_event(c->net, note->cookie, c->peer, IBSHIFT_NET_EARLY);
     } else if (++note->parts < ibshift_immediate_parts(immediate)) {
         return;
     } else if (note->standing != 0 && !note->is_cancelled) {
-        ibshift_nv_stand(nv, note);
+        ibshift_nv_stand(note);
     } else {
-        ibshift_nv_note_end(nv, note, 0);
+        ibshift_nv_note_end(note, 0);
     }
 }
 
 /* Asks after grants that are late: finds lengths that differ, and a peer that is dead. */
-static void probe(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+static void probe(struct ibshift_connection *c)
 {
+    struct ibshift_net_verbs *nv = c->net;
     struct ibshift_wire_grant body = {0};
     struct ibshift_note *next;
 
@@ -74,15 +74,15 @@ static void probe(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
             n->since = nv->time;
             body.length = n->length;
             nv->stats.probes++;
-            ibshift_nv_control(nv, c, &n->match.key, IBSHIFT_WIRE_PROBE, &body);
+            ibshift_nv_control(c, &n->match.key, IBSHIFT_WIRE_PROBE, &body);
             return;
         }
     }
 }
 
 /* A posted receive was used, by a message or by the end of a write. */
-static bool slot_used(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                      const struct ibv_wc *wc, struct ibshift_slot *slot)
+static bool slot_used(struct ibshift_connection *c, const struct ibv_wc *wc,
+                      struct ibshift_slot *slot)
 {
     struct ibshift_wire head = {.length = UINT32_MAX};
     bool is_kept = false;
@@ -92,27 +92,26 @@ static bool slot_used(struct ibshift_net_verbs *nv, struct ibshift_connection *c
     }
 
     c->in.slots_arrived++;
-    nv->slot_stock++;
+    c->net->slot_stock++;
     if (c->in.slots_window > 0) {
-        ibshift_nv_slot_give(nv, c);
+        ibshift_nv_slot_give(c);
     } else {
-        ibshift_nv_serve(nv);
+        ibshift_nv_serve(c->net);
     }
     if (c->status != 0) {
         return false;
     }
-    ibshift_nv_heard(nv, c);
+    ibshift_nv_heard(c);
     if (wc->wc_flags & IBV_WC_WITH_IMM) {
-        part_came(nv, c, be32toh(wc->imm_data));
+        part_came(c, be32toh(wc->imm_data));
     } else if (head.length != wc->byte_len - sizeof(head)) {
-        ibshift_nv_break(nv, c, -EIO, "it sent a message of %u bytes without a header",
-                         wc->byte_len);
+        ibshift_nv_break(c, -EIO, "it sent a message of %u bytes without a header", wc->byte_len);
     } else {
-        is_kept = ibshift_nv_arrive(nv, c, &head, slot->data + sizeof(head), slot);
+        is_kept = ibshift_nv_arrive(c, &head, slot->data + sizeof(head), slot);
     }
     if (c->status == 0 && ibshift_limit_is_news(c->in.slots, c->in.slots_told, c->in.slots_arrived,
                                                 c->in.slots_window)) {
-        ibshift_nv_tell(nv, c);
+        ibshift_nv_tell(c);
     }
     return is_kept;
 }
@@ -136,8 +135,7 @@ static const char *advice(enum ibv_wc_status status)
     }
 }
 
-static void wc_error(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                     const struct ibv_wc *wc)
+static void wc_error(struct ibshift_connection *c, const struct ibv_wc *wc)
 {
     int status = -EIO;
 
@@ -147,9 +145,8 @@ static void wc_error(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
                wc->status == IBV_WC_REM_OP_ERR || wc->status == IBV_WC_WR_FLUSH_ERR) {
         status = -ECONNRESET;
     }
-    ibshift_nv_break(nv, c, status, "%s (status %d, vendor 0x%x): %s",
-                     ibv_wc_status_str(wc->status), (int)wc->status, wc->vendor_err,
-                     advice(wc->status));
+    ibshift_nv_break(c, status, "%s (status %d, vendor 0x%x): %s", ibv_wc_status_str(wc->status),
+                     (int)wc->status, wc->vendor_err, advice(wc->status));
 }
 
 static bool is_of_lane(const struct ibshift_connection *c, const struct ibshift_lane *lane,
@@ -169,7 +166,7 @@ static void break_all(struct ibshift_net_verbs *nv, const struct ibshift_lane *l
 {
     for (uint32_t i = 0; i < nv->connection_count; i++) {
         if (is_of_lane(nv->connections[i], lane, qp)) {
-            ibshift_nv_break(nv, nv->connections[i], -EIO, "device %s here reports: %s",
+            ibshift_nv_break(nv->connections[i], -EIO, "device %s here reports: %s",
                              ibv_get_device_name(lane->device->context->device),
                              ibv_event_type_str(type));
         }
@@ -250,9 +247,9 @@ static void complete_recv(struct ibshift_net_verbs *nv, struct ibshift_lane *lan
     }
     if (rail != NULL && rail->connection->status == 0) {
         if (wc->status == IBV_WC_SUCCESS) {
-            is_kept = slot_used(nv, rail->connection, wc, slot);
+            is_kept = slot_used(rail->connection, wc, slot);
         } else {
-            wc_error(nv, rail->connection, wc);
+            wc_error(rail->connection, wc);
         }
     }
     if (slot != NULL && !is_kept) {
@@ -274,17 +271,17 @@ static void complete_send(struct ibshift_net_verbs *nv, struct ibshift_lane *lan
     } else if (wc->status != IBV_WC_SUCCESS && c->state == IBSHIFT_CONNECTION_CLOSED) {
         c->has_peer_closed = true;
     } else if (wc->status != IBV_WC_SUCCESS) {
-        wc_error(nv, c, wc);
+        wc_error(c, wc);
     } else {
         ibshift_rail_retire(nv, rail);
         if (rail == &c->rail[0] && (int32_t)(rail->retired - c->word_end) >= 0) {
             c->is_word_away = false;
         }
         if (kind == IBSHIFT_WR_WRITE || kind == IBSHIFT_WR_EARLY || kind == IBSHIFT_WR_PIECE) {
-            written(nv, object, kind);
+            written(object, kind);
         }
         if (c->must_tell) { /* perhaps for the word that this completes */
-            ibshift_nv_flush(nv, c);
+            ibshift_nv_flush(c);
         }
     }
 }
@@ -308,14 +305,14 @@ static int poll_lane(struct ibshift_net_verbs *nv, struct ibshift_lane *lane)
 }
 
 /* Whoever waits for a peer writes its word now and then: a dead peer shows as an error. */
-static void check_alive(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+static void check_alive(struct ibshift_connection *c)
 {
     bool is_waiting =
         c->resting.first != NULL || c->waiting.first != NULL || c->ready.first != NULL;
 
-    if (is_waiting && nv->time - c->alive > alive_pause) {
-        c->alive = nv->time;
-        ibshift_nv_tell(nv, c);
+    if (is_waiting && c->net->time - c->alive > alive_pause) {
+        c->alive = c->net->time;
+        ibshift_nv_tell(c);
     }
 }
 
@@ -327,14 +324,14 @@ static void walk(struct ibshift_net_verbs *nv)
         struct ibshift_connection *c = nv->connections[i];
         if (c->state == IBSHIFT_CONNECTION_READY) {
             if (c->must_tell) {
-                ibshift_nv_flush(nv, c);
+                ibshift_nv_flush(c);
             }
-            probe(nv, c);
-            check_alive(nv, c);
+            probe(c);
+            check_alive(c);
         }
         if (c->state == IBSHIFT_CONNECTION_CLOSING && nv->time - c->alive > alive_pause) {
             c->alive = nv->time;
-            ibshift_nv_tell_nothing(nv, c);
+            ibshift_nv_tell_nothing(c);
         }
     }
     ibshift_nv_close_unused(nv);
@@ -349,9 +346,9 @@ static void close_poll(struct ibshift_net_verbs *nv)
         struct ibshift_connection *c = nv->connections[i];
 
         if (ibshift_nv_is_closed(c)) {
-            ibshift_nv_close(nv, c);
+            ibshift_nv_close(c);
             if (c->ready.first != NULL || c->waiting.first != NULL || c->resting.first != NULL) {
-                ibshift_nv_connect(nv, c);
+                ibshift_nv_connect(c);
             }
             ibshift_nv_serve(nv);
         }
@@ -421,8 +418,9 @@ int ibshift_nv_poll(struct ibshift_net *net, struct ibshift_net_event *events, i
 }
 
 /* Where it can be, and now and then everywhere. */
-static void look(struct ibshift_net_verbs *nv, struct ibshift_connection *c, size_t length)
+static void look(struct ibshift_connection *c, size_t length)
 {
+    struct ibshift_net_verbs *nv = c->net;
     struct ibshift_ring *ring = length <= IBSHIFT_RING_PAYLOAD ? c->in.ring : NULL;
     int seen = ring != NULL ? ibshift_nv_ring_poll(nv, ring) : poll_queues(nv);
 
@@ -444,14 +442,14 @@ bool ibshift_nv_try_recv_rarely(struct ibshift_net_channel *channel, uint64_t co
         (nv->given_up.peer_count > 0 && ibshift_given_up_by(&nv->given_up, c->peer, &m.key))) {
         return false;
     }
-    if (ibshift_nv_try_held(nv, c, &m)) {
+    if (ibshift_nv_try_held(c, &m)) {
         return true;
     }
     nv->wanted = &m;
-    look(nv, c, length);
+    look(c, length);
     is_there = nv->wanted == NULL;
     nv->wanted = NULL;
-    return is_there || ibshift_nv_try_held(nv, c, &m);
+    return is_there || ibshift_nv_try_held(c, &m);
 }
 
 static bool has_unsent(const struct ibshift_net_verbs *nv)

@@ -160,10 +160,10 @@ static int create_rail(struct ibshift_net_verbs *nv, struct ibshift_rail *rail)
     return rc != 0 ? rc : enter_rail(rail->lane, rail);
 }
 
-int ibshift_nv_rails_create(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+int ibshift_nv_rails_create(struct ibshift_connection *c)
 {
     uint8_t mine[IBSHIFT_PORTS_MAX], theirs[IBSHIFT_PORTS_MAX];
-    int n = ibshift_verbs_pair_ports(&nv->verbs->blob, &c->card, mine, theirs);
+    int n = ibshift_verbs_pair_ports(&c->net->verbs->blob, &c->card, mine, theirs);
 
     if (n == 0) {
         return -EHOSTUNREACH;
@@ -174,7 +174,7 @@ int ibshift_nv_rails_create(struct ibshift_net_verbs *nv, struct ibshift_connect
         rail->my_port = mine[i];
         rail->their_port = theirs[i];
         c->rails = (uint8_t)(i + 1);
-        int rc = create_rail(nv, rail);
+        int rc = create_rail(c->net, rail);
         if (rc != 0) {
             return rc;
         }
@@ -208,7 +208,7 @@ static int find_address(const struct ibshift_net_verbs *nv, const struct ibshift
     if (is_first && path >> nv->verbs->blob.address[0].lmc != 0) {
         return -EPROTO;
     }
-    ibshift_nv_address(nv, rail->connection, rail->my_port, rail->their_port,
+    ibshift_nv_address(rail->connection, rail->my_port, rail->their_port,
                        is_first ? rail->connection->path : 0, ah);
     ah->src_path_bits = is_first ? (uint8_t)path : 0;
     return 0;
@@ -220,15 +220,14 @@ static bool have_options(const struct ibshift_rail *rail, const struct ibshift_h
 }
 
 /* Of two sides with options the one with the greater number takes what the other one has set. */
-bool ibshift_nv_is_second(const struct ibshift_net_verbs *nv, const struct ibshift_connection *c,
-                          const struct ibshift_hello *hello)
+bool ibshift_nv_is_second(const struct ibshift_connection *c, const struct ibshift_hello *hello)
 {
     bool have = false;
 
     for (int i = 0; i < c->rails && i < hello->rails; i++) {
         have |= have_options(&c->rail[i], hello, i);
     }
-    return have && nv->options.self > c->peer;
+    return have && c->net->options.self > c->peer;
 }
 
 /* What the first side cannot set neither side has. */
@@ -297,13 +296,12 @@ static bool is_in_order(const struct ibshift_rail *rail)
            ibv_query_qp_data_in_order(rail->qp, IBV_WR_RDMA_WRITE, 0) == 1;
 }
 
-int ibshift_nv_rails_connect(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                             const struct ibshift_hello *hello)
+int ibshift_nv_rails_connect(struct ibshift_connection *c, const struct ibshift_hello *hello)
 {
     int rc = hello->rails == c->rails ? 0 : -EPROTO;
 
     for (int i = 0; i < c->rails && rc == 0; i++) {
-        rc = connect_rail(nv, &c->rail[i], hello, i);
+        rc = connect_rail(c->net, &c->rail[i], hello, i);
     }
     c->is_ordered = rc == 0 && is_in_order(&c->rail[0]);
     return rc;
@@ -328,8 +326,10 @@ static void free_copies(struct ibshift_net_verbs *nv, struct ibshift_slot *copie
     }
 }
 
-void ibshift_nv_rails_destroy(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+void ibshift_nv_rails_destroy(struct ibshift_connection *c)
 {
+    struct ibshift_net_verbs *nv = c->net;
+
     for (int i = 0; i < c->rails; i++) {
         struct ibshift_rail *rail = &c->rail[i];
         nv->requests -= rail->posted - rail->retired;
@@ -368,24 +368,28 @@ static void end_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list, i
     for (struct ibshift_note *n = list->first; n != NULL; n = next) {
         next = n->next;
         if (all || !ibshift_note_is_with_device(n)) {
-            ibshift_nv_note_end(nv, n, status);
+            ibshift_nv_note_end(n, status);
         }
     }
 }
 
-static void end_notes(struct ibshift_net_verbs *nv, struct ibshift_connection *c, bool all)
+static void end_notes(struct ibshift_connection *c, bool all)
 {
+    struct ibshift_net_verbs *nv = c->net;
+
     end_list(nv, &c->ready, c->status, all);
     end_list(nv, &c->waiting, c->status, all);
     end_list(nv, &c->resting, c->status, all);
 }
 
 /* The device is done with this connection. */
-static void bury(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+static void bury(struct ibshift_connection *c)
 {
-    ibshift_nv_rails_destroy(nv, c);
+    struct ibshift_net_verbs *nv = c->net;
+
+    ibshift_nv_rails_destroy(c);
     c->state = IBSHIFT_CONNECTION_DEAD;
-    end_notes(nv, c, true);
+    end_notes(c, true);
     end_list(nv, &c->standing, 0, true);
     ibshift_nv_ring_free(c);
     nv->slot_stock += c->in.slots - c->in.slots_arrived;
@@ -394,11 +398,11 @@ static void bury(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
     c->in.quota_window = 0;
 }
 
-static void silence(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+static void silence(struct ibshift_connection *c)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 
-    c->drained_by = ibshift_net_now(&nv->net) + drain_limit;
+    c->drained_by = ibshift_net_now(&c->net->net) + drain_limit;
     for (int i = 0; i < c->rails; i++) {
         struct ibshift_rail *rail = &c->rail[i];
         struct ibv_send_wr *bad, marker = {.opcode = IBV_WR_RDMA_WRITE,
@@ -411,9 +415,9 @@ static void silence(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
     }
 }
 
-void ibshift_nv_break(struct ibshift_net_verbs *nv, struct ibshift_connection *c, int status,
-                      const char *format, ...)
+void ibshift_nv_break(struct ibshift_connection *c, int status, const char *format, ...)
 {
+    struct ibshift_net_verbs *nv = c->net;
     va_list args;
 
     if (c->status != 0) {
@@ -434,19 +438,19 @@ void ibshift_nv_break(struct ibshift_net_verbs *nv, struct ibshift_connection *c
         nv->closing--;
     }
     if (c->state == IBSHIFT_CONNECTION_IDLE) {
-        bury(nv, c);
+        bury(c);
         return;
     }
-    ibshift_nv_bye(nv, c);
+    ibshift_nv_bye(c);
     c->state = IBSHIFT_CONNECTION_DRAINING;
     nv->draining++;
-    silence(nv, c);
-    end_notes(nv, c, false);
+    silence(c);
+    end_notes(c, false);
 }
 
-void ibshift_nv_break_no_memory(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+void ibshift_nv_break_no_memory(struct ibshift_connection *c)
 {
-    ibshift_nv_break(nv, c, -ENOMEM, "out of memory");
+    ibshift_nv_break(c, -ENOMEM, "out of memory");
 }
 
 /* Called when a completion queue was found empty: what a dead connection received has been seen. */
@@ -458,17 +462,17 @@ void ibshift_nv_drain_poll(struct ibshift_net_verbs *nv)
         struct ibshift_connection *c = nv->connections[i];
         if (c->state == IBSHIFT_CONNECTION_DRAINING && (c->markers == 0 || now > c->drained_by)) {
             nv->draining--;
-            bury(nv, c);
+            bury(c);
         }
     }
 }
 
-int ibshift_nv_mismatch(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                        const struct ibshift_net_key *key, uint64_t ours, uint64_t theirs)
+int ibshift_nv_mismatch(struct ibshift_connection *c, const struct ibshift_net_key *key,
+                        uint64_t ours, uint64_t theirs)
 {
     c->lengths[0] = ours;
     c->lengths[1] = theirs;
-    ibshift_nv_break(nv, c, -EMSGSIZE,
+    ibshift_nv_break(c, -EMSGSIZE,
                      "message %u of collective %u on communicator %u has %llu bytes here and %llu "
                      "there",
                      key->tag, key->seq, ibshift_net_comm(key->comm), (unsigned long long)ours,
@@ -478,8 +482,7 @@ int ibshift_nv_mismatch(struct ibshift_net_verbs *nv, struct ibshift_connection 
 
 void ibshift_rail_refused(struct ibshift_net_verbs *nv, struct ibshift_rail *rail, int error)
 {
-    ibshift_nv_break(nv, rail->connection, -EIO, "a request could not be posted: %s",
-                     strerror(error));
+    ibshift_nv_break(rail->connection, -EIO, "a request could not be posted: %s", strerror(error));
 }
 
 static int post_own(struct ibshift_net_verbs *nv, struct ibshift_rail *rail)
@@ -505,8 +508,9 @@ static int post_own(struct ibshift_net_verbs *nv, struct ibshift_rail *rail)
     return 0;
 }
 
-void ibshift_nv_slot_give(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+void ibshift_nv_slot_give(struct ibshift_connection *c)
 {
+    struct ibshift_net_verbs *nv = c->net;
     int rc = c->rail[0].lane->srq == NULL ? post_own(nv, &c->rail[0]) : 0;
 
     if (rc != 0) {

@@ -17,9 +17,9 @@ static struct ibshift_ring *free_ring(struct ibshift_net_verbs *nv)
     return NULL;
 }
 
-static void offer(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                  struct ibshift_ring *ring)
+static void offer(struct ibshift_connection *c, struct ibshift_ring *ring)
 {
+    struct ibshift_net_verbs *nv = c->net;
     struct ibshift_net_key none = {0};
     struct ibshift_wire_grant body = {.address = (uintptr_t)ring->data,
                                       .id = c->in.ring_head + IBSHIFT_RING_LINES,
@@ -39,20 +39,20 @@ static void offer(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     c->in.ring = ring;
     c->in.ring_told = body.id;
     c->in.ring_asked = false;
-    ibshift_nv_control(nv, c, &none, IBSHIFT_WIRE_RING, &body);
+    ibshift_nv_control(c, &none, IBSHIFT_WIRE_RING, &body);
 }
 
 /* The peer is hot: it gets a ring if one is free. */
-void ibshift_nv_ring_wanted(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+void ibshift_nv_ring_wanted(struct ibshift_connection *c)
 {
     struct ibshift_ring *ring =
         c->in.ring == NULL && c->in.recent >= IBSHIFT_RING_HOT &&
                 c->state == IBSHIFT_CONNECTION_READY /* else the offer could outlive it */
-            ? free_ring(nv)
+            ? free_ring(c->net)
             : NULL;
 
     if (ring != NULL) {
-        offer(nv, c, ring);
+        offer(c, ring);
     }
 }
 
@@ -62,7 +62,7 @@ static void take_back(struct ibshift_net_verbs *nv, struct ibshift_ring *ring)
     struct ibshift_wire_grant body = {0};
 
     ring->is_closing = true;
-    ibshift_nv_control(nv, ring->connection, &none, IBSHIFT_WIRE_RING, &body);
+    ibshift_nv_control(ring->connection, &none, IBSHIFT_WIRE_RING, &body);
 }
 
 /* Now and then: a ring moves from the coldest of its users to a much hotter peer without one. */
@@ -84,7 +84,7 @@ void ibshift_nv_rings_balance(struct ibshift_net_verbs *nv)
         }
     }
     if (hottest != NULL) {
-        ibshift_nv_ring_wanted(nv, hottest);
+        ibshift_nv_ring_wanted(hottest);
     }
     if (hottest != NULL && hottest->in.ring == NULL && hottest->in.recent >= IBSHIFT_RING_HOT &&
         coldest != NULL && hottest->in.recent > MUCH_HOTTER * coldest->connection->in.recent) {
@@ -106,21 +106,20 @@ static void leave_if_done(struct ibshift_connection *c)
 }
 
 /* After records were taken, or held ones have ended. */
-void ibshift_nv_ring_settle(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+void ibshift_nv_ring_settle(struct ibshift_connection *c)
 {
     if (c->in.ring == NULL) {
         return;
     }
     if (c->in.ring_asked &&
         ibshift_ring_answers(ibshift_ring_limit(c), c->in.ring_told, IBSHIFT_RING_LINES)) {
-        ibshift_nv_tell(nv, c);
+        ibshift_nv_tell(c);
     }
     leave_if_done(c);
 }
 
 /* An offer (with an address), the wish to have it back (without), or the answer to that wish. */
-void ibshift_nv_ring_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                          const struct ibshift_wire_grant *body)
+void ibshift_nv_ring_came(struct ibshift_connection *c, const struct ibshift_wire_grant *body)
 {
     struct ibshift_net_key none = {0};
 
@@ -134,7 +133,7 @@ void ibshift_nv_ring_came(struct ibshift_net_verbs *nv, struct ibshift_connectio
         struct ibshift_wire_grant left = {.pieces = 1, .id = c->out.ring_used};
         c->out.ring_address = 0;
         c->out.ring = c->out.ring_used;
-        ibshift_nv_control(nv, c, &none, IBSHIFT_WIRE_RING, &left);
+        ibshift_nv_control(c, &none, IBSHIFT_WIRE_RING, &left);
     } else if (c->in.ring != NULL && c->in.ring->is_closing) {
         c->in.ring->is_closed = true;
         c->in.ring->last = body->id;
@@ -142,14 +141,14 @@ void ibshift_nv_ring_came(struct ibshift_net_verbs *nv, struct ibshift_connectio
     }
 }
 
-void ibshift_nv_held_ended(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+void ibshift_nv_held_ended(struct ibshift_connection *c)
 {
     if (c->status != 0) {
         return;
     }
     if (ibshift_limit_is_news(c->in.quota, c->in.quota_told, c->in.quota_arrived,
                               c->in.quota_window)) {
-        ibshift_nv_tell(nv, c);
+        ibshift_nv_tell(c);
     }
-    ibshift_nv_ring_settle(nv, c);
+    ibshift_nv_ring_settle(c);
 }

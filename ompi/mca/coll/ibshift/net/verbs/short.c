@@ -33,7 +33,7 @@ next_record(const struct ibshift_ring *ring, uint32_t number, struct ibshift_wir
 }
 
 /* Takes the next record if it is there; returns whether it was. */
-static bool take_record(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+static bool take_record(struct ibshift_connection *c)
 {
     const struct ibshift_ring *ring = c->in.ring; /* the record may be the word that it is left */
     struct ibshift_wire_words words;
@@ -44,7 +44,7 @@ static bool take_record(struct ibshift_net_verbs *nv, struct ibshift_connection 
         return false;
     }
     memcpy(&head, &words, sizeof(head));
-    (void)ibshift_nv_arrive(nv, c, &head, end - head.length, NULL);
+    (void)ibshift_nv_arrive(c, &head, end - head.length, NULL);
     ibshift_nv_record_taken(c, ring, ibshift_ring_lines(head.length));
     c->in.ring_asked |= (head.flags & IBSHIFT_WIRE_TELL) != 0;
     return c->status == 0;
@@ -59,11 +59,11 @@ int ibshift_nv_ring_poll(struct ibshift_net_verbs *nv, struct ibshift_ring *ring
 
     /* A record may be the word that the peer has left the ring. */
     while (taken < RECORDS_PER_POLL && ring->connection == c && nv->wanted == wanted &&
-           take_record(nv, c)) {
+           take_record(c)) {
         taken++;
     }
     if (taken > 0 && c->status == 0 && (c->in.ring_asked || ring->is_closing)) {
-        ibshift_nv_ring_settle(nv, c);
+        ibshift_nv_ring_settle(c);
     }
     return taken;
 }
@@ -82,29 +82,27 @@ int ibshift_nv_rings_poll(struct ibshift_net_verbs *nv)
     return taken;
 }
 
-static int put_data(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                    const struct ibshift_net_key *key, const void *buffer, size_t length,
-                    bool is_pulled)
+static int put_data(struct ibshift_connection *c, const struct ibshift_net_key *key,
+                    const void *buffer, size_t length, bool is_pulled)
 {
     struct ibshift_wire head = {.key = *key,
                                 .kind = IBSHIFT_WIRE_DATA,
                                 .length = (uint32_t)length,
                                 .flags = is_pulled ? 0 : IBSHIFT_WIRE_UNASKED};
-    int rc = ibshift_nv_put(nv, c, &head, buffer, true);
+    int rc = ibshift_nv_put(c, &head, buffer, true);
 
     if (rc == 0) {
-        nv->stats.bytes += length;
+        c->net->stats.bytes += length;
     }
     return rc;
 }
 
 /* Takes the peer's PULL for this message, if it has come. -EMSGSIZE: for another length, or it is a
    grant. */
-static int take_pull(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                     const struct ibshift_net_message *m)
+static int take_pull(struct ibshift_connection *c, const struct ibshift_net_message *m)
 {
     struct ibshift_match *found =
-        c->out.grants > 0 ? ibshift_match_find(&nv->tx, c->peer, &m->key) : NULL;
+        c->out.grants > 0 ? ibshift_match_find(&c->net->tx, c->peer, &m->key) : NULL;
 
     if (found == NULL) {
         return 0;
@@ -112,27 +110,25 @@ static int take_pull(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     struct ibshift_note *note = (struct ibshift_note *)found;
     bool is_pull = note->is_pulled;
     uint64_t theirs = note->to.length;
-    ibshift_nv_note_end(nv, note, 0);
-    return is_pull && theirs == m->length ? 1
-                                          : ibshift_nv_mismatch(nv, c, &m->key, m->length, theirs);
+    ibshift_nv_note_end(note, 0);
+    return is_pull && theirs == m->length ? 1 : ibshift_nv_mismatch(c, &m->key, m->length, theirs);
 }
 
-int ibshift_nv_send_short(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                          const struct ibshift_net_message *m)
+int ibshift_nv_send_short(struct ibshift_connection *c, const struct ibshift_net_message *m)
 {
-    int pulled = take_pull(nv, c, m);
+    int pulled = take_pull(c, m);
 
     if (pulled < 0) {
         return pulled;
     }
     if (c->state == IBSHIFT_CONNECTION_READY && c->ready.first == NULL &&
         (pulled || c->waiting.first == NULL)) {
-        int rc = put_data(nv, c, &m->key, m->buffer, m->length, pulled);
+        int rc = put_data(c, &m->key, m->buffer, m->length, pulled);
         if (rc != -EAGAIN) {
             return rc == 0 ? IBSHIFT_NET_DONE : c->status;
         }
     }
-    struct ibshift_note *note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_SEND, &m->key);
+    struct ibshift_note *note = ibshift_nv_note_new(c, IBSHIFT_NOTE_SEND, &m->key);
     if (note == NULL) {
         return -ENOMEM;
     }
@@ -143,10 +139,10 @@ int ibshift_nv_send_short(struct ibshift_net_verbs *nv, struct ibshift_connectio
     if (pulled) {
         ibshift_note_append(&c->ready, note);
     } else {
-        ibshift_nv_note_enter(nv, note, &c->waiting);
+        ibshift_nv_note_enter(note, &c->waiting);
     }
-    ibshift_nv_flush(nv, c);
-    ibshift_nv_connect(nv, c);
+    ibshift_nv_flush(c);
+    ibshift_nv_connect(c);
     return IBSHIFT_NET_PENDING;
 }
 
@@ -161,66 +157,68 @@ bool ibshift_nv_try_send_rarely(struct ibshift_net_channel *channel, uint64_t co
     return c->state == IBSHIFT_CONNECTION_READY && c->status == 0 && c->ready.first == NULL &&
            c->waiting.first == NULL && c->out.grants == 0 &&
            (nv->given_up.peer_count == 0 || !ibshift_given_up_by(&nv->given_up, c->peer, &m.key)) &&
-           put_data(nv, c, &m.key, buffer, length, false) == 0;
+           put_data(c, &m.key, buffer, length, false) == 0;
 }
 
-int ibshift_nv_send_note(struct ibshift_net_verbs *nv, struct ibshift_note *note)
+int ibshift_nv_send_note(struct ibshift_note *note)
 {
-    int rc = put_data(nv, note->connection, &note->match.key, note->buffer, note->length,
-                      note->is_pulled);
+    int rc =
+        put_data(note->connection, &note->match.key, note->buffer, note->length, note->is_pulled);
     if (rc == 0) {
-        ibshift_nv_note_end(nv, note, 0);
+        ibshift_nv_note_end(note, 0);
     }
     return rc;
 }
 
-static void pull(struct ibshift_net_verbs *nv, struct ibshift_note *recv)
+static void pull(struct ibshift_note *recv)
 {
+    struct ibshift_net_verbs *nv = recv->connection->net;
     struct ibshift_wire_grant body = {.length = recv->length};
 
     recv->is_pulled = true;
     nv->stats.pulled++;
-    ibshift_nv_control(nv, recv->connection, &recv->match.key, IBSHIFT_WIRE_PULL, &body);
+    ibshift_nv_control(recv->connection, &recv->match.key, IBSHIFT_WIRE_PULL, &body);
 }
 
-static bool is_pullable(const struct ibshift_net_verbs *nv, const struct ibshift_note *note)
+static bool is_pullable(const struct ibshift_note *note)
 {
+    const struct ibshift_net_verbs *nv = note->connection->net;
+
     return note->kind == IBSHIFT_NOTE_RECV && !note->is_pulled && note->length <= nv->net.max_eager;
 }
 
 /* The store has no more room for this peer: ask by name for all that is waited for. */
-static void pull_all(struct ibshift_net_verbs *nv, struct ibshift_connection *c)
+static void pull_all(struct ibshift_connection *c)
 {
     struct ibshift_note *next;
 
     for (struct ibshift_note *n = c->resting.first; n != NULL && c->status == 0; n = next) {
         next = n->next;
-        if (is_pullable(nv, n)) {
-            pull(nv, n);
+        if (is_pullable(n)) {
+            pull(n);
         }
     }
 }
 
-static int take_held(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                     struct ibshift_note *held, const struct ibshift_net_message *m)
+static int take_held(struct ibshift_connection *c, struct ibshift_note *held,
+                     const struct ibshift_net_message *m)
 {
     if (held->length != m->length) {
-        return ibshift_nv_mismatch(nv, c, &m->key, m->length, held->length);
+        return ibshift_nv_mismatch(c, &m->key, m->length, held->length);
     }
     ibshift_nv_copy(m->buffer, held->buffer, held->length);
-    ibshift_nv_note_end(nv, held, 0);
-    ibshift_nv_held_ended(nv, c);
+    ibshift_nv_note_end(held, 0);
+    ibshift_nv_held_ended(c);
     return IBSHIFT_NET_DONE;
 }
 
-bool ibshift_nv_try_held(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                         const struct ibshift_net_message *m)
+bool ibshift_nv_try_held(struct ibshift_connection *c, const struct ibshift_net_message *m)
 {
     struct ibshift_note *held =
-        c->in.held + c->in.ring_held > 0 ? ibshift_note_find(&nv->rx, c, &m->key) : NULL;
+        c->in.held + c->in.ring_held > 0 ? ibshift_note_find(&c->net->rx, c, &m->key) : NULL;
 
     return held != NULL && held->kind == IBSHIFT_NOTE_HELD && held->length == m->length &&
-           take_held(nv, c, held, m) == IBSHIFT_NET_DONE;
+           take_held(c, held, m) == IBSHIFT_NET_DONE;
 }
 
 /* It may come back with less quota than it has now. */
@@ -229,25 +227,25 @@ static bool is_going(const struct ibshift_connection *c)
     return c->state == IBSHIFT_CONNECTION_CLOSING || c->state == IBSHIFT_CONNECTION_CLOSED;
 }
 
-int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                    const struct ibshift_net_message *m)
+int ibshift_nv_recv(struct ibshift_connection *c, const struct ibshift_net_message *m)
 {
+    struct ibshift_net_verbs *nv = c->net;
     struct ibshift_match *held =
         c->in.held + c->in.ring_held > 0 ? ibshift_match_find(&nv->rx, c->peer, &m->key) : NULL;
 
     if (held != NULL) {
-        return take_held(nv, c, (struct ibshift_note *)held, m);
+        return take_held(c, (struct ibshift_note *)held, m);
     }
     if (m->length > nv->net.max_eager && m->standing != 0) {
         struct ibshift_note *granted = ibshift_nv_standing(c, true, m->standing, &m->key);
         if (granted != NULL) {
-            return ibshift_nv_standing_recv(nv, granted, m);
+            return ibshift_nv_standing_recv(granted, m);
         }
     }
     if (m->length > nv->net.max_eager && nv->free_grant_count == 0) {
         return -EAGAIN;
     }
-    struct ibshift_note *note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_RECV, &m->key);
+    struct ibshift_note *note = ibshift_nv_note_new(c, IBSHIFT_NOTE_RECV, &m->key);
     if (note == NULL) {
         return -ENOMEM;
     }
@@ -255,17 +253,17 @@ int ibshift_nv_recv(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
     note->length = m->length;
     note->cookie = m->cookie;
     nv->queued += m->length > IBSHIFT_RING_PAYLOAD;
-    ibshift_nv_note_enter(nv, note, &c->resting);
-    ibshift_nv_connect(nv, c);
+    ibshift_nv_note_enter(note, &c->resting);
+    ibshift_nv_connect(c);
     if (c->status != 0) {
         return IBSHIFT_NET_PENDING; /* connecting failed at once, the event is there */
     }
     if (m->length > nv->net.max_eager) {
         note->to.hint = m->hint;
         note->standing = ibshift_nv_may_stand(nv) ? m->standing : 0;
-        ibshift_nv_grant(nv, note, m->mem);
+        ibshift_nv_grant(note, m->mem);
     } else if (c->in.held >= c->in.quota_window || is_going(c)) {
-        pull(nv, note);
+        pull(note);
     }
     return IBSHIFT_NET_PENDING;
 }
@@ -280,167 +278,165 @@ static void hold_record(struct ibshift_connection *c, struct ibshift_note *note,
     c->in.ring_held += ibshift_ring_lines((uint32_t)note->length);
 }
 
-static void hold_slot(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                      struct ibshift_note *note, struct ibshift_slot *slot)
+static void hold_slot(struct ibshift_connection *c, struct ibshift_note *note,
+                      struct ibshift_slot *slot)
 {
     note->slot = slot;
     note->buffer = slot->data + sizeof(struct ibshift_wire);
     if (++c->in.held >= c->in.quota_window) {
-        pull_all(nv, c);
+        pull_all(c);
     }
 }
 
 /* Nobody waits for it yet. Returns whether the slot is kept. */
-static bool hold(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                 const struct ibshift_wire *head, const uint8_t *payload, struct ibshift_slot *slot)
+static bool hold(struct ibshift_connection *c, const struct ibshift_wire *head,
+                 const uint8_t *payload, struct ibshift_slot *slot)
 {
     bool has_room = slot != NULL
                         ? c->in.held < c->in.quota_window
                         : c->in.ring_held + ibshift_ring_lines(head->length) <= IBSHIFT_RING_LINES;
 
     if (!(head->flags & IBSHIFT_WIRE_UNASKED) || !has_room) {
-        ibshift_nv_break(nv, c, -EIO, "it sent a message that nobody had asked for");
+        ibshift_nv_break(c, -EIO, "it sent a message that nobody had asked for");
         return false;
     }
-    void *cell = slot == NULL ? ibshift_nv_cell_take(nv, head->length) : NULL;
-    struct ibshift_note *note = slot != NULL || cell != NULL
-                                    ? ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_HELD, &head->key)
-                                    : NULL;
+    void *cell = slot == NULL ? ibshift_nv_cell_take(c->net, head->length) : NULL;
+    struct ibshift_note *note =
+        slot != NULL || cell != NULL ? ibshift_nv_note_new(c, IBSHIFT_NOTE_HELD, &head->key) : NULL;
     if (note == NULL) {
-        ibshift_nv_break_no_memory(nv, c); /* the cell stays with its block */
+        ibshift_nv_break_no_memory(c); /* the cell stays with its block */
         return false;
     }
     note->length = head->length;
-    ibshift_nv_note_enter(nv, note, &c->resting);
-    nv->stats.held++;
+    ibshift_nv_note_enter(note, &c->resting);
+    c->net->stats.held++;
     if (slot == NULL) {
         hold_record(c, note, cell, payload);
         return false;
     }
-    hold_slot(nv, c, note, slot);
+    hold_slot(c, note, slot);
     return true;
 }
 
 /* It was looked for, not posted. */
-static bool take_wanted(struct ibshift_net_verbs *nv, const struct ibshift_connection *c,
-                        const struct ibshift_wire *head, const uint8_t *payload)
+static bool take_wanted(const struct ibshift_connection *c, const struct ibshift_wire *head,
+                        const uint8_t *payload)
 {
-    const struct ibshift_net_message *m = nv->wanted;
+    const struct ibshift_net_message *m = c->net->wanted;
 
     if (m->peer != c->peer || memcmp(&m->key, &head->key, sizeof(head->key)) != 0 ||
         m->length != head->length || !(head->flags & IBSHIFT_WIRE_UNASKED)) {
         return false;
     }
     ibshift_nv_copy(m->buffer, payload, head->length);
-    nv->wanted = NULL;
+    c->net->wanted = NULL;
     return true;
 }
 
-static bool data_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                      const struct ibshift_wire *head, const uint8_t *payload,
-                      struct ibshift_slot *slot)
+static bool data_came(struct ibshift_connection *c, const struct ibshift_wire *head,
+                      const uint8_t *payload, struct ibshift_slot *slot)
 {
+    struct ibshift_net_verbs *nv = c->net;
     struct ibshift_match *found = ibshift_match_find(&nv->rx, c->peer, &head->key);
     struct ibshift_note *note = (struct ibshift_note *)found;
     bool is_unasked = (head->flags & IBSHIFT_WIRE_UNASKED) != 0;
     bool has_quota = is_unasked && slot != NULL;
 
     c->in.quota_arrived += has_quota;
-    if (note == NULL && nv->wanted != NULL && take_wanted(nv, c, head, payload)) {
+    if (note == NULL && nv->wanted != NULL && take_wanted(c, head, payload)) {
         if (has_quota) {
             c->in.quota++;
-            ibshift_nv_held_ended(nv, c);
+            ibshift_nv_held_ended(c);
         }
         return false;
     }
     if (note != NULL && (note->kind != IBSHIFT_NOTE_RECV || note->length != head->length)) {
-        (void)ibshift_nv_mismatch(nv, c, &head->key, note->length, head->length);
+        (void)ibshift_nv_mismatch(c, &head->key, note->length, head->length);
         return false;
     }
-    if (note == NULL && !ibshift_nv_is_unlike(nv, c, &head->key) &&
+    if (note == NULL && !ibshift_nv_is_unlike(c, &head->key) &&
         !ibshift_given_up_here(&nv->given_up, &head->key)) {
-        return hold(nv, c, head, payload, slot);
+        return hold(c, head, payload, slot);
     }
     if (note != NULL) {
         bool is_crossed = note->is_pulled && is_unasked;
         ibshift_nv_copy(note->buffer, payload, head->length);
-        ibshift_nv_note_end(nv, note, 0);
+        ibshift_nv_note_end(note, 0);
         if (is_crossed) {
-            ibshift_nv_control(nv, c, &head->key, IBSHIFT_WIRE_UNPULL, NULL);
+            ibshift_nv_control(c, &head->key, IBSHIFT_WIRE_UNPULL, NULL);
         }
     }
     if (has_quota) {
         c->in.quota++;
-        ibshift_nv_held_ended(nv, c);
+        ibshift_nv_held_ended(c);
     }
     return false;
 }
 
-static void pull_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                      const struct ibshift_net_key *key, uint64_t length)
+static void pull_came(struct ibshift_connection *c, const struct ibshift_net_key *key,
+                      uint64_t length)
 {
+    struct ibshift_net_verbs *nv = c->net;
     struct ibshift_note *note = ibshift_note_find(&nv->tx, c, key);
 
     if (note == NULL) {
-        if (ibshift_nv_is_unlike(nv, c, key) || ibshift_given_up_here(&nv->given_up, key)) {
+        if (ibshift_nv_is_unlike(c, key) || ibshift_given_up_here(&nv->given_up, key)) {
             return;
         }
-        note = ibshift_nv_note_new(nv, c, IBSHIFT_NOTE_GRANT, key);
+        note = ibshift_nv_note_new(c, IBSHIFT_NOTE_GRANT, key);
         if (note == NULL) {
-            ibshift_nv_break_no_memory(nv, c);
+            ibshift_nv_break_no_memory(c);
             return;
         }
         note->is_pulled = true;
         note->to.length = length;
-        ibshift_nv_note_enter(nv, note, &c->resting);
+        ibshift_nv_note_enter(note, &c->resting);
         c->out.grants++;
     } else if (note->kind == IBSHIFT_NOTE_SEND && note->length == length) {
         ibshift_match_remove(&nv->tx, &note->match);
         note->is_in_table = false;
         note->is_pulled = true;
         ibshift_note_move(&c->ready, note);
-        ibshift_nv_flush(nv, c);
+        ibshift_nv_flush(c);
     } else {
-        (void)ibshift_nv_mismatch(nv, c, key, note->length, length);
+        (void)ibshift_nv_mismatch(c, key, note->length, length);
     }
 }
 
-static void unpull_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                        const struct ibshift_net_key *key)
+static void unpull_came(struct ibshift_connection *c, const struct ibshift_net_key *key)
 {
-    struct ibshift_note *note = ibshift_note_find(&nv->tx, c, key);
+    struct ibshift_note *note = ibshift_note_find(&c->net->tx, c, key);
 
     if (note != NULL && note->kind == IBSHIFT_NOTE_GRANT && note->is_pulled) {
-        ibshift_nv_note_end(nv, note, 0);
+        ibshift_nv_note_end(note, 0);
     }
 }
 
-static void probe_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                       const struct ibshift_net_key *key, uint64_t length)
+static void probe_came(struct ibshift_connection *c, const struct ibshift_net_key *key,
+                       uint64_t length)
 {
-    struct ibshift_note *note = ibshift_note_find(&nv->rx, c, key);
+    struct ibshift_note *note = ibshift_note_find(&c->net->rx, c, key);
 
     if (note == NULL) {
-        (void)ibshift_nv_is_unlike(nv, c, key);
+        (void)ibshift_nv_is_unlike(c, key);
     } else if (note->length != length) {
-        (void)ibshift_nv_mismatch(nv, c, key, note->length, length);
+        (void)ibshift_nv_mismatch(c, key, note->length, length);
     } else if (note->is_again) {
-        ibshift_nv_grant_again(nv, note);
+        ibshift_nv_grant_again(note);
     }
 }
 
 /* The peer waits in a collective that this side may never come to. */
-static void ask_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                     const struct ibshift_net_key *key)
+static void ask_came(struct ibshift_connection *c, const struct ibshift_net_key *key)
 {
     const struct ibshift_net_cause *why;
 
-    if (ibshift_nv_is_unlike(nv, c, key)) {
+    if (ibshift_nv_is_unlike(c, key)) {
         return; /* it has been told */
     }
-    why = ibshift_given_up_answer(&nv->given_up, key->comm, ibshift_net_now(&nv->net));
+    why = ibshift_given_up_answer(&c->net->given_up, key->comm, ibshift_net_now(&c->net->net));
     if (why != NULL) {
-        ibshift_nv_tell_abort(nv, c, key, why);
+        ibshift_nv_tell_abort(c, key, why);
     }
 }
 
@@ -460,24 +456,25 @@ static bool abort_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list,
             is_granted = true;
         } else if (n->kind == IBSHIFT_NOTE_RECV || n->kind == IBSHIFT_NOTE_SEND ||
                    (n->kind == IBSHIFT_NOTE_LONG && n->done == 0)) {
-            ibshift_nv_note_end(nv, n, -ECONNABORTED);
+            ibshift_nv_note_end(n, -ECONNABORTED);
         }
     }
     return is_granted;
 }
 
-static void abort_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                       const struct ibshift_net_key *key, const struct ibshift_net_cause *why)
+static void abort_came(struct ibshift_connection *c, const struct ibshift_net_key *key,
+                       const struct ibshift_net_cause *why)
 {
+    struct ibshift_net_verbs *nv = c->net;
     bool is_granted;
 
-    ibshift_nv_cause_came(nv, c, why);
-    if (ibshift_nv_is_unlike(nv, c, key) || ibshift_given_up_here(&nv->given_up, key) ||
+    ibshift_nv_cause_came(c, why);
+    if (ibshift_nv_is_unlike(c, key) || ibshift_given_up_here(&nv->given_up, key) ||
         ibshift_given_up_by(&nv->given_up, c->peer, key)) {
         return;
     }
     if (!ibshift_given_up_add_by(&nv->given_up, c->peer, key)) {
-        ibshift_nv_break(nv, c, -ECONNABORTED,
+        ibshift_nv_break(c, -ECONNABORTED,
                          "it gave up more collectives than can be remembered, the last was %u on "
                          "communicator %u",
                          key->seq, ibshift_net_comm(key->comm));
@@ -488,57 +485,57 @@ static void abort_came(struct ibshift_net_verbs *nv, struct ibshift_connection *
     is_granted |= abort_list(nv, &c->resting, key);
     if (is_granted) {
         c->root = *why; /* for the peer's other collectives, which end with the connection */
-        ibshift_nv_break(nv, c, -ECONNABORTED,
+        ibshift_nv_break(c, -ECONNABORTED,
                          "it gave up collective %u on communicator %u, whose buffer it may write",
                          key->seq, ibshift_net_comm(key->comm));
     }
 }
 
-static void control_came(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                         const struct ibshift_wire *head, const uint8_t *payload)
+static void control_came(struct ibshift_connection *c, const struct ibshift_wire *head,
+                         const uint8_t *payload)
 {
     struct ibshift_wire_grant body;
 
     if (head->length != sizeof(body)) {
-        ibshift_nv_break(nv, c, -EIO, "it sent a message of unknown kind %u, %u bytes", head->kind,
+        ibshift_nv_break(c, -EIO, "it sent a message of unknown kind %u, %u bytes", head->kind,
                          head->length);
         return;
     }
     memcpy(&body, payload, sizeof(body));
     switch (head->kind) {
     case IBSHIFT_WIRE_GRANT:
-        ibshift_nv_granted(nv, c, &head->key, &body);
+        ibshift_nv_granted(c, &head->key, &body);
         break;
     case IBSHIFT_WIRE_PULL:
-        pull_came(nv, c, &head->key, body.length);
+        pull_came(c, &head->key, body.length);
         break;
     case IBSHIFT_WIRE_UNPULL:
-        unpull_came(nv, c, &head->key);
+        unpull_came(c, &head->key);
         break;
     case IBSHIFT_WIRE_PROBE:
-        probe_came(nv, c, &head->key, body.length);
+        probe_came(c, &head->key, body.length);
         break;
     case IBSHIFT_WIRE_RING:
-        ibshift_nv_ring_came(nv, c, &body);
+        ibshift_nv_ring_came(c, &body);
         break;
     case IBSHIFT_WIRE_LEAVE:
-        ibshift_nv_leave_came(nv, c, &head->key);
+        ibshift_nv_leave_came(c, &head->key);
         break;
     case IBSHIFT_WIRE_ABORT:
-        abort_came(nv, c, &head->key,
+        abort_came(c, &head->key,
                    &(struct ibshift_net_cause){.peer = body.id,
                                                .status = -(int32_t)(body.pieces & 0xffff)});
         break;
     case IBSHIFT_WIRE_ASK:
-        ask_came(nv, c, &head->key);
+        ask_came(c, &head->key);
         break;
     case IBSHIFT_WIRE_CLOSE:
     case IBSHIFT_WIRE_CLOSED:
     case IBSHIFT_WIRE_KEEP:
-        ibshift_nv_close_came(nv, c, (enum ibshift_wire_kind)head->kind, &body);
+        ibshift_nv_close_came(c, (enum ibshift_wire_kind)head->kind, &body);
         break;
     default:
-        ibshift_nv_break(nv, c, -EIO, "it sent a message of unknown kind %u", head->kind);
+        ibshift_nv_break(c, -EIO, "it sent a message of unknown kind %u", head->kind);
     }
 }
 
@@ -552,26 +549,25 @@ static inline void limits_came(struct ibshift_connection *c, uint16_t slots, uin
     }
 }
 
-bool ibshift_nv_arrive(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                       const struct ibshift_wire *head, const uint8_t *payload,
-                       struct ibshift_slot *slot)
+bool ibshift_nv_arrive(struct ibshift_connection *c, const struct ibshift_wire *head,
+                       const uint8_t *payload, struct ibshift_slot *slot)
 {
-    if (head->length > nv->net.max_eager) {
-        ibshift_nv_break(nv, c, -EIO, "it sent a short message of %u bytes: the limit is %zu",
-                         head->length, nv->net.max_eager);
+    if (head->length > c->net->net.max_eager) {
+        ibshift_nv_break(c, -EIO, "it sent a short message of %u bytes: the limit is %zu",
+                         head->length, c->net->net.max_eager);
         return false;
     }
     limits_came(c, head->slots, head->quota, head->ring);
     if (head->length <= IBSHIFT_RING_PAYLOAD && ++c->in.recent == IBSHIFT_RING_HOT) {
-        ibshift_nv_ring_wanted(nv, c);
+        ibshift_nv_ring_wanted(c);
     }
     if (head->kind == IBSHIFT_WIRE_DATA) {
-        return data_came(nv, c, head, payload, slot);
+        return data_came(c, head, payload, slot);
     }
     if (head->kind == IBSHIFT_WIRE_PIECE) {
-        ibshift_nv_piece_came(nv, c, head, payload);
+        ibshift_nv_piece_came(c, head, payload);
     } else {
-        control_came(nv, c, head, payload);
+        control_came(c, head, payload);
     }
     return false;
 }
@@ -585,10 +581,10 @@ void ibshift_nv_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uin
     if (c == NULL || c->status != 0) {
         return; /* a broken connection tells the peer by itself */
     }
-    ibshift_nv_connect(nv, c);
+    ibshift_nv_connect(c);
     if (c->status == 0) {
         const struct ibshift_given_up_comm *known = ibshift_given_up_comm(&nv->given_up, comm);
-        ibshift_nv_tell_abort(nv, c, &key,
+        ibshift_nv_tell_abort(c, &key,
                               known != NULL ? &known->root : &(struct ibshift_net_cause){0, 0});
     }
 }
