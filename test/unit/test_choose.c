@@ -18,7 +18,7 @@ static const struct ibshift_wish nothing;
 /* Every row, many sizes: within room, no plan twice, the simplest first. */
 static void candidates_are_few_and_different(void **state)
 {
-    struct ibshift_candidate found[IBSHIFT_CANDIDATES_MAX];
+    struct ibshift_choice found[IBSHIFT_CANDIDATES_MAX];
 
     (void)state;
     for (size_t i = 0; i < ibshift_alg_count; i++) {
@@ -47,7 +47,7 @@ static void a_radix_is_below_the_ranks(void **state)
 {
     const struct ibshift_alg *alg = ibshift_alg_find(IBSHIFT_BCAST, "knomial");
     static const uint32_t expected[] = {1, 2, 3, 4};
-    struct ibshift_candidate found[IBSHIFT_CANDIDATES_MAX];
+    struct ibshift_choice found[IBSHIFT_CANDIDATES_MAX];
 
     (void)state;
     assert_int_equal(ibshift_candidates(alg, 5, 8, &nothing, found), 4);
@@ -61,7 +61,7 @@ static void a_radix_is_below_the_ranks(void **state)
 static void segments_go_from_4_kib_to_1_mib(void **state)
 {
     const struct ibshift_alg *alg = ibshift_alg_find(IBSHIFT_BCAST, "chain");
-    struct ibshift_candidate found[IBSHIFT_CANDIDATES_MAX];
+    struct ibshift_choice found[IBSHIFT_CANDIDATES_MAX];
     static const uint32_t expected[] = {1, 16, 4};
 
     (void)state;
@@ -78,7 +78,7 @@ static void what_is_asked_for_is_the_only_candidate(void **state)
 {
     const struct ibshift_alg *tree = ibshift_alg_find(IBSHIFT_BCAST, "knomial");
     const struct ibshift_alg *chain = ibshift_alg_find(IBSHIFT_BCAST, "chain");
-    struct ibshift_candidate found[IBSHIFT_CANDIDATES_MAX];
+    struct ibshift_choice found[IBSHIFT_CANDIDATES_MAX];
     struct ibshift_wish wish = {.radix = 5, .segment = 1000};
 
     (void)state;
@@ -128,7 +128,7 @@ static double whole_price(const struct ibshift_question *question,
 
     for (size_t i = 0; i < ibshift_alg_count; i++) {
         const struct ibshift_alg *alg = ibshift_alg_table[i];
-        struct ibshift_candidate found[IBSHIFT_CANDIDATES_MAX];
+        struct ibshift_choice found[IBSHIFT_CANDIDATES_MAX];
         int count =
             ibshift_candidates(alg, question->plan->ranks, question->bytes, &nothing, found);
 

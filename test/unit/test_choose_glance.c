@@ -183,7 +183,7 @@ static void a_glance_at_hosts_is_good_enough(void **state)
             const struct ibshift_alg *alg =
                 ibshift_alg_find(question.collective, rows[i % 4].names[k]);
             struct ibshift_wish wish = {.alg = alg};
-            struct ibshift_candidate found[IBSHIFT_CANDIDATES_MAX];
+            struct ibshift_choice found[IBSHIFT_CANDIDATES_MAX];
             int count = ibshift_candidates(alg, 128, question.bytes, &wish, found);
 
             for (int c = 0; c < count; c++) {

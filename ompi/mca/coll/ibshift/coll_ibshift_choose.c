@@ -628,7 +628,8 @@ static int choose_plan(mca_coll_ibshift_module_t *module, const struct ompi_comm
     choice = &kept->choice;
     atomic_store_explicit(&module->choices.last[job->collective], choice, memory_order_relaxed);
     params->plan.nodes = &module->choices.nodes;
-    ibshift_choice_take(choice, params);
+    params->alg = choice->alg;
+    ibshift_choice_take(choice, &params->plan);
     return NULL == choice->alg ? OMPI_ERR_NOT_SUPPORTED : OMPI_SUCCESS;
 }
 

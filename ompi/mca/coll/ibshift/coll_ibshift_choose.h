@@ -39,15 +39,6 @@ struct ibshift_kept_choice *ibshift_choices_known(mca_coll_ibshift_module_t *mod
 bool ibshift_choice_holds(const struct ibshift_kept_choice *kept,
                           enum ibshift_collective collective);
 
-static inline void ibshift_choice_take(const struct ibshift_choice *choice,
-                                       struct ibshift_op_params *params)
-{
-    params->alg = choice->alg;
-    params->plan.radix = choice->radix;
-    params->plan.segments = choice->segments;
-    params->plan.leaders = choice->leaders;
-}
-
 /* What was asked then. */
 void ibshift_choose_question(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
                              const struct ibshift_plan *plan, bool is_blocking,

@@ -115,6 +115,7 @@ int ibshift_correct_plan(mca_coll_ibshift_module_t *module, const struct ibshift
                          struct ibshift_op_params *params)
 {
     const struct ibshift_kept_choice *kept;
+    const struct ibshift_choice *choice;
     struct ibshift_correction *c;
 
     if (!is_free(module, job) ||
@@ -130,7 +131,9 @@ int ibshift_correct_plan(mca_coll_ibshift_module_t *module, const struct ibshift
     }
     atomic_store_explicit(&module->choices.last[job->collective], &c->own.choice,
                           memory_order_relaxed);
-    ibshift_choice_take(c->is_rivals ? &c->rival[c->now] : &c->own.choice, params);
+    choice = c->is_rivals ? &c->rival[c->now] : &c->own.choice;
+    params->alg = choice->alg;
+    ibshift_choice_take(choice, &params->plan);
     return OMPI_SUCCESS;
 }
 

@@ -60,7 +60,7 @@ static void add_entry(struct comparison *c, const struct ibshift_alg *alg, uint3
 
 /* What the component would try, and besides what the user asks for. */
 static int candidates(const struct plan_args *args, const struct ibshift_alg *alg, uint32_t ranks,
-                      uint64_t bytes, struct ibshift_candidate *found)
+                      uint64_t bytes, struct ibshift_choice *found)
 {
     struct ibshift_wish wish = {.radix = args->has_radix ? args->plan.radix : 0};
     int count = ibshift_candidates(alg, ranks, bytes, &wish, found);
@@ -75,7 +75,7 @@ static int candidates(const struct plan_args *args, const struct ibshift_alg *al
 static void add_entries(struct comparison *c)
 {
     const struct plan_args *args = c->args;
-    struct ibshift_candidate found[IBSHIFT_CANDIDATES_MAX];
+    struct ibshift_choice found[IBSHIFT_CANDIDATES_MAX];
 
     for (size_t i = 0; i < ibshift_alg_count; i++) {
         const struct ibshift_alg *alg = ibshift_alg_table[i];
@@ -110,7 +110,7 @@ static int find_split(const struct ibshift_model *model, uint64_t bytes, uint32_
 static int price_entry(const struct comparison *c, const struct entry *entry, int point,
                        struct ibshift_price_request *request, struct ibshift_plan *plan)
 {
-    struct ibshift_candidate found[IBSHIFT_CANDIDATES_MAX];
+    struct ibshift_choice found[IBSHIFT_CANDIDATES_MAX];
     int count = candidates(c->args, entry->alg, plan->ranks, request->bytes, found);
     char why[256];
 

@@ -1,6 +1,6 @@
 #include "choose/choose.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <math.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@ enum {
     FIRST_SEGMENT = 4096,
     LAST_SEGMENT = 1 << 20,
     GATHERED_MOST = 1 << 25,
-    NEAR_MOST = 64,
+    PLANS_MOST = 192, /* that a collective may have */
     KNOWN = 512
 };
 
@@ -28,57 +28,55 @@ enum {
     LOOK_HOSTS = 4096, /* where ranks share hosts: of these four at least are looked at */
     LOOKS_HOSTS = 6,
     GLANCE_ERROR = 2, /* if they cost at most so many times the cheapest */
-    GLANCES_MOST = 128,
 };
 
+static struct ibshift_choice candidate(const struct ibshift_alg *alg, uint32_t radix,
+                                       uint32_t segments, uint32_t leaders)
+{
+    return (struct ibshift_choice){
+        .alg = alg, .radix = radix, .segments = segments, .leaders = leaders};
+}
+
+/* In one piece, and in segments of 4 KiB, 16 KiB and so on; or of the bytes that are wished. */
 static int add_segments(const struct ibshift_alg *alg, uint64_t bytes,
                         const struct ibshift_wish *wish, uint32_t radix,
-                        struct ibshift_candidate *found)
+                        struct ibshift_choice *found)
 {
+    bool has_segments = (alg->flags & IBSHIFT_ALG_SEGMENTS) != 0;
     int count = 0;
 
-    if ((alg->flags & IBSHIFT_ALG_SEGMENTS) != 0 && wish->segment > 0) {
+    if (has_segments && wish->segment > 0) {
         uint64_t segments = bytes / wish->segment + (bytes % wish->segment != 0);
 
         segments = segments < 1 ? 1 : segments;
         segments = segments > IBSHIFT_SEGMENTS_MAX ? IBSHIFT_SEGMENTS_MAX : segments;
-        found[count++] = (struct ibshift_candidate){radix, (uint32_t)segments, 1};
+        found[count++] = candidate(alg, radix, (uint32_t)segments, 1);
         return count;
     }
-    found[count++] = (struct ibshift_candidate){radix, 1, 1};
-    if ((alg->flags & IBSHIFT_ALG_SEGMENTS) == 0) {
-        return count;
-    }
-    for (uint64_t size = FIRST_SEGMENT; size <= LAST_SEGMENT && size < bytes; size *= 4) {
+    found[count++] = candidate(alg, radix, 1, 1);
+    for (uint64_t size = FIRST_SEGMENT; has_segments && size <= LAST_SEGMENT && size < bytes;
+         size *= 4) {
         if (bytes / size <= IBSHIFT_CHOOSE_LIMIT) {
-            found[count++] = (struct ibshift_candidate){radix, (uint32_t)(bytes / size), 1};
-        }
-    }
-    return count;
-}
-
-/* The last: as many as there are on the emptiest node. */
-static int add_leaders(uint32_t ranks, struct ibshift_candidate *found)
-{
-    static const uint32_t leaders[] = {1, 4, 8, 16, IBSHIFT_LEADERS_MAX};
-    int count = 0;
-
-    for (size_t i = 0; i < sizeof(leaders) / sizeof(leaders[0]); i++) {
-        if (leaders[i] == 1 || leaders[i] < ranks || leaders[i] == IBSHIFT_LEADERS_MAX) {
-            found[count++] = (struct ibshift_candidate){0, 1, leaders[i]};
+            found[count++] = candidate(alg, radix, (uint32_t)(bytes / size), 1);
         }
     }
     return count;
 }
 
 int ibshift_candidates(const struct ibshift_alg *alg, uint32_t ranks, uint64_t bytes,
-                       const struct ibshift_wish *wish, struct ibshift_candidate *found)
+                       const struct ibshift_wish *wish, struct ibshift_choice *found)
 {
     static const uint32_t radices[] = {1, 2, 3, 4, 5, 6, 7, 8, 15};
+    static const uint32_t leaders[] = {1, 4, 8, 16, IBSHIFT_LEADERS_MAX};
     int count = 0;
 
     if (alg->collective == IBSHIFT_ALLTOALL && (alg->flags & IBSHIFT_ALG_LEADERS) != 0) {
-        return add_leaders(ranks, found);
+        for (size_t i = 0; i < sizeof(leaders) / sizeof(leaders[0]); i++) {
+            if (leaders[i] == 1 || leaders[i] < ranks || leaders[i] == IBSHIFT_LEADERS_MAX) {
+                found[count++] = candidate(alg, 0, 1, leaders[i]);
+            }
+        } /* the last: as many as there are on the emptiest node */
+        return count;
     }
     if (alg->radix_max == 0 || wish->radix > 0) {
         uint32_t radix = wish->radix < alg->radix_max ? wish->radix : alg->radix_max;
@@ -99,88 +97,6 @@ struct ibshift_sending ibshift_choose_sending(const struct ibshift_question *que
     bool is_free = (alg->flags & IBSHIFT_ALG_FREE) != 0 && question->free.window > 0;
 
     return is_free ? question->free : (struct ibshift_sending){question->window, 0};
-}
-
-/* Of a table a rank has its own row only: the shift in its place has as many messages. */
-static struct ibshift_price_request request_of(const struct ibshift_question *question,
-                                               const struct ibshift_alg *alg,
-                                               const struct ibshift_plan *plan, uint64_t messages,
-                                               double most)
-{
-    struct ibshift_sending sending = ibshift_choose_sending(question, alg);
-
-    return (struct ibshift_price_request){.alg = alg,
-                                          .plan = plan,
-                                          .model = question->model,
-                                          .near = question->near,
-                                          .crowd = question->crowd,
-                                          .bytes = question->bytes,
-                                          .element = 1,
-                                          .window = sending.window,
-                                          .piece = sending.piece,
-                                          .grants_anew = question->grants_anew,
-                                          .limit = messages,
-                                          .space = question->space,
-                                          .most = most};
-}
-
-/* Its price among fewer ranks, with as much for each piece of a vector. */
-static int price_fewer(const struct ibshift_question *question, const struct ibshift_alg *alg,
-                       const struct ibshift_plan *plan, uint32_t ranks, struct ibshift_price *found)
-{
-    struct ibshift_price_request request = request_of(question, alg, plan, IBSHIFT_CHOOSE_LIMIT, 0);
-    struct ibshift_plan fewer = *plan;
-    char why[128];
-    double share;
-
-    fewer.ranks = ranks;
-    fewer.root = plan->root % ranks;
-    fewer.order = NULL;
-    if (ibshift_alg_check(alg, &fewer, why, sizeof(why)) != 0) {
-        return -ENOTSUP;
-    }
-    share = (double)ibshift_alg_pieces(alg, &fewer) / ibshift_alg_pieces(alg, plan);
-    request.plan = &fewer;
-    request.bytes = (uint64_t)ceil(share * (double)question->bytes);
-    return ibshift_price(&request, found);
-}
-
-/* Of more messages than are looked at: what a doubling of the ranks adds grows on as it did over the
- * last two, from not at all (logarithmic) to twofold (linear). */
-static int estimate(const struct ibshift_question *question, const struct ibshift_alg *alg,
-                    const struct ibshift_plan *plan, struct ibshift_price *found)
-{
-    struct ibshift_price fewer[3]; /* of a quarter, half and all of `ranks` */
-    uint32_t ranks = plan->ranks / 2, doublings = 1;
-    struct ibshift_plan half = *plan;
-    double growth, added;
-
-    for (half.ranks = ranks; ibshift_plan_exceeds(alg, &half, IBSHIFT_CHOOSE_LIMIT);
-         half.ranks = ranks) {
-        ranks /= 2;
-        doublings++;
-    }
-    if (ranks < 4 || (alg->flags & (IBSHIFT_ALG_NODES | IBSHIFT_ALG_SPLIT)) != 0) {
-        return -E2BIG;
-    }
-    for (uint32_t i = 0; i < 3; i++) {
-        int rc = price_fewer(question, alg, plan, ranks >> (2 - i), &fewer[i]);
-
-        if (rc != 0) {
-            return rc;
-        }
-    }
-    *found = fewer[2];
-    added = fewer[2].last - fewer[1].last;
-    growth = added / (fewer[1].last - fewer[0].last);
-    growth = growth >= 1 ? growth < 2 ? growth : 2 : 1;
-    for (uint32_t i = 0; i < doublings; i++) {
-        added *= growth;
-        found->last += added;
-        found->messages *= 2;
-        found->hops += fewer[2].hops - fewer[1].hops;
-    }
-    return 0;
 }
 
 /* Ranks tell each other sizes within their node before it runs. */
@@ -215,36 +131,32 @@ static void add_counts(const struct ibshift_question *question, struct ibshift_c
     choice->price.hops += counts.hops;
 }
 
-static struct ibshift_plan plan_of(const struct ibshift_question *question,
-                                   const struct ibshift_choice *choice)
-{
-    struct ibshift_plan plan = *question->plan;
-
-    plan.radix = choice->radix;
-    plan.segments = choice->segments;
-    plan.leaders = choice->leaders;
-    plan.stages = NULL;
-    return plan;
-}
-
-/* By so many messages of few of its ranks, where it has more. A row that nobody can price here costs
- * nothing that is known: it stays behind all others. */
+/*
+ * By so many messages of few of its ranks, where it has more. A row that nobody can price here costs nothing that is known: it
+ * stays behind all others. Of a table of stages a rank has its own row only: the shift in its place has as many messages.
+ */
 static void price(const struct ibshift_question *question, uint64_t messages, double most,
                   struct ibshift_choice *choice)
 {
-    struct ibshift_plan plan = plan_of(question, choice);
-    struct ibshift_price_request request = request_of(question, choice->alg, &plan, messages, most);
-    bool is_glance = messages < IBSHIFT_CHOOSE_LIMIT || plan.segments > 1;
-    int rc = is_glance ? ibshift_glance(&request, &choice->price)
-                       : ibshift_price(&request, &choice->price);
+    struct ibshift_sending sending = ibshift_choose_sending(question, choice->alg);
+    struct ibshift_plan plan = *question->plan;
+    const struct ibshift_price_request request = {.alg = choice->alg,
+                                                  .plan = &plan,
+                                                  .model = question->model,
+                                                  .near = question->near,
+                                                  .crowd = question->crowd,
+                                                  .bytes = question->bytes,
+                                                  .element = 1,
+                                                  .window = sending.window,
+                                                  .piece = sending.piece,
+                                                  .grants_anew = question->grants_anew,
+                                                  .limit = messages,
+                                                  .space = question->space,
+                                                  .most = most};
 
-    if (rc == -E2BIG && !is_glance) {
-        rc = estimate(question, choice->alg, &plan, &choice->price);
-    } else if (rc != 0 && rc != -ERANGE && messages < IBSHIFT_CHOOSE_LIMIT) {
-        price(question, IBSHIFT_CHOOSE_LIMIT, most, choice);
-        return;
-    }
-    if (rc != 0) {
+    ibshift_choice_take(choice, &plan);
+    plan.stages = NULL;
+    if (ibshift_glance(&request, &choice->price) != 0) {
         choice->price = (struct ibshift_price){.last = -1};
     }
     add_counts(question, choice);
@@ -253,7 +165,7 @@ static void price(const struct ibshift_question *question, uint64_t messages, do
 /* One without a price is better than nothing only. */
 static bool is_cheaper(const struct ibshift_choice *now, const struct ibshift_choice *best)
 {
-    return best->alg == NULL ||
+    return best == NULL ||
            (now->price.last >= 0 && (best->price.last < 0 || now->price.last < best->price.last));
 }
 
@@ -263,16 +175,14 @@ static bool is_near(const struct ibshift_choice *choice, const struct ibshift_ch
            choice->price.last <= cheapest->price.last * IBSHIFT_PRICE_EQUAL;
 }
 
-/* The cheapest two so far are in the answer. */
 struct search {
     const struct ibshift_question *question;
-    struct ibshift_answer answer;
-    struct ibshift_choice cheapest[2];     /* flat, by node */
-    struct ibshift_choice near[NEAR_MOST]; /* were near the cheapest when they were found */
-    int near_count;
     bool has_many; /* ranks: first a glance at all candidates, then a closer look at the best */
-    struct ibshift_choice seen[GLANCES_MOST];
+    struct ibshift_choice seen[PLANS_MOST]; /* at a glance */
     int seen_count;
+    struct ibshift_choice priced[PLANS_MOST];
+    int priced_count;
+    const struct ibshift_choice *cheapest; /* of these; NULL: there is none yet */
 };
 
 static bool has_hosts(const struct ibshift_question *question)
@@ -299,9 +209,8 @@ static bool has_many(const struct ibshift_question *question)
 static void begin_search(struct search *search, const struct ibshift_question *question)
 {
     search->question = question;
-    search->answer = (struct ibshift_answer){.candidates = 0};
-    search->cheapest[0] = search->cheapest[1] = (struct ibshift_choice){.alg = NULL};
-    search->near_count = search->seen_count = 0;
+    search->seen_count = search->priced_count = 0;
+    search->cheapest = NULL;
     search->has_many = has_many(question);
 }
 
@@ -310,46 +219,54 @@ static bool is_by_node(const struct ibshift_choice *choice)
     return (choice->alg->flags & IBSHIFT_ALG_NODES) != 0;
 }
 
-static void weigh(struct search *search, const struct ibshift_choice *now)
+static void add_priced(struct search *search, const struct ibshift_choice *now)
 {
-    struct ibshift_answer *answer = &search->answer;
-    struct ibshift_choice *alike = &search->cheapest[is_by_node(now)];
+    struct ibshift_choice *place = &search->priced[search->priced_count];
 
-    answer->candidates++;
-    if (is_cheaper(now, alike)) {
-        *alike = *now;
+    assert(search->priced_count < PLANS_MOST);
+    *place = *now;
+    search->priced_count++;
+    if (is_cheaper(place, search->cheapest)) {
+        search->cheapest = place;
     }
-    if (is_cheaper(now, &answer->best)) {
-        answer->second = answer->best;
-        answer->best = *now;
-    } else if (is_cheaper(now, &answer->second)) {
-        answer->second = *now;
+}
+
+/* Of those but one, by node or flat (which: true, false), or of both (-1): alg NULL: there is none. */
+static struct ibshift_choice cheapest_but(const struct search *search,
+                                          const struct ibshift_choice *one, int which)
+{
+    const struct ibshift_choice *found = NULL;
+
+    for (int i = 0; i < search->priced_count; i++) {
+        const struct ibshift_choice *now = &search->priced[i];
+
+        if (now != one && (which < 0 || is_by_node(now) == which) && is_cheaper(now, found)) {
+            found = now;
+        }
     }
-    if (search->near_count < NEAR_MOST && is_near(now, &answer->best)) {
-        search->near[search->near_count++] = *now;
-    }
+    return found != NULL ? *found : (struct ibshift_choice){.alg = NULL};
 }
 
 static struct ibshift_answer decide(const struct search *search)
 {
-    const struct ibshift_choice *cheapest = &search->answer.best, *simplest = cheapest;
-    struct ibshift_answer answer = search->answer;
+    const struct ibshift_choice *simplest = search->cheapest;
 
-    for (int i = 0; i < search->near_count; i++) {
-        const struct ibshift_choice *near = &search->near[i];
+    if (simplest == NULL) {
+        return (struct ibshift_answer){.candidates = 0};
+    }
+    for (int i = 0; i < search->priced_count; i++) {
+        const struct ibshift_choice *now = &search->priced[i];
 
-        if (is_near(near, cheapest) && ibshift_price_is_simpler(&near->price, &simplest->price)) {
-            simplest = near;
+        if (is_near(now, search->cheapest) &&
+            ibshift_price_is_simpler(&now->price, &simplest->price)) {
+            simplest = now;
         }
     }
-    if (simplest != cheapest) {
-        answer.second = *cheapest;
-        answer.best = *simplest;
-    }
-    if (answer.best.alg != NULL) {
-        answer.other = search->cheapest[!is_by_node(&answer.best)];
-    }
-    return answer;
+    return (struct ibshift_answer){.best = *simplest,
+                                   .second = cheapest_but(search, simplest, -1),
+                                   .other = cheapest_but(search, NULL, !is_by_node(simplest)),
+                                   .candidates = search->seen_count > 0 ? search->seen_count
+                                                                        : search->priced_count};
 }
 
 /* A leader has what its team sends to all, several times over: the one of the fullest node most. */
@@ -368,9 +285,9 @@ static bool gathers_too_much(const struct ibshift_alg *alg, const struct ibshift
 /* us that a plan may take to be of interest; 0: any. */
 static double most_of(const struct search *search)
 {
-    const struct ibshift_choice *best = &search->answer.best;
+    const struct ibshift_choice *best = search->cheapest;
 
-    return search->question->is_brief && best->alg != NULL && best->price.last > 0
+    return search->question->is_brief && best != NULL && best->price.last > 0
                ? best->price.last * IBSHIFT_PRICE_EQUAL
                : 0;
 }
@@ -387,27 +304,25 @@ static bool may_tell_counts(const struct ibshift_question *question, const struc
             (nodes->most == nodes->least && nodes->most > 1 && plan->leaders >= nodes->most));
 }
 
-static void consider(struct search *search, const struct ibshift_choice *asked)
+static void consider(struct search *search, struct ibshift_choice now)
 {
     const struct ibshift_question *question = search->question;
     struct ibshift_plan plan = *question->plan;
-    struct ibshift_choice now = *asked;
     char why[128];
 
-    plan.radix = now.radix;
-    plan.segments = now.segments;
-    plan.leaders = now.leaders;
+    ibshift_choice_take(&now, &plan);
     if (ibshift_alg_check(now.alg, &plan, why, sizeof(why)) != 0 ||
         (tells_counts(question, now.alg) && !may_tell_counts(question, now.alg, &plan)) ||
         (now.alg != question->wish.alg && gathers_too_much(now.alg, &plan, question->bytes))) {
         return;
     }
-    if (search->has_many && search->seen_count < GLANCES_MOST) {
+    if (search->has_many) {
+        assert(search->seen_count < PLANS_MOST);
         price(question, GLANCE, 0, &now);
         search->seen[search->seen_count++] = now;
     } else {
         price(question, IBSHIFT_CHOOSE_LIMIT, most_of(search), &now);
-        weigh(search, &now);
+        add_priced(search, &now);
     }
 }
 
@@ -438,14 +353,12 @@ static struct ibshift_answer settle(struct search *search)
 
     for (int i = 0; i < looks && (next = take_cheapest(search, &most)) != NULL; i++) {
         price(search->question, look, most_of(search), next);
-        weigh(search, next);
+        add_priced(search, next);
         next->alg = NULL;
     }
-    for (int i = 0; i < search->seen_count && search->answer.best.alg == NULL; i++) {
-        weigh(search, &search->seen[i]);
+    for (int i = 0; i < search->seen_count && search->cheapest == NULL; i++) {
+        add_priced(search, &search->seen[i]);
     }
-    search->answer.candidates =
-        search->seen_count > 0 ? search->seen_count : search->answer.candidates;
     return decide(search);
 }
 
@@ -463,15 +376,12 @@ static uint32_t ranks_of_trees(const struct ibshift_alg *alg, const struct ibshi
 static void consider_row(struct search *search, const struct ibshift_alg *alg)
 {
     const struct ibshift_question *question = search->question;
-    struct ibshift_candidate found[IBSHIFT_CANDIDATES_MAX];
+    struct ibshift_choice found[IBSHIFT_CANDIDATES_MAX];
     int count = ibshift_candidates(alg, ranks_of_trees(alg, question->plan), question->bytes,
                                    &question->wish, found);
 
     for (int i = 0; i < count; i++) {
-        consider(search, &(struct ibshift_choice){.alg = alg,
-                                                  .radix = found[i].radix,
-                                                  .segments = found[i].segments,
-                                                  .leaders = found[i].leaders});
+        consider(search, found[i]);
     }
 }
 
@@ -527,24 +437,14 @@ static struct ibshift_answer choose_best(const struct ibshift_question *question
     return settle(&search);
 }
 
-/* What is to be freed. Without memory for a space each price asks for its own. */
-static struct ibshift_price_space *give_space(struct ibshift_question *question)
-{
-    struct ibshift_price_space *made = NULL;
-
-    if (question->space == NULL) {
-        made = question->space = ibshift_price_space_new();
-    }
-    return made;
-}
-
 struct ibshift_answer ibshift_choose_best(const struct ibshift_question *question)
 {
     struct ibshift_question with_space = *question;
-    struct ibshift_price_space *made = give_space(&with_space);
-    struct ibshift_answer answer = choose_best(&with_space);
+    struct ibshift_answer answer;
 
-    ibshift_price_space_free(made);
+    with_space.space = ibshift_price_space_new();
+    answer = choose_best(&with_space);
+    ibshift_price_space_free(with_space.space);
     return answer;
 }
 
@@ -626,47 +526,46 @@ struct ibshift_answer ibshift_choose_known(const struct ibshift_question *questi
     return (struct ibshift_answer){.best = found.choice};
 }
 
-/* The question has the space. */
-static int find_rivals(const struct ibshift_question *question, const struct ibshift_choice *own,
-                       double times, struct ibshift_choice *found, int most)
+/* Into its place in the ascending list, of so many, of which there is room for `most`; returns how many there are. */
+static int insert(struct ibshift_choice *list, int count, int most,
+                  const struct ibshift_choice *choice)
 {
-    int count = 0;
+    int at = count;
 
-    for (size_t i = 0; i < ibshift_alg_count; i++) {
-        const struct ibshift_alg *alg = ibshift_alg_table[i];
-        struct search search;
-        struct ibshift_choice best;
-        int at;
-
-        if (alg == own->alg || !is_fit(question, alg)) {
-            continue;
-        }
-        begin_search(&search, question);
-        consider_row(&search, alg);
-        best = settle(&search).best;
-        if (best.alg == NULL || best.price.last < 0 || best.price.last > times * own->price.last) {
-            continue;
-        }
-        for (at = count; at > 0 && found[at - 1].price.last > best.price.last; at--) {
-            if (at < most) {
-                found[at] = found[at - 1];
-            }
-        }
+    for (; at > 0 && list[at - 1].price.last > choice->price.last; at--) {
         if (at < most) {
-            found[at] = best;
-            count += count < most;
+            list[at] = list[at - 1];
         }
     }
-    return count;
+    if (at < most) {
+        list[at] = *choice;
+    }
+    return count < most ? count + 1 : count;
 }
 
 int ibshift_choose_rivals(const struct ibshift_question *question, const struct ibshift_choice *own,
                           double times, struct ibshift_choice *found, int most)
 {
     struct ibshift_question with_space = *question;
-    struct ibshift_price_space *made = give_space(&with_space);
-    int count = find_rivals(&with_space, own, times, found, most);
+    int count = 0;
 
-    ibshift_price_space_free(made);
+    with_space.space = ibshift_price_space_new();
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        const struct ibshift_alg *alg = ibshift_alg_table[i];
+        struct search search;
+        struct ibshift_choice best;
+
+        if (alg == own->alg || !is_fit(question, alg)) {
+            continue;
+        }
+        begin_search(&search, &with_space);
+        consider_row(&search, alg);
+        best = settle(&search).best;
+        if (best.alg != NULL && best.price.last >= 0 &&
+            best.price.last <= times * own->price.last) {
+            count = insert(found, count, most, &best);
+        }
+    }
+    ibshift_price_space_free(with_space.space);
     return count;
 }

@@ -3,13 +3,11 @@
 #ifndef IBSHIFT_CHOOSE_CHOOSE_H
 #define IBSHIFT_CHOOSE_CHOOSE_H
 
+#include "choose/glance.h"
 #include "choose/price.h"
 #include "choose/size.h"
 
-enum {
-    IBSHIFT_CANDIDATES_MAX = 64,   /* of one row */
-    IBSHIFT_CHOOSE_LIMIT = 1 << 13 /* messages that are looked at for a price: a few milliseconds */
-};
+enum { IBSHIFT_CANDIDATES_MAX = 64 /* of one row */ };
 
 /* What somebody asks for; it is taken without a price. */
 struct ibshift_wish {
@@ -18,15 +16,25 @@ struct ibshift_wish {
     uint64_t segment;              /* bytes; 0: the cheapest */
 };
 
-struct ibshift_candidate {
+struct ibshift_choice {
+    const struct ibshift_alg *alg; /* NULL: none fits */
     uint32_t radix, segments, leaders;
+    struct ibshift_price price; /* last: negative: not known */
 };
+
+static inline void ibshift_choice_take(const struct ibshift_choice *choice,
+                                       struct ibshift_plan *plan)
+{
+    plan->radix = choice->radix;
+    plan->segments = choice->segments;
+    plan->leaders = choice->leaders;
+}
 
 /* The plans of the row that are worth a price among so many ranks, the simplest first. found has
  * room for IBSHIFT_CANDIDATES_MAX; returns how many there are. Some may not pass
- * ibshift_alg_check(). */
+ * ibshift_alg_check(); none has a price yet. */
 int ibshift_candidates(const struct ibshift_alg *alg, uint32_t ranks, uint64_t bytes,
-                       const struct ibshift_wish *wish, struct ibshift_candidate *found);
+                       const struct ibshift_wish *wish, struct ibshift_choice *found);
 
 /* needs: the row must have one of these flags; 0: any row of the collective will do. */
 static inline bool ibshift_alg_serves(const struct ibshift_alg *alg,
@@ -34,14 +42,6 @@ static inline bool ibshift_alg_serves(const struct ibshift_alg *alg,
 {
     return alg->collective == collective && (needs == 0 || (alg->flags & needs) != 0);
 }
-
-struct ibshift_choice {
-    const struct ibshift_alg *alg; /* NULL: none fits */
-    uint32_t radix;
-    uint32_t segments;
-    uint32_t leaders;
-    struct ibshift_price price; /* last: negative: not known */
-};
 
 /* How long messages of a row go: so many at once, in pieces of so many bytes. Zeros: as any row, and whole. */
 struct ibshift_sending {
@@ -60,7 +60,7 @@ struct ibshift_question {
     const struct ibshift_crowd *crowd; /* NULL: each rank has a processor and a port */
     bool grants_anew;                  /* as in price.h */
     struct ibshift_wish wish;
-    struct ibshift_price_space *space; /* NULL: the search makes one */
+    struct ibshift_price_space *space; /* the search makes it */
     bool is_brief; /* nobody reads second and other, so no dear plan is priced to its end */
 };
 

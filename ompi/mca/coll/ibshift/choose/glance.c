@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "choose/hosts.h"
+#include "choose/fewer.h"
 #include "choose/size.h"
 #include "plan/nodes.h"
 
@@ -15,87 +15,22 @@ enum {
     SEGMENTS_HOSTS = 32, /* and of several ranks on each host */
 };
 
-/* Pieces of a vector are alike and none is empty: who has which of few bytes depends on the number of
- * ranks. */
-static uint64_t filled(const struct ibshift_price_request *request, uint64_t bytes)
-{
-    uint64_t pieces = ibshift_alg_pieces(request->alg, request->plan);
-    uint64_t each = bytes / pieces + (bytes % pieces != 0);
-
-    return !ibshift_collective_has_vector(request->alg->collective) || bytes == 0 ? bytes
-           : each > UINT64_MAX / pieces                                           ? bytes
-                                                                                  : each * pieces;
-}
-
-/* The request among fewer ranks, in fewer segments of the same size: all of some hosts where ranks share them. */
-struct fewer {
-    struct ibshift_price_request request;
-    struct ibshift_plan plan;
-    struct ibshift_hosts hosts;
-};
-
 /* Hosts, or ranks with one each. */
 static uint32_t units_of(const struct ibshift_price_request *request)
 {
-    return ibshift_hosts_are_shared(request) ? request->plan->nodes->nodes : request->plan->ranks;
+    return ibshift_fewer_has_hosts(request) ? request->plan->nodes->nodes : request->plan->ranks;
 }
 
-static void fewer_free(struct fewer *fewer)
-{
-    ibshift_hosts_free(&fewer->hosts);
-}
-
-/* lacks_one: all but one of these units. 0, -ENOMEM, or -ENOTSUP; only if 0 it is to be freed. */
-static int fewer_make(const struct ibshift_price_request *request, uint32_t units, bool lacks_one,
-                      uint32_t segments, struct fewer *fewer)
-{
-    char why[128];
-    double share;
-    int rc;
-
-    fewer->plan = *request->plan;
-    fewer->plan.segments = segments;
-    fewer->plan.order = NULL;
-    fewer->request = *request;
-    fewer->request.plan = &fewer->plan;
-    fewer->request.peers = request->peers > 0 ? request->peers : request->plan->ranks - 1;
-    fewer->request.limit = 0;
-    fewer->request.most = 0;
-    fewer->hosts = (struct ibshift_hosts){.memory = NULL};
-    if (ibshift_hosts_are_shared(request)) {
-        rc = ibshift_hosts_take(request, units, lacks_one, &fewer->hosts);
-        if (rc != 0) {
-            return rc;
-        }
-        fewer->plan.ranks = fewer->hosts.ranks;
-        fewer->plan.root = fewer->hosts.root;
-        fewer->plan.nodes = &fewer->hosts.nodes;
-        fewer->request.crowd = &fewer->hosts.crowd;
-    } else {
-        fewer->plan.ranks = units - lacks_one;
-        fewer->plan.root = request->plan->root % fewer->plan.ranks;
-    }
-    if (ibshift_alg_check(request->alg, &fewer->plan, why, sizeof(why)) != 0) {
-        fewer_free(fewer);
-        return -ENOTSUP;
-    }
-    share = (double)ibshift_alg_pieces(request->alg, &fewer->plan) /
-            ibshift_alg_pieces(request->alg, request->plan);
-    fewer->request.bytes = (uint64_t)ceil(share * (double)request->bytes);
-    fewer->request.bytes = filled(&fewer->request, fewer->request.bytes);
-    return 0;
-}
-
-/* With as much for each piece of a vector, to the end. */
+/* To the end. */
 static int price_fewer(const struct ibshift_price_request *request, uint32_t units, bool lacks_one,
                        uint32_t segments, struct ibshift_price *price)
 {
-    struct fewer fewer;
-    int rc = fewer_make(request, units, lacks_one, segments, &fewer);
+    struct ibshift_fewer fewer;
+    int rc = ibshift_fewer_units(request, units, lacks_one, segments, &fewer);
 
     if (rc == 0) {
         rc = ibshift_price(&fewer.request, price);
-        fewer_free(&fewer);
+        ibshift_fewer_free(&fewer);
     }
     return rc;
 }
@@ -184,7 +119,7 @@ static double load_of_host(const struct ibshift_price_request *request,
 {
     const struct ibshift_plan *plan = request->plan;
     uint32_t node = ibshift_nodes_of(plan, rank);
-    uint32_t count = ibshift_hosts_are_shared(request) ? ibshift_nodes_size(plan, node) : 1;
+    uint32_t count = ibshift_fewer_has_hosts(request) ? ibshift_nodes_size(plan, node) : 1;
     struct load sum = {.out = 0};
     double most = 0;
 
@@ -218,7 +153,8 @@ static double busiest(const struct ibshift_price_request *request)
     struct ibshift_sizes sizes;
     double most = 0;
 
-    ibshift_sizes_begin(&sizes, request->alg, request->plan, filled(request, request->bytes),
+    ibshift_sizes_begin(&sizes, request->alg, request->plan,
+                        ibshift_fewer_filled(request, request->bytes),
                         request->element > 0 ? request->element : 1);
     for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++) {
         most = fmax(most, load_of_host(request, &sizes, seen[i]));
@@ -239,7 +175,7 @@ static int price_chain(const struct ibshift_price_request *request, uint32_t few
                        struct ibshift_price *price)
 {
     const struct ibshift_plan *plan = request->plan;
-    uint32_t most = ibshift_hosts_are_shared(request) ? SEGMENTS_HOSTS : SEGMENTS;
+    uint32_t most = ibshift_fewer_has_hosts(request) ? SEGMENTS_HOSTS : SEGMENTS;
     uint32_t segments = plan->segments < most ? plan->segments : most;
     uint32_t units = units_of(request);
     struct ibshift_price before = {.last = 0};
@@ -268,12 +204,12 @@ static int price_chain(const struct ibshift_price_request *request, uint32_t few
 
 static bool exceeds(const struct ibshift_price_request *request, uint32_t units)
 {
-    struct fewer fewer;
+    struct ibshift_fewer fewer;
     bool is_more = true;
 
-    if (fewer_make(request, units, false, request->plan->segments, &fewer) == 0) {
+    if (ibshift_fewer_units(request, units, false, request->plan->segments, &fewer) == 0) {
         is_more = ibshift_plan_exceeds(request->alg, &fewer.plan, request->limit);
-        fewer_free(&fewer);
+        ibshift_fewer_free(&fewer);
     }
     return is_more;
 }
@@ -283,7 +219,7 @@ static uint32_t few_units(const struct ibshift_price_request *request)
 {
     uint32_t units = units_of(request);
 
-    if (!ibshift_hosts_are_shared(request)) {
+    if (!ibshift_fewer_has_hosts(request)) {
         struct ibshift_plan plan = *request->plan;
 
         while (plan.ranks > 4 && ibshift_plan_exceeds(request->alg, &plan, request->limit)) {
@@ -299,18 +235,16 @@ static uint32_t few_units(const struct ibshift_price_request *request)
     return units;
 }
 
-int ibshift_glance(const struct ibshift_price_request *request, struct ibshift_price *price)
+/* From so few ranks or hosts that the plan is within the limit, and what the busiest have to do among all. */
+static int sketch(const struct ibshift_price_request *request, struct ibshift_price *price)
 {
     const struct ibshift_alg *alg = request->alg;
     uint32_t units = units_of(request), segments = request->plan->segments, few;
     bool is_by_node = (alg->flags & IBSHIFT_ALG_NODES) != 0;
-    struct fewer fewer;
+    struct ibshift_fewer fewer;
     int rc;
 
-    if (!ibshift_plan_exceeds(alg, request->plan, request->limit)) {
-        return ibshift_price(request, price);
-    }
-    if (is_by_node && !ibshift_hosts_are_shared(request)) {
+    if (is_by_node && !ibshift_fewer_has_hosts(request)) {
         return -E2BIG;
     }
     few = few_units(request);
@@ -318,7 +252,7 @@ int ibshift_glance(const struct ibshift_price_request *request, struct ibshift_p
         return price_chain(request, few < CHAIN && units > CHAIN ? CHAIN : few, price);
     }
     segments = is_by_node && segments > SEGMENTS_HOSTS ? SEGMENTS_HOSTS : segments;
-    rc = fewer_make(request, few, false, segments, &fewer);
+    rc = ibshift_fewer_units(request, few, false, segments, &fewer);
     if (rc != 0) {
         return rc;
     }
@@ -328,6 +262,67 @@ int ibshift_glance(const struct ibshift_price_request *request, struct ibshift_p
               (double)units / few *
                   (segments > 0 ? (double)request->plan->segments / segments : 1));
     }
-    fewer_free(&fewer);
+    ibshift_fewer_free(&fewer);
     return rc;
+}
+
+/* What a doubling of the ranks adds grows on as it did over the last two within the limit, from not at all (logarithmic) to
+ * twofold (linear). */
+static int extrapolate(const struct ibshift_price_request *request, struct ibshift_price *price)
+{
+    struct ibshift_price fewer[3]; /* of a quarter, half and all of `ranks` */
+    struct ibshift_plan half = *request->plan;
+    uint32_t ranks = half.ranks, doublings = 0;
+    double growth, added;
+
+    do {
+        half.ranks = ranks /= 2;
+        doublings++;
+    } while (ibshift_plan_exceeds(request->alg, &half, request->limit));
+    if (ranks < 4 || (request->alg->flags & (IBSHIFT_ALG_NODES | IBSHIFT_ALG_SPLIT)) != 0) {
+        return -E2BIG;
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        struct ibshift_fewer few;
+        int rc = ibshift_fewer_ranks(request, ranks >> (2 - i), &few);
+
+        rc = rc == 0 ? ibshift_price(&few.request, &fewer[i]) : rc;
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    *price = fewer[2];
+    added = fewer[2].last - fewer[1].last;
+    growth = fmin(fmax(added / (fewer[1].last - fewer[0].last), 1), 2);
+    for (uint32_t i = 0; i < doublings; i++) {
+        added *= growth;
+        price->last += added;
+        price->messages *= 2;
+        price->hops += fewer[2].hops - fewer[1].hops;
+    }
+    return 0;
+}
+
+static int look(const struct ibshift_price_request *request, struct ibshift_price *price)
+{
+    bool is_sketched = request->limit < IBSHIFT_CHOOSE_LIMIT || request->plan->segments > 1;
+    int rc;
+
+    if (is_sketched && ibshift_plan_exceeds(request->alg, request->plan, request->limit)) {
+        return sketch(request, price);
+    }
+    rc = ibshift_price(request, price);
+    return rc == -E2BIG ? extrapolate(request, price) : rc;
+}
+
+int ibshift_glance(const struct ibshift_price_request *request, struct ibshift_price *price)
+{
+    struct ibshift_price_request closer = *request;
+    int rc = look(request, price);
+
+    if (rc == 0 || rc == -ERANGE || request->limit >= IBSHIFT_CHOOSE_LIMIT) {
+        return rc;
+    }
+    closer.limit = IBSHIFT_CHOOSE_LIMIT;
+    return look(&closer, price);
 }

@@ -1,10 +1,17 @@
-/* What a plan of many ranks costs, at a glance: from the price of the same among few, and from what single ranks have to do in both. */
+/*
+ * A price by a look at so many of a plan's messages, the request's limit: to the end where it has no more; else from the price of the
+ * same among few ranks, and from what single ranks have to do in both, or from how it grows with the ranks.
+ */
 #ifndef IBSHIFT_CHOOSE_GLANCE_H
 #define IBSHIFT_CHOOSE_GLANCE_H
 
 #include "choose/price.h"
 
-/* The request's limit is that of the few ranks. 0, -E2BIG where it goes by nodes that are not the hosts, -ENOTSUP where it cannot do it with few, or as ibshift_price(). */
+enum {
+    IBSHIFT_CHOOSE_LIMIT = 1 << 13 /* the most messages that are looked at: a few milliseconds */
+};
+
+/* As ibshift_price(); -E2BIG where it goes by nodes that are not the hosts, -ENOTSUP where it cannot do it with few. */
 int ibshift_glance(const struct ibshift_price_request *request, struct ibshift_price *price);
 
 #endif
