@@ -189,13 +189,6 @@ void ibshift_help(const char *topic, ...);
 void ibshift_help_once_a_job(const char *topic, ...);
 void ibshift_help_once_a_host(const char *topic, ...);
 
-/*
- * The badge (net.h), in its place: which collective of MPI, and a hash of what must be the same on
- * all ranks: root, operator, type of a reduction, and the plan, which may differ when counts do.
- */
-uint32_t ibshift_badge(const struct ibshift_job *job, const struct ibshift_alg *alg, uint32_t radix,
-                       uint32_t segments);
-
 /* The number of a call, the same on all ranks: communicator.number, or communicator.pID.RUN of a
  * persistent one. */
 enum { IBSHIFT_CALL_NUMBER = 40 };

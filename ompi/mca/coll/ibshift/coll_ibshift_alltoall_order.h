@@ -16,7 +16,7 @@
  */
 
 #include "coll_ibshift.h"
-#include "coll_ibshift_buffers.h"
+#include "coll_ibshift_job.h"
 
 /* How a call may find what is missing. */
 enum ibshift_patience {

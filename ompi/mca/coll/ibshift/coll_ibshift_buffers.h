@@ -8,8 +8,6 @@
 #include "ompi/datatype/ompi_datatype.h"
 
 #include "exec/blocks.h"
-#include "plan/alg.h"
-#include "plan/walk.h"
 
 /*
  * One side of a collective: the blocks in the user's memory, described by MPI's arguments, and how
@@ -83,53 +81,5 @@ void ibshift_side_store(const struct ibshift_side *side);
 ptrdiff_t ibshift_type_lower_bound(const struct ompi_datatype_t *type);
 ptrdiff_t ibshift_type_extent(const struct ompi_datatype_t *type);
 size_t ibshift_type_size(const struct ompi_datatype_t *type);
-/*
- * What an MPI collective asks for, before an algorithm is chosen. Written by the entry points
- * (coll_ibshift_entry.c), the same on all ranks where MPI says so.
- */
-struct ibshift_job {
-    enum ibshift_collective collective;
-    const char *name; /* MPI's */
-    uint32_t root;
-    uint32_t needs; /* the row must have one of these flags; 0: any row */
-    uint64_t bytes; /* what the choice looks at: a block, or the vector; the same on all ranks */
-    bool in_place;  /* send and recv overlap in the way that alg.h says */
-    struct ompi_op_t *op; /* of a reduction */
-    struct ibshift_side send, recv;
-};
-
-/* A v-variant of which no rank knows all sizes. */
-static inline bool ibshift_job_is_any_size(const struct ibshift_job *job)
-{
-    return 0 != job->needs && 0 == (job->needs & IBSHIFT_ALG_SIZES_ALL);
-}
-
-/* ... and leaders have to hear those of their node first, for that row. */
-static inline bool ibshift_job_tells_counts(const struct ibshift_job *job,
-                                            const struct ibshift_alg *alg)
-{
-    return ibshift_job_is_any_size(job) && 0 == (alg->flags & IBSHIFT_ALG_SIZES);
-}
-
-/* Where grants stand in blocking calls, but not in this one (number_standing() in coll_ibshift_call.c). */
-static inline bool ibshift_job_grants_anew(const struct ibshift_job *job, bool is_blocking)
-{
-    return job->bytes <= IBSHIFT_STANDING_MOST &&
-           ((IBSHIFT_ALLREDUCE == job->collective && !is_blocking) ||
-            (IBSHIFT_REDUCE_SCATTER == job->collective &&
-             (!is_blocking || NULL != job->recv.counts || NULL != job->send.counts)));
-}
-
-/* Jobs of one kind and size have one plan. */
-static inline int ibshift_job_kind(const struct ibshift_job *job, bool is_commutative,
-                                   bool is_blocking)
-{
-    int sizes = 0 == job->needs                              ? 0
-                : !ibshift_job_is_any_size(job)              ? 2
-                : 0 == (job->needs & IBSHIFT_ALG_SIZES_NODE) ? 1
-                                                             : 3;
-
-    return sizes * 4 + 2 * ibshift_job_grants_anew(job, is_blocking) + is_commutative;
-}
 
 #endif

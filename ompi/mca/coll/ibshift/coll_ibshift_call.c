@@ -575,8 +575,8 @@ int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicato
         if (ibshift_comm_order_renames(module, job, call->op.params.alg)) {
             follow_map(call, &module->order.map);
         }
-        call->op.params.badge = ibshift_badge(job, call->op.params.alg, call->op.params.plan.radix,
-                                              call->op.params.plan.segments);
+        call->op.params.badge =
+            ibshift_job_badge(job, call->op.params.alg, &call->op.params.plan);
         call->name = job->name;
         call->send = job->send;
         call->recv = job->recv;

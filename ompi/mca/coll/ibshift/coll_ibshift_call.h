@@ -7,7 +7,7 @@
  */
 
 #include "coll_ibshift.h"
-#include "coll_ibshift_buffers.h"
+#include "coll_ibshift_job.h"
 
 #include "ompi/mca/coll/base/coll_base_util.h"
 

@@ -9,7 +9,7 @@
  */
 
 #include "coll_ibshift.h"
-#include "coll_ibshift_buffers.h"
+#include "coll_ibshift_job.h"
 
 #include "exec/op.h"
 

@@ -1,8 +1,7 @@
 #include "coll_ibshift.h"
-#include "coll_ibshift_buffers.h"
+#include "coll_ibshift_job.h"
 #include "coll_ibshift_transport.h"
 
-#include "ompi/op/op.h"
 #include "opal/util/show_help.h"
 
 #include <ctype.h>
@@ -114,65 +113,6 @@ void ibshift_make_plain(char *text)
     }
 }
 
-/*
- * A badge:   bits 0 to 3  collective   4, 5  variant   6 and up  a hash of the arguments
- */
-enum { COLLECTIVE_MASK = 15, VARIANT_SHIFT = 4, VARIANT_MASK = 3, CHECK_SHIFT = 6 };
-_Static_assert(IBSHIFT_COLLECTIVES <= COLLECTIVE_MASK + 1, "they fit");
-
-/* Blocks of one size, of a count for each, of a type for each too; reduce_scatter_block is EVEN. */
-enum variant { EVEN, COUNTED, TYPED };
-
-static uint64_t mix(uint64_t sum, uint64_t next)
-{
-    sum = (sum ^ next) * 0x9e3779b97f4a7c15u;
-    return sum ^ sum >> 32;
-}
-
-/* What the program has made has no number that all ranks know. */
-static uint64_t check_of_operator(const struct ibshift_job *job)
-{
-    const struct ompi_datatype_t *type = job->send.type;
-
-    return NULL == job->op || !ompi_op_is_intrinsic(job->op) || NULL == type ||
-                   !ompi_datatype_is_predefined(type)
-               ? 0
-               : (uint64_t)job->op->o_f_to_c_index << 32 | type->super.id;
-}
-
-uint32_t ibshift_badge(const struct ibshift_job *job, const struct ibshift_alg *alg, uint32_t radix,
-                       uint32_t segments)
-{
-    enum variant variant = 0 == job->needs ? EVEN : NULL == job->recv.types ? COUNTED : TYPED;
-    uint64_t check = mix(job->root, check_of_operator(job));
-
-    check = mix(check, (uint64_t)ibshift_alg_place(alg) << 32 | radix);
-    check = mix(check, segments);
-    return ((uint32_t)job->collective | (uint32_t)variant << VARIANT_SHIFT |
-            (uint32_t)check << CHECK_SHIFT)
-           << IBSHIFT_NET_COMM_BITS;
-}
-
-/* MPI's name of what the first word of a key says, and whether two say the same collective. */
-static const char *called(uint32_t word, char *text, size_t size)
-{
-    uint32_t badge = word >> IBSHIFT_NET_COMM_BITS;
-    enum ibshift_collective collective = badge & COLLECTIVE_MASK;
-    enum variant variant = badge >> VARIANT_SHIFT & VARIANT_MASK;
-    const char *suffix = IBSHIFT_REDUCE_SCATTER == collective ? (EVEN == variant ? "_block" : "")
-                         : EVEN == variant                    ? ""
-                         : COUNTED == variant                 ? "v"
-                                                              : "w";
-
-    snprintf(text, size, "%s%s", ibshift_collective_name(collective), suffix);
-    return text;
-}
-
-static bool is_same_collective(uint32_t a, uint32_t b)
-{
-    return 0 == ((a ^ b) >> IBSHIFT_NET_COMM_BITS & ((1u << CHECK_SHIFT) - 1));
-}
-
 void ibshift_call_number(uint32_t comm, uint32_t seq, char *key, size_t size)
 {
     uint32_t number = seq & ~IBSHIFT_PERSISTENT_SEQ;
@@ -256,10 +196,11 @@ static void report_unlike(const struct ompi_communicator_t *comm, const struct i
     char key[IBSHIFT_CALL_NUMBER], here[NAME], there[NAME];
 
     ibshift_call_number(op->params.comm, unlike->seq, key, sizeof(key));
-    ibshift_help("collective-unlike", comm->c_name, key, called(unlike->ours, here, sizeof(here)),
-                 name_of(op, op->params.rank), ompi_process_info.nodename,
-                 called(unlike->theirs, there, sizeof(there)),
-                 is_same_collective(unlike->ours, unlike->theirs)
+    ibshift_help("collective-unlike", comm->c_name, key,
+                 ibshift_badge_name(unlike->ours, here, sizeof(here)), name_of(op, op->params.rank),
+                 ompi_process_info.nodename,
+                 ibshift_badge_name(unlike->theirs, there, sizeof(there)),
+                 ibshift_badge_is_same_collective(unlike->ours, unlike->theirs)
                      ? " with another root, operator, type or count"
                      : "",
                  name_of(op, op->failed_rank), text);

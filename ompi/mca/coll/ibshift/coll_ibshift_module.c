@@ -4,6 +4,7 @@
 #include "coll_ibshift_choose.h"
 #include "coll_ibshift_entry.h"
 #include "coll_ibshift_params.h"
+#include "coll_ibshift_request.h"
 #include "coll_ibshift_tapes.h"
 #include "coll_ibshift_call.h"
 #include "coll_ibshift_transport.h"

@@ -242,15 +242,31 @@ static int create(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
     return rc;
 }
 
-/* The plan as it would be chosen for an op. */
+/* What the call asks for. Leaders hear the counts of their node in blocking calls alone: the others may not
+ * wait before they have returned. */
+static int describe(const mca_coll_ibshift_module_t *module, enum ibshift_form form,
+                    enum ibshift_collective collective, const char *name,
+                    const struct ibshift_raw *raw, struct ibshift_job *job)
+{
+    int rc = ibshift_job_describe(module, collective, name, raw, job);
+
+    if (IBSHIFT_BLOCKING != form) {
+        job->needs &= ~(uint32_t)IBSHIFT_ALG_SIZES_NODE;
+    }
+    return rc;
+}
+
+/* The place of the call's tape, whose plan is as it would be chosen for an op; NULL: it has none. */
 static struct ibshift_kept_tape *find_tape(mca_coll_ibshift_module_t *module,
                                            enum ibshift_form form,
                                            const struct ompi_communicator_t *comm,
-                                           const struct ibshift_job *job)
+                                           const struct ibshift_job *job,
+                                           const struct ibshift_raw *raw)
 {
     struct ibshift_op_params params;
 
-    if (!ibshift_tape_may(module, job) ||
+    /* In place of what it gets: then its buffer is found by another argument, or there is none. */
+    if (MPI_IN_PLACE == raw->rbuf || !ibshift_tape_may(module, job) ||
         OMPI_SUCCESS != atomic_load_explicit(&module->failed, memory_order_relaxed)) {
         return NULL;
     }
@@ -258,7 +274,7 @@ static struct ibshift_kept_tape *find_tape(mca_coll_ibshift_module_t *module,
         NULL != params.pace || ibshift_job_tells_counts(job, params.alg)) {
         return NULL;
     }
-    return ibshift_tape_find(module, form, job, &params);
+    return ibshift_tape_find(module, form, job, raw, &params);
 }
 
 /* A receive looks for itself; that there is room for a send again is news that only polls bring. */
@@ -300,41 +316,6 @@ static void hand_over(ibshift_call_t *call, const struct ibshift_tape_run *run)
     ibshift_engine_take_over(ibshift_endpoint.engine, &call->op, run);
 }
 
-static int take_over(ibshift_call_t *call, const struct ibshift_tape_run *run)
-{
-    call->op.ended = NULL;
-    hand_over(call, run);
-    wait_for(call);
-    return finish(call);
-}
-
-/* A trace needs the op for its headlines. */
-static int run_tape(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                    const struct ibshift_job *job, struct ibshift_tape_run *run)
-{
-    ibshift_call_t *call = NULL;
-    int rc = OMPI_SUCCESS;
-
-    see();
-    if ('\0' != ibshift_params.trace[0]) {
-        rc = create(module, comm, job, IBSHIFT_BLOCKING, &call);
-    }
-    run->comm_seq = next_comm_seq(module, run->comm);
-    if (NULL != call) {
-        call->op.seq = run->seq;
-        run->op = &call->op;
-    }
-    if (OMPI_SUCCESS == rc && !ibshift_engine_sprint(ibshift_endpoint.engine, run) && !go_on(run)) {
-        ibshift_tape_left(module, IBSHIFT_BLOCKING, job->collective, run);
-        rc = NULL == call ? create(module, comm, job, IBSHIFT_BLOCKING, &call) : rc;
-        rc = OMPI_SUCCESS == rc ? take_over(call, run) : rc;
-    }
-    if (NULL != call) {
-        ibshift_call_give_back(call);
-    }
-    return rc;
-}
-
 bool ibshift_call_run(mca_coll_ibshift_module_t *module, struct ibshift_tape_run *run)
 {
     see();
@@ -362,62 +343,77 @@ static int create_like(mca_coll_ibshift_module_t *module, struct ompi_communicat
     return rc;
 }
 
-static int leave_tape(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                      const struct ibshift_job *job, const struct ibshift_tape_run *run)
+/* Begins a call as an op: where its tape has been left, or, without a run, anew. */
+static int begin(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                 const struct ibshift_job *job, enum ibshift_form form,
+                 const struct ibshift_tape_run *run, ibshift_call_t **out)
 {
-    ibshift_call_t *call;
-    int rc = create_like(module, comm, job, IBSHIFT_BLOCKING, run, &call);
+    int rc = NULL != run ? create_like(module, comm, job, form, run, out)
+                         : create(module, comm, job, form, out);
+    ibshift_call_t *call = *out;
 
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    call->op.ended = NULL;
+    if (IBSHIFT_BLOCKING != form) {
+        become_request(call);
+        call->request.super.req_state = OMPI_REQUEST_ACTIVE;
+    }
+    if (NULL != run) {
+        hand_over(call, run);
+    } else {
+        start(call, next_seq(call));
+    }
+    return OMPI_SUCCESS;
+}
+
+static int run_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                        const struct ibshift_job *job, const struct ibshift_raw *raw,
+                        struct ibshift_tape_run *run)
+{
+    struct ibshift_kept_tape *kept = NULL;
+    ibshift_call_t *call;
+    int rc;
+
+    if (NULL == run) {
+        kept = find_tape(module, IBSHIFT_BLOCKING, comm, job, raw);
+        run = ibshift_tape_run_of(kept, module, job->collective, raw);
+        if (NULL != run && ibshift_call_run(module, run)) {
+            return OMPI_SUCCESS;
+        }
+    }
+    rc = begin(module, comm, job, IBSHIFT_BLOCKING, run, &call);
     if (OMPI_SUCCESS == rc) {
-        rc = take_over(call, run);
+        wait_for(call);
+        rc = finish(call);
+        ibshift_tape_keep(module, IBSHIFT_BLOCKING, kept, job, call);
         ibshift_call_give_back(call);
     }
     return rc;
 }
 
-static int run_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                        const struct ibshift_job *job, const struct ibshift_raw *raw,
-                        const struct ibshift_tape_run *run)
-{
-    struct ibshift_kept_tape *kept;
-    ibshift_call_t *call;
-    int rc;
-
-    if (NULL != run) {
-        return leave_tape(module, comm, job, run);
-    }
-    kept = find_tape(module, IBSHIFT_BLOCKING, comm, job);
-    if (NULL != ibshift_tape_of(kept)) {
-        return run_tape(module, comm, job,
-                        ibshift_tape_prepare(module, IBSHIFT_BLOCKING, kept, job, raw));
-    }
-    rc = create(module, comm, job, IBSHIFT_BLOCKING, &call);
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    call->op.ended = NULL;
-    start(call, next_seq(call));
-    wait_for(call);
-    rc = finish(call);
-    ibshift_tape_keep(kept, &call->op.params, call->tmp,
-                      call->send.is_staged || call->recv.is_staged);
-    ibshift_call_give_back(call);
-    return rc;
-}
-
 int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                          const struct ibshift_job *job, const struct ibshift_raw *raw,
-                          const struct ibshift_tape_run *run)
+                          enum ibshift_collective collective, const char *name,
+                          const struct ibshift_raw *raw, struct ibshift_tape_run *run)
 {
     struct ibshift_corrected corrected;
+    struct ibshift_job job;
     int rc;
 
-    if (0 == ibshift_params.correct) {
-        return run_blocking(module, comm, job, raw, run);
+    if (NULL == run) {
+        run = ibshift_tape_again(module, IBSHIFT_BLOCKING, collective, raw);
+        if (NULL != run && ibshift_call_run(module, run)) {
+            return OMPI_SUCCESS;
+        }
     }
-    ibshift_correct_begin(module, job, &corrected);
-    rc = run_blocking(module, comm, job, raw, run);
-    return ibshift_correct_end(module, comm, job, &corrected, rc);
+    rc = describe(module, IBSHIFT_BLOCKING, collective, name, raw, &job);
+    if (OMPI_SUCCESS != rc || 0 == ibshift_params.correct) {
+        return OMPI_SUCCESS != rc ? rc : run_blocking(module, comm, &job, raw, run);
+    }
+    ibshift_correct_begin(module, &job, &corrected);
+    rc = run_blocking(module, comm, &job, raw, run);
+    return ibshift_correct_end(module, comm, &job, &corrected, rc);
 }
 
 /* Then it needs no request of its own. */
@@ -433,61 +429,49 @@ bool ibshift_call_at_once(mca_coll_ibshift_module_t *module, struct ibshift_tape
     return true;
 }
 
-/* run: where its tape has been left, or NULL; kept: where one may be put, or NULL. */
-static int start_request(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                         const struct ibshift_job *job, const struct ibshift_tape_run *run,
-                         struct ibshift_kept_tape *kept, ompi_request_t **request)
+int ibshift_call_nonblocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                             enum ibshift_collective collective, const char *name,
+                             const struct ibshift_raw *raw, struct ibshift_tape_run *run,
+                             ompi_request_t **request)
 {
+    struct ibshift_kept_tape *kept = NULL;
+    struct ibshift_job job;
     ibshift_call_t *call;
-    int rc = NULL != run ? create_like(module, comm, job, IBSHIFT_NONBLOCKING, run, &call)
-                         : create(module, comm, job, IBSHIFT_NONBLOCKING, &call);
+    int rc;
 
+    if (NULL == run) {
+        run = ibshift_tape_again(module, IBSHIFT_NONBLOCKING, collective, raw);
+        if (NULL != run && ibshift_call_at_once(module, run, request)) {
+            return OMPI_SUCCESS;
+        }
+    }
+    rc = describe(module, IBSHIFT_NONBLOCKING, collective, name, raw, &job);
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
-    become_request(call);
-    call->request.super.req_state = OMPI_REQUEST_ACTIVE;
-    *request = &call->request.super;
-    if (NULL != run) {
-        hand_over(call, run);
-    } else {
-        start(call, next_seq(call));
-        ibshift_tape_keep(kept, &call->op.params, call->tmp,
-                          call->send.is_staged || call->recv.is_staged);
+    if (NULL == run) {
+        kept = find_tape(module, IBSHIFT_NONBLOCKING, comm, &job, raw);
     }
-    return OMPI_SUCCESS;
-}
-
-int ibshift_call_nonblocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                             const struct ibshift_job *job, const struct ibshift_raw *raw,
-                             struct ibshift_tape_run *run, ompi_request_t **request)
-{
-    struct ibshift_kept_tape *kept = NULL;
-
-    /* A trace has its headlines from an op. */
-    if (NULL == run && '\0' == ibshift_params.trace[0]) {
-        kept = find_tape(module, IBSHIFT_NONBLOCKING, comm, job);
-        if (NULL != ibshift_tape_of(kept)) {
-            run = ibshift_tape_prepare(module, IBSHIFT_NONBLOCKING, kept, job, raw);
-            if (ibshift_call_at_once(module, run, request)) {
-                return OMPI_SUCCESS;
-            }
-        }
+    rc = begin(module, comm, &job, IBSHIFT_NONBLOCKING, run, &call);
+    if (OMPI_SUCCESS == rc) {
+        *request = &call->request.super;
+        ibshift_tape_keep(module, IBSHIFT_NONBLOCKING, kept, &job, call);
     }
-    return start_request(module, comm, job, run, kept, request);
+    return rc;
 }
 
 int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                            const struct ibshift_job *job, ompi_request_t **request)
+                            enum ibshift_collective collective, const char *name,
+                            const struct ibshift_raw *raw, ompi_request_t **request)
 {
-    ibshift_call_t *call;
     uint32_t id = atomic_load_explicit(&module->persistent, memory_order_relaxed);
-    int rc;
+    struct ibshift_job job;
+    ibshift_call_t *call;
+    int rc = id >= IBSHIFT_PERSISTENT_MAX
+                 ? OMPI_ERR_NOT_SUPPORTED
+                 : describe(module, IBSHIFT_PERSISTENT, collective, name, raw, &job);
 
-    if (id >= IBSHIFT_PERSISTENT_MAX) {
-        return OMPI_ERR_NOT_SUPPORTED;
-    }
-    rc = create(module, comm, job, IBSHIFT_PERSISTENT, &call);
+    rc = OMPI_SUCCESS == rc ? create(module, comm, &job, IBSHIFT_PERSISTENT, &call) : rc;
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
@@ -505,7 +489,7 @@ int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_commu
 /* The second run makes the tape: many requests are started once. */
 static const struct ibshift_tape *tape_of(ibshift_call_t *call)
 {
-    if (!ibshift_params.tapes) {
+    if (!ibshift_params.tapes || '\0' != ibshift_params.trace[0]) {
         return NULL;
     }
     if (!call->has_tried_tape && call->runs > 1) {
@@ -535,7 +519,7 @@ static bool sprint(ibshift_call_t *call, struct ibshift_tape_run *run)
 static void start_again(ibshift_call_t *call, uint32_t seq)
 {
     struct ibshift_tape_run run = {
-        .tape = tape_of(call), .comm = ibshift_op_word(&call->op), .seq = seq, .op = &call->op};
+        .tape = tape_of(call), .comm = ibshift_op_word(&call->op), .seq = seq};
 
     if (NULL == run.tape) {
         start(call, seq);

@@ -7,7 +7,6 @@
  */
 
 #include "coll_ibshift.h"
-#include "coll_ibshift_buffers.h"
 #include "coll_ibshift_tapes.h"
 
 #include "exec/op.h"
@@ -20,16 +19,18 @@ bool ibshift_call_run(mca_coll_ibshift_module_t *module, struct ibshift_tape_run
 bool ibshift_call_at_once(mca_coll_ibshift_module_t *module, struct ibshift_tape_run *run,
                           struct ompi_request_t **request);
 
-/* OMPI codes. In all forms OMPI_ERR_NOT_SUPPORTED means: nothing happened, take the fallback. run: of
- * this call, that was not done; NULL: it has not begun. */
+/* OMPI codes. name: of the form, for people. In all forms OMPI_ERR_NOT_SUPPORTED means: nothing happened,
+ * take the fallback. run: of this call, that was not done; NULL: it has not begun. */
 int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                          const struct ibshift_job *job, const struct ibshift_raw *raw,
-                          const struct ibshift_tape_run *run);
+                          enum ibshift_collective collective, const char *name,
+                          const struct ibshift_raw *raw, struct ibshift_tape_run *run);
 int ibshift_call_nonblocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                             const struct ibshift_job *job, const struct ibshift_raw *raw,
-                             struct ibshift_tape_run *run, struct ompi_request_t **request);
+                             enum ibshift_collective collective, const char *name,
+                             const struct ibshift_raw *raw, struct ibshift_tape_run *run,
+                             struct ompi_request_t **request);
 int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                            const struct ibshift_job *job, struct ompi_request_t **request);
+                            enum ibshift_collective collective, const char *name,
+                            const struct ibshift_raw *raw, struct ompi_request_t **request);
 
 /*
  * A communicator begins. Open MPI makes one with nonblocking collectives on another, whose errors

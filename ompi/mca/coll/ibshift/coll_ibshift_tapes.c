@@ -13,14 +13,7 @@
 enum {
     KEPT = 4,         /* calls of a collective: a root or a count that alternates */
     MOST_COUNTS = 64, /* ranks, where each has its count */
-    KEY_WORDS = 13,
     ARRAYS = 4,
-};
-
-/* What a tape depends on, beside the communicator. */
-struct key {
-    uint64_t words[KEY_WORDS];
-    uint32_t counts; /* of each array, in `arrays` of the kept one */
 };
 
 /* What a tape depends on of a datatype: freed ones come back as others at the same address. */
@@ -30,21 +23,21 @@ struct type_numbers {
 };
 
 struct ibshift_kept_tape {
-    struct key key;
-    int *arrays;                    /* counts and displacements of both sides */
-    struct ompi_datatype_t **types; /* of both sides, for each block; NULL: none is for a block */
-    uint32_t calls;                 /* that had the key, as far as 2; 0: free */
-    bool is_refused;                /* no tape is possible, or there is one */
-    bool is_left;                   /* its messages are too long by now */
+    uint32_t calls; /* with these arguments and this plan, as far as 2; 0: free */
+    bool is_left;   /* its messages are too long by now */
+    bool is_tried;  /* no tape is possible, or there is one */
     struct ibshift_tape *tape;
     char *tmp;
 
-    /* Of the arguments of the last call that had the key; only once there is a tape. */
-    bool has_raw;
+    struct ibshift_again again; /* what the call had, and the run once there is a tape */
+    const struct ibshift_alg *alg;
+    uint32_t radix, segments, leaders;
     bool commutes;
     struct type_numbers stype, rtype;
+    size_t counts;                  /* of each array */
+    int *arrays;                    /* counts and displacements of both sides */
+    struct ompi_datatype_t **types; /* of both sides, for each block; NULL: none is for a block */
     struct ibshift_operator reducer;
-    struct ibshift_again again;
 
     struct ibshift_spare spare; /* outlives the rest: calls in flight know its address */
 };
@@ -54,69 +47,26 @@ struct ibshift_tapes {
     uint32_t oldest;
 };
 
-static size_t unit_of(const struct ibshift_side *side)
+static bool has_arrays(const struct ibshift_kept_tape *kept, const struct ibshift_raw *raw)
 {
-    return NULL == side->type ? 0
-           : side->is_operand ? (size_t)ibshift_type_extent(side->type)
-                              : ibshift_type_size(side->type);
-}
+    const int *const arrays[ARRAYS] = {raw->scounts, raw->sdispls, raw->rcounts, raw->rdispls};
 
-static void side_words(const struct ibshift_side *side, uint64_t *words)
-{
-    words[0] = (uint64_t)side->blocks << 8 | (uint64_t)side->is_operand << 7 | side->shape;
-    words[1] = side->count;
-    words[2] = unit_of(side);
-}
-
-static void list_arrays(const struct ibshift_job *job, const int *arrays[ARRAYS])
-{
-    arrays[0] = job->send.counts;
-    arrays[1] = job->send.displs;
-    arrays[2] = job->recv.counts;
-    arrays[3] = job->recv.displs;
-}
-
-static void make_key(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
-                     const struct ibshift_op_params *params, struct key *key)
-{
-    const struct ibshift_plan *plan = &params->plan;
-    bool renames =
-        0 != module->order.map.order.places && ibshift_comm_order_renames(module, job, params->alg);
-
-    key->words[0] = (uintptr_t)params->alg;
-    key->words[1] = (uint64_t)plan->radix << 32 | plan->segments;
-    key->words[2] = (uint64_t)job->root << 4 | plan->in_sequence << 3 | plan->commutative << 2 |
-                    job->in_place << 1 | renames;
-    key->words[3] = (uintptr_t)plan->order;
-    key->words[4] = (uintptr_t)plan->stages;
-    key->words[5] = (uintptr_t)plan->nodes;
-    key->words[6] = plan->leaders;
-    side_words(&job->send, &key->words[7]);
-    side_words(&job->recv, &key->words[10]);
-    key->counts = NULL != job->send.counts || NULL != job->recv.counts ? module->size : 0;
-}
-
-static bool has_arrays(const struct ibshift_kept_tape *kept, const int *const arrays[ARRAYS])
-{
-    size_t count = kept->key.counts;
-
-    for (size_t i = 0; i < (0 == count ? 0 : ARRAYS); i++) {
+    for (size_t i = 0; i < (0 == kept->counts ? 0 : ARRAYS); i++) {
         if (NULL != arrays[i] &&
-            0 != memcmp(arrays[i], kept->arrays + i * count, count * sizeof(int))) {
+            0 != memcmp(arrays[i], kept->arrays + i * kept->counts, kept->counts * sizeof(int))) {
             return false;
         }
     }
     return true;
 }
 
-static bool has_types(const struct ibshift_kept_tape *kept, struct ompi_datatype_t *const *stypes,
-                      struct ompi_datatype_t *const *rtypes)
+static bool has_types(const struct ibshift_kept_tape *kept, const struct ibshift_raw *raw)
 {
-    size_t count = kept->key.counts, size = count * sizeof(struct ompi_datatype_t *);
+    size_t count = kept->counts, size = count * sizeof(struct ompi_datatype_t *);
 
     return NULL == kept->types ||
-           ((NULL == stypes || 0 == memcmp(stypes, kept->types, size)) &&
-            (NULL == rtypes || 0 == memcmp(rtypes, kept->types + count, size)));
+           ((NULL == raw->stypes || 0 == memcmp(raw->stypes, kept->types, size)) &&
+            (NULL == raw->rtypes || 0 == memcmp(raw->rtypes, kept->types + count, size)));
 }
 
 static void empty(struct ibshift_kept_tape *kept)
@@ -130,36 +80,36 @@ static void empty(struct ibshift_kept_tape *kept)
     (void)ibshift_call_take_spare(&kept->spare); /* it is another's */
 }
 
-/* The key is the caller's. */
-static bool copy_arrays(struct ibshift_kept_tape *kept, const struct ibshift_job *job)
+static bool copy_arrays(struct ibshift_kept_tape *kept, const struct ibshift_raw *raw,
+                        uint32_t size)
 {
-    const int *arrays[ARRAYS];
-    size_t count = kept->key.counts;
+    const int *const arrays[ARRAYS] = {raw->scounts, raw->sdispls, raw->rcounts, raw->rdispls};
 
-    if (0 == count) {
+    if (NULL == raw->scounts && NULL == raw->rcounts) {
         return true;
     }
-    list_arrays(job, arrays);
-    kept->arrays = calloc(ARRAYS * count, sizeof(int));
+    kept->counts = size;
+    kept->arrays = calloc(ARRAYS * (size_t)size, sizeof(int));
     for (size_t i = 0; NULL != kept->arrays && i < ARRAYS; i++) {
         if (NULL != arrays[i]) {
-            memcpy(kept->arrays + i * count, arrays[i], count * sizeof(int));
+            memcpy(kept->arrays + i * size, arrays[i], size * sizeof(int));
         }
     }
     return NULL != kept->arrays;
 }
 
-static bool copy_types(struct ibshift_kept_tape *kept, const struct ibshift_job *job)
+static bool copy_types(struct ibshift_kept_tape *kept, const struct ibshift_raw *raw,
+                       uint32_t count)
 {
-    size_t count = kept->key.counts, size = count * sizeof(struct ompi_datatype_t *);
+    size_t size = count * sizeof(struct ompi_datatype_t *);
 
-    if (NULL == job->recv.types) {
+    if (NULL == raw->rtypes) {
         return true;
     }
-    kept->types = malloc(2 * size);
+    kept->types = calloc(2, size);
     if (NULL != kept->types) {
-        memcpy(kept->types, job->send.types, size);
-        memcpy(kept->types + count, job->recv.types, size);
+        memcpy(kept->types, NULL == raw->stypes ? raw->rtypes : raw->stypes, size);
+        memcpy(kept->types + count, raw->rtypes, size);
     }
     return NULL != kept->types;
 }
@@ -180,50 +130,10 @@ static bool has_few_counts(const struct ibshift_side *side)
 bool ibshift_tape_may(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job)
 {
     return ibshift_params.tapes && NULL == ibshift_device && /* tapes know no staging */
+           '\0' == ibshift_params.trace[0] &&                /* and no headlines of a trace */
            job->bytes <= ibshift_engine_tape_limit(ibshift_endpoint.engine) &&
            has_order(module, job) && has_few_counts(&job->send) && has_few_counts(&job->recv) &&
            ibshift_side_is_whole(&job->send) && ibshift_side_is_whole(&job->recv);
-}
-
-struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
-                                            enum ibshift_form form, const struct ibshift_job *job,
-                                            const struct ibshift_op_params *params)
-{
-    struct ibshift_tapes **place = &module->tapes[form][job->collective], *tapes = *place;
-    struct ibshift_kept_tape *kept;
-    const int *arrays[ARRAYS];
-    struct key key;
-
-    if (NULL == tapes && NULL == (tapes = *place = calloc(1, sizeof(*tapes)))) {
-        return NULL;
-    }
-    make_key(module, job, params, &key);
-    list_arrays(job, arrays);
-    for (int i = 0; i < KEPT; i++) {
-        kept = &tapes->kept[i];
-        if (kept->calls > 0 && 0 == memcmp(kept->key.words, key.words, sizeof(key.words)) &&
-            kept->key.counts == key.counts && has_arrays(kept, arrays) &&
-            has_types(kept, job->send.types, job->recv.types)) {
-            kept->calls = 2;
-            return kept;
-        }
-    }
-    kept = &tapes->kept[tapes->oldest++ % KEPT];
-    if (module->latest[form][job->collective] == &kept->again) {
-        module->latest[form][job->collective] = NULL;
-    }
-    empty(kept);
-    kept->key = key;
-    if (!copy_arrays(kept, job) || !copy_types(kept, job)) {
-        return NULL;
-    }
-    kept->calls = 1;
-    return kept;
-}
-
-const struct ibshift_tape *ibshift_tape_of(const struct ibshift_kept_tape *kept)
-{
-    return NULL == kept || kept->is_left ? NULL : kept->tape;
 }
 
 static struct type_numbers numbers_of(const struct ompi_datatype_t *type)
@@ -256,16 +166,42 @@ static bool is_of_the_program(struct ompi_datatype_t *type)
     return NULL != type && !ompi_datatype_is_predefined(type);
 }
 
+static struct ibshift_kept_tape *kept_of(const struct ibshift_again *again)
+{
+    return (struct ibshift_kept_tape *)((uintptr_t)again -
+                                        offsetof(struct ibshift_kept_tape, again));
+}
+
 bool ibshift_again_has_details(const struct ibshift_again *again, const struct ibshift_raw *raw)
 {
-    const struct ibshift_kept_tape *kept =
-        (const struct ibshift_kept_tape *)((const char *)again -
-                                           offsetof(struct ibshift_kept_tape, again));
-    const int *const arrays[ARRAYS] = {raw->scounts, raw->sdispls, raw->rcounts, raw->rdispls};
+    const struct ibshift_kept_tape *kept = kept_of(again);
 
     return has_numbers(raw->stype, &kept->stype) && has_numbers(raw->rtype, &kept->rtype) &&
-           commutes(raw->op) == kept->commutes && has_arrays(kept, arrays) &&
-           has_types(kept, raw->stypes, raw->rtypes);
+           commutes(raw->op) == kept->commutes && has_arrays(kept, raw) && has_types(kept, raw);
+}
+
+static bool has_arguments(const struct ibshift_kept_tape *kept,
+                          const mca_coll_ibshift_module_t *module,
+                          enum ibshift_collective collective, const struct ibshift_raw *raw)
+{
+    return kept->calls > 0 && ibshift_again_is_like(&kept->again, module, collective, raw) &&
+           (kept->again.is_plain || ibshift_again_has_details(&kept->again, raw));
+}
+
+struct ibshift_tape_run *ibshift_tape_run_of(struct ibshift_kept_tape *kept,
+                                             mca_coll_ibshift_module_t *module,
+                                             enum ibshift_collective collective,
+                                             const struct ibshift_raw *raw)
+{
+    return NULL == kept || NULL == kept->tape || kept->is_left
+               ? NULL
+               : ibshift_again_run(&kept->again, module, collective, raw);
+}
+
+/* Where choices are corrected, blocking calls are counted first. */
+static bool is_counted(enum ibshift_form form)
+{
+    return IBSHIFT_BLOCKING == form && 0 != ibshift_params.correct;
 }
 
 struct ibshift_tape_run *ibshift_tape_again(mca_coll_ibshift_module_t *module,
@@ -275,11 +211,13 @@ struct ibshift_tape_run *ibshift_tape_again(mca_coll_ibshift_module_t *module,
 {
     struct ibshift_tapes *tapes = module->tapes[form][collective];
 
-    for (int i = 0; NULL != tapes && ibshift_tapes_serve(module) && i < KEPT; i++) {
+    if (NULL == tapes || !ibshift_tapes_serve(module) || is_counted(form)) {
+        return NULL;
+    }
+    for (int i = 0; i < KEPT; i++) {
         struct ibshift_kept_tape *kept = &tapes->kept[i];
 
-        if (kept->has_raw && ibshift_again_is_like(&kept->again, module, collective, raw) &&
-            (kept->again.is_plain || ibshift_again_has_details(&kept->again, raw))) {
+        if (NULL != kept->tape && !kept->is_left && has_arguments(kept, module, collective, raw)) {
             module->latest[form][collective] = &kept->again;
             return ibshift_again_run(&kept->again, module, collective, raw);
         }
@@ -287,91 +225,137 @@ struct ibshift_tape_run *ibshift_tape_again(mca_coll_ibshift_module_t *module,
     return NULL;
 }
 
+static bool has_plan(const struct ibshift_kept_tape *kept, const struct ibshift_op_params *params)
+{
+    return kept->alg == params->alg && kept->radix == params->plan.radix &&
+           kept->segments == params->plan.segments && kept->leaders == params->plan.leaders;
+}
+
+/* false: no memory. */
+static bool fill(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                 const struct ibshift_raw *raw, const struct ibshift_op_params *params,
+                 struct ibshift_kept_tape *kept)
+{
+    if (!copy_arrays(kept, raw, module->size) || !copy_types(kept, raw, module->size)) {
+        return false;
+    }
+    kept->calls = 1;
+    kept->alg = params->alg;
+    kept->radix = params->plan.radix;
+    kept->segments = params->plan.segments;
+    kept->leaders = params->plan.leaders;
+    kept->commutes = commutes(raw->op);
+    kept->stype = numbers_of(raw->stype);
+    kept->rtype = numbers_of(raw->rtype);
+    kept->again.raw = *raw;
+    kept->again.is_plain = 0 == kept->counts && !is_of_the_program(raw->stype) &&
+                           !is_of_the_program(raw->rtype) &&
+                           (NULL == raw->op || ompi_op_is_intrinsic(raw->op));
+    kept->again.algorithm = ibshift_params.algorithm[job->collective];
+    kept->again.radix = ibshift_params.radix[job->collective];
+    kept->again.segment = ibshift_params.segment[job->collective];
+    kept->again.order = module->order.state;
+    return true;
+}
+
+struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
+                                            enum ibshift_form form, const struct ibshift_job *job,
+                                            const struct ibshift_raw *raw,
+                                            const struct ibshift_op_params *params)
+{
+    struct ibshift_tapes **place = &module->tapes[form][job->collective], *tapes = *place;
+    struct ibshift_kept_tape *kept;
+
+    if (NULL == tapes && NULL == (tapes = *place = calloc(1, sizeof(*tapes)))) {
+        return NULL;
+    }
+    for (int i = 0; i < KEPT; i++) {
+        kept = &tapes->kept[i];
+        if (has_arguments(kept, module, job->collective, raw) && has_plan(kept, params)) {
+            kept->calls = 2;
+            kept->again.raw = *raw; /* its buffers are where the job's are */
+            return kept;
+        }
+    }
+    kept = &tapes->kept[tapes->oldest++ % KEPT];
+    if (module->latest[form][job->collective] == &kept->again) {
+        module->latest[form][job->collective] = NULL;
+    }
+    empty(kept);
+    return fill(module, job, raw, params, kept) ? kept : NULL;
+}
+
 static char *base_of(const struct ibshift_side *side)
 {
     return NULL == side->type ? side->user : side->user + ibshift_type_lower_bound(side->type);
 }
 
-static void remember(mca_coll_ibshift_module_t *module, enum ibshift_form form,
-                     struct ibshift_kept_tape *kept, const struct ibshift_job *job,
-                     const struct ibshift_raw *raw)
+/* How the tape is run for calls like this one. */
+static void prepare(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                    const struct ibshift_op_params *params, struct ibshift_kept_tape *kept)
 {
-    const void *from = 0 != (raw->form & IBSHIFT_RAW_IN_PLACE) ? raw->rbuf : raw->sbuf;
     struct ibshift_again *again = &kept->again;
+    const struct ibshift_raw *raw = &again->raw;
+    const void *from = 0 != (raw->form & IBSHIFT_RAW_IN_PLACE) ? raw->rbuf : raw->sbuf;
 
-    /* Then a buffer is found by another argument, or is none that this rank uses. */
-    kept->has_raw = MPI_IN_PLACE != raw->rbuf &&
-                    (IBSHIFT_BLOCKING != form || 0 == ibshift_params.correct); /* else counted */
-    again->is_plain = 0 == kept->key.counts && !is_of_the_program(raw->stype) &&
-                      !is_of_the_program(raw->rtype) &&
-                      (NULL == raw->op || ompi_op_is_intrinsic(raw->op));
-    kept->commutes = commutes(raw->op);
-    kept->stype = numbers_of(raw->stype);
-    kept->rtype = numbers_of(raw->rtype);
-    again->raw = *raw;
-    again->algorithm = ibshift_params.algorithm[job->collective];
-    again->radix = ibshift_params.radix[job->collective];
-    again->segment = ibshift_params.segment[job->collective];
-    again->order = module->order.state;
     again->send = (intptr_t)base_of(&job->send) - (intptr_t)from;
     again->recv = (intptr_t)base_of(&job->recv) - (intptr_t)raw->rbuf;
     again->choice =
         atomic_load_explicit(&module->choices.last[job->collective], memory_order_relaxed);
-    module->latest[form][job->collective] = kept->has_raw ? again : NULL;
-}
-
-struct ibshift_tape_run *ibshift_tape_prepare(mca_coll_ibshift_module_t *module,
-                                              enum ibshift_form form,
-                                              struct ibshift_kept_tape *kept,
-                                              const struct ibshift_job *job,
-                                              const struct ibshift_raw *raw)
-{
-    struct ibshift_tape_run *run = &kept->again.run;
-    const struct ibshift_alg *alg = (const struct ibshift_alg *)(uintptr_t)kept->key.words[0];
-    uint64_t radix_segments = kept->key.words[1];
-
-    *run = (struct ibshift_tape_run){
+    again->run = (struct ibshift_tape_run){
         .tape = kept->tape,
-        .comm = module->wire_id | ibshift_badge(job, alg, (uint32_t)(radix_segments >> 32),
-                                                (uint32_t)radix_segments)};
-    run->base[IBSHIFT_SEND] = base_of(&job->send);
-    run->base[IBSHIFT_RECV] = base_of(&job->recv);
-    run->base[IBSHIFT_TMP] = kept->tmp;
+        .comm = module->wire_id | ibshift_job_badge(job, params->alg, &params->plan)};
+    again->run.base[IBSHIFT_TMP] = kept->tmp;
     if (NULL != job->op) {
         kept->reducer = ibshift_call_operator(job);
-        run->element = kept->reducer.extent;
-        run->reduce = ibshift_call_reducer(&kept->reducer);
-        run->reduce_context = &kept->reducer;
+        again->run.element = kept->reducer.extent;
+        again->run.reduce = ibshift_call_reducer(&kept->reducer);
+        again->run.reduce_context = &kept->reducer;
     }
-    /* A trace has its headlines from an op. */
-    if ('\0' == ibshift_params.trace[0]) {
-        remember(module, form, kept, job, raw);
-    }
-    return run;
 }
 
-static struct ibshift_kept_tape *kept_of(const struct ibshift_tape_run *run)
+/* Making one costs about as much as a call does, so a call that never comes again gets none. */
+void ibshift_tape_keep(mca_coll_ibshift_module_t *module, enum ibshift_form form,
+                       struct ibshift_kept_tape *kept, const struct ibshift_job *job,
+                       const ibshift_call_t *call)
 {
-    return (struct ibshift_kept_tape *)((uintptr_t)run -
-                                        offsetof(struct ibshift_kept_tape, again.run));
+    if (NULL == kept || kept->calls < 2 || kept->is_tried) {
+        return;
+    }
+    kept->is_tried = true;
+    if (call->send.is_staged || call->recv.is_staged) {
+        return;
+    }
+    kept->tmp = 0 == call->tmp ? NULL : aligned_alloc(64, (call->tmp + 63) / 64 * 64);
+    if (0 == call->tmp || NULL != kept->tmp) {
+        kept->tape = ibshift_engine_tape(ibshift_endpoint.engine, &call->op.params, call->tmp);
+    }
+    if (NULL != kept->tape) {
+        prepare(module, job, &call->op.params, kept);
+        module->latest[form][job->collective] = is_counted(form) ? NULL : &kept->again;
+    }
+}
+
+static struct ibshift_kept_tape *kept_by_run(const struct ibshift_tape_run *run)
+{
+    return kept_of((struct ibshift_again *)((uintptr_t)run - offsetof(struct ibshift_again, run)));
 }
 
 void ibshift_tape_left(mca_coll_ibshift_module_t *module, enum ibshift_form form,
                        enum ibshift_collective collective, const struct ibshift_tape_run *run)
 {
-    struct ibshift_kept_tape *kept = kept_of(run);
+    struct ibshift_kept_tape *kept = kept_by_run(run);
 
     if (run->next < run->tape->count &&
         ibshift_engine_tape_limit(ibshift_endpoint.engine) < run->tape->steps[run->next].length) {
         kept->is_left = true;
-        kept->has_raw = false;
         module->latest[form][collective] = NULL;
     }
 }
 
 ibshift_call_t *ibshift_tape_take_call(const struct ibshift_tape_run *run)
 {
-    struct ibshift_kept_tape *kept = kept_of(run);
+    struct ibshift_kept_tape *kept = kept_by_run(run);
     ibshift_call_t *call = kept->again.is_plain ? ibshift_call_take_spare(&kept->spare) : NULL;
 
     if (NULL != call) { /* the operator is no part of the key */
@@ -388,29 +372,12 @@ ibshift_call_t *ibshift_tape_take_call(const struct ibshift_tape_run *run)
 /* Types and operators of the program would have to be held for as long as it waits. */
 void ibshift_tape_adopt(const struct ibshift_tape_run *run, ibshift_call_t *call)
 {
-    struct ibshift_kept_tape *kept = kept_of(run);
+    struct ibshift_kept_tape *kept = kept_by_run(run);
 
-    if (kept->has_raw && kept->again.is_plain) {
+    if (!kept->is_left && kept->again.is_plain) {
         call->home = &kept->spare;
         call->home_id = kept->spare.id;
         call->keeps = false; /* there is nothing that could be freed or changed */
-    }
-}
-
-/* Making one costs about as much as a call does, so a call that never comes again gets none. */
-void ibshift_tape_keep(struct ibshift_kept_tape *kept, const struct ibshift_op_params *params,
-                       size_t tmp, bool is_staged)
-{
-    if (NULL == kept || kept->calls < 2 || NULL != kept->tape || kept->is_refused) {
-        return;
-    }
-    kept->is_refused = true;
-    if (is_staged) {
-        return;
-    }
-    kept->tmp = 0 == tmp ? NULL : aligned_alloc(64, (tmp + 63) / 64 * 64);
-    if (0 == tmp || NULL != kept->tmp) {
-        kept->tape = ibshift_engine_tape(ibshift_endpoint.engine, params, tmp);
     }
 }
 

@@ -2,61 +2,21 @@
 #define IBSHIFT_COLL_TAPES_H
 
 /*
- * The tapes (exec/tape.h) of a communicator's last calls, blocking and nonblocking ones apart. What a tape depends on is kept
- * beside it and compared at each call, numbers only: the plan that was chosen now, and how the
- * arguments lie in memory. So types, operators and buffers may be freed and come back as others.
+ * The tapes (exec/tape.h) of a communicator's last calls, blocking and nonblocking ones apart. What a
+ * tape depends on is kept beside it and compared at each call: the arguments but for the buffers, the parameters that
+ * choose the plan, and of the program's types what their numbers are now, for their addresses may come back as others.
  * Callers serialize the collectives of a communicator, as MPI wants it.
  */
 
 #include "coll_ibshift.h"
-#include "coll_ibshift_buffers.h"
 #include "coll_ibshift_call.h"
+#include "coll_ibshift_job.h"
 #include "coll_ibshift_params.h"
 
 #include "device/device.h"
 #include "exec/tape.h"
 
 struct ibshift_kept_tape;
-
-enum ibshift_raw_form {
-    IBSHIFT_RAW_IN_PLACE = 1,
-    IBSHIFT_RAW_VECTOR = 2, /* allgatherv, not allgather: they have different plans */
-    IBSHIFT_RAW_TYPES = 4,  /* alltoallw */
-};
-
-/*
- * A call as the program wrote it: what a tape is looked up by before anything is derived.
- * 0 where an argument has no meaning on this rank.
- */
-struct ibshift_raw {
-    const void *sbuf;
-    void *rbuf;
-    /* What the call must have in common with an earlier one; of arrays the contents. */
-    struct ompi_datatype_t *stype, *rtype;
-    struct ompi_op_t *op;
-    int scount, rcount, root;
-    int form; /* enum ibshift_raw_form, together */
-    const int *scounts, *sdispls, *rcounts, *rdispls;
-    struct ompi_datatype_t *const *stypes, *const *rtypes;
-};
-
-/* Without op and arrays. A side that has no meaning on this rank: 0, NULL. */
-static inline struct ibshift_raw ibshift_raw_of(const void *sbuf, int scount,
-                                                struct ompi_datatype_t *stype, void *rbuf,
-                                                int rcount, struct ompi_datatype_t *rtype, int root)
-{
-    bool in_place = MPI_IN_PLACE == sbuf;
-
-    return (struct ibshift_raw){.sbuf = sbuf,
-                                .rbuf = rbuf,
-                                .stype = in_place ? NULL : stype,
-                                .scount = in_place ? 0 : scount,
-                                .rtype = rtype,
-                                .rcount = rcount,
-                                .root = root,
-                                .form =
-                                    in_place || MPI_IN_PLACE == rbuf ? IBSHIFT_RAW_IN_PLACE : 0};
-}
 
 /* An earlier call that has a tape, and how the tape is run for a call like it. */
 struct ibshift_again {
@@ -149,20 +109,12 @@ struct ibshift_tape_run *ibshift_tape_again(mca_coll_ibshift_module_t *module,
                                             enum ibshift_collective collective,
                                             const struct ibshift_raw *raw);
 
-/* The same of a kept tape, which from now on serves calls with these arguments: what the job was
- * derived from. */
-struct ibshift_tape_run *ibshift_tape_prepare(mca_coll_ibshift_module_t *module,
-                                              enum ibshift_form form,
-                                              struct ibshift_kept_tape *kept,
-                                              const struct ibshift_job *job,
-                                              const struct ibshift_raw *raw);
-
-/* A run that was found or prepared has been left: if that is because the net has come to try shorter messages
- * only, no other call begins with its tape. */
+/* Its run has been left: if that is because the net has come to try shorter messages only, no
+ * other call begins with its tape. */
 void ibshift_tape_left(mca_coll_ibshift_module_t *module, enum ibshift_form form,
                        enum ibshift_collective collective, const struct ibshift_tape_run *run);
 
-/* Of a run that was found or prepared: a call that waits for the like of it, or NULL; and one that may
+/* Of a run that was left: a call that waits for the like of it, or NULL; and one that may
  * do so when it is given back. */
 ibshift_call_t *ibshift_tape_take_call(const struct ibshift_tape_run *run);
 void ibshift_tape_adopt(const struct ibshift_tape_run *run, ibshift_call_t *call);
@@ -171,19 +123,25 @@ void ibshift_tape_adopt(const struct ibshift_tape_run *run, ibshift_call_t *call
 bool ibshift_tape_may(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job);
 
 /*
- * The place of this call among the last ones of its collective; the oldest is given up for it.
- * NULL: no memory. alg and plan are those that were chosen for the job.
+ * The place of this call, for which params were chosen, among the last ones of its collective; the oldest is given up for
+ * it. NULL: no memory.
  */
 struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
                                             enum ibshift_form form, const struct ibshift_job *job,
+                                            const struct ibshift_raw *raw,
                                             const struct ibshift_op_params *params);
 
-/* NULL: there is no tape yet, or none is possible. */
-const struct ibshift_tape *ibshift_tape_of(const struct ibshift_kept_tape *kept);
+/* Where choices are corrected, the plan says which tape it is, and not the arguments alone. NULL: there is none yet, or
+ * none is possible. */
+struct ibshift_tape_run *ibshift_tape_run_of(struct ibshift_kept_tape *kept,
+                                             mca_coll_ibshift_module_t *module,
+                                             enum ibshift_collective collective,
+                                             const struct ibshift_raw *raw);
 
-/* The call has run as an op, with so much scratch: when it was not the first, it gets a tape. */
-void ibshift_tape_keep(struct ibshift_kept_tape *kept, const struct ibshift_op_params *params,
-                       size_t tmp, bool is_staged);
+/* The call has run as an op: when it was not the first, it gets a tape. kept may be NULL. */
+void ibshift_tape_keep(mca_coll_ibshift_module_t *module, enum ibshift_form form,
+                       struct ibshift_kept_tape *kept, const struct ibshift_job *job,
+                       const ibshift_call_t *call);
 
 void ibshift_tapes_free(mca_coll_ibshift_module_t *module);
 

@@ -1,0 +1,240 @@
+#include "coll_ibshift_job.h"
+
+#include "ompi/op/op.h"
+
+#include <stdio.h>
+
+/* A block for each of n ranks, as MPI's arguments say. */
+static struct ibshift_side blocks(const void *user, int count, const int *counts, const int *displs,
+                                  struct ompi_datatype_t *type,
+                                  struct ompi_datatype_t *const *types, uint32_t n)
+{
+    return (struct ibshift_side){.shape = NULL != types    ? IBSHIFT_SIDE_TYPES
+                                          : NULL != counts ? IBSHIFT_SIDE_COUNTS
+                                                           : IBSHIFT_SIDE_BLOCKS,
+                                 .user = (char *)(uintptr_t)user,
+                                 .count = (size_t)count,
+                                 .counts = counts,
+                                 .displs = displs,
+                                 .type = type,
+                                 .types = types,
+                                 .blocks = n};
+}
+
+/* One of the blocks as a side of its own. */
+static struct ibshift_side block_of(const struct ibshift_side *all, uint32_t rank)
+{
+    bool is_counted = NULL != all->counts;
+    ptrdiff_t at = is_counted ? all->displs[rank] : (ptrdiff_t)rank * (ptrdiff_t)all->count;
+
+    return (struct ibshift_side){.shape = IBSHIFT_SIDE_BLOCKS,
+                                 .user = all->user + at * ibshift_type_extent(all->type),
+                                 .count = is_counted ? (size_t)all->counts[rank] : all->count,
+                                 .type = all->type,
+                                 .blocks = 1};
+}
+
+/* What all ranks know: the size of a block, or with counts for all the mean. */
+static uint64_t bytes_of(const struct ibshift_side *side)
+{
+    uint64_t elements = side->count;
+
+    if (NULL != side->counts) {
+        elements = 0;
+        for (uint32_t i = 0; i < side->blocks; i++) {
+            elements += (uint64_t)side->counts[i];
+        }
+        return elements * ibshift_type_size(side->type) / side->blocks;
+    }
+    return elements * ibshift_type_size(side->type);
+}
+
+/* gather, scatter, allgather, alltoall, with counts or without: a rank has blocks of all ranks on one side or
+ * both, with a root the root alone has. */
+static void describe_blocks(const mca_coll_ibshift_module_t *module, const struct ibshift_raw *raw,
+                            struct ibshift_job *job)
+{
+    bool is_rooted = IBSHIFT_GATHER == job->collective || IBSHIFT_SCATTER == job->collective;
+    bool has_all = !is_rooted || module->rank == job->root;
+    bool sends_all = IBSHIFT_SCATTER == job->collective || IBSHIFT_ALLTOALL == job->collective;
+    bool gets_all = IBSHIFT_SCATTER != job->collective;
+    struct ibshift_side send = blocks(raw->sbuf, raw->scount, raw->scounts, raw->sdispls,
+                                      raw->stype, raw->stypes, sends_all ? module->size : 1);
+    struct ibshift_side recv = blocks(raw->rbuf, raw->rcount, raw->rcounts, raw->rdispls,
+                                      raw->rtype, raw->rtypes, gets_all ? module->size : 1);
+
+    send.loads = recv.stores = true;
+    job->in_place = has_all && gets_all && MPI_IN_PLACE == raw->sbuf;
+    if (job->in_place) {
+        send = sends_all ? recv : block_of(&recv, module->rank);
+        send.loads = true;
+        send.stores = false;
+    } else if (has_all && !gets_all && MPI_IN_PLACE == raw->rbuf) {
+        recv = block_of(&send, module->rank); /* the plan's own block goes nowhere */
+        recv.user = NULL;
+        recv.is_apart = true;
+    }
+    if (sends_all && !has_all) {
+        send = (struct ibshift_side){.shape = IBSHIFT_SIDE_ABSENT};
+    } else if (gets_all && !has_all) {
+        recv = (struct ibshift_side){.shape = IBSHIFT_SIDE_ABSENT};
+    }
+    if (0 != (raw->form & IBSHIFT_RAW_VECTOR)) {
+        job->needs =
+            IBSHIFT_ALG_SIZES |
+            (IBSHIFT_ALLGATHER == job->collective ? IBSHIFT_ALG_SIZES_ALL : IBSHIFT_ALG_SIZES_NODE);
+    }
+    if (!ibshift_job_is_any_size(job)) {
+        job->bytes = bytes_of(
+            IBSHIFT_SIDE_ABSENT == recv.shape || recv.is_apart || (has_all && !gets_all) ? &send
+                                                                                         : &recv);
+    }
+    job->send = send;
+    job->recv = recv;
+}
+
+/* Operands of a reduction lie one behind the other, whatever gaps they have inside. */
+static bool is_separate(const struct ompi_datatype_t *type)
+{
+    ptrdiff_t lower, true_extent;
+
+    ompi_datatype_get_true_extent(type, &lower, &true_extent);
+    return true_extent <= ibshift_type_extent(type);
+}
+
+/* The operands of a side: a vector; of reduce_scatter as many as each rank gets, one rank's behind the other's. */
+static struct ibshift_side operands(const void *user, const struct ibshift_raw *raw)
+{
+    return (struct ibshift_side){.shape = IBSHIFT_SIDE_VECTOR,
+                                 .user = (char *)(uintptr_t)user,
+                                 .count = (size_t)raw->rcount,
+                                 .type = raw->rtype,
+                                 .is_operand = true};
+}
+
+static void describe_scattered(const mca_coll_ibshift_module_t *module,
+                               const struct ibshift_raw *raw, struct ibshift_job *job)
+{
+    job->send.shape = job->recv.shape = IBSHIFT_SIDE_BLOCKS;
+    job->send.blocks = module->size;
+    job->recv.blocks = 1;
+    if (NULL != raw->rcounts) {
+        job->needs = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_SIZES_ALL;
+        job->send.shape = IBSHIFT_SIDE_RUNS;
+        job->send.counts = raw->rcounts;
+        job->recv.count = (size_t)raw->rcounts[module->rank];
+        job->bytes = bytes_of(&job->send);
+    }
+}
+
+static int describe_reduction(const mca_coll_ibshift_module_t *module,
+                              const struct ibshift_raw *raw, struct ibshift_job *job)
+{
+    if (!is_separate(raw->rtype)) {
+        return OMPI_ERR_NOT_SUPPORTED;
+    }
+    job->op = raw->op;
+    job->bytes = (uint64_t)raw->rcount * ibshift_type_size(raw->rtype);
+    job->in_place = MPI_IN_PLACE == raw->sbuf;
+    job->send = operands(job->in_place ? raw->rbuf : raw->sbuf, raw);
+    job->send.loads = true;
+    job->recv = operands(raw->rbuf, raw);
+    job->recv.stores = IBSHIFT_EXSCAN != job->collective || module->rank != 0; /* 0 gets nothing */
+    if (IBSHIFT_REDUCE_SCATTER == job->collective) {
+        describe_scattered(module, raw, job);
+    } else if (IBSHIFT_REDUCE == job->collective && module->rank != job->root) {
+        job->recv = (struct ibshift_side){.shape = IBSHIFT_SIDE_ABSENT};
+    }
+    return OMPI_SUCCESS;
+}
+
+static void describe_bcast(const mca_coll_ibshift_module_t *module, const struct ibshift_raw *raw,
+                           struct ibshift_job *job)
+{
+    job->recv = operands(raw->rbuf, raw);
+    job->recv.is_operand = false;
+    job->recv.loads = module->rank == job->root;
+    job->recv.stores = !job->recv.loads;
+    job->bytes = bytes_of(&job->recv);
+}
+
+int ibshift_job_describe(const mca_coll_ibshift_module_t *module,
+                         enum ibshift_collective collective, const char *name,
+                         const struct ibshift_raw *raw, struct ibshift_job *job)
+{
+    *job =
+        (struct ibshift_job){.collective = collective, .name = name, .root = (uint32_t)raw->root};
+    switch (collective) {
+    case IBSHIFT_BARRIER:
+        return OMPI_SUCCESS;
+    case IBSHIFT_BCAST:
+        describe_bcast(module, raw, job);
+        return OMPI_SUCCESS;
+    case IBSHIFT_SCATTER:
+    case IBSHIFT_GATHER:
+    case IBSHIFT_ALLGATHER:
+    case IBSHIFT_ALLTOALL:
+        describe_blocks(module, raw, job);
+        return OMPI_SUCCESS;
+    default:
+        return describe_reduction(module, raw, job);
+    }
+}
+
+/*
+ * A badge:   bits 0 to 3  collective   4, 5  variant   6 and up  a hash of the arguments
+ */
+enum { COLLECTIVE_MASK = 15, VARIANT_SHIFT = 4, VARIANT_MASK = 3, CHECK_SHIFT = 6 };
+_Static_assert(IBSHIFT_COLLECTIVES <= COLLECTIVE_MASK + 1, "they fit");
+
+/* Blocks of one size, of a count for each, of a type for each too; reduce_scatter_block is EVEN. */
+enum variant { EVEN, COUNTED, TYPED };
+
+static uint64_t mix(uint64_t sum, uint64_t next)
+{
+    sum = (sum ^ next) * 0x9e3779b97f4a7c15u;
+    return sum ^ sum >> 32;
+}
+
+/* What the program has made has no number that all ranks know. */
+static uint64_t check_of_operator(const struct ibshift_job *job)
+{
+    const struct ompi_datatype_t *type = job->send.type;
+
+    return NULL == job->op || !ompi_op_is_intrinsic(job->op) || NULL == type ||
+                   !ompi_datatype_is_predefined(type)
+               ? 0
+               : (uint64_t)job->op->o_f_to_c_index << 32 | type->super.id;
+}
+
+uint32_t ibshift_job_badge(const struct ibshift_job *job, const struct ibshift_alg *alg,
+                           const struct ibshift_plan *plan)
+{
+    enum variant variant = 0 == job->needs ? EVEN : NULL == job->recv.types ? COUNTED : TYPED;
+    uint64_t check = mix(job->root, check_of_operator(job));
+
+    check = mix(check, (uint64_t)ibshift_alg_place(alg) << 32 | plan->radix);
+    check = mix(check, plan->segments);
+    return ((uint32_t)job->collective | (uint32_t)variant << VARIANT_SHIFT |
+            (uint32_t)check << CHECK_SHIFT)
+           << IBSHIFT_NET_COMM_BITS;
+}
+
+const char *ibshift_badge_name(uint32_t word, char *text, size_t size)
+{
+    uint32_t badge = word >> IBSHIFT_NET_COMM_BITS;
+    enum ibshift_collective collective = badge & COLLECTIVE_MASK;
+    enum variant variant = badge >> VARIANT_SHIFT & VARIANT_MASK;
+    const char *suffix = IBSHIFT_REDUCE_SCATTER == collective ? (EVEN == variant ? "_block" : "")
+                         : EVEN == variant                    ? ""
+                         : COUNTED == variant                 ? "v"
+                                                              : "w";
+
+    snprintf(text, size, "%s%s", ibshift_collective_name(collective), suffix);
+    return text;
+}
+
+bool ibshift_badge_is_same_collective(uint32_t a, uint32_t b)
+{
+    return 0 == ((a ^ b) >> IBSHIFT_NET_COMM_BITS & ((1u << CHECK_SHIFT) - 1));
+}

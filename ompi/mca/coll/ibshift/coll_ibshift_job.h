@@ -1,0 +1,100 @@
+#ifndef IBSHIFT_COLL_JOB_H
+#define IBSHIFT_COLL_JOB_H
+
+/* What a collective was called with, and what it asks for. */
+
+#include "coll_ibshift.h"
+#include "coll_ibshift_buffers.h"
+
+#include "plan/alg.h"
+#include "plan/walk.h"
+
+enum ibshift_raw_form {
+    IBSHIFT_RAW_IN_PLACE = 1,
+    IBSHIFT_RAW_VECTOR = 2, /* allgatherv, not allgather: they have different plans */
+    IBSHIFT_RAW_TYPES = 4,  /* alltoallw */
+};
+
+/*
+ * A call as the program wrote it: what a tape is looked up by before anything is derived.
+ * 0 where an argument has no meaning on this rank.
+ */
+struct ibshift_raw {
+    const void *sbuf;
+    void *rbuf;
+    /* What the call must have in common with an earlier one; of arrays the contents. */
+    struct ompi_datatype_t *stype, *rtype;
+    struct ompi_op_t *op;
+    int scount, rcount, root;
+    int form; /* enum ibshift_raw_form, together */
+    const int *scounts, *sdispls, *rcounts, *rdispls;
+    struct ompi_datatype_t *const *stypes, *const *rtypes;
+};
+
+/*
+ * What an MPI collective asks for, before an algorithm is chosen. The same on all ranks
+ * where MPI says so.
+ */
+struct ibshift_job {
+    enum ibshift_collective collective;
+    const char *name; /* MPI's */
+    uint32_t root;
+    uint32_t needs; /* the row must have one of these flags; 0: any row */
+    uint64_t bytes; /* what the choice looks at: a block, or the vector; the same on all ranks */
+    bool in_place;  /* send and recv overlap in the way that alg.h says */
+    struct ompi_op_t *op; /* of a reduction */
+    struct ibshift_side send, recv;
+};
+
+/* A v-variant of which no rank knows all sizes. */
+static inline bool ibshift_job_is_any_size(const struct ibshift_job *job)
+{
+    return 0 != job->needs && 0 == (job->needs & IBSHIFT_ALG_SIZES_ALL);
+}
+
+/* ... and leaders have to hear those of their node first, for that row. */
+static inline bool ibshift_job_tells_counts(const struct ibshift_job *job,
+                                            const struct ibshift_alg *alg)
+{
+    return ibshift_job_is_any_size(job) && 0 == (alg->flags & IBSHIFT_ALG_SIZES);
+}
+
+/* Where grants stand in blocking calls, but not in this one (number_standing() in coll_ibshift_call.c). */
+static inline bool ibshift_job_grants_anew(const struct ibshift_job *job, bool is_blocking)
+{
+    return job->bytes <= IBSHIFT_STANDING_MOST &&
+           ((IBSHIFT_ALLREDUCE == job->collective && !is_blocking) ||
+            (IBSHIFT_REDUCE_SCATTER == job->collective &&
+             (!is_blocking || NULL != job->recv.counts || NULL != job->send.counts)));
+}
+
+/* Jobs of one kind and size have one plan. */
+static inline int ibshift_job_kind(const struct ibshift_job *job, bool is_commutative,
+                                   bool is_blocking)
+{
+    int sizes = 0 == job->needs                              ? 0
+                : !ibshift_job_is_any_size(job)              ? 2
+                : 0 == (job->needs & IBSHIFT_ALG_SIZES_NODE) ? 1
+                                                             : 3;
+
+    return sizes * 4 + 2 * ibshift_job_grants_anew(job, is_blocking) + is_commutative;
+}
+
+/* Derives the job from the arguments; name: of the form, for people. OMPI_SUCCESS, or
+ * OMPI_ERR_NOT_SUPPORTED on all ranks alike. */
+int ibshift_job_describe(const mca_coll_ibshift_module_t *module,
+                         enum ibshift_collective collective, const char *name,
+                         const struct ibshift_raw *raw, struct ibshift_job *job);
+
+/*
+ * The badge (net.h), in its place: which collective of MPI, and a hash of what must be the same on
+ * all ranks: root, operator, type of a reduction, and the plan, which may differ when counts do.
+ */
+uint32_t ibshift_job_badge(const struct ibshift_job *job, const struct ibshift_alg *alg,
+                           const struct ibshift_plan *plan);
+
+/* MPI's name of the collective in the first word of a key, and whether two name the same. */
+const char *ibshift_badge_name(uint32_t word, char *text, size_t size);
+bool ibshift_badge_is_same_collective(uint32_t a, uint32_t b);
+
+#endif
