@@ -66,7 +66,7 @@ static void run(struct bench *b, const struct sim_net_options *options,
     b->script = script;
     sim_queue_init(&b->queue);
     assert_int_equal(ibshift_synth_fabric("kary:4,1", &b->graph, &err), 0);
-    assert_int_equal(sim_net_create(b->graph, options, host_of, RANKS, &b->queue, &b->net), 0);
+    b->net = sim_net_create(b->graph, options, host_of, RANKS, &b->queue);
     user = sim_net_user(b->net);
     assert_int_equal(sim_fabric_create(b->graph, &fabric, &user, &b->queue, &b->fabric, &err), 0);
     sim_net_attach(b->net, b->fabric);

@@ -180,28 +180,6 @@ static int choose_hosts(const struct cli_args *args, const struct fabric_job *jo
     return read_hosts(args, job, hosts, count);
 }
 
-/* Before the routes are counted: a slow cable costs more there too. */
-static void slow_down(const struct fabric_job *job, const uint32_t *hosts, uint32_t count)
-{
-    for (uint32_t i = 0; i < job->slow_hosts && i < count; i++) {
-        struct ibshift_port *port = &job->fabric->ports[job->fabric->hosts[hosts[i]]];
-        uint32_t mbps = port->rate.mbps != 0 ? port->rate.mbps : ibshift_rate_usual().mbps;
-        struct ibshift_rate rate = {.mbps = mbps / job->slow_by & IBSHIFT_RATE_MOST};
-        uint32_t before = 0;
-
-        while (hosts[before] != hosts[i]) {
-            before++;
-        }
-        if (before < i) {
-            continue;
-        }
-        port->rate = rate;
-        if (port->peer != IBSHIFT_NO_PORT) {
-            job->fabric->ports[port->peer].rate = rate;
-        }
-    }
-}
-
 static int place_ranks(const struct cli_args *args, struct fabric_job *job)
 {
     uint32_t *hosts = NULL, *host_of = NULL, count = 0;
@@ -217,7 +195,6 @@ static int place_ranks(const struct cli_args *args, struct fabric_job *job)
         status = host_of == NULL ? cli_error(args->command, "no memory") : CLI_OK;
     }
     if (status == CLI_OK) {
-        slow_down(job, hosts, count);
         for (uint32_t r = 0; r < count * job->per_host; r++) {
             host_of[r] = hosts[r / job->per_host];
         }

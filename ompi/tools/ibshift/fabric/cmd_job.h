@@ -18,7 +18,6 @@ struct fabric_job {
     struct ibshift_nodes nodes;   /* of a plan's ranks; nodes 0: there is none */
     uint32_t leaders;             /* of a plan by node; 0: not given */
     uint32_t segments;            /* of a plan's vector; 0: not given */
-    uint32_t slow_hosts, slow_by; /* the first ranks' hosts have cables so many times slower */
 };
 
 /* The rows of all commands that look at a job. */

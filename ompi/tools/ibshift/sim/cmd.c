@@ -11,7 +11,6 @@
 #include "choose/choose.h"
 #include "exec/pace/pace.h"
 #include "fabric/shape/shape.h"
-#include "sim/lanes.h"
 
 /* What `ibshift sim` says. */
 
@@ -35,7 +34,7 @@ static void sim_print_text(const struct sim_command *c)
     ibshift_link_name(c->job.fabric, c->busiest, link, sizeof(link));
     fabric_job_print(&c->job);
     printf(": %s; %s of %.0f bytes\n", c->title, c->title == c->plan_text ? "a vector" : "messages",
-           c->number.size);
+           c->size);
     printf("pace       %s\n", c->pace_text);
     if (has_ended(c)) {
         printf("time       %.3f us\n", (double)c->run.time / 1e6);
@@ -107,11 +106,11 @@ static void sim_print_json(const struct sim_command *c)
     json_text(&j, "what", c->title);
     json_value(&j, "segments", "%u", c->plan != NULL ? c->what.segments : 1);
     json_text(&j, "pace", c->pace_text);
-    json_value(&j, "seed", "%.0f", c->number.seed);
-    json_value(&j, "bytes", "%.0f", c->number.size);
-    json_value(&j, "burst", "%u", c->burst_packets);
+    json_value(&j, "seed", "%.0f", c->seed);
+    json_value(&j, "bytes", "%.0f", c->size);
+    json_value(&j, "burst", "%u", c->fabric.burst);
     json_value(&j, "piece", "%zu", c->run.params.piece);
-    json_text(&j, "arbiter", sim_arbiter_names[c->switches]);
+    json_text(&j, "arbiter", sim_arbiter_names[c->fabric.arbiter]);
     json_value(&j, "unit", "%.6g", (double)c->unit / 1e12);
     json_value(&j, "ideal", "%.9g", (double)c->ideal / 1e12);
     if (has_ended(c)) {
@@ -135,24 +134,6 @@ static void sim_print_json(const struct sim_command *c)
     json_text(&j, "busiest", link);
     print_circle(c, &j);
     json_end(&j);
-}
-
-static void sim_print_csv(const struct sim_command *c)
-{
-    struct sim_fabric_stats fabric = sim_fabric_stats(c->run.fabric);
-    struct sim_net_stats net = sim_net_stats(c->run.net);
-
-    puts("hosts,ranks,what,pace,seed,bytes,ideal_s,time_s,time_over_bound,end,messages,packets,"
-         "hops");
-    printf("%u,%u,%s,%s,%.0f,%.0f,%.9g,", c->job.placement->hosts, c->job.placement->ranks,
-           c->title, c->pace_text, c->number.seed, c->number.size, (double)c->ideal / 1e12);
-    if (has_ended(c)) {
-        printf("%.9g,%.4f,", (double)c->run.time / 1e12, ratio(c));
-    } else {
-        printf(",,");
-    }
-    printf("%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", word_of(c->run.status), net.messages,
-           fabric.packets, fabric.hops);
 }
 
 /* Why the run did not end as it should: one line on stderr. */
@@ -244,10 +225,7 @@ static int place_ranks(struct sim_command *c, const char *order)
     if (status != CLI_OK) {
         return status;
     }
-    c->members = fabric_job_members(&c->job, &c->shift);
-    if (c->members == NULL) {
-        return cli_error(c->args.command, "no memory");
-    }
+    c->members = sim_need(fabric_job_members(&c->job, &c->shift));
     for (uint32_t rank = 0; rank < p->ranks; rank++) {
         c->host_of[rank] = p->host[c->members[rank]];
     }
@@ -261,7 +239,7 @@ static uint32_t choose_segments(const struct sim_command *c)
 {
     const struct ibshift_question question = {.collective = c->alg->collective,
                                               .plan = &c->what,
-                                              .bytes = (uint64_t)c->number.size,
+                                              .bytes = (uint64_t)c->size,
                                               .window = COMPONENT_WINDOW,
                                               .model = &ibshift_model_typical,
                                               .near = &ibshift_model_node,
@@ -306,10 +284,7 @@ static int choose(struct sim_command *c)
 {
     const struct ibshift_placement *p = c->job.placement;
 
-    c->host_of = malloc(((size_t)p->ranks + 1) * sizeof(*c->host_of));
-    if (c->host_of == NULL) {
-        return cli_error(c->args.command, "no memory");
-    }
+    c->host_of = sim_zeroed(p->ranks, sizeof(*c->host_of));
     for (uint32_t r = 0; r < p->ranks; r++) {
         c->host_of[r] = p->host[p->member_of[r]];
     }
@@ -319,24 +294,25 @@ static int choose(struct sim_command *c)
 /* Of a vector in segments, one of them. */
 static double message_size(const struct sim_command *c)
 {
-    return c->plan != NULL ? ceil(c->number.size / c->what.segments) : c->number.size;
+    return c->plan != NULL ? ceil(c->size / c->what.segments) : c->size;
 }
 
 /* As the component chooses for a blocking call on this fabric. */
 static void choose_pace(struct sim_command *c)
 {
     struct ibshift_pace_facts facts = {
-        .bytes = c->unequal != NULL ? 0 : (uint64_t)c->number.size,
-        .eager = (uint64_t)c->number.eager,
+        .bytes = c->unequal != NULL ? 0 : (uint64_t)c->size,
+        .eager = (uint64_t)c->eager,
         .kib = (double)c->unit / 1000 / message_size(c) * 1024,
-        .latency = 4 * (c->number.flight + c->number.routing),
-        .post = 2 * c->number.overhead, /* and the completion of the piece before */
+        .latency = 4.0 * (c->flight + c->routing),
+        .post = 2.0 * c->overhead, /* and the completion of the piece before */
         .ranks = c->job.placement->ranks,
         .on_host = c->job.placement->slots,
-        .all_hosts = c->adaptive ? 0 : c->job.fabric->host_count, /* nobody knows the routes */
+        .all_hosts =
+            c->fabric.is_adaptive ? 0 : c->job.fabric->host_count, /* nobody knows the routes */
         .ring = ibshift_shape_ring(c->job.fabric),
         .share = (uint32_t)(1000 * c->found.share),
-        .burst = c->knows_burst ? c->burst_packets * (uint64_t)c->number.mtu : 0,
+        .burst = c->knows_burst ? c->fabric.burst * (uint64_t)c->fabric.mtu : 0,
         .window = COMPONENT_WINDOW,
         .has_free_steps = (c->alg->flags & IBSHIFT_ALG_FREE) != 0,
         .is_attended = !c->unattended};
@@ -349,12 +325,12 @@ static void choose_pace(struct sim_command *c)
 static int take_pace(struct sim_command *c, struct sim_job_params *params)
 {
     /* A job's own, unless the window is what is tried. */
-    const char *usual = c->number.window > 0 ? "none" : "auto";
+    const char *usual = c->window > 0 ? "none" : "auto";
     const char *pace = c->pace != NULL ? c->pace : usual;
     char why[160];
 
-    params->window = c->number.window > 0 ? (uint32_t)c->number.window : COMPONENT_WINDOW;
-    params->net.max_eager = (size_t)c->number.eager;
+    params->window = c->window > 0 ? c->window : COMPONENT_WINDOW;
+    params->net.max_eager = (size_t)c->eager;
     if (strcmp(pace, "auto") == 0) {
         choose_pace(c);
     } else if (ibshift_pace_parse(pace, &c->paced, why, sizeof(why)) != 0) {
@@ -375,14 +351,11 @@ static int take_pace(struct sim_command *c, struct sim_job_params *params)
         c->paced.delay = params->net.control / 1000;
         params->pace = &c->paced;
     }
-    if (c->number.piece > 0) {
-        params->piece = (size_t)c->number.piece;
-    }
     return CLI_OK;
 }
 
 /* The time of a message where nothing else is, on the fastest of the hosts' cables. */
-static int find_unit(struct sim_command *c, const struct sim_fabric_options *options)
+static int find_unit(struct sim_command *c)
 {
     struct sim_queue queue;
     struct sim_fabric *fabric = NULL;
@@ -391,7 +364,7 @@ static int find_unit(struct sim_command *c, const struct sim_fabric_options *opt
     int rc;
 
     sim_queue_init(&queue);
-    rc = sim_fabric_create(c->job.fabric, options, &nobody, &queue, &fabric, &err);
+    rc = sim_fabric_create(c->job.fabric, &c->fabric, &nobody, &queue, &fabric, &err);
     c->unit = SIM_NEVER;
     for (uint32_t i = 0; rc == 0 && i < c->job.placement->hosts; i++) {
         uint32_t port = c->job.fabric->hosts[c->job.placement->host[i]];
@@ -412,26 +385,38 @@ static uint64_t times(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
+/* What was given in times of a message. */
+static void set_units(const struct sim_command *c, struct sim_net_options *net)
+{
+    double unit = (double)c->unit;
+
+    *net = c->net;
+    net->control = (uint64_t)(c->control * unit);
+    net->jitter = (uint64_t)(c->jitter * unit);
+    net->skew = (uint64_t)(c->skew * unit);
+    net->pause_share = c->rare;
+    net->pause = (uint64_t)(c->rare_length * unit);
+}
+
 static int set_params(struct sim_command *c, struct sim_job_params *params)
 {
     uint64_t rounds = c->alg->rounds(&c->what, 0), slots = c->job.placement->slots;
-    int status;
+    int status = find_unit(c);
 
+    if (status != CLI_OK) {
+        return status;
+    }
     *params = (struct sim_job_params){.graph = c->job.fabric,
                                       .host_of = c->host_of,
                                       .ranks = c->job.placement->ranks,
                                       .alg = c->alg,
                                       .plan = &c->what,
-                                      .bytes = (size_t)c->number.size,
+                                      .bytes = (size_t)c->size,
                                       .sizes = c->unequal,
                                       .verify = c->verify,
-                                      .bins = c->svg != NULL ? 256 : 0};
-    sim_options_fabric(c, &params->fabric);
-    status = find_unit(c, &params->fabric);
-    if (status != CLI_OK) {
-        return status;
-    }
-    sim_options_net(c, &params->net);
+                                      .bins = c->svg != NULL ? 256 : 0,
+                                      .fabric = c->fabric};
+    set_units(c, &params->net);
     /* A leader's messages are those of all ranks of its host. */
     params->limit = times(times(rounds + params->ranks, slots), times(c->unit, 100));
     params->limit += params->limit < UINT64_MAX - params->net.skew ? params->net.skew : 0;
@@ -461,72 +446,6 @@ static int find_ideal(struct sim_command *c)
     return CLI_OK;
 }
 
-static int take_lanes(struct sim_command *c)
-{
-    struct ibshift_shape shape;
-    struct ibshift_error err;
-    int rc = ibshift_shape_find(c->job.fabric, &shape, &err);
-
-    if (rc != 0) {
-        return fabric_args_fail(&c->args, &err);
-    }
-    rc = sim_lanes_torus(c->job.fabric, &shape, &c->lane_table);
-    ibshift_shape_free(&shape);
-    if (rc == -EINVAL) {
-        return cli_error(c->args.command, "--torus-lanes: the fabric is not a torus");
-    }
-    c->number.lanes = c->number.lanes < 2 ? 2 : c->number.lanes;
-    return rc == 0 ? CLI_OK : cli_error(c->args.command, "no memory");
-}
-
-static int take_tables_of_lanes(struct sim_command *c, unsigned *lanes)
-{
-    const struct ibshift_fabric *f = c->job.fabric;
-    struct ibshift_error err;
-
-    if (c->sl2vl != NULL) {
-        return fabric_sl2vl_load(c->sl2vl, f, &c->lanes, lanes, &err) == 0
-                   ? CLI_OK
-                   : fabric_args_fail(&c->args, &err);
-    }
-    for (unsigned used = fabric_sls_used(f); used >> *lanes != 0;) {
-        (*lanes)++;
-    }
-    return *lanes <= SIM_LANES_MAX
-               ? CLI_OK
-               : cli_error(c->args.command,
-                           "service level %u has no virtual lane: %d are simulated, and --sl2vl "
-                           "says which one a level takes",
-                           *lanes - 1, SIM_LANES_MAX);
-}
-
-static int take_service_levels(struct sim_command *c)
-{
-    struct ibshift_fabric *f = c->job.fabric;
-    struct ibshift_error err;
-    unsigned lanes = 0;
-    int rc;
-
-    if (c->sl != NULL && f->image != NULL) {
-        return cli_error(c->args.command, "--sl: FABRIC is compiled: compile it with --sl");
-    }
-    if (c->sl != NULL && ibshift_sl_load(c->sl, f, &err) != 0) {
-        return fabric_args_fail(&c->args, &err);
-    }
-    if (f->sl == NULL) {
-        return c->sl2vl == NULL
-                   ? CLI_OK
-                   : cli_error(c->args.command,
-                               "--sl2vl: no service levels are known: --sl has a file of them");
-    }
-    if (c->torus_lanes) {
-        return cli_error(c->args.command, "--torus-lanes and service levels: one or the other");
-    }
-    rc = take_tables_of_lanes(c, &lanes);
-    c->number.lanes = c->number.lanes < lanes ? lanes : c->number.lanes;
-    return rc;
-}
-
 /* The simulated fabric follows the tables without looking, so that every route must exist. */
 static int check_others(struct sim_command *c, uint32_t count)
 {
@@ -547,13 +466,10 @@ static int take_background(struct sim_command *c, struct sim_job_params *params)
     const struct ibshift_placement *p = c->job.placement;
     uint32_t count = 0;
 
-    if (c->background == NULL) {
+    if (c->background_load <= 0) {
         return CLI_OK;
     }
-    c->others = malloc(((size_t)c->job.fabric->host_count + 1) * sizeof(*c->others));
-    if (c->others == NULL) {
-        return cli_error(c->args.command, "no memory");
-    }
+    c->others = sim_zeroed(c->job.fabric->host_count, sizeof(*c->others));
     for (uint32_t h = 0; h < c->job.fabric->host_count; h++) {
         if (p->member_at[h] == IBSHIFT_NO_HOST) {
             c->others[count++] = h;
@@ -563,10 +479,10 @@ static int take_background(struct sim_command *c, struct sim_job_params *params)
         return cli_error(c->args.command, "--background: the job has all hosts but %u", count);
     }
     params->background = (struct sim_traffic_options){.pattern = SIM_RANDOM,
-                                                      .load = c->number.background_load,
-                                                      .bytes = (uint64_t)c->number.background_bytes,
+                                                      .load = c->background_load,
+                                                      .bytes = (uint64_t)c->background_bytes,
                                                       .end = SIM_NEVER,
-                                                      .seed = (uint64_t)c->number.seed};
+                                                      .seed = (uint64_t)c->seed};
     params->others = c->others;
     params->other_count = count;
     return check_others(c, count);
@@ -574,7 +490,7 @@ static int take_background(struct sim_command *c, struct sim_job_params *params)
 
 static void suggest(const struct sim_command *c, int status)
 {
-    if (status != CLI_OK || c->json || c->csv || c->plan != NULL || c->as != NULL) {
+    if (status != CLI_OK || c->json || c->plan != NULL || c->as != NULL) {
         return;
     }
     fabric_job_next(&c->args, &c->job, "sim", " --place random:1 --as ompi --svg ompi.svg",
@@ -606,7 +522,7 @@ static int run(struct sim_command *c)
         status = sim_draw_use(c, c->svg);
     }
     if (status != CLI_USAGE) {
-        (c->json ? sim_print_json : c->csv ? sim_print_csv : sim_print_text)(c);
+        (c->json ? sim_print_json : sim_print_text)(c);
         sim_print_failure(c);
         suggest(c, status);
     }
@@ -616,7 +532,7 @@ static int run(struct sim_command *c)
 
 int cmd_sim(int argc, char **argv)
 {
-    struct sim_command c = {.order = NULL};
+    struct sim_command c;
     int status = sim_options_parse(&c, argc, argv);
 
     if (status != CLI_OK || c.args.helped) {
@@ -625,15 +541,11 @@ int cmd_sim(int argc, char **argv)
     if (c.schedule && (c.order != NULL || c.plan != NULL)) {
         return cli_error(c.args.command, "--schedule takes neither --order nor --plan");
     }
-    if (c.json && c.csv) {
-        return cli_error(c.args.command, "--json or --csv, not both");
-    }
     status = sim_peer_check(&c);
     status = status == CLI_OK ? fabric_job_check(&c.args, &c.job, c.plan) : status;
     status = status == CLI_OK ? fabric_job_open(&c.args, &c.job) : status;
-    status = status == CLI_OK ? take_service_levels(&c) : status;
-    status = status == CLI_OK && c.torus_lanes ? take_lanes(&c) : status;
-    if (status == CLI_OK && c.traffic != NULL) {
+    status = status == CLI_OK ? sim_lanes_take(&c) : status;
+    if (status == CLI_OK && c.pattern >= 0) {
         status = sim_traffic_curve(&c);
     } else {
         status = status == CLI_OK ? sim_sizes_take(&c) : status;
@@ -645,7 +557,7 @@ int cmd_sim(int argc, char **argv)
     free(c.host_of);
     free(c.members);
     free(c.lane_table);
-    fabric_sl2vl_free(&c.lanes);
+    fabric_sl2vl_free(&c.sl2vl_tables);
     free(c.others);
     sim_sizes_free(c.unequal);
     fabric_job_close(&c.job);

@@ -211,7 +211,7 @@ static void draw(struct picture *p)
     svg_text(p->out, (struct svg_point){20, 46}, 12, SVG_START,
              "Use of links over time (modelled); %u ranks, messages of %.0f bytes, pace %s; a row "
              "is a link, %u of %u are drawn",
-             c->job.placement->ranks, c->number.size, c->pace_text, rows, p->count);
+             c->job.placement->ranks, c->size, c->pace_text, rows, p->count);
     draw_groups(p);
     draw_axis(p);
     draw_legend(p);
@@ -221,15 +221,14 @@ static void draw(struct picture *p)
 static int open_picture(struct picture *p, const struct sim_command *c)
 {
     struct ibshift_error err;
-    double until = c->number.until * 1e6;
+    double until = c->until * 1e6;
 
     *p = (struct picture){.c = c, .end = c->run.time};
     p->end = until > (double)p->end ? (uint64_t)until : p->end;
-    p->rows = malloc(((size_t)c->job.fabric->port_count + 1) * sizeof(*p->rows));
-    if (p->rows == NULL || ibshift_shape_find(c->job.fabric, &p->shape, &err) != 0) {
-        free(p->rows);
-        return cli_error(c->args.command, "no memory");
+    if (ibshift_shape_find(c->job.fabric, &p->shape, &err) != 0) {
+        return fabric_args_fail(&c->args, &err);
     }
+    p->rows = sim_zeroed(c->job.fabric->port_count, sizeof(*p->rows));
     return CLI_OK;
 }
 

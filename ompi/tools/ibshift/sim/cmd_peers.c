@@ -190,11 +190,11 @@ int sim_peer_check(const struct sim_command *c)
                          "from 1 to %d",
                          c->as, IBSHIFT_WINDOW_MAX);
     }
-    if (c->order != NULL || c->schedule || c->plan != NULL || c->pace != NULL ||
-        c->number.window > 0 || c->sizes != NULL || c->traffic != NULL || c->piece != NULL) {
+    if (c->order != NULL || c->schedule || c->plan != NULL || c->pace != NULL || c->window > 0 ||
+        c->sizes != NULL || c->pattern >= 0) {
         return cli_error(c->args.command,
-                         "--as takes no --order, --schedule, --plan, --pace, --window, --piece, "
-                         "--sizes or --traffic: it says what that library does");
+                         "--as takes no --order, --schedule, --plan, --pace, --window, --sizes or "
+                         "--traffic: it says what that library does");
     }
     return CLI_OK;
 }
@@ -204,14 +204,13 @@ void sim_peer_choose(struct sim_command *c)
     uint32_t ranks = c->job.placement->ranks;
     struct choice choice;
 
-    choose_as(c->as, ranks, c->number.size, &choice);
+    choose_as(c->as, ranks, c->size, &choice);
     c->alg = choice.alg;
     c->what = (struct ibshift_plan){
         .ranks = ranks, .radix = 1, .segments = choice.batch > 0 ? choice.batch : ranks};
-    c->number.window = choice.window > IBSHIFT_WINDOW_MAX ? IBSHIFT_WINDOW_MAX : choice.window;
-    c->number.window = c->number.window < 1 ? 1 : c->number.window;
-    snprintf(c->peer_text, sizeof(c->peer_text), "as %.16s: %s, %.0f at once%s", c->as,
-             choice.method, c->number.window,
-             choice.window > IBSHIFT_WINDOW_MAX ? " (the simulator's most)" : "");
+    c->window = choice.window > IBSHIFT_WINDOW_MAX ? IBSHIFT_WINDOW_MAX : choice.window;
+    c->window = c->window < 1 ? 1 : c->window;
+    snprintf(c->peer_text, sizeof(c->peer_text), "as %.16s: %s, %u at once%s", c->as, choice.method,
+             c->window, choice.window > IBSHIFT_WINDOW_MAX ? " (the simulator's most)" : "");
     c->title = c->peer_text;
 }

@@ -1,10 +1,8 @@
 /* `ibshift sim --traffic`: latency over throughput of messages by a pattern. */
 #include "sim/cmd.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "draw/chart.h"
 #include "fabric/graph/random.h"
@@ -20,7 +18,6 @@ struct point {
 
 struct curve {
     struct sim_command *c;
-    enum sim_pattern pattern;
     uint32_t *member, *group;
     uint32_t count;
     struct point point[LOADS_MAX];
@@ -45,11 +42,8 @@ static int list_members(struct curve *v)
         return cli_error(c->args.command, "--traffic takes one rank a host, not %u on %u", p->ranks,
                          p->hosts);
     }
-    v->member = malloc(((size_t)p->hosts + 1) * sizeof(*v->member));
-    v->group = calloc((size_t)p->hosts + 1, sizeof(*v->group));
-    if (v->member == NULL || v->group == NULL) {
-        return cli_error(c->args.command, "no memory");
-    }
+    v->member = sim_zeroed(p->hosts, sizeof(*v->member));
+    v->group = sim_zeroed(p->hosts, sizeof(*v->group));
     for (uint32_t slot = 0; slot < c->shift.places * c->shift.slots; slot++) {
         uint32_t rank = c->shift.rank_at[slot];
 
@@ -74,40 +68,33 @@ static uint32_t draw_length(uint64_t *random, double mean, double deviation)
 
 /* Jobs of equal size on runs of hosts: the order is cut into pieces, the pieces are mixed, and the
  * jobs take them one after the other. Hosts that no job wants are idle. */
-static int deal_jobs(struct curve *v)
+static void deal_jobs(struct curve *v)
 {
-    const struct sim_numbers *n = &v->c->number;
-    uint32_t jobs = (uint32_t)n->jobs, pieces = 0, at = 0;
-    uint32_t busy = n->job_hosts > 0 ? jobs * (uint32_t)n->job_hosts : v->count;
-    uint64_t random = (uint64_t)n->seed;
-    uint32_t *start = malloc(((size_t)v->count + 2) * sizeof(*start));
-    uint32_t *turn = malloc(((size_t)v->count + 2) * sizeof(*turn));
-    uint32_t *mixed = malloc(((size_t)v->count + 1) * sizeof(*mixed));
+    const struct sim_command *c = v->c;
+    uint32_t pieces = 0, at = 0, busy = c->job_hosts > 0 ? c->jobs * c->job_hosts : v->count;
+    uint64_t random = (uint64_t)c->seed;
+    uint32_t *start = sim_zeroed(v->count + 1, sizeof(*start));
+    uint32_t *turn = sim_zeroed(v->count + 1, sizeof(*turn));
+    uint32_t *mixed = sim_zeroed(v->count, sizeof(*mixed));
 
-    if (start != NULL && turn != NULL && mixed != NULL) {
-        for (uint32_t first = 0; first < v->count; pieces++) {
-            turn[pieces] = pieces;
-            start[pieces] = first;
-            first += draw_length(&random, n->fragment, n->fragment_deviation);
+    for (uint32_t first = 0; first < v->count; pieces++) {
+        turn[pieces] = pieces;
+        start[pieces] = first;
+        first += draw_length(&random, c->fragment, c->fragment_deviation);
+    }
+    start[pieces] = v->count;
+    ibshift_random_shuffle(&random, turn, pieces);
+    for (uint32_t i = 0; i < pieces; i++) {
+        for (uint32_t k = start[turn[i]]; k < start[turn[i] + 1]; k++) {
+            v->group[at] = (uint32_t)((uint64_t)at * c->jobs / busy);
+            mixed[at++] = v->member[k];
         }
-        start[pieces] = v->count;
-        ibshift_random_shuffle(&random, turn, pieces);
-        for (uint32_t i = 0; i < pieces; i++) {
-            for (uint32_t k = start[turn[i]]; k < start[turn[i] + 1]; k++) {
-                v->group[at] = (uint32_t)((uint64_t)at * jobs / busy);
-                mixed[at++] = v->member[k];
-            }
-        }
-        memcpy(v->member, mixed, v->count * sizeof(*mixed));
     }
     free(start);
     free(turn);
-    free(mixed);
-    if (at < v->count) {
-        return cli_error(v->c->args.command, "no memory");
-    }
+    free(v->member);
+    v->member = mixed;
     v->count = busy;
-    return CLI_OK;
 }
 
 /* "0.1,0.5,0.9" */
@@ -162,56 +149,45 @@ static void run_until(struct curve *v, uint64_t time)
 }
 
 /* What is still under way when the time that counts is over is of no interest. */
-static int run_traffic(struct curve *v, struct point *point, const struct sim_traffic_options *o)
+static void run_traffic(struct curve *v, struct point *point, const struct sim_traffic_options *o)
 {
     uint32_t link;
-    int stuck;
 
     sim_traffic_begin(v->traffic);
     run_until(v, o->warm);
     sim_traffic_count(v->traffic);
     run_until(v, o->end);
-    stuck = sim_fabric_deadlock(v->fabric, &link, 1);
-    point->is_stuck = stuck > 0;
+    point->is_stuck = sim_fabric_deadlock(v->fabric, &link, 1) > 0;
     point->figures = sim_traffic_figures(v->traffic);
-    return v->queue.is_broken || stuck < 0 ? -ENOMEM : 0;
 }
 
 static int run_load(struct curve *v, struct point *point)
 {
-    const struct sim_numbers *n = &v->c->number;
+    const struct sim_command *c = v->c;
     struct sim_fabric_user user = {v, arrived, left};
-    struct sim_fabric_options fabric;
-    struct sim_traffic_options traffic = {.pattern = v->pattern,
+    struct sim_traffic_options traffic = {.pattern = (enum sim_pattern)c->pattern,
                                           .load = point->load,
-                                          .bytes = (uint64_t)n->size,
-                                          .warm = (uint64_t)(n->warm * 1e6),
-                                          .end = (uint64_t)((n->warm + n->span) * 1e6),
-                                          .seed = (uint64_t)n->seed,
-                                          .is_steady = v->c->steady,
+                                          .bytes = (uint64_t)c->size,
+                                          .warm = (uint64_t)(c->warm * 1e6),
+                                          .end = (uint64_t)((c->warm + c->span) * 1e6),
+                                          .seed = (uint64_t)c->seed,
+                                          .is_steady = c->is_steady,
                                           .takes_all_lanes = true};
     struct ibshift_error err;
-    int rc;
 
-    point->seconds = n->span / 1e6;
-    sim_options_fabric(v->c, &fabric);
+    point->seconds = c->span / 1e6;
     sim_queue_init(&v->queue);
-    rc = sim_fabric_create(v->c->job.fabric, &fabric, &user, &v->queue, &v->fabric, &err);
-    if (rc == 0) {
-        rc = sim_traffic_create(v->c->job.fabric, &traffic, v->member, v->group, v->count,
-                                v->fabric, &v->queue, &v->traffic);
-        rc = rc == 0 ? 0 : ibshift_fail(&err, rc, "no memory");
+    if (sim_fabric_create(c->job.fabric, &c->fabric, &user, &v->queue, &v->fabric, &err) != 0) {
+        sim_queue_free(&v->queue);
+        return fabric_args_fail(&c->args, &err);
     }
-    if (rc == 0) {
-        rc = run_traffic(v, point, &traffic);
-        rc = rc == 0 ? 0 : ibshift_fail(&err, rc, "no memory");
-    }
+    v->traffic = sim_traffic_create(c->job.fabric, &traffic, v->member, v->group, v->count,
+                                    v->fabric, &v->queue);
+    run_traffic(v, point, &traffic);
     sim_traffic_free(v->traffic);
     sim_fabric_free(v->fabric);
     sim_queue_free(&v->queue);
-    v->traffic = NULL;
-    v->fabric = NULL;
-    return rc == 0 ? CLI_OK : fabric_args_fail(&v->c->args, &err);
+    return CLI_OK;
 }
 
 /* MB/s a host */
@@ -222,8 +198,8 @@ static double rate_of(const struct point *p, double bytes)
 
 static void print_curve_text(const struct curve *v)
 {
-    printf("%u hosts in %.0f job%s: %s; messages of %.0f bytes\n", v->count, v->c->number.jobs,
-           v->c->number.jobs == 1 ? "" : "s", v->c->traffic, v->c->number.size);
+    printf("%u hosts in %u job%s: %s; messages of %.0f bytes\n", v->count, v->c->jobs,
+           cli_plural(v->c->jobs), sim_pattern_names[v->c->pattern], v->c->size);
     puts("load   MB/s a host  least MB/s  latency us     longest    messages");
     for (int i = 0; i < v->points; i++) {
         const struct point *p = &v->point[i];
@@ -241,9 +217,9 @@ static void print_curve_json(const struct curve *v)
 
     json_begin(&j, stdout);
     json_value(&j, "hosts", "%u", v->count);
-    json_value(&j, "jobs", "%.0f", v->c->number.jobs);
-    json_text(&j, "traffic", v->c->traffic);
-    json_value(&j, "bytes", "%.0f", v->c->number.size);
+    json_value(&j, "jobs", "%u", v->c->jobs);
+    json_text(&j, "traffic", sim_pattern_names[v->c->pattern]);
+    json_value(&j, "bytes", "%.0f", v->c->size);
     json_open(&j, "points", '[');
     for (int i = 0; i < v->points; i++) {
         const struct point *p = &v->point[i];
@@ -265,8 +241,11 @@ static void print_curve_json(const struct curve *v)
 static int draw_curve(const struct curve *v)
 {
     double x[LOADS_MAX], y[LOADS_MAX];
-    struct chart_series series = {
-        .label = v->c->traffic, .color = SVG_BLUE, .count = v->points, .x = x, .y = y};
+    struct chart_series series = {.label = sim_pattern_names[v->c->pattern],
+                                  .color = SVG_BLUE,
+                                  .count = v->points,
+                                  .x = x,
+                                  .y = y};
     struct chart chart = {.title = "Latency over throughput (modelled)",
                           .subtitle = v->c->args.positional[0],
                           .x_title = "MB/s a host",
@@ -289,25 +268,25 @@ static int draw_curve(const struct curve *v)
 
 static int run_curve(struct curve *v)
 {
-    const struct sim_numbers *n = &v->c->number;
-    double wanted = n->job_hosts > 0 ? n->job_hosts : 2;
+    const struct sim_command *c = v->c;
+    uint32_t wanted = c->job_hosts > 0 ? c->job_hosts : 2;
     int status = take_loads(v);
 
     status = status == CLI_OK ? list_members(v) : status;
-    if (status == CLI_OK && (v->count < 2 || n->jobs * wanted > v->count)) {
-        status = cli_error(v->c->args.command, "%.0f jobs on %u hosts: each wants %.0f%s", n->jobs,
-                           v->count, wanted, n->job_hosts > 0 ? "" : " at least");
+    if (status == CLI_OK && (v->count < 2 || (uint64_t)c->jobs * wanted > v->count)) {
+        status = cli_error(c->args.command, "%u jobs on %u hosts: each wants %u%s", c->jobs,
+                           v->count, wanted, c->job_hosts > 0 ? "" : " at least");
     }
-    if (status == CLI_OK && (n->jobs > 1 || n->job_hosts > 0)) {
-        status = deal_jobs(v);
+    if (status == CLI_OK && (c->jobs > 1 || c->job_hosts > 0)) {
+        deal_jobs(v);
     }
     for (int i = 0; i < v->points && status == CLI_OK; i++) {
         status = run_load(v, &v->point[i]);
     }
     if (status == CLI_OK) {
-        (v->c->json ? print_curve_json : print_curve_text)(v);
+        (c->json ? print_curve_json : print_curve_text)(v);
     }
-    return status == CLI_OK && v->c->svg != NULL ? draw_curve(v) : status;
+    return status == CLI_OK && c->svg != NULL ? draw_curve(v) : status;
 }
 
 int sim_traffic_curve(struct sim_command *c)
@@ -315,12 +294,8 @@ int sim_traffic_curve(struct sim_command *c)
     struct curve v = {.c = c};
     int status;
 
-    if (sim_pattern_find(c->traffic, &v.pattern) != 0) {
-        return cli_error(c->args.command,
-                         "--traffic %.40s: wants random, shift, reversal or transpose", c->traffic);
-    }
     if (c->job.ranks_per_host > 0 || c->plan != NULL || c->pace != NULL || c->schedule ||
-        c->verify || c->background != NULL) {
+        c->verify || c->background_load > 0) {
         return cli_error(
             c->args.command,
             "--traffic takes no --ranks-per-host, --plan, --schedule, --pace, --verify "

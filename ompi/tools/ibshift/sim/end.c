@@ -2,8 +2,6 @@
 #include "sim/net_private.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "fabric/graph/random.h"
 
@@ -18,11 +16,9 @@ static bool is_of(const struct sim_message *m, uint32_t comm, uint32_t seq)
 /* Ends this side of a message, if it was posted and nothing will end it by itself. */
 static void end_side(struct sim_net *n, uint32_t message, int side, int status)
 {
-    uint32_t flags = n->messages[message].flags;
-    uint32_t posted = side == SIM_SENDER ? SIM_HAS_SEND : SIM_HAS_RECV;
-    uint32_t ended = side == SIM_SENDER ? SIM_SEND_ENDED : SIM_RECV_ENDED;
+    const struct sim_message *m = &n->messages[message];
 
-    if ((flags & posted) && !(flags & (ended | SIM_STARTED))) {
+    if (sim_is_open(m, side) && !(m->flags & SIM_STARTED)) {
         sim_message_end(n, message, side, status);
     }
 }
@@ -60,14 +56,10 @@ static void sim_net_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm,
 {
     struct sim_end *end = (struct sim_end *)net;
     struct sim_net *n = end->world;
-    struct sim_given_up *grown =
-        realloc(n->given_up, (n->given_up_count + 1) * sizeof(*n->given_up));
 
-    if (grown == NULL) {
-        n->queue->is_broken = true;
-        return;
+    if (n->given_up_count == n->given_up_room) {
+        n->given_up = sim_grown(n->given_up, &n->given_up_room, sizeof(*n->given_up));
     }
-    n->given_up = grown;
     n->given_up[n->given_up_count++] =
         (struct sim_given_up){.by = end->self, .peer = peer, .comm = comm, .seq = seq};
     for (uint32_t i = 0; i < n->used; i++) {
@@ -84,7 +76,7 @@ static int refusal(const struct sim_net *n, uint32_t rank, uint32_t peer,
     if (peer >= n->ranks) {
         return -EINVAL;
     }
-    for (size_t i = 0; i < n->given_up_count; i++) {
+    for (uint32_t i = 0; i < n->given_up_count; i++) {
         const struct sim_given_up *g = &n->given_up[i];
 
         if (g->by == peer && g->peer == rank && g->comm == key->comm && g->seq == key->seq) {
@@ -108,11 +100,8 @@ static int post(struct sim_end *end, const struct ibshift_net_message *posted, i
         return rc;
     }
     *message = sim_message_make(n, from, to, &posted->key);
-    if (*message == SIM_NO_MESSAGE) {
-        return -ENOMEM;
-    }
     m = &n->messages[*message];
-    m->flags |= side == SIM_SENDER ? SIM_HAS_SEND : SIM_HAS_RECV;
+    m->flags |= SIM_POSTED << side;
     m->length[side] = posted->length;
     m->buffer[side] = posted->buffer;
     m->cookie[side] = posted->cookie;
@@ -144,7 +133,7 @@ static int take_held(struct sim_net *n, uint32_t message)
     struct sim_message *m = &n->messages[message];
     int status = sim_message_deliver(n, m);
 
-    m->flags |= SIM_RECV_ENDED;
+    m->flags |= SIM_ENDED << SIM_RECEIVER;
     sim_message_forget(n, message);
     return status == 0 ? IBSHIFT_NET_DONE : status;
 }
@@ -212,10 +201,8 @@ static void net_leave(struct ibshift_net *net, uint32_t peer, const struct ibshi
     struct sim_net *n = end->world;
     uint32_t i = sim_message_make(n, end->self, peer, key);
 
-    if (i != SIM_NO_MESSAGE) {
-        n->messages[i].pending++;
-        sim_queue_at(n->queue, end->at + n->options.control, SIM_LEAVE, i, 0);
-    }
+    n->messages[i].pending++;
+    sim_queue_at(n->queue, end->at + n->options.control, SIM_LEAVE, i, 0);
 }
 
 static void net_describe(struct ibshift_net *net, uint32_t peer, char *text, size_t size)
@@ -274,33 +261,21 @@ static void set_clocks(struct sim_net *n)
     n->random = random;
 }
 
-static int allocate(struct sim_net *n)
+struct sim_net *sim_net_create(const struct ibshift_fabric *graph,
+                               const struct sim_net_options *options, const uint32_t *host_of,
+                               uint32_t ranks, struct sim_queue *queue)
 {
-    n->ends = calloc(n->ranks + 1u, sizeof(*n->ends));
-    n->paused = calloc(n->graph->host_count + 1u, sizeof(*n->paused));
-    n->memory = calloc(n->graph->host_count + 1u, sizeof(*n->memory));
-    return n->ends == NULL || n->paused == NULL || n->memory == NULL ? -ENOMEM : 0;
-}
+    struct sim_net *n = sim_zeroed(1, sizeof(*n));
 
-int sim_net_create(const struct ibshift_fabric *graph, const struct sim_net_options *options,
-                   const uint32_t *host_of, uint32_t ranks, struct sim_queue *queue,
-                   struct sim_net **net)
-{
-    struct sim_net *n = calloc(1, sizeof(*n));
-
-    if (n == NULL) {
-        return -ENOMEM;
-    }
-    n->graph = graph;
-    n->options = *options;
-    n->queue = queue;
-    n->ranks = ranks;
-    n->unused = SIM_NO_MESSAGE;
-    n->random = options->seed;
-    if (allocate(n) != 0) {
-        sim_net_free(n);
-        return -ENOMEM;
-    }
+    *n = (struct sim_net){.graph = graph,
+                          .options = *options,
+                          .queue = queue,
+                          .ranks = ranks,
+                          .unused = SIM_NO_MESSAGE,
+                          .random = options->seed};
+    n->ends = sim_zeroed(ranks, sizeof(*n->ends));
+    n->paused = sim_zeroed(graph->host_count, sizeof(*n->paused));
+    n->memory = sim_zeroed(graph->host_count, sizeof(*n->memory));
     for (uint32_t r = 0; r < ranks; r++) {
         n->ends[r] = (struct sim_end){.net = {.ops = &ops, .max_eager = options->max_eager},
                                       .world = n,
@@ -309,8 +284,7 @@ int sim_net_create(const struct ibshift_fabric *graph, const struct sim_net_opti
                                       .wake = SIM_NEVER};
     }
     set_clocks(n);
-    *net = n;
-    return 0;
+    return n;
 }
 
 void sim_net_free(struct sim_net *n)
@@ -318,7 +292,7 @@ void sim_net_free(struct sim_net *n)
     if (n == NULL) {
         return;
     }
-    for (uint32_t r = 0; n->ends != NULL && r < n->ranks; r++) {
+    for (uint32_t r = 0; r < n->ranks; r++) {
         free(n->ends[r].notices);
     }
     free(n->ends);

@@ -7,8 +7,7 @@
  * Timing of one packet that starts on a cable at t: its head asks for the next output at
  * t + flight + routing; the cable is free at t + length / rate; so is, where it comes from, its
  * place in the buffer, which the sender before knows a flight later. A host that receives takes
- * everything at the rate of its cable, or packet after packet at its intake, from a buffer like that
- * of a switch's port.
+ * everything at the rate of its cable.
  */
 #ifndef IBSHIFT_SIM_FABRIC_H
 #define IBSHIFT_SIM_FABRIC_H
@@ -51,7 +50,6 @@ struct sim_fabric_options {
     uint64_t flight;  /* ps on a cable */
     uint64_t routing; /* ps in a switch */
     uint32_t rate;    /* data rate of all cables in Mb/s; 0: that of each cable's own speed */
-    uint32_t intake;  /* Mb/s that a host takes of what has come; 0: as its cable brings it */
     /* The VL that a switch sends packets to a LID on, [switch * lft_stride + lid], instead of the
      * service level's; NULL: none. The caller's. */
     const uint8_t *lane_table;
@@ -90,16 +88,15 @@ static inline uint8_t sim_service_level(const struct ibshift_fabric *graph, uint
 
 struct sim_fabric;
 
-/* The graph, its tables and the queue outlive it. 0, -EINVAL (err has the option or port), -ENOMEM.
- */
+/* The graph, its tables and the queue outlive it. 0, or -EINVAL or -E2BIG with the reason. */
 int sim_fabric_create(const struct ibshift_fabric *graph, const struct sim_fabric_options *options,
                       const struct sim_fabric_user *user, struct sim_queue *queue,
                       struct sim_fabric **fabric, struct ibshift_error *err);
 void sim_fabric_free(struct sim_fabric *fabric);
 
 /* The route must exist (ibshift_route_walk). The sender's messages share its cable in turn, `burst`
- * packets each. -ENOMEM. */
-int sim_fabric_send(struct sim_fabric *fabric, const struct sim_flow *flow);
+ * packets each. */
+void sim_fabric_send(struct sim_fabric *fabric, const struct sim_flow *flow);
 
 /* What sim_queue_pop() gave, if kind < SIM_KINDS_FABRIC. */
 void sim_fabric_event(struct sim_fabric *fabric, int kind, const struct sim_event *event);
@@ -125,8 +122,8 @@ uint64_t sim_fabric_packet_time(const struct sim_fabric *fabric, uint32_t port, 
 uint64_t sim_fabric_message_time(const struct sim_fabric *fabric, uint32_t port, uint64_t bytes);
 /* ps that the job's, or all other, messages have kept the cable out of the port busy. */
 uint64_t sim_fabric_busy(const struct sim_fabric *fabric, uint32_t port, bool other);
-/* Keeps the use of each cable over time, in `bins` equal parts of the time so far. -ENOMEM. */
-int sim_fabric_keep_time(struct sim_fabric *fabric, uint32_t bins);
+/* Keeps the use of each cable over time, in `bins` equal parts of the time so far. */
+void sim_fabric_keep_time(struct sim_fabric *fabric, uint32_t bins);
 /* ps that the cable was busy in a part; *width: ps of one part. 0 behind the end. */
 uint64_t sim_fabric_busy_in(const struct sim_fabric *fabric, uint32_t port, uint32_t bin,
                             uint64_t *width);
@@ -134,7 +131,7 @@ uint64_t sim_fabric_busy_in(const struct sim_fabric *fabric, uint32_t port, uint
 /*
  * Whether packets wait for one another in a circle and none of them can ever move. Writes the
  * circle's links (ports that packets wait to leave through) and returns their number, at most room;
- * 0: no deadlock. -ENOMEM.
+ * 0: no deadlock.
  */
 int sim_fabric_deadlock(const struct sim_fabric *fabric, uint32_t *links, int room);
 

@@ -104,7 +104,6 @@ struct sim_fabric {
     uint64_t *slot; /* [switch]: when SIM_SLOT is on its way, or SIM_NEVER */
     uint64_t slot_length;
     uint64_t *woken; /* [host port]: when SIM_DUE is on its way, or SIM_NEVER */
-    uint64_t *taken; /* [host port]: when its host has taken all that comes by now */
     struct sim_fabric_stats stats;
     uint64_t *bins; /* [port * bin_count + bin], or NULL */
     uint32_t bin_count;
@@ -119,11 +118,13 @@ sim_queue_of(const struct sim_fabric *f, const struct sim_port *in, unsigned lan
                       (f->options.arbiter == SIM_FIFO ? 0 : out)];
 }
 
-/* adaptive.c: fills f->nearer, and f->steps where ways are kept. -ENOMEM, -E2BIG. */
+/* Puts a packet on the cable out of a port. */
+void sim_cable_start(struct sim_fabric *f, uint32_t port, uint32_t packet, unsigned lane);
+/* A host's events: its cable is free, it has credit again, it is due, or a packet has come. */
+void sim_host_event(struct sim_fabric *f, int kind, const struct sim_event *event);
+
+/* Fills f->nearer, and f->steps where ways are kept. 0 or -E2BIG. */
 int sim_adaptive_open(struct sim_fabric *f);
-/* The output by which a packet leaves that the tables would send through `fixed`. */
-unsigned sim_adaptive_out(const struct sim_fabric *f, const struct sim_port *in,
-                          const struct sim_packet *p, unsigned fixed);
 
 static inline uint64_t sim_bytes_time(const struct sim_rate *rate, uint64_t bytes)
 {

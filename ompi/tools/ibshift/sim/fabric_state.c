@@ -2,33 +2,18 @@
 #include "sim/fabric_private.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "fabric/graph/rate.h"
 
 static int check_options(const struct sim_fabric_options *o, struct ibshift_error *err)
 {
-    if (o->mtu < 1 || o->mtu > SIM_MTU_MAX) {
-        return ibshift_fail(err, -EINVAL, "packets of %u bytes: wants 1 to %d", o->mtu,
-                            SIM_MTU_MAX);
-    }
-    if (o->lanes < 1 || o->lanes > SIM_LANES_MAX) {
-        return ibshift_fail(err, -EINVAL, "%u virtual lanes: wants 1 to %d", o->lanes,
-                            SIM_LANES_MAX);
-    }
+    assert(o->mtu >= 1 && o->mtu <= SIM_MTU_MAX && o->reads >= 1 && o->reads <= 255);
+    assert(o->lanes >= 1 && o->lanes <= SIM_LANES_MAX && o->arbiter <= SIM_FIFO);
     if (o->buffer / o->lanes < o->mtu || o->buffer > SIM_BUFFER_MAX) {
         return ibshift_fail(err, -EINVAL,
                             "a buffer of %u bytes a port: each of the %u VL%s needs room for a "
                             "packet of %u, and %d in all are the most",
                             o->buffer, o->lanes, o->lanes == 1 ? "" : "s", o->mtu, SIM_BUFFER_MAX);
-    }
-    if (o->reads < 1 || o->reads > 255) {
-        return ibshift_fail(err, -EINVAL, "%u packets of an input at once: wants 1 to 255",
-                            o->reads);
-    }
-    if (o->arbiter > SIM_FIFO) {
-        return ibshift_fail(err, -EINVAL, "arbiter %d: there is none", (int)o->arbiter);
     }
     return 0;
 }
@@ -83,9 +68,7 @@ static int set_ports(struct sim_fabric *f, struct ibshift_error *err)
         f->woken[i] = SIM_NEVER;
         for (unsigned lane = 0; lane < f->options.lanes; lane++) {
             f->credit[(size_t)i * f->options.lanes + lane] =
-                port->to_switch || f->options.intake > 0
-                    ? (int32_t)(f->options.buffer / f->options.lanes)
-                    : INT32_MAX;
+                port->to_switch ? (int32_t)(f->options.buffer / f->options.lanes) : INT32_MAX;
         }
     }
     return 0;
@@ -107,42 +90,32 @@ static uint64_t lay_queues(struct sim_fabric *f)
     return queues;
 }
 
-static int allocate(struct sim_fabric *f)
+static void allocate(struct sim_fabric *f)
 {
-    size_t ports = f->graph->port_count + 1u, switches = f->graph->switch_count + 1u;
-    unsigned most = 0;
+    size_t ports = f->graph->port_count, switches = f->graph->switch_count, words;
+    unsigned most = 1;
     uint64_t queues;
 
-    for (uint32_t s = 0; s < f->graph->switch_count; s++) {
+    for (uint32_t s = 0; s < switches; s++) {
         unsigned count = f->graph->nodes[f->graph->switches[s]].port_count;
 
         most = count > most ? count : most;
     }
-    f->words = (int)(most + 63) / 64;
-    f->words = f->words == 0 ? 1 : f->words;
-    f->ports = calloc(ports, sizeof(*f->ports));
-    f->credit = calloc(ports * f->options.lanes, sizeof(*f->credit));
-    f->wanted = calloc(ports * f->options.lanes * f->words, sizeof(*f->wanted));
-    f->wants = calloc(ports * f->words, sizeof(*f->wants));
-    f->full = calloc(switches * f->words, sizeof(*f->full));
-    f->ring = calloc(ports, sizeof(*f->ring));
-    f->woken = calloc(ports, sizeof(*f->woken));
-    f->taken = calloc(ports, sizeof(*f->taken));
-    f->row = calloc(ports, sizeof(*f->row));
-    f->slot = malloc(switches * sizeof(*f->slot));
-    if (f->ports == NULL || f->credit == NULL || f->wanted == NULL || f->wants == NULL ||
-        f->full == NULL || f->ring == NULL || f->woken == NULL || f->taken == NULL ||
-        f->row == NULL || f->slot == NULL) {
-        return -ENOMEM;
-    }
+    words = (most + 63) / 64;
+    f->words = (int)words;
+    f->ports = sim_zeroed(ports, sizeof(*f->ports));
+    f->credit = sim_zeroed(ports * f->options.lanes, sizeof(*f->credit));
+    f->wanted = sim_zeroed(ports * f->options.lanes * words, sizeof(*f->wanted));
+    f->wants = sim_zeroed(ports * words, sizeof(*f->wants));
+    f->full = sim_zeroed(switches * words, sizeof(*f->full));
+    f->ring = sim_zeroed(ports, sizeof(*f->ring));
+    f->woken = sim_zeroed(ports, sizeof(*f->woken));
+    f->row = sim_zeroed(ports, sizeof(*f->row));
+    f->slot = sim_zeroed(switches, sizeof(*f->slot));
     memset(f->slot, 0xff, switches * sizeof(*f->slot)); /* SIM_NEVER */
     queues = lay_queues(f);
-    f->queues = malloc((queues + 1) * sizeof(*f->queues));
-    if (f->queues == NULL) {
-        return -ENOMEM;
-    }
-    memset(f->queues, 0xff, (queues + 1) * sizeof(*f->queues)); /* SIM_NONE */
-    return 0;
+    f->queues = sim_zeroed(queues, sizeof(*f->queues));
+    memset(f->queues, 0xff, queues * sizeof(*f->queues)); /* SIM_NONE */
 }
 
 int sim_fabric_create(const struct ibshift_fabric *graph, const struct sim_fabric_options *options,
@@ -155,10 +128,7 @@ int sim_fabric_create(const struct ibshift_fabric *graph, const struct sim_fabri
     if (rc != 0) {
         return rc;
     }
-    f = calloc(1, sizeof(*f));
-    if (f == NULL) {
-        return ibshift_fail(err, -ENOMEM, "no memory");
-    }
+    f = sim_zeroed(1, sizeof(*f));
     f->graph = graph;
     f->options = *options;
     f->user = *user;
@@ -166,14 +136,13 @@ int sim_fabric_create(const struct ibshift_fabric *graph, const struct sim_fabri
     f->slot_length = SIM_NEVER;
     f->unused_packet = f->unused_flow = SIM_NONE;
     f->head_bucket = sim_queue_bucket(queue, SIM_HEAD, options->flight + options->routing);
-    rc = allocate(f);
-    rc = rc == 0 && options->is_adaptive ? sim_adaptive_open(f) : rc;
-    rc = rc == 0 ? set_ports(f, err)
-         : rc == -E2BIG
-             ? ibshift_fail(err, rc,
-                            "%u switches are too many for adaptive ones: leave out --adaptive",
-                            graph->switch_count)
-             : ibshift_fail(err, rc, "no memory for the fabric");
+    allocate(f);
+    if (options->is_adaptive && sim_adaptive_open(f) != 0) {
+        rc = ibshift_fail(err, -E2BIG,
+                          "%u switches are too many for adaptive ones: leave out --adaptive",
+                          graph->switch_count);
+    }
+    rc = rc == 0 ? set_ports(f, err) : rc;
     if (rc != 0) {
         sim_fabric_free(f);
         return rc;
@@ -187,24 +156,13 @@ void sim_fabric_free(struct sim_fabric *f)
     if (f == NULL) {
         return;
     }
-    free(f->ports);
-    free(f->credit);
-    free(f->wanted);
-    free(f->wants);
-    free(f->full);
-    free(f->nearer);
-    free(f->steps);
-    free(f->way);
-    free(f->ring);
-    free(f->woken);
-    free(f->taken);
-    free(f->row);
-    free(f->slot);
-    free(f->queues);
-    free(f->packets);
-    free(f->flows);
-    free(f->bins);
-    free(f);
+    void *const all[] = {f->ports, f->credit,  f->wanted, f->wants,  f->full,  f->nearer,
+                         f->steps, f->way,     f->ring,   f->woken,  f->row,   f->slot,
+                         f->bins,  f->packets, f->flows,  f->queues, (void *)f};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        free(all[i]);
+    }
 }
 
 struct sim_fabric_stats sim_fabric_stats(const struct sim_fabric *f)
@@ -241,12 +199,11 @@ uint64_t sim_fabric_busy(const struct sim_fabric *f, uint32_t port, bool other)
     return f->ports[port].busy[other];
 }
 
-int sim_fabric_keep_time(struct sim_fabric *f, uint32_t bins)
+void sim_fabric_keep_time(struct sim_fabric *f, uint32_t bins)
 {
-    f->bins = calloc((size_t)f->graph->port_count * bins + 1, sizeof(*f->bins));
+    f->bins = sim_zeroed((size_t)f->graph->port_count * bins, sizeof(*f->bins));
     f->bin_count = bins;
     f->bin_width = 1000;
-    return f->bins == NULL ? -ENOMEM : 0;
 }
 
 uint64_t sim_fabric_busy_in(const struct sim_fabric *f, uint32_t port, uint32_t bin,
@@ -381,16 +338,13 @@ static int find_circle(struct view *v, uint32_t *links, int room)
 
 int sim_fabric_deadlock(const struct sim_fabric *f, uint32_t *links, int room)
 {
-    size_t all = (size_t)f->graph->port_count * f->options.lanes + 1;
+    size_t all = (size_t)f->graph->port_count * f->options.lanes;
     struct view v = {.f = f,
-                     .moves = calloc(all, sizeof(*v.moves)),
-                     .queued = calloc(all, sizeof(*v.queued)),
-                     .next = calloc(all, sizeof(*v.next))};
-    int rc = -ENOMEM;
+                     .moves = sim_zeroed(all, sizeof(*v.moves)),
+                     .queued = sim_zeroed(all, sizeof(*v.queued)),
+                     .next = sim_zeroed(all, sizeof(*v.next))};
+    int rc = find_circle(&v, links, room);
 
-    if (v.moves != NULL && v.queued != NULL && v.next != NULL) {
-        rc = find_circle(&v, links, room);
-    }
     free(v.moves);
     free(v.queued);
     free(v.next);

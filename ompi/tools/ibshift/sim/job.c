@@ -1,9 +1,17 @@
 #include "sim/job.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
+
+struct sim_job_rank {
+    struct sim_job *job;
+    struct ibshift_engine *engine;
+    bool has_begun;
+    struct ibshift_pace pace;
+    struct ibshift_clock clock;
+    struct ibshift_pace_memory learned;
+    struct ibshift_op op;
+};
 
 /*
  * Nobody looks at the bytes of most simulations: then all ranks share one address range for each
@@ -56,24 +64,18 @@ static struct ibshift_blocks lay_out(struct ibshift_op_params *p, size_t bytes, 
     return *send;
 }
 
-static int lay_out_rank(struct sim_job_memory *memory, struct ibshift_op_params *p, size_t bytes)
+static void lay_out_rank(struct sim_job_memory *memory, struct ibshift_op_params *p, size_t bytes)
 {
-    size_t length[IBSHIFT_BUFFERS] = {0}, offsets;
+    size_t length[IBSHIFT_BUFFERS] = {0};
     struct ibshift_blocks sizes = lay_out(p, bytes, length);
+    size_t offsets = ibshift_tmp_offsets(p->alg, &p->plan, p->rank, &sizes);
 
-    offsets = ibshift_tmp_offsets(p->alg, &p->plan, p->rank, &sizes);
-    if (offsets > 0) {
-        memory->offsets[p->rank] = calloc(offsets, sizeof(size_t));
-        if (memory->offsets[p->rank] == NULL) {
-            return -ENOMEM;
-        }
-    }
+    memory->offsets[p->rank] = offsets > 0 ? sim_zeroed(offsets, sizeof(size_t)) : NULL;
     length[IBSHIFT_TMP] = ibshift_tmp_layout(p->alg, &p->plan, p->rank, &sizes,
                                              memory->offsets[p->rank], &p->blocks[IBSHIFT_TMP]);
     for (int b = 0; b < IBSHIFT_BUFFERS; b++) {
         memory->length[b] = length[b] > memory->length[b] ? length[b] : memory->length[b];
     }
-    return 0;
 }
 
 static struct ibshift_blocks row(const struct sim_sizes *sizes, const int *all, uint32_t rank)
@@ -93,7 +95,7 @@ static void lay_out_sizes(struct sim_job_memory *memory, struct ibshift_op_param
     memory->length[IBSHIFT_SEND] = memory->length[IBSHIFT_RECV] = sim_sizes_most(sizes);
 }
 
-static int map_shared(struct sim_job_memory *memory, const struct ibshift_alg *alg)
+static void map_shared(struct sim_job_memory *memory, const struct ibshift_alg *alg)
 {
     for (int b = 0; b < IBSHIFT_BUFFERS; b++) {
         /* A plan that copies nothing but each rank's own block: that onto itself is no copy. */
@@ -103,12 +105,8 @@ static int map_shared(struct sim_job_memory *memory, const struct ibshift_alg *a
         }
         memory->shared[b] = mmap(NULL, memory->length[b] + 1, PROT_READ | PROT_WRITE,
                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory->shared[b] == MAP_FAILED) {
-            memory->shared[b] = NULL;
-            return -ENOMEM;
-        }
+        sim_need(memory->shared[b] == MAP_FAILED ? NULL : memory->shared[b]);
     }
-    return 0;
 }
 
 static char pattern(uint32_t from, uint32_t to, size_t at)
@@ -127,14 +125,11 @@ static char *own_buffer(const struct sim_job_memory *memory, uint32_t rank,
 }
 
 /* What rank `from` has for rank `to`; to all alike in an allgather. */
-static int fill_own(struct sim_job_memory *memory, size_t bytes)
+static void fill_own(struct sim_job_memory *memory, size_t bytes)
 {
     size_t each = memory->length[IBSHIFT_SEND] + memory->length[IBSHIFT_RECV];
 
-    memory->own = calloc((size_t)memory->ranks * each + 1, 1);
-    if (memory->own == NULL) {
-        return -ENOMEM;
-    }
+    memory->own = sim_zeroed((size_t)memory->ranks * each, 1);
     for (uint32_t r = 0; r < memory->ranks; r++) {
         char *send = own_buffer(memory, r, IBSHIFT_SEND);
 
@@ -142,27 +137,8 @@ static int fill_own(struct sim_job_memory *memory, size_t bytes)
             send[i] = pattern(r, (uint32_t)(i / bytes), i % bytes);
         }
     }
-    return 0;
 }
 
-static int bring_memory(struct sim_job_memory *memory, struct ibshift_op_params *const *params,
-                        size_t bytes, bool verify)
-{
-    int rc = map_shared(memory, params[0]->alg);
-
-    rc = rc == 0 && verify ? fill_own(memory, bytes) : rc;
-    for (uint32_t r = 0; r < memory->ranks && rc == 0; r++) {
-        for (int b = 0; b < IBSHIFT_BUFFERS; b++) {
-            params[r]->blocks[b].base = memory->own != NULL && b != IBSHIFT_TMP
-                                            ? own_buffer(memory, r, b)
-                                            : memory->shared[b];
-        }
-    }
-    return rc;
-}
-
-/* Sets params->blocks of all ranks: params[rank], `bytes` and `sizes` as in sim_job.h. -ENOMEM;
- * -ENOTSUP: cannot be verified, or not with sizes. */
 static void memory_free(struct sim_job_memory *memory)
 {
     if (memory == NULL) {
@@ -171,11 +147,11 @@ static void memory_free(struct sim_job_memory *memory)
     for (int b = 0; b < IBSHIFT_BUFFERS; b++) {
         bool is_double = b == IBSHIFT_RECV && memory->shared[b] == memory->shared[IBSHIFT_SEND];
 
-        if (memory->shared[b] != NULL && !is_double) {
+        if (!is_double) {
             munmap(memory->shared[b], memory->length[b] + 1);
         }
     }
-    for (uint32_t r = 0; memory->offsets != NULL && r < memory->ranks; r++) {
+    for (uint32_t r = 0; r < memory->ranks; r++) {
         free(memory->offsets[r]);
     }
     free(memory->offsets);
@@ -183,41 +159,32 @@ static void memory_free(struct sim_job_memory *memory)
     free(memory);
 }
 
-static int memory_create(struct ibshift_op_params *const *params, uint32_t ranks, size_t bytes,
-                         const struct sim_sizes *sizes, bool verify, struct sim_job_memory **memory)
+/* Sets the blocks of all ranks' ops. */
+static void memory_create(struct sim_job *job)
 {
-    const struct ibshift_alg *alg = params[0]->alg;
-    struct sim_job_memory *m;
-    int rc = 0;
+    const struct sim_job_params *params = &job->params;
+    struct sim_job_memory *m = sim_zeroed(1, sizeof(*m));
 
-    if (verify && ((alg->collective != IBSHIFT_ALLTOALL && alg->collective != IBSHIFT_ALLGATHER) ||
-                   alg->tmp != NULL || sizes != NULL)) {
-        return -ENOTSUP;
-    }
-    if (sizes != NULL && (alg->collective != IBSHIFT_ALLTOALL || alg->tmp != NULL)) {
-        return -ENOTSUP;
-    }
-    m = calloc(1, sizeof(*m));
-    if (m == NULL) {
-        return -ENOMEM;
-    }
-    m->ranks = ranks;
-    m->offsets = calloc(ranks + 1u, sizeof(*m->offsets));
-    rc = m->offsets == NULL ? -ENOMEM : 0;
-    for (uint32_t r = 0; r < ranks && rc == 0; r++) {
-        if (sizes != NULL) {
-            lay_out_sizes(m, params[r], sizes);
+    job->memory = m;
+    m->ranks = params->ranks;
+    m->offsets = sim_zeroed(m->ranks, sizeof(*m->offsets));
+    for (uint32_t r = 0; r < m->ranks; r++) {
+        if (params->sizes != NULL) {
+            lay_out_sizes(m, &job->rank[r].op.params, params->sizes);
         } else {
-            rc = lay_out_rank(m, params[r], bytes);
+            lay_out_rank(m, &job->rank[r].op.params, params->bytes);
         }
     }
-    rc = rc == 0 ? bring_memory(m, params, bytes, verify) : rc;
-    if (rc != 0) {
-        memory_free(m);
-        return rc;
+    map_shared(m, params->alg);
+    if (params->verify) {
+        fill_own(m, params->bytes);
     }
-    *memory = m;
-    return 0;
+    for (uint32_t r = 0; r < m->ranks; r++) {
+        for (int b = 0; b < IBSHIFT_BUFFERS; b++) {
+            job->rank[r].op.params.blocks[b].base =
+                m->own != NULL && b != IBSHIFT_TMP ? own_buffer(m, r, b) : m->shared[b];
+        }
+    }
 }
 
 /* The first rank whose received bytes are wrong, or `ranks`. */
@@ -241,16 +208,6 @@ static uint32_t memory_check(const struct sim_job_memory *memory,
 enum {
     EVENTS_PER_LOOK = 1 << 18,     /* at the progress, and at the limit */
     LOOKS_PER_DEADLOCK_CHECK = 64, /* that check costs a walk over the fabric */
-};
-
-struct sim_job_rank {
-    struct sim_job *job;
-    struct ibshift_engine *engine;
-    bool has_begun;
-    struct ibshift_pace pace;
-    struct ibshift_clock clock;
-    struct ibshift_pace_memory learned;
-    struct ibshift_op op;
 };
 
 static void rank_ended(struct ibshift_op *op)
@@ -298,7 +255,15 @@ static void set_pace(struct sim_job *job, struct sim_job_rank *rank)
     rank->op.params.pace = &rank->pace;
 }
 
-static int prepare_rank(struct sim_job *job, uint32_t r)
+static void no_reduction(void *context, const void *in, void *inout, size_t elements)
+{
+    (void)context;
+    (void)in;
+    (void)inout;
+    (void)elements;
+}
+
+static void prepare_rank(struct sim_job *job, uint32_t r)
 {
     struct ibshift_engine_options options = {.pages = job->pages};
     struct sim_job_rank *rank = &job->rank[r];
@@ -311,44 +276,15 @@ static int prepare_rank(struct sim_job *job, uint32_t r)
     params->window = job->params.window;
     params->piece = job->params.piece;
     params->element = 1;
+    params->reduce = no_reduction;
     if (job->params.pace != NULL) {
         set_pace(job, rank);
     }
     ibshift_op_init(&rank->op);
     rank->op.ended = rank_ended;
     rank->op.owner = rank;
-    rank->engine = ibshift_engine_create(sim_net_end(job->net, r), &options);
-    return rank->engine == NULL ? -ENOMEM : ibshift_engine_attach(rank->engine, &rank->op);
-}
-
-static void no_reduction(void *context, const void *in, void *inout, size_t elements)
-{
-    (void)context;
-    (void)in;
-    (void)inout;
-    (void)elements;
-}
-
-static int prepare_ranks(struct sim_job *job)
-{
-    uint32_t ranks = job->params.ranks;
-    struct ibshift_op_params **params = calloc(ranks + 1u, sizeof(struct ibshift_op_params *));
-    int rc = params == NULL ? -ENOMEM : 0;
-
-    job->rank = calloc(ranks + 1u, sizeof(*job->rank));
-    job->pages = calloc(1, sizeof(*job->pages));
-    rc = job->rank == NULL || job->pages == NULL ? -ENOMEM : rc;
-    for (uint32_t r = 0; r < ranks && rc == 0; r++) {
-        rc = prepare_rank(job, r);
-        params[r] = &job->rank[r].op.params;
-        params[r]->reduce = no_reduction;
-    }
-    if (rc == 0) {
-        rc = memory_create(params, ranks, job->params.bytes, job->params.sizes, job->params.verify,
-                           &job->memory);
-    }
-    free(params);
-    return rc;
+    rank->engine = sim_need(ibshift_engine_create(sim_net_end(job->net, r), &options));
+    sim_need(ibshift_engine_attach(rank->engine, &rank->op) == 0 ? rank : NULL);
 }
 
 /* What arrives is the ranks' or the background's. */
@@ -363,66 +299,69 @@ static void arrived(void *context, uint32_t user, enum sim_arrival arrival)
     }
 }
 
-static int prepare_background(struct sim_job *job)
+static void prepare_background(struct sim_job *job)
 {
     const struct sim_job_params *params = &job->params;
-    uint32_t *group;
-    int rc;
+    uint32_t *group = sim_zeroed(params->other_count, sizeof(*group));
 
-    if (params->background.load <= 0) {
-        return 0;
-    }
-    group = calloc(params->other_count + 1u, sizeof(*group));
-    if (group == NULL) {
-        return -ENOMEM;
-    }
-    rc = sim_traffic_create(params->graph, &params->background, params->others, group,
-                            params->other_count, job->fabric, &job->queue, &job->traffic);
+    job->traffic = sim_traffic_create(params->graph, &params->background, params->others, group,
+                                      params->other_count, job->fabric, &job->queue);
     free(group);
-    return rc;
+}
+
+/* The bytes of which plans can be looked at, or can differ from pair to pair. */
+static bool has_plain_blocks(const struct sim_job_params *p)
+{
+    bool is_alltoall = p->alg->collective == IBSHIFT_ALLTOALL;
+
+    return p->alg->tmp == NULL &&
+           (p->sizes != NULL ? is_alltoall && !p->verify
+                             : is_alltoall || p->alg->collective == IBSHIFT_ALLGATHER);
 }
 
 int sim_job_open(struct sim_job *job, const struct sim_job_params *params,
                  struct ibshift_error *err)
 {
-    struct sim_fabric_user user;
+    struct sim_fabric_user user = {.context = job, .arrived = arrived};
     int rc;
 
     memset(job, 0, sizeof(*job));
     job->params = *params;
     job->params.net.moves_data = params->verify;
-    sim_queue_init(&job->queue);
-    rc = sim_net_create(params->graph, &job->params.net, params->host_of, params->ranks,
-                        &job->queue, &job->net);
-    if (rc != 0) {
-        return ibshift_fail(err, rc, "no memory for %u ranks", params->ranks);
+    if ((params->verify || params->sizes != NULL) && !has_plain_blocks(params)) {
+        return ibshift_fail(err, -EINVAL,
+                            "only an all-to-all or allgather without intermediate buffers, and of "
+                            "one size, can be verified");
     }
+    sim_queue_init(&job->queue);
+    job->net = sim_net_create(params->graph, &job->params.net, params->host_of, params->ranks,
+                              &job->queue);
     job->net_user = sim_net_user(job->net);
-    user = (struct sim_fabric_user){.context = job, .arrived = arrived};
     rc = sim_fabric_create(params->graph, &params->fabric, &user, &job->queue, &job->fabric, err);
     if (rc != 0) {
         return rc;
     }
     sim_net_attach(job->net, job->fabric);
-    rc = prepare_ranks(job);
-    rc = rc == 0 ? prepare_background(job) : rc;
-    if (rc == 0 && params->bins > 0) {
-        rc = sim_fabric_keep_time(job->fabric, params->bins);
+    job->rank = sim_zeroed(params->ranks, sizeof(*job->rank));
+    job->pages = sim_zeroed(1, sizeof(*job->pages));
+    for (uint32_t r = 0; r < params->ranks; r++) {
+        prepare_rank(job, r);
     }
-    return rc == 0          ? 0
-           : rc == -ENOTSUP ? ibshift_fail(err, -EINVAL,
-                                           "only an all-to-all or allgather without intermediate "
-                                           "buffers, and of one size, can be verified")
-                            : ibshift_fail(err, rc, "no memory for %u ranks", params->ranks);
+    memory_create(job);
+    if (params->background.load > 0) {
+        prepare_background(job);
+    }
+    if (params->bins > 0) {
+        sim_fabric_keep_time(job->fabric, params->bins);
+    }
+    return 0;
 }
 
 void sim_job_close(struct sim_job *job)
 {
     for (uint32_t r = 0; job->rank != NULL && r < job->params.ranks; r++) {
-        if (job->rank[r].engine != NULL) {
-            ibshift_engine_detach(job->rank[r].engine, &job->rank[r].op);
-            ibshift_engine_free(job->rank[r].engine);
-        }
+        ibshift_engine_detach(job->rank[r].engine, &job->rank[r].op);
+        ibshift_engine_free(job->rank[r].engine);
     }
     free(job->rank);
     free(job->pages);
@@ -483,9 +422,7 @@ void sim_job_run(struct sim_job *job)
             return;
         }
     }
-    if (job->queue.is_broken) {
-        job->status = -ENOMEM;
-    } else if (job->running > 0 && !is_deadlocked(job)) {
+    if (job->running > 0 && !is_deadlocked(job)) {
         job->status = -EDOM;
     } else if (job->status == 0 && job->params.verify) {
         job->failed_rank =

@@ -48,7 +48,7 @@ struct sim_job {
     uint64_t time; /* ps from the first rank's entry to the last one's end */
     /*
      * 0; -EDEADLK: packets wait in a circle; -EDOM: the ranks wait for each other; -ETIMEDOUT: the
-     * limit; -EBADMSG: `failed_rank` has wrong bytes; -ENOMEM; what failed_rank's op ended with.
+     * limit; -EBADMSG: `failed_rank` has wrong bytes; what failed_rank's op ended with.
      */
     int status;
     uint32_t failed_rank;
@@ -56,7 +56,7 @@ struct sim_job {
     int circle_length;
 };
 
-/* 0, -EINVAL or -ENOMEM with the reason; sim_job_close() in every case. */
+/* 0, or -EINVAL or -E2BIG with the reason; sim_job_close() in every case. */
 int sim_job_open(struct sim_job *job, const struct sim_job_params *params,
                  struct ibshift_error *err);
 /* Until all ranks have ended, or nothing can go on; see status. */

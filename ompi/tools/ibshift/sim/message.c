@@ -2,14 +2,10 @@
 #include "sim/net_private.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "fabric/graph/random.h"
 
 /* Messages by sender, receiver and key: chains in a table that grows with their number. */
-
-enum { FIRST_ROOM = 1024 };
 
 static uint32_t bucket_of(const struct sim_net *n, uint32_t from, uint32_t to,
                           const struct ibshift_net_key *key)
@@ -19,7 +15,7 @@ static uint32_t bucket_of(const struct sim_net *n, uint32_t from, uint32_t to,
     h ^= ((uint64_t)key->seq << 32 | key->tag) * 0xc2b2ae3d27d4eb4full;
     h ^= h >> 29;
     h = (h + key->comm) * 0x165667b19e3779f9ull;
-    return (uint32_t)(h >> 32) & (n->buckets - 1);
+    return (uint32_t)(h >> 32) & (n->room - 1);
 }
 
 uint32_t sim_message_find(const struct sim_net *n, uint32_t from, uint32_t to,
@@ -27,7 +23,7 @@ uint32_t sim_message_find(const struct sim_net *n, uint32_t from, uint32_t to,
 {
     uint32_t i;
 
-    if (n->buckets == 0) {
+    if (n->room == 0) {
         return SIM_NO_MESSAGE;
     }
     i = n->heads[bucket_of(n, from, to, key)];
@@ -52,30 +48,17 @@ static void put(struct sim_net *n, uint32_t message)
 }
 
 /* Twice the room, for messages and buckets alike. */
-static int grow(struct sim_net *n)
+static void grow(struct sim_net *n)
 {
-    uint32_t room = n->room == 0 ? FIRST_ROOM : n->room * 2;
-    struct sim_message *messages = realloc(n->messages, room * sizeof(*messages));
-    uint32_t *heads;
-
-    if (messages == NULL) {
-        return -1;
-    }
-    n->messages = messages;
-    heads = malloc(room * sizeof(*heads));
-    if (heads == NULL) {
-        return -1;
-    }
+    n->messages = sim_grown(n->messages, &n->room, sizeof(*n->messages));
     free(n->heads);
-    n->heads = heads;
-    n->room = n->buckets = room;
-    memset(heads, 0xff, room * sizeof(*heads)); /* SIM_NO_MESSAGE */
+    n->heads = sim_zeroed(n->room, sizeof(*n->heads));
+    memset(n->heads, 0xff, n->room * sizeof(*n->heads)); /* SIM_NO_MESSAGE */
     for (uint32_t i = 0; i < n->used; i++) {
         if (n->messages[i].flags != 0 || n->messages[i].pending > 0) {
             put(n, i);
         }
     }
-    return 0;
 }
 
 uint32_t sim_message_make(struct sim_net *n, uint32_t from, uint32_t to,
@@ -90,8 +73,8 @@ uint32_t sim_message_make(struct sim_net *n, uint32_t from, uint32_t to,
     if (i != SIM_NO_MESSAGE) {
         n->unused = n->messages[i].next;
     } else {
-        if (n->used == n->room && grow(n) != 0) {
-            return SIM_NO_MESSAGE;
+        if (n->used == n->room) {
+            grow(n);
         }
         i = n->used++;
     }
@@ -138,34 +121,31 @@ static void notify(struct sim_net *n, uint32_t rank, const struct sim_notice *no
     struct sim_end *end = &n->ends[rank];
 
     if (end->count == end->room) {
-        uint32_t room = end->room == 0 ? 8 : end->room * 2;
-        struct sim_notice *ring = malloc(room * sizeof(*ring));
-
-        if (ring == NULL) {
-            n->queue->is_broken = true;
-            return;
-        }
-        for (uint32_t i = 0; i < end->count; i++) {
-            ring[i] = end->notices[(end->first + i) % end->room];
-        }
-        free(end->notices);
-        end->notices = ring;
-        end->room = room;
-        end->first = 0;
+        end->notices = sim_ring_grown(end->notices, &end->room, end->first, sizeof(*end->notices));
     }
     end->notices[(end->first + end->count++) % end->room] = *notice;
     sim_end_wake(n, rank, n->queue->now);
 }
 
+static void notify_side(struct sim_net *n, const struct sim_message *m, int side, int status)
+{
+    bool is_send = side == SIM_SENDER;
+
+    notify(n, is_send ? m->from : m->to,
+           &(struct sim_notice){.cookie = m->cookie[side],
+                                .peer = is_send ? m->to : m->from,
+                                .status = status,
+                                .granted = SIM_NO_MESSAGE});
+}
+
 void sim_message_forget(struct sim_net *n, uint32_t message)
 {
-    uint32_t flags = n->messages[message].flags;
-    bool is_held = (flags & SIM_ARRIVED) && !(flags & SIM_HAS_RECV);
-    bool is_sending = (flags & SIM_HAS_SEND) && !(flags & SIM_SEND_ENDED);
-    bool is_receiving = (flags & SIM_HAS_RECV) && !(flags & SIM_RECV_ENDED);
+    struct sim_message *m = &n->messages[message];
+    bool is_held = (m->flags & SIM_ARRIVED) && !(m->flags & SIM_POSTED << SIM_RECEIVER);
 
-    if (!is_held && !is_sending && !is_receiving && n->messages[message].pending == 0) {
-        free(n->messages[message].held);
+    if (!is_held && !sim_is_open(m, SIM_SENDER) && !sim_is_open(m, SIM_RECEIVER) &&
+        m->pending == 0) {
+        free(m->held);
         message_drop(n, message);
     }
 }
@@ -173,14 +153,9 @@ void sim_message_forget(struct sim_net *n, uint32_t message)
 void sim_message_end(struct sim_net *n, uint32_t message, int side, int status)
 {
     struct sim_message *m = &n->messages[message];
-    bool is_send = side == SIM_SENDER;
 
-    m->flags |= is_send ? SIM_SEND_ENDED : SIM_RECV_ENDED;
-    notify(n, is_send ? m->from : m->to,
-           &(struct sim_notice){.cookie = m->cookie[side],
-                                .peer = is_send ? m->to : m->from,
-                                .status = status,
-                                .granted = SIM_NO_MESSAGE});
+    m->flags |= SIM_ENDED << side;
+    notify_side(n, m, side, status);
     sim_message_forget(n, message);
 }
 
@@ -203,25 +178,14 @@ void sim_message_start(struct sim_net *n, uint32_t message)
     sim_queue_at(n->queue, time, SIM_START, message, 0);
 }
 
-/* What happens to the receiver without ending the message. */
+/* What happens to one side without ending the message. */
 static void message_tell(struct sim_net *n, uint32_t message, int side, int news)
 {
     const struct sim_message *m = &n->messages[message];
-    bool is_send = side == SIM_SENDER;
 
-    if ((m->flags & (is_send ? SIM_HAS_SEND : SIM_HAS_RECV)) &&
-        !(m->flags & (is_send ? SIM_SEND_ENDED : SIM_RECV_ENDED))) {
-        notify(n, is_send ? m->from : m->to,
-               &(struct sim_notice){.cookie = m->cookie[side],
-                                    .peer = is_send ? m->to : m->from,
-                                    .status = news,
-                                    .granted = SIM_NO_MESSAGE});
+    if (sim_is_open(m, side)) {
+        notify_side(n, m, side, news);
     }
-}
-
-static uint32_t host_port(const struct sim_net *n, uint32_t rank)
-{
-    return n->graph->hosts[n->ends[rank].host];
 }
 
 /* Within a host. */
@@ -260,8 +224,8 @@ static void enter_fabric(struct sim_net *n, uint32_t message)
     }
     if (from->host == to->host) {
         copy_message(n, message, length);
-    } else if (sim_fabric_send(n->fabric, &flow) != 0) {
-        n->queue->is_broken = true;
+    } else {
+        sim_fabric_send(n->fabric, &flow);
     }
 }
 
@@ -285,9 +249,7 @@ static void grant_enters_fabric(struct sim_net *n, uint32_t message)
                             .lid = (uint16_t)ibshift_host_lid(n->graph, n->ends[m->from].host)};
 
     flow.sl = sim_service_level(n->graph, flow.from, flow.lid, 1);
-    if (sim_fabric_send(n->fabric, &flow) != 0) {
-        n->queue->is_broken = true;
-    }
+    sim_fabric_send(n->fabric, &flow);
 }
 
 /* The sender acts on it in its own turn: a host that pauses sends nothing. */
@@ -315,7 +277,7 @@ static void leave_arrives(struct sim_net *n, uint32_t message)
 /* The time that an empty fabric takes back, a bit long. */
 static uint64_t way_back(const struct sim_net *n, const struct sim_message *m)
 {
-    uint32_t port = host_port(n, m->to);
+    uint32_t port = n->graph->hosts[n->ends[m->to].host];
     unsigned lid = ibshift_host_lid(n->graph, n->ends[m->from].host), hops = 1;
     uint64_t each = 0;
 
@@ -332,11 +294,6 @@ static uint64_t way_back(const struct sim_net *n, const struct sim_message *m)
     return hops * each;
 }
 
-static int outcome(const struct sim_message *m)
-{
-    return m->length[SIM_SENDER] == m->length[SIM_RECEIVER] ? 0 : -EMSGSIZE;
-}
-
 static bool is_moved(const struct sim_net *n, size_t length)
 {
     return length > 0 && (length <= SIM_ALWAYS_MOVED || n->options.moves_data);
@@ -345,7 +302,7 @@ static bool is_moved(const struct sim_net *n, size_t length)
 int sim_message_deliver(struct sim_net *n, struct sim_message *m)
 {
     size_t length = m->length[SIM_SENDER];
-    int status = outcome(m);
+    int status = length == m->length[SIM_RECEIVER] ? 0 : -EMSGSIZE;
 
     if (status == 0 && is_moved(n, length)) {
         memcpy(m->buffer[SIM_RECEIVER], m->held != NULL ? m->held : m->buffer[SIM_SENDER], length);
@@ -359,11 +316,7 @@ static void hold(struct sim_net *n, struct sim_message *m)
     size_t length = m->length[SIM_SENDER];
 
     if (is_moved(n, length)) {
-        m->held = malloc(length);
-        if (m->held == NULL) {
-            n->queue->is_broken = true;
-            return;
-        }
+        m->held = sim_need(malloc(length));
         memcpy(m->held, m->buffer[SIM_SENDER], length);
     }
 }
@@ -375,13 +328,12 @@ static void arrive(struct sim_net *n, uint32_t message)
     m->flags |= SIM_ARRIVED;
     n->stats.messages++;
     n->stats.bytes += m->length[SIM_SENDER];
-    if ((m->flags & SIM_HAS_RECV) && !(m->flags & SIM_RECV_ENDED)) {
+    sim_queue_at(n->queue, n->queue->now + way_back(n, m), SIM_ACKNOWLEDGED, message, 0);
+    if (sim_is_open(m, SIM_RECEIVER)) {
         m->status = sim_message_deliver(n, m);
-        sim_queue_at(n->queue, n->queue->now + way_back(n, m), SIM_ACKNOWLEDGED, message, 0);
         sim_message_end(n, message, SIM_RECEIVER, m->status);
     } else {
         hold(n, m);
-        sim_queue_at(n->queue, n->queue->now + way_back(n, m), SIM_ACKNOWLEDGED, message, 0);
     }
 }
 

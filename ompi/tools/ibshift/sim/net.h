@@ -47,10 +47,10 @@ struct sim_net_options {
 struct sim_net;
 
 /* host_of[rank]: index of the graph's host; read now only. The queue and fabric outlive it; the
- * fabric's user is sim_net_user(net), known before. 0 or -ENOMEM. */
-int sim_net_create(const struct ibshift_fabric *graph, const struct sim_net_options *options,
-                   const uint32_t *host_of, uint32_t ranks, struct sim_queue *queue,
-                   struct sim_net **net);
+ * fabric's user is sim_net_user(net), known before. */
+struct sim_net *sim_net_create(const struct ibshift_fabric *graph,
+                               const struct sim_net_options *options, const uint32_t *host_of,
+                               uint32_t ranks, struct sim_queue *queue);
 void sim_net_free(struct sim_net *net);
 
 struct sim_fabric_user sim_net_user(struct sim_net *net);

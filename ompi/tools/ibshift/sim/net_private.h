@@ -20,14 +20,14 @@ enum sim_net_kind {
     SIM_LEAVE,                   /* the receiver of message a learns that it comes later */
 };
 
+enum { SIM_SENDER, SIM_RECEIVER };
+
 enum sim_message_flag {
-    SIM_HAS_SEND = 1 << 0,
-    SIM_HAS_RECV = 1 << 1,
-    SIM_GRANTED = 1 << 2,
-    SIM_STARTED = 1 << 3,
-    SIM_ARRIVED = 1 << 4,
-    SIM_SEND_ENDED = 1 << 5,
-    SIM_RECV_ENDED = 1 << 6,
+    SIM_POSTED = 1 << 0, /* << SIM_SENDER or SIM_RECEIVER */
+    SIM_ENDED = 1 << 2,  /* likewise: has been told */
+    SIM_GRANTED = 1 << 4,
+    SIM_STARTED = 1 << 5,
+    SIM_ARRIVED = 1 << 6,
 };
 
 static_assert((int)SIM_LEAVE < (int)SIM_KINDS_NET, "the next kind is another part's");
@@ -49,8 +49,6 @@ struct sim_message {
     uint64_t hint;
     char *held; /* a copy of what came before its receive, if anybody looks at it */
 };
-
-enum { SIM_SENDER, SIM_RECEIVER };
 
 enum { SIM_ALWAYS_MOVED = 256 }; /* bytes of a message: what the executor tells itself */
 
@@ -91,13 +89,12 @@ struct sim_net {
     struct sim_message *messages;
     uint32_t room, used, unused;
     uint32_t known;  /* messages */
-    uint32_t *heads; /* buckets, a power of two */
-    uint32_t buckets;
+    uint32_t *heads; /* buckets, as many as there is room for messages */
     uint64_t random;
     sim_net_turn turn;
     void *turn_context;
     struct sim_given_up *given_up;
-    size_t given_up_count;
+    uint32_t given_up_count, given_up_room;
     struct sim_net_stats stats;
 };
 
@@ -113,11 +110,17 @@ static inline bool sim_is_short(const struct sim_net *n, size_t length)
     return length <= n->options.max_eager;
 }
 
+/* Posted there and not ended. */
+static inline bool sim_is_open(const struct sim_message *m, int side)
+{
+    return (m->flags & SIM_POSTED << side) && !(m->flags & SIM_ENDED << side);
+}
+
 /* Whether the sender's message may go into the fabric. Both ends decide by their lengths whether a
  * grant is needed; lengths that differ are told when it arrives. */
 static inline bool sim_message_may_start(const struct sim_net *n, const struct sim_message *m)
 {
-    return (m->flags & SIM_HAS_SEND) && !(m->flags & (SIM_STARTED | SIM_SEND_ENDED)) &&
+    return sim_is_open(m, SIM_SENDER) && !(m->flags & SIM_STARTED) &&
            (sim_is_short(n, m->length[SIM_SENDER]) || (m->flags & SIM_GRANTED));
 }
 

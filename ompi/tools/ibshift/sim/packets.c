@@ -1,10 +1,8 @@
-/* Packets at work: what becomes of them in switches (queues, arbitration, cables, credits), how hosts
- * cut messages into packets, and the events that move both. */
+/* What becomes of packets in switches (queues, arbitration, credits), and the events that move them.
+ */
 #include "sim/fabric_private.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 static void set_bit(uint64_t *mask, unsigned bit)
 {
@@ -14,6 +12,11 @@ static void set_bit(uint64_t *mask, unsigned bit)
 static void clear_bit(uint64_t *mask, unsigned bit)
 {
     mask[bit / 64] &= ~(1ull << bit % 64);
+}
+
+static bool has_bit(const uint64_t *mask, unsigned bit)
+{
+    return (mask[bit / 64] >> bit % 64 & 1) != 0;
 }
 
 /* The first bit of one mask that the other has not, from `from` on and then around; -1: none. */
@@ -41,63 +44,6 @@ static uint64_t *wanted_by(const struct sim_fabric *f, uint32_t out, unsigned la
     return &f->wanted[((size_t)out * f->options.lanes + lane) * f->words];
 }
 
-/* Puts a packet on the cable out of a port. */
-static void keep_use(struct sim_fabric *f, uint32_t port, uint64_t length)
-{
-    uint64_t bin = f->queue->now / f->bin_width;
-
-    while (bin >= f->bin_count) { /* bins become twice as wide */
-        for (size_t i = 0; i < (size_t)f->graph->port_count * f->bin_count; i += f->bin_count) {
-            for (uint32_t k = 0; k < f->bin_count; k++) {
-                uint64_t *bins = &f->bins[i];
-
-                bins[k] = 2 * k + 1 < f->bin_count ? bins[2 * k] + bins[2 * k + 1] : 0;
-            }
-        }
-        f->bin_width *= 2;
-        bin /= 2;
-    }
-    f->bins[(size_t)port * f->bin_count + bin] += length;
-}
-
-/* A host that takes packets one after the other: until then they hold their places in its buffer. */
-static void host_takes(struct sim_fabric *f, uint32_t port, uint32_t packet, unsigned lane,
-                       uint64_t length)
-{
-    uint32_t host = f->ports[port].peer, bytes = f->packets[packet].bytes;
-    uint64_t come = f->queue->now + length + f->options.flight, *taken = &f->taken[host];
-
-    *taken = (*taken > come ? *taken : come) + bytes * 8000000ull / f->options.intake;
-    f->credit[(size_t)port * f->options.lanes + lane] -= (int32_t)bytes;
-    sim_queue_at(f->queue, *taken, SIM_DELIVERY, packet, host);
-    sim_queue_at(f->queue, *taken + f->options.flight, SIM_CREDIT, port, bytes | lane << 16);
-}
-
-static void cable_start(struct sim_fabric *f, uint32_t port, uint32_t packet, unsigned lane)
-{
-    struct sim_port *out = &f->ports[port];
-    struct sim_packet *p = &f->packets[packet];
-    const struct sim_rate *rate = &f->rate[out->rate];
-    uint64_t length = sim_time_of(f, rate, p->bytes);
-
-    out->is_busy = 1;
-    out->busy[(p->flags & SIM_PACKET_OTHER) != 0] += length;
-    f->stats.hops++;
-    p->lane_in = (uint8_t)lane;
-    if (f->bins != NULL) {
-        keep_use(f, port, length);
-    }
-    if (out->to_switch) {
-        f->credit[(size_t)port * f->options.lanes + lane] -= p->bytes;
-        sim_queue_after(f->queue, f->head_bucket, packet, out->peer);
-    } else if (f->options.intake > 0) {
-        host_takes(f, port, packet, lane, length);
-    } else {
-        sim_after_packet(f, rate, p->bytes, rate->delivery, f->options.flight, SIM_DELIVERY, packet,
-                         out->peer);
-    }
-}
-
 static void want(struct sim_fabric *f, const struct sim_port *in, uint32_t out, unsigned lane)
 {
     set_bit(wanted_by(f, out, lane), in->number);
@@ -111,9 +57,7 @@ static void unwant(struct sim_fabric *f, const struct sim_port *in, uint32_t out
 
     clear_bit(wanted_by(f, out, lane), in->number);
     for (unsigned i = 0; i < f->options.lanes && f->options.lanes > 1; i++) {
-        const uint64_t *mask = wanted_by(f, out, i);
-
-        is_wanted = is_wanted || (mask[in->number / 64] >> in->number % 64 & 1) != 0;
+        is_wanted = is_wanted || has_bit(wanted_by(f, out, i), in->number);
     }
     if (!is_wanted) {
         clear_bit(&f->wants[(in->first + in->number) * (size_t)f->words], f->ports[out].number);
@@ -155,7 +99,7 @@ static void forward(struct sim_fabric *f, uint32_t out, uint32_t input, unsigned
     port->turn = (uint8_t)(in->number + 1);
     port->lane_turn = (uint8_t)(lane + 1);
     port->waiting--;
-    cable_start(f, out, packet, lane);
+    sim_cable_start(f, out, packet, lane);
     sim_after_packet(f, rate, bytes, rate->sent, 0, SIM_SENT, out, input);
     sim_after_packet(f, rate, bytes, rate->credit, f->options.flight, SIM_CREDIT, in->peer,
                      bytes | lane_in << 16);
@@ -296,12 +240,146 @@ static uint8_t lane_of(const struct sim_fabric *f, const struct sim_port *in,
                : (uint8_t)(p->sl % f->options.lanes);
 }
 
+/* Switches that choose among the shortest ways, by what waits for their outputs: for each packet
+ * anew, or once for a message. */
+
+/* 1 GiB: 11,585 switches of at most 64 ports. */
+enum { MASKS_MOST = 1 << 27 };
+
+/* The switch behind a port of a switch, or SIM_NO_SWITCH. */
+static uint32_t switch_behind(const struct ibshift_fabric *g, uint32_t port)
+{
+    uint32_t node = ibshift_port_neighbour(g, port);
+
+    return node != IBSHIFT_NO_NODE && ibshift_node_is_switch(g, node) ? g->nodes[node].switch_index
+                                                                      : SIM_NO_SWITCH;
+}
+
+static void keep_steps(struct sim_fabric *f, uint32_t to, const uint32_t *steps)
+{
+    size_t switches = f->graph->switch_count;
+
+    for (uint32_t s = 0; f->steps != NULL && s < switches; s++) {
+        f->steps[s * switches + to] = (uint16_t)steps[s];
+        if (steps[s] != UINT32_MAX && steps[s] >= f->way_length) {
+            f->way_length = steps[s] + 1;
+        }
+    }
+}
+
+/* Steps of each switch to `to`; breadth first. */
+static void measure(const struct ibshift_fabric *g, uint32_t to, uint32_t *steps, uint32_t *row)
+{
+    uint32_t count = 1;
+
+    memset(steps, 0xff, g->switch_count * sizeof(*steps));
+    steps[to] = 0;
+    row[0] = to;
+    for (uint32_t at = 0; at < count; at++) {
+        const struct ibshift_node *node = &g->nodes[g->switches[row[at]]];
+
+        for (uint32_t i = 0; i < node->port_count; i++) {
+            uint32_t next = switch_behind(g, node->first_port + i);
+
+            if (next != SIM_NO_SWITCH && steps[next] == UINT32_MAX) {
+                steps[next] = steps[row[at]] + 1;
+                row[count++] = next;
+            }
+        }
+    }
+}
+
+/* The outputs of a switch that are on a shortest way to `to`. */
+static void mark_nearer(const struct sim_fabric *f, size_t s, uint32_t to, const uint32_t *steps)
+{
+    const struct ibshift_node *node = &f->graph->nodes[f->graph->switches[s]];
+    uint64_t *mask = &f->nearer[(s * f->graph->switch_count + to) * (size_t)f->words];
+
+    for (uint32_t i = 0; i < node->port_count; i++) {
+        uint32_t next = switch_behind(f->graph, node->first_port + i);
+
+        if (next != SIM_NO_SWITCH && steps[next] < steps[s]) {
+            set_bit(mask, i);
+        }
+    }
+}
+
+int sim_adaptive_open(struct sim_fabric *f)
+{
+    size_t switches = f->graph->switch_count;
+    uint32_t *steps, *row;
+
+    if (switches * switches * (size_t)f->words > MASKS_MOST) {
+        return -E2BIG;
+    }
+    steps = sim_zeroed(switches, sizeof(*steps));
+    row = sim_zeroed(switches, sizeof(*row));
+    f->nearer = sim_zeroed(switches * switches * (size_t)f->words, sizeof(*f->nearer));
+    f->steps = f->options.keeps_ways ? sim_zeroed(switches * switches, sizeof(*f->steps)) : NULL;
+    for (uint32_t to = 0; to < switches; to++) {
+        measure(f->graph, to, steps, row);
+        keep_steps(f, to, steps);
+        for (size_t s = 0; s < switches; s++) {
+            mark_nearer(f, s, to, steps);
+        }
+    }
+    free(steps);
+    free(row);
+    return 0;
+}
+
+/* Ties go round, so that packets that come at once do not all take the same way. */
+static unsigned least_waiting(const struct sim_fabric *f, const struct sim_port *in,
+                              const uint64_t *mask, unsigned fixed)
+{
+    unsigned best = fixed;
+    uint32_t least = UINT32_MAX;
+
+    for (unsigned i = 0; i < in->ports; i++) {
+        unsigned number = (unsigned)((f->stats.hops + i) % in->ports);
+        const struct sim_port *out = &f->ports[in->first + number];
+
+        if (has_bit(mask, number) && out->waiting + out->is_busy < least) {
+            least = out->waiting + out->is_busy;
+            best = number;
+        }
+    }
+    return best;
+}
+
+/* Each step brings it nearer, so a message passes at most one switch at each distance. */
+static unsigned adaptive_out(const struct sim_fabric *f, const struct sim_port *in,
+                             const struct sim_packet *p, unsigned fixed)
+{
+    uint32_t host = f->graph->lid_port[p->lid];
+    uint32_t to = f->ports[f->graph->ports[host].peer].sw;
+    uint8_t *kept = NULL;
+    unsigned out;
+    size_t at;
+
+    if (to == in->sw || to == SIM_NO_SWITCH) {
+        return fixed;
+    }
+    at = (size_t)in->sw * f->graph->switch_count + to;
+    if (f->steps != NULL) {
+        kept = &f->way[(size_t)p->flow * f->way_length + f->steps[at]];
+        if (*kept != SIM_NO_WAY) {
+            return *kept;
+        }
+    }
+    out = least_waiting(f, in, &f->nearer[at * f->words], fixed);
+    if (kept != NULL) {
+        *kept = (uint8_t)out;
+    }
+    return out;
+}
+
 static void head_arrives(struct sim_fabric *f, uint32_t packet, uint32_t port, bool is_ready)
 {
     struct sim_packet *p = &f->packets[packet];
     struct sim_port *in = &f->ports[port];
     unsigned fixed = ibshift_lft_get(f->graph, in->sw, p->lid) - 1u;
-    unsigned number = f->nearer != NULL ? sim_adaptive_out(f, in, p, fixed) : fixed;
+    unsigned number = f->nearer != NULL ? adaptive_out(f, in, p, fixed) : fixed;
     uint32_t out = in->first + number;
     unsigned from = f->ports[in->peer].rate, to = f->ports[out].rate;
     struct sim_queue_ends *ends;
@@ -356,243 +434,11 @@ static void offer_input(struct sim_fabric *f, uint32_t input)
     }
 }
 
-/* The hosts' ends of the fabric: messages become packets and packets messages. */
-
-enum { FIRST_ROOM = 1024 };
-
-/* Makes room for one more element; -ENOMEM. */
-static int grow(void **array, uint32_t *room, size_t size)
-{
-    uint32_t wanted = *room == 0 ? FIRST_ROOM : *room * 2;
-    void *grown = wanted > *room ? realloc(*array, wanted * size) : NULL;
-
-    if (grown == NULL) {
-        return -ENOMEM;
-    }
-    *array = grown;
-    *room = wanted;
-    return 0;
-}
-
-/* SIM_NONE: no memory. */
-static uint32_t packet_new(struct sim_fabric *f)
-{
-    uint32_t packet = f->unused_packet;
-
-    if (packet != SIM_NONE) {
-        f->unused_packet = f->packets[packet].next;
-    } else {
-        if (f->packet_used == f->packet_room &&
-            grow((void **)&f->packets, &f->packet_room, sizeof(*f->packets)) != 0) {
-            f->queue->is_broken = true;
-            return SIM_NONE;
-        }
-        packet = f->packet_used++;
-    }
-    if (++f->stats.in_flight > f->stats.most) {
-        f->stats.most = f->stats.in_flight;
-    }
-    return packet;
-}
-
-static void packet_drop(struct sim_fabric *f, uint32_t packet)
-{
-    f->packets[packet].next = f->unused_packet;
-    f->unused_packet = packet;
-    f->stats.in_flight--;
-}
-
-static uint32_t flow_new(struct sim_fabric *f)
-{
-    uint32_t flow = f->unused_flow;
-
-    if (flow != SIM_NONE) {
-        f->unused_flow = f->flows[flow].next;
-        return flow;
-    }
-    if (f->flow_used == f->flow_room) {
-        uint32_t room = f->flow_room;
-
-        if (grow((void **)&f->flows, &f->flow_room, sizeof(*f->flows)) != 0 ||
-            (f->steps != NULL && grow((void **)&f->way, &room, f->way_length) != 0)) {
-            return SIM_NONE;
-        }
-    }
-    return f->flow_used++;
-}
-
-static void leave_ring(struct sim_fabric *f, uint32_t port, uint32_t index)
-{
-    struct sim_active *active = &f->flows[index];
-
-    if (active->next == index) {
-        f->ring[port] = SIM_NONE;
-    } else {
-        f->flows[active->previous].next = active->next;
-        f->flows[active->next].previous = active->previous;
-        f->ring[port] = active->next;
-    }
-    f->row[port] = 0;
-    f->stats.waiting--;
-}
-
-/* A message keeps its turn until it has sent `burst` packets in a row. */
-static void pass_turn(struct sim_fabric *f, uint32_t port, uint32_t index)
-{
-    if (f->ring[port] != index) { /* those before it were not due, or had no credit */
-        f->ring[port] = index;
-        f->row[port] = 0;
-    }
-    if (++f->row[port] >= f->options.burst) {
-        f->ring[port] = f->flows[index].next;
-        f->row[port] = 0;
-    }
-}
-
-static void send_packet(struct sim_fabric *f, uint32_t port, uint32_t index, unsigned lane)
-{
-    struct sim_active *active = &f->flows[index];
-    const struct sim_rate *rate = &f->rate[f->ports[port].rate];
-    uint32_t packet = packet_new(f);
-    uint32_t bytes = active->left < f->options.mtu ? (uint32_t)active->left : f->options.mtu;
-    struct sim_packet *p;
-
-    if (packet == SIM_NONE) {
-        return;
-    }
-    p = &f->packets[packet];
-    active->left -= bytes;
-    active->due = f->queue->now + active->gap;
-    *p = (struct sim_packet){.flow = index,
-                             .lid = active->lid,
-                             .bytes = (uint16_t)bytes,
-                             .sl = active->sl & 15,
-                             .flags = active->is_other ? SIM_PACKET_OTHER : 0};
-    if (active->early > 0) {
-        p->flags |= active->early <= bytes ? SIM_PACKET_EARLY : 0;
-        active->early -= active->early < bytes ? active->early : bytes;
-    }
-    if (active->left == 0) {
-        leave_ring(f, port, index);
-        if (f->user.left != NULL) {
-            f->user.left(f->user.context, active->user);
-        }
-    } else if (!active->is_serial) {
-        pass_turn(f, port, index);
-    }
-    cable_start(f, port, packet, lane);
-    sim_after_packet(f, rate, bytes, rate->sent, 0, SIM_SENT, port, SIM_NONE);
-}
-
-/* The host's next message in turn that may send: it has credit and is due. */
-static void sender_try(struct sim_fabric *f, uint32_t port)
-{
-    uint32_t index = f->ring[port], first = index;
-    uint64_t due = SIM_NEVER;
-
-    if (index == SIM_NONE || f->ports[port].is_busy) {
-        return;
-    }
-    do {
-        const struct sim_active *active = &f->flows[index];
-        unsigned lane = active->sl % f->options.lanes;
-
-        if (f->credit[(size_t)port * f->options.lanes + lane] >= (int32_t)f->options.mtu) {
-            if (active->due <= f->queue->now) {
-                send_packet(f, port, index, lane);
-                return;
-            }
-            due = active->due < due ? active->due : due;
-        }
-        index = active->next;
-    } while (index != first);
-    if (due < f->woken[port]) {
-        f->woken[port] = due;
-        sim_queue_at(f->queue, due, SIM_DUE, port, 0);
-    }
-}
-
-static void sender_due(struct sim_fabric *f, uint32_t port, uint64_t time)
-{
-    if (f->woken[port] == time) {
-        f->woken[port] = SIM_NEVER;
-    }
-    sender_try(f, port);
-}
-
-static void deliver(struct sim_fabric *f, uint32_t packet)
-{
-    uint32_t index = f->packets[packet].flow, user = f->flows[index].user;
-    unsigned flags = f->packets[packet].flags;
-    bool is_last = (f->flows[index].coming -= f->packets[packet].bytes) == 0;
-
-    f->stats.packets++;
-    packet_drop(f, packet);
-    if (is_last) {
-        f->flows[index].next = f->unused_flow;
-        f->unused_flow = index;
-    }
-    if (flags & SIM_PACKET_EARLY) {
-        f->user.arrived(f->user.context, user, SIM_EARLY);
-    }
-    if (is_last) {
-        f->user.arrived(f->user.context, user, SIM_COMPLETE);
-    }
-}
-
-int sim_fabric_send(struct sim_fabric *f, const struct sim_flow *flow)
-{
-    uint32_t port = f->graph->hosts[flow->from], index = flow_new(f), last = f->ring[port];
-    struct sim_active *active;
-
-    if (index == SIM_NONE) {
-        return -ENOMEM;
-    }
-    if (f->steps != NULL) {
-        memset(&f->way[(size_t)index * f->way_length], SIM_NO_WAY, f->way_length);
-    }
-    active = &f->flows[index];
-    *active = (struct sim_active){.user = flow->user,
-                                  .left = flow->bytes,
-                                  .coming = flow->bytes,
-                                  .early = flow->early,
-                                  .gap = flow->gap,
-                                  .due = f->queue->now,
-                                  .lid = flow->lid,
-                                  .sl = flow->sl,
-                                  .is_other = flow->is_other,
-                                  .is_serial = flow->is_serial};
-    if (last == SIM_NONE) {
-        active->next = index;
-        f->ring[port] = index;
-    } else { /* behind all that wait: the ring's place before the next to send */
-        uint32_t before = f->flows[last].previous;
-
-        active->next = last;
-        active->previous = before;
-        f->flows[before].next = index;
-        f->flows[last].previous = index;
-    }
-    if (last == SIM_NONE) {
-        active->previous = index;
-    }
-    f->stats.waiting++;
-    sender_try(f, port);
-    return 0;
-}
-
 static void cable_is_free(struct sim_fabric *f, uint32_t out, uint32_t input)
 {
-    struct sim_port *in;
-    bool was_full;
+    struct sim_port *in = &f->ports[input];
+    bool was_full = in->reads-- == f->options.reads;
 
-    f->ports[out].is_busy = 0;
-    if (input == SIM_NONE) {
-        sender_try(f, out);
-        return;
-    }
-    in = &f->ports[input];
-    was_full = in->reads-- == f->options.reads;
     if (was_full) {
         clear_bit(&f->full[(size_t)in->sw * f->words], in->number);
     }
@@ -604,35 +450,36 @@ static void cable_is_free(struct sim_fabric *f, uint32_t out, uint32_t input)
 
 void sim_fabric_event(struct sim_fabric *f, int kind, const struct sim_event *event)
 {
+    uint32_t port = event->a; /* a packet, of SIM_HEAD and SIM_READY */
+
     switch (kind) {
     case SIM_HEAD:
-        head_arrives(f, event->a, event->b, false);
-        break;
     case SIM_READY:
-        head_arrives(f, event->a, event->b, true);
-        break;
+        head_arrives(f, event->a, event->b, kind == SIM_READY);
+        return;
+    case SIM_SLOT:
+        match(f, port);
+        return;
     case SIM_SENT:
-        cable_is_free(f, event->a, event->b);
+        f->ports[port].is_busy = 0;
+        if (event->b != SIM_NONE) {
+            cable_is_free(f, port, event->b);
+            return;
+        }
         break;
     case SIM_CREDIT:
-        f->credit[(size_t)event->a * f->options.lanes + (event->b >> 16)] +=
+        f->credit[(size_t)port * f->options.lanes + (event->b >> 16)] +=
             (int32_t)(event->b & 0xffff);
-        if (f->ports[event->a].is_busy) {
-            break;
+        if (f->ports[port].is_busy) {
+            return;
         }
-        if (f->ports[event->a].sw == SIM_NO_SWITCH) {
-            sender_try(f, event->a);
-        } else {
-            arbitrate(f, event->a);
+        if (f->ports[port].sw != SIM_NO_SWITCH) {
+            arbitrate(f, port);
+            return;
         }
-        break;
-    case SIM_DELIVERY:
-        deliver(f, event->a);
-        break;
-    case SIM_SLOT:
-        match(f, event->a);
         break;
     default:
-        sender_due(f, event->a, event->time);
+        break;
     }
+    sim_host_event(f, kind, event);
 }

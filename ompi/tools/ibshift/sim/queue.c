@@ -1,9 +1,6 @@
 #include "sim/queue.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-enum { FIRST_ROOM = 256, HEAP_WAYS = 4 };
+enum { HEAP_WAYS = 4 };
 
 void sim_queue_init(struct sim_queue *queue)
 {
@@ -38,24 +35,6 @@ int sim_queue_bucket(struct sim_queue *queue, int kind, uint64_t delay)
     return (int)buckets;
 }
 
-void sim_queue_grow_bucket(struct sim_queue *queue, struct sim_bucket *bucket)
-{
-    uint32_t room = bucket->room == 0 ? FIRST_ROOM : bucket->room * 2;
-    struct sim_event *ring = malloc(room * sizeof(*ring));
-
-    if (ring == NULL) {
-        queue->is_broken = true;
-        return;
-    }
-    for (uint32_t i = 0; i < bucket->count; i++) {
-        ring[i] = bucket->ring[(bucket->first + i) & (bucket->room - 1)];
-    }
-    free(bucket->ring);
-    bucket->ring = ring;
-    bucket->room = room;
-    bucket->first = 0;
-}
-
 static bool is_earlier(const struct sim_heap_event *one, const struct sim_heap_event *other)
 {
     return one->event.time != other->event.time ? one->event.time < other->event.time
@@ -66,20 +45,11 @@ void sim_queue_at(struct sim_queue *queue, uint64_t time, int kind, uint32_t a, 
 {
     struct sim_heap_event entry = {.event = {time, a, b},
                                    .turn = queue->turns++ << 8 | (unsigned)kind};
-    size_t at = queue->heaped;
+    uint32_t at = queue->heaped++;
 
     if (at == queue->heap_room) {
-        size_t room = at == 0 ? FIRST_ROOM : at * 2;
-        struct sim_heap_event *heap = realloc(queue->heap, room * sizeof(*heap));
-
-        if (heap == NULL) {
-            queue->is_broken = true;
-            return;
-        }
-        queue->heap = heap;
-        queue->heap_room = room;
+        queue->heap = sim_grown(queue->heap, &queue->heap_room, sizeof(*queue->heap));
     }
-    queue->heaped++;
     while (at > 0 && is_earlier(&entry, &queue->heap[(at - 1) / HEAP_WAYS])) {
         queue->heap[at] = queue->heap[(at - 1) / HEAP_WAYS];
         at = (at - 1) / HEAP_WAYS;
@@ -88,11 +58,11 @@ void sim_queue_at(struct sim_queue *queue, uint64_t time, int kind, uint32_t a, 
     queue->next[queue->buckets] = queue->heap[0].event.time;
 }
 
-static size_t earliest_child(const struct sim_queue *queue, size_t parent)
+static uint32_t earliest_child(const struct sim_queue *queue, uint32_t parent)
 {
-    size_t first = parent * HEAP_WAYS + 1, best = first;
+    uint32_t first = parent * HEAP_WAYS + 1, best = first;
 
-    for (size_t i = first + 1; i < first + HEAP_WAYS && i < queue->heaped; i++) {
+    for (uint32_t i = first + 1; i < first + HEAP_WAYS && i < queue->heaped; i++) {
         best = is_earlier(&queue->heap[i], &queue->heap[best]) ? i : best;
     }
     return best;
@@ -101,10 +71,10 @@ static size_t earliest_child(const struct sim_queue *queue, size_t parent)
 struct sim_event sim_queue_pop_heap(struct sim_queue *queue, int *kind)
 {
     struct sim_heap_event first = queue->heap[0], last = queue->heap[--queue->heaped];
-    size_t at = 0;
+    uint32_t at = 0;
 
     while (at * HEAP_WAYS + 1 < queue->heaped) {
-        size_t child = earliest_child(queue, at);
+        uint32_t child = earliest_child(queue, at);
 
         if (!is_earlier(&queue->heap[child], &last)) {
             break;

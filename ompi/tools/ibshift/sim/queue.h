@@ -10,8 +10,44 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define SIM_NEVER UINT64_MAX
+
+/* A simulation that gets no memory ends here: there is nothing that it could say or keep. */
+static inline void *sim_need(void *memory)
+{
+    if (memory == NULL) {
+        fputs("ibshift sim: no memory\n", stderr);
+        exit(2);
+    }
+    return memory;
+}
+
+/* At least one, all zero. */
+static inline void *sim_zeroed(size_t count, size_t size)
+{
+    return sim_need(calloc(count + 1, size));
+}
+
+/* The array with twice the room, or with its first. */
+static inline void *sim_grown(void *array, uint32_t *room, size_t size)
+{
+    *room = *room == 0 ? 16 : *room * 2;
+    return sim_need(*room == 0 ? NULL : realloc(array, *room * size));
+}
+
+/* Likewise a ring that is full: what was before `first` comes behind its old room. */
+static inline void *sim_ring_grown(void *ring, uint32_t *room, uint32_t first, size_t size)
+{
+    uint32_t before = *room;
+    char *grown = sim_grown(ring, room, size);
+
+    memcpy(grown + before * size, grown, first * size);
+    return grown;
+}
 
 enum { SIM_QUEUE_BUCKETS = 64 };
 
@@ -40,9 +76,8 @@ struct sim_queue {
     struct sim_bucket bucket[SIM_QUEUE_BUCKETS];
     unsigned buckets;
     struct sim_heap_event *heap;
-    size_t heaped, heap_room;
+    uint32_t heaped, heap_room;
     uint64_t turns, events;
-    bool is_broken; /* no memory: events were lost */
 };
 
 void sim_queue_init(struct sim_queue *queue);
@@ -52,8 +87,6 @@ void sim_queue_free(struct sim_queue *queue);
  * there are no more buckets: use sim_queue_at(). */
 int sim_queue_bucket(struct sim_queue *queue, int kind, uint64_t delay);
 
-void sim_queue_grow_bucket(struct sim_queue *queue, struct sim_bucket *bucket);
-
 /* An event of the bucket's kind, the bucket's delay from now. */
 static inline void sim_queue_after(struct sim_queue *queue, int which, uint32_t a, uint32_t b)
 {
@@ -61,10 +94,8 @@ static inline void sim_queue_after(struct sim_queue *queue, int which, uint32_t 
     struct sim_event *event;
 
     if (__builtin_expect(bucket->count == bucket->room, 0)) {
-        sim_queue_grow_bucket(queue, bucket);
-        if (queue->is_broken) {
-            return;
-        }
+        bucket->ring =
+            sim_ring_grown(bucket->ring, &bucket->room, bucket->first, sizeof(*bucket->ring));
     }
     event = &bucket->ring[(bucket->first + bucket->count) & (bucket->room - 1)];
     event->time = queue->now + bucket->delay;
@@ -80,7 +111,7 @@ void sim_queue_at(struct sim_queue *queue, uint64_t time, int kind, uint32_t a, 
 
 struct sim_event sim_queue_pop_heap(struct sim_queue *queue, int *kind);
 
-/* Takes the next event and moves the clock to it; false: none is left, or memory ran out. */
+/* Takes the next event and moves the clock to it; false: none is left. */
 static inline bool sim_queue_pop(struct sim_queue *queue, struct sim_event *event, int *kind)
 {
     uint64_t time = queue->next[0];
@@ -92,7 +123,7 @@ static inline bool sim_queue_pop(struct sim_queue *queue, struct sim_event *even
             best = i;
         }
     }
-    if (time == SIM_NEVER || queue->is_broken) {
+    if (time == SIM_NEVER) {
         return false;
     }
     queue->now = time;

@@ -2,31 +2,19 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "fabric/graph/random.h"
+#include "sim/queue.h"
 
-int sim_sizes_create(uint32_t ranks, struct sim_sizes **sizes)
+struct sim_sizes *sim_sizes_create(uint32_t ranks)
 {
-    struct sim_sizes *s;
+    struct sim_sizes *s = sim_zeroed(1, sizeof(*s));
 
-    if (ranks > SIM_SIZES_RANKS_MAX) {
-        return -E2BIG;
-    }
-    s = calloc(1, sizeof(*s));
-    if (s == NULL) {
-        return -ENOMEM;
-    }
     s->ranks = ranks;
-    s->sent = calloc((size_t)ranks * ranks + 1, sizeof(*s->sent));
-    s->received = calloc((size_t)ranks * ranks + 1, sizeof(*s->received));
-    s->places = calloc(ranks + 1u, sizeof(*s->places));
-    if (s->sent == NULL || s->received == NULL || s->places == NULL) {
-        sim_sizes_free(s);
-        return -ENOMEM;
-    }
-    *sizes = s;
-    return 0;
+    s->sent = sim_zeroed((size_t)ranks * ranks, sizeof(*s->sent));
+    s->received = sim_zeroed((size_t)ranks * ranks, sizeof(*s->received));
+    s->places = sim_zeroed(ranks, sizeof(*s->places));
+    return s;
 }
 
 void sim_sizes_free(struct sim_sizes *sizes)
@@ -69,17 +57,14 @@ int sim_sizes_read(struct sim_sizes *s, FILE *file, const char *name, struct ibs
     for (unsigned line = 1; fgets(text, sizeof(text), file) != NULL; line++) {
         long long from, to, bytes;
         char rest;
-        int count = sscanf(text, " %lld %lld %lld %c", &from, &to, &bytes, &rest);
+        int count;
 
-        if (count <= 0 || text[0] == '#') {
-            char first = ' ';
-
-            if (sscanf(text, " %c", &first) == 1 && first != '#') {
-                return ibshift_fail(err, -EINVAL, "%s:%u: wants FROM TO BYTES", name, line);
-            }
+        text[strcspn(text, "#")] = '\0';
+        count = sscanf(text, " %lld %lld %lld %c", &from, &to, &bytes, &rest);
+        if (strspn(text, " \t\r\n") == strlen(text)) {
             continue;
         }
-        if (count != 3 && !(count == 4 && rest == '#')) {
+        if (count != 3) {
             return ibshift_fail(err, -EINVAL, "%s:%u: wants FROM TO BYTES", name, line);
         }
         if (from < 0 || to < 0 || from >= s->ranks || to >= s->ranks || from == to) {

@@ -16,8 +16,8 @@ struct sim_sizes {
     int *places;   /* [rank]: 0, for nobody looks at the bytes */
 };
 
-/* All sizes 0. -ENOMEM; -E2BIG: more than SIM_SIZES_RANKS_MAX ranks. */
-int sim_sizes_create(uint32_t ranks, struct sim_sizes **sizes);
+/* All sizes 0; of at most SIM_SIZES_RANKS_MAX ranks. */
+struct sim_sizes *sim_sizes_create(uint32_t ranks);
 void sim_sizes_free(struct sim_sizes *sizes);
 
 /* Sizes from `most` down to most / ratio, evenly spread by their logarithm. Of an event builder,

@@ -1,9 +1,6 @@
 #include "sim/traffic.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "fabric/graph/random.h"
 
@@ -39,19 +36,6 @@ struct sim_traffic {
     uint64_t messages, latency_max;
     double latency_sum;
 };
-
-static const char *const names[SIM_PATTERNS] = {"random", "shift", "reversal", "transpose"};
-
-int sim_pattern_find(const char *name, enum sim_pattern *pattern)
-{
-    for (int i = 0; i < SIM_PATTERNS; i++) {
-        if (strcmp(names[i], name) == 0) {
-            *pattern = (enum sim_pattern)i;
-            return 0;
-        }
-    }
-    return -EINVAL;
-}
 
 static unsigned bits_of(uint32_t count)
 {
@@ -122,14 +106,7 @@ static uint32_t letter_new(struct sim_traffic *t)
         return i;
     }
     if (t->letter_used == t->letter_room) {
-        uint32_t room = t->letter_room == 0 ? 1024 : t->letter_room * 2;
-        struct letter *grown = realloc(t->letters, room * sizeof(*grown));
-
-        if (grown == NULL) {
-            return UINT32_MAX;
-        }
-        t->letters = grown;
-        t->letter_room = room;
+        t->letters = sim_grown(t->letters, &t->letter_room, sizeof(*t->letters));
     }
     return t->letter_used++;
 }
@@ -156,10 +133,6 @@ static void give_birth(struct sim_traffic *t, uint32_t source)
         return;
     }
     letter = letter_new(t);
-    if (letter == UINT32_MAX) {
-        t->queue->is_broken = true;
-        return;
-    }
     to = t->members[t->start[s->group] + place];
     t->letters[letter] = (struct letter){.from = source, .to = to, .since = t->queue->now};
     s->under_way++;
@@ -172,9 +145,7 @@ static void give_birth(struct sim_traffic *t, uint32_t source)
                              .lid = (uint16_t)ibshift_host_lid(t->graph, t->sources[to].host)};
     flow.sl = sim_service_level(t->graph, flow.from, flow.lid,
                                 t->options.takes_all_lanes ? s->born % SIM_LANES_MAX : 0);
-    if (sim_fabric_send(t->fabric, &flow) != 0) {
-        t->queue->is_broken = true;
-    }
+    sim_fabric_send(t->fabric, &flow);
 }
 
 void sim_traffic_event(struct sim_traffic *t, const struct sim_event *event)
@@ -228,25 +199,17 @@ void sim_traffic_arrived(struct sim_traffic *t, uint32_t user)
     }
 }
 
-static void count_members(struct sim_traffic *t, const uint32_t *group, uint32_t groups)
+/* Each group's members in the order given. */
+static void sort_members(struct sim_traffic *t, const uint32_t *group, uint32_t groups)
 {
+    uint32_t *next = sim_zeroed(groups, sizeof(*next));
+
     for (uint32_t i = 0; i < t->count; i++) {
         t->start[group[i] + 1]++;
     }
     for (uint32_t g = 0; g < groups; g++) {
         t->start[g + 1] += t->start[g];
     }
-}
-
-/* Each group's members in the order given. */
-static int sort_members(struct sim_traffic *t, const uint32_t *group, uint32_t groups)
-{
-    uint32_t *next = calloc(groups + 1u, sizeof(*next));
-
-    if (next == NULL) {
-        return -ENOMEM;
-    }
-    count_members(t, group, groups);
     for (uint32_t i = 0; i < t->count; i++) {
         struct source *s = &t->sources[i];
 
@@ -255,20 +218,17 @@ static int sort_members(struct sim_traffic *t, const uint32_t *group, uint32_t g
         t->members[t->start[s->group] + s->place] = i;
     }
     free(next);
-    return 0;
 }
 
-int sim_traffic_create(const struct ibshift_fabric *graph,
-                       const struct sim_traffic_options *options, const uint32_t *member,
-                       const uint32_t *group, uint32_t count, struct sim_fabric *fabric,
-                       struct sim_queue *queue, struct sim_traffic **traffic)
+struct sim_traffic *sim_traffic_create(const struct ibshift_fabric *graph,
+                                       const struct sim_traffic_options *options,
+                                       const uint32_t *member, const uint32_t *group,
+                                       uint32_t count, struct sim_fabric *fabric,
+                                       struct sim_queue *queue)
 {
-    struct sim_traffic *t = calloc(1, sizeof(*t));
+    struct sim_traffic *t = sim_zeroed(1, sizeof(*t));
     uint32_t groups = 0;
 
-    if (t == NULL) {
-        return -ENOMEM;
-    }
     for (uint32_t i = 0; i < count; i++) {
         groups = group[i] >= groups ? group[i] + 1 : groups;
     }
@@ -279,14 +239,10 @@ int sim_traffic_create(const struct ibshift_fabric *graph,
                               .count = count,
                               .unused = UINT32_MAX,
                               .random = options->seed};
-    t->sources = calloc(count + 1u, sizeof(*t->sources));
-    t->members = calloc(count + 1u, sizeof(*t->members));
-    t->start = calloc(groups + 2u, sizeof(*t->start));
-    if (t->sources == NULL || t->members == NULL || t->start == NULL ||
-        sort_members(t, group, groups) != 0) {
-        sim_traffic_free(t);
-        return -ENOMEM;
-    }
+    t->sources = sim_zeroed(count, sizeof(*t->sources));
+    t->members = sim_zeroed(count, sizeof(*t->members));
+    t->start = sim_zeroed(groups + 1, sizeof(*t->start));
+    sort_members(t, group, groups);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t port = graph->hosts[member[i]];
 
@@ -297,8 +253,7 @@ int sim_traffic_create(const struct ibshift_fabric *graph,
                          : sim_fabric_message_time(fabric, port, options->bytes)) /
             options->load;
     }
-    *traffic = t;
-    return 0;
+    return t;
 }
 
 void sim_traffic_free(struct sim_traffic *t)

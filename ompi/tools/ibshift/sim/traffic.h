@@ -41,10 +41,11 @@ struct sim_traffic;
  */
 enum { SIM_TRAFFIC_BACKLOG = 64, SIM_KIND_TRAFFIC = SIM_KINDS_NET };
 
-int sim_traffic_create(const struct ibshift_fabric *graph,
-                       const struct sim_traffic_options *options, const uint32_t *member,
-                       const uint32_t *group, uint32_t count, struct sim_fabric *fabric,
-                       struct sim_queue *queue, struct sim_traffic **traffic);
+struct sim_traffic *sim_traffic_create(const struct ibshift_fabric *graph,
+                                       const struct sim_traffic_options *options,
+                                       const uint32_t *member, const uint32_t *group,
+                                       uint32_t count, struct sim_fabric *fabric,
+                                       struct sim_queue *queue);
 void sim_traffic_free(struct sim_traffic *traffic);
 
 void sim_traffic_begin(struct sim_traffic *traffic);
@@ -68,8 +69,5 @@ struct sim_traffic_figures {
 };
 
 struct sim_traffic_figures sim_traffic_figures(const struct sim_traffic *traffic);
-
-/* -EINVAL: no such pattern; its name otherwise goes the other way. */
-int sim_pattern_find(const char *name, enum sim_pattern *pattern);
 
 #endif
