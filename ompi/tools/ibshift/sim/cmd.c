@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "choose/choose.h"
 #include "exec/pace/pace.h"
 #include "fabric/shape/shape.h"
 
@@ -178,119 +177,6 @@ static void sim_progress_clear(const struct sim_command *c)
     }
 }
 
-/* What the ranks run, and in which order. */
-static int choose_order(struct sim_command *c)
-{
-    const struct ibshift_placement *p = c->job.placement;
-    unsigned ways = c->schedule ? 1u << IBSHIFT_ARRANGE_TABLE : IBSHIFT_ARRANGE_ALL;
-    struct ibshift_error err;
-
-    if (c->order != NULL) {
-        return fabric_job_shift(&c->args, &c->job, c->order, &c->shift, &c->title);
-    }
-    if (ibshift_arrange(p, c->job.order, c->job.order_count, ways, &c->found, &err) != 0) {
-        return fabric_args_fail(&c->args, &err);
-    }
-    c->title = ibshift_arrange_name(c->found.kind);
-    return CLI_OK;
-}
-
-static int choose_alltoall(struct sim_command *c)
-{
-    char why[160];
-    int status = choose_order(c);
-    bool is_table = c->found.kind == IBSHIFT_ARRANGE_TABLE;
-
-    if (status != CLI_OK) {
-        return status;
-    }
-    c->what = (struct ibshift_plan){.ranks = c->job.placement->ranks, .segments = 1, .radix = 1};
-    if (is_table) {
-        c->what.stages = &c->found.schedule.table;
-    } else {
-        c->what.order = c->order != NULL ? &c->shift : &c->found.shift;
-    }
-    c->alg = ibshift_alg_find(IBSHIFT_ALLTOALL, is_table ? "stages" : "shift");
-    return ibshift_alg_check(c->alg, &c->what, why, sizeof(why)) == 0
-               ? CLI_OK
-               : cli_error(c->args.command, "%s", why);
-}
-
-/* Ranks sit on the hosts in the order asked for. */
-static int place_ranks(struct sim_command *c, const char *order)
-{
-    const struct ibshift_placement *p = c->job.placement;
-    int status = fabric_job_shift(&c->args, &c->job, order, &c->shift, &c->title);
-
-    if (status != CLI_OK) {
-        return status;
-    }
-    c->members = sim_need(fabric_job_members(&c->job, &c->shift));
-    for (uint32_t rank = 0; rank < p->ranks; rank++) {
-        c->host_of[rank] = p->host[c->members[rank]];
-    }
-    return CLI_OK;
-}
-
-#define COMPONENT_WINDOW 32 /* coll_ibshift_window, if not set */
-
-/* As a job without parameters of its own takes them. */
-static uint32_t choose_segments(const struct sim_command *c)
-{
-    const struct ibshift_question question = {.collective = c->alg->collective,
-                                              .plan = &c->what,
-                                              .bytes = (uint64_t)c->size,
-                                              .window = COMPONENT_WINDOW,
-                                              .model = &ibshift_model_typical,
-                                              .near = &ibshift_model_node,
-                                              .is_brief = true,
-                                              .wish = {.alg = c->alg, .radix = c->what.radix}};
-    struct ibshift_answer answer = ibshift_choose_best(&question);
-
-    return answer.best.alg == c->alg ? answer.best.segments : 1;
-}
-
-static int choose_plan(struct sim_command *c)
-{
-    int status = place_ranks(c, c->order);
-
-    if (status == CLI_OK) {
-        status = fabric_job_plan(&c->args, &c->job, c->plan, c->members, &c->alg, &c->what);
-    }
-    if (status != CLI_OK) {
-        return status;
-    }
-    if (c->job.segments == 0 && (c->alg->flags & IBSHIFT_ALG_SEGMENTS) != 0) {
-        c->what.segments = choose_segments(c);
-    }
-    c->title = c->plan;
-    if (c->what.segments > 1) {
-        snprintf(c->plan_text, sizeof(c->plan_text), "%s in %u segments", c->plan,
-                 c->what.segments);
-        c->title = c->plan_text;
-    }
-    return CLI_OK;
-}
-
-static int choose_peer(struct sim_command *c)
-{
-    int status = place_ranks(c, c->place);
-
-    sim_peer_choose(c);
-    return status;
-}
-
-static int choose(struct sim_command *c)
-{
-    const struct ibshift_placement *p = c->job.placement;
-
-    c->host_of = sim_zeroed(p->ranks, sizeof(*c->host_of));
-    for (uint32_t r = 0; r < p->ranks; r++) {
-        c->host_of[r] = p->host[p->member_of[r]];
-    }
-    return c->as != NULL ? choose_peer(c) : c->plan != NULL ? choose_plan(c) : choose_alltoall(c);
-}
-
 /* Of a vector in segments, one of them. */
 static double message_size(const struct sim_command *c)
 {
@@ -313,7 +199,7 @@ static void choose_pace(struct sim_command *c)
         .ring = ibshift_shape_ring(c->job.fabric),
         .share = (uint32_t)(1000 * c->found.share),
         .burst = c->knows_burst ? c->fabric.burst * (uint64_t)c->fabric.mtu : 0,
-        .window = COMPONENT_WINDOW,
+        .window = SIM_WINDOW,
         .has_free_steps = (c->alg->flags & IBSHIFT_ALG_FREE) != 0,
         .is_attended = !c->unattended};
     const char *reason;
@@ -329,7 +215,7 @@ static int take_pace(struct sim_command *c, struct sim_job_params *params)
     const char *pace = c->pace != NULL ? c->pace : usual;
     char why[160];
 
-    params->window = c->window > 0 ? c->window : COMPONENT_WINDOW;
+    params->window = c->window > 0 ? c->window : SIM_WINDOW;
     params->net.max_eager = (size_t)c->eager;
     if (strcmp(pace, "auto") == 0) {
         choose_pace(c);
@@ -355,26 +241,18 @@ static int take_pace(struct sim_command *c, struct sim_job_params *params)
 }
 
 /* The time of a message where nothing else is, on the fastest of the hosts' cables. */
-static int find_unit(struct sim_command *c)
+static uint64_t find_unit(const struct sim_command *c)
 {
-    struct sim_queue queue;
-    struct sim_fabric *fabric = NULL;
-    struct sim_fabric_user nobody = {NULL, NULL, NULL};
-    struct ibshift_error err;
-    int rc;
+    uint64_t least = SIM_NEVER;
 
-    sim_queue_init(&queue);
-    rc = sim_fabric_create(c->job.fabric, &c->fabric, &nobody, &queue, &fabric, &err);
-    c->unit = SIM_NEVER;
-    for (uint32_t i = 0; rc == 0 && i < c->job.placement->hosts; i++) {
+    for (uint32_t i = 0; i < c->job.placement->hosts; i++) {
         uint32_t port = c->job.fabric->hosts[c->job.placement->host[i]];
-        uint64_t time = sim_fabric_message_time(fabric, port, (uint64_t)message_size(c));
+        uint64_t time =
+            sim_message_time(c->job.fabric, &c->fabric, port, (uint64_t)message_size(c));
 
-        c->unit = time < c->unit ? time : c->unit;
+        least = time < least ? time : least;
     }
-    sim_fabric_free(fabric);
-    sim_queue_free(&queue);
-    return rc == 0 ? CLI_OK : fabric_args_fail(&c->args, &err);
+    return least;
 }
 
 /* Without end where it does not fit. */
@@ -401,11 +279,8 @@ static void set_units(const struct sim_command *c, struct sim_net_options *net)
 static int set_params(struct sim_command *c, struct sim_job_params *params)
 {
     uint64_t rounds = c->alg->rounds(&c->what, 0), slots = c->job.placement->slots;
-    int status = find_unit(c);
 
-    if (status != CLI_OK) {
-        return status;
-    }
+    c->unit = find_unit(c);
     *params = (struct sim_job_params){.graph = c->job.fabric,
                                       .host_of = c->host_of,
                                       .ranks = c->job.placement->ranks,
@@ -549,7 +424,7 @@ int cmd_sim(int argc, char **argv)
         status = sim_traffic_curve(&c);
     } else {
         status = status == CLI_OK ? sim_sizes_take(&c) : status;
-        status = status == CLI_OK ? choose(&c) : status;
+        status = status == CLI_OK ? sim_choose(&c) : status;
         status = status == CLI_OK ? run(&c) : status;
     }
     ibshift_order_free(&c.shift);

@@ -6,6 +6,8 @@
 #include "sim/job.h"
 #include "sim/traffic.h"
 
+enum { SIM_WINDOW = 32 }; /* coll_ibshift_window, if not set */
+
 struct sim_command {
     /* ---- as given ---- */
     struct cli_args args;
@@ -62,8 +64,8 @@ int sim_lanes_take(struct sim_command *c);
 
 /* `--as` and `--place`: whether they make sense, before anything is loaded; CLI_OK or CLI_USAGE. */
 int sim_peer_check(const struct sim_command *c);
-/* Sets the plan and the window of that library, and the title. */
-void sim_peer_choose(struct sim_command *c);
+/* Sets what runs, on which hosts, and its title; CLI_OK or CLI_USAGE. */
+int sim_choose(struct sim_command *c);
 
 /* `--traffic`: the whole of it. CLI_OK or CLI_USAGE. */
 int sim_traffic_curve(struct sim_command *c);

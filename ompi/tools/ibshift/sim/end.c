@@ -310,7 +310,6 @@ void sim_net_free(struct sim_net *n)
 void sim_net_attach(struct sim_net *n, struct sim_fabric *fabric)
 {
     n->fabric = fabric;
-    n->mtu = sim_fabric_mtu(fabric);
 }
 
 struct ibshift_net *sim_net_end(struct sim_net *n, uint32_t rank)

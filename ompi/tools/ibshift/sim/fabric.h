@@ -79,6 +79,10 @@ struct sim_fabric_user {
     void (*left)(void *context, uint32_t user);
 };
 
+/* ps that a message of so many bytes takes on the cable out of the port, nothing else there. */
+uint64_t sim_message_time(const struct ibshift_fabric *graph, const struct sim_fabric_options *o,
+                          uint32_t port, uint64_t bytes);
+
 /* Of what a host sends to a LID, where the graph knows it. */
 static inline uint8_t sim_service_level(const struct ibshift_fabric *graph, uint32_t host,
                                         unsigned lid, unsigned otherwise)
@@ -113,13 +117,7 @@ struct sim_fabric_stats {
 
 struct sim_fabric_stats sim_fabric_stats(const struct sim_fabric *fabric);
 
-uint32_t sim_fabric_mtu(const struct sim_fabric *fabric);
-/* ps from a packet's start on a cable to its head's asking for the next output. */
-uint64_t sim_fabric_latency(const struct sim_fabric *fabric);
-/* ps that a packet of so many bytes takes on the cable out of the port. */
-uint64_t sim_fabric_packet_time(const struct sim_fabric *fabric, uint32_t port, uint32_t bytes);
-/* ps that a message of so many bytes takes on the cable out of the port, nothing else there. */
-uint64_t sim_fabric_message_time(const struct sim_fabric *fabric, uint32_t port, uint64_t bytes);
+const struct sim_fabric_options *sim_fabric_options(const struct sim_fabric *fabric);
 /* ps that the job's, or all other, messages have kept the cable out of the port busy. */
 uint64_t sim_fabric_busy(const struct sim_fabric *fabric, uint32_t port, bool other);
 /* Keeps the use of each cable over time, in `bins` equal parts of the time so far. */

@@ -18,12 +18,26 @@ static int check_options(const struct sim_fabric_options *o, struct ibshift_erro
     return 0;
 }
 
+static uint64_t rate_of(const struct ibshift_fabric *graph, const struct sim_fabric_options *o,
+                        uint32_t port)
+{
+    uint32_t own = graph->ports[port].rate.mbps;
+
+    return o->rate != 0 ? o->rate : own != 0 ? own : ibshift_rate_usual().mbps;
+}
+
+/* Each packet takes whole picoseconds. */
+uint64_t sim_message_time(const struct ibshift_fabric *graph, const struct sim_fabric_options *o,
+                          uint32_t port, uint64_t bytes)
+{
+    struct sim_rate rate = {.megabits = rate_of(graph, o, port)};
+
+    return bytes / o->mtu * sim_bytes_time(&rate, o->mtu) + sim_bytes_time(&rate, bytes % o->mtu);
+}
+
 static int rate_class(struct sim_fabric *f, uint32_t port, struct ibshift_error *err)
 {
-    uint32_t own = f->graph->ports[port].rate.mbps;
-    uint64_t megabits = f->options.rate != 0 ? f->options.rate
-                        : own != 0           ? own
-                                             : ibshift_rate_usual().mbps;
+    uint64_t megabits = rate_of(f->graph, &f->options, port);
     struct sim_rate *rate;
 
     for (unsigned i = 0; i < f->rates; i++) {
@@ -170,28 +184,9 @@ struct sim_fabric_stats sim_fabric_stats(const struct sim_fabric *f)
     return f->stats;
 }
 
-uint32_t sim_fabric_mtu(const struct sim_fabric *f)
+const struct sim_fabric_options *sim_fabric_options(const struct sim_fabric *f)
 {
-    return f->options.mtu;
-}
-
-uint64_t sim_fabric_latency(const struct sim_fabric *f)
-{
-    return f->options.flight + f->options.routing;
-}
-
-uint64_t sim_fabric_packet_time(const struct sim_fabric *f, uint32_t port, uint32_t bytes)
-{
-    return sim_time_of(f, &f->rate[f->ports[port].rate], bytes);
-}
-
-uint64_t sim_fabric_message_time(const struct sim_fabric *f, uint32_t port, uint64_t bytes)
-{
-    uint64_t full = bytes / f->options.mtu;
-    uint32_t rest = (uint32_t)(bytes % f->options.mtu);
-
-    return full * sim_fabric_packet_time(f, port, f->options.mtu) +
-           (rest > 0 ? sim_fabric_packet_time(f, port, rest) : 0);
+    return &f->options;
 }
 
 uint64_t sim_fabric_busy(const struct sim_fabric *f, uint32_t port, bool other)

@@ -284,7 +284,7 @@ static uint64_t way_back(const struct sim_net *n, const struct sim_message *m)
     if (n->ends[m->to].host == n->ends[m->from].host) {
         return 0;
     }
-    each = sim_fabric_latency(n->fabric);
+    each = sim_fabric_options(n->fabric)->flight + sim_fabric_options(n->fabric)->routing;
     for (uint32_t node = ibshift_port_neighbour(n->graph, port);
          ibshift_node_is_switch(n->graph, node) && hops < 64; hops++) {
         unsigned out = ibshift_lft_get(n->graph, n->graph->nodes[node].switch_index, lid);

@@ -81,7 +81,6 @@ struct sim_net {
     struct sim_net_options options;
     struct sim_queue *queue;
     struct sim_fabric *fabric;
-    uint32_t mtu;
     struct sim_end *ends;
     uint32_t ranks;
     uint64_t *paused; /* [host]: until when */

@@ -245,12 +245,11 @@ struct sim_traffic *sim_traffic_create(const struct ibshift_fabric *graph,
     sort_members(t, group, groups);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t port = graph->hosts[member[i]];
+        uint64_t bytes = options->is_steady ? sim_fabric_options(fabric)->mtu : options->bytes;
 
         t->sources[i].host = member[i];
         t->sources[i].interval =
-            (double)(options->is_steady
-                         ? sim_fabric_packet_time(fabric, port, sim_fabric_mtu(fabric))
-                         : sim_fabric_message_time(fabric, port, options->bytes)) /
+            (double)sim_message_time(graph, sim_fabric_options(fabric), port, bytes) /
             options->load;
     }
     return t;
@@ -299,7 +298,7 @@ void sim_traffic_count(struct sim_traffic *t)
 
 struct sim_traffic_figures sim_traffic_figures(const struct sim_traffic *t)
 {
-    uint32_t mtu = sim_fabric_mtu(t->fabric);
+    const struct sim_fabric_options *o = sim_fabric_options(t->fabric);
     struct sim_traffic_figures figures = {.messages = t->messages,
                                           .latency_max = (double)t->latency_max,
                                           .bytes_least = t->count > 0 ? INFINITY : 0};
@@ -307,8 +306,8 @@ struct sim_traffic_figures sim_traffic_figures(const struct sim_traffic *t)
     figures.latency_mean = t->messages > 0 ? t->latency_sum / (double)t->messages : 0;
     for (uint32_t i = 0; i < t->count; i++) {
         const struct source *s = &t->sources[i];
-        uint64_t packet = sim_fabric_packet_time(t->fabric, t->graph->hosts[s->host], mtu);
-        double bytes = (double)(busy_with(t, s) - s->before) / (double)packet * mtu;
+        uint64_t packet = sim_message_time(t->graph, o, t->graph->hosts[s->host], o->mtu);
+        double bytes = (double)(busy_with(t, s) - s->before) / (double)packet * o->mtu;
 
         figures.bytes_per_host += bytes / t->count;
         figures.bytes_least = bytes < figures.bytes_least ? bytes : figures.bytes_least;

@@ -1,14 +1,17 @@
+/* What the ranks run and in which order: an all-to-all, a plan, or what another library does. */
+#include "sim/cmd.h"
+
+#include <string.h>
+
+#include "choose/choose.h"
+#include "plan/alg_emit.h"
+#include "plan/walk.h"
+
 /*
  * `ibshift sim --as`: what other libraries do for an all-to-all of this size among so many ranks.
  * Their rules, as they stand in their sources: Open MPI 4.1.4 and 5.0.9 (coll/tuned, the fixed
  * decision), MPICH (its defaults), UCC (tl/ucp, from 2026 on).
  */
-#include "sim/cmd.h"
-
-#include <string.h>
-
-#include "plan/alg_emit.h"
-#include "plan/walk.h"
 
 enum {
     THROTTLE = 32, /* MPICH: requests before it waits for all of them */
@@ -199,7 +202,7 @@ int sim_peer_check(const struct sim_command *c)
     return CLI_OK;
 }
 
-void sim_peer_choose(struct sim_command *c)
+static void take_peer(struct sim_command *c)
 {
     uint32_t ranks = c->job.placement->ranks;
     struct choice choice;
@@ -213,4 +216,114 @@ void sim_peer_choose(struct sim_command *c)
     snprintf(c->peer_text, sizeof(c->peer_text), "as %.16s: %s, %u at once%s", c->as, choice.method,
              c->window, choice.window > IBSHIFT_WINDOW_MAX ? " (the simulator's most)" : "");
     c->title = c->peer_text;
+}
+
+static int choose_order(struct sim_command *c)
+{
+    const struct ibshift_placement *p = c->job.placement;
+    unsigned ways = c->schedule ? 1u << IBSHIFT_ARRANGE_TABLE : IBSHIFT_ARRANGE_ALL;
+    struct ibshift_error err;
+
+    if (c->order != NULL) {
+        return fabric_job_shift(&c->args, &c->job, c->order, &c->shift, &c->title);
+    }
+    if (ibshift_arrange(p, c->job.order, c->job.order_count, ways, &c->found, &err) != 0) {
+        return fabric_args_fail(&c->args, &err);
+    }
+    c->title = ibshift_arrange_name(c->found.kind);
+    return CLI_OK;
+}
+
+static int choose_alltoall(struct sim_command *c)
+{
+    char why[160];
+    int status = choose_order(c);
+    bool is_table = c->found.kind == IBSHIFT_ARRANGE_TABLE;
+
+    if (status != CLI_OK) {
+        return status;
+    }
+    c->what = (struct ibshift_plan){.ranks = c->job.placement->ranks, .segments = 1, .radix = 1};
+    if (is_table) {
+        c->what.stages = &c->found.schedule.table;
+    } else {
+        c->what.order = c->order != NULL ? &c->shift : &c->found.shift;
+    }
+    c->alg = ibshift_alg_find(IBSHIFT_ALLTOALL, is_table ? "stages" : "shift");
+    return ibshift_alg_check(c->alg, &c->what, why, sizeof(why)) == 0
+               ? CLI_OK
+               : cli_error(c->args.command, "%s", why);
+}
+
+/* Ranks sit on the hosts in the order asked for. */
+static int place_ranks(struct sim_command *c, const char *order)
+{
+    const struct ibshift_placement *p = c->job.placement;
+    int status = fabric_job_shift(&c->args, &c->job, order, &c->shift, &c->title);
+
+    if (status != CLI_OK) {
+        return status;
+    }
+    c->members = sim_need(fabric_job_members(&c->job, &c->shift));
+    for (uint32_t rank = 0; rank < p->ranks; rank++) {
+        c->host_of[rank] = p->host[c->members[rank]];
+    }
+    return CLI_OK;
+}
+
+/* As a job without parameters of its own takes them. */
+static uint32_t choose_segments(const struct sim_command *c)
+{
+    const struct ibshift_question question = {.collective = c->alg->collective,
+                                              .plan = &c->what,
+                                              .bytes = (uint64_t)c->size,
+                                              .window = SIM_WINDOW,
+                                              .model = &ibshift_model_typical,
+                                              .near = &ibshift_model_node,
+                                              .is_brief = true,
+                                              .wish = {.alg = c->alg, .radix = c->what.radix}};
+    struct ibshift_answer answer = ibshift_choose_best(&question);
+
+    return answer.best.alg == c->alg ? answer.best.segments : 1;
+}
+
+static int choose_plan(struct sim_command *c)
+{
+    int status = place_ranks(c, c->order);
+
+    if (status == CLI_OK) {
+        status = fabric_job_plan(&c->args, &c->job, c->plan, c->members, &c->alg, &c->what);
+    }
+    if (status != CLI_OK) {
+        return status;
+    }
+    if (c->job.segments == 0 && (c->alg->flags & IBSHIFT_ALG_SEGMENTS) != 0) {
+        c->what.segments = choose_segments(c);
+    }
+    c->title = c->plan;
+    if (c->what.segments > 1) {
+        snprintf(c->plan_text, sizeof(c->plan_text), "%s in %u segments", c->plan,
+                 c->what.segments);
+        c->title = c->plan_text;
+    }
+    return CLI_OK;
+}
+
+static int choose_peer(struct sim_command *c)
+{
+    int status = place_ranks(c, c->place);
+
+    take_peer(c);
+    return status;
+}
+
+int sim_choose(struct sim_command *c)
+{
+    const struct ibshift_placement *p = c->job.placement;
+
+    c->host_of = sim_zeroed(p->ranks, sizeof(*c->host_of));
+    for (uint32_t r = 0; r < p->ranks; r++) {
+        c->host_of[r] = p->host[p->member_of[r]];
+    }
+    return c->as != NULL ? choose_peer(c) : c->plan != NULL ? choose_plan(c) : choose_alltoall(c);
 }
