@@ -15,9 +15,9 @@ struct fabric_job {
     struct ibshift_placement *placement;
     uint32_t *order, order_count; /* the fabric's hosts in routing order, with place keepers */
     uint32_t per_host;
-    struct ibshift_nodes nodes;   /* of a plan's ranks; nodes 0: there is none */
-    uint32_t leaders;             /* of a plan by node; 0: not given */
-    uint32_t segments;            /* of a plan's vector; 0: not given */
+    struct ibshift_nodes nodes; /* of a plan's ranks; nodes 0: there is none */
+    uint32_t leaders;           /* of a plan by node; 0: not given */
+    uint32_t segments;          /* of a plan's vector; 0: not given */
 };
 
 /* The rows of all commands that look at a job. */
