@@ -10,13 +10,8 @@
 /* Bytes of a piece of a derived type: about a cache line, so that gaps cost what they cost in programs. */
 enum { PIECE = 64 };
 
-static const char *const element_names[ELEMENTS] = {"byte", "int", "int64", "float", "double"};
+const char *const element_names[] = {"byte", "int", "int64", "float", "double", NULL};
 static const size_t element_sizes[ELEMENTS] = {1, sizeof(int), 8, sizeof(float), sizeof(double)};
-
-const char *element_name(int element)
-{
-    return element >= 0 && element < ELEMENTS ? element_names[element] : NULL;
-}
 
 static enum element element_of(const struct options *o, const struct collective *c)
 {
@@ -26,18 +21,10 @@ static enum element element_of(const struct options *o, const struct collective 
 /* MPI has no sum of MPI_BYTE. */
 static MPI_Datatype handle_of(enum element element, bool reduces)
 {
-    switch (element) {
-    case ELEMENT_INT:
-        return MPI_INT;
-    case ELEMENT_INT64:
-        return MPI_INT64_T;
-    case ELEMENT_FLOAT:
-        return MPI_FLOAT;
-    case ELEMENT_DOUBLE:
-        return MPI_DOUBLE;
-    default:
-        return reduces ? MPI_UINT8_T : MPI_BYTE;
-    }
+    const MPI_Datatype handles[ELEMENTS] = {reduces ? MPI_UINT8_T : MPI_BYTE, MPI_INT, MPI_INT64_T,
+                                            MPI_FLOAT, MPI_DOUBLE};
+
+    return handles[element];
 }
 
 size_t block_size(const struct options *o, const struct collective *c, size_t size)
@@ -67,7 +54,7 @@ static int make_indexed(int pieces, int length, MPI_Datatype element, MPI_Dataty
 }
 
 /* One element of the type is one block. */
-static int make_derived(struct bench *b, enum derived kind, MPI_Datatype element)
+static int make_derived(struct bench *b, int kind, MPI_Datatype element)
 {
     int per_piece = (int)(PIECE / element_sizes[b->element]);
     int length = b->count < per_piece ? b->count : per_piece, pieces = b->count / length;
@@ -194,31 +181,14 @@ static char pattern(int from, int to, size_t i)
 
 static void store_value(enum element element, char *at, long value)
 {
-    union {
-        unsigned char byte;
-        int whole;
-        int64_t longer;
-        float single;
-        double twice;
-    } v;
+    const int whole = (int)value;
+    const int64_t longer = value;
+    const float single = (float)value;
+    const double twice = (double)value;
+    const unsigned char byte = (unsigned char)value;
+    const void *const all[ELEMENTS] = {&byte, &whole, &longer, &single, &twice};
 
-    switch (element) {
-    case ELEMENT_INT:
-        v.whole = (int)value;
-        break;
-    case ELEMENT_INT64:
-        v.longer = value;
-        break;
-    case ELEMENT_FLOAT:
-        v.single = (float)value;
-        break;
-    case ELEMENT_DOUBLE:
-        v.twice = (double)value;
-        break;
-    default:
-        v.byte = (unsigned char)value;
-    }
-    memcpy(at, &v, element_sizes[element]);
+    memcpy(at, all[element], element_sizes[element]);
 }
 
 /* The elements of a reduction: those of a rank differ by its number, and no sum of 10,000 of them is beyond a float.

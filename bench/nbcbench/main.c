@@ -99,7 +99,7 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return status == 1 ? 0 : 2;
     }
-    if (rank == 0 && report_open(&options, argc, argv) != 0) {
+    if (rank == 0 && report_open(&options) != 0) {
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     status = run(&options, rank);

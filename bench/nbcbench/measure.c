@@ -2,10 +2,149 @@
 
 #include <errno.h>
 #include <math.h>
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { MOST_TRIES = 4 };
 #define LATE_SHARE 0.05
+
+/* ---- when samples start ---- */
+
+enum { PINGS = 30 };
+
+static const double least_margin = 50e-6, most_margin = 0.1; /* s */
+
+/* s, the same for all processes of a host; MPI_Wtime() may count from another moment in each. */
+static double now_of(clockid_t which)
+{
+    struct timespec t;
+
+    (void)clock_gettime(which, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static double bench_now(void)
+{
+    return now_of(CLOCK_MONOTONIC);
+}
+
+static bool is_one_host(const struct bench *b)
+{
+    MPI_Comm host;
+    int size;
+
+    MPI_Comm_split_type(b->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    MPI_Comm_size(host, &size);
+    MPI_Comm_free(&host);
+    return size == b->ranks;
+}
+
+/* Rank 0's clock less ours: as the quickest of some round trips has it. */
+static double ask_offset(const struct bench *b)
+{
+    double best = INFINITY, offset = 0;
+
+    for (int i = 0; i < PINGS; i++) {
+        double before = bench_now(), theirs, after;
+
+        MPI_Sendrecv(NULL, 0, MPI_BYTE, 0, 1, &theirs, 1, MPI_DOUBLE, 0, 1, b->comm,
+                     MPI_STATUS_IGNORE);
+        after = bench_now();
+        if (after - before < best) {
+            best = after - before;
+            offset = theirs - (before + after) / 2;
+        }
+    }
+    return offset;
+}
+
+static void answer(const struct bench *b, int rank)
+{
+    for (int i = 0; i < PINGS; i++) {
+        double now;
+
+        MPI_Recv(NULL, 0, MPI_BYTE, rank, 1, b->comm, MPI_STATUS_IGNORE);
+        now = bench_now();
+        MPI_Send(&now, 1, MPI_DOUBLE, rank, 1, b->comm);
+    }
+}
+
+/* Ranks leave together by the clock. A barrier, which other benchmarks use, is worse: its last comer
+ * leaves first, up to two latencies before the others. */
+static void together_open(struct bench *b)
+{
+    b->offset = 0;
+    b->margin = least_margin;
+    if (b->options->barrier || is_one_host(b)) {
+        return;
+    }
+    for (int rank = 1; rank < b->ranks; rank++) {
+        if (b->rank == 0) {
+            answer(b, rank);
+        } else if (b->rank == rank) {
+            b->offset = ask_offset(b);
+        }
+    }
+}
+
+/* Returns on all ranks at the same time, as near as their clocks agree: by how many us this rank is
+ * late all the same. The margin is what the slowest rank needed last time to hear of the start. */
+static double together_leave(struct bench *b)
+{
+    double mine[2] = {bench_now() + b->offset, b->margin}, all[2], start, needed;
+
+    if (b->options->barrier) {
+        MPI_Barrier(b->comm);
+        return 0;
+    }
+    MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, b->comm);
+    needed = bench_now() + b->offset - all[0];
+    b->margin = fmin(fmax(1.5 * needed, least_margin), most_margin);
+    start = all[0] + all[1] - b->offset;
+    while (bench_now() < start) { /* not asleep: a sleeper comes back milliseconds late */
+        (void)sched_yield();
+    }
+    return (bench_now() - start) * 1e6;
+}
+
+/* ---- a file whose number grows with each packet ---- */
+
+/* A file that holds one number: 0 or -EINVAL. */
+static int read_number(const char *path, double *number)
+{
+    FILE *file = fopen(path, "r");
+    int found = 0;
+
+    if (file != NULL) {
+        found = fscanf(file, "%lf", number);
+        fclose(file);
+    }
+    return found == 1 ? 0 : -EINVAL;
+}
+
+int counter_check(const char *path)
+{
+    double number;
+
+    return read_number(path, &number);
+}
+
+/* The kernel reads a device's counters once in a tick at most, whatever "lifespan" says: only after
+ * the next tick is what it shows not from before the last operation. 0 when it cannot be read any
+ * more: the growth shows that. */
+static double counter_read(const char *path)
+{
+    double number = 0, tick = now_of(CLOCK_MONOTONIC_COARSE);
+
+    while (now_of(CLOCK_MONOTONIC_COARSE) == tick) {
+        (void)sched_yield();
+    }
+    return read_number(path, &number) == 0 ? number : 0;
+}
+
+/* ---- samples ---- */
 
 typedef void (*run_fn)(struct bench *b);
 
@@ -73,15 +212,6 @@ static void take_samples(struct bench *b, run_fn run, int count, struct sample *
     }
 }
 
-/* Order statistics: that many samples of n on either side of the median are beyond it by chance in
- * one case of twenty. */
-static int beyond_median(int n)
-{
-    int beyond = (int)floor((n - 1.96 * sqrt(n)) / 2);
-
-    return beyond > 0 ? beyond : 0;
-}
-
 static void summarize_ranks(struct bench *b, const struct sample *samples, int count,
                             struct timing *t)
 {
@@ -99,7 +229,10 @@ static void summarize_ranks(struct bench *b, const struct sample *samples, int c
 static void summarize(struct bench *b, const double *sorted, struct timing *t)
 {
     const struct options *o = b->options;
-    int n = o->repetitions, beyond = beyond_median(n);
+    int n = o->repetitions;
+    /* Order statistics: that many samples of n on either side of the median are beyond it by
+     * chance in one case of twenty. */
+    int beyond = (int)fmax(floor((n - 1.96 * sqrt(n)) / 2), 0);
 
     t->median = median(sorted, n);
     t->p10 = sorted[n / 10];

@@ -1,9 +1,8 @@
 /* What a reader of the numbers wants to know about the run. */
-#include "report.h"
-
-#include "json.h"
+#include "nbcbench.h"
 
 #include <dirent.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,52 +10,62 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST = 64, TEXT = 512 };
+#include "json.h"
 
-struct entry {
-    char key[64], value[TEXT];
-};
+enum { TEXT = 512 };
 
-static struct entry entries[MOST];
-static int count;
-static double load, crowd;
+static FILE *out;
+static struct json *json; /* NULL: lines of text */
 
-static void add(const char *key, const char *value)
+/* One line of text, whatever comes. */
+static void add(const char *key, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(const char *key, const char *format, ...)
 {
-    if (count < MOST) {
-        struct entry *e = &entries[count++];
+    char text[TEXT];
+    va_list args;
 
-        snprintf(e->key, sizeof(e->key), "%s", key);
-        snprintf(e->value, sizeof(e->value), "%.*s", (int)strcspn(value, "\n"), value);
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    text[strcspn(text, "\n")] = '\0';
+    if (json != NULL) {
+        json_text(json, key, text);
+    } else {
+        fprintf(out, "# %s: %s\n", key, text);
     }
 }
 
-static void add_command(int argc, char **argv)
+static void add_time(const char *key, const char *before, time_t when)
 {
-    char line[TEXT] = "";
+    char text[32];
+    struct tm utc;
 
-    for (int i = 0; i < argc; i++) {
-        size_t used = strlen(line);
+    (void)gmtime_r(&when, &utc);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    add(key, "%s%s", before, text);
+}
 
-        snprintf(line + used, sizeof(line) - used, "%s%s", i > 0 ? " " : "", argv[i]);
-    }
-    add("command", line);
+static void append(char *line, const char *separator, const char *word)
+{
+    size_t used = strlen(line);
+
+    snprintf(line + used, TEXT - used, "%s%s", used > 0 ? separator : "", word);
 }
 
 static void add_machine(void)
 {
-    char text[TEXT] = "unknown", *colon;
+    char text[TEXT] = "", *colon;
     struct utsname name;
     FILE *file = fopen("/proc/cpuinfo", "r");
 
     if (uname(&name) == 0) {
-        add("host", name.nodename);
-        add("kernel", name.release);
+        add("host", "%s", name.nodename);
+        add("kernel", "%s", name.release);
     }
     while (file != NULL && fgets(text, sizeof(text), file) != NULL) {
         colon = strchr(text, ':');
         if (strncmp(text, "model name", 10) == 0 && colon != NULL) {
-            add("processor", colon + 2);
+            add("processor", "%s", colon + 2);
             break;
         }
     }
@@ -73,115 +82,84 @@ static void add_devices(void)
     struct dirent *d;
 
     while (folder != NULL && (d = readdir(folder)) != NULL) {
-        size_t used = strlen(names);
-
         if (d->d_name[0] != '.') {
-            snprintf(names + used, sizeof(names) - used, "%s%s", used > 0 ? "," : "", d->d_name);
+            append(names, ",", d->d_name);
         }
     }
     if (folder != NULL) {
         closedir(folder);
     }
-    add("devices", names[0] != '\0' ? names : "none in /sys/class/infiniband");
+    add("devices", "%s", names[0] != '\0' ? names : "none in /sys/class/infiniband");
 }
 
 /* Whatever mpirun's --mca or the environment set; mpirun passes some that only its daemons read. */
 static void add_parameters(void)
 {
+    static const char *const prefixes[] = {"OMPI_MCA_coll", "OMPI_MCA_btl", "OMPI_MCA_pml", "UCX_"};
     extern char **environ;
 
     for (char **variable = environ; *variable != NULL; variable++) {
-        const char *name = *variable, *value = strchr(name, '=');
+        const char *value = strchr(*variable, '=');
         char key[64];
 
-        if (value == NULL ||
-            (strncmp(name, "OMPI_MCA_coll", 13) != 0 && strncmp(name, "OMPI_MCA_btl", 12) != 0 &&
-             strncmp(name, "OMPI_MCA_pml", 12) != 0 && strncmp(name, "UCX_", 4) != 0)) {
-            continue;
+        for (size_t i = 0; value != NULL && i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+            if (strncmp(*variable, prefixes[i], strlen(prefixes[i])) == 0) {
+                snprintf(key, sizeof(key), "%.*s", (int)(value - *variable), *variable);
+                add(key, "%s", value + 1);
+            }
         }
-        snprintf(key, sizeof(key), "%.*s", (int)(value - name), name);
-        add(key, value + 1);
     }
 }
 
 static void add_fabric(void)
 {
     const char *path = getenv("OMPI_MCA_coll_ibshift_fabric");
-    char text[TEXT], when[32];
+    char before[TEXT];
     struct stat status;
-    struct tm utc;
 
-    if (path == NULL || path[0] == '\0' || stat(path, &status) != 0) {
-        return;
+    if (path != NULL && path[0] != '\0' && stat(path, &status) == 0) {
+        snprintf(before, sizeof(before), "%s, %lld bytes, of ", path, (long long)status.st_size);
+        add_time("fabric_file", before, status.st_mtime);
     }
-    (void)gmtime_r(&status.st_mtime, &utc);
-    strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
-    snprintf(text, sizeof(text), "%s, %lld bytes, of %s", path, (long long)status.st_size, when);
-    add("fabric_file", text);
 }
 
 /* Rank 0 asks for its own host only: nobody else has to be called. */
-static void look_at_host(int ranks)
+struct host_load metadata_load(void)
 {
     const char *local = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    double loads[1] = {0};
-    char text[TEXT];
+    struct host_load host = {.processors = sysconf(_SC_NPROCESSORS_ONLN)};
+    int ranks;
 
-    processors = processors > 0 ? processors : 1;
-    if (getloadavg(loads, 1) == 1) {
-        load = loads[0] / (double)processors;
-    }
-    crowd = (double)(local != NULL ? atoi(local) : ranks) / (double)processors;
-    snprintf(text, sizeof(text), "%ld", processors);
-    add("processors", text);
-    snprintf(text, sizeof(text), "%.2f", loads[0]);
-    add("load", text);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    host.processors = host.processors > 0 ? host.processors : 1;
+    (void)getloadavg(&host.load, 1);
+    host.crowd = (double)(local != NULL ? atoi(local) : ranks) / (double)host.processors;
+    return host;
 }
 
-void metadata_collect(const struct options *o, int argc, char **argv)
+void metadata_write(FILE *file, struct json *object, const struct options *o)
 {
-    char text[MPI_MAX_LIBRARY_VERSION_STRING];
-    time_t now = time(NULL);
+    char library[MPI_MAX_LIBRARY_VERSION_STRING], command[TEXT] = "";
+    struct host_load host = metadata_load();
     int length, ranks;
-    struct tm utc;
 
-    count = 0;
-    (void)gmtime_r(&now, &utc);
-    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
-    add("time", text);
-    add("nbcbench", PACKAGE_VERSION);
-    MPI_Get_library_version(text, &length);
-    add("mpi", text);
+    out = file;
+    json = object;
+    MPI_Get_library_version(library, &length);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    snprintf(text, sizeof(text), "%d", ranks);
-    add("ranks", text);
-    add_command(argc, argv);
-    add("start", o->barrier ? "behind a barrier" : "by the clock");
+    for (int i = 0; i < o->argc; i++) {
+        append(command, " ", o->argv[i]);
+    }
+    add_time("time", "", time(NULL));
+    add("nbcbench", "%s", PACKAGE_VERSION);
+    add("mpi", "%s", library);
+    add("ranks", "%d", ranks);
+    add("command", "%s", command);
+    add("start", "%s", o->barrier ? "behind a barrier" : "by the clock");
     add_machine();
-    look_at_host(ranks);
+    add("processors", "%ld", host.processors);
+    add("load", "%.2f", host.load);
     add_devices();
     add_parameters();
     add_fabric();
-}
-
-void metadata_write(FILE *file, struct json *json)
-{
-    for (int i = 0; i < count; i++) {
-        if (json != NULL) {
-            json_text(json, entries[i].key, entries[i].value);
-        } else {
-            fprintf(file, "# %s: %s\n", entries[i].key, entries[i].value);
-        }
-    }
-}
-
-double metadata_load(void)
-{
-    return load;
-}
-
-double metadata_crowd(void)
-{
-    return crowd;
 }

@@ -9,11 +9,12 @@
 #include <mpi.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 enum { BENCH_SIZES = 64, BENCH_TAILS = 8, ROOT_ROTATES = -1 };
 
 enum format { FORMAT_TABLE, FORMAT_OSU, FORMAT_IMB, FORMAT_CSV, FORMAT_JSON };
-enum derived { DERIVED_NONE, DERIVED_CONTIGUOUS, DERIVED_VECTOR, DERIVED_INDEXED };
+enum derived { DERIVED_NONE = -1, DERIVED_CONTIGUOUS, DERIVED_VECTOR, DERIVED_INDEXED };
 
 /* What the elements are. The names are in data.c. */
 enum element { ELEMENT_BYTE, ELEMENT_INT, ELEMENT_INT64, ELEMENT_FLOAT, ELEMENT_DOUBLE, ELEMENTS };
@@ -29,20 +30,22 @@ struct options {
     bool nonblocking, persistent, in_place;
     int root;
     int element; /* enum element; -1: bytes, and integers in reductions */
-    enum derived derived;
-    int buffers;  /* pairs of buffers, taken in turn */
-    bool barrier; /* samples start behind a barrier, not by the clock */
+    int derived; /* enum derived */
+    int buffers; /* pairs of buffers, taken in turn */
+    int barrier; /* 1: samples start behind a barrier, not by the clock */
     bool verify;
     const char *counter; /* file with a number that grows with each packet, or NULL */
-    enum format format;
+    int format;          /* enum format */
     bool full, metadata;
     int tails[BENCH_TAILS], tail_count; /* percentiles */
     const char *csv;                    /* file, "-" for stdout, or NULL */
     const char *label;
     bool plans; /* those of plans_read(), each in turn; its description is the label */
+    int argc;   /* all of the command */
+    char **argv;
 };
 
-/* Fills *options; prints what is wrong on rank 0. Returns 0, 1 after --help, or -EINVAL. */
+/* Fills *options; rank 0 prints what is wrong. Returns 0, 1 after --help, or -EINVAL. */
 int options_parse(int argc, char **argv, int rank, struct options *options);
 
 /* Which rank may pass MPI_IN_PLACE, and for which argument. */
@@ -68,7 +71,7 @@ struct bench {
     int *counts, *places, *byte_places; /* of the collectives that want them for every rank */
     MPI_Datatype *types;
     MPI_Request *persistent; /* for each pair of buffers, where they are wanted */
-    double offset, margin;   /* together.c */
+    double offset, margin;   /* s: of rank 0's clock from ours; until all have heard of a start */
 };
 
 struct collective {
@@ -89,7 +92,7 @@ const struct collective *collective_at(size_t place);
 const struct collective *collective_find(const char *name, size_t length);
 
 /* data.c: buffers and what is in them. */
-const char *element_name(int element);
+extern const char *const element_names[]; /* ends with NULL */
 /* The bytes of a block that is measured where "size" is asked for: whole elements. */
 size_t block_size(const struct options *o, const struct collective *c, size_t size);
 /* 0, or -ENOMEM, after which nothing can be closed. */
@@ -104,17 +107,8 @@ bool block_is(struct bench *b, const char *buffer, int from, int to);
 /* Element i of the block is the sum over ranks low to high - 1 of element first + i of theirs. */
 bool sums_are(struct bench *b, const char *buffer, int low, int high, size_t first);
 
-/* A file that holds one number. counter_check: 0, or -EINVAL after printing what is wrong on rank
- * 0. */
-int counter_check(const char *path, int rank);
-double counter_read(const char *path);
-
-double bench_now(void); /* s, the same for all processes of a host */
-
-/* together_leave() returns on all ranks at the same time, as near as their clocks agree; its result
- * is by how many us this rank is late all the same. */
-void together_open(struct bench *b);
-double together_leave(struct bench *b);
+/* 0, or -EINVAL: no file that holds one number. */
+int counter_check(const char *path);
 
 /* Of one form of an operation, in microseconds; the same numbers on every rank. */
 struct timing {
@@ -139,12 +133,36 @@ struct result {
 /* 0, or -ENOMEM. */
 int measure(struct bench *b, struct result *result);
 
-/* plans.c. 0, or -errno after rank 0 has said what is wrong; plans_measure: a row for each plan of the collective. */
+/* plans.c. 0, or -errno after rank 0 has said what is wrong; plans_measure: a row for each plan of
+ * the collective. */
 int plans_read(const char *path, int rank);
 int plans_measure(struct bench *b, struct options *o, struct result *result);
 
+/* How results are written; NULL: not at all. */
+struct format_functions {
+    void (*open)(FILE *file, const struct options *o);
+    /* Before the first size of a collective with so many ranks. */
+    void (*begin)(FILE *file, const struct bench *b);
+    void (*row)(FILE *file, const struct bench *b, const struct result *r);
+    void (*close)(FILE *file);
+};
+
+extern const struct format_functions format_osu, format_imb;
+
+/* What is known of the run, as lines behind "# " or, where json is given, as members of the open
+ * object. */
+struct json;
+void metadata_write(FILE *file, struct json *json, const struct options *o);
+
+/* Of this host: its load, and its ranks for each processor. */
+struct host_load {
+    long processors;
+    double load, crowd;
+};
+struct host_load metadata_load(void);
+
 /* Rank 0 alone calls these. */
-int report_open(const struct options *o, int argc, char **argv);
+int report_open(const struct options *o);
 void report_row(const struct bench *b, const struct result *r);
 int report_close(void);
 

@@ -7,359 +7,300 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] =
-    "usage: mpirun -np P nbcbench [OPTION...]\n"
-    "  -t, --tests LIST      collectives, comma-separated, as MPI_Alltoall,...\n"
-    "                        (default: all)\n"
-    "  -p, --ranks A-B       numbers of ranks, doubling from A to B (default: those\n"
-    "                        that mpirun started)\n"
-    "  -s, --sizes LIST      bytes of a block: A, or A-B, doubling from A to B,...\n"
-    "                        (default: 1-65536)\n"
-    "  -r, --repetitions N   samples, whose median is the result (default: 50)\n"
-    "  -w, --warmups N       operations before the first sample (default: 5)\n"
-    "  -n, --nonblocking     the nonblocking operations as well, with computation\n"
-    "  -c, --test-bytes N    MPI_Test once per so many bytes of the block (default:\n"
-    "                        2048)\n"
-    "  -P, --persistent      persistent operations in place of the blocking ones\n"
-    "  -I, --in-place        MPI_IN_PLACE where the operation has it\n"
-    "  -R, --root N|rotate   the root, or another one for each operation (default:\n"
-    "                        0)\n"
-    "  -T, --type NAME       byte, int, int64, float or double (default: byte; int\n"
-    "                        in reductions)\n"
-    "  -D, --derived KIND    one derived type per block: contiguous, vector or\n"
-    "                        indexed\n"
-    "  -B, --buffers N       pairs of buffers that are used in turn (default: 1)\n"
-    "  -S, --sync HOW        samples start by the clock, or after a barrier (default:\n"
-    "                        clock)\n"
-    "  -k, --counter FILE    column 'counted': by how much one operation increases\n"
-    "                        the number in FILE (a port's hw_counters/sent_pkts)\n"
-    "  -v, --verify          check the data after each size\n"
-    "  -F, --format NAME     table, osu, imb, csv or json (default: table)\n"
-    "  -f, --full            minimum, mean and maximum over the ranks, confidence\n"
-    "                        interval\n"
-    "  -z, --tail LIST       percentiles of the samples: 50,90,99\n"
-    "  -M, --metadata        versions, machine, device, parameters and fabric file\n"
-    "                        first\n"
-    "  -o, --csv FILE        write comma-separated values to FILE (-: stdout)\n"
-    "  -l, --label TEXT      first column of the CSV\n"
-    "  -A, --plans FILE      run each plan in FILE in turn, set through MPI_T; lines:\n"
-    "                        MPI_CALL COLLECTIVE ALGORITHM|chosen RADIX SEGMENT\n"
-    "  -h, --help            this text\n"
-    "  -V, --version\n";
+#include "cli.h"
 
-static const struct option long_options[] = {
-    {"tests", required_argument, NULL, 't'},      {"ranks", required_argument, NULL, 'p'},
-    {"sizes", required_argument, NULL, 's'},      {"repetitions", required_argument, NULL, 'r'},
-    {"warmups", required_argument, NULL, 'w'},    {"nonblocking", no_argument, NULL, 'n'},
-    {"test-bytes", required_argument, NULL, 'c'}, {"persistent", no_argument, NULL, 'P'},
-    {"in-place", no_argument, NULL, 'I'},         {"root", required_argument, NULL, 'R'},
-    {"type", required_argument, NULL, 'T'},       {"derived", required_argument, NULL, 'D'},
-    {"buffers", required_argument, NULL, 'B'},    {"sync", required_argument, NULL, 'S'},
-    {"counter", required_argument, NULL, 'k'},    {"verify", no_argument, NULL, 'v'},
-    {"format", required_argument, NULL, 'F'},     {"full", no_argument, NULL, 'f'},
-    {"tail", required_argument, NULL, 'z'},       {"metadata", no_argument, NULL, 'M'},
-    {"csv", required_argument, NULL, 'o'},        {"label", required_argument, NULL, 'l'},
-    {"plans", required_argument, NULL, 'A'},      {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},          {NULL, 0, NULL, 0},
-};
-static const char short_options[] = "t:p:s:r:w:nc:PIR:T:D:B:S:k:vF:fz:Mo:l:A:hV";
+static int own_rank;
+/* What the options below are read into. */
+static struct options given = {.tests = "all",
+                               .repetitions = 50,
+                               .warmups = 5,
+                               .test_bytes = 2048,
+                               .element = -1,
+                               .derived = DERIVED_NONE,
+                               .buffers = 1,
+                               .label = ""};
 
-static int complain(int rank, const char *option, const char *value, const char *expected)
+static int complain(const char *option, const char *value, const char *expected)
 {
-    if (rank == 0) {
+    if (own_rank == 0) {
         fprintf(stderr, "nbcbench: %s '%s': expected %s\n", option, value, expected);
     }
     return -EINVAL;
 }
 
-static int parse_number(const char *text, long low, long *value)
+static int parse_number(const char *text, long low, int *value)
 {
-    char *end;
     long number;
 
-    errno = 0;
-    number = strtol(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || number < low || number > INT_MAX) {
+    if (cli_parse_long(text, low, INT_MAX, &number) != 0) {
         return -EINVAL;
     }
-    *value = number;
+    *value = (int)number;
     return 0;
 }
 
 /* "A-B" or "A". */
-static int parse_range(const char *text, long low, long *first, long *last)
+static int parse_range(char *text, int *first, int *last)
+{
+    char *rest = text, *low = strsep(&rest, "-");
+
+    return parse_number(low, 1, first) == 0 &&
+                   parse_number(rest != NULL ? rest : low, *first, last) == 0
+               ? 0
+               : -EINVAL;
+}
+
+static int parse_ranks(const char *text)
 {
     char copy[64];
-    char *dash;
 
-    if (strlen(text) >= sizeof(copy)) {
-        return -EINVAL;
-    }
-    strcpy(copy, text);
-    dash = strchr(copy, '-');
-    if (dash != NULL) {
-        *dash = '\0';
-    }
-    if (parse_number(copy, low, first) != 0 ||
-        parse_number(dash != NULL ? dash + 1 : copy, *first, last) != 0) {
-        return -EINVAL;
-    }
-    return 0;
+    return (size_t)snprintf(copy, sizeof(copy), "%s", text) < sizeof(copy)
+               ? parse_range(copy, &given.ranks_min, &given.ranks_max)
+               : -EINVAL;
 }
 
 /* "A,B-C,..." */
-static int parse_sizes(const char *list, struct options *o)
+static int parse_sizes(const char *list)
 {
-    char copy[256];
-    char *rest = copy, *item;
+    char copy[256], *rest = copy, *item;
+    int last;
 
-    if (strlen(list) >= sizeof(copy)) {
+    if ((size_t)snprintf(copy, sizeof(copy), "%s", list) >= sizeof(copy)) {
         return -EINVAL;
     }
-    strcpy(copy, list);
-    o->size_count = 0;
+    given.size_count = 0;
     while ((item = strsep(&rest, ",")) != NULL) {
-        long first, last;
+        int first;
 
-        if (parse_range(item, 1, &first, &last) != 0) {
+        if (parse_range(item, &first, &last) != 0) {
             return -EINVAL;
         }
-        for (; first <= last; first *= 2) {
-            if (o->size_count == BENCH_SIZES) {
+        for (long size = first; size <= last; size *= 2) {
+            if (given.size_count == BENCH_SIZES) {
                 return -EINVAL;
             }
-            o->sizes[o->size_count++] = (size_t)first;
+            given.sizes[given.size_count++] = (size_t)size;
         }
     }
     return 0;
 }
 
-static int parse_count(const char *option, const char *text, long low, int rank, int *count)
+static int parse_tests(const char *list)
 {
-    long number;
-
-    if (parse_number(text, low, &number) != 0) {
-        return complain(rank, option, text,
-                        low > 0 ? "a whole number, at least 1" : "a whole number");
-    }
-    *count = (int)number;
-    return 0;
-}
-
-static int check_tests(const char *list, int rank)
-{
-    if (strcmp(list, "all") == 0) {
-        return 0;
-    }
-    for (const char *p = list; *p != '\0';) {
+    given.tests = list;
+    for (const char *p = list; *p != '\0' && strcmp(list, "all") != 0;) {
         size_t length = strcspn(p, ",");
 
         if (collective_find(p, length) == NULL) {
-            return complain(rank, "-t", p,
-                            "MPI_Barrier, MPI_Bcast, ... (nbcbench -h; names as in MPI)");
+            return -EINVAL;
         }
         p += length + (p[length] == ',');
     }
     return 0;
 }
 
-/* The place of the value among the words, which end with NULL. */
-static int parse_word(const char *option, const char *value, const char *const words[],
-                      const char *expected, int rank, int *place)
+static int parse_root(const char *text)
 {
-    for (int i = 0; words[i] != NULL; i++) {
-        if (strcmp(value, words[i]) == 0) {
-            *place = i;
-            return 0;
+    given.root = ROOT_ROTATES;
+    return strcmp(text, "rotate") == 0 ? 0 : parse_number(text, 0, &given.root);
+}
+
+static int parse_tails(const char *list)
+{
+    char copy[64], *rest = copy, *item;
+
+    snprintf(copy, sizeof(copy), "%s", list);
+    given.tail_count = 0;
+    while ((item = strsep(&rest, ",")) != NULL) {
+        long percent;
+
+        if (given.tail_count == BENCH_TAILS || cli_parse_long(item, 1, 99, &percent) != 0) {
+            return -EINVAL;
         }
+        given.tails[given.tail_count++] = (int)percent;
     }
-    return complain(rank, option, value, expected);
-}
-
-static int parse_format(const char *value, int rank, struct options *o)
-{
-    static const char *const words[] = {"table", "osu", "imb", "csv", "json", NULL};
-    int place = FORMAT_TABLE, status;
-
-    status = parse_word("-F", value, words, "table, osu, imb, csv or json", rank, &place);
-    o->format = (enum format)place;
-    return status;
-}
-
-static int parse_derived(const char *value, int rank, struct options *o)
-{
-    static const char *const words[] = {"contiguous", "vector", "indexed", NULL};
-    int place = 0, status;
-
-    status = parse_word("-D", value, words, "contiguous, vector or indexed", rank, &place);
-    o->derived = (enum derived)(place + DERIVED_CONTIGUOUS);
-    return status;
-}
-
-static int parse_sync(const char *value, int rank, struct options *o)
-{
-    static const char *const words[] = {"clock", "barrier", NULL};
-    int place = 0, status;
-
-    status = parse_word("-S", value, words, "clock or barrier", rank, &place);
-    o->barrier = place == 1;
-    return status;
-}
-
-static int parse_type(const char *value, int rank, struct options *o)
-{
-    for (o->element = 0; element_name(o->element) != NULL; o->element++) {
-        if (strcmp(value, element_name(o->element)) == 0) {
-            return 0;
-        }
-    }
-    return complain(rank, "-T", value, "byte, int, int64, float or double");
-}
-
-static int parse_root(const char *value, int rank, struct options *o)
-{
-    long root = ROOT_ROTATES;
-
-    if (strcmp(value, "rotate") != 0 && parse_number(value, 0, &root) != 0) {
-        return complain(rank, "-R", value, "a rank, or rotate");
-    }
-    o->root = (int)root;
     return 0;
 }
 
-static int parse_tails(const char *list, int rank, struct options *o)
+static int parse_counter(const char *path)
 {
-    const char *p = list;
+    given.counter = path;
+    return counter_check(path);
+}
 
-    for (o->tail_count = 0; *p != '\0'; o->tail_count++) {
-        char *end;
-        long percent = strtol(p, &end, 10);
+static int parse_plans(const char *path)
+{
+    given.plans = true;
+    return plans_read(path, own_rank);
+}
 
-        if (end == p || percent < 1 || percent > 99 || o->tail_count == BENCH_TAILS ||
-            (*end != ',' && *end != '\0')) {
-            o->tail_count = 0;
-            break;
+static const char *const formats[] = {"table", "osu", "imb", "csv", "json", NULL};
+static const char *const kinds[] = {"contiguous", "vector", "indexed", NULL};
+static const char *const starts[] = {"clock", "barrier", NULL};
+
+enum kind {
+    FLAG,  /* bool */
+    TEXT,  /* const char * */
+    COUNT, /* int: a whole number, at least `low` */
+    WORD,  /* int: which of the words */
+    PARSED,
+};
+
+static const struct row {
+    char letter;
+    const char *name, *value, *help;
+    enum kind kind;
+    void *where;
+    int low;
+    const char *const *words;
+    int (*parse)(const char *text);
+    const char *expected; /* NULL: what reads it has said it */
+} rows[] = {
+    {'t', "tests", "LIST", "collectives, comma-separated, as MPI_Alltoall,... (default: all)",
+     PARSED, .parse = parse_tests,
+     .expected = "MPI_Barrier, MPI_Bcast, ... (nbcbench -h; names as in MPI)"},
+    {'p', "ranks", "A-B",
+     "numbers of ranks, doubling from A to B (default: those that mpirun started)", PARSED,
+     .parse = parse_ranks, .expected = "A-B, ranks, A at least 1"},
+    {'s', "sizes", "LIST",
+     "bytes of a block: A, or A-B, doubling from A to B,... (default: 1-65536)", PARSED,
+     .parse = parse_sizes, .expected = "A or A-B,..., bytes, A at least 1, 64 sizes"},
+    {'r', "repetitions", "N", "samples, whose median is the result (default: 50)", COUNT,
+     .where = &given.repetitions, .low = 1},
+    {'w', "warmups", "N", "operations before the first sample (default: 5)", COUNT,
+     .where = &given.warmups, .low = 0},
+    {'n', "nonblocking", NULL, "the nonblocking operations as well, with computation", FLAG,
+     .where = &given.nonblocking},
+    {'c', "test-bytes", "N", "MPI_Test once per so many bytes of the block (default: 2048)", COUNT,
+     .where = &given.test_bytes, .low = 1},
+    {'P', "persistent", NULL, "persistent operations in place of the blocking ones", FLAG,
+     .where = &given.persistent},
+    {'I', "in-place", NULL, "MPI_IN_PLACE where the operation has it", FLAG,
+     .where = &given.in_place},
+    {'R', "root", "N|rotate", "the root, or another one for each operation (default: 0)", PARSED,
+     .parse = parse_root, .expected = "a rank, or rotate"},
+    {'T', "type", "NAME", "byte, int, int64, float or double (default: byte; int in reductions)",
+     WORD, .where = &given.element, .words = element_names,
+     .expected = "byte, int, int64, float or double"},
+    {'D', "derived", "KIND", "one derived type per block: contiguous, vector or indexed", WORD,
+     .where = &given.derived, .words = kinds, .expected = "contiguous, vector or indexed"},
+    {'B', "buffers", "N", "pairs of buffers that are used in turn (default: 1)", COUNT,
+     .where = &given.buffers, .low = 1},
+    {'S', "sync", "HOW", "samples start by the clock, or after a barrier (default: clock)", WORD,
+     .where = &given.barrier, .words = starts, .expected = "clock or barrier"},
+    {'k', "counter", "FILE",
+     "column 'counted': by how much one operation increases the number in FILE (a port's "
+     "hw_counters/sent_pkts)",
+     PARSED, .parse = parse_counter, .expected = "a file that holds one number"},
+    {'v', "verify", NULL, "check the data after each size", FLAG, .where = &given.verify},
+    {'F', "format", "NAME", "table, osu, imb, csv or json (default: table)", WORD,
+     .where = &given.format, .words = formats, .expected = "table, osu, imb, csv or json"},
+    {'f', "full", NULL, "minimum, mean and maximum over the ranks, confidence interval", FLAG,
+     .where = &given.full},
+    {'z', "tail", "LIST", "percentiles of the samples: 50,90,99", PARSED, .parse = parse_tails,
+     .expected = "percentiles from 1 to 99, comma-separated, at most 8"},
+    {'M', "metadata", NULL, "versions, machine, device, parameters and fabric file first", FLAG,
+     .where = &given.metadata},
+    {'o', "csv", "FILE", "write comma-separated values to FILE (-: stdout)", TEXT,
+     .where = &given.csv},
+    {'l', "label", "TEXT", "first column of the CSV", TEXT, .where = &given.label},
+    {'A', "plans", "FILE",
+     "run each plan in FILE in turn, set through MPI_T; lines: MPI_CALL COLLECTIVE "
+     "ALGORITHM|chosen RADIX SEGMENT",
+     PARSED, .parse = parse_plans},
+    {'h', "help", NULL, "this text", FLAG, .where = NULL},
+    {'V', "version", NULL, "which nbcbench this is", FLAG, .where = NULL},
+};
+
+enum { ROWS = sizeof(rows) / sizeof(rows[0]), HELP_COLUMN = 24 };
+
+static void print_help(void)
+{
+    char left[64];
+
+    puts("usage: mpirun -np P nbcbench [OPTION...]");
+    for (int i = 0; i < ROWS; i++) {
+        snprintf(left, sizeof(left), "  -%c, --%s %s", rows[i].letter, rows[i].name,
+                 rows[i].value != NULL ? rows[i].value : "");
+        cli_print_help(stdout, left, HELP_COLUMN, rows[i].help);
+    }
+}
+
+static int take(const struct row *row, const char *text)
+{
+    switch (row->kind) {
+    case FLAG:
+        *(bool *)row->where = true;
+        return 0;
+    case TEXT:
+        *(const char **)row->where = text;
+        return 0;
+    case COUNT:
+        return parse_number(text, row->low, row->where);
+    case WORD:
+        for (int i = 0; row->words[i] != NULL; i++) {
+            if (strcmp(text, row->words[i]) == 0) {
+                *(int *)row->where = i;
+                return 0;
+            }
         }
-        o->tails[o->tail_count] = (int)percent;
-        p = end + (*end == ',');
-    }
-    return o->tail_count > 0
-               ? 0
-               : complain(rank, "-z", list, "percentiles from 1 to 99, comma-separated, at most 8");
-}
-
-/* The options without a value. */
-static bool parse_flag(int option, struct options *o)
-{
-    switch (option) {
-    case 'n':
-        return o->nonblocking = true;
-    case 'P':
-        return o->persistent = true;
-    case 'I':
-        return o->in_place = true;
-    case 'v':
-        return o->verify = true;
-    case 'f':
-        return o->full = true;
-    case 'M':
-        return o->metadata = true;
+        return -EINVAL;
     default:
-        return false;
+        return row->parse(text);
     }
 }
 
-static int parse_ranks(const char *value, int rank, struct options *o)
+static int take_option(int letter, const char *text)
 {
-    long first = 0, last = 0;
+    const struct row *row = rows;
+    char name[] = {'-', (char)letter, '\0'};
 
-    if (parse_range(value, 1, &first, &last) != 0) {
-        return complain(rank, "-p", value, "A-B, ranks, A at least 1");
+    while (row->letter != letter) {
+        row++;
     }
-    o->ranks_min = (int)first;
-    o->ranks_max = (int)last;
-    return 0;
-}
-
-static int parse_one(int option, const char *value, int rank, struct options *o)
-{
-    switch (option) {
-    case 't':
-        o->tests = value;
-        return check_tests(value, rank);
-    case 'p':
-        return parse_ranks(value, rank, o);
-    case 's':
-        return parse_sizes(value, o) == 0
-                   ? 0
-                   : complain(rank, "-s", value, "A or A-B,..., bytes, A at least 1, 64 sizes");
-    case 'r':
-        return parse_count("-r", value, 1, rank, &o->repetitions);
-    case 'w':
-        return parse_count("-w", value, 0, rank, &o->warmups);
-    case 'c':
-        return parse_count("-c", value, 1, rank, &o->test_bytes);
-    case 'B':
-        return parse_count("-B", value, 1, rank, &o->buffers);
-    case 'R':
-        return parse_root(value, rank, o);
-    case 'T':
-        return parse_type(value, rank, o);
-    case 'D':
-        return parse_derived(value, rank, o);
-    case 'S':
-        return parse_sync(value, rank, o);
-    case 'F':
-        return parse_format(value, rank, o);
-    case 'z':
-        return parse_tails(value, rank, o);
-    case 'k':
-        o->counter = value;
-        return counter_check(value, rank);
-    case 'A':
-        o->plans = true;
-        return plans_read(value, rank);
-    case 'o':
-        o->csv = value;
-        return 0;
-    default:
-        o->label = value;
+    if (take(row, text) == 0) {
         return 0;
     }
+    return row->kind == COUNT
+               ? complain(name, text,
+                          row->low > 0 ? "a whole number, at least 1" : "a whole number")
+           : row->expected != NULL ? complain(name, text, row->expected)
+                                   : -EINVAL;
 }
 
-static int check_together(const struct options *o, int ranks, int rank)
+static int check_together(const struct options *o, int ranks)
 {
     if (o->ranks_max > ranks) {
-        return complain(rank, "-p", "", "no more ranks than mpirun started");
+        return complain("-p", "", "no more ranks than mpirun started");
     }
     if (o->root >= o->ranks_min) {
-        return complain(rank, "-R", "", "a rank of the smallest number of ranks");
+        return complain("-R", "", "a rank of the smallest number of ranks");
     }
     if (o->root == ROOT_ROTATES && o->persistent) {
-        return complain(rank, "-R", "rotate", "a fixed root, which persistent operations have");
+        return complain("-R", "rotate", "a fixed root, which persistent operations have");
     }
     if (o->csv != NULL && strcmp(o->csv, "-") == 0 && o->format != FORMAT_TABLE) {
-        return complain(rank, "-o", "-", "a file, where another format goes to the output");
+        return complain("-o", "-", "a file, where another format goes to the output");
     }
     return 0;
 }
 
 int options_parse(int argc, char **argv, int rank, struct options *options)
 {
+    struct option long_options[ROWS + 1] = {{NULL, 0, NULL, 0}};
+    char short_options[2 * ROWS + 1] = "";
     int option, ranks;
 
+    own_rank = rank;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    *options = (struct options){.tests = "all",
-                                .ranks_min = ranks,
-                                .ranks_max = ranks,
-                                .repetitions = 50,
-                                .warmups = 5,
-                                .test_bytes = 2048,
-                                .element = -1,
-                                .buffers = 1,
-                                .label = ""};
-    (void)parse_sizes("1-65536", options);
+    given.ranks_min = given.ranks_max = ranks;
+    (void)parse_sizes("1-65536");
+    for (int i = 0; i < ROWS; i++) {
+        int takes = rows[i].kind == FLAG ? no_argument : required_argument;
+
+        long_options[i] = (struct option){rows[i].name, takes, NULL, rows[i].letter};
+        sprintf(short_options + strlen(short_options), "%c%s", rows[i].letter, takes ? ":" : "");
+    }
     opterr = rank == 0;
     while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
         if (option == '?') { /* getopt said which */
@@ -369,17 +310,22 @@ int options_parse(int argc, char **argv, int rank, struct options *options)
             return -EINVAL;
         }
         if (option == 'h' || option == 'V') {
-            if (rank == 0) {
-                fputs(option == 'h' ? usage : "ibshift " PACKAGE_VERSION "\n", stdout);
+            if (rank == 0 && option == 'h') {
+                print_help();
+            } else if (rank == 0) {
+                puts("ibshift " PACKAGE_VERSION);
             }
             return 1;
         }
-        if (!parse_flag(option, options) && parse_one(option, optarg, rank, options) != 0) {
+        if (take_option(option, optarg) != 0) {
             return -EINVAL;
         }
     }
     if (optind < argc) {
-        return complain(rank, "argument", argv[optind], "options only (nbcbench -h)");
+        return complain("argument", argv[optind], "options only (nbcbench -h)");
     }
-    return check_together(options, ranks, rank);
+    given.argc = argc;
+    given.argv = argv;
+    *options = given;
+    return check_together(options, ranks);
 }

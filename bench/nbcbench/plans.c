@@ -67,99 +67,81 @@ static void fail(const char *what, const char *name)
     MPI_Abort(MPI_COMM_WORLD, 2);
 }
 
-/* A collective without trees has no radix, one without pipelines no segment. */
-static bool has_parameter(const struct forced *plan, const char *of)
+/* False: the component has no such parameter of the collective. */
+static bool open_parameter(const struct forced *plan, const char *of, MPI_T_cvar_handle *handle,
+                           MPI_T_enum *names)
 {
-    char name[3 * NAME];
-    int index;
-
-    snprintf(name, sizeof(name), "coll_ibshift_%s_%s", plan->collective, of);
-    return MPI_T_cvar_get_index(name, &index) == MPI_SUCCESS;
-}
-
-static MPI_T_cvar_handle open_parameter(const struct forced *plan, const char *of,
-                                        MPI_T_enum *names)
-{
-    MPI_T_cvar_handle handle;
     char name[3 * NAME];
     int index, count, none = 0, verbosity, bind, scope;
     MPI_Datatype type;
 
     snprintf(name, sizeof(name), "coll_ibshift_%s_%s", plan->collective, of);
-    if (MPI_T_cvar_get_index(name, &index) != MPI_SUCCESS ||
-        MPI_T_cvar_get_info(index, NULL, &none, &verbosity, &type, names, NULL, &none, &bind,
-                            &scope) != MPI_SUCCESS ||
-        MPI_T_cvar_handle_alloc(index, NULL, &handle, &count) != MPI_SUCCESS) {
-        fail("there is no", name);
-    }
-    return handle;
+    return MPI_T_cvar_get_index(name, &index) == MPI_SUCCESS &&
+           MPI_T_cvar_get_info(index, NULL, &none, &verbosity, &type, names, NULL, &none, &bind,
+                               &scope) == MPI_SUCCESS &&
+           MPI_T_cvar_handle_alloc(index, NULL, handle, &count) == MPI_SUCCESS;
 }
 
-static int value_of(MPI_T_enum names, const char *algorithm)
+/* The value of an algorithm's name, or, without a name, found[] becomes that of the value. */
+static int look_up(MPI_T_enum names, const char *name, int wanted, char found[NAME])
 {
-    int count = 0, length, value;
-    char found[NAME], enumeration[NAME];
+    int count = 0, length = NAME, value;
 
-    length = NAME;
-    (void)MPI_T_enum_get_info(names, &count, enumeration, &length);
+    (void)MPI_T_enum_get_info(names, &count, found, &length);
     for (int i = 0; i < count; i++) {
         length = NAME;
         if (MPI_T_enum_get_item(names, i, &value, found, &length) == MPI_SUCCESS &&
-            strcmp(found, algorithm) == 0) {
+            (name != NULL ? strcmp(found, name) == 0 : value == wanted)) {
             return value;
         }
     }
-    fail("there is no algorithm", algorithm);
+    strcpy(found, "none");
+    if (name != NULL) {
+        fail("there is no algorithm", name);
+    }
     return 0;
 }
 
-static const char *name_of(MPI_T_enum names, int wanted, char found[NAME])
+/* A collective without trees has no radix, one without pipelines no segment. */
+static void write_parameter(const struct forced *plan, const char *of, const void *value)
 {
-    int count = 0, length, value;
-    char enumeration[NAME];
+    MPI_T_cvar_handle handle;
+    MPI_T_enum names;
 
-    length = NAME;
-    (void)MPI_T_enum_get_info(names, &count, enumeration, &length);
-    for (int i = 0; i < count; i++) {
-        length = NAME;
-        if (MPI_T_enum_get_item(names, i, &value, found, &length) == MPI_SUCCESS &&
-            value == wanted) {
-            return found;
+    if (open_parameter(plan, of, &handle, &names)) {
+        if (MPI_T_cvar_write(handle, value) != MPI_SUCCESS) {
+            fail("cannot write", of);
         }
+        MPI_T_cvar_handle_free(&handle);
     }
-    return "none";
 }
 
-static void write_number(const struct forced *plan, const char *of, int value)
+static MPI_T_enum names_of(const struct forced *plan)
 {
+    MPI_T_cvar_handle handle;
     MPI_T_enum names;
-    MPI_T_cvar_handle handle = open_parameter(plan, of, &names);
-    unsigned long long wide = (unsigned long long)value;
-    bool is_wide = strcmp(of, "segment") == 0;
 
-    if (MPI_T_cvar_write(handle, is_wide ? (void *)&wide : (void *)&value) != MPI_SUCCESS) {
-        fail("cannot write", of);
+    if (!open_parameter(plan, "algorithm", &handle, &names)) {
+        fail("there is no algorithm of", plan->collective);
     }
     MPI_T_cvar_handle_free(&handle);
+    return names;
 }
 
 static void force(const struct forced *plan)
 {
-    MPI_T_enum names;
-    MPI_T_cvar_handle handle = open_parameter(plan, "algorithm", &names);
-    int algorithm = is_chosen(plan) ? 0 : value_of(names, plan->algorithm);
-    int segment = is_chosen(plan) ? 0 : plan->segment > 0 ? plan->segment : ONE_SEGMENT;
+    unsigned long long segment = plan->segment > 0 ? (unsigned)plan->segment : ONE_SEGMENT;
+    char found[NAME];
+    int algorithm = 0;
 
-    if (MPI_T_cvar_write(handle, &algorithm) != MPI_SUCCESS) {
-        fail("cannot write", "algorithm");
+    if (is_chosen(plan)) {
+        segment = 0;
+    } else {
+        algorithm = look_up(names_of(plan), plan->algorithm, 0, found);
     }
-    MPI_T_cvar_handle_free(&handle);
-    if (has_parameter(plan, "radix")) {
-        write_number(plan, "radix", plan->radix);
-    }
-    if (has_parameter(plan, "segment")) {
-        write_number(plan, "segment", segment);
-    }
+    write_parameter(plan, "algorithm", &algorithm);
+    write_parameter(plan, "radix", &plan->radix);
+    write_parameter(plan, "segment", &segment);
 }
 
 static double read_variable(MPI_T_pvar_session session, const struct forced *plan, const char *of,
@@ -188,8 +170,6 @@ static double read_variable(MPI_T_pvar_session session, const struct forced *pla
 static void describe(struct bench *b, const struct forced *plan)
 {
     MPI_T_pvar_session session;
-    MPI_T_enum names;
-    MPI_T_cvar_handle handle = open_parameter(plan, "algorithm", &names);
     char name[NAME];
     double of[4];
 
@@ -201,9 +181,9 @@ static void describe(struct bench *b, const struct forced *plan)
     of[2] = read_variable(session, plan, "chosen_segments", b->comm, MPI_T_PVAR_CLASS_LEVEL);
     of[3] = read_variable(session, plan, "chosen_modelled_us", b->comm, MPI_T_PVAR_CLASS_LEVEL);
     (void)MPI_T_pvar_session_free(&session);
+    (void)look_up(names_of(plan), NULL, (int)of[0], name);
     snprintf(label, sizeof(label), "%s %s %.0f %.0f %.3f", is_chosen(plan) ? "chosen" : "forced",
-             name_of(names, (int)of[0], name), of[1], of[2], of[3]);
-    MPI_T_cvar_handle_free(&handle);
+             name, of[1], of[2], of[3]);
 }
 
 int plans_measure(struct bench *b, struct options *o, struct result *result)

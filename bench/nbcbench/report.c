@@ -1,7 +1,10 @@
-#include "report.h"
+#include "nbcbench.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "json.h"
 #include "output.h"
 
 /* From this load per processor on, before our own ranks began, other work takes a share that shows. */
@@ -12,6 +15,7 @@ static struct output csv; /* beside the output */
 static const struct collective *last_collective;
 static int last_ranks;
 static int results, noisy;
+static struct host_load host; /* before the first rank began */
 
 static void table_open(FILE *file, const struct options *o)
 {
@@ -90,23 +94,93 @@ static void csv_row(FILE *file, const struct bench *b, const struct result *r)
     fputc('\n', file);
 }
 
+static struct json json;
+
+static void open_object(FILE *file, const struct options *o)
+{
+    json_begin(&json, file);
+    json_open(&json, "metadata", '{');
+    metadata_write(file, &json, o);
+    json_close(&json, '}');
+    json_open(&json, "results", '[');
+}
+
+static void microseconds(const char *name, double value)
+{
+    json_value(&json, name, "%.3f", value);
+}
+
+static void write_timing(const char *name, const struct timing *t, const struct options *o)
+{
+    char tail[16];
+
+    json_open(&json, name, '{');
+    microseconds("median", t->median);
+    microseconds("low", t->low);
+    microseconds("high", t->high);
+    microseconds("p10", t->p10);
+    microseconds("p90", t->p90);
+    microseconds("min", t->least);
+    microseconds("avg", t->average);
+    microseconds("max", t->most);
+    json_bool(&json, "noisy", t->is_noisy);
+    for (int i = 0; i < o->tail_count; i++) {
+        snprintf(tail, sizeof(tail), "tail%d", o->tails[i]);
+        microseconds(tail, t->tails[i]);
+    }
+    json_close(&json, '}');
+}
+
+static void write_row(FILE *file, const struct bench *b, const struct result *r)
+{
+    const struct options *o = b->options;
+
+    (void)file;
+    json_open(&json, NULL, '{');
+    json_text(&json, "collective", b->what->name);
+    json_value(&json, "ranks", "%d", b->ranks);
+    json_value(&json, "size", "%zu", b->size);
+    write_timing(o->persistent ? "persistent" : "blocking", &r->blocking, o);
+    if (o->nonblocking) {
+        write_timing("nonblocking", &r->nonblocking, o);
+        microseconds("compute", r->compute);
+        microseconds("overlapped", r->overlapped);
+        microseconds("start", r->start);
+        microseconds("test", r->test);
+        microseconds("wait", r->wait);
+        json_value(&json, "overlap_percent", "%.1f", r->overlap_percent);
+    }
+    if (o->counter != NULL) {
+        json_value(&json, "counted", "%.2f", r->counted);
+    }
+    if (o->verify) {
+        json_bool(&json, "right", !r->is_wrong);
+    }
+    json_close(&json, '}');
+}
+
+static void close_object(FILE *file)
+{
+    (void)file;
+    json_close(&json, ']');
+    json_end(&json);
+}
+
+static const struct format_functions format_json = {open_object, NULL, write_row, close_object};
+
 static const struct format_functions format_table = {table_open, NULL, table_row, NULL};
 static const struct format_functions format_csv = {csv_open, NULL, csv_row, NULL};
 
 static const struct format_functions *format_of(const struct options *o)
 {
-    switch (o->format) {
-    case FORMAT_OSU:
-        return &format_osu;
-    case FORMAT_IMB:
-        return &format_imb;
-    case FORMAT_CSV:
-        return &format_csv;
-    case FORMAT_JSON:
-        return &format_json;
-    default:
-        return o->csv != NULL && strcmp(o->csv, "-") == 0 ? &format_csv : &format_table;
-    }
+    static const struct format_functions *const all[] = {[FORMAT_TABLE] = &format_table,
+                                                         [FORMAT_OSU] = &format_osu,
+                                                         [FORMAT_IMB] = &format_imb,
+                                                         [FORMAT_CSV] = &format_csv,
+                                                         [FORMAT_JSON] = &format_json};
+    bool is_csv = o->format == FORMAT_TABLE && o->csv != NULL && strcmp(o->csv, "-") == 0;
+
+    return is_csv ? &format_csv : all[o->format];
 }
 
 static int cannot_write(int rc)
@@ -115,10 +189,10 @@ static int cannot_write(int rc)
     return rc;
 }
 
-int report_open(const struct options *o, int argc, char **argv)
+int report_open(const struct options *o)
 {
     options = o;
-    metadata_collect(o, argc, argv);
+    host = metadata_load();
     if (o->csv != NULL && strcmp(o->csv, "-") != 0) {
         int rc = output_open_rows(&csv, o->csv);
 
@@ -128,7 +202,7 @@ int report_open(const struct options *o, int argc, char **argv)
         csv_open(csv.file, o);
     }
     if (o->metadata && o->format != FORMAT_JSON) {
-        metadata_write(stdout, NULL);
+        metadata_write(stdout, NULL, o);
     }
     if (format_of(o)->open != NULL) {
         format_of(o)->open(stdout, o);
@@ -158,19 +232,21 @@ void report_row(const struct bench *b, const struct result *r)
 /* To stderr, because the output is for other programs. */
 static void warn(void)
 {
-    if (metadata_crowd() > 1) {
+    double load = host.load / (double)host.processors;
+
+    if (host.crowd > 1) {
         fprintf(
             stderr,
             "nbcbench: warning: %.1f ranks for each processor of this host: the times are those "
             "of the scheduler; start fewer ranks, or more hosts\n",
-            metadata_crowd());
+            host.crowd);
     }
-    if (metadata_load() > BUSY_LOAD) {
+    if (load > BUSY_LOAD) {
         fprintf(
             stderr,
             "nbcbench: warning: a load of %.1f for each processor before the ranks began: other "
             "work runs here; wait for its end and measure again\n",
-            metadata_load());
+            load);
     }
     if (noisy > results / 10) {
         fprintf(stderr,

@@ -1,5 +1,5 @@
 /* The columns of OSU's micro-benchmarks 7 and of the Intel MPI Benchmarks, for what reads their outputs. */
-#include "report.h"
+#include "nbcbench.h"
 
 #include <ctype.h>
 #include <string.h>
