@@ -114,13 +114,14 @@ static int number(const char *what, const char *text, int low, int high)
     return (int)n;
 }
 
-struct choice {
+/* What the options say; none: no device, port 0, GID -1. */
+static struct {
     const char *device;
     int port;
     int gid_index;
-};
+} chosen = {.gid_index = -1};
 
-static struct choice choose(int argc, char **argv)
+void vt_options(int argc, char **argv)
 {
     static const struct option options[] = {{"device", required_argument, NULL, 'd'},
                                             {"port", required_argument, NULL, 'p'},
@@ -128,21 +129,21 @@ static struct choice choose(int argc, char **argv)
                                             {"strict", no_argument, NULL, 's'},
                                             {NULL, 0, NULL, 0}};
     const char *port = getenv("IBSHIFT_VERBS_PORT"), *gid = getenv("IBSHIFT_VERBS_GID_INDEX");
-    struct choice c = {.device = getenv("IBSHIFT_VERBS_DEVICE"), .port = 0, .gid_index = -1};
     int o;
-    c.port = port ? number("IBSHIFT_VERBS_PORT", port, 1, 255) : 0;
-    c.gid_index = gid ? number("IBSHIFT_VERBS_GID_INDEX", gid, 0, 65535) : -1;
+    chosen.device = getenv("IBSHIFT_VERBS_DEVICE");
+    chosen.port = port ? number("IBSHIFT_VERBS_PORT", port, 1, 255) : 0;
+    chosen.gid_index = gid ? number("IBSHIFT_VERBS_GID_INDEX", gid, 0, 65535) : -1;
     vt.strict = getenv("IBSHIFT_VERBS_STRICT") != NULL;
     while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
         switch (o) {
         case 'd':
-            c.device = optarg;
+            chosen.device = optarg;
             break;
         case 'p':
-            c.port = number("--port", optarg, 1, 255);
+            chosen.port = number("--port", optarg, 1, 255);
             break;
         case 'g':
-            c.gid_index = number("--gid-index", optarg, 0, 65535);
+            chosen.gid_index = number("--gid-index", optarg, 0, 65535);
             break;
         case 's':
             vt.strict = true;
@@ -153,7 +154,6 @@ static struct choice choose(int argc, char **argv)
             exit(2);
         }
     }
-    return c;
 }
 
 /* The first active port of the device, or the one that was asked for. */
@@ -174,16 +174,16 @@ static bool find_port(struct ibv_context *ctx, int wanted)
     return false;
 }
 
-static void find_device(const struct choice *c)
+static void find_device(void)
 {
     int count = 0;
     struct ibv_device **list = ibv_get_device_list(&count);
     for (int i = 0; i < count && !vt.ctx; i++) {
-        if (c->device && strcmp(ibv_get_device_name(list[i]), c->device)) {
+        if (chosen.device && strcmp(ibv_get_device_name(list[i]), chosen.device)) {
             continue;
         }
         vt.ctx = ibv_open_device(list[i]);
-        if (vt.ctx && !find_port(vt.ctx, c->port)) {
+        if (vt.ctx && !find_port(vt.ctx, chosen.port)) {
             ibv_close_device(vt.ctx);
             vt.ctx = NULL;
         }
@@ -192,17 +192,18 @@ static void find_device(const struct choice *c)
         ibv_free_device_list(list);
     }
     if (!vt.ctx) {
-        vt_skip("no device%s%s with an active port", c->device ? " " : "",
-                c->device ? c->device : "");
+        vt_skip("no device%s%s with an active port", chosen.device ? " " : "",
+                chosen.device ? chosen.device : "");
     }
 }
 
 /* Without a choice: index 0 on InfiniBand; on Ethernet an IPv4 address, else the first there is. */
-static void find_gid(int wanted)
+static void find_gid(void)
 {
     static const union ibv_gid none;
     union ibv_gid gid;
-    vt.gid_index = wanted >= 0 ? wanted : -1;
+    int wanted = chosen.gid_index;
+    vt.gid_index = wanted;
     for (int i = 0; i < vt.port.gid_tbl_len && wanted < 0; i++) {
         if (ibv_query_gid(vt.ctx, (uint8_t)vt.port_num, i, &gid) || !memcmp(&gid, &none, 16)) {
             continue;
@@ -220,15 +221,14 @@ static void find_gid(int wanted)
     }
 }
 
-void vt_open(int argc, char **argv, const char *rule)
+void vt_open(const char *rule)
 {
     vt.rule = rule;
-    struct choice c = choose(argc, argv);
     signal(SIGALRM, on_alarm);
     alarm(WATCHDOG_S);
-    find_device(&c);
+    find_device();
     vt.is_roce = vt.port.link_layer == IBV_LINK_LAYER_ETHERNET;
-    find_gid(c.gid_index);
+    find_gid();
     vt.pd = VT_PTR(ibv_alloc_pd(vt.ctx));
     int fd = vt.ctx->async_fd;
     VT_OK(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK));

@@ -1,7 +1,8 @@
 /*
- * What the programs of test/verbs share. Each program checks one rule of the verbs on one device,
- * by plain libibverbs, between queue pairs of its own: exit code 0 = the rule holds, 1 = it does
- * not (the last line says what was expected and what came), 77 = the device cannot be asked.
+ * What the rules of test/verbs share. Each rule of the verbs is checked on one device, by plain
+ * libibverbs, between queue pairs of its own, by a program with the rule's name: exit code 0 = the
+ * rule holds, 1 = it does not (the last line says what was expected and what came), 77 = the device
+ * cannot be asked.
  */
 #ifndef VT_H
 #define VT_H
@@ -33,8 +34,21 @@ struct vt {
 };
 extern struct vt vt;
 
+/* What is there when a rule's check is called: the device, and a connected pair of its own. */
+enum vt_frame { VT_DEVICE, VT_RC, VT_UC, VT_UD, VT_NOTHING };
+
+struct vt_pair;
+struct vt_rule {
+    const char *name, *rule;
+    enum vt_frame frame;
+    void (*check)(struct vt_pair *p);
+};
+/* The rules by subject, each list ended by an empty row. */
+extern const struct vt_rule vt_states[], vt_memory[], vt_messages[], vt_queues[], vt_errors[];
+
 /* Options: --device NAME --port N --gid-index N --strict, or IBSHIFT_VERBS_DEVICE and so on. */
-void vt_open(int argc, char **argv, const char *rule);
+void vt_options(int argc, char **argv);
+void vt_open(const char *rule);
 /* Everything the program made must be gone by now: a device that refuses is a failure. */
 int vt_close(void);
 
@@ -120,6 +134,9 @@ enum ibv_qp_state vt_state(struct ibv_qp *qp);
 void vt_wait_error(struct ibv_qp *qp);
 struct ibv_ah_attr vt_ah_attr(const struct vt_address *to);
 
+/* Both sides, and then their way to each other. */
+void vt_pair_create(struct vt_pair *p, const struct vt_conf *conf);
+void vt_pair_connect(struct vt_pair *p, const struct vt_conf *conf);
 void vt_connect(struct vt_pair *p, const struct vt_conf *conf);
 void vt_disconnect(struct vt_pair *p);
 
@@ -132,6 +149,21 @@ struct vt_wr vt_wr(struct vt_side *side, enum ibv_wr_opcode opcode, uint64_t id,
                    size_t len);
 int vt_post(struct vt_side *side, struct vt_wr *w);
 int vt_recv(struct vt_side *side, uint64_t id, size_t off, size_t len);
+/* Posts it, or such a request, and expects its completion. */
+#define VT_RUN(side, w, status) vt_expect_run((side), (w), (status), __FILE__, __LINE__)
+#define VT_DO(side, opcode, id, off, len, status)                                                  \
+    vt_expect_run((side), (struct vt_wr[]){vt_wr((side), (opcode), (id), (off), (len))}, (status), \
+                  __FILE__, __LINE__)
+struct ibv_wc vt_expect_run(struct vt_side *side, struct vt_wr *w, enum ibv_wc_status status,
+                            const char *file, int line);
+/* Chains n requests into a list. */
+struct ibv_send_wr *vt_list(struct vt_wr *w, int n);
+struct ibv_ah *vt_ah(const struct vt_address *to);
+/* A datagram of len bytes at off. */
+struct vt_wr vt_datagram(struct vt_side *side, struct ibv_ah *ah, uint32_t qpn, uint64_t id,
+                         size_t off, size_t len);
+struct ibv_srq *vt_srq(uint32_t receives);
+struct ibv_mr *vt_reg(void *buf, int access);
 
 /* One completion within the deadline; false when none came. */
 bool vt_poll(struct ibv_cq *cq, struct ibv_wc *wc, int ms);

@@ -162,15 +162,25 @@ void vt_side_connect(struct vt_side *side, const struct vt_conf *conf, const str
     VT_OK(vt_to_rts(side->qp, conf));
 }
 
-void vt_connect(struct vt_pair *p, const struct vt_conf *conf)
+void vt_pair_create(struct vt_pair *p, const struct vt_conf *conf)
 {
     vt_side_create(&p->a, vt.pd, conf, false);
     vt_side_create(&p->b, vt.pd, conf, true);
     p->a.peer = &p->b;
     p->b.peer = &p->a;
+}
+
+void vt_pair_connect(struct vt_pair *p, const struct vt_conf *conf)
+{
     struct vt_address a = vt_address(&p->a), b = vt_address(&p->b);
     vt_side_connect(&p->a, conf, &b);
     vt_side_connect(&p->b, conf, &a);
+}
+
+void vt_connect(struct vt_pair *p, const struct vt_conf *conf)
+{
+    vt_pair_create(p, conf);
+    vt_pair_connect(p, conf);
 }
 
 void vt_disconnect(struct vt_pair *p)
@@ -226,15 +236,59 @@ int vt_recv(struct vt_side *side, uint64_t id, size_t off, size_t len)
     return rc;
 }
 
+struct ibv_wc vt_expect_run(struct vt_side *side, struct vt_wr *w, enum ibv_wc_status status,
+                            const char *file, int line)
+{
+    vt_expect_ok(vt_post(side, w), "posting it", file, line);
+    return vt_expect_wc(side->scq, w->wr.wr_id, status, file, line);
+}
+
+struct ibv_send_wr *vt_list(struct vt_wr *w, int n)
+{
+    for (int i = 0; i < n; i++) {
+        w[i].wr.sg_list = &w[i].sge;
+        w[i].wr.next = i + 1 < n ? &w[i + 1].wr : NULL;
+    }
+    return &w[0].wr;
+}
+
+struct ibv_ah *vt_ah(const struct vt_address *to)
+{
+    struct ibv_ah_attr attr = vt_ah_attr(to);
+    return VT_PTR(ibv_create_ah(vt.pd, &attr));
+}
+
+struct vt_wr vt_datagram(struct vt_side *side, struct ibv_ah *ah, uint32_t qpn, uint64_t id,
+                         size_t off, size_t len)
+{
+    struct vt_wr w = vt_wr(side, IBV_WR_SEND, id, off, len);
+    w.wr.wr.ud.ah = ah;
+    w.wr.wr.ud.remote_qpn = qpn;
+    w.wr.wr.ud.remote_qkey = 0x1234;
+    return w;
+}
+
+struct ibv_srq *vt_srq(uint32_t receives)
+{
+    struct ibv_srq_init_attr init = {.attr = {.max_wr = receives, .max_sge = 1}};
+    struct ibv_srq *srq = VT_PTR(ibv_create_srq(vt.pd, &init));
+    VT_CHECK(init.attr.max_wr >= receives, "asked for %u receives, got %u", receives,
+             init.attr.max_wr);
+    return srq;
+}
+
+struct ibv_mr *vt_reg(void *buf, int access)
+{
+    return VT_PTR(ibv_reg_mr(vt.pd, buf, 4096, access));
+}
+
 static void expect_message(struct vt_side *from, struct vt_side *to, unsigned seed)
 {
     enum { LEN = 256, OFF = VT_BUF - LEN };
     vt_fill(from->buf + OFF, LEN, seed);
     memset(to->buf + OFF, 0, LEN);
     VT_OK(vt_recv(to, 0xa11e, OFF, LEN));
-    struct vt_wr w = vt_wr(from, IBV_WR_SEND, 0xa11e, OFF, LEN);
-    VT_OK(vt_post(from, &w));
-    VT_WC(from->scq, 0xa11e, IBV_WC_SUCCESS);
+    VT_DO(from, IBV_WR_SEND, 0xa11e, OFF, LEN, IBV_WC_SUCCESS);
     struct ibv_wc wc = VT_WC(to->rcq, 0xa11e, IBV_WC_SUCCESS);
     VT_CHECK(wc.byte_len == LEN, "expected a message of %d bytes, got %u", LEN, wc.byte_len);
     VT_CHECK(vt_filled(to->buf + OFF, LEN, seed), "expected the bytes sent, got others");

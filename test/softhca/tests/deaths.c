@@ -85,9 +85,7 @@ static void take_down(void)
 /* It also clears up after the victim of the round before. */
 static void join(void)
 {
-    char *name[] = {"victim", NULL};
-
-    vt_open(1, name, "the victim");
+    vt_open("the victim");
     vt_side_create(&side, vt.pd, &conf, false);
 }
 
@@ -207,10 +205,9 @@ static void survive(struct vt_pair *loop, int round)
 
 static void be_survivor(int round)
 {
-    char *name[] = {"survivor", NULL};
     struct vt_pair loop;
 
-    vt_open(1, name, "who lives on has what is due to it");
+    vt_open("who lives on has what is due to it");
     conf.events = VT_PTR(ibv_create_comp_channel(vt.ctx));
     vt_connect(&loop, &conf);
     for (;; round++) {

@@ -205,7 +205,7 @@ static _Noreturn void writes_until_killed(int in, int out)
     struct vt_side side;
     struct vt_address theirs, mine;
 
-    vt_open(1, (char *[]){"faults", NULL}, "the process to be killed");
+    vt_open("the process to be killed");
     vt_side_create(&side, vt.pd, &conf, true);
     mine = vt_address(&side);
     VT_CHECK(write(out, &mine, sizeof(mine)) == sizeof(mine), "write: %s", vt_errname(errno));
@@ -331,7 +331,7 @@ int main(int argc, char **argv)
     VT_CHECK(argc == 4, "usage: faults CASE RUNNER SOCKET");
     runner = argv[2];
     control = argv[3];
-    vt_open(1, argv, argv[1]);
+    vt_open(argv[1]);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         if (strcmp(cases[i].name, argv[1]) == 0) {
             cases[i].run();
