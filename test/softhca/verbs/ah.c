@@ -113,63 +113,6 @@ HCA_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
     return 0;
 }
 
-HCA_EXPORT int ibv_init_ah_from_wc(struct ibv_context *ctx, uint8_t num, struct ibv_wc *wc,
-                                   struct ibv_grh *grh, struct ibv_ah_attr *attr)
-{
-    struct shm_port *port = ctx_port(to_ctx(ctx), num);
-
-    memset(attr, 0, sizeof(*attr));
-    if (!port) {
-        errno = EINVAL;
-        return -1;
-    }
-    attr->dlid = wc->slid;
-    attr->sl = wc->sl;
-    attr->src_path_bits = wc->dlid_path_bits;
-    attr->port_num = num;
-    if (wc->wc_flags & IBV_WC_GRH) {
-        uint32_t flow = be32toh(grh->version_tclass_flow);
-        int index = gid_index_of(port, &grh->dgid);
-
-        if (index < 0) {
-            errno = EINVAL;
-            return -1;
-        }
-        attr->is_global = 1;
-        attr->grh.dgid = grh->sgid;
-        attr->grh.sgid_index = (uint8_t)index;
-        attr->grh.flow_label = flow & 0xfffff;
-        attr->grh.traffic_class = (flow >> 20) & 0xff;
-        attr->grh.hop_limit = 64;
-    }
-    return 0;
-}
-
-HCA_EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc,
-                                                struct ibv_grh *grh, uint8_t num)
-{
-    struct ibv_ah_attr attr;
-
-    return ibv_init_ah_from_wc(pd->context, num, wc, grh, &attr) ? NULL : ibv_create_ah(pd, &attr);
-}
-
-HCA_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *ctx, struct ibv_ah_attr *attr,
-                                           uint8_t eth_mac[6], uint16_t *vid)
-{
-    struct shm_av av;
-    int err = av_make(to_ctx(ctx), attr, &av);
-    uint32_t port = err ? SHM_NONE : av_port(&av);
-
-    if (port == SHM_NONE) {
-        return err ? -err : -ENXIO;
-    }
-    for (int i = 0; i < 6; i++) { /* an EUI-64 from a MAC has ff:fe in its middle */
-        eth_mac[i] = (uint8_t)(shm.ports[port].guid >> (i < 3 ? 56 - 8 * i : 16 - 8 * (i - 3)));
-    }
-    *vid = 0xffff;
-    return 0;
-}
-
 static struct shm_group *find_group(const union ibv_gid *gid, uint16_t lid)
 {
     for (uint32_t i = 0; i < SHM_GROUPS; i++) {

@@ -74,7 +74,6 @@ struct hca_qp {
     uint32_t async_events;
     struct ibv_qp_init_attr init;
     struct hca_build *build;
-    void (*drop_build)(struct hca_qp *qp);
     struct hca_group_ref {
         union ibv_gid gid;
         struct hca_group_ref *next;
@@ -102,6 +101,12 @@ static inline struct shm_port *ctx_port(const struct hca_ctx *c, uint32_t num)
 
 /* Sets errno and returns NULL: for verbs that return objects. */
 #define FAIL_WITH(error) (errno = (error), NULL)
+
+/* What is told of a device and its ports (query.c). */
+int query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
+                    struct ibv_device_attr_ex *attr, size_t size);
+int query_port(struct ibv_context *ctx, uint8_t num, struct ibv_port_attr *attr, size_t size);
+int query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values);
 
 /* A public struct's wait for its events to be acknowledged, as the real library does. */
 void hca_wait_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,

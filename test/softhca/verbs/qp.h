@@ -26,11 +26,13 @@ void qp_flush_receives(uint32_t index);
 
 /* Shared receive queues, and what they have in common with a queue pair's own. */
 struct ibv_srq *srq_create_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *attr);
-int srq_get_number(struct ibv_srq *srq, uint32_t *number);
 int srq_post(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 void srq_free(uint32_t index);
 
-/* Queues one receive under the queue's lock. 0 or an errno. */
-int rq_put(struct shm_rq *rq, uint32_t max_sge, const struct ibv_recv_wr *wr);
+/* The memory of a receive queue. 0 or -errno. */
+int rq_make(struct shm_rq *rq, uint32_t slots, uint32_t sge);
+/* Queues a list of receives under the queue's lock. 0 or an errno. */
+int rq_post(struct shm_rq *rq, struct lock *lock, uint32_t max_sge, struct ibv_recv_wr *wr,
+            struct ibv_recv_wr **bad);
 
 #endif

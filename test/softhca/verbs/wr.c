@@ -1,7 +1,7 @@
 /*
- * The builder: ibv_wr_start .. ibv_wr_complete. Requests are gathered as ordinary work requests and
- * posted together, all or none, by complete; the queue pair's lock of the program covers the
- * builder.
+ * Posting, both ways: lists of work requests, and the builder ibv_wr_start .. ibv_wr_complete. The
+ * builder has the send queue's lock from start to complete, as drivers do. Each request is queued
+ * when the next one begins, and runs, all or none, at complete.
  */
 #include "verbs/wr.h"
 
@@ -128,25 +128,42 @@ static int post_one(struct hca_qp *qp, const struct ibv_send_wr *wr)
     err = fill_target(qp, wr, w);
     err = err ? err : fill_data(s, wr, w);
     if (!err) {
-        check_posted(s, w);
+        if (shm.head->conf.defer_us) {
+            section_enter();
+            check_posted(s, w);
+            section_leave();
+        }
         s->sq_tail++;
     }
     return err;
 }
 
-static int check_sending_state(const struct shm_qp *s)
+static int check_sending(const struct shm_qp *s)
 {
     uint32_t state = atomic_load_explicit(&s->state, memory_order_relaxed);
 
-    return state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR ? EINVAL : 0;
+    return proc_is_forked()                                                          ? EPERM
+           : state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR ? EINVAL
+                                                                                     : 0;
+}
+
+/* Runs what was queued, and drops the send queue's lock. */
+static void run_and_unlock(uint32_t index)
+{
+    struct run run;
+
+    section_enter();
+    run_locked(&run, index);
+    lock_drop(&shm.qps[index].sq_lock);
+    run_after(&run);
+    section_leave();
 }
 
 int post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     struct hca_qp *qp = container_of(ibqp, struct hca_qp, qp);
     struct shm_qp *s = &shm.qps[qp->index];
-    struct run run;
-    int err = proc_is_forked() ? EPERM : check_sending_state(s);
+    int err = check_sending(s);
 
     if (err) {
         *bad = wr;
@@ -155,7 +172,6 @@ int post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **
     if (shm.head->conf.stalls) {
         cq_moved();
     }
-    section_enter();
     lock_take(&s->sq_lock);
     for (; wr; wr = wr->next) {
         err = post_one(qp, wr);
@@ -164,10 +180,7 @@ int post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **
             break;
         }
     }
-    run_locked(&run, qp->index);
-    lock_drop(&s->sq_lock);
-    run_after(&run);
-    section_leave();
+    run_and_unlock(qp->index);
     return err;
 }
 
@@ -181,15 +194,7 @@ int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **
         *bad = wr;
         return err ? err : EINVAL;
     }
-    lock_take(&s->rq_lock);
-    for (; wr; wr = wr->next) {
-        err = s->rq.ring.slots ? rq_put(&s->rq, s->attr.cap.max_recv_sge, wr) : ENOMEM;
-        if (err) {
-            *bad = wr;
-            break;
-        }
-    }
-    lock_drop(&s->rq_lock);
+    err = rq_post(&s->rq, &s->rq_lock, s->attr.cap.max_recv_sge, wr, bad);
     if (atomic_load(&s->state) == IBV_QPS_ERR) {
         qp_flush_receives(qp->index);
     }
@@ -197,20 +202,13 @@ int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **
     return err;
 }
 
-enum { BATCH_MIN = 8 };
-
-struct build_item {
-    struct ibv_send_wr wr;
-    uint32_t first_sge; /* into sges; or offset into bytes of inline data */
-};
-
 struct hca_build {
-    struct build_item *items;
-    struct ibv_sge *sges;
-    char *bytes; /* copies of inline data: the program may reuse its buffer at once */
-    uint32_t n, room, sge_n, sge_room;
-    uint64_t byte_n, byte_room;
+    struct ibv_send_wr wr; /* not queued yet, if is_open */
+    bool is_open;
     int err;
+    uint64_t before; /* the queue's tail at start */
+    struct ibv_sge sge[COPY_MAX_SGE];
+    char bytes[]; /* copies of inline data: the program may reuse its buffer at once */
 };
 
 static struct hca_build *build_of(struct ibv_qp_ex *ex)
@@ -218,50 +216,25 @@ static struct hca_build *build_of(struct ibv_qp_ex *ex)
     return container_of(ex, struct hca_qp, ex)->build;
 }
 
-static bool grow(struct hca_build *b, void **array, uint32_t *room, uint32_t need, size_t size)
+static void queue_open(struct ibv_qp_ex *ex)
 {
-    uint32_t next;
-    void *moved;
+    struct hca_build *b = build_of(ex);
 
-    if (need <= *room) {
-        return true;
+    if (b->is_open && !b->err) {
+        b->err = post_one(container_of(ex, struct hca_qp, ex), &b->wr);
     }
-    next = *room ? *room * 2 : BATCH_MIN;
-    next = next < need ? need : next;
-    moved = realloc(*array, next * size);
-    if (!moved) {
-        b->err = ENOMEM;
-        return false;
-    }
-    *array = moved;
-    *room = next;
-    return true;
+    b->is_open = false;
 }
 
 static struct ibv_send_wr *add(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
 {
-    static __thread struct ibv_send_wr nowhere;
     struct hca_build *b = build_of(ex);
-    struct build_item *item;
 
-    if (!grow(b, (void **)&b->items, &b->room, b->n + 1, sizeof(*b->items))) {
-        return &nowhere;
-    }
-    item = &b->items[b->n++];
-    memset(item, 0, sizeof(*item));
-    item->wr.wr_id = ex->wr_id;
-    item->wr.send_flags = ex->wr_flags;
-    item->wr.opcode = opcode;
-    return &item->wr;
-}
-
-static struct build_item *last(struct hca_build *b)
-{
-    if (b->n == 0) {
-        b->err = b->err ? b->err : EINVAL;
-        return NULL;
-    }
-    return &b->items[b->n - 1];
+    queue_open(ex);
+    b->wr = (struct ibv_send_wr){
+        .wr_id = ex->wr_id, .send_flags = ex->wr_flags, .opcode = opcode, .sg_list = b->sge};
+    b->is_open = true;
+    return &b->wr;
 }
 
 static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t raddr, uint64_t compare,
@@ -321,29 +294,23 @@ static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm)
 
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
-    struct build_item *item = last(build_of(ex));
+    struct ibv_send_wr *wr = &build_of(ex)->wr;
 
-    if (item) {
-        item->wr.wr.ud.ah = ah;
-        item->wr.wr.ud.remote_qpn = qpn;
-        item->wr.wr.ud.remote_qkey = qkey;
-    }
+    wr->wr.ud.ah = ah;
+    wr->wr.ud.remote_qpn = qpn;
+    wr->wr.ud.remote_qkey = qkey;
 }
 
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge *list)
 {
     struct hca_build *b = build_of(ex);
-    struct build_item *item = last(b);
 
-    if (!item || n > COPY_MAX_SGE ||
-        !grow(b, (void **)&b->sges, &b->sge_room, b->sge_n + (uint32_t)n, sizeof(*b->sges))) {
+    if (!b->is_open || n > COPY_MAX_SGE) {
         b->err = b->err ? b->err : EINVAL;
         return;
     }
-    memcpy(&b->sges[b->sge_n], list, n * sizeof(*list));
-    item->first_sge = b->sge_n;
-    item->wr.num_sge = (int)n;
-    b->sge_n += (uint32_t)n;
+    memcpy(b->sge, list, n * sizeof(*list));
+    b->wr.num_sge = (int)n;
 }
 
 static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
@@ -356,31 +323,18 @@ static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint3
 static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_data_buf *list)
 {
     struct hca_build *b = build_of(ex);
-    struct hca_qp *qp = container_of(ex, struct hca_qp, ex);
-    struct build_item *item = last(b);
-    uint64_t total = 0;
-    uint32_t room;
-    uint64_t at;
-    struct ibv_sge sge;
+    size_t most = container_of(ex, struct hca_qp, ex)->init.cap.max_inline_data, total = 0;
 
     for (size_t i = 0; i < n; i++) {
+        if (list[i].length > most - total) {
+            b->err = b->err ? b->err : EINVAL;
+            return;
+        }
+        memcpy(b->bytes + total, list[i].addr, list[i].length);
         total += list[i].length;
     }
-    room = (uint32_t)b->byte_room;
-    if (!item || total > qp->init.cap.max_inline_data ||
-        !grow(b, (void **)&b->bytes, &room, (uint32_t)(b->byte_n + total), 1)) {
-        b->err = b->err ? b->err : EINVAL;
-        return;
-    }
-    b->byte_room = room;
-    at = b->byte_n;
-    for (size_t i = 0; i < n; i++) {
-        memcpy(b->bytes + b->byte_n, list[i].addr, list[i].length);
-        b->byte_n += list[i].length;
-    }
-    sge = (struct ibv_sge){.addr = at, .length = (uint32_t)total};
-    item->wr.send_flags |= IBV_SEND_INLINE;
-    wr_set_sge_list(ex, 1, &sge);
+    b->wr.send_flags |= IBV_SEND_INLINE;
+    wr_set_sge(ex, 0, (uintptr_t)b->bytes, (uint32_t)total);
 }
 
 static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
@@ -393,71 +347,39 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 static void wr_start(struct ibv_qp_ex *ex)
 {
     struct hca_build *b = build_of(ex);
+    struct shm_qp *s = &shm.qps[container_of(ex, struct hca_qp, ex)->index];
 
-    b->n = b->sge_n = 0;
-    b->byte_n = 0;
-    b->err = 0;
-}
-
-static int post_built(struct hca_qp *qp)
-{
-    struct hca_build *b = qp->build;
-    struct shm_qp *s = &shm.qps[qp->index];
-    uint64_t before = s->sq_tail;
-
-    for (uint32_t i = 0; i < b->n; i++) {
-        struct build_item *item = &b->items[i];
-        int err;
-
-        item->wr.sg_list = &b->sges[item->first_sge];
-        if (item->wr.send_flags & IBV_SEND_INLINE && item->wr.num_sge) {
-            item->wr.sg_list[0].addr += (uintptr_t)b->bytes;
-        }
-        err = post_one(qp, &item->wr);
-        if (err) {
-            s->sq_tail = before;
-            return err;
-        }
+    b->is_open = false;
+    b->err = check_sending(s);
+    if (b->err != EPERM) {
+        lock_take(&s->sq_lock);
+        b->before = s->sq_tail;
     }
-    return 0;
 }
 
+/* With an error, everything since the start is forgotten. */
 static int wr_complete(struct ibv_qp_ex *ex)
 {
-    struct hca_qp *qp = container_of(ex, struct hca_qp, ex);
-    struct shm_qp *s = &shm.qps[qp->index];
-    struct run run;
-    uint32_t state = atomic_load(&s->state);
-    int err;
+    struct hca_build *b = build_of(ex);
+    uint32_t index = container_of(ex, struct hca_qp, ex)->index;
 
-    if (qp->build->err) {
-        return qp->build->err;
-    }
-    if (proc_is_forked() || state == IBV_QPS_RESET || state == IBV_QPS_INIT ||
-        state == IBV_QPS_RTR) {
+    queue_open(ex);
+    if (b->err == EPERM) { /* a forked child has no lock */
         return EINVAL;
     }
-    section_enter();
-    lock_take(&s->sq_lock);
-    err = post_built(qp);
-    run_locked(&run, qp->index);
-    lock_drop(&s->sq_lock);
-    run_after(&run);
-    section_leave();
-    return err;
+    if (b->err) {
+        shm.qps[index].sq_tail = b->before;
+    }
+    run_and_unlock(index);
+    return b->err;
 }
 
 static void wr_abort(struct ibv_qp_ex *ex)
 {
-    wr_start(ex);
-}
+    struct hca_build *b = build_of(ex);
 
-static void drop_build(struct hca_qp *qp)
-{
-    free(qp->build->items);
-    free(qp->build->sges);
-    free(qp->build->bytes);
-    free(qp->build);
+    b->err = b->err ? b->err : ECANCELED;
+    wr_complete(ex);
 }
 
 static int set_ops(struct hca_qp *qp, uint64_t ops)
@@ -472,11 +394,10 @@ static int set_ops(struct hca_qp *qp, uint64_t ops)
     if (ops & ~(type == IBV_QPT_RC ? rc : type == IBV_QPT_UC ? uc : ud)) {
         return EOPNOTSUPP;
     }
-    qp->build = calloc(1, sizeof(*qp->build));
+    qp->build = calloc(1, sizeof(*qp->build) + qp->init.cap.max_inline_data);
     if (!qp->build) {
         return ENOMEM;
     }
-    qp->drop_build = drop_build;
 #define OP(flag, name)                                                                             \
     if (ops & (flag)) {                                                                            \
         ex->name = name;                                                                           \
