@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fault/names.h"
+#include "cli.h"
 
 enum {
     RANK = 1,
@@ -91,6 +91,23 @@ struct reader {
     size_t size;
 };
 
+int name_find(const void *rows, size_t count, size_t stride, const char *name, const char **hint)
+{
+    static char text[64];
+    const char *names[NAMES_MAX], *nearest;
+
+    for (size_t i = 0; i < count; i++) {
+        names[i] = *(const char *const *)(const void *)((const char *)rows + i * stride);
+        if (strcmp(names[i], name) == 0) {
+            return (int)i;
+        }
+    }
+    nearest = cli_nearest(name, names, count);
+    snprintf(text, sizeof(text), nearest ? ", the nearest is '%s'" : "", nearest);
+    *hint = text;
+    return -1;
+}
+
 __attribute__((format(printf, 2, 3))) static int refuse(struct reader *r, const char *format, ...)
 {
     va_list args;
@@ -101,15 +118,17 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct reader *r, const 
     return -EINVAL;
 }
 
-/* The row of that name, or -EINVAL after naming the nearest. */
-static int find(struct reader *r, const char *what, struct names names, const char *name)
-{
-    size_t row;
-    const char *nearest;
-    bool is_exact = names_find(&names, name, &row, &nearest);
+#define FIND(r, what, rows, name)                                                                  \
+    find((r), (what), (rows), COUNT_OF(rows), sizeof((rows)[0]), (name))
 
-    return is_exact ? (int)row
-                    : refuse(r, "unknown %s '%s', the nearest is '%s'", what, name, nearest);
+/* The row of that name, or -EINVAL. */
+static int find(struct reader *r, const char *what, const void *rows, size_t count, size_t stride,
+                const char *name)
+{
+    const char *hint;
+    int row = name_find(rows, count, stride, name, &hint);
+
+    return row >= 0 ? row : refuse(r, "unknown %s '%s'%s", what, name, hint);
 }
 
 struct unit {
@@ -158,7 +177,7 @@ static int read_value(struct reader *r, const struct key *key, const char *text,
                    ? refuse(r, "%s wants a probability from 0 to 1, not '%s'", key->name, text)
                    : 0;
     case VALUE_EVENT: {
-        int row = find(r, "event", NAMES(events), text);
+        int row = FIND(r, "event", events, text);
 
         *value = row < 0 ? 0 : events[row].type;
         return row < 0 ? row : 0;
@@ -201,7 +220,7 @@ static int read_pair(struct reader *r, const struct kind *kind, char *pair, uint
     if (text) {
         *text++ = 0;
     }
-    row = find(r, "key", NAMES(keys), pair);
+    row = FIND(r, "key", keys, pair);
     if (row < 0) {
         return row;
     }
@@ -238,7 +257,7 @@ static int read_all(struct reader *r, char *text)
     if (pairs) {
         *pairs++ = 0;
     }
-    row = find(r, "fault", NAMES(kinds), text);
+    row = FIND(r, "fault", kinds, text);
     if (row < 0) {
         return row;
     }

@@ -7,15 +7,13 @@
 #include <string.h>
 
 #include "fault/faultspec.h"
-#include "fault/names.h"
 #include "wire/wire_net.h"
 
-enum kind {
+enum option_kind {
     KIND_FLAG,
     KIND_U32,
     KIND_U64,
     KIND_WORD, /* one of the argument's words: the first is `least`, the next one more */
-    KIND_MTU,
     KIND_TEXT,
     KIND_FAULT,
     KIND_BURST,
@@ -25,7 +23,7 @@ enum kind {
 
 struct option {
     const char *name, *argument;
-    enum kind kind;
+    enum option_kind kind;
     size_t offset;
     uint64_t initial, least, most;
     const char *help;
@@ -43,14 +41,13 @@ static const struct option options[] = {
     {"link", "ib|eth", KIND_WORD, CONF(link), IBV_LINK_LAYER_INFINIBAND, IBV_LINK_LAYER_INFINIBAND,
      0, "link layer"},
     {"lmc", "L", KIND_U32, CONF(lmc), 0, 0, 7, "2^L LIDs per port"},
-    {"mtu", "BYTES", KIND_MTU, CONF(mtu), IBV_MTU_4096, 256, 4096, "active MTU"},
+    {"mtu", "256|512|1024|2048|4096", KIND_WORD, CONF(mtu), IBV_MTU_4096, IBV_MTU_256, 0,
+     "active MTU"},
     {"defer", "US", KIND_U32, CONF(defer_us), 0, 0, 1000000,
      "deferred mode: requests run after a random delay of up to US microseconds, and buffers that "
      "change before their completion was polled are reported"},
     {"adversarial", NULL, KIND_FLAG, CONF(adversarial), 0, 0, 1,
-     "data lands tail first in chunks, completions come late and reordered across queue pairs"},
-    {"bounce", NULL, KIND_FLAG, CONF(bounce), 0, 0, 1,
-     "copy through the shared file, as is done where process_vm_readv is refused"},
+     "a tail of the data lands early, completions come late and reordered across queue pairs"},
     {"arm-waiting", NULL, KIND_FLAG, CONF(arm_waiting), 0, 0, 1,
      "arming a completion queue in which completions wait raises an event at once, as Mellanox's "
      "HCAs do; without, only a new one does"},
@@ -237,20 +234,6 @@ static int complain(const char *format, const char *a, const char *b)
     return -EINVAL;
 }
 
-static int put_mtu(struct options *o, const struct option *opt, const char *text)
-{
-    for (uint32_t mtu = IBV_MTU_256; mtu <= IBV_MTU_4096; mtu++) {
-        char bytes[16];
-
-        snprintf(bytes, sizeof(bytes), "%u", 128u << mtu);
-        if (strcmp(bytes, text) == 0) {
-            put(o, opt, mtu);
-            return 0;
-        }
-    }
-    return complain("--%s wants 256, 512, 1024, 2048 or 4096, not '%s'", opt->name, text);
-}
-
 static int put_word(struct options *o, const struct option *opt, const char *text)
 {
     uint64_t value = opt->least;
@@ -372,7 +355,7 @@ int options_faults(struct options *o)
     return 0;
 }
 
-static const struct option *find(const char *name, size_t length)
+static const struct option *find_option(const char *name, size_t length)
 {
     for (int i = 0; i < OPTIONS; i++) {
         if (strlen(options[i].name) == length && strncmp(options[i].name, name, length) == 0) {
@@ -389,7 +372,7 @@ static int put_settings(struct options *o, const struct personality *p, uint64_t
 {
     for (const char *at = p->settings; *at;) {
         size_t length = strcspn(at, " "), name = strcspn(at, "=");
-        const struct option *opt = find(at, name);
+        const struct option *opt = find_option(at, name);
         char value[64];
         int err;
 
@@ -410,18 +393,19 @@ static int put_settings(struct options *o, const struct personality *p, uint64_t
 
 static int put_personalities(struct options *o, const char *text)
 {
-    struct names names = NAMES(personalities);
     uint64_t set = 0;
 
     for (const char *at = text;; at++) {
         char name[32];
-        const char *nearest;
-        size_t row, length = strcspn(at, ",");
-        int err;
+        const char *hint;
+        size_t length = strcspn(at, ",");
+        int row, err;
 
         snprintf(name, sizeof(name), "%.*s", length < sizeof(name) ? (int)length : 31, at);
-        if (!names_find(&names, name, &row, &nearest)) {
-            return complain("--personality: there is no '%s', the nearest is '%s'", name, nearest);
+        row = name_find(personalities, COUNT_OF(personalities), sizeof(personalities[0]), name,
+                        &hint);
+        if (row < 0) {
+            return complain("--personality: there is no '%s'%s", name, hint);
         }
         err = put_settings(o, &personalities[row], &set);
         at += length;
@@ -445,8 +429,6 @@ static int put_text(struct options *o, const struct option *opt, const char *tex
         return put_pkeys(o, opt, text);
     case KIND_PERSONALITY:
         return put_personalities(o, text);
-    case KIND_MTU:
-        return put_mtu(o, opt, text);
     case KIND_BURST:
         return put_burst(o, opt, text);
     default:
@@ -508,7 +490,7 @@ int options_parse(int argc, char **argv, struct options *o, int *command)
             return 1;
         }
         equals = strchr(name, '=');
-        opt = find(name, equals ? (size_t)(equals - name) : strlen(name));
+        opt = find_option(name, equals ? (size_t)(equals - name) : strlen(name));
         if (!opt) {
             return complain("unknown option '%s'%s", argv[i], "");
         }

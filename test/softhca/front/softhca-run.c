@@ -79,12 +79,11 @@ static void dismiss_guard(void)
     }
 }
 
-/* Whether one child may read another's memory, as processes of the run will. */
-static bool is_vm_refused(void)
+/* Whether one child may read another's memory, as processes of the run will: 0, or -1 after a message. */
+static int check_copies(void)
 {
     int word = 0, got, status = 1;
-    pid_t target = fork();
-    pid_t reader;
+    pid_t target = fork(), reader;
 
     if (target == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -107,7 +106,12 @@ static bool is_vm_refused(void)
     waitpid(reader, &status, 0);
     kill(target, SIGKILL);
     waitpid(target, NULL, 0);
-    return status != 0;
+    if (status != 0) {
+        fprintf(stderr, "softhca-run: the system refuses process_vm_readv between processes: allow "
+                        "ptrace (container: --cap-add SYS_PTRACE or a seccomp profile that has it "
+                        "and process_vm_writev; host: kernel.yama.ptrace_scope below 2)\n");
+    }
+    return status ? -1 : 0;
 }
 
 static void full_before_run(void)
@@ -123,7 +127,6 @@ static int make_run(struct options *o)
     }
     while (o->conf.seed == 0 && getrandom(&o->conf.seed, 4, 0) != 4) {
     }
-    o->conf.bounce |= is_vm_refused();
     shm.head->conf = o->conf;
     shm.head->random = o->conf.seed;
     shm.head->moves = 1;
@@ -151,11 +154,6 @@ static void banner(const struct options *o)
             c->hosts, c->hosts > 1 ? "s" : "", c->hcas, c->hcas > 1 ? "s" : "", c->ports,
             c->ports > 1 ? "s" : "",
             c->link == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand");
-    if (c->bounce) {
-        fprintf(stderr,
-                "softhca: copies go through the shared file (slower); where the system refuses "
-                "process_vm_readv, allow ptrace to avoid that\n");
-    }
     has_faults = o->faults || o->control;
     if (profile) {
         fprintf(stderr,
@@ -303,7 +301,7 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     shm_when_full = full_before_run;
-    if ((o.control && control_open(o.control) != 0) || make_run(&o) != 0) {
+    if (check_copies() != 0 || (o.control && control_open(o.control) != 0) || make_run(&o) != 0) {
         control_stop();
         return EXIT_USAGE;
     }

@@ -8,7 +8,7 @@
 
 #include "fabric/graph/rate.h"
 #include "fabric/paths/route.h"
-#include "fault/names.h"
+#include "fault/faultspec.h"
 #include "wire/wire.h"
 #include "wire/wire_slices.h"
 
@@ -52,18 +52,16 @@ int wire_choose(const struct options *o, const struct profile **profile)
 {
     char text[256];
     const char *name = o->wire ? o->wire : o->fabric ? "edr" : "none";
-    struct names names = NAMES(profiles);
-    size_t row;
-    const char *nearest;
+    const char *hint;
+    int row = name_find(profiles, COUNT_OF(profiles), sizeof(profiles[0]), name, &hint);
 
-    *profile = NULL;
-    if (names_find(&names, name, &row, &nearest)) {
-        *profile = &profiles[row];
+    *profile = row < 0 ? NULL : &profiles[row];
+    if (*profile) {
         return 0;
     }
     if (strcmp(name, "none") != 0) {
-        snprintf(text, sizeof(text), "--wire: there is no profile '%.32s', perhaps '%s' (none, %s)",
-                 name, nearest, list_profiles());
+        snprintf(text, sizeof(text), "--wire: there is no profile '%.32s'%s (none, %s)", name, hint,
+                 list_profiles());
         return complain(-EINVAL, text);
     }
     if (o->report || o->timeline || o->scale != 1 || o->burst) {

@@ -236,7 +236,7 @@ static int fill_with_rubbish(const struct pieces *to)
         pieces_clear(&from, SHM_NONE);
         pieces_add(&from, rubbish, left < sizeof(rubbish) ? left : sizeof(rubbish));
         pieces_slice(to, at, from.bytes, &part);
-        err = copy_whole(&from, &part);
+        err = copy_pieces(&from, &part);
         if (err) {
             return err;
         }
@@ -484,7 +484,7 @@ void exec_early(struct run *run, struct shm_wqe *wqe)
 
         pieces_slice(&v.local, v.local.bytes - bytes, bytes, &tail);
         pieces_slice(&to, v.local.bytes - bytes, bytes, &end);
-        copy_whole(&tail, &end);
+        copy_pieces(&tail, &end);
     }
 }
 
@@ -522,7 +522,7 @@ void exec_swap(struct run *run, uint64_t end)
         if (shm.head->conf.scatter) {
             scatter(run, wqe);
         } else if (shm_random(2) == 0 && prepare_early(run, wqe, &v, &to) &&
-                   copy_whole(&v.local, &to) == 0) {
+                   copy_pieces(&v.local, &to) == 0) {
             wqe->ahead = wqe->length;
         }
     }

@@ -15,7 +15,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/uio.h>
 
 enum {
     SHM_PROCS = 1024, /* and one place more, the runner's */
@@ -33,8 +32,6 @@ enum {
     SHM_PKEYS = 4,
     SHM_ARENA_CLASSES = 40,
     SHM_ASYNC = 128,
-    SHM_PIECES = 64, /* of one copy */
-    AGENT_BYTES = 65536,
     SHM_FAULTS = 256,
     FAULT_TEXT = 128,
 };
@@ -59,7 +56,6 @@ struct shm_conf {
     uint64_t max_locked; /* bytes a process may register; 0 = no limit */
     uint32_t defer_us;   /* longest random delay of deferred mode; 0 = off */
     uint32_t adversarial;
-    uint32_t bounce; /* process_vm_* is refused here */
     uint32_t arm_waiting;
     uint16_t pkeys[2][SHM_PKEYS]; /* of ports of hosts 0, 2, ... and 1, 3, ...; 0 = empty */
     uint32_t no_srq, no_ah;
@@ -285,18 +281,6 @@ struct shm_thread {
     char pad[48];
 };
 
-/* A process's agent (agent.h). Requesters take `lock`; own_lock is for copies within the process.
- */
-struct shm_agent {
-    struct lock lock, own_lock;
-    _Atomic uint32_t state;
-    uint32_t n, to_file;
-    int32_t result;
-    uint64_t length;
-    struct iovec iov[SHM_PIECES];
-    char bytes[2 * AGENT_BYTES];
-};
-
 /* A fault on demand: fault.h. */
 enum fault_kind {
     FAULT_NONE,
@@ -369,7 +353,6 @@ struct shm {
     struct shm_chan *chans;
     struct shm_mr *mrs;
     struct shm_group *groups;
-    struct shm_agent *agents;
     struct shm_fault *faults;
     struct shm_wire *wire; /* wire.h */
     char *base;

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,57 +9,51 @@
 
 #include "shm/layout.h"
 
-uint64_t life_start_time(int32_t pid)
+/* What /proc says behind the name, which may hold anything, from the state on. NULL: there is no such
+   process; "": it cannot be told, for want of descriptors. */
+static const char *read_stat(int32_t pid, char *text, size_t size)
 {
-    char path[64], text[1024];
-    int fd;
+    char path[64];
+    const char *end;
     ssize_t n;
-    const char *field;
+    int fd;
 
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return 0;
+        return errno == ENOENT ? NULL : "";
     }
-    n = read(fd, text, sizeof(text) - 1);
+    n = read(fd, text, size - 1);
     close(fd);
     text[n > 0 ? n : 0] = 0;
-    field = strrchr(text, ')'); /* the name may hold anything */
-    for (int i = 0; field && i < 20; i++) {
-        field = strchr(field + 1, ' ');
-    }
-    return field ? strtoull(field, NULL, 10) : 0;
+    end = strrchr(text, ')');
+    return end && end[1] ? end + 2 : "";
 }
 
-static bool is_zombie(int32_t pid)
+static uint64_t start_time(const char *stat)
 {
-    char path[64], text[512];
-    int fd;
-    ssize_t n;
-    const char *state;
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return errno == ENOENT; /* else it cannot be told, for want of descriptors: it lives */
+    for (int i = 0; stat && i < 19; i++) {
+        stat = strchr(stat, ' ');
+        stat = stat ? stat + 1 : NULL;
     }
-    n = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = 0;
-    state = strrchr(text, ')');
-    return state && state[1] && (state[2] == 'Z' || state[2] == 'X');
+    return stat ? strtoull(stat, NULL, 10) : 0;
+}
+
+uint64_t life_start_time(int32_t pid)
+{
+    char text[1024];
+
+    return start_time(read_stat(pid, text, sizeof(text)));
 }
 
 /* The process that had this number and started then. */
-static bool is_alive(int32_t pid, uint64_t start_time)
+static bool is_alive(int32_t pid, uint64_t started)
 {
-    uint64_t now;
+    char text[1024];
+    const char *stat = read_stat(pid, text, sizeof(text));
+    uint64_t now = start_time(stat);
 
-    if ((kill(pid, 0) != 0 && errno == ESRCH) || is_zombie(pid)) {
-        return false;
-    }
-    now = life_start_time(pid);
-    return now == 0 || start_time == 0 || now == start_time;
+    return stat && stat[0] != 'Z' && stat[0] != 'X' && (now == 0 || started == 0 || now == started);
 }
 
 bool proc_is_alive(uint32_t proc)

@@ -223,7 +223,6 @@ int proc_attach(const struct proc_hooks *hooks)
         err = map_file();
         err = err ? err : take_slot();
         attached_pid = getpid();
-        err = err ? err : above->begin();
     }
     pthread_mutex_unlock(&attach_mutex);
     return err;

@@ -7,7 +7,6 @@
 
 /* What lies above and follows a process's life. */
 struct proc_hooks {
-    int (*begin)(void);   /* attached now: 0 or -errno */
     void (*end)(void);    /* of this process: its threads stop */
     void (*forked)(void); /* in the child: the parent's threads are not here */
     void (*free_all)(uint32_t proc);

@@ -94,7 +94,6 @@ static void lay_out(void)
     shm.chans = part(&next, SHM_CHANS, sizeof(*shm.chans));
     shm.mrs = part(&next, SHM_MRS, sizeof(*shm.mrs));
     shm.groups = part(&next, SHM_GROUPS, sizeof(*shm.groups));
-    shm.agents = part(&next, SHM_PROCS, sizeof(*shm.agents));
     shm.faults = part(&next, SHM_FAULTS, sizeof(*shm.faults));
     shm.wire = part(&next, 1, shm.head->wire_bytes);
     shm.maps = next;

@@ -150,25 +150,29 @@ uint32_t mcast_members(const struct shm_av *av, uint32_t *members)
     return n;
 }
 
-static bool leave_group(struct shm_group *g, uint32_t qp)
+static bool is_in_group(struct shm_group *g, uint32_t qp, bool leaves)
 {
     for (uint32_t i = 0; i < g->members; i++) {
         if (g->qp[i] == qp) {
-            g->qp[i] = g->qp[g->members - 1];
-            g->members--;
+            if (leaves) {
+                g->qp[i] = g->qp[--g->members];
+            }
             return true;
         }
     }
     return false;
 }
 
-void mcast_forget(uint32_t qp)
+bool mcast_is_member(uint32_t qp, bool leaves)
 {
+    bool was_there = false;
+
     lock_take(&shm.head->group_lock);
     for (uint32_t i = 0; i < SHM_GROUPS; i++) {
-        leave_group(&shm.groups[i], qp);
+        was_there |= is_in_group(&shm.groups[i], qp, leaves);
     }
     lock_drop(&shm.head->group_lock);
+    return was_there;
 }
 
 static int join_group(const union ibv_gid *gid, uint16_t lid, uint32_t qp)
@@ -183,10 +187,8 @@ static int join_group(const union ibv_gid *gid, uint16_t lid, uint32_t qp)
         g->gid = *gid;
         g->lid = lid;
     }
-    for (uint32_t i = 0; i < g->members; i++) {
-        if (g->qp[i] == qp) {
-            return 0;
-        }
+    if (is_in_group(g, qp, false)) {
+        return 0;
     }
     if (g->members == SHM_MEMBERS) {
         return ENOMEM;
@@ -198,54 +200,28 @@ static int join_group(const union ibv_gid *gid, uint16_t lid, uint32_t qp)
 
 HCA_EXPORT int ibv_attach_mcast(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid)
 {
-    struct hca_qp *qp = container_of(ibqp, struct hca_qp, qp);
-    struct hca_group_ref *ref;
     int err;
 
     if (ibqp->qp_type != IBV_QPT_UD || !gid_is_multicast(gid) || proc_is_forked()) {
         return EINVAL;
     }
-    ref = calloc(1, sizeof(*ref));
-    if (!ref) {
-        return ENOMEM;
-    }
     lock_take(&shm.head->group_lock);
-    err = join_group(gid, lid, qp->index);
+    err = join_group(gid, lid, container_of(ibqp, struct hca_qp, qp)->index);
     lock_drop(&shm.head->group_lock);
-    if (err) {
-        free(ref);
-        return err;
-    }
-    ref->gid = *gid;
-    ref->next = qp->groups;
-    qp->groups = ref;
-    return 0;
+    return err;
 }
 
 HCA_EXPORT int ibv_detach_mcast(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid)
 {
-    struct hca_qp *qp = container_of(ibqp, struct hca_qp, qp);
-    struct hca_group_ref **at = &qp->groups;
-    struct hca_group_ref *ref;
+    struct shm_group *g;
+    bool was_there;
 
-    while (*at && memcmp(&(*at)->gid, gid, sizeof(*gid)) != 0) {
-        at = &(*at)->next;
+    if (proc_is_forked()) {
+        return EPERM;
     }
-    if (!*at) {
-        return EINVAL;
-    }
-    ref = *at;
-    *at = ref->next;
-    free(ref);
-    if (!proc_is_forked()) {
-        struct shm_group *g;
-
-        lock_take(&shm.head->group_lock);
-        g = find_group(gid, lid);
-        if (g) {
-            leave_group(g, qp->index);
-        }
-        lock_drop(&shm.head->group_lock);
-    }
-    return 0;
+    lock_take(&shm.head->group_lock);
+    g = find_group(gid, lid);
+    was_there = g && is_in_group(g, container_of(ibqp, struct hca_qp, qp)->index, true);
+    lock_drop(&shm.head->group_lock);
+    return was_there ? 0 : EINVAL;
 }

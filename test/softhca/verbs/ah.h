@@ -11,7 +11,7 @@ bool av_is_multicast(const struct shm_av *av);
 
 /* The queue pairs of a multicast group, into SHM_MEMBERS places. */
 uint32_t mcast_members(const struct shm_av *av, uint32_t *members);
-/* Takes a dying queue pair out of all groups. */
-void mcast_forget(uint32_t qp);
+/* Whether the queue pair is in a group; with `leaves` it is in none any more. */
+bool mcast_is_member(uint32_t qp, bool leaves);
 
 #endif

@@ -62,7 +62,7 @@ static bool hash_buffers(const struct shm_qp *qp, const struct shm_wqe *wqe, uin
             pieces_clear(&to, SHM_NONE);
             pieces_add(&from, (char *)where + at, n);
             pieces_add(&to, block, n);
-            if (copy_whole(&from, &to) != 0) {
+            if (copy_pieces(&from, &to) != 0) {
                 return false;
             }
             *hash = mix(*hash, block, n);

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "run/copy.h"
 #include "run/pending.h"
 #include "run/run.h"
 #include "shm/chan.h"
@@ -137,26 +136,9 @@ static pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct hca_device *devices; /* kept for the life of the process: users keep pointers */
 static uint32_t device_count;
 
-static int begin(void)
-{
-    return shm.head->conf.bounce ? agent_start() : 0;
-}
-
-static void end(void)
-{
-    pending_stop();
-    agent_stop();
-}
-
-static void forked(void)
-{
-    pending_forget();
-    agent_forget();
-}
-
 static int attach(void)
 {
-    static const struct proc_hooks hooks = {begin, end, forked, free_all};
+    static const struct proc_hooks hooks = {pending_stop, pending_forget, free_all};
 
     pending_resume_by(run_try);
     return proc_attach(&hooks);

@@ -74,10 +74,6 @@ struct hca_qp {
     uint32_t async_events;
     struct ibv_qp_init_attr init;
     struct hca_build *build;
-    struct hca_group_ref {
-        union ibv_gid gid;
-        struct hca_group_ref *next;
-    } * groups;
 };
 
 struct hca_ah {

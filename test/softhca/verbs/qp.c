@@ -230,7 +230,7 @@ void qp_free(uint32_t index)
     pending_drop(index);
     grace_wait(); /* nobody completes to it any more */
     pending_drop(index);
-    mcast_forget(index);
+    mcast_is_member(index, true);
     cq_clean(s->send_cq, index);
     if (s->recv_cq != s->send_cq) {
         cq_clean(s->recv_cq, index);
@@ -244,7 +244,7 @@ HCA_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 {
     struct hca_qp *qp = container_of(ibqp, struct hca_qp, qp);
 
-    if (qp->groups) {
+    if (!proc_is_forked() && mcast_is_member(qp->index, false)) {
         return EBUSY;
     }
     if (!proc_is_forked()) {
