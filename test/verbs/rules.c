@@ -57,7 +57,8 @@ int main(int argc, char **argv)
         r = find(argv[--argc]);
     }
     if (!r) {
-        vt_skip("usage: rules --list | [OPTION...] RULE");
+        puts("usage: rules --list | [OPTION...] RULE");
+        return 77;
     }
     vt_options(argc, argv);
     vt.rule = r->rule;

@@ -60,7 +60,7 @@ HCA_EXPORT int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr 
 }
 
 int query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
-                           struct ibv_device_attr_ex *attr, size_t size)
+                    struct ibv_device_attr_ex *attr, size_t size)
 {
     struct ibv_device_attr_ex full;
 
