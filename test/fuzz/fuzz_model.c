@@ -7,7 +7,7 @@
 /* What is taken is written as text that says the same. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char error[IBSHIFT_MODEL_ERROR_SIZE], text[8192], twice[8192];
+    char error[IBSHIFT_TEXT_ERROR], text[8192], twice[8192];
     struct ibshift_costs costs, again;
 
     if (ibshift_costs_parse((const char *)data, size, "fuzz", &costs, error) != 0) {

@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Rules that are taken can be asked and have one digest; those that are refused leave nothing. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char error[IBSHIFT_RULES_ERROR_SIZE];
+    char error[IBSHIFT_TEXT_ERROR];
     struct ibshift_rules rules;
 
     if (ibshift_rules_parse((const char *)data, size, "fuzz", &rules, error) != 0) {

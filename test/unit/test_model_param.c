@@ -32,7 +32,7 @@ static int parse(const char *text, struct ibshift_model *model, char *error)
 static void units_are_converted(void **state)
 {
     struct ibshift_model m;
-    char error[IBSHIFT_MODEL_ERROR_SIZE];
+    char error[IBSHIFT_TEXT_ERROR];
 
     (void)state;
     assert_int_equal(
@@ -52,7 +52,7 @@ static void units_are_converted(void **state)
 static void format_parses_to_the_same_model(void **state)
 {
     struct ibshift_model m;
-    char text[1024], error[IBSHIFT_MODEL_ERROR_SIZE];
+    char text[1024], error[IBSHIFT_TEXT_ERROR];
     int length = ibshift_model_format(&ibshift_model_example, text, sizeof(text));
 
     (void)state;
@@ -143,7 +143,7 @@ static void bad_text_is_refused_with_its_line(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct ibshift_model m = {.latency = 77};
-        char error[IBSHIFT_MODEL_ERROR_SIZE] = "";
+        char error[IBSHIFT_TEXT_ERROR] = "";
 
         assert_int_equal(-EINVAL, parse(cases[i].text, &m, error));
         assert_string_equal(cases[i].error, error);
@@ -156,7 +156,7 @@ static void headings_part_the_levels(void **state)
     static const char text[] = "[made]\ndevice = mlx5 101b\nspeed = 200000 Mb/s # cable\n"
                                "[fabric]\n" REQUIRED "[node]\nL = 5 us\ng = 0 us\no_s = 1 us\n"
                                "o_r = 2 us\n";
-    char error[IBSHIFT_MODEL_ERROR_SIZE], again[2048];
+    char error[IBSHIFT_TEXT_ERROR], again[2048];
     struct ibshift_costs costs, same;
     struct ibshift_model m;
 
@@ -180,7 +180,7 @@ static void headings_part_the_levels(void **state)
 static void a_file_of_a_node_alone(void **state)
 {
     static const char text[] = "[node]\n" REQUIRED;
-    char error[IBSHIFT_MODEL_ERROR_SIZE];
+    char error[IBSHIFT_TEXT_ERROR];
     struct ibshift_costs costs;
     struct ibshift_model m;
 
@@ -194,7 +194,7 @@ static void a_file_of_a_node_alone(void **state)
 static void hostile_bytes_are_refused(void **state)
 {
     struct ibshift_model m;
-    char error[IBSHIFT_MODEL_ERROR_SIZE], text[1000];
+    char error[IBSHIFT_TEXT_ERROR], text[1000];
 
     (void)state;
     memset(text, 'L', sizeof(text));
@@ -258,7 +258,7 @@ static bool is_sane(const struct ibshift_model *m)
 /* Any bytes are refused with a line, or give a model of finite numbers. */
 static void spoilt_text_is_refused_or_sane(void **state)
 {
-    char good[1024], text[4096], error[IBSHIFT_MODEL_ERROR_SIZE];
+    char good[1024], text[4096], error[IBSHIFT_TEXT_ERROR];
     int length = ibshift_model_format(&ibshift_model_example, good, sizeof(good)), refused = 0;
 
     (void)state;

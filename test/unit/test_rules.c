@@ -39,7 +39,7 @@ static void text_is_read(void **state)
                                "0 6 0 0\n"
                                "65536 3 0 8192\n";
     struct ibshift_rules rules;
-    char error[IBSHIFT_RULES_ERROR_SIZE];
+    char error[IBSHIFT_TEXT_ERROR];
     const struct ibshift_rule *rule;
 
     (void)state;
@@ -73,7 +73,7 @@ static const char json[] =
 static void json_is_read(void **state)
 {
     struct ibshift_rules rules;
-    char error[IBSHIFT_RULES_ERROR_SIZE];
+    char error[IBSHIFT_TEXT_ERROR];
 
     (void)state;
     assert_int_equal(parse(json, &rules, error), 0);
@@ -90,7 +90,7 @@ static void json_is_read(void **state)
 /* What is not read may be any text: "parameters" of ibshift plan rules is a path. */
 static void what_is_ignored_may_be_any_text(void **state)
 {
-    char text[600], path[201], error[IBSHIFT_RULES_ERROR_SIZE];
+    char text[600], path[201], error[IBSHIFT_TEXT_ERROR];
     struct ibshift_rules rules;
 
     (void)state;
@@ -138,7 +138,7 @@ static void what_is_wrong_has_its_line(void **state)
         {"{\"collectives\": {}} more", "something follows the end of the object"},
     };
     struct ibshift_rules rules;
-    char error[IBSHIFT_RULES_ERROR_SIZE];
+    char error[IBSHIFT_TEXT_ERROR];
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -156,7 +156,7 @@ static void what_is_wrong_has_its_line(void **state)
 static void any_part_is_refused_or_read(void **state)
 {
     struct ibshift_rules rules;
-    char error[IBSHIFT_RULES_ERROR_SIZE], part[sizeof(json)];
+    char error[IBSHIFT_TEXT_ERROR], part[sizeof(json)];
 
     (void)state;
     for (size_t length = 0; length < sizeof(json) - 3; length++) {
@@ -168,7 +168,7 @@ static void any_part_is_refused_or_read(void **state)
 static void every_field_counts(void **state)
 {
     struct ibshift_rules a, b;
-    char error[IBSHIFT_RULES_ERROR_SIZE];
+    char error[IBSHIFT_TEXT_ERROR];
 
     (void)state;
     assert_int_equal(parse("1 3 1 4 1 0 1 0 0", &a, error), 0);

@@ -125,7 +125,7 @@ static void the_report_is_a_parameter_file(void **state)
                                       .rates = "rates"};
     struct ibshift_model model = local();
     struct ibshift_costs costs;
-    char error[IBSHIFT_MODEL_ERROR_SIZE];
+    char error[IBSHIFT_TEXT_ERROR];
 
     (void)state;
     measure(&found.level[TUNE_FABRIC], 0.01);

@@ -41,7 +41,7 @@ static struct {
 /* What is wrong is reported; then the model chooses. */
 static void read_rules(void)
 {
-    char error[IBSHIFT_RULES_ERROR_SIZE];
+    char error[IBSHIFT_TEXT_ERROR];
 
     ibshift_rules_free(&rules);
     if ('\0' != ibshift_params.rules[0] &&
@@ -53,7 +53,7 @@ static void read_rules(void)
 
 void ibshift_choose_open(void)
 {
-    char error[IBSHIFT_MODEL_ERROR_SIZE];
+    char error[IBSHIFT_TEXT_ERROR];
     struct ibshift_costs costs;
 
     given = (struct ibshift_made){.ompi = ""};
@@ -85,7 +85,7 @@ uint64_t ibshift_choose_digest(void)
 /* Reads the file; those of another machine, copied to this name, are not used either. */
 static void take_tuned(const struct ibshift_made *own, bool is_stale)
 {
-    char error[IBSHIFT_MODEL_ERROR_SIZE];
+    char error[IBSHIFT_TEXT_ERROR];
     struct ibshift_costs costs;
 
     if (!ibshift_params_may_open(tuned.path, error, sizeof(error)) ||

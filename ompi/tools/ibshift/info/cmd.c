@@ -328,7 +328,7 @@ static void look_at_model(struct info *info)
 {
     struct ibshift_model model =
         info->devices.is_software ? ibshift_model_software : ibshift_model_typical;
-    char error[IBSHIFT_MODEL_ERROR_SIZE];
+    char error[IBSHIFT_TEXT_ERROR];
 
     if (info->model[0] != '\0' && ibshift_model_read(info->model, &model, error) != 0) {
         snprintf(info->model_error, sizeof(info->model_error), "%s", error);

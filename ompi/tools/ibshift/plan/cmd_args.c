@@ -368,7 +368,7 @@ static const struct named_model {
 static int set_params(void *where, const char *text)
 {
     struct plan_args *args = where;
-    char error[IBSHIFT_MODEL_ERROR_SIZE];
+    char error[IBSHIFT_TEXT_ERROR];
 
     for (size_t i = 0; i < sizeof(named_models) / sizeof(named_models[0]); i++) {
         if (strcmp(named_models[i].name, text) == 0) {
@@ -387,7 +387,7 @@ static int set_params(void *where, const char *text)
 static int set_node_params(void *where, const char *text)
 {
     struct plan_args *args = where;
-    char error[IBSHIFT_MODEL_ERROR_SIZE];
+    char error[IBSHIFT_TEXT_ERROR];
     struct ibshift_costs costs;
 
     args->is_one_level = strcmp(text, "none") == 0;

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "choose/rules_names.h"
+#include "choose/rules.h"
 #include "choose/size.h"
 
 enum { UNKNOWN_SIZE = 8192 };

@@ -1,9 +1,9 @@
 #include "choose/param.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,43 +139,22 @@ enum section { FABRIC, NODE, MADE, SECTIONS };
 static const char *const sections[SECTIONS] = {
     [FABRIC] = "fabric", [NODE] = "node", [MADE] = "made"};
 
-#define MADE_AT(field) offsetof(struct ibshift_made, field)
-
-static const struct {
-    const char *name;
-    size_t offset;
-} made_keys[] = {
-    {"device", MADE_AT(device)},     {"speed", MADE_AT(speed)},     {"ompi", MADE_AT(ompi)},
-    {"firmware", MADE_AT(firmware)}, {"ibshift", MADE_AT(ibshift)}, {"host", MADE_AT(host)},
-    {"date", MADE_AT(date)},
-};
+/* In the order of the struct, which is an array of texts. */
+static const char *const made_keys[] = {"device",  "speed", "ompi", "firmware",
+                                        "ibshift", "host",  "date"};
 
 #define MADE_COUNT (sizeof(made_keys) / sizeof(made_keys[0]))
+static_assert(sizeof(struct ibshift_made) == MADE_COUNT * IBSHIFT_MADE_TEXT, "a key for each text");
 
 struct parser {
-    const char *name;
-    int line;
+    struct ibshift_text text;
     enum section section;
     int begun_on[SECTIONS]; /* line of the heading, or of the first key without any; 0: not */
     int set_on[KEY_COUNT];  /* line, 0 when not set; of this section */
     struct ibshift_model model;
     struct ibshift_costs costs;
     locale_t numbers; /* with a decimal point, whatever the program has set */
-    char *error;
 };
-
-__attribute__((format(printf, 2, 3))) static int fail(struct parser *p, const char *format, ...)
-{
-    va_list args;
-    int used = p->line > 0
-                   ? snprintf(p->error, IBSHIFT_MODEL_ERROR_SIZE, "%.100s:%d: ", p->name, p->line)
-                   : snprintf(p->error, IBSHIFT_MODEL_ERROR_SIZE, "%.100s: ", p->name);
-
-    va_start(args, format);
-    vsnprintf(p->error + used, IBSHIFT_MODEL_ERROR_SIZE - (size_t)used, format, args);
-    va_end(args);
-    return -EINVAL;
-}
 
 static const struct unit *find_unit(enum kind kind, const char *name)
 {
@@ -187,259 +166,235 @@ static const struct unit *find_unit(enum kind kind, const char *name)
     return NULL;
 }
 
-static int set_count(struct parser *p, const struct key *key, double number, const char *unit)
+static void set_count(struct parser *p, const struct key *key, double number, const char *unit)
 {
     if (unit[0] != '\0') {
-        return fail(p, "%s is a count and has no unit (found '%.20s')", key->name, unit);
+        ibshift_text_fail(&p->text, "%s is a count and has no unit (found '%.20s')", key->name,
+                          unit);
+    } else if (number < 1 || number > F_MAX || number != floor(number)) {
+        ibshift_text_fail(&p->text, "%s must be a whole number from 1 to %d", key->name, F_MAX);
+    } else {
+        p->model.free_messages = (int)number;
     }
-    if (number < 1 || number > F_MAX || number != floor(number)) {
-        return fail(p, "%s must be a whole number from 1 to %d", key->name, F_MAX);
-    }
-    p->model.free_messages = (int)number;
-    return 0;
 }
 
-static int set_number(struct parser *p, const struct key *key, double number, const char *name)
+static void set_number(struct parser *p, const struct key *key, double number, const char *name)
 {
     const struct unit *unit = find_unit(key->kind, name);
     double value;
 
     if (unit == NULL) {
-        return fail(p, "%s needs a unit of: %s (found '%.20s')", key->name, unit_names[key->kind],
-                    name);
+        ibshift_text_fail(&p->text, "%s needs a unit of: %s (found '%.20s')", key->name,
+                          unit_names[key->kind], name);
+        return;
     }
     if (number < 0) {
-        return fail(p, "%s is negative: it must be 0 or more", key->name);
-    }
-    if (unit->is_rate && number == 0) {
-        return fail(p, "%s is a rate of 0: give a positive rate, or 0 us/B for no cost", key->name);
+        ibshift_text_fail(&p->text, "%s is negative: it must be 0 or more", key->name);
+    } else if (unit->is_rate && number == 0) {
+        ibshift_text_fail(
+            &p->text, "%s is a rate of 0: give a positive rate, or 0 us/B for no cost", key->name);
     }
     value = unit->is_rate ? unit->scale / number : number * unit->scale;
     if (!(value <= MOST)) {
-        return fail(p, "%s is more than %s", key->name,
-                    key->kind == KIND_BYTES ? "a gigabyte" : "1000 s");
+        ibshift_text_fail(&p->text, "%s is more than %s", key->name,
+                          key->kind == KIND_BYTES ? "a gigabyte" : "1000 s");
     }
     memcpy((char *)&p->model + key->offset, &value, sizeof(value));
     memcpy((char *)&p->model + key->twin, &value, sizeof(value));
-    return 0;
 }
 
-static int fail_unknown(struct parser *p, const char *name)
+static void set_made(struct parser *p, const char *name, const char *text)
 {
-    char known[128] = "";
-    size_t length = 0;
+    size_t i = 0;
 
-    for (size_t i = 0; i < KEY_COUNT && length < sizeof(known); i++) {
-        length += (size_t)snprintf(known + length, sizeof(known) - length, "%s%s",
-                                   i > 0 ? ", " : "", keys[i].name);
-    }
-    return fail(p, "unknown key '%.20s'; the keys are %s", name, known);
-}
-
-static int set_made(struct parser *p, const char *name, const char *text)
-{
-    size_t i = 0, length = strlen(text);
-
-    while (i < MADE_COUNT && strcmp(made_keys[i].name, name) != 0) {
+    while (i < MADE_COUNT && strcmp(made_keys[i], name) != 0) {
         i++;
     }
     if (i == MADE_COUNT) {
-        return fail(p,
-                    "unknown key '%.20s' under [made]; the keys are device, speed, ompi, "
-                    "firmware, ibshift, host, date",
-                    name);
+        ibshift_text_fail(&p->text,
+                          "unknown key '%.20s' under [made]; the keys are device, speed, ompi, "
+                          "firmware, ibshift, host, date",
+                          name);
+    } else if (strlen(text) >= IBSHIFT_MADE_TEXT) {
+        ibshift_text_fail(&p->text, "%s is longer than %d characters", name, IBSHIFT_MADE_TEXT - 1);
+    } else {
+        strcpy((char *)&p->costs.made + i * IBSHIFT_MADE_TEXT, text);
     }
-    if (length >= IBSHIFT_MADE_TEXT) {
-        return fail(p, "%s is longer than %d characters", name, IBSHIFT_MADE_TEXT - 1);
-    }
-    memcpy((char *)&p->costs.made + made_keys[i].offset, text, length + 1);
-    return 0;
 }
 
-static int set_key(struct parser *p, const char *name, const char *text)
+static size_t find_key(const char *name)
 {
     size_t i = 0;
-    char *unit;
-    double number;
 
-    if (p->section == MADE) {
-        return set_made(p, name, text);
-    }
-    p->begun_on[p->section] = p->begun_on[p->section] > 0 ? p->begun_on[p->section] : p->line;
     while (i < KEY_COUNT && strcmp(keys[i].name, name) != 0) {
         i++;
     }
-    if (i == KEY_COUNT) {
-        return fail_unknown(p, name);
-    }
-    if (p->set_on[i] != 0) {
-        return fail(p, "%s was set on line %d already", name, p->set_on[i]);
-    }
-    p->set_on[i] = p->line;
-    number = strtod_l(text, &unit, p->numbers);
-    if (unit == text || !isfinite(number)) {
-        return fail(p, "%s needs a number (found '%.20s')", name, text);
-    }
-    unit += strspn(unit, " \t");
-    return keys[i].kind == KIND_COUNT ? set_count(p, &keys[i], number, unit)
-                                      : set_number(p, &keys[i], number, unit);
+    return i;
 }
 
-static void trim_end(char *text)
+static void set_key(struct parser *p, const char *name, const char *text)
+{
+    size_t i = find_key(name);
+    char *unit;
+    double number;
+
+    p->begun_on[p->section] = p->begun_on[p->section] > 0 ? p->begun_on[p->section] : p->text.line;
+    if (i == KEY_COUNT) {
+        ibshift_text_fail(
+            &p->text,
+            "unknown key '%.20s'; the keys are L, o_s, o_s_max, o_s_min, o_r, o_r_max, "
+            "o_r_min, g, G, f, O, E, S, R, copy, reduce, w",
+            name);
+        return;
+    }
+    if (p->set_on[i] != 0) {
+        ibshift_text_fail(&p->text, "%s was set on line %d already", name, p->set_on[i]);
+        return;
+    }
+    p->set_on[i] = p->text.line;
+    number = strtod_l(text, &unit, p->numbers);
+    if (unit == text || !isfinite(number)) {
+        ibshift_text_fail(&p->text, "%s needs a number (found '%.20s')", name, text);
+        return;
+    }
+    unit += strspn(unit, " \t");
+    (keys[i].kind == KIND_COUNT ? set_count : set_number)(p, &keys[i], number, unit);
+}
+
+static void check_overhead(struct parser *p, const char *name, double max, double min)
+{
+    char one[8], other[8];
+
+    snprintf(one, sizeof(one), "%s_max", name);
+    snprintf(other, sizeof(other), "%s_min", name);
+    if (p->set_on[find_key(name)] == 0 &&
+        (p->set_on[find_key(one)] == 0 || p->set_on[find_key(other)] == 0)) {
+        ibshift_text_fail(&p->text, "%s is missing (or %s and %s)", name, one, other);
+    } else if (min > max) {
+        ibshift_text_fail(&p->text, "%s is larger than %s", other, one);
+    }
+}
+
+/* What was read since the last heading is whole, and its model kept. */
+static void end_section(struct parser *p)
+{
+    const struct ibshift_model *m = &p->model;
+    int line = p->text.line;
+
+    if (p->section == MADE || p->begun_on[p->section] == 0) {
+        return;
+    }
+    p->text.line = p->begun_on[NODE] > 0 || p->begun_on[MADE] > 0 ? p->begun_on[p->section] : 0;
+    if (p->set_on[find_key("L")] == 0 || p->set_on[find_key("g")] == 0) {
+        ibshift_text_fail(&p->text, "%s is missing", p->set_on[find_key("L")] != 0 ? "g" : "L");
+    }
+    check_overhead(p, "o_s", m->send_max, m->send_min);
+    check_overhead(p, "o_r", m->recv_max, m->recv_min);
+    p->text.line = line;
+    *(p->section == NODE ? &p->costs.near : &p->costs.far) = p->model;
+    *(p->section == NODE ? &p->costs.has_near : &p->costs.has_far) = true;
+}
+
+static void begin_section(struct parser *p, const char *text)
+{
+    char name[16];
+    int i = 0;
+
+    end_section(p);
+    do {
+        snprintf(name, sizeof(name), "[%s]", sections[i]);
+    } while (strcmp(text, name) != 0 && ++i < SECTIONS);
+    if (i == SECTIONS) {
+        ibshift_text_fail(
+            &p->text, "unknown heading '%.20s'; the headings are [fabric], [node], [made]", text);
+        return;
+    }
+    if (p->begun_on[i] > 0) {
+        ibshift_text_fail(&p->text, "[%s] was begun on line %d already", sections[i],
+                          p->begun_on[i]);
+    }
+    p->section = (enum section)i;
+    p->begun_on[i] = p->text.line;
+    p->model = (struct ibshift_model){.free_messages = 1};
+    memset(p->set_on, 0, sizeof(p->set_on));
+}
+
+static char *trim(char *text)
 {
     size_t length = strlen(text);
 
     while (length > 0 && strchr(" \t\r", text[length - 1]) != NULL) {
         text[--length] = '\0';
     }
+    return text + strspn(text, " \t");
 }
 
-static int is_set(const struct parser *p, const char *name)
-{
-    for (size_t i = 0; i < KEY_COUNT; i++) {
-        if (strcmp(keys[i].name, name) == 0) {
-            return p->set_on[i] != 0;
-        }
-    }
-    return 0;
-}
-
-static int check_whole(struct parser *p)
-{
-    const struct ibshift_model *m = &p->model;
-
-    if (!is_set(p, "L") || !is_set(p, "g")) {
-        return fail(p, "%s is missing", is_set(p, "L") ? "g" : "L");
-    }
-    if (!is_set(p, "o_s") && !(is_set(p, "o_s_max") && is_set(p, "o_s_min"))) {
-        return fail(p, "o_s is missing (or o_s_max and o_s_min)");
-    }
-    if (!is_set(p, "o_r") && !(is_set(p, "o_r_max") && is_set(p, "o_r_min"))) {
-        return fail(p, "o_r is missing (or o_r_max and o_r_min)");
-    }
-    if (m->send_min > m->send_max || m->recv_min > m->recv_max) {
-        return fail(p, "%s_min is larger than %s_max", m->send_min > m->send_max ? "o_s" : "o_r",
-                    m->send_min > m->send_max ? "o_s" : "o_r");
-    }
-    return 0;
-}
-
-/* What was read since the last heading is whole, and its model kept. */
-static int end_section(struct parser *p)
-{
-    int rc, line = p->line;
-
-    if (p->section == MADE || p->begun_on[p->section] == 0) {
-        return 0;
-    }
-    p->line = p->begun_on[NODE] > 0 || p->begun_on[MADE] > 0 ? p->begun_on[p->section] : 0;
-    rc = check_whole(p);
-    p->line = line;
-    *(p->section == NODE ? &p->costs.near : &p->costs.far) = p->model;
-    *(p->section == NODE ? &p->costs.has_near : &p->costs.has_far) = true;
-    return rc;
-}
-
-static int begin_section(struct parser *p, const char *text)
-{
-    int rc = end_section(p);
-
-    for (int i = 0; rc == 0 && i < SECTIONS; i++) {
-        size_t length = strlen(sections[i]);
-
-        if (strncmp(text + 1, sections[i], length) == 0 && strcmp(text + 1 + length, "]") == 0) {
-            if (p->begun_on[i] > 0) {
-                return fail(p, "[%s] was begun on line %d already", sections[i], p->begun_on[i]);
-            }
-            p->section = (enum section)i;
-            p->begun_on[i] = p->line;
-            p->model = (struct ibshift_model){.free_messages = 1};
-            memset(p->set_on, 0, sizeof(p->set_on));
-            return 0;
-        }
-    }
-    return rc != 0 ? rc
-                   : fail(p, "unknown heading '%.20s'; the headings are [fabric], [node], [made]",
-                          text);
-}
-
-static int parse_line(struct parser *p, const char *start, size_t length)
+static void parse_line(struct parser *p, size_t length)
 {
     char line[LINE_LIMIT + 1];
     char *name, *value;
 
     if (length > LINE_LIMIT) {
-        return fail(p, "line is longer than %d characters", LINE_LIMIT);
+        ibshift_text_fail(&p->text, "line is longer than %d characters", LINE_LIMIT);
+        return;
     }
-    if (memchr(start, '\0', length) != NULL) {
-        return fail(p, "line has a zero byte: this is not a text file");
-    }
-    memcpy(line, start, length);
+    memcpy(line, p->text.at, length);
     line[length] = '\0';
-    line[strcspn(line, "#")] = '\0';
-    trim_end(line);
-    name = line + strspn(line, " \t");
-    if (*name == '\0') {
-        return 0;
+    if (strlen(line) < length) {
+        ibshift_text_fail(&p->text, "line has a zero byte: this is not a text file");
     }
+    line[strcspn(line, "#")] = '\0';
+    name = trim(line);
     if (*name == '[') {
-        return begin_section(p, name);
+        begin_section(p, name);
+        return;
     }
     value = strchr(name, '=');
-    if (value == NULL) {
-        return fail(p, "expected 'key = number unit' (found '%.40s')", name);
+    if (*name != '\0' && value == NULL) {
+        ibshift_text_fail(&p->text, "expected 'key = number unit' (found '%.40s')", name);
+    } else if (*name != '\0') {
+        *value++ = '\0';
+        (p->section == MADE ? set_made : set_key)(p, trim(name), trim(value));
     }
-    *value++ = '\0';
-    trim_end(name);
-    return set_key(p, name, value + strspn(value, " \t"));
-}
-
-static int parse_text(struct parser *p, const char *text, size_t length)
-{
-    const char *end = text + length;
-    int rc;
-
-    while (text < end) {
-        const char *newline = memchr(text, '\n', (size_t)(end - text));
-        const char *stop = newline != NULL ? newline : end;
-
-        p->line++;
-        rc = parse_line(p, text, (size_t)(stop - text));
-        if (rc != 0) {
-            return rc;
-        }
-        text = newline != NULL ? newline + 1 : end;
-    }
-    rc = end_section(p);
-    p->line = 0;
-    return rc != 0 || p->costs.has_far || p->costs.has_near ? rc : fail(p, "L is missing");
 }
 
 int ibshift_costs_parse(const char *text, size_t length, const char *name,
                         struct ibshift_costs *costs, char *error)
 {
-    struct parser p = {.name = name, .error = error, .model = {.free_messages = 1}};
-    int rc;
+    struct parser p = {.text = {.name = name, .at = text, .end = text + length, .error = error},
+                       .model = {.free_messages = 1}};
 
     p.numbers = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (p.numbers == (locale_t)0) {
-        fail(&p, "out of memory");
+        ibshift_text_fail(&p.text, "out of memory");
         return -ENOMEM;
     }
-    rc = parse_text(&p, text, length);
+    while (p.text.at < p.text.end) {
+        size_t room = (size_t)(p.text.end - p.text.at);
+        const char *newline = memchr(p.text.at, '\n', room);
+        size_t line = newline != NULL ? (size_t)(newline - p.text.at) : room;
+
+        p.text.line++;
+        parse_line(&p, line);
+        p.text.at += p.text.rc == 0 ? line + (newline != NULL) : 0;
+    }
+    end_section(&p);
+    p.text.line = 0;
+    if (!p.costs.has_far && !p.costs.has_near) {
+        ibshift_text_fail(&p.text, "L is missing");
+    }
     freelocale(p.numbers);
-    if (rc == 0) {
+    if (p.text.rc == 0) {
         *costs = p.costs;
     }
-    return rc;
+    return p.text.rc;
 }
 
 int ibshift_costs_read(const char *path, struct ibshift_costs *costs, char *error)
 {
     char *text;
     size_t length;
-    int rc = ibshift_text_read(path, FILE_LIMIT, "parameter file", &text, &length, error,
-                               IBSHIFT_MODEL_ERROR_SIZE);
+    int rc = ibshift_text_read(path, FILE_LIMIT, "parameter file", &text, &length, error);
 
     if (rc == 0) {
         rc = ibshift_costs_parse(text, length, path, costs, error);
@@ -460,62 +415,82 @@ int ibshift_model_read(const char *path, struct ibshift_model *model, char *erro
 }
 
 /* With as few digits as parse to the same number. */
-static void write_number(double value, char *text, size_t size)
+static void write_number(FILE *out, double value)
 {
-    snprintf(text, size, "%.15g", value);
-    if (strtod(text, NULL) != value) {
-        snprintf(text, size, "%.17g", value);
-    }
+    char text[32];
+
+    snprintf(text, sizeof(text), "%.15g", value);
+    fprintf(out, "%.*g", strtod(text, NULL) == value ? 15 : 17, value);
 }
 
-int ibshift_model_format(const struct ibshift_model *m, char *text, size_t size)
+static void write_model(FILE *out, const struct ibshift_model *m)
 {
     static const char *const unit_of[] = {
         [KIND_TIME] = " us", [KIND_PER_BYTE] = " us/B", [KIND_BYTES] = " B", [KIND_COUNT] = ""};
-    size_t length = 0;
 
     for (size_t i = 0; i < KEY_COUNT; i++) {
         double value = m->free_messages;
-        char number[32];
 
         if (keys[i].kind != KIND_COUNT) {
             memcpy(&value, (const char *)m + keys[i].offset, sizeof(value));
         }
         if (keys[i].offset == keys[i].twin) { /* another key sets two, each of which has its own */
-            write_number(value, number, sizeof(number));
-            length += (size_t)snprintf(length < size ? text + length : NULL,
-                                       length < size ? size - length : 0, "%s = %s%s\n",
-                                       keys[i].name, number, unit_of[keys[i].kind]);
+            fprintf(out, "%s = ", keys[i].name);
+            write_number(out, value);
+            fprintf(out, "%s\n", unit_of[keys[i].kind]);
         }
     }
+}
+
+/* One of the two. */
+static int format(const struct ibshift_model *model, const struct ibshift_costs *costs, char *text,
+                  size_t size)
+{
+    char *memory = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&memory, &length);
+
+    if (size > 0) {
+        text[0] = '\0';
+    }
+    if (out == NULL) {
+        return 0;
+    }
+    if (model != NULL) {
+        write_model(out, model);
+    } else {
+        fputs("[made]\n", out);
+        for (size_t i = 0; i < MADE_COUNT; i++) {
+            const char *value = (const char *)&costs->made + i * IBSHIFT_MADE_TEXT;
+
+            if (value[0] != '\0') {
+                fprintf(out, "%s = %s\n", made_keys[i], value);
+            }
+        }
+        if (costs->has_far) {
+            fputs("[fabric]\n", out);
+            write_model(out, &costs->far);
+        }
+        if (costs->has_near) {
+            fputs("[node]\n", out);
+            write_model(out, &costs->near);
+        }
+    }
+    if (fclose(out) == 0) {
+        snprintf(text, size, "%s", memory);
+    }
+    free(memory);
     return (int)length;
 }
 
-static int add_section(const struct ibshift_model *m, enum section section, char *text, size_t size,
-                       int length)
+int ibshift_model_format(const struct ibshift_model *model, char *text, size_t size)
 {
-    size_t at = (size_t)length < size ? (size_t)length : size;
-    int heading = snprintf(size > at ? text + at : NULL, size - at, "[%s]\n", sections[section]);
-
-    at = (size_t)(length + heading) < size ? (size_t)(length + heading) : size;
-    return heading + ibshift_model_format(m, size > at ? text + at : NULL, size - at);
+    return format(model, NULL, text, size);
 }
 
 int ibshift_costs_format(const struct ibshift_costs *costs, char *text, size_t size)
 {
-    int length = snprintf(text, size, "[made]\n");
-
-    for (size_t i = 0; i < MADE_COUNT; i++) {
-        const char *value = (const char *)&costs->made + made_keys[i].offset;
-        size_t at = (size_t)length < size ? (size_t)length : size;
-
-        length += value[0] == '\0' ? 0
-                                   : snprintf(size > at ? text + at : NULL, size - at, "%s = %s\n",
-                                              made_keys[i].name, value);
-    }
-    length += costs->has_far ? add_section(&costs->far, FABRIC, text, size, length) : 0;
-    length += costs->has_near ? add_section(&costs->near, NODE, text, size, length) : 0;
-    return length;
+    return format(NULL, costs, text, size);
 }
 
 struct ibshift_model ibshift_model_loggp(const struct ibshift_model *model)

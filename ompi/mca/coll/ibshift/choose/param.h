@@ -30,6 +30,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "choose/text.h"
+
 /* Times in microseconds, per-byte costs in microseconds per byte. */
 struct ibshift_model {
     double latency;
@@ -46,8 +48,6 @@ struct ibshift_model {
     double granted;    /* R */
     int free_messages; /* f */
 };
-
-#define IBSHIFT_MODEL_ERROR_SIZE 256
 
 /* The example that is used when no file is given: the parameters of the LogfP comparison of scatter
  * algorithms (Viertel 2007, figure 5.7), with the data rate of a 4x SDR link as G. Not measured. */
@@ -81,7 +81,7 @@ struct ibshift_costs {
 };
 
 /* Both return 0 or -EINVAL (-errno when the file cannot be read) with one line in error, which has
- * IBSHIFT_MODEL_ERROR_SIZE bytes and says "name:line: what is wrong". *costs is set on success
+ * IBSHIFT_TEXT_ERROR bytes and says "name:line: what is wrong". *costs is set on success
  * only. */
 int ibshift_costs_parse(const char *text, size_t length, const char *name,
                         struct ibshift_costs *costs, char *error);

@@ -7,8 +7,7 @@
 #define IBSHIFT_CHOOSE_RULES_H
 
 #include "choose/choose.h"
-
-enum { IBSHIFT_RULES_ERROR_SIZE = 256 };
+#include "choose/text.h"
 
 struct ibshift_rule {
     enum ibshift_collective collective;
@@ -23,7 +22,7 @@ struct ibshift_rules {
     size_t foreign; /* named an algorithm that tuned has and we have not: chosen as ever */
 };
 
-/* 0, or a negative errno with an error that names file and line. The caller frees what was read. */
+/* 0, or a negative errno with an error that names file and line (IBSHIFT_TEXT_ERROR bytes). The caller frees what was read. */
 int ibshift_rules_read(const char *path, struct ibshift_rules *rules, char *error);
 int ibshift_rules_parse(const char *text, size_t length, const char *name,
                         struct ibshift_rules *rules, char *error);
@@ -35,5 +34,22 @@ const struct ibshift_rule *ibshift_rules_find(const struct ibshift_rules *rules,
                                               uint32_t ranks, uint64_t bytes);
 
 uint64_t ibshift_rules_digest(const struct ibshift_rules *rules, uint64_t sum);
+
+/* What tuned calls an algorithm, and what does the same here. */
+struct ibshift_theirs {
+    const char *name, *ours; /* "": none of ours */
+    uint32_t radix;          /* that makes ours the same; 0: the fan-out of the rule */
+};
+
+enum { IBSHIFT_RULES_COLLECTIVES = 17 };
+
+struct ibshift_rules_collective {
+    const char *name;
+    enum ibshift_collective collective; /* IBSHIFT_COLLECTIVES: none here */
+    bool is_vector;
+    struct ibshift_theirs algorithms[10]; /* end with a name of NULL */
+};
+
+extern const struct ibshift_rules_collective ibshift_rules_collectives[IBSHIFT_RULES_COLLECTIVES];
 
 #endif
