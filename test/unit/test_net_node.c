@@ -171,7 +171,7 @@ static void put_part(const struct message *m, uint64_t offset, uint32_t size)
     struct ibshift_node_peer *to = ibshift_nn_peer(ibshift_node(nets[m->from]), m->to);
     struct ibshift_node_cell *cell;
 
-    assert_int_equal(ibshift_nn_meet(ibshift_node(nets[m->from]), to), 0);
+    assert_int_equal(ibshift_nn_meet(to), 0);
     cell = &to->out.cells[to->out_cells % IBSHIFT_NODE_CELLS];
     memcpy(to->out.ring + to->out_ring, m->out + offset, size);
     cell->kind = IBSHIFT_NODE_PART;
@@ -472,7 +472,7 @@ static void hostile(void **state)
             }
         }
         victim = ibshift_nn_peer(ibshift_node(nets[0]), 1);
-        assert_int_equal(ibshift_nn_meet(ibshift_node(nets[0]), victim), 0);
+        assert_int_equal(ibshift_nn_meet(victim), 0);
         for (uint32_t i = 0; i < 60; i++) {
             write_cell(victim, IBSHIFT_NODE_BREAK + 2);
             if (!m[i % POSTED].is_received && draw(2) == 0) {
@@ -480,7 +480,7 @@ static void hostile(void **state)
             }
             nets_take(1);
         }
-        ibshift_nn_break(ibshift_node(nets[0]), victim, -EIO, "enough");
+        ibshift_nn_break(victim, -EIO, "enough");
         nets_take_all(70);
         for (uint32_t i = 0; i < POSTED; i++) {
             assert_true(!m[i].is_received || m[i].recv_status != WAITING);

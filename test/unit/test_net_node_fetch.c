@@ -194,7 +194,7 @@ static void broken_while_the_box_is_full(void **state)
         (void)nets_post(&small[i], true);
     }
     peer = ibshift_nn_peer(ibshift_node(nets[0]), 1);
-    ibshift_nn_break(ibshift_node(nets[0]), peer, -EPROTO, "for a test");
+    ibshift_nn_break(peer, -EPROTO, "for a test");
     (void)nets_post(&m, false);
     nets_take_all(3);
     assert_int_equal(m.recv_status, -ECONNRESET);
@@ -224,7 +224,7 @@ static void revoked_without_a_grant(void **state)
     nn = ibshift_node(nets[0]);
     count = nn->tx.count;
     cell.key = m.key;
-    ibshift_nn_revoke_came(nn, ibshift_nn_peer(nn, 1), &cell);
+    ibshift_nn_revoke_came(ibshift_nn_peer(nn, 1), &cell);
     assert_int_equal(nn->tx.count, count);
     for (uint32_t i = 0; i < IBSHIFT_NODE_CELLS; i++) {
         nets_unmake(&small[i]);

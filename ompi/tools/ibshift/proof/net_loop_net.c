@@ -385,11 +385,13 @@ static void loop_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
     ibshift_loop_unlock(endpoint, 0);
 }
 
-static void loop_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
+static void loop_abort(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key,
+                       const struct ibshift_net_cause *why)
 {
     struct endpoint *endpoint = ibshift_loop_lock(net);
 
-    ibshift_loop_give_up(endpoint, peer, comm, seq);
+    (void)why; /* asked for by nobody here */
+    ibshift_loop_give_up(endpoint, peer, key->comm, key->seq);
     ibshift_loop_unlock(endpoint, 0);
 }
 
@@ -405,19 +407,15 @@ static void loop_give_up(struct ibshift_net *net, uint32_t comm,
 static bool loop_has_given_up(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why)
 {
     struct endpoint *endpoint = ibshift_loop_lock(net);
-    const struct ibshift_given_up_comm *known = ibshift_given_up_comm(&endpoint->given_up, comm);
 
-    if (known != NULL) {
-        *why = known->with;
-    }
-    return ibshift_loop_unlock(endpoint, known != NULL);
+    return ibshift_loop_unlock(endpoint, ibshift_given_up_why(net, comm, why));
 }
 
 static void loop_enter(struct ibshift_net *net, uint32_t comm)
 {
     struct endpoint *endpoint = ibshift_loop_lock(net);
 
-    ibshift_given_up_enter(&endpoint->given_up, comm);
+    ibshift_given_up_enter(net, comm);
     ibshift_loop_unlock(endpoint, 0);
 }
 
@@ -507,11 +505,11 @@ static const struct ibshift_net_ops loop_ops = {
 
 static int endpoint_init(struct endpoint *endpoint, struct ibshift_loop *loop, uint32_t self)
 {
-    endpoint->net = (struct ibshift_net){
-        .ops = &loop_ops,
-        .max_eager = loop->options.max_eager,
-        .max_tried = loop->options.max_eager,
-        .given_up = {&endpoint->given_up.comm_count, &endpoint->given_up.comm_count}};
+    endpoint->net = (struct ibshift_net){.ops = &loop_ops,
+                                         .max_eager = loop->options.max_eager,
+                                         .max_tried = loop->options.max_eager,
+                                         .given_up = &endpoint->given_up,
+                                         .given_up_count = &endpoint->given_up.comm_count};
     endpoint->loop = loop;
     endpoint->self = self;
     endpoint->sends_to_live = UINT64_MAX;

@@ -52,7 +52,8 @@ static void end_peers_side(struct sim_net *n, uint32_t message, uint32_t self, u
 }
 
 /* Remembered without bound: a simulation that fails is over soon. */
-static void sim_net_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
+static void sim_net_abort(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key,
+                          const struct ibshift_net_cause *why)
 {
     struct sim_end *end = (struct sim_end *)net;
     struct sim_net *n = end->world;
@@ -61,9 +62,10 @@ static void sim_net_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm,
         n->given_up = sim_grown(n->given_up, &n->given_up_room, sizeof(*n->given_up));
     }
     n->given_up[n->given_up_count++] =
-        (struct sim_given_up){.by = end->self, .peer = peer, .comm = comm, .seq = seq};
+        (struct sim_given_up){.by = end->self, .peer = peer, .comm = key->comm, .seq = key->seq};
+    (void)why; /* asked for by nobody here */
     for (uint32_t i = 0; i < n->used; i++) {
-        if (is_of(&n->messages[i], comm, seq)) {
+        if (is_of(&n->messages[i], key->comm, key->seq)) {
             end_peers_side(n, i, end->self, peer);
         }
     }

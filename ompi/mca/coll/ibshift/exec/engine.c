@@ -147,7 +147,7 @@ bool ibshift_engine_forget(struct ibshift_engine *engine, uint32_t comm)
 
     pthread_mutex_lock(&engine->lock);
     ibshift_net_forget(engine->exec.net, comm);
-    has_failed = engine->exec.net->has_failed;
+    has_failed = ibshift_net_has_failed(engine->exec.net);
     pthread_mutex_unlock(&engine->lock);
     return has_failed;
 }
@@ -395,7 +395,7 @@ static bool may_begin(struct ibshift_engine *engine, const struct ibshift_tape_r
     struct ibshift_net_cause why;
 
     return engine->active == NULL &&
-           ((*net->given_up[0] | *net->given_up[1]) == 0 ||
+           (*net->given_up_count == 0 ||
             !ibshift_net_has_given_up(net, ibshift_net_comm(run->comm), &why));
 }
 

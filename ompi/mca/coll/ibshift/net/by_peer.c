@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "net/given_up.h"
+
 /* Looking at an adapter costs more than looking at memory: while the near net has news, less of it.
  */
 enum { NEAR_TURNS = 4 };
@@ -77,27 +79,17 @@ static void cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
     ibshift_net_cancel(by_peer(net)->far, comm, seq);
 }
 
-static void abort_collective(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
+static void abort_collective(struct ibshift_net *net, uint32_t peer,
+                             const struct ibshift_net_key *key, const struct ibshift_net_cause *why)
 {
-    ibshift_net_abort(net_of(by_peer(net), peer), peer, comm, seq);
+    struct ibshift_net *one = net_of(by_peer(net), peer);
+
+    one->ops->abort(one, peer, key, why);
 }
 
 static void give_up(struct ibshift_net *net, uint32_t comm, const struct ibshift_net_cause *why)
 {
-    ibshift_net_give_up(by_peer(net)->near, comm, why);
-    ibshift_net_give_up(by_peer(net)->far, comm, why);
-}
-
-static bool has_given_up(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why)
-{
-    return ibshift_net_has_given_up(by_peer(net)->far, comm, why) ||
-           ibshift_net_has_given_up(by_peer(net)->near, comm, why);
-}
-
-static void enter(struct ibshift_net *net, uint32_t comm)
-{
-    ibshift_net_enter(by_peer(net)->near, comm);
-    ibshift_net_enter(by_peer(net)->far, comm);
+    ibshift_net_give_up(net_of(by_peer(net), why->peer), comm, why);
 }
 
 static void ask(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
@@ -107,12 +99,8 @@ static void ask(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t 
 
 static void forget(struct ibshift_net *net, uint32_t comm)
 {
-    struct ibshift_net *near = by_peer(net)->near, *far = by_peer(net)->far;
-
-    net->has_failed |= near->has_failed || far->has_failed;
-    near->has_failed = far->has_failed = net->has_failed;
-    ibshift_net_forget(near, comm);
-    ibshift_net_forget(far, comm);
+    ibshift_net_forget(by_peer(net)->near, comm);
+    ibshift_net_forget(by_peer(net)->far, comm);
 }
 
 static void probe(struct ibshift_net *net, uint32_t peer)
@@ -168,8 +156,8 @@ static const struct ibshift_net_ops ops = {
     .cancel = cancel,
     .abort = abort_collective,
     .give_up = give_up,
-    .has_given_up = has_given_up,
-    .enter = enter,
+    .has_given_up = ibshift_given_up_why,
+    .enter = ibshift_given_up_enter,
     .ask = ask,
     .forget = forget,
     .probe = probe,
@@ -192,9 +180,9 @@ struct ibshift_net *ibshift_net_by_peer_create(struct ibshift_net *near, struct 
     if (both == NULL) {
         return NULL;
     }
-    both->net = (struct ibshift_net){.ops = &ops,
-                                     .max_eager = far->max_eager,
-                                     .given_up = {near->given_up[0], far->given_up[0]}};
+    both->net = (struct ibshift_net){.ops = &ops, .max_eager = far->max_eager};
+    ibshift_given_up_open(near, far->given_up);
+    ibshift_given_up_open(&both->net, far->given_up);
     both->near = near;
     both->far = far;
     both->is_near = is_near;

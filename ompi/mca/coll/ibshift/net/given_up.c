@@ -37,8 +37,8 @@ bool ibshift_given_up_here(const struct ibshift_given_up *given_up,
     return false;
 }
 
-bool ibshift_given_up_by(const struct ibshift_given_up *given_up, uint32_t peer,
-                         const struct ibshift_net_key *key)
+bool ibshift_given_up_by_some(const struct ibshift_given_up *given_up, uint32_t peer,
+                              const struct ibshift_net_key *key)
 {
     for (uint32_t i = 0; i < given_up->peer_count; i++) {
         if (given_up->by_peers[i].peer == peer &&
@@ -53,6 +53,7 @@ void ibshift_given_up_add_here(struct ibshift_given_up *given_up, uint32_t comm,
 {
     uint32_t place = given_up->here_count++ % IBSHIFT_GIVEN_UP_HERE;
 
+    given_up->has_remains = true;
     given_up->here[place].comm = comm;
     given_up->here[place].seq = seq;
     for (uint32_t i = given_up->peer_count; i-- > 0;) {
@@ -68,6 +69,7 @@ bool ibshift_given_up_add_by(struct ibshift_given_up *given_up, uint32_t peer,
     if (given_up->peer_count == IBSHIFT_GIVEN_UP_BY_PEERS) {
         return false;
     }
+    given_up->has_remains = true;
     given_up->by_peers[given_up->peer_count].peer = peer;
     given_up->by_peers[given_up->peer_count].comm = ibshift_net_comm(key->comm);
     given_up->by_peers[given_up->peer_count++].seq = key->seq;
@@ -94,6 +96,7 @@ void ibshift_given_up_add_comm(struct ibshift_given_up *given_up, uint32_t comm,
                                const struct ibshift_net_cause *with,
                                const struct ibshift_net_cause *root)
 {
+    given_up->has_failed = true;
     if (find(given_up, comm) != NULL) {
         return;
     }
@@ -111,33 +114,62 @@ void ibshift_given_up_add_comm(struct ibshift_given_up *given_up, uint32_t comm,
         .comm = ibshift_net_comm(comm), .with = *with, .root = *root};
 }
 
-const struct ibshift_net_cause *ibshift_given_up_unlike(struct ibshift_given_up *given_up,
-                                                        uint32_t peer,
-                                                        const struct ibshift_net_key *theirs,
-                                                        struct ibshift_net_key *ours)
+void ibshift_given_up_open(struct ibshift_net *net, struct ibshift_given_up *given_up)
+{
+    net->given_up = given_up;
+    net->given_up_count = &given_up->comm_count;
+}
+
+bool ibshift_net_has_failed(const struct ibshift_net *net)
+{
+    return net->given_up != NULL && net->given_up->has_failed;
+}
+
+void ibshift_net_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
+{
+    static const struct ibshift_net_cause no_cause;
+    const struct ibshift_net_key key = {.comm = comm, .seq = seq};
+    const struct ibshift_given_up_comm *known =
+        net->given_up != NULL ? find(net->given_up, comm) : NULL;
+
+    if (net->ops->abort != NULL) {
+        net->ops->abort(net, peer, &key, known != NULL ? &known->root : &no_cause);
+    }
+}
+
+bool ibshift_given_up_unlike(struct ibshift_net *net, uint32_t peer,
+                             const struct ibshift_net_key *theirs)
 {
     const struct ibshift_net_cause why = {.peer = peer, .status = -EBADMSG};
-    const struct ibshift_net_comms *comms = &given_up->comms;
+    const struct ibshift_net_comms *comms = &net->given_up->comms;
     uint32_t comm = ibshift_net_comm(theirs->comm);
     struct ibshift_ledger *ledger =
         comms->ledger != NULL ? comms->ledger(comms->context, comm) : NULL;
+    struct ibshift_net_key ours = *theirs;
 
-    *ours = *theirs;
-    if (ledger == NULL || !ibshift_ledger_find(ledger, theirs->seq, &ours->comm) ||
-        ours->comm == theirs->comm || find(given_up, comm) != NULL) {
-        return NULL;
+    if (ledger == NULL || !ibshift_ledger_find(ledger, theirs->seq, &ours.comm) ||
+        ours.comm == theirs->comm || find(net->given_up, comm) != NULL) {
+        return false;
     }
     if (ledger->unlike.ours == ledger->unlike.theirs) {
-        ledger->unlike = (struct ibshift_unlike){peer, theirs->seq, ours->comm, theirs->comm};
+        ledger->unlike = (struct ibshift_unlike){peer, theirs->seq, ours.comm, theirs->comm};
     }
-    ibshift_given_up_add_comm(given_up, comm, &why, &why);
-    return find(given_up, comm) != NULL ? &find(given_up, comm)->root : NULL;
+    ibshift_given_up_add_comm(net->given_up, comm, &why, &why);
+    net->ops->abort(net, peer, &ours, &why);
+    return true;
 }
 
-bool ibshift_given_up_why(const struct ibshift_given_up *given_up, uint32_t comm,
-                          struct ibshift_net_cause *why)
+bool ibshift_given_up_is_over(struct ibshift_net *net, uint32_t peer,
+                              const struct ibshift_net_key *theirs)
 {
-    const struct ibshift_given_up_comm *known = find(given_up, comm);
+    return ibshift_given_up_unlike(net, peer, theirs) ||
+           ibshift_given_up_here(net->given_up, theirs) ||
+           ibshift_given_up_by(net->given_up, peer, theirs);
+}
+
+bool ibshift_given_up_why(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why)
+{
+    const struct ibshift_given_up_comm *known = find(net->given_up, comm);
 
     if (known == NULL || known->is_gone) {
         return false;
@@ -146,8 +178,9 @@ bool ibshift_given_up_why(const struct ibshift_given_up *given_up, uint32_t comm
     return true;
 }
 
-void ibshift_given_up_enter(struct ibshift_given_up *given_up, uint32_t comm)
+void ibshift_given_up_enter(struct ibshift_net *net, uint32_t comm)
 {
+    struct ibshift_given_up *given_up = net->given_up;
     struct ibshift_given_up_comm *known = find(given_up, comm);
 
     if (known != NULL) {
@@ -164,7 +197,6 @@ bool ibshift_given_up_forget(struct ibshift_given_up *given_up, uint32_t comm)
 {
     struct ibshift_given_up_comm *known = find(given_up, comm);
     uint32_t kept = 0, count = remembered(given_up);
-    bool is_anything = count + given_up->peer_count > 0;
 
     if (known != NULL) {
         known->is_gone = true;
@@ -180,7 +212,7 @@ bool ibshift_given_up_forget(struct ibshift_given_up *given_up, uint32_t comm)
             given_up->by_peers[i] = given_up->by_peers[--given_up->peer_count];
         }
     }
-    return is_anything;
+    return given_up->has_remains;
 }
 
 static bool is_asked_in_vain(struct ibshift_given_up *given_up, uint32_t comm, uint64_t now)
@@ -217,23 +249,35 @@ static const struct ibshift_given_up_comm *find_dead_member(struct ibshift_given
     return NULL;
 }
 
-const struct ibshift_net_cause *ibshift_given_up_answer(struct ibshift_given_up *given_up,
-                                                        uint32_t word, uint64_t now)
+static const struct ibshift_given_up_comm *answer(struct ibshift_given_up *given_up, uint32_t comm,
+                                                  uint64_t now)
 {
     const struct ibshift_net_comms *comms = &given_up->comms;
-    uint32_t comm = ibshift_net_comm(word);
     const struct ibshift_given_up_comm *known = find(given_up, comm);
 
-    if ((known == NULL || known->is_gone) && given_up->comm_count > 0) {
-        if (comms->is_here == NULL) {
-            return NULL;
-        }
-        if (comms->is_here(comms->context, comm, IBSHIFT_ANY_MEMBER)) {
-            known = find_dead_member(given_up, comm);
-        } else {
-            known = known != NULL ? known : &given_up->failed[given_up->comm_count - 1];
-            known = is_asked_in_vain(given_up, comm, now) ? known : NULL;
-        }
+    if ((known != NULL && !known->is_gone) || given_up->comm_count == 0) {
+        return known;
     }
-    return known != NULL ? &known->root : NULL;
+    if (comms->is_here == NULL) {
+        return NULL;
+    }
+    if (comms->is_here(comms->context, comm, IBSHIFT_ANY_MEMBER)) {
+        return find_dead_member(given_up, comm);
+    }
+    known = known != NULL ? known : &given_up->failed[given_up->comm_count - 1];
+    return is_asked_in_vain(given_up, comm, now) ? known : NULL;
+}
+
+void ibshift_given_up_asked(struct ibshift_net *net, uint32_t peer,
+                            const struct ibshift_net_key *theirs)
+{
+    const struct ibshift_given_up_comm *known;
+
+    if (ibshift_given_up_unlike(net, peer, theirs)) {
+        return; /* it has been told */
+    }
+    known = answer(net->given_up, ibshift_net_comm(theirs->comm), ibshift_net_now(net));
+    if (known != NULL) {
+        net->ops->abort(net, peer, theirs, &known->root);
+    }
 }

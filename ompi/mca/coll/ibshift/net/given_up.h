@@ -24,6 +24,7 @@ struct ibshift_given_up_comm {
     struct ibshift_net_cause with, root; /* whom we noticed it with, and what began it */
 };
 
+/* Two nets that are one (by_peer.h) have one. */
 struct ibshift_given_up {
     struct ibshift_net_comms comms; /* written by the net that has it */
     struct {
@@ -41,15 +42,25 @@ struct ibshift_given_up {
         uint64_t first, last; /* when it was asked after; last 0: free */
     } asked[IBSHIFT_ASKED_AFTER];
     uint32_t asks;
+    bool has_remains; /* of a collective, ever */
+    bool has_failed;
 };
 
+/* The net has this one from now on. */
+void ibshift_given_up_open(struct ibshift_net *net, struct ibshift_given_up *given_up);
 void ibshift_given_up_free(struct ibshift_given_up *given_up);
 
 /* Whether this side takes part in the collective no more. */
 bool ibshift_given_up_here(const struct ibshift_given_up *given_up,
                            const struct ibshift_net_key *key);
-bool ibshift_given_up_by(const struct ibshift_given_up *given_up, uint32_t peer,
-                         const struct ibshift_net_key *key);
+bool ibshift_given_up_by_some(const struct ibshift_given_up *given_up, uint32_t peer,
+                              const struct ibshift_net_key *key);
+
+static inline bool ibshift_given_up_by(const struct ibshift_given_up *given_up, uint32_t peer,
+                                       const struct ibshift_net_key *key)
+{
+    return given_up->peer_count > 0 && ibshift_given_up_by_some(given_up, peer, key);
+}
 
 /* cancel(): nobody asks again whether a peer has given it up. */
 void ibshift_given_up_add_here(struct ibshift_given_up *given_up, uint32_t comm, uint32_t seq);
@@ -63,37 +74,35 @@ void ibshift_given_up_add_comm(struct ibshift_given_up *given_up, uint32_t comm,
                                const struct ibshift_net_cause *with,
                                const struct ibshift_net_cause *root);
 
-/*
- * A peer's key says what it calls. Once a communicator, this side calls something else under that
- * number: then the communicator is given up, and `ours` and the reason are to be told to the peer.
- * Else NULL.
- */
-const struct ibshift_net_cause *ibshift_given_up_unlike(struct ibshift_given_up *given_up,
-                                                        uint32_t peer,
-                                                        const struct ibshift_net_key *theirs,
-                                                        struct ibshift_net_key *ours);
-
 /* NULL: it was not. */
 const struct ibshift_given_up_comm *ibshift_given_up_comm(const struct ibshift_given_up *given_up,
                                                           uint32_t comm);
 
-/* has_given_up() */
-bool ibshift_given_up_why(const struct ibshift_given_up *given_up, uint32_t comm,
-                          struct ibshift_net_cause *why);
+/* has_given_up() and enter() of a net that has one. */
+bool ibshift_given_up_why(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why);
+void ibshift_given_up_enter(struct ibshift_net *net, uint32_t comm);
 
-/* enter() */
-void ibshift_given_up_enter(struct ibshift_given_up *given_up, uint32_t comm);
-
-/* forget(); false when nothing ever failed, and so nothing was left behind. */
+/* forget(); false when no collective ever failed, and so nothing was left behind. */
 bool ibshift_given_up_forget(struct ibshift_given_up *given_up, uint32_t comm);
 
 /*
- * A peer asks after a communicator: why it waits in vain, or NULL: it is only late. It was given up
- * here; or it is not here, though asked after for a while, and an error has kept it from being
- * made; or it has a member that does not answer, as another communicator has shown: then it is given
- * up now.
+ * A peer's key says what it calls. Where this side calls something else under that number, the
+ * communicator is given up, once, and the peer told so: true.
  */
-const struct ibshift_net_cause *ibshift_given_up_answer(struct ibshift_given_up *given_up,
-                                                        uint32_t comm, uint64_t now);
+bool ibshift_given_up_unlike(struct ibshift_net *net, uint32_t peer,
+                             const struct ibshift_net_key *theirs);
+
+/* For a message or a grant that nothing here fits: whether nothing ever will. */
+bool ibshift_given_up_is_over(struct ibshift_net *net, uint32_t peer,
+                              const struct ibshift_net_key *theirs);
+
+/*
+ * A peer asks after a collective, which it waits on. It is told why it waits in vain, unless this side
+ * is only late. The communicator was given up here; or it is not here, though asked after for a while,
+ * and an error has kept it from being made; or it has a member that does not answer, as another
+ * communicator has shown: then it is given up now.
+ */
+void ibshift_given_up_asked(struct ibshift_net *net, uint32_t peer,
+                            const struct ibshift_net_key *theirs);
 
 #endif

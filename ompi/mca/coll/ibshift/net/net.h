@@ -153,6 +153,7 @@ ibshift_net_tried(uint32_t peer, uint64_t comm_seq, uint32_t tag, const void *bu
 
 /* What a net asks its owner about communicators; a function that is NULL: nobody knows. */
 struct ibshift_ledger; /* ledger.h */
+struct ibshift_given_up;
 
 struct ibshift_net_comms {
     void *context;
@@ -201,9 +202,11 @@ struct ibshift_net_ops {
      * Tells the peer that this side has given (comm, seq) up: the peer's messages with this side
      * under that key, posted and to come, fail with -ECONNABORTED. So one rank's error ends the
      * collective on all ranks that wait for it, also for a grant. What cannot be remembered within
-     * bounded memory fails the peer as a whole; what cannot be delivered is dropped. May be NULL.
+     * bounded memory fails the peer as a whole; what cannot be delivered is dropped. why: as the
+     * communicator was given up; status 0: it was not. May be NULL.
      */
-    void (*abort)(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
+    void (*abort)(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key,
+                  const struct ibshift_net_cause *why);
 
     /*
      * This side takes part in nothing more on the communicator, for the reason given: what comes
@@ -269,12 +272,11 @@ struct ibshift_net_ops {
 /* The head of every implementation's own struct. */
 struct ibshift_net {
     const struct ibshift_net_ops *ops;
-    size_t max_eager; /* the same on all peers */
-    size_t max_tried; /* bytes of a message over any channel */
-    bool
-        has_failed; /* anything ever: peers that have not heard of it may still write where grants stood */
-    /* Of a net with channels: while both are 0, has_given_up() has nothing to tell. */
-    const uint32_t *given_up[2];
+    size_t max_eager;                  /* the same on all peers */
+    size_t max_tried;                  /* bytes of a message over any channel */
+    struct ibshift_given_up *given_up; /* given_up.h; NULL: nothing that fails is remembered */
+    /* Of a net with channels: while it is 0, has_given_up() has nothing to tell. */
+    const uint32_t *given_up_count;
 };
 
 static inline int ibshift_net_send(struct ibshift_net *net,
@@ -300,18 +302,14 @@ static inline void ibshift_net_cancel(struct ibshift_net *net, uint32_t comm, ui
     net->ops->cancel(net, comm, seq);
 }
 
-static inline void ibshift_net_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm,
-                                     uint32_t seq)
-{
-    if (net->ops->abort != NULL) {
-        net->ops->abort(net, peer, comm, seq);
-    }
-}
+/* given_up.c */
+void ibshift_net_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
+/* Anything, ever: peers that have not heard of it may still write where grants stood. */
+bool ibshift_net_has_failed(const struct ibshift_net *net);
 
 static inline void ibshift_net_give_up(struct ibshift_net *net, uint32_t comm,
                                        const struct ibshift_net_cause *why)
 {
-    net->has_failed = true;
     if (net->ops->give_up != NULL) {
         net->ops->give_up(net, comm, why);
     }

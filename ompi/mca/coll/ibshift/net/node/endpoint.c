@@ -80,7 +80,7 @@ static void cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
 {
     struct ibshift_net_node *nn = ibshift_node(net);
 
-    ibshift_given_up_add_here(&nn->given_up, comm, seq);
+    ibshift_given_up_add_here(nn->net.given_up, comm, seq);
     for (uint32_t i = 0; i < nn->met_count; i++) {
         struct ibshift_node_peer *peer = nn->peers[nn->met[i]];
 
@@ -98,27 +98,39 @@ static void give_up(struct ibshift_net *net, uint32_t comm, const struct ibshift
     const struct ibshift_node_peer *peer =
         why->status == -ECONNABORTED ? ibshift_nn_peer(nn, why->peer) : NULL;
 
-    ibshift_given_up_add_comm(&nn->given_up, comm, why,
+    ibshift_given_up_add_comm(nn->net.given_up, comm, why,
                               peer != NULL && peer->cause.status != 0 ? &peer->cause : why);
 }
 
-static bool has_given_up(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why)
+static void tell_abort(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key,
+                       const struct ibshift_net_cause *why)
 {
-    return ibshift_given_up_why(&ibshift_node(net)->given_up, comm, why);
+    struct ibshift_node_peer *to = ibshift_nn_peer(ibshift_node(net), peer);
+
+    if (to != NULL) {
+        ibshift_nn_tell(to, IBSHIFT_NODE_ABORT, key, (uint64_t)(int64_t)why->status, why->peer);
+    }
 }
 
-static void enter_comm(struct ibshift_net *net, uint32_t comm)
+/* It may have come before this side knew what it calls itself, and its sender may have forgotten. */
+static bool has_sent_unlike(struct ibshift_node_peer *peer, uint32_t comm, uint32_t seq)
 {
-    ibshift_given_up_enter(&ibshift_node(net)->given_up, comm);
+    for (const struct ibshift_node_note *note = peer->resting.first; note != NULL;
+         note = note->next) {
+        if (ibshift_net_is_of(&note->match.key, comm, seq) && note->match.key.comm != comm) {
+            return ibshift_given_up_unlike(&peer->net->net, peer->number, &note->match.key);
+        }
+    }
+    return false;
 }
 
 static void ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
 {
-    struct ibshift_net_node *nn = ibshift_node(net);
-    struct ibshift_node_peer *to = ibshift_nn_peer(nn, peer);
+    struct ibshift_node_peer *to = ibshift_nn_peer(ibshift_node(net), peer);
     struct ibshift_net_key key = {.comm = comm, .seq = seq};
 
-    if (to != NULL && to->status == 0 && to->ready.first == NULL) {
+    if (to != NULL && to->status == 0 && !has_sent_unlike(to, comm, seq) &&
+        to->ready.first == NULL) {
         ibshift_nn_tell(to, IBSHIFT_NODE_ASK_AFTER, &key, 0, 0);
     }
 }
@@ -144,7 +156,7 @@ static void forget(struct ibshift_net *net, uint32_t comm)
 {
     struct ibshift_net_node *nn = ibshift_node(net);
 
-    if (!ibshift_given_up_forget(&nn->given_up, comm)) {
+    if (!ibshift_given_up_forget(nn->net.given_up, comm)) {
         return; /* nothing ever failed: all messages have met */
     }
     for (uint32_t i = 0; i < nn->met_count; i++) {
@@ -317,10 +329,10 @@ static const struct ibshift_net_ops ops = {
     .channel = channel,
     .poll = poll_net,
     .cancel = cancel,
-    .abort = ibshift_nn_abort,
+    .abort = tell_abort,
     .give_up = give_up,
-    .has_given_up = has_given_up,
-    .enter = enter_comm,
+    .has_given_up = ibshift_given_up_why,
+    .enter = ibshift_given_up_enter,
     .ask = ask_after,
     .forget = forget,
     .probe = probe,
@@ -361,7 +373,7 @@ int ibshift_net_node_create(const struct ibshift_node_options *options, struct i
     }
     nn->net.ops = &ops;
     nn->given_up.comms = options->comms;
-    nn->net.given_up[0] = nn->net.given_up[1] = &nn->given_up.comm_count;
+    ibshift_given_up_open(&nn->net, &nn->given_up);
     nn->take = ibshift_nn_take;
     nn->options = *options;
     if (nn->options.folder == NULL) {

@@ -160,7 +160,7 @@ int ibshift_nn_recv(struct ibshift_net *net, const struct ibshift_net_message *m
         return held->kind == IBSHIFT_NODE_OFFERED ? recv_long(peer, held, m)
                                                   : take_held(peer, held, m);
     }
-    if (nn->given_up.peer_count > 0 && ibshift_given_up_by(&nn->given_up, m->peer, &m->key)) {
+    if (ibshift_given_up_by(nn->net.given_up, m->peer, &m->key)) {
         return -ECONNABORTED;
     }
     note = ibshift_nn_note_new(peer, IBSHIFT_NODE_RECV, &m->key);
@@ -224,9 +224,7 @@ static struct ibshift_node_note *place_for(struct ibshift_node_peer *peer,
         }
         return note;
     }
-    (void)ibshift_nn_is_unlike(peer, &cell->key);
-    if (ibshift_given_up_here(&nn->given_up, &cell->key) ||
-        ibshift_given_up_by(&nn->given_up, peer->number, &cell->key)) {
+    if (ibshift_given_up_is_over(&nn->net, peer->number, &cell->key)) {
         return NULL;
     }
     if (is_free || length > ibshift_node_short(nn->card.ring)) {
@@ -381,7 +379,7 @@ static void asked(struct ibshift_node_peer *peer, const struct ibshift_node_cell
         (struct ibshift_node_note *)ibshift_match_find(&peer->net->rx, peer->number, &cell->key);
 
     if (note == NULL) {
-        (void)ibshift_nn_is_unlike(peer, &cell->key);
+        (void)ibshift_given_up_unlike(&peer->net->net, peer->number, &cell->key);
     } else if (note->length != cell->grant.length) {
         ibshift_nn_mismatch(peer, &cell->key, note->length, cell->grant.length);
     }
@@ -394,33 +392,6 @@ static void broken_by_peer(struct ibshift_node_peer *peer, int64_t status)
     ibshift_nn_break(peer, is_mismatch ? -EMSGSIZE : -ECONNRESET,
                      is_mismatch ? "it says that a message has another length there"
                                  : "it has given up the connection to this process");
-}
-
-void ibshift_nn_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
-{
-    static const struct ibshift_net_cause no_cause;
-    struct ibshift_net_node *nn = ibshift_node(net);
-    struct ibshift_node_peer *to = ibshift_nn_peer(nn, peer);
-    const struct ibshift_given_up_comm *known = ibshift_given_up_comm(&nn->given_up, comm);
-    struct ibshift_net_key key = {.comm = comm, .seq = seq};
-
-    if (to != NULL && to->status == 0) {
-        ibshift_nn_tell_abort(to, &key, known != NULL ? &known->root : &no_cause);
-    }
-}
-
-static void asked_after(struct ibshift_node_peer *peer, const struct ibshift_net_key *key)
-{
-    const struct ibshift_net_cause *why;
-
-    if (ibshift_nn_is_unlike(peer, key)) {
-        return; /* it has been told */
-    }
-    why =
-        ibshift_given_up_answer(&peer->net->given_up, key->comm, ibshift_net_now(&peer->net->net));
-    if (why != NULL) {
-        ibshift_nn_tell_abort(peer, key, why);
-    }
 }
 
 /*
@@ -448,13 +419,11 @@ static void abort_came(struct ibshift_node_peer *peer, const struct ibshift_node
 
     peer->cause = (struct ibshift_net_cause){.peer = (uint32_t)cell->grant.address,
                                              .status = (int32_t)(int64_t)cell->grant.length};
-    (void)ibshift_nn_is_unlike(peer, key);
     end_list(nn, &peer->resting, key);
     end_list(nn, &peer->waiting, key);
     end_list(nn, &peer->ready, key);
-    if (!ibshift_given_up_here(&nn->given_up, key) &&
-        !ibshift_given_up_by(&nn->given_up, peer->number, key) &&
-        !ibshift_given_up_add_by(&nn->given_up, peer->number, key)) {
+    if (!ibshift_given_up_is_over(&nn->net, peer->number, key) &&
+        !ibshift_given_up_add_by(nn->net.given_up, peer->number, key)) {
         ibshift_nn_break(peer, -ECONNABORTED, "it gave up more collectives than can be remembered");
     }
 }
@@ -497,7 +466,7 @@ static void cell_came(struct ibshift_node_peer *peer, const struct ibshift_node_
         asked(peer, cell);
         break;
     case IBSHIFT_NODE_ASK_AFTER:
-        asked_after(peer, &cell->key);
+        ibshift_given_up_asked(&peer->net->net, peer->number, &cell->key);
         break;
     case IBSHIFT_NODE_ABORT:
         abort_came(peer, cell);
@@ -633,7 +602,7 @@ bool ibshift_nn_try_recv(struct ibshift_net_channel *channel, uint64_t comm_seq,
     struct ibshift_node_cell cell;
 
     if (peer->status != 0 || length > nn->at_once ||
-        (nn->given_up.peer_count > 0 && ibshift_given_up_by(&nn->given_up, m.peer, &m.key))) {
+        ibshift_given_up_by(nn->net.given_up, m.peer, &m.key)) {
         return false;
     }
     if (try_held(peer, &m)) {

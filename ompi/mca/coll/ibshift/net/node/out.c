@@ -101,9 +101,7 @@ void ibshift_nn_offer_came(struct ibshift_node_peer *peer, const struct ibshift_
     struct ibshift_node_note *note =
         (struct ibshift_node_note *)ibshift_match_find(&nn->rx, peer->number, &cell->key);
 
-    if (note == NULL && (ibshift_nn_is_unlike(peer, &cell->key) ||
-                         ibshift_given_up_here(&nn->given_up, &cell->key) ||
-                         ibshift_given_up_by(&nn->given_up, peer->number, &cell->key))) {
+    if (note == NULL && ibshift_given_up_is_over(&nn->net, peer->number, &cell->key)) {
         return; /* it hears of it, or knows */
     }
     if (cell->grant.length <= IBSHIFT_NODE_CELL_DATA) {
@@ -445,7 +443,7 @@ int ibshift_nn_send(struct ibshift_net *net, const struct ibshift_net_message *m
     if (ibshift_nn_meet(peer) != 0) {
         return peer->status;
     }
-    if (nn->given_up.peer_count > 0 && ibshift_given_up_by(&nn->given_up, m->peer, &m->key)) {
+    if (ibshift_given_up_by(nn->net.given_up, m->peer, &m->key)) {
         return -ECONNABORTED;
     }
     if (nn->tx.count > 0) {
@@ -475,7 +473,7 @@ bool ibshift_nn_try_send(struct ibshift_net_channel *channel, uint64_t comm_seq,
     struct ibshift_net_message m = ibshift_net_tried(peer->number, comm_seq, tag, buffer, length);
 
     if (ibshift_nn_meet(peer) != 0 || !ibshift_nn_goes_at_once(peer, length) ||
-        (nn->given_up.peer_count > 0 && ibshift_given_up_by(&nn->given_up, m.peer, &m.key)) ||
+        ibshift_given_up_by(nn->net.given_up, m.peer, &m.key) ||
         (nn->tx.count > 0 && ibshift_match_find(&nn->tx, m.peer, &m.key) != NULL)) {
         return false;
     }
@@ -492,8 +490,7 @@ void ibshift_nn_grant_came(struct ibshift_node_peer *peer, const struct ibshift_
         ibshift_nn_mismatch(peer, &cell->key, note->length, cell->grant.length);
         return;
     }
-    if (note == NULL && (ibshift_nn_is_unlike(peer, &cell->key) ||
-                         ibshift_given_up_here(&nn->given_up, &cell->key))) {
+    if (note == NULL && ibshift_given_up_is_over(&nn->net, peer->number, &cell->key)) {
         return; /* the abort is on its way, and nothing will be written */
     }
     if (note == NULL) {

@@ -313,7 +313,7 @@ void ibshift_nn_break(struct ibshift_node_peer *peer, int status, const char *fo
     if (peer->status != 0) {
         return;
     }
-    nn->net.has_failed = true;
+    nn->net.given_up->has_failed = true;
     va_start(arguments, format);
     vsnprintf(peer->text, sizeof(peer->text), format, arguments);
     va_end(arguments);
@@ -375,25 +375,6 @@ void ibshift_nn_tell(struct ibshift_node_peer *peer, enum ibshift_node_kind kind
     note->length = length;
     note->target = address;
     ibshift_nn_note_move(&peer->ready, note);
-}
-
-void ibshift_nn_tell_abort(struct ibshift_node_peer *peer, const struct ibshift_net_key *key,
-                           const struct ibshift_net_cause *why)
-{
-    ibshift_nn_tell(peer, IBSHIFT_NODE_ABORT, key, (uint64_t)(int64_t)why->status, why->peer);
-}
-
-bool ibshift_nn_is_unlike(struct ibshift_node_peer *peer, const struct ibshift_net_key *theirs)
-{
-    struct ibshift_net_key ours;
-    const struct ibshift_net_cause *why =
-        ibshift_given_up_unlike(&peer->net->given_up, peer->number, theirs, &ours);
-
-    if (why != NULL) {
-        peer->net->net.has_failed = true;
-        ibshift_nn_tell_abort(peer, &ours, why);
-    }
-    return why != NULL;
 }
 
 void ibshift_nn_mismatch(struct ibshift_node_peer *peer, const struct ibshift_net_key *key,

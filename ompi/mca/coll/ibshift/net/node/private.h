@@ -264,14 +264,6 @@ int ibshift_nn_put_news(struct ibshift_node_peer *peer, enum ibshift_node_kind k
                         const struct ibshift_net_key *key, uint64_t length, uint64_t address);
 void ibshift_nn_tell(struct ibshift_node_peer *peer, enum ibshift_node_kind kind,
                      const struct ibshift_net_key *key, uint64_t length, uint64_t address);
-/* That this side has given the key's collective up, and why. */
-void ibshift_nn_tell_abort(struct ibshift_node_peer *peer, const struct ibshift_net_key *key,
-                           const struct ibshift_net_cause *why);
-
-/* A key that nothing here fits says what its sender calls: another collective than this side under the
- * same number ends both. True: it has just been noticed, and the peer is told. */
-bool ibshift_nn_is_unlike(struct ibshift_node_peer *peer, const struct ibshift_net_key *theirs);
-
 void ibshift_nn_mismatch(struct ibshift_node_peer *peer, const struct ibshift_net_key *key,
                          uint64_t here, uint64_t there);
 
@@ -292,6 +284,5 @@ int ibshift_nn_recv(struct ibshift_net *net, const struct ibshift_net_message *m
 void ibshift_nn_take(struct ibshift_node_peer *peer);
 bool ibshift_nn_try_recv(struct ibshift_net_channel *channel, uint64_t comm_seq, uint32_t tag,
                          void *buffer, size_t length);
-void ibshift_nn_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
 
 #endif

@@ -41,7 +41,7 @@ static int net_send(struct ibshift_net *net, const struct ibshift_net_message *m
     if (c->status != 0) {
         return c->status;
     }
-    if (nv->given_up.peer_count > 0 && ibshift_given_up_by(&nv->given_up, m->peer, &m->key)) {
+    if (ibshift_given_up_by(nv->net.given_up, m->peer, &m->key)) {
         return -ECONNABORTED;
     }
     return m->length <= net->max_eager ? ibshift_nv_send_short(c, m) : ibshift_nv_send_long(c, m);
@@ -55,7 +55,7 @@ static int net_recv(struct ibshift_net *net, const struct ibshift_net_message *m
     if (c == NULL) {
         return -EHOSTUNREACH;
     }
-    if (nv->given_up.peer_count > 0 && ibshift_given_up_by(&nv->given_up, m->peer, &m->key)) {
+    if (ibshift_given_up_by(nv->net.given_up, m->peer, &m->key)) {
         return -ECONNABORTED;
     }
     return c->status != 0 ? c->status : ibshift_nv_recv(c, m);
@@ -99,14 +99,15 @@ static void net_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
 {
     struct ibshift_net_verbs *nv = ibshift_nv(net);
 
-    ibshift_given_up_add_here(&nv->given_up, comm, seq);
+    ibshift_given_up_add_here(nv->net.given_up, comm, seq);
     for (uint32_t i = 0; i < nv->connection_count; i++) {
         struct ibshift_connection *c = nv->connections[i];
         bool must_break = cancel_list(nv, &c->ready, comm, seq);
         must_break |= cancel_list(nv, &c->waiting, comm, seq);
         must_break |= cancel_list(nv, &c->resting, comm, seq);
         if (must_break) {
-            const struct ibshift_given_up_comm *known = ibshift_given_up_comm(&nv->given_up, comm);
+            const struct ibshift_given_up_comm *known =
+                ibshift_given_up_comm(nv->net.given_up, comm);
             c->root = known != NULL ? known->root : c->root;
             ibshift_nv_break(c, -ECONNRESET,
                              "collective %u on communicator %u was given up "
@@ -141,26 +142,42 @@ static void net_give_up(struct ibshift_net *net, uint32_t comm, const struct ibs
     struct ibshift_net_verbs *nv = ibshift_nv(net);
     struct ibshift_net_cause root = root_of(nv, why);
 
-    ibshift_given_up_add_comm(&nv->given_up, comm, why, &root);
+    ibshift_given_up_add_comm(nv->net.given_up, comm, why, &root);
 }
 
-static bool net_has_given_up(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why)
+static void net_abort(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key,
+                      const struct ibshift_net_cause *why)
 {
-    return ibshift_given_up_why(&ibshift_nv(net)->given_up, comm, why);
+    const struct ibshift_wire_grant body = {.id = why->peer, .pieces = (uint32_t)-why->status};
+    struct ibshift_connection *c = ibshift_nv_peer(ibshift_nv(net), peer);
+
+    if (c == NULL || c->status != 0) {
+        return; /* a broken connection tells the peer by itself */
+    }
+    ibshift_nv_connect(c);
+    if (c->status == 0) {
+        ibshift_nv_control(c, key, IBSHIFT_WIRE_ABORT, &body);
+    }
 }
 
-static void net_enter(struct ibshift_net *net, uint32_t comm)
+/* It may have come before this side knew what it calls itself, and its sender may have forgotten. */
+static bool has_sent_unlike(struct ibshift_connection *c, uint32_t comm, uint32_t seq)
 {
-    ibshift_given_up_enter(&ibshift_nv(net)->given_up, comm);
+    for (const struct ibshift_note *n = c->resting.first; n != NULL; n = n->next) {
+        if (ibshift_net_is_of(&n->match.key, comm, seq) && n->match.key.comm != comm) {
+            return ibshift_given_up_unlike(&c->net->net, c->peer, &n->match.key);
+        }
+    }
+    return false;
 }
 
 static void net_ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
 {
-    struct ibshift_net_verbs *nv = ibshift_nv(net);
-    struct ibshift_connection *c = ibshift_nv_peer_known(nv, peer);
+    struct ibshift_connection *c = ibshift_nv_peer_known(ibshift_nv(net), peer);
     struct ibshift_net_key key = {.comm = comm, .seq = seq};
 
-    if (c != NULL && c->state == IBSHIFT_CONNECTION_READY && c->ready.first == NULL) {
+    if (c != NULL && c->state == IBSHIFT_CONNECTION_READY && !has_sent_unlike(c, comm, seq) &&
+        c->ready.first == NULL) {
         ibshift_nv_control(c, &key, IBSHIFT_WIRE_ASK, NULL);
     }
 }
@@ -188,8 +205,8 @@ static void net_forget(struct ibshift_net *net, uint32_t comm)
 {
     struct ibshift_net_verbs *nv = ibshift_nv(net);
 
-    ibshift_nv_standing_forget(nv, comm, net->has_failed);
-    if (!ibshift_given_up_forget(&nv->given_up, comm)) {
+    ibshift_nv_standing_forget(nv, comm);
+    if (!ibshift_given_up_forget(nv->net.given_up, comm)) {
         return; /* nothing ever failed: all messages have met */
     }
     for (uint32_t i = 0; i < nv->connection_count; i++) {
@@ -334,7 +351,7 @@ static bool net_is_granted(struct ibshift_net *net, uint32_t peer,
     const struct ibshift_note *grant;
 
     *hint = 0;
-    if (c == NULL || c->status != 0 || ibshift_given_up_by(&nv->given_up, peer, key)) {
+    if (c == NULL || c->status != 0 || ibshift_given_up_by(nv->net.given_up, peer, key)) {
         return true;
     }
     grant = c->out.grants > 0 ? (const struct ibshift_note *)ibshift_match_find(&nv->tx, peer, key)
@@ -374,10 +391,10 @@ static const struct ibshift_net_ops ops = {
     .channel = channel,
     .poll = ibshift_nv_poll,
     .cancel = net_cancel,
-    .abort = ibshift_nv_abort,
+    .abort = net_abort,
     .give_up = net_give_up,
-    .has_given_up = net_has_given_up,
-    .enter = net_enter,
+    .has_given_up = ibshift_given_up_why,
+    .enter = ibshift_given_up_enter,
     .ask = net_ask_after,
     .forget = net_forget,
     .granted = net_is_granted,
@@ -471,7 +488,7 @@ static int create(struct ibshift_verbs *verbs, const struct ibshift_net_verbs_op
     }
     nv->net.ops = &ops;
     nv->given_up.comms = options->comms;
-    nv->net.given_up[0] = nv->net.given_up[1] = &nv->given_up.comm_count;
+    ibshift_given_up_open(&nv->net, &nv->given_up);
     nv->senders = &senders;
     nv->net.max_eager = nv->net.max_tried = options->max_eager;
     nv->verbs = verbs;

@@ -230,14 +230,6 @@ struct ibshift_connection *ibshift_nv_peer(struct ibshift_net_verbs *nv, uint32_
 void ibshift_nv_connect(struct ibshift_connection *c);
 void ibshift_nv_wireup_poll(struct ibshift_net_verbs *nv);
 void ibshift_nv_heard(struct ibshift_connection *c);
-/* That this side has given the key's collective up, and why. */
-void ibshift_nv_tell_abort(struct ibshift_connection *c, const struct ibshift_net_key *key,
-                           const struct ibshift_net_cause *why);
-
-/* A key that nothing here fits says what its sender calls: another collective than this side under the
- * same number ends both. True: it has just been noticed, and the peer is told. */
-bool ibshift_nv_is_unlike(struct ibshift_connection *c, const struct ibshift_net_key *theirs);
-
 void ibshift_nv_cause_came(struct ibshift_connection *c, const struct ibshift_net_cause *why);
 void ibshift_nv_serve(struct ibshift_net_verbs *nv);
 
@@ -266,10 +258,9 @@ bool ibshift_nv_may_stand(const struct ibshift_net_verbs *nv);
 void ibshift_nv_stand(struct ibshift_note *recv);
 int ibshift_nv_standing_recv(struct ibshift_note *note, const struct ibshift_net_message *m);
 void ibshift_nv_standing_came(struct ibshift_note *note, uint32_t parts);
-void ibshift_nv_standing_forget(struct ibshift_net_verbs *nv, uint32_t comm, bool has_failed);
+void ibshift_nv_standing_forget(struct ibshift_net_verbs *nv, uint32_t comm);
 
 /* short.c: short messages, and the end of what a peer gives up */
-void ibshift_nv_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq);
 int ibshift_nv_send_short(struct ibshift_connection *c, const struct ibshift_net_message *m);
 int ibshift_nv_send_note(struct ibshift_note *note);
 bool ibshift_nv_try_send_rarely(struct ibshift_net_channel *channel, uint64_t comm_seq,

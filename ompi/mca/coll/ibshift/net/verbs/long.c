@@ -190,7 +190,7 @@ void ibshift_nv_standing_came(struct ibshift_note *note, uint32_t parts)
     }
 }
 
-static void forget(struct ibshift_connection *c, uint32_t comm, bool has_failed)
+static void forget(struct ibshift_connection *c, uint32_t comm)
 {
     struct ibshift_note *next;
 
@@ -199,7 +199,7 @@ static void forget(struct ibshift_connection *c, uint32_t comm, bool has_failed)
         if (ibshift_net_comm(n->match.key.comm) != comm) {
             continue;
         }
-        if (has_failed && n->is_granted) {
+        if (ibshift_net_has_failed(&c->net->net) && n->is_granted) {
             n->standing = 0; /* found by nobody */
             n->has_come = false;
         } else {
@@ -208,10 +208,10 @@ static void forget(struct ibshift_connection *c, uint32_t comm, bool has_failed)
     }
 }
 
-void ibshift_nv_standing_forget(struct ibshift_net_verbs *nv, uint32_t comm, bool has_failed)
+void ibshift_nv_standing_forget(struct ibshift_net_verbs *nv, uint32_t comm)
 {
     for (uint32_t i = 0; i < nv->connection_count; i++) {
-        forget(nv->connections[i], comm, has_failed);
+        forget(nv->connections[i], comm);
     }
 }
 
@@ -324,7 +324,7 @@ void ibshift_nv_granted(struct ibshift_connection *c, const struct ibshift_net_k
         grant_came(note, grant);
     } else if (note != NULL) {
         (void)ibshift_nv_mismatch(c, key, note->length, grant->length);
-    } else if (!ibshift_nv_is_unlike(c, key) && !ibshift_given_up_here(&nv->given_up, key)) {
+    } else if (!ibshift_given_up_is_over(&nv->net, c->peer, key)) {
         note = ibshift_nv_note_new(c, IBSHIFT_NOTE_GRANT, key);
         if (note == NULL) {
             ibshift_nv_break_no_memory(c);

@@ -395,24 +395,3 @@ void ibshift_nv_control(struct ibshift_connection *c, const struct ibshift_net_k
         ibshift_nv_flush(c);
     }
 }
-
-void ibshift_nv_tell_abort(struct ibshift_connection *c, const struct ibshift_net_key *key,
-                           const struct ibshift_net_cause *why)
-{
-    struct ibshift_wire_grant body = {.id = why->peer, .pieces = (uint32_t)-why->status};
-
-    ibshift_nv_control(c, key, IBSHIFT_WIRE_ABORT, &body);
-}
-
-bool ibshift_nv_is_unlike(struct ibshift_connection *c, const struct ibshift_net_key *theirs)
-{
-    struct ibshift_net_key ours;
-    const struct ibshift_net_cause *why =
-        ibshift_given_up_unlike(&c->net->given_up, c->peer, theirs, &ours);
-
-    if (why != NULL) {
-        c->net->net.has_failed = true;
-        ibshift_nv_tell_abort(c, &ours, why);
-    }
-    return why != NULL;
-}

@@ -438,8 +438,7 @@ bool ibshift_nv_try_recv_rarely(struct ibshift_net_channel *channel, uint64_t co
     struct ibshift_net_message m = ibshift_net_tried(c->peer, comm_seq, tag, buffer, length);
     bool is_there;
 
-    if (c->status != 0 ||
-        (nv->given_up.peer_count > 0 && ibshift_given_up_by(&nv->given_up, c->peer, &m.key))) {
+    if (c->status != 0 || ibshift_given_up_by(nv->net.given_up, c->peer, &m.key)) {
         return false;
     }
     if (ibshift_nv_try_held(c, &m)) {

@@ -423,7 +423,7 @@ void ibshift_nv_break(struct ibshift_connection *c, int status, const char *form
     if (c->status != 0) {
         return;
     }
-    nv->net.has_failed = true;
+    nv->net.given_up->has_failed = true;
     c->text = malloc(TEXT_SIZE);
     if (c->text != NULL) {
         va_start(args, format);

@@ -156,7 +156,7 @@ bool ibshift_nv_try_send_rarely(struct ibshift_net_channel *channel, uint64_t co
 
     return c->state == IBSHIFT_CONNECTION_READY && c->status == 0 && c->ready.first == NULL &&
            c->waiting.first == NULL && c->out.grants == 0 &&
-           (nv->given_up.peer_count == 0 || !ibshift_given_up_by(&nv->given_up, c->peer, &m.key)) &&
+           !ibshift_given_up_by(nv->net.given_up, c->peer, &m.key) &&
            put_data(c, &m.key, buffer, length, false) == 0;
 }
 
@@ -354,8 +354,7 @@ static bool data_came(struct ibshift_connection *c, const struct ibshift_wire *h
         (void)ibshift_nv_mismatch(c, &head->key, note->length, head->length);
         return false;
     }
-    if (note == NULL && !ibshift_nv_is_unlike(c, &head->key) &&
-        !ibshift_given_up_here(&nv->given_up, &head->key)) {
+    if (note == NULL && !ibshift_given_up_is_over(&nv->net, c->peer, &head->key)) {
         return hold(c, head, payload, slot);
     }
     if (note != NULL) {
@@ -380,7 +379,7 @@ static void pull_came(struct ibshift_connection *c, const struct ibshift_net_key
     struct ibshift_note *note = ibshift_note_find(&nv->tx, c, key);
 
     if (note == NULL) {
-        if (ibshift_nv_is_unlike(c, key) || ibshift_given_up_here(&nv->given_up, key)) {
+        if (ibshift_given_up_is_over(&nv->net, c->peer, key)) {
             return;
         }
         note = ibshift_nv_note_new(c, IBSHIFT_NOTE_GRANT, key);
@@ -418,25 +417,11 @@ static void probe_came(struct ibshift_connection *c, const struct ibshift_net_ke
     struct ibshift_note *note = ibshift_note_find(&c->net->rx, c, key);
 
     if (note == NULL) {
-        (void)ibshift_nv_is_unlike(c, key);
+        (void)ibshift_given_up_unlike(&c->net->net, c->peer, key);
     } else if (note->length != length) {
         (void)ibshift_nv_mismatch(c, key, note->length, length);
     } else if (note->is_again) {
         ibshift_nv_grant_again(note);
-    }
-}
-
-/* The peer waits in a collective that this side may never come to. */
-static void ask_came(struct ibshift_connection *c, const struct ibshift_net_key *key)
-{
-    const struct ibshift_net_cause *why;
-
-    if (ibshift_nv_is_unlike(c, key)) {
-        return; /* it has been told */
-    }
-    why = ibshift_given_up_answer(&c->net->given_up, key->comm, ibshift_net_now(&c->net->net));
-    if (why != NULL) {
-        ibshift_nv_tell_abort(c, key, why);
     }
 }
 
@@ -469,11 +454,10 @@ static void abort_came(struct ibshift_connection *c, const struct ibshift_net_ke
     bool is_granted;
 
     ibshift_nv_cause_came(c, why);
-    if (ibshift_nv_is_unlike(c, key) || ibshift_given_up_here(&nv->given_up, key) ||
-        ibshift_given_up_by(&nv->given_up, c->peer, key)) {
+    if (ibshift_given_up_is_over(&nv->net, c->peer, key)) {
         return;
     }
-    if (!ibshift_given_up_add_by(&nv->given_up, c->peer, key)) {
+    if (!ibshift_given_up_add_by(nv->net.given_up, c->peer, key)) {
         ibshift_nv_break(c, -ECONNABORTED,
                          "it gave up more collectives than can be remembered, the last was %u on "
                          "communicator %u",
@@ -527,7 +511,7 @@ static void control_came(struct ibshift_connection *c, const struct ibshift_wire
                                                .status = -(int32_t)(body.pieces & 0xffff)});
         break;
     case IBSHIFT_WIRE_ASK:
-        ask_came(c, &head->key);
+        ibshift_given_up_asked(&c->net->net, c->peer, &head->key);
         break;
     case IBSHIFT_WIRE_CLOSE:
     case IBSHIFT_WIRE_CLOSED:
@@ -570,21 +554,4 @@ bool ibshift_nv_arrive(struct ibshift_connection *c, const struct ibshift_wire *
         control_came(c, head, payload);
     }
     return false;
-}
-
-void ibshift_nv_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
-{
-    struct ibshift_net_verbs *nv = ibshift_nv(net);
-    struct ibshift_connection *c = ibshift_nv_peer(nv, peer);
-    struct ibshift_net_key key = {.comm = comm, .seq = seq};
-
-    if (c == NULL || c->status != 0) {
-        return; /* a broken connection tells the peer by itself */
-    }
-    ibshift_nv_connect(c);
-    if (c->status == 0) {
-        const struct ibshift_given_up_comm *known = ibshift_given_up_comm(&nv->given_up, comm);
-        ibshift_nv_tell_abort(c, &key,
-                              known != NULL ? &known->root : &(struct ibshift_net_cause){0, 0});
-    }
 }

@@ -24,7 +24,7 @@ static inline bool is_usual(const struct ibshift_net_verbs *nv, const struct ibs
 
     return c->state == IBSHIFT_CONNECTION_READY &&
            ((uintptr_t)c->ready.first | (uintptr_t)c->waiting.first | c->out.grants |
-            nv->given_up.peer_count | c->in.ring_asked) == 0 &&
+            nv->net.given_up->peer_count | c->in.ring_asked) == 0 &&
            length + sizeof(struct ibshift_wire) <= rail->plain_bytes &&
            (int32_t)(rail->plain_until - rail->posted) > 0 && nv->requests * 2 < nv->cq_room &&
            c->out.ring_address != 0 &&
