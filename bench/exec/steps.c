@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "exec/engine.h"
-#include "proof/net_loop.h"
+#include "net_loop.h"
 
 enum { UNIT = 8 };
 

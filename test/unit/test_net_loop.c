@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "proof/net_loop.h"
+#include "net_loop.h"
 
 enum { PEERS = 3, MAX_EAGER = 64, BIG = 1000 };
 

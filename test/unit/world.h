@@ -6,7 +6,7 @@
 
 #include "exec/engine.h"
 #include "exec/pace/pace.h"
-#include "proof/net_loop.h"
+#include "net_loop.h"
 
 uint64_t world_random(uint64_t *state); /* splitmix64 */
 uint32_t world_random_below(uint64_t *state, uint32_t bound);

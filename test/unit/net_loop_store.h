@@ -1,10 +1,10 @@
-#ifndef IBSHIFT_PROOF_NET_LOOP_STORE_H
-#define IBSHIFT_PROOF_NET_LOOP_STORE_H
+#ifndef TEST_UNIT_NET_LOOP_STORE_H
+#define TEST_UNIT_NET_LOOP_STORE_H
 
 /* Where the messages of a loop are: on the wire, in the table, or ended. */
 
 #include "net/given_up.h"
-#include "proof/net_loop.h"
+#include "net_loop.h"
 
 #include <pthread.h>
 #include <stdlib.h>

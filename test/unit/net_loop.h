@@ -1,5 +1,5 @@
-#ifndef IBSHIFT_PROOF_NET_LOOP_H
-#define IBSHIFT_PROOF_NET_LOOP_H
+#ifndef TEST_UNIT_NET_LOOP_H
+#define TEST_UNIT_NET_LOOP_H
 
 /*
  * net.h inside one process: the executor's test bench. Any number of endpoints share one loop,

@@ -1,4 +1,4 @@
-#include "proof/net_loop_store.h"
+#include "net_loop_store.h"
 
 #include <errno.h>
 #include <stdio.h>
