@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "nodes.h"
-#include "plan/compose.h"
+#include "plan/composition.h"
 #include "proof/check.h"
 
 static uint64_t cases;

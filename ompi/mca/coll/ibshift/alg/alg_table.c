@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plan/compose.h"
+#include "plan/composition.h"
 
 #define ALGORITHMS(ROW)                                                                            \
     ROW(barrier_dissemination)                                                                     \
@@ -131,11 +131,6 @@ int ibshift_alg_place(const struct ibshift_alg *alg)
     return 0;
 }
 
-uint32_t ibshift_alg_pieces(const struct ibshift_alg *alg, const struct ibshift_plan *plan)
-{
-    return alg->pieces != NULL ? alg->pieces(plan) : 1;
-}
-
 uint32_t ibshift_alg_blocks(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
                             uint32_t rank, enum ibshift_buffer buf)
 {
@@ -165,23 +160,6 @@ uint32_t ibshift_alg_blocks(const struct ibshift_alg *alg, const struct ibshift_
         return ibshift_alg_pieces(alg, plan);
     default:
         return 0;
-    }
-}
-
-/* The blocks that sizes are known for: one a rank, or the pieces of a vector. */
-uint32_t ibshift_alg_tmp_block(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
-                               uint32_t rank, uint32_t slot)
-{
-    switch (alg->collective) {
-    case IBSHIFT_BCAST:
-    case IBSHIFT_REDUCE:
-    case IBSHIFT_ALLREDUCE:
-    case IBSHIFT_SCAN:
-    case IBSHIFT_EXSCAN:
-        return alg->tmp_block != NULL ? alg->tmp_block(plan, rank, slot)
-                                      : slot % ibshift_alg_pieces(alg, plan);
-    default:
-        return alg->tmp_block != NULL ? alg->tmp_block(plan, rank, slot) : slot % plan->ranks;
     }
 }
 

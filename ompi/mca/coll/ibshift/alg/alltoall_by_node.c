@@ -127,14 +127,6 @@ static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
     return sum;
 }
 
-/* Between the ranks of a node's places. */
-static int32_t spacing(const struct ibshift_plan *plan, uint32_t node)
-{
-    return ibshift_nodes_size(plan, node) < 2
-               ? 1
-               : (int32_t)(ibshift_nodes_rank(plan, node, 1) - ibshift_nodes_rank(plan, node, 0));
-}
-
 /* The step just written takes runs so far apart from its source (puts them so into its target). */
 static struct ibshift_step *spaced(struct ibshift_step *next, enum ibshift_stride_side side,
                                    uint32_t run, int32_t stride)
@@ -181,7 +173,7 @@ static struct ibshift_step *emit_pack(const struct seat *seat, struct ibshift_st
 
     step = emit_copy(step, tmp_blocks(to, size), member == 0 ? IBSHIFT_SEND : IBSHIFT_TMP,
                      member == 0 ? from : (member - 1) * ranks + from, need, 0);
-    return spaced(step, IBSHIFT_STRIDED_SOURCE, 1, spacing(seat->plan, node));
+    return spaced(step, IBSHIFT_STRIDED_SOURCE, 1, ibshift_nodes_spacing(seat->plan, node));
 }
 
 /* In stage d the node sends to the one d further on. */
@@ -265,7 +257,7 @@ static struct ibshift_step *emit_unpack(const struct seat *seat, struct ibshift_
                      emit_blocks(IBSHIFT_RECV, ibshift_nodes_rank(seat->plan, node, start),
                                  team_size(seat, node, team)),
                      IBSHIFT_TMP, from, need, seat->leads ? 0 : need);
-    return spaced(step, IBSHIFT_STRIDED_TARGET, 1, spacing(seat->plan, node));
+    return spaced(step, IBSHIFT_STRIDED_TARGET, 1, ibshift_nodes_spacing(seat->plan, node));
 }
 
 static struct ibshift_step *emit_unit(const struct seat *seat, enum stage stage,

@@ -6,20 +6,6 @@
 
 enum { SLOTS_FOR_ALL = 1 << 16 }; /* up to that the plan is not asked how many it can use */
 
-bool ibshift_collective_has_vector(enum ibshift_collective collective)
-{
-    switch (collective) {
-    case IBSHIFT_BCAST:
-    case IBSHIFT_REDUCE:
-    case IBSHIFT_ALLREDUCE:
-    case IBSHIFT_SCAN:
-    case IBSHIFT_EXSCAN:
-        return true;
-    default:
-        return false;
-    }
-}
-
 void ibshift_sizes_begin(struct ibshift_sizes *sizes, const struct ibshift_alg *alg,
                          const struct ibshift_plan *plan, uint64_t bytes, uint32_t element)
 {

@@ -31,9 +31,6 @@ bool ibshift_sizes_may_stand(const struct ibshift_sizes *sizes);
 /* Of a receive: nothing of the call comes before, and it is into scratch for which grants stand. */
 bool ibshift_sizes_stand(const struct ibshift_sizes *sizes, const struct ibshift_step *step);
 
-/* A collective on a vector (else on blocks). */
-bool ibshift_collective_has_vector(enum ibshift_collective collective);
-
 /* Would the plans of all ranks send more messages than that, within a factor of the radix? 0: 2^32. */
 bool ibshift_plan_exceeds(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
                           uint64_t limit);

@@ -102,6 +102,13 @@ struct ibshift_alg {
 extern const struct ibshift_alg *const ibshift_alg_table[];
 extern const size_t ibshift_alg_count;
 
+/* A collective on a vector (else on blocks). */
+static inline bool ibshift_collective_has_vector(enum ibshift_collective collective)
+{
+    return collective == IBSHIFT_BCAST ||
+           (collective >= IBSHIFT_REDUCE && collective != IBSHIFT_REDUCE_SCATTER);
+}
+
 const char *ibshift_collective_name(enum ibshift_collective collective);
 /* The collective of that name, or -ENOENT. */
 int ibshift_collective_find(const char *name);
@@ -114,10 +121,24 @@ int ibshift_alg_place(const struct ibshift_alg *alg);
 /* Blocks of a buffer on a rank, and the pieces a vector is cut into. */
 uint32_t ibshift_alg_blocks(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
                             uint32_t rank, enum ibshift_buffer buf);
-uint32_t ibshift_alg_pieces(const struct ibshift_alg *alg, const struct ibshift_plan *plan);
+static inline uint32_t ibshift_alg_pieces(const struct ibshift_alg *alg,
+                                          const struct ibshift_plan *plan)
+{
+    return alg->pieces != NULL && ibshift_collective_has_vector(alg->collective) ? alg->pieces(plan)
+                                                                                 : 1;
+}
+
 /* The logical block (rank of its owner, or piece) whose size block `slot` of TMP has. */
-uint32_t ibshift_alg_tmp_block(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
-                               uint32_t rank, uint32_t slot);
+static inline uint32_t ibshift_alg_tmp_block(const struct ibshift_alg *alg,
+                                             const struct ibshift_plan *plan, uint32_t rank,
+                                             uint32_t slot)
+{
+    if (alg->tmp_block != NULL) {
+        return alg->tmp_block(plan, rank, slot);
+    }
+    return slot % (ibshift_collective_has_vector(alg->collective) ? ibshift_alg_pieces(alg, plan)
+                                                                  : plan->ranks);
+}
 
 /*
  * 0; -EINVAL when the plan is out of range; -ENOTSUP when this row cannot do it (another can:

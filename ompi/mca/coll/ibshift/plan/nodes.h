@@ -1,5 +1,5 @@
 /*
- * Which ranks share a node: what plans of plans (plan/compose.h) are made along. Belongs to the
+ * Which ranks share a node: what plans of plans (plan/composition.h) are made along. Belongs to the
  * caller, is read by emit() only, and does not change while a plan uses it.
  *
  *   node_of[rank]   its node
@@ -67,6 +67,14 @@ static inline uint32_t ibshift_nodes_rank(const struct ibshift_plan *plan, uint3
                                           uint32_t place)
 {
     return plan->nodes != NULL ? plan->nodes->rank_at[plan->nodes->first[node] + place] : node;
+}
+
+/* How far apart the ranks of a node are that has them evenly spaced. */
+static inline int32_t ibshift_nodes_spacing(const struct ibshift_plan *plan, uint32_t node)
+{
+    return ibshift_nodes_size(plan, node) < 2
+               ? 1
+               : (int32_t)(ibshift_nodes_rank(plan, node, 1) - ibshift_nodes_rank(plan, node, 0));
 }
 
 #endif
