@@ -1,14 +1,12 @@
 /*
  * Bruck with k ports (Bruck, Ho, Kipnis, Upfal, Weathersby 1997): TMP block i is the block of rank
- * + i. In round i, with (k+1)^i blocks there, a rank sends them to the ranks j (k+1)^i to its left,
- * 1 <= j <= k; the last round sends only what is missing. At last TMP is turned into place. Cost:
- * ceil(log_{k+1} P) rounds, k messages per round, (P - 1) m bytes, P m bytes of copying. Any P.
+ * + i. In round i, with (k+1)^i blocks there, a rank sends them to the ranks j (k+1)^i to its
+ * left, 1 <= j <= k; the last round sends only what is missing. At last TMP is turned into place.
  */
 #include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)rank;
     return emit_digits(plan->ranks, plan->radix + 1) + 1;
 }
 
@@ -56,12 +54,6 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
     return (uint32_t)(step - out);
 }
 
-static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
-{
-    (void)rank;
-    return plan->ranks > 1 ? plan->ranks : 0;
-}
-
 static uint32_t tmp_block(const struct ibshift_plan *plan, uint32_t rank, uint32_t slot)
 {
     return emit_add(rank, slot, plan->ranks);
@@ -76,6 +68,6 @@ const struct ibshift_alg ibshift_alg_allgather_bruck = {
     .radix_max = IBSHIFT_RADIX_MAX,
     .rounds = rounds,
     .emit = emit,
-    .tmp = tmp,
+    .tmp = emit_tmp_a_rank,
     .tmp_block = tmp_block,
 };

@@ -1,14 +1,12 @@
 /*
  * Dissemination (Benson, Chu, Huang, Caglar 2003): in round i a rank sends its 2^i newest blocks
  * 2^i to the right, every block at its final place; a range that passes the end goes in two parts.
- * The last round sends only what is missing. Cost: ceil(log2 P) rounds of one or two messages, (P -
- * 1) m bytes, no copying. Any P.
+ * The last round sends only what is missing.
  */
 #include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)rank;
     return plan->ranks > 1 ? emit_digits(plan->ranks, 2) : 1;
 }
 

@@ -1,7 +1,6 @@
 /*
  * Gather to rank 0 along the k-nomial tree, then back down: a child gets what its own subtree did
- * not give, in up to two parts. Cost: 2 ceil(log_{k+1} P) rounds, k or 2 k messages per round, (P -
- * 1) m bytes each way at the root. Any P.
+ * not give, in up to two parts.
  */
 #include "plan/alg_emit.h"
 #include "alg/tree.h"

@@ -1,12 +1,11 @@
 /*
- * Modified ring: every round another partner; each rank sends its own block to all others and waits
- * for nobody. Cost: P - 1 messages of m bytes. Any P.
+ * Modified ring: every round another partner; each rank sends its own block to all others and
+ * waits for nobody.
  */
 #include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)rank;
     return plan->ranks > 1 ? plan->ranks - 1 : 1;
 }
 

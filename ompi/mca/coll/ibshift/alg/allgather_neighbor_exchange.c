@@ -1,6 +1,6 @@
 /*
  * Neighbour exchange (Chen, Zhang, Zhang, Yuan 2005): pairs of blocks go to the left and to the
- * right neighbour by turns. Cost: P / 2 rounds, P / 2 messages, (P - 1) m bytes. Even P.
+ * right neighbour by turns.
  */
 #include "plan/alg_emit.h"
 
@@ -16,7 +16,6 @@ static uint32_t pair(uint32_t rank, uint32_t round, uint32_t ranks)
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)rank;
     return plan->ranks > 1 ? plan->ranks / 2 : 1;
 }
 

@@ -1,9 +1,8 @@
 /*
  * Recursive doubling (Thakur, Gropp 2003): in round i groups of 2^i ranks exchange all that they
  * have. When P is no power of two, the ranks beyond the largest one, Q, give their block to rank -
- * Q before and get everything after; in between a message goes in two parts, the blocks below Q and
- * the others. Cost: log2 P rounds, (P - 1) m bytes; else log2 Q + 2 rounds and up to twice the
- * messages. Any P.
+ * Q before and get everything after; in between a message goes in two parts, the blocks below Q
+ * and the others.
  */
 #include "plan/alg_emit.h"
 

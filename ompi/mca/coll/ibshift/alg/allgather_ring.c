@@ -1,12 +1,8 @@
-/*
- * Ring: in round r a rank passes on the block that it got in round r - 1 to its right neighbour.
- * Cost: P - 1 rounds, P - 1 messages, (P - 1) m bytes. Any P.
- */
+/* Ring: in round r a rank passes on the block that it got in round r - 1 to its right neighbour. */
 #include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)rank;
     return plan->ranks > 1 ? plan->ranks - 1 : 1;
 }
 

@@ -2,8 +2,7 @@
  * Sparbit (Loch, Koslovski 2021): every block goes down a binomial tree of its own, the largest
  * distance first, so that the many blocks of the late rounds travel to near ranks. At distance d a
  * rank has the blocks rank - j 2d and sends those to rank + d that do not come around; they are
- * packed in TMP. Cost: ceil(log2 P) rounds, one message each, (P - 1) m bytes, 2 P m bytes of
- * copying. Any P.
+ * packed in TMP.
  */
 #include "plan/alg_emit.h"
 
@@ -38,7 +37,6 @@ static struct ibshift_step *emit_pack(struct ibshift_step *step, uint32_t ranks,
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)rank;
     return 2 * emit_digits(plan->ranks, 2) + 1;
 }
 
@@ -68,7 +66,6 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
 
 static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)rank;
     return plan->ranks / 2 * 2;
 }
 

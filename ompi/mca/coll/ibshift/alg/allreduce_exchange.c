@@ -1,13 +1,11 @@
 /*
  * Every rank folds one of P pieces of all vectors (collect.h) and sends the result to all others:
- * reduce_scatter and allgather, each in one latency. Cost: 2 (P - 1) messages of n / P bytes, and
- * n (P - 1) / P reduced. Any P, any operator.
+ * reduce_scatter and allgather, each in one latency.
  */
 #include "alg/collect.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)rank;
     return 2 * plan->ranks;
 }
 
@@ -28,11 +26,6 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
     return (uint32_t)(step - out);
 }
 
-static uint32_t pieces(const struct ibshift_plan *plan)
-{
-    return plan->ranks;
-}
-
 const struct ibshift_alg ibshift_alg_allreduce_exchange = {
     .collective = IBSHIFT_ALLREDUCE,
     .name = "exchange",
@@ -40,7 +33,7 @@ const struct ibshift_alg ibshift_alg_allreduce_exchange = {
     .cost = "2(P-1) messages of n/P bytes, n(P-1)/P reduced, two latencies",
     .rounds = rounds,
     .emit = emit,
-    .pieces = pieces,
+    .pieces = emit_piece_a_rank,
     .tmp = collect_tmp_of,
     .tmp_block = collect_tmp_block,
 };

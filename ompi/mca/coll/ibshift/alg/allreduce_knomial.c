@@ -1,7 +1,4 @@
-/*
- * Reduction to rank 0 up the k-nomial tree (treefold.h), then the result down the same tree.
- * Cost: 2 ceil(log_{k+1} P) rounds, k messages of n bytes per round. Any P, any operator.
- */
+/* Reduction to rank 0 up the k-nomial tree (treefold.h), then the result down the same tree. */
 #include "alg/treefold.h"
 
 static struct treefold fold_of(const struct ibshift_plan *plan, uint32_t rank)

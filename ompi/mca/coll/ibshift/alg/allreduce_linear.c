@@ -1,13 +1,11 @@
 /*
  * Every rank sends its vector to all others and folds what it gets (collect.h): one latency, for
- * few ranks and short vectors. Cost: P - 1 messages of n bytes, P - 1 reductions. Any P, any
- * operator.
+ * few ranks and short vectors.
  */
 #include "alg/collect.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)rank;
     return plan->ranks + 1;
 }
 

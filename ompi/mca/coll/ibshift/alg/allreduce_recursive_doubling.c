@@ -1,7 +1,6 @@
 /*
  * Recursive doubling: in level i ranks at distance 2^i exchange all they have; any number of ranks
- * by pair.h. Cost: log2 P rounds of n bytes and one reduction; no power of two: 2 more rounds. Any
- * P, any operator.
+ * by pair.h.
  */
 #include "alg/pair.h"
 

@@ -1,13 +1,11 @@
 /*
  * Ring (Patarasu, Yuan 2009): P pieces; each travels once around while every rank folds its own
- * into it, and once more to be stored. Cost: 2 (P - 1) rounds, 2 n (P - 1) / P bytes, n (P - 1) / P
- * reduced. Any P; commutative operators.
+ * into it, and once more to be stored.
  */
 #include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)rank;
     return plan->ranks > 1 ? 3 * (plan->ranks - 1) : 1;
 }
 
@@ -58,17 +56,6 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
     return (uint32_t)(step - out);
 }
 
-static uint32_t pieces(const struct ibshift_plan *plan)
-{
-    return plan->ranks;
-}
-
-static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
-{
-    (void)rank;
-    return plan->ranks > 1 ? plan->ranks : 0;
-}
-
 const struct ibshift_alg ibshift_alg_allreduce_ring = {
     .collective = IBSHIFT_ALLREDUCE,
     .name = "ring",
@@ -78,6 +65,6 @@ const struct ibshift_alg ibshift_alg_allreduce_ring = {
     .flags = IBSHIFT_ALG_IN_PLACE | IBSHIFT_ALG_COMMUTATIVE_ONLY,
     .rounds = rounds,
     .emit = emit,
-    .pieces = pieces,
-    .tmp = tmp,
+    .pieces = emit_piece_a_rank,
+    .tmp = emit_tmp_a_rank,
 };

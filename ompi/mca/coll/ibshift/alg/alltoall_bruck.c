@@ -114,7 +114,6 @@ static uint32_t emit_local_round(const struct ibshift_plan *plan, uint32_t rank,
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)rank;
     return 2 * places(plan) + 1;
 }
 
@@ -142,7 +141,6 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
 
 static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)rank;
     return 3 * plan->ranks;
 }
 

@@ -1,12 +1,11 @@
 /*
  * Linear: a rank sends to its right neighbours and receives from its left ones, nearest first, as
- * far as the window lets it. Cost: P - 1 messages of m bytes, no round waits for another. Any P.
+ * far as the window lets it.
  */
 #include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)rank;
     return plan->ranks;
 }
 

@@ -1,16 +1,14 @@
 /*
  * Shift over a node order (Zahavi et al. 2009): in every stage all nodes send to the node so many
- * places on, so that routes which are free of contention for shifts stay so. With several slots a node, all
- * distances have a turn for each; missing nodes and ranks keep their places, and their turns pass
- * unused. Round = stage (plan/order.h). Cost: places x slots stages, P - 1 messages of m bytes.
- * Any P.
+ * places on, so that routes which are free of contention for shifts stay so. With several slots a
+ * node, all distances have a turn for each; missing nodes and ranks keep their places, and their
+ * turns pass unused. Round = stage (plan/order.h).
  */
 #include "plan/alg_emit.h"
 #include "plan/order.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)rank;
     return plan->order != NULL ? plan->order->places * plan->order->slots : plan->ranks;
 }
 

@@ -1,7 +1,6 @@
 /*
  * All-to-all by a table of stages, made for a fabric and a set of nodes (plan/order.h). Round =
- * stage; the own block is copied in stage 0. Without a table it is a shift in rank order. Cost: as
- * many stages as the table has, P - 1 messages of m bytes. Any P.
+ * stage; the own block is copied in stage 0. Without a table it is a shift in rank order.
  */
 #include "plan/alg_emit.h"
 #include "plan/order.h"
@@ -10,7 +9,6 @@ static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
     uint32_t stages = plan->stages != NULL ? plan->stages->stages : plan->ranks - 1;
 
-    (void)rank;
     return stages > 0 ? stages : 1;
 }
 

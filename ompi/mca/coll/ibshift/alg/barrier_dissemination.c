@@ -1,13 +1,11 @@
 /*
  * n-way dissemination (Hensgen, Finkel, Manber 1988; Hoefler et al. 2006 for n > 1): in round r a
- * rank tells the ranks j (k+1)^r to its right, 1 <= j <= k. Cost: ceil(log_{k+1} P) rounds of k
- * messages without data. Any P.
+ * rank tells the ranks j (k+1)^r to its right, 1 <= j <= k.
  */
 #include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)rank;
     return emit_digits(plan->ranks, plan->radix + 1);
 }
 

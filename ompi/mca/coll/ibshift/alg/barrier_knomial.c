@@ -1,7 +1,4 @@
-/*
- * Word of all comes up the k-nomial tree of tree.h to rank 0, and goes down the same tree.
- * Cost: 2 ceil(log_{k+1} P) rounds, 2 (P - 1) messages in all, without data. Any P.
- */
+/* Word of all comes up the k-nomial tree of tree.h to rank 0, and goes down the same tree. */
 #include "alg/tree.h"
 
 /* Rounds: one for each level of children that reports, one with the parent, one for each level that

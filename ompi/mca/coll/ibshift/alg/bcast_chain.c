@@ -1,6 +1,6 @@
 /*
  * Pipelined chain from the root to its right: a rank passes segment s on while segment s + 1 comes
- * in. Cost: S + P - 2 rounds, S messages of n / S bytes. Any P, any root.
+ * in.
  */
 #include "plan/alg_emit.h"
 
@@ -29,11 +29,6 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
     return (uint32_t)(step - out);
 }
 
-static uint32_t pieces(const struct ibshift_plan *plan)
-{
-    return plan->segments;
-}
-
 const struct ibshift_alg ibshift_alg_bcast_chain = {
     .collective = IBSHIFT_BCAST,
     .name = "chain",
@@ -42,5 +37,5 @@ const struct ibshift_alg ibshift_alg_bcast_chain = {
     .flags = IBSHIFT_ALG_SEGMENTS,
     .rounds = rounds,
     .emit = emit,
-    .pieces = pieces,
+    .pieces = emit_piece_a_segment,
 };

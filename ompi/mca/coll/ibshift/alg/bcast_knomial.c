@@ -1,7 +1,4 @@
-/*
- * k-nomial tree over ranks counted from the root, largest subtrees first.
- * Cost: ceil(log_{k+1} P) rounds, at most k messages per round, n bytes each. Any P, any root.
- */
+/* k-nomial tree over ranks counted from the root, largest subtrees first. */
 #include "plan/alg_emit.h"
 #include "alg/tree.h"
 

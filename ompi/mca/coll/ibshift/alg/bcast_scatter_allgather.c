@@ -1,7 +1,6 @@
 /*
  * Binomial scatter of P pieces, then a ring in which no piece travels to a rank that has it from
- * the scatter (van de Geijn; Thakur, Rabenseifner, Gropp 2005). Cost: log2 P + P - 1 rounds, about
- * 2 n bytes. Any P, any root.
+ * the scatter (van de Geijn; Thakur, Rabenseifner, Gropp 2005).
  */
 #include "plan/alg_emit.h"
 #include "alg/tree.h"
@@ -65,11 +64,6 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
     return (uint32_t)(step - out);
 }
 
-static uint32_t pieces(const struct ibshift_plan *plan)
-{
-    return plan->ranks;
-}
-
 const struct ibshift_alg ibshift_alg_bcast_scatter_allgather = {
     .collective = IBSHIFT_BCAST,
     .name = "scatter_allgather",
@@ -77,5 +71,5 @@ const struct ibshift_alg ibshift_alg_bcast_scatter_allgather = {
     .cost = "log2 P + P-1 rounds, about 2n bytes",
     .rounds = rounds,
     .emit = emit,
-    .pieces = pieces,
+    .pieces = emit_piece_a_rank,
 };

@@ -1,13 +1,11 @@
 /*
- * The root gives each other rank one of P - 1 pieces, and each passes its own on to the others: two
- * latencies, where a ring has P of them. Cost: P - 1 messages of n / (P - 1) bytes from the root,
- * P - 2 from each other rank. Any P, any root.
+ * The root gives each other rank one of P - 1 pieces, and each passes its own on to the others:
+ * two latencies, where a ring has P of them.
  */
 #include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)rank;
     return plan->ranks - 1;
 }
 

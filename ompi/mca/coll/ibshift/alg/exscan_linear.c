@@ -1,7 +1,6 @@
 /*
  * Linear: what comes from the left is the result; a rank folds its vector into a copy and passes
- * that on. Cost: P - 1 rounds of n bytes, one message and one reduction a rank. Any P, any
- * operator.
+ * that on.
  */
 #include "plan/alg_emit.h"
 

@@ -1,13 +1,11 @@
 /*
  * Recursive doubling as in scan, with the partial result that contains the own vector in TMP and
- * the one that does not in RECV. Cost: log2 P rounds of n bytes, two reductions each. Any P, any
- * operator.
+ * the one that does not in RECV.
  */
 #include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)rank;
     return plan->ranks == 1 ? 0 : 1 + 2 * emit_digits(plan->ranks, 2);
 }
 
@@ -36,7 +34,6 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
 
 static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)rank;
     return plan->ranks > 1 ? 2 : 0;
 }
 

@@ -1,7 +1,4 @@
-/*
- * Every rank sends its block to the root, which takes them in the order of its right neighbours.
- * Cost: P - 1 messages of m bytes into the root. Any P, any root.
- */
+/* Every rank sends its block to the root, which takes them in the order of its right neighbours. */
 #include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)

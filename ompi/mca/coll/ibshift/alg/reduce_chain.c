@@ -1,8 +1,7 @@
 /*
  * Pipelined chain towards the root: a rank folds its segment s into what comes from the right and
  * passes it to the left. When the operator commutes the chain ends at the root; else at rank 0,
- * which hands each segment on. Cost: S + 2 P rounds, S messages of n / S bytes, S reductions. Any
- * P, any root, any operator.
+ * which hands each segment on.
  */
 #include "plan/alg_emit.h"
 
@@ -85,11 +84,6 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
     return 1;
 }
 
-static uint32_t pieces(const struct ibshift_plan *plan)
-{
-    return plan->segments;
-}
-
 static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
 {
     return link_of(plan, rank).first ? 0 : plan->segments;
@@ -103,6 +97,6 @@ const struct ibshift_alg ibshift_alg_reduce_chain = {
     .flags = IBSHIFT_ALG_IN_PLACE | IBSHIFT_ALG_SEGMENTS,
     .rounds = rounds,
     .emit = emit,
-    .pieces = pieces,
+    .pieces = emit_piece_a_segment,
     .tmp = tmp,
 };

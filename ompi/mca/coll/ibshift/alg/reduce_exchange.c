@@ -1,7 +1,6 @@
 /*
  * Every rank folds one of P pieces of all vectors (collect.h) and sends the result to the root:
- * reduce_scatter and gather, each in one latency. Cost: P messages of n / P bytes, n (P - 1) / P
- * reduced. Any P, any root, any operator.
+ * reduce_scatter and gather, each in one latency.
  */
 #include "alg/collect.h"
 
@@ -35,11 +34,6 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
     return (uint32_t)(step - out);
 }
 
-static uint32_t pieces(const struct ibshift_plan *plan)
-{
-    return plan->ranks;
-}
-
 static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
 {
     return collect_tmp(plan) + (rank != plan->root);
@@ -52,7 +46,7 @@ const struct ibshift_alg ibshift_alg_reduce_exchange = {
     .cost = "P messages of n/P bytes, n(P-1)/P reduced, two latencies",
     .rounds = rounds,
     .emit = emit,
-    .pieces = pieces,
+    .pieces = emit_piece_a_rank,
     .tmp = tmp,
     .tmp_block = collect_tmp_block,
 };

@@ -1,7 +1,6 @@
 /*
- * k-nomial tree (treefold.h). When the operator commutes, the tree's node 0 is the root; else it is
- * rank 0, which hands the result on. Cost: ceil(log_{k+1} P) rounds, k messages of n bytes per round.
- * Any P, any root, any operator.
+ * k-nomial tree (treefold.h). When the operator commutes, the tree's node 0 is the root; else it
+ * is rank 0, which hands the result on.
  */
 #include "alg/treefold.h"
 

@@ -1,8 +1,4 @@
-/*
- * Every rank sends its vector to the root, which folds them one after another (collect.h).
- * Cost: P - 1 messages of n bytes into the root, P - 1 reductions there. Any P, any root, any
- * operator.
- */
+/* Every rank sends its vector to the root, which folds them one after another (collect.h). */
 #include "alg/collect.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)

@@ -1,12 +1,8 @@
-/*
- * Every rank sends each other its block and folds what it gets (collect.h).
- * Cost: P - 1 messages of m bytes, P - 1 reductions of m bytes. Any P, any operator.
- */
+/* Every rank sends each other its block and folds what it gets (collect.h). */
 #include "alg/collect.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)rank;
     return plan->ranks + 1;
 }
 

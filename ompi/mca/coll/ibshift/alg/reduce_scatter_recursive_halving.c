@@ -1,8 +1,7 @@
 /*
  * Recursive halving: ranks at distance P/2, P/4, ... 1 exchange the half of the blocks that the
  * other one's side needs. Any number of ranks by pair.h; a core rank with an outsider keeps that
- * one's block next to its own. Cost: log2 P rounds, (P - 1) m bytes; no power of two: 2 more
- * rounds, one of P m bytes. Any P; commutative operators.
+ * one's block next to its own.
  */
 #include "alg/pair.h"
 

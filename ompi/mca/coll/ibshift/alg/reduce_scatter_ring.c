@@ -1,13 +1,11 @@
 /*
  * Ring: the partial result of block b starts at rank b + 1 and goes around to rank b, every rank
- * folding its own into it. Cost: P - 1 rounds, P - 1 messages of m bytes, P - 1 reductions. Any P;
- * commutative operators.
+ * folding its own into it.
  */
 #include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)rank;
     return 2 * plan->ranks - 1;
 }
 
@@ -37,12 +35,6 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
     return (uint32_t)(step - out);
 }
 
-static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
-{
-    (void)rank;
-    return plan->ranks > 1 ? plan->ranks : 0;
-}
-
 const struct ibshift_alg ibshift_alg_reduce_scatter_ring = {
     .collective = IBSHIFT_REDUCE_SCATTER,
     .name = "ring",
@@ -52,5 +44,5 @@ const struct ibshift_alg ibshift_alg_reduce_scatter_ring = {
     .flags = IBSHIFT_ALG_SIZES | IBSHIFT_ALG_IN_PLACE | IBSHIFT_ALG_COMMUTATIVE_ONLY,
     .rounds = rounds,
     .emit = emit,
-    .tmp = tmp,
+    .tmp = emit_tmp_a_rank,
 };

@@ -1,12 +1,8 @@
-/*
- * Linear: a rank folds its vector into what comes from the left and passes it on to the right.
- * Cost: P - 1 rounds of n bytes, one message and one reduction a rank. Any P, any operator.
- */
+/* Linear: a rank folds its vector into what comes from the left and passes it on to the right. */
 #include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)plan;
     return rank == 0 ? 2 : 3;
 }
 
@@ -30,7 +26,6 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
 
 static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)plan;
     return rank > 0;
 }
 

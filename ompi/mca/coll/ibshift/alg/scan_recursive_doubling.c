@@ -1,13 +1,11 @@
 /*
  * Recursive doubling (Hillis, Steele 1986): in level i a rank sends what it has, 2^i operands, to
- * the rank 2^i to its right and puts what comes from the left before it. Cost: log2 P rounds of n
- * bytes, one reduction each. Any P, any operator.
+ * the rank 2^i to its right and puts what comes from the left before it.
  */
 #include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)rank;
     return plan->ranks == 1 ? 1 : 2 * emit_digits(plan->ranks, 2);
 }
 
@@ -39,7 +37,6 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
 
 static uint32_t tmp(const struct ibshift_plan *plan, uint32_t rank)
 {
-    (void)plan;
     return rank > 0;
 }
 

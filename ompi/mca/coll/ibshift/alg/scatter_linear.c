@@ -1,7 +1,4 @@
-/*
- * The root sends each rank its block, its right neighbour first. Cost: P - 1 messages of m bytes at
- * the root. Any P, any root.
- */
+/* The root sends each rank its block, its right neighbour first. */
 #include "plan/alg_emit.h"
 
 static uint32_t rounds(const struct ibshift_plan *plan, uint32_t rank)

@@ -1,8 +1,7 @@
 /*
- * n-way binomial tree: each round a node with n blocks hands out k + 1 equal parts of them, all but
- * one through k children; a gather is the scatter backwards. (k + 1)^i ranks give the tree T_i of
- * the LogfP papers, fan-out k. Cost: ceil(log_{k+1} P) rounds, k messages per round, P m bytes through
- * the root. Any P, any root.
+ * n-way binomial tree: each round a node with n blocks hands out k + 1 equal parts of them, all
+ * but one through k children; a gather is the scatter backwards. (k + 1)^i ranks give the tree T_i
+ * of the LogfP papers, fan-out k.
  */
 #include "alg/spread.h"
 

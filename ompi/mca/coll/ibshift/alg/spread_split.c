@@ -1,8 +1,7 @@
 /*
- * Recursive splitting: a node with n blocks hands the upper n / 2 to one child (van de Geijn et al.
- * 1996). With plan->split the part is what a model finds best for each n (Alexandrov, Ionescu,
- * Schauser, Scheiman 1997: optimal in LogGP). A gather is the scatter backwards. Cost: log2 P
- * rounds, (P - 1) m bytes at the root. Any P, any root.
+ * Recursive splitting: a node with n blocks hands the upper n / 2 to one child (van de Geijn et
+ * al. 1996). With plan->split the part is what a model finds best for each n (Alexandrov, Ionescu,
+ * Schauser, Scheiman 1997: optimal in LogGP). A gather is the scatter backwards.
  */
 #include "alg/spread.h"
 

@@ -75,6 +75,22 @@ static inline struct ibshift_step *emit_part(struct ibshift_step *next, uint8_t 
     return next;
 }
 
+/* As functions of an algorithm: a vector of a piece a rank, or a segment; TMP of a block a rank. */
+static inline uint32_t emit_piece_a_rank(const struct ibshift_plan *plan)
+{
+    return plan->ranks;
+}
+
+static inline uint32_t emit_piece_a_segment(const struct ibshift_plan *plan)
+{
+    return plan->segments;
+}
+
+static inline uint32_t emit_tmp_a_rank(const struct ibshift_plan *plan, uint32_t rank)
+{
+    return plan->ranks > 1 ? plan->ranks : 0;
+}
+
 /* (a + b) % ranks and (a - b) % ranks for a, b < ranks: no division. */
 static inline uint32_t emit_add(uint32_t a, uint32_t b, uint32_t ranks)
 {
