@@ -9,14 +9,13 @@
 #include "choose/choose.h"
 #include "choose/crowd.h"
 #include "exec/pace/pace.h"
-#include "fabric/table/arrange.h"
+#include "fabric/table/found.h"
 #include "net/ledger.h"
 #include "plan/nodes.h"
 
 struct ompi_communicator_t;
 struct ibshift_job;
 struct ibshift_op;
-struct ibshift_found_order;
 struct ibshift_tapes;
 struct ibshift_again;
 struct ibshift_correction;
@@ -53,16 +52,6 @@ struct ibshift_choices {
     struct ibshift_nodes nodes; /* of ranks that share memory, or a host without any */
 };
 
-/*
- * The ranks in routing order, those of one host together: the rank map of rings and trees. The
- * plan counts places of the order, emit() never sees the communicator's ranks.
- */
-struct ibshift_rank_map {
-    struct ibshift_order order; /* of as many places as ranks */
-    uint32_t *peers;            /* place -> peer of the net */
-    int *ones;                  /* blocks of one unit each, at the places' ranks */
-};
-
 enum ibshift_order_state {
     IBSHIFT_ORDER_UNKNOWN, /* not looked at yet: rank order */
     IBSHIFT_ORDER_BY_RANK, /* the file does not fit these ranks: rank order for good */
@@ -72,6 +61,7 @@ enum ibshift_order_state {
 
 struct ibshift_comm_order {
     enum ibshift_order_state state;
+    uint32_t *host_of; /* of the ranks in the file; NULL: not looked at yet */
     struct ibshift_order located;
     enum ibshift_arrange_kind kind; /* of an all-to-all with an order, or stages */
     struct ibshift_rank_map map;    /* no places: none */

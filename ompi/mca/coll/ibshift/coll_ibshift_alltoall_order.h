@@ -2,6 +2,9 @@
 #define IBSHIFT_COLL_ALLTOALL_ORDER_H
 
 /*
+ * The fabric file of coll_ibshift_fabric, or the administrator's: one a process, read when the component opens, if at
+ * all. Each process puts the file's identity on its card, so that all know, without a message, whether all have the same.
+ *
  * In which order a communicator's collectives go along the fabric, in two steps, each at the same
  * call on all ranks (enum ibshift_order_state):
  *
@@ -18,6 +21,22 @@
 #include "coll_ibshift.h"
 #include "coll_ibshift_job.h"
 
+#include "fabric/table/job_file.h"
+#include "net/verbs/verbs.h"
+
+/* Set by open() and close(). */
+extern struct ibshift_fabric_file ibshift_fabric_file;
+
+/* A file that is wrong, of another subnet or old is reported; then there is none. */
+void ibshift_fabric_file_open(const struct ibshift_verbs *verbs); /* NULL: there is no adapter */
+void ibshift_fabric_file_close(void);
+
+/* What the net asks (net/verbs/verbs.h). Which LID of a process's port data goes to, as what is added to its LID; and the
+ * service level of a pair in the file, -1: it has none. */
+unsigned ibshift_fabric_path(void *context, uint32_t peer);
+int ibshift_fabric_service_level(void *context, const struct ibshift_verbs_address *from,
+                                 const struct ibshift_verbs_address *to, unsigned path);
+
 /* How a call may find what is missing. */
 enum ibshift_patience {
     IBSHIFT_PATIENCE_NONE, /* it must not wait for others */
@@ -29,8 +48,6 @@ enum ibshift_patience {
 int ibshift_comm_order_find(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                             const struct ibshift_job *job, enum ibshift_patience patience);
 void ibshift_comm_order_free(struct ibshift_comm_order *order);
-/* Forgets what was found for processes that no communicator has. */
-void ibshift_comm_order_forget(void);
 
 /* Whether all-to-alls go in an order: all ranks have found that they have the same file. */
 static inline bool ibshift_comm_order_is_agreed(const mca_coll_ibshift_module_t *module)

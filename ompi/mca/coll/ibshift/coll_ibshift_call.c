@@ -322,12 +322,9 @@ static int place_scratch(ibshift_call_t *call, size_t tmp_bytes)
     return OMPI_SUCCESS;
 }
 
-static bool reserve_told(ibshift_call_t *call, const struct ibshift_nodes *nodes)
+static bool is_alltoall(const ibshift_call_t *call)
 {
-    return NULL !=
-           reserve(&call->counts, (call->module->size + 1) * sizeof(size_t) +
-                                      2 * ibshift_told_words(call, nodes) * sizeof(uint64_t) +
-                                      nodes->most * sizeof(uint32_t));
+    return IBSHIFT_ALLTOALL == call->collective;
 }
 
 static size_t pair_bytes(const ibshift_call_t *call, const struct ibshift_told *told,
@@ -348,7 +345,7 @@ static size_t pair_bytes(const ibshift_call_t *call, const struct ibshift_told *
 static int lay_out_pairs(ibshift_call_t *call)
 {
     struct ibshift_op_params *params = &call->op.params;
-    struct ibshift_told told = ibshift_told_of(call, params->plan.nodes);
+    struct ibshift_told told = ibshift_told_at(call->counts.at, &params->plan, true);
     uint32_t slots = ibshift_alg_blocks(params->alg, &params->plan, params->rank, IBSHIFT_TMP);
     size_t *offsets = reserve(&call->tmp_offsets, ((size_t)slots + 1) * sizeof(size_t));
 
@@ -400,7 +397,7 @@ static void tell(const ibshift_call_t *call, const struct ibshift_nodes *nodes, 
 {
     uint32_t ranks = nodes->first[node + 1] - nodes->first[node];
 
-    if (IBSHIFT_ALLTOALL != call->collective) {
+    if (!is_alltoall(call)) {
         *told->own = IBSHIFT_GATHER == call->collective ? call->send.bytes : call->recv.bytes;
         return;
     }
@@ -417,56 +414,29 @@ int ibshift_call_ask(ibshift_call_t *call, struct ibshift_op_params *main, bool 
     struct ibshift_op_params *params = &call->op.params;
     const struct ibshift_nodes *nodes = params->plan.nodes;
     uint32_t node = nodes->node_of[params->rank];
-    uint32_t ranks = nodes->first[node + 1] - nodes->first[node];
-    const uint32_t *names = nodes->rank_at + nodes->first[node];
-    bool is_alltoall = IBSHIFT_ALLTOALL == call->collective;
-    size_t unit = sizeof(uint64_t) * (is_alltoall ? nodes->nodes : 1);
     struct ibshift_told told;
 
     *main = *params;
-    *has_any = is_alltoall || node != nodes->node_of[params->plan.root];
+    *has_any = is_alltoall(call) || node != nodes->node_of[params->plan.root];
     if (!*has_any) {
         return OMPI_SUCCESS;
     }
-    if (!reserve_told(call, nodes)) {
+    if (NULL == reserve(&call->counts, ibshift_told_bytes(&params->plan, is_alltoall(call)))) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    told = ibshift_told_of(call, nodes);
+    told = ibshift_told_at(call->counts.at, &params->plan, is_alltoall(call));
     tell(call, nodes, node, &told);
-    for (uint32_t place = 0; place < ranks; place++) {
-        told.peers[place] = main->peers[names[place]];
-    }
-    params->alg = ibshift_alg_find(is_alltoall ? IBSHIFT_ALLTOALL : IBSHIFT_GATHER, "linear");
-    params->plan = (struct ibshift_plan){.ranks = ranks};
-    params->rank = nodes->place_of[main->rank];
-    params->peers = told.peers;
-    params->names = names;
-    params->pace = NULL;
-    params->piece = 0;
-    params->blocks[IBSHIFT_SEND] = (struct ibshift_blocks){.base = (char *)told.own, .unit = unit};
-    params->blocks[IBSHIFT_RECV] =
-        (struct ibshift_blocks){.base = (char *)told.sizes, .unit = unit};
+    ibshift_told_ask(&told, is_alltoall(call), params);
     return OMPI_SUCCESS;
 }
 
-/* Sizes of ranks elsewhere are not asked for. */
 void ibshift_call_hear(ibshift_call_t *call, const struct ibshift_op_params *main)
 {
-    const struct ibshift_nodes *nodes = main->plan.nodes;
-    uint32_t node = nodes->node_of[main->rank];
-    struct ibshift_told told = ibshift_told_of(call, nodes);
-    bool is_leader = nodes->place_of[main->rank] == 0;
+    struct ibshift_told told = ibshift_told_at(call->counts.at, &main->plan, is_alltoall(call));
 
     call->op.params = *main;
-    if (IBSHIFT_ALLTOALL == call->collective) {
-        return;
-    }
-    told.offsets[0] = 0;
-    for (uint32_t rank = 0; rank < call->module->size; rank++) {
-        bool is_here = is_leader && nodes->node_of[rank] == node;
-
-        told.offsets[rank + 1] =
-            told.offsets[rank] + (is_here ? told.sizes[nodes->place_of[rank]] : 0);
+    if (!is_alltoall(call)) {
+        ibshift_told_heard(&told, main);
     }
 }
 
@@ -575,8 +545,7 @@ int ibshift_call_make(mca_coll_ibshift_module_t *module, struct ompi_communicato
         if (ibshift_comm_order_renames(module, job, call->op.params.alg)) {
             follow_map(call, &module->order.map);
         }
-        call->op.params.badge =
-            ibshift_job_badge(job, call->op.params.alg, &call->op.params.plan);
+        call->op.params.badge = ibshift_job_badge(job, call->op.params.alg, &call->op.params.plan);
         call->name = job->name;
         call->send = job->send;
         call->recv = job->recv;

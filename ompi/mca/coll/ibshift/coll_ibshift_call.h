@@ -12,6 +12,7 @@
 #include "ompi/mca/coll/base/coll_base_util.h"
 
 #include "exec/op.h"
+#include "exec/told.h"
 
 /* Memory that grows, for one call after the other. */
 struct ibshift_memory {
@@ -53,39 +54,12 @@ struct ibshift_call_t {
     enum ibshift_collective collective;
     bool tells_counts; /* sizes are heard within nodes before each run, see ibshift_call_ask() */
     struct ibshift_memory kept, offsets, tmp_offsets, scratch;
-    struct ibshift_memory counts; /* what they hear; sizes of all blocks for TMP, from there */
+    struct ibshift_memory counts; /* what they hear (exec/told.h) */
     struct ibshift_call_t *next;  /* idle */
     struct ibshift_spare *home;   /* where it waits for a call like it; NULL: it is anybody's */
     uint32_t home_id;
 };
 typedef struct ibshift_call_t ibshift_call_t;
-
-/*
- * counts.at: the offsets of all ranks' blocks, in bytes; then what the node's ranks tell, what this one
- * tells them, and their peers. To and from each rank goes one size, of an all-to-all one for each
- * node: what the rank gets from that of the other's place there.
- */
-struct ibshift_told {
-    size_t *offsets; /* size + 1 */
-    uint64_t *sizes, *own;
-    uint32_t *peers;
-};
-
-/* Nodes are alike in an all-to-all. */
-static inline size_t ibshift_told_words(const ibshift_call_t *call,
-                                        const struct ibshift_nodes *nodes)
-{
-    return (size_t)nodes->most * (IBSHIFT_ALLTOALL == call->collective ? nodes->nodes : 1);
-}
-
-static inline struct ibshift_told ibshift_told_of(const ibshift_call_t *call,
-                                                  const struct ibshift_nodes *nodes)
-{
-    size_t words = ibshift_told_words(call, nodes), *offsets = call->counts.at;
-    uint64_t *sizes = (uint64_t *)(offsets + call->module->size + 1);
-
-    return (struct ibshift_told){offsets, sizes, sizes + words, (uint32_t *)(sizes + 2 * words)};
-}
 
 /*
  * Chooses a call's plan, and makes it ready but for its memory. OMPI codes; OMPI_ERR_NOT_SUPPORTED means that nothing happened, the same on

@@ -1,7 +1,6 @@
 #include "coll_ibshift_choose.h"
 #include "coll_ibshift_alltoall_order.h"
 #include "coll_ibshift_cards.h"
-#include "coll_ibshift_fabric_file.h"
 #include "coll_ibshift_params.h"
 
 #include <errno.h>
@@ -521,7 +520,7 @@ static struct ibshift_pace_facts find_pace(const mca_coll_ibshift_module_t *modu
 {
     const struct ibshift_pacing_fabric fabric = {.hosts = all_hosts(module),
                                                  .ring = ibshift_fabric_file.ring,
-                                                 .kib = ibshift_fabric_file_kib()};
+                                                 .kib = ibshift_fabric_file_kib(&ibshift_fabric_file)};
     struct ibshift_pace_facts facts = {
         .bytes = ibshift_job_is_any_size(job) ? 0 : job->bytes,
         .eager = ibshift_params.eager_limit,

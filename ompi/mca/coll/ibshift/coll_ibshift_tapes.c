@@ -1,7 +1,6 @@
 #include "coll_ibshift_tapes.h"
 #include "coll_ibshift_alltoall_order.h"
 #include "coll_ibshift_call.h"
-#include "coll_ibshift_fabric_file.h"
 #include "coll_ibshift_params.h"
 #include "coll_ibshift_transport.h"
 

@@ -2,7 +2,6 @@
 #include "coll_ibshift_alltoall_order.h"
 #include "coll_ibshift_cards.h"
 #include "coll_ibshift_choose.h"
-#include "coll_ibshift_fabric_file.h"
 #include "coll_ibshift_params.h"
 
 #include "opal/mca/hwloc/base/base.h"
@@ -317,16 +316,6 @@ static bool is_switched_off(char *why, size_t size)
     return true;
 }
 
-static void open_fabric_file(void)
-{
-    struct ibshift_verbs_subnet subnet;
-
-    if (NULL != own.adapter) {
-        subnet = ibshift_verbs_subnet(own.verbs);
-    }
-    ibshift_fabric_file_open(NULL != own.adapter ? &subnet : NULL);
-}
-
 static uint64_t find_costs(void)
 {
     char device[IBSHIFT_MADE_TEXT] = "memory", firmware[IBSHIFT_MADE_TEXT] = "";
@@ -357,7 +346,7 @@ void ibshift_transport_open(ibshift_trace_t *(*open_trace)(void))
         card.processors = processors;
         card.is_crowded = ibshift_endpoint.is_crowded;
         card.is_software = NULL == own.adapter || ibshift_verbs_is_software(own.verbs);
-        open_fabric_file();
+        ibshift_fabric_file_open(NULL == own.adapter ? NULL : own.verbs);
         card.values.costs = find_costs();
     }
     card.values.fabric = ibshift_fabric_file.identity;
@@ -384,7 +373,6 @@ void ibshift_transport_close(void)
         own.verbs = NULL;
     }
     ibshift_cards_forget();
-    ibshift_comm_order_forget();
     ibshift_fabric_file_close();
 }
 

@@ -1,0 +1,461 @@
+#include "fabric/table/found.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEPT = 8 };                    /* orders whose processes have no communicator any more */
+#define WHOLE_KEPT ((size_t)32 << 20) /* of the last whole table */
+
+/* What rank 0 tells the others. */
+enum { TOLD_RC, TOLD_KNOWN, TOLD_KIND, TOLD_STEP, TOLD_STAGES, TOLD_PARTS, TOLD_SHARE, TOLD_SIZE };
+/* What a rank has of a set of processes; the least of all counts. */
+enum { NO_MEMORY, NEW, KNOWN };
+/* Parts of a rank's row of a table. */
+enum { PART_TO, PART_FROM, PART_LID_OFFSETS };
+
+/* All rows of a table, on the rank 0 that had them made. The next one among the same processes, in
+ * another order or without a few, is made from it. */
+struct whole_table {
+    uint32_t size;
+    uint32_t *peers;
+    struct ibshift_schedule schedule;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers known and users, and last */
+static struct ibshift_found_order *known;                /* the latest first */
+static struct whole_table last;                          /* size 0: none, or in use */
+
+static int open_placement(const struct ibshift_members *m, struct ibshift_placement **placement,
+                          struct ibshift_error *err)
+{
+    *placement = NULL;
+    return ibshift_placement_open(m->fabric, m->host_of, m->size, placement, err);
+}
+
+int ibshift_found_shift(const struct ibshift_members *m, enum ibshift_arrange_kind kind,
+                        struct ibshift_order *shift, struct ibshift_error *err)
+{
+    struct ibshift_placement *placement;
+    int rc = open_placement(m, &placement, err);
+
+    if (rc == 0) {
+        rc = kind == IBSHIFT_ARRANGE_RANK
+                 ? ibshift_placement_by_rank(placement, shift, err)
+                 : ibshift_placement_along(placement, m->order, m->order_count,
+                                           kind == IBSHIFT_ARRANGE_KEEPERS, shift, err);
+    }
+    ibshift_placement_close(placement);
+    return rc;
+}
+
+int ibshift_found_first(const struct ibshift_members *m, bool is_auto, struct ibshift_order *shift,
+                        enum ibshift_arrange_kind *kind, struct ibshift_error *err)
+{
+    struct ibshift_placement *placement;
+    int rc;
+
+    *kind = IBSHIFT_ARRANGE_ROUTING;
+    if (!is_auto) {
+        return ibshift_found_shift(m, *kind, shift, err);
+    }
+    rc = open_placement(m, &placement, err);
+    if (rc == 0) {
+        rc = ibshift_arrange_first(placement, m->order, m->order_count, shift, kind, err);
+    }
+    ibshift_placement_close(placement);
+    return rc;
+}
+
+void ibshift_rank_map_free(struct ibshift_rank_map *map)
+{
+    ibshift_order_free(&map->order);
+    free(map->peers);
+    free(map->ones);
+    *map = (struct ibshift_rank_map){.peers = NULL};
+}
+
+int ibshift_rank_map_make(const struct ibshift_members *members, struct ibshift_rank_map *map,
+                          struct ibshift_error *err)
+{
+    uint32_t size = members->size, place = 0;
+    struct ibshift_order shift;
+    int rc = ibshift_found_shift(members, IBSHIFT_ARRANGE_ROUTING, &shift, err);
+
+    if (rc != 0) {
+        return rc;
+    }
+    *map = (struct ibshift_rank_map){.peers = malloc(size * sizeof(*map->peers)),
+                                     .ones = malloc(size * sizeof(*map->ones))};
+    rc = ibshift_order_open(&map->order, size, 1, size);
+    if (rc != 0 || map->peers == NULL || map->ones == NULL) {
+        ibshift_rank_map_free(map);
+        ibshift_order_free(&shift);
+        return -ENOMEM;
+    }
+    for (uint32_t slot = 0; slot < shift.places * shift.slots; slot++) {
+        uint32_t rank = shift.rank_at[slot];
+
+        if (rank != IBSHIFT_NO_RANK) {
+            map->order.rank_at[place] = rank;
+            map->order.slot_of[rank] = place;
+            map->peers[place] = members->peers[rank];
+            map->ones[place++] = 1;
+        }
+    }
+    ibshift_order_free(&shift);
+    return 0;
+}
+
+static uint32_t *copy_peers(const struct ibshift_members *m)
+{
+    uint32_t *peers = malloc(m->size * sizeof(*peers));
+
+    return peers == NULL ? NULL : memcpy(peers, m->peers, m->size * sizeof(*peers));
+}
+
+static void drop_whole(struct whole_table *whole)
+{
+    ibshift_schedule_free(&whole->schedule);
+    free(whole->peers);
+    *whole = (struct whole_table){0};
+}
+
+/* In place of the one that is there. */
+static void exchange_last(struct whole_table *whole)
+{
+    struct whole_table before;
+
+    pthread_mutex_lock(&lock);
+    before = last;
+    last = *whole;
+    pthread_mutex_unlock(&lock);
+    *whole = before;
+}
+
+/* The table's ranks among the members; NULL: there is no table, no memory, or one of the members has
+ * no part in it. */
+static uint32_t *ranks_now(const struct ibshift_members *m, const struct whole_table *whole)
+{
+    uint32_t *now = whole->size < m->size ? NULL : malloc(whole->size * sizeof(*now));
+    uint32_t at = 0, found = 0;
+
+    for (uint32_t r = 0; now != NULL && r < whole->size; r++) {
+        uint32_t tried = 0;
+
+        now[r] = IBSHIFT_NO_RANK;
+        while (tried < m->size && m->peers[at] != whole->peers[r]) {
+            at = at + 1 < m->size ? at + 1 : 0; /* most have kept their order */
+            tried++;
+        }
+        if (tried < m->size) {
+            now[r] = at;
+            found++;
+        }
+    }
+    if (now != NULL && found < m->size) {
+        free(now);
+        now = NULL;
+    }
+    return now;
+}
+
+static bool is_larger_kept(uint32_t size)
+{
+    bool is_larger;
+
+    pthread_mutex_lock(&lock);
+    is_larger = last.size > size;
+    pthread_mutex_unlock(&lock);
+    return is_larger;
+}
+
+/* Takes the arrangement's table, of which the rows are copies. One that was repaired does not replace
+ * the table of more ranks that it came from: others can be made from that, and not the other way
+ * round. One that was searched for does, since a table that was no help now would only keep it out. */
+static void keep_whole(const struct ibshift_members *m, struct ibshift_arrangement *a)
+{
+    struct whole_table whole = {.size = m->size, .schedule = a->schedule};
+    size_t cells = (size_t)m->size * a->schedule.table.stages;
+
+    if (cells * sizeof(*a->schedule.to) > WHOLE_KEPT ||
+        (a->is_repaired && is_larger_kept(whole.size)) || (whole.peers = copy_peers(m)) == NULL) {
+        return;
+    }
+    free(whole.schedule.from); /* nobody asks for it */
+    whole.schedule.from = NULL;
+    whole.schedule.table.from = NULL;
+    a->schedule = (struct ibshift_schedule){0};
+    exchange_last(&whole);
+    drop_whole(&whole);
+}
+
+/* The table that is made from another takes its place: the other one is put back where none is. */
+static int arrange_from_last(const struct ibshift_members *m,
+                             const struct ibshift_placement *placement, unsigned kinds,
+                             struct ibshift_arrangement *a, struct ibshift_error *err)
+{
+    struct whole_table whole = {0};
+    struct ibshift_earlier earlier = {NULL, NULL};
+    uint32_t *now;
+    int rc;
+
+    exchange_last(&whole);
+    now = ranks_now(m, &whole);
+    if (now != NULL) {
+        earlier = (struct ibshift_earlier){&whole.schedule, now};
+    }
+    rc = ibshift_arrange_again(placement, m->order, m->order_count, kinds, earlier, a, err);
+    free(now);
+    exchange_last(&whole);
+    drop_whole(&whole); /* another thread's, which has come meanwhile */
+    return rc;
+}
+
+/* Rank 0: the kind of order, and the arrangement if it is a table. After an error the routing order
+ * stays. */
+static void arrange(const struct ibshift_members *m, unsigned kinds,
+                    struct ibshift_found_words *words, struct ibshift_arrangement *a, int *told)
+{
+    struct ibshift_error err = {""};
+    struct ibshift_placement *placement;
+    int rc = open_placement(m, &placement, &err);
+
+    rc = rc == 0 ? ibshift_placement_routes(placement, true, &err) : rc;
+    rc = rc == 0 ? arrange_from_last(m, placement, kinds, a, &err) : rc;
+    if (rc != 0) {
+        snprintf(words->text, sizeof(words->text), "%s, goes by a shift in routing order",
+                 err.text);
+    } else {
+        snprintf(words->text, sizeof(words->text),
+                 "%s; %u stages, at worst %.3g flows per link, %.3g on average, bound %.6g",
+                 a->reason, a->stages, a->worst, a->stages > 0 ? a->cost / a->stages : 0, a->bound);
+        told[TOLD_KIND] = (int)a->kind;
+        told[TOLD_STEP] = (int)a->shift.step;
+        told[TOLD_STAGES] = (int)a->schedule.table.stages;
+        told[TOLD_SHARE] = (int)(1000 * a->share);
+        told[TOLD_PARTS] = PART_LID_OFFSETS + (a->schedule.lid_offsets != NULL);
+    }
+    words->hosts = placement == NULL ? 0 : placement->hosts;
+    ibshift_placement_close(placement);
+}
+
+/* The rows as the ranks get them, part by part. */
+static int *rows_of(const struct ibshift_arrangement *a, uint32_t ranks, size_t parts)
+{
+    const struct ibshift_schedule *t = &a->schedule;
+    size_t stages = t->table.stages;
+    int *rows = malloc(parts * stages * ranks * sizeof(*rows) + 1), *at = rows;
+
+    for (uint32_t r = 0; rows != NULL && r < ranks; r++, at += parts * stages) {
+        memcpy(at + PART_TO * stages, t->to + stages * r, stages * sizeof(*at));
+        memcpy(at + PART_FROM * stages, t->from + stages * r, stages * sizeof(*at));
+        for (size_t s = 0; parts > PART_LID_OFFSETS && s < stages; s++) {
+            at[PART_LID_OFFSETS * stages + s] = t->lid_offsets[stages * r + s];
+        }
+    }
+    return rows;
+}
+
+/* Rank 0. */
+static int *prepare(const struct ibshift_members *m, unsigned kinds,
+                    struct ibshift_found_words *words, struct ibshift_arrangement *a, int *told)
+{
+    int *rows = NULL;
+
+    arrange(m, kinds, words, a, told);
+    if (told[TOLD_KIND] == IBSHIFT_ARRANGE_TABLE) {
+        rows = rows_of(a, m->size, (size_t)told[TOLD_PARTS]);
+        told[TOLD_RC] = rows == NULL ? -ENOMEM : 0;
+        keep_whole(m, a);
+    }
+    return rows;
+}
+
+static int share_table(const struct ibshift_members *m, const struct ibshift_together *together,
+                       const int *rows, const int *told, struct ibshift_found_order *found)
+{
+    size_t stages = (size_t)told[TOLD_STAGES], cells = stages * (size_t)told[TOLD_PARTS];
+    int rc;
+
+    found->row = malloc(cells * sizeof(*found->row) + 1);
+    if (found->row == NULL) {
+        return -ENOMEM;
+    }
+    rc = together->deal(together->comm, rows, (int *)found->row, (int)cells);
+    if (rc != 0) {
+        return rc;
+    }
+    found->table = (struct ibshift_stages){.stages = (uint32_t)stages,
+                                           .first = m->rank,
+                                           .rows = 1,
+                                           .to = found->row + PART_TO * stages,
+                                           .from = found->row + PART_FROM * stages};
+    found->stages = &found->table;
+    for (size_t s = 0; told[TOLD_PARTS] > PART_LID_OFFSETS && s < stages; s++) {
+        if (found->table.to[s] != IBSHIFT_NO_RANK) {
+            together->set_path(m->peers[found->table.to[s]],
+                               found->row[PART_LID_OFFSETS * stages + s]);
+        }
+    }
+    return 0;
+}
+
+static int take_shift(const struct ibshift_members *m, const int *told,
+                      struct ibshift_found_order *found)
+{
+    struct ibshift_error err;
+    int rc = ibshift_found_shift(m, found->kind, &found->shift, &err);
+
+    if (rc == 0) {
+        found->shift.step =
+            told[TOLD_STEP] > 0 ? (uint32_t)told[TOLD_STEP] : found->shift.step; /* or its own */
+        found->order = &found->shift;
+    }
+    return rc;
+}
+
+/*
+ * Ranks forget at different times: what one of them has forgotten is found again by all; and what
+ * one of them has no memory for fails on all.
+ */
+static int find(const struct ibshift_members *m, unsigned kinds,
+                const struct ibshift_together *together, int mine,
+                struct ibshift_found_words *words, struct ibshift_found_order *fresh,
+                bool *is_known)
+{
+    int told[TOLD_SIZE] = {0, NEW, IBSHIFT_ARRANGE_ROUTING, 0, 0, PART_LID_OFFSETS, 0};
+    struct ibshift_arrangement a = {.kind = IBSHIFT_ARRANGE_ROUTING};
+    int *rows = NULL, least = NO_MEMORY, other;
+    int rc = together->least(together->comm, mine, &least);
+
+    if (m->rank == 0) {
+        told[TOLD_RC] = rc != 0 ? rc : least == NO_MEMORY ? -ENOMEM : 0;
+        told[TOLD_KNOWN] = least;
+        if (told[TOLD_RC] == 0 && least == NEW) {
+            rows = prepare(m, kinds, words, &a, told);
+        }
+    }
+    other = together->tell(together->comm, told, TOLD_SIZE);
+    rc = rc != 0 ? rc : other != 0 ? other : told[TOLD_RC];
+    *is_known = told[TOLD_KNOWN] == KNOWN;
+    if (rc == 0 && !*is_known) {
+        fresh->kind = (enum ibshift_arrange_kind)told[TOLD_KIND];
+        fresh->share = (unsigned)told[TOLD_SHARE];
+        rc = fresh->kind == IBSHIFT_ARRANGE_TABLE ? share_table(m, together, rows, told, fresh)
+                                                  : take_shift(m, told, fresh);
+    }
+    free(rows);
+    ibshift_arrangement_free(&a);
+    return rc;
+}
+
+static void drop(struct ibshift_found_order *found)
+{
+    ibshift_order_free(&found->shift);
+    free(found->row);
+    free(found->peers);
+    free(found);
+}
+
+/* Of those that nobody uses, the latest stay. Under the lock. */
+static void drop_old(unsigned kept)
+{
+    for (struct ibshift_found_order **at = &known; *at != NULL;) {
+        struct ibshift_found_order *found = *at;
+
+        if (found->users == 0 && kept == 0) {
+            *at = found->next;
+            drop(found);
+        } else {
+            kept -= found->users == 0;
+            at = &found->next;
+        }
+    }
+}
+
+static struct ibshift_found_order *find_known(const struct ibshift_members *m)
+{
+    struct ibshift_found_order *at;
+
+    pthread_mutex_lock(&lock);
+    for (at = known; at != NULL; at = at->next) {
+        if (at->size == m->size && memcmp(at->peers, m->peers, m->size * sizeof(*at->peers)) == 0) {
+            at->users++;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return at;
+}
+
+static struct ibshift_found_order *make(const struct ibshift_members *m)
+{
+    struct ibshift_found_order *found = calloc(1, sizeof(*found));
+
+    if (found != NULL) {
+        found->users = 1;
+        found->size = m->size;
+        found->peers = copy_peers(m);
+        if (found->peers == NULL) {
+            free(found);
+            return NULL;
+        }
+    }
+    return found;
+}
+
+static void remember(struct ibshift_found_order *found)
+{
+    pthread_mutex_lock(&lock);
+    found->next = known;
+    known = found;
+    drop_old(KEPT);
+    pthread_mutex_unlock(&lock);
+}
+
+void ibshift_found_release(struct ibshift_found_order *found)
+{
+    if (found != NULL) {
+        pthread_mutex_lock(&lock);
+        found->users--;
+        drop_old(KEPT);
+        pthread_mutex_unlock(&lock);
+    }
+}
+
+void ibshift_found_forget(void)
+{
+    struct whole_table whole = {0};
+
+    exchange_last(&whole);
+    drop_whole(&whole);
+    pthread_mutex_lock(&lock);
+    drop_old(0);
+    pthread_mutex_unlock(&lock);
+}
+
+int ibshift_found_search(const struct ibshift_members *m, unsigned kinds,
+                         const struct ibshift_together *together, struct ibshift_found_words *words,
+                         struct ibshift_found_order **out)
+{
+    struct ibshift_found_order *before = find_known(m), *fresh = make(m);
+    int mine = fresh == NULL ? NO_MEMORY : before == NULL ? NEW : KNOWN, rc;
+    bool is_known, takes_fresh;
+
+    words->text[0] = '\0';
+    rc = find(m, kinds, together, mine, words, fresh, &is_known);
+    takes_fresh = rc == 0 && !is_known;
+    if (takes_fresh) {
+        remember(fresh);
+    } else if (fresh != NULL) {
+        drop(fresh);
+    }
+    if (rc != 0 || !is_known) {
+        ibshift_found_release(before);
+    }
+    *out = rc != 0 ? NULL : takes_fresh ? fresh : before;
+    return rc;
+}
