@@ -1,5 +1,5 @@
 /*
- * Choices that measured times correct (coll_ibshift_correct). The cost model has been given wrong parameters, by which a
+ * Choices that measured times correct (coll_ibshift_expert correct=N). The cost model has been given wrong parameters, by which a
  * chain is the best broadcast; after some calls all ranks must have left it, though one of them is late in every call,
  * and every result must be right, whichever plan ran. Nonblocking calls come between, and keep the model's choice; a
  * communicator whose ranks never wait for each other keeps it too, and so does one where MPI_T asks for it.

@@ -71,7 +71,7 @@ static void explain_unused(struct ompi_communicator_t *comm)
     if (!ibshift_params.explain || comm != &ompi_mpi_comm_world.comm || 0 != ompi_comm_rank(comm)) {
         return;
     }
-    ibshift_cards_why_not(comm, why, sizeof(why));
+    ibshift_cards_why_not((uint32_t)ompi_comm_size(comm), why, sizeof(why));
     fprintf(stderr,
             "ibshift: %s, %d ranks: not used: %s; the collectives run in %s. \"ibshift info\" on "
             "that host says what it has\n",

@@ -11,94 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plan/print.h"
+
 /* Of the trace: under the engine's lock, but for open and close. */
 static FILE *out;
 static char last_key[IBSHIFT_CALL_NUMBER];
 
 enum { TITLE = 160 };
-
-static bool reduces(enum ibshift_collective collective)
-{
-    return IBSHIFT_REDUCE <= collective;
-}
-
-static bool has_root(enum ibshift_collective collective)
-{
-    return IBSHIFT_BCAST == collective || IBSHIFT_SCATTER == collective ||
-           IBSHIFT_GATHER == collective || IBSHIFT_REDUCE == collective;
-}
-
-static void put_rank(uint32_t rank, const char *before)
-{
-    if (IBSHIFT_NO_RANK == rank) {
-        fprintf(out, "%s-", before);
-    } else {
-        fprintf(out, "%s%u", before, rank);
-    }
-}
-
-static void put_order(const struct ibshift_plan *plan)
-{
-    const struct ibshift_order *order = plan->order;
-
-    fputs(" --order ", out);
-    for (uint32_t slot = 0; slot < order->places * order->slots; slot++) {
-        put_rank(order->rank_at[slot], 0 == slot ? "" : ",");
-    }
-    fprintf(out, " --slots %u --step %u", order->slots, plan->in_sequence ? 1 : order->step);
-}
-
-static void put_nodes(const struct ibshift_nodes *nodes, uint32_t ranks)
-{
-    fputs(" --nodes ", out);
-    for (uint32_t rank = 0; rank < ranks; rank++) {
-        put_rank(nodes->node_of[rank], 0 == rank ? "" : ",");
-    }
-}
-
-/* A rank has its own row of the table: the rows of all ranks make the file. */
-static void put_stages(const struct ibshift_stages *stages, uint32_t rank)
-{
-    const uint32_t *row = stages->to + (size_t)(rank - stages->first) * stages->stages;
-
-    fputs(" --stages FILE # its row:", out);
-    for (uint32_t stage = 0; stage < stages->stages; stage++) {
-        put_rank(row[stage], " ");
-    }
-}
-
-static void put_command(const struct ibshift_op_params *params)
-{
-    const struct ibshift_alg *alg = params->alg;
-    const struct ibshift_plan *plan = &params->plan;
-
-    fprintf(out, "ibshift plan print %s %s --ranks %u --rank %u",
-            ibshift_collective_name(alg->collective), alg->name, plan->ranks, params->rank);
-    if (has_root(alg->collective)) {
-        fprintf(out, " --root %u", plan->root);
-    }
-    if (alg->radix_max > 0) {
-        fprintf(out, " --radix %u", plan->radix);
-    }
-    if (0 != (alg->flags & IBSHIFT_ALG_SEGMENTS)) {
-        fprintf(out, " --segments %u", plan->segments);
-    }
-    if (reduces(alg->collective) && !plan->commutative) {
-        fputs(" --non-commutative", out);
-    }
-    if (0 != (alg->flags & IBSHIFT_ALG_ORDER) && NULL != plan->order) {
-        put_order(plan);
-    }
-    if (0 != (alg->flags & IBSHIFT_ALG_NODES)) {
-        put_nodes(plan->nodes, plan->ranks);
-    }
-    if (0 != (alg->flags & IBSHIFT_ALG_LEADERS) && plan->leaders > 1) {
-        fprintf(out, " --leaders %u", plan->leaders);
-    }
-    if (0 != (alg->flags & IBSHIFT_ALG_STAGES) && NULL != plan->stages) {
-        put_stages(plan->stages, params->rank);
-    }
-}
 
 /* A communicator's name is the user's: no line of ours may begin in it. */
 static void put_title(const struct ibshift_op *op)
@@ -123,7 +42,7 @@ static void trace(void *context, const struct ibshift_op *op, const char *line)
         fprintf(out, "%s# %s ", is_file ? "" : "ibshift: ", key);
         put_title(op);
         fputs(": ", out);
-        put_command(&op->params);
+        ibshift_plan_put_command(out, op->params.alg, &op->params.plan, op->params.rank);
         fputc('\n', out);
     }
     if (!is_file) {
@@ -342,14 +261,13 @@ static const struct {
  */
 static void describe_numbers(enum ibshift_collective collective, char *text, size_t size)
 {
-    const mca_base_var_enum_value_t *choice = ibshift_param_choices(collective, "none");
+    const char *const *names = ibshift_param_choices(collective, "none");
     size_t length = (size_t)snprintf(text, size,
                                      "Number of the algorithm that ran last on the communicator. "
                                      "0: none, it has not run natively");
 
-    for (choice++; NULL != choice->string && length < size; choice++) {
-        length += (size_t)snprintf(text + length, size - length, ", %d: %s", choice->value,
-                                   choice->string);
+    for (int i = 1; NULL != names[i] && length < size; i++) {
+        length += (size_t)snprintf(text + length, size - length, ", %d: %s", i, names[i]);
     }
 }
 

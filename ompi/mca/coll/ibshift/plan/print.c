@@ -4,6 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "plan/nodes.h"
+#include "plan/order.h"
+
 #define RANGE_TEXT 64
 
 const char *ibshift_buffer_name(enum ibshift_buffer buffer)
@@ -112,4 +115,85 @@ int ibshift_step_format(const struct ibshift_step *step, uint32_t rank, uint32_t
         used = append(text, size, used, " drain %" PRIu32, step->drain);
     }
     return used;
+}
+
+static bool reduces(enum ibshift_collective collective)
+{
+    return collective >= IBSHIFT_REDUCE;
+}
+
+static bool has_root(enum ibshift_collective collective)
+{
+    return collective == IBSHIFT_BCAST || collective == IBSHIFT_SCATTER ||
+           collective == IBSHIFT_GATHER || collective == IBSHIFT_REDUCE;
+}
+
+static void put_rank(FILE *out, uint32_t rank, const char *before)
+{
+    if (rank == IBSHIFT_NO_RANK) {
+        fprintf(out, "%s-", before);
+    } else {
+        fprintf(out, "%s%u", before, rank);
+    }
+}
+
+static void put_order(FILE *out, const struct ibshift_plan *plan)
+{
+    const struct ibshift_order *order = plan->order;
+
+    fputs(" --order ", out);
+    for (uint32_t slot = 0; slot < order->places * order->slots; slot++) {
+        put_rank(out, order->rank_at[slot], slot == 0 ? "" : ",");
+    }
+    fprintf(out, " --slots %u --step %u", order->slots, plan->in_sequence ? 1 : order->step);
+}
+
+static void put_nodes(FILE *out, const struct ibshift_nodes *nodes, uint32_t ranks)
+{
+    fputs(" --nodes ", out);
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        put_rank(out, nodes->node_of[rank], rank == 0 ? "" : ",");
+    }
+}
+
+/* A rank has its own row of the table: the rows of all ranks make the file. */
+static void put_stages(FILE *out, const struct ibshift_stages *stages, uint32_t rank)
+{
+    const uint32_t *row = stages->to + (size_t)(rank - stages->first) * stages->stages;
+
+    fputs(" --stages FILE # its row:", out);
+    for (uint32_t stage = 0; stage < stages->stages; stage++) {
+        put_rank(out, row[stage], " ");
+    }
+}
+
+void ibshift_plan_put_command(FILE *out, const struct ibshift_alg *alg,
+                              const struct ibshift_plan *plan, uint32_t rank)
+{
+    fprintf(out, "ibshift plan print %s %s --ranks %u --rank %u",
+            ibshift_collective_name(alg->collective), alg->name, plan->ranks, rank);
+    if (has_root(alg->collective)) {
+        fprintf(out, " --root %u", plan->root);
+    }
+    if (alg->radix_max > 0) {
+        fprintf(out, " --radix %u", plan->radix);
+    }
+    if ((alg->flags & IBSHIFT_ALG_SEGMENTS) != 0) {
+        fprintf(out, " --segments %u", plan->segments);
+    }
+    if (reduces(alg->collective) && !plan->commutative) {
+        fputs(" --non-commutative", out);
+    }
+    if ((alg->flags & IBSHIFT_ALG_ORDER) != 0 && plan->order != NULL) {
+        put_order(out, plan);
+    }
+    if ((alg->flags & IBSHIFT_ALG_NODES) != 0) {
+        put_nodes(out, plan->nodes, plan->ranks);
+    }
+    if ((alg->flags & IBSHIFT_ALG_LEADERS) != 0 && plan->leaders > 1) {
+        fprintf(out, " --leaders %u", plan->leaders);
+    }
+    if ((alg->flags & IBSHIFT_ALG_STAGES) != 0 && plan->stages != NULL) {
+        put_stages(out, plan->stages, rank);
+    }
 }

@@ -14,8 +14,9 @@
 #define IBSHIFT_PLAN_PRINT_H
 
 #include <stddef.h>
+#include <stdio.h>
 
-#include "plan/step.h"
+#include "plan/alg.h"
 
 /* No line of a step is longer, the zero byte included. */
 #define IBSHIFT_STEP_TEXT 192
@@ -27,5 +28,10 @@ int ibshift_step_format(const struct ibshift_step *step, uint32_t rank, uint32_t
 /* "SEND", "RECV" or "TMP"; "recv", "send", "copy" or "reduce". */
 const char *ibshift_buffer_name(enum ibshift_buffer buffer);
 const char *ibshift_kind_name(enum ibshift_kind kind);
+
+/* The command of `ibshift` that prints the rank's steps of the plan. A rank has its own row of a table of
+ * stages: the rows of all ranks make the file that the command names. */
+void ibshift_plan_put_command(FILE *out, const struct ibshift_alg *alg,
+                              const struct ibshift_plan *plan, uint32_t rank);
 
 #endif

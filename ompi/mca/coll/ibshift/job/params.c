@@ -1,0 +1,363 @@
+#include "job/params.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "choose/digest.h"
+#include "choose/text.h"
+
+enum { NAME = IBSHIFT_PARAM_NAME };
+
+static void set_number(const struct ibshift_param *p, long long number)
+{
+    switch (p->type) {
+    case IBSHIFT_PARAM_BOOL:
+        *(bool *)p->value = number != 0;
+        break;
+    case IBSHIFT_PARAM_SIZE:
+        *(size_t *)p->value = (size_t)number;
+        break;
+    default:
+        *(int *)p->value = (int)number;
+    }
+}
+
+static long long number_of(const struct ibshift_param *p)
+{
+    switch (p->type) {
+    case IBSHIFT_PARAM_BOOL:
+        return *(bool *)p->value;
+    case IBSHIFT_PARAM_SIZE:
+        return (long long)*(size_t *)p->value;
+    default:
+        return *(int *)p->value;
+    }
+}
+
+void ibshift_param_set_initial(const struct ibshift_param *p)
+{
+    if (p->type == IBSHIFT_PARAM_STRING) {
+        *(const char **)p->value = p->initial_text;
+    } else {
+        set_number(p, p->initial);
+    }
+}
+
+const char *ibshift_param_text(const struct ibshift_param *p, bool initial,
+                               char text[IBSHIFT_PARAM_NUMBER])
+{
+    long long number = p->type == IBSHIFT_PARAM_STRING || initial ? p->initial : number_of(p);
+
+    if (p->type == IBSHIFT_PARAM_STRING) {
+        return initial ? p->initial_text : *(const char **)p->value;
+    }
+    if (p->type == IBSHIFT_PARAM_CHOICE) {
+        return p->choices[number];
+    }
+    snprintf(text, IBSHIFT_PARAM_NUMBER, "%lld", number);
+    return text;
+}
+
+/* What follows coll_ibshift_ where people are told of a row. */
+static const char *shown_name(const struct ibshift_param *p, char text[NAME])
+{
+    snprintf(text, NAME, p->is_expert ? "expert (%s)" : "%s", p->name);
+    return text;
+}
+
+void ibshift_param_tell(const struct ibshift_param *p, const char *given,
+                        const struct ibshift_param_telling *telling)
+{
+    char accepted[512], name[NAME], initial[IBSHIFT_PARAM_NUMBER];
+    size_t length = (size_t)snprintf(accepted, sizeof(accepted), "%lld to %lld", p->min, p->max);
+
+    for (int i = 0; p->type == IBSHIFT_PARAM_CHOICE && p->choices[i] != NULL; i++) {
+        length = i > 0 ? length : 0;
+        length += (size_t)snprintf(accepted + length, sizeof(accepted) - length, "%s%s",
+                                   i > 0 ? ", " : "", p->choices[i]);
+    }
+    telling->bad_value(shown_name(p, name), given, accepted, ibshift_param_text(p, true, initial));
+}
+
+/* As Open MPI reads numbers: decimal or 0x, and k, m, g or t for a power of 1024. */
+static bool read_number(const char *text, long long *number)
+{
+    static const char units[] = "kmgt";
+    const char *unit;
+    char *end;
+
+    *number = strtoll(text, &end, 0);
+    if (end == text || *end == '\0') {
+        return end != text;
+    }
+    unit = strchr(units, *end | 0x20);
+    if (unit == NULL || end[1] != '\0') {
+        return false;
+    }
+    *number = *number > LLONG_MAX >> 40 ? LLONG_MAX : *number << (10 * (unit - units + 1));
+    return true;
+}
+
+static bool is_choice(const struct ibshift_param *p, const char *text)
+{
+    char *end;
+    long number = strtol(text, &end, 0);
+    bool is_place = end != text && *end == '\0';
+
+    for (int i = 0; p->choices[i] != NULL; i++) {
+        if (is_place ? number == i : strcmp(text, p->choices[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool ibshift_param_takes(const struct ibshift_param *p, const char *text)
+{
+    long long number;
+
+    switch (p->type) {
+    case IBSHIFT_PARAM_INT:
+    case IBSHIFT_PARAM_SIZE:
+        return read_number(text, &number);
+    case IBSHIFT_PARAM_CHOICE:
+        return is_choice(p, text);
+    default:
+        return true;
+    }
+}
+
+bool ibshift_param_is_bounded(const struct ibshift_param *p)
+{
+    return (p->type != IBSHIFT_PARAM_INT && p->type != IBSHIFT_PARAM_SIZE) ||
+           (number_of(p) >= p->min && number_of(p) <= p->max);
+}
+
+static void add_expert(void *out, const struct ibshift_param *p)
+{
+    if (p->is_expert) {
+        fprintf(out, ". %s (%lld): %s%s", p->name, p->initial, p->help,
+                p->all_ranks ? " (the same on all ranks)" : "");
+    }
+}
+
+char *ibshift_param_help(const struct ibshift_param *p)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    if (out == NULL) {
+        return NULL;
+    }
+    fprintf(out, "%s%s", p->help, p->all_ranks ? ". The same on all ranks" : "");
+    if (p->value == &ibshift_params.expert) {
+        ibshift_params_visit(add_expert, out);
+    }
+    fclose(out);
+    return text;
+}
+
+/* The row that a name means, or the most alike. */
+struct look_up {
+    struct ibshift_nearest nearest;
+    bool among_experts;
+    const struct ibshift_param *expert; /* NULL: it is none of these */
+};
+
+static void compare(void *context, const struct ibshift_param *p)
+{
+    struct look_up *look_up = context;
+
+    if (p->is_expert || !look_up->among_experts) {
+        ibshift_nearest_compare(&look_up->nearest, p->name);
+        if (strcmp(look_up->nearest.name, p->name) == 0) {
+            look_up->expert = p->is_expert ? p : NULL;
+        }
+    }
+}
+
+static void tell_unknown(const struct look_up *look_up, const struct ibshift_param_telling *telling)
+{
+    char name[NAME + 16], nearest[NAME];
+
+    snprintf(name, sizeof(name), look_up->among_experts ? "expert (%s)" : "%s",
+             look_up->nearest.word);
+    if (look_up->expert != NULL) {
+        (void)shown_name(look_up->expert, nearest);
+    } else {
+        snprintf(nearest, sizeof(nearest), "%s", look_up->nearest.name);
+    }
+    telling->unknown(name, nearest);
+}
+
+/* One of name=value. */
+static void read_setting(char *setting, const struct ibshift_param_telling *telling)
+{
+    struct look_up look_up = {.nearest.word = setting, .among_experts = true};
+    const struct ibshift_param *p;
+    char *value = strchr(setting, '=');
+    long long number;
+
+    if (value != NULL) {
+        *value++ = '\0';
+    }
+    ibshift_params_visit(compare, &look_up);
+    p = look_up.expert;
+    if (!look_up.nearest.is_known) {
+        tell_unknown(&look_up, telling);
+    } else if (value == NULL || !read_number(value, &number) || number < p->min ||
+               number > p->max) {
+        ibshift_param_tell(p, value == NULL ? "" : value, telling);
+    } else {
+        set_number(p, number);
+    }
+}
+
+void ibshift_params_read_expert(const struct ibshift_param_telling *telling)
+{
+    char *copy = strdup(ibshift_params.expert), *rest = copy, *setting;
+
+    while (copy != NULL && NULL != (setting = strsep(&rest, ","))) {
+        if (setting[0] != '\0') {
+            read_setting(setting, telling);
+        }
+    }
+    free(copy);
+}
+
+struct agreed {
+    uint64_t sum;
+    char *text;
+    size_t size, length;
+};
+
+static void add_agreed(void *context, const struct ibshift_param *p)
+{
+    struct agreed *agreed = context;
+    size_t room = agreed->size - agreed->length;
+    char numbers[2][IBSHIFT_PARAM_NUMBER];
+    const char *value, *initial;
+    int length;
+
+    if (!p->all_ranks) {
+        return;
+    }
+    value = ibshift_param_text(p, false, numbers[0]);
+    initial = ibshift_param_text(p, true, numbers[1]);
+    agreed->sum = ibshift_digest(agreed->sum, p->name, strlen(p->name) + 1);
+    agreed->sum = ibshift_digest(agreed->sum, value, strlen(value) + 1);
+    if (strcmp(value, initial) != 0) {
+        length = snprintf(agreed->text + agreed->length, room, "%s=%s;", p->name, value);
+        agreed->length += length < 0 || (size_t)length >= room ? 0 : (size_t)length;
+        agreed->text[agreed->length] = '\0';
+    }
+}
+
+uint64_t ibshift_params_agreed(char *text, size_t size)
+{
+    struct agreed agreed = {.sum = IBSHIFT_DIGEST, .text = text, .size = size};
+
+    text[0] = '\0';
+    ibshift_params_visit(add_agreed, &agreed);
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        const char *name = ibshift_alg_table[i]->name;
+
+        agreed.sum = ibshift_digest(agreed.sum, name, strlen(name) + 1);
+    }
+    return agreed.sum;
+}
+
+struct difference {
+    const char *theirs, *ours;
+    char *words;
+    size_t size;
+    bool is_found;
+};
+
+/* What an agreed text says of the row; it is silent about a default. */
+static const char *value_in(const char *text, const char *name, const char *initial, int *length)
+{
+    size_t name_length = strlen(name);
+
+    while (*text != '\0') {
+        size_t entry = strcspn(text, ";");
+
+        if (0 == strncmp(text, name, name_length) && '=' == text[name_length]) {
+            *length = (int)(entry - name_length - 1);
+            return text + name_length + 1;
+        }
+        text += entry + (';' == text[entry]);
+    }
+    *length = (int)strlen(initial);
+    return initial;
+}
+
+static void find_difference(void *context, const struct ibshift_param *p)
+{
+    struct difference *difference = context;
+    char name[NAME], number[IBSHIFT_PARAM_NUMBER];
+    const char *theirs, *ours, *initial;
+    int length, our_length;
+
+    if (!p->all_ranks || difference->is_found) {
+        return;
+    }
+    initial = ibshift_param_text(p, true, number);
+    theirs = value_in(difference->theirs, p->name, initial, &length);
+    ours = value_in(difference->ours, p->name, initial, &our_length);
+    if (length != our_length || 0 != strncmp(theirs, ours, (size_t)length)) {
+        snprintf(difference->words, difference->size, "its coll_ibshift_%s is %.*s, here %.*s",
+                 shown_name(p, name), length, theirs, our_length, ours);
+        difference->is_found = true;
+    }
+}
+
+bool ibshift_params_differ(const char *theirs, const char *ours, char *words, size_t size)
+{
+    struct difference difference = {.theirs = theirs, .ours = ours, .words = words, .size = size};
+
+    ibshift_params_visit(find_difference, &difference);
+    return difference.is_found;
+}
+
+/* mpirun hands over whatever it was given; Open MPI is silent about names that nobody registers. */
+void ibshift_params_check_names(const char *prefix, const struct ibshift_param_telling *telling)
+{
+    for (char **entry = environ; *entry != NULL; entry++) {
+        char word[NAME];
+        struct look_up look_up = {.nearest.word = word};
+
+        if (strncmp(*entry, prefix, strlen(prefix)) != 0) {
+            continue;
+        }
+        snprintf(word, sizeof(word), "%s", *entry + strlen(prefix));
+        word[strcspn(word, "=")] = '\0';
+        ibshift_params_visit(compare, &look_up);
+        if (!look_up.nearest.is_known || look_up.expert != NULL) {
+            tell_unknown(&look_up, telling);
+        }
+    }
+}
+
+bool ibshift_params_site_file(const char *name, char *path, size_t size)
+{
+    return ibshift_params.site[0] != '\0' &&
+           (size_t)snprintf(path, size, "%s/%s", ibshift_params.site, name) < size &&
+           0 == access(path, F_OK);
+}
+
+bool ibshift_params_may_open(const char *path, char *why, size_t size)
+{
+    struct stat info;
+
+    if (0 != stat(path, &info) || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) {
+        return true;
+    }
+    snprintf(why, size, "%.200s: not a file, but a pipe or a device", path);
+    return false;
+}

@@ -1,0 +1,136 @@
+/*
+ * What the user can set, as Open MPI's parameters coll_ibshift_<name>: the values, and the table that they
+ * are registered, checked, described and compared by.
+ */
+#ifndef IBSHIFT_JOB_PARAMS_H
+#define IBSHIFT_JOB_PARAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "choose/choose.h"
+
+/* The values, also of the names in coll_ibshift_expert; the tables are in job/params_table.c. */
+struct ibshift_params {
+    int priority;
+    bool native;
+    const char *device;
+    int ports;
+    int gid_index;
+    int service_level;
+    bool adaptive_data;
+    int traffic_class;
+    int pkey;
+    size_t memory;
+    bool node;
+    size_t node_memory;
+    int connections;
+    size_t eager_limit;
+    int timeout, retry;
+    int deadline; /* seconds */
+    int window;
+    bool tapes;
+    int correct;
+    const char *model;
+    const char *rules;
+    const char *fabric;
+    const char *site;
+    const char *order;
+    bool order_reductions;
+    const char *pace;
+    size_t burst;
+    bool explain;
+    const char *trace;
+    const char *expert;
+    /* By collective; 0: chosen. algorithm: 1 + place among the collective's rows. */
+    int algorithm[IBSHIFT_COLLECTIVES];
+    int radix[IBSHIFT_COLLECTIVES];
+    size_t segment[IBSHIFT_COLLECTIVES]; /* bytes */
+};
+
+extern struct ibshift_params ibshift_params;
+
+enum ibshift_param_type {
+    IBSHIFT_PARAM_INT,
+    IBSHIFT_PARAM_BOOL,
+    IBSHIFT_PARAM_SIZE,
+    IBSHIFT_PARAM_CHOICE,
+    IBSHIFT_PARAM_STRING
+};
+
+/*
+ * One row is one parameter: registration, ompi_info, the manual page and the words of an error
+ * message come from it, and so does what ranks compare before they talk (ibshift_params_agreed()).
+ * Bounds are for numbers, choices for IBSHIFT_PARAM_CHOICE (the index is the value).
+ */
+struct ibshift_param {
+    const char *name;
+    enum ibshift_param_type type;
+    void *value;
+    long long initial;
+    const char *initial_text; /* IBSHIFT_PARAM_STRING */
+    long long min, max;
+    const char *const *choices; /* up to NULL */
+    int level;                  /* for whom, as Open MPI counts: 1 for all to 9 for developers */
+    bool is_settable;           /* by the tools interface of MPI, while the job runs */
+    bool all_ranks;             /* it decides what is sent to whom: unlike values must not meet */
+    bool is_expert;             /* a name in coll_ibshift_expert: a number, in a row that stays */
+    const char *help;
+};
+
+/* All rows. Those of a collective are not there any more when visit() has returned. */
+enum { IBSHIFT_PARAM_NAME = 64 };
+void ibshift_params_visit(void (*visit)(void *context, const struct ibshift_param *row),
+                          void *context);
+
+/* Names of values: 0 is `nothing`, and 1 + place the collective's rows. Until the next call. */
+const char *const *ibshift_param_choices(enum ibshift_collective collective, const char *nothing);
+
+enum { IBSHIFT_PARAM_NUMBER = 32 };
+/* The row's value, or its default. */
+const char *ibshift_param_text(const struct ibshift_param *row, bool initial,
+                               char number[IBSHIFT_PARAM_NUMBER]);
+void ibshift_param_set_initial(const struct ibshift_param *row);
+/* Whether the text is a value of the row's kind, and whether the row's value is within its bounds. */
+bool ibshift_param_takes(const struct ibshift_param *row, const char *text);
+bool ibshift_param_is_bounded(const struct ibshift_param *row);
+/* For free(); NULL: no memory. */
+char *ibshift_param_help(const struct ibshift_param *row);
+
+/* How wrong settings are told; the names follow coll_ibshift_. */
+struct ibshift_param_telling {
+    void (*bad_value)(const char *name, const char *given, const char *accepted,
+                      const char *initial);
+    void (*unknown)(const char *name, const char *nearest);
+};
+void ibshift_param_tell(const struct ibshift_param *row, const char *given,
+                        const struct ibshift_param_telling *telling);
+
+/* Once coll_ibshift_expert has been read. */
+void ibshift_params_read_expert(const struct ibshift_param_telling *telling);
+/* Tells of names in the environment, behind the prefix, that are no parameters. */
+void ibshift_params_check_names(const char *prefix, const struct ibshift_param_telling *telling);
+
+/*
+ * What all ranks must have alike, as text: "name=value;" of each such row that has not its default,
+ * as far as there is room. Returns a digest of all such rows, and of the algorithms that there are.
+ */
+uint64_t ibshift_params_agreed(char *text, size_t size);
+
+/* The first row that differs between two such texts, in words; false: none that they tell. */
+bool ibshift_params_differ(const char *theirs, const char *ours, char *words, size_t size);
+
+/* What the parameters of a collective ask for. */
+struct ibshift_wish ibshift_params_wish(enum ibshift_collective collective);
+
+/* The path of that file in the administrator's folder; false: it is not there. */
+bool ibshift_params_site_file(const char *name, char *path, size_t size);
+
+/*
+ * The file that a parameter names may be opened: opening a pipe waits for its writer, and that in
+ * MPI_Init. Where there is nothing, the reader says so. False: why is set.
+ */
+bool ibshift_params_may_open(const char *path, char *why, size_t size);
+
+#endif
