@@ -6,7 +6,7 @@
 #include "sim/job.h"
 #include "sim/traffic.h"
 
-enum { SIM_WINDOW = 32 }; /* coll_ibshift_window, if not set */
+enum { SIM_WINDOW = 32 }; /* of coll_ibshift_expert, if not set */
 
 struct sim_command {
     /* ---- as given ---- */
