@@ -1,17 +1,13 @@
 #ifndef IBSHIFT_COLL_IBSHIFT_H
 #define IBSHIFT_COLL_IBSHIFT_H
 
+#include "ompi_config.h"
+
 #include "coll_ibshift_compat.h"
+#include "ibshift.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
-
-#include "choose/choose.h"
-#include "choose/crowd.h"
-#include "exec/pace/pace.h"
-#include "fabric/table/found.h"
-#include "net/ledger.h"
-#include "plan/nodes.h"
 
 struct ompi_communicator_t;
 struct ibshift_job;
@@ -191,5 +187,98 @@ int ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communic
 
 /* A name that the user gave, such as a communicator's: no control characters are left in text. */
 void ibshift_make_plain(char *text);
+
+/* coll_ibshift_transport.c, coll_ibshift_observe.c */
+
+/*
+ * The ranks of an intracommunicator as peers of the net, for free(); NULL when one of them cannot
+ * be reached over the net: the same answer on all of them.
+ */
+uint32_t *ibshift_cards_peers(struct ompi_communicator_t *comm);
+
+/*
+ * The process's one endpoint: device, net, engine. Opened with the component, before the processes
+ * exchange their cards, so that a process whose endpoint fails says so in its card and all ranks of
+ * a communicator decide alike.
+ */
+struct ibshift_endpoint {
+    struct ibshift_engine *engine; /* NULL: this process has no endpoint */
+    struct ibshift_net *net;       /* adapter and shared memory as one */
+    bool is_crowded;               /* this host has more ranks of the job than processors */
+};
+
+/* Set by open() and close(). */
+extern struct ibshift_endpoint ibshift_endpoint;
+
+/* The engine's option trace. */
+typedef void ibshift_trace_t(void *context, const struct ibshift_op *op, const char *line);
+
+/* Never fails: without a usable device there is no endpoint. Publishes the card. open_trace() is
+ * asked when there is one; it returns NULL, or what hears of each step as it starts. */
+void ibshift_transport_open(ibshift_trace_t *(*open_trace)(void));
+void ibshift_transport_close(void);
+
+struct ibshift_transport_counters {
+    struct ibshift_engine_stats engine;
+    struct ibshift_net_verbs_stats net;
+    struct ibshift_node_stats node;
+    uint64_t registration_hits, registrations;
+};
+
+/* All 0 without an endpoint. */
+void ibshift_transport_counters(struct ibshift_transport_counters *counters);
+
+/*
+ * coll_ibshift_trace: each step as it starts, in the printer's words. A file has the bare lines,
+ * and before those of another collective than the last line's one that begins with '#': its key
+ * (communicator and number, the same on all ranks), what MPI calls it, and the command that prints
+ * its plan. On standard error the key stands before every line.
+ *
+ * NULL: nobody asked, or the file does not open (which is said). Close it when the endpoint has
+ * gone.
+ */
+ibshift_trace_t *ibshift_trace_open(void);
+void ibshift_trace_close(void);
+
+/* The slots of a module: coll_ibshift_entry.c, coll_ibshift_module.c, coll_ibshift_fallback.c. */
+
+/* X(name): the collectives that a module can have natively. */
+#define IBSHIFT_NATIVE(X)                                                                          \
+    X(allgather)                                                                                   \
+    X(allgatherv)                                                                                  \
+    X(allreduce)                                                                                   \
+    X(alltoall)                                                                                    \
+    X(alltoallv)                                                                                   \
+    X(alltoallw)                                                                                   \
+    X(barrier)                                                                                     \
+    X(bcast)                                                                                       \
+    X(exscan)                                                                                      \
+    X(gather)                                                                                      \
+    X(gatherv)                                                                                     \
+    X(reduce)                                                                                      \
+    X(reduce_scatter)                                                                              \
+    X(reduce_scatter_block)                                                                        \
+    X(scan)                                                                                        \
+    X(scatter)                                                                                     \
+    X(scatterv)
+
+/* ... and those that it never has. */
+#define IBSHIFT_NEIGHBOR(X)                                                                        \
+    X(neighbor_allgather)                                                                          \
+    X(neighbor_allgatherv)                                                                         \
+    X(neighbor_alltoall)                                                                           \
+    X(neighbor_alltoallv)                                                                          \
+    X(neighbor_alltoallw)
+
+/* The function slots of a collective, blocking, nonblocking and persistent: X(name) stands for
+ * coll_<name> and coll_<name>_module. */
+#define IBSHIFT_FORMS(X, name)                                                                     \
+    X(name)                                                                                        \
+    X(i##name)                                                                                     \
+    X(name##_init)
+
+/* Puts the three forms of a collective into the module's slots. */
+#define IBSHIFT_INSTALLER(name) void ibshift_install_##name(mca_coll_base_module_t *module);
+IBSHIFT_NATIVE(IBSHIFT_INSTALLER)
 
 #endif

@@ -1,6 +1,7 @@
+#include "ompi_config.h"
+
+#include "coll_ibshift.h"
 #include "coll_ibshift_alltoall_order.h"
-#include "coll_ibshift_cards.h"
-#include "coll_ibshift_params.h"
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/op/op.h"
@@ -12,9 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "fabric/table/found.h"
-#include "net/verbs/blob.h"
 
 #define INTEGERS MPI_INT
 

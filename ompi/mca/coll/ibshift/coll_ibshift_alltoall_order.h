@@ -21,9 +21,6 @@
 #include "coll_ibshift.h"
 #include "coll_ibshift_job.h"
 
-#include "fabric/table/job_file.h"
-#include "net/verbs/verbs.h"
-
 /* Set by open() and close(). */
 extern struct ibshift_fabric_file ibshift_fabric_file;
 

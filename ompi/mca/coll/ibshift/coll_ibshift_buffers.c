@@ -1,3 +1,5 @@
+#include "ompi_config.h"
+
 #include "coll_ibshift.h"
 #include "coll_ibshift_buffers.h"
 
@@ -5,8 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "device/device.h"
 
 ptrdiff_t ibshift_type_lower_bound(const struct ompi_datatype_t *type)
 {
@@ -82,35 +82,29 @@ static uint32_t distinct_types(const struct ibshift_side *side)
     return NULL == side->type ? 0 : 1;
 }
 
-static size_t array_bytes(const void *array, size_t count, size_t unit)
-{
-    return NULL == array ? 0 : (count * unit + 7) / 8 * 8;
-}
-
-static const void *keep_array(const void *array, size_t count, size_t unit, char **memory)
-{
-    char *copy = *memory;
-
-    if (NULL == array) {
-        return NULL;
-    }
-    memcpy(copy, array, count * unit);
-    *memory += array_bytes(array, count, unit);
-    return copy;
-}
-
+/* Types first, for their alignment. */
 size_t ibshift_side_keep_bytes(const struct ibshift_side *side)
 {
-    return array_bytes(side->types, side->blocks, sizeof(*side->types)) +
-           array_bytes(side->counts, side->blocks, sizeof(*side->counts)) +
-           array_bytes(side->displs, side->blocks, sizeof(*side->displs));
+    return NULL == side->counts ? 0
+                                : side->blocks * (sizeof(*side->types) + sizeof(*side->counts) +
+                                                  sizeof(*side->displs));
+}
+
+static const void *copied(const void *array, size_t size, char *to)
+{
+    return NULL == array ? NULL : memcpy(to, array, size);
 }
 
 char *ibshift_side_keep(struct ibshift_side *side, char *memory)
 {
-    side->types = keep_array(side->types, side->blocks, sizeof(*side->types), &memory);
-    side->counts = keep_array(side->counts, side->blocks, sizeof(*side->counts), &memory);
-    side->displs = keep_array(side->displs, side->blocks, sizeof(*side->displs), &memory);
+    size_t types = side->blocks * sizeof(*side->types), ints = side->blocks * sizeof(int);
+    char *end = memory + ibshift_side_keep_bytes(side);
+
+    if (NULL != side->counts) {
+        side->types = copied(side->types, types, memory);
+        side->counts = copied(side->counts, ints, memory + types);
+        side->displs = copied(side->displs, ints, memory + types + ints);
+    }
     for (uint32_t i = 0; i < distinct_types(side); i++) {
         struct ompi_datatype_t *type = type_of(side, i);
 
@@ -118,7 +112,7 @@ char *ibshift_side_keep(struct ibshift_side *side, char *memory)
             OBJ_RETAIN(type);
         }
     }
-    return memory;
+    return end;
 }
 
 void ibshift_side_let_go(struct ibshift_side *side)

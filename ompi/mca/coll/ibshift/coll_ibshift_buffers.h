@@ -1,13 +1,11 @@
 #ifndef IBSHIFT_COLL_BUFFERS_H
 #define IBSHIFT_COLL_BUFFERS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "ompi_config.h"
 
 #include "ompi/datatype/ompi_datatype.h"
 
-#include "exec/blocks.h"
+#include "ibshift.h"
 
 /*
  * One side of a collective: the blocks in the user's memory, described by MPI's arguments, and how

@@ -1,16 +1,12 @@
+#include "ompi_config.h"
+
+#include "coll_ibshift.h"
 #include "coll_ibshift_call.h"
 #include "coll_ibshift_alltoall_order.h"
-#include "coll_ibshift_cards.h"
 #include "coll_ibshift_choose.h"
-#include "coll_ibshift_params.h"
-#include "coll_ibshift_transport.h"
 
 #include "ompi/op/op.h"
 
-#include "exec/standing.h"
-#include "plan/walk.h"
-
-#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,54 +159,6 @@ void ibshift_calls_free(void)
         ibshift_engine_detach(ibshift_endpoint.engine, &call->op);
         OBJ_RELEASE(call);
     }
-}
-
-static void reduce_many(void *context, const void *in, void *inout, size_t elements)
-{
-    const struct ibshift_operator *reducer = context;
-    ptrdiff_t extent = (ptrdiff_t)reducer->extent;
-    char *source = (char *)(uintptr_t)in - reducer->lower_bound;
-    char *target = (char *)inout - reducer->lower_bound;
-
-    while (elements > 0) {
-        size_t n = elements < INT_MAX ? elements : INT_MAX;
-
-        ompi_op_reduce(reducer->op, source, target, n, reducer->type);
-        source += (ptrdiff_t)n * extent;
-        target += (ptrdiff_t)n * extent;
-        elements -= n;
-    }
-}
-
-/* Open MPI's own operators have a function for each of its own types. */
-static int function_of(struct ompi_op_t *op, const struct ompi_datatype_t *type)
-{
-    return ompi_op_is_intrinsic(op) && ompi_datatype_is_predefined(type) ? ompi_op_ddt_map[type->id]
-                                                                         : -1;
-}
-
-static void reduce_few(void *context, const void *in, void *inout, size_t elements)
-{
-    struct ibshift_operator *reducer = context;
-    int count = (int)elements, function = reducer->function;
-
-    reducer->op->o_func.intrinsic.fns[function]((void *)(uintptr_t)in, inout, &count,
-                                                &reducer->type,
-                                                reducer->op->o_func.intrinsic.modules[function]);
-}
-
-ibshift_reduce_fn ibshift_call_reducer(const struct ibshift_operator *reducer)
-{
-    return reducer->function >= 0 && 0 == reducer->lower_bound ? reduce_few : reduce_many;
-}
-
-struct ibshift_operator ibshift_call_operator(const struct ibshift_job *job)
-{
-    return (struct ibshift_operator){.op = job->op,
-                                     .type = job->send.type,
-                                     .function = function_of(job->op, job->send.type),
-                                     .lower_bound = ibshift_type_lower_bound(job->send.type),
-                                     .extent = (size_t)ibshift_type_extent(job->send.type)};
 }
 
 /* Whose blocks say how large a block of TMP is. */
@@ -474,9 +422,9 @@ static void fill_params(ibshift_call_t *call, mca_coll_ibshift_module_t *module,
     params->comm = module->wire_id;
     call->reducer.op = NULL;
     if (NULL != job->op) {
-        call->reducer = ibshift_call_operator(job);
+        call->reducer = ibshift_job_operator(job);
         params->element = call->reducer.extent;
-        params->reduce = reduce_many;
+        params->reduce = ibshift_operator_reduce;
         params->reduce_context = &call->reducer;
     }
 }

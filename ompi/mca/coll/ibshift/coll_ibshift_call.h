@@ -11,22 +11,10 @@
 
 #include "ompi/mca/coll/base/coll_base_util.h"
 
-#include "exec/op.h"
-#include "exec/told.h"
-
 /* Memory that grows, for one call after the other. */
 struct ibshift_memory {
     void *at;
     size_t size;
-};
-
-/* The operator of a reduction: the context of what ibshift_call_reducer() returns. */
-struct ibshift_operator {
-    struct ompi_op_t *op;
-    struct ompi_datatype_t *type;
-    int function; /* of the operator for the type; -1: it is not known ahead */
-    ptrdiff_t lower_bound;
-    size_t extent;
 };
 
 /* Of what comes again, a call made ready and idle; whoever takes it has it alone. */
@@ -84,14 +72,10 @@ void ibshift_call_hear(ibshift_call_t *call, const struct ibshift_op_params *mai
 void ibshift_call_plan(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
                        struct ibshift_plan *plan);
 
-/* Of a job that needs no call: the plan as it would be chosen, and the operator. */
+/* Of a job that needs no call: the plan as it would be chosen. */
 int ibshift_call_choose(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
                         const struct ibshift_job *job, bool is_blocking,
                         struct ibshift_op_params *params);
-struct ibshift_operator ibshift_call_operator(const struct ibshift_job *job);
-/* Of few elements, as a tape has them: at once the operator's function for the type, if it is so
- * simple. */
-ibshift_reduce_fn ibshift_call_reducer(const struct ibshift_operator *reducer);
 
 /* Ready, but for the places of send and recv; NULL: there is none. */
 ibshift_call_t *ibshift_call_take_spare(struct ibshift_spare *spare);
@@ -101,5 +85,44 @@ void ibshift_call_give_back(ibshift_call_t *call);
 
 /* Frees the idle ones. The engine still lives, nothing runs. */
 void ibshift_calls_free(void);
+
+struct ibshift_tape_run;
+
+/*
+ * coll_ibshift_request.c. Collectives in their three forms: who turns the crank, and when the request ends. What fails here
+ * on one rank ends the communicator's collectives on all.
+ */
+
+/* The short way of a blocking call: down the tape of an earlier one with the same arguments. False:
+ * ibshift_call_blocking() does the rest. */
+bool ibshift_call_run(mca_coll_ibshift_module_t *module, struct ibshift_tape_run *run);
+
+/* The same of a nonblocking call, which does not wait. */
+bool ibshift_call_at_once(mca_coll_ibshift_module_t *module, struct ibshift_tape_run *run,
+                          struct ompi_request_t **request);
+
+/* OMPI codes. name: of the form, for people. In all forms OMPI_ERR_NOT_SUPPORTED means: nothing happened,
+ * take the fallback. run: of this call, that was not done; NULL: it has not begun. */
+int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                          enum ibshift_collective collective, const char *name,
+                          const struct ibshift_raw *raw, struct ibshift_tape_run *run);
+int ibshift_call_nonblocking(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                             enum ibshift_collective collective, const char *name,
+                             const struct ibshift_raw *raw, struct ibshift_tape_run *run,
+                             struct ompi_request_t **request);
+int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
+                            enum ibshift_collective collective, const char *name,
+                            const struct ibshift_raw *raw, struct ompi_request_t **request);
+
+/*
+ * A communicator begins. Open MPI makes one with nonblocking collectives on another, whose errors
+ * it does not look at (4.1, 5.0): after such an error the new one has failed before it begins.
+ */
+void ibshift_requests_enter(mca_coll_ibshift_module_t *module);
+
+/* Once the endpoint is open: Open MPI's progress turns the engine from now on. close() comes before
+ * that of the endpoint, when nothing runs any more. */
+void ibshift_requests_open(void);
+void ibshift_requests_close(void);
 
 #endif

@@ -1,19 +1,14 @@
+#include "ompi_config.h"
+
+#include "coll_ibshift.h"
 #include "coll_ibshift_choose.h"
 #include "coll_ibshift_alltoall_order.h"
-#include "coll_ibshift_cards.h"
-#include "coll_ibshift_params.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "choose/pacing.h"
-#include "choose/rules.h"
-#include "choose/size.h"
-#include "choose/words.h"
-#include "choose/tuned.h"
 
 enum { UNKNOWN_SIZE = 8192 /* what is priced when no rank knows all sizes */ };
 
@@ -520,7 +515,8 @@ static struct ibshift_pace_facts find_pace(const mca_coll_ibshift_module_t *modu
 {
     const struct ibshift_pacing_fabric fabric = {.hosts = all_hosts(module),
                                                  .ring = ibshift_fabric_file.ring,
-                                                 .kib = ibshift_fabric_file_kib(&ibshift_fabric_file)};
+                                                 .kib =
+                                                     ibshift_fabric_file_kib(&ibshift_fabric_file)};
     struct ibshift_pace_facts facts = {
         .bytes = ibshift_job_is_any_size(job) ? 0 : job->bytes,
         .eager = ibshift_params.eager_limit,

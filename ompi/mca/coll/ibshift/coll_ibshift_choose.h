@@ -11,8 +11,6 @@
 #include "coll_ibshift.h"
 #include "coll_ibshift_job.h"
 
-#include "exec/op.h"
-
 /* Reads the model's parameters and that of the pace. What is wrong is reported; then the typical
  * values stay, of hardware or of devices in software, and the pace that suits. */
 void ibshift_choose_open(void);

@@ -1,19 +1,25 @@
+#include "ompi_config.h"
+
 #include "coll_ibshift.h"
 #include "coll_ibshift_choose.h"
-#include "coll_ibshift_params.h"
-#include "coll_ibshift_request.h"
-#include "coll_ibshift_transport.h"
+#include "coll_ibshift_call.h"
 
 #include "mpi.h"
 #include "ompi/constants.h"
 #include "ompi/mca/coll/base/base.h"
 #include "ompi/runtime/mpiruntime.h"
+#include "opal/mca/base/mca_base_var.h"
+#include "opal/mca/base/mca_base_var_enum.h"
 #include "opal/util/argv.h"
 #include "opal/util/show_help.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#define PREFIX "OMPI_MCA_coll_ibshift_"
 
 enum { PRIORITY_WHEN_NAMED = 45 }; /* above tuned, han and inter, below sync and self */
 
@@ -62,6 +68,155 @@ static void let_rank_0_speak(void)
     }
 }
 
+static void tell_bad(const char *name, const char *given, const char *accepted, const char *initial)
+{
+    ibshift_help_once_a_job("bad-value", name, given, accepted, initial);
+}
+
+static void tell_unknown(const char *name, const char *nearest)
+{
+    ibshift_help_once_a_job("unknown-parameter", name, nearest);
+}
+
+static const struct ibshift_param_telling telling = {tell_bad, tell_unknown};
+
+static mca_base_var_type_t var_type(enum ibshift_param_type type)
+{
+    switch (type) {
+    case IBSHIFT_PARAM_BOOL:
+        return MCA_BASE_VAR_TYPE_BOOL;
+    case IBSHIFT_PARAM_SIZE:
+        return MCA_BASE_VAR_TYPE_SIZE_T;
+    case IBSHIFT_PARAM_STRING:
+        return MCA_BASE_VAR_TYPE_STRING;
+    default:
+        return MCA_BASE_VAR_TYPE_INT;
+    }
+}
+
+/*
+ * What mpirun was given. Open MPI takes what is no number for 0, or for its first digits, and its
+ * message about a choice that is none may be lost (coll_ibshift.h); so it does not get to see them.
+ */
+static void check_text(const struct ibshift_param *p)
+{
+    char name[2 * IBSHIFT_PARAM_NAME];
+    const char *text;
+
+    snprintf(name, sizeof(name), PREFIX "%s", p->name);
+    text = getenv(name);
+    if (NULL != text && !ibshift_param_takes(p, text)) {
+        ibshift_param_tell(p, text, &telling);
+        (void)unsetenv(name);
+    }
+}
+
+/* A text that Open MPI has made a null pointer of, since it was empty, it frees at the end. */
+static void check_value(const struct ibshift_param *p)
+{
+    char given[IBSHIFT_PARAM_NUMBER];
+
+    if (IBSHIFT_PARAM_STRING == p->type && NULL == *(char **)p->value) {
+        *(char **)p->value = strdup(p->initial_text);
+    }
+    if (!ibshift_param_is_bounded(p)) {
+        ibshift_param_tell(p, ibshift_param_text(p, false, given), &telling);
+        ibshift_param_set_initial(p);
+    }
+}
+
+static mca_base_var_enum_t *enumerate(const struct ibshift_param *p)
+{
+    mca_base_var_enum_value_t values[64] = {{0, NULL}};
+    mca_base_var_enum_t *choices = NULL;
+    char name[2 * IBSHIFT_PARAM_NAME];
+
+    for (int i = 0; NULL != p->choices && NULL != p->choices[i] && i < 63; i++) {
+        values[i] = (mca_base_var_enum_value_t){i, p->choices[i]};
+    }
+    if (NULL != p->choices) {
+        snprintf(name, sizeof(name), "coll_ibshift_%s", p->name);
+        (void)mca_base_var_enum_create(name, values, &choices);
+    }
+    return choices;
+}
+
+static void register_row(void *context, const struct ibshift_param *p)
+{
+    mca_base_var_enum_t *choices;
+    char *help;
+
+    ibshift_param_set_initial(p);
+    if (p->is_expert) {
+        return;
+    }
+    check_text(p);
+    choices = enumerate(p);
+    help = ibshift_param_help(p);
+    (void)mca_base_component_var_register(
+        &mca_coll_ibshift_component.collm_version, p->name, NULL == help ? p->help : help,
+        var_type(p->type), choices, 0, p->is_settable ? MCA_BASE_VAR_FLAG_SETTABLE : 0,
+        (mca_base_var_info_lvl_t)(OPAL_INFO_LVL_1 + p->level - 1),
+        p->is_settable ? MCA_BASE_VAR_SCOPE_ALL_EQ : MCA_BASE_VAR_SCOPE_READONLY, p->value);
+    if (NULL != choices) {
+        OBJ_RELEASE(choices);
+    }
+    free(help);
+    check_value(p);
+}
+
+static void register_params(void)
+{
+    ibshift_params_visit(register_row, NULL);
+    ibshift_params_read_expert(&telling);
+}
+
+static void contradiction(const char *which)
+{
+    ibshift_help_once_a_job("contradiction", which, "without it");
+}
+
+static void check_collective(enum ibshift_collective collective)
+{
+    const struct ibshift_alg *forced = ibshift_params_wish(collective).alg;
+    const char *name = ibshift_collective_name(collective);
+    char which[256];
+
+    if (NULL == forced) {
+        return;
+    }
+    if (ibshift_params.radix[collective] > 0 && 0 == forced->radix_max) {
+        snprintf(which, sizeof(which),
+                 "coll_ibshift_%s_radix = %d: coll_ibshift_%s_algorithm = %s has no radix", name,
+                 ibshift_params.radix[collective], name, forced->name);
+        contradiction(which);
+    }
+    if (ibshift_params.segment[collective] > 0 && 0 == (forced->flags & IBSHIFT_ALG_SEGMENTS)) {
+        snprintf(which, sizeof(which),
+                 "coll_ibshift_%s_segment = %zu: coll_ibshift_%s_algorithm = %s has no segments",
+                 name, ibshift_params.segment[collective], name, forced->name);
+        contradiction(which);
+    }
+}
+
+static void check_params(void)
+{
+    char which[256], path[PATH_MAX];
+
+    ibshift_params_check_names(PREFIX, &telling);
+    for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
+        check_collective((enum ibshift_collective)i);
+    }
+    if ('\0' == ibshift_params.fabric[0] &&
+        !ibshift_params_site_file("fabric", path, sizeof(path)) &&
+        0 != strcmp(ibshift_params.order, "auto") && 0 != strcmp(ibshift_params.order, "rank")) {
+        snprintf(which, sizeof(which),
+                 "coll_ibshift_order = %.100s: there is no coll_ibshift_fabric to order",
+                 ibshift_params.order);
+        contradiction(which);
+    }
+}
+
 static int component_register(void)
 {
     char running[64];
@@ -74,7 +229,7 @@ static int component_register(void)
         }
         return OMPI_ERR_NOT_AVAILABLE;
     }
-    ibshift_params_register();
+    register_params();
     ibshift_pvars_register();
     if (ibshift_params.priority < 0 && is_named()) {
         ibshift_params.priority = PRIORITY_WHEN_NAMED;
@@ -87,7 +242,7 @@ static int component_open(void)
     if (ibshift_params.priority < 0) {
         return OMPI_ERR_NOT_AVAILABLE;
     }
-    ibshift_params_check();
+    check_params();
     ibshift_choose_open();
     ibshift_transport_open(ibshift_trace_open);
     ibshift_requests_open();

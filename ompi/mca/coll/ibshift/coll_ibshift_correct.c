@@ -1,6 +1,8 @@
+#include "ompi_config.h"
+
+#include "coll_ibshift.h"
 #include "coll_ibshift_choose.h"
 #include "coll_ibshift_alltoall_order.h"
-#include "coll_ibshift_params.h"
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/op/op.h"
@@ -8,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-
-#include "choose/trial.h"
 
 enum {
     RIVALS = 8,      /* one after the other */

@@ -1,6 +1,8 @@
 /* The entry functions: each collective's arguments as one struct ibshift_raw, in three forms. */
-#include "coll_ibshift_entry.h"
-#include "coll_ibshift_request.h"
+#include "ompi_config.h"
+
+#include "coll_ibshift.h"
+#include "coll_ibshift_call.h"
 #include "coll_ibshift_tapes.h"
 
 /* Of what a call is remembered by only numbers in registers are wanted, as a rule. */

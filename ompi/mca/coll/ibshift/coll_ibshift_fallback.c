@@ -1,4 +1,7 @@
-#include "coll_ibshift_entry.h"
+
+#include "ompi_config.h"
+
+#include "coll_ibshift.h"
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/mca/coll/base/base.h"

@@ -1,20 +1,13 @@
+#include "ompi_config.h"
+
 #include "coll_ibshift.h"
-#include "coll_ibshift_job.h"
-#include "coll_ibshift_transport.h"
 
 #include "opal/util/show_help.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "job/once.h"
-
-enum { NAME = 40, PEER_TEXT = 768, MOST_REPORTS = 32 };
 
 static void print(const char *topic, bool once_a_host, va_list arguments)
 {
@@ -63,132 +56,4 @@ void ibshift_make_plain(char *text)
             *text = '?';
         }
     }
-}
-
-void ibshift_call_number(uint32_t comm, uint32_t seq, char *key, size_t size)
-{
-    uint32_t number = seq & ~IBSHIFT_PERSISTENT_SEQ;
-
-    if (0 == (seq & IBSHIFT_PERSISTENT_SEQ)) {
-        snprintf(key, size, "%u.%u", comm, number);
-    } else {
-        snprintf(key, size, "%u.p%u.%u", comm, number >> IBSHIFT_RUN_BITS,
-                 number & ((1u << IBSHIFT_RUN_BITS) - 1));
-    }
-}
-
-/* A dead peer fails every collective with it: it is told of once, not each time. */
-static bool is_news(uint32_t peer, int status)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* covers told and count */
-    static struct {
-        uint32_t peer;
-        int status;
-    } told[MOST_REPORTS];
-    static int count;
-    bool is_known = false;
-
-    pthread_mutex_lock(&lock);
-    for (int i = 0; i < count; i++) {
-        is_known |= told[i].peer == peer && told[i].status == status;
-    }
-    is_known |= count == MOST_REPORTS;
-    if (!is_known) {
-        told[count].peer = peer;
-        told[count++].status = status;
-    }
-    pthread_mutex_unlock(&lock);
-    return !is_known;
-}
-
-static const char *cause_text(int status)
-{
-    switch (status) {
-    case -ETIME:
-        return "no message moved within the seconds of coll_ibshift_deadline: it is late, stopped, "
-               "has died before it was connected, or called something else";
-    case -ETIMEDOUT:
-        return "it does not answer: it has died, is stopped, or a link on the way is down";
-    case -EHOSTUNREACH:
-        return "it cannot be reached";
-    case -ECONNRESET:
-        return "the connection to it broke";
-    case -ECONNABORTED:
-        return "it has given this collective up; its own message says why";
-    case -EBADMSG:
-        return "it called another collective";
-    case -ENOMEM:
-        return "memory could not be allocated or registered";
-    default:
-        return strerror(-status);
-    }
-}
-
-static uint32_t name_of(const struct ibshift_op *op, uint32_t rank)
-{
-    return NULL == op->params.names ? rank : op->params.names[rank];
-}
-
-static int code_of(int status)
-{
-    switch (status) {
-    case -ENOMEM:
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    case -EMSGSIZE:
-        return MPI_ERR_TRUNCATE;
-    default:
-        return MPI_ERR_OTHER;
-    }
-}
-
-/* Each communicator has it once: after that it has failed. */
-static void report_unlike(const struct ompi_communicator_t *comm, const struct ibshift_op *op,
-                          const struct ibshift_unlike *unlike, const char *text)
-{
-    char key[IBSHIFT_CALL_NUMBER], here[NAME], there[NAME];
-
-    ibshift_call_number(op->params.comm, unlike->seq, key, sizeof(key));
-    ibshift_help("collective-unlike", comm->c_name, key,
-                 ibshift_badge_name(unlike->ours, here, sizeof(here)), name_of(op, op->params.rank),
-                 ompi_process_info.nodename,
-                 ibshift_badge_name(unlike->theirs, there, sizeof(there)),
-                 ibshift_badge_is_same_collective(unlike->ours, unlike->theirs)
-                     ? " with another root, operator, type or count"
-                     : "",
-                 name_of(op, op->failed_rank), text);
-}
-
-int ibshift_report(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
-                   const struct ibshift_op *op, const char *name)
-{
-    struct ibshift_unlike *unlike = &module->ledger.unlike;
-    uint32_t peer = ibshift_op_peer(op, op->failed_rank);
-    char text[PEER_TEXT] = "(this rank itself)", key[IBSHIFT_CALL_NUMBER];
-
-    if (op->failed_rank != op->params.rank) {
-        ibshift_net_describe(ibshift_endpoint.net, peer, text, sizeof(text));
-    }
-    if (-EBADMSG == op->status && unlike->ours != unlike->theirs) {
-        report_unlike(comm, op, unlike, text);
-        unlike->theirs = unlike->ours;
-        return code_of(op->status);
-    }
-    /* Two calls that do not match are said once: what else fails by them has no other cause. */
-    if ((-EBADMSG == op->status && 0 != unlike->ours) || !is_news(peer, op->status)) {
-        return code_of(op->status);
-    }
-    if (-EMSGSIZE == op->status) {
-        ibshift_call_number(op->params.comm, op->seq, key, sizeof(key));
-        ibshift_help("collective-mismatch", name, comm->c_name, key, ompi_process_info.nodename,
-                     name_of(op, op->params.rank), name_of(op, op->failed_rank), text);
-    } else if (-ECONNABORTED == op->status) {
-        ibshift_help("collective-given-up", name, comm->c_name, ompi_process_info.nodename,
-                     name_of(op, op->params.rank), name_of(op, op->failed_rank),
-                     cause_text(op->status), text);
-    } else {
-        ibshift_help("collective-failed", name, comm->c_name, ompi_process_info.nodename,
-                     name_of(op, op->params.rank), name_of(op, op->failed_rank),
-                     cause_text(op->status), text);
-    }
-    return code_of(op->status);
 }

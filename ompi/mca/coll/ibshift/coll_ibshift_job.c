@@ -1,7 +1,11 @@
+#include "ompi_config.h"
+
+#include "coll_ibshift.h"
 #include "coll_ibshift_job.h"
 
 #include "ompi/op/op.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 /* A block for each of n ranks, as MPI's arguments say. */
@@ -158,7 +162,7 @@ static void describe_bcast(const mca_coll_ibshift_module_t *module, const struct
     job->bytes = bytes_of(&job->recv);
 }
 
-int ibshift_job_describe(const mca_coll_ibshift_module_t *module,
+int ibshift_job_describe(const mca_coll_ibshift_module_t *module, enum ibshift_form form,
                          enum ibshift_collective collective, const char *name,
                          const struct ibshift_raw *raw, struct ibshift_job *job)
 {
@@ -166,19 +170,72 @@ int ibshift_job_describe(const mca_coll_ibshift_module_t *module,
         (struct ibshift_job){.collective = collective, .name = name, .root = (uint32_t)raw->root};
     switch (collective) {
     case IBSHIFT_BARRIER:
-        return OMPI_SUCCESS;
+        break;
     case IBSHIFT_BCAST:
         describe_bcast(module, raw, job);
-        return OMPI_SUCCESS;
+        break;
     case IBSHIFT_SCATTER:
     case IBSHIFT_GATHER:
     case IBSHIFT_ALLGATHER:
     case IBSHIFT_ALLTOALL:
         describe_blocks(module, raw, job);
-        return OMPI_SUCCESS;
+        break;
     default:
         return describe_reduction(module, raw, job);
     }
+    if (IBSHIFT_BLOCKING != form) {
+        job->needs &= ~(uint32_t)IBSHIFT_ALG_SIZES_NODE;
+    }
+    return OMPI_SUCCESS;
+}
+
+void ibshift_operator_reduce(void *context, const void *in, void *inout, size_t elements)
+{
+    const struct ibshift_operator *reducer = context;
+    ptrdiff_t extent = (ptrdiff_t)reducer->extent;
+    char *source = (char *)(uintptr_t)in - reducer->lower_bound;
+    char *target = (char *)inout - reducer->lower_bound;
+
+    while (elements > 0) {
+        size_t n = elements < INT_MAX ? elements : INT_MAX;
+
+        ompi_op_reduce(reducer->op, source, target, n, reducer->type);
+        source += (ptrdiff_t)n * extent;
+        target += (ptrdiff_t)n * extent;
+        elements -= n;
+    }
+}
+
+/* Open MPI's own operators have a function for each of its own types. */
+static int function_of(struct ompi_op_t *op, const struct ompi_datatype_t *type)
+{
+    return ompi_op_is_intrinsic(op) && ompi_datatype_is_predefined(type) ? ompi_op_ddt_map[type->id]
+                                                                         : -1;
+}
+
+static void reduce_few(void *context, const void *in, void *inout, size_t elements)
+{
+    struct ibshift_operator *reducer = context;
+    int count = (int)elements, function = reducer->function;
+
+    reducer->op->o_func.intrinsic.fns[function]((void *)(uintptr_t)in, inout, &count,
+                                                &reducer->type,
+                                                reducer->op->o_func.intrinsic.modules[function]);
+}
+
+ibshift_reduce_fn ibshift_operator_short(const struct ibshift_operator *reducer)
+{
+    return reducer->function >= 0 && 0 == reducer->lower_bound ? reduce_few
+                                                               : ibshift_operator_reduce;
+}
+
+struct ibshift_operator ibshift_job_operator(const struct ibshift_job *job)
+{
+    return (struct ibshift_operator){.op = job->op,
+                                     .type = job->send.type,
+                                     .function = function_of(job->op, job->send.type),
+                                     .lower_bound = ibshift_type_lower_bound(job->send.type),
+                                     .extent = (size_t)ibshift_type_extent(job->send.type)};
 }
 
 /*

@@ -6,9 +6,6 @@
 #include "coll_ibshift.h"
 #include "coll_ibshift_buffers.h"
 
-#include "plan/alg.h"
-#include "plan/walk.h"
-
 enum ibshift_raw_form {
     IBSHIFT_RAW_IN_PLACE = 1,
     IBSHIFT_RAW_VECTOR = 2, /* allgatherv, not allgather: they have different plans */
@@ -81,8 +78,9 @@ static inline int ibshift_job_kind(const struct ibshift_job *job, bool is_commut
 }
 
 /* Derives the job from the arguments; name: of the form, for people. OMPI_SUCCESS, or
- * OMPI_ERR_NOT_SUPPORTED on all ranks alike. */
-int ibshift_job_describe(const mca_coll_ibshift_module_t *module,
+ * OMPI_ERR_NOT_SUPPORTED on all ranks alike. Leaders hear the counts of their node in blocking calls
+ * alone: the others may not wait before they have returned. */
+int ibshift_job_describe(const mca_coll_ibshift_module_t *module, enum ibshift_form form,
                          enum ibshift_collective collective, const char *name,
                          const struct ibshift_raw *raw, struct ibshift_job *job);
 
@@ -96,5 +94,20 @@ uint32_t ibshift_job_badge(const struct ibshift_job *job, const struct ibshift_a
 /* MPI's name of the collective in the first word of a key, and whether two name the same. */
 const char *ibshift_badge_name(uint32_t word, char *text, size_t size);
 bool ibshift_badge_is_same_collective(uint32_t a, uint32_t b);
+
+/* The operator of a reduction: the context of the functions below. */
+struct ibshift_operator {
+    struct ompi_op_t *op;
+    struct ompi_datatype_t *type;
+    int function; /* of the operator for the type; -1: it is not known ahead */
+    ptrdiff_t lower_bound;
+    size_t extent;
+};
+
+struct ibshift_operator ibshift_job_operator(const struct ibshift_job *job);
+void ibshift_operator_reduce(void *context, const void *in, void *inout, size_t elements);
+/* The same for few elements, as a tape has them: at once the operator's function for the type, if it is
+ * so simple. */
+ibshift_reduce_fn ibshift_operator_short(const struct ibshift_operator *reducer);
 
 #endif

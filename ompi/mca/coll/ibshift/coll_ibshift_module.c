@@ -1,14 +1,10 @@
+#include "ompi_config.h"
+
 #include "coll_ibshift.h"
 #include "coll_ibshift_alltoall_order.h"
-#include "coll_ibshift_cards.h"
 #include "coll_ibshift_choose.h"
-#include "coll_ibshift_entry.h"
-#include "coll_ibshift_params.h"
-#include "coll_ibshift_request.h"
-#include "coll_ibshift_tapes.h"
 #include "coll_ibshift_call.h"
-#include "coll_ibshift_transport.h"
-#include "exec/standing.h"
+#include "coll_ibshift_tapes.h"
 
 #include "ompi/runtime/mpiruntime.h"
 

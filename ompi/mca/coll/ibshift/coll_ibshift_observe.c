@@ -1,8 +1,8 @@
 /* What the user can see of the collectives: the trace, and the variables of MPI_T. */
-#include "coll_ibshift_transport.h"
+#include "ompi_config.h"
+
 #include "coll_ibshift.h"
-#include "coll_ibshift_params.h"
-#include "coll_ibshift_request.h"
+#include "coll_ibshift_call.h"
 
 #include "opal/mca/base/mca_base_pvar.h"
 
@@ -10,8 +10,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "plan/print.h"
 
 /* Of the trace: under the engine's lock, but for open and close. */
 static FILE *out;
@@ -183,77 +181,59 @@ static void register_counter(const struct counter *counter)
         flags, read_counter, NULL, NULL, (void *)(uintptr_t)counter);
 }
 
-/* What ran last on a communicator, for each collective; its number is the variable's context. */
-
-static const struct ibshift_choice *last_choice(const mca_base_pvar_t *pvar, void *object)
-{
-    const struct ompi_communicator_t *comm = object;
-    mca_coll_ibshift_module_t *module = NULL == comm ? NULL : ibshift_module_of(comm);
-
-    return NULL == module ? NULL
-                          : atomic_load_explicit(&module->choices.last[(uintptr_t)pvar->ctx],
-                                                 memory_order_relaxed);
-}
-
-static int read_algorithm(const mca_base_pvar_t *pvar, void *value, void *object)
-{
-    const struct ibshift_choice *choice = last_choice(pvar, object);
-
-    *(int *)value = NULL == choice ? 0 : ibshift_alg_place(choice->alg);
-    return OMPI_SUCCESS;
-}
-
-static int read_radix(const mca_base_pvar_t *pvar, void *value, void *object)
-{
-    const struct ibshift_choice *choice = last_choice(pvar, object);
-
-    *(unsigned *)value = NULL == choice ? 0 : choice->radix;
-    return OMPI_SUCCESS;
-}
-
-static int read_segments(const mca_base_pvar_t *pvar, void *value, void *object)
-{
-    const struct ibshift_choice *choice = last_choice(pvar, object);
-
-    *(unsigned *)value = NULL == choice ? 0 : choice->segments;
-    return OMPI_SUCCESS;
-}
-
-static int read_price(const mca_base_pvar_t *pvar, void *value, void *object)
-{
-    const struct ibshift_choice *choice = last_choice(pvar, object);
-
-    *(double *)value = NULL == choice ? 0 : choice->price.last;
-    return OMPI_SUCCESS;
-}
-
-static int read_measured(const mca_base_pvar_t *pvar, void *value, void *object)
-{
-    const struct ibshift_choice *choice = last_choice(pvar, object);
-
-    /* choices.last points to what is kept */
-    *(double *)value = NULL == choice ? 0 : ((const struct ibshift_kept_choice *)choice)->measured;
-    return OMPI_SUCCESS;
-}
-
+/* What ran last on a communicator, for each collective; it and the row below make the variable's
+ * context. */
+enum { CHOSEN, RADIX, SEGMENTS, MODELLED, MEASURED, CHOICE_VARIABLES };
 static const struct {
     const char *name;
     int class;
     mca_base_var_type_t type;
-    mca_base_get_value_fn_t read;
     const char *help; /* NULL: what the numbers stand for */
-} choices[] = {
-    {"chosen", MCA_BASE_PVAR_CLASS_STATE, MCA_BASE_VAR_TYPE_INT, read_algorithm, NULL},
-    {"chosen_radix", MCA_BASE_PVAR_CLASS_LEVEL, MCA_BASE_VAR_TYPE_UNSIGNED_INT, read_radix,
-     "Its radix; 0: it has none"},
-    {"chosen_segments", MCA_BASE_PVAR_CLASS_LEVEL, MCA_BASE_VAR_TYPE_UNSIGNED_INT, read_segments,
-     "Segments that it cut the vector into"},
-    {"chosen_modelled_us", MCA_BASE_PVAR_CLASS_LEVEL, MCA_BASE_VAR_TYPE_DOUBLE, read_price,
-     "Microseconds that the cost model predicted; negative: not priced"},
-    {"chosen_measured_us", MCA_BASE_PVAR_CLASS_LEVEL, MCA_BASE_VAR_TYPE_DOUBLE, read_measured,
-     "Microseconds that it took where choices are corrected (coll_ibshift_correct); 0: not "
-     "measured"},
+} choices[CHOICE_VARIABLES] = {
+    [CHOSEN] = {"chosen", MCA_BASE_PVAR_CLASS_STATE, MCA_BASE_VAR_TYPE_INT, NULL},
+    [RADIX] = {"chosen_radix", MCA_BASE_PVAR_CLASS_LEVEL, MCA_BASE_VAR_TYPE_UNSIGNED_INT,
+               "Its radix; 0: it has none"},
+    [SEGMENTS] = {"chosen_segments", MCA_BASE_PVAR_CLASS_LEVEL, MCA_BASE_VAR_TYPE_UNSIGNED_INT,
+                  "Segments that it cut the vector into"},
+    [MODELLED] = {"chosen_modelled_us", MCA_BASE_PVAR_CLASS_LEVEL, MCA_BASE_VAR_TYPE_DOUBLE,
+                  "Microseconds that the cost model predicted; negative: not priced"},
+    [MEASURED] = {"chosen_measured_us", MCA_BASE_PVAR_CLASS_LEVEL, MCA_BASE_VAR_TYPE_DOUBLE,
+                  "Microseconds that it took where choices are corrected (correct in "
+                  "coll_ibshift_expert); 0: not measured"},
 };
+
+static int read_choice(const mca_base_pvar_t *pvar, void *value, void *object)
+{
+    static const struct ibshift_kept_choice none;
+    const struct ompi_communicator_t *comm = object;
+    mca_coll_ibshift_module_t *module = NULL == comm ? NULL : ibshift_module_of(comm);
+    uintptr_t context = (uintptr_t)pvar->ctx;
+    /* choices.last points to what is kept */
+    const struct ibshift_kept_choice *kept =
+        NULL == module
+            ? NULL
+            : (const void *)atomic_load_explicit(&module->choices.last[context / CHOICE_VARIABLES],
+                                                 memory_order_relaxed);
+
+    kept = NULL == kept ? &none : kept;
+    switch (context % CHOICE_VARIABLES) {
+    case CHOSEN:
+        *(int *)value = &none == kept ? 0 : ibshift_alg_place(kept->choice.alg);
+        break;
+    case RADIX:
+        *(unsigned *)value = kept->choice.radix;
+        break;
+    case SEGMENTS:
+        *(unsigned *)value = kept->choice.segments;
+        break;
+    case MODELLED:
+        *(double *)value = kept->choice.price.last;
+        break;
+    default:
+        *(double *)value = kept->measured;
+    }
+    return OMPI_SUCCESS;
+}
 
 /*
  * The names stand in the description and not in an enumeration: ompi_info crashes on a variable
@@ -276,14 +256,14 @@ static void register_choices(enum ibshift_collective collective)
     char name[64], numbers[512];
 
     describe_numbers(collective, numbers, sizeof(numbers));
-    for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+    for (uintptr_t i = 0; i < CHOICE_VARIABLES; i++) {
         snprintf(name, sizeof(name), "%s_%s", ibshift_collective_name(collective), choices[i].name);
         (void)mca_base_component_pvar_register(
             &mca_coll_ibshift_component.collm_version, name,
             NULL != choices[i].help ? choices[i].help : numbers, OPAL_INFO_LVL_4, choices[i].class,
             choices[i].type, NULL, MCA_BASE_VAR_BIND_MPI_COMM,
-            MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, choices[i].read, NULL,
-            NULL, (void *)(uintptr_t)collective);
+            MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, read_choice, NULL, NULL,
+            (void *)(collective * CHOICE_VARIABLES + i));
     }
 }
 

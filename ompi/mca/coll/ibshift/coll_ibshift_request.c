@@ -1,8 +1,9 @@
-#include "coll_ibshift_request.h"
+#include "ompi_config.h"
+
+#include "coll_ibshift.h"
 #include "coll_ibshift_call.h"
 #include "coll_ibshift_choose.h"
-#include "coll_ibshift_params.h"
-#include "coll_ibshift_transport.h"
+#include "coll_ibshift_tapes.h"
 
 #include "opal/runtime/opal_progress.h"
 
@@ -242,41 +243,6 @@ static int create(mca_coll_ibshift_module_t *module, struct ompi_communicator_t 
     return rc;
 }
 
-/* What the call asks for. Leaders hear the counts of their node in blocking calls alone: the others may not
- * wait before they have returned. */
-static int describe(const mca_coll_ibshift_module_t *module, enum ibshift_form form,
-                    enum ibshift_collective collective, const char *name,
-                    const struct ibshift_raw *raw, struct ibshift_job *job)
-{
-    int rc = ibshift_job_describe(module, collective, name, raw, job);
-
-    if (IBSHIFT_BLOCKING != form) {
-        job->needs &= ~(uint32_t)IBSHIFT_ALG_SIZES_NODE;
-    }
-    return rc;
-}
-
-/* The place of the call's tape, whose plan is as it would be chosen for an op; NULL: it has none. */
-static struct ibshift_kept_tape *find_tape(mca_coll_ibshift_module_t *module,
-                                           enum ibshift_form form,
-                                           const struct ompi_communicator_t *comm,
-                                           const struct ibshift_job *job,
-                                           const struct ibshift_raw *raw)
-{
-    struct ibshift_op_params params;
-
-    /* In place of what it gets: then its buffer is found by another argument, or there is none. */
-    if (MPI_IN_PLACE == raw->rbuf || !ibshift_tape_may(module, job) ||
-        OMPI_SUCCESS != atomic_load_explicit(&module->failed, memory_order_relaxed)) {
-        return NULL;
-    }
-    if (OMPI_SUCCESS != ibshift_call_choose(module, comm, job, IBSHIFT_BLOCKING == form, &params) ||
-        NULL != params.pace || ibshift_job_tells_counts(job, params.alg)) {
-        return NULL;
-    }
-    return ibshift_tape_find(module, form, job, raw, &params);
-}
-
 /* A receive looks for itself; that there is room for a send again is news that only polls bring. */
 static void wait_a_little(const struct ibshift_tape_run *run, int turn)
 {
@@ -323,44 +289,28 @@ bool ibshift_call_run(mca_coll_ibshift_module_t *module, struct ibshift_tape_run
     return ibshift_engine_sprint(ibshift_endpoint.engine, run) || go_on(run);
 }
 
-/* The call of an earlier run that was left, or a new one. */
-static int create_like(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
-                       const struct ibshift_job *job, enum ibshift_form form,
-                       const struct ibshift_tape_run *run, ibshift_call_t **out)
-{
-    int rc = OMPI_SUCCESS;
-
-    ibshift_tape_left(module, form, job->collective, run);
-    *out = ibshift_tape_take_call(run);
-    if (NULL != *out) {
-        init_request(*out, comm, form);
-    } else {
-        rc = create(module, comm, job, form, out);
-    }
-    if (OMPI_SUCCESS == rc) {
-        ibshift_tape_adopt(run, *out);
-    }
-    return rc;
-}
-
 /* Begins a call as an op: where its tape has been left, or, without a run, anew. */
 static int begin(mca_coll_ibshift_module_t *module, struct ompi_communicator_t *comm,
                  const struct ibshift_job *job, enum ibshift_form form,
                  const struct ibshift_tape_run *run, ibshift_call_t **out)
 {
-    int rc = NULL != run ? create_like(module, comm, job, form, run, out)
-                         : create(module, comm, job, form, out);
-    ibshift_call_t *call = *out;
+    ibshift_call_t *call =
+        NULL == run ? NULL : ibshift_tape_leave(module, form, job->collective, run);
+    int rc = OMPI_SUCCESS;
 
-    if (OMPI_SUCCESS != rc) {
+    if (NULL != call) {
+        init_request(call, comm, form);
+    } else if (OMPI_SUCCESS != (rc = create(module, comm, job, form, &call))) {
         return rc;
     }
+    *out = call;
     call->op.ended = NULL;
     if (IBSHIFT_BLOCKING != form) {
         become_request(call);
         call->request.super.req_state = OMPI_REQUEST_ACTIVE;
     }
     if (NULL != run) {
+        ibshift_tape_adopt(run, call);
         hand_over(call, run);
     } else {
         start(call, next_seq(call));
@@ -377,7 +327,7 @@ static int run_blocking(mca_coll_ibshift_module_t *module, struct ompi_communica
     int rc;
 
     if (NULL == run) {
-        kept = find_tape(module, IBSHIFT_BLOCKING, comm, job, raw);
+        kept = ibshift_tape_find(module, IBSHIFT_BLOCKING, comm, job, raw);
         run = ibshift_tape_run_of(kept, module, job->collective, raw);
         if (NULL != run && ibshift_call_run(module, run)) {
             return OMPI_SUCCESS;
@@ -407,7 +357,7 @@ int ibshift_call_blocking(mca_coll_ibshift_module_t *module, struct ompi_communi
             return OMPI_SUCCESS;
         }
     }
-    rc = describe(module, IBSHIFT_BLOCKING, collective, name, raw, &job);
+    rc = ibshift_job_describe(module, IBSHIFT_BLOCKING, collective, name, raw, &job);
     if (OMPI_SUCCESS != rc || 0 == ibshift_params.correct) {
         return OMPI_SUCCESS != rc ? rc : run_blocking(module, comm, &job, raw, run);
     }
@@ -445,12 +395,12 @@ int ibshift_call_nonblocking(mca_coll_ibshift_module_t *module, struct ompi_comm
             return OMPI_SUCCESS;
         }
     }
-    rc = describe(module, IBSHIFT_NONBLOCKING, collective, name, raw, &job);
+    rc = ibshift_job_describe(module, IBSHIFT_NONBLOCKING, collective, name, raw, &job);
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
     if (NULL == run) {
-        kept = find_tape(module, IBSHIFT_NONBLOCKING, comm, &job, raw);
+        kept = ibshift_tape_find(module, IBSHIFT_NONBLOCKING, comm, &job, raw);
     }
     rc = begin(module, comm, &job, IBSHIFT_NONBLOCKING, run, &call);
     if (OMPI_SUCCESS == rc) {
@@ -469,7 +419,7 @@ int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_commu
     ibshift_call_t *call;
     int rc = id >= IBSHIFT_PERSISTENT_MAX
                  ? OMPI_ERR_NOT_SUPPORTED
-                 : describe(module, IBSHIFT_PERSISTENT, collective, name, raw, &job);
+                 : ibshift_job_describe(module, IBSHIFT_PERSISTENT, collective, name, raw, &job);
 
     rc = OMPI_SUCCESS == rc ? create(module, comm, &job, IBSHIFT_PERSISTENT, &call) : rc;
     if (OMPI_SUCCESS != rc) {
@@ -486,19 +436,6 @@ int ibshift_call_persistent(mca_coll_ibshift_module_t *module, struct ompi_commu
     return OMPI_SUCCESS;
 }
 
-/* The second run makes the tape: many requests are started once. */
-static const struct ibshift_tape *tape_of(ibshift_call_t *call)
-{
-    if (!ibshift_params.tapes || '\0' != ibshift_params.trace[0]) {
-        return NULL;
-    }
-    if (!call->has_tried_tape && call->runs > 1) {
-        call->has_tried_tape = true;
-        call->tape = ibshift_engine_tape(ibshift_endpoint.engine, &call->op.params, call->tmp);
-    }
-    return call->tape;
-}
-
 /* On the op's own memory, whoever staged it. True: it has ended. */
 static bool sprint(ibshift_call_t *call, struct ibshift_tape_run *run)
 {
@@ -509,7 +446,7 @@ static bool sprint(ibshift_call_t *call, struct ibshift_tape_run *run)
     }
     if (NULL != call->reducer.op) {
         run->element = params->element;
-        run->reduce = ibshift_call_reducer(&call->reducer);
+        run->reduce = ibshift_operator_short(&call->reducer);
         run->reduce_context = &call->reducer;
     }
     call->op.seq = run->seq;
@@ -519,7 +456,7 @@ static bool sprint(ibshift_call_t *call, struct ibshift_tape_run *run)
 static void start_again(ibshift_call_t *call, uint32_t seq)
 {
     struct ibshift_tape_run run = {
-        .tape = tape_of(call), .comm = ibshift_op_word(&call->op), .seq = seq};
+        .tape = ibshift_tape_of_call(call), .comm = ibshift_op_word(&call->op), .seq = seq};
 
     if (NULL == run.tape) {
         start(call, seq);

@@ -1,8 +1,9 @@
+#include "ompi_config.h"
+
+#include "coll_ibshift.h"
 #include "coll_ibshift_tapes.h"
 #include "coll_ibshift_alltoall_order.h"
 #include "coll_ibshift_call.h"
-#include "coll_ibshift_params.h"
-#include "coll_ibshift_transport.h"
 
 #include "ompi/op/op.h"
 
@@ -126,7 +127,7 @@ static bool has_few_counts(const struct ibshift_side *side)
     return NULL == side->counts || side->blocks <= MOST_COUNTS;
 }
 
-bool ibshift_tape_may(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job)
+static bool can_have_tape(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job)
 {
     return ibshift_params.tapes && NULL == ibshift_device && /* tapes know no staging */
            '\0' == ibshift_params.trace[0] &&                /* and no headlines of a trace */
@@ -257,10 +258,9 @@ static bool fill(const mca_coll_ibshift_module_t *module, const struct ibshift_j
     return true;
 }
 
-struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
-                                            enum ibshift_form form, const struct ibshift_job *job,
-                                            const struct ibshift_raw *raw,
-                                            const struct ibshift_op_params *params)
+static struct ibshift_kept_tape *find(mca_coll_ibshift_module_t *module, enum ibshift_form form,
+                                      const struct ibshift_job *job, const struct ibshift_raw *raw,
+                                      const struct ibshift_op_params *params)
 {
     struct ibshift_tapes **place = &module->tapes[form][job->collective], *tapes = *place;
     struct ibshift_kept_tape *kept;
@@ -282,6 +282,26 @@ struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
     }
     empty(kept);
     return fill(module, job, raw, params, kept) ? kept : NULL;
+}
+
+struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
+                                            enum ibshift_form form,
+                                            const struct ompi_communicator_t *comm,
+                                            const struct ibshift_job *job,
+                                            const struct ibshift_raw *raw)
+{
+    struct ibshift_op_params params;
+
+    /* In place of what it gets: then its buffer is found by another argument, or there is none. */
+    if (MPI_IN_PLACE == raw->rbuf || !can_have_tape(module, job) ||
+        OMPI_SUCCESS != atomic_load_explicit(&module->failed, memory_order_relaxed)) {
+        return NULL;
+    }
+    if (OMPI_SUCCESS != ibshift_call_choose(module, comm, job, IBSHIFT_BLOCKING == form, &params) ||
+        NULL != params.pace || ibshift_job_tells_counts(job, params.alg)) {
+        return NULL;
+    }
+    return find(module, form, job, raw, &params);
 }
 
 static char *base_of(const struct ibshift_side *side)
@@ -306,9 +326,9 @@ static void prepare(const mca_coll_ibshift_module_t *module, const struct ibshif
         .comm = module->wire_id | ibshift_job_badge(job, params->alg, &params->plan)};
     again->run.base[IBSHIFT_TMP] = kept->tmp;
     if (NULL != job->op) {
-        kept->reducer = ibshift_call_operator(job);
+        kept->reducer = ibshift_job_operator(job);
         again->run.element = kept->reducer.extent;
-        again->run.reduce = ibshift_call_reducer(&kept->reducer);
+        again->run.reduce = ibshift_operator_short(&kept->reducer);
         again->run.reduce_context = &kept->reducer;
     }
 }
@@ -340,24 +360,19 @@ static struct ibshift_kept_tape *kept_by_run(const struct ibshift_tape_run *run)
     return kept_of((struct ibshift_again *)((uintptr_t)run - offsetof(struct ibshift_again, run)));
 }
 
-void ibshift_tape_left(mca_coll_ibshift_module_t *module, enum ibshift_form form,
-                       enum ibshift_collective collective, const struct ibshift_tape_run *run)
+ibshift_call_t *ibshift_tape_leave(mca_coll_ibshift_module_t *module, enum ibshift_form form,
+                                   enum ibshift_collective collective,
+                                   const struct ibshift_tape_run *run)
 {
     struct ibshift_kept_tape *kept = kept_by_run(run);
+    ibshift_call_t *call = kept->again.is_plain ? ibshift_call_take_spare(&kept->spare) : NULL;
 
     if (run->next < run->tape->count &&
         ibshift_engine_tape_limit(ibshift_endpoint.engine) < run->tape->steps[run->next].length) {
         kept->is_left = true;
         module->latest[form][collective] = NULL;
     }
-}
-
-ibshift_call_t *ibshift_tape_take_call(const struct ibshift_tape_run *run)
-{
-    struct ibshift_kept_tape *kept = kept_by_run(run);
-    ibshift_call_t *call = kept->again.is_plain ? ibshift_call_take_spare(&kept->spare) : NULL;
-
-    if (NULL != call) { /* the operator is no part of the key */
+    if (NULL != call) { /* the operator is no part of what they have in common */
         call->op.params.badge = run->comm ^ ibshift_net_comm(run->comm);
         if (NULL != call->reducer.op) {
             call->reducer = kept->reducer;
@@ -378,6 +393,19 @@ void ibshift_tape_adopt(const struct ibshift_tape_run *run, ibshift_call_t *call
         call->home_id = kept->spare.id;
         call->keeps = false; /* there is nothing that could be freed or changed */
     }
+}
+
+/* The second run makes the tape: many requests are started once. */
+const struct ibshift_tape *ibshift_tape_of_call(ibshift_call_t *call)
+{
+    if (!ibshift_params.tapes || '\0' != ibshift_params.trace[0]) {
+        return NULL;
+    }
+    if (!call->has_tried_tape && call->runs > 1) {
+        call->has_tried_tape = true;
+        call->tape = ibshift_engine_tape(ibshift_endpoint.engine, &call->op.params, call->tmp);
+    }
+    return call->tape;
 }
 
 static void free_tapes(struct ibshift_tapes *tapes)

@@ -11,10 +11,6 @@
 #include "coll_ibshift.h"
 #include "coll_ibshift_call.h"
 #include "coll_ibshift_job.h"
-#include "coll_ibshift_params.h"
-
-#include "device/device.h"
-#include "exec/tape.h"
 
 struct ibshift_kept_tape;
 
@@ -109,27 +105,24 @@ struct ibshift_tape_run *ibshift_tape_again(mca_coll_ibshift_module_t *module,
                                             enum ibshift_collective collective,
                                             const struct ibshift_raw *raw);
 
-/* Its run has been left: if that is because the net has come to try shorter messages only, no
- * other call begins with its tape. */
-void ibshift_tape_left(mca_coll_ibshift_module_t *module, enum ibshift_form form,
-                       enum ibshift_collective collective, const struct ibshift_tape_run *run);
-
-/* Of a run that was left: a call that waits for the like of it, or NULL; and one that may
- * do so when it is given back. */
-ibshift_call_t *ibshift_tape_take_call(const struct ibshift_tape_run *run);
+/* Its run has been left: a call that waits for the like of it, or NULL. If it was left because the net
+ * has come to try shorter messages only, no other call begins with its tape. */
+ibshift_call_t *ibshift_tape_leave(mca_coll_ibshift_module_t *module, enum ibshift_form form,
+                                   enum ibshift_collective collective,
+                                   const struct ibshift_tape_run *run);
+/* The call may wait for the like of the run when it is given back. */
 void ibshift_tape_adopt(const struct ibshift_tape_run *run, ibshift_call_t *call);
 
-/* Whether a tape can serve it at all: short, nothing is staged, no order that calls must count. */
-bool ibshift_tape_may(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job);
-
 /*
- * The place of this call, for which params were chosen, among the last ones of its collective; the oldest is given up for
- * it. NULL: no memory.
+ * The place of this call, with the plan as it would be chosen for an op, among the last ones of its collective; the
+ * oldest is given up for it. NULL: it can have no tape (it is long, staged, paced, or counted along an order), or there is no
+ * memory.
  */
 struct ibshift_kept_tape *ibshift_tape_find(mca_coll_ibshift_module_t *module,
-                                            enum ibshift_form form, const struct ibshift_job *job,
-                                            const struct ibshift_raw *raw,
-                                            const struct ibshift_op_params *params);
+                                            enum ibshift_form form,
+                                            const struct ompi_communicator_t *comm,
+                                            const struct ibshift_job *job,
+                                            const struct ibshift_raw *raw);
 
 /* Where choices are corrected, the plan says which tape it is, and not the arguments alone. NULL: there is none yet, or
  * none is possible. */
@@ -142,6 +135,9 @@ struct ibshift_tape_run *ibshift_tape_run_of(struct ibshift_kept_tape *kept,
 void ibshift_tape_keep(mca_coll_ibshift_module_t *module, enum ibshift_form form,
                        struct ibshift_kept_tape *kept, const struct ibshift_job *job,
                        const ibshift_call_t *call);
+
+/* Of a persistent call, which has its own; NULL: none yet, or none is possible. */
+const struct ibshift_tape *ibshift_tape_of_call(ibshift_call_t *call);
 
 void ibshift_tapes_free(mca_coll_ibshift_module_t *module);
 

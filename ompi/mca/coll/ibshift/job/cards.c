@@ -5,12 +5,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "choose/digest.h"
-#include "job/process.h"
 #include "net/verbs/blob.h"
 
 enum { CARD_MAGIC = 0x4c425349, ADDRESS_MAX = 4096, AGREED_MAX = 1024, TEXT = 512 };
+
+/* Which process it is: its number, in its space of numbers; 0: not known. */
+struct process {
+    uint64_t space;
+    uint64_t started; /* tells it from a later one of the same number */
+    uint64_t pid;
+};
 
 struct card_head {
     uint32_t magic;
@@ -21,13 +29,13 @@ struct card_head {
     uint32_t processors, is_software; /* of struct ibshift_card_place; the card says the rest */
     uint32_t is_to_be_said;           /* why there is none */
     uint32_t is_crowded;              /* the host */
-    struct ibshift_process process;
+    struct process process;
     struct ibshift_node_card node; /* magic 0: none */
 };
 
 struct known {
     struct ibshift_card_place place;
-    struct ibshift_process process;
+    struct process process;
     enum { UNKNOWN, PRESENT, ABSENT } state;
 };
 
@@ -38,9 +46,77 @@ static struct {
     struct ibshift_exchange exchange; /* the rest is of its own card */
     struct ibshift_card_values values;
     struct ibshift_node_card node;
-    struct ibshift_process process;
+    struct process process;
     char text[AGREED_MAX];
 } cards = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+enum { STARTED = 22 }; /* the field of /proc/PID/stat, counted from 1; the third is the state */
+
+/* 0, -ENOENT: there is no such process any more, or another errno. */
+static int read_stat(uint64_t pid, char *state, uint64_t *started)
+{
+    char path[64], text[1024] = "", *at;
+    unsigned long long ticks;
+    FILE *file;
+    int field = 2;
+
+    snprintf(path, sizeof(path), "/proc/%llu/stat", (unsigned long long)pid);
+    file = fopen(path, "r");
+    if (file == NULL) {
+        return -errno;
+    }
+    at = fgets(text, sizeof(text), file); /* NULL: it ends right now, and is gone the next time */
+    fclose(file);
+    if (at == NULL) {
+        return -EIO;
+    }
+    at = strrchr(text, ')'); /* the end of its name, which may hold anything */
+    for (; at != NULL && field < STARTED; field++) {
+        at = strchr(at, ' ');
+        at = at == NULL ? NULL : at + 1;
+        if (at != NULL && 2 == field) {
+            *state = *at;
+        }
+    }
+    if (at == NULL || 1 != sscanf(at, "%llu", &ticks)) {
+        return -EIO;
+    }
+    *started = ticks;
+    return 0;
+}
+
+/* Of the kernel that runs now and this process's namespace of process numbers; 0: not known. */
+static uint64_t space_of_numbers(void)
+{
+    char boot[64] = "";
+    struct stat numbers;
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+    uint64_t id;
+
+    if (file == NULL) {
+        return 0;
+    }
+    if (NULL == fgets(boot, sizeof(boot), file) || 0 != stat("/proc/self/ns/pid", &numbers)) {
+        boot[0] = '\0';
+    }
+    fclose(file);
+    if ('\0' == boot[0]) {
+        return 0;
+    }
+    id = ibshift_digest(IBSHIFT_DIGEST, boot, strlen(boot));
+    return ibshift_digest(id, &numbers.st_ino, sizeof(numbers.st_ino));
+}
+
+static struct process this_process(void)
+{
+    struct process self = {.space = space_of_numbers(), .pid = (uint64_t)getpid()};
+    char state;
+
+    if (0 != read_stat(self.pid, &state, &self.started)) {
+        self.space = 0;
+    }
+    return self;
+}
 
 size_t ibshift_cards_open(const struct ibshift_exchange *exchange, const struct ibshift_card *card,
                           const char *agreed, char bytes[IBSHIFT_CARD_MAX])
@@ -53,7 +129,7 @@ size_t ibshift_cards_open(const struct ibshift_exchange *exchange, const struct 
                              .is_software = card->is_software,
                              .is_crowded = card->is_crowded,
                              .is_to_be_said = card->is_to_be_said,
-                             .process = ibshift_process_self()};
+                             .process = this_process()};
     const void *content = head.has_endpoint ? card->address : card->error;
     size_t size = head.has_endpoint ? card->size : strlen(card->error);
 
@@ -262,9 +338,21 @@ void ibshift_cards_forget(void)
 
 const char *ibshift_card_has_ended(void *context, uint32_t peer)
 {
-    struct known known = know(peer);
+    struct process process = know(peer).process;
+    uint64_t started;
+    char state = 0;
+    int rc;
 
-    return ibshift_process_has_ended(&cards.process, &known.process);
+    (void)context;
+    if (process.space == 0 || process.space != cards.process.space) {
+        return NULL;
+    }
+    rc = read_stat(process.pid, &state, &started);
+    if (rc == -ENOENT || (rc == 0 && started != process.started)) {
+        return "there is no such process on this host any more";
+    }
+    return rc == 0 && (state == 'Z' || state == 'X') ? "it has ended, as this host's kernel says"
+                                                     : NULL;
 }
 
 uint32_t ibshift_cards_absent(uint32_t count, uint32_t *first, char *text, size_t size)

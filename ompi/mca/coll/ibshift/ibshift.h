@@ -1,0 +1,54 @@
+/*
+ * libibshift: what Open MPI's component and the program `ibshift` are shells around. It includes no
+ * header of Open MPI. Seven parts:
+ *
+ *     plan     what each rank does in a collective, step by step
+ *     choose   which plan a call gets, by its price
+ *     net      messages between processes: over libibverbs, through shared memory, or over both
+ *     exec     runs a plan over a net, or the tape of one
+ *     fabric   hosts, routes, and the order in which all-to-alls go along them
+ *     job      what the user has set, and what the processes tell each other before they communicate
+ *     device   memory of devices that compute
+ */
+#ifndef IBSHIFT_H
+#define IBSHIFT_H
+
+#include "plan/alg.h"
+#include "plan/nodes.h"
+#include "plan/print.h"
+#include "plan/walk.h"
+
+#include "choose/choose.h"
+#include "choose/crowd.h"
+#include "choose/digest.h"
+#include "choose/pacing.h"
+#include "choose/rules.h"
+#include "choose/size.h"
+#include "choose/trial.h"
+#include "choose/tuned.h"
+#include "choose/words.h"
+
+#include "net/by_peer.h"
+#include "net/ledger.h"
+#include "net/net.h"
+#include "net/node/node.h"
+#include "net/verbs/blob.h"
+#include "net/verbs/verbs.h"
+
+#include "exec/engine.h"
+#include "exec/op.h"
+#include "exec/pace/pace.h"
+#include "exec/standing.h"
+#include "exec/tape.h"
+#include "exec/told.h"
+
+#include "fabric/table/found.h"
+#include "fabric/table/job_file.h"
+
+#include "job/cards.h"
+#include "job/once.h"
+#include "job/params.h"
+
+#include "device/device.h"
+
+#endif
