@@ -13,23 +13,22 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 typedef int fuzz_reader(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                        struct ibshift_warnings *warnings, struct ibshift_error *err);
+                        struct ibshift_warnings *warnings);
 
 static inline int fuzz_text(fuzz_reader *read, struct ibshift_fabric *f, const uint8_t *data,
                             size_t size)
 {
-    static struct ibshift_lines lines;
     struct ibshift_warnings warnings = {.count = 0};
     struct ibshift_error err;
-    FILE *file = size == 0 ? NULL : fmemopen((void *)(uintptr_t)data, size, "r");
+    struct ibshift_lines *lines = ibshift_lines_from(
+        size == 0 ? NULL : fmemopen((void *)(uintptr_t)data, size, "r"), "fuzz", &err);
     int rc;
 
-    if (file == NULL) {
+    if (lines == NULL) {
         return -1;
     }
-    ibshift_lines_from(&lines, file, "fuzz");
-    rc = read(&lines, f, &warnings, &err);
-    ibshift_lines_close(&lines);
+    rc = read(lines, f, &warnings);
+    ibshift_lines_close(lines);
     return rc;
 }
 

@@ -4,10 +4,10 @@
 static bool has_dummies;
 
 static int read_order(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                      struct ibshift_warnings *warnings, struct ibshift_error *err)
+                      struct ibshift_warnings *warnings)
 {
     uint32_t *order, count;
-    int rc = ibshift_read_order(lines, f, has_dummies, &order, &count, err);
+    int rc = ibshift_read_order(lines, f, has_dummies, &order, &count);
 
     (void)warnings;
     if (rc == 0) {

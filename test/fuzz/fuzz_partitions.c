@@ -6,25 +6,23 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct ibshift_fabric *f;
-    static struct ibshift_lines lines;
     const struct fabric_facts facts = {.sm_lid = 1};
     struct fabric_partitions p = {.members = NULL};
     struct fabric_apart apart;
     struct ibshift_error err;
-    FILE *file;
+    struct ibshift_lines *lines;
 
     if (size == 0) {
         return 0;
     }
-    file = fmemopen((void *)(uintptr_t)data, size, "r");
-    if (file == NULL || (f == NULL && ibshift_synth_fabric("kary:2,2", &f, &err) != 0)) {
+    lines = ibshift_lines_from(fmemopen((void *)(uintptr_t)data, size, "r"), "fuzz", &err);
+    if (lines == NULL || (f == NULL && ibshift_synth_fabric("kary:2,2", &f, &err) != 0)) {
         return -1;
     }
-    ibshift_lines_from(&lines, file, "fuzz");
-    if (fabric_partitions_read(&p, &lines, &err) == 0) {
+    if (fabric_partitions_read(&p, lines, &err) == 0) {
         fabric_partitions_check(&p, f, &facts, &apart, &err);
     }
     fabric_partitions_free(&p);
-    ibshift_lines_close(&lines);
+    ibshift_lines_close(lines);
     return 0;
 }

@@ -2,10 +2,10 @@
 #include "fuzz_fabric.h"
 
 static int read_sl(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                   struct ibshift_warnings *warnings, struct ibshift_error *err)
+                   struct ibshift_warnings *warnings)
 {
     (void)warnings;
-    return ibshift_read_sl(lines, f, err);
+    return ibshift_read_sl(lines, f);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -43,17 +43,16 @@ static void path_records(FILE *out, uint32_t without_from, uint32_t without_to)
 
 static int read_text(const char *from)
 {
-    static struct ibshift_lines lines;
     static struct ibshift_error err;
-    FILE *in = fmemopen((void *)(uintptr_t)from, strlen(from), "r");
+    struct ibshift_lines *lines =
+        ibshift_lines_from(fmemopen((void *)(uintptr_t)from, strlen(from), "r"), "records", &err);
     int rc;
 
-    assert_non_null(in);
+    assert_non_null(lines);
     free(text);
     text = NULL;
-    ibshift_lines_from(&lines, in, "records");
-    rc = ibshift_read_sl(&lines, f, &err);
-    ibshift_lines_close(&lines);
+    rc = ibshift_read_sl(lines, f);
+    ibshift_lines_close(lines);
     if (rc != 0) {
         text = strdup(err.text);
     }

@@ -101,8 +101,7 @@ static int take_name(struct rules *r, const char *name)
     } while (r->last_free < DEFAULT_KEY && r->is_taken[r->last_free]);
     return r->last_free < DEFAULT_KEY
                ? take_key(r, name, r->last_free)
-               : ibshift_lines_fail(r->lines, r->err, -E2BIG, "no key is left for partition '%s'",
-                                    name);
+               : ibshift_lines_fail(r->lines, -E2BIG, "no key is left for partition '%s'", name);
 }
 
 static int define(struct rules *r, const char *name, const char *value, bool is_first)
@@ -125,8 +124,8 @@ static int define(struct rules *r, const char *name, const char *value, bool is_
     }
     key = strtoul(value, &end, 0);
     if (end == value || *end != '\0') {
-        return ibshift_lines_fail(r->lines, r->err, -EINVAL, "partition '%s' has the key '%s'",
-                                  name, value);
+        return ibshift_lines_fail(r->lines, -EINVAL, "partition '%s' has the key '%s'", name,
+                                  value);
     }
     return (key & KEY_BITS) == 0 ? take_name(r, name) : take_key(r, name, key & KEY_BITS);
 }
@@ -154,8 +153,8 @@ static int add_named(struct rules *r, const char *name, const char *value)
     if (value != NULL && !is_full && !is_word(value, "limited")) {
         return 0; /* mgid=, rate=, mtu=, ...: of multicast */
     }
-    return ibshift_lines_fail(r->lines, r->err, -EINVAL,
-                              "'%s' is neither a port's GUID nor ALL or SELF", name);
+    return ibshift_lines_fail(r->lines, -EINVAL, "'%s' is neither a port's GUID nor ALL or SELF",
+                              name);
 }
 
 /* One of a list, with blanks around; empty ones are of no meaning. */
@@ -171,7 +170,7 @@ static int take_word(struct rules *r, const char *at, size_t length, bool is_fir
         length--;
     }
     if (length >= sizeof(text)) {
-        return ibshift_lines_fail(r->lines, r->err, -E2BIG, "a word of more than %d characters",
+        return ibshift_lines_fail(r->lines, -E2BIG, "a word of more than %d characters",
                                   NAME_SIZE - 1);
     }
     memcpy(text, at, length);
@@ -220,11 +219,11 @@ static int read_all(struct rules *r)
 
     rc = rc == 0 ? add(r->p, BY_ALL, 0, DEFAULT_KEY, false, r->err) : rc;
     rc = rc == 0 ? add(r->p, BY_MANAGER, 0, DEFAULT_KEY, true, r->err) : rc;
-    while (rc == 0 && (rc = ibshift_lines_next(r->lines, r->err)) > 0) {
+    while (rc == 0 && (rc = ibshift_lines_next(r->lines)) > 0) {
         rc = read_rule_line(r, &is_first);
     }
     return rc == 0 && !is_first
-               ? ibshift_lines_fail(r->lines, r->err, -EINVAL, "the last partition has no ';'")
+               ? ibshift_lines_fail(r->lines, -EINVAL, "the last partition has no ';'")
                : rc;
 }
 
@@ -255,7 +254,7 @@ static int read_tables(struct fabric_partitions *p, struct ibshift_lines *lines,
     uint64_t lid = 0, key;
     int rc;
 
-    while ((rc = ibshift_lines_next(lines, err)) > 0) {
+    while ((rc = ibshift_lines_next(lines)) > 0) {
         const char *at = ibshift_scan_blanks(lines->text);
 
         if (strncmp(at, table_word, strlen(table_word)) == 0) {
@@ -263,13 +262,13 @@ static int read_tables(struct fabric_partitions *p, struct ibshift_lines *lines,
         } else if (strncmp(at, "LID.", 4) == 0) {
             at += 3 + strspn(at + 3, ".");
             if (ibshift_scan_decimal(at, &lid) == NULL || lid == 0 || lid > IBSHIFT_LID_MAX) {
-                return ibshift_lines_fail(lines, err, -EINVAL, "wants a LID, not '%s'", at);
+                return ibshift_lines_fail(lines, -EINVAL, "wants a LID, not '%s'", at);
             }
         }
         while (strncmp(at, "0x", 2) == 0) {
             at = ibshift_scan_hex(at, &key);
             if (at == NULL || key > (FULL_BIT | KEY_BITS) || lid == 0) {
-                return ibshift_lines_fail(lines, err, -EINVAL, "wants keys of 16 bits after a LID");
+                return ibshift_lines_fail(lines, -EINVAL, "wants keys of 16 bits after a LID");
             }
             rc = (key & KEY_BITS) == 0
                      ? 0

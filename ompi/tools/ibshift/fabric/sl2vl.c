@@ -49,48 +49,45 @@ unsigned fabric_sls_used(const struct ibshift_fabric *f)
 /* ---- reading ---- */
 
 struct reader {
-    struct ibshift_lines lines;
+    struct ibshift_lines *lines;
     const struct ibshift_fabric *f;
     struct fabric_sl2vl *t; /* of VL + 1; 0: not said */
     uint32_t sw;            /* whose rows follow, or IBSHIFT_NO_SWITCH */
 };
 
 /* Switch 0xGUID, base LID N, "DESCRIPTION" */
-static int read_head(struct reader *r, const char *at, struct ibshift_error *err)
+static int read_head(struct reader *r, const char *at)
 {
     uint64_t guid;
     uint32_t node;
 
     if (ibshift_scan_hex(at, &guid) == NULL) {
-        return ibshift_lines_fail(&r->lines, err, -EINVAL, "wants 'Switch 0x.., base LID ..'");
+        return ibshift_lines_fail(r->lines, -EINVAL, "wants 'Switch 0x.., base LID ..'");
     }
     node = ibshift_fabric_find_guid(r->f, guid);
     r->sw = node == IBSHIFT_NO_NODE ? IBSHIFT_NO_SWITCH : r->f->nodes[node].switch_index;
     return r->sw != IBSHIFT_NO_SWITCH
                ? 0
-               : ibshift_lines_fail(&r->lines, err, -EINVAL,
+               : ibshift_lines_fail(r->lines, -EINVAL,
                                     "this switch is not in the fabric: tables of another fabric");
 }
 
 /* "IN OUT : VL VL .." for SL 0 to 15. */
-static int read_row(struct reader *r, struct ibshift_error *err)
+static int read_row(struct reader *r)
 {
     uint64_t in = 0, out = 0, vl = 0;
-    const char *at = ibshift_scan_decimal(r->lines.text, &in);
+    const char *at = ibshift_scan(r->lines->text, "%u%u :", &in, &out);
     unsigned ports = r->f->nodes[r->f->switches[r->sw]].port_count;
 
-    at = at == NULL ? NULL : ibshift_scan_decimal(at, &out);
-    at = at == NULL ? NULL : ibshift_scan_blanks(at);
-    if (at == NULL || *at != ':' || in > ports || out > ports) {
-        return ibshift_lines_fail(&r->lines, err, -EINVAL,
+    if (at == NULL || in > ports || out > ports) {
+        return ibshift_lines_fail(r->lines, -EINVAL,
                                   "wants two ports of a switch that has %u, and 'IN OUT : VL ..'",
                                   ports);
     }
-    at++;
     for (unsigned sl = 0; sl < FABRIC_SLS; sl++) {
         at = ibshift_scan_decimal(at, &vl);
         if (at == NULL || vl > FABRIC_NO_VL) {
-            return ibshift_lines_fail(&r->lines, err, -EINVAL,
+            return ibshift_lines_fail(r->lines, -EINVAL,
                                       "wants %d virtual lanes of 0 to %d after the ports",
                                       FABRIC_SLS, FABRIC_NO_VL);
         }
@@ -100,23 +97,24 @@ static int read_row(struct reader *r, struct ibshift_error *err)
     return 0;
 }
 
-static int read_line(struct reader *r, struct ibshift_error *err)
+static int read_line(void *context)
 {
-    const char *text = ibshift_scan_blanks(r->lines.text);
+    struct reader *r = context;
+    const char *text = ibshift_scan_blanks(r->lines->text);
 
     if (*text == '\0' || *text == '#') {
         return 0;
     }
     if (strncmp(text, "Switch ", 7) == 0) {
-        return read_head(r, text + 7, err);
+        return read_head(r, text + 7);
     }
     if (*text < '0' || *text > '9') { /* an adapter or a router, its rows are of no use here */
         r->sw = IBSHIFT_NO_SWITCH;
         return strncmp(text, "Channel Adapter ", 16) == 0 || strncmp(text, "Router ", 7) == 0
                    ? 0
-                   : ibshift_lines_fail(&r->lines, err, -EINVAL, "not a line of opensm-sl2vl.dump");
+                   : ibshift_lines_fail(r->lines, -EINVAL, "not a line of opensm-sl2vl.dump");
     }
-    return r->sw == IBSHIFT_NO_SWITCH ? 0 : read_row(r, err);
+    return r->sw == IBSHIFT_NO_SWITCH ? 0 : read_row(r);
 }
 
 /* Takes the 1 off again. */
@@ -130,7 +128,7 @@ static int check_row(const struct reader *r, uint32_t sw, unsigned in, unsigned 
             return ibshift_fail(err, -EINVAL,
                                 "%s: service level %u has no virtual lane at switch '%.60s' from "
                                 "port %u to port %u, and pairs of hosts use it",
-                                r->lines.name, sl, ibshift_node_name(r->f, r->f->switches[sw]), in,
+                                r->lines->name, sl, ibshift_node_name(r->f, r->f->switches[sw]), in,
                                 out);
         }
         *vls = used >> sl & 1 && *vl > *vls ? *vl : *vls;
@@ -161,15 +159,9 @@ static int check_switch(const struct reader *r, uint32_t sw, unsigned used, unsi
 static int read_all(struct reader *r, unsigned *vls, struct ibshift_error *err)
 {
     unsigned used = fabric_sls_used(r->f);
-    int rc;
+    int rc = ibshift_lines_each(r->lines, read_line, r);
 
     *vls = 1;
-    while ((rc = ibshift_lines_next(&r->lines, err)) > 0) {
-        rc = read_line(r, err);
-        if (rc != 0) {
-            return rc;
-        }
-    }
     for (uint32_t sw = 0; rc == 0 && sw < r->f->switch_count; sw++) {
         rc = check_switch(r, sw, used, vls, err);
     }
@@ -179,19 +171,15 @@ static int read_all(struct reader *r, unsigned *vls, struct ibshift_error *err)
 int fabric_sl2vl_load(const char *path, const struct ibshift_fabric *f, struct fabric_sl2vl *t,
                       unsigned *vls, struct ibshift_error *err)
 {
-    struct reader *r = malloc(sizeof(*r));
-    int rc = r == NULL ? ibshift_fail(err, -ENOMEM, "no memory")
-                       : ibshift_lines_open(&r->lines, path, err);
+    struct reader r = {
+        .lines = ibshift_lines_open(path, err), .f = f, .t = t, .sw = IBSHIFT_NO_SWITCH};
+    int rc = -EIO;
 
-    if (rc == 0) {
-        r->f = f;
-        r->t = t;
-        r->sw = IBSHIFT_NO_SWITCH;
+    if (r.lines != NULL) {
         rc = fabric_sl2vl_new(f, t, err);
-        rc = rc == 0 ? read_all(r, vls, err) : rc;
-        ibshift_lines_close(&r->lines);
+        rc = rc == 0 ? read_all(&r, vls, err) : rc;
+        ibshift_lines_close(r.lines);
     }
-    free(r);
     if (rc != 0) {
         fabric_sl2vl_free(t);
     }

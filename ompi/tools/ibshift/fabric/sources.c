@@ -73,16 +73,14 @@ static int keep(char **slot, enum ibshift_format *slot_format, const char *path,
 static int add_file(struct fabric_sources *s, const char *path, bool is_named,
                     struct ibshift_error *err)
 {
-    struct ibshift_lines *lines = malloc(sizeof(*lines));
+    struct ibshift_lines *lines = ibshift_lines_open(path, err);
     enum ibshift_format format;
     const char *head;
     size_t size;
-    int rc = lines == NULL ? ibshift_fail(err, -ENOMEM, "no memory")
-                           : ibshift_lines_open(lines, path, err);
+    int rc = 0;
 
-    if (rc != 0) {
-        free(lines);
-        return rc;
+    if (lines == NULL) {
+        return -EIO;
     }
     head = ibshift_lines_head(lines, &size);
     format = ibshift_format_of(head, size);
@@ -91,8 +89,7 @@ static int add_file(struct fabric_sources *s, const char *path, bool is_named,
         rc = fabric_facts_read(lines->file, path, fabric_facts_kind(head, size), &s->facts, err);
     } else if (ibshift_format_is_graph(format) || format == IBSHIFT_FORMAT_COMPILED) {
         rc = keep(&s->graph, &s->graph_format, path, format, is_named, err);
-    } else if (format == IBSHIFT_FORMAT_LFTS || format == IBSHIFT_FORMAT_FDBS ||
-               format == IBSHIFT_FORMAT_FAR) {
+    } else if (ibshift_format_is_tables(format)) {
         rc = keep(&s->tables, &s->tables_format, path, format, is_named, err);
     } else if (format == IBSHIFT_FORMAT_PATHS) {
         rc = keep(&s->sl, &s->sl_format, path, format, is_named, err);
@@ -113,7 +110,6 @@ static int add_file(struct fabric_sources *s, const char *path, bool is_named,
                           path);
     }
     ibshift_lines_close(lines);
-    free(lines);
     return rc;
 }
 

@@ -33,72 +33,14 @@ void ibshift_fabric_free(struct ibshift_fabric *f)
     free(f);
 }
 
-/* array with room for needed elements, or NULL (array stays valid). */
-static void *reserved(void *array, uint32_t *room, uint64_t needed, size_t element)
-{
-    uint64_t bigger = *room < 64 ? 64 : *room;
-    void *moved;
-
-    if (needed <= *room) {
-        return array;
-    }
-    while (bigger < needed) {
-        bigger += bigger / 2;
-    }
-    moved = bigger <= UINT32_MAX ? realloc(array, bigger * element) : NULL;
-    if (moved != NULL) {
-        *room = (uint32_t)bigger;
-    }
-    return moved;
-}
-
-static int reserve_ports(struct ibshift_fabric *f, unsigned ports)
-{
-    void *moved = reserved(f->nodes, &f->node_room, (uint64_t)f->node_count + 1, sizeof(*f->nodes));
-
-    if (moved == NULL) {
-        return -ENOMEM;
-    }
-    f->nodes = moved;
-    moved =
-        reserved(f->ports, &f->port_room, (uint64_t)f->port_count + ports + 1, sizeof(*f->ports));
-    if (moved == NULL) {
-        return -ENOMEM;
-    }
-    f->ports = moved;
-    return 0;
-}
-
-static int add_name(struct ibshift_fabric *f, const char *name, uint32_t *offset)
-{
-    size_t size = strlen(name) + 1;
-
-    void *moved = reserved(f->names, &f->names_room, (uint64_t)f->names_size + size, 1);
-
-    if (moved == NULL) {
-        return -ENOMEM;
-    }
-    f->names = moved;
-    memcpy(f->names + f->names_size, name, size);
-    *offset = f->names_size;
-    f->names_size += (uint32_t)size;
-    return 0;
-}
-
-static void add_ports(struct ibshift_fabric *f, uint32_t node, unsigned ports)
-{
-    for (unsigned i = 0; i < ports; i++) {
-        f->ports[f->port_count++] = (struct ibshift_port){
-            .node = node, .peer = IBSHIFT_NO_PORT, .number = (uint8_t)(i + 1)};
-    }
-}
-
 int64_t ibshift_fabric_add_node(struct ibshift_fabric *f, enum ibshift_node_kind kind,
                                 uint64_t guid, const char *name, unsigned ports,
                                 struct ibshift_error *err)
 {
     uint32_t node = f->node_count;
+    struct ibshift_port *port;
     struct ibshift_node *n;
+    char *text;
     int rc;
 
     if (ports > IBSHIFT_PORT_MAX) {
@@ -117,19 +59,25 @@ int64_t ibshift_fabric_add_node(struct ibshift_fabric *f, enum ibshift_node_kind
                                             : "no memory for GUID 0x%016" PRIx64,
                             guid);
     }
-    if (reserve_ports(f, ports) != 0) {
+    n = ibshift_room(&f->nodes, node, 1, sizeof(*n));
+    port = ibshift_room(&f->ports, f->port_count, ports, sizeof(*port));
+    text = ibshift_room(&f->names, f->names_size, (uint32_t)strlen(name) + 1, 1);
+    if (n == NULL || port == NULL || text == NULL) {
         return ibshift_fail(err, -ENOMEM, "no memory for %u nodes", node + 1);
     }
-    n = &f->nodes[node];
     *n = (struct ibshift_node){.guid = guid,
+                               .name = f->names_size,
                                .first_port = f->port_count,
                                .switch_index = IBSHIFT_NO_SWITCH,
                                .kind = (uint8_t)kind,
                                .port_count = (uint8_t)ports};
-    if (add_name(f, name, &n->name) != 0) {
-        return ibshift_fail(err, -ENOMEM, "no memory for %u names", node + 1);
+    for (unsigned i = 0; i < ports; i++) {
+        port[i] = (struct ibshift_port){
+            .node = node, .peer = IBSHIFT_NO_PORT, .number = (uint8_t)(i + 1)};
     }
-    add_ports(f, node, ports);
+    strcpy(text, name);
+    f->names_size += (uint32_t)strlen(name) + 1;
+    f->port_count += ports;
     f->node_count++;
     return node;
 }

@@ -113,7 +113,6 @@ struct ibshift_fabric {
     uint64_t tables_sum;
 
     struct ibshift_map64 by_guid; /* node GUIDs and port GUIDs -> node */
-    uint32_t node_room, port_room, names_room;
     void *image; /* of a compiled file: the arrays above lie in it and are read-only */
     size_t image_size;
 };

@@ -4,6 +4,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+static uint64_t capacity(uint64_t count)
+{
+    return count <= 64 ? 64 : UINT64_C(2) << (63 - __builtin_clzll(count - 1));
+}
+
+void *ibshift_room(void *array, uint32_t count, uint32_t more, size_t size)
+{
+    uint64_t needed = (uint64_t)count + more;
+    void **at = array, *moved = *at;
+
+    if (moved == NULL || needed > capacity(count)) {
+        moved = needed <= UINT32_MAX ? realloc(*at, capacity(needed) * size) : NULL;
+    }
+    if (moved == NULL) {
+        return NULL;
+    }
+    *at = moved;
+    return (char *)moved + count * size;
+}
+
 static uint32_t slot_of(const struct ibshift_map64 *map, uint64_t key)
 {
     uint64_t hash = (key ^ (key >> 29)) * 0x9e3779b97f4a7c15ull;

@@ -1,9 +1,15 @@
-/* A hash from 64-bit keys (GUIDs) to indices. Key 0 is not a key. */
+/* What grows: an array, and a hash from 64-bit keys (GUIDs) to indices. */
 #ifndef IBSHIFT_FABRIC_GRAPH_MAP64_H
 #define IBSHIFT_FABRIC_GRAPH_MAP64_H
 
+#include <stddef.h>
 #include <stdint.h>
 
+/* Room for `more` elements of `size` bytes behind the `count` that an array has (&array; NULL: none yet):
+ * where they begin, or NULL: no memory, the array stays as it is. It doubles, and is to grow by this alone. */
+void *ibshift_room(void *array, uint32_t count, uint32_t more, size_t size);
+
+/* Key 0 is not a key. */
 #define IBSHIFT_MAP_MISS UINT32_MAX
 
 struct ibshift_map64 {

@@ -75,6 +75,14 @@ struct ibshift_rate ibshift_rate_of_lanes(unsigned lanes, double signalling)
     return rate;
 }
 
+struct ibshift_rate ibshift_rate_of_texts(const char *width, const char *speed)
+{
+    double lanes = strtod(width, NULL), lane = strtod(speed, NULL);
+
+    return lanes >= 1 && lanes <= WIDEST ? ibshift_rate_of_lanes((unsigned)lanes, lane * 1000)
+                                         : IBSHIFT_NO_RATE;
+}
+
 void ibshift_rate_name(struct ibshift_rate rate, char *text, size_t size)
 {
     if (rate.generation == 0 || rate.generation > GENERATIONS) {

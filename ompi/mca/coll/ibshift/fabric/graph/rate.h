@@ -10,6 +10,8 @@
 struct ibshift_rate ibshift_rate_parse(const char *text);
 /* Of so many lanes of Mb/s on the wire each: 4 lanes of 25781 are 4xEDR. None if that cannot be. */
 struct ibshift_rate ibshift_rate_of_lanes(unsigned lanes, double signalling);
+/* The same of texts that begin with the lanes and with Gb/s. */
+struct ibshift_rate ibshift_rate_of_texts(const char *lanes, const char *signalling);
 /* 4xQDR: of synthetic cables, and of cables whose rate is not known where one is needed. */
 struct ibshift_rate ibshift_rate_usual(void);
 /* "4xQDR"; "12.5 Gb/s" of a rate without a name. */

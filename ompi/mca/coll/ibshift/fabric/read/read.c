@@ -6,25 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *format_name(enum ibshift_format format)
-{
-    static const char *const names[] = {
-        "unknown",
-        "netlist",
-        "subnet list",
-        "ports",
-        "UFM's ports",
-        "UFM's links",
-        "tables (far)",
-        "tables",
-        "tables (fdbs)",
-        "host order",
-        "compiled",
-        "path records",
-        "Slurm's topology (as topograph's), without ports and routes"};
-
-    return names[format];
-}
+static const char *const format_names[] = {
+    "unknown",
+    "netlist",
+    "subnet list",
+    "ports",
+    "UFM's ports",
+    "UFM's links",
+    "tables (far)",
+    "tables",
+    "tables (fdbs)",
+    "host order",
+    "compiled",
+    "path records",
+    "Slurm's topology (as topograph's), without ports and routes"};
 
 static bool starts(const char *line, size_t size, const char *word)
 {
@@ -33,45 +28,45 @@ static bool starts(const char *line, size_t size, const char *word)
     return size >= length && memcmp(line, word, length) == 0;
 }
 
+static bool has(const char *text, size_t size, const char *word)
+{
+    return memmem(text, size, word, strlen(word)) != NULL;
+}
+
 static enum ibshift_format format_of_line(const char *line, size_t size)
 {
     static const struct {
-        const char *word;
+        const char *word, *later; /* what begins the line, what else is in it */
         enum ibshift_format format;
     } words[] = {
-        {"Channel Adapter 0x", IBSHIFT_FORMAT_PATHS},
-        {"Switch 0x", IBSHIFT_FORMAT_PATHS},
-        {"PathRecord dump:", IBSHIFT_FORMAT_PATHS},
-        {"SwitchName=", IBSHIFT_FORMAT_TOPOLOGY},
-        {"Switch\t", IBSHIFT_FORMAT_NETLIST},
-        {"Switch ", IBSHIFT_FORMAT_NETLIST},
-        {"Hca\t", IBSHIFT_FORMAT_NETLIST},
-        {"Hca ", IBSHIFT_FORMAT_NETLIST},
-        {"Ca\t", IBSHIFT_FORMAT_NETLIST},
-        {"Ca ", IBSHIFT_FORMAT_NETLIST},
-        {"switchguid=", IBSHIFT_FORMAT_NETLIST},
-        {"caguid=", IBSHIFT_FORMAT_NETLIST},
-        {"vendid=", IBSHIFT_FORMAT_NETLIST},
-        {"{ CA", IBSHIFT_FORMAT_SUBNET},
-        {"{ SW", IBSHIFT_FORMAT_SUBNET},
-        {"Unicast lids ", IBSHIFT_FORMAT_LFTS},
-        {"dump_ucast_routes:", IBSHIFT_FORMAT_FDBS},
-        {"osm_ucast_mgr_dump_ucast_routes:", IBSHIFT_FORMAT_FDBS}, /* ibdiagnet, old OpenSM */
-        {"__osm_ucast_mgr_dump_ucast_routes:", IBSHIFT_FORMAT_FDBS},
+        {"Channel Adapter 0x", "", IBSHIFT_FORMAT_PATHS},
+        {"Switch 0x", "", IBSHIFT_FORMAT_PATHS},
+        {"PathRecord dump:", "", IBSHIFT_FORMAT_PATHS},
+        {"SwitchName=", "", IBSHIFT_FORMAT_TOPOLOGY},
+        {"Switch\t", "", IBSHIFT_FORMAT_NETLIST},
+        {"Switch ", "", IBSHIFT_FORMAT_NETLIST},
+        {"Hca\t", "", IBSHIFT_FORMAT_NETLIST},
+        {"Hca ", "", IBSHIFT_FORMAT_NETLIST},
+        {"Ca\t", "", IBSHIFT_FORMAT_NETLIST},
+        {"Ca ", "", IBSHIFT_FORMAT_NETLIST},
+        {"switchguid=", "", IBSHIFT_FORMAT_NETLIST},
+        {"caguid=", "", IBSHIFT_FORMAT_NETLIST},
+        {"vendid=", "", IBSHIFT_FORMAT_NETLIST},
+        {"{ CA", "", IBSHIFT_FORMAT_SUBNET},
+        {"{ SW", "", IBSHIFT_FORMAT_SUBNET},
+        {"Unicast lids ", "", IBSHIFT_FORMAT_LFTS},
+        {"dump_ucast_routes:", "", IBSHIFT_FORMAT_FDBS},
+        {"osm_ucast_mgr_dump_ucast_routes:", "", IBSHIFT_FORMAT_FDBS}, /* ibdiagnet, old OpenSM */
+        {"__osm_ucast_mgr_dump_ucast_routes:", "", IBSHIFT_FORMAT_FDBS},
+        {"SW ", " 0x", IBSHIFT_FORMAT_ROWS},
+        {"CA ", " 0x", IBSHIFT_FORMAT_ROWS},
+        {"\"", ", LID ", IBSHIFT_FORMAT_ROWS},
     };
 
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (starts(line, size, words[i].word)) {
+        if (starts(line, size, words[i].word) && has(line, size, words[i].later)) {
             return words[i].format;
         }
-    }
-    if ((starts(line, size, "SW ") || starts(line, size, "CA ")) &&
-        memmem(line, size, " 0x", 3) != NULL) {
-        return IBSHIFT_FORMAT_ROWS;
-    }
-    if (starts(line, size, "\"") && memmem(line, size, "\", ", 3) != NULL &&
-        memmem(line, size, ", LID ", 6) != NULL) {
-        return IBSHIFT_FORMAT_ROWS;
     }
     return size > 7 && starts(line, size, "0x") && memchr(line, '\t', size < 9 ? size : 9) != NULL
                ? IBSHIFT_FORMAT_ORDER
@@ -80,18 +75,16 @@ static enum ibshift_format format_of_line(const char *line, size_t size)
 
 enum ibshift_format ibshift_format_of(const char *head, size_t size)
 {
-    static const char far_word[] = "\nGroups Definition:";
-
-    if (starts(head, size, "ibshift\x1a")) {
+    if (starts(head, size, IBSHIFT_COMPILED_MAGIC)) {
         return IBSHIFT_FORMAT_COMPILED;
     }
-    if (memmem(head, size, far_word, strlen(far_word)) != NULL) {
+    if (has(head, size, "\nGroups Definition:")) {
         return IBSHIFT_FORMAT_FAR; /* its switches begin as those of path records do */
     }
-    if (starts(head, size, "[") && memmem(head, size, "\"source_guid\"", 13) != NULL) {
+    if (starts(head, size, "[") && has(head, size, "\"source_guid\"")) {
         return IBSHIFT_FORMAT_LINKS;
     }
-    if (starts(head, size, "[") && memmem(head, size, "\"logical_state\"", 15) != NULL) {
+    if (starts(head, size, "[") && has(head, size, "\"logical_state\"")) {
         return IBSHIFT_FORMAT_PORTS;
     }
     while (size > 0) {
@@ -113,36 +106,48 @@ bool ibshift_format_is_graph(enum ibshift_format format)
     return format >= IBSHIFT_FORMAT_NETLIST && format <= IBSHIFT_FORMAT_LINKS;
 }
 
-static int read_graph(struct ibshift_lines *lines, struct ibshift_fabric **fabric,
-                      struct ibshift_warnings *warnings, struct ibshift_error *err)
+bool ibshift_format_is_tables(enum ibshift_format format)
+{
+    return format >= IBSHIFT_FORMAT_FAR && format <= IBSHIFT_FORMAT_FDBS;
+}
+
+static enum ibshift_format format_of(struct ibshift_lines *lines, const char **name)
 {
     size_t size;
     const char *head = ibshift_lines_head(lines, &size);
     enum ibshift_format format = ibshift_format_of(head, size);
+
+    *name = size == 0 ? "empty" : format_names[format];
+    return format;
+}
+
+static int read_graph(struct ibshift_lines *lines, struct ibshift_fabric **fabric,
+                      struct ibshift_warnings *warnings)
+{
+    const char *name;
+    enum ibshift_format format = format_of(lines, &name);
     struct ibshift_fabric *f;
     int rc;
 
     if (format == IBSHIFT_FORMAT_COMPILED) {
-        return ibshift_compiled_read(lines->name, fabric, err);
+        return ibshift_compiled_read(lines->name, fabric, lines->err);
     }
     if (!ibshift_format_is_graph(format)) {
-        return ibshift_fail(err, -EINVAL,
+        return ibshift_fail(lines->err, -EINVAL,
                             "%s: %s, not a fabric: wants ibnetdiscover's output, an ibsim "
                             "netlist, opensm-subnet.lst, ibdiagnet's .lst or .net_dump, UFM's "
                             "ports or links, or a compiled fabric",
-                            lines->name, size == 0 ? "empty" : format_name(format));
+                            lines->name, name);
     }
     f = ibshift_fabric_new();
     if (f == NULL) {
-        return ibshift_fail(err, -ENOMEM, "no memory");
+        return ibshift_fail(lines->err, -ENOMEM, "no memory");
     }
-    rc = format == IBSHIFT_FORMAT_NETLIST  ? ibshift_read_netlist(lines, f, warnings, err)
-         : format == IBSHIFT_FORMAT_SUBNET ? ibshift_read_subnet(lines, f, warnings, err)
-         : format == IBSHIFT_FORMAT_ROWS   ? ibshift_read_rows(lines, f, warnings, err)
-                                           : ibshift_read_ufm(lines, f, warnings, err);
-    if (rc == 0) {
-        rc = ibshift_fabric_finish(f, err);
-    }
+    rc = format == IBSHIFT_FORMAT_NETLIST  ? ibshift_read_netlist(lines, f, warnings)
+         : format == IBSHIFT_FORMAT_SUBNET ? ibshift_read_subnet(lines, f, warnings)
+         : format == IBSHIFT_FORMAT_ROWS   ? ibshift_read_rows(lines, f, warnings)
+                                           : ibshift_read_ufm(lines, f, warnings);
+    rc = rc == 0 ? ibshift_fabric_finish(f, lines->err) : rc;
     if (rc != 0) {
         ibshift_fabric_free(f);
         return rc;
@@ -160,39 +165,32 @@ static int load_graph(const char *name, struct ibshift_fabric **f,
     if (ibshift_synth_is(name)) {
         return ibshift_synth_fabric(name, f, err);
     }
-    lines = malloc(sizeof(*lines));
-    rc = lines == NULL ? ibshift_fail(err, -ENOMEM, "no memory")
-                       : ibshift_lines_open(lines, name, err);
-    if (rc == 0) {
-        rc = read_graph(lines, f, warnings, err);
-        ibshift_lines_close(lines);
+    lines = ibshift_lines_open(name, err);
+    if (lines == NULL) {
+        return -EIO;
     }
-    free(lines);
+    rc = read_graph(lines, f, warnings);
+    ibshift_lines_close(lines);
     return rc;
 }
 
-static int load_tables(const char *name, struct ibshift_fabric *f,
+static int load_tables(const char *path, struct ibshift_fabric *f,
                        struct ibshift_warnings *warnings, struct ibshift_error *err)
 {
-    struct ibshift_lines *lines = malloc(sizeof(*lines));
-    int rc = lines == NULL ? ibshift_fail(err, -ENOMEM, "no memory")
-                           : ibshift_lines_open(lines, name, err);
+    struct ibshift_lines *lines = ibshift_lines_open(path, err);
+    const char *name;
+    int rc;
 
-    if (rc == 0) {
-        size_t size;
-        const char *head = ibshift_lines_head(lines, &size);
-        enum ibshift_format format = ibshift_format_of(head, size);
-
-        rc = format == IBSHIFT_FORMAT_LFTS || format == IBSHIFT_FORMAT_FDBS ||
-                     format == IBSHIFT_FORMAT_FAR
-                 ? ibshift_read_tables(lines, f, warnings, err)
-                 : ibshift_fail(err, -EINVAL,
-                                "%s: %s, not forwarding tables: wants dump_fts' output, "
-                                "opensm-lfts.dump, opensm.fdbs or ibdiagnet's .far",
-                                name, size == 0 ? "empty" : format_name(format));
-        ibshift_lines_close(lines);
+    if (lines == NULL) {
+        return -EIO;
     }
-    free(lines);
+    rc = ibshift_format_is_tables(format_of(lines, &name))
+             ? ibshift_read_tables(lines, f, warnings)
+             : ibshift_fail(err, -EINVAL,
+                            "%s: %s, not forwarding tables: wants dump_fts' output, "
+                            "opensm-lfts.dump, opensm.fdbs or ibdiagnet's .far",
+                            path, name);
+    ibshift_lines_close(lines);
     return rc;
 }
 
@@ -225,24 +223,16 @@ static int check_lids(const char *tables, const struct ibshift_fabric *f,
 int ibshift_fabric_load(const char *fabric, const char *tables, struct ibshift_fabric **out,
                         struct ibshift_warnings *warnings, struct ibshift_error *err)
 {
+    bool has_tables = tables != NULL && strcmp(tables, "-") != 0;
     struct ibshift_fabric *f = NULL;
     int rc = load_graph(fabric, &f, warnings, err);
 
-    if (rc != 0) {
-        return rc;
-    }
-    if (f->image != NULL) {
-        if (tables != NULL && strcmp(tables, "-") != 0) {
-            ibshift_fabric_free(f);
-            return ibshift_fail(err, -EINVAL,
-                                "%s is compiled and has its own tables: leave %s out, or name the "
-                                "fabric that it was compiled from",
-                                fabric, tables);
-        }
-        *out = f;
-        return 0;
-    }
-    if (tables != NULL && strcmp(tables, "-") != 0) {
+    if (rc == 0 && has_tables && f->image != NULL) {
+        rc = ibshift_fail(err, -EINVAL,
+                          "%s is compiled and has its own tables: leave %s out, or name the "
+                          "fabric that it was compiled from",
+                          fabric, tables);
+    } else if (rc == 0 && has_tables) {
         rc = load_tables(tables, f, warnings, err);
         rc = rc == 0 ? check_lids(tables, f, warnings, err) : rc;
     }
@@ -250,7 +240,9 @@ int ibshift_fabric_load(const char *fabric, const char *tables, struct ibshift_f
         ibshift_fabric_free(f);
         return rc;
     }
-    ibshift_fabric_tables_finish(f);
+    if (f->image == NULL) {
+        ibshift_fabric_tables_finish(f);
+    }
     *out = f;
     return 0;
 }

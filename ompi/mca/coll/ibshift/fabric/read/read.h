@@ -34,6 +34,7 @@ enum ibshift_format {
 enum ibshift_format ibshift_format_of(const char *head, size_t size);
 /* A text that says what is joined with what. */
 bool ibshift_format_is_graph(enum ibshift_format format);
+bool ibshift_format_is_tables(enum ibshift_format format);
 
 /*
  * A fabric from a file or a synthetic string, with the tables of a second file; tables NULL or "-":
@@ -42,18 +43,18 @@ bool ibshift_format_is_graph(enum ibshift_format format);
 int ibshift_fabric_load(const char *fabric, const char *tables, struct ibshift_fabric **f,
                         struct ibshift_warnings *warnings, struct ibshift_error *err);
 
-/* The parts of the above; lines stand at the start. The graph readers do not call
+/* The parts of the above; lines stand at the start, and take what is wrong. The graph readers do not call
  * ibshift_fabric_finish(). */
 int ibshift_read_netlist(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                         struct ibshift_warnings *warnings, struct ibshift_error *err);
+                         struct ibshift_warnings *warnings);
 int ibshift_read_subnet(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                        struct ibshift_warnings *warnings, struct ibshift_error *err);
+                        struct ibshift_warnings *warnings);
 int ibshift_read_rows(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                      struct ibshift_warnings *warnings, struct ibshift_error *err);
+                      struct ibshift_warnings *warnings);
 int ibshift_read_ufm(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                     struct ibshift_warnings *warnings, struct ibshift_error *err);
+                     struct ibshift_warnings *warnings);
 int ibshift_read_tables(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                        struct ibshift_warnings *warnings, struct ibshift_error *err);
+                        struct ibshift_warnings *warnings);
 
 /*
  * Hosts in an order: one name a line (as ibshift_fabric_find_host() takes them, blank lines and #
@@ -61,7 +62,7 @@ int ibshift_read_tables(struct ibshift_lines *lines, struct ibshift_fabric *f,
  * IBSHIFT_NO_HOST if dummies is true and are skipped otherwise. *order is the caller's to free.
  */
 int ibshift_read_order(struct ibshift_lines *lines, const struct ibshift_fabric *f, bool dummies,
-                       uint32_t **order, uint32_t *count, struct ibshift_error *err);
+                       uint32_t **order, uint32_t *count);
 /*
  * The host of each rank of a job, in the same formats: a host may come several times, or once with
  * its number of ranks behind it: "NAME N", "NAME:N", "NAME slots=N".
@@ -75,8 +76,7 @@ int ibshift_order_load(const char *path, const struct ibshift_fabric *f, bool du
  * The service level of each pair of hosts, for a fabric with tables that are finished. -ENODATA: the
  * file lacks a pair.
  */
-int ibshift_read_sl(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                    struct ibshift_error *err);
+int ibshift_read_sl(struct ibshift_lines *lines, struct ibshift_fabric *f);
 int ibshift_sl_load(const char *path, struct ibshift_fabric *f, struct ibshift_error *err);
 
 #endif

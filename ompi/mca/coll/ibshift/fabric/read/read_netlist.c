@@ -1,6 +1,6 @@
 /* ibnetdiscover's output and ibsim's netlists: records of a node and its cables. */
 #include "fabric/graph/rate.h"
-#include "fabric/read/read.h"
+#include "fabric/read/draft.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -8,26 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct cable {
-    uint64_t remote_key; /* of the node's id */
-    uint32_t port;
-    uint32_t line;
-    struct ibshift_rate rate;
-    uint8_t remote_port;
-};
-
 struct netlist {
+    struct ibshift_draft draft;
     struct ibshift_lines *lines;
-    struct ibshift_fabric *fabric;
-    struct ibshift_error *err;
-    struct ibshift_map64 by_id;
-    struct cable *cables;
-    uint32_t cable_count, cable_room;
-    int64_t node;          /* of the record, or -1 */
     uint64_t next_guid[3]; /* by kind: what ibsim gives to nodes whose GUID is not said */
-    unsigned ports_seen;
+    /* Of the record: */
+    uint64_t key, guid; /* 0: of none */
+    uint64_t ports;
+    enum ibshift_node_kind kind;
 };
 
+/* Of the node's id. */
 static uint64_t key_of(const char *id)
 {
     uint64_t hash = 0xcbf29ce484222325ull;
@@ -38,133 +29,94 @@ static uint64_t key_of(const char *id)
     return hash != 0 ? hash : 1;
 }
 
-static int kind_of(const char *line, const char **rest)
+/* Words that begin a line, a node or the GUID of the next one. */
+static const struct {
+    const char *word;
+    enum ibshift_node_kind kind;
+    bool is_guid;
+} words[] = {{"Switch", IBSHIFT_NODE_SWITCH, false},
+             {"Hca", IBSHIFT_NODE_HCA, false},
+             {"Ca", IBSHIFT_NODE_HCA, false},
+             {"Rt", IBSHIFT_NODE_OTHER, false},
+             {"switchguid=", IBSHIFT_NODE_SWITCH, true},
+             {"caguid=", IBSHIFT_NODE_HCA, true},
+             {"hcaguids=", IBSHIFT_NODE_HCA, true},
+             {"rtguid=", IBSHIFT_NODE_OTHER, true}};
+
+/* "lid N lmc M"; 0 where they are not said. */
+static int scan_lid(const struct netlist *n, const char *at, uint64_t *lid, unsigned *lmc)
 {
-    static const struct {
-        const char *word;
-        enum ibshift_node_kind kind;
-    } kinds[] = {{"Switch", IBSHIFT_NODE_SWITCH},
-                 {"Hca", IBSHIFT_NODE_HCA},
-                 {"Ca", IBSHIFT_NODE_HCA},
-                 {"Rt", IBSHIFT_NODE_OTHER}};
-
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        size_t length = strlen(kinds[i].word);
-
-        if (strncmp(line, kinds[i].word, length) == 0 &&
-            (line[length] == ' ' || line[length] == '\t')) {
-            *rest = line + length;
-            return (int)kinds[i].kind;
-        }
-    }
-    return -1;
-}
-
-/* After '#': "description" in quotes, or an old one without up to where the port begins; else the
- * id. */
-static const char *description_of(const char *at, const char *id, char *text, size_t size)
-{
-    const char *hash = strchr(at, '#');
-    const char *rest = hash == NULL ? NULL : ibshift_scan_quoted(hash + 1, text, size);
-
-    if (rest == NULL || text[0] == '\0') {
-        snprintf(text, size, "%s", id);
-    }
-    return rest != NULL ? rest : at;
-}
-
-static uint64_t word_number(const char *at, const char *word)
-{
-    const char *found = strstr(at, word);
     uint64_t value = 0;
 
-    return found == NULL || ibshift_scan_decimal(found + strlen(word), &value) == NULL ? 0 : value;
-}
-
-static int set_lid(struct netlist *n, unsigned port, const char *at)
-{
-    uint64_t lid = word_number(at, "lid "), lmc = word_number(at, "lmc ");
-    struct ibshift_error reason;
-
-    if (lid == 0) {
+    if (ibshift_scan(at, "%*lid %u", lid) == NULL || *lid == 0) {
+        *lid = 0;
         return 0;
     }
-    if (lid > IBSHIFT_LID_MAX || lmc > IBSHIFT_LMC_MAX ||
-        ibshift_fabric_set_lid(n->fabric, (uint32_t)n->node, port, (unsigned)lid, (unsigned)lmc,
-                               &reason) != 0) {
-        return ibshift_lines_fail(n->lines, n->err, -ERANGE,
-                                  "LID %" PRIu64 " with LMC %" PRIu64 " is out of range", lid, lmc);
+    if (ibshift_scan(at, "%*lmc %u", &value) == NULL) {
+        value = 0;
     }
-    return 0;
+    *lmc = (unsigned)value;
+    return *lid + (UINT64_C(1) << (value & 7)) - 1 <= IBSHIFT_LID_MAX && value <= IBSHIFT_LMC_MAX
+               ? 0
+               : ibshift_lines_fail(n->lines, -ERANGE,
+                                    "LID %" PRIu64 " with LMC %" PRIu64 " is out of range", *lid,
+                                    value);
 }
 
 static int read_node(struct netlist *n, enum ibshift_node_kind kind, const char *at)
 {
-    char id[256], description[512];
-    struct ibshift_error reason;
-    uint64_t ports, guid = n->next_guid[kind];
+    uint64_t ports, lid = 0, guid = n->next_guid[kind];
+    char id[256], description[512] = "";
+    struct ibshift_draft_node *node;
+    unsigned lmc = 0;
+    const char *rest;
 
-    at = ibshift_scan_decimal(at, &ports);
-    at = at == NULL ? NULL : ibshift_scan_quoted(at, id, sizeof(id));
+    at = ibshift_scan(at, "%u%q", &ports, id, sizeof(id));
     if (at == NULL || ports > IBSHIFT_PORT_MAX) {
-        return ibshift_lines_fail(n->lines, n->err, -EINVAL, "wants: Switch|Ca PORTS(1-%d) \"ID\"",
+        return ibshift_lines_fail(n->lines, -EINVAL, "wants: Switch|Ca PORTS(1-%d) \"ID\"",
                                   IBSHIFT_PORT_MAX);
     }
-    at = description_of(at, id, description, sizeof(description));
-    if ((id[0] == 'S' || id[0] == 'H' || id[0] == 'R') && id[1] == '-' && strlen(id) == 18) {
+    /* In quotes after '#', or an old one without up to where the port begins; else the id. */
+    rest = ibshift_scan(at, "%*#%q", description, sizeof(description));
+    at = rest != NULL ? rest : at;
+    if (strchr("SHR", id[0]) != NULL && id[1] == '-' && strlen(id) == 18) {
         ibshift_scan_hex(id + 2, &guid);
     }
     n->next_guid[kind] = guid + (kind == IBSHIFT_NODE_SWITCH ? 1 : ports + 1);
-    n->node = ibshift_fabric_add_node(
-        n->fabric,
-        kind == IBSHIFT_NODE_HCA && ibshift_is_aggregation_node(description) ? IBSHIFT_NODE_OTHER
-                                                                             : kind,
-        guid, description, (unsigned)ports, &reason);
-    if (n->node < 0) {
-        return ibshift_lines_fail(n->lines, n->err, (int)n->node, "%s", reason.text);
+    if (kind == IBSHIFT_NODE_SWITCH && scan_lid(n, at, &lid, &lmc) != 0) {
+        return -ERANGE;
     }
-    n->ports_seen = 0;
-    if (ibshift_map64_add(&n->by_id, key_of(id), (uint32_t)n->node) != 0) {
-        return ibshift_lines_fail(n->lines, n->err, -EEXIST, "node \"%s\" appears twice", id);
+    rest = description[0] != '\0' ? description : id;
+    n->key = key_of(id);
+    node = ibshift_draft_node(&n->draft, n->key, kind, rest, strlen(rest), 0);
+    if (node == NULL) {
+        return -ENOMEM;
     }
-    return kind == IBSHIFT_NODE_SWITCH ? set_lid(n, 0, at) : 0;
-}
-
-static int add_cable(struct netlist *n, const struct cable *cable)
-{
-    if (n->cable_count == n->cable_room) {
-        uint32_t room = n->cable_room == 0 ? 256 : 2 * n->cable_room;
-        struct cable *moved = realloc(n->cables, room * sizeof(*moved));
-
-        if (moved == NULL) {
-            return ibshift_lines_fail(n->lines, n->err, -ENOMEM, "no memory for more cables");
-        }
-        n->cables = moved;
-        n->cable_room = room;
+    if (node->is_described) {
+        return ibshift_lines_fail(n->lines, -EEXIST,
+                                  "GUID 0x%016" PRIx64 " of node \"%s\" appears twice", guid, id);
     }
-    n->cables[n->cable_count++] = *cable;
+    node->is_described = true;
+    node->guid = guid;
+    node->ports = (unsigned)ports;
+    node->lid = (unsigned)lid;
+    node->lmc = lmc;
+    n->guid = guid;
+    n->ports = ports;
+    n->kind = kind;
     return 0;
 }
 
-/* "(guid)" or "[ext N]" after a port's number. */
-static const char *skip_marks(const char *at, uint64_t *guid)
+/* "[N]", then "(guid)" or "[ext N]". */
+static const char *scan_port(const char *at, uint64_t *port, uint64_t *guid)
 {
-    for (;;) {
-        if (*at == '(') {
-            uint64_t value;
-            const char *end = ibshift_scan_hex(at + 1, &value);
+    const char *next = ibshift_scan(at, "[%u]", port);
 
-            if (end == NULL || *end != ')') {
-                return NULL;
-            }
-            *guid = value;
-            at = end + 1;
-        } else if (strncmp(at, "[ext", 4) == 0 && strchr(at, ']') != NULL) {
-            at = strchr(at, ']') + 1;
-        } else {
-            return at;
-        }
+    while (next != NULL && (*next == '(' || ibshift_scan_word(next, "[ext"))) {
+        at = next;
+        next = *at == '(' ? ibshift_scan(at, "(%x)", guid) : ibshift_scan(at, "%*]");
     }
+    return next;
 }
 
 static struct ibshift_rate rate_in(const char *at)
@@ -184,194 +136,96 @@ static struct ibshift_rate rate_in(const char *at)
     return IBSHIFT_NO_RATE;
 }
 
-/* What follows the remote end; in an HCA's line that is its own LID first. */
-static int read_port_tail(struct netlist *n, unsigned port, struct cable *cable, const char *at)
-{
-    const char *comment = strchr(at, '#');
-    enum ibshift_node_kind kind = n->fabric->nodes[n->node].kind;
-
-    if (comment == NULL) {
-        return 0;
-    }
-    cable->rate = rate_in(comment);
-    comment = ibshift_scan_blanks(comment + 1);
-    return kind != IBSHIFT_NODE_SWITCH && strncmp(comment, "lid ", 4) == 0
-               ? set_lid(n, port, comment)
-               : 0;
-}
-
-static int bad_port(struct netlist *n)
-{
-    return ibshift_lines_fail(n->lines, n->err, -EINVAL,
-                              "wants a cable: [PORT] \"ID\"[PORT], with PORT from 1 to %u",
-                              n->fabric->nodes[n->node].port_count);
-}
-
 static int read_port(struct netlist *n, const char *line)
 {
-    struct ibshift_fabric *f = n->fabric;
+    struct ibshift_draft_end near = {.key = n->key}, far = {.port = 1};
+    struct ibshift_rate rate = IBSHIFT_NO_RATE;
+    const char *at = scan_port(line, &near.port, &near.guid);
     char id[256];
-    uint64_t port, remote = 1, guid = 0, remote_guid = 0;
-    struct cable cable = {.line = n->lines->number};
-    const char *at = ibshift_scan_decimal(line + 1, &port);
 
-    at = at == NULL || *at != ']' ? NULL : skip_marks(at + 1, &guid);
-    at = at == NULL ? NULL : ibshift_scan_quoted(at, id, sizeof(id));
-    if (at == NULL || port < 1 || port > f->nodes[n->node].port_count) {
-        return bad_port(n);
+    at = ibshift_scan(at, "%q ", id, sizeof(id));
+    at = at != NULL && *at == '[' ? scan_port(at, &far.port, &(uint64_t){0}) : at;
+    if (at == NULL || near.port < 1 || near.port > n->ports || far.port < 1 ||
+        far.port > IBSHIFT_PORT_MAX) {
+        return ibshift_lines_fail(
+            n->lines, -EINVAL, "wants a cable: [PORT] \"ID\"[PORT], with PORT from 1 to %" PRIu64,
+            n->ports);
     }
-    at = ibshift_scan_blanks(at);
-    if (*at == '[') {
-        at = ibshift_scan_decimal(at + 1, &remote);
-        at = at == NULL || *at != ']' ? NULL : skip_marks(at + 1, &remote_guid);
-        if (at == NULL || remote < 1 || remote > IBSHIFT_PORT_MAX) {
-            return bad_port(n);
-        }
+    far.key = key_of(id);
+    if (n->kind != IBSHIFT_NODE_SWITCH && near.guid == 0) {
+        near.guid = n->guid + near.port;
     }
-    cable.port = ibshift_node_port(f, (uint32_t)n->node, (unsigned)port);
-    cable.remote_key = key_of(id);
-    cable.remote_port = (uint8_t)remote;
-    if (f->nodes[n->node].kind != IBSHIFT_NODE_SWITCH) {
-        guid = guid != 0 ? guid : f->nodes[n->node].guid + port;
-        if (ibshift_fabric_set_port_guid(f, cable.port, guid) != 0) {
-            return ibshift_lines_fail(n->lines, n->err, -EEXIST,
-                                      "port GUID 0x%" PRIx64 " appears twice", guid);
-        }
+    at = strchr(at, '#');
+    if (at != NULL) {
+        rate = rate_in(at);
     }
-    if (read_port_tail(n, (unsigned)port, &cable, at) != 0) {
+    if (n->kind != IBSHIFT_NODE_SWITCH && ibshift_scan(at, "# lid ") != NULL &&
+        scan_lid(n, at, &near.lid, &near.lmc) != 0) { /* its own comes before the other end's */
         return -ERANGE;
     }
-    n->ports_seen++;
-    return add_cable(n, &cable);
-}
-
-/* "switchguid=0x..(..)", "caguid=0x..": for the next node. */
-static bool read_guid(struct netlist *n, const char *line)
-{
-    static const struct {
-        const char *word;
-        enum ibshift_node_kind kind;
-    } words[] = {{"switchguid=", IBSHIFT_NODE_SWITCH},
-                 {"caguid=", IBSHIFT_NODE_HCA},
-                 {"hcaguids=", IBSHIFT_NODE_HCA},
-                 {"rtguid=", IBSHIFT_NODE_OTHER}};
-
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        size_t length = strlen(words[i].word);
-        uint64_t guid;
-
-        if (strncmp(line, words[i].word, length) == 0 &&
-            ibshift_scan_hex(line + length, &guid) != NULL) {
-            n->next_guid[words[i].kind] = guid;
-            return true;
-        }
-    }
-    return false;
+    return ibshift_draft_join(&n->draft, &near, &far, rate);
 }
 
 static bool is_harmless(const char *line)
 {
-    static const char *const words[] = {
+    static const char *const harmless[] = {
         "vendid=", "devid=",  "sysimgguid=", "width=", "speed=",     "Chassis",
         "ibwarn:", "DR path", "\t",          " ",      "Non-Chassis"};
 
-    if (line[0] == '\0' || line[0] == '#') {
-        return true;
-    }
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (strncmp(line, words[i], strlen(words[i])) == 0) {
+    for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++) {
+        if (ibshift_scan_word(line, harmless[i]) != NULL) {
             return true;
         }
     }
-    return false;
+    return line[0] == '\0';
 }
 
-static int read_line(struct netlist *n)
+static int read_line(void *context)
 {
-    const char *line = n->lines->text, *rest;
-    int kind = kind_of(line, &rest);
+    struct netlist *n = context;
+    const char *line = n->lines->text;
 
-    if (kind >= 0) {
-        return read_node(n, (enum ibshift_node_kind)kind, rest);
-    }
-    if (line[0] == '[' && n->node >= 0) {
+    if (line[0] == '[' && n->key != 0) {
         return read_port(n, line);
     }
     if (line[0] == '#') {
         return 0;
     }
-    n->node = -1; /* anything else ends the record */
-    if (read_guid(n, line) || is_harmless(line)) {
-        return 0;
-    }
-    return ibshift_lines_fail(
-        n->lines, n->err, -EINVAL,
-        "'%.40s' is not a line of a netlist: wants Switch, Ca, Hca, Rt or [PORT]", line);
-}
+    n->key = 0; /* anything else ends the record */
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        const char *rest = ibshift_scan_word(line, words[i].word);
+        uint64_t guid;
 
-static int connect_cable(struct netlist *n, const struct cable *cable)
-{
-    struct ibshift_fabric *f = n->fabric;
-    uint32_t remote = ibshift_map64_get(&n->by_id, cable->remote_key);
-    struct ibshift_error reason;
-    int rc;
-
-    n->lines->number = cable->line;
-    if (remote == IBSHIFT_MAP_MISS) {
-        return ibshift_lines_fail(n->lines, n->err, -ENOENT,
-                                  "the node at the other end is not in the file (truncated?)");
+        if (rest != NULL && words[i].is_guid && ibshift_scan_hex(rest, &guid) != NULL) {
+            n->next_guid[words[i].kind] = guid;
+            return 0;
+        }
+        if (rest != NULL && !words[i].is_guid && (*rest == ' ' || *rest == '\t')) {
+            return read_node(n, words[i].kind, rest);
+        }
     }
-    if (cable->remote_port > f->nodes[remote].port_count) {
-        return ibshift_lines_fail(n->lines, n->err, -ERANGE, "'%s' has no port %u",
-                                  ibshift_node_name(f, remote), cable->remote_port);
-    }
-    rc = ibshift_fabric_add_link(f, cable->port, ibshift_node_port(f, remote, cable->remote_port),
-                                 cable->rate.mbps != 0 ? cable->rate : f->ports[cable->port].rate,
-                                 &reason);
-    return rc == 0 ? 0 : ibshift_lines_fail(n->lines, n->err, rc, "%s", reason.text);
-}
-
-static int connect_all(struct netlist *n, struct ibshift_warnings *warnings)
-{
-    uint32_t linked = 0;
-    int rc = 0;
-
-    for (uint32_t i = 0; rc == 0 && i < n->cable_count; i++) {
-        rc = connect_cable(n, &n->cables[i]);
-    }
-    for (uint32_t p = 0; rc == 0 && p < n->fabric->port_count; p++) {
-        linked += n->fabric->ports[p].peer != IBSHIFT_NO_PORT;
-    }
-    if (rc == 0 && linked > n->cable_count) {
-        ibshift_warn(warnings, "%s: %u cables are listed at one end only", n->lines->name,
-                     linked - n->cable_count);
-    }
-    return rc;
+    return is_harmless(line) ? 0
+                             : ibshift_lines_fail(n->lines, -EINVAL,
+                                                  "'%.40s' is not a line of a netlist: wants "
+                                                  "Switch, Ca, Hca, Rt or [PORT]",
+                                                  line);
 }
 
 int ibshift_read_netlist(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                         struct ibshift_warnings *warnings, struct ibshift_error *err)
+                         struct ibshift_warnings *warnings)
 {
-    struct netlist n = {.lines = lines,
-                        .fabric = f,
-                        .err = err,
-                        .node = -1,
+    struct netlist n = {.draft = {.lines = lines, .fabric = f},
+                        .lines = lines,
                         .next_guid = {0x100000, 0x200000, 0x300000}};
-    int rc;
+    int rc = ibshift_draft_read(&n.draft, read_line, &n, "node");
+    uint32_t linked = 0;
 
-    while ((rc = ibshift_lines_next(lines, err)) > 0) {
-        rc = read_line(&n);
-        if (rc != 0) {
-            break;
-        }
+    for (uint32_t p = 0; rc == 0 && p < f->port_count; p++) {
+        linked += f->ports[p].peer != IBSHIFT_NO_PORT;
     }
-    if (rc == 0) {
-        rc = connect_all(&n, warnings);
+    if (rc == 0 && linked > n.draft.cable_count) {
+        ibshift_warn(warnings, "%s: %u cables are listed at one end only", lines->name,
+                     linked - n.draft.cable_count);
     }
-    if (rc == 0 && f->node_count == 0) {
-        rc = ibshift_lines_fail(lines, err, -ENODATA, "no node in the file");
-    }
-    ibshift_map64_free(&n.by_id);
-    free(n.cables);
     return rc;
 }

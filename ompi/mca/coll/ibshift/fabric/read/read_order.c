@@ -4,28 +4,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RANKS_MOST   4096       /* of one line */
+#define ENTRIES_MOST (4u << 20) /* of an order */
+
 struct order {
+    struct ibshift_lines *lines;
+    const struct ibshift_fabric *f;
     uint32_t *hosts;
-    uint32_t count, room;
+    uint32_t count;
     bool has_dummies; /* keeps IBSHIFT_NO_HOST for them */
     bool has_ranks;   /* hosts may come several times, or with a number */
+    bool *taken;      /* [host] */
 };
 
-#define RANKS_MOST 4096 /* of one line */
-
-static int append(struct order *o, uint32_t host)
+static int append(struct order *o, uint32_t host, uint32_t times)
 {
-    if (o->count == o->room) {
-        uint32_t room = o->room == 0 ? 256 : 2 * o->room;
-        uint32_t *moved = room > 4u << 20 ? NULL : realloc(o->hosts, room * sizeof(*moved));
+    uint32_t *at = o->count + times > ENTRIES_MOST
+                       ? NULL
+                       : ibshift_room(&o->hosts, o->count, times, sizeof(*at));
 
-        if (moved == NULL) {
-            return -ENOMEM;
-        }
-        o->hosts = moved;
-        o->room = room;
+    if (at == NULL) {
+        return ibshift_lines_fail(o->lines, -ENOMEM, "too many hosts");
     }
-    o->hosts[o->count++] = host;
+    for (uint32_t i = 0; i < times; i++) {
+        at[i] = host;
+    }
+    o->count += times;
     return 0;
 }
 
@@ -33,9 +37,7 @@ static char *trim(char *text)
 {
     size_t length;
 
-    while (*text == ' ' || *text == '\t') {
-        text++;
-    }
+    text += strspn(text, " \t");
     length = strlen(text);
     while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t')) {
         text[--length] = '\0';
@@ -84,65 +86,49 @@ static uint32_t cut_ranks(char *text)
     return (uint32_t)ranks;
 }
 
-static int add_ranks(struct ibshift_lines *lines, struct order *o, uint32_t host, uint32_t ranks,
-                     struct ibshift_error *err)
+static int read_line(void *context)
 {
-    for (uint32_t i = 0; i < ranks; i++) {
-        if (append(o, host) != 0) {
-            return ibshift_lines_fail(lines, err, -ENOMEM, "too many hosts");
-        }
-    }
-    return 0;
-}
-
-static int read_line(struct ibshift_lines *lines, const struct ibshift_fabric *f, struct order *o,
-                     bool *taken, struct ibshift_error *err)
-{
-    char *text = trim(lines->text);
+    struct order *o = context;
+    char *text = trim(o->lines->text);
     uint32_t ranks = 1;
     int64_t host;
 
     if (text[0] == '\0' || text[0] == '#') {
         return 0;
     }
-    if (strncmp(text, "0xFFFF", 6) == 0 && strstr(text, "DUMMY") != NULL) {
-        return o->has_dummies && append(o, IBSHIFT_NO_HOST) != 0
-                   ? ibshift_lines_fail(lines, err, -ENOMEM, "too many entries")
-                   : 0;
+    if (ibshift_scan_word(text, "0xFFFF") != NULL && strstr(text, "DUMMY") != NULL) {
+        return o->has_dummies ? append(o, IBSHIFT_NO_HOST, 1) : 0;
     }
-    host = host_of_line(f, text);
+    host = host_of_line(o->f, text);
     if (host == -ENOENT && o->has_ranks) {
         ranks = cut_ranks(text);
-        host = ranks > 0 ? host_of_line(f, text) : host;
+        host = ranks > 0 ? host_of_line(o->f, text) : host;
     }
     if (host < 0) {
         return ibshift_lines_fail(
-            lines, err, (int)host,
+            o->lines, (int)host,
             host == -EEXIST ? "'%.60s': several ports have this name; give NAME/PORT or 0xPORTGUID"
                             : "'%.60s': no host of the fabric",
             text);
     }
-    if (taken[host] && !o->has_ranks) {
-        return ibshift_lines_fail(lines, err, -EEXIST, "host '%s' appears twice",
-                                  ibshift_host_name(f, (uint32_t)host));
+    if (o->taken[host] && !o->has_ranks) {
+        return ibshift_lines_fail(o->lines, -EEXIST, "host '%s' appears twice",
+                                  ibshift_host_name(o->f, (uint32_t)host));
     }
-    taken[host] = true;
-    return add_ranks(lines, o, (uint32_t)host, ranks, err);
+    o->taken[host] = true;
+    return append(o, (uint32_t)host, ranks);
 }
 
-static int read_hosts(struct ibshift_lines *lines, const struct ibshift_fabric *f, struct order o,
-                      uint32_t **order, uint32_t *count, struct ibshift_error *err)
+static int read_hosts(struct order o, uint32_t **order, uint32_t *count)
 {
-    bool *taken = calloc((size_t)f->host_count + 1, sizeof(*taken));
-    int rc = taken == NULL ? ibshift_fail(err, -ENOMEM, "no memory") : 1;
+    int rc;
 
-    while (rc > 0 && (rc = ibshift_lines_next(lines, err)) > 0) {
-        rc = read_line(lines, f, &o, taken, err);
-        rc = rc == 0 ? 1 : rc;
-    }
-    free(taken);
+    o.taken = calloc((size_t)o.f->host_count + 1, sizeof(*o.taken));
+    rc = o.taken == NULL ? ibshift_fail(o.lines->err, -ENOMEM, "no memory")
+                         : ibshift_lines_each(o.lines, read_line, &o);
+    free(o.taken);
     if (rc == 0 && o.count == 0) {
-        rc = ibshift_lines_fail(lines, err, -ENODATA, "no host in the file");
+        rc = ibshift_lines_fail(o.lines, -ENODATA, "no host in the file");
     }
     if (rc != 0) {
         free(o.hosts);
@@ -154,34 +140,33 @@ static int read_hosts(struct ibshift_lines *lines, const struct ibshift_fabric *
 }
 
 int ibshift_read_order(struct ibshift_lines *lines, const struct ibshift_fabric *f, bool dummies,
-                       uint32_t **order, uint32_t *count, struct ibshift_error *err)
+                       uint32_t **order, uint32_t *count)
 {
-    return read_hosts(lines, f, (struct order){.has_dummies = dummies}, order, count, err);
+    return read_hosts((struct order){.lines = lines, .f = f, .has_dummies = dummies}, order, count);
 }
 
-static int load(const char *path, const struct ibshift_fabric *f, struct order o, uint32_t **order,
-                uint32_t *count, struct ibshift_error *err)
+static int load(const char *path, struct order o, uint32_t **order, uint32_t *count,
+                struct ibshift_error *err)
 {
-    struct ibshift_lines *lines = malloc(sizeof(*lines));
-    int rc = lines == NULL ? ibshift_fail(err, -ENOMEM, "no memory")
-                           : ibshift_lines_open(lines, path, err);
+    int rc;
 
-    if (rc == 0) {
-        rc = read_hosts(lines, f, o, order, count, err);
-        ibshift_lines_close(lines);
+    o.lines = ibshift_lines_open(path, err);
+    if (o.lines == NULL) {
+        return -EIO;
     }
-    free(lines);
+    rc = read_hosts(o, order, count);
+    ibshift_lines_close(o.lines);
     return rc;
 }
 
 int ibshift_order_load(const char *path, const struct ibshift_fabric *f, bool dummies,
                        uint32_t **order, uint32_t *count, struct ibshift_error *err)
 {
-    return load(path, f, (struct order){.has_dummies = dummies}, order, count, err);
+    return load(path, (struct order){.f = f, .has_dummies = dummies}, order, count, err);
 }
 
 int ibshift_ranks_load(const char *path, const struct ibshift_fabric *f, uint32_t **host_of,
                        uint32_t *ranks, struct ibshift_error *err)
 {
-    return load(path, f, (struct order){.has_ranks = true}, host_of, ranks, err);
+    return load(path, (struct order){.f = f, .has_ranks = true}, host_of, ranks, err);
 }

@@ -9,6 +9,7 @@
 #define TABLE_MAX (1ull << 30) /* bytes: a pair has one */
 
 struct pairs {
+    struct ibshift_lines *lines;
     struct ibshift_fabric *f;
     uint32_t *host_at; /* by LID; IBSHIFT_NO_HOST */
     uint8_t *table;    /* [host][lft_stride]: level + 1; 0: not said */
@@ -16,9 +17,11 @@ struct pairs {
     uint64_t slid, dlid;
 };
 
-static int open_pairs(struct pairs *p, struct ibshift_fabric *f, struct ibshift_error *err)
+static int open_pairs(struct pairs *p)
 {
-    *p = (struct pairs){.f = f, .from = IBSHIFT_NO_HOST};
+    struct ibshift_fabric *f = p->f;
+    struct ibshift_error *err = p->lines->err;
+
     if (f->lft == NULL) {
         return ibshift_fail(err, -EINVAL, "service levels are of no use without tables");
     }
@@ -31,31 +34,21 @@ static int open_pairs(struct pairs *p, struct ibshift_fabric *f, struct ibshift_
     if (p->host_at == NULL || p->table == NULL) {
         return ibshift_fail(err, -ENOMEM, "no memory for the levels of %u hosts", f->host_count);
     }
-    memset(p->host_at, 0xff, (size_t)f->lft_stride * sizeof(*p->host_at));
-    for (uint32_t h = 0; h < f->host_count; h++) {
-        for (unsigned i = 0; i < ibshift_host_lid_count(f, h); i++) {
-            p->host_at[ibshift_host_lid(f, h) + i] = h;
-        }
+    for (unsigned lid = 0; lid < f->lft_stride; lid++) {
+        p->host_at[lid] = ibshift_fabric_host_of_lid(f, lid);
     }
     return 0;
 }
 
-static void close_pairs(struct pairs *p)
-{
-    free(p->host_at);
-    free(p->table);
-}
-
-static int set_level(struct ibshift_lines *lines, struct pairs *p, uint64_t dlid, uint64_t level,
-                     struct ibshift_error *err)
+static int set_level(struct pairs *p, uint64_t dlid, uint64_t level)
 {
     if (dlid == 0 || dlid >= p->f->lft_stride) {
-        return ibshift_lines_fail(lines, err, -EINVAL,
+        return ibshift_lines_fail(p->lines, -EINVAL,
                                   "LID %u is not in the fabric: path records of another one",
                                   (unsigned)dlid);
     }
     if (level > IBSHIFT_SL_MAX) {
-        return ibshift_lines_fail(lines, err, -EINVAL, "service level %u: there are 0 to %d",
+        return ibshift_lines_fail(p->lines, -EINVAL, "service level %u: there are 0 to %d",
                                   (unsigned)level, IBSHIFT_SL_MAX);
     }
     if (p->from != IBSHIFT_NO_HOST) {
@@ -65,63 +58,53 @@ static int set_level(struct ibshift_lines *lines, struct pairs *p, uint64_t dlid
 }
 
 /* Channel Adapter 0xGUID, base LID N, "DESCRIPTION", port N */
-static int read_source(struct ibshift_lines *lines, struct pairs *p, const char *at,
-                       struct ibshift_error *err)
+static int read_source(struct pairs *p, const char *at)
 {
-    static const char word[] = ", base LID ";
     uint64_t guid, lid, known;
 
-    at = ibshift_scan_hex(at, &guid);
-    if (at == NULL || strncmp(at, word, strlen(word)) != 0 ||
-        ibshift_scan_decimal(at + strlen(word), &lid) == NULL) {
-        return ibshift_lines_fail(lines, err, -EINVAL, "wants 'Channel Adapter 0x.., base LID ..'");
+    if (ibshift_scan(at, "%x, base LID %u", &guid, &lid) == NULL) {
+        return ibshift_lines_fail(p->lines, -EINVAL, "wants 'Channel Adapter 0x.., base LID ..'");
     }
     p->from = lid < p->f->lft_stride ? p->host_at[lid] : IBSHIFT_NO_HOST;
     if (p->from == IBSHIFT_NO_HOST) {
-        return ibshift_lines_fail(lines, err, -EINVAL,
+        return ibshift_lines_fail(p->lines, -EINVAL,
                                   "no host of the fabric has LID %u: path records of another one",
                                   (unsigned)lid);
     }
     known = p->f->ports[p->f->hosts[p->from]].guid;
     return known == 0 || known == guid
                ? 0
-               : ibshift_lines_fail(lines, err, -EINVAL,
+               : ibshift_lines_fail(p->lines, -EINVAL,
                                     "LID %u is of another port in the fabric, '%s': path records "
                                     "of another one",
                                     (unsigned)lid, ibshift_host_name(p->f, p->from));
 }
 
 /* 0xLID : SL : MTU : RATE */
-static int read_pair(struct ibshift_lines *lines, struct pairs *p, struct ibshift_error *err)
+static int read_pair(struct pairs *p, const char *text)
 {
     uint64_t lid, level = 0;
-    const char *at = ibshift_scan_hex(lines->text, &lid);
+    const char *at = ibshift_scan(text, "%x : ", &lid);
 
-    at = at == NULL ? NULL : ibshift_scan_blanks(at);
-    if (at == NULL || *at != ':') {
-        return ibshift_lines_fail(lines, err, -EINVAL, "wants '0xLID : SL : MTU : RATE'");
+    if (at == NULL) {
+        return ibshift_lines_fail(p->lines, -EINVAL, "wants '0xLID : SL : MTU : RATE'");
     }
-    at = ibshift_scan_blanks(at + 1);
-    if (strncmp(at, "UNREACHABLE", 11) != 0 && ibshift_scan_decimal(at, &level) == NULL) {
-        return ibshift_lines_fail(lines, err, -EINVAL, "wants a service level after the LID");
+    if (ibshift_scan_word(at, "UNREACHABLE") == NULL && ibshift_scan_decimal(at, &level) == NULL) {
+        return ibshift_lines_fail(p->lines, -EINVAL, "wants a service level after the LID");
     }
-    return set_level(lines, p, lid, level, err);
+    return set_level(p, lid, level);
 }
 
 /* "sl......0x1": NULL, or what stands behind the dots. */
 static const char *field(const char *text, const char *name)
 {
-    size_t length = strlen(name);
+    const char *at = ibshift_scan_word(text, name);
 
-    if (strncmp(text, name, length) != 0 || text[length] != '.') {
-        return NULL;
-    }
-    return text + length + strspn(text + length, ".");
+    return at != NULL && *at == '.' ? at + strspn(at, ".") : NULL;
 }
 
 /* A record of saquery: the LIDs come before the level. */
-static int read_field(struct ibshift_lines *lines, struct pairs *p, const char *text,
-                      struct ibshift_error *err)
+static int read_field(struct pairs *p, const char *text)
 {
     const char *slid = field(text, "slid"), *dlid = field(text, "dlid"), *sl = field(text, "sl");
     uint64_t level;
@@ -130,43 +113,44 @@ static int read_field(struct ibshift_lines *lines, struct pairs *p, const char *
         return ibshift_scan_decimal(slid != NULL ? slid : dlid,
                                     slid != NULL ? &p->slid : &p->dlid) != NULL
                    ? 0
-                   : ibshift_lines_fail(lines, err, -EINVAL, "wants a LID");
+                   : ibshift_lines_fail(p->lines, -EINVAL, "wants a LID");
     }
     if (sl == NULL) {
         return 0;
     }
     if (ibshift_scan_hex(sl, &level) == NULL || p->slid == 0 || p->slid >= p->f->lft_stride) {
-        return ibshift_lines_fail(lines, err, -EINVAL,
+        return ibshift_lines_fail(p->lines, -EINVAL,
                                   "wants a service level after the LIDs of a pair of the fabric");
     }
     p->from = p->host_at[p->slid];
-    return set_level(lines, p, p->dlid, level, err);
+    return set_level(p, p->dlid, level);
 }
 
-static int read_line(struct ibshift_lines *lines, struct pairs *p, struct ibshift_error *err)
+static int read_line(void *context)
 {
-    static const char host[] = "Channel Adapter ", record[] = "PathRecord dump:";
-    const char *text = ibshift_scan_blanks(lines->text);
+    struct pairs *p = context;
+    const char *text = ibshift_scan_blanks(p->lines->text);
+    const char *source = ibshift_scan_word(text, "Channel Adapter ");
 
     if (text[0] == '\0' || text[0] == '#') {
         return 0;
     }
-    if (strncmp(text, host, strlen(host)) == 0) {
-        return read_source(lines, p, text + strlen(host), err);
+    if (source != NULL) {
+        return read_source(p, source);
     }
-    if (strncmp(text, "Switch ", 7) == 0 || strncmp(text, "Router ", 7) == 0) {
+    if (ibshift_scan_word(text, "Switch ") || ibshift_scan_word(text, "Router ")) {
         p->from = IBSHIFT_NO_HOST;
         return 0;
     }
-    if (strncmp(text, record, strlen(record)) == 0) {
+    if (ibshift_scan_word(text, "PathRecord dump:")) {
         p->slid = p->dlid = 0;
         return 0;
     }
-    return text[0] == '0' ? read_pair(lines, p, err) : read_field(lines, p, text, err);
+    return text[0] == '0' ? read_pair(p, text) : read_field(p, text);
 }
 
 /* Known are the levels when those of all pairs are. */
-static int check_whole(const struct pairs *p, const char *name, struct ibshift_error *err)
+static int check_whole(const struct pairs *p)
 {
     const struct ibshift_fabric *f = p->f;
 
@@ -174,10 +158,10 @@ static int check_whole(const struct pairs *p, const char *name, struct ibshift_e
         for (uint32_t lid = 1; lid < f->lft_stride; lid++) {
             if (p->host_at[lid] != IBSHIFT_NO_HOST && p->host_at[lid] != a &&
                 p->table[(size_t)a * f->lft_stride + lid] == 0) {
-                return ibshift_fail(err, -ENODATA,
+                return ibshift_fail(p->lines->err, -ENODATA,
                                     "%s: no service level from '%.60s' to '%.60s', LID %u: wants "
                                     "the path records of all pairs of hosts",
-                                    name, ibshift_host_name(f, a),
+                                    p->lines->name, ibshift_host_name(f, a),
                                     ibshift_host_name(f, p->host_at[lid]), lid);
             }
         }
@@ -198,13 +182,13 @@ static void clean_row(const struct pairs *p, uint32_t host)
 }
 
 /* Each row once; the table shrinks where it lies. */
-static int keep_rows(struct pairs *p, struct ibshift_error *err)
+static int keep_rows(struct pairs *p)
 {
     struct ibshift_fabric *f = p->f;
     uint32_t *row_of = calloc((size_t)f->host_count + 1, sizeof(*row_of)), rows = 0, stride;
 
     if (row_of == NULL) {
-        return ibshift_fail(err, -ENOMEM, "no memory");
+        return ibshift_fail(p->lines->err, -ENOMEM, "no memory");
     }
     stride = f->lft_stride;
     for (uint32_t h = 0; h < f->host_count; h++) {
@@ -228,37 +212,32 @@ static int keep_rows(struct pairs *p, struct ibshift_error *err)
     return 0;
 }
 
-int ibshift_read_sl(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                    struct ibshift_error *err)
+int ibshift_read_sl(struct ibshift_lines *lines, struct ibshift_fabric *f)
 {
-    struct pairs p;
-    int rc = open_pairs(&p, f, err);
+    struct pairs p = {.lines = lines, .f = f, .from = IBSHIFT_NO_HOST};
+    int rc = open_pairs(&p);
 
-    rc = rc == 0 ? 1 : rc;
-    while (rc > 0 && (rc = ibshift_lines_next(lines, err)) > 0) {
-        rc = read_line(lines, &p, err);
-        rc = rc == 0 ? 1 : rc;
-    }
-    rc = rc == 0 ? check_whole(&p, lines->name, err) : rc;
+    rc = rc == 0 ? ibshift_lines_each(lines, read_line, &p) : rc;
+    rc = rc == 0 ? check_whole(&p) : rc;
     if (rc == 0) {
         free(f->sl);
         free(f->sl_row);
-        rc = keep_rows(&p, err);
+        rc = keep_rows(&p);
     }
-    close_pairs(&p);
+    free(p.host_at);
+    free(p.table);
     return rc;
 }
 
 int ibshift_sl_load(const char *path, struct ibshift_fabric *f, struct ibshift_error *err)
 {
-    struct ibshift_lines *lines = malloc(sizeof(*lines));
-    int rc = lines == NULL ? ibshift_fail(err, -ENOMEM, "no memory")
-                           : ibshift_lines_open(lines, path, err);
+    struct ibshift_lines *lines = ibshift_lines_open(path, err);
+    int rc;
 
-    if (rc == 0) {
-        rc = ibshift_read_sl(lines, f, err);
-        ibshift_lines_close(lines);
+    if (lines == NULL) {
+        return -EIO;
     }
-    free(lines);
+    rc = ibshift_read_sl(lines, f);
+    ibshift_lines_close(lines);
     return rc;
 }

@@ -10,7 +10,7 @@
 struct tables {
     struct ibshift_lines *lines;
     struct ibshift_fabric *fabric;
-    struct ibshift_error *err;
+    struct ibshift_warnings *warnings;
     uint64_t *owner;    /* [LID]: port GUID that the rows name, 0 = none said */
     bool *seen;         /* [switch]: has a table */
     uint32_t sw;        /* of the table being read, or IBSHIFT_NO_SWITCH */
@@ -32,16 +32,6 @@ struct tables {
 
 enum { FAR_GROUPS_MOST = 65536 };
 
-static uint32_t switch_by_lid(const struct ibshift_fabric *f, uint64_t lid)
-{
-    for (uint32_t s = 0; lid != 0 && s < f->switch_count; s++) {
-        if (f->nodes[f->switches[s]].lid == lid) {
-            return f->switches[s];
-        }
-    }
-    return IBSHIFT_NO_NODE;
-}
-
 /* dump_fts of infiniband-diags to 44.0 leaves the last LID out where it is a multiple of 64. */
 static void end_table(struct tables *t)
 {
@@ -58,12 +48,12 @@ static int begin_table(struct tables *t, uint32_t node)
 
     end_table(t);
     if (node == IBSHIFT_NO_NODE || !ibshift_node_is_switch(t->fabric, node)) {
-        return ibshift_lines_fail(t->lines, t->err, -ENOENT,
+        return ibshift_lines_fail(t->lines, -ENOENT,
                                   "this switch is not in the fabric: tables of another fabric?");
     }
     sw = t->fabric->nodes[node].switch_index;
     if (t->seen[sw]) {
-        return ibshift_lines_fail(t->lines, t->err, -EEXIST, "a second table for switch '%s'",
+        return ibshift_lines_fail(t->lines, -EEXIST, "a second table for switch '%s'",
                                   ibshift_node_name(t->fabric, node));
     }
     t->seen[sw] = true;
@@ -73,40 +63,34 @@ static int begin_table(struct tables *t, uint32_t node)
     return 0;
 }
 
-/* "Unicast lids [0x0-0x70] of switch DR path ... guid 0x.. (name):" and "... [0-112] of switch Lid
- * 2 guid 0x..". */
-static int read_lfts_header(struct tables *t, const char *line)
+static uint32_t switch_by_lid(const struct ibshift_fabric *f, uint64_t lid)
 {
-    const char *range = strchr(line, '-'), *guid_at = strstr(line, "guid ");
-    const char *lid_at = strstr(line, "Lid ");
-    uint64_t guid = 0, lid = 0, top = 0;
-    uint32_t node;
-
-    if (range != NULL) {
-        bool hex = strncmp(range + 1, "0x", 2) == 0;
-
-        (void)(hex ? ibshift_scan_hex(range + 1, &top) : ibshift_scan_decimal(range + 1, &top));
-    }
-    if (guid_at == NULL || ibshift_scan_hex(guid_at + 5, &guid) == NULL) {
-        if (lid_at == NULL || ibshift_scan_decimal(lid_at + 4, &lid) == NULL) {
-            return ibshift_lines_fail(t->lines, t->err, -EINVAL, "no switch GUID in this header");
+    for (uint32_t s = 0; lid != 0 && s < f->switch_count; s++) {
+        if (f->nodes[f->switches[s]].lid == lid) {
+            return f->switches[s];
         }
     }
-    t->top = top <= IBSHIFT_LID_MAX ? (unsigned)top : 0;
-    node = guid != 0 ? ibshift_fabric_find_guid(t->fabric, guid) : switch_by_lid(t->fabric, lid);
-    return begin_table(t, node);
+    return IBSHIFT_NO_NODE;
 }
 
-static int read_fdbs_header(struct tables *t, const char *line)
+/* "Unicast lids [0x0-0x70] of switch DR path ... guid 0x.. (name):", "... [0-112] of switch Lid 2 guid
+ * 0x..", "dump_ucast_routes: Switch 0x..", "Switch 0x..". */
+static int read_header(struct tables *t, const char *line)
 {
-    const char *at = strstr(line, "Switch ");
-    uint64_t guid;
+    uint64_t guid = 0, lid = 0, first, top = 0;
 
-    if (at == NULL || ibshift_scan_hex(at + 7, &guid) == NULL) {
-        return ibshift_lines_fail(t->lines, t->err, -EINVAL, "no switch GUID in this header");
+    if (ibshift_scan(line, "%*[0x%x-0x%x]", &first, &top) == NULL &&
+        ibshift_scan(line, "%*[%u-%u]", &first, &top) == NULL) {
+        top = 0;
     }
-    t->top = 0;
-    return begin_table(t, ibshift_fabric_find_guid(t->fabric, guid));
+    if (ibshift_scan(line, "%*guid %x", &guid) == NULL &&
+        ibshift_scan(line, "%*Switch %x", &guid) == NULL &&
+        ibshift_scan(line, "%*Lid %u", &lid) == NULL) {
+        return ibshift_lines_fail(t->lines, -EINVAL, "no switch GUID in this header");
+    }
+    t->top = top <= IBSHIFT_LID_MAX ? (unsigned)top : 0;
+    return begin_table(t, guid != 0 ? ibshift_fabric_find_guid(t->fabric, guid)
+                                    : switch_by_lid(t->fabric, lid));
 }
 
 static uint32_t port_by_guid(const struct ibshift_fabric *f, uint64_t guid)
@@ -137,10 +121,9 @@ static bool has_lid(const struct ibshift_fabric *f, uint64_t guid, unsigned lid)
  */
 static void note_owner(struct tables *t, unsigned lid, const char *at)
 {
-    const char *found = strstr(at, "portguid ");
     uint64_t guid;
 
-    if (found == NULL || ibshift_scan_hex(found + 9, &guid) == NULL || guid == 0) {
+    if (ibshift_scan(at, "%*portguid %x", &guid) == NULL || guid == 0) {
         return;
     }
     if (t->owner[lid] != 0 && t->owner[lid] != guid && t->argued++ == 0) {
@@ -160,18 +143,17 @@ static int read_row(struct tables *t, const char *line)
     uint64_t lid, port = 0;
     const char *at = ibshift_scan_hex(line, &lid), *rest;
 
-    at = at == NULL ? NULL : ibshift_scan_blanks(at);
-    at = at != NULL && *at == ':' ? at + 1 : at;
-    rest = at == NULL ? NULL : ibshift_scan_decimal(at, &port);
-    if (at != NULL && rest == NULL && strncmp(ibshift_scan_blanks(at), "UNREACHABLE", 11) == 0) {
+    at = at == NULL ? NULL : at + strspn(at, " \t:");
+    rest = ibshift_scan_decimal(at, &port);
+    if (at != NULL && rest == NULL && ibshift_scan_word(at, "UNREACHABLE") != NULL) {
         return 0;
     }
     if (rest == NULL || lid > IBSHIFT_LID_MAX) {
-        return ibshift_lines_fail(t->lines, t->err, -EINVAL,
-                                  "wants a row: 0xLID PORT, LIDs to 0x%x", IBSHIFT_LID_MAX);
+        return ibshift_lines_fail(t->lines, -EINVAL, "wants a row: 0xLID PORT, LIDs to 0x%x",
+                                  IBSHIFT_LID_MAX);
     }
     if (t->rows != 0 && lid == t->last) { /* some versions of ibroute print all LIDs from 64 so */
-        return ibshift_lines_fail(t->lines, t->err, -EEXIST,
+        return ibshift_lines_fail(t->lines, -EEXIST,
                                   "LID %" PRIu64 " a second time: which LIDs these rows are of is "
                                   "not known",
                                   lid);
@@ -182,9 +164,9 @@ static int read_row(struct tables *t, const char *line)
         return 0;
     }
     if (port > t->fabric->nodes[node].port_count) {
-        return ibshift_lines_fail(
-            t->lines, t->err, -ERANGE, "port %" PRIu64 ", but switch '%s' has %u", port,
-            ibshift_node_name(t->fabric, node), t->fabric->nodes[node].port_count);
+        return ibshift_lines_fail(t->lines, -ERANGE, "port %" PRIu64 ", but switch '%s' has %u",
+                                  port, ibshift_node_name(t->fabric, node),
+                                  t->fabric->nodes[node].port_count);
     }
     ibshift_lft_set(t->fabric, t->sw, (unsigned)lid, (unsigned)port);
     note_owner(t, (unsigned)lid, rest);
@@ -200,7 +182,7 @@ static int read_count(struct tables *t, const char *line)
     ibshift_scan_decimal(line, &count);
     if (t->sw != IBSHIFT_NO_SWITCH &&
         (strstr(line, "valid") != NULL ? t->rows != count : t->rows > count)) {
-        return ibshift_lines_fail(t->lines, t->err, -EINVAL,
+        return ibshift_lines_fail(t->lines, -EINVAL,
                                   "%u rows, but %" PRIu64 " were dumped: lines are missing",
                                   t->rows, count);
     }
@@ -236,7 +218,7 @@ static int read_far_group(struct tables *t, const char *line)
     unsigned ports;
 
     if (ibshift_scan_decimal(line, &group) == NULL || group >= FAR_GROUPS_MOST) {
-        return ibshift_lines_fail(t->lines, t->err, -EINVAL,
+        return ibshift_lines_fail(t->lines, -EINVAL,
                                   "wants a group: GROUP SUBGROUP [WHBF] PORT,..., groups to %d",
                                   FAR_GROUPS_MOST - 1);
     }
@@ -254,7 +236,7 @@ static int read_far_row(struct tables *t, const char *line)
 
     state = ibshift_scan_blanks(state + strcspn(state, " \t"));
     if (*state == '\0') {
-        return ibshift_lines_fail(t->lines, t->err, -EINVAL,
+        return ibshift_lines_fail(t->lines, -EINVAL,
                                   "wants a row: 0xLID PORT Static|HBF|Free GROUP");
     }
     if (strncmp(state, "Static", 6) != 0 &&
@@ -269,68 +251,64 @@ static int read_far_row(struct tables *t, const char *line)
  */
 static int read_far_line(struct tables *t, const char *line)
 {
-    const char *number = strstr(line, "PLFT_NUM:");
-    uint64_t table, top = 0, guid;
+    bool is_row = ibshift_scan_word(line, "0x") != NULL;
+    const char *table = strstr(line, "PLFT_NUM:");
+    uint64_t number, top;
 
-    if (strncmp(line, "Switch ", 7) == 0) {
-        if (ibshift_scan_hex(line + 7, &guid) == NULL) {
-            return ibshift_lines_fail(t->lines, t->err, -EINVAL, "no switch GUID in this header");
-        }
+    if (ibshift_scan_word(line, "Switch ")) {
         t->far = FAR_SWITCH;
-        t->top = 0;
         memset(t->group_ports, 0, FAR_GROUPS_MOST);
-        return begin_table(t, ibshift_fabric_find_guid(t->fabric, guid));
+        return read_header(t, line);
     }
-    if (number != NULL) {
-        if (ibshift_scan_decimal(number + 9, &table) == NULL) {
-            return ibshift_lines_fail(t->lines, t->err, -EINVAL, "wants PLFT_NUM: NUMBER");
+    if (table != NULL) {
+        if (ibshift_scan(table, "PLFT_NUM:%u", &number) == NULL) {
+            return ibshift_lines_fail(t->lines, -EINVAL, "wants PLFT_NUM: NUMBER");
         }
-        number = strstr(number, "top:");
-        if (number != NULL && ibshift_scan_hex(number + 4, &top) != NULL &&
-            top <= IBSHIFT_LID_MAX) {
+        if (ibshift_scan(table, "%*top:%x", &top) != NULL && top <= IBSHIFT_LID_MAX) {
             t->top = (unsigned)top;
         }
-        t->far = table == 0 ? FAR_ROWS : FAR_PRIVATE;
-        return 0;
-    }
-    if (strncmp(line, "Groups Definition:", 18) == 0) {
+        t->far = number == 0 ? FAR_ROWS : FAR_PRIVATE;
+    } else if (ibshift_scan_word(line, "Groups Definition:")) {
         t->far = FAR_GROUPS;
-    } else if (strncmp(line, "LFT Definition:", 15) == 0) {
+    } else if (ibshift_scan_word(line, "LFT Definition:")) {
         t->far = FAR_ROWS;
-    } else if (strncmp(line, "0x", 2) == 0 && t->far == FAR_ROWS && t->sw != IBSHIFT_NO_SWITCH) {
+    } else if (is_row && t->far == FAR_ROWS && t->sw != IBSHIFT_NO_SWITCH) {
         return read_far_row(t, line);
     } else if (line[0] >= '0' && line[0] <= '9' && t->far == FAR_GROUPS) {
         return read_far_group(t, line);
     } else {
-        t->private_rows += t->far == FAR_PRIVATE && strncmp(line, "0x", 2) == 0;
+        t->private_rows += is_row && t->far == FAR_PRIVATE;
     }
     return 0; /* headings, and what else it says of a switch */
 }
 
 static bool is_heading(const char *line)
 {
+    static const char *const words[] = {
+        "#", "Lid ", "LID ", "File version:", "Port ", "ibwarn:", "*** WARNING"};
+
     line = ibshift_scan_blanks(line);
-    return line[0] == '\0' || line[0] == '#' || strncmp(line, "Lid ", 4) == 0 ||
-           strncmp(line, "LID ", 4) == 0 || strncmp(line, "File version:", 13) == 0 ||
-           strncmp(line, "Port ", 5) == 0 || strncmp(line, "ibwarn:", 7) == 0 ||
-           strncmp(line, "*** WARNING", 11) == 0;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (ibshift_scan_word(line, words[i])) {
+            return true;
+        }
+    }
+    return line[0] == '\0';
 }
 
-static int read_line(struct tables *t)
+static int read_line(void *context)
 {
+    struct tables *t = context;
     const char *line = t->lines->text;
 
-    if (t->far != FAR_NOT || strncmp(line, "Switch 0x", 9) == 0) {
+    if (t->far != FAR_NOT || ibshift_scan_word(line, "Switch 0x")) {
         return read_far_line(t, line);
     }
-    if (strncmp(line, "Unicast lids", 12) == 0) {
-        return read_lfts_header(t, line);
-    }
-    if (strstr(line, "dump_ucast_routes: Switch") != NULL) {
-        return read_fdbs_header(t, line);
-    }
-    if (strncmp(line, "0x", 2) == 0 && t->sw != IBSHIFT_NO_SWITCH) {
+    if (ibshift_scan_word(line, "0x") && t->sw != IBSHIFT_NO_SWITCH) {
         return read_row(t, line);
+    }
+    if (ibshift_scan_word(line, "Unicast lids") || strstr(line, "dump_ucast_routes: Switch")) {
+        return read_header(t, line);
     }
     if (strstr(line, "lids dumped") != NULL) {
         return read_count(t, line);
@@ -342,7 +320,7 @@ static int read_line(struct tables *t)
     }
     return is_heading(line)
                ? 0
-               : ibshift_lines_fail(t->lines, t->err, -EINVAL,
+               : ibshift_lines_fail(t->lines, -EINVAL,
                                     "'%.40s' is not a line of a forwarding table", line);
 }
 
@@ -368,7 +346,7 @@ static int assign_lids(struct tables *t, unsigned first, unsigned last, uint64_t
     }
     if (known == 0) {
         return ibshift_fabric_set_lid(f, node, is_switch ? 0 : f->ports[port].number, first, lmc,
-                                      t->err);
+                                      t->lines->err);
     }
     if (first < known ||
         last >= known + (1u << (is_switch ? f->nodes[node].lmc : f->ports[port].lmc))) {
@@ -387,35 +365,31 @@ static int assign_lids(struct tables *t, unsigned first, unsigned last, uint64_t
 }
 
 /* Differences of a few are those of a fabric in use: a host that started between two tools. */
-static int tell_or_refuse(struct tables *t, struct ibshift_warnings *warnings, uint32_t count,
-                          const char *what, const char *one)
+static int tell_or_refuse(struct tables *t, uint32_t count, const char *what, const char *one)
 {
     if (count > t->owners / 10 + 1) {
-        return ibshift_fail(t->err, -ESTALE,
+        return ibshift_fail(t->lines->err, -ESTALE,
                             "%s: %s, and %u more of %u: tables of another fabric, or of another "
                             "day",
                             t->lines->name, one, count - 1, t->owners);
     }
     if (count != 0) {
-        ibshift_warn(warnings, "%s: %s: %u (%s)", t->lines->name, what, count, one);
+        ibshift_warn(t->warnings, "%s: %s: %u (%s)", t->lines->name, what, count, one);
     }
     return 0;
 }
 
-static int tell_ages(struct tables *t, struct ibshift_warnings *warnings)
+static int tell_ages(struct tables *t)
 {
-    int rc = tell_or_refuse(t, warnings, t->gone,
-                            "LIDs of ports that are not in the fabric, ignored", t->gone_one);
+    int rc = tell_or_refuse(t, t->gone, "LIDs of ports that are not in the fabric, ignored",
+                            t->gone_one);
 
-    if (rc == 0) {
-        rc = tell_or_refuse(t, warnings, t->moved, "LIDs of ports that have another one, ignored",
-                            t->moved_one);
-    }
-    if (rc == 0) {
-        rc = tell_or_refuse(t, warnings, t->argued, "rows that other tables contradict",
-                            t->argued_one);
-    }
-    return rc;
+    rc = rc == 0 ? tell_or_refuse(t, t->moved, "LIDs of ports that have another one, ignored",
+                                  t->moved_one)
+                 : rc;
+    return rc == 0
+               ? tell_or_refuse(t, t->argued, "rows that other tables contradict", t->argued_one)
+               : rc;
 }
 
 static int assign_owners(struct tables *t)
@@ -448,7 +422,7 @@ static bool has_cable(const struct ibshift_fabric *f, uint32_t node)
 }
 
 /* As many tables may be missing as the tool that read them says it could not read. */
-static int check_complete(struct tables *t, struct ibshift_warnings *warnings)
+static int check_complete(struct tables *t)
 {
     const struct ibshift_fabric *f = t->fabric;
     uint32_t missing = 0, first = 0;
@@ -460,12 +434,12 @@ static int check_complete(struct tables *t, struct ibshift_warnings *warnings)
         }
     }
     if (missing != 0 && missing <= t->errors && missing <= f->switch_count / 10 + 1) {
-        ibshift_warn(warnings,
+        ibshift_warn(t->warnings,
                      "%s: the tables of %u of %u switches could not be read, '%s' for one: "
                      "no route goes through it",
                      t->lines->name, missing, f->switch_count, ibshift_node_name(f, first));
     } else if (missing != 0) {
-        return ibshift_lines_fail(t->lines, t->err, -ENODATA,
+        return ibshift_lines_fail(t->lines, -ENODATA,
                                   "the file ends without the tables of %u of %u switches, '%s' "
                                   "for one",
                                   missing, f->switch_count, ibshift_node_name(f, first));
@@ -473,71 +447,58 @@ static int check_complete(struct tables *t, struct ibshift_warnings *warnings)
     return 0;
 }
 
-static void note_missing_lid(const struct tables *t, struct ibshift_warnings *warnings)
+static void tell_rest(const struct tables *t)
 {
     if (t->cut_off != 0) {
-        ibshift_warn(warnings,
+        ibshift_warn(t->warnings,
                      "%s: LID %u is missing from %u tables: dump_fts of infiniband-diags 44 and "
                      "older omits the last LID when it is a multiple of 64; take OpenSM's "
                      "opensm-lfts.dump or ibshift fabric discover instead",
                      t->lines->name, t->cut_lid, t->cut_off);
     }
-}
-
-static void note_choices(const struct tables *t, struct ibshift_warnings *warnings)
-{
-    t->fabric->is_adaptive |= t->free_rows != 0;
     if (t->private_rows != 0) {
-        ibshift_warn(warnings, "%s: %u rows of tables of other service levels, ignored",
+        ibshift_warn(t->warnings, "%s: %u rows of tables of other service levels, ignored",
                      t->lines->name, t->private_rows);
     }
 }
 
-static int read_all(struct tables *t, struct ibshift_warnings *warnings)
+static int read_all(struct tables *t)
 {
-    int rc;
+    int rc = ibshift_lines_each(t->lines, read_line, t);
 
-    while ((rc = ibshift_lines_next(t->lines, t->err)) > 0) {
-        rc = read_line(t);
-        if (rc != 0) {
-            return rc;
-        }
-    }
     if (rc == 0 && t->has_ends && t->sw != IBSHIFT_NO_SWITCH) {
-        rc = ibshift_lines_fail(t->lines, t->err, -ENODATA,
+        rc = ibshift_lines_fail(t->lines, -ENODATA,
                                 "the file ends within the table of '%s': truncated",
                                 ibshift_node_name(t->fabric, t->fabric->switches[t->sw]));
     }
     if (rc == 0) {
         end_table(t);
-        rc = check_complete(t, warnings);
+        rc = check_complete(t);
     }
     if (rc == 0) {
-        note_missing_lid(t, warnings);
-        note_choices(t, warnings);
+        tell_rest(t);
+        t->fabric->is_adaptive |= t->free_rows != 0;
         rc = assign_owners(t);
-        rc = rc == 0 ? tell_ages(t, warnings) : rc;
     }
-    return rc == 0 ? ibshift_fabric_finish(t->fabric, t->err) : rc;
+    rc = rc == 0 ? tell_ages(t) : rc;
+    return rc == 0 ? ibshift_fabric_finish(t->fabric, t->lines->err) : rc;
 }
 
 int ibshift_read_tables(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                        struct ibshift_warnings *warnings, struct ibshift_error *err)
+                        struct ibshift_warnings *warnings)
 {
     struct tables t = {.lines = lines,
                        .fabric = f,
-                       .err = err,
+                       .warnings = warnings,
                        .sw = IBSHIFT_NO_SWITCH,
                        .owner = calloc(IBSHIFT_LID_MAX + 1, sizeof(*t.owner)),
                        .seen = calloc((size_t)f->switch_count + 1, sizeof(*t.seen)),
                        .group_ports = calloc(FAR_GROUPS_MOST, sizeof(*t.group_ports))};
     int rc = t.owner == NULL || t.seen == NULL || t.group_ports == NULL
-                 ? ibshift_fail(err, -ENOMEM, "no memory")
-                 : ibshift_fabric_tables_new(f, err);
+                 ? ibshift_fail(lines->err, -ENOMEM, "no memory")
+                 : ibshift_fabric_tables_new(f, lines->err);
 
-    if (rc == 0) {
-        rc = read_all(&t, warnings);
-    }
+    rc = rc == 0 ? read_all(&t) : rc;
     free(t.owner);
     free(t.seen);
     free(t.group_ports);

@@ -14,7 +14,7 @@
  * switch is told by its description, which ends in a colon and the port's own name; links have had none before v6.20.
  */
 #include "fabric/graph/rate.h"
-#include "fabric/read/rows.h"
+#include "fabric/read/draft.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -47,21 +47,22 @@ static const char *const link_fields[FIELDS] = {"source_guid",
                                                 NULL};
 
 struct ufm {
-    struct ibshift_rows rows;
+    struct ibshift_draft draft;
+    struct ibshift_lines *lines;
     int pushed; /* a character that was read too far, or 0 */
     char text[FIELDS][FIELD_SIZE];
 };
 
 static int fail(struct ufm *u, const char *reason)
 {
-    return ibshift_lines_fail(u->rows.lines, u->rows.err, -EINVAL, "%s", reason);
+    return ibshift_lines_fail(u->lines, -EINVAL, "%s", reason);
 }
 
 /* ---- JSON, as far as it goes here ---- */
 
 static int next_char(struct ufm *u)
 {
-    int c = u->pushed != 0 ? u->pushed : ibshift_lines_char(u->rows.lines);
+    int c = u->pushed != 0 ? u->pushed : ibshift_lines_char(u->lines);
 
     u->pushed = 0;
     return c;
@@ -186,24 +187,13 @@ static int read_object(struct ufm *u)
 
 /* ---- rows ---- */
 
-/* The description of a switch's port is the switch's and the port's, which is cut off. */
-static bool is_switch(struct ibshift_rows_end *end, const char *dname)
-{
-    int length = (int)strlen(dname), at = end->length - length - 1;
-
-    if (length == 0 || at <= 0 || end->name[at] != ':' || strcmp(end->name + at + 1, dname) != 0) {
-        return false;
-    }
-    end->length = at;
-    return true;
-}
-
 /* 0: a port that nothing is known of; 1: known; negative: err. */
-static int read_end(struct ufm *u, int first, struct ibshift_rows_end *end)
+static int read_end(struct ufm *u, int first, struct ibshift_draft_row *end)
 {
     char(*text)[FIELD_SIZE] = u->text + first;
     const char *rest = ibshift_scan_hex(text[END_GUID], &end->guid);
     const char *port = text[END_PORT];
+    size_t dname = strlen(text[END_DNAME]);
 
     if (rest != NULL && *rest == '_') { /* a peer: GUID_PORT */
         port = rest + 1;
@@ -212,12 +202,17 @@ static int read_end(struct ufm *u, int first, struct ibshift_rows_end *end)
     if (rest == NULL || *rest != '\0' || end->guid == 0) {
         return 0; /* "" or "N/A" */
     }
+    end->kind = IBSHIFT_NODE_HCA;
     end->name = text[END_NAME];
-    end->length = (int)strlen(end->name);
-    end->kind = is_switch(end, text[END_DNAME]) ? IBSHIFT_NODE_SWITCH : IBSHIFT_NODE_HCA;
+    end->length = strlen(end->name);
+    if (dname > 0 && end->length > dname + 1 && end->name[end->length - dname - 1] == ':' &&
+        strcmp(end->name + end->length - dname, text[END_DNAME]) == 0) {
+        end->kind = IBSHIFT_NODE_SWITCH; /* with the port's name behind its own */
+        end->length -= dname + 1;
+    }
     if (ibshift_scan_decimal(port, &end->port) == NULL || end->port > IBSHIFT_PORT_MAX) {
-        return ibshift_lines_fail(u->rows.lines, u->rows.err, -EINVAL,
-                                  "the port '%.40s' is not from 0 to %d", port, IBSHIFT_PORT_MAX);
+        return ibshift_lines_fail(u->lines, -EINVAL, "the port '%.40s' is not from 0 to %d", port,
+                                  IBSHIFT_PORT_MAX);
     }
     if (ibshift_scan_decimal(text[END_LID], &end->lid) == NULL || end->lid > IBSHIFT_LID_MAX) {
         end->lid = 0; /* of a port that is down */
@@ -227,13 +222,13 @@ static int read_end(struct ufm *u, int first, struct ibshift_rows_end *end)
 
 static int take_row(struct ufm *u)
 {
-    struct ibshift_rows_end near, far;
+    struct ibshift_draft_row near, far;
     char rate[20];
     int is_near = read_end(u, 0, &near);
     int is_far = is_near <= 0 ? is_near : read_end(u, END_FIELDS, &far);
 
-    if (is_near < 0 || is_far < 0) {
-        return is_near < 0 ? is_near : is_far;
+    if (is_far < 0) {
+        return is_far;
     }
     if (is_near == 0) {
         return fail(u, "a row without a GUID: wants UFM's ports or links");
@@ -242,15 +237,13 @@ static int take_row(struct ufm *u)
         near.kind = IBSHIFT_NODE_SWITCH;
     }
     if (is_far == 0 || near.port == 0 || far.port == 0) { /* 0: a switch's own, without a cable */
-        int64_t node = ibshift_rows_add(&u->rows, &near);
-
-        return node < 0 ? (int)node : 0;
+        return ibshift_draft_add_row(&u->draft, &near);
     }
     if (u->text[KIND_AT][0] == '\0' && (near.length == 0 || far.length == 0)) {
         return fail(u, "this link does not say which ends are switches: export UFM's ports");
     }
     snprintf(rate, sizeof(rate), "%.8s%.8s", u->text[WIDTH_AT], u->text[SPEED_AT]);
-    return ibshift_rows_join(&u->rows, &near, &far, ibshift_rate_parse(rate));
+    return ibshift_draft_join_rows(&u->draft, &near, &far, ibshift_rate_parse(rate));
 }
 
 static int read_all(struct ufm *u)
@@ -264,24 +257,23 @@ static int read_all(struct ufm *u)
         rc = c == '{' ? read_object(u) : fail(u, "the array of rows has no end");
         rc = rc == 0 ? take_row(u) : rc;
     }
-    return rc == 0 ? ibshift_rows_finish(&u->rows) : rc;
+    return rc;
 }
 
 int ibshift_read_ufm(struct ibshift_lines *lines, struct ibshift_fabric *f,
-                     struct ibshift_warnings *warnings, struct ibshift_error *err)
+                     struct ibshift_warnings *warnings)
 {
     struct ufm *u = malloc(sizeof(*u));
     int rc;
 
     (void)warnings;
     if (u == NULL) {
-        return ibshift_fail(err, -ENOMEM, "no memory");
+        return ibshift_fail(lines->err, -ENOMEM, "no memory");
     }
-    u->rows =
-        (struct ibshift_rows){.lines = lines, .fabric = f, .err = err, .has_port_guids = true};
+    u->draft = (struct ibshift_draft){.lines = lines, .fabric = f};
+    u->lines = lines;
     u->pushed = 0;
-    rc = read_all(u);
-    ibshift_rows_free(&u->rows);
+    rc = ibshift_draft_finish(&u->draft, read_all(u), "port");
     free(u);
     return rc;
 }
