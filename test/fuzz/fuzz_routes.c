@@ -17,8 +17,8 @@
 #undef ibshift_compiled_imprint
 
 #include "fabric/table/arrange.h"
-#include "fabric/shape/check.h"
 #include "fabric/paths/contend.h"
+#include "fabric/paths/route.h"
 #include "fabric/table/placement.h"
 #include "fuzz_fabric.h"
 

@@ -13,7 +13,7 @@
 
 #include "compiled.h"
 #include "proof/compare.h"
-#include "fabric/shape/check.h"
+#include "fabric/paths/route.h"
 #include "fabric/shape/order.h"
 #include "fabric/graph/random.h"
 #include "fabric/read/read.h"

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "fabric/paths/contend.h"
-#include "fabric/paths/load.h"
+#include "fabric/paths/route.h"
 #include "fabric/graph/random.h"
 #include "fabric/graph/rate.h"
 #include "fabric/paths/route.h"

@@ -9,9 +9,8 @@
 #include "proof/compare.h"
 #include "fabric/graph/rate.h"
 #include "fabric/imprint.h"
-#include "fabric/paths/load.h"
+#include "fabric/paths/route.h"
 #include "fabric/read/compiled.h"
-#include "fabric/shape/check.h"
 #include "fabric/shape/shape.h"
 #include "route/verify.h"
 
@@ -388,7 +387,7 @@ static int check(const struct cli_args *args, const struct ibshift_fabric *f, bo
     if (rc != 0) {
         return fabric_args_fail(args, &err);
     }
-    rc = ibshift_fabric_check(f, has_levels(&shape) ? &shape : NULL, &result, &err);
+    rc = ibshift_fabric_check(f, has_levels(&shape) ? shape.node_level : NULL, &result, &err);
     rc = rc == 0 ? route_verify_tables(f, &proof, &err) : rc;
     if (rc != 0) {
         rc = fabric_args_fail(args, &err);

@@ -9,13 +9,13 @@
 #include <string.h>
 
 #include "draw/svg.h"
-#include "fabric/paths/load.h"
+#include "fabric/paths/route.h"
 #include "fabric/shape/shape.h"
 
 struct picture {
     const struct ibshift_fabric *f;
     const struct ibshift_shape *shape;
-    const double *load;   /* by directed link (fabric/paths/load.h), or NULL: no tables */
+    const double *load;   /* by directed link (fabric/paths/route.h), or NULL: no tables */
     struct svg_point *at; /* by switch */
     double width, height; /* of the field of switches and hosts, below the title */
     double box;           /* half the width of a switch */

@@ -8,8 +8,8 @@
 
 #include "fabric/live.h"
 #include "fabric/names.h"
+#include "fabric/paths/route.h"
 #include "fabric/read/compiled.h"
-#include "fabric/shape/check.h"
 #include "fabric/shape/order.h"
 #include "route/verify.h"
 

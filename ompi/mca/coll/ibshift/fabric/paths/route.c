@@ -1,7 +1,12 @@
 #include "fabric/paths/route.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "fabric/graph/rate.h"
 
 /* The port that node sends the LID out of, 0 if none that has a cable. */
 static unsigned next_port(const struct ibshift_fabric *f, uint32_t node, unsigned lid)
@@ -20,20 +25,13 @@ static unsigned next_port(const struct ibshift_fabric *f, uint32_t node, unsigne
     return port;
 }
 
-int ibshift_route_walk(const struct ibshift_fabric *f, uint32_t host, unsigned lid, uint32_t *links,
-                       int room, int *walked)
+/* From the link `out` on to the port that owns the LID. */
+static int walk(const struct ibshift_fabric *f, uint32_t out, unsigned lid, uint32_t *links,
+                int room, int *walked)
 {
-    uint32_t goal = lid <= IBSHIFT_LID_MAX ? f->lid_port[lid] : IBSHIFT_NO_PORT;
-    uint32_t out = f->hosts[host];
+    uint32_t goal = f->lid_port[lid];
     int count = 0;
 
-    *walked = 0;
-    if (goal == IBSHIFT_NO_PORT) {
-        return -ENOENT;
-    }
-    if (goal == out) {
-        return 0;
-    }
     for (;;) {
         uint32_t in = f->ports[out].peer, node = f->ports[in].node;
         unsigned port;
@@ -55,6 +53,18 @@ int ibshift_route_walk(const struct ibshift_fabric *f, uint32_t host, unsigned l
         }
         out = ibshift_node_port(f, node, port);
     }
+}
+
+int ibshift_route_walk(const struct ibshift_fabric *f, uint32_t host, unsigned lid, uint32_t *links,
+                       int room, int *walked)
+{
+    uint32_t goal = lid <= IBSHIFT_LID_MAX ? f->lid_port[lid] : IBSHIFT_NO_PORT;
+
+    *walked = 0;
+    if (goal == IBSHIFT_NO_PORT || goal == f->hosts[host]) {
+        return goal == IBSHIFT_NO_PORT ? -ENOENT : 0;
+    }
+    return walk(f, f->hosts[host], lid, links, room, walked);
 }
 
 void ibshift_route_explain(const struct ibshift_fabric *f, uint32_t host, unsigned lid, int code,
@@ -82,4 +92,241 @@ void ibshift_route_explain(const struct ibshift_fabric *f, uint32_t host, unsign
     default:
         ibshift_fail(err, code, "'%s' to LID %u: %s", from, lid, strerror(-code));
     }
+}
+
+/* ---- every destination ---- */
+
+/* By switch: the hosts on it, and two of them. */
+struct leaf {
+    uint32_t hosts, two[2];
+};
+
+static uint32_t leaf_of(const struct ibshift_fabric *f, uint32_t host)
+{
+    uint32_t node = ibshift_port_neighbour(f, f->hosts[host]);
+
+    return ibshift_node_is_switch(f, node) ? f->nodes[node].switch_index : IBSHIFT_NO_SWITCH;
+}
+
+static struct leaf *find_leaves(const struct ibshift_fabric *f, struct ibshift_error *err)
+{
+    struct leaf *leaves = NULL;
+
+    if (f->lft == NULL) {
+        ibshift_fail(err, -ENODATA, "the fabric has no forwarding tables");
+        return NULL;
+    }
+    leaves = calloc((size_t)f->switch_count + 1, sizeof(*leaves));
+    if (leaves == NULL) {
+        ibshift_fail(err, -ENOMEM, "no memory for %u switches", f->switch_count);
+        return NULL;
+    }
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        uint32_t s = leaf_of(f, h);
+
+        if (s != IBSHIFT_NO_SWITCH) {
+            leaves[s].two[leaves[s].hosts++ != 0] = h;
+        }
+    }
+    return leaves;
+}
+
+static void tell(struct ibshift_table_check *check, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void tell(struct ibshift_table_check *check, const char *format, ...)
+{
+    if (check->told < IBSHIFT_CHECK_TOLD) {
+        va_list args;
+
+        va_start(args, format);
+        vsnprintf(check->problem[check->told++], sizeof(check->problem[0]), format, args);
+        va_end(args);
+    }
+}
+
+/* Does the route climb again after a link that does not? The last link leads to the host. */
+static bool turns_up(const struct ibshift_fabric *f, const uint8_t *level, const uint32_t *links,
+                     int count)
+{
+    bool turned = false;
+
+    for (int i = 0; i + 1 < count; i++) {
+        uint32_t here = f->ports[links[i]].node, next = ibshift_port_neighbour(f, links[i]);
+
+        if (level[next] > level[here] && turned) {
+            return true;
+        }
+        turned = turned || level[next] <= level[here];
+    }
+    return false;
+}
+
+static void check_route(const struct ibshift_fabric *f, uint32_t sw, uint32_t host, unsigned lid,
+                        const uint8_t *level, struct ibshift_table_check *check)
+{
+    const char *from = ibshift_node_name(f, f->switches[sw]), *to = ibshift_host_name(f, host);
+    unsigned port = next_port(f, f->switches[sw], lid);
+    uint32_t links[IBSHIFT_ROUTE_MAX];
+    int walked, count = -EHOSTUNREACH;
+
+    if (port != 0) {
+        count = walk(f, ibshift_node_port(f, f->switches[sw], port), lid, links, IBSHIFT_ROUTE_MAX,
+                     &walked);
+    }
+    check->routes++;
+    if (count == -EHOSTUNREACH) {
+        check->lost++;
+        tell(check, "'%s' to '%s' (LID %u): no next hop", from, to, lid);
+    } else if (count == -ESTALE) {
+        check->strays++;
+        tell(check, "'%s' to '%s' (LID %u) ends at another host", from, to, lid);
+    } else if (count < 0) {
+        check->circles++;
+        tell(check, "'%s' to '%s' (LID %u) runs in a circle", from, to, lid);
+    } else {
+        check->longest = count + 1u > check->longest ? count + 1u : check->longest;
+        check->turns += level != NULL && turns_up(f, level, links, count);
+    }
+}
+
+int ibshift_fabric_check(const struct ibshift_fabric *f, const uint8_t *level,
+                         struct ibshift_table_check *check, struct ibshift_error *err)
+{
+    struct leaf *leaves = find_leaves(f, err);
+
+    memset(check, 0, sizeof(*check));
+    if (leaves == NULL) {
+        return f->lft == NULL ? -ENODATA : -ENOMEM;
+    }
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        for (unsigned i = 0; i < ibshift_host_lid_count(f, h); i++) {
+            unsigned lid = ibshift_host_lid(f, h) + i;
+
+            for (uint32_t s = 0; lid != 0 && s < f->switch_count; s++) {
+                if (leaves[s].hosts > 0) {
+                    check_route(f, s, h, lid, level, check);
+                }
+            }
+        }
+    }
+    free(leaves);
+    return 0;
+}
+
+/* Of first[count], those that are in links[] too. */
+static int intersect(uint32_t *first, int count, const uint32_t *links, int length)
+{
+    int kept = 0;
+
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < length; k++) {
+            if (first[i] == links[k]) {
+                first[kept++] = first[i];
+                break;
+            }
+        }
+    }
+    return kept;
+}
+
+/* The flows of `senders` hosts of a leaf, `from` being one, towards a host: to its base LID, and on the
+ * links that the routes to all its LIDs have. */
+static void add_flows(const struct ibshift_fabric *f, uint32_t from, uint32_t to, uint32_t senders,
+                      double *to_base, double *no_way_by)
+{
+    uint32_t common[IBSHIFT_ROUTE_MAX], links[IBSHIFT_ROUTE_MAX];
+    unsigned lid = ibshift_host_lid(f, to), lids = ibshift_host_lid_count(f, to);
+    int walked, count = -1;
+
+    for (unsigned i = 0; lid != 0 && i < lids; i++) {
+        int length = ibshift_route_walk(f, from, lid + i, links, IBSHIFT_ROUTE_MAX, &walked);
+
+        for (int k = 1; i == 0 && k < length; k++) {
+            to_base[links[k]] += senders;
+        }
+        if (length > 0 && count >= 0) {
+            count = intersect(common, count, links + 1, length - 1);
+        } else if (length > 0) {
+            count = length - 1;
+            memcpy(common, links + 1, (size_t)count * sizeof(*common));
+        }
+    }
+    for (int k = 0; k < count; k++) {
+        no_way_by[common[k]] += senders;
+    }
+}
+
+static void add_all(const struct ibshift_fabric *f, const struct leaf *leaves, double *to_base,
+                    double *no_way_by)
+{
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        to_base[f->hosts[h]] = no_way_by[f->hosts[h]] = f->host_count - 1;
+    }
+    /* One destination at a time: its column of the tables stays in the cache. */
+    for (uint32_t to = 0; to < f->host_count; to++) {
+        uint32_t own = leaf_of(f, to);
+
+        for (uint32_t s = 0; s < f->switch_count; s++) {
+            const struct leaf *l = &leaves[s];
+
+            if (l->hosts > (s == own)) {
+                add_flows(f, l->two[l->two[0] == to], to, l->hosts - (s == own), to_base,
+                          no_way_by);
+            }
+        }
+    }
+}
+
+static void weigh(const struct ibshift_fabric *f, const double *no_way_by,
+                  struct ibshift_load *load)
+{
+    uint32_t fastest = ibshift_rate_of_hosts(f, NULL, f->host_count);
+    double own = 0;
+
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        double cost = ibshift_link_cost(f, f->hosts[h], fastest);
+
+        own = cost > own ? cost : own;
+    }
+    own *= f->host_count > 1 ? f->host_count - 1 : 1;
+    load->least = f->host_count > 1;
+    load->link = f->host_count > 0 ? f->hosts[0] : 0;
+    for (uint32_t p = 0; own > 0 && p < f->port_count; p++) {
+        double cost = ibshift_link_cost(f, p, fastest) / own, least = no_way_by[p] * cost;
+
+        load->on[p] *= cost;
+        if (least > load->least + 1e-9) {
+            load->least = least;
+            load->link = p;
+        }
+    }
+}
+
+int ibshift_load_find(const struct ibshift_fabric *f, struct ibshift_load *load,
+                      struct ibshift_error *err)
+{
+    struct leaf *leaves = find_leaves(f, err);
+    double *no_way_by = calloc((size_t)f->port_count + 1, sizeof(*no_way_by));
+    int rc = leaves != NULL ? 0 : f->lft == NULL ? -ENODATA : -ENOMEM;
+
+    *load = (struct ibshift_load){.on = calloc((size_t)f->port_count + 1, sizeof(*load->on))};
+    if (rc == 0 && (no_way_by == NULL || load->on == NULL)) {
+        rc = ibshift_fail(err, -ENOMEM, "no memory for %u links", f->port_count);
+    }
+    if (rc == 0) {
+        add_all(f, leaves, load->on, no_way_by);
+        weigh(f, no_way_by, load);
+    } else {
+        ibshift_load_free(load);
+    }
+    free(leaves);
+    free(no_way_by);
+    return rc;
+}
+
+void ibshift_load_free(struct ibshift_load *load)
+{
+    free(load->on);
+    load->on = NULL;
 }
