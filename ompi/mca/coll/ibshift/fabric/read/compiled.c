@@ -19,26 +19,43 @@ struct section {
     uint32_t count;
 };
 
-static void list_sections(const struct ibshift_fabric *f, const uint32_t *order,
-                          uint32_t order_count, struct section *s)
-{
-    uint64_t lft = f->lft == NULL ? 0 : (uint64_t)f->switch_count * f->lft_stride;
+#define FIELD(array, number, element)                                                              \
+    {                                                                                              \
+        offsetof(struct ibshift_fabric, array), offsetof(struct ibshift_fabric, number), element   \
+    }
 
-    s[IBSHIFT_SECTION_NODES] =
-        (struct section){f->nodes, f->node_count * sizeof(*f->nodes), f->node_count};
-    s[IBSHIFT_SECTION_PORTS] =
-        (struct section){f->ports, f->port_count * sizeof(*f->ports), f->port_count};
-    s[IBSHIFT_SECTION_NAMES] = (struct section){f->names, f->names_size, f->names_size};
-    s[IBSHIFT_SECTION_HOSTS] = (struct section){f->hosts, f->host_count * 4ull, f->host_count};
-    s[IBSHIFT_SECTION_SWITCHES] =
-        (struct section){f->switches, f->switch_count * 4ull, f->switch_count};
-    s[IBSHIFT_SECTION_LFT] = (struct section){f->lft, lft, lft != 0 ? f->switch_count : 0};
-    s[IBSHIFT_SECTION_ORDER] = (struct section){order, order == NULL ? 0 : order_count * 4ull,
-                                                order == NULL ? 0 : order_count};
-    s[IBSHIFT_SECTION_SL] =
-        (struct section){f->sl, (uint64_t)f->sl_rows * f->lft_stride, f->sl_rows};
-    s[IBSHIFT_SECTION_SL_ROW] = (struct section){
-        f->sl_row, f->sl == NULL ? 0 : f->host_count * 4ull, f->sl == NULL ? 0 : f->host_count};
+/* Where each section's array and its count are in a fabric, and the bytes of an element; 0: a row of a
+ * table, as long as the header says. */
+static const struct {
+    size_t array, count;
+    uint64_t element;
+} fields[IBSHIFT_SECTION_COUNT] = {
+    [IBSHIFT_SECTION_NODES] = FIELD(nodes, node_count, sizeof(struct ibshift_node)),
+    [IBSHIFT_SECTION_PORTS] = FIELD(ports, port_count, sizeof(struct ibshift_port)),
+    [IBSHIFT_SECTION_NAMES] = FIELD(names, names_size, 1),
+    [IBSHIFT_SECTION_HOSTS] = FIELD(hosts, host_count, 4),
+    [IBSHIFT_SECTION_SWITCHES] = FIELD(switches, switch_count, 4),
+    [IBSHIFT_SECTION_LFT] = FIELD(lft, switch_count, 0),
+    [IBSHIFT_SECTION_ORDER] = FIELD(order, order_count, 4),
+    [IBSHIFT_SECTION_SL] = FIELD(sl, sl_rows, 0),
+    [IBSHIFT_SECTION_SL_ROW] = FIELD(sl_row, host_count, 4),
+};
+
+static uint64_t element_size(int section, uint32_t lft_stride)
+{
+    return fields[section].element != 0 ? fields[section].element : lft_stride;
+}
+
+static void list_sections(const struct ibshift_fabric *f, struct section *sections)
+{
+    for (int i = 0; i < IBSHIFT_SECTION_COUNT; i++) {
+        struct section *s = &sections[i];
+
+        memcpy(&s->data, (const char *)f + fields[i].array, sizeof(s->data));
+        memcpy(&s->count, (const char *)f + fields[i].count, sizeof(s->count));
+        s->count = s->data != NULL ? s->count : 0;
+        s->size = s->count * element_size(i, f->lft_stride);
+    }
 }
 
 /* sum over 8-byte words, the last padded with zeros. */
@@ -106,10 +123,13 @@ int64_t ibshift_compiled_write(FILE *file, const struct ibshift_fabric *f, const
 {
     struct section sections[IBSHIFT_SECTION_COUNT];
     struct ibshift_compiled_header header;
+    struct ibshift_fabric whole = *f;
     uint64_t at = sizeof(header);
     bool ok;
 
-    list_sections(f, order, order_count, sections);
+    whole.order = order;
+    whole.order_count = order_count;
+    list_sections(&whole, sections);
     fill_header(f, sections, &header);
     ok = fwrite(&header, sizeof(header), 1, file) == 1;
     for (int i = 0; ok && i < IBSHIFT_SECTION_COUNT; i++) {
@@ -123,15 +143,6 @@ int64_t ibshift_compiled_write(FILE *file, const struct ibshift_fabric *f, const
     return ok ? (int64_t)at : -errno;
 }
 
-/* Of a section; rows of tables are as long as the header says. */
-static uint64_t element_size(const struct ibshift_compiled_header *h, int section)
-{
-    static const uint64_t sizes[IBSHIFT_SECTION_COUNT] = {
-        sizeof(struct ibshift_node), sizeof(struct ibshift_port), 1, 4, 4, 0, 4, 0, 4};
-
-    return sizes[section] != 0 ? sizes[section] : h->lft_stride;
-}
-
 /* The sections lie within the file, one after the other; sections[] point into it. */
 static bool are_within(const char *base, uint64_t size, struct section *sections)
 {
@@ -139,7 +150,7 @@ static bool are_within(const char *base, uint64_t size, struct section *sections
     uint64_t at = sizeof(*h);
 
     for (int i = 0; i < IBSHIFT_SECTION_COUNT; i++) {
-        uint64_t element = element_size(h, i);
+        uint64_t element = element_size(i, h->lft_stride);
 
         if (h->offset[i] < at || h->offset[i] % SECTION_ALIGN != 0 || h->offset[i] > size ||
             h->count[i] * element > size - h->offset[i]) {
@@ -194,28 +205,14 @@ static void take_sections(struct ibshift_fabric *f, const struct section *s)
     f->is_adaptive = (h->flags & IBSHIFT_COMPILED_ADAPTIVE) != 0;
     f->has_loop = (h->flags & IBSHIFT_COMPILED_LOOP) != 0;
     f->imprint = h->imprint;
-    f->nodes = (void *)(uintptr_t)s[IBSHIFT_SECTION_NODES].data;
-    f->ports = (void *)(uintptr_t)s[IBSHIFT_SECTION_PORTS].data;
-    f->names = (void *)(uintptr_t)s[IBSHIFT_SECTION_NAMES].data;
-    f->hosts = (void *)(uintptr_t)s[IBSHIFT_SECTION_HOSTS].data;
-    f->switches = (void *)(uintptr_t)s[IBSHIFT_SECTION_SWITCHES].data;
-    f->node_count = s[IBSHIFT_SECTION_NODES].count;
-    f->port_count = s[IBSHIFT_SECTION_PORTS].count;
-    f->names_size = s[IBSHIFT_SECTION_NAMES].count;
-    f->host_count = s[IBSHIFT_SECTION_HOSTS].count;
-    f->switch_count = s[IBSHIFT_SECTION_SWITCHES].count;
-    if (s[IBSHIFT_SECTION_LFT].count != 0) {
-        f->lft = (void *)(uintptr_t)s[IBSHIFT_SECTION_LFT].data;
-        f->lft_stride = h->lft_stride;
-    }
-    if (s[IBSHIFT_SECTION_ORDER].count != 0) {
-        f->order = s[IBSHIFT_SECTION_ORDER].data;
-        f->order_count = s[IBSHIFT_SECTION_ORDER].count;
-    }
-    if (s[IBSHIFT_SECTION_SL].count != 0) {
-        f->sl = (void *)(uintptr_t)s[IBSHIFT_SECTION_SL].data;
-        f->sl_row = (void *)(uintptr_t)s[IBSHIFT_SECTION_SL_ROW].data;
-        f->sl_rows = s[IBSHIFT_SECTION_SL].count;
+    f->lft_stride = s[IBSHIFT_SECTION_LFT].count != 0 ? h->lft_stride : 0;
+    for (int i = 0; i < IBSHIFT_SECTION_COUNT; i++) {
+        const void *data = s[i].count != 0 ? s[i].data : NULL;
+
+        memcpy((char *)f + fields[i].array, &data, sizeof(data));
+        if (i != IBSHIFT_SECTION_LFT && i != IBSHIFT_SECTION_SL_ROW) { /* of hosts and switches */
+            memcpy((char *)f + fields[i].count, &s[i].count, sizeof(s[i].count));
+        }
     }
     f->guid_sum = h->guid_sum;
     f->tables_sum = h->tables_sum;

@@ -1,26 +1,22 @@
 /* Complete fabrics, and the closed forms of their routes. */
-#include "fabric/graph/rate.h"
 #include "fabric/read/synth_spec.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-static int64_t add_host(struct synth *s, uint32_t index, struct ibshift_error *err)
+/* The end at the lower node goes first. */
+static int join(struct synth *s, uint32_t a, unsigned port_a, uint32_t b, unsigned port_b)
 {
-    uint64_t guid = 0x0002c90300000000ull + 16ull * (index + 1);
-    char name[32];
-    int64_t node;
+    struct synth_cable *c = ibshift_room(&s->cables, s->cable_count, 1, sizeof(*c));
+    bool is_up = a < b;
 
-    snprintf(name, sizeof(name), "h%05u HCA-1", index);
-    node = ibshift_fabric_add_node(s->fabric, IBSHIFT_NODE_HCA, guid, name, 1, err);
-    if (node >= 0) {
-        int rc = ibshift_fabric_set_port_guid(
-            s->fabric, ibshift_node_port(s->fabric, (uint32_t)node, 1), guid + 1);
-
-        return rc == 0 ? node : ibshift_fail(err, rc, "no memory for %u hosts", index + 1);
+    if (c != NULL) {
+        *c = (struct synth_cable){
+            .node = {is_up ? a : b, is_up ? b : a},
+            .port = {(uint8_t)(is_up ? port_a : port_b), (uint8_t)(is_up ? port_b : port_a)}};
+        s->cable_count++;
     }
-    return node;
+    return c != NULL ? 0 : -ENOMEM;
 }
 
 /*
@@ -71,7 +67,7 @@ unsigned synth_level(const struct synth *s, uint32_t node)
 {
     unsigned level = 1;
 
-    while (!s->spec.torus && node >= s->level_start[level + 1]) {
+    while (node >= s->level_start[level + 1]) {
         level++;
     }
     return level;
@@ -128,35 +124,12 @@ static int check_shape(struct synth *s, struct ibshift_error *err)
                                 l < t->h ? 'm' : 'w', crossed, l);
         }
     }
-    s->level_start[t->h + 1] = (uint32_t)nodes;
+    s->level_start[t->h + 1] = s->nodes = (uint32_t)nodes;
     s->hosts = s->level_start[1];
     return 0;
 }
 
-static int add_nodes(struct synth *s, struct ibshift_error *err)
-{
-    char name[32];
-
-    for (uint32_t i = 0; i < s->level_start[s->spec.h + 1]; i++) {
-        unsigned level = synth_level(s, i);
-        int64_t rc;
-
-        if (i < s->hosts) {
-            rc = add_host(s, i, err);
-        } else {
-            snprintf(name, sizeof(name), "s%u-%05u", level, i - s->level_start[level]);
-            rc = ibshift_fabric_add_node(
-                s->fabric, IBSHIFT_NODE_SWITCH, 0x0002c90200000000ull + 16ull * (i + 1), name,
-                down_ports(&s->spec, level) + up_ports(&s->spec, level), err);
-        }
-        if (rc < 0) {
-            return (int)rc;
-        }
-    }
-    return 0;
-}
-
-static int link_children(struct synth *s, uint32_t node, struct ibshift_error *err)
+static int link_children(struct synth *s, uint32_t node)
 {
     const struct synth_spec *t = &s->spec;
     unsigned level = synth_level(s, node);
@@ -165,12 +138,9 @@ static int link_children(struct synth *s, uint32_t node, struct ibshift_error *e
 
     for (unsigned f = 0; rc == 0 && f < down_ports(t, level); f++) {
         unsigned g = child_at(t, &s->tuples[node], f, &child);
-        uint32_t below = s->level_start[level - 1] + index_of(t, &child);
-        unsigned port = level == 1 ? 1 : down_ports(t, level - 1) + g + 1;
 
-        rc = ibshift_fabric_add_link(s->fabric, ibshift_node_port(s->fabric, node, f + 1),
-                                     ibshift_node_port(s->fabric, below, port),
-                                     ibshift_rate_usual(), err);
+        rc = join(s, s->level_start[level - 1] + index_of(t, &child),
+                  level == 1 ? 1 : down_ports(t, level - 1) + g + 1, node, f + 1);
     }
     return rc;
 }
@@ -192,15 +162,15 @@ static uint32_t step_of(const struct synth_spec *t, unsigned level)
     return (uint32_t)(up / down > 0 ? up / down : 1);
 }
 
-static int find_tuples(struct synth *s, struct ibshift_error *err)
+int synth_tree_build(struct synth *s, struct ibshift_error *err)
 {
-    uint32_t nodes = s->level_start[s->spec.h + 1];
+    int rc = check_shape(s, err);
 
-    s->tuples = calloc((size_t)nodes + 1, sizeof(*s->tuples));
-    if (s->tuples == NULL) {
-        return ibshift_fail(err, -ENOMEM, "no memory for %u nodes", nodes);
+    if (rc != 0) {
+        return rc;
     }
-    for (uint32_t i = 0; i < nodes; i++) {
+    s->tuples = calloc((size_t)s->nodes + 1, sizeof(*s->tuples));
+    for (uint32_t i = 0; s->tuples != NULL && i < s->nodes; i++) {
         unsigned level = i < s->hosts ? 0 : synth_level(s, i);
 
         tuple_of(&s->spec, level, i - s->level_start[level], &s->tuples[i]);
@@ -208,23 +178,12 @@ static int find_tuples(struct synth *s, struct ibshift_error *err)
     for (unsigned l = 0; l <= s->spec.h; l++) {
         s->step[l] = step_of(&s->spec, l);
     }
-    return 0;
-}
-
-int synth_tree_build(struct synth *s, struct ibshift_error *err)
-{
-    int rc = check_shape(s, err);
-
-    if (rc == 0) {
-        rc = find_tuples(s, err);
+    for (uint32_t i = s->hosts; s->tuples != NULL && rc == 0 && i < s->nodes; i++) {
+        rc = link_children(s, i);
     }
-    if (rc == 0) {
-        rc = add_nodes(s, err);
-    }
-    for (uint32_t node = s->hosts; rc == 0 && node < s->level_start[s->spec.h + 1]; node++) {
-        rc = link_children(s, node, err);
-    }
-    return rc;
+    return s->tuples != NULL && rc == 0
+               ? 0
+               : ibshift_fail(err, -ENOMEM, "no memory for %u nodes", s->nodes);
 }
 
 /* Which of the cross-connected parents a destination passed two levels below: (14). */
@@ -298,65 +257,29 @@ static unsigned port_plus(const struct synth_spec *t, unsigned k)
     return port;
 }
 
-static int count_nodes(struct synth *s, uint32_t *switches, struct ibshift_error *err)
+unsigned synth_ports(const struct synth *s, uint32_t node)
 {
     const struct synth_spec *t = &s->spec;
-    uint64_t count = 1;
+    unsigned level = synth_level(s, node);
 
-    for (unsigned k = 0; k < t->dims; k++) {
-        count *= t->dim[k];
-        if (count * (t->hosts_per_switch + 1) > IBSHIFT_LID_MAX) {
-            return ibshift_fail(err, -E2BIG, "'%s': more than %u hosts and switches", t->text,
-                                IBSHIFT_LID_MAX);
-        }
-    }
-    *switches = (uint32_t)count;
-    s->hosts = (uint32_t)count * t->hosts_per_switch;
-    s->level_start[1] = s->hosts;
-    s->level_start[2] = s->hosts + (uint32_t)count;
-    return 0;
+    return t->torus ? port_plus(t, t->dims) - 1 : down_ports(t, level) + up_ports(t, level);
 }
 
-static int add_switches(struct synth *s, uint32_t switches, struct ibshift_error *err)
-{
-    unsigned ports = port_plus(&s->spec, s->spec.dims) - 1;
-    char name[32];
-
-    for (uint32_t i = 0; i < switches; i++) {
-        int64_t rc;
-
-        snprintf(name, sizeof(name), "s1-%05u", i);
-        rc = ibshift_fabric_add_node(s->fabric, IBSHIFT_NODE_SWITCH,
-                                     0x0002c90200000000ull + 16ull * (s->hosts + i + 1), name,
-                                     ports, err);
-        if (rc < 0) {
-            return (int)rc;
-        }
-    }
-    return 0;
-}
-
-static int link_switch(struct synth *s, uint32_t i, struct ibshift_error *err)
+static int link_switch(struct synth *s, uint32_t i)
 {
     const struct synth_spec *t = &s->spec;
-    struct ibshift_fabric *f = s->fabric;
     uint32_t stride = 1;
     int rc = 0;
 
     for (unsigned h = 0; rc == 0 && h < t->hosts_per_switch; h++) {
-        rc = ibshift_fabric_add_link(f, ibshift_node_port(f, s->hosts + i, h + 1),
-                                     ibshift_node_port(f, i * t->hosts_per_switch + h, 1),
-                                     ibshift_rate_usual(), err);
+        rc = join(s, i * t->hosts_per_switch + h, 1, s->hosts + i, h + 1);
     }
     for (unsigned k = 0; rc == 0 && k < t->dims; k++) {
         unsigned size = t->dim[k], c = i / stride % size, plus = port_plus(t, k);
         uint32_t next = i + ((c + 1) % size - c) * stride;
 
         if (size > 2 || (size == 2 && c == 0)) {
-            rc = ibshift_fabric_add_link(
-                f, ibshift_node_port(f, s->hosts + i, plus),
-                ibshift_node_port(f, s->hosts + next, size > 2 ? plus + 1 : plus),
-                ibshift_rate_usual(), err);
+            rc = join(s, s->hosts + i, plus, s->hosts + next, size > 2 ? plus + 1 : plus);
         }
         stride *= size;
     }
@@ -365,22 +288,26 @@ static int link_switch(struct synth *s, uint32_t i, struct ibshift_error *err)
 
 int synth_torus_build(struct synth *s, struct ibshift_error *err)
 {
-    uint32_t switches = 0;
-    int rc = count_nodes(s, &switches, err);
+    const struct synth_spec *t = &s->spec;
+    uint64_t switches = 1;
+    int rc = 0;
 
-    if (rc == 0 && port_plus(&s->spec, s->spec.dims) - 1 > IBSHIFT_PORT_MAX) {
-        rc = ibshift_fail(err, -E2BIG, "'%s': more than %d ports", s->spec.text, IBSHIFT_PORT_MAX);
+    for (unsigned k = 0; k < t->dims; k++) {
+        switches *= t->dim[k];
+        if (switches * (t->hosts_per_switch + 1) > IBSHIFT_LID_MAX) {
+            return ibshift_fail(err, -E2BIG, "'%s': more than %u hosts and switches", t->text,
+                                IBSHIFT_LID_MAX);
+        }
     }
-    for (uint32_t h = 0; rc == 0 && h < s->hosts; h++) {
-        rc = (int)(add_host(s, h, err) < 0 ? -ENOMEM : 0);
-    }
-    if (rc == 0) {
-        rc = add_switches(s, switches, err);
+    s->hosts = s->level_start[1] = (uint32_t)switches * t->hosts_per_switch;
+    s->nodes = s->level_start[2] = s->hosts + (uint32_t)switches;
+    if (port_plus(t, t->dims) - 1 > IBSHIFT_PORT_MAX) {
+        return ibshift_fail(err, -E2BIG, "'%s': more than %d ports", t->text, IBSHIFT_PORT_MAX);
     }
     for (uint32_t i = 0; rc == 0 && i < switches; i++) {
-        rc = link_switch(s, i, err);
+        rc = link_switch(s, i);
     }
-    return rc;
+    return rc == 0 ? 0 : ibshift_fail(err, rc, "no memory for %u nodes", s->nodes);
 }
 
 /* Dimension order, the shorter way round; equally long ways by the destination's parity. */
