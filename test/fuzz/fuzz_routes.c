@@ -41,7 +41,7 @@ static uint64_t seal(uint8_t *image)
     h->flags &= IBSHIFT_COMPILED_FLAGS;
     h->lft_stride %= 1024;
     for (int i = 0; i < IBSHIFT_SECTION_COUNT; i++) {
-        uint64_t element = element_size(h, i);
+        uint64_t element = element_size(i, h->lft_stride);
 
         at = (at + SECTION_ALIGN - 1) / SECTION_ALIGN * SECTION_ALIGN;
         if (at > IMAGE_SIZE || h->count[i] * element > IMAGE_SIZE - at) {

@@ -20,19 +20,19 @@ static const char *read_end(struct ibshift_draft *d, const char *at, struct ibsh
     char number[20];
 
     at = ibshift_scan(at, " { %*Ports:%x%*NodeGUID:%x%*PortGUID:%x", &ports, &end->key, &end->guid);
-    name = at == NULL ? NULL : strchr(at, '{');
+    name = ibshift_scan(at, "%*{");
     lid = at == NULL ? NULL : strstr(at, " LID:");
     after = name == NULL ? NULL : strstr(name, "} LID:");
     if (lid != NULL && (name == NULL || name > lid)) {
         snprintf(number, sizeof(number), "0x%016" PRIx64, end->key);
-        name = number - 1;
+        name = number;
         after = number + strlen(number);
         at = lid;
     } else {
         at = after;
     }
     at = ibshift_scan(at, "%*LID:%x%*PN:%x }", &end->lid, &end->port);
-    if (at == NULL || after - name > 256 || ports > IBSHIFT_PORT_MAX ||
+    if (at == NULL || after - name > 255 || ports > IBSHIFT_PORT_MAX ||
         end->lid > IBSHIFT_LID_MAX || end->port < 1 || end->port > ports) {
         ibshift_lines_fail(d->lines, -EINVAL,
                            "wants { CA|SW Ports: NodeGUID: PortGUID: {name} LID: PN: } twice, "
@@ -40,7 +40,7 @@ static const char *read_end(struct ibshift_draft *d, const char *at, struct ibsh
                            IBSHIFT_PORT_MAX, IBSHIFT_LID_MAX);
         return NULL;
     }
-    n = ibshift_draft_node(d, end->key, kind, name + 1, (size_t)(after - name - 1), 0);
+    n = ibshift_draft_node(d, end->key, kind, name, (size_t)(after - name), 0);
     if (n != NULL && n->ports == 0) {
         n->ports = (unsigned)ports;
     }
