@@ -25,69 +25,6 @@ static char in[RANKS * BYTES_MAX], out[RANKS * BYTES_MAX];
 static int counts[RANKS], displs[RANKS];
 static MPI_Datatype types[RANKS];
 
-static void barrier(int n)
-{
-    (void)n;
-    MPI_Barrier(MPI_COMM_WORLD);
-}
-
-/* Rank 0 only receives. */
-static void bcast(int n)
-{
-    MPI_Bcast(in, n, MPI_BYTE, 1, MPI_COMM_WORLD);
-}
-
-static void scatter(int n)
-{
-    MPI_Scatter(in, n, MPI_BYTE, out, n, MPI_BYTE, 1, MPI_COMM_WORLD);
-}
-
-/* Rank 0 only sends. */
-static void root_bcast(int n)
-{
-    MPI_Bcast(in, n, MPI_BYTE, 0, MPI_COMM_WORLD);
-}
-
-static void gather(int n)
-{
-    MPI_Gather(in, n, MPI_BYTE, out, n, MPI_BYTE, 0, MPI_COMM_WORLD);
-}
-
-static void allgather(int n)
-{
-    MPI_Allgather(in, n, MPI_BYTE, out, n, MPI_BYTE, MPI_COMM_WORLD);
-}
-
-static void alltoall(int n)
-{
-    MPI_Alltoall(in, n, MPI_BYTE, out, n, MPI_BYTE, MPI_COMM_WORLD);
-}
-
-static void reduce(int n)
-{
-    MPI_Reduce(in, out, n / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-}
-
-static void allreduce(int n)
-{
-    MPI_Allreduce(in, out, n / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-}
-
-static void scan(int n)
-{
-    MPI_Scan(in, out, n / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-}
-
-static void exscan(int n)
-{
-    MPI_Exscan(in, out, n / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-}
-
-static void reduce_scatter_block(int n)
-{
-    MPI_Reduce_scatter_block(in, out, n / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-}
-
 /* The block of each rank has n bytes: the vector variants with the work of the others. */
 static void prepare(int n)
 {
@@ -98,58 +35,19 @@ static void prepare(int n)
     }
 }
 
-static void gatherv(int n)
-{
-    prepare(n);
-    MPI_Gatherv(in, n, MPI_BYTE, out, counts, displs, MPI_BYTE, 0, MPI_COMM_WORLD);
-}
-
-static void scatterv(int n)
-{
-    prepare(n);
-    MPI_Scatterv(in, counts, displs, MPI_BYTE, out, n, MPI_BYTE, 1, MPI_COMM_WORLD);
-}
-
-static void allgatherv(int n)
-{
-    prepare(n);
-    MPI_Allgatherv(in, n, MPI_BYTE, out, counts, displs, MPI_BYTE, MPI_COMM_WORLD);
-}
-
-static void alltoallv(int n)
-{
-    prepare(n);
-    MPI_Alltoallv(in, counts, displs, MPI_BYTE, out, counts, displs, MPI_BYTE, MPI_COMM_WORLD);
-}
-
-static void alltoallw(int n)
-{
-    prepare(n);
-    MPI_Alltoallw(in, counts, displs, types, out, counts, displs, types, MPI_COMM_WORLD);
-}
-
-static void reduce_scatter(int n)
-{
-    prepare(n / (int)sizeof(double));
-    MPI_Reduce_scatter(in, out, counts, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-}
-
-static const struct {
-    const char *name;
-    void (*run)(int n);
-} table[] = {
-    {"barrier", barrier},       {"bcast", bcast},
-    {"root_bcast", root_bcast}, {"scatter", scatter},
-    {"gather", gather},         {"allgather", allgather},
-    {"alltoall", alltoall},     {"reduce", reduce},
-    {"allreduce", allreduce},   {"scan", scan},
-    {"exscan", exscan},         {"reduce_scatter_block", reduce_scatter_block},
-    {"gatherv", gatherv},       {"scatterv", scatterv},
-    {"allgatherv", allgatherv}, {"alltoallv", alltoallv},
-    {"alltoallw", alltoallw},   {"reduce_scatter", reduce_scatter},
-};
-
-#define FORMS(name, Name, ...)                                                                     \
+#define BLOCKING(name, Name, ...)                                                                  \
+    static void name(int n)                                                                        \
+    {                                                                                              \
+        (void)n;                                                                                   \
+        MPI_##Name(__VA_ARGS__);                                                                   \
+    }
+#define VECTOR(name, Name, block, ...)                                                             \
+    static void name(int n)                                                                        \
+    {                                                                                              \
+        prepare(block);                                                                            \
+        MPI_##Name(__VA_ARGS__);                                                                   \
+    }
+#define REQUESTS(name, Name, ...)                                                                  \
     static void i##name(int n, MPI_Request *request)                                               \
     {                                                                                              \
         (void)n;                                                                                   \
@@ -160,35 +58,78 @@ static const struct {
         (void)n;                                                                                   \
         PERSISTENT(Name)(__VA_ARGS__, MPI_INFO_NULL, request);                                     \
     }
+/* In all forms. */
+#define FORMS(name, Name, ...)                                                                     \
+    BLOCKING(name, Name, __VA_ARGS__)                                                              \
+    REQUESTS(name, Name, __VA_ARGS__)
 
-FORMS(barrier, Barrier, MPI_COMM_WORLD)
-FORMS(bcast, Bcast, in, n, MPI_BYTE, 1, MPI_COMM_WORLD)
-FORMS(allgather, Allgather, in, n, MPI_BYTE, out, n, MPI_BYTE, MPI_COMM_WORLD)
-FORMS(alltoall, Alltoall, in, n, MPI_BYTE, out, n, MPI_BYTE, MPI_COMM_WORLD)
-FORMS(reduce, Reduce, in, out, n / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD)
-FORMS(allreduce, Allreduce, in, out, n / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)
+#define WORLD   MPI_COMM_WORLD
+#define DOUBLES (n / (int)sizeof(double))
+#define SENT    in, n, MPI_BYTE
+#define GIVEN   out, n, MPI_BYTE
+#define SENT_V  in, counts, displs, MPI_BYTE
+#define GIVEN_V out, counts, displs, MPI_BYTE
+#define SUMMED  in, out, DOUBLES, MPI_DOUBLE, MPI_SUM
 
-/* The same with requests: of persistent ones begin() makes the request. */
+FORMS(barrier, Barrier, WORLD)
+FORMS(bcast, Bcast, SENT, 1, WORLD)         /* rank 0 only receives */
+BLOCKING(root_bcast, Bcast, SENT, 0, WORLD) /* rank 0 only sends */
+BLOCKING(scatter, Scatter, SENT, GIVEN, 1, WORLD)
+BLOCKING(gather, Gather, SENT, GIVEN, 0, WORLD)
+FORMS(allgather, Allgather, SENT, GIVEN, WORLD)
+FORMS(alltoall, Alltoall, SENT, GIVEN, WORLD)
+FORMS(reduce, Reduce, SUMMED, 0, WORLD)
+FORMS(allreduce, Allreduce, SUMMED, WORLD)
+BLOCKING(scan, Scan, SUMMED, WORLD)
+BLOCKING(exscan, Exscan, SUMMED, WORLD)
+BLOCKING(reduce_scatter_block, Reduce_scatter_block, SUMMED, WORLD)
+VECTOR(gatherv, Gatherv, n, SENT, GIVEN_V, 0, WORLD)
+VECTOR(scatterv, Scatterv, n, SENT_V, GIVEN, 1, WORLD)
+VECTOR(allgatherv, Allgatherv, n, SENT, GIVEN_V, WORLD)
+VECTOR(alltoallv, Alltoallv, n, SENT_V, GIVEN_V, WORLD)
+VECTOR(alltoallw, Alltoallw, n, in, counts, displs, types, out, counts, displs, types, WORLD)
+VECTOR(reduce_scatter, Reduce_scatter, DOUBLES, in, out, counts, MPI_DOUBLE, MPI_SUM, WORLD)
+
+/* With requests begin() starts the operation, or makes the request of a persistent one. */
 static const struct form {
     const char *name;
-    bool is_persistent;
+    void (*run)(int n);
     void (*begin)(int n, MPI_Request *request);
+    bool is_persistent;
 } forms[] = {
-    {"ibarrier", false, ibarrier},
-    {"ibcast", false, ibcast},
-    {"iallgather", false, iallgather},
-    {"ialltoall", false, ialltoall},
-    {"ireduce", false, ireduce},
-    {"iallreduce", false, iallreduce},
-    {"barrier_init", true, barrier_init},
-    {"bcast_init", true, bcast_init},
-    {"allgather_init", true, allgather_init},
-    {"alltoall_init", true, alltoall_init},
-    {"reduce_init", true, reduce_init},
-    {"allreduce_init", true, allreduce_init},
+    {"barrier", .run = barrier},
+    {"bcast", .run = bcast},
+    {"allgather", .run = allgather},
+    {"alltoall", .run = alltoall},
+    {"reduce", .run = reduce},
+    {"allreduce", .run = allreduce},
+    {"root_bcast", .run = root_bcast},
+    {"scatter", .run = scatter},
+    {"gather", .run = gather},
+    {"scan", .run = scan},
+    {"exscan", .run = exscan},
+    {"reduce_scatter_block", .run = reduce_scatter_block},
+    {"gatherv", .run = gatherv},
+    {"scatterv", .run = scatterv},
+    {"allgatherv", .run = allgatherv},
+    {"alltoallv", .run = alltoallv},
+    {"alltoallw", .run = alltoallw},
+    {"reduce_scatter", .run = reduce_scatter},
+    {"ibarrier", .begin = ibarrier},
+    {"ibcast", .begin = ibcast},
+    {"iallgather", .begin = iallgather},
+    {"ialltoall", .begin = ialltoall},
+    {"ireduce", .begin = ireduce},
+    {"iallreduce", .begin = iallreduce},
+    {"barrier_init", .begin = barrier_init, .is_persistent = true},
+    {"bcast_init", .begin = bcast_init, .is_persistent = true},
+    {"allgather_init", .begin = allgather_init, .is_persistent = true},
+    {"alltoall_init", .begin = alltoall_init, .is_persistent = true},
+    {"reduce_init", .begin = reduce_init, .is_persistent = true},
+    {"allreduce_init", .begin = allreduce_init, .is_persistent = true},
 };
 
-static const struct form *form; /* NULL: blocking */
+static const struct form *form;
 static MPI_Request request = MPI_REQUEST_NULL;
 
 static void start(int n)
@@ -257,7 +198,7 @@ static void run_all(void (*run)(int n), int n, int runs, bool is_early)
     if (ranks > RANKS) {
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    if (form != NULL && form->is_persistent) {
+    if (form->is_persistent) {
         form->begin(n, &request);
     }
     for (int i = 0; i < WARMUPS; i++) {
@@ -268,7 +209,7 @@ static void run_all(void (*run)(int n), int n, int runs, bool is_early)
         run_once(run, n, rank == 0, is_early);
         MPI_Barrier(MPI_COMM_WORLD);
     }
-    if (form != NULL && form->is_persistent) {
+    if (form->is_persistent) {
         MPI_Request_free(&request);
     }
 }
@@ -276,15 +217,10 @@ static void run_all(void (*run)(int n), int n, int runs, bool is_early)
 /* NULL: there is none of the name. */
 static void (*find(const char *name))(int n)
 {
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        if (strcmp(table[i].name, name) == 0) {
-            return table[i].run;
-        }
-    }
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
         if (strcmp(forms[i].name, name) == 0) {
             form = &forms[i];
-            return start_and_finish;
+            return form->run != NULL ? form->run : start_and_finish;
         }
     }
     return NULL;
@@ -296,7 +232,7 @@ int main(int argc, char **argv)
     bool is_early = argc == 4 && strncmp(argv[1], "early_", strlen("early_")) == 0;
     void (*run)(int n) = argc == 4 ? find(argv[1] + (is_early ? strlen("early_") : 0)) : NULL;
 
-    if (n < 0 || n > BYTES_MAX || runs < 1 || run == NULL || (is_early && form == NULL)) {
+    if (n < 0 || n > BYTES_MAX || runs < 1 || run == NULL || (is_early && form->begin == NULL)) {
         fprintf(stderr, "usage: late COLLECTIVE BYTES RUNS\n");
         return 2;
     }
