@@ -5,7 +5,6 @@
  * alternate; the figures are tenth percentiles over the blocks, since other work on the machine
  * only adds. --check: exit code 1 beyond the limits.
  */
-#include <infiniband/verbs.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,8 +14,9 @@
 #include <sys/prctl.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "../rc.h"
 
 enum { BLOCKS = 301, LARGE = 1 << 20, WARM = 3 };
 
@@ -72,13 +72,6 @@ static bool parse(int argc, char **argv)
     exit(is_help ? 0 : 2);
 }
 
-static double now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 static void open_side(struct side *s, struct address *a)
 {
     int n;
@@ -109,40 +102,20 @@ static void open_side(struct side *s, struct address *a)
 
 static void connect_side(struct side *s, const struct address *to)
 {
-    struct ibv_qp_attr a = {
-        .qp_state = IBV_QPS_INIT,
-        .port_num = 1,
-        .qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
-        .path_mtu = IBV_MTU_1024,
-        .dest_qp_num = to->qpn,
-        .ah_attr = {.dlid = to->lid, .port_num = 1, .is_global = s->is_roce},
-        .timeout = 14,
-        .retry_cnt = 7,
-        .rnr_retry = 7,
-    };
-    a.ah_attr.grh.dgid = to->gid;
-    int err = ibv_modify_qp(s->qp, &a,
-                            IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-    a.qp_state = IBV_QPS_RTR;
-    err |= ibv_modify_qp(s->qp, &a,
-                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                             IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-    a.qp_state = IBV_QPS_RTS;
-    err |= ibv_modify_qp(s->qp, &a,
-                         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                             IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
-    need(err == 0, "ibv_modify_qp");
+    struct ibv_ah_attr ah = {.dlid = to->lid, .is_global = s->is_roce, .grh = {.dgid = to->gid}};
+
+    need(rc_connect(s->qp, to->qpn, ah, IBV_MTU_1024, 14) == 0, "ibv_modify_qp");
 }
 
 static double time_raw(const struct side *s, const struct address *to, size_t bytes, int calls)
 {
     struct iovec local = {s->buffer, bytes}, remote = {(void *)(uintptr_t)to->buffer, bytes};
-    double start = now_ns();
+    double start = rc_now_ns();
     for (int i = 0; i < calls; i++) {
         need(process_vm_writev(to->pid, &local, 1, &remote, 1, 0) == (ssize_t)bytes,
              "process_vm_writev");
     }
-    return (now_ns() - start) / calls;
+    return (rc_now_ns() - start) / calls;
 }
 
 static double time_write(struct side *s, const struct address *to, size_t bytes, int calls)
@@ -156,7 +129,7 @@ static double time_write(struct side *s, const struct address *to, size_t bytes,
     struct ibv_wc wc;
     wr.wr.rdma.remote_addr = to->buffer;
     wr.wr.rdma.rkey = to->rkey;
-    double start = now_ns();
+    double start = rc_now_ns();
     for (int i = 0; i < calls; i++) {
         int n = 0;
         need(ibv_post_send(s->qp, &wr, &bad) == 0, "ibv_post_send");
@@ -165,18 +138,12 @@ static double time_write(struct side *s, const struct address *to, size_t bytes,
         }
         need(n == 1 && wc.status == IBV_WC_SUCCESS, "the write");
     }
-    return (now_ns() - start) / calls;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
+    return (rc_now_ns() - start) / calls;
 }
 
 static double tenth_percentile(double *v)
 {
-    qsort(v, BLOCKS, sizeof(*v), by_value);
+    qsort(v, BLOCKS, sizeof(*v), rc_by_value);
     return v[BLOCKS / 10];
 }
 

@@ -5,7 +5,6 @@
  * from the common start to the end of the last rank.
  */
 #include <errno.h>
-#include <infiniband/verbs.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,8 +12,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "../rc.h"
 
 enum { RANKS = 64, NAP_US = 200, RELEASE_US = 20000 };
 
@@ -45,9 +45,7 @@ struct rank {
 
 static uint64_t now_ns(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    return (uint64_t)rc_now_ns();
 }
 
 /* All ranks, or -1 when one has failed. */
@@ -110,29 +108,10 @@ static int make_objects(struct rank *r)
 static int connect_to(struct rank *r, uint32_t peer)
 {
     const struct card *card = &r->table->card[peer];
-    struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1};
     struct ibv_recv_wr *bad, wr = {.wr_id = peer};
-    a.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
-    if (ibv_modify_qp(r->qp[peer], &a,
-                      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) != 0) {
-        return -1;
-    }
-    a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
-                             .path_mtu = IBV_MTU_4096,
-                             .dest_qp_num = card->qpn[r->me],
-                             .max_dest_rd_atomic = 1,
-                             .min_rnr_timer = 12,
-                             .ah_attr = {.dlid = card->lid, .port_num = 1}};
-    if (ibv_modify_qp(r->qp[peer], &a,
-                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) != 0) {
-        return -1;
-    }
-    a = (struct ibv_qp_attr){
-        .qp_state = IBV_QPS_RTS, .timeout = 20, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1};
-    return ibv_modify_qp(r->qp[peer], &a,
-                         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                             IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) ||
+
+    return rc_connect(r->qp[peer], card->qpn[r->me], (struct ibv_ah_attr){.dlid = card->lid},
+                      IBV_MTU_4096, 20) ||
            ibv_post_recv(r->qp[peer], &wr, &bad);
 }
 

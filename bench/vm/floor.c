@@ -5,7 +5,6 @@
  * does: with fewer processors than processes a spinning one would only measure the scheduler's time
  * slice.
  */
-#include <infiniband/verbs.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -15,8 +14,9 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "../rc.h"
 
 enum { LARGEST = 1 << 20, WARM = 10 };
 
@@ -42,14 +42,6 @@ static void need(bool ok, const char *what)
         fprintf(stderr, "floor: %s failed\n", what);
         exit(2);
     }
-}
-
-static double now_us(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
 static struct ibv_context *open_device(const char *name)
@@ -95,32 +87,14 @@ static void open_side(struct side *s, const char *device, struct address *own)
 
 static void connect_side(struct side *s)
 {
-    struct ibv_qp_attr a = {
-        .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
     struct ibv_port_attr port;
+    struct ibv_ah_attr ah = {.is_global = 1};
 
     need(ibv_query_port(s->ctx, 1, &port) == 0, "ibv_query_port");
-    need(ibv_modify_qp(s->qp, &a,
-                       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0,
-         "INIT");
-    a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
-                             .path_mtu = port.active_mtu,
-                             .dest_qp_num = s->peer.qpn,
-                             .max_dest_rd_atomic = 1,
-                             .min_rnr_timer = 12};
-    a.ah_attr = (struct ibv_ah_attr){.is_global = 1, .port_num = 1, .dlid = port.lid};
-    a.ah_attr.grh = (struct ibv_global_route){
+    ah.dlid = port.lid;
+    ah.grh = (struct ibv_global_route){
         .dgid = s->peer.gid, .sgid_index = (uint8_t)s->gid_index, .hop_limit = 64};
-    need(ibv_modify_qp(s->qp, &a,
-                       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                           IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0,
-         "RTR");
-    a = (struct ibv_qp_attr){
-        .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1};
-    need(ibv_modify_qp(s->qp, &a,
-                       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                           IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0,
-         "RTS");
+    need(rc_connect(s->qp, s->peer.qpn, ah, port.active_mtu, 14) == 0, "ibv_modify_qp");
 }
 
 static void post(struct side *s, enum ibv_wr_opcode opcode, size_t size)
@@ -185,25 +159,18 @@ static void one_trip(struct side *s, enum ibv_wr_opcode opcode, size_t size, int
     }
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static double measure(struct side *s, enum ibv_wr_opcode opcode, size_t size, int trips, bool first)
 {
     double *samples = calloc((size_t)trips, sizeof(double)), result;
 
     need(samples != NULL, "calloc");
     for (int i = -WARM; i < trips; i++) {
-        double start = now_us();
+        double start = rc_now_ns();
 
         one_trip(s, opcode, size, i + WARM, first);
-        samples[i < 0 ? 0 : i] = (now_us() - start) / 2;
+        samples[i < 0 ? 0 : i] = (rc_now_ns() - start) / 2e3;
     }
-    qsort(samples, (size_t)trips, sizeof(double), by_value);
+    qsort(samples, (size_t)trips, sizeof(double), rc_by_value);
     result = samples[trips / 2];
     free(samples);
     return result;
