@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "tune/fit.h"
+#include "tune/tune.h"
 
 enum { EAGER = 8192 };
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "tune/judge.h"
+#include "tune/tune.h"
 
 static const struct ibshift_model known = {.latency = 670,
                                            .gap = 5,

@@ -10,10 +10,7 @@
 
 #include "choose/tuned.h"
 #include "cli.h"
-#include "tune/judge.h"
-#include "tune/request.h"
-#include "tune/plot.h"
-#include "tune/stages.h"
+#include "tune/tune.h"
 
 enum { REDUCED = 1 << 16, REPEATED = 50, LONG = 1 << 20 };
 

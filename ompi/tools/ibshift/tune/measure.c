@@ -1,4 +1,4 @@
-#include "tune/measure.h"
+#include "tune/tune.h"
 
 #include <errno.h>
 #include <math.h>
@@ -134,17 +134,10 @@ static double once(struct pair *p, const struct tune_probe *probe)
     return probe->kind == TUNE_STREAM ? stream_once(p) : post_once(p);
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* In the least run every look came just in time, which programs cannot count on. */
 static double median(struct pair *p, int runs)
 {
-    qsort(p->times, (size_t)runs, sizeof(p->times[0]), compare);
+    qsort(p->times, (size_t)runs, sizeof(p->times[0]), tune_by_value);
     return p->times[runs / 2];
 }
 

@@ -1,4 +1,4 @@
-#include "tune/plot.h"
+#include "tune/tune.h"
 
 #include <errno.h>
 #include <math.h>
@@ -8,7 +8,6 @@
 
 #include "draw/chart.h"
 #include "options.h"
-#include "tune/judge.h"
 
 enum { ROWS = 6, PATH = 4096, LABEL = 48, CURVE = 64, TITLE = 2 * TUNE_TEXT };
 
@@ -37,16 +36,6 @@ static struct row *row_of(struct row *rows, int *count, uint32_t messages)
     return &rows[(*count)++];
 }
 
-static double least_of(const struct tune_points *points, int probe)
-{
-    double least = points->us[0][probe];
-
-    for (int pass = 1; pass < TUNE_PASSES; pass++) {
-        least = points->us[pass][probe] < least ? points->us[pass][probe] : least;
-    }
-    return least;
-}
-
 /* Between the first and the last of the row. */
 static void price_curve(struct row *row, const struct ibshift_model *model)
 {
@@ -68,6 +57,7 @@ static void price_curve(struct row *row, const struct ibshift_model *model)
 
 static int gather(const struct tune_level_found *level, struct row *rows)
 {
+    double weight, spread;
     int count = 0;
 
     for (int i = 0; i < level->points.count; i++) {
@@ -76,7 +66,7 @@ static int gather(const struct tune_level_found *level, struct row *rows)
 
         if (row != NULL) {
             row->bytes[row->count] = (double)probe->bytes;
-            row->measured[row->count++] = least_of(&level->points, i);
+            row->measured[row->count++] = tune_least(&level->points, i, &weight, &spread);
         }
     }
     for (int i = 0; i < count; i++) {

@@ -7,7 +7,7 @@
  * Half way round each two places send to each other. That stage is cut into two, as such a pair now and then
  * takes twice as long on the software HCA, whatever the routes.
  */
-#include "tune/stages.h"
+#include "tune/tune.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -37,6 +37,17 @@ struct stages {
     float *expected;             /* [row * ranks + place]: of the message that it sends, or 0 */
     double *time;                /* the same: of the call, in us */
 };
+
+static void *zeroed(size_t count, size_t size)
+{
+    void *memory = calloc(count + 1, size);
+
+    if (memory == NULL) {
+        fputs("ibshift tune: no memory\n", stderr);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    return memory;
+}
 
 /* ---- who is where ---- */
 
@@ -75,7 +86,7 @@ static int compare_seats(const void *a, const void *b)
 {
     const struct seat *x = a, *y = b;
 
-    return x->position < y->position ? -1 : x->position > y->position;
+    return (x->position > y->position) - (x->position < y->position);
 }
 
 static uint32_t position_of(const struct ibshift_fabric *f, uint32_t host)
@@ -163,31 +174,26 @@ static void expect_row(const struct stages *s, int row, uint32_t *flows)
     }
 }
 
-static int expect(struct stages *s, struct ibshift_error *err)
+static void expect(struct stages *s)
 {
     size_t count = (size_t)rows_of(s) * (size_t)s->ranks;
-    uint32_t *flows = calloc((size_t)s->paths->links + 1, sizeof(*flows));
-    bool is_there;
+    uint32_t *flows = zeroed(s->paths->links, sizeof(*flows));
 
-    s->expected = calloc(count, sizeof(*s->expected));
-    s->time = calloc(count, sizeof(*s->time));
-    is_there = flows != NULL && s->expected != NULL && s->time != NULL;
-    for (int row = 1; is_there && row < rows_of(s); row++) {
+    s->expected = zeroed(count, sizeof(*s->expected));
+    s->time = zeroed(count, sizeof(*s->time));
+    for (int row = 1; row < rows_of(s); row++) {
         expect_row(s, row, flows);
     }
     free(flows);
-    return is_there ? 0 : ibshift_fail(err, -ENOMEM, "no memory");
 }
 
 /* Rank 0: the fabric, and who sits where. */
 static int look(struct stages *s, const uint64_t *guids, struct ibshift_error *err)
 {
-    struct seat *seats = calloc((size_t)s->ranks, sizeof(*seats));
-    uint32_t *hosts = calloc((size_t)s->ranks, sizeof(*hosts));
+    struct seat *seats = zeroed((size_t)s->ranks, sizeof(*seats));
+    uint32_t *hosts = zeroed((size_t)s->ranks, sizeof(*hosts));
     struct ibshift_warnings warnings = {.count = 0};
-    int rc = seats == NULL || hosts == NULL
-                 ? ibshift_fail(err, -ENOMEM, "no memory")
-                 : ibshift_fabric_load(s->file, NULL, &s->fabric, &warnings, err);
+    int rc = ibshift_fabric_load(s->file, NULL, &s->fabric, &warnings, err);
 
     if (rc == 0 && s->fabric->lft == NULL) {
         rc = ibshift_fail(err, -ENODATA, "%s has no forwarding tables", s->file);
@@ -199,7 +205,9 @@ static int look(struct stages *s, const uint64_t *guids, struct ibshift_error *e
     }
     rc = rc == 0 ? ibshift_paths_build_base(s->fabric, hosts, (uint32_t)s->ranks, &s->paths, err)
                  : rc;
-    rc = rc == 0 ? expect(s, err) : rc;
+    if (rc == 0) {
+        expect(s);
+    }
     free(seats);
     free(hosts);
     return rc;
@@ -208,7 +216,7 @@ static int look(struct stages *s, const uint64_t *guids, struct ibshift_error *e
 /* All ranks: CLI_OK, or another code once rank 0 has said why. */
 static int meet(struct stages *s)
 {
-    uint64_t guid = own_guid(), *guids = calloc((size_t)s->ranks, sizeof(*guids));
+    uint64_t guid = own_guid(), *guids = zeroed((size_t)s->ranks, sizeof(*guids));
     struct ibshift_error err;
     int rc;
 
@@ -239,10 +247,10 @@ static int meet(struct stages *s)
 static void measure(const struct stages *s, int bytes, char *data, const uint8_t *wanted,
                     bool is_first, double *times)
 {
-    int *counts = calloc((size_t)s->ranks * 3, sizeof(*counts));
+    int *counts = zeroed((size_t)s->ranks * 3, sizeof(*counts));
     int *from = counts + s->ranks, *at = from + s->ranks;
 
-    for (int pass = is_first ? -1 : 0; counts != NULL && pass < PASSES; pass++) {
+    for (int pass = is_first ? -1 : 0; pass < PASSES; pass++) {
         for (int row = 1; row < rows_of(s); row++) {
             int before = (s->place + s->ranks - stage_of(s, row)) % s->ranks;
             int to = s->rank_at[target_of(s, row, s->place)], of = s->rank_at[before];
@@ -267,28 +275,18 @@ static void measure(const struct stages *s, int bytes, char *data, const uint8_t
 
 /* ---- what is said ---- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? -1 : x > y;
-}
-
 /* What a message alone takes. Of most messages nothing is wrong, but of many may be. */
 static double unit_of(const struct stages *s)
 {
-    int count = s->ranks * (s->ranks - 1), filled = 0;
-    double *ratios = malloc((size_t)count * sizeof(*ratios)), unit;
+    double *ratios = zeroed((size_t)(rows_of(s) * s->ranks), sizeof(*ratios)), unit;
+    int filled = 0;
 
-    if (ratios == NULL) {
-        return 0;
-    }
     for (int i = s->ranks; i < rows_of(s) * s->ranks; i++) {
         if (s->expected[i] > 0) {
             ratios[filled++] = s->time[i] / s->expected[i];
         }
     }
-    qsort(ratios, (size_t)filled, sizeof(*ratios), compare_doubles);
+    qsort(ratios, (size_t)filled, sizeof(*ratios), tune_by_value);
     unit = ratios[filled / 4];
     free(ratios);
     return unit;
@@ -316,11 +314,6 @@ static int latest_of(const struct stages *s, int row, double unit)
     return latest;
 }
 
-static const char *name_at(const struct stages *s, int place)
-{
-    return ibshift_host_name(s->fabric, s->paths->host[place]);
-}
-
 struct blame {
     uint32_t slow, all;
 };
@@ -335,7 +328,7 @@ static void name_links(const struct stages *s, struct blame *blames)
         for (uint32_t i = 1; i < s->paths->links; i++) {
             worst = blames[i].slow > blames[worst].slow ? i : worst;
         }
-        if (s->paths->links == 0 || blames[worst].slow == 0) {
+        if (blames[worst].slow == 0) {
             return;
         }
         ibshift_link_name(s->fabric, s->paths->link[worst], text, sizeof(text));
@@ -347,9 +340,9 @@ static void name_links(const struct stages *s, struct blame *blames)
 
 static void blame_links(const struct stages *s, double unit)
 {
-    struct blame *blames = calloc((size_t)s->paths->links + 1, sizeof(*blames));
+    struct blame *blames = zeroed(s->paths->links, sizeof(*blames));
 
-    for (int row = 1; blames != NULL && row < rows_of(s); row++) {
+    for (int row = 1; row < rows_of(s); row++) {
         for (int i = 0; i < s->ranks; i++) {
             const uint32_t *link =
                 ibshift_paths_links(s->paths, (uint32_t)i, (uint32_t)target_of(s, row, i), 0);
@@ -360,9 +353,7 @@ static void blame_links(const struct stages *s, double unit)
             }
         }
     }
-    if (blames != NULL) {
-        name_links(s, blames);
-    }
+    name_links(s, blames);
     free(blames);
 }
 
@@ -376,9 +367,11 @@ static int judge(const struct stages *s, size_t bytes)
         double times = lateness(s, row, latest, unit);
 
         if (times > SLOW) {
+            const uint32_t *host = s->paths->host;
+
             printf("stage %d: %.1f times what the file's routes give, as %s to %s\n",
-                   stage_of(s, row), times, name_at(s, latest),
-                   name_at(s, target_of(s, row, latest)));
+                   stage_of(s, row), times, ibshift_host_name(s->fabric, host[latest]),
+                   ibshift_host_name(s->fabric, host[target_of(s, row, latest)]));
             late++;
         }
     }
@@ -397,10 +390,10 @@ static int judge(const struct stages *s, size_t bytes)
 static void collect(struct stages *s, const double *times)
 {
     int rows = rows_of(s);
-    double *all = s->rank == 0 ? calloc((size_t)rows * (size_t)s->ranks, sizeof(*all)) : NULL;
+    double *all = zeroed((size_t)rows * (size_t)s->ranks, sizeof(*all));
 
     MPI_Gather(times, rows, MPI_DOUBLE, all, rows, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-    for (int place = 0; all != NULL && place < s->ranks; place++) {
+    for (int place = 0; s->rank == 0 && place < s->ranks; place++) {
         for (int row = 1; row < rows; row++) {
             s->time[row * s->ranks + place] = all[s->rank_at[place] * rows + row];
         }
@@ -411,13 +404,9 @@ static void collect(struct stages *s, const double *times)
 /* All stages, then again those that were late: what else went on passes, routes stay. */
 static void measure_all(struct stages *s, int bytes, char *data, double *times)
 {
-    uint8_t *wanted = malloc((size_t)rows_of(s));
+    uint8_t *wanted = zeroed((size_t)rows_of(s), 1);
     double unit;
 
-    if (wanted == NULL) {
-        fputs("ibshift tune: no memory\n", stderr);
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
     memset(wanted, 1, (size_t)rows_of(s));
     for (int round = 0; round < ROUNDS; round++) {
         measure(s, bytes, data, wanted, round == 0, times);
@@ -434,15 +423,9 @@ static void measure_all(struct stages *s, int bytes, char *data, double *times)
 /* Each rank sends a byte to the next. */
 static void pass_round(const struct stages *s, char *data)
 {
-    int *counts = calloc((size_t)s->ranks * 3, sizeof(*counts));
-    int *from, *at;
+    int *counts = zeroed((size_t)s->ranks * 3, sizeof(*counts));
+    int *from = counts + s->ranks, *at = from + s->ranks;
 
-    if (counts == NULL) {
-        fputs("ibshift tune: no memory\n", stderr);
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-    from = counts + s->ranks;
-    at = from + s->ranks;
     counts[(s->rank + 1) % s->ranks] = from[(s->rank + s->ranks - 1) % s->ranks] = 1;
     MPI_Alltoallv(data, counts, at, MPI_CHAR, data + 1, from, at, MPI_CHAR, MPI_COMM_WORLD);
     free(counts);
@@ -451,25 +434,24 @@ static void pass_round(const struct stages *s, char *data)
 /* Whether the component counts an alltoallv as its own. */
 static bool is_counted(const struct stages *s, char *data)
 {
-    MPI_T_pvar_session session;
+    MPI_T_pvar_session session = MPI_T_PVAR_SESSION_NULL;
     MPI_T_pvar_handle handle;
     unsigned long long calls = 0;
     int index, count;
     bool is_there = MPI_T_pvar_get_index("coll_ibshift_collectives", MPI_T_PVAR_CLASS_COUNTER,
                                          &index) == MPI_SUCCESS &&
-                    MPI_T_pvar_session_create(&session) == MPI_SUCCESS;
+                    MPI_T_pvar_session_create(&session) == MPI_SUCCESS &&
+                    MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count) == MPI_SUCCESS;
 
-    if (!is_there ||
-        MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count) != MPI_SUCCESS) {
-        pass_round(s, data);
-    } else {
-        (void)MPI_T_pvar_start(session, handle);
-        pass_round(s, data);
-        (void)MPI_T_pvar_read(session, handle, &calls);
-        (void)MPI_T_pvar_handle_free(session, &handle);
-    }
     if (is_there) {
-        (void)MPI_T_pvar_session_free(&session);
+        (void)MPI_T_pvar_start(session, handle);
+    }
+    pass_round(s, data);
+    if (is_there) {
+        (void)MPI_T_pvar_read(session, handle, &calls);
+    }
+    if (session != MPI_T_PVAR_SESSION_NULL) {
+        (void)MPI_T_pvar_session_free(&session); /* and its handles */
     }
     return calls != 0;
 }
@@ -492,18 +474,14 @@ static int look_who_runs(const struct stages *s, char *data)
 int tune_stages(const char *file, size_t bytes)
 {
     struct stages s = {.file = file};
-    char *data = calloc(2, bytes);
+    char *data = zeroed(2, bytes);
     double *times;
     int rc;
 
     MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &s.ranks);
-    s.rank_at = calloc((size_t)s.ranks, sizeof(*s.rank_at));
-    times = calloc((size_t)rows_of(&s), sizeof(*times));
-    if (data == NULL || times == NULL || s.rank_at == NULL) {
-        fputs("ibshift tune: no memory\n", stderr);
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
+    s.rank_at = zeroed((size_t)s.ranks, sizeof(*s.rank_at));
+    times = zeroed((size_t)rows_of(&s), sizeof(*times));
     rc = meet(&s);
     rc = rc == CLI_OK ? look_who_runs(&s, data) : rc;
     if (rc == CLI_OK) {

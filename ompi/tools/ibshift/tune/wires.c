@@ -1,4 +1,4 @@
-#include "tune/wires.h"
+#include "tune/tune.h"
 
 #include <errno.h>
 #include <mpi.h>
