@@ -164,114 +164,6 @@ static void bound_is_the_busiest_cable(void **state)
     tear_down(&b);
 }
 
-static void noise(struct bench *b, uint64_t seed)
-{
-    b->params.bytes = 4 * MTU;
-    b->params.net.max_eager = 500;
-    b->params.net.jitter = PACKET;
-    b->params.net.skew = 10 * PACKET;
-    b->params.net.control = PACKET;
-    b->params.net.pause_share = 0.05;
-    b->params.net.pause = 20 * PACKET;
-    b->params.net.clock_offset = 1000000;
-    b->params.net.clock_drift = 1e-5;
-    b->params.net.seed = seed;
-}
-
-/* All paces end right on noisy hosts, with several ranks on a host too. */
-static void paces(void **state)
-{
-    static const char *const names[] = {"none", "window:4/2048", "clk"};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        struct bench b;
-        char why[160];
-
-        set_up(&b, "kary:4,2", 32, "shift");
-        noise(&b, 7);
-        for (uint32_t r = 0; r < 32; r++) {
-            b.host_of[r] = r / 2;
-        }
-        assert_int_equal(ibshift_pace_parse(names[i], &b.pace, why, sizeof(why)), 0);
-        b.pace.unit = 1000;
-        b.pace.delay = 250;
-        b.params.pace = ibshift_pace_is_held(&b.pace) ? &b.pace : NULL;
-        run(&b);
-        if (b.job.status != 0) {
-            print_error("pace %s: rank %u: %s\n", names[i], b.job.failed_rank,
-                        strerror(-b.job.status));
-        }
-        assert_int_equal(b.job.status, 0);
-        assert_int_equal(sim_net_left(b.job.net), 0);
-        tear_down(&b);
-    }
-}
-
-/* The same seed, the same picosecond; another one, another. */
-static void seeds(void **state)
-{
-    static const uint64_t seed[] = {3, 3, 4};
-    uint64_t time[3];
-
-    (void)state;
-    for (int i = 0; i < 3; i++) {
-        struct bench b;
-
-        set_up(&b, "kary:4,2", 16, "shift");
-        noise(&b, seed[i]);
-        run(&b);
-        assert_int_equal(b.job.status, 0);
-        time[i] = b.job.time;
-        tear_down(&b);
-    }
-    assert_int_equal(time[0], time[1]);
-    assert_int_not_equal(time[0], time[2]);
-}
-
-static void collectives(void **state)
-{
-    static const struct {
-        enum ibshift_collective collective;
-        const char *alg;
-    } runs[] = {{IBSHIFT_ALLTOALL, "bruck"},
-                {IBSHIFT_ALLREDUCE, "ring"},
-                {IBSHIFT_BCAST, "knomial"},
-                {IBSHIFT_BARRIER, "dissemination"}};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
-        struct bench b;
-
-        set_up(&b, "kary:4,2", 16, "shift");
-        b.params.alg = ibshift_alg_find(runs[i].collective, runs[i].alg);
-        assert_non_null(b.params.alg);
-        b.params.verify = false;
-        b.params.net.max_eager = 1000;
-        b.plan.commutative = true;
-        run(&b);
-        assert_int_equal(b.job.status, 0);
-        assert_true(b.job.time > 0);
-        tear_down(&b);
-    }
-}
-
-/* A ring in one direction without lanes: the ranks' all-to-all ends in a circle, and says so. */
-static void deadlock(void **state)
-{
-    struct bench b;
-
-    (void)state;
-    set_up(&b, "torus:5,1", 5, "shift");
-    b.params.fabric.buffer = MTU;
-    b.params.verify = false;
-    b.params.window = 4;
-    run(&b);
-    assert_int_equal(b.job.status, -EDEADLK);
-    assert_int_equal(b.job.circle_length, 5);
-    tear_down(&b);
-}
-
 /* Others' messages in the way: slower, and not counted as the job's. */
 static void background(void **state)
 {
@@ -345,11 +237,7 @@ int main(void)
         cmocka_unit_test(granted_shift),
         cmocka_unit_test(overheads),
         cmocka_unit_test(bound_is_the_busiest_cable),
-        cmocka_unit_test(paces),
         cmocka_unit_test(clocks_are_compared),
-        cmocka_unit_test(seeds),
-        cmocka_unit_test(collectives),
-        cmocka_unit_test(deadlock),
         cmocka_unit_test(background),
         cmocka_unit_test(copies_share_memory),
         cmocka_unit_test(a_rank_copies_one_at_a_time),
