@@ -51,14 +51,13 @@ static int set_up(void **state)
 static uint32_t put_at(uint32_t gate, uint32_t owner, uint64_t bytes, uint32_t first, uint32_t hops,
                        uint64_t now)
 {
-    static const uint32_t all[LINKS] = {0, 1, 2, 3};
     struct wire_request r = {.owner = owner,
                              .gate = gate,
                              .bytes = bytes,
                              .latency = 100,
                              .limit = 10,
                              .hops = hops,
-                             .links = all + first};
+                             .link = {first, first + 1, first + 2, first + 3}};
     return wire_net_send(&net, &r, now);
 }
 
@@ -88,40 +87,83 @@ static void one_takes_bytes_over_rate_and_latency(void **state)
     assert_int_equal(links[0].flows, 0);
 }
 
-static void two_share_a_link(void **state)
-{
-    uint32_t a = put(0, 1000, 0, 1, 0), b = put(1, 1000, 0, 1, 250);
-    assert_int_equal(landing(a, 0), 750 + 100);
-    assert_int_equal(landing(b, 1), 1000 + 100);
-    assert_int_equal(links[0].bytes, 2000);
-    assert_int_equal(links[0].most, 2);
-}
+/* Who sends what through which gate over links first .. first + hops - 1, and when it lands; with
+   `burst` messages take turns, with a buffer for one. Links have a rate of 2, link 1 perhaps another. */
+static const struct scene {
+    const char *what;
+    uint64_t burst;
+    double rate_1;
+    struct {
+        uint32_t gate, owner, bytes, first, hops, at, lands;
+    } put[4];
+    uint32_t most; /* flows on link 0 at once */
+} scenes[] = {
+    {"two share a link", 0, 2, {{0, 0, 1000, 0, 1, 0, 850}, {1, 1, 1000, 0, 1, 250, 1100}}, 2},
+    /* The second has half of link 0 for as long as the first is there, which takes less. */
+    {"the least share counts",
+     0,
+     0.5,
+     {{0, 0, 1000, 0, 2, 0, 2100}, {1, 1, 1000, 0, 1, 0, 1100}},
+     2},
+    /* Shares of 2/3 until 450, of 1 until 750, all from then on. */
+    {"three leave one after the other",
+     0,
+     2,
+     {{0, 0, 300, 0, 1, 0, 550}, {1, 1, 600, 0, 1, 0, 850}, {2, 2, 900, 0, 1, 0, 1000}},
+     3},
+    {"latencies of an owner overlap",
+     0,
+     2,
+     {{0, 0, 100, 0, 1, 0, 150}, {0, 0, 100, 0, 1, 0, 200}},
+     1},
+    {"a limit holds without links", 0, 2, {{0, 0, 1000, 0, 0, 0, 200}}, 0},
+    /* 50 ns a burst: a b a b, and then the 50 bytes that a has left; 225 and 200 without turns. */
+    {"messages of a gate take turns",
+     100,
+     2,
+     {{0, 0, 250, 0, 1, 0, 325}, {0, 1, 200, 0, 1, 0, 300}},
+     1},
+    /* a b a b and a's next; both would end at 200 without turns, and another gate is free. */
+    {"long bursts keep the order",
+     100,
+     2,
+     {{0, 0, 200, 0, 1, 0, 250},
+      {0, 1, 200, 0, 1, 0, 300},
+      {0, 0, 100, 0, 1, 0, 350},
+      {2, 2, 200, 1, 1, 0, 200}},
+     1},
+    /* A burst of 200 ns, 50 ns of the fast one, which would end at 100 on its own. */
+    {"a burst blocks those behind it",
+     100,
+     0.5,
+     {{0, 0, 200, 0, 2, 0, 550}, {0, 1, 100, 0, 1, 0, 350}},
+     1},
+};
 
-static void the_least_share_counts(void **state)
+static void scenes_of_a_few(void **state)
 {
-    links[1].rate = 0.5;
-    uint32_t a = put(0, 1000, 0, 2, 0), b = put(1, 1000, 0, 1, 0);
-    /* b has half of link 0 for as long as a is there, though a takes less than the other half */
-    assert_int_equal(landing(b, 1), 1000 + 100);
-    assert_int_equal(landing(a, 0), 2000 + 100);
-}
-
-static void three_leave_one_after_the_other(void **state)
-{
-    uint32_t a = put(0, 300, 0, 1, 0), b = put(1, 600, 0, 1, 0), c = put(2, 900, 0, 1, 0);
-    /* shares of 2/3 until 450, of 1 until 750, all from then on */
-    assert_int_equal(landing(a, 0), 450 + 100);
-    assert_int_equal(landing(b, 1), 750 + 100);
-    assert_int_equal(landing(c, 2), 900 + 100);
-    assert_int_equal(links[0].most, 3);
-}
-
-static void latencies_of_an_owner_overlap(void **state)
-{
-    uint32_t a = put(0, 100, 0, 1, 0), b = put(0, 100, 0, 1, 0);
-    assert_int_equal(landing(a, 0), 50 + 100);
-    assert_int_equal(landing(b, 0), 100 + 100);
-    assert_int_equal(links[0].most, 1);
+    for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
+        const struct scene *s = &scenes[i];
+        uint32_t message[4], n = 0;
+        uint64_t bytes = 0;
+        set_up(NULL);
+        clock_.burst = s->burst;
+        clock_.buffer = 2 * s->burst - 1;
+        links[1].rate = s->rate_1;
+        for (; n < 4 && s->put[n].bytes; n++) {
+            message[n] = put_at(s->put[n].gate, s->put[n].owner, s->put[n].bytes, s->put[n].first,
+                                s->put[n].hops, s->put[n].at);
+            bytes += s->put[n].hops && !s->put[n].first ? s->put[n].bytes : 0;
+        }
+        for (uint32_t k = 0; k < n; k++) {
+            uint64_t when = landing(message[k], s->put[k].owner);
+            if (when != s->put[k].lands) {
+                fail_msg("%s: message %u lands at %llu", s->what, k, (unsigned long long)when);
+            }
+        }
+        assert_int_equal(links[0].bytes, bytes);
+        assert_int_equal(links[0].most, s->most);
+    }
 }
 
 static void a_gate_keeps_the_gap(void **state)
@@ -136,14 +178,8 @@ static void a_gate_keeps_the_gap(void **state)
     }
 }
 
-static void a_limit_holds_without_links(void **state)
-{
-    assert_int_equal(landing(put(0, 1000, 0, 0, 0), 0), 100 + 100);
-}
-
 static void a_read_follows_a_write_and_returns(void **state)
 {
-    static const uint32_t back[] = {3};
     struct wire_request r = {.owner = 0,
                              .bytes = 400,
                              .latency = 100,
@@ -151,7 +187,7 @@ static void a_read_follows_a_write_and_returns(void **state)
                              .reads = true,
                              .back_gate = 1,
                              .hops = 1,
-                             .links = back};
+                             .link = {3}};
     uint32_t write = put(0, 1000, 0, 1, 0), read = wire_net_send(&net, &r, 0);
     uint32_t after = put(0, 200, 0, 1, 0);
     assert_int_equal(landing(write, 0), 500 + 100);
@@ -165,39 +201,6 @@ static void take_turns(uint64_t burst, uint64_t buffer)
 {
     clock_.burst = burst;
     clock_.buffer = buffer;
-}
-
-static void messages_of_a_gate_take_turns(void **state)
-{
-    take_turns(100, 199);
-    uint32_t a = put_at(0, 0, 250, 0, 1, 0), b = put_at(0, 1, 200, 0, 1, 0);
-    /* 50 ns a burst: a b a b, and then the 50 bytes that a has left; 225 and 200 without turns */
-    assert_int_equal(landing(b, 1), 200 + 100);
-    assert_int_equal(landing(a, 0), 225 + 100);
-    assert_int_equal(links[0].most, 1);
-    assert_int_equal(links[0].bytes, 450);
-}
-
-static void long_bursts_keep_the_order(void **state)
-{
-    take_turns(100, 199);
-    uint32_t a = put_at(0, 0, 200, 0, 1, 0), b = put_at(0, 1, 200, 0, 1, 0);
-    uint32_t next = put_at(0, 0, 100, 0, 1, 0), other = put(2, 200, 1, 1, 0);
-    /* a b a b and a's next; both would end at 200 without turns, and another gate is free */
-    assert_int_equal(landing(a, 0), 150 + 100);
-    assert_int_equal(landing(b, 1), 200 + 100);
-    assert_int_equal(landing(next, 0), 250 + 100);
-    assert_int_equal(landing(other, 2), 100 + 100);
-}
-
-static void a_burst_blocks_those_behind_it(void **state)
-{
-    take_turns(100, 199);
-    links[1].rate = 0.5;
-    uint32_t slow = put_at(0, 0, 200, 0, 2, 0), fast = put_at(0, 1, 100, 0, 1, 0);
-    /* the slow one's burst of 200 ns, 50 ns of the fast one, which would end at 100 on its own */
-    assert_int_equal(landing(fast, 1), 250 + 100);
-    assert_int_equal(landing(slow, 0), 450 + 100);
 }
 
 static void so_many_bursts_are_under_way(void **state)
@@ -242,7 +245,6 @@ static void the_rest_counts_for_the_landing(void **state)
 
 static void a_read_returns_in_turns_of_the_other_gate(void **state)
 {
-    static const uint32_t back[] = {3};
     struct wire_request r = {.owner = 0,
                              .bytes = 200,
                              .latency = 100,
@@ -250,7 +252,7 @@ static void a_read_returns_in_turns_of_the_other_gate(void **state)
                              .reads = true,
                              .back_gate = 1,
                              .hops = 1,
-                             .links = back};
+                             .link = {3}};
     take_turns(100, 199);
     uint32_t read = wire_net_send(&net, &r, 0), write = put_at(1, 1, 300, 3, 1, 20);
     /* the write until 120, the request is there at 100, then by turns: read, write, read */
@@ -408,22 +410,89 @@ static void a_dead_caller_leaves_no_turns(void **state)
     assert_int_equal(landing(put(0, 300, 0, 1, 3000000), 0), 3000000 + 150 + 100);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
+/* The wire's time-line: which bytes fall into which slice of 100 ns, and what the ring forgets. */
+static struct wire_slices *slices;
+
+static int keep_slices(void **state)
+{
+    set_up(state);
+    slices = net.slices = calloc(1, wire_slices_bytes(LINKS));
+    assert_non_null(slices);
+    slices->width = 100;
+    slices->links = LINKS;
+    return 0;
+}
+
+static int drop_slices(void **state)
+{
+    free(slices);
+    net.slices = NULL;
+    return 0;
+}
+
+static void assert_slices(uint32_t link, uint64_t first, const double *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        assert_float_equal(wire_slices_get(slices, link, first + i), bytes[i], 1e-3);
+    }
+}
+
+/* The first alone gets 2 a nanosecond, then each 1, then the second 2 again: 200 a slice. */
+static void a_shared_link_is_full_in_every_slice(void **state)
+{
+    static const double expected[] = {200, 200, 200, 200, 200, 0};
+    put(0, 600, 0, 1, 0);
+    put(1, 400, 0, 1, 250);
+    wire_net_advance(&net, 5000);
+    assert_slices(0, 0, expected, 6);
+}
+
+/* Link 1 lets no more than 1 a nanosecond through, which leaves half of link 0 idle. */
+static void a_slower_link_leaves_the_other_idle(void **state)
+{
+    static const double expected[] = {50, 100, 100, 0};
+    links[1].rate = 1;
+    put(0, 250, 0, 2, 50);
+    wire_net_advance(&net, 5000);
+    assert_slices(0, 0, expected, 4);
+    assert_slices(1, 0, expected, 4);
+}
+
+static void old_slices_are_forgotten(void **state)
+{
+    wire_slices_add(slices, 0, 0, 100, 1);
+    wire_slices_add(slices, 1, 100, 200, 1);
+    assert_float_equal(wire_slices_get(slices, 0, 0), 100, 1e-3);
+    wire_slices_add(slices, 0, 100 * WIRE_SLICES, 100 * WIRE_SLICES + 50, 2);
+    assert_float_equal(wire_slices_get(slices, 0, 0), 0, 0);
+    assert_float_equal(wire_slices_get(slices, 0, WIRE_SLICES), 100, 1e-3);
+    assert_float_equal(wire_slices_get(slices, 1, 1), 100, 1e-3);
+    wire_slices_add(slices, 0, 5000ull * WIRE_SLICES * 100, 5000ull * WIRE_SLICES * 100 + 1, 1);
+    assert_float_equal(wire_slices_get(slices, 1, 1), 0, 0);
+    assert_float_equal(wire_slices_get(slices, 1, 4999ull * WIRE_SLICES + 1), 0, 0);
+}
+
+/* What began before the ring's oldest slice counts from there on. */
+static void a_long_flow_fills_the_ring_once(void **state)
+{
+    double sum = 0;
+    wire_slices_add(slices, 0, 0, 100ull * WIRE_SLICES * 3, 1);
+    for (uint64_t i = 0; i < WIRE_SLICES * 3; i++) {
+        sum += wire_slices_get(slices, 0, i);
+    }
+    assert_float_equal(sum, 100.0 * WIRE_SLICES, 1);
+}
+
+#define TEST(name)   cmocka_unit_test_setup(name, set_up)
+#define SLICES(name) cmocka_unit_test_setup_teardown(name, keep_slices, drop_slices)
 
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         TEST(one_takes_bytes_over_rate_and_latency),
-        TEST(two_share_a_link),
-        TEST(the_least_share_counts),
-        TEST(three_leave_one_after_the_other),
-        TEST(latencies_of_an_owner_overlap),
+        TEST(scenes_of_a_few),
         TEST(a_gate_keeps_the_gap),
-        TEST(a_limit_holds_without_links),
         TEST(a_read_follows_a_write_and_returns),
-        TEST(messages_of_a_gate_take_turns),
-        TEST(long_bursts_keep_the_order),
-        TEST(a_burst_blocks_those_behind_it),
         TEST(so_many_bursts_are_under_way),
         TEST(the_rest_counts_for_the_landing),
         TEST(a_read_returns_in_turns_of_the_other_gate),
@@ -436,6 +505,10 @@ int main(void)
         TEST(many_by_chance_keep_their_bytes),
         TEST(many_in_turns_keep_their_bytes),
         TEST(a_dead_caller_leaves_no_turns),
+        SLICES(a_shared_link_is_full_in_every_slice),
+        SLICES(a_slower_link_leaves_the_other_idle),
+        SLICES(old_slices_are_forgotten),
+        SLICES(a_long_flow_fills_the_ring_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

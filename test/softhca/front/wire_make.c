@@ -10,7 +10,6 @@
 #include "fabric/paths/route.h"
 #include "fault/faultspec.h"
 #include "wire/wire.h"
-#include "wire/wire_slices.h"
 
 enum { SLICED_LINKS = 1 << 14 };
 

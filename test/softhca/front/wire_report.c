@@ -6,7 +6,6 @@
 
 #include "output.h"
 #include "wire/wire.h"
-#include "wire/wire_slices.h"
 
 static void name_link(const struct place *place, uint32_t link, char *text, size_t size)
 {

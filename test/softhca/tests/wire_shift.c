@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "wire/wire_net.h"
 
@@ -68,7 +69,7 @@ static uint64_t post(uint32_t ranks, struct wire_request *w, uint32_t me, uint64
     w->owner = me * RANKS + to;
     w->gate = me;
     w->hops = routes[me][to].hops;
-    w->links = routes[me][to].links;
+    memcpy(w->link, routes[me][to].links, w->hops * sizeof(w->link[0]));
     w->latency = 2 * hca + (w->hops - 1) * hop;
     rank[me].done = 0;
     rank[me].message = wire_net_send(&net, w, ticks.now);

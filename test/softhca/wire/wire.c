@@ -71,21 +71,18 @@ bool wire_start(uint32_t index, struct shm_wqe *wqe, uint64_t now)
 {
     const struct shm_qp *source = &shm.qps[index];
     const struct shm_av *av = source->type == IBV_QPT_UD ? &wqe->av : &source->av;
-    uint32_t to = target_port(source, av), links[WIRE_HOPS];
-    struct wire_request r = {.owner = index,
-                             .gate = source->port,
-                             .bytes = wqe->length,
-                             .limit = shm.wire->limit,
-                             .links = links};
+    uint32_t to = target_port(source, av);
+    struct wire_request r = {
+        .owner = index, .gate = source->port, .bytes = wqe->length, .limit = shm.wire->limit};
     struct wire_net net;
 
-    r.hops = path(source->port, to, av->dlid, links);
+    r.hops = path(source->port, to, av->dlid, r.link);
     if (wqe->opcode == IBV_WR_RDMA_READ && to != SHM_NONE) {
         uint16_t back = (uint16_t)(shm.ports[source->port].lid + av->path_bits);
 
         r.reads = true;
         r.back_gate = to;
-        r.hops = path(to, source->port, back, links);
+        r.hops = path(to, source->port, back, r.link);
     }
     r.latency = latency(r.hops);
     net = the_net();

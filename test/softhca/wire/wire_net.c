@@ -3,8 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "wire/wire_slices.h"
-
 /* The net's events, earliest first: a binary heap of messages by their `when`. */
 static void set_place(struct wire_net *net, uint32_t place, uint32_t id)
 {
@@ -46,11 +44,9 @@ static uint32_t sink(struct wire_net *net, uint32_t place, uint32_t id)
 /* Puts a message in, or where it belongs after its `when` has changed. */
 static void heap_put(struct wire_net *net, uint32_t id)
 {
-    uint32_t place = net->messages[id].heap;
+    bool is_new = net->messages[id].heap == WIRE_NONE;
+    uint32_t place = is_new ? net->clock->events++ : net->messages[id].heap;
 
-    if (place == WIRE_NONE) {
-        place = net->clock->events++;
-    }
     set_place(net, sink(net, rise(net, place, id), id), id);
 }
 
@@ -68,7 +64,7 @@ static void heap_drop(struct wire_net *net, uint32_t id)
 
 static struct wire_lane *lane_of(struct wire_net *net, const struct wire_message *m)
 {
-    return &net->lanes[2 * m->owner + m->lane];
+    return &net->lanes[2 * m->r.owner + m->lane];
 }
 
 static void schedule(struct wire_net *net, uint32_t id, uint64_t when)
@@ -79,16 +75,15 @@ static void schedule(struct wire_net *net, uint32_t id, uint64_t when)
     m->when = when;
     heap_put(net, id);
     if (is_sooner && net->moved && !m->forgotten) {
-        net->moved(m->owner, when);
+        net->moved(m->r.owner, when);
     }
 }
 
 static void settle(struct wire_net *net, struct wire_message *m, uint64_t now)
 {
-    m->left -= m->rate * (double)(now - m->since);
-    m->left = m->left > 0 ? m->left : 0;
-    for (uint32_t h = 0; h < m->hops && net->slices; h++) {
-        wire_slices_add(net->slices, m->link[h], m->since, now, m->rate);
+    m->left = fmax(m->left - m->rate * (double)(now - m->since), 0);
+    for (uint32_t h = 0; h < m->r.hops && net->slices; h++) {
+        wire_slices_add(net->slices, m->r.link[h], m->since, now, m->rate);
     }
     m->since = now;
 }
@@ -99,12 +94,11 @@ static void share_out(struct wire_net *net, uint32_t id, uint64_t now)
     struct wire_message *m = &net->messages[id];
 
     settle(net, m, now);
-    m->rate = m->limit;
-    for (uint32_t h = 0; h < m->hops; h++) {
-        const struct wire_link *l = &net->links[m->link[h]];
-        double share = l->rate / l->flows;
+    m->rate = m->r.limit;
+    for (uint32_t h = 0; h < m->r.hops; h++) {
+        const struct wire_link *l = &net->links[m->r.link[h]];
 
-        m->rate = share < m->rate ? share : m->rate;
+        m->rate = fmin(m->rate, l->rate / l->flows);
     }
     schedule(net, id, now + (uint64_t)ceil(m->left / m->rate));
 }
@@ -112,11 +106,6 @@ static void share_out(struct wire_net *net, uint32_t id, uint64_t now)
 static uint32_t *after_of(struct wire_net *net, uint32_t place)
 {
     return &net->messages[(place - 1) / WIRE_HOPS].after[(place - 1) % WIRE_HOPS];
-}
-
-static uint32_t *before_of(struct wire_net *net, uint32_t place)
-{
-    return &net->messages[(place - 1) / WIRE_HOPS].before[(place - 1) % WIRE_HOPS];
 }
 
 static void share_out_link(struct wire_net *net, uint32_t link, uint64_t now)
@@ -132,33 +121,26 @@ static void share_out_link(struct wire_net *net, uint32_t link, uint64_t now)
 static void join_link(struct wire_net *net, uint32_t id, uint32_t hop)
 {
     struct wire_message *m = &net->messages[id];
-    struct wire_link *l = &net->links[m->link[hop]];
-    uint32_t place = id * WIRE_HOPS + hop + 1;
+    struct wire_link *l = &net->links[m->r.link[hop]];
 
-    m->before[hop] = 0;
     m->after[hop] = l->first;
-    if (l->first) {
-        *before_of(net, l->first) = place;
-    }
-    l->first = place;
+    l->first = id * WIRE_HOPS + hop + 1;
     l->flows++;
     l->most = l->flows > l->most ? l->flows : l->most;
     l->bytes += (uint64_t)m->left;
 }
 
-static void leave_link(struct wire_net *net, const struct wire_message *m, uint32_t hop)
+/* Walks along the flows before it: all of them get another share next. */
+static void leave_link(struct wire_net *net, uint32_t id, uint32_t hop)
 {
-    struct wire_link *l = &net->links[m->link[hop]];
-    uint32_t before = m->before[hop], after = m->after[hop];
+    struct wire_message *m = &net->messages[id];
+    struct wire_link *l = &net->links[m->r.link[hop]];
+    uint32_t *place = &l->first;
 
-    if (before) {
-        *after_of(net, before) = after;
-    } else {
-        l->first = after;
+    while (*place != id * WIRE_HOPS + hop + 1) {
+        place = after_of(net, *place);
     }
-    if (after) {
-        *before_of(net, after) = before;
-    }
+    *place = m->after[hop];
     l->flows--;
 }
 
@@ -210,9 +192,9 @@ static void arrive(struct wire_net *net, uint32_t id, uint64_t now)
     struct wire_lane *lane = lane_of(net, m);
 
     m->stage = WIRE_LANDED;
-    m->when = now + m->latency;
+    m->when = now + m->r.latency;
     if (net->moved && !m->forgotten) {
-        net->moved(m->owner, m->when);
+        net->moved(m->r.owner, m->when);
     }
     pop(net, lane, now);
     if (m->forgotten) {
@@ -222,9 +204,7 @@ static void arrive(struct wire_net *net, uint32_t id, uint64_t now)
 
 static uint64_t turn_bytes(const struct wire_net *net, const struct wire_message *m)
 {
-    uint64_t burst = net->clock->burst;
-
-    return burst && burst < m->bytes ? burst : m->bytes;
+    return net->clock->burst && net->clock->burst < m->r.bytes ? net->clock->burst : m->r.bytes;
 }
 
 /* Sends a burst of the message, or all of it where there are no turns. */
@@ -234,18 +214,18 @@ static void flow(struct wire_net *net, uint32_t id, uint64_t now)
     uint64_t bytes = turn_bytes(net, m);
 
     m->left = (double)bytes;
-    m->bytes -= bytes;
+    m->r.bytes -= bytes;
     m->rate = 0;
     m->since = now;
     m->stage = WIRE_FLOWING;
-    for (uint32_t h = 0; h < m->hops; h++) {
+    for (uint32_t h = 0; h < m->r.hops; h++) {
         join_link(net, id, h);
     }
-    if (m->hops == 0) {
+    if (m->r.hops == 0) {
         share_out(net, id, now);
     }
-    for (uint32_t h = 0; h < m->hops; h++) {
-        share_out_link(net, m->link[h], now);
+    for (uint32_t h = 0; h < m->r.hops; h++) {
+        share_out_link(net, m->r.link[h], now);
     }
 }
 
@@ -257,21 +237,18 @@ static bool has_turn(const struct wire_clock *c, const struct wire_gate *gate)
 /* What one queue pair sends in a row counts while another one's message waits at the gate. */
 static void count_run(struct wire_net *net, struct wire_gate *gate, const struct wire_message *m)
 {
-    uint64_t before = gate->last == m->owner + 1 ? gate->run : 0;
-
-    gate->run = gate->head ? before + turn_bytes(net, m) : 0;
-    gate->last = m->owner + 1;
-    if (gate->run > net->clock->longest) {
-        net->clock->longest = gate->run;
-    }
+    gate->run = gate->last == m->r.owner + 1 ? gate->run : 0;
+    gate->run = gate->head ? gate->run + turn_bytes(net, m) : 0;
+    gate->last = m->r.owner + 1;
+    net->clock->longest = gate->run > net->clock->longest ? gate->run : net->clock->longest;
 }
 
 /* What an adapter sends leaves one after another: ns of a burst on its cable, or of all of it. */
 static uint64_t cable_time(const struct wire_net *net, const struct wire_message *m)
 {
-    double rate = m->hops > 0 ? net->links[m->link[0]].rate : m->limit;
+    double rate = m->r.hops > 0 ? net->links[m->r.link[0]].rate : m->r.limit;
 
-    return (uint64_t)((double)turn_bytes(net, m) / (rate < m->limit ? rate : m->limit));
+    return (uint64_t)((double)turn_bytes(net, m) / fmin(rate, m->r.limit));
 }
 
 /* Lets those go on whose turn has come. */
@@ -296,7 +273,7 @@ static void serve(struct wire_net *net, struct wire_gate *gate, uint64_t now)
 static void stand_in(struct wire_net *net, uint32_t id)
 {
     struct wire_message *m = &net->messages[id];
-    struct wire_gate *gate = &net->gates[m->gate];
+    struct wire_gate *gate = &net->gates[m->r.gate];
 
     m->stage = WIRE_TURNING;
     m->turn = 0;
@@ -311,17 +288,17 @@ static void stand_in(struct wire_net *net, uint32_t id)
 static void end_flow(struct wire_net *net, uint32_t id, uint64_t now)
 {
     struct wire_message *m = &net->messages[id];
-    struct wire_gate *gate = &net->gates[m->gate];
+    struct wire_gate *gate = &net->gates[m->r.gate];
 
     settle(net, m, now);
     gate->bursts--;
-    for (uint32_t h = 0; h < m->hops; h++) {
-        leave_link(net, m, h);
+    for (uint32_t h = 0; h < m->r.hops; h++) {
+        leave_link(net, id, h);
     }
-    for (uint32_t h = 0; h < m->hops; h++) {
-        share_out_link(net, m->link[h], now);
+    for (uint32_t h = 0; h < m->r.hops; h++) {
+        share_out_link(net, m->r.link[h], now);
     }
-    if (m->bytes > 0) {
+    if (m->r.bytes > 0) {
         stand_in(net, id);
     } else {
         arrive(net, id, now);
@@ -335,20 +312,20 @@ static void turn_round(struct wire_net *net, uint32_t id, uint64_t now)
     struct wire_message *m = &net->messages[id];
 
     pop(net, lane_of(net, m), now);
-    m->reads = false;
+    m->r.reads = false;
     m->lane = 1;
-    m->gate = m->back_gate;
-    m->ready = now + m->latency;
+    m->r.gate = m->r.back_gate;
+    m->ready = now + m->r.latency;
     push(net, id, now);
 }
 
 static void leave(struct wire_net *net, uint32_t id, uint64_t now)
 {
-    if (net->messages[id].reads) {
+    if (net->messages[id].r.reads) {
         turn_round(net, id, now);
     } else {
         stand_in(net, id);
-        serve(net, &net->gates[net->messages[id].gate], now);
+        serve(net, &net->gates[net->messages[id].r.gate], now);
     }
 }
 
@@ -364,7 +341,7 @@ static void begin(struct wire_net *net, uint32_t id, uint64_t now)
         schedule(net, id, m->ready);
         return;
     }
-    gate = &net->gates[m->gate];
+    gate = &net->gates[m->r.gate];
     start = gate->open > now ? gate->open : now;
     gate->open = start + net->clock->gap;
     m->stage = WIRE_GATED;
@@ -381,7 +358,7 @@ static void handle(struct wire_net *net, uint32_t id, uint64_t now)
         leave(net, id, now);
         break;
     case WIRE_TURNING:
-        serve(net, &net->gates[net->messages[id].gate], now);
+        serve(net, &net->gates[net->messages[id].r.gate], now);
         break;
     default:
         end_flow(net, id, now);
@@ -398,12 +375,11 @@ static void recover(struct wire_net *net)
     for (uint32_t i = 0; i < c->used; i++) {
         struct wire_message *m = &net->messages[i];
 
-        for (uint32_t h = 0; h < m->hops && m->stage == WIRE_FLOWING; h++) {
-            net->links[m->link[h]].flows = 0;
-            net->links[m->link[h]].first = 0;
+        for (uint32_t h = 0; h < m->r.hops && m->stage == WIRE_FLOWING; h++) {
+            net->links[m->r.link[h]].flows = net->links[m->r.link[h]].first = 0;
         }
-        net->gates[m->gate].head = net->gates[m->gate].tail = net->gates[m->gate].bursts = 0;
-        net->lanes[2 * m->owner] = net->lanes[2 * m->owner + 1] = (struct wire_lane){0, 0};
+        net->gates[m->r.gate].head = net->gates[m->r.gate].tail = net->gates[m->r.gate].bursts = 0;
+        net->lanes[2 * m->r.owner] = net->lanes[2 * m->r.owner + 1] = (struct wire_lane){0, 0};
         m->heap = WIRE_NONE;
         if (m->stage == WIRE_FREE || m->forgotten) {
             put_free(net, i);
@@ -412,7 +388,7 @@ static void recover(struct wire_net *net)
             m->when = c->now;
         }
         if (m->stage == WIRE_LANDED && net->moved) {
-            net->moved(m->owner, m->when);
+            net->moved(m->r.owner, m->when);
         }
     }
 }
@@ -472,19 +448,11 @@ uint32_t wire_net_send(struct wire_net *net, const struct wire_request *request,
     if (id != WIRE_NONE) {
         struct wire_message *m = &net->messages[id];
 
-        m->owner = request->owner;
-        m->gate = request->gate;
-        m->back_gate = request->back_gate;
+        m->r = *request;
         m->lane = 0;
         m->heap = WIRE_NONE;
-        m->reads = request->reads;
         m->forgotten = false;
         m->ready = 0;
-        m->latency = request->latency;
-        m->bytes = request->bytes;
-        m->limit = request->limit;
-        m->hops = request->hops;
-        memcpy(m->link, request->links, request->hops * sizeof(m->link[0]));
         push(net, id, net->clock->now);
         catch_up(net, net->clock->now);
     }
@@ -500,13 +468,14 @@ bool wire_net_look(struct wire_net *net, uint32_t message, uint32_t owner, uint6
 
     enter(net);
     catch_up(net, now);
-    is_taken = m->stage == WIRE_FREE || m->owner != owner;
+    is_taken = m->stage == WIRE_FREE || m->r.owner != owner;
     lands = m->stage == WIRE_LANDED && !is_taken;
     waits = m->stage == WIRE_QUEUED || m->stage == WIRE_TURNING;
     *when = is_taken ? now : waits ? WIRE_NEVER : m->when;
     /* Others that wait for the end of its burst are late when nobody looks until its own. */
-    if (m->stage == WIRE_FLOWING && !is_taken && !net->gates[m->gate].head) {
-        *when += (uint64_t)((double)m->bytes / m->limit); /* the least that the other bursts take */
+    if (m->stage == WIRE_FLOWING && !is_taken && !net->gates[m->r.gate].head) {
+        *when +=
+            (uint64_t)((double)m->r.bytes / m->r.limit); /* the least that the other bursts take */
     }
     if (lands) {
         put_free(net, message);
@@ -520,7 +489,7 @@ void wire_net_forget(struct wire_net *net, uint32_t message, uint32_t owner)
     struct wire_message *m = &net->messages[message];
 
     enter(net);
-    if (m->stage != WIRE_FREE && m->owner == owner) {
+    if (m->stage != WIRE_FREE && m->r.owner == owner) {
         m->forgotten = true;
         if (m->stage == WIRE_LANDED) {
             put_free(net, message);

@@ -27,8 +27,6 @@
 
 enum { WIRE_HOPS = 40, WIRE_MESSAGES = 1 << 16 };
 
-struct wire_slices;
-
 /* A packet and the buffer of a switch's port, both as `ibshift sim` has them for its usual switch:
    the two programs mean the same by a burst. */
 enum { WIRE_PACKET = 2048, WIRE_BUFFER = 51200 };
@@ -53,20 +51,27 @@ enum wire_stage {
     WIRE_LANDED,  /* arrives, or has arrived, at `when` */
 };
 
+struct wire_request {
+    uint32_t owner, gate;
+    uint64_t bytes, latency;
+    double limit; /* bytes per nanosecond, whatever the links would give */
+    bool reads;   /* the bytes come back, through back_gate */
+    uint32_t back_gate;
+    uint32_t hops, link[WIRE_HOPS]; /* that the bytes take */
+};
+
 struct wire_message {
-    uint32_t stage;
-    uint32_t owner, lane, gate;
+    struct wire_request r; /* gate: where it is now; bytes: that no burst has taken yet; reads: the
+                              request has not left yet */
+    uint32_t stage, lane;
     uint32_t next; /* of the lane, or of the free messages */
     uint32_t turn; /* the next one of those that wait at the gate + 1; 0: none */
     uint32_t heap; /* its place there */
-    bool reads;    /* the request has not left yet */
     bool forgotten;
-    uint64_t when, ready, latency;
-    uint64_t bytes; /* that no burst has taken yet */
+    uint64_t when, ready;
     uint64_t since; /* `left` held then */
-    double left, rate, limit;
-    uint32_t back_gate, hops;
-    uint32_t link[WIRE_HOPS], after[WIRE_HOPS], before[WIRE_HOPS];
+    double left, rate;
+    uint32_t after[WIRE_HOPS]; /* the flow behind it on each link, as in wire_link */
 };
 
 struct wire_lane {
@@ -92,6 +97,8 @@ struct wire_clock {
     uint32_t busy;               /* a call is changing the net */
 };
 
+struct wire_slices;
+
 struct wire_net {
     struct wire_clock *clock;
     struct wire_link *links;
@@ -103,16 +110,6 @@ struct wire_net {
     struct wire_slices *slices; /* of time, with each link's bytes; NULL: none are kept */
     /* A message of the owner will be worth a look at `when`; may be NULL. */
     void (*moved)(uint32_t owner, uint64_t when);
-};
-
-struct wire_request {
-    uint32_t owner, gate;
-    uint64_t bytes, latency;
-    double limit; /* bytes per nanosecond, whatever the links would give */
-    bool reads;   /* the bytes come back, through back_gate */
-    uint32_t back_gate;
-    uint32_t hops; /* at most WIRE_HOPS; links the bytes take */
-    const uint32_t *links;
 };
 
 /* The message's number; WIRE_NONE: no room until others have landed. */
@@ -128,5 +125,27 @@ bool wire_net_look(struct wire_net *net, uint32_t message, uint32_t owner, uint6
 
 /* Nobody will look: what flows flows on, what is queued is dropped. */
 void wire_net_forget(struct wire_net *net, uint32_t message, uint32_t owner);
+
+/* ---- wire_slices.c: how many bytes each link carried in each slice of time; the latest slices are
+   kept, in a ring ---- */
+
+enum { WIRE_SLICES = 8192 };
+
+struct wire_slices {
+    uint64_t width; /* nanoseconds */
+    uint64_t last;  /* the latest slice, counted from the clock's zero */
+    uint32_t links;
+    float cells[]; /* [slice % WIRE_SLICES][link] */
+};
+
+/* What they need for so many links; its owner fills width and links, all else is zero. */
+uint64_t wire_slices_bytes(uint32_t links);
+
+/* A link carries `rate` bytes per nanosecond from one time to another. */
+void wire_slices_add(struct wire_slices *slices, uint32_t link, uint64_t from, uint64_t to,
+                     double rate);
+
+/* Of a slice that may be kept no more, or not yet: 0. */
+double wire_slices_get(const struct wire_slices *slices, uint32_t link, uint64_t slice);
 
 #endif

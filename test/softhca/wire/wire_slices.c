@@ -1,6 +1,5 @@
-#include "wire/wire_slices.h"
+#include "wire/wire_net.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 uint64_t wire_slices_bytes(uint32_t links)
