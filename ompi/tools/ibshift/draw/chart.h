@@ -15,8 +15,7 @@ struct chart_series {
     int count;
     const double *x;
     const double *y;
-    const double *y_low; /* shade from here to y; NULL: no shade */
-    int has_dots;        /* dots instead of a line */
+    int has_dots; /* dots instead of a line */
 };
 
 struct chart_point {

@@ -45,11 +45,6 @@ void svg_line(FILE *out, struct svg_point from, struct svg_point to, enum svg_co
 /* A line with a head; it stops short of both points by the given gap. */
 void svg_arrow(FILE *out, struct svg_point from, struct svg_point to, enum svg_color stroke,
                double gap);
-void svg_polyline(FILE *out, const struct svg_point *points, int count, enum svg_color stroke,
-                  enum svg_dash dash);
-/* The area between points and the same number of points back, pale. */
-void svg_area(FILE *out, const struct svg_point *points, int count, enum svg_color fill);
-
 void svg_text(FILE *out, struct svg_point at, double size, enum svg_anchor anchor,
               const char *format, ...) __attribute__((format(printf, 5, 6)));
 void svg_bold(FILE *out, struct svg_point at, double size, enum svg_anchor anchor,
@@ -57,9 +52,6 @@ void svg_bold(FILE *out, struct svg_point at, double size, enum svg_anchor ancho
 /* Text on a filled shape: white where the fill is dark. */
 void svg_label_on(FILE *out, struct svg_point at, double size, enum svg_color fill,
                   const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* Bottom to top, for the title of a vertical axis. */
-void svg_text_upright(FILE *out, struct svg_point at, double size, const char *text);
-
 /* Roughly how wide the text will be: to keep labels apart. */
 double svg_text_width(const char *text, double size);
 
