@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum cli_exit {
     CLI_OK = 0,
@@ -23,6 +24,14 @@ struct cli_command {
 /* Prints "ibshift COMMAND: message" to stderr (command NULL: "ibshift: message"); returns CLI_USAGE
  * so that callers can return it. */
 int cli_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Ends the program with a status that is not CLI_OK, whose message has been printed. */
+static inline void cli_must(int status)
+{
+    if (status != CLI_OK) {
+        exit(status);
+    }
+}
 
 /* The candidate nearest to name (edit distance, at most a third of it), or NULL. */
 const char *cli_nearest(const char *name, const char *const *candidates, size_t count);

@@ -1,16 +1,19 @@
 /* `ibshift fabric`: its commands, and those of them that look at a fabric alone: show and check. */
 #include "fabric/cmd.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "proof/compare.h"
 #include "fabric/graph/rate.h"
+<<<<<<< HEAD
 #include "fabric/imprint.h"
 #include "fabric/paths/route.h"
 #include "fabric/read/compiled.h"
+=======
+#include "fabric/paths/load.h"
+#include "fabric/shape/check.h"
+>>>>>>> ba6936f8 (tool: engines take memory from a pool, commands end at once)
 #include "fabric/shape/shape.h"
 #include "route/verify.h"
 
@@ -57,10 +60,39 @@ static void count_cables(struct show *s)
     s->fast_cables /= 2;
 }
 
+static void print_time(uint64_t time, FILE *out)
+{
+    char text[32];
+    struct tm tm;
+    time_t seconds = (time_t)time;
+
+    if (gmtime_r(&seconds, &tm) == NULL || strftime(text, sizeof(text), "%F %R UTC", &tm) == 0) {
+        fprintf(out, "%" PRIu64, time);
+    } else {
+        fputs(text, out);
+    }
+}
+
+void fabric_imprint_print(const struct ibshift_imprint *imprint, FILE *out)
+{
+    print_time(imprint->time, out);
+    if (imprint->expires != 0) {
+        fputs(", good until ", out);
+        print_time(imprint->expires, out);
+    }
+    if (imprint->subnet_prefix != 0) {
+        fprintf(out, "; subnet %016" PRIx64, imprint->subnet_prefix);
+    }
+    if (imprint->sm_guid != 0) {
+        fprintf(out, ", subnet manager %016" PRIx64 " at LID %u", imprint->sm_guid,
+                imprint->sm_lid);
+    }
+}
+
 static void show_head(const struct show *s)
 {
     const struct ibshift_fabric *f = s->f;
-    char rate[32], published[256];
+    char rate[32];
 
     printf("Fabric: %u host%s, %u switch%s, %u cable%s", f->host_count, cli_plural(f->host_count),
            f->switch_count, f->switch_count == 1 ? "" : "es", s->cables, cli_plural(s->cables));
@@ -76,8 +108,9 @@ static void show_head(const struct show *s)
     }
     printf("\nShape:  %s\n", s->name);
     if (f->imprint.time != 0) {
-        fabric_imprint_text(&f->imprint, published, sizeof(published));
-        printf("Published: %s\n", published);
+        fputs("Published: ", stdout);
+        fabric_imprint_print(&f->imprint, stdout);
+        putchar('\n');
     }
 }
 
@@ -157,7 +190,7 @@ static void show_verdict(const struct ibshift_fabric *f, const struct ibshift_sh
     }
 }
 
-static int show_tables(const struct cli_args *args, const struct ibshift_fabric *f)
+static void show_tables(const struct cli_args *args, const struct ibshift_fabric *f)
 {
     struct ibshift_load load;
     struct ibshift_error err;
@@ -165,14 +198,12 @@ static int show_tables(const struct cli_args *args, const struct ibshift_fabric 
 
     if (f->lft == NULL) {
         printf("Tables: none\n");
-        return CLI_OK;
+        return;
     }
     if (f->is_adaptive) {
         printf("Tables: not followed, the switches route adaptively; on their own:\n");
     }
-    if (ibshift_load_find(f, &load, &err) != 0) {
-        return fabric_args_fail(args, &err);
-    }
+    fabric_must(args, ibshift_load_find(f, &load, &err), &err);
     ibshift_load_free(&load);
     if (f->host_count > 1) {
         ibshift_link_name(f, load.link, name, sizeof(name));
@@ -184,7 +215,6 @@ static int show_tables(const struct cli_args *args, const struct ibshift_fabric 
             printf("Tables: an all-to-all of all hosts can use the hosts' full rate\n");
         }
     }
-    return CLI_OK;
 }
 
 static void show_switch(const struct ibshift_fabric *f, const struct ibshift_shape *t,
@@ -265,11 +295,8 @@ static int show(const struct cli_args *args, struct ibshift_fabric *f)
     struct ibshift_shape shape;
     struct ibshift_error err;
     struct show s = {.f = f, .shape = &shape};
-    int rc = CLI_OK;
 
-    if (ibshift_shape_find(f, &shape, &err) != 0) {
-        return fabric_args_fail(args, &err);
-    }
+    fabric_must(args, ibshift_shape_find(f, &shape, &err), &err);
     ibshift_shape_name(&shape, s.name, sizeof(s.name));
     count_cables(&s);
     if (o->json) {
@@ -282,13 +309,13 @@ static int show(const struct cli_args *args, struct ibshift_fabric *f)
             }
         }
         show_verdict(f, &shape);
-        rc = show_tables(args, f);
+        show_tables(args, f);
         for (uint32_t i = f->switch_count; o->all && i-- > 0;) {
             show_switch(f, &shape, f->switches[i]);
         }
     }
     ibshift_shape_free(&shape);
-    return rc;
+    return CLI_OK;
 }
 
 static int cmd_fabric_show(int argc, char **argv)
@@ -305,13 +332,7 @@ static int cmd_fabric_show(int argc, char **argv)
     return fabric_command(&args, argc, argv, show);
 }
 
-/* `ibshift fabric check`: do the tables bring every packet to its host, and is a compiled file
- * still true? */
-
-struct check_options {
-    bool json;
-    const char *compiled;
-};
+/* `ibshift fabric check`: do the tables bring every packet to its host? */
 
 /* Up and down mean something where there are levels. */
 static bool has_levels(const struct ibshift_shape *shape)
@@ -376,14 +397,15 @@ static void print_check_json(const struct ibshift_table_check *c, const struct i
     json_end(&j);
 }
 
-static int check(const struct cli_args *args, const struct ibshift_fabric *f, bool json)
+static int check(const struct cli_args *args, struct ibshift_fabric *f)
 {
+    bool is_json = *(const bool *)args->context;
     struct ibshift_shape shape;
     struct ibshift_table_check result;
-    struct route_proof proof = {.routes = 0};
+    struct route_proof proof;
     struct ibshift_error err;
-    int rc = ibshift_shape_find(f, &shape, &err);
 
+<<<<<<< HEAD
     if (rc != 0) {
         return fabric_args_fail(args, &err);
     }
@@ -391,73 +413,44 @@ static int check(const struct cli_args *args, const struct ibshift_fabric *f, bo
     rc = rc == 0 ? route_verify_tables(f, &proof, &err) : rc;
     if (rc != 0) {
         rc = fabric_args_fail(args, &err);
+=======
+    fabric_must(args, ibshift_shape_find(f, &shape, &err), &err);
+    fabric_must(args, ibshift_fabric_check(f, has_levels(&shape) ? &shape : NULL, &result, &err),
+                &err);
+    route_verify_tables(f, &proof);
+    if (is_json) {
+        print_check_json(&result, &shape, &proof);
+>>>>>>> ba6936f8 (tool: engines take memory from a pool, commands end at once)
     } else {
-        if (json) {
-            print_check_json(&result, &shape, &proof);
-        } else {
-            print_check(&result, &shape);
-            print_loops(f, &proof);
-        }
-        rc = result.lost + result.circles + result.strays != 0 ? CLI_FAILED : CLI_OK;
+        print_check(&result, &shape);
+        print_loops(f, &proof);
     }
     ibshift_shape_free(&shape);
-    return rc;
-}
-
-static int compare(const struct cli_args *args, const struct ibshift_fabric *now,
-                   const char *old_name)
-{
-    struct ibshift_warnings warnings = {.count = 0};
-    struct ibshift_error err;
-    struct ibshift_fabric *old;
-    int rc = ibshift_fabric_load(old_name, NULL, &old, &warnings, &err);
-
-    if (rc != 0) {
-        return fabric_args_fail(args, &err);
-    }
-    rc = fabric_compare(old, now, false, &err);
-    ibshift_fabric_free(old);
-    if (rc == 0) {
-        printf("%s still holds\n", old_name);
-        return CLI_OK;
-    }
-    printf("%s is stale: %s\n", old_name, err.text);
-    return CLI_FAILED;
-}
-
-static int check_or_compare(const struct cli_args *args, struct ibshift_fabric *f)
-{
-    const struct check_options *o = args->context;
-
-    return o->compiled != NULL ? compare(args, f, o->compiled) : check(args, f, o->json);
+    return result.lost + result.circles + result.strays != 0 ? CLI_FAILED : CLI_OK;
 }
 
 static int cmd_fabric_check(int argc, char **argv)
 {
-    struct check_options o = {.json = false};
+    bool is_json = false;
     const struct cli_option options[] = {
-        {"--compiled", 0, CLI_TEXT, "FILE",
-         "check that this compiled file still describes the fabric", .where = &o.compiled},
-        cli_json_option(&o.json),
+        cli_json_option(&is_json),
         {.name = NULL},
     };
-    struct cli_args args = fabric_args("fabric check", options, &o);
+    struct cli_args args = fabric_args("fabric check", options, &is_json);
 
-    return fabric_command(&args, argc, argv, check_or_compare);
+    return fabric_command(&args, argc, argv, check);
 }
 
 static const struct cli_command commands[] = {
-    {"discover", cmd_fabric_discover,
-     "read the fabric this machine is on, write the compiled file"},
     {"show", cmd_fabric_show, "levels, port groups, ratios and whether the shape is whole"},
     {"order", cmd_fabric_order, "hosts in the order that the tables were made for"},
-    {"check", cmd_fabric_check, "check that routes arrive, or that a compiled file still holds"},
+    {"check", cmd_fabric_check, "check that routes arrive"},
     {"contend", cmd_fabric_contend, "flows per link, stage by stage, of an order, table or plan"},
     {"schedule", cmd_fabric_schedule, "the cheapest order for the all-to-all of a job, and why"},
     {"compile", cmd_fabric_compile, "one file for a job's ranks: graph, tables, order"},
     {"audit", cmd_fabric_audit, "how much past jobs would have gained from an order"},
     {"publish", cmd_fabric_publish,
-     "check the files of other tools, write the file that jobs read"},
+     "ask the fabric or read other tools' files, write the file that jobs read, or check it"},
     {"draw", cmd_fabric_draw, "an SVG picture, cables coloured by load"},
     {"export", cmd_fabric_export, "netlist, tables or topology, for ibsim, OpenSM and Slurm"},
 };

@@ -26,11 +26,22 @@ int fabric_with(const struct cli_args *args, fabric_run_t *run);
 
 /* The reason in err, printed as this command's message; CLI_USAGE. */
 int fabric_args_fail(const struct cli_args *args, const struct ibshift_error *err);
+void fabric_args_warn(const struct cli_args *args, const struct ibshift_warnings *warnings);
+
+/* Where something went wrong the command ends here, with its message: nothing has been written yet. */
+void fabric_must(const struct cli_args *args, int rc, const struct ibshift_error *err);
+/* The same of a fabric without tables. */
+void fabric_must_have_tables(const struct cli_args *args, const struct ibshift_fabric *f);
+
+/* The routing order, with place keepers or without; the caller frees it. */
+uint32_t *fabric_find_order(const struct cli_args *args, const struct ibshift_fabric *f,
+                            bool keepers, uint32_t *count);
+/* When a file was published, how long that holds, and who manages the subnet, in words. */
+void fabric_imprint_print(const struct ibshift_imprint *imprint, FILE *out);
 
 int cmd_fabric(int argc, char **argv);
 int cmd_fabric_order(int argc, char **argv);
 int cmd_fabric_compile(int argc, char **argv);
-int cmd_fabric_discover(int argc, char **argv);
 int cmd_fabric_export(int argc, char **argv);
 int cmd_fabric_audit(int argc, char **argv);
 int cmd_fabric_publish(int argc, char **argv);

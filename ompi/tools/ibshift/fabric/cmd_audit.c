@@ -6,12 +6,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "draw/chart.h"
 #include "fabric/joblist.h"
-#include "fabric/nodes.h"
+#include "fabric/names.h"
 #include "fabric/paths/contend.h"
 #include "fabric/table/arrange.h"
 
@@ -32,6 +31,7 @@ struct row {
 };
 
 struct audit {
+    struct pool pool;
     const struct cli_args *args;
     const char *jobs, *output;
     bool is_json, has_progress;
@@ -62,19 +62,25 @@ static int job_begins(void *context, const char *name, double seconds)
     return 0;
 }
 
+static int is_name(const void *name, const void *node)
+{
+    return strcmp(name, ((const struct fabric_node *)node)->name);
+}
+
 static int job_node(void *context, const char *name)
 {
     struct audit *a = context;
-    uint32_t host = fabric_nodes_find(&a->nodes, name);
+    const struct fabric_node *node =
+        bsearch(name, a->nodes.at, a->nodes.count, sizeof(*node), is_name);
 
-    if (host == IBSHIFT_NO_HOST) {
+    if (node == NULL) {
         a->is_unknown = true;
         if (a->stranger[0] == '\0') {
             snprintf(a->stranger, sizeof(a->stranger), "%s", name);
         }
-    } else if (a->seen[host] != a->stamp) {
-        a->seen[host] = a->stamp;
-        a->hosts[a->now.hosts++] = host;
+    } else if (a->seen[node->host] != a->stamp) {
+        a->seen[node->host] = a->stamp;
+        a->hosts[a->now.hosts++] = node->host;
     }
     return 0;
 }
@@ -290,79 +296,61 @@ static void write_text(FILE *out, const char *text)
 
 /* Jobs by their gain, from the most, over the share of the node hours that they and those before
  * them took. */
-static int draw_gains(const struct audit *a, FILE *out)
+static void draw_gains(struct audit *a, FILE *out)
 {
     struct sums s = add_up(a);
-    double *x = calloc(2 * (size_t)a->count + 2, sizeof(*x));
-    double *y = calloc(2 * (size_t)a->count + 2, sizeof(*y)), before = 0;
-    int count = 0;
+    double *x = pool_new(&a->pool, a->count, 2 * sizeof(*x));
+    double *y = pool_new(&a->pool, a->count, 2 * sizeof(*y)), before = 0;
+    struct chart_series series = {
+        .label = "all jobs", .color = SVG_BLUE, .count = 2 * (int)a->count, .x = x, .y = y};
 
-    if (x == NULL || y == NULL) {
-        free(x);
-        free(y);
-        return -ENOMEM;
-    }
     for (uint32_t i = 0; i < a->count; i++) {
-        double share = s.weight > 0 ? 100 * weight_of(&a->rows[i]) / s.weight : 0;
-
-        x[count] = before;
-        y[count++] = gain_of(&a->rows[i]);
-        before += share;
-        x[count] = before;
-        y[count++] = gain_of(&a->rows[i]);
+        x[2 * i] = before;
+        before += s.weight > 0 ? 100 * weight_of(&a->rows[i]) / s.weight : 0;
+        x[2 * i + 1] = before;
+        y[2 * i] = y[2 * i + 1] = gain_of(&a->rows[i]);
     }
     chart_write(out,
-                &(struct chart){
-                    .title = "The gain, over the node hours",
-                    .subtitle = "time of a long all-to-all in rank order over that "
-                                "in ibshift's order, counted on the links",
-                    .x_title = "node hours, %, jobs with the most to gain first",
-                    .y_title = "times less",
-                    .series =
-                        &(struct chart_series){
-                            .label = "all jobs", .color = SVG_BLUE, .count = count, .x = x, .y = y},
-                    .series_count = 1});
-    free(x);
-    free(y);
-    return 0;
+                &(struct chart){.title = "The gain, over the node hours",
+                                .subtitle = "time of a long all-to-all in rank order over that "
+                                            "in ibshift's order, counted on the links",
+                                .x_title = "node hours, %, jobs with the most to gain first",
+                                .y_title = "times less",
+                                .series = &series,
+                                .series_count = 1});
 }
 
-static int draw_sizes(const struct audit *a, FILE *out)
+static void draw_sizes(struct audit *a, FILE *out)
 {
-    double *values = calloc(3 * (size_t)a->count + 1, sizeof(*values));
-    double *hosts, *rank, *best;
-    struct chart_series series[] = {
-        {.label = "in rank order", .color = SVG_VERMILION, .has_dots = 1},
-        {.label = "in ibshift's order", .color = SVG_BLUE, .has_dots = 1},
-    };
+    double *hosts = pool_new(&a->pool, a->count, sizeof(*hosts));
+    double *rank = pool_new(&a->pool, a->count, sizeof(*rank));
+    double *best = pool_new(&a->pool, a->count, sizeof(*best));
+    struct chart_series series[] = {{.label = "in rank order",
+                                     .color = SVG_VERMILION,
+                                     .has_dots = 1,
+                                     .count = (int)a->count,
+                                     .x = hosts,
+                                     .y = rank},
+                                    {.label = "in ibshift's order",
+                                     .color = SVG_BLUE,
+                                     .has_dots = 1,
+                                     .count = (int)a->count,
+                                     .x = hosts,
+                                     .y = best}};
 
-    if (values == NULL) {
-        return -ENOMEM;
-    }
-    hosts = values;
-    rank = hosts + a->count;
-    best = rank + a->count;
     for (uint32_t i = 0; i < a->count; i++) {
         hosts[i] = a->rows[i].hosts;
         rank[i] = a->rows[i].rank;
         best[i] = a->rows[i].best;
     }
-    for (int i = 0; i < 2; i++) {
-        series[i].count = (int)a->count;
-        series[i].x = hosts;
-        series[i].y = i == 0 ? rank : best;
-    }
-    chart_write(out,
-                &(struct chart){.title = "Each job, by its size",
-                                .subtitle = "time of a long all-to-all over the least that any "
-                                            "order can take",
-                                .x_title = "hosts of the job",
-                                .y_title = "times the bound",
-                                .is_log = 1,
-                                .series = series,
-                                .series_count = 2});
-    free(values);
-    return 0;
+    chart_write(out, &(struct chart){.title = "Each job, by its size",
+                                     .subtitle = "time of a long all-to-all over the least that "
+                                                 "any order can take",
+                                     .x_title = "hosts of the job",
+                                     .y_title = "times the bound",
+                                     .is_log = 1,
+                                     .series = series,
+                                     .series_count = 2});
 }
 
 static void write_rows(const struct audit *a, FILE *out)
@@ -381,10 +369,9 @@ static void write_rows(const struct audit *a, FILE *out)
     fputs("</table>\n", out);
 }
 
-static int write_page(const struct audit *a, FILE *out)
+static void write_page(struct audit *a, FILE *out)
 {
     struct sums s = add_up(a);
-    int rc;
 
     fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
           "<title>What an order would have gained</title>\n<style>body{font-family:sans-serif;"
@@ -397,8 +384,8 @@ static int write_page(const struct audit *a, FILE *out)
         "%u jobs on %d hosts or more. A long all-to-all takes %.3f of the bound in rank order "
         "and %.3f in ibshift's order (means over node hours). %u jobs gain more than 10 %%.</p>\n",
         a->count, HOSTS_LEAST, s.rank, s.best, s.above);
-    rc = draw_gains(a, out);
-    rc = rc == 0 ? draw_sizes(a, out) : rc;
+    draw_gains(a, out);
+    draw_sizes(a, out);
     fputs("<h2>The jobs with the most to gain</h2>\n", out);
     write_rows(a, out);
     fprintf(
@@ -412,10 +399,9 @@ static int write_page(const struct audit *a, FILE *out)
         "stages was looked for, so they could have more. Left out: %u jobs on fewer hosts, %u on "
         "nodes that are not in the fabric, %u without routes.</p>\n</body></html>\n",
         a->untabled, TABLE_HOSTS, a->small, a->unknown, a->unrouted);
-    return rc;
 }
 
-static int write_file(const struct audit *a)
+static int write_file(struct audit *a)
 {
     struct output out;
     int rc = cli_output_open(a->args->command, a->output, &out);
@@ -423,13 +409,13 @@ static int write_file(const struct audit *a)
     if (rc != CLI_OK) {
         return rc;
     }
-    rc = write_page(a, out.file) == 0 ? CLI_OK : cli_error(a->args->command, "no memory");
+    write_page(a, out.file);
     return cli_output_close(a->args->command, a->output, &out, rc);
 }
 
 /* ---- */
 
-static int read_jobs(struct audit *a)
+static void read_jobs(struct audit *a)
 {
     const struct fabric_joblist to = {a, job_begins, job_node, job_ends};
     bool is_standard = strcmp(a->jobs, "-") == 0;
@@ -437,7 +423,7 @@ static int read_jobs(struct audit *a)
     int rc;
 
     if (file == NULL) {
-        return ibshift_fail(&a->err, -errno, "%s: %s", a->jobs, strerror(errno));
+        exit(cli_error(a->args->command, "%s: %s", a->jobs, strerror(errno)));
     }
     a->has_progress = isatty(STDERR_FILENO);
     rc = fabric_joblist_read(file, is_standard ? "standard input" : a->jobs, &to, &a->err);
@@ -447,25 +433,7 @@ static int read_jobs(struct audit *a)
     if (!is_standard) {
         fclose(file);
     }
-    return rc;
-}
-
-static int open_audit(struct audit *a)
-{
-    uint32_t hosts = a->fabric->host_count;
-    int rc = fabric_nodes_open(a->fabric, &a->nodes, &a->err);
-
-    if (rc == 0 && a->fabric->lft == NULL) {
-        rc = ibshift_fail(&a->err, -ENODATA, "%s has no tables: name a file of them",
-                          a->args->positional[0]);
-    }
-    rc = rc == 0 ? ibshift_placement_order(a->fabric, &a->order, &a->order_count, &a->err) : rc;
-    if (rc == 0) {
-        a->hosts = calloc((size_t)hosts + 1, sizeof(*a->hosts));
-        a->seen = calloc((size_t)hosts + 1, sizeof(*a->seen));
-        rc = a->hosts == NULL || a->seen == NULL ? ibshift_fail(&a->err, -ENOMEM, "no memory") : 0;
-    }
-    return rc;
+    fabric_must(a->args, rc, &a->err);
 }
 
 static int audit(const struct cli_args *args, struct ibshift_fabric *f)
@@ -475,9 +443,13 @@ static int audit(const struct cli_args *args, struct ibshift_fabric *f)
 
     a->args = args;
     a->fabric = f;
-    if (open_audit(a) != 0 || read_jobs(a) != 0) {
-        status = fabric_args_fail(args, &a->err);
-    } else if (a->unknown != 0 && a->count + a->small + a->unrouted == 0) {
+    fabric_must(args, fabric_nodes_find(f, &a->pool, &a->nodes, &a->err), &a->err);
+    fabric_must_have_tables(args, f);
+    fabric_must(args, ibshift_placement_order(f, &a->order, &a->order_count, &a->err), &a->err);
+    a->hosts = pool_new(&a->pool, f->host_count, sizeof(*a->hosts));
+    a->seen = pool_new(&a->pool, f->host_count, sizeof(*a->seen));
+    read_jobs(a);
+    if (a->unknown != 0 && a->count + a->small + a->unrouted == 0) {
         status = cli_error(args->command,
                            "%s: none of its %u jobs ran on nodes of this fabric, which has no '%s'",
                            a->jobs, a->unknown, a->stranger);
@@ -491,11 +463,9 @@ static int audit(const struct cli_args *args, struct ibshift_fabric *f)
         }
         (a->is_json ? report_json : report)(a);
     }
-    fabric_nodes_close(&a->nodes);
+    pool_free(&a->pool);
     free(a->order);
     free(a->rows);
-    free(a->hosts);
-    free(a->seen);
     return status;
 }
 

@@ -1,10 +1,7 @@
 /* `ibshift fabric contend` and `schedule`: what the stages of a job cost on a fabric. */
 #include "fabric/cmd_job.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "fabric/names.h"
 #include "fabric/paths/contend.h"
@@ -24,69 +21,48 @@ struct contend {
     struct ibshift_contention result;
 };
 
-static int fail(const struct contend *c, const struct ibshift_error *err)
+/* The plan's ranks are those of the job in the order asked for. */
+static struct ibshift_stage_source plan_source(struct contend *c)
 {
-    return fabric_args_fail(&c->args, err);
+    const struct ibshift_alg *alg;
+    struct ibshift_plan plan;
+
+    c->title = c->plan;
+    c->renamed = fabric_job_members(&c->job, &c->shift);
+    alg = fabric_job_plan(&c->args, &c->job, c->plan, c->renamed, &plan);
+    if (ibshift_plan_flows_open(alg, &plan, c->renamed, &c->flows) != 0) {
+        exit(cli_error(c->args.command, "--plan %.60s: more than %u messages", c->plan,
+                       IBSHIFT_PLAN_FLOWS));
+    }
+    return c->flows.source;
 }
 
-static int make_shift(struct contend *c)
-{
-    return fabric_job_shift(&c->args, &c->job, c->order, &c->shift, &c->title);
-}
-
-static int make_table(struct contend *c)
+static struct ibshift_stage_source table_source(struct contend *c)
 {
     struct ibshift_error err;
 
-    if (ibshift_arrange(c->job.placement, c->job.order, c->job.order_count,
-                        1u << IBSHIFT_ARRANGE_TABLE, &c->table, &err) != 0) {
-        return fail(c, &err);
-    }
+    fabric_must(&c->args,
+                ibshift_arrange(c->job.placement, c->job.order, c->job.order_count,
+                                1u << IBSHIFT_ARRANGE_TABLE, &c->table, &err),
+                &err);
     c->title = ibshift_arrange_name(c->table.kind);
-    return CLI_OK;
+    return ibshift_arrangement_source(c->job.placement, &c->table);
 }
 
-/* The plan's ranks are those of the job in the order asked for. */
-static int make_plan(struct contend *c)
-{
-    const struct ibshift_alg *alg = NULL;
-    struct ibshift_plan plan;
-    int rc, status = make_shift(c);
-
-    if (status != CLI_OK) {
-        return status;
-    }
-    c->renamed = fabric_job_members(&c->job, &c->shift);
-    if (c->renamed == NULL) {
-        return cli_error(c->args.command, "no memory");
-    }
-    status = fabric_job_plan(&c->args, &c->job, c->plan, c->renamed, &alg, &plan);
-    if (status != CLI_OK) {
-        return status;
-    }
-    rc = ibshift_plan_flows_open(alg, &plan, c->renamed, &c->flows);
-    c->title = c->plan;
-    return rc == 0 ? CLI_OK
-                   : cli_error(c->args.command, "--plan %.60s: more than %u messages", c->plan,
-                               IBSHIFT_PLAN_FLOWS);
-}
-
-static int count_flows(struct contend *c)
+static void count_flows(struct contend *c)
 {
     const struct ibshift_placement *p = c->job.placement;
     struct ibshift_stage_source source;
-    int status = c->plan != NULL ? make_plan(c) : c->schedule ? make_table(c) : make_shift(c);
 
-    if (status != CLI_OK) {
-        return status;
+    if (c->schedule) {
+        source = table_source(c);
+    } else {
+        fabric_job_shift(&c->args, &c->job, c->order, &c->shift, &c->title);
+        source = c->plan != NULL ? plan_source(c)
+                                 : ibshift_source_shift(&c->shift, p->ranks, p->member_of);
     }
-    source = c->plan != NULL ? c->flows.source
-             : c->schedule   ? ibshift_arrangement_source(p, &c->table)
-                             : ibshift_source_shift(&c->shift, p->ranks, p->member_of);
-    if (ibshift_contend(p->paths, &source, 1, 0, &c->result) != 0) {
-        return cli_error(c->args.command, "no memory");
-    }
-    return CLI_OK;
+    fabric_must(&c->args, ibshift_contend(p->paths, &source, 1, 0, &c->result),
+                &(struct ibshift_error){"no memory"});
 }
 
 static unsigned find_guilty(const struct fabric_job *job, const struct ibshift_contention *c,
@@ -190,31 +166,6 @@ static void suggest(const struct contend *c)
     }
 }
 
-static int run_contend(struct contend *c)
-{
-    uint32_t guilty[GUILTY];
-    unsigned count;
-    int status = fabric_job_open(&c->args, &c->job);
-
-    status = status == CLI_OK ? fabric_job_check(&c->args, &c->job, c->plan) : status;
-    if (status == CLI_OK && c->schedule && (c->order != NULL || c->plan != NULL)) {
-        status = cli_error(c->args.command, "--schedule takes neither --order nor --plan");
-    }
-    status = status == CLI_OK ? count_flows(c) : status;
-    if (status == CLI_OK) {
-        count = find_guilty(&c->job, &c->result, guilty);
-        (c->json ? print_flows_json : print_flows)(c, guilty, count);
-        suggest(c);
-    }
-    ibshift_contention_free(&c->result);
-    ibshift_plan_flows_close(&c->flows);
-    ibshift_order_free(&c->shift);
-    ibshift_arrangement_free(&c->table);
-    free(c->renamed);
-    fabric_job_close(&c->job);
-    return status;
-}
-
 int cmd_fabric_contend(int argc, char **argv)
 {
     struct contend c = {.order = NULL};
@@ -230,11 +181,29 @@ int cmd_fabric_contend(int argc, char **argv)
         cli_json_option(&c.json),
         {.name = NULL},
     };
-    int status;
+    uint32_t guilty[GUILTY];
+    unsigned count;
 
     c.args = fabric_args("fabric contend", options, NULL);
-    status = cli_parse(&c.args, argc, argv);
-    return status != CLI_OK || c.args.helped ? status : run_contend(&c);
+    cli_must(cli_parse(&c.args, argc, argv));
+    if (c.args.helped) {
+        return CLI_OK;
+    }
+    fabric_job_open(&c.args, &c.job);
+    fabric_job_check(&c.args, &c.job, c.plan);
+    if (c.schedule && (c.order != NULL || c.plan != NULL)) {
+        return cli_error(c.args.command, "--schedule takes neither --order nor --plan");
+    }
+    count_flows(&c);
+    count = find_guilty(&c.job, &c.result, guilty);
+    (c.json ? print_flows_json : print_flows)(&c, guilty, count);
+    suggest(&c);
+    ibshift_contention_free(&c.result);
+    ibshift_plan_flows_close(&c.flows);
+    ibshift_order_free(&c.shift);
+    ibshift_arrangement_free(&c.table);
+    fabric_job_close(&c.job);
+    return CLI_OK;
 }
 
 /* The cheapest stages of an all-to-all, and why. */
@@ -249,28 +218,20 @@ struct schedule {
 };
 
 /* With several stages at once every order is cheaper: steps have a control of their own. */
-static int price_control(struct schedule *s, struct ibshift_error *err)
+static void price_control(struct schedule *s)
 {
     const struct ibshift_placement *p = s->job.placement;
     struct ibshift_order by_rank = {.rank_at = NULL};
+    struct ibshift_error err = {"no memory"};
     struct ibshift_stage_source source;
     struct ibshift_contention c;
-    int rc;
 
-    if (s->found.together == 0) {
-        return 0;
-    }
-    rc = ibshift_placement_by_rank(p, &by_rank, err);
-    if (rc == 0) {
-        source = ibshift_source_shift(&by_rank, p->ranks, p->member_of);
-        rc = ibshift_contend(p->paths, &source, s->found.together, 0, &c);
-    }
-    if (rc == 0) {
-        s->control = c.sum;
-        ibshift_contention_free(&c);
-    }
+    fabric_must(&s->args, ibshift_placement_by_rank(p, &by_rank, &err), &err);
+    source = ibshift_source_shift(&by_rank, p->ranks, p->member_of);
+    fabric_must(&s->args, ibshift_contend(p->paths, &source, s->found.together, 0, &c), &err);
+    s->control = c.sum;
+    ibshift_contention_free(&c);
     ibshift_order_free(&by_rank);
-    return rc;
 }
 
 static void print_found(const struct schedule *s)
@@ -372,45 +333,15 @@ static int write_file(const struct schedule *s)
 {
     struct fabric_names names;
     struct output out;
-    int rc = CLI_OK;
+    int rc = cli_output_open(s->args.command, s->output, &out);
 
-    if (fabric_names_open(s->job.fabric, &names) != 0) {
-        return cli_error(s->args.command, "no memory for the names of the hosts");
-    }
-    rc = cli_output_open(s->args.command, s->output, &out);
     if (rc == CLI_OK) {
+        fabric_names_open(s->job.fabric, &names);
         write_found(s, &names, out.file);
+        pool_free(&names.pool);
         rc = cli_output_close(s->args.command, s->output, &out, rc);
     }
-    fabric_names_close(&names);
     return rc;
-}
-
-static int run_schedule(struct schedule *s)
-{
-    struct ibshift_error err;
-    int status = fabric_job_open(&s->args, &s->job);
-
-    if (status == CLI_OK && ibshift_arrange(s->job.placement, s->job.order, s->job.order_count,
-                                            IBSHIFT_ARRANGE_ALL, &s->found, &err) != 0) {
-        status = fabric_args_fail(&s->args, &err);
-    }
-    if (status == CLI_OK && price_control(s, &err) != 0) {
-        status = fabric_args_fail(&s->args, &err);
-    }
-    if (status == CLI_OK && s->output != NULL) {
-        status = write_file(s);
-    }
-    if (status == CLI_OK) {
-        (s->json ? print_found_json : print_found)(s);
-        if (!s->json) {
-            fabric_job_next(&s->args, &s->job, "sim", " --svg use.svg",
-                            "runs it packet by packet, and draws the use of the links");
-        }
-    }
-    ibshift_arrangement_free(&s->found);
-    fabric_job_close(&s->job);
-    return status;
 }
 
 int cmd_fabric_schedule(int argc, char **argv)
@@ -422,9 +353,31 @@ int cmd_fabric_schedule(int argc, char **argv)
         cli_json_option(&s.json),
         {.name = NULL},
     };
-    int status;
+    struct ibshift_error err;
+    int status = CLI_OK;
 
     s.args = fabric_args("fabric schedule", options, NULL);
-    status = cli_parse(&s.args, argc, argv);
-    return status != CLI_OK || s.args.helped ? status : run_schedule(&s);
+    cli_must(cli_parse(&s.args, argc, argv));
+    if (s.args.helped) {
+        return CLI_OK;
+    }
+    fabric_job_open(&s.args, &s.job);
+    fabric_must(&s.args,
+                ibshift_arrange(s.job.placement, s.job.order, s.job.order_count,
+                                IBSHIFT_ARRANGE_ALL, &s.found, &err),
+                &err);
+    if (s.found.together != 0) {
+        price_control(&s);
+    }
+    status = s.output != NULL ? write_file(&s) : CLI_OK;
+    if (status == CLI_OK) {
+        (s.json ? print_found_json : print_found)(&s);
+    }
+    if (status == CLI_OK && !s.json) {
+        fabric_job_next(&s.args, &s.job, "sim", " --svg use.svg",
+                        "runs it packet by packet, and draws the use of the links");
+    }
+    ibshift_arrangement_free(&s.found);
+    fabric_job_close(&s.job);
+    return status;
 }

@@ -2,7 +2,6 @@
  * on them. */
 #include "fabric/cmd.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "draw/svg.h"
 #include "fabric/paths/route.h"
 #include "fabric/shape/shape.h"
+#include "pool.h"
 
 struct picture {
     const struct ibshift_fabric *f;
@@ -88,7 +88,8 @@ static double within(double low, double value, double high)
 
 static void place_tree(struct picture *p)
 {
-    struct seat *seats = calloc((size_t)p->f->switch_count + 1, sizeof(*seats));
+    struct pool pool = {NULL};
+    struct seat *seats = pool_new(&pool, p->f->switch_count, sizeof(*seats));
     uint32_t widest = widest_level(p->shape);
 
     p->width = within(860, 48.0 * widest, 2400);
@@ -96,10 +97,10 @@ static void place_tree(struct picture *p)
     p->height = TOP + 30 + (p->shape->levels - 1) * p->level_step + 70;
     p->box = within(1.2, (p->width - 2 * MARGIN) / widest * 0.34, 22);
     p->line = within(0.3, 60.0 / widest, 2.2);
-    for (unsigned l = 1; seats != NULL && l <= p->shape->levels; l++) {
+    for (unsigned l = 1; l <= p->shape->levels; l++) {
         place_level(p, l, seats);
     }
-    free(seats);
+    pool_free(&pool);
 }
 
 /* Two axes on the sheet, further ones obliquely behind. */
@@ -370,46 +371,30 @@ static void describe(const struct ibshift_fabric *f, const struct ibshift_shape 
     }
 }
 
-static int draw_into(const struct cli_args *args, const struct ibshift_fabric *f, FILE *out)
-{
-    struct ibshift_shape shape;
-    struct ibshift_error err = {"no memory"};
-    struct picture picture = {.f = f, .shape = &shape};
-    struct ibshift_load load = {.on = NULL};
-    char title[160], subtitle[256];
-    int rc = ibshift_shape_find(f, &shape, &err);
-
-    picture.at = calloc((size_t)f->switch_count + 1, sizeof(*picture.at));
-    if (rc == 0 && f->lft != NULL) {
-        rc = ibshift_load_find(f, &load, &err);
-        picture.load = load.on;
-    }
-    if (rc == 0 && picture.at != NULL) {
-        ibshift_shape_name(&shape, title, sizeof(title));
-        describe(f, &shape, &load, subtitle, sizeof(subtitle));
-        place(&picture);
-        write_picture(out, &picture, title, subtitle);
-    } else {
-        rc = fabric_args_fail(args, &err);
-    }
-    ibshift_shape_free(&shape);
-    ibshift_load_free(&load);
-    free(picture.at);
-    return rc;
-}
-
 static int draw(const struct cli_args *args, struct ibshift_fabric *f)
 {
     const char *path = *(const char **)args->context;
-    struct output out;
-    int rc;
+    struct output out = {.file = stdout};
+    struct ibshift_shape shape;
+    struct ibshift_error err;
+    struct pool pool = {NULL};
+    struct picture picture = {.f = f, .shape = &shape};
+    struct ibshift_load load = {.on = NULL};
+    char title[160], subtitle[256];
 
-    if (path == NULL) {
-        return draw_into(args, f, stdout);
-    }
-    rc = cli_output_open(args->command, path, &out);
-    return rc == CLI_OK ? cli_output_close(args->command, path, &out, draw_into(args, f, out.file))
-                        : rc;
+    fabric_must(args, ibshift_shape_find(f, &shape, &err), &err);
+    fabric_must(args, f->lft != NULL ? ibshift_load_find(f, &load, &err) : 0, &err);
+    picture.load = load.on;
+    picture.at = pool_new(&pool, f->switch_count, sizeof(*picture.at));
+    ibshift_shape_name(&shape, title, sizeof(title));
+    describe(f, &shape, &load, subtitle, sizeof(subtitle));
+    place(&picture);
+    cli_must(path != NULL ? cli_output_open(args->command, path, &out) : CLI_OK);
+    write_picture(out.file, &picture, title, subtitle);
+    ibshift_shape_free(&shape);
+    ibshift_load_free(&load);
+    pool_free(&pool);
+    return path != NULL ? cli_output_close(args->command, path, &out, CLI_OK) : CLI_OK;
 }
 
 int cmd_fabric_draw(int argc, char **argv)

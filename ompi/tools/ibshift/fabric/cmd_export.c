@@ -1,14 +1,89 @@
-/* `ibshift fabric export`: a fabric in the formats of ibsim (netlist), OpenSM (tables for its file
- * routing engine) and Slurm (topology.conf, topology.yaml). */
+/* `ibshift fabric order` and `export`: a fabric in the formats of other programs, OpenSM's order of hosts,
+ * its tables for its file routing engine, ibsim's netlist, Slurm's topology.conf and topology.yaml. */
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fabric/cmd.h"
-#include "fabric/nodes.h"
-#include "fabric/shape/shape.h"
+#include "fabric/names.h"
+#include "fabric/shape/order.h"
+
+/* The routing order, with place keepers or without; the caller frees it. */
+uint32_t *fabric_find_order(const struct cli_args *args, const struct ibshift_fabric *f,
+                            bool keepers, uint32_t *count)
+{
+    struct ibshift_shape shape;
+    struct ibshift_error err;
+    uint32_t *order = NULL;
+
+    fabric_must(args, ibshift_shape_find(f, &shape, &err), &err);
+    *count = f->host_count;
+    fabric_must(args,
+                keepers ? ibshift_order_keepers(f, &shape, &order, count, &err)
+                        : ibshift_order_routing(f, &shape, &order, &err),
+                &err);
+    ibshift_shape_free(&shape);
+    return order;
+}
+
+static void print_order_json(const struct ibshift_fabric *f, const uint32_t *order, uint32_t count)
+{
+    char name[FABRIC_NAME_SIZE];
+    struct fabric_names names;
+    struct json j;
+
+    fabric_names_open(f, &names);
+    json_begin(&j, stdout);
+    json_open(&j, "order", '[');
+    for (uint32_t i = 0; i < count; i++) {
+        if (order[i] == IBSHIFT_NO_HOST) {
+            json_value(&j, NULL, "null");
+            continue;
+        }
+        json_open(&j, NULL, '{');
+        json_value(&j, "lid", "%u", ibshift_host_lid(f, order[i]));
+        json_text(&j, "host", fabric_names_get(&names, order[i], name, sizeof(name)));
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    json_end(&j);
+    pool_free(&names.pool);
+}
+
+struct order_options {
+    bool json, keepers;
+};
+
+static int order(const struct cli_args *args, struct ibshift_fabric *f)
+{
+    const struct order_options *o = args->context;
+    uint32_t count, *hosts = fabric_find_order(args, f, o->keepers, &count);
+
+    if (o->json) {
+        print_order_json(f, hosts, count);
+    } else {
+        fabric_order_write(f, hosts, count, stdout);
+    }
+    free(hosts);
+    return CLI_OK;
+}
+
+int cmd_fabric_order(int argc, char **argv)
+{
+    struct order_options o = {.json = false};
+    const struct cli_option options[] = {
+        {"--keepers", 0, CLI_FLAG, NULL, "with place keepers (DUMMY) for hosts that are missing",
+         .where = &o.keepers},
+        cli_json_option(&o.json),
+        {.name = NULL},
+    };
+    struct cli_args args = fabric_args("fabric order", options, &o);
+
+    return fabric_command(&args, argc, argv, order);
+}
+
+/* ---- export ---- */
 
 /*
  * In Slurm's tree each node stands once. Its leaf switches are those of the fabric; a switch above
@@ -28,6 +103,7 @@ struct slurm_switch {
 };
 
 struct slurm {
+    struct pool pool;
     const struct ibshift_fabric *f;
     struct ibshift_shape shape;
     bool is_yaml;
@@ -52,11 +128,9 @@ static int by_leaf(const void *a, const void *b)
 static int list_nodes(struct slurm *s, struct ibshift_error *err)
 {
     struct fabric_nodes known;
-    int rc = fabric_nodes_open(s->f, &known, err);
+    int rc = fabric_nodes_find(s->f, &s->pool, &known, err);
 
-    if (rc != 0) {
-        return rc;
-    }
+    s->nodes = pool_new(&s->pool, known.count, sizeof(*s->nodes));
     for (uint32_t i = 0; i < known.count; i++) {
         uint32_t leaf = ibshift_port_neighbour(s->f, s->f->hosts[known.at[i].host]);
 
@@ -68,9 +142,8 @@ static int list_nodes(struct slurm *s, struct ibshift_error *err)
         }
     }
     s->unnamed = known.unnamed;
-    fabric_nodes_close(&known);
     qsort(s->nodes, s->count, sizeof(*s->nodes), by_leaf);
-    return 0;
+    return rc;
 }
 
 /* The place of the last digits of the name, as many as Slurm counts in. */
@@ -229,34 +302,6 @@ static void print_tree(struct slurm *s)
     }
 }
 
-/* topology.conf, or topology.yaml. unnamed: hosts that are left out, as nobody has named them. 0,
- * or -ENOENT: no host has a name, -ENOMEM. */
-static int slurm_print(const struct ibshift_fabric *f, bool is_yaml, FILE *out, uint32_t *unnamed,
-                       struct ibshift_error *err)
-{
-    struct slurm s = {.f = f, .is_yaml = is_yaml, .out = out};
-    int rc = ibshift_shape_find(f, &s.shape, err);
-
-    if (rc != 0) {
-        return rc;
-    }
-    s.nodes = calloc((size_t)f->host_count + 1, sizeof(*s.nodes));
-    s.lower = calloc((size_t)f->switch_count + 1, sizeof(*s.lower));
-    s.upper = calloc((size_t)f->switch_count + 1, sizeof(*s.upper));
-    rc = s.nodes == NULL || s.lower == NULL || s.upper == NULL
-             ? ibshift_fail(err, -ENOMEM, "no memory")
-             : list_nodes(&s, err);
-    if (rc == 0) {
-        print_tree(&s);
-        *unnamed = s.unnamed;
-    }
-    free(s.nodes);
-    free(s.lower);
-    free(s.upper);
-    ibshift_shape_free(&s.shape);
-    return rc;
-}
-
 struct node_words {
     const char *guid, *record;
     char letter;
@@ -327,20 +372,25 @@ struct export_options {
     bool netlist, tables, slurm, slurm_yaml;
 };
 
+/* topology.conf, or topology.yaml. */
 static int export_slurm(const struct cli_args *args, const struct ibshift_fabric *f, bool is_yaml)
 {
+    struct slurm s = {.f = f, .is_yaml = is_yaml, .out = stdout};
     struct ibshift_error err;
-    uint32_t unnamed = 0;
 
-    if (slurm_print(f, is_yaml, stdout, &unnamed, &err) != 0) {
-        return fabric_args_fail(args, &err);
-    }
-    if (unnamed != 0) {
+    fabric_must(args, ibshift_shape_find(f, &s.shape, &err), &err);
+    fabric_must(args, list_nodes(&s, &err), &err);
+    s.lower = pool_new(&s.pool, f->switch_count, sizeof(*s.lower));
+    s.upper = pool_new(&s.pool, f->switch_count, sizeof(*s.upper));
+    print_tree(&s);
+    if (s.unnamed != 0) {
         fprintf(stderr,
                 "ibshift %s: warning: %u host%s left out: no name of a node in the name of the "
                 "adapter\n",
-                args->command, unnamed, unnamed == 1 ? " is" : "s are");
+                args->command, s.unnamed, s.unnamed == 1 ? " is" : "s are");
     }
+    pool_free(&s.pool);
+    ibshift_shape_free(&s.shape);
     return CLI_OK;
 }
 
@@ -351,11 +401,8 @@ static int export(const struct cli_args *args, struct ibshift_fabric *f)
     if (o->slurm || o->slurm_yaml) {
         return export_slurm(args, f, o->slurm_yaml);
     }
-    if (o->tables && f->lft == NULL) {
-        return cli_error(args->command, "%s has no tables: name a file of them",
-                         args->positional[0]);
-    }
     if (o->tables) {
+        fabric_must_have_tables(args, f);
         print_tables(f);
     }
     for (uint32_t n = 0; (o->netlist || !o->tables) && n < f->node_count; n++) {

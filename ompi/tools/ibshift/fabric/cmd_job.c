@@ -9,7 +9,6 @@
 
 #include "fabric/cmd.h"
 #include "fabric/graph/random.h"
-#include "fabric/graph/rate.h"
 #include "fabric/read/read.h"
 
 /* What the commands that look at a fabric begin and end with. */
@@ -19,32 +18,51 @@ int fabric_args_fail(const struct cli_args *args, const struct ibshift_error *er
     return cli_error(args->command, "%s", err->text);
 }
 
-/* Loads positional 0 (fabric) and 1 (tables, if given); prints warnings and errors; CLI_OK or
- * CLI_USAGE. */
-static int fabric_args_load(const struct cli_args *args, struct ibshift_fabric **fabric)
+void fabric_must(const struct cli_args *args, int rc, const struct ibshift_error *err)
+{
+    if (rc != 0) {
+        exit(fabric_args_fail(args, err));
+    }
+}
+
+void fabric_args_warn(const struct cli_args *args, const struct ibshift_warnings *warnings)
+{
+    const size_t most = sizeof(warnings->text) / sizeof(warnings->text[0]);
+
+    for (unsigned i = 0; i < warnings->count && i < most; i++) {
+        fprintf(stderr, "ibshift %s: warning: %s\n", args->command, warnings->text[i]);
+    }
+}
+
+void fabric_must_have_tables(const struct cli_args *args, const struct ibshift_fabric *f)
+{
+    if (f->lft == NULL) {
+        exit(
+            cli_error(args->command, "%s has no tables: name a file of them", args->positional[0]));
+    }
+}
+
+/* Positional 0 (fabric) and 1 (tables, if given). */
+static struct ibshift_fabric *load(const struct cli_args *args)
 {
     struct ibshift_warnings warnings = {.count = 0};
     struct ibshift_error err = {""};
+    struct ibshift_fabric *f = NULL;
     const char *name = args->positional[0];
     int rc = ibshift_fabric_load(strcmp(name, "-") == 0 ? "/dev/stdin" : name, args->positional[1],
-                                 fabric, &warnings, &err);
+                                 &f, &warnings, &err);
 
-    for (unsigned i = 0; i < warnings.count && i < sizeof(warnings.text) / sizeof(warnings.text[0]);
-         i++) {
-        fprintf(stderr, "ibshift %s: warning: %s\n", args->command, warnings.text[i]);
-    }
-    return rc == 0 ? CLI_OK : fabric_args_fail(args, &err);
+    fabric_args_warn(args, &warnings);
+    fabric_must(args, rc, &err);
+    return f;
 }
 
 int fabric_with(const struct cli_args *args, fabric_run_t *run)
 {
-    struct ibshift_fabric *f;
-    int status = fabric_args_load(args, &f);
+    struct ibshift_fabric *f = load(args);
+    int status = run(args, f);
 
-    if (status == CLI_OK) {
-        status = run(args, f);
-        ibshift_fabric_free(f);
-    }
+    ibshift_fabric_free(f);
     return status;
 }
 
@@ -90,141 +108,103 @@ static uint32_t real_hosts(const struct fabric_job *job, uint32_t *hosts)
     return count;
 }
 
-/* Runs of `length` hosts in routing order, at random places, in random order. Returns how many
- * hosts that are. */
-static uint32_t draw_fragments(const struct fabric_job *job, uint64_t wanted, uint64_t length,
-                               uint64_t seed, uint32_t *hosts)
+/* Runs of `length` hosts in routing order, at random places, in random order. */
+static void draw_fragments(struct fabric_job *job, uint32_t wanted, uint64_t length, uint64_t seed,
+                           uint32_t *hosts)
 {
-    uint32_t all = job->fabric->host_count, runs, count = 0;
-    uint32_t *along = malloc(((size_t)all + 1) * sizeof(*along));
-    uint32_t *run = malloc(((size_t)all + 1) * sizeof(*run));
+    uint32_t all = job->fabric->host_count, count = 0;
+    uint32_t runs = (uint32_t)((all + length - 1) / length);
+    uint32_t *along = pool_new(&job->pool, all, sizeof(*along));
+    uint32_t *run = pool_new(&job->pool, runs, sizeof(*run));
 
-    if (along != NULL && run != NULL) {
-        real_hosts(job, along);
-        runs = (uint32_t)((all + length - 1) / length);
-        for (uint32_t i = 0; i < runs; i++) {
-            run[i] = i;
-        }
-        ibshift_random_shuffle(&seed, run, runs);
-        for (uint32_t i = 0; i < runs; i++) {
-            uint64_t first = run[i] * length;
+    real_hosts(job, along);
+    for (uint32_t i = 0; i < runs; i++) {
+        run[i] = i;
+    }
+    ibshift_random_shuffle(&seed, run, runs);
+    for (uint32_t i = 0; i < runs; i++) {
+        uint64_t first = run[i] * length;
 
-            for (uint64_t h = first; h < first + length && h < all && count < wanted; h++) {
-                hosts[count++] = along[h];
-            }
+        for (uint64_t h = first; h < first + length && h < all && count < wanted; h++) {
+            hosts[count++] = along[h];
         }
     }
-    free(along);
-    free(run);
-    return count;
 }
 
-static int draw_hosts(const struct cli_args *args, const struct fabric_job *job,
-                      const uint64_t *numbers, bool fragments, uint32_t *hosts, uint32_t *count)
+static uint32_t *read_hosts(const struct cli_args *args, struct fabric_job *job, uint32_t *count)
 {
-    uint64_t seed = numbers[fragments ? 2 : 1];
-
-    if (numbers[0] < 1 || numbers[0] > job->fabric->host_count || (fragments && numbers[1] < 1)) {
-        return cli_error(args->command, "--hosts %s: the fabric has %u hosts", job->hosts,
-                         job->fabric->host_count);
-    }
-    *count = (uint32_t)numbers[0];
-    if (fragments) {
-        return draw_fragments(job, numbers[0], numbers[1], seed, hosts) == *count
-                   ? CLI_OK
-                   : cli_error(args->command, "no memory");
-    }
-    ibshift_random_shuffle(&seed, hosts, job->fabric->host_count);
-    return CLI_OK;
-}
-
-static int read_hosts(const struct cli_args *args, const struct fabric_job *job, uint32_t **hosts,
-                      uint32_t *count)
-{
-    uint32_t *read = NULL;
+    uint32_t *read = NULL, *hosts;
     struct ibshift_error err;
 
-    if (ibshift_ranks_load(job->hosts, job->fabric, &read, count, &err) != 0) {
-        return fabric_args_fail(args, &err);
-    }
-    free(*hosts);
-    *hosts = read;
-    return CLI_OK;
+    fabric_must(args, ibshift_ranks_load(job->hosts, job->fabric, &read, count, &err), &err);
+    hosts = pool_new(&job->pool, *count, sizeof(*hosts));
+    memcpy(hosts, read, *count * sizeof(*hosts));
+    free(read);
+    return hosts;
 }
 
 /* The job's hosts in the order of its ranks, several times where a file says so. */
-static int choose_hosts(const struct cli_args *args, const struct fabric_job *job, uint32_t **hosts,
-                        uint32_t *count)
+static uint32_t *choose_hosts(const struct cli_args *args, struct fabric_job *job, uint32_t *count)
 {
-    const struct ibshift_fabric *f = job->fabric;
-    uint64_t numbers[3];
-    int status;
+    uint32_t all = job->fabric->host_count;
+    uint64_t numbers[3] = {all, 1, 1};
+    bool is_random = false, is_runs = false;
+    int status = CLI_OK;
+    uint32_t *hosts;
 
-    *count = f->host_count;
-    *hosts = malloc(((size_t)f->host_count + 1) * sizeof(**hosts));
-    if (*hosts == NULL) {
-        return cli_error(args->command, "no memory");
-    }
-    for (uint32_t h = 0; h < f->host_count; h++) {
-        (*hosts)[h] = h;
-    }
-    if (job->hosts == NULL) {
-        return CLI_OK;
-    }
-    if (fabric_job_numbers(args, job->hosts, "random", 2, numbers, &status)) {
-        return status != CLI_OK ? status : draw_hosts(args, job, numbers, false, *hosts, count);
-    }
-    if (fabric_job_numbers(args, job->hosts, "fragments", 3, numbers, &status)) {
-        return status != CLI_OK ? status : draw_hosts(args, job, numbers, true, *hosts, count);
-    }
-    return read_hosts(args, job, hosts, count);
-}
-
-static int place_ranks(const struct cli_args *args, struct fabric_job *job)
-{
-    uint32_t *hosts = NULL, *host_of = NULL, count = 0;
-    struct ibshift_error err;
-    int status = choose_hosts(args, job, &hosts, &count);
-
-    if (status == CLI_OK && (uint64_t)count * job->per_host > RANKS_MAX) {
-        status = cli_error(args->command, "%u hosts with %u ranks each: at most %d ranks", count,
-                           job->per_host, RANKS_MAX);
-    }
-    if (status == CLI_OK) {
-        host_of = malloc(((size_t)count * job->per_host + 1) * sizeof(*host_of));
-        status = host_of == NULL ? cli_error(args->command, "no memory") : CLI_OK;
-    }
-    if (status == CLI_OK) {
-        for (uint32_t r = 0; r < count * job->per_host; r++) {
-            host_of[r] = hosts[r / job->per_host];
+    if (job->hosts != NULL) {
+        is_random = fabric_job_numbers(args, job->hosts, "random", 2, numbers, &status);
+        is_runs = fabric_job_numbers(args, job->hosts, "fragments", 3, numbers, &status);
+        cli_must(status);
+        if (!is_random && !is_runs) {
+            return read_hosts(args, job, count);
         }
-        if (ibshift_placement_open(job->fabric, host_of, count * job->per_host, &job->placement,
-                                   &err) != 0 ||
-            ibshift_placement_routes(job->placement, true, &err) != 0) {
-            status = fabric_args_fail(args, &err);
+        if (numbers[0] < 1 || numbers[0] > all || (is_runs && numbers[1] < 1)) {
+            exit(cli_error(args->command, "--hosts %s: the fabric has %u hosts", job->hosts, all));
         }
     }
-    free(hosts);
-    free(host_of);
-    return status;
+    *count = (uint32_t)numbers[0];
+    hosts = pool_new(&job->pool, all, sizeof(*hosts));
+    for (uint32_t h = 0; h < all; h++) {
+        hosts[h] = h;
+    }
+    if (is_random) {
+        ibshift_random_shuffle(&numbers[1], hosts, all);
+    } else if (is_runs) {
+        draw_fragments(job, *count, numbers[1], numbers[2], hosts);
+    }
+    return hosts;
 }
 
-int fabric_job_open(const struct cli_args *args, struct fabric_job *job)
+static void place_ranks(const struct cli_args *args, struct fabric_job *job)
 {
     struct ibshift_error err;
-    int status;
+    uint32_t count, ranks, *host_of, *hosts = choose_hosts(args, job, &count);
+
+    if ((uint64_t)count * job->per_host > RANKS_MAX) {
+        exit(cli_error(args->command, "%u hosts with %u ranks each: at most %d ranks", count,
+                       job->per_host, RANKS_MAX));
+    }
+    ranks = count * job->per_host;
+    host_of = pool_new(&job->pool, ranks, sizeof(*host_of));
+    for (uint32_t r = 0; r < ranks; r++) {
+        host_of[r] = hosts[r / job->per_host];
+    }
+    fabric_must(args, ibshift_placement_open(job->fabric, host_of, ranks, &job->placement, &err),
+                &err);
+    fabric_must(args, ibshift_placement_routes(job->placement, true, &err), &err);
+}
+
+void fabric_job_open(const struct cli_args *args, struct fabric_job *job)
+{
+    struct ibshift_error err;
 
     job->per_host = job->ranks_per_host > 0 ? job->ranks_per_host : 1;
-    status = fabric_args_load(args, &job->fabric);
-    if (status == CLI_OK && job->fabric->lft == NULL) {
-        status =
-            cli_error(args->command, "%s has no tables: name a file of them", args->positional[0]);
-    }
-    if (status == CLI_OK &&
-        ibshift_placement_order(job->fabric, &job->order, &job->order_count, &err) != 0) {
-        status = fabric_args_fail(args, &err);
-    }
-    return status == CLI_OK ? place_ranks(args, job) : status;
+    job->fabric = load(args);
+    fabric_must_have_tables(args, job->fabric);
+    fabric_must(args, ibshift_placement_order(job->fabric, &job->order, &job->order_count, &err),
+                &err);
+    place_ranks(args, job);
 }
 
 void fabric_job_close(struct fabric_job *job)
@@ -233,6 +213,7 @@ void fabric_job_close(struct fabric_job *job)
     free(job->order);
     ibshift_nodes_free(&job->nodes);
     ibshift_fabric_free(job->fabric);
+    pool_free(&job->pool);
 }
 
 void fabric_job_print(const struct fabric_job *job)
@@ -271,74 +252,75 @@ void fabric_job_next(const struct cli_args *args, const struct fabric_job *job, 
 
 /* Options that say what a job does: in which order, by which plan. */
 
-static int shuffled_shift(const struct cli_args *args, const struct fabric_job *job, uint64_t seed,
-                          struct ibshift_order *shift)
+static void shuffle(struct ibshift_order *shift, uint32_t ranks, uint64_t seed)
 {
-    struct ibshift_error err;
-    uint32_t ranks = job->placement->ranks;
-
-    if (ibshift_placement_by_rank(job->placement, shift, &err) != 0) {
-        return fabric_args_fail(args, &err);
-    }
     ibshift_random_shuffle(&seed, shift->rank_at, ranks);
     for (uint32_t place = 0; place < ranks; place++) {
         shift->slot_of[shift->rank_at[place]] = place;
     }
-    return CLI_OK;
 }
 
-static int shift_from_file(const struct cli_args *args, const struct fabric_job *job,
-                           const char *path, struct ibshift_order *shift)
+static void shift_from_file(const struct cli_args *args, const struct fabric_job *job,
+                            const char *path, struct ibshift_order *shift)
 {
     uint32_t *hosts = NULL, count;
     struct ibshift_error err;
-    int rc = ibshift_order_load(path, job->fabric, true, &hosts, &count, &err);
+    int rc;
 
-    if (rc == 0) {
-        rc = ibshift_placement_along(job->placement, hosts, count, false, shift, &err);
-        if (rc == -ENOENT) {
-            free(hosts);
-            return cli_error(args->command, "%s: %s", path, err.text);
-        }
-    }
+    fabric_must(args, ibshift_order_load(path, job->fabric, true, &hosts, &count, &err), &err);
+    rc = ibshift_placement_along(job->placement, hosts, count, false, shift, &err);
     free(hosts);
-    return rc == 0 ? CLI_OK : fabric_args_fail(args, &err);
+    if (rc == -ENOENT) {
+        exit(cli_error(args->command, "%s: %s", path, err.text));
+    }
+    fabric_must(args, rc, &err);
 }
 
-int fabric_job_shift(const struct cli_args *args, const struct fabric_job *job, const char *order,
-                     struct ibshift_order *shift, const char **title)
+void fabric_job_shift(const struct cli_args *args, const struct fabric_job *job, const char *order,
+                      struct ibshift_order *shift, const char **title)
 {
+    static const struct {
+        const char *word;
+        enum ibshift_arrange_kind kind;
+    } words[] = {{"rank", IBSHIFT_ARRANGE_RANK},
+                 {"routing", IBSHIFT_ARRANGE_ROUTING},
+                 {"keepers", IBSHIFT_ARRANGE_KEEPERS}};
+    enum ibshift_arrange_kind kind = IBSHIFT_ARRANGE_KINDS;
     struct ibshift_error err;
     uint64_t seed;
-    int status, rc;
+    int status = CLI_OK;
+    bool is_random;
 
     order = order == NULL ? "rank" : order;
-
-    if (fabric_job_numbers(args, order, "random", 1, &seed, &status)) {
-        *title = "shift in random order";
-        return status != CLI_OK ? status : shuffled_shift(args, job, seed, shift);
+    is_random = fabric_job_numbers(args, order, "random", 1, &seed, &status);
+    cli_must(status);
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        kind = strcmp(order, words[i].word) == 0 ? words[i].kind : kind;
     }
-    if (strcmp(order, "rank") == 0) {
-        rc = ibshift_placement_by_rank(job->placement, shift, &err);
-    } else if (strcmp(order, "routing") == 0 || strcmp(order, "keepers") == 0) {
-        rc = ibshift_placement_along(job->placement, job->order, job->order_count, order[0] == 'k',
-                                     shift, &err);
+    *title = is_random                       ? "shift in random order"
+             : kind == IBSHIFT_ARRANGE_KINDS ? order
+                                             : ibshift_arrange_name(kind);
+    if (kind == IBSHIFT_ARRANGE_KINDS && !is_random) {
+        shift_from_file(args, job, order, shift);
+    } else if (kind == IBSHIFT_ARRANGE_ROUTING || kind == IBSHIFT_ARRANGE_KEEPERS) {
+        fabric_must(args,
+                    ibshift_placement_along(job->placement, job->order, job->order_count,
+                                            kind == IBSHIFT_ARRANGE_KEEPERS, shift, &err),
+                    &err);
     } else {
-        *title = order;
-        return shift_from_file(args, job, order, shift);
+        fabric_must(args, ibshift_placement_by_rank(job->placement, shift, &err), &err);
     }
-    *title = ibshift_arrange_name(order[0] == 'k'   ? IBSHIFT_ARRANGE_KEEPERS
-                                  : order[1] == 'o' ? IBSHIFT_ARRANGE_ROUTING
-                                                    : IBSHIFT_ARRANGE_RANK);
-    return rc == 0 ? CLI_OK : fabric_args_fail(args, &err);
+    if (is_random) {
+        shuffle(shift, job->placement->ranks, seed);
+    }
 }
 
-uint32_t *fabric_job_members(const struct fabric_job *job, const struct ibshift_order *shift)
+uint32_t *fabric_job_members(struct fabric_job *job, const struct ibshift_order *shift)
 {
     const struct ibshift_placement *p = job->placement;
-    uint32_t *members = malloc(((size_t)p->ranks + 1) * sizeof(*members)), at = 0;
+    uint32_t *members = pool_new(&job->pool, p->ranks, sizeof(*members)), at = 0;
 
-    for (uint32_t slot = 0; members != NULL && slot < shift->places * shift->slots; slot++) {
+    for (uint32_t slot = 0; slot < shift->places * shift->slots; slot++) {
         if (shift->rank_at[slot] != IBSHIFT_NO_RANK) {
             members[at++] = p->member_of[shift->rank_at[slot]];
         }
@@ -346,13 +328,13 @@ uint32_t *fabric_job_members(const struct fabric_job *job, const struct ibshift_
     return members;
 }
 
-int fabric_job_check(const struct cli_args *args, const struct fabric_job *job, const char *plan)
+void fabric_job_check(const struct cli_args *args, const struct fabric_job *job, const char *plan)
 {
     const char *unread = job->leaders > 0 ? "leaders" : job->segments > 0 ? "segments" : NULL;
 
-    return plan != NULL || unread == NULL
-               ? CLI_OK
-               : cli_error(args->command, "--%s goes with --plan", unread);
+    if (plan == NULL && unread != NULL) {
+        exit(cli_error(args->command, "--%s goes with --plan", unread));
+    }
 }
 
 /* What is given and the algorithm does not read; NULL: nothing. */
@@ -365,50 +347,62 @@ static const char *find_unread(const struct fabric_job *job, const struct ibshif
                                                                            : NULL;
 }
 
-int fabric_job_plan(const struct cli_args *args, struct fabric_job *job, const char *text,
-                    const uint32_t *members, const struct ibshift_alg **alg,
-                    struct ibshift_plan *plan)
+/* "alltoall/bruck:3": the collective, and the algorithm with its radix, 0 for none. */
+static const struct ibshift_alg *find_alg(const struct cli_args *args, const char *text,
+                                          uint32_t *radix)
 {
-    char name[64], why[160];
-    const char *unread;
+    const struct ibshift_alg *alg;
+    char name[64];
     char *slash, *colon;
-    long radix = 1;
+    long given = 0;
     int collective;
 
     snprintf(name, sizeof(name), "%s", text);
     slash = strchr(name, '/');
     colon = slash != NULL ? strchr(slash, ':') : NULL;
     if (slash == NULL ||
-        (colon != NULL && cli_parse_long(colon + 1, 1, IBSHIFT_RADIX_MAX, &radix) != 0)) {
-        return cli_error(args->command,
-                         "--plan %.60s: wants COLLECTIVE/ALGORITHM[:RADIX], such as "
-                         "allgather/ring",
-                         text);
+        (colon != NULL && cli_parse_long(colon + 1, 1, IBSHIFT_RADIX_MAX, &given) != 0)) {
+        exit(cli_error(args->command,
+                       "--plan %.60s: wants COLLECTIVE/ALGORITHM[:RADIX], such as allgather/ring",
+                       text));
     }
     *slash = '\0';
     if (colon != NULL) {
         *colon = '\0';
     }
     collective = ibshift_collective_find(name);
-    *alg = collective < 0 ? NULL : ibshift_alg_find((enum ibshift_collective)collective, slash + 1);
-    if (*alg == NULL) {
-        return cli_error(args->command, "--plan %.60s: no such %s; ibshift plan list shows them",
-                         text, collective < 0 ? "collective" : "algorithm");
+    alg = collective < 0 ? NULL : ibshift_alg_find((enum ibshift_collective)collective, slash + 1);
+    if (alg == NULL) {
+        exit(cli_error(args->command, "--plan %.60s: no such %s; ibshift plan list shows them",
+                       text, collective < 0 ? "collective" : "algorithm"));
     }
-    unread = find_unread(job, *alg, colon != NULL);
+    *radix = (uint32_t)given;
+    return alg;
+}
+
+const struct ibshift_alg *fabric_job_plan(const struct cli_args *args, struct fabric_job *job,
+                                          const char *text, const uint32_t *members,
+                                          struct ibshift_plan *plan)
+{
+    char why[160];
+    uint32_t radix;
+    const struct ibshift_alg *alg = find_alg(args, text, &radix);
+    const char *unread = find_unread(job, alg, radix > 0);
+
     if (unread != NULL) {
-        return cli_error(args->command, "--plan %.60s: takes no %s", text, unread);
+        exit(cli_error(args->command, "--plan %.60s: takes no %s", text, unread));
     }
     if (ibshift_nodes_make(members, job->placement->ranks, &job->nodes) != 0) {
-        return cli_error(args->command, "no memory");
+        exit(cli_error(args->command, "no memory"));
     }
     *plan = (struct ibshift_plan){.ranks = job->placement->ranks,
-                                  .radix = (uint32_t)radix,
+                                  .radix = radix > 0 ? radix : 1,
                                   .segments = job->segments > 0 ? job->segments : 1,
                                   .leaders = job->leaders,
                                   .commutative = true,
                                   .nodes = &job->nodes};
-    return ibshift_alg_check(*alg, plan, why, sizeof(why)) == 0
-               ? CLI_OK
-               : cli_error(args->command, "--plan %.60s: %s", text, why);
+    if (ibshift_alg_check(alg, plan, why, sizeof(why)) != 0) {
+        exit(cli_error(args->command, "--plan %.60s: %s", text, why));
+    }
+    return alg;
 }

@@ -6,9 +6,11 @@
 #include "fabric/cmd.h"
 #include "plan/alg.h"
 #include "plan/nodes.h"
+#include "pool.h"
 #include "fabric/table/arrange.h"
 
 struct fabric_job {
+    struct pool pool;
     const char *hosts;       /* as given, or NULL */
     uint32_t ranks_per_host; /* 0: not given */
     struct ibshift_fabric *fabric;
@@ -51,8 +53,8 @@ struct fabric_job {
             .where = &(order)                                                                      \
     }
 
-/* Loads the fabric and places the ranks; CLI_OK or CLI_USAGE with a message. */
-int fabric_job_open(const struct cli_args *args, struct fabric_job *job);
+/* Loads the fabric and places the ranks. This and what follows ends the command where something is wrong. */
+void fabric_job_open(const struct cli_args *args, struct fabric_job *job);
 void fabric_job_close(struct fabric_job *job);
 
 /* "64 ranks on 16 hosts", with which what is printed for people begins. */
@@ -64,25 +66,24 @@ void fabric_job_next(const struct cli_args *args, const struct fabric_job *job, 
                      const char *options, const char *why);
 
 /* "random:7" and the like: numbers behind the word and a colon, `count` of them; false: another
- * word. CLI_OK or CLI_USAGE in *status. */
+ * word. *status: CLI_USAGE where they are not there. */
 bool fabric_job_numbers(const struct cli_args *args, const char *text, const char *word,
                         unsigned count, uint64_t *numbers, int *status);
 
 /*
  * The ranks' shift in the order asked for: rank, routing, keepers, random:SEED or a file of hosts;
- * NULL: rank. *title: what that is, for people. CLI_OK or CLI_USAGE with a message.
+ * NULL: rank. *title: what that is, for people.
  */
-int fabric_job_shift(const struct cli_args *args, const struct fabric_job *job, const char *order,
-                     struct ibshift_order *shift, const char **title);
-/* The member of the job's placement that each rank of a plan in that order sits on; the caller frees
- * it, NULL without memory. */
-uint32_t *fabric_job_members(const struct fabric_job *job, const struct ibshift_order *shift);
-/* --leaders and --segments want a plan; CLI_OK or CLI_USAGE. */
-int fabric_job_check(const struct cli_args *args, const struct fabric_job *job, const char *plan);
+void fabric_job_shift(const struct cli_args *args, const struct fabric_job *job, const char *order,
+                      struct ibshift_order *shift, const char **title);
+/* The member of the job's placement that each rank of a plan in that order sits on; the job's. */
+uint32_t *fabric_job_members(struct fabric_job *job, const struct ibshift_order *shift);
+/* --leaders and --segments want a plan. */
+void fabric_job_check(const struct cli_args *args, const struct fabric_job *job, const char *plan);
 /* The plan of "alltoall/bruck" or "alltoall/bruck:3" (radix) among ranks on these members, which are
- * its nodes, in one segment if none are given; CLI_OK or CLI_USAGE. */
-int fabric_job_plan(const struct cli_args *args, struct fabric_job *job, const char *text,
-                    const uint32_t *members, const struct ibshift_alg **alg,
-                    struct ibshift_plan *plan);
+ * its nodes, in one segment if none are given. */
+const struct ibshift_alg *fabric_job_plan(const struct cli_args *args, struct fabric_job *job,
+                                          const char *text, const uint32_t *members,
+                                          struct ibshift_plan *plan);
 
 #endif

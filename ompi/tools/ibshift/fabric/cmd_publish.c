@@ -1,22 +1,171 @@
-/* `ibshift fabric publish`: what other tools left about a fabric, checked and written as the one file
- * that jobs find. Nothing but that file is written. */
+/*
+ * `ibshift fabric compile` and `publish`: the file that jobs read. compile takes a fabric as it is; publish
+ * what other tools left about one, or the fabric that this machine is on, and says in the file which
+ * subnet that was and when. Nothing but that file is written.
+ */
 #include "fabric/cmd.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "fabric/cmd_order.h"
-#include "proof/compare.h"
-#include "fabric/imprint.h"
 #include "fabric/live.h"
 #include "fabric/read/compiled.h"
+#include "fabric/shape/check.h"
 #include "fabric/sources.h"
+#include "proof/compare.h"
+#include "route/verify.h"
+
+/* The compiled form; CLI_OK or CLI_USAGE with a message. */
+static int write_compiled(const struct cli_args *args, const char *path,
+                          const struct ibshift_fabric *f, const uint32_t *order, uint32_t count,
+                          int64_t *bytes)
+{
+    struct output out;
+    int rc;
+
+    (void)umask(022); /* all users' jobs read it, whoever writes it */
+    rc = cli_output_open(args->command, path, &out);
+    if (rc != CLI_OK) {
+        return rc;
+    }
+    *bytes = ibshift_compiled_write(out.file, f, order, count);
+    return cli_output_close(args->command, path, &out, rc);
+}
+
+/* The same with the routing order. */
+static int write_ordered(const struct cli_args *args, const char *path,
+                         const struct ibshift_fabric *f, int64_t *bytes)
+{
+    uint32_t count, *order = fabric_find_order(args, f, true, &count);
+    int rc = write_compiled(args, path, f, order, count, bytes);
+
+    free(order);
+    return rc;
+}
+
+/* A job must not find out that its tables lead nowhere. */
+static int check_routes(const struct cli_args *args, const struct ibshift_fabric *f)
+{
+    struct ibshift_table_check check;
+    struct ibshift_error err;
+
+    fabric_must(args, ibshift_fabric_check(f, NULL, &check, &err), &err);
+    if (check.circles + check.strays != 0) {
+        return cli_error(args->command, "%" PRIu64 " of %" PRIu64 " routes do not arrive: %s",
+                         check.circles + check.strays, check.routes, check.problem[0]);
+    }
+    if (check.lost > check.routes / 2) { /* not hosts that are down */
+        return cli_error(args->command,
+                         "%" PRIu64 " of %" PRIu64
+                         " routes have no next hop: the tables are not complete: %s",
+                         check.lost, check.routes, check.problem[0]);
+    }
+    if (check.lost != 0) {
+        fprintf(stderr,
+                "ibshift %s: warning: %" PRIu64 " of %" PRIu64
+                " routes have no next hop; jobs that need them are refused:\n",
+                args->command, check.lost, check.routes);
+    }
+    for (unsigned i = 0; i < check.told; i++) {
+        fprintf(stderr, "  %s\n", check.problem[i]);
+    }
+    if (check.lost > check.told) {
+        fprintf(stderr, "  and %" PRIu64 " more\n", check.lost - check.told);
+    }
+    return CLI_OK;
+}
+
+/* What jobs must know of the tables: whether packets on one service level may wait in a circle. */
+static void find_loop(const struct cli_args *args, struct ibshift_fabric *f)
+{
+    struct route_proof proof;
+
+    route_verify_tables(f, &proof);
+    f->has_loop = proof.cycle_length != 0;
+    if (f->has_loop && f->sl == NULL) {
+        fprintf(stderr,
+                "ibshift %s: warning: on one virtual lane these tables may deadlock: without the "
+                "service levels of all pairs (path records of the subnet manager) jobs leave long "
+                "all-to-alls to other components\n",
+                args->command);
+    }
+}
+
+static int check_tables(const struct cli_args *args, struct ibshift_fabric *f)
+{
+    int rc = check_routes(args, f);
+
+    if (rc == CLI_OK) {
+        find_loop(args, f);
+    }
+    return rc;
+}
+
+/* ---- compile ---- */
+
+struct compile_options {
+    const char *output, *sl;
+    bool is_adaptive;
+};
+
+static int compile(const struct cli_args *args, struct ibshift_fabric *f)
+{
+    const struct compile_options *o = args->context;
+    struct ibshift_error err;
+    int64_t bytes = 0;
+    int rc;
+
+    f->is_adaptive |= o->is_adaptive;
+    fabric_must_have_tables(args, f);
+    if (o->sl != NULL && f->image != NULL) {
+        return cli_error(args->command, "%s is compiled: name what it was compiled from",
+                         args->positional[0]);
+    }
+    fabric_must(args, o->sl != NULL ? ibshift_sl_load(o->sl, f, &err) : 0, &err);
+    rc = check_tables(args, f);
+    rc = rc == CLI_OK ? write_ordered(args, o->output, f, &bytes) : rc;
+    if (rc == CLI_OK) {
+        printf("%s: %u host%s, %u switch%s, %lld KiB\n", o->output, f->host_count,
+               cli_plural(f->host_count), f->switch_count, f->switch_count == 1 ? "" : "es",
+               ((long long)bytes + 1023) / 1024);
+        if (f->is_adaptive) {
+            printf("%s: marked as routed adaptively: jobs keep rank order\n", o->output);
+        }
+    }
+    return rc;
+}
+
+int cmd_fabric_compile(int argc, char **argv)
+{
+    struct compile_options o = {.output = NULL};
+    const struct cli_option options[] = {
+        {"--output", 'o', CLI_OUTPUT, "FILE", "the file to write (needed)", .where = &o.output,
+         .is_needed = true},
+        {"--adaptive", 0, CLI_FLAG, NULL,
+         "the fabric routes adaptively: jobs keep rank order, and say why",
+         .where = &o.is_adaptive},
+        {"--sl", 0, CLI_TEXT, "FILE",
+         "path records with the service level of each pair: opensm-path-records.dump, or what "
+         "saquery prints",
+         .where = &o.sl},
+        {.name = NULL},
+    };
+    struct cli_args args = {.command = "fabric compile",
+                            .usage = "--output FILE FABRIC [LFTS]",
+                            .options = options,
+                            .least = 1,
+                            .most = 2,
+                            .context = &o};
+
+    return fabric_command(&args, argc, argv, compile);
+}
+
+/* ---- publish ---- */
 
 #define PLACE "/etc/ibshift/fabric"
 
@@ -31,7 +180,6 @@ struct publish {
     struct fabric_sources sources;
     struct ibshift_fabric *fabric, *old; /* old: what the file has now, or NULL */
     char changed[512];                   /* the first thing; empty: nothing */
-    struct fabric_apart apart;           /* by partitions, where a source has them */
 };
 
 /* ---- what there is ---- */
@@ -70,10 +218,7 @@ static int load_files(struct publish *p, struct ibshift_error *err)
                             "opensm-subnet.lst, ibdiagnet's .lst or .net_dump");
     }
     rc = ibshift_fabric_load(s->graph, s->tables, &p->fabric, &warnings, err);
-    for (unsigned i = 0; i < warnings.count && i < sizeof(warnings.text) / sizeof(warnings.text[0]);
-         i++) {
-        fprintf(stderr, "ibshift %s: warning: %s\n", p->args->command, warnings.text[i]);
-    }
+    fabric_args_warn(p->args, &warnings);
     if (rc == 0 && p->fabric->lft == NULL) {
         return ibshift_fail(err, -ENODATA,
                             "%s has no forwarding tables, and no other file has: wants dump_fts' "
@@ -154,23 +299,12 @@ static void look_at_imprint(struct publish *p)
     }
 }
 
-static int check(const struct publish *p)
-{
-    int rc = fabric_check_routes(p->args, p->fabric);
-
-    return rc == CLI_OK ? fabric_find_loop(p->args, p->fabric) : rc;
-}
-
 static int write_new(struct publish *p)
 {
-    uint32_t *order = NULL, count = 0;
     int64_t bytes;
-    int rc = check(p);
+    int rc = check_tables(p->args, p->fabric);
 
-    rc = rc == CLI_OK ? fabric_find_order(p->args, p->fabric, true, &order, &count) : rc;
-    rc = rc == CLI_OK ? fabric_write(p->args, p->output, p->fabric, order, count, &bytes) : rc;
-    free(order);
-    return rc;
+    return rc == CLI_OK ? write_ordered(p->args, p->output, p->fabric, &bytes) : rc;
 }
 
 static int write_again(struct publish *p)
@@ -178,36 +312,7 @@ static int write_again(struct publish *p)
     int64_t bytes;
 
     p->old->imprint = p->fabric->imprint;
-    return fabric_write(p->args, p->output, p->old, p->old->order, p->old->order_count, &bytes);
-}
-
-/* No job comes about of hosts that partitions keep apart, so that nothing is refused. */
-static int look_at_partitions(struct publish *p)
-{
-    const struct fabric_apart *apart = &p->apart;
-    const struct ibshift_fabric *f = p->fabric;
-    struct ibshift_error err;
-    const char *command = p->args->command;
-
-    if (!p->sources.partitions.are_there) {
-        return CLI_OK;
-    }
-    if (fabric_partitions_check(&p->sources.partitions, f, &p->sources.facts, &p->apart, &err) !=
-        0) {
-        return fabric_args_fail(p->args, &err);
-    }
-    if (apart->unsaid != 0) {
-        fprintf(stderr, "ibshift %s: warning: %u of %u hosts have no table of partition keys\n",
-                command, apart->unsaid, f->host_count);
-    }
-    if (apart->pairs != 0) {
-        fprintf(stderr,
-                "ibshift %s: warning: %" PRIu64 " of %" PRIu64 " pairs of hosts share no partition "
-                "with a full member, as '%s' and '%s': they cannot communicate\n",
-                command, apart->pairs, (uint64_t)f->host_count * (f->host_count - 1) / 2,
-                ibshift_host_name(f, apart->first), ibshift_host_name(f, apart->with));
-    }
-    return CLI_OK;
+    return write_compiled(p->args, p->output, p->old, p->old->order, p->old->order_count, &bytes);
 }
 
 /* ---- what is said ---- */
@@ -230,9 +335,6 @@ static void report_json(const struct publish *p)
     json_value(&j, "time", "%" PRIu64, f->imprint.time);
     json_value(&j, "expires", "%" PRIu64, f->imprint.expires);
     json_bool(&j, "adaptive", f->is_adaptive);
-    if (p->sources.partitions.are_there) {
-        json_value(&j, "pairs_apart", "%" PRIu64, p->apart.pairs);
-    }
     json_text(&j, "changed", p->changed);
     json_end(&j);
 }
@@ -240,22 +342,21 @@ static void report_json(const struct publish *p)
 static void report(const struct publish *p)
 {
     const struct ibshift_fabric *f = p->fabric;
-    char text[256];
+    bool is_new = p->changed[0] != '\0';
 
-    fabric_imprint_text(&f->imprint, text, sizeof(text));
     printf("%s: %u hosts, %u switches\n", p->output, f->host_count, f->switch_count);
     if (p->is_checking && p->old == NULL) {
         printf("such a file cannot be used: %s\n", p->changed);
-    } else if (p->is_checking && p->changed[0] != '\0') {
-        printf("stale: %s; from %s\n", p->changed, text);
     } else {
-        printf("%s: %s\n",
-               p->changed[0] != '\0' ? "published"
-               : p->is_checking      ? "holds"
-                                     : "confirmed",
-               text);
+        if (p->is_checking && is_new) {
+            printf("stale: %s; from ", p->changed);
+        } else {
+            fputs(is_new ? "published: " : p->is_checking ? "holds: " : "confirmed: ", stdout);
+        }
+        fabric_imprint_print(&f->imprint, stdout);
+        putchar('\n');
     }
-    if (p->changed[0] != '\0' && !p->is_checking) {
+    if (is_new && !p->is_checking) {
         printf("changed: %s\n", p->changed);
     }
     if (f->is_adaptive) {
@@ -277,7 +378,7 @@ static int compare(struct publish *p)
     }
     (p->is_json ? report_json : report)(p);
     (void)fflush(stdout);
-    rc = is_new ? check(p) : CLI_OK;
+    rc = is_new ? check_tables(p->args, p->fabric) : CLI_OK;
     return rc == CLI_OK && p->changed[0] != '\0' ? CLI_FAILED : rc;
 }
 
@@ -289,11 +390,8 @@ static int publish(struct publish *p)
     if (rc != CLI_OK) {
         return rc;
     }
-    for (unsigned i = 0; rc == 0 && i < p->args->count; i++) {
-        rc = fabric_sources_add(&p->sources, p->args->positional[i], &err);
-    }
-    if (rc != 0) {
-        return fabric_args_fail(p->args, &err);
+    for (unsigned i = 0; i < p->args->count; i++) {
+        fabric_must(p->args, fabric_sources_add(&p->sources, p->args->positional[i], &err), &err);
     }
     rc = p->args->count == 0 ? load_live(p, &err) : load_files(p, &err);
     if (rc != 0) {
@@ -302,13 +400,10 @@ static int publish(struct publish *p)
     }
     set_imprint(p);
     look_at_old(p);
-    rc = look_at_partitions(p);
-    if (rc == CLI_OK && p->is_checking) {
+    if (p->is_checking) {
         return compare(p);
     }
-    if (rc == CLI_OK) {
-        rc = p->changed[0] == '\0' ? write_again(p) : write_new(p);
-    }
+    rc = p->changed[0] == '\0' ? write_again(p) : write_new(p);
     if (rc == CLI_OK) {
         (p->is_json ? report_json : report)(p);
     }
@@ -317,7 +412,7 @@ static int publish(struct publish *p)
 
 int cmd_fabric_publish(int argc, char **argv)
 {
-    struct publish p = {.output = PLACE, .live = {.in_flight = 16}};
+    struct publish p = {.output = PLACE, .valid = 0};
     bool is_quiet = false;
     const struct cli_option options[] = {
         /* --check reads it: nothing need be writable. */
@@ -335,6 +430,8 @@ int cmd_fabric_publish(int argc, char **argv)
         {"--device", 0, CLI_TEXT, "NAME",
          "without SOURCE: the HCA to ask through (default: the first with an active port)",
          .where = &p.live.device},
+        {"--port", 0, CLI_WHOLE, "N", "its port (default: the first active one)",
+         .where = &p.live.port, .low = 0, .high = 254},
         cli_json_option(&p.is_json),
         cli_quiet_option(&is_quiet),
         {.name = NULL},

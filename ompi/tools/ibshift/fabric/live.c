@@ -19,8 +19,14 @@
 #include <unistd.h>
 
 #include "fabric/graph/rate.h"
+#include "pool.h"
 
-enum { BLOCK = 64, TIMEOUT_MS = 1000, TRIES = 4 };
+enum {
+    BLOCK = 64,
+    TIMEOUT_MS = 1000,
+    TRIES = 4,
+    IN_FLIGHT = 16, /* MADs sent and not yet answered, at most */
+};
 
 struct request {
     uint32_t sw;
@@ -61,25 +67,21 @@ static char *device_name(const struct fabric_live *live, char name[UMAD_CA_NAME_
     return name[0] != '\0' ? name : NULL;
 }
 
-static int make_requests(struct reader *r, const unsigned *top)
+static void make_requests(struct reader *r, struct pool *pool, const unsigned *top)
 {
     uint64_t count = 0;
 
     for (uint32_t s = 0; s < r->f->switch_count; s++) {
         count += top[s] / BLOCK + 1;
     }
-    r->requests = calloc(count + 1, sizeof(*r->requests));
-    r->again = calloc(count + 1, sizeof(*r->again));
-    r->umad = umad_alloc(1, umad_size() + IB_MAD_SIZE);
-    if (r->requests == NULL || r->again == NULL || r->umad == NULL) {
-        return -ENOMEM;
-    }
+    r->requests = pool_new(pool, count, sizeof(*r->requests));
+    r->again = pool_new(pool, count, sizeof(*r->again));
+    r->umad = pool_new(pool, 1, umad_size() + IB_MAD_SIZE);
     for (uint32_t s = 0; s < r->f->switch_count; s++) {
         for (unsigned block = 0; block <= top[s] / BLOCK; block++) {
             r->requests[r->count++] = (struct request){.sw = s, .block = (uint16_t)block};
         }
     }
-    return 0;
 }
 
 static int send_request(struct reader *r, uint32_t index, struct ibshift_error *err)
@@ -164,8 +166,7 @@ static int read_all(struct reader *r, struct ibshift_error *err)
     int rc = 0;
 
     while (rc == 0 && r->done < r->count) {
-        while (rc == 0 && r->flying < r->live->in_flight &&
-               (r->again_count > 0 || r->next < r->count)) {
+        while (rc == 0 && r->flying < IN_FLIGHT && (r->again_count > 0 || r->next < r->count)) {
             rc = send_request(r, r->again_count > 0 ? r->again[--r->again_count] : r->next++, err);
         }
         if (rc == 0) {
@@ -179,7 +180,7 @@ static int open_port(struct reader *r, struct ibshift_error *err)
 {
     char device[UMAD_CA_NAME_LEN];
 
-    r->port = umad_open_port(device_name(r->live, device), r->live->port);
+    r->port = umad_open_port(device_name(r->live, device), (int)r->live->port);
     r->agent = r->port < 0 ? -1 : umad_register(r->port, IB_SMI_CLASS, 1, 0, NULL);
     return r->agent < 0 ? ibshift_fail(err, -EIO, "cannot open the port for management datagrams")
                         : 0;
@@ -189,10 +190,11 @@ static int fill_tables(const struct fabric_live *live, struct ibshift_fabric *f,
                        const unsigned *top, struct ibshift_error *err)
 {
     struct reader r = {.live = live, .f = f, .port = -1, .agent = -1};
-    int rc = make_requests(&r, top);
+    struct pool pool = {NULL};
+    int rc = open_port(&r, err);
 
-    rc = rc != 0 ? ibshift_fail(err, rc, "no memory for the tables' requests") : open_port(&r, err);
     if (rc == 0) {
+        make_requests(&r, &pool, top);
         rc = read_all(&r, err);
     }
     if (r.agent >= 0) {
@@ -201,11 +203,7 @@ static int fill_tables(const struct fabric_live *live, struct ibshift_fabric *f,
     if (r.port >= 0) {
         umad_close_port(r.port);
     }
-    if (r.umad != NULL) {
-        umad_free(r.umad);
-    }
-    free(r.requests);
-    free(r.again);
+    pool_free(&pool);
     return rc;
 }
 
@@ -242,7 +240,8 @@ static uint32_t count_adaptive(const struct fabric_live *live, const ibnd_fabric
 {
     int classes[] = {IB_SMI_CLASS};
     char device[UMAD_CA_NAME_LEN];
-    struct ibmad_port *port = mad_rpc_open_port(device_name(live, device), live->port, classes, 1);
+    struct ibmad_port *port =
+        mad_rpc_open_port(device_name(live, device), (int)live->port, classes, 1);
     uint32_t count = 0;
 
     if (port == NULL) {
@@ -414,7 +413,7 @@ static int say_no_answer(struct ibshift_error *err)
 int fabric_live_read(const struct fabric_live *live, struct ibshift_fabric **fabric,
                      struct ibshift_error *err)
 {
-    struct ibnd_config config = {.max_smps = live->in_flight < 32 ? live->in_flight : 32};
+    struct ibnd_config config = {.max_smps = IN_FLIGHT};
     char *device;
     ibnd_fabric_t *found;
     struct ibshift_fabric *f;
@@ -428,7 +427,7 @@ int fabric_live_read(const struct fabric_live *live, struct ibshift_fabric **fab
     if (live->has_progress) {
         fputs("nodes ...\n", stderr);
     }
-    found = f == NULL ? NULL : ibnd_discover_fabric(device, live->port, NULL, &config);
+    found = f == NULL ? NULL : ibnd_discover_fabric(device, (int)live->port, NULL, &config);
     free(device);
     if (found == NULL) {
         ibshift_fabric_free(f);
@@ -451,7 +450,8 @@ static void ask_manager(const struct fabric_live *live, struct fabric_facts *fac
     uint8_t data[IB_SMP_DATA_SIZE] = {0};
     char device[UMAD_CA_NAME_LEN];
     ib_portid_t to = {.lid = facts->sm_lid};
-    struct ibmad_port *port = mad_rpc_open_port(device_name(live, device), live->port, classes, 1);
+    struct ibmad_port *port =
+        mad_rpc_open_port(device_name(live, device), (int)live->port, classes, 1);
 
     if (port == NULL) {
         return;
@@ -468,7 +468,7 @@ void fabric_live_facts(const struct fabric_live *live, struct fabric_facts *fact
     char device[UMAD_CA_NAME_LEN];
     umad_port_t port;
 
-    if (umad_get_port(device_name(live, device), live->port, &port) != 0) {
+    if (umad_get_port(device_name(live, device), (int)live->port, &port) != 0) {
         return;
     }
     facts->subnet_prefix = be64toh(port.gid_prefix);

@@ -5,12 +5,9 @@
 #include "fabric/facts.h"
 #include "fabric/graph/fabric.h"
 
-#define FABRIC_LIVE_FLIGHT_MAX 128
-
 struct fabric_live {
     const char *device; /* NULL: the first with an active port */
-    int port;           /* 0: the first active one */
-    unsigned in_flight; /* MADs sent and not yet answered, at most */
+    uint32_t port;      /* 0: the first active one */
     bool has_progress;  /* a bar on stderr */
 };
 

@@ -1,46 +1,37 @@
-/* What hosts are called in files that are read again: see fabric_names. */
 #include "fabric/names.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* FNV-1a; two names with one hash only cost one of them its name: it is written by GUID. */
-static uint64_t hash_of(const char *name)
+static int by_description(const void *a, const void *b, void *fabric)
 {
-    uint64_t hash = 0xcbf29ce484222325ull;
+    const struct ibshift_fabric *f = fabric;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    int order = strcmp(ibshift_node_name(f, x), ibshift_node_name(f, y));
 
-    for (; *name != '\0'; name++) {
-        hash = (hash ^ (unsigned char)*name) * 0x100000001b3ull;
-    }
-    return hash != 0 ? hash : 1;
+    return order != 0 ? order : (x > y) - (x < y);
 }
 
-int fabric_names_open(const struct ibshift_fabric *f, struct fabric_names *names)
+void fabric_names_open(const struct ibshift_fabric *f, struct fabric_names *names)
 {
+    uint32_t *node;
+
     *names = (struct fabric_names){.fabric = f};
+    names->is_shared = pool_new(&names->pool, f->node_count, sizeof(*names->is_shared));
+    node = pool_new(&names->pool, f->host_count, sizeof(*node));
     for (uint32_t h = 0; h < f->host_count; h++) {
-        uint32_t node = f->ports[f->hosts[h]].node;
-        uint64_t hash = hash_of(ibshift_node_name(f, node));
-        uint32_t other = ibshift_map64_get(&names->node_of, hash);
-        int rc = 0;
-
-        if (other == IBSHIFT_MAP_MISS) {
-            rc = ibshift_map64_add(&names->node_of, hash, node);
-        } else if (other != node && ibshift_map64_get(&names->shared, hash) == IBSHIFT_MAP_MISS) {
-            rc = ibshift_map64_add(&names->shared, hash, node);
-        }
-        if (rc != 0) {
-            fabric_names_close(names);
-            return rc;
+        node[h] = f->ports[f->hosts[h]].node;
+    }
+    qsort_r(node, f->host_count, sizeof(*node), by_description, (void *)(uintptr_t)f);
+    for (uint32_t h = 1; h < f->host_count; h++) {
+        if (node[h] != node[h - 1] &&
+            strcmp(ibshift_node_name(f, node[h]), ibshift_node_name(f, node[h - 1])) == 0) {
+            names->is_shared[node[h]] = names->is_shared[node[h - 1]] = true;
         }
     }
-    return 0;
-}
-
-void fabric_names_close(struct fabric_names *names)
-{
-    ibshift_map64_free(&names->node_of);
-    ibshift_map64_free(&names->shared);
 }
 
 static bool has_other_host(const struct ibshift_fabric *f, uint32_t port)
@@ -62,7 +53,7 @@ const char *fabric_names_get(const struct fabric_names *names, uint32_t host, ch
     const struct ibshift_port *port = &f->ports[f->hosts[host]];
     const char *name = ibshift_host_name(f, host);
 
-    if (port->guid != 0 && ibshift_map64_get(&names->shared, hash_of(name)) != IBSHIFT_MAP_MISS) {
+    if (port->guid != 0 && names->is_shared[port->node]) {
         snprintf(text, size, "0x%016" PRIx64, port->guid);
         return text;
     }
@@ -71,4 +62,79 @@ const char *fabric_names_get(const struct fabric_names *names, uint32_t host, ch
         return text;
     }
     return name;
+}
+
+void fabric_order_write(const struct ibshift_fabric *f, const uint32_t *order, uint32_t count,
+                        FILE *out)
+{
+    char name[FABRIC_NAME_SIZE];
+    struct fabric_names names;
+
+    fabric_names_open(f, &names);
+    for (uint32_t i = 0; i < count; i++) {
+        if (order[i] == IBSHIFT_NO_HOST) {
+            fputs("0xFFFF\tDUMMY\n", out);
+        } else {
+            fprintf(out, "0x%04x\t%s\n", ibshift_host_lid(f, order[i]),
+                    fabric_names_get(&names, order[i], name, sizeof(name)));
+        }
+    }
+    pool_free(&names.pool);
+}
+
+/* The first word of the adapter's description. Drivers write "MT4129 ConnectX7 ..." there until
+ * somebody sets a name. */
+static bool name_of(const char *description, char name[FABRIC_NODE_NAME])
+{
+    size_t length = strcspn(description, " \t");
+
+    if (length == 0 || length >= FABRIC_NODE_NAME ||
+        (strncmp(description, "MT", 2) == 0 && isdigit((unsigned char)description[2]))) {
+        return false;
+    }
+    for (size_t i = 0; i < length; i++) {
+        if (!isalnum((unsigned char)description[i]) && strchr("-_.", description[i]) == NULL) {
+            return false;
+        }
+    }
+    memcpy(name, description, length);
+    name[length] = '\0';
+    return true;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct fabric_node *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+
+    return order != 0 ? order : (x->host > y->host) - (x->host < y->host);
+}
+
+int fabric_nodes_find(const struct ibshift_fabric *f, struct pool *pool, struct fabric_nodes *nodes,
+                      struct ibshift_error *err)
+{
+    uint32_t kept = 0;
+
+    *nodes = (struct fabric_nodes){.at = pool_new(pool, f->host_count, sizeof(*nodes->at))};
+    for (uint32_t h = 0; h < f->host_count; h++) {
+        struct fabric_node *node = &nodes->at[nodes->count];
+
+        node->host = h;
+        if (name_of(ibshift_host_name(f, h), node->name)) {
+            nodes->count++;
+        } else {
+            nodes->unnamed++;
+        }
+    }
+    qsort(nodes->at, nodes->count, sizeof(*nodes->at), by_name);
+    for (uint32_t i = 0; i < nodes->count; i++) {
+        if (kept == 0 || strcmp(nodes->at[kept - 1].name, nodes->at[i].name) != 0) {
+            nodes->at[kept++] = nodes->at[i];
+        }
+    }
+    nodes->count = kept;
+    return kept != 0 ? 0
+                     : ibshift_fail(err, -ENOENT,
+                                    "no adapter has the name of a node: ibnetdiscover shows their "
+                                    "descriptions");
 }

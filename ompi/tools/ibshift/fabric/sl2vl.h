@@ -34,8 +34,7 @@ void fabric_sl2vl_free(struct fabric_sl2vl *t);
  */
 int fabric_sl2vl_load(const char *path, const struct ibshift_fabric *f, struct fabric_sl2vl *t,
                       unsigned *vls, struct ibshift_error *err);
-/* 0 or -EIO. */
-int fabric_sl2vl_write(const struct ibshift_fabric *f, const struct fabric_sl2vl *t, FILE *out);
+void fabric_sl2vl_write(const struct ibshift_fabric *f, const struct fabric_sl2vl *t, FILE *out);
 
 /* Bit i: a pair of hosts has service level i; without f->sl level 0 alone. */
 unsigned fabric_sls_used(const struct ibshift_fabric *f);

@@ -10,21 +10,10 @@
 #include "fabric/read/synth.h"
 
 /* In a folder only these are looked at: a log may begin like a dump. */
-static const char *const names[] = {"opensm-subnet.lst",
-                                    "opensm-lfts.dump",
-                                    "opensm.fdbs",
-                                    "*ibnetdiscover*",
-                                    "ibdiagnet*.lst",
-                                    "ibdiagnet*.fdbs",
-                                    "ibdiagnet*.db_csv",
-                                    "*sminfo*",
-                                    "*path-records*",
-                                    "ibdiagnet*.far",
-                                    "ibdiagnet*.net_dump",
-                                    "*ports*.json",
-                                    "*links*.json",
-                                    "*partitions*.conf",
-                                    "*pkeys*"};
+static const char *const names[] = {
+    "opensm-subnet.lst",   "opensm-lfts.dump",  "opensm.fdbs", "*ibnetdiscover*", "ibdiagnet*.lst",
+    "ibdiagnet*.fdbs",     "ibdiagnet*.db_csv", "*sminfo*",    "*path-records*",  "ibdiagnet*.far",
+    "ibdiagnet*.net_dump", "*ports*.json",      "*links*.json"};
 
 static bool is_looked_at(const char *name)
 {
@@ -34,13 +23,6 @@ static bool is_looked_at(const char *name)
         }
     }
     return false;
-}
-
-static bool is_of_partitions(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return fnmatch("*partitions*.conf", slash == NULL ? path : slash + 1, 0) == 0;
 }
 
 /* ibnetdiscover says more than a subnet list, a .far file more than dump_fts, that more than an fdbs
@@ -93,11 +75,6 @@ static int add_file(struct fabric_sources *s, const char *path, bool is_named,
         rc = keep(&s->tables, &s->tables_format, path, format, is_named, err);
     } else if (format == IBSHIFT_FORMAT_PATHS) {
         rc = keep(&s->sl, &s->sl_format, path, format, is_named, err);
-    } else if (format == IBSHIFT_FORMAT_UNKNOWN &&
-               ((!is_named && is_of_partitions(path)) || fabric_partitions_are(head, size))) {
-        rc = s->partitions.are_there
-                 ? ibshift_fail(err, -EINVAL, "%s: partitions a second time: name one file", path)
-                 : fabric_partitions_read(&s->partitions, lines, err);
     } else if (is_named && format == IBSHIFT_FORMAT_TOPOLOGY) {
         rc = ibshift_fail(err, -EINVAL,
                           "%s: Slurm's topology, as topograph writes it too, has neither ports nor "
@@ -159,6 +136,5 @@ void fabric_sources_free(struct fabric_sources *s)
     free(s->graph);
     free(s->tables);
     free(s->sl);
-    fabric_partitions_free(&s->partitions);
     *s = (struct fabric_sources){.graph = NULL};
 }

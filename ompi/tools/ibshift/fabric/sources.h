@@ -3,14 +3,12 @@
 #define IBSHIFT_FABRIC_SOURCES_H
 
 #include "fabric/facts.h"
-#include "fabric/partitions.h"
 #include "fabric/read/read.h"
 
 struct fabric_sources {
     char *graph, *tables, *sl; /* paths, or NULL */
     enum ibshift_format graph_format, tables_format, sl_format;
     struct fabric_facts facts;
-    struct fabric_partitions partitions;
 };
 
 /* path: a file, or a folder in which the names that OpenSM and ibdiagnet give are looked for. Of two

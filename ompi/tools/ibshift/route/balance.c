@@ -2,7 +2,6 @@
 #include "route/turns.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -24,47 +23,22 @@ struct search {
     uint32_t *kept, *best_next, *best_length;
 };
 
-static void search_free(struct search *s)
+static void search_open(struct search *s, const struct route_turns *t, struct pool *pool)
 {
-    if (s != NULL) {
-        free(s->shortest);
-        free(s->queue);
-        free(s->told);
-        free(s->kept);
-        free(s->best_next);
-        free(s->best_length);
-        free(s);
-    }
-}
-
-static struct search *search_new(const struct route_turns *t)
-{
-    struct search *s = calloc(1, sizeof(*s));
-    size_t arcs = (size_t)t->net->arc_count + 1, switches = (size_t)t->net->switches + 1;
-
-    if (s == NULL) {
-        return NULL;
-    }
-    *s = (struct search){.t = t,
-                         .shortest = malloc(arcs * sizeof(uint32_t)),
-                         .queue = malloc(arcs * sizeof(uint32_t)),
-                         .told = malloc(switches * sizeof(uint32_t)),
-                         .kept = malloc(switches * sizeof(uint32_t)),
-                         .best_next = malloc(switches * sizeof(uint32_t)),
-                         .best_length = malloc(switches * sizeof(uint32_t))};
-    if (s->shortest == NULL || s->queue == NULL || s->told == NULL || s->kept == NULL ||
-        s->best_next == NULL || s->best_length == NULL) {
-        search_free(s);
-        return NULL;
-    }
-    return s;
+    s->t = t;
+    s->shortest = pool_new(pool, t->net.arc_count, sizeof(*s->shortest));
+    s->queue = pool_new(pool, t->net.arc_count, sizeof(*s->queue));
+    s->told = pool_new(pool, t->net.switches, sizeof(*s->told));
+    s->kept = pool_new(pool, t->net.switches, sizeof(*s->kept));
+    s->best_next = pool_new(pool, t->net.switches, sizeof(*s->best_next));
+    s->best_length = pool_new(pool, t->net.switches, sizeof(*s->best_length));
 }
 
 /* From the target backwards, channel by channel, each switch free to choose by where one came
  * from: the bound that no table can beat. */
 static void find_shortest(struct search *s, uint32_t target)
 {
-    const struct route_net *net = s->t->net;
+    const struct route_net *net = &s->t->net;
     uint32_t head = 0, tail = 0;
 
     memset(s->shortest, 0xff, net->arc_count * sizeof(*s->shortest));
@@ -91,7 +65,7 @@ static void find_shortest(struct search *s, uint32_t target)
 /* How many neighbours could go on over this switch in a shortest way if it took arc. */
 static uint32_t followers(const struct search *s, uint32_t arc)
 {
-    const struct route_net *net = s->t->net;
+    const struct route_net *net = &s->t->net;
     uint32_t sw = net->arcs[arc].from, count = 0;
 
     for (uint32_t out = net->first[sw]; out < net->first[sw + 1]; out++) {
@@ -104,7 +78,7 @@ static uint32_t followers(const struct search *s, uint32_t arc)
 static uint32_t way_in(const struct search *s, const struct route_ways *ways, uint32_t sw,
                        uint32_t length)
 {
-    const struct route_net *net = s->t->net;
+    const struct route_net *net = &s->t->net;
     uint32_t best = UINT32_MAX, most = 0;
 
     for (uint32_t a = net->first[sw]; a < net->first[sw + 1]; a++) {
@@ -126,7 +100,7 @@ static uint32_t way_in(const struct search *s, const struct route_ways *ways, ui
 /* The tree; the sum of its lengths, NEVER for a switch that is left out. */
 static uint64_t build(const struct search *s, uint32_t target, struct route_ways *ways)
 {
-    const struct route_net *net = s->t->net;
+    const struct route_net *net = &s->t->net;
     uint32_t left = net->switches - 1;
     uint64_t sum = 0;
     bool has_grown = true;
@@ -155,7 +129,7 @@ static uint64_t build(const struct search *s, uint32_t target, struct route_ways
 /* Tells the switches along the shortest way of sw to take it. */
 static void tell_way(struct search *s, uint32_t sw, uint32_t target)
 {
-    const struct route_net *net = s->t->net;
+    const struct route_net *net = &s->t->net;
     uint32_t came = UINT32_MAX;
 
     while (sw != target) {
@@ -178,7 +152,7 @@ static void tell_way(struct search *s, uint32_t sw, uint32_t target)
 
 static uint32_t bound_of(const struct search *s, uint32_t sw)
 {
-    const struct route_net *net = s->t->net;
+    const struct route_net *net = &s->t->net;
     uint32_t bound = UINT32_MAX;
 
     for (uint32_t a = net->first[sw]; a < net->first[sw + 1]; a++) {
@@ -191,7 +165,7 @@ static uint32_t bound_of(const struct search *s, uint32_t sw)
 static bool improve(struct search *s, uint32_t target, struct route_ways *ways, uint64_t *sum,
                     unsigned *tries)
 {
-    const struct route_net *net = s->t->net;
+    const struct route_net *net = &s->t->net;
     size_t bytes = net->switches * sizeof(uint32_t);
     bool is_better = false;
 
@@ -225,26 +199,26 @@ static void tell_tree(struct search *s, uint32_t target, const struct route_ways
     uint32_t sw = target;
 
     while (t->parent[sw] != UINT32_MAX) { /* from the root down to the target */
-        const struct route_arc *up = &t->net->arcs[t->parent[sw]];
+        const struct route_arc *up = &t->net.arcs[t->parent[sw]];
 
         s->told[up->to] = up->back;
         sw = up->to;
     }
-    for (sw = 0; sw < t->net->switches; sw++) {
+    for (sw = 0; sw < t->net.switches; sw++) {
         uint32_t at = sw;
 
         while ((all || ways->length[sw] == UINT32_MAX) && at != target &&
                s->told[at] == UINT32_MAX) {
             s->told[at] = t->parent[at];
-            at = t->net->arcs[t->parent[at]].to;
+            at = t->net.arcs[t->parent[at]].to;
         }
     }
 }
 
 static bool search_ways(struct search *s, uint32_t target, struct route_ways *ways)
 {
-    size_t bytes = s->t->net->switches * sizeof(uint32_t);
-    uint64_t switches = s->t->net->switches, work = TRIES_WORK / (switches * switches);
+    size_t bytes = s->t->net.switches * sizeof(uint32_t);
+    uint64_t switches = s->t->net.switches, work = TRIES_WORK / (switches * switches);
     unsigned tries = work < TRIES_LEAST  ? TRIES_LEAST
                      : work > TRIES_MOST ? TRIES_MOST
                                          : (unsigned)work;
@@ -271,13 +245,11 @@ enum { ROUNDS = 12 };
 struct filler {
     struct route *r;
     const struct route_turns *turns;
-    struct search *search;
-    struct route_ways *ways; /* [switch]: to it */
-    uint32_t *memory;
-    uint64_t *load;   /* [arc] */
-    uint64_t *carry;  /* [switch] */
-    uint32_t *order;  /* [switch] */
-    uint32_t *weight; /* [switch]: hosts, of which routes start */
+    struct search search;
+    struct route_ways *ways; /* [target]: to it */
+    uint64_t *load;          /* [arc] */
+    uint64_t *carry;         /* [switch] */
+    uint32_t *order;         /* [switch] */
 };
 
 /* Farthest first, into order. */
@@ -297,30 +269,11 @@ static void sort_by_length(const struct route_ways *ways, uint32_t switches, uin
     }
 }
 
-/* Adds the routes to a target to the loads, or takes them away. */
-static void count(struct filler *f, const struct route_ways *ways, bool adds)
-{
-    const struct route_net *net = f->turns->net;
-
-    sort_by_length(ways, net->switches, f->order);
-    for (uint32_t s = 0; s < net->switches; s++) {
-        f->carry[s] = f->weight[s];
-    }
-    for (uint32_t i = 0; i < net->switches; i++) {
-        uint32_t s = f->order[i], arc = ways->next[s];
-
-        if (arc != UINT32_MAX) {
-            f->load[arc] += adds ? f->carry[s] : -f->carry[s];
-            f->carry[net->arcs[arc].to] += f->carry[s];
-        }
-    }
-}
-
 /* Whether s may take arc: as long, allowed, and allowed for all that come over s. */
 static bool may_take(const struct filler *f, const struct route_ways *ways, uint32_t s,
                      uint32_t arc)
 {
-    const struct route_net *net = f->turns->net;
+    const struct route_net *net = &f->turns->net;
     uint32_t to = net->arcs[arc].to;
 
     if (ways->length[to] + 1 != ways->length[s] ||
@@ -345,7 +298,7 @@ static uint64_t cost_of_way(const struct filler *f, const struct route_ways *way
 
     while (arc != UINT32_MAX) {
         cost += weight * (2 * f->load[arc] + weight);
-        arc = ways->next[f->turns->net->arcs[arc].to];
+        arc = ways->next[f->turns->net.arcs[arc].to];
     }
     return cost;
 }
@@ -354,19 +307,19 @@ static void add_way(struct filler *f, const struct route_ways *ways, uint32_t ar
 {
     while (arc != UINT32_MAX) {
         f->load[arc] += weight;
-        arc = ways->next[f->turns->net->arcs[arc].to];
+        arc = ways->next[f->turns->net.arcs[arc].to];
     }
 }
 
 /* Each switch, farthest first, takes the way that costs least; the loads follow. */
 static bool rebalance(struct filler *f, struct route_ways *ways)
 {
-    const struct route_net *net = f->turns->net;
+    const struct route_net *net = &f->turns->net;
     bool has_moved = false;
 
     sort_by_length(ways, net->switches, f->order);
     for (uint32_t s = 0; s < net->switches; s++) {
-        f->carry[s] = f->weight[s];
+        f->carry[s] = net->hosts[s];
     }
     for (uint32_t i = 0; i < net->switches; i++) {
         uint32_t s = f->order[i], best = ways->next[s];
@@ -394,47 +347,27 @@ static bool rebalance(struct filler *f, struct route_ways *ways)
     return has_moved;
 }
 
-static int open_filler(struct filler *f, struct route *r, const struct route_turns *turns,
-                       struct ibshift_error *err)
+static void open_filler(struct filler *f, struct pool *pool)
 {
-    size_t switches = (size_t)turns->net->switches + 1, targets = turns->net->target_count;
+    const struct route_net *net = &f->turns->net;
+    size_t switches = net->switches;
+    uint32_t *cells = pool_new(pool, net->target_count, 2 * switches * sizeof(*cells));
 
-    *f = (struct filler){.r = r,
-                         .turns = turns,
-                         .search = search_new(turns),
-                         .ways = calloc(targets + 1, sizeof(*f->ways)),
-                         .memory = malloc((targets + 1) * 2 * switches * sizeof(*f->memory)),
-                         .load = calloc((size_t)turns->net->arc_count + 1, sizeof(*f->load)),
-                         .carry = malloc(switches * sizeof(*f->carry)),
-                         .order = malloc(switches * sizeof(*f->order)),
-                         .weight = malloc(switches * sizeof(*f->weight))};
-    if (f->search == NULL || f->ways == NULL || f->memory == NULL || f->load == NULL ||
-        f->carry == NULL || f->order == NULL || f->weight == NULL) {
-        return ibshift_fail(err, -ENOMEM, "no memory for ways to %zu LIDs", targets);
-    }
-    for (size_t i = 0; i < targets; i++) {
-        f->ways[i].next = f->memory + i * 2 * switches;
+    search_open(&f->search, f->turns, pool);
+    f->ways = pool_new(pool, net->target_count, sizeof(*f->ways));
+    f->load = pool_new(pool, net->arc_count, sizeof(*f->load));
+    f->carry = pool_new(pool, switches, sizeof(*f->carry));
+    f->order = pool_new(pool, switches, sizeof(*f->order));
+    for (size_t i = 0; i < net->target_count; i++) {
+        f->ways[i].next = cells + i * 2 * switches;
         f->ways[i].length = f->ways[i].next + switches;
     }
-    memcpy(f->weight, turns->net->hosts, (switches - 1) * sizeof(*f->weight));
-    return 0;
-}
-
-static void close_filler(struct filler *f)
-{
-    search_free(f->search);
-    free(f->ways);
-    free(f->memory);
-    free(f->load);
-    free(f->carry);
-    free(f->order);
-    free(f->weight);
 }
 
 /* LIDs of one switch begin with the same ways. */
 static int find_ways(struct filler *f, struct ibshift_error *err)
 {
-    const struct route_net *net = f->turns->net;
+    const struct route_net *net = &f->turns->net;
     size_t bytes = net->switches * sizeof(uint32_t);
 
     for (uint32_t i = 0; i < net->target_count; i++) {
@@ -443,12 +376,14 @@ static int find_ways(struct filler *f, struct ibshift_error *err)
         if (i > 0 && net->targets[i - 1].sw == sw) {
             memcpy(f->ways[i].next, f->ways[i - 1].next, bytes);
             memcpy(f->ways[i].length, f->ways[i - 1].length, bytes);
-        } else if (!search_ways(f->search, sw, &f->ways[i])) {
+        } else if (!search_ways(&f->search, sw, &f->ways[i])) {
             return ibshift_fail(err, -ENOTSUP,
                                 "the permitted turns leave a switch without a route to switch '%s'",
                                 route_net_name(net, sw));
         }
-        count(f, &f->ways[i], true);
+        for (uint32_t s = 0; s < net->switches; s++) {
+            add_way(f, &f->ways[i], f->ways[i].next[s], net->hosts[s]);
+        }
     }
     return 0;
 }
@@ -459,7 +394,7 @@ static void share_out(struct filler *f)
 
     for (int round = 0; round < ROUNDS && has_moved; round++) {
         has_moved = false;
-        for (uint32_t i = 0; i < f->turns->net->target_count; i++) {
+        for (uint32_t i = 0; i < f->turns->net.target_count; i++) {
             has_moved |= rebalance(f, &f->ways[i]);
         }
     }
@@ -467,7 +402,7 @@ static void share_out(struct filler *f)
 
 static void write_tables(const struct filler *f)
 {
-    const struct route_net *net = f->turns->net;
+    const struct route_net *net = &f->turns->net;
     struct ibshift_fabric *fabric = f->r->fabric;
 
     for (uint32_t i = 0; i < net->target_count; i++) {
@@ -480,31 +415,23 @@ static void write_tables(const struct filler *f)
     }
 }
 
-static struct route_score score_of(const struct filler *f)
-{
-    struct route_score score = {0, 0};
-
-    for (uint32_t a = 0; a < f->turns->net->arc_count; a++) {
-        score.links += f->load[a];
-        score.squares += f->load[a] * f->load[a];
-    }
-    return score;
-}
-
-int route_turns_fill(struct route *r, const struct route_turns *turns, struct route_score *score,
+int route_turns_fill(struct route *r, const struct route_turns *turns, uint64_t *squares,
                      struct ibshift_error *err)
 {
-    struct filler f;
-    int rc = open_filler(&f, r, turns, err);
+    struct pool pool = {NULL};
+    struct filler f = {.r = r, .turns = turns};
+    int rc;
 
-    if (rc == 0) {
-        rc = find_ways(&f, err);
-    }
+    open_filler(&f, &pool);
+    rc = find_ways(&f, err);
     if (rc == 0) {
         share_out(&f);
         write_tables(&f);
-        *score = score_of(&f);
+        *squares = 0;
+        for (uint32_t a = 0; a < turns->net.arc_count; a++) {
+            *squares += f.load[a] * f.load[a];
+        }
     }
-    close_filler(&f);
+    pool_free(&pool);
     return rc;
 }

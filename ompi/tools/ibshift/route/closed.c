@@ -14,8 +14,6 @@
  */
 #include "route/closed.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void aim_up(const struct route_tree *t, uint64_t place, struct route_aim *aim)
@@ -47,98 +45,37 @@ static void aim_down(const struct route_tree *t, struct route_aim *aim)
     }
 }
 
-/* ---- rows of a whole tree: a look-up an entry, level by level, so that a row takes microseconds ---- */
+/* ---- rows of a whole tree: a look-up an entry ---- */
 
-/* What all switches of a level look up, by LID. A LID that is no host's has the up port `none`. */
-struct column {
-    uint32_t *part;      /* component below the level, UINT32_MAX: of no host */
-    uint16_t *up, *down; /* into the switch's tables; down of level 1: the port itself */
-};
-
-struct whole {
-    const struct route_closed *c;
-    struct column column[IBSHIFT_LEVELS_MAX + 1];
-};
-
-static int fill_column(const struct route_closed *c, unsigned l, struct column *column)
+static void fill_row(const struct route_closed *c, uint32_t s)
 {
     const struct route_tree *t = c->t;
-    uint32_t lids = c->r->fabric->lft_stride;
-
-    column->part = malloc((size_t)lids * sizeof(*column->part));
-    column->up = malloc((size_t)lids * sizeof(*column->up));
-    column->down = malloc((size_t)lids * sizeof(*column->down));
-    if (column->part == NULL || column->up == NULL || column->down == NULL) {
-        return -ENOMEM;
-    }
-    for (uint32_t lid = 0; lid < lids; lid++) {
-        const struct route_aim *aim = &c->aims[lid];
-        bool is_host = lid != 0 && aim->leaf != IBSHIFT_NO_SWITCH;
-
-        column->part[lid] = is_host ? t->shape.down[l][aim->leaf] : UINT32_MAX;
-        column->up[lid] = (uint16_t)(is_host && l < t->h ? aim->up[l] : t->up_stride);
-        column->down[lid] = is_host ? aim->down[l] : 0;
-    }
-    return 0;
-}
-
-static void fill_row(const struct whole *w, uint32_t s, uint8_t *up, uint8_t *down)
-{
-    const struct route_tree *t = w->c->t;
-    struct ibshift_fabric *f = w->c->r->fabric;
     unsigned l = t->level[s];
-    const struct column *column = &w->column[l];
-    uint32_t part = t->shape.down[l][s], lids = f->lft_stride;
-    uint8_t *row = f->lft + (size_t)s * lids;
+    const uint32_t *part = t->shape.down[l]; /* [switch]: its component below the level */
+    const uint8_t *up = t->up + (size_t)s * t->up_stride;
+    const uint8_t *down = t->down + (size_t)s * t->down_stride;
+    uint8_t *row = c->r->fabric->lft + (size_t)s * c->r->fabric->lft_stride;
 
-    memcpy(up, t->up + (size_t)s * t->up_stride, t->up_stride);
-    up[t->up_stride] = 0;
-    if (l > 1) {
-        memcpy(down, t->down + (size_t)s * t->down_stride, t->down_stride);
-    } else {
-        for (unsigned i = 0; i <= IBSHIFT_PORT_MAX; i++) {
-            down[i] = (uint8_t)i;
+    for (uint32_t lid = 1; lid < c->r->fabric->lft_stride; lid++) {
+        const struct route_aim *aim = &c->aims[lid];
+
+        if (aim->leaf != IBSHIFT_NO_SWITCH) {
+            row[lid] = part[aim->leaf] == part[s] ? (l > 1 ? down[aim->down[l]] : aim->host_port)
+                       : l < t->h                 ? up[aim->up[l]]
+                                                  : 0;
         }
-    }
-    for (uint32_t lid = 0; lid < lids; lid++) {
-        row[lid] = column->part[lid] == part ? down[column->down[lid]] : up[column->up[lid]];
     }
 }
 
-static int fill_whole_rows(void *context, uint32_t first, uint32_t end)
+static void fill_whole_rows(void *context, uint32_t first, uint32_t end)
 {
-    const struct whole *w = context;
-    const struct route_tree *t = w->c->t;
-    size_t ups = t->up_stride + 1, downs = t->down_stride + IBSHIFT_PORT_MAX + 1;
-    uint8_t *up = malloc(ups + downs);
+    const struct route_closed *c = context;
 
-    for (uint32_t s = first; up != NULL && s < end; s++) {
-        if (t->level[s] != 0) {
-            fill_row(w, s, up, up + ups);
+    for (uint32_t s = first; s < end; s++) {
+        if (c->t->level[s] != 0) {
+            fill_row(c, s);
         }
     }
-    free(up);
-    return up != NULL ? 0 : -ENOMEM;
-}
-
-/* Nothing is missing: every row as the formulas have it. -ENOMEM. */
-static int fill_whole(const struct route_closed *c, struct ibshift_error *err)
-{
-    struct whole w = {.c = c};
-    int rc = 0;
-
-    for (unsigned l = 1; rc == 0 && l <= c->t->h; l++) {
-        rc = fill_column(c, l, &w.column[l]);
-    }
-    if (rc == 0) {
-        rc = route_parallel(c->r->threads, c->r->fabric->switch_count, fill_whole_rows, &w);
-    }
-    for (unsigned l = 1; l <= c->t->h; l++) {
-        free(w.column[l].part);
-        free(w.column[l].up);
-        free(w.column[l].down);
-    }
-    return rc == 0 ? 0 : ibshift_fail(err, rc, "no memory for %u LIDs", c->r->fabric->lft_stride);
 }
 
 /* ---- routes around what is missing ---- */
@@ -161,31 +98,19 @@ static const uint8_t *ways(const struct damage *d, uint32_t leaf)
     return d->w.way + (size_t)d->w.number[leaf] * d->c->t->f->switch_count;
 }
 
-/* The switch at the other end of s's up port, IBSHIFT_NO_SWITCH if the port has no cable. */
-static uint32_t parent_at(const struct route_tree *t, uint32_t s, unsigned index)
-{
-    const struct ibshift_fabric *f = t->f;
-    unsigned port = t->up[(size_t)s * t->up_stride + index];
-    uint32_t node = f->switches[s];
-
-    return port == 0
-               ? IBSHIFT_NO_SWITCH
-               : f->nodes[ibshift_port_neighbour(f, ibshift_node_port(f, node, port))].switch_index;
-}
-
-/* The same by any cable, from s or one that shares its digits. */
+/* The switch to which an up port leads, or any other cable to it from s or one that shares its digits;
+ * IBSHIFT_NO_SWITCH: there is no cable. */
 static uint32_t parent_of(const struct route_tree *t, uint32_t s, unsigned index)
 {
     unsigned l = t->level[s], fan = t->parents[l + 1] * t->shared[l + 1];
-
     uint32_t twin = s;
 
     do {
         for (unsigned i = index % fan; i < t->ups[l]; i += fan) {
-            uint32_t parent = parent_at(t, twin, i);
+            unsigned port = t->up[(size_t)twin * t->up_stride + i];
 
-            if (parent != IBSHIFT_NO_SWITCH) {
-                return parent;
+            if (port != 0) {
+                return route_next_switch(t->f, twin, port);
             }
         }
         twin = t->twin[twin];
@@ -285,12 +210,10 @@ static unsigned other_port(struct spare *spare, const struct route_aim *aim, boo
     const struct route_tree *t = d->c->t;
     uint32_t s = spare->s;
     const uint8_t *links = is_down ? descents(d, aim->leaf) : ways(d, aim->leaf);
-    uint32_t first = is_down ? t->first_down[s] : t->first_up[s];
-    uint32_t end = is_down ? t->first_up[s + 1] : t->first_down[s];
+    const struct route_cable *end, *first = route_tree_cables(t, s, is_down, &end);
     unsigned best = 0, best_burden = 0;
 
-    for (uint32_t c = first; c < end; c++) {
-        const struct route_cable *cable = &t->cable[c];
+    for (const struct route_cable *cable = first; cable < end; cable++) {
         unsigned weight;
 
         if (links[cable->other] + 1 != links[s]) {
@@ -309,15 +232,7 @@ static unsigned other_port(struct spare *spare, const struct route_aim *aim, boo
 
 static bool leads_on(const struct damage *d, uint32_t s, unsigned port, const uint8_t *links)
 {
-    const struct ibshift_fabric *f = d->c->t->f;
-    uint32_t next;
-
-    if (port == 0) {
-        return false;
-    }
-    next = f->nodes[ibshift_port_neighbour(f, ibshift_node_port(f, f->switches[s], port))]
-               .switch_index;
-    return links[next] + 1 == links[s];
+    return port != 0 && links[route_next_switch(d->c->t->f, s, port)] + 1 == links[s];
 }
 
 static unsigned port_for(struct spare *spare, const struct route_aim *aim)
@@ -342,7 +257,7 @@ static unsigned port_for(struct spare *spare, const struct route_aim *aim)
     return leads_on(d, s, port, ways(d, aim->leaf)) ? port : other_port(spare, aim, false);
 }
 
-static int fill_rows(void *context, uint32_t first, uint32_t end)
+static void fill_rows(void *context, uint32_t first, uint32_t end)
 {
     const struct damage *d = context;
     const struct route_tree *t = d->c->t;
@@ -359,22 +274,21 @@ static int fill_rows(void *context, uint32_t first, uint32_t end)
             }
         }
     }
-    return 0;
 }
 
-static int find_ways(void *context, uint32_t first, uint32_t end)
+static void find_ways(void *context, uint32_t first, uint32_t end)
 {
     struct damage *d = context;
     const struct route_tree *t = d->c->t;
     size_t switches = t->f->switch_count;
-    uint32_t *queue = malloc((switches + 1) * sizeof(*queue));
+    struct pool pool = {NULL};
+    uint32_t *queue = pool_new(&pool, switches, sizeof(*queue));
 
-    for (uint32_t i = first; queue != NULL && i < end; i++) {
+    for (uint32_t i = first; i < end; i++) {
         route_tree_ways(t, d->w.leaves[i], d->w.descent + i * switches, d->w.way + i * switches,
                         queue);
     }
-    free(queue);
-    return queue != NULL ? 0 : -ENOMEM;
+    pool_free(&pool);
 }
 
 static void list_leaves(struct damage *d)
@@ -402,34 +316,6 @@ static void list_leaves(struct damage *d)
     }
 }
 
-static int route_around(struct damage *d, struct ibshift_error *err)
-{
-    const struct route_tree *t = d->c->t;
-    size_t cells = (size_t)d->w.leaf_count * t->f->switch_count + 1;
-    int rc;
-
-    d->w.descent = malloc(cells);
-    d->w.way = malloc(cells);
-    d->moved = calloc((size_t)t->f->switch_count + 1, (t->up_stride + 1) * sizeof(*d->moved));
-    if (d->w.descent == NULL || d->w.way == NULL || d->moved == NULL) {
-        return ibshift_fail(err, -ENOMEM, "no memory for the ways to %u leaves", d->w.leaf_count);
-    }
-    rc = route_parallel(d->c->r->threads, d->w.leaf_count, find_ways, d);
-    if (rc != 0) {
-        return ibshift_fail(err, rc, "no memory for the ways to %u leaves", d->w.leaf_count);
-    }
-    for (uint32_t i = 0; rc == 0 && i < d->w.leaf_count; i++) {
-        rc = route_tree_check_ways(t, d->w.leaves[i], d->w.way + (size_t)i * t->f->switch_count,
-                                   err);
-    }
-    if (rc == 0) {
-        mend_aims(d);
-        route_parallel(d->c->r->threads, t->f->switch_count, fill_rows, d);
-        rc = route_polish_orders(d->c, &d->w, err);
-    }
-    return rc;
-}
-
 /*
  * Where cables or switches are missing (section V of the paper): moves the destinations whose way
  * down is gone to other parents, for all sources alike, and fills every row with the formula's port
@@ -437,25 +323,29 @@ static int route_around(struct damage *d, struct ibshift_error *err)
  */
 static int fill_damaged(struct route_closed *c, struct ibshift_error *err)
 {
-    size_t switches = (size_t)c->t->f->switch_count + 1;
+    const struct route_tree *t = c->t;
+    uint32_t switches = t->f->switch_count;
+    struct pool pool = {NULL};
     struct damage d = {.c = c,
-                       .w.leaves = calloc(switches, sizeof(*d.w.leaves)),
-                       .w.number = calloc(switches, sizeof(*d.w.number)),
-                       .rise = calloc(switches, 1)};
+                       .w.leaves = pool_new(&pool, switches, sizeof(*d.w.leaves)),
+                       .w.number = pool_new(&pool, switches, sizeof(*d.w.number)),
+                       .rise = pool_new(&pool, switches, 1),
+                       .moved = pool_new(&pool, switches, (t->up_stride + 1) * sizeof(*d.moved))};
     int rc = 0;
 
-    if (d.w.leaves == NULL || d.w.number == NULL || d.rise == NULL) {
-        rc = ibshift_fail(err, -ENOMEM, "no memory for %u switches", c->t->f->switch_count);
-    } else {
-        list_leaves(&d);
-        rc = route_around(&d, err);
+    list_leaves(&d);
+    d.w.descent = pool_new(&pool, d.w.leaf_count, switches);
+    d.w.way = pool_new(&pool, d.w.leaf_count, switches);
+    route_parallel(c->r->threads, d.w.leaf_count, find_ways, &d);
+    for (uint32_t i = 0; rc == 0 && i < d.w.leaf_count; i++) {
+        rc = route_tree_check_ways(t, d.w.leaves[i], ways(&d, d.w.leaves[i]), err);
     }
-    free(d.w.leaves);
-    free(d.w.number);
-    free(d.rise);
-    free(d.w.descent);
-    free(d.w.way);
-    free(d.moved);
+    if (rc == 0) {
+        mend_aims(&d);
+        route_parallel(c->r->threads, switches, fill_rows, &d);
+        route_polish_orders(c, &d.w);
+    }
+    pool_free(&pool);
     return rc;
 }
 
@@ -481,42 +371,28 @@ static void set_aims(struct route_closed *c)
     }
 }
 
-static int closed_form(struct route *r, const struct route_tree *t, struct ibshift_error *err)
-{
-    struct route_closed c = {.r = r, .t = t};
-    int rc = 0;
-
-    c.aims = malloc((size_t)r->fabric->lft_stride * sizeof(*c.aims));
-    if (c.aims == NULL || route_tree_order(t, &r->order, &r->order_count) != 0) {
-        free(c.aims);
-        return ibshift_fail(err, -ENOMEM, "no memory for %u hosts", r->fabric->host_count);
-    }
-    memset(c.aims, 0xff, (size_t)r->fabric->lft_stride * sizeof(*c.aims));
-    set_aims(&c);
-    if (t->missing == 0) {
-        rc = fill_whole(&c, err);
-    } else {
-        rc = fill_damaged(&c, err);
-    }
-    free(c.aims);
-    return rc;
-}
-
 /* Tables and order; is_crossed: the engine wants cross-connected levels, or else none. */
 static int closed_engine(struct route *r, bool is_crossed, struct ibshift_error *err)
 {
     struct route_tree t;
-    int rc = route_tree_find(r->fabric, &t, err);
+    struct route_closed c = {.r = r, .t = &t};
+    uint32_t lids = r->fabric->lft_stride;
+    int rc = route_tree_find(r->fabric, is_crossed, &t, err);
 
     if (rc != 0) {
         return rc;
     }
-    rc = route_tree_check_crossing(&t, is_crossed, err);
-    if (rc == 0) {
-        rc = closed_form(r, &t, err);
+    c.aims = pool_new(&t.pool, lids, sizeof(*c.aims));
+    memset(c.aims, 0xff, lids * sizeof(*c.aims));
+    route_tree_order(&t, r);
+    set_aims(&c);
+    if (t.missing == 0) {
+        route_parallel(r->threads, r->fabric->switch_count, fill_whole_rows, &c);
+    } else {
+        rc = fill_damaged(&c, err);
     }
     if (rc == 0) {
-        rc = route_tree_switches(r, &t, err);
+        route_tree_switches(r, &t);
     }
     route_tree_free(&t);
     return rc;

@@ -31,7 +31,6 @@ struct route_leaf_ways {
  * that are not there, without any. Fabrics with more than 150 million pairs of link and shift are
  * left as they are.
  */
-int route_polish_orders(struct route_closed *c, const struct route_leaf_ways *w,
-                        struct ibshift_error *err);
+void route_polish_orders(struct route_closed *c, const struct route_leaf_ways *w);
 
 #endif

@@ -14,38 +14,24 @@
 
 /* What OpenSM loads: `opensm -R file -U FILE`. */
 
-static const char hex[] = "0123456789abcdef";
-
-static char *put_hex(char *at, uint64_t value, unsigned digits)
+static void put_hex(char *at, uint64_t value, unsigned digits)
 {
-    for (unsigned i = digits; i-- > 0;) {
-        *at++ = hex[value >> (4 * i) & 15];
+    for (; digits-- > 0; value >>= 4) {
+        at[digits] = "0123456789abcdef"[value & 15];
     }
-    return at;
 }
 
-static char *put_text(char *at, const char *text)
+/* OpenSM wants the colon. By hand: a large fabric has 10^8 rows. */
+static void put_row(FILE *out, unsigned lid, unsigned port, uint64_t guid)
 {
-    while (*text != '\0') {
-        *at++ = *text++;
-    }
-    return at;
-}
+    char row[] = "0x.... ... # portguid 0x................:\n";
 
-/* "0x0001 005 # portguid 0x..:"; OpenSM wants the colon. By hand: a large fabric has 10^8 rows. */
-static int put_row(FILE *out, unsigned lid, unsigned port, uint64_t guid)
-{
-    char row[64], *at = put_text(row, "0x");
-
-    at = put_hex(at, lid, 4);
-    *at++ = ' ';
-    *at++ = (char)('0' + port / 100);
-    *at++ = (char)('0' + port / 10 % 10);
-    *at++ = (char)('0' + port % 10);
-    at = put_text(at, " # portguid 0x");
-    at = put_hex(at, guid, 16);
-    at = put_text(at, ":\n");
-    return fwrite(row, 1, (size_t)(at - row), out) == (size_t)(at - row) ? 0 : -EIO;
+    put_hex(row + 2, lid, 4);
+    row[7] = (char)('0' + port / 100);
+    row[8] = (char)('0' + port / 10 % 10);
+    row[9] = (char)('0' + port % 10);
+    put_hex(row + 24, guid, 16);
+    (void)fwrite(row, 1, sizeof(row) - 1, out);
 }
 
 /* By LID: the port GUID of a host's port, the node GUID of a switch, 0. */
@@ -57,61 +43,40 @@ static uint64_t guid_of(const struct ibshift_fabric *f, const uint32_t *switch_a
     return switch_at[lid] != 0 ? f->nodes[switch_at[lid] - 1].guid : 0;
 }
 
-static int write_table(const struct ibshift_fabric *f, const uint32_t *switch_at, uint32_t sw,
-                       FILE *out)
+static void write_table(const struct ibshift_fabric *f, const uint32_t *switch_at, uint32_t sw,
+                        FILE *out)
 {
     const struct ibshift_node *node = &f->nodes[f->switches[sw]];
-    int rc = 0;
 
     fprintf(out, "Unicast lids [0-%u] of switch Lid %u guid 0x%016" PRIx64 " ('%s'):\n",
             f->lft_stride - 1, node->lid, node->guid, ibshift_node_name(f, f->switches[sw]));
-    for (unsigned lid = 1; rc == 0 && lid < f->lft_stride; lid++) {
+    for (unsigned lid = 1; lid < f->lft_stride && !ferror(out); lid++) {
         unsigned port = ibshift_lft_get(f, sw, lid);
 
         if (port != 0 || lid == node->lid) {
-            rc = put_row(out, lid, port, guid_of(f, switch_at, lid));
+            put_row(out, lid, port, guid_of(f, switch_at, lid));
         }
     }
-    return rc;
 }
 
 /* The tables as `opensm -R file -U` reads them; rows carry the port GUID, by which OpenSM finds
- * its own LID. 0 or -EIO. */
-static int route_write_tables(const struct route *r, FILE *out)
+ * its own LID. */
+static void write_tables(const struct route *r, FILE *out)
 {
     static uint32_t switch_at[IBSHIFT_LID_MAX + 1]; /* node + 1 */
     const struct ibshift_fabric *f = r->fabric;
-    int rc = 0;
 
     for (uint32_t s = 0; s < f->switch_count; s++) {
         switch_at[f->nodes[f->switches[s]].lid] = f->switches[s] + 1;
     }
-    for (uint32_t s = 0; rc == 0 && s < f->switch_count; s++) {
-        rc = write_table(f, switch_at, s, out);
+    for (uint32_t s = 0; s < f->switch_count; s++) {
+        write_table(f, switch_at, s, out);
     }
-    return rc == 0 && fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
 }
 
-/* The order as opensm-ftree-ca-order.dump has it. */
-static int route_write_order(const struct route *r, FILE *out)
+static void write_order(const struct route *r, FILE *out)
 {
-    const struct ibshift_fabric *f = r->fabric;
-    char name[FABRIC_NAME_SIZE];
-    struct fabric_names names;
-
-    if (fabric_names_open(f, &names) != 0) {
-        return -ENOMEM;
-    }
-    for (uint32_t i = 0; i < r->order_count; i++) {
-        if (r->order[i] == IBSHIFT_NO_HOST) {
-            fprintf(out, "0xFFFF\tDUMMY\n");
-        } else {
-            fprintf(out, "0x%04x\t%s\n", ibshift_host_lid(f, r->order[i]),
-                    fabric_names_get(&names, r->order[i], name, sizeof(name)));
-        }
-    }
-    fabric_names_close(&names);
-    return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
+    fabric_order_write(r->fabric, r->order, r->order_count, out);
 }
 
 /* Service levels as OpenSM's plug-in for path records has them, by the LID of the destination. */
@@ -119,8 +84,7 @@ static void write_levels(const struct route *r, uint32_t host, FILE *out)
 {
     const struct ibshift_fabric *f = r->fabric;
     const struct ibshift_port *port = &f->ports[f->hosts[host]];
-    uint32_t node = ibshift_port_neighbour(f, f->hosts[host]);
-    uint32_t leaf = node == IBSHIFT_NO_NODE ? IBSHIFT_NO_SWITCH : f->nodes[node].switch_index;
+    uint32_t leaf = route_switch_behind(f, f->hosts[host]);
 
     fprintf(out,
             "Channel Adapter 0x%016" PRIx64 ", base LID %u, \"%s\", port %u\n"
@@ -139,17 +103,123 @@ static void write_levels(const struct route *r, uint32_t host, FILE *out)
     fputc('\n', out);
 }
 
-static int route_write_sl(const struct route *r, FILE *out)
+static void write_sl(const struct route *r, FILE *out)
 {
     for (uint32_t host = 0; host < r->fabric->host_count; host++) {
         write_levels(r, host, out);
     }
-    return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
 }
 
-static int route_write_sl2vl(const struct route *r, FILE *out)
+static void write_sl2vl(const struct route *r, FILE *out)
 {
-    return fabric_sl2vl_write(r->fabric, &r->lanes, out);
+    fabric_sl2vl_write(r->fabric, &r->lanes, out);
+}
+
+/* ---- what is said ---- */
+
+static void print_shifts(const struct route *r, const struct route_proof *p, FILE *out)
+{
+    char name[256];
+
+    if (p->shift_seed == 0) {
+        fprintf(out, "shifts: all %u over %u places: ", p->shifts, p->places);
+    } else {
+        fprintf(out, "shifts: %u of %u (seed %" PRIu64 "): ", p->shifts, p->places - 1,
+                p->shift_seed);
+    }
+    fprintf(out, "worst link %.2f flows on average, %u at worst\n", p->average, p->worst);
+    if (p->worst > 1) {
+        ibshift_link_name(r->fabric, p->worst_link, name, sizeof(name));
+        fprintf(out, "  shift by %u, LID + %u: %u flows on %s\n", p->worst_shift,
+                p->worst_lid_offset, p->worst, name);
+    }
+}
+
+static void print_proof(const struct route *r, const struct route_proof *p, FILE *out)
+{
+    char name[256];
+
+    fprintf(out, "routes: %" PRIu64 " from hosts to LIDs", p->routes);
+    if (p->broken[0] != '\0') {
+        fprintf(out,
+                "; %" PRIu64 " have no next hop, %" PRIu64 " run in circles, %" PRIu64
+                " end at another host\n  %s\n",
+                p->lost, p->circles, p->strays, p->broken);
+    } else {
+        fprintf(out, ", all arrive\n");
+    }
+    if (p->others != 0) {
+        fprintf(out, "routers and aggregation nodes: %" PRIu64 " routes from and to them, ",
+                p->others);
+        if (p->others_lost == 0) {
+            fprintf(out, "all arrive\n");
+        } else {
+            fprintf(out, "%" PRIu64 " do not arrive, none of them at a switch with hosts\n",
+                    p->others_lost);
+        }
+    }
+    if (p->switches_lost != 0) {
+        fprintf(out, "to switches: %" PRIu64 " of %" PRIu64 " routes do not arrive\n",
+                p->switches_lost, p->to_switches);
+    }
+    fprintf(out, "links per route:");
+    for (unsigned i = 0; i <= ROUTE_HOPS_MOST; i++) {
+        if (p->hops[i] != 0) {
+            fprintf(out, " %" PRIu64 " have %u%s", p->hops[i], i,
+                    i == ROUTE_HOPS_MOST ? " or more" : "");
+        }
+    }
+    fputc('\n', out);
+    if (p->cycle_length != 0) {
+        route_cycle_print(r->fabric, p, out);
+    } else {
+        fprintf(out,
+                "no credit loop: %" PRIu64 " dependencies between channels, %u VL%s, acyclic\n",
+                p->dependencies, r->vls_used, r->vls_used == 1 ? "" : "s");
+    }
+    if (p->links_used != 0) {
+        ibshift_link_name(r->fabric, p->load_link, name, sizeof(name));
+        fprintf(out,
+                "load: %u links between switches carry %u to %u routes, %.1f on average\n  "
+                "the most: %s\n",
+                p->links_used, p->load_least, p->load_most, p->load_mean, name);
+    }
+    print_shifts(r, p, out);
+}
+
+static void print_proof_json(const struct route_proof *p, struct json *j)
+{
+    json_value(j, "routes", "%" PRIu64, p->routes);
+    json_value(j, "lost", "%" PRIu64, p->lost);
+    json_value(j, "circles", "%" PRIu64, p->circles);
+    json_value(j, "strays", "%" PRIu64, p->strays);
+    json_value(j, "switches_lost", "%" PRIu64, p->switches_lost);
+    json_value(j, "others", "%" PRIu64, p->others);
+    json_value(j, "others_lost", "%" PRIu64, p->others_lost);
+    json_text(j, "broken", p->broken);
+    json_open(j, "hops", '{');
+    for (unsigned i = 0; i <= ROUTE_HOPS_MOST; i++) {
+        char links[16];
+
+        snprintf(links, sizeof(links), "%u", i);
+        if (p->hops[i] != 0) {
+            json_value(j, links, "%" PRIu64, p->hops[i]);
+        }
+    }
+    json_close(j, '}');
+    json_value(j, "dependencies", "%" PRIu64, p->dependencies);
+    json_value(j, "cycle", "%u", p->cycle_length);
+    json_value(j, "links", "%u", p->links_used);
+    json_open(j, "load", '{');
+    json_value(j, "least", "%u", p->load_least);
+    json_value(j, "mean", "%.3f", p->load_mean);
+    json_value(j, "most", "%u", p->load_most);
+    json_close(j, '}');
+    json_value(j, "places", "%u", p->places);
+    json_value(j, "shifts", "%u", p->shifts);
+    json_value(j, "seed", "%" PRIu64, p->shift_seed);
+    json_value(j, "average", "%.6f", p->average);
+    json_value(j, "worst", "%u", p->worst);
 }
 
 #define ENGINES_MOST 32
@@ -192,39 +262,27 @@ static int find_engine(struct route_run *run)
     return cli_unknown("route", "no engine", name, names, count, "ibshift route --help lists them");
 }
 
-static int write_to(const char *path, const struct route *r,
-                    int (*write)(const struct route *r, FILE *out))
-{
-    struct output out;
-    int rc = cli_output_open("route", path, &out);
-
-    if (rc != CLI_OK) {
-        return rc;
-    }
-    rc = write(r, out.file);
-    if (rc != 0 && !ferror(out.file)) {
-        rc = cli_error("route", "%s: %s", path, strerror(-rc));
-    } else {
-        rc = CLI_OK; /* what could not be written, closing says */
-    }
-    return cli_output_close("route", path, &out, rc);
-}
-
 static int write_files(const struct route_run *run, const struct route *r)
 {
+    const struct {
+        const char *path;
+        void (*write)(const struct route *r, FILE *out);
+    } files[] = {{run->tables, write_tables},
+                 {run->order, write_order},
+                 {run->sl, write_sl},
+                 {run->sl2vl, write_sl2vl}};
+    struct output out;
     int rc = CLI_OK;
 
-    if (run->tables != NULL) {
-        rc = write_to(run->tables, r, route_write_tables);
-    }
-    if (rc == CLI_OK && run->order != NULL) {
-        rc = write_to(run->order, r, route_write_order);
-    }
-    if (rc == CLI_OK && run->sl != NULL) {
-        rc = write_to(run->sl, r, route_write_sl);
-    }
-    if (rc == CLI_OK && run->sl2vl != NULL) {
-        rc = write_to(run->sl2vl, r, route_write_sl2vl);
+    for (size_t i = 0; rc == CLI_OK && i < sizeof(files) / sizeof(files[0]); i++) {
+        if (files[i].path == NULL) {
+            continue;
+        }
+        rc = cli_output_open("route", files[i].path, &out);
+        if (rc == CLI_OK) {
+            files[i].write(r, out.file);
+            rc = cli_output_close("route", files[i].path, &out, rc);
+        }
     }
     return rc;
 }
@@ -245,7 +303,7 @@ static void print(const struct route_run *run, const struct route *r,
         json_value(&j, "cpu", "%.6f", run->cpu);
         json_value(&j, "vls", "%u", r->vls_used);
         if (proof != NULL) {
-            route_proof_print_json(proof, &j);
+            print_proof_json(proof, &j);
         }
         json_end(&j);
         return;
@@ -257,7 +315,7 @@ static void print(const struct route_run *run, const struct route *r,
                 run->cpu);
     }
     if (proof != NULL) {
-        route_proof_print(r, proof, out);
+        print_proof(r, proof, out);
     }
 }
 
@@ -282,7 +340,7 @@ static int build_tables(struct route_run *run, struct route *r)
     int rc = run->engine->build(r, &err);
 
     if (rc == 0) {
-        rc = route_to_switches(r, &err);
+        route_to_switches(r);
     }
     run->seconds = now(CLOCK_MONOTONIC) - start;
     run->cpu = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
@@ -293,10 +351,8 @@ static int build_tables(struct route_run *run, struct route *r)
 static int check_without_lanes(const struct route_run *run, const struct route *r)
 {
     struct route bare = *r;
-    struct ibshift_error err = {""};
     struct route_proof proof;
     char name[256];
-    int rc;
 
     if (run->tables == NULL || r->sl == NULL) {
         return CLI_OK;
@@ -304,10 +360,7 @@ static int check_without_lanes(const struct route_run *run, const struct route *
     bare.sl = NULL;
     bare.lanes.vl = NULL;
     bare.vls_used = 1;
-    rc = route_verify(&bare, run->seed, &proof, &err);
-    if (rc != 0) {
-        return refuse(rc, &err);
-    }
+    route_verify(&bare, run->seed, &proof);
     if (proof.cycle_length == 0) {
         return CLI_OK;
     }
@@ -325,15 +378,11 @@ static int check_without_lanes(const struct route_run *run, const struct route *
 /* Nothing is written of tables that are not proven. */
 static int finish(const struct route_run *run, const struct route *r)
 {
-    struct ibshift_error err = {""};
     struct route_proof proof;
     int rc;
 
     if (!run->no_verify) {
-        rc = route_verify(r, run->seed, &proof, &err);
-        if (rc != 0) {
-            return refuse(rc, &err);
-        }
+        route_verify(r, run->seed, &proof);
     }
     print(run, r, run->no_verify ? NULL : &proof, stdout);
     if (!run->no_verify && !route_is_proven(&proof)) {

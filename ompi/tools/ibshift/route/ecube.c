@@ -13,7 +13,6 @@
 #include "route/turns.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "fabric/shape/shape.h"
 
@@ -175,7 +174,7 @@ static uint8_t wraps(const struct torus *t, uint32_t sw, const struct route_targ
     return sl;
 }
 
-static int fill(void *context, uint32_t first, uint32_t end)
+static void fill(void *context, uint32_t first, uint32_t end)
 {
     struct torus *t = context;
     struct ibshift_fabric *f = t->r->fabric;
@@ -193,7 +192,6 @@ static int fill(void *context, uint32_t first, uint32_t end)
             t->r->sl[at] = wraps(t, s, target);
         }
     }
-    return 0;
 }
 
 static uint8_t lane(const struct torus *t, uint32_t arc, unsigned sl)
@@ -236,16 +234,13 @@ static int route_torus(struct torus *t, struct ibshift_error *err)
         return ibshift_fail(err, -ENOTSUP, "a torus of %u dimensions needs %u SLs, there are %u",
                             t->shape.dims, 1u << t->shape.dims, FABRIC_SLS);
     }
-    t->dim = malloc(t->net.arc_count + 1u);
-    t->side = malloc(t->net.arc_count + 1u);
-    if (t->dim == NULL || t->side == NULL) {
-        return ibshift_fail(err, -ENOMEM, "no memory for %u cables", t->net.arc_count);
-    }
+    t->dim = pool_new(&t->net.pool, t->net.arc_count, 1);
+    t->side = pool_new(&t->net.pool, t->net.arc_count, 1);
     rc = route_lanes_new(t->r, 2, err);
     if (rc == 0) {
         sort_arcs(t);
         fill_lanes(t);
-        rc = route_parallel(t->r->threads, t->net.target_count, fill, t);
+        route_parallel(t->r->threads, t->net.target_count, fill, t);
     }
     return rc;
 }
@@ -259,8 +254,6 @@ int route_ecube(struct route *r, struct ibshift_error *err)
         rc = route_torus(&t, err);
     }
     ibshift_shape_free(&t.shape);
-    free(t.dim);
-    free(t.side);
-    route_net_close(&t.net);
+    pool_free(&t.net.pool);
     return rc;
 }

@@ -8,10 +8,6 @@
  * when the tables become better: fewer squares of what links carry, so shorter or more even ways.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "fabric/graph/random.h"
 #include "route/turns.h"
 
@@ -22,26 +18,62 @@ struct turn {
 };
 
 struct breaker {
-    const struct route_turns *t;
-    struct turn *turns; /* those that the tree does not have: the first come first */
-    struct turn *kept, *best;
+    struct route_turns *t;
+    struct turn *turns;  /* those that the tree does not have: the first come first */
+    struct turn *others; /* the same in another order, that of before */
     uint8_t *is_allowed; /* [turn] */
     uint32_t count;
     uint32_t *seen, stamp; /* [arc] */
     uint32_t *stack;
 };
 
-static bool is_tree(const struct route_turns *t, uint32_t arc)
+static bool is_in_tree(const struct route_turns *t, uint32_t arc)
 {
-    const struct route_arc *a = &t->net->arcs[arc];
+    const struct route_arc *a = &t->net.arcs[arc];
 
     return t->parent[a->from] == arc || t->parent[a->to] == a->back;
+}
+
+static bool is_tree(const struct route_turns *t, struct turn turn)
+{
+    return is_in_tree(t, turn.arc) && is_in_tree(t, turn.next);
+}
+
+/* Up is towards the root of a depth-first spanning tree, whose other cables all join a switch with one
+ * above it: no way goes up again after it went down. */
+static bool is_up_down(const struct route_turns *t, struct turn turn)
+{
+    return route_goes_up(t, turn.arc) || !route_goes_up(t, turn.next);
+}
+
+/* Allows the turns that are of a kind, and no other; these are listed if there is room for them. */
+static uint32_t allow_all(struct route_turns *t,
+                          bool (*is_kind)(const struct route_turns *t, struct turn turn),
+                          struct turn *others)
+{
+    const struct route_net *net = &t->net;
+    uint32_t count = 0;
+
+    for (uint32_t a = 0; a < net->arc_count; a++) {
+        uint32_t between = net->arcs[a].to;
+
+        for (uint32_t next = net->first[between]; next < net->first[between + 1]; next++) {
+            struct turn turn = {a, next};
+            bool is_back = net->arcs[next].to == net->arcs[a].from;
+
+            *route_turn(t, a, next) = !is_back && is_kind(t, turn);
+            if (others != NULL && !is_back && !is_kind(t, turn)) {
+                others[count++] = turn;
+            }
+        }
+    }
+    return count;
 }
 
 /* Whether allowed turns lead from one channel to another. */
 static bool leads_to(struct breaker *b, uint32_t from, uint32_t to)
 {
-    const struct route_net *net = b->t->net;
+    const struct route_net *net = &b->t->net;
     uint32_t depth = 0;
 
     b->stamp++;
@@ -63,71 +95,12 @@ static bool leads_to(struct breaker *b, uint32_t from, uint32_t to)
     return false;
 }
 
-static int open_breaker(struct breaker *b, const struct route_turns *t, struct ibshift_error *err)
-{
-    const struct route_net *net = t->net;
-    size_t turns = 1;
-
-    for (uint32_t a = 0; a < net->arc_count; a++) {
-        turns += net->first[net->arcs[a].to + 1] - net->first[net->arcs[a].to];
-    }
-    *b = (struct breaker){.t = t,
-                          .turns = malloc(turns * sizeof(*b->turns)),
-                          .kept = malloc(turns * sizeof(*b->turns)),
-                          .best = malloc(turns * sizeof(*b->turns)),
-                          .is_allowed = calloc(turns, 1),
-                          .seen = calloc((size_t)net->arc_count + 1, sizeof(*b->seen)),
-                          .stack = malloc(((size_t)net->arc_count + 1) * sizeof(*b->stack))};
-    return b->turns != NULL && b->kept != NULL && b->best != NULL && b->is_allowed != NULL &&
-                   b->seen != NULL && b->stack != NULL
-               ? 0
-               : ibshift_fail(err, -ENOMEM, "no memory for %zu turns", turns);
-}
-
-static void close_breaker(struct breaker *b)
-{
-    free(b->turns);
-    free(b->kept);
-    free(b->best);
-    free(b->is_allowed);
-    free(b->seen);
-    free(b->stack);
-}
-
-/* The tree's turns are allowed; the others are in the list. */
-static void begin(struct breaker *b)
-{
-    const struct route_net *net = b->t->net;
-
-    for (uint32_t a = 0; a < net->arc_count; a++) {
-        uint32_t between = net->arcs[a].to;
-
-        for (uint32_t next = net->first[between]; next < net->first[between + 1]; next++) {
-            *route_turn(b->t, a, next) =
-                net->arcs[next].to != net->arcs[a].from && is_tree(b->t, a) && is_tree(b->t, next);
-        }
-    }
-}
-
-static void list_turns(struct breaker *b)
-{
-    const struct route_net *net = b->t->net;
-
-    for (uint32_t a = 0; a < net->arc_count; a++) {
-        uint32_t between = net->arcs[a].to;
-
-        for (uint32_t next = net->first[between]; next < net->first[between + 1]; next++) {
-            if (net->arcs[next].to != net->arcs[a].from &&
-                !(is_tree(b->t, a) && is_tree(b->t, next))) {
-                b->turns[b->count++] = (struct turn){a, next};
-            }
-        }
-    }
-}
-
+/* Of the list's turns those that close no cycle, one after another. */
 static void allow(struct breaker *b)
 {
-    begin(b);
+    for (uint32_t i = 0; i < b->count; i++) {
+        *route_turn(b->t, b->turns[i].arc, b->turns[i].next) = false;
+    }
     for (uint32_t i = 0; i < b->count; i++) {
         const struct turn *turn = &b->turns[i];
 
@@ -136,10 +109,12 @@ static void allow(struct breaker *b)
     }
 }
 
-/* Turns that up*-down* has come first. */
-static bool comes_first(const struct route_turns *t, const struct turn *turn)
+static void swap_lists(struct breaker *b)
 {
-    return route_goes_up(t, turn->arc) || !route_goes_up(t, turn->next);
+    struct turn *turns = b->turns;
+
+    b->turns = b->others;
+    b->others = turns;
 }
 
 /* One that is forbidden to the front, then those that are allowed, then the rest: few change. */
@@ -147,15 +122,15 @@ static void reorder(struct breaker *b, uint32_t front)
 {
     uint32_t count = 0;
 
-    b->kept[count++] = b->turns[front];
+    b->others[count++] = b->turns[front];
     for (int pass = 1; pass >= 0; pass--) {
         for (uint32_t i = 0; i < b->count; i++) {
             if (i != front && b->is_allowed[i] == pass) {
-                b->kept[count++] = b->turns[i];
+                b->others[count++] = b->turns[i];
             }
         }
     }
-    memcpy(b->turns, b->kept, b->count * sizeof(*b->turns));
+    swap_lists(b);
 }
 
 /* The place of a random turn that is forbidden, or count: none is. */
@@ -183,102 +158,72 @@ static uint32_t tries_for(const struct route_net *net)
 
 static int climb(struct route *r, struct breaker *b, struct ibshift_error *err)
 {
-    size_t bytes = b->count * sizeof(*b->turns);
-    uint32_t tries = tries_for(b->t->net), at;
-    struct route_score least, score;
-    uint64_t random = 1;
+    uint32_t tries = tries_for(&b->t->net), at;
+    uint64_t least = UINT64_MAX, squares = UINT64_MAX, random = 1;
     int rc;
 
     allow(b);
     rc = route_turns_fill(r, b->t, &least, err);
     for (uint32_t i = 0; rc == 0 && i < tries && (at = draw(b, &random)) < b->count; i++) {
-        memcpy(b->best, b->turns, bytes);
         reorder(b, at);
         allow(b);
-        rc = route_turns_fill(r, b->t, &score, err);
-        if (score.squares < least.squares) {
-            least = score;
+        rc = route_turns_fill(r, b->t, &squares, err);
+        if (squares < least) {
+            least = squares;
         } else {
-            memcpy(b->turns, b->best, bytes);
+            swap_lists(b);
             allow(b);
         }
     }
-    return rc == 0 ? route_turns_fill(r, b->t, &score, err) : rc;
+    return rc == 0 ? route_turns_fill(r, b->t, &squares, err) : rc;
 }
 
-static int find_best(struct route *r, struct breaker *b, struct ibshift_error *err)
+/* The list's beginning: the turns that up*-down* has. */
+static void sort_list(struct breaker *b)
 {
     uint32_t first = 0;
 
-    list_turns(b);
     for (uint32_t i = 0; i < b->count; i++) {
-        if (comes_first(b->t, &b->turns[i])) {
+        if (is_up_down(b->t, b->turns[i])) {
             struct turn kept = b->turns[first];
 
             b->turns[first++] = b->turns[i];
             b->turns[i] = kept;
         }
     }
-    return climb(r, b, err);
-}
-
-static int build_flexible(struct route *r, struct route_turns *turns, struct ibshift_error *err)
-{
-    struct breaker b = {.t = NULL};
-    int rc = open_breaker(&b, turns, err);
-
-    if (rc == 0) {
-        rc = find_best(r, &b, err);
-    }
-    close_breaker(&b);
-    return rc;
-}
-
-/*
- * up and down: no way goes up again after it went down. Up is towards the root of a depth-first
- * spanning tree, whose other cables all join a switch with one above it.
- */
-static int build_updn(struct route *r, struct route_turns *t, struct ibshift_error *err)
-{
-    const struct route_net *net = t->net;
-    struct route_score score;
-
-    for (uint32_t a = 0; a < net->arc_count; a++) {
-        uint32_t between = net->arcs[a].to;
-
-        for (uint32_t next = net->first[between]; next < net->first[between + 1]; next++) {
-            *route_turn(t, a, next) = net->arcs[next].to != net->arcs[a].from &&
-                                      (route_goes_up(t, a) || !route_goes_up(t, next));
-        }
-    }
-    return route_turns_fill(r, t, &score, err);
-}
-
-static int with_turns(struct route *r, struct ibshift_error *err,
-                      int (*build)(struct route *, struct route_turns *, struct ibshift_error *))
-{
-    struct route_turns turns;
-    struct route_net net;
-    int rc = route_net_open(r->fabric, &net, err);
-
-    if (rc != 0) {
-        return rc;
-    }
-    rc = route_turns_open(&net, &turns, err);
-    if (rc == 0) {
-        rc = build(r, &turns, err);
-        route_turns_close(&turns);
-    }
-    route_net_close(&net);
-    return rc;
 }
 
 int route_flexible(struct route *r, struct ibshift_error *err)
 {
-    return with_turns(r, err, build_flexible);
+    struct route_turns turns;
+    struct breaker b = {.t = &turns};
+    struct pool *pool = &turns.net.pool;
+    int rc = route_turns_open(r->fabric, &turns, err);
+
+    if (rc == 0) {
+        b.turns = pool_new(pool, turns.count, sizeof(*b.turns));
+        b.others = pool_new(pool, turns.count, sizeof(*b.others));
+        b.is_allowed = pool_new(pool, turns.count, 1);
+        b.seen = pool_new(pool, turns.net.arc_count, sizeof(*b.seen));
+        b.stack = pool_new(pool, turns.net.arc_count, sizeof(*b.stack));
+        b.count = allow_all(&turns, is_tree, b.turns);
+        sort_list(&b);
+        rc = climb(r, &b, err);
+    }
+    pool_free(pool);
+    return rc;
 }
 
 int route_updn(struct route *r, struct ibshift_error *err)
 {
-    return with_turns(r, err, build_updn);
+    struct route_turns turns;
+    uint64_t squares;
+    int rc = route_turns_open(r->fabric, &turns, err);
+
+    if (rc == 0) {
+        allow_all(&turns, is_up_down, NULL);
+        rc = route_turns_fill(r, &turns, &squares, err);
+    }
+    pool_free(&turns.net.pool);
+    return rc;
 }

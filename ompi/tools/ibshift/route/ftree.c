@@ -9,8 +9,6 @@
  */
 #include "route/tree.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct ftree {
@@ -38,6 +36,7 @@ static void take_port(struct ftree *e, uint32_t s, unsigned port)
     e->usage[port_index(e, s, port)]++;
 }
 
+/* The number of the port at the other end. */
 static unsigned port_of_peer(const struct ftree *e, uint32_t s, unsigned port)
 {
     return e->t->f->ports[e->t->f->ports[port_index(e, s, port)].peer].number;
@@ -61,8 +60,7 @@ static void lead_up(struct ftree *e, uint32_t s)
             if (group[i] == 0) {
                 continue;
             }
-            other =
-                t->f->nodes[ibshift_port_neighbour(t->f, port_index(e, s, group[i]))].switch_index;
+            other = route_next_switch(t->f, s, group[i]);
             port = port_of_peer(e, s, group[i]);
             if (best == 0 || usage_of(e, other, port) < usage_of(e, other, best)) {
                 best = port;
@@ -90,7 +88,7 @@ static void climb(struct ftree *e, uint32_t s)
         if (up[i] == 0) {
             continue;
         }
-        other = t->f->nodes[ibshift_port_neighbour(t->f, port_index(e, s, up[i]))].switch_index;
+        other = route_next_switch(t->f, s, up[i]);
         port = port_of_peer(e, s, up[i]);
         if (best == 0 || usage_of(e, other, port) < usage_of(e, parent, best)) {
             parent = other;
@@ -151,48 +149,28 @@ static void seat_hosts(struct ftree *e)
     }
 }
 
-static int route_all(struct ftree *e, struct ibshift_error *err)
-{
-    const struct ibshift_fabric *f = e->t->f;
-    uint32_t places = e->t->places;
-
-    e->usage = calloc((size_t)f->port_count + 1, sizeof(*e->usage));
-    e->column = calloc((size_t)f->switch_count + 1, 1);
-    e->host = calloc((size_t)places + 1, sizeof(*e->host));
-    e->leaf = calloc((size_t)places + 1, sizeof(*e->leaf));
-    if (e->usage == NULL || e->column == NULL || e->host == NULL || e->leaf == NULL) {
-        return ibshift_fail(err, -ENOMEM, "no memory for %u ports", f->port_count);
-    }
-    seat_hosts(e);
-    for (unsigned lid_offset = 0, lids = route_most_lids(f); lid_offset < lids; lid_offset++) {
-        route_offset_of_all(e, lid_offset);
-    }
-    return route_tree_fill(e->r, e->t, err);
-}
-
 int route_ftree(struct route *r, struct ibshift_error *err)
 {
     struct route_tree t;
     struct ftree e = {.r = r, .t = &t};
-    int rc = route_tree_find(r->fabric, &t, err);
+    int rc = route_tree_find(r->fabric, false, &t, err);
 
     if (rc != 0) {
         return rc;
     }
-    rc = route_tree_check_crossing(&t, false, err);
+    e.usage = pool_new(&t.pool, t.f->port_count, sizeof(*e.usage));
+    e.column = pool_new(&t.pool, t.f->switch_count, 1);
+    e.host = pool_new(&t.pool, t.places, sizeof(*e.host));
+    e.leaf = pool_new(&t.pool, t.places, sizeof(*e.leaf));
+    seat_hosts(&e);
+    for (unsigned lid_offset = 0, lids = route_most_lids(t.f); lid_offset < lids; lid_offset++) {
+        route_offset_of_all(&e, lid_offset);
+    }
+    rc = route_tree_fill(r, &t, err);
     if (rc == 0) {
-        rc = route_all(&e, err);
+        route_tree_switches(r, &t);
+        route_tree_order(&t, r);
     }
-    if (rc == 0) {
-        rc = route_tree_switches(r, &t, err);
-    }
-    if (rc == 0 && route_tree_order(&t, &r->order, &r->order_count) != 0) {
-        rc = ibshift_fail(err, -ENOMEM, "no memory for %u hosts", t.f->host_count);
-    }
-    free(e.usage);
-    free(e.column);
-    free(e.host);
-    free(e.leaf);
     route_tree_free(&t);
     return rc;
 }

@@ -5,8 +5,6 @@
  */
 #include "route/closed.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define PASSES      3
@@ -44,22 +42,16 @@ struct route_tail {
     unsigned count;
 };
 
-static uint32_t next_of(const struct polish *p, uint32_t s, unsigned port, uint32_t *id)
-{
-    const struct ibshift_fabric *f = p->c->r->fabric;
-    uint32_t link = ibshift_node_port(f, f->switches[s], port);
-
-    *id = p->id[link];
-    return f->nodes[ibshift_port_neighbour(f, link)].switch_index;
-}
-
 /* The way from s on if it left by port. */
 static void find_tail(const struct polish *p, uint32_t s, unsigned port, struct route_tail *tail)
 {
+    const struct ibshift_fabric *f = p->c->r->fabric;
+
     tail->count = 0;
     while (s != p->goal && tail->count < LINKS_MOST) {
-        s = next_of(p, s, port, &tail->id[tail->count++]);
-        port = ibshift_lft_get(p->c->r->fabric, s, p->lid);
+        tail->id[tail->count++] = p->id[ibshift_node_port(f, f->switches[s], port)];
+        s = route_next_switch(f, s, port);
+        port = ibshift_lft_get(f, s, p->lid);
     }
 }
 
@@ -94,61 +86,65 @@ static void add_flow(const struct polish *p, uint32_t id, uint32_t shift, int st
     }
 }
 
+/* The flow of the next host whose route passes s, of which *item and *place say where the walk is; its
+ * shift in *shift. False: there is none. */
+static bool next_flow(const struct polish *p, uint32_t *item, uint32_t *place, uint32_t *shift)
+{
+    for (; *item != NONE; *item = p->next[*item], *place = 0) {
+        uint32_t leaf = p->item[*item], first = p->first_place[leaf];
+
+        while (first + *place < p->first_place[leaf + 1]) {
+            uint32_t from = p->place[first + (*place)++];
+
+            if (from != p->goal_place) {
+                *shift = shift_of(p, from);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* Adds the flows of all hosts whose routes pass s to a tail, or takes them off. */
 static void add_flows(const struct polish *p, uint32_t s, const struct route_tail *tail, int step)
 {
-    for (uint32_t i = p->head[s]; i != NONE; i = p->next[i]) {
-        uint32_t leaf = p->item[i];
+    uint32_t item = p->head[s], place = 0, shift;
 
-        for (uint32_t k = p->first_place[leaf]; k < p->first_place[leaf + 1]; k++) {
-            for (unsigned l = 0; p->place[k] != p->goal_place && l < tail->count; l++) {
-                add_flow(p, tail->id[l], shift_of(p, p->place[k]), step);
-            }
+    while (next_flow(p, &item, &place, &shift)) {
+        for (unsigned l = 0; l < tail->count; l++) {
+            add_flow(p, tail->id[l], shift, step);
         }
     }
 }
 
-/* One flow on a tail: above all, does its stage's busiest link become busier? */
-static uint64_t price_of_flow(const struct polish *p, uint32_t shift, const struct route_tail *tail)
-{
-    uint64_t sum = 0, raise = 0;
-
-    for (unsigned l = 0; l < tail->count; l++) {
-        unsigned met = *cell(p, tail->id[l], shift);
-
-        sum += met == 0 ? 0 : 1ull << 3 * (met < WEIGHT_MOST ? met - 1 : WEIGHT_MOST - 1);
-        raise = met != 0 && met + 1 > p->peak[shift] ? RAISE : raise;
-    }
-    return sum + raise;
-}
-
-/* What the flows of s would meet on a tail. */
+/* What the flows of s would meet on a tail; above all, would a stage's busiest link become busier? */
 static uint64_t price(const struct polish *p, uint32_t s, const struct route_tail *tail)
 {
+    uint32_t item = p->head[s], place = 0, shift;
     uint64_t sum = 0;
 
-    for (uint32_t i = p->head[s]; i != NONE; i = p->next[i]) {
-        uint32_t leaf = p->item[i];
+    while (next_flow(p, &item, &place, &shift)) {
+        uint64_t raise = 0;
 
-        for (uint32_t k = p->first_place[leaf]; k < p->first_place[leaf + 1]; k++) {
-            if (p->place[k] != p->goal_place) {
-                sum += price_of_flow(p, shift_of(p, p->place[k]), tail);
-            }
+        for (unsigned l = 0; l < tail->count; l++) {
+            unsigned met = *cell(p, tail->id[l], shift);
+
+            sum += met == 0 ? 0 : 1ull << 3 * (met < WEIGHT_MOST ? met - 1 : WEIGHT_MOST - 1);
+            raise = met != 0 && met + 1 > p->peak[shift] ? RAISE : raise;
         }
+        sum += raise;
     }
     return sum;
 }
 
 static bool is_crowded(const struct polish *p, uint32_t s, const struct route_tail *tail)
 {
-    for (uint32_t i = p->head[s]; i != NONE; i = p->next[i]) {
-        uint32_t leaf = p->item[i];
+    uint32_t item = p->head[s], place = 0, shift;
 
-        for (uint32_t k = p->first_place[leaf]; k < p->first_place[leaf + 1]; k++) {
-            for (unsigned l = 0; p->place[k] != p->goal_place && l < tail->count; l++) {
-                if (*cell(p, tail->id[l], shift_of(p, p->place[k])) >= p->crowd) {
-                    return true;
-                }
+    while (next_flow(p, &item, &place, &shift)) {
+        for (unsigned l = 0; l < tail->count; l++) {
+            if (*cell(p, tail->id[l], shift) >= p->crowd) {
+                return true;
             }
         }
     }
@@ -160,8 +156,7 @@ static bool improve(struct polish *p, uint32_t s, bool is_down)
 {
     const struct route_tree *t = p->c->t;
     const uint8_t *links = is_down ? p->descent : p->way;
-    uint32_t first = is_down ? t->first_down[s] : t->first_up[s];
-    uint32_t end = is_down ? t->first_up[s + 1] : t->first_down[s];
+    const struct route_cable *end, *first = route_tree_cables(t, s, is_down, &end);
     unsigned now = ibshift_lft_get(p->c->r->fabric, s, p->lid), best = now;
     struct route_tail old, tail;
     uint64_t least;
@@ -172,17 +167,17 @@ static bool improve(struct polish *p, uint32_t s, bool is_down)
     }
     add_flows(p, s, &old, -1);
     least = price(p, s, &old);
-    for (uint32_t c = first; c < end; c++) {
+    for (const struct route_cable *cable = first; cable < end; cable++) {
         uint64_t cost;
 
-        if (t->cable[c].port == now || links[t->cable[c].other] + 1 != links[s]) {
+        if (cable->port == now || links[cable->other] + 1 != links[s]) {
             continue;
         }
-        find_tail(p, s, t->cable[c].port, &tail);
+        find_tail(p, s, cable->port, &tail);
         cost = price(p, s, &tail);
         if (cost < least) {
             least = cost;
-            best = t->cable[c].port;
+            best = cable->port;
         }
     }
     ibshift_lft_set(p->c->r->fabric, s, p->lid, best);
@@ -199,7 +194,7 @@ static void list_leaves(struct polish *p, unsigned level, bool is_down)
     memset(p->head, 0xff, t->f->switch_count * sizeof(*p->head));
     p->items = 0;
     for (uint32_t i = 0; i < p->w->leaf_count; i++) {
-        uint32_t s = p->w->leaves[i], id;
+        uint32_t s = p->w->leaves[i];
 
         for (unsigned hops = 0; s != p->goal && hops < LINKS_MOST; hops++) {
             if (t->level[s] == level && (p->descent[s] != ROUTE_FAR) == is_down) {
@@ -208,7 +203,7 @@ static void list_leaves(struct polish *p, unsigned level, bool is_down)
                 p->head[s] = p->items++;
                 break;
             }
-            s = next_of(p, s, ibshift_lft_get(p->c->r->fabric, s, p->lid), &id);
+            s = route_next_switch(t->f, s, ibshift_lft_get(p->c->r->fabric, s, p->lid));
         }
     }
 }
@@ -340,49 +335,31 @@ static uint64_t polish_lids(struct polish *p, unsigned lids)
     return cost;
 }
 
-static bool polish_open(struct polish *p)
-{
-    const struct ibshift_fabric *f = p->c->t->f;
-    size_t switches = (size_t)f->switch_count + 1, leaves = (size_t)p->w->leaf_count + 1;
-
-    p->id = malloc(((size_t)f->port_count + 1) * sizeof(*p->id));
-    p->place = malloc(((size_t)f->host_count + 1) * sizeof(*p->place));
-    p->first_place = malloc((leaves + 1) * sizeof(*p->first_place));
-    p->head = malloc(switches * sizeof(*p->head));
-    p->next = malloc(leaves * sizeof(*p->next));
-    p->item = malloc(leaves * sizeof(*p->item));
-    if (!p->id || !p->place || !p->first_place || !p->head || !p->next || !p->item) {
-        return false;
-    }
-    number_links(p);
-    list_places(p);
-    p->flows = malloc(((size_t)p->links * p->places + 1) * sizeof(*p->flows));
-    p->links_with = malloc(((size_t)p->places + 1) * HEIGHTS * sizeof(*p->links_with));
-    p->peak = malloc((size_t)p->places + 1);
-    return p->flows && p->links_with && p->peak;
-}
-
 /* Moves routes off links where the flows of one shift meet; hosts are shifted over their places.
- * *cost: the sum over all stages and LIDs of a host of the busiest link's flows. -ENOMEM. */
-static int polish_order(const struct route_closed *c, const struct route_leaf_ways *w,
-                        const uint32_t *place_of, uint32_t places, uint64_t *cost)
+ * Returns the sum over all stages and LIDs of a host of the busiest link's flows. */
+static uint64_t polish_order(const struct route_closed *c, const struct route_leaf_ways *w,
+                             const uint32_t *place_of, uint32_t places)
 {
+    const struct ibshift_fabric *f = c->t->f;
+    uint32_t switches = f->switch_count, leaves = w->leaf_count;
+    struct pool pool = {NULL};
     struct polish p = {.c = c, .w = w, .place_of = place_of, .places = places};
-    bool ok = polish_open(&p);
+    uint64_t cost;
 
-    if (ok) {
-        *cost = polish_lids(&p, ibshift_host_lid_count(c->t->f, 0));
-    }
-    free(p.id);
-    free(p.flows);
-    free(p.links_with);
-    free(p.peak);
-    free(p.place);
-    free(p.first_place);
-    free(p.head);
-    free(p.next);
-    free(p.item);
-    return ok ? 0 : -ENOMEM;
+    p.id = pool_new(&pool, f->port_count, sizeof(*p.id));
+    p.place = pool_new(&pool, f->host_count, sizeof(*p.place));
+    p.first_place = pool_new(&pool, (size_t)leaves + 1, sizeof(*p.first_place));
+    p.head = pool_new(&pool, switches, sizeof(*p.head));
+    p.next = pool_new(&pool, leaves, sizeof(*p.next));
+    p.item = pool_new(&pool, leaves, sizeof(*p.item));
+    number_links(&p);
+    list_places(&p);
+    p.flows = pool_new(&pool, (size_t)p.links * places, sizeof(*p.flows));
+    p.links_with = pool_new(&pool, places, HEIGHTS * sizeof(*p.links_with));
+    p.peak = pool_new(&pool, places, sizeof(*p.peak));
+    cost = polish_lids(&p, ibshift_host_lid_count(f, 0));
+    pool_free(&pool);
+    return cost;
 }
 
 /* Which order damaged tables are made for: places of hosts that are gone cost stages. */
@@ -435,15 +412,14 @@ static size_t table_bytes(const struct chooser *x)
     return (size_t)x->c->r->fabric->switch_count * x->c->r->fabric->lft_stride;
 }
 
-static int try_order(struct chooser *x, enum keepers kept, uint32_t *order)
+static void try_order(struct chooser *x, enum keepers kept, uint32_t *order)
 {
     struct ibshift_fabric *f = x->c->r->fabric;
     uint32_t places = compact(x->c, kept, order);
-    uint64_t cost = 0;
-    int rc;
+    uint64_t cost;
 
     if (places == x->last_places || (uint64_t)places * f->port_count > CELLS_MOST) {
-        return 0;
+        return;
     }
     x->last_places = places;
     for (uint32_t i = 0; i < places; i++) {
@@ -452,29 +428,12 @@ static int try_order(struct chooser *x, enum keepers kept, uint32_t *order)
         }
     }
     memcpy(f->lft, x->before, table_bytes(x));
-    rc = polish_order(x->c, x->w, x->place_of, places, &cost);
-    if (rc == 0 && cost < x->best_cost) {
+    cost = polish_order(x->c, x->w, x->place_of, places);
+    if (cost < x->best_cost) {
         x->best_cost = cost;
         x->best_kept = kept;
         memcpy(x->best, f->lft, table_bytes(x));
     }
-    return rc;
-}
-
-static int try_orders(struct chooser *x, uint32_t *order)
-{
-    struct route *r = x->c->r;
-    int rc = 0;
-
-    memcpy(x->before, r->fabric->lft, table_bytes(x));
-    memcpy(x->best, r->fabric->lft, table_bytes(x));
-    for (enum keepers kept = KEEP_ALL; rc == 0 && kept < KEEP_COUNT; kept++) {
-        rc = try_order(x, kept, order);
-    }
-    memcpy(r->fabric->lft, x->best, table_bytes(x));
-    r->order_count = compact(x->c, x->best_kept, order);
-    memcpy(r->order, order, r->order_count * sizeof(*order));
-    return rc;
 }
 
 /* Hosts without a place, or with other LIDs than the rest, are not counted: nothing is moved. */
@@ -491,26 +450,27 @@ static bool is_even(const struct route_tree *t)
     return true;
 }
 
-int route_polish_orders(struct route_closed *c, const struct route_leaf_ways *w,
-                        struct ibshift_error *err)
+void route_polish_orders(struct route_closed *c, const struct route_leaf_ways *w)
 {
+    struct route *r = c->r;
+    struct pool pool = {NULL};
     struct chooser x = {.c = c, .w = w, .best_cost = UINT64_MAX};
     uint32_t *order;
-    int rc = -ENOMEM;
 
     if (!is_even(c->t) || (uint64_t)c->t->f->host_count * c->t->f->port_count > CELLS_MOST) {
-        return 0;
+        return;
     }
-    x.place_of = malloc(((size_t)c->t->f->host_count + 1) * sizeof(*x.place_of));
-    x.before = malloc(table_bytes(&x) + 1);
-    x.best = malloc(table_bytes(&x) + 1);
-    order = malloc(((size_t)c->r->order_count + 1) * sizeof(*order));
-    if (x.place_of != NULL && x.before != NULL && x.best != NULL && order != NULL) {
-        rc = try_orders(&x, order);
+    x.place_of = pool_new(&pool, c->t->f->host_count, sizeof(*x.place_of));
+    x.before = pool_new(&pool, table_bytes(&x), 1);
+    x.best = pool_new(&pool, table_bytes(&x), 1);
+    order = pool_new(&pool, r->order_count, sizeof(*order));
+    memcpy(x.before, r->fabric->lft, table_bytes(&x));
+    memcpy(x.best, r->fabric->lft, table_bytes(&x));
+    for (enum keepers kept = KEEP_ALL; kept < KEEP_COUNT; kept++) {
+        try_order(&x, kept, order);
     }
-    free(x.place_of);
-    free(x.before);
-    free(x.best);
-    free(order);
-    return rc == 0 ? 0 : ibshift_fail(err, rc, "no memory to count the flows of the shifts");
+    memcpy(r->fabric->lft, x.best, table_bytes(&x));
+    r->order_count = compact(c, x.best_kept, order);
+    memcpy(r->order, order, r->order_count * sizeof(*order));
+    pool_free(&pool);
 }

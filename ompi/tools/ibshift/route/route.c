@@ -1,5 +1,6 @@
-/* What engines have in common: the copy of the fabric that they fill, arrays for VLs, work in
- * several threads, and routes to switches, which most engines leave to be done at the end. */
+/* The engines, a row each: the command line, its help and the tests follow from it. And what they have in
+ * common: the copy of the fabric that they fill, arrays for VLs, work in several threads, and routes
+ * to switches, which most engines leave to be done at the end. */
 #include "route/route.h"
 
 #include <errno.h>
@@ -8,6 +9,32 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+const struct route_engine route_engines[] = {
+    {"ftree", route_ftree, "a fat tree",
+     "one destination after another, over the least used ports"},
+    {"pgft", route_pgft, "a fat tree, cables may be missing",
+     "closed form: shifts over its order are free of contention"},
+    {"qft", route_qft, "a quasi fat tree, cables may be missing",
+     "closed form for cross-connected levels, as clean"},
+    {"ecube", route_ecube, "a torus, and 2 VLs",
+     "dimension by dimension, with SLs and VLs against deadlock"},
+    {"updn", route_updn, "any that is connected",
+     "up, then down a depth-first spanning tree; one VL"},
+    {"flexible", route_flexible, "any that is connected",
+     "cycles broken turn by turn for short, even ways; one VL"},
+    {NULL, NULL, NULL, NULL},
+};
+
+const struct route_engine *route_engine_find(const char *name)
+{
+    const struct route_engine *e = route_engines;
+
+    while (e->name != NULL && strcmp(e->name, name) != 0) {
+        e++;
+    }
+    return e->name != NULL ? e : NULL;
+}
 
 static int copy_nodes(const struct ibshift_fabric *from, struct ibshift_fabric *to,
                       struct ibshift_error *err)
@@ -226,9 +253,8 @@ int route_open(const struct ibshift_fabric *source, int lmc, struct route *r,
 void route_close(struct route *r)
 {
     ibshift_fabric_free(r->fabric);
-    free(r->order);
-    free(r->sl);
     fabric_sl2vl_free(&r->lanes);
+    pool_free(&r->pool);
     memset(r, 0, sizeof(*r));
 }
 
@@ -250,11 +276,9 @@ int route_lanes_new(struct route *r, unsigned vls, struct ibshift_error *err)
         return ibshift_fail(err, -ENOTSUP, "this needs %u VLs, the fabric has %u (--vls)", vls,
                             r->vls);
     }
-    r->sl = calloc((size_t)f->switch_count + 1, f->lft_stride);
+    r->sl = pool_new(&r->pool, f->switch_count, f->lft_stride);
     r->vls_used = vls;
-    return r->sl != NULL ? fabric_sl2vl_new(f, &r->lanes, err)
-                         : ibshift_fail(err, -ENOMEM, "no memory for the SLs of %u switches",
-                                        f->switch_count);
+    return fabric_sl2vl_new(f, &r->lanes, err);
 }
 
 #define PARTS_A_THREAD 16
@@ -262,36 +286,27 @@ int route_lanes_new(struct route *r, unsigned vls, struct ibshift_error *err)
 
 struct crew {
     uint32_t count, part;
-    int (*work)(void *context, uint32_t first, uint32_t end);
+    void (*work)(void *context, uint32_t first, uint32_t end);
     void *context;
     atomic_uint next; /* part to take */
-    atomic_int error;
 };
 
 static void *take_parts(void *argument)
 {
     struct crew *crew = argument;
+    uint64_t first;
 
-    while (atomic_load(&crew->error) == 0) {
-        uint64_t first = (uint64_t)atomic_fetch_add(&crew->next, 1) * crew->part;
+    while ((first = (uint64_t)atomic_fetch_add(&crew->next, 1) * crew->part) < crew->count) {
         uint64_t end = first + crew->part;
-        int rc, none = 0;
 
-        if (first >= crew->count) {
-            break;
-        }
-        rc = crew->work(crew->context, (uint32_t)first,
-                        end < crew->count ? (uint32_t)end : crew->count);
-        if (rc != 0) {
-            atomic_compare_exchange_strong(&crew->error, &none, rc);
-        }
+        crew->work(crew->context, (uint32_t)first, end < crew->count ? (uint32_t)end : crew->count);
     }
     return NULL;
 }
 
 /* What gets no thread is done by this one. */
-int route_parallel(unsigned threads, uint32_t count,
-                   int (*work)(void *context, uint32_t first, uint32_t end), void *context)
+void route_parallel(unsigned threads, uint32_t count,
+                    void (*work)(void *context, uint32_t first, uint32_t end), void *context)
 {
     pthread_t thread[THREADS_MOST];
     unsigned started = 0;
@@ -307,40 +322,41 @@ int route_parallel(unsigned threads, uint32_t count,
     while (started > 0) {
         pthread_join(thread[--started], NULL);
     }
-    return atomic_load(&crew.error);
 }
 
 struct first_hosts {
-    struct ibshift_fabric *f;
-    uint8_t *sl;      /* the route's, or NULL */
+    struct route *r;
     uint32_t *host;   /* [switch]: + 1, 0 = none */
     uint32_t *hosts;  /* [switch]: how many */
     uint32_t *others; /* [switch]: LIDs of its routers and aggregation nodes that have their ways */
 };
 
-static int copy_columns(void *context, uint32_t first, uint32_t end)
+/* At a switch a LID leads where another one does, on the same service level. */
+static void copy_entry(struct route *r, uint32_t s, unsigned lid, unsigned like)
+{
+    size_t row = (size_t)s * r->fabric->lft_stride;
+
+    r->fabric->lft[row + lid] = r->fabric->lft[row + like];
+    if (r->sl != NULL) {
+        r->sl[row + lid] = r->sl[row + like];
+    }
+}
+
+static void copy_columns(void *context, uint32_t first, uint32_t end)
 {
     const struct first_hosts *c = context;
-    struct ibshift_fabric *f = c->f;
+    const struct ibshift_fabric *f = c->r->fabric;
 
     for (uint32_t s = first; s < end; s++) {
-        uint8_t *row = f->lft + (size_t)s * f->lft_stride;
-
         for (uint32_t target = 0; target < f->switch_count; target++) {
             unsigned lid = f->nodes[f->switches[target]].lid;
 
-            if (c->host[target] != 0 && target != s && lid != 0 && row[lid] == 0) {
-                unsigned like = ibshift_host_lid(f, c->host[target] - 1);
-
-                row[lid] = row[like];
-                if (c->sl != NULL) {
-                    c->sl[(size_t)s * f->lft_stride + lid] =
-                        c->sl[(size_t)s * f->lft_stride + like];
-                }
+            if (c->host[target] != 0 && target != s && lid != 0 &&
+                ibshift_lft_get(f, s, lid) == 0) {
+                copy_entry(c->r, s, lid, ibshift_host_lid(f, c->host[target] - 1));
             }
         }
     }
-    return 0;
 }
 
 static bool is_empty(const struct ibshift_fabric *f, uint32_t s)
@@ -356,8 +372,9 @@ static bool is_empty(const struct ibshift_fabric *f, uint32_t s)
 }
 
 /* Such a switch passes nothing on, so that no dependency between links comes of it. */
-static void hang_on(struct ibshift_fabric *f, uint8_t *sl, uint32_t s, unsigned port)
+static void hang_on(struct route *r, uint32_t s, unsigned port)
 {
+    struct ibshift_fabric *f = r->fabric;
     uint32_t peer = f->ports[ibshift_node_port(f, f->switches[s], port)].peer;
     uint32_t other = f->nodes[f->ports[peer].node].switch_index;
     unsigned lid = f->nodes[f->switches[s]].lid, its = f->nodes[f->ports[peer].node].lid;
@@ -368,27 +385,24 @@ static void hang_on(struct ibshift_fabric *f, uint8_t *sl, uint32_t s, unsigned 
         }
     }
     for (uint32_t i = 0; lid != 0 && its != 0 && i < f->switch_count; i++) {
-        if (i != s && i != other) {
-            ibshift_lft_set(f, i, lid, ibshift_lft_get(f, i, its));
-        }
-        if (sl != NULL) {
-            sl[(size_t)i * f->lft_stride + lid] = sl[(size_t)i * f->lft_stride + its];
-        }
+        copy_entry(r, i, lid, its);
     }
+    ibshift_lft_set(f, s, lid, 0);
     ibshift_lft_set(f, other, lid, f->ports[peer].number);
 }
 
-static void hang_on_neighbours(struct ibshift_fabric *f, uint8_t *sl)
+static void hang_on_neighbours(struct route *r)
 {
+    const struct ibshift_fabric *f = r->fabric;
+
     for (uint32_t s = 0; s < f->switch_count; s++) {
-        const struct ibshift_node *node = &f->nodes[f->switches[s]];
+        unsigned ports = f->nodes[f->switches[s]].port_count;
 
-        for (unsigned p = 1; is_empty(f, s) && p <= node->port_count; p++) {
-            uint32_t next = ibshift_port_neighbour(f, node->first_port + p - 1);
+        for (unsigned p = 1; is_empty(f, s) && p <= ports; p++) {
+            uint32_t next = route_next_switch(f, s, p);
 
-            if (next != IBSHIFT_NO_NODE && ibshift_node_is_switch(f, next) &&
-                !is_empty(f, f->nodes[next].switch_index)) {
-                hang_on(f, sl, s, p);
+            if (next != IBSHIFT_NO_SWITCH && !is_empty(f, next)) {
+                hang_on(r, s, p);
             }
         }
     }
@@ -411,72 +425,51 @@ static unsigned lid_behind(const struct ibshift_fabric *f, uint32_t node, uint32
     return sw->lid;
 }
 
-/* All ways to one LID as those to another behind the same switch; there out of this port. */
-static void copy_ways(struct ibshift_fabric *f, uint8_t *sl, unsigned lid, unsigned like)
-{
-    for (uint32_t s = 0; s < f->switch_count; s++) {
-        size_t row = (size_t)s * f->lft_stride;
-
-        f->lft[row + lid] = f->lft[row + like];
-        if (sl != NULL) {
-            sl[row + lid] = sl[row + like];
-        }
-    }
-}
-
 /* Routers and aggregation nodes are no part of the order: they are reached as the hosts of their
  * switch are, so that their routes add no dependency that the hosts' have not. */
 static void route_to_others(struct first_hosts *c)
 {
-    struct ibshift_fabric *f = c->f;
+    struct ibshift_fabric *f = c->r->fabric;
 
     for (uint32_t p = 0; p < f->port_count; p++) {
         const struct ibshift_port *port = &f->ports[p];
-        uint32_t node = ibshift_port_neighbour(f, p), sw;
+        uint32_t sw = route_switch_behind(f, p);
 
         if (f->nodes[port->node].kind != IBSHIFT_NODE_OTHER || port->lid == 0 ||
-            node == IBSHIFT_NO_NODE || !ibshift_node_is_switch(f, node)) {
+            sw == IBSHIFT_NO_SWITCH) {
             continue;
         }
-        sw = f->nodes[node].switch_index;
         for (unsigned i = 0; i < 1u << port->lmc; i++) {
             uint32_t nth = c->hosts[sw] > 0 ? c->others[sw]++ % c->hosts[sw] : 0;
+            unsigned like = lid_behind(f, f->switches[sw], nth, c->hosts[sw]);
 
-            copy_ways(f, c->sl, port->lid + i, lid_behind(f, node, nth, c->hosts[sw]));
+            for (uint32_t s = 0; s < f->switch_count; s++) {
+                copy_entry(c->r, s, port->lid + i, like);
+            }
             ibshift_lft_set(f, sw, port->lid + i, f->ports[port->peer].number);
         }
     }
 }
 
-static void count_hosts(struct first_hosts *c)
+void route_to_switches(struct route *r)
 {
-    const struct ibshift_fabric *f = c->f;
+    const struct ibshift_fabric *f = r->fabric;
+    struct pool pool = {NULL};
+    struct first_hosts c = {.r = r,
+                            .host = pool_new(&pool, f->switch_count, sizeof(*c.host)),
+                            .hosts = pool_new(&pool, f->switch_count, sizeof(*c.hosts)),
+                            .others = pool_new(&pool, f->switch_count, sizeof(*c.others))};
 
     for (uint32_t h = f->host_count; h-- > 0;) {
-        uint32_t node = ibshift_port_neighbour(f, f->hosts[h]);
+        uint32_t sw = route_switch_behind(f, f->hosts[h]);
 
-        if (ibshift_node_is_switch(f, node)) {
-            c->host[f->nodes[node].switch_index] = h + 1;
-            c->hosts[f->nodes[node].switch_index]++;
+        if (sw != IBSHIFT_NO_SWITCH) {
+            c.host[sw] = h + 1;
+            c.hosts[sw]++;
         }
     }
-}
-
-int route_to_switches(struct route *r, struct ibshift_error *err)
-{
-    struct ibshift_fabric *f = r->fabric;
-    size_t switches = (size_t)f->switch_count + 1;
-    struct first_hosts c = {.f = f, .sl = r->sl, .host = calloc(3 * switches, sizeof(*c.host))};
-
-    if (c.host == NULL) {
-        return ibshift_fail(err, -ENOMEM, "no memory for %u switches", f->switch_count);
-    }
-    c.hosts = c.host + switches;
-    c.others = c.hosts + switches;
-    count_hosts(&c);
     route_parallel(r->threads, f->switch_count, copy_columns, &c);
-    hang_on_neighbours(f, r->sl);
+    hang_on_neighbours(r);
     route_to_others(&c);
-    free(c.host);
-    return 0;
+    pool_free(&pool);
 }

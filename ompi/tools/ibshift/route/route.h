@@ -3,7 +3,7 @@
  *
  * `ibshift route` copies the graph, gives LIDs to all ports that need one (route.c), lets one
  * engine fill the tables, verifies them (verify.h) and writes what OpenSM loads. An engine is
- * one function and one row of engines.c; it knows nothing of files, options or proofs.
+ * one function and one row of route.c; it knows nothing of files, options or proofs.
  */
 #ifndef IBSHIFT_ROUTE_ROUTE_H
 #define IBSHIFT_ROUTE_ROUTE_H
@@ -12,6 +12,7 @@
 
 #include "fabric/graph/fabric.h"
 #include "fabric/sl2vl.h"
+#include "pool.h"
 
 #define ROUTE_VLS_MOST 15 /* data VLs */
 
@@ -24,11 +25,12 @@
  */
 struct route {
     struct ibshift_fabric *fabric;
+    struct pool pool; /* what lives as long as this */
     unsigned threads; /* for route_parallel() */
     unsigned vls;     /* data VLs that every port of the fabric has */
 
     /* The order of hosts whose shift the tables are made for, with IBSHIFT_NO_HOST for place
-     * keepers; NULL: the order of the source. malloc'ed by the engine, freed by route_close(). */
+     * keepers, from the pool; NULL: the order of the source. */
     uint32_t *order;
     uint32_t order_count;
 
@@ -72,10 +74,10 @@ int route_lanes_new(struct route *r, unsigned vls, struct ibshift_error *err);
 
 /*
  * work(context, first, end) on parts of 0 .. count - 1, in several threads; results must not
- * depend on the parts. The first error (any negative value) is returned.
+ * depend on the parts.
  */
-int route_parallel(unsigned threads, uint32_t count,
-                   int (*work)(void *context, uint32_t first, uint32_t end), void *context);
+void route_parallel(unsigned threads, uint32_t count,
+                    void (*work)(void *context, uint32_t first, uint32_t end), void *context);
 
 /*
  * After the engine, what it left empty: a switch with hosts is reached as its first host is, one
@@ -83,7 +85,33 @@ int route_parallel(unsigned threads, uint32_t count,
  * themselves (route_tree_switches()). Routers and aggregation nodes are reached as the hosts of
  * their switch are, or as the switch itself where it has none.
  */
-int route_to_switches(struct route *r, struct ibshift_error *err);
+void route_to_switches(struct route *r);
+
+/* The switch at the other end of a port, or IBSHIFT_NO_SWITCH. */
+static inline uint32_t route_switch_behind(const struct ibshift_fabric *f, uint32_t port)
+{
+    uint32_t node = ibshift_port_neighbour(f, port);
+
+    return node == IBSHIFT_NO_NODE ? IBSHIFT_NO_SWITCH : f->nodes[node].switch_index;
+}
+
+/* The same of a switch's port, by its number. */
+static inline uint32_t route_next_switch(const struct ibshift_fabric *f, uint32_t sw, unsigned port)
+{
+    return route_switch_behind(f, ibshift_node_port(f, f->switches[sw], port));
+}
+
+/* Next link of a packet to lid at switch sw, IBSHIFT_NO_PORT if none. */
+static inline uint32_t route_next_link(const struct ibshift_fabric *f, uint32_t sw, unsigned lid)
+{
+    const struct ibshift_node *node = &f->nodes[f->switches[sw]];
+    unsigned port = ibshift_lft_get(f, sw, lid);
+    uint32_t link = node->first_port + port - 1;
+
+    return port == 0 || port > node->port_count || f->ports[link].peer == IBSHIFT_NO_PORT
+               ? IBSHIFT_NO_PORT
+               : link;
+}
 
 /* ---- the engines ---- */
 int route_ftree(struct route *r, struct ibshift_error *err);

@@ -36,31 +36,29 @@ static bool is_useless(const struct route_tree *t, uint32_t s)
  */
 static int prune(struct route_tree *t, struct ibshift_error *err)
 {
-    bool *is_left_out = calloc((size_t)t->f->node_count + 1, sizeof(*is_left_out));
-    struct ibshift_fabric *copy = NULL;
+    bool *is_left_out = pool_new(&t->pool, t->f->node_count, sizeof(*is_left_out));
+    struct ibshift_fabric *copy;
     bool found = false;
-    int rc = is_left_out == NULL ? -ENOMEM : 0;
+    int rc;
 
-    for (uint32_t s = 0; rc == 0 && s < t->f->switch_count; s++) {
+    for (uint32_t s = 0; s < t->f->switch_count; s++) {
         if (t->shape.node_level[t->f->switches[s]] > 1 && is_useless(t, s)) {
             is_left_out[t->f->switches[s]] = found = true;
         }
     }
-    if (rc == 0 && found) {
-        copy = ibshift_fabric_new();
-        rc = copy == NULL ? -ENOMEM : route_copy_graph(t->f, is_left_out, copy, err);
+    if (!found) {
+        return 0;
     }
-    free(is_left_out);
+    copy = ibshift_fabric_new();
+    rc = copy == NULL ? ibshift_fail(err, -ENOMEM, "no memory for %u nodes", t->f->node_count)
+                      : route_copy_graph(t->f, is_left_out, copy, err);
     if (rc != 0) {
         ibshift_fabric_free(copy);
-        return rc == -ENOMEM ? ibshift_fail(err, rc, "no memory for %u nodes", t->f->node_count)
-                             : rc;
+        return rc;
     }
-    if (found) {
-        ibshift_fabric_free(t->pruned);
-        t->f = t->pruned = copy;
-    }
-    return found;
+    ibshift_fabric_free(t->pruned);
+    t->f = t->pruned = copy;
+    return 1;
 }
 
 /* A component of "levels from l", one of those that a component of "levels from l - 1" has. */
@@ -128,37 +126,23 @@ static void number_level(struct route_tree *t, unsigned l, struct plane *planes,
 
 /* A switch cut off from its plane is no plane of its own; numbers such parts
  * last, so that the others keep the numbers that the formulas know. */
-static int number_parents(struct route_tree *t, struct ibshift_error *err)
+static void number_parents(struct route_tree *t)
 {
-    size_t switches = (size_t)t->f->switch_count + 1;
-    struct plane *planes = malloc(switches * sizeof(*planes));
-    uint32_t *sizes = malloc(2 * switches * sizeof(*sizes));
-    int rc = planes == NULL || sizes == NULL
-                 ? ibshift_fail(err, -ENOMEM, "no memory for %u switches", t->f->switch_count)
-                 : 0;
+    uint32_t switches = t->f->switch_count;
+    struct plane *planes = pool_new(&t->pool, switches, sizeof(*planes));
+    uint32_t *sizes = pool_new(&t->pool, switches, sizeof(*sizes));
+    uint32_t *largest = pool_new(&t->pool, switches, sizeof(*largest));
 
-    for (unsigned l = 2; rc == 0 && l <= t->h; l++) {
-        number_level(t, l, planes, sizes, sizes + switches);
+    for (unsigned l = 2; l <= t->h; l++) {
+        number_level(t, l, planes, sizes, largest);
     }
-    free(planes);
-    free(sizes);
-    return rc;
 }
 
 void route_tree_free(struct route_tree *t)
 {
     ibshift_shape_free(&t->shape);
     ibshift_fabric_free(t->pruned);
-    free(t->up);
-    free(t->down);
-    free(t->cable);
-    free(t->first_up);
-    free(t->first_down);
-    free(t->by_level);
-    free(t->level);
-    free(t->label);
-    free(t->twin);
-    free(t->place);
+    pool_free(&t->pool);
     memset(t, 0, sizeof(*t));
 }
 
@@ -246,14 +230,11 @@ static unsigned at_least_1(unsigned x)
     return x > 0 ? x : 1;
 }
 
-static int find_parameters(struct route_tree *t, struct ibshift_error *err)
+static void find_parameters(struct route_tree *t)
 {
     const struct ibshift_fabric *f = t->f;
-    struct twin *twins = malloc(((size_t)f->switch_count + 1) * sizeof(*twins));
+    struct twin *twins = pool_new(&t->pool, f->switch_count, sizeof(*twins));
 
-    if (twins == NULL) {
-        return ibshift_fail(err, -ENOMEM, "no memory for %u switches", f->switch_count);
-    }
     t->children[1] = at_least_1(t->shape.hosts_per_leaf);
     t->parents[1] = t->shared[1] = t->cables[1] = t->ways[1] = 1;
     for (unsigned l = 2; l <= t->h; l++) {
@@ -272,8 +253,6 @@ static int find_parameters(struct route_tree *t, struct ibshift_error *err)
             }
         }
     }
-    free(twins);
-    return 0;
 }
 
 static int count_places(struct route_tree *t, struct ibshift_error *err)
@@ -345,59 +324,50 @@ static void count_missing(struct route_tree *t, uint32_t s)
     }
 }
 
-static int fill_ports(struct route_tree *t, struct ibshift_error *err)
+static void fill_ports(struct route_tree *t)
 {
     const struct ibshift_fabric *f = t->f;
 
-    t->up = calloc((size_t)f->switch_count + 1, t->up_stride + 1);
-    t->down = calloc((size_t)f->switch_count + 1, t->down_stride + 1);
-    if (t->up == NULL || t->down == NULL) {
-        return ibshift_fail(err, -ENOMEM, "no memory for the ports of %u switches",
-                            f->switch_count);
-    }
+    t->up = pool_new(&t->pool, f->switch_count, t->up_stride + 1);
+    t->down = pool_new(&t->pool, f->switch_count, t->down_stride + 1);
     for (uint32_t s = 0; s < f->switch_count; s++) {
-        const struct ibshift_node *node = &f->nodes[f->switches[s]];
+        unsigned ports = t->level[s] != 0 ? f->nodes[f->switches[s]].port_count : 0;
 
-        for (unsigned p = 1; t->level[s] != 0 && p <= node->port_count; p++) {
-            uint32_t next = ibshift_port_neighbour(f, node->first_port + p - 1);
+        for (unsigned p = 1; p <= ports; p++) {
+            uint32_t next = route_next_switch(f, s, p);
 
-            if (next != IBSHIFT_NO_NODE && ibshift_node_is_switch(f, next)) {
-                enter_port(t, s, p, f->nodes[next].switch_index);
+            if (next != IBSHIFT_NO_SWITCH) {
+                enter_port(t, s, p, next);
             }
         }
         if (t->level[s] != 0) {
             count_missing(t, s);
         }
     }
-    return 0;
 }
 
 static void add_cables(struct route_tree *t, uint32_t s, int step, uint32_t *count)
 {
-    const struct ibshift_node *node = &t->f->nodes[t->f->switches[s]];
+    unsigned ports = t->level[s] != 0 ? t->f->nodes[t->f->switches[s]].port_count : 0;
 
-    for (unsigned p = 1; t->level[s] != 0 && p <= node->port_count; p++) {
-        uint32_t next = ibshift_port_neighbour(t->f, node->first_port + p - 1);
+    for (unsigned p = 1; p <= ports; p++) {
+        uint32_t next = route_next_switch(t->f, s, p);
 
-        if (next != IBSHIFT_NO_NODE && ibshift_node_is_switch(t->f, next) &&
-            t->level[t->f->nodes[next].switch_index] != 0 &&
-            t->level[t->f->nodes[next].switch_index] == t->level[s] + step) {
-            t->cable[(*count)++] = (struct route_cable){t->f->nodes[next].switch_index, (uint8_t)p};
+        if (next != IBSHIFT_NO_SWITCH && t->level[next] != 0 &&
+            t->level[next] == t->level[s] + step) {
+            t->cable[(*count)++] = (struct route_cable){next, (uint8_t)p};
         }
     }
 }
 
-static int list_cables(struct route_tree *t, struct ibshift_error *err)
+static void list_cables(struct route_tree *t)
 {
     uint32_t count = 0;
 
-    t->cable = malloc(((size_t)t->f->port_count + 1) * sizeof(*t->cable));
-    t->first_up = calloc((size_t)t->f->switch_count + 2, sizeof(*t->first_up));
-    t->first_down = calloc((size_t)t->f->switch_count + 2, sizeof(*t->first_down));
-    t->by_level = calloc((size_t)t->f->switch_count + 1, sizeof(*t->by_level));
-    if (t->cable == NULL || t->first_up == NULL || t->first_down == NULL || t->by_level == NULL) {
-        return ibshift_fail(err, -ENOMEM, "no memory for %u ports", t->f->port_count);
-    }
+    t->cable = pool_new(&t->pool, t->f->port_count, sizeof(*t->cable));
+    t->first_up = pool_new(&t->pool, (size_t)t->f->switch_count + 1, sizeof(*t->first_up));
+    t->first_down = pool_new(&t->pool, (size_t)t->f->switch_count + 1, sizeof(*t->first_down));
+    t->by_level = pool_new(&t->pool, t->f->switch_count, sizeof(*t->by_level));
     for (uint32_t s = 0; s < t->f->switch_count; s++) {
         t->first_up[s] = count;
         add_cables(t, s, 1, &count);
@@ -413,7 +383,6 @@ static int list_cables(struct route_tree *t, struct ibshift_error *err)
             }
         }
     }
-    return 0;
 }
 
 /* Hosts of a leaf take its first places in the order of their ports, each at its port's place if
@@ -478,77 +447,19 @@ static int find_shape(struct route_tree *t, struct ibshift_error *err)
     return rc;
 }
 
-static int find_tree(struct route_tree *t, struct ibshift_error *err)
+void route_tree_order(const struct route_tree *t, struct route *r)
 {
-    size_t switches = (size_t)t->f->switch_count + 1;
-    int rc = find_shape(t, err);
+    size_t most = (size_t)t->places + t->f->host_count;
 
-    if (rc != 0) {
-        return rc;
-    }
-    t->level = calloc(switches, 1);
-    t->label = calloc(switches, 1);
-    t->twin = calloc(switches, sizeof(*t->twin));
-    t->place = calloc((size_t)t->f->host_count + 1, sizeof(*t->place));
-    if (t->level == NULL || t->label == NULL || t->twin == NULL || t->place == NULL) {
-        return ibshift_fail(err, -ENOMEM, "no memory for %u switches", t->f->switch_count);
-    }
-    for (uint32_t s = 0; s < t->f->switch_count; s++) {
-        t->twin[s] = s;
-    }
-    rc = find_height(t, err);
-    if (rc == 0) {
-        rc = number_parents(t, err);
-    }
-    if (rc == 0) {
-        rc = find_parameters(t, err);
-    }
-    if (rc == 0) {
-        rc = count_places(t, err);
-    }
-    if (rc == 0) {
-        rc = fill_ports(t, err);
-    }
-    if (rc == 0) {
-        rc = list_cables(t, err);
-    }
-    if (rc == 0) {
-        place_hosts(t);
-    }
-    return rc;
-}
-
-int route_tree_find(const struct ibshift_fabric *f, struct route_tree *t, struct ibshift_error *err)
-{
-    int rc;
-
-    *t = (struct route_tree){.f = f};
-    rc = find_tree(t, err);
-    if (rc != 0) {
-        route_tree_free(t);
-    }
-    return rc;
-}
-
-int route_tree_order(const struct route_tree *t, uint32_t **order, uint32_t *count)
-{
-    uint32_t elsewhere = t->places;
-    uint32_t *hosts = malloc(((size_t)t->places + t->f->host_count + 1) * sizeof(*hosts));
-
-    if (hosts == NULL) {
-        return -ENOMEM;
-    }
-    memset(hosts, 0xff, ((size_t)t->places + t->f->host_count) * sizeof(*hosts));
+    r->order = pool_new(&r->pool, most, sizeof(*r->order));
+    r->order_count = t->places;
+    memset(r->order, 0xff, most * sizeof(*r->order));
     for (uint32_t h = 0; h < t->f->host_count; h++) {
-        hosts[t->place[h] != ROUTE_NO_PLACE ? t->place[h] : elsewhere++] = h;
+        r->order[t->place[h] != ROUTE_NO_PLACE ? t->place[h] : r->order_count++] = h;
     }
-    *order = hosts;
-    *count = elsewhere;
-    return 0;
 }
 
-int route_tree_check_crossing(const struct route_tree *t, bool is_crossed,
-                              struct ibshift_error *err)
+static int check_crossing(const struct route_tree *t, bool is_crossed, struct ibshift_error *err)
 {
     for (unsigned l = 2; l <= t->h; l++) {
         if (t->shared[l] == 1) {
@@ -569,4 +480,49 @@ int route_tree_check_crossing(const struct route_tree *t, bool is_crossed,
     return is_crossed ? ibshift_fail(err, -ENOTSUP,
                                      "no level of the tree is cross-connected: take engine pgft")
                       : 0;
+}
+
+static int find_tree(struct route_tree *t, bool is_crossed, struct ibshift_error *err)
+{
+    uint32_t switches;
+    int rc = find_shape(t, err);
+
+    if (rc != 0) {
+        return rc;
+    }
+    switches = t->f->switch_count;
+    t->level = pool_new(&t->pool, switches, 1);
+    t->label = pool_new(&t->pool, switches, 1);
+    t->twin = pool_new(&t->pool, switches, sizeof(*t->twin));
+    t->place = pool_new(&t->pool, t->f->host_count, sizeof(*t->place));
+    for (uint32_t s = 0; s < switches; s++) {
+        t->twin[s] = s;
+    }
+    rc = find_height(t, err);
+    if (rc != 0) {
+        return rc;
+    }
+    number_parents(t);
+    find_parameters(t);
+    rc = count_places(t, err);
+    if (rc != 0) {
+        return rc;
+    }
+    fill_ports(t);
+    list_cables(t);
+    place_hosts(t);
+    return check_crossing(t, is_crossed, err);
+}
+
+int route_tree_find(const struct ibshift_fabric *f, bool is_crossed, struct route_tree *t,
+                    struct ibshift_error *err)
+{
+    int rc;
+
+    *t = (struct route_tree){.f = f};
+    rc = find_tree(t, is_crossed, err);
+    if (rc != 0) {
+        route_tree_free(t);
+    }
+    return rc;
 }

@@ -22,6 +22,7 @@ struct route_cable {
 };
 
 struct route_tree {
+    struct pool pool;
     const struct ibshift_fabric *f; /* the engine's graph, or the pruned copy of it */
     struct ibshift_fabric *pruned;
     struct ibshift_shape shape;
@@ -56,8 +57,9 @@ struct route_tree {
     uint32_t missing; /* entries of up and down without a cable, hosts left out */
 };
 
-/* -ENOTSUP with the node that breaks a rule: no levels, or hosts that no level joins. */
-int route_tree_find(const struct ibshift_fabric *f, struct route_tree *t,
+/* -ENOTSUP with the node that breaks a rule: no levels, or hosts that no level joins; levels that are
+ * cross-connected, or none though the engine wants it. */
+int route_tree_find(const struct ibshift_fabric *f, bool is_crossed, struct route_tree *t,
                     struct ibshift_error *err);
 void route_tree_free(struct route_tree *t);
 
@@ -69,9 +71,16 @@ static inline unsigned route_tree_digit(const struct route_tree *t, uint32_t sw,
 /* The switch that a host hangs on, or IBSHIFT_NO_SWITCH (another host). */
 static inline uint32_t route_host_switch(const struct ibshift_fabric *f, uint32_t host)
 {
-    uint32_t node = ibshift_port_neighbour(f, f->hosts[host]);
+    return route_switch_behind(f, f->hosts[host]);
+}
 
-    return node == IBSHIFT_NO_NODE ? IBSHIFT_NO_SWITCH : f->nodes[node].switch_index;
+/* The cables of a switch, down or up: those from the first one to *end. */
+static inline const struct route_cable *route_tree_cables(const struct route_tree *t, uint32_t s,
+                                                          bool is_down,
+                                                          const struct route_cable **end)
+{
+    *end = t->cable + (is_down ? t->first_up[s + 1] : t->first_down[s]);
+    return t->cable + (is_down ? t->first_down[s] : t->first_up[s]);
 }
 
 #define ROUTE_FAR 255
@@ -91,14 +100,10 @@ int route_tree_check_ways(const struct route_tree *t, uint32_t target, const uin
  * entry may lead anywhere else. -ENOTSUP: some hosts cannot reach each other so. */
 int route_tree_fill(struct route *r, const struct route_tree *t, struct ibshift_error *err);
 
-/* -ENOTSUP, with a name: levels are cross-connected, or none is though the engine wants it. */
-int route_tree_check_crossing(const struct route_tree *t, bool is_crossed,
-                              struct ibshift_error *err);
+/* Entries for the LIDs of all switches: up, then down, over what cables there are. */
+void route_tree_switches(struct route *r, const struct route_tree *t);
 
-/* Entries for the LIDs of all switches: up, then down, over what cables there are. -ENOMEM. */
-int route_tree_switches(struct route *r, const struct route_tree *t, struct ibshift_error *err);
-
-/* Order of the hosts by their places, keepers for places without a host. -ENOMEM. */
-int route_tree_order(const struct route_tree *t, uint32_t **order, uint32_t *count);
+/* The order of the route: hosts by their places, keepers for places without a host. */
+void route_tree_order(const struct route_tree *t, struct route *r);
 
 #endif

@@ -2,11 +2,11 @@
 #include "route/tree.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <stdatomic.h>
 #include <string.h>
 
-static uint32_t climb_from(const struct route_tree *t, uint32_t target, uint8_t *descent,
-                           uint32_t *queue)
+static void climb_from(const struct route_tree *t, uint32_t target, uint8_t *descent,
+                       uint32_t *queue)
 {
     uint32_t head = 0, tail = 0;
 
@@ -25,7 +25,6 @@ static uint32_t climb_from(const struct route_tree *t, uint32_t target, uint8_t 
             }
         }
     }
-    return tail;
 }
 
 static void extend(const struct route_tree *t, uint32_t s, const uint8_t *descent, uint8_t *way)
@@ -54,6 +53,8 @@ void route_tree_ways(const struct route_tree *t, uint32_t target, uint8_t *desce
 struct ways {
     struct route *r;
     const struct route_tree *t;
+    bool is_to_hosts;
+    atomic_bool are_apart; /* some leaves: a route is missing */
     struct ibshift_error *err;
 };
 
@@ -63,16 +64,16 @@ static unsigned port_of(const struct route_tree *t, uint32_t s, const uint8_t *d
 {
     bool is_down = descent[s] != ROUTE_FAR;
     const uint8_t *links = is_down ? descent : way;
-    uint32_t first = is_down ? t->first_down[s] : t->first_up[s];
-    uint32_t end = is_down ? t->first_up[s + 1] : t->first_down[s];
+    const struct route_cable *end, *first = route_tree_cables(t, s, is_down, &end);
     uint32_t good = 0;
 
-    for (uint32_t c = first; c < end; c++) {
-        good += links[t->cable[c].other] + 1 == links[s];
+    for (const struct route_cable *c = first; c < end; c++) {
+        good += links[c->other] + 1 == links[s];
     }
-    for (uint32_t c = first, nth = good > 0 ? spread % good : 0; good > 0 && c < end; c++) {
-        if (links[t->cable[c].other] + 1 == links[s] && nth-- == 0) {
-            return t->cable[c].port;
+    spread = good > 0 ? spread % good : 0;
+    for (const struct route_cable *c = first; c < end; c++) {
+        if (links[c->other] + 1 == links[s] && spread-- == 0) {
+            return c->port;
         }
     }
     return 0;
@@ -101,8 +102,8 @@ int route_tree_check_ways(const struct route_tree *t, uint32_t target, const uin
     return 0;
 }
 
-static void fill_column(const struct ways *w, uint32_t target, unsigned lid, const uint8_t *descent,
-                        const uint8_t *way)
+static void fill_column(const struct ways *w, uint32_t target, unsigned lid, uint32_t spread,
+                        const uint8_t *descent, const uint8_t *way)
 {
     const struct route_tree *t = w->t;
     struct ibshift_fabric *f = w->r->fabric;
@@ -110,70 +111,79 @@ static void fill_column(const struct ways *w, uint32_t target, unsigned lid, con
     for (uint32_t s = 0; s < f->switch_count; s++) {
         if (t->level[s] != 0 && ibshift_lft_get(f, s, lid) == 0 && s != target &&
             way[s] != ROUTE_FAR) {
-            ibshift_lft_set(f, s, lid, port_of(t, s, descent, way, lid));
+            ibshift_lft_set(f, s, lid, port_of(t, s, descent, way, spread));
         }
     }
 }
 
-static int fill_targets(void *context, uint32_t first, uint32_t end)
+/* To all LIDs of hosts on the target; whether there are any, for whom the ways are searched. */
+static bool fill_hosts(const struct ways *w, uint32_t target, uint8_t *descent, uint8_t *way,
+                       uint32_t *queue)
 {
-    const struct ways *w = context;
-    const struct route_tree *t = w->t;
-    const struct ibshift_fabric *f = t->f;
-    size_t switches = (size_t)f->switch_count + 1;
-    uint8_t *descent = malloc(2 * switches), *way = descent + switches;
-    uint32_t *queue = malloc(switches * sizeof(*queue));
-    int rc = descent == NULL || queue == NULL ? -ENOMEM : 0;
+    const struct ibshift_fabric *f = w->t->f;
+    const struct ibshift_node *node = &f->nodes[f->switches[target]];
+    unsigned hosts = 0;
 
-    for (uint32_t target = first; rc == 0 && target < end; target++) {
-        const struct ibshift_node *node = &f->nodes[f->switches[target]];
-        bool is_known = false;
+    for (uint32_t p = node->first_port; p < node->first_port + node->port_count; p++) {
+        uint32_t peer = f->ports[p].peer;
 
-        for (uint32_t p = node->first_port; p < node->first_port + node->port_count; p++) {
-            uint32_t peer = f->ports[p].peer;
-
-            if (peer == IBSHIFT_NO_PORT || f->nodes[f->ports[peer].node].kind != IBSHIFT_NODE_HCA) {
-                continue;
-            }
-            if (!is_known) {
-                route_tree_ways(t, target, descent, way, queue);
-                is_known = true;
-            }
-            for (unsigned i = 0; i < 1u << f->ports[peer].lmc; i++) {
-                unsigned lid = f->ports[peer].lid + i;
-
-                ibshift_lft_set(w->r->fabric, target, lid, f->ports[p].number);
-                fill_column(w, target, lid, descent, way);
-            }
+        if (peer == IBSHIFT_NO_PORT || f->nodes[f->ports[peer].node].kind != IBSHIFT_NODE_HCA) {
+            continue;
         }
-        rc = is_known && rc == 0 ? route_tree_check_ways(t, target, way, w->err) : rc;
+        if (hosts++ == 0) {
+            route_tree_ways(w->t, target, descent, way, queue);
+        }
+        for (unsigned i = 0; i < 1u << f->ports[peer].lmc; i++) {
+            unsigned lid = f->ports[peer].lid + i;
+
+            ibshift_lft_set(w->r->fabric, target, lid, f->ports[p].number);
+            fill_column(w, target, lid, lid, descent, way);
+        }
     }
-    free(descent);
-    free(queue);
-    return rc;
+    return hosts > 0;
+}
+
+static void fill_targets(void *context, uint32_t first, uint32_t end)
+{
+    struct ways *w = context;
+    const struct route_tree *t = w->t;
+    uint32_t switches = t->f->switch_count;
+    struct pool pool = {NULL};
+    uint8_t *descent = pool_new(&pool, switches, 1), *way = pool_new(&pool, switches, 1);
+    uint32_t *queue = pool_new(&pool, switches, sizeof(*queue));
+
+    for (uint32_t target = first; target < end && !w->are_apart; target++) {
+        unsigned lid = t->f->nodes[t->f->switches[target]].lid;
+
+        if (w->is_to_hosts) {
+            w->are_apart |= fill_hosts(w, target, descent, way, queue) &&
+                            route_tree_check_ways(t, target, way, w->err) != 0;
+        } else if (t->level[target] != 0 && lid != 0) {
+            route_tree_ways(t, target, descent, way, queue);
+            fill_column(w, target, lid, target, descent, way);
+        }
+    }
+    pool_free(&pool);
 }
 
 int route_tree_fill(struct route *r, const struct route_tree *t, struct ibshift_error *err)
 {
-    struct ways w = {.r = r, .t = t, .err = NULL};
-    int rc = route_parallel(r->threads, r->fabric->switch_count, fill_targets, &w);
+    struct ways w = {.r = r, .t = t, .is_to_hosts = true};
 
-    if (rc == -ENOTSUP) { /* once more, alone, for the message */
-        w.err = err;
-        rc = fill_targets(&w, 0, r->fabric->switch_count);
+    route_parallel(r->threads, r->fabric->switch_count, fill_targets, &w);
+    if (!w.are_apart) {
+        return 0;
     }
-    return rc == -ENOMEM ? ibshift_fail(err, rc, "no memory for the ways to the leaves") : rc;
+    w.are_apart = false; /* once more, alone, for the message */
+    w.err = err;
+    fill_targets(&w, 0, r->fabric->switch_count);
+    return -ENOTSUP;
 }
 
 /*
  * Entries for the LIDs of the switches themselves: up, then down, from wherever that leads there.
  * Whole trees by the digits, damaged ones by searching the ways to each switch.
  */
-
-struct to_switches {
-    struct route *r;
-    const struct route_tree *t;
-};
 
 /* The down port of a switch above the target that leads to it. */
 static unsigned port_down(const struct route_tree *t, uint32_t s, uint32_t target)
@@ -214,9 +224,9 @@ static unsigned port_by_digits(const struct route_tree *t, uint32_t s, uint32_t 
     return l < t->h ? port_up(t, s, target) : 0;
 }
 
-static int fill_rows(void *context, uint32_t first, uint32_t end)
+static void fill_rows(void *context, uint32_t first, uint32_t end)
 {
-    const struct to_switches *w = context;
+    const struct ways *w = context;
     const struct route_tree *t = w->t;
     struct ibshift_fabric *f = w->r->fabric;
 
@@ -229,42 +239,12 @@ static int fill_rows(void *context, uint32_t first, uint32_t end)
             }
         }
     }
-    return 0;
 }
 
-static int search_ways(void *context, uint32_t first, uint32_t end)
+void route_tree_switches(struct route *r, const struct route_tree *t)
 {
-    const struct to_switches *w = context;
-    const struct route_tree *t = w->t;
-    struct ibshift_fabric *f = w->r->fabric;
-    size_t switches = (size_t)f->switch_count + 1;
-    uint8_t *descent = malloc(2 * switches), *way = descent + switches;
-    uint32_t *queue = malloc(switches * sizeof(*queue));
-    int rc = descent == NULL || queue == NULL ? -ENOMEM : 0;
+    struct ways w = {.r = r, .t = t};
 
-    for (uint32_t target = first; rc == 0 && target < end; target++) {
-        unsigned lid = f->nodes[f->switches[target]].lid;
-
-        if (t->level[target] == 0 || lid == 0) {
-            continue;
-        }
-        route_tree_ways(t, target, descent, way, queue);
-        for (uint32_t s = 0; s < f->switch_count; s++) {
-            if (s != target && t->level[s] != 0 && way[s] != ROUTE_FAR) {
-                ibshift_lft_set(f, s, lid, port_of(t, s, descent, way, target));
-            }
-        }
-    }
-    free(descent);
-    free(queue);
-    return rc;
-}
-
-int route_tree_switches(struct route *r, const struct route_tree *t, struct ibshift_error *err)
-{
-    struct to_switches w = {.r = r, .t = t};
-    int rc = route_parallel(r->threads, r->fabric->switch_count,
-                            t->missing == 0 ? fill_rows : search_ways, &w);
-
-    return rc == 0 ? 0 : ibshift_fail(err, rc, "no memory to route to the switches");
+    route_parallel(r->threads, r->fabric->switch_count, t->missing == 0 ? fill_rows : fill_targets,
+                   &w);
 }

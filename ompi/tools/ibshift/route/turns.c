@@ -1,18 +1,7 @@
 #include "route/turns.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* The switch at the other end of a port, or IBSHIFT_NO_SWITCH. */
-static uint32_t switch_behind(const struct ibshift_fabric *f, uint32_t port)
-{
-    uint32_t node = ibshift_port_neighbour(f, port);
-
-    return node == IBSHIFT_NO_NODE || !ibshift_node_is_switch(f, node)
-               ? IBSHIFT_NO_SWITCH
-               : f->nodes[node].switch_index;
-}
 
 /* Of cables that lead from a switch to itself nothing comes. */
 static void take_arcs(struct route_net *net, uint32_t *arc_of)
@@ -25,7 +14,7 @@ static void take_arcs(struct route_net *net, uint32_t *arc_of)
 
         net->first[s] = net->arc_count;
         for (unsigned i = 0; i < node->port_count; i++) {
-            uint32_t port = node->first_port + i, to = switch_behind(f, port);
+            uint32_t port = node->first_port + i, to = route_switch_behind(f, port);
 
             if (to != IBSHIFT_NO_SWITCH && to != s) {
                 arc_of[port] = net->arc_count;
@@ -46,7 +35,7 @@ static int take_targets(struct route_net *net, struct ibshift_error *err)
     const struct ibshift_fabric *f = net->f;
 
     for (uint32_t h = 0; h < f->host_count; h++) {
-        uint32_t peer = f->ports[f->hosts[h]].peer, sw = switch_behind(f, f->hosts[h]);
+        uint32_t peer = f->ports[f->hosts[h]].peer, sw = route_switch_behind(f, f->hosts[h]);
 
         if (sw == IBSHIFT_NO_SWITCH) {
             return ibshift_fail(err, -ENOTSUP, "host '%s' is not on a switch",
@@ -93,97 +82,58 @@ static void net_distances(const struct route_net *net, uint32_t source, uint32_t
 
 static int check_connected(const struct route_net *net, struct ibshift_error *err)
 {
-    uint32_t *distance = malloc(2 * ((size_t)net->switches + 1) * sizeof(*distance));
-    int rc = distance == NULL ? ibshift_fail(err, -ENOMEM, "no memory") : 0;
+    struct pool pool = {NULL};
+    uint32_t *distance = pool_new(&pool, net->switches, sizeof(*distance)), apart = 0;
+    uint32_t *queue = pool_new(&pool, net->switches, sizeof(*queue));
 
-    if (rc == 0 && net->switches > 0) {
-        net_distances(net, 0, distance, distance + net->switches + 1);
+    net_distances(net, 0, distance, queue);
+    while (apart < net->switches && distance[apart] != UINT32_MAX) {
+        apart++;
     }
-    for (uint32_t s = 0; rc == 0 && s < net->switches; s++) {
-        if (distance[s] == UINT32_MAX) {
-            rc = ibshift_fail(err, -ENOTSUP, "no cables join switch '%s' and switch '%s'",
-                              route_net_name(net, 0), route_net_name(net, s));
-        }
-    }
-    free(distance);
-    return rc;
+    pool_free(&pool);
+    return apart == net->switches
+               ? 0
+               : ibshift_fail(err, -ENOTSUP, "no cables join switch '%s' and switch '%s'",
+                              route_net_name(net, 0), route_net_name(net, apart));
 }
 
 int route_net_open(const struct ibshift_fabric *f, struct route_net *net, struct ibshift_error *err)
 {
-    size_t switches = (size_t)f->switch_count + 1, ports = (size_t)f->port_count + 1;
-    size_t targets = switches;
-    uint32_t *arc_of = malloc(ports * sizeof(*arc_of));
+    size_t switches = (size_t)f->switch_count + 1, targets = switches;
     int rc;
 
     for (uint32_t h = 0; h < f->host_count; h++) {
         targets += ibshift_host_lid_count(f, h);
     }
-    *net = (struct route_net){.f = f,
-                              .switches = f->switch_count,
-                              .first = calloc(switches, sizeof(*net->first)),
-                              .arcs = malloc(ports * sizeof(*net->arcs)),
-                              .targets = malloc(targets * sizeof(*net->targets)),
-                              .hosts = calloc(switches, sizeof(*net->hosts))};
-    if (arc_of == NULL || net->first == NULL || net->arcs == NULL || net->targets == NULL ||
-        net->hosts == NULL) {
-        rc = ibshift_fail(err, -ENOMEM, "no memory for %u switches", f->switch_count);
-    } else {
-        take_arcs(net, arc_of);
-        rc = take_targets(net, err);
-    }
-    if (rc == 0) {
-        rc = check_connected(net, err);
-    }
-    free(arc_of);
-    if (rc != 0) {
-        route_net_close(net);
-    }
-    return rc;
-}
-
-void route_net_close(struct route_net *net)
-{
-    free(net->first);
-    free(net->arcs);
-    free(net->targets);
-    free(net->hosts);
-    memset(net, 0, sizeof(*net));
-}
-
-void route_turns_close(struct route_turns *t)
-{
-    free(t->from);
-    free(t->allowed);
-    free(t->label);
-    free(t->parent);
-    memset(t, 0, sizeof(*t));
+    *net = (struct route_net){.f = f, .switches = f->switch_count};
+    net->first = pool_new(&net->pool, switches, sizeof(*net->first));
+    net->arcs = pool_new(&net->pool, f->port_count, sizeof(*net->arcs));
+    net->targets = pool_new(&net->pool, targets, sizeof(*net->targets));
+    net->hosts = pool_new(&net->pool, switches, sizeof(*net->hosts));
+    take_arcs(net, pool_new(&net->pool, f->port_count, sizeof(uint32_t)));
+    rc = take_targets(net, err);
+    return rc == 0 ? check_connected(net, err) : rc;
 }
 
 /* Sums of distances to all others, by which the tree is grown. */
-static int measure(const struct route_net *net, uint64_t *far, struct ibshift_error *err)
+static void measure(const struct route_net *net, struct pool *pool, uint64_t *far)
 {
-    uint32_t *distance = malloc(2 * ((size_t)net->switches + 1) * sizeof(*distance));
+    uint32_t *distance = pool_new(pool, net->switches, sizeof(*distance));
+    uint32_t *queue = pool_new(pool, net->switches, sizeof(*queue));
 
-    if (distance == NULL) {
-        return ibshift_fail(err, -ENOMEM, "no memory");
-    }
     for (uint32_t s = 0; s < net->switches; s++) {
-        net_distances(net, s, distance, distance + net->switches + 1);
-        far[s] = 0;
+        net_distances(net, s, distance, queue);
         for (uint32_t to = 0; to < net->switches; to++) {
             far[s] += distance[to];
         }
     }
-    free(distance);
-    return 0;
 }
 
 /* The arc to the switch that comes next below s, or UINT32_MAX. inside: cables into the tree. */
 static uint32_t best_child(const struct route_turns *t, uint32_t s, const uint64_t *far,
                            const uint32_t *inside)
 {
-    const struct route_net *net = t->net;
+    const struct route_net *net = &t->net;
     uint32_t best = UINT32_MAX;
 
     for (uint32_t a = net->first[s]; a < net->first[s + 1]; a++) {
@@ -205,7 +155,7 @@ static uint32_t best_child(const struct route_turns *t, uint32_t s, const uint64
 static void enter(struct route_turns *t, uint32_t s, uint32_t parent, uint32_t label,
                   uint32_t *inside)
 {
-    const struct route_net *net = t->net;
+    const struct route_net *net = &t->net;
 
     t->label[s] = label;
     t->parent[s] = parent;
@@ -219,23 +169,21 @@ static void enter(struct route_turns *t, uint32_t s, uint32_t parent, uint32_t l
  * network topologies"): its root is the switch farthest from the others on average, the next is
  * the one with most cables to switches of the tree, then the farthest, then the first.
  */
-static int span(struct route_turns *t, struct ibshift_error *err)
+static void span(struct route_turns *t)
 {
-    const struct route_net *net = t->net;
-    uint64_t *far = malloc(((size_t)net->switches + 1) * sizeof(*far));
-    uint32_t *inside = calloc((size_t)net->switches + 1, sizeof(*inside));
+    const struct route_net *net = &t->net;
+    struct pool pool = {NULL};
+    uint64_t *far = pool_new(&pool, net->switches, sizeof(*far));
+    uint32_t *inside = pool_new(&pool, net->switches, sizeof(*inside));
     uint32_t at = 0, labels = 0;
-    int rc = far == NULL || inside == NULL ? ibshift_fail(err, -ENOMEM, "no memory")
-                                           : measure(net, far, err);
 
-    for (uint32_t s = 0; rc == 0 && s < net->switches; s++) {
+    measure(net, &pool, far);
+    for (uint32_t s = 0; s < net->switches; s++) {
         t->label[s] = UINT32_MAX;
         at = far[s] > far[at] ? s : at;
     }
-    if (rc == 0 && net->switches > 0) {
-        enter(t, at, UINT32_MAX, labels++, inside);
-    }
-    while (rc == 0 && labels < net->switches) {
+    enter(t, at, UINT32_MAX, labels++, inside);
+    while (labels < net->switches) {
         uint32_t arc = best_child(t, at, far, inside);
 
         if (arc != UINT32_MAX) {
@@ -245,29 +193,29 @@ static int span(struct route_turns *t, struct ibshift_error *err)
             at = net->arcs[t->parent[at]].to; /* connected: the root is left last */
         }
     }
-    free(far);
-    free(inside);
-    return rc;
+    pool_free(&pool);
 }
 
-int route_turns_open(const struct route_net *net, struct route_turns *t, struct ibshift_error *err)
+int route_turns_open(const struct ibshift_fabric *f, struct route_turns *t,
+                     struct ibshift_error *err)
 {
-    uint64_t size = 0;
+    struct route_net *net = &t->net;
+    int rc = route_net_open(f, net, err);
 
-    *t = (struct route_turns){.net = net,
-                              .from = calloc((size_t)net->arc_count + 1, sizeof(*t->from)),
-                              .label = calloc((size_t)net->switches + 1, sizeof(*t->label)),
-                              .parent = calloc((size_t)net->switches + 1, sizeof(*t->parent))};
-    for (uint32_t a = 0; t->from != NULL && a < net->arc_count; a++) {
+    if (rc != 0) {
+        return rc;
+    }
+    t->count = 0;
+    t->from = pool_new(&net->pool, net->arc_count, sizeof(*t->from));
+    t->label = pool_new(&net->pool, net->switches, sizeof(*t->label));
+    t->parent = pool_new(&net->pool, net->switches, sizeof(*t->parent));
+    for (uint32_t a = 0; a < net->arc_count; a++) {
         uint32_t to = net->arcs[a].to;
 
-        t->from[a] = size;
-        size += net->first[to + 1] - net->first[to];
+        t->from[a] = t->count;
+        t->count += net->first[to + 1] - net->first[to];
     }
-    t->allowed = calloc(size + 1, 1);
-    if (t->from == NULL || t->label == NULL || t->parent == NULL || t->allowed == NULL) {
-        route_turns_close(t);
-        return ibshift_fail(err, -ENOMEM, "no memory for the turns of %u switches", net->switches);
-    }
-    return span(t, err);
+    t->allowed = pool_new(&net->pool, t->count, 1);
+    span(t);
+    return 0;
 }

@@ -30,6 +30,7 @@ struct route_target {
 };
 
 struct route_net {
+    struct pool pool;
     const struct ibshift_fabric *f;
     uint32_t switches, arc_count, target_count;
     uint32_t *first; /* [switches + 1]: its arcs */
@@ -38,10 +39,10 @@ struct route_net {
     uint32_t *hosts;              /* [switches] */
 };
 
-/* -ENOTSUP: switches that no cables join, or a host that is not on a switch; err names them. */
+/* -ENOTSUP: switches that no cables join, or a host that is not on a switch; err names them. In every
+ * case pool_free() of its pool ends it. */
 int route_net_open(const struct ibshift_fabric *f, struct route_net *net,
                    struct ibshift_error *err);
-void route_net_close(struct route_net *net);
 
 static inline const char *route_net_name(const struct route_net *net, uint32_t sw)
 {
@@ -49,27 +50,27 @@ static inline const char *route_net_name(const struct route_net *net, uint32_t s
 }
 
 struct route_turns {
-    const struct route_net *net;
+    struct route_net net;
+    uint64_t count;   /* of pairs of channels */
     uint64_t *from;   /* [arc]: place of its bits */
     uint8_t *allowed; /* [from[arc] + next arc - first arc of the switch between] */
     uint32_t *label;  /* [switch]: place in the spanning tree, 0 the root */
     uint32_t *parent; /* [switch]: its arc towards the root, UINT32_MAX of the root */
 };
 
-/* All turns forbidden; the spanning tree found. -ENOMEM. */
-int route_turns_open(const struct route_net *net, struct route_turns *turns,
+/* The net with all turns forbidden; the spanning tree found. As route_net_open(). */
+int route_turns_open(const struct ibshift_fabric *f, struct route_turns *turns,
                      struct ibshift_error *err);
-void route_turns_close(struct route_turns *turns);
 
 static inline uint8_t *route_turn(const struct route_turns *t, uint32_t arc, uint32_t next)
 {
-    return &t->allowed[t->from[arc] + next - t->net->first[t->net->arcs[arc].to]];
+    return &t->allowed[t->from[arc] + next - t->net.first[t->net.arcs[arc].to]];
 }
 
 /* Towards the root. */
 static inline bool route_goes_up(const struct route_turns *t, uint32_t arc)
 {
-    return t->label[t->net->arcs[arc].to] < t->label[t->net->arcs[arc].from];
+    return t->label[t->net.arcs[arc].to] < t->label[t->net.arcs[arc].from];
 }
 
 /* The ways of all switches to a destination switch. */
@@ -78,16 +79,12 @@ struct route_ways {
     uint32_t *length; /* [switch]: UINT32_MAX: none yet */
 };
 
-/* Of tables: cables of all routes together, and the squares of what the cables carry. */
-struct route_score {
-    uint64_t links, squares;
-};
-
 /*
  * The tables: short ways first, then the load shared out. All allowed turns without a cycle, the
- * tables have none. -ENOMEM; -ENOTSUP when the turns leave a pair without a way.
+ * tables have none. *squares: the sum of those of what the cables carry. -ENOTSUP when the turns leave
+ * a pair without a way.
  */
-int route_turns_fill(struct route *r, const struct route_turns *turns, struct route_score *score,
+int route_turns_fill(struct route *r, const struct route_turns *turns, uint64_t *squares,
                      struct ibshift_error *err);
 
 #endif

@@ -1,29 +1,13 @@
 #include "route/verify.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "fabric/graph/random.h"
 
 /* Dependencies between channels: bit (next port) of row [channel]. */
 struct route_deps {
     unsigned vls;
     uint64_t *bits; /* [((link * vls) + vl) * vls + next vl][4] */
 };
-
-/* Next link of a packet to lid at switch sw, IBSHIFT_NO_PORT if none. */
-static uint32_t route_next_link(const struct ibshift_fabric *f, uint32_t sw, unsigned lid)
-{
-    const struct ibshift_node *node = &f->nodes[f->switches[sw]];
-    unsigned port = ibshift_lft_get(f, sw, lid);
-    uint32_t link = node->first_port + port - 1;
-
-    return port == 0 || port > node->port_count || f->ports[link].peer == IBSHIFT_NO_PORT
-               ? IBSHIFT_NO_PORT
-               : link;
-}
 
 /*
  * Every route from every switch with hosts, routers or aggregation nodes to the LIDs of all of
@@ -87,9 +71,10 @@ static void tell(struct tally *tally, const struct walker *w, uint32_t leaf, uns
     }
 }
 
-/* Routes of one walk: between two hosts, and with a router or aggregation node at an end. */
+/* What one walk stands for: routes between two hosts, with a router or aggregation node at an end, to a
+ * switch's own LID. */
 struct trips {
-    uint64_t hosts, others;
+    uint64_t hosts, others, switches;
     bool must_arrive;
 };
 
@@ -112,10 +97,13 @@ static struct trips trips_of(const struct walker *w, uint32_t leaf, uint32_t goa
     return trips;
 }
 
+/* It ends at switch `at`: that another switch cannot be reached is told, not held against the tables. */
 static void count_failure(const struct walker *w, struct tally *tally, const struct trips *trips,
                           uint32_t leaf, unsigned lid, uint32_t at, bool is_circle)
 {
-    if (is_circle) {
+    if (trips->switches > 0) {
+        tally->proof.switches_lost += trips->switches;
+    } else if (is_circle) {
         tally->proof.circles += trips->hosts + trips->others;
         tell(tally, w, leaf, lid, "in a circle", at);
     } else if (trips->must_arrive) {
@@ -126,10 +114,13 @@ static void count_failure(const struct walker *w, struct tally *tally, const str
     }
 }
 
+/* It leaves the switches at `at`, for a port that is no switch's. */
 static void count_arrival(const struct walker *w, struct tally *tally, const struct trips *trips,
                           uint32_t leaf, unsigned lid, uint32_t at, uint32_t links, bool is_stray)
 {
-    if (is_stray) {
+    if (trips->switches > 0) {
+        tally->proof.switches_lost += trips->switches;
+    } else if (is_stray) {
         tally->proof.strays += trips->hosts + trips->others;
         tell(tally, w, leaf, lid, "arrives at another host", at);
     } else {
@@ -137,21 +128,24 @@ static void count_arrival(const struct walker *w, struct tally *tally, const str
     }
 }
 
+/* To the port that is the goal, or to the switch that is the target: the other one is none. */
 static void walk(const struct walker *w, struct tally *tally, uint32_t leaf, unsigned lid,
-                 uint32_t goal)
+                 uint32_t goal, uint32_t target)
 {
     const struct route *r = w->r;
     const struct ibshift_fabric *f = r->fabric;
-    unsigned sl = r->sl == NULL ? 0 : r->sl[(size_t)leaf * f->lft_stride + lid];
+    unsigned sl = r->sl == NULL ? 0 : r->sl[(size_t)leaf * f->lft_stride + lid], in = 0, vl = 0;
     uint32_t sw = leaf, links = 1, before = IBSHIFT_NO_PORT;
-    struct trips trips = trips_of(w, leaf, goal);
-    bool is_base = lid == f->ports[goal].lid;
-    unsigned in = 0, vl = 0;
+    struct trips trips = target != IBSHIFT_NO_SWITCH ? (struct trips){.switches = leaf != target}
+                                                     : trips_of(w, leaf, goal);
+    bool is_base = goal != IBSHIFT_NO_PORT && lid == f->ports[goal].lid;
 
     tally->proof.routes += trips.hosts;
     tally->proof.others += trips.others;
-    while (trips.hosts + trips.others > 0) {
+    tally->proof.to_switches += trips.switches;
+    while (trips.hosts + trips.others + trips.switches > 0 && sw != target) {
         uint32_t link = route_next_link(f, sw, lid), peer;
+        unsigned next_vl;
 
         if (link == IBSHIFT_NO_PORT || links > w->longest) {
             count_failure(w, tally, &trips, leaf, lid, sw, link != IBSHIFT_NO_PORT);
@@ -165,40 +159,6 @@ static void walk(const struct walker *w, struct tally *tally, uint32_t leaf, uns
         }
         if (is_base) {
             tally->load[link] += trips.hosts;
-        }
-        if (before != IBSHIFT_NO_PORT) {
-            unsigned next_vl = lane_of(r, sw, in, f->ports[link].number, sl);
-
-            depend(w, before, vl, f->ports[link].number, next_vl);
-            vl = next_vl;
-        } else {
-            vl = lane_of(r, sw, 0, f->ports[link].number, sl);
-        }
-        before = link;
-        in = f->ports[peer].number;
-        sw = f->nodes[f->ports[peer].node].switch_index;
-    }
-}
-
-/* A packet to a switch's own LID; that a switch cannot be reached is told, not held against it. */
-static void walk_to_switch(const struct walker *w, struct tally *tally, uint32_t leaf,
-                           uint32_t target)
-{
-    const struct route *r = w->r;
-    const struct ibshift_fabric *f = r->fabric;
-    unsigned lid = f->nodes[f->switches[target]].lid, in = 0, vl = 0;
-    unsigned sl = r->sl == NULL ? 0 : r->sl[(size_t)leaf * f->lft_stride + lid];
-    uint32_t sw = leaf, before = IBSHIFT_NO_PORT;
-
-    tally->proof.to_switches += leaf != target;
-    for (uint32_t links = 0; sw != target; links++) {
-        uint32_t link = links <= w->longest ? route_next_link(f, sw, lid) : IBSHIFT_NO_PORT;
-        uint32_t peer = link == IBSHIFT_NO_PORT ? IBSHIFT_NO_PORT : f->ports[link].peer;
-        unsigned next_vl;
-
-        if (link == IBSHIFT_NO_PORT || !ibshift_node_is_switch(f, f->ports[peer].node)) {
-            tally->proof.switches_lost++;
-            return;
         }
         next_vl = lane_of(r, sw, in, f->ports[link].number, sl);
         if (before != IBSHIFT_NO_PORT) {
@@ -237,30 +197,27 @@ static void add_tally(struct walker *w, const struct tally *tally)
     pthread_mutex_unlock(&w->lock);
 }
 
-static int walk_lids(void *context, uint32_t first, uint32_t end)
+static void walk_lids(void *context, uint32_t first, uint32_t end)
 {
     struct walker *w = context;
     const struct ibshift_fabric *f = w->r->fabric;
-    struct tally tally = {.load = calloc((size_t)f->port_count + 1, sizeof(*tally.load))};
+    struct pool pool = {NULL};
+    struct tally tally = {.load = pool_new(&pool, f->port_count, sizeof(*tally.load))};
 
-    if (tally.load == NULL) {
-        return -ENOMEM;
-    }
     for (uint32_t lid = first; lid < end; lid++) {
         uint32_t goal = f->lid_port[lid];
 
         for (uint32_t i = 0; goal != IBSHIFT_NO_PORT && i < w->leaf_count; i++) {
-            walk(w, &tally, w->leaves[i], lid, goal);
+            walk(w, &tally, w->leaves[i], lid, goal, IBSHIFT_NO_SWITCH);
         }
         for (uint32_t i = 0; w->switch_at[lid] != IBSHIFT_NO_SWITCH && i < w->leaf_count; i++) {
             if (w->own[w->leaves[i]] != 0) {
-                walk_to_switch(w, &tally, w->leaves[i], w->switch_at[lid]);
+                walk(w, &tally, w->leaves[i], lid, IBSHIFT_NO_PORT, w->switch_at[lid]);
             }
         }
     }
     add_tally(w, &tally);
-    free(tally.load);
-    return 0;
+    pool_free(&pool);
 }
 
 static void sum_loads(const struct walker *w)
@@ -290,12 +247,11 @@ static void find_leaves(struct walker *w)
     const struct ibshift_fabric *f = w->r->fabric;
 
     for (uint32_t p = 0; p < f->port_count; p++) {
-        uint32_t node = ibshift_port_neighbour(f, p);
+        uint32_t sw = route_switch_behind(f, p);
         enum ibshift_node_kind kind = f->nodes[f->ports[p].node].kind;
 
-        if (kind != IBSHIFT_NODE_SWITCH && node != IBSHIFT_NO_NODE &&
-            ibshift_node_is_switch(f, node)) {
-            (kind == IBSHIFT_NODE_HCA ? w->own : w->others)[f->nodes[node].switch_index]++;
+        if (kind != IBSHIFT_NODE_SWITCH && sw != IBSHIFT_NO_SWITCH) {
+            (kind == IBSHIFT_NODE_HCA ? w->own : w->others)[sw]++;
         }
     }
     for (uint32_t s = 0; s < f->switch_count; s++) {
@@ -312,34 +268,24 @@ static void find_leaves(struct walker *w)
     w->longest = f->switch_count + 1;
 }
 
-static int walk_routes(const struct route *r, struct route_proof *proof, struct route_deps *deps,
-                       struct ibshift_error *err)
+static void walk_routes(const struct route *r, struct route_proof *proof, struct route_deps *deps)
 {
     const struct ibshift_fabric *f = r->fabric;
+    struct pool pool = {NULL};
     struct walker w = {.r = r,
-                       .own = calloc((size_t)f->switch_count + 1, sizeof(*w.own)),
-                       .others = calloc((size_t)f->switch_count + 1, sizeof(*w.others)),
-                       .leaves = calloc((size_t)f->switch_count + 1, sizeof(*w.leaves)),
-                       .switch_at = malloc((size_t)f->lft_stride * sizeof(*w.switch_at)),
-                       .load = calloc((size_t)f->port_count + 1, sizeof(*w.load)),
+                       .own = pool_new(&pool, f->switch_count, sizeof(*w.own)),
+                       .others = pool_new(&pool, f->switch_count, sizeof(*w.others)),
+                       .leaves = pool_new(&pool, f->switch_count, sizeof(*w.leaves)),
+                       .switch_at = pool_new(&pool, f->lft_stride, sizeof(*w.switch_at)),
+                       .load = pool_new(&pool, f->port_count, sizeof(*w.load)),
                        .deps = deps,
-                       .proof = proof};
-    int rc = -ENOMEM;
+                       .proof = proof,
+                       .lock = PTHREAD_MUTEX_INITIALIZER};
 
-    pthread_mutex_init(&w.lock, NULL);
-    if (w.own != NULL && w.others != NULL && w.leaves != NULL && w.switch_at != NULL &&
-        w.load != NULL) {
-        find_leaves(&w);
-        rc = route_parallel(r->threads, f->lft_stride, walk_lids, &w);
-        sum_loads(&w);
-    }
-    pthread_mutex_destroy(&w.lock);
-    free(w.own);
-    free(w.others);
-    free(w.leaves);
-    free(w.switch_at);
-    free(w.load);
-    return rc == 0 ? 0 : ibshift_fail(err, rc, "no memory to walk the routes");
+    find_leaves(&w);
+    route_parallel(r->threads, f->lft_stride, walk_lids, &w);
+    sum_loads(&w);
+    pool_free(&pool);
 }
 
 /* Is the channel dependency graph acyclic? A depth-first search without recursion. */
@@ -425,228 +371,62 @@ static bool search_from(struct search *s, uint64_t channel)
     return false;
 }
 
-static int find_cycle(const struct route *r, const struct route_deps *deps,
-                      struct route_proof *proof, struct ibshift_error *err)
+static void find_cycle(const struct route *r, const struct route_deps *deps,
+                       struct route_proof *proof)
 {
     const struct ibshift_fabric *f = r->fabric;
     uint64_t channels = (uint64_t)f->port_count * deps->vls;
+    struct pool pool = {NULL};
     struct search s = {.r = r,
                        .deps = deps,
                        .proof = proof,
-                       .colour = calloc(channels + 1, sizeof(*s.colour)),
-                       .stack = malloc((channels + 1) * sizeof(*s.stack)),
-                       .at = malloc((channels + 1) * sizeof(*s.at))};
-    bool ok = s.colour != NULL && s.stack != NULL && s.at != NULL, found = false;
+                       .colour = pool_new(&pool, channels, sizeof(*s.colour)),
+                       .stack = pool_new(&pool, channels, sizeof(*s.stack)),
+                       .at = pool_new(&pool, channels, sizeof(*s.at))};
+    bool found = false;
 
-    for (uint64_t c = 0; ok && !found && c < channels; c++) {
+    for (uint64_t c = 0; !found && c < channels; c++) {
         if (s.colour[c] == WHITE && f->ports[c / deps->vls].peer != IBSHIFT_NO_PORT) {
             found = search_from(&s, c);
         }
     }
-    free(s.colour);
-    free(s.stack);
-    free(s.at);
-    return ok ? 0 : ibshift_fail(err, -ENOMEM, "no memory for %u links", f->port_count);
+    pool_free(&pool);
 }
 
-/*
- * Flows per link in each stage of the shift over the engine's order, place keepers in their places:
- * in stage k the host at place i sends to the one at place i + k.
- */
-
-struct shifter {
-    const struct route *r;
-    const uint32_t *order;
-    uint32_t places, shifts, lid_offset;
-    uint64_t seed;
-    uint32_t *leaf; /* [place]: switch */
-    struct route_proof *proof;
-    double sum;
-    pthread_mutex_t lock;
-};
-
-static uint32_t shift_at(const struct shifter *s, uint32_t index)
+static void prove_routes(const struct route *r, struct route_proof *proof)
 {
-    uint64_t state = s->seed + index;
-
-    return s->seed == 0 ? index + 1 : 1 + ibshift_random_below(&state, s->places - 1);
-}
-
-struct stage {
-    uint32_t *flows; /* [link] */
-    uint32_t *used;  /* links with flows */
-    uint32_t used_count, worst, link;
-};
-
-static void add_flow(const struct shifter *s, uint32_t from, uint32_t to, struct stage *stage)
-{
-    const struct ibshift_fabric *f = s->r->fabric;
-    uint32_t host = s->order[to], sw = s->leaf[from];
-    uint32_t goal = f->hosts[host];
-    unsigned lids = ibshift_host_lid_count(f, host);
-    unsigned lid = ibshift_host_lid(f, host) + (s->lid_offset < lids ? s->lid_offset : 0);
-
-    for (unsigned hops = 0; hops <= f->switch_count; hops++) {
-        uint32_t link = route_next_link(f, sw, lid), peer;
-
-        if (link == IBSHIFT_NO_PORT) {
-            return;
-        }
-        if (stage->flows[link]++ == 0) {
-            stage->used[stage->used_count++] = link;
-        }
-        if (stage->flows[link] > stage->worst) {
-            stage->worst = stage->flows[link];
-            stage->link = link;
-        }
-        peer = f->ports[link].peer;
-        if (peer == goal || !ibshift_node_is_switch(f, f->ports[peer].node)) {
-            return;
-        }
-        sw = f->nodes[f->ports[peer].node].switch_index;
-    }
-}
-
-static void count_stage(const struct shifter *s, uint32_t distance, struct stage *stage)
-{
-    stage->worst = 0;
-    for (uint32_t i = 0; i < s->places; i++) {
-        uint32_t to = i + distance < s->places ? i + distance : i + distance - s->places;
-
-        if (s->order[i] != IBSHIFT_NO_HOST && s->order[to] != IBSHIFT_NO_HOST) {
-            add_flow(s, i, to, stage);
-        }
-    }
-    while (stage->used_count > 0) {
-        stage->flows[stage->used[--stage->used_count]] = 0;
-    }
-}
-
-static int count_stages(void *context, uint32_t first, uint32_t end)
-{
-    struct shifter *s = context;
-    size_t links = (size_t)s->r->fabric->port_count + 1;
-    struct stage stage = {.flows = calloc(links, sizeof(*stage.flows)),
-                          .used = malloc(links * sizeof(*stage.used))};
-    int rc = stage.flows == NULL || stage.used == NULL ? -ENOMEM : 0;
-
-    for (uint32_t i = first; rc == 0 && i < end; i++) {
-        uint32_t distance = shift_at(s, i);
-
-        count_stage(s, distance, &stage);
-        pthread_mutex_lock(&s->lock);
-        s->sum += stage.worst;
-        if (stage.worst > s->proof->worst ||
-            (stage.worst == s->proof->worst && s->proof->worst_lid_offset == s->lid_offset &&
-             distance < s->proof->worst_shift)) {
-            s->proof->worst = stage.worst;
-            s->proof->worst_shift = distance;
-            s->proof->worst_link = stage.link;
-            s->proof->worst_lid_offset = s->lid_offset;
-        }
-        pthread_mutex_unlock(&s->lock);
-    }
-    free(stage.flows);
-    free(stage.used);
-    return rc;
-}
-
-static uint32_t *every_host(const struct ibshift_fabric *f)
-{
-    uint32_t *hosts = malloc(((size_t)f->host_count + 1) * sizeof(*hosts));
-
-    for (uint32_t h = 0; hosts != NULL && h < f->host_count; h++) {
-        hosts[h] = h;
-    }
-    return hosts;
-}
-
-static int count_lids(struct shifter *s)
-{
-    const struct ibshift_fabric *f = s->r->fabric;
-    struct route_proof *proof = s->proof;
-    int rc = 0;
-
-    for (uint32_t i = 0; i < s->places; i++) {
-        uint32_t node = s->order[i] == IBSHIFT_NO_HOST
-                            ? IBSHIFT_NO_NODE
-                            : ibshift_port_neighbour(f, f->hosts[s->order[i]]);
-
-        s->leaf[i] = node == IBSHIFT_NO_NODE ? 0 : f->nodes[node].switch_index;
-    }
-    proof->lids = route_most_lids(f);
-    for (s->lid_offset = 0; rc == 0 && s->lid_offset < proof->lids; s->lid_offset++) {
-        s->sum = 0;
-        rc = route_parallel(s->r->threads, s->shifts, count_stages, s);
-        if (s->shifts > 0 && s->sum / s->shifts > proof->average) {
-            proof->average = s->sum / s->shifts;
-        }
-    }
-    return rc;
-}
-
-static int count_shifts(const struct route *r, uint64_t seed, struct route_proof *proof,
-                        struct ibshift_error *err)
-{
-    const struct ibshift_fabric *f = r->fabric;
-    uint32_t *hosts = r->order == NULL ? every_host(f) : NULL;
-    uint32_t places = r->order == NULL ? f->host_count : r->order_count;
-    bool is_sampled = places > ROUTE_SHIFTS_ALL;
-    struct shifter s = {.r = r,
-                        .order = r->order == NULL ? hosts : r->order,
-                        .places = places,
-                        .shifts = is_sampled ? ROUTE_SHIFTS_SOME : places - 1,
-                        .seed = is_sampled ? (seed != 0 ? seed : 1) : 0,
-                        .leaf = calloc((size_t)places + 1, sizeof(*s.leaf)),
-                        .proof = proof};
-    int rc = -ENOMEM;
-
-    proof->places = s.places;
-    proof->shifts = s.shifts;
-    proof->shift_seed = s.seed;
-    pthread_mutex_init(&s.lock, NULL);
-    if (s.order != NULL && s.leaf != NULL) {
-        rc = count_lids(&s);
-    }
-    pthread_mutex_destroy(&s.lock);
-    free(s.leaf);
-    free(hosts);
-    return rc == 0 ? 0 : ibshift_fail(err, rc, "no memory to count the shifts");
-}
-
-static int prove_routes(const struct route *r, struct route_proof *proof, struct ibshift_error *err)
-{
-    const struct ibshift_fabric *f = r->fabric;
+    struct pool pool = {NULL};
     struct route_deps deps = {.vls = r->lanes.vl == NULL ? 1 : r->vls_used};
-    int rc;
 
-    memset(proof, 0, sizeof(*proof));
-    deps.bits = calloc((size_t)f->port_count * deps.vls * deps.vls + 1, 4 * sizeof(*deps.bits));
-    if (deps.bits == NULL) {
-        return ibshift_fail(err, -ENOMEM, "no memory for the dependencies of %u links",
-                            f->port_count);
-    }
-    rc = walk_routes(r, proof, &deps, err);
-    if (rc == 0) {
-        rc = find_cycle(r, &deps, proof, err);
-    }
-    free(deps.bits);
-    return rc;
+    *proof = (struct route_proof){.routes = 0};
+    deps.bits = pool_new(&pool, (size_t)r->fabric->port_count * deps.vls * deps.vls,
+                         4 * sizeof(*deps.bits));
+    walk_routes(r, proof, &deps);
+    find_cycle(r, &deps, proof);
+    pool_free(&pool);
 }
 
-int route_verify(const struct route *r, uint64_t shift_seed, struct route_proof *proof,
-                 struct ibshift_error *err)
+void route_verify(const struct route *r, uint64_t shift_seed, struct route_proof *proof)
 {
-    int rc = prove_routes(r, proof, err);
-
-    return rc == 0 ? count_shifts(r, shift_seed, proof, err) : rc;
+    prove_routes(r, proof);
+    route_count_shifts(r, shift_seed, proof);
 }
 
-int route_verify_tables(const struct ibshift_fabric *f, struct route_proof *proof,
-                        struct ibshift_error *err)
+void route_verify_tables(const struct ibshift_fabric *f, struct route_proof *proof)
 {
     struct ibshift_fabric tables = *f; /* walked, not changed */
     struct route r = {.fabric = &tables, .threads = 1, .vls = 1, .vls_used = 1};
 
-    return prove_routes(&r, proof, err);
+    prove_routes(&r, proof);
+}
+
+void route_cycle_print(const struct ibshift_fabric *f, const struct route_proof *p, FILE *out)
+{
+    char name[256];
+
+    fprintf(out, "credit loop: %u channels wait for each other\n", p->cycle_length);
+    for (unsigned i = 0; i < p->cycle_length && i < ROUTE_CYCLE_MOST; i++) {
+        ibshift_link_name(f, p->cycle[i].link, name, sizeof(name));
+        fprintf(out, "  %s, VL %u\n", name, p->cycle[i].vl);
+    }
 }

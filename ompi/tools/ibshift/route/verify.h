@@ -6,7 +6,6 @@
 #ifndef IBSHIFT_ROUTE_VERIFY_H
 #define IBSHIFT_ROUTE_VERIFY_H
 
-#include "json.h"
 #include "route/route.h"
 
 #define ROUTE_HOPS_MOST   64    /* links of the longest route counted apart */
@@ -46,13 +45,12 @@ struct route_proof {
     uint32_t worst_shift, worst_link, worst_lid_offset;
 };
 
-/* 0: the proof was made, whatever it says; -ENOMEM. */
-int route_verify(const struct route *r, uint64_t shift_seed, struct route_proof *proof,
-                 struct ibshift_error *err);
+/* All but the shifts' members of an empty proof are made first: route_verify() calls it. */
+void route_count_shifts(const struct route *r, uint64_t shift_seed, struct route_proof *proof);
+void route_verify(const struct route *r, uint64_t shift_seed, struct route_proof *proof);
 
 /* The same of tables that somebody else made, as they are without SLs: all on one VL. No shifts. */
-int route_verify_tables(const struct ibshift_fabric *f, struct route_proof *proof,
-                        struct ibshift_error *err);
+void route_verify_tables(const struct ibshift_fabric *f, struct route_proof *proof);
 
 /* Every route arrives and no cycle of dependencies. */
 static inline bool route_is_proven(const struct route_proof *proof)
@@ -62,8 +60,5 @@ static inline bool route_is_proven(const struct route_proof *proof)
 
 /* The cycle that was found. */
 void route_cycle_print(const struct ibshift_fabric *f, const struct route_proof *proof, FILE *out);
-void route_proof_print(const struct route *r, const struct route_proof *proof, FILE *out);
-/* Members of an object. */
-void route_proof_print_json(const struct route_proof *proof, struct json *j);
 
 #endif

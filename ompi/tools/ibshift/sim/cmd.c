@@ -416,10 +416,10 @@ int cmd_sim(int argc, char **argv)
     if (c.schedule && (c.order != NULL || c.plan != NULL)) {
         return cli_error(c.args.command, "--schedule takes neither --order nor --plan");
     }
-    status = sim_peer_check(&c);
-    status = status == CLI_OK ? fabric_job_check(&c.args, &c.job, c.plan) : status;
-    status = status == CLI_OK ? fabric_job_open(&c.args, &c.job) : status;
-    status = status == CLI_OK ? sim_lanes_take(&c) : status;
+    cli_must(sim_peer_check(&c));
+    fabric_job_check(&c.args, &c.job, c.plan);
+    fabric_job_open(&c.args, &c.job);
+    status = sim_lanes_take(&c);
     if (status == CLI_OK && c.pattern >= 0) {
         status = sim_traffic_curve(&c);
     } else {
@@ -430,7 +430,6 @@ int cmd_sim(int argc, char **argv)
     ibshift_order_free(&c.shift);
     ibshift_arrangement_free(&c.found);
     free(c.host_of);
-    free(c.members);
     free(c.lane_table);
     fabric_sl2vl_free(&c.sl2vl_tables);
     free(c.others);

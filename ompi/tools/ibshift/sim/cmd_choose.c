@@ -225,7 +225,8 @@ static int choose_order(struct sim_command *c)
     struct ibshift_error err;
 
     if (c->order != NULL) {
-        return fabric_job_shift(&c->args, &c->job, c->order, &c->shift, &c->title);
+        fabric_job_shift(&c->args, &c->job, c->order, &c->shift, &c->title);
+        return CLI_OK;
     }
     if (ibshift_arrange(p, c->job.order, c->job.order_count, ways, &c->found, &err) != 0) {
         return fabric_args_fail(&c->args, &err);
@@ -256,19 +257,15 @@ static int choose_alltoall(struct sim_command *c)
 }
 
 /* Ranks sit on the hosts in the order asked for. */
-static int place_ranks(struct sim_command *c, const char *order)
+static void place_ranks(struct sim_command *c, const char *order)
 {
     const struct ibshift_placement *p = c->job.placement;
-    int status = fabric_job_shift(&c->args, &c->job, order, &c->shift, &c->title);
 
-    if (status != CLI_OK) {
-        return status;
-    }
-    c->members = sim_need(fabric_job_members(&c->job, &c->shift));
+    fabric_job_shift(&c->args, &c->job, order, &c->shift, &c->title);
+    c->members = fabric_job_members(&c->job, &c->shift);
     for (uint32_t rank = 0; rank < p->ranks; rank++) {
         c->host_of[rank] = p->host[c->members[rank]];
     }
-    return CLI_OK;
 }
 
 /* As a job without parameters of its own takes them. */
@@ -287,16 +284,10 @@ static uint32_t choose_segments(const struct sim_command *c)
     return answer.best.alg == c->alg ? answer.best.segments : 1;
 }
 
-static int choose_plan(struct sim_command *c)
+static void choose_plan(struct sim_command *c)
 {
-    int status = place_ranks(c, c->order);
-
-    if (status == CLI_OK) {
-        status = fabric_job_plan(&c->args, &c->job, c->plan, c->members, &c->alg, &c->what);
-    }
-    if (status != CLI_OK) {
-        return status;
-    }
+    place_ranks(c, c->order);
+    c->alg = fabric_job_plan(&c->args, &c->job, c->plan, c->members, &c->what);
     if (c->job.segments == 0 && (c->alg->flags & IBSHIFT_ALG_SEGMENTS) != 0) {
         c->what.segments = choose_segments(c);
     }
@@ -306,15 +297,6 @@ static int choose_plan(struct sim_command *c)
                  c->what.segments);
         c->title = c->plan_text;
     }
-    return CLI_OK;
-}
-
-static int choose_peer(struct sim_command *c)
-{
-    int status = place_ranks(c, c->place);
-
-    take_peer(c);
-    return status;
 }
 
 int sim_choose(struct sim_command *c)
@@ -325,5 +307,14 @@ int sim_choose(struct sim_command *c)
     for (uint32_t r = 0; r < p->ranks; r++) {
         c->host_of[r] = p->host[p->member_of[r]];
     }
-    return c->as != NULL ? choose_peer(c) : c->plan != NULL ? choose_plan(c) : choose_alltoall(c);
+    if (c->as == NULL && c->plan == NULL) {
+        return choose_alltoall(c);
+    }
+    if (c->as != NULL) {
+        place_ranks(c, c->place);
+        take_peer(c);
+    } else {
+        choose_plan(c);
+    }
+    return CLI_OK;
 }

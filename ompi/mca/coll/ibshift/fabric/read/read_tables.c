@@ -453,7 +453,7 @@ static void tell_rest(const struct tables *t)
         ibshift_warn(t->warnings,
                      "%s: LID %u is missing from %u tables: dump_fts of infiniband-diags 44 and "
                      "older omits the last LID when it is a multiple of 64; take OpenSM's "
-                     "opensm-lfts.dump or ibshift fabric discover instead",
+                     "opensm-lfts.dump or ibshift fabric publish instead",
                      t->lines->name, t->cut_lid, t->cut_off);
     }
     if (t->private_rows != 0) {
