@@ -6,14 +6,7 @@
 #include <time.h>
 
 #include "fabric/graph/rate.h"
-<<<<<<< HEAD
-#include "fabric/imprint.h"
 #include "fabric/paths/route.h"
-#include "fabric/read/compiled.h"
-=======
-#include "fabric/paths/load.h"
-#include "fabric/shape/check.h"
->>>>>>> ba6936f8 (tool: engines take memory from a pool, commands end at once)
 #include "fabric/shape/shape.h"
 #include "route/verify.h"
 
@@ -405,22 +398,12 @@ static int check(const struct cli_args *args, struct ibshift_fabric *f)
     struct route_proof proof;
     struct ibshift_error err;
 
-<<<<<<< HEAD
-    if (rc != 0) {
-        return fabric_args_fail(args, &err);
-    }
-    rc = ibshift_fabric_check(f, has_levels(&shape) ? shape.node_level : NULL, &result, &err);
-    rc = rc == 0 ? route_verify_tables(f, &proof, &err) : rc;
-    if (rc != 0) {
-        rc = fabric_args_fail(args, &err);
-=======
     fabric_must(args, ibshift_shape_find(f, &shape, &err), &err);
-    fabric_must(args, ibshift_fabric_check(f, has_levels(&shape) ? &shape : NULL, &result, &err),
+    fabric_must(args, ibshift_fabric_check(f, has_levels(&shape) ? shape.node_level : NULL, &result, &err),
                 &err);
     route_verify_tables(f, &proof);
     if (is_json) {
         print_check_json(&result, &shape, &proof);
->>>>>>> ba6936f8 (tool: engines take memory from a pool, commands end at once)
     } else {
         print_check(&result, &shape);
         print_loops(f, &proof);

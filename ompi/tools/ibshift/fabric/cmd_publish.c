@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "fabric/live.h"
+#include "fabric/paths/route.h"
 #include "fabric/read/compiled.h"
-#include "fabric/shape/check.h"
 #include "fabric/sources.h"
 #include "proof/compare.h"
 #include "route/verify.h"
