@@ -1,4 +1,4 @@
-#include "front/folder.h"
+#include "front/front.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -159,16 +159,14 @@ int folder_make(const char *base, uint32_t gib)
     int err = open_folder(base, dir);
 
     if (err) {
-        fprintf(stderr, "softhca-run: cannot make a folder in %s: %s; name another with --dir\n",
-                base, strerror(-err));
-        return -1;
+        return front_refuse(-1, "cannot make a folder in %s: %s; name another with --dir", base,
+                            strerror(-err));
     }
     err = make_file(dir, gib);
     if (err) {
-        fprintf(stderr, "softhca-run: cannot make %s/" SHARED ": %s; %s\n", dir, strerror(-err),
-                shm_advice(err, "name another folder with --dir"));
         folder_remove();
-        return -1;
+        return front_refuse(-1, "cannot make %s/" SHARED ": %s; %s", dir, strerror(-err),
+                            shm_advice(err, "name another folder with --dir"));
     }
     snprintf(shm.head->dir, sizeof(shm.head->dir), "%s", dir);
     return 0;

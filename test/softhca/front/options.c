@@ -1,7 +1,9 @@
-#include "front/options.h"
+#include "front/front.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +23,7 @@ enum option_kind {
     KIND_PKEYS,
 };
 
-struct option {
+struct row {
     const char *name, *argument;
     enum option_kind kind;
     size_t offset;
@@ -29,112 +31,110 @@ struct option {
     const char *help;
 };
 
-#define CONF(field) offsetof(struct options, conf.field)
+#define AT(field)   offsetof(struct options, field)
+#define FLAG(field) KIND_FLAG, AT(field), 0, 0, 1
+#define TEXT(field) KIND_TEXT, AT(field), 0, 0, 0
 
-static const struct option options[] = {
-    {"hosts", "N", KIND_U32, CONF(hosts), 0, 0, 8192,
+static const struct row rows[] = {
+    {"hosts", "N", KIND_U32, AT(conf.hosts), 0, 0, 8192,
      "modelled hosts; processes see their host's HCAs (0: one, or all hosts of --fabric)"},
-    {"per-host", "N", KIND_U32, CONF(per_host), 0, 0, 1024,
+    {"per-host", "N", KIND_U32, AT(conf.per_host), 0, 0, 1024,
      "most processes per host (0: any number; with --fabric: one)"},
-    {"hcas", "N", KIND_U32, CONF(hcas), 1, 1, 8, "HCAs per host: softhca0, softhca1, ..."},
-    {"ports", "N", KIND_U32, CONF(ports), 1, 1, 2, "ports per HCA"},
-    {"link", "ib|eth", KIND_WORD, CONF(link), IBV_LINK_LAYER_INFINIBAND, IBV_LINK_LAYER_INFINIBAND,
-     0, "link layer"},
-    {"lmc", "L", KIND_U32, CONF(lmc), 0, 0, 7, "2^L LIDs per port"},
-    {"mtu", "256|512|1024|2048|4096", KIND_WORD, CONF(mtu), IBV_MTU_4096, IBV_MTU_256, 0,
+    {"hcas", "N", KIND_U32, AT(conf.hcas), 1, 1, 8, "HCAs per host: softhca0, softhca1, ..."},
+    {"ports", "N", KIND_U32, AT(conf.ports), 1, 1, 2, "ports per HCA"},
+    {"link", "ib|eth", KIND_WORD, AT(conf.link), IBV_LINK_LAYER_INFINIBAND,
+     IBV_LINK_LAYER_INFINIBAND, 0, "link layer"},
+    {"lmc", "L", KIND_U32, AT(conf.lmc), 0, 0, 7, "2^L LIDs per port"},
+    {"mtu", "256|512|1024|2048|4096", KIND_WORD, AT(conf.mtu), IBV_MTU_4096, IBV_MTU_256, 0,
      "active MTU"},
-    {"defer", "US", KIND_U32, CONF(defer_us), 0, 0, 1000000,
+    {"defer", "US", KIND_U32, AT(conf.defer_us), 0, 0, 1000000,
      "deferred mode: requests run after a random delay of up to US microseconds, and buffers that "
      "change before their completion was polled are reported"},
-    {"adversarial", NULL, KIND_FLAG, CONF(adversarial), 0, 0, 1,
+    {"adversarial", NULL, FLAG(conf.adversarial),
      "a tail of the data lands early, completions come late and reordered across queue pairs"},
-    {"arm-waiting", NULL, KIND_FLAG, CONF(arm_waiting), 0, 0, 1,
+    {"arm-waiting", NULL, FLAG(conf.arm_waiting),
      "arming a completion queue in which completions wait raises an event at once, as Mellanox's "
      "HCAs do; without, only a new one does"},
-    {"seed", "N", KIND_U64, CONF(seed), 0, 0, UINT64_MAX,
+    {"seed", "N", KIND_U64, AT(conf.seed), 0, 0, UINT64_MAX,
      "seed of all random choices (0: choose and print)"},
-    {"max-qp-wr", "N", KIND_U32, CONF(max_qp_wr), 16384, 1, 1 << 20, "requests per queue"},
-    {"max-sge", "N", KIND_U32, CONF(max_sge), 30, 1, 32, "pieces per request"},
-    {"max-inline", "BYTES", KIND_U32, CONF(max_inline), 512, 0, 4096, "inline data per request"},
-    {"max-cqe", "N", KIND_U32, CONF(max_cqe), 1 << 22, 1, 1 << 24, "completions per queue"},
-    {"max-srq-wr", "N", KIND_U32, CONF(max_srq_wr), 32767, 1, 1 << 20, "receives per shared queue"},
-    {"max-mr", "N", KIND_U32, CONF(max_mr), SHM_MRS, 0, SHM_MRS, "memory regions per process"},
-    {"max-mr-size", "BYTES", KIND_U64, CONF(max_mr_size), 1ull << 40, 4096, 1ull << 47,
+    {"max-qp-wr", "N", KIND_U32, AT(conf.max_qp_wr), 16384, 1, 1 << 20, "requests per queue"},
+    {"max-sge", "N", KIND_U32, AT(conf.max_sge), 30, 1, 32, "pieces per request"},
+    {"max-inline", "BYTES", KIND_U32, AT(conf.max_inline), 512, 0, 4096, "inline data per request"},
+    {"max-cqe", "N", KIND_U32, AT(conf.max_cqe), 1 << 22, 1, 1 << 24, "completions per queue"},
+    {"max-srq-wr", "N", KIND_U32, AT(conf.max_srq_wr), 32767, 1, 1 << 20,
+     "receives per shared queue"},
+    {"max-mr", "N", KIND_U32, AT(conf.max_mr), SHM_MRS, 0, SHM_MRS, "memory regions per process"},
+    {"max-mr-size", "BYTES", KIND_U64, AT(conf.max_mr_size), 1ull << 40, 4096, 1ull << 47,
      "bytes per memory region"},
-    {"max-locked", "BYTES", KIND_U64, CONF(max_locked), 0, 0, UINT64_MAX,
+    {"max-locked", "BYTES", KIND_U64, AT(conf.max_locked), 0, 0, UINT64_MAX,
      "bytes a process may register, as a locked-memory limit (0: any)"},
-    {"max-rd-atomic", "N", KIND_U32, CONF(max_rd_atomic), 16, 0, 128,
+    {"max-rd-atomic", "N", KIND_U32, AT(conf.max_rd_atomic), 16, 0, 128,
      "outstanding reads and atomics per queue pair"},
-    {"wire", "PROFILE", KIND_TEXT, offsetof(struct options, wire), 0, 0, 0,
-     "modelled time for every message: sdr, qdr, fdr, edr, hdr, ndr-like, or none "
-     "(default: none, edr with --fabric)"},
-    {"scale", "S", KIND_U32, offsetof(struct options, scale), 1, 1, 1000000,
+    {"wire", "PROFILE", TEXT(wire),
+     "modelled time for every message: sdr, qdr, fdr, edr, hdr, ndr-like, or none (default: none, "
+     "edr with --fabric)"},
+    {"scale", "S", KIND_U32, AT(scale), 1, 1, 1000000,
      "stretch modelled time, so that few CPUs keep up with the wire"},
-    {"burst", "N", KIND_BURST, offsetof(struct options, burst), 0, 1, 1 << 20,
+    {"burst", "N", KIND_BURST, AT(burst), 0, 1, 1 << 20,
      "packets of 2 KiB, or bytes as in 16KiB, that a modelled HCA sends of one message before it "
      "sends from another queue pair (default: all flow at once)"},
-    {"bond", NULL, KIND_FLAG, offsetof(struct options, bond), 0, 0, 1,
+    {"bond", NULL, FLAG(bond),
      "with --wire, a port is two cables in a bond: each queue pair gets the rate of one"},
-    {"fabric", "FILE", KIND_TEXT, offsetof(struct options, fabric), 0, 0, 0,
+    {"fabric", "FILE", TEXT(fabric),
      "netlist, compiled or synthetic fabric (pgft:2;4,4;1,4;1,1) in place of one switch"},
-    {"lfts", "FILE", KIND_TEXT, offsetof(struct options, lfts), 0, 0, 0,
-     "the fabric's forwarding tables (opensm-lfts.dump)"},
-    {"place", "HOW", KIND_TEXT, offsetof(struct options, place), 0, 0, 0,
+    {"lfts", "FILE", TEXT(lfts), "the fabric's forwarding tables (opensm-lfts.dump)"},
+    {"place", "HOW", TEXT(place),
      "which of the fabric's hosts are host 0, 1, ...: order (of routing), random:SEED, or a FILE "
      "with one name per line"},
-    {"wire-report", "FILE", KIND_TEXT, offsetof(struct options, report), 0, 0, 0,
+    {"wire-report", "FILE", TEXT(report),
      "write at the end the bytes and the most flows at once of each link (-: standard output)"},
-    {"wire-timeline", "FILE", KIND_TEXT, offsetof(struct options, timeline), 0, 0, 0,
+    {"wire-timeline", "FILE", TEXT(timeline),
      "write at the end the bytes of each link in the last 8192 slices of time"},
-    {"wire-slice", "US", KIND_U32, offsetof(struct options, slice_us), 10, 1, 1000000,
+    {"wire-slice", "US", KIND_U32, AT(slice_us), 10, 1, 1000000,
      "microseconds of modelled time in a slice of --wire-timeline"},
     {"personality", "NAME,...", KIND_PERSONALITY, 0, 0, 0, 0,
      "behave as certain adapters do, see below: sets the options named there, each of which can be "
      "given alone too"},
-    {"no-srq", NULL, KIND_FLAG, CONF(no_srq), 0, 0, 1, "no shared receive queues"},
-    {"no-ah", NULL, KIND_FLAG, CONF(no_ah), 0, 0, 1, "no address handles: datagrams reach nobody"},
-    {"inline-errno", "N", KIND_U32, CONF(inline_errno), EINVAL, 1, 133,
+    {"no-srq", NULL, FLAG(conf.no_srq), "no shared receive queues"},
+    {"no-ah", NULL, FLAG(conf.no_ah), "no address handles: datagrams reach nobody"},
+    {"inline-errno", "N", KIND_U32, AT(conf.inline_errno), EINVAL, 1, 133,
      "the error for more inline data than --max-inline"},
-    {"inline-step", "BYTES", KIND_U32, CONF(inline_step), 1, 1, 4096,
+    {"inline-step", "BYTES", KIND_U32, AT(conf.inline_step), 1, 1, 4096,
      "requested inline sizes are rounded up to a multiple of this"},
-    {"count-queues", NULL, KIND_FLAG, CONF(count_queues), 0, 0, 1,
+    {"count-queues", NULL, FLAG(conf.count_queues),
      "the memory of queues counts against --max-locked"},
-    {"swap", NULL, KIND_FLAG, CONF(swap), 0, 0, 1,
+    {"swap", NULL, FLAG(conf.swap),
      "writes of one queue pair land whole in any order, unless one waits for a completion between "
      "them"},
-    {"scatter", NULL, KIND_FLAG, CONF(scatter), 0, 0, 1,
+    {"scatter", NULL, FLAG(conf.scatter),
      "packets of one queue pair's writes land in any order, but for writes with immediate data, "
      "which keep the route"},
-    {"in-order", NULL, KIND_FLAG, CONF(in_order), 0, 0, 1,
+    {"in-order", NULL, FLAG(conf.in_order),
      "ibv_query_qp_data_in_order says that the bytes of a write land in order"},
-    {"stalls", NULL, KIND_FLAG, CONF(stalls), 0, 0, 1,
+    {"stalls", NULL, FLAG(conf.stalls),
      "report the longest time in which all processes polled and none posted, counting a poll as 1 "
      "us"},
-    {"relaxed-only", NULL, KIND_FLAG, CONF(relaxed_only), 0, 0, 1,
+    {"relaxed-only", NULL, FLAG(conf.relaxed_only),
      "memory can be registered with relaxed ordering only"},
-    {"ece", "BITS", KIND_U32, CONF(ece), 0, 0, UINT32_MAX,
+    {"ece", "BITS", KIND_U32, AT(conf.ece), 0, 0, UINT32_MAX,
      "options of enhanced connection establishment; HCAs of hosts 1, 3, ... lack the lowest, and "
      "messages between queue pairs with different options are lost"},
-    {"grh", "none|all|odd", KIND_WORD, CONF(grh), PORTS_NONE, PORTS_NONE, 0,
+    {"grh", "none|all|odd", KIND_WORD, AT(conf.grh), PORTS_NONE, PORTS_NONE, 0,
      "InfiniBand ports that require a global header, as virtual functions do: all, or those of "
-     "hosts "
-     "1, 3, ..."},
-    {"pkeys", "KEYS[/KEYS]", KIND_PKEYS, CONF(pkeys), 0xffff, 1, 0xffff,
+     "hosts 1, 3, ..."},
+    {"pkeys", "KEYS[/KEYS]", KIND_PKEYS, AT(conf.pkeys), 0xffff, 1, 0xffff,
      "the ports' partition keys by index, as in 7fff,8001 (the upper bit: full member); after the "
      "slash those of hosts 1, 3, ... (default: ffff)"},
-    {"dir", "DIR", KIND_TEXT, offsetof(struct options, dir), 0, 0, 0,
-     "where the shared file lives (default: /dev/shm)"},
-    {"memory", "GIB", KIND_U32, offsetof(struct options, gib), SHM_GIB, 1, 1024,
+    {"dir", "DIR", TEXT(dir), "where the shared file lives (default: /dev/shm)"},
+    {"memory", "GIB", KIND_U32, AT(gib), SHM_GIB, 1, 1024,
      "address space of the shared file, which bounds the queues of all processes together"},
     {"fault", "FAULT", KIND_FAULT, 0, 0, 0, 0, "inject a fault, see below; repeatable"},
-    {"control", "SOCKET", KIND_TEXT, offsetof(struct options, control), 0, 0, 0,
-     "accept faults on this socket during the run"},
-    {"tell", "SOCKET", KIND_TEXT, offsetof(struct options, tell), 0, 0, 0,
-     "send the faults that follow to the run with that --control"},
-    {"quiet", NULL, KIND_FLAG, offsetof(struct options, quiet), 0, 0, 1, "no banner"},
+    {"control", "SOCKET", TEXT(control), "accept faults on this socket during the run"},
+    {"tell", "SOCKET", TEXT(tell), "send the faults that follow to the run with that --control"},
+    {"quiet", NULL, FLAG(quiet), "no banner"},
 };
 
-enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
+enum { OPTIONS = sizeof(rows) / sizeof(rows[0]), FIRST_ROW = 256 };
 
 /* What real adapters and fabrics do: docs/hardware.md has the sources. */
 static const struct personality {
@@ -183,7 +183,7 @@ static void print_help(void)
            "Runs COMMAND, and all that it starts, on software HCAs in place of InfiniBand\n"
            "hardware.\n\n");
     for (int i = 0; i < OPTIONS; i++) {
-        const struct option *o = &options[i];
+        const struct row *o = &rows[i];
         char left[64], initial[32] = "", text[256];
 
         snprintf(left, sizeof(left), "--%s%s%s", o->name, o->argument ? " " : "",
@@ -208,7 +208,7 @@ static void print_help(void)
            "verbs were reported.\n");
 }
 
-static void put(struct options *o, const struct option *opt, uint64_t value)
+static void put(struct options *o, const struct row *opt, uint64_t value)
 {
     void *field = (char *)o + opt->offset;
 
@@ -222,22 +222,40 @@ static void put(struct options *o, const struct option *opt, uint64_t value)
 }
 
 /* One line, whatever bytes the arguments have. */
-static int complain(const char *format, const char *a, const char *b)
+static void say(const char *format, va_list args, const char *end)
 {
-    char text[512];
+    char text[768];
 
-    snprintf(text, sizeof(text), format, a, b);
+    vsnprintf(text, sizeof(text), format, args);
     for (char *c = text; *c; c++) {
         *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c;
     }
-    fprintf(stderr, "softhca-run: %s; softhca-run --help lists the options\n", text);
+    fprintf(stderr, "softhca-run: %s%s\n", text, end);
+}
+
+int front_refuse(int err, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    say(format, args, "");
+    va_end(args);
+    return err;
+}
+
+__attribute__((format(printf, 1, 2))) static int complain(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    say(format, args, "; softhca-run --help lists the options");
+    va_end(args);
     return -EINVAL;
 }
 
-static int put_word(struct options *o, const struct option *opt, const char *text)
+static int put_word(struct options *o, const struct row *opt, const char *text)
 {
     uint64_t value = opt->least;
-    char wanted[96];
 
     for (const char *word = opt->argument; word; value++) {
         size_t length = strcspn(word, "|");
@@ -248,12 +266,11 @@ static int put_word(struct options *o, const struct option *opt, const char *tex
         }
         word = word[length] ? word + length + 1 : NULL;
     }
-    snprintf(wanted, sizeof(wanted), "%s wants %s", opt->name, opt->argument);
-    return complain("--%s, not '%s'", wanted, text);
+    return complain("--%s wants %s, not '%s'", opt->name, opt->argument, text);
 }
 
 /* One or two lists of hexadecimal keys; hosts 1, 3, ... have the first when there is one. */
-static int put_pkeys(struct options *o, const struct option *opt, const char *text)
+static int put_pkeys(struct options *o, const struct row *opt, const char *text)
 {
     uint16_t keys[2][SHM_PKEYS] = {{0}};
     int list = 0, n = 0;
@@ -284,7 +301,7 @@ static int put_pkeys(struct options *o, const struct option *opt, const char *te
     return 0;
 }
 
-static int put_number(struct options *o, const struct option *opt, const char *text)
+static int put_number(struct options *o, const struct row *opt, const char *text)
 {
     char *end;
     unsigned long long value;
@@ -292,24 +309,21 @@ static int put_number(struct options *o, const struct option *opt, const char *t
     errno = 0;
     value = strtoull(text, &end, 0);
     if (*text < '0' || *text > '9' || *end || errno || value < opt->least || value > opt->most) {
-        char wanted[96];
-
-        snprintf(wanted, sizeof(wanted), "%s wants a number from %llu to %llu", opt->name,
-                 (unsigned long long)opt->least, (unsigned long long)opt->most);
-        return complain("--%s, not '%s'", wanted, text);
+        return complain("--%s wants a number from %llu to %llu, not '%s'", opt->name,
+                        (unsigned long long)opt->least, (unsigned long long)opt->most, text);
     }
     put(o, opt, value);
     return 0;
 }
 
 /* A number of packets, or of bytes when it has a unit. */
-static int put_burst(struct options *o, const struct option *opt, const char *text)
+static int put_burst(struct options *o, const struct row *opt, const char *text)
 {
     static const struct {
         const char *name;
         uint64_t bytes;
     } units[] = {{"", WIRE_PACKET}, {"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}};
-    char *end, wanted[96];
+    char *end;
     unsigned long long value;
 
     errno = 0;
@@ -323,9 +337,10 @@ static int put_burst(struct options *o, const struct option *opt, const char *te
             return 0;
         }
     }
-    snprintf(wanted, sizeof(wanted), "from %llu to %llu packets of %d bytes",
-             (unsigned long long)opt->least, (unsigned long long)opt->most, WIRE_PACKET);
-    return complain("--burst wants %s, or as many bytes as in 16KiB, not '%s'", wanted, text);
+    return complain("--burst wants from %llu to %llu packets of %d bytes, or as many bytes as in "
+                    "16KiB, not '%s'",
+                    (unsigned long long)opt->least, (unsigned long long)opt->most, WIRE_PACKET,
+                    text);
 }
 
 /* Its text alone: it is read when the hosts are known. */
@@ -355,33 +370,33 @@ int options_faults(struct options *o)
     return 0;
 }
 
-static const struct option *find_option(const char *name, size_t length)
+static const struct row *find_option(const char *name, size_t length)
 {
     for (int i = 0; i < OPTIONS; i++) {
-        if (strlen(options[i].name) == length && strncmp(options[i].name, name, length) == 0) {
-            return &options[i];
+        if (strlen(rows[i].name) == length && strncmp(rows[i].name, name, length) == 0) {
+            return &rows[i];
         }
     }
     return NULL;
 }
 
-static int put_text(struct options *o, const struct option *opt, const char *text);
+static int put_text(struct options *o, const struct row *opt, const char *text);
 
 /* Applies "name=value ..."; *set has the options that a personality before has set. */
 static int put_settings(struct options *o, const struct personality *p, uint64_t *set)
 {
     for (const char *at = p->settings; *at;) {
         size_t length = strcspn(at, " "), name = strcspn(at, "=");
-        const struct option *opt = find_option(at, name);
+        const struct row *opt = find_option(at, name);
         char value[64];
         int err;
 
         snprintf(value, sizeof(value), "%.*s", (int)(length - name - 1), at + name + 1);
-        if (*set & 1ull << (opt - options)) {
+        if (*set & 1ull << (opt - rows)) {
             return complain("--personality: %s excludes another there: both set --%s", p->name,
                             opt->name);
         }
-        *set |= 1ull << (opt - options);
+        *set |= 1ull << (opt - rows);
         err = put_text(o, opt, value);
         if (err) {
             return err;
@@ -415,7 +430,7 @@ static int put_personalities(struct options *o, const char *text)
     }
 }
 
-static int put_text(struct options *o, const struct option *opt, const char *text)
+static int put_text(struct options *o, const struct row *opt, const char *text)
 {
     switch (opt->kind) {
     case KIND_FAULT:
@@ -441,79 +456,45 @@ static int check_together(const struct options *o)
     uint64_t ports = (uint64_t)(o->conf.hosts ? o->conf.hosts : 1) * o->conf.hcas * o->conf.ports;
 
     if ((ports << o->conf.lmc) + SHM_FIRST_LID > SHM_LIDS - 1024) {
-        return complain("%s give more ports than there are LIDs%s",
-                        "--hosts, --hcas, --ports and --lmc", ": ask for fewer");
+        return complain("--hosts, --hcas, --ports and --lmc give more ports than there are LIDs");
     }
     if (o->bond && o->fabric) {
-        return complain("--bond excludes %s%s", "--fabric", ": its cables are those of the fabric");
+        return complain("--bond excludes --fabric: its cables are those of the fabric");
     }
     if (o->conf.in_order && (o->conf.swap || o->conf.scatter || o->conf.adversarial)) {
-        return complain("--in-order excludes %s%s", "--swap, --scatter and --adversarial",
-                        ": the data of a write lands in order or not");
+        return complain("--in-order excludes --swap, --scatter and --adversarial: the data of a "
+                        "write lands in order or not");
     }
     return 0;
 }
 
-/* Is it all that was asked for? */
-static bool has_told(const char *option)
-{
-    if (strcmp(option, "--help") == 0 || strcmp(option, "-h") == 0) {
-        print_help();
-        return true;
-    }
-    if (strcmp(option, "--version") == 0 || strcmp(option, "-V") == 0) {
-        puts("ibshift " PACKAGE_VERSION);
-        return true;
-    }
-    return false;
-}
-
 int options_parse(int argc, char **argv, struct options *o, int *command)
 {
-    int i;
+    struct option longs[OPTIONS + 3] = {[OPTIONS] = {"help", no_argument, NULL, 'h'},
+                                        {"version", no_argument, NULL, 'V'}};
+    int c, err = 0;
 
     memset(o, 0, sizeof(*o));
-    if (argc > 1 && has_told(argv[1])) {
-        return 1;
+    for (int i = 0; i < OPTIONS; i++) {
+        put(o, &rows[i], rows[i].initial);
+        longs[i] = (struct option){rows[i].name,
+                                   rows[i].kind == KIND_FLAG ? no_argument : required_argument,
+                                   NULL, FIRST_ROW + i};
     }
-    for (i = 0; i < OPTIONS; i++) {
-        put(o, &options[i], options[i].initial);
-    }
-    for (i = 1; i < argc && strncmp(argv[i], "--", 2) == 0 && argv[i][2]; i++) {
-        const char *name = argv[i] + 2;
-        const char *equals;
-        const struct option *opt;
-        const char *text;
-        int err;
-
-        if (has_told(argv[i])) {
+    opterr = optind = 0; /* messages are ours; a fuzzer calls more than once */
+    while (!err && (c = getopt_long(argc, argv, "+:hV", longs, NULL)) != -1) {
+        if (c == 'h') {
+            print_help();
             return 1;
         }
-        equals = strchr(name, '=');
-        opt = find_option(name, equals ? (size_t)(equals - name) : strlen(name));
-        if (!opt) {
-            return complain("unknown option '%s'%s", argv[i], "");
+        if (c == 'V') {
+            puts("ibshift " PACKAGE_VERSION);
+            return 1;
         }
-        if (opt->kind == KIND_FLAG && !equals) {
-            put(o, opt, 1);
-            continue;
-        }
-        text = equals ? equals + 1 : i + 1 < argc ? argv[++i] : NULL;
-        err = opt->kind == KIND_FLAG ? complain("--%s takes no value%s", opt->name, "")
-              : !text                ? complain("--%s wants %s", opt->name, opt->argument)
-                                     : put_text(o, opt, text);
-        if (err) {
-            return err;
-        }
+        err = c == ':'        ? complain("%s wants a value", argv[optind - 1])
+              : c < FIRST_ROW ? complain("unknown option '%s'", argv[optind - 1])
+                              : put_text(o, &rows[c - FIRST_ROW], optarg ? optarg : "1");
     }
-    if (i < argc && strcmp(argv[i], "--") == 0) {
-        i++;
-    } else if (i < argc && argv[i][0] == '-') {
-        return complain("unknown option '%s'%s", argv[i], "");
-    }
-    if (i >= argc) {
-        return complain("no %s to run%s", "command", "");
-    }
-    *command = i;
-    return check_together(o);
+    *command = optind;
+    return err ? err : optind >= argc ? complain("no command to run") : check_together(o);
 }

@@ -1,4 +1,5 @@
-#include "front/place.h"
+/* Which hosts there are: those of a fabric, or modelled ones; and their ports. */
+#include "front/front.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,12 +10,6 @@
 #include "fabric/graph/random.h"
 #include "fabric/read/read.h"
 
-static int complain(int err, const char *text)
-{
-    fprintf(stderr, "softhca-run: %s\n", text);
-    return err;
-}
-
 static int load(const struct options *o, struct ibshift_fabric **f)
 {
     struct ibshift_warnings warnings = {0};
@@ -22,16 +17,14 @@ static int load(const struct options *o, struct ibshift_fabric **f)
     int status = ibshift_fabric_load(o->fabric, o->lfts, f, &warnings, &err);
 
     if (status) {
-        return complain(status, err.text);
+        return front_refuse(status, "%s", err.text);
     }
     if (!(*f)->lft) {
-        ibshift_fail(&err, 0, "%s has no forwarding tables: name a dump of them with --lfts",
-                     o->fabric);
-        return complain(-EINVAL, err.text);
+        return front_refuse(-EINVAL, "%s has no forwarding tables: name a dump of them with --lfts",
+                            o->fabric);
     }
     if ((*f)->host_count == 0) {
-        ibshift_fail(&err, 0, "%s has no hosts", o->fabric);
-        return complain(-EINVAL, err.text);
+        return front_refuse(-EINVAL, "%s has no hosts", o->fabric);
     }
     return 0;
 }
@@ -95,28 +88,24 @@ static int choose(struct place *p, const char *how)
                  : strncmp(how, "random:", 7) == 0 ? at_random(p, how + 7, &err)
                                                    : by_file(p, how, &err);
 
-    return status ? complain(status, err.text) : 0;
+    return status ? front_refuse(status, "%s", err.text) : 0;
 }
 
 /* The hosts in use have LIDs, as many each. */
 static int check_lids(const struct place *p, struct options *o)
 {
-    struct ibshift_error err;
-
     o->conf.lmc = p->fabric->ports[p->fabric->hosts[p->host[0]]].lmc;
     for (uint32_t i = 0; i < o->conf.hosts; i++) {
         const struct ibshift_port *port = &p->fabric->ports[p->fabric->hosts[p->host[i]]];
         const char *name = ibshift_host_name(p->fabric, p->host[i]);
 
         if (port->lid == 0) {
-            ibshift_fail(&err, 0, "'%s' has no LID: neither %s nor the tables name one", name,
-                         o->fabric);
-            return complain(-EINVAL, err.text);
+            return front_refuse(-EINVAL, "'%s' has no LID: neither %s nor the tables name one",
+                                name, o->fabric);
         }
         if (port->lmc != o->conf.lmc) {
-            ibshift_fail(&err, 0, "'%s' has LMC %u, others have %u: one for all is modelled", name,
-                         port->lmc, o->conf.lmc);
-            return complain(-EINVAL, err.text);
+            return front_refuse(-EINVAL, "'%s' has LMC %u, others have %u: one for all is modelled",
+                                name, port->lmc, o->conf.lmc);
         }
     }
     return 0;
@@ -125,12 +114,13 @@ static int check_lids(const struct place *p, struct options *o)
 static int check_together(const struct options *o)
 {
     if (!o->fabric) {
-        return o->lfts || o->place ? complain(-EINVAL, "--lfts and --place want --fabric") : 0;
+        return o->lfts || o->place ? front_refuse(-EINVAL, "--lfts and --place want --fabric") : 0;
     }
     if (o->conf.link == IBV_LINK_LAYER_ETHERNET || o->conf.hcas * o->conf.ports != 1 ||
         o->conf.lmc) {
-        return complain(-EINVAL, "--fabric gives each host one InfiniBand port with the fabric's "
-                                 "LIDs: leave --link, --hcas, --ports and --lmc out");
+        return front_refuse(-EINVAL,
+                            "--fabric gives each host one InfiniBand port with the fabric's "
+                            "LIDs: leave --link, --hcas, --ports and --lmc out");
     }
     return 0;
 }
@@ -144,30 +134,24 @@ static void forget(struct place *p)
 
 int place_load(struct options *o, struct place *p)
 {
-    char text[160];
-    int status;
+    int status = check_together(o);
 
     memset(p, 0, sizeof(*p));
-    status = check_together(o);
     if (status || !o->fabric) {
         o->conf.hosts = o->conf.hosts ? o->conf.hosts : 1;
         return status;
     }
     status = load(o, &p->fabric);
     status = status ? status : choose(p, o->place);
-    if (status) {
-        forget(p);
-        return status;
+    if (status == 0 && o->conf.hosts > p->hosts) {
+        status = front_refuse(-EINVAL, "--hosts %u: the fabric, or the order, has %u",
+                              o->conf.hosts, p->hosts);
     }
-    if (o->conf.hosts > p->hosts) {
-        snprintf(text, sizeof(text), "--hosts %u: the fabric, or the order, has %u", o->conf.hosts,
-                 p->hosts);
-        forget(p);
-        return complain(-EINVAL, text);
+    if (status == 0) {
+        o->conf.hosts = o->conf.hosts ? o->conf.hosts : p->hosts;
+        o->conf.per_host = o->conf.per_host ? o->conf.per_host : 1;
+        status = check_lids(p, o);
     }
-    o->conf.hosts = o->conf.hosts ? o->conf.hosts : p->hosts;
-    o->conf.per_host = o->conf.per_host ? o->conf.per_host : 1;
-    status = check_lids(p, o);
     if (status) {
         forget(p);
     }
@@ -177,4 +161,105 @@ int place_load(struct options *o, struct place *p)
 uint32_t place_links(const struct place *place)
 {
     return place->fabric ? place->fabric->port_count : 2 * shm.head->port_count;
+}
+
+#define GUID_BASE 0x0250f0fffe000000ull
+
+static void add_gid(struct shm_port *p, uint64_t prefix, uint64_t id, uint8_t type)
+{
+    union ibv_gid *g = &p->gid[p->gids];
+
+    g->global.subnet_prefix = htobe64(prefix);
+    g->global.interface_id = htobe64(id);
+    p->gid_type[p->gids] = type;
+    p->gids++;
+}
+
+/* As the kernel fills it for an Ethernet port with a link-local IPv6 and an IPv4 address. */
+static void add_roce_gids(struct shm_port *p, uint32_t index)
+{
+    const uint64_t link_local = 0xfe80ull << 48, mapped = 0xffffull << 32;
+    uint32_t ipv4 = 10u << 24 | (index + 1);
+
+    add_gid(p, link_local, p->guid ^ 0x0200000000000000ull, IBV_GID_TYPE_ROCE_V1);
+    add_gid(p, link_local, p->guid ^ 0x0200000000000000ull, IBV_GID_TYPE_ROCE_V2);
+    add_gid(p, 0, mapped | ipv4, IBV_GID_TYPE_ROCE_V1);
+    add_gid(p, 0, mapped | ipv4, IBV_GID_TYPE_ROCE_V2);
+}
+
+static void give_lids(struct shm_port *p, uint32_t index, uint32_t lid)
+{
+    p->lid = (uint16_t)lid;
+    for (uint32_t i = 0; i < 1u << shm.head->conf.lmc; i++) {
+        shm.head->lid_port[lid + i] = index;
+    }
+    add_gid(p, 0xfe80ull << 48, p->guid, IBV_GID_TYPE_IB);
+}
+
+/* A port of the fabric that was given. */
+static void take_port(struct shm_port *p, uint32_t index, const struct ibshift_port *port)
+{
+    p->num = 1;
+    p->host = index;
+    p->guid = port->guid ? port->guid : GUID_BASE + 4ull * (index + 1) + p->num;
+    atomic_store(&p->state, IBV_PORT_ACTIVE);
+    give_lids(p, index, port->lid);
+}
+
+static void make_port(struct shm_port *p, uint32_t index)
+{
+    const struct shm_conf *conf = &shm.head->conf;
+    uint32_t first;
+
+    p->num = index % conf->ports + 1;
+    p->hca = index / conf->ports % conf->hcas;
+    p->host = index / conf->ports / conf->hcas;
+    /* A multiple of 4 per HCA: its node has it, its ports the next ones. */
+    p->guid = GUID_BASE + 4ull * (index / conf->ports + 1) + p->num;
+    atomic_store(&p->state, IBV_PORT_ACTIVE);
+    if (conf->link == IBV_LINK_LAYER_ETHERNET) {
+        add_roce_gids(p, index);
+        return;
+    }
+    first = ((SHM_FIRST_LID - 1) >> conf->lmc << conf->lmc) + (1u << conf->lmc);
+    give_lids(p, index, first + (index << conf->lmc));
+}
+
+static bool needs_grh(const struct shm_port *p)
+{
+    const struct shm_conf *conf = &shm.head->conf;
+
+    return conf->link == IBV_LINK_LAYER_ETHERNET || conf->grh == PORTS_ALL ||
+           (conf->grh == PORTS_ODD && p->host % 2 == 1);
+}
+
+static void give_keys(struct shm_port *p)
+{
+    const struct shm_conf *conf = &shm.head->conf;
+
+    if (conf->link == IBV_LINK_LAYER_ETHERNET) {
+        p->pkey[0] = 0xffff; /* there are no partitions, and every port says so */
+        return;
+    }
+    memcpy(p->pkey, conf->pkeys[p->host % 2], sizeof(p->pkey));
+}
+
+void fabric_make_ports(const struct place *place)
+{
+    const struct shm_conf *conf = &shm.head->conf;
+
+    shm.head->port_count = conf->hosts * conf->hcas * conf->ports;
+    for (uint32_t i = 0; i < SHM_LIDS; i++) {
+        shm.head->lid_port[i] = SHM_NONE;
+    }
+    for (uint32_t i = 0; i < shm.head->port_count; i++) {
+        if (place->fabric) {
+            take_port(&shm.ports[i], i,
+                      &place->fabric->ports[place->fabric->hosts[place->host[i]]]);
+        } else {
+            make_port(&shm.ports[i], i);
+        }
+        shm.ports[i].needs_grh = needs_grh(&shm.ports[i]);
+        give_keys(&shm.ports[i]);
+    }
 }

@@ -16,16 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "front/control.h"
-#include "front/fabric.h"
-#include "front/folder.h"
-#include "fault/faultact.h"
-#include "shm/life.h"
-#include "front/options.h"
-#include "front/sysfs.h"
-#include "front/wire_make.h"
+#include "front/front.h"
+#include "fault/faultspec.h"
+#include "shm/proc.h"
 
 enum { EXIT_USAGE = 2, EXIT_REPORTS = 3, EXIT_NOT_STARTED = 126, EXIT_NOT_FOUND = 127 };
+
+uint32_t proc_self = SHM_PROCS; /* its place is behind those of the run's processes */
 
 static volatile sig_atomic_t child;
 static struct place place;
@@ -107,9 +104,9 @@ static int check_copies(void)
     kill(target, SIGKILL);
     waitpid(target, NULL, 0);
     if (status != 0) {
-        fprintf(stderr, "softhca-run: the system refuses process_vm_readv between processes: allow "
-                        "ptrace (container: --cap-add SYS_PTRACE or a seccomp profile that has it "
-                        "and process_vm_writev; host: kernel.yama.ptrace_scope below 2)\n");
+        front_refuse(0, "the system refuses process_vm_readv between processes: allow ptrace "
+                        "(container: --cap-add SYS_PTRACE or a seccomp profile that has it and "
+                        "process_vm_writev; host: kernel.yama.ptrace_scope below 2)");
     }
     return status ? -1 : 0;
 }
@@ -134,7 +131,7 @@ static int make_run(struct options *o)
     shm.procs[SHM_PROCS].start_time = life_start_time(getpid());
     atomic_store(&shm.procs[SHM_PROCS].pid, getpid());
     fabric_make_ports(&place);
-    if (wire_make(profile, o, &place) != 0 || sysfs_make(shm.head->dir, profile != NULL) != 0) {
+    if (wire_make(profile, o, &place) != 0 || sysfs_make(profile != NULL) != 0) {
         folder_remove();
         return -1;
     }
@@ -204,10 +201,8 @@ static int set_environment(void)
 
     library_path(library, sizeof(library));
     if (access(library, R_OK) != 0) {
-        fprintf(stderr,
-                "softhca-run: %s: %s; install softhca, or name the library in SOFTHCA_LIBRARY\n",
-                library, strerror(errno));
-        return -1;
+        return front_refuse(-1, "%s: %s; install softhca, or name the library in SOFTHCA_LIBRARY",
+                            library, strerror(errno));
     }
     before = getenv("LD_PRELOAD");
     dl_iterate_phdr(find_sanitizer, sanitizer);
@@ -229,17 +224,6 @@ static int wait_for_child(void)
         }
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-static void begin_faults(const struct options *o)
-{
-    if (o->quiet) {
-        faultact_be_quiet();
-    }
-    for (uint32_t i = 0; i < o->faults; i++) {
-        faultact_begin(&o->fault[i]);
-    }
-    faultact_run();
 }
 
 static int run(const struct options *o, char **argv)
@@ -267,7 +251,7 @@ static int run(const struct options *o, char **argv)
         signal(signals[i], forward);
     }
     if (o->control || o->faults) {
-        control_start(&o->conf);
+        control_start();
     }
     return child < 0 ? EXIT_NOT_STARTED : wait_for_child();
 }
@@ -308,11 +292,11 @@ int main(int argc, char **argv)
     start_guard();
     shm_when_full = NULL; /* from here on the guard cleans up */
     banner(&o);
-    begin_faults(&o);
+    control_begin(&o);
     code = run(&o, argv + command);
     dismiss_guard();
     control_stop();
-    faultact_report();
+    control_report();
     if (o.conf.stalls) {
         uint64_t polls = atomic_load(&shm.head->stall);
         fprintf(stderr, "softhca: longest stall: %llu.%03llu ms\n",

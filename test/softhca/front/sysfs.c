@@ -1,5 +1,5 @@
 /* The files that programs read beside libibverbs: Open MPI looks for the folder, UCX for types. */
-#include "front/sysfs.h"
+#include "front/front.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -23,97 +23,71 @@ static void fail(const char *path, int err)
     if (err == ENOSPC) {
         shm_say_full(PAGE);
     } else {
-        fprintf(stderr, "softhca-run: %s: %s\n", path, strerror(err));
+        front_refuse(0, "%s: %s", path, strerror(err));
     }
 }
 
-__attribute__((format(printf, 1, 2))) static void folder(const char *format, ...)
+/* A file, or with NULL a folder, and the folders above it. */
+__attribute__((format(printf, 2, 3))) static void make(const char *text, const char *format, ...)
 {
-    char path[512];
+    char path[600];
     va_list args;
+    FILE *f;
 
     va_start(args, format);
     vsnprintf(path, sizeof(path), format, args);
     va_end(args);
-    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
-        fail(path, errno);
+    for (char *slash = path + strlen(shm.head->dir); (slash = strchr(slash + 1, '/'));) {
+        *slash = 0;
+        if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+            fail(path, errno);
+        }
+        *slash = '/';
     }
-}
-
-static void text_file(const char *folder_name, const char *name, const char *text)
-{
-    char path[600];
-    FILE *f;
-
-    snprintf(path, sizeof(path), "%s/%s", folder_name, name);
-    f = fopen(path, "w");
-    if (!f || fputs(text, f) < 0 || fclose(f) != 0) {
+    f = text ? fopen(path, "w") : NULL;
+    if (text && (!f || fputs(text, f) < 0 || fclose(f) != 0)) {
         fail(path, errno);
     }
 }
 
 static void port_files(const char *hca, const struct shm_port *p)
 {
-    char at[500], name[16], gid[64];
-
-    folder("%s/ports/%u", hca, p->num);
-    folder("%s/ports/%u/gids", hca, p->num);
-    folder("%s/ports/%u/gid_attrs", hca, p->num);
-    folder("%s/ports/%u/gid_attrs/types", hca, p->num);
-    folder("%s/ports/%u/gid_attrs/ndevs", hca, p->num);
+    make(NULL, "%s/ports/%u/gid_attrs/ndevs/", hca, p->num);
     for (uint32_t i = 0; i < p->gids; i++) {
         const uint8_t *g = p->gid[i].raw;
+        char gid[64];
 
-        snprintf(name, sizeof(name), "%u", i);
-        snprintf(at, sizeof(at), "%s/ports/%u/gid_attrs/types", hca, p->num);
-        text_file(at, name, p->gid_type[i] == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2\n" : "IB/RoCE v1\n");
         for (int w = 0; w < 8; w++) {
             snprintf(gid + 5 * w, sizeof(gid) - 5 * (size_t)w, "%02x%02x%s", g[2 * w], g[2 * w + 1],
                      w < 7 ? ":" : "\n");
         }
-        snprintf(at, sizeof(at), "%s/ports/%u/gids", hca, p->num);
-        text_file(at, name, gid);
+        make(gid, "%s/ports/%u/gids/%u", hca, p->num, i);
+        make(p->gid_type[i] == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2\n" : "IB/RoCE v1\n",
+             "%s/ports/%u/gid_attrs/types/%u", hca, p->num, i);
     }
 }
 
-/* Of the modelled hosts: as if each had booted by itself. */
-static void boot_files(const char *dir)
-{
-    for (uint32_t host = 0; host < shm.head->conf.hosts && !failed; host++) {
-        char name[32], boot[64];
-
-        snprintf(name, sizeof(name), "boot_id.%u", host);
-        snprintf(boot, sizeof(boot), "50f74ca0-0000-4000-8000-%012x\n", host);
-        text_file(dir, name, boot);
-    }
-}
-
-int sysfs_make(const char *dir, bool has_bus)
+int sysfs_make(bool has_bus)
 {
     const struct shm_conf *conf = &shm.head->conf;
-    char hca[400], dev[400];
+    const char *dir = shm.head->dir;
 
-    boot_files(dir);
-    folder("%s/class", dir);
-    folder("%s/class/infiniband", dir);
-    folder("%s/class/infiniband_verbs", dir);
-    folder("%s/dev", dir);
-    snprintf(dev, sizeof(dev), "%s/dev", dir);
+    for (uint32_t host = 0; host < conf->hosts && !failed; host++) { /* as if each had booted */
+        char boot[64];
+
+        snprintf(boot, sizeof(boot), "50f74ca0-0000-4000-8000-%012x\n", host);
+        make(boot, "%s/boot_id.%u", dir, host);
+    }
     for (uint32_t h = 0; h < conf->hcas && !failed; h++) {
-        char name[32], device[420];
+        char hca[400];
 
         snprintf(hca, sizeof(hca), "%s/class/infiniband/softhca%u", dir, h);
-        folder("%s", hca);
-        folder("%s/class/infiniband_verbs/uverbs%u", dir, h);
-        folder("%s/device", hca);
-        folder("%s/ports", hca);
-        snprintf(device, sizeof(device), "%s/device", hca);
-        text_file(device, "numa_node", "-1\n");
+        make(NULL, "%s/class/infiniband_verbs/uverbs%u/", dir, h);
+        make("-1\n", "%s/device/numa_node", hca);
         if (has_bus) {
-            folder("%s/subsystem", device);
+            make(NULL, "%s/device/subsystem/", hca);
         }
-        snprintf(name, sizeof(name), "uverbs%u", h);
-        text_file(dev, name, "");
+        make("", "%s/dev/uverbs%u", dir, h);
         for (uint32_t p = 0; p < conf->ports; p++) {
             port_files(hca, &shm.ports[h * conf->ports + p]);
         }

@@ -1,4 +1,4 @@
-#include "front/wire_make.h"
+#include "front/front.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,6 +9,7 @@
 #include "fabric/graph/rate.h"
 #include "fabric/paths/route.h"
 #include "fault/faultspec.h"
+#include "output.h"
 #include "wire/wire.h"
 
 enum { SLICED_LINKS = 1 << 14 };
@@ -27,12 +28,6 @@ static const struct profile profiles[] = {
     {"ndr-like", 49.6, 48.4, 3, 250, 180, "4x NDR, 400 Gb/s"},
 };
 
-static int complain(int err, const char *text)
-{
-    fprintf(stderr, "softhca-run: %s\n", text);
-    return err;
-}
-
 /* All names, with ", " between them. */
 static const char *list_profiles(void)
 {
@@ -49,7 +44,6 @@ static const char *list_profiles(void)
 
 int wire_choose(const struct options *o, const struct profile **profile)
 {
-    char text[256];
     const char *name = o->wire ? o->wire : o->fabric ? "edr" : "none";
     const char *hint;
     int row = name_find(profiles, COUNT_OF(profiles), sizeof(profiles[0]), name, &hint);
@@ -59,13 +53,13 @@ int wire_choose(const struct options *o, const struct profile **profile)
         return 0;
     }
     if (strcmp(name, "none") != 0) {
-        snprintf(text, sizeof(text), "--wire: there is no profile '%.32s'%s (none, %s)", name, hint,
-                 list_profiles());
-        return complain(-EINVAL, text);
+        return front_refuse(-EINVAL, "--wire: there is no profile '%.32s'%s (none, %s)", name, hint,
+                            list_profiles());
     }
     if (o->report || o->timeline || o->scale != 1 || o->burst) {
-        return complain(-EINVAL, "--scale, --burst, --wire-report and --wire-timeline want a wire: "
-                                 "name one with --wire");
+        return front_refuse(-EINVAL,
+                            "--scale, --burst, --wire-report and --wire-timeline want a wire: "
+                            "name one with --wire");
     }
     return 0;
 }
@@ -140,7 +134,7 @@ static int route(const struct place *p, uint32_t from, unsigned lid, uint32_t *c
         ibshift_fail(&err, 0, "'%s' to LID %u takes %d links; at most %d are modelled",
                      ibshift_host_name(p->fabric, p->host[from]), lid, n, WIRE_HOPS);
     }
-    return complain(n < 0 ? n : -E2BIG, err.text);
+    return front_refuse(n < 0 ? n : -E2BIG, "%s", err.text);
 }
 
 /* All routes of all leaves; the longest one's length when `cells` is NULL, or 0, or an error. */
@@ -194,7 +188,7 @@ static int make_routes(const struct place *p)
             status = walk(p, leaves, (const uint32_t(*)[2])two, cells);
         }
     } else {
-        complain(status, "no memory for the fabric's routes");
+        front_refuse(status, "no memory for the fabric's routes");
     }
     free(leaf_of_node);
     free(two);
@@ -203,15 +197,13 @@ static int make_routes(const struct place *p)
 
 static int make_slices(const struct options *o, const struct place *place)
 {
-    char text[128];
     uint32_t links = place_links(place);
     int status;
 
     if (links > SLICED_LINKS) {
-        snprintf(text, sizeof(text),
-                 "--wire-timeline: the fabric has %u links, at most %d can be followed", links,
-                 SLICED_LINKS);
-        return complain(-E2BIG, text);
+        return front_refuse(-E2BIG,
+                            "--wire-timeline: the fabric has %u links, at most %d can be followed",
+                            links, SLICED_LINKS);
     }
     status = shm_alloc(wire_slices_bytes(links), &shm.wire->slices);
     if (status == 0) {
@@ -252,4 +244,136 @@ int wire_make(const struct profile *profile, const struct options *o, const stru
     }
     rate_links(place, profile->link_rate / scale);
     return make_routes(place);
+}
+
+/* What the links carried. */
+static void name_link(const struct place *place, uint32_t link, char *text, size_t size)
+{
+    const struct shm_port *p;
+    char end[64];
+
+    if (place->fabric) {
+        ibshift_link_name(place->fabric, link, text, size);
+        return;
+    }
+    p = &shm.ports[link / 2];
+    snprintf(end, sizeof(end), "host %u softhca%u port %u", p->host, p->hca, p->num);
+    snprintf(text, size, link % 2 ? "switch -> %s" : "%s -> switch", end);
+}
+
+static void print_report(FILE *f, const struct options *o, const struct profile *profile,
+                         const struct place *place)
+{
+    char name[512], burst[64] = "";
+    uint32_t links = place_links(place);
+
+    if (o->burst) {
+        snprintf(burst, sizeof(burst), "; bursts of %u packets of %d bytes", o->burst, WIRE_PACKET);
+    }
+    fprintf(f,
+            "# modelled wire %s: cable %g GB/s, HCA %g GB/s, gap %g ns, HCA latency %g ns, hop %g "
+            "ns; scale %u%s\n"
+            "# links that carried nothing are left out\n",
+            profile->name, profile->link_rate, profile->hca_rate, profile->gap_ns, profile->hca_ns,
+            profile->hop_ns, o->scale, burst);
+    if (o->burst) {
+        fprintf(f, "# at most %llu bytes of one queue pair in a row while another one's waited\n",
+                (unsigned long long)shm.wire->clock.longest);
+    }
+    fprintf(f, "# %14s %10s %8s  link\n", "bytes", "most flows", "GB/s");
+    for (uint32_t l = 0; l < links; l++) {
+        const struct wire_link *link = &shm.wire->links[l];
+
+        if (link->most) {
+            name_link(place, l, name, sizeof(name));
+            fprintf(f, "%16llu %10u %8.2f  %s\n", (unsigned long long)link->bytes, link->most,
+                    link->rate * o->scale, name);
+        }
+    }
+    for (unsigned sl = 0; sl < sizeof(shm.wire->by_sl) / sizeof(shm.wire->by_sl[0]); sl++) {
+        if (shm.wire->by_sl[sl]) {
+            fprintf(f, "# service level %u: %llu bytes\n", sl,
+                    (unsigned long long)shm.wire->by_sl[sl]);
+        }
+    }
+}
+
+/* The bytes of each link over time, as a table: a line for each link, a column for each slice. */
+static bool is_used(const struct wire_slices *s, uint32_t link, uint64_t first)
+{
+    for (uint64_t slice = first; slice <= s->last; slice++) {
+        if (wire_slices_get(s, link, slice) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void print_timeline(FILE *f, const struct options *o, const struct profile *profile,
+                           const struct place *place)
+{
+    const struct wire_slices *s = (const void *)(shm.base + shm.wire->slices);
+    uint64_t first = s->last < WIRE_SLICES ? 0 : s->last - WIRE_SLICES + 1;
+    char name[512];
+
+    fprintf(f,
+            "# modelled wire %s, scale %u: bytes of links in slices of %u us of modelled time\n"
+            "# links that carried nothing are left out\n# link\tGB/s\tbytes of each slice...\n",
+            profile->name, o->scale, o->slice_us);
+    for (uint32_t l = 0; l < s->links; l++) {
+        if (!is_used(s, l, first)) {
+            continue;
+        }
+        name_link(place, l, name, sizeof(name));
+        fprintf(f, "%s\t%.4f", name, shm.wire->links[l].rate * o->scale);
+        for (uint64_t slice = first; slice <= s->last; slice++) {
+            fprintf(f, "\t%.0f", wire_slices_get(s, l, slice));
+        }
+        fputc('\n', f);
+    }
+}
+
+static int say(const char *option, const char *path, int err)
+{
+    return err ? front_refuse(err, "%s: %s: %s", option, path, strerror(-err)) : 0;
+}
+
+/* Standard output is the program's until it has ended. */
+static int check(const char *option, const char *path)
+{
+    return path && strcmp(path, "-") != 0 ? say(option, path, output_check(path)) : 0;
+}
+
+int wire_report_check(const struct options *o)
+{
+    int err = check("--wire-report", o->report);
+
+    return err ? err : check("--wire-timeline", o->timeline);
+}
+
+static int write_to(const char *path, const char *option,
+                    void (*print)(FILE *f, const struct options *o, const struct profile *profile,
+                                  const struct place *place),
+                    const struct options *o, const struct profile *profile,
+                    const struct place *place)
+{
+    struct output out;
+    int err = output_open(&out, path);
+
+    if (!err) {
+        print(out.file, o, profile, place);
+        err = output_close(&out, true);
+    }
+    return say(option, path, err);
+}
+
+int wire_report(const struct options *o, const struct profile *profile, const struct place *place)
+{
+    int report =
+        o->report ? write_to(o->report, "--wire-report", print_report, o, profile, place) : 0;
+    int timeline = o->timeline
+                       ? write_to(o->timeline, "--wire-timeline", print_timeline, o, profile, place)
+                       : 0;
+
+    return report ? report : timeline;
 }

@@ -1,13 +1,10 @@
 /* Datagrams: unicast and multicast, with the global route header that InfiniBand puts in front. */
 #include <string.h>
 
-#include "verbs/ah.h"
-#include "verbs/cq.h"
-#include "run/exec.h"
+#include "verbs/hca.h"
+#include "run/run.h"
 #include "fault/fault.h"
 #include "shm/proc.h"
-#include "verbs/qp.h"
-#include "run/receive.h"
 
 enum { RUBBISH = 0xdb, GRH_BYTES = 40, QKEY_OWN = 1u << 31, GRH_NEXT = 0x1b };
 

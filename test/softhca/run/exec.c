@@ -1,16 +1,13 @@
 /* Requests of connected queue pairs: what the responder checks, in the order it checks it. */
-#include "run/exec.h"
+#include "run/run.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "shm/chan.h"
-#include "shm/life.h"
-#include "verbs/cq.h"
+#include "shm/proc.h"
+#include "verbs/hca.h"
 #include "fault/fault.h"
-#include "verbs/mr.h"
-#include "verbs/qp.h"
-#include "run/receive.h"
 
 enum { PSN_MASK = 0xffffff, RUBBISH = 0xdb, RUBBISH_BYTES = 4096 };
 

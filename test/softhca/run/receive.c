@@ -1,7 +1,7 @@
-#include "run/receive.h"
+#include "run/run.h"
 
 #include "shm/chan.h"
-#include "verbs/mr.h"
+#include "verbs/hca.h"
 
 static void read_entry(struct shm_rq *rq, uint32_t proc, uint32_t pd, struct receive *r)
 {

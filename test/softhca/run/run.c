@@ -2,13 +2,10 @@
 
 #include "fault/fault.h"
 #include "shm/chan.h"
-#include "shm/life.h"
+#include "shm/proc.h"
 #include "shm/shm.h"
-#include "verbs/check.h"
-#include "verbs/cq.h"
-#include "run/exec.h"
+#include "verbs/hca.h"
 #include "run/pending.h"
-#include "verbs/qp.h"
 #include "wire/wire.h"
 
 enum {

@@ -1,4 +1,4 @@
-#include "shm/life.h"
+#include "shm/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>

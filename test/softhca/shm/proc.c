@@ -10,7 +10,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "shm/life.h"
 #include "shm/shm.h"
 
 uint32_t proc_self = SHM_NONE;

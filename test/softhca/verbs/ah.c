@@ -1,11 +1,9 @@
 /* Addresses: handles for datagrams, and the paths of connections. */
-#include "verbs/ah.h"
+#include "verbs/hca.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "verbs/hca.h"
-#include "verbs/mr.h"
 
 enum { MULTICAST_LID = 0xc000 };
 

@@ -1,4 +1,4 @@
-#include "verbs/check.h"
+#include "verbs/hca.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include "run/copy.h"
-#include "verbs/hca.h"
-#include "verbs/mr.h"
 
 enum { BLOCK = 16384, REPORTS_MAX = 20 };
 

@@ -1,4 +1,4 @@
-#include "verbs/cq.h"
+#include "verbs/hca.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include "shm/chan.h"
-#include "verbs/check.h"
-#include "verbs/mr.h"
 #include "run/pending.h"
 
 enum { POLLS_BEFORE_YIELD = 200, POLLS_WHEN_CROWDED = 4, RUBBISH = 0xdb };

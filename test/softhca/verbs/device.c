@@ -10,11 +10,7 @@
 #include "run/run.h"
 #include "shm/chan.h"
 #include "shm/proc.h"
-#include "verbs/cq.h"
 #include "verbs/hca.h"
-#include "verbs/mr.h"
-#include "verbs/qp.h"
-#include "verbs/wr.h"
 
 /* Nobody of a process that is dead or ends is in a section. */
 static void free_threads(uint32_t proc)

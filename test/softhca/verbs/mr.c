@@ -1,5 +1,5 @@
 /* Protection domains and memory regions. */
-#include "verbs/mr.h"
+#include "verbs/hca.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,13 +1,10 @@
-#include "verbs/qp.h"
+#include "verbs/hca.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "run/pending.h"
 #include "shm/chan.h"
-#include "verbs/ah.h"
-#include "verbs/cq.h"
-#include "verbs/mr.h"
 #include "wire/wire.h"
 
 uint32_t qp_find(uint32_t number)

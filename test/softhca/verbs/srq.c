@@ -4,8 +4,7 @@
 
 #include "run/pending.h"
 #include "shm/chan.h"
-#include "verbs/mr.h"
-#include "verbs/qp.h"
+#include "verbs/hca.h"
 
 int rq_make(struct shm_rq *rq, uint32_t slots, uint32_t sge)
 {

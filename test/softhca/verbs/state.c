@@ -1,10 +1,8 @@
 /* The states of a queue pair, and which attributes each transition needs and allows. */
 #include <string.h>
 
-#include "verbs/ah.h"
-#include "verbs/cq.h"
+#include "verbs/hca.h"
 #include "run/pending.h"
-#include "verbs/qp.h"
 #include "run/run.h"
 #include "wire/wire.h"
 

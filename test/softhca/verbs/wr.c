@@ -3,7 +3,7 @@
  * builder has the send queue's lock from start to complete, as drivers do. Each request is queued
  * when the next one begins, and runs, all or none, at complete.
  */
-#include "verbs/wr.h"
+#include "verbs/hca.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +11,6 @@
 #include "run/copy.h"
 #include "run/pending.h"
 #include "run/run.h"
-#include "verbs/ah.h"
-#include "verbs/check.h"
-#include "verbs/cq.h"
-#include "verbs/qp.h"
 
 #define RC (1u << IBV_QPT_RC)
 #define UC (1u << IBV_QPT_UC)

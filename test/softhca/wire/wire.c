@@ -1,6 +1,6 @@
 #include "wire/wire.h"
 
-#include "verbs/ah.h"
+#include "verbs/hca.h"
 #include "run/pending.h"
 
 static void moved(uint32_t owner, uint64_t when)
