@@ -1,6 +1,6 @@
 /* Every way to make a communicator; each one is then used. */
 
-#include "colls.h"
+#include "job.h"
 
 #include <stdio.h>
 

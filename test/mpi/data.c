@@ -1,10 +1,6 @@
 #include "data.h"
-#include "check.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-enum { MARGIN = 16, UNTOUCHED = 0x5e5e5e5e, PRIME = 251 };
+enum { PRIME = 251 };
 
 static MPI_Datatype make_type(const struct layout *layout, int lower_bound)
 {
@@ -43,42 +39,6 @@ void layout_free(struct layout *layout)
     }
 }
 
-struct buffer buffer_create(const struct layout *layout, size_t elements)
-{
-    struct buffer buffer = {.words = elements * (size_t)layout->stride + 2 * MARGIN};
-
-    buffer.memory = malloc(buffer.words * sizeof(int));
-    CHECK(buffer.memory != NULL, "no memory for %zu words", buffer.words);
-    buffer.start = buffer.memory + MARGIN;
-    buffer_clear(&buffer);
-    return buffer;
-}
-
-void buffer_clear(struct buffer *buffer)
-{
-    for (size_t i = 0; i < buffer->words; i++) {
-        buffer->memory[i] = UNTOUCHED;
-    }
-}
-
-void buffer_free(struct buffer *buffer)
-{
-    free(buffer->memory);
-}
-
-void buffer_compare(const struct buffer *got, const struct buffer *expected, const char *what)
-{
-    for (size_t i = 0; i < expected->words; i++) {
-        CHECK(got->memory[i] == expected->memory[i], "%s: word %td is %#x, not %#x", what,
-              (ptrdiff_t)i - MARGIN, (unsigned)got->memory[i], (unsigned)expected->memory[i]);
-    }
-}
-
-int *buffer_at(const struct buffer *buffer, const struct layout *layout, size_t element, int word)
-{
-    return &buffer->start[(ptrdiff_t)element * layout->stride + layout->offset[word]];
-}
-
 int value_of(int rank, size_t index, unsigned salt)
 {
     unsigned x = (unsigned)rank * 2654435761u + (unsigned)index * 40503u + salt * 2246822519u;
@@ -89,7 +49,7 @@ int value_of(int rank, size_t index, unsigned salt)
     return (int)((1 + x % (PRIME - 1)) << 8 | (x >> 8) % PRIME);
 }
 
-int compose(int first, int second)
+static int compose(int first, int second)
 {
     int a1 = first >> 8, b1 = first & 255, a2 = second >> 8, b2 = second & 255;
 
@@ -132,16 +92,4 @@ MPI_Op compose_op(const struct layout *layout)
                                         : compose_negative,
                   0, &op);
     return op;
-}
-
-static _Thread_local unsigned last_salt;
-
-unsigned next_salt(void)
-{
-    return ++last_salt;
-}
-
-void agree_on_salt(MPI_Comm comm)
-{
-    MPI_Allreduce(MPI_IN_PLACE, &last_salt, 1, MPI_UNSIGNED, MPI_MAX, comm);
 }

@@ -17,7 +17,7 @@
  * Unless all is right it ends without MPI_Finalize, which would wait for the dead.
  */
 
-#include "colls.h"
+#include "job.h"
 #include "job.h"
 
 #include <signal.h>

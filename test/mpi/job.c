@@ -16,6 +16,7 @@ struct job_kit {
     struct layout gaps, negative;
     MPI_Datatype types[TYPE_COUNT];
     MPI_Op compose[TYPE_COUNT]; /* MPI_OP_NULL where the type has none */
+    bool is_plain;
 };
 
 static const char *const type_names[TYPE_COUNT] = {
@@ -40,6 +41,11 @@ struct job_kit *job_kit_create(void)
     kit->compose[TYPE_NEGATIVE] = compose_op(&kit->negative);
     layout_free(&word);
     return kit;
+}
+
+void job_kit_plain(struct job_kit *kit)
+{
+    kit->is_plain = true;
 }
 
 void job_kit_free(struct job_kit *kit)
@@ -117,7 +123,7 @@ static int count_of(const struct job *job, int from, int to)
     uint64_t draw = job->in_place ? mix(job->seed, (uint64_t)low, (uint64_t)high)
                                   : mix(job->seed, (uint64_t)from, (uint64_t)to);
 
-    if (!has_counts(job->which)) {
+    if (!has_counts(job->which) || job->is_even) {
         return job->count;
     }
     return draw % 5 == 0 ? 0 : job->count + (job->count > 0 ? (int)(draw >> 8 & 1) : 0);
@@ -171,6 +177,17 @@ static void make_side(struct job *job, struct job_side *side, bool is_send)
     }
 }
 
+static void make_sides(struct job *job)
+{
+    job->types = malloc((size_t)job->size * sizeof(MPI_Datatype));
+    CHECK(job->types != NULL, "no memory");
+    for (int i = 0; i < job->size; i++) {
+        job->types[i] = job->datatype;
+    }
+    make_side(job, &job->send, true);
+    make_side(job, &job->recv, false);
+}
+
 static bool may_be_in_place(const struct job *job)
 {
     return job->which != JOB_BARRIER && job->which != JOB_BCAST;
@@ -189,7 +206,7 @@ struct job job_draw(const struct job_kit *kit, MPI_Comm comm, uint64_t seed,
     if (which == JOB_COLLECTIVE_COUNT) {
         job.which = (enum job_collective)(job_random(&state) % JOB_COLLECTIVE_COUNT);
     }
-    job.type = (int)(job_random(&state) % TYPE_COUNT);
+    job.type = kit->is_plain ? TYPE_INT : (int)(job_random(&state) % TYPE_COUNT);
     if (job.type == TYPE_PAIR && !is_reduction(job.which)) {
         job.type = TYPE_GAPS;
     }
@@ -203,16 +220,37 @@ struct job job_draw(const struct job_kit *kit, MPI_Comm comm, uint64_t seed,
     MPI_Type_size(job.datatype, &type_size);
     job.count = (int)((length + (size_t)type_size - 1) / (size_t)type_size);
     job.root = (int)(job_random(&state) % (uint64_t)job.size);
-    job.op = draw_op(kit, job.type, job_random(&state));
-    job.in_place = may_be_in_place(&job) && job_random(&state) % 3 == 0;
-    job.types = malloc((size_t)job.size * sizeof(MPI_Datatype));
-    CHECK(job.types != NULL, "no memory");
-    for (int i = 0; i < job.size; i++) {
-        job.types[i] = job.datatype;
-    }
-    make_side(&job, &job.send, true);
-    make_side(&job, &job.recv, false);
+    job.op = kit->is_plain ? MPI_SUM : draw_op(kit, job.type, job_random(&state));
+    job.in_place = may_be_in_place(&job) && !kit->is_plain && job_random(&state) % 3 == 0;
+    make_sides(&job);
     return job;
+}
+
+struct job job_even(MPI_Comm comm, enum job_collective which, int count, int root, MPI_Op op,
+                    MPI_Datatype type)
+{
+    struct job job = {.seed = which,
+                      .which = which,
+                      .count = count,
+                      .root = root,
+                      .is_even = true,
+                      .op = op,
+                      .datatype = type};
+
+    MPI_Comm_rank(comm, &job.rank);
+    MPI_Comm_size(comm, &job.size);
+    make_sides(&job);
+    return job;
+}
+
+struct job job_as(const struct job *job, int rank)
+{
+    struct job other = *job;
+
+    other.rank = rank;
+    make_sides(&other);
+    job_fill(&other);
+    return other;
 }
 
 static void free_side(struct job_side *side)

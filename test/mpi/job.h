@@ -50,6 +50,7 @@ struct job {
     int type; /* index of the types below */
     int count, root;
     bool in_place;
+    bool is_even; /* blocks of vector variants have one size */
     MPI_Op op;
     int rank, size;
     struct job_side send, recv;
@@ -59,17 +60,33 @@ struct job {
 
 struct job_kit; /* types and operators, made once */
 struct job_kit *job_kit_create(void);
+void job_kit_plain(struct job_kit *kit); /* sums of integers, never in place */
 void job_kit_free(struct job_kit *kit);
 
 /* bytes: how long a block is about; drawn when negative. which: drawn when JOB_COLLECTIVE_COUNT. */
 struct job job_draw(const struct job_kit *kit, MPI_Comm comm, uint64_t seed,
                     enum job_collective which, long bytes);
+/* Not drawn: `count` elements of a basic type of four bytes in every block. */
+struct job job_even(MPI_Comm comm, enum job_collective which, int count, int root, MPI_Op op,
+                    MPI_Datatype type);
+/* The same as another rank sees it, filled. */
+struct job job_as(const struct job *job, int rank);
 void job_free(struct job *job);
 
 void job_fill(struct job *job);
 
 /* What MPI returned; a request that is not MPI_REQUEST_NULL is active. */
 int job_start(struct job *job, MPI_Comm comm, enum form form, MPI_Request *request);
+
+/* Into a copy of the receive buffer's memory as it was filled: what the result must be, computed here. */
+void job_expect(const struct job *job, char *expected);
+
+/* All 17 collectives in all forms, `rounds` times, each time with other data of about so many bytes a
+   block. */
+void check_collectives(MPI_Comm comm, int rounds, long bytes);
+/* What a fresh communicator must be able to do: one round, of plain integers, since it may be Open MPI's
+   libnbc that serves it. */
+void check_communicator(MPI_Comm comm);
 
 /* In words, for a message. */
 void job_describe(const struct job *job, char *text, size_t size);

@@ -1,6 +1,6 @@
 /* Parents and children that MPI_Comm_spawn starts, apart and merged. */
 
-#include "colls.h"
+#include "job.h"
 
 enum { CHILDREN = 2 };
 

@@ -1,6 +1,6 @@
 /* MPI_THREAD_MULTIPLE: each thread has its communicators and runs all collectives on them. */
 
-#include "colls.h"
+#include "job.h"
 
 #include <pthread.h>
 #include <stdlib.h>

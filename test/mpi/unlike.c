@@ -6,7 +6,7 @@
  *     unlike FORM COUNT LONE CALL CALL  one pair
  * FORM: blocking, one pair after the other; nonblocking, persistent: all at once. COUNT: ints of a block.
  */
-#include "check.h"
+#include "job.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -14,200 +14,54 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATIENCE = 100, MOST_RANKS = 8 };
+enum { PATIENCE = 100, VARIANTS = 26 };
 
-struct call {
-    const char *name;
+/* The collectives; then some of them again with another root, operator or type. */
+static struct call {
+    enum job_collective which;
     int root;
     MPI_Op op;
     MPI_Datatype type;
-};
+} calls[VARIANTS];
+static const enum job_collective varied[VARIANTS - JOB_COLLECTIVE_COUNT] = {
+    JOB_BCAST,   JOB_SCATTER,   JOB_GATHER,    JOB_REDUCE, JOB_SCATTERV,
+    JOB_GATHERV, JOB_ALLREDUCE, JOB_ALLREDUCE, JOB_REDUCE};
 
-enum { /* places in calls */
-       BARRIER,
-       BCAST,
-       SCATTER,
-       GATHER,
-       ALLGATHER,
-       ALLTOALL,
-       REDUCE,
-       ALLREDUCE,
-       REDUCE_SCATTER,
-       REDUCE_SCATTER_BLOCK,
-       SCAN,
-       EXSCAN,
-       SCATTERV,
-       GATHERV,
-       ALLGATHERV,
-       ALLTOALLV,
-       ALLTOALLW,
-       COLLECTIVES,
-       VARIANTS = 26
-};
-
-/* The collectives; then some of them again with another root, operator or type. */
-static struct call calls[VARIANTS] = {
-    [BARRIER] = {"barrier"},
-    [BCAST] = {"bcast"},
-    [SCATTER] = {"scatter"},
-    [GATHER] = {"gather"},
-    [ALLGATHER] = {"allgather"},
-    [ALLTOALL] = {"alltoall"},
-    [REDUCE] = {"reduce"},
-    [ALLREDUCE] = {"allreduce"},
-    [REDUCE_SCATTER] = {"reduce_scatter"},
-    [REDUCE_SCATTER_BLOCK] = {"reduce_scatter_block"},
-    [SCAN] = {"scan"},
-    [EXSCAN] = {"exscan"},
-    [SCATTERV] = {"scatterv"},
-    [GATHERV] = {"gatherv"},
-    [ALLGATHERV] = {"allgatherv"},
-    [ALLTOALLV] = {"alltoallv"},
-    [ALLTOALLW] = {"alltoallw"},
-};
-static const int varied[VARIANTS - COLLECTIVES] = {BCAST,   SCATTER,   GATHER,    REDUCE, SCATTERV,
-                                                   GATHERV, ALLREDUCE, ALLREDUCE, REDUCE};
-
-static int rank, size, count, lone;
-static int counts[MOST_RANKS], displs[MOST_RANKS], bytes[MOST_RANKS];
-static MPI_Datatype types[MOST_RANKS];
+static int rank, count, lone;
 static char running[200]; /* for the alarm */
 
 /* One rank's part in a call. */
 struct trial {
     int call;
     MPI_Comm comm;
-    int *send, *recv;
+    struct job job;
     MPI_Request request;
     int rc;
 };
 
-static int which_of(int call)
-{
-    return call < COLLECTIVES ? call : varied[call - COLLECTIVES];
-}
-
 static void fill_calls(void)
 {
     for (int i = 0; i < VARIANTS; i++) {
-        calls[i] = (struct call){.name = calls[which_of(i)].name, .op = MPI_SUM, .type = MPI_INT};
-        calls[i].root = i >= COLLECTIVES && which_of(i) != ALLREDUCE && i < VARIANTS - 1;
+        bool is_varied = i >= JOB_COLLECTIVE_COUNT;
+
+        calls[i] = (struct call){.which = is_varied ? varied[i - JOB_COLLECTIVE_COUNT]
+                                                    : (enum job_collective)i,
+                                 .op = MPI_SUM,
+                                 .type = MPI_INT};
+        calls[i].root = is_varied && calls[i].which != JOB_ALLREDUCE && i < VARIANTS - 1;
     }
     calls[VARIANTS - 3].op = MPI_MAX;
     calls[VARIANTS - 2].type = MPI_UNSIGNED;
     calls[VARIANTS - 1].op = MPI_MAX;
-    for (int i = 0; i < size; i++) {
-        counts[i] = count;
-        displs[i] = i * count;
-        bytes[i] = i * count * (int)sizeof(int);
-        types[i] = MPI_INT;
-    }
-}
-
-/* MPI_Name, MPI_Iname, or the persistent form, which is started too. */
-#define START(Name, name, ...)                                                                     \
-    (form == FORM_BLOCKING ? MPI_##Name(__VA_ARGS__)                                               \
-     : form == FORM_NONBLOCKING                                                                    \
-         ? MPI_I##name(__VA_ARGS__, &t->request)                                                   \
-         : start(PERSISTENT(Name)(__VA_ARGS__, MPI_INFO_NULL, &t->request), &t->request))
-
-static int start(int rc, MPI_Request *request)
-{
-    return rc == MPI_SUCCESS ? MPI_Start(request) : rc;
-}
-
-static int start_reduction(struct trial *t, enum form form)
-{
-    const struct call *call = &calls[t->call];
-
-    switch (which_of(t->call)) {
-    case REDUCE:
-        return START(Reduce, reduce, t->send, t->recv, count, call->type, call->op, call->root,
-                     t->comm);
-    case ALLREDUCE:
-        return START(Allreduce, allreduce, t->send, t->recv, count, call->type, call->op, t->comm);
-    case REDUCE_SCATTER:
-        return START(Reduce_scatter, reduce_scatter, t->send, t->recv, counts, call->type, call->op,
-                     t->comm);
-    case REDUCE_SCATTER_BLOCK:
-        return START(Reduce_scatter_block, reduce_scatter_block, t->send, t->recv, count,
-                     call->type, call->op, t->comm);
-    case SCAN:
-        return START(Scan, scan, t->send, t->recv, count, call->type, call->op, t->comm);
-    default:
-        return START(Exscan, exscan, t->send, t->recv, count, call->type, call->op, t->comm);
-    }
-}
-
-static int start_vector(struct trial *t, enum form form)
-{
-    int root = calls[t->call].root;
-
-    switch (which_of(t->call)) {
-    case SCATTERV:
-        return START(Scatterv, scatterv, t->send, counts, displs, MPI_INT, t->recv, count, MPI_INT,
-                     root, t->comm);
-    case GATHERV:
-        return START(Gatherv, gatherv, t->send, count, MPI_INT, t->recv, counts, displs, MPI_INT,
-                     root, t->comm);
-    case ALLGATHERV:
-        return START(Allgatherv, allgatherv, t->send, count, MPI_INT, t->recv, counts, displs,
-                     MPI_INT, t->comm);
-    case ALLTOALLV:
-        return START(Alltoallv, alltoallv, t->send, counts, displs, MPI_INT, t->recv, counts,
-                     displs, MPI_INT, t->comm);
-    default:
-        return START(Alltoallw, alltoallw, t->send, counts, bytes, types, t->recv, counts, bytes,
-                     types, t->comm);
-    }
-}
-
-static int start_call(struct trial *t, enum form form)
-{
-    int root = calls[t->call].root, which = which_of(t->call);
-
-    switch (which) {
-    case BARRIER:
-        return form == FORM_BLOCKING ? MPI_Barrier(t->comm)
-               : form == FORM_NONBLOCKING
-                   ? MPI_Ibarrier(t->comm, &t->request)
-                   : start(PERSISTENT(Barrier)(t->comm, MPI_INFO_NULL, &t->request), &t->request);
-    case BCAST:
-        return START(Bcast, bcast, t->recv, count, MPI_INT, root, t->comm);
-    case SCATTER:
-        return START(Scatter, scatter, t->send, count, MPI_INT, t->recv, count, MPI_INT, root,
-                     t->comm);
-    case GATHER:
-        return START(Gather, gather, t->send, count, MPI_INT, t->recv, count, MPI_INT, root,
-                     t->comm);
-    case ALLGATHER:
-        return START(Allgather, allgather, t->send, count, MPI_INT, t->recv, count, MPI_INT,
-                     t->comm);
-    case ALLTOALL:
-        return START(Alltoall, alltoall, t->send, count, MPI_INT, t->recv, count, MPI_INT, t->comm);
-    default:
-        return which <= EXSCAN ? start_reduction(t, form) : start_vector(t, form);
-    }
 }
 
 static void trial_make(struct trial *t, int call, MPI_Comm comm)
 {
-    size_t n = (size_t)count * (size_t)size;
+    const struct call *c = &calls[call];
 
     *t = (struct trial){.call = call, .comm = comm, .request = MPI_REQUEST_NULL};
-    t->send = malloc(n * sizeof(int));
-    t->recv = malloc(n * sizeof(int));
-    CHECK(t->send != NULL && t->recv != NULL, "no memory");
-    for (size_t i = 0; i < n; i++) {
-        t->send[i] = 1000 * call + 100 * rank + (int)(i % 100);
-        t->recv[i] = -rank - (int)(i % 100);
-    }
-}
-
-static void trial_free(struct trial *t)
-{
-    free(t->send);
-    free(t->recv);
+    t->job = job_even(comm, c->which, count, c->root, c->op, c->type);
+    job_fill(&t->job);
 }
 
 static void hangs(int signal)
@@ -219,19 +73,19 @@ static void hangs(int signal)
 
 static void begin(struct trial *t, enum form form)
 {
-    snprintf(running, sizeof(running), "rank %d hangs in %s\n", rank, calls[t->call].name);
-    t->rc = start_call(t, form);
+    snprintf(running, sizeof(running), "rank %d hangs in %s\n", rank, job_names[t->job.which]);
+    t->rc = job_start(&t->job, t->comm, form, &t->request);
 }
 
 static void finish(struct trial *t, const struct trial *expected)
 {
     if (t->rc == MPI_SUCCESS && t->request != MPI_REQUEST_NULL) {
-        snprintf(running, sizeof(running), "rank %d hangs in %s\n", rank, calls[t->call].name);
+        snprintf(running, sizeof(running), "rank %d hangs in %s\n", rank, job_names[t->job.which]);
         t->rc = MPI_Wait(&t->request, MPI_STATUS_IGNORE);
     }
-    CHECK(t->rc != MPI_SUCCESS || memcmp(t->recv, expected[t->call].recv,
-                                         (size_t)count * (size_t)size * sizeof(int)) == 0,
-          "%s succeeded with a wrong result", calls[t->call].name);
+    CHECK(t->rc != MPI_SUCCESS || memcmp(t->job.recv.memory, expected[t->call].job.recv.memory,
+                                         t->job.recv.compared) == 0,
+          "%s succeeded with a wrong result", job_names[t->job.which]);
 }
 
 /* How many pairs have failed nowhere. */
@@ -274,8 +128,9 @@ static void run_pairs(struct trial *trials, int pairs, enum form form)
 
     for (int i = 0; i < VARIANTS; i++) {
         trial_make(&expected[i], i, MPI_COMM_WORLD);
-        CHECK(start_call(&expected[i], FORM_BLOCKING) == MPI_SUCCESS, "%s fails where all call it",
-              calls[i].name);
+        CHECK(job_start(&expected[i].job, MPI_COMM_WORLD, FORM_BLOCKING, &expected[i].request) ==
+                  MPI_SUCCESS,
+              "%s fails where all call it", job_names[calls[i].which]);
     }
     for (int i = 0; i < pairs; i++) {
         begin(&trials[i], form);
@@ -285,7 +140,7 @@ static void run_pairs(struct trial *trials, int pairs, enum form form)
     }
     for (int i = 0; i < pairs; i++) {
         finish(&trials[i], expected);
-        trial_free(&trials[i]);
+        job_free(&trials[i].job);
     }
     left = unnoticed(trials, pairs);
     call_next(trials, pairs);
@@ -295,14 +150,14 @@ static void run_pairs(struct trial *trials, int pairs, enum form form)
         printf("%d pairs of unlike calls, %d noticed in the next one\n", pairs, left);
     }
     for (int i = 0; i < VARIANTS; i++) {
-        trial_free(&expected[i]);
+        job_free(&expected[i].job);
     }
 }
 
 static bool is_pair(int a, int b)
 {
-    return (a < COLLECTIVES && b < COLLECTIVES && a != b) ||
-           (a < COLLECTIVES && b >= COLLECTIVES && which_of(b) == a);
+    return a < JOB_COLLECTIVE_COUNT &&
+           (b < JOB_COLLECTIVE_COUNT ? a != b : (int)calls[b].which == a);
 }
 
 static void add(struct trial *trials, int *pairs, int a, int b)
@@ -318,10 +173,10 @@ static int find(const char *name)
 {
     int call = 0;
 
-    while (call < COLLECTIVES && strcmp(calls[call].name, name) != 0) {
+    while (call < JOB_COLLECTIVE_COUNT && strcmp(job_names[call], name) != 0) {
         call++;
     }
-    CHECK(call < COLLECTIVES, "no collective is called %s", name);
+    CHECK(call < JOB_COLLECTIVE_COUNT, "no collective is called %s", name);
     return call;
 }
 
@@ -333,9 +188,8 @@ int main(int argc, char **argv)
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    CHECK(argc >= 5 && size <= MOST_RANKS, "unlike FORM COUNT LONE EVERY or CALL CALL");
+    CHECK(argc >= 5, "unlike FORM COUNT LONE EVERY or CALL CALL");
     while (form < FORM_COUNT && strcmp(form_names[form], argv[1]) != 0) {
         form++;
     }
