@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 enum { MULTICAST_LID = 0xc000 };
 
 int av_make(const struct hca_ctx *ctx, const struct ibv_ah_attr *attr, struct shm_av *av)
