@@ -27,22 +27,35 @@ static void counted_block(const struct ibshift_blocks *blocks, uint32_t index, p
     }
 }
 
+/* Of those blocks, how many lie in one piece; where it begins and its units. */
+static uint32_t counted_piece(const struct ibshift_blocks *blocks, uint32_t first, uint32_t count,
+                              ptrdiff_t *start, size_t *total)
+{
+    ptrdiff_t next;
+    size_t units;
+
+    counted_block(blocks, first, start, total);
+    for (uint32_t i = 1; i < count; i++) {
+        counted_block(blocks, first + i, &next, &units);
+        if (*total == 0) {
+            *start = next;
+        }
+        if (units > 0 && next != *start + (ptrdiff_t)*total) {
+            return i;
+        }
+        *total += units;
+    }
+    return count;
+}
+
 static int counted_range(const struct ibshift_blocks *blocks, uint32_t first, uint32_t count,
                          char **address, size_t *length)
 {
-    ptrdiff_t start, next;
-    size_t total, units;
+    ptrdiff_t start;
+    size_t total;
 
-    counted_block(blocks, first, &start, &total);
-    for (uint32_t i = 1; i < count; i++) {
-        counted_block(blocks, first + i, &next, &units);
-        if (total == 0) {
-            start = next;
-        }
-        if (units > 0 && next != start + (ptrdiff_t)total) {
-            return -EINVAL;
-        }
-        total += units;
+    if (counted_piece(blocks, first, count, &start, &total) < count) {
+        return -EINVAL;
     }
     *address = total == 0 ? blocks->base : blocks->base + start * (ptrdiff_t)blocks->unit;
     *length = total * blocks->unit;
@@ -78,40 +91,32 @@ int ibshift_blocks_range(const struct ibshift_blocks *blocks, uint32_t first, ui
     return 0;
 }
 
-static int copy_range(const struct ibshift_blocks *to, uint32_t first,
-                      const struct ibshift_blocks *from, uint32_t from_first, uint32_t count)
+static uint32_t in_one_piece(const struct ibshift_blocks *blocks, uint32_t first, uint32_t count)
 {
-    char *target, *source;
-    size_t target_length, source_length;
-    int rc = ibshift_blocks_range(to, first, count, &target, &target_length);
+    ptrdiff_t start;
+    size_t total;
 
-    if (rc == 0) {
-        rc = ibshift_blocks_range(from, from_first, count, &source, &source_length);
-    }
-    if (rc != 0) {
-        return rc;
-    }
-    if (target_length != source_length) {
-        return -EMSGSIZE;
-    }
-    if (target != source && target_length > 0) {
-        memmove(target, source, target_length);
-    }
-    return 0;
+    return count == 0 || blocks->layout < IBSHIFT_INT_COUNTS
+               ? count
+               : counted_piece(blocks, first, count, &start, &total);
 }
 
-int ibshift_blocks_copy(const struct ibshift_blocks *to, uint32_t first,
-                        const struct ibshift_blocks *from, uint32_t from_first, uint32_t count)
+int ibshift_blocks_piece(const struct ibshift_blocks blocks[IBSHIFT_BUFFERS],
+                         const struct ibshift_step *step, uint32_t *i, struct ibshift_piece *piece)
 {
-    int rc = copy_range(to, first, from, from_first, count);
+    const struct ibshift_blocks *target = &blocks[step->buf], *source = &blocks[step->src];
+    uint32_t first, from, count = ibshift_step_run(step, *i, &first, &from);
+    size_t length = 0;
+    int rc;
 
-    if (rc == -EINVAL) {
-        rc = 0;
-        for (uint32_t i = 0; i < count && rc == 0; i++) {
-            rc = copy_range(to, first + i, from, from_first + i, 1);
-        }
+    if (step->kind == IBSHIFT_STEP_COPY) {
+        count = in_one_piece(target, first, count);
+        count = in_one_piece(source, from, count);
     }
-    return rc;
+    *i += count;
+    rc = ibshift_blocks_range(target, first, count, &piece->to, &piece->length);
+    rc = rc == 0 ? ibshift_blocks_range(source, from, count, &piece->from, &length) : rc;
+    return rc == 0 && length != piece->length ? -EMSGSIZE : rc;
 }
 
 static bool is_uniform(const struct ibshift_blocks *sizes)

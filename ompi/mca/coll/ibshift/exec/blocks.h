@@ -42,9 +42,16 @@ struct ibshift_blocks {
 int ibshift_blocks_range(const struct ibshift_blocks *blocks, uint32_t first, uint32_t count,
                          char **address, size_t *length);
 
-/* Copies count blocks one after the other; -EMSGSIZE when they differ in size. */
-int ibshift_blocks_copy(const struct ibshift_blocks *to, uint32_t first,
-                        const struct ibshift_blocks *from, uint32_t from_first, uint32_t count);
+/* Bytes that a copy or reduction takes in one piece on both sides. */
+struct ibshift_piece {
+    char *to, *from;
+    size_t length;
+};
+
+/* The next of a local step, from its block *i on, which moves on; -EMSGSIZE when the sides differ in size,
+ * -EINVAL when a reduction has gaps. */
+int ibshift_blocks_piece(const struct ibshift_blocks blocks[IBSHIFT_BUFFERS],
+                         const struct ibshift_step *step, uint32_t *i, struct ibshift_piece *piece);
 
 /*
  * TMP. The sizes of its blocks are those of the logical blocks (ibshift_alg_tmp_block), which

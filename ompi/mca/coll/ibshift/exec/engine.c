@@ -3,9 +3,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "exec/op_run.h"
+#include "exec/op_impl.h"
 
 enum {
     EVENTS_AT_ONCE = 32,  /* the steps that they free start before more are fetched */
@@ -28,6 +27,24 @@ struct ibshift_engine {
     uint32_t calls;
     uint64_t looked; /* when the clock was read last */
 };
+
+/* Whether it has been taken: the answer is for leave(), for threads may come to be in between. */
+static bool enter(struct ibshift_engine *engine)
+{
+    bool has_threads = engine->options.has_threads == NULL || *engine->options.has_threads;
+
+    if (has_threads) {
+        pthread_mutex_lock(&engine->lock);
+    }
+    return has_threads;
+}
+
+static void leave(struct ibshift_engine *engine, bool is_taken)
+{
+    if (is_taken) {
+        pthread_mutex_unlock(&engine->lock);
+    }
+}
 
 struct ibshift_engine *ibshift_engine_create(struct ibshift_net *net,
                                              const struct ibshift_engine_options *options)
@@ -59,24 +76,6 @@ void ibshift_engine_free(struct ibshift_engine *engine)
     free(engine->table);
     free(engine->own_pages);
     free(engine);
-}
-
-/* Whether it has been taken: the answer is for leave(), for threads may come to be in between. */
-static bool enter(struct ibshift_engine *engine)
-{
-    bool has_threads = engine->options.has_threads == NULL || *engine->options.has_threads;
-
-    if (has_threads) {
-        pthread_mutex_lock(&engine->lock);
-    }
-    return has_threads;
-}
-
-static void leave(struct ibshift_engine *engine, bool is_taken)
-{
-    if (is_taken) {
-        pthread_mutex_unlock(&engine->lock);
-    }
 }
 
 static int grow(struct ibshift_engine *engine)
@@ -209,7 +208,7 @@ static bool turn(struct ibshift_engine *engine, struct ibshift_op *op)
     uint32_t before = op->moves;
     bool again = false, has_moved;
 
-    if (atomic_load_explicit(&op->state, memory_order_relaxed) == IBSHIFT_OP_RUNNING) {
+    if (ibshift_op_state(op) == IBSHIFT_OP_RUNNING) {
         again = ibshift_op_advance(op, &engine->exec);
     }
     has_moved = op->moves != before;
@@ -241,22 +240,6 @@ static void tell(struct ibshift_op *op)
     }
 }
 
-/* Of the steps that a tape has done, which the op does not do. */
-static void count_done(struct ibshift_engine *engine, const struct ibshift_tape_run *run)
-{
-    struct ibshift_engine_stats *stats = &engine->exec.stats;
-
-    for (uint32_t i = 0; i < run->next; i++) {
-        const struct ibshift_tape_step *step = &run->tape->steps[i];
-
-        if (step->action == IBSHIFT_TAPE_SEND) {
-            stats->sends++;
-            stats->send_bytes += step->length;
-        }
-        stats->recvs += step->action == IBSHIFT_TAPE_RECV;
-    }
-}
-
 static void start(struct ibshift_engine *engine, struct ibshift_op *op, uint32_t seq,
                   const struct ibshift_tape_run *run)
 {
@@ -264,7 +247,7 @@ static void start(struct ibshift_engine *engine, struct ibshift_op *op, uint32_t
     struct ibshift_op *ended;
 
     if (run != NULL) {
-        count_done(engine, run);
+        ibshift_tape_count(run->tape, run->next, &engine->exec.stats);
     }
     ibshift_op_begin(op, &engine->exec, seq, run);
     link_active(engine, op);
@@ -280,7 +263,7 @@ void ibshift_engine_start(struct ibshift_engine *engine, struct ibshift_op *op, 
 }
 
 void ibshift_engine_take_over(struct ibshift_engine *engine, struct ibshift_op *op,
-                              const struct ibshift_tape_run *run)
+                const struct ibshift_tape_run *run)
 {
     start(engine, op, run->seq, run);
 }
@@ -312,82 +295,6 @@ static void trace_steps(struct ibshift_engine *engine, const struct ibshift_tape
     }
 }
 
-static void count_whole(struct ibshift_engine_stats *stats, const struct ibshift_tape *tape)
-{
-    stats->taped++;
-    stats->sends += tape->sends;
-    stats->send_bytes += tape->send_bytes;
-    stats->recvs += tape->recvs;
-}
-
-static void reduce_step(const struct ibshift_tape_run *run, const struct ibshift_tape_step *step)
-{
-    char *to = run->base[step->buf] + step->at, *from = run->base[step->src] + step->from;
-    size_t elements;
-
-    if (step->length == 0) {
-        return;
-    }
-    elements = step->length / run->element;
-    if (step->action == IBSHIFT_TAPE_REDUCE) {
-        run->reduce(run->reduce_context, from, to, elements);
-    } else {
-        run->reduce(run->reduce_context, to, from, elements);
-        memcpy(to, from, step->length);
-    }
-}
-
-/* From 8 to 16 bytes: both ends are read before one is written, for they may overlap. */
-static inline void copy_words(char *to, const char *from, uint32_t length)
-{
-    uint64_t first, last;
-
-    memcpy(&first, from, sizeof(first));
-    memcpy(&last, from + length - sizeof(last), sizeof(last));
-    memcpy(to, &first, sizeof(first));
-    memcpy(to + length - sizeof(last), &last, sizeof(last));
-}
-
-static inline void copy_step(const struct ibshift_tape_run *run,
-                             const struct ibshift_tape_step *step)
-{
-    char *to = run->base[step->buf] + step->at, *from = run->base[step->src] + step->from;
-
-    if (step->length - sizeof(uint64_t) <= sizeof(uint64_t)) {
-        copy_words(to, from, step->length);
-    } else if (to != from && step->length > 0) {
-        memmove(to, from, step->length);
-    }
-}
-
-/* Does what can be done now. True: all of it. */
-static bool play(struct ibshift_tape_run *run)
-{
-    const struct ibshift_tape_step *first = run->tape->steps, *end = first + run->tape->count,
-                                   *step = first + run->next;
-    uint64_t comm_seq = run->comm_seq;
-    bool is_done = true;
-
-    for (; step != end; step++) {
-        if (step->action == IBSHIFT_TAPE_SEND) {
-            is_done = step->channel->try_send(step->channel, comm_seq, step->tag,
-                                              run->base[step->buf] + step->at, step->length);
-        } else if (step->action == IBSHIFT_TAPE_RECV) {
-            is_done = step->channel->try_recv(step->channel, comm_seq, step->tag,
-                                              run->base[step->buf] + step->at, step->length);
-        } else if (step->action == IBSHIFT_TAPE_COPY) {
-            copy_step(run, step);
-        } else if (step->action != IBSHIFT_TAPE_NOTHING) {
-            reduce_step(run, step);
-        }
-        if (!is_done) {
-            break;
-        }
-    }
-    run->next = (uint32_t)(step - first);
-    return is_done;
-}
-
 /* Not while ops are in flight, nor on a communicator that was given up. */
 static bool may_begin(struct ibshift_engine *engine, const struct ibshift_tape_run *run)
 {
@@ -404,12 +311,15 @@ bool ibshift_engine_sprint(struct ibshift_engine *engine, struct ibshift_tape_ru
     bool is_locked = enter(engine), is_over;
     uint32_t first = run->next;
 
-    is_over = (first > 0 || may_begin(engine, run)) && play(run);
+    is_over = (first > 0 || may_begin(engine, run)) && ibshift_tape_play(run);
     if (run->op != NULL && engine->exec.trace != NULL) {
         trace_steps(engine, run, first);
     }
     if (is_over) {
-        count_whole(&engine->exec.stats, run->tape);
+        engine->exec.stats.taped++;
+        engine->exec.stats.sends += run->tape->sends;
+        engine->exec.stats.send_bytes += run->tape->send_bytes;
+        engine->exec.stats.recvs += run->tape->recvs;
     }
     leave(engine, is_locked);
     return is_over;
@@ -464,7 +374,7 @@ static void look_at_clock(struct ibshift_engine *engine)
         }
         op->idle += delta;
         if (options->deadline != 0 && op->idle >= options->deadline &&
-            atomic_load_explicit(&op->state, memory_order_relaxed) == IBSHIFT_OP_RUNNING) {
+            ibshift_op_state(op) == IBSHIFT_OP_RUNNING) {
             ibshift_op_fail(op, &engine->exec, ibshift_op_awaited_rank(op), -ETIME);
             enqueue(engine, op);
         } else if (options->patience != 0 && op->idle - op->probed >= options->patience) {
@@ -483,7 +393,7 @@ static int fail_given_up(struct ibshift_engine *engine)
     int count = 0;
 
     for (struct ibshift_op *op = engine->active; op != NULL; op = op->next_active) {
-        if (atomic_load_explicit(&op->state, memory_order_relaxed) == IBSHIFT_OP_RUNNING &&
+        if (ibshift_op_state(op) == IBSHIFT_OP_RUNNING &&
             ibshift_op_fail_if_given_up(op, &engine->exec)) {
             enqueue(engine, op);
             count++;
@@ -531,7 +441,7 @@ uint64_t ibshift_engine_wake_at(struct ibshift_engine *engine)
 
     pthread_mutex_lock(&engine->lock);
     for (struct ibshift_op *op = engine->active; op != NULL; op = op->next_active) {
-        uint64_t at = ibshift_op_wake_at(op);
+        uint64_t at = op->pace != NULL ? op->pace->wake : UINT64_MAX;
 
         wake = at < wake ? at : wake;
     }

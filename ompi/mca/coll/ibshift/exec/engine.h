@@ -59,7 +59,8 @@ void ibshift_engine_take_over(struct ibshift_engine *engine, struct ibshift_op *
 /* Whether the net can run tapes, and the longest message that they have; 0: it cannot. */
 size_t ibshift_engine_tape_limit(const struct ibshift_engine *engine);
 
-/* As ibshift_tape_make(), for this engine. */
+/* NULL: this op can have none, or there is no memory. tmp: bytes of TMP. For free(); of no use after the
+ * net. */
 struct ibshift_tape *ibshift_engine_tape(struct ibshift_engine *engine,
                                          const struct ibshift_op_params *params, size_t tmp);
 

@@ -1,4 +1,4 @@
-#include "exec/op_run.h"
+#include "exec/op_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,16 +19,6 @@ void ibshift_op_init(struct ibshift_op *op)
     op->owner = NULL;
     op->pace = NULL;
     op->status = 0;
-}
-
-static enum ibshift_op_state state_of(const struct ibshift_op *op)
-{
-    return atomic_load_explicit(&op->state, memory_order_relaxed);
-}
-
-static void set_state(struct ibshift_op *op, enum ibshift_op_state state)
-{
-    atomic_store_explicit(&op->state, state, memory_order_relaxed);
 }
 
 /* The pace's state is for ops that have ever had one: most never need its 9 KB. */
@@ -57,6 +47,20 @@ void ibshift_op_drop_pace(struct ibshift_op *op)
     }
 }
 
+/* Brings a walk that has just begun to where the run of a tape is. */
+static void skip_taped(const struct ibshift_tape_run *run, struct ibshift_walk *walk)
+{
+    for (uint32_t i = 0; i < run->next; i++) {
+        const struct ibshift_tape_step *step = &run->tape->steps[i];
+
+        if (step->is_last && step->which == IBSHIFT_CLASS_LOCAL) {
+            (void)ibshift_walk_start(walk, IBSHIFT_CLASS_LOCAL);
+        } else if (step->is_last) {
+            ibshift_walk_skip(walk, step->which);
+        }
+    }
+}
+
 void ibshift_op_begin(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t seq,
                       const struct ibshift_tape_run *run)
 {
@@ -74,9 +78,9 @@ void ibshift_op_begin(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t
         ibshift_pace_begin(op, exec->net);
     }
     if (run != NULL) {
-        ibshift_tape_skip(run, &op->walk);
+        skip_taped(run, &op->walk);
     }
-    set_state(op, IBSHIFT_OP_RUNNING);
+    ibshift_op_set_state(op, IBSHIFT_OP_RUNNING);
     if (rc != 0) {
         ibshift_op_fail(op, exec, params->rank, rc);
     } else {
@@ -160,62 +164,26 @@ static int post(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_c
     return 0;
 }
 
-static int copy_runs(const struct ibshift_op_params *params, const struct ibshift_step *step)
-{
-    uint32_t i = 0, first, from;
-    int rc = 0;
-
-    while (i < step->count && rc == 0) {
-        uint32_t count = ibshift_step_run(step, i, &first, &from);
-
-        rc = ibshift_blocks_copy(&params->blocks[step->buf], first, &params->blocks[step->src],
-                                 from, count);
-        i += count;
-    }
-    return rc;
-}
-
-static int run_reduction(const struct ibshift_op_params *params, const struct ibshift_step *step)
-{
-    char *target, *source;
-    size_t length, source_length;
-    int rc = ibshift_blocks_range(&params->blocks[step->buf], step->first, step->count, &target,
-                                  &length);
-
-    if (rc == 0) {
-        rc = ibshift_blocks_range(&params->blocks[step->src], step->from, step->count, &source,
-                                  &source_length);
-    }
-    if (rc != 0 || length == 0) {
-        return rc;
-    }
-    if (length != source_length) {
-        return -EMSGSIZE;
-    }
-    if (step->kind == IBSHIFT_STEP_REDUCE || params->plan.commutative) {
-        params->reduce(params->reduce_context, source, target, length / params->element);
-    } else { /* the source is scratch: let the result come to be there */
-        params->reduce(params->reduce_context, target, source, length / params->element);
-        memcpy(target, source, length);
-    }
-    return 0;
-}
-
-/* 0, or a negative errno when the buffers do not fit together. */
-static int run_copy_or_reduction(const struct ibshift_op_params *params,
-                                 const struct ibshift_step *step)
-{
-    return step->kind == IBSHIFT_STEP_COPY ? copy_runs(params, step) : run_reduction(params, step);
-}
-
 static int run_local(struct ibshift_op *op, struct ibshift_exec *exec,
                      const struct ibshift_step *step)
 {
-    int rc = run_copy_or_reduction(&op->params, step);
+    const struct ibshift_op_params *params = &op->params;
+    bool is_after = step->kind == IBSHIFT_STEP_REDUCE_AFTER && !params->plan.commutative;
+    struct ibshift_piece piece;
 
-    if (rc != 0) {
-        ibshift_op_fail(op, exec, op->params.rank, rc);
-        return rc;
+    for (uint32_t i = 0; i < step->count;) {
+        int rc = ibshift_blocks_piece(params->blocks, step, &i, &piece);
+
+        if (rc != 0) {
+            ibshift_op_fail(op, exec, params->rank, rc);
+            return rc;
+        }
+        if (step->kind != IBSHIFT_STEP_COPY && piece.length > 0) {
+            ibshift_reduce_piece(params->reduce, params->reduce_context, params->element, is_after,
+                                 piece.to, piece.from, piece.length);
+        } else if (piece.to != piece.from && piece.length > 0) {
+            memmove(piece.to, piece.from, piece.length);
+        }
     }
     ibshift_walk_start(&op->walk, IBSHIFT_CLASS_LOCAL);
     return 0;
@@ -318,13 +286,6 @@ static bool advance(struct ibshift_op *op, struct ibshift_exec *exec)
     return is_full || budget <= 0;
 }
 
-/* The end of a flight. */
-static void land(struct ibshift_op *op, enum ibshift_class which, uint32_t index)
-{
-    ibshift_walk_complete(&op->walk, which, index);
-    op->moves++;
-}
-
 /* It has gone to the net, or at once through it: its place is free. */
 static void remove_deferred(struct ibshift_op *op, int place, bool is_flying)
 {
@@ -362,25 +323,18 @@ static void send_deferred(struct ibshift_op *op, struct ibshift_exec *exec)
         op->moves++;
         remove_deferred(op, place, rc == IBSHIFT_NET_PENDING);
         if (rc == IBSHIFT_NET_DONE) {
-            land(op, IBSHIFT_CLASS_SEND, index);
+            ibshift_op_land(op, IBSHIFT_CLASS_SEND, index);
         }
     }
-}
-
-/* The op that runs inside this one now, or NULL. */
-static struct ibshift_op *running_child(const struct ibshift_op *op)
-{
-    return op->pace != NULL && state_of(&op->pace->child) != IBSHIFT_OP_IDLE ? &op->pace->child
-                                                                             : NULL;
 }
 
 /* A child's error is the op's: the net has given their common key up. */
 static void fail_with_child(struct ibshift_op *op, struct ibshift_exec *exec)
 {
-    const struct ibshift_op *child = running_child(op);
+    const struct ibshift_op *child = ibshift_op_running_child(op);
 
-    if (child != NULL && state_of(child) == IBSHIFT_OP_DRAINING &&
-        state_of(op) == IBSHIFT_OP_RUNNING) {
+    if (child != NULL && ibshift_op_state(child) == IBSHIFT_OP_DRAINING &&
+        ibshift_op_state(op) == IBSHIFT_OP_RUNNING) {
         ibshift_op_fail(op, exec, child->failed_rank, child->status);
     }
 }
@@ -390,21 +344,21 @@ static void advance_children(struct ibshift_op *op, struct ibshift_exec *exec)
 {
     struct ibshift_op *child;
 
-    while (state_of(op) == IBSHIFT_OP_RUNNING &&
+    while (ibshift_op_state(op) == IBSHIFT_OP_RUNNING &&
            (child = ibshift_pace_child(op, exec->net)) != NULL) {
-        if (state_of(child) == IBSHIFT_OP_IDLE) {
+        if (ibshift_op_state(child) == IBSHIFT_OP_IDLE) {
             ibshift_op_begin(child, exec, op->seq, NULL);
         }
-        if (state_of(child) == IBSHIFT_OP_RUNNING) {
+        if (ibshift_op_state(child) == IBSHIFT_OP_RUNNING) {
             (void)advance(child, exec);
         }
         op->moves += child->moves; /* so that the op's deadline sees its progress */
         child->moves = 0;
         fail_with_child(op, exec);
-        if (state_of(child) == IBSHIFT_OP_DRAINING || !ibshift_walk_is_done(&child->walk)) {
+        if (ibshift_op_state(child) == IBSHIFT_OP_DRAINING || !ibshift_walk_is_done(&child->walk)) {
             return;
         }
-        set_state(child, IBSHIFT_OP_IDLE);
+        ibshift_op_set_state(child, IBSHIFT_OP_IDLE);
         ibshift_pace_child_ended(op);
     }
 }
@@ -416,13 +370,13 @@ bool ibshift_op_advance(struct ibshift_op *op, struct ibshift_exec *exec)
     }
     ibshift_pace_enter(op, exec->net);
     advance_children(op, exec);
-    if (state_of(op) == IBSHIFT_OP_RUNNING) {
+    if (ibshift_op_state(op) == IBSHIFT_OP_RUNNING) {
         (void)advance(op, exec);
     }
-    if (state_of(op) == IBSHIFT_OP_RUNNING) {
+    if (ibshift_op_state(op) == IBSHIFT_OP_RUNNING) {
         send_deferred(op, exec);
     }
-    return state_of(op) == IBSHIFT_OP_RUNNING;
+    return ibshift_op_state(op) == IBSHIFT_OP_RUNNING;
 }
 
 static void end_flight(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_class which,
@@ -442,8 +396,8 @@ static void end_flight(struct ibshift_op *op, struct ibshift_exec *exec, enum ib
     if (op->pace != NULL) {
         ibshift_pace_ended(op, exec->net, which, index);
     }
-    land(op, which, index);
-    if (status == 0 || state_of(op) != IBSHIFT_OP_RUNNING) {
+    ibshift_op_land(op, which, index);
+    if (status == 0 || ibshift_op_state(op) != IBSHIFT_OP_RUNNING) {
         return;
     }
     /* The net may know more than that the peer went. */
@@ -463,135 +417,4 @@ void ibshift_op_event(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t
     } else {
         end_flight(op, exec, which, index, status);
     }
-}
-
-/* Everyone with a message of this rank that has not ended, or not begun. */
-static void abort_peers(struct ibshift_op *op, struct ibshift_exec *exec)
-{
-    const struct ibshift_walk *walk = &op->walk;
-    struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
-    uint32_t last = op->params.rank;
-    uint32_t round = walk->progress.received < walk->progress.sent ? walk->progress.received
-                                                                   : walk->progress.sent;
-
-    for (; round < walk->rounds; round++) {
-        int count = walk->alg->emit(walk->plan, walk->rank, round, steps);
-
-        for (int i = 0; i < count; i++) {
-            if (!ibshift_step_is_local(&steps[i]) && steps[i].peer != last) {
-                last = steps[i].peer;
-                ibshift_net_abort(exec->net, ibshift_op_peer(op, last), ibshift_op_word(op),
-                                  op->seq);
-            }
-        }
-    }
-}
-
-void ibshift_op_fail(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t rank, int status)
-{
-    struct ibshift_net_cause why = {.peer = ibshift_op_peer(op, rank), .status = status};
-    struct ibshift_op *child = running_child(op);
-
-    op->status = status;
-    op->failed_rank = rank;
-    set_state(op, IBSHIFT_OP_DRAINING);
-    exec->is_given_up = true;
-    ibshift_net_give_up(exec->net, op->params.comm, &why); /* first: the net may tell the reason */
-    ibshift_net_cancel(exec->net, op->params.comm, op->seq);
-    abort_peers(op, exec);
-    if (child != NULL && state_of(child) == IBSHIFT_OP_RUNNING) {
-        set_state(child, IBSHIFT_OP_DRAINING);
-        abort_peers(child, exec);
-    }
-    if (op->pace != NULL) {
-        while (op->pace->deferred_count > 0) { /* the net does not have them */
-            land(op, IBSHIFT_CLASS_SEND, op->pace->deferred[--op->pace->deferred_count].index);
-        }
-    }
-}
-
-bool ibshift_op_fail_if_given_up(struct ibshift_op *op, struct ibshift_exec *exec)
-{
-    struct ibshift_net_cause why;
-    uint32_t rank = 0;
-
-    if (!ibshift_net_has_given_up(exec->net, op->params.comm, &why)) {
-        return false;
-    }
-    while (rank < op->params.plan.ranks && ibshift_op_peer(op, rank) != why.peer) {
-        rank++;
-    }
-    ibshift_op_fail(op, exec, rank < op->params.plan.ranks ? rank : op->params.rank, why.status);
-    return true;
-}
-
-static uint32_t in_flight(const struct ibshift_op *op)
-{
-    return op->walk.in_flight[IBSHIFT_CLASS_RECV] + op->walk.in_flight[IBSHIFT_CLASS_SEND];
-}
-
-bool ibshift_op_is_over(const struct ibshift_op *op)
-{
-    const struct ibshift_op *child = running_child(op);
-
-    if (state_of(op) == IBSHIFT_OP_DRAINING) {
-        return in_flight(op) + (child != NULL ? in_flight(child) : 0) == 0;
-    }
-    return ibshift_walk_is_done(&op->walk) && (op->pace == NULL || op->pace->has_begun);
-}
-
-/* Of a walk's messages in flight, the one of the earliest round. */
-static uint32_t awaited_rank(const struct ibshift_op *op)
-{
-    uint32_t rank = op->params.rank;
-    uint32_t round = IBSHIFT_NOT_IN_FLIGHT;
-
-    for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
-        for (uint32_t i = 0; i < op->walk.flights[which].used; i++) {
-            if (ibshift_walk_flight_round(&op->walk, which, i) < round) {
-                round = ibshift_walk_flight_round(&op->walk, which, i);
-                rank = ibshift_walk_flight_peer(&op->walk, which, i);
-            }
-        }
-    }
-    return rank;
-}
-
-uint32_t ibshift_op_awaited_rank(const struct ibshift_op *op)
-{
-    const struct ibshift_op *child = running_child(op);
-
-    return awaited_rank(child != NULL ? child : op);
-}
-
-static void probe(const struct ibshift_op *op, struct ibshift_net *net, uint32_t rank)
-{
-    ibshift_net_probe(net, ibshift_op_peer(op, rank));
-    ibshift_net_ask(net, ibshift_op_peer(op, rank), ibshift_op_word(op), op->seq);
-}
-
-static void probe_flights(const struct ibshift_op *op, struct ibshift_net *net)
-{
-    for (int which = 0; which < IBSHIFT_CLASS_LOCAL; which++) {
-        for (uint32_t i = 0; i < op->walk.flights[which].used; i++) {
-            if (ibshift_walk_flight_round(&op->walk, which, i) != IBSHIFT_NOT_IN_FLIGHT) {
-                probe(op, net, ibshift_walk_flight_peer(&op->walk, which, i));
-            }
-        }
-    }
-}
-
-void ibshift_op_probe(const struct ibshift_op *op, struct ibshift_net *net)
-{
-    const struct ibshift_op *child = running_child(op);
-
-    if (child != NULL) {
-        probe_flights(child, net);
-    }
-    probe_flights(op, net);
-}
-
-uint64_t ibshift_op_wake_at(const struct ibshift_op *op)
-{
-    return op->pace != NULL ? op->pace->wake : UINT64_MAX;
 }

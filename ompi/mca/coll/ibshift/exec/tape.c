@@ -31,32 +31,27 @@ static struct ibshift_tape_step *add(struct maker *maker, enum ibshift_class whi
     return step;
 }
 
-/* Where a range of blocks is, from the buffer's base. */
-static int place(const struct maker *maker, enum ibshift_buffer buf, uint32_t first, uint32_t count,
-                 int32_t *at, size_t *length)
+/* Where an address is, from the buffer's base. */
+static int place(const struct maker *maker, enum ibshift_buffer buf, const char *address,
+                 size_t length, int32_t *at)
 {
-    const struct ibshift_blocks *blocks = &maker->params->blocks[buf];
-    char *address;
-    int rc = ibshift_blocks_range(blocks, first, count, &address, length);
-    int64_t offset;
+    int64_t offset = (int64_t)((intptr_t)address - (intptr_t)maker->params->blocks[buf].base);
 
-    if (rc != 0) {
-        return rc;
-    }
-    offset = (int64_t)((intptr_t)address - (intptr_t)blocks->base);
     *at = (int32_t)offset;
-    return *at == offset && *length <= INT32_MAX ? 0 : -EMSGSIZE;
+    return *at == offset && length <= INT32_MAX ? 0 : -EMSGSIZE;
 }
 
 static int add_message(struct maker *maker, const struct ibshift_step *step)
 {
     enum ibshift_class which = ibshift_step_class(step);
     struct ibshift_tape_step *to = add(maker, which);
+    char *address;
     size_t length;
-    int rc =
-        to == NULL ? -ENOSPC : place(maker, step->buf, step->first, step->count, &to->at, &length);
 
-    if (rc != 0 || length > maker->net->max_tried) {
+    if (to == NULL ||
+        ibshift_blocks_range(&maker->params->blocks[step->buf], step->first, step->count, &address,
+                             &length) != 0 ||
+        place(maker, step->buf, address, length, &to->at) != 0 || length > maker->net->max_tried) {
         return -ENOTSUP;
     }
     to->buf = step->buf;
@@ -70,64 +65,36 @@ static int add_message(struct maker *maker, const struct ibshift_step *step)
     return to->action == IBSHIFT_TAPE_NOTHING || to->channel != NULL ? 0 : -ENOTSUP;
 }
 
-/* A copy or reduction of blocks that lie in one piece on both sides. */
-static int add_piece(struct maker *maker, const struct ibshift_step *step, uint32_t first,
-                     uint32_t from, uint32_t count)
-{
-    struct ibshift_tape_step *to = add(maker, IBSHIFT_CLASS_LOCAL);
-    size_t length = 0, source = 0;
-    int rc = to == NULL ? -ENOSPC : place(maker, step->buf, first, count, &to->at, &length);
-
-    if (rc == 0) {
-        rc = place(maker, step->src, from, count, &to->from, &source);
-    }
-    if (rc != 0 || length != source) {
-        maker->count -= to != NULL;
-        return rc != 0 ? rc : -ENOTSUP;
-    }
-    to->buf = step->buf;
-    to->src = step->src;
-    to->length = (uint32_t)length;
-    to->action = step->kind == IBSHIFT_STEP_COPY ? IBSHIFT_TAPE_COPY
-                 : step->kind == IBSHIFT_STEP_REDUCE || maker->params->plan.commutative
-                     ? IBSHIFT_TAPE_REDUCE
-                     : IBSHIFT_TAPE_REDUCE_AFTER;
-    return 0;
-}
-
-/* As the engine does: in one piece where they lie so, else block by block. */
-static int add_run(struct maker *maker, const struct ibshift_step *step, uint32_t first,
-                   uint32_t from, uint32_t count)
-{
-    int rc = add_piece(maker, step, first, from, count);
-
-    if (rc == -EINVAL && step->kind == IBSHIFT_STEP_COPY) {
-        rc = 0;
-        for (uint32_t i = 0; i < count && rc == 0; i++) {
-            rc = add_piece(maker, step, first + i, from + i, 1);
-        }
-    }
-    return rc;
-}
-
+/* Each piece is a step; one of no blocks is a step all the same. */
 static int add_local(struct maker *maker, const struct ibshift_step *step)
 {
-    uint32_t before = maker->count, i = 0, first, from;
-    int rc = 0;
+    struct ibshift_tape_step *to;
+    struct ibshift_piece piece;
+    uint32_t i = 0;
 
-    while (rc == 0 && i < step->count) {
-        uint32_t count = ibshift_step_run(step, i, &first, &from);
-
-        rc = add_run(maker, step, first, from, count);
-        i += count;
-    }
-    if (rc == 0 && maker->count == before && add(maker, IBSHIFT_CLASS_LOCAL) == NULL) {
-        rc = -ENOSPC; /* a step of no blocks is a step all the same */
-    }
-    for (uint32_t k = before; k + 1 < maker->count; k++) {
-        maker->steps[k].is_last = false;
-    }
-    return rc;
+    do {
+        to = add(maker, IBSHIFT_CLASS_LOCAL);
+        if (to == NULL) {
+            return -ENOSPC;
+        }
+        if (step->count == 0) {
+            return 0;
+        }
+        if (ibshift_blocks_piece(maker->params->blocks, step, &i, &piece) != 0 ||
+            place(maker, step->buf, piece.to, piece.length, &to->at) != 0 ||
+            place(maker, step->src, piece.from, piece.length, &to->from) != 0) {
+            return -ENOTSUP;
+        }
+        to->buf = step->buf;
+        to->src = step->src;
+        to->length = (uint32_t)piece.length;
+        to->action = step->kind == IBSHIFT_STEP_COPY ? IBSHIFT_TAPE_COPY
+                     : step->kind == IBSHIFT_STEP_REDUCE || maker->params->plan.commutative
+                         ? IBSHIFT_TAPE_REDUCE
+                         : IBSHIFT_TAPE_REDUCE_AFTER;
+        to->is_last = i == step->count;
+    } while (i < step->count);
+    return 0;
 }
 
 /* What others wait for comes first: sends, then local steps; one receive at a time. */
@@ -159,17 +126,33 @@ static int unroll(struct maker *maker)
     return rc;
 }
 
-static void count_messages(struct ibshift_tape *tape)
+void ibshift_tape_count(const struct ibshift_tape *tape, uint32_t steps,
+                        struct ibshift_engine_stats *stats)
 {
-    for (uint32_t i = 0; i < tape->count; i++) {
-        const struct ibshift_tape_step *step = &tape->steps[i];
-
+    for (const struct ibshift_tape_step *step = tape->steps; step < tape->steps + steps; step++) {
         if (step->action == IBSHIFT_TAPE_SEND) {
-            tape->sends++;
-            tape->send_bytes += step->length;
+            stats->sends++;
+            stats->send_bytes += step->length;
         }
-        tape->recvs += step->action == IBSHIFT_TAPE_RECV;
+        stats->recvs += step->action == IBSHIFT_TAPE_RECV;
     }
+}
+
+static struct ibshift_tape *copy_of(const struct maker *maker, size_t tmp)
+{
+    size_t size = maker->count * sizeof(maker->steps[0]);
+    struct ibshift_tape *tape = malloc(sizeof(*tape) + size);
+    struct ibshift_engine_stats all = {.sends = 0};
+
+    if (tape != NULL) {
+        *tape = (struct ibshift_tape){.count = maker->count, .tmp = tmp};
+        memcpy(tape->steps, maker->steps, size);
+        ibshift_tape_count(tape, tape->count, &all);
+        tape->sends = (uint32_t)all.sends;
+        tape->recvs = (uint32_t)all.recvs;
+        tape->send_bytes = all.send_bytes;
+    }
+    return tape;
 }
 
 struct ibshift_tape *ibshift_tape_make(const struct ibshift_op_params *params,
@@ -191,28 +174,8 @@ struct ibshift_tape *ibshift_tape_make(const struct ibshift_op_params *params,
     ibshift_walk_begin(&maker->walk, &maker->pages, params->alg, &params->plan, params->rank,
                        params->window);
     if (unroll(maker) == 0) {
-        size_t size = maker->count * sizeof(maker->steps[0]);
-
-        tape = malloc(sizeof(*tape) + size);
-        if (tape != NULL) {
-            *tape = (struct ibshift_tape){.count = maker->count, .tmp = tmp};
-            memcpy(tape->steps, maker->steps, size);
-            count_messages(tape);
-        }
+        tape = copy_of(maker, tmp);
     }
     free(maker);
     return tape;
-}
-
-void ibshift_tape_skip(const struct ibshift_tape_run *run, struct ibshift_walk *walk)
-{
-    for (uint32_t i = 0; i < run->next; i++) {
-        const struct ibshift_tape_step *step = &run->tape->steps[i];
-
-        if (step->is_last && step->which == IBSHIFT_CLASS_LOCAL) {
-            (void)ibshift_walk_start(walk, IBSHIFT_CLASS_LOCAL);
-        } else if (step->is_last) {
-            ibshift_walk_skip(walk, step->which);
-        }
-    }
 }

@@ -72,12 +72,75 @@ struct ibshift_tape_run {
     const struct ibshift_op *op; /* for the trace; NULL: the run is not traced */
 };
 
-/* NULL: this op can have none, or there is no memory. tmp: bytes of TMP. For free(); of no use after
- * the net, and the caller may call that. */
+/* NULL: this op can have none, or there is no memory. tmp: bytes of TMP. For free(); of no use after the
+ * net, and the caller may call that. */
 struct ibshift_tape *ibshift_tape_make(const struct ibshift_op_params *params,
                                        struct ibshift_net *net, size_t tmp);
 
-/* Brings a walk that has just begun to where the run is. */
-void ibshift_tape_skip(const struct ibshift_tape_run *run, struct ibshift_walk *walk);
+/* Of the first steps of a tape. */
+void ibshift_tape_count(const struct ibshift_tape *tape, uint32_t steps,
+                        struct ibshift_engine_stats *stats);
+
+static inline void ibshift_tape_reduce(const struct ibshift_tape_run *run,
+                                       const struct ibshift_tape_step *step)
+{
+    char *to = run->base[step->buf] + step->at, *from = run->base[step->src] + step->from;
+
+    if (step->length > 0) {
+        ibshift_reduce_piece(run->reduce, run->reduce_context, run->element,
+                             step->action == IBSHIFT_TAPE_REDUCE_AFTER, to, from, step->length);
+    }
+}
+
+/* From 8 to 16 bytes: both ends are read before one is written, for they may overlap. */
+static inline void ibshift_tape_copy_words(char *to, const char *from, uint32_t length)
+{
+    uint64_t first, last;
+
+    memcpy(&first, from, sizeof(first));
+    memcpy(&last, from + length - sizeof(last), sizeof(last));
+    memcpy(to, &first, sizeof(first));
+    memcpy(to + length - sizeof(last), &last, sizeof(last));
+}
+
+static inline void ibshift_tape_copy(const struct ibshift_tape_run *run,
+                                     const struct ibshift_tape_step *step)
+{
+    char *to = run->base[step->buf] + step->at, *from = run->base[step->src] + step->from;
+
+    if (step->length - sizeof(uint64_t) <= sizeof(uint64_t)) {
+        ibshift_tape_copy_words(to, from, step->length);
+    } else if (to != from && step->length > 0) {
+        memmove(to, from, step->length);
+    }
+}
+
+/* Does what can be done now. True: all of it. */
+static inline bool ibshift_tape_play(struct ibshift_tape_run *run)
+{
+    const struct ibshift_tape_step *first = run->tape->steps, *end = first + run->tape->count,
+                                   *step = first + run->next;
+    uint64_t comm_seq = run->comm_seq;
+    bool is_done = true;
+
+    for (; step != end; step++) {
+        if (step->action == IBSHIFT_TAPE_SEND) {
+            is_done = step->channel->try_send(step->channel, comm_seq, step->tag,
+                                              run->base[step->buf] + step->at, step->length);
+        } else if (step->action == IBSHIFT_TAPE_RECV) {
+            is_done = step->channel->try_recv(step->channel, comm_seq, step->tag,
+                                              run->base[step->buf] + step->at, step->length);
+        } else if (step->action == IBSHIFT_TAPE_COPY) {
+            ibshift_tape_copy(run, step);
+        } else if (step->action != IBSHIFT_TAPE_NOTHING) {
+            ibshift_tape_reduce(run, step);
+        }
+        if (!is_done) {
+            break;
+        }
+    }
+    run->next = (uint32_t)(step - first);
+    return is_done;
+}
 
 #endif

@@ -79,7 +79,6 @@ static uint32_t emit(const struct ibshift_plan *plan, uint32_t rank, uint32_t ro
     uint32_t peer = asks ? rank - distance_up(rank) : rank + (1u << (partner - (rank != 0)));
     struct ibshift_step *step = out;
 
-    (void)plan;
     if ((turn % 2 == 0) == asks) {
         step = emit_local(step, IBSHIFT_STEP_REDUCE, emit_blocks(IBSHIFT_TMP, 0, 1), IBSHIFT_RECV,
                           0, round, round);
@@ -129,9 +128,6 @@ void ibshift_comparison_stamp(void *context, const void *in, void *out, size_t e
     struct ibshift_comparison *comparison = context;
     uint64_t now = ibshift_net_now(comparison->net);
 
-    (void)in;
-    (void)out;
-    (void)elements;
     if (!comparison->is_root && comparison->stamps <= IBSHIFT_CLOCK_TRIPS) {
         if (comparison->stamps > 0) {
             take_answer(comparison, now);

@@ -322,8 +322,6 @@ static void take_largest(void *context, const void *in, void *inout, size_t elem
     const uint64_t *theirs = in;
     uint64_t *ours = inout;
 
-    (void)context;
-    (void)elements;
     for (int i = 0; i < IBSHIFT_GATE_WORDS; i++) {
         ours[i] = theirs[i] > ours[i] ? theirs[i] : ours[i];
     }

@@ -1,8 +1,9 @@
-#ifndef IBSHIFT_EXEC_OP_RUN_H
-#define IBSHIFT_EXEC_OP_RUN_H
+#ifndef IBSHIFT_EXEC_OP_IMPL_H
+#define IBSHIFT_EXEC_OP_IMPL_H
 
 /* What the engine does with an op, under its lock. */
 
+#include "exec/pace/pace.h"
 #include "exec/tape.h"
 
 /* Of the engine, for its ops. */
@@ -14,6 +15,31 @@ struct ibshift_exec {
     struct ibshift_engine_stats stats;
     bool is_given_up; /* a communicator was: ops may run on it that have yet to fail */
 };
+
+static inline enum ibshift_op_state ibshift_op_state(const struct ibshift_op *op)
+{
+    return atomic_load_explicit(&op->state, memory_order_relaxed);
+}
+
+static inline void ibshift_op_set_state(struct ibshift_op *op, enum ibshift_op_state state)
+{
+    atomic_store_explicit(&op->state, state, memory_order_relaxed);
+}
+
+/* The op that runs inside this one now, or NULL. */
+static inline struct ibshift_op *ibshift_op_running_child(const struct ibshift_op *op)
+{
+    return op->pace != NULL && ibshift_op_state(&op->pace->child) != IBSHIFT_OP_IDLE
+               ? &op->pace->child
+               : NULL;
+}
+
+/* The end of a flight. */
+static inline void ibshift_op_land(struct ibshift_op *op, enum ibshift_class which, uint32_t index)
+{
+    ibshift_walk_complete(&op->walk, which, index);
+    op->moves++;
+}
 
 /* run: the steps of a tape that have been done, or NULL. */
 void ibshift_op_begin(struct ibshift_op *op, struct ibshift_exec *exec, uint32_t seq,
@@ -48,8 +74,5 @@ uint32_t ibshift_op_awaited_rank(const struct ibshift_op *op);
 
 /* Probes and asks the peers of all messages in flight. */
 void ibshift_op_probe(const struct ibshift_op *op, struct ibshift_net *net);
-
-/* The own time at which the op wants to be turned though nothing has happened, or UINT64_MAX. */
-uint64_t ibshift_op_wake_at(const struct ibshift_op *op);
 
 #endif
