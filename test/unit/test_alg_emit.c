@@ -37,7 +37,6 @@ static void every_round_at_any_time(void **state)
     static const uint32_t ranks[] = {1, 2, 3, 8, 17, 64, 257, 1024, 4099};
     char why[160];
 
-    (void)state;
     for (size_t i = 0; i < ibshift_alg_count; i++) {
         const struct ibshift_alg *alg = ibshift_alg_table[i];
 
@@ -62,7 +61,6 @@ static void every_round_at_any_time(void **state)
 
 static void quotients_are_divisions(void **state)
 {
-    (void)state;
     for (uint32_t divisor = 1; divisor <= IBSHIFT_RADIX_MAX + 1; divisor++) {
         for (uint32_t n = 0; n + divisor <= IBSHIFT_RANKS_MAX; n += 97 * divisor) {
             assert_int_equal(emit_quotient(n, divisor), n / divisor);
@@ -74,7 +72,6 @@ static void quotients_are_divisions(void **state)
 
 static void bits_are_reversed(void **state)
 {
-    (void)state;
     for (uint32_t bit = 0; bit < 32; bit++) {
         assert_int_equal(emit_reverse(UINT32_C(1) << bit), UINT32_C(1) << (31 - bit));
     }

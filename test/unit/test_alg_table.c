@@ -11,7 +11,6 @@
 
 static void names_are_found_and_unique(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ibshift_alg_count; i++) {
         const struct ibshift_alg *alg = ibshift_alg_table[i];
 
@@ -23,7 +22,6 @@ static void names_are_found_and_unique(void **state)
 
 static void collectives_have_names(void **state)
 {
-    (void)state;
     for (int c = 0; c < IBSHIFT_COLLECTIVES; c++) {
         assert_int_equal(ibshift_collective_find(ibshift_collective_name(c)), c);
     }
@@ -36,7 +34,6 @@ static void stand_ins_serve_everything(void **state)
     const uint32_t limits =
         IBSHIFT_ALG_POWER_OF_TWO | IBSHIFT_ALG_EVEN | IBSHIFT_ALG_COMMUTATIVE_ONLY;
 
-    (void)state;
     for (size_t i = 0; i < ibshift_alg_count; i++) {
         const struct ibshift_alg *alg = ibshift_alg_table[i], *instead;
         bool first = i == 0 || alg->collective != ibshift_alg_table[i - 1]->collective;
@@ -59,7 +56,6 @@ static void single_rows_move_one_block_at_a_time(void **state)
 {
     int steps_seen = 0;
 
-    (void)state;
     for (size_t i = 0; i < ibshift_alg_count; i++) {
         const struct ibshift_alg *alg = ibshift_alg_table[i];
 
@@ -93,7 +89,6 @@ static void broken_plans_are_refused(void **state)
 {
     const struct ibshift_alg *bcast = ibshift_alg_find(IBSHIFT_BCAST, "knomial");
 
-    (void)state;
     refuse(bcast, (struct ibshift_plan){.ranks = 0, .radix = 1}, -EINVAL,
            "0 ranks: must be 1 to 16777216");
     refuse(bcast, (struct ibshift_plan){.ranks = 4, .root = 4, .radix = 1}, -EINVAL,
@@ -108,7 +103,6 @@ static void broken_splits_are_refused(void **state)
     const struct ibshift_alg *scatter = ibshift_alg_find(IBSHIFT_SCATTER, "split");
     const uint32_t good[] = {0, 0, 1, 2, 1}, none[] = {0, 0, 1, 0, 2}, all[] = {0, 0, 1, 2, 4};
 
-    (void)state;
     refuse(scatter, (struct ibshift_plan){.ranks = 4, .split = good}, 0, "");
     refuse(scatter, (struct ibshift_plan){.ranks = 4, .split = none}, -EINVAL,
            "split of 3 blocks: 0 go first, must be 1 to 2");

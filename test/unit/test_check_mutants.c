@@ -311,7 +311,6 @@ static const struct mutant mutants[] = {
 
 static void every_mutant_is_caught(void **state)
 {
-    (void)state;
     expect_all_caught(mutants, sizeof(mutants) / sizeof(mutants[0]));
 }
 

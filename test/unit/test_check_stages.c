@@ -82,7 +82,6 @@ static void shifts_over_any_order(void **state)
     uint32_t rank_at[SLOTS_MAX], slot_of[SLOTS_MAX];
     char why[160];
 
-    (void)state;
     for (seed = 1; seed < 60; seed++) {
         uint64_t start = seed;
         uint32_t slots = 1 + pick(4), places = 2 + pick(SLOTS_MAX / 4 - 2);
@@ -116,7 +115,6 @@ static void shift_follows_the_order(void **state)
                    from[] = {4, 2, 0, 1, 3, IBSHIFT_NO_RANK};
     struct ibshift_step steps[IBSHIFT_ROUND_STEPS];
 
-    (void)state;
     assert_int_equal(alg->rounds(&plan, 4), 6);
     for (uint32_t round = 1; round < 6; round++) {
         uint32_t count = alg->emit(&plan, 4, round, steps), expected = 0;
@@ -145,7 +143,6 @@ static void runs_tables(void **state)
     const struct ibshift_plan plan = {.ranks = RANKS, .stages = &table};
     char why[160];
 
-    (void)state;
     for (uint32_t i = 0; i < RANKS; i++) {
         place[permutation[i]] = i;
     }
@@ -171,7 +168,6 @@ static void own_rows_are_enough(void **state)
     const struct ibshift_stages all = {2, 0, 3, to, from};
     const struct ibshift_plan whole = {.ranks = 3, .stages = &all};
 
-    (void)state;
     for (uint32_t rank = 0; rank < 3; rank++) {
         const struct ibshift_stages row = {2, rank, 1, to + 2 * rank, from + 2 * rank};
         const struct ibshift_plan own = {.ranks = 3, .stages = &row};

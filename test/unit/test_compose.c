@@ -88,7 +88,6 @@ static void every_composed_plan_is_right(void **state)
 {
     uint64_t random = 17;
 
-    (void)state;
     for (size_t i = 0; i < ibshift_alg_count; i++) {
         if ((ibshift_alg_table[i]->flags & IBSHIFT_ALG_NODES) == 0) {
             continue;
@@ -139,7 +138,6 @@ static void few_messages_leave_their_node(void **state)
     struct ibshift_plan plan = {
         .ranks = 32, .root = 13, .radix = 1, .segments = 1, .commutative = true, .nodes = &nodes};
 
-    (void)state;
     for (uint32_t rank = 0; rank < 32; rank++) {
         host_of[rank] = rank % 4;
     }
@@ -160,7 +158,6 @@ static void nodes_are_numbered_as_ranks_come_to_them(void **state)
     static const uint32_t first[] = {0, 3, 5}, rank_at[] = {0, 2, 4, 1, 3}, wrong[] = {0, 5};
     struct ibshift_nodes nodes;
 
-    (void)state;
     assert_int_equal(ibshift_nodes_make(host_of, 5, &nodes), 0);
     assert_int_equal(nodes.nodes, 2);
     assert_int_equal(nodes.most, 3);
@@ -191,7 +188,6 @@ static void what_cannot_be_is_refused(void **state)
     struct ibshift_nodes nodes;
     struct ibshift_plan plan = {.ranks = 4, .radix = 1, .segments = 1, .nodes = &nodes};
 
-    (void)state;
     assert_int_equal(ibshift_nodes_make(dealt, 4, &nodes), 0);
     refuses(alg, &plan, -ENOTSUP, "ranks in the order of their nodes");
     plan.commutative = true;

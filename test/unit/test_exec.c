@@ -183,7 +183,6 @@ static void every_algorithm_is_right(void **state)
     }
     print_message("%d cases\n", cases);
     assert_true(cases > 0);
-    (void)state;
 }
 
 static void larger_ones_are_right(void **state)
@@ -203,7 +202,6 @@ static void larger_ones_are_right(void **state)
             ibshift_nodes_free(&nodes);
         }
     }
-    (void)state;
 }
 
 static void collectives_run_side_by_side(void **state)
@@ -227,7 +225,6 @@ static void collectives_run_side_by_side(void **state)
         check(options, AT_ONCE, &random);
         ibshift_nodes_free(&nodes);
     }
-    (void)state;
 }
 
 int main(void)

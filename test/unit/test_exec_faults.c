@@ -132,7 +132,6 @@ static void peer_dies_in_every_algorithm(void **state)
             }
         }
     }
-    (void)state;
 }
 
 /* Also at a gate, while clocks are compared, and with sends put off. */
@@ -160,7 +159,6 @@ static void peer_dies_under_every_pace(void **state)
         options.paces = paces;
         kill_one(&options, world_random_below(&random, 60), &random);
     }
-    (void)state;
 }
 
 /* In a barrier everyone depends on everyone: nobody may come out as if nothing had happened. */
@@ -186,7 +184,6 @@ static void nobody_passes_a_barrier_without_the_dead(void **state)
         drain(world, &random);
         world_free(world);
     }
-    (void)state;
 }
 
 /*
@@ -234,7 +231,6 @@ static void peer_dies_in_several_collectives_of_one_communicator(void **state)
     for (int round = 0; round < 300; round++) {
         kill_one_of_many(&random);
     }
-    (void)state;
 }
 
 /* As nets do that are asked after a communicator one of whose members they know to be dead. */
@@ -276,7 +272,6 @@ static void what_runs_fails_when_the_net_gives_the_communicator_up(void **state)
     }
     drain(world, &random);
     world_free(world);
-    (void)state;
 }
 
 static void late_rank_is_not_a_dead_one(void **state)
@@ -300,7 +295,6 @@ static void late_rank_is_not_a_dead_one(void **state)
     assert_int_equal(failures(work), 0);
     work_free(work);
     world_free(world);
-    (void)state;
 }
 
 static void deadline_ends_the_wait_for_a_rank_that_never_comes(void **state)
@@ -328,7 +322,6 @@ static void deadline_ends_the_wait_for_a_rank_that_never_comes(void **state)
     work_free(work);
     drain(world, &random);
     world_free(world);
-    (void)state;
 }
 
 static void sizes_that_differ_end_in_an_error_and_harm_nobody_else(void **state)
@@ -371,7 +364,6 @@ static void sizes_that_differ_end_in_an_error_and_harm_nobody_else(void **state)
         drain(world, &random);
         world_free(world);
     }
-    (void)state;
 }
 
 int main(void)

@@ -136,7 +136,6 @@ static void any_pace_is_right(void **state)
         run(&scene, 0, (int)world_random_below(&random, 200), &random);
         close_scene(&scene);
     }
-    (void)state;
 }
 
 static struct ibshift_loop_options quiet_loop(uint32_t ranks)
@@ -170,7 +169,6 @@ static void clk_leaves_and_makes_up(void **state)
     print_message("%llu in their slots, %llu left aside\n", (unsigned long long)messages,
                   (unsigned long long)left);
     close_scene(&scene);
-    (void)state;
 }
 
 static void a_clock_that_is_far_off_is_given_up(void **state)
@@ -187,7 +185,6 @@ static void a_clock_that_is_far_off_is_given_up(void **state)
     run(&scene, 1, 0, &random);
     assert_int_equal(scene.memories[3].jumps, 1);
     close_scene(&scene);
-    (void)state;
 }
 
 /* Ranks without a clock wait for sends that those with one have put off to the end: not for ever. */
@@ -212,7 +209,6 @@ static void some_have_no_clock(void **state)
         run(&scene, 2, (int)world_random_below(&random, 200), &random);
         close_scene(&scene);
     }
-    (void)state;
 }
 
 /* The wish to be woken is what moves virtual time on. */
@@ -237,7 +233,6 @@ static void waiting_for_a_slot_asks_to_be_woken(void **state)
         world_turn(scene.world, &random);
     }
     close_scene(&scene);
-    (void)state;
 }
 
 /* A turn of the executor may have begun before the comparison that it ends with. */
@@ -247,7 +242,6 @@ static void a_clock_is_read_before_its_comparison(void **state)
 
     assert_int_equal(ibshift_clock_common(&clock, 900000), 900000 + 5 - 10);
     assert_int_equal(ibshift_clock_common(&clock, 1100000), 1100000 + 5 + 10);
-    (void)state;
 }
 
 /* Whatever the clocks show, what they make of it is right within the error that they tell. */
@@ -297,7 +291,6 @@ static void clocks_are_compared(void **state)
         }
         close_scene(&scene);
     }
-    (void)state;
 }
 
 /* Drift shows in the second comparison, half a second later; a jump in between is told. */
@@ -328,7 +321,6 @@ static void drift_is_found_and_a_jump_is_told(void **state)
     assert_true(scene.memories[2].jumps > 0);
     assert_int_equal(scene.memories[1].jumps, 0);
     close_scene(&scene);
-    (void)state;
 }
 
 static void the_longest_trips_are_dropped(void **state)
@@ -342,7 +334,6 @@ static void the_longest_trips_are_dropped(void **state)
     ibshift_clock_fit(trips, 10, &fit);
     assert_int_equal(fit.offset, 100);
     assert_int_equal(fit.time, 19);
-    (void)state;
 }
 
 /* In the middle of a run: that rank goes on without it, and all ends right. */
@@ -370,7 +361,6 @@ static void a_clock_that_jumps_in_a_run_harms_nobody(void **state)
         assert_true(work_is_right(scene.work, i));
     }
     close_scene(&scene);
-    (void)state;
 }
 
 int main(void)

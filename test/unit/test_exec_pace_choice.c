@@ -41,7 +41,6 @@ static void words_are_read_and_written(void **state)
         assert_true(ibshift_pace_parse(bad[i], &pace, why, sizeof(why)) < 0);
         assert_non_null(strstr(why, "is not a pace"));
     }
-    (void)state;
 }
 
 static void says_what_is_single(void **state)
@@ -61,7 +60,6 @@ static void says_what_is_single(void **state)
         assert_int_equal(ibshift_pace_parse(paces[i].text, &pace, why, sizeof(why)), 0);
         assert_int_equal(ibshift_pace_is_single(&pace), paces[i].is_single);
     }
-    (void)state;
 }
 
 static const struct {
@@ -159,7 +157,6 @@ static void what_suits_is_chosen(void **state)
         assert_string_equal(text, cases[i].pace);
         assert_non_null(reason);
     }
-    (void)state;
 }
 
 int main(void)

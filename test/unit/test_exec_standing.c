@@ -43,7 +43,6 @@ static void halves_come_in_turn(void **state)
     struct ibshift_standing *standing = NULL;
     char *first = tmp_of(&standing, ELEMENTS, EAGER, 0), *second;
 
-    (void)state;
     assert_non_null(first);
     second = tmp_of(&standing, ELEMENTS, EAGER, 0);
     assert_non_null(second);
@@ -57,7 +56,6 @@ static void near_and_short_messages_take_none(void **state)
 {
     struct ibshift_standing *standing = NULL;
 
-    (void)state;
     assert_null(tmp_of(&standing, ELEMENTS, EAGER, 2));
     assert_null(tmp_of(&standing, ELEMENTS - 1, ELEMENT * ELEMENTS, 0));
     assert_non_null(tmp_of(&standing, ELEMENTS - 2, EAGER, 1));
@@ -72,7 +70,6 @@ static void lengths_tell_calls_apart(void **state)
     struct ibshift_op_params params = allreduce();
     uint32_t number[4];
 
-    (void)state;
     for (uint32_t i = 0; i < 4; i++) {
         params.element = i / 2 == 0 ? ELEMENT : 2 * ELEMENT;
         number[i] = ibshift_standing_number(&standing, &params, ELEMENTS, false);

@@ -167,7 +167,6 @@ static void every_tape_is_its_plan(void **state)
     }
     print_message("%d tapes, %d ranks without\n", tapes, none);
     assert_true(tapes > 1000 && none < tapes / 20);
-    (void)state;
 }
 
 /* How each rank runs: down its tape as far as the step `cut`, or until it has waited `patience`
@@ -316,7 +315,6 @@ static void the_engine_goes_on_from_every_step(void **state)
     }
     print_message("%u places\n", places);
     assert_true(places > 1000);
-    (void)state;
 }
 
 /* Disorder, refusals, little room, ranks that give up waiting after some tries. */
@@ -344,7 +342,6 @@ static void disorder_changes_nothing(void **state)
             (void)check(&loop, &options, NEVER, patiences[world_random_below(&random, 4)], &random);
         }
     }
-    (void)state;
 }
 
 int main(void)

@@ -139,7 +139,6 @@ static void threads_in_order(void **state)
     for (int i = 0; i < 4; i++) {
         many_threads(false, &random);
     }
-    (void)state;
 }
 
 static void threads_in_disorder(void **state)
@@ -149,7 +148,6 @@ static void threads_in_disorder(void **state)
     for (int i = 0; i < 4; i++) {
         many_threads(true, &random);
     }
-    (void)state;
 }
 
 int main(void)

@@ -27,7 +27,6 @@ static void add_line(struct lines *lines, const char *text)
 
 static void trace(void *context, const struct ibshift_op *op, const char *line)
 {
-    (void)op;
     add_line(context, line);
 }
 
@@ -104,7 +103,6 @@ static void trace_is_the_plan(void **state)
     for (size_t i = 0; i < ibshift_alg_count; i++) {
         check(ibshift_alg_table[i], &random);
     }
-    (void)state;
 }
 
 int main(void)

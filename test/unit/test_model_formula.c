@@ -76,7 +76,6 @@ static void trees_stay_below_the_published_maximum(void **state)
 {
     static const char *const names[] = {"nway", "split"};
 
-    (void)state;
     for (int n = 0; n < 2; n++) {
         const struct ibshift_formula *f = ibshift_formula_find("scatter", names[n]);
 
@@ -98,7 +97,6 @@ static void the_root_of_a_wide_tree_feels_the_gap(void **state)
     struct ibshift_model model = logfp;
     struct ibshift_formula_case c = {125, 4, 1};
 
-    (void)state;
     model.free_messages = 4;
     assert_same(f->logfp(&model, &c), 30);
     assert_same(f->exact(&model, &c), 31.375);
@@ -109,7 +107,6 @@ static void published_linear_loggp_has_one_gap_too_many(void **state)
 {
     const struct ibshift_formula *f = ibshift_formula_find("scatter", "linear");
 
-    (void)state;
     for (int ranks = 2; ranks < 40; ranks++) {
         struct ibshift_formula_case c = {ranks, 1, 1};
 
@@ -124,7 +121,6 @@ static void overlapping_formulas_are_near(void **state)
     static const char *const names[] = {"modified_ring", "bruck"};
     double bound = logfp.send_max + logfp.recv_max + logfp.gap;
 
-    (void)state;
     for (int n = 0; n < 2; n++) {
         const struct ibshift_formula *f = ibshift_formula_find("allgather", names[n]);
 
@@ -143,7 +139,6 @@ static void simulation_equals_the_exact_formulas(void **state)
 {
     int compared = 0;
 
-    (void)state;
     for (const struct ibshift_formula *f = ibshift_formulas; f->collective != NULL; f++) {
         const struct ibshift_alg *alg = find(f);
 
@@ -155,7 +150,6 @@ static void simulation_equals_the_exact_formulas(void **state)
 
 static int prepare(void **state)
 {
-    (void)state;
     loggp = ibshift_model_loggp(&ibshift_model_example);
     logfp = ibshift_model_logfp(&ibshift_model_example);
     return 0;

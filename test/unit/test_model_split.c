@@ -25,7 +25,6 @@ static const struct ibshift_model models[] = {
 
 static void search_equals_trying_all(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
         for (uint64_t bytes = 1; bytes <= 65536; bytes *= 16) {
             const struct ibshift_model *m = &models[i];
@@ -67,7 +66,6 @@ static void optimal_is_never_slower_than_halves(void **state)
 {
     uint32_t split[RANKS + 1];
 
-    (void)state;
     assert_int_equal(0, ibshift_model_split(&models[0], 64, RANKS, split));
     for (uint32_t ranks = 2; ranks <= RANKS; ranks += ranks / 4 + 1) {
         assert_true(simulate(split, ranks) <= simulate(NULL, ranks) + 1e-9);

@@ -77,7 +77,6 @@ static void long_message_waits_for_its_receive(void **state)
     assert_int_equal(event.status, 0);
     assert_int_equal(ibshift_loop_left(loop), 0);
     ibshift_loop_free(loop);
-    (void)state;
 }
 
 static void early_messages_are_held_within_the_room(void **state)
@@ -106,7 +105,6 @@ static void early_messages_are_held_within_the_room(void **state)
     assert_int_equal(got, '2');
     assert_int_equal(ibshift_loop_left(loop), 0);
     ibshift_loop_free(loop);
-    (void)state;
 }
 
 static void lengths_that_differ_fail_on_both_sides(void **state)
@@ -123,7 +121,6 @@ static void lengths_that_differ_fail_on_both_sides(void **state)
     assert_int_equal(wait_event(a, NULL, &event), 1);
     assert_int_equal(event.status, -EMSGSIZE);
     ibshift_loop_free(loop);
-    (void)state;
 }
 
 static void cancel_ends_every_message(void **state)
@@ -145,7 +142,6 @@ static void cancel_ends_every_message(void **state)
     assert_int_equal(wait_event(a, NULL, &event), 0);
     assert_int_equal(ibshift_loop_left(loop), 0);
     ibshift_loop_free(loop);
-    (void)state;
 }
 
 static void dead_peer_fails_what_is_with_it(void **state)
@@ -173,7 +169,6 @@ static void dead_peer_fails_what_is_with_it(void **state)
     assert_int_equal(event.status, -EIO);
     assert_int_equal(ibshift_loop_left(loop), 0);
     ibshift_loop_free(loop);
-    (void)state;
 }
 
 static void abort_fails_the_other_side(void **state)
@@ -193,7 +188,6 @@ static void abort_fails_the_other_side(void **state)
     assert_int_equal(recv_from(a, 1, 3, to, 1), -ECONNABORTED);
     assert_int_equal(ibshift_loop_left(loop), 0);
     ibshift_loop_free(loop);
-    (void)state;
 }
 
 static void probe_tells_dead_from_late(void **state)
@@ -213,7 +207,6 @@ static void probe_tells_dead_from_late(void **state)
     assert_int_equal(wait_event(a, b, &event), 1);
     assert_int_equal(event.status, -ECONNRESET);
     ibshift_loop_free(loop);
-    (void)state;
 }
 
 static void seeded_disorder_changes_the_order_only(void **state)
@@ -254,7 +247,6 @@ static void seeded_disorder_changes_the_order_only(void **state)
         ibshift_loop_free(loop);
     }
     assert_true(was_out_of_order);
-    (void)state;
 }
 
 static void registrations_are_checked(void **state)
@@ -271,7 +263,6 @@ static void registrations_are_checked(void **state)
     assert_int_equal(ibshift_loop_left(loop), 1);
     ibshift_net_mem_release(a, mem);
     ibshift_loop_free(loop);
-    (void)state;
 }
 
 int main(void)

@@ -22,7 +22,6 @@ static void messages(void **state)
     struct ibshift_step step = {
         .kind = IBSHIFT_STEP_RECV, .buf = IBSHIFT_RECV, .count = 1, .peer = 1, .tag = 1};
 
-    (void)state;
     expect("rank 2 round 1: recv RECV[0] <- 1 tag 1", step, 2, 1);
     step = (struct ibshift_step){.kind = IBSHIFT_STEP_SEND,
                                  .buf = IBSHIFT_TMP,
@@ -45,7 +44,6 @@ static void local_steps(void **state)
                                 .from = 4,
                                 .need = 3};
 
-    (void)state;
     expect("rank 1 round 3: copy RECV[0..1] = TMP[4..5] need 3", step, 1, 3);
     step.kind = IBSHIFT_STEP_REDUCE;
     expect("rank 1 round 3: reduce RECV[0..1] = TMP[4..5] op RECV[0..1] need 3", step, 1, 3);
@@ -64,7 +62,6 @@ static void strided_copies(void **state)
                                 .run = 1,
                                 .stride = -1};
 
-    (void)state;
     expect("rank 0 round 0: copy RECV[0..5] = TMP[5, runs of 1 by -1]", step, 0, 0);
     step.strided = IBSHIFT_STRIDED_TARGET;
     expect("rank 0 round 0: copy RECV[0, runs of 1 by -1] = TMP[5..10]", step, 0, 0);
@@ -82,7 +79,6 @@ static void longest_line_fits(void **state)
                                 .drain = UINT32_MAX};
     char line[IBSHIFT_STEP_TEXT];
 
-    (void)state;
     assert_in_range(ibshift_step_format(&step, UINT32_MAX, UINT32_MAX, line, sizeof(line)), 1,
                     IBSHIFT_STEP_TEXT - 1);
 }
@@ -93,7 +89,6 @@ static void a_short_buffer_is_cut_and_the_length_told(void **state)
         .kind = IBSHIFT_STEP_SEND, .buf = IBSHIFT_RECV, .count = 1, .need = 1};
     char line[12];
 
-    (void)state;
     memset(line, 'x', sizeof(line));
     assert_int_equal(strlen("rank 0 round 0: send RECV[0] -> 0 tag 0 need 1"),
                      ibshift_step_format(&step, 0, 0, line, 8));
