@@ -23,31 +23,6 @@ OMPI_DECLSPEC extern mca_coll_base_component_t mca_coll_ibshift_component;
 enum ibshift_form { IBSHIFT_BLOCKING, IBSHIFT_NONBLOCKING, IBSHIFT_PERSISTENT };
 enum { IBSHIFT_TAPED_FORMS = IBSHIFT_PERSISTENT }; /* those before: a persistent call has its own */
 
-enum {
-    IBSHIFT_CHOICE_KINDS =
-        16 /* which sizes ranks know (4), may grants stand (2), is the operator commutative (2) */
-};
-
-/* A choice, and the parameters under which it was made. */
-struct ibshift_kept_choice {
-    struct ibshift_choice choice;
-    bool is_known;
-    int algorithm, radix;
-    size_t segment;
-    double measured; /* us, as a trial took it in the mean of the ranks; 0: there was none */
-};
-
-/* All choices of a communicator, by kind and class of sizes, and what their prices depend on. */
-struct ibshift_choices {
-    struct ibshift_kept_choice *table[IBSHIFT_COLLECTIVES][IBSHIFT_CHOICE_KINDS];
-    const struct ibshift_choice *_Atomic last[IBSHIFT_COLLECTIVES]; /* that ran; NULL: none has */
-    const struct ibshift_model *model; /* NULL: nobody has looked at the crowd yet */
-    const struct ibshift_model *near;  /* between ranks of a node; NULL: as model */
-    bool is_measured;                  /* both are from `ibshift tune` */
-    struct ibshift_crowd crowd;
-    struct ibshift_nodes nodes; /* of ranks that share memory, or a host without any */
-};
-
 enum ibshift_order_state {
     IBSHIFT_ORDER_UNKNOWN, /* not looked at yet: rank order */
     IBSHIFT_ORDER_BY_RANK, /* the file does not fit these ranks: rank order for good */
@@ -77,6 +52,7 @@ struct ibshift_paced {
     struct ibshift_pace pace;
     struct ibshift_pace_memory memory;
     const char *reason;
+    bool is_told;   /* explain has said so */
     unsigned share; /* of the order that it was chosen for */
 };
 

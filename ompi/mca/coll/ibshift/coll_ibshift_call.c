@@ -408,7 +408,7 @@ int ibshift_call_choose(mca_coll_ibshift_module_t *module, const struct ompi_com
 
     ibshift_call_plan(module, job, &params->plan);
     params->is_attended = is_blocking;
-    rc = ibshift_choose(module, comm, job, is_blocking, params);
+    rc = ibshift_choose_call(module, comm, job, is_blocking, params);
     return OMPI_SUCCESS == rc && is_blocking ? ibshift_correct_plan(module, job, params) : rc;
 }
 

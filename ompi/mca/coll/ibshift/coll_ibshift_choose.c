@@ -118,15 +118,6 @@ uint64_t ibshift_choose_tuned(const char *device, uint32_t mbps, const char *fir
     return tuned.digest;
 }
 
-void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collective collective)
-{
-    atomic_store_explicit(&choices->last[collective], NULL, memory_order_relaxed);
-    for (int kind = 0; kind < IBSHIFT_CHOICE_KINDS; kind++) {
-        free(choices->table[collective][kind]);
-        choices->table[collective][kind] = NULL;
-    }
-}
-
 void ibshift_choices_free(mca_coll_ibshift_module_t *module)
 {
     for (int i = 0; i < IBSHIFT_COLLECTIVES; i++) {
@@ -135,11 +126,7 @@ void ibshift_choices_free(mca_coll_ibshift_module_t *module)
     ibshift_crowd_free(&module->choices.crowd);
     ibshift_nodes_free(&module->choices.nodes);
     for (int i = 0; i < IBSHIFT_PACED_FORMS * IBSHIFT_SIZE_CLASSES; i++) {
-        struct ibshift_paced **place =
-            &module->pacing.by_class[i / IBSHIFT_SIZE_CLASSES][i % IBSHIFT_SIZE_CLASSES];
-
-        free(*place);
-        *place = NULL;
+        free(module->pacing.by_class[i / IBSHIFT_SIZE_CLASSES][i % IBSHIFT_SIZE_CLASSES]);
     }
 }
 
@@ -178,7 +165,7 @@ static void explain_crowd(const mca_coll_ibshift_module_t *module,
             comm->c_name, module->size, on_host, crowd->processors[host], on_port, source);
 }
 
-/* places: as cards tell them, but node by node. */
+/* The nodes: processes of one host that share no memory, as in containers, are several. */
 static int make_nodes(const struct ibshift_place *places, uint32_t ranks,
                       struct ibshift_nodes *nodes)
 {
@@ -192,198 +179,52 @@ static int make_nodes(const struct ibshift_place *places, uint32_t ranks,
     return rc;
 }
 
-/* Processes of one host that share no memory, as in containers, are several nodes. From the cards,
- * which all ranks see alike, so that they come to the same nodes and plans. */
-static int find_nodes(mca_coll_ibshift_module_t *module, const struct ibshift_levels *levels,
-                      struct ibshift_place *places)
-{
-    bool share_memory = true;
-
-    for (uint32_t rank = 0; rank < module->size; rank++) {
-        struct ibshift_card_place card;
-
-        (void)ibshift_card_place(module->peers[rank], &card);
-        places[rank].host = 0 != card.node ? card.node : card.host;
-        share_memory = share_memory && 0 != card.node;
-    }
-    module->choices.near = share_memory ? &levels->node : NULL;
-    return make_nodes(places, module->size, &module->choices.nodes);
-}
-
-/* Who shares what, and what that costs, from the cards, which all ranks see alike. */
+/* Who shares what, and what that costs, from the cards, which all ranks see alike, so that they come to the same plans. */
 static int find_crowd(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm)
 {
     struct ibshift_choices *choices = &module->choices;
+    struct ibshift_place *places, *by_node;
+    bool is_software = false, share_memory = true, is_one_node = true;
     const struct ibshift_levels *levels;
-    struct ibshift_place *places;
-    bool is_software = false, is_node = true;
-    uint64_t node = 0;
-    int rc;
+    int rc = -ENOMEM;
 
     if (NULL != choices->model) {
         return OMPI_SUCCESS;
     }
-    places = malloc(module->size * sizeof(*places));
+    places = malloc(2 * module->size * sizeof(*places));
+    by_node = places + module->size;
     choices->is_measured = 0 != tuned.digest;
     for (uint32_t rank = 0; NULL != places && rank < module->size; rank++) {
         struct ibshift_card_place card;
 
         (void)ibshift_card_place(module->peers[rank], &card);
-        places[rank] =
+        by_node[rank] = places[rank] =
             (struct ibshift_place){card.host, card.port, card.processors, card.is_crowded};
+        by_node[rank].host = 0 != card.node ? card.node : card.host;
         is_software |= card.is_software;
-        choices->is_measured = choices->is_measured && card.costs == tuned.digest;
-        node = 0 == rank ? card.node : node;
-        is_node = is_node && 0 != node && card.node == node;
+        share_memory &= 0 != card.node;
+        is_one_node &= by_node[rank].host == by_node[0].host;
+        choices->is_measured &= card.costs == tuned.digest;
     }
-    if (NULL == places || 0 != ibshift_crowd_make(places, module->size, &choices->crowd)) {
-        free(places);
+    if (NULL != places && 0 == ibshift_crowd_make(places, module->size, &choices->crowd)) {
+        rc = make_nodes(by_node, module->size, &choices->nodes);
+        if (0 != rc) {
+            ibshift_crowd_free(&choices->crowd);
+        }
+    }
+    free(places);
+    if (0 != rc) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     levels = choices->is_measured ? &measured : &models;
-    rc = find_nodes(module, levels, places);
-    free(places);
-    if (0 != rc) {
-        ibshift_crowd_free(&choices->crowd);
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    choices->model = is_node ? &levels->node : is_software ? &levels->software : &levels->hardware;
+    choices->near = share_memory ? &levels->node : NULL;
+    choices->model = share_memory && is_one_node ? &levels->node
+                     : is_software               ? &levels->software
+                                                 : &levels->hardware;
     if (ibshift_params.explain && 0 == module->rank) {
         explain_crowd(module, comm);
     }
     return OMPI_SUCCESS;
-}
-
-/* What explain says about a choice that was made. */
-struct decision {
-    const mca_coll_ibshift_module_t *module;
-    const struct ompi_communicator_t *comm;
-    const struct ibshift_job *job;
-    const struct ibshift_question *question;
-    const struct ibshift_answer *answer;
-};
-
-static void add_what(struct ibshift_line *line, const struct decision *decision)
-{
-    ibshift_line_add(line, "%s", decision->job->name);
-    if (ibshift_job_is_any_size(decision->job)) {
-        ibshift_line_add(line, ", any size");
-    } else if (IBSHIFT_BARRIER != decision->job->collective) {
-        ibshift_line_add(line, " up to %llu B %s", (unsigned long long)decision->question->bytes,
-                         ibshift_collective_has_vector(decision->job->collective) ? "of vector"
-                                                                                  : "a block");
-    }
-}
-
-static void add_choice(struct ibshift_line *line, const struct decision *decision)
-{
-    static const char *const shared[] = {[IBSHIFT_PRICE_PATH] = "",
-                                         [IBSHIFT_PRICE_PROCESSORS] = " of shared processors",
-                                         [IBSHIFT_PRICE_PORT] = " of a shared port"};
-    const char *order = ibshift_comm_order_words(decision->module, decision->question->plan,
-                                                 decision->answer->best.alg);
-    struct ibshift_sending sending;
-
-    ibshift_line_add(line, ": ");
-    ibshift_line_add_plan(line, &decision->answer->best, &decision->module->choices.nodes);
-    if (ibshift_comm_order_renames(decision->module, decision->job, decision->answer->best.alg)) {
-        ibshift_line_add(line, ", in routing order");
-    } else if (NULL != order) {
-        ibshift_line_add(line, ", %s", order);
-    }
-    sending = ibshift_choose_sending(decision->question, decision->answer->best.alg);
-    ibshift_line_add(line, ", window %u", sending.window);
-    if (sending.piece > 0) {
-        ibshift_line_add(line, ", in pieces of %u B, %llu posts by rank 0", sending.piece,
-                         ibshift_pacing_posts(decision->question, sending.piece));
-    }
-    if (IBSHIFT_ALLTOALL == decision->job->collective && !pacing.is_auto &&
-        0 == (decision->answer->best.alg->flags & IBSHIFT_ALG_FREE)) {
-        ibshift_line_add(line, ", without a pace, because steps wait for one another");
-    }
-    if (decision->answer->best.price.last >= 0) {
-        ibshift_line_add(line, "; modelled %.2f us%s", decision->answer->best.price.last,
-                         shared[decision->answer->best.price.of]);
-    }
-}
-
-static void add_reason(struct ibshift_line *line, const struct decision *decision)
-{
-    const struct ibshift_alg *forced = decision->question->wish.alg;
-    const struct ibshift_choice *best = &decision->answer->best;
-    const struct ibshift_choice *second = &decision->answer->second;
-    const struct ibshift_choice *other = &decision->answer->other;
-
-    if (NULL != forced && forced == best->alg) {
-        bool is_rule = NULL == ibshift_params_wish(decision->job->collective).alg;
-
-        ibshift_line_add(line, "; asked for by coll_ibshift_%s%s",
-                         is_rule ? "rules" : ibshift_collective_name(decision->job->collective),
-                         is_rule ? "" : "_algorithm");
-        return;
-    }
-    if (NULL != forced) {
-        ibshift_line_add(line, "; %s, asked for, cannot do it", forced->name);
-    }
-    if (NULL != second->alg && second->price.last >= 0) {
-        ibshift_line_add(line, ", best of %d plans; next: ", decision->answer->candidates);
-        ibshift_line_add_plan(line, second, &decision->module->choices.nodes);
-        ibshift_line_add(line, " with %.2f us%s", second->price.last,
-                         second->price.last >= best->price.last          ? ""
-                         : second->price.messages > best->price.messages ? ", but more messages"
-                                                                         : ", but more hops");
-    }
-    if (NULL != other->alg && other->alg != second->alg && other->price.last >= 0) {
-        ibshift_line_add(line, 0 != (other->alg->flags & IBSHIFT_ALG_NODES) ? "; by nodes: "
-                                                                            : "; flat: ");
-        ibshift_line_add_plan(line, other, &decision->module->choices.nodes);
-        ibshift_line_add(line, " with %.2f us", other->price.last);
-    }
-}
-
-static void add_able(struct ibshift_line *line, const struct decision *decision)
-{
-    struct ibshift_plan plan = *decision->question->plan;
-    char why[128];
-
-    plan.segments = 1;
-    for (size_t i = 0; i < ibshift_alg_count; i++) {
-        const struct ibshift_alg *alg = ibshift_alg_table[i];
-
-        plan.radix = alg->radix_max > 0 ? 1 : 0;
-        if (ibshift_alg_serves(alg, decision->job->collective, decision->job->needs) &&
-            0 == ibshift_alg_check(alg, &plan, why, sizeof(why))) {
-            ibshift_line_add(line, "%s%s", line->length > 0 ? ", " : "", alg->name);
-        }
-    }
-}
-
-/* Once for each collective: a parameter's algorithm cannot do what it was asked for. */
-static void explain_unfit(const struct decision *decision)
-{
-    static atomic_bool is_told[IBSHIFT_COLLECTIVES];
-    enum ibshift_collective collective = decision->job->collective;
-    const struct ibshift_alg *forced = decision->question->wish.alg;
-    const char *name = ibshift_collective_name(collective);
-    char why[128] = "the ranks do not know each other's counts";
-    struct ibshift_line able = {.length = 0};
-
-    if (NULL == forced || forced == decision->answer->best.alg ||
-        atomic_exchange(&is_told[collective], true)) {
-        return;
-    }
-    if (ibshift_alg_serves(forced, collective, decision->job->needs)) {
-        struct ibshift_plan plan = *decision->question->plan;
-
-        plan.radix = forced->radix_max > 0 ? 1 : 0;
-        plan.segments = 1;
-        (void)ibshift_alg_check(forced, &plan, why, sizeof(why));
-        why[strcspn(why, ";")] = '\0';
-    }
-    add_able(&able, decision);
-    ibshift_help_once_a_job("unfit-algorithm", name, forced->name, decision->job->name,
-                            decision->comm->c_name, decision->question->plan->ranks, why,
-                            able.length > 0 ? able.text : "none of ibshift's");
 }
 
 static uint64_t bytes_to_price(const struct ibshift_job *job)
@@ -404,80 +245,44 @@ static bool may_deadlock(const mca_coll_ibshift_module_t *module, const struct i
            (ibshift_job_is_any_size(job) || bytes_to_price(job) > ibshift_params.eager_limit);
 }
 
-static void leave_long(const struct ompi_communicator_t *comm, struct ibshift_answer *answer)
+static void explain(const mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
+                    const struct ibshift_job *job, const struct ibshift_question *question,
+                    const struct ibshift_answer *answer)
 {
-    static atomic_bool is_told;
-
-    answer->best.alg = NULL;
-    if (!atomic_exchange(&is_told, true)) {
-        ibshift_help_once_a_job("no-service-levels", comm->c_name);
-    }
-}
-
-static void explain(const struct decision *decision)
-{
+    const struct ibshift_alg *alg = answer->best.alg;
+    const struct ibshift_decision decision = {
+        .question = question,
+        .answer = answer,
+        .call = job->name,
+        .is_any_size = ibshift_job_is_any_size(job),
+        .order = NULL == alg ? NULL
+                 : ibshift_comm_order_renames(module, job, alg)
+                     ? "in routing order"
+                     : ibshift_comm_order_words(module, question->plan, alg),
+        .is_pace_asked_for = IBSHIFT_ALLTOALL == job->collective && !pacing.is_auto,
+        .is_named = NULL != ibshift_params_wish(job->collective).alg,
+        .beneath = may_deadlock(module, job) ? "the fabric's service levels are not known" : NULL};
     struct ibshift_line line = {.length = 0};
 
-    ibshift_line_add(&line, "ibshift: %s, %u ranks: ", decision->comm->c_name,
-                     decision->question->plan->ranks);
+    ibshift_line_add(&line, "ibshift: %s, %u ranks: ", comm->c_name, module->size);
     ibshift_make_plain(line.text);
-    add_what(&line, decision);
-    if (NULL == decision->answer->best.alg) {
-        ibshift_line_add(&line, ": %s, runs in the component beneath",
-                         may_deadlock(decision->module, decision->job)
-                             ? "the fabric's service levels are not known"
-                             : "no algorithm fits");
-    } else {
-        add_choice(&line, decision);
-        add_reason(&line, decision);
-    }
+    ibshift_words_decision(&line, &decision);
     fprintf(stderr, "%s\n", line.text);
 }
 
-static struct ibshift_kept_choice *remembered(struct ibshift_choices *choices,
-                                              const struct ibshift_job *job,
-                                              const struct ibshift_op_params *params)
+/* Once for each collective: a parameter's algorithm cannot do what it was asked for. */
+static void tell_unfit(const struct ompi_communicator_t *comm, const struct ibshift_job *job,
+                       const struct ibshift_question *question, const struct ibshift_alg *wished)
 {
-    struct ibshift_kept_choice **table =
-        &choices->table[job->collective]
-                       [ibshift_job_kind(job, params->plan.commutative, params->is_attended)];
+    static atomic_bool is_told[IBSHIFT_COLLECTIVES];
+    struct ibshift_line why = {.length = 0}, able = {.length = 0};
 
-    if (NULL == *table) {
-        *table = calloc(IBSHIFT_SIZE_CLASSES, sizeof(**table));
+    if (!atomic_exchange(&is_told[job->collective], true)) {
+        ibshift_words_unfit(question, wished, &why, &able);
+        ibshift_help_once_a_job("unfit-algorithm", ibshift_collective_name(job->collective),
+                                wished->name, job->name, comm->c_name, question->plan->ranks,
+                                why.text, able.text);
     }
-    return NULL == *table ? NULL : &(*table)[ibshift_size_class(job->bytes)];
-}
-
-/* MPI_T may have changed the parameters since. */
-bool ibshift_choice_holds(const struct ibshift_kept_choice *kept,
-                          enum ibshift_collective collective)
-{
-    return kept->is_known && kept->algorithm == ibshift_params.algorithm[collective] &&
-           kept->radix == ibshift_params.radix[collective] &&
-           kept->segment == ibshift_params.segment[collective];
-}
-
-struct ibshift_kept_choice *ibshift_choices_known(mca_coll_ibshift_module_t *module,
-                                                  const struct ibshift_job *job,
-                                                  const struct ibshift_plan *plan, bool is_blocking)
-{
-    struct ibshift_kept_choice *table =
-        module->choices
-            .table[job->collective][ibshift_job_kind(job, plan->commutative, is_blocking)];
-    struct ibshift_kept_choice *kept =
-        NULL == table ? NULL : &table[ibshift_size_class(job->bytes)];
-
-    return NULL != kept && ibshift_choice_holds(kept, job->collective) ? kept : NULL;
-}
-
-/* A parameter's, else a rule's for that many ranks and bytes. */
-static struct ibshift_wish wish_for(const struct ibshift_job *job, uint32_t ranks)
-{
-    struct ibshift_wish wish = ibshift_params_wish(job->collective);
-    const struct ibshift_rule *rule =
-        ibshift_rules_find(&rules, job->collective, job->needs, ranks, bytes_to_price(job));
-
-    return NULL == wish.alg && NULL != rule && NULL != rule->wish.alg ? rule->wish : wish;
 }
 
 static uint32_t all_hosts(const mca_coll_ibshift_module_t *module)
@@ -486,8 +291,7 @@ static uint32_t all_hosts(const mca_coll_ibshift_module_t *module)
 }
 
 /* Short ones need a narrower window along the fabric alone, if all of a window are many bytes. */
-static bool needs_no_pace(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
-                          uint32_t window)
+static bool needs_no_pace(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job)
 {
     if (IBSHIFT_ALLTOALL != job->collective || module->size < 2) {
         return true;
@@ -496,23 +300,18 @@ static bool needs_no_pace(const mca_coll_ibshift_module_t *module, const struct 
         return !pacing.is_auto && IBSHIFT_PACE_CLK == pacing.wish.kind;
     }
     return job->bytes <= ibshift_params.eager_limit &&
-           (!pacing.is_auto || job->bytes * window <= IBSHIFT_PACE_BYTES || 0 == all_hosts(module));
+           (!pacing.is_auto || job->bytes * (uint32_t)ibshift_params.window <= IBSHIFT_PACE_BYTES ||
+            0 == all_hosts(module));
 }
 
-/* The price's, so that both mean the same post; of ranks that share memory, as if they did not. */
-static const struct ibshift_model *far_model(const mca_coll_ibshift_module_t *module)
+/* How rows whose steps are free send, and what was looked at. A table of stages has the hosts of the order that was found first.
+ * The costs are the price's, so that both mean the same post; of ranks that share memory, as if they did not. */
+static void decide_pace(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+                        bool is_blocking, struct ibshift_paced *paced)
 {
     const struct ibshift_levels *levels = module->choices.is_measured ? &measured : &models;
-
-    return &levels->node == module->choices.model ? &levels->hardware : module->choices.model;
-}
-
-/* The pace of rows whose steps are free, and what was looked at. A table of stages has the hosts of
- * the order that was found first. */
-static struct ibshift_pace_facts find_pace(const mca_coll_ibshift_module_t *module,
-                                           const struct ibshift_job *job, bool is_blocking,
-                                           struct ibshift_pace *pace, const char **reason)
-{
+    const struct ibshift_model *model =
+        &levels->node == module->choices.model ? &levels->hardware : module->choices.model;
     const struct ibshift_pacing_fabric fabric = {.hosts = all_hosts(module),
                                                  .ring = ibshift_fabric_file.ring,
                                                  .kib =
@@ -529,116 +328,100 @@ static struct ibshift_pace_facts find_pace(const mca_coll_ibshift_module_t *modu
         .is_attended = is_blocking && !module->choices.crowd.is_crowded,
     };
 
-    ibshift_pacing_add(&facts, far_model(module), &fabric);
+    ibshift_pacing_add(&facts, model, &fabric);
     if (pacing.is_auto) {
-        ibshift_pace_choose(&facts, pace, reason);
+        ibshift_pace_choose(&facts, &paced->pace, &paced->reason);
     } else {
-        *pace = pacing.wish;
-        *reason = "asked for";
+        paced->pace = pacing.wish;
+        paced->reason = "asked for";
     }
-    return facts;
+    paced->is_told = false;
+    paced->share = facts.share;
+    paced->pace.delay = (uint64_t)facts.latency;
+    paced->pace.sync = 10ull * 1000 * 1000 * 1000; /* ns */
+    paced->pace.clock = &module->pacing.clock;
+    paced->pace.memory = &paced->memory;
 }
 
-/* How rows whose steps are free send, for their price. */
-static struct ibshift_sending find_sending(const mca_coll_ibshift_module_t *module,
-                                           const struct ibshift_job *job, bool is_blocking)
+/* The pace of such a job, made when its size is met first; NULL: it needs none, or there is no memory. */
+static struct ibshift_paced *find_paced(mca_coll_ibshift_module_t *module,
+                                        const struct ibshift_job *job, bool is_blocking)
 {
-    struct ibshift_pace pace;
-    const char *reason;
+    unsigned form = (ibshift_job_is_any_size(job) ? IBSHIFT_PACED_UNEQUAL : 0) |
+                    (is_blocking ? IBSHIFT_PACED_ATTENDED : 0);
+    struct ibshift_paced **place;
+    bool is_new;
 
-    if (needs_no_pace(module, job, (uint32_t)ibshift_params.window)) {
-        return (struct ibshift_sending){.window = 0};
+    if (needs_no_pace(module, job)) {
+        return NULL;
     }
-    (void)find_pace(module, job, is_blocking, &pace, &reason);
-    return ibshift_pacing_sending(&pace);
+    place = &module->pacing.by_class[form][ibshift_size_class(job->bytes)];
+    is_new = NULL == *place;
+    if (is_new) {
+        *place = calloc(1, sizeof(**place));
+    }
+    if (NULL != *place && (is_new || (pacing.is_auto && (*place)->share != module->order.share))) {
+        decide_pace(module, job, is_blocking, *place);
+    }
+    return *place;
 }
 
-void ibshift_choose_question(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+void ibshift_choose_question(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
                              const struct ibshift_plan *plan, bool is_blocking,
                              struct ibshift_question *question)
 {
-    *question = (struct ibshift_question){.collective = job->collective,
-                                          .needs = job->needs,
-                                          .plan = plan,
-                                          .bytes = bytes_to_price(job),
-                                          .window = (uint32_t)ibshift_params.window,
-                                          .free = find_sending(module, job, is_blocking),
-                                          .grants_anew = ibshift_job_grants_anew(job, is_blocking),
-                                          .crowd = &module->choices.crowd,
-                                          .model = module->choices.model,
-                                          .near = module->choices.near,
-                                          .is_brief = !ibshift_params.explain,
-                                          .wish = wish_for(job, module->size)};
+    const struct ibshift_paced *paced = find_paced(module, job, is_blocking);
+
+    *question = (struct ibshift_question){
+        .collective = job->collective,
+        .needs = job->needs,
+        .plan = plan,
+        .bytes = bytes_to_price(job),
+        .window = (uint32_t)ibshift_params.window,
+        .free = NULL != paced ? ibshift_pacing_sending(&paced->pace) : (struct ibshift_sending){0},
+        .grants_anew = ibshift_job_grants_anew(job, is_blocking),
+        .crowd = &module->choices.crowd,
+        .model = module->choices.model,
+        .near = module->choices.near,
+        .is_brief = !ibshift_params.explain,
+        .wish = ibshift_params_wish(job->collective),
+        .rules = &rules};
 }
 
 static int decide(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
                   const struct ibshift_job *job, struct ibshift_op_params *params,
                   struct ibshift_kept_choice *kept)
 {
+    static atomic_bool is_told;
     struct ibshift_question question;
     struct ibshift_answer answer;
     struct ibshift_plan plan = params->plan;
-    struct decision decision = {module, comm, job, &question, &answer};
     int rc = find_crowd(module, comm);
 
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
-    plan.nodes = params->plan.nodes = &module->choices.nodes;
+    plan.nodes = &module->choices.nodes;
     plan.root = 0; /* also where ranks come to roots in another order */
     ibshift_choose_question(module, job, &plan, params->is_attended, &question);
-    answer = question.is_brief ? ibshift_choose_known(&question) : ibshift_choose_best(&question);
-    explain_unfit(&decision);
+    answer = ibshift_choose(&question);
+    if (NULL != answer.wish.alg && answer.wish.alg != answer.best.alg) {
+        tell_unfit(comm, job, &question, answer.wish.alg);
+    }
     if (may_deadlock(module, job)) {
-        leave_long(comm, &answer);
+        answer.best.alg = NULL;
+        if (!atomic_exchange(&is_told, true)) {
+            ibshift_help_once_a_job("no-service-levels", comm->c_name);
+        }
     }
     if (ibshift_params.explain && 0 == module->rank) {
-        explain(&decision);
+        explain(module, comm, job, &question, &answer);
     }
     *kept = (struct ibshift_kept_choice){.choice = answer.best,
                                          .is_known = true,
-                                         .algorithm = ibshift_params.algorithm[job->collective],
-                                         .radix = ibshift_params.radix[job->collective],
-                                         .segment = ibshift_params.segment[job->collective]};
+                                         .is_wished = NULL != answer.wish.alg,
+                                         .named = ibshift_params_named(job->collective)};
     return OMPI_SUCCESS;
-}
-
-static int choose_plan(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
-                       const struct ibshift_job *job, struct ibshift_op_params *params)
-{
-    struct ibshift_kept_choice *kept = remembered(&module->choices, job, params);
-    const struct ibshift_choice *choice;
-
-    if (NULL == kept) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    params->window = (uint32_t)ibshift_params.window;
-    if (!ibshift_choice_holds(kept, job->collective)) {
-        int rc = decide(module, comm, job, params, kept);
-
-        if (OMPI_SUCCESS != rc) {
-            return rc;
-        }
-    }
-    choice = &kept->choice;
-    atomic_store_explicit(&module->choices.last[job->collective], choice, memory_order_relaxed);
-    params->plan.nodes = &module->choices.nodes;
-    params->alg = choice->alg;
-    ibshift_choice_take(choice, &params->plan);
-    return NULL == choice->alg ? OMPI_ERR_NOT_SUPPORTED : OMPI_SUCCESS;
-}
-
-static void decide_pace(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
-                        bool is_blocking, struct ibshift_paced *paced)
-{
-    struct ibshift_pace_facts facts =
-        find_pace(module, job, is_blocking, &paced->pace, &paced->reason);
-
-    paced->share = facts.share;
-    paced->pace.delay = (uint64_t)facts.latency;
-    paced->pace.sync = 10ull * 1000 * 1000 * 1000; /* ns */
-    paced->pace.clock = &module->pacing.clock;
-    paced->pace.memory = &paced->memory;
 }
 
 static void explain_pace(const struct ompi_communicator_t *comm, const struct ibshift_job *job,
@@ -653,44 +436,53 @@ static void explain_pace(const struct ompi_communicator_t *comm, const struct ib
 
 /* Rows whose steps wait for one another have none, also where one is asked for: what a pace holds
  * back, they wait for, and they are priced without. */
-static int choose_pace(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
-                       const struct ibshift_job *job, bool is_blocking,
-                       struct ibshift_op_params *params)
+static void take_pace(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
+                      const struct ibshift_job *job, bool is_blocking,
+                      struct ibshift_op_params *params)
 {
-    unsigned form = (ibshift_job_is_any_size(job) ? IBSHIFT_PACED_UNEQUAL : 0) |
-                    (is_blocking ? IBSHIFT_PACED_ATTENDED : 0);
-    struct ibshift_paced **place = &module->pacing.by_class[form][ibshift_size_class(job->bytes)];
-    bool is_new = NULL == *place;
+    struct ibshift_paced *paced =
+        0 == (params->alg->flags & IBSHIFT_ALG_FREE) ? NULL : find_paced(module, job, is_blocking);
 
     params->pace = NULL;
-    if (0 == (params->alg->flags & IBSHIFT_ALG_FREE) ||
-        needs_no_pace(module, job, params->window)) {
-        return OMPI_SUCCESS;
+    params->window = (uint32_t)ibshift_params.window;
+    if (NULL == paced) {
+        return;
     }
-    if (is_new && NULL == (*place = calloc(1, sizeof(**place)))) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
+    if (ibshift_params.explain && 0 == module->rank && !paced->is_told) {
+        explain_pace(comm, job, paced);
     }
-    if (is_new || (pacing.is_auto && (*place)->share != module->order.share)) {
-        decide_pace(module, job, is_blocking, *place);
-        if (ibshift_params.explain && 0 == module->rank) {
-            explain_pace(comm, job, *place);
-        }
+    paced->is_told = true;
+    if (ibshift_pace_is_held(&paced->pace)) {
+        params->pace = &paced->pace;
+    } else if (IBSHIFT_PACE_WINDOW == paced->pace.kind) {
+        params->window = paced->pace.window;
+        params->piece = paced->pace.piece;
     }
-    if (ibshift_pace_is_held(&(*place)->pace)) {
-        params->pace = &(*place)->pace;
-    } else if (IBSHIFT_PACE_WINDOW == (*place)->pace.kind) {
-        params->window = (*place)->pace.window;
-        params->piece = (*place)->pace.piece;
-    }
-    params->plan.in_sequence = ibshift_comm_order_in_sequence(module, &(*place)->pace);
-    return OMPI_SUCCESS;
+    params->plan.in_sequence = ibshift_comm_order_in_sequence(module, &paced->pace);
 }
 
-int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
-                   const struct ibshift_job *job, bool is_blocking,
-                   struct ibshift_op_params *params)
+int ibshift_choose_call(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
+                        const struct ibshift_job *job, bool is_blocking,
+                        struct ibshift_op_params *params)
 {
-    int rc = choose_plan(module, comm, job, params);
+    const struct ibshift_named named = ibshift_params_named(job->collective);
+    struct ibshift_kept_choice *kept = ibshift_choices_at(
+        &module->choices, job->collective,
+        ibshift_job_kind(job, params->plan.commutative, is_blocking), job->bytes);
+    int rc = OMPI_SUCCESS;
 
-    return OMPI_SUCCESS == rc ? choose_pace(module, comm, job, is_blocking, params) : rc;
+    if (NULL == kept) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    if (!ibshift_choice_holds(kept, &named)) {
+        rc = decide(module, comm, job, params, kept);
+    }
+    if (OMPI_SUCCESS == rc) {
+        ibshift_choose_run(module, job->collective, &kept->choice, params);
+        rc = NULL == params->alg ? OMPI_ERR_NOT_SUPPORTED : OMPI_SUCCESS;
+    }
+    if (OMPI_SUCCESS == rc) {
+        take_pace(module, comm, job, is_blocking, params);
+    }
+    return rc;
 }

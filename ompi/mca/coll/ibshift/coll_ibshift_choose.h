@@ -21,29 +21,30 @@ uint64_t ibshift_choose_digest(void); /* of these models, all of their fields */
  * the same. */
 uint64_t ibshift_choose_tuned(const char *device, uint32_t mbps, const char *firmware);
 
-/* Algorithm, plan, window, pieces and pace. OMPI_SUCCESS or OMPI_ERR_NOT_SUPPORTED, the same on all
+/* Algorithm, plan, window, pieces and pace, by choose/choose.h. OMPI_SUCCESS or OMPI_ERR_NOT_SUPPORTED, the same on all
  * ranks. params->plan has ranks, root and commutative. Blocking: the caller looks at completions
  * until the end. */
-int ibshift_choose(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
-                   const struct ibshift_job *job, bool is_blocking,
-                   struct ibshift_op_params *params);
+int ibshift_choose_call(mca_coll_ibshift_module_t *module, const struct ompi_communicator_t *comm,
+                        const struct ibshift_job *job, bool is_blocking,
+                        struct ibshift_op_params *params);
 
-/* What was chosen for such a job; NULL: nothing yet, or by other parameters. */
-struct ibshift_kept_choice *ibshift_choices_known(mca_coll_ibshift_module_t *module,
-                                                  const struct ibshift_job *job,
-                                                  const struct ibshift_plan *plan,
-                                                  bool is_blocking);
-/* It was made, and by the parameters as they are now. */
-bool ibshift_choice_holds(const struct ibshift_kept_choice *kept,
-                          enum ibshift_collective collective);
-
-/* What was asked then. */
-void ibshift_choose_question(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+/* What is asked for such a job. */
+void ibshift_choose_question(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
                              const struct ibshift_plan *plan, bool is_blocking,
                              struct ibshift_question *question);
 
-/* The choices of one collective are made anew. */
-void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collective collective);
+/* The call runs that plan, and who looks on sees it. */
+static inline void ibshift_choose_run(mca_coll_ibshift_module_t *module,
+                                      enum ibshift_collective collective,
+                                      const struct ibshift_choice *choice,
+                                      struct ibshift_op_params *params)
+{
+    atomic_store_explicit(&module->choices.last[collective], choice, memory_order_relaxed);
+    params->plan.nodes = &module->choices.nodes;
+    params->alg = choice->alg;
+    ibshift_choice_take(choice, &params->plan);
+}
+
 void ibshift_choices_free(mca_coll_ibshift_module_t *module);
 
 /*
@@ -73,7 +74,7 @@ int ibshift_correct_end(mca_coll_ibshift_module_t *module, struct ompi_communica
                         int rc);
 
 /*
- * A blocking call's plan in the place of the one that ibshift_choose() gave; the first call of its kind opens the trials,
+ * A blocking call's plan in the place of the one that ibshift_choose_call() gave; the first call of its kind opens the trials,
  * also after its parameters have changed. OMPI_SUCCESS or OMPI_ERR_OUT_OF_RESOURCE.
  */
 int ibshift_correct_plan(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,

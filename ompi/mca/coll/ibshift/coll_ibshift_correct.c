@@ -80,7 +80,7 @@ static struct ibshift_correction *find(mca_coll_ibshift_module_t *module,
 }
 
 /* What the model chose, or a parameter, is the plan to beat. */
-static void open_trials(const mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
+static void open_trials(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
                         const struct ibshift_plan *plan, const struct ibshift_kept_choice *kept,
                         struct ibshift_correction *c)
 {
@@ -91,7 +91,7 @@ static void open_trials(const mca_coll_ibshift_module_t *module, const struct ib
     c->is_rivals = false;
     c->trial = (struct ibshift_trial){.calls = 0};
     ibshift_choose_question(module, job, plan, true, &question);
-    if (NULL == question.wish.alg && c->own.choice.price.last >= 0) {
+    if (!kept->is_wished && c->own.choice.price.last >= 0) {
         c->rivals = ibshift_choose_rivals(&question, &c->own.choice, TOO_DEAR, c->rival, RIVALS);
     }
 }
@@ -114,32 +114,34 @@ static struct ibshift_correction *add_correction(mca_coll_ibshift_module_t *modu
 int ibshift_correct_plan(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
                          struct ibshift_op_params *params)
 {
+    const struct ibshift_named named = ibshift_params_named(job->collective);
     const struct ibshift_kept_choice *kept;
-    const struct ibshift_choice *choice;
     struct ibshift_correction *c;
 
-    if (!is_free(module, job) ||
-        NULL == (kept = ibshift_choices_known(module, job, &params->plan, true))) {
+    if (!is_free(module, job)) {
         return OMPI_SUCCESS;
     }
+    kept = ibshift_choices_at(&module->choices, job->collective,
+                              ibshift_job_kind(job, params->plan.commutative, true), job->bytes);
     c = find(module, job);
     if (NULL == c && NULL == (c = add_correction(module, job))) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    if (!ibshift_choice_holds(&c->own, job->collective)) {
+    if (!ibshift_choice_holds(&c->own, &named)) {
         open_trials(module, job, &params->plan, kept, c);
     }
-    atomic_store_explicit(&module->choices.last[job->collective], &c->own.choice,
-                          memory_order_relaxed);
-    choice = c->is_rivals ? &c->rival[c->now] : &c->own.choice;
-    params->alg = choice->alg;
-    ibshift_choice_take(choice, &params->plan);
+    ibshift_choose_run(module, job->collective, &c->own.choice, params);
+    if (c->is_rivals) {
+        params->alg = c->rival[c->now].alg;
+        ibshift_choice_take(&c->rival[c->now], &params->plan);
+    }
     return OMPI_SUCCESS;
 }
 
 void ibshift_correct_begin(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
                            struct ibshift_corrected *call)
 {
+    const struct ibshift_named named = ibshift_params_named(job->collective);
     struct ibshift_correction *c;
 
     *call = (struct ibshift_corrected){.correction = NULL};
@@ -147,7 +149,7 @@ void ibshift_correct_begin(mca_coll_ibshift_module_t *module, const struct ibshi
         return;
     }
     c = find(module, job);
-    if (NULL == c || !ibshift_choice_holds(&c->own, job->collective) || c->now == c->rivals ||
+    if (NULL == c || !ibshift_choice_holds(&c->own, &named) || c->now == c->rivals ||
         ibshift_trial_is_full(&c->trial)) {
         return;
     }

@@ -1,11 +1,19 @@
-/* Which plan does a job best: the candidates, and the cheapest of them under the model. The
- * component runs what is found here, and `ibshift plan compare` prices the same candidates. */
+/*
+ * The one way from a call to a plan: ibshift_choose(). What the user names is taken, else what a rule says, else what was kept,
+ * else the cheapest of the candidates under the model. The component runs what is found here, and `ibshift plan compare` prices the
+ * same candidates.
+ */
 #ifndef IBSHIFT_CHOOSE_CHOOSE_H
 #define IBSHIFT_CHOOSE_CHOOSE_H
+
+#include <stdatomic.h>
 
 #include "choose/glance.h"
 #include "choose/price.h"
 #include "choose/size.h"
+#include "plan/nodes.h"
+
+struct ibshift_rules;
 
 enum { IBSHIFT_CANDIDATES_MAX = 64 /* of one row */ };
 
@@ -59,7 +67,8 @@ struct ibshift_question {
     const struct ibshift_model *near;  /* between ranks of the plan's nodes; NULL: as model */
     const struct ibshift_crowd *crowd; /* NULL: each rank has a processor and a port */
     bool grants_anew;                  /* as in price.h */
-    struct ibshift_wish wish;
+    struct ibshift_wish wish;          /* the user's */
+    const struct ibshift_rules *rules; /* NULL: there are none */
     struct ibshift_price_space *space; /* the search makes it */
     bool is_brief; /* nobody reads second and other, so no dear plan is priced to its end */
 };
@@ -73,20 +82,67 @@ struct ibshift_sending ibshift_choose_sending(const struct ibshift_question *que
  * where best does. */
 struct ibshift_answer {
     struct ibshift_choice best, second, other; /* alg NULL: there is none */
+    struct ibshift_wish wish;                  /* the user's, or a rule's */
     int candidates;                            /* that were looked at */
 };
 
-/* A wish that cannot be fulfilled is as none. The same on all ranks that ask the same. */
-struct ibshift_answer ibshift_choose_best(const struct ibshift_question *question);
+/*
+ * A wish that cannot be fulfilled is as none. It is a pure function of the question: ranks that ask the same get the same, whether
+ * they have asked before or not. A brief answer, with nothing but the best, is kept for all communicators of a process whose ranks
+ * share hosts, ports and memory alike. For any thread.
+ */
+struct ibshift_answer ibshift_choose(const struct ibshift_question *question);
 
-/* ibshift_choose_best() with nothing but the best, found once for all communicators of a process whose ranks
- * share hosts, ports and memory alike. It is a pure function of the question, so ranks that have
- * found it before and ranks that have not agree. For any thread. */
-struct ibshift_answer ibshift_choose_known(const struct ibshift_question *question);
+/* The same without rules, and nothing is kept: the cheapest of the candidates, or what is wished. */
+struct ibshift_answer ibshift_choose_best(const struct ibshift_question *question);
 
 /* The cheapest plan of each row but one, that of `own`, of those that cost at most `times` as much as
  * it; the cheapest first. Returns how many of `most` there are. The question has no wish for a row. */
 int ibshift_choose_rivals(const struct ibshift_question *question, const struct ibshift_choice *own,
                           double times, struct ibshift_choice *found, int most);
+
+enum {
+    IBSHIFT_CHOICE_KINDS =
+        16 /* which sizes ranks know (4), may grants stand (2), is the operator commutative (2) */
+};
+
+/* The values of a collective's parameters: what is kept holds as long as they do. */
+struct ibshift_named {
+    int algorithm, radix;
+    size_t segment;
+};
+
+struct ibshift_kept_choice {
+    struct ibshift_choice choice;
+    bool is_known, is_wished; /* by the user or a rule */
+    struct ibshift_named named;
+    double measured; /* us, as a trial took it in the mean of the ranks; 0: there was none */
+};
+
+/* All choices of a communicator, by kind and class of sizes, and what their prices depend on. */
+struct ibshift_choices {
+    struct ibshift_kept_choice *table[IBSHIFT_COLLECTIVES][IBSHIFT_CHOICE_KINDS];
+    const struct ibshift_choice *_Atomic last[IBSHIFT_COLLECTIVES]; /* that ran; NULL: none has */
+    const struct ibshift_model *model; /* NULL: nobody has looked at the crowd yet */
+    const struct ibshift_model *near;  /* between ranks of a node; NULL: as model */
+    bool is_measured;                  /* both are from `ibshift tune` */
+    struct ibshift_crowd crowd;
+    struct ibshift_nodes nodes; /* of ranks that share memory, or a host without any */
+};
+
+/* Where such a choice is kept; NULL: there is no memory. */
+struct ibshift_kept_choice *ibshift_choices_at(struct ibshift_choices *choices,
+                                               enum ibshift_collective collective, int kind,
+                                               uint64_t bytes);
+/* It was made, and by these parameters: MPI_T may change them. */
+static inline bool ibshift_choice_holds(const struct ibshift_kept_choice *kept,
+                                        const struct ibshift_named *named)
+{
+    return kept->is_known && kept->named.algorithm == named->algorithm &&
+           kept->named.radix == named->radix && kept->named.segment == named->segment;
+}
+
+/* The choices of one collective are made anew. */
+void ibshift_choices_forget(struct ibshift_choices *choices, enum ibshift_collective collective);
 
 #endif

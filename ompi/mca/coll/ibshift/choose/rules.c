@@ -402,6 +402,15 @@ const struct ibshift_rule *ibshift_rules_find(const struct ibshift_rules *rules,
     return NULL;
 }
 
+struct ibshift_wish ibshift_rules_wish(const struct ibshift_question *question)
+{
+    const struct ibshift_rule *rule =
+        ibshift_rules_find(question->rules, question->collective, question->needs,
+                           question->plan->ranks, question->bytes);
+
+    return rule != NULL && rule->wish.alg != NULL ? rule->wish : question->wish;
+}
+
 uint64_t ibshift_rules_digest(const struct ibshift_rules *rules, uint64_t sum)
 {
     for (size_t i = 0; i < rules->count; i++) {

@@ -33,6 +33,9 @@ const struct ibshift_rule *ibshift_rules_find(const struct ibshift_rules *rules,
                                               enum ibshift_collective collective, uint32_t needs,
                                               uint32_t ranks, uint64_t bytes);
 
+/* What they wish for; where there is none, the question's own. */
+struct ibshift_wish ibshift_rules_wish(const struct ibshift_question *question);
+
 uint64_t ibshift_rules_digest(const struct ibshift_rules *rules, uint64_t sum);
 
 /* What tuned calls an algorithm, and what does the same here. */

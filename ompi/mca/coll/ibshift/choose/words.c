@@ -2,7 +2,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "choose/pacing.h"
 #include "plan/nodes.h"
 
 void ibshift_line_add(struct ibshift_line *line, const char *format, ...)
@@ -17,8 +19,8 @@ void ibshift_line_add(struct ibshift_line *line, const char *format, ...)
     line->length += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
 }
 
-void ibshift_line_add_plan(struct ibshift_line *line, const struct ibshift_choice *choice,
-                           const struct ibshift_nodes *nodes)
+static void add_plan(struct ibshift_line *line, const struct ibshift_choice *choice,
+                     const struct ibshift_nodes *nodes)
 {
     ibshift_line_add(line, "%s", choice->alg->name);
     if (choice->alg->radix_max > 0) {
@@ -33,5 +35,118 @@ void ibshift_line_add_plan(struct ibshift_line *line, const struct ibshift_choic
         if (choice->leaders > 1) {
             ibshift_line_add(line, ", up to %u leaders", choice->leaders);
         }
+    }
+}
+
+static void add_what(struct ibshift_line *line, const struct ibshift_decision *decision)
+{
+    enum ibshift_collective collective = decision->question->collective;
+
+    ibshift_line_add(line, "%s", decision->call);
+    if (decision->is_any_size) {
+        ibshift_line_add(line, ", any size");
+    } else if (collective != IBSHIFT_BARRIER) {
+        ibshift_line_add(line, " up to %llu B %s", (unsigned long long)decision->question->bytes,
+                         ibshift_collective_has_vector(collective) ? "of vector" : "a block");
+    }
+}
+
+static void add_choice(struct ibshift_line *line, const struct ibshift_decision *decision)
+{
+    static const char *const shared[] = {[IBSHIFT_PRICE_PATH] = "",
+                                         [IBSHIFT_PRICE_PROCESSORS] = " of shared processors",
+                                         [IBSHIFT_PRICE_PORT] = " of a shared port"};
+    const struct ibshift_choice *best = &decision->answer->best;
+    struct ibshift_sending sending = ibshift_choose_sending(decision->question, best->alg);
+
+    ibshift_line_add(line, ": ");
+    add_plan(line, best, decision->question->plan->nodes);
+    if (decision->order != NULL) {
+        ibshift_line_add(line, ", %s", decision->order);
+    }
+    ibshift_line_add(line, ", window %u", sending.window);
+    if (sending.piece > 0) {
+        ibshift_line_add(line, ", in pieces of %u B, %llu posts by rank 0", sending.piece,
+                         ibshift_pacing_posts(decision->question, sending.piece));
+    }
+    if (decision->is_pace_asked_for && (best->alg->flags & IBSHIFT_ALG_FREE) == 0) {
+        ibshift_line_add(line, ", without a pace, because steps wait for one another");
+    }
+    if (best->price.last >= 0) {
+        ibshift_line_add(line, "; modelled %.2f us%s", best->price.last, shared[best->price.of]);
+    }
+}
+
+static void add_others(struct ibshift_line *line, const struct ibshift_decision *decision)
+{
+    const struct ibshift_choice *best = &decision->answer->best;
+    const struct ibshift_choice *second = &decision->answer->second;
+    const struct ibshift_choice *other = &decision->answer->other;
+
+    if (second->alg != NULL && second->price.last >= 0) {
+        ibshift_line_add(line, ", best of %d plans; next: ", decision->answer->candidates);
+        add_plan(line, second, decision->question->plan->nodes);
+        ibshift_line_add(line, " with %.2f us%s", second->price.last,
+                         second->price.last >= best->price.last          ? ""
+                         : second->price.messages > best->price.messages ? ", but more messages"
+                                                                         : ", but more hops");
+    }
+    if (other->alg != NULL && other->alg != second->alg && other->price.last >= 0) {
+        ibshift_line_add(line, (other->alg->flags & IBSHIFT_ALG_NODES) != 0 ? "; by nodes: "
+                                                                            : "; flat: ");
+        add_plan(line, other, decision->question->plan->nodes);
+        ibshift_line_add(line, " with %.2f us", other->price.last);
+    }
+}
+
+void ibshift_words_decision(struct ibshift_line *line, const struct ibshift_decision *decision)
+{
+    const struct ibshift_alg *wished = decision->answer->wish.alg;
+    const struct ibshift_alg *alg = decision->answer->best.alg;
+
+    add_what(line, decision);
+    if (alg == NULL) {
+        ibshift_line_add(line, ": %s, runs in the component beneath",
+                         decision->beneath != NULL ? decision->beneath : "no algorithm fits");
+        return;
+    }
+    add_choice(line, decision);
+    if (wished == alg) {
+        ibshift_line_add(
+            line, "; asked for by coll_ibshift_%s%s",
+            decision->is_named ? ibshift_collective_name(decision->question->collective) : "rules",
+            decision->is_named ? "_algorithm" : "");
+        return;
+    }
+    if (wished != NULL) {
+        ibshift_line_add(line, "; %s, asked for, cannot do it", wished->name);
+    }
+    add_others(line, decision);
+}
+
+void ibshift_words_unfit(const struct ibshift_question *question, const struct ibshift_alg *wished,
+                         struct ibshift_line *why, struct ibshift_line *able)
+{
+    struct ibshift_plan plan = *question->plan;
+    char text[128] = "the ranks do not know each other's counts";
+
+    plan.segments = 1;
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        const struct ibshift_alg *alg = ibshift_alg_table[i];
+        char reason[128];
+
+        if (!ibshift_alg_serves(alg, question->collective, question->needs)) {
+            continue;
+        }
+        plan.radix = alg->radix_max > 0 ? 1 : 0;
+        if (ibshift_alg_check(alg, &plan, reason, sizeof(reason)) == 0) {
+            ibshift_line_add(able, "%s%s", able->length > 0 ? ", " : "", alg->name);
+        } else if (alg == wished) {
+            strcpy(text, reason);
+        }
+    }
+    ibshift_line_add(why, "%.*s", (int)strcspn(text, ";"), text);
+    if (able->length == 0) {
+        ibshift_line_add(able, "none of ibshift's");
     }
 }

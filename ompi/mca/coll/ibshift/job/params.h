@@ -123,6 +123,12 @@ bool ibshift_params_differ(const char *theirs, const char *ours, char *words, si
 
 /* What the parameters of a collective ask for. */
 struct ibshift_wish ibshift_params_wish(enum ibshift_collective collective);
+static inline struct ibshift_named ibshift_params_named(enum ibshift_collective collective)
+{
+    return (struct ibshift_named){ibshift_params.algorithm[collective],
+                                  ibshift_params.radix[collective],
+                                  ibshift_params.segment[collective]};
+}
 
 /* The path of that file in the administrator's folder; false: it is not there. */
 bool ibshift_params_site_file(const char *name, char *path, size_t size);

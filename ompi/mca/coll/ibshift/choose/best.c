@@ -1,0 +1,490 @@
+#include "choose/choose.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stddef.h>
+
+#include "choose/glance.h"
+#include "choose/size.h"
+#include "plan/nodes.h"
+
+enum {
+    FIRST_SEGMENT = 4096,
+    LAST_SEGMENT = 1 << 20,
+    GATHERED_MOST = 1 << 25,
+    PLANS_MOST = 192 /* that a collective may have */
+};
+
+/* Found among 96 to 1,728 ranks: what is taken costs 1.03 of the cheapest in the mean. */
+enum {
+    FEW_RANKS = 64,    /* each candidate is priced as it is */
+    MANY_HOSTS = 16,   /* of several ranks: among fewer it is, too */
+    GLANCE = 64,       /* messages that are looked at for a first price, */
+    LOOK = 256,        /* and for that of */
+    LOOKS = 4,         /* so many of the cheapest candidates, */
+    LOOK_HOSTS = 4096, /* where ranks share hosts: of these four at least are looked at */
+    LOOKS_HOSTS = 6,
+    GLANCE_ERROR = 2, /* if they cost at most so many times the cheapest */
+};
+
+static struct ibshift_choice candidate(const struct ibshift_alg *alg, uint32_t radix,
+                                       uint32_t segments, uint32_t leaders)
+{
+    return (struct ibshift_choice){
+        .alg = alg, .radix = radix, .segments = segments, .leaders = leaders};
+}
+
+/* In one piece, and in segments of 4 KiB, 16 KiB and so on; or of the bytes that are wished. */
+static int add_segments(const struct ibshift_alg *alg, uint64_t bytes,
+                        const struct ibshift_wish *wish, uint32_t radix,
+                        struct ibshift_choice *found)
+{
+    bool has_segments = (alg->flags & IBSHIFT_ALG_SEGMENTS) != 0;
+    int count = 0;
+
+    if (has_segments && wish->segment > 0) {
+        uint64_t segments = bytes / wish->segment + (bytes % wish->segment != 0);
+
+        segments = segments < 1 ? 1 : segments;
+        segments = segments > IBSHIFT_SEGMENTS_MAX ? IBSHIFT_SEGMENTS_MAX : segments;
+        found[count++] = candidate(alg, radix, (uint32_t)segments, 1);
+        return count;
+    }
+    found[count++] = candidate(alg, radix, 1, 1);
+    for (uint64_t size = FIRST_SEGMENT; has_segments && size <= LAST_SEGMENT && size < bytes;
+         size *= 4) {
+        if (bytes / size <= IBSHIFT_CHOOSE_LIMIT) {
+            found[count++] = candidate(alg, radix, (uint32_t)(bytes / size), 1);
+        }
+    }
+    return count;
+}
+
+int ibshift_candidates(const struct ibshift_alg *alg, uint32_t ranks, uint64_t bytes,
+                       const struct ibshift_wish *wish, struct ibshift_choice *found)
+{
+    static const uint32_t radices[] = {1, 2, 3, 4, 5, 6, 7, 8, 15};
+    static const uint32_t leaders[] = {1, 4, 8, 16, IBSHIFT_LEADERS_MAX};
+    int count = 0;
+
+    if (alg->collective == IBSHIFT_ALLTOALL && (alg->flags & IBSHIFT_ALG_LEADERS) != 0) {
+        for (size_t i = 0; i < sizeof(leaders) / sizeof(leaders[0]); i++) {
+            if (leaders[i] == 1 || leaders[i] < ranks || leaders[i] == IBSHIFT_LEADERS_MAX) {
+                found[count++] = candidate(alg, 0, 1, leaders[i]);
+            }
+        } /* the last: as many as there are on the emptiest node */
+        return count;
+    }
+    if (alg->radix_max == 0 || wish->radix > 0) {
+        uint32_t radix = wish->radix < alg->radix_max ? wish->radix : alg->radix_max;
+
+        return add_segments(alg, bytes, wish, radix, found);
+    }
+    for (size_t i = 0; i < sizeof(radices) / sizeof(radices[0]); i++) {
+        if (radices[i] <= alg->radix_max && (radices[i] == 1 || radices[i] < ranks)) {
+            count += add_segments(alg, bytes, wish, radices[i], found + count);
+        }
+    }
+    return count;
+}
+
+struct ibshift_sending ibshift_choose_sending(const struct ibshift_question *question,
+                                              const struct ibshift_alg *alg)
+{
+    bool is_free = (alg->flags & IBSHIFT_ALG_FREE) != 0 && question->free.window > 0;
+
+    return is_free ? question->free : (struct ibshift_sending){question->window, 0};
+}
+
+/* Ranks tell each other sizes within their node before it runs. */
+static bool tells_counts(const struct ibshift_question *question, const struct ibshift_alg *alg)
+{
+    return (alg->flags & question->needs) == IBSHIFT_ALG_SIZES_NODE;
+}
+
+/* A size each to the leader; of an all-to-all one of each node to each. */
+static void add_counts(const struct ibshift_question *question, struct ibshift_choice *choice)
+{
+    bool is_alltoall = question->collective == IBSHIFT_ALLTOALL;
+    struct ibshift_plan plan = {.ranks = question->plan->nodes != NULL ? question->plan->nodes->most
+                                                                       : 1};
+    struct ibshift_price_request request = {
+        .alg = ibshift_alg_find(is_alltoall ? IBSHIFT_ALLTOALL : IBSHIFT_GATHER, "linear"),
+        .plan = &plan,
+        .model = question->near != NULL ? question->near : question->model,
+        .bytes = sizeof(uint64_t) * (is_alltoall ? ibshift_nodes_count(question->plan) : 1),
+        .element = 1,
+        .window = question->window,
+        .limit = IBSHIFT_CHOOSE_LIMIT,
+        .space = question->space};
+    struct ibshift_price counts;
+
+    if (!tells_counts(question, choice->alg) || choice->price.last < 0 ||
+        ibshift_price(&request, &counts) != 0) {
+        return;
+    }
+    choice->price.last += counts.last;
+    choice->price.messages += counts.messages;
+    choice->price.hops += counts.hops;
+}
+
+/*
+ * By so many messages of few of its ranks, where it has more. A row that nobody can price here costs nothing that is known: it
+ * stays behind all others. Of a table of stages a rank has its own row only: the shift in its place has as many messages.
+ */
+static void price(const struct ibshift_question *question, uint64_t messages, double most,
+                  struct ibshift_choice *choice)
+{
+    struct ibshift_sending sending = ibshift_choose_sending(question, choice->alg);
+    struct ibshift_plan plan = *question->plan;
+    const struct ibshift_price_request request = {.alg = choice->alg,
+                                                  .plan = &plan,
+                                                  .model = question->model,
+                                                  .near = question->near,
+                                                  .crowd = question->crowd,
+                                                  .bytes = question->bytes,
+                                                  .element = 1,
+                                                  .window = sending.window,
+                                                  .piece = sending.piece,
+                                                  .grants_anew = question->grants_anew,
+                                                  .limit = messages,
+                                                  .space = question->space,
+                                                  .most = most};
+
+    ibshift_choice_take(choice, &plan);
+    plan.stages = NULL;
+    if (ibshift_glance(&request, &choice->price) != 0) {
+        choice->price = (struct ibshift_price){.last = -1};
+    }
+    add_counts(question, choice);
+}
+
+/* One without a price is better than nothing only. */
+static bool is_cheaper(const struct ibshift_choice *now, const struct ibshift_choice *best)
+{
+    return best == NULL ||
+           (now->price.last >= 0 && (best->price.last < 0 || now->price.last < best->price.last));
+}
+
+static bool is_near(const struct ibshift_choice *choice, const struct ibshift_choice *cheapest)
+{
+    return choice->price.last >= 0 &&
+           choice->price.last <= cheapest->price.last * IBSHIFT_PRICE_EQUAL;
+}
+
+struct search {
+    const struct ibshift_question *question;
+    bool has_many; /* ranks: first a glance at all candidates, then a closer look at the best */
+    struct ibshift_choice seen[PLANS_MOST]; /* at a glance */
+    int seen_count;
+    struct ibshift_choice priced[PLANS_MOST];
+    int priced_count;
+    const struct ibshift_choice *cheapest; /* of these; NULL: there is none yet */
+};
+
+static bool has_hosts(const struct ibshift_question *question)
+{
+    return question->plan->nodes != NULL && question->plan->nodes->most > 1;
+}
+
+/* Few of them stand for all where each rank has a host and a port, and where there are many hosts, which are the nodes. */
+static bool has_many(const struct ibshift_question *question)
+{
+    const struct ibshift_plan *plan = question->plan;
+    const struct ibshift_crowd *crowd = question->crowd;
+
+    if (plan->ranks <= FEW_RANKS) {
+        return false;
+    }
+    if (has_hosts(question)) {
+        return crowd != NULL && crowd->hosts == plan->nodes->nodes && crowd->hosts >= MANY_HOSTS;
+    }
+    return crowd == NULL || (crowd->hosts == plan->ranks && crowd->ports == plan->ranks);
+}
+
+/* The two long arrays are left as they are: their counts say what is in them. */
+static void begin_search(struct search *search, const struct ibshift_question *question)
+{
+    search->question = question;
+    search->seen_count = search->priced_count = 0;
+    search->cheapest = NULL;
+    search->has_many = has_many(question);
+}
+
+static bool is_by_node(const struct ibshift_choice *choice)
+{
+    return (choice->alg->flags & IBSHIFT_ALG_NODES) != 0;
+}
+
+static void add_priced(struct search *search, const struct ibshift_choice *now)
+{
+    struct ibshift_choice *place = &search->priced[search->priced_count];
+
+    assert(search->priced_count < PLANS_MOST);
+    *place = *now;
+    search->priced_count++;
+    if (is_cheaper(place, search->cheapest)) {
+        search->cheapest = place;
+    }
+}
+
+/* Of those but one, by node or flat (which: true, false), or of both (-1): alg NULL: there is none. */
+static struct ibshift_choice cheapest_but(const struct search *search,
+                                          const struct ibshift_choice *one, int which)
+{
+    const struct ibshift_choice *found = NULL;
+
+    for (int i = 0; i < search->priced_count; i++) {
+        const struct ibshift_choice *now = &search->priced[i];
+
+        if (now != one && (which < 0 || is_by_node(now) == which) && is_cheaper(now, found)) {
+            found = now;
+        }
+    }
+    return found != NULL ? *found : (struct ibshift_choice){.alg = NULL};
+}
+
+static struct ibshift_answer decide(const struct search *search)
+{
+    const struct ibshift_choice *simplest = search->cheapest;
+
+    if (simplest == NULL) {
+        return (struct ibshift_answer){.candidates = 0};
+    }
+    for (int i = 0; i < search->priced_count; i++) {
+        const struct ibshift_choice *now = &search->priced[i];
+
+        if (is_near(now, search->cheapest) &&
+            ibshift_price_is_simpler(&now->price, &simplest->price)) {
+            simplest = now;
+        }
+    }
+    return (struct ibshift_answer){.best = *simplest,
+                                   .second = cheapest_but(search, simplest, -1),
+                                   .other = cheapest_but(search, NULL, !is_by_node(simplest)),
+                                   .candidates = search->seen_count > 0 ? search->seen_count
+                                                                        : search->priced_count};
+}
+
+/* A leader has what its team sends to all, several times over: the one of the fullest node most. */
+static bool gathers_too_much(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
+                             uint64_t bytes)
+{
+    uint32_t leader;
+
+    if (alg->collective != IBSHIFT_ALLTOALL || (alg->flags & IBSHIFT_ALG_LEADERS) == 0) {
+        return false;
+    }
+    leader = ibshift_nodes_rank(plan, ibshift_nodes_fullest(plan), 0);
+    return bytes > GATHERED_MOST / ((uint64_t)alg->tmp(plan, leader) + 1);
+}
+
+/* us that a plan may take to be of interest; 0: any. */
+static double most_of(const struct search *search)
+{
+    const struct ibshift_choice *best = search->cheapest;
+
+    return search->question->is_brief && best != NULL && best->price.last > 0
+               ? best->price.last * IBSHIFT_PRICE_EQUAL
+               : 0;
+}
+
+/* Only on a wish: nobody knows how many bytes of others a rank would have to hold. Alltoallv goes by node only
+ * where all ranks of like nodes lead. */
+static bool may_tell_counts(const struct ibshift_question *question, const struct ibshift_alg *alg,
+                            const struct ibshift_plan *plan)
+{
+    const struct ibshift_nodes *nodes = plan->nodes;
+
+    return alg == question->wish.alg && nodes != NULL &&
+           (alg->collective != IBSHIFT_ALLTOALL ||
+            (nodes->most == nodes->least && nodes->most > 1 && plan->leaders >= nodes->most));
+}
+
+static void consider(struct search *search, struct ibshift_choice now)
+{
+    const struct ibshift_question *question = search->question;
+    struct ibshift_plan plan = *question->plan;
+    char why[128];
+
+    ibshift_choice_take(&now, &plan);
+    if (ibshift_alg_check(now.alg, &plan, why, sizeof(why)) != 0 ||
+        (tells_counts(question, now.alg) && !may_tell_counts(question, now.alg, &plan)) ||
+        (now.alg != question->wish.alg && gathers_too_much(now.alg, &plan, question->bytes))) {
+        return;
+    }
+    if (search->has_many) {
+        assert(search->seen_count < PLANS_MOST);
+        price(question, GLANCE, 0, &now);
+        search->seen[search->seen_count++] = now;
+    } else {
+        price(question, IBSHIFT_CHOOSE_LIMIT, most_of(search), &now);
+        add_priced(search, &now);
+    }
+}
+
+/* The cheapest at a glance of those that are left; NULL: none is worth a look. */
+static struct ibshift_choice *take_cheapest(struct search *search, double *most)
+{
+    struct ibshift_choice *cheapest = NULL;
+
+    for (int i = 0; i < search->seen_count; i++) {
+        struct ibshift_choice *one = &search->seen[i];
+
+        if (one->alg != NULL && one->price.last >= 0 && one->price.last <= *most &&
+            (cheapest == NULL || one->price.last < cheapest->price.last)) {
+            cheapest = one;
+        }
+    }
+    *most = cheapest == NULL ? *most : fmin(*most, GLANCE_ERROR * cheapest->price.last);
+    return cheapest;
+}
+
+/* Those without a price come last, if nothing has any. */
+static struct ibshift_answer settle(struct search *search)
+{
+    int looks = has_hosts(search->question) ? LOOKS_HOSTS : LOOKS;
+    uint64_t look = has_hosts(search->question) ? LOOK_HOSTS : LOOK;
+    struct ibshift_choice *next;
+    double most = INFINITY;
+
+    for (int i = 0; i < looks && (next = take_cheapest(search, &most)) != NULL; i++) {
+        price(search->question, look, most_of(search), next);
+        add_priced(search, next);
+        next->alg = NULL;
+    }
+    for (int i = 0; i < search->seen_count && search->cheapest == NULL; i++) {
+        add_priced(search, &search->seen[i]);
+    }
+    return decide(search);
+}
+
+/* Of a row by node each tree is one of nodes or of the ranks of a node: radices above are the same again. */
+static uint32_t ranks_of_trees(const struct ibshift_alg *alg, const struct ibshift_plan *plan)
+{
+    uint32_t nodes = ibshift_nodes_count(plan);
+
+    if ((alg->flags & IBSHIFT_ALG_NODES) == 0 || alg->radix_max == 0 || plan->nodes == NULL) {
+        return plan->ranks;
+    }
+    return nodes > plan->nodes->most ? nodes : plan->nodes->most;
+}
+
+static void consider_row(struct search *search, const struct ibshift_alg *alg)
+{
+    const struct ibshift_question *question = search->question;
+    struct ibshift_choice found[IBSHIFT_CANDIDATES_MAX];
+    int count = ibshift_candidates(alg, ranks_of_trees(alg, question->plan), question->bytes,
+                                   &question->wish, found);
+
+    for (int i = 0; i < count; i++) {
+        consider(search, found[i]);
+    }
+}
+
+/* Where the fabric has given an order, or a table, rows that could take one, but know none, are
+ * left out. */
+static bool takes_order(const struct ibshift_alg *alg, const struct ibshift_plan *plan)
+{
+    if (alg->collective != IBSHIFT_ALLTOALL || (alg->flags & IBSHIFT_ALG_SIZES) == 0) {
+        return true;
+    }
+    if (plan->stages != NULL) {
+        return (alg->flags & IBSHIFT_ALG_STAGES) != 0;
+    }
+    return plan->order == NULL || (alg->flags & IBSHIFT_ALG_ORDER) != 0;
+}
+
+/* Where no two ranks share a node, or all do, what goes by nodes is a longer way to the same. */
+static bool has_nodes(const struct ibshift_alg *alg, const struct ibshift_plan *plan)
+{
+    return (alg->flags & IBSHIFT_ALG_NODES) == 0 ||
+           (plan->nodes != NULL && plan->nodes->nodes > 1 && plan->nodes->most > 1);
+}
+
+/* Whether the row is worth a look without a wish. */
+static bool is_fit(const struct ibshift_question *question, const struct ibshift_alg *alg)
+{
+    return ibshift_alg_serves(alg, question->collective, question->needs) &&
+           takes_order(alg, question->plan) && has_nodes(alg, question->plan);
+}
+
+/* The question has the space. */
+static struct ibshift_answer choose_best(const struct ibshift_question *question)
+{
+    const struct ibshift_alg *wished = question->wish.alg;
+    struct search search;
+    struct ibshift_answer answer;
+
+    begin_search(&search, question);
+    if (wished != NULL && ibshift_alg_serves(wished, question->collective, question->needs)) {
+        consider_row(&search, wished);
+        answer = settle(&search);
+        if (answer.best.alg != NULL) {
+            return answer;
+        }
+    }
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        const struct ibshift_alg *alg = ibshift_alg_table[i];
+
+        if (is_fit(question, alg)) {
+            consider_row(&search, alg);
+        }
+    }
+    return settle(&search);
+}
+
+struct ibshift_answer ibshift_choose_best(const struct ibshift_question *question)
+{
+    struct ibshift_question with_space = *question;
+    struct ibshift_answer answer;
+
+    with_space.space = ibshift_price_space_new();
+    answer = choose_best(&with_space);
+    ibshift_price_space_free(with_space.space);
+    return answer;
+}
+
+/* Into its place in the ascending list, of so many, of which there is room for `most`; returns how many there are. */
+static int insert(struct ibshift_choice *list, int count, int most,
+                  const struct ibshift_choice *choice)
+{
+    int at = count;
+
+    for (; at > 0 && list[at - 1].price.last > choice->price.last; at--) {
+        if (at < most) {
+            list[at] = list[at - 1];
+        }
+    }
+    if (at < most) {
+        list[at] = *choice;
+    }
+    return count < most ? count + 1 : count;
+}
+
+int ibshift_choose_rivals(const struct ibshift_question *question, const struct ibshift_choice *own,
+                          double times, struct ibshift_choice *found, int most)
+{
+    struct ibshift_question with_space = *question;
+    int count = 0;
+
+    with_space.space = ibshift_price_space_new();
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        const struct ibshift_alg *alg = ibshift_alg_table[i];
+        struct search search;
+        struct ibshift_choice best;
+
+        if (alg == own->alg || !is_fit(question, alg)) {
+            continue;
+        }
+        begin_search(&search, &with_space);
+        consider_row(&search, alg);
+        best = settle(&search).best;
+        if (best.alg != NULL && best.price.last >= 0 &&
+            best.price.last <= times * own->price.last) {
+            count = insert(found, count, most, &best);
+        }
+    }
+    ibshift_price_space_free(with_space.space);
+    return count;
+}
