@@ -19,6 +19,13 @@ enum plan_format { PLAN_TEXT, PLAN_SVG, PLAN_DOT, PLAN_JSON };
 
 struct plan_command;
 
+/* So many ranks each, with a port and --processors. */
+struct plan_hosts {
+    struct ibshift_nodes nodes;
+    struct ibshift_crowd crowd;
+    uint32_t *processors;
+};
+
 struct plan_args {
     const char *command; /* "plan print": for messages */
     const struct plan_command *row;
@@ -43,8 +50,8 @@ struct plan_args {
     bool is_dealt;       /* to the hosts in turn, not in rank order */
     const char *nodes_text;
     bool has_leaders, is_one_level;
-    struct ibshift_nodes nodes; /* of plan.ranks, with per_host */
-    struct ibshift_model near;  /* between ranks of a host, unless is_one_level */
+    struct plan_hosts hosts;   /* of plan.ranks, with per_host or nodes_text */
+    struct ibshift_model near; /* between ranks of a host, unless is_one_level */
     bool in_place;
     uint32_t seed;
     bool has_table, is_non_commutative, is_json;
@@ -78,24 +85,33 @@ void plan_args_end(struct plan_args *args);
 /* Of a picture: bits of enum plan_format. */
 unsigned plan_formats(int picture);
 
-/* Reads args->stages_path into args->plan; args->plan.ranks are known. */
+/* What the options of these names say of args->plan, whose ranks are known: CLI_OK, or a message and CLI_USAGE. */
 int plan_args_stages(struct plan_args *args);
+int plan_args_order(struct plan_args *args);
+int plan_args_split(struct plan_args *args);
+int plan_args_hosts(struct plan_args *args);
 
-/* The hosts that --per-host and --dealt say, of so many ranks; CLI_OK, or a message and CLI_FAILED.
- */
-int plan_nodes_make(const struct plan_args *args, uint32_t ranks, struct ibshift_nodes *nodes);
+/* The split that LogGP calls optimal, for free(); NULL: no memory. */
+uint32_t *plan_split(const struct ibshift_model *model, uint64_t bytes, uint32_t ranks);
+
+/* The hosts of so many ranks; CLI_OK, or a message and another code. To be freed in either case. */
+int plan_hosts_make(const struct plan_args *args, uint32_t ranks, struct plan_hosts *hosts);
+void plan_hosts_free(struct plan_hosts *hosts);
+/* Those of args->plan; NULL: each rank has its own. */
+const struct plan_hosts *plan_hosts_of(const struct plan_args *args);
+
+/* The price that is asked for, without a limit, where ranks share such hosts. */
+struct ibshift_price_request plan_request(const struct plan_args *args,
+                                          const struct plan_hosts *hosts);
 
 /* The model of args->model that is asked for. */
 struct ibshift_model plan_model_of(const struct plan_args *args, enum plan_model which);
 const char *plan_model_name(enum plan_model which);
-
-/* ibshift_price() where the ranks of the plan's nodes share a port, memory and --processors. */
-int plan_price_shared(const struct plan_args *args, struct ibshift_price_request *request,
-                      struct ibshift_price *price);
-
-/* ibshift_choose_best(), likewise. */
-struct ibshift_answer plan_choose_shared(const struct plan_args *args,
-                                         struct ibshift_question *question);
+/* That of --model, or all of it. */
+static inline enum plan_model plan_which(const struct plan_args *args)
+{
+    return args->which < 0 ? PLAN_COMBINED : (enum plan_model)args->which;
+}
 
 /* "scatter binomial, 9 ranks, root 0, radix 2", as far as the algorithm knows them. */
 void plan_title(const struct plan_args *args, char *text, size_t size);
@@ -111,6 +127,7 @@ int plan_close(struct plan_args *args, int status);
 void plan_json_begin(struct json *j, FILE *out, const char *list);
 void plan_json_end(struct json *j);
 
+int plan_price(struct plan_args *args);
 int plan_draw(struct plan_args *args);
 int plan_compare(struct plan_args *args);
 int plan_rules(struct plan_args *args);

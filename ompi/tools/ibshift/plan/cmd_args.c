@@ -1,13 +1,8 @@
 /* The command line of `ibshift plan`: words, options, and what must fit together once all are read. */
 #include "plan/cmd.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "proof/split.h"
-
-/* The words of `ibshift plan` that are no options, and what must fit together once all are read. */
 
 static int take_collective(struct plan_args *args, const char *text)
 {
@@ -45,8 +40,7 @@ static int take_algorithm(struct plan_args *args, const char *text)
     return cli_unknown(args->command, "unknown algorithm", text, names, count, list);
 }
 
-/* The steps of it in cmd_operands.c: a word that is no option (context: the arguments); what is
- * missing or does not fit together. */
+/* A word that is no option; context: the arguments. */
 static int plan_args_operand(void *context, const char *text)
 {
     struct plan_args *args = context;
@@ -60,86 +54,6 @@ static int plan_args_operand(void *context, const char *text)
     }
     return cli_error(args->command, "unexpected word '%.40s'; ibshift %s --help", text,
                      args->command);
-}
-
-/* The ranks of --order in their places; -EINVAL when it is no list of as many as fit. */
-static int parse_order(struct plan_args *args, uint32_t *rank_at, uint32_t *count)
-{
-    const char *at = args->order_text;
-    char *end;
-
-    for (*count = 0; *count <= strlen(args->order_text); at = end + 1) {
-        unsigned long rank = IBSHIFT_NO_RANK;
-
-        end = (char *)at + 1;
-        if (*at >= '0' && *at <= '9') {
-            rank = strtoul(at, &end, 10);
-        } else if (*at != '-') {
-            return -EINVAL;
-        }
-        rank_at[(*count)++] = rank < IBSHIFT_NO_RANK ? (uint32_t)rank : IBSHIFT_NO_RANK;
-        if (*end == '\0') {
-            return 0;
-        }
-        if (*end != ',') {
-            return -EINVAL;
-        }
-    }
-    return -EINVAL;
-}
-
-/* The slot of each rank that has one. */
-static void fill_slots(uint32_t ranks, const uint32_t *rank_at, uint32_t *slot_of, uint32_t count)
-{
-    for (uint32_t rank = 0; rank < ranks; rank++) {
-        slot_of[rank] = IBSHIFT_NO_RANK;
-    }
-    for (uint32_t slot = 0; slot < count; slot++) {
-        if (rank_at[slot] < ranks) {
-            slot_of[rank_at[slot]] = slot;
-        }
-    }
-}
-
-static int take_order(struct plan_args *args)
-{
-    uint32_t *rank_at, *slot_of, count = 0, slots = args->order.slots;
-    size_t size = strlen(args->order_text) + 1 + args->plan.ranks;
-    char why[120];
-
-    args->order_memory = calloc(size, sizeof(uint32_t));
-    if (args->order_memory == NULL) {
-        return cli_error(args->command, "out of memory");
-    }
-    slot_of = args->order_memory;
-    rank_at = slot_of + args->plan.ranks;
-    if (parse_order(args, rank_at, &count) != 0 || count % slots != 0) {
-        return cli_error(args->command,
-                         "--order '%.40s': must be a list like 4,1,0,-,2,3 with %u a node",
-                         args->order_text, slots);
-    }
-    fill_slots(args->plan.ranks, rank_at, slot_of, count);
-    args->order = (struct ibshift_order){count / slots, slots, args->order.step, rank_at, slot_of};
-    if (ibshift_order_check(&args->order, args->plan.ranks, why, sizeof(why)) != 0) {
-        return cli_error(args->command,
-                         "--order '%.40s': each of the %u ranks must be there once: %s",
-                         args->order_text, args->plan.ranks, why);
-    }
-    args->plan.order = &args->order;
-    return CLI_OK;
-}
-
-static int take_split(struct plan_args *args)
-{
-    struct ibshift_model model = ibshift_model_loggp(&args->model);
-
-    args->split_memory = calloc((size_t)args->plan.ranks + 1, sizeof(uint32_t));
-    if (args->split_memory == NULL ||
-        ibshift_model_split(&model, args->sizes[0], args->plan.ranks, args->split_memory) != 0) {
-        return cli_error(args->command, "out of memory");
-    }
-    args->plan.split = args->split_memory;
-    return CLI_OK;
 }
 
 /* An option that the algorithm does not read would be believed to have worked. */
@@ -173,60 +87,6 @@ static int check_unread(const struct plan_args *args)
     return CLI_OK;
 }
 
-/* The hosts of --nodes. */
-static int parse_nodes(struct plan_args *args, uint32_t *host_of)
-{
-    const char *at = args->nodes_text;
-    uint32_t ranks = args->plan.ranks, rank = 0;
-    char *end = (char *)at;
-
-    for (; rank < ranks && *at >= '0' && *at <= '9'; rank++, at = end + 1) {
-        unsigned long host = strtoul(at, &end, 10);
-
-        host_of[rank] = host < ranks ? (uint32_t)host : ranks;
-        if (*end != (rank + 1 < ranks ? ',' : '\0')) {
-            return -EINVAL;
-        }
-    }
-    return rank == ranks ? ibshift_nodes_make(host_of, ranks, &args->nodes) : -EINVAL;
-}
-
-static int take_listed_nodes(struct plan_args *args)
-{
-    uint32_t *host_of = malloc((size_t)args->plan.ranks * sizeof(*host_of));
-    int rc = host_of == NULL ? -ENOMEM : parse_nodes(args, host_of);
-
-    free(host_of);
-    if (rc == -ENOMEM) {
-        return cli_error(args->command, "out of memory");
-    }
-    if (rc != 0) {
-        return cli_error(args->command, "--nodes '%.40s': must be %u numbers from 0 to %u",
-                         args->nodes_text, args->plan.ranks, args->plan.ranks - 1);
-    }
-    args->plan.nodes = &args->nodes;
-    return CLI_OK;
-}
-
-static int take_nodes(struct plan_args *args)
-{
-    int rc;
-
-    if (args->nodes_text != NULL) {
-        return args->per_host == 0 && !args->is_dealt
-                   ? take_listed_nodes(args)
-                   : cli_error(args->command, "--nodes says where all ranks are: no --per-host");
-    }
-    if (args->per_host == 0) {
-        return !args->is_dealt
-                   ? CLI_OK
-                   : cli_error(args->command, "--dealt: --per-host says to how many hosts");
-    }
-    rc = plan_nodes_make(args, args->plan.ranks, &args->nodes);
-    args->plan.nodes = rc == CLI_OK ? &args->nodes : NULL;
-    return rc;
-}
-
 static int plan_args_finish(struct plan_args *args)
 {
     const struct plan_command *command = args->row;
@@ -243,12 +103,12 @@ static int plan_args_finish(struct plan_args *args)
         return cli_error(args->command, "rank %ld of %u ranks: must be 0 to %u", args->rank,
                          args->plan.ranks, args->plan.ranks - 1);
     }
-    if ((args->alg != NULL && check_unread(args) != CLI_OK) || take_nodes(args) != CLI_OK ||
-        (args->split != 0 && take_split(args) != CLI_OK) ||
+    if ((args->alg != NULL && check_unread(args) != CLI_OK) || plan_args_hosts(args) != CLI_OK ||
+        (args->split != 0 && plan_args_split(args) != CLI_OK) ||
         (args->stages_path != NULL && plan_args_stages(args) != CLI_OK)) {
         return CLI_USAGE;
     }
-    return args->order_text != NULL ? take_order(args) : CLI_OK;
+    return args->order_text != NULL ? plan_args_order(args) : CLI_OK;
 }
 
 static int take_ranks(const struct plan_args *args, const char *text, uint32_t low, uint32_t high,
@@ -414,8 +274,8 @@ static size_t plan_rows(struct plan_args *args, struct cli_option *to)
 {
     const struct cli_option rows[] = {
         {"--ranks", 'P', CLI_TAKEN, "N",
-         "number of ranks; compare, rules: also a range, 2..64 (default: 8)",
-         .where = args, .take = set_ranks},
+         "number of ranks; compare, rules: also a range, 2..64 (default: 8)", .where = args,
+         .take = set_ranks},
         {"--rank", 'r', CLI_TAKEN, "RANK", "the steps of this rank only (default: all)",
          .where = args, .take = set_rank},
         {"--root", 'R', CLI_WHOLE, "RANK", "the root of a rooted collective (default: 0)",
@@ -621,7 +481,7 @@ int plan_args_parse(struct plan_args *args, const struct plan_command *command, 
 
 void plan_args_end(struct plan_args *args)
 {
-    ibshift_nodes_free(&args->nodes);
+    plan_hosts_free(&args->hosts);
     free(args->order_memory);
     free(args->stages_memory);
     free(args->split_memory);

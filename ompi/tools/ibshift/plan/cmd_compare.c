@@ -1,49 +1,21 @@
 /* `ibshift plan compare`: all algorithms of a collective, over sizes or over ranks, and who wins
  * where. */
-#include "plan/cmd.h"
+#include "plan/compare.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "choose/choose.h"
 #include "choose/size.h"
-#include "draw/chart.h"
 #include "proof/formula.h"
-#include "proof/split.h"
 
-enum { ENTRIES_MAX = 128 };
-
-struct entry {
-    const struct ibshift_alg *alg;
-    uint32_t radix;
-    bool is_optimal; /* split as LogGP has it */
-    char label[48];
-    double *times;                /* NAN where it cannot run */
-    double *formula;              /* as published; NAN where there is none */
-    struct ibshift_price *prices; /* whose times they are */
-    uint32_t *segments;           /* in which it takes that time */
-};
-
-struct comparison {
-    struct plan_args *args;
-    struct entry entries[ENTRIES_MAX];
-    int entry_count;
-    double *points; /* sizes or numbers of ranks */
-    int point_count;
-    bool is_over_ranks;
-    double *memory;
-    struct ibshift_price *prices_memory;
-    uint32_t *segments_memory;
-};
-
-static void add_entry(struct comparison *c, const struct ibshift_alg *alg, uint32_t radix,
+static void add_entry(struct plan_comparison *c, const struct ibshift_alg *alg, uint32_t radix,
                       bool is_optimal)
 {
-    struct entry *entry = &c->entries[c->entry_count];
+    struct plan_entry *entry = &c->entries[c->entry_count];
 
-    if (c->entry_count == ENTRIES_MAX) {
+    if (c->entry_count == PLAN_ENTRIES_MAX) {
         return;
     }
     entry->alg = alg;
@@ -72,7 +44,7 @@ static int candidates(const struct plan_args *args, const struct ibshift_alg *al
 }
 
 /* A column for each row and radix; segments are searched at each point. */
-static void add_entries(struct comparison *c)
+static void add_entries(struct plan_comparison *c)
 {
     const struct plan_args *args = c->args;
     struct ibshift_choice found[IBSHIFT_CANDIDATES_MAX];
@@ -96,99 +68,79 @@ static void add_entries(struct comparison *c)
     }
 }
 
-/* The split that LogGP calls optimal, for one point; the caller frees it. */
-static int find_split(const struct ibshift_model *model, uint64_t bytes, uint32_t ranks,
-                      uint32_t **split)
+/* Rows whose steps wait for one another send whole messages. */
+static uint32_t piece_of(const struct plan_comparison *c, const struct plan_entry *entry)
 {
-    struct ibshift_model loggp = ibshift_model_loggp(model);
-
-    *split = calloc((size_t)ranks + 1, sizeof(**split));
-    return *split == NULL || ibshift_model_split(&loggp, bytes, ranks, *split) != 0 ? -ENOMEM : 0;
+    return (entry->alg->flags & IBSHIFT_ALG_FREE) != 0 ? c->args->piece : 0;
 }
 
 /* The best of the entry's segments. */
-static int price_entry(const struct comparison *c, const struct entry *entry, int point,
-                       struct ibshift_price_request *request, struct ibshift_plan *plan)
+static int price_entry(const struct plan_comparison *c, const struct plan_entry *entry, int point,
+                       const struct ibshift_price_request *request, struct ibshift_plan *plan)
 {
     struct ibshift_choice found[IBSHIFT_CANDIDATES_MAX];
     int count = candidates(c->args, entry->alg, plan->ranks, request->bytes, found);
     char why[256];
 
     for (int i = 0; i < count; i++) {
-        struct ibshift_price price;
         int rc;
 
-        plan->radix = found[i].radix;
-        plan->segments = found[i].segments;
-        plan->leaders = c->args->has_leaders ? c->args->plan.leaders : found[i].leaders;
+        found[i].leaders = c->args->has_leaders ? c->args->plan.leaders : found[i].leaders;
+        ibshift_choice_take(&found[i], plan);
         if ((entry->alg->radix_max > 0 && plan->radix != entry->radix) ||
             ibshift_alg_check(entry->alg, plan, why, sizeof(why)) != 0) {
             continue;
         }
-        rc = plan_price_shared(c->args, request, &price);
-        if (rc == -E2BIG) {
-            continue;
-        }
-        if (rc != 0) {
+        rc = ibshift_price(request, &found[i].price);
+        if (rc != 0 && rc != -E2BIG) {
             return rc;
         }
-        if (isnan(entry->times[point]) || price.last < entry->times[point]) {
-            entry->times[point] = price.last;
-            entry->prices[point] = price;
-            entry->segments[point] = plan->segments;
+        if (rc == 0 && !(found[i].price.last >= entry->times[point])) {
+            entry->times[point] = found[i].price.last;
+            entry->best[point] = found[i];
         }
     }
     return 0;
 }
 
-/* Rows whose steps wait for one another send whole messages. */
-static uint32_t piece_of(const struct comparison *c, const struct entry *entry)
-{
-    return (entry->alg->flags & IBSHIFT_ALG_FREE) != 0 ? c->args->piece : 0;
-}
-
-static int price_point(const struct comparison *c, const struct entry *entry, int point,
+static int price_point(const struct plan_comparison *c, const struct plan_entry *entry, int point,
                        const struct ibshift_model *model)
 {
+    bool has_hosts = c->args->per_host > 0;
+    uint64_t bytes = c->is_over_ranks ? c->args->sizes[0] : (uint64_t)c->points[point];
     struct ibshift_plan plan = c->args->plan;
-    struct ibshift_price_request request = {.alg = entry->alg,
-                                            .plan = &plan,
-                                            .model = model,
-                                            .bytes = c->args->sizes[0],
-                                            .element = c->args->element,
-                                            .window = c->args->window,
-                                            .piece = piece_of(c, entry),
-                                            .limit = 1 << 24};
-    struct ibshift_nodes nodes = {.nodes = 0};
+    struct ibshift_price_request request;
+    struct plan_hosts hosts;
     uint32_t *split = NULL;
-    int rc = 0;
+    int rc;
 
     entry->times[point] = NAN;
-    entry->segments[point] = 1;
-    if (c->is_over_ranks) {
-        plan.ranks = (uint32_t)c->points[point];
-        plan.root = plan.root < plan.ranks ? plan.root : 0;
-        if (c->args->per_host > 0) {
-            rc = plan_nodes_make(c->args, plan.ranks, &nodes) == CLI_OK ? 0 : -ENOMEM;
-            plan.nodes = &nodes;
-        }
-    } else {
-        request.bytes = (uint64_t)c->points[point];
+    entry->best[point].segments = 1;
+    plan.ranks = c->is_over_ranks ? (uint32_t)c->points[point] : plan.ranks;
+    plan.root = plan.root < plan.ranks ? plan.root : 0;
+    if (plan_hosts_make(c->args, plan.ranks, &hosts) != CLI_OK) {
+        return -ENOMEM;
     }
-    if (rc == 0 && entry->is_optimal) {
-        rc = find_split(model, request.bytes, plan.ranks, &split);
-        plan.split = split;
+    plan.nodes = has_hosts ? &hosts.nodes : NULL;
+    request = plan_request(c->args, has_hosts ? &hosts : NULL);
+    request.alg = entry->alg;
+    request.plan = &plan;
+    request.model = model;
+    request.bytes = bytes;
+    request.piece = piece_of(c, entry);
+    request.limit = 1 << 24;
+    if (entry->is_optimal) {
+        plan.split = split = plan_split(model, bytes, plan.ranks);
     }
-    if (rc == 0) {
-        rc = price_entry(c, entry, point, &request, &plan);
-    }
-    ibshift_nodes_free(&nodes);
+    rc = entry->is_optimal && split == NULL ? -ENOMEM
+                                            : price_entry(c, entry, point, &request, &plan);
+    plan_hosts_free(&hosts);
     free(split);
     return rc;
 }
 
-static double formula_point(const struct comparison *c, const struct entry *entry, int point,
-                            const struct ibshift_model *model)
+static double formula_point(const struct plan_comparison *c, const struct plan_entry *entry,
+                            int point, const struct ibshift_model *model)
 {
     const struct ibshift_formula *formula =
         ibshift_formula_find(ibshift_collective_name(entry->alg->collective), entry->alg->name);
@@ -207,16 +159,15 @@ static double formula_point(const struct comparison *c, const struct entry *entr
     return c->args->which == PLAN_LOGGP ? formula->loggp(model, &fc) : formula->logfp(model, &fc);
 }
 
-static int fill(struct comparison *c)
+static int fill(struct plan_comparison *c)
 {
-    enum plan_model which = c->args->which < 0 ? PLAN_COMBINED : (enum plan_model)c->args->which;
+    enum plan_model which = plan_which(c->args);
     struct ibshift_model model = plan_model_of(c->args, which);
 
     for (int e = 0; e < c->entry_count; e++) {
-        c->entries[e].times = c->memory + (size_t)(2 * e) * (size_t)c->point_count;
+        c->entries[e].times = c->points + (size_t)(1 + 2 * e) * (size_t)c->point_count;
         c->entries[e].formula = c->entries[e].times + c->point_count;
-        c->entries[e].prices = c->prices_memory + (size_t)e * (size_t)c->point_count;
-        c->entries[e].segments = c->segments_memory + (size_t)e * (size_t)c->point_count;
+        c->entries[e].best = c->choices + (size_t)e * (size_t)c->point_count;
         for (int i = 0; i < c->point_count; i++) {
             int rc = price_point(c, &c->entries[e], i, &model);
 
@@ -230,7 +181,7 @@ static int fill(struct comparison *c)
 }
 
 /* The first of the fastest at a point, or -1 when none can run. */
-static int fastest_at(const struct comparison *c, int point)
+static int fastest_at(const struct plan_comparison *c, int point)
 {
     int best = -1;
 
@@ -244,22 +195,21 @@ static int fastest_at(const struct comparison *c, int point)
     return best;
 }
 
-/* The simplest of those that are as good as the fastest, as the component has it. */
-static int winner_at(const struct comparison *c, int point)
+int plan_winner_at(const struct plan_comparison *c, int point)
 {
     int fastest = fastest_at(c, point), best = fastest;
 
     for (int e = 0; fastest >= 0 && e < c->entry_count; e++) {
         if (c->entries[e].times[point] <= c->entries[fastest].times[point] * IBSHIFT_PRICE_EQUAL &&
-            ibshift_price_is_simpler(&c->entries[e].prices[point],
-                                     &c->entries[best].prices[point])) {
+            ibshift_price_is_simpler(&c->entries[e].best[point].price,
+                                     &c->entries[best].best[point].price)) {
             best = e;
         }
     }
     return best;
 }
 
-static void point_text(const struct comparison *c, int point, char *text)
+void plan_point_text(const struct plan_comparison *c, int point, char *text)
 {
     if (c->is_over_ranks) {
         snprintf(text, 24, "%.0f", c->points[point]);
@@ -268,7 +218,7 @@ static void point_text(const struct comparison *c, int point, char *text)
     }
 }
 
-static void write_title(const struct comparison *c, char *text, size_t size)
+void plan_compare_title(const struct plan_comparison *c, char *text, size_t size)
 {
     const struct plan_args *args = c->args;
     bool has_vector = ibshift_collective_has_vector((enum ibshift_collective)args->collective);
@@ -290,9 +240,9 @@ static void write_title(const struct comparison *c, char *text, size_t size)
 }
 
 /* In how many segments the entry is fastest, where it has any. */
-static void write_segments(const struct entry *entry, int first, int last, FILE *out)
+static void write_segments(const struct plan_entry *entry, int first, int last, FILE *out)
 {
-    uint32_t from = entry->segments[first], to = entry->segments[last];
+    uint32_t from = entry->best[first].segments, to = entry->best[last].segments;
 
     if (from != to) {
         fprintf(out, ", in %u to %u segments", from, to);
@@ -302,17 +252,17 @@ static void write_segments(const struct entry *entry, int first, int last, FILE 
     fputc('\n', out);
 }
 
-static void write_winners(const struct comparison *c, FILE *out)
+static void write_winners(const struct plan_comparison *c, FILE *out)
 {
     for (int i = 0; i < c->point_count;) {
-        int best = winner_at(c, i), last = i;
+        int best = plan_winner_at(c, i), last = i;
         char from[24], to[24];
 
-        while (last + 1 < c->point_count && winner_at(c, last + 1) == best) {
+        while (last + 1 < c->point_count && plan_winner_at(c, last + 1) == best) {
             last++;
         }
-        point_text(c, i, from);
-        point_text(c, last, to);
+        plan_point_text(c, i, from);
+        plan_point_text(c, last, to);
         fprintf(out, last > i ? "%s wins from %s to %s" : "%s wins at %s",
                 best >= 0 ? c->entries[best].label : "nobody", from, to);
         write_segments(&c->entries[best >= 0 ? best : 0], i, last, out);
@@ -320,13 +270,12 @@ static void write_winners(const struct comparison *c, FILE *out)
     }
 }
 
-static double time_of(const struct comparison *c, int e, int point, bool is_by_formula)
+static double time_of(const struct plan_comparison *c, int e, int point, bool is_by_formula)
 {
     return is_by_formula ? c->entries[e].formula[point] : c->entries[e].times[point];
 }
 
-/* The point from which on b is always faster than a, or -1; by the formulas or the simulation. */
-static int crossing(const struct comparison *c, int a, int b, bool is_by_formula)
+int plan_crossing(const struct plan_comparison *c, int a, int b, bool is_by_formula)
 {
     int from = -1;
 
@@ -346,38 +295,38 @@ static int crossing(const struct comparison *c, int a, int b, bool is_by_formula
 }
 
 /* Against the first row of the collective, which is the plain one. */
-static void write_crossings(const struct comparison *c, FILE *out, bool is_by_formula)
+static void write_crossings(const struct plan_comparison *c, FILE *out, bool is_by_formula)
 {
     for (int e = 1; e < c->entry_count; e++) {
-        int point = crossing(c, 0, e, is_by_formula);
+        int point = plan_crossing(c, 0, e, is_by_formula);
         char text[24];
 
         if (point > 0) {
-            point_text(c, point, text);
+            plan_point_text(c, point, text);
             fprintf(out, "%s is faster than %s from %s on%s\n", c->entries[e].label,
                     c->entries[0].label, text, is_by_formula ? " (published formulas)" : "");
         }
     }
 }
 
-static void write_time(const struct comparison *c, FILE *out, int e, int point, int width)
+static void write_time(const struct plan_comparison *c, FILE *out, int e, int point, int width)
 {
     double time = c->entries[e].times[point];
     char text[32] = "-";
 
     if (!isnan(time)) {
-        snprintf(text, sizeof(text), "%s%.2f", winner_at(c, point) == e ? "*" : "", time);
+        snprintf(text, sizeof(text), "%s%.2f", plan_winner_at(c, point) == e ? "*" : "", time);
     }
     fprintf(out, " %*s", width, text);
 }
 
-static int width_of(const struct entry *entry)
+static int width_of(const struct plan_entry *entry)
 {
     return (int)fmax(11, (double)strlen(entry->label));
 }
 
 /* Sizes or numbers of ranks in rows, algorithms in columns: those from first to before end. */
-static void write_columns(const struct comparison *c, FILE *out, int first, int end)
+static void write_columns(const struct plan_comparison *c, FILE *out, int first, int end)
 {
     char text[24];
 
@@ -386,7 +335,7 @@ static void write_columns(const struct comparison *c, FILE *out, int first, int 
         fprintf(out, " %*s", width_of(&c->entries[e]), c->entries[e].label);
     }
     for (int i = 0; i < c->point_count; i++) {
-        point_text(c, i, text);
+        plan_point_text(c, i, text);
         fprintf(out, "\n%9s", text);
         for (int e = first; e < end; e++) {
             write_time(c, out, e, i, width_of(&c->entries[e]));
@@ -396,7 +345,7 @@ static void write_columns(const struct comparison *c, FILE *out, int first, int 
 }
 
 /* As many columns side by side as the terminal is wide, the rest below. */
-static void write_times(const struct comparison *c, FILE *out)
+static void write_times(const struct plan_comparison *c, FILE *out)
 {
     for (int first = 0, end; first < c->entry_count; first = end) {
         int at = 9 + 1 + width_of(&c->entries[first]);
@@ -412,12 +361,12 @@ static void write_times(const struct comparison *c, FILE *out)
     }
 }
 
-static void write_text(const struct comparison *c, FILE *out)
+static void write_text(const struct plan_comparison *c, FILE *out)
 {
-    enum plan_model which = c->args->which < 0 ? PLAN_COMBINED : (enum plan_model)c->args->which;
+    enum plan_model which = plan_which(c->args);
     char title[128];
 
-    write_title(c, title, sizeof(title));
+    plan_compare_title(c, title, sizeof(title));
     fprintf(out, "%s: us until all are done\nmodelled (%s); parameters: %s\n\n", title,
             plan_model_name(which), c->args->model_source);
     write_times(c, out);
@@ -429,7 +378,7 @@ static void write_text(const struct comparison *c, FILE *out)
     }
 }
 
-static void write_json(const struct comparison *c, FILE *out)
+static void write_json(const struct plan_comparison *c, FILE *out)
 {
     struct json j;
 
@@ -442,176 +391,41 @@ static void write_json(const struct comparison *c, FILE *out)
             json_open(&j, NULL, '{');
             json_text(&j, "algorithm", c->entries[e].alg->name);
             json_value(&j, "radix", "%u", c->entries[e].radix);
-            json_value(&j, "segments", "%u", c->entries[e].segments[i]);
+            json_value(&j, "segments", "%u", c->entries[e].best[i].segments);
             if (piece_of(c, &c->entries[e]) > 0) {
                 json_value(&j, "piece", "%u", piece_of(c, &c->entries[e]));
             }
             json_value(&j, c->is_over_ranks ? "ranks" : "bytes", "%.0f", c->points[i]);
             json_value(&j, "us", "%.6f", c->entries[e].times[i]);
-            json_bool(&j, "wins", winner_at(c, i) == e);
+            json_bool(&j, "wins", plan_winner_at(c, i) == e);
             json_close(&j, '}');
         }
     }
     plan_json_end(&j);
 }
 
-/* The picture: a curve for each algorithm, the points where they cross named; as many as a reader
- * can tell apart. */
-enum { CURVES_MAX = 7, POINTS_MAX = 12 };
-
-/* How much slower than the winners on the whole; 0 for the one that always wins. */
-static double slowness(const struct comparison *c, int e)
-{
-    double sum = 0;
-
-    for (int i = 0; i < c->point_count; i++) {
-        int best = winner_at(c, i);
-
-        if (best >= 0 && !isnan(c->entries[e].times[i])) {
-            sum += log((c->entries[e].times[i] + 1e-9) / (c->entries[best].times[i] + 1e-9));
-        }
-    }
-    return sum;
-}
-
-/* The curves that a picture has room for: the plain one, which the others are measured by, and the
- * fastest. */
-static int choose_curves(const struct comparison *c, int *chosen)
-{
-    bool is_taken[ENTRIES_MAX] = {true};
-    int count = 0;
-
-    for (chosen[count++] = 0; count < CURVES_MAX && count < c->entry_count; count++) {
-        int best = -1;
-
-        for (int e = 0; e < c->entry_count; e++) {
-            if (!is_taken[e] && (best < 0 || slowness(c, e) < slowness(c, best))) {
-                best = e;
-            }
-        }
-        if (best < 0) {
-            break;
-        }
-        is_taken[best] = true;
-        chosen[count] = best;
-    }
-    return count;
-}
-
-static void add_point(const struct comparison *c, struct chart_point *points, int *count, int e,
-                      int at, const char *verb)
-{
-    char text[24];
-
-    if (*count == POINTS_MAX) {
-        return;
-    }
-    point_text(c, at, text);
-    points[*count] = (struct chart_point){c->points[at], c->entries[e].times[at], ""};
-    snprintf(points[*count].label, sizeof(points[*count].label), "%s %s from %s%s",
-             c->entries[e].label, verb, c->is_over_ranks ? "P = " : "", text);
-    ++*count;
-}
-
-/* Where the winner changes, and where a curve falls below the plain one for good. */
-static int mark_points(const struct comparison *c, const struct chart_series *series,
-                       const int *chosen, int curves, struct chart_point *points)
-{
-    int count = 0;
-
-    for (int i = 1; i < c->point_count; i++) {
-        int best = winner_at(c, i);
-
-        if (best >= 0 && best != winner_at(c, i - 1)) {
-            add_point(c, points, &count, best, i, "wins");
-        }
-        for (int n = 1; n < curves; n++) {
-            if (chosen[n] != best && crossing(c, 0, chosen[n], false) == i) {
-                char verb[60];
-
-                snprintf(verb, sizeof(verb), "beats %.40s", series[0].label);
-                add_point(c, points, &count, chosen[n], i, verb);
-            }
-        }
-    }
-    return count;
-}
-
-static void fill_series(const struct comparison *c, const int *chosen, int count,
-                        struct chart_series *series)
-{
-    for (int i = 0; i < count; i++) {
-        int entry = chosen[i]; /* whoever else is drawn: two pictures can be compared */
-
-        series[i] = (struct chart_series){
-            .label = c->entries[entry].label,
-            .color = (enum svg_color)(SVG_BLUE + entry % CURVES_MAX),
-            .dash = (enum svg_dash)(entry % SVG_DASH_COUNT),
-            .count = c->point_count,
-            .x = c->points,
-            .y = c->entries[entry].times,
-        };
-        series[count + i] = series[i];
-        series[count + i].label = NULL;
-        series[count + i].y = c->entries[entry].formula;
-        series[count + i].has_dots = true;
-    }
-}
-
-static void write_chart(const struct comparison *c, FILE *out)
-{
-    enum plan_model which = c->args->which < 0 ? PLAN_COMBINED : (enum plan_model)c->args->which;
-    struct chart_series series[2 * CURVES_MAX];
-    struct chart_point points[POINTS_MAX];
-    int chosen[CURVES_MAX], count = choose_curves(c, chosen);
-    char title[128], subtitle[256], shown[40] = "";
-
-    fill_series(c, chosen, count, series);
-    write_title(c, title, sizeof(title));
-    if (count < c->entry_count) {
-        snprintf(shown, sizeof(shown), "; the best %d of %d", count, c->entry_count);
-    }
-    snprintf(subtitle, sizeof(subtitle), "modelled (%s); parameters: %s%s%s",
-             plan_model_name(which), c->args->model_source, shown,
-             c->args->has_table ? "; lines: simulation, dots: published formula" : "");
-    chart_write(out, &(struct chart){
-                         .title = title,
-                         .subtitle = subtitle,
-                         .x_title = c->is_over_ranks ? "ranks" : "bytes",
-                         .y_title = "us until the last rank is done",
-                         .is_log = !c->is_over_ranks,
-                         .series = series,
-                         .series_count = c->args->has_table ? 2 * count : count,
-                         .points = points,
-                         .point_count = mark_points(c, series, chosen, count, points),
-                     });
-}
-
-static int begin(struct comparison *c)
+static int begin(struct plan_comparison *c)
 {
     struct plan_args *args = c->args;
+    size_t points;
 
     c->is_over_ranks = args->ranks_last > args->plan.ranks;
     c->point_count =
         c->is_over_ranks ? (int)(args->ranks_last - args->plan.ranks) + 1 : args->size_count;
     add_entries(c);
-    c->points = malloc((size_t)c->point_count * sizeof(double));
-    c->memory = malloc(2 * (size_t)c->point_count * (size_t)c->entry_count * sizeof(double));
-    c->prices_memory =
-        malloc((size_t)c->point_count * (size_t)c->entry_count * sizeof(*c->prices_memory));
-    c->segments_memory =
-        malloc((size_t)c->point_count * (size_t)c->entry_count * sizeof(*c->segments_memory));
-    if (c->points == NULL || c->memory == NULL || c->prices_memory == NULL ||
-        c->segments_memory == NULL) {
+    points = (size_t)c->point_count;
+    c->points = malloc(points * (1 + 2 * (size_t)c->entry_count) * sizeof(*c->points));
+    c->choices = malloc(points * (size_t)c->entry_count * sizeof(*c->choices));
+    if (c->points == NULL || c->choices == NULL) {
         return -ENOMEM;
     }
     for (int i = 0; i < c->point_count; i++) {
         c->points[i] = c->is_over_ranks ? args->plan.ranks + (double)i : (double)args->sizes[i];
     }
-    return 0;
+    return fill(c);
 }
 
-static int write_out(const struct comparison *c)
+static int write_out(const struct plan_comparison *c)
 {
     FILE *out = plan_open(c->args);
 
@@ -621,7 +435,7 @@ static int write_out(const struct comparison *c)
     if (c->args->format == PLAN_JSON) {
         write_json(c, out);
     } else if (c->args->format == PLAN_SVG) {
-        write_chart(c, out);
+        plan_compare_chart(c, out);
     } else {
         write_text(c, out);
     }
@@ -630,7 +444,7 @@ static int write_out(const struct comparison *c)
 
 int plan_compare(struct plan_args *args)
 {
-    struct comparison *c;
+    struct plan_comparison *c;
     int rc;
 
     if (args->piece > 0 && args->collective != IBSHIFT_ALLTOALL) {
@@ -649,18 +463,13 @@ int plan_compare(struct plan_args *args)
     }
     rc = begin(c);
     if (rc == 0) {
-        rc = fill(c);
-    }
-    if (rc == 0) {
         rc = write_out(c);
     } else {
         cli_error(args->command, "%s", rc == -ENOMEM ? "out of memory" : "a plan does not end");
         rc = CLI_FAILED;
     }
     free(c->points);
-    free(c->memory);
-    free(c->prices_memory);
-    free(c->segments_memory);
+    free(c->choices);
     free(c);
     return rc;
 }

@@ -1,304 +1,12 @@
-/*
- * The picture of the data: what each rank holds before and after each round of a plan.
- *
- * All ranks walk the plan together, a round of the literature (a tag) at a time: first the local
- * steps that can run, then the messages with that tag, then what these make possible.
- */
+/* The picture of the data: what each rank's buffers hold before and after each round, as text or as SVG. */
 #include "plan/cmd.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "draw/svg.h"
+#include "plan/data.h"
 #include "plan/print.h"
-#include "plan/walk.h"
-
-/* One block of a buffer. */
-struct plan_cell {
-    uint64_t from;  /* ranks whose contribution it has, as bits; 0: nothing yet */
-    uint32_t block; /* which block (owner, destination or piece) */
-    uint32_t stage; /* in which it came here */
-};
-
-struct plan_buffer {
-    uint32_t count;
-    struct plan_cell *cells;
-};
-
-/* A receive that is posted, or a message that was sent before there was one. */
-struct parcel {
-    struct parcel *next;
-    uint32_t rank, peer, key, flight;
-    struct ibshift_step step;
-    struct plan_cell cells[]; /* of a message */
-};
-
-struct plan_data {
-    const struct ibshift_alg *alg;
-    const struct ibshift_plan *plan;                /* at most 64 ranks */
-    struct plan_buffer (*buffers)[IBSHIFT_BUFFERS]; /* of each rank */
-    struct ibshift_walk *walks;
-    struct ibshift_pages pages;
-    struct parcel *posted, *sent;
-    uint32_t stage;    /* 0 before the first round */
-    uint32_t next_tag; /* UINT32_MAX: no more messages */
-    uint32_t moved;    /* messages and local steps of this stage */
-    uint32_t messages; /* of this stage */
-};
-
-static void fill_send(struct plan_data *data, uint32_t rank)
-{
-    struct plan_buffer *buffer = &data->buffers[rank][IBSHIFT_SEND];
-
-    for (uint32_t i = 0; i < buffer->count; i++) {
-        bool is_own =
-            data->alg->collective == IBSHIFT_GATHER || data->alg->collective == IBSHIFT_ALLGATHER;
-
-        buffer->cells[i] = (struct plan_cell){
-            .from = UINT64_C(1) << rank,
-            .block = is_own ? rank : i,
-        };
-    }
-}
-
-static void fill_bcast(struct plan_data *data)
-{
-    struct plan_buffer *buffer = &data->buffers[data->plan->root][IBSHIFT_RECV];
-
-    for (uint32_t i = 0; i < buffer->count && data->alg->collective == IBSHIFT_BCAST; i++) {
-        buffer->cells[i] = (struct plan_cell){UINT64_C(1) << data->plan->root, i, 0};
-    }
-}
-
-/* The data before the first round; data_end() also where there was no memory for them. */
-static int data_begin(struct plan_data *data, const struct ibshift_alg *alg,
-                      const struct ibshift_plan *plan)
-{
-    *data = (struct plan_data){.alg = alg, .plan = plan};
-    data->buffers = calloc(plan->ranks, sizeof(*data->buffers));
-    data->walks = calloc(plan->ranks, sizeof(*data->walks));
-    if (data->buffers == NULL || data->walks == NULL) {
-        return -ENOMEM;
-    }
-    for (uint32_t rank = 0; rank < plan->ranks; rank++) {
-        for (int b = 0; b < IBSHIFT_BUFFERS; b++) {
-            struct plan_buffer *buffer = &data->buffers[rank][b];
-
-            buffer->count = ibshift_alg_blocks(alg, plan, rank, (enum ibshift_buffer)b);
-            buffer->cells = calloc(buffer->count + 1, sizeof(*buffer->cells));
-            if (buffer->cells == NULL) {
-                return -ENOMEM;
-            }
-        }
-        fill_send(data, rank);
-        ibshift_walk_begin(&data->walks[rank], &data->pages, alg, plan, rank, IBSHIFT_WINDOW_MAX);
-    }
-    fill_bcast(data);
-    return 0;
-}
-
-static void free_parcels(struct parcel *parcel)
-{
-    while (parcel != NULL) {
-        struct parcel *next = parcel->next;
-
-        free(parcel);
-        parcel = next;
-    }
-}
-
-static void data_end(struct plan_data *data)
-{
-    for (uint32_t rank = 0; data->buffers != NULL && rank < data->plan->ranks; rank++) {
-        for (int b = 0; b < IBSHIFT_BUFFERS; b++) {
-            free(data->buffers[rank][b].cells);
-        }
-    }
-    free(data->buffers);
-    free_parcels(data->posted);
-    free_parcels(data->sent);
-    free(data->walks);
-}
-
-static uint32_t block_at(const struct ibshift_step *step, uint32_t first, bool is_strided,
-                         uint32_t i)
-{
-    return is_strided ? ibshift_step_strided_block(step, first, i) : first + i;
-}
-
-static void run_local(struct plan_data *data, uint32_t rank, const struct ibshift_step *step)
-{
-    struct plan_cell *to = data->buffers[rank][step->buf].cells;
-    const struct plan_cell *from = data->buffers[rank][step->src].cells;
-
-    for (uint32_t i = 0; i < step->count; i++) {
-        uint32_t target = block_at(step, step->first, step->strided == IBSHIFT_STRIDED_TARGET, i);
-        uint32_t source = block_at(step, step->from, step->strided == IBSHIFT_STRIDED_SOURCE, i);
-
-        if (step->kind == IBSHIFT_STEP_COPY) {
-            to[target] = from[source];
-        } else {
-            to[target].from |= from[source].from;
-        }
-        to[target].stage = data->stage;
-    }
-}
-
-static void deliver(struct plan_data *data, const struct parcel *message,
-                    const struct parcel *receive)
-{
-    struct plan_cell *to = data->buffers[receive->rank][receive->step.buf].cells;
-
-    for (uint32_t i = 0; i < receive->step.count && i < message->step.count; i++) {
-        to[receive->step.first + i] = message->cells[i];
-        to[receive->step.first + i].stage = data->stage;
-    }
-    ibshift_walk_complete(&data->walks[receive->rank], IBSHIFT_CLASS_RECV, receive->flight);
-    data->messages++;
-    data->moved++;
-}
-
-static struct parcel **find_parcel(struct parcel **list, uint32_t rank, uint32_t peer, uint32_t key)
-{
-    for (; *list != NULL; list = &(*list)->next) {
-        if ((*list)->rank == rank && (*list)->peer == peer && (*list)->key == key) {
-            return list;
-        }
-    }
-    return NULL;
-}
-
-/* Pairs it with its other half, or puts it into its list; takes the parcel. */
-static void meet(struct plan_data *data, struct parcel *parcel, bool is_message)
-{
-    struct parcel **mine = is_message ? &data->sent : &data->posted;
-    struct parcel **others = is_message ? &data->posted : &data->sent;
-    struct parcel **at = find_parcel(others, parcel->peer, parcel->rank, parcel->key);
-
-    if (at != NULL) {
-        struct parcel *other = *at;
-
-        *at = other->next;
-        deliver(data, is_message ? parcel : other, is_message ? other : parcel);
-        free(other);
-        free(parcel);
-        return;
-    }
-    parcel->next = *mine;
-    *mine = parcel;
-}
-
-static struct parcel *pack(const struct plan_data *data, uint32_t rank,
-                           const struct ibshift_step *step)
-{
-    bool is_message = step->kind == IBSHIFT_STEP_SEND;
-    size_t cells = is_message ? step->count : 0;
-    struct parcel *parcel = calloc(1, sizeof(*parcel) + cells * sizeof(parcel->cells[0]));
-
-    if (parcel != NULL) {
-        parcel->rank = rank;
-        parcel->peer = step->peer;
-        parcel->key = ibshift_step_key(step);
-        parcel->step = *step;
-        if (is_message) {
-            memcpy(parcel->cells, &data->buffers[rank][step->buf].cells[step->first],
-                   cells * sizeof(parcel->cells[0]));
-        }
-    }
-    return parcel;
-}
-
-/* Starts all receives, and the sends up to this round. */
-static int start_messages(struct plan_data *data, uint32_t rank, enum ibshift_class class)
-{
-    struct ibshift_walk *walk = &data->walks[rank];
-    const struct ibshift_step *step;
-
-    while ((step = ibshift_walk_next(walk, class)) != NULL) {
-        bool is_message = class == IBSHIFT_CLASS_SEND;
-        struct parcel *parcel;
-
-        if (is_message && step->tag > data->next_tag) {
-            return 0;
-        }
-        parcel = pack(data, rank, step);
-        if (parcel == NULL) {
-            return -ENOMEM;
-        }
-        parcel->flight = ibshift_walk_start(walk, class);
-        if (is_message) {
-            ibshift_walk_complete(walk, class, parcel->flight);
-        }
-        meet(data, parcel, is_message);
-    }
-    return 0;
-}
-
-static bool run_local_steps(struct plan_data *data, bool only_reductions)
-{
-    bool has_run = false;
-
-    for (uint32_t rank = 0; rank < data->plan->ranks; rank++) {
-        struct ibshift_walk *walk = &data->walks[rank];
-        const struct ibshift_step *step;
-
-        while ((step = ibshift_walk_next(walk, IBSHIFT_CLASS_LOCAL)) != NULL &&
-               !(only_reductions && step->kind == IBSHIFT_STEP_COPY)) {
-            run_local(data, rank, step);
-            ibshift_walk_start(walk, IBSHIFT_CLASS_LOCAL);
-            data->moved++;
-            has_run = true;
-        }
-    }
-    return has_run;
-}
-
-static uint32_t least_tag(const struct plan_data *data)
-{
-    uint32_t least = UINT32_MAX;
-
-    for (uint32_t rank = 0; rank < data->plan->ranks; rank++) {
-        const struct ibshift_walk *walk = &data->walks[rank];
-
-        if (walk->cursor[IBSHIFT_CLASS_SEND].has_step &&
-            walk->cursor[IBSHIFT_CLASS_SEND].step.tag < least) {
-            least = walk->cursor[IBSHIFT_CLASS_SEND].step.tag;
-        }
-    }
-    return least;
-}
-
-/* Goes on by one round: 1 when something moved, 0 when all is done, -ENOMEM, or -EDEADLK when
- * nothing can move. */
-static int data_step(struct plan_data *data)
-{
-    uint32_t before;
-    int rc = 0;
-
-    data->moved = 0;
-    data->messages = 0;
-    data->next_tag = least_tag(data);
-    if (data->stage++ == 0 && run_local_steps(data, false)) {
-        return 1;
-    }
-    run_local_steps(data, false);
-    do {
-        before = data->moved;
-        for (uint32_t rank = 0; rank < data->plan->ranks && rc == 0; rank++) {
-            rc = start_messages(data, rank, IBSHIFT_CLASS_RECV);
-            rc = rc == 0 ? start_messages(data, rank, IBSHIFT_CLASS_SEND) : rc;
-        }
-        run_local_steps(data, true);
-    } while (rc == 0 && data->moved > before);
-    for (uint32_t rank = 0; rank < data->plan->ranks && rc == 0 && data->moved == 0; rank++) {
-        rc = ibshift_walk_is_done(&data->walks[rank]) ? 0 : -EDEADLK;
-    }
-    return rc != 0 ? rc : data->moved > 0;
-}
-
-/* The picture of the data: what each rank's buffers hold before and after each round, as text or as
- * SVG. */
 
 enum { CELL_TEXT = 16, STAGES_MAX = 256 };
 
@@ -538,7 +246,7 @@ static void place_panel(const struct plan_args *args, const struct plan_data *da
 static int walk_stages(const struct plan_args *args, FILE *text, struct sheet *sheet)
 {
     struct plan_data data;
-    int rc = data_begin(&data, args->alg, &args->plan), stages = 0;
+    int rc = plan_data_begin(&data, args->alg, &args->plan), stages = 0;
 
     while (rc >= 0 && stages++ < STAGES_MAX) {
         if (sheet != NULL) {
@@ -546,12 +254,12 @@ static int walk_stages(const struct plan_args *args, FILE *text, struct sheet *s
         } else {
             text_stage(args, &data, text);
         }
-        rc = data_step(&data);
+        rc = plan_data_step(&data);
         if (rc <= 0) {
             break;
         }
     }
-    data_end(&data);
+    plan_data_end(&data);
     return rc < 0 ? rc : 0;
 }
 

@@ -198,7 +198,7 @@ static void draw_head(FILE *out, const struct plan_args *args, double last)
     } keys[] = {{SVG_BLUE, "send overhead (round)", 190},
                 {SVG_ORANGE, "receive overhead", 160},
                 {SVG_GREEN, "copy or reduction", 160}};
-    enum plan_model which = args->which < 0 ? PLAN_COMBINED : (enum plan_model)args->which;
+    enum plan_model which = plan_which(args);
     char title[160], size[24];
     double x = LEFT;
 
@@ -237,20 +237,19 @@ static void draw(const struct plan_args *args, FILE *out, const struct bars *all
 static int draw_time(const struct plan_args *args, FILE *out)
 {
     struct bars all = {NULL, 0, 0, false};
-    enum plan_model which = args->which < 0 ? PLAN_COMBINED : (enum plan_model)args->which;
+    enum plan_model which = plan_which(args);
     struct ibshift_model model = plan_model_of(args, which);
-    struct ibshift_price_request request = {.alg = args->alg,
-                                            .plan = &args->plan,
-                                            .model = &model,
-                                            .near = args->is_one_level ? NULL : &args->near,
-                                            .bytes = args->sizes[0],
-                                            .element = args->element,
-                                            .seen = collect,
-                                            .limit = 1 << 16,
-                                            .context = &all};
+    struct ibshift_price_request request = plan_request(args, plan_hosts_of(args));
     struct ibshift_price price;
-    int rc = ibshift_price(&request, &price);
+    int rc;
 
+    request.model = &model;
+    request.crowd = NULL; /* each bar as long as the rank would take alone */
+    request.window = request.piece = 0;
+    request.limit = 1 << 16;
+    request.seen = collect;
+    request.context = &all;
+    rc = ibshift_price(&request, &price);
     if (rc == 0 && !all.is_out_of_memory) {
         draw(args, out, &all, price.last);
     }

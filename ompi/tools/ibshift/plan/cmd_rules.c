@@ -22,7 +22,7 @@ struct writer {
     FILE *out;
     const struct ibshift_rules_collective *row;
     uint32_t ranks;
-    struct ibshift_nodes nodes;
+    struct plan_hosts hosts;
     bool has_rule;
 };
 
@@ -49,18 +49,22 @@ static void end_run(struct writer *w, const struct run *run, uint64_t last)
     w->has_rule = true;
 }
 
-static struct ibshift_choice choose(struct writer *w, uint32_t needs, uint64_t bytes)
+static struct ibshift_choice choose(const struct writer *w, uint32_t needs, uint64_t bytes)
 {
-    struct ibshift_plan plan = {
-        .ranks = w->ranks, .commutative = true, .nodes = w->nodes.nodes > 0 ? &w->nodes : NULL};
-    struct ibshift_question question = {.collective = w->row->collective,
-                                        .needs = needs,
-                                        .plan = &plan,
-                                        .bytes = needs == IBSHIFT_ALG_SIZES ? UNKNOWN_SIZE : bytes,
-                                        .window = w->args->window,
-                                        .model = &w->args->model};
+    bool has_hosts = w->args->per_host > 0;
+    const struct ibshift_plan plan = {
+        .ranks = w->ranks, .commutative = true, .nodes = has_hosts ? &w->hosts.nodes : NULL};
+    const struct ibshift_question question = {
+        .collective = w->row->collective,
+        .needs = needs,
+        .plan = &plan,
+        .bytes = needs == IBSHIFT_ALG_SIZES ? UNKNOWN_SIZE : bytes,
+        .window = w->args->window,
+        .model = &w->args->model,
+        .near = has_hosts && !w->args->is_one_level ? &w->args->near : NULL,
+        .crowd = has_hosts ? &w->hosts.crowd : NULL};
 
-    return plan_choose_shared(w->args, &question).best;
+    return ibshift_choose_best(&question).best;
 }
 
 static bool is_same(const struct run *run, const struct ibshift_choice *choice, uint64_t segment)
@@ -103,7 +107,7 @@ static void write_sizes(struct writer *w)
 static int write_ranks(struct writer *w, uint32_t ranks, uint64_t last, bool is_first)
 {
     w->ranks = ranks;
-    if (w->args->per_host > 0 && plan_nodes_make(w->args, ranks, &w->nodes) != CLI_OK) {
+    if (plan_hosts_make(w->args, ranks, &w->hosts) != CLI_OK) {
         return CLI_FAILED;
     }
     fprintf(w->out, "%s\n      {\"comm_size_min\": %u, ", is_first ? "" : ",", ranks);
@@ -113,7 +117,7 @@ static int write_ranks(struct writer *w, uint32_t ranks, uint64_t last, bool is_
     fputs("\"rules\": [", w->out);
     write_sizes(w);
     fputs("]}", w->out);
-    ibshift_nodes_free(&w->nodes);
+    plan_hosts_free(&w->hosts);
     return CLI_OK;
 }
 

@@ -1,0 +1,39 @@
+/* `ibshift plan compare`: what was priced, for its tables and its picture. */
+#ifndef IBSHIFT_PLAN_COMPARE_H
+#define IBSHIFT_PLAN_COMPARE_H
+
+#include "plan/cmd.h"
+
+enum { PLAN_ENTRIES_MAX = 128 };
+
+struct plan_entry {
+    const struct ibshift_alg *alg;
+    uint32_t radix;
+    bool is_optimal; /* split as LogGP has it */
+    char label[48];
+    double *times;               /* NAN where it cannot run */
+    double *formula;             /* as published; NAN where there is none */
+    struct ibshift_choice *best; /* whose times they are */
+};
+
+struct plan_comparison {
+    struct plan_args *args;
+    struct plan_entry entries[PLAN_ENTRIES_MAX];
+    int entry_count;
+    double *points; /* sizes or numbers of ranks, and behind them the entries' times and formulas */
+    int point_count;
+    bool is_over_ranks;
+    struct ibshift_choice *choices; /* of all entries */
+};
+
+/* The simplest of the entries that are as good as the fastest there, as the component has it; -1: none can run. */
+int plan_winner_at(const struct plan_comparison *c, int point);
+/* The point from which on b is always faster than a, or -1; by the formulas or the simulation. */
+int plan_crossing(const struct plan_comparison *c, int a, int b, bool is_by_formula);
+/* A size, or a number of ranks; text has room for 24. */
+void plan_point_text(const struct plan_comparison *c, int point, char *text);
+void plan_compare_title(const struct plan_comparison *c, char *text, size_t size);
+
+void plan_compare_chart(const struct plan_comparison *c, FILE *out);
+
+#endif
