@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -12,6 +13,7 @@
 #include "fabric/read/compiled.h"
 #include "json.h"
 #include "options.h"
+#include "pool.h"
 
 enum { CONNECT_TRIES = 15, CONNECT_PAUSE = 200000 }; /* us */
 
@@ -118,11 +120,72 @@ static int connect_to_peer(const char *host, const char *service)
     return fd;
 }
 
+/* The burst in a parameter file of Open MPI: other nodes' doctors may have written there before. */
+
+#define PARAMETER "coll_ibshift_burst"
+
+/* Whether the line sets the parameter, whatever to: `value`, 0 where it is no number. */
+static bool is_burst(const char *line, long *value)
+{
+    size_t length = strlen(PARAMETER);
+    const char *at = line + strspn(line, " \t");
+
+    if (strncmp(at, PARAMETER, length) != 0) {
+        return false;
+    }
+    at += length + strspn(at + length, " \t");
+    *value = *at == '=' ? strtol(at + 1, NULL, 10) : 0;
+    return *at == '=';
+}
+
+/* All other lines, and last the most of what was there and what is new. */
+static void copy_lines(FILE *from, FILE *to, uint32_t burst)
+{
+    char *line = NULL;
+    size_t room = 0;
+    long most = burst;
+    bool ends = true;
+
+    while (from != NULL && getline(&line, &room, from) > 0) {
+        long before;
+        if (is_burst(line, &before)) {
+            most = before > most ? before : most;
+        } else {
+            ends = line[strlen(line) - 1] == '\n';
+            (void)fputs(line, to);
+        }
+    }
+    (void)fprintf(to, "%s" PARAMETER " = %ld\n", ends ? "" : "\n", most);
+    free(line);
+}
+
+static int save(const char *path, uint32_t burst)
+{
+    struct stat before;
+    bool is_there = stat(path, &before) == 0 && S_ISREG(before.st_mode);
+    FILE *from = is_there ? fopen(path, "r") : NULL;
+    struct output out;
+    int rc = is_there && from == NULL ? cli_error("doctor", "%s: %s", path, strerror(errno))
+                                      : cli_output_open("doctor", path, &out);
+
+    if (rc == CLI_OK) {
+        copy_lines(from, out.file, burst);
+        if (from != NULL && ferror(from)) {
+            rc = cli_error("doctor", "%s: cannot be read further", path);
+        }
+        rc = cli_output_close("doctor", path, &out, rc);
+    }
+    if (from != NULL) {
+        (void)fclose(from);
+    }
+    return rc;
+}
+
 static const char *const verdicts[] = {
     [DOCTOR_FACT] = "fact", [DOCTOR_NOTE] = "note", [DOCTOR_BAD] = "bad"};
 
 struct request {
-    const char *peer, *service, *rules, *save, *fabric;
+    const char *peer, *service, *save, *fabric;
     bool listens, is_json;
 };
 
@@ -292,7 +355,7 @@ static int take_burst(struct doctor *d, const struct request *request)
         doctor_say(d, DOCTOR_FACT, "parameter", "coll_ibshift_burst = %u%s", d->burst,
                    request->peer == NULL ? ", if other nodes' adapters say the same: --peer" : "");
     }
-    return request->save == NULL ? CLI_OK : doctor_save(request->save, d->burst);
+    return request->save == NULL ? CLI_OK : save(request->save, d->burst);
 }
 
 /* fd: the other process. Returns an enum cli_exit. */
@@ -314,7 +377,6 @@ static int examine(struct doctor *d, const struct request *request, int fd)
     int rc = meet_all(d, request, fd);
     doctor_counters(d, false);
     rc = rc == CLI_OK ? take_burst(d, request) : rc;
-    rc = rc == CLI_OK && request->rules != NULL ? doctor_rules(d, request->rules) : rc;
     doctor_port_close(d);
     if (rc != CLI_OK) {
         return rc;
@@ -354,9 +416,6 @@ int cmd_doctor(int argc, char **argv)
          .where = &request.service},
         {"--fabric", 0, CLI_TEXT, "FILE",
          "the compiled fabric (default: that of coll_ibshift_fabric)", .where = &request.fabric},
-        {"--rules", 0, CLI_TEXT, "FOLDER",
-         "also run the programs of test/verbs in FOLDER: one rule of the verbs each",
-         .where = &request.rules},
         {"--save", 0, CLI_OUTPUT, "FILE",
          "with --peer: store coll_ibshift_burst in this file, unless it has a larger one",
          .where = &request.save},
@@ -382,22 +441,20 @@ int cmd_doctor(int argc, char **argv)
     if (request.fabric != NULL && !is_compiled(request.fabric)) {
         return CLI_USAGE;
     }
-    struct doctor *d = calloc(1, sizeof(*d));
-    if (d == NULL) {
-        return cli_error("doctor", "out of memory");
-    }
+    struct pool pool = {NULL};
+    struct doctor *d = pool_new(&pool, 1, sizeof(*d));
     char first[256];
     (void)next_peer(request.peer != NULL ? request.peer : "", first, sizeof(first));
     int fd = request.listens        ? listen_for_peer(request.service)
              : request.peer != NULL ? connect_to_peer(first, request.service)
                                     : fork_peer();
     if (fd < 0) {
-        free(d);
+        pool_free(&pool);
         return CLI_USAGE;
     }
     rc = request.listens || fd == STDIN_FILENO ? serve(d, fd) : examine(d, &request, fd);
     info_free(&d->info);
     close(fd);
-    free(d);
+    pool_free(&pool);
     return rc;
 }

@@ -52,16 +52,16 @@ struct doctor {
     uint32_t least_burst, burst;
 };
 
-/* lines.c */
+/* machine.c: devices, ports, keys, GIDs and limits as they are told. */
 __attribute__((format(printf, 4, 5))) void doctor_say(struct doctor *d, enum doctor_verdict verdict,
                                                       const char *name, const char *format, ...);
 
-/* machine.c: devices, ports, keys, GIDs and limits as they are told. */
 void doctor_machine(struct doctor *d);
 void doctor_port_close(struct doctor *d);
-
-/* counters.c: before true remembers, then tells which have grown. */
+/* Of the port: before true remembers, then tells which have grown. */
 void doctor_counters(struct doctor *d, bool is_before);
+/* ns */
+uint64_t doctor_now(void);
 
 /* tries.c: what the device does when it is asked to. */
 void doctor_tries(struct doctor *d);
@@ -76,12 +76,6 @@ int doctor_read_all(int fd, void *to, size_t size);
 
 /* turns.c: how many bytes of one message each of the two adapters sends in a turn. */
 void doctor_turns(struct doctor *d, int fd, int self);
-
-/* save.c: the burst in a parameter file, unless a larger one is there. An enum cli_exit. */
-int doctor_save(const char *path, uint32_t burst);
-
-/* rules.c: the programs of test/verbs, one after another. */
-int doctor_rules(struct doctor *d, const char *folder);
 
 int cmd_doctor(int argc, char **argv);
 

@@ -1,14 +1,44 @@
-/* Devices, ports, keys, GIDs and limits, as they are told to anyone who asks. */
+/* Devices, ports, keys, GIDs, counters and limits, as they are told to anyone who asks. */
 #include <endian.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "doctor/doctor.h"
 #include "net/verbs/blob.h"
 
 enum { KEYS_SHOWN = 8, KEYS = 256, GIDS = 256 };
+
+/* One line each, whatever bytes a device's texts have. */
+void doctor_say(struct doctor *d, enum doctor_verdict verdict, const char *name, const char *format,
+                ...)
+{
+    va_list args;
+
+    if (d->count == DOCTOR_LINES) {
+        return;
+    }
+    struct doctor_line *line = &d->lines[d->count++];
+    snprintf(line->name, sizeof(line->name), "%s", name);
+    va_start(args, format);
+    vsnprintf(line->text, sizeof(line->text), format, args);
+    va_end(args);
+    for (char *c = line->text; *c != '\0'; c++) {
+        *c = (unsigned char)*c < ' ' ? '?' : *c;
+    }
+    line->verdict = verdict;
+}
+
+uint64_t doctor_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 static const char *layer_of(const struct ibv_port_attr *attr)
 {
@@ -218,5 +248,65 @@ void doctor_port_close(struct doctor *d)
         (void)ibv_destroy_cq(d->port.cq);
         (void)ibv_dealloc_pd(d->port.pd);
         (void)ibv_close_device(d->port.context);
+    }
+}
+
+/* Counters of the port, which anyone may read: what has grown while the pair was at work. */
+
+static const char *const counters[] = {
+    "counters/port_xmit_wait",
+    "counters/symbol_error",
+    "counters/link_downed",
+    "hw_counters/np_cnp_sent",
+    "hw_counters/rp_cnp_handled",
+    "hw_counters/np_ecn_marked_roce_packets",
+    "hw_counters/out_of_sequence",
+    "hw_counters/packet_seq_err",
+    "hw_counters/local_ack_timeout_err",
+    "hw_counters/rnr_nak_retry_err",
+    "hw_counters/roce_adp_retrans",
+};
+
+enum { COUNTERS = sizeof(counters) / sizeof(counters[0]) };
+
+static bool read_counter(const struct doctor_port *port, const char *name,
+                         unsigned long long *value)
+{
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/ports/%u/%s", port->context->device->ibdev_path, port->number,
+             name);
+    FILE *f = fopen(path, "r");
+    bool is_read = f != NULL && fscanf(f, "%llu", value) == 1;
+    if (f != NULL) {
+        fclose(f);
+    }
+    return is_read;
+}
+
+void doctor_counters(struct doctor *d, bool is_before)
+{
+    static unsigned long long before[COUNTERS];
+    unsigned long long value;
+    char grown[DOCTOR_TEXT] = "";
+    int known = 0;
+
+    for (int i = 0; i < COUNTERS && d->port.context != NULL; i++) {
+        if (!read_counter(&d->port, counters[i], &value)) {
+            continue;
+        }
+        known++;
+        if (!is_before && value != before[i]) {
+            size_t at = strlen(grown);
+            snprintf(grown + at, sizeof(grown) - at, "%s%s +%llu", at > 0 ? ", " : "",
+                     strchr(counters[i], '/') + 1, value - before[i]);
+        }
+        before[i] = value;
+    }
+    if (!is_before && d->port.context != NULL) {
+        doctor_say(d, grown[0] != '\0' ? DOCTOR_NOTE : DOCTOR_FACT, "counters", "%s",
+                   grown[0] != '\0' ? grown
+                   : known > 0      ? "none of congestion or errors has grown"
+                                    : "the port has none of congestion or errors");
     }
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "doctor/doctor.h"
@@ -28,14 +27,6 @@ struct pair {
     uint8_t *data;
     uint64_t until;
 };
-
-static uint64_t now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 int doctor_read_all(int fd, void *to, size_t size)
 {
@@ -93,7 +84,7 @@ static int message(struct pair *p, bool is_send, uint32_t tag, size_t length)
     int rc = is_send ? ibshift_net_send(p->net, &m) : ibshift_net_recv(p->net, &m);
 
     while (rc == IBSHIFT_NET_PENDING && ibshift_net_poll(p->net, &event, 1) == 0) {
-        if (now() > p->until) {
+        if (doctor_now() > p->until) {
             return -ETIMEDOUT;
         }
     }
@@ -103,13 +94,13 @@ static int message(struct pair *p, bool is_send, uint32_t tag, size_t length)
 /* There and back, as often; ns for one way. */
 static int bounce(struct pair *p, uint32_t tag, size_t length, int rounds, double *one_way)
 {
-    uint64_t begin = now();
+    uint64_t begin = doctor_now();
     int rc = 0;
 
     for (int i = 0; i < 2 * rounds && rc == 0; i++) {
         rc = message(p, i % 2 == p->self, tag + (uint32_t)i, length);
     }
-    *one_way = (double)(now() - begin) / (2 * rounds);
+    *one_way = (double)(doctor_now() - begin) / (2 * rounds);
     return rc;
 }
 
@@ -201,7 +192,7 @@ int doctor_pair(struct doctor *d, int fd, int self)
     if (p.data == NULL) {
         return rc != 0 ? rc : -ENOMEM;
     }
-    p.until = now() + MESSAGES * 1000000000ull;
+    p.until = doctor_now() + MESSAGES * 1000000000ull;
     rc = ibshift_verbs_open(&open, &verbs, error, sizeof(error));
     if (rc != 0) {
         doctor_say(d, DOCTOR_BAD, "pair", "%.480s", error);

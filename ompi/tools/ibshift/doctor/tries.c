@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "doctor/doctor.h"
 #include "net/verbs/verbs.h"
@@ -18,14 +17,6 @@ struct loop {
     struct ibv_qp *qp[2];
     uint32_t inlined;
 };
-
-static uint64_t now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static struct ibv_qp *make_qp(const struct doctor_port *port, uint32_t *inlined)
 {
@@ -113,11 +104,11 @@ static int loop_open(const struct doctor_port *port, struct loop *loop, uint8_t 
 /* 0, or the status of a completion; ETIMEDOUT when none comes. */
 static int wait_for_one(const struct doctor_port *port)
 {
-    uint64_t until = now() + patience;
+    uint64_t until = doctor_now() + patience;
     struct ibv_wc wc;
     int n = 0;
 
-    while (n == 0 && now() < until) {
+    while (n == 0 && doctor_now() < until) {
         n = ibv_poll_cq(port->cq, 1, &wc);
     }
     return n == 1 ? (int)wc.status : ETIMEDOUT;
@@ -259,7 +250,7 @@ static int look_once(const struct doctor_port *port, struct loop *loop, const st
 {
     uint32_t half = (uint32_t)from->length / 2;
     const volatile uint8_t *at = to->addr;
-    uint64_t until = now() + patience;
+    uint64_t until = doctor_now() + patience;
     int seen = 0;
 
     memset(from->addr, round, from->length);
@@ -267,7 +258,7 @@ static int look_once(const struct doctor_port *port, struct loop *loop, const st
         post_write(loop, from, to, half, half, true) != 0) {
         return -1;
     }
-    while (at[from->length - 1] != round && at[from->length / 2] != round && now() < until) {
+    while (at[from->length - 1] != round && at[from->length / 2] != round && doctor_now() < until) {
     }
     seen |= at[from->length - 1] == round && at[0] != round ? 1 : 0;
     seen |= at[from->length - 1] == round && at[half] != round ? 2 : 0;
@@ -318,13 +309,13 @@ static double rate_with(const struct doctor_port *port, uint8_t *data, int acces
     if (*error == 0) {
         struct ibv_mr to = *mr;
         to.addr = data + BULK;
-        begin = now();
+        begin = doctor_now();
         for (int i = 0; i < BULKS && *error == 0; i++) {
             *error = post_write(&loop, mr, &to, 0, BULK, true);
             *error = *error != 0 ? *error : wait_for_one(port);
         }
     }
-    double rate = *error == 0 ? (double)BULK * BULKS / (double)(now() - begin) : 0;
+    double rate = *error == 0 ? (double)BULK * BULKS / (double)(doctor_now() - begin) : 0;
     loop_close(&loop);
     if (mr != NULL) {
         (void)ibv_dereg_mr(mr);
@@ -362,14 +353,14 @@ static void try_relaxed(struct doctor *d)
 /* us for registering and releasing; negative: -errno. */
 static double cost_of(const struct doctor_port *port, void *data, size_t length)
 {
-    uint64_t begin = now();
+    uint64_t begin = doctor_now();
     struct ibv_mr *mr = ibv_reg_mr(port->pd, data, length, STRICT | IBV_ACCESS_RELAXED_ORDERING);
 
     if (mr == NULL) {
         return -errno;
     }
     (void)ibv_dereg_mr(mr);
-    return (double)(now() - begin) / 1e3;
+    return (double)(doctor_now() - begin) / 1e3;
 }
 
 static void try_registration(struct doctor *d)

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "doctor/doctor.h"
@@ -44,14 +43,6 @@ struct turns {
     uint8_t *data;
     struct card other;
 };
-
-static uint64_t now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static int open_queues(struct turns *t)
 {
@@ -217,7 +208,7 @@ static int poll_plain(struct ibv_cq *cq, struct arrival *arrival)
 static int collect(struct ibv_cq *cq, struct ibv_cq_ex *stamped, uint32_t wanted, uint8_t *from)
 {
     static struct arrival arrivals[TURN_ARRIVALS];
-    uint64_t until = now() + PATIENCE * 1000000000ull;
+    uint64_t until = doctor_now() + PATIENCE * 1000000000ull;
 
     for (uint32_t got = 0; got < wanted;) {
         int n = stamped != NULL ? poll_stamped(stamped, &arrivals[got])
@@ -225,7 +216,7 @@ static int collect(struct ibv_cq *cq, struct ibv_cq_ex *stamped, uint32_t wanted
         if (n < 0) {
             return EIO;
         }
-        if (n == 0 && now() > until) {
+        if (n == 0 && doctor_now() > until) {
             return ETIMEDOUT;
         }
         arrivals[got].place = got;

@@ -12,6 +12,7 @@
 #include "json.h"
 #include "options.h"
 #include "plan/alg.h"
+#include "pool.h"
 
 static void print_component(const struct info_component *c, FILE *out)
 {
@@ -412,15 +413,13 @@ int cmd_info(int argc, char **argv)
     };
     struct cli_args args = {.command = "info", .usage = "", .options = options};
     int rc = cli_parse(&args, argc, argv);
+    struct pool pool = {NULL};
     struct info *info;
 
     if (rc != CLI_OK || args.helped) {
         return rc;
     }
-    info = calloc(1, sizeof(*info));
-    if (info == NULL) {
-        return cli_error("info", "out of memory");
-    }
+    info = pool_new(&pool, 1, sizeof(*info));
     info_machine(info);
     info->model = model != NULL ? model : info->model;
     info->fabric = fabric != NULL ? fabric : info->fabric;
@@ -435,6 +434,6 @@ int cmd_info(int argc, char **argv)
     }
     rc = info->model_error[0] != '\0' || info->fabric_error[0] != '\0' ? CLI_USAGE : CLI_OK;
     info_free(info);
-    free(info);
+    pool_free(&pool);
     return rc;
 }

@@ -2,12 +2,9 @@
  * component sees them. */
 #include "info/cmd.h"
 
-#include <errno.h>
 #include <hwloc.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -17,50 +14,17 @@
 /* The component as Open MPI itself sees it: its ompi_info is asked, so that values from files,
  * environment and defaults are those that a job would get. */
 
-extern char **environ;
-
-static const char prefix[] = "mca:coll:ibshift:";
-
-/* Its output to read from, or NULL. */
-static FILE *run(const char *program, pid_t *pid)
-{
-    const char *const argv[] = {program,   "--param", "coll",       "ibshift",
-                                "--level", "9",       "--parsable", NULL};
-    posix_spawn_file_actions_t actions;
-    FILE *file = NULL;
-    int ends[2], rc;
-
-    if (pipe(ends) != 0) {
-        return NULL;
-    }
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawn_file_actions_addclose(&actions, ends[0]);
-    posix_spawn_file_actions_addclose(&actions, ends[1]);
-    rc = posix_spawn(pid, program, &actions, NULL, (char *const *)(uintptr_t)argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    if (rc == 0) {
-        file = fdopen(ends[0], "r");
-    }
-    if (file == NULL) {
-        close(ends[0]);
-        errno = rc != 0 ? rc : errno;
-    }
-    return file;
-}
-
-static struct info_param *param_named(struct info_component *c, const char *name, size_t length)
+static struct info_param *param_named(struct info_component *c, const char *name)
 {
     for (int i = 0; i < c->count; i++) {
-        if (strncmp(c->params[i].name, name, length) == 0 && c->params[i].name[length] == '\0') {
+        if (strcmp(c->params[i].name, name) == 0) {
             return &c->params[i];
         }
     }
     if (c->count == INFO_PARAMS) {
         return NULL;
     }
-    c->params[c->count] = (struct info_param){.name = strndup(name, length)};
+    c->params[c->count] = (struct info_param){.name = strdup(name)};
     return c->params[c->count].name != NULL ? &c->params[c->count++] : NULL;
 }
 
@@ -79,53 +43,47 @@ static void set_text(char **text, const char *from)
 /* mca:coll:ibshift:param:NAME:value:VALUE, or :source:SOURCE */
 static void take_line(struct info_component *c, const char *line)
 {
-    const char *name, *key;
+    static const char prefix[] = "mca:coll:ibshift:";
+    char name[128], key[16];
     struct info_param *param;
+    int at = 0;
+    bool is_value;
 
-    if (strncmp(line, prefix, sizeof(prefix) - 1) != 0) {
+    if (strncmp(line, prefix, strlen(prefix)) != 0) {
         return;
     }
     c->is_found = true;
-    line += sizeof(prefix) - 1;
-    if (strncmp(line, "param:", 6) != 0) {
+    line += strlen(prefix);
+    if (sscanf(line, "param:%127[^:]:%15[a-z]:%n", name, key, &at) != 2 || at == 0) {
         return;
     }
-    name = line + 6;
-    key = strchr(name, ':');
-    if (key == NULL) {
-        return;
-    }
-    if (strncmp(key, ":value:", 7) == 0) {
-        param = param_named(c, name, (size_t)(key - name));
-        if (param != NULL) {
-            set_text(&param->value, key + 7);
-        }
-    } else if (strncmp(key, ":source:", 8) == 0) {
-        param = param_named(c, name, (size_t)(key - name));
-        if (param != NULL) {
-            set_text(&param->source, key + 8);
-        }
+    is_value = strcmp(key, "value") == 0;
+    param = is_value || strcmp(key, "source") == 0 ? param_named(c, name) : NULL;
+    if (param != NULL) {
+        set_text(is_value ? &param->value : &param->source, line + at);
     }
 }
 
-static int ask(struct info_component *c)
+/* Reads what its ompi_info prints; it is not there: nothing is found. */
+static void ask(struct info_component *c)
 {
-    char *line = NULL;
+    char *command = NULL, *line = NULL;
     size_t room = 0;
-    pid_t pid = -1;
-    FILE *file = run(c->program, &pid);
+    FILE *file = NULL;
 
-    if (file == NULL) {
-        return -errno;
+    if (access(c->program, X_OK) == 0 &&
+        asprintf(&command, "'%s' --param coll ibshift --level 9 --parsable", c->program) >= 0) {
+        file = popen(command, "r");
     }
-    while (getline(&line, &room, file) >= 0) {
+    while (file != NULL && getline(&line, &room, file) >= 0) {
         line[strcspn(line, "\n")] = '\0';
         take_line(c, line);
     }
+    if (file != NULL) {
+        (void)pclose(file);
+    }
     free(line);
-    fclose(file);
-    (void)waitpid(pid, NULL, 0);
-    return 0;
+    free(command);
 }
 
 /* Adds the folder to where Open MPI looks, for this process and what it starts. */
@@ -141,28 +99,25 @@ static void add_folder(const struct info_component *c)
     }
 }
 
-static int component_find(struct info_component *c)
+static void component_find(struct info_component *c)
 {
     char *file;
-    int rc;
 
     if (c->program[0] == '\0') {
-        return 0;
+        return;
     }
     if (asprintf(&file, "%s/mca_coll_ibshift.so", c->folder) >= 0) {
         c->is_file = access(file, R_OK) == 0;
         free(file);
     }
-    rc = ask(c);
-    if (rc == 0 && !c->is_found && c->is_file) {
+    ask(c);
+    if (!c->is_found && c->is_file) {
         add_folder(c);
-        rc = ask(c);
+        ask(c);
         c->needs_path = c->is_found;
     }
-    return rc;
 }
 
-/* 0; or -errno when ompi_info does not run: then nothing is found. */
 void info_free(struct info *info)
 {
     struct info_component *c = &info->component;
@@ -294,9 +249,7 @@ void info_machine(struct info *info)
     c->program = IBSHIFT_OMPI_INFO;
     c->release = IBSHIFT_OMPI_VERSION;
     c->folder = IBSHIFT_COMPONENT_DIR;
-    if (component_find(c) != 0) {
-        c->is_found = false;
-    }
+    component_find(c);
     info->model = param_value(c, "model");
     info->fabric = param_value(c, "fabric");
     find_site_fabric(info, param_value(c, "site"));
