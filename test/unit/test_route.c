@@ -63,69 +63,69 @@ static struct route_proof proof_of(const char *engine, const char *fabric, int l
     return proof;
 }
 
-/* The most flows on a link in a stage; 0: tables that are proven, whatever they carry. */
+/* worst: the most flows on a link in a stage; 0: tables that are proven, whatever they carry. */
+static const struct {
+    const char *engine, *fabric;
+    uint32_t worst;
+    int lmc;
+} routed[] = {
+    {"pgft", "kary:4,2", 1, -1},
+    {"ftree", "kary:4,2", 1, -1},
+    {"pgft", "kary:2,4", 1, -1},
+    {"ftree", "kary:2,4", 1, -1},
+    {"pgft", "kary:4,3", 1, 2},
+    {"ftree", "kary:4,3", 1, 2},
+    {"pgft", "pgft:3;6,6,12;1,6,6;1,1,1", 1, -1},
+    {"ftree", "pgft:3;6,6,12;1,6,6;1,1,1", 1, -1},
+    {"pgft", "pgft:2;8,4;1,4;1,2", 1, -1},
+    {"ftree", "pgft:2;8,4;1,4;1,2", 1, -1},
+    {"pgft", "pgft:3;4,4,6;1,2,8;1,2,1", 1, -1},
+    {"ftree", "pgft:3;4,4,6;1,2,8;1,2,1", 1, -1},
+    {"pgft", "pgft:1;5;1;1", 1, -1},
+    {"ftree", "pgft:1;5;1;1", 1, -1},
+    /* half bisection: two share */
+    {"pgft", "pgft:2;8,4;1,4;1,1", 2, -1},
+    {"ftree", "pgft:2;8,4;1,4;1,1", 2, -1},
+    {"qft", "qft:3;4,2,8;1,2,4;1,2,1", 1, -1},
+    {"qft", "qft:3;4,4,16;1,2,8;1,4,1", 1, -1},
+    {"qft", "qft:4;4,2,4,4;1,2,4,4;1,2,1,1", 1, -1},
+    {"qft", "qft:4;2,2,4,2;1,1,4,4;1,2,1,1", 1, -1},
+    {"qft", "qft:3;4,4,4;1,4,2;1,1,2", 1, -1},
+    /* hosts that are missing keep their places */
+    {"pgft", "kary:4,3/hosts=50:1", 1, -1},
+    {"ftree", "kary:4,3/hosts=50:1", 1, -1},
+    {"pgft", "kary:4,3/drop=h00007,s1-00003", 1, -1},
+    {"ftree", "kary:4,3/drop=h00007,s1-00003", 1, -1},
+    {"ecube", "torus:5,2", 0, -1},
+    {"ecube", "torus:2x4,2", 0, -1},
+    {"ecube", "torus:9x2,1", 0, -1},
+    {"ecube", "torus:5x7,2", 0, -1},
+    {"ecube", "torus:8x3x4,1", 0, -1},
+    {"ecube", "torus:3x4x2x3,1", 0, -1},
+    {"ecube", "torus:2x2x2,3", 0, -1},
+    {"ecube", "torus:6x5,1", 0, -1},
+    {"ecube", "torus:4x5,2", 0, 2},
+    {"updn", "torus:8x8,1", 0, -1},
+    {"updn", "torus:2x4,2", 0, -1},
+    {"updn", "kary:4,2", 0, -1},
+    {"updn", "kary:2,4", 0, -1},
+    {"updn", "torus:5x5,1/drop=s1-00007", 0, -1},
+    {"updn", "qft:3;4,2,8;1,2,4;1,2,1", 0, -1},
+    {"updn", "torus:4x4,2", 0, 1},
+    {"flexible", "torus:2x4,2", 0, -1},
+    {"flexible", "kary:2,3", 0, -1},
+    {"flexible", "torus:4x4,1/drop=s1-00007", 0, -1},
+};
+
 static void fabrics_are_routed(void **state)
 {
-    static const struct {
-        const char *engine, *fabric;
-        uint32_t worst;
-        int lmc;
-    } cases[] = {
-        {"pgft", "kary:4,2", 1, -1},
-        {"ftree", "kary:4,2", 1, -1},
-        {"pgft", "kary:2,4", 1, -1},
-        {"ftree", "kary:2,4", 1, -1},
-        {"pgft", "kary:4,3", 1, 2},
-        {"ftree", "kary:4,3", 1, 2},
-        {"pgft", "pgft:3;6,6,12;1,6,6;1,1,1", 1, -1},
-        {"ftree", "pgft:3;6,6,12;1,6,6;1,1,1", 1, -1},
-        {"pgft", "pgft:2;8,4;1,4;1,2", 1, -1},
-        {"ftree", "pgft:2;8,4;1,4;1,2", 1, -1},
-        {"pgft", "pgft:3;4,4,6;1,2,8;1,2,1", 1, -1},
-        {"ftree", "pgft:3;4,4,6;1,2,8;1,2,1", 1, -1},
-        {"pgft", "pgft:1;5;1;1", 1, -1},
-        {"ftree", "pgft:1;5;1;1", 1, -1},
-        /* half bisection: two share */
-        {"pgft", "pgft:2;8,4;1,4;1,1", 2, -1},
-        {"ftree", "pgft:2;8,4;1,4;1,1", 2, -1},
-        {"qft", "qft:3;4,2,8;1,2,4;1,2,1", 1, -1},
-        {"qft", "qft:3;4,4,16;1,2,8;1,4,1", 1, -1},
-        {"qft", "qft:4;4,2,4,4;1,2,4,4;1,2,1,1", 1, -1},
-        {"qft", "qft:4;2,2,4,2;1,1,4,4;1,2,1,1", 1, -1},
-        {"qft", "qft:3;4,4,4;1,4,2;1,1,2", 1, -1},
-        /* hosts that are missing keep their places */
-        {"pgft", "kary:4,3/hosts=50:1", 1, -1},
-        {"ftree", "kary:4,3/hosts=50:1", 1, -1},
-        {"pgft", "kary:4,3/drop=h00007,s1-00003", 1, -1},
-        {"ftree", "kary:4,3/drop=h00007,s1-00003", 1, -1},
-        {"ecube", "torus:5,2", 0, -1},
-        {"ecube", "torus:2x4,2", 0, -1},
-        {"ecube", "torus:9x2,1", 0, -1},
-        {"ecube", "torus:5x7,2", 0, -1},
-        {"ecube", "torus:8x3x4,1", 0, -1},
-        {"ecube", "torus:3x4x2x3,1", 0, -1},
-        {"ecube", "torus:2x2x2,3", 0, -1},
-        {"ecube", "torus:6x5,1", 0, -1},
-        {"ecube", "torus:4x5,2", 0, 2},
-        {"updn", "torus:8x8,1", 0, -1},
-        {"updn", "torus:2x4,2", 0, -1},
-        {"updn", "kary:4,2", 0, -1},
-        {"updn", "kary:2,4", 0, -1},
-        {"updn", "torus:5x5,1/drop=s1-00007", 0, -1},
-        {"updn", "qft:3;4,2,8;1,2,4;1,2,1", 0, -1},
-        {"updn", "torus:4x4,2", 0, 1},
-        {"flexible", "torus:2x4,2", 0, -1},
-        {"flexible", "kary:2,3", 0, -1},
-        {"flexible", "torus:4x4,1/drop=s1-00007", 0, -1},
-    };
-
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct route_proof proof = proof_of(cases[i].engine, cases[i].fabric, cases[i].lmc);
+    for (size_t i = 0; i < sizeof(routed) / sizeof(routed[0]); i++) {
+        struct route_proof proof = proof_of(routed[i].engine, routed[i].fabric, routed[i].lmc);
 
-        if ((cases[i].worst != 0 && proof.worst != cases[i].worst) ||
-            (cases[i].lmc >= 0 && proof.lids != 1u << cases[i].lmc)) {
-            fail_msg("%s %s: %u flows, %u LIDs", cases[i].engine, cases[i].fabric, proof.worst,
+        if ((routed[i].worst != 0 && proof.worst != routed[i].worst) ||
+            (routed[i].lmc >= 0 && proof.lids != 1u << routed[i].lmc)) {
+            fail_msg("%s %s: %u flows, %u LIDs", routed[i].engine, routed[i].fabric, proof.worst,
                      proof.lids);
         }
     }

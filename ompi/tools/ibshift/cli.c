@@ -78,21 +78,35 @@ int cli_unknown(const char *command, const char *what, const char *name,
                : cli_error(command, "%s '%.40s'; %s", what, name, list);
 }
 
-int cli_run(const char *command, const struct cli_command *commands, size_t count, int argc,
-            char **argv)
+static void list_commands(const struct cli_commands *c, FILE *out)
+{
+    fprintf(out, "usage: ibshift%s%s COMMAND [ARGUMENT...]\n\n", c->command != NULL ? " " : "",
+            c->command != NULL ? c->command : "");
+    for (size_t i = 0; i < c->count; i++) {
+        fprintf(out, "  %-9s %s\n", c->rows[i].name, c->rows[i].summary);
+    }
+    fputc('\n', out);
+    c->print_rest(out);
+}
+
+int cli_run(const struct cli_commands *c, int argc, char **argv)
 {
     const char *names[CLI_COMMANDS];
     char list[64];
 
-    for (size_t i = 0; i < count; i++) {
-        names[i] = commands[i].name;
-        if (strcmp(argv[0], names[i]) == 0) {
-            return commands[i].run(argc, argv);
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        list_commands(c, argc < 2 ? stderr : stdout);
+        return argc < 2 ? CLI_USAGE : CLI_OK;
+    }
+    for (size_t i = 0; i < c->count; i++) {
+        names[i] = c->rows[i].name;
+        if (strcmp(argv[1], names[i]) == 0) {
+            return c->rows[i].run(argc - 1, argv + 1);
         }
     }
-    snprintf(list, sizeof(list), "ibshift%s%s --help lists them", command != NULL ? " " : "",
-             command != NULL ? command : "");
-    return cli_unknown(command, "unknown command", argv[0], names, count, list);
+    snprintf(list, sizeof(list), "ibshift%s%s --help lists them", c->command != NULL ? " " : "",
+             c->command != NULL ? c->command : "");
+    return cli_unknown(c->command, "unknown command", argv[1], names, c->count, list);
 }
 
 int cli_parse_long(const char *text, long low, long high, long *value)

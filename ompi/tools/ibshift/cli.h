@@ -41,10 +41,17 @@ const char *cli_nearest(const char *name, const char *const *candidates, size_t 
 int cli_unknown(const char *command, const char *what, const char *name,
                 const char *const *candidates, size_t count, const char *list);
 
-/* Runs the one that argv[0] names. command: whose they are; NULL: the program's. */
 enum { CLI_COMMANDS = 16 };
-int cli_run(const char *command, const struct cli_command *commands, size_t count, int argc,
-            char **argv);
+
+struct cli_commands {
+    const char *command; /* whose they are; NULL: the program's */
+    const struct cli_command *rows;
+    size_t count;
+    void (*print_rest)(FILE *out); /* what the help says below them */
+};
+
+/* Runs the one that argv[1] names; lists them where it names none, or asks for help. */
+int cli_run(const struct cli_commands *commands, int argc, char **argv);
 
 /* Whole decimal number within [low, high]; 0 or -EINVAL, *value untouched on failure. */
 int cli_parse_long(const char *text, long low, long high, long *value);

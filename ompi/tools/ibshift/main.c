@@ -10,12 +10,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-static const struct cli_command commands[] = {
+static const struct cli_command rows[] = {
     {"doctor", cmd_doctor, "test what this machine's adapters do, alone or with another node"},
     {"fabric", cmd_fabric, "read, check and draw a fabric and what its routing costs"},
     {"info", cmd_info, "what is installed, and what a process started here would use"},
@@ -25,15 +24,8 @@ static const struct cli_command commands[] = {
     {"tune", cmd_tune, "measure what messages cost here, for the choice of algorithms"},
 };
 
-#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
-
-static void usage(FILE *out)
+static void print_rest(FILE *out)
 {
-    fputs("usage: ibshift COMMAND [ARGUMENT...]\n\n", out);
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
-    }
-    fputc('\n', out);
     cli_print_help(out, "  -h, --help", 18,
                    "this text; ibshift COMMAND --help, or ibshift help COMMAND, for a command's");
     fputs("  -V, --version\n\n", out);
@@ -41,9 +33,11 @@ static void usage(FILE *out)
 }
 
 /* What a disk had no room for must not end well. */
-static int run_command(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-    int rc = cli_run(NULL, commands, COMMAND_COUNT, argc, argv);
+    const struct cli_commands commands = {
+        .rows = rows, .count = sizeof(rows) / sizeof(rows[0]), .print_rest = print_rest};
+    int rc = cli_run(&commands, argc, argv);
 
     if (fflush(stdout) != 0 || ferror(stdout)) {
         return cli_error(NULL, "the output could not be written: %s", strerror(errno));
@@ -62,36 +56,28 @@ static void open_standard_streams(void)
     close(fd);
 }
 
-/* `ibshift help sim` is `ibshift sim --help`. */
+/* `ibshift help fabric show` is `ibshift fabric show --help`. */
 static int help_on(int argc, char **argv)
 {
     static char option[] = "--help";
-    char *words[4] = {argv[2], argc > 3 ? argv[3] : option, argc > 3 ? option : NULL, NULL};
+    char *words[5] = {argv[0]};
+    int count = 1;
 
-    return run_command(argc > 3 ? 3 : 2, words);
-}
-
-static bool is_any(const char *text, const char *one, const char *other)
-{
-    return strcmp(text, one) == 0 || strcmp(text, other) == 0;
+    for (int i = 2; i < argc && i < 4; i++) {
+        words[count++] = argv[i];
+    }
+    words[count++] = option;
+    return run(count, words);
 }
 
 int main(int argc, char **argv)
 {
     open_standard_streams();
-    if (argc < 2) {
-        usage(stderr);
-        return CLI_USAGE;
-    }
-    if (is_any(argv[1], "--help", "-h") || (argc == 2 && strcmp(argv[1], "help") == 0)) {
-        usage(stdout);
-        return CLI_OK;
-    }
     for (int i = 1; i < argc; i++) {
-        if (is_any(argv[i], "--version", "-V")) {
+        if (strcmp(argv[i], "--version") == 0 || strcmp(argv[i], "-V") == 0) {
             puts("ibshift " IBSHIFT_VERSION);
             return CLI_OK;
         }
     }
-    return strcmp(argv[1], "help") == 0 ? help_on(argc, argv) : run_command(argc - 1, argv + 1);
+    return argc > 1 && strcmp(argv[1], "help") == 0 ? help_on(argc, argv) : run(argc, argv);
 }

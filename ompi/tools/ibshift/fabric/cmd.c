@@ -2,7 +2,6 @@
 #include "fabric/cmd.h"
 
 #include <inttypes.h>
-#include <string.h>
 #include <time.h>
 
 #include "fabric/graph/rate.h"
@@ -399,8 +398,9 @@ static int check(const struct cli_args *args, struct ibshift_fabric *f)
     struct ibshift_error err;
 
     fabric_must(args, ibshift_shape_find(f, &shape, &err), &err);
-    fabric_must(args, ibshift_fabric_check(f, has_levels(&shape) ? shape.node_level : NULL, &result, &err),
-                &err);
+    fabric_must(
+        args, ibshift_fabric_check(f, has_levels(&shape) ? shape.node_level : NULL, &result, &err),
+        &err);
     route_verify_tables(f, &proof);
     if (is_json) {
         print_check_json(&result, &shape, &proof);
@@ -424,7 +424,7 @@ static int cmd_fabric_check(int argc, char **argv)
     return fabric_command(&args, argc, argv, check);
 }
 
-static const struct cli_command commands[] = {
+static const struct cli_command rows[] = {
     {"show", cmd_fabric_show, "levels, port groups, ratios and whether the shape is whole"},
     {"order", cmd_fabric_order, "hosts in the order that the tables were made for"},
     {"check", cmd_fabric_check, "check that routes arrive"},
@@ -433,20 +433,13 @@ static const struct cli_command commands[] = {
     {"compile", cmd_fabric_compile, "one file for a job's ranks: graph, tables, order"},
     {"audit", cmd_fabric_audit, "how much past jobs would have gained from an order"},
     {"publish", cmd_fabric_publish,
-     "ask the fabric or read other tools' files, write the file that jobs read, or check it"},
+     "the file that jobs read, from the fabric or other tools' files; or its check"},
     {"draw", cmd_fabric_draw, "an SVG picture, cables coloured by load"},
     {"export", cmd_fabric_export, "netlist, tables or topology, for ibsim, OpenSM and Slurm"},
 };
 
-#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
-
-static void usage(FILE *out)
+static void print_rest(FILE *out)
 {
-    fputs("usage: ibshift fabric COMMAND [ARGUMENT...]\n\n", out);
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
-    }
-    fputc('\n', out);
     cli_print_help(out, "", 0,
                    "FABRIC is a file (ibnetdiscover's output, an ibsim netlist, opensm-subnet.lst, "
                    "a compiled fabric) or a synthetic fabric: kary:4,3  "
@@ -459,13 +452,10 @@ static void usage(FILE *out)
 
 int cmd_fabric(int argc, char **argv)
 {
-    if (argc < 2) {
-        usage(stderr);
-        return CLI_USAGE;
-    }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        usage(stdout);
-        return CLI_OK;
-    }
-    return cli_run("fabric", commands, COMMAND_COUNT, argc - 1, argv + 1);
+    const struct cli_commands commands = {.command = "fabric",
+                                          .rows = rows,
+                                          .count = sizeof(rows) / sizeof(rows[0]),
+                                          .print_rest = print_rest};
+
+    return cli_run(&commands, argc, argv);
 }

@@ -2,6 +2,7 @@
 #include "fabric/cmd_job.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "fabric/names.h"
 #include "fabric/paths/contend.h"
@@ -65,30 +66,35 @@ static void count_flows(struct contend *c)
                 &(struct ibshift_error){"no memory"});
 }
 
-static unsigned find_guilty(const struct fabric_job *job, const struct ibshift_contention *c,
-                            uint32_t guilty[GUILTY])
+/* What its flows cost at worst. */
+static double cost_of(const struct contend *c, uint32_t link)
 {
-    double cost[GUILTY];
+    return c->result.worst_flows[link] * ibshift_contention_cost(c->job.placement->paths, link);
+}
+
+static bool is_busier(const struct contend *c, uint32_t link, uint32_t other)
+{
+    double own = cost_of(c, link), its = cost_of(c, other);
+
+    return own > its || (own == its && c->result.total[link] > c->result.total[other]);
+}
+
+/* The busiest first; how many carry more than one flow. */
+static unsigned find_guilty(const struct contend *c, uint32_t guilty[GUILTY])
+{
     unsigned count = 0;
 
-    for (uint32_t i = 0; i < c->links; i++) {
-        double own = c->worst_flows[i] * ibshift_contention_cost(job->placement->paths, i);
-        unsigned at = count;
+    for (uint32_t i = 0; i < c->result.links; i++) {
+        unsigned at = cost_of(c, i) > 1.0001 ? count : GUILTY;
 
-        while (at > 0 && (own > cost[at - 1] ||
-                          (own == cost[at - 1] && c->total[i] > c->total[guilty[at - 1]]))) {
+        while (at > 0 && at <= count && is_busier(c, i, guilty[at - 1])) {
             at--;
         }
-        if (own <= 1.0001 || at == GUILTY) {
-            continue;
+        if (at < GUILTY) {
+            count += count < GUILTY;
+            memmove(guilty + at + 1, guilty + at, (count - at - 1) * sizeof(*guilty));
+            guilty[at] = i;
         }
-        count += count < GUILTY;
-        for (unsigned k = count - 1; k > at; k--) {
-            cost[k] = cost[k - 1];
-            guilty[k] = guilty[k - 1];
-        }
-        cost[at] = own;
-        guilty[at] = i;
     }
     return count;
 }
@@ -195,7 +201,7 @@ int cmd_fabric_contend(int argc, char **argv)
         return cli_error(c.args.command, "--schedule takes neither --order nor --plan");
     }
     count_flows(&c);
-    count = find_guilty(&c.job, &c.result, guilty);
+    count = find_guilty(&c, guilty);
     (c.json ? print_flows_json : print_flows)(&c, guilty, count);
     suggest(&c);
     ibshift_contention_free(&c.result);

@@ -7,17 +7,14 @@
 
 #include "fabric/graph/fabric.h"
 
-/* The longest rows of a .db_csv are those of counters, which nobody wants here: of a longer one the
- * rest is passed over. */
-enum { LINE_SIZE = 8192, NAME_SIZE = 48 };
-
 static const char sminfo_word[] = "sminfo: sm lid ";
 
 struct reader {
     FILE *file;
     const char *name;
     unsigned number; /* of the line, from 1 */
-    char line[LINE_SIZE];
+    char *line;
+    size_t room;
 };
 
 /* Columns of a section, by the header line. -1: the section has no such column. */
@@ -27,19 +24,10 @@ struct columns {
 
 static bool next_line(struct reader *r)
 {
-    size_t length;
-    int c = 0;
-
-    if (fgets(r->line, sizeof(r->line), r->file) == NULL) {
+    if (getline(&r->line, &r->room, r->file) < 0) {
         return false;
     }
     r->number++;
-    length = strlen(r->line);
-    if (length + 1 == sizeof(r->line) && r->line[length - 1] != '\n') {
-        while (c != '\n' && c != EOF) {
-            c = getc(r->file);
-        }
-    }
     r->line[strcspn(r->line, "\r\n")] = '\0';
     return true;
 }
@@ -188,16 +176,10 @@ enum fabric_facts_kind fabric_facts_kind(const char *head, size_t size)
 int fabric_facts_read(FILE *file, const char *name, enum fabric_facts_kind kind,
                       struct fabric_facts *facts, struct ibshift_error *err)
 {
-    struct reader *r = malloc(sizeof(*r));
-    int rc;
+    struct reader r = {.file = file, .name = name};
+    int rc =
+        kind == FABRIC_FACTS_SMINFO ? read_sminfo(&r, facts, err) : read_db_csv(&r, facts, err);
 
-    if (r == NULL) {
-        return ibshift_fail(err, -ENOMEM, "no memory");
-    }
-    r->file = file;
-    r->name = name;
-    r->number = 0;
-    rc = kind == FABRIC_FACTS_SMINFO ? read_sminfo(r, facts, err) : read_db_csv(r, facts, err);
-    free(r);
+    free(r.line);
     return rc != 0 || !ferror(file) ? rc : ibshift_fail(err, -EIO, "%s: cannot be read", name);
 }

@@ -7,31 +7,23 @@
 
 #include "fabric/graph/lines.h"
 
-int fabric_sl2vl_new(const struct ibshift_fabric *f, struct fabric_sl2vl *t,
-                     struct ibshift_error *err)
+void fabric_sl2vl_new(const struct ibshift_fabric *f, struct fabric_sl2vl *t)
 {
     uint64_t size = 0;
 
-    t->from = calloc((size_t)f->switch_count + 1, sizeof(*t->from));
-    for (uint32_t s = 0; t->from != NULL && s < f->switch_count; s++) {
+    t->from = pool_new(&t->pool, f->switch_count, sizeof(*t->from));
+    for (uint32_t s = 0; s < f->switch_count; s++) {
         uint64_t ports = f->nodes[f->switches[s]].port_count + 1u;
 
         t->from[s] = size;
         size += ports * ports * FABRIC_SLS;
     }
-    t->vl = t->from == NULL ? NULL : calloc(size + 1, 1);
-    if (t->vl == NULL) {
-        fabric_sl2vl_free(t);
-        return ibshift_fail(err, -ENOMEM, "no memory for the SL-to-VL tables of %u switches",
-                            f->switch_count);
-    }
-    return 0;
+    t->vl = pool_new(&t->pool, size, 1);
 }
 
 void fabric_sl2vl_free(struct fabric_sl2vl *t)
 {
-    free(t->vl);
-    free(t->from);
+    pool_free(&t->pool);
     *t = (struct fabric_sl2vl){.vl = NULL};
 }
 
@@ -176,8 +168,8 @@ int fabric_sl2vl_load(const char *path, const struct ibshift_fabric *f, struct f
     int rc = -EIO;
 
     if (r.lines != NULL) {
-        rc = fabric_sl2vl_new(f, t, err);
-        rc = rc == 0 ? read_all(&r, vls, err) : rc;
+        fabric_sl2vl_new(f, t);
+        rc = read_all(&r, vls, err);
         ibshift_lines_close(r.lines);
     }
     if (rc != 0) {

@@ -6,10 +6,12 @@
 #include <stdio.h>
 
 #include "fabric/graph/fabric.h"
+#include "pool.h"
 
 enum { FABRIC_SLS = IBSHIFT_SL_MAX + 1, FABRIC_NO_VL = 15 /* such packets are dropped */ };
 
 struct fabric_sl2vl {
+    struct pool pool;
     uint8_t *vl;
     uint64_t *from; /* by switch: where its part of vl begins */
 };
@@ -23,9 +25,8 @@ static inline size_t fabric_sl2vl_at(const struct ibshift_fabric *f, const struc
     return t->from[sw] + ((size_t)in * (ports + 1) + out) * FABRIC_SLS + sl;
 }
 
-/* All 0. -ENOMEM. */
-int fabric_sl2vl_new(const struct ibshift_fabric *f, struct fabric_sl2vl *t,
-                     struct ibshift_error *err);
+/* All 0. */
+void fabric_sl2vl_new(const struct ibshift_fabric *f, struct fabric_sl2vl *t);
 void fabric_sl2vl_free(struct fabric_sl2vl *t);
 
 /*

@@ -136,10 +136,12 @@ static void walk(const struct walker *w, struct tally *tally, uint32_t leaf, uns
     const struct ibshift_fabric *f = r->fabric;
     unsigned sl = r->sl == NULL ? 0 : r->sl[(size_t)leaf * f->lft_stride + lid], in = 0, vl = 0;
     uint32_t sw = leaf, links = 1, before = IBSHIFT_NO_PORT;
-    struct trips trips = target != IBSHIFT_NO_SWITCH ? (struct trips){.switches = leaf != target}
-                                                     : trips_of(w, leaf, goal);
+    struct trips trips = {.switches = leaf != target};
     bool is_base = goal != IBSHIFT_NO_PORT && lid == f->ports[goal].lid;
 
+    if (target == IBSHIFT_NO_SWITCH) {
+        trips = trips_of(w, leaf, goal);
+    }
     tally->proof.routes += trips.hosts;
     tally->proof.others += trips.others;
     tally->proof.to_switches += trips.switches;
