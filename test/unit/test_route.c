@@ -68,7 +68,7 @@ static const struct {
     const char *engine, *fabric;
     uint32_t worst;
     int lmc;
-} routed[] = {
+} fabrics_routed[] = {
     {"pgft", "kary:4,2", 1, -1},
     {"ftree", "kary:4,2", 1, -1},
     {"pgft", "kary:2,4", 1, -1},
@@ -120,13 +120,14 @@ static const struct {
 static void fabrics_are_routed(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(routed) / sizeof(routed[0]); i++) {
-        struct route_proof proof = proof_of(routed[i].engine, routed[i].fabric, routed[i].lmc);
+    for (size_t i = 0; i < sizeof(fabrics_routed) / sizeof(fabrics_routed[0]); i++) {
+        struct route_proof proof =
+            proof_of(fabrics_routed[i].engine, fabrics_routed[i].fabric, fabrics_routed[i].lmc);
 
-        if ((routed[i].worst != 0 && proof.worst != routed[i].worst) ||
-            (routed[i].lmc >= 0 && proof.lids != 1u << routed[i].lmc)) {
-            fail_msg("%s %s: %u flows, %u LIDs", routed[i].engine, routed[i].fabric, proof.worst,
-                     proof.lids);
+        if ((fabrics_routed[i].worst != 0 && proof.worst != fabrics_routed[i].worst) ||
+            (fabrics_routed[i].lmc >= 0 && proof.lids != 1u << fabrics_routed[i].lmc)) {
+            fail_msg("%s %s: %u flows, %u LIDs", fabrics_routed[i].engine, fabrics_routed[i].fabric,
+                     proof.worst, proof.lids);
         }
     }
 }
