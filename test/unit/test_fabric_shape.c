@@ -36,13 +36,13 @@ static void expect_shape(const char *graph, const char *name, uint32_t findings,
 
     assert_int_equal(ibshift_shape_find(f, &shape, &err), 0);
     ibshift_shape_name(&shape, text, sizeof(text));
-    print_message("%s: %s, %u findings %s\n", graph, text, shape.findings,
-                  shape.findings > 0 ? shape.finding[0] : "");
+    print_message("%s: %s, %u findings %s\n", graph, text, shape.findings.count,
+                  shape.findings.count > 0 ? shape.findings.text[0] : "");
     assert_string_equal(text, name);
     if (finding != NULL) {
-        assert_string_equal(shape.finding[0], finding);
+        assert_string_equal(shape.findings.text[0], finding);
     }
-    assert_int_equal(shape.findings, findings);
+    assert_int_equal(shape.findings.count, findings);
     ibshift_shape_free(&shape);
     ibshift_fabric_free(f);
 }

@@ -164,19 +164,19 @@ static void show_verdict(const struct ibshift_fabric *f, const struct ibshift_sh
                ibshift_host_name(f, t->part_host[1]));
     } else if (t->kind == IBSHIFT_SHAPE_OTHER) {
         printf("Verdict: not a known tree or torus: the order comes from the tables\n");
-    } else if (t->findings == 0) {
+    } else if (t->findings.count == 0) {
         show_symmetric(f, t);
     } else {
-        printf("Verdict: the symmetry breaks in %u place%s\n", t->findings,
-               cli_plural(t->findings));
+        printf("Verdict: the symmetry breaks in %u place%s\n", t->findings.count,
+               cli_plural(t->findings.count));
     }
-    for (uint32_t i = 0; i < t->findings && i < IBSHIFT_FINDINGS; i++) {
-        printf("  %s\n", t->finding[i]);
+    for (uint32_t i = 0; i < ibshift_warnings_kept(&t->findings); i++) {
+        printf("  %s\n", t->findings.text[i]);
     }
-    if (t->findings > IBSHIFT_FINDINGS) {
-        printf("  and %u more\n", t->findings - IBSHIFT_FINDINGS);
+    if (t->findings.count > IBSHIFT_WARNINGS) {
+        printf("  and %u more\n", t->findings.count - IBSHIFT_WARNINGS);
     }
-    if (t->findings != 0 && t->hosts_elsewhere != 0) {
+    if (t->findings.count != 0 && t->hosts_elsewhere != 0) {
         printf("  %u host%s not on a leaf switch\n", t->hosts_elsewhere,
                t->hosts_elsewhere == 1 ? " is" : "s are");
     }
@@ -268,10 +268,10 @@ static void show_json(const struct show *s)
     json_value(&j, "parts", "%u", t->parts);
     json_value(&j, "missing_hosts", "%u", t->missing_hosts);
     json_value(&j, "hosts_elsewhere", "%u", t->hosts_elsewhere);
-    json_value(&j, "findings", "%u", t->findings);
+    json_value(&j, "findings", "%u", t->findings.count);
     json_open(&j, "told", '[');
-    for (uint32_t i = 0; i < t->findings && i < IBSHIFT_FINDINGS; i++) {
-        json_text(&j, NULL, t->finding[i]);
+    for (uint32_t i = 0; i < ibshift_warnings_kept(&t->findings); i++) {
+        json_text(&j, NULL, t->findings.text[i]);
     }
     json_close(&j, ']');
     json_end(&j);
@@ -357,8 +357,8 @@ static void print_check(const struct ibshift_table_check *c, const struct ibshif
     } else {
         printf("not a tree: routes have no up or down\n");
     }
-    for (unsigned i = 0; i < c->told; i++) {
-        printf("  %s\n", c->problem[i]);
+    for (unsigned i = 0; i < ibshift_warnings_kept(&c->problems); i++) {
+        printf("  %s\n", c->problems.text[i]);
     }
 }
 
@@ -380,10 +380,10 @@ static void print_check_json(const struct ibshift_table_check *c, const struct i
     }
     json_value(&j, "dependencies", "%" PRIu64, proof->dependencies);
     json_value(&j, "cycle", "%u", proof->cycle_length);
-    json_value(&j, "findings", "%u", shape->findings);
+    json_value(&j, "findings", "%u", shape->findings.count);
     json_open(&j, "problems", '[');
-    for (unsigned i = 0; i < c->told; i++) {
-        json_text(&j, NULL, c->problem[i]);
+    for (unsigned i = 0; i < ibshift_warnings_kept(&c->problems); i++) {
+        json_text(&j, NULL, c->problems.text[i]);
     }
     json_close(&j, ']');
     json_end(&j);

@@ -365,9 +365,9 @@ static void describe(const struct ibshift_fabric *f, const struct ibshift_shape 
                       : snprintf(text + length, size - (size_t)length,
                                  "; an all-to-all can use the hosts' full rate");
     }
-    if (shape->findings != 0 && shape->kind != IBSHIFT_SHAPE_OTHER) {
-        snprintf(text + length, size - (size_t)length, "; broken in %u place%s", shape->findings,
-                 shape->findings == 1 ? "" : "s");
+    if (shape->findings.count != 0 && shape->kind != IBSHIFT_SHAPE_OTHER) {
+        snprintf(text + length, size - (size_t)length, "; broken in %u place%s",
+                 shape->findings.count, shape->findings.count == 1 ? "" : "s");
     }
 }
 

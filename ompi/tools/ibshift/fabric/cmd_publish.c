@@ -57,13 +57,13 @@ static int check_routes(const struct cli_args *args, const struct ibshift_fabric
     fabric_must(args, ibshift_fabric_check(f, NULL, &check, &err), &err);
     if (check.circles + check.strays != 0) {
         return cli_error(args->command, "%" PRIu64 " of %" PRIu64 " routes do not arrive: %s",
-                         check.circles + check.strays, check.routes, check.problem[0]);
+                         check.circles + check.strays, check.routes, check.problems.text[0]);
     }
     if (check.lost > check.routes / 2) { /* not hosts that are down */
         return cli_error(args->command,
                          "%" PRIu64 " of %" PRIu64
                          " routes have no next hop: the tables are not complete: %s",
-                         check.lost, check.routes, check.problem[0]);
+                         check.lost, check.routes, check.problems.text[0]);
     }
     if (check.lost != 0) {
         fprintf(stderr,
@@ -71,11 +71,11 @@ static int check_routes(const struct cli_args *args, const struct ibshift_fabric
                 " routes have no next hop; jobs that need them are refused:\n",
                 args->command, check.lost, check.routes);
     }
-    for (unsigned i = 0; i < check.told; i++) {
-        fprintf(stderr, "  %s\n", check.problem[i]);
+    for (unsigned i = 0; i < ibshift_warnings_kept(&check.problems); i++) {
+        fprintf(stderr, "  %s\n", check.problems.text[i]);
     }
-    if (check.lost > check.told) {
-        fprintf(stderr, "  and %" PRIu64 " more\n", check.lost - check.told);
+    if (check.lost > IBSHIFT_WARNINGS) {
+        fprintf(stderr, "  and %" PRIu64 " more\n", check.lost - IBSHIFT_WARNINGS);
     }
     return CLI_OK;
 }

@@ -439,7 +439,7 @@ static int find_shape(struct route_tree *t, struct ibshift_error *err)
             t->shape.digits == NULL || t->shape.down[1] == NULL) {
             return ibshift_fail(err, -ENOTSUP, "not a tree: %s",
                                 t->shape.kind == IBSHIFT_SHAPE_TORUS ? "it is a torus"
-                                : t->shape.findings != 0             ? t->shape.finding[0]
+                                : t->shape.findings.count != 0       ? t->shape.findings.text[0]
                                                                      : "no levels are found");
         }
         rc = prune(t, err);

@@ -17,9 +17,7 @@ int ibshift_fail(struct ibshift_error *err, int code, const char *format, ...)
 
 void ibshift_warn(struct ibshift_warnings *warnings, const char *format, ...)
 {
-    size_t room = sizeof(warnings->text) / sizeof(warnings->text[0]);
-
-    if (warnings->count < room) {
+    if (warnings->count < IBSHIFT_WARNINGS) {
         va_list args;
 
         va_start(args, format);

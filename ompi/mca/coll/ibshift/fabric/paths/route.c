@@ -1,7 +1,6 @@
 #include "fabric/paths/route.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,20 +130,6 @@ static struct leaf *find_leaves(const struct ibshift_fabric *f, struct ibshift_e
     return leaves;
 }
 
-static void tell(struct ibshift_table_check *check, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void tell(struct ibshift_table_check *check, const char *format, ...)
-{
-    if (check->told < IBSHIFT_CHECK_TOLD) {
-        va_list args;
-
-        va_start(args, format);
-        vsnprintf(check->problem[check->told++], sizeof(check->problem[0]), format, args);
-        va_end(args);
-    }
-}
-
 /* Does the route climb again after a link that does not? The last link leads to the host. */
 static bool turns_up(const struct ibshift_fabric *f, const uint8_t *level, const uint32_t *links,
                      int count)
@@ -177,13 +162,13 @@ static void check_route(const struct ibshift_fabric *f, uint32_t sw, uint32_t ho
     check->routes++;
     if (count == -EHOSTUNREACH) {
         check->lost++;
-        tell(check, "'%s' to '%s' (LID %u): no next hop", from, to, lid);
+        ibshift_warn(&check->problems, "'%s' to '%s' (LID %u): no next hop", from, to, lid);
     } else if (count == -ESTALE) {
         check->strays++;
-        tell(check, "'%s' to '%s' (LID %u) ends at another host", from, to, lid);
+        ibshift_warn(&check->problems, "'%s' to '%s' (LID %u) ends at another host", from, to, lid);
     } else if (count < 0) {
         check->circles++;
-        tell(check, "'%s' to '%s' (LID %u) runs in a circle", from, to, lid);
+        ibshift_warn(&check->problems, "'%s' to '%s' (LID %u) runs in a circle", from, to, lid);
     } else {
         check->longest = count + 1u > check->longest ? count + 1u : check->longest;
         check->turns += level != NULL && turns_up(f, level, links, count);

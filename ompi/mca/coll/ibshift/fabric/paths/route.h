@@ -21,15 +21,12 @@ void ibshift_route_explain(const struct ibshift_fabric *f, uint32_t host, unsign
                            const uint32_t *links, int walked, struct ibshift_error *err);
 
 /* What the tables do with every destination, from every switch that has hosts. */
-#define IBSHIFT_CHECK_TOLD 8
-
 struct ibshift_table_check {
     uint64_t routes;                /* (switch with hosts, LID of a host) */
     uint64_t lost, circles, strays; /* no entry or cable; loops; arrived at another host */
     uint64_t turns;                 /* go up again after going down: may deadlock */
     unsigned longest;               /* links of the longest, both hosts' own included */
-    unsigned told;
-    char problem[IBSHIFT_CHECK_TOLD][256];
+    struct ibshift_warnings problems;
 };
 
 /* level[node], as of a shape; NULL: turns are not counted. 0, -ENODATA: no tables, -ENOMEM. */

@@ -25,4 +25,17 @@ int ibshift_order_routing(const struct ibshift_fabric *f, const struct ibshift_s
 int ibshift_order_keepers(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
                           uint32_t **kept, uint32_t *count, struct ibshift_error *err);
 
+/* ---- what order.c and keepers.c share ---- */
+
+/* The order without keepers, by the tables or by the switches alone. */
+int ibshift_order_hosts(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
+                        bool by_tables, uint32_t **order, struct ibshift_error *err);
+/* Component of level l that the host hangs on; level 0: its switch. */
+uint32_t ibshift_order_component(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
+                                 uint32_t host, unsigned l);
+/* The highest switch of a route, and the link it sends into; without levels, the second switch.
+ * IBSHIFT_NO_SWITCH without tables. */
+uint32_t ibshift_order_turn(const struct ibshift_fabric *f, const struct ibshift_shape *shape,
+                            uint32_t from, uint32_t to, uint32_t *out);
+
 #endif

@@ -15,7 +15,6 @@
 
 #define IBSHIFT_LEVELS_MAX 8
 #define IBSHIFT_DIMS_MAX   6
-#define IBSHIFT_FINDINGS   8
 
 enum ibshift_shape_kind {
     IBSHIFT_SHAPE_OTHER,
@@ -45,8 +44,7 @@ struct ibshift_shape {
     uint32_t *up[IBSHIFT_LEVELS_MAX + 2];   /* [level][switch]: component of "levels from level" */
     uint32_t parts;                         /* with hosts, that no cable joins */
     uint32_t part_host[2];                  /* a host of each of two of them */
-    uint32_t findings; /* places where the symmetry breaks; the first are told */
-    char finding[IBSHIFT_FINDINGS][256];
+    struct ibshift_warnings findings;       /* places where the symmetry breaks */
 };
 
 /* 0, or -ENOMEM. Any fabric has a shape, if only IBSHIFT_SHAPE_OTHER. */
@@ -61,6 +59,10 @@ void ibshift_shape_name(const struct ibshift_shape *shape, char *text, size_t si
 void ibshift_shape_tuple(const struct ibshift_shape *shape, const struct ibshift_fabric *f,
                          uint32_t node, char *text, size_t size);
 
+unsigned ibshift_shape_hosts_on(const struct ibshift_fabric *f, uint32_t node);
+/* What a fabric with levels and components has at each level, and where it differs; shape_measure.c. */
+int ibshift_shape_measure(const struct ibshift_fabric *f, struct ibshift_shape *shape,
+                          struct ibshift_error *err);
 /* Is it a torus? Fills dims, dim and digits if so; shape_torus.c. */
 bool ibshift_shape_torus(const struct ibshift_fabric *f, struct ibshift_shape *shape);
 /* The longest ring of a torus; 0: it is none. Of a tree that shows at its first switch. */
