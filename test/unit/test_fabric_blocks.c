@@ -105,8 +105,14 @@ static void job_close(struct job *job)
 static int of_blocks(const struct job *job, uint32_t length, size_t memory,
                      struct ibshift_schedule *s)
 {
-    return ibshift_schedule_make_of_blocks(job->p, job->ranks, job->each, job->each, length, memory,
-                                           1, s);
+    const struct ibshift_schedule_job blocks = {.paths = job->p,
+                                                .ranks = job->ranks,
+                                                .member_of = job->each,
+                                                .sequence = job->each,
+                                                .memory = memory,
+                                                .block = length};
+
+    return ibshift_schedule_make(&blocks, s);
 }
 
 /* With the least memory that is not refused, no more than that is taken. */

@@ -163,7 +163,13 @@ static struct result make_job(const struct job *job)
     }
     assert_int_equal(ibshift_paths_build(f, hosts, count, &p, &err), 0);
     assert_int_equal(ibshift_alltoall_bound(p, ranks, member_of, &r.bound, &link), 0);
-    assert_int_equal(ibshift_schedule_make(p, ranks, member_of, sequence, MEMORY, 1, &s), 0);
+    assert_int_equal(ibshift_schedule_make(&(struct ibshift_schedule_job){.paths = p,
+                                                                          .ranks = ranks,
+                                                                          .member_of = member_of,
+                                                                          .sequence = sequence,
+                                                                          .memory = MEMORY},
+                                           &s),
+                     0);
     check_pairs(&s, ranks);
     source = ibshift_source_table(&s.table, ranks, s.lid_offsets, member_of);
     assert_int_equal(ibshift_contend(p, &source, 1, 1, &c), 0);
@@ -274,7 +280,13 @@ static void too_large_is_refused(void **state)
         hosts[i] = sequence[i] = i;
     }
     assert_int_equal(ibshift_paths_build(f, hosts, count, &p, &err), 0);
-    assert_int_equal(ibshift_schedule_make(p, count, sequence, sequence, 1000, 1, &s), -E2BIG);
+    assert_int_equal(ibshift_schedule_make(&(struct ibshift_schedule_job){.paths = p,
+                                                                          .ranks = count,
+                                                                          .member_of = sequence,
+                                                                          .sequence = sequence,
+                                                                          .memory = 1000},
+                                           &s),
+                     -E2BIG);
     ibshift_paths_free(p);
     ibshift_fabric_free(f);
 }
@@ -461,11 +473,18 @@ static double price_of(const struct side *side, const struct ibshift_schedule *s
     return cost;
 }
 
-static int repair(const struct side *after, const struct ibshift_schedule *old, const uint32_t *now,
-                  struct ibshift_schedule *s)
+/* now NULL: a search; else from the old table. */
+static int make(const struct side *side, uint32_t ranks, const struct ibshift_schedule *old,
+                const uint32_t *now, struct ibshift_schedule *s)
 {
-    return ibshift_schedule_repair(after->p, after->ranks, after->member_of, after->sequence,
-                                   MEMORY, 1, old, now, s);
+    const struct ibshift_schedule_job job = {.paths = side->p,
+                                             .ranks = ranks,
+                                             .member_of = side->member_of,
+                                             .sequence = side->sequence,
+                                             .memory = MEMORY,
+                                             .earlier = {old, now}};
+
+    return ibshift_schedule_make(&job, s);
 }
 
 /* A repaired table is valid, near what a search finds, and the same every time; true: there is one.
@@ -481,21 +500,17 @@ static bool survives(const struct change *change, uint64_t seed)
     open_counted(&before, change, seed);
     leave(change, seed, &before, &after, now);
     open_side(&after, change->after);
-    assert_int_equal(ibshift_schedule_make(before.p, before.ranks, before.member_of,
-                                           before.sequence, MEMORY, 1, &old),
-                     0);
-    status = repair(&after, &old, now, &repaired);
+    assert_int_equal(make(&before, before.ranks, NULL, NULL, &old), 0);
+    status = make(&after, after.ranks, &old, now, &repaired);
     if (status == 0) {
         double cost = price_of(&after, &repaired);
 
         check_pairs(&repaired, after.ranks);
-        assert_int_equal(ibshift_schedule_make(after.p, after.ranks, after.member_of,
-                                               after.sequence, MEMORY, 1, &found),
-                         0);
+        assert_int_equal(make(&after, after.ranks, NULL, NULL, &found), 0);
         print_message("%s, %u gone: %g, a search finds %g, bound %g\n", change->after, change->gone,
                       cost, price_of(&after, &found), after.bound);
         assert_true(cost <= IBSHIFT_REPAIR_ENOUGH * price_of(&after, &found) + 1e-3);
-        assert_int_equal(repair(&after, &old, now, &again), 0);
+        assert_int_equal(make(&after, after.ranks, &old, now, &again), 0);
         assert_int_equal(repaired.table.stages, again.table.stages);
         assert_memory_equal(repaired.to, again.to,
                             (size_t)after.ranks * again.table.stages * sizeof(*again.to));
@@ -555,13 +570,11 @@ static void not_repaired(void **state)
     assert_false(survives(&(struct change){"kary:6,3", "kary:6,3", 100, 1, 50, true}, 1));
     side = (struct side){.count = 0};
     open_counted(&side, &(struct change){"kary:4,3", "kary:4,3", 40, 1, 0, false}, 1);
-    assert_int_equal(ibshift_schedule_make(side.p, side.ranks - 1, side.member_of, side.sequence,
-                                           MEMORY, 1, &old),
-                     0);
+    assert_int_equal(make(&side, side.ranks - 1, NULL, NULL, &old), 0);
     for (uint32_t r = 0; r < side.ranks; r++) {
         now[r] = r;
     }
-    assert_int_equal(repair(&side, &old, now, &s), -EDOM);
+    assert_int_equal(make(&side, side.ranks, &old, now, &s), -EDOM);
     ibshift_schedule_free(&old);
     close_side(&side);
 }

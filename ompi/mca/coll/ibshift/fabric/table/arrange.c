@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SEED 1
-
 enum { FEW = 4, QUARTERS = 4, STEPS_TRIED = 16 };
 
 struct arranger {
@@ -165,17 +163,6 @@ static uint32_t *sequence_of(const struct arranger *a)
     return sequence;
 }
 
-/* -EDOM: there is none to begin with, or not of so many ranks. */
-static int repair_table(const struct arranger *a, const uint32_t *sequence,
-                        struct ibshift_schedule *schedule)
-{
-    return a->earlier.schedule == NULL
-               ? -EDOM
-               : ibshift_schedule_repair(a->p->paths, a->p->ranks, a->p->member_of, sequence,
-                                         IBSHIFT_TABLE_MEMORY, SEED, a->earlier.schedule,
-                                         a->earlier.now, schedule);
-}
-
 /* The longest blocks that the hosts fill: all runs of them in the order begin and end at multiples.
  */
 static uint32_t block_length(const struct arranger *a)
@@ -198,47 +185,46 @@ static uint32_t block_length(const struct arranger *a)
     return length;
 }
 
-/* Of one rank a host; -EDOM: there are no blocks, or the routes do not repeat with them. */
-static int table_of_blocks(const struct arranger *a, const uint32_t *sequence,
-                           struct ibshift_schedule *schedule)
+/* Weighs the table that is found from a start; the next start is tried where it could not be. */
+static int try_start(struct arranger *a, const struct ibshift_schedule_job *job, bool *is_found)
 {
-    uint32_t length = a->p->ranks == a->p->hosts ? block_length(a) : 0;
+    struct ibshift_arrangement candidate = {.kind = IBSHIFT_ARRANGE_TABLE};
+    int status = ibshift_schedule_make(job, &candidate.schedule);
 
-    return length < 2 || length >= a->p->ranks
-               ? -EDOM
-               : ibshift_schedule_make_of_blocks(a->p->paths, a->p->ranks, a->p->member_of,
-                                                 sequence, length, IBSHIFT_TABLE_MEMORY, SEED,
-                                                 schedule);
-}
-
-/* Weighs a table that was found; the next way is tried where it could not be. */
-static int weigh_table(struct arranger *a, int status, struct ibshift_arrangement *candidate)
-{
+    *is_found = status == 0;
     if (status == 0) {
-        status = weigh(a, candidate, 1);
+        status = weigh(a, &candidate, 1);
     }
-    ibshift_arrangement_free(candidate);
+    ibshift_arrangement_free(&candidate);
     a->too_large = status == -E2BIG;
     return status == -EDOM || status == -E2BIG ? 0 : status;
 }
 
+/* From an earlier table, if there is one; then from blocks, of one rank a host; then from nothing. */
 static int try_table(struct arranger *a)
 {
-    struct ibshift_arrangement candidate = {.kind = IBSHIFT_ARRANGE_TABLE};
-    uint32_t *sequence = sequence_of(a);
-    int status = sequence == NULL ? -ENOMEM : repair_table(a, sequence, &candidate.schedule);
+    const struct ibshift_placement *p = a->p;
+    uint32_t *sequence = sequence_of(a), length = p->ranks == p->hosts ? block_length(a) : 0;
+    struct ibshift_schedule_job job = {.paths = p->paths,
+                                       .ranks = p->ranks,
+                                       .member_of = p->member_of,
+                                       .sequence = sequence,
+                                       .memory = IBSHIFT_TABLE_MEMORY,
+                                       .earlier = a->earlier};
+    int status = sequence == NULL ? -ENOMEM : 0;
+    bool is_found = false;
 
-    a->best->is_repaired = status == 0;
-    status = weigh_table(a, status, &candidate);
-    if (status == 0 && !a->best->is_repaired) {
-        status = weigh_table(a, table_of_blocks(a, sequence, &candidate.schedule), &candidate);
-        if (status == 0 && !is_enough(a)) {
-            status = weigh_table(a,
-                                 ibshift_schedule_make(a->p->paths, a->p->ranks, a->p->member_of,
-                                                       sequence, IBSHIFT_TABLE_MEMORY, SEED,
-                                                       &candidate.schedule),
-                                 &candidate);
-        }
+    if (status == 0 && job.earlier.schedule != NULL) {
+        status = try_start(a, &job, &a->best->is_repaired);
+        job.earlier.schedule = NULL;
+    }
+    if (status == 0 && !a->best->is_repaired && length > 1 && length < p->ranks) {
+        job.block = length;
+        status = try_start(a, &job, &is_found);
+        job.block = 0;
+    }
+    if (status == 0 && !a->best->is_repaired && !is_enough(a)) {
+        status = try_start(a, &job, &is_found);
     }
     free(sequence);
     return status;

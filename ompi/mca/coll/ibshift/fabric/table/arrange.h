@@ -48,12 +48,7 @@ struct ibshift_arrangement {
 int ibshift_arrange(const struct ibshift_placement *placement, const uint32_t *order,
                     uint32_t count, unsigned kinds, struct ibshift_arrangement *arrangement,
                     struct ibshift_error *err);
-/* The same where there was a table before; earlier.schedule NULL: none. now: as in a repair. */
-struct ibshift_earlier {
-    const struct ibshift_schedule *schedule;
-    const uint32_t *now;
-};
-
+/* The same where there was a table before. */
 int ibshift_arrange_again(const struct ibshift_placement *placement, const uint32_t *order,
                           uint32_t count, unsigned kinds, struct ibshift_earlier earlier,
                           struct ibshift_arrangement *arrangement, struct ibshift_error *err);

@@ -1,15 +1,9 @@
 #include "fabric/table/packing.h"
 #include "fabric/paths/contend.h"
-#include "fabric/graph/random.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct want {
-    uint32_t resources[IBSHIFT_PACKING_RESOURCES], count;
-    const uint64_t *last[IBSHIFT_PACKING_RESOURCES]; /* bitmap of each resource's last slot */
-};
 
 /* Resources are numbered: shared links, cables out, cables in, ranks out, ranks in. */
 static uint32_t first_cable(const struct ibshift_packing *packing)
@@ -187,7 +181,7 @@ int ibshift_packing_add_stages(struct ibshift_packing *packing, uint32_t count, 
     return 0;
 }
 
-static uint32_t lids_of(const struct ibshift_packing *packing, struct ibshift_pair pair)
+uint32_t ibshift_packing_lids(const struct ibshift_packing *packing, struct ibshift_pair pair)
 {
     return packing->lid_offset == NULL
                ? 1
@@ -214,7 +208,7 @@ static uint32_t resources_of(const struct ibshift_packing *packing, struct ibshi
 
 bool ibshift_packing_is_dear(const struct ibshift_packing *packing, struct ibshift_pair pair)
 {
-    uint32_t resources[IBSHIFT_PACKING_RESOURCES], lids = lids_of(packing, pair);
+    uint32_t resources[IBSHIFT_PACKING_RESOURCES], lids = ibshift_packing_lids(packing, pair);
 
     for (uint32_t lid_offset = 0; lid_offset < lids; lid_offset++) {
         uint32_t count = resources_of(packing, pair, lid_offset, resources), i = 0;
@@ -229,9 +223,8 @@ bool ibshift_packing_is_dear(const struct ibshift_packing *packing, struct ibshi
     return true;
 }
 
-/* What the pair takes over this LID; false: a link that no stage has room for. */
-static bool find_want(const struct ibshift_packing *packing, struct ibshift_pair pair,
-                      uint32_t lid_offset, struct want *want)
+bool ibshift_packing_want(const struct ibshift_packing *packing, struct ibshift_pair pair,
+                          uint32_t lid_offset, struct ibshift_packing_want *want)
 {
     want->count = resources_of(packing, pair, lid_offset, want->resources);
     for (uint32_t i = 0; i < want->count; i++) {
@@ -250,9 +243,9 @@ static uint32_t find_on_lid(const struct ibshift_packing *packing, struct ibshif
                             uint32_t lid_offset)
 {
     uint32_t out = packing->low_out[pair.from], in = packing->low_in[pair.to];
-    struct want want;
+    struct ibshift_packing_want want;
 
-    if (!find_want(packing, pair, lid_offset, &want)) {
+    if (!ibshift_packing_want(packing, pair, lid_offset, &want)) {
         return UINT32_MAX;
     }
     for (uint32_t w = out > in ? out : in; w < packing->words; w++) {
@@ -268,10 +261,10 @@ static uint32_t find_on_lid(const struct ibshift_packing *packing, struct ibshif
     return UINT32_MAX;
 }
 
-static uint32_t find_first(const struct ibshift_packing *packing, struct ibshift_pair pair,
-                           uint32_t *lid_offset)
+uint32_t ibshift_packing_first(const struct ibshift_packing *packing, struct ibshift_pair pair,
+                               uint32_t *lid_offset)
 {
-    uint32_t best = UINT32_MAX, lids = lids_of(packing, pair);
+    uint32_t best = UINT32_MAX, lids = ibshift_packing_lids(packing, pair);
 
     *lid_offset = 0;
     for (uint32_t l = 0; l < lids; l++) {
@@ -285,14 +278,8 @@ static uint32_t find_first(const struct ibshift_packing *packing, struct ibshift
     return best;
 }
 
-static bool has_room(const struct ibshift_packing *packing, struct ibshift_pair pair)
-{
-    uint32_t lid_offset;
-
-    return find_first(packing, pair, &lid_offset) != UINT32_MAX;
-}
-
-static uint32_t first_slot(const struct ibshift_packing *packing, uint32_t resource, uint32_t stage)
+uint32_t ibshift_packing_slot(const struct ibshift_packing *packing, uint32_t resource,
+                              uint32_t stage)
 {
     return packing->slot[resource] + (packing->dear[stage] ? 0 : packing->missing[resource]);
 }
@@ -300,8 +287,9 @@ static uint32_t first_slot(const struct ibshift_packing *packing, uint32_t resou
 /* The first free slot of the resource; it has one. */
 static void take(struct ibshift_packing *packing, uint32_t resource, uint32_t stage)
 {
-    uint64_t *word =
-        packing->taken + (size_t)first_slot(packing, resource, stage) * packing->words + stage / 64;
+    uint64_t *word = packing->taken +
+                     (size_t)ibshift_packing_slot(packing, resource, stage) * packing->words +
+                     stage / 64;
     uint64_t bit = UINT64_C(1) << stage % 64;
 
     while ((*word & bit) != 0) {
@@ -313,8 +301,8 @@ static void take(struct ibshift_packing *packing, uint32_t resource, uint32_t st
 /* The slot that take() took. */
 static void own(struct ibshift_packing *packing, uint32_t resource, uint32_t stage, uint16_t rank)
 {
-    uint16_t *owner =
-        packing->owner + (size_t)stage * packing->slots + first_slot(packing, resource, stage);
+    uint16_t *owner = packing->owner + (size_t)stage * packing->slots +
+                      ibshift_packing_slot(packing, resource, stage);
 
     while (*owner != IBSHIFT_NOBODY) {
         owner++;
@@ -327,7 +315,8 @@ static void give_back(struct ibshift_packing *packing, uint32_t resource, uint32
                       uint16_t rank)
 {
     uint16_t *owners = packing->owner + (size_t)stage * packing->slots;
-    uint32_t mine = first_slot(packing, resource, stage), last = packing->slot[resource + 1] - 1;
+    uint32_t mine = ibshift_packing_slot(packing, resource, stage),
+             last = packing->slot[resource + 1] - 1;
 
     while (owners[mine] != rank) {
         mine++;
@@ -349,8 +338,8 @@ static void raise_low(const struct ibshift_packing *packing, uint32_t *low, uint
     }
 }
 
-static void place(struct ibshift_packing *packing, struct ibshift_pair pair, uint32_t stage,
-                  uint32_t lid_offset)
+void ibshift_packing_place(struct ibshift_packing *packing, struct ibshift_pair pair,
+                           uint32_t stage, uint32_t lid_offset)
 {
     uint32_t resources[IBSHIFT_PACKING_RESOURCES],
         count = resources_of(packing, pair, lid_offset, resources);
@@ -372,10 +361,10 @@ static void place(struct ibshift_packing *packing, struct ibshift_pair pair, uin
 
 bool ibshift_packing_place_first(struct ibshift_packing *packing, struct ibshift_pair pair)
 {
-    uint32_t lid_offset, stage = find_first(packing, pair, &lid_offset);
+    uint32_t lid_offset, stage = ibshift_packing_first(packing, pair, &lid_offset);
 
     if (stage != UINT32_MAX) {
-        place(packing, pair, stage, lid_offset);
+        ibshift_packing_place(packing, pair, stage, lid_offset);
     }
     return stage != UINT32_MAX;
 }
@@ -410,20 +399,21 @@ static bool place_single(struct ibshift_packing *packing, struct ibshift_pair pa
 bool ibshift_packing_place_at(struct ibshift_packing *packing, struct ibshift_pair pair,
                               uint32_t lid_offset, uint32_t stage)
 {
-    struct want want;
+    struct ibshift_packing_want want;
     uint64_t taken = 0;
 
     if (packing->is_single && packing->lid_offset == NULL && !packing->cables) {
         return place_single(packing, pair, stage);
     }
-    if (lid_offset >= lids_of(packing, pair) || !find_want(packing, pair, lid_offset, &want)) {
+    if (lid_offset >= ibshift_packing_lids(packing, pair) ||
+        !ibshift_packing_want(packing, pair, lid_offset, &want)) {
         return false;
     }
     for (uint32_t i = 0; i < want.count; i++) {
         taken |= want.last[i][stage / 64];
     }
     if ((taken >> stage % 64 & 1) == 0) {
-        place(packing, pair, stage, lid_offset);
+        ibshift_packing_place(packing, pair, stage, lid_offset);
     }
     return (taken >> stage % 64 & 1) == 0;
 }
@@ -433,7 +423,8 @@ static void lower_low(uint32_t *low, uint32_t word)
     *low = word < *low ? word : *low;
 }
 
-static void remove_pair(struct ibshift_packing *packing, struct ibshift_pair pair, uint32_t stage)
+void ibshift_packing_remove(struct ibshift_packing *packing, struct ibshift_pair pair,
+                            uint32_t stage)
 {
     size_t at = (size_t)stage * packing->ranks + pair.from;
     uint32_t resources[IBSHIFT_PACKING_RESOURCES];
@@ -476,216 +467,4 @@ int ibshift_packing_own(struct ibshift_packing *packing)
         }
     }
     return 0;
-}
-
-/*
- * The walk: a pair that fits nowhere takes a stage where a few others are in its way; they go where
- * they fit, or wait their turn. A random walk in the end, from a seed.
- */
-
-/*
- * Measured as in schedule.c. LOOK: with 4, tables cost up to 5 % more, with 64 at most 0.4 % less in
- * two to three times the time. OWNERS_MAX: with 2 up to 11 % more, with 4 up to 0.7 % less in up to
- * three times the time. RELIEF: without it, the damaged tree costs 1 % more; how often hardly
- * matters.
- */
-#define LOOK       16 /* stages that are looked at for one step */
-#define RELIEF     8  /* one step in so many goes where the fullest resource is free */
-#define OWNERS_MAX 3  /* pairs that make way for one */
-
-struct owners {
-    struct ibshift_pair pair[OWNERS_MAX];
-    uint32_t count;
-};
-
-static bool is_owner(const struct owners *owners, uint16_t who)
-{
-    for (uint32_t k = 0; k < owners->count; k++) {
-        if (owners->pair[k].from == who) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Adds one of those that hold the resource in this stage, unless one of them makes way already;
- * false: too many, or it has no slot in such a stage. */
-static bool add_owner(const struct ibshift_packing *packing, uint32_t resource, uint32_t stage,
-                      uint64_t *seed, struct owners *owners)
-{
-    uint32_t first =
-        packing->slot[resource] + (packing->dear[stage] ? 0 : packing->missing[resource]);
-    uint32_t slots = packing->slot[resource + 1] - first;
-    const uint16_t *who = packing->owner + (size_t)stage * packing->slots + first;
-    uint16_t chosen;
-
-    for (uint32_t i = 0; i < slots; i++) {
-        if (is_owner(owners, who[i])) {
-            return true;
-        }
-    }
-    if (slots == 0 || owners->count == OWNERS_MAX) {
-        return false;
-    }
-    chosen = who[slots == 1 ? 0 : ibshift_random_below(seed, slots)];
-    owners->pair[owners->count++] =
-        (struct ibshift_pair){chosen, ibshift_packing_to(packing, chosen, stage), stage};
-    return true;
-}
-
-static bool find_owners(const struct ibshift_packing *packing, const struct want *want,
-                        uint32_t stage, uint64_t *seed, struct owners *owners)
-{
-    bool found = true;
-
-    owners->count = 0;
-    for (uint32_t i = 0; found && i < want->count; i++) {
-        if (want->last[i][stage / 64] >> stage % 64 & 1) {
-            found = add_owner(packing, want->resources[i], stage, seed, owners);
-        }
-    }
-    return found;
-}
-
-/* Stages of word w in which so many resources are taken, one to OWNERS_MAX. */
-static uint64_t so_many_taken(const struct want *want, uint32_t w, uint32_t many)
-{
-    uint64_t at_least[OWNERS_MAX + 1] = {0};
-
-    for (uint32_t i = 0; i < want->count; i++) {
-        for (uint32_t k = OWNERS_MAX; k > 0; k--) {
-            at_least[k] |= at_least[k - 1] & want->last[i][w];
-        }
-        at_least[0] |= want->last[i][w];
-    }
-    return at_least[many - 1] & ~at_least[many];
-}
-
-/* The bitmap with the fewest free stages. */
-static const uint64_t *fullest(const struct ibshift_packing *packing, const struct want *want)
-{
-    const uint64_t *found = want->last[0];
-    uint32_t most = 0;
-
-    for (uint32_t i = 0; i < want->count; i++) {
-        uint32_t taken = 0;
-
-        for (uint32_t w = 0; w < packing->words; w++) {
-            taken += (uint32_t)__builtin_popcountll(want->last[i][w]);
-        }
-        if (taken > most) {
-            most = taken;
-            found = want->last[i];
-        }
-    }
-    return found;
-}
-
-/* Owners that fit into no stage as it is. */
-static uint32_t homeless_of(const struct ibshift_packing *packing, const struct owners *owners)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < owners->count; i++) {
-        count += !has_room(packing, owners->pair[i]);
-    }
-    return count;
-}
-
-/*
- * The stage to take: the one whose owners fit elsewhere but for the fewest, by chance among equals.
- * Looks at stages in which the fewest resources are taken first, from a random word on. Pairs on
- * the fullest resource fit nowhere themselves: now and then it wants a stage where that one is
- * free. UINT32_MAX: there is none.
- */
-static uint32_t choose_stage(const struct ibshift_packing *packing, const struct want *want,
-                             uint32_t not_in, uint64_t *seed, struct owners *chosen)
-{
-    uint32_t start = ibshift_random_below(seed, packing->words), best = UINT32_MAX, looked = 0;
-    uint32_t least = OWNERS_MAX + 1, homeless;
-    const uint64_t *full = ibshift_random_below(seed, RELIEF) == 0 ? fullest(packing, want) : NULL;
-
-    for (uint32_t k = 0; k < OWNERS_MAX * packing->words && looked < LOOK; k++) {
-        uint32_t w = (start + k) % packing->words;
-
-        uint64_t few =
-            so_many_taken(want, w, 1 + k / packing->words) & (full ? ~full[w] : ~UINT64_C(0));
-
-        for (uint64_t c = few; c != 0 && looked < LOOK; c &= c - 1) {
-            uint32_t stage = w * 64 + (uint32_t)__builtin_ctzll(c);
-            struct owners owners;
-
-            if (stage >= packing->stages || stage == not_in ||
-                !find_owners(packing, want, stage, seed, &owners)) {
-                continue;
-            }
-            looked++;
-            homeless = homeless_of(packing, &owners);
-            if (homeless < least ||
-                (homeless == least && ibshift_random_below(seed, looked) == 0)) {
-                least = homeless;
-                *chosen = owners;
-                best = stage;
-            }
-            if (homeless == 0) {
-                return stage;
-            }
-        }
-    }
-    return best;
-}
-
-/* Puts the pair in; those that it pushed out and that fit nowhere come back in out[]. */
-static bool force(struct ibshift_packing *packing, struct ibshift_pair pair, uint64_t *seed,
-                  struct owners *out)
-{
-    uint32_t lid_offset = ibshift_random_below(seed, lids_of(packing, pair)), stage;
-    struct owners owners = {.count = 0};
-    struct want want;
-
-    out->count = 0;
-    if (ibshift_packing_place_first(packing, pair)) {
-        return true;
-    }
-    if (!find_want(packing, pair, lid_offset, &want)) {
-        return false;
-    }
-    stage = choose_stage(packing, &want, pair.not_in, seed, &owners);
-    if (stage == UINT32_MAX) {
-        return false;
-    }
-    for (uint32_t i = 0; i < owners.count; i++) {
-        remove_pair(packing, owners.pair[i], stage);
-    }
-    place(packing, pair, stage, lid_offset);
-    for (uint32_t i = 0; i < owners.count; i++) {
-        if (!ibshift_packing_place_first(packing, owners.pair[i])) {
-            out->pair[out->count++] = owners.pair[i];
-        }
-    }
-    return true;
-}
-
-uint32_t ibshift_packing_walk(struct ibshift_packing *packing, struct ibshift_pair *left,
-                              uint32_t count, uint32_t room, uint64_t patience, uint64_t *seed)
-{
-    uint32_t least = count;
-
-    for (uint64_t since = 0; count > 0 && count + OWNERS_MAX <= room && since < patience; since++) {
-        uint32_t i = ibshift_random_below(seed, count);
-        struct owners out;
-
-        if (!force(packing, left[i], seed, &out)) {
-            continue;
-        }
-        left[i] = left[--count];
-        for (uint32_t k = 0; k < out.count; k++) {
-            left[count++] = out.pair[k];
-        }
-        if (count < least) {
-            least = count;
-            since = 0;
-        }
-    }
-    return count;
 }

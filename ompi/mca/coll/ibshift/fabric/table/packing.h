@@ -87,4 +87,27 @@ bool ibshift_packing_place_first(struct ibshift_packing *packing, struct ibshift
 uint32_t ibshift_packing_walk(struct ibshift_packing *packing, struct ibshift_pair *left,
                               uint32_t count, uint32_t room, uint64_t patience, uint64_t *seed);
 
+/* ---- what packing.c and packing_walk.c share ---- */
+
+struct ibshift_packing_want {
+    uint32_t resources[IBSHIFT_PACKING_RESOURCES], count;
+    const uint64_t *last[IBSHIFT_PACKING_RESOURCES]; /* bitmap of each resource's last slot */
+};
+
+/* What the pair takes over this LID; false: a link that no stage has room for. */
+bool ibshift_packing_want(const struct ibshift_packing *packing, struct ibshift_pair pair,
+                          uint32_t lid_offset, struct ibshift_packing_want *want);
+uint32_t ibshift_packing_lids(const struct ibshift_packing *packing, struct ibshift_pair pair);
+/* The first stage that has room, over any LID; UINT32_MAX: none. */
+uint32_t ibshift_packing_first(const struct ibshift_packing *packing, struct ibshift_pair pair,
+                               uint32_t *lid_offset);
+/* The first slot of the resource in such a stage. */
+uint32_t ibshift_packing_slot(const struct ibshift_packing *packing, uint32_t resource,
+                              uint32_t stage);
+void ibshift_packing_place(struct ibshift_packing *packing, struct ibshift_pair pair,
+                           uint32_t stage, uint32_t lid_offset);
+/* Where owners are known. */
+void ibshift_packing_remove(struct ibshift_packing *packing, struct ibshift_pair pair,
+                            uint32_t stage);
+
 #endif

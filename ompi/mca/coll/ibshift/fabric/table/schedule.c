@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "fabric/table/packing.h"
+#include "fabric/table/prospect.h"
 
 /*
  * Figures below: cost over the bound of tables for nine jobs of 50 to 432 ranks on damaged and whole
  * trees and on tori, as `ibshift fabric schedule` prints it.
  */
-#define KINDS    16       /* different costs of links that are told apart: speeds times widths */
-#define AS_CHEAP 1.000001 /* the same price, but for the rounding of floats */
+#define SEED 1
 
 /*
  * Steps of the walk that may bring nothing before there is a stage more, times ranks, because a
@@ -22,171 +22,36 @@
  */
 #define WORK 1000000
 
-/* Links of one cost: what the fullest of them carries. */
-struct kind {
-    double cost, flows;
-};
-
-/* Stages that an all-to-all needs at the least if they are paid at these costs. */
-struct prospect {
-    float cost[2];
-    uint32_t stages[2]; /* cheap ones, dear ones */
-    double price;
-};
-
 struct search {
-    const struct ibshift_paths *paths;
-    const uint32_t *member_of, *sequence;
-    uint32_t ranks, most_on_member;
-    uint32_t sends; /* of the rank that sends to most others */
-    uint32_t least; /* stages that there are to be */
+    struct ibshift_schedule_job job;
+    struct ibshift_prospects prospects;
+    uint32_t most_on_member;
     bool to_itself; /* every rank sends to itself too; each is on a member of its own */
     uint64_t pairs; /* that do not share a host */
-    double bound;
-    size_t memory;
-    double held; /* by the table of blocks that is being repaired */
+    double held;    /* by the table of blocks that is being repaired */
     uint64_t seed;
-    bool seeded; /* the walk has asked the seed: another one may find another table */
-    struct kind kinds[KINDS];
-    uint32_t kind_count;
+    bool seeded;               /* the walk has asked the seed: another one may find another table */
     struct ibshift_pair *left; /* pairs that are not placed: of a quarter of all, or the walk gets
                                 * no start: with a 64th tables cost up to 28 % more */
     uint32_t left_count, room;
     struct ibshift_packing packing;
 };
 
-static struct search search_of(const struct ibshift_paths *paths, uint32_t ranks,
-                               const uint32_t *member_of, const uint32_t *sequence, size_t memory,
-                               uint64_t seed)
-{
-    return (struct search){.paths = paths,
-                           .member_of = member_of,
-                           .sequence = sequence,
-                           .ranks = ranks,
-                           .memory = memory,
-                           .seed = seed};
-}
-
-/* A cost that is not told apart any more counts as the dearest one. */
-static void add_kind(struct search *s, double cost, double flows)
-{
-    uint32_t k = 0;
-
-    while (k < s->kind_count && k < KINDS - 1 && fabs(s->kinds[k].cost - cost) > 1e-3 * cost) {
-        k++;
-    }
-    if (k == s->kind_count) {
-        s->kinds[s->kind_count++] = (struct kind){cost, flows};
-    }
-    s->kinds[k].cost = cost > s->kinds[k].cost ? cost : s->kinds[k].cost;
-    s->kinds[k].flows = flows > s->kinds[k].flows ? flows : s->kinds[k].flows;
-}
-
-static int find_kinds(struct search *s)
-{
-    uint32_t links = s->paths->links + s->paths->hosts;
-    double *loads;
-    int status = ibshift_alltoall_loads(s->paths, s->ranks, s->member_of, &loads);
-
-    for (uint32_t i = 0; status == 0 && i < links; i++) {
-        double cost = ibshift_contention_cost(s->paths, i);
-
-        add_kind(s, cost, loads[i]);
-        s->bound = fmax(s->bound, cost * loads[i]);
-    }
-    if (status == 0) {
-        free(loads);
-    }
-    return status;
-}
-
-/* Rounds up the stages that so many flows need. */
-static double stages_for(double flows, uint32_t capacity)
-{
-    return flows > 0 ? ceil(flows / capacity - 1e-6) : 0;
-}
-
-/* Stages at this cost, and dear ones for flows that do not fit into these. */
-static struct prospect prospect_at(const struct search *s, double cheap)
-{
-    double dear = cheap, many[2] = {0, 0};
-
-    for (uint32_t k = 0; k < s->kind_count; k++) {
-        dear = fmax(dear, s->kinds[k].cost);
-    }
-    for (uint32_t k = 0; k < s->kind_count; k++) {
-        if (ibshift_packing_capacity(cheap, s->kinds[k].cost) == 0) {
-            many[1] = fmax(many[1], stages_for(s->kinds[k].flows,
-                                               ibshift_packing_capacity(dear, s->kinds[k].cost)));
-        }
-    }
-    for (uint32_t k = 0; k < s->kind_count; k++) {
-        uint32_t capacity = ibshift_packing_capacity(cheap, s->kinds[k].cost);
-        double in_dear = many[1] * ibshift_packing_capacity(dear, s->kinds[k].cost);
-
-        many[0] =
-            fmax(many[0], capacity > 0 ? stages_for(s->kinds[k].flows - in_dear, capacity) : 0);
-    }
-    many[0] = fmax(many[0], (s->sends > s->least ? s->sends : s->least) - many[1]);
-    return (struct prospect){{(float)cheap, (float)dear},
-                             {(uint32_t)many[0], (uint32_t)many[1]},
-                             many[0] * cheap + many[1] * dear};
-}
-
-/* Is a better than b? Among those that cost the same: the fewest stages in which a rank's own are
- * at most half of them, for then the search is easy; else the most. Always the fewest cost up to
- * 7 % more, always the most up to 3 %. */
-static bool is_better(const struct search *s, const struct prospect *a, const struct prospect *b,
-                      double least)
-{
-    uint32_t many = a->stages[0] + a->stages[1], others = b->stages[0] + b->stages[1];
-    bool roomy = many >= 2 * s->sends, other_roomy = others >= 2 * s->sends;
-
-    if (a->price > AS_CHEAP * least || b->price > AS_CHEAP * least) {
-        return a->price < b->price;
-    }
-    return roomy && other_roomy ? many < others : many > others;
-}
-
-/* All costs in which some link's flows fit without a rest; twice, for the least price comes first.
- */
-static struct prospect find_prospect(const struct search *s)
-{
-    struct prospect best = {.price = INFINITY};
-    double least = 0;
-
-    for (int pass = 0; pass < 2; pass++) {
-        for (uint32_t k = 0; k < s->kind_count; k++) {
-            for (uint32_t flows = 1; flows <= IBSHIFT_PACKING_SLOTS; flows++) {
-                struct prospect p = prospect_at(s, flows * s->kinds[k].cost);
-
-                if (is_better(s, &p, &best, least)) {
-                    best = p;
-                }
-                if (p.stages[1] == 0 && p.cost[0] * s->sends > AS_CHEAP * best.price) {
-                    break;
-                }
-            }
-        }
-        least = best.price;
-    }
-    return best;
-}
-
 /* Pair i of the shift over the sequence; false: no pair, they share a host. */
 static bool shift_pair(const struct search *s, uint64_t i, struct ibshift_pair *pair)
 {
-    uint32_t place = (uint32_t)(i % s->ranks), to = place + (uint32_t)(i / s->ranks);
+    uint32_t place = (uint32_t)(i % s->job.ranks), to = place + (uint32_t)(i / s->job.ranks);
 
-    *pair = IBSHIFT_PAIR(s->sequence[place], s->sequence[to < s->ranks ? to : to - s->ranks]);
-    return s->to_itself || s->member_of[pair->from] != s->member_of[pair->to];
+    *pair = IBSHIFT_PAIR(s->job.sequence[place],
+                         s->job.sequence[to < s->job.ranks ? to : to - s->job.ranks]);
+    return s->to_itself || s->job.member_of[pair->from] != s->job.member_of[pair->to];
 }
 
 /* What the stages take while they are filled. */
 static double packing_size(const struct search *s, double stages)
 {
     return stages * s->packing.slots / 8 +
-           stages * s->ranks * (sizeof(*s->packing.to) + ibshift_paths_have_lmc(s->paths));
+           stages * s->job.ranks * (sizeof(*s->packing.to) + ibshift_paths_have_lmc(s->job.paths));
 }
 
 static double table_size(uint32_t ranks, double stages, bool both_ways, bool lids)
@@ -197,7 +62,7 @@ static double table_size(uint32_t ranks, double stages, bool both_ways, bool lid
 /* With so many stages, while it searches or while it writes the table, whichever takes more. */
 static double size_of(const struct search *s, double stages, bool owners)
 {
-    double table = table_size(s->ranks, stages, true, ibshift_paths_have_lmc(s->paths));
+    double table = table_size(s->job.ranks, stages, true, ibshift_paths_have_lmc(s->job.paths));
     double search = s->held + (double)s->room * sizeof(*s->left) +
                     (owners ? stages * s->packing.slots * sizeof(*s->packing.owner) : 0);
 
@@ -208,7 +73,7 @@ static int open_stages(struct search *s, uint32_t count, bool dear)
 {
     double stages = (double)s->packing.stages + count;
 
-    return size_of(s, stages, s->packing.owner != NULL) > (double)s->memory
+    return size_of(s, stages, s->packing.owner != NULL) > (double)s->job.memory
                ? -E2BIG
                : ibshift_packing_add_stages(&s->packing, count, dear);
 }
@@ -244,7 +109,7 @@ static int add_stages(struct search *s, uint32_t count)
 /* Places what fits in the order of the shift, pairs that need dear stages before the others. */
 static int first_fit(struct search *s)
 {
-    uint64_t pairs = (uint64_t)s->ranks * s->ranks;
+    uint64_t pairs = (uint64_t)s->job.ranks * s->job.ranks;
     bool some_dear = s->packing.cost[1] > s->packing.cost[0];
     int status = 0;
 
@@ -271,7 +136,7 @@ static int walk(struct search *s)
 {
     int status = 0;
 
-    if (size_of(s, s->packing.stages + 1, true) <= (double)s->memory) {
+    if (size_of(s, s->packing.stages + 1, true) <= (double)s->job.memory) {
         status = ibshift_packing_own(&s->packing);
     } else {
         ibshift_packing_disown(&s->packing);
@@ -279,7 +144,23 @@ static int walk(struct search *s)
     if (s->packing.owner != NULL) {
         s->seeded = true;
         s->left_count = ibshift_packing_walk(&s->packing, s->left, s->left_count, s->room,
-                                             s->left_count + WORK / s->ranks, &s->seed);
+                                             s->left_count + WORK / s->job.ranks, &s->seed);
+    }
+    return status;
+}
+
+/* Without pairs yet, at the prospect's costs. */
+static int open_search(struct search *s, const struct ibshift_prospect *p, uint32_t dear,
+                       uint32_t cheap)
+{
+    int status = ibshift_packing_open(&s->packing, s->job.paths, s->job.ranks, s->job.member_of,
+                                      s->most_on_member > 1, p->cost);
+
+    status = status == 0 ? open_stages(s, dear, true) : status;
+    status = status == 0 ? open_stages(s, cheap, false) : status;
+    if (status == 0) {
+        s->left = malloc(s->room * sizeof(*s->left));
+        status = s->left == NULL ? -ENOMEM : 0;
     }
     return status;
 }
@@ -288,16 +169,10 @@ static int walk(struct search *s)
  * are left, or, where these are few, for its share of the work. */
 static int search(struct search *s)
 {
-    struct prospect p = find_prospect(s);
-    int status = ibshift_packing_open(&s->packing, s->paths, s->ranks, s->member_of,
-                                      s->most_on_member > 1, p.cost);
+    struct ibshift_prospect p = ibshift_prospect_find(&s->prospects);
+    int status = open_search(s, &p, p.stages[1], p.stages[0]);
 
-    status = status == 0 ? open_stages(s, p.stages[1], true) : status;
-    status = status == 0 ? open_stages(s, p.stages[0], false) : status;
-    if (status == 0) {
-        s->left = malloc(s->room * sizeof(*s->left));
-        status = s->left == NULL ? -ENOMEM : first_fit(s);
-    }
+    status = status == 0 ? first_fit(s) : status;
     while (status == 0 && s->left_count > 0) {
         status = walk(s);
         if (status == 0 && s->left_count > 0) {
@@ -307,41 +182,35 @@ static int search(struct search *s)
     return status;
 }
 
-/* A table that was made for other routes or for more ranks. */
-struct old_table {
-    const struct ibshift_stages *table;
-    const uint8_t *lid_offsets;
-    const uint32_t *now; /* its rank -> rank, or IBSHIFT_NO_RANK */
-};
-
 /* Whom the old rank sent to in this stage; false: nobody that is there now, or on the same host. */
-static bool old_pair(const struct search *s, const struct old_table *old, uint32_t row,
+static bool old_pair(const struct search *s, const struct ibshift_earlier *old, uint32_t row,
                      uint32_t stage, struct ibshift_pair *pair)
 {
-    uint32_t to = old->table->to[(size_t)row * old->table->stages + stage];
+    uint32_t to = old->schedule->table.to[(size_t)row * old->schedule->table.stages + stage];
 
     if (old->now[row] == IBSHIFT_NO_RANK || to == IBSHIFT_NO_RANK ||
         old->now[to] == IBSHIFT_NO_RANK) {
         return false;
     }
     *pair = IBSHIFT_PAIR(old->now[row], old->now[to]);
-    return s->member_of[pair->from] != s->member_of[pair->to];
+    return s->job.member_of[pair->from] != s->job.member_of[pair->to];
 }
 
-static uint32_t old_lid(const struct old_table *old, uint32_t row, uint32_t stage)
+static uint32_t old_lid(const struct ibshift_earlier *old, uint32_t row, uint32_t stage)
 {
-    return old->lid_offsets != NULL ? old->lid_offsets[(size_t)row * old->table->stages + stage]
-                                    : 0;
+    return old->schedule->lid_offsets != NULL
+               ? old->schedule->lid_offsets[(size_t)row * old->schedule->table.stages + stage]
+               : 0;
 }
 
 /* Without those at the end in which ranks exchange within their hosts. */
-static uint32_t count_old_stages(const struct search *s, const struct old_table *old)
+static uint32_t count_old_stages(const struct search *s, const struct ibshift_earlier *old)
 {
     struct ibshift_pair pair;
     uint32_t count = 0;
 
-    for (uint32_t row = 0; row < old->table->rows; row++) {
-        for (uint32_t stage = old->table->stages; stage > count; stage--) {
+    for (uint32_t row = 0; row < old->schedule->table.rows; row++) {
+        for (uint32_t stage = old->schedule->table.stages; stage > count; stage--) {
             if (old_pair(s, old, row, stage - 1, &pair)) {
                 count = stage;
             }
@@ -351,12 +220,12 @@ static uint32_t count_old_stages(const struct search *s, const struct old_table 
 }
 
 /* Row after row, as ranks beside one another share links. */
-static int keep_old(struct search *s, const struct old_table *old, uint32_t stages)
+static int keep_old(struct search *s, const struct ibshift_earlier *old, uint32_t stages)
 {
     struct ibshift_pair pair;
     uint64_t pairs = 0;
 
-    for (uint32_t row = 0; row < old->table->rows; row++) {
+    for (uint32_t row = 0; row < old->schedule->table.rows; row++) {
         for (uint32_t stage = 0; stage < stages; stage++) {
             if (!old_pair(s, old, row, stage, &pair)) {
                 continue;
@@ -385,33 +254,28 @@ static bool is_last_empty(const struct ibshift_packing *packing)
 
 /* Stages that there may be if an old table's so many stay; 0: it has too many. A table with dear
  * stages does not say which they are. */
-static uint32_t most_stages(struct search *s, uint32_t old, struct prospect *p)
+static uint32_t most_stages(struct search *s, uint32_t old, struct ibshift_prospect *p)
 {
     double most;
 
-    s->least = old;
-    *p = find_prospect(s);
-    most = IBSHIFT_REPAIR_ENOUGH * s->bound / p->cost[0] + 1e-6;
+    s->prospects.least = old;
+    *p = ibshift_prospect_find(&s->prospects);
+    most = IBSHIFT_REPAIR_ENOUGH * s->prospects.bound / p->cost[0] + 1e-6;
     return p->stages[1] > 0 || p->stages[0] > most ? 0 : (uint32_t)most;
 }
 
 /* The stages that there may be are there at once: what has no place in them is a search's. */
-static int repair(struct search *s, const struct old_table *old)
+static int repair(struct search *s, const struct ibshift_earlier *old)
 {
-    struct prospect p;
+    struct ibshift_prospect p;
     uint32_t most = most_stages(s, count_old_stages(s, old), &p);
     int status;
 
     if (most == 0) {
         return -EDOM;
     }
-    status = ibshift_packing_open(&s->packing, s->paths, s->ranks, s->member_of,
-                                  s->most_on_member > 1, p.cost);
-    status = status == 0 ? open_stages(s, most, false) : status;
-    if (status == 0) {
-        s->left = malloc(s->room * sizeof(*s->left));
-        status = s->left == NULL ? -ENOMEM : keep_old(s, old, s->least);
-    }
+    status = open_search(s, &p, 0, most);
+    status = status == 0 ? keep_old(s, old, s->prospects.least) : status;
     if (status == 0) {
         place_left(s);
     }
@@ -428,14 +292,16 @@ static int repair(struct search *s, const struct old_table *old)
 static void add_local_stages(const struct search *s, uint32_t first, uint32_t stages,
                              struct ibshift_schedule *t)
 {
-    for (uint32_t i = 0, next; i < s->ranks; i = next) {
-        uint32_t member = s->member_of[s->sequence[i]];
+    for (uint32_t i = 0, next; i < s->job.ranks; i = next) {
+        uint32_t member = s->job.member_of[s->job.sequence[i]];
 
-        for (next = i; next < s->ranks && s->member_of[s->sequence[next]] == member; next++) {
+        for (next = i; next < s->job.ranks && s->job.member_of[s->job.sequence[next]] == member;
+             next++) {
         }
         for (uint32_t turn = 1; turn < next - i; turn++) {
             for (uint32_t k = 0; k < next - i; k++) {
-                uint32_t from = s->sequence[i + k], to = s->sequence[i + (k + turn) % (next - i)];
+                uint32_t from = s->job.sequence[i + k],
+                         to = s->job.sequence[i + (k + turn) % (next - i)];
 
                 t->to[(size_t)from * stages + first + turn - 1] = to;
                 t->from[(size_t)to * stages + first + turn - 1] = from;
@@ -446,18 +312,19 @@ static void add_local_stages(const struct search *s, uint32_t first, uint32_t st
 
 static void count_members(struct search *s)
 {
-    uint32_t least = s->ranks;
+    uint32_t least = s->job.ranks;
 
-    for (uint32_t i = 0, next; i < s->ranks; i = next) {
-        uint32_t member = s->member_of[s->sequence[i]];
+    for (uint32_t i = 0, next; i < s->job.ranks; i = next) {
+        uint32_t member = s->job.member_of[s->job.sequence[i]];
 
-        for (next = i; next < s->ranks && s->member_of[s->sequence[next]] == member; next++) {
+        for (next = i; next < s->job.ranks && s->job.member_of[s->job.sequence[next]] == member;
+             next++) {
         }
         s->most_on_member = next - i > s->most_on_member ? next - i : s->most_on_member;
         least = next - i < least ? next - i : least;
-        s->pairs += (uint64_t)(next - i) * (s->ranks - (next - i));
+        s->pairs += (uint64_t)(next - i) * (s->job.ranks - (next - i));
     }
-    s->sends = s->ranks - least + s->to_itself;
+    s->prospects.sends = s->job.ranks - least + s->to_itself;
 }
 
 static void write_cells(const struct search *s, uint32_t rank, uint32_t first, uint32_t end,
@@ -475,33 +342,45 @@ static void write_cells(const struct search *s, uint32_t rank, uint32_t first, u
         t->from[(size_t)to * stages + stage] = rank;
         if (t->lid_offsets != NULL) {
             t->lid_offsets[(size_t)rank * stages + stage] =
-                s->packing.lid_offset[(size_t)stage * s->ranks + rank];
+                s->packing.lid_offset[(size_t)stage * s->job.ranks + rank];
         }
     }
+}
+
+/* Empty. */
+static int open_table(struct ibshift_schedule *t, uint32_t ranks, uint32_t stages, bool both_ways,
+                      bool lids)
+{
+    size_t cells = (size_t)ranks * stages;
+
+    *t = (struct ibshift_schedule){.to = malloc(cells * sizeof(*t->to) + 1),
+                                   .from = both_ways ? malloc(cells * sizeof(*t->from) + 1) : NULL,
+                                   .lid_offsets = lids ? calloc(cells + 1, 1) : NULL};
+    if (t->to == NULL || (both_ways && t->from == NULL) || (lids && t->lid_offsets == NULL)) {
+        ibshift_schedule_free(t);
+        return -ENOMEM;
+    }
+    t->table =
+        (struct ibshift_stages){.stages = stages, .rows = ranks, .to = t->to, .from = t->from};
+    memset(t->to, 0xff, cells * sizeof(*t->to));
+    if (both_ways) {
+        memset(t->from, 0xff, cells * sizeof(*t->from));
+    }
+    return 0;
 }
 
 static int write_table(const struct search *s, struct ibshift_schedule *t)
 {
     uint32_t network = s->packing.stages, stages = network + s->most_on_member - 1;
-    size_t cells = (size_t)s->ranks * stages;
+    int status = open_table(t, s->job.ranks, stages, true, s->packing.lid_offset != NULL);
 
-    *t = (struct ibshift_schedule){.to = malloc(cells * sizeof(*t->to) + 1),
-                                   .from = malloc(cells * sizeof(*t->from) + 1),
-                                   .lid_offsets =
-                                       s->packing.lid_offset != NULL ? calloc(cells + 1, 1) : NULL};
-    if (t->to == NULL || t->from == NULL ||
-        (s->packing.lid_offset != NULL && t->lid_offsets == NULL)) {
-        ibshift_schedule_free(t);
-        return -ENOMEM;
+    if (status != 0) {
+        return status;
     }
-    t->table = (struct ibshift_stages){
-        .stages = stages, .first = 0, .rows = s->ranks, .to = t->to, .from = t->from};
-    memset(t->to, 0xff, cells * sizeof(*t->to));
-    memset(t->from, 0xff, cells * sizeof(*t->from));
     for (uint32_t first = 0; first < network; first += 16) { /* a cache line of every row */
         uint32_t end = first + 16 < network ? first + 16 : network;
 
-        for (uint32_t r = 0; r < s->ranks; r++) {
+        for (uint32_t r = 0; r < s->job.ranks; r++) {
             write_cells(s, r, first, end, t);
         }
     }
@@ -511,16 +390,16 @@ static int write_table(const struct search *s, struct ibshift_schedule *t)
 
 static int measure(struct search *s)
 {
-    if (s->ranks > IBSHIFT_SCHEDULE_RANKS) {
+    if (s->job.ranks > IBSHIFT_SCHEDULE_RANKS) {
         return -E2BIG;
     }
-    s->room = s->ranks * s->ranks / 4 + 64;
+    s->room = s->job.ranks * s->job.ranks / 4 + 64;
     count_members(s);
-    return find_kinds(s);
+    return ibshift_prospects_open(s->job.paths, s->job.ranks, s->job.member_of, &s->prospects);
 }
 
 /* old NULL: a search. What only that needs is given back. */
-static int place_pairs(struct search *s, const struct old_table *old)
+static int place_pairs(struct search *s, const struct ibshift_earlier *old)
 {
     int status = old != NULL ? repair(s, old) : search(s);
 
@@ -529,26 +408,6 @@ static int place_pairs(struct search *s, const struct old_table *old)
     s->left = NULL;
     s->left_count = 0;
     return status;
-}
-
-static int make_table(struct search *s, const struct old_table *old,
-                      struct ibshift_schedule *schedule)
-{
-    int status = measure(s);
-
-    status = status == 0 ? place_pairs(s, old) : status;
-    status = status == 0 ? write_table(s, schedule) : status;
-    ibshift_packing_close(&s->packing);
-    return status;
-}
-
-int ibshift_schedule_make(const struct ibshift_paths *paths, uint32_t ranks,
-                          const uint32_t *member_of, const uint32_t *sequence, size_t memory,
-                          uint64_t seed, struct ibshift_schedule *schedule)
-{
-    struct search s = search_of(paths, ranks, member_of, sequence, memory, seed);
-
-    return make_table(&s, NULL, schedule);
 }
 
 /* Blocks send to one another, and each to itself, as their first ranks do: in as many stages for
@@ -567,7 +426,7 @@ static void lift_block(const struct search *blocks, const uint32_t *sequence, ui
             t->to[at + turn] = peer != sequence[block * length + k] ? peer : IBSHIFT_NO_RANK;
             if (t->lid_offsets != NULL) {
                 t->lid_offsets[at + turn] =
-                    blocks->packing.lid_offset[(size_t)stage * blocks->ranks + block];
+                    blocks->packing.lid_offset[(size_t)stage * blocks->job.ranks + block];
             }
         }
     }
@@ -576,40 +435,31 @@ static void lift_block(const struct search *blocks, const uint32_t *sequence, ui
 static int lift(const struct search *blocks, const uint32_t *sequence, uint32_t length,
                 struct ibshift_schedule *t)
 {
-    uint32_t ranks = blocks->ranks * length;
-    uint32_t stages = blocks->packing.stages * length;
-    size_t cells = (size_t)ranks * stages;
-    bool lids = blocks->packing.lid_offset != NULL;
+    int status = open_table(t, blocks->job.ranks * length, blocks->packing.stages * length, false,
+                            blocks->packing.lid_offset != NULL);
 
-    *t = (struct ibshift_schedule){.to = malloc(cells * sizeof(*t->to) + 1),
-                                   .lid_offsets = lids ? calloc(cells + 1, 1) : NULL};
-    if (t->to == NULL || (lids && t->lid_offsets == NULL)) {
-        return -ENOMEM;
-    }
-    memset(t->to, 0xff, cells * sizeof(*t->to));
-    t->table = (struct ibshift_stages){.stages = stages, .rows = ranks, .to = t->to};
-    for (uint32_t block = 0; block < blocks->ranks; block++) {
+    for (uint32_t block = 0; status == 0 && block < blocks->job.ranks; block++) {
         for (uint32_t stage = 0; stage < blocks->packing.stages; stage++) {
             lift_block(blocks, sequence, length, block, stage, t);
         }
     }
-    return 0;
+    return status;
 }
 
 static int lift_and_repair(struct search *s, struct search *blocks, uint32_t length,
                            const uint32_t *same, struct ibshift_schedule *schedule)
 {
     struct ibshift_schedule lifted = {.to = NULL};
-    double size = table_size(s->ranks, (double)blocks->packing.stages * length, false,
+    double size = table_size(s->job.ranks, (double)blocks->packing.stages * length, false,
                              blocks->packing.lid_offset != NULL);
-    int status = packing_size(blocks, blocks->packing.stages) + size > (double)s->memory
+    int status = packing_size(blocks, blocks->packing.stages) + size > (double)s->job.memory
                      ? -E2BIG
-                     : lift(blocks, s->sequence, length, &lifted);
+                     : lift(blocks, s->job.sequence, length, &lifted);
 
     ibshift_packing_close(&blocks->packing);
     if (status == 0) {
         s->held = size;
-        status = place_pairs(s, &(struct old_table){&lifted.table, lifted.lid_offsets, same});
+        status = place_pairs(s, &(struct ibshift_earlier){&lifted, same});
     }
     ibshift_schedule_free(&lifted); /* a written table takes its place */
     status = status == 0 ? write_table(s, schedule) : status;
@@ -626,19 +476,20 @@ static int try_blocks(struct search *s, uint32_t length, const uint32_t *first,
                       const uint32_t *same, struct ibshift_schedule *schedule)
 {
     const struct search measured = *s;
-    uint32_t count = s->ranks / length, repairs = 0;
+    uint32_t count = s->job.ranks / length, repairs = 0;
     uint32_t tries = count <= FEW_BLOCKS ? BLOCKS_TRIED : 1;
     int status = -EDOM;
     bool again = true;
 
     for (uint32_t t = 0; t < tries && again && repairs < REPAIRS_TRIED; t++) {
-        struct search blocks =
-            search_of(s->paths, count, first, same, s->memory, measured.seed + t);
-        struct prospect p;
+        struct search blocks = {.job = s->job, .to_itself = true, .seed = SEED + t};
+        struct ibshift_prospect p;
 
-        blocks.to_itself = true;
+        blocks.job.ranks = count;
+        blocks.job.member_of = first;
+        blocks.job.sequence = same;
         *s = measured;
-        s->seed += t;
+        s->seed = SEED + t;
         status = measure(&blocks);
         status = status == 0 ? place_pairs(&blocks, NULL) : status;
         if (status == 0 && most_stages(s, blocks.packing.stages * length, &p) > 0) {
@@ -653,41 +504,47 @@ static int try_blocks(struct search *s, uint32_t length, const uint32_t *first,
     return status;
 }
 
-int ibshift_schedule_make_of_blocks(const struct ibshift_paths *paths, uint32_t ranks,
-                                    const uint32_t *member_of, const uint32_t *sequence,
-                                    uint32_t length, size_t memory, uint64_t seed,
-                                    struct ibshift_schedule *schedule)
+static int make_of_blocks(struct search *s, struct ibshift_schedule *schedule)
 {
-    struct search s = search_of(paths, ranks, member_of, sequence, memory, seed);
+    uint32_t ranks = s->job.ranks, length = s->job.block;
+    const uint32_t *sequence = s->job.sequence;
     uint32_t *same = malloc((size_t)ranks * sizeof(*same) + 1);
     uint32_t *first = malloc((size_t)ranks * sizeof(*first) + 1);
-    int status = same == NULL || first == NULL ? -ENOMEM : measure(&s);
+    int status = same == NULL || first == NULL ? -ENOMEM : 0;
 
     for (uint32_t r = 0; status == 0 && r < ranks; r++) {
         same[r] = r;
-        first[r / length] = member_of[sequence[r / length * length]];
+        first[r / length] = s->job.member_of[sequence[r / length * length]];
     }
-    status = status == 0 ? try_blocks(&s, length, first, same, schedule) : status;
+    status = status == 0 ? try_blocks(s, length, first, same, schedule) : status;
     free(same);
     free(first);
     return status;
 }
 
-int ibshift_schedule_repair(const struct ibshift_paths *paths, uint32_t ranks,
-                            const uint32_t *member_of, const uint32_t *sequence, size_t memory,
-                            uint64_t seed, const struct ibshift_schedule *was, const uint32_t *now,
-                            struct ibshift_schedule *schedule)
+int ibshift_schedule_make(const struct ibshift_schedule_job *job, struct ibshift_schedule *schedule)
 {
-    struct old_table old = {&was->table, was->lid_offsets, now};
-    double held =
-        table_size(was->table.rows, was->table.stages, was->from != NULL, was->lid_offsets != NULL);
-    struct search s = search_of(paths, ranks, member_of, sequence, memory, seed);
+    const struct ibshift_schedule *was = job->earlier.schedule;
+    struct search s = {.job = *job, .seed = SEED};
+    int status;
 
-    if (held > (double)memory) {
-        return -E2BIG;
+    if (was != NULL) {
+        double held = table_size(was->table.rows, was->table.stages, was->from != NULL,
+                                 was->lid_offsets != NULL);
+
+        if (held > (double)job->memory) {
+            return -E2BIG;
+        }
+        s.job.memory -= (size_t)held; /* the caller keeps it */
     }
-    s.memory -= (size_t)held; /* the caller keeps it */
-    return make_table(&s, &old, schedule);
+    status = measure(&s);
+    if (status == 0 && job->block > 0) {
+        return make_of_blocks(&s, schedule);
+    }
+    status = status == 0 ? place_pairs(&s, was != NULL ? &job->earlier : NULL) : status;
+    status = status == 0 ? write_table(&s, schedule) : status;
+    ibshift_packing_close(&s.packing);
+    return status;
 }
 
 void ibshift_schedule_free(struct ibshift_schedule *schedule)
