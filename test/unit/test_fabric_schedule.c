@@ -474,8 +474,8 @@ static double price_of(const struct side *side, const struct ibshift_schedule *s
 }
 
 /* now NULL: a search; else from the old table. */
-static int make(const struct side *side, uint32_t ranks, const struct ibshift_schedule *old,
-                const uint32_t *now, struct ibshift_schedule *s)
+static int table_of(const struct side *side, uint32_t ranks, const struct ibshift_schedule *old,
+                    const uint32_t *now, struct ibshift_schedule *s)
 {
     const struct ibshift_schedule_job job = {.paths = side->p,
                                              .ranks = ranks,
@@ -500,17 +500,17 @@ static bool survives(const struct change *change, uint64_t seed)
     open_counted(&before, change, seed);
     leave(change, seed, &before, &after, now);
     open_side(&after, change->after);
-    assert_int_equal(make(&before, before.ranks, NULL, NULL, &old), 0);
-    status = make(&after, after.ranks, &old, now, &repaired);
+    assert_int_equal(table_of(&before, before.ranks, NULL, NULL, &old), 0);
+    status = table_of(&after, after.ranks, &old, now, &repaired);
     if (status == 0) {
         double cost = price_of(&after, &repaired);
 
         check_pairs(&repaired, after.ranks);
-        assert_int_equal(make(&after, after.ranks, NULL, NULL, &found), 0);
+        assert_int_equal(table_of(&after, after.ranks, NULL, NULL, &found), 0);
         print_message("%s, %u gone: %g, a search finds %g, bound %g\n", change->after, change->gone,
                       cost, price_of(&after, &found), after.bound);
         assert_true(cost <= IBSHIFT_REPAIR_ENOUGH * price_of(&after, &found) + 1e-3);
-        assert_int_equal(make(&after, after.ranks, &old, now, &again), 0);
+        assert_int_equal(table_of(&after, after.ranks, &old, now, &again), 0);
         assert_int_equal(repaired.table.stages, again.table.stages);
         assert_memory_equal(repaired.to, again.to,
                             (size_t)after.ranks * again.table.stages * sizeof(*again.to));
@@ -570,11 +570,11 @@ static void not_repaired(void **state)
     assert_false(survives(&(struct change){"kary:6,3", "kary:6,3", 100, 1, 50, true}, 1));
     side = (struct side){.count = 0};
     open_counted(&side, &(struct change){"kary:4,3", "kary:4,3", 40, 1, 0, false}, 1);
-    assert_int_equal(make(&side, side.ranks - 1, NULL, NULL, &old), 0);
+    assert_int_equal(table_of(&side, side.ranks - 1, NULL, NULL, &old), 0);
     for (uint32_t r = 0; r < side.ranks; r++) {
         now[r] = r;
     }
-    assert_int_equal(make(&side, side.ranks, &old, now, &s), -EDOM);
+    assert_int_equal(table_of(&side, side.ranks, &old, now, &s), -EDOM);
     ibshift_schedule_free(&old);
     close_side(&side);
 }
