@@ -52,6 +52,23 @@ void close_all(void)
     }
 }
 
+int open_usual(void **state)
+{
+    open_all(1 << 20, true);
+    return 0;
+}
+
+int close_usual(void **state)
+{
+    close_all();
+    return 0;
+}
+
+struct ibshift_node_peer *peer_of(uint32_t net)
+{
+    return ibshift_nn_peer(ibshift_node(nets[net]), !net);
+}
+
 void nets_make(struct message *m, uint32_t from, uint32_t to, uint32_t tag, size_t length)
 {
     *m = (struct message){.from = from,

@@ -41,7 +41,14 @@ void nets_take_all(int rounds);
 int nets_post(struct message *m, bool is_send);
 void assert_arrived(const struct message *m);
 bool nets_tried(const struct message *m);
+/* Of nets 0 and 1: the other one, as this one sees it. */
+struct ibshift_node_peer *peer_of(uint32_t net);
 int make_folder(void **state);
 int remove_folder(void **state);
+int open_usual(void **state);
+int close_usual(void **state);
+
+/* With nets of 1 MiB that the kernel copies for. */
+#define NETS_TEST(name) cmocka_unit_test_setup_teardown(name, open_usual, close_usual)
 
 #endif

@@ -81,7 +81,6 @@ static void a_fresh_ring_is_mapped(void **state)
     struct message m;
     long before = 0;
 
-    (void)state;
     if (madvise(NULL, 0, MADV_POPULATE_WRITE) != 0) { /* Linux before 5.14 */
         skip();
     }
@@ -104,7 +103,6 @@ static void a_fresh_ring_is_mapped(void **state)
 
 static void traffic(void **state)
 {
-    (void)state;
     for (int i = 0; i < 6; i++) {
         seed = (uint64_t)i + 1;
         print_message("seed %d\n", i + 1);
@@ -118,8 +116,6 @@ static void what_is_waited_for_comes(void **state)
     enum { MANY = 300 };
     struct message m[MANY];
 
-    (void)state;
-    open_all(1 << 20, true);
     for (uint32_t i = 0; i < MANY; i++) {
         nets_make(&m[i], 0, 1, i, 1000);
         assert_true(nets_post(&m[i], true) >= 0);
@@ -135,7 +131,6 @@ static void what_is_waited_for_comes(void **state)
         assert_arrived(&m[i]);
         nets_unmake(&m[i]);
     }
-    close_all();
 }
 
 /* What is tried leaves now whenever there is room, and all has been taken. */
@@ -145,8 +140,6 @@ static void what_is_tried_leaves(void **state)
 
     struct ibshift_net_channel *to;
 
-    (void)state;
-    open_all(1 << 20, true);
     to = nets[0]->ops->channel(nets[0], 1);
     for (uint32_t i = 0; i < TIMES; i++) {
         struct message m;
@@ -162,7 +155,6 @@ static void what_is_tried_leaves(void **state)
         assert_memory_equal(m.in, m.out, m.length);
         nets_unmake(&m);
     }
-    close_all();
 }
 
 /* As the sender does it, but no more than one part; the ring has not come round yet. */
@@ -191,8 +183,6 @@ static void a_late_part(void **state)
     const struct ibshift_node_peer *from;
     struct message m, other;
 
-    (void)state;
-    open_all(1 << 20, true);
     for (uint32_t i = 0; i < 4; i++) {
         bool is_posted = i % 2 != 0, is_parted = i >= 2;
 
@@ -221,7 +211,6 @@ static void a_late_part(void **state)
     }
     from = ibshift_nn_peer(ibshift_node(nets[1]), 0);
     assert_int_equal(from->in_quota, from->in_returned);
-    close_all();
 }
 
 static void other_length(void **state)
@@ -229,7 +218,6 @@ static void other_length(void **state)
     static const size_t pairs[][2] = {
         {8, 16}, {16, 8}, {1000, 5000}, {8, 100000}, {200000, 100000}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
         for (int first = 0; first < 2; first++) {
             struct message m;
@@ -259,8 +247,6 @@ static void given_up_here(void **state)
 {
     struct message posted, rest[3];
 
-    (void)state;
-    open_all(1 << 20, true);
     nets_make(&posted, 0, 1, 1, 100000);
     assert_true(nets_post(&posted, false) >= 0);
     nets_take_all(2); /* the grant is there */
@@ -286,7 +272,6 @@ static void given_up_here(void **state)
     nets_take_all(10);
     assert_arrived(&posted);
     nets_unmake(&posted);
-    close_all();
 }
 
 /* Until the sender says that it writes no more, the buffer is lent. */
@@ -294,8 +279,6 @@ static void taken_back(void **state)
 {
     struct message m;
 
-    (void)state;
-    open_all(1 << 20, true);
     nets_make(&m, 0, 1, 2, 100000);
     m.is_busy = true; /* so the sender is to write */
     assert_true(nets_post(&m, false) >= 0);
@@ -308,7 +291,6 @@ static void taken_back(void **state)
     assert_int_equal(m.recv_status, -ECANCELED);
     ibshift_net_cancel(nets[0], COMM, 1);
     nets_unmake(&m);
-    close_all();
 }
 
 /* A process of the host that opens its net, tells its card, and is killed. */
@@ -350,7 +332,6 @@ static void a_dead_process(void **state)
     int end;
     pid_t pid = start_child(&end);
 
-    (void)state;
     assert_int_equal(read(end, &cards[0], sizeof(cards[0])), sizeof(cards[0]));
     close(end);
     open_net(1, 1 << 20, true);
@@ -428,7 +409,6 @@ static void two_threads(void **state)
     struct side sides[] = {{.self = 0}, {.self = 1}};
     pthread_t other;
 
-    (void)state;
     open_all(1 << 18, false); /* through the ring: the kernel's copy is its own affair */
     assert_int_equal(pthread_create(&other, NULL, thread_side, &sides[1]), 0);
     thread_side(&sides[0]);
@@ -459,7 +439,6 @@ static void hostile(void **state)
     enum { RUNS = 3000, POSTED = 8 };
     struct message m[POSTED];
 
-    (void)state;
     for (uint32_t run = 0; run < RUNS; run++) {
         struct ibshift_node_peer *victim;
 
@@ -496,7 +475,6 @@ static void strangers_stay(void **state)
     char path[128];
     FILE *file;
 
-    (void)state;
     snprintf(path, sizeof(path), "%s/ibshift-0123", folder);
     file = fopen(path, "w");
     assert_non_null(file);
@@ -513,7 +491,6 @@ static void profiled(void **state)
 {
     uint32_t calm;
 
-    (void)state;
     open_all(1 << 20, true);
     calm = cards[0].ring;
     close_all();
@@ -531,7 +508,6 @@ static void no_room(void **state)
     struct ibshift_net *net;
     char why[200];
 
-    (void)state;
     assert_int_equal(ibshift_net_node_create(&options, &net, why, sizeof(why)), -ENOENT);
     assert_non_null(strstr(why, "/nonexistent"));
     options.folder = folder;
@@ -544,12 +520,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fresh_ring_is_mapped),
         cmocka_unit_test(traffic),
-        cmocka_unit_test(what_is_waited_for_comes),
-        cmocka_unit_test(what_is_tried_leaves),
-        cmocka_unit_test(a_late_part),
+        NETS_TEST(what_is_waited_for_comes),
+        NETS_TEST(what_is_tried_leaves),
+        NETS_TEST(a_late_part),
         cmocka_unit_test(other_length),
-        cmocka_unit_test(given_up_here),
-        cmocka_unit_test(taken_back),
+        NETS_TEST(given_up_here),
+        NETS_TEST(taken_back),
         cmocka_unit_test(a_dead_process),
         cmocka_unit_test(two_threads),
         cmocka_unit_test(hostile),

@@ -22,8 +22,10 @@ static bool untell_grant(struct ibshift_node_peer *peer, const struct ibshift_ne
     return false;
 }
 
-static void cancel_recv(struct ibshift_node_peer *peer, struct ibshift_node_note *note)
+static void cancel_recv(struct ibshift_node_note *note)
 {
+    struct ibshift_node_peer *peer = note->peer;
+
     if (note->is_granted && !untell_grant(peer, &note->match.key)) {
         ibshift_nn_tell(peer, note->is_direct ? IBSHIFT_NODE_REVOKE : IBSHIFT_NODE_UNGRANT,
                         &note->match.key, 0, 0);
@@ -36,58 +38,50 @@ static void cancel_recv(struct ibshift_node_peer *peer, struct ibshift_node_note
 }
 
 /* One that was offered ends when the peer has been told: it may be fetching it. */
-static void cancel_send(struct ibshift_node_peer *peer, struct ibshift_node_note *note)
+static void cancel_send(struct ibshift_node_note *note)
 {
     if (!note->is_direct) {
         ibshift_nn_note_end(note, -ECANCELED);
     } else if (!note->is_revoking) {
         note->is_revoking = true;
-        ibshift_nn_note_move(&peer->ready, note);
+        ibshift_nn_note_move(&note->peer->ready, note);
     }
 }
 
-static void cancel_list(struct ibshift_node_peer *peer, struct ibshift_node_list *list,
-                        uint32_t comm, uint32_t seq)
+/* Of notes that nobody has posted. */
+static void drop(struct ibshift_node_note *note)
 {
-    struct ibshift_node_note *next;
+    if (note->kind == IBSHIFT_NODE_HELD) {
+        ibshift_nn_drop_held(note);
+    } else if (note->kind == IBSHIFT_NODE_EARLY || note->kind == IBSHIFT_NODE_OFFERED) {
+        ibshift_nn_note_free(note);
+    } /* news goes on */
+}
 
-    for (struct ibshift_node_note *note = list->first; note != NULL; note = next) {
-        next = note->next;
-        if (!ibshift_net_is_of(&note->match.key, comm, seq)) {
-            continue;
-        }
-        switch (note->kind) {
-        case IBSHIFT_NODE_SEND:
-            cancel_send(peer, note);
-            break;
-        case IBSHIFT_NODE_RECV:
-            cancel_recv(peer, note);
-            break;
-        case IBSHIFT_NODE_HELD:
-            ibshift_nn_drop_held(peer, note);
-            break;
-        case IBSHIFT_NODE_EARLY:
-        case IBSHIFT_NODE_OFFERED:
-            ibshift_nn_note_free(note);
-            break;
-        default: /* news goes on */
-            break;
-        }
+static void cancel_note(struct ibshift_node_note *note, const void *context)
+{
+    const struct ibshift_net_key *key = context;
+
+    if (!ibshift_net_is_of(&note->match.key, key->comm, key->seq)) {
+        return;
+    }
+    if (note->kind == IBSHIFT_NODE_SEND) {
+        cancel_send(note);
+    } else if (note->kind == IBSHIFT_NODE_RECV) {
+        cancel_recv(note);
+    } else {
+        drop(note);
     }
 }
 
 static void cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
 {
     struct ibshift_net_node *nn = ibshift_node(net);
+    const struct ibshift_net_key key = {.comm = comm, .seq = seq};
 
-    ibshift_given_up_add_here(nn->net.given_up, comm, seq);
+    ibshift_given_up_add_here(net->given_up, comm, seq);
     for (uint32_t i = 0; i < nn->met_count; i++) {
-        struct ibshift_node_peer *peer = nn->peers[nn->met[i]];
-
-        /* resting first: taking a grant back changes the list of those that are ready */
-        cancel_list(peer, &peer->resting, comm, seq);
-        cancel_list(peer, &peer->waiting, comm, seq);
-        cancel_list(peer, &peer->ready, comm, seq);
+        ibshift_nn_each(nn->peers[nn->met[i]], cancel_note, &key);
     }
 }
 
@@ -135,20 +129,10 @@ static void ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm, uin
     }
 }
 
-static void forget_list(struct ibshift_node_peer *peer, uint32_t comm)
+static void forget_note(struct ibshift_node_note *note, const void *comm)
 {
-    struct ibshift_node_note *next;
-
-    for (struct ibshift_node_note *note = peer->resting.first; note != NULL; note = next) {
-        next = note->next;
-        if (ibshift_net_comm(note->match.key.comm) != comm) {
-            continue;
-        }
-        if (note->kind == IBSHIFT_NODE_HELD) {
-            ibshift_nn_drop_held(peer, note);
-        } else if (note->kind == IBSHIFT_NODE_EARLY || note->kind == IBSHIFT_NODE_OFFERED) {
-            ibshift_nn_note_free(note);
-        }
+    if (ibshift_net_comm(note->match.key.comm) == *(const uint32_t *)comm) {
+        drop(note);
     }
 }
 
@@ -160,7 +144,7 @@ static void forget(struct ibshift_net *net, uint32_t comm)
         return; /* nothing ever failed: all messages have met */
     }
     for (uint32_t i = 0; i < nn->met_count; i++) {
-        forget_list(nn->peers[nn->met[i]], comm);
+        ibshift_nn_each(nn->peers[nn->met[i]], forget_note, &comm);
     }
 }
 
@@ -217,16 +201,13 @@ static int poll_net(struct ibshift_net *net, struct ibshift_net_event *events, i
     return deliver(nn, events, max);
 }
 
-/* Asks after grants that are late: so lengths that differ are found. */
-static void ask_after_grants(struct ibshift_node_peer *peer)
+/* Asks after a grant that is late: so lengths that differ are found. */
+static void ask_after_grant(struct ibshift_node_note *note, const void *context)
 {
-    struct ibshift_node_note *next;
-
-    for (struct ibshift_node_note *note = peer->resting.first; note != NULL; note = next) {
-        next = note->next;
-        if (note->kind == IBSHIFT_NODE_SEND && peer->ready.first == NULL) {
-            ibshift_nn_tell(peer, IBSHIFT_NODE_ASK, &note->match.key, note->length, 0);
-        }
+    (void)context;
+    if (note->kind == IBSHIFT_NODE_SEND && note->list == &note->peer->resting &&
+        note->peer->ready.first == NULL) {
+        ibshift_nn_tell(note->peer, IBSHIFT_NODE_ASK, &note->match.key, note->length, 0);
     }
 }
 
@@ -236,7 +217,7 @@ static void probe(struct ibshift_net *net, uint32_t number)
     struct ibshift_node_peer *peer = ibshift_nn_peer(nn, number);
 
     if (peer != NULL && peer->status == 0 && ibshift_nn_check_alive(peer)) {
-        ask_after_grants(peer);
+        ibshift_nn_each(peer, ask_after_grant, NULL);
     }
 }
 
@@ -252,12 +233,10 @@ static void describe(struct ibshift_net *net, uint32_t number, char *text, size_
     }
     if (peer == NULL) {
         snprintf(text, size, "rank %u of this host, nothing sent yet", number);
-    } else if (peer->status != 0) {
-        snprintf(text, size, "rank %u of this host, process %u, shared memory: %s", number,
-                 peer->card.pid, peer->text);
     } else {
-        snprintf(text, size, "rank %u of this host, process %u, shared memory", number,
-                 peer->card.pid);
+        snprintf(text, size, "rank %u of this host, process %u, shared memory%s%s", number,
+                 peer->card.pid, peer->status != 0 ? ": " : "",
+                 peer->status != 0 ? peer->text : "");
     }
 }
 
@@ -270,37 +249,32 @@ static uint64_t now(struct ibshift_net *net)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void free_list(struct ibshift_net_node *nn, struct ibshift_node_list *list)
+static void free_note(struct ibshift_node_note *note, const void *context)
 {
-    while (list->first != NULL) {
-        ibshift_nn_note_free(list->first);
-    }
-}
-
-static void free_peer(struct ibshift_node_peer *peer)
-{
-    struct ibshift_net_node *nn = peer->net;
-
-    free_list(nn, &peer->ready);
-    free_list(nn, &peer->waiting);
-    free_list(nn, &peer->resting);
-    ibshift_node_segment_close(nn->options.folder, &peer->theirs, NULL);
-    free(peer);
+    (void)context;
+    ibshift_nn_note_free(note);
 }
 
 static void destroy(struct ibshift_net *net)
 {
     struct ibshift_net_node *nn = ibshift_node(net);
+    struct ibshift_node_note *note;
 
     for (uint32_t i = 0; i < nn->met_count; i++) {
-        free_peer(nn->peers[nn->met[i]]);
-    }
-    free_list(nn, &nn->ended);
-    while (nn->free_notes != NULL) {
-        struct ibshift_node_note *note = nn->free_notes;
+        struct ibshift_node_peer *peer = nn->peers[nn->met[i]];
 
+        ibshift_nn_each(peer, free_note, NULL);
+        ibshift_node_segment_close(nn->options.folder, &peer->theirs, NULL);
+    }
+    while (nn->ended.first != NULL) {
+        ibshift_nn_note_free(nn->ended.first);
+    }
+    while ((note = nn->free_notes) != NULL) {
         nn->free_notes = note->next;
         free(note);
+    }
+    for (uint32_t i = 0; i < nn->met_count; i++) { /* notes know their peers to the end */
+        free(nn->peers[nn->met[i]]);
     }
     ibshift_given_up_free(&nn->given_up);
     ibshift_match_free(&nn->rx);
@@ -388,7 +362,7 @@ int ibshift_net_node_create(const struct ibshift_node_options *options, struct i
         return rc;
     }
     nn->card.place = (uint16_t)options->place;
-    nn->net.max_eager = nn->net.max_tried = nn->at_once = ibshift_node_short(nn->card.ring);
+    nn->net.max_eager = nn->net.max_tried = ibshift_node_short(nn->card.ring);
     (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* under Yama, others may copy */
     *net = &nn->net;
     return 0;

@@ -10,208 +10,17 @@
 
 enum { CELLS_AT_ONCE = IBSHIFT_NODE_CELLS };
 
-static uint32_t quota_left(const struct ibshift_node_peer *peer)
+static bool is_free_of_quota(const struct ibshift_node_cell *cell)
 {
-    return peer->net->card.ring - (peer->in_quota - peer->in_returned);
-}
-
-static bool is_long(const struct ibshift_net_node *nn, uint64_t length)
-{
-    return length > ibshift_node_short(nn->card.ring);
-}
-
-/* Tells the sender that the receive is posted; of short ones when the quota may keep them back. */
-static void grant(struct ibshift_node_peer *peer, struct ibshift_node_note *recv)
-{
-    recv->is_granted = true;
-    recv->is_direct = recv->is_counted && !recv->is_fetched && !recv->is_streamed;
-    ibshift_nn_tell(peer, recv->is_fetched ? IBSHIFT_NODE_FETCH : IBSHIFT_NODE_GRANT,
-                    &recv->match.key, recv->length,
-                    recv->is_direct ? (uint64_t)(uintptr_t)recv->buffer : 0);
-}
-
-/* Messages that are waited for, and that the sender may now have no quota for. */
-static void grant_what_is_stuck(struct ibshift_node_peer *peer)
-{
-    uint32_t left = quota_left(peer);
-    struct ibshift_node_note *next;
-
-    for (struct ibshift_node_note *n = peer->resting.first; n != NULL; n = next) {
-        next = n->next;
-        if (n->kind == IBSHIFT_NODE_RECV && !n->is_granted && ibshift_node_cost(n->length) > left) {
-            grant(peer, n);
-            if (peer->status != 0) {
-                return;
-            }
-        }
-    }
-}
-
-/* The message that was held, or the part of it that has come, is the receive's now. */
-static int take_held(struct ibshift_node_peer *peer, struct ibshift_node_note *held,
-                     const struct ibshift_net_message *m)
-{
-    if (held->length != m->length) {
-        ibshift_nn_mismatch(peer, &m->key, m->length, held->length);
-        return peer->status;
-    }
-    if (held->done > 0) {
-        memcpy(m->buffer, held->buffer, held->done);
-    }
-    if (held->done == held->length) {
-        ibshift_nn_drop_held(peer, held);
-        return IBSHIFT_NET_DONE;
-    }
-    if (!held->is_free) {
-        ibshift_nn_give_back(peer, held->length);
-    }
-    ibshift_nn_drop_buffer(held);
-    held->kind = IBSHIFT_NODE_RECV;
-    held->buffer = m->buffer;
-    held->cookie = m->cookie;
-    return IBSHIFT_NET_PENDING;
-}
-
-static bool sends_long_to(const struct ibshift_node_peer *peer)
-{
-    const struct ibshift_node_list *lists[] = {&peer->ready, &peer->resting};
-
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-        for (const struct ibshift_node_note *n = lists[i]->first; n != NULL; n = n->next) {
-            if (n->kind == IBSHIFT_NODE_SEND && is_long(peer->net, n->length)) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-/*
- * Who copies a long message? A receiver that has nothing else to do: its sender may have several to
- * serve, one after another. Where it gets several itself, or is busy, its senders share the work. In
- * an exchange both are as busy, and both fetch: a line that is written into the receiver's buffer
- * goes to the sender's processor first and comes back when it is read, one that is fetched moves
- * once. For a message that fits into the ring and has nothing beside it, both sides copy at once,
- * unless the gauge has found the ring dear. That takes a sender that looks: one that computes
- * meanwhile has offered the message, and is not needed where the receiver fetches it.
- */
-static void choose_way(struct ibshift_node_peer *peer, struct ibshift_node_note *recv,
-                       const struct ibshift_net_message *m)
-{
-    struct ibshift_net_node *nn = peer->net;
-    bool is_dear = ibshift_nn_is_ring_dear(nn), is_exchange = sends_long_to(peer);
-    bool is_only = nn->longs == peer->longs;
-
-    recv->is_streamed = is_only && !m->is_busy && !is_exchange && m->is_attended &&
-                        m->length <= nn->card.ring && !is_dear;
-    recv->is_fetched = !recv->is_streamed &&
-                       (m->is_read_next || (is_only && (!m->is_busy || is_exchange || is_dear))) &&
-                       ibshift_nn_can_copy(peer);
-}
-
-/* The receive of a long message, which may have been offered already. */
-static int recv_long(struct ibshift_node_peer *peer, struct ibshift_node_note *note,
-                     const struct ibshift_net_message *m)
-{
-    bool is_offered = note->kind == IBSHIFT_NODE_OFFERED;
-
-    if (is_offered && ibshift_nn_meet(peer) != 0) {
-        return peer->status;
-    }
-    if (is_offered && note->length != m->length) {
-        ibshift_nn_mismatch(peer, &m->key, m->length, note->length);
-        return peer->status;
-    }
-    note->kind = IBSHIFT_NODE_RECV;
-    note->buffer = m->buffer;
-    note->length = m->length;
-    note->cookie = m->cookie;
-    choose_way(peer, note, m);
-    note->is_counted = true;
-    peer->net->longs++;
-    peer->longs++;
-    if (is_offered && note->is_fetched) {
-        note->since = ibshift_net_now(&peer->net->net);
-        ibshift_nn_note_move(&peer->ready, note);
-        ibshift_nn_flush(peer);
-    } else {
-        note->target = 0;
-        grant(peer, note);
-    }
-    return IBSHIFT_NET_PENDING;
-}
-
-int ibshift_nn_recv(struct ibshift_net *net, const struct ibshift_net_message *m)
-{
-    struct ibshift_net_node *nn = ibshift_node(net);
-    struct ibshift_node_peer *peer = ibshift_nn_peer(nn, m->peer);
-    struct ibshift_node_note *held, *note;
-
-    if (peer == NULL) {
-        return -EHOSTUNREACH;
-    }
-    if (peer->status != 0) {
-        return peer->status;
-    }
-    held = nn->rx.count > 0
-               ? (struct ibshift_node_note *)ibshift_match_find(&nn->rx, m->peer, &m->key)
-               : NULL;
-    if (held != NULL) {
-        return held->kind == IBSHIFT_NODE_OFFERED ? recv_long(peer, held, m)
-                                                  : take_held(peer, held, m);
-    }
-    if (ibshift_given_up_by(nn->net.given_up, m->peer, &m->key)) {
-        return -ECONNABORTED;
-    }
-    note = ibshift_nn_note_new(peer, IBSHIFT_NODE_RECV, &m->key);
-    if (note == NULL) {
-        return -ENOMEM;
-    }
-    ibshift_nn_enter(&nn->rx, note);
-    ibshift_nn_note_move(&peer->resting, note);
-    if (is_long(nn, m->length)) {
-        return recv_long(peer, note, m);
-    }
-    note->buffer = m->buffer;
-    note->length = m->length;
-    note->cookie = m->cookie;
-    if (ibshift_node_cost(m->length) > quota_left(peer)) {
-        grant(peer, note);
-    }
-    return IBSHIFT_NET_PENDING;
-}
-
-/* A note for a message that comes early; it counts against the quota. NULL: the peer has failed. */
-static struct ibshift_node_note *hold(struct ibshift_node_peer *peer,
-                                      const struct ibshift_net_key *key, uint64_t length)
-{
-    struct ibshift_node_note *note = ibshift_nn_note_new(peer, IBSHIFT_NODE_HELD, key);
-
-    if (note != NULL &&
-        (note->buffer = length <= sizeof(note->small) ? note->small : malloc(length)) == NULL) {
-        note->kind = IBSHIFT_NODE_NEWS; /* owns nothing */
-        ibshift_nn_note_free(note);
-        note = NULL;
-    }
-    if (note == NULL) {
-        ibshift_nn_break(peer, -ENOMEM, "out of memory");
-        return NULL;
-    }
-    note->length = length;
-    peer->net->stats.held++;
-    ibshift_nn_enter(&peer->net->rx, note);
-    ibshift_nn_note_move(&peer->resting, note);
-    return note;
+    return (cell->flags & IBSHIFT_NODE_FREE_OF_QUOTA) != 0;
 }
 
 /* Where bytes of a message go: its receive, or a note that holds it. NULL: nowhere. */
 static struct ibshift_node_note *place_for(struct ibshift_node_peer *peer,
                                            const struct ibshift_node_cell *cell, uint64_t length)
 {
-    struct ibshift_net_node *nn = peer->net;
-    bool is_free = (cell->flags & IBSHIFT_NODE_FREE_OF_QUOTA) != 0;
-    struct ibshift_node_note *note =
-        (struct ibshift_node_note *)ibshift_match_find(&nn->rx, peer->number, &cell->key);
+    bool is_free = is_free_of_quota(cell);
+    struct ibshift_node_note *note = ibshift_nn_find(&peer->net->rx, peer, &cell->key);
 
     if (note != NULL && note->kind == IBSHIFT_NODE_OFFERED) {
         ibshift_nn_break(peer, -EPROTO, "it sent a message that it had offered");
@@ -224,78 +33,23 @@ static struct ibshift_node_note *place_for(struct ibshift_node_peer *peer,
         }
         return note;
     }
-    if (ibshift_given_up_is_over(&nn->net, peer->number, &cell->key)) {
+    if (ibshift_given_up_is_over(&peer->net->net, peer->number, &cell->key)) {
         return NULL;
     }
-    if (is_free || length > ibshift_node_short(nn->card.ring)) {
+    if (is_free || length > ibshift_node_short(peer->net->card.ring)) {
         ibshift_nn_break(peer, -EPROTO, "it sent a message that it had no grant for");
         return NULL;
     }
-    return hold(peer, &cell->key, length);
+    return ibshift_nn_hold(peer, &cell->key, length);
 }
 
-/* The first bytes of a message that may have to be held. False: the sender has overrun us. */
-static bool count_quota(struct ibshift_node_peer *peer, uint64_t length)
+static void copy_from_ring(const struct ibshift_node_peer *peer, uint8_t *to, uint32_t n)
 {
-    uint32_t cost = ibshift_node_cost(length);
-
-    if (length > ibshift_node_short(peer->net->card.ring) || cost > quota_left(peer)) {
-        ibshift_nn_break(peer, -EPROTO, "it sent more than it may");
-        return false;
-    }
-    peer->in_quota += cost;
-    return true;
-}
-
-/* After bytes have been put in their place. */
-static void came(struct ibshift_node_peer *peer, struct ibshift_node_note *note)
-{
-    if (note->kind == IBSHIFT_NODE_HELD) {
-        if (note->done == note->length) {
-            grant_what_is_stuck(peer);
-        }
-    } else if (note->done == note->length) {
-        ibshift_nn_note_end(note, note->is_revoking ? -ECANCELED : 0);
-    }
-}
-
-static void data_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
-{
-    struct ibshift_node_note *note;
-
-    if (cell->size > IBSHIFT_NODE_CELL_DATA) {
-        ibshift_nn_break(peer, -EPROTO, "a cell of its holds more than a cell can");
-        return;
-    }
-    if (!(cell->flags & IBSHIFT_NODE_FREE_OF_QUOTA) && !count_quota(peer, cell->size)) {
-        return;
-    }
-    note = place_for(peer, cell, cell->size);
-    if (note != NULL && note->length != cell->size) {
-        ibshift_nn_mismatch(peer, &cell->key, note->length, cell->size);
-        return;
-    }
-    if ((note == NULL || note->kind == IBSHIFT_NODE_RECV) &&
-        !(cell->flags & IBSHIFT_NODE_FREE_OF_QUOTA)) {
-        ibshift_nn_give_back(peer, cell->size);
-    }
-    if (note != NULL) {
-        if (cell->size > 0) {
-            memcpy(note->buffer, cell->data, cell->size);
-        }
-        note->done = cell->size;
-        came(peer, note);
-    }
-}
-
-static void copy_from_ring(struct ibshift_node_peer *peer, uint8_t *to, uint32_t n)
-{
-    struct ibshift_net_node *nn = peer->net;
-    uint32_t at = peer->in_ring & (nn->card.ring - 1);
-    uint32_t first = nn->card.ring - at < n ? nn->card.ring - at : n;
+    uint32_t ring = peer->net->card.ring, at = peer->in_ring & (ring - 1);
+    uint32_t first = ring - at < n ? ring - at : n;
 
     if (peer->in_ring == 0) {
-        ibshift_node_map_ring(peer->in.ring, nn->card.ring);
+        ibshift_node_map_ring(peer->in.ring, ring);
     }
     memcpy(to, peer->in.ring + at, first);
     if (first < n) {
@@ -324,26 +78,62 @@ static void take_part(struct ibshift_node_peer *peer, uint8_t *to, uint32_t size
     atomic_store_explicit(&peer->in.taken->ring, peer->in_ring, memory_order_release);
 }
 
-static void part_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
+/* After bytes have been put in their place. */
+static void came(struct ibshift_node_peer *peer, struct ibshift_node_note *note)
 {
-    bool is_first = cell->part.offset == 0;
+    if (note->done < note->length) {
+        return;
+    }
+    if (note->kind == IBSHIFT_NODE_HELD) {
+        ibshift_nn_grant_what_is_stuck(peer);
+    } else {
+        ibshift_nn_note_end(note, note->is_revoking ? -ECANCELED : 0);
+    }
+}
+
+/*
+ * The place of a cell's bytes, of a message of that length. False: the peer has failed. With the first of
+ * them the message counts against the quota, until it is known that it need not be held.
+ */
+static bool find_place(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell,
+                       uint64_t length, bool is_first, struct ibshift_node_note **note)
+{
+    bool is_counted = is_first && !is_free_of_quota(cell);
+
+    if (is_counted && !ibshift_nn_count_quota(peer, length)) {
+        return false;
+    }
+    *note = place_for(peer, cell, length);
+    if (*note != NULL && (*note)->length != length) {
+        ibshift_nn_mismatch(peer, &cell->key, (*note)->length, length);
+    } else if (is_counted && (*note == NULL || (*note)->kind == IBSHIFT_NODE_RECV)) {
+        ibshift_nn_give_back(peer, length);
+    }
+    return peer->status == 0;
+}
+
+static void data_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
+{
     struct ibshift_node_note *note;
 
-    if (!is_part_right(peer, cell) || (is_first && !(cell->flags & IBSHIFT_NODE_FREE_OF_QUOTA) &&
-                                       !count_quota(peer, cell->part.length))) {
-        return;
+    if (cell->size > IBSHIFT_NODE_CELL_DATA) {
+        ibshift_nn_break(peer, -EPROTO, "a cell of its holds more than a cell can");
+    } else if (find_place(peer, cell, cell->size, true, &note) && note != NULL) {
+        if (cell->size > 0) {
+            memcpy(note->buffer, cell->data, cell->size);
+        }
+        note->done = cell->size;
+        came(peer, note);
     }
-    note = place_for(peer, cell, cell->part.length);
-    if (peer->status != 0) {
+}
+
+static void part_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
+{
+    struct ibshift_node_note *note;
+
+    if (!is_part_right(peer, cell) ||
+        !find_place(peer, cell, cell->part.length, cell->part.offset == 0, &note)) {
         return;
-    }
-    if (note != NULL && note->length != cell->part.length) {
-        ibshift_nn_mismatch(peer, &cell->key, note->length, cell->part.length);
-        return;
-    }
-    if (is_first && !(cell->flags & IBSHIFT_NODE_FREE_OF_QUOTA) &&
-        (note == NULL || note->kind == IBSHIFT_NODE_RECV)) {
-        ibshift_nn_give_back(peer, cell->part.length);
     }
     if (note != NULL && note->done != cell->part.offset) {
         ibshift_nn_break(peer, -EPROTO, "a part of a message is missing");
@@ -356,12 +146,70 @@ static void part_came(struct ibshift_node_peer *peer, const struct ibshift_node_
     }
 }
 
-/* DONE: its real outcome, even where it is being taken back. REVOKED: nothing more is written. */
-static void written(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell,
-                    bool is_done)
+/* The sender's ring is dear: this side expected the message in its own. */
+static void take_short_offer(struct ibshift_node_note *recv)
 {
-    struct ibshift_node_note *note =
-        (struct ibshift_node_note *)ibshift_match_find(&peer->net->rx, peer->number, &cell->key);
+    struct ibshift_node_peer *peer = recv->peer;
+
+    recv->is_fetched = ibshift_nn_meet(peer) == 0 && ibshift_nn_can_copy(peer);
+    if (!recv->is_fetched && peer->status == 0) {
+        recv->is_granted = true;
+        ibshift_nn_tell(peer, IBSHIFT_NODE_GRANT, &recv->match.key, recv->length, 0);
+    }
+}
+
+static void offer_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
+{
+    struct ibshift_node_note *note = ibshift_nn_find(&peer->net->rx, peer, &cell->key);
+
+    if (note == NULL && ibshift_given_up_is_over(&peer->net->net, peer->number, &cell->key)) {
+        return; /* it hears of it, or knows */
+    }
+    if (cell->grant.length <= IBSHIFT_NODE_CELL_DATA) {
+        ibshift_nn_break(peer, -EPROTO, "it offered a message that fits into a cell");
+        return;
+    }
+    if (cell->grant.length <= peer->at_once && cell->at >= IBSHIFT_NODE_LIMIT_LEAST) {
+        ibshift_nn_limit(peer, cell->at); /* as the sender: who tries longer ones waits in vain */
+    }
+    if (note == NULL) {
+        note = ibshift_nn_remember(peer, IBSHIFT_NODE_OFFERED, &cell->key, cell->grant.length);
+    }
+    if (note == NULL || note->is_revoking) {
+        return;
+    }
+    if (note->length != cell->grant.length) {
+        ibshift_nn_mismatch(peer, &cell->key, note->length, cell->grant.length);
+        return;
+    }
+    note->target = cell->grant.address;
+    if (note->kind == IBSHIFT_NODE_RECV && !note->is_counted && !note->is_granted) {
+        take_short_offer(note);
+    }
+    if (peer->status == 0 && note->kind == IBSHIFT_NODE_RECV && note->is_fetched) {
+        note->since = ibshift_net_now(&peer->net->net);
+        ibshift_nn_note_move(&peer->ready, note);
+    }
+}
+
+/* Before the sender uses the buffer again: what has been fetched of it meanwhile is no message. */
+static void withdrawn(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
+{
+    struct ibshift_node_note *note = ibshift_nn_find(&peer->net->rx, peer, &cell->key);
+
+    if (note != NULL && note->kind == IBSHIFT_NODE_OFFERED) {
+        ibshift_nn_note_free(note);
+    } else if (note != NULL && note->kind == IBSHIFT_NODE_RECV && note->is_fetched) {
+        note->done = 0;
+        ibshift_nn_note_move(&peer->resting, note);
+    }
+}
+
+/* DONE: its real outcome, even where it is being taken back. REVOKED: nothing more is written. */
+static void written(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
+{
+    struct ibshift_node_note *note = ibshift_nn_find(&peer->net->rx, peer, &cell->key);
+    bool is_done = cell->kind == IBSHIFT_NODE_DONE;
 
     if (note == NULL || note->kind != IBSHIFT_NODE_RECV || !note->is_direct) {
         return; /* ended meanwhile */
@@ -375,8 +223,7 @@ static void written(struct ibshift_node_peer *peer, const struct ibshift_node_ce
 
 static void asked(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
 {
-    const struct ibshift_node_note *note =
-        (struct ibshift_node_note *)ibshift_match_find(&peer->net->rx, peer->number, &cell->key);
+    const struct ibshift_node_note *note = ibshift_nn_find(&peer->net->rx, peer, &cell->key);
 
     if (note == NULL) {
         (void)ibshift_given_up_unlike(&peer->net->net, peer->number, &cell->key);
@@ -385,9 +232,14 @@ static void asked(struct ibshift_node_peer *peer, const struct ibshift_node_cell
     }
 }
 
-static void broken_by_peer(struct ibshift_node_peer *peer, int64_t status)
+static void asked_after(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
 {
-    bool is_mismatch = status == -EMSGSIZE;
+    ibshift_given_up_asked(&peer->net->net, peer->number, &cell->key);
+}
+
+static void broken_by_peer(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
+{
+    bool is_mismatch = cell->value == -EMSGSIZE;
 
     ibshift_nn_break(peer, is_mismatch ? -EMSGSIZE : -ECONNRESET,
                      is_mismatch ? "it says that a message has another length there"
@@ -398,83 +250,59 @@ static void broken_by_peer(struct ibshift_node_peer *peer, int64_t status)
  * The peer has cancelled its own messages before it said so, in the same box, so nothing of them
  * follows: also what was granted to it is ours again.
  */
-static void end_list(struct ibshift_net_node *nn, struct ibshift_node_list *list,
-                     const struct ibshift_net_key *key)
+static void abort_note(struct ibshift_node_note *note, const void *context)
 {
-    struct ibshift_node_note *next;
+    const struct ibshift_net_key *key = context;
 
-    for (struct ibshift_node_note *note = list->first; note != NULL; note = next) {
-        next = note->next;
-        if (ibshift_net_is_of(&note->match.key, key->comm, key->seq) &&
-            (note->kind == IBSHIFT_NODE_SEND || note->kind == IBSHIFT_NODE_RECV)) {
-            ibshift_nn_note_end(note, note->is_revoking ? -ECANCELED : -ECONNABORTED);
-        }
+    if (ibshift_net_is_of(&note->match.key, key->comm, key->seq) && ibshift_nn_is_posted(note)) {
+        ibshift_nn_note_end(note, note->is_revoking ? -ECANCELED : -ECONNABORTED);
     }
 }
 
 static void abort_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
 {
-    struct ibshift_net_node *nn = peer->net;
     const struct ibshift_net_key *key = &cell->key;
 
     peer->cause = (struct ibshift_net_cause){.peer = (uint32_t)cell->grant.address,
                                              .status = (int32_t)(int64_t)cell->grant.length};
-    end_list(nn, &peer->resting, key);
-    end_list(nn, &peer->waiting, key);
-    end_list(nn, &peer->ready, key);
-    if (!ibshift_given_up_is_over(&nn->net, peer->number, key) &&
-        !ibshift_given_up_add_by(nn->net.given_up, peer->number, key)) {
+    ibshift_nn_each(peer, abort_note, key);
+    if (!ibshift_given_up_is_over(&peer->net->net, peer->number, key) &&
+        !ibshift_given_up_add_by(peer->net->net.given_up, peer->number, key)) {
         ibshift_nn_break(peer, -ECONNABORTED, "it gave up more collectives than can be remembered");
     }
 }
 
+static void hello_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
+{
+    (void)peer; /* it was met by what it says */
+    (void)cell;
+}
+
+static void (*const cell_handlers[])(struct ibshift_node_peer *peer,
+                                     const struct ibshift_node_cell *cell) = {
+    [IBSHIFT_NODE_HELLO] = hello_came,
+    [IBSHIFT_NODE_DATA] = data_came,
+    [IBSHIFT_NODE_PART] = part_came,
+    [IBSHIFT_NODE_GRANT] = ibshift_nn_grant_came,
+    [IBSHIFT_NODE_FETCH] = ibshift_nn_grant_came,
+    [IBSHIFT_NODE_OFFER] = offer_came,
+    [IBSHIFT_NODE_WITHDRAWN] = withdrawn,
+    [IBSHIFT_NODE_TAKEN] = ibshift_nn_taken_came,
+    [IBSHIFT_NODE_UNGRANT] = ibshift_nn_ungrant_came,
+    [IBSHIFT_NODE_DONE] = written,
+    [IBSHIFT_NODE_REVOKED] = written,
+    [IBSHIFT_NODE_REVOKE] = ibshift_nn_revoke_came,
+    [IBSHIFT_NODE_ASK] = asked,
+    [IBSHIFT_NODE_ASK_AFTER] = asked_after,
+    [IBSHIFT_NODE_ABORT] = abort_came,
+    [IBSHIFT_NODE_BREAK] = broken_by_peer,
+};
+
 static void cell_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
 {
-    switch (cell->kind) {
-    case IBSHIFT_NODE_HELLO:
-        break;
-    case IBSHIFT_NODE_DATA:
-        data_came(peer, cell);
-        break;
-    case IBSHIFT_NODE_PART:
-        part_came(peer, cell);
-        break;
-    case IBSHIFT_NODE_GRANT:
-    case IBSHIFT_NODE_FETCH:
-        ibshift_nn_grant_came(peer, cell);
-        break;
-    case IBSHIFT_NODE_OFFER:
-        ibshift_nn_offer_came(peer, cell);
-        break;
-    case IBSHIFT_NODE_WITHDRAWN:
-        ibshift_nn_withdrawn(peer, cell);
-        break;
-    case IBSHIFT_NODE_TAKEN:
-        ibshift_nn_taken_came(peer, cell);
-        break;
-    case IBSHIFT_NODE_UNGRANT:
-        ibshift_nn_ungrant_came(peer, cell);
-        break;
-    case IBSHIFT_NODE_DONE:
-    case IBSHIFT_NODE_REVOKED:
-        written(peer, cell, cell->kind == IBSHIFT_NODE_DONE);
-        break;
-    case IBSHIFT_NODE_REVOKE:
-        ibshift_nn_revoke_came(peer, cell);
-        break;
-    case IBSHIFT_NODE_ASK:
-        asked(peer, cell);
-        break;
-    case IBSHIFT_NODE_ASK_AFTER:
-        ibshift_given_up_asked(&peer->net->net, peer->number, &cell->key);
-        break;
-    case IBSHIFT_NODE_ABORT:
-        abort_came(peer, cell);
-        break;
-    case IBSHIFT_NODE_BREAK:
-        broken_by_peer(peer, cell->value);
-        break;
-    default:
+    if (cell->kind < sizeof(cell_handlers) / sizeof(cell_handlers[0])) {
+        cell_handlers[cell->kind](peer, cell);
+    } else {
         ibshift_nn_break(peer, -EPROTO, "a cell of its has an unknown kind");
     }
 }
@@ -508,13 +336,10 @@ static bool is_there_soon(struct ibshift_node_peer *peer)
 /* Of a message that nobody has posted a receive for. */
 static bool try_held(struct ibshift_node_peer *peer, const struct ibshift_net_message *m)
 {
-    struct ibshift_node_note *held =
-        peer->net->rx.count > 0
-            ? (struct ibshift_node_note *)ibshift_match_find(&peer->net->rx, m->peer, &m->key)
-            : NULL;
+    struct ibshift_node_note *held = ibshift_nn_find(&peer->net->rx, peer, &m->key);
 
     return held != NULL && held->kind == IBSHIFT_NODE_HELD && held->length == m->length &&
-           held->done == held->length && take_held(peer, held, m) == IBSHIFT_NET_DONE;
+           held->done == held->length && ibshift_nn_take_held(held, m) == IBSHIFT_NET_DONE;
 }
 
 static bool is_of(const struct ibshift_node_cell *cell, const struct ibshift_net_message *m)
@@ -534,7 +359,7 @@ static bool is_part(struct ibshift_node_peer *peer, const struct ibshift_node_ce
 static void hold_rest(struct ibshift_node_peer *peer, const struct ibshift_net_message *m,
                       uint64_t done)
 {
-    struct ibshift_node_note *note = hold(peer, &m->key, m->length);
+    struct ibshift_node_note *note = ibshift_nn_hold(peer, &m->key, m->length);
 
     if (note != NULL) {
         memcpy(note->buffer, m->buffer, done);
@@ -577,14 +402,14 @@ static bool take(struct ibshift_node_peer *peer, struct ibshift_node_cell *cell,
                  const struct ibshift_net_message *m)
 {
     if (cell->kind == IBSHIFT_NODE_DATA && is_of(cell, m) && cell->size == m->length &&
-        cell->size <= IBSHIFT_NODE_CELL_DATA && count_quota(peer, m->length)) {
+        cell->size <= IBSHIFT_NODE_CELL_DATA && ibshift_nn_count_quota(peer, m->length)) {
         if (cell->size > 0) {
             memcpy(m->buffer, cell->data, cell->size);
         }
         ibshift_nn_give_back(peer, cell->size);
         return true;
     }
-    if (peer->status == 0 && is_part(peer, cell, m, 0) && count_quota(peer, m->length)) {
+    if (peer->status == 0 && is_part(peer, cell, m, 0) && ibshift_nn_count_quota(peer, m->length)) {
         return take_parts(peer, cell, m);
     }
     if (peer->status == 0) {
@@ -601,7 +426,7 @@ bool ibshift_nn_try_recv(struct ibshift_net_channel *channel, uint64_t comm_seq,
     struct ibshift_net_message m = ibshift_net_tried(peer->number, comm_seq, tag, buffer, length);
     struct ibshift_node_cell cell;
 
-    if (peer->status != 0 || length > nn->at_once ||
+    if (peer->status != 0 || length > peer->at_once ||
         ibshift_given_up_by(nn->net.given_up, m.peer, &m.key)) {
         return false;
     }

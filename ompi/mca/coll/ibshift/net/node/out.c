@@ -56,93 +56,15 @@ static int offer(struct ibshift_node_peer *peer, struct ibshift_node_note *send)
     if (cell == NULL) {
         return -EAGAIN;
     }
-    cell->at = (uint32_t)peer->net->at_once;
+    cell->at = (uint32_t)peer->at_once;
     ibshift_nn_fill(peer, cell, IBSHIFT_NODE_OFFER, &send->match.key, send->length,
                     (uint64_t)(uintptr_t)send->buffer);
     send->is_fetched = false;
     send->is_granted = false;
     send->is_direct = true;
-    if (!send->is_in_table) {
-        ibshift_nn_enter(&peer->net->tx, send);
-    }
+    ibshift_nn_enter(send);
     ibshift_nn_note_move(&peer->resting, send);
     return 0;
-}
-
-/* Of a message that nobody waits for yet. NULL: the peer has failed. */
-static struct ibshift_node_note *hold_offer(struct ibshift_node_peer *peer,
-                                            const struct ibshift_node_cell *cell)
-{
-    struct ibshift_node_note *note = ibshift_nn_note_new(peer, IBSHIFT_NODE_OFFERED, &cell->key);
-
-    if (note == NULL) {
-        ibshift_nn_break(peer, -ENOMEM, "out of memory");
-        return NULL;
-    }
-    note->length = cell->grant.length;
-    ibshift_nn_enter(&peer->net->rx, note);
-    ibshift_nn_note_move(&peer->resting, note);
-    return note;
-}
-
-/* The sender's ring is dear: this side expected the message in its own. */
-static void take_short_offer(struct ibshift_node_peer *peer, struct ibshift_node_note *recv)
-{
-    recv->is_fetched = ibshift_nn_meet(peer) == 0 && ibshift_nn_can_copy(peer);
-    if (!recv->is_fetched && peer->status == 0) {
-        recv->is_granted = true;
-        ibshift_nn_tell(peer, IBSHIFT_NODE_GRANT, &recv->match.key, recv->length, 0);
-    }
-}
-
-void ibshift_nn_offer_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
-{
-    struct ibshift_net_node *nn = peer->net;
-    struct ibshift_node_note *note =
-        (struct ibshift_node_note *)ibshift_match_find(&nn->rx, peer->number, &cell->key);
-
-    if (note == NULL && ibshift_given_up_is_over(&nn->net, peer->number, &cell->key)) {
-        return; /* it hears of it, or knows */
-    }
-    if (cell->grant.length <= IBSHIFT_NODE_CELL_DATA) {
-        ibshift_nn_break(peer, -EPROTO, "it offered a message that fits into a cell");
-        return;
-    }
-    if (cell->grant.length <= nn->at_once && cell->at >= IBSHIFT_NODE_LIMIT_LEAST) {
-        ibshift_nn_limit(nn, cell->at); /* as the sender: who tries longer ones waits in vain */
-    }
-    if (note == NULL) {
-        note = hold_offer(peer, cell);
-    }
-    if (note == NULL || note->is_revoking) {
-        return;
-    }
-    if (note->length != cell->grant.length) {
-        ibshift_nn_mismatch(peer, &cell->key, note->length, cell->grant.length);
-        return;
-    }
-    note->target = cell->grant.address;
-    if (note->kind == IBSHIFT_NODE_RECV && !note->is_counted && !note->is_granted) {
-        take_short_offer(peer, note);
-    }
-    if (peer->status == 0 && note->kind == IBSHIFT_NODE_RECV && note->is_fetched) {
-        note->since = ibshift_net_now(&nn->net);
-        ibshift_nn_note_move(&peer->ready, note);
-    }
-}
-
-/* Before the sender uses the buffer again: what has been fetched of it meanwhile is no message. */
-void ibshift_nn_withdrawn(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
-{
-    struct ibshift_node_note *note =
-        (struct ibshift_node_note *)ibshift_match_find(&peer->net->rx, peer->number, &cell->key);
-
-    if (note != NULL && note->kind == IBSHIFT_NODE_OFFERED) {
-        ibshift_nn_note_free(note);
-    } else if (note != NULL && note->kind == IBSHIFT_NODE_RECV && note->is_fetched) {
-        note->done = 0;
-        ibshift_nn_note_move(&peer->resting, note);
-    }
 }
 
 /* The fence: what was fetched is older than what is said here. */
@@ -225,13 +147,13 @@ static void copy_to_ring(struct ibshift_node_peer *peer, const uint8_t *from, ui
 static void copy_first(struct ibshift_node_peer *peer, const uint8_t *from, uint32_t n)
 {
     struct ibshift_net_node *nn = peer->net;
-    bool is_sample = nn->options.is_gauged && nn->gauge.rounds < IBSHIFT_NODE_ROUNDS &&
+    bool is_sample = nn->options.is_gauged && peer->gauge.rounds < IBSHIFT_NODE_ROUNDS &&
                      n >= IBSHIFT_NODE_LIMIT_LEAST && peer->out_ring >= peer->card.ring;
     uint64_t begin = is_sample ? ibshift_net_now(&nn->net) : 0;
 
     copy_to_ring(peer, from, n);
     if (is_sample) {
-        ibshift_nn_gauge_add(nn, (double)(ibshift_net_now(&nn->net) - begin) / n);
+        ibshift_nn_gauge_add(peer, (double)(ibshift_net_now(&nn->net) - begin) / n);
     }
 }
 
@@ -370,7 +292,7 @@ void ibshift_nn_flush(struct ibshift_node_peer *peer)
         struct ibshift_node_note *note = peer->waiting.first;
 
         peer->out_quota += ibshift_node_cost(note->length);
-        ibshift_nn_leave(&peer->net->tx, note);
+        ibshift_nn_leave(note);
         ibshift_nn_note_move(&peer->ready, note);
         rc = go(peer, note);
     }
@@ -405,14 +327,11 @@ static int send_later(struct ibshift_node_peer *peer, const struct ibshift_net_m
                       const struct ibshift_node_note *early)
 {
     bool is_long = m->length > ibshift_node_short(peer->card.ring);
-    struct ibshift_node_note *note = ibshift_nn_note_new(peer, IBSHIFT_NODE_SEND, &m->key);
+    struct ibshift_node_note *note = ibshift_nn_note_post(peer, IBSHIFT_NODE_SEND, m);
 
     if (note == NULL) {
         return -ENOMEM;
     }
-    note->buffer = m->buffer;
-    note->length = m->length;
-    note->cookie = m->cookie;
     if (early != NULL) {
         note->is_granted = true;
         note->is_fetched = early->is_fetched;
@@ -420,7 +339,7 @@ static int send_later(struct ibshift_node_peer *peer, const struct ibshift_net_m
         note->since = early->since;
         ibshift_nn_note_move(&peer->ready, note);
     } else {
-        ibshift_nn_enter(&peer->net->tx, note);
+        ibshift_nn_enter(note);
         note->is_fetched = !ibshift_nn_goes_at_once(peer, m->length) && ibshift_nn_can_copy(peer);
         ibshift_nn_note_move(note->is_fetched ? &peer->ready
                              : is_long        ? &peer->resting
@@ -435,7 +354,7 @@ int ibshift_nn_send(struct ibshift_net *net, const struct ibshift_net_message *m
 {
     struct ibshift_net_node *nn = ibshift_node(net);
     struct ibshift_node_peer *peer = ibshift_nn_peer(nn, m->peer);
-    struct ibshift_node_note *found = NULL, early;
+    struct ibshift_node_note *found, early;
 
     if (peer == NULL) {
         return -EHOSTUNREACH;
@@ -446,9 +365,7 @@ int ibshift_nn_send(struct ibshift_net *net, const struct ibshift_net_message *m
     if (ibshift_given_up_by(nn->net.given_up, m->peer, &m->key)) {
         return -ECONNABORTED;
     }
-    if (nn->tx.count > 0) {
-        found = (struct ibshift_node_note *)ibshift_match_find(&nn->tx, m->peer, &m->key);
-    }
+    found = ibshift_nn_find(&nn->tx, peer, &m->key);
     if (found != NULL) {
         early = *found;
         ibshift_nn_note_free(found);
@@ -474,7 +391,7 @@ bool ibshift_nn_try_send(struct ibshift_net_channel *channel, uint64_t comm_seq,
 
     if (ibshift_nn_meet(peer) != 0 || !ibshift_nn_goes_at_once(peer, length) ||
         ibshift_given_up_by(nn->net.given_up, m.peer, &m.key) ||
-        (nn->tx.count > 0 && ibshift_match_find(&nn->tx, m.peer, &m.key) != NULL)) {
+        ibshift_nn_find(&nn->tx, peer, &m.key) != NULL) {
         return false;
     }
     return send_now(peer, &m, false) == 0;
@@ -483,8 +400,7 @@ bool ibshift_nn_try_send(struct ibshift_net_channel *channel, uint64_t comm_seq,
 void ibshift_nn_grant_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
 {
     struct ibshift_net_node *nn = peer->net;
-    struct ibshift_node_note *note =
-        (struct ibshift_node_note *)ibshift_match_find(&nn->tx, peer->number, &cell->key);
+    struct ibshift_node_note *note = ibshift_nn_find(&nn->tx, peer, &cell->key);
 
     if (note != NULL && note->length != cell->grant.length) {
         ibshift_nn_mismatch(peer, &cell->key, note->length, cell->grant.length);
@@ -494,19 +410,15 @@ void ibshift_nn_grant_came(struct ibshift_node_peer *peer, const struct ibshift_
         return; /* the abort is on its way, and nothing will be written */
     }
     if (note == NULL) {
-        note = ibshift_nn_note_new(peer, IBSHIFT_NODE_EARLY, &cell->key);
+        note = ibshift_nn_remember(peer, IBSHIFT_NODE_EARLY, &cell->key, cell->grant.length);
         if (note == NULL) {
-            ibshift_nn_break(peer, -ENOMEM, "out of memory");
             return;
         }
-        note->length = cell->grant.length;
-        ibshift_nn_enter(&nn->tx, note);
-        ibshift_nn_note_move(&peer->resting, note);
     } else if (note->kind == IBSHIFT_NODE_SEND && note->is_direct &&
                cell->kind == IBSHIFT_NODE_FETCH) {
         return; /* it has crossed with the offer */
     } else if (note->kind == IBSHIFT_NODE_SEND) {
-        ibshift_nn_leave(&nn->tx, note);
+        ibshift_nn_leave(note);
         ibshift_nn_note_move(&peer->ready, note);
     }
     note->is_granted = true;
@@ -518,8 +430,7 @@ void ibshift_nn_grant_came(struct ibshift_node_peer *peer, const struct ibshift_
 
 void ibshift_nn_ungrant_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
 {
-    struct ibshift_node_note *note =
-        (struct ibshift_node_note *)ibshift_match_find(&peer->net->tx, peer->number, &cell->key);
+    struct ibshift_node_note *note = ibshift_nn_find(&peer->net->tx, peer, &cell->key);
 
     if (note != NULL && note->kind == IBSHIFT_NODE_EARLY) {
         ibshift_nn_note_free(note);
@@ -539,9 +450,7 @@ void ibshift_nn_revoke_came(struct ibshift_node_peer *peer, const struct ibshift
             note->is_fetched = false;
             note->target = 0;
             note->done = 0;
-            if (!note->is_in_table) { /* it is in there where nothing had been granted */
-                ibshift_nn_enter(&peer->net->tx, note);
-            }
+            ibshift_nn_enter(note);
             ibshift_nn_note_move(&peer->resting, note);
             break;
         }
@@ -552,8 +461,7 @@ void ibshift_nn_revoke_came(struct ibshift_node_peer *peer, const struct ibshift
 void ibshift_nn_taken_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell)
 {
     struct ibshift_net_node *nn = peer->net;
-    struct ibshift_node_note *note =
-        (struct ibshift_node_note *)ibshift_match_find(&nn->tx, peer->number, &cell->key);
+    struct ibshift_node_note *note = ibshift_nn_find(&nn->tx, peer, &cell->key);
 
     if (note == NULL || note->kind != IBSHIFT_NODE_SEND || !note->is_direct) {
         return; /* given up here: the receiver is told so */

@@ -37,9 +37,9 @@ void ibshift_nn_note_move(struct ibshift_node_list *list, struct ibshift_node_no
     list->last = note;
 }
 
-struct ibshift_node_note *ibshift_nn_note_new(struct ibshift_node_peer *peer,
-                                              enum ibshift_node_note_kind kind,
-                                              const struct ibshift_net_key *key)
+static struct ibshift_node_note *note_new(struct ibshift_node_peer *peer,
+                                          enum ibshift_node_note_kind kind,
+                                          const struct ibshift_net_key *key)
 {
     struct ibshift_node_note *note = peer->net->free_notes;
 
@@ -53,21 +53,64 @@ struct ibshift_node_note *ibshift_nn_note_new(struct ibshift_node_peer *peer,
     return note;
 }
 
+struct ibshift_node_note *ibshift_nn_note_post(struct ibshift_node_peer *peer,
+                                               enum ibshift_node_note_kind kind,
+                                               const struct ibshift_net_message *m)
+{
+    struct ibshift_node_note *note = note_new(peer, kind, &m->key);
+
+    if (note != NULL) {
+        note->buffer = m->buffer;
+        note->length = m->length;
+        note->cookie = m->cookie;
+    }
+    return note;
+}
+
+struct ibshift_node_note *ibshift_nn_remember(struct ibshift_node_peer *peer,
+                                              enum ibshift_node_note_kind kind,
+                                              const struct ibshift_net_key *key, uint64_t length)
+{
+    struct ibshift_node_note *note = note_new(peer, kind, key);
+
+    if (note == NULL) {
+        ibshift_nn_break(peer, -ENOMEM, "out of memory");
+        return NULL;
+    }
+    note->length = length;
+    ibshift_nn_note_move(&peer->resting, note);
+    if (kind != IBSHIFT_NODE_NEWS) {
+        ibshift_nn_enter(note);
+    }
+    return note;
+}
+
 static struct ibshift_match_table *table_of(const struct ibshift_node_note *note)
 {
-    struct ibshift_net_node *nn = note->peer->net;
+    return note->kind <= IBSHIFT_NODE_OFFERED ? &note->peer->net->rx : &note->peer->net->tx;
+}
 
-    return note->kind == IBSHIFT_NODE_RECV || note->kind == IBSHIFT_NODE_HELD ||
-                   note->kind == IBSHIFT_NODE_OFFERED
-               ? &nn->rx
-               : &nn->tx;
+void ibshift_nn_enter(struct ibshift_node_note *note)
+{
+    if (!note->is_in_table) {
+        ibshift_match_add(table_of(note), &note->match);
+        note->is_in_table = true;
+    }
+}
+
+void ibshift_nn_leave(struct ibshift_node_note *note)
+{
+    if (note->is_in_table) {
+        ibshift_match_remove(table_of(note), &note->match);
+        note->is_in_table = false;
+    }
 }
 
 void ibshift_nn_note_free(struct ibshift_node_note *note)
 {
     struct ibshift_net_node *nn = note->peer->net;
 
-    ibshift_nn_leave(table_of(note), note);
+    ibshift_nn_leave(note);
     unlink_note(note);
     if (note->kind == IBSHIFT_NODE_HELD) {
         ibshift_nn_drop_buffer(note);
@@ -81,7 +124,7 @@ void ibshift_nn_note_end(struct ibshift_node_note *note, int status)
 {
     struct ibshift_net_node *nn = note->peer->net;
 
-    ibshift_nn_leave(table_of(note), note);
+    ibshift_nn_leave(note);
     if (note->is_counted) {
         nn->longs--;
         note->peer->longs--;
@@ -90,11 +133,9 @@ void ibshift_nn_note_end(struct ibshift_node_note *note, int status)
     ibshift_nn_note_move(&nn->ended, note);
 }
 
-void ibshift_nn_drop_held(struct ibshift_node_peer *peer, struct ibshift_node_note *note)
+void ibshift_nn_drop_held(struct ibshift_node_note *note)
 {
-    if (!note->is_free) {
-        ibshift_nn_give_back(peer, note->length);
-    }
+    ibshift_nn_give_back(note->peer, note->length);
     ibshift_nn_note_free(note);
 }
 
@@ -121,6 +162,7 @@ static struct ibshift_node_peer *add(struct ibshift_net_node *nn, uint32_t numbe
     peer->net = nn;
     peer->number = number;
     peer->card = card;
+    peer->at_once = peer->gauge.last_limit = ibshift_node_short(nn->card.ring);
     peer->in = ibshift_node_box(nn->own.base, card.place, nn->card.ring);
     nn->peers[card.place] = peer;
     nn->met[nn->met_count++] = card.place;
@@ -219,9 +261,9 @@ static void time_kernel(struct ibshift_net_node *nn)
         many = kernel_takes(nn, memory, memory + MANY, MANY);
     }
     free(memory);
-    nn->gauge.byte =
+    nn->kernel.byte =
         many < INFINITY ? fmax(0, many - few) / (MANY - IBSHIFT_NODE_LIMIT_LEAST) : INFINITY;
-    nn->gauge.call = fmax(0, few - nn->gauge.byte * IBSHIFT_NODE_LIMIT_LEAST);
+    nn->kernel.call = fmax(0, few - nn->kernel.byte * IBSHIFT_NODE_LIMIT_LEAST);
 }
 
 /*
@@ -233,47 +275,65 @@ static uint64_t crossing(struct ibshift_net_node *nn, double ring)
 {
     double most = (double)ibshift_node_short(nn->card.ring);
 
-    if (nn->gauge.byte == 0) {
+    if (nn->kernel.byte == 0) {
         time_kernel(nn);
     }
-    if (ring > nn->gauge.byte) {
+    if (ring > nn->kernel.byte) {
         most = fmin(most,
-                    fmax(IBSHIFT_NODE_LIMIT_LEAST, 2 * nn->gauge.call / (ring - nn->gauge.byte)));
+                    fmax(IBSHIFT_NODE_LIMIT_LEAST, 2 * nn->kernel.call / (ring - nn->kernel.byte)));
     }
     return (uint64_t)most;
 }
 
-/* Nothing longer goes at once from now on, nor is it tried. */
-void ibshift_nn_limit(struct ibshift_net_node *nn, uint64_t most)
+/* Nothing longer goes to it at once from now on; what is tried may be for any peer. */
+void ibshift_nn_limit(struct ibshift_node_peer *peer, uint64_t most)
 {
-    nn->at_once = most < nn->at_once ? most : nn->at_once;
-    nn->net.max_tried = nn->at_once;
+    struct ibshift_net *net = &peer->net->net;
+
+    peer->at_once = most < peer->at_once ? most : peer->at_once;
+    net->max_tried = peer->at_once < net->max_tried ? peer->at_once : net->max_tried;
 }
 
-void ibshift_nn_gauge_add(struct ibshift_net_node *nn, double took)
+/* One median may be that of a moment in which others had the processor: two of them must agree. */
+void ibshift_nn_gauge_add(struct ibshift_node_peer *peer, double took)
 {
-    struct ibshift_node_gauge *gauge = &nn->gauge;
+    struct ibshift_node_gauge *gauge = &peer->gauge;
+    uint64_t limit;
 
     gauge->took[gauge->count++] = took;
     if (gauge->count < IBSHIFT_NODE_SAMPLES) {
         return;
     }
     qsort(gauge->took, IBSHIFT_NODE_SAMPLES, sizeof(gauge->took[0]), compare);
-    ibshift_nn_limit(nn, crossing(nn, gauge->took[IBSHIFT_NODE_SAMPLES / 2]));
+    limit = crossing(peer->net, gauge->took[IBSHIFT_NODE_SAMPLES / 2]);
+    ibshift_nn_limit(peer, limit > gauge->last_limit ? limit : gauge->last_limit);
+    gauge->last_limit = limit;
     gauge->count = 0;
-    gauge->rounds = ibshift_nn_is_ring_dear(nn) ? IBSHIFT_NODE_ROUNDS : gauge->rounds + 1;
+    gauge->rounds = ibshift_nn_is_ring_dear(peer) ? IBSHIFT_NODE_ROUNDS : gauge->rounds + 1;
 }
 
-static void end_all(struct ibshift_net_node *nn, struct ibshift_node_list *list, int status)
+/* Of the peer's lists: those that are ready last, for taking a grant back changes them. */
+void ibshift_nn_each(struct ibshift_node_peer *peer,
+                     void (*visit)(struct ibshift_node_note *note, const void *context),
+                     const void *context)
 {
-    while (list->first != NULL) {
-        struct ibshift_node_note *note = list->first;
+    struct ibshift_node_list *lists[] = {&peer->resting, &peer->waiting, &peer->ready};
+    struct ibshift_node_note *next;
 
-        if (note->kind == IBSHIFT_NODE_SEND || note->kind == IBSHIFT_NODE_RECV) {
-            ibshift_nn_note_end(note, status);
-        } else {
-            ibshift_nn_note_free(note);
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        for (struct ibshift_node_note *note = lists[i]->first; note != NULL; note = next) {
+            next = note->next;
+            visit(note, context);
         }
+    }
+}
+
+static void end_or_free(struct ibshift_node_note *note, const void *status)
+{
+    if (ibshift_nn_is_posted(note)) {
+        ibshift_nn_note_end(note, *(const int *)status);
+    } else {
+        ibshift_nn_note_free(note);
     }
 }
 
@@ -325,9 +385,7 @@ void ibshift_nn_break(struct ibshift_node_peer *peer, int status, const char *fo
         atomic_thread_fence(memory_order_seq_cst);
     }
     peer->status = status;
-    end_all(nn, &peer->ready, status);
-    end_all(nn, &peer->waiting, status);
-    end_all(nn, &peer->resting, status);
+    ibshift_nn_each(peer, end_or_free, &status);
 }
 
 /* Before anything is sent: opens the peer's segment and says who comes. 0, or why it has failed. */
@@ -366,15 +424,12 @@ void ibshift_nn_tell(struct ibshift_node_peer *peer, enum ibshift_node_kind kind
     if (peer->ready.first == NULL && ibshift_nn_put_news(peer, kind, key, length, address) == 0) {
         return;
     }
-    note = ibshift_nn_note_new(peer, IBSHIFT_NODE_NEWS, key);
-    if (note == NULL) {
-        ibshift_nn_break(peer, -ENOMEM, "out of memory");
-        return;
+    note = ibshift_nn_remember(peer, IBSHIFT_NODE_NEWS, key, length);
+    if (note != NULL) {
+        note->news = (uint8_t)kind;
+        note->target = address;
+        ibshift_nn_note_move(&peer->ready, note);
     }
-    note->news = (uint8_t)kind;
-    note->length = length;
-    note->target = address;
-    ibshift_nn_note_move(&peer->ready, note);
 }
 
 void ibshift_nn_mismatch(struct ibshift_node_peer *peer, const struct ibshift_net_key *key,

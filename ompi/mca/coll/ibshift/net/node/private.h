@@ -44,7 +44,6 @@ struct ibshift_node_note {
     bool is_streamed; /* RECV: through the ring, though it is long */
     bool is_revoking; /* RECV: over, but for the sender's word that it writes no more; SEND: over,
                          but for ours that the message is there no more */
-    bool is_free;     /* HELD: of quota */
     bool is_counted;  /* RECV: among the long ones */
     uint8_t small[IBSHIFT_NODE_CELL_DATA];
 };
@@ -54,6 +53,18 @@ struct ibshift_node_list {
 };
 
 enum ibshift_node_reach { IBSHIFT_NODE_UNTRIED, IBSHIFT_NODE_CAN, IBSHIFT_NODE_CANNOT };
+
+/*
+ * What copies into a ring take that has gone round once: only then has its reader's processor the
+ * lines. The median of so many samples counts, and is asked for again as long as it changes nothing,
+ * up to so many rounds.
+ */
+enum { IBSHIFT_NODE_SAMPLES = 15, IBSHIFT_NODE_ROUNDS = 16, IBSHIFT_NODE_LIMIT_LEAST = 4096 };
+struct ibshift_node_gauge {
+    uint32_t count, rounds;
+    double took[IBSHIFT_NODE_SAMPLES]; /* ns for a byte */
+    uint64_t last_limit;               /* by the last median */
+};
 
 struct ibshift_node_peer {
     struct ibshift_net_channel channel; /* first: it stands for the peer */
@@ -66,28 +77,19 @@ struct ibshift_node_peer {
     uint32_t out_cells, out_ring, out_quota; /* what we have used, ever */
     struct {
         uint32_t cells, ring, quota;
-    } seen;                           /* of what the peer has taken, when we looked last */
-    uint32_t in_cells, in_ring;       /* what we have taken, ever */
-    uint32_t in_quota, in_returned;   /* what has come, and what is no more held */
-    uint32_t longs;                   /* long receives that are posted */
+    } seen;                         /* of what the peer has taken, when we looked last */
+    uint32_t in_cells, in_ring;     /* what we have taken, ever */
+    uint32_t in_quota, in_returned; /* what has come, and what is no more held */
+    uint32_t longs;                 /* long receives that are posted */
+    uint64_t
+        at_once; /* bytes: longer ones are offered. A quarter of a ring, less where that is dear */
+    struct ibshift_node_gauge gauge;
     uint8_t reach;                    /* by the kernel's copy; enum ibshift_node_reach */
     struct ibshift_node_list ready;   /* SEND, NEWS: go as soon as there is room */
     struct ibshift_node_list waiting; /* SEND: for quota */
     struct ibshift_node_list resting; /* all others */
     struct ibshift_net_cause cause; /* why it gave a collective up the last time; status 0: never */
     char text[160];                 /* what broke */
-};
-
-/*
- * What copies into a ring take that has gone round once: only then has its reader's processor the
- * lines. The median of so many samples counts, and is asked for again as long as it changes nothing,
- * up to so many rounds.
- */
-enum { IBSHIFT_NODE_SAMPLES = 15, IBSHIFT_NODE_ROUNDS = 16, IBSHIFT_NODE_LIMIT_LEAST = 4096 };
-struct ibshift_node_gauge {
-    uint32_t count, rounds;
-    double took[IBSHIFT_NODE_SAMPLES]; /* ns for a byte */
-    double call, byte;                 /* ns of the kernel's copy; byte 0: not measured yet */
 };
 
 struct ibshift_net_node {
@@ -107,9 +109,9 @@ struct ibshift_net_node {
     struct ibshift_match_table rx, tx;
     struct ibshift_given_up given_up;
     uint32_t longs; /* of all peers */
-    uint64_t
-        at_once; /* bytes: longer ones are offered. A quarter of a ring, less where that is dear */
-    struct ibshift_node_gauge gauge;
+    struct {
+        double call, byte;
+    } kernel; /* ns of its copy; byte 0: not measured yet */
     struct ibshift_node_list ended;
     struct ibshift_node_note *free_notes;
     bool has_said_copy;
@@ -145,13 +147,13 @@ static inline uint64_t ibshift_node_short(uint32_t ring)
 static inline bool ibshift_nn_goes_at_once(const struct ibshift_node_peer *peer, uint64_t length)
 {
     return length <= ibshift_node_short(peer->card.ring) &&
-           (length <= peer->net->at_once || peer->reach == IBSHIFT_NODE_CANNOT);
+           (length <= peer->at_once || peer->reach == IBSHIFT_NODE_CANNOT);
 }
 
 /* Whether the kernel takes less time for a short message than the ring does. */
-static inline bool ibshift_nn_is_ring_dear(const struct ibshift_net_node *nn)
+static inline bool ibshift_nn_is_ring_dear(const struct ibshift_node_peer *peer)
 {
-    return nn->at_once < ibshift_node_short(nn->card.ring);
+    return peer->at_once < ibshift_node_short(peer->net->card.ring);
 }
 
 /* What a held message takes of the quota, which is as large as the ring. */
@@ -208,11 +210,19 @@ static inline void ibshift_node_take_cell(struct ibshift_node_peer *peer,
     }
 }
 
-/* peer.c: notes, peers, news to them */
-struct ibshift_node_note *ibshift_nn_note_new(struct ibshift_node_peer *peer,
-                                              enum ibshift_node_note_kind kind,
-                                              const struct ibshift_net_key *key);
-void ibshift_nn_note_free(struct ibshift_node_note *note);
+static inline struct ibshift_node_note *ibshift_nn_find(const struct ibshift_match_table *table,
+                                                        const struct ibshift_node_peer *peer,
+                                                        const struct ibshift_net_key *key)
+{
+    return table->count == 0
+               ? NULL
+               : (struct ibshift_node_note *)ibshift_match_find(table, peer->number, key);
+}
+
+static inline bool ibshift_nn_is_posted(const struct ibshift_node_note *note)
+{
+    return note->kind == IBSHIFT_NODE_SEND || note->kind == IBSHIFT_NODE_RECV;
+}
 
 /* Of one that was held. */
 static inline void ibshift_nn_drop_buffer(struct ibshift_node_note *note)
@@ -222,41 +232,38 @@ static inline void ibshift_nn_drop_buffer(struct ibshift_node_note *note)
     }
 }
 
-void ibshift_nn_note_end(struct ibshift_node_note *note, int status);
-void ibshift_nn_note_move(struct ibshift_node_list *list, struct ibshift_node_note *note);
-
-static inline void ibshift_nn_enter(struct ibshift_match_table *table,
-                                    struct ibshift_node_note *note)
-{
-    ibshift_match_add(table, &note->match);
-    note->is_in_table = true;
-}
-
-static inline void ibshift_nn_leave(struct ibshift_match_table *table,
-                                    struct ibshift_node_note *note)
-{
-    if (note->is_in_table) {
-        ibshift_match_remove(table, &note->match);
-        note->is_in_table = false;
-    }
-}
-
-struct ibshift_node_peer *ibshift_nn_peer(struct ibshift_net_node *nn, uint32_t number);
-int ibshift_nn_meet(struct ibshift_node_peer *peer);
-bool ibshift_nn_can_copy(struct ibshift_node_peer *peer);
-void ibshift_nn_limit(struct ibshift_net_node *nn, uint64_t most);
-void ibshift_nn_gauge_add(struct ibshift_net_node *nn, double took);
-void ibshift_nn_break(struct ibshift_node_peer *peer, int status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-bool ibshift_nn_check_alive(struct ibshift_node_peer *peer);
-
 static inline void ibshift_nn_give_back(struct ibshift_node_peer *peer, uint64_t length)
 {
     peer->in_returned += ibshift_node_cost(length);
     atomic_store_explicit(&peer->in.taken->quota, peer->in_returned, memory_order_release);
 }
 
-void ibshift_nn_drop_held(struct ibshift_node_peer *peer, struct ibshift_node_note *note);
+/* peer.c: notes, peers, news to them */
+/* For a message that is posted; in no table and on no list yet. NULL: no memory. */
+struct ibshift_node_note *ibshift_nn_note_post(struct ibshift_node_peer *peer,
+                                               enum ibshift_node_note_kind kind,
+                                               const struct ibshift_net_message *m);
+/* For what a peer has told, or is to be told. NULL: no memory, and the peer has failed. */
+struct ibshift_node_note *ibshift_nn_remember(struct ibshift_node_peer *peer,
+                                              enum ibshift_node_note_kind kind,
+                                              const struct ibshift_net_key *key, uint64_t length);
+void ibshift_nn_note_free(struct ibshift_node_note *note);
+void ibshift_nn_note_end(struct ibshift_node_note *note, int status);
+void ibshift_nn_note_move(struct ibshift_node_list *list, struct ibshift_node_note *note);
+void ibshift_nn_enter(struct ibshift_node_note *note);
+void ibshift_nn_leave(struct ibshift_node_note *note);
+void ibshift_nn_drop_held(struct ibshift_node_note *note);
+void ibshift_nn_each(struct ibshift_node_peer *peer,
+                     void (*visit)(struct ibshift_node_note *note, const void *context),
+                     const void *context);
+struct ibshift_node_peer *ibshift_nn_peer(struct ibshift_net_node *nn, uint32_t number);
+int ibshift_nn_meet(struct ibshift_node_peer *peer);
+bool ibshift_nn_can_copy(struct ibshift_node_peer *peer);
+void ibshift_nn_limit(struct ibshift_node_peer *peer, uint64_t most);
+void ibshift_nn_gauge_add(struct ibshift_node_peer *peer, double took);
+void ibshift_nn_break(struct ibshift_node_peer *peer, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+bool ibshift_nn_check_alive(struct ibshift_node_peer *peer);
 void ibshift_nn_fill(struct ibshift_node_peer *peer, struct ibshift_node_cell *cell,
                      enum ibshift_node_kind kind, const struct ibshift_net_key *key,
                      uint64_t length, uint64_t address);
@@ -275,12 +282,21 @@ void ibshift_nn_flush(struct ibshift_node_peer *peer);
 void ibshift_nn_grant_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell);
 void ibshift_nn_ungrant_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell);
 void ibshift_nn_revoke_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell);
-void ibshift_nn_offer_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell);
-void ibshift_nn_withdrawn(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell);
 void ibshift_nn_taken_came(struct ibshift_node_peer *peer, const struct ibshift_node_cell *cell);
 
-/* in.c: all that peers write into our boxes */
+/* recv.c: receives, and messages that are held */
 int ibshift_nn_recv(struct ibshift_net *net, const struct ibshift_net_message *message);
+/* The first bytes of a message that may have to be held. False: the sender has overrun us. */
+bool ibshift_nn_count_quota(struct ibshift_node_peer *peer, uint64_t length);
+/* A note for a message that comes early; it counts against the quota. NULL: the peer has failed. */
+struct ibshift_node_note *ibshift_nn_hold(struct ibshift_node_peer *peer,
+                                          const struct ibshift_net_key *key, uint64_t length);
+/* The message that was held, or the part of it that has come, is the receive's now. */
+int ibshift_nn_take_held(struct ibshift_node_note *held, const struct ibshift_net_message *m);
+/* Messages that are waited for, and that the sender may now have no quota for. */
+void ibshift_nn_grant_what_is_stuck(struct ibshift_node_peer *peer);
+
+/* in.c: all that peers write into our boxes */
 void ibshift_nn_take(struct ibshift_node_peer *peer);
 bool ibshift_nn_try_recv(struct ibshift_net_channel *channel, uint64_t comm_seq, uint32_t tag,
                          void *buffer, size_t length);
