@@ -23,7 +23,7 @@ static void finds_what_is_in_it_and_nothing_else(void **state)
         ibshift_match_add(&table, &entry[i]);
     }
     for (uint32_t i = 0; i < COUNT; i += 2) {
-        ibshift_match_remove(&table, &entry[i]);
+        ibshift_match_remove(&entry[i]);
     }
     for (uint32_t i = 0; i < COUNT; i++) {
         struct ibshift_match *found = ibshift_match_find(&table, entry[i].peer, &entry[i].key);

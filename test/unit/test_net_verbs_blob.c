@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "net/verbs/blob.h"
-#include "net/verbs/gid.h"
+#include "net/verbs/choice.h"
 
 static struct ibshift_verbs_address ib_port(uint8_t network, uint16_t lid)
 {

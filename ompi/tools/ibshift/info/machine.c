@@ -9,7 +9,7 @@
 
 #include "cli.h"
 #include "net/verbs/device.h"
-#include "net/verbs/gid.h"
+#include "net/verbs/choice.h"
 
 /* The component as Open MPI itself sees it: its ompi_info is asked, so that values from files,
  * environment and defaults are those that a job would get. */

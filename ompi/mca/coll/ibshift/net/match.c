@@ -55,23 +55,35 @@ static void grow(struct ibshift_match_table *table)
 
 void ibshift_match_add(struct ibshift_match_table *table, struct ibshift_match *entry)
 {
+    struct ibshift_match **to;
+
+    if (entry->table != NULL) {
+        return;
+    }
     if (table->count > table->mask) {
         grow(table);
     }
-    struct ibshift_match **to = head(table, entry->peer, &entry->key);
+    to = head(table, entry->peer, &entry->key);
+    entry->table = table;
     entry->next = *to;
     *to = entry;
     table->count++;
 }
 
-void ibshift_match_remove(struct ibshift_match_table *table, struct ibshift_match *entry)
+void ibshift_match_remove(struct ibshift_match *entry)
 {
-    struct ibshift_match **link = head(table, entry->peer, &entry->key);
+    struct ibshift_match **link;
+
+    if (entry->table == NULL) {
+        return;
+    }
+    link = head(entry->table, entry->peer, &entry->key);
     while (*link != entry) {
         link = &(*link)->next;
     }
     *link = entry->next;
-    table->count--;
+    entry->table->count--;
+    entry->table = NULL;
 }
 
 struct ibshift_match *ibshift_match_find(const struct ibshift_match_table *table, uint32_t peer,

@@ -7,6 +7,7 @@
 
 struct ibshift_match {
     struct ibshift_match *next;
+    struct ibshift_match_table *table; /* that it is in; NULL: none */
     uint32_t peer;
     struct ibshift_net_key key;
 };
@@ -20,9 +21,10 @@ struct ibshift_match_table {
 int ibshift_match_init(struct ibshift_match_table *table);
 void ibshift_match_free(struct ibshift_match_table *table);
 
-/* Adding never fails: a table that cannot grow gets longer chains. */
+/* Adding never fails: a table that cannot grow gets longer chains. What is in it is not added again,
+   and what is in none not removed. */
 void ibshift_match_add(struct ibshift_match_table *table, struct ibshift_match *entry);
-void ibshift_match_remove(struct ibshift_match_table *table, struct ibshift_match *entry);
+void ibshift_match_remove(struct ibshift_match *entry);
 struct ibshift_match *ibshift_match_find(const struct ibshift_match_table *table, uint32_t peer,
                                          const struct ibshift_net_key *key);
 

@@ -292,7 +292,7 @@ void ibshift_nn_flush(struct ibshift_node_peer *peer)
         struct ibshift_node_note *note = peer->waiting.first;
 
         peer->out_quota += ibshift_node_cost(note->length);
-        ibshift_nn_leave(note);
+        ibshift_match_remove(&note->match);
         ibshift_nn_note_move(&peer->ready, note);
         rc = go(peer, note);
     }
@@ -418,7 +418,7 @@ void ibshift_nn_grant_came(struct ibshift_node_peer *peer, const struct ibshift_
                cell->kind == IBSHIFT_NODE_FETCH) {
         return; /* it has crossed with the offer */
     } else if (note->kind == IBSHIFT_NODE_SEND) {
-        ibshift_nn_leave(note);
+        ibshift_match_remove(&note->match);
         ibshift_nn_note_move(&peer->ready, note);
     }
     note->is_granted = true;

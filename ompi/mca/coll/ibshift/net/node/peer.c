@@ -85,32 +85,18 @@ struct ibshift_node_note *ibshift_nn_remember(struct ibshift_node_peer *peer,
     return note;
 }
 
-static struct ibshift_match_table *table_of(const struct ibshift_node_note *note)
-{
-    return note->kind <= IBSHIFT_NODE_OFFERED ? &note->peer->net->rx : &note->peer->net->tx;
-}
-
 void ibshift_nn_enter(struct ibshift_node_note *note)
 {
-    if (!note->is_in_table) {
-        ibshift_match_add(table_of(note), &note->match);
-        note->is_in_table = true;
-    }
-}
+    struct ibshift_net_node *nn = note->peer->net;
 
-void ibshift_nn_leave(struct ibshift_node_note *note)
-{
-    if (note->is_in_table) {
-        ibshift_match_remove(table_of(note), &note->match);
-        note->is_in_table = false;
-    }
+    ibshift_match_add(note->kind <= IBSHIFT_NODE_OFFERED ? &nn->rx : &nn->tx, &note->match);
 }
 
 void ibshift_nn_note_free(struct ibshift_node_note *note)
 {
     struct ibshift_net_node *nn = note->peer->net;
 
-    ibshift_nn_leave(note);
+    ibshift_match_remove(&note->match);
     unlink_note(note);
     if (note->kind == IBSHIFT_NODE_HELD) {
         ibshift_nn_drop_buffer(note);
@@ -124,7 +110,7 @@ void ibshift_nn_note_end(struct ibshift_node_note *note, int status)
 {
     struct ibshift_net_node *nn = note->peer->net;
 
-    ibshift_nn_leave(note);
+    ibshift_match_remove(&note->match);
     if (note->is_counted) {
         nn->longs--;
         note->peer->longs--;

@@ -36,8 +36,7 @@ struct ibshift_node_note {
     uint64_t since; /* when the grant came */
     int status;
     uint8_t kind;
-    uint8_t news; /* NEWS: of what kind */
-    bool is_in_table;
+    uint8_t news;     /* NEWS: of what kind */
     bool is_granted;  /* RECV: the sender was told; SEND: it has told us */
     bool is_direct;   /* RECV: it was told where; SEND: the receiver was */
     bool is_fetched;  /* RECV: the receiver copies; SEND, EARLY: so it is to be told where */
@@ -251,7 +250,6 @@ void ibshift_nn_note_free(struct ibshift_node_note *note);
 void ibshift_nn_note_end(struct ibshift_node_note *note, int status);
 void ibshift_nn_note_move(struct ibshift_node_list *list, struct ibshift_node_note *note);
 void ibshift_nn_enter(struct ibshift_node_note *note);
-void ibshift_nn_leave(struct ibshift_node_note *note);
 void ibshift_nn_drop_held(struct ibshift_node_note *note);
 void ibshift_nn_each(struct ibshift_node_peer *peer,
                      void (*visit)(struct ibshift_node_note *note, const void *context),

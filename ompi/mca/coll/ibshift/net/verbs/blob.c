@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "net/verbs/blob.h"
-#include "net/verbs/gid.h"
+#include "net/verbs/choice.h"
 
 void ibshift_verbs_blob_encode(const struct ibshift_verbs_blob *blob, void *wire)
 {

@@ -146,12 +146,12 @@ static void close_came(struct ibshift_connection *c, const struct ibshift_wire_g
     }
 }
 
-void ibshift_nv_close_came(struct ibshift_connection *c, enum ibshift_wire_kind kind,
+void ibshift_nv_close_came(struct ibshift_connection *c, const struct ibshift_wire *head,
                            const struct ibshift_wire_grant *body)
 {
-    if (kind == IBSHIFT_WIRE_CLOSE) {
+    if (head->kind == IBSHIFT_WIRE_CLOSE) {
         close_came(c, body);
-    } else if (c->state == IBSHIFT_CONNECTION_CLOSING && kind == IBSHIFT_WIRE_CLOSED) {
+    } else if (c->state == IBSHIFT_CONNECTION_CLOSING && head->kind == IBSHIFT_WIRE_CLOSED) {
         note_last(c, body);
         c->state = IBSHIFT_CONNECTION_CLOSED;
     } else if (c->state == IBSHIFT_CONNECTION_CLOSING) {

@@ -6,10 +6,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "net/verbs/gid.h"
+#include "net/verbs/choice.h"
 #include "net/verbs/inside.h"
-
-enum { SENDS_MOST = 8192 };
 
 const struct ibshift_net_verbs_options ibshift_net_verbs_defaults = {
     .memory = 8 << 20,
@@ -61,53 +59,52 @@ static int net_recv(struct ibshift_net *net, const struct ibshift_net_message *m
     return c->status != 0 ? c->status : ibshift_nv_recv(c, m);
 }
 
-static bool is_of(const struct ibshift_note *note, uint32_t comm, uint32_t seq)
+/* Visits notes that may end; the sender is told of those that were held. */
+static void visit_all(struct ibshift_connection *c,
+                      void (*visit)(struct ibshift_note *note, void *context), void *context)
 {
-    return note->kind != IBSHIFT_NOTE_CONTROL && ibshift_net_is_of(&note->match.key, comm, seq);
-}
+    uint32_t held = c->in.held + c->in.ring_held;
 
-/* Ends what can end now, marks the rest; returns whether a buffer is granted or half written. */
-static bool cancel_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list, uint32_t comm,
-                        uint32_t seq)
-{
-    struct ibshift_connection *c = list->first != NULL ? list->first->connection : NULL;
-    struct ibshift_note *next;
-    bool must_break = false;
-    int held = 0;
-
-    for (struct ibshift_note *n = list->first; n != NULL; n = next) {
-        next = n->next;
-        if (!is_of(n, comm, seq)) {
-            continue;
-        }
-        if (ibshift_note_is_with_device(n)) {
-            bool is_written = n->kind == IBSHIFT_NOTE_LONG && n->done == n->length;
-            must_break |= !is_written;
-            n->is_cancelled = !is_written;
-            continue;
-        }
-        held += n->kind == IBSHIFT_NOTE_HELD;
-        ibshift_nv_note_end(n, -ECANCELED);
-    }
-    if (held > 0) {
+    ibshift_nv_each(c, visit, context);
+    if (c->in.held + c->in.ring_held != held) {
         ibshift_nv_held_ended(c); /* may find the connection broken, and end all notes */
     }
-    return must_break;
+}
+
+struct cancelled {
+    uint32_t comm, seq;
+    bool must_break; /* a buffer is granted or half written */
+};
+
+/* Ends what can end now, marks the rest. */
+static void cancel_note(struct ibshift_note *n, void *context)
+{
+    struct cancelled *cancelled = context;
+
+    if (n->kind == IBSHIFT_NOTE_CONTROL ||
+        !ibshift_net_is_of(&n->match.key, cancelled->comm, cancelled->seq)) {
+        return;
+    }
+    if (!ibshift_note_is_with_device(n)) {
+        ibshift_nv_note_end(n, -ECANCELED);
+    } else if (n->kind != IBSHIFT_NOTE_LONG || n->done < n->length) {
+        n->is_cancelled = true;
+        cancelled->must_break = true;
+    }
 }
 
 static void net_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
 {
     struct ibshift_net_verbs *nv = ibshift_nv(net);
+    const struct ibshift_given_up_comm *known = ibshift_given_up_comm(net->given_up, comm);
 
-    ibshift_given_up_add_here(nv->net.given_up, comm, seq);
+    ibshift_given_up_add_here(net->given_up, comm, seq);
     for (uint32_t i = 0; i < nv->connection_count; i++) {
         struct ibshift_connection *c = nv->connections[i];
-        bool must_break = cancel_list(nv, &c->ready, comm, seq);
-        must_break |= cancel_list(nv, &c->waiting, comm, seq);
-        must_break |= cancel_list(nv, &c->resting, comm, seq);
-        if (must_break) {
-            const struct ibshift_given_up_comm *known =
-                ibshift_given_up_comm(nv->net.given_up, comm);
+        struct cancelled cancelled = {.comm = comm, .seq = seq};
+
+        visit_all(c, cancel_note, &cancelled);
+        if (cancelled.must_break) {
             c->root = known != NULL ? known->root : c->root;
             ibshift_nv_break(c, -ECONNRESET,
                              "collective %u on communicator %u was given up "
@@ -116,13 +113,6 @@ static void net_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
         }
     }
 }
-
-/*
- * A communicator that this side has given up, with the reason, which goes with every answer; and a
- * collective that a peer has given up: what waits for the peer ends, here and now. The peer has
- * cancelled its own messages before it says so, on the same queue pairs, so nothing of them
- * follows.
- */
 
 /* What a peer gave up because of another one began with that one. */
 static struct ibshift_net_cause root_of(const struct ibshift_net_verbs *nv,
@@ -183,21 +173,11 @@ static void net_ask_after(struct ibshift_net *net, uint32_t peer, uint32_t comm,
 }
 
 /* Early messages, and early requests for messages, of a communicator that is gone. */
-static void drop_early(struct ibshift_connection *c, uint32_t comm)
+static void drop_early(struct ibshift_note *n, void *comm)
 {
-    struct ibshift_note *next;
-    int held = 0;
-
-    for (struct ibshift_note *n = c->resting.first; n != NULL; n = next) {
-        next = n->next;
-        if (ibshift_net_comm(n->match.key.comm) == comm &&
-            (n->kind == IBSHIFT_NOTE_HELD || (n->kind == IBSHIFT_NOTE_GRANT && n->is_pulled))) {
-            held += n->kind == IBSHIFT_NOTE_HELD;
-            ibshift_nv_note_end(n, 0);
-        }
-    }
-    if (held > 0) {
-        ibshift_nv_held_ended(c);
+    if (ibshift_net_comm(n->match.key.comm) == *(const uint32_t *)comm &&
+        (n->kind == IBSHIFT_NOTE_HELD || (n->kind == IBSHIFT_NOTE_GRANT && n->is_pulled))) {
+        ibshift_nv_note_end(n, 0);
     }
 }
 
@@ -210,7 +190,7 @@ static void net_forget(struct ibshift_net *net, uint32_t comm)
         return; /* nothing ever failed: all messages have met */
     }
     for (uint32_t i = 0; i < nv->connection_count; i++) {
-        drop_early(nv->connections[i], comm);
+        visit_all(nv->connections[i], drop_early, &comm);
     }
 }
 
@@ -283,50 +263,11 @@ static void net_describe(struct ibshift_net *net, uint32_t peer, char *text, siz
              strangers);
 }
 
-static void close_connections(struct ibshift_net_verbs *nv)
-{
-    for (uint32_t i = 0; i < nv->connection_count; i++) {
-        struct ibshift_connection *c = nv->connections[i];
-        ibshift_nv_rails_destroy(c);
-        while (c->standing.first != NULL) {
-            ibshift_nv_note_end(c->standing.first, 0);
-        }
-        if (c->ah != NULL) {
-            (void)ibv_destroy_ah(c->ah);
-        }
-        free(c->text);
-        free(c);
-    }
-    free(nv->connections);
-    ibshift_given_up_free(&nv->given_up);
-    for (int i = 0; i < IBSHIFT_PEER_CHUNK; i++) {
-        free(nv->chunks[i]);
-    }
-}
-
-static void close_lanes(struct ibshift_net_verbs *nv)
-{
-    for (int i = 0; i < nv->lane_count; i++) {
-        struct ibshift_lane *lane = &nv->lanes[i];
-        if (lane->srq != NULL) {
-            (void)ibv_destroy_srq(lane->srq);
-        }
-        if (lane->cq != NULL) {
-            (void)ibv_destroy_cq(lane->cq);
-        }
-        free(lane->rails);
-    }
-}
-
 static void net_destroy(struct ibshift_net *net)
 {
     struct ibshift_net_verbs *nv = ibshift_nv(net);
 
-    ibshift_nv_let_sends_leave(nv);
-    ibshift_nv_ud_close(nv);
-    close_connections(nv);
-    close_lanes(nv);
-    ibshift_nv_memory_close(nv);
+    ibshift_nv_shut(nv);
     free(nv);
 }
 
@@ -409,52 +350,6 @@ static const struct ibshift_net_ops ops = {
 static const struct ibshift_nv_senders senders = {.send_note = ibshift_nv_send_note,
                                                   .write = ibshift_nv_write};
 
-static int open_lane(struct ibshift_net_verbs *nv, struct ibshift_lane *lane)
-{
-    struct ibv_srq_init_attr attr = {.attr = {.max_wr = nv->receives, .max_sge = 1}};
-    uint32_t room = (uint32_t)lane->device->attr.max_cqe - nv->receives;
-
-    room = room < SENDS_MOST ? room : SENDS_MOST;
-    nv->cq_room = room < nv->cq_room ? room : nv->cq_room;
-    lane->cq = ibv_create_cq(lane->device->context, (int)(nv->receives + room), NULL, NULL, 0);
-    if (lane->cq == NULL) {
-        return -errno;
-    }
-    if (lane->device->attr.max_srq == 0) {
-        return 0;
-    }
-    lane->srq = ibv_create_srq(lane->device->pd, &attr);
-    if (lane->srq == NULL) {
-        return -errno;
-    }
-    lane->missing = nv->receives;
-    ibshift_nv_receives_post(nv, lane);
-    return lane->missing < IBSHIFT_REFILL ? 0 : -EIO;
-}
-
-static int open_all(struct ibshift_net_verbs *nv, const char **what)
-{
-    int rc;
-
-    *what = "registering memory";
-    nv->cq_room = SENDS_MOST;
-    nv->lane_count = nv->verbs->device_count;
-    for (int i = 0; i < nv->lane_count; i++) {
-        nv->lanes[i].device = &nv->verbs->devices[i];
-    }
-    rc = ibshift_nv_memory_open(nv);
-    for (int i = 0; i < nv->lane_count && rc == 0; i++) {
-        *what = "creating its queues";
-        rc = open_lane(nv, &nv->lanes[i]);
-    }
-    if (rc == 0) {
-        *what = "starting its datagram queue pair";
-        rc = ibshift_nv_ud_open(nv);
-    }
-    rc = rc != 0 ? rc : ibshift_nv_async_open(nv);
-    return rc;
-}
-
 static int check_options(const struct ibshift_net_verbs_options *o, char *error, size_t size)
 {
     size_t least = ibshift_net_verbs_memory_min(o);
@@ -501,7 +396,7 @@ static int create(struct ibshift_verbs *verbs, const struct ibshift_net_verbs_op
     nv->plain.request.num_sge = 1;
     nv->noise = (uint32_t)verbs->blob.incarnation;
     nv->time = net_now(NULL);
-    int rc = open_all(nv, &what);
+    int rc = ibshift_nv_open(nv, &what);
     if (rc != 0) {
         snprintf(error, error_size, "%s: %s", what, strerror(-rc));
         net_destroy(&nv->net);

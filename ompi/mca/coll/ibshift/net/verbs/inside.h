@@ -17,11 +17,10 @@ struct ibshift_net_verbs;
 struct ibshift_lane {
     struct ibshift_device *device;
     struct ibv_cq *cq;
-    struct ibv_srq *srq;         /* NULL: each queue pair has receives of its own */
-    struct ibv_mr *mr;           /* the net's own memory */
-    uint32_t missing;            /* receives to post */
-    struct ibshift_rail **rails; /* by queue pair number, open addressing */
-    uint32_t rail_mask, rail_count;
+    struct ibv_srq *srq;              /* NULL: each queue pair has receives of its own */
+    struct ibv_mr *mr;                /* the net's own memory */
+    uint32_t missing;                 /* receives to post */
+    struct ibshift_match_table rails; /* by queue pair number */
 };
 
 enum { IBSHIFT_PEER_CHUNK = 4096, IBSHIFT_GRANTS = 1 << 16 };
@@ -31,6 +30,16 @@ enum { IBSHIFT_PEER_CHUNK = 4096, IBSHIFT_GRANTS = 1 << 16 };
 enum { IBSHIFT_CELL_LEAST = 256, IBSHIFT_CELL_SIZES = 4 };
 static_assert(IBSHIFT_CELL_LEAST << 2 * (IBSHIFT_CELL_SIZES - 1) >= IBSHIFT_RING_PAYLOAD,
               "the longest record fits into a cell");
+
+struct ibshift_cell {
+    struct ibshift_cell *next;
+};
+
+enum { IBSHIFT_NOTES_PER_BLOCK = 64 };
+struct ibshift_note_block {
+    struct ibshift_note_block *next;
+    struct ibshift_note notes[IBSHIFT_NOTES_PER_BLOCK];
+};
 
 /* A short record as it is sent: what is the same for all of them is set once. */
 struct ibshift_nv_plain {
@@ -133,14 +142,19 @@ static inline struct ibshift_note *ibshift_note_find(const struct ibshift_match_
 }
 
 /* memory.c: slots, notes, events, registration */
-int ibshift_nv_memory_open(struct ibshift_net_verbs *nv);
-void ibshift_nv_memory_close(struct ibshift_net_verbs *nv);
+struct ibv_mr *ibshift_nv_register_relaxed(struct ibv_pd *pd, void *base, size_t length);
 struct ibshift_slot *ibshift_nv_slot_take(struct ibshift_net_verbs *nv);
 void *ibshift_nv_cell_take(struct ibshift_net_verbs *nv, size_t length);
 void ibshift_nv_slot_free(struct ibshift_net_verbs *nv, struct ibshift_slot *slot);
 void ibshift_nv_receives_post(struct ibshift_net_verbs *nv, struct ibshift_lane *lane);
 struct ibshift_note *ibshift_nv_note_new(struct ibshift_connection *c, uint8_t kind,
                                          const struct ibshift_net_key *key);
+/* For a message that is posted; in no table and on no list yet. NULL: no memory. */
+struct ibshift_note *ibshift_nv_note_post(struct ibshift_connection *c, uint8_t kind,
+                                          const struct ibshift_net_message *m);
+/* Of those lists on which something happens: not the standing ones. A visit may end its note. */
+void ibshift_nv_each(struct ibshift_connection *c,
+                     void (*visit)(struct ibshift_note *note, void *context), void *context);
 void ibshift_nv_event(struct ibshift_net_verbs *nv, uint64_t cookie, uint32_t peer, int status);
 void ibshift_nv_note_end(struct ibshift_note *note, int status);
 /* Enters it into the table of its kind, and at the end of the list. */
@@ -214,12 +228,15 @@ void ibshift_nv_tell_nothing(struct ibshift_connection *c);
 void ibshift_nv_flush(struct ibshift_connection *c);
 void ibshift_nv_control(struct ibshift_connection *c, const struct ibshift_net_key *key,
                         enum ibshift_wire_kind kind, const struct ibshift_wire_grant *grant);
+/* The peer's grant, or its wish, for a message that is not posted yet. */
+void ibshift_nv_grant_keep(struct ibshift_connection *c, const struct ibshift_net_key *key,
+                           const struct ibshift_wire_grant *grant, bool is_pulled);
 bool ibshift_nv_has_slot(struct ibshift_connection *c);
 void ibshift_nv_blocked_poll(struct ibshift_net_verbs *nv);
 
 /* close.c: connections that are taken down because nobody uses them */
 void ibshift_nv_close_unused(struct ibshift_net_verbs *nv);
-void ibshift_nv_close_came(struct ibshift_connection *c, enum ibshift_wire_kind kind,
+void ibshift_nv_close_came(struct ibshift_connection *c, const struct ibshift_wire *head,
                            const struct ibshift_wire_grant *body);
 bool ibshift_nv_has_agreed(const struct ibshift_connection *c);
 bool ibshift_nv_is_closed(const struct ibshift_connection *c);
@@ -236,7 +253,8 @@ void ibshift_nv_serve(struct ibshift_net_verbs *nv);
 /* ring.c: rings that we give, and what we tell of our limits */
 void ibshift_nv_ring_wanted(struct ibshift_connection *c);
 void ibshift_nv_ring_settle(struct ibshift_connection *c);
-void ibshift_nv_ring_came(struct ibshift_connection *c, const struct ibshift_wire_grant *body);
+void ibshift_nv_ring_came(struct ibshift_connection *c, const struct ibshift_wire *head,
+                          const struct ibshift_wire_grant *body);
 void ibshift_nv_rings_balance(struct ibshift_net_verbs *nv);
 /* Held messages were matched or dropped: tells their sender when it should know. */
 void ibshift_nv_held_ended(struct ibshift_connection *c);
@@ -245,12 +263,13 @@ void ibshift_nv_held_ended(struct ibshift_connection *c);
 int ibshift_nv_send_long(struct ibshift_connection *c, const struct ibshift_net_message *m);
 void ibshift_nv_grant(struct ibshift_note *recv, struct ibshift_net_mem *mem);
 void ibshift_nv_grant_again(struct ibshift_note *recv);
-void ibshift_nv_granted(struct ibshift_connection *c, const struct ibshift_net_key *key,
-                        const struct ibshift_wire_grant *grant);
+void ibshift_nv_granted(struct ibshift_connection *c, const struct ibshift_wire *head,
+                        const struct ibshift_wire_grant *body);
 int ibshift_nv_write(struct ibshift_note *note);
 void ibshift_nv_piece_came(struct ibshift_connection *c, const struct ibshift_wire *head,
                            const uint8_t *payload);
-void ibshift_nv_leave_came(struct ibshift_connection *c, const struct ibshift_net_key *key);
+void ibshift_nv_leave_came(struct ibshift_connection *c, const struct ibshift_wire *head,
+                           const struct ibshift_wire_grant *body);
 /* ... and grants that are good for more than one */
 struct ibshift_note *ibshift_nv_standing(const struct ibshift_connection *c, bool is_ours,
                                          uint32_t standing, const struct ibshift_net_key *key);
@@ -267,6 +286,11 @@ bool ibshift_nv_try_send_rarely(struct ibshift_net_channel *channel, uint64_t co
                                 uint32_t tag, const void *buffer, size_t length);
 bool ibshift_nv_try_held(struct ibshift_connection *c, const struct ibshift_net_message *m);
 int ibshift_nv_recv(struct ibshift_connection *c, const struct ibshift_net_message *m);
+/* Returns whether the slot is kept. */
+bool ibshift_nv_data_came(struct ibshift_connection *c, const struct ibshift_wire *head,
+                          const uint8_t *payload, struct ibshift_slot *slot);
+
+/* arrive.c */
 /* head is a copy that the peer cannot change any more, payload is not. slot: where it is, or NULL
  * when it is in a ring. Returns whether the slot is kept. */
 bool ibshift_nv_arrive(struct ibshift_connection *c, const struct ibshift_wire *head,
@@ -280,6 +304,10 @@ bool ibshift_nv_try_recv_rarely(struct ibshift_net_channel *channel, uint64_t co
                                 uint32_t tag, void *buffer, size_t length);
 void ibshift_nv_let_sends_leave(struct ibshift_net_verbs *nv);
 int ibshift_nv_async_open(struct ibshift_net_verbs *nv);
+
+/* open.c: 0, or what failed, in words too */
+int ibshift_nv_open(struct ibshift_net_verbs *nv, const char **what);
+void ibshift_nv_shut(struct ibshift_net_verbs *nv);
 
 /* try.c: channels */
 bool ibshift_nv_try_send(struct ibshift_net_channel *channel, uint64_t comm_seq, uint32_t tag,

@@ -125,8 +125,7 @@ void ibshift_nv_stand(struct ibshift_note *recv)
 {
     struct ibshift_net_verbs *nv = recv->connection->net;
 
-    ibshift_match_remove(&nv->rx, &recv->match);
-    recv->is_in_table = false;
+    ibshift_match_remove(&recv->match);
     nv->queued -= recv->length > IBSHIFT_RING_PAYLOAD;
     ibshift_nv_event(nv, recv->cookie, recv->connection->peer, 0);
     recv->kind = IBSHIFT_NOTE_STANDING;
@@ -175,7 +174,6 @@ int ibshift_nv_standing_recv(struct ibshift_note *note, const struct ibshift_net
     nv->queued += m->length > IBSHIFT_RING_PAYLOAD;
     ibshift_note_move(&c->resting, note);
     ibshift_match_add(&nv->rx, &note->match);
-    note->is_in_table = true;
     return IBSHIFT_NET_PENDING;
 }
 
@@ -280,16 +278,13 @@ int ibshift_nv_send_long(struct ibshift_connection *c, const struct ibshift_net_
 {
     struct ibshift_net_verbs *nv = c->net;
     struct ibshift_note *grant = c->out.grants == 0 ? NULL : ibshift_note_find(&nv->tx, c, &m->key);
-    struct ibshift_note *note = ibshift_nv_note_new(c, IBSHIFT_NOTE_LONG, &m->key);
+    struct ibshift_note *note = ibshift_nv_note_post(c, IBSHIFT_NOTE_LONG, m);
     const struct ibshift_note *standing =
         grant == NULL ? ibshift_nv_standing(c, false, m->standing, &m->key) : NULL;
 
     if (note == NULL) {
         return -ENOMEM;
     }
-    note->buffer = m->buffer;
-    note->length = m->length;
-    note->cookie = m->cookie;
     note->mem = m->mem;
     note->since = nv->time;
     note->early = m->early;
@@ -312,27 +307,18 @@ int ibshift_nv_send_long(struct ibshift_connection *c, const struct ibshift_net_
     return IBSHIFT_NET_PENDING;
 }
 
-void ibshift_nv_granted(struct ibshift_connection *c, const struct ibshift_net_key *key,
+void ibshift_nv_granted(struct ibshift_connection *c, const struct ibshift_wire *head,
                         const struct ibshift_wire_grant *grant)
 {
-    struct ibshift_net_verbs *nv = c->net;
-    struct ibshift_note *note = ibshift_note_find(&nv->tx, c, key);
+    struct ibshift_note *note = ibshift_note_find(&c->net->tx, c, &head->key);
 
     if (note != NULL && note->kind == IBSHIFT_NOTE_LONG) {
-        ibshift_match_remove(&nv->tx, &note->match);
-        note->is_in_table = false;
+        ibshift_match_remove(&note->match);
         grant_came(note, grant);
     } else if (note != NULL) {
-        (void)ibshift_nv_mismatch(c, key, note->length, grant->length);
-    } else if (!ibshift_given_up_is_over(&nv->net, c->peer, key)) {
-        note = ibshift_nv_note_new(c, IBSHIFT_NOTE_GRANT, key);
-        if (note == NULL) {
-            ibshift_nv_break_no_memory(c);
-            return;
-        }
-        note->to = *grant;
-        ibshift_nv_note_enter(note, &c->resting);
-        c->out.grants++;
+        (void)ibshift_nv_mismatch(c, &head->key, note->length, grant->length);
+    } else if (!ibshift_given_up_is_over(&c->net->net, c->peer, &head->key)) {
+        ibshift_nv_grant_keep(c, &head->key, grant, false);
     }
 }
 
@@ -500,13 +486,13 @@ void ibshift_nv_piece_came(struct ibshift_connection *c, const struct ibshift_wi
     }
 }
 
-/* What pacing asks of the net: which grants are here, and who leaves what aside. */
-
-void ibshift_nv_leave_came(struct ibshift_connection *c, const struct ibshift_net_key *key)
+/* For pacing: who leaves what aside. */
+void ibshift_nv_leave_came(struct ibshift_connection *c, const struct ibshift_wire *head,
+                           const struct ibshift_wire_grant *body)
 {
-    const struct ibshift_note *recv =
-        (const struct ibshift_note *)ibshift_match_find(&c->net->rx, c->peer, key);
+    const struct ibshift_note *recv = ibshift_note_find(&c->net->rx, c, &head->key);
 
+    (void)body;
     if (recv != NULL && recv->kind == IBSHIFT_NOTE_RECV) {
         ibshift_nv_event(c->net, recv->cookie, c->peer, IBSHIFT_NET_LEFT);
     }

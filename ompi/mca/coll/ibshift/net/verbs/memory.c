@@ -14,7 +14,7 @@
  * need for the full rate; its completion does not pass it. Drivers that do not know the flag drop
  * it; if one refuses it, or a first try (a device's small table of translations), there is another.
  */
-static struct ibv_mr *register_relaxed(struct ibv_pd *pd, void *base, size_t length)
+struct ibv_mr *ibshift_nv_register_relaxed(struct ibv_pd *pd, void *base, size_t length)
 {
     const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
     struct ibv_mr *mr = ibv_reg_mr(pd, base, length, access | IBV_ACCESS_RELAXED_ORDERING);
@@ -34,7 +34,7 @@ int ibshift_region_register(struct ibshift_verbs *verbs, void *base, size_t leng
     region->length = length;
     verbs->regions += length;
     for (int i = 0; i < verbs->device_count; i++) {
-        region->mr[i] = register_relaxed(verbs->devices[i].pd, base, length);
+        region->mr[i] = ibshift_nv_register_relaxed(verbs->devices[i].pd, base, length);
         if (region->mr[i] == NULL) {
             int rc = errno != 0 ? -errno : -ENOMEM;
             (void)ibshift_region_deregister(region);
@@ -93,76 +93,7 @@ void ibshift_nv_region_put(struct ibshift_net_verbs *nv, struct ibshift_region *
     free(region);
 }
 
-enum { NOTES_PER_BLOCK = 64 };
-
-struct ibshift_note_block {
-    struct ibshift_note_block *next;
-    struct ibshift_note notes[NOTES_PER_BLOCK];
-};
-
-static size_t round_up(size_t n, size_t unit)
-{
-    return (n + unit - 1) / unit * unit;
-}
-
-static size_t slot_size(const struct ibshift_net_verbs_options *o)
-{
-    return round_up(sizeof(struct ibshift_wire) + o->max_eager, 64);
-}
-
-size_t ibshift_net_verbs_memory_min(const struct ibshift_net_verbs_options *options)
-{
-    size_t need = IBSHIFT_SLOTS_MIN * slot_size(options) + IBSHIFT_UD_BYTES;
-    return need + need / 4; /* rings take an eighth, words much less */
-}
-
-/* What every device can take; half of a completion queue is for sends. */
-static uint32_t most_receives(const struct ibshift_net_verbs *nv)
-{
-    uint32_t most = UINT32_MAX;
-
-    for (int i = 0; i < nv->lane_count; i++) {
-        const struct ibv_device_attr *attr = &nv->lanes[i].device->attr;
-        uint32_t completed = (uint32_t)attr->max_cqe / 2;
-        if (attr->max_srq > 0 && (uint32_t)attr->max_srq_wr < most) {
-            most = (uint32_t)attr->max_srq_wr;
-        }
-        most = completed < most ? completed : most;
-    }
-    return most;
-}
-
-/* Divides the arena: words, datagrams, rings (at most an eighth), and slots in what is left. */
-static int divide(struct ibshift_net_verbs *nv)
-{
-    if (nv->options.memory < ibshift_net_verbs_memory_min(&nv->options)) {
-        return -EINVAL;
-    }
-    nv->arena_size = nv->options.memory;
-    if (nv->options.rings > nv->arena_size / 8 / IBSHIFT_RING_BYTES) {
-        nv->options.rings = (uint32_t)(nv->arena_size / 8 / IBSHIFT_RING_BYTES);
-    }
-    nv->word_count = (uint32_t)(nv->arena_size / 512);
-    nv->slot_size = (uint32_t)slot_size(&nv->options);
-    size_t fixed = round_up(nv->word_count * sizeof(struct ibshift_word), 64) +
-                   round_up(IBSHIFT_UD_BYTES, 64) + nv->options.rings * (size_t)IBSHIFT_RING_BYTES;
-    size_t slots = (nv->arena_size - fixed) / nv->slot_size;
-    nv->slot_count = slots < 1 << 20 ? (uint32_t)slots : 1 << 20;
-    nv->receives = nv->slot_count / 8 * 5;
-    if (nv->receives > most_receives(nv)) {
-        nv->receives = most_receives(nv);
-    }
-    nv->slot_stock = nv->receives - 2 * IBSHIFT_REFILL;
-    nv->quota_stock = nv->slot_count / 8 * 2;
-    nv->copy_count = nv->copy_stock = nv->slot_count - nv->receives - nv->quota_stock;
-    return 0;
-}
-
 enum { CELL_BLOCK = 32 * 1024 };
-
-struct ibshift_cell {
-    struct ibshift_cell *next;
-};
 
 static int cell_size_of(size_t length)
 {
@@ -202,113 +133,6 @@ void *ibshift_nv_cell_take(struct ibshift_net_verbs *nv, size_t length)
     }
     *list = cell->next;
     return cell;
-}
-
-static void cells_close(struct ibshift_net_verbs *nv)
-{
-    while (nv->cell_blocks != NULL) {
-        struct ibshift_cell *block = nv->cell_blocks;
-        nv->cell_blocks = block->next;
-        free(block);
-    }
-}
-
-static void carve(struct ibshift_net_verbs *nv)
-{
-    uint8_t *at = nv->arena;
-
-    nv->words = (struct ibshift_word *)(void *)at;
-    at += round_up(nv->word_count * sizeof(struct ibshift_word), 64);
-    nv->ud_memory = at;
-    at += round_up(IBSHIFT_UD_BYTES, 64);
-    for (uint32_t i = 0; i < nv->options.rings; i++) {
-        nv->rings[i].data = at;
-        at += IBSHIFT_RING_BYTES;
-    }
-    for (uint32_t i = nv->slot_count; i-- > 0;) {
-        nv->slots[i].data = at + (size_t)i * nv->slot_size;
-        ibshift_nv_slot_free(nv, &nv->slots[i]);
-    }
-}
-
-/*
- * Rings are polled without a completion, so they need memory that keeps the order. Where a device
- * has only relaxed keys nobody gets a ring; words stay, since there is one at a time.
- */
-static int register_arena(struct ibshift_net_verbs *nv)
-{
-    for (int i = 0; i < nv->lane_count; i++) {
-        struct ibshift_lane *lane = &nv->lanes[i];
-        lane->mr = ibv_reg_mr(lane->device->pd, nv->arena, nv->arena_size,
-                              IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-        if (lane->mr == NULL && errno != ENOMEM) {
-            lane->mr = register_relaxed(lane->device->pd, nv->arena, nv->arena_size);
-            nv->options.rings = lane->mr != NULL ? 0 : nv->options.rings;
-        }
-        if (lane->mr == NULL) {
-            return -errno;
-        }
-    }
-    nv->stats.registered = nv->arena_size;
-    return 0;
-}
-
-int ibshift_nv_memory_open(struct ibshift_net_verbs *nv)
-{
-    int rc = divide(nv);
-    if (rc != 0) {
-        return rc;
-    }
-    nv->slots = calloc(nv->slot_count, sizeof(*nv->slots));
-    nv->rings = calloc(nv->options.rings + 1, sizeof(*nv->rings));
-    nv->events = calloc(256, sizeof(*nv->events));
-    nv->event_mask = 255;
-    nv->grants = calloc(IBSHIFT_GRANTS, sizeof(*nv->grants));
-    nv->grant_ages = calloc(IBSHIFT_GRANTS, sizeof(*nv->grant_ages));
-    nv->free_grants = calloc(IBSHIFT_GRANTS, sizeof(*nv->free_grants));
-    if (nv->slots == NULL || nv->rings == NULL || nv->events == NULL || nv->grants == NULL ||
-        nv->grant_ages == NULL || nv->free_grants == NULL || ibshift_match_init(&nv->rx) != 0 ||
-        ibshift_match_init(&nv->tx) != 0) {
-        return -ENOMEM;
-    }
-    for (uint32_t i = 0; i < IBSHIFT_GRANTS; i++) {
-        nv->free_grants[i] = IBSHIFT_GRANTS - 1 - i;
-    }
-    nv->free_grant_count = IBSHIFT_GRANTS;
-    nv->arena =
-        mmap(NULL, nv->arena_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (nv->arena == MAP_FAILED) {
-        nv->arena = NULL;
-        return -ENOMEM;
-    }
-    carve(nv);
-    return register_arena(nv);
-}
-
-void ibshift_nv_memory_close(struct ibshift_net_verbs *nv)
-{
-    for (int i = 0; i < nv->lane_count; i++) {
-        if (nv->lanes[i].mr != NULL) {
-            (void)ibv_dereg_mr(nv->lanes[i].mr);
-        }
-    }
-    if (nv->arena != NULL) {
-        (void)munmap(nv->arena, nv->arena_size);
-    }
-    while (nv->note_blocks != NULL) {
-        struct ibshift_note_block *block = nv->note_blocks;
-        nv->note_blocks = block->next;
-        free(block);
-    }
-    ibshift_match_free(&nv->rx);
-    ibshift_match_free(&nv->tx);
-    free(nv->free_grants);
-    free(nv->grant_ages);
-    free(nv->grants);
-    free(nv->events);
-    cells_close(nv);
-    free(nv->rings);
-    free(nv->slots);
 }
 
 struct ibshift_slot *ibshift_nv_slot_take(struct ibshift_net_verbs *nv)
@@ -382,7 +206,7 @@ struct ibshift_note *ibshift_nv_note_new(struct ibshift_connection *c, uint8_t k
         }
         block->next = nv->note_blocks;
         nv->note_blocks = block;
-        for (int i = NOTES_PER_BLOCK - 1; i >= 0; i--) {
+        for (int i = IBSHIFT_NOTES_PER_BLOCK - 1; i >= 0; i--) {
             block->notes[i].next = nv->free_notes;
             nv->free_notes = &block->notes[i];
         }
@@ -395,6 +219,19 @@ struct ibshift_note *ibshift_nv_note_new(struct ibshift_connection *c, uint8_t k
     note->connection = c;
     note->match.peer = c->peer;
     note->match.key = *key;
+    return note;
+}
+
+struct ibshift_note *ibshift_nv_note_post(struct ibshift_connection *c, uint8_t kind,
+                                          const struct ibshift_net_message *m)
+{
+    struct ibshift_note *note = ibshift_nv_note_new(c, kind, &m->key);
+
+    if (note != NULL) {
+        note->buffer = m->buffer;
+        note->length = m->length;
+        note->cookie = m->cookie;
+    }
     return note;
 }
 
@@ -441,8 +278,21 @@ void ibshift_note_move(struct ibshift_notes *list, struct ibshift_note *note)
 void ibshift_nv_note_enter(struct ibshift_note *note, struct ibshift_notes *list)
 {
     ibshift_match_add(table_of(note), &note->match);
-    note->is_in_table = true;
     ibshift_note_append(list, note);
+}
+
+void ibshift_nv_each(struct ibshift_connection *c,
+                     void (*visit)(struct ibshift_note *note, void *context), void *context)
+{
+    struct ibshift_notes *lists[] = {&c->ready, &c->waiting, &c->resting};
+    struct ibshift_note *next;
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        for (struct ibshift_note *n = lists[i]->first; n != NULL; n = next) {
+            next = n->next;
+            visit(n, context);
+        }
+    }
 }
 
 static void end_held(struct ibshift_note *note)
@@ -485,9 +335,7 @@ void ibshift_nv_note_end(struct ibshift_note *note, int status)
     bool is_message = note->kind == IBSHIFT_NOTE_RECV || note->kind == IBSHIFT_NOTE_SEND ||
                       note->kind == IBSHIFT_NOTE_LONG;
 
-    if (note->is_in_table) {
-        ibshift_match_remove(table_of(note), &note->match);
-    }
+    ibshift_match_remove(&note->match);
     if (note->list != NULL) {
         note_remove(note);
     }

@@ -395,3 +395,18 @@ void ibshift_nv_control(struct ibshift_connection *c, const struct ibshift_net_k
         ibshift_nv_flush(c);
     }
 }
+
+void ibshift_nv_grant_keep(struct ibshift_connection *c, const struct ibshift_net_key *key,
+                           const struct ibshift_wire_grant *grant, bool is_pulled)
+{
+    struct ibshift_note *note = ibshift_nv_note_new(c, IBSHIFT_NOTE_GRANT, key);
+
+    if (note == NULL) {
+        ibshift_nv_break_no_memory(c);
+        return;
+    }
+    note->is_pulled = is_pulled;
+    note->to = *grant;
+    ibshift_nv_note_enter(note, &c->resting);
+    c->out.grants++;
+}

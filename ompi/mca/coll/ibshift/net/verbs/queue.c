@@ -16,67 +16,11 @@ static struct ibshift_lane *lane_of(struct ibshift_net_verbs *nv, int port)
     return &nv->lanes[i];
 }
 
-static struct ibshift_rail **place_of(struct ibshift_rail **rails, uint32_t mask, uint32_t qpn)
-{
-    uint32_t i = qpn * 0x9e3779b1u >> 8;
-    while (rails[i & mask] != NULL && rails[i & mask]->qp->qp_num != qpn) {
-        i++;
-    }
-    return &rails[i & mask];
-}
+static const struct ibshift_net_key no_key;
 
 struct ibshift_rail *ibshift_lane_rail(const struct ibshift_lane *lane, uint32_t qpn)
 {
-    return lane->rails != NULL ? *place_of(lane->rails, lane->rail_mask, qpn) : NULL;
-}
-
-static int resize(struct ibshift_lane *lane, uint32_t mask)
-{
-    struct ibshift_rail **rails = calloc((size_t)mask + 1, sizeof(*rails));
-
-    if (rails == NULL) {
-        return -ENOMEM;
-    }
-    for (uint32_t i = 0; lane->rails != NULL && i <= lane->rail_mask; i++) {
-        struct ibshift_rail *r = lane->rails[i];
-        if (r != NULL) {
-            *place_of(rails, mask, r->qp->qp_num) = r;
-        }
-    }
-    free(lane->rails);
-    lane->rails = rails;
-    lane->rail_mask = mask;
-    return 0;
-}
-
-static int enter_rail(struct ibshift_lane *lane, struct ibshift_rail *rail)
-{
-    if (lane->rails == NULL || (lane->rail_count + 1) * 2 > lane->rail_mask) {
-        int rc = resize(lane, lane->rails == NULL ? 63 : lane->rail_mask * 2 + 1);
-        if (rc != 0) {
-            return rc;
-        }
-    }
-    *place_of(lane->rails, lane->rail_mask, rail->qp->qp_num) = rail;
-    lane->rail_count++;
-    return 0;
-}
-
-/* Closes the gap that an entry leaves: later entries of the same run move up. */
-static void leave_rail(struct ibshift_lane *lane, struct ibshift_rail *rail)
-{
-    if (ibshift_lane_rail(lane, rail->qp->qp_num) != rail) {
-        return; /* it never got as far as the table */
-    }
-    struct ibshift_rail **place = place_of(lane->rails, lane->rail_mask, rail->qp->qp_num);
-    uint32_t i = (uint32_t)(place - lane->rails);
-    *place = NULL;
-    lane->rail_count--;
-    for (i = (i + 1) & lane->rail_mask; lane->rails[i] != NULL; i = (i + 1) & lane->rail_mask) {
-        struct ibshift_rail *moved = lane->rails[i];
-        lane->rails[i] = NULL;
-        *place_of(lane->rails, lane->rail_mask, moved->qp->qp_num) = moved;
-    }
+    return (struct ibshift_rail *)ibshift_match_find(&lane->rails, qpn, &no_key);
 }
 
 static int rail_to_init(struct ibshift_net_verbs *nv, struct ibshift_rail *rail)
@@ -157,7 +101,11 @@ static int create_rail(struct ibshift_net_verbs *nv, struct ibshift_rail *rail)
     rail->psn = (nv->noise = nv->noise * 1664525u + 1013904223u) >> 8;
     int rc = rail_to_init(nv, rail);
     ask_options(rail);
-    return rc != 0 ? rc : enter_rail(rail->lane, rail);
+    if (rc == 0) {
+        rail->by_number.peer = rail->qp->qp_num;
+        ibshift_match_add(&rail->lane->rails, &rail->by_number);
+    }
+    return rc;
 }
 
 int ibshift_nv_rails_create(struct ibshift_connection *c)
@@ -334,7 +282,7 @@ void ibshift_nv_rails_destroy(struct ibshift_connection *c)
         struct ibshift_rail *rail = &c->rail[i];
         nv->requests -= rail->posted - rail->retired;
         if (rail->qp != NULL) {
-            leave_rail(rail->lane, rail);
+            ibshift_match_remove(&rail->by_number);
             (void)ibv_destroy_qp(rail->qp);
         }
         while (rail->own != NULL) {
@@ -361,25 +309,18 @@ enum { TEXT_SIZE = 256 };
 
 static const uint64_t drain_limit = 2000 * 1000 * 1000ull; /* ns */
 
-static void end_list(struct ibshift_net_verbs *nv, struct ibshift_notes *list, int status, bool all)
-{
-    struct ibshift_note *next;
+struct ending {
+    int status;
+    bool all; /* also what the device may still touch */
+};
 
-    for (struct ibshift_note *n = list->first; n != NULL; n = next) {
-        next = n->next;
-        if (all || !ibshift_note_is_with_device(n)) {
-            ibshift_nv_note_end(n, status);
-        }
+static void end_note(struct ibshift_note *n, void *context)
+{
+    const struct ending *ending = context;
+
+    if (ending->all || !ibshift_note_is_with_device(n)) {
+        ibshift_nv_note_end(n, ending->status);
     }
-}
-
-static void end_notes(struct ibshift_connection *c, bool all)
-{
-    struct ibshift_net_verbs *nv = c->net;
-
-    end_list(nv, &c->ready, c->status, all);
-    end_list(nv, &c->waiting, c->status, all);
-    end_list(nv, &c->resting, c->status, all);
 }
 
 /* The device is done with this connection. */
@@ -389,8 +330,10 @@ static void bury(struct ibshift_connection *c)
 
     ibshift_nv_rails_destroy(c);
     c->state = IBSHIFT_CONNECTION_DEAD;
-    end_notes(c, true);
-    end_list(nv, &c->standing, 0, true);
+    ibshift_nv_each(c, end_note, &(struct ending){c->status, true});
+    while (c->standing.first != NULL) {
+        ibshift_nv_note_end(c->standing.first, 0);
+    }
     ibshift_nv_ring_free(c);
     nv->slot_stock += c->in.slots - c->in.slots_arrived;
     nv->quota_stock += c->in.quota_window;
@@ -445,7 +388,7 @@ void ibshift_nv_break(struct ibshift_connection *c, int status, const char *form
     c->state = IBSHIFT_CONNECTION_DRAINING;
     nv->draining++;
     silence(c);
-    end_notes(c, false);
+    ibshift_nv_each(c, end_note, &(struct ending){c->status, false});
 }
 
 void ibshift_nv_break_no_memory(struct ibshift_connection *c)
@@ -557,5 +500,3 @@ void ibshift_rail_retire(struct ibshift_net_verbs *nv, struct ibshift_rail *rail
     set_plain(nv, rail);
     free_copies(nv, mark->copies);
 }
-
-/* What a device says out of turn: queues, queue pairs and devices that died. */

@@ -119,10 +119,9 @@ void ibshift_nv_ring_settle(struct ibshift_connection *c)
 }
 
 /* An offer (with an address), the wish to have it back (without), or the answer to that wish. */
-void ibshift_nv_ring_came(struct ibshift_connection *c, const struct ibshift_wire_grant *body)
+void ibshift_nv_ring_came(struct ibshift_connection *c, const struct ibshift_wire *head,
+                          const struct ibshift_wire_grant *body)
 {
-    struct ibshift_net_key none = {0};
-
     if (body->address != 0) {
         c->out.ring_address = body->address;
         c->out.ring_key = body->key[0];
@@ -133,7 +132,7 @@ void ibshift_nv_ring_came(struct ibshift_connection *c, const struct ibshift_wir
         struct ibshift_wire_grant left = {.pieces = 1, .id = c->out.ring_used};
         c->out.ring_address = 0;
         c->out.ring = c->out.ring_used;
-        ibshift_nv_control(c, &none, IBSHIFT_WIRE_RING, &left);
+        ibshift_nv_control(c, &head->key, IBSHIFT_WIRE_RING, &left);
     } else if (c->in.ring != NULL && c->in.ring->is_closing) {
         c->in.ring->is_closed = true;
         c->in.ring->last = body->id;
