@@ -270,7 +270,7 @@ void ibshift_engine_take_over(struct ibshift_engine *engine, struct ibshift_op *
 
 size_t ibshift_engine_tape_limit(const struct ibshift_engine *engine)
 {
-    return engine->exec.net->ops->channel == NULL ? 0 : engine->exec.net->max_tried;
+    return engine->exec.net->max_tried;
 }
 
 struct ibshift_tape *ibshift_engine_tape(struct ibshift_engine *engine,

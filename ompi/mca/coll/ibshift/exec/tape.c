@@ -60,7 +60,7 @@ static int add_message(struct maker *maker, const struct ibshift_step *step)
     to->length = (uint32_t)length;
     if (length > 0 || step->count == 0) {
         to->action = which == IBSHIFT_CLASS_SEND ? IBSHIFT_TAPE_SEND : IBSHIFT_TAPE_RECV;
-        to->channel = maker->net->ops->channel(maker->net, to->peer);
+        to->channel = ibshift_net_channel(maker->net, to->peer);
     }
     return to->action == IBSHIFT_TAPE_NOTHING || to->channel != NULL ? 0 : -ENOTSUP;
 }
@@ -161,7 +161,7 @@ struct ibshift_tape *ibshift_tape_make(const struct ibshift_op_params *params,
     struct ibshift_tape *tape = NULL;
     struct maker *maker;
 
-    if (net->ops->channel == NULL || params->pace != NULL || tmp > IBSHIFT_TAPE_TMP ||
+    if (net->max_tried == 0 || params->pace != NULL || tmp > IBSHIFT_TAPE_TMP ||
         params->alg->rounds(&params->plan, params->rank) > IBSHIFT_TAPE_STEPS) {
         return NULL;
     }

@@ -25,8 +25,10 @@ static struct by_peer *by_peer(struct ibshift_net *net)
     return (struct by_peer *)net;
 }
 
-static struct ibshift_net *net_of(struct by_peer *both, uint32_t peer)
+static struct ibshift_net *part(struct ibshift_net *net, uint32_t peer)
 {
+    struct by_peer *both = by_peer(net);
+
     if (peer >= both->peers) {
         return both->far;
     }
@@ -34,23 +36,6 @@ static struct ibshift_net *net_of(struct by_peer *both, uint32_t peer)
         both->way[peer] = both->is_near(both->context, peer) ? NEAR : FAR;
     }
     return both->way[peer] == NEAR ? both->near : both->far;
-}
-
-static int send(struct ibshift_net *net, const struct ibshift_net_message *message)
-{
-    return ibshift_net_send(net_of(by_peer(net), message->peer), message);
-}
-
-static int recv(struct ibshift_net *net, const struct ibshift_net_message *message)
-{
-    return ibshift_net_recv(net_of(by_peer(net), message->peer), message);
-}
-
-static struct ibshift_net_channel *channel(struct ibshift_net *net, uint32_t peer)
-{
-    struct ibshift_net *one = net_of(by_peer(net), peer);
-
-    return one->ops->channel(one, peer);
 }
 
 /* The near net may try less after it has measured what a ring takes. */
@@ -79,33 +64,10 @@ static void cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
     ibshift_net_cancel(by_peer(net)->far, comm, seq);
 }
 
-static void abort_collective(struct ibshift_net *net, uint32_t peer,
-                             const struct ibshift_net_key *key, const struct ibshift_net_cause *why)
-{
-    struct ibshift_net *one = net_of(by_peer(net), peer);
-
-    one->ops->abort(one, peer, key, why);
-}
-
-static void give_up(struct ibshift_net *net, uint32_t comm, const struct ibshift_net_cause *why)
-{
-    ibshift_net_give_up(net_of(by_peer(net), why->peer), comm, why);
-}
-
-static void ask(struct ibshift_net *net, uint32_t peer, uint32_t comm, uint32_t seq)
-{
-    ibshift_net_ask(net_of(by_peer(net), peer), peer, comm, seq);
-}
-
 static void forget(struct ibshift_net *net, uint32_t comm)
 {
     ibshift_net_forget(by_peer(net)->near, comm);
     ibshift_net_forget(by_peer(net)->far, comm);
-}
-
-static void probe(struct ibshift_net *net, uint32_t peer)
-{
-    ibshift_net_probe(net_of(by_peer(net), peer), peer);
 }
 
 static int mem_register(struct ibshift_net *net, void *base, size_t length,
@@ -120,27 +82,6 @@ static void mem_release(struct ibshift_net *net, struct ibshift_net_mem *mem)
     ibshift_net_mem_release(by_peer(net)->far, mem);
 }
 
-static bool granted(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key,
-                    uint64_t *hint)
-{
-    return ibshift_net_granted(net_of(by_peer(net), peer), peer, key, hint);
-}
-
-static void leave(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key)
-{
-    ibshift_net_leave(net_of(by_peer(net), peer), peer, key);
-}
-
-static void describe(struct ibshift_net *net, uint32_t peer, char *text, size_t size)
-{
-    ibshift_net_describe(net_of(by_peer(net), peer), peer, text, size);
-}
-
-static uint64_t now(struct ibshift_net *net)
-{
-    return ibshift_net_now(by_peer(net)->far);
-}
-
 static void destroy(struct ibshift_net *net)
 {
     ibshift_net_destroy(by_peer(net)->near);
@@ -149,24 +90,14 @@ static void destroy(struct ibshift_net *net)
 }
 
 static const struct ibshift_net_ops ops = {
-    .send = send,
-    .recv = recv,
-    .channel = channel,
+    .part = part,
     .poll = poll,
     .cancel = cancel,
-    .abort = abort_collective,
-    .give_up = give_up,
     .has_given_up = ibshift_given_up_why,
     .enter = ibshift_given_up_enter,
-    .ask = ask,
     .forget = forget,
-    .probe = probe,
     .mem_register = mem_register,
     .mem_release = mem_release,
-    .granted = granted,
-    .leave = leave,
-    .describe = describe,
-    .now = now,
     .destroy = destroy,
 };
 

@@ -76,7 +76,8 @@ bool ibshift_given_up_add_by(struct ibshift_given_up *given_up, uint32_t peer,
     return true;
 }
 
-static struct ibshift_given_up_comm *find(const struct ibshift_given_up *given_up, uint32_t word)
+struct ibshift_given_up_comm *ibshift_given_up_comm(const struct ibshift_given_up *given_up,
+                                                    uint32_t word)
 {
     for (uint32_t i = 0; i < given_up->comm_count; i++) {
         if (given_up->failed[i].comm == ibshift_net_comm(word)) {
@@ -86,18 +87,12 @@ static struct ibshift_given_up_comm *find(const struct ibshift_given_up *given_u
     return NULL;
 }
 
-const struct ibshift_given_up_comm *ibshift_given_up_comm(const struct ibshift_given_up *given_up,
-                                                          uint32_t comm)
-{
-    return find(given_up, comm);
-}
-
 void ibshift_given_up_add_comm(struct ibshift_given_up *given_up, uint32_t comm,
                                const struct ibshift_net_cause *with,
                                const struct ibshift_net_cause *root)
 {
     given_up->has_failed = true;
-    if (find(given_up, comm) != NULL) {
+    if (ibshift_given_up_comm(given_up, comm) != NULL) {
         return;
     }
     if (given_up->comm_count == given_up->comm_room) {
@@ -130,8 +125,9 @@ void ibshift_net_abort(struct ibshift_net *net, uint32_t peer, uint32_t comm, ui
     static const struct ibshift_net_cause no_cause;
     const struct ibshift_net_key key = {.comm = comm, .seq = seq};
     const struct ibshift_given_up_comm *known =
-        net->given_up != NULL ? find(net->given_up, comm) : NULL;
+        net->given_up != NULL ? ibshift_given_up_comm(net->given_up, comm) : NULL;
 
+    net = ibshift_net_part(net, peer);
     if (net->ops->abort != NULL) {
         net->ops->abort(net, peer, &key, known != NULL ? &known->root : &no_cause);
     }
@@ -148,7 +144,7 @@ bool ibshift_given_up_unlike(struct ibshift_net *net, uint32_t peer,
     struct ibshift_net_key ours = *theirs;
 
     if (ledger == NULL || !ibshift_ledger_find(ledger, theirs->seq, &ours.comm) ||
-        ours.comm == theirs->comm || find(net->given_up, comm) != NULL) {
+        ours.comm == theirs->comm || ibshift_given_up_comm(net->given_up, comm) != NULL) {
         return false;
     }
     if (ledger->unlike.ours == ledger->unlike.theirs) {
@@ -169,7 +165,7 @@ bool ibshift_given_up_is_over(struct ibshift_net *net, uint32_t peer,
 
 bool ibshift_given_up_why(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why)
 {
-    const struct ibshift_given_up_comm *known = find(net->given_up, comm);
+    const struct ibshift_given_up_comm *known = ibshift_given_up_comm(net->given_up, comm);
 
     if (known == NULL || known->is_gone) {
         return false;
@@ -181,7 +177,7 @@ bool ibshift_given_up_why(struct ibshift_net *net, uint32_t comm, struct ibshift
 void ibshift_given_up_enter(struct ibshift_net *net, uint32_t comm)
 {
     struct ibshift_given_up *given_up = net->given_up;
-    struct ibshift_given_up_comm *known = find(given_up, comm);
+    struct ibshift_given_up_comm *known = ibshift_given_up_comm(given_up, comm);
 
     if (known != NULL) {
         *known = given_up->failed[--given_up->comm_count];
@@ -195,7 +191,7 @@ void ibshift_given_up_enter(struct ibshift_net *net, uint32_t comm)
 
 bool ibshift_given_up_forget(struct ibshift_given_up *given_up, uint32_t comm)
 {
-    struct ibshift_given_up_comm *known = find(given_up, comm);
+    struct ibshift_given_up_comm *known = ibshift_given_up_comm(given_up, comm);
     uint32_t kept = 0, count = remembered(given_up);
 
     if (known != NULL) {
@@ -243,7 +239,7 @@ static const struct ibshift_given_up_comm *find_dead_member(struct ibshift_given
 
         if (root.status == -ETIMEDOUT && comms->is_here(comms->context, comm, root.peer)) {
             ibshift_given_up_add_comm(given_up, comm, &root, &root);
-            return find(given_up, comm);
+            return ibshift_given_up_comm(given_up, comm);
         }
     }
     return NULL;
@@ -253,7 +249,7 @@ static const struct ibshift_given_up_comm *answer(struct ibshift_given_up *given
                                                   uint64_t now)
 {
     const struct ibshift_net_comms *comms = &given_up->comms;
-    const struct ibshift_given_up_comm *known = find(given_up, comm);
+    const struct ibshift_given_up_comm *known = ibshift_given_up_comm(given_up, comm);
 
     if ((known != NULL && !known->is_gone) || given_up->comm_count == 0) {
         return known;

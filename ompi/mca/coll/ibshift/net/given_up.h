@@ -75,8 +75,8 @@ void ibshift_given_up_add_comm(struct ibshift_given_up *given_up, uint32_t comm,
                                const struct ibshift_net_cause *root);
 
 /* NULL: it was not. */
-const struct ibshift_given_up_comm *ibshift_given_up_comm(const struct ibshift_given_up *given_up,
-                                                          uint32_t comm);
+struct ibshift_given_up_comm *ibshift_given_up_comm(const struct ibshift_given_up *given_up,
+                                                    uint32_t comm);
 
 /* has_given_up() and enter() of a net that has one. */
 bool ibshift_given_up_why(struct ibshift_net *net, uint32_t comm, struct ibshift_net_cause *why);

@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 /*
  * Which message this is. Sender and receiver name the same key; the pair (peer, key) is unique
@@ -34,6 +35,7 @@ struct ibshift_net_key {
     uint32_t tag;  /* which message of this collective */
 };
 static_assert(sizeof(struct ibshift_net_key) == 12, "the key is part of the wire format");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "nothing on the wire is swapped");
 
 /*
  * The badge says what the sender calls, so that messages of two collectives that do not match never
@@ -163,6 +165,10 @@ struct ibshift_net_comms {
 };
 
 struct ibshift_net_ops {
+    /* Of a net that has several: the one that reaches the peer, which serves all calls that name one.
+       NULL: it is one. */
+    struct ibshift_net *(*part)(struct ibshift_net *net, uint32_t peer);
+
     /*
      * The message is ready to go: up to max_eager bytes it leaves at once, as far as the receiver
      * has room; above, it waits for the receiver's grant.
@@ -182,7 +188,7 @@ struct ibshift_net_ops {
      */
     int (*recv)(struct ibshift_net *net, const struct ibshift_net_message *message);
 
-    /* NULL: the peer has none; so may be the function. */
+    /* NULL: the peer has none. May be NULL where max_tried is 0. */
     struct ibshift_net_channel *(*channel)(struct ibshift_net *net, uint32_t peer);
 
     /*
@@ -264,7 +270,7 @@ struct ibshift_net_ops {
     /* One line about the peer for an error message: host, address, queue pair, what failed last. */
     void (*describe)(struct ibshift_net *net, uint32_t peer, char *text, size_t size);
 
-    uint64_t (*now)(struct ibshift_net *net); /* nanoseconds, never falling */
+    uint64_t (*now)(struct ibshift_net *net); /* nanoseconds, never falling. NULL: the machine's */
 
     void (*destroy)(struct ibshift_net *net); /* nothing may be in flight */
 };
@@ -279,16 +285,30 @@ struct ibshift_net {
     const uint32_t *given_up_count;
 };
 
+static inline struct ibshift_net *ibshift_net_part(struct ibshift_net *net, uint32_t peer)
+{
+    return net->ops->part != NULL ? net->ops->part(net, peer) : net;
+}
+
 static inline int ibshift_net_send(struct ibshift_net *net,
                                    const struct ibshift_net_message *message)
 {
+    net = ibshift_net_part(net, message->peer);
     return net->ops->send(net, message);
 }
 
 static inline int ibshift_net_recv(struct ibshift_net *net,
                                    const struct ibshift_net_message *message)
 {
+    net = ibshift_net_part(net, message->peer);
     return net->ops->recv(net, message);
+}
+
+static inline struct ibshift_net_channel *ibshift_net_channel(struct ibshift_net *net,
+                                                              uint32_t peer)
+{
+    net = ibshift_net_part(net, peer);
+    return net->ops->channel != NULL ? net->ops->channel(net, peer) : NULL;
 }
 
 static inline int ibshift_net_poll(struct ibshift_net *net, struct ibshift_net_event *events,
@@ -310,6 +330,7 @@ bool ibshift_net_has_failed(const struct ibshift_net *net);
 static inline void ibshift_net_give_up(struct ibshift_net *net, uint32_t comm,
                                        const struct ibshift_net_cause *why)
 {
+    net = ibshift_net_part(net, why->peer);
     if (net->ops->give_up != NULL) {
         net->ops->give_up(net, comm, why);
     }
@@ -331,6 +352,7 @@ static inline void ibshift_net_enter(struct ibshift_net *net, uint32_t comm)
 static inline void ibshift_net_ask(struct ibshift_net *net, uint32_t peer, uint32_t comm,
                                    uint32_t seq)
 {
+    net = ibshift_net_part(net, peer);
     if (net->ops->ask != NULL) {
         net->ops->ask(net, peer, comm, seq);
     }
@@ -345,6 +367,7 @@ static inline void ibshift_net_forget(struct ibshift_net *net, uint32_t comm)
 
 static inline void ibshift_net_probe(struct ibshift_net *net, uint32_t peer)
 {
+    net = ibshift_net_part(net, peer);
     if (net->ops->probe != NULL) {
         net->ops->probe(net, peer);
     }
@@ -353,12 +376,14 @@ static inline void ibshift_net_probe(struct ibshift_net *net, uint32_t peer)
 static inline bool ibshift_net_granted(struct ibshift_net *net, uint32_t peer,
                                        const struct ibshift_net_key *key, uint64_t *hint)
 {
+    net = ibshift_net_part(net, peer);
     return net->ops->granted == NULL || net->ops->granted(net, peer, key, hint);
 }
 
 static inline void ibshift_net_leave(struct ibshift_net *net, uint32_t peer,
                                      const struct ibshift_net_key *key)
 {
+    net = ibshift_net_part(net, peer);
     if (net->ops->leave != NULL) {
         net->ops->leave(net, peer, key);
     }
@@ -386,12 +411,19 @@ static inline void ibshift_net_mem_release(struct ibshift_net *net, struct ibshi
 static inline void ibshift_net_describe(struct ibshift_net *net, uint32_t peer, char *text,
                                         size_t size)
 {
+    net = ibshift_net_part(net, peer);
     net->ops->describe(net, peer, text, size);
 }
 
 static inline uint64_t ibshift_net_now(struct ibshift_net *net)
 {
-    return net->ops->now(net);
+    struct timespec t;
+
+    if (net->ops->now != NULL) {
+        return net->ops->now(net);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static inline void ibshift_net_destroy(struct ibshift_net *net)

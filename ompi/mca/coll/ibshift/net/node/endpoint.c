@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include "net/node/private.h"
 
@@ -240,15 +239,6 @@ static void describe(struct ibshift_net *net, uint32_t number, char *text, size_
     }
 }
 
-static uint64_t now(struct ibshift_net *net)
-{
-    struct timespec t;
-
-    (void)net;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void free_note(struct ibshift_node_note *note, const void *context)
 {
     (void)context;
@@ -311,7 +301,6 @@ static const struct ibshift_net_ops ops = {
     .forget = forget,
     .probe = probe,
     .describe = describe,
-    .now = now,
     .destroy = destroy,
 };
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "net/verbs/choice.h"
 #include "net/verbs/inside.h"
@@ -18,15 +17,6 @@ const struct ibshift_net_verbs_options ibshift_net_verbs_defaults = {
     .timeout = 14,
     .retry = 6, /* 7 is without end on Soft-RoCE */
 };
-
-static uint64_t net_now(struct ibshift_net *net)
-{
-    struct timespec t;
-
-    (void)net;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static int net_send(struct ibshift_net *net, const struct ibshift_net_message *m)
 {
@@ -343,7 +333,6 @@ static const struct ibshift_net_ops ops = {
     .mem_register = net_mem_register,
     .mem_release = net_mem_release,
     .describe = net_describe,
-    .now = net_now,
     .destroy = net_destroy,
 };
 
@@ -395,7 +384,7 @@ static int create(struct ibshift_verbs *verbs, const struct ibshift_net_verbs_op
     nv->plain.request.sg_list = &nv->plain.sge;
     nv->plain.request.num_sge = 1;
     nv->noise = (uint32_t)verbs->blob.incarnation;
-    nv->time = net_now(NULL);
+    nv->time = ibshift_net_now(&nv->net);
     int rc = ibshift_nv_open(nv, &what);
     if (rc != 0) {
         snprintf(error, error_size, "%s: %s", what, strerror(-rc));
