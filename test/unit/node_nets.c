@@ -45,10 +45,24 @@ void open_all(size_t memory, bool may_copy)
     }
 }
 
+/* What messages have, until the nets are closed. */
+static struct made {
+    struct made *next;
+    uint8_t *out, *in;
+} * all_made;
+
 void close_all(void)
 {
+    struct made *made;
+
     for (uint32_t i = 0; i < NETS; i++) {
         ibshift_net_destroy(nets[i]);
+    }
+    while ((made = all_made) != NULL) {
+        all_made = made->next;
+        free(made->out);
+        free(made->in);
+        free(made);
     }
 }
 
@@ -71,23 +85,21 @@ struct ibshift_node_peer *peer_of(uint32_t net)
 
 void nets_make(struct message *m, uint32_t from, uint32_t to, uint32_t tag, size_t length)
 {
+    struct made *made = malloc(sizeof(*made));
+
+    *made = (struct made){all_made, malloc(length + 1), calloc(1, length + 1)};
+    all_made = made;
     *m = (struct message){.from = from,
                           .to = to,
                           .key = {.comm = COMM, .seq = 1, .tag = tag},
                           .length = length,
-                          .out = malloc(length + 1),
-                          .in = calloc(1, length + 1),
+                          .out = made->out,
+                          .in = made->in,
                           .send_status = WAITING,
                           .recv_status = WAITING};
     for (size_t i = 0; i < length; i++) {
         m->out[i] = (uint8_t)(i * 31 + tag + (i >> 8));
     }
-}
-
-void nets_unmake(struct message *m)
-{
-    free(m->out);
-    free(m->in);
 }
 
 void nets_take(uint32_t net)

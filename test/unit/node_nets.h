@@ -35,7 +35,6 @@ void open_net(uint32_t i, size_t memory, bool may_copy);
 void open_all(size_t memory, bool may_copy);
 void close_all(void);
 void nets_make(struct message *m, uint32_t from, uint32_t to, uint32_t tag, size_t length);
-void nets_unmake(struct message *m);
 void nets_take(uint32_t net);
 void nets_take_all(int rounds);
 int nets_post(struct message *m, bool is_send);

@@ -60,7 +60,6 @@ static void random_traffic(size_t memory, bool may_copy)
     nets_take_all(2000);
     for (uint32_t i = 0; i < MESSAGES; i++) {
         assert_arrived(&m[i]);
-        nets_unmake(&m[i]);
     }
     free(m);
     close_all();
@@ -97,7 +96,6 @@ static void a_fresh_ring_is_mapped(void **state)
         assert_arrived(&m);
     }
     assert_in_range(faults() - before, 0, MOST);
-    nets_unmake(&m);
     close_all();
 }
 
@@ -129,7 +127,6 @@ static void what_is_waited_for_comes(void **state)
     nets_take_all(20);
     for (uint32_t i = 0; i < MANY; i++) {
         assert_arrived(&m[i]);
-        nets_unmake(&m[i]);
     }
 }
 
@@ -153,7 +150,6 @@ static void what_is_tried_leaves(void **state)
             assert_int_equal(ibshift_net_poll(nets[1], NULL, 0), 0);
         }
         assert_memory_equal(m.in, m.out, m.length);
-        nets_unmake(&m);
     }
 }
 
@@ -166,15 +162,11 @@ static void put_part(const struct message *m, uint64_t offset, uint32_t size)
     assert_int_equal(ibshift_nn_meet(to), 0);
     cell = &to->out.cells[to->out_cells % IBSHIFT_NODE_CELLS];
     memcpy(to->out.ring + to->out_ring, m->out + offset, size);
-    cell->kind = IBSHIFT_NODE_PART;
-    cell->flags = 0;
-    cell->size = (uint16_t)size;
-    cell->key = m->key;
     cell->at = to->out_ring;
     cell->part.length = m->length;
     cell->part.offset = offset;
     to->out_ring += size;
-    ibshift_node_publish(to, cell);
+    ibshift_node_publish(to, cell, IBSHIFT_NODE_PART, 0, size, &m->key);
 }
 
 /* What was tried and has come in part is there when the rest is, whoever waits for it then. */
@@ -206,8 +198,6 @@ static void a_late_part(void **state)
         }
         assert_arrived(&m);
         assert_true(!is_parted || nets_tried(&other));
-        nets_unmake(&m);
-        nets_unmake(&other);
     }
     from = ibshift_nn_peer(ibshift_node(nets[1]), 0);
     assert_int_equal(from->in_quota, from->in_returned);
@@ -237,7 +227,6 @@ static void other_length(void **state)
             assert_int_equal(m.recv_status, -EMSGSIZE);
             assert_true(m.send_status == -EMSGSIZE ||
                         (m.send_status == 0 && pairs[i][1] <= nets[0]->max_eager));
-            nets_unmake(&m);
             close_all();
         }
     }
@@ -262,16 +251,11 @@ static void given_up_here(void **state)
     nets_take_all(5);
     ibshift_net_forget(nets[1], COMM);
     ibshift_net_forget(nets[0], COMM);
-    for (uint32_t i = 0; i < 3; i++) {
-        nets_unmake(&rest[i]);
-    }
-    nets_unmake(&posted);
     nets_make(&posted, 0, 1, 1, 100000);
     posted.key.seq = 2;
     assert_true(nets_post(&posted, true) >= 0 && nets_post(&posted, false) >= 0);
     nets_take_all(10);
     assert_arrived(&posted);
-    nets_unmake(&posted);
 }
 
 /* Until the sender says that it writes no more, the buffer is lent. */
@@ -290,7 +274,6 @@ static void taken_back(void **state)
     nets_take(1);
     assert_int_equal(m.recv_status, -ECANCELED);
     ibshift_net_cancel(nets[0], COMM, 1);
-    nets_unmake(&m);
 }
 
 /* A process of the host that opens its net, tells its card, and is killed. */
@@ -353,8 +336,6 @@ static void a_dead_process(void **state)
     ibshift_net_destroy(nets[1]);
     ibshift_net_destroy(nets[2]);
     assert_int_equal(segments_left(), 0);
-    nets_unmake(&m[0]);
-    nets_unmake(&m[1]);
 }
 
 /* Two threads, a net each: what one writes the other reads, with nothing but the box between. */
@@ -463,7 +444,6 @@ static void hostile(void **state)
         nets_take_all(70);
         for (uint32_t i = 0; i < POSTED; i++) {
             assert_true(!m[i].is_received || m[i].recv_status != WAITING);
-            nets_unmake(&m[i]);
         }
         close_all();
     }

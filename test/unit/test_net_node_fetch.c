@@ -18,6 +18,17 @@ static struct ibshift_node_stats stats_of(uint32_t net)
     return stats;
 }
 
+/* Of messages from 0 to 1 that nobody waits for. */
+static void fill_box(void)
+{
+    static struct message small[IBSHIFT_NODE_CELLS];
+
+    for (uint32_t i = 0; i < IBSHIFT_NODE_CELLS; i++) {
+        nets_make(&small[i], 0, 1, 2 * i + 10, 8);
+        (void)nets_post(&small[i], true);
+    }
+}
+
 /* A long message from 0 to 1, posted there first or last. */
 static void offer(struct message *m, bool is_receiver_first)
 {
@@ -41,7 +52,6 @@ static void what_was_offered_is_fetched(void **state)
     assert_int_equal(stats_of(0).control, 0);
     assert_int_equal(stats_of(1).control, 0);
     assert_int_equal(stats_of(0).direct, 1);
-    nets_unmake(&m);
 }
 
 /* It asks for it, and the sender's call offers it: nothing is written. */
@@ -56,7 +66,6 @@ static void a_receiver_that_waits_fetches(void **state)
     nets_take(0);
     assert_arrived(&m);
     assert_int_equal(stats_of(1).control, 1);
-    nets_unmake(&m);
 }
 
 /* Who asks has already been offered it: it comes once. */
@@ -72,7 +81,6 @@ static void an_offer_that_crosses(void **state)
     nets_take_all(2);
     assert_int_equal(ibshift_node(nets[1])->rx.count, 0);
     assert_int_equal(ibshift_node(nets[0])->tx.count, 0);
-    nets_unmake(&m);
 }
 
 /* The sender writes where the receiver is busy, or has another long one to get. */
@@ -103,8 +111,6 @@ static void the_sender_writes(void **state)
         if (why > 0) {
             assert_arrived(&other);
         }
-        nets_unmake(&m);
-        nets_unmake(&other);
         close_all();
     }
 }
@@ -137,7 +143,6 @@ static void an_offer_taken_back(void **state)
         ibshift_net_abort(nets[0], 1, COMM, 1);
         nets_take_all(2);
         assert_int_equal(m.recv_status, -ECONNABORTED);
-        nets_unmake(&m);
         close_all();
     }
 }
@@ -161,45 +166,34 @@ static void taken_back_meanwhile(void **state)
     ibshift_net_abort(nets[0], 1, COMM, 1);
     nets_take_all(2);
     assert_int_equal(m.recv_status, -ECONNABORTED);
-    nets_unmake(&m);
 }
 
 /* A box that is full has a cell left for the word that nothing holds any more. */
 static void broken_while_the_box_is_full(void **state)
 {
-    struct message m, small[IBSHIFT_NODE_CELLS];
+    struct message m;
     struct ibshift_node_peer *peer;
 
     nets_make(&m, 0, 1, OTHER, LONG);
     (void)nets_post(&m, true);
     nets_take(1);
-    for (uint32_t i = 0; i < IBSHIFT_NODE_CELLS; i++) {
-        nets_make(&small[i], 0, 1, 2 * i + 10, 8);
-        (void)nets_post(&small[i], true);
-    }
+    fill_box();
     peer = ibshift_nn_peer(ibshift_node(nets[0]), 1);
     ibshift_nn_break(peer, -EPROTO, "for a test");
     (void)nets_post(&m, false);
     nets_take_all(3);
     assert_int_equal(m.recv_status, -ECONNRESET);
-    for (uint32_t i = 0; i < IBSHIFT_NODE_CELLS; i++) {
-        nets_unmake(&small[i]);
-    }
-    nets_unmake(&m);
 }
 
 /* The peer takes back what it has not granted: the message is still found by its key, once. */
 static void revoked_without_a_grant(void **state)
 {
     struct ibshift_node_cell cell = {.kind = IBSHIFT_NODE_REVOKE};
-    struct message m, small[IBSHIFT_NODE_CELLS];
+    struct message m;
     struct ibshift_net_node *nn;
     uint32_t count;
 
-    for (uint32_t i = 0; i < IBSHIFT_NODE_CELLS; i++) { /* so that it is offered later */
-        nets_make(&small[i], 0, 1, 2 * i + 10, 8);
-        (void)nets_post(&small[i], true);
-    }
+    fill_box(); /* so that it is offered later */
     nets_make(&m, 0, 1, OTHER, LONG);
     (void)nets_post(&m, true);
     nn = ibshift_node(nets[0]);
@@ -207,10 +201,6 @@ static void revoked_without_a_grant(void **state)
     cell.key = m.key;
     ibshift_nn_revoke_came(ibshift_nn_peer(nn, 1), &cell);
     assert_int_equal(nn->tx.count, count);
-    for (uint32_t i = 0; i < IBSHIFT_NODE_CELLS; i++) {
-        nets_unmake(&small[i]);
-    }
-    nets_unmake(&m);
 }
 
 /* Its receiver gives up: at once, since nobody else writes into its buffer. */
@@ -230,7 +220,6 @@ static void a_fetch_given_up(void **state)
     ibshift_net_abort(nets[1], 0, COMM, 1);
     nets_take_all(2);
     assert_int_equal(m.send_status, -ECONNABORTED);
-    nets_unmake(&m);
 }
 
 /* The kernel has copied once, for the secret, and then does not: through the ring. */
@@ -257,7 +246,6 @@ static void a_fetch_that_fails(void **state)
     close_all();
     munmap(pages, LONG);
     m.out = out;
-    nets_unmake(&m);
 }
 
 /* What fits into the ring, with nothing beside it, needs no call of the kernel, whoever comes first. */
@@ -281,7 +269,6 @@ static void both_copy_what_fits(void **state)
         assert_int_equal(stats_of(0).direct, 0);
         assert_int_equal(ibshift_node(nets[1])->rx.count, 0);
         assert_int_equal(ibshift_node(nets[0])->tx.count, 0);
-        nets_unmake(&m);
         close_all();
     }
 }
@@ -300,7 +287,6 @@ static void a_sender_that_computes(void **state)
     assert_int_equal(m.recv_status, 0);
     nets_take_all(2);
     assert_arrived(&m);
-    nets_unmake(&m);
 }
 
 /* Each side would first write all of its own, then read: the kernel copies, and each side fetches,
@@ -324,8 +310,6 @@ static void an_exchange_does_not(void **state)
     assert_arrived(&back);
     assert_int_equal(stats_of(0).direct + stats_of(1).direct, 2);
     assert_int_equal(stats_of(0).control + stats_of(1).control, 0);
-    nets_unmake(&m);
-    nets_unmake(&back);
 }
 
 /*
@@ -362,8 +346,6 @@ static void a_dear_ring_is_left(void **state)
         assert_arrived(&few);
         assert_int_equal(ibshift_node(nets[1])->rx.count, 0);
         assert_int_equal(ibshift_node(nets[0])->tx.count, 0);
-        nets_unmake(&m);
-        nets_unmake(&few);
         close_all();
     }
 }
@@ -382,7 +364,6 @@ static void an_offer_ends_a_try(void **state)
     nets_take_all(2);
     assert_arrived(&m);
     assert_int_equal(stats_of(0).direct, 1);
-    nets_unmake(&m);
 }
 
 /*
@@ -429,7 +410,6 @@ static void the_gauge_waits_a_round(void **state)
             (void)nets_post(&m, false);
             nets_take_all(2);
             assert_arrived(&m);
-            nets_unmake(&m);
         }
         assert_int_equal(peer_of(0)->gauge.count, is_gauged);
         close_all();
@@ -455,7 +435,6 @@ static void given_up_before_it_flows(void **state)
         assert_int_equal(who == 0 ? m.recv_status : m.send_status, -ECONNABORTED);
         assert_int_equal(ibshift_node(nets[1])->rx.count, 0);
         assert_int_equal(ibshift_node(nets[0])->tx.count, 0);
-        nets_unmake(&m);
         close_all();
     }
 }
@@ -524,8 +503,6 @@ static void killed_in_the_middle(void **state)
         assert_int_equal(m.recv_status, -ETIMEDOUT);
         assert_int_equal(nets_post(&after, false), -ETIMEDOUT);
         assert_int_equal(ibshift_node(nets[1])->rx.count, 0);
-        nets_unmake(&m);
-        nets_unmake(&after);
         ibshift_net_destroy(nets[1]);
         close(ends[0]);
         close(ends[1]);

@@ -175,16 +175,12 @@ static int put_parts(struct ibshift_node_peer *peer, const struct ibshift_net_ke
         } else {
             copy_to_ring(peer, from + *done, n);
         }
-        cell->kind = IBSHIFT_NODE_PART;
-        cell->flags = flags;
-        cell->size = (uint16_t)n;
-        cell->key = *key;
         cell->at = peer->out_ring;
         cell->part.length = length;
         cell->part.offset = *done;
         peer->out_ring += n;
         *done += n;
-        ibshift_node_publish(peer, cell);
+        ibshift_node_publish(peer, cell, IBSHIFT_NODE_PART, flags, n, key);
     }
     return 0;
 }
@@ -197,14 +193,10 @@ static int put_data(struct ibshift_node_peer *peer, const struct ibshift_net_key
     if (cell == NULL) {
         return -EAGAIN;
     }
-    cell->kind = IBSHIFT_NODE_DATA;
-    cell->flags = flags;
-    cell->size = (uint16_t)length;
-    cell->key = *key;
     if (length > 0) {
         memcpy(cell->data, from, length);
     }
-    ibshift_node_publish(peer, cell);
+    ibshift_node_publish(peer, cell, IBSHIFT_NODE_DATA, flags, (uint32_t)length, key);
     return 0;
 }
 

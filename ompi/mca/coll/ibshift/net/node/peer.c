@@ -327,13 +327,9 @@ void ibshift_nn_fill(struct ibshift_node_peer *peer, struct ibshift_node_cell *c
                      enum ibshift_node_kind kind, const struct ibshift_net_key *key,
                      uint64_t length, uint64_t address)
 {
-    cell->kind = (uint8_t)kind;
-    cell->flags = 0;
-    cell->size = 0;
-    cell->key = *key;
     cell->grant.length = length;
     cell->grant.address = address;
-    ibshift_node_publish(peer, cell);
+    ibshift_node_publish(peer, cell, kind, 0, 0, key);
 }
 
 /* 0, or -EAGAIN: there is no room now. */

@@ -184,9 +184,16 @@ static inline struct ibshift_node_cell *ibshift_node_next_cell(struct ibshift_no
                                            : NULL;
 }
 
+/* What else is in the cell has been written. */
 static inline void ibshift_node_publish(struct ibshift_node_peer *peer,
-                                        struct ibshift_node_cell *cell)
+                                        struct ibshift_node_cell *cell, enum ibshift_node_kind kind,
+                                        uint8_t flags, uint32_t size,
+                                        const struct ibshift_net_key *key)
 {
+    cell->kind = (uint8_t)kind;
+    cell->flags = flags;
+    cell->size = (uint16_t)size;
+    cell->key = *key;
     atomic_store_explicit(&cell->turn, ++peer->out_cells, memory_order_release);
 }
 

@@ -142,16 +142,6 @@ static void control_came(struct ibshift_connection *c, const struct ibshift_wire
     control_handlers[head->kind](c, head, &body);
 }
 
-static inline void limits_came(struct ibshift_connection *c, uint16_t slots, uint16_t quota,
-                               uint16_t ring)
-{
-    ibshift_limit_advance(&c->out.slots, slots);
-    ibshift_limit_advance(&c->out.quota, quota);
-    if (c->out.ring_address != 0) {
-        ibshift_limit_advance(&c->out.ring, ring);
-    }
-}
-
 bool ibshift_nv_arrive(struct ibshift_connection *c, const struct ibshift_wire *head,
                        const uint8_t *payload, struct ibshift_slot *slot)
 {
@@ -160,7 +150,11 @@ bool ibshift_nv_arrive(struct ibshift_connection *c, const struct ibshift_wire *
                          head->length, c->net->net.max_eager);
         return false;
     }
-    limits_came(c, head->slots, head->quota, head->ring);
+    ibshift_limit_advance(&c->out.slots, head->slots);
+    ibshift_limit_advance(&c->out.quota, head->quota);
+    if (c->out.ring_address != 0) {
+        ibshift_limit_advance(&c->out.ring, head->ring);
+    }
     if (head->length <= IBSHIFT_RING_PAYLOAD && ++c->in.recent == IBSHIFT_RING_HOT) {
         ibshift_nv_ring_wanted(c);
     }

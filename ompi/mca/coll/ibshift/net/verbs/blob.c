@@ -1,5 +1,4 @@
 /* The address card of a process, and which ports of two processes reach each other. */
-#include <endian.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -9,35 +8,21 @@
 
 void ibshift_verbs_blob_encode(const struct ibshift_verbs_blob *blob, void *wire)
 {
-    struct ibshift_verbs_blob le = *blob;
-    le.magic = htole32(IBSHIFT_BLOB_MAGIC);
-    le.version = htole16(IBSHIFT_BLOB_VERSION);
-    le.ports = htole16(blob->ports);
-    le.incarnation = htole64(blob->incarnation);
-    le.host = htole64(blob->host);
-    le.ud_qpn = htole32(blob->ud_qpn);
-    le.ud_qkey = htole32(blob->ud_qkey);
-    for (int i = 0; i < IBSHIFT_PORTS_MAX; i++) {
-        le.address[i].lid = htole16(blob->address[i].lid);
-        le.address[i].pkey = htole16(blob->address[i].pkey);
-    }
-    memcpy(wire, &le, sizeof(le));
+    struct ibshift_verbs_blob b = *blob;
+
+    b.magic = IBSHIFT_BLOB_MAGIC;
+    b.version = IBSHIFT_BLOB_VERSION;
+    memcpy(wire, &b, sizeof(b));
 }
 
 int ibshift_verbs_blob_decode(const void *wire, size_t size, struct ibshift_verbs_blob *blob)
 {
     struct ibshift_verbs_blob b;
+
     if (size < sizeof(b)) {
         return -EPROTO;
     }
     memcpy(&b, wire, sizeof(b));
-    b.magic = le32toh(b.magic);
-    b.version = le16toh(b.version);
-    b.ports = le16toh(b.ports);
-    b.incarnation = le64toh(b.incarnation);
-    b.host = le64toh(b.host);
-    b.ud_qpn = le32toh(b.ud_qpn);
-    b.ud_qkey = le32toh(b.ud_qkey);
     if (b.magic != IBSHIFT_BLOB_MAGIC || b.version != IBSHIFT_BLOB_VERSION) {
         return -EPROTO;
     }
@@ -46,8 +31,6 @@ int ibshift_verbs_blob_decode(const void *wire, size_t size, struct ibshift_verb
     }
     b.hostname[sizeof(b.hostname) - 1] = '\0';
     for (int i = 0; i < b.ports; i++) {
-        b.address[i].lid = le16toh(b.address[i].lid);
-        b.address[i].pkey = le16toh(b.address[i].pkey);
         if (b.address[i].mtu < 1 || b.address[i].mtu > 5 || b.address[i].lmc > 7) {
             return -EINVAL;
         }
@@ -84,11 +67,6 @@ int ibshift_pkey_choose(const uint16_t *table, int n, uint16_t wanted)
     return best;
 }
 
-static bool share_partition(uint16_t a, uint16_t b)
-{
-    return ((a ^ b) & IBSHIFT_PKEY_PARTITION) == 0 && ((a | b) & IBSHIFT_PKEY_FULL) != 0;
-}
-
 int ibshift_verbs_can_reach(const struct ibshift_verbs_address *a,
                             const struct ibshift_verbs_address *b)
 {
@@ -97,7 +75,8 @@ int ibshift_verbs_can_reach(const struct ibshift_verbs_address *a,
     }
     if (!a->is_ethernet) {
         return memcmp(a->gid, b->gid, 8) == 0 && a->lid != 0 && b->lid != 0 &&
-               share_partition(a->pkey, b->pkey);
+               ((a->pkey ^ b->pkey) & IBSHIFT_PKEY_PARTITION) == 0 &&
+               ((a->pkey | b->pkey) & IBSHIFT_PKEY_FULL) != 0;
     }
     return a->gid_type == b->gid_type && ibshift_gid_is_ipv4(a->gid) == ibshift_gid_is_ipv4(b->gid);
 }

@@ -12,11 +12,6 @@ struct item {
     int port; /* 0 = all */
 };
 
-static int is_name(char c)
-{
-    return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
-}
-
 /* Takes one "name[:port]" off the front; 1 = taken, 0 = end, -EINVAL with *at on the fault. */
 static int next_item(const char **at, struct item *item)
 {
@@ -26,7 +21,7 @@ static int next_item(const char **at, struct item *item)
     }
     item->name = p;
     item->port = 0;
-    while (is_name(*p)) {
+    while (isalnum((unsigned char)*p) || (*p != '\0' && strchr("_-.", *p) != NULL)) {
         p++;
     }
     item->length = (size_t)(p - item->name);

@@ -15,12 +15,6 @@
 
 enum { UNUSED_WALKS = 2 };
 
-static bool has_notes(const struct ibshift_connection *c)
-{
-    return c->ready.first != NULL || c->waiting.first != NULL || c->resting.first != NULL ||
-           c->standing.first != NULL;
-}
-
 /* Nothing that either side must do something about is left of it here. */
 static bool is_idle(const struct ibshift_connection *c)
 {
@@ -29,7 +23,8 @@ static bool is_idle(const struct ibshift_connection *c)
     for (int i = 1; i < c->rails; i++) {
         is_moving |= c->rail[i].posted != c->rail[i].retired;
     }
-    return c->status == 0 && c->state == IBSHIFT_CONNECTION_READY && !has_notes(c) &&
+    return c->status == 0 && c->state == IBSHIFT_CONNECTION_READY && c->ready.first == NULL &&
+           c->waiting.first == NULL && c->resting.first == NULL && c->standing.first == NULL &&
            !c->is_asking && !is_moving && c->in.held == 0 && c->in.ring_held == 0;
 }
 

@@ -72,7 +72,7 @@ struct ibshift_note {
     bool is_pulled;    /* RECV: asked for by name; SEND: needs no quota */
     bool is_granted;   /* RECV: the peer may write; LONG: so may we */
     bool is_cancelled;
-    bool is_in_cell;   /* HELD: came through a ring */
+    bool is_apart;     /* HELD: came through a ring */
     bool is_copied;    /* LONG: through slots instead of from the buffer */
     bool has_come;     /* STANDING: the message is there, and its receive is not posted yet */
     bool is_again;     /* RECV: its grant has stood since an earlier message */

@@ -19,7 +19,7 @@ static int post_receive(struct ibshift_net_verbs *nv, uint32_t i)
     return -ibv_post_recv(nv->verbs->ud_qp, &wr, &bad);
 }
 
-static int to_rts(struct ibshift_net_verbs *nv)
+int ibshift_nv_ud_open(struct ibshift_net_verbs *nv)
 {
     struct ibv_qp *qp = nv->verbs->ud_qp;
     struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
@@ -35,11 +35,6 @@ static int to_rts(struct ibshift_net_verbs *nv)
     }
     rc = rc != 0 ? rc : ibv_modify_qp(qp, &rtr, IBV_QP_STATE);
     return -(rc != 0 ? rc : ibv_modify_qp(qp, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN));
-}
-
-int ibshift_nv_ud_open(struct ibshift_net_verbs *nv)
-{
-    return to_rts(nv);
 }
 
 /* Takes the queue pair back to where it knows nothing of our memory. */

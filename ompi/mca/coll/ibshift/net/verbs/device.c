@@ -313,16 +313,6 @@ static int open_datagrams(struct ibshift_verbs *verbs)
     return verbs->ud_qp == NULL ? -errno : try_address(verbs);
 }
 
-static void close_datagrams(struct ibshift_verbs *verbs)
-{
-    if (verbs->ud_qp != NULL) {
-        (void)ibv_destroy_qp(verbs->ud_qp);
-    }
-    if (verbs->ud_cq != NULL) {
-        (void)ibv_destroy_cq(verbs->ud_cq);
-    }
-}
-
 /* Which ports there are, for one who has named another or finds them all down. */
 static int say_none(const struct ibshift_port_candidate *c, int n, const char *wanted, char *error,
                     size_t size)
@@ -447,7 +437,12 @@ void ibshift_verbs_close(struct ibshift_verbs *verbs)
     if (verbs == NULL) {
         return;
     }
-    close_datagrams(verbs);
+    if (verbs->ud_qp != NULL) {
+        (void)ibv_destroy_qp(verbs->ud_qp);
+    }
+    if (verbs->ud_cq != NULL) {
+        (void)ibv_destroy_cq(verbs->ud_cq);
+    }
     for (int i = 0; i < verbs->device_count; i++) {
         (void)ibv_dealloc_pd(verbs->devices[i].pd);
         (void)ibv_close_device(verbs->devices[i].context);

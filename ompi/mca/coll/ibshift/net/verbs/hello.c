@@ -1,5 +1,4 @@
 /* The handshake over datagrams: its wire format and its states, without any device. */
-#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
@@ -8,37 +7,13 @@
 static const uint64_t first_pause = 2 * 1000 * 1000;      /* ns */
 static const uint64_t longest_pause = 1000 * 1000 * 1000; /* ns */
 
-static void swap_all(struct ibshift_hello *h)
-{
-    /* le..toh and htole.. are the same exchange of bytes */
-    h->magic = htole32(h->magic);
-    h->version = htole16(h->version);
-    h->from_incarnation = htole64(h->from_incarnation);
-    h->to_incarnation = htole64(h->to_incarnation);
-    h->from_peer = htole32(h->from_peer);
-    h->to_peer = htole32(h->to_peer);
-    h->word_address = htole64(h->word_address);
-    h->word_key = htole32(h->word_key);
-    h->max_eager = htole32(h->max_eager);
-    h->credits = htole16(h->credits);
-    h->quota = htole16(h->quota);
-    h->status = (int32_t)htole32((uint32_t)h->status);
-    h->age = htole32(h->age);
-    for (int i = 0; i < IBSHIFT_PORTS_MAX; i++) {
-        h->rail[i].qpn = htole32(h->rail[i].qpn);
-        h->rail[i].psn = htole32(h->rail[i].psn);
-        h->rail[i].ece_vendor = htole32(h->rail[i].ece_vendor);
-        h->rail[i].ece_options = htole32(h->rail[i].ece_options);
-    }
-}
-
 void ibshift_hello_encode(const struct ibshift_hello *hello, void *wire)
 {
-    struct ibshift_hello le = *hello;
-    le.magic = IBSHIFT_HELLO_MAGIC;
-    le.version = IBSHIFT_HELLO_VERSION;
-    swap_all(&le);
-    memcpy(wire, &le, sizeof(le));
+    struct ibshift_hello h = *hello;
+
+    h.magic = IBSHIFT_HELLO_MAGIC;
+    h.version = IBSHIFT_HELLO_VERSION;
+    memcpy(wire, &h, sizeof(h));
 }
 
 static int is_in_range(const struct ibshift_hello *h)
@@ -67,7 +42,6 @@ int ibshift_hello_decode(const void *wire, size_t size, struct ibshift_hello *he
         return -EPROTO;
     }
     memcpy(&h, wire, sizeof(h));
-    swap_all(&h);
     if (h.magic != IBSHIFT_HELLO_MAGIC || h.version != IBSHIFT_HELLO_VERSION) {
         return -EPROTO;
     }

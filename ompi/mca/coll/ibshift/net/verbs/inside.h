@@ -25,22 +25,6 @@ struct ibshift_lane {
 
 enum { IBSHIFT_PEER_CHUNK = 4096, IBSHIFT_GRANTS = 1 << 16 };
 
-/* Memory that is not registered, for a record that nobody waits for yet: 256 bytes, or four times
-   as much, or so on. Rings bound it; what was taken once is kept. */
-enum { IBSHIFT_CELL_LEAST = 256, IBSHIFT_CELL_SIZES = 4 };
-static_assert(IBSHIFT_CELL_LEAST << 2 * (IBSHIFT_CELL_SIZES - 1) >= IBSHIFT_RING_PAYLOAD,
-              "the longest record fits into a cell");
-
-struct ibshift_cell {
-    struct ibshift_cell *next;
-};
-
-enum { IBSHIFT_NOTES_PER_BLOCK = 64 };
-struct ibshift_note_block {
-    struct ibshift_note_block *next;
-    struct ibshift_note notes[IBSHIFT_NOTES_PER_BLOCK];
-};
-
 /* A short record as it is sent: what is the same for all of them is set once. */
 struct ibshift_nv_plain {
     struct ibv_send_wr request;
@@ -66,8 +50,6 @@ struct ibshift_net_verbs {
     uint8_t *arena;
     size_t arena_size;
     struct ibshift_slot *slots, *free_slots;
-    struct ibshift_cell *free_cells[IBSHIFT_CELL_SIZES];
-    struct ibshift_cell *cell_blocks;
     uint32_t slot_count, slot_size, receives;
     uint32_t slot_stock, quota_stock, copy_stock; /* not given to anyone */
     uint32_t copy_count;                          /* as many copies may be on their way */
@@ -77,7 +59,6 @@ struct ibshift_net_verbs {
     uint32_t rings_used; /* places, of which some may be free again */
     uint8_t *ud_memory;
     struct ibshift_note *free_notes;
-    struct ibshift_note_block *note_blocks;
 
     /* peers: chunks, so that describe() may look while another thread adds one */
     struct ibshift_connection **chunks[IBSHIFT_PEER_CHUNK];
@@ -144,7 +125,6 @@ static inline struct ibshift_note *ibshift_note_find(const struct ibshift_match_
 /* memory.c: slots, notes, events, registration */
 struct ibv_mr *ibshift_nv_register_relaxed(struct ibv_pd *pd, void *base, size_t length);
 struct ibshift_slot *ibshift_nv_slot_take(struct ibshift_net_verbs *nv);
-void *ibshift_nv_cell_take(struct ibshift_net_verbs *nv, size_t length);
 void ibshift_nv_slot_free(struct ibshift_net_verbs *nv, struct ibshift_slot *slot);
 void ibshift_nv_receives_post(struct ibshift_net_verbs *nv, struct ibshift_lane *lane);
 struct ibshift_note *ibshift_nv_note_new(struct ibshift_connection *c, uint8_t kind,

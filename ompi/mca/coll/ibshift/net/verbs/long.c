@@ -30,16 +30,6 @@ static void say_copied(struct ibshift_net_verbs *nv, size_t length, int rc)
     nv->options.say(nv->options.context, line);
 }
 
-static void enter_grant(struct ibshift_note *recv)
-{
-    struct ibshift_net_verbs *nv = recv->connection->net;
-    uint32_t place = nv->free_grants[--nv->free_grant_count];
-
-    nv->grants[place] = recv;
-    recv->grant = place | (uint32_t)(nv->grant_ages[place] & 0x1fff) << 16;
-    recv->is_granted = true;
-}
-
 /* Registers unless mem covers it already; the note then owns the region. */
 static int cover(struct ibshift_note *note, struct ibshift_net_mem *mem,
                  struct ibshift_region **region)
@@ -62,12 +52,15 @@ static int cover(struct ibshift_note *note, struct ibshift_net_mem *mem,
 /* Tells the sender of a posted receive where to write. */
 void ibshift_nv_grant(struct ibshift_note *recv, struct ibshift_net_mem *mem)
 {
-    struct ibshift_net_verbs *nv = recv->connection->net;
     struct ibshift_connection *c = recv->connection;
+    struct ibshift_net_verbs *nv = c->net;
     struct ibshift_wire_grant grant = {.length = recv->length, .hint = recv->to.hint};
     struct ibshift_region *region = NULL;
+    uint32_t place = nv->free_grants[--nv->free_grant_count];
 
-    enter_grant(recv);
+    nv->grants[place] = recv;
+    recv->grant = place | (uint32_t)(nv->grant_ages[place] & 0x1fff) << 16;
+    recv->is_granted = true;
     grant.id = recv->grant;
     if (cover(recv, mem, &region) != 0) {
         recv->standing = 0;

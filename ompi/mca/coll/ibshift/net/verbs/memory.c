@@ -93,48 +93,6 @@ void ibshift_nv_region_put(struct ibshift_net_verbs *nv, struct ibshift_region *
     free(region);
 }
 
-enum { CELL_BLOCK = 32 * 1024 };
-
-static int cell_size_of(size_t length)
-{
-    int size = 0;
-
-    while (length > (size_t)IBSHIFT_CELL_LEAST << 2 * size) {
-        size++;
-    }
-    return size;
-}
-
-static void cell_free(struct ibshift_net_verbs *nv, void *memory, size_t length)
-{
-    struct ibshift_cell *cell = memory, **list = &nv->free_cells[cell_size_of(length)];
-
-    cell->next = *list;
-    *list = cell;
-}
-
-/* NULL: no memory. */
-void *ibshift_nv_cell_take(struct ibshift_net_verbs *nv, size_t length)
-{
-    struct ibshift_cell **list = &nv->free_cells[cell_size_of(length)], *cell = *list;
-
-    if (cell == NULL) {
-        size_t size = (size_t)IBSHIFT_CELL_LEAST << 2 * cell_size_of(length);
-        struct ibshift_cell *block = malloc(IBSHIFT_CELL_LEAST + CELL_BLOCK);
-        if (block == NULL) {
-            return NULL;
-        }
-        block->next = nv->cell_blocks;
-        nv->cell_blocks = block;
-        for (size_t at = 0; at < CELL_BLOCK; at += size) {
-            cell_free(nv, (uint8_t *)block + IBSHIFT_CELL_LEAST + at, size);
-        }
-        cell = *list;
-    }
-    *list = cell->next;
-    return cell;
-}
-
 struct ibshift_slot *ibshift_nv_slot_take(struct ibshift_net_verbs *nv)
 {
     struct ibshift_slot *slot = nv->free_slots;
@@ -198,21 +156,13 @@ struct ibshift_note *ibshift_nv_note_new(struct ibshift_connection *c, uint8_t k
                                          const struct ibshift_net_key *key)
 {
     struct ibshift_net_verbs *nv = c->net;
-
-    if (nv->free_notes == NULL) {
-        struct ibshift_note_block *block = malloc(sizeof(*block));
-        if (block == NULL) {
-            return NULL;
-        }
-        block->next = nv->note_blocks;
-        nv->note_blocks = block;
-        for (int i = IBSHIFT_NOTES_PER_BLOCK - 1; i >= 0; i--) {
-            block->notes[i].next = nv->free_notes;
-            nv->free_notes = &block->notes[i];
-        }
-    }
     struct ibshift_note *note = nv->free_notes;
-    nv->free_notes = note->next;
+
+    if (note != NULL) {
+        nv->free_notes = note->next;
+    } else if ((note = malloc(sizeof(*note))) == NULL) {
+        return NULL;
+    }
     memset(note, 0, sizeof(*note));
     note->kind = kind;
     nv->queued += kind == IBSHIFT_NOTE_LONG;
@@ -233,14 +183,6 @@ struct ibshift_note *ibshift_nv_note_post(struct ibshift_connection *c, uint8_t 
         note->cookie = m->cookie;
     }
     return note;
-}
-
-static void note_free(struct ibshift_note *note)
-{
-    struct ibshift_net_verbs *nv = note->connection->net;
-
-    note->next = nv->free_notes;
-    nv->free_notes = note;
 }
 
 static struct ibshift_match_table *table_of(const struct ibshift_note *note)
@@ -300,8 +242,8 @@ static void end_held(struct ibshift_note *note)
     struct ibshift_net_verbs *nv = note->connection->net;
     struct ibshift_inbound *in = &note->connection->in;
 
-    if (note->is_in_cell) {
-        cell_free(nv, note->buffer, note->length);
+    if (note->is_apart) {
+        free(note->buffer);
         in->ring_held -= ibshift_ring_lines((uint32_t)note->length);
     } else {
         ibshift_nv_slot_free(nv, note->slot);
@@ -356,7 +298,8 @@ void ibshift_nv_note_end(struct ibshift_note *note, int status)
     if (is_message) {
         ibshift_nv_event(nv, note->cookie, c->peer, note->is_cancelled ? -ECANCELED : status);
     }
-    note_free(note);
+    note->next = nv->free_notes;
+    nv->free_notes = note;
 }
 
 static int grow_events(struct ibshift_net_verbs *nv)

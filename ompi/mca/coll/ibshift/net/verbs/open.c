@@ -65,15 +65,6 @@ static int divide(struct ibshift_net_verbs *nv)
     return 0;
 }
 
-static void cells_close(struct ibshift_net_verbs *nv)
-{
-    while (nv->cell_blocks != NULL) {
-        struct ibshift_cell *block = nv->cell_blocks;
-        nv->cell_blocks = block->next;
-        free(block);
-    }
-}
-
 static void carve(struct ibshift_net_verbs *nv)
 {
     uint8_t *at = nv->arena;
@@ -148,6 +139,8 @@ static int memory_open(struct ibshift_net_verbs *nv)
 
 static void memory_close(struct ibshift_net_verbs *nv)
 {
+    struct ibshift_note *note;
+
     for (int i = 0; i < nv->lane_count; i++) {
         if (nv->lanes[i].mr != NULL) {
             (void)ibv_dereg_mr(nv->lanes[i].mr);
@@ -156,10 +149,9 @@ static void memory_close(struct ibshift_net_verbs *nv)
     if (nv->arena != NULL) {
         (void)munmap(nv->arena, nv->arena_size);
     }
-    while (nv->note_blocks != NULL) {
-        struct ibshift_note_block *block = nv->note_blocks;
-        nv->note_blocks = block->next;
-        free(block);
+    while ((note = nv->free_notes) != NULL) {
+        nv->free_notes = note->next;
+        free(note);
     }
     ibshift_match_free(&nv->rx);
     ibshift_match_free(&nv->tx);
@@ -167,9 +159,14 @@ static void memory_close(struct ibshift_net_verbs *nv)
     free(nv->grant_ages);
     free(nv->grants);
     free(nv->events);
-    cells_close(nv);
     free(nv->rings);
     free(nv->slots);
+}
+
+static void drop(struct ibshift_note *note, void *context)
+{
+    (void)context;
+    ibshift_nv_note_end(note, -ECANCELED);
 }
 
 static void close_connections(struct ibshift_net_verbs *nv)
@@ -177,6 +174,7 @@ static void close_connections(struct ibshift_net_verbs *nv)
     for (uint32_t i = 0; i < nv->connection_count; i++) {
         struct ibshift_connection *c = nv->connections[i];
         ibshift_nv_rails_destroy(c);
+        ibshift_nv_each(c, drop, NULL);
         while (c->standing.first != NULL) {
             ibshift_nv_note_end(c->standing.first, 0);
         }

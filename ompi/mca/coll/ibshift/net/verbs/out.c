@@ -167,12 +167,6 @@ static bool fits_ring(struct ibshift_connection *c, uint32_t length)
     return c->out.ring - c->out.ring_used >= lines;
 }
 
-static bool asks_with(const struct ibshift_connection *c, uint32_t length)
-{
-    return ibshift_ring_asks(c->out.ring, c->out.ring_used + ibshift_ring_lines(length),
-                             c->out.ring_asked, IBSHIFT_RING_LINES);
-}
-
 /* Zero, but for what each record sets. */
 static struct ibv_send_wr *record_request(const struct ibshift_connection *c, uint32_t length)
 {
@@ -185,14 +179,6 @@ static struct ibv_send_wr *record_request(const struct ibshift_connection *c, ui
                               sizeof(struct ibshift_wire) - length;
     wr->wr.rdma.rkey = c->out.ring_key;
     return wr;
-}
-
-static void record_left(struct ibshift_connection *c, uint32_t length, bool asks)
-{
-    c->out.ring_used += ibshift_ring_lines(length);
-    if (asks) {
-        c->out.ring_asked = c->out.ring;
-    }
 }
 
 /* A record that does not fit into the request: its payload is copied and looked at in one pass. */
@@ -234,7 +220,9 @@ static int put_inlined(struct ibshift_connection *c, struct ibshift_wire *head, 
 
 static int put_ring(struct ibshift_connection *c, struct ibshift_wire *head, const void *payload)
 {
-    bool asks = asks_with(c, head->length);
+    uint32_t lines = ibshift_ring_lines(head->length);
+    bool asks = ibshift_ring_asks(c->out.ring, c->out.ring_used + lines, c->out.ring_asked,
+                                  IBSHIFT_RING_LINES);
     int rc;
 
     head->flags |= asks ? IBSHIFT_WIRE_TELL : 0;
@@ -242,7 +230,8 @@ static int put_ring(struct ibshift_connection *c, struct ibshift_wire *head, con
     rc = head->length + sizeof(*head) <= c->rail[0].inlined ? put_inlined(c, head, payload)
                                                             : put_copied(c, head, payload);
     if (rc == 0) {
-        record_left(c, head->length, asks);
+        c->out.ring_used += lines;
+        c->out.ring_asked = asks ? c->out.ring : c->out.ring_asked;
         count(c->net, head, &c->net->stats.ring);
     }
     return rc;

@@ -355,15 +355,6 @@ static void close_poll(struct ibshift_net_verbs *nv)
     }
 }
 
-static void slow_round(struct ibshift_net_verbs *nv)
-{
-    nv->time = ibshift_net_now(&nv->net);
-    ibshift_nv_wireup_poll(nv);
-    if (nv->time >= nv->next_walk) {
-        walk(nv);
-    }
-}
-
 static int poll_queues(struct ibshift_net_verbs *nv)
 {
     int completions = 0;
@@ -401,7 +392,11 @@ static void progress(struct ibshift_net_verbs *nv)
         close_poll(nv);
     }
     if (++nv->polls % (nv->shaking > 0 ? SLOW_EVERY_BUSY : SLOW_EVERY) == 0) {
-        slow_round(nv);
+        nv->time = ibshift_net_now(&nv->net);
+        ibshift_nv_wireup_poll(nv);
+        if (nv->time >= nv->next_walk) {
+            walk(nv);
+        }
     }
 }
 

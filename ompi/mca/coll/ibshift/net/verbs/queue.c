@@ -7,15 +7,6 @@
 
 #include "net/verbs/inside.h"
 
-static struct ibshift_lane *lane_of(struct ibshift_net_verbs *nv, int port)
-{
-    int i = 0;
-    while (nv->lanes[i].device != nv->verbs->ports[port].device) {
-        i++;
-    }
-    return &nv->lanes[i];
-}
-
 static const struct ibshift_net_key no_key;
 
 struct ibshift_rail *ibshift_lane_rail(const struct ibshift_lane *lane, uint32_t qpn)
@@ -86,7 +77,7 @@ static void ask_options(struct ibshift_rail *rail)
 
 static int create_rail(struct ibshift_net_verbs *nv, struct ibshift_rail *rail)
 {
-    rail->lane = lane_of(nv, rail->my_port);
+    rail->lane = &nv->lanes[nv->verbs->ports[rail->my_port].device - nv->verbs->devices];
     rail->marks = calloc(nv->options.queue, sizeof(*rail->marks));
     if (rail->marks == NULL) {
         return -ENOMEM;

@@ -1,5 +1,6 @@
 /* Short messages: sent at once when the receiver has room, held there when nobody waits yet. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "net/verbs/inside.h"
@@ -99,13 +100,6 @@ static void pull(struct ibshift_note *recv)
     ibshift_nv_control(recv->connection, &recv->match.key, IBSHIFT_WIRE_PULL, &body);
 }
 
-static bool is_pullable(const struct ibshift_note *note)
-{
-    const struct ibshift_net_verbs *nv = note->connection->net;
-
-    return note->kind == IBSHIFT_NOTE_RECV && !note->is_pulled && note->length <= nv->net.max_eager;
-}
-
 /* The store has no more room for this peer: ask by name for all that is waited for. */
 static void pull_all(struct ibshift_connection *c)
 {
@@ -113,7 +107,7 @@ static void pull_all(struct ibshift_connection *c)
 
     for (struct ibshift_note *n = c->resting.first; n != NULL && c->status == 0; n = next) {
         next = n->next;
-        if (is_pullable(n)) {
+        if (n->kind == IBSHIFT_NOTE_RECV && !n->is_pulled && n->length <= c->net->net.max_eager) {
             pull(n);
         }
     }
@@ -138,12 +132,6 @@ bool ibshift_nv_try_held(struct ibshift_connection *c, const struct ibshift_net_
 
     return held != NULL && held->kind == IBSHIFT_NOTE_HELD && held->length == m->length &&
            take_held(c, held, m) == IBSHIFT_NET_DONE;
-}
-
-/* It may come back with less quota than it has now. */
-static bool is_going(const struct ibshift_connection *c)
-{
-    return c->state == IBSHIFT_CONNECTION_CLOSING || c->state == IBSHIFT_CONNECTION_CLOSED;
 }
 
 int ibshift_nv_recv(struct ibshift_connection *c, const struct ibshift_net_message *m)
@@ -178,30 +166,11 @@ int ibshift_nv_recv(struct ibshift_connection *c, const struct ibshift_net_messa
         note->to.hint = m->hint;
         note->standing = ibshift_nv_may_stand(nv) ? m->standing : 0;
         ibshift_nv_grant(note, m->mem);
-    } else if (c->in.held >= c->in.quota_window || is_going(c)) {
+    } else if (c->in.held >= c->in.quota_window || c->state == IBSHIFT_CONNECTION_CLOSING ||
+               c->state == IBSHIFT_CONNECTION_CLOSED) {
         pull(note);
     }
     return IBSHIFT_NET_PENDING;
-}
-
-/* It came through the ring. */
-static void hold_record(struct ibshift_connection *c, struct ibshift_note *note, void *cell,
-                        const uint8_t *payload)
-{
-    note->buffer = cell;
-    note->is_in_cell = true;
-    ibshift_nv_copy(cell, payload, note->length);
-    c->in.ring_held += ibshift_ring_lines((uint32_t)note->length);
-}
-
-static void hold_slot(struct ibshift_connection *c, struct ibshift_note *note,
-                      struct ibshift_slot *slot)
-{
-    note->slot = slot;
-    note->buffer = slot->data + sizeof(struct ibshift_wire);
-    if (++c->in.held >= c->in.quota_window) {
-        pull_all(c);
-    }
 }
 
 /* Nobody waits for it yet. Returns whether the slot is kept. */
@@ -216,21 +185,29 @@ static bool hold(struct ibshift_connection *c, const struct ibshift_wire *head,
         ibshift_nv_break(c, -EIO, "it sent a message that nobody had asked for");
         return false;
     }
-    void *cell = slot == NULL ? ibshift_nv_cell_take(c->net, head->length) : NULL;
+    void *cell = slot == NULL ? malloc(head->length + 1) : NULL;
     struct ibshift_note *note =
         slot != NULL || cell != NULL ? ibshift_nv_note_new(c, IBSHIFT_NOTE_HELD, &head->key) : NULL;
     if (note == NULL) {
-        ibshift_nv_break_no_memory(c); /* the cell stays with its block */
+        free(cell);
+        ibshift_nv_break_no_memory(c);
         return false;
     }
     note->length = head->length;
     ibshift_nv_note_enter(note, &c->resting);
     c->net->stats.held++;
-    if (slot == NULL) {
-        hold_record(c, note, cell, payload);
+    if (slot == NULL) { /* it came through the ring */
+        note->buffer = cell;
+        note->is_apart = true;
+        ibshift_nv_copy(cell, payload, note->length);
+        c->in.ring_held += ibshift_ring_lines(head->length);
         return false;
     }
-    hold_slot(c, note, slot);
+    note->slot = slot;
+    note->buffer = slot->data + sizeof(*head);
+    if (++c->in.held >= c->in.quota_window) {
+        pull_all(c);
+    }
     return true;
 }
 

@@ -49,17 +49,6 @@ static inline uint32_t put_payload(uint8_t *end, uint64_t head, const void *buff
     return is_ordered ? (uint32_t)(head >> 32) : ibshift_wire_check_data(head, data);
 }
 
-static inline void note_sent(struct ibshift_net_verbs *nv, struct ibshift_connection *c,
-                             uint32_t lines, size_t length, uint32_t ring_limit)
-{
-    c->out.ring_used += lines;
-    nv->stats.ring++;
-    nv->stats.bytes += length;
-    c->in.slots_told = c->in.slots;
-    c->in.quota_told = c->in.quota;
-    c->in.ring_told = ring_limit;
-}
-
 bool ibshift_nv_try_send(struct ibshift_net_channel *channel, uint64_t comm_seq, uint32_t tag,
                          const void *buffer, size_t length)
 {
@@ -92,7 +81,12 @@ bool ibshift_nv_try_send(struct ibshift_net_channel *channel, uint64_t comm_seq,
     if (!ibshift_rail_post_plain(nv, &c->rail[0], &plain->request)) {
         return false;
     }
-    note_sent(nv, c, lines, length, ring_limit);
+    c->out.ring_used += lines;
+    nv->stats.ring++;
+    nv->stats.bytes += length;
+    c->in.slots_told = c->in.slots;
+    c->in.quota_told = c->in.quota;
+    c->in.ring_told = ring_limit;
     return true;
 }
 

@@ -12,8 +12,6 @@
 #include "net/verbs/choice.h"
 #include "net/verbs/fingerprint.h"
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire is not swapped");
-
 enum ibshift_wire_kind {
     IBSHIFT_WIRE_DATA = 1, /* a short message */
     IBSHIFT_WIRE_PIECE,    /* a part of a long one that could not be written in place */
