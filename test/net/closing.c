@@ -182,10 +182,10 @@ static int agreed(struct ranks *r)
 }
 
 static const struct test_case cases[] = {
-    {"early", early, RANKS, 0, 0},
-    {"spent", spent, RANKS, 0, 0},
-    {"crossed", crossed, RANKS, 0, 0},
-    {"agreed", agreed, RANKS, 0, 0},
+    {"early", early, RANKS, 0, 0, 0},
+    {"spent", spent, RANKS, 0, 0, 0},
+    {"crossed", crossed, RANKS, 0, 0, 0},
+    {"agreed", agreed, RANKS, 0, 0, 0},
 };
 
 int main(int argc, char **argv)

@@ -104,7 +104,7 @@ static int asked(struct ranks *r)
 }
 
 static const struct test_case cases[] = {
-    {"death", death, 3, 2, 0}, {"reported", reported, 3, 2, 0}, {"asked", asked, 3, 2, 0}};
+    {"death", death, 3, 2, 0, 0}, {"reported", reported, 3, 2, 0, 0}, {"asked", asked, 3, 2, 0, 0}};
 
 int main(int argc, char **argv)
 {

@@ -8,21 +8,27 @@
 
 enum { LIMIT = 60 };
 
+void test_post(struct test *t, int is_send, const struct ibshift_net_message *m)
+{
+    int rc;
+
+    do {
+        rc = is_send ? ibshift_net_send(t->r->net, m) : ibshift_net_recv(t->r->net, m);
+    } while (rc == -EAGAIN && ibshift_net_poll(t->r->net, NULL, 0) == 0);
+    t->status[m->cookie] = rc == IBSHIFT_NET_PENDING ? PENDING : rc == IBSHIFT_NET_DONE ? 0 : rc;
+    t->left += rc == IBSHIFT_NET_PENDING;
+}
+
 void test_begin(struct test *t, int is_send, uint32_t peer, uint32_t tag, void *buffer,
                 size_t length)
 {
-    struct ibshift_net_message m = {.peer = peer,
-                                    .key = {.comm = 7, .seq = tag / 64, .tag = tag},
-                                    .buffer = buffer,
-                                    .length = length,
-                                    .piece = is_send ? t->piece : 0,
-                                    .cookie = is_send ? tag + SENDS : tag};
-    int rc;
-    do {
-        rc = is_send ? ibshift_net_send(t->r->net, &m) : ibshift_net_recv(t->r->net, &m);
-    } while (rc == -EAGAIN && ibshift_net_poll(t->r->net, NULL, 0) == 0);
-    t->status[m.cookie] = rc == IBSHIFT_NET_PENDING ? PENDING : rc == IBSHIFT_NET_DONE ? 0 : rc;
-    t->left += rc == IBSHIFT_NET_PENDING;
+    test_post(t, is_send,
+              &(struct ibshift_net_message){.peer = peer,
+                                            .key = {.comm = 7, .seq = tag / 64, .tag = tag},
+                                            .buffer = buffer,
+                                            .length = length,
+                                            .piece = is_send ? t->piece : 0,
+                                            .cookie = is_send ? tag + SENDS : tag});
 }
 
 void test_poll_once(struct test *t)
@@ -83,6 +89,7 @@ int test_run(const struct test_case *cases, size_t count, int argc, char **argv)
                 .count = cases[i].ranks, .max_ports = 1, .options = ibshift_net_verbs_defaults};
             r.count = argc > 2 ? atoi(argv[2]) : r.count;
             r.options.rings = cases[i].rings > 0 ? cases[i].rings : r.options.rings;
+            r.options.max_eager = cases[i].max_eager > 0 ? cases[i].max_eager : r.options.max_eager;
             r.options.memory = argc > 3 ? strtoul(argv[3], NULL, 0) : r.options.memory;
             return ranks_run(&r, cases[i].body, cases[i].may_die);
         }

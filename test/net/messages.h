@@ -14,6 +14,8 @@ struct test {
     size_t piece; /* of sends */
 };
 
+/* Its cookie says by which status it is known. */
+void test_post(struct test *t, int is_send, const struct ibshift_net_message *m);
 void test_begin(struct test *t, int is_send, uint32_t peer, uint32_t tag, void *buffer,
                 size_t length);
 void test_poll_once(struct test *t);
@@ -26,7 +28,8 @@ struct test_case {
     int (*body)(struct ranks *);
     int ranks;
     uint64_t may_die;
-    uint32_t rings; /* 0: as many as usual */
+    uint32_t rings;   /* 0: as many as usual */
+    size_t max_eager; /* likewise */
 };
 
 /* PROGRAM NAME [RANKS [MEMORY]]. A case ends by events alone; an alarm ends one that hangs. */

@@ -130,6 +130,14 @@ int ranks_run(struct ranks *ranks, int (*body)(struct ranks *), uint64_t may_die
     return verdict;
 }
 
+struct ibshift_net_verbs_stats ranks_stats(const struct ranks *ranks)
+{
+    struct ibshift_net_verbs_stats stats;
+
+    ibshift_net_verbs_stats(ranks->net, &stats);
+    return stats;
+}
+
 uint64_t ranks_random(uint64_t *state)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;

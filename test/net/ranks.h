@@ -38,6 +38,8 @@ void ranks_barrier(struct ranks *ranks, int number);
 __attribute__((noreturn, format(printf, 2, 3))) void ranks_fail(struct ranks *ranks,
                                                                 const char *format, ...);
 
+struct ibshift_net_verbs_stats ranks_stats(const struct ranks *ranks);
+
 uint64_t ranks_random(uint64_t *state);
 
 /* The bytes of a message, and a check of what came: its place or -1. */

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "messages.h"
 #include "net/verbs/inside.h"
-#include "ranks.h"
 
-enum { LIMIT = 60, EAGER = 64, SHORT = 32, PENDING = 1, DATAGRAMS = 10 };
+enum { EAGER = 64, SHORT = 32, DATAGRAMS = 10 };
 
 static uint8_t memory[8192]; /* registered by the rogue, who fits into no slot */
 
@@ -327,30 +327,14 @@ static int hearsay(struct ranks *r)
     return 0;
 }
 
-static const struct {
-    const char *name;
-    int (*body)(struct ranks *);
-    int ranks;
-} cases[] = {
-    {"long_record", long_record, 2},   {"long_message", long_message, 2},
-    {"double_piece", double_piece, 2}, {"closed_ring", closed_ring, 2},
-    {"late_data", late_data, 2},       {"datagrams", datagrams, 4},
-    {"hearsay", hearsay, 2},
+static const struct test_case cases[] = {
+    {"long_record", long_record, 2, 0, 0, EAGER},   {"long_message", long_message, 2, 0, 0, EAGER},
+    {"double_piece", double_piece, 2, 0, 0, EAGER}, {"closed_ring", closed_ring, 2, 0, 0, EAGER},
+    {"late_data", late_data, 2, 0, 0, EAGER},       {"datagrams", datagrams, 4, 0, 0, EAGER},
+    {"hearsay", hearsay, 2, 0, 0, EAGER},
 };
 
 int main(int argc, char **argv)
 {
-    alarm(LIMIT);
-    for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++) {
-        if (strcmp(cases[i].name, argv[1]) == 0) {
-            struct ranks r = {
-                .count = cases[i].ranks, .max_ports = 1, .options = ibshift_net_verbs_defaults};
-            r.options.max_eager = EAGER;
-            return ranks_run(&r, cases[i].body, 0);
-        }
-    }
-    fprintf(stderr,
-            "cases: long_record, long_message, double_piece, closed_ring, late_data, datagrams or "
-            "hearsay\n");
-    return 2;
+    return test_run(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
 }

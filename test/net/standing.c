@@ -16,16 +16,13 @@ static uint8_t to[RANKS_MAX][HALVES][LENGTH], from[LENGTH];
 static void begin(struct test *t, bool is_send, uint32_t peer, uint32_t comm, uint32_t run,
                   size_t length)
 {
-    struct ibshift_net_message m = {.peer = peer,
-                                    .key = {.comm = comm, .seq = run, .tag = 3},
-                                    .buffer = is_send ? from : to[peer][run % HALVES],
-                                    .length = length,
-                                    .standing = 1 + run % HALVES,
-                                    .cookie = is_send ? run + SENDS : run};
-    int rc = is_send ? ibshift_net_send(t->r->net, &m) : ibshift_net_recv(t->r->net, &m);
-
-    t->status[m.cookie] = rc == IBSHIFT_NET_PENDING ? PENDING : rc == IBSHIFT_NET_DONE ? 0 : rc;
-    t->left += rc == IBSHIFT_NET_PENDING;
+    test_post(t, is_send,
+              &(struct ibshift_net_message){.peer = peer,
+                                            .key = {.comm = comm, .seq = run, .tag = 3},
+                                            .buffer = is_send ? from : to[peer][run % HALVES],
+                                            .length = length,
+                                            .standing = 1 + run % HALVES,
+                                            .cookie = is_send ? run + SENDS : run});
 }
 
 static uint64_t seed_of(uint32_t comm, uint32_t run, int rank)
@@ -83,7 +80,7 @@ static int again(struct ranks *r)
         ibshift_net_forget(r->net, comm);
         grants += HALVES;
     }
-    ibshift_net_verbs_stats(r->net, &s);
+    s = ranks_stats(r);
     printf("%lu long messages, %lu with a grant that stood, %lu control messages\n", s.rendezvous,
            s.standing, s.control);
     return s.rendezvous != 3 * (uint64_t)RUNS || s.standing != s.rendezvous - grants ||
@@ -187,13 +184,13 @@ static int copied(struct ranks *r)
 
     for (uint32_t run = 0; run < RUNS; run++) {
         if (run == HALVES) { /* a first grant may be late, and is asked for then */
-            ibshift_net_verbs_stats(r->net, &s);
+            s = ranks_stats(r);
             probes = s.probes;
         }
         exchange_some(&t, !r->self, 7, run, &random, ranks_random(&random) % 4 == 0);
     }
     ranks_barrier(r, 0);
-    ibshift_net_verbs_stats(r->net, &s);
+    s = ranks_stats(r);
     printf("%lu long messages, %lu copied, %lu with a grant that stood, %lu probes\n", s.rendezvous,
            s.copied, s.standing, s.probes);
     return s.rendezvous != RUNS || s.copied == 0 || s.standing != RUNS - HALVES ||
@@ -201,8 +198,9 @@ static int copied(struct ranks *r)
 }
 
 static const struct test_case cases[] = {
-    {"again", again, 2, 0, 0}, {"shorter", shorter, 2, 0, 0},     {"death", death, 3, 2, 0},
-    {"late", late, 2, 0, 0},   {"elsewhere", elsewhere, 2, 0, 0}, {"copied", copied, 2, 0, 0}};
+    {"again", again, 2, 0, 0, 0},         {"shorter", shorter, 2, 0, 0, 0},
+    {"death", death, 3, 2, 0, 0},         {"late", late, 2, 0, 0, 0},
+    {"elsewhere", elsewhere, 2, 0, 0, 0}, {"copied", copied, 2, 0, 0, 0}};
 
 int main(int argc, char **argv)
 {

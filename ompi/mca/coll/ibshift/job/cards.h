@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/node/segment.h"
+#include "net/node/node.h"
 
 /*
  * Cards: what each process of the job publishes about its endpoint, through the launcher's

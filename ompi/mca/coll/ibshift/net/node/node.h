@@ -14,7 +14,29 @@
  */
 
 #include "net/net.h"
-#include "net/node/segment.h"
+
+enum { IBSHIFT_NODE_NAME = 32 };
+
+/* What a process tells all others about its segment, through the launcher's exchange. */
+struct ibshift_node_card {
+    uint32_t magic;
+    uint16_t version;
+    uint16_t place; /* among the processes of the job on the host: its box in all segments */
+    uint64_t host;  /* the same for processes that can open each other's files, and for them only */
+    uint64_t secret;    /* random: tells the segment from any other of that name */
+    uint64_t secret_at; /* where the process has it in its own memory */
+    uint32_t pid;
+    uint32_t boxes;
+    uint32_t ring;
+    uint32_t reserved;
+    char name[IBSHIFT_NODE_NAME];
+};
+
+/* Both find the same answer, from the cards alone. */
+bool ibshift_node_is_near(const struct ibshift_node_card *a, const struct ibshift_node_card *b);
+
+/* 0; -EPROTO: not a card, or of another version; -EINVAL: out of range. */
+int ibshift_node_card_decode(const void *wire, size_t size, struct ibshift_node_card *card);
 
 /* A peer with a processor of its own has answered after so many looks, and a yield costs more; one
  * that waits for this rank's processor cannot (4 ranks on 2 processors: 512 looks take 1.2 times as long). */

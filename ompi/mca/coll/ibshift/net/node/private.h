@@ -9,7 +9,6 @@
 #include "net/given_up.h"
 #include "net/match.h"
 #include "net/node/layout.h"
-#include "net/node/node.h"
 
 enum ibshift_node_note_kind {
     IBSHIFT_NODE_RECV,    /* posted; in table rx */

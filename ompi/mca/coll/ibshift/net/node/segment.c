@@ -1,4 +1,4 @@
-#include "net/node/segment.h"
+#include "net/node/layout.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,8 +12,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-
-#include "net/node/layout.h"
 
 enum { RING_MIN = 8 * 1024, RING_MAX = 256 * 1024, BOXES_MAX = 4096 };
 

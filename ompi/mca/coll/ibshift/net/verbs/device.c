@@ -81,44 +81,31 @@ static struct ibshift_device *open_device(struct ibshift_verbs *verbs, struct ib
     return d;
 }
 
-static int read_gids(struct ibv_context *context, uint8_t number, struct ibshift_gid *out, int room)
-{
-    struct ibv_gid_entry *entries = calloc(GIDS_MAX, sizeof(*entries));
-    int found = 0;
-
-    if (entries == NULL) {
-        return -ENOMEM;
-    }
-    ssize_t n = ibv_query_gid_table(context, entries, GIDS_MAX, 0);
-    for (ssize_t i = 0; i < n && found < room; i++) {
-        if (entries[i].port_num == number) {
-            out[found].index = entries[i].gid_index;
-            out[found].type = (uint8_t)entries[i].gid_type;
-            memcpy(out[found++].raw, entries[i].gid.raw, 16);
-        }
-    }
-    free(entries);
-    return found;
-}
-
-/* The GID of a port by the rules of net_verbs_gid.h. */
+/* The GID of a port by the rules of choice.h. */
 static int set_gid(struct ibshift_port *port, struct ibshift_verbs_address *address, int forced)
 {
+    struct ibv_gid_entry *entries = calloc(GIDS_MAX, sizeof(*entries));
     struct ibshift_gid *table = calloc(GIDS_MAX, sizeof(*table));
-    int chosen = -ENOMEM;
+    int count = 0, chosen = -ENOMEM;
 
-    if (table == NULL) {
-        return -ENOMEM;
-    }
-    int n = read_gids(port->device->context, port->number, table, GIDS_MAX);
-    if (n >= 0) {
-        chosen = ibshift_gid_choose(table, n, address->is_ethernet, forced);
+    if (entries != NULL && table != NULL) {
+        ssize_t n = ibv_query_gid_table(port->device->context, entries, GIDS_MAX, 0);
+
+        for (ssize_t i = 0; i < n; i++) {
+            if (entries[i].port_num == port->number) {
+                table[count].index = entries[i].gid_index;
+                table[count].type = (uint8_t)entries[i].gid_type;
+                memcpy(table[count++].raw, entries[i].gid.raw, 16);
+            }
+        }
+        chosen = ibshift_gid_choose(table, count, address->is_ethernet, forced);
     }
     if (chosen >= 0) {
         port->gid_index = (uint8_t)table[chosen].index;
         memcpy(address->gid, table[chosen].raw, 16);
         address->gid_type = table[chosen].type;
     }
+    free(entries);
     free(table);
     return chosen < 0 ? chosen : 0;
 }

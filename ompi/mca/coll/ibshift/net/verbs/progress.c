@@ -149,51 +149,39 @@ static void wc_error(struct ibshift_connection *c, const struct ibv_wc *wc)
                      (int)wc->status, wc->vendor_err, advice(wc->status));
 }
 
-static bool is_of_lane(const struct ibshift_connection *c, const struct ibshift_lane *lane,
-                       const struct ibv_qp *qp)
-{
-    for (int i = 0; i < c->rails; i++) {
-        if (c->rail[i].lane == lane && (qp == NULL || c->rail[i].qp == qp)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* qp NULL: all connections over this device. */
 static void break_all(struct ibshift_net_verbs *nv, const struct ibshift_lane *lane,
                       const struct ibv_qp *qp, enum ibv_event_type type)
 {
     for (uint32_t i = 0; i < nv->connection_count; i++) {
-        if (is_of_lane(nv->connections[i], lane, qp)) {
-            ibshift_nv_break(nv->connections[i], -EIO, "device %s here reports: %s",
-                             ibv_get_device_name(lane->device->context->device),
-                             ibv_event_type_str(type));
+        struct ibshift_connection *c = nv->connections[i];
+
+        for (int r = 0; r < c->rails; r++) {
+            if (c->rail[r].lane == lane && (qp == NULL || c->rail[r].qp == qp)) {
+                ibshift_nv_break(c, -EIO, "device %s here reports: %s",
+                                 ibv_get_device_name(lane->device->context->device),
+                                 ibv_event_type_str(type));
+            }
         }
     }
 }
 
+/* Others' ports of the device are none of our business. */
 static void say_port_down(struct ibshift_net_verbs *nv, const struct ibshift_lane *lane, int port)
 {
+    bool is_mine = false;
     char line[256];
 
-    if (nv->options.say != NULL) {
+    for (int i = 0; i < nv->verbs->port_count; i++) {
+        is_mine |= nv->verbs->ports[i].device == lane->device && nv->verbs->ports[i].number == port;
+    }
+    if (is_mine && nv->options.say != NULL) {
         snprintf(line, sizeof(line),
                  "port %s:%d went down: collectives wait for it as long as the device tries again, "
                  "then they fail",
                  ibv_get_device_name(lane->device->context->device), port);
         nv->options.say(nv->options.context, line);
     }
-}
-
-static bool is_mine(const struct ibshift_net_verbs *nv, const struct ibshift_lane *lane, int port)
-{
-    for (int i = 0; i < nv->verbs->port_count; i++) {
-        if (nv->verbs->ports[i].device == lane->device && nv->verbs->ports[i].number == port) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static void take(struct ibshift_net_verbs *nv, const struct ibshift_lane *lane,
@@ -211,9 +199,7 @@ static void take(struct ibshift_net_verbs *nv, const struct ibshift_lane *lane,
         break_all(nv, lane, event->element.qp, event->event_type);
         break;
     case IBV_EVENT_PORT_ERR:
-        if (is_mine(nv, lane, event->element.port_num)) {
-            say_port_down(nv, lane, event->element.port_num);
-        }
+        say_port_down(nv, lane, event->element.port_num);
         break;
     default:
         break;
@@ -465,11 +451,8 @@ void ibshift_nv_let_sends_leave(struct ibshift_net_verbs *nv)
 
     for (uint32_t i = 0; i < nv->connection_count; i++) {
         struct ibshift_connection *c = nv->connections[i];
-        struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
         if (c->state == IBSHIFT_CONNECTION_READY && c->rail[0].posted != c->rail[0].signaled) {
-            wr.wr.rdma.remote_addr = c->out.word_address;
-            wr.wr.rdma.rkey = c->out.word_key;
-            (void)ibshift_rail_post(nv, &c->rail[0], &wr, true);
+            ibshift_nv_tell_nothing(c);
         }
     }
     while (has_unsent(nv) && ibshift_net_now(&nv->net) < until) {
