@@ -21,46 +21,58 @@ static uint32_t remembered(const struct ibshift_given_up *given_up)
                                                         : IBSHIFT_GIVEN_UP_HERE;
 }
 
+static bool is_among(const struct ibshift_given_up_one *list, uint32_t count, uint32_t peer,
+                     const struct ibshift_net_key *key)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (list[i].peer == peer && ibshift_net_is_of(key, list[i].comm, list[i].seq)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* seq NULL: all of the communicator. How many are left. */
+static uint32_t remove_all(struct ibshift_given_up_one *list, uint32_t count, uint32_t comm,
+                           const uint32_t *seq)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (list[i].comm != comm || (seq != NULL && list[i].seq != *seq)) {
+            list[kept++] = list[i];
+        }
+    }
+    return kept;
+}
+
 bool ibshift_given_up_here(const struct ibshift_given_up *given_up,
                            const struct ibshift_net_key *key)
 {
     const struct ibshift_given_up_comm *comm = ibshift_given_up_comm(given_up, key->comm);
 
-    if (comm != NULL && !comm->is_gone) {
-        return true;
-    }
-    for (uint32_t i = 0; i < remembered(given_up); i++) {
-        if (ibshift_net_is_of(key, given_up->here[i].comm, given_up->here[i].seq)) {
-            return true;
-        }
-    }
-    return false;
+    return (comm != NULL && !comm->is_gone) ||
+           is_among(given_up->here, remembered(given_up), IBSHIFT_ANY_MEMBER, key);
 }
 
 bool ibshift_given_up_by_some(const struct ibshift_given_up *given_up, uint32_t peer,
                               const struct ibshift_net_key *key)
 {
-    for (uint32_t i = 0; i < given_up->peer_count; i++) {
-        if (given_up->by_peers[i].peer == peer &&
-            ibshift_net_is_of(key, given_up->by_peers[i].comm, given_up->by_peers[i].seq)) {
-            return true;
-        }
-    }
-    return false;
+    return is_among(given_up->by_peers, given_up->peer_count, peer, key);
 }
 
+/* Two nets that are one both cancel: once is enough. */
 void ibshift_given_up_add_here(struct ibshift_given_up *given_up, uint32_t comm, uint32_t seq)
 {
-    uint32_t place = given_up->here_count++ % IBSHIFT_GIVEN_UP_HERE;
+    const struct ibshift_net_key key = {.comm = ibshift_net_comm(comm), .seq = seq};
 
-    given_up->has_remains = true;
-    given_up->here[place].comm = comm;
-    given_up->here[place].seq = seq;
-    for (uint32_t i = given_up->peer_count; i-- > 0;) {
-        if (given_up->by_peers[i].comm == comm && given_up->by_peers[i].seq == seq) {
-            given_up->by_peers[i] = given_up->by_peers[--given_up->peer_count];
-        }
+    if (is_among(given_up->here, remembered(given_up), IBSHIFT_ANY_MEMBER, &key)) {
+        return;
     }
+    given_up->has_remains = true;
+    given_up->here[given_up->here_count++ % IBSHIFT_GIVEN_UP_HERE] =
+        (struct ibshift_given_up_one){.peer = IBSHIFT_ANY_MEMBER, .comm = key.comm, .seq = seq};
+    given_up->peer_count = remove_all(given_up->by_peers, given_up->peer_count, key.comm, &seq);
 }
 
 bool ibshift_given_up_add_by(struct ibshift_given_up *given_up, uint32_t peer,
@@ -70,9 +82,8 @@ bool ibshift_given_up_add_by(struct ibshift_given_up *given_up, uint32_t peer,
         return false;
     }
     given_up->has_remains = true;
-    given_up->by_peers[given_up->peer_count].peer = peer;
-    given_up->by_peers[given_up->peer_count].comm = ibshift_net_comm(key->comm);
-    given_up->by_peers[given_up->peer_count++].seq = key->seq;
+    given_up->by_peers[given_up->peer_count++] = (struct ibshift_given_up_one){
+        .peer = peer, .comm = ibshift_net_comm(key->comm), .seq = key->seq};
     return true;
 }
 
@@ -192,22 +203,12 @@ void ibshift_given_up_enter(struct ibshift_net *net, uint32_t comm)
 bool ibshift_given_up_forget(struct ibshift_given_up *given_up, uint32_t comm)
 {
     struct ibshift_given_up_comm *known = ibshift_given_up_comm(given_up, comm);
-    uint32_t kept = 0, count = remembered(given_up);
 
     if (known != NULL) {
         known->is_gone = true;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        if (given_up->here[i].comm != comm) {
-            given_up->here[kept++] = given_up->here[i];
-        }
-    }
-    given_up->here_count = kept;
-    for (uint32_t i = given_up->peer_count; i-- > 0;) {
-        if (given_up->by_peers[i].comm == comm) {
-            given_up->by_peers[i] = given_up->by_peers[--given_up->peer_count];
-        }
-    }
+    given_up->here_count = remove_all(given_up->here, remembered(given_up), comm, NULL);
+    given_up->peer_count = remove_all(given_up->by_peers, given_up->peer_count, comm, NULL);
     return given_up->has_remains;
 }
 

@@ -24,16 +24,17 @@ struct ibshift_given_up_comm {
     struct ibshift_net_cause with, root; /* whom we noticed it with, and what began it */
 };
 
+struct ibshift_given_up_one {
+    uint32_t peer; /* or IBSHIFT_ANY_MEMBER: this side */
+    uint32_t comm, seq;
+};
+
 /* Two nets that are one (by_peer.h) have one. */
 struct ibshift_given_up {
     struct ibshift_net_comms comms; /* written by the net that has it */
-    struct {
-        uint32_t comm, seq;
-    } here[IBSHIFT_GIVEN_UP_HERE];
+    struct ibshift_given_up_one here[IBSHIFT_GIVEN_UP_HERE];
     uint32_t here_count; /* ever; a ring */
-    struct {
-        uint32_t peer, comm, seq;
-    } by_peers[IBSHIFT_GIVEN_UP_BY_PEERS];
+    struct ibshift_given_up_one by_peers[IBSHIFT_GIVEN_UP_BY_PEERS];
     uint32_t peer_count;
     struct ibshift_given_up_comm *failed;
     uint32_t comm_count, comm_room;
