@@ -258,6 +258,36 @@ static void given_up_here(void **state)
     assert_arrived(&posted);
 }
 
+static struct ibshift_ledger ledger;
+
+static struct ibshift_ledger *ledger_of(void *context, uint32_t comm)
+{
+    return comm == COMM ? &ledger : NULL;
+}
+
+/* It came before this side had called anything, and its sender may have forgotten by now. */
+static void another_call_that_is_held(void **state)
+{
+    const uint32_t ours = COMM | 2u << IBSHIFT_NET_COMM_BITS;
+    struct ibshift_net_cause why;
+    struct message m;
+
+    ibshift_ledger_init(&ledger);
+    ibshift_node(nets[1])->given_up.comms.ledger = ledger_of;
+    nets_make(&m, 0, 1, 1, 8);
+    m.key.comm = COMM | 1u << IBSHIFT_NET_COMM_BITS;
+    assert_true(nets_post(&m, true) >= 0);
+    nets_take(1);
+    ibshift_ledger_write(&ledger, ibshift_net_comm_seq(ours, m.key.seq));
+    assert_false(ibshift_net_has_given_up(nets[1], COMM, &why));
+    ibshift_net_ask(nets[1], 0, ours, m.key.seq);
+    assert_true(ibshift_net_has_given_up(nets[1], COMM, &why));
+    assert_int_equal(why.peer, 0);
+    assert_int_equal(why.status, -EBADMSG);
+    nets_take(0);
+    assert_int_equal(nets_post(&m, true), -ECONNABORTED); /* it has been told */
+}
+
 /* Until the sender says that it writes no more, the buffer is lent. */
 static void taken_back(void **state)
 {
@@ -505,6 +535,7 @@ int main(void)
         NETS_TEST(a_late_part),
         cmocka_unit_test(other_length),
         NETS_TEST(given_up_here),
+        NETS_TEST(another_call_that_is_held),
         NETS_TEST(taken_back),
         cmocka_unit_test(a_dead_process),
         cmocka_unit_test(two_threads),
