@@ -231,7 +231,7 @@ static void scene(const struct scene *s)
     }
     run(&b);
     assert_int_equal(b.count, count);
-    assert_int_equal(sim_fabric_stats(b.fabric).in_flight, 0);
+    assert_int_equal(b.fabric->stats.in_flight, 0);
     for (uint32_t i = 0; i < count; i++) {
         if (s->sent[i].comes > 0 && b.arrived[i] != s->sent[i].comes) {
             fail_msg("%s: message %u comes at %llu, not at %llu", s->what, i,
@@ -260,8 +260,8 @@ static void figures(void **state)
     set_up(&b, "kary:4,1", &options);
     send(&b, 1, 0, 3, 2 * MTU + 500);
     run(&b);
-    assert_int_equal(sim_fabric_stats(b.fabric).hops, 6);
-    assert_int_equal(sim_fabric_busy(b.fabric, b.graph->hosts[0], false), PACKET * 5 / 2);
+    assert_int_equal(b.fabric->stats.hops, 6);
+    assert_int_equal(b.fabric->ports[b.graph->hosts[0]].busy[false], PACKET * 5 / 2);
     tear_down(&b);
 }
 
@@ -281,7 +281,7 @@ static uint64_t through_spines(bool is_adaptive, bool keeps_ways)
     }
     run(&b);
     assert_int_equal(b.count, 3);
-    assert_int_equal(sim_fabric_stats(b.fabric).in_flight, 0);
+    assert_int_equal(b.fabric->stats.in_flight, 0);
     for (uint32_t i = 0; i < 3; i++) {
         last = b.arrived[i] > last ? b.arrived[i] : last;
     }
@@ -315,7 +315,7 @@ static unsigned ways_of_a_message(bool keeps_ways)
     assert_int_equal(b.count, 1);
     for (uint32_t port = 0; port < b.graph->port_count; port++) {
         ways += b.graph->ports[port].node == ibshift_port_neighbour(b.graph, b.graph->hosts[0]) &&
-                sim_fabric_busy(b.fabric, port, false) > 0;
+                b.fabric->ports[port].busy[false] > 0;
     }
     tear_down(&b);
     return ways;

@@ -46,6 +46,11 @@ static void turn(void *context, uint32_t rank)
     }
 }
 
+static void arrived(void *context, uint32_t user, enum sim_arrival arrival)
+{
+    sim_net_arrived(((struct bench *)context)->net, user, arrival);
+}
+
 static void run(struct bench *b, const struct sim_net_options *options,
                 void (*script)(struct bench *b, uint32_t rank))
 {
@@ -57,7 +62,7 @@ static void run(struct bench *b, const struct sim_net_options *options,
                                               .flight = 10000,
                                               .routing = 90000,
                                               .rate = 32000};
-    struct sim_fabric_user user;
+    struct sim_fabric_user user = {.context = b, .arrived = arrived};
     struct sim_event event;
     struct ibshift_error err;
     int kind;
@@ -67,10 +72,8 @@ static void run(struct bench *b, const struct sim_net_options *options,
     sim_queue_init(&b->queue);
     assert_int_equal(ibshift_synth_fabric("kary:4,1", &b->graph, &err), 0);
     b->net = sim_net_create(b->graph, options, host_of, RANKS, &b->queue);
-    user = sim_net_user(b->net);
     assert_int_equal(sim_fabric_create(b->graph, &fabric, &user, &b->queue, &b->fabric, &err), 0);
-    sim_net_attach(b->net, b->fabric);
-    sim_net_begin(b->net, turn, b);
+    sim_net_begin(b->net, b->fabric, turn, b);
     while (sim_queue_pop(&b->queue, &event, &kind)) {
         if (kind < SIM_KINDS_FABRIC) {
             sim_fabric_event(b->fabric, kind, &event);
@@ -139,7 +142,7 @@ static void rendezvous(void **state)
     assert_int_equal(b.events[1], 1);
     assert_int_equal(b.event[1][0].cookie, 10);
     assert_int_equal(b.when[1][0], there + 2 * 100000);
-    assert_int_equal(sim_net_left(b.net), 0);
+    assert_int_equal(b.net->known, 0);
     tear_down(&b);
 }
 
@@ -157,9 +160,9 @@ static void pieces(void **state)
     assert_in_range(b.when[2][0], there + 2 * 500000, there + 2 * 1500000);
     assert_int_equal(b.in[2][BYTES - 1], 'x');
     assert_int_equal(b.when[1][0], b.when[2][0] + 2 * 100000);
-    assert_int_equal(sim_net_stats(b.net).messages, 1);
-    assert_int_equal(sim_net_stats(b.net).bytes, BYTES);
-    assert_int_equal(sim_net_left(b.net), 0);
+    assert_int_equal(b.net->stats.messages, 1);
+    assert_int_equal(b.net->stats.bytes, BYTES);
+    assert_int_equal(b.net->known, 0);
     tear_down(&b);
 }
 
@@ -307,7 +310,7 @@ static void giving_up(void **state)
     assert_int_equal(b.events[3], 1);
     assert_int_equal(b.event[3][0].status, -ECANCELED);
     assert_int_equal(b.events[2], 0);
-    assert_int_equal(sim_net_left(b.net), 0);
+    assert_int_equal(b.net->known, 0);
     tear_down(&b);
 }
 
@@ -332,7 +335,7 @@ static void lengths_differ(void **state)
     run(&b, &options, other_length);
     assert_int_equal(b.event[1][0].status, -EMSGSIZE);
     assert_int_equal(b.event[2][0].status, -EMSGSIZE);
-    assert_int_equal(sim_net_left(b.net), 0);
+    assert_int_equal(b.net->known, 0);
     tear_down(&b);
 }
 
@@ -355,10 +358,10 @@ static void clocks(void **state)
     for (uint32_t r = 0; r < RANKS; r++) {
         struct ibshift_clock first = sim_net_clock(b.net, 0), own = sim_net_clock(b.net, r);
         uint64_t now = ibshift_net_now(sim_net_end(b.net, r));
-        double truth = (double)sim_net_time(b.net, r) / 1000;
+        double truth = (double)b.net->ends[r].at / 1000;
         int64_t common = ibshift_clock_common(&own, now);
         uint64_t zero = ibshift_net_now(sim_net_end(b.net, 0));
-        double since = truth - (double)sim_net_time(b.net, 0) / 1000;
+        double since = truth - (double)b.net->ends[0].at / 1000;
 
         assert_int_equal(ibshift_clock_common(&first, zero), zero);
         assert_true((double)(common - (int64_t)zero) - since < 300);

@@ -25,8 +25,8 @@ static bool has_ended(const struct sim_command *c)
 
 static void sim_print_text(const struct sim_command *c)
 {
-    struct sim_fabric_stats fabric = sim_fabric_stats(c->run.fabric);
-    struct sim_net_stats net = sim_net_stats(c->run.net);
+    struct sim_fabric_stats fabric = c->run.fabric->stats;
+    struct sim_net_stats net = c->run.net->stats;
     struct sim_job_pacing pacing = sim_job_pacing(&c->run);
     char link[200];
 
@@ -92,8 +92,8 @@ static void print_circle(const struct sim_command *c, struct json *j)
 
 static void sim_print_json(const struct sim_command *c)
 {
-    struct sim_fabric_stats fabric = sim_fabric_stats(c->run.fabric);
-    struct sim_net_stats net = sim_net_stats(c->run.net);
+    struct sim_fabric_stats fabric = c->run.fabric->stats;
+    struct sim_net_stats net = c->run.net->stats;
     struct sim_job_pacing pacing = sim_job_pacing(&c->run);
     char link[200];
     struct json j;
@@ -289,9 +289,9 @@ static int set_params(struct sim_command *c, struct sim_job_params *params)
                                       .bytes = (size_t)c->size,
                                       .sizes = c->unequal,
                                       .verify = c->verify,
-                                      .bins = c->svg != NULL ? 256 : 0,
                                       .fabric = c->fabric};
     set_units(c, &params->net);
+    params->fabric.bins = c->svg != NULL ? 256 : 0;
     /* A leader's messages are those of all ranks of its host. */
     params->limit = times(times(rounds + params->ranks, slots), times(c->unit, 100));
     params->limit += params->limit < UINT64_MAX - params->net.skew ? params->net.skew : 0;

@@ -49,7 +49,7 @@ static void list_rows(struct picture *p)
     const struct ibshift_fabric *f = p->c->job.fabric;
 
     for (uint32_t i = 0; i < f->port_count; i++) {
-        uint64_t busy = sim_fabric_busy(p->c->run.fabric, i, false);
+        uint64_t busy = p->c->run.fabric->ports[i].busy[false];
         struct row row = {.link = i, .busy = busy};
 
         if (busy == 0) {
@@ -85,19 +85,18 @@ static double x_of(const struct picture *p, double time)
 
 static void draw_row(const struct picture *p, const struct row *row)
 {
+    const struct sim_fabric *f = p->c->run.fabric;
     enum svg_color cells[BINS_MAX];
-    uint64_t width;
-    uint32_t count = 0;
+    uint32_t count = 0, bins = f->options.bins;
     char name[200];
 
-    sim_fabric_busy_in(p->c->run.fabric, row->link, 0, &width);
-    ibshift_link_name(p->c->job.fabric, row->link, name, sizeof(name));
-    while (count < BINS_MAX && count * width < p->c->run.time) {
-        double busy = (double)sim_fabric_busy_in(p->c->run.fabric, row->link, count, &width);
-        double rest = (double)(p->c->run.time - count * width);
+    for (; count < BINS_MAX && count * f->bin_width < p->c->run.time; count++) {
+        double busy = count < bins ? (double)f->bins[(size_t)row->link * bins + count] : 0;
+        double rest = (double)(p->c->run.time - count * f->bin_width);
 
-        cells[count++] = color_of(busy / fmin((double)width, rest));
+        cells[count] = color_of(busy / fmin((double)f->bin_width, rest));
     }
+    ibshift_link_name(p->c->job.fabric, row->link, name, sizeof(name));
     svg_cells(p->out, (struct svg_point){LEFT, p->y},
               (struct svg_point){(x_of(p, (double)p->c->run.time) - LEFT) / count,
                                  p->pitch - (p->pitch > 4 ? 1 : 0)},

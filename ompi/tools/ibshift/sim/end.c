@@ -1,5 +1,5 @@
 /* The endpoints of the simulated net: net.h as the engines call it. */
-#include "sim/net_private.h"
+#include "sim/net.h"
 
 #include <errno.h>
 
@@ -309,18 +309,9 @@ void sim_net_free(struct sim_net *n)
     free(n);
 }
 
-void sim_net_attach(struct sim_net *n, struct sim_fabric *fabric)
+void sim_net_begin(struct sim_net *n, struct sim_fabric *fabric, sim_net_turn turn, void *context)
 {
     n->fabric = fabric;
-}
-
-struct ibshift_net *sim_net_end(struct sim_net *n, uint32_t rank)
-{
-    return &n->ends[rank].net;
-}
-
-void sim_net_begin(struct sim_net *n, sim_net_turn turn, void *context)
-{
     n->turn = turn;
     n->turn_context = context;
     for (uint32_t r = 0; r < n->ranks; r++) {
@@ -348,19 +339,4 @@ struct ibshift_clock sim_net_clock(const struct sim_net *n, uint32_t rank)
     return (struct ibshift_clock){.offset = first->clock_offset - own->clock_offset,
                                   .drift = first->clock_pace / own->clock_pace - 1,
                                   .since = (uint64_t)own->clock_offset};
-}
-
-uint64_t sim_net_time(const struct sim_net *n, uint32_t rank)
-{
-    return n->ends[rank].at;
-}
-
-struct sim_net_stats sim_net_stats(const struct sim_net *n)
-{
-    return n->stats;
-}
-
-uint32_t sim_net_left(const struct sim_net *n)
-{
-    return n->known;
 }

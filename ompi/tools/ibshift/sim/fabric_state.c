@@ -1,5 +1,5 @@
 /* A fabric at work as a whole: making it, its figures, and whether its packets are in deadlock. */
-#include "sim/fabric_private.h"
+#include "sim/fabric.h"
 
 #include <errno.h>
 
@@ -126,6 +126,10 @@ static void allocate(struct sim_fabric *f)
     f->woken = sim_zeroed(ports, sizeof(*f->woken));
     f->row = sim_zeroed(ports, sizeof(*f->row));
     f->slot = sim_zeroed(switches, sizeof(*f->slot));
+    f->bin_width = 1000;
+    if (f->options.bins > 0) {
+        f->bins = sim_zeroed(ports * f->options.bins, sizeof(*f->bins));
+    }
     memset(f->slot, 0xff, switches * sizeof(*f->slot)); /* SIM_NEVER */
     queues = lay_queues(f);
     f->queues = sim_zeroed(queues, sizeof(*f->queues));
@@ -177,35 +181,6 @@ void sim_fabric_free(struct sim_fabric *f)
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         free(all[i]);
     }
-}
-
-struct sim_fabric_stats sim_fabric_stats(const struct sim_fabric *f)
-{
-    return f->stats;
-}
-
-const struct sim_fabric_options *sim_fabric_options(const struct sim_fabric *f)
-{
-    return &f->options;
-}
-
-uint64_t sim_fabric_busy(const struct sim_fabric *f, uint32_t port, bool other)
-{
-    return f->ports[port].busy[other];
-}
-
-void sim_fabric_keep_time(struct sim_fabric *f, uint32_t bins)
-{
-    f->bins = sim_zeroed((size_t)f->graph->port_count * bins, sizeof(*f->bins));
-    f->bin_count = bins;
-    f->bin_width = 1000;
-}
-
-uint64_t sim_fabric_busy_in(const struct sim_fabric *f, uint32_t port, uint32_t bin,
-                            uint64_t *width)
-{
-    *width = f->bin_width;
-    return f->bins != NULL && bin < f->bin_count ? f->bins[(size_t)port * f->bin_count + bin] : 0;
 }
 
 /*

@@ -1,23 +1,24 @@
 /* The hosts' ends of the fabric: messages become packets and packets messages. */
-#include "sim/fabric_private.h"
+#include "sim/fabric.h"
 
 /* That the cable out of a port is busy from now on. */
 static void keep_use(struct sim_fabric *f, uint32_t port, uint64_t length)
 {
     uint64_t bin = f->queue->now / f->bin_width;
 
-    while (bin >= f->bin_count) { /* bins become twice as wide */
-        for (size_t i = 0; i < (size_t)f->graph->port_count * f->bin_count; i += f->bin_count) {
-            for (uint32_t k = 0; k < f->bin_count; k++) {
+    while (bin >= f->options.bins) { /* bins become twice as wide */
+        for (size_t i = 0; i < (size_t)f->graph->port_count * f->options.bins;
+             i += f->options.bins) {
+            for (uint32_t k = 0; k < f->options.bins; k++) {
                 uint64_t *bins = &f->bins[i];
 
-                bins[k] = 2 * k + 1 < f->bin_count ? bins[2 * k] + bins[2 * k + 1] : 0;
+                bins[k] = 2 * k + 1 < f->options.bins ? bins[2 * k] + bins[2 * k + 1] : 0;
             }
         }
         f->bin_width *= 2;
         bin /= 2;
     }
-    f->bins[(size_t)port * f->bin_count + bin] += length;
+    f->bins[(size_t)port * f->options.bins + bin] += length;
 }
 
 void sim_cable_start(struct sim_fabric *f, uint32_t port, uint32_t packet, unsigned lane)

@@ -214,7 +214,7 @@ static void rank_ended(struct ibshift_op *op)
 {
     struct sim_job_rank *rank = op->owner;
     struct sim_job *job = rank->job;
-    uint64_t time = sim_net_time(job->net, op->params.rank);
+    uint64_t time = job->net->ends[op->params.rank].at;
 
     job->running--;
     job->time = time > job->time ? time : job->time;
@@ -295,7 +295,7 @@ static void arrived(void *context, uint32_t user, enum sim_arrival arrival)
     if ((user & SIM_USER_TRAFFIC) && !(user & SIM_USER_GRANT)) {
         sim_traffic_arrived(job->traffic, user);
     } else {
-        job->net_user.arrived(job->net_user.context, user, arrival);
+        sim_net_arrived(job->net, user, arrival);
     }
 }
 
@@ -336,12 +336,10 @@ int sim_job_open(struct sim_job *job, const struct sim_job_params *params,
     sim_queue_init(&job->queue);
     job->net = sim_net_create(params->graph, &job->params.net, params->host_of, params->ranks,
                               &job->queue);
-    job->net_user = sim_net_user(job->net);
     rc = sim_fabric_create(params->graph, &params->fabric, &user, &job->queue, &job->fabric, err);
     if (rc != 0) {
         return rc;
     }
-    sim_net_attach(job->net, job->fabric);
     job->rank = sim_zeroed(params->ranks, sizeof(*job->rank));
     job->pages = sim_zeroed(1, sizeof(*job->pages));
     for (uint32_t r = 0; r < params->ranks; r++) {
@@ -350,9 +348,6 @@ int sim_job_open(struct sim_job *job, const struct sim_job_params *params,
     memory_create(job);
     if (params->background.load > 0) {
         prepare_background(job);
-    }
-    if (params->bins > 0) {
-        sim_fabric_keep_time(job->fabric, params->bins);
     }
     return 0;
 }
@@ -406,7 +401,7 @@ void sim_job_run(struct sim_job *job)
     int kind;
 
     job->running = job->params.ranks;
-    sim_net_begin(job->net, turn, job);
+    sim_net_begin(job->net, job->fabric, turn, job);
     if (job->traffic != NULL) {
         sim_traffic_begin(job->traffic);
     }
@@ -464,7 +459,7 @@ uint64_t sim_job_bound(const struct sim_job *job, uint32_t *link)
 
     *link = 0;
     for (uint32_t i = 0; i < job->params.graph->port_count; i++) {
-        uint64_t busy = sim_fabric_busy(job->fabric, i, false);
+        uint64_t busy = job->fabric->ports[i].busy[false];
 
         if (busy > bound) {
             bound = busy;

@@ -24,7 +24,6 @@ struct sim_job_params {
     const struct ibshift_pace *pace;
     bool verify;    /* all-to-all and allgather: move real bytes and look at them */
     uint64_t limit; /* ps: give up then */
-    uint32_t bins;  /* parts of time for the use of links; 0: not kept */
     struct sim_fabric_options fabric;
     struct sim_net_options net;
     struct sim_traffic_options background; /* load 0: none */
@@ -40,7 +39,6 @@ struct sim_job {
     struct sim_net *net;
     struct sim_fabric *fabric;
     struct sim_traffic *traffic; /* NULL: none */
-    struct sim_fabric_user net_user;
     struct sim_job_rank *rank;
     struct ibshift_pages *pages; /* shared by all ranks: one is turned at a time */
     struct sim_job_memory *memory;

@@ -1,5 +1,5 @@
 /* What becomes of a message of the simulated net, from its post to the notices of both its ends. */
-#include "sim/net_private.h"
+#include "sim/net.h"
 
 #include <errno.h>
 
@@ -284,7 +284,7 @@ static uint64_t way_back(const struct sim_net *n, const struct sim_message *m)
     if (n->ends[m->to].host == n->ends[m->from].host) {
         return 0;
     }
-    each = sim_fabric_options(n->fabric)->flight + sim_fabric_options(n->fabric)->routing;
+    each = n->fabric->options.flight + n->fabric->options.routing;
     for (uint32_t node = ibshift_port_neighbour(n->graph, port);
          ibshift_node_is_switch(n->graph, node) && hops < 64; hops++) {
         unsigned out = ibshift_lft_get(n->graph, n->graph->nodes[node].switch_index, lid);
@@ -376,10 +376,8 @@ static void post_piece(struct sim_net *n, uint32_t message)
     enter_fabric(n, message);
 }
 
-static void fabric_arrived(void *context, uint32_t user, enum sim_arrival arrival)
+void sim_net_arrived(struct sim_net *n, uint32_t user, enum sim_arrival arrival)
 {
-    struct sim_net *n = context;
-
     if (user & SIM_USER_GRANT) {
         grant_arrives(n, user & ~SIM_USER_GRANT);
     } else if (arrival == SIM_COMPLETE && is_piece(n, user)) {
@@ -389,11 +387,6 @@ static void fabric_arrived(void *context, uint32_t user, enum sim_arrival arriva
     } else {
         arrive_early(n, user);
     }
-}
-
-struct sim_fabric_user sim_net_user(struct sim_net *n)
-{
-    return (struct sim_fabric_user){.context = n, .arrived = fabric_arrived};
 }
 
 static void take_turn(struct sim_net *n, const struct sim_event *event)

@@ -19,6 +19,8 @@
 #ifndef IBSHIFT_SIM_NET_H
 #define IBSHIFT_SIM_NET_H
 
+#include <assert.h>
+
 #include "exec/pace/clock.h"
 #include "net/net.h"
 #include "sim/fabric.h"
@@ -46,18 +48,14 @@ struct sim_net_options {
 
 struct sim_net;
 
-/* host_of[rank]: index of the graph's host; read now only. The queue and fabric outlive it; the
- * fabric's user is sim_net_user(net), known before. */
+/* host_of[rank]: index of the graph's host; read now only. The queue and fabric outlive it. */
 struct sim_net *sim_net_create(const struct ibshift_fabric *graph,
                                const struct sim_net_options *options, const uint32_t *host_of,
                                uint32_t ranks, struct sim_queue *queue);
 void sim_net_free(struct sim_net *net);
 
-struct sim_fabric_user sim_net_user(struct sim_net *net);
-void sim_net_attach(struct sim_net *net, struct sim_fabric *fabric);
-
-/* The endpoint of a rank; the net owns it. */
-struct ibshift_net *sim_net_end(struct sim_net *net, uint32_t rank);
+/* For the fabric that it is told of before it begins: something has come of a message or grant. */
+void sim_net_arrived(struct sim_net *net, uint32_t user, enum sim_arrival arrival);
 
 /*
  * The rank's turn: called when something happened to it, when it begins (once, within the skew),
@@ -66,7 +64,8 @@ struct ibshift_net *sim_net_end(struct sim_net *net, uint32_t rank);
 typedef void (*sim_net_turn)(void *context, uint32_t rank);
 
 /* Everyone's first turn is on its way. */
-void sim_net_begin(struct sim_net *net, sim_net_turn turn, void *context);
+void sim_net_begin(struct sim_net *net, struct sim_fabric *fabric, sim_net_turn turn,
+                   void *context);
 
 /* Wakes the rank when its own clock says so; in its turn only. */
 void sim_net_wake_at(struct sim_net *net, uint32_t rank, uint64_t clock);
@@ -77,8 +76,77 @@ void sim_net_event(struct sim_net *net, int kind, const struct sim_event *event)
 /* From the rank's own clock to rank 0's, without error. */
 struct ibshift_clock sim_net_clock(const struct sim_net *net, uint32_t rank);
 
-/* Virtual time where the rank is, in ps. */
-uint64_t sim_net_time(const struct sim_net *net, uint32_t rank);
+/* ---- the net itself: for its own files, and for reading figures ---- */
+
+#define SIM_NO_MESSAGE UINT32_MAX
+
+enum sim_net_kind {
+    SIM_TURN = SIM_KINDS_FABRIC, /* of rank a, if it still wants it */
+    SIM_GRANT,                   /* of message a has come to its sender */
+    SIM_START,                   /* message a goes into the fabric */
+    SIM_GRANT_START,             /* so does its grant */
+    SIM_LOCAL,                   /* message a has been copied within its host */
+    SIM_ACKNOWLEDGED,            /* the sender of message a knows that it arrived */
+    SIM_NEARLY,                  /* the same, of its early part */
+    SIM_PIECE,                   /* a piece of message a has arrived, and its sender knows */
+    SIM_LEAVE,                   /* the receiver of message a learns that it comes later */
+};
+
+enum { SIM_SENDER, SIM_RECEIVER };
+
+enum sim_message_flag {
+    SIM_POSTED = 1 << 0, /* << SIM_SENDER or SIM_RECEIVER */
+    SIM_ENDED = 1 << 2,  /* likewise: has been told */
+    SIM_GRANTED = 1 << 4,
+    SIM_STARTED = 1 << 5,
+    SIM_ARRIVED = 1 << 6,
+};
+
+static_assert((int)SIM_LEAVE < (int)SIM_KINDS_NET, "the next kind is another part's");
+
+/* Both sides of one message; known from the first post on, until both sides have ended. */
+struct sim_message {
+    uint32_t next; /* in its bucket, or among the unused */
+    uint32_t from, to;
+    struct ibshift_net_key key;
+    uint32_t flags;   /* 0: unused, if nothing is pending */
+    uint32_t pending; /* grants and leaves on their way */
+    int32_t status;
+    size_t length[2]; /* as posted by sender and receiver */
+    size_t piece;     /* see net.h */
+    size_t entered;   /* bytes that have gone into the fabric */
+    void *buffer[2];
+    uint64_t cookie[2];
+    size_t early[2]; /* see net.h */
+    uint64_t hint;
+    char *held; /* a copy of what came before its receive, if anybody looks at it */
+};
+
+enum { SIM_ALWAYS_MOVED = 256 }; /* bytes of a message: what the executor tells itself */
+
+struct sim_notice {
+    uint64_t cookie;
+    uint32_t peer;
+    int32_t status;   /* as in ibshift_net_event */
+    uint32_t granted; /* a message whose grant has come, or SIM_NO_MESSAGE: an end */
+};
+
+struct sim_end {
+    struct ibshift_net net;
+    struct sim_net *world;
+    uint32_t self, host;
+    uint64_t at;                /* ps: its processor is busy until then */
+    uint64_t copied;            /* ps: its last copy to a rank of its host has been made */
+    uint64_t wake;              /* when its next turn is, or SIM_NEVER */
+    struct sim_notice *notices; /* a ring */
+    uint32_t first, count, room;
+    int64_t clock_offset; /* ns */
+    double clock_pace;    /* of the host's clock: 1 + drift */
+};
+
+struct sim_given_up { /* by `by`, told to `peer` */
+    uint32_t by, peer, comm, seq;
+};
 
 struct sim_net_stats {
     uint64_t messages; /* that arrived */
@@ -87,9 +155,72 @@ struct sim_net_stats {
     uint32_t most; /* messages known at any time */
 };
 
-struct sim_net_stats sim_net_stats(const struct sim_net *net);
+struct sim_net {
+    const struct ibshift_fabric *graph;
+    struct sim_net_options options;
+    struct sim_queue *queue;
+    struct sim_fabric *fabric;
+    struct sim_end *ends;
+    uint32_t ranks;
+    uint64_t *paused; /* [host]: until when */
+    uint64_t *memory; /* [host]: until when its copies need it */
+    struct sim_message *messages;
+    uint32_t room, used, unused;
+    uint32_t known;  /* messages posted on either side that have not ended */
+    uint32_t *heads; /* buckets, as many as there is room for messages */
+    uint64_t random;
+    sim_net_turn turn;
+    void *turn_context;
+    struct sim_given_up *given_up;
+    uint32_t given_up_count, given_up_room;
+    struct sim_net_stats stats;
+};
 
-/* Messages posted on either side that have not ended: 0 after a clean run. */
-uint32_t sim_net_left(const struct sim_net *net);
+/* The endpoint of a rank; the net owns it. */
+static inline struct ibshift_net *sim_net_end(struct sim_net *n, uint32_t rank)
+{
+    return &n->ends[rank].net;
+}
+
+/* SIM_NO_MESSAGE: none. */
+uint32_t sim_message_find(const struct sim_net *n, uint32_t from, uint32_t to,
+                          const struct ibshift_net_key *key);
+/* The one that is known, or a new one. */
+uint32_t sim_message_make(struct sim_net *n, uint32_t from, uint32_t to,
+                          const struct ibshift_net_key *key);
+
+static inline bool sim_is_short(const struct sim_net *n, size_t length)
+{
+    return length <= n->options.max_eager;
+}
+
+/* Posted there and not ended. */
+static inline bool sim_is_open(const struct sim_message *m, int side)
+{
+    return (m->flags & SIM_POSTED << side) && !(m->flags & SIM_ENDED << side);
+}
+
+/* Whether the sender's message may go into the fabric. Both ends decide by their lengths whether a
+ * grant is needed; lengths that differ are told when it arrives. */
+static inline bool sim_message_may_start(const struct sim_net *n, const struct sim_message *m)
+{
+    return sim_is_open(m, SIM_SENDER) && !(m->flags & SIM_STARTED) &&
+           (sim_is_short(n, m->length[SIM_SENDER]) || (m->flags & SIM_GRANTED));
+}
+
+/* In the sender's turn: it leaves after its jitter, or when the pause that it meets is over. */
+void sim_message_start(struct sim_net *n, uint32_t message);
+/* In the receiver's turn. */
+void sim_message_grant(struct sim_net *n, uint32_t message);
+/* Moves the bytes; 0 or -EMSGSIZE. */
+int sim_message_deliver(struct sim_net *n, struct sim_message *m);
+/* Forgets the message if nothing about it is to come. */
+void sim_message_forget(struct sim_net *n, uint32_t message);
+
+/* The rank's next turn is at that time, or when its processor and host are free again. */
+void sim_end_wake(struct sim_net *n, uint32_t rank, uint64_t time);
+
+/* Tells one side the end of the message, once. */
+void sim_message_end(struct sim_net *n, uint32_t message, int side, int status);
 
 #endif

@@ -1,6 +1,6 @@
 /* What becomes of packets in switches (queues, arbitration, credits), and the events that move them.
  */
-#include "sim/fabric_private.h"
+#include "sim/fabric.h"
 
 #include <errno.h>
 

@@ -245,12 +245,11 @@ struct sim_traffic *sim_traffic_create(const struct ibshift_fabric *graph,
     sort_members(t, group, groups);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t port = graph->hosts[member[i]];
-        uint64_t bytes = options->is_steady ? sim_fabric_options(fabric)->mtu : options->bytes;
+        uint64_t bytes = options->is_steady ? fabric->options.mtu : options->bytes;
 
         t->sources[i].host = member[i];
         t->sources[i].interval =
-            (double)sim_message_time(graph, sim_fabric_options(fabric), port, bytes) /
-            options->load;
+            (double)sim_message_time(graph, &fabric->options, port, bytes) / options->load;
     }
     return t;
 }
@@ -286,7 +285,7 @@ void sim_traffic_begin(struct sim_traffic *t)
 /* ps that the cable to the host was busy, so far. */
 static uint64_t busy_with(const struct sim_traffic *t, const struct source *s)
 {
-    return sim_fabric_busy(t->fabric, t->graph->ports[t->graph->hosts[s->host]].peer, true);
+    return t->fabric->ports[t->graph->ports[t->graph->hosts[s->host]].peer].busy[true];
 }
 
 void sim_traffic_count(struct sim_traffic *t)
@@ -298,7 +297,7 @@ void sim_traffic_count(struct sim_traffic *t)
 
 struct sim_traffic_figures sim_traffic_figures(const struct sim_traffic *t)
 {
-    const struct sim_fabric_options *o = sim_fabric_options(t->fabric);
+    const struct sim_fabric_options *o = &t->fabric->options;
     struct sim_traffic_figures figures = {.messages = t->messages,
                                           .latency_max = (double)t->latency_max,
                                           .bytes_least = t->count > 0 ? INFINITY : 0};
