@@ -7,8 +7,6 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include <errno.h>
-
 #include "fabric/read/synth.h"
 #include "sim/net.h"
 
@@ -282,63 +280,6 @@ static void left_news(void **state)
     tear_down(&b);
 }
 
-/* Rank 1 has given up before rank 2 posts, or just after it; rank 3 cancels its own receive. */
-static void giver_up(struct bench *b, uint32_t rank)
-{
-    if (rank == 1) {
-        ibshift_net_abort(sim_net_end(b->net, 1), 0, key.comm, key.seq);
-        ibshift_net_abort(sim_net_end(b->net, 1), 2, key.comm, key.seq);
-    } else if (rank == 2) {
-        assert_int_equal(post(b, 2, 1, false), -ECONNABORTED);
-    } else if (rank == 0) {
-        assert_int_equal(post(b, 0, 1, true), IBSHIFT_NET_PENDING);
-    } else {
-        assert_int_equal(post(b, 3, 0, false), IBSHIFT_NET_PENDING);
-        ibshift_net_cancel(sim_net_end(b->net, 3), key.comm, key.seq);
-    }
-}
-
-static void giving_up(void **state)
-{
-    const struct sim_net_options options = {.control = 500000};
-    struct bench b;
-
-    (void)state;
-    run(&b, &options, giver_up); /* in the ranks' order: all begin at once */
-    assert_int_equal(b.events[0], 1);
-    assert_int_equal(b.event[0][0].status, -ECONNABORTED);
-    assert_int_equal(b.events[3], 1);
-    assert_int_equal(b.event[3][0].status, -ECANCELED);
-    assert_int_equal(b.events[2], 0);
-    assert_int_equal(b.net->known, 0);
-    tear_down(&b);
-}
-
-static void other_length(struct bench *b, uint32_t rank)
-{
-    struct ibshift_net_message m = message(b, rank, 3 - rank, rank == 1);
-
-    m.length -= rank == 1 ? 1 : 0;
-    if (rank == 1) {
-        ibshift_net_send(sim_net_end(b->net, 1), &m);
-    } else if (rank == 2) {
-        ibshift_net_recv(sim_net_end(b->net, 2), &m);
-    }
-}
-
-static void lengths_differ(void **state)
-{
-    const struct sim_net_options options = {.control = 1000};
-    struct bench b;
-
-    (void)state;
-    run(&b, &options, other_length);
-    assert_int_equal(b.event[1][0].status, -EMSGSIZE);
-    assert_int_equal(b.event[2][0].status, -EMSGSIZE);
-    assert_int_equal(b.net->known, 0);
-    tear_down(&b);
-}
-
 static void nothing(struct bench *b, uint32_t rank)
 {
     (void)b;
@@ -375,11 +316,10 @@ static void clocks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces),         cmocka_unit_test(early_piece),
-        cmocka_unit_test(rendezvous),     cmocka_unit_test(grants_in_the_fabric),
-        cmocka_unit_test(early_news),     cmocka_unit_test(grant_wakes),
-        cmocka_unit_test(left_news),      cmocka_unit_test(giving_up),
-        cmocka_unit_test(lengths_differ), cmocka_unit_test(clocks),
+        cmocka_unit_test(pieces),     cmocka_unit_test(early_piece),
+        cmocka_unit_test(rendezvous), cmocka_unit_test(grants_in_the_fabric),
+        cmocka_unit_test(early_news), cmocka_unit_test(grant_wakes),
+        cmocka_unit_test(left_news),  cmocka_unit_test(clocks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,108 +1,46 @@
 /* The endpoints of the simulated net: net.h as the engines call it. */
 #include "sim/net.h"
 
-#include <errno.h>
-
 #include "fabric/graph/random.h"
 
 enum { CLOCK_START = 1000000000 }; /* ns: what a clock without offset says at time 0 */
 
-/* Giving up: cancel() and abort() of net.h. */
-static bool is_of(const struct sim_message *m, uint32_t comm, uint32_t seq)
+/* cancel() and abort() of net.h: a collective that is simulated gives up for want of memory, or by an
+ * error of ours. */
+static _Noreturn void give_up(void)
 {
-    return m->flags != 0 && m->key.comm == comm && m->key.seq == seq;
+    fputs("ibshift sim: the executor has given a collective up\n", stderr);
+    exit(1);
 }
 
-/* Ends this side of a message, if it was posted and nothing will end it by itself. */
-static void end_side(struct sim_net *n, uint32_t message, int side, int status)
+static void net_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
 {
-    const struct sim_message *m = &n->messages[message];
-
-    if (sim_is_open(m, side) && !(m->flags & SIM_STARTED)) {
-        sim_message_end(n, message, side, status);
-    }
+    (void)net;
+    (void)comm;
+    (void)seq;
+    give_up();
 }
 
-static void sim_net_cancel(struct ibshift_net *net, uint32_t comm, uint32_t seq)
+static void net_abort(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key,
+                      const struct ibshift_net_cause *why)
 {
-    struct sim_end *end = (struct sim_end *)net;
-    struct sim_net *n = end->world;
-
-    for (uint32_t i = 0; i < n->used; i++) {
-        if (!is_of(&n->messages[i], comm, seq)) {
-            continue;
-        }
-        if (n->messages[i].to == end->self) {
-            end_side(n, i, SIM_RECEIVER, -ECANCELED);
-        } else if (n->messages[i].from == end->self) {
-            end_side(n, i, SIM_SENDER, -ECANCELED);
-        }
-    }
+    (void)net;
+    (void)peer;
+    (void)key;
+    (void)why;
+    give_up();
 }
 
-static void end_peers_side(struct sim_net *n, uint32_t message, uint32_t self, uint32_t peer)
-{
-    const struct sim_message *m = &n->messages[message];
-
-    if (m->from == self && m->to == peer) {
-        end_side(n, message, SIM_RECEIVER, -ECONNABORTED);
-    } else if (m->from == peer && m->to == self) {
-        end_side(n, message, SIM_SENDER, -ECONNABORTED);
-    }
-}
-
-/* Remembered without bound: a simulation that fails is over soon. */
-static void sim_net_abort(struct ibshift_net *net, uint32_t peer, const struct ibshift_net_key *key,
-                          const struct ibshift_net_cause *why)
-{
-    struct sim_end *end = (struct sim_end *)net;
-    struct sim_net *n = end->world;
-
-    if (n->given_up_count == n->given_up_room) {
-        n->given_up = sim_grown(n->given_up, &n->given_up_room, sizeof(*n->given_up));
-    }
-    n->given_up[n->given_up_count++] =
-        (struct sim_given_up){.by = end->self, .peer = peer, .comm = key->comm, .seq = key->seq};
-    (void)why; /* asked for by nobody here */
-    for (uint32_t i = 0; i < n->used; i++) {
-        if (is_of(&n->messages[i], key->comm, key->seq)) {
-            end_peers_side(n, i, end->self, peer);
-        }
-    }
-}
-
-/* 0 or -ECONNABORTED: what the peer's giving up does to a message of this rank. */
-static int refusal(const struct sim_net *n, uint32_t rank, uint32_t peer,
-                   const struct ibshift_net_key *key)
-{
-    if (peer >= n->ranks) {
-        return -EINVAL;
-    }
-    for (uint32_t i = 0; i < n->given_up_count; i++) {
-        const struct sim_given_up *g = &n->given_up[i];
-
-        if (g->by == peer && g->peer == rank && g->comm == key->comm && g->seq == key->seq) {
-            return -ECONNABORTED;
-        }
-    }
-    return 0;
-}
-
-/* Fills in this side of the message that the post belongs to. */
-static int post(struct sim_end *end, const struct ibshift_net_message *posted, int side,
-                uint32_t *message)
+/* Fills in this side of the message that the post belongs to, and returns its number. */
+static uint32_t post(struct sim_end *end, const struct ibshift_net_message *posted, int side)
 {
     struct sim_net *n = end->world;
     uint32_t from = side == SIM_SENDER ? end->self : posted->peer;
     uint32_t to = side == SIM_SENDER ? posted->peer : end->self;
-    int rc = refusal(n, end->self, posted->peer, &posted->key);
-    struct sim_message *m;
+    uint32_t message = sim_message_make(n, from, to, &posted->key);
+    struct sim_message *m = &n->messages[message];
 
-    if (rc != 0) {
-        return rc;
-    }
-    *message = sim_message_make(n, from, to, &posted->key);
-    m = &n->messages[*message];
+    assert(posted->peer < n->ranks);
     m->flags |= SIM_POSTED << side;
     m->length[side] = posted->length;
     m->buffer[side] = posted->buffer;
@@ -114,43 +52,31 @@ static int post(struct sim_end *end, const struct ibshift_net_message *posted, i
         m->hint = posted->hint;
     }
     end->at += n->options.overhead;
-    return IBSHIFT_NET_PENDING;
+    return message;
 }
 
 static int net_send(struct ibshift_net *net, const struct ibshift_net_message *posted)
 {
     struct sim_net *n = ((struct sim_end *)net)->world;
-    uint32_t i;
-    int rc = post((struct sim_end *)net, posted, SIM_SENDER, &i);
+    uint32_t i = post((struct sim_end *)net, posted, SIM_SENDER);
 
-    if (rc == IBSHIFT_NET_PENDING && sim_message_may_start(n, &n->messages[i])) {
+    if (sim_message_may_start(n, &n->messages[i])) {
         sim_message_start(n, i);
     }
-    return rc;
-}
-
-/* A message that was held: it is copied, and over for the receiver. */
-static int take_held(struct sim_net *n, uint32_t message)
-{
-    struct sim_message *m = &n->messages[message];
-    int status = sim_message_deliver(n, m);
-
-    m->flags |= SIM_ENDED << SIM_RECEIVER;
-    sim_message_forget(n, message);
-    return status == 0 ? IBSHIFT_NET_DONE : status;
+    return IBSHIFT_NET_PENDING;
 }
 
 static int net_recv(struct ibshift_net *net, const struct ibshift_net_message *posted)
 {
     struct sim_net *n = ((struct sim_end *)net)->world;
-    uint32_t i;
-    int rc = post((struct sim_end *)net, posted, SIM_RECEIVER, &i);
+    uint32_t i = post((struct sim_end *)net, posted, SIM_RECEIVER);
+    struct sim_message *m = &n->messages[i];
 
-    if (rc != IBSHIFT_NET_PENDING) {
-        return rc;
-    }
-    if (n->messages[i].flags & SIM_ARRIVED) {
-        return take_held(n, i);
+    if (m->flags & SIM_ARRIVED) { /* it was held: it is copied, and over for the receiver */
+        sim_message_deliver(n, m);
+        m->flags |= SIM_ENDED << SIM_RECEIVER;
+        sim_message_forget(n, i);
+        return IBSHIFT_NET_DONE;
     }
     if (!sim_is_short(n, posted->length)) {
         sim_message_grant(n, i);
@@ -232,8 +158,8 @@ static const struct ibshift_net_ops ops = {
     .send = net_send,
     .recv = net_recv,
     .poll = net_poll,
-    .cancel = sim_net_cancel,
-    .abort = sim_net_abort,
+    .cancel = net_cancel,
+    .abort = net_abort,
     .granted = net_granted,
     .leave = net_leave,
     .describe = net_describe,
@@ -305,7 +231,6 @@ void sim_net_free(struct sim_net *n)
     }
     free(n->messages);
     free(n->heads);
-    free(n->given_up);
     free(n);
 }
 

@@ -216,12 +216,9 @@ static void rank_ended(struct ibshift_op *op)
     struct sim_job *job = rank->job;
     uint64_t time = job->net->ends[op->params.rank].at;
 
+    assert(op->status == 0);
     job->running--;
     job->time = time > job->time ? time : job->time;
-    if (op->status != 0 && job->status == 0) {
-        job->status = op->status;
-        job->failed_rank = op->params.rank;
-    }
 }
 
 static void turn(void *context, uint32_t r)

@@ -46,7 +46,7 @@ struct sim_job {
     uint64_t time; /* ps from the first rank's entry to the last one's end */
     /*
      * 0; -EDEADLK: packets wait in a circle; -EDOM: the ranks wait for each other; -ETIMEDOUT: the
-     * limit; -EBADMSG: `failed_rank` has wrong bytes; what failed_rank's op ended with.
+     * limit; -EBADMSG: `failed_rank` has wrong bytes.
      */
     int status;
     uint32_t failed_rank;

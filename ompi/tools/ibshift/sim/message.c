@@ -1,8 +1,6 @@
 /* What becomes of a message of the simulated net, from its post to the notices of both its ends. */
 #include "sim/net.h"
 
-#include <errno.h>
-
 #include "fabric/graph/random.h"
 
 /* Messages by sender, receiver and key: chains in a table that grows with their number. */
@@ -150,12 +148,12 @@ void sim_message_forget(struct sim_net *n, uint32_t message)
     }
 }
 
-void sim_message_end(struct sim_net *n, uint32_t message, int side, int status)
+void sim_message_end(struct sim_net *n, uint32_t message, int side)
 {
     struct sim_message *m = &n->messages[message];
 
     m->flags |= SIM_ENDED << side;
-    notify_side(n, m, side, status);
+    notify_side(n, m, side, 0);
     sim_message_forget(n, message);
 }
 
@@ -299,15 +297,14 @@ static bool is_moved(const struct sim_net *n, size_t length)
     return length > 0 && (length <= SIM_ALWAYS_MOVED || n->options.moves_data);
 }
 
-int sim_message_deliver(struct sim_net *n, struct sim_message *m)
+void sim_message_deliver(struct sim_net *n, struct sim_message *m)
 {
     size_t length = m->length[SIM_SENDER];
-    int status = length == m->length[SIM_RECEIVER] ? 0 : -EMSGSIZE;
 
-    if (status == 0 && is_moved(n, length)) {
+    assert(length == m->length[SIM_RECEIVER]);
+    if (is_moved(n, length)) {
         memcpy(m->buffer[SIM_RECEIVER], m->held != NULL ? m->held : m->buffer[SIM_SENDER], length);
     }
-    return status;
 }
 
 /* The sender's buffer is its own again before the receive is there. */
@@ -330,8 +327,8 @@ static void arrive(struct sim_net *n, uint32_t message)
     n->stats.bytes += m->length[SIM_SENDER];
     sim_queue_at(n->queue, n->queue->now + way_back(n, m), SIM_ACKNOWLEDGED, message, 0);
     if (sim_is_open(m, SIM_RECEIVER)) {
-        m->status = sim_message_deliver(n, m);
-        sim_message_end(n, message, SIM_RECEIVER, m->status);
+        sim_message_deliver(n, m);
+        sim_message_end(n, message, SIM_RECEIVER);
     } else {
         hold(n, m);
     }
@@ -433,6 +430,6 @@ void sim_net_event(struct sim_net *n, int kind, const struct sim_event *event)
         leave_arrives(n, event->a);
         break;
     default:
-        sim_message_end(n, event->a, SIM_SENDER, n->messages[event->a].status);
+        sim_message_end(n, event->a, SIM_SENDER);
     }
 }

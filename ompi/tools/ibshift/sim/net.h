@@ -111,7 +111,6 @@ struct sim_message {
     struct ibshift_net_key key;
     uint32_t flags;   /* 0: unused, if nothing is pending */
     uint32_t pending; /* grants and leaves on their way */
-    int32_t status;
     size_t length[2]; /* as posted by sender and receiver */
     size_t piece;     /* see net.h */
     size_t entered;   /* bytes that have gone into the fabric */
@@ -144,10 +143,6 @@ struct sim_end {
     double clock_pace;    /* of the host's clock: 1 + drift */
 };
 
-struct sim_given_up { /* by `by`, told to `peer` */
-    uint32_t by, peer, comm, seq;
-};
-
 struct sim_net_stats {
     uint64_t messages; /* that arrived */
     uint64_t bytes;
@@ -171,8 +166,6 @@ struct sim_net {
     uint64_t random;
     sim_net_turn turn;
     void *turn_context;
-    struct sim_given_up *given_up;
-    uint32_t given_up_count, given_up_room;
     struct sim_net_stats stats;
 };
 
@@ -200,8 +193,8 @@ static inline bool sim_is_open(const struct sim_message *m, int side)
     return (m->flags & SIM_POSTED << side) && !(m->flags & SIM_ENDED << side);
 }
 
-/* Whether the sender's message may go into the fabric. Both ends decide by their lengths whether a
- * grant is needed; lengths that differ are told when it arrives. */
+/* Whether the sender's message may go into the fabric. Both ends decide by the length whether a grant is
+ * needed. */
 static inline bool sim_message_may_start(const struct sim_net *n, const struct sim_message *m)
 {
     return sim_is_open(m, SIM_SENDER) && !(m->flags & SIM_STARTED) &&
@@ -212,8 +205,8 @@ static inline bool sim_message_may_start(const struct sim_net *n, const struct s
 void sim_message_start(struct sim_net *n, uint32_t message);
 /* In the receiver's turn. */
 void sim_message_grant(struct sim_net *n, uint32_t message);
-/* Moves the bytes; 0 or -EMSGSIZE. */
-int sim_message_deliver(struct sim_net *n, struct sim_message *m);
+/* Moves the bytes. */
+void sim_message_deliver(struct sim_net *n, struct sim_message *m);
 /* Forgets the message if nothing about it is to come. */
 void sim_message_forget(struct sim_net *n, uint32_t message);
 
@@ -221,6 +214,6 @@ void sim_message_forget(struct sim_net *n, uint32_t message);
 void sim_end_wake(struct sim_net *n, uint32_t rank, uint64_t time);
 
 /* Tells one side the end of the message, once. */
-void sim_message_end(struct sim_net *n, uint32_t message, int side, int status);
+void sim_message_end(struct sim_net *n, uint32_t message, int side);
 
 #endif
