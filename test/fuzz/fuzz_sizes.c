@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "fuzz_fabric.h"
-#include "sim/sizes.h"
+#include "sim/job.h"
 
 /* The file of `ibshift sim --sizes`, of eight ranks. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-#include "sim/sizes.h"
+#include "sim/job.h"
 
 enum { RANKS = 40, MOST = 100000 };
 

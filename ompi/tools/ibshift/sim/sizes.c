@@ -1,10 +1,9 @@
-#include "sim/sizes.h"
+#include "sim/job.h"
 
 #include <errno.h>
 #include <math.h>
 
 #include "fabric/graph/random.h"
-#include "sim/queue.h"
 
 struct sim_sizes *sim_sizes_create(uint32_t ranks)
 {
