@@ -6,8 +6,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "draw/chart.h"
-
 static const char *const colors[SVG_COLOR_COUNT] = {
     [SVG_BLUE] = "#0072b2",   [SVG_VERMILION] = "#d55e00", [SVG_GREEN] = "#009e73",
     [SVG_ORANGE] = "#e69f00", [SVG_PURPLE] = "#cc79a7",    [SVG_SKY] = "#56b4e9",

@@ -1,4 +1,5 @@
-/* Writes an SVG picture, element by element. Coordinates are pixels, y grows downwards. */
+/* Writes an SVG picture, element by element, or a whole chart. Coordinates are pixels, y grows
+ * downwards. */
 #ifndef IBSHIFT_DRAW_SVG_H
 #define IBSHIFT_DRAW_SVG_H
 
@@ -54,5 +55,38 @@ void svg_label_on(FILE *out, struct svg_point at, double size, enum svg_color fi
                   const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* Roughly how wide the text will be: to keep labels apart. */
 double svg_text_width(const char *text, double size);
+
+/* ---- charts: curves over one axis, with title, grid, axes from 0, legend and named points ---- */
+
+enum { CHART_POINTS_MAX = 32 };
+
+struct chart_series {
+    const char *label; /* NULL: not in the legend */
+    enum svg_color color;
+    enum svg_dash dash;
+    int count;
+    const double *x;
+    const double *y;
+    int has_dots; /* dots instead of a line */
+};
+
+struct chart_point {
+    double x, y;
+    char label[96];
+};
+
+struct chart {
+    const char *title;
+    const char *subtitle;
+    const char *x_title;
+    const char *y_title;
+    int is_log; /* both axes */
+    const struct chart_series *series;
+    int series_count;
+    const struct chart_point *points;
+    int point_count; /* at most CHART_POINTS_MAX */
+};
+
+void chart_write(FILE *out, const struct chart *chart);
 
 #endif

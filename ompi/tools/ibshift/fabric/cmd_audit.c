@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "draw/chart.h"
+#include "draw/svg.h"
 #include "fabric/joblist.h"
 #include "fabric/names.h"
 #include "fabric/paths/contend.h"

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "draw/chart.h"
+#include "draw/svg.h"
 
 /* The picture: a curve for each algorithm, the points where they cross named; as many as a reader
  * can tell apart. */

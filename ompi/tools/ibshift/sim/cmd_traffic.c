@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "draw/chart.h"
+#include "draw/svg.h"
 #include "fabric/graph/random.h"
 
 enum { LOADS_MAX = CHART_POINTS_MAX };

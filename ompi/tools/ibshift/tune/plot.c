@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "draw/chart.h"
+#include "draw/svg.h"
 #include "options.h"
 
 enum { ROWS = 6, PATH = 4096, LABEL = 48, CURVE = 64, TITLE = 2 * TUNE_TEXT };
