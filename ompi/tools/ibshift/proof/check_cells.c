@@ -43,38 +43,30 @@ static bool is_reduction(const struct ibshift_alg *alg)
 /* Lets SEND and RECV share cells, see alg.h. */
 static void overlap(const struct check_state *state, uint32_t rank, struct check_layout *layout)
 {
-    bool root = rank == state->plan->root;
+    uint32_t *send = &layout->offset[IBSHIFT_SEND], *recv = &layout->offset[IBSHIFT_RECV];
+    enum ibshift_collective collective = state->alg->collective;
+    bool is_rooted = collective == IBSHIFT_SCATTER || collective == IBSHIFT_GATHER ||
+                     collective == IBSHIFT_REDUCE;
 
-    switch (state->alg->collective) {
+    if (is_rooted && rank != state->plan->root) {
+        return;
+    }
+    switch (collective) {
     case IBSHIFT_ALLGATHER:
-        layout->offset[IBSHIFT_SEND] = layout->offset[IBSHIFT_RECV] + rank;
-        break;
     case IBSHIFT_GATHER:
-        if (root) {
-            layout->offset[IBSHIFT_SEND] = layout->offset[IBSHIFT_RECV] + rank;
-        }
+        *send = *recv + rank;
         break;
     case IBSHIFT_SCATTER:
-        if (root) {
-            layout->offset[IBSHIFT_RECV] = layout->offset[IBSHIFT_SEND] + rank;
-        }
-        break;
-    case IBSHIFT_REDUCE:
-        if (root) {
-            layout->offset[IBSHIFT_SEND] = layout->offset[IBSHIFT_RECV];
-        }
+        *recv = *send + rank;
         break;
     case IBSHIFT_REDUCE_SCATTER:
-        layout->offset[IBSHIFT_RECV] = layout->offset[IBSHIFT_SEND];
+        *recv = *send;
         break;
-    case IBSHIFT_ALLTOALL:
-    case IBSHIFT_ALLREDUCE:
-    case IBSHIFT_SCAN:
-    case IBSHIFT_EXSCAN:
-        layout->offset[IBSHIFT_SEND] = layout->offset[IBSHIFT_RECV];
+    case IBSHIFT_BARRIER:
+    case IBSHIFT_BCAST:
         break;
     default:
-        break;
+        *send = *recv;
     }
 }
 
@@ -318,45 +310,42 @@ static struct trace *trace_of(const struct walk_order *walk, enum ibshift_buffer
     return &walk->trace[walk->state->layout[walk->place.rank].offset[buf] + block];
 }
 
+/* The step does that to a block which something was done to in round `mark` - 1, before which it may start. */
+static int unordered(const struct walk_order *walk, const char *does, enum ibshift_buffer buf,
+                     uint32_t block, const char *done, uint32_t mark, const char *waits,
+                     uint32_t rounds)
+{
+    return check_fail(walk->state, &walk->place, "%s %s block %u, %s in round %u, with %s %u", does,
+                      check_buffer_name[buf], block, done, mark - 1, waits, rounds);
+}
+
 static int read_block(struct walk_order *walk, enum ibshift_buffer buf, uint32_t block)
 {
-    const struct ibshift_step *step = walk->step;
+    uint32_t need = walk->step->need;
     struct trace *trace = trace_of(walk, buf, block);
-    bool local = ibshift_step_is_local(step);
+    bool local = ibshift_step_is_local(walk->step);
 
-    if (trace->written > step->need && !(local && trace->written_locally)) {
-        return check_fail(walk->state, &walk->place,
-                          "reads %s block %u, written in round %u, with need %u",
-                          check_buffer_name[buf], block, trace->written - 1, step->need);
+    if (trace->written > need && !(local && trace->written_locally)) {
+        return unordered(walk, "reads", buf, block, "written", trace->written, "need", need);
     }
-    if (local) {
-        trace->read = walk->place.round + 1;
-    } else {
-        trace->sent = walk->place.round + 1;
-    }
+    *(local ? &trace->read : &trace->sent) = walk->place.round + 1;
     return 0;
 }
 
 static int write_block(struct walk_order *walk, enum ibshift_buffer buf, uint32_t block)
 {
-    const struct ibshift_step *step = walk->step;
+    uint32_t need = walk->step->need, drain = walk->step->drain;
     struct trace *trace = trace_of(walk, buf, block);
-    bool local = ibshift_step_is_local(step);
+    bool local = ibshift_step_is_local(walk->step);
 
-    if (trace->written > step->need && !(local && trace->written_locally)) {
-        return check_fail(walk->state, &walk->place,
-                          "overwrites %s block %u, written in round %u, with need %u",
-                          check_buffer_name[buf], block, trace->written - 1, step->need);
+    if (trace->written > need && !(local && trace->written_locally)) {
+        return unordered(walk, "overwrites", buf, block, "written", trace->written, "need", need);
     }
-    if (trace->read > step->need && !local) {
-        return check_fail(walk->state, &walk->place,
-                          "overwrites %s block %u, read in round %u, with need %u",
-                          check_buffer_name[buf], block, trace->read - 1, step->need);
+    if (trace->read > need && !local) {
+        return unordered(walk, "overwrites", buf, block, "read", trace->read, "need", need);
     }
-    if (trace->sent > step->drain) {
-        return check_fail(walk->state, &walk->place,
-                          "overwrites %s block %u, sent in round %u, with drain %u",
-                          check_buffer_name[buf], block, trace->sent - 1, step->drain);
+    if (trace->sent > drain) {
+        return unordered(walk, "overwrites", buf, block, "sent", trace->sent, "drain", drain);
     }
     trace->written = walk->place.round + 1;
     trace->written_locally = local;
@@ -494,87 +483,4 @@ int check_order_all(struct check_state *state)
     }
     free(walk.trace);
     return rc;
-}
-
-/*
- * Barriers move no data: what counts is who has heard of whom. A send is sure to tell only what
- * came in before its need, so each rank keeps what it heard by round.
- */
-struct check_known {
-    uint32_t ranks;
-    uint32_t rounds;
-    size_t words;
-    uint64_t *heard; /* [rank][round + 1][words]; round 0 of each rank: itself */
-};
-
-static uint64_t *heard(const struct check_known *known, uint32_t rank, uint32_t row)
-{
-    return known->heard + ((size_t)rank * (known->rounds + 1) + row) * known->words;
-}
-
-struct check_known *check_known_new(const struct check_state *state)
-{
-    struct check_known *known = calloc(1, sizeof(*known));
-
-    if (known == NULL) {
-        return NULL;
-    }
-    known->ranks = state->plan->ranks;
-    known->words = (known->ranks + 63) / 64;
-    for (uint32_t rank = 0; rank < known->ranks; rank++) {
-        uint32_t rounds = state->alg->rounds(state->plan, rank);
-
-        known->rounds = rounds > known->rounds ? rounds : known->rounds;
-    }
-    known->heard =
-        calloc((size_t)known->ranks * (known->rounds + 1) * known->words, sizeof(*known->heard));
-    if (known->heard == NULL) {
-        free(known);
-        return NULL;
-    }
-    for (uint32_t rank = 0; rank < known->ranks; rank++) {
-        heard(known, rank, 0)[rank / 64] |= UINT64_C(1) << rank % 64;
-    }
-    return known;
-}
-
-void check_known_free(struct check_known *known)
-{
-    if (known != NULL) {
-        free(known->heard);
-        free(known);
-    }
-}
-
-void check_known_message(struct check_known *known, uint32_t sender, uint32_t need,
-                         uint32_t receiver, uint32_t round)
-{
-    uint64_t *target = heard(known, receiver, round + 1);
-
-    for (uint32_t row = 0; row <= need; row++) {
-        const uint64_t *source = heard(known, sender, row);
-
-        for (size_t word = 0; word < known->words; word++) {
-            target[word] |= source[word];
-        }
-    }
-}
-
-int check_known_expect(struct check_state *state, const struct check_known *known)
-{
-    for (uint32_t rank = 0; rank < known->ranks; rank++) {
-        for (uint32_t other = 0; other < known->ranks; other++) {
-            uint64_t bit = 0;
-
-            for (uint32_t row = 0; row <= known->rounds; row++) {
-                bit |= heard(known, rank, row)[other / 64] >> other % 64 & 1;
-            }
-            if (bit == 0) {
-                snprintf(state->result->why, sizeof(state->result->why),
-                         "rank %u: may leave before rank %u has come", rank, other);
-                return -EBADMSG;
-            }
-        }
-    }
-    return 0;
 }

@@ -78,12 +78,4 @@ int check_cells_local(struct check_state *state, const struct check_place *place
 /* Every rank's plan by itself. */
 int check_order_all(struct check_state *state);
 
-/* Who has heard of whom, for barriers. */
-struct check_known;
-struct check_known *check_known_new(const struct check_state *state);
-void check_known_free(struct check_known *known);
-void check_known_message(struct check_known *known, uint32_t sender, uint32_t need,
-                         uint32_t receiver, uint32_t round);
-int check_known_expect(struct check_state *state, const struct check_known *known);
-
 #endif

@@ -178,7 +178,6 @@ static int compare_node(const struct pair *p, uint32_t n, unsigned number)
     const char *old_name = ibshift_node_name(p->file, n);
     const char *name = ibshift_node_name(p->now, p->same[n]);
 
-    (void)number;
     if (!may_be_same(p, has_name(p->file, n), has_name(p->now, p->same[n]),
                      strcmp(old_name, name) == 0)) {
         return ibshift_fail(p->err, -ESTALE,
@@ -198,7 +197,6 @@ static int compare_row(const struct pair *p, uint32_t n, unsigned number)
     uint32_t s = file->nodes[n].switch_index, t = now->nodes[p->same[n]].switch_index;
     unsigned lids = file->lft_stride < now->lft_stride ? file->lft_stride : now->lft_stride;
 
-    (void)number;
     for (unsigned lid = 1; s != IBSHIFT_NO_SWITCH && lid < lids; lid++) {
         uint32_t port = now->lid_port[lid];
         unsigned was = ibshift_lft_get(file, s, lid), is = ibshift_lft_get(now, t, lid);

@@ -37,14 +37,24 @@ static double exact_linear_scatter(const struct ibshift_model *m,
                   : fmax((n - 1) * o, last_turn(m, n, gap)) + o + gap + m->latency + m->recv_max;
 }
 
+/* A gather is a scatter whose sides have changed their overheads. */
+static struct ibshift_model mirrored(const struct ibshift_model *m)
+{
+    struct ibshift_model mirror = *m;
+
+    mirror.send_max = m->recv_max;
+    mirror.send_min = m->recv_min;
+    mirror.recv_max = m->send_max;
+    mirror.recv_min = m->send_min;
+    return mirror;
+}
+
 static double exact_linear_gather(const struct ibshift_model *m,
                                   const struct ibshift_formula_case *c)
 {
-    int n = c->ranks - 1;
-    double gap = message_gap(m, c, 1), o = ibshift_model_recv_overhead(m, n > 0 ? n : 1);
+    struct ibshift_model mirror = mirrored(m);
 
-    return n == 0 ? 0
-                  : m->send_max + m->latency + gap + fmax((n - 1) * o, last_turn(m, n, gap)) + o;
+    return exact_linear_scatter(&mirror, c);
 }
 
 /* The rounds of a full tree, P = (k + 1)^i, or -1. */
@@ -160,8 +170,7 @@ static double bytes_gap(const struct ibshift_model *m, const struct ibshift_form
     return (c->bytes - 1) * m->gap_byte;
 }
 
-/* Scatter: the last of n messages that one rank sends; gather is its mirror with the overheads
- * exchanged. */
+/* Scatter: the last of n messages that one rank sends. */
 static double linear_loggp(const struct ibshift_model *m, const struct ibshift_formula_case *c)
 {
     int n = c->ranks - 1;
@@ -172,9 +181,9 @@ static double linear_loggp(const struct ibshift_model *m, const struct ibshift_f
 static double linear_gather_loggp(const struct ibshift_model *m,
                                   const struct ibshift_formula_case *c)
 {
-    int n = c->ranks - 1;
+    struct ibshift_model mirror = mirrored(m);
 
-    return n == 0 ? 0 : n * (fmax(m->recv_max, m->gap) + bytes_gap(m, c)) + hop(m);
+    return linear_loggp(&mirror, c);
 }
 
 static double series(double first, double each, int n, const struct ibshift_model *m)
@@ -195,10 +204,9 @@ static double linear_logfp(const struct ibshift_model *m, const struct ibshift_f
 static double linear_gather_logfp(const struct ibshift_model *m,
                                   const struct ibshift_formula_case *c)
 {
-    int n = c->ranks - 1;
-    double o = ibshift_model_recv_overhead(m, n > 0 ? n : 1);
+    struct ibshift_model mirror = mirrored(m);
 
-    return n == 0 ? 0 : series(o, o, n, m) + m->latency + m->send_max;
+    return linear_logfp(&mirror, c);
 }
 
 static double tree_loggp(const struct ibshift_model *m, const struct ibshift_formula_case *c)
@@ -215,8 +223,9 @@ static double tree_logfp(const struct ibshift_model *m, const struct ibshift_for
 
 static double tree_gather_logfp(const struct ibshift_model *m, const struct ibshift_formula_case *c)
 {
-    return log_up(c->ranks, c->radix + 1) *
-           (c->radix * ibshift_model_recv_overhead(m, c->radix) + m->latency + m->send_max);
+    struct ibshift_model mirror = mirrored(m);
+
+    return tree_logfp(&mirror, c);
 }
 
 static double ring_loggp(const struct ibshift_model *m, const struct ibshift_formula_case *c)
@@ -292,17 +301,6 @@ static double bruck_logfp(const struct ibshift_model *m, const struct ibshift_fo
     return log_up(c->ranks, k + 1) * (o + fmax((k - 1) * s + m->latency, (k - 1) * o));
 }
 
-/* Recursive splitting. */
-static double halves_loggp(const struct ibshift_model *m, const struct ibshift_formula_case *c)
-{
-    return log_up(c->ranks, 2) * hop(m) + (c->ranks - 1) * bytes_gap(m, c);
-}
-
-static double halves_logfp(const struct ibshift_model *m, const struct ibshift_formula_case *c)
-{
-    return log_up(c->ranks, 2) * hop(m);
-}
-
 static double unknown(const struct ibshift_model *m, const struct ibshift_formula_case *c)
 {
     return -1;
@@ -311,10 +309,10 @@ static double unknown(const struct ibshift_model *m, const struct ibshift_formul
 const struct ibshift_formula ibshift_formulas[] = {
     {"scatter", "linear", linear_loggp, linear_logfp, exact_linear_scatter},
     {"scatter", "nway", tree_loggp, tree_logfp, exact_tree_scatter},
-    {"scatter", "split", halves_loggp, halves_logfp, exact_halves_scatter},
+    {"scatter", "split", doubling_loggp, doubling_logfp, exact_halves_scatter},
     {"gather", "linear", linear_gather_loggp, linear_gather_logfp, exact_linear_gather},
     {"gather", "nway", tree_loggp, tree_gather_logfp, exact_tree_gather},
-    {"gather", "split", halves_loggp, halves_logfp, exact_halves_gather},
+    {"gather", "split", doubling_loggp, doubling_logfp, exact_halves_gather},
     {"allgather", "ring", ring_loggp, ring_logfp, exact_ring},
     {"allgather", "modified_ring", modified_ring_loggp, modified_ring_logfp, unknown},
     {"allgather", "neighbor_exchange", neighbor_loggp, neighbor_logfp, exact_neighbor},
