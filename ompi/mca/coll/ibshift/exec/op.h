@@ -28,10 +28,12 @@ typedef void (*ibshift_reduce_fn)(void *context, const void *in, void *inout, si
 static inline void ibshift_reduce_piece(ibshift_reduce_fn reduce, void *context, size_t element,
                                         bool is_after, char *to, char *from, size_t length)
 {
+    size_t elements = length / element;
+
     if (!is_after) {
-        reduce(context, from, to, length / element);
+        reduce(context, from, to, elements);
     } else {
-        reduce(context, to, from, length / element);
+        reduce(context, to, from, elements);
         memcpy(to, from, length);
     }
 }

@@ -88,7 +88,7 @@ static inline void ibshift_tape_reduce(const struct ibshift_tape_run *run,
 
     if (step->length > 0) {
         ibshift_reduce_piece(run->reduce, run->reduce_context, run->element,
-                             step->action == IBSHIFT_TAPE_REDUCE_AFTER, to, from, step->length);
+                             step->action != IBSHIFT_TAPE_REDUCE, to, from, step->length);
     }
 }
 

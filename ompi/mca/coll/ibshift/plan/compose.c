@@ -146,10 +146,55 @@ static void find(const struct compose_view *view, uint32_t round, struct compose
     }
 }
 
+/* Where blocks of the inner plan's buffers lie in ours. */
+static struct compose_place place_of(const struct compose_view *view, struct compose_inner *inner,
+                                     uint8_t buf, uint32_t first, uint32_t count)
+{
+    enum where where = buf == IBSHIFT_SEND ? inner->phase->send : inner->phase->recv;
+    struct compose_place place = {where == AT_SEND ? IBSHIFT_SEND : IBSHIFT_RECV,
+                                  first * inner->scale, count * inner->scale};
+    bool is_root = view->rank == view->plan->root;
+
+    if (view->composition->is_blocks) {
+        return compose_place(view, inner, (enum ibshift_buffer)buf, first, count);
+    }
+    if (buf == IBSHIFT_TMP) {
+        place.buf = IBSHIFT_TMP;
+        place.first += inner->tmp != COMPOSE_UNKNOWN ? inner->tmp : compose_first_tmp(view, inner);
+        return place;
+    }
+    place.first += compose_first_block(view, inner->segment, inner->leader);
+    switch (where) {
+    case AT_OWN:
+        place.first += view->segments * view->pieces;
+        place.buf = IBSHIFT_TMP; /* what is held comes first there */
+        break;
+    case AT_BEFORE:
+    case AT_ROOT:
+        place.buf = IBSHIFT_TMP;
+        break;
+    case AT_RESULT:
+        place.buf = is_root ? IBSHIFT_RECV : IBSHIFT_TMP;
+        break;
+    case AT_KEPT:
+        place.buf = is_root ? IBSHIFT_RECV : IBSHIFT_TMP;
+        place.first += is_root ? view->rank : 0;
+        break;
+    case AT_PIECE:
+        place.first += view->rank;
+        break;
+    default:
+        break;
+    }
+    return place;
+}
+
 static void translate_message(const struct compose_view *view, const struct compose_inner *inner,
                               struct ibshift_step *step)
 {
-    step->peer = compose_rank(view, inner, step->peer);
+    if (inner->phase->among != AMONG_ALL) {
+        step->peer = compose_rank(view, inner, step->peer);
+    }
     step->tag += inner->tags;
     if (inner->phase->send == AT_NOTHING) {
         step->buf = step->kind == IBSHIFT_STEP_SEND ? IBSHIFT_SEND : IBSHIFT_RECV;
@@ -160,8 +205,7 @@ static void translate_message(const struct compose_view *view, const struct comp
 static void translate_source(const struct compose_view *view, struct compose_inner *inner,
                              struct ibshift_step *step)
 {
-    struct compose_place source =
-        compose_place(view, inner, (enum ibshift_buffer)step->src, step->from, step->count);
+    struct compose_place source = place_of(view, inner, step->src, step->from, step->count);
 
     step->src = (uint8_t)source.buf;
     step->from = source.first;
@@ -196,7 +240,7 @@ static bool translate(const struct compose_view *view, struct compose_inner *inn
     if ((is_local && inner->phase->send == AT_NOTHING) || is_left_out(view, inner, step)) {
         return false;
     }
-    target = compose_place(view, inner, (enum ibshift_buffer)step->buf, step->first, step->count);
+    target = place_of(view, inner, step->buf, step->first, step->count);
     if (is_local) {
         translate_source(view, inner, step);
     }

@@ -142,9 +142,6 @@ uint32_t compose_rank(const struct compose_view *view, const struct compose_inne
 {
     enum among among = inner->phase->among;
 
-    if (among == AMONG_ALL) {
-        return rank;
-    }
     if (among == AMONG_LEADERS) {
         return leader_of(view, rank, inner->leader);
     }
@@ -350,8 +347,7 @@ static uint32_t phases_tmp(const struct compose_view *view, uint32_t phases)
     return sum;
 }
 
-/* Where the inner plan's TMP begins. */
-static uint32_t first_tmp(const struct compose_view *view, struct compose_inner *inner)
+uint32_t compose_first_tmp(const struct compose_view *view, struct compose_inner *inner)
 {
     uint32_t phase = (uint32_t)(inner->phase - view->composition->phase);
 
@@ -463,35 +459,15 @@ struct compose_place compose_place(const struct compose_view *view, struct compo
                                    enum ibshift_buffer buf, uint32_t first, uint32_t count)
 {
     enum where where = buf == IBSHIFT_SEND ? inner->phase->send : inner->phase->recv;
-    bool is_root = view->rank == view->plan->root;
-    struct compose_place place = {where == AT_SEND ? IBSHIFT_SEND : IBSHIFT_RECV,
-                                  first * inner->scale, count * inner->scale};
 
-    if (buf == IBSHIFT_TMP && !view->composition->is_blocks) {
-        place.buf = IBSHIFT_TMP;
-        place.first += first_tmp(view, inner);
-        return place;
-    }
     if (buf == IBSHIFT_TMP) {
         uint32_t begin = tmp_blocks(view, inner, first);
 
-        return (struct compose_place){IBSHIFT_TMP, first_tmp(view, inner) + begin,
+        return (struct compose_place){IBSHIFT_TMP, compose_first_tmp(view, inner) + begin,
                                       tmp_blocks(view, inner, first + count) - begin};
     }
-    if (view->composition->is_blocks) {
-        return where == AT_SEND || where == AT_RECV
-                   ? place
-                   : place_in_order(view, inner, buf, first, count);
+    if (where == AT_SEND || where == AT_RECV) {
+        return (struct compose_place){where == AT_SEND ? IBSHIFT_SEND : IBSHIFT_RECV, first, count};
     }
-    place.first += compose_first_block(view, inner->segment, inner->leader);
-    if (where == AT_BEFORE || where == AT_OWN || where == AT_ROOT ||
-        ((where == AT_RESULT || where == AT_KEPT) && !is_root)) {
-        place.buf = IBSHIFT_TMP; /* what is held comes first there */
-    }
-    if (where == AT_OWN) {
-        place.first += view->segments * view->pieces;
-    } else if (where == AT_PIECE || (where == AT_KEPT && is_root)) {
-        place.first += view->rank;
-    }
-    return place;
+    return place_in_order(view, inner, buf, first, count);
 }

@@ -62,11 +62,14 @@ uint32_t compose_held(const struct compose_view *view);
 /* Those that the inner plan wants. */
 uint32_t compose_tmp(const struct compose_view *view, const struct compose_inner *inner);
 
-/* A rank of the inner plan in ours. */
+/* A rank of the inner plan in ours, unless it is among all. */
 uint32_t compose_rank(const struct compose_view *view, const struct compose_inner *inner,
                       uint32_t rank);
 
-/* Where blocks of the inner plan's buffers lie in ours. */
+/* Where the inner plan's TMP begins. */
+uint32_t compose_first_tmp(const struct compose_view *view, struct compose_inner *inner);
+
+/* Of a composition of blocks: where blocks of the inner plan's buffers lie in ours. */
 struct compose_place compose_place(const struct compose_view *view, struct compose_inner *inner,
                                    enum ibshift_buffer buf, uint32_t first, uint32_t count);
 
