@@ -263,7 +263,7 @@ void ibshift_engine_start(struct ibshift_engine *engine, struct ibshift_op *op, 
 }
 
 void ibshift_engine_take_over(struct ibshift_engine *engine, struct ibshift_op *op,
-                const struct ibshift_tape_run *run)
+                              const struct ibshift_tape_run *run)
 {
     start(engine, op, run->seq, run);
 }

@@ -9,7 +9,6 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "plan/alg.h"
 #include "exec/blocks.h"
@@ -22,21 +21,6 @@ struct ibshift_pace_state;
 
 /* inout[i] = in[i] op inout[i] */
 typedef void (*ibshift_reduce_fn)(void *context, const void *in, void *inout, size_t elements);
-
-/* target = source op target; or target = target op source, with the result first where the source is, which
- * is scratch. */
-static inline void ibshift_reduce_piece(ibshift_reduce_fn reduce, void *context, size_t element,
-                                        bool is_after, char *to, char *from, size_t length)
-{
-    size_t elements = length / element;
-
-    if (!is_after) {
-        reduce(context, from, to, elements);
-    } else {
-        reduce(context, to, from, elements);
-        memcpy(to, from, length);
-    }
-}
 
 /* The caller's side: written before the op is started, left alone until it has ended. */
 struct ibshift_op_params {

@@ -164,11 +164,25 @@ static int post(struct ibshift_op *op, struct ibshift_exec *exec, enum ibshift_c
     return 0;
 }
 
+/* target = source op target; or target = target op source, with the result first where the source is, which
+ * is scratch. */
+static void reduce(const struct ibshift_op_params *params, const struct ibshift_step *step,
+                   const struct ibshift_piece *piece)
+{
+    size_t elements = piece->length / params->element;
+
+    if (step->kind == IBSHIFT_STEP_REDUCE || params->plan.commutative) {
+        params->reduce(params->reduce_context, piece->from, piece->to, elements);
+    } else {
+        params->reduce(params->reduce_context, piece->to, piece->from, elements);
+        memcpy(piece->to, piece->from, piece->length);
+    }
+}
+
 static int run_local(struct ibshift_op *op, struct ibshift_exec *exec,
                      const struct ibshift_step *step)
 {
     const struct ibshift_op_params *params = &op->params;
-    bool is_after = step->kind == IBSHIFT_STEP_REDUCE_AFTER && !params->plan.commutative;
     struct ibshift_piece piece;
 
     for (uint32_t i = 0; i < step->count;) {
@@ -179,8 +193,7 @@ static int run_local(struct ibshift_op *op, struct ibshift_exec *exec,
             return rc;
         }
         if (step->kind != IBSHIFT_STEP_COPY && piece.length > 0) {
-            ibshift_reduce_piece(params->reduce, params->reduce_context, params->element, is_after,
-                                 piece.to, piece.from, piece.length);
+            reduce(params, step, &piece);
         } else if (piece.to != piece.from && piece.length > 0) {
             memmove(piece.to, piece.from, piece.length);
         }

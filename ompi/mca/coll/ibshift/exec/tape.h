@@ -13,6 +13,8 @@
  * of a prefix are looked at changes nothing, and a short send is complete when it has left.
  */
 
+#include <string.h>
+
 #include "exec/op.h"
 
 enum {
@@ -85,10 +87,17 @@ static inline void ibshift_tape_reduce(const struct ibshift_tape_run *run,
                                        const struct ibshift_tape_step *step)
 {
     char *to = run->base[step->buf] + step->at, *from = run->base[step->src] + step->from;
+    size_t elements;
 
-    if (step->length > 0) {
-        ibshift_reduce_piece(run->reduce, run->reduce_context, run->element,
-                             step->action != IBSHIFT_TAPE_REDUCE, to, from, step->length);
+    if (step->length == 0) {
+        return;
+    }
+    elements = step->length / run->element;
+    if (step->action == IBSHIFT_TAPE_REDUCE) {
+        run->reduce(run->reduce_context, from, to, elements);
+    } else {
+        run->reduce(run->reduce_context, to, from, elements);
+        memcpy(to, from, step->length);
     }
 }
 
