@@ -7,9 +7,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "choose/choose.h"
+#include "ask.h"
 #include "choose/crowd.h"
-#include "choose/digest.h"
+#include "choose/tuned.h"
 #include "plan/nodes.h"
 #include "plan/order.h"
 
@@ -43,35 +43,33 @@ static void candidates_are_few_and_different(void **state)
     }
 }
 
-static void a_radix_is_below_the_ranks(void **state)
+/* A radix is below the ranks; segments go from 4 KiB to 1 MiB. */
+static void candidates_fit_ranks_and_bytes(void **state)
 {
-    const struct ibshift_alg *alg = ibshift_alg_find(IBSHIFT_BCAST, "knomial");
-    static const uint32_t expected[] = {1, 2, 3, 4};
+    static const struct {
+        const char *name;
+        uint32_t ranks;
+        uint64_t bytes;
+        int count;
+        uint32_t radix[4], segments[4]; /* of the first of them; 0: of no interest */
+    } rows[] = {{"knomial", 5, 8, 4, {1, 2, 3, 4}, {1, 1, 1, 1}},
+                {"knomial", 1, 8, 1, {1}, {1}},
+                {"chain", 8, 4096, 1, {0}, {1}},
+                {"chain", 8, 1 << 16, 3, {0}, {1, 16, 4}},
+                {"chain", 8, 1ull << 24, 6, {0}, {1}}};
     struct ibshift_choice found[IBSHIFT_CANDIDATES_MAX];
 
     (void)state;
-    assert_int_equal(ibshift_candidates(alg, 5, 8, &nothing, found), 4);
-    for (int i = 0; i < 4; i++) {
-        assert_int_equal(found[i].radix, expected[i]);
-    }
-    assert_int_equal(ibshift_candidates(alg, 1, 8, &nothing, found), 1);
-    assert_int_equal(found[0].radix, 1);
-}
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct ibshift_alg *alg = ibshift_alg_find(IBSHIFT_BCAST, rows[i].name);
 
-static void segments_go_from_4_kib_to_1_mib(void **state)
-{
-    const struct ibshift_alg *alg = ibshift_alg_find(IBSHIFT_BCAST, "chain");
-    struct ibshift_choice found[IBSHIFT_CANDIDATES_MAX];
-    static const uint32_t expected[] = {1, 16, 4};
-
-    (void)state;
-    assert_true((alg->flags & IBSHIFT_ALG_SEGMENTS) != 0 && alg->radix_max == 0);
-    assert_int_equal(ibshift_candidates(alg, 8, 4096, &nothing, found), 1);
-    assert_int_equal(ibshift_candidates(alg, 8, 1 << 16, &nothing, found), 3);
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(found[i].segments, expected[i]);
+        assert_int_equal(ibshift_candidates(alg, rows[i].ranks, rows[i].bytes, &nothing, found),
+                         rows[i].count);
+        for (int k = 0; k < 4 && rows[i].segments[k] > 0; k++) {
+            assert_int_equal(found[k].radix, rows[i].radix[k]);
+            assert_int_equal(found[k].segments, rows[i].segments[k]);
+        }
     }
-    assert_int_equal(ibshift_candidates(alg, 8, 1ull << 24, &nothing, found), 6);
 }
 
 static void what_is_asked_for_is_the_only_candidate(void **state)
@@ -93,16 +91,6 @@ static void what_is_asked_for_is_the_only_candidate(void **state)
     assert_int_equal(found[0].radix, tree->radix_max);
     assert_int_equal(ibshift_candidates(chain, 3, UINT64_MAX, &wish, found), 1);
     assert_int_equal(found[0].segments, IBSHIFT_SEGMENTS_MAX);
-}
-
-static struct ibshift_question ask(enum ibshift_collective collective,
-                                   const struct ibshift_plan *plan, uint64_t bytes)
-{
-    return (struct ibshift_question){.collective = collective,
-                                     .plan = plan,
-                                     .bytes = bytes,
-                                     .window = 32,
-                                     .model = &ibshift_model_typical};
 }
 
 /* What the search takes is as good as the cheapest that it looks at, and nothing as good is simpler. */
@@ -219,12 +207,6 @@ static void the_cheapest_wins(void **state)
             assert_int_equal(candidates, all.candidates);
         }
     }
-}
-
-static bool is_same(const struct ibshift_choice *a, const struct ibshift_choice *b)
-{
-    return a->alg == b->alg && a->radix == b->radix && a->segments == b->segments &&
-           a->leaders == b->leaders && a->price.last == b->price.last;
 }
 
 /* Plans that are too dear are not priced to their end, and nothing is chosen otherwise: flat, and on hosts that share. */
@@ -436,21 +418,6 @@ static void a_wish_is_taken_at_any_price(void **state)
     assert_true(answer.best.price.last > 0);
 }
 
-/* Of 16,384 ranks the two best have prices, both estimated; the answer does not tell those of the others. */
-static void the_largest_have_prices(void **state)
-{
-    struct ibshift_plan plan = {.ranks = 1 << 14, .commutative = true};
-    struct ibshift_question question = ask(IBSHIFT_ALLTOALL, &plan, 8);
-    struct ibshift_answer answer = ibshift_choose_best(&question);
-
-    (void)state;
-    assert_true(answer.best.price.last > 0);
-    assert_true(answer.second.price.last >= answer.best.price.last / IBSHIFT_PRICE_EQUAL);
-    assert_string_equal(answer.best.alg->name, "bruck");
-}
-
-/* With sizes that only a rank knows for itself, an order of the fabric leaves the rows that take
- * it. */
 /* Rank 0 alone on its node leads a team of one; the memory of the other leader counts. */
 static void a_leader_gathers_within_bounds(void **state)
 {
@@ -571,15 +538,14 @@ static void classes_end_at_powers_and_halves(void **state)
         assert_int_equal(ibshift_size_class(ibshift_class_size(class) + 1),
                          class + (class + 1 < IBSHIFT_SIZE_CLASSES));
     }
-    assert_int_equal(ibshift_size_class(0), 0);
-    assert_int_equal(ibshift_size_class(1), 0);
-    assert_int_equal(ibshift_size_class(2), 1);
-    assert_int_equal(ibshift_size_class(8), 7);
-    assert_int_equal(ibshift_size_class(9), 8);
-    assert_int_equal(ibshift_size_class(4096), 43);
-    assert_int_equal(ibshift_size_class(4097), 44);
-    assert_int_equal(ibshift_size_class(5120), 44);
-    assert_int_equal(ibshift_size_class(5121), 45);
+    static const struct {
+        uint64_t bytes;
+        int class;
+    } some[] = {{0, 0}, {1, 0}, {2, 1}, {8, 7}, {9, 8}, {4096, 43}, {5120, 44}, {5121, 45}};
+
+    for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
+        assert_int_equal(ibshift_size_class(some[i].bytes), some[i].class);
+    }
     assert_int_equal(ibshift_size_class(UINT64_MAX), IBSHIFT_SIZE_CLASSES - 1);
 }
 
@@ -610,66 +576,53 @@ static void places_are_numbered_as_ranks_come(void **state)
     ibshift_crowd_free(&crowd);
 }
 
-/* One host of many is enough. */
+/* One host of many is enough; also where others of the job have the rest of one host's processors. */
 static void a_rank_without_a_processor_makes_a_crowd(void **state)
 {
-    static const struct ibshift_place places[] = {
+    static const struct ibshift_place hosts[] = {
         {1, 1, 2, false}, {2, 2, 1, false}, {1, 1, 2, false}, {2, 2, 1, false}};
-    struct ibshift_crowd crowd;
+    static const struct ibshift_place others[] = {{1, 1, 2, false}, {2, 2, 2, true}};
+    static const struct {
+        const struct ibshift_place *places;
+        uint32_t ranks;
+        bool is_crowded;
+    } rows[] = {{hosts, 3, false}, {hosts, 4, true}, {others, 1, false}, {others, 2, true}};
 
     (void)state;
-    assert_int_equal(ibshift_crowd_make(places, 3, &crowd), 0);
-    assert_false(crowd.is_crowded);
-    ibshift_crowd_free(&crowd);
-    assert_int_equal(ibshift_crowd_make(places, 4, &crowd), 0);
-    assert_true(crowd.is_crowded);
-    assert_int_equal(crowd.ports, 2);
-    ibshift_crowd_free(&crowd);
-}
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct ibshift_crowd crowd;
 
-/* A communicator of one rank a host, where others of the job have the rest of one host's. */
-static void ranks_of_others_make_a_crowd(void **state)
-{
-    static const struct ibshift_place places[] = {{1, 1, 2, false}, {2, 2, 2, true}};
-    struct ibshift_crowd crowd;
-
-    (void)state;
-    assert_int_equal(ibshift_crowd_make(places, 2, &crowd), 0);
-    assert_true(crowd.is_crowded);
-    ibshift_crowd_free(&crowd);
+        assert_int_equal(ibshift_crowd_make(rows[i].places, rows[i].ranks, &crowd), 0);
+        assert_int_equal(crowd.is_crowded, rows[i].is_crowded);
+        ibshift_crowd_free(&crowd);
+    }
 }
 
 /* Ranks whose models differ in any field must not work together. */
 static void every_field_of_a_model_counts(void **state)
 {
-    struct ibshift_model model = ibshift_model_typical;
-    double *const fields[] = {
-        &model.latency,    &model.send_max, &model.send_min,  &model.recv_max,    &model.recv_min,
-        &model.gap,        &model.gap_byte, &model.copy_byte, &model.reduce_byte, &model.send_byte,
-        &model.eager_byte, &model.wake,     &model.at_once,   &model.granted};
-    uint64_t before = ibshift_digest_model(IBSHIFT_DIGEST, &model);
+    struct ibshift_levels levels = ibshift_levels_typical();
+    uint64_t before = ibshift_levels_digest(&levels);
+    double *field = (double *)&levels.software;
 
     (void)state;
-    assert_int_equal(sizeof(fields) / sizeof(fields[0]) * sizeof(double) + sizeof(double),
-                     sizeof(model));
-    assert_true(before == ibshift_digest_model(IBSHIFT_DIGEST, &ibshift_model_typical));
-    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-        double kept = *fields[i];
+    for (size_t i = 0; i < offsetof(struct ibshift_model, free_messages) / sizeof(*field); i++) {
+        double kept = field[i];
 
-        *fields[i] = kept * 2 + 1;
-        assert_true(before != ibshift_digest_model(IBSHIFT_DIGEST, &model));
-        *fields[i] = kept;
+        field[i] = kept * 2 + 1;
+        assert_true(before != ibshift_levels_digest(&levels));
+        field[i] = kept;
     }
-    model.free_messages++;
-    assert_true(before != ibshift_digest_model(IBSHIFT_DIGEST, &model));
+    assert_true(before == ibshift_levels_digest(&levels));
+    levels.hardware.free_messages++;
+    assert_true(before != ibshift_levels_digest(&levels));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(candidates_are_few_and_different),
-        cmocka_unit_test(a_radix_is_below_the_ranks),
-        cmocka_unit_test(segments_go_from_4_kib_to_1_mib),
+        cmocka_unit_test(candidates_fit_ranks_and_bytes),
         cmocka_unit_test(what_is_asked_for_is_the_only_candidate),
         cmocka_unit_test(standing_grants_are_part_of_the_question),
         cmocka_unit_test(a_glance_at_many_ranks_is_good_enough),
@@ -681,7 +634,6 @@ int main(void)
         cmocka_unit_test(shared_memory_is_priced_as_it_was_measured),
         cmocka_unit_test(a_wish_that_cannot_be_is_as_none),
         cmocka_unit_test(a_wish_is_taken_at_any_price),
-        cmocka_unit_test(the_largest_have_prices),
         cmocka_unit_test(a_leader_gathers_within_bounds),
         cmocka_unit_test(both_kinds_are_told),
         cmocka_unit_test(an_order_is_followed),
@@ -690,7 +642,6 @@ int main(void)
         cmocka_unit_test(classes_end_at_powers_and_halves),
         cmocka_unit_test(places_are_numbered_as_ranks_come),
         cmocka_unit_test(a_rank_without_a_processor_makes_a_crowd),
-        cmocka_unit_test(ranks_of_others_make_a_crowd),
         cmocka_unit_test(every_field_of_a_model_counts),
     };
 

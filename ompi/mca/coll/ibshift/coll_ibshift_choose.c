@@ -10,19 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNKNOWN_SIZE = 8192 /* what is priced when no rank knows all sizes */ };
-
-/* As coll_ibshift_model says, or typical ones; and as `ibshift tune` measured them here. */
-static struct ibshift_levels models, measured;
-
-static struct ibshift_made given; /* what coll_ibshift_model says of itself */
-
-/* Of the measured ones. */
-static struct {
-    uint64_t digest; /* 0: there are none */
-    char path[PATH_MAX];
-    char note[512]; /* why they are not used, or doubtful; empty: they are */
-} tuned;
+static struct ibshift_source source; /* of the prices */
 
 static struct ibshift_rules rules;
 
@@ -47,21 +35,17 @@ static void read_rules(void)
 
 void ibshift_choose_open(void)
 {
+    const char *model = ibshift_params.model;
     char error[IBSHIFT_TEXT_ERROR];
-    struct ibshift_costs costs;
 
-    given = (struct ibshift_made){.ompi = ""};
-    models = ibshift_levels_typical();
-    if ('\0' != ibshift_params.model[0]) {
-        if (!ibshift_params_may_open(ibshift_params.model, error, sizeof(error)) ||
-            0 != ibshift_costs_read(ibshift_params.model, &costs, error)) {
-            ibshift_help_once_a_job("bad-model", error);
-        } else {
-            ibshift_levels_take(&models, &costs);
-            given = costs.made;
-        }
+    if (!ibshift_params_may_open(model, error, sizeof(error))) {
+        ibshift_help_once_a_job("bad-model", error);
+        model = "";
     }
-    ibshift_levels_limit(&models, ibshift_params.eager_limit);
+    if (0 != ibshift_source_open(&source, model, ibshift_params.eager_limit, error)) {
+        ibshift_help_once_a_job("bad-model", error);
+    }
+    source.is_given = '\0' != ibshift_params.model[0]; /* also where it cannot be read */
     read_rules();
     pacing.is_auto = 0 == strcmp(ibshift_params.pace, "auto");
     if (!pacing.is_auto &&
@@ -73,49 +57,21 @@ void ibshift_choose_open(void)
 
 uint64_t ibshift_choose_digest(void)
 {
-    return ibshift_rules_digest(&rules, ibshift_levels_digest(&models));
-}
-
-/* Reads the file; those of another machine, copied to this name, are not used either. */
-static void take_tuned(const struct ibshift_made *own, bool is_stale)
-{
-    char error[IBSHIFT_TEXT_ERROR];
-    struct ibshift_costs costs;
-
-    if (!ibshift_params_may_open(tuned.path, error, sizeof(error)) ||
-        0 != ibshift_costs_read(tuned.path, &costs, error)) {
-        ibshift_help_once_a_job("warning", ompi_process_info.nodename, error);
-        return;
-    }
-    ibshift_tuned_differ(&costs.made, own, tuned.path, tuned.note, sizeof(tuned.note));
-    if (is_stale || '\0' != tuned.note[0]) {
-        return;
-    }
-    ibshift_tuned_doubt(&costs.made, own, tuned.path, tuned.note, sizeof(tuned.note));
-    measured = ibshift_levels_typical();
-    ibshift_levels_take(&measured, &costs);
-    measured.hardware.at_once = measured.software.at_once = 0; /* as it is in this job */
-    ibshift_levels_limit(&measured, ibshift_params.eager_limit);
-    tuned.digest = ibshift_levels_digest(&measured);
+    return ibshift_rules_digest(&rules, ibshift_levels_digest(&source.given));
 }
 
 uint64_t ibshift_choose_tuned(const char *device, uint32_t mbps, const char *firmware)
 {
     const struct ibshift_made own = ibshift_tuned_made(device, firmware, mbps, OMPI_MAJOR_VERSION,
                                                        OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION);
-    enum ibshift_tuned found;
+    char error[IBSHIFT_TEXT_ERROR];
 
-    tuned.digest = 0;
-    tuned.note[0] = '\0';
-    if ('\0' != ibshift_params.model[0]) {
-        ibshift_tuned_differ(&given, &own, ibshift_params.model, tuned.note, sizeof(tuned.note));
-        return 0;
+    if (ibshift_source_find(&source, ibshift_params.site, ibshift_params.model, &own) &&
+        (!ibshift_params_may_open(source.path, error, sizeof(error)) ||
+         0 != ibshift_source_measure(&source, &own, ibshift_params.eager_limit, error))) {
+        ibshift_help_once_a_job("warning", ompi_process_info.nodename, error);
     }
-    found = ibshift_tuned_find(ibshift_params.site, &own, tuned.path, sizeof(tuned.path));
-    if (IBSHIFT_TUNED_NONE != found) {
-        take_tuned(&own, IBSHIFT_TUNED_STALE == found);
-    }
-    return tuned.digest;
+    return source.digest;
 }
 
 void ibshift_choices_free(mca_coll_ibshift_module_t *module)
@@ -130,39 +86,21 @@ void ibshift_choices_free(mca_coll_ibshift_module_t *module)
     }
 }
 
-/* Where the prices come from. */
-static void add_source(const mca_coll_ibshift_module_t *module, char *text, size_t size)
-{
-    const struct ibshift_model *model = module->choices.model;
-    const char *source = '\0' != ibshift_params.model[0] ? "as coll_ibshift_model says"
-                         : &models.node == model         ? "typical for shared memory"
-                         : &models.software == model     ? "typical for a device in software"
-                                                         : "typical for a device in hardware";
-
-    if (module->choices.is_measured) {
-        snprintf(text, size, "as ibshift tune measured them, %.200s%s%s", tuned.path,
-                 '\0' != tuned.note[0] ? "; " : "", tuned.note);
-    } else if (0 != tuned.digest) {
-        snprintf(text, size, "%s, for the ranks have different files of measured ones", source);
-    } else {
-        snprintf(text, size, "%s%s%s", source, '\0' != tuned.note[0] ? "; " : "", tuned.note);
-    }
-}
-
 static void explain_crowd(const mca_coll_ibshift_module_t *module,
                           const struct ompi_communicator_t *comm)
 {
     const struct ibshift_crowd *crowd = &module->choices.crowd;
-    char source[768];
+    char costs[768];
     uint32_t host, port;
     uint32_t on_host = ibshift_crowd_most(crowd->host_of, module->size, crowd->hosts, &host);
     uint32_t on_port = ibshift_crowd_most(crowd->port_of, module->size, crowd->ports, &port);
 
-    add_source(module, source, sizeof(source));
+    ibshift_source_words(&source, module->choices.model, module->choices.is_measured, costs,
+                         sizeof(costs));
     fprintf(stderr,
             "ibshift: %s, %u ranks: at most %u per host (of %u processors) and %u per port; "
             "costs %s\n",
-            comm->c_name, module->size, on_host, crowd->processors[host], on_port, source);
+            comm->c_name, module->size, on_host, crowd->processors[host], on_port, costs);
 }
 
 /* The nodes: processes of one host that share no memory, as in containers, are several. */
@@ -193,7 +131,7 @@ static int find_crowd(mca_coll_ibshift_module_t *module, const struct ompi_commu
     }
     places = malloc(2 * module->size * sizeof(*places));
     by_node = places + module->size;
-    choices->is_measured = 0 != tuned.digest;
+    choices->is_measured = 0 != source.digest;
     for (uint32_t rank = 0; NULL != places && rank < module->size; rank++) {
         struct ibshift_card_place card;
 
@@ -204,7 +142,7 @@ static int find_crowd(mca_coll_ibshift_module_t *module, const struct ompi_commu
         is_software |= card.is_software;
         share_memory &= 0 != card.node;
         is_one_node &= by_node[rank].host == by_node[0].host;
-        choices->is_measured &= card.costs == tuned.digest;
+        choices->is_measured &= card.costs == source.digest;
     }
     if (NULL != places && 0 == ibshift_crowd_make(places, module->size, &choices->crowd)) {
         rc = make_nodes(by_node, module->size, &choices->nodes);
@@ -216,7 +154,7 @@ static int find_crowd(mca_coll_ibshift_module_t *module, const struct ompi_commu
     if (0 != rc) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    levels = choices->is_measured ? &measured : &models;
+    levels = choices->is_measured ? &source.measured : &source.given;
     choices->near = share_memory ? &levels->node : NULL;
     choices->model = share_memory && is_one_node ? &levels->node
                      : is_software               ? &levels->software
@@ -230,7 +168,7 @@ static int find_crowd(mca_coll_ibshift_module_t *module, const struct ompi_commu
 static uint64_t bytes_to_price(const struct ibshift_job *job)
 {
     if (ibshift_job_is_any_size(job)) {
-        return UNKNOWN_SIZE;
+        return IBSHIFT_SIZE_UNKNOWN;
     }
     return job->bytes == 0 ? 0 : ibshift_class_size(ibshift_size_class(job->bytes));
 }
@@ -309,7 +247,8 @@ static bool needs_no_pace(const mca_coll_ibshift_module_t *module, const struct 
 static void decide_pace(mca_coll_ibshift_module_t *module, const struct ibshift_job *job,
                         bool is_blocking, struct ibshift_paced *paced)
 {
-    const struct ibshift_levels *levels = module->choices.is_measured ? &measured : &models;
+    const struct ibshift_levels *levels =
+        module->choices.is_measured ? &source.measured : &source.given;
     const struct ibshift_model *model =
         &levels->node == module->choices.model ? &levels->hardware : module->choices.model;
     const struct ibshift_pacing_fabric fabric = {.hosts = all_hosts(module),

@@ -6,8 +6,6 @@
 #include "choose/rules.h"
 #include "choose/size.h"
 
-enum { UNKNOWN_SIZE = 8192 };
-
 static const uint64_t most_bytes = UINT64_C(1) << 24;
 
 /* A rule that has not ended yet. */
@@ -58,7 +56,7 @@ static struct ibshift_choice choose(const struct writer *w, uint32_t needs, uint
         .collective = w->row->collective,
         .needs = needs,
         .plan = &plan,
-        .bytes = needs == IBSHIFT_ALG_SIZES ? UNKNOWN_SIZE : bytes,
+        .bytes = needs == IBSHIFT_ALG_SIZES ? IBSHIFT_SIZE_UNKNOWN : bytes,
         .window = w->args->window,
         .model = &w->args->model,
         .near = has_hosts && !w->args->is_one_level ? &w->args->near : NULL,

@@ -5,13 +5,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "choose/param.h"
-
 #define IBSHIFT_DIGEST 0xcbf29ce484222325u
 
 /* sum: IBSHIFT_DIGEST, or what an earlier call returned. */
-uint64_t ibshift_digest(uint64_t sum, const void *bytes, size_t size);
-/* Of all fields of the model. */
-uint64_t ibshift_digest_model(uint64_t sum, const struct ibshift_model *model);
+static inline uint64_t ibshift_digest(uint64_t sum, const void *bytes, size_t size)
+{
+    const unsigned char *byte = (const unsigned char *)bytes;
+
+    for (size_t i = 0; i < size; i++) {
+        sum = (sum ^ byte[i]) * 0x100000001b3u;
+    }
+    return sum;
+}
 
 #endif

@@ -40,7 +40,10 @@ bool ibshift_plan_exceeds(const struct ibshift_alg *alg, const struct ibshift_pl
 uint32_t ibshift_plan_slots(const struct ibshift_alg *alg, const struct ibshift_plan *plan,
                             uint32_t window);
 
-enum { IBSHIFT_SIZE_CLASSES = 192 }; /* four for each doubling of the bytes */
+enum {
+    IBSHIFT_SIZE_CLASSES = 192, /* four for each doubling of the bytes */
+    IBSHIFT_SIZE_UNKNOWN = 8192 /* what is priced when no rank knows all sizes */
+};
 
 /* The class of that size; the largest size of a class: 1, 2, 3, ... 8, 10, 12, 14, 16, 20, ... */
 int ibshift_size_class(uint64_t bytes);

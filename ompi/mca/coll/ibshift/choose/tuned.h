@@ -3,6 +3,7 @@
 #ifndef IBSHIFT_CHOOSE_TUNED_H
 #define IBSHIFT_CHOOSE_TUNED_H
 
+#include <limits.h>
 #include <stdint.h>
 
 #include "choose/param.h"
@@ -55,5 +56,26 @@ void ibshift_tuned_differ(const struct ibshift_made *file, const struct ibshift_
 /* The same of firmware and ibshift, whose measures are used, but said to be of another version. */
 void ibshift_tuned_doubt(const struct ibshift_made *file, const struct ibshift_made *own,
                          const char *path, char *words, size_t size);
+
+/* Where the prices of a job come from: the file that the user gives, else what was measured here, else typical values. */
+struct ibshift_source {
+    struct ibshift_levels given, measured; /* given: or typical */
+    bool is_given, is_stale;
+    struct ibshift_made made; /* what the given file says of itself */
+    uint64_t digest;          /* of the measured ones; 0: there are none */
+    char path[PATH_MAX];
+    char note[512]; /* why the measured ones are not used, or doubtful; empty: they are */
+};
+
+/* path: what the user gives, or "". limit: S where no file says it. 0, or a negative errno with an error: then they are typical. */
+int ibshift_source_open(struct ibshift_source *source, const char *path, size_t limit, char *error);
+/* Looks for a file of what was measured; false: there is none, or one was given. True: source->path is to be read by measure(),
+ * which does not use what was measured on something else, as a file that was copied to this name. */
+bool ibshift_source_find(struct ibshift_source *source, const char *site, const char *given,
+                         const struct ibshift_made *own);
+int ibshift_source_measure(struct ibshift_source *source, const struct ibshift_made *own,
+                           size_t limit, char *error);
+void ibshift_source_words(const struct ibshift_source *source, const struct ibshift_model *model,
+                          bool is_measured, char *text, size_t size);
 
 #endif
