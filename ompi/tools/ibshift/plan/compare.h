@@ -26,6 +26,13 @@ struct plan_comparison {
     struct ibshift_choice *choices; /* of all entries */
 };
 
+/* Rows whose steps wait for one another send whole messages. */
+static inline uint32_t plan_piece_of(const struct plan_comparison *c,
+                                     const struct plan_entry *entry)
+{
+    return (entry->alg->flags & IBSHIFT_ALG_FREE) != 0 ? c->args->piece : 0;
+}
+
 /* The simplest of the entries that are as good as the fastest there, as the component has it; -1: none can run. */
 int plan_winner_at(const struct plan_comparison *c, int point);
 /* The point from which on b is always faster than a, or -1; by the formulas or the simulation. */
@@ -34,6 +41,7 @@ int plan_crossing(const struct plan_comparison *c, int a, int b, bool is_by_form
 void plan_point_text(const struct plan_comparison *c, int point, char *text);
 void plan_compare_title(const struct plan_comparison *c, char *text, size_t size);
 
-void plan_compare_chart(const struct plan_comparison *c, FILE *out);
+/* Prices all, with c->args; 0 or -errno. points and choices are to be freed in either case. */
+int plan_compare_all(struct plan_comparison *c);
 
 #endif

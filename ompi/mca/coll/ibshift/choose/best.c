@@ -1,4 +1,4 @@
-#include "choose/choose.h"
+#include "choose/best.h"
 
 #include <assert.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #ifndef IBSHIFT_CHOOSE_PACING_H
 #define IBSHIFT_CHOOSE_PACING_H
 
-#include "choose/choose.h"
+#include "choose/best.h"
 #include "exec/pace/pace.h"
 
 /* What a rank's fabric file says. Ranks may have different files. */

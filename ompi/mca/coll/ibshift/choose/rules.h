@@ -6,7 +6,7 @@
 #ifndef IBSHIFT_CHOOSE_RULES_H
 #define IBSHIFT_CHOOSE_RULES_H
 
-#include "choose/choose.h"
+#include "choose/best.h"
 #include "choose/text.h"
 
 struct ibshift_rule {

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "choose/choose.h"
+#include "choose/best.h"
 
 struct ibshift_line {
     char text[512];

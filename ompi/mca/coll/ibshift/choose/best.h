@@ -1,0 +1,90 @@
+/* Which plan does a job best: the candidates, and the cheapest of them under the model. */
+#ifndef IBSHIFT_CHOOSE_BEST_H
+#define IBSHIFT_CHOOSE_BEST_H
+
+#include "choose/glance.h"
+#include "choose/price.h"
+#include "choose/size.h"
+
+struct ibshift_rules;
+
+enum { IBSHIFT_CANDIDATES_MAX = 64 /* of one row */ };
+
+/* What somebody asks for; it is taken without a price. */
+struct ibshift_wish {
+    const struct ibshift_alg *alg; /* NULL: the cheapest that does the job */
+    uint32_t radix;                /* 0: the cheapest */
+    uint64_t segment;              /* bytes; 0: the cheapest */
+};
+
+struct ibshift_choice {
+    const struct ibshift_alg *alg; /* NULL: none fits */
+    uint32_t radix, segments, leaders;
+    struct ibshift_price price; /* last: negative: not known */
+};
+
+static inline void ibshift_choice_take(const struct ibshift_choice *choice,
+                                       struct ibshift_plan *plan)
+{
+    plan->radix = choice->radix;
+    plan->segments = choice->segments;
+    plan->leaders = choice->leaders;
+}
+
+/* The plans of the row that are worth a price among so many ranks, the simplest first. found has
+ * room for IBSHIFT_CANDIDATES_MAX; returns how many there are. Some may not pass
+ * ibshift_alg_check(); none has a price yet. */
+int ibshift_candidates(const struct ibshift_alg *alg, uint32_t ranks, uint64_t bytes,
+                       const struct ibshift_wish *wish, struct ibshift_choice *found);
+
+/* needs: the row must have one of these flags; 0: any row of the collective will do. */
+static inline bool ibshift_alg_serves(const struct ibshift_alg *alg,
+                                      enum ibshift_collective collective, uint32_t needs)
+{
+    return alg->collective == collective && (needs == 0 || (alg->flags & needs) != 0);
+}
+
+/* How long messages of a row go: so many at once, in pieces of so many bytes. Zeros: as any row, and whole. */
+struct ibshift_sending {
+    uint32_t window, piece;
+};
+
+struct ibshift_question {
+    enum ibshift_collective collective;
+    uint32_t needs;
+    const struct ibshift_plan *plan; /* all but radix and segments */
+    uint64_t bytes;
+    uint32_t window;
+    struct ibshift_sending free; /* of rows whose steps wait for none (IBSHIFT_ALG_FREE) */
+    const struct ibshift_model *model;
+    const struct ibshift_model *near;  /* between ranks of the plan's nodes; NULL: as model */
+    const struct ibshift_crowd *crowd; /* NULL: each rank has a processor and a port */
+    bool grants_anew;                  /* as in price.h */
+    struct ibshift_wish wish;          /* the user's */
+    const struct ibshift_rules *rules; /* NULL: there are none */
+    struct ibshift_price_space *space; /* the search makes it */
+    bool is_brief; /* nobody reads second and other, so no dear plan is priced to its end */
+};
+
+/* How the row's messages go in that question. */
+struct ibshift_sending ibshift_choose_sending(const struct ibshift_question *question,
+                                              const struct ibshift_alg *alg);
+
+/* best: of those that cost at most IBSHIFT_PRICE_EQUAL times the cheapest, the simplest; second: the
+ * cheapest of the others; other: the cheapest that goes by node where best does not, or does not
+ * where best does. */
+struct ibshift_answer {
+    struct ibshift_choice best, second, other; /* alg NULL: there is none */
+    struct ibshift_wish wish;                  /* the user's, or a rule's */
+    int candidates;                            /* that were looked at */
+};
+
+/* The cheapest of the candidates; or what is wished, where that can be. Rules are not looked at. */
+struct ibshift_answer ibshift_choose_best(const struct ibshift_question *question);
+
+/* The cheapest plan of each row but one, that of `own`, of those that cost at most `times` as much as
+ * it; the cheapest first. Returns how many of `most` there are. The question has no wish for a row. */
+int ibshift_choose_rivals(const struct ibshift_question *question, const struct ibshift_choice *own,
+                          double times, struct ibshift_choice *found, int most);
+
+#endif

@@ -1,0 +1,277 @@
+#include "plan/compare.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "choose/size.h"
+#include "proof/formula.h"
+
+static void add_entry(struct plan_comparison *c, const struct ibshift_alg *alg, uint32_t radix,
+                      bool is_optimal)
+{
+    struct plan_entry *entry = &c->entries[c->entry_count];
+
+    if (c->entry_count == PLAN_ENTRIES_MAX) {
+        return;
+    }
+    entry->alg = alg;
+    entry->radix = radix;
+    entry->is_optimal = is_optimal;
+    if (alg->radix_max > 0) {
+        snprintf(entry->label, sizeof(entry->label), "%s k=%u", alg->name, radix);
+    } else {
+        snprintf(entry->label, sizeof(entry->label), "%s%s", alg->name,
+                 is_optimal ? " optimal" : "");
+    }
+    c->entry_count++;
+}
+
+/* What the component would try, and besides what the user asks for. */
+static int candidates(const struct plan_args *args, const struct ibshift_alg *alg, uint32_t ranks,
+                      uint64_t bytes, struct ibshift_choice *found)
+{
+    struct ibshift_wish wish = {.radix = args->has_radix ? args->plan.radix : 0};
+    int count = ibshift_candidates(alg, ranks, bytes, &wish, found);
+
+    for (int i = 0; args->has_segments && i < count; i++) {
+        found[i].segments = args->plan.segments;
+    }
+    return count;
+}
+
+/* A column for each row and radix; segments are searched at each point. */
+static void add_entries(struct plan_comparison *c)
+{
+    const struct plan_args *args = c->args;
+    struct ibshift_choice found[IBSHIFT_CANDIDATES_MAX];
+
+    for (size_t i = 0; i < ibshift_alg_count; i++) {
+        const struct ibshift_alg *alg = ibshift_alg_table[i];
+        int count = candidates(args, alg, args->ranks_last, 0, found);
+
+        if ((int)alg->collective != args->collective ||
+            ((alg->flags & IBSHIFT_ALG_NODES) != 0 && args->per_host < 2)) {
+            continue;
+        }
+        for (int n = 0; n < count; n++) {
+            if (found[n].leaders == 1) {
+                add_entry(c, alg, found[n].radix, false);
+            }
+        }
+        if ((alg->flags & IBSHIFT_ALG_SPLIT) != 0) {
+            add_entry(c, alg, args->plan.radix, true);
+        }
+    }
+}
+
+/* The best of the entry's segments. */
+static int price_entry(const struct plan_comparison *c, const struct plan_entry *entry, int point,
+                       const struct ibshift_price_request *request, struct ibshift_plan *plan)
+{
+    struct ibshift_choice found[IBSHIFT_CANDIDATES_MAX];
+    int count = candidates(c->args, entry->alg, plan->ranks, request->bytes, found);
+    char why[256];
+
+    for (int i = 0; i < count; i++) {
+        int rc;
+
+        found[i].leaders = c->args->has_leaders ? c->args->plan.leaders : found[i].leaders;
+        ibshift_choice_take(&found[i], plan);
+        if ((entry->alg->radix_max > 0 && plan->radix != entry->radix) ||
+            ibshift_alg_check(entry->alg, plan, why, sizeof(why)) != 0) {
+            continue;
+        }
+        rc = ibshift_price(request, &found[i].price);
+        if (rc != 0 && rc != -E2BIG) {
+            return rc;
+        }
+        if (rc == 0 && !(found[i].price.last >= entry->times[point])) {
+            entry->times[point] = found[i].price.last;
+            entry->best[point] = found[i];
+        }
+    }
+    return 0;
+}
+
+static int price_point(const struct plan_comparison *c, const struct plan_entry *entry, int point,
+                       const struct ibshift_model *model)
+{
+    bool has_hosts = c->args->per_host > 0;
+    uint64_t bytes = c->is_over_ranks ? c->args->sizes[0] : (uint64_t)c->points[point];
+    struct ibshift_plan plan = c->args->plan;
+    struct ibshift_price_request request;
+    struct plan_hosts hosts;
+    uint32_t *split = NULL;
+    int rc;
+
+    entry->times[point] = NAN;
+    entry->best[point].segments = 1;
+    plan.ranks = c->is_over_ranks ? (uint32_t)c->points[point] : plan.ranks;
+    plan.root = plan.root < plan.ranks ? plan.root : 0;
+    if (plan_hosts_make(c->args, plan.ranks, &hosts) != CLI_OK) {
+        return -ENOMEM;
+    }
+    plan.nodes = has_hosts ? &hosts.nodes : NULL;
+    request = plan_request(c->args, has_hosts ? &hosts : NULL);
+    request.alg = entry->alg;
+    request.plan = &plan;
+    request.model = model;
+    request.bytes = bytes;
+    request.piece = plan_piece_of(c, entry);
+    request.limit = 1 << 24;
+    if (entry->is_optimal) {
+        plan.split = split = plan_split(model, bytes, plan.ranks);
+    }
+    rc = entry->is_optimal && split == NULL ? -ENOMEM
+                                            : price_entry(c, entry, point, &request, &plan);
+    plan_hosts_free(&hosts);
+    free(split);
+    return rc;
+}
+
+static double formula_point(const struct plan_comparison *c, const struct plan_entry *entry,
+                            int point, const struct ibshift_model *model)
+{
+    const struct ibshift_formula *formula =
+        ibshift_formula_find(ibshift_collective_name(entry->alg->collective), entry->alg->name);
+    struct ibshift_formula_case fc = {(int)c->args->plan.ranks, (int)entry->radix,
+                                      (double)c->args->sizes[0]};
+
+    if (formula == NULL || entry->is_optimal || c->args->which < PLAN_LOGGP ||
+        isnan(entry->times[point])) {
+        return NAN;
+    }
+    if (c->is_over_ranks) {
+        fc.ranks = (int)c->points[point];
+    } else {
+        fc.bytes = c->points[point];
+    }
+    return c->args->which == PLAN_LOGGP ? formula->loggp(model, &fc) : formula->logfp(model, &fc);
+}
+
+static int fill(struct plan_comparison *c)
+{
+    enum plan_model which = plan_which(c->args);
+    struct ibshift_model model = plan_model_of(c->args, which);
+
+    for (int e = 0; e < c->entry_count; e++) {
+        c->entries[e].times = c->points + (size_t)(1 + 2 * e) * (size_t)c->point_count;
+        c->entries[e].formula = c->entries[e].times + c->point_count;
+        c->entries[e].best = c->choices + (size_t)e * (size_t)c->point_count;
+        for (int i = 0; i < c->point_count; i++) {
+            int rc = price_point(c, &c->entries[e], i, &model);
+
+            if (rc != 0) {
+                return rc;
+            }
+            c->entries[e].formula[i] = formula_point(c, &c->entries[e], i, &model);
+        }
+    }
+    return 0;
+}
+
+/* The first of the fastest at a point, or -1 when none can run. */
+static int fastest_at(const struct plan_comparison *c, int point)
+{
+    int best = -1;
+
+    for (int e = 0; e < c->entry_count; e++) {
+        double time = c->entries[e].times[point];
+
+        if (!isnan(time) && (best < 0 || time < c->entries[best].times[point] - 1e-9)) {
+            best = e;
+        }
+    }
+    return best;
+}
+
+int plan_winner_at(const struct plan_comparison *c, int point)
+{
+    int fastest = fastest_at(c, point), best = fastest;
+
+    for (int e = 0; fastest >= 0 && e < c->entry_count; e++) {
+        if (c->entries[e].times[point] <= c->entries[fastest].times[point] * IBSHIFT_PRICE_EQUAL &&
+            ibshift_price_is_simpler(&c->entries[e].best[point].price,
+                                     &c->entries[best].best[point].price)) {
+            best = e;
+        }
+    }
+    return best;
+}
+
+void plan_point_text(const struct plan_comparison *c, int point, char *text)
+{
+    if (c->is_over_ranks) {
+        snprintf(text, 24, "%.0f", c->points[point]);
+    } else {
+        plan_size_text((uint64_t)c->points[point], text);
+    }
+}
+
+void plan_compare_title(const struct plan_comparison *c, char *text, size_t size)
+{
+    const struct plan_args *args = c->args;
+    bool has_vector = ibshift_collective_has_vector((enum ibshift_collective)args->collective);
+    char bytes[24], pieces[48] = "";
+
+    if (args->piece > 0) {
+        snprintf(pieces, sizeof(pieces), ", free steps in pieces of %u B", args->piece);
+    }
+    plan_size_text(args->sizes[0], bytes);
+    if (c->is_over_ranks) {
+        snprintf(text, size, "%s, %s %s%s",
+                 ibshift_collective_name((enum ibshift_collective)args->collective),
+                 has_vector ? "vector of" : "blocks of", bytes, pieces);
+    } else {
+        snprintf(text, size, "%s on %u ranks, by size of %s%s",
+                 ibshift_collective_name((enum ibshift_collective)args->collective),
+                 args->plan.ranks, has_vector ? "the vector" : "a block", pieces);
+    }
+}
+
+static double time_of(const struct plan_comparison *c, int e, int point, bool is_by_formula)
+{
+    return is_by_formula ? c->entries[e].formula[point] : c->entries[e].times[point];
+}
+
+int plan_crossing(const struct plan_comparison *c, int a, int b, bool is_by_formula)
+{
+    int from = -1;
+
+    for (int i = 0; i < c->point_count; i++) {
+        double ta = time_of(c, a, i, is_by_formula), tb = time_of(c, b, i, is_by_formula);
+
+        if (isnan(ta) || isnan(tb)) {
+            continue;
+        }
+        if (!(tb < ta - 1e-9)) {
+            from = -1;
+        } else if (from < 0) {
+            from = i;
+        }
+    }
+    return from;
+}
+
+int plan_compare_all(struct plan_comparison *c)
+{
+    struct plan_args *args = c->args;
+    size_t points;
+
+    c->is_over_ranks = args->ranks_last > args->plan.ranks;
+    c->point_count =
+        c->is_over_ranks ? (int)(args->ranks_last - args->plan.ranks) + 1 : args->size_count;
+    add_entries(c);
+    points = (size_t)c->point_count;
+    c->points = malloc(points * (1 + 2 * (size_t)c->entry_count) * sizeof(*c->points));
+    c->choices = malloc(points * (size_t)c->entry_count * sizeof(*c->choices));
+    if (c->points == NULL || c->choices == NULL) {
+        return -ENOMEM;
+    }
+    for (int i = 0; i < c->point_count; i++) {
+        c->points[i] = c->is_over_ranks ? args->plan.ranks + (double)i : (double)args->sizes[i];
+    }
+    return fill(c);
+}
