@@ -72,24 +72,9 @@ static int cli_written(const char *command, const char *path, int rc)
                                strerror(-rc));
 }
 
-static int take_whole(const struct cli_args *args, const struct cli_option *o, const char *text)
+static int take_number(const struct cli_args *args, const struct cli_option *o, const char *text)
 {
-    uint32_t *number = o->where;
-    char wanted[96];
-    long value;
-
-    if (cli_parse_long(text, (long)o->low, (long)o->high, &value) != 0) {
-        snprintf(wanted, sizeof(wanted), "a whole number from %.15g to %.15g", o->low, o->high);
-        return cli_bad_value(args->command, o->name, text, wanted);
-    }
-    *number = (uint32_t)value;
-    return CLI_OK;
-}
-
-static int take_real(const struct cli_args *args, const struct cli_option *o, const char *text)
-{
-    bool is_whole = o->kind == CLI_WHOLE_REAL;
-    double *number = o->where;
+    bool is_whole = o->kind != CLI_REAL;
     char wanted[96], *end;
     double value = strtod(text, &end);
 
@@ -99,7 +84,11 @@ static int take_real(const struct cli_args *args, const struct cli_option *o, co
                  o->low, o->high);
         return cli_bad_value(args->command, o->name, text, wanted);
     }
-    *number = value;
+    if (o->kind == CLI_WHOLE) {
+        *(uint32_t *)o->where = (uint32_t)value;
+    } else {
+        *(double *)o->where = value;
+    }
     return CLI_OK;
 }
 
@@ -130,10 +119,9 @@ static int take_value(const struct cli_args *args, const struct cli_option *o, c
         *(const char **)o->where = text;
         return CLI_OK;
     case CLI_WHOLE:
-        return take_whole(args, o, text);
     case CLI_WHOLE_REAL:
     case CLI_REAL:
-        return take_real(args, o, text);
+        return take_number(args, o, text);
     case CLI_CHOICE:
         return take_choice(args, o, text);
     case CLI_TAKEN:

@@ -2,13 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { LINKS_MOST = 40 }; /* as the kernel has it */
 
 /* "/dev/stdout" is standard output too; but what a program says may go to the same terminal, or nowhere. */
 static bool is_standard(const char *path)
@@ -42,37 +39,6 @@ static int folder_length(const char *path)
     const char *slash = strrchr(path, '/');
 
     return slash == NULL ? 0 : (int)(slash + 1 - path);
-}
-
-/* What the link at *path names takes its place. */
-static int follow(char **path)
-{
-    char text[PATH_MAX], *joined;
-    ssize_t length = readlink(*path, text, sizeof(text));
-
-    if (length < 0 || asprintf(&joined, "%.*s%.*s", text[0] == '/' ? 0 : folder_length(*path),
-                               *path, (int)length, text) < 0) {
-        return -errno;
-    }
-    free(*path);
-    *path = joined;
-    return 0;
-}
-
-/* The file behind the links, which need not be there. */
-static int resolve(const char *path, char **target)
-{
-    struct stat info;
-    int rc = 0, links = 0;
-
-    *target = strdup(path);
-    if (*target == NULL) {
-        return -ENOMEM;
-    }
-    while (rc == 0 && lstat(*target, &info) == 0 && S_ISLNK(info.st_mode)) {
-        rc = links++ < LINKS_MOST ? follow(target) : -ELOOP;
-    }
-    return rc == 0 && (*target)[0] == '\0' ? -ENOENT : rc;
 }
 
 static mode_t new_mode(void)
@@ -120,7 +86,7 @@ static int open_in_place(const char *path, int flags)
 
 static int open_target(struct output *out, const char *path, bool is_rows)
 {
-    struct stat info;
+    struct stat info, link;
     bool is_there = stat(path, &info) == 0;
     int rc;
 
@@ -128,14 +94,17 @@ static int open_target(struct output *out, const char *path, bool is_rows)
     if (!is_there && errno != ENOENT) {
         return -errno;
     }
+    if (!is_there && (path[0] == '\0' || lstat(path, &link) == 0)) { /* a link to nothing yet */
+        return open_in_place(path, O_CREAT);
+    }
     if (is_there && S_ISDIR(info.st_mode)) {
         return -EISDIR;
     }
     if (is_rows || (is_there && !S_ISREG(info.st_mode))) {
         return open_in_place(path, is_rows ? O_CREAT | O_TRUNC : 0);
     }
-    rc = resolve(path, &out->target);
-    rc = rc == 0 ? open_beside(out, is_there ? &info : NULL) : rc;
+    out->target = is_there ? realpath(path, NULL) : strdup(path);
+    rc = out->target != NULL ? open_beside(out, is_there ? &info : NULL) : -errno;
     /* A file that may be written in a folder that may not. */
     return is_there && (rc == -EACCES || rc == -EPERM || rc == -EROFS)
                ? open_in_place(path, O_TRUNC)
@@ -227,6 +196,9 @@ int output_check(const char *path)
     if (stat(path, &info) == 0) {
         /* To open a pipe is to tell its reader that there is a writer; a file may lose its content. */
         return S_ISDIR(info.st_mode) ? -EISDIR : access(path, W_OK) != 0 ? -errno : 0;
+    }
+    if (lstat(path, &info) == 0) {
+        return 0; /* a link to nothing: to open it is to make a file */
     }
     rc = output_open(&out, path);
     if (rc == 0) {

@@ -46,42 +46,46 @@ static int fork_peer(void)
     return STDIN_FILENO;
 }
 
-static int look_up(const char *host, const char *service, struct addrinfo **found)
-{
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
-                                   .ai_flags = host == NULL ? AI_PASSIVE : 0};
-    int rc = getaddrinfo(host, service, &hints, found);
-
-    if (rc != 0) {
-        cli_error("doctor", "--peer '%s': %s", host != NULL ? host : "", gai_strerror(rc));
-    }
-    return rc == 0 ? 0 : -1;
-}
-
-static int bound(const struct addrinfo *a)
+/* host NULL: listens there. */
+static int open_socket(const struct addrinfo *a, const char *host)
 {
     int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol), on = 1;
 
-    if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
-                    bind(fd, a->ai_addr, a->ai_addrlen) != 0 || listen(fd, 1) != 0)) {
+    if (fd >= 0 &&
+        (host != NULL ? connect(fd, a->ai_addr, a->ai_addrlen) != 0
+                      : setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+                            bind(fd, a->ai_addr, a->ai_addrlen) != 0 || listen(fd, 1) != 0)) {
         close(fd);
         return -1;
     }
     return fd;
 }
 
-static int listen_for_peer(const char *service)
+/* At one of the addresses of the host, or of this one. */
+static int open_at(const char *host, const char *service, int most_tries)
 {
-    struct addrinfo *found, *a;
-    int fd = -1, peer = -1;
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+                                   .ai_flags = host == NULL ? AI_PASSIVE : 0};
+    struct addrinfo *found;
+    int fd = -1, rc = getaddrinfo(host, service, &hints, &found);
 
-    if (look_up(NULL, service, &found) != 0) {
-        return -1;
+    if (rc != 0) {
+        exit(cli_error("doctor", "--peer '%s': %s", host != NULL ? host : "", gai_strerror(rc)));
     }
-    for (a = found; a != NULL && fd < 0; a = a->ai_next) {
-        fd = bound(a);
+    for (int tries = 0; tries < most_tries && fd < 0; tries++) {
+        (void)usleep(tries > 0 ? CONNECT_PAUSE : 0); /* it may come in a moment */
+        for (const struct addrinfo *a = found; a != NULL && fd < 0; a = a->ai_next) {
+            fd = open_socket(a, host);
+        }
     }
     freeaddrinfo(found);
+    return fd;
+}
+
+static int listen_for_peer(const char *service)
+{
+    int fd = open_at(NULL, service, 1), peer;
+
     if (fd < 0) {
         cli_error("doctor", "cannot listen on port %s: %s", service, strerror(errno));
         return -1;
@@ -96,23 +100,8 @@ static int listen_for_peer(const char *service)
 
 static int connect_to_peer(const char *host, const char *service)
 {
-    struct addrinfo *found, *a;
-    int fd = -1;
+    int fd = open_at(host, service, CONNECT_TRIES);
 
-    if (look_up(host, service, &found) != 0) {
-        return -1;
-    }
-    for (int tries = 0; tries < CONNECT_TRIES && fd < 0; tries++) {
-        (void)usleep(tries > 0 ? CONNECT_PAUSE : 0); /* it may come in a moment */
-        for (a = found; a != NULL && fd < 0; a = a->ai_next) {
-            fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
-            if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen) != 0) {
-                close(fd);
-                fd = -1;
-            }
-        }
-    }
-    freeaddrinfo(found);
     if (fd < 0) {
         cli_error("doctor", "no doctor listens on %s, port %s: start ibshift doctor --listen there",
                   host, service);

@@ -134,19 +134,29 @@ static void forget_lids(struct ibshift_fabric *f)
     }
 }
 
-/* The LIDs of all cabled ports of nodes of one kind, aligned for the LMC; *lid is the next. */
-static int number_ports(struct ibshift_fabric *f, enum ibshift_node_kind kind, unsigned lmc,
-                        unsigned *lid, struct ibshift_error *err)
+/* The LIDs of all switches, or of all cabled ports of other nodes of the kind; *lid is the next. */
+static int number_kind(struct ibshift_fabric *f, enum ibshift_node_kind kind, unsigned lmc,
+                       unsigned *lid, struct ibshift_error *err)
 {
-    unsigned mask = (1u << lmc) - 1;
+    unsigned mask = kind == IBSHIFT_NODE_SWITCH ? 0 : (1u << lmc) - 1;
     int rc = 0;
 
-    for (uint32_t p = 0; rc == 0 && p < f->port_count; p++) {
-        uint32_t node = f->ports[p].node;
+    for (uint32_t n = 0; n < f->node_count; n++) {
+        unsigned first = kind == IBSHIFT_NODE_SWITCH ? 0 : 1;
+        unsigned last = kind == IBSHIFT_NODE_SWITCH ? 0 : f->nodes[n].port_count;
 
-        if (f->nodes[node].kind == kind && wants_lid(f, p)) {
-            *lid = (*lid + mask) & ~mask;
-            rc = ibshift_fabric_set_lid(f, node, f->ports[p].number, *lid, lmc, err);
+        for (unsigned p = first; f->nodes[n].kind == kind && rc == 0 && p <= last; p++) {
+            if (p > 0 && !wants_lid(f, ibshift_node_port(f, n, p))) {
+                continue;
+            }
+            *lid = (*lid + mask) & ~mask; /* aligned for the LMC */
+            if (*lid + mask > IBSHIFT_LID_MAX) {
+                return ibshift_fail(err, -ENOTSUP,
+                                    "out of LIDs: %u hosts of %u LIDs and %u switches want more "
+                                    "than the %u of a subnet; take a smaller LMC",
+                                    f->host_count, 1u << lmc, f->switch_count, IBSHIFT_LID_MAX);
+            }
+            rc = ibshift_fabric_set_lid(f, n, p, *lid, p == 0 ? 0 : lmc, err);
             *lid += mask + 1;
         }
     }
@@ -155,42 +165,21 @@ static int number_ports(struct ibshift_fabric *f, enum ibshift_node_kind kind, u
 
 /* Hosts first, then switches, then routers and aggregation nodes; OpenSM's LMC is for all but the
  * switches. */
-static int number_lids(struct ibshift_fabric *f, unsigned lmc, struct ibshift_error *err)
-{
-    unsigned lid = 1;
-    int rc;
-
-    forget_lids(f);
-    rc = number_ports(f, IBSHIFT_NODE_HCA, lmc, &lid, err);
-    for (uint32_t n = 0; rc == 0 && n < f->node_count; n++) {
-        if (f->nodes[n].kind == IBSHIFT_NODE_SWITCH) {
-            rc = ibshift_fabric_set_lid(f, n, 0, lid++, 0, err);
-        }
-    }
-    return rc == 0 ? number_ports(f, IBSHIFT_NODE_OTHER, lmc, &lid, err) : rc;
-}
-
 static int set_lids(struct ibshift_fabric *f, int lmc, struct ibshift_error *err)
 {
-    unsigned first = 1u << (lmc > 0 ? lmc : 0);
-    uint64_t ports = 0, needed;
+    static const enum ibshift_node_kind kinds[] = {IBSHIFT_NODE_HCA, IBSHIFT_NODE_SWITCH,
+                                                   IBSHIFT_NODE_OTHER};
+    unsigned lid = 1;
+    int rc = 0;
 
     if (has_lids(f, lmc)) {
         return 0;
     }
-    for (uint32_t p = 0; p < f->port_count; p++) {
-        ports += wants_lid(f, p);
+    forget_lids(f);
+    for (size_t i = 0; rc == 0 && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        rc = number_kind(f, kinds[i], lmc > 0 ? (unsigned)lmc : 0, &lid, err);
     }
-    needed = ports * first + f->switch_count;
-    needed += ports > f->host_count ? first - 1 : 0; /* aligned again behind the switches */
-    if (needed + first - 1 > IBSHIFT_LID_MAX) {
-        return ibshift_fail(err, -ENOTSUP,
-                            "out of LIDs: %llu hosts of %u LIDs and %u switches want %llu, a "
-                            "subnet has %u; take a smaller LMC",
-                            (unsigned long long)ports, first, f->switch_count,
-                            (unsigned long long)needed, IBSHIFT_LID_MAX - first + 1);
-    }
-    return number_lids(f, lmc > 0 ? (unsigned)lmc : 0, err);
+    return rc;
 }
 
 static uint32_t highest_lid(const struct ibshift_fabric *f)
@@ -216,12 +205,8 @@ static int prepare(const struct ibshift_fabric *source, int lmc, struct ibshift_
     if (rc == 0 && f->host_count == 0) {
         rc = ibshift_fail(err, -ENOTSUP, "the fabric has no hosts: nothing to route to");
     }
-    if (rc == 0) {
-        rc = set_lids(f, lmc, err);
-    }
-    if (rc == 0) {
-        rc = ibshift_fabric_index(f, err);
-    }
+    rc = rc == 0 ? set_lids(f, lmc, err) : rc;
+    rc = rc == 0 ? ibshift_fabric_index(f, err) : rc;
     if (rc == 0) {
         f->lft_stride = highest_lid(f) + 1;
         f->lft = calloc((size_t)f->switch_count + 1, f->lft_stride);
