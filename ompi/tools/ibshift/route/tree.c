@@ -61,23 +61,20 @@ static int prune(struct route_tree *t, struct ibshift_error *err)
     return 1;
 }
 
-/* A component of "levels from l", one of those that a component of "levels from l - 1" has. */
-struct plane {
-    uint32_t outer, inner, digit;
-    bool is_small; /* not half of its largest sister */
+/* A switch, or the part that it is the first of, by what it is to be sorted by. */
+struct keyed {
+    uint64_t key;
+    uint32_t sw;
 };
 
-static int by_size(const void *a, const void *b)
+static int by_key(const void *a, const void *b)
 {
-    const struct plane *x = a, *y = b;
+    const struct keyed *x = a, *y = b;
 
-    if (x->outer != y->outer) {
-        return x->outer < y->outer ? -1 : 1;
+    if (x->key != y->key) {
+        return x->key < y->key ? -1 : 1;
     }
-    if (x->is_small != y->is_small) {
-        return x->is_small ? 1 : -1;
-    }
-    return x->digit < y->digit ? -1 : x->digit > y->digit;
+    return x->sw < y->sw ? -1 : x->sw > y->sw;
 }
 
 /* sizes: [inner], largest: [outer], both of them by switch. */
@@ -98,7 +95,9 @@ static void measure(const struct route_tree *t, unsigned l, uint32_t *sizes, uin
     }
 }
 
-static void number_level(struct route_tree *t, unsigned l, struct plane *planes, uint32_t *sizes,
+/* Planes are components of "levels from l", of which a component of "levels from l - 1" has several:
+ * numbered by their digits, those that are not half of their largest sister last. */
+static void number_level(struct route_tree *t, unsigned l, struct keyed *planes, uint32_t *sizes,
                          uint32_t *largest)
 {
     const uint32_t *inner = t->shape.up[l], *outer = t->shape.up[l - 1];
@@ -107,15 +106,17 @@ static void number_level(struct route_tree *t, unsigned l, struct plane *planes,
     measure(t, l, sizes, largest);
     for (uint32_t s = 0; s < switches; s++) {
         if (t->level[s] >= l && sizes[inner[s]] != 0) {
-            planes[count++] = (struct plane){outer[s], inner[s], route_tree_digit(t, s, l),
-                                             2 * sizes[inner[s]] < largest[outer[s]]};
+            uint64_t is_small = 2 * sizes[inner[s]] < largest[outer[s]];
+
+            planes[count++] = (struct keyed){
+                (uint64_t)outer[s] << 32 | is_small << 16 | route_tree_digit(t, s, l), inner[s]};
             sizes[inner[s]] = 0;
         }
     }
-    qsort(planes, count, sizeof(*planes), by_size);
+    qsort(planes, count, sizeof(*planes), by_key);
     for (uint32_t i = 0; i < count; i++) {
-        next = i > 0 && planes[i].outer == planes[i - 1].outer ? next + 1 : 0;
-        number[planes[i].inner] = next;
+        next = i > 0 && planes[i].key >> 32 == planes[i - 1].key >> 32 ? next + 1 : 0;
+        number[planes[i].sw] = next;
     }
     for (uint32_t s = 0; s < switches; s++) {
         if (t->level[s] >= l) {
@@ -129,7 +130,7 @@ static void number_level(struct route_tree *t, unsigned l, struct plane *planes,
 static void number_parents(struct route_tree *t)
 {
     uint32_t switches = t->f->switch_count;
-    struct plane *planes = pool_new(&t->pool, switches, sizeof(*planes));
+    struct keyed *planes = pool_new(&t->pool, switches, sizeof(*planes));
     uint32_t *sizes = pool_new(&t->pool, switches, sizeof(*sizes));
     uint32_t *largest = pool_new(&t->pool, switches, sizeof(*largest));
 
@@ -146,16 +147,11 @@ void route_tree_free(struct route_tree *t)
     memset(t, 0, sizeof(*t));
 }
 
-static uint32_t component(const struct route_tree *t, unsigned l, uint32_t sw)
-{
-    return t->shape.down[l][sw];
-}
-
 /* The lowest level whose components join all leaves. */
 static int find_height(struct route_tree *t, struct ibshift_error *err)
 {
     const struct ibshift_fabric *f = t->f;
-    uint32_t first = route_host_switch(f, 0);
+    uint32_t first = route_host_switch(f, 0), **part = t->shape.down;
 
     for (uint32_t h = 0; h < f->host_count; h++) {
         uint32_t sw = route_host_switch(f, h);
@@ -164,12 +160,11 @@ static int find_height(struct route_tree *t, struct ibshift_error *err)
             return ibshift_fail(err, -ENOTSUP, "host '%s' is cabled to no switch",
                                 ibshift_host_name(f, h));
         }
-        while (t->h < t->shape.levels &&
-               (t->h == 0 || component(t, t->h, sw) != component(t, t->h, first) ||
-                t->h < t->shape.node_level[f->switches[sw]])) {
+        while (t->h < t->shape.levels && (t->h == 0 || part[t->h][sw] != part[t->h][first] ||
+                                          t->h < t->shape.node_level[f->switches[sw]])) {
             t->h++;
         }
-        if (component(t, t->h, sw) != component(t, t->h, first)) {
+        if (part[t->h][sw] != part[t->h][first]) {
             return ibshift_fail(err, -ENOTSUP, "no cables join switch '%s' and switch '%s'",
                                 ibshift_node_name(f, f->switches[first]),
                                 ibshift_node_name(f, f->switches[sw]));
@@ -183,23 +178,8 @@ static int find_height(struct route_tree *t, struct ibshift_error *err)
     return 0;
 }
 
-struct twin {
-    uint64_t digits;
-    uint32_t sw;
-};
-
-static int by_digits(const void *a, const void *b)
-{
-    const struct twin *x = a, *y = b;
-
-    if (x->digits != y->digits) {
-        return x->digits < y->digits ? -1 : 1;
-    }
-    return x->sw < y->sw ? -1 : x->sw > y->sw;
-}
-
 /* Labels those that share all digits, and says how many usually do. */
-static unsigned label_twins(struct route_tree *t, unsigned l, struct twin *twins)
+static unsigned label_twins(struct route_tree *t, unsigned l, struct keyed *twins)
 {
     uint32_t count = 0, votes[IBSHIFT_PORT_MAX + 1] = {0};
     unsigned usual = 1;
@@ -207,12 +187,12 @@ static unsigned label_twins(struct route_tree *t, unsigned l, struct twin *twins
     for (uint32_t s = 0; s < t->f->switch_count; s++) {
         if (t->level[s] == l) {
             twins[count++] =
-                (struct twin){(uint64_t)t->shape.down[l][s] << 32 | t->shape.up[l][s], s};
+                (struct keyed){(uint64_t)t->shape.down[l][s] << 32 | t->shape.up[l][s], s};
         }
     }
-    qsort(twins, count, sizeof(*twins), by_digits);
+    qsort(twins, count, sizeof(*twins), by_key);
     for (uint32_t i = 0, run; i < count; i += run) {
-        for (run = 0; i + run < count && twins[i + run].digits == twins[i].digits; run++) {
+        for (run = 0; i + run < count && twins[i + run].key == twins[i].key; run++) {
             t->label[twins[i + run].sw] = (uint8_t)(run < IBSHIFT_PORT_MAX ? run : 255);
             t->twin[twins[i + run].sw] = twins[i].sw;
             t->twin[twins[i + (run > 0 ? run - 1 : 0)].sw] = twins[i + run].sw;
@@ -233,7 +213,7 @@ static unsigned at_least_1(unsigned x)
 static void find_parameters(struct route_tree *t)
 {
     const struct ibshift_fabric *f = t->f;
-    struct twin *twins = pool_new(&t->pool, f->switch_count, sizeof(*twins));
+    struct keyed *twins = pool_new(&t->pool, f->switch_count, sizeof(*twins));
 
     t->children[1] = at_least_1(t->shape.hosts_per_leaf);
     t->parents[1] = t->shared[1] = t->cables[1] = t->ways[1] = 1;
@@ -445,18 +425,6 @@ static int find_shape(struct route_tree *t, struct ibshift_error *err)
         rc = prune(t, err);
     } while (rc > 0);
     return rc;
-}
-
-void route_tree_order(const struct route_tree *t, struct route *r)
-{
-    size_t most = (size_t)t->places + t->f->host_count;
-
-    r->order = pool_new(&r->pool, most, sizeof(*r->order));
-    r->order_count = t->places;
-    memset(r->order, 0xff, most * sizeof(*r->order));
-    for (uint32_t h = 0; h < t->f->host_count; h++) {
-        r->order[t->place[h] != ROUTE_NO_PLACE ? t->place[h] : r->order_count++] = h;
-    }
 }
 
 static int check_crossing(const struct route_tree *t, bool is_crossed, struct ibshift_error *err)

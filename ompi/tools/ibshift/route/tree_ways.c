@@ -248,3 +248,15 @@ void route_tree_switches(struct route *r, const struct route_tree *t)
     route_parallel(r->threads, r->fabric->switch_count, t->missing == 0 ? fill_rows : fill_targets,
                    &w);
 }
+
+void route_tree_order(const struct route_tree *t, struct route *r)
+{
+    size_t most = (size_t)t->places + t->f->host_count;
+
+    r->order = pool_new(&r->pool, most, sizeof(*r->order));
+    r->order_count = t->places;
+    memset(r->order, 0xff, most * sizeof(*r->order));
+    for (uint32_t h = 0; h < t->f->host_count; h++) {
+        r->order[t->place[h] != ROUTE_NO_PLACE ? t->place[h] : r->order_count++] = h;
+    }
+}
