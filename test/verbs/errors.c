@@ -232,101 +232,62 @@ static void retry_exceeded(struct vt_pair *unused)
     }
 }
 
-/* Two processes with pipes between them; each opens the device by itself. */
+/* Two processes; each opens the device by itself. */
 enum { LEN = 30000, ROUNDS = 20 };
 static struct vt_conf conf;
 static struct vt_side side;
-static int in, out;
-
-static pid_t split(void)
-{
-    int down[2], up[2];
-    VT_CHECK(!pipe(down) && !pipe(up), "pipe: %s", vt_errname(errno));
-    pid_t pid = fork();
-    VT_CHECK(pid >= 0, "fork: %s", vt_errname(errno));
-    in = pid ? up[0] : down[0];
-    out = pid ? down[1] : up[1];
-    close(pid ? down[0] : up[0]);
-    close(pid ? up[1] : down[1]);
-    return pid;
-}
-
-static void tell(const void *what, size_t len)
-{
-    VT_CHECK(write(out, what, len) == (ssize_t)len, "the other process is gone");
-}
-
-static void hear(void *what, size_t len)
-{
-    VT_CHECK(read(in, what, len) == (ssize_t)len, "the other process is gone");
-}
-
-/* With the other process. */
-static struct vt_address meet(void)
-{
-    vt_side_create(&side, vt.pd, &conf, true);
-    struct vt_address mine = vt_address(&side), theirs;
-    char c = 0;
-    tell(&mine, sizeof(mine));
-    hear(&theirs, sizeof(theirs));
-    vt_side_connect(&side, &conf, &theirs);
-    tell(&c, 1);
-    hear(&c, 1);
-    return theirs;
-}
 
 static void run(enum ibv_wr_opcode opcode, const struct vt_address *to, uint64_t there, size_t len,
                 enum ibv_wc_status status)
 {
     struct vt_wr w = vt_wr(&side, opcode, 1, 0, len);
-    w.wr.wr.rdma.remote_addr = to->addr + there;
-    w.wr.wr.rdma.rkey = to->rkey;
+    vt_aim(&w, to, there);
     VT_RUN(&side, &w, status);
 }
 
 static void be_target(void)
 {
     char c = 0;
-    meet();
+    vt_meet(&side, &conf);
     for (uint64_t i = 0; i < ROUNDS; i++) {
         VT_OK(vt_recv(&side, i, 0, LEN));
-        tell(&c, 1);
+        vt_tell(&c, 1);
         VT_WC(side.rcq, i, IBV_WC_SUCCESS);
         VT_CHECK(vt_filled(side.buf, LEN, (unsigned)i), "round %d: wrong bytes", (int)i);
         VT_OK(vt_recv(&side, i, 0, 0));
         vt_fill(side.buf + 32768, LEN, (unsigned)i + 100);
-        tell(&c, 1);
-        hear(&c, 1); /* asleep while the other writes, reads and adds */
+        vt_tell(&c, 1);
+        vt_hear(&c, 1); /* asleep while the other writes, reads and adds */
         VT_CHECK(vt_filled(side.buf, LEN, (unsigned)i + 200),
                  "round %d: expected the bytes written", (int)i);
         VT_WC(side.rcq, i, IBV_WC_SUCCESS);
     }
-    hear(&c, 1);
+    vt_hear(&c, 1);
 }
 
 static void be_initiator(void)
 {
     char c = 0;
-    struct vt_address to = meet();
+    struct vt_address to = vt_meet(&side, &conf);
     for (unsigned i = 0; i < ROUNDS; i++) {
-        hear(&c, 1);
+        vt_hear(&c, 1);
         vt_fill(side.buf, LEN, i);
         run(IBV_WR_SEND, &to, 0, LEN, IBV_WC_SUCCESS);
-        hear(&c, 1);
+        vt_hear(&c, 1);
         vt_fill(side.buf, LEN, i + 200);
         run(IBV_WR_RDMA_WRITE, &to, 0, LEN, IBV_WC_SUCCESS);
         run(IBV_WR_RDMA_READ, &to, 32768, LEN, IBV_WC_SUCCESS);
         VT_CHECK(vt_filled(side.buf, LEN, i + 100), "round %u: expected the target's bytes", i);
         run(IBV_WR_RDMA_WRITE_WITH_IMM, &to, 0, 0, IBV_WC_SUCCESS);
-        tell(&c, 1);
+        vt_tell(&c, 1);
     }
-    tell(&c, 1);
+    vt_tell(&c, 1);
 }
 
 static void two_processes(struct vt_pair *unused)
 {
     int status;
-    pid_t pid = split();
+    pid_t pid = vt_split();
     vt_open(vt.rule);
     conf = vt_conf();
     if (pid == 0) {
@@ -342,10 +303,10 @@ static void two_processes(struct vt_pair *unused)
 
 static void peer_killed(struct vt_pair *unused)
 {
-    pid_t pid = split();
+    pid_t pid = vt_split();
     vt_open(vt.rule);
     conf = retries(2);
-    struct vt_address to = meet();
+    struct vt_address to = vt_meet(&side, &conf);
     while (pid == 0) {
         pause();
     }

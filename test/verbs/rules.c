@@ -28,23 +28,6 @@ static void list_all(void)
     }
 }
 
-static void check(const struct vt_rule *r)
-{
-    static const enum ibv_qp_type types[] = {
-        [VT_RC] = IBV_QPT_RC, [VT_UC] = IBV_QPT_UC, [VT_UD] = IBV_QPT_UD};
-    struct vt_pair p;
-    struct vt_conf conf;
-    if (r->frame == VT_NOTHING || r->frame == VT_DEVICE) {
-        r->check(NULL);
-        return;
-    }
-    conf = vt_conf();
-    conf.type = types[r->frame];
-    vt_connect(&p, &conf);
-    r->check(&p);
-    vt_disconnect(&p);
-}
-
 int main(int argc, char **argv)
 {
     const char *slash = strrchr(argv[0], '/'), *name = slash ? slash + 1 : argv[0];
@@ -61,10 +44,6 @@ int main(int argc, char **argv)
         return 77;
     }
     vt_options(argc, argv);
-    vt.rule = r->rule;
-    if (r->frame != VT_NOTHING) {
-        vt_open(r->rule);
-    }
-    check(r);
+    vt_check(r);
     return vt_close();
 }

@@ -43,6 +43,8 @@ struct vt_rule {
     enum vt_frame frame;
     void (*check)(struct vt_pair *p);
 };
+/* With what its frame says there is. */
+void vt_check(const struct vt_rule *rule);
 /* The rules by subject, each list ended by an empty row. */
 extern const struct vt_rule vt_states[], vt_memory[], vt_messages[], vt_queues[], vt_errors[];
 
@@ -164,6 +166,15 @@ struct vt_wr vt_datagram(struct vt_side *side, struct ibv_ah *ah, uint32_t qpn, 
                          size_t off, size_t len);
 struct ibv_srq *vt_srq(uint32_t receives);
 struct ibv_mr *vt_reg(void *buf, int access);
+
+/* Another process with pipes to it: the child's is 0. Each opens the device by itself. */
+pid_t vt_split(void);
+void vt_tell(const void *what, size_t len);
+void vt_hear(void *what, size_t len);
+/* Makes a side that is connected with the other process's. */
+struct vt_address vt_meet(struct vt_side *side, const struct vt_conf *conf);
+/* The request goes to another process's memory. */
+void vt_aim(struct vt_wr *w, const struct vt_address *to, uint64_t there);
 
 /* One completion within the deadline; false when none came. */
 bool vt_poll(struct ibv_cq *cq, struct ibv_wc *wc, int ms);

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "shm/proc.h"
+#include "shm/life.h"
 #include "shm/shm.h"
 
 /* A case that a rule could hit. */

@@ -18,7 +18,7 @@
 #include "fault/faultspec.h"
 #include "front/front.h"
 #include "shm/chan.h"
-#include "shm/proc.h"
+#include "shm/life.h"
 
 enum { BACKLOG = 16, PATIENCE_S = 2, LONGEST_MS = 1000 };
 

@@ -18,7 +18,7 @@
 
 #include "front/front.h"
 #include "fault/faultspec.h"
-#include "shm/proc.h"
+#include "shm/life.h"
 
 enum { EXIT_USAGE = 2, EXIT_REPORTS = 3, EXIT_NOT_STARTED = 126, EXIT_NOT_FOUND = 127 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "shm/chan.h"
-#include "shm/proc.h"
+#include "shm/life.h"
 #include "verbs/hca.h"
 #include "fault/fault.h"
 
@@ -22,45 +22,6 @@ struct visit {
     bool is_late;
     struct pieces local;
 };
-
-bool exec_gather(const struct shm_qp *qp, struct shm_wqe *wqe, uint32_t access, struct pieces *p)
-{
-    pieces_clear(p, wqe->inlined ? SHM_NONE : qp->proc);
-    if (wqe->inlined) {
-        pieces_add(p, wqe->sge, wqe->length);
-        return true;
-    }
-    for (uint32_t i = 0; i < wqe->nsge; i++) {
-        const struct ibv_sge *s = &wqe->sge[i];
-        void *where;
-
-        if (s->length == 0) {
-            continue;
-        }
-        if (!mr_translate(s->lkey, qp->proc, qp->pd, s->addr, s->length, access, &where)) {
-            wqe->status = IBV_WC_LOC_PROT_ERR;
-            return false;
-        }
-        pieces_add(p, where, s->length);
-    }
-    return true;
-}
-
-void exec_deliver(struct run *run, struct shm_wqe *wqe, struct shm_cqe *e)
-{
-    uint32_t cq = shm.qps[e->qp].recv_cq;
-
-    e->stamp = wqe->t_recv ? wqe->t_recv : e->stamp;
-    if (e->status != IBV_WC_SUCCESS) { /* the flush of the others follows at once */
-        run->receive_all(run);
-        cq_push(cq, e);
-    } else if (wqe->t_recv > wqe->t_land) {
-        wqe->rx = *e;
-        wqe->rx_cq = cq;
-    } else {
-        cq_push(cq, e);
-    }
-}
 
 /* The peer, if it is connected to us and listens. */
 static bool find_peer(struct visit *v)
@@ -84,20 +45,13 @@ static bool find_peer(struct visit *v)
            peer->port == qp->peer_port && peer->peer_port == qp->port;
 }
 
-static uint32_t packets(const struct shm_qp *qp, uint64_t bytes)
-{
-    uint32_t mtu = 128u << qp->attr.path_mtu;
-
-    return bytes <= mtu ? 1 : (uint32_t)((bytes + mtu - 1) / mtu);
-}
-
 /* Counts the request's packets on both sides. */
 static void advance_psn(struct visit *v)
 {
     struct shm_qp *qp = v->run->qp;
-    uint32_t n = packets(qp, v->wqe->length);
+    uint64_t mtu = 128u << qp->attr.path_mtu, bytes = v->wqe->length;
 
-    qp->sq_psn = (qp->sq_psn + n) & PSN_MASK;
+    qp->sq_psn = (qp->sq_psn + (uint32_t)(bytes ? (bytes + mtu - 1) / mtu : 1)) & PSN_MASK;
     atomic_store_explicit(&v->peer->epsn, qp->sq_psn, memory_order_relaxed);
 }
 
@@ -433,12 +387,17 @@ void exec_bring_late(struct run *run, struct shm_wqe *wqe)
     }
 }
 
+static bool is_write(const struct shm_wqe *wqe)
+{
+    return wqe->opcode == IBV_WR_RDMA_WRITE || wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
 /* Where the bytes of a write or send will go, when nothing speaks against it. */
 static bool find_place(struct visit *v, struct pieces *to)
 {
     struct receive r;
 
-    if (v->wqe->opcode == IBV_WR_RDMA_WRITE || v->wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
+    if (is_write(v->wqe)) {
         return (v->peer->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE) &&
                remote_memory(v, v->wqe->length, IBV_ACCESS_REMOTE_WRITE, to);
     }
@@ -448,11 +407,6 @@ static bool find_place(struct visit *v, struct pieces *to)
     *to = r.to;
     pieces_cut(to, v->local.bytes);
     return true;
-}
-
-static bool is_write(const struct shm_wqe *wqe)
-{
-    return wqe->opcode == IBV_WR_RDMA_WRITE || wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
 /* Fills what a request may already copy, and where to. Errors will be found again. */

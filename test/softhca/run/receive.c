@@ -1,3 +1,4 @@
+/* Both ends of a message in memory: the request's pieces, and the receive that takes it. */
 #include "run/run.h"
 
 #include "shm/chan.h"
@@ -87,4 +88,43 @@ void receive_fill(const struct receive *r, struct shm_cqe *e)
         .srq = r->srq,
         .opcode = IBV_WC_RECV,
     };
+}
+
+bool exec_gather(const struct shm_qp *qp, struct shm_wqe *wqe, uint32_t access, struct pieces *p)
+{
+    pieces_clear(p, wqe->inlined ? SHM_NONE : qp->proc);
+    if (wqe->inlined) {
+        pieces_add(p, wqe->sge, wqe->length);
+        return true;
+    }
+    for (uint32_t i = 0; i < wqe->nsge; i++) {
+        const struct ibv_sge *s = &wqe->sge[i];
+        void *where;
+
+        if (s->length == 0) {
+            continue;
+        }
+        if (!mr_translate(s->lkey, qp->proc, qp->pd, s->addr, s->length, access, &where)) {
+            wqe->status = IBV_WC_LOC_PROT_ERR;
+            return false;
+        }
+        pieces_add(p, where, s->length);
+    }
+    return true;
+}
+
+void exec_deliver(struct run *run, struct shm_wqe *wqe, struct shm_cqe *e)
+{
+    uint32_t cq = shm.qps[e->qp].recv_cq;
+
+    e->stamp = wqe->t_recv ? wqe->t_recv : e->stamp;
+    if (e->status != IBV_WC_SUCCESS) { /* the flush of the others follows at once */
+        run->receive_all(run);
+        cq_push(cq, e);
+    } else if (wqe->t_recv > wqe->t_land) {
+        wqe->rx = *e;
+        wqe->rx_cq = cq;
+    } else {
+        cq_push(cq, e);
+    }
 }

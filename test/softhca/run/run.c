@@ -2,7 +2,7 @@
 
 #include "fault/fault.h"
 #include "shm/chan.h"
-#include "shm/proc.h"
+#include "shm/life.h"
 #include "shm/shm.h"
 #include "verbs/hca.h"
 #include "run/pending.h"

@@ -1,4 +1,4 @@
-#include "shm/proc.h"
+#include "shm/life.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "shm/proc.h"
+#include "shm/life.h"
 
 enum { SPINS = 100, YIELDS_PER_CHECK = 2000, TRIES_PER_CHECK = 97 };
 

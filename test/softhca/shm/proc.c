@@ -1,3 +1,4 @@
+#include "shm/life.h"
 #include "shm/proc.h"
 
 #include <errno.h>

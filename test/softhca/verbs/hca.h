@@ -141,6 +141,7 @@ bool mcast_is_member(uint32_t qp, bool leaves);
 #define CQ_WC_FLAGS (IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
 
 struct ibv_cq_ex *cq_create_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr);
+void cq_set_poll_ops(struct hca_cq *cq, uint64_t wc_flags);
 int cq_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int cq_arm(struct ibv_cq *cq, int solicited_only);
 
