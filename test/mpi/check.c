@@ -26,6 +26,59 @@ void check_failed(const char *file, int source_line, const char *format, ...)
     __builtin_unreachable();
 }
 
+void parameter_set(const char *name, int number)
+{
+    int index, count, length = 0, verbosity, no_text = 0, bind, scope;
+    MPI_T_cvar_handle handle;
+    MPI_Datatype type;
+    MPI_T_enum names;
+    bool flag = number != 0;
+
+    CHECK(MPI_T_cvar_get_index(name, &index) == MPI_SUCCESS,
+          "there is no %s: is ibshift in the list?", name);
+    MPI_T_cvar_get_info(index, NULL, &length, &verbosity, &type, &names, NULL, &no_text, &bind,
+                        &scope);
+    CHECK(MPI_T_cvar_handle_alloc(index, NULL, &handle, &count) == MPI_SUCCESS &&
+              MPI_T_cvar_write(handle, type == MPI_INT ? (void *)&number : (void *)&flag) ==
+                  MPI_SUCCESS,
+          "%s cannot be written", name);
+    MPI_T_cvar_handle_free(&handle);
+}
+
+/* MPI_COMM_WORLD's, where a variable belongs to a communicator. */
+struct counter counter_begin(const char *name)
+{
+    MPI_Comm world = MPI_COMM_WORLD;
+    struct counter c;
+    int index, count;
+
+    MPI_T_pvar_session_create(&c.session);
+    CHECK(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index) == MPI_SUCCESS,
+          "there is no %s", name);
+    CHECK(MPI_T_pvar_handle_alloc(c.session, index, &world, &c.handle, &count) == MPI_SUCCESS,
+          "%s cannot be bound", name);
+    (void)MPI_T_pvar_start(c.session, c.handle); /* some always run */
+    return c;
+}
+
+unsigned long long counter_read(const struct counter *counter)
+{
+    unsigned long long result = 0;
+
+    CHECK(MPI_T_pvar_read(counter->session, counter->handle, &result) == MPI_SUCCESS,
+          "a counter cannot be read");
+    return result;
+}
+
+unsigned long long counter_end(struct counter *counter)
+{
+    unsigned long long result = counter_read(counter);
+
+    MPI_T_pvar_handle_free(counter->session, &counter->handle);
+    MPI_T_pvar_session_free(&counter->session);
+    return result;
+}
+
 struct run run_begin(enum form form)
 {
     return (struct run){.form = form, .request = MPI_REQUEST_NULL};

@@ -19,6 +19,18 @@ void check_failed(const char *file, int line, const char *format, ...)
         }                                                                                          \
     } while (0)
 
+/* One of ibshift's parameters, on this rank; MPI_T is initialised. */
+void parameter_set(const char *name, int number);
+
+/* One of MPI_T's counters, from here on. */
+struct counter {
+    MPI_T_pvar_session session;
+    MPI_T_pvar_handle handle;
+};
+struct counter counter_begin(const char *name);
+unsigned long long counter_read(const struct counter *counter);
+unsigned long long counter_end(struct counter *counter);
+
 /* Before Open MPI 5 the persistent collectives carry the prefix of an extension. */
 #if OMPI_MAJOR_VERSION < 5
 #define PERSISTENT(name) MPIX_##name##_init

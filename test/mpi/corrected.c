@@ -65,19 +65,6 @@ static void broadcast(MPI_Comm comm, int salt, bool is_blocking)
     }
 }
 
-/* By all ranks between the same two calls. */
-static void ask_for(int algorithm)
-{
-    MPI_T_cvar_handle handle;
-    int index, count;
-
-    CHECK(MPI_T_cvar_get_index("coll_ibshift_bcast_algorithm", &index) == MPI_SUCCESS &&
-              MPI_T_cvar_handle_alloc(index, NULL, &handle, &count) == MPI_SUCCESS &&
-              MPI_T_cvar_write(handle, &algorithm) == MPI_SUCCESS,
-          "the algorithm cannot be written");
-    MPI_T_cvar_handle_free(&handle);
-}
-
 static double measured(MPI_Comm comm)
 {
     double us = 0;
@@ -126,10 +113,10 @@ static void force(int before)
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_name(comm, "asked");
     call_often(comm, CALLS / 2);
-    ask_for(before);
+    parameter_set("coll_ibshift_bcast_algorithm", before);
     call_often(comm, CALLS);
     CHECK(chosen(comm) == before && !(measured(comm) > 0), "what MPI_T asks for is on trial");
-    ask_for(0);
+    parameter_set("coll_ibshift_bcast_algorithm", 0);
     call_often(comm, CALLS);
     CHECK(chosen(comm) != before, "nothing is tried after MPI_T has asked for an algorithm");
     MPI_Comm_free(&comm);

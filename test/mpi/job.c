@@ -226,14 +226,14 @@ struct job job_draw(const struct job_kit *kit, MPI_Comm comm, uint64_t seed,
     return job;
 }
 
-struct job job_even(MPI_Comm comm, enum job_collective which, int count, int root, MPI_Op op,
-                    MPI_Datatype type)
+struct job job_of(MPI_Comm comm, enum job_collective which, int count, int root, MPI_Op op,
+                  MPI_Datatype type, uint64_t seed)
 {
-    struct job job = {.seed = which,
+    struct job job = {.seed = seed ? seed * JOB_COLLECTIVE_COUNT + which : which,
                       .which = which,
                       .count = count,
                       .root = root,
-                      .is_even = true,
+                      .is_even = seed == 0,
                       .op = op,
                       .datatype = type};
 

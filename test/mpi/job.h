@@ -66,9 +66,10 @@ void job_kit_free(struct job_kit *kit);
 /* bytes: how long a block is about; drawn when negative. which: drawn when JOB_COLLECTIVE_COUNT. */
 struct job job_draw(const struct job_kit *kit, MPI_Comm comm, uint64_t seed,
                     enum job_collective which, long bytes);
-/* Not drawn: `count` elements of a basic type of four bytes in every block. */
-struct job job_even(MPI_Comm comm, enum job_collective which, int count, int root, MPI_Op op,
-                    MPI_Datatype type);
+/* Not drawn: `count` elements of a basic type of four bytes in every block, or with a seed about as many
+   in those of vector variants. */
+struct job job_of(MPI_Comm comm, enum job_collective which, int count, int root, MPI_Op op,
+                  MPI_Datatype type, uint64_t seed);
 /* The same as another rank sees it, filled. */
 struct job job_as(const struct job *job, int rank);
 void job_free(struct job *job);
@@ -80,6 +81,9 @@ int job_start(struct job *job, MPI_Comm comm, enum form form, MPI_Request *reque
 
 /* Into a copy of the receive buffer's memory as it was filled: what the result must be, computed here. */
 void job_expect(const struct job *job, char *expected);
+
+/* Runs it, a persistent one several times, and compares with what job_expect() says. */
+void job_check(struct job *job, MPI_Comm comm, enum form form);
 
 /* All 17 collectives in all forms, `rounds` times, each time with other data of about so many bytes a
    block. */

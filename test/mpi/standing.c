@@ -107,32 +107,6 @@ static void gaps(MPI_Comm comm)
     }
 }
 
-/* The parameter of that name of all ranks, between two calls. */
-static void set(const char *name, int number)
-{
-    MPI_T_cvar_handle handle;
-    int index, count;
-
-    CHECK(MPI_T_cvar_get_index(name, &index) == MPI_SUCCESS, "there is no %s", name);
-    MPI_T_cvar_handle_alloc(index, NULL, &handle, &count);
-    CHECK(MPI_T_cvar_write(handle, &number) == MPI_SUCCESS, "%s is not written", name);
-    MPI_T_cvar_handle_free(&handle);
-}
-
-/* From here on. */
-static MPI_T_pvar_handle counter(MPI_T_pvar_session session, const char *name)
-{
-    MPI_T_pvar_handle handle;
-    int index, count;
-
-    CHECK(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index) == MPI_SUCCESS,
-          "there is no %s", name);
-    CHECK(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count) == MPI_SUCCESS &&
-              MPI_T_pvar_start(session, handle) == MPI_SUCCESS,
-          "%s does not start", name);
-    return handle;
-}
-
 static void rounds(MPI_Comm comm, int salt)
 {
     static const int sizes[] = {5000, 8192, 10000, 16384, 20000, 5001, 16383, 7777, 9999, 12345};
@@ -152,17 +126,16 @@ static void rounds(MPI_Comm comm, int salt)
 
 int main(int argc, char **argv)
 {
-    MPI_T_pvar_session session;
-    MPI_T_pvar_handle handle = MPI_T_PVAR_HANDLE_NULL;
+    bool is_expected = getenv("EXPECT_STANDING") != NULL;
     unsigned long long stood = 0;
+    struct counter counter;
     MPI_Comm comm;
     int provided;
 
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     MPI_Init(&argc, &argv);
-    MPI_T_pvar_session_create(&session);
-    if (getenv("EXPECT_STANDING") != NULL) {
-        handle = counter(session, "coll_ibshift_standing");
+    if (is_expected) {
+        counter = counter_begin("coll_ibshift_standing");
     }
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -173,28 +146,26 @@ int main(int argc, char **argv)
         MPI_Comm_free(&comm);
     }
     for (int algorithm = 1; algorithm < 4; algorithm++) {
-        set("coll_ibshift_allreduce_algorithm", algorithm);
+        parameter_set("coll_ibshift_allreduce_algorithm", algorithm);
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         gaps(comm);
         MPI_Comm_free(&comm);
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     for (int algorithm = 1; algorithm < 4; algorithm++) {
-        set("coll_ibshift_allreduce_algorithm", algorithm);
+        parameter_set("coll_ibshift_allreduce_algorithm", algorithm);
         rounds(comm, algorithm);
     }
     MPI_Comm_free(&comm);
-    set("coll_ibshift_allreduce_algorithm", 0);
-    if (handle != MPI_T_PVAR_HANDLE_NULL) {
-        MPI_T_pvar_read(session, handle, &stood);
+    parameter_set("coll_ibshift_allreduce_algorithm", 0);
+    if (is_expected) {
+        stood = counter_end(&counter);
     }
-
     MPI_Allreduce(MPI_IN_PLACE, &stood, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
-    CHECK(stood > 0 || getenv("EXPECT_STANDING") == NULL, "no grant stood");
+    CHECK(stood > 0 || !is_expected, "no grant stood");
     if (rank == 0) {
         printf("%llu long messages with a grant that stood\n", stood);
     }
-    MPI_T_pvar_session_free(&session);
     MPI_T_finalize();
     MPI_Finalize();
     return 0;

@@ -27,21 +27,13 @@ struct work {
     int first, jobs; /* their numbers */
 };
 
-/* The control variable that a communicator reads when it is made. */
+/* The parameter that a communicator reads when it is made. */
 static void set_native(bool value)
 {
-    MPI_T_cvar_handle handle;
-    int index, count, number = value, provided;
-    bool flag = value;
+    int provided;
 
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-    CHECK(MPI_T_cvar_get_index("coll_ibshift_native", &index) == MPI_SUCCESS,
-          "no control variable coll_ibshift_native: is ibshift in the list?");
-    MPI_T_cvar_handle_alloc(index, NULL, &handle, &count);
-    CHECK(MPI_T_cvar_write(handle, sizeof(bool) == 1 ? (void *)&flag : (void *)&number) ==
-              MPI_SUCCESS,
-          "coll_ibshift_native cannot be set");
-    MPI_T_cvar_handle_free(&handle);
+    parameter_set("coll_ibshift_native", value);
     MPI_T_finalize();
 }
 

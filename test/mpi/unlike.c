@@ -60,7 +60,7 @@ static void trial_make(struct trial *t, int call, MPI_Comm comm)
     const struct call *c = &calls[call];
 
     *t = (struct trial){.call = call, .comm = comm, .request = MPI_REQUEST_NULL};
-    t->job = job_even(comm, c->which, count, c->root, c->op, c->type);
+    t->job = job_of(comm, c->which, count, c->root, c->op, c->type, 0);
     job_fill(&t->job);
 }
 
