@@ -42,17 +42,17 @@ static void deliver(const struct flight *f, const struct receive *r, enum ibv_wc
     struct shm_cqe e;
 
     receive_fill(r, &e);
-    e.status = status;
-    e.byte_len = wqe->length + GRH_BYTES;
-    e.src_qp = qp->number;
-    e.slid = (uint16_t)(shm.ports[qp->port].lid + wqe->av.path_bits);
-    e.sl = wqe->av.sl;
-    e.dlid_path_bits = (uint8_t)(wqe->av.dlid & ((1u << shm.head->conf.lmc) - 1));
+    e.wc.status = status;
+    e.wc.byte_len = wqe->length + GRH_BYTES;
+    e.wc.src_qp = qp->number;
+    e.wc.slid = (uint16_t)(shm.ports[qp->port].lid + wqe->av.path_bits);
+    e.wc.sl = wqe->av.sl;
+    e.wc.dlid_path_bits = (uint8_t)(wqe->av.dlid & ((1u << shm.head->conf.lmc) - 1));
     e.solicited = (wqe->flags & IBV_SEND_SOLICITED) != 0;
-    e.wc_flags = wqe->av.is_global ? IBV_WC_GRH : 0;
+    e.wc.wc_flags = wqe->av.is_global ? IBV_WC_GRH : 0;
     if (wqe->opcode == IBV_WR_SEND_WITH_IMM) {
-        e.wc_flags |= IBV_WC_WITH_IMM;
-        e.imm = wqe->imm;
+        e.wc.wc_flags |= IBV_WC_WITH_IMM;
+        e.wc.imm_data = wqe->imm;
     }
     if (f->at_once) {
         cq_push(shm.qps[r->qp].recv_cq, &e);

@@ -97,16 +97,16 @@ static void deliver(struct visit *v, const struct receive *r, enum ibv_wc_status
     struct shm_cqe e;
 
     receive_fill(r, &e);
-    e.status = status;
-    e.opcode = opcode;
-    e.byte_len = v->wqe->length;
-    e.src_qp = v->run->qp->number;
-    e.slid = shm.ports[v->run->qp->port].lid;
-    e.sl = v->run->qp->av.sl;
+    e.wc.status = status;
+    e.wc.opcode = opcode;
+    e.wc.byte_len = v->wqe->length;
+    e.wc.src_qp = v->run->qp->number;
+    e.wc.slid = shm.ports[v->run->qp->port].lid;
+    e.wc.sl = v->run->qp->av.sl;
     e.solicited = (v->wqe->flags & IBV_SEND_SOLICITED) != 0;
     if (v->wqe->opcode == IBV_WR_SEND_WITH_IMM || v->wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
-        e.wc_flags |= IBV_WC_WITH_IMM;
-        e.imm = v->wqe->imm;
+        e.wc.wc_flags |= IBV_WC_WITH_IMM;
+        e.wc.imm_data = v->wqe->imm;
     }
     exec_deliver(v->run, v->wqe, &e);
 }

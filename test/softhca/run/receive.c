@@ -82,11 +82,9 @@ void receive_fill(const struct receive *r, struct shm_cqe *e)
     const struct shm_qp *qp = &shm.qps[r->qp];
 
     *e = (struct shm_cqe){
-        .wr_id = r->wr_id,
-        .qp_num = qp->number,
+        .wc = {.wr_id = r->wr_id, .qp_num = qp->number, .opcode = IBV_WC_RECV},
         .qp = r->qp,
         .srq = r->srq,
-        .opcode = IBV_WC_RECV,
     };
 }
 
@@ -118,7 +116,7 @@ void exec_deliver(struct run *run, struct shm_wqe *wqe, struct shm_cqe *e)
     uint32_t cq = shm.qps[e->qp].recv_cq;
 
     e->stamp = wqe->t_recv ? wqe->t_recv : e->stamp;
-    if (e->status != IBV_WC_SUCCESS) { /* the flush of the others follows at once */
+    if (e->wc.status != IBV_WC_SUCCESS) { /* the flush of the others follows at once */
         run->receive_all(run);
         cq_push(cq, e);
     } else if (wqe->t_recv > wqe->t_land) {

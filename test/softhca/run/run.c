@@ -249,12 +249,12 @@ static void complete(struct run *run, const struct shm_wqe *wqe)
         return;
     }
     e = (struct shm_cqe){
-        .wr_id = wqe->wr_id,
+        .wc = {.wr_id = wqe->wr_id,
+               .status = wqe->status,
+               .opcode = opcodes[wqe->opcode],
+               .byte_len = wqe->length,
+               .qp_num = qp->number},
         .sq_position = qp->sq_done,
-        .status = wqe->status,
-        .opcode = opcodes[wqe->opcode],
-        .byte_len = wqe->length,
-        .qp_num = qp->number,
         .stamp = wqe->t_done,
         .is_send = 1,
         .qp = run->index,

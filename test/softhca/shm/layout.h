@@ -132,10 +132,9 @@ struct shm_av {
 };
 
 struct shm_cqe {
-    uint64_t wr_id, stamp, sq_position;
-    uint32_t status, opcode, vendor_err, byte_len, imm, qp_num, src_qp, wc_flags;
-    uint16_t pkey_index, slid;
-    uint8_t sl, dlid_path_bits, is_send, solicited;
+    struct ibv_wc wc;
+    uint64_t stamp, sq_position;
+    uint8_t is_send, solicited;
     uint32_t qp, srq; /* table indexes; srq SHM_NONE when the queue pair's own */
 };
 

@@ -193,7 +193,7 @@ static void tell_waiting(struct shm_cq *q, uint32_t index)
     for (uint64_t i = q->head; i != q->tail && !is_wanted; i++) {
         const struct shm_cqe *e = shm_at(&q->ring, i);
 
-        is_wanted = e->solicited || e->status != IBV_WC_SUCCESS;
+        is_wanted = e->solicited || e->wc.status != IBV_WC_SUCCESS;
     }
     if (is_wanted && q->head != q->tail && q->chan != SHM_NONE) {
         chan_signal_cq(q->chan, index);
@@ -235,7 +235,7 @@ void cq_push(uint32_t index, const struct shm_cqe *e)
         atomic_store_explicit(&q->tail, q->tail + 1, memory_order_release);
         armed = q->armed;
         if (armed == ARM_NEXT ||
-            (armed == ARM_SOLICITED && (e->solicited || e->status != IBV_WC_SUCCESS))) {
+            (armed == ARM_SOLICITED && (e->solicited || e->wc.status != IBV_WC_SUCCESS))) {
             if (q->chan != SHM_NONE) {
                 chan_signal_cq(q->chan, index);
             }

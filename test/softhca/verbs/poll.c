@@ -21,17 +21,17 @@ static void free_slots(const struct shm_cqe *e)
 
 static void scramble_address(struct shm_cqe *e)
 {
-    memset(&e->src_qp, RUBBISH, sizeof(e->src_qp));
-    memset(&e->pkey_index, RUBBISH, sizeof(e->pkey_index));
-    memset(&e->slid, RUBBISH, sizeof(e->slid));
-    e->sl = e->dlid_path_bits = RUBBISH;
+    memset(&e->wc.src_qp, RUBBISH, sizeof(e->wc.src_qp));
+    memset(&e->wc.pkey_index, RUBBISH, sizeof(e->wc.pkey_index));
+    memset(&e->wc.slid, RUBBISH, sizeof(e->wc.slid));
+    e->wc.sl = e->wc.dlid_path_bits = RUBBISH;
 }
 
 /* Fills the fields of a completion that are undefined: those of an error always, the others in
    adversarial mode. */
 static void scramble(struct shm_cqe *e)
 {
-    bool is_error = e->status != IBV_WC_SUCCESS;
+    bool is_error = e->wc.status != IBV_WC_SUCCESS;
 
     if (!is_error && !shm.head->conf.adversarial) {
         return;
@@ -39,15 +39,15 @@ static void scramble(struct shm_cqe *e)
     if (is_error || e->is_send || shm.qps[e->qp].type != IBV_QPT_UD) {
         scramble_address(e);
     }
-    if (is_error || !(e->wc_flags & IBV_WC_WITH_IMM)) {
-        memset(&e->imm, RUBBISH, sizeof(e->imm));
+    if (is_error || !(e->wc.wc_flags & IBV_WC_WITH_IMM)) {
+        memset(&e->wc.imm_data, RUBBISH, sizeof(e->wc.imm_data));
     }
-    if (is_error || e->opcode == IBV_WC_SEND || e->opcode == IBV_WC_RDMA_WRITE) {
-        memset(&e->byte_len, RUBBISH, sizeof(e->byte_len));
+    if (is_error || e->wc.opcode == IBV_WC_SEND || e->wc.opcode == IBV_WC_RDMA_WRITE) {
+        memset(&e->wc.byte_len, RUBBISH, sizeof(e->wc.byte_len));
     }
     if (is_error) {
-        memset(&e->opcode, RUBBISH, sizeof(e->opcode));
-        memset(&e->wc_flags, RUBBISH, sizeof(e->wc_flags));
+        memset(&e->wc.opcode, RUBBISH, sizeof(e->wc.opcode));
+        memset(&e->wc.wc_flags, RUBBISH, sizeof(e->wc.wc_flags));
     }
 }
 
@@ -146,8 +146,8 @@ static int take_next(struct hca_cq *cq)
     if (!take(&shm.cqs[cq->index], &cq->current)) {
         return ENOENT;
     }
-    cq->ex.wr_id = cq->current.wr_id;
-    cq->ex.status = (enum ibv_wc_status)cq->current.status;
+    cq->ex.wr_id = cq->current.wc.wr_id;
+    cq->ex.status = cq->current.wc.status;
     return 0;
 }
 
@@ -181,16 +181,16 @@ static void end_poll(struct ibv_cq_ex *ex)
     {                                                                                              \
         return (type)ex_cq(ex)->current.field;                                                     \
     }
-READER(opcode, enum ibv_wc_opcode, opcode)
-READER(vendor_err, uint32_t, vendor_err)
-READER(byte_len, uint32_t, byte_len)
-READER(imm_data, __be32, imm)
-READER(qp_num, uint32_t, qp_num)
-READER(src_qp, uint32_t, src_qp)
-READER(wc_flags, unsigned int, wc_flags)
-READER(slid, uint32_t, slid)
-READER(sl, uint8_t, sl)
-READER(dlid_path_bits, uint8_t, dlid_path_bits)
+READER(opcode, enum ibv_wc_opcode, wc.opcode)
+READER(vendor_err, uint32_t, wc.vendor_err)
+READER(byte_len, uint32_t, wc.byte_len)
+READER(imm_data, __be32, wc.imm_data)
+READER(qp_num, uint32_t, wc.qp_num)
+READER(src_qp, uint32_t, wc.src_qp)
+READER(wc_flags, unsigned int, wc.wc_flags)
+READER(slid, uint32_t, wc.slid)
+READER(sl, uint8_t, wc.sl)
+READER(dlid_path_bits, uint8_t, wc.dlid_path_bits)
 READER(completion_ts, uint64_t, stamp)
 
 void cq_set_poll_ops(struct hca_cq *cq, uint64_t wc_flags)
@@ -215,30 +215,13 @@ void cq_set_poll_ops(struct hca_cq *cq, uint64_t wc_flags)
         wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP ? read_completion_ts : NULL;
 }
 
-static void fill_wc(const struct shm_cqe *e, struct ibv_wc *wc)
-{
-    wc->wr_id = e->wr_id;
-    wc->status = (enum ibv_wc_status)e->status;
-    wc->vendor_err = e->vendor_err;
-    wc->qp_num = e->qp_num;
-    wc->opcode = (enum ibv_wc_opcode)e->opcode;
-    wc->byte_len = e->byte_len;
-    wc->imm_data = e->imm;
-    wc->src_qp = e->src_qp;
-    wc->wc_flags = e->wc_flags;
-    wc->pkey_index = e->pkey_index;
-    wc->slid = e->slid;
-    wc->sl = e->sl;
-    wc->dlid_path_bits = e->dlid_path_bits;
-}
-
 static int take_some(struct shm_cq *q, int n, struct ibv_wc *wc)
 {
     struct shm_cqe e;
     int got = 0;
 
     while (got < n && take(q, &e)) {
-        fill_wc(&e, &wc[got++]);
+        wc[got++] = e.wc;
     }
     return got;
 }

@@ -329,11 +329,10 @@ HCA_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *ibqp, enum ibv_wr_opcod
 void qp_flush_receives(uint32_t index)
 {
     struct shm_qp *s = &shm.qps[index];
-    struct shm_cqe e = {.status = IBV_WC_WR_FLUSH_ERR,
-                        .opcode = IBV_WC_RECV,
-                        .qp = index,
-                        .srq = SHM_NONE,
-                        .qp_num = s->number};
+    struct shm_cqe e = {
+        .wc = {.status = IBV_WC_WR_FLUSH_ERR, .opcode = IBV_WC_RECV, .qp_num = s->number},
+        .qp = index,
+        .srq = SHM_NONE};
 
     if (s->srq != SHM_NONE) {
         if (s->number && !atomic_exchange(&s->last_wqe, 1)) {
@@ -345,7 +344,7 @@ void qp_flush_receives(uint32_t index)
     while (s->number && s->rq.head != s->rq.tail) {
         const struct shm_rwqe *w = shm_at(&s->rq.ring, s->rq.head);
 
-        e.wr_id = w->wr_id;
+        e.wc.wr_id = w->wr_id;
         s->rq.head++;
         cq_push(s->recv_cq, &e);
     }

@@ -8,13 +8,13 @@
 
 struct transition {
     enum ibv_qp_state from, to;
-    enum ibv_qp_type type;
-    int needs, allows;
+    int types, needs, allows; /* types: a bit each */
 };
 
 enum {
     PATH = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE,
     TO_INIT = IBV_QP_PKEY_INDEX | IBV_QP_PORT,
+    LATE_INIT = IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX,
     TO_RTR = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
     TO_RTR_RC = TO_RTR | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
     TO_RTS_RC = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
@@ -25,21 +25,15 @@ enum {
                  IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
 };
 
-#define RC IBV_QPT_RC
-#define UC IBV_QPT_UC
-#define UD IBV_QPT_UD
+enum { RC = 1 << IBV_QPT_RC, UC = 1 << IBV_QPT_UC, UD = 1 << IBV_QPT_UD };
 
 static const struct transition transitions[] = {
-    {IBV_QPS_RESET, IBV_QPS_INIT, RC, TO_INIT | IBV_QP_ACCESS_FLAGS, 0},
-    {IBV_QPS_RESET, IBV_QPS_INIT, UC, TO_INIT | IBV_QP_ACCESS_FLAGS, 0},
+    {IBV_QPS_RESET, IBV_QPS_INIT, RC | UC, TO_INIT | IBV_QP_ACCESS_FLAGS, 0},
     {IBV_QPS_RESET, IBV_QPS_INIT, UD, TO_INIT | IBV_QP_QKEY, 0},
-    {IBV_QPS_INIT, IBV_QPS_INIT, RC, 0, TO_INIT | IBV_QP_ACCESS_FLAGS},
-    {IBV_QPS_INIT, IBV_QPS_INIT, UC, 0, TO_INIT | IBV_QP_ACCESS_FLAGS},
+    {IBV_QPS_INIT, IBV_QPS_INIT, RC | UC, 0, TO_INIT | IBV_QP_ACCESS_FLAGS},
     {IBV_QPS_INIT, IBV_QPS_INIT, UD, 0, TO_INIT | IBV_QP_QKEY},
-    {IBV_QPS_INIT, IBV_QPS_RTR, RC, TO_RTR_RC,
-     IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
-    {IBV_QPS_INIT, IBV_QPS_RTR, UC, TO_RTR,
-     IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+    {IBV_QPS_INIT, IBV_QPS_RTR, RC, TO_RTR_RC, LATE_INIT},
+    {IBV_QPS_INIT, IBV_QPS_RTR, UC, TO_RTR, LATE_INIT},
     {IBV_QPS_INIT, IBV_QPS_RTR, UD, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
     {IBV_QPS_RTR, IBV_QPS_RTS, RC, TO_RTS_RC, RUNNING | IBV_QP_MIN_RNR_TIMER},
     {IBV_QPS_RTR, IBV_QPS_RTS, UC, IBV_QP_SQ_PSN, RUNNING},
@@ -47,9 +41,7 @@ static const struct transition transitions[] = {
     {IBV_QPS_RTS, IBV_QPS_RTS, RC, 0, RUNNING | IBV_QP_MIN_RNR_TIMER},
     {IBV_QPS_RTS, IBV_QPS_RTS, UC, 0, RUNNING},
     {IBV_QPS_RTS, IBV_QPS_RTS, UD, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
-    {IBV_QPS_RTS, IBV_QPS_SQD, RC, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
-    {IBV_QPS_RTS, IBV_QPS_SQD, UC, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
-    {IBV_QPS_RTS, IBV_QPS_SQD, UD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+    {IBV_QPS_RTS, IBV_QPS_SQD, RC | UC | UD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
     {IBV_QPS_SQD, IBV_QPS_RTS, RC, 0, RUNNING | IBV_QP_MIN_RNR_TIMER},
     {IBV_QPS_SQD, IBV_QPS_RTS, UC, 0, RUNNING},
     {IBV_QPS_SQD, IBV_QPS_RTS, UD, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
@@ -70,7 +62,7 @@ static int check_mask(const struct shm_qp *qp, enum ibv_qp_state from, enum ibv_
     for (size_t i = 0; i < sizeof(transitions) / sizeof(transitions[0]); i++) {
         const struct transition *t = &transitions[i];
 
-        if (t->from == from && t->to == to && t->type == (enum ibv_qp_type)qp->type) {
+        if (t->from == from && t->to == to && t->types & 1 << qp->type) {
             bool fits = (mask & t->needs) == t->needs && !(mask & ~(t->needs | t->allows));
 
             return fits ? 0 : EINVAL;
@@ -167,13 +159,10 @@ static int apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
         int err = av_make(ctx, &a->ah_attr, &s->av);
         uint32_t port = err ? SHM_NONE : av_port(&s->av);
 
-        if (err || port == SHM_NONE) { /* a path to nowhere is legal: requests get lost */
-            port = SHM_NONE;
-        }
         if (err) {
             return err;
         }
-        s->peer_port = port;
+        s->peer_port = port; /* a path to nowhere is legal: requests get lost */
     }
     copy_attr(s, a, mask);
     if (mask & IBV_QP_PORT) {
