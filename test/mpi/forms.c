@@ -6,7 +6,7 @@
 
 int main(int argc, char **argv)
 {
-    static const long bytes[] = {0, 4, 28, 8000};
+    static const long bytes[] = {0, 4, 28, 4000};
     enum { ROUNDS = 6 };
     MPI_Comm odd;
     int rank;

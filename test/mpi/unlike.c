@@ -19,13 +19,11 @@ enum { PATIENCE = 100, VARIANTS = 26 };
 /* The collectives; then some of them again with another root, operator or type. */
 static struct call {
     enum job_collective which;
+    bool is_varied;
     int root;
     MPI_Op op;
     MPI_Datatype type;
 } calls[VARIANTS];
-static const enum job_collective varied[VARIANTS - JOB_COLLECTIVE_COUNT] = {
-    JOB_BCAST,   JOB_SCATTER,   JOB_GATHER,    JOB_REDUCE, JOB_SCATTERV,
-    JOB_GATHERV, JOB_ALLREDUCE, JOB_ALLREDUCE, JOB_REDUCE};
 
 static int rank, count, lone;
 static char running[200]; /* for the alarm */
@@ -41,18 +39,18 @@ struct trial {
 
 static void fill_calls(void)
 {
-    for (int i = 0; i < VARIANTS; i++) {
-        bool is_varied = i >= JOB_COLLECTIVE_COUNT;
+    const struct call varied[] = {
+        {JOB_BCAST, true, 1, MPI_SUM, MPI_INT},     {JOB_SCATTER, true, 1, MPI_SUM, MPI_INT},
+        {JOB_GATHER, true, 1, MPI_SUM, MPI_INT},    {JOB_REDUCE, true, 1, MPI_SUM, MPI_INT},
+        {JOB_SCATTERV, true, 1, MPI_SUM, MPI_INT},  {JOB_GATHERV, true, 1, MPI_SUM, MPI_INT},
+        {JOB_ALLREDUCE, true, 0, MPI_MAX, MPI_INT}, {JOB_ALLREDUCE, true, 0, MPI_SUM, MPI_UNSIGNED},
+        {JOB_REDUCE, true, 0, MPI_MAX, MPI_INT},
+    };
 
-        calls[i] = (struct call){.which = is_varied ? varied[i - JOB_COLLECTIVE_COUNT]
-                                                    : (enum job_collective)i,
-                                 .op = MPI_SUM,
-                                 .type = MPI_INT};
-        calls[i].root = is_varied && calls[i].which != JOB_ALLREDUCE && i < VARIANTS - 1;
+    for (int i = 0; i < JOB_COLLECTIVE_COUNT; i++) {
+        calls[i] = (struct call){(enum job_collective)i, false, 0, MPI_SUM, MPI_INT};
     }
-    calls[VARIANTS - 3].op = MPI_MAX;
-    calls[VARIANTS - 2].type = MPI_UNSIGNED;
-    calls[VARIANTS - 1].op = MPI_MAX;
+    memcpy(&calls[JOB_COLLECTIVE_COUNT], varied, sizeof(varied));
 }
 
 static void trial_make(struct trial *t, int call, MPI_Comm comm)
@@ -156,8 +154,7 @@ static void run_pairs(struct trial *trials, int pairs, enum form form)
 
 static bool is_pair(int a, int b)
 {
-    return a < JOB_COLLECTIVE_COUNT &&
-           (b < JOB_COLLECTIVE_COUNT ? a != b : (int)calls[b].which == a);
+    return !calls[a].is_varied && (calls[b].is_varied ? (int)calls[b].which == a : a != b);
 }
 
 static void add(struct trial *trials, int *pairs, int a, int b)

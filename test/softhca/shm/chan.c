@@ -94,6 +94,13 @@ static void make_readable(struct shm_chan *c, uint32_t index)
     }
 }
 
+static void append(struct shm_chan *c, uint32_t cq)
+{
+    shm.cqs[cq].next = SHM_NONE;
+    *(c->tail == SHM_NONE ? &c->head : &shm.cqs[c->tail].next) = cq;
+    c->tail = cq;
+}
+
 /* Whoever had the lock before may have died between counting an event and queueing it, or before telling of it. */
 static void mend(struct shm_chan *c)
 {
@@ -104,9 +111,7 @@ static void mend(struct shm_chan *c)
         struct shm_cq *q = &shm.cqs[i];
 
         if (q->number && q->chan == index && q->events) {
-            q->next = SHM_NONE;
-            *(c->tail == SHM_NONE ? &c->head : &shm.cqs[c->tail].next) = i;
-            c->tail = i;
+            append(c, i);
         }
     }
     if (c->used && (c->head != SHM_NONE || c->async_head != c->async_tail)) {
@@ -126,18 +131,11 @@ void chan_lock(struct shm_chan *c)
 void chan_signal_cq(uint32_t chan, uint32_t cq)
 {
     struct shm_chan *c = &shm.chans[chan];
-    struct shm_cq *q = &shm.cqs[cq];
 
     chan_lock(c);
     if (c->used) {
-        if (q->events++ == 0) {
-            q->next = SHM_NONE;
-            if (c->tail == SHM_NONE) {
-                c->head = cq;
-            } else {
-                shm.cqs[c->tail].next = cq;
-            }
-            c->tail = cq;
+        if (shm.cqs[cq].events++ == 0) {
+            append(c, cq);
         }
         make_readable(c, chan);
     }
@@ -147,26 +145,18 @@ void chan_signal_cq(uint32_t chan, uint32_t cq)
 void chan_forget_cq(uint32_t chan, uint32_t cq)
 {
     struct shm_chan *c = &shm.chans[chan];
-    uint32_t before;
+    uint32_t next;
 
     chan_lock(c);
-    before = SHM_NONE;
-    for (uint32_t i = c->head; i != SHM_NONE; before = i, i = shm.cqs[i].next) {
-        uint32_t next;
+    next = c->head;
+    c->head = c->tail = SHM_NONE;
+    while (next != SHM_NONE) { /* all others again, in their order */
+        uint32_t i = next;
 
-        if (i != cq) {
-            continue;
-        }
         next = shm.cqs[i].next;
-        if (before == SHM_NONE) {
-            c->head = next;
-        } else {
-            shm.cqs[before].next = next;
+        if (i != cq) {
+            append(c, i);
         }
-        if (c->tail == cq) {
-            c->tail = before;
-        }
-        break;
     }
     shm.cqs[cq].events = 0;
     lock_drop(&c->lock);

@@ -60,8 +60,7 @@ static void write_to(const struct vt_address *other)
 {
     struct vt_wr w = vt_wr(&side, IBV_WR_RDMA_WRITE, 1, 0, LEN);
 
-    w.wr.wr.rdma.remote_addr = other->addr;
-    w.wr.wr.rdma.rkey = other->rkey;
+    vt_aim(&w, other, 0);
     VT_OK(vt_post(&side, &w));
 }
 
