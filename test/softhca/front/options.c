@@ -31,23 +31,23 @@ struct row {
     const char *help;
 };
 
-#define AT(field)   offsetof(struct options, field)
-#define FLAG(field) KIND_FLAG, AT(field), 0, 0, 1
-#define TEXT(field) KIND_TEXT, AT(field), 0, 0, 0
+#define FIELD(field) offsetof(struct options, field)
+#define FLAG(field)  KIND_FLAG, FIELD(field), 0, 0, 1
+#define TEXT(field)  KIND_TEXT, FIELD(field), 0, 0, 0
 
 static const struct row rows[] = {
-    {"hosts", "N", KIND_U32, AT(conf.hosts), 0, 0, 8192,
+    {"hosts", "N", KIND_U32, FIELD(conf.hosts), 0, 0, 8192,
      "modelled hosts; processes see their host's HCAs (0: one, or all hosts of --fabric)"},
-    {"per-host", "N", KIND_U32, AT(conf.per_host), 0, 0, 1024,
+    {"per-host", "N", KIND_U32, FIELD(conf.per_host), 0, 0, 1024,
      "most processes per host (0: any number; with --fabric: one)"},
-    {"hcas", "N", KIND_U32, AT(conf.hcas), 1, 1, 8, "HCAs per host: softhca0, softhca1, ..."},
-    {"ports", "N", KIND_U32, AT(conf.ports), 1, 1, 2, "ports per HCA"},
-    {"link", "ib|eth", KIND_WORD, AT(conf.link), IBV_LINK_LAYER_INFINIBAND,
+    {"hcas", "N", KIND_U32, FIELD(conf.hcas), 1, 1, 8, "HCAs per host: softhca0, softhca1, ..."},
+    {"ports", "N", KIND_U32, FIELD(conf.ports), 1, 1, 2, "ports per HCA"},
+    {"link", "ib|eth", KIND_WORD, FIELD(conf.link), IBV_LINK_LAYER_INFINIBAND,
      IBV_LINK_LAYER_INFINIBAND, 0, "link layer"},
-    {"lmc", "L", KIND_U32, AT(conf.lmc), 0, 0, 7, "2^L LIDs per port"},
-    {"mtu", "256|512|1024|2048|4096", KIND_WORD, AT(conf.mtu), IBV_MTU_4096, IBV_MTU_256, 0,
+    {"lmc", "L", KIND_U32, FIELD(conf.lmc), 0, 0, 7, "2^L LIDs per port"},
+    {"mtu", "256|512|1024|2048|4096", KIND_WORD, FIELD(conf.mtu), IBV_MTU_4096, IBV_MTU_256, 0,
      "active MTU"},
-    {"defer", "US", KIND_U32, AT(conf.defer_us), 0, 0, 1000000,
+    {"defer", "US", KIND_U32, FIELD(conf.defer_us), 0, 0, 1000000,
      "deferred mode: requests run after a random delay of up to US microseconds, and buffers that "
      "change before their completion was polled are reported"},
     {"adversarial", NULL, FLAG(conf.adversarial),
@@ -55,27 +55,29 @@ static const struct row rows[] = {
     {"arm-waiting", NULL, FLAG(conf.arm_waiting),
      "arming a completion queue in which completions wait raises an event at once, as Mellanox's "
      "HCAs do; without, only a new one does"},
-    {"seed", "N", KIND_U64, AT(conf.seed), 0, 0, UINT64_MAX,
+    {"seed", "N", KIND_U64, FIELD(conf.seed), 0, 0, UINT64_MAX,
      "seed of all random choices (0: choose and print)"},
-    {"max-qp-wr", "N", KIND_U32, AT(conf.max_qp_wr), 16384, 1, 1 << 20, "requests per queue"},
-    {"max-sge", "N", KIND_U32, AT(conf.max_sge), 30, 1, 32, "pieces per request"},
-    {"max-inline", "BYTES", KIND_U32, AT(conf.max_inline), 512, 0, 4096, "inline data per request"},
-    {"max-cqe", "N", KIND_U32, AT(conf.max_cqe), 1 << 22, 1, 1 << 24, "completions per queue"},
-    {"max-srq-wr", "N", KIND_U32, AT(conf.max_srq_wr), 32767, 1, 1 << 20,
+    {"max-qp-wr", "N", KIND_U32, FIELD(conf.max_qp_wr), 16384, 1, 1 << 20, "requests per queue"},
+    {"max-sge", "N", KIND_U32, FIELD(conf.max_sge), 30, 1, 32, "pieces per request"},
+    {"max-inline", "BYTES", KIND_U32, FIELD(conf.max_inline), 512, 0, 4096,
+     "inline data per request"},
+    {"max-cqe", "N", KIND_U32, FIELD(conf.max_cqe), 1 << 22, 1, 1 << 24, "completions per queue"},
+    {"max-srq-wr", "N", KIND_U32, FIELD(conf.max_srq_wr), 32767, 1, 1 << 20,
      "receives per shared queue"},
-    {"max-mr", "N", KIND_U32, AT(conf.max_mr), SHM_MRS, 0, SHM_MRS, "memory regions per process"},
-    {"max-mr-size", "BYTES", KIND_U64, AT(conf.max_mr_size), 1ull << 40, 4096, 1ull << 47,
+    {"max-mr", "N", KIND_U32, FIELD(conf.max_mr), SHM_MRS, 0, SHM_MRS,
+     "memory regions per process"},
+    {"max-mr-size", "BYTES", KIND_U64, FIELD(conf.max_mr_size), 1ull << 40, 4096, 1ull << 47,
      "bytes per memory region"},
-    {"max-locked", "BYTES", KIND_U64, AT(conf.max_locked), 0, 0, UINT64_MAX,
+    {"max-locked", "BYTES", KIND_U64, FIELD(conf.max_locked), 0, 0, UINT64_MAX,
      "bytes a process may register, as a locked-memory limit (0: any)"},
-    {"max-rd-atomic", "N", KIND_U32, AT(conf.max_rd_atomic), 16, 0, 128,
+    {"max-rd-atomic", "N", KIND_U32, FIELD(conf.max_rd_atomic), 16, 0, 128,
      "outstanding reads and atomics per queue pair"},
     {"wire", "PROFILE", TEXT(wire),
      "modelled time for every message: sdr, qdr, fdr, edr, hdr, ndr-like, or none (default: none, "
      "edr with --fabric)"},
-    {"scale", "S", KIND_U32, AT(scale), 1, 1, 1000000,
+    {"scale", "S", KIND_U32, FIELD(scale), 1, 1, 1000000,
      "stretch modelled time, so that few CPUs keep up with the wire"},
-    {"burst", "N", KIND_BURST, AT(burst), 0, 1, 1 << 20,
+    {"burst", "N", KIND_BURST, FIELD(burst), 0, 1, 1 << 20,
      "packets of 2 KiB, or bytes as in 16KiB, that a modelled HCA sends of one message before it "
      "sends from another queue pair (default: all flow at once)"},
     {"bond", NULL, FLAG(bond),
@@ -90,16 +92,16 @@ static const struct row rows[] = {
      "write at the end the bytes and the most flows at once of each link (-: standard output)"},
     {"wire-timeline", "FILE", TEXT(timeline),
      "write at the end the bytes of each link in the last 8192 slices of time"},
-    {"wire-slice", "US", KIND_U32, AT(slice_us), 10, 1, 1000000,
+    {"wire-slice", "US", KIND_U32, FIELD(slice_us), 10, 1, 1000000,
      "microseconds of modelled time in a slice of --wire-timeline"},
     {"personality", "NAME,...", KIND_PERSONALITY, 0, 0, 0, 0,
      "behave as certain adapters do, see below: sets the options named there, each of which can be "
      "given alone too"},
     {"no-srq", NULL, FLAG(conf.no_srq), "no shared receive queues"},
     {"no-ah", NULL, FLAG(conf.no_ah), "no address handles: datagrams reach nobody"},
-    {"inline-errno", "N", KIND_U32, AT(conf.inline_errno), EINVAL, 1, 133,
+    {"inline-errno", "N", KIND_U32, FIELD(conf.inline_errno), EINVAL, 1, 133,
      "the error for more inline data than --max-inline"},
-    {"inline-step", "BYTES", KIND_U32, AT(conf.inline_step), 1, 1, 4096,
+    {"inline-step", "BYTES", KIND_U32, FIELD(conf.inline_step), 1, 1, 4096,
      "requested inline sizes are rounded up to a multiple of this"},
     {"count-queues", NULL, FLAG(conf.count_queues),
      "the memory of queues counts against --max-locked"},
@@ -116,17 +118,17 @@ static const struct row rows[] = {
      "us"},
     {"relaxed-only", NULL, FLAG(conf.relaxed_only),
      "memory can be registered with relaxed ordering only"},
-    {"ece", "BITS", KIND_U32, AT(conf.ece), 0, 0, UINT32_MAX,
+    {"ece", "BITS", KIND_U32, FIELD(conf.ece), 0, 0, UINT32_MAX,
      "options of enhanced connection establishment; HCAs of hosts 1, 3, ... lack the lowest, and "
      "messages between queue pairs with different options are lost"},
-    {"grh", "none|all|odd", KIND_WORD, AT(conf.grh), PORTS_NONE, PORTS_NONE, 0,
+    {"grh", "none|all|odd", KIND_WORD, FIELD(conf.grh), PORTS_NONE, PORTS_NONE, 0,
      "InfiniBand ports that require a global header, as virtual functions do: all, or those of "
      "hosts 1, 3, ..."},
-    {"pkeys", "KEYS[/KEYS]", KIND_PKEYS, AT(conf.pkeys), 0xffff, 1, 0xffff,
+    {"pkeys", "KEYS[/KEYS]", KIND_PKEYS, FIELD(conf.pkeys), 0xffff, 1, 0xffff,
      "the ports' partition keys by index, as in 7fff,8001 (the upper bit: full member); after the "
      "slash those of hosts 1, 3, ... (default: ffff)"},
     {"dir", "DIR", TEXT(dir), "where the shared file lives (default: /dev/shm)"},
-    {"memory", "GIB", KIND_U32, AT(gib), SHM_GIB, 1, 1024,
+    {"memory", "GIB", KIND_U32, FIELD(gib), SHM_GIB, 1, 1024,
      "address space of the shared file, which bounds the queues of all processes together"},
     {"fault", "FAULT", KIND_FAULT, 0, 0, 0, 0, "inject a fault, see below; repeatable"},
     {"control", "SOCKET", TEXT(control), "accept faults on this socket during the run"},
