@@ -1,4 +1,4 @@
-/* The choice: candidates, the best of them, who shares what, and digests. */
+/* The choice: candidates, and the best of them. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,6 @@
 
 #include "ask.h"
 #include "choose/crowd.h"
-#include "choose/tuned.h"
 #include "plan/nodes.h"
 #include "plan/order.h"
 
@@ -549,75 +548,6 @@ static void classes_end_at_powers_and_halves(void **state)
     assert_int_equal(ibshift_size_class(UINT64_MAX), IBSHIFT_SIZE_CLASSES - 1);
 }
 
-static void places_are_numbered_as_ranks_come(void **state)
-{
-    static const struct ibshift_place places[] = {{9, 70, 4, false}, {0, 50, 2, false},
-                                                  {9, 60, 8, false}, {5, 70, 1, false},
-                                                  {0, 50, 2, false}, {9, 60, 6, false}};
-    static const uint32_t hosts[] = {0, 1, 0, 2, 1, 0}, ports[] = {0, 1, 2, 0, 1, 2};
-    static const uint32_t processors[] = {8, 2, 1};
-    struct ibshift_crowd crowd;
-    uint32_t which;
-
-    (void)state;
-    assert_int_equal(ibshift_crowd_make(places, 6, &crowd), 0);
-    assert_int_equal(crowd.hosts, 3);
-    assert_int_equal(crowd.ports, 3);
-    assert_memory_equal(crowd.host_of, hosts, sizeof(hosts));
-    assert_memory_equal(crowd.port_of, ports, sizeof(ports));
-    assert_memory_equal(crowd.processors, processors, sizeof(processors));
-    assert_false(crowd.is_crowded);
-    assert_int_equal(ibshift_crowd_most(crowd.host_of, 6, crowd.hosts, &which), 3);
-    assert_int_equal(which, 0);
-    assert_int_equal(ibshift_crowd_most(crowd.port_of + 1, 5, crowd.ports, &which), 2);
-    assert_int_equal(which, 1);
-    ibshift_crowd_free(&crowd);
-    assert_null(crowd.host_of);
-    ibshift_crowd_free(&crowd);
-}
-
-/* One host of many is enough; also where others of the job have the rest of one host's processors. */
-static void a_rank_without_a_processor_makes_a_crowd(void **state)
-{
-    static const struct ibshift_place hosts[] = {
-        {1, 1, 2, false}, {2, 2, 1, false}, {1, 1, 2, false}, {2, 2, 1, false}};
-    static const struct ibshift_place others[] = {{1, 1, 2, false}, {2, 2, 2, true}};
-    static const struct {
-        const struct ibshift_place *places;
-        uint32_t ranks;
-        bool is_crowded;
-    } rows[] = {{hosts, 3, false}, {hosts, 4, true}, {others, 1, false}, {others, 2, true}};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct ibshift_crowd crowd;
-
-        assert_int_equal(ibshift_crowd_make(rows[i].places, rows[i].ranks, &crowd), 0);
-        assert_int_equal(crowd.is_crowded, rows[i].is_crowded);
-        ibshift_crowd_free(&crowd);
-    }
-}
-
-/* Ranks whose models differ in any field must not work together. */
-static void every_field_of_a_model_counts(void **state)
-{
-    struct ibshift_levels levels = ibshift_levels_typical();
-    uint64_t before = ibshift_levels_digest(&levels);
-    double *field = (double *)&levels.software;
-
-    (void)state;
-    for (size_t i = 0; i < offsetof(struct ibshift_model, free_messages) / sizeof(*field); i++) {
-        double kept = field[i];
-
-        field[i] = kept * 2 + 1;
-        assert_true(before != ibshift_levels_digest(&levels));
-        field[i] = kept;
-    }
-    assert_true(before == ibshift_levels_digest(&levels));
-    levels.hardware.free_messages++;
-    assert_true(before != ibshift_levels_digest(&levels));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -640,9 +570,6 @@ int main(void)
         cmocka_unit_test(radices_beyond_the_trees_are_left_out),
         cmocka_unit_test(many_messages_are_estimated),
         cmocka_unit_test(classes_end_at_powers_and_halves),
-        cmocka_unit_test(places_are_numbered_as_ranks_come),
-        cmocka_unit_test(a_rank_without_a_processor_makes_a_crowd),
-        cmocka_unit_test(every_field_of_a_model_counts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

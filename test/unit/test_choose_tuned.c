@@ -197,9 +197,30 @@ static void differences_are_named(void **state)
         words);
 }
 
+/* Ranks whose models differ in any field must not work together. */
+static void every_field_of_a_model_counts(void **state)
+{
+    struct ibshift_levels levels = ibshift_levels_typical();
+    uint64_t before = ibshift_levels_digest(&levels);
+    double *field = (double *)&levels.software;
+
+    (void)state;
+    for (size_t i = 0; i < offsetof(struct ibshift_model, free_messages) / sizeof(*field); i++) {
+        double kept = field[i];
+
+        field[i] = kept * 2 + 1;
+        assert_true(before != ibshift_levels_digest(&levels));
+        field[i] = kept;
+    }
+    assert_true(before == ibshift_levels_digest(&levels));
+    levels.hardware.free_messages++;
+    assert_true(before != ibshift_levels_digest(&levels));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_field_of_a_model_counts),
         cmocka_unit_test(a_name_says_what_was_measured),
         cmocka_unit_test(other_versions_are_doubtful),
         cmocka_unit_test(the_user_goes_before_the_administrator),

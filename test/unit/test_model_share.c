@@ -1,10 +1,11 @@
-/* Ranks that share processors and ports: the price in closed form. */
+/* Ranks that share processors and ports: who they are, and the price in closed form. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "choose/crowd.h"
 #include "choose/price.h"
 
 static const struct ibshift_model model = {.latency = 10,
@@ -167,6 +168,55 @@ static void hops_are_of_the_longest_chain(void **state)
     assert_int_equal(price("linear", IBSHIFT_GATHER, 20000, NULL, &model).hops, 2);
 }
 
+static void places_are_numbered_as_ranks_come(void **state)
+{
+    static const struct ibshift_place places[] = {{9, 70, 4, false}, {0, 50, 2, false},
+                                                  {9, 60, 8, false}, {5, 70, 1, false},
+                                                  {0, 50, 2, false}, {9, 60, 6, false}};
+    static const uint32_t hosts[] = {0, 1, 0, 2, 1, 0}, ports[] = {0, 1, 2, 0, 1, 2};
+    static const uint32_t processors[] = {8, 2, 1};
+    struct ibshift_crowd crowd;
+    uint32_t which;
+
+    (void)state;
+    assert_int_equal(ibshift_crowd_make(places, 6, &crowd), 0);
+    assert_int_equal(crowd.hosts, 3);
+    assert_int_equal(crowd.ports, 3);
+    assert_memory_equal(crowd.host_of, hosts, sizeof(hosts));
+    assert_memory_equal(crowd.port_of, ports, sizeof(ports));
+    assert_memory_equal(crowd.processors, processors, sizeof(processors));
+    assert_false(crowd.is_crowded);
+    assert_int_equal(ibshift_crowd_most(crowd.host_of, 6, crowd.hosts, &which), 3);
+    assert_int_equal(which, 0);
+    assert_int_equal(ibshift_crowd_most(crowd.port_of + 1, 5, crowd.ports, &which), 2);
+    assert_int_equal(which, 1);
+    ibshift_crowd_free(&crowd);
+    assert_null(crowd.host_of);
+    ibshift_crowd_free(&crowd);
+}
+
+/* One host of many is enough; also where others of the job have the rest of one host's processors. */
+static void a_rank_without_a_processor_makes_a_crowd(void **state)
+{
+    static const struct ibshift_place hosts[] = {
+        {1, 1, 2, false}, {2, 2, 1, false}, {1, 1, 2, false}, {2, 2, 1, false}};
+    static const struct ibshift_place others[] = {{1, 1, 2, false}, {2, 2, 2, true}};
+    static const struct {
+        const struct ibshift_place *places;
+        uint32_t ranks;
+        bool is_crowded;
+    } rows[] = {{hosts, 3, false}, {hosts, 4, true}, {others, 1, false}, {others, 2, true}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct ibshift_crowd crowd;
+
+        assert_int_equal(ibshift_crowd_make(rows[i].places, rows[i].ranks, &crowd), 0);
+        assert_int_equal(crowd.is_crowded, rows[i].is_crowded);
+        ibshift_crowd_free(&crowd);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +228,8 @@ int main(void)
         cmocka_unit_test(both_sides_copy_a_short_message),
         cmocka_unit_test(each_hop_waits_for_its_turn),
         cmocka_unit_test(hops_are_of_the_longest_chain),
+        cmocka_unit_test(places_are_numbered_as_ranks_come),
+        cmocka_unit_test(a_rank_without_a_processor_makes_a_crowd),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

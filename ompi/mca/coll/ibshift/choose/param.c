@@ -492,25 +492,3 @@ int ibshift_costs_format(const struct ibshift_costs *costs, char *text, size_t s
 {
     return format(NULL, costs, text, size);
 }
-
-struct ibshift_model ibshift_model_loggp(const struct ibshift_model *model)
-{
-    struct ibshift_model out = *model;
-
-    out.send_min = out.send_max;
-    out.recv_min = out.recv_max;
-    out.free_messages = 1;
-    return out;
-}
-
-struct ibshift_model ibshift_model_logfp(const struct ibshift_model *model)
-{
-    struct ibshift_model out = *model;
-
-    out.gap_byte = 0;
-    out.copy_byte = 0;
-    out.reduce_byte = 0;
-    out.send_byte = 0;
-    out.eager_byte = 0;
-    return out;
-}

@@ -110,7 +110,22 @@ static inline double ibshift_model_recv_overhead(const struct ibshift_model *mod
 
 /* The two published models as special cases: LogGP knows neither f nor a falling overhead, LogfP
  * ignores the message size. */
-struct ibshift_model ibshift_model_loggp(const struct ibshift_model *model);
-struct ibshift_model ibshift_model_logfp(const struct ibshift_model *model);
+static inline struct ibshift_model ibshift_model_loggp(const struct ibshift_model *model)
+{
+    struct ibshift_model out = *model;
+
+    out.send_min = out.send_max;
+    out.recv_min = out.recv_max;
+    out.free_messages = 1;
+    return out;
+}
+
+static inline struct ibshift_model ibshift_model_logfp(const struct ibshift_model *model)
+{
+    struct ibshift_model out = *model;
+
+    out.gap_byte = out.copy_byte = out.reduce_byte = out.send_byte = out.eager_byte = 0;
+    return out;
+}
 
 #endif
