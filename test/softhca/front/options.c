@@ -328,9 +328,8 @@ static int put_burst(struct options *o, const struct row *opt, const char *text)
     char *end;
     unsigned long long value;
 
-    errno = 0;
     value = strtoull(text, &end, 10);
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) && *text >= '0' && *text <= '9'; i++) {
+    for (size_t i = 0; i < COUNT_OF(units) && isdigit((unsigned char)*text); i++) {
         uint64_t packets = value <= UINT32_MAX ? value * units[i].bytes / WIRE_PACKET : 0;
 
         if (strcmp(end, units[i].name) == 0 && packets >= opt->least && packets <= opt->most &&
@@ -348,11 +347,9 @@ static int put_burst(struct options *o, const struct row *opt, const char *text)
 /* Its text alone: it is read when the hosts are known. */
 static int put_fault(struct options *o, const char *text)
 {
-    const uint32_t most = sizeof(o->fault) / sizeof(o->fault[0]);
-
-    if (o->faults == most || strlen(text) >= FAULT_TEXT) {
+    if (o->faults == COUNT_OF(o->fault) || strlen(text) >= FAULT_TEXT) {
         return complain("--fault '%.32s'%s", text,
-                        o->faults == most ? " is one too many" : " is too long");
+                        o->faults == COUNT_OF(o->fault) ? " is one too many" : " is too long");
     }
     snprintf(o->fault[o->faults++].text, FAULT_TEXT, "%s", text);
     return 0;
