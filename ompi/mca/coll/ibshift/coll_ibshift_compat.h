@@ -16,8 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "device/device.h"
-#include "net/net.h"
+#include "ibshift.h"
 
 #if OMPI_MAJOR_VERSION == 4 && OMPI_MINOR_VERSION == 1
 #define IBSHIFT_COLL_BASE_VERSION MCA_COLL_BASE_VERSION_2_0_0

@@ -43,7 +43,7 @@
 #include "exec/told.h"
 
 #include "fabric/table/found.h"
-#include "fabric/table/job_file.h"
+#include "job/fabric_file.h"
 
 #include "job/cards.h"
 #include "job/once.h"

@@ -1,4 +1,4 @@
-#include "fabric/table/job_file.h"
+#include "job/fabric_file.h"
 
 #include <errno.h>
 #include <inttypes.h>

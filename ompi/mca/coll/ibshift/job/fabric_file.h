@@ -2,8 +2,8 @@
  * The fabric file of a job: the graph with its tables, and the order of its hosts that all-to-alls go
  * along. Each process reads it for itself; equal identities say that all have the same.
  */
-#ifndef IBSHIFT_FABRIC_TABLE_JOB_FILE_H
-#define IBSHIFT_FABRIC_TABLE_JOB_FILE_H
+#ifndef IBSHIFT_JOB_FABRIC_FILE_H
+#define IBSHIFT_JOB_FABRIC_FILE_H
 
 #include <stddef.h>
 #include <stdint.h>
